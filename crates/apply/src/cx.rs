@@ -1,0 +1,72 @@
+//! The host within bounds: every read and write has a deadline.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringwise_kfmt::ParseError;
+use ringwise_model::{Fact, Snapshot, Unread};
+use ringwise_sys::{Error, Host, Request, Result, with_deadline};
+
+use crate::{Error as Failed, Policy};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Cx<'a> {
+    pub host: &'a Arc<dyn Host>,
+    pub policy: &'a Policy,
+}
+
+impl Cx<'_> {
+    /// A late call is left behind: what it does after that is found when everything is discovered again.
+    fn bounded<T: Send + 'static>(
+        &self,
+        what: String,
+        data: Option<String>,
+        call: impl FnOnce(&dyn Host) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let host = Arc::clone(self.host);
+        let time = self.policy.deadline;
+        with_deadline(time, move || call(host.as_ref())).unwrap_or_else(|| {
+            let words = format!("no answer within {} s", time.as_secs_f32());
+            Err(Error { data, ..Error::other(what, words) })
+        })
+    }
+
+    pub fn write(&self, path: &str, text: String) -> Result<()> {
+        let (path, data) = (path.to_string(), text.clone());
+        self.bounded(format!("write {path}"), Some(text), move |h| h.write(&path, data.as_bytes()))
+    }
+
+    pub fn read_text(&self, path: &str) -> Result<String> {
+        let path = path.to_string();
+        self.bounded(format!("read {path}"), None, move |h| h.read_text(&path))
+    }
+
+    pub fn order(&self, request: Request) -> Result<()> {
+        self.bounded(request.to_string(), None, move |h| h.kernel(&request)).map(|_| ())
+    }
+
+    /// One file as a fact, with the parser that discovery uses for it.
+    pub fn fact<T>(&self, path: &str, parse: impl FnOnce(&str) -> std::result::Result<T, ParseError>) -> Fact<T> {
+        match self.read_text(path) {
+            Ok(text) => match parse(&text) {
+                Ok(v) => Fact::Known(v),
+                Err(e) => Fact::Unknown(Unread::new(path, None, e.to_string())),
+            },
+            Err(e) if e.is_absent() => Fact::Absent,
+            Err(e) => Fact::Unknown(Unread::new(path, e.errno, e.reason())),
+        }
+    }
+
+    pub fn look(&self) -> std::result::Result<Snapshot, Failed> {
+        let options = ringwise_discover::Options {
+            deadline: self.policy.deadline,
+            skip_rivals: true,
+            ..ringwise_discover::Options::all()
+        };
+        ringwise_discover::snapshot(self.host, &options).map_err(Failed::Discover)
+    }
+
+    pub fn now(&self) -> Duration {
+        self.host.since_boot()
+    }
+}

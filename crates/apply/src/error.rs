@@ -1,0 +1,159 @@
+//! Why nothing was done.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use ringwise_knob::{Address, Setting};
+use ringwise_model::Fact;
+use serde::Serialize;
+
+/// A setting that is not what the plan found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    pub address: Address,
+    /// What the plan (or we, when it was last written) had seen.
+    pub expected: Fact<Setting>,
+    pub now: Fact<Setting>,
+}
+
+/// Refused before anything was touched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "refused", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Another run holds the lock.
+    Locked { pid: Option<u32>, path: PathBuf },
+    /// A run of this boot was killed half-way.
+    Unfinished { transaction: u64 },
+    /// The same, but written by a version whose journals we cannot read.
+    UnfinishedNewer { transaction: u64, why: String, path: PathBuf },
+    /// A capture is no host.
+    Recorded,
+    /// A device of the request is not there.
+    Vanished { device: String },
+    /// Settings that are not what the plan found.
+    Changed { moved: Vec<Moved> },
+    /// What is there now cannot be read, so it could not be put back.
+    Unreadable { address: Address, why: String },
+    /// The steps name something that does not exist and that no step before makes.
+    NotThere { address: Address },
+    /// A setting of a newer version.
+    Unknown { text: String },
+    /// `/proc` or `/sys` cannot be written.
+    ReadOnly,
+    /// No journal, no change.
+    State { path: PathBuf, why: String },
+    /// `rollback ID`, `recover`: no such thing to undo.
+    NoTransaction { why: String },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Locked { pid: Some(pid), path } => {
+                write!(f, "another ringwise is changing this host (process {pid}, lock {})", path.display())
+            }
+            Self::Locked { pid: None, path } => {
+                write!(f, "another ringwise is changing this host (lock {})", path.display())
+            }
+            Self::Unfinished { transaction } => write!(
+                f,
+                "transaction {transaction} of this boot was cut short and is half-applied: run ringwise recover"
+            ),
+            Self::UnfinishedNewer { transaction, why, path } => write!(
+                f,
+                "transaction {transaction} of this boot was cut short, and {why}: run ringwise recover of that version, or \
+                 put back by hand what {} lists and move it away",
+                path.display()
+            ),
+            Self::Recorded => f.write_str("this is a recorded host; only a live one can be changed"),
+            Self::Vanished { device } => write!(f, "{device} is not there any more"),
+            Self::Changed { moved } => {
+                write!(f, "{} no longer as planned:", if moved.len() == 1 { "a setting is" } else { "settings are" })?;
+                for m in moved {
+                    write!(f, "\n  {}: was {}, is {}", m.address, fact_text(&m.expected), fact_text(&m.now))?;
+                }
+                Ok(())
+            }
+            Self::Unreadable { address, why } => {
+                write!(f, "{address} cannot be read, so it could not be put back: {why}")
+            }
+            Self::NotThere { address } => write!(f, "{address} does not exist here"),
+            Self::Unknown { text } => write!(f, "a setting made by a newer ringwise: {text}"),
+            Self::ReadOnly => f.write_str(
+                "/proc or /sys is mounted read-only, as in a container: run on the host, or in a container with \
+                 privileges and both mounted writable",
+            ),
+            Self::State { path, why } => {
+                write!(f, "no journal can be written in {}, and without one nothing is changed: {why}", path.display())
+            }
+            Self::NoTransaction { why } => f.write_str(why),
+        }
+    }
+}
+
+/// `8`, `not there`, `unknown (needs root)`.
+pub(crate) fn fact_text(fact: &Fact<Setting>) -> String {
+    match fact {
+        Fact::Known(s) => s.value_text(),
+        Fact::Absent => "not there".into(),
+        Fact::Unknown(u) => format!("unknown ({})", u.why),
+    }
+}
+
+/// No [`crate::Outcome`]: nothing was changed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    Refused(Box<Refusal>),
+    /// The host could not be read at all.
+    Discover(ringwise_discover::Error),
+    /// A file of the state directory could not be read.
+    State {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+}
+
+impl Error {
+    /// 6: refused before anything was touched; 1: error, nothing changed.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Refused(_) => 6,
+            Self::Discover(_) | Self::State { .. } => 1,
+        }
+    }
+
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(r) => Some(r),
+            _ => None,
+        }
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(r: Refusal) -> Self {
+        Self::Refused(Box::new(r))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(r) => r.fmt(f),
+            Self::Discover(_) => f.write_str("the host cannot be read"),
+            Self::State { path, .. } => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Refused(_) => None,
+            Self::Discover(e) => Some(e),
+            Self::State { source, .. } => Some(source),
+        }
+    }
+}

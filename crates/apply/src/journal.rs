@@ -1,0 +1,244 @@
+//! One transaction on disk: JSON lines, the header first. Everything that is needed to put the host
+//! back stands in the header, which is on disk before the first write; the later lines are the account.
+//!
+//! A torn last line is passed over. Lines after the header are written at once and not synced one by
+//! one: what they would be needed for after a power failure, the kernel's settings, is gone with it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ringwise_knob::{Setting, Step};
+use ringwise_model::{DevId, Fact, Host};
+use serde::{Deserialize, Serialize};
+
+use crate::store::{Lock, Store, sync_dir};
+use crate::{Error, Failure, Kind, Outcome};
+
+/// Of the file. A journal of another one is not replayed.
+pub(crate) const FORMAT: u32 = 1;
+
+/// What was to be done, by whom and where, and the host before it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub format: u32,
+    pub tool: String,
+    pub transaction: u64,
+    pub kind: Kind,
+    pub machine_id: Option<String>,
+    pub boot_id: Option<String>,
+    pub kernel: Option<String>,
+    pub unix_time: u64,
+    pub title: String,
+    pub reason: Option<String>,
+    pub who: String,
+    pub command: String,
+    pub devices: Vec<DevId>,
+    pub steps: Vec<Step>,
+    /// Every setting that is touched or may be disturbed, as found.
+    pub start: Vec<Setting>,
+    /// The same as commands for people. Interrupt numbers as of the start.
+    pub undo: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "snake_case")]
+pub(crate) enum Record {
+    Begin(Box<Header>),
+    Step {
+        setting: Setting,
+    },
+    Done {
+        setting: Setting,
+        now: Setting,
+    },
+    /// Refused, ignored or failed.
+    NotDone {
+        setting: Setting,
+        failure: Option<Failure>,
+    },
+    PutBack {
+        why: String,
+    },
+    /// The end. `after`: the settings of `start` and of the steps as they were left.
+    End {
+        outcome: Box<Outcome>,
+        after: Vec<Setting>,
+    },
+    /// Nothing of it can be put back any more.
+    Closed {
+        why: String,
+        unix_time: u64,
+    },
+    /// Written by a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A journal that is being written.
+pub(crate) struct Journal {
+    file: File,
+    path: PathBuf,
+    store: Store,
+}
+
+impl Journal {
+    /// A new file with the header, on disk with its directory when this returns.
+    pub fn begin(store: &Store, lock: &Lock, header: Header) -> io::Result<Self> {
+        let path = lock.dir.join(format!("tx-{:04}.jsonl", header.transaction));
+        store.before_write(&path)?;
+        let file = OpenOptions::new().append(true).create_new(true).open(&path)?;
+        let mut journal = Self { file, path, store: store.clone() };
+        let written = journal.put(&Record::Begin(Box::new(header))).and_then(|()| journal.sync());
+        if let Err(e) = written.and_then(|()| sync_dir(&journal.path)) {
+            // Nothing was changed: an empty or torn journal would only be in the way. The disk's error counts.
+            let _ = std::fs::remove_file(&journal.path);
+            return Err(e);
+        }
+        Ok(journal)
+    }
+
+    /// The end of an old one.
+    pub fn resume(store: &Store, path: &Path) -> io::Result<Self> {
+        store.before_write(path)?;
+        let torn = std::fs::read(path)?.last().is_some_and(|b| *b != b'\n');
+        let mut file = OpenOptions::new().append(true).open(path)?;
+        if torn {
+            file.write_all(b"\n")?;
+        }
+        Ok(Self { file, path: path.to_path_buf(), store: store.clone() })
+    }
+
+    /// One line.
+    pub fn add(&mut self, record: &Record) -> io::Result<()> {
+        self.store.before_write(&self.path)?;
+        self.put(record)
+    }
+
+    fn put(&mut self, record: &Record) -> io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        self.file.write_all(&line)
+    }
+
+    pub fn sync(&mut self) -> io::Result<()> {
+        self.store.before_write(&self.path)?;
+        self.file.sync_data()
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// A journal as found.
+#[derive(Debug, Clone)]
+pub(crate) struct Read {
+    pub id: u64,
+    pub path: PathBuf,
+    /// None: `headless` says why.
+    pub header: Option<Header>,
+    pub headless: Option<String>,
+    pub end: Option<(Outcome, Vec<Setting>)>,
+    pub closed: Option<String>,
+    /// Lines in the middle that are no records.
+    pub damaged: usize,
+}
+
+/// Whose a journal is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Whose {
+    ThisBoot,
+    /// And why it says nothing about the host as it is now.
+    /// Of this boot, but in a format that we cannot put back. Says why.
+    Newer(String),
+    Other(String),
+}
+
+/// Why the first line is no header that we know. Only one that is torn itself stands for nothing written:
+/// the first step comes after the header is on disk.
+fn headless(lines: &[&[u8]], ended: bool) -> String {
+    let first = lines.first().and_then(|l| serde_json::from_slice::<serde_json::Value>(l).ok());
+    let format = first.as_ref().and_then(|v| v["format"].as_u64()).filter(|f| *f != u64::from(FORMAT));
+    match (first, format) {
+        (Some(v), Some(f)) => another_format(v["tool"].as_str().unwrap_or("of unknown version"), f),
+        _ if lines.len() <= 1 && !ended => "it was torn before its first step".into(),
+        _ => "its beginning is damaged: what it changed is not known".into(),
+    }
+}
+
+fn another_format(tool: &str, format: u64) -> String {
+    format!("it was written by ringwise {tool} in another format ({format})")
+}
+
+impl Read {
+    pub fn load(id: u64, path: &Path) -> Result<Self, Error> {
+        let bytes = std::fs::read(path).map_err(|source| Error::State { path: path.to_path_buf(), source })?;
+        let mut out =
+            Self { id, path: path.to_path_buf(), header: None, headless: None, end: None, closed: None, damaged: 0 };
+        let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()).collect();
+        for (n, line) in lines.iter().enumerate() {
+            match serde_json::from_slice::<Record>(line) {
+                Ok(Record::Begin(h)) => out.header = Some(*h),
+                Ok(Record::End { outcome, after }) => out.end = Some((*outcome, after)),
+                Ok(Record::Closed { why, .. }) => out.closed = Some(why),
+                Ok(_) => {}
+                Err(_) if n + 1 == lines.len() => {}
+                Err(_) => out.damaged += 1,
+            }
+        }
+        if out.header.is_none() {
+            out.headless = Some(headless(&lines, bytes.ends_with(b"\n")));
+        }
+        Ok(out)
+    }
+
+    pub fn all(store: &Store) -> Result<Vec<Self>, Error> {
+        store.journals()?.into_iter().map(|(id, path)| Self::load(id, &path)).collect()
+    }
+
+    /// Cut short, and nobody has said what became of it.
+    pub fn unfinished(&self) -> bool {
+        self.end.is_none() && self.closed.is_none()
+    }
+
+    pub fn whose(&self, host: &Host) -> Whose {
+        let Some(h) = &self.header else {
+            return Whose::Other(self.headless.clone().unwrap_or_default());
+        };
+        let differs = |a: &Option<String>, b: &Fact<String>| matches!((a, b.known()), (Some(a), Some(b)) if a != b);
+        if differs(&h.machine_id, &host.machine_id) {
+            return Whose::Other("it is of another machine".into());
+        }
+        if differs(&h.boot_id, &host.boot_id) {
+            return Whose::Other("it is of an earlier boot; its settings went with that".into());
+        }
+        if h.format != FORMAT {
+            return Whose::Newer(another_format(&h.tool, u64::from(h.format)));
+        }
+        Whose::ThisBoot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_without_a_header_says_why() {
+        let of = |text: &str| {
+            let lines: Vec<&[u8]> = text.as_bytes().split(|b| *b == b'\n').filter(|l| !l.is_empty()).collect();
+            headless(&lines, text.ends_with('\n'))
+        };
+        let torn = "it was torn before its first step";
+        assert_eq!(of(""), torn);
+        assert_eq!(of(r#"{"record":"begin","form"#), torn);
+        let damaged = "its beginning is damaged: what it changed is not known";
+        assert_eq!(of("{\"record\":\"begin\",\n{\"record\":\"step\"}\n"), damaged);
+        assert_eq!(of("{\"record\":\"begin\",\n"), damaged);
+        assert_eq!(
+            of("{\"record\":\"begin\",\"format\":2,\"tool\":\"9.0\",\"new\":1}\n"),
+            "it was written by ringwise 9.0 in another format (2)"
+        );
+    }
+}

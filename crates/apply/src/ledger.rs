@@ -1,0 +1,95 @@
+//! `first-found.json`: each setting as it was before we first touched it in this boot.
+
+use std::path::PathBuf;
+
+use ringwise_knob::{Address, Family, Setting, SettingMap, compare};
+use ringwise_model::{DevId, Fact, Host, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::names::Names;
+use crate::store::{Lock, Store, read_json};
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(crate) struct Ledger {
+    format: u32,
+    boot_id: Option<String>,
+    machine_id: Option<String>,
+    /// Settings by the device they belong to, under its name at that time.
+    devices: Vec<(DevId, Vec<Setting>)>,
+    host: Vec<Setting>,
+}
+
+impl Ledger {
+    fn path(lock: &Lock) -> PathBuf {
+        lock.dir.join("first-found.json")
+    }
+
+    /// That of this boot; an empty one where there is none.
+    pub fn read(lock: &Lock, host: &Host) -> Result<Self, Error> {
+        let fresh = Self {
+            format: 1,
+            boot_id: host.boot_id.known().cloned(),
+            machine_id: host.machine_id.known().cloned(),
+            ..Self::default()
+        };
+        let found: Option<Self> = read_json(&Self::path(lock))?;
+        let same = |a: &Option<String>, b: &Fact<String>| a.as_ref() == b.known();
+        Ok(found.filter(|l| same(&l.boot_id, &host.boot_id) && same(&l.machine_id, &host.machine_id)).unwrap_or(fresh))
+    }
+
+    /// Adds what is not in it yet, and writes it when that was anything.
+    pub fn note(mut self, store: &Store, lock: &Lock, now: &Snapshot, start: &SettingMap) -> Result<(), Error> {
+        let mut added = false;
+        for (address, setting) in start {
+            let list = match address.dev() {
+                None => &mut self.host,
+                Some(name) => {
+                    let Some(nic) = now.nic(name) else { continue };
+                    let at = self.devices.iter().position(|(d, _)| d.same_device(&nic.dev)).unwrap_or_else(|| {
+                        self.devices.push((nic.dev.clone(), Vec::new()));
+                        self.devices.len() - 1
+                    });
+                    &mut self.devices[at].1
+                }
+            };
+            // Noted with its channels, a device is noted whole: what comes up only under other channels was
+            // not there at first.
+            let channels = list.iter().find(|s| matches!(s, Setting::Channels { .. }));
+            let other = channels.is_some_and(|c| {
+                address.dev().is_some_and(|d| !compare(&c.renamed(d), now).holds()) && per_queue(address)
+            });
+            if other {
+                continue;
+            }
+            // Under a new name the same setting must not come in a second time.
+            let here = |s: &Setting| match address.dev() {
+                Some(name) => s.renamed(name).address(),
+                None => s.address(),
+            };
+            if !list.iter().any(|s| here(s).as_ref() == Some(address)) {
+                list.push(setting.clone());
+                added = true;
+            }
+        }
+        if added { store.write_json(&Self::path(lock), &self) } else { Ok(()) }
+    }
+
+    /// All of it under the names of now, and the devices that are gone.
+    pub fn settings(&self, now: &Snapshot) -> (SettingMap, Vec<String>) {
+        let ids: Vec<DevId> = self.devices.iter().map(|(d, _)| d.clone()).collect();
+        let names = Names::new(&ids, now);
+        let mut map = SettingMap::new();
+        for s in self.host.iter().chain(self.devices.iter().flat_map(|(_, l)| l)) {
+            let s = names.setting(s);
+            if let Some(a) = s.address() {
+                map.insert(a, s);
+            }
+        }
+        (map, names.gone)
+    }
+}
+
+fn per_queue(address: &Address) -> bool {
+    !matches!(address.family(), Family::Channels | Family::Rings | Family::Coalesce | Family::Rss)
+}

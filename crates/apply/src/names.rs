@@ -1,0 +1,54 @@
+//! Devices of a request or journal, found again under the names they have now.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Address, Setting, Step};
+use ringwise_model::{DevId, Snapshot};
+
+/// Old names to new ones.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    to: BTreeMap<String, String>,
+    /// Names of devices that are not there.
+    pub gone: Vec<String>,
+}
+
+impl Names {
+    pub fn new(devices: &[DevId], now: &Snapshot) -> Self {
+        let mut out = Self::default();
+        for d in devices {
+            // Of several (bond members may share a MAC and have no bus), the one that kept its name.
+            let same = |n: &&ringwise_model::Nic| d.same_device(&n.dev);
+            let kept = now.nic(&d.name).filter(same);
+            match kept.or_else(|| now.nics.iter().find(same)) {
+                Some(n) => _ = out.to.insert(d.name.clone(), n.dev.name.clone()),
+                None => out.gone.push(d.name.clone()),
+            }
+        }
+        out
+    }
+
+    pub fn changed(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.to.iter().filter(|(a, b)| a != b)
+    }
+
+    fn name(&self, dev: &str) -> Option<&String> {
+        self.to.get(dev).filter(|n| *n != dev)
+    }
+
+    pub fn address(&self, a: &Address) -> Address {
+        a.dev().and_then(|d| self.name(d)).map_or_else(|| a.clone(), |n| a.renamed(n))
+    }
+
+    pub fn setting(&self, s: &Setting) -> Setting {
+        let dev = s.address().and_then(|a| a.dev().map(str::to_string));
+        dev.and_then(|d| self.name(&d).cloned()).map_or_else(|| s.clone(), |n| s.renamed(&n))
+    }
+
+    pub fn step(&self, step: &Step) -> Step {
+        let mut out = step.clone();
+        out.setting = self.setting(&step.setting);
+        out.from = step.from.clone().map(|s| self.setting(&s));
+        out
+    }
+}

@@ -1,0 +1,147 @@
+//! What came of a transaction, to the last setting.
+
+use ringwise_knob::{Address, Setting};
+use ringwise_model::Fact;
+use serde::{Deserialize, Serialize};
+
+/// Name and version of the JSON document.
+pub const SCHEMA: &str = "ringwise.outcome";
+pub const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Everything was so already; nothing was written, there is no journal.
+    NothingToDo,
+    /// Kept. Single settings may have been refused or ignored where the steps allow it.
+    Applied,
+    /// Failed or stopped; the host is as before.
+    PutBack,
+    /// [`crate::recover`]: the host is as it was before the transaction that had been cut short.
+    Recovered,
+    /// Failed or stopped, and not all of it could be put back.
+    PutBackIncomplete,
+}
+
+/// A write that did not do, in full.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What was to be written. None: stopped from outside, or the journal could not be written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<Setting>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<i32>,
+    /// The errno's name and the kernel's own words.
+    pub words: String,
+    /// What it means for this setting.
+    pub meaning: String,
+    /// The file or request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What was written to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Adjusted {
+    pub asked: Setting,
+    pub kept: Setting,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    pub asked: Setting,
+    pub failure: Failure,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ignored {
+    pub asked: Setting,
+    pub now: Fact<Setting>,
+}
+
+/// A setting that is not as it was at the start, and how to finish by hand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotPutBack {
+    pub address: Address,
+    pub was: Setting,
+    pub now: Fact<Setting>,
+    pub why: String,
+    /// None where what it names does not exist now (a queue, a vector).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+/// The result of [`crate::run`], [`crate::recover`] and [`crate::rollback`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    pub schema: String,
+    pub version: u32,
+    pub verdict: Verdict,
+    /// None: there was nothing to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<u64>,
+    /// The host is not as before.
+    pub changed: bool,
+    /// Written by us and as asked, side effects put right not counted.
+    pub applied: Vec<Setting>,
+    pub already_so: Vec<Setting>,
+    /// Accepted; shows at the next interrupt of the queue. Also listed in `applied` or `already_so`.
+    pub pending: Vec<Address>,
+    /// Kept within the documented rule of the kernel or driver, not to the letter. Also in `applied`.
+    pub adjusted_by_driver: Vec<Adjusted>,
+    pub refused: Vec<Refused>,
+    pub ignored: Vec<Ignored>,
+    /// Settings outside the steps that a step had moved and that were put right.
+    pub side_effects: Vec<Setting>,
+    /// Why it was put back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Failure>,
+    /// Settings written to get back to the start.
+    pub put_back: Vec<Setting>,
+    pub put_back_incomplete: Vec<NotPutBack>,
+    /// Settings that were discovered again and found as they should be.
+    pub verified: usize,
+    /// Of how many.
+    pub verified_of: usize,
+    /// Sentences that belong to the account: old journals closed, devices renamed.
+    pub notes: Vec<String>,
+    /// From the lock to the end, milliseconds.
+    pub took_ms: u64,
+}
+
+impl Outcome {
+    pub(crate) fn nothing() -> Self {
+        Self {
+            schema: SCHEMA.into(),
+            version: VERSION,
+            verdict: Verdict::NothingToDo,
+            transaction: None,
+            changed: false,
+            applied: Vec::new(),
+            already_so: Vec::new(),
+            pending: Vec::new(),
+            adjusted_by_driver: Vec::new(),
+            refused: Vec::new(),
+            ignored: Vec::new(),
+            side_effects: Vec::new(),
+            failed: None,
+            put_back: Vec::new(),
+            put_back_incomplete: Vec::new(),
+            verified: 0,
+            verified_of: 0,
+            notes: Vec::new(),
+            took_ms: 0,
+        }
+    }
+
+    /// 0 applied, recovered or nothing to do · 4 failed and put back · 5 not fully put back.
+    pub fn exit_status(&self) -> u8 {
+        match self.verdict {
+            Verdict::NothingToDo | Verdict::Applied | Verdict::Recovered => 0,
+            Verdict::PutBack => 4,
+            Verdict::PutBackIncomplete => 5,
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What earlier transactions of this boot want and have left: `history`, `verify`, and the ground of a rollback.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ringwise_knob::{Address, Of, Setting, SettingMap, compare, live};
+use ringwise_model::Snapshot;
+use ringwise_sys::Host;
+
+use crate::cx::Cx;
+use crate::journal::{Header, Read, Whose};
+use crate::names::Names;
+use crate::outcome::VERSION;
+use crate::{Ending, Entry, Error, Kind, Policy, Standing, Store, Verdict, Verify};
+
+/// A transaction of this boot that was kept, under the names of now.
+#[derive(Clone)]
+pub(crate) struct Kept {
+    pub id: u64,
+    pub kind: Kind,
+    /// As found before it.
+    pub start: SettingMap,
+    /// What it wants: its steps, without those that were refused or ignored.
+    pub wants: SettingMap,
+    /// As it left `start` and its steps.
+    pub after: SettingMap,
+}
+
+fn map<'a>(names: &Names, settings: impl IntoIterator<Item = &'a Setting>) -> SettingMap {
+    settings.into_iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).collect()
+}
+
+/// The kept transactions of this boot in order, without those that a rollback has undone. A rollback that is
+/// undone itself brings back those that it had undone.
+pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
+    let mut out: Vec<Kept> = Vec::new();
+    // What was in force before each of them.
+    let mut earlier: BTreeMap<u64, Vec<Kept>> = BTreeMap::from([(0, Vec::new())]);
+    for j in journals.iter().filter(|j| j.whose(&now.host) == Whose::ThisBoot) {
+        let (Some(h), Some((outcome, after))) = (&j.header, &j.end) else { continue };
+        if outcome.verdict != Verdict::Applied {
+            continue;
+        }
+        earlier.insert(j.id, out.clone());
+        if let Kind::Rollback { before } = h.kind {
+            match earlier.get(&before) {
+                Some(then) => out.clone_from(then),
+                None => out.retain(|k| k.id < before),
+            }
+        }
+        let names = Names::new(&h.devices, now);
+        let refused = outcome.refused.iter().map(|r| &r.asked);
+        let given_up: Vec<&Setting> = refused.chain(outcome.ignored.iter().map(|i| &i.asked)).collect();
+        let wants = h.steps.iter().map(|s| &s.setting).filter(|s| !given_up.contains(s));
+        out.push(Kept {
+            id: j.id,
+            kind: h.kind.clone(),
+            start: map(&names, &h.start),
+            wants: map(&names, wants),
+            after: map(&names, after),
+        });
+    }
+    out
+}
+
+/// Queues that exist with these counts; None: counts that say nothing about this direction.
+fn queues(setting: &Setting) -> Option<(u32, u32)> {
+    let Setting::Channels { rx, tx, combined, .. } = setting else { return None };
+    let c = combined.unwrap_or(0);
+    Some((c + rx.unwrap_or(0), c + tx.unwrap_or(0)))
+}
+
+/// Whether the setting belongs to a queue beyond these counts.
+fn beyond(address: &Address, (rx, tx): (u32, u32)) -> bool {
+    match address {
+        Address::IrqCpus { of: Of::Rx(q), .. }
+        | Address::RpsCpus { queue: q, .. }
+        | Address::RpsFlowCnt { queue: q, .. } => *q >= rx,
+        Address::IrqCpus { of: Of::Tx(q), .. }
+        | Address::XpsCpus { queue: q, .. }
+        | Address::XpsRxqs { queue: q, .. } => *q >= tx,
+        _ => false,
+    }
+}
+
+/// Takes out settings of queues that do not exist with the channels in the map (else those of now).
+pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) {
+    let mut counts: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    for nic in &now.nics {
+        let address = Address::Channels { dev: nic.dev.name.clone() };
+        let now = live(now, &address).known().cloned();
+        if let Some(n) = settings.get(&address).cloned().or(now).as_ref().and_then(queues) {
+            counts.insert(nic.dev.name.clone(), n);
+        }
+    }
+    settings.retain(|a, _| !a.dev().and_then(|d| counts.get(d)).is_some_and(|n| beyond(a, *n)));
+}
+
+/// The latest value that we applied for each setting, and by which transaction.
+fn standing(kept: &[Kept], now: &Snapshot) -> BTreeMap<Address, (u64, Setting)> {
+    let mut out: BTreeMap<Address, (u64, Setting)> = BTreeMap::new();
+    for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
+        for (address, setting) in &k.wants {
+            if let (Some(n), Some(dev)) = (queues(setting), address.dev()) {
+                out.retain(|a, _| a.dev() != Some(dev) || !beyond(a, n));
+            }
+            out.insert(address.clone(), (k.id, setting.clone()));
+        }
+    }
+    // A later transaction may have moved what an earlier one wanted without naming it: what it left counts.
+    let mut settings: SettingMap = out.iter().map(|(a, (_, s))| (a.clone(), s.clone())).collect();
+    drop_doomed_by_wants(&mut settings, now);
+    out.retain(|a, _| settings.contains_key(a));
+    out
+}
+
+/// Only channels that we set ourselves make settings of queues beyond them moot; anybody else's are drift.
+fn drop_doomed_by_wants(settings: &mut SettingMap, now: &Snapshot) {
+    for nic in &now.nics {
+        let address = Address::Channels { dev: nic.dev.name.clone() };
+        if let Some(n) = settings.get(&address).and_then(queues) {
+            settings.retain(|a, _| a.dev() != Some(nic.dev.name.as_str()) || !beyond(a, n));
+        }
+    }
+}
+
+/// What the transactions in force want, and how the host stands to it. Writes nothing.
+///
+/// Errors: the host or the state directory cannot be read.
+pub fn verify(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Result<Verify, Error> {
+    let now = Cx { host, policy }.look()?;
+    verify_in(&now, store)
+}
+
+/// The same against a snapshot that is there already.
+pub fn verify_in(now: &Snapshot, store: &Store) -> Result<Verify, Error> {
+    let journals = Read::all(store)?;
+    let kept = in_force(&journals, now);
+    let settings = standing(&kept, now)
+        .into_iter()
+        .map(|(address, (transaction, want))| {
+            let how = compare(&want, now);
+            Standing { transaction, now: live(now, &address), want, how }
+        })
+        .collect();
+    let unfinished =
+        journals.iter().find(|j| j.unfinished() && !matches!(j.whose(&now.host), Whose::Other(_))).map(|j| j.id);
+    // While its run goes on it is not cut short.
+    let running = unfinished.and_then(|_| store.held());
+    let unfinished = unfinished.filter(|_| running.is_none());
+    Ok(Verify { schema: "ringwise.verify".into(), version: VERSION, settings, unfinished, running })
+}
+
+/// Every transaction that the state directory knows, oldest first.
+pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>, Error> {
+    let journals = Read::all(store)?;
+    let mut out: Vec<Entry> = journals.iter().map(|j| entry(j, host)).collect();
+    if let Some(last) = out.last_mut().filter(|e| e.ending == Ending::Unfinished)
+        && let Some(by) = store.held()
+    {
+        last.ending = Ending::Running { pid: by.pid };
+    }
+    let rollbacks: Vec<(u64, u64)> = out
+        .iter()
+        .filter(|e| e.this_boot && e.ending == Ending::Kept)
+        .filter_map(|e| match e.kind {
+            Kind::Rollback { before } => Some((e.id, before)),
+            _ => None,
+        })
+        .collect();
+    for (by, before) in rollbacks {
+        for e in out.iter_mut().filter(|e| e.this_boot && e.ending == Ending::Kept) {
+            if (before..by).contains(&e.id) {
+                e.undone_by.get_or_insert(by);
+            } else if e.undone_by.is_some_and(|u| (before..by).contains(&u)) {
+                // The rollback that had undone it is undone now.
+                e.undone_by = None;
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
+    let whose = j.whose(host);
+    let ending = match (&j.end, &j.closed, &whose) {
+        (Some((o, _)), _, _) => match o.verdict {
+            Verdict::Applied | Verdict::NothingToDo => Ending::Kept,
+            Verdict::PutBack | Verdict::Recovered => Ending::PutBack,
+            Verdict::PutBackIncomplete => Ending::PutBackIncomplete,
+        },
+        (None, Some(why), _) => Ending::Closed { why: why.clone() },
+        (None, None, Whose::ThisBoot | Whose::Newer(_)) => Ending::Unfinished,
+        (None, None, Whose::Other(why)) => Ending::Closed { why: why.clone() },
+    };
+    let h = j.header.as_ref();
+    let text = |f: fn(&Header) -> &String| h.map(|h| f(h).clone()).unwrap_or_default();
+    Entry {
+        id: j.id,
+        kind: h.map_or(Kind::Other, |h| h.kind.clone()),
+        title: text(|h| &h.title),
+        who: text(|h| &h.who),
+        command: text(|h| &h.command),
+        reason: h.and_then(|h| h.reason.clone()),
+        unix_time: h.map_or(0, |h| h.unix_time),
+        this_boot: !matches!(whose, Whose::Other(_)),
+        devices: h.map(|h| h.devices.iter().map(|d| d.name.clone()).collect()).unwrap_or_default(),
+        steps: h.map_or(0, |h| h.steps.len()),
+        ending,
+        undone_by: None,
+        outcome: j.end.as_ref().map(|(o, _)| o.clone()),
+        undo: h.map(|h| h.undo.clone()).unwrap_or_default(),
+        path: j.path.clone(),
+    }
+}

@@ -1,0 +1,97 @@
+//! One setting written and read back.
+
+use ringwise_knob::{Address, Match, Reaction, Setting, compare, live, react};
+use ringwise_model::{Fact, Snapshot};
+use ringwise_sys::{Error, Result};
+
+use crate::cx::Cx;
+use crate::{Failure, channels, coalesce, irq, rfs, rings, rps, rss, xps};
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) enum Put {
+    /// As asked, within what the kernel documents.
+    Kept {
+        now: Setting,
+        how: Match,
+    },
+    /// Accepted, and reads back as something else.
+    NotKept {
+        now: Fact<Setting>,
+    },
+    /// The kernel's no for good.
+    Refused(Failure),
+    Failed(Failure),
+}
+
+/// Writes `setting`, with bounded tries where the kernel is busy, and reads it back into `now`.
+pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
+    let Some(address) = setting.address() else {
+        return Put::Failed(failure(setting, &Error::other("setting", "written by a newer ringwise"), ""));
+    };
+    let mut wait = cx.policy.retry_wait;
+    for left in (0..cx.policy.tries.get()).rev() {
+        let Err(e) = write(cx, now, setting) else { break };
+        match react(&address, e.errno) {
+            (Reaction::Retry, _) if left > 0 => {
+                cx.host.sleep(wait);
+                wait *= 2;
+            }
+            (Reaction::Refused, meaning) => return Put::Refused(failure(setting, &e, meaning)),
+            (_, meaning) => return Put::Failed(failure(setting, &e, meaning)),
+        }
+    }
+    if let Err(e) = read(cx, now, &address) {
+        return Put::Failed(failure(setting, &e, "written, but it cannot be read back"));
+    }
+    match (compare(setting, now), live(now, &address)) {
+        (how @ (Match::Same | Match::Pending | Match::Adjusted), Fact::Known(now)) => Put::Kept { now, how },
+        (Match::Unknown(u), _) => {
+            let e = Error { errno: u.errno, ..Error::other(u.what, u.why) };
+            Put::Failed(failure(setting, &e, "written, but it cannot be read back"))
+        }
+        (_, now) => Put::NotKept { now },
+    }
+}
+
+pub(crate) fn failure(setting: &Setting, e: &Error, meaning: &str) -> Failure {
+    Failure {
+        setting: Some(setting.clone()),
+        errno: e.errno,
+        words: e.reason(),
+        meaning: meaning.to_string(),
+        path: Some(e.what.strip_prefix("write ").unwrap_or(&e.what).to_string()),
+        data: e.data.as_ref().map(|d| d.trim_end().to_string()),
+    }
+}
+
+fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
+    match setting {
+        Setting::Channels { dev, rx, tx, combined } => channels::write(cx, now, dev, (*rx, *tx, *combined)),
+        Setting::Rings { dev, rx, tx } => rings::write(cx, now, dev, *rx, *tx),
+        Setting::Coalesce { dev, params } => coalesce::write(cx, now, dev, params),
+        Setting::RssTable { dev, table } => rss::write(cx, dev, table),
+        Setting::IrqCpus { dev, of, cpus } => irq::write(cx, now, dev, *of, cpus),
+        Setting::XpsCpus { dev, queue, cpus } => xps::write(cx, dev, *queue, cpus),
+        Setting::XpsRxqs { dev, queue, rxqs } => xps::write_rxqs(cx, dev, *queue, rxqs),
+        Setting::RpsCpus { dev, queue, cpus } => rps::write(cx, dev, *queue, cpus),
+        Setting::RpsFlowCnt { dev, queue, entries } => rfs::write(cx, dev, *queue, *entries),
+        Setting::RfsEntries { entries } => rfs::write_entries(cx, *entries),
+        Setting::Other(_) => Err(Error::other("setting", "written by a newer ringwise")),
+    }
+}
+
+/// One file where the setting is one; the whole host, by discovery, where a device may have changed all over.
+fn read(cx: &Cx, now: &mut Snapshot, address: &Address) -> Result<()> {
+    match address {
+        Address::IrqCpus { dev, of } => irq::read(cx, now, dev, *of)?,
+        Address::XpsCpus { dev, queue } | Address::XpsRxqs { dev, queue } => xps::read(cx, now, dev, *queue),
+        Address::RpsCpus { dev, queue } => rps::read(cx, now, dev, *queue),
+        Address::RpsFlowCnt { dev, queue } => rfs::read(cx, now, dev, *queue),
+        Address::RfsEntries => rfs::read_entries(cx, now),
+        Address::Channels { .. } | Address::Rings { .. } | Address::Coalesce { .. } | Address::RssTable { .. } => {
+            *now = cx.look().map_err(|e| Error::other("discovery", e.to_string()))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! The way back: the same machine, forward, towards the start.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Address, compare, diff, live};
+use ringwise_model::Fact;
+
+use crate::journal::Record;
+use crate::put::Put;
+use crate::tx::{Tx, not_kept};
+use crate::{Event, Failure, NotPutBack, Phase, Verdict};
+
+/// A later setting may disturb an earlier one (channels after XPS was written): looked at and done again.
+const ROUNDS: u32 = 3;
+
+impl Tx<'_> {
+    /// Brings the host back to the start as far as it goes, past every failure, and says what is left.
+    pub fn put_back(&mut self, why: Failure) {
+        let text = match &why.setting {
+            Some(s) => format!("{}: {}", s.address().map(|a| a.to_string()).unwrap_or_default(), why.words),
+            None => why.words.clone(),
+        };
+        self.event(Event::PuttingBack { why: text.clone() });
+        if why.path.is_some() && why.errno.is_none() && why.words.starts_with("no answer") {
+            self.note("the late call may still take effect: look again with ringwise verify".into());
+        }
+        self.out.failed = Some(why);
+        self.back_to_start(text);
+        self.out.verdict =
+            if self.out.put_back_incomplete.is_empty() { Verdict::PutBack } else { Verdict::PutBackIncomplete };
+        self.out.changed = !self.out.put_back_incomplete.is_empty();
+        self.out.pending.clear();
+    }
+
+    pub fn back_to_start(&mut self, why: String) {
+        if let Err(e) = self.record(Record::PutBack { why }) {
+            self.note(format!("{}: {}", e.meaning, e.words));
+        }
+        let mut errors: BTreeMap<Address, String> = BTreeMap::new();
+        // A call that was late may have restarted a device.
+        let restarted = self.start.keys().filter(|a| a.interrupts_traffic()).filter_map(Address::dev);
+        self.stale.extend(restarted.map(str::to_string).collect::<Vec<_>>());
+        for _ in 0..ROUNDS {
+            if !self.look_again(&mut errors) {
+                break;
+            }
+            let todo = diff(&self.now, &self.start);
+            if todo.is_empty() {
+                break;
+            }
+            let mut wrote = false;
+            for change in todo {
+                if !self.look_again(&mut errors) {
+                    break;
+                }
+                // A channel change before this one may have done it, or not have made its queue.
+                let compared = compare(&change.to, &self.now);
+                if compared.holds() || matches!(live(&self.now, &change.address), Fact::Absent) {
+                    continue;
+                }
+                match self.put(Phase::PutBack, &change.to) {
+                    Put::Kept { .. } => {
+                        wrote = true;
+                        errors.remove(&change.address);
+                        if !self.out.put_back.contains(&change.to) {
+                            self.out.put_back.push(change.to);
+                        }
+                    }
+                    Put::NotKept { now } => {
+                        let failure = not_kept(&change.to, &now);
+                        errors.insert(change.address, failure.words.clone());
+                        self.event(Event::Failed { phase: Phase::PutBack, failure });
+                    }
+                    Put::Refused(failure) => {
+                        errors.insert(change.address, said(&failure));
+                        self.event(Event::Failed { phase: Phase::PutBack, failure });
+                    }
+                    Put::Failed(failure) => {
+                        errors.insert(change.address, said(&failure));
+                    }
+                }
+            }
+            if !wrote {
+                break;
+            }
+            // Only looking shows whether all of it stayed.
+            if let Err(f) = self.look() {
+                self.note(said(&f));
+                break;
+            }
+        }
+        self.account(&errors);
+    }
+
+    /// False: the host cannot be discovered; then nothing more can be done.
+    fn look_again(&mut self, errors: &mut BTreeMap<Address, String>) -> bool {
+        match self.refresh(false) {
+            Ok(()) => true,
+            Err(f) => {
+                for a in self.start.keys() {
+                    errors.entry(a.clone()).or_insert_with(|| said(&f));
+                }
+                false
+            }
+        }
+    }
+
+    /// Verifies by discovering again; what is not as before is listed with the way to finish by hand.
+    fn account(&mut self, errors: &BTreeMap<Address, String>) {
+        let looked = self.look().map_err(|f| said(&f));
+        let mut left = Vec::new();
+        for (address, was) in &self.start {
+            if looked.is_ok() && compare(was, &self.now).holds() {
+                continue;
+            }
+            let now = match &looked {
+                Ok(()) => live(&self.now, address),
+                Err(why) => Fact::unknown(address.to_string(), why.clone()),
+            };
+            let gone = address.dev().is_some_and(|d| looked.is_ok() && self.now.nic(d).is_none());
+            let why = match (errors.get(address), &now) {
+                _ if gone => "the device went away".to_string(),
+                (Some(e), _) => e.clone(),
+                (None, Fact::Absent) => "it does not exist now".to_string(),
+                (None, Fact::Unknown(u)) => u.why.clone(),
+                (None, Fact::Known(_)) => "it does not stay".to_string(),
+            };
+            left.push(NotPutBack {
+                address: address.clone(),
+                was: was.clone(),
+                now,
+                why,
+                command: was.command(&self.now),
+            });
+        }
+        self.out.verified_of = self.start.len();
+        self.out.verified = self.start.len() - left.len();
+        let (ok, of) = (self.out.verified, self.out.verified_of);
+        self.out.put_back_incomplete = left;
+        self.event(Event::Verified { phase: Phase::PutBack, ok, of, pending: Vec::new() });
+    }
+}
+
+fn said(f: &Failure) -> String {
+    if f.meaning.is_empty() { f.words.clone() } else { format!("{}: {}", f.words, f.meaning) }
+}

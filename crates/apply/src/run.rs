@@ -1,0 +1,296 @@
+//! From the request to the outcome.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringwise_knob::{Address, Match, Setting, Step, compare, live};
+use ringwise_model::{DevId, Fact, Snapshot};
+use ringwise_sys::Host;
+
+use crate::cx::Cx;
+use crate::journal::{FORMAT, Header, Journal, Read, Record, Whose};
+use crate::ledger::Ledger;
+use crate::names::Names;
+use crate::store::Lock;
+use crate::tx::{Tx, start_of};
+use crate::{Error, Event, Kind, Moved, Outcome, Policy, Refusal, Request, Store, Verdict};
+
+/// Does the steps of `request` as one transaction: all of it stays, or the host is put back.
+///
+/// Errors: refused or failed before anything was touched. Everything after the first write is in the
+/// [`Outcome`], whatever came of it.
+pub fn run(
+    host: &Arc<dyn Host>,
+    request: &Request,
+    store: &Store,
+    policy: &Policy,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Outcome, Error> {
+    let cx = Cx { host, policy };
+    if host.is_recorded() {
+        return Err(Refusal::Recorded.into());
+    }
+    // First without the lock: when there is nothing to do, nothing is written, not even a lock file.
+    let now = cx.look()?;
+    let (request, mut notes) = follow(request, &now)?;
+    if request.steps.iter().all(|s| compare(&s.setting, &now).holds()) {
+        unfinished_of_this_boot(store, &now)?;
+        return Ok(nothing_to_do(&request, &now, notes));
+    }
+    if now.host.read_only.known() == Some(&true) {
+        return Err(Refusal::ReadOnly.into());
+    }
+    let lock = store.lock()?;
+    // Meanwhile another run may have been here.
+    let now = cx.look()?;
+    let (request, more) = follow(&request, &now)?;
+    notes.extend(more);
+    notes.extend(close_others(store, &lock, &now, host.unix_time())?);
+    transact(cx, request, Kind::Apply, now, notes, store, &lock, events)
+}
+
+/// The request under the names of now. Refused when a device is gone or a setting is not ours to know.
+fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), Error> {
+    let names = Names::new(&request.devices, now);
+    if let Some(device) = names.gone.first() {
+        return Err(Refusal::Vanished { device: device.clone() }.into());
+    }
+    let mut out = request.clone();
+    out.steps = request.steps.iter().map(|s| names.step(s)).collect();
+    for d in &mut out.devices {
+        if let Some(n) = now.nics.iter().find(|n| d.same_device(&n.dev)) {
+            *d = n.dev.clone();
+        }
+    }
+    for s in &out.steps {
+        match s.setting.address() {
+            None => return Err(Refusal::Unknown { text: s.setting.value_text() }.into()),
+            Some(a) => {
+                if let Some(device) = a.dev().filter(|d| now.nic(d).is_none()) {
+                    return Err(Refusal::Vanished { device: device.to_string() }.into());
+                }
+            }
+        }
+    }
+    Ok((out, names.changed().map(|(a, b)| format!("{a} is {b} now")).collect()))
+}
+
+fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outcome {
+    let mut out = Outcome::nothing();
+    let pending = |s: &&Step| compare(&s.setting, now) == Match::Pending;
+    out.pending = request.steps.iter().filter(pending).filter_map(|s| s.setting.address()).collect();
+    out.already_so = request.steps.iter().map(|s| s.setting.clone()).collect();
+    (out.verified, out.verified_of) = (out.already_so.len(), out.already_so.len());
+    out.notes = notes;
+    out
+}
+
+fn unfinished_of_this_boot(store: &Store, now: &Snapshot) -> Result<(), Error> {
+    for j in Read::all(store)? {
+        if j.unfinished() && j.whose(&now.host) == Whose::ThisBoot {
+            return match store.held() {
+                Some(by) => Err(Refusal::Locked { pid: by.pid, path: j.path }.into()),
+                None => Err(Refusal::Unfinished { transaction: j.id }.into()),
+            };
+        }
+    }
+    Ok(())
+}
+
+/// Journals that were cut short: of this boot a refusal, others are closed with why.
+pub(crate) fn close_others(store: &Store, _lock: &Lock, now: &Snapshot, unix_time: u64) -> Result<Vec<String>, Error> {
+    let mut notes = Vec::new();
+    for j in Read::all(store)?.into_iter().filter(Read::unfinished) {
+        let why = match j.whose(&now.host) {
+            Whose::Other(why) => why,
+            Whose::ThisBoot => return Err(Refusal::Unfinished { transaction: j.id }.into()),
+            Whose::Newer(why) => return Err(Refusal::UnfinishedNewer { transaction: j.id, why, path: j.path }.into()),
+        };
+        let close = |path: &Path| {
+            let mut journal = Journal::resume(store, path)?;
+            journal.add(&Record::Closed { why: why.clone(), unix_time })?;
+            journal.sync()
+        };
+        let text = format!("transaction {} was cut short and is closed now: {why}", j.id);
+        match close(&j.path) {
+            Ok(()) => notes.push(text),
+            Err(e) => notes.push(format!("{text} (not noted in {}: {e})", j.path.display())),
+        }
+    }
+    Ok(notes)
+}
+
+/// Everything is checked before the first write: each setting is what the steps say it is, and can be put back.
+fn preflight(now: &Snapshot, steps: &[Step]) -> Result<(), Error> {
+    let mut moved = Vec::new();
+    let mut restarted: BTreeSet<&str> = BTreeSet::new();
+    for step in steps {
+        let Some(address) = step.setting.address() else { continue };
+        let is = live(now, &address);
+        let made_before = address.dev().is_some_and(|d| restarted.contains(d));
+        if let (true, Some(dev)) = (!address.invalidates().is_empty(), step_dev(step)) {
+            restarted.insert(dev);
+        }
+        if compare(&step.setting, now).holds() {
+            continue;
+        }
+        match (&is, &step.from) {
+            (Fact::Unknown(u), _) => {
+                let why = u.to_string();
+                return Err(Refusal::Unreadable { address, why }.into());
+            }
+            (Fact::Absent, _) if made_before => {}
+            (Fact::Absent, Fact::Known(_)) | (Fact::Known(_), Fact::Absent) => {
+                moved.push(Moved { address, expected: step.from.clone(), now: is });
+            }
+            (Fact::Absent, _) => return Err(Refusal::NotThere { address }.into()),
+            // Whoever made the step could not see it; we can, and can put it back.
+            (Fact::Known(_), Fact::Unknown(_)) => {}
+            (Fact::Known(_), Fact::Known(from)) => {
+                if !compare(from, now).holds() {
+                    moved.push(Moved { address, expected: step.from.clone(), now: is });
+                }
+            }
+        }
+    }
+    if moved.is_empty() { Ok(()) } else { Err(Refusal::Changed { moved }.into()) }
+}
+
+fn step_dev(step: &Step) -> Option<&str> {
+    match &step.setting {
+        Setting::Channels { dev, .. } | Setting::Rings { dev, .. } => Some(dev),
+        _ => None,
+    }
+}
+
+/// Under the lock, from the preflight on.
+#[allow(clippy::too_many_arguments)] // one call for apply and rollback; a struct of these would only be unpacked again
+pub(crate) fn transact(
+    cx: Cx,
+    request: Request,
+    kind: Kind,
+    now: Snapshot,
+    notes: Vec<String>,
+    store: &Store,
+    lock: &Lock,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Outcome, Error> {
+    let begin = cx.now();
+    preflight(&now, &request.steps)?;
+    if request.steps.iter().all(|s| compare(&s.setting, &now).holds()) {
+        return Ok(nothing_to_do(&request, &now, notes));
+    }
+    let start = start_of(&now, &request.steps);
+    let state = |e: Error| -> Error {
+        let Error::State { path, source } = e else { return e };
+        Refusal::State { path, why: source.to_string() }.into()
+    };
+    Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &start)).map_err(state)?;
+    let id = store.journals()?.last().map_or(0, |(id, _)| *id) + 1;
+    let header = Header {
+        format: FORMAT,
+        tool: env!("CARGO_PKG_VERSION").into(),
+        transaction: id,
+        kind,
+        machine_id: now.host.machine_id.known().cloned(),
+        boot_id: now.host.boot_id.known().cloned(),
+        kernel: now.host.kernel.known().cloned(),
+        unix_time: cx.host.unix_time(),
+        title: request.title.clone(),
+        reason: request.reason.clone(),
+        who: request.who.clone(),
+        command: request.command.clone(),
+        devices: devices(&request, &now),
+        steps: request.steps.clone(),
+        start: start.values().cloned().collect(),
+        undo: start.values().filter_map(|s| s.command(&now)).collect(),
+    };
+    let devices = header.devices.clone();
+    let journal = Journal::begin(store, lock, header)
+        .map_err(|e| Refusal::State { path: lock.dir.clone(), why: e.to_string() })?;
+    let mut out = Outcome::nothing();
+    out.transaction = Some(id);
+    events(&Event::Begun { transaction: id, steps: request.steps.len() });
+    let mut tx = Tx {
+        cx,
+        events,
+        journal,
+        devices,
+        steps: request.steps,
+        before: now.clone(),
+        start,
+        now,
+        stale: BTreeSet::new(),
+        out,
+        learned: Vec::new(),
+        given_up: BTreeSet::new(),
+    };
+    notes.into_iter().for_each(|n| tx.note(n));
+    match tx.forward() {
+        Ok(()) => {
+            tx.out.verdict = Verdict::Applied;
+            tx.out.changed = !(tx.out.applied.is_empty() && tx.out.side_effects.is_empty());
+        }
+        Err(failure) => tx.put_back(*failure),
+    }
+    Ok(tx.finish(store, lock, begin))
+}
+
+/// Devices of the request and those its steps name, as found now.
+fn devices(request: &Request, now: &Snapshot) -> Vec<DevId> {
+    let mut out = request.devices.clone();
+    for name in
+        request.steps.iter().filter_map(|s| s.setting.address()).filter_map(|a: Address| a.dev().map(str::to_string))
+    {
+        if let Some(n) = now.nic(&name)
+            && !out.iter().any(|d| d.name == name)
+        {
+            out.push(n.dev.clone());
+        }
+    }
+    out
+}
+
+impl Tx<'_> {
+    /// The account on disk. When that fails, what was done cannot be found again later: it is put back.
+    pub fn finish(mut self, store: &Store, lock: &Lock, begin: Duration) -> Outcome {
+        if let Err(e) = store.learn(lock, &self.learned) {
+            let source = std::error::Error::source(&e).map(|s| s.to_string()).unwrap_or_default();
+            self.note(format!("what was refused or ignored could not be remembered: {e}: {source}"));
+        }
+        self.out.took_ms = took(&self.cx, begin);
+        let failed = self.end().err();
+        if let Some(e) = failed {
+            let failure = self.journal_failure(&e);
+            if self.out.verdict == Verdict::Applied {
+                self.put_back(failure);
+            } else {
+                self.note(format!(
+                    "{}: {}; ringwise recover will find nothing left to do",
+                    failure.meaning, failure.words
+                ));
+            }
+            self.out.took_ms = took(&self.cx, begin);
+            if let Err(e) = self.end() {
+                let text = format!(
+                    "the end is not in {}: {e}; run ringwise recover once it can be written",
+                    self.journal.path().display()
+                );
+                self.note(text);
+            }
+        }
+        self.out
+    }
+
+    fn end(&mut self) -> std::io::Result<()> {
+        let record = Record::End { outcome: Box::new(self.out.clone()), after: self.after() };
+        self.journal.add(&record)?;
+        self.journal.sync()
+    }
+}
+
+fn took(cx: &Cx, begin: Duration) -> u64 {
+    u64::try_from(cx.now().saturating_sub(begin).as_millis()).unwrap_or(u64::MAX)
+}

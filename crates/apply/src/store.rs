@@ -1,0 +1,242 @@
+//! The state directory: lock, journals, values as first found, what was learned.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ringwise_knob::Learned;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Holder, Refusal};
+
+/// Where state is kept; the first that can be written.
+const PLACES: [&str; 2] = ["/var/lib/ringwise", "/run/ringwise"];
+/// Overrides [`PLACES`].
+const VARIABLE: &str = "RINGWISE_STATE_DIR";
+
+/// Called before each write to the state directory with the file's path; an error stands for the disk's.
+pub type Hook = Arc<dyn Fn(&Path) -> io::Result<()> + Send + Sync>;
+
+/// The state directory. Nothing is made in it before something has to be written.
+#[derive(Clone)]
+pub struct Store {
+    /// In order of preference; journals are read from all of them.
+    dirs: Vec<PathBuf>,
+    hook: Option<Hook>,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("dirs", &self.dirs).finish_non_exhaustive()
+    }
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self::open(None)
+    }
+}
+
+/// Content of `learned.json`.
+#[derive(Serialize, Deserialize)]
+struct LearnedFile {
+    format: u32,
+    learned: Vec<Learned>,
+}
+
+impl Store {
+    /// `dir` (`--state-dir`), else `RINGWISE_STATE_DIR`, else `/var/lib/ringwise`, and `/run/ringwise` where that
+    /// cannot be written. Touches nothing.
+    pub fn open(dir: Option<&Path>) -> Self {
+        let chosen = dir.map(Path::to_path_buf).or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from));
+        let dirs = chosen.map_or_else(|| PLACES.iter().map(PathBuf::from).collect(), |d| vec![d]);
+        Self { dirs, hook: None }
+    }
+
+    /// The same with something that runs before each write, to try a full disk or a sudden end.
+    pub fn with_hook(mut self, hook: Hook) -> Self {
+        self.hook = Some(hook);
+        self
+    }
+
+    pub fn dirs(&self) -> &[PathBuf] {
+        &self.dirs
+    }
+
+    pub(crate) fn before_write(&self, path: &Path) -> io::Result<()> {
+        self.hook.as_ref().map_or(Ok(()), |h| h(path))
+    }
+
+    /// The one lock of the host, and the directory that takes the journal.
+    pub(crate) fn lock(&self) -> Result<Lock, Error> {
+        let mut why = None;
+        for dir in &self.dirs {
+            match self.lock_in(dir) {
+                Ok(lock) => return lock,
+                Err(e) => _ = why.get_or_insert((dir.clone(), e)),
+            }
+        }
+        let (path, e) = why.unwrap_or((PathBuf::new(), io::Error::other("no directory is given")));
+        let hint = if e.kind() == io::ErrorKind::PermissionDenied { "; needs root" } else { "" };
+        Err(Refusal::State { path, why: format!("{e}{hint}") }.into())
+    }
+
+    fn lock_in(&self, dir: &Path) -> io::Result<Result<Lock, Error>> {
+        let path = dir.join("lock");
+        self.before_write(&path)?;
+        fs::create_dir_all(dir)?;
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+                return Ok(Err(Refusal::Locked { pid, path }.into()));
+            }
+            Err(fs::TryLockError::Error(e)) => return Err(e),
+        }
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        writeln!(file, "{}", std::process::id())?;
+        Ok(Ok(Lock { dir: dir.to_path_buf(), _file: file }))
+    }
+
+    /// Whether a run holds the lock now. Takes it for a moment itself where not: ask only when something
+    /// hangs on it.
+    pub(crate) fn held(&self) -> Option<Holder> {
+        self.dirs.iter().find_map(|dir| {
+            let mut file = File::open(dir.join("lock")).ok()?;
+            match file.try_lock_shared() {
+                Err(fs::TryLockError::WouldBlock) => {
+                    let mut text = String::new();
+                    let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+                    Some(Holder { pid })
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// Paths of all journals by number.
+    pub(crate) fn journals(&self) -> Result<Vec<(u64, PathBuf)>, Error> {
+        let mut out = Vec::new();
+        for dir in &self.dirs {
+            let entries = match fs::read_dir(dir) {
+                Ok(e) => e,
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                Err(source) => return Err(Error::State { path: dir.clone(), source }),
+            };
+            for entry in entries {
+                let path = entry.map_err(|source| Error::State { path: dir.clone(), source })?.path();
+                let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+                let id = name.strip_prefix("tx-").and_then(|n| n.strip_suffix(".jsonl")).and_then(|n| n.parse().ok());
+                if let Some(id) = id {
+                    out.push((id, path));
+                }
+            }
+        }
+        out.sort();
+        Ok(out)
+    }
+
+    /// What devices were found to refuse or ignore. Empty where nothing was written yet.
+    pub fn learned(&self) -> Result<Vec<Learned>, Error> {
+        for dir in &self.dirs {
+            if let Some(file) = read_json::<LearnedFile>(&dir.join("learned.json"))? {
+                return Ok(file.learned);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Adds to what is known; what speaks of the same setting in the same way is replaced.
+    pub(crate) fn learn(&self, lock: &Lock, new: &[Learned]) -> Result<(), Error> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut learned = self.learned()?;
+        for n in new {
+            learned.retain(|l| {
+                !(l.device == n.device && l.driver == n.driver && l.kernel == n.kernel && l.address == n.address)
+            });
+            learned.push(n.clone());
+        }
+        self.write_json(&lock.dir.join("learned.json"), &LearnedFile { format: 1, learned })
+    }
+
+    /// Writes beside, syncs and renames: the file is the old or the new one, never half.
+    pub(crate) fn write_json<T: Serialize>(&self, path: &Path, value: &T) -> Result<(), Error> {
+        let fail = |source| Error::State { path: path.to_path_buf(), source };
+        self.before_write(path).map_err(fail)?;
+        let text = serde_json::to_vec_pretty(value).map_err(|e| fail(e.into()))?;
+        let beside = path.with_extension("new");
+        let write = || -> io::Result<()> {
+            let mut f = File::create(&beside)?;
+            f.write_all(&text)?;
+            f.write_all(b"\n")?;
+            f.sync_all()?;
+            fs::rename(&beside, path)?;
+            sync_dir(path)
+        };
+        write().map_err(fail)
+    }
+}
+
+/// None: there is no such file. A file that cannot be read as what it should be is an error, not an empty one.
+pub(crate) fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Option<T>, Error> {
+    let fail = |source| Error::State { path: path.to_path_buf(), source };
+    match fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| fail(e.into())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(fail(e)),
+    }
+}
+
+/// A new name is on disk only when its directory is.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |d| File::open(d)?.sync_all())
+}
+
+/// Held while anything is changed; the kernel lets go of it when the process ends, however it does.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    pub dir: PathBuf,
+    _file: File,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_place_is_taken_where_the_first_cannot_be_written() {
+        let dir = std::env::temp_dir().join(format!("ringwise-store-{}", std::process::id()));
+        let store = Store { dirs: vec!["/proc/none/ringwise".into(), dir.clone()], hook: None };
+        assert!(store.journals().unwrap().is_empty());
+        assert!(!dir.exists());
+        let lock = store.lock().unwrap();
+        assert_eq!(lock.dir, dir);
+        assert_eq!(store.held(), Some(Holder { pid: Some(std::process::id()) }));
+        let e = store.lock().unwrap_err();
+        assert!(matches!(e.refusal(), Some(Refusal::Locked { pid: Some(_), .. })), "{e}");
+        drop(lock);
+        assert_eq!(store.held(), None);
+        fs::remove_dir_all(&dir).unwrap();
+        let nowhere = Store { dirs: vec!["/proc/none/ringwise".into()], hook: None };
+        let e = nowhere.lock().unwrap_err();
+        assert_eq!(e.exit_status(), 6);
+        assert!(e.to_string().starts_with("no journal can be written in /proc/none/ringwise"), "{e}");
+    }
+
+    #[test]
+    fn a_broken_file_is_an_error_and_not_an_empty_one() {
+        let dir = std::env::temp_dir().join(format!("ringwise-broken-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("learned.json"), "{").unwrap();
+        let e = Store::open(Some(&dir)).learned().unwrap_err();
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(e.exit_status(), 1);
+        assert!(e.to_string().ends_with("learned.json"), "{e}");
+    }
+}

@@ -1,0 +1,399 @@
+//! A transaction under way: the steps, the side effects, the verification.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ringwise_knob::{
+    Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, collateral, compare, diff, irq,
+    learned::What, live,
+};
+use ringwise_model::{DevId, Fact, Snapshot, Unread};
+
+use crate::cx::Cx;
+use crate::journal::{Journal, Record};
+use crate::names::Names;
+use crate::put::{Put, put};
+use crate::{Adjusted, Event, Failure, Ignored, Outcome, Phase, Refused};
+
+/// Times that the host is brought to what is wanted and looked at again, before it counts as not to be had.
+const ROUNDS: u32 = 3;
+
+/// An error: it has to be put back, for this reason.
+pub(crate) type Done = Result<(), Box<Failure>>;
+
+pub(crate) struct Tx<'a> {
+    pub cx: Cx<'a>,
+    pub events: &'a mut dyn FnMut(&Event),
+    pub journal: Journal,
+    pub devices: Vec<DevId>,
+    pub steps: Vec<Step>,
+    /// The host before; its devices under the names they had then.
+    pub before: Snapshot,
+    /// Values before of everything that is touched or may be disturbed.
+    pub start: SettingMap,
+    pub now: Snapshot,
+    /// Devices that were restarted by a step and not looked at since.
+    pub stale: BTreeSet<String>,
+    pub out: Outcome,
+    pub learned: Vec<Learned>,
+    /// Steps that need not hold in the end: refused or ignored, and allowed to be.
+    pub given_up: BTreeSet<Address>,
+}
+
+/// Values before the steps: of what they name, and of what naming it may disturb.
+pub(crate) fn start_of(now: &Snapshot, steps: &[Step]) -> SettingMap {
+    let touched: Vec<Address> = steps.iter().filter_map(|s| s.setting.address()).collect();
+    let mut start = collateral(now, &touched);
+    let canonical = touched.iter().map(|a| canonical(now, a));
+    start.extend(canonical.filter_map(|a| live(now, &a).known().cloned().map(|s| (a, s))));
+    start
+}
+
+/// A vector that serves a receive and a transmit queue has one affinity: one address for it.
+fn canonical(now: &Snapshot, address: &Address) -> Address {
+    let Address::IrqCpus { dev, of } = address else { return address.clone() };
+    let found = now.nic(dev).and_then(|n| irq::vector(n, *of)).and_then(irq::canonical);
+    found.map_or_else(|| address.clone(), |of| Address::IrqCpus { dev: dev.clone(), of })
+}
+
+impl Tx<'_> {
+    pub fn event(&mut self, event: Event) {
+        (self.events)(&event);
+    }
+
+    pub fn note(&mut self, text: String) {
+        self.event(Event::Note { text: text.clone() });
+        self.out.notes.push(text);
+    }
+
+    pub fn record(&mut self, record: Record) -> Done {
+        self.journal.add(&record).map_err(|e| self.journal_failure(&e).into())
+    }
+
+    pub fn journal_failure(&self, e: &std::io::Error) -> Failure {
+        Failure {
+            setting: None,
+            errno: e.raw_os_error(),
+            words: e.to_string(),
+            meaning: "the journal cannot be written".into(),
+            path: Some(self.journal.path().display().to_string()),
+            data: None,
+        }
+    }
+
+    /// The steps, and then everything as wanted. An error: it has to be put back.
+    pub fn forward(&mut self) -> Done {
+        for i in 0..self.steps.len() {
+            self.check_stop()?;
+            self.refresh(true)?;
+            let step = self.steps[i].clone();
+            self.step(&step)?;
+        }
+        self.check_stop()?;
+        self.settle()
+    }
+
+    fn check_stop(&self) -> Done {
+        if !self.cx.policy.stopped() {
+            return Ok(());
+        }
+        let words = "stopped on request";
+        Err(Failure { setting: None, errno: None, words: words.into(), meaning: String::new(), path: None, data: None }
+            .into())
+    }
+
+    /// Looks again where a step has restarted a device, after its link is back.
+    pub fn refresh(&mut self, link_needed: bool) -> Done {
+        if self.stale.is_empty() {
+            return Ok(());
+        }
+        for dev in std::mem::take(&mut self.stale) {
+            let was_up = self.before.nic(&self.name_before(&dev)).is_some_and(ringwise_model::Nic::link_is_up);
+            if was_up && !self.wait_for_link(&dev) {
+                let wait = self.cx.policy.link_wait.as_secs_f32();
+                let words = format!("the link of {dev} did not come back within {wait} s");
+                if link_needed {
+                    let meaning = "it was up before the device was restarted".into();
+                    return Err(Failure { setting: None, errno: None, words, meaning, path: None, data: None }.into());
+                }
+                self.note(words);
+            }
+        }
+        self.look()
+    }
+
+    fn name_before(&self, dev: &str) -> String {
+        let Some(nic) = self.now.nic(dev) else { return dev.to_string() };
+        self.before.nics.iter().find(|n| n.dev.same_device(&nic.dev)).map_or(dev, |n| n.dev.name.as_str()).to_string()
+    }
+
+    fn wait_for_link(&mut self, dev: &str) -> bool {
+        const EACH: Duration = Duration::from_millis(100);
+        let begin = self.cx.now();
+        let path = format!("/sys/class/net/{dev}/carrier");
+        let mut told = false;
+        loop {
+            let up = self.cx.read_text(&path);
+            let took = self.cx.now().saturating_sub(begin);
+            match up {
+                Ok(t) if t == "1" => {
+                    if told {
+                        self.event(Event::LinkBack { dev: dev.to_string(), took });
+                    }
+                    return true;
+                }
+                // The device is gone: not a matter of waiting.
+                Err(e) if e.is_absent() => return true,
+                _ if took >= self.cx.policy.link_wait => return false,
+                _ => {}
+            }
+            if !told {
+                self.event(Event::LinkWait { dev: dev.to_string() });
+                told = true;
+            }
+            self.cx.host.sleep(EACH);
+        }
+    }
+
+    /// Discovers again, and follows devices that were renamed meanwhile.
+    pub fn look(&mut self) -> Done {
+        self.now = self.cx.look().map_err(|e| Failure {
+            setting: None,
+            errno: None,
+            words: std::error::Error::source(&e).map_or(e.to_string(), |s| format!("{e}: {s}")),
+            meaning: "the host cannot be discovered again".into(),
+            path: None,
+            data: None,
+        })?;
+        let names = Names::new(&self.devices, &self.now);
+        let changed: Vec<String> = names.changed().map(|(a, b)| format!("{a} is {b} now")).collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        self.start =
+            self.start.values().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).collect();
+        self.steps = self.steps.iter().map(|s| names.step(s)).collect();
+        self.given_up = self.given_up.iter().map(|a| names.address(a)).collect();
+        for d in &mut self.devices {
+            if let Some(n) = self.now.nics.iter().find(|n| d.same_device(&n.dev)) {
+                d.name.clone_from(&n.dev.name);
+            }
+        }
+        changed.into_iter().for_each(|c| self.note(c));
+        Ok(())
+    }
+
+    /// Notes that writing this setting restarted its device.
+    fn wrote(&mut self, address: &Address) {
+        if address.interrupts_traffic()
+            && let Some(dev) = address.dev()
+        {
+            self.stale.insert(dev.to_string());
+        }
+    }
+
+    /// Writes it, says so, and keeps account of side effects on what is known.
+    pub fn put(&mut self, phase: Phase, setting: &Setting) -> Put {
+        self.event(Event::Writing { phase, setting: setting.clone() });
+        let begin = self.cx.now();
+        let done = put(&self.cx, &mut self.now, setting);
+        let took = self.cx.now().saturating_sub(begin);
+        if let Some(a) = setting.address() {
+            self.wrote(&a);
+        }
+        match &done {
+            Put::Kept { now, how } => {
+                let (now, how) = (now.clone(), how.clone());
+                self.event(Event::Done { phase, setting: setting.clone(), now, how, took });
+            }
+            Put::NotKept { .. } | Put::Refused(_) => {}
+            Put::Failed(failure) => self.event(Event::Failed { phase, failure: failure.clone() }),
+        }
+        done
+    }
+
+    fn step(&mut self, step: &Step) -> Done {
+        let setting = &step.setting;
+        let Some(address) = setting.address() else { return Ok(()) };
+        if compare(setting, &self.now).holds() {
+            self.out.already_so.push(setting.clone());
+            self.event(Event::AlreadySo { phase: Phase::Apply, setting: setting.clone() });
+            return Ok(());
+        }
+        self.record(Record::Step { setting: setting.clone() })?;
+        match self.put(Phase::Apply, setting) {
+            Put::Kept { now, how } => {
+                self.out.applied.push(setting.clone());
+                if how == Match::Adjusted {
+                    self.out.adjusted_by_driver.push(Adjusted { asked: setting.clone(), kept: now.clone() });
+                }
+                self.record(Record::Done { setting: setting.clone(), now })
+            }
+            Put::Refused(failure) => {
+                let words = failure.words.clone();
+                self.learn(setting, What::Refused { errno: failure.errno.unwrap_or(0), words });
+                self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
+                if step.if_refused == IfRefused::PutBack {
+                    self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
+                    return Err(failure.into());
+                }
+                self.event(Event::Refused { phase: Phase::Apply, setting: setting.clone(), failure: failure.clone() });
+                self.out.refused.push(Refused { asked: setting.clone(), failure });
+                self.given_up.insert(address);
+                Ok(())
+            }
+            Put::NotKept { now } => {
+                if let Fact::Known(got) = &now {
+                    self.learn(setting, What::Ignored { got: got.clone() });
+                }
+                let failure = not_kept(setting, &now);
+                self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
+                if step.if_refused == IfRefused::PutBack {
+                    self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
+                    return Err(failure.into());
+                }
+                self.event(Event::Ignored { phase: Phase::Apply, setting: setting.clone(), now: now.known().cloned() });
+                self.out.ignored.push(Ignored { asked: setting.clone(), now });
+                self.given_up.insert(address);
+                Ok(())
+            }
+            Put::Failed(failure) => {
+                self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
+                Err(failure.into())
+            }
+        }
+    }
+
+    /// What the host should be like now: the steps, and of the start what a step may have disturbed.
+    fn wanted(&self) -> SettingMap {
+        let steps = self.steps.iter().filter_map(|s| s.setting.address().map(|a| (a, s.setting.clone())));
+        let mut wanted: SettingMap = steps.filter(|(a, _)| !self.given_up.contains(a)).collect();
+        // Vectors that were two may be one now: the steps come first, then what served the receive queue.
+        let mut taken: BTreeSet<Address> = wanted.keys().map(|a| canonical(&self.now, a)).collect();
+        for (address, setting) in &self.start {
+            if !self.given_up.contains(address)
+                && self.fits(address, setting)
+                && taken.insert(canonical(&self.now, address))
+            {
+                wanted.insert(address.clone(), setting.clone());
+            }
+        }
+        wanted
+    }
+
+    /// Whether a value from before still makes sense: the queue is there, and a table names only queues that are.
+    fn fits(&self, address: &Address, setting: &Setting) -> bool {
+        if matches!(live(&self.now, address), Fact::Absent) {
+            return false;
+        }
+        let (Setting::RssTable { dev, table }, Some(nic)) = (setting, address.dev().and_then(|d| self.now.nic(d)))
+        else {
+            return true;
+        };
+        let queues = nic.rx_queues.len();
+        let before = self.before.nic(&self.name_before(dev)).map_or(0, |n| n.rx_queues.len());
+        let within = table.iter().all(|q| (*q as usize) < queues);
+        // A table that was even over all queues is nobody's own: with other queues it is even over those.
+        within && (queues == before || !is_even(table, before))
+    }
+
+    /// Discovers everything again and puts right what a later step or a driver has moved, until all is as wanted.
+    fn settle(&mut self) -> Done {
+        for round in 0..ROUNDS {
+            self.refresh(true)?;
+            self.look()?;
+            let wanted = self.wanted();
+            let todo = diff(&self.now, &wanted);
+            if todo.is_empty() {
+                self.verified(&wanted);
+                return Ok(());
+            }
+            if round + 1 == ROUNDS {
+                let c = &todo[0];
+                return Err(not_kept(&c.to, &c.from).into());
+            }
+            for change in todo {
+                self.check_stop()?;
+                self.refresh(true)?;
+                if compare(&change.to, &self.now).holds() {
+                    continue;
+                }
+                self.mend(&change.to)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mend(&mut self, setting: &Setting) -> Done {
+        let Some(address) = setting.address() else { return Ok(()) };
+        let ours = self.steps.iter().any(|s| s.setting.address().as_ref() == Some(&address));
+        let phase = if ours { Phase::Apply } else { Phase::SideEffect };
+        self.record(Record::Step { setting: setting.clone() })?;
+        match self.put(phase, setting) {
+            Put::Kept { now, .. } => {
+                let list = if ours { &mut self.out.applied } else { &mut self.out.side_effects };
+                if !list.contains(setting) {
+                    list.push(setting.clone());
+                }
+                self.out.already_so.retain(|s| s != setting);
+                self.record(Record::Done { setting: setting.clone(), now })
+            }
+            // Also where it was not asked for: what was set before must not be lost without a word.
+            Put::Refused(failure) | Put::Failed(failure) => Err(failure.into()),
+            Put::NotKept { now } => Err(not_kept(setting, &now).into()),
+        }
+    }
+
+    fn verified(&mut self, wanted: &SettingMap) {
+        let mut pending = Vec::new();
+        for (address, setting) in wanted {
+            if compare(setting, &self.now) == Match::Pending {
+                pending.push(address.clone());
+            }
+        }
+        self.out.verified = wanted.len();
+        self.out.verified_of = wanted.len();
+        self.out.pending = pending.clone();
+        self.event(Event::Verified { phase: Phase::Apply, ok: wanted.len(), of: wanted.len(), pending });
+    }
+
+    /// The settings of the transaction as they are now, for those who ask later what somebody else has changed.
+    pub fn after(&self) -> Vec<Setting> {
+        let steps = self.steps.iter().filter_map(|s| s.setting.address());
+        let all: BTreeSet<Address> = self.start.keys().cloned().chain(steps).collect();
+        all.iter().filter_map(|a| live(&self.now, a).known().cloned()).collect()
+    }
+
+    fn learn(&mut self, setting: &Setting, what: What) {
+        let (Some(address), Fact::Known(kernel)) = (setting.address(), &self.now.host.kernel) else { return };
+        let Some(nic) = address.dev().and_then(|d| self.now.nic(d)) else { return };
+        self.learned.push(Learned {
+            device: nic.dev.clone(),
+            driver: nic.driver.known().cloned(),
+            kernel: kernel.clone(),
+            address,
+            asked: setting.clone(),
+            what,
+            unix_time: self.cx.host.unix_time(),
+        });
+    }
+}
+
+/// Every queue has entries, and none more than one more than another.
+fn is_even(table: &[u32], queues: usize) -> bool {
+    let mut count: BTreeMap<u32, usize> = BTreeMap::new();
+    table.iter().for_each(|q| *count.entry(*q).or_default() += 1);
+    let (low, high) = (count.values().min().copied().unwrap_or(0), count.values().max().copied().unwrap_or(0));
+    count.len() == queues && high - low <= 1
+}
+
+pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
+    let family = setting.address().map_or("setting", |a: Address| Family::title(a.family()));
+    let words = match now {
+        Fact::Known(n) => format!("accepted, but reads back as {}", n.value_text()),
+        Fact::Absent => "it is gone".to_string(),
+        Fact::Unknown(Unread { why, .. }) => format!("it cannot be read back: {why}"),
+    };
+    let meaning = format!("the device or somebody else does not leave the {family} at {}", setting.value_text());
+    Failure { setting: Some(setting.clone()), errno: None, words, meaning, path: None, data: None }
+}

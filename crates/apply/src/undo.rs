@@ -1,0 +1,222 @@
+//! `recover`: after a run that was cut short. `rollback`: to a state before.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ringwise_knob::{Address, Family, IfRefused, Setting, SettingMap, Step, compare, diff, live};
+use ringwise_model::{Fact, Snapshot};
+use ringwise_sys::Host;
+
+use crate::cx::Cx;
+use crate::error::fact_text;
+use crate::journal::{FORMAT, Journal, Read, Whose};
+use crate::ledger::Ledger;
+use crate::names::Names;
+use crate::past::{Kept, drop_doomed, in_force};
+use crate::run::{close_others, transact};
+use crate::tx::Tx;
+use crate::{Error, Event, Kind, Moved, Outcome, Policy, Refusal, Request, Store, Verdict};
+
+/// Puts the host back to before a transaction of this boot that was cut short, or that could not be put
+/// back whole at the time. Nothing to recover is an [`Outcome`] with nothing done.
+///
+/// Errors: as [`crate::run`].
+pub fn recover(
+    host: &Arc<dyn Host>,
+    store: &Store,
+    policy: &Policy,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Outcome, Error> {
+    let cx = Cx { host, policy };
+    if host.is_recorded() {
+        return Err(Refusal::Recorded.into());
+    }
+    let now = cx.look()?;
+    let journals = Read::all(store)?;
+    for j in journals.iter().filter(|j| j.unfinished()) {
+        if let Whose::Newer(why) = j.whose(&now.host) {
+            return Err(Refusal::UnfinishedNewer { transaction: j.id, why, path: j.path.clone() }.into());
+        }
+    }
+    let Some(_) = to_recover(&journals, &now) else {
+        let mut out = Outcome::nothing();
+        out.notes.push("no transaction of this boot was cut short".into());
+        return Ok(out);
+    };
+    if now.host.read_only.known() == Some(&true) {
+        return Err(Refusal::ReadOnly.into());
+    }
+    let lock = store.lock()?;
+    let begin = cx.now();
+    // Whoever held the lock until now may have ended it.
+    let now = cx.look()?;
+    let Some(read) = to_recover(&Read::all(store)?, &now) else {
+        return Ok(Outcome::nothing());
+    };
+    let Some(header) = read.header else { return Ok(Outcome::nothing()) };
+    let names = Names::new(&header.devices, &now);
+    let journal = Journal::resume(store, &read.path)
+        .map_err(|e| Refusal::State { path: read.path.clone(), why: e.to_string() })?;
+    let start: SettingMap =
+        header.start.iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).collect();
+    let mut out = Outcome::nothing();
+    out.transaction = Some(read.id);
+    let mut tx = Tx {
+        cx,
+        events,
+        journal,
+        devices: header.devices,
+        steps: header.steps.iter().map(|s| names.step(s)).collect(),
+        before: now.clone(),
+        start,
+        now,
+        stale: BTreeSet::new(),
+        out,
+        learned: Vec::new(),
+        given_up: BTreeSet::new(),
+    };
+    for (old, new) in names.changed() {
+        tx.note(format!("{old} is {new} now"));
+    }
+    tx.back_to_start(format!("transaction {} was cut short", read.id));
+    let whole = tx.out.put_back_incomplete.is_empty();
+    tx.out.verdict = if whole { Verdict::Recovered } else { Verdict::PutBackIncomplete };
+    tx.out.changed = !tx.out.put_back.is_empty();
+    Ok(tx.finish(store, &lock, begin))
+}
+
+/// The one that was cut short, else the last one of which something is still to be put back.
+fn to_recover(journals: &[Read], now: &Snapshot) -> Option<Read> {
+    let ours =
+        |j: &&Read| j.whose(&now.host) == Whose::ThisBoot && j.header.as_ref().is_some_and(|h| h.format == FORMAT);
+    let left = |j: &&Read| j.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::PutBackIncomplete);
+    let cut = journals.iter().filter(ours).find(|j| j.unfinished());
+    cut.or_else(|| journals.iter().rfind(|j| ours(j)).filter(left)).cloned()
+}
+
+/// To the state before transaction `id` (of this boot); 0: every setting that we ever touched in this boot
+/// as it was first found, whoever changed it since. For others, unless `policy.take_over`, settings that are
+/// not as we left them are a refusal that lists them.
+///
+/// It is a transaction of its own, and can be rolled back as one.
+pub fn rollback(
+    host: &Arc<dyn Host>,
+    store: &Store,
+    id: u64,
+    request: &Request,
+    policy: &Policy,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Outcome, Error> {
+    let cx = Cx { host, policy };
+    if host.is_recorded() {
+        return Err(Refusal::Recorded.into());
+    }
+    let now = cx.look()?;
+    if now.host.read_only.known() == Some(&true) {
+        return Err(Refusal::ReadOnly.into());
+    }
+    let lock = store.lock()?;
+    let mut notes = close_others(store, &lock, &now, host.unix_time())?;
+    let journals = Read::all(store)?;
+    let (mut target, left) = if id == 0 {
+        let (target, gone) = Ledger::read(&lock, &now.host)?.settings(&now);
+        notes.extend(gone.into_iter().map(|d| format!("{d} is not there any more and is left out")));
+        (target, last_left(&journals, &now, 0))
+    } else {
+        exists(&journals, &now, id)?;
+        (before(&journals, &now, id), last_left(&journals, &now, id))
+    };
+    // A device that went away has nothing to be put back on.
+    target.retain(|a, _| a.dev().is_none_or(|d| now.nic(d).is_some()));
+    drop_doomed(&mut target, &now);
+    let moved: Vec<Moved> = left
+        .iter()
+        .filter(|(a, s)| target.contains_key(*a) && !compare(s, &now).holds() && !compare(&target[*a], &now).holds())
+        .map(|(a, s)| Moved { address: a.clone(), expected: Fact::Known(s.clone()), now: live(&now, a) })
+        .collect();
+    if id == 0 {
+        // As first found is asked for whoever changed it since; only said.
+        notes.extend(
+            moved.iter().map(|m| format!("{} was changed by somebody else to {}", m.address, fact_text(&m.now))),
+        );
+    } else if !moved.is_empty() && !policy.take_over {
+        return Err(Refusal::Changed { moved }.into());
+    }
+    let mut request = request.clone();
+    request.devices =
+        now.nics.iter().filter(|n| target.keys().any(|a| a.dev() == Some(n.name()))).map(|n| n.dev.clone()).collect();
+    request.steps = steps(&now, &target, id);
+    if request.title.is_empty() {
+        request.title =
+            if id == 0 { "back to as first found".into() } else { format!("back to before transaction {id}") };
+    }
+    transact(cx, request, Kind::Rollback { before: id }, now, notes, store, &lock, events)
+}
+
+/// It must be one of this boot that was kept and not undone since.
+fn exists(journals: &[Read], now: &Snapshot, id: u64) -> Result<(), Error> {
+    let no = |why: String| Err(Refusal::NoTransaction { why }.into());
+    let Some(j) = journals.iter().find(|j| j.id == id) else {
+        return no(format!("there is no transaction {id}: see ringwise history"));
+    };
+    if let Whose::Other(why) | Whose::Newer(why) = j.whose(&now.host) {
+        return no(format!("transaction {id} cannot be undone here: {why}"));
+    }
+    match &j.end {
+        Some((o, _)) if o.verdict == Verdict::Applied => {}
+        Some(_) => return no(format!("nothing of transaction {id} was kept: there is nothing to undo")),
+        None => return no(format!("transaction {id} was cut short: run ringwise recover")),
+    }
+    if in_force(journals, now).iter().any(|k| k.id == id) {
+        Ok(())
+    } else {
+        no(format!("transaction {id} was rolled back already"))
+    }
+}
+
+/// The earliest value before any of the transactions from `id` on.
+fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
+    let mut target = SettingMap::new();
+    // With its channels a device is noted whole; what later transactions noted beyond that was not there before.
+    let mut whole: BTreeSet<String> = BTreeSet::new();
+    // A rollback together with what it undid has changed nothing.
+    let counts = |k: &Kept| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
+    for k in in_force(journals, now).into_iter().filter(counts) {
+        let changed = k.start.keys().filter(|a| a.family() == Family::Channels).filter_map(Address::dev);
+        let changed: Vec<String> = changed.map(str::to_string).collect();
+        for (a, s) in k.start {
+            if !a.dev().is_some_and(|d| whole.contains(d)) {
+                target.entry(a).or_insert(s);
+            }
+        }
+        whole.extend(changed);
+    }
+    target
+}
+
+/// As the last of these transactions left each setting.
+fn last_left(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
+    in_force(journals, now).into_iter().filter(|k| k.id >= id).flat_map(|k| k.after).collect()
+}
+
+/// What differs; for a device that is restarted on the way, everything, because any of it may be lost there.
+fn steps(now: &Snapshot, target: &SettingMap, id: u64) -> Vec<Step> {
+    let differs: BTreeSet<Address> = diff(now, target).into_iter().map(|c| c.address).collect();
+    let restarted: BTreeSet<&str> =
+        differs.iter().filter(|a| a.interrupts_traffic()).filter_map(Address::dev).collect();
+    let reason = if id == 0 { "as first found since boot".to_string() } else { format!("as before transaction {id}") };
+    let step = |(a, s): (&Address, &Setting)| Step {
+        setting: s.clone(),
+        from: live(now, a),
+        rule: "rollback".into(),
+        reason: reason.clone(),
+        source: "the journal of ringwise".into(),
+        interrupts_traffic: a.interrupts_traffic(),
+        if_refused: IfRefused::PutBack,
+    };
+    target
+        .iter()
+        .filter(|(a, _)| differs.contains(a) || a.dev().is_some_and(|d| restarted.contains(d)))
+        .map(step)
+        .collect()
+}

@@ -1,0 +1,191 @@
+//! What the tests share: a simulated host, a state directory, a request made from wanted settings.
+#![allow(dead_code)] // each test file uses its part
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use ringwise_apply::{Event, Outcome, Policy, Request, Store};
+use ringwise_discover::Options;
+use ringwise_knob::{IfRefused, Of, Setting, SettingMap, Step, compare, diff, live_of_device};
+use ringwise_model::{CpuSet, Snapshot};
+use ringwise_sys::Host;
+use ringwise_testkit::sim::{Killed, Sim};
+
+/// A directory that goes with the test.
+pub struct Dir(pub PathBuf);
+
+impl Dir {
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let n = COUNT.fetch_add(1, Ordering::Relaxed);
+        // Memory where there is some: what is tested is the order of writes, not the disk.
+        let memory = Path::new("/dev/shm");
+        let base = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        let dir = base.join(format!("ringwise-apply-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+
+    pub fn store(&self) -> Store {
+        Store::open(Some(&self.0))
+    }
+
+    pub fn journal(&self, id: u64) -> PathBuf {
+        self.0.join(format!("tx-{id:04}.jsonl"))
+    }
+
+    pub fn files(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            std::fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn cpus(list: &str) -> CpuSet {
+    list.parse().unwrap()
+}
+
+pub fn host(sim: &Arc<Sim>) -> Arc<dyn Host> {
+    sim.clone()
+}
+
+pub fn look(sim: &Arc<Sim>) -> Snapshot {
+    ringwise_discover::snapshot(&host(sim), &Options::all()).unwrap()
+}
+
+pub fn policy() -> Policy {
+    Policy { deadline: Duration::from_secs(5), ..Policy::default() }
+}
+
+pub fn irq(dev: &str, q: u32, list: &str) -> Setting {
+    Setting::IrqCpus { dev: dev.into(), of: Of::Rx(q), cpus: cpus(list) }
+}
+
+pub fn irq_tx(dev: &str, q: u32, list: &str) -> Setting {
+    Setting::IrqCpus { dev: dev.into(), of: Of::Tx(q), cpus: cpus(list) }
+}
+
+pub fn xps(dev: &str, queue: u32, list: &str) -> Setting {
+    Setting::XpsCpus { dev: dev.into(), queue, cpus: cpus(list) }
+}
+
+pub fn rps(dev: &str, queue: u32, list: &str) -> Setting {
+    Setting::RpsCpus { dev: dev.into(), queue, cpus: cpus(list) }
+}
+
+pub fn flow_cnt(dev: &str, queue: u32, entries: u32) -> Setting {
+    Setting::RpsFlowCnt { dev: dev.into(), queue, entries }
+}
+
+pub fn rfs(entries: u32) -> Setting {
+    Setting::RfsEntries { entries }
+}
+
+pub fn channels(dev: &str, n: u32) -> Setting {
+    Setting::Channels { dev: dev.into(), rx: None, tx: None, combined: Some(n) }
+}
+
+pub fn table(dev: &str, queues: &[u32], size: usize) -> Setting {
+    Setting::RssTable { dev: dev.into(), table: queues.iter().copied().cycle().take(size).collect() }
+}
+
+/// The steps from what is to what is wanted, as `knob::diff` has them; `skip`: what may be refused.
+pub fn request_if(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> Request {
+    let target: SettingMap = wanted.iter().map(|s| (s.address().unwrap(), s.clone())).collect();
+    let steps: Vec<Step> = diff(now, &target)
+        .into_iter()
+        .map(|c| Step {
+            interrupts_traffic: c.address.interrupts_traffic(),
+            setting: c.to,
+            from: c.from,
+            rule: "T01".into(),
+            reason: "the test wants it".into(),
+            source: "the test".into(),
+            if_refused,
+        })
+        .collect();
+    let devs: Vec<&str> = target.keys().filter_map(|a| a.dev()).collect();
+    Request {
+        devices: now.nics.iter().filter(|n| devs.contains(&n.name())).map(|n| n.dev.clone()).collect(),
+        steps,
+        title: "balanced".into(),
+        reason: Some("CHG-1".into()),
+        who: "root".into(),
+        command: "ringwise apply".into(),
+    }
+}
+
+pub fn request(now: &Snapshot, wanted: &[Setting]) -> Request {
+    request_if(now, wanted, IfRefused::PutBack)
+}
+
+pub fn run(sim: &Arc<Sim>, dir: &Dir, request: &Request) -> Result<Outcome, ringwise_apply::Error> {
+    ringwise_apply::run(&host(sim), request, &dir.store(), &policy(), &mut |_: &Event| {})
+}
+
+pub fn apply(sim: &Arc<Sim>, dir: &Dir, wanted: &[Setting]) -> Result<Outcome, ringwise_apply::Error> {
+    let now = look(sim);
+    run(sim, dir, &request(&now, wanted))
+}
+
+pub fn recover(sim: &Arc<Sim>, dir: &Dir) -> Result<Outcome, ringwise_apply::Error> {
+    ringwise_apply::recover(&host(sim), &dir.store(), &policy(), &mut |_| {})
+}
+
+pub fn rollback(sim: &Arc<Sim>, dir: &Dir, id: u64, policy: &Policy) -> Result<Outcome, ringwise_apply::Error> {
+    let request = Request { who: "root".into(), command: format!("ringwise rollback {id}"), ..Request::default() };
+    ringwise_apply::rollback(&host(sim), &dir.store(), id, &request, policy, &mut |_| {})
+}
+
+/// Every setting of every device and of the host.
+pub fn settings(s: &Snapshot) -> SettingMap {
+    let mut all: SettingMap = s.nics.iter().flat_map(|n| live_of_device(s, n.name())).collect();
+    all.insert(rfs(0).address().unwrap(), rfs(s.host.rps_sock_flow_entries.known().copied().unwrap()));
+    all
+}
+
+/// Settings of `before` that do not hold now.
+pub fn differing(before: &Snapshot, now: &Snapshot) -> Vec<String> {
+    let differs = settings(before).into_values().filter(|s| !compare(s, now).holds());
+    differs.map(|s| format!("{} was {}", s.address().unwrap(), s.value_text())).collect()
+}
+
+/// Runs something that is killed on the way: true when it was.
+pub fn killed(f: impl FnOnce()) -> bool {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let shown = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !info.payload().is::<Killed>() {
+                shown(info);
+            }
+        }));
+    });
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(()) => false,
+        Err(e) if e.is::<Killed>() => true,
+        Err(e) => std::panic::resume_unwind(e),
+    }
+}
+
+/// A store whose process is dead when the host's is: nothing is written to it after that.
+pub fn mortal(dir: &Dir, sim: &Arc<Sim>) -> Store {
+    let sim = sim.clone();
+    dir.store().with_hook(Arc::new(move |_: &Path| {
+        if sim.is_dead() {
+            std::panic::panic_any(Killed);
+        }
+        Ok(())
+    }))
+}

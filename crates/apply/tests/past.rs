@@ -1,0 +1,281 @@
+//! Rolling back, verifying, and somebody else at the same knobs.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::*;
+use ringwise_apply::{Ending, Kind, Policy, Refusal, Verdict};
+use ringwise_knob::{Match, Setting};
+use ringwise_testkit::sim::{At, Fault, Quirk, Sim, build};
+
+fn sim() -> Arc<Sim> {
+    Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).virtio("eth1", 0, 4).done()))
+}
+
+fn layout(dev: &str, queues: u32) -> Vec<Setting> {
+    (0..queues).flat_map(|q| [irq(dev, q, &q.to_string()), xps(dev, q, &q.to_string())]).collect()
+}
+
+fn verify(sim: &Arc<Sim>, dir: &Dir) -> ringwise_apply::Verify {
+    ringwise_apply::verify(&host(sim), &dir.store(), &policy()).unwrap()
+}
+
+#[test]
+fn igb_from_eight_to_four_and_back_with_everything_set_by_hand() {
+    let (sim, dir) = (sim(), Dir::new());
+    let table: Vec<u32> = (0..128).map(|i| [0, 0, 0, 3, 5][i % 5]).collect();
+    sim.ethtool_x("eth0", &table).unwrap();
+    let now = look(&sim);
+    sim.outside(|h| {
+        for (n, v) in now.nic("eth0").unwrap().queue_vectors().enumerate() {
+            h.write(&format!("/proc/irq/{}/smp_affinity_list", v.irq), format!("{}\n", 7 - n).as_bytes()).unwrap();
+            let xps = format!("/sys/class/net/eth0/queues/tx-{n}/xps_cpus");
+            h.write(&xps, format!("{:x}", 1 << (7 - n)).as_bytes()).unwrap();
+        }
+    });
+    let before = look(&sim);
+    let mut wanted = vec![channels("eth0", 4)];
+    for q in 0..4 {
+        wanted.extend([
+            irq("eth0", q, &q.to_string()),
+            irq_tx("eth0", q, &q.to_string()),
+            xps("eth0", q, &q.to_string()),
+        ]);
+    }
+    let mut waited = false;
+    let out = ringwise_apply::run(&host(&sim), &request(&before, &wanted), &dir.store(), &policy(), &mut |e| {
+        waited |= matches!(e, ringwise_apply::Event::LinkBack { .. });
+    })
+    .unwrap();
+    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert!(waited);
+    assert_eq!(verify(&sim, &dir).exit_status(), 0);
+    let out = rollback(&sim, &dir, 1, &policy()).unwrap();
+    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert!(differing(&before, &look(&sim)).is_empty(), "{:?}", differing(&before, &look(&sim)));
+    assert!(verify(&sim, &dir).settings.is_empty());
+}
+
+#[test]
+fn a_collateral_layout_survives_a_change_of_channels() {
+    // Only the channels are asked for; the layout of the queues that stay was somebody's.
+    for (dev, from, to) in [("eth0", 8, 5), ("eth1", 4, 2)] {
+        let (sim, dir) = (sim(), Dir::new());
+        apply(&sim, &dir, &layout(dev, from)).unwrap();
+        sim.traffic(dev);
+        let out = apply(&sim, &dir, &[channels(dev, to)]).unwrap();
+        assert_eq!(out.verdict, Verdict::Applied, "{dev}: {:?}", out.failed);
+        assert!(!out.side_effects.is_empty(), "{dev}");
+        let now = look(&sim);
+        for s in layout(dev, to) {
+            assert!(ringwise_knob::compare(&s, &now).holds(), "{s:?}");
+        }
+        // What the first wanted for queues that the second took away is no drift.
+        assert_eq!(
+            verify(&sim, &dir).exit_status(),
+            0,
+            "{dev}: {:?}",
+            verify(&sim, &dir).drifted().collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn a_device_that_forgets_everything_gets_it_back() {
+    let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic("eth0", 0, 8).done()));
+    sim.quirk("eth0", Quirk::Resets);
+    let dir = Dir::new();
+    let rings = Setting::Rings { dev: "eth0".into(), rx: Some(1024), tx: Some(2048) };
+    let moderation = Setting::Coalesce { dev: "eth0".into(), params: [("rx-usecs".to_string(), 7)].into() };
+    let mut first = layout("eth0", 8);
+    first.extend([rings, moderation, table("eth0", &[0, 0, 1], 128)]);
+    apply(&sim, &dir, &first).unwrap();
+    let one = look(&sim);
+    let out = apply(&sim, &dir, &[channels("eth0", 4)]).unwrap();
+    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    // Four interrupts, the table, the rings, the moderation.
+    assert_eq!(out.side_effects.len(), 7, "{:?}", out.side_effects);
+    assert_eq!(verify(&sim, &dir).exit_status(), 0, "{:?}", verify(&sim, &dir).drifted().collect::<Vec<_>>());
+    assert_eq!(rollback(&sim, &dir, 2, &policy()).unwrap().verdict, Verdict::Applied);
+    assert!(differing(&one, &look(&sim)).is_empty(), "{:?}", differing(&one, &look(&sim)));
+}
+
+#[test]
+fn channels_that_are_accepted_and_ignored_are_learned() {
+    let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic("eth0", 0, 8).done()));
+    let dir = Dir::new();
+    let before = look(&sim);
+    sim.fault(Fault::Ignore { at: At::Matching("channels-set".into()) });
+    let mut wanted = vec![channels("eth0", 4)];
+    wanted.extend(layout("eth0", 4));
+    let out = apply(&sim, &dir, &wanted).unwrap();
+    assert_eq!((out.verdict, sim.writes()), (Verdict::PutBack, 1));
+    assert_eq!(out.failed.unwrap().words, "accepted, but reads back as combined 8");
+    assert_eq!(dir.store().learned().unwrap().len(), 1);
+    assert!(differing(&before, &look(&sim)).is_empty());
+}
+
+#[test]
+fn moderation_that_is_rounded_is_no_silent_success() {
+    let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic("eth0", 0, 8).done()));
+    sim.quirk("eth0", Quirk::Rounds);
+    let dir = Dir::new();
+    let before = look(&sim);
+    let moderation = Setting::Coalesce { dev: "eth0".into(), params: [("rx-usecs".to_string(), 33)].into() };
+    let out = apply(&sim, &dir, &[moderation]).unwrap();
+    assert_eq!(out.verdict, Verdict::PutBackIncomplete, "{out:?}");
+    // 50, as it was, cannot be had again either.
+    assert_eq!(
+        out.put_back_incomplete[0].now.known().unwrap().value_text(),
+        "rx-max-frames 64 rx-usecs 48 tx-usecs 50"
+    );
+    assert!(!differing(&before, &look(&sim)).is_empty());
+}
+
+#[test]
+fn somebodys_ethtool_is_seen_and_mended() {
+    let (sim, dir) = (sim(), Dir::new());
+    let mut wanted = vec![channels("eth0", 6)];
+    wanted.extend(layout("eth0", 6));
+    apply(&sim, &dir, &wanted).unwrap();
+    sim.traffic("eth0");
+    assert_eq!(verify(&sim, &dir).exit_status(), 0);
+    sim.ethtool_l("eth0", 8).unwrap();
+    sim.sleep_past_link();
+    let v = verify(&sim, &dir);
+    assert_eq!((v.exit_status(), v.drifted().count()), (3, 7), "{:?}", v.drifted().collect::<Vec<_>>());
+    assert!(v.drifted().all(|s| s.how == Match::Differs));
+    let out = apply(&sim, &dir, &wanted).unwrap();
+    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert_eq!(verify(&sim, &dir).exit_status(), 0);
+}
+
+#[test]
+fn a_rollback_of_one_of_several() {
+    let (sim, dir) = (sim(), Dir::new());
+    let start = look(&sim);
+    apply(&sim, &dir, &layout("eth0", 8)).unwrap();
+    let one = look(&sim);
+    apply(&sim, &dir, &[rps("eth0", 0, "4-7"), xps("eth0", 0, "7")]).unwrap();
+    apply(&sim, &dir, &[channels("eth0", 4), rps("eth0", 0, "1")]).unwrap();
+    assert_eq!(verify(&sim, &dir).exit_status(), 0, "{:?}", verify(&sim, &dir).drifted().collect::<Vec<_>>());
+    // To before the second takes the third along.
+    let out = rollback(&sim, &dir, 2, &policy()).unwrap();
+    assert_eq!((out.verdict, out.transaction), (Verdict::Applied, Some(4)), "{:?}", out.failed);
+    assert!(differing(&one, &look(&sim)).is_empty(), "{:?}", differing(&one, &look(&sim)));
+    // The first is in force again.
+    let v = verify(&sim, &dir);
+    assert_eq!((v.settings.len(), v.exit_status()), (16, 0));
+    assert!(v.settings.iter().all(|s| s.transaction == 1));
+    let history = ringwise_apply::history(&dir.store(), &start.host).unwrap();
+    assert_eq!(history.iter().map(|e| e.undone_by).collect::<Vec<_>>(), [None, Some(4), Some(4), None]);
+    assert_eq!((&history[3].kind, &history[3].ending), (&Kind::Rollback { before: 2 }, &Ending::Kept));
+    let e = rollback(&sim, &dir, 3, &policy()).unwrap_err();
+    assert_eq!((e.exit_status(), e.to_string()), (6, "transaction 3 was rolled back already".into()));
+    assert!(rollback(&sim, &dir, 9, &policy()).unwrap_err().to_string().contains("no transaction 9"));
+    rollback(&sim, &dir, 1, &policy()).unwrap();
+    assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
+}
+
+#[test]
+fn a_rollback_can_be_rolled_back() {
+    let (sim, dir) = (sim(), Dir::new());
+    apply(&sim, &dir, &layout("eth1", 4)).unwrap();
+    apply(&sim, &dir, &[channels("eth0", 4), rps("eth0", 0, "1")]).unwrap();
+    let two = look(&sim);
+    rollback(&sim, &dir, 2, &policy()).unwrap();
+    assert_eq!(verify(&sim, &dir).settings.len(), 8);
+    let out = rollback(&sim, &dir, 3, &policy()).unwrap();
+    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert!(differing(&two, &look(&sim)).is_empty(), "{:?}", differing(&two, &look(&sim)));
+    assert_eq!((verify(&sim, &dir).settings.len(), verify(&sim, &dir).exit_status()), (10, 0));
+    let undone: Vec<_> =
+        ringwise_apply::history(&dir.store(), &two.host).unwrap().iter().map(|e| e.undone_by).collect();
+    assert_eq!(undone, [None, None, Some(4), None]);
+}
+
+#[test]
+fn a_run_under_way_is_not_cut_short() {
+    let (sim, dir) = (sim(), Dir::new());
+    let now = look(&sim);
+    let mut seen = 0;
+    ringwise_apply::run(&host(&sim), &request(&now, &layout("eth0", 8)), &dir.store(), &policy(), &mut |e| {
+        if matches!(e, ringwise_apply::Event::Done { .. }) {
+            seen += 1;
+            let entries = ringwise_apply::history(&dir.store(), &now.host).unwrap();
+            assert_eq!(entries[0].ending, Ending::Running { pid: Some(std::process::id()) });
+            let v = verify(&sim, &dir);
+            assert_eq!((v.unfinished, v.running.is_some()), (None, true));
+        }
+    })
+    .unwrap();
+    assert_eq!(seen, 16);
+    assert_eq!(ringwise_apply::history(&dir.store(), &now.host).unwrap()[0].ending, Ending::Kept);
+}
+
+#[test]
+fn rollback_zero_is_the_host_as_first_found() {
+    let (sim, dir) = (sim(), Dir::new());
+    let start = look(&sim);
+    apply(&sim, &dir, &layout("eth1", 4)).unwrap();
+    apply(&sim, &dir, &[channels("eth0", 4), rfs(1024)]).unwrap();
+    let mut four = vec![xps("eth0", 0, "1")];
+    four.extend((0..4).flat_map(|q| [irq("eth0", q, "2"), irq_tx("eth0", q, "3")]));
+    apply(&sim, &dir, &four).unwrap();
+    rollback(&sim, &dir, 3, &policy()).unwrap();
+    let out = rollback(&sim, &dir, 0, &policy()).unwrap();
+    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
+    assert!(verify(&sim, &dir).settings.is_empty());
+    sim.forget_writes();
+    assert_eq!(rollback(&sim, &dir, 0, &policy()).unwrap().verdict, Verdict::NothingToDo);
+    assert_eq!(sim.writes(), 0);
+}
+
+#[test]
+fn what_somebody_else_changed_since_is_not_overwritten_unasked() {
+    let (sim, dir) = (sim(), Dir::new());
+    let start = look(&sim);
+    apply(&sim, &dir, &layout("eth1", 4)).unwrap();
+    sim.outside(|h| h.write("/sys/class/net/eth1/queues/tx-2/xps_cpus", b"f0")).unwrap();
+    sim.forget_writes();
+    let e = rollback(&sim, &dir, 1, &policy()).unwrap_err();
+    assert_eq!((e.exit_status(), sim.writes()), (6, 0));
+    let Some(Refusal::Changed { moved }) = e.refusal() else { panic!("{e}") };
+    assert_eq!(moved.iter().map(|m| m.address.to_string()).collect::<Vec<_>>(), ["eth1 tx-2 xps_cpus"]);
+    assert!(e.to_string().contains("was 2, is 4-7"), "{e}");
+    let out = rollback(&sim, &dir, 1, &Policy { take_over: true, ..policy() }).unwrap();
+    assert_eq!(out.verdict, Verdict::Applied);
+    assert!(differing(&start, &look(&sim)).is_empty());
+}
+
+#[test]
+fn rollback_zero_does_so_whoever_changed_it_and_says_it() {
+    let (sim, dir) = (sim(), Dir::new());
+    sim.ethtool_x("eth0", &(0..128).map(|i| i % 3).collect::<Vec<u32>>()).unwrap();
+    let start = look(&sim);
+    apply(&sim, &dir, &[channels("eth0", 4)]).unwrap();
+    rollback(&sim, &dir, 1, &policy()).unwrap();
+    apply(&sim, &dir, &layout("eth0", 8)).unwrap();
+    sim.ethtool_l("eth0", 4).unwrap();
+    sim.outside(|h| h.write("/sys/class/net/eth0/queues/rx-1/rps_cpus", b"f0")).unwrap();
+    let out = rollback(&sim, &dir, 0, &policy()).unwrap();
+    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
+    assert!(out.notes.iter().any(|n| n == "eth0 rx-1 rps_cpus was changed by somebody else to 4-7"), "{:?}", out.notes);
+}
+
+#[test]
+fn what_was_put_back_or_is_of_another_boot_cannot_be_rolled_back() {
+    let (sim, dir) = (sim(), Dir::new());
+    let want = [rps("eth0", 0, "1"), irq("eth0", 0, "99")];
+    let mut request = request(&look(&sim), &want);
+    request.steps.sort_by_key(|s| matches!(s.setting, Setting::IrqCpus { .. }));
+    assert_eq!(run(&sim, &dir, &request).unwrap().exit_status(), 4);
+    assert!(rollback(&sim, &dir, 1, &policy()).unwrap_err().to_string().contains("nothing of transaction 1 was kept"));
+    apply(&sim, &dir, &[rps("eth0", 0, "1")]).unwrap();
+    sim.boot_id("99999999-2222-3333-4444-555555555555");
+    assert!(rollback(&sim, &dir, 2, &policy()).unwrap_err().to_string().contains("earlier boot"));
+    assert!(verify(&sim, &dir).settings.is_empty());
+}

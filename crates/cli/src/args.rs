@@ -1,0 +1,406 @@
+//! The one table of commands and flags; help, man pages and completions come from it.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
+
+/// Tunes multi-queue network interfaces and proves that it helped
+#[derive(Debug, Parser)]
+#[command(name = "ringwise", version, disable_help_subcommand = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub status: StatusArgs,
+    #[command(subcommand)]
+    pub command: Option<Cmd>,
+}
+
+/// Flags that hold everywhere.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Common {
+    /// JSON on stdout, one document (short for -o json)
+    #[arg(short, long, global = true, display_order = 900)]
+    pub json: bool,
+    /// Nothing on stderr but errors
+    #[arg(short, long, global = true, display_order = 901)]
+    pub quiet: bool,
+    /// More: paths, interrupt numbers, masks; -vv for still more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, display_order = 902)]
+    pub verbose: u8,
+    /// Colour: auto (on a terminal; NO_COLOR and TERM=dumb switch it off), always, never
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t, display_order = 903)]
+    pub color: When,
+    /// Marks in ASCII (automatic where the locale is not UTF-8)
+    #[arg(long, global = true, display_order = 904)]
+    pub ascii: bool,
+    /// Times in UTC instead of local time
+    #[arg(long, global = true, display_order = 905)]
+    pub utc: bool,
+    /// Where the record of transactions lies [default: /var/lib/ringwise]
+    #[arg(long, global = true, value_name = "DIR", display_order = 906)]
+    pub state_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// Reading commands: the live host, or a recording of one.
+#[derive(Debug, Clone, Default, Args)]
+pub struct From {
+    /// Read a capture, a directory or an archive with proc/ and sys/ trees instead of this host
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    #[default]
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct Format {
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub output: Output,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum PlanOutput {
+    #[default]
+    Text,
+    Json,
+    /// A shell script with its undo
+    Sh,
+    /// Unified diff of "path = value" lines
+    Diff,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Cmd {
+    /// What was applied, what moved since, a line an interface
+    Status(StatusArgs),
+    /// Where queues, interrupts and CPUs meet, as a matrix
+    Show(ShowArgs),
+    /// What would change and why; changes nothing
+    Plan(PlanArgs),
+    /// Do it: all of it, or put everything back
+    Apply(ApplyArgs),
+    /// Does the host still match what was applied?
+    Verify(VerifyArgs),
+    /// Put back to before transaction ID (0: as first found)
+    Rollback(RollbackArgs),
+    /// The transactions of this boot and before
+    History(HistoryArgs),
+    /// Finish what a killed or failed run left behind
+    Recover(RecoverArgs),
+    /// Record this host into a file for --from
+    Capture(CaptureArgs),
+    #[command(name = "__man", hide = true)]
+    Man {
+        /// Directory to write the man pages to
+        dir: PathBuf,
+    },
+    #[command(name = "__completions", hide = true)]
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct StatusArgs {
+    #[command(flatten)]
+    pub from: From,
+    #[command(flatten)]
+    pub format: Format,
+    /// List software interfaces one by one too
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct ShowArgs {
+    /// Interfaces; several are compared. None: one line each
+    #[arg(value_name = "DEV")]
+    pub devs: Vec<String>,
+    #[command(flatten)]
+    pub from: From,
+    #[command(flatten)]
+    pub format: Format,
+    /// List software interfaces one by one too
+    #[arg(long)]
+    pub all: bool,
+    /// Hex masks as well as CPU lists
+    #[arg(long)]
+    pub raw: bool,
+}
+
+/// What is wanted. The same flags for plan and apply.
+#[derive(Debug, Clone, Default, Args)]
+pub struct IntentArgs {
+    /// balanced, forward, rpc, stream or latency
+    #[arg(long, value_name = "GOAL", default_value_t)]
+    pub goal: Goal,
+    /// Use only these CPUs (a list as 0-3,8), isolated ones among them included
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub cpus: Option<CpuSet>,
+    /// Keep these CPUs free of queues for other work
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub reserve: Option<CpuSet>,
+    /// Never use these CPUs
+    #[arg(long, value_name = "LIST", value_parser = cpus)]
+    pub exclude_cpus: Option<CpuSet>,
+    /// Queues an interface; a change of the number interrupts traffic
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub queues: Option<u32>,
+    /// Hardware threads of a core
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub smt: Option<SmtArg>,
+    /// CPUs of other nodes than the interface's own
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub far_node: Option<FarNodeArg>,
+    /// Include steps that interrupt traffic
+    #[arg(long)]
+    pub allow_disruption: bool,
+    /// Groups of queues for latency and bulk, half of them on the far node
+    #[arg(long)]
+    pub pair_as_article: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SmtArg {
+    /// At most one queue a physical core
+    OnePerCore,
+    /// Siblings too, after every core has one
+    All,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FarNodeArg {
+    Never,
+    /// Only when no near CPU is left
+    Last,
+    /// As good as near ones
+    Ok,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct PlanArgs {
+    /// Interfaces; none: those with a driver, queues of their own and a link
+    #[arg(value_name = "DEV")]
+    pub devs: Vec<String>,
+    #[command(flatten)]
+    pub intent: IntentArgs,
+    #[command(flatten)]
+    pub from: From,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
+    pub output: PlanOutput,
+    /// Write the plan (JSON) to FILE, for apply --plan FILE
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// One line a setting instead of bands
+    #[arg(long)]
+    pub full: bool,
+    /// Status 3 when there is something to do
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+/// Flags of commands that write.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Write {
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
+    /// Only say what would be done
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct ApplyArgs {
+    /// Interfaces; none: those with a driver, queues of their own and a link
+    #[arg(value_name = "DEV", conflicts_with = "plan")]
+    pub devs: Vec<String>,
+    #[command(flatten)]
+    pub intent: IntentArgs,
+    /// Apply this file of plan --out exactly, or refuse
+    #[arg(long, value_name = "FILE", conflicts_with_all =
+        ["goal", "cpus", "reserve", "exclude_cpus", "queues", "smt", "far_node", "allow_disruption", "pair_as_article"])]
+    pub plan: Option<PathBuf>,
+    /// Kept in the history
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    #[command(flatten)]
+    pub write: Write,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub from: From,
+    #[command(flatten)]
+    pub format: Format,
+    /// Also count interrupts for this long (5s, 500ms, 1m): each queue on its CPU and on no other
+    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, conflicts_with = "from")]
+    pub r#for: Option<std::time::Duration>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct RollbackArgs {
+    /// Transaction from ringwise history; 0 is the host as first found since boot
+    #[arg(value_name = "ID")]
+    pub id: u64,
+    /// Overwrite what somebody else has changed since
+    #[arg(long)]
+    pub take_over: bool,
+    /// Kept in the history
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    #[command(flatten)]
+    pub write: Write,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct HistoryArgs {
+    /// Everything that is kept about this transaction
+    #[arg(value_name = "ID")]
+    pub id: Option<u64>,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct RecoverArgs {
+    #[command(flatten)]
+    pub write: Write,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct CaptureArgs {
+    /// File to write; it must not exist
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Replace MAC and IP addresses, host name, aliases, serial numbers and the command line, consistently
+    #[arg(long)]
+    pub redact: bool,
+}
+
+fn cpus(text: &str) -> Result<CpuSet, String> {
+    let set: CpuSet = text.parse().map_err(|e: ringwise_model::cpuset::BadCpuList| e.to_string())?;
+    if set.is_empty() { Err("the list is empty (right would be e.g. 0-3,8)".into()) } else { Ok(set) }
+}
+
+impl IntentArgs {
+    pub fn intent(&self, devs: &[String]) -> Intent {
+        Intent {
+            goal: self.goal,
+            devs: devs.to_vec(),
+            cpus: self.cpus.clone(),
+            reserve: self.reserve.clone().unwrap_or_default(),
+            exclude_cpus: self.exclude_cpus.clone().unwrap_or_default(),
+            queues: self.queues,
+            smt: self.smt.map(|s| match s {
+                SmtArg::OnePerCore => Smt::OnePerCore,
+                SmtArg::All => Smt::All,
+            }),
+            far_node: self.far_node.map(|f| match f {
+                FarNodeArg::Never => FarNode::Never,
+                FarNodeArg::Last => FarNode::Last,
+                FarNodeArg::Ok => FarNode::Ok,
+            }),
+            allow_disruption: self.allow_disruption,
+            pair_as_article: self.pair_as_article,
+        }
+    }
+}
+
+impl Format {
+    pub fn json(&self, common: &Common) -> bool {
+        common.json || self.output == Output::Json
+    }
+}
+
+/// Commands by what a person wants; each visible command stands in exactly one group.
+pub const GROUPS: [(&str, &[&str]); 4] = [
+    ("Look", &["status", "show"]),
+    ("Change", &["plan", "apply", "rollback", "recover"]),
+    ("Prove", &["verify", "history"]),
+    ("Files", &["capture"]),
+];
+
+/// The command with its grouped first help screen.
+pub fn command() -> clap::Command {
+    let cmd = Cli::command();
+    let mut text = String::new();
+    for (group, names) in GROUPS {
+        for (i, name) in names.iter().enumerate() {
+            let about =
+                cmd.find_subcommand(name).and_then(|c| c.get_about()).map(|s| s.to_string()).unwrap_or_default();
+            text.push_str(&format!("  {:<7} {name:<9} {about}\n", if i == 0 { group } else { "" }));
+        }
+    }
+    let template = format!(
+        "{{about}}
+
+Usage: ringwise [COMMAND] [FLAGS]      without a command: status
+
+{text}
+Everywhere:
+  -j, --json      one JSON document on stdout      -q, --quiet   errors only
+  -v, --verbose   paths, interrupt numbers         --color auto|always|never
+  --ascii  --utc  --state-dir DIR                  -h, --help    -V, --version
+Reading commands take --from FILE: a capture, a directory or an archive with
+proc/ and sys/ trees. Writing ones take -y (do not ask) and -n (only say).
+
+Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 somebody is needed,
+  4 failed and put back, 5 failed and not fully put back, 6 refused untouched.
+More: ringwise COMMAND --help, man ringwise
+"
+    );
+    cmd.help_template(template)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_visible_command_stands_in_one_group() {
+        let cmd = Cli::command();
+        for c in cmd.get_subcommands().filter(|c| !c.is_hide_set()) {
+            let n = GROUPS.iter().flat_map(|(_, names)| names.iter()).filter(|n| **n == c.get_name()).count();
+            assert_eq!(n, 1, "{}", c.get_name());
+        }
+        for name in GROUPS.iter().flat_map(|(_, names)| names.iter()) {
+            assert!(cmd.find_subcommand(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn help_fits_one_screen_of_80_columns() {
+        let help = command().render_help().to_string();
+        assert!(help.lines().count() <= 30, "{} lines", help.lines().count());
+        for l in help.lines() {
+            assert!(l.chars().count() <= 80, "{l}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `ringwise capture`
+
+use std::sync::Arc;
+
+use ringwise_discover::Options;
+use ringwise_sys::{Host, Real, Recorder};
+
+use crate::args::{CaptureArgs, Common};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::text::{plural, thousands};
+
+/// Records what discovery asks, and what `verify --for` would.
+const ALSO: [&str; 6] =
+    ["/proc/net/softnet_stat", "/proc/softirqs", "/proc/stat", "/proc/uptime", "/proc/version", "/proc/cpuinfo"];
+
+pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
+    if a.file.exists() {
+        return Err(Fail::error(format!("{} exists; a capture overwrites nothing", a.file.display())));
+    }
+    let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
+    let recorder = Arc::new(Recorder::new(real));
+    let host: Arc<dyn Host> = recorder.clone();
+    let s = ringwise_discover::snapshot(&host, &Options::all()).map_err(|e| Fail::error(e.to_string()))?;
+    for path in ALSO {
+        // An error is part of the recording.
+        let _ = host.read(path);
+    }
+    let mut recording = recorder.finish();
+    let redacted = if a.redact { recording.redact() } else { Vec::new() };
+    recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;
+    if common.json {
+        out::json(&serde_json::json!({
+            "schema": "ringwise.capture", "version": 1, "file": a.file.display().to_string(),
+            "answers": recording.len(), "interfaces": s.nics.len(), "redacted": redacted,
+        }))?;
+        return Ok(Status::Ok);
+    }
+    let mut text = format!(
+        "{}: {} with {} answers, refusals among them\n",
+        a.file.display(),
+        plural(s.nics.len(), "interface"),
+        thousands(recording.len() as u64)
+    );
+    if a.redact {
+        for r in &redacted {
+            text.push_str(&format!(
+                "replaced  {}: {} in {}\n",
+                r.kind,
+                thousands(r.distinct as u64),
+                plural(r.places, "place")
+            ));
+        }
+        if redacted.is_empty() {
+            text.push_str("replaced  nothing\n");
+        }
+        text.push_str("Left as they are: interface names, drivers, models, versions, CPU and PCI layout.\n");
+    } else {
+        text.push_str("It holds addresses and the host name; --redact replaces them.\n");
+    }
+    if ringwise_sys::proc::euid() != 0 {
+        text.push_str("Not recorded as root: what needs root is in it as refused.\n");
+    }
+    text.push_str(&format!("Next: ringwise show --from {}\n", a.file.display()));
+    out::answer(&text)?;
+    Ok(Status::Ok)
+}

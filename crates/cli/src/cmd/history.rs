@@ -1,0 +1,34 @@
+//! `ringwise history`
+
+use super::transaction::{fail, store};
+use crate::args::{Common, HistoryArgs};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::json::Document;
+use crate::render::standing;
+use crate::source;
+use crate::style::Style;
+
+pub fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
+    let source = source::live()?;
+    let (host, _) = ringwise_discover::host(source.host.as_ref());
+    let mut list = ringwise_apply::history(&store(common), &host).map_err(|e| fail(&e))?;
+    if let Some(id) = a.id {
+        list.retain(|e| e.id == id);
+        if list.is_empty() {
+            return Err(Fail::error(format!("there is no transaction {id}")).next("ringwise history"));
+        }
+    }
+    if a.format.json(common) {
+        let body = serde_json::json!({ "transactions": list });
+        out::json(&Document { schema: "ringwise.history", version: 1, body })?;
+        return Ok(Status::Ok);
+    }
+    let style = Style::detect(common);
+    let text = match (a.id, list.first()) {
+        (Some(_), Some(e)) => standing::entry(e, &style),
+        _ => standing::history(&list, &style),
+    };
+    out::answer(&text)?;
+    Ok(Status::Ok)
+}

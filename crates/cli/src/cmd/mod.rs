@@ -1,0 +1,59 @@
+//! One file a command: arguments in, status out.
+
+mod apply;
+mod capture;
+mod generate;
+mod history;
+mod plan;
+mod recover;
+mod rollback;
+mod show;
+mod status;
+mod transaction;
+mod verify;
+
+use crate::args::{Cli, Cmd, From};
+use crate::exit::{Fail, Result, Status};
+
+/// Runs what was asked for.
+pub fn run(cli: Cli) -> Result<Status> {
+    let Cli { common, status: top, command } = cli;
+    let Some(command) = command else {
+        return status::run(&top, &common);
+    };
+    // `ringwise --from FILE show` is `ringwise show --from FILE`.
+    let moved = |own: &mut From| {
+        if own.from.is_none() {
+            own.from.clone_from(&top.from.from);
+        }
+    };
+    let reads = matches!(command, Cmd::Status(_) | Cmd::Show(_) | Cmd::Plan(_) | Cmd::Verify(_));
+    if top.from.from.is_some() && !reads {
+        return Err(Fail::usage("--from is for commands that only read: status, show, plan, verify"));
+    }
+    match command {
+        Cmd::Status(mut a) => {
+            moved(&mut a.from);
+            status::run(&a, &common)
+        }
+        Cmd::Show(mut a) => {
+            moved(&mut a.from);
+            show::run(&a, &common)
+        }
+        Cmd::Plan(mut a) => {
+            moved(&mut a.from);
+            plan::run(&a, &common)
+        }
+        Cmd::Verify(mut a) => {
+            moved(&mut a.from);
+            verify::run(&a, &common)
+        }
+        Cmd::Apply(a) => apply::run(&a, &common),
+        Cmd::Rollback(a) => rollback::run(&a, &common),
+        Cmd::History(a) => history::run(&a, &common),
+        Cmd::Recover(a) => recover::run(&a, &common),
+        Cmd::Capture(a) => capture::run(&a, &common),
+        Cmd::Man { dir } => generate::man(&dir),
+        Cmd::Completions { shell } => generate::completions(shell),
+    }
+}

@@ -1,0 +1,54 @@
+//! `ringwise show`
+
+use ringwise_discover::Options;
+use ringwise_model::{Nic, Snapshot};
+
+use crate::args::{Common, ShowArgs};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::{json, show, table, text};
+use crate::source;
+use crate::style::Style;
+
+pub fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
+    let source = source::open(&a.from)?;
+    let options = if a.devs.is_empty() { Options::all() } else { Options::only(&a.devs) };
+    let s = source.snapshot(&options, common)?;
+    let nics = named(&s, &a.devs)?;
+    if a.format.json(common) {
+        out::json(&json::snapshot(&s, &a.devs))?;
+        return Ok(Status::Ok);
+    }
+    let style = Style { raw: a.raw, ..Style::detect(common) };
+    if !a.devs.is_empty() {
+        out::answer(&show::devices(&s, &nics, &style))?;
+        return Ok(Status::Ok);
+    }
+    let mut page = text::host_line(&s, style.width);
+    page.push('\n');
+    page.push_str(&table::interfaces(&s, &Default::default(), a.all, &style));
+    let first = s.nics.iter().find(|n| text::is_listed(n) && n.has_own_queues());
+    if let Some(n) = first {
+        page.push_str(&format!("\nNext: ringwise show {}\n", n.name()));
+    }
+    out::answer(&page)?;
+    Ok(Status::Ok)
+}
+
+/// The devices as named, alternative names followed by discovery.
+fn named<'a>(s: &'a Snapshot, devs: &[String]) -> Result<Vec<&'a Nic>> {
+    let mut out: Vec<&Nic> = Vec::new();
+    for d in devs {
+        match s.nic(d) {
+            Some(n) if out.iter().any(|o| o.name() == n.name()) => {}
+            Some(n) => out.push(n),
+            // Known to discovery under another name: what it read for this one stands first.
+            None if devs.len() == 1 && !s.nics.is_empty() => out.push(&s.nics[0]),
+            None => {
+                let have: Vec<&str> = s.nics.iter().map(Nic::name).collect();
+                return Err(Fail::error(format!("{d} is another name of one of {}; use that one", have.join(" "))));
+            }
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,169 @@
+//! What apply, rollback and recover share: the store, the bounds, the question, the lines.
+
+use std::io::BufRead;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ringwise_apply::{Event, Outcome, Policy, Request, Store};
+use ringwise_knob::Learned;
+use ringwise_sys::{Host, proc};
+
+use crate::args::{Common, Write};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::outcome::{self, Before};
+use crate::style::Style;
+use crate::when;
+
+pub fn store(common: &Common) -> Store {
+    Store::open(common.state_dir.as_deref())
+}
+
+/// What devices were found to refuse or ignore; unreadable is said and taken as none.
+pub fn learned(common: &Common) -> Vec<Learned> {
+    match store(common).learned() {
+        Ok(l) => l,
+        Err(e) => {
+            out::note(common.quiet, &format!("ringwise: what was learned before is not used: {}", words(&e)));
+            Vec::new()
+        }
+    }
+}
+
+/// An error with its causes.
+pub fn words(e: &dyn std::error::Error) -> String {
+    let mut text = e.to_string();
+    let mut cause = e.source();
+    while let Some(c) = cause {
+        text.push_str(&format!(": {c}"));
+        cause = c.source();
+    }
+    text
+}
+
+/// An error of apply, with its status and the next command.
+pub fn fail(e: &ringwise_apply::Error) -> Fail {
+    let status = if e.exit_status() == 6 { Status::Refused } else { Status::Error };
+    let fail = Fail::new(status, words(e));
+    match e.refusal() {
+        Some(ringwise_apply::Refusal::Changed { .. }) => fail.next("ringwise plan"),
+        Some(ringwise_apply::Refusal::Unfinished { .. }) => fail.next("ringwise recover"),
+        Some(ringwise_apply::Refusal::NoTransaction { .. }) => fail.next("ringwise history"),
+        _ => fail,
+    }
+}
+
+/// `root`, `root (sudo: anna)`.
+fn who() -> String {
+    let name = proc::user_name();
+    let before_sudo = std::env::var_os("SUDO_USER").is_some_and(|u| !u.is_empty());
+    match (proc::euid(), before_sudo) {
+        (0, true) if name != "root" => format!("root (sudo: {name})"),
+        (0, _) => "root".into(),
+        _ => name,
+    }
+}
+
+/// A request without steps: who asks for what, and why.
+pub fn request(title: String, reason: Option<&String>) -> Request {
+    let command: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    Request { title, reason: reason.cloned(), who: who(), command: command.join(" "), ..Request::default() }
+}
+
+/// The ordinary bounds; a signal stops at the next step and puts everything back.
+pub fn policy() -> Result<Policy> {
+    let policy = Policy::default();
+    let flag = proc::install_signal_flag().map_err(|e| Fail::error(e.to_string()))?;
+    let stop: Arc<AtomicBool> = policy.stop.clone();
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || {
+            while flag.raised().is_none() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            stop.store(true, Ordering::SeqCst);
+        })
+        .map_err(|e| Fail::error(format!("no thread for signals: {e}")))?;
+    Ok(policy)
+}
+
+/// Without a terminal there is nobody to ask.
+pub fn can_go_on(write: &Write, command: &str) -> Result<()> {
+    if write.yes || write.dry_run || (proc::is_tty(&std::io::stdin()) && proc::is_tty(&std::io::stderr())) {
+        return Ok(());
+    }
+    Err(Fail::refused(format!(
+        "{command} asks before it changes anything, and this is not a terminal; nothing was touched"
+    ))
+    .next(format!("ringwise {command} --yes, or with -n to see what it would do")))
+}
+
+/// Asks on the terminal. `more`: what `show` prints.
+pub fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String) -> Result<bool> {
+    if write.yes {
+        return Ok(true);
+    }
+    loop {
+        eprint_question(question);
+        let mut line = String::new();
+        let n = std::io::stdin().lock().read_line(&mut line).map_err(|e| Fail::refused(format!("no answer: {e}")))?;
+        match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => return Ok(true),
+            "s" | "show" => out::error(&more()),
+            _ if n == 0 => return Ok(false),
+            "" | "n" | "no" => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+fn eprint_question(text: &str) {
+    use std::io::Write as _;
+    let mut err = std::io::stderr().lock();
+    let _ = write!(err, "{text} ");
+    let _ = err.flush();
+}
+
+/// What the settings in force are now: the left side of `0 -> 0-15` when they are taken back.
+pub fn standing_now(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Before {
+    let Ok(v) = ringwise_apply::verify(host, store, policy) else {
+        // The run itself will tell what is wrong.
+        return Before::default();
+    };
+    v.settings.iter().filter_map(|s| Some((s.want.address()?, s.now.known()?.value_text()))).collect()
+}
+
+/// Prints events as they come.
+pub fn printer<'a>(
+    host: &'a Arc<dyn Host>,
+    before: &'a Before,
+    style: &'a Style,
+    quiet: bool,
+) -> impl FnMut(&Event) + 'a {
+    move |e: &Event| {
+        let clock = when::clock(host.unix_time(), style.utc);
+        if let Some(line) = outcome::event(e, before, &clock, style) {
+            out::note(quiet, &line);
+        }
+    }
+}
+
+/// stderr is where events go: its own colour and no folding by stdout's width.
+pub fn stderr_style(style: &Style) -> Style {
+    Style { color: style.color && proc::is_tty(&std::io::stderr()), ..style.clone() }
+}
+
+/// The answer, and the status.
+pub fn finish(o: &Outcome, verb: &str, as_json: bool, style: &Style) -> Result<Status> {
+    if as_json {
+        out::json(o)?;
+    } else {
+        out::answer(&outcome::summary(o, verb, style))?;
+    }
+    Ok(match o.exit_status() {
+        0 => Status::Ok,
+        4 => Status::PutBack,
+        _ => Status::NotPutBack,
+    })
+}

@@ -1,0 +1,76 @@
+//! Exit statuses and errors that carry one (DESIGN section 4).
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How the program ends; the same meaning in every command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Status {
+    /// Fine, or nothing to do.
+    Ok = 0,
+    /// An error; nothing was changed.
+    Error = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// Drift, an unfinished journal, somebody is needed; `plan --exit-code` with something to do.
+    Findings = 3,
+    /// Failed, and put back.
+    PutBack = 4,
+    /// Failed, and not fully put back.
+    NotPutBack = 5,
+    /// Refused before anything was touched.
+    Refused = 6,
+}
+
+impl From<Status> for ExitCode {
+    fn from(s: Status) -> Self {
+        ExitCode::from(s as u8)
+    }
+}
+
+/// An error for people: what happened, and the next command where there is one.
+#[derive(Debug)]
+pub struct Fail {
+    pub status: Status,
+    pub message: String,
+    /// Ready to copy.
+    pub next: Option<String>,
+}
+
+pub type Result<T> = std::result::Result<T, Fail>;
+
+impl Fail {
+    pub fn new(status: Status, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), next: None }
+    }
+
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Status::Error, message)
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Status::Usage, message)
+    }
+
+    pub fn refused(message: impl Into<String>) -> Self {
+        Self::new(Status::Refused, message)
+    }
+
+    pub fn next(mut self, command: impl Into<String>) -> Self {
+        self.next = Some(command.into());
+        self
+    }
+}
+
+impl fmt::Display for Fail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ringwise: {}", self.message)?;
+        if let Some(n) = &self.next {
+            write!(f, "\nTry: {n}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Fail {}

@@ -1,0 +1,80 @@
+//! The CPUs of a host as columns: nodes, cores with their threads side by side, caches.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
+
+/// One CPU as a column of the matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    pub cpu: CpuId,
+    pub place: Place,
+    /// Rank of the core on the host. `None`: siblings unknown, or offline.
+    pub core: Option<usize>,
+    /// Rank of the L3 on the host.
+    pub l3: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    Node(NodeId),
+    /// Online, node not known.
+    NoNode,
+    Offline,
+}
+
+/// Ranks of cores and caches, by their first CPU.
+#[derive(Debug, Default)]
+pub struct Ranks {
+    core: BTreeMap<CpuId, usize>,
+    l3: BTreeMap<CpuId, usize>,
+}
+
+impl Ranks {
+    pub fn of(t: &Topology) -> Self {
+        let rank = |sets: Vec<(CpuId, CpuSet)>| {
+            let mut firsts: Vec<CpuId> = sets.iter().filter_map(|(_, s)| s.first()).collect();
+            firsts.sort();
+            firsts.dedup();
+            sets.into_iter()
+                .filter_map(|(cpu, s)| Some((cpu, firsts.binary_search(&s.first()?).ok()?)))
+                .collect::<BTreeMap<_, _>>()
+        };
+        Self {
+            core: rank(t.cpus.values().filter_map(|c| Some((c.id, c.siblings.known()?.clone()))).collect()),
+            l3: rank(t.cpus.values().filter_map(|c| Some((c.id, c.l3.known()?.clone()))).collect()),
+        }
+    }
+
+    pub fn core(&self, c: CpuId) -> Option<usize> {
+        self.core.get(&c).copied()
+    }
+
+    pub fn l3(&self, c: CpuId) -> Option<usize> {
+        self.l3.get(&c).copied()
+    }
+
+    /// Some core has more than one thread.
+    pub fn smt(&self) -> bool {
+        let mut seen = std::collections::BTreeSet::new();
+        self.core.values().any(|c| !seen.insert(*c))
+    }
+}
+
+/// Every CPU that is present, node by node, threads of a core side by side; offline ones last.
+pub fn columns(t: &Topology, ranks: &Ranks) -> Vec<Column> {
+    let all = t.present.known().map_or_else(|| t.online.clone(), |p| p.union(&t.online));
+    let mut out: Vec<Column> = all
+        .iter()
+        .map(|cpu| {
+            let place = if !t.online.contains(cpu) {
+                Place::Offline
+            } else {
+                t.node_of(cpu).map_or(Place::NoNode, Place::Node)
+            };
+            Column { cpu, place, core: ranks.core(cpu), l3: ranks.l3(cpu) }
+        })
+        .collect();
+    out.sort_by_key(|c| (c.place, c.core, c.cpu));
+    out
+}

@@ -1,0 +1,63 @@
+//! Documents for programs: `schema` and `version` first, raw numbers, nothing of the terminal.
+
+use ringwise_model::{Dir, Nic, Snapshot, Vector};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// A value with its name and version in front.
+#[derive(Serialize)]
+pub struct Document<'a, T: Serialize> {
+    pub schema: &'a str,
+    pub version: u32,
+    #[serde(flatten)]
+    pub body: T,
+}
+
+/// The snapshot as it is, and `interfaces`: the chain queue by queue. `devs`: only those; empty: all.
+pub fn snapshot(s: &Snapshot, devs: &[String]) -> Value {
+    let interfaces: Vec<Value> = s
+        .nics
+        .iter()
+        .filter(|n| if devs.is_empty() { n.has_own_queues() } else { devs.iter().any(|d| d == n.name()) })
+        .map(interface)
+        .collect();
+    json!({
+        "schema": ringwise_model::snapshot::SCHEMA,
+        "version": ringwise_model::snapshot::VERSION,
+        "interfaces": interfaces,
+        "host": s.host,
+        "topology": s.topology,
+        "nics": s.nics,
+        "bystanders": s.bystanders,
+        "unread": s.unread,
+    })
+}
+
+fn interface(n: &Nic) -> Value {
+    let mut ids: Vec<u32> = n.rx_queues.iter().map(|q| q.id).chain(n.tx_queues.iter().map(|q| q.id)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let queues: Vec<Value> =
+        ids.into_iter()
+            .map(|id| {
+                let rx = n.rx_queues.iter().find(|q| q.id == id).map(|q| {
+                json!({"irq": irq(n.vector_of(Dir::Rx, id)), "rps_cpus": q.rps_cpus, "rps_flow_cnt": q.rps_flow_cnt})
+            });
+                let tx = n.tx_queues.iter().find(|q| q.id == id).map(
+                    |q| json!({"irq": irq(n.vector_of(Dir::Tx, id)), "xps_cpus": q.xps_cpus, "xps_rxqs": q.xps_rxqs}),
+                );
+                json!({"queue": id, "rx": rx, "tx": tx})
+            })
+            .collect();
+    json!({"name": n.name(), "driver": n.driver, "node": n.node, "queues": queues})
+}
+
+/// `null`: no interrupt is known for the queue.
+fn irq(v: Option<&Vector>) -> Value {
+    v.map_or(Value::Null, |v| {
+        json!({
+            "number": v.irq, "asked": v.asked, "effective": v.effective,
+            "confidence": v.confidence, "source": v.source, "movable": v.movable,
+        })
+    })
+}

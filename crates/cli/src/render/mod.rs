@@ -1,0 +1,17 @@
+//! Values in, text out. Nothing here reads a file or asks the terminal.
+
+pub mod bands;
+pub mod columns;
+pub mod compare;
+pub mod diff;
+pub mod json;
+pub mod matrix;
+pub mod outcome;
+pub mod plan;
+pub mod script;
+pub mod show;
+pub mod standing;
+pub mod steering;
+pub mod table;
+pub mod text;
+pub mod unread;

@@ -1,0 +1,237 @@
+//! `apply`, `rollback`, `recover`: a line as it happens, and what came of it.
+
+use std::collections::BTreeMap;
+
+use ringwise_apply::{Event, Failure, NotPutBack, Outcome, Phase, Verdict};
+use ringwise_knob::{Address, Match, Setting};
+use ringwise_model::Fact;
+
+use super::text::{hang, pad, plural};
+use crate::style::{Style, Tint};
+
+/// Settings as they were before, for `0-15 -> 0`.
+pub type Before = BTreeMap<Address, String>;
+
+fn address(s: &Setting) -> String {
+    s.address().map_or_else(|| s.value_text(), |a| a.to_string())
+}
+
+fn took(d: std::time::Duration) -> String {
+    if d.as_millis() < 500 { String::new() } else { format!("  {:.1} s", d.as_secs_f64()) }
+}
+
+fn line(clock: &str, phase: Phase, what: &str, end: &str) -> String {
+    let undo = match phase {
+        Phase::Apply => "",
+        Phase::SideEffect => "side effect: ",
+        Phase::PutBack => "undo ",
+    };
+    format!("{clock}  {}  {end}", pad(&format!("{undo}{what}"), 58)).trim_end().to_string()
+}
+
+fn failure(f: &Failure) -> Vec<String> {
+    let mut out = vec![format!("          {}: {}", f.words, f.meaning)];
+    if let (Some(p), Some(d)) = (&f.path, &f.data) {
+        out.push(format!("          {p} <- \"{}\"", d.trim_end()));
+    }
+    out
+}
+
+/// One line (or a few) for an event; `None` where there is nothing worth a line.
+pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<String> {
+    let change = |s: &Setting| {
+        let was = s.address().and_then(|a| before.get(&a).cloned());
+        let now = s.value_text();
+        match was {
+            Some(w) if w != now => format!("{}  {w} -> {now}", address(s)),
+            _ => format!("{}  {now}", address(s)),
+        }
+    };
+    let red = |t: &str| style.paint(Tint::Red, t);
+    let yellow = |t: &str| style.paint(Tint::Yellow, t);
+    Some(match e {
+        Event::Begun { transaction, steps } => {
+            format!("{clock}  transaction {transaction} begins: {}", plural(*steps, "step"))
+        }
+        Event::Note { text } => format!("{clock}  {text}"),
+        Event::AlreadySo { phase, setting } if style.verbose > 0 => line(clock, *phase, &change(setting), "so already"),
+        Event::Done { phase, setting, now, how, took: t } => {
+            let end = match how {
+                Match::Same => "ok".to_string(),
+                Match::Pending => "ok, pending".into(),
+                Match::Adjusted => yellow(&format!("kept as {}", now.value_text())),
+                Match::Differs => yellow(&format!("reads back as {}", now.value_text())),
+                Match::Gone => yellow("gone"),
+                Match::Unknown(u) => yellow(&format!("not readable: {}", u.why)),
+            };
+            line(clock, *phase, &change(setting), &format!("{end}{}", took(*t)))
+        }
+        Event::Refused { phase, setting, failure: f } => {
+            let mut out = vec![line(clock, *phase, &change(setting), &yellow("refused"))];
+            out.extend(failure(f));
+            out.join("\n")
+        }
+        Event::Ignored { phase, setting, now } => {
+            let kept = now.as_ref().map_or("unknown".into(), Setting::value_text);
+            line(clock, *phase, &change(setting), &yellow(&format!("ignored, still {kept}")))
+        }
+        Event::Failed { phase, failure: f } => {
+            let what = f.setting.as_ref().map_or_else(|| "stopped".to_string(), change);
+            let mut out = vec![line(clock, *phase, &what, &red("FAILED"))];
+            out.extend(failure(f));
+            out.join("\n")
+        }
+        Event::Writing { setting, .. } if setting.address().is_some_and(|a| a.interrupts_traffic()) => {
+            format!("{clock}  {}  takes some seconds ...", change(setting))
+        }
+        Event::LinkWait { dev } => format!("{clock}  {dev} waiting for the link"),
+        Event::LinkBack { dev, took: t } => {
+            line(clock, Phase::Apply, &format!("{dev} link is back"), &format!("ok{}", took(*t)))
+        }
+        Event::PuttingBack { why } => format!("{clock}  {}", red(&format!("putting back: {why}"))),
+        Event::Verified { phase, ok, of, pending } => {
+            let what = match phase {
+                Phase::PutBack => "as before",
+                _ => "read back as asked",
+            };
+            let mut text = format!("{clock}  verify: {ok} of {of} {what}");
+            if !pending.is_empty() {
+                text.push_str(&format!("; {} pending: they move at the next interrupt of their queue", pending.len()));
+            }
+            if ok == of { text } else { yellow(&text) }
+        }
+        _ => return None,
+    })
+}
+
+fn seconds(o: &Outcome) -> String {
+    format!("{:.1} s", o.took_ms as f64 / 1000.0)
+}
+
+/// What came of it. `verb`: `Applied`, `Rolled back`, `Recovered`.
+pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
+    let w = style.width;
+    let id = o.transaction.map(|t| t.to_string()).unwrap_or_default();
+    let mut out = String::new();
+    for r in &o.refused {
+        let text = format!("{} {}: {}", address(&r.asked), r.failure.words, r.failure.meaning);
+        out.push_str(&hang("refused: ", &text, w));
+    }
+    for i in &o.ignored {
+        let now = fact(&i.now);
+        out.push_str(&hang(
+            "ignored: ",
+            &format!("{} asked {}, is {now}; remembered", address(&i.asked), i.asked.value_text()),
+            w,
+        ));
+    }
+    for a in &o.adjusted_by_driver {
+        out.push_str(&hang(
+            "kept otherwise: ",
+            &format!("{} asked {}, kept {}", address(&a.asked), a.asked.value_text(), a.kept.value_text()),
+            w,
+        ));
+    }
+    let stands = matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo);
+    if stands && !o.pending.is_empty() {
+        let names: Vec<String> = o.pending.iter().map(ToString::to_string).collect();
+        let text = if style.width.is_some() && names.len() > 4 {
+            format!("{} and {} more", names[..3].join(", "), names.len() - 3)
+        } else {
+            names.join(", ")
+        };
+        out.push_str(&hang("not yet seen on the new CPU (idle): ", &text, w));
+    }
+    match o.verdict {
+        Verdict::NothingToDo if o.already_so.is_empty() => out.push_str("Nothing to do. Nothing was written.\n"),
+        Verdict::NothingToDo => {
+            out.push_str(&format!(
+                "Nothing to do: {} are so already. Nothing was written.\n",
+                plural(o.already_so.len(), "setting")
+            ));
+        }
+        Verdict::Applied => {
+            let text = format!(
+                "{verb} as transaction {id} in {}: {}, {} of {} read back.",
+                seconds(o),
+                plural(o.applied.len(), "setting"),
+                o.verified,
+                o.verified_of
+            );
+            out.push_str(&style.paint(Tint::Green, hang("", &text, w).trim_end()));
+            out.push_str(&format!("\nUndo: ringwise rollback {id}\n"));
+            if verb == "Applied" {
+                out.push_str("Gone after a reboot.\n");
+                if !o.refused.is_empty() || !o.ignored.is_empty() {
+                    out.push_str(&hang("", "What was refused or ignored is remembered; a new plan goes round it.", w));
+                    out.push_str("Next: ringwise plan\n");
+                }
+            }
+        }
+        Verdict::Recovered => {
+            let text = format!(
+                "Recovered in {}: the host is as before transaction {id} ({} of {} settings).",
+                seconds(o),
+                o.verified,
+                o.verified_of
+            );
+            out.push_str(&style.paint(Tint::Green, hang("", &text, w).trim_end()));
+            out.push('\n');
+        }
+        Verdict::PutBack => {
+            if let Some(f) = &o.failed {
+                out.push_str(&failed(f, w));
+            }
+            out.push_str(&hang(
+                "",
+                &format!(
+                    "Failed and put back. Nothing of transaction {id} remains ({} of {} settings as before).",
+                    o.verified, o.verified_of
+                ),
+                w,
+            ));
+            out.push_str(&format!("Account: ringwise history {id}\n"));
+        }
+        Verdict::PutBackIncomplete => {
+            if let Some(f) = &o.failed {
+                out.push_str(&failed(f, w));
+            }
+            out.push_str(&style.paint(Tint::Red, "NOT fully put back."));
+            out.push_str(&format!(" {} of {} settings are as before; not so:\n", o.verified, o.verified_of));
+            for n in &o.put_back_incomplete {
+                out.push_str(&not_back(n, w));
+            }
+            out.push_str(&format!("The account is kept: ringwise history {id}. Finish later: ringwise recover\n"));
+        }
+    }
+    for n in &o.notes {
+        out.push_str(&hang("note: ", n, w));
+    }
+    out
+}
+
+fn failed(f: &Failure, w: Option<usize>) -> String {
+    let what = f.setting.as_ref().map(|s| format!("{} -> {}: ", address(s), s.value_text())).unwrap_or_default();
+    let mut out = hang("failed: ", &format!("{what}{}: {}", f.words, f.meaning), w);
+    if let (Some(p), Some(d)) = (&f.path, &f.data) {
+        out.push_str(&format!("        {p} <- \"{}\"\n", d.trim_end()));
+    }
+    out
+}
+
+fn fact(f: &Fact<Setting>) -> String {
+    match f {
+        Fact::Known(s) => s.value_text(),
+        Fact::Absent => "not there".into(),
+        Fact::Unknown(u) => format!("unknown ({})", u.why),
+    }
+}
+
+fn not_back(n: &NotPutBack, w: Option<usize>) -> String {
+    let mut out = hang("  ", &format!("{}  was {}, now {}: {}", n.address, n.was.value_text(), fact(&n.now), n.why), w);
+    match &n.command {
+        Some(c) => out.push_str(&format!("    by hand:  {c}\n")),
+        None => out.push_str("    by hand:  nothing to write to now; when it is back: ringwise recover\n"),
+    }
+    out
+}

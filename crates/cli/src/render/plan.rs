@@ -1,0 +1,313 @@
+//! `plan` for people: what, why, what not, and the next command.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Setting, Step};
+use ringwise_model::{Fact, Snapshot};
+use ringwise_plan::{NotPossible, Plan};
+
+use super::bands::{bands, now_text};
+use super::text::{self, hang, len, pad, plural};
+use crate::style::{Style, Tint};
+
+/// Numbers for sources, in the order in which they are first named.
+#[derive(Default)]
+struct Notes {
+    list: Vec<(String, Vec<String>)>,
+}
+
+impl Notes {
+    fn mark(&mut self, st: &Step) -> String {
+        let at = self.list.iter().position(|(s, _)| *s == st.source).unwrap_or_else(|| {
+            self.list.push((st.source.clone(), Vec::new()));
+            self.list.len() - 1
+        });
+        let rules = &mut self.list[at].1;
+        if !rules.contains(&st.rule) {
+            rules.push(st.rule.clone());
+        }
+        format!("[{}]", at + 1)
+    }
+
+    fn render(&self, width: Option<usize>) -> String {
+        let mut out = String::new();
+        for (i, (source, rules)) in self.list.iter().enumerate() {
+            out.push_str(&hang(&format!("[{}] ", i + 1), &format!("{source} ({})", rules.join(" ")), width));
+        }
+        out
+    }
+}
+
+pub fn name(plan: &Plan) -> String {
+    plan.host.name.known().cloned().unwrap_or_else(|| "host of unknown name".into())
+}
+
+/// The whole page. `again`: the flags of this plan, for the next command. `recorded`: not a live host.
+pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full: bool, style: &Style) -> String {
+    let w = style.width;
+    if plan.steps.is_empty() {
+        let n = plan.target.len();
+        let mut out = if n == 0 {
+            hang("", &format!("{}: nothing to place, nothing to change.", name(plan)), w)
+        } else {
+            hang("", &format!("{}: nothing to change ({n} of {n} settings are as planned).", name(plan)), w)
+        };
+        out.push_str(&rest(plan, w));
+        return out;
+    }
+    let mut out = head(plan, w);
+    let mut notes = Notes::default();
+    if full {
+        out.push_str(&lines(plan, s, &mut notes));
+    } else {
+        for dev in &plan.considered {
+            out.push_str(&device(plan, s, dev, &mut notes, style));
+        }
+        let host = bands(plan, s, None);
+        if !host.is_empty() {
+            out.push_str(&format!("{}\n", style.paint(Tint::Bold, "host")));
+            for b in &host {
+                out.push_str(&b.render(false, style));
+                out.push_str(&reasons(&b.steps, &mut notes, style));
+            }
+            out.push('\n');
+        }
+    }
+    if !plan.expected.is_empty() {
+        out.push_str("Expected, and to be checked afterwards:\n");
+        for e in &plan.expected {
+            out.push_str(&hang("  ", e.text.trim_end_matches(['.', ';']), w));
+        }
+        out.push('\n');
+    }
+    out.push_str(&rest(plan, w));
+    if !out.ends_with("\n\n") {
+        out.push('\n');
+    }
+    out.push_str(&totals(plan, w));
+    out.push_str(&next(plan, again, recorded));
+    if !notes.list.is_empty() {
+        out.push('\n');
+        out.push_str(&notes.render(w));
+    }
+    out
+}
+
+fn head(plan: &Plan, w: Option<usize>) -> String {
+    let goal = plan.intent.goal;
+    let default = if goal == Default::default() { " (default)" } else { "" };
+    let mut out = hang("", &format!("Plan for {}: goal {goal}{default}", name(plan)), w);
+    let mut text = format!("Considered {}.", plan.considered.join(" "));
+    let mut alone: Vec<String> = plan.left_alone.iter().map(|l| format!("{} ({})", l.dev, l.why)).collect();
+    let mut soft: Vec<String> = plan
+        .bystanders
+        .iter()
+        .filter(|(_, n)| **n > 0)
+        .map(|(k, n)| format!("{} {}", text::thousands(u64::from(*n)), text::kind_name(k, u64::from(*n))))
+        .collect();
+    if let Some(last) = soft.last_mut() {
+        last.push_str(" (no queues of their own)");
+    }
+    alone.append(&mut soft);
+    if !alone.is_empty() {
+        text.push_str(&format!(" Left alone: {}.", alone.join(", ")));
+    }
+    out.push_str(&hang("", &text, w));
+    out.push('\n');
+    out
+}
+
+fn device(plan: &Plan, s: Option<&Snapshot>, dev: &str, notes: &mut Notes, style: &Style) -> String {
+    let bands = bands(plan, s, Some(dev));
+    if bands.is_empty() {
+        return format!("{dev}   as planned already\n\n");
+    }
+    let mut about = Vec::new();
+    if let Some(n) = s.and_then(|s| s.nic(dev)) {
+        about.push(text::word(&n.driver, String::clone));
+        about.push(match &n.node {
+            Fact::Known(k) => format!("node {k}"),
+            Fact::Absent => "no NUMA node".into(),
+            Fact::Unknown(_) => "node unknown".into(),
+        });
+        about.push(text::queues(n));
+    }
+    let mut out = format!("{}   {}\n", style.paint(Tint::Bold, dev), about.join(", "));
+    let mut first = true;
+    for b in &bands {
+        let queues = b.columns.iter().any(|c| c.queue.is_some());
+        out.push_str(&b.render(first && queues, style));
+        first = first && !queues;
+        out.push_str(&reasons(&b.steps, notes, style));
+    }
+    for g in plan.groups.iter().filter(|g| g.dev == dev) {
+        let queues = text::numbers(g.queues.iter().copied());
+        out.push_str(&hang(
+            &format!("  group {}: ", g.name),
+            &format!("queues {queues} on CPUs {}", g.cpus),
+            style.width,
+        ));
+    }
+    let doubled: Vec<String> = plan
+        .doubled_cores
+        .iter()
+        .filter(|d| d.dev == dev)
+        .map(|d| format!("{} (queues {})", d.core, text::numbers(d.queues.iter().copied())))
+        .collect();
+    if !doubled.is_empty() {
+        let limit = if style.width.is_some() { 8 } else { usize::MAX };
+        let mut list = doubled.iter().take(limit).cloned().collect::<Vec<_>>().join(", ");
+        if doubled.len() > limit {
+            list.push_str(&format!(" and {} more", doubled.len() - limit));
+        }
+        let text = format!("{} of more than one queue: CPUs {list}", plural(doubled.len(), "core"));
+        out.push_str(&hang("  ", &text, style.width));
+    }
+    out.push('\n');
+    out
+}
+
+/// Different reasons of one band, each once, with the numbers of their sources.
+fn reasons(steps: &[&Step], notes: &mut Notes, style: &Style) -> String {
+    let mut seen: Vec<(&str, Vec<String>)> = Vec::new();
+    for st in steps {
+        let mark = notes.mark(st);
+        match seen.iter_mut().find(|(r, _)| *r == st.reason) {
+            Some((_, marks)) if !marks.contains(&mark) => marks.push(mark),
+            Some(_) => {}
+            None => seen.push((&st.reason, vec![mark])),
+        }
+    }
+    let shown = if style.width.is_some() && seen.len() > 3 { 2 } else { seen.len() };
+    let mut out = String::new();
+    for (reason, marks) in &seen[..shown] {
+        out.push_str(&hang("      ", &format!("{reason} {}", marks.concat()), style.width));
+    }
+    if shown < seen.len() {
+        out.push_str(&format!("      and {} more reasons (--full)\n", seen.len() - shown));
+    }
+    out
+}
+
+/// `--full`: one line a setting, those that hold too.
+fn lines(plan: &Plan, s: Option<&Snapshot>, notes: &mut Notes) -> String {
+    let steps: BTreeMap<_, &Step> = plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).collect();
+    let addresses: Vec<String> =
+        plan.target.iter().map(|t| t.address().map_or_else(|| t.value_text(), |a| a.to_string())).collect();
+    let width = addresses.iter().map(|a| len(a)).max().unwrap_or(0);
+    let mut out = String::new();
+    for (t, a) in plan.target.iter().zip(&addresses) {
+        let line = match t.address().and_then(|a| steps.get(&a).copied()) {
+            None => format!("= {}  {}", pad(a, width), t.value_text()),
+            Some(st) => {
+                let mark = notes.mark(st);
+                format!(
+                    "~ {}  {} -> {}   {} {}: {}",
+                    pad(a, width),
+                    now_text(st, s),
+                    t.value_text(),
+                    mark,
+                    st.rule,
+                    st.reason
+                )
+            }
+        };
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out.push('\n');
+    out
+}
+
+fn change(from: &Fact<Setting>, to: &Setting) -> String {
+    let what = to.address().map_or_else(|| "setting".into(), |a| a.family().title().to_string());
+    let now = match from {
+        Fact::Known(f) => f.value_text(),
+        Fact::Absent => "-".into(),
+        Fact::Unknown(u) => format!("unknown ({})", u.why),
+    };
+    format!("{what} {now} -> {}", to.value_text())
+}
+
+/// Left out, refused, warnings.
+fn rest(plan: &Plan, w: Option<usize>) -> String {
+    let mut out = String::new();
+    for warning in &plan.warnings {
+        out.push_str(&hang("Warning: ", warning, w));
+    }
+    for r in &plan.refused {
+        let NotPossible { what, why, needed, .. } = r;
+        let tail = if *needed { "; the goal is not fully met without it" } else { "; not needed for this goal" };
+        out.push_str(&hang("x ", &format!("{what}: {why}{tail}"), w));
+    }
+    let mut by: Vec<(&str, Vec<&ringwise_plan::LeftOut>)> = Vec::new();
+    for l in &plan.left_out {
+        match by.iter_mut().find(|(o, _)| *o == l.outage) {
+            Some((_, v)) => v.push(l),
+            None => by.push((&l.outage, vec![l])),
+        }
+    }
+    for (outage, list) in by {
+        let why = if outage.is_empty() {
+            "it is yours to decide".into()
+        } else {
+            format!("it interrupts traffic ({outage})")
+        };
+        out.push_str(&hang("", &format!("Left out, because {why}:"), w));
+        for l in list {
+            let dev = l.setting.address().and_then(|a| a.dev().map(str::to_string)).unwrap_or_else(|| "host".into());
+            out.push_str(&hang(&format!("  {dev}  "), &format!("{}: {}", change(&l.from, &l.setting), l.why), w));
+            out.push_str(&format!("      {}\n", l.command));
+        }
+    }
+    out
+}
+
+/// `41 changes: 40 on eth1 eth2, 1 on the host. None interrupts traffic.`
+pub fn totals(plan: &Plan, w: Option<usize>) -> String {
+    out_of(plan, w, "Nothing was changed. What apply changes is gone after a reboot.")
+}
+
+/// The count alone.
+pub fn summary(plan: &Plan) -> String {
+    let of_host = plan.steps_of(None).count();
+    let devs: Vec<&str> =
+        plan.considered.iter().map(String::as_str).filter(|d| plan.steps_of(Some(d)).count() > 0).collect();
+    let of_devs = plan.steps.len() - of_host;
+    let mut parts = Vec::new();
+    if of_devs > 0 {
+        parts.push(format!("{of_devs} on {}", devs.join(" ")));
+    }
+    if of_host > 0 {
+        parts.push(format!("{of_host} on the host"));
+    }
+    let harm: Vec<String> = plan
+        .steps
+        .iter()
+        .filter(|s| s.interrupts_traffic)
+        .filter_map(|s| s.setting.address())
+        .map(|a| format!("{} of {}", a.family().title(), a.dev().unwrap_or("the host")))
+        .collect();
+    let harm = match harm.len() {
+        0 => "None interrupts traffic.".into(),
+        n => format!("{n} of them interrupt{} traffic: {}.", if n == 1 { "s" } else { "" }, harm.join(", ")),
+    };
+    format!("{}: {}. {harm}", plural(plan.steps.len(), "change"), parts.join(", "))
+}
+
+fn out_of(plan: &Plan, w: Option<usize>, tail: &str) -> String {
+    hang("", &format!("{} {tail}", summary(plan)), w)
+}
+
+fn next(plan: &Plan, again: &str, recorded: bool) -> String {
+    let plain = |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    let file = format!("{}.plan", plan.host.name.known().filter(plain).map_or("host", String::as_str));
+    let again = if again.is_empty() { String::new() } else { format!(" {again}") };
+    if recorded {
+        return format!("This is a recording. On the host itself: ringwise apply{again}\n");
+    }
+    format!(
+        "Next: ringwise apply{again}\n  or, to have exactly this reviewed first:\n      ringwise plan{again} --out {file}\n      \
+         ringwise apply --plan {file}\n"
+    )
+}

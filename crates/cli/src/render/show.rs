@@ -1,0 +1,300 @@
+//! `show`: one device in full, or one line each.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{Confidence, Dir, Fact, MapSource, Movable, Nic, NicKind, NodeId, Role, Snapshot};
+
+use super::steering;
+use super::text::{
+    hang, link, no_answer, numbers, pad, plural, sentence, set, source, thousands, user, vector_label, word,
+};
+use super::{matrix, text, unread};
+use crate::style::{Style, Tint};
+
+/// Devices in full; several are compared at the end.
+pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
+    let mut out = String::new();
+    for n in nics {
+        out.push_str(&device(s, n, style));
+        out.push('\n');
+    }
+    if nics.len() > 1 {
+        out.push_str(&super::compare::render(s, nics, style));
+        out.push('\n');
+    }
+    let names: Vec<&str> = nics.iter().map(|n| n.name()).collect();
+    out.push_str(&format!("Next: ringwise plan {}\n", names.join(" ")));
+    out
+}
+
+/// `eth1  igb 0000:03:00.0  node 0  1000 Mb/s full  8 combined queues (max 8)`
+fn head(n: &Nic, style: &Style) -> String {
+    let mut parts = Vec::new();
+    let driver = match &n.kind {
+        NicKind::Software { kind } => format!("{kind}, no queues of its own"),
+        NicKind::Loopback => "loopback".into(),
+        NicKind::Vf => format!("{} (virtual function)", word(&n.driver, String::clone)),
+        _ => match &n.driver {
+            Fact::Unknown(_) => "driver unknown".into(),
+            f => word(f, String::clone),
+        },
+    };
+    parts.push(match &n.dev.bus_address {
+        Some(b) => format!("{driver} {b}"),
+        None => driver,
+    });
+    parts.push(match &n.node {
+        Fact::Known(NodeId(k)) => format!("node {k}"),
+        Fact::Absent => "no NUMA node".into(),
+        Fact::Unknown(_) => "node unknown".into(),
+    });
+    parts.push(match (&n.link.speed_mbps, text::is_down(n)) {
+        (_, true) => "link down".into(),
+        (Fact::Known(mbps), _) => format!("{mbps} Mb/s {}", word(&n.link.duplex, String::clone)).trim_end().to_string(),
+        _ => match link(n).as_str() {
+            "unknown" => "link unknown".into(),
+            l => format!("link {l}"),
+        },
+    });
+    parts.push(queues(n));
+    // Blanks within a part must not break: they stand in as a character that no name has.
+    let parts: Vec<String> = parts.iter().map(|p| p.replace(' ', "\u{1}")).collect();
+    let text = hang(&format!("{}  ", n.name()), &parts.join("\u{1} "), style.width);
+    let text: String = text.replace('\u{1}', " ").lines().map(|l| format!("{}\n", l.trim_end())).collect();
+    text.replacen(n.name(), &style.paint(Tint::Bold, n.name()), 1)
+}
+
+/// `8 combined queues (max 8)`
+fn queues(n: &Nic) -> String {
+    let plain = || format!("{} rx, {} tx queues", n.rx_queues.len(), n.tx_queues.len());
+    let have = || text::directories(n).unwrap_or_else(plain);
+    match &n.channels {
+        Fact::Known(c) => {
+            let mut parts = Vec::new();
+            for (name, count) in [("combined", c.combined), ("rx", c.rx), ("tx", c.tx)] {
+                if let Some(c) = count.filter(|c| c.now > 0) {
+                    parts.push(format!(
+                        "{} {name} {} (max {})",
+                        c.now,
+                        if c.now == 1 { "queue" } else { "queues" },
+                        c.max
+                    ));
+                }
+            }
+            if parts.is_empty() { have() } else { parts.join(", ") }
+        }
+        Fact::Absent => format!("{} (the number is fixed)", have()),
+        Fact::Unknown(_) => match text::directories(n) {
+            Some(d) => format!("{}; channels unknown)", d.trim_end_matches(')')),
+            None => format!("{} (channels unknown)", plain()),
+        },
+    }
+}
+
+/// Everything about one device.
+pub fn device(s: &Snapshot, n: &Nic, style: &Style) -> String {
+    let mut out = head(n, style);
+    if let Some(why) = no_answer(n) {
+        let text = format!("{why}: what the device itself must tell is unknown; the rest follows");
+        out.push_str(&style.paint(Tint::Yellow, &hang("  ", &text, style.width)));
+    }
+    out.push('\n');
+    let m = matrix::render(&s.topology, n, style);
+    if !m.is_empty() {
+        out.push_str(&m);
+        out.push('\n');
+    }
+    let lines = lines(s, n, style);
+    for (name, text) in lines {
+        out.push_str(&hang(&pad(name, 13), &text, style.width));
+    }
+    if style.verbose > 0 && !n.vectors.is_empty() {
+        out.push('\n');
+        out.push_str(&vectors(n));
+    }
+    let legend = steering::empty_means(n, &s.host);
+    if !legend.is_empty() && n.has_own_queues() {
+        out.push('\n');
+        for (i, l) in legend.iter().enumerate() {
+            out.push_str(&hang(if i == 0 { "empty or 0   " } else { "             " }, l, style.width));
+        }
+    }
+    out
+}
+
+fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
+    let mut out: Vec<(&'static str, String)> = Vec::new();
+    let lost = unmapped(n);
+    if !lost.is_empty() {
+        out.push(("unmapped", lost));
+    }
+    if n.has_own_queues() {
+        out.push(("RSS", steering::rss(&n.rss)));
+    }
+    if !n.rx_queues.is_empty() {
+        out.push(("RPS", steering::rps(n, style)));
+        out.push(("RFS", steering::rfs(n, &s.host)));
+    }
+    if !n.tx_queues.is_empty() {
+        out.push(("XPS", steering::xps(n, style)));
+    }
+    if n.has_own_queues() {
+        out.push(("moderation", steering::moderation(&n.coalesce)));
+        out.push(("rings", steering::rings(n)));
+        out.push(("pause", steering::pause(n)));
+    }
+    out.push(("carries", carries(s, n)));
+    match &n.users {
+        Fact::Known(u) if !u.is_empty() => out.push(("in use by", u.iter().map(user).collect::<Vec<_>>().join(", "))),
+        Fact::Unknown(u) => out.push(("in use by", format!("unknown ({})", u.why))),
+        _ => {}
+    }
+    if n.has_own_queues() {
+        out.push(("map", map(n)));
+        if let Some(fixed) = fixed(n) {
+            out.push(("not movable", fixed));
+        }
+    }
+    out.push(("not read", not_read(n, style)));
+    out
+}
+
+/// Queues that no interrupt is known for.
+fn unmapped(n: &Nic) -> String {
+    if !n.has_own_queues() {
+        return String::new();
+    }
+    let of =
+        |dir: Dir, ids: Vec<u32>| -> Vec<u32> { ids.into_iter().filter(|q| n.vector_of(dir, *q).is_none()).collect() };
+    let rx = of(Dir::Rx, n.rx_queues.iter().map(|q| q.id).collect());
+    let tx = of(Dir::Tx, n.tx_queues.iter().map(|q| q.id).collect());
+    let mut parts = Vec::new();
+    if !rx.is_empty() {
+        parts.push(format!("rx-{}", numbers(rx)));
+    }
+    if !tx.is_empty() {
+        parts.push(format!("tx-{}", numbers(tx)));
+    }
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("{}: their interrupt is unknown, so is the CPU", parts.join(" "))
+}
+
+fn carries(s: &Snapshot, n: &Nic) -> String {
+    let mut parts = Vec::new();
+    match &n.addresses {
+        Fact::Known(a) if a.is_empty() => parts.push("no address".to_string()),
+        Fact::Absent => parts.push("no address".to_string()),
+        Fact::Known(a) => parts.push(format!("{} {}", a.len(), if a.len() == 1 { "address" } else { "addresses" })),
+        Fact::Unknown(u) => parts.push(format!("addresses unknown ({})", u.why)),
+    }
+    if let Some(above) = n.dev.ifindex.and_then(|i| s.bystanders.above.get(&i)) {
+        parts.extend(above.iter().map(|(kind, count)| {
+            format!("{} {}", thousands(u64::from(*count)), text::kind_name(kind, u64::from(*count)))
+        }));
+    }
+    if let Some(m) = n.master.and_then(|m| s.nic_by_index(m)) {
+        parts.push(format!("member of {}", m.name()));
+    }
+    let lower: Vec<&str> = n.lower.iter().filter_map(|l| s.nic_by_index(*l)).map(Nic::name).collect();
+    if !lower.is_empty() {
+        parts.push(format!("on top of {}", lower.join(" ")));
+    }
+    parts.join(", ")
+}
+
+/// `8 of 8 sure: MSI vectors and names`
+fn map(n: &Nic) -> String {
+    let total = n.queue_vectors().count();
+    if total == 0 {
+        let why = if n.vectors.is_empty() {
+            "the device shows no interrupt"
+        } else {
+            "no interrupt could be tied to a queue"
+        };
+        return format!("unknown: {why}");
+    }
+    let mut by: BTreeMap<(std::cmp::Reverse<Confidence>, u8), (usize, MapSource)> = BTreeMap::new();
+    for v in n.queue_vectors() {
+        by.entry((std::cmp::Reverse(v.confidence), v.source as u8)).or_insert((0, v.source)).0 += 1;
+    }
+    let parts: Vec<String> = by
+        .into_iter()
+        .map(|((c, _), (k, src))| format!("{k} of {total} {}: {}", text::confidence(c.0), source(src)))
+        .collect();
+    let mut out = parts.join("; ");
+    let other = n.vectors.iter().filter(|v| v.role == Role::Control).count();
+    if other > 0 {
+        out.push_str(&format!("; {} not of a queue", plural(other, "interrupt")));
+    }
+    let odd = n.vectors.iter().filter(|v| matches!(v.role, Role::Unknown)).count();
+    if odd > 0 {
+        out.push_str(&format!("; {} of unknown use", plural(odd, "interrupt")));
+    }
+    out
+}
+
+fn fixed(n: &Nic) -> Option<String> {
+    let no: Vec<(String, &String)> = n
+        .queue_vectors()
+        .filter_map(|v| match &v.movable {
+            Movable::No { why } => Some((vector_label(v), why)),
+            _ => None,
+        })
+        .collect();
+    let why = no.first()?.1;
+    let names: Vec<&str> = no.iter().map(|(n, _)| n.as_str()).collect();
+    Some(format!("{}: {why}", names.join(" ")))
+}
+
+fn not_read(n: &Nic, style: &Style) -> String {
+    if n.unread.is_empty() {
+        return "nothing".into();
+    }
+    let limit = if style.width.is_none() || style.verbose > 0 { usize::MAX } else { 3 };
+    unread::text(&n.unread, limit)
+}
+
+/// `-v`: every vector with its number.
+fn vectors(n: &Nic) -> String {
+    let head = ["IRQ", "SERVES", "ASKED", "EFFECTIVE", "COUNT", "MAP", "MOVABLE", "NAME"].map(String::from).to_vec();
+    let mut rows = vec![head];
+    for v in &n.vectors {
+        let serves = match &v.role {
+            Role::Queues { .. } => vector_label(v),
+            Role::Control => "control".into(),
+            Role::Idle => "idle".into(),
+            Role::Unknown => "unknown".into(),
+        };
+        rows.push(vec![
+            v.irq.to_string(),
+            serves,
+            word(&v.asked, set),
+            word(&v.effective, set),
+            word(&v.count, |c| thousands(*c)),
+            text::confidence(v.confidence).into(),
+            match &v.movable {
+                Movable::Yes => "yes".into(),
+                Movable::No { .. } => "no".into(),
+                Movable::UnknownUntilTried => "unknown".into(),
+            },
+            if v.names.is_empty() { "-".into() } else { v.names.join(" ") },
+        ]);
+    }
+    super::table::plain(&rows, &[0, 4])
+}
+
+/// Queue interrupts that land on another node than the device's; `None` where the node is unknown.
+pub fn far_queues(s: &Snapshot, n: &Nic) -> Option<usize> {
+    let node = n.node.known()?;
+    let far = |v: &&ringwise_model::Vector| {
+        v.effective.known().is_some_and(|e| e.iter().any(|c| s.topology.node_of(c).is_some_and(|m| m != *node)))
+    };
+    Some(n.queue_vectors().filter(far).count())
+}
+
+/// For a host without interfaces, or a note about one value.
+pub fn fact_line<T>(f: &Fact<T>, show: impl FnOnce(&T) -> String) -> String {
+    sentence(f, "-", show)
+}

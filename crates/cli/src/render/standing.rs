@@ -1,0 +1,322 @@
+//! `verify`, `history` and `status`: what is in force and whether it still is so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_apply::{Ending, Entry, Kind, Standing, Verify};
+use ringwise_knob::{Match, Setting};
+use ringwise_model::{CpuSet, Fact, Snapshot};
+use serde::Serialize;
+
+use super::table;
+use super::text::{self, hang, pad, plural};
+use crate::style::{Style, Tint};
+use crate::when;
+
+fn now(s: &Standing) -> String {
+    match (&s.how, &s.now) {
+        (Match::Gone, _) => "gone".into(),
+        (Match::Unknown(u), _) => format!("unknown ({})", u.why),
+        (_, Fact::Known(v)) => v.value_text(),
+        (_, Fact::Absent) => "not there".into(),
+        (_, Fact::Unknown(u)) => format!("unknown ({})", u.why),
+    }
+}
+
+fn address(s: &Setting) -> String {
+    s.address().map_or_else(|| s.value_text(), |a| a.to_string())
+}
+
+/// One queue's interrupts over a time, beside where they were meant to go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    pub dev: String,
+    /// `rx-3`
+    pub queue: String,
+    pub planned: CpuSet,
+    /// CPUs that counted interrupts. `None`: not to be told (the vector appeared, vanished or was reset).
+    pub seen_on: Option<CpuSet>,
+    pub interrupts: Option<u64>,
+}
+
+impl Counted {
+    /// Interrupts came, and not all of them where they were meant to.
+    pub fn astray(&self) -> bool {
+        self.seen_on.as_ref().is_some_and(|s| !s.is_subset(&self.planned))
+    }
+
+    pub fn idle(&self) -> bool {
+        self.interrupts == Some(0)
+    }
+}
+
+/// `verify` for people; `counted` of `--for`; `again`: the command line that was applied last.
+pub fn verify(
+    host: &str,
+    v: &Verify,
+    counted: Option<(&[Counted], f64)>,
+    again: Option<&str>,
+    style: &Style,
+) -> String {
+    let w = style.width;
+    let mut out = String::new();
+    if v.settings.is_empty() {
+        out.push_str(&format!("{host}: nothing applied by ringwise is in force in this boot.\n"));
+    } else {
+        let ids: BTreeSet<u64> = v.settings.iter().map(|s| s.transaction).collect();
+        let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
+        let text = format!(
+            "{host}: {} of {} settings as applied by transaction {}",
+            v.holding(),
+            v.settings.len(),
+            ids.join(", ")
+        );
+        let all = v.holding() == v.settings.len();
+        out.push_str(&style.paint(if all { Tint::Green } else { Tint::Yellow }, &text));
+        out.push('\n');
+    }
+    let drifted: Vec<&Standing> = v.drifted().collect();
+    let width = drifted.iter().map(|s| address(&s.want).len()).max().unwrap_or(0);
+    for s in &drifted {
+        let text = format!("applied {}   now {}", s.want.value_text(), now(s));
+        out.push_str(&hang(&format!("  {}  ", pad(&address(&s.want), width)), &text, w));
+    }
+    let pending = v.pending().count();
+    if pending > 0 {
+        out.push_str(&hang(
+            "  ",
+            &format!("{} not yet seen on the new CPU: idle since", plural(pending, "interrupt")),
+            w,
+        ));
+    }
+    if let Some((c, seconds)) = counted {
+        out.push_str(&counts(c, seconds, style));
+    }
+    if let Some(h) = &v.running {
+        let who = h.pid.map_or("another ringwise".into(), |p| format!("process {p}"));
+        out.push_str(&format!("a transaction is under way ({who}); look again when it is done\n"));
+    }
+    if let Some(id) = v.unfinished {
+        let text = format!("transaction {id} was cut short and is half-applied");
+        out.push_str(&format!("{}\n", style.paint(Tint::Red, &text)));
+        out.push_str("Finish:   ringwise recover\n");
+    } else if !drifted.is_empty() {
+        out.push_str(&format!("Put back: {}\n", again.unwrap_or("ringwise apply")));
+    }
+    out
+}
+
+fn counts(list: &[Counted], seconds: f64, style: &Style) -> String {
+    let astray: Vec<&Counted> = list.iter().filter(|c| c.astray()).collect();
+    let untold = list.iter().filter(|c| c.seen_on.is_none()).count();
+    let idle = list.iter().filter(|c| c.idle()).count();
+    let good = list.len() - astray.len() - untold - idle;
+    let mut parts = vec![format!("{good} on their CPU and on no other")];
+    if idle > 0 {
+        parts.push(format!("{idle} idle"));
+    }
+    if !astray.is_empty() {
+        parts.push(format!("{} elsewhere", astray.len()));
+    }
+    if untold > 0 {
+        parts.push(format!("{untold} not to be told (restarted meanwhile)"));
+    }
+    let text = format!("{}: {}", plural(list.len(), "queue interrupt"), parts.join(", "));
+    let mut out = hang(&format!("  counted for {seconds:.1} s: "), &text, style.width);
+    let shown = list.iter().filter(|c| style.verbose > 0 || style.width.is_none() || c.astray() || c.seen_on.is_none());
+    for c in shown {
+        let seen = c.seen_on.as_ref().map_or("unknown".into(), text::set);
+        let n = c.interrupts.map_or("unknown".into(), text::thousands);
+        let line = format!("    {} {}  planned CPU {}  seen on {seen}  interrupts {n}", c.dev, c.queue, c.planned);
+        out.push_str(&if c.astray() { style.paint(Tint::Yellow, &line) } else { line });
+        out.push('\n');
+    }
+    out
+}
+
+fn state(e: &Entry) -> String {
+    if let Some(by) = e.undone_by {
+        return format!("undone by {by}");
+    }
+    match &e.ending {
+        Ending::Kept if e.this_boot => "in force".into(),
+        Ending::Kept => "gone with a reboot".into(),
+        Ending::PutBack => "failed, put back".into(),
+        Ending::PutBackIncomplete => "NOT fully put back".into(),
+        Ending::Unfinished => "unfinished: ringwise recover".into(),
+        Ending::Running { pid: Some(pid) } => format!("under way (process {pid})"),
+        Ending::Running { pid: None } => "under way".into(),
+        Ending::Closed { why } => format!("closed: {why}"),
+    }
+}
+
+fn what(e: &Entry) -> String {
+    if e.unix_time == 0 {
+        return "unknown".into();
+    }
+    let mut parts = vec![match &e.kind {
+        Kind::Rollback { before: 0 } => "rollback to as first found".into(),
+        Kind::Rollback { before } => format!("rollback of {before}"),
+        _ => e.title.clone(),
+    }];
+    parts.push(plural(e.steps, "change"));
+    if let Some(r) = &e.reason {
+        parts.push(r.clone());
+    }
+    parts.join(", ")
+}
+
+/// The last transaction of this boot that somebody applied and that still holds.
+pub fn last_in_force(list: &[Entry]) -> Option<&Entry> {
+    list.iter().rfind(|e| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none() && e.kind == Kind::Apply)
+}
+
+/// What `recover` would put back: the transaction that was cut short, else the last one if something of it
+/// could not be put back.
+pub fn to_recover(list: &[Entry]) -> Option<&Entry> {
+    let cut = list.iter().find(|e| e.this_boot && e.ending == Ending::Unfinished);
+    cut.or_else(|| list.iter().rfind(|e| e.this_boot).filter(|e| e.ending == Ending::PutBackIncomplete))
+}
+
+/// One line a transaction, newest first.
+pub fn history(list: &[Entry], style: &Style) -> String {
+    if list.is_empty() {
+        return "No transaction yet. Next: ringwise plan\n".into();
+    }
+    let head = ["ID", if style.utc { "WHEN (UTC)" } else { "WHEN (local)" }, "WHO", "WHAT", "STATE"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    let mut newest: Vec<&Entry> = list.iter().collect();
+    newest.sort_by_key(|e| std::cmp::Reverse(e.id));
+    for e in newest {
+        // No header was left of it: nothing of this is known, and it is not 1970.
+        let unknown = || "unknown".to_string();
+        let (time, who) = match e.unix_time {
+            0 => (unknown(), unknown()),
+            t => (when::minute(t, style.utc), e.who.clone()),
+        };
+        rows.push(vec![e.id.to_string(), time, who, what(e), state(e)]);
+    }
+    if list.iter().any(|e| e.this_boot) {
+        rows.push(["0", "-", "-", "as first found since boot", "rollback 0"].map(String::from).to_vec());
+    }
+    table::plain(&rows, &[0])
+}
+
+/// Everything about one.
+pub fn entry(e: &Entry, style: &Style) -> String {
+    let time = if e.unix_time == 0 { "time unknown".into() } else { when::full(e.unix_time, style.utc) };
+    let mut out = format!("transaction {}  {time}\n", e.id);
+    let mut line = |k: &str, v: &str| out.push_str(&hang(&pad(k, 10), v, style.width));
+    line("what", &what(e));
+    line("state", &state(e));
+    line("who", &e.who);
+    line("command", &e.command);
+    line("devices", &e.devices.join(" "));
+    line("journal", &e.path.display().to_string());
+    if let Some(o) = &e.outcome {
+        out.push('\n');
+        for s in &o.applied {
+            out.push_str(&format!("applied   {} = {}\n", address(s), s.value_text()));
+        }
+        for s in &o.put_back {
+            out.push_str(&format!("put back  {} = {}\n", address(s), s.value_text()));
+        }
+        out.push_str(&super::outcome::summary(o, "Applied", style));
+    }
+    if !e.undo.is_empty() {
+        out.push_str("\nBy hand, with the interrupt numbers of that time:\n");
+        for c in &e.undo {
+            out.push_str(&format!("  {c}\n"));
+        }
+    }
+    out
+}
+
+/// What `status` knows besides the snapshot.
+#[derive(Debug, Default)]
+pub struct Standings {
+    /// `None`: a recording, or the state directory could not be read (then with the reason).
+    pub verify: Option<Verify>,
+    pub last: Option<Entry>,
+    /// The transaction of which something could not be put back.
+    pub half_way: Option<u64>,
+    pub unreadable: Option<String>,
+}
+
+/// Somebody is needed.
+pub fn needs_somebody(st: &Standings) -> bool {
+    st.half_way.is_some() || st.verify.as_ref().is_some_and(|v| v.exit_status() != 0)
+}
+
+pub fn status(s: &Snapshot, st: &Standings, recorded: bool, all: bool, style: &Style) -> String {
+    let w = style.width;
+    let mut out = text::host_line(s, w);
+    let mut line = |k: &str, v: String| out.push_str(&hang(&pad(k, 12), &v, w));
+    let applied = match (&st.last, &st.verify) {
+        _ if recorded => "not known from a recording".into(),
+        (_, None) => format!("unknown ({})", st.unreadable.clone().unwrap_or_default()),
+        (Some(e), Some(v)) if !v.settings.is_empty() => {
+            let reason = e.reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
+            format!("transaction {}, {}, {} by {}{reason}", e.id, e.title, when::minute(e.unix_time, style.utc), e.who)
+        }
+        _ => "nothing in this boot".into(),
+    };
+    line("applied", applied);
+    if let Some(v) = &st.verify {
+        let drift = v.settings.len() - v.holding();
+        if drift > 0 {
+            let text = format!("{drift} of {} settings differ (ringwise verify)", v.settings.len());
+            line("now", style.paint(Tint::Yellow, &text));
+        } else if !v.settings.is_empty() {
+            line("now", format!("all {} settings as applied", v.settings.len()));
+        }
+        match (v.unfinished, st.half_way) {
+            (Some(id), _) => {
+                line("pending", style.paint(Tint::Red, &format!("transaction {id} was cut short: ringwise recover")))
+            }
+            (None, Some(id)) => {
+                let text = format!("transaction {id} failed and is not fully put back: ringwise recover");
+                line("pending", style.paint(Tint::Red, &text));
+            }
+            (None, None) => line("pending", "no unfinished journal".into()),
+        }
+    }
+    let rivals = match &s.host.rivals {
+        Fact::Known(r) if r.is_empty() => "none running".into(),
+        Fact::Known(r) => format!("{} running; may move our interrupts", r.join(", ")),
+        Fact::Absent => "none running".into(),
+        Fact::Unknown(u) => format!("unknown ({})", u.why),
+    };
+    line("rivals", rivals);
+    out.push('\n');
+    let mut extra: BTreeMap<String, String> = BTreeMap::new();
+    for (dev, n) in drift_by_dev(st) {
+        extra.insert(dev, format!("{} moved", plural(n, "setting")));
+    }
+    out.push_str(&table::interfaces(s, &extra, all, style));
+    out.push('\n');
+    let drifted = extra.keys().next().cloned();
+    match st.verify.as_ref() {
+        Some(v) if v.unfinished.is_some() || st.half_way.is_some() => out.push_str("Next: ringwise recover\n"),
+        Some(v) if v.exit_status() != 0 => {
+            out.push_str("Next: ringwise verify\n");
+            if let Some(d) = drifted {
+                out.push_str(&format!("      ringwise show {d}\n"));
+            }
+        }
+        _ => match s.nics.iter().find(|n| text::is_listed(n) && n.has_own_queues()) {
+            Some(n) => out.push_str(&format!("Next: ringwise show {}\n      ringwise plan\n", n.name())),
+            None => out.push_str("Nothing here has queues of its own to tune.\n"),
+        },
+    }
+    out
+}
+
+fn drift_by_dev(st: &Standings) -> BTreeMap<String, usize> {
+    let mut out = BTreeMap::new();
+    for d in st.verify.iter().flat_map(Verify::drifted) {
+        if let Some(dev) = d.want.address().and_then(|a| a.dev().map(str::to_string)) {
+            *out.entry(dev).or_default() += 1;
+        }
+    }
+    out
+}

@@ -1,0 +1,232 @@
+//! What spreads packets besides interrupts, in words: RSS, RPS, RFS, XPS, moderation, rings.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, Rss};
+
+use super::text::{mask, numbers, plural, sentence, set};
+use crate::style::Style;
+
+/// Queues with the same value, in queue order of the first of each.
+fn groups<T: PartialEq + Clone>(of: impl Iterator<Item = (u32, T)>) -> Vec<(Vec<u32>, T)> {
+    let mut out: Vec<(Vec<u32>, T)> = Vec::new();
+    for (q, v) in of {
+        match out.iter_mut().find(|(_, w)| *w == v) {
+            Some((qs, _)) => qs.push(q),
+            None => out.push((vec![q], v)),
+        }
+    }
+    out
+}
+
+fn cpus(c: &CpuSet, style: &Style) -> String {
+    if style.raw { format!("{} ({})", set(c), mask(c)) } else { set(c) }
+}
+
+pub fn rss(f: &Fact<Rss>) -> String {
+    sentence(f, "none: the device has no table", |r| {
+        if r.table.is_empty() && r.fields.values().all(String::is_empty) {
+            return "none: the device has no table".into();
+        }
+        let mut parts = vec![table(&r.table)];
+        parts.push(sentence(&r.function, "function not told", String::clone));
+        let fields = fields(&r.fields);
+        if !fields.is_empty() {
+            parts.push(fields);
+        }
+        parts.join("; ")
+    })
+}
+
+/// `128 entries, 16 a queue`, or the entries of each queue.
+pub fn table(table: &[u32]) -> String {
+    if table.is_empty() {
+        return "no table".into();
+    }
+    let mut per: BTreeMap<u32, usize> = BTreeMap::new();
+    for q in table {
+        *per.entry(*q).or_default() += 1;
+    }
+    let (min, max) = (per.values().min().copied().unwrap_or(0), per.values().max().copied().unwrap_or(0));
+    let head = plural(table.len(), "entry").replace("entrys", "entries");
+    let queues = numbers(per.keys().copied());
+    match () {
+        () if per.len() == 1 => format!("{head}, all to queue {queues}"),
+        () if min == max => format!("{head}, {min} a queue (queues {queues})"),
+        () if max - min == 1 => format!("{head}, {min} or {max} a queue (queues {queues})"),
+        () => {
+            let parts: Vec<String> = groups(per.iter().map(|(q, n)| (*q, *n)))
+                .into_iter()
+                .map(|(qs, n)| format!("queue {}: {n}", numbers(qs)))
+                .collect();
+            format!("{head}, uneven: {}", parts.join(", "))
+        }
+    }
+}
+
+/// ethtool's letters in words, flow types with the same fields together.
+fn fields(f: &BTreeMap<String, String>) -> String {
+    let mut by: Vec<(String, Vec<&str>)> = Vec::new();
+    for (flow, letters) in f {
+        match by.iter_mut().find(|(l, _)| l == letters) {
+            Some((_, flows)) => flows.push(flow),
+            None => by.push((letters.clone(), vec![flow])),
+        }
+    }
+    if let [(l, flows)] = by.as_slice()
+        && flows.len() > 4
+    {
+        return format!("all {} flow types: {}", flows.len(), letters(l));
+    }
+    let parts: Vec<String> = by.iter().map(|(l, flows)| format!("{}: {}", flows.join(","), letters(l))).collect();
+    parts.join(", ")
+}
+
+fn letters(l: &str) -> String {
+    let has = |c| l.contains(c);
+    let mut words = Vec::new();
+    match (has('s'), has('d')) {
+        (true, true) => words.push("addresses"),
+        (true, false) => words.push("source address"),
+        (false, true) => words.push("destination address"),
+        _ => {}
+    }
+    match (has('f'), has('n')) {
+        (true, true) => words.push("ports"),
+        (true, false) => words.push("source port"),
+        (false, true) => words.push("destination port"),
+        _ => {}
+    }
+    for (c, w) in [('v', "VLAN"), ('t', "protocol"), ('m', "destination MAC"), ('r', "discard")] {
+        if has(c) {
+            words.push(w);
+        }
+    }
+    match words.as_slice() {
+        [] => "nothing".into(),
+        ["addresses"] => "addresses only".into(),
+        w => w.join(" + "),
+    }
+}
+
+pub fn rps(n: &Nic, style: &Style) -> String {
+    let total = n.rx_queues.len();
+    let gs = groups(n.rx_queues.iter().map(|q| (q.id, q.rps_cpus.clone())));
+    let one = |f: &Fact<CpuSet>| match f {
+        Fact::Known(c) if c.is_empty() => "off".to_string(),
+        f => sentence(f, "not in this kernel", |c| format!("-> {}", cpus(c, style))),
+    };
+    match gs.as_slice() {
+        [] => "no receive queue".into(),
+        [(_, v)] if total > 1 => format!("{}{}", all(total), one(v)),
+        gs => gs.iter().map(|(q, v)| format!("rx-{} {}", numbers(q.clone()), one(v))).collect::<Vec<_>>().join("; "),
+    }
+}
+
+fn all(total: usize) -> String {
+    format!("all {}: ", plural(total, "queue"))
+}
+
+pub fn rfs(n: &Nic, host: &Host) -> String {
+    let global = match &host.rps_sock_flow_entries {
+        Fact::Known(0) => "off (no socket flow table)".to_string(),
+        f => sentence(f, "not in this kernel", |e| format!("{e} socket flow entries")),
+    };
+    let gs = groups(n.rx_queues.iter().map(|q| (q.id, q.rps_flow_cnt.clone())));
+    let one = |f: &Fact<u32>| sentence(f, "none", |e| if *e == 0 { "off".into() } else { format!("{e} entries") });
+    let queues = match gs.as_slice() {
+        [] => String::new(),
+        [(_, Fact::Known(0))] if host.rps_sock_flow_entries.known() == Some(&0) => String::new(),
+        [(_, v)] => format!("; all queues: {}", one(v)),
+        gs => {
+            let parts: Vec<String> = gs.iter().map(|(q, v)| format!("rx-{} {}", numbers(q.clone()), one(v))).collect();
+            format!("; {}", parts.join(", "))
+        }
+    };
+    global + &queues
+}
+
+pub fn xps(n: &Nic, style: &Style) -> String {
+    let total = n.tx_queues.len();
+    let rxqs: Vec<(u32, Vec<u32>)> = n
+        .tx_queues
+        .iter()
+        .filter_map(|q| q.xps_rxqs.known().filter(|r| !r.is_empty()).map(|r| (q.id, r.clone())))
+        .collect();
+    let gs = groups(n.tx_queues.iter().map(|q| (q.id, q.xps_cpus.clone())));
+    let by_cpu = match gs.as_slice() {
+        [] => "no transmit queue".into(),
+        [(_, Fact::Known(c))] if c.is_empty() => format!("not set on any of {}", plural(total, "queue")),
+        [(_, Fact::Absent)] => "not for a device with one transmit queue".into(),
+        [(_, f @ Fact::Unknown(_))] => sentence(f, "", |_| String::new()),
+        gs => {
+            let one = |f: &Fact<CpuSet>| sentence(f, "-", |c| cpus(c, style));
+            gs.iter().map(|(q, v)| format!("tx-{} {}", numbers(q.clone()), one(v))).collect::<Vec<_>>().join("; ")
+        }
+    };
+    if rxqs.is_empty() {
+        return by_cpu;
+    }
+    let parts: Vec<String> = rxqs.into_iter().map(|(q, r)| format!("tx-{q} of rx-{}", numbers(r))).collect();
+    format!("{by_cpu}; by receive queue: {}", parts.join(", "))
+}
+
+pub fn moderation(f: &Fact<Coalesce>) -> String {
+    sentence(f, "none", |c| {
+        let get = |k: &str| c.0.get(k).copied();
+        let mut parts = Vec::new();
+        for dir in ["rx", "tx"] {
+            let mut words = Vec::new();
+            if let Some(v) = get(&format!("{dir}-usecs")) {
+                words.push(format!("{v} us"));
+            }
+            if let Some(v) = get(&format!("{dir}-max-frames")).filter(|v| *v > 0) {
+                words.push(format!("{v} frames"));
+            }
+            if get(&format!("use-adaptive-{dir}")).is_some_and(|v| v > 0) {
+                words.push("adaptive".into());
+            }
+            if !words.is_empty() {
+                parts.push(format!("{dir} {}", words.join(" ")));
+            }
+        }
+        if parts.is_empty() { "the driver reports no parameter".into() } else { parts.join(", ") }
+    })
+}
+
+pub fn rings(n: &Nic) -> String {
+    sentence(&n.rings, "not reported by the driver", |r| {
+        let one = |dir: &str, c: Option<Count>| c.map(|c| format!("{dir} {} of {}", c.now, c.max));
+        let parts: Vec<String> = [one("rx", r.rx), one("tx", r.tx)].into_iter().flatten().collect();
+        if parts.is_empty() { "not reported by the driver".into() } else { parts.join(", ") }
+    })
+}
+
+pub fn pause(n: &Nic) -> String {
+    sentence(&n.pause, "none", |p| {
+        let one = |name: &str, v: Option<bool>| v.map(|v| format!("{name} {}", if v { "on" } else { "off" }));
+        let parts: Vec<String> =
+            [one("rx", p.rx), one("tx", p.tx), one("autoneg", p.autoneg)].into_iter().flatten().collect();
+        parts.join(", ")
+    })
+}
+
+/// What an empty set or a zero means, for those knobs of this device that have one.
+pub fn empty_means(n: &Nic, host: &Host) -> Vec<&'static str> {
+    let mut out = Vec::new();
+    let empty = |f: &Fact<CpuSet>| f.known().is_some_and(CpuSet::is_empty);
+    if n.rx_queues.iter().any(|q| empty(&q.rps_cpus)) {
+        out.push("RPS off: packets stay on the CPU of the queue's interrupt");
+    }
+    if n.tx_queues.iter().any(|q| empty(&q.xps_cpus)) {
+        out.push("XPS not set: no CPU prefers that queue; a CPU without a queue takes one by a hash of the flow");
+    }
+    if host.rps_sock_flow_entries.known() == Some(&0) || n.rx_queues.iter().any(|q| q.rps_flow_cnt.known() == Some(&0))
+    {
+        out.push("RFS 0: off; it needs both the socket flow table and entries of the queue");
+    }
+    if n.vectors.iter().any(|v| v.is_queue() && empty(&v.effective)) {
+        out.push("no effective CPU: the interrupt is not started (link down) or has not come yet");
+    }
+    out
+}

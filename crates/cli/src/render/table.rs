@@ -1,0 +1,166 @@
+//! Interfaces, one line each, and what is not shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_model::{CpuSet, Fact, Nic, NicKind, Snapshot, Vector};
+
+use super::show::far_queues;
+use super::text::{self, hang, is_listed, len, link, no_answer, pad, plural, right, set, thousands, user, word};
+use crate::style::{Style, Tint};
+
+/// Columns two blanks apart, as wide as their widest cell; those named in `numbers` right-aligned.
+pub fn plain(rows: &[Vec<String>], numbers: &[usize]) -> String {
+    let n = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width: Vec<usize> =
+        (0..n).map(|i| rows.iter().filter_map(|r| r.get(i)).map(|c| len(c)).max().unwrap_or(0)).collect();
+    let mut out = String::new();
+    for r in rows {
+        let cells: Vec<String> = r
+            .iter()
+            .enumerate()
+            .map(|(i, c)| if numbers.contains(&i) { right(c, width[i]) } else { pad(c, width[i]) })
+            .collect();
+        out.push_str(cells.join("  ").trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// CPUs that the device's queue interrupts go to.
+fn irq_cpus(n: &Nic) -> String {
+    let mut all = CpuSet::new();
+    let mut unknown = false;
+    let mut some = false;
+    for v in n.queue_vectors() {
+        some = true;
+        match &v.effective {
+            Fact::Known(e) if !e.is_empty() => all = all.union(e),
+            _ => unknown = true,
+        }
+    }
+    match (some, unknown, all.is_empty()) {
+        (false, ..) => "unknown".into(),
+        (_, true, true) => "unknown".into(),
+        (_, true, false) => format!("{all} and unknown"),
+        _ => set(&all),
+    }
+}
+
+fn remark(s: &Snapshot, n: &Nic) -> String {
+    let mut parts = Vec::new();
+    if let Some(w) = no_answer(n) {
+        parts.push(w.to_string());
+    }
+    if text::is_down(n) {
+        parts.push("link is down".into());
+    }
+    if let Some(u) = n.users.known().filter(|u| !u.is_empty()) {
+        parts.push(format!("in use by {}", u.iter().map(user).collect::<Vec<_>>().join(", ")));
+    }
+    if n.has_own_queues() {
+        match far_queues(s, n) {
+            Some(k) if k > 0 => parts.push(format!("{} on the far node", plural(k, "queue"))),
+            _ => {}
+        }
+        if let Some((cpu, k)) = stacked(n) {
+            parts.push(format!("{k} queues on CPU {cpu}"));
+        }
+        if matches!(n.kind, NicKind::Vf) {
+            parts.push("virtual function".into());
+        }
+    }
+    if let Some(m) = n.master.and_then(|m| s.nic_by_index(m)) {
+        parts.push(format!("member of {}", m.name()));
+    }
+    parts.join(", ")
+}
+
+/// The CPU with the most queues of the device, if more than one. The two interrupts of a pair count once.
+fn stacked(n: &Nic) -> Option<(u32, usize)> {
+    let at = |v: &Vector| v.effective.known().filter(|e| e.len() == 1).and_then(CpuSet::first);
+    let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
+    let pairs: BTreeSet<(u32, u32)> = n.queue_vectors().filter_map(|v| Some((at(v)?.0, queue(v)?))).collect();
+    let mut per: BTreeMap<u32, usize> = BTreeMap::new();
+    for (cpu, _) in pairs {
+        *per.entry(cpu).or_default() += 1;
+    }
+    let (cpu, k) = per.into_iter().max_by_key(|(c, k)| (*k, std::cmp::Reverse(*c)))?;
+    (k > 1).then_some((cpu, k))
+}
+
+/// The table and the line of what is not in it. `extra`: remarks by interface that come first.
+pub fn interfaces(s: &Snapshot, extra: &BTreeMap<String, String>, all: bool, style: &Style) -> String {
+    let listed: Vec<&Nic> = s.nics.iter().filter(|n| all || is_listed(n)).collect();
+    let mut rows = vec![["INTERFACE", "DRIVER", "NODE", "LINK", "QUEUES", "IRQ CPUS"].map(String::from).to_vec()];
+    let mut remarks = vec!["REMARK".to_string()];
+    for n in &listed {
+        let own = n.has_own_queues();
+        rows.push(vec![
+            n.name().to_string(),
+            match &n.kind {
+                NicKind::Software { kind } => kind.clone(),
+                NicKind::Loopback => "loopback".into(),
+                _ => word(&n.driver, String::clone),
+            },
+            word(&n.node, ToString::to_string),
+            link(n),
+            format!("{}/{}", n.rx_queues.len(), n.tx_queues.len()),
+            if own { irq_cpus(n) } else { "-".into() },
+        ]);
+        let first = extra.get(n.name()).cloned();
+        let parts: Vec<String> = first.into_iter().chain([remark(s, n)]).filter(|r| !r.is_empty()).collect();
+        remarks.push(parts.join(", "));
+    }
+    let mut out = String::new();
+    if listed.is_empty() {
+        out.push_str("no interface with a driver\n");
+    } else {
+        // Remarks are last and longest: they continue below themselves.
+        for (line, r) in plain_padded(&rows).into_iter().zip(&remarks) {
+            let room = style.width.filter(|w| *w >= len(&line) + 2 + 20);
+            match (style.width, room) {
+                (Some(_), None) if !r.is_empty() && r != "REMARK" => {
+                    out.push_str(&format!("{}\n{}", line.trim_end(), hang("    ", r, style.width)));
+                }
+                (Some(_), None) => out.push_str(&format!("{}\n", line.trim_end())),
+                _ => out.push_str(&hang(&format!("{line}  "), r, style.width)),
+            }
+        }
+    }
+    let hidden = hidden(s, &listed);
+    if !hidden.is_empty() {
+        let text = format!("{} (--all)", hidden.join(", "));
+        out.push_str(&style.paint(Tint::Dim, hang("not shown: ", &text, style.width).trim_end()));
+        out.push('\n');
+    }
+    if !s.unread.is_empty() {
+        let limit = if style.width.is_none() || style.verbose > 0 { usize::MAX } else { 3 };
+        let text = super::unread::text(&s.unread, limit);
+        out.push_str(&hang("not read: ", &text, style.width));
+    }
+    out
+}
+
+fn plain_padded(rows: &[Vec<String>]) -> Vec<String> {
+    let text = plain(rows, &[2, 3, 4]);
+    let width = text.lines().map(len).max().unwrap_or(0);
+    text.lines().map(|l| pad(l, width)).collect()
+}
+
+/// `2,114 vlan`, `1 bridge`: software interfaces without a line.
+pub fn hidden(s: &Snapshot, listed: &[&Nic]) -> Vec<String> {
+    let mut count: BTreeMap<String, u64> = s.bystanders.count.iter().map(|(k, n)| (k.clone(), u64::from(*n))).collect();
+    for n in s.nics.iter().filter(|n| !listed.iter().any(|l| l.name() == n.name())) {
+        let kind = match &n.kind {
+            NicKind::Software { kind } => kind.clone(),
+            NicKind::Loopback => "loopback".into(),
+            _ => "other".into(),
+        };
+        *count.entry(kind).or_default() += 1;
+    }
+    count
+        .into_iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(k, n)| format!("{} {}", thousands(n), text::kind_name(&k, n)))
+        .collect()
+}

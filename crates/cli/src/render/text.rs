@@ -1,0 +1,274 @@
+//! Words, numbers and line breaks that all renderers share.
+
+use std::collections::BTreeSet;
+
+use ringwise_model::{Confidence, CpuSet, Fact, MapSource, Nic, NicKind, Snapshot, User, Vector};
+
+/// Thousands commas, for people.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `1 queue`, `8 queues`.
+pub fn plural(n: usize, one: &str) -> String {
+    let s = match one {
+        "switch" => "es",
+        _ => "s",
+    };
+    format!("{} {one}{}", thousands(n as u64), if n == 1 { "" } else { s })
+}
+
+/// `8 queues`, as the driver counts them where it does.
+pub fn queues(n: &Nic) -> String {
+    let dirs = n.rx_queues.len();
+    match n.channels.known().map(|c| c.rx_queues() as usize).filter(|k| *k > 0) {
+        Some(told) => plural(told.min(dirs), "queue"),
+        None => directories(n).unwrap_or_else(|| plural(dirs, "queue")),
+    }
+}
+
+/// `63 queues (126 receive, 63 transmit directories)`: some drivers make more directories than they use (mlx5
+/// two receive ones a queue), and where nothing tells how many are queues, those with an interrupt are.
+pub fn directories(n: &Nic) -> Option<String> {
+    let (rx, tx) = (n.rx_queues.len(), n.tx_queues.len());
+    let sure = n.queue_vectors().filter(|v| v.confidence != Confidence::None);
+    let served = sure.flat_map(|v| v.rx()).collect::<BTreeSet<_>>().len();
+    (rx != tx && served > 0 && served < rx)
+        .then(|| format!("{} ({rx} receive, {tx} transmit directories)", plural(served, "queue")))
+}
+
+/// Width in columns; everything we print is one column a character.
+pub fn len(s: &str) -> usize {
+    s.chars().count()
+}
+
+/// Left-aligned in `width` columns.
+pub fn pad(s: &str, width: usize) -> String {
+    format!("{s}{}", " ".repeat(width.saturating_sub(len(s))))
+}
+
+/// Right-aligned in `width` columns.
+pub fn right(s: &str, width: usize) -> String {
+    format!("{}{s}", " ".repeat(width.saturating_sub(len(s))))
+}
+
+/// `text` behind `head`, broken between words, further lines indented to the head's width.
+/// A word longer than a line stays whole.
+pub fn hang(head: &str, text: &str, width: Option<usize>) -> String {
+    let indent = len(head);
+    let Some(width) = width else {
+        return format!("{head}{text}").trim_end().to_string() + "\n";
+    };
+    let mut out = String::new();
+    let mut line = head.to_string();
+    let mut fresh = true;
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        if !fresh && len(&line) + 1 + len(word) > width {
+            out.push_str(line.trim_end());
+            out.push('\n');
+            line = " ".repeat(indent);
+            fresh = true;
+        }
+        if !fresh {
+            line.push(' ');
+        }
+        line.push_str(word);
+        fresh = false;
+    }
+    out.push_str(line.trim_end());
+    out.push('\n');
+    out
+}
+
+/// The kernel's list, or `none`.
+pub fn set(c: &CpuSet) -> String {
+    if c.is_empty() { "none".into() } else { c.to_string() }
+}
+
+/// The value, `-` where it does not exist here, `unknown` where it could not be read.
+pub fn word<T>(f: &Fact<T>, show: impl FnOnce(&T) -> String) -> String {
+    match f {
+        Fact::Known(v) => show(v),
+        Fact::Absent => "-".into(),
+        Fact::Unknown(_) => "unknown".into(),
+    }
+}
+
+/// As [`word`], with the reason behind `unknown`.
+pub fn sentence<T>(f: &Fact<T>, absent: &str, show: impl FnOnce(&T) -> String) -> String {
+    match f {
+        Fact::Known(v) => show(v),
+        Fact::Absent => absent.into(),
+        Fact::Unknown(u) => format!("unknown ({})", u.why),
+    }
+}
+
+/// Queue numbers as a list: `0-3,8`.
+pub fn numbers(ids: impl IntoIterator<Item = u32>) -> String {
+    ids.into_iter().map(ringwise_model::CpuId).collect::<CpuSet>().to_string()
+}
+
+/// What a vector serves: `TxRx-0`, `rx-3`, `tx-1`, `rx-0,2`.
+pub fn vector_label(v: &Vector) -> String {
+    match (v.rx(), v.tx()) {
+        ([], []) => format!("irq {}", v.irq),
+        (rx, tx) if rx == tx => format!("TxRx-{}", numbers(rx.iter().copied())),
+        (rx, []) => format!("rx-{}", numbers(rx.iter().copied())),
+        ([], tx) => format!("tx-{}", numbers(tx.iter().copied())),
+        (rx, tx) => format!("rx-{} tx-{}", numbers(rx.iter().copied()), numbers(tx.iter().copied())),
+    }
+}
+
+pub fn confidence(c: Confidence) -> &'static str {
+    match c {
+        Confidence::Sure => "sure",
+        Confidence::Likely => "likely",
+        Confidence::None => "unknown",
+    }
+}
+
+pub fn source(s: MapSource) -> &'static str {
+    match s {
+        MapSource::NetdevGenl => "the kernel's own table (netdev netlink)",
+        MapSource::MsiAndName => "MSI vectors and names",
+        MapSource::Name => "names in /proc/interrupts alone",
+        MapSource::Nothing => "nothing to go by",
+    }
+}
+
+pub fn user(u: &User) -> String {
+    match u {
+        User::Xdp { mode, .. } => format!("XDP program ({mode})"),
+        User::AfXdp { queue } => format!("AF_XDP socket on queue {queue}"),
+        User::Rdma { device } => format!("RDMA device {device}"),
+        User::Userspace { driver } => format!("user-space driver {driver}"),
+        User::Ovs => "Open vSwitch".into(),
+    }
+}
+
+/// `1G`, `2.5G`, `100M`, `up`, `down`, `unknown`.
+pub fn link(n: &Nic) -> String {
+    if let Some(&mbps) = n.link.speed_mbps.known()
+        && mbps > 0
+        && n.link.carrier.known() != Some(&false)
+    {
+        return if mbps >= 1000 {
+            let (g, rest) = (mbps / 1000, mbps % 1000 / 100);
+            if rest == 0 { format!("{g}G") } else { format!("{g}.{rest}G") }
+        } else {
+            format!("{mbps}M")
+        };
+    }
+    match (n.link.carrier.known(), n.link.operstate.known().map(String::as_str)) {
+        (_, Some("down" | "lowerlayerdown" | "notpresent")) | (Some(false), _) => "down".into(),
+        (Some(true), _) | (_, Some("up")) => "up".into(),
+        _ => "unknown".into(),
+    }
+}
+
+pub fn is_down(n: &Nic) -> bool {
+    link(n) == "down"
+}
+
+/// The reason where a device did not answer in time.
+pub fn no_answer(n: &Nic) -> Option<&str> {
+    n.unread.iter().map(|u| u.why.as_str()).find(|w| w.starts_with("no answer"))
+}
+
+/// Interfaces that get a line of their own without `--all`.
+pub fn is_listed(n: &Nic) -> bool {
+    !matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback)
+}
+
+pub fn host_name(s: &Snapshot) -> String {
+    match &s.host.name {
+        Fact::Known(n) => n.clone(),
+        _ => "host of unknown name".into(),
+    }
+}
+
+/// `edge3  Linux 6.12.48  16 CPUs: node 0 = 0-7, node 1 = 8-15, 2 threads a core`
+pub fn host_line(s: &Snapshot, width: Option<usize>) -> String {
+    let t = &s.topology;
+    let mut text = format!("Linux {}  {}", word(&s.host.kernel, String::clone), plural(t.online.len(), "CPU"));
+    match &t.nodes {
+        Fact::Known(nodes) => {
+            let parts: Vec<String> = nodes.values().map(|n| format!("node {} = {}", n.id, set(&n.cpus))).collect();
+            text.push_str(&format!(": {}", parts.join(", ")));
+        }
+        Fact::Absent => text.push_str(" without NUMA nodes"),
+        Fact::Unknown(_) => text.push_str(", nodes unknown"),
+    }
+    let threads: Vec<usize> = t.cpus.values().filter_map(|c| c.siblings.known()).map(CpuSet::len).collect();
+    match (threads.iter().min(), threads.iter().max()) {
+        (Some(1), Some(1)) => text.push_str(", 1 thread a core"),
+        (Some(a), Some(b)) if a == b => text.push_str(&format!(", {a} threads a core")),
+        (Some(a), Some(b)) => text.push_str(&format!(", {a} to {b} threads a core")),
+        _ => text.push_str(", threads of cores unknown"),
+    }
+    let isolated = t.isolated_all();
+    if !isolated.is_empty() {
+        text.push_str(&format!(", isolated {isolated}"));
+    }
+    if let Some(off) = t.present.known().map(|p| p.difference(&t.online)).filter(|o| !o.is_empty()) {
+        text.push_str(&format!(", offline {off}"));
+    }
+    if let Some(h) = t.hypervisor.known() {
+        text.push_str(&if h == "unnamed" { ", a guest".to_string() } else { format!(", guest of {h}") });
+    }
+    hang(&format!("{}  ", host_name(s)), &text, width)
+}
+
+/// `VLANs`, `bridge`: the kind of a software interface for this many.
+pub fn kind_name(kind: &str, n: u64) -> String {
+    match (kind, n) {
+        ("vlan", 1) => "VLAN".into(),
+        ("vlan", _) => "VLANs".into(),
+        ("bond" | "bridge" | "tunnel", k) if k > 1 => format!("{kind}s"),
+        _ => kind.to_string(),
+    }
+}
+
+/// The kernel's hex mask in comma groups of 32 bits.
+pub fn mask(cpus: &CpuSet) -> String {
+    let groups = cpus.last().map_or(1, |l| l.0 / 32 + 1) as usize;
+    let mut words = vec![0u32; groups];
+    for c in cpus.iter() {
+        words[c.0 as usize / 32] |= 1 << (c.0 % 32);
+    }
+    let mut out = format!("{:x}", words[groups - 1]);
+    for w in words[..groups - 1].iter().rev() {
+        out.push_str(&format!(",{w:08x}"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(thousands(2114), "2,114");
+        assert_eq!(thousands(41_180_123), "41,180,123");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(plural(1, "queue"), "1 queue");
+        assert_eq!(mask(&"0,33".parse().unwrap()), "2,00000001");
+        assert_eq!(mask(&CpuSet::new()), "0");
+    }
+
+    #[test]
+    fn hangs_between_words_and_keeps_long_ones() {
+        assert_eq!(hang("a   ", "bb cc dd", Some(9)), "a   bb cc\n    dd\n");
+        assert_eq!(hang("a ", "0123456789 x", Some(5)), "a 0123456789\n  x\n");
+        assert_eq!(hang("a ", "b c d e f", None), "a b c d e f\n");
+    }
+}

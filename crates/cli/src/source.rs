@@ -1,0 +1,61 @@
+//! The live host, or a recording of one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ringwise_discover::Options;
+use ringwise_model::Snapshot;
+use ringwise_sys::{Captured, Host, Real, proc};
+
+use crate::args::{Common, From};
+use crate::exit::{Fail, Result};
+use crate::out;
+
+pub struct Source {
+    pub host: Arc<dyn Host>,
+    /// Not a machine that runs now.
+    pub recorded: bool,
+}
+
+/// Opens what `--from` names, else this machine.
+pub fn open(from: &From) -> Result<Source> {
+    match &from.from {
+        Some(path) => recording(path),
+        None => live(),
+    }
+}
+
+pub fn live() -> Result<Source> {
+    let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
+    Ok(Source { host: Arc::new(real), recorded: false })
+}
+
+fn recording(path: &Path) -> Result<Source> {
+    let captured = Captured::open(path).map_err(|e| {
+        let text = e.to_string();
+        let name = path.display().to_string();
+        let text = if text.contains(&name) { text } else { format!("{name}: {text}") };
+        Fail::error(format!(
+            "{text}\nRight would be a file of ringwise capture, or a directory or tar with proc/ and sys/ trees"
+        ))
+    })?;
+    Ok(Source { host: Arc::new(captured), recorded: true })
+}
+
+impl Source {
+    /// Reads it. What could not be seen for want of privileges is said on stderr.
+    pub fn snapshot(&self, options: &Options, common: &Common) -> Result<Snapshot> {
+        let s = ringwise_discover::snapshot(&self.host, options).map_err(|e| Fail::error(e.to_string()))?;
+        if !self.recorded {
+            let denied = s.unread.iter().chain(s.nics.iter().flat_map(|n| &n.unread));
+            let denied = denied.filter(|u| matches!(u.errno, Some(1 | 13))).count();
+            if denied > 0 && proc::euid() != 0 {
+                out::note(
+                    common.quiet,
+                    &format!("ringwise: {denied} values could not be read without root; they are shown as unknown"),
+                );
+            }
+        }
+        Ok(s)
+    }
+}

@@ -1,0 +1,268 @@
+//! The program as people and scripts meet it: exit statuses, messages, bad input. Never changes the machine.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use common::fixtures;
+
+struct Ran {
+    status: i32,
+    out: String,
+    err: String,
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_ringwise"));
+    c.args(args).stdin(Stdio::null()).env("RINGWISE_STATE_DIR", empty_state());
+    c
+}
+
+fn ran(o: &Output) -> Ran {
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    let r = Ran { status: o.status.code().unwrap_or(-1), out: text(&o.stdout), err: text(&o.stderr) };
+    assert!(!r.err.contains("panicked"), "{}", r.err);
+    r
+}
+
+fn run(args: &[&str]) -> Ran {
+    ran(&command(args).output().unwrap())
+}
+
+fn empty_state() -> PathBuf {
+    std::env::temp_dir().join(format!("ringwise-cli-none-{}", std::process::id()))
+}
+
+fn temp(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("ringwise-cli-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+/// 48 CPUs on two nodes, two devices.
+fn article48() -> String {
+    let (_, file) = fixtures().into_iter().find(|(n, _)| n == "article48").expect("fixtures/hosts/article48");
+    file.display().to_string()
+}
+
+/// A wrong command line or input: its status, and words that the message must have.
+fn refused(status: i32, words: &[&str], args: &[&str]) {
+    let r = run(args);
+    assert_eq!(r.status, status, "{args:?}\n{}{}", r.out, r.err);
+    assert_eq!(r.out, "", "{args:?} printed an answer");
+    for w in words {
+        assert!(r.err.contains(w), "{args:?} does not say {w:?}:\n{}", r.err);
+    }
+}
+
+#[test]
+fn help_version_and_usage() {
+    let r = run(&["--help"]);
+    assert_eq!(r.status, 0);
+    for w in ["Look", "Change", "Prove", "Files", "Exit status", "--from FILE"] {
+        assert!(r.out.contains(w), "{w}");
+    }
+    assert!(!r.out.contains("__man"));
+    assert_eq!(run(&["--version"]).status, 0);
+    refused(2, &["watch"], &["watch"]);
+    refused(2, &["fast"], &["plan", "--goal", "fast"]);
+    refused(2, &["not a CPU list", "right would be"], &["plan", "--cpus", "5-1"]);
+    refused(2, &["empty"], &["plan", "--reserve", ""]);
+    refused(2, &["0"], &["plan", "--queues", "0"]);
+    refused(2, &["5x"], &["verify", "--for", "5x"]);
+    refused(2, &["--from"], &["apply", "--from", "x"]);
+    refused(2, &["--from"], &["--from", "x", "apply"]);
+    refused(2, &["cannot be used with"], &["apply", "--plan", "f", "--goal", "rpc"]);
+    for c in ["status", "show", "plan", "apply", "verify", "rollback", "history", "recover", "capture"] {
+        assert_eq!(run(&[c, "--help"]).status, 0, "{c}");
+    }
+}
+
+#[test]
+fn every_recorded_host_can_be_shown_and_planned() {
+    for (name, file) in fixtures() {
+        let file = file.display().to_string();
+        for args in [vec!["--from", &file], vec!["status", "--from", &file], vec!["show", "--from", &file]] {
+            let r = run(&args);
+            assert_eq!(r.status, 0, "{name} {args:?}\n{}", r.err);
+            assert!(r.out.contains("INTERFACE") || r.out.contains("no interface"), "{name}\n{}", r.out);
+        }
+        for goal in ["balanced", "forward"] {
+            let r = run(&["plan", "--from", &file, "--goal", goal]);
+            assert!(r.status == 0 || (r.status == 1 && !r.err.is_empty()), "{name} {goal}: {}\n{}", r.status, r.err);
+        }
+        let doc: serde_json::Value = serde_json::from_str(&run(&["show", "-j", "--from", &file]).out).unwrap();
+        for n in doc["interfaces"].as_array().unwrap() {
+            let r = run(&["show", n["name"].as_str().unwrap(), "-v", "--from", &file]);
+            assert_eq!(r.status, 0, "{name} {n}\n{}", r.err);
+            assert!(r.out.contains("not read"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn several_devices_are_compared() {
+    let r = run(&["show", "eth0", "eth1", "--from", &article48()]);
+    assert_eq!(r.status, 0, "{}", r.err);
+    assert!(r.out.contains("Compared: eth0 eth1") && r.out.contains("differs  driver"), "{}", r.out);
+}
+
+#[test]
+fn bad_input_is_told_with_what_would_be_right() {
+    let f = article48();
+    refused(1, &["eth9", "eth0"], &["show", "eth9", "--from", &f]);
+    refused(1, &["eth9", "eth0"], &["plan", "eth9", "--from", &f]);
+    refused(1, &["--cpus", "500", "0-47"], &["plan", "--cpus", "0,500", "--from", &f]);
+    refused(1, &["--exclude-cpus", "64"], &["plan", "--exclude-cpus", "64", "--from", &f]);
+    refused(1, &["no CPU is left", "0-47"], &["plan", "--reserve", "0-47", "--from", &f]);
+}
+
+#[test]
+fn captures_that_are_none() {
+    let dir = temp("captures");
+    let path = |n: &str| dir.join(n).display().to_string();
+    let whole = fs::read(article48()).unwrap();
+    fs::write(dir.join("half.tar.gz"), &whole[..whole.len() / 2]).unwrap();
+    fs::write(dir.join("text"), "hello\n").unwrap();
+    fs::write(dir.join("nothing"), "").unwrap();
+    fs::create_dir(dir.join("empty")).unwrap();
+    for n in ["half.tar.gz", "text", "nothing", "empty", "missing"] {
+        let p = path(n);
+        refused(1, &[n], &["show", "--from", &p]);
+        refused(1, &[n], &["plan", "--from", &p]);
+        refused(1, &[n], &["--from", &p]);
+    }
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn nobody_to_ask_is_a_refusal() {
+    refused(6, &["not a terminal", "--yes"], &["apply"]);
+    refused(6, &["not a terminal"], &["rollback", "3"]);
+    refused(6, &["no transaction 3"], &["rollback", "3", "--yes"]);
+}
+
+#[test]
+fn plan_files_are_exactly_that_or_refused() {
+    let dir = temp("plans");
+    let file = dir.join("p.plan");
+    let name = file.display().to_string();
+    let r = run(&["plan", "eth0", "--goal", "forward", "--from", &article48(), "--out", &name]);
+    assert_eq!(r.status, 0, "{}", r.err);
+    // Names and machine that can not be this one's.
+    let mut plan: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&file).unwrap().replace("eth0", "rwnone0")).unwrap();
+    assert_eq!(plan["schema"], "ringwise.plan");
+    plan["host"]["machine_id"] = serde_json::json!({"known": "00000000000000000000000000000001"});
+    fs::write(&file, plan.to_string()).unwrap();
+    refused(6, &[], &["apply", "--yes", "--plan", &name]);
+    plan["version"] = 99.into();
+    fs::write(&file, plan.to_string()).unwrap();
+    refused(1, &["p.plan", "99"], &["apply", "--yes", "--plan", &name]);
+    plan["schema"] = "ringwise.snapshot".into();
+    fs::write(&file, plan.to_string()).unwrap();
+    refused(1, &["p.plan", "ringwise.snapshot", "ringwise.plan"], &["apply", "--yes", "--plan", &name]);
+    fs::write(&file, "{\"schema\":").unwrap();
+    refused(1, &["p.plan", "no plan"], &["apply", "--yes", "--plan", &name]);
+    refused(1, &["missing"], &["apply", "--yes", "--plan", &dir.join("missing").display().to_string()]);
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn status_three_only_when_asked_for() {
+    let f = article48();
+    assert_eq!(run(&["plan", "eth0", "--goal", "forward", "--from", &f]).status, 0);
+    assert_eq!(run(&["plan", "eth0", "--goal", "forward", "--from", &f, "--exit-code"]).status, 3);
+}
+
+#[test]
+fn formats_of_a_plan() {
+    let f = article48();
+    let base = ["plan", "eth0", "--goal", "forward", "--from", &f];
+    let with = |more: &[&str]| run(&[&base[..], more].concat());
+    let diff = with(&["-o", "diff"]);
+    assert!(diff.out.starts_with("--- now\n+++ planned\n@@ "), "{}", diff.out);
+    let json: serde_json::Value = serde_json::from_str(&with(&["-j"]).out).unwrap();
+    let changed = diff.out.lines().filter(|l| l.starts_with('+') && !l.starts_with("+++")).count();
+    assert_eq!(changed, json["steps"].as_array().unwrap().len());
+    let dir = temp("sh");
+    let script = dir.join("plan.sh");
+    let r = with(&["-o", "sh"]);
+    assert_eq!(r.status, 0, "{}", r.err);
+    fs::write(&script, &r.out).unwrap();
+    let checked = Command::new("sh").arg("-n").arg(&script).output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn works_without_other_programs_and_without_a_state() {
+    for args in [vec!["status"], vec!["show"], vec!["verify"], vec!["history"], vec!["recover"]] {
+        let r =
+            ran(&command(&args).env_clear().env("PATH", "").env("RINGWISE_STATE_DIR", empty_state()).output().unwrap());
+        assert_eq!(r.status, 0, "{args:?} {}{}", r.out, r.err);
+    }
+    assert!(!empty_state().exists(), "reading made a state directory");
+    refused(1, &["no transaction 7"], &["history", "7"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let f = article48();
+    for args in [vec!["show", "-j", "--from", &f], vec!["--help"], vec!["plan", "--from", &f]] {
+        let mut child = command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let r = ran(&child.wait_with_output().unwrap());
+        assert_eq!((r.status, r.err.as_str()), (0, ""), "{args:?}");
+    }
+}
+
+#[test]
+fn colour_and_marks() {
+    let f = article48();
+    let args = ["show", "eth0", "--from", &f];
+    let plain = |c: &mut Command| ran(&c.env("LC_ALL", "C.UTF-8").output().unwrap()).out;
+    assert!(!plain(&mut command(&args)).contains('\x1b'));
+    assert!(plain(command(&args).arg("--color=always")).contains('\x1b'));
+    assert!(plain(&mut command(&args)).contains('×'));
+    assert!(plain(command(&args).arg("--ascii")).is_ascii());
+    assert!(ran(&command(&args).env("LC_ALL", "C").output().unwrap()).out.is_ascii());
+}
+
+#[test]
+fn capture_writes_once_and_can_be_read_back() {
+    let dir = temp("capture");
+    let file = dir.join("here.tar.gz").display().to_string();
+    let r = run(&["capture", &file, "--redact"]);
+    assert_eq!(r.status, 0, "{}", r.err);
+    assert!(r.out.contains("Next: ringwise show --from"), "{}", r.out);
+    refused(1, &["exists"], &["capture", &file]);
+    let live: serde_json::Value = serde_json::from_str(&run(&["show", "-j"]).out).unwrap();
+    let back: serde_json::Value = serde_json::from_str(&run(&["show", "-j", "--from", &file]).out).unwrap();
+    for part in ["/topology", "/interfaces/0/queues/0/rx/irq/asked"] {
+        assert_eq!(live.pointer(part), back.pointer(part), "{part}");
+    }
+    let nowhere = dir.join("none/here.tar.gz").display().to_string();
+    refused(1, &["none/here.tar.gz"], &["capture", &nowhere]);
+    fs::remove_dir_all(dir).unwrap();
+}
+
+#[test]
+fn man_pages_and_completions() {
+    let dir = temp("man");
+    assert_eq!(run(&["__man", &dir.display().to_string()]).status, 0);
+    let mut names: Vec<String> =
+        fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert!(names.contains(&"ringwise.8".into()) && names.contains(&"ringwise-apply.8".into()), "{names:?}");
+    let apply = fs::read_to_string(dir.join("ringwise-apply.8")).unwrap();
+    assert!(apply.contains("allow\\-disruption"), "{apply}");
+    fs::remove_dir_all(dir).unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let r = run(&["__completions", shell]);
+        assert!(r.status == 0 && r.out.contains("rollback"), "{shell}");
+    }
+}

@@ -1,0 +1,90 @@
+//! What `plan` prints for a hand-made plan.
+
+mod common;
+
+use common::plans::{edge3_plan, empty};
+use common::*;
+use ringwise_cli::render::{diff, plan, script};
+use ringwise_cli::style::Style;
+
+#[test]
+fn bands_at_80_columns() {
+    let s = edge3();
+    let p = edge3_plan(&s);
+    let out = plan::text(&p, Some(&s), "", false, false, &Style::plain(Some(80)));
+    for l in out.lines() {
+        assert!(l.chars().count() <= 80, "{l}");
+    }
+    golden("plan-80.txt", &out);
+}
+
+#[test]
+fn one_line_a_setting() {
+    let s = edge3();
+    let out = plan::text(&edge3_plan(&s), Some(&s), "--goal balanced", true, true, &Style::plain(None));
+    golden("plan-full.txt", &out);
+}
+
+#[test]
+fn nothing_to_do_is_one_line() {
+    let s = edge3();
+    let mut p = empty(&s);
+    p.target = edge3_plan(&s).target;
+    p.already = p.target.len();
+    let out = plan::text(&p, Some(&s), "", false, false, &Style::plain(Some(80)));
+    assert_eq!(out, "edge3: nothing to change (48 of 48 settings are as planned).\n");
+    assert_eq!(diff::text(&p), "");
+}
+
+#[test]
+fn unified_diff() {
+    let s = edge3();
+    let mut p = edge3_plan(&s);
+    // One setting in the middle that holds already.
+    p.steps.remove(20);
+    golden("plan.diff", &diff::text(&p));
+}
+
+#[test]
+fn shell_script() {
+    let s = edge3();
+    golden("plan.sh", &script::text(&edge3_plan(&s), &s).unwrap());
+}
+
+#[test]
+fn no_script_without_names() {
+    let mut s = edge3();
+    s.nics[1].vectors[3].names.clear();
+    let p = edge3_plan(&edge3());
+    let why = script::text(&p, &s).unwrap_err();
+    assert!(why.contains("eth1 rx-3"), "{why}");
+}
+
+#[test]
+fn names_of_both_kinds_where_channels_change() {
+    use ringwise_knob::{IfRefused, Of, Setting, Step, live};
+    let s = edge3();
+    let mut p = empty(&s);
+    for setting in [
+        Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) },
+        Setting::IrqCpus { dev: "eth1".into(), of: Of::Tx(2), cpus: set("4") },
+    ] {
+        let from = live(&s, &setting.address().unwrap());
+        p.steps.push(Step {
+            setting,
+            from,
+            rule: "A11".into(),
+            reason: "a test".into(),
+            source: "none".into(),
+            interrupts_traffic: true,
+            if_refused: IfRefused::PutBack,
+        });
+    }
+    let text = script::text(&p, &s).unwrap();
+    assert!(text.contains("by_ethtool eth1 -l -L Combined:4 combined 4\n"), "{text}");
+    assert!(text.contains("irq_cpus eth1 'eth1-TxRx-2 eth1-tx-2' 4\n"), "{text}");
+    // The way back has all that the channel change may have lost.
+    let back = text.split("before() {").nth(1).unwrap();
+    assert!(back.contains("by_ethtool eth1 -l -L Combined:8 combined 8") && back.contains("weight 16 16"), "{back}");
+    assert!(back.contains("irq_cpus eth1 'eth1-TxRx-7 eth1-rx-7' 0-15"), "{back}");
+}

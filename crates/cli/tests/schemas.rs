@@ -1,0 +1,171 @@
+//! Documents for programs are as their schemas say, and schemas do not change unnoticed.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::plans::edge3_plan;
+use common::schema::check;
+use common::*;
+use ringwise_apply::{Ending, Entry, Failure, Ignored, Kind, NotPutBack, Outcome, Refused, Standing, Verdict, Verify};
+use ringwise_cli::render::json::{Document, snapshot};
+use ringwise_knob::{Match, Setting};
+use ringwise_model::{CpuSet, Fact};
+use serde_json::{Value, json};
+
+fn schema(name: &str) -> Value {
+    let path = root().join("schemas").join(format!("{name}.v1.json"));
+    serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap()
+}
+
+fn holds(name: &str, doc: &Value) {
+    let wrong = check(&schema(name), doc);
+    assert!(wrong.is_empty(), "{name}: {:#?}", &wrong[..wrong.len().min(10)]);
+}
+
+fn run(args: &[&str]) -> Value {
+    let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();
+    serde_json::from_slice(&o.stdout)
+        .unwrap_or_else(|e| panic!("{args:?}: {e}: {}", String::from_utf8_lossy(&o.stderr)))
+}
+
+#[test]
+fn snapshots_and_plans_of_every_host() {
+    for (name, file) in fixtures() {
+        let file = file.display().to_string();
+        holds("ringwise.snapshot", &run(&["show", "-j", "--from", &file]));
+        holds("ringwise.status", &run(&["-j", "--from", &file]));
+        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(["plan", "-j", "--from", &file]).output().unwrap();
+        match o.status.code() {
+            Some(0) => holds("ringwise.plan", &serde_json::from_slice(&o.stdout).unwrap()),
+            // A host that nothing can be planned on says so.
+            Some(1) => assert!(!o.stderr.is_empty(), "{name}"),
+            other => panic!("{name}: {other:?} {}", String::from_utf8_lossy(&o.stderr)),
+        }
+    }
+}
+
+#[test]
+fn hand_made_ones_too() {
+    holds("ringwise.snapshot", &snapshot(&edge3(), &[]));
+    holds("ringwise.plan", &serde_json::to_value(edge3_plan(&edge3())).unwrap());
+}
+
+fn setting() -> Setting {
+    Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: set("0-3") }
+}
+
+fn outcome() -> Outcome {
+    let failure = Failure {
+        setting: Some(setting()),
+        errno: Some(28),
+        words: "ENOSPC".into(),
+        meaning: "no vector".into(),
+        path: Some("/proc/irq/39/smp_affinity_list".into()),
+        data: Some("3".into()),
+    };
+    let doc = json!({
+        "schema": "ringwise.outcome", "version": 1, "verdict": "put_back_incomplete", "changed": true,
+        "transaction": 13, "applied": [setting()], "already_so": [], "pending": [], "adjusted_by_driver": [],
+        "refused": [Refused { asked: setting(), failure: failure.clone() }],
+        "ignored": [Ignored { asked: setting(), now: Fact::Absent }], "side_effects": [],
+        "failed": failure, "put_back": [], "put_back_incomplete": [NotPutBack {
+            address: setting().address().unwrap(), was: setting(), now: Fact::unknown("x", "gone"), why: "gone".into(),
+            command: Some("echo 0 > x".into()),
+        }], "verified": 40, "verified_of": 41, "notes": ["a note"], "took_ms": 900,
+    });
+    serde_json::from_value(doc).unwrap()
+}
+
+#[test]
+fn outcomes_verify_history() {
+    let o = outcome();
+    assert_eq!(o.verdict, Verdict::PutBackIncomplete);
+    holds("ringwise.outcome", &serde_json::to_value(&o).unwrap());
+    let v = Verify {
+        schema: "ringwise.verify".into(),
+        version: 1,
+        settings: vec![Standing {
+            transaction: 3,
+            want: setting(),
+            now: Fact::Known(Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: CpuSet::new() }),
+            how: Match::Differs,
+        }],
+        unfinished: Some(4),
+        running: None,
+    };
+    holds("ringwise.verify", &serde_json::to_value(&v).unwrap());
+    let e = Entry {
+        id: 13,
+        kind: Kind::Rollback { before: 12 },
+        title: "rollback of 12".into(),
+        who: "root".into(),
+        command: "ringwise rollback 12".into(),
+        reason: None,
+        unix_time: 1_795_183_327,
+        this_boot: true,
+        devices: vec!["eth1".into()],
+        steps: 3,
+        ending: Ending::Closed { why: "another boot".into() },
+        undone_by: None,
+        outcome: Some(o),
+        undo: vec![],
+        path: "/var/lib/ringwise/tx-13.jsonl".into(),
+    };
+    let doc = Document { schema: "ringwise.history", version: 1, body: json!({ "transactions": [e] }) };
+    holds("ringwise.history", &serde_json::to_value(&doc).unwrap());
+}
+
+#[test]
+fn the_checker_finds_what_is_wrong() {
+    let mut doc = snapshot(&edge3(), &[]);
+    doc["version"] = json!(2);
+    doc["topology"]["online"] = json!(16);
+    doc["nics"][0].as_object_mut().unwrap().remove("link");
+    let wrong = check(&schema("ringwise.snapshot"), &doc);
+    assert_eq!(wrong.len(), 3, "{wrong:#?}");
+}
+
+/// FNV-1a, 64 bits.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// `schemas/LOCK` names every schema with the hash of its text. A released file never changes: what
+/// changes gets the next version and a new file. `RINGWISE_BLESS=1` adds lines for new files only.
+#[test]
+fn a_schema_does_not_change_without_a_new_version() {
+    let dir = root().join("schemas");
+    let lock = std::fs::read_to_string(dir.join("LOCK")).unwrap_or_default();
+    let mut lines: Vec<String> = lock.lines().map(str::to_string).collect();
+    let mut names: Vec<String> = std::fs::read_dir(&dir)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|n| n.ends_with(".json"))
+        .collect();
+    names.sort();
+    for n in &names {
+        let bytes = std::fs::read(dir.join(n)).unwrap();
+        let doc: Value = serde_json::from_slice(&bytes).unwrap();
+        let id = Path::new(n).file_stem().unwrap().to_string_lossy().into_owned();
+        let want = format!(
+            "{}.v{}",
+            doc["properties"]["schema"]["const"].as_str().unwrap(),
+            doc["properties"]["version"]["const"]
+        );
+        assert_eq!(want, id, "{n} carries another name or version");
+        let line = format!("{:016x}  {n}", hash(&bytes));
+        match lines.iter().find(|l| l.ends_with(&format!("  {n}"))) {
+            Some(l) => {
+                assert_eq!(*l, line, "{n} changed: raise the version (a new file), or edit schemas/LOCK on purpose")
+            }
+            None if std::env::var_os("RINGWISE_BLESS").is_some() => lines.push(line),
+            None => panic!("{n} is not in schemas/LOCK; RINGWISE_BLESS=1 adds it"),
+        }
+    }
+    assert_eq!(lines.len(), names.len(), "schemas/LOCK names a file that is not there");
+    if std::env::var_os("RINGWISE_BLESS").is_some() {
+        std::fs::write(dir.join("LOCK"), lines.join("\n") + "\n").unwrap();
+    }
+}

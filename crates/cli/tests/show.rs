@@ -1,0 +1,90 @@
+//! What `show` prints for hand-made hosts.
+
+mod common;
+
+use common::*;
+use ringwise_cli::render::{show, table};
+use ringwise_cli::style::Style;
+use ringwise_model::*;
+
+fn one(s: &Snapshot, dev: &str, width: Option<usize>) -> String {
+    show::devices(s, &[s.nic(dev).unwrap()], &Style::plain(width))
+}
+
+fn within(text: &str, width: usize) {
+    for l in text.lines() {
+        assert!(l.chars().count() <= width, "{} columns: {l}", l.chars().count());
+    }
+}
+
+#[test]
+fn sixteen_cpus_at_80_columns() {
+    let out = one(&edge3(), "eth1", Some(80));
+    within(&out, 80);
+    golden("show-eth1.txt", &out);
+    golden("show-eth3-down.txt", &one(&edge3(), "eth3", Some(80)));
+}
+
+#[test]
+fn ascii_and_verbose() {
+    let s = edge3();
+    let style = Style { ascii: true, verbose: 1, raw: true, ..Style::plain(Some(100)) };
+    let out = show::devices(&s, &[s.nic("eth1").unwrap()], &style);
+    assert!(out.is_ascii());
+    golden("show-eth1-ascii-v.txt", &out);
+}
+
+#[test]
+fn sixtyfour_cpus_fold_at_80_columns() {
+    let out = one(&big64(), "eth0", Some(80));
+    within(&out, 80);
+    assert!(out.contains("·×16"), "{out}");
+    golden("show-64-80.txt", &out);
+    golden("show-64-120.txt", &one(&big64(), "eth0", Some(120)));
+}
+
+#[test]
+fn not_on_a_terminal_nothing_is_folded() {
+    let out = one(&big64(), "eth0", None);
+    assert!(!out.contains("·×"), "{out}");
+    golden("show-64-file.txt", &out);
+}
+
+#[test]
+fn two_hundred_and_fifty_six_cpus_are_a_list() {
+    let out = one(&epyc256(), "ens1f0", Some(80));
+    within(&out, 80);
+    assert!(out.contains("TxRx-1   × CPU 8    node 0 core 4  L3 0") || out.contains("CPU 8"), "{out}");
+    golden("show-256-80.txt", &out);
+}
+
+#[test]
+fn several_are_compared() {
+    let s = edge3();
+    let nics = [s.nic("eth1").unwrap(), s.nic("eth2").unwrap()];
+    let out = show::devices(&s, &nics, &Style::plain(Some(80)));
+    golden("show-compare.txt", &out);
+}
+
+#[test]
+fn one_line_each() {
+    let s = edge3();
+    let out = table::interfaces(&s, &Default::default(), false, &Style::plain(Some(80)));
+    within(&out, 80);
+    golden("interfaces.txt", &out);
+}
+
+#[test]
+fn isolated_offline_and_silent() {
+    let mut s = edge3();
+    s.topology.online = set("0-14");
+    s.topology.cpus.remove(&CpuId(15));
+    s.topology.isolated = Fact::Known(set("4-7"));
+    let n = s.nics.iter_mut().find(|n| n.dev.name == "eth1").unwrap();
+    n.channels = Fact::unknown("channels-get eth1", "no answer within 2 s");
+    n.unread.push(Unread::new("channels-get eth1", None, "no answer within 2 s"));
+    n.vectors[3].effective = Fact::unknown("/proc/irq/233/effective_affinity_list", "needs root");
+    let out = one(&s, "eth1", Some(80));
+    assert!(out.contains("no answer within 2 s"));
+    golden("show-isolated.txt", &out);
+}

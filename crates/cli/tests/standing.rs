@@ -1,0 +1,191 @@
+//! What `apply`, `verify`, `history` and `status` print for hand-made values.
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use ringwise_apply::{Ending, Entry, Event, Failure, Kind, Outcome, Phase, Standing, Verify};
+use ringwise_cli::render::outcome::{self, Before};
+use ringwise_cli::render::standing::{self, Counted, Standings};
+use ringwise_cli::style::Style;
+use ringwise_knob::{Match, Of, Setting};
+use ringwise_model::Fact;
+
+fn irq(q: u32, cpus: &str) -> Setting {
+    Setting::IrqCpus { dev: "eth2".into(), of: Of::Rx(q), cpus: set(cpus) }
+}
+
+fn failure() -> Failure {
+    Failure {
+        setting: Some(irq(5, "3")),
+        errno: Some(28),
+        words: "ENOSPC (No space left on device)".into(),
+        meaning: "no interrupt vector is left on that CPU".into(),
+        path: Some("/proc/irq/39/smp_affinity_list".into()),
+        data: Some("3".into()),
+    }
+}
+
+fn outcome(verdict: &str) -> Outcome {
+    let failed = if verdict == "applied" { serde_json::Value::Null } else { serde_json::to_value(failure()).unwrap() };
+    let left = serde_json::json!([{
+        "address": irq(3, "14").address(), "was": irq(3, "12"), "now": Fact::<Setting>::Absent,
+        "why": "ENODEV (No such device)", "command": "echo 12 > /proc/irq/37/smp_affinity_list",
+    }]);
+    let left = if verdict == "put_back_incomplete" { left } else { serde_json::json!([]) };
+    serde_json::from_value(serde_json::json!({
+        "schema": "ringwise.outcome", "version": 1, "verdict": verdict, "transaction": 13, "changed": true,
+        "applied": [irq(0, "8"), irq(1, "10")], "already_so": [], "pending": [irq(1, "10").address()],
+        "adjusted_by_driver": [], "refused": [], "ignored": [], "side_effects": [], "failed": failed,
+        "put_back": [], "put_back_incomplete": left, "verified": 40, "verified_of": 41, "notes": [], "took_ms": 940,
+    }))
+    .unwrap()
+}
+
+#[test]
+fn a_line_as_it_happens() {
+    let before: Before = [(irq(0, "8").address().unwrap(), "0-15".to_string())].into();
+    let style = Style::plain(Some(80));
+    let done = |setting: Setting, how: Match| Event::Done {
+        phase: Phase::Apply,
+        now: setting.clone(),
+        setting,
+        how,
+        took: Duration::from_millis(2),
+    };
+    let events = [
+        Event::Begun { transaction: 13, steps: 41 },
+        done(irq(0, "8"), Match::Same),
+        done(irq(1, "10"), Match::Pending),
+        Event::Failed { phase: Phase::Apply, failure: failure() },
+        Event::PuttingBack { why: "eth2 interrupt CPU rx-5 failed".into() },
+        Event::Done {
+            phase: Phase::PutBack,
+            setting: irq(0, "0-15"),
+            now: irq(0, "0-15"),
+            how: Match::Same,
+            took: Duration::from_secs(1),
+        },
+        Event::Verified { phase: Phase::PutBack, ok: 41, of: 41, pending: vec![] },
+    ];
+    let text: Vec<String> = events.iter().filter_map(|e| outcome::event(e, &before, "14:02:07", &style)).collect();
+    golden("events.txt", &(text.join("\n") + "\n"));
+}
+
+#[test]
+fn what_came_of_it() {
+    let style = Style::plain(Some(80));
+    let mut all = String::new();
+    for v in ["applied", "put_back", "recovered", "put_back_incomplete"] {
+        all.push_str(&format!("== {v}\n{}", outcome::summary(&outcome(v), "Applied", &style)));
+    }
+    golden("outcomes.txt", &all);
+}
+
+fn drift() -> Verify {
+    let standing = |q: u32, want: &str, now: &str, how: Match| Standing {
+        transaction: 12,
+        want: irq(q, want),
+        now: Fact::Known(irq(q, now)),
+        how,
+    };
+    Verify {
+        schema: "ringwise.verify".into(),
+        version: 1,
+        settings: vec![
+            standing(0, "8", "8", Match::Same),
+            standing(1, "10", "10", Match::Pending),
+            standing(3, "14", "12", Match::Differs),
+        ],
+        unfinished: None,
+        running: None,
+    }
+}
+
+fn entry(id: u64) -> Entry {
+    Entry {
+        id,
+        kind: if id == 13 { Kind::Rollback { before: 12 } } else { Kind::Apply },
+        title: "goal forward".into(),
+        who: "root".into(),
+        command: "ringwise apply --goal forward --yes".into(),
+        reason: Some("CHG-4711".into()),
+        unix_time: 1_795_183_327,
+        this_boot: true,
+        devices: vec!["eth2".into()],
+        steps: 3,
+        ending: if id == 14 { Ending::Unfinished } else { Ending::Kept },
+        undone_by: (id == 11).then_some(13),
+        outcome: None,
+        undo: vec!["echo 0-15 > /proc/irq/37/smp_affinity_list".into()],
+        path: "/var/lib/ringwise/tx-0012.jsonl".into(),
+    }
+}
+
+#[test]
+fn drift_is_told_setting_by_setting() {
+    let style = Style::plain(Some(80));
+    let seen = |q: u32, planned: &str, on: Option<&str>, n: Option<u64>| Counted {
+        dev: "eth2".into(),
+        queue: format!("rx-{q}"),
+        planned: set(planned),
+        seen_on: on.map(set),
+        interrupts: n,
+    };
+    let counted = [
+        seen(0, "8", Some("8"), Some(9120)),
+        seen(1, "10", Some(""), Some(0)),
+        seen(3, "14", Some("12"), Some(7)),
+        seen(4, "9", None, None),
+    ];
+    golden(
+        "verify.txt",
+        &standing::verify("edge3", &drift(), Some((&counted, 5.0)), Some("ringwise apply --goal forward"), &style),
+    );
+    let mut good = drift();
+    good.settings.truncate(1);
+    let text = standing::verify("edge3", &good, None, None, &style);
+    assert_eq!(text, "edge3: 1 of 1 settings as applied by transaction 12\n");
+    good.settings.clear();
+    good.unfinished = Some(14);
+    assert!(standing::verify("edge3", &good, None, None, &style).contains("ringwise recover"));
+}
+
+#[test]
+fn history_newest_first() {
+    let list: Vec<Entry> = (11..=14).map(entry).collect();
+    let style = Style::plain(Some(100));
+    golden("history.txt", &(standing::history(&list, &style) + "\n" + &standing::entry(&list[1], &style)));
+    assert!(standing::history(&[], &style).contains("ringwise plan"));
+}
+
+#[test]
+fn the_first_screen() {
+    let style = Style::plain(Some(80));
+    let s = edge3();
+    let st = Standings { verify: Some(drift()), last: Some(entry(12)), ..Standings::default() };
+    assert!(standing::needs_somebody(&st));
+    golden("status.txt", &standing::status(&s, &st, false, false, &style));
+    let st = Standings { unreadable: Some("/var/lib/ringwise: permission denied".into()), ..Standings::default() };
+    assert!(standing::status(&s, &st, false, false, &style).contains("permission denied"));
+    assert!(!standing::needs_somebody(&st));
+}
+
+#[test]
+fn what_could_not_be_put_back_needs_somebody() {
+    let ended = |id: u64, ending: Ending| Entry { ending, undone_by: None, ..entry(id) };
+    let stuck = [ended(11, Ending::Kept), ended(12, Ending::PutBackIncomplete)];
+    assert_eq!(standing::to_recover(&stuck).map(|e| e.id), Some(12));
+    // A later transaction has gone over it.
+    let later = [stuck[0].clone(), stuck[1].clone(), ended(13, Ending::Kept)];
+    assert!(standing::to_recover(&later).is_none());
+    let cut = [stuck[0].clone(), ended(12, Ending::Unfinished)];
+    assert_eq!(standing::to_recover(&cut).map(|e| e.id), Some(12));
+    let verify = Some(Verify { settings: Vec::new(), ..drift() });
+    let st = Standings { half_way: Some(12), verify, ..Standings::default() };
+    assert!(standing::needs_somebody(&st));
+    let text = standing::status(&edge3(), &st, false, false, &Style::plain(Some(80)));
+    assert!(text.contains("transaction 12 failed and is not fully put back: ringwise recover"), "{text}");
+    assert!(text.ends_with("Next: ringwise recover\n"), "{text}");
+}

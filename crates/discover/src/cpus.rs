@@ -1,0 +1,209 @@
+//! CPUs, cores and caches from `/sys/devices/system/cpu` (Documentation/ABI/stable/sysfs-devices-system-cpu).
+
+use std::collections::BTreeMap;
+
+use ringwise_kfmt::{ParseError, cpulist, sysfs};
+use ringwise_model::cpuset::MAX_CPU;
+use ringwise_model::{Cpu, CpuId, CpuSet, Fact, Node, NodeId, Topology, Unread};
+use ringwise_sys::Host;
+
+use crate::read::Reader;
+use crate::{natural, numa, virt};
+
+const CPU: &str = "/sys/devices/system/cpu";
+
+/// The topology and what of it could not be read.
+pub fn topology(host: &dyn Host) -> (Topology, Vec<Unread>) {
+    let mut r = Reader::new(host);
+    let online = online(&mut r);
+    let nodes = numa::nodes(&mut r);
+    let cpus = cpus(&mut r, &online, &nodes);
+    let topology = Topology {
+        possible: r.parse(&format!("{CPU}/possible"), cpulist::parse),
+        present: r.parse(&format!("{CPU}/present"), cpulist::parse),
+        isolated: r.parse(&format!("{CPU}/isolated"), cpulist::parse),
+        nohz_full: r.parse(&format!("{CPU}/nohz_full"), nohz_full),
+        cgroup_isolated: r.parse("/sys/fs/cgroup/cpuset.cpus.isolated", cpulist::parse),
+        smt_active: r.parse(&format!("{CPU}/smt/active"), sysfs::parse_bool),
+        hypervisor: virt::hypervisor(&mut r),
+        online,
+        cpus,
+        nodes,
+    };
+    (topology, r.unread)
+}
+
+/// A kernel that could, but was not told to, prints a null pointer.
+fn nohz_full(text: &str) -> Result<CpuSet, ParseError> {
+    if text.trim() == "(null)" { Ok(CpuSet::new()) } else { cpulist::parse(text) }
+}
+
+/// The kernel's list; in trees without it, the CPUs that `/proc` or the directories name.
+fn online(r: &mut Reader) -> CpuSet {
+    let path = format!("{CPU}/online");
+    let listed = r.parse(&path, cpulist::parse);
+    if let Fact::Known(set) = listed {
+        return set;
+    }
+    if listed.is_absent() {
+        r.unread.push(Unread::new(path, Some(2), "not there; online CPUs taken from elsewhere"));
+    }
+    let set =
+        |numbers: &mut dyn Iterator<Item = u32>| -> CpuSet { numbers.filter(|n| *n <= MAX_CPU).map(CpuId).collect() };
+    // /proc/stat has a line for each online CPU, the head line of /proc/interrupts a column.
+    if let Ok(text) = r.host.read_text("/proc/stat") {
+        let cpus = set(&mut text.lines().filter_map(|l| natural::number(l.split_whitespace().next()?, "cpu")));
+        if !cpus.is_empty() {
+            return cpus;
+        }
+    }
+    if let Ok(text) = r.host.read_text("/proc/interrupts") {
+        let head = text.lines().next().unwrap_or_default();
+        let cpus = set(&mut head.split_whitespace().filter_map(|w| natural::number(w, "CPU")));
+        if !cpus.is_empty() {
+            return cpus;
+        }
+    }
+    match r.host.list(CPU) {
+        // Offline CPUs have no topology directory.
+        Ok(names) => natural::numbers(&names, "cpu")
+            .into_iter()
+            .filter(|n| *n <= MAX_CPU && r.host.list(&format!("{CPU}/cpu{n}/topology")).is_ok())
+            .map(CpuId)
+            .collect(),
+        Err(_) => CpuSet::new(),
+    }
+}
+
+fn cpus(r: &mut Reader, online: &CpuSet, nodes: &Fact<BTreeMap<NodeId, Node>>) -> BTreeMap<CpuId, Cpu> {
+    let mut siblings = Shared::default();
+    let mut caches = L3::default();
+    let mut capacity_absent = false;
+    let mut out = BTreeMap::new();
+    for id in online.iter() {
+        let dir = format!("{CPU}/cpu{id}/topology");
+        let capacity = if capacity_absent {
+            Fact::Absent
+        } else {
+            r.parse(&format!("{CPU}/cpu{id}/cpu_capacity"), sysfs::parse_u32)
+        };
+        // The architecture makes the file for all CPUs or for none.
+        capacity_absent |= capacity.is_absent();
+        out.insert(
+            id,
+            Cpu {
+                id,
+                package: r.parse(&format!("{dir}/physical_package_id"), unsigned).flat("no package is known"),
+                die: r.parse(&format!("{dir}/die_id"), unsigned).flat("no die is known"),
+                core: r.parse(&format!("{dir}/core_id"), unsigned).flat("no core is known"),
+                siblings: siblings.get(id, || thread_siblings(r, &dir)),
+                l3: caches.get(r, id),
+                node: node_of(id, nodes),
+                capacity,
+            },
+        );
+    }
+    out
+}
+
+/// -1 (what the kernel prints where the firmware is silent) gives `None`.
+fn unsigned(text: &str) -> Result<Option<u32>, ParseError> {
+    sysfs::parse_i32(text).map(|n| u32::try_from(n).ok())
+}
+
+trait Flat {
+    fn flat(self, why: &str) -> Fact<u32>;
+}
+
+impl Flat for Fact<Option<u32>> {
+    fn flat(self, why: &str) -> Fact<u32> {
+        self.and_then(|n| match n {
+            Some(n) => Fact::Known(n),
+            None => Fact::unknown("topology", format!("the kernel says -1: {why}")),
+        })
+    }
+}
+
+/// The old name is on every kernel; the new one says the same (since 5.3).
+fn thread_siblings(r: &mut Reader, dir: &str) -> Fact<CpuSet> {
+    let old = format!("{dir}/thread_siblings_list");
+    if let Ok(text) = r.host.read_text(&old)
+        && let Ok(set) = cpulist::parse(&text)
+    {
+        return Fact::Known(set);
+    }
+    match r.parse(&format!("{dir}/core_cpus_list"), cpulist::parse) {
+        Fact::Absent => r.parse(&old, cpulist::parse),
+        other => other,
+    }
+}
+
+fn node_of(cpu: CpuId, nodes: &Fact<BTreeMap<NodeId, Node>>) -> Fact<NodeId> {
+    nodes.as_ref().and_then(|map| match map.values().find(|n| n.cpus.contains(cpu)) {
+        Some(n) => Fact::Known(n.id),
+        None => Fact::unknown(format!("{CPU}/cpu{cpu}"), "no node lists this CPU"),
+    })
+}
+
+/// Sets that are equal for all their members: read once each.
+#[derive(Default)]
+struct Shared(BTreeMap<CpuId, CpuSet>);
+
+impl Shared {
+    fn get(&mut self, cpu: CpuId, read: impl FnOnce() -> Fact<CpuSet>) -> Fact<CpuSet> {
+        if let Some(set) = self.0.get(&cpu) {
+            return Fact::Known(set.clone());
+        }
+        let fact = read();
+        if let Fact::Known(set) = &fact
+            && set.contains(cpu)
+        {
+            for c in set.iter() {
+                self.0.insert(c, set.clone());
+            }
+        }
+        fact
+    }
+}
+
+/// Level-3 caches. The directory number of level 3 is looked for once and confirmed per domain.
+#[derive(Default)]
+struct L3 {
+    index: Option<u32>,
+    domains: Shared,
+    /// The first CPU has a cache directory and no level 3 in it.
+    none: bool,
+}
+
+impl L3 {
+    fn get(&mut self, r: &mut Reader, cpu: CpuId) -> Fact<CpuSet> {
+        let Self { index, domains, none } = self;
+        domains.get(cpu, || {
+            let dir = format!("{CPU}/cpu{cpu}/cache");
+            let is_three =
+                |r: &mut Reader, i: u32| r.host.read_text(&format!("{dir}/index{i}/level")).is_ok_and(|t| t == "3");
+            let found = match *index {
+                Some(i) if is_three(r, i) => Some(i),
+                _ if *none => None,
+                _ => {
+                    let names = match r.list(&dir) {
+                        Fact::Known(names) => names,
+                        Fact::Absent => return Fact::Absent,
+                        Fact::Unknown(u) => return Fact::Unknown(u),
+                    };
+                    natural::numbers(&names, "index").into_iter().rev().find(|i| is_three(r, *i))
+                }
+            };
+            match found {
+                Some(i) => {
+                    *index = Some(i);
+                    r.parse(&format!("{dir}/index{i}/shared_cpu_list"), cpulist::parse)
+                }
+                None => {
+                    *none = index.is_none();
+                    Fact::Absent
+                }
+            }
+        })
+    }
+}

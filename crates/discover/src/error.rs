@@ -1,0 +1,100 @@
+//! What stops discovery as a whole. Anything smaller is an `Unread` in the snapshot.
+
+use std::fmt;
+
+/// Discovery that could not begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// Neither `/proc` nor `/sys` could be read.
+    NothingReadable { proc: String, sys: String },
+    /// The user named an interface that is not there.
+    NoSuchDevice {
+        name: String,
+        /// In natural order, loopback left out; software interfaces only where there are few.
+        existing: Vec<String>,
+        /// The one that was probably meant.
+        near: Option<String>,
+    },
+}
+
+/// Names that the message prints before it says how many more there are.
+const NAMES: usize = 16;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NothingReadable { proc, sys } => {
+                write!(f, "nothing can be read here: /proc: {proc}; /sys: {sys}")
+            }
+            Self::NoSuchDevice { name, existing, near } => {
+                write!(f, "there is no interface \"{name}\"")?;
+                if let Some(n) = near {
+                    write!(f, "; did you mean {n}?")?;
+                }
+                if existing.is_empty() {
+                    return write!(f, "; no interface was found at all");
+                }
+                let shown: Vec<&str> = existing.iter().take(NAMES).map(String::as_str).collect();
+                write!(f, "; there are {}", shown.join(" "))?;
+                if existing.len() > NAMES {
+                    write!(f, " and {} more", existing.len() - NAMES)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl Error {
+    pub(crate) fn no_such_device(name: &str, mut existing: Vec<String>) -> Self {
+        existing.sort_by(|a, b| crate::natural::compare(a, b));
+        existing.dedup();
+        let near = existing
+            .iter()
+            .map(|e| (distance(name, e), e))
+            .filter(|(d, e)| *d <= 2 && *d < e.chars().count())
+            .min()
+            .map(|(_, e)| e.clone());
+        Self::NoSuchDevice { name: name.to_string(), existing, near }
+    }
+}
+
+/// Edits (insert, delete, replace, swap of neighbours) between two names.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    let mut d = vec![vec![0usize; b.len() + 1]; a.len() + 1];
+    for (i, row) in d.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    for (j, cell) in d[0].iter_mut().enumerate() {
+        *cell = j;
+    }
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let replace = d[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replace.min(d[i - 1][j] + 1).min(d[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(d[i - 2][j - 2] + 1);
+            }
+            d[i][j] = best;
+        }
+    }
+    d[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_existing_and_the_near_miss() {
+        let e = Error::no_such_device("eht1", vec!["eth10".into(), "eth1".into(), "eth0".into()]);
+        assert_eq!(e.to_string(), "there is no interface \"eht1\"; did you mean eth1?; there are eth0 eth1 eth10");
+        let e = Error::no_such_device("wlan0", vec!["eth0".into()]);
+        assert_eq!(e.to_string(), "there is no interface \"wlan0\"; there are eth0");
+        let e = Error::no_such_device("x", (0..40).map(|i| format!("enp{i}s0")).collect());
+        assert!(e.to_string().ends_with("enp15s0 and 24 more"), "{e}");
+    }
+}

@@ -1,0 +1,450 @@
+//! The chain queue → NAPI → interrupt → CPU of one device.
+//!
+//! Sources in this order: the kernel's own links (netdev generic netlink), the MSI vectors of the
+//! device with the names its driver gave them, names alone. What none of them tells stays unknown.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
+use ringwise_kfmt::netdev_nl::{self, cmd};
+use ringwise_kfmt::{cpulist, cpumask, interrupts, sysfs};
+use ringwise_model::{
+    Channels, Confidence, CpuSet, Dir, Fact, IrqId, MapSource, Movable, NodeId, Role, RxQueue, TxQueue, Unread, Vector,
+};
+use ringwise_sys::{Host, Request};
+
+use crate::device::Device;
+use crate::natural;
+use crate::read::Reader;
+
+/// `/proc/interrupts`, read once for all devices.
+pub struct Table {
+    rows: Fact<HashMap<u32, Line>>,
+    /// debugfs shows the kernel's flags of each interrupt (root only, CONFIG_GENERIC_IRQ_DEBUGFS).
+    debugfs: bool,
+}
+
+struct Line {
+    names: Vec<String>,
+    total: u64,
+}
+
+const INTERRUPTS: &str = "/proc/interrupts";
+const DEBUGFS: &str = "/sys/kernel/debug/irq/irqs";
+
+impl Table {
+    pub fn read(r: &mut Reader) -> Self {
+        let rows = match r.host.read(INTERRUPTS) {
+            Ok(bytes) => match interrupts::parse_totals(&bytes) {
+                Ok(t) => Fact::Known(
+                    t.rows
+                        .into_iter()
+                        .filter_map(|row| Some((row.head.irq?.0, Line { names: row.head.names, total: row.total })))
+                        .collect(),
+                ),
+                Err(e) => Fact::unknown(INTERRUPTS, e.to_string()),
+            },
+            Err(e) => crate::read::failed(INTERRUPTS, &e),
+        };
+        if rows.is_absent() {
+            r.unread.push(Unread::new(INTERRUPTS, Some(2), "not there"));
+        }
+        if let Fact::Unknown(u) = &rows {
+            r.unread.push(u.clone());
+        }
+        Self { rows, debugfs: r.host.read(&format!("{DEBUGFS}/0")).is_ok() }
+    }
+
+    /// Action names: from the table; where there is none, from the interrupt's own file.
+    fn names(&self, host: &dyn Host, irq: u32) -> Option<Vec<String>> {
+        match &self.rows {
+            // Rows without an action and without a count are not printed.
+            Fact::Known(rows) => Some(rows.get(&irq).map(|l| l.names.clone()).unwrap_or_default()),
+            _ => {
+                let text = host.read_text(&format!("/sys/kernel/irq/{irq}/actions")).ok()?;
+                Some(text.split(',').map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect())
+            }
+        }
+    }
+
+    fn total(&self, irq: u32) -> Fact<u64> {
+        self.rows.as_ref().and_then(|rows| rows.get(&irq).map_or(Fact::Absent, |l| Fact::Known(l.total)))
+    }
+}
+
+/// What is known of the device when its vectors are looked for.
+pub struct Around<'a> {
+    pub name: &'a str,
+    pub other_names: &'a [&'a str],
+    pub device: &'a Device,
+    pub channels: &'a Fact<Channels>,
+    pub rx: &'a [RxQueue],
+    pub tx: &'a [TxQueue],
+    /// Known to be without a link or switched off.
+    pub down: bool,
+}
+
+/// Queues that `queue-get` names: napi and interrupt, where the driver links them.
+#[derive(Default)]
+pub struct Genl {
+    napi: BTreeMap<(Dir, u32), u32>,
+    irq: BTreeMap<(Dir, u32), u32>,
+    /// Receive queues with an AF_XDP socket.
+    pub xsk: Vec<u32>,
+}
+
+/// Asks the kernel's own links. Empty on kernels before 6.8 and with drivers that tell nothing.
+pub fn genl(r: &mut Reader, dev: &str) -> Genl {
+    let dump = |cmd, name| Request::NetdevDump { cmd, name, dev: dev.to_string() };
+    let queues = r.ask(&dump(cmd::QUEUE_GET, "queue-get"), |reply| {
+        reply.iter().map(|m| netdev_nl::queue(m)).collect::<Result<Vec<_>, _>>()
+    });
+    let mut out = Genl::default();
+    let Fact::Known(queues) = queues else { return out };
+    for q in &queues {
+        if q.xsk {
+            out.xsk.push(q.id);
+        }
+        if let Some(n) = q.napi {
+            out.napi.insert((q.dir, q.id), n);
+        }
+    }
+    out.xsk.sort_unstable();
+    out.xsk.dedup();
+    if out.napi.is_empty() {
+        return out;
+    }
+    let napis = r.ask(&dump(cmd::NAPI_GET, "napi-get"), |reply| {
+        reply.iter().map(|m| netdev_nl::napi(m)).collect::<Result<Vec<_>, _>>()
+    });
+    if let Fact::Known(napis) = napis {
+        let irqs: HashMap<u32, u32> = napis.iter().filter_map(|n| Some((n.id, n.irq?.0))).collect();
+        out.irq = out.napi.iter().filter_map(|(q, n)| Some((*q, *irqs.get(n)?))).collect();
+    }
+    out
+}
+
+/// Every vector of the device, in the order of the model.
+pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl) -> Vec<Vector> {
+    let msi = msi_irqs(r, &around.device.dirs);
+    let mut names: BTreeMap<u32, Option<Vec<String>>> =
+        msi.iter().flatten().map(|irq| (*irq, table.names(r.host, *irq))).collect();
+    for irq in genl.irq.values() {
+        names.entry(*irq).or_insert_with(|| table.names(r.host, *irq));
+    }
+    if msi.is_none() {
+        by_name_only(table, around, &mut names);
+        if let Some(irq) = line_irq(r, &around.device.dirs) {
+            names.entry(irq).or_insert_with(|| table.names(r.host, irq));
+        }
+    }
+    let mut meanings = meanings(&names, msi.is_some(), around);
+    // Ports that share one function list each other's vectors. Where no vector is ours, the interface
+    // was renamed while it was up, and its vectors are kept as unknown.
+    let ours = meanings.values().any(|m| matches!(m, NameMatch::Queues { .. }));
+    let (mut drafts, mut renamed) = (Vec::new(), false);
+    for (irq, names) in names {
+        let meaning = meanings.remove(&irq).unwrap_or(NameMatch::Unknown);
+        let by_kernel: Vec<(Dir, u32)> = genl.irq.iter().filter(|(_, i)| **i == irq).map(|(q, _)| *q).collect();
+        if by_kernel.is_empty() && meaning == NameMatch::NotOurs {
+            if ours || msi.is_none() || !genl.irq.is_empty() {
+                continue;
+            }
+            renamed = true;
+        }
+        drafts.push((irq, names, meaning, by_kernel));
+    }
+    let vectors = drafts
+        .into_iter()
+        .map(|(irq, names, meaning, by_kernel)| {
+            let unnamed = names.is_none();
+            let names = names.unwrap_or_default();
+            let (role, confidence, source) =
+                role(&meaning, &by_kernel, genl, msi.is_some(), names.is_empty() && !unnamed, around);
+            let napi = match &role {
+                Role::Queues { rx, tx } => {
+                    let of = |dir, list: &[u32]| list.iter().find_map(|q| genl.napi.get(&(dir, *q)).copied());
+                    of(Dir::Rx, rx).or_else(|| of(Dir::Tx, tx))
+                }
+                _ => None,
+            };
+            vector(r, table, irq, names, role, confidence, source, napi)
+        })
+        .collect::<Vec<_>>();
+    say_what_is_missing(r, around, &vectors, renamed);
+    sorted(vectors)
+}
+
+/// Vectors from the first directory that has a list. None: no list, which is no proof that there are no vectors.
+fn msi_irqs(r: &mut Reader, dirs: &[String]) -> Option<Vec<u32>> {
+    let mut why = None;
+    for dir in dirs {
+        let path = format!("{dir}/msi_irqs");
+        match r.host.list(&path) {
+            Ok(names) => {
+                let irqs = natural::numbers(&names, "");
+                if !irqs.is_empty() {
+                    return Some(irqs);
+                }
+            }
+            Err(e) if e.is_absent() => {}
+            Err(e) => why = why.or(Some(crate::read::unread(&path, &e))),
+        }
+    }
+    r.unread.extend(why);
+    None
+}
+
+/// The line interrupt (`device/irq`); 0 is none.
+fn line_irq(r: &Reader, dirs: &[String]) -> Option<u32> {
+    let texts = dirs.iter().filter_map(|d| r.host.read_text(&format!("{d}/irq")).ok());
+    texts.filter_map(|t| sysfs::parse_u32(&t).ok()).find(|n| *n != 0)
+}
+
+/// Rows whose name says a queue of this device.
+fn by_name_only(table: &Table, around: &Around, names: &mut BTreeMap<u32, Option<Vec<String>>>) {
+    let Fact::Known(rows) = &table.rows else { return };
+    let device = around.device;
+    let short = around.name.get(..14).unwrap_or(around.name);
+    let marks: Vec<&str> =
+        [Some(short), device.bus_address.as_deref(), device.virtio.as_deref()].into_iter().flatten().collect();
+    let queues = |line: &Line, ctx: &NameContext| {
+        line.names.iter().any(|n| matches!(classify(n, ctx), NameMatch::Queues { .. }))
+    };
+    let ctx = context(around, None, None);
+    for (irq, line) in rows {
+        let ours = |n: &String| {
+            let address_unknown = device.bus_address.is_none() && n.contains('@');
+            marks.iter().any(|m| n.contains(m)) || n.starts_with("mlx5_comb") || address_unknown
+        };
+        if line.names.iter().any(ours) && queues(line, &ctx) {
+            names.insert(*irq, Some(line.names.clone()));
+        }
+    }
+    if names.is_empty() {
+        // A device with one vector for everything, named like the interface.
+        let alone = context(around, Some(1), None);
+        let mut named = rows.iter().filter(|(_, l)| l.names.iter().any(|n| n == around.name));
+        if let (Some((irq, line)), None) = (named.next(), named.next())
+            && queues(line, &alone)
+        {
+            names.insert(*irq, Some(line.names.clone()));
+        }
+    }
+}
+
+fn context<'a>(around: &Around<'a>, vectors: Option<u32>, blocks: Option<u32>) -> NameContext<'a> {
+    NameContext {
+        ifname: around.name,
+        other_names: around.other_names,
+        driver: around.device.driver.known().map(String::as_str),
+        bus_address: around.device.bus_address.as_deref(),
+        virtio_name: around.device.virtio.as_deref(),
+        rx_queues: Some(ids(around, Dir::Rx).count() as u32),
+        tx_queues: Some(ids(around, Dir::Tx).count() as u32),
+        vectors,
+        ntfy_blocks: blocks,
+    }
+}
+
+/// Queues that exist: the directories, and no more than the channels (some kernels show extra directories).
+fn ids<'a>(around: &Around<'a>, dir: Dir) -> impl Iterator<Item = u32> + 'a {
+    let limit = around.channels.known().map(|c| if dir == Dir::Rx { c.rx_queues() } else { c.tx_queues() });
+    let limit = limit.filter(|n| *n != 0).unwrap_or(u32::MAX) as usize;
+    let (rx, tx) = match dir {
+        Dir::Rx => (around.rx, &[][..]),
+        Dir::Tx => (&[][..], around.tx),
+    };
+    rx.iter().map(|q| q.id).chain(tx.iter().map(|q| q.id)).take(limit)
+}
+
+/// What the names of each interrupt say together.
+fn meanings(names: &BTreeMap<u32, Option<Vec<String>>>, msi: bool, around: &Around) -> BTreeMap<u32, NameMatch> {
+    // Vectors that carry no name now count as well: the device has them.
+    let count = if msi { Some(names.len() as u32) } else { (names.len() == 1).then_some(1) };
+    let blocks = (around.device.driver.known().map(String::as_str) == Some("gve")).then(|| {
+        let all = names.values().flatten().flatten().map(String::as_str);
+        count_ntfy_blocks(all, &context(around, count, None))
+    });
+    let ctx = context(around, count, blocks);
+    names
+        .iter()
+        .filter_map(|(irq, list)| Some((irq, list.as_ref()?)))
+        .filter(|(_, list)| !list.is_empty())
+        .map(|(irq, list)| {
+            (*irq, list.iter().map(|n| classify(n, &ctx)).reduce(together).unwrap_or(NameMatch::Unknown))
+        })
+        .collect()
+}
+
+/// A vector with several actions: queues add up; a queue outweighs control, which outweighs the rest.
+fn together(a: NameMatch, b: NameMatch) -> NameMatch {
+    use NameMatch::{Control, NotOurs, Queues, Unknown, Unused};
+    match (a, b) {
+        (Queues { rx: mut r1, tx: mut t1, exact_driver: e1 }, Queues { rx: r2, tx: t2, exact_driver: e2 }) => {
+            r1.extend(r2);
+            t1.extend(t2);
+            for list in [&mut r1, &mut t1] {
+                list.sort_unstable();
+                list.dedup();
+            }
+            Queues { rx: r1, tx: t1, exact_driver: e1 && e2 }
+        }
+        (q @ Queues { .. }, _) | (_, q @ Queues { .. }) => q,
+        (Control, _) | (_, Control) => Control,
+        (Unused, _) | (_, Unused) => Unused,
+        (Unknown, _) | (_, Unknown) => Unknown,
+        (NotOurs, NotOurs) => NotOurs,
+    }
+}
+
+fn role(
+    meaning: &NameMatch,
+    by_kernel: &[(Dir, u32)],
+    genl: &Genl,
+    msi: bool,
+    no_names: bool,
+    around: &Around,
+) -> (Role, Confidence, MapSource) {
+    let of = |dir| by_kernel.iter().filter(move |(d, _)| *d == dir).map(|(_, q)| *q).collect::<Vec<u32>>();
+    let (mut rx, mut tx) = (of(Dir::Rx), of(Dir::Tx));
+    let by_name = matches!(meaning, NameMatch::Queues { .. });
+    if let NameMatch::Queues { rx: r, tx: t, .. } = meaning {
+        // Where the kernel links a queue itself, its word counts and not the name's.
+        let free = |dir, q: u32| !genl.irq.contains_key(&(dir, q));
+        rx.extend(r.iter().copied().filter(|q| free(Dir::Rx, *q) && ids(around, Dir::Rx).any(|i| i == *q)));
+        tx.extend(t.iter().copied().filter(|q| free(Dir::Tx, *q) && ids(around, Dir::Tx).any(|i| i == *q)));
+    }
+    for list in [&mut rx, &mut tx] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    if rx.is_empty() && tx.is_empty() {
+        let source = if msi { MapSource::MsiAndName } else { MapSource::Name };
+        return match meaning {
+            NameMatch::Control => (Role::Control, Confidence::Likely.max(sure_if(msi)), source),
+            NameMatch::Unused => (Role::Idle, sure_if(msi), source),
+            // Queues that do not exist now: a spare vector.
+            _ if by_name => (Role::Idle, Confidence::Likely, source),
+            _ if no_names => (Role::Idle, Confidence::None, MapSource::Nothing),
+            _ => (Role::Unknown, Confidence::None, MapSource::Nothing),
+        };
+    }
+    let role = Role::Queues { rx, tx };
+    match meaning {
+        _ if !by_kernel.is_empty() => (role, Confidence::Sure, MapSource::NetdevGenl),
+        NameMatch::Queues { exact_driver: true, .. } if msi => (role, Confidence::Sure, MapSource::MsiAndName),
+        _ if msi => (role, Confidence::Likely, MapSource::MsiAndName),
+        _ => (role, Confidence::Likely, MapSource::Name),
+    }
+}
+
+fn sure_if(msi: bool) -> Confidence {
+    if msi { Confidence::Sure } else { Confidence::Likely }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn vector(
+    r: &mut Reader,
+    table: &Table,
+    irq: u32,
+    names: Vec<String>,
+    role: Role,
+    confidence: Confidence,
+    source: MapSource,
+    napi: Option<u32>,
+) -> Vector {
+    let asked = affinity(r, irq, "smp_affinity");
+    let movable = match &asked {
+        Fact::Absent if r.host.list(&format!("/proc/irq/{irq}")).is_ok() => {
+            Movable::No { why: "the kernel has no affinity file for it".to_string() }
+        }
+        // Without the directory nothing is known: in some containers it is hidden.
+        Fact::Absent => {
+            r.unread.push(Unread::new(format!("/proc/irq/{irq}"), Some(2), "not there"));
+            Movable::UnknownUntilTried
+        }
+        _ if table.debugfs && managed(r.host, irq) => {
+            Movable::No { why: "managed by the kernel (IRQD_AFFINITY_MANAGED)".to_string() }
+        }
+        _ => Movable::UnknownUntilTried,
+    };
+    Vector {
+        irq: IrqId(irq),
+        names,
+        role,
+        confidence,
+        source,
+        napi,
+        asked,
+        effective: affinity(r, irq, "effective_affinity"),
+        hint: r.parse(&format!("/proc/irq/{irq}/affinity_hint"), cpumask::parse),
+        node: node(r, irq),
+        movable,
+        count: table.total(irq),
+    }
+}
+
+/// The list form; trees by other programs often hold the mask only.
+fn affinity(r: &mut Reader, irq: u32, file: &str) -> Fact<CpuSet> {
+    let list = format!("/proc/irq/{irq}/{file}_list");
+    let why = match r.host.read_text(&list) {
+        Ok(t) => match cpulist::parse(&t) {
+            Ok(set) => return Fact::Known(set),
+            Err(e) => Fact::unknown(&list, e.to_string()),
+        },
+        Err(e) => crate::read::failed(&list, &e),
+    };
+    if let Ok(t) = r.host.read_text(&format!("/proc/irq/{irq}/{file}"))
+        && let Ok(set) = cpumask::parse(&t)
+    {
+        return Fact::Known(set);
+    }
+    r.note(why)
+}
+
+fn node(r: &mut Reader, irq: u32) -> Fact<NodeId> {
+    let path = format!("/proc/irq/{irq}/node");
+    r.parse(&path, sysfs::parse_numa_node).and_then(|n| match n {
+        Some(n) => Fact::Known(n),
+        None => Fact::unknown(path, "the kernel names no node (-1)"),
+    })
+}
+
+fn managed(host: &dyn Host, irq: u32) -> bool {
+    host.read_text(&format!("{DEBUGFS}/{irq}")).is_ok_and(|t| t.contains("IRQD_AFFINITY_MANAGED"))
+}
+
+fn say_what_is_missing(r: &mut Reader, around: &Around, vectors: &[Vector], renamed: bool) {
+    let what = || format!("queue interrupts of {}", around.name);
+    if renamed {
+        r.unread.push(Unread::new(
+            what(),
+            None,
+            "their names are those of another interface: was it renamed while it was up?",
+        ));
+    } else if !vectors.is_empty() && vectors.iter().all(|v| v.names.is_empty() && !v.is_queue()) {
+        let why = if around.down {
+            "drivers name their interrupts only while the interface is up"
+        } else {
+            "the vectors carry no names"
+        };
+        r.unread.push(Unread::new(what(), None, why));
+    }
+}
+
+/// Queues by number (receive before transmit), control, idle, unknown; then by interrupt number.
+fn sorted(mut vectors: Vec<Vector>) -> Vec<Vector> {
+    let key = |v: &Vector| {
+        let (rx, tx) = (v.rx().iter().min().copied(), v.tx().iter().min().copied());
+        let rank = match v.role {
+            Role::Queues { .. } => 0,
+            Role::Control => 1,
+            Role::Idle => 2,
+            Role::Unknown => 3,
+        };
+        (rank, rx.or(tx), rx.is_none(), v.irq)
+    };
+    vectors.sort_by_key(key);
+    vectors
+}

@@ -1,0 +1,37 @@
+//! The host as it is now: `sys` + `kfmt` → [`ringwise_model::Snapshot`]. Reads only, never decides.
+//!
+//! Every file and request is optional: what could not be read is a fact of its own, with its reason.
+#![forbid(unsafe_code)]
+
+mod channels;
+mod coalesce;
+mod cpus;
+mod device;
+mod error;
+mod ethtool;
+mod host;
+mod irq;
+mod links;
+pub mod natural;
+mod nics;
+mod numa;
+mod pause;
+mod pool;
+mod queues;
+mod quiet;
+mod read;
+mod rfs;
+mod rings;
+mod rivals;
+mod rps;
+mod rss;
+mod snapshot;
+mod users;
+mod virt;
+mod xps;
+
+pub use cpus::topology;
+pub use error::Error;
+pub use host::host;
+pub use rivals::{forget_others, rivals};
+pub use snapshot::{Options, device, snapshot};

@@ -1,0 +1,246 @@
+//! One interface with everything that is read about it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ringwise_kfmt::rtnl;
+use ringwise_kfmt::sysfs;
+use ringwise_model::nic::Link;
+use ringwise_model::{DevId, Fact, IfIndex, Nic, NicKind, Unread};
+use ringwise_sys::{Host, Request};
+
+use crate::links::{NET, Port, Sort};
+use crate::read::Reader;
+use crate::{channels, coalesce, device, irq, pause, queues, rings, rss, users};
+
+const EINVAL: i32 = 22;
+
+/// What all devices share; read once.
+pub struct Common {
+    pub table: irq::Table,
+    pub addresses: Fact<HashMap<u32, Vec<String>>>,
+}
+
+/// Addresses of all interfaces by index, from one dump.
+pub fn addresses(r: &mut Reader) -> Fact<HashMap<u32, Vec<String>>> {
+    r.ask(&Request::Addrs, |reply| {
+        let mut out: HashMap<u32, Vec<String>> = HashMap::new();
+        for m in reply {
+            if let Some(a) = rtnl::addr(m)? {
+                out.entry(a.ifindex).or_default().push(a.address);
+            }
+        }
+        Ok(out)
+    })
+}
+
+/// A device with queues of its own, as far as one can see: every file and request of it.
+pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Option<&str>) -> Nic {
+    let mut r = Reader::new(host.as_ref());
+    let name = port.name.as_str();
+    let dir = format!("{NET}/{name}");
+    let link = link(&mut r, &dir, port);
+    let mut device = device::device(&mut r, name);
+    if r.host.list(&dir).is_err_and(|e| e.is_absent()) {
+        // Everything below would answer "not here", which would look like a device without anything.
+        device.kind = NicKind::Unknown;
+        let why = "it vanished while it was read, or /sys shows another network namespace";
+        r.unread.push(Unread::new(dir.clone(), Some(2), why));
+    }
+    let (rx_queues, tx_queues) = queues::queues(&mut r, &dir);
+    let channels = channels::channels(&mut r, name);
+    let genl = irq::genl(&mut r, name);
+    let alternative: Vec<&str> = port.info.iter().flat_map(|i| i.altnames.iter().map(String::as_str)).collect();
+    let around = irq::Around {
+        name,
+        other_names: &alternative,
+        device: &device,
+        channels: &channels,
+        rx: &rx_queues,
+        tx: &tx_queues,
+        down: is_down(&link, port),
+    };
+    let vectors = irq::vectors(&mut r, &common.table, &around, &genl);
+    let users = r.note(users::users(port, master_kind, &genl.xsk, &device.rdma));
+    let dev = DevId {
+        name: name.to_string(),
+        ifindex: port.ifindex,
+        bus_address: device.bus_address.clone(),
+        permanent_mac: permanent_mac(&r, &dir, port),
+    };
+    Nic {
+        dev,
+        kind: device.kind,
+        driver: device.driver,
+        node: device.node,
+        local_cpus: device.local_cpus,
+        link,
+        lower: port.lower.clone(),
+        master: port.master,
+        channels,
+        rx_queues,
+        tx_queues,
+        vectors,
+        rss: rss::rss(&mut r, name),
+        rings: rings::rings(&mut r, name),
+        coalesce: coalesce::coalesce(&mut r, name),
+        pause: pause::pause(&mut r, name),
+        users,
+        addresses: own_addresses(common, port),
+        unread: r.unread,
+    }
+}
+
+/// A device that gave no answer, from a host that is not asked anything that may hang; `why` comes first in
+/// what is unread, and stands for the rest.
+pub fn read_quiet(quiet: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Option<&str>, why: &str) -> Nic {
+    let mut nic = read(quiet, common, port, master_kind);
+    nic.link = Link { speed_mbps: nic.link.speed_mbps, duplex: nic.link.duplex, ..listed(common, port).link };
+    nic.unread.retain(|u| u.why != why);
+    nic.unread.insert(0, Unread::new(port.name.clone(), None, why));
+    nic
+}
+
+/// A software interface or loopback: what the dumps say, no file of its own.
+pub fn listed(common: &Common, port: &Port) -> Nic {
+    let kind = match &port.sort {
+        Sort::Loopback => NicKind::Loopback,
+        Sort::Software(kind) => NicKind::Software { kind: kind.clone() },
+        Sort::Own => NicKind::Unknown,
+    };
+    let info = port.info.as_ref();
+    let told = |what: &str| Unread::new(format!("{what} of {}", port.name), None, "not in the link dump");
+    let link = Link {
+        operstate: match info.and_then(|i| i.operstate) {
+            Some(s) => Fact::Known(s.to_string()),
+            None => Fact::Unknown(told("operstate")),
+        },
+        carrier: match info.and_then(|i| i.carrier) {
+            Some(c) => Fact::Known(c),
+            None => Fact::Unknown(told("carrier")),
+        },
+        speed_mbps: Fact::Absent,
+        duplex: Fact::Absent,
+        mtu: match info.and_then(|i| i.mtu) {
+            Some(m) => Fact::Known(m),
+            None => Fact::Unknown(told("mtu")),
+        },
+    };
+    Nic {
+        users: users::users(port, None, &[], &[]),
+        link,
+        addresses: own_addresses(common, port),
+        ..bare(port, kind, None)
+    }
+}
+
+/// A device that could not be read in time: only what the dumps said is there.
+pub fn late(common: &Common, port: &Port, why: &str) -> Nic {
+    let u = Unread::new(port.name.clone(), None, why);
+    let mut nic = bare(port, NicKind::Unknown, Some(&u));
+    nic.dev.bus_address = port.info.as_ref().and_then(|i| i.parent_dev.clone());
+    nic.dev.permanent_mac = port.info.as_ref().and_then(|i| i.perm_mac.clone());
+    let link = listed(common, port).link;
+    nic.link = Link { speed_mbps: Fact::Unknown(u.clone()), duplex: Fact::Unknown(u.clone()), ..link };
+    nic.users = Fact::Unknown(u.clone());
+    nic.addresses = own_addresses(common, port);
+    nic.unread.push(u);
+    nic
+}
+
+/// Absent, or unknown with the one reason for everything.
+fn because<T>(late: Option<&Unread>, what: &str) -> Fact<T> {
+    match late {
+        Some(u) => Fact::Unknown(Unread { what: format!("{what} of {}", u.what), ..u.clone() }),
+        None => Fact::Absent,
+    }
+}
+
+fn bare(port: &Port, kind: NicKind, late: Option<&Unread>) -> Nic {
+    Nic {
+        dev: DevId { name: port.name.clone(), ifindex: port.ifindex, bus_address: None, permanent_mac: None },
+        kind,
+        driver: because(late, "driver"),
+        node: because(late, "numa_node"),
+        local_cpus: because(late, "local_cpulist"),
+        link: Link {
+            operstate: because(late, "operstate"),
+            carrier: because(late, "carrier"),
+            speed_mbps: because(late, "speed"),
+            duplex: because(late, "duplex"),
+            mtu: because(late, "mtu"),
+        },
+        lower: port.lower.clone(),
+        master: port.master,
+        channels: because(late, "channels-get"),
+        rx_queues: Vec::new(),
+        tx_queues: Vec::new(),
+        vectors: Vec::new(),
+        rss: because(late, "rss-get"),
+        rings: because(late, "rings-get"),
+        coalesce: because(late, "coalesce-get"),
+        pause: because(late, "pause-get"),
+        users: because(late, "users"),
+        addresses: because(late, "addresses"),
+        unread: Vec::new(),
+    }
+}
+
+fn own_addresses(common: &Common, port: &Port) -> Fact<Vec<String>> {
+    match (&common.addresses, port.ifindex) {
+        (Fact::Known(all), Some(i)) => Fact::Known(all.get(&i.0).cloned().unwrap_or_default()),
+        (Fact::Known(_), None) => Fact::unknown(format!("addresses of {}", port.name), "its index is not known"),
+        (other, _) => other.as_ref().and_then(|_| Fact::Absent),
+    }
+}
+
+fn link(r: &mut Reader, dir: &str, port: &Port) -> Link {
+    // EINVAL: switched off, or a device without such a thing.
+    let speed = r.parse_or_absent(&format!("{dir}/speed"), &[EINVAL], sysfs::parse_speed);
+    let duplex = match r.parse_or_absent(&format!("{dir}/duplex"), &[EINVAL], |t| Ok(t.to_string())) {
+        Fact::Known(d) if d == "unknown" => Fact::Absent,
+        other => other,
+    };
+    let mut link = Link {
+        operstate: r.text(&format!("{dir}/operstate")),
+        carrier: r.parse_or_absent(&format!("{dir}/carrier"), &[EINVAL], sysfs::parse_bool),
+        speed_mbps: speed.and_then(|s| s.map_or(Fact::Absent, Fact::Known)),
+        duplex,
+        mtu: r.parse(&format!("{dir}/mtu"), sysfs::parse_u32),
+    };
+    // The dump says the same where the files cannot be read.
+    if let Some(info) = &port.info {
+        if let (Fact::Unknown(_), Some(s)) = (&link.operstate, info.operstate) {
+            link.operstate = Fact::Known(s.to_string());
+        }
+        if let (Fact::Unknown(_), Some(m)) = (&link.mtu, info.mtu) {
+            link.mtu = Fact::Known(m);
+        }
+    }
+    link
+}
+
+fn is_down(link: &Link, port: &Port) -> bool {
+    port.info.as_ref().is_some_and(|i| !i.is_up())
+        || link.operstate.known().is_some_and(|s| s == "down" || s == "notpresent" || s == "lowerlayerdown")
+}
+
+/// From the dump; in trees without one the address file, when it says that the address is permanent.
+fn permanent_mac(r: &Reader, dir: &str, port: &Port) -> Option<String> {
+    match &port.info {
+        Some(i) if i.perm_mac.is_some() => return i.perm_mac.clone(),
+        _ => {}
+    }
+    // NET_ADDR_PERM: 0. Devices without IFLA_PERM_ADDRESS (kernels before 5.6) are asked in the same way.
+    let text = |file: &str| r.host.read_text(&format!("{dir}/{file}")).ok();
+    (text("addr_assign_type")? == "0").then(|| text("address").map(|a| a.to_lowercase())).flatten()
+}
+
+/// Index of the master's kind by interface index.
+pub fn master_kind(ports: &[Port], master: Option<IfIndex>) -> Option<String> {
+    let master = ports.iter().find(|p| p.ifindex.is_some() && p.ifindex == master)?;
+    match &master.sort {
+        Sort::Software(kind) => Some(kind.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,48 @@
+//! Queue directories of an interface, in numeric order.
+
+use ringwise_kfmt::sysfs;
+use ringwise_model::{Bql, Fact, RxQueue, TxQueue};
+
+use crate::read::Reader;
+use crate::{natural, rfs, rps, xps};
+
+/// Receive and transmit queues from `/sys/class/net/DEV/queues`. The directory may show more receive
+/// queues than the device has rings (mlx5 with AF_XDP rings on some kernels).
+pub fn queues(r: &mut Reader, dir: &str) -> (Vec<RxQueue>, Vec<TxQueue>) {
+    let base = format!("{dir}/queues");
+    let Fact::Known(names) = r.list(&base) else {
+        return (Vec::new(), Vec::new());
+    };
+    let rx = natural::numbers(&names, "rx-")
+        .into_iter()
+        .map(|id| {
+            let q = format!("{base}/rx-{id}");
+            RxQueue { id, rps_cpus: rps::mask(r, &q), rps_flow_cnt: rfs::queue(r, &q) }
+        })
+        .collect();
+    let tx = natural::numbers(&names, "tx-")
+        .into_iter()
+        .map(|id| {
+            let q = format!("{base}/tx-{id}");
+            TxQueue { id, xps_cpus: xps::cpus(r, &q), xps_rxqs: xps::rx_queues(r, &q), bql: bql(r, &q) }
+        })
+        .collect();
+    (rx, tx)
+}
+
+/// Byte queue limits. Absent: a driver or kernel without them.
+fn bql(r: &mut Reader, queue_dir: &str) -> Fact<Bql> {
+    let mut one = |name: &str| r.parse(&format!("{queue_dir}/byte_queue_limits/{name}"), sysfs::parse_u64);
+    one("limit").and_then(|limit_bytes| {
+        one("limit_min").and_then(|limit_min_bytes| {
+            one("limit_max").and_then(|limit_max_bytes| {
+                one("inflight").map(|inflight_bytes| Bql {
+                    limit_bytes,
+                    limit_min_bytes,
+                    limit_max_bytes,
+                    inflight_bytes,
+                })
+            })
+        })
+    })
+}

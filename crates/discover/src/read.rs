@@ -1,0 +1,113 @@
+//! Reading through the seam into `Fact`s: absent stays absent, the rest keeps its reason.
+
+use ringwise_kfmt::ParseError;
+use ringwise_model::{Fact, Unread};
+use ringwise_sys::{Error, Host, Request};
+
+const EPERM: i32 = 1;
+const EACCES: i32 = 13;
+
+/// Why a thing stayed unread. `what` is the path or the request, without the verb.
+pub fn unread(what: &str, e: &Error) -> Unread {
+    let why = match (e.errno, &e.words) {
+        (Some(EPERM | EACCES), None) => "needs root".to_string(),
+        (Some(EPERM | EACCES), Some(w)) => format!("needs root: {w}"),
+        _ => e.reason(),
+    };
+    Unread::new(what, e.errno, why)
+}
+
+/// A failed read as a fact: the kernel's "not here" is absent, everything else unknown.
+pub fn failed<T>(what: &str, e: &Error) -> Fact<T> {
+    if e.is_absent() { Fact::Absent } else { Fact::Unknown(unread(what, e)) }
+}
+
+/// Reads of one device or one part of the host; collects what could not be read.
+pub struct Reader<'h> {
+    pub host: &'h dyn Host,
+    pub unread: Vec<Unread>,
+}
+
+impl<'h> Reader<'h> {
+    pub fn new(host: &'h dyn Host) -> Self {
+        Self { host, unread: Vec::new() }
+    }
+
+    /// Keeps the reason of an unknown fact in the list as well.
+    pub fn note<T>(&mut self, fact: Fact<T>) -> Fact<T> {
+        if let Fact::Unknown(u) = &fact {
+            self.unread.push(u.clone());
+        }
+        fact
+    }
+
+    /// A text file without trailing white space.
+    pub fn text(&mut self, path: &str) -> Fact<String> {
+        let fact = match self.host.read_text(path) {
+            Ok(t) => Fact::Known(t),
+            Err(e) => failed(path, &e),
+        };
+        self.note(fact)
+    }
+
+    /// A text file and its parser.
+    pub fn parse<T>(&mut self, path: &str, parse: impl FnOnce(&str) -> Result<T, ParseError>) -> Fact<T> {
+        let fact = match self.host.read_text(path) {
+            Ok(t) => parsed(path, parse(&t)),
+            Err(e) => failed(path, &e),
+        };
+        self.note(fact)
+    }
+
+    /// The same, where an errno of `absent` means "not here" (`EINVAL` of `carrier` while down).
+    pub fn parse_or_absent<T>(
+        &mut self,
+        path: &str,
+        absent: &[i32],
+        parse: impl FnOnce(&str) -> Result<T, ParseError>,
+    ) -> Fact<T> {
+        let fact = match self.host.read_text(path) {
+            Ok(t) => parsed(path, parse(&t)),
+            Err(e) if e.errno.is_some_and(|n| absent.contains(&n)) => Fact::Absent,
+            Err(e) => failed(path, &e),
+        };
+        self.note(fact)
+    }
+
+    /// Names in a directory.
+    pub fn list(&mut self, path: &str) -> Fact<Vec<String>> {
+        let fact = match self.host.list(path) {
+            Ok(names) => Fact::Known(names),
+            Err(e) => failed(path, &e),
+        };
+        self.note(fact)
+    }
+
+    /// Last part of a link's target.
+    pub fn link_name(&mut self, path: &str) -> Fact<String> {
+        let fact = match self.host.readlink(path) {
+            Ok(target) => match target.rsplit('/').find(|p| !p.is_empty()) {
+                Some(name) => Fact::Known(name.to_string()),
+                None => Fact::unknown(path, "the link points nowhere"),
+            },
+            Err(e) => failed(path, &e),
+        };
+        self.note(fact)
+    }
+
+    /// A kernel request and the decoder of its reply.
+    pub fn ask<T>(&mut self, request: &Request, decode: impl FnOnce(&[Vec<u8>]) -> Result<T, ParseError>) -> Fact<T> {
+        let fact = match self.host.kernel(request) {
+            Ok(reply) => parsed(&request.to_string(), decode(&reply)),
+            Err(e) => failed(&request.to_string(), &e),
+        };
+        self.note(fact)
+    }
+}
+
+fn parsed<T>(what: &str, result: Result<T, ParseError>) -> Fact<T> {
+    match result {
+        Ok(v) => Fact::Known(v),
+        Err(e) => Fact::Unknown(Unread::new(what, None, e.to_string())),
+    }
+}

@@ -1,0 +1,19 @@
+//! RPS masks (Documentation/networking/scaling.rst).
+
+use ringwise_kfmt::cpumask;
+use ringwise_model::{CpuSet, Fact};
+
+use crate::read::Reader;
+
+/// `rps_cpus` of one receive queue directory. Empty: off. Absent: a kernel without RPS.
+pub fn mask(r: &mut Reader, queue_dir: &str) -> Fact<CpuSet> {
+    r.parse(&format!("{queue_dir}/rps_cpus"), cpumask::parse)
+}
+
+/// sysctl `net.core.rps_default_mask` (since 6.3), given to queues that are made later.
+pub fn default_mask(r: &mut Reader) -> Fact<CpuSet> {
+    // The kernel prints an empty line while it was never written (net/core/sysctl_net_core.c).
+    r.parse("/proc/sys/net/core/rps_default_mask", |t| {
+        if t.trim().is_empty() { Ok(CpuSet::new()) } else { cpumask::parse(t) }
+    })
+}

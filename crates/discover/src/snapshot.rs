@@ -1,0 +1,248 @@
+//! The whole host, or one device of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringwise_model::{Fact, Nic, Snapshot, Unread};
+use ringwise_sys::Host;
+
+use crate::links::{Port, Sort};
+use crate::nics::{self, Common};
+use crate::quiet::Quiet;
+use crate::read::Reader;
+use crate::{Error, cpus, host, irq, links, pool, rivals};
+
+/// What to read.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Interfaces by name or alternative name, with those below them; empty: all that have queues of
+    /// their own or carry others. Unknown names are an error.
+    pub devs: Vec<String>,
+    /// Listed besides (with those below them), when they exist: the way to a peer may lead over one of
+    /// thousands of VLANs.
+    pub follow: Vec<String>,
+    /// For each device. A late one is in the snapshot with the reason.
+    pub deadline: Duration,
+    /// Without the search for programs that move settings (reads a file of every process).
+    pub skip_rivals: bool,
+}
+
+/// 2 s, or `RINGWISE_DEVICE_DEADLINE_MS` on machines that are slow as such (emulated ones).
+fn deadline() -> Duration {
+    let named = std::env::var("RINGWISE_DEVICE_DEADLINE_MS").ok().and_then(|s| s.parse().ok());
+    Duration::from_millis(named.unwrap_or(2000))
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { devs: Vec::new(), follow: Vec::new(), deadline: deadline(), skip_rivals: false }
+    }
+}
+
+impl Options {
+    /// All devices.
+    pub fn all() -> Self {
+        Self::default()
+    }
+
+    /// Only these devices and what lies below them.
+    pub fn only(devs: &[String]) -> Self {
+        Self { devs: devs.to_vec(), ..Self::default() }
+    }
+}
+
+enum Part {
+    Nic(Box<Nic>),
+    Rivals(Fact<Vec<String>>),
+}
+
+/// Reads the host. Devices are read side by side, each with its own deadline.
+///
+/// Errors: nothing at all can be read; an interface of `options.devs` is not there.
+pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Error> {
+    readable(host.as_ref())?;
+    let mut r = Reader::new(host.as_ref());
+    let ports = Arc::new(ports(host, &mut r, options.deadline));
+    let (named, follow) = names(&ports, options)?;
+    let common = Arc::new(common(host, &mut r, options.deadline));
+    let chosen = links::choose(&ports, &named, &follow);
+
+    let mut tasks: Vec<Box<dyn FnOnce() -> Part + Send>> = Vec::new();
+    let read: Vec<usize> = chosen.listed.iter().copied().filter(|i| ports[*i].sort == Sort::Own).collect();
+    for &i in &read {
+        let (host, ports, common) = (host.clone(), ports.clone(), common.clone());
+        tasks.push(Box::new(move || {
+            let kind = nics::master_kind(&ports, ports[i].master);
+            Part::Nic(Box::new(nics::read(&host, &common, &ports[i], kind.as_deref())))
+        }));
+    }
+    if !options.skip_rivals {
+        let host = host.clone();
+        tasks.push(Box::new(move || Part::Rivals(rivals::rivals(host.as_ref()))));
+    }
+    // The host's own files cannot hang under the network lock: they are read here, meanwhile.
+    let devices = {
+        let deadline = options.deadline;
+        std::thread::Builder::new().name("devices".into()).spawn(move || pool::run(tasks, deadline))
+    };
+    let (topology, more) = cpus::topology(host.as_ref());
+    r.unread.extend(more);
+    let (mut facts, more) = host::without_rivals(host.as_ref());
+    r.unread.extend(more);
+    let mut done = match devices.map(std::thread::JoinHandle::join) {
+        Ok(Ok(parts)) => parts,
+        Ok(Err(_)) => Vec::new(),
+        Err(e) => {
+            r.unread.push(Unread::new("devices", e.raw_os_error(), format!("no thread could be started: {e}")));
+            Vec::new()
+        }
+    };
+    done.resize_with(read.len() + 1, || None);
+    let why = format!("no answer within {} s", options.deadline.as_secs_f64());
+    facts.rivals = match done.pop() {
+        Some(Some(Part::Rivals(f))) => f,
+        _ if options.skip_rivals => facts.rivals,
+        _ => Fact::unknown("/proc/*/comm", why.clone()),
+    };
+    if let (Fact::Unknown(u), false) = (&facts.rivals, options.skip_rivals) {
+        r.unread.push(u.clone());
+    }
+    let late: Vec<usize> = read.iter().zip(&done).filter(|(_, d)| d.is_none()).map(|(i, _)| *i).collect();
+    let mut without = quietly(host, &common, &ports, &late, &why, options.deadline);
+    let mut done = done.into_iter();
+    let nics = chosen
+        .listed
+        .iter()
+        .map(|&i| match ports[i].sort {
+            Sort::Own => match done.next() {
+                Some(Some(Part::Nic(nic))) => *nic,
+                _ => without.remove(&i).unwrap_or_else(|| nics::late(&common, &ports[i], &why)),
+            },
+            _ => nics::listed(&common, &ports[i]),
+        })
+        .collect();
+    Ok(Snapshot { host: facts, topology, nics, bystanders: chosen.bystanders, unread: r.unread })
+}
+
+/// Devices that were late, from the files alone: a sick device under the network lock makes every other wait,
+/// but their files still tell driver, node, queues and interrupts. One that is late again is not in the answer.
+fn quietly(
+    host: &Arc<dyn Host>,
+    common: &Arc<Common>,
+    ports: &Arc<Vec<Port>>,
+    late: &[usize],
+    why: &str,
+    deadline: Duration,
+) -> BTreeMap<usize, Nic> {
+    if late.is_empty() || host.is_recorded() {
+        return BTreeMap::new();
+    }
+    let quiet: Arc<dyn Host> = Arc::new(Quiet { host: host.clone(), why: why.to_string() });
+    let task = |i: usize| -> Box<dyn FnOnce() -> Nic + Send> {
+        let (quiet, common, ports, why) = (quiet.clone(), common.clone(), ports.clone(), why.to_string());
+        Box::new(move || {
+            let kind = nics::master_kind(&ports, ports[i].master);
+            nics::read_quiet(&quiet, &common, &ports[i], kind.as_deref(), &why)
+        })
+    };
+    let parts = pool::run(late.iter().map(|i| task(*i)).collect(), deadline);
+    late.iter().zip(parts).filter_map(|(i, nic)| Some((*i, nic?))).collect()
+}
+
+/// One device, read again: its links, its own files and requests, and `/proc/interrupts`.
+///
+/// Errors: it is not there (any more).
+pub fn device(host: &Arc<dyn Host>, name: &str, deadline: Duration) -> Result<Nic, Error> {
+    let mut r = Reader::new(host.as_ref());
+    let ports = ports(host, &mut r, deadline);
+    let i = find(&ports, name)?;
+    let common = Arc::new(common(host, &mut r, deadline));
+    let port = ports[i].clone();
+    if port.sort != Sort::Own {
+        return Ok(nics::listed(&common, &port));
+    }
+    let kind = nics::master_kind(&ports, port.master);
+    let task = {
+        let (host, common, port) = (host.clone(), common.clone(), port.clone());
+        move || nics::read(&host, &common, &port, kind.as_deref())
+    };
+    let mut nic = match ringwise_sys::with_deadline(deadline, task) {
+        Some(nic) => nic,
+        None => {
+            let why = format!("no answer within {} s", deadline.as_secs_f64());
+            let mut without = quietly(host, &common, &Arc::new(ports), &[i], &why, deadline);
+            without.remove(&i).unwrap_or_else(|| nics::late(&common, &port, &why))
+        }
+    };
+    nic.unread.extend(r.unread);
+    Ok(nic)
+}
+
+fn readable(host: &dyn Host) -> Result<(), Error> {
+    let (Err(proc), Err(sys)) = (host.list("/proc"), host.list("/sys")) else { return Ok(()) };
+    // Captures need not hold the listings of the roots.
+    let any = ["/proc/interrupts", "/proc/stat", "/sys/devices/system/cpu/online"];
+    if any.iter().any(|p| host.read(p).is_ok()) || host.list(links::NET).is_ok() {
+        return Ok(());
+    }
+    Err(Error::NothingReadable { proc: proc.reason(), sys: sys.reason() })
+}
+
+/// The dump takes the network lock, which a sick device may hold.
+fn ports(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Vec<Port> {
+    let h = host.clone();
+    let found = ringwise_sys::with_deadline(deadline, move || {
+        let mut r = Reader::new(h.as_ref());
+        (links::ports(&mut r), r.unread)
+    });
+    match found {
+        Some((ports, unread)) => {
+            r.unread.extend(unread);
+            ports
+        }
+        None => {
+            let why = format!("no answer within {} s", deadline.as_secs_f64());
+            r.unread.push(Unread::new(ringwise_sys::Request::Links.to_string(), None, why));
+            links::from_files(r)
+        }
+    }
+}
+
+fn common(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Common {
+    let h = host.clone();
+    let found = ringwise_sys::with_deadline(deadline, move || {
+        let mut r = Reader::new(h.as_ref());
+        (nics::addresses(&mut r), r.unread)
+    });
+    let addresses = match found {
+        Some((addresses, unread)) => {
+            r.unread.extend(unread);
+            addresses
+        }
+        None => {
+            let what = ringwise_sys::Request::Addrs.to_string();
+            r.note(Fact::unknown(what, format!("no answer within {} s", deadline.as_secs_f64())))
+        }
+    };
+    Common { table: irq::Table::read(r), addresses }
+}
+
+fn names(ports: &[Port], options: &Options) -> Result<(Vec<usize>, Vec<usize>), Error> {
+    let named = options.devs.iter().map(|d| find(ports, d)).collect::<Result<_, _>>()?;
+    let follow = options.follow.iter().filter_map(|d| find(ports, d).ok()).collect();
+    Ok((named, follow))
+}
+
+/// Hosts with more software interfaces than this are named without them.
+const FEW: usize = 50;
+
+fn find(ports: &[Port], name: &str) -> Result<usize, Error> {
+    let alternative = |p: &Port| p.info.as_ref().is_some_and(|i| i.altnames.iter().any(|a| a == name));
+    let found = ports.iter().position(|p| p.name == name).or_else(|| ports.iter().position(alternative));
+    found.ok_or_else(|| {
+        let few = ports.len() <= FEW;
+        let existing = ports.iter().filter(|p| p.sort == Sort::Own || few && p.sort != Sort::Loopback);
+        Error::no_such_device(name, existing.map(|p| p.name.clone()).collect())
+    })
+}

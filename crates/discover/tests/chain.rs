@@ -1,0 +1,211 @@
+//! Queue → NAPI → interrupt → CPU, by the habits of the drivers of the lab.
+
+mod common;
+
+use std::time::Duration;
+
+use common::machine::{Machine, NicPlan, igb};
+use ringwise_discover::{Options, device, snapshot};
+use ringwise_model::{Confidence, Dir, Fact, MapSource, Movable, Nic, NicKind, Role, User};
+
+fn plan<'a>(name: &'a str, driver: &'a str, queues: u32, vectors: Vec<String>) -> NicPlan<'a> {
+    NicPlan { name, driver, bus: "0000:03:00.0", node: 0, queues, vectors, up: true, genl_first: None }
+}
+
+fn only(plan: NicPlan) -> Nic {
+    let mut m = Machine::new(16, 2);
+    m.nic(&plan);
+    let s = snapshot(&m.finish().shared(), &Options::all()).unwrap();
+    s.nic(plan.name).unwrap().clone()
+}
+
+fn queues(n: &Nic) -> Vec<(Vec<u32>, Vec<u32>, String)> {
+    n.queue_vectors().map(|v| (v.rx().to_vec(), v.tx().to_vec(), v.names.join(","))).collect()
+}
+
+fn pair(q: u32, name: &str) -> (Vec<u32>, Vec<u32>, String) {
+    (vec![q], vec![q], name.to_string())
+}
+
+#[test]
+fn igb_with_eight_queues_has_pairs_and_a_control_vector() {
+    let n = only(plan("eth1", "igb", 8, igb("eth1", 8)));
+    assert_eq!(queues(&n), (0..8).map(|q| pair(q, &format!("eth1-TxRx-{q}"))).collect::<Vec<_>>());
+    assert!(n.queue_vectors().all(|v| v.confidence == Confidence::Sure && v.source == MapSource::MsiAndName));
+    let last = n.vectors.last().unwrap();
+    assert_eq!((last.role.clone(), last.names.clone()), (Role::Control, vec!["eth1".to_string()]));
+    let v = n.vector_of(Dir::Tx, 5).unwrap();
+    assert_eq!(v.asked, Fact::Known("0-15".parse().unwrap()));
+    assert_eq!(v.effective, Fact::Known("6".parse().unwrap()));
+    assert_eq!(v.count, Fact::Known(1036));
+    assert_eq!(v.movable, Movable::UnknownUntilTried);
+    assert_eq!(n.unread, []);
+}
+
+#[test]
+fn igb_with_four_queues_has_a_vector_for_each_direction() {
+    let n = only(plan("eth1", "igb", 4, igb("eth1", 4)));
+    let q = queues(&n);
+    assert_eq!(q.len(), 8);
+    assert_eq!(q[0], (vec![0], vec![], "eth1-rx-0".into()));
+    assert_eq!(q[1], (vec![], vec![0], "eth1-tx-0".into()));
+    assert_eq!(q[7], (vec![], vec![3], "eth1-tx-3".into()));
+}
+
+#[test]
+fn queue_numbers_are_counted_not_spelled() {
+    let n = only(plan("eth1", "ixgbe", 12, igb("eth1", 12)));
+    assert_eq!(n.rx_queues.iter().map(|q| q.id).collect::<Vec<_>>(), (0..12).collect::<Vec<_>>());
+    assert_eq!(n.queue_vectors().map(|v| v.rx()[0]).collect::<Vec<_>>(), (0..12).collect::<Vec<_>>());
+}
+
+#[test]
+fn eth1_is_not_eth10() {
+    let mut m = Machine::new(8, 1);
+    m.nic(&plan("eth1", "igb", 8, igb("eth1", 8)));
+    m.nic(&NicPlan { bus: "0000:04:00.0", ..plan("eth10", "igb", 8, igb("eth10", 8)) });
+    let mut tree = m.finish();
+    // Also where only the names tell.
+    tree.files.retain(|p, _| !p.contains("msi_irqs"));
+    let s = snapshot(&tree.shared(), &Options::all()).unwrap();
+    assert_eq!(s.nics.iter().map(|n| n.name()).collect::<Vec<_>>(), ["eth1", "eth10", "lo"]);
+    for n in &s.nics[..2] {
+        assert_eq!(queues(n), (0..8).map(|q| pair(q, &format!("{}-TxRx-{q}", n.name()))).collect::<Vec<_>>());
+        assert!(n.queue_vectors().all(|v| v.confidence == Confidence::Likely && v.source == MapSource::Name));
+    }
+}
+
+#[test]
+fn vmxnet3_e1000e_and_the_lab_device() {
+    let mut names: Vec<String> = (0..8).map(|q| format!("eth3-rxtx-{q}")).collect();
+    names.push("eth3-event-8".into());
+    let n = only(plan("eth3", "vmxnet3", 8, names));
+    assert_eq!((queues(&n).len(), n.vectors[8].role.clone()), (8, Role::Control));
+
+    let n = only(plan("eth2", "e1000e", 1, vec!["eth2-rx-0".into(), "eth2-tx-0".into(), "eth2".into()]));
+    assert_eq!(queues(&n), [(vec![0], vec![], "eth2-rx-0".into()), (vec![], vec![0], "eth2-tx-0".into())]);
+    assert_eq!(n.vectors[2].role, Role::Control);
+    assert_eq!(n.tx_queues[0].xps_cpus, Fact::Absent);
+
+    let mut names = vec!["eth0-event".to_string()];
+    names.extend((0..8).map(|q| format!("eth0-TxRx-{q}")));
+    let n = only(NicPlan { genl_first: Some(1), ..plan("eth0", "mqnic", 8, names) });
+    assert!(n.queue_vectors().all(|v| v.confidence == Confidence::Sure && v.source == MapSource::NetdevGenl));
+    assert_eq!(queues(&n), (0..8).map(|q| pair(q, &format!("eth0-TxRx-{q}"))).collect::<Vec<_>>());
+    assert_eq!(n.vector_of(Dir::Rx, 3).unwrap().napi, Some(8003));
+    assert_eq!(n.vectors[8].role, Role::Control);
+}
+
+#[test]
+fn virtio_vectors_lie_on_the_function_above_and_carry_no_interface_name() {
+    let mut names = vec!["virtio3-config".to_string()];
+    for q in 0..4 {
+        names.extend([format!("virtio3-input.{q}"), format!("virtio3-output.{q}")]);
+    }
+    let mut m = Machine::new(4, 1);
+    let (index, _) = m.nic(&NicPlan { node: -1, ..plan("eth4", "virtio_net", 4, names) });
+    m.napi_without_irq("eth4", index, 4);
+    let s = snapshot(&m.finish().shared(), &Options::all()).unwrap();
+    let n = s.nic("eth4").unwrap();
+    assert_eq!(n.kind, NicKind::Virtio);
+    assert_eq!(n.dev.bus_address.as_deref(), Some("0000:03:00.0"));
+    assert_eq!(n.queue_vectors().count(), 8);
+    assert!(n.queue_vectors().all(|v| v.confidence == Confidence::Sure && v.source == MapSource::MsiAndName));
+    // NAPI ids from the kernel, interrupts from the names.
+    assert_eq!(n.vector_of(Dir::Rx, 2).unwrap().napi, Some(9002));
+    assert_eq!(n.vector_of(Dir::Tx, 2).unwrap().napi, None);
+    assert_eq!(n.users, Fact::Known(vec![User::AfXdp { queue: 1 }]));
+    // -1 is not node 0, and is an answer: nothing is listed as unread for it.
+    assert_eq!(n.node.unread().unwrap().why, "the firmware names no node (-1)");
+    assert_eq!(n.unread, []);
+}
+
+#[test]
+fn a_link_that_is_down_hides_the_names() {
+    let n = only(NicPlan { up: false, ..plan("eth1", "igb", 8, vec![String::new(); 9]) });
+    assert_eq!(n.link.carrier, Fact::Absent);
+    assert_eq!(n.link.speed_mbps, Fact::Absent);
+    assert_eq!(n.queue_vectors().count(), 0);
+    assert!(n.vectors.iter().all(|v| v.role == Role::Idle && v.asked.is_known()), "{:?}", n.vectors);
+    assert_eq!(n.unread.len(), 1, "{:?}", n.unread);
+    assert!(n.unread[0].why.contains("only while the interface is up"), "{}", n.unread[0]);
+}
+
+#[test]
+fn spare_vectors_and_those_of_the_other_port() {
+    // mlx5 has a vector for each CPU, also with fewer channels.
+    let names = (0..8).map(|q| format!("mlx5_comp{q}@pci:0000:03:00.0")).collect();
+    let n = only(plan("eth1", "mlx5_core", 4, names));
+    assert_eq!(n.queue_vectors().count(), 4);
+    assert_eq!(n.vectors.iter().filter(|v| v.role == Role::Idle).count(), 4);
+
+    let names = ["eth1-0", "eth1-1", "eth2-0", "eth2-1"].map(str::to_string).to_vec();
+    let n = only(plan("eth1", "mlx4_en", 2, names));
+    assert_eq!(queues(&n), [pair(0, "eth1-0"), pair(1, "eth1-1")]);
+    assert_eq!(n.vectors.len(), 2);
+
+    // Renamed while it was up: kept, unknown, and said.
+    let n = only(plan("lan0", "igb", 8, igb("eth1", 8)));
+    assert_eq!(n.vectors.len(), 9);
+    assert_eq!(n.queue_vectors().count(), 0);
+    assert!(n.unread.iter().any(|u| u.why.contains("renamed")), "{:?}", n.unread);
+}
+
+#[test]
+fn gve_needs_the_number_of_its_blocks() {
+    let mut names: Vec<String> = (0..8).map(|b| format!("gve-ntfy-blk{b}@pci:0000:03:00.0")).collect();
+    names.push("gve-mgmnt@pci:0000:03:00.0".into());
+    let n = only(plan("ens4", "gve", 4, names));
+    assert_eq!(n.vector_of(Dir::Tx, 1).unwrap().names, ["gve-ntfy-blk1@pci:0000:03:00.0"]);
+    assert_eq!(n.vector_of(Dir::Rx, 1).unwrap().names, ["gve-ntfy-blk5@pci:0000:03:00.0"]);
+}
+
+#[test]
+fn one_shared_vector_serves_everything() {
+    let n = only(plan("eth0", "e1000e", 1, vec!["eth0".into()]));
+    assert_eq!(queues(&n), [pair(0, "eth0")]);
+    // A line shared with somebody else.
+    let n = only(plan("eth0", "e1000e", 1, vec!["ehci_hcd:usb1, eth0".into()]));
+    assert_eq!(n.queue_vectors().count(), 1);
+}
+
+#[test]
+fn managed_vectors_are_known_where_debugfs_is() {
+    let mut m = Machine::new(4, 1);
+    let (_, first) = m.nic(&plan("eth1", "igb", 2, igb("eth1", 2)));
+    let mut tree = m.finish();
+    tree.file("/sys/kernel/debug/irq/irqs/0", "handler: x\n");
+    tree.file(format!("/sys/kernel/debug/irq/irqs/{}", first + 1), "dstate: 0x1\n  IRQD_AFFINITY_MANAGED\n");
+    let n = device(&tree.shared(), "eth1", Duration::from_secs(2)).unwrap();
+    assert!(matches!(&n.vector_of(Dir::Rx, 0).unwrap().movable, Movable::No { why } if why.contains("managed")));
+    assert_eq!(n.vector_of(Dir::Rx, 1).unwrap().movable, Movable::UnknownUntilTried);
+}
+
+#[test]
+fn foreign_trees_with_names_only() {
+    let mut m = Machine::new(4, 1);
+    m.nic(&plan("eth0", "e1000", 1, vec!["eth0".into()]));
+    let mut tree = m.finish();
+    tree.foreign = true;
+    tree.kernel.clear();
+    tree.files.retain(|p, _| !p.contains("msi_irqs") && !p.starts_with("/proc/irq"));
+    let s = snapshot(&tree.shared(), &Options::all()).unwrap();
+    let n = s.nic("eth0").unwrap();
+    assert_eq!(queues(n), [pair(0, "eth0")]);
+    let v = n.queue_vectors().next().unwrap();
+    assert_eq!((v.confidence, v.source), (Confidence::Likely, MapSource::Name));
+    assert_eq!((v.asked.is_known(), v.movable.clone()), (false, Movable::UnknownUntilTried));
+}
+
+#[test]
+fn a_device_that_is_gone_is_not_a_device_without_anything() {
+    let mut m = Machine::new(4, 1);
+    m.nic(&plan("eth1", "igb", 2, igb("eth1", 2)));
+    let mut tree = m.finish();
+    tree.files.retain(|p, _| !p.contains("0000:03:00.0"));
+    tree.links.clear();
+    let s = snapshot(&tree.shared(), &Options::all()).unwrap();
+    let n = s.nic("eth1").unwrap();
+    assert_eq!(n.kind, NicKind::Unknown);
+    assert!(n.unread.iter().any(|u| u.why.contains("vanished")), "{:?}", n.unread);
+}

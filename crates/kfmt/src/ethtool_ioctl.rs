@@ -1,0 +1,279 @@
+//! Structs of the ethtool ioctl (`SIOCETHTOOL`): the whole struct as bytes in host order, before and
+//! after the call. Offsets are those of linux/ethtool.h on every 64- and 32-bit architecture we build for.
+
+pub mod fields;
+
+use crate::ParseError;
+
+/// `ETHTOOL_GDRVINFO` and so on: the number stands in the first word of every struct.
+pub mod cmd {
+    pub const GDRVINFO: u32 = 0x03;
+    pub const GRXFH: u32 = 0x29;
+    pub const GRSSH: u32 = 0x46;
+    pub const SRSSH: u32 = 0x47;
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_ne_bytes)
+}
+
+fn set_word(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+}
+
+fn short(what: &'static str, bytes: &[u8], expected: &'static str) -> ParseError {
+    ParseError::new(what, format!("{} bytes", bytes.len()), expected)
+}
+
+/// `struct ethtool_drvinfo`: cmd 0, driver 4, version 36, fw_version 68, bus_info 100, 32 bytes each;
+/// erom_version 132, n_priv_flags 176, regdump_len 192.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drvinfo {
+    pub driver: String,
+    pub version: String,
+    pub fw_version: String,
+    /// PCI address, `virtio1`'s PCI function, or empty.
+    pub bus_info: String,
+}
+
+/// `sizeof(struct ethtool_drvinfo)`.
+pub const DRVINFO_SIZE: usize = 196;
+const DRVINFO_TEXTS: [usize; 4] = [4, 36, 68, 100];
+const DRVINFO_TEXT: usize = 32;
+
+pub fn drvinfo_request() -> Vec<u8> {
+    let mut b = vec![0; DRVINFO_SIZE];
+    set_word(&mut b, 0, cmd::GDRVINFO);
+    b
+}
+
+pub fn drvinfo(reply: &[u8]) -> Result<Drvinfo, ParseError> {
+    if reply.len() < DRVINFO_SIZE {
+        return Err(short("ethtool_drvinfo", reply, "196 bytes"));
+    }
+    let [driver, version, fw_version, bus_info] = DRVINFO_TEXTS.map(|at| {
+        let field = &reply[at..at + DRVINFO_TEXT];
+        let end = field.iter().position(|&b| b == 0).unwrap_or(DRVINFO_TEXT);
+        String::from_utf8_lossy(&field[..end]).into_owned()
+    });
+    Ok(Drvinfo { driver, version, fw_version, bus_info })
+}
+
+/// The struct after the call, for simulated hosts. Texts are cut to 31 bytes, as the kernel does.
+pub fn drvinfo_reply(d: &Drvinfo) -> Vec<u8> {
+    let mut b = drvinfo_request();
+    for (at, text) in DRVINFO_TEXTS.into_iter().zip([&d.driver, &d.version, &d.fw_version, &d.bus_info]) {
+        let n = text.len().min(DRVINFO_TEXT - 1);
+        b[at..at + n].copy_from_slice(&text.as_bytes()[..n]);
+    }
+    b
+}
+
+/// `struct ethtool_rxfh`: cmd 0, rss_context 4, indir_size 8, key_size 12, hfunc 16, then 3 reserved bytes
+/// (the first is input_xfrm since 6.8), 4 reserved bytes, and at 24 the table, then the key.
+const RXFH_CONTEXT: usize = 4;
+const RXFH_INDIR_SIZE: usize = 8;
+const RXFH_KEY_SIZE: usize = 12;
+const RXFH_HFUNC: usize = 16;
+const RXFH_CONFIG: usize = 24;
+/// `ETH_RXFH_INDIR_NO_CHANGE`.
+const INDIR_NO_CHANGE: u32 = u32::MAX;
+/// Largest table and key that are believed; the largest tables known have 4,096 entries.
+const MAX_INDIR: u32 = 1 << 16;
+const MAX_KEY: u32 = 1 << 10;
+const RXFH: &str = "ethtool_rxfh";
+
+/// Sizes that a device answers to a request with sizes of zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RxfhSizes {
+    /// Entries of the table.
+    pub indir: u32,
+    /// Bytes of the key.
+    pub key: u32,
+}
+
+/// Table, key and function of an RSS context.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rxfh {
+    pub context: u32,
+    pub indir: Vec<u32>,
+    pub key: Vec<u8>,
+    /// `ETH_RSS_HASH_*` mask; 0: not told. See [`crate::ethtool_nl::hfunc_name`].
+    pub hfunc: u8,
+}
+
+fn rxfh_head(cmd: u32, context: u32, indir: u32, key: u32) -> Vec<u8> {
+    let mut b = vec![0; RXFH_CONFIG];
+    set_word(&mut b, 0, cmd);
+    set_word(&mut b, RXFH_CONTEXT, context);
+    set_word(&mut b, RXFH_INDIR_SIZE, indir);
+    set_word(&mut b, RXFH_KEY_SIZE, key);
+    b
+}
+
+/// ETHTOOL_GRSSH that asks for the sizes only.
+pub fn grssh_sizes_request(context: u32) -> Vec<u8> {
+    rxfh_head(cmd::GRSSH, context, 0, 0)
+}
+
+/// Sizes in the answer to either request.
+pub fn grssh_sizes(reply: &[u8]) -> Result<RxfhSizes, ParseError> {
+    let (Some(indir), Some(key), true) =
+        (word(reply, RXFH_INDIR_SIZE), word(reply, RXFH_KEY_SIZE), reply.len() >= RXFH_CONFIG)
+    else {
+        return Err(short(RXFH, reply, "24 bytes or more"));
+    };
+    if indir > MAX_INDIR || key > MAX_KEY {
+        return Err(ParseError::new(
+            RXFH,
+            format!("{indir} entries, {key} bytes of key"),
+            "at most 65536 entries and 1024 bytes of key",
+        ));
+    }
+    Ok(RxfhSizes { indir, key })
+}
+
+/// ETHTOOL_GRSSH for everything, with room for `sizes` (at most 65,536 entries and 1,024 bytes of key are asked for).
+pub fn grssh_request(context: u32, sizes: RxfhSizes) -> Vec<u8> {
+    let (indir, key) = (sizes.indir.min(MAX_INDIR), sizes.key.min(MAX_KEY));
+    let mut b = rxfh_head(cmd::GRSSH, context, indir, key);
+    b.resize(RXFH_CONFIG + indir as usize * 4 + key as usize, 0);
+    b
+}
+
+/// Decodes the answer to [`grssh_request`].
+pub fn grssh(reply: &[u8]) -> Result<Rxfh, ParseError> {
+    let sizes = grssh_sizes(reply)?;
+    let (table, end) =
+        (RXFH_CONFIG + sizes.indir as usize * 4, RXFH_CONFIG + sizes.indir as usize * 4 + sizes.key as usize);
+    let (Some(indir), Some(key)) = (reply.get(RXFH_CONFIG..table), reply.get(table..end)) else {
+        return Err(short(RXFH, reply, "the table and the key that the sizes announce"));
+    };
+    Ok(Rxfh {
+        context: word(reply, RXFH_CONTEXT).unwrap_or(0),
+        indir: indir.as_chunks::<4>().0.iter().map(|&w| u32::from_ne_bytes(w)).collect(),
+        key: key.to_vec(),
+        hfunc: reply[RXFH_HFUNC],
+    })
+}
+
+/// The struct after an ETHTOOL_GRSSH, for simulated hosts: sizes only where the request gave none.
+pub fn grssh_reply(request: &[u8], state: &Rxfh) -> Result<Vec<u8>, ParseError> {
+    let asked = grssh_sizes(request)?;
+    let have = RxfhSizes { indir: state.indir.len() as u32, key: state.key.len() as u32 };
+    let mut b = rxfh_head(cmd::GRSSH, state.context, have.indir, have.key);
+    b[RXFH_HFUNC] = state.hfunc;
+    if asked != RxfhSizes::default() {
+        b.extend(state.indir.iter().flat_map(|v| v.to_ne_bytes()));
+        b.extend_from_slice(&state.key);
+    }
+    Ok(b)
+}
+
+/// What an ETHTOOL_SRSSH does to the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableOrder {
+    /// `ETH_RXFH_INDIR_NO_CHANGE`.
+    Keep,
+    /// A size of zero: the kernel's default layout, and the table counts as not set by the user again.
+    Default,
+    /// Must have exactly the device's number of entries, else EINVAL.
+    Set(Vec<u32>),
+}
+
+/// An ETHTOOL_SRSSH. Empty key and `hfunc` 0 leave those as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RssOrder {
+    pub context: u32,
+    pub table: TableOrder,
+    pub key: Vec<u8>,
+    pub hfunc: u8,
+}
+
+impl RssOrder {
+    /// Only the table of context 0.
+    pub fn table(table: TableOrder) -> Self {
+        Self { context: 0, table, key: Vec::new(), hfunc: 0 }
+    }
+}
+
+pub fn srssh(order: &RssOrder) -> Vec<u8> {
+    let (size, entries): (u32, &[u32]) = match &order.table {
+        TableOrder::Keep => (INDIR_NO_CHANGE, &[]),
+        TableOrder::Default => (0, &[]),
+        TableOrder::Set(t) => (t.len() as u32, t),
+    };
+    let mut b = rxfh_head(cmd::SRSSH, order.context, size, order.key.len() as u32);
+    b[RXFH_HFUNC] = order.hfunc;
+    b.extend(entries.iter().flat_map(|v| v.to_ne_bytes()));
+    b.extend_from_slice(&order.key);
+    b
+}
+
+/// Decodes what [`srssh`] encoded (for simulated hosts).
+pub fn srssh_decode(payload: &[u8]) -> Result<RssOrder, ParseError> {
+    if word(payload, RXFH_INDIR_SIZE) != Some(INDIR_NO_CHANGE) {
+        let all = grssh(payload)?;
+        let table = if all.indir.is_empty() { TableOrder::Default } else { TableOrder::Set(all.indir) };
+        return Ok(RssOrder { context: all.context, table, key: all.key, hfunc: all.hfunc });
+    }
+    let mut plain = payload.to_vec();
+    set_word(&mut plain, RXFH_INDIR_SIZE, 0);
+    let all = grssh(&plain)?;
+    Ok(RssOrder { context: all.context, table: TableOrder::Keep, key: all.key, hfunc: all.hfunc })
+}
+
+/// Flow types whose hash fields can be asked for: name as in the netlink family, number (`TCP_V4_FLOW` …).
+pub const FLOW_TYPES: &[(&str, u32)] = &[
+    ("tcp4", 0x01),
+    ("udp4", 0x02),
+    ("sctp4", 0x03),
+    ("ah-esp4", 0x04),
+    ("tcp6", 0x05),
+    ("udp6", 0x06),
+    ("sctp6", 0x07),
+    ("ah-esp6", 0x08),
+    ("ip4", 0x10),
+    ("ip6", 0x11),
+];
+
+/// `struct ethtool_rxnfc`: cmd 0, flow_type 4, data 8 (64 bits), fs 16, rule_cnt 184; 192 bytes.
+pub const RXNFC_SIZE: usize = 192;
+const RXNFC_FLOW: usize = 4;
+const RXNFC_DATA: usize = 8;
+
+/// ETHTOOL_GRXFH for one flow type; `None` for a name that is not in [`FLOW_TYPES`].
+pub fn grxfh_request(flow: &str) -> Option<Vec<u8>> {
+    let (_, number) = FLOW_TYPES.iter().find(|f| f.0 == flow)?;
+    let mut b = vec![0; RXNFC_SIZE];
+    set_word(&mut b, 0, cmd::GRXFH);
+    set_word(&mut b, RXNFC_FLOW, *number);
+    Some(b)
+}
+
+/// Fields in the answer, in ethtool's letters (see [`fields`]).
+pub fn grxfh(reply: &[u8]) -> Result<String, ParseError> {
+    match reply.get(RXNFC_DATA..RXNFC_DATA + 8).and_then(|b| b.try_into().ok()) {
+        Some(b) => Ok(fields::letters(u64::from_ne_bytes(b))),
+        None => Err(short("ethtool_rxnfc", reply, "16 bytes or more")),
+    }
+}
+
+/// Flow type named in a GRXFH request (for simulated hosts).
+pub fn grxfh_flow(request: &[u8]) -> Result<&'static str, ParseError> {
+    let number = word(request, RXNFC_FLOW).ok_or_else(|| short("ethtool_rxnfc", request, "16 bytes or more"))?;
+    let known = FLOW_TYPES.iter().find(|f| f.1 == number).map(|f| f.0);
+    known.ok_or_else(|| ParseError::new("ethtool_rxnfc", number.to_string(), "a flow type of the table"))
+}
+
+/// The struct after the call, for simulated hosts.
+pub fn grxfh_reply(request: &[u8], letters: &str) -> Result<Vec<u8>, ParseError> {
+    let mut b = request.to_vec();
+    b.resize(RXNFC_SIZE.max(b.len()), 0);
+    b[RXNFC_DATA..RXNFC_DATA + 8].copy_from_slice(&fields::mask(letters)?.to_ne_bytes());
+    Ok(b)
+}
+
+#[cfg(test)]
+#[path = "ethtool_ioctl_tests.rs"]
+mod tests;

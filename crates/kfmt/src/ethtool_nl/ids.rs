@@ -1,0 +1,139 @@
+//! Numbers of the ethtool netlink family (linux/ethtool_netlink.h). A test compares them with the
+//! installed header. The names of commands are those of the header in lower case with dashes.
+
+/// Commands from user space.
+pub mod msg {
+    pub const STRSET_GET: u8 = 1;
+    pub const LINKINFO_GET: u8 = 2;
+    pub const LINKMODES_GET: u8 = 4;
+    pub const LINKSTATE_GET: u8 = 6;
+    pub const FEATURES_GET: u8 = 11;
+    pub const FEATURES_SET: u8 = 12;
+    pub const RINGS_GET: u8 = 15;
+    pub const RINGS_SET: u8 = 16;
+    pub const CHANNELS_GET: u8 = 17;
+    pub const CHANNELS_SET: u8 = 18;
+    pub const COALESCE_GET: u8 = 19;
+    pub const COALESCE_SET: u8 = 20;
+    pub const PAUSE_GET: u8 = 21;
+    pub const PAUSE_SET: u8 = 22;
+    /// Since 6.2.
+    pub const RSS_GET: u8 = 38;
+    /// Since 6.17.
+    pub const RSS_SET: u8 = 48;
+}
+
+/// Name in the header without `ETHTOOL_MSG_`, and number.
+pub const COMMANDS: &[(&str, u8)] = &[
+    ("STRSET_GET", msg::STRSET_GET),
+    ("LINKINFO_GET", msg::LINKINFO_GET),
+    ("LINKMODES_GET", msg::LINKMODES_GET),
+    ("LINKSTATE_GET", msg::LINKSTATE_GET),
+    ("FEATURES_GET", msg::FEATURES_GET),
+    ("FEATURES_SET", msg::FEATURES_SET),
+    ("RINGS_GET", msg::RINGS_GET),
+    ("RINGS_SET", msg::RINGS_SET),
+    ("CHANNELS_GET", msg::CHANNELS_GET),
+    ("CHANNELS_SET", msg::CHANNELS_SET),
+    ("COALESCE_GET", msg::COALESCE_GET),
+    ("COALESCE_SET", msg::COALESCE_SET),
+    ("PAUSE_GET", msg::PAUSE_GET),
+    ("PAUSE_SET", msg::PAUSE_SET),
+    ("RSS_GET", msg::RSS_GET),
+    ("RSS_SET", msg::RSS_SET),
+];
+
+/// `ETHTOOL_A_*_HEADER`: the first attribute of every message of the family.
+pub const HEADER: u16 = 1;
+
+/// Attributes within the header.
+pub mod header {
+    pub const DEV_INDEX: u16 = 1;
+    pub const DEV_NAME: u16 = 2;
+    pub const FLAGS: u16 = 3;
+}
+
+pub mod channels {
+    pub const RX_MAX: u16 = 2;
+    pub const TX_MAX: u16 = 3;
+    pub const OTHER_MAX: u16 = 4;
+    pub const COMBINED_MAX: u16 = 5;
+    pub const RX_COUNT: u16 = 6;
+    pub const TX_COUNT: u16 = 7;
+    pub const OTHER_COUNT: u16 = 8;
+    pub const COMBINED_COUNT: u16 = 9;
+}
+
+pub mod rings {
+    pub const RX_MAX: u16 = 2;
+    pub const TX_MAX: u16 = 5;
+    pub const RX: u16 = 6;
+    pub const TX: u16 = 9;
+}
+
+pub mod pause {
+    pub const AUTONEG: u16 = 2;
+    pub const RX: u16 = 3;
+    pub const TX: u16 = 4;
+}
+
+pub mod linkmodes {
+    pub const AUTONEG: u16 = 2;
+    pub const SPEED: u16 = 5;
+    pub const DUPLEX: u16 = 6;
+}
+
+pub mod rss {
+    pub const CONTEXT: u16 = 2;
+    pub const HFUNC: u16 = 3;
+    pub const INDIR: u16 = 4;
+    pub const HKEY: u16 = 5;
+    /// Since 6.8.
+    pub const INPUT_XFRM: u16 = 6;
+    /// Since 6.17: a nest of flow types.
+    pub const FLOW_HASH: u16 = 8;
+}
+
+/// Flow types within `rss::FLOW_HASH`, by number from 1 (`ETHTOOL_A_FLOW_*`, 6.17).
+pub const FLOWS: &[&str] = &[
+    "ether", "ip4", "ip6", "tcp4", "tcp6", "udp4", "udp6", "sctp4", "sctp6", "ah4", "ah6", "esp4", "esp6", "ah-esp4",
+    "ah-esp6",
+];
+
+/// Attributes in the header file's words with their numbers, for the comparison with the header.
+#[cfg(test)]
+pub const ATTRIBUTES: &[(&str, u16)] = &[
+    ("HEADER_DEV_INDEX", header::DEV_INDEX),
+    ("HEADER_DEV_NAME", header::DEV_NAME),
+    ("HEADER_FLAGS", header::FLAGS),
+    ("CHANNELS_HEADER", HEADER),
+    ("CHANNELS_RX_MAX", channels::RX_MAX),
+    ("CHANNELS_TX_MAX", channels::TX_MAX),
+    ("CHANNELS_OTHER_MAX", channels::OTHER_MAX),
+    ("CHANNELS_COMBINED_MAX", channels::COMBINED_MAX),
+    ("CHANNELS_RX_COUNT", channels::RX_COUNT),
+    ("CHANNELS_TX_COUNT", channels::TX_COUNT),
+    ("CHANNELS_OTHER_COUNT", channels::OTHER_COUNT),
+    ("CHANNELS_COMBINED_COUNT", channels::COMBINED_COUNT),
+    ("RINGS_HEADER", HEADER),
+    ("RINGS_RX_MAX", rings::RX_MAX),
+    ("RINGS_TX_MAX", rings::TX_MAX),
+    ("RINGS_RX", rings::RX),
+    ("RINGS_TX", rings::TX),
+    ("COALESCE_HEADER", HEADER),
+    ("PAUSE_HEADER", HEADER),
+    ("PAUSE_AUTONEG", pause::AUTONEG),
+    ("PAUSE_RX", pause::RX),
+    ("PAUSE_TX", pause::TX),
+    ("LINKMODES_HEADER", HEADER),
+    ("LINKMODES_AUTONEG", linkmodes::AUTONEG),
+    ("LINKMODES_SPEED", linkmodes::SPEED),
+    ("LINKMODES_DUPLEX", linkmodes::DUPLEX),
+    ("RSS_HEADER", HEADER),
+    ("RSS_CONTEXT", rss::CONTEXT),
+    ("RSS_HFUNC", rss::HFUNC),
+    ("RSS_INDIR", rss::INDIR),
+    ("RSS_HKEY", rss::HKEY),
+    ("RSS_INPUT_XFRM", rss::INPUT_XFRM),
+    ("RSS_FLOW_HASH", rss::FLOW_HASH),
+];

@@ -1,0 +1,222 @@
+//! `/proc/interrupts` (kernel/irq/proc.c, `show_interrupts`, and the architecture's extra rows).
+
+use ringwise_model::{CpuId, IrqId};
+
+use crate::ParseError;
+
+const WHAT: &str = "/proc/interrupts";
+
+/// The table with every count. Memory: 8 bytes a count. See [`parse_totals`] where sums are enough.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interrupts {
+    /// Columns: the CPUs that were online, in the order of the header.
+    pub cpus: Vec<CpuId>,
+    pub rows: Vec<Row>,
+}
+
+/// One row of an [`Interrupts`] table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    pub head: Head,
+    /// Interrupts since boot, one per CPU of the header. Rows without a number (`ERR`, `MIS`) may have fewer.
+    pub counts: Vec<u64>,
+}
+
+/// The table with one sum a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Totals {
+    pub cpus: Vec<CpuId>,
+    pub rows: Vec<Total>,
+}
+
+/// One row of [`Totals`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Total {
+    pub head: Head,
+    /// Interrupts since boot over all CPUs of the header.
+    pub total: u64,
+}
+
+/// What a row says besides its counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    /// As printed before the colon: `36`, `NMI`, `IPI0`.
+    pub label: String,
+    /// Of numbered rows.
+    pub irq: Option<IrqId>,
+    /// Interrupt chip: `IR-PCI-MSI`, `PCI-MSIX-0000:81:00.0`, `ITS-MSI`, `IO-APIC`. Empty on unnumbered rows.
+    pub chip: String,
+    /// Number within the chip with the trigger, as printed: `524288-edge`, `524288 Edge`, `-event`. May be empty.
+    pub hwirq: String,
+    /// Names of the actions, comma-joined in the file; they may hold spaces (`eth0 CQ 0`). Empty while
+    /// nobody has requested the interrupt. On unnumbered rows the description.
+    pub names: Vec<String>,
+}
+
+/// Every count of every row. An error names the line.
+pub fn parse(bytes: &[u8]) -> Result<Interrupts, ParseError> {
+    let mut rows = Vec::new();
+    let cpus = walk(bytes, |line, width, number| {
+        // Not the header's width at once: a short line must not claim a long vector.
+        let mut counts = Vec::with_capacity(width.min(line.len() / 2 + 1));
+        let head = row(line, width, number, |n| {
+            counts.push(n);
+            Ok(())
+        })?;
+        rows.push(Row { head, counts });
+        Ok(())
+    })?;
+    Ok(Interrupts { cpus, rows })
+}
+
+/// The same with each row's counts added up.
+pub fn parse_totals(bytes: &[u8]) -> Result<Totals, ParseError> {
+    let mut rows = Vec::new();
+    let cpus = walk(bytes, |line, width, number| {
+        let mut total = 0u64;
+        let head = row(line, width, number, |n| {
+            total = total
+                .checked_add(n)
+                .ok_or_else(|| ParseError::at(WHAT, number, line, "counts whose sum fits in 64 bits"))?;
+            Ok(())
+        })?;
+        rows.push(Total { head, total });
+        Ok(())
+    })?;
+    Ok(Totals { cpus, rows })
+}
+
+fn walk(
+    bytes: &[u8],
+    mut each: impl FnMut(&[u8], usize, usize) -> Result<(), ParseError>,
+) -> Result<Vec<CpuId>, ParseError> {
+    let mut lines = bytes.split(|&b| b == b'\n').enumerate();
+    let header = lines.next().map(|(_, l)| l).unwrap_or_default();
+    let cpus = header_cpus(header)?;
+    for (i, line) in lines {
+        if !line.trim_ascii().is_empty() {
+            each(line, cpus.len(), i + 1)?;
+        }
+    }
+    Ok(cpus)
+}
+
+fn header_cpus(line: &[u8]) -> Result<Vec<CpuId>, ParseError> {
+    let bad = || ParseError::at(WHAT, 1, line.trim_ascii(), "a header with CPU0 CPU1 …");
+    let mut cpus = Vec::new();
+    for word in words(line) {
+        let n = word.strip_prefix(b"CPU").and_then(decimal).and_then(|n| u32::try_from(n).ok()).ok_or_else(bad)?;
+        cpus.push(CpuId(n));
+    }
+    if cpus.is_empty() { Err(bad()) } else { Ok(cpus) }
+}
+
+fn row(
+    line: &[u8],
+    width: usize,
+    number: usize,
+    mut count: impl FnMut(u64) -> Result<(), ParseError>,
+) -> Result<Head, ParseError> {
+    let bad = |expected| ParseError::at(WHAT, number, line.trim_ascii(), expected);
+    let colon = line.iter().position(|&b| b == b':').ok_or_else(|| bad("a label with a colon"))?;
+    let label = line[..colon].trim_ascii();
+    if label.is_empty() {
+        return Err(bad("a label with a colon"));
+    }
+    let irq = decimal(label).and_then(|n| u32::try_from(n).ok()).map(IrqId);
+    let mut rest = &line[colon + 1..];
+    let mut seen = 0;
+    while seen < width {
+        let at = rest.trim_ascii_start();
+        let end = at.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(at.len());
+        let word = &at[..end];
+        if word.is_empty() || !word[0].is_ascii_digit() {
+            break;
+        }
+        let Some(n) = decimal(word) else {
+            if irq.is_none() {
+                break;
+            }
+            return Err(bad("decimal counts"));
+        };
+        count(n)?;
+        seen += 1;
+        rest = &at[end..];
+    }
+    if irq.is_some() && seen < width {
+        return Err(bad("as many counts as the header has CPUs"));
+    }
+    let mut head = Head { label: text(label), irq, ..Head::default() };
+    let rest = rest.trim_ascii();
+    if irq.is_none() {
+        if !rest.is_empty() {
+            head.names.push(text(rest));
+        }
+        return Ok(head);
+    }
+    let (chip, rest) = first_word(rest);
+    let (hwirq, names) = split_hwirq(rest);
+    head.chip = text(chip);
+    head.hwirq = text(hwirq);
+    if !names.is_empty() {
+        head.names = String::from_utf8_lossy(names).split(", ").map(|n| n.trim().to_string()).collect();
+    }
+    Ok(head)
+}
+
+/// Splits what follows the chip into the hardware number with its trigger and the action names.
+fn split_hwirq(rest: &[u8]) -> (&[u8], &[u8]) {
+    let (word, after) = first_word(rest);
+    let digits = word.iter().take_while(|b| b.is_ascii_digit()).count();
+    // `24-edge`, `-event` (a trigger name without a number), `24`; anything else is a name already.
+    let is_number = digits > 0 && (digits == word.len() || word[digits] == b'-');
+    let is_trigger = word.len() > 1 && word[0] == b'-';
+    if !is_number && !is_trigger {
+        return (b"", rest);
+    }
+    let mut end = rest.len() - after.len();
+    let mut names = after;
+    // Architectures that show the trigger in a column of its own: `524288 Edge`, `27 Level`.
+    let (trigger, later) = first_word(after.trim_ascii_start());
+    if digits == word.len() && (trigger.starts_with(b"Edge") || trigger.starts_with(b"Level")) {
+        let plain = trigger == b"Edge" || trigger == b"Level";
+        if plain || trigger.contains(&b'-') {
+            end = rest.len() - later.len();
+            names = later;
+        }
+    }
+    (rest[..end].trim_ascii(), names.trim_ascii())
+}
+
+fn first_word(s: &[u8]) -> (&[u8], &[u8]) {
+    let s = s.trim_ascii_start();
+    s.split_at(s.iter().position(|b| b.is_ascii_whitespace()).unwrap_or(s.len()))
+}
+
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|b| b.is_ascii_whitespace()).filter(|w| !w.is_empty())
+}
+
+fn decimal(word: &[u8]) -> Option<u64> {
+    if word.is_empty() || word.len() > 20 {
+        return None;
+    }
+    word.iter().try_fold(0u64, |n, &b| {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 { None } else { n.checked_mul(10)?.checked_add(u64::from(digit)) }
+    })
+}
+
+/// As text, white space within squeezed to single spaces.
+fn text(bytes: &[u8]) -> String {
+    let s = String::from_utf8_lossy(bytes);
+    if s.contains("  ") || s.contains('\t') {
+        s.split_whitespace().collect::<Vec<_>>().join(" ")
+    } else {
+        s.into_owned()
+    }
+}
+
+#[cfg(test)]
+#[path = "interrupts_tests.rs"]
+mod tests;

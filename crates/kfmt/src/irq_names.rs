@@ -1,0 +1,149 @@
+//! Which queues an interrupt serves, by the name its driver gave it.
+//!
+//! Names are a convention of each driver, so this is the second source after the kernel's own links
+//! (netdev generic netlink): match only vectors known to belong to the device (`device/msi_irqs`),
+//! and trust a match less where `exact_driver` of [`NameMatch::Queues`] is false. Where the device's
+//! list of vectors is not known, only [`NameMatch::Queues`] means something: some control vectors
+//! carry neither an interface name nor an address.
+
+mod shape;
+mod table;
+
+pub use table::{Evidence, PATTERNS, Pattern, Serves};
+
+/// What is known about the device whose vector the name belongs to.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NameContext<'a> {
+    pub ifname: &'a str,
+    /// Alternative and earlier names: vectors keep the name the device had when it was opened, and
+    /// those of some virtual functions say the physical function's.
+    pub other_names: &'a [&'a str],
+    /// `device/driver`, e.g. `igb`, `virtio_net`, `mlx5_core`.
+    pub driver: Option<&'a str>,
+    /// `0000:03:00.0`; for platform devices their name.
+    pub bus_address: Option<&'a str>,
+    /// The virtio device's own name, e.g. `virtio1`.
+    pub virtio_name: Option<&'a str>,
+    /// Receive and transmit queues that exist.
+    pub rx_queues: Option<u32>,
+    pub tx_queues: Option<u32>,
+    /// Vectors that the device has (`msi_irqs`, or 1 for a line interrupt).
+    pub vectors: Option<u32>,
+    /// gve: vectors of the device whose name has the notification block's form.
+    pub ntfy_blocks: Option<u32>,
+}
+
+/// What a name says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameMatch {
+    /// The vector of these queues; either list may be empty, not both.
+    Queues {
+        rx: Vec<u32>,
+        tx: Vec<u32>,
+        /// The form is the device's own driver's, and more than memory vouches for it.
+        exact_driver: bool,
+    },
+    /// Link changes, mailbox, management, RDMA: no queue of the stack.
+    Control,
+    /// Requested, but serves no queue now.
+    Unused,
+    /// The form of a queue or control vector, with the name of another device.
+    NotOurs,
+    /// Nothing in the table says what it serves.
+    Unknown,
+}
+
+/// Longest name that is looked at; the kernel's own names are far shorter.
+const MAX_NAME: usize = 256;
+/// Largest queue number that is believed.
+const MAX_QUEUE: u32 = 65_535;
+
+/// Looks the action name of an interrupt up in [`PATTERNS`].
+///
+/// With a driver that the table knows only that driver's forms count; with an unknown or unlisted
+/// driver the forms that several drivers share do, and `exact_driver` is false.
+pub fn classify(name: &str, ctx: &NameContext) -> NameMatch {
+    let name = name.trim();
+    if name.is_empty() || name.len() > MAX_NAME {
+        return NameMatch::Unknown;
+    }
+    let listed = ctx.driver.is_some_and(|d| PATTERNS.iter().any(|p| p.drivers.contains(&d)));
+    let own = |p: &&Pattern| ctx.driver.is_some_and(|d| p.drivers.contains(&d));
+    let candidates = PATTERNS.iter().filter(|p| if listed { own(p) } else { p.shared });
+    let mut foreign = false;
+    for p in candidates {
+        if let Some(found) = shape::matches(p.shape, name, ctx) {
+            return interpret(p, &found, ctx, listed);
+        }
+        foreign = foreign || shape::matches_another_device(p.shape, name, ctx);
+    }
+    if foreign { NameMatch::NotOurs } else { NameMatch::Unknown }
+}
+
+fn interpret(p: &Pattern, found: &shape::Found, ctx: &NameContext, own: bool) -> NameMatch {
+    let exact_driver = own && p.evidence != Evidence::Memory;
+    let queues = |rx: Vec<u32>, tx: Vec<u32>| {
+        if rx.is_empty() && tx.is_empty() {
+            return NameMatch::Unknown;
+        }
+        NameMatch::Queues { rx, tx, exact_driver }
+    };
+    let n = found.n.filter(|&n| n <= MAX_QUEUE);
+    match (p.serves, n) {
+        (Serves::Control, _) => NameMatch::Control,
+        (Serves::Unused, _) => NameMatch::Unused,
+        (Serves::SomeQueue, _) => NameMatch::Unknown,
+        (Serves::Pair, Some(n)) => queues(vec![n], vec![n]),
+        (Serves::Rx, Some(n)) => queues(vec![n], vec![]),
+        (Serves::Tx, Some(n)) => queues(vec![], vec![n]),
+        (Serves::Range, Some(first)) => match found.m {
+            Some(last) if first <= last && last <= MAX_QUEUE => {
+                let all: Vec<u32> = (first..=last).collect();
+                queues(all.clone(), all)
+            }
+            _ => NameMatch::Unknown,
+        },
+        (Serves::GveBlock, Some(n)) => gve_block(n, ctx, queues),
+        (Serves::All | Serves::AllIfOnly, _) => {
+            if p.serves == Serves::AllIfOnly && ctx.vectors != Some(1) {
+                return match ctx.vectors {
+                    Some(_) => NameMatch::Control,
+                    None => NameMatch::Unknown,
+                };
+            }
+            match (ctx.rx_queues, ctx.tx_queues) {
+                (Some(rx), Some(tx)) if rx <= MAX_QUEUE && tx <= MAX_QUEUE => {
+                    queues((0..rx).collect(), (0..tx).collect())
+                }
+                _ => NameMatch::Unknown,
+            }
+        }
+        (_, None) => NameMatch::Unknown,
+    }
+}
+
+/// gve has as many blocks as its maximum of queues needs: the lower half for transmit queues, the
+/// upper for receive queues (drivers/net/ethernet/google/gve/gve.h, `gve_tx_idx_to_ntfy`, `gve_rx_idx_to_ntfy`).
+fn gve_block(n: u32, ctx: &NameContext, queues: impl Fn(Vec<u32>, Vec<u32>) -> NameMatch) -> NameMatch {
+    let half = match ctx.ntfy_blocks {
+        Some(blocks) if blocks % 2 == 0 && n < blocks => blocks / 2,
+        _ => return NameMatch::Unknown,
+    };
+    let (queue, exist, is_tx) = if n < half { (n, ctx.tx_queues, true) } else { (n - half, ctx.rx_queues, false) };
+    if exist.is_some_and(|count| queue >= count) {
+        return NameMatch::Unused;
+    }
+    if is_tx { queues(vec![], vec![queue]) } else { queues(vec![queue], vec![]) }
+}
+
+/// Counts the names that have the form of a gve notification block of this device: the value for
+/// [`NameContext::ntfy_blocks`].
+pub fn count_ntfy_blocks<'n>(names: impl IntoIterator<Item = &'n str>, ctx: &NameContext) -> u32 {
+    let blocks: Vec<_> = PATTERNS.iter().filter(|p| p.serves == Serves::GveBlock).collect();
+    let is_block = |name: &&str| blocks.iter().any(|p| shape::matches(p.shape, name.trim(), ctx).is_some());
+    names.into_iter().filter(is_block).count() as u32
+}
+
+#[cfg(test)]
+#[path = "irq_names/tests.rs"]
+mod tests;

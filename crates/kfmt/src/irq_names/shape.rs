@@ -1,0 +1,100 @@
+//! Matching a name against a form of the table, anchored at both ends.
+
+use super::NameContext;
+
+/// Numbers taken from a name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    pub n: Option<u32>,
+    pub m: Option<u32>,
+}
+
+/// Whose the placeholders may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// This device's name and address.
+    Ours,
+    /// Anything of the right form.
+    Anybody,
+}
+
+/// `name` in the form `shape` with this device's own name or address.
+pub(super) fn matches(shape: &str, name: &str, ctx: &NameContext) -> Option<Found> {
+    walk(shape, name, ctx, Whose::Ours, Found::default())
+}
+
+/// `name` in the form `shape`, but with the name or address of another device. A form that is
+/// nothing but a name proves nothing.
+pub(super) fn matches_another_device(shape: &str, name: &str, ctx: &NameContext) -> bool {
+    let named = ["{if}", "{if14}", "{bdf}", "{virtio}"].iter().any(|p| shape.contains(p) && shape != *p);
+    named && walk(shape, name, ctx, Whose::Anybody, Found::default()).is_some()
+}
+
+fn walk(shape: &str, name: &str, ctx: &NameContext, whose: Whose, found: Found) -> Option<Found> {
+    let Some(open) = shape.find('{') else {
+        return (shape == name).then_some(found);
+    };
+    let rest = name.strip_prefix(&shape[..open])?;
+    let close = open + shape[open..].find('}')?;
+    let after = &shape[close + 1..];
+    let next = |rest: &str, found| walk(after, rest, ctx, whose, found);
+    match &shape[open + 1..close] {
+        "n" => number(rest).and_then(|(n, rest)| next(rest, Found { n: Some(n), ..found })),
+        "m" => number(rest).and_then(|(m, rest)| next(rest, Found { m: Some(m), ..found })),
+        // The rest, whatever it is; stands at the end of a form only.
+        "*" => Some(found),
+        kind if whose == Whose::Anybody => anybody(kind, rest, next, found),
+        "if" => names(ctx).find_map(|own| next(rest.strip_prefix(own)?, found)),
+        "if14" => names(ctx).find_map(|own| next(rest.strip_prefix(cut(own, 14))?, found)),
+        "bdf" => match ctx.bus_address {
+            Some(own) => next(rest.strip_prefix(own)?, found),
+            // Unknown in captures without device links: then any address will do.
+            None => anybody("bdf", rest, next, found),
+        },
+        "virtio" => next(rest.strip_prefix(ctx.virtio_name?)?, found),
+        _ => None,
+    }
+}
+
+/// A stretch of plausible characters, the shortest that lets the rest match.
+fn anybody(kind: &str, rest: &str, next: impl Fn(&str, Found) -> Option<Found>, found: Found) -> Option<Found> {
+    let longest = match kind {
+        // IFNAMSIZ without its NUL.
+        "if" | "if14" => 15,
+        _ => 64,
+    };
+    if kind == "virtio" && !rest.starts_with("virtio") {
+        return None;
+    }
+    let plausible = |c: char| match kind {
+        "bdf" => c.is_ascii_alphanumeric() || matches!(c, ':' | '.' | '-' | '_'),
+        _ => !c.is_whitespace() && !matches!(c, ':' | '/' | '@'),
+    };
+    for (at, c) in rest.char_indices().take(longest) {
+        if !plausible(c) {
+            return None;
+        }
+        if let Some(f) = next(&rest[at + c.len_utf8()..], found) {
+            return Some(f);
+        }
+    }
+    None
+}
+
+fn names<'a>(ctx: &NameContext<'a>) -> impl Iterator<Item = &'a str> {
+    std::iter::once(ctx.ifname).chain(ctx.other_names.iter().copied()).filter(|n| !n.is_empty())
+}
+
+fn cut(name: &str, bytes: usize) -> &str {
+    name.get(..bytes).unwrap_or(name)
+}
+
+/// A decimal number without leading zeros, as `%d` prints it.
+fn number(text: &str) -> Option<(u32, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at(digits);
+    if number.len() > 1 && number.starts_with('0') {
+        return None;
+    }
+    Some((number.parse().ok()?, rest))
+}

@@ -1,0 +1,22 @@
+//! Text and bytes of the kernel ⇄ values of the model. No I/O: the callers read and write.
+//!
+//! Every parser takes `&str` or `&[u8]` from a host that may be broken, old or a forged capture:
+//! it returns [`ParseError`], never panics, and its memory is bounded by a small multiple of the input.
+#![forbid(unsafe_code)]
+
+pub mod cmdline;
+pub mod cpulist;
+pub mod cpumask;
+mod error;
+pub mod ethtool_ioctl;
+pub mod ethtool_nl;
+pub mod interrupts;
+pub mod irq_names;
+pub mod netdev_nl;
+pub mod nl;
+pub mod rtnl;
+pub mod softnet;
+pub mod sysfs;
+pub mod uevent;
+
+pub use error::ParseError;

@@ -1,0 +1,103 @@
+//! The small values of sysfs and procfs files: numbers, flags, and those with a special "not known".
+
+use ringwise_model::NodeId;
+
+use crate::ParseError;
+
+const WHAT: &str = "sysfs value";
+
+fn number<T: std::str::FromStr>(text: &str, expected: &'static str) -> Result<T, ParseError> {
+    let body = text.trim();
+    let digits = body.strip_prefix('-').unwrap_or(body);
+    // FromStr alone would take a leading plus.
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(ParseError::new(WHAT, body, expected));
+    }
+    body.parse().map_err(|_| ParseError::new(WHAT, body, expected))
+}
+
+pub fn parse_u32(text: &str) -> Result<u32, ParseError> {
+    number(text, "a number from 0 to 4294967295")
+}
+
+pub fn parse_i32(text: &str) -> Result<i32, ParseError> {
+    number(text, "a number of 32 bits with sign")
+}
+
+pub fn parse_u64(text: &str) -> Result<u64, ParseError> {
+    number(text, "a number of 64 bits without sign")
+}
+
+/// `1`, `Y`, `y`, `yes`, `on` or `0`, `N`, `n`, `no`, `off`.
+pub fn parse_bool(text: &str) -> Result<bool, ParseError> {
+    match text.trim() {
+        "1" | "Y" | "y" | "yes" | "on" => Ok(true),
+        "0" | "N" | "n" | "no" | "off" => Ok(false),
+        other => Err(ParseError::new(WHAT, other, "1, 0, Y, N, yes, no, on or off")),
+    }
+}
+
+/// `numa_node`, `/proc/irq/N/node`: −1 means that the firmware does not say, which is not node 0.
+pub fn parse_numa_node(text: &str) -> Result<Option<NodeId>, ParseError> {
+    let expected = "a node number or -1";
+    match number::<i32>(text, expected)? {
+        -1 => Ok(None),
+        n => u32::try_from(n).map(|n| Some(NodeId(n))).map_err(|_| ParseError::new(WHAT, text.trim(), expected)),
+    }
+}
+
+/// `speed` of an interface in Mb/s; −1 (or the same 32 bits without sign) means not known.
+pub fn parse_speed(text: &str) -> Result<Option<u32>, ParseError> {
+    let expected = "a speed in Mb/s or -1";
+    match number::<i64>(text, expected)? {
+        -1 | 0xffff_ffff => Ok(None),
+        n => u32::try_from(n).map(Some).map_err(|_| ParseError::new(WHAT, text.trim(), expected)),
+    }
+}
+
+/// `node/nodeN/distance`: to each online node in ascending order of their numbers.
+pub fn parse_distances(text: &str) -> Result<Vec<u32>, ParseError> {
+    let expected = "distances such as 10 21";
+    let list: Vec<u32> = text.split_whitespace().map(|w| number(w, expected)).collect::<Result<_, _>>()?;
+    if list.is_empty() { Err(ParseError::new("node distance", text, expected)) } else { Ok(list) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        assert_eq!(parse_u32("4096\n").unwrap(), 4096);
+        assert_eq!(parse_i32(" -1\n").unwrap(), -1);
+        assert_eq!(parse_u64("18446744073709551615").unwrap(), u64::MAX);
+        for bad in ["", "\n", "+1", "0x1", "1 2", "1\0", "--1", "-", "４", "99999999999999999999999"] {
+            assert!(parse_u64(bad).is_err() && parse_i32(bad).is_err() && parse_u32(bad).is_err(), "{bad:?}");
+        }
+        assert!(parse_u32("-1").is_err());
+    }
+
+    #[test]
+    fn flags() {
+        assert!(parse_bool("1\n").unwrap() && parse_bool("Y\n").unwrap() && parse_bool("yes").unwrap());
+        assert!(!parse_bool("0").unwrap() && !parse_bool("N").unwrap());
+        assert!(parse_bool("").is_err() && parse_bool("2").is_err());
+    }
+
+    #[test]
+    fn not_known_is_not_zero() {
+        assert_eq!(parse_numa_node("-1\n").unwrap(), None);
+        assert_eq!(parse_numa_node("0\n").unwrap(), Some(NodeId(0)));
+        assert!(parse_numa_node("-2").is_err());
+        assert_eq!(parse_speed("-1\n").unwrap(), None);
+        assert_eq!(parse_speed("4294967295").unwrap(), None);
+        assert_eq!(parse_speed("25000\n").unwrap(), Some(25_000));
+        assert!(parse_speed("-5").is_err());
+    }
+
+    #[test]
+    fn distances() {
+        assert_eq!(parse_distances("10 21 \n").unwrap(), [10, 21]);
+        assert!(parse_distances("\n").is_err() && parse_distances("10 x").is_err());
+    }
+}

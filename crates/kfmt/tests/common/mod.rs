@@ -1,0 +1,168 @@
+//! Every public parser by family, fed with arbitrary bytes. Shared by the mutation test, the
+//! regression cases and (by path) the fuzz targets, so that no parser is in one and not in the others.
+//!
+//! Besides "no panic" each family checks what must hold for anything that was accepted.
+
+use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
+use ringwise_kfmt::{
+    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, netdev_nl, nl, rtnl, softnet, sysfs, uevent,
+};
+use ringwise_model::CpuId;
+
+/// A family of parsers: its name and a function that runs all of them.
+pub type Family = (&'static str, fn(&[u8]));
+
+pub const FAMILIES: &[Family] = &[
+    ("cpus", cpus),
+    ("interrupts", interrupts),
+    ("text", text),
+    ("irq_names", irq_names),
+    ("netlink", netlink),
+    ("ioctl", ioctl),
+];
+
+/// Accepted lists and masks survive being printed and read again.
+pub fn cpus(data: &[u8]) {
+    let s = String::from_utf8_lossy(data);
+    if let Ok(set) = cpulist::parse(&s) {
+        assert_eq!(cpulist::parse(&cpulist::format(&set)).as_ref(), Ok(&set));
+        assert_eq!(cpumask::parse(&cpumask::format(&set, None)).as_ref(), Ok(&set));
+    }
+    if let Ok(set) = cpumask::parse(&s) {
+        assert_eq!(cpumask::parse(&cpumask::format(&set, Some(8192))).as_ref(), Ok(&set));
+        assert_eq!(cpulist::parse(&cpulist::format(&set)).as_ref(), Ok(&set));
+    }
+}
+
+/// Both ways of reading the table agree, and memory is bounded by the input.
+pub fn interrupts(data: &[u8]) {
+    let sums = interrupts::parse_totals(data);
+    if let Ok(full) = interrupts::parse(data) {
+        let held: usize = full.rows.iter().map(|r| r.counts.capacity()).sum();
+        assert!(held <= 2 * data.len() + 8 * full.rows.len(), "{held} counts from {} bytes", data.len());
+        if let Ok(sums) = sums {
+            assert_eq!(full.rows.len(), sums.rows.len());
+        }
+    } else {
+        assert!(sums.is_err());
+    }
+}
+
+pub fn text(data: &[u8]) {
+    let s = String::from_utf8_lossy(data);
+    if let Ok(rows) = softnet::parse(&s) {
+        assert!(!rows.is_empty());
+    }
+    let last = Some(CpuId(63));
+    let _ = (cmdline::isolcpus(&s, last), cmdline::isolcpus(&s, None), cmdline::nohz_full(&s, last));
+    let held: usize = cmdline::words(&s).iter().map(String::len).sum();
+    assert!(held <= s.len());
+    let _ = (uevent::parse(&s), sysfs::parse_bool(&s), sysfs::parse_distances(&s), nl::unhex(&s));
+    let _ = (sysfs::parse_speed(&s), sysfs::parse_i32(&s), sysfs::parse_u32(&s));
+    if let Ok(n) = sysfs::parse_u64(&s) {
+        assert_eq!(sysfs::parse_u64(&n.to_string()), Ok(n));
+    }
+    if let Ok(Some(node)) = sysfs::parse_numa_node(&s) {
+        assert!(node.0 <= i32::MAX as u32);
+    }
+    if let Ok(mask) = ethtool_ioctl::fields::mask(&s) {
+        assert_eq!(ethtool_ioctl::fields::mask(&ethtool_ioctl::fields::letters(mask)), Ok(mask));
+    }
+}
+
+/// The first byte chooses the driver, the rest is the name.
+pub fn irq_names(data: &[u8]) {
+    const DRIVERS: [&str; 12] = [
+        "igb",
+        "ice",
+        "i40e",
+        "mlx5_core",
+        "virtio_net",
+        "gve",
+        "e1000e",
+        "hns3",
+        "stmmac",
+        "am65-cpsw-nuss",
+        "bna",
+        "new",
+    ];
+    let Some((first, name)) = data.split_first() else { return };
+    let name = String::from_utf8_lossy(name);
+    let ctx = NameContext {
+        ifname: "eth1",
+        other_names: &["enp3s0"],
+        driver: DRIVERS.get(usize::from(*first) % 13).copied(),
+        bus_address: (first & 0x40 == 0).then_some("0000:81:00.0"),
+        virtio_name: Some("virtio1"),
+        rx_queues: Some(4),
+        tx_queues: Some(4),
+        vectors: Some(if first & 0x80 == 0 { 9 } else { 1 }),
+        ntfy_blocks: Some(8),
+    };
+    if let NameMatch::Queues { rx, tx, .. } = classify(&name, &ctx) {
+        assert!(!(rx.is_empty() && tx.is_empty()));
+        assert!(rx.iter().chain(&tx).all(|q| *q <= 65_535));
+    }
+    assert!(count_ntfy_blocks([&*name], &ctx) <= 1);
+}
+
+/// What was decoded and encoded again decodes to the same.
+pub fn netlink(data: &[u8]) {
+    let seen: usize = nl::attrs(data).map_while(Result::ok).map(|a| a.data.len() + 4).sum();
+    assert!(seen <= data.len());
+    if let Ok(c) = ethtool_nl::channels(data) {
+        assert_eq!(ethtool_nl::channels(&ethtool_nl::channels_reply(&c)), Ok(c));
+    }
+    if let Ok(r) = ethtool_nl::rings(data) {
+        assert_eq!(ethtool_nl::rings(&ethtool_nl::rings_reply(&r)), Ok(r));
+    }
+    if let Ok(p) = ethtool_nl::pause(data) {
+        assert_eq!(ethtool_nl::pause(&ethtool_nl::pause_reply(&p)), Ok(p));
+    }
+    if let Ok(l) = ethtool_nl::linkmodes(data) {
+        assert_eq!(ethtool_nl::linkmodes(&ethtool_nl::linkmodes_reply(&l)), Ok(l));
+    }
+    if let Ok(c) = ethtool_nl::coalesce(data) {
+        let again = ethtool_nl::coalesce_reply(&c).expect("names come from the table");
+        assert_eq!(ethtool_nl::coalesce(&again), Ok(c));
+    }
+    if let Ok(r) = ethtool_nl::rss(data) {
+        let again = ethtool_nl::rss_reply(&r).expect("what came in one attribute fits in one");
+        assert_eq!(ethtool_nl::rss(&again), Ok(r));
+    }
+    let _ = (ethtool_nl::channels_set_decode(data), ethtool_nl::rings_set_decode(data));
+    if let Ok(q) = netdev_nl::queue(data) {
+        assert_eq!(netdev_nl::queue(&netdev_nl::queue_reply(&q)), Ok(q));
+    }
+    if let Ok(n) = netdev_nl::napi(data) {
+        assert_eq!(netdev_nl::napi(&netdev_nl::napi_reply(&n)), Ok(n));
+    }
+    if let Ok(l) = rtnl::link(data)
+        && let Ok(bytes) = rtnl::link_reply(&l)
+    {
+        assert_eq!(rtnl::link(&bytes).map(|again| (again.ifindex, again.mac)), Ok((l.ifindex, l.mac)));
+    }
+    if let Ok(Some(a)) = rtnl::addr(data) {
+        let again = rtnl::addr_reply(a.ifindex, &a.address).expect("printed by the decoder");
+        assert_eq!(rtnl::addr(&again), Ok(Some(a)));
+    }
+}
+
+pub fn ioctl(data: &[u8]) {
+    use ethtool_ioctl::*;
+    let _ = (drvinfo(data), grxfh_flow(data), grxfh_reply(data, "sdfn"));
+    if let Ok(letters) = grxfh(data) {
+        assert!(fields::mask(&letters).is_ok());
+    }
+    if let Ok(sizes) = grssh_sizes(data) {
+        assert!(grssh_request(0, sizes).len() < 300_000);
+    }
+    if let Ok(state) = grssh(data) {
+        assert!(state.indir.len() * 4 + state.key.len() <= data.len());
+        let ask = grssh_request(state.context, RxfhSizes { indir: 1, key: 0 });
+        assert_eq!(grssh(&grssh_reply(&ask, &state).expect("a good request")), Ok(state));
+    }
+    if let Ok(order) = srssh_decode(data) {
+        assert_eq!(srssh_decode(&srssh(&order)), Ok(order));
+    }
+}

@@ -1,0 +1,123 @@
+//! Realistic inputs of each family: seeds of the mutation test and of the fuzz corpus.
+
+use ringwise_kfmt::ethtool_ioctl::{Drvinfo, RssOrder, Rxfh, RxfhSizes, TableOrder};
+use ringwise_kfmt::nl::Builder;
+use ringwise_kfmt::{ethtool_ioctl, ethtool_nl, netdev_nl, rtnl};
+use ringwise_model::nic::Pause;
+use ringwise_model::{Channels, Count, Dir, IfIndex, IrqId, Rings};
+
+pub fn of(family: &str) -> Vec<Vec<u8>> {
+    let texts = |list: &[&str]| list.iter().map(|t| t.as_bytes().to_vec()).collect();
+    match family {
+        "cpus" => texts(&[
+            "0-3,8\n",
+            "0-127,256-383\n",
+            "0-63:2/4",
+            "ff\n",
+            "00000000,00000002\n",
+            "ffff,ffffffff,ffffffff\n",
+            "0xffff,,0xffff",
+            "",
+        ]),
+        "interrupts" => texts(&[
+            "           CPU0       CPU2       \n 36:       1200         34  IR-PCI-MSI 524288-edge      eth0-TxRx-0\n 37:          1          2  PCI-MSIX-0000:81:00.0    1-edge      eth0 CQ 0, i801\nNMI:          1          2   Non-maskable interrupts\nERR:          0\n",
+            "           CPU0       CPU1       \n 11:        100        200     GICv3  30 Level     arch_timer\n 52:          7          8   ITS-MSI 524288 Edge      eth0\nIPI0:        11         22       Rescheduling interrupts\n",
+        ]),
+        "text" => texts(&[
+            "0000000a 00000002 00000003 0 0 0 0 0 0 0000001f 00000004 00000007 00000005 00000006 00000001\n",
+            "BOOT_IMAGE=/vmlinuz quiet isolcpus=managed_irq,domain,2-5 nohz_full=4-N a=\"b c\"\n",
+            "DRIVER=igb\nPCI_SLOT_NAME=0000:03:00.0\n",
+            "-1\n",
+            "4294967295\n",
+            "10 21 \n",
+            "sdfn+0x200",
+            "6d:5a:56:da",
+        ]),
+        "irq_names" => [
+            "\0eth1-TxRx-10",
+            "\u{1}ice-eth1-TxRx-0-3",
+            "\u{2}i40e-0000:81:00.0:fdir-TxRx-0",
+            "\u{3}mlx5_comp3@pci:0000:81:00.0",
+            "\u{4}virtio1-input.0",
+            "\u{5}gve-ntfy-blk5@pci:0000:81:00.0",
+            "\nenp3s0 CQ 0",
+        ]
+        .iter()
+        .map(|t| t.as_bytes().to_vec())
+        .collect(),
+        "netlink" => netlink(),
+        "ioctl" => ioctl(),
+        other => panic!("no samples for {other}"),
+    }
+}
+
+fn netlink() -> Vec<Vec<u8>> {
+    let c = Some(Count { now: 4, max: 8 });
+    let mut header = ethtool_nl::request_header("eth0").unwrap();
+    header.extend(ethtool_nl::channels_reply(&Channels { rx: c, tx: c, combined: c, other: c }));
+    let rss = ethtool_nl::RssParts {
+        indir: (0..16).map(|i| i % 4).collect(),
+        hkey: (0..40).collect(),
+        hfunc: Some(1),
+        fields: Some([("tcp4".to_string(), "sdfn".to_string())].into()),
+        ..Default::default()
+    };
+    let link = rtnl::LinkInfo {
+        ifindex: 2,
+        name: "eth0".into(),
+        kind: Some("vlan".into()),
+        mac: Some("52:54:00:12:34:56".into()),
+        perm_mac: Some("52:54:00:12:34:56".into()),
+        operstate: Some("up"),
+        altnames: vec!["enp3s0".into()],
+        xdp: vec![rtnl::XdpAttached { mode: "driver", program_id: Some(7) }],
+        ..Default::default()
+    };
+    let queue = netdev_nl::QueueInfo {
+        ifindex: IfIndex(2),
+        dir: Dir::Rx,
+        id: 1,
+        napi: Some(8194),
+        xsk: true,
+        foreign_memory: false,
+    };
+    let napi = netdev_nl::NapiInfo {
+        ifindex: IfIndex(2),
+        id: 8194,
+        irq: Some(IrqId(36)),
+        pid: Some(9),
+        defer_hard_irqs: Some(0),
+        gro_flush_timeout_ns: Some(0),
+        irq_suspend_timeout_ns: Some(u64::MAX),
+    };
+    let mut nest = Builder::new();
+    nest.nested(29, &Builder::new()).unwrap().u32(2, 50).u8(11, 1);
+    vec![
+        header,
+        ethtool_nl::rings_reply(&Rings { rx: c, tx: c }),
+        ethtool_nl::pause_reply(&Pause { autoneg: Some(true), rx: Some(true), tx: Some(false) }),
+        ethtool_nl::linkmodes_reply(&ethtool_nl::LinkModes { speed_mbps: Some(1000), ..Default::default() }),
+        ethtool_nl::rss_reply(&rss).unwrap(),
+        nest.finish(),
+        netdev_nl::queue_reply(&queue),
+        netdev_nl::napi_reply(&napi),
+        rtnl::link_reply(&link).unwrap(),
+        rtnl::addr_reply(2, "192.0.2.1/24").unwrap(),
+        rtnl::addr_reply(2, "2001:db8::1/64").unwrap(),
+    ]
+}
+
+fn ioctl() -> Vec<Vec<u8>> {
+    let state = Rxfh { context: 0, indir: (0..16).collect(), key: (0..40).collect(), hfunc: 1 };
+    let ask = ethtool_ioctl::grssh_request(0, RxfhSizes { indir: 16, key: 40 });
+    let order = |table| ethtool_ioctl::srssh(&RssOrder { context: 0, table, key: vec![1, 2, 3], hfunc: 1 });
+    let flow = ethtool_ioctl::grxfh_request("udp4").unwrap();
+    vec![
+        ethtool_ioctl::drvinfo_reply(&Drvinfo { driver: "igb".into(), ..Default::default() }),
+        ethtool_ioctl::grssh_reply(&ask, &state).unwrap(),
+        order(TableOrder::Keep),
+        order(TableOrder::Default),
+        order(TableOrder::Set(vec![0, 1, 2, 3])),
+        ethtool_ioctl::grxfh_reply(&flow, "sdfn").unwrap(),
+    ]
+}

@@ -1,0 +1,143 @@
+//! Settings of a snapshot, and what would have to be written to reach others.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{Fact, Nic, Snapshot, Unread};
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, Setting, channels, coalesce, irq, rfs, rings, rps, rss, xps};
+
+/// Settings by address; iterating gives the order in which they are written.
+pub type SettingMap = BTreeMap<Address, Setting>;
+
+/// How what the kernel kept compares with what was asked. Ordered from good to bad.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Match {
+    Same,
+    /// Accepted; shows at the next interrupt of the queue.
+    Pending,
+    /// The kernel or driver rounded, clamped or reduced it within its documented rule.
+    Adjusted,
+    Differs,
+    /// The queue, vector or device does not exist now.
+    Gone,
+    Unknown(Unread),
+}
+
+impl Match {
+    /// Nothing needs to be written.
+    pub fn holds(&self) -> bool {
+        matches!(self, Self::Same | Self::Pending | Self::Adjusted)
+    }
+}
+
+/// One setting that is not as wanted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    pub address: Address,
+    /// Absent: the queue or vector does not exist (yet).
+    pub from: Fact<Setting>,
+    pub to: Setting,
+}
+
+fn nic_fact(s: &Snapshot, dev: &str, f: impl FnOnce(&Nic) -> Fact<Setting>) -> Fact<Setting> {
+    s.nic(dev).map_or(Fact::Absent, f)
+}
+
+/// The setting at `address` as this snapshot found it.
+pub fn live(s: &Snapshot, address: &Address) -> Fact<Setting> {
+    match address {
+        Address::Channels { dev } => nic_fact(s, dev, channels::live),
+        Address::Rings { dev } => nic_fact(s, dev, rings::live),
+        Address::Coalesce { dev } => nic_fact(s, dev, coalesce::live),
+        Address::RssTable { dev } => nic_fact(s, dev, rss::live),
+        Address::IrqCpus { dev, of } => nic_fact(s, dev, |n| irq::live(n, *of)),
+        Address::XpsCpus { dev, queue } => nic_fact(s, dev, |n| xps::live(n, *queue)),
+        Address::XpsRxqs { dev, queue } => nic_fact(s, dev, |n| xps::live_rxqs(n, *queue)),
+        Address::RpsCpus { dev, queue } => nic_fact(s, dev, |n| rps::live(n, *queue)),
+        Address::RpsFlowCnt { dev, queue } => nic_fact(s, dev, |n| rfs::live(n, *queue)),
+        Address::RfsEntries => rfs::live_entries(&s.host),
+    }
+}
+
+/// Every setting of the device that could be read now.
+pub fn live_of_device(s: &Snapshot, dev: &str) -> SettingMap {
+    let Some(nic) = s.nic(dev) else {
+        return SettingMap::new();
+    };
+    let name = || dev.to_string();
+    let mut addresses = vec![
+        Address::Channels { dev: name() },
+        Address::Rings { dev: name() },
+        Address::Coalesce { dev: name() },
+        Address::RssTable { dev: name() },
+    ];
+    addresses.extend(irq::addresses(nic).into_iter().map(|of| Address::IrqCpus { dev: name(), of }));
+    for q in &nic.tx_queues {
+        addresses.push(Address::XpsCpus { dev: name(), queue: q.id });
+        addresses.push(Address::XpsRxqs { dev: name(), queue: q.id });
+    }
+    for q in &nic.rx_queues {
+        addresses.push(Address::RpsCpus { dev: name(), queue: q.id });
+        addresses.push(Address::RpsFlowCnt { dev: name(), queue: q.id });
+    }
+    addresses.into_iter().filter_map(|a| live(s, &a).known().cloned().map(|v| (a, v))).collect()
+}
+
+/// How the setting stands in this snapshot.
+pub fn compare(want: &Setting, s: &Snapshot) -> Match {
+    let Some(address) = want.address() else {
+        return Match::Unknown(Unread::new("setting", None, "written by a newer version of ringwise"));
+    };
+    if let Setting::IrqCpus { dev, of, cpus } = want {
+        return s.nic(dev).map_or(Match::Gone, |n| irq::compare(n, *of, cpus));
+    }
+    match live(s, &address) {
+        Fact::Absent => Match::Gone,
+        Fact::Unknown(u) => Match::Unknown(u),
+        Fact::Known(got) => compare_values(want, &got),
+    }
+}
+
+fn compare_values(want: &Setting, got: &Setting) -> Match {
+    use Setting as S;
+    match (want, got) {
+        (S::Channels { rx, tx, combined, .. }, S::Channels { rx: r, tx: t, combined: c, .. }) => {
+            channels::compare((*rx, *tx, *combined), (*r, *t, *c))
+        }
+        (S::Rings { rx, tx, .. }, S::Rings { rx: r, tx: t, .. }) => rings::compare((*rx, *tx), (*r, *t)),
+        (S::Coalesce { params, .. }, S::Coalesce { params: p, .. }) => coalesce::compare(params, p),
+        (S::XpsCpus { cpus, .. }, S::XpsCpus { cpus: c, .. }) => xps::compare(cpus, c),
+        (S::RpsCpus { cpus, .. }, S::RpsCpus { cpus: c, .. }) => rps::compare(cpus, c),
+        (S::RpsFlowCnt { entries, .. }, S::RpsFlowCnt { entries: e, .. })
+        | (S::RfsEntries { entries }, S::RfsEntries { entries: e }) => rfs::compare(*entries, *e),
+        _ if want == got => Match::Same,
+        _ => Match::Differs,
+    }
+}
+
+/// What would have to be written, in order. A setting whose queue does not exist now is a change
+/// with an absent `from`: an earlier change may create it.
+pub fn diff(s: &Snapshot, target: &SettingMap) -> Vec<Change> {
+    target
+        .iter()
+        .filter(|(_, want)| !compare(want, s).holds())
+        .map(|(a, want)| Change { address: a.clone(), from: live(s, a), to: want.clone() })
+        .collect()
+}
+
+/// Settings of `start` that writing the `touched` addresses may disturb without being asked to:
+/// what must be looked at again, and put back where it moved.
+pub fn collateral<'a>(start: &Snapshot, touched: impl IntoIterator<Item = &'a Address>) -> SettingMap {
+    let mut out = SettingMap::new();
+    for a in touched {
+        let Some(dev) = a.dev() else { continue };
+        let families = a.invalidates();
+        if families.is_empty() {
+            continue;
+        }
+        out.extend(live_of_device(start, dev).into_iter().filter(|(b, _)| families.contains(&b.family())));
+    }
+    out
+}

@@ -1,0 +1,41 @@
+//! What a device was found to refuse or ignore, remembered over runs.
+
+use ringwise_model::DevId;
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, Family, Setting};
+
+/// A refusal or an ignored write, kept by device, driver and kernel; forgotten when one of them changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Learned {
+    pub device: DevId,
+    pub driver: Option<String>,
+    pub kernel: String,
+    pub address: Address,
+    /// What was asked when it was learned.
+    pub asked: Setting,
+    pub what: What,
+    /// Seconds since 1970.
+    pub unix_time: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// The kernel said no for good.
+    Refused { errno: i32, words: String },
+    /// Accepted without an error, and reads back as something else.
+    Ignored { got: Setting },
+}
+
+impl Learned {
+    /// Whether it speaks of this setting of this device under this kernel. A vector that cannot be
+    /// moved cannot be moved anywhere; other refusals are about the value that was asked.
+    pub fn applies(&self, device: &DevId, driver: Option<&str>, kernel: &str, setting: &Setting) -> bool {
+        let same_host = self.kernel == kernel && self.driver.as_deref() == driver && self.device.same_device(device);
+        let same_address = setting.address().is_some_and(|a| a == self.address.renamed(&device.name));
+        same_host
+            && same_address
+            && (self.address.family() == Family::Irq || self.asked.renamed(&device.name) == *setting)
+    }
+}

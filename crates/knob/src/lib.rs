@@ -1,0 +1,34 @@
+//! The setting: one kernel setting, address and value in one value, and all that is known about it
+//! without touching a host: its place in the order, what it resets, when two values count as the
+//! same, whether it interrupts traffic, what an errno means for it, and how to write it by hand.
+//!
+//! ```text
+//!   Snapshot ── live() ──► settings now ──┐
+//!                                         ├─ diff ─► changes in the order in which they must be written
+//!   plan / journal ─────► settings wanted ┘
+//! ```
+//!
+//! One file per family, with the same name in `discover`, `knob`, `plan` and `apply`.
+#![forbid(unsafe_code)]
+
+mod address;
+pub mod channels;
+pub mod coalesce;
+mod diff;
+pub mod irq;
+pub mod learned;
+mod react;
+pub mod rfs;
+pub mod rings;
+pub mod rps;
+pub mod rss;
+mod setting;
+mod step;
+pub mod xps;
+
+pub use address::{Address, Family, Of};
+pub use diff::{Change, Match, SettingMap, collateral, compare, diff, live, live_of_device};
+pub use learned::Learned;
+pub use react::{Reaction, react};
+pub use setting::Setting;
+pub use step::{IfRefused, Step};

@@ -1,0 +1,66 @@
+//! What an errno means for a setting, classified once.
+
+use crate::Address;
+
+/// What to do about a write that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reaction {
+    /// May pass by itself: try again, a bounded number of times.
+    Retry,
+    /// A property of the device or kernel, for good: a fact to remember, not a fault of the host.
+    Refused,
+    /// Put everything back.
+    Fail,
+}
+
+/// The reaction, and the errno's meaning for this setting in a sentence.
+///
+/// Sources: kernel/irq/proc.c (EIO before 6.12-ish, EPERM after, for vectors that cannot be moved),
+/// arch/x86/kernel/apic/vector.c (ENOSPC), net/core/net-sysfs.c, net/ethtool/channels.c; lab.md section 2.
+pub fn react(address: &Address, errno: Option<i32>) -> (Reaction, &'static str) {
+    const EPERM: i32 = 1;
+    const ENOENT: i32 = 2;
+    const EINTR: i32 = 4;
+    const EIO: i32 = 5;
+    const ENXIO: i32 = 6;
+    const EAGAIN: i32 = 11;
+    const EACCES: i32 = 13;
+    const EBUSY: i32 = 16;
+    const ENODEV: i32 = 19;
+    const EINVAL: i32 = 22;
+    const ENOSPC: i32 = 28;
+    const EROFS: i32 = 30;
+    const ERANGE: i32 = 34;
+    const EOVERFLOW: i32 = 75;
+    const EOPNOTSUPP: i32 = 95;
+    let Some(e) = errno else {
+        return (Reaction::Fail, "the kernel gave no answer");
+    };
+    match (address, e) {
+        (_, EINTR | EAGAIN) => (Reaction::Retry, "interrupted, may pass"),
+        (_, EBUSY) => (Reaction::Retry, "busy, may pass"),
+        (_, EACCES) => (Reaction::Fail, "no permission: needs root"),
+        (_, EROFS) => (Reaction::Fail, "mounted read-only, as in a container"),
+        (_, ENODEV | ENXIO) => (Reaction::Fail, "the device went away"),
+        (Address::IrqCpus { .. }, EPERM | EIO) => {
+            (Reaction::Refused, "the kernel manages this interrupt's CPU itself, or it cannot be moved")
+        }
+        (Address::IrqCpus { .. }, ENOSPC) => (Reaction::Fail, "no interrupt vector is left on that CPU"),
+        (Address::IrqCpus { .. }, EINVAL) => (Reaction::Fail, "no CPU of the set is online"),
+        (Address::IrqCpus { .. } | Address::XpsCpus { .. } | Address::RpsCpus { .. }, EOVERFLOW | ERANGE) => {
+            (Reaction::Fail, "a CPU number beyond those that this kernel can have")
+        }
+        (Address::IrqCpus { .. }, ENOENT) => {
+            (Reaction::Fail, "the interrupt is gone: the device was restarted meanwhile")
+        }
+        (Address::XpsCpus { .. } | Address::XpsRxqs { .. }, ENOENT | EOPNOTSUPP) => {
+            (Reaction::Refused, "a device with one transmit queue has no XPS")
+        }
+        (_, EPERM) => (Reaction::Fail, "not permitted: needs CAP_NET_ADMIN in the network namespace of the device"),
+        (_, ENOENT) => (Reaction::Fail, "the queue is gone: the device was restarted with fewer queues"),
+        (_, EOPNOTSUPP) => (Reaction::Refused, "the driver does not support it"),
+        (_, EINVAL) => (Reaction::Fail, "the kernel or driver refuses the value"),
+        (_, ENOSPC) => (Reaction::Fail, "a resource of the device or kernel is used up"),
+        _ => (Reaction::Fail, "unexpected"),
+    }
+}

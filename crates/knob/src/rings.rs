@@ -1,0 +1,30 @@
+//! Ring sizes (`ethtool -G`), in descriptors. Known here so that a channel change can be put back whole.
+
+use ringwise_model::{Fact, Nic, Rings};
+
+use crate::{Match, Setting};
+
+pub fn live(nic: &Nic) -> Fact<Setting> {
+    let dev = nic.dev.name.clone();
+    nic.rings.as_ref().map(|r: &Rings| Setting::Rings { dev, rx: r.rx.map(|c| c.now), tx: r.tx.map(|c| c.now) })
+}
+
+/// Drivers round up (igb: multiples of 8, at least 64; vmxnet3: multiples of 32; others: powers of two).
+pub fn compare(want: (Option<u32>, Option<u32>), got: (Option<u32>, Option<u32>)) -> Match {
+    let one = |w: Option<u32>, g: Option<u32>| match (w, g) {
+        (None, _) => Match::Same,
+        (Some(w), Some(g)) if w == g => Match::Same,
+        (Some(w), Some(g)) if g > w && g <= w.next_power_of_two().max(64) => Match::Adjusted,
+        _ => Match::Differs,
+    };
+    one(want.0, got.0).max(one(want.1, got.1))
+}
+
+pub fn text(rx: Option<u32>, tx: Option<u32>) -> String {
+    let s: Vec<String> = [("rx", rx), ("tx", tx)].iter().filter_map(|(k, n)| n.map(|n| format!("{k} {n}"))).collect();
+    s.join(" ")
+}
+
+pub fn command(dev: &str, rx: Option<u32>, tx: Option<u32>) -> String {
+    format!("ethtool -G {dev} {}", text(rx, tx))
+}

@@ -1,0 +1,30 @@
+//! Receive packet steering (`queues/rx-N/rps_cpus`). An empty set is off.
+
+use ringwise_model::{CpuSet, Fact, Nic};
+
+use crate::setting::mask;
+use crate::{Match, Setting};
+
+pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
+    let Some(q) = nic.rx_queues.iter().find(|q| q.id == queue) else {
+        return Fact::Absent;
+    };
+    let dev = nic.dev.name.clone();
+    q.rps_cpus.as_ref().map(|cpus: &CpuSet| Setting::RpsCpus { dev, queue, cpus: cpus.clone() })
+}
+
+/// The kernel silently keeps only housekeeping CPUs of what was asked (net/core/net-sysfs.c,
+/// `rps_cpumask_housekeeping`): a smaller set that is not empty was adjusted.
+pub fn compare(want: &CpuSet, got: &CpuSet) -> Match {
+    if want == got {
+        Match::Same
+    } else if !got.is_empty() && got.is_subset(want) {
+        Match::Adjusted
+    } else {
+        Match::Differs
+    }
+}
+
+pub fn command(dev: &str, queue: u32, cpus: &CpuSet) -> String {
+    format!("echo {} > /sys/class/net/{dev}/queues/rx-{queue}/rps_cpus", mask(cpus))
+}

@@ -1,0 +1,169 @@
+//! A setting with its value.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{CpuSet, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, Of, channels, coalesce, irq, rfs, rings, rps, rss, xps};
+
+/// One kernel setting, address and value together, so that they cannot disagree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "knob", rename_all = "snake_case")]
+pub enum Setting {
+    /// `None`: a count the driver does not have, or that is left as it is.
+    Channels {
+        dev: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rx: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tx: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        combined: Option<u32>,
+    },
+    /// Descriptors.
+    Rings {
+        dev: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rx: Option<u32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tx: Option<u32>,
+    },
+    /// Parameters by their netlink names; those not named are left as they are.
+    Coalesce {
+        dev: String,
+        params: BTreeMap<String, u32>,
+    },
+    /// Queue of each entry; the length is the device's table size.
+    RssTable {
+        dev: String,
+        table: Vec<u32>,
+    },
+    IrqCpus {
+        dev: String,
+        of: Of,
+        cpus: CpuSet,
+    },
+    XpsCpus {
+        dev: String,
+        queue: u32,
+        cpus: CpuSet,
+    },
+    XpsRxqs {
+        dev: String,
+        queue: u32,
+        rxqs: Vec<u32>,
+    },
+    RpsCpus {
+        dev: String,
+        queue: u32,
+        cpus: CpuSet,
+    },
+    /// Entries; the kernel rounds up to a power of two.
+    RpsFlowCnt {
+        dev: String,
+        queue: u32,
+        entries: u32,
+    },
+    /// Entries; the kernel rounds up to a power of two. 0: RFS off.
+    RfsEntries {
+        entries: u32,
+    },
+    /// Written by a newer version; kept, never applied.
+    #[serde(untagged)]
+    Other(serde_json::Value),
+}
+
+impl Setting {
+    /// `None` only for [`Setting::Other`].
+    pub fn address(&self) -> Option<Address> {
+        Some(match self {
+            Self::Channels { dev, .. } => Address::Channels { dev: dev.clone() },
+            Self::Rings { dev, .. } => Address::Rings { dev: dev.clone() },
+            Self::Coalesce { dev, .. } => Address::Coalesce { dev: dev.clone() },
+            Self::RssTable { dev, .. } => Address::RssTable { dev: dev.clone() },
+            Self::IrqCpus { dev, of, .. } => Address::IrqCpus { dev: dev.clone(), of: *of },
+            Self::XpsCpus { dev, queue, .. } => Address::XpsCpus { dev: dev.clone(), queue: *queue },
+            Self::XpsRxqs { dev, queue, .. } => Address::XpsRxqs { dev: dev.clone(), queue: *queue },
+            Self::RpsCpus { dev, queue, .. } => Address::RpsCpus { dev: dev.clone(), queue: *queue },
+            Self::RpsFlowCnt { dev, queue, .. } => Address::RpsFlowCnt { dev: dev.clone(), queue: *queue },
+            Self::RfsEntries { .. } => Address::RfsEntries,
+            Self::Other(_) => return None,
+        })
+    }
+
+    /// The same setting for a device that has another name now.
+    pub fn renamed(&self, name: &str) -> Self {
+        let mut s = self.clone();
+        match &mut s {
+            Self::Channels { dev, .. }
+            | Self::Rings { dev, .. }
+            | Self::Coalesce { dev, .. }
+            | Self::RssTable { dev, .. }
+            | Self::IrqCpus { dev, .. }
+            | Self::XpsCpus { dev, .. }
+            | Self::XpsRxqs { dev, .. }
+            | Self::RpsCpus { dev, .. }
+            | Self::RpsFlowCnt { dev, .. } => *dev = name.to_string(),
+            Self::RfsEntries { .. } | Self::Other(_) => {}
+        }
+        s
+    }
+
+    /// The value alone, for people: `0-3`, `none`, `combined 8`, `32768`.
+    pub fn value_text(&self) -> String {
+        let set = |c: &CpuSet| if c.is_empty() { "none".to_string() } else { c.to_string() };
+        match self {
+            Self::Channels { rx, tx, combined, .. } => channels::text(*rx, *tx, *combined),
+            Self::Rings { rx, tx, .. } => rings::text(*rx, *tx),
+            Self::Coalesce { params, .. } => coalesce::text(params),
+            Self::RssTable { table, .. } => rss::text(table),
+            Self::IrqCpus { cpus, .. } | Self::XpsCpus { cpus, .. } | Self::RpsCpus { cpus, .. } => set(cpus),
+            Self::XpsRxqs { rxqs, .. } => {
+                let s: CpuSet = rxqs.iter().map(|q| ringwise_model::CpuId(*q)).collect();
+                set(&s)
+            }
+            Self::RpsFlowCnt { entries, .. } | Self::RfsEntries { entries } => entries.to_string(),
+            Self::Other(v) => v.to_string(),
+        }
+    }
+
+    /// A plain command that writes this setting by hand, as of this snapshot (interrupt numbers!).
+    /// `None` where the snapshot no longer holds what it names.
+    pub fn command(&self, now: &Snapshot) -> Option<String> {
+        match self {
+            Self::Channels { dev, rx, tx, combined } => Some(channels::command(dev, *rx, *tx, *combined)),
+            Self::Rings { dev, rx, tx } => Some(rings::command(dev, *rx, *tx)),
+            Self::Coalesce { dev, params } => Some(coalesce::command(dev, params)),
+            Self::RssTable { dev, table } => Some(rss::command(dev, table)),
+            Self::IrqCpus { dev, of, cpus } => irq::command(now, dev, *of, cpus),
+            Self::XpsCpus { dev, queue, cpus } => Some(xps::command(dev, *queue, cpus)),
+            Self::XpsRxqs { dev, queue, rxqs } => Some(xps::command_rxqs(dev, *queue, rxqs)),
+            Self::RpsCpus { dev, queue, cpus } => Some(rps::command(dev, *queue, cpus)),
+            Self::RpsFlowCnt { dev, queue, entries } => Some(rfs::command(dev, *queue, *entries)),
+            Self::RfsEntries { entries } => Some(rfs::command_entries(*entries)),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+/// The kernel's hex mask in comma groups of 32 bits, shortest form that every kernel takes.
+pub(crate) fn mask(cpus: &CpuSet) -> String {
+    let Some(last) = cpus.last() else {
+        return "0".to_string();
+    };
+    let groups = last.0 / 32 + 1;
+    let mut words = vec![0u32; groups as usize];
+    for c in cpus.iter() {
+        words[(c.0 / 32) as usize] |= 1 << (c.0 % 32);
+    }
+    let mut out = String::new();
+    for (i, w) in words.iter().rev().enumerate() {
+        if i == 0 {
+            out.push_str(&format!("{w:x}"));
+        } else {
+            out.push_str(&format!(",{w:08x}"));
+        }
+    }
+    out
+}

@@ -1,0 +1,32 @@
+//! A planned change with its reason.
+
+use ringwise_model::Fact;
+use serde::{Deserialize, Serialize};
+
+use crate::Setting;
+
+/// What to do when the kernel refuses a step for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IfRefused {
+    /// Later steps build on it: put everything back.
+    PutBack,
+    /// Note it, remember it, go on.
+    Skip,
+}
+
+/// One step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    pub setting: Setting,
+    /// What was found. Absent: created by an earlier step (a queue that does not exist yet).
+    pub from: Fact<Setting>,
+    /// Rule id, e.g. `A03`, `Q05`, `R0.09`.
+    pub rule: String,
+    /// A sentence.
+    pub reason: String,
+    /// Where the rule comes from, e.g. `kernel documentation, networking/scaling`.
+    pub source: String,
+    pub interrupts_traffic: bool,
+    pub if_refused: IfRefused,
+}

@@ -1,0 +1,96 @@
+//! Three answers instead of two: known, not there, could not tell.
+//!
+//! "Could not tell" carries why, and is never turned into a default value.
+
+use serde::{Deserialize, Serialize};
+
+/// One thing read from the host.
+///
+/// In JSON: `{"known": VALUE}`, `"absent"`, or `{"unknown": {"what": …, "errno": …, "why": …}}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact<T> {
+    /// Read, and this is the value.
+    Known(T),
+    /// Asked, and the kernel says that it does not exist here (ENOENT, EOPNOTSUPP).
+    Absent,
+    /// Not asked, or the answer could not be had.
+    Unknown(Unread),
+}
+
+/// Why something could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Unread {
+    /// The file or the request, e.g. `/proc/irq/30/smp_affinity_list` or `channels-get eth1`.
+    pub what: String,
+    /// The kernel's errno, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<i32>,
+    /// In words: `needs root`, `not in this capture`, `no answer within 2 s`, or the kernel's own words.
+    pub why: String,
+}
+
+impl Unread {
+    pub fn new(what: impl Into<String>, errno: Option<i32>, why: impl Into<String>) -> Self {
+        Self { what: what.into(), errno, why: why.into() }
+    }
+}
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.what, self.why)
+    }
+}
+
+impl<T> Fact<T> {
+    /// Not asked at all; `what` names the thing, `why` the reason.
+    pub fn unknown(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self::Unknown(Unread::new(what, None, why))
+    }
+
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    pub fn is_known(&self) -> bool {
+        matches!(self, Self::Known(_))
+    }
+
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
+    pub fn unread(&self) -> Option<&Unread> {
+        match self {
+            Self::Unknown(u) => Some(u),
+            _ => None,
+        }
+    }
+
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Fact<U> {
+        match self {
+            Self::Known(v) => Fact::Known(f(v)),
+            Self::Absent => Fact::Absent,
+            Self::Unknown(u) => Fact::Unknown(u),
+        }
+    }
+
+    pub fn and_then<U>(self, f: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
+        match self {
+            Self::Known(v) => f(v),
+            Self::Absent => Fact::Absent,
+            Self::Unknown(u) => Fact::Unknown(u),
+        }
+    }
+
+    pub fn as_ref(&self) -> Fact<&T> {
+        match self {
+            Self::Known(v) => Fact::Known(v),
+            Self::Absent => Fact::Absent,
+            Self::Unknown(u) => Fact::Unknown(u.clone()),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What the user wants, before anything is looked at.
+
+use serde::{Deserialize, Serialize};
+
+use crate::CpuSet;
+
+/// DESIGN section 3.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goal {
+    #[default]
+    Balanced,
+    Forward,
+    Rpc,
+    Stream,
+    Latency,
+}
+
+impl Goal {
+    pub const ALL: [Goal; 5] = [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Balanced => "balanced",
+            Self::Forward => "forward",
+            Self::Rpc => "rpc",
+            Self::Stream => "stream",
+            Self::Latency => "latency",
+        }
+    }
+}
+
+impl std::fmt::Display for Goal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl std::str::FromStr for Goal {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|g| g.name() == s)
+            .ok_or_else(|| format!("\"{s}\" is no goal; there are balanced, forward, rpc, stream and latency"))
+    }
+}
+
+/// Which hardware threads may carry queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Smt {
+    /// At most one queue a physical core.
+    OnePerCore,
+    /// Siblings too, after every core has one.
+    All,
+}
+
+/// CPUs of nodes away from the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FarNode {
+    Never,
+    /// Only when no near CPU is left, with a warning.
+    Last,
+    /// As good as near ones.
+    Ok,
+}
+
+/// A goal and what the user laid down beside it. `None`: as the goal has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    pub goal: Goal,
+    /// Interfaces to consider; empty: those with a driver, queues of their own and a link.
+    #[serde(default)]
+    pub devs: Vec<String>,
+    /// Only these CPUs, isolated ones among them included: the user named them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuSet>,
+    /// Kept free of queues for other work (also taken out of `cpus`).
+    #[serde(default)]
+    pub reserve: CpuSet,
+    #[serde(default)]
+    pub exclude_cpus: CpuSet,
+    /// Queues a device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queues: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smt: Option<Smt>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far_node: Option<FarNode>,
+    /// Steps that interrupt traffic may be part of the plan.
+    #[serde(default)]
+    pub allow_disruption: bool,
+    /// The layout of the article on per-queue moderation: half of the queues on the far node, latency
+    /// queues on the first threads and bulk queues on the rest.
+    #[serde(default)]
+    pub pair_as_article: bool,
+}

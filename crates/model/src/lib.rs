@@ -1,0 +1,25 @@
+//! Pure values that every room shares: CPU sets, ids, the topology of the host, its network
+//! interfaces with their queues and interrupts, and the snapshot that holds them all.
+//!
+//! Nothing here reads a file, asks the kernel or knows what time it is.
+#![forbid(unsafe_code)]
+
+pub mod cpuset;
+pub mod fact;
+pub mod ids;
+pub mod intent;
+pub mod nic;
+pub mod queue;
+pub mod snapshot;
+pub mod topology;
+pub mod vector;
+
+pub use cpuset::CpuSet;
+pub use fact::{Fact, Unread};
+pub use ids::{CpuId, DevId, Dir, IfIndex, IrqId, NodeId};
+pub use intent::{FarNode, Goal, Intent, Smt};
+pub use nic::{Channels, Coalesce, Count, Link, Nic, NicKind, Rings, Rss, User};
+pub use queue::{Bql, RxQueue, TxQueue};
+pub use snapshot::{Bystanders, Host, Snapshot};
+pub use topology::{Cpu, Node, Topology};
+pub use vector::{Confidence, MapSource, Movable, Role, Vector};

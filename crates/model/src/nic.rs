@@ -1,0 +1,173 @@
+//! One network interface with everything that was read about it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuSet, DevId, Dir, Fact, IfIndex, NodeId, RxQueue, TxQueue, Unread, Vector};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nic {
+    pub dev: DevId,
+    pub kind: NicKind,
+    pub driver: Fact<String>,
+    /// Node of the device. Unknown where the firmware says -1: that is not node 0.
+    pub node: Fact<NodeId>,
+    /// CPUs near the device (`local_cpulist`).
+    pub local_cpus: Fact<CpuSet>,
+    pub link: Link,
+    /// Interfaces below this one (of a VLAN, bond, bridge, macvlan).
+    pub lower: Vec<IfIndex>,
+    /// The bond, bridge or team this one is a member of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub master: Option<IfIndex>,
+    pub channels: Fact<Channels>,
+    /// From `queues/rx-*`, in numeric order.
+    pub rx_queues: Vec<RxQueue>,
+    /// From `queues/tx-*`, in numeric order.
+    pub tx_queues: Vec<TxQueue>,
+    /// Every vector of the device, queues first in queue order.
+    pub vectors: Vec<Vector>,
+    pub rss: Fact<Rss>,
+    pub rings: Fact<Rings>,
+    pub coalesce: Fact<Coalesce>,
+    pub pause: Fact<Pause>,
+    /// Who uses the queues besides the stack. Absent: asked, nobody.
+    pub users: Fact<Vec<User>>,
+    pub addresses: Fact<Vec<String>>,
+    /// Everything about this device that could not be read.
+    pub unread: Vec<Unread>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NicKind {
+    /// A PCI or platform function with its own driver.
+    Physical,
+    /// SR-IOV virtual function.
+    Vf,
+    Virtio,
+    /// Other paravirtual devices without interrupts of their own that we know (hv_netvsc, xen-netfront).
+    Paravirtual,
+    /// vlan, bond, bridge, veth, tun, macvlan, dummy, …: no queues of their own to tune.
+    Software {
+        kind: String,
+    },
+    Loopback,
+    Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// `operstate`: `up`, `down`, `unknown`, …
+    pub operstate: Fact<String>,
+    pub carrier: Fact<bool>,
+    /// Mb/s (10^6 bit/s). Absent while down or for devices without a speed.
+    pub speed_mbps: Fact<u32>,
+    pub duplex: Fact<String>,
+    pub mtu: Fact<u32>,
+}
+
+/// Channel counts, now and at most. A member that the driver does not report is `None`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Channels {
+    pub rx: Option<Count>,
+    pub tx: Option<Count>,
+    pub combined: Option<Count>,
+    pub other: Option<Count>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    pub now: u32,
+    pub max: u32,
+}
+
+impl Channels {
+    /// Receive queues that exist with these counts.
+    pub fn rx_queues(&self) -> u32 {
+        self.combined.map_or(0, |c| c.now) + self.rx.map_or(0, |c| c.now)
+    }
+
+    pub fn tx_queues(&self) -> u32 {
+        self.combined.map_or(0, |c| c.now) + self.tx.map_or(0, |c| c.now)
+    }
+}
+
+/// Ring sizes in descriptors. `None`: not reported by the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rings {
+    pub rx: Option<Count>,
+    pub tx: Option<Count>,
+}
+
+/// Interrupt moderation of the device: every parameter the driver reports, by its netlink name
+/// (`rx-usecs`, `rx-max-frames`, `use-adaptive-rx` as 0/1, …). The reply is the capability map.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Coalesce(pub BTreeMap<String, u32>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    pub autoneg: Option<bool>,
+    pub rx: Option<bool>,
+    pub tx: Option<bool>,
+}
+
+/// Receive-side scaling of context 0.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rss {
+    /// Queue of each table entry. Empty: the device has no table.
+    pub table: Vec<u32>,
+    /// `toeplitz`, `xor`, `crc32`, or the bit's number.
+    pub function: Fact<String>,
+    /// Hash key, bytes in hex without separators.
+    pub key: Fact<String>,
+    /// Fields hashed by flow type in ethtool's letters: `udp4` → `sd`.
+    pub fields: BTreeMap<String, String>,
+}
+
+/// Somebody besides the network stack who uses queues of the device.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum User {
+    /// An XDP program; `mode` is `driver`, `generic` or `offload`.
+    Xdp { mode: String, program_id: Option<u32> },
+    /// An AF_XDP socket on this queue.
+    AfXdp { queue: u32 },
+    /// An RDMA device on top, by its name.
+    Rdma { device: String },
+    /// A user-space driver (DPDK) holds the function.
+    Userspace { driver: String },
+    /// A datapath of Open vSwitch.
+    Ovs,
+}
+
+impl Nic {
+    pub fn name(&self) -> &str {
+        &self.dev.name
+    }
+
+    /// Vectors that serve queues.
+    pub fn queue_vectors(&self) -> impl Iterator<Item = &Vector> {
+        self.vectors.iter().filter(|v| v.is_queue())
+    }
+
+    /// The vector of a queue.
+    pub fn vector_of(&self, dir: Dir, queue: u32) -> Option<&Vector> {
+        self.vectors.iter().find(|v| match dir {
+            Dir::Rx => v.rx().contains(&queue),
+            Dir::Tx => v.tx().contains(&queue),
+        })
+    }
+
+    /// Has queues and, as far as one can see, hardware (or a hypervisor) behind them.
+    pub fn has_own_queues(&self) -> bool {
+        !matches!(self.kind, NicKind::Software { .. } | NicKind::Loopback) && !self.rx_queues.is_empty()
+    }
+
+    /// Known to have a link now.
+    pub fn link_is_up(&self) -> bool {
+        self.link.carrier.known() == Some(&true) || self.link.operstate.known().is_some_and(|s| s == "up")
+    }
+}

@@ -1,0 +1,69 @@
+//! Everything that was read about a host at one moment.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Fact, IfIndex, Nic, NicKind, Topology, Unread};
+
+/// Name of the JSON document `show -j` and captures hold.
+pub const SCHEMA: &str = "ringwise.snapshot";
+/// Additive changes keep it; a removed or changed member raises it.
+pub const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    pub host: Host,
+    pub topology: Topology,
+    /// Interfaces with queues of their own or that carry others, by name in natural order (`eth2` before `eth10`).
+    pub nics: Vec<Nic>,
+    /// Software interfaces that were only counted.
+    pub bystanders: Bystanders,
+    /// What could not be read and belongs to no single device.
+    pub unread: Vec<Unread>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    pub name: Fact<String>,
+    /// `6.12.48` as in `/proc/sys/kernel/osrelease`.
+    pub kernel: Fact<String>,
+    /// Of this boot; journals of another one are not replayed.
+    pub boot_id: Fact<String>,
+    /// `/etc/machine-id`.
+    pub machine_id: Fact<String>,
+    /// sysctl `net.core.rps_sock_flow_entries`; 0: RFS off.
+    pub rps_sock_flow_entries: Fact<u32>,
+    /// sysctl `net.core.rps_default_mask` (mask given to new queues).
+    pub rps_default_mask: Fact<crate::CpuSet>,
+    /// Running programs that would move our settings, by name (`irqbalance`).
+    pub rivals: Fact<Vec<String>>,
+    /// sysctl `net.ipv4.ip_forward` or the IPv6 one is on.
+    pub forwarding: Fact<bool>,
+    /// `/proc` or `/sys` cannot be written (as in a container).
+    pub read_only: Fact<bool>,
+}
+
+/// Interfaces without queues of their own: counted by kind, with what lies below them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bystanders {
+    /// `vlan` → 2114.
+    pub count: BTreeMap<String, u32>,
+    /// Per kind: interfaces on top of this one.
+    pub above: BTreeMap<IfIndex, BTreeMap<String, u32>>,
+}
+
+impl Snapshot {
+    pub fn nic(&self, name: &str) -> Option<&Nic> {
+        self.nics.iter().find(|n| n.dev.name == name)
+    }
+
+    pub fn nic_by_index(&self, index: IfIndex) -> Option<&Nic> {
+        self.nics.iter().find(|n| n.dev.ifindex == Some(index))
+    }
+
+    /// Interfaces that a plan may consider: own queues, a driver.
+    pub fn tunable(&self) -> impl Iterator<Item = &Nic> {
+        self.nics.iter().filter(|n| n.has_own_queues() && !matches!(n.kind, NicKind::Unknown) && !n.driver.is_absent())
+    }
+}

@@ -1,0 +1,112 @@
+//! CPUs, cores, caches and nodes of the host.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuId, CpuSet, Fact, NodeId};
+
+/// What `/sys/devices/system/cpu` and `/sys/devices/system/node` say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Topology {
+    pub online: CpuSet,
+    /// CPUs the kernel could ever have; the width of a mask.
+    pub possible: Fact<CpuSet>,
+    pub present: Fact<CpuSet>,
+    /// `isolcpus=` (`/sys/devices/system/cpu/isolated`).
+    pub isolated: Fact<CpuSet>,
+    /// `nohz_full=` (`/sys/devices/system/cpu/nohz_full`).
+    pub nohz_full: Fact<CpuSet>,
+    /// CPUs of isolated cpuset partitions (`cpuset.cpus.isolated`).
+    pub cgroup_isolated: Fact<CpuSet>,
+    pub smt_active: Fact<bool>,
+    /// One entry per online CPU. Numbers may be sparse.
+    pub cpus: BTreeMap<CpuId, Cpu>,
+    /// Absent: a kernel without NUMA. Unknown: no node directory in the capture.
+    pub nodes: Fact<BTreeMap<NodeId, Node>>,
+    /// `kvm`, `vmware`, `xen`, …: topologies of guests are doubted.
+    pub hypervisor: Fact<String>,
+}
+
+/// One online CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cpu {
+    pub id: CpuId,
+    pub package: Fact<u32>,
+    pub die: Fact<u32>,
+    /// `core_id`: unique only within its package; compare cores by `siblings`.
+    pub core: Fact<u32>,
+    /// Threads of the same core, this CPU included.
+    pub siblings: Fact<CpuSet>,
+    /// CPUs that share this one's last-level cache of level 3, this CPU included. Absent: no L3 shown.
+    pub l3: Fact<CpuSet>,
+    /// Absent: the kernel has no NUMA nodes.
+    pub node: Fact<NodeId>,
+    /// `cpu_capacity` (hybrid machines), 1024 = the biggest.
+    pub capacity: Fact<u32>,
+}
+
+/// One NUMA node; may have no CPUs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    pub id: NodeId,
+    pub cpus: CpuSet,
+    /// To every node, itself included (normally 10), in SLIT units.
+    pub distances: Fact<BTreeMap<NodeId, u32>>,
+}
+
+impl Topology {
+    pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
+        self.cpus.get(&id)
+    }
+
+    pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
+        self.cpus.get(&cpu)?.node.known().copied()
+    }
+
+    /// Threads of the CPU's core; only itself where that is not known.
+    pub fn siblings_of(&self, cpu: CpuId) -> CpuSet {
+        match self.cpus.get(&cpu).and_then(|c| c.siblings.known()) {
+            Some(s) => s.clone(),
+            None => CpuSet::from_iter([cpu]),
+        }
+    }
+
+    /// CPUs sharing the L3 of `cpu`: the kernel's word, else its node, else its package, else itself.
+    pub fn l3_of(&self, cpu: CpuId) -> CpuSet {
+        let Some(c) = self.cpus.get(&cpu) else {
+            return CpuSet::from_iter([cpu]);
+        };
+        if let Some(l3) = c.l3.known() {
+            return l3.clone();
+        }
+        if let Some(node) = c.node.known().and_then(|n| self.node(*n)) {
+            return node.cpus.clone();
+        }
+        if let Some(p) = c.package.known() {
+            return self.cpus.values().filter(|o| o.package.known() == Some(p)).map(|o| o.id).collect();
+        }
+        CpuSet::from_iter([cpu])
+    }
+
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.known()?.get(&id)
+    }
+
+    /// Distance between two nodes as the firmware tells it; 10 for the same node even where the table is missing.
+    pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u32> {
+        let told = self.node(from).and_then(|n| n.distances.known()).and_then(|d| d.get(&to)).copied();
+        told.or((from == to).then_some(10))
+    }
+
+    /// CPUs that the kernel was told to keep quiet.
+    pub fn isolated_all(&self) -> CpuSet {
+        let mut all = CpuSet::new();
+        for f in [&self.isolated, &self.nohz_full, &self.cgroup_isolated] {
+            if let Some(s) = f.known() {
+                all = all.union(s);
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,99 @@
+//! Interrupt vectors of a device and what each serves.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuSet, Fact, IrqId, NodeId};
+
+/// One interrupt vector of a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vector {
+    pub irq: IrqId,
+    /// Action names from `/proc/interrupts` or `/sys/kernel/irq/N/actions`; empty while the link is down.
+    pub names: Vec<String>,
+    pub role: Role,
+    pub confidence: Confidence,
+    pub source: MapSource,
+    /// NAPI instance behind the vector, where netdev genl names it. Changes on every restart of the device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub napi: Option<u32>,
+    /// `smp_affinity_list`: what was asked.
+    pub asked: Fact<CpuSet>,
+    /// `effective_affinity_list`: where it goes. On x86 it moves at the next interrupt.
+    pub effective: Fact<CpuSet>,
+    pub hint: Fact<CpuSet>,
+    pub node: Fact<NodeId>,
+    pub movable: Movable,
+    /// Interrupts since boot over all CPUs, at the time of the snapshot.
+    pub count: Fact<u64>,
+}
+
+/// What a vector serves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// These queues of the device. Either list may be empty, not both.
+    Queues { rx: Vec<u32>, tx: Vec<u32> },
+    /// Link changes, mailbox, events: named by the driver, never a queue.
+    Control,
+    /// Requested by nobody now (spare vectors, device down).
+    Idle,
+    /// Belongs to the device, but nothing says what it serves.
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// Nothing ties it to a queue.
+    None,
+    /// A pattern that more than one driver uses, or without the MSI list of the device.
+    Likely,
+    /// The kernel's own link, or MSI list and the driver's own name pattern agree.
+    Sure,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MapSource {
+    /// `queue-get` and `napi-get` of the netdev generic netlink family.
+    NetdevGenl,
+    /// `device/msi_irqs` and the name pattern of the driver.
+    MsiAndName,
+    /// Only the name in `/proc/interrupts`.
+    Name,
+    Nothing,
+}
+
+/// Whether the affinity of a vector can be written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Movable {
+    Yes,
+    No {
+        why: String,
+    },
+    /// The kernel tells only when it is tried.
+    UnknownUntilTried,
+}
+
+impl Vector {
+    /// Receive queues this vector serves.
+    pub fn rx(&self) -> &[u32] {
+        match &self.role {
+            Role::Queues { rx, .. } => rx,
+            _ => &[],
+        }
+    }
+
+    /// Transmit queues this vector serves.
+    pub fn tx(&self) -> &[u32] {
+        match &self.role {
+            Role::Queues { tx, .. } => tx,
+            _ => &[],
+        }
+    }
+
+    pub fn is_queue(&self) -> bool {
+        matches!(self.role, Role::Queues { .. })
+    }
+}

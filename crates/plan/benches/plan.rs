@@ -1,0 +1,54 @@
+//! How long planning takes, and how it grows: `cargo bench -p ringwise-plan`.
+//!
+//! Fails when the big machine takes longer than 20 ms or growth is steeper than n log n in the
+//! number of queues (with a margin of two for the noise of a shared machine).
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use ringwise_model::{Goal, Intent, Snapshot};
+use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::topo::CpuSpec;
+
+/// `nodes` nodes of 16 cores with two threads; NICs dealt out over the nodes.
+fn machine(packages: u32, nics: u32, queues_each: u32) -> Snapshot {
+    let cpu = CpuSpec { packages, nodes: 2, l3s: 2, ..CpuSpec::flat(8, 2) };
+    let nodes = packages * 2;
+    let nics = (0..nics).map(|i| NicSpec::new(&format!("eth{i}"), "mlx5_core", Some(i % nodes), queues_each, 128));
+    HostSpec { name: "big".into(), cpu, nics: nics.collect(), bonds: Vec::new(), rps_sock_flow_entries: 0 }.snapshot()
+}
+
+/// The fastest of many runs.
+fn best(s: &Snapshot, goal: Goal, runs: u32) -> Duration {
+    let intent = Intent { goal, ..Intent::default() };
+    let once = || {
+        let start = Instant::now();
+        let p = ringwise_plan::plan(black_box(s), &intent, &[]).expect("can be planned");
+        let took = start.elapsed();
+        assert!(p.target.len() > p.layout.len());
+        took
+    };
+    (0..runs).map(|_| once()).min().unwrap_or_default()
+}
+
+fn main() {
+    // `cargo test --benches` only wants to know that it runs.
+    let runs = if std::env::args().any(|a| a == "--test") { 1 } else { 30 };
+    let small = machine(1, 1, 128);
+    let big = machine(8, 16, 128);
+    assert_eq!((small.topology.online.len(), big.topology.online.len()), (64, 512));
+    let mut failed = false;
+    for goal in Goal::ALL {
+        let (a, b) = (best(&small, goal, runs), best(&big, goal, runs));
+        let nlogn = |n: f64| n * n.log2();
+        let (grown, may) = (b.as_secs_f64() / a.as_secs_f64(), 2.0 * nlogn(2048.0) / nlogn(128.0));
+        println!(
+            "plan {goal:9} 64 CPUs, 1 NIC, 128 queues {a:>9.2?}   512 CPUs, 16 NICs, 2,048 queues {b:>9.2?}   x{grown:.1} (n log n with margin: x{may:.1})"
+        );
+        failed |= runs > 1 && (b > Duration::from_millis(20) || grown > may);
+    }
+    if failed {
+        println!("FAILED: above 20 ms, or steeper than n log n");
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,168 @@
+//! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
+
+use ringwise_knob::Setting;
+use ringwise_model::{Channels, Fact, FarNode, Goal, Intent, Smt};
+
+use crate::dev::{Dev, LearnedIndex};
+use crate::select::channel_user;
+use crate::target::Out;
+use crate::{LeftAlone, LeftOut, NotPossible, Refusal, goal};
+
+/// The setting for `n` queues and the largest `n`; `None` for a driver without counts to set.
+fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
+    let dev = dev.to_string();
+    match (c.combined, c.rx, c.tx) {
+        (Some(both), _, _) if both.max > 0 => {
+            Some((Setting::Channels { dev, rx: None, tx: None, combined: Some(n) }, both.max))
+        }
+        (_, Some(r), Some(t)) if r.max > 0 && t.max > 0 => {
+            Some((Setting::Channels { dev, rx: Some(n), tx: Some(n), combined: None }, r.max.min(t.max)))
+        }
+        _ => None,
+    }
+}
+
+/// What people have seen a channel change do to the link, by driver.
+fn outage(driver: Option<&str>) -> &'static str {
+    match driver {
+        Some("igb") => "link down about 3 s",
+        Some("virtio_net") => "packets may be lost for a moment, the link stays",
+        _ => "link may drop for some seconds",
+    }
+}
+
+/// The command that takes a change in: the same request with a number and the user's word. It names
+/// devices only where others would be caught by it.
+pub(crate) fn command(intent: &Intent, devs: &[&str], n: u32) -> String {
+    let mut c = String::from("ringwise plan");
+    for dev in devs {
+        c.push_str(&format!(" {dev}"));
+    }
+    let plain = goal::resolve(&Intent { goal: intent.goal, ..Intent::default() });
+    if intent.goal != Goal::Balanced {
+        c.push_str(&format!(" --goal {}", intent.goal));
+    }
+    let named = intent.cpus.as_ref().map(|c| ("--cpus", c));
+    let kept = [("--reserve", &intent.reserve), ("--exclude-cpus", &intent.exclude_cpus)];
+    for (option, cpus) in named.into_iter().chain(kept.into_iter().filter(|(_, c)| !c.is_empty())) {
+        c.push_str(&format!(" {option} {cpus}"));
+    }
+    match intent.smt.filter(|_| intent.smt != plain.smt) {
+        Some(Smt::OnePerCore) => c.push_str(" --smt one-per-core"),
+        Some(Smt::All) => c.push_str(" --smt all"),
+        None => {}
+    }
+    match intent.far_node.filter(|_| intent.far_node != plain.far_node) {
+        Some(FarNode::Never) => c.push_str(" --far-node never"),
+        Some(FarNode::Last) => c.push_str(" --far-node last"),
+        Some(FarNode::Ok) => c.push_str(" --far-node ok"),
+        None => {}
+    }
+    c.push_str(&format!(" --queues {n} --allow-disruption"));
+    c
+}
+
+/// Decides the count of one device; `cores` are the physical ones near it. Sets `rx`, `tx` and `channels`.
+pub(crate) fn decide(
+    d: &mut Dev,
+    intent: &Intent,
+    cores: u32,
+    learned: &LearnedIndex,
+    out: &mut Out,
+) -> Result<(), Refusal> {
+    let name = d.name().to_string();
+    let now = d.rx_now.max(d.tx_now);
+    let asked = intent.queues;
+    let article = intent.pair_as_article;
+    let cannot = |out: &mut Out, why: String| {
+        out.refused.push(NotPossible {
+            address: Some(ringwise_knob::Address::Channels { dev: name.clone() }),
+            what: format!("{name} channels"),
+            why,
+            needed: asked.is_some(),
+        });
+    };
+    let limit = d.nic.channels.known().and_then(|c| for_count(&name, c, 1));
+    let Some((_, max)) = limit else {
+        if asked.is_some_and(|n| n != now) {
+            let why = match &d.nic.channels {
+                Fact::Unknown(u) => format!("its channel counts could not be read: {u}"),
+                _ => format!("the driver has no channel count that can be set; it has {now}"),
+            };
+            cannot(out, why);
+        }
+        return Ok(());
+    };
+    let max = max.max(now);
+    if let Some(n) = asked
+        && (n == 0 || n > max)
+    {
+        return Err(Refusal::TooManyQueues { dev: name, asked: n, max });
+    }
+    let want = match asked {
+        Some(n) => n,
+        None if article => now,
+        None => goal::queues(intent.goal, now, cores).min(max),
+    };
+    if want == now && d.rx_now == d.tx_now {
+        return Ok(());
+    }
+    if want == now && asked.is_none() {
+        return Ok(());
+    }
+    let Some((setting, _)) = d.nic.channels.known().and_then(|c| for_count(&name, c, want)) else {
+        return Ok(());
+    };
+    if let Some(user) = channel_user(d.nic) {
+        out.left_alone.push(LeftAlone { dev: name, why: format!("channels only: in use by {user}") });
+        return Ok(());
+    }
+    if let Some(why) = learned.why(d.nic, &setting) {
+        cannot(out, why);
+        return Ok(());
+    }
+    // `balanced` never interrupts traffic by itself; a number on the command line is the user's word.
+    let allowed = intent.allow_disruption && (asked.is_some() || intent.goal != Goal::Balanced);
+    if allowed {
+        if let Fact::Unknown(u) = &d.nic.users {
+            out.warnings.push(format!("{name}: whether somebody else uses its queues could not be read ({u})"));
+        }
+        (d.rx, d.tx) = (want, want);
+        d.channels = Some(setting);
+        return Ok(());
+    }
+    let (rule, why) = reason(intent, now, want, cores);
+    out.wanted_counts.push(want);
+    out.left_out.push(LeftOut {
+        from: ringwise_knob::channels::live(d.nic),
+        setting,
+        rule: rule.to_string(),
+        why,
+        command: command(intent, &[&name], want),
+        outage: outage(d.nic.driver.known().map(String::as_str)).to_string(),
+    });
+    Ok(())
+}
+
+/// Rule and sentence for going from `now` to `want` queues.
+pub(crate) fn reason(intent: &Intent, now: u32, want: u32, cores: u32) -> (&'static str, String) {
+    if intent.queues.is_some() {
+        return ("R0.11", format!("{want} queues were asked for, there are {now}"));
+    }
+    match intent.goal {
+        Goal::Latency => {
+            ("R3.16", format!("the fewest queues that carry the load: half of the {cores} near physical cores"))
+        }
+        _ if want < now => (
+            "Q02",
+            format!("one queue a physical core: {now} queues for the {cores} cores of its node; each costs interrupts"),
+        ),
+        _ => (
+            "Q01",
+            format!(
+                "one queue a physical core: {now} queues leave {} of the {cores} cores of its node idle",
+                cores.saturating_sub(now)
+            ),
+        ),
+    }
+}

@@ -1,0 +1,257 @@
+//! One device while it is planned: its queues, what shares a vector, and what cannot be moved.
+
+use std::collections::HashMap;
+
+use ringwise_knob::learned::What;
+use ringwise_knob::{Address, Learned, Of, Setting};
+use ringwise_model::{Confidence, CpuSet, Dir, Fact, Movable, Nic, Role, RxQueue, TxQueue, Vector};
+
+use crate::NotPossible;
+use crate::machine::{Machine, Near};
+
+/// Learned refusals by the address they speak of.
+pub(crate) struct LearnedIndex<'a> {
+    by: HashMap<&'a Address, Vec<&'a Learned>>,
+    kernel: Option<&'a str>,
+}
+
+impl<'a> LearnedIndex<'a> {
+    pub fn new(learned: &'a [Learned], kernel: &'a Fact<String>) -> Self {
+        let mut by: HashMap<&Address, Vec<&Learned>> = HashMap::new();
+        for l in learned {
+            by.entry(&l.address).or_default().push(l);
+        }
+        Self { by, kernel: kernel.known().map(String::as_str) }
+    }
+
+    /// Why this setting will not be tried again.
+    pub fn why(&self, nic: &Nic, setting: &Setting) -> Option<String> {
+        if self.by.is_empty() {
+            return None;
+        }
+        let kernel = self.kernel?;
+        let address = setting.address()?;
+        // A renamed device is rare: only then are all entries looked through.
+        let direct = self.by.get(&address).into_iter().flatten();
+        let others = self.by.values().flatten().filter(|l| l.device.name != nic.dev.name);
+        let hit = direct
+            .chain(others)
+            .find(|l| l.applies(&nic.dev, nic.driver.known().map(String::as_str), kernel, setting))?;
+        Some(match &hit.what {
+            What::Refused { errno, words } => format!("refused before on this kernel (errno {errno}): {words}"),
+            What::Ignored { got } => {
+                format!("accepted before and ignored on this kernel: it read back {}", got.value_text())
+            }
+        })
+    }
+}
+
+/// Queues that sit on one CPU because an interrupt ties them together.
+pub(crate) struct Unit {
+    pub queues: Vec<usize>,
+    /// Cannot be placed; where it is now, if known.
+    pub fixed: Option<Option<usize>>,
+}
+
+pub(crate) struct Dev<'a> {
+    pub nic: &'a Nic,
+    pub near: Near,
+    /// Real queues now: a driver may show more directories than it uses.
+    pub rx_now: u32,
+    pub tx_now: u32,
+    /// After the plan.
+    pub rx: u32,
+    pub tx: u32,
+    /// The channel setting that the plan writes.
+    pub channels: Option<Setting>,
+    pub units: Vec<Unit>,
+    /// By vector: cannot be moved.
+    pub stuck: Vec<bool>,
+    /// CPU of each queue pair after the plan, by queue number.
+    pub cpu: Vec<Option<usize>>,
+    rx_vector: Vec<Option<usize>>,
+    tx_vector: Vec<Option<usize>>,
+    rx_dir: Vec<Option<usize>>,
+    tx_dir: Vec<Option<usize>>,
+}
+
+fn slot(v: &mut Vec<Option<usize>>, at: u32, value: usize) {
+    let at = at as usize;
+    if v.len() <= at {
+        v.resize(at + 1, None);
+    }
+    v[at].get_or_insert(value);
+}
+
+impl<'a> Dev<'a> {
+    pub fn new(m: &Machine, nic: &'a Nic) -> Self {
+        let mut d = Self {
+            nic,
+            near: m.near(nic),
+            rx_now: 0,
+            tx_now: 0,
+            rx: 0,
+            tx: 0,
+            channels: None,
+            units: Vec::new(),
+            stuck: vec![false; nic.vectors.len()],
+            cpu: Vec::new(),
+            rx_vector: Vec::new(),
+            tx_vector: Vec::new(),
+            rx_dir: Vec::new(),
+            tx_dir: Vec::new(),
+        };
+        for (i, v) in nic.vectors.iter().enumerate() {
+            if v.confidence == Confidence::None {
+                continue;
+            }
+            v.rx().iter().for_each(|q| slot(&mut d.rx_vector, *q, i));
+            v.tx().iter().for_each(|q| slot(&mut d.tx_vector, *q, i));
+        }
+        nic.rx_queues.iter().enumerate().for_each(|(i, q)| slot(&mut d.rx_dir, q.id, i));
+        nic.tx_queues.iter().enumerate().for_each(|(i, q)| slot(&mut d.tx_dir, q.id, i));
+        let real = |told: u32, dirs: usize| if told > 0 { told.min(dirs as u32) } else { dirs as u32 };
+        let told = nic.channels.known();
+        d.rx_now = real(told.map_or(0, |c| c.rx_queues()), nic.rx_queues.len());
+        d.tx_now = real(told.map_or(0, |c| c.tx_queues()), nic.tx_queues.len());
+        (d.rx, d.tx) = (d.rx_now, d.tx_now);
+        d
+    }
+
+    pub fn name(&self) -> &'a str {
+        &self.nic.dev.name
+    }
+
+    pub fn vector(&self, dir: Dir, queue: u32) -> Option<&'a Vector> {
+        let by = if dir == Dir::Rx { &self.rx_vector } else { &self.tx_vector };
+        by.get(queue as usize).copied().flatten().map(|i| &self.nic.vectors[i])
+    }
+
+    pub fn vector_index(&self, of: Of) -> Option<usize> {
+        match of {
+            Of::Rx(q) => self.rx_vector.get(q as usize).copied().flatten(),
+            Of::Tx(q) => self.tx_vector.get(q as usize).copied().flatten(),
+            Of::Control(_) => None,
+        }
+    }
+
+    pub fn rx_queue(&self, queue: u32) -> Option<&'a RxQueue> {
+        self.rx_dir.get(queue as usize).copied().flatten().map(|i| &self.nic.rx_queues[i])
+    }
+
+    pub fn tx_queue(&self, queue: u32) -> Option<&'a TxQueue> {
+        self.tx_dir.get(queue as usize).copied().flatten().map(|i| &self.nic.tx_queues[i])
+    }
+
+    /// Queue pairs after the plan: the wider of the two directions.
+    pub fn pairs(&self) -> usize {
+        self.rx.max(self.tx) as usize
+    }
+
+    /// Where the vector's interrupt goes now.
+    pub fn now(m: &Machine, v: &Vector) -> Option<usize> {
+        let single = |f: &Fact<CpuSet>| f.known().filter(|c| c.len() == 1).and_then(|c| m.at(c.first()?));
+        match &v.effective {
+            Fact::Known(e) => e.first().and_then(|c| m.at(c)),
+            _ => single(&v.asked),
+        }
+    }
+
+    /// CPU of a queue pair now, by its receive interrupt, else its transmit one.
+    pub fn pair_now(&self, m: &Machine, queue: u32) -> Option<usize> {
+        let v = self.vector(Dir::Rx, queue).or_else(|| self.vector(Dir::Tx, queue))?;
+        Self::now(m, v)
+    }
+
+    /// Splits the queues into units, noting interrupts that stay where they are.
+    pub fn split(&mut self, m: &Machine, learned: &LearnedIndex, refused: &mut Vec<NotPossible>) {
+        let n = self.pairs();
+        let mut lead: Vec<usize> = (0..n).collect();
+        if self.channels.is_none() {
+            // Union of all queues of a vector, towards the lowest number.
+            for v in self.nic.queue_vectors().filter(|v| v.confidence != Confidence::None) {
+                let all = v.rx().iter().chain(v.tx()).map(|q| *q as usize).filter(|q| *q < n);
+                let mut first: Option<usize> = None;
+                for q in all {
+                    let root = find(&mut lead, q);
+                    match first {
+                        None => first = Some(root),
+                        Some(f) => {
+                            let (lo, hi) = (f.min(root), f.max(root));
+                            lead[hi] = lo;
+                            first = Some(lo);
+                        }
+                    }
+                }
+            }
+        }
+        let mut unit_of: Vec<Option<usize>> = vec![None; n];
+        for q in 0..n {
+            let root = find(&mut lead, q);
+            let u = *unit_of[root].get_or_insert_with(|| {
+                self.units.push(Unit { queues: Vec::new(), fixed: None });
+                self.units.len() - 1
+            });
+            self.units[u].queues.push(q);
+        }
+        self.cpu = vec![None; n];
+        for u in 0..self.units.len() {
+            let mut fixed = None;
+            let mut any = self.channels.is_some();
+            for q in self.units[u].queues.clone() {
+                for of in [Of::Rx(q as u32), Of::Tx(q as u32)] {
+                    let Some(i) = self.vector_index(of) else { continue };
+                    any = true;
+                    let v = &self.nic.vectors[i];
+                    let Some(what) = self.immovable(v, of, learned) else { continue };
+                    // A channel change deals them out anew, nobody knows where to.
+                    fixed = Some(if self.channels.is_some() { None } else { Self::now(m, v) });
+                    if !self.stuck[i] {
+                        self.stuck[i] = true;
+                        refused.push(what);
+                    }
+                }
+            }
+            if !any {
+                fixed = Some(None);
+            }
+            self.units[u].fixed = fixed;
+        }
+    }
+
+    fn immovable(&self, v: &Vector, of: Of, learned: &LearnedIndex) -> Option<NotPossible> {
+        let dev = self.name().to_string();
+        let of = ringwise_knob::irq::canonical(v).unwrap_or(of);
+        let why = match (&v.movable, &v.asked) {
+            (Movable::No { why }, _) => why.clone(),
+            (_, Fact::Unknown(u)) => format!("not readable, so it could not be put back: {u}"),
+            (_, Fact::Absent) => "its affinity file does not exist".to_string(),
+            _ => {
+                let names = v.rx().iter().map(|q| Of::Rx(*q)).chain(v.tx().iter().map(|q| Of::Tx(*q)));
+                names.into_iter().find_map(|of| {
+                    let s = Setting::IrqCpus { dev: dev.clone(), of, cpus: CpuSet::new() };
+                    learned.why(self.nic, &s)
+                })?
+            }
+        };
+        let address = Address::IrqCpus { dev, of };
+        Some(NotPossible { what: address.to_string(), address: Some(address), why, needed: true })
+    }
+
+    /// Vectors that belong to the device and serve nobody knows what.
+    pub fn unknown_vectors(&self) -> usize {
+        self.nic
+            .vectors
+            .iter()
+            .filter(|v| v.role == Role::Unknown || (v.is_queue() && v.confidence == Confidence::None))
+            .count()
+    }
+}
+
+fn find(lead: &mut [usize], mut q: usize) -> usize {
+    while lead[q] != q {
+        lead[q] = lead[lead[q]];
+        q = lead[q];
+    }
+    q
+}

@@ -1,0 +1,174 @@
+//! The plan as a document: what would change, why, and what was left out.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Address, Setting, Step};
+use ringwise_model::{CpuId, CpuSet, DevId, Fact, Intent, NodeId, Snapshot};
+use serde::{Deserialize, Serialize};
+
+/// Name of the JSON document.
+pub const SCHEMA: &str = "ringwise.plan";
+/// Additive changes keep it; a removed or changed member raises it.
+pub const VERSION: u32 = 1;
+
+/// One plan for one host. Nothing in it depends on the order of devices or on the moment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub schema: String,
+    pub version: u32,
+    pub host: PlanHost,
+    /// With every member that was left open filled in as the goal has it.
+    pub intent: Intent,
+    /// Identity of every device named in `steps` or `target`, by name in natural order.
+    pub devices: Vec<DevId>,
+    /// Devices that were planned, by name in natural order.
+    pub considered: Vec<String>,
+    /// Devices with queues of their own that were not planned, or only in part, and why.
+    pub left_alone: Vec<LeftAlone>,
+    /// Interfaces without queues of their own, counted by kind.
+    pub bystanders: BTreeMap<String, u32>,
+    /// What would be written, in writing order.
+    pub steps: Vec<Step>,
+    /// Settings of `target` that hold already; `already + steps.len() == target.len()`.
+    pub already: usize,
+    /// Everything the plan lays down, in writing order, changed or not.
+    pub target: Vec<Setting>,
+    /// Where each queue's interrupt goes afterwards.
+    pub layout: Vec<DevLayout>,
+    /// Wanted by the goal, but only with the user's word.
+    pub left_out: Vec<LeftOut>,
+    /// What cannot be had here, learned refusals included.
+    pub refused: Vec<NotPossible>,
+    pub warnings: Vec<String>,
+    /// Numbers that can be checked after applying.
+    pub expected: Vec<Expected>,
+    /// Groups of queues (`--pair-as-article`); else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    /// Physical cores that carry two or more queues of one device, by device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubled_cores: Vec<DoubledCore>,
+}
+
+/// Which host, kernel and boot the plan was made for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanHost {
+    pub name: Fact<String>,
+    pub kernel: Fact<String>,
+    pub boot_id: Fact<String>,
+    pub machine_id: Fact<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftAlone {
+    pub dev: String,
+    /// `link down`, `no queue interrupts known`, `channels: in use by XDP (driver mode)`, …
+    pub why: String,
+}
+
+/// The queues of one device and their CPUs after the plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DevLayout {
+    pub dev: String,
+    /// `None`: unknown.
+    pub node: Option<NodeId>,
+    pub queues: Vec<Placed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placed {
+    pub queue: u32,
+    /// `None`: not placed (the interrupt cannot be moved or is not known, and where it goes is not known either).
+    pub cpu: Option<CpuId>,
+    /// On a far node: another socket, or further than distance 12 from the device's. `None`: one of the
+    /// two nodes is unknown.
+    pub far: Option<bool>,
+    /// Another queue of the same device sits on the same physical core.
+    pub shares_core: bool,
+}
+
+/// A setting that the goal would like, left to the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    pub setting: Setting,
+    /// What is there now, for `channels 8 -> 4`.
+    pub from: Fact<Setting>,
+    pub rule: String,
+    pub why: String,
+    /// The command line that would do it.
+    pub command: String,
+    /// Expected outage in words: `link down about 3 s`.
+    pub outage: String,
+}
+
+/// Something that cannot be set here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotPossible {
+    /// `None` for things that have no address, as a vector that serves nobody knows what.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
+    /// For people: `eth1 interrupt CPU rx-3`.
+    pub what: String,
+    pub why: String,
+    /// The goal is not fully met without it.
+    pub needed: bool,
+}
+
+/// One checkable number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Expected {
+    /// `None`: the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dev: Option<String>,
+    /// A sentence with both numbers in it.
+    pub text: String,
+    /// `None`: not known (no interrupt came yet, or not readable).
+    pub before: Option<f64>,
+    pub after: Option<f64>,
+    /// `percent of queues`, `interrupts`, `queues`, `CPUs`.
+    pub unit: String,
+}
+
+/// Queues that want the same policy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    pub dev: String,
+    pub name: String,
+    pub cpus: CpuSet,
+    pub queues: Vec<u32>,
+}
+
+/// A physical core with more than one queue of a device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DoubledCore {
+    pub dev: String,
+    /// Threads of the core.
+    pub core: CpuSet,
+    pub queues: Vec<u32>,
+    /// Both queues belong to this group: two of a kind compete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+}
+
+impl Plan {
+    /// Whether any step interrupts traffic.
+    pub fn interrupts_traffic(&self) -> bool {
+        self.steps.iter().any(|s| s.interrupts_traffic)
+    }
+
+    /// Steps on this device; `None` for those of the host.
+    pub fn steps_of<'a>(&'a self, dev: Option<&'a str>) -> impl Iterator<Item = &'a Step> {
+        self.steps.iter().filter(move |s| s.setting.address().is_some_and(|a| a.dev() == dev))
+    }
+}
+
+impl PlanHost {
+    pub fn of(s: &Snapshot) -> Self {
+        Self {
+            name: s.host.name.clone(),
+            kernel: s.host.kernel.clone(),
+            boot_id: s.host.boot_id.clone(),
+            machine_id: s.host.machine_id.clone(),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What each goal means for the settings planned here (DESIGN section 3).
+
+use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
+
+/// Flow table of the host for request/response servers: kernel documentation, networking/scaling.
+const RFS_RPC: u32 = 32_768;
+/// For few long flows: 32 KB, stays in a core's own cache.
+const RFS_STREAM: u32 = 8_192;
+
+/// Receive flow steering as a goal has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rfs {
+    Keep,
+    Off,
+    /// Entries of the host's table; a larger one that is there is kept if `at_least`.
+    On {
+        entries: u32,
+        at_least: bool,
+    },
+}
+
+/// How many queues a goal wants, from the physical cores of the device's node.
+pub(crate) fn queues(goal: Goal, now: u32, cores: u32) -> u32 {
+    match goal {
+        // Nothing that interrupts traffic, ever.
+        Goal::Balanced => now,
+        Goal::Rpc => now.min(cores.max(1)),
+        Goal::Forward | Goal::Stream => cores.max(1),
+        // The load is not known here: half of the cores, the rest stays free for programs.
+        Goal::Latency => now.min((cores / 2).max(1)),
+    }
+}
+
+pub(crate) fn rfs(goal: Goal) -> Rfs {
+    match goal {
+        Goal::Balanced => Rfs::Keep,
+        Goal::Forward | Goal::Latency => Rfs::Off,
+        Goal::Rpc => Rfs::On { entries: RFS_RPC, at_least: true },
+        Goal::Stream => Rfs::On { entries: RFS_STREAM, at_least: false },
+    }
+}
+
+/// Whether a device with one receive queue gets help from other CPUs.
+pub(crate) fn rps_for_one_queue(goal: Goal) -> bool {
+    goal != Goal::Latency
+}
+
+/// Only the first thread of a core helps: a forwarding host gains nothing from the second.
+pub(crate) fn rps_one_per_core(goal: Goal, smt: Smt) -> bool {
+    goal == Goal::Forward || smt == Smt::OnePerCore
+}
+
+/// The same layout on every port near the same node: a flow that leaves by queue i of another port
+/// stays on its CPU.
+pub(crate) fn ports_alike(goal: Goal) -> bool {
+    goal == Goal::Forward
+}
+
+/// Whether an idle core of a node close by goes before a second thread of the device's own node.
+pub(crate) fn near_is_wide(goal: Goal) -> bool {
+    goal == Goal::Forward
+}
+
+/// The intent with every open member as the goal has it; lists sorted, so that their order changes nothing.
+pub(crate) fn resolve(intent: &Intent) -> Intent {
+    let mut i = intent.clone();
+    i.devs.sort_by(|a, b| crate::select::natural(a, b));
+    i.devs.dedup();
+    let article = i.pair_as_article;
+    i.smt.get_or_insert(match i.goal {
+        _ if article => Smt::All,
+        Goal::Balanced | Goal::Forward => Smt::All,
+        // The second thread is the program's, or nobody's.
+        Goal::Rpc | Goal::Stream | Goal::Latency => Smt::OnePerCore,
+    });
+    i.far_node.get_or_insert(if article { FarNode::Ok } else { FarNode::Last });
+    i
+}
+
+/// CPUs that may carry queues, with what was taken out.
+pub(crate) struct Usable {
+    pub cpus: CpuSet,
+    pub isolated: CpuSet,
+    pub kept_free: CpuSet,
+}
+
+pub(crate) fn usable(topo: &ringwise_model::Topology, intent: &Intent) -> Usable {
+    let isolated = topo.isolated_all().intersection(&topo.online);
+    let kept_free = intent.reserve.union(&intent.exclude_cpus);
+    let from = match &intent.cpus {
+        Some(named) => named.intersection(&topo.online),
+        None => topo.online.difference(&isolated),
+    };
+    Usable { cpus: from.difference(&kept_free), isolated, kept_free }
+}

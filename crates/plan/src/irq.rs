@@ -1,0 +1,197 @@
+//! Interrupt affinity: one CPU a queue vector.
+
+use std::collections::BTreeSet;
+
+use ringwise_knob::{Of, Setting, irq as knob_irq};
+use ringwise_model::{Dir, Fact, Vector};
+
+use crate::Refusal;
+use crate::dev::{Dev, LearnedIndex};
+use crate::machine::{Class, Machine, Zone};
+use crate::target::{Out, SCALING, Wanted, Why};
+
+/// Where the interrupts of all devices go now.
+pub(crate) struct Now {
+    /// Queues of all considered devices by CPU.
+    all: Vec<u32>,
+}
+
+impl Now {
+    pub fn new(m: &Machine, devs: &[Dev]) -> Self {
+        let mut all = vec![0; m.cpus.len()];
+        for d in devs {
+            for (_, cpu) in pairs(m, d) {
+                if let Some(c) = cpu {
+                    all[c] += 1;
+                }
+            }
+        }
+        Self { all }
+    }
+}
+
+/// Queues of the device with the CPU that takes them now; the two vectors of a pair on one CPU count once.
+fn pairs(m: &Machine, d: &Dev) -> BTreeSet<(u32, Option<usize>)> {
+    let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
+    d.nic.queue_vectors().filter_map(|v| Some((queue(v)?, Dev::now(m, v)))).collect()
+}
+
+/// What is wrong with the present layout of one device.
+struct Diagnosis<'a> {
+    m: &'a Machine<'a>,
+    zone: &'a Zone,
+    now: &'a Now,
+    usable: &'a [bool],
+    per_cpu: Vec<u32>,
+    per_core: Vec<u32>,
+    vectors: u32,
+    near_core_free: bool,
+}
+
+impl<'a> Diagnosis<'a> {
+    fn new(m: &'a Machine, zone: &'a Zone, d: &Dev, now: &'a Now, usable: &'a [bool]) -> Self {
+        let mut x = Self {
+            m,
+            zone,
+            now,
+            usable,
+            per_cpu: vec![0; m.cpus.len()],
+            per_core: vec![0; m.cores.len()],
+            vectors: 0,
+            near_core_free: false,
+        };
+        for (_, cpu) in pairs(m, d) {
+            x.vectors += 1;
+            if let Some(c) = cpu {
+                x.per_cpu[c] += 1;
+                x.per_core[m.core[c]] += 1;
+            }
+        }
+        x.near_core_free =
+            (0..m.cpus.len()).any(|c| usable[c] && zone.class[c] == Class::Near && x.per_core[m.core[c]] == 0);
+        x
+    }
+
+    fn why(&self, d: &Dev, v: Option<&Vector>, to: usize) -> Why {
+        let (m, dev) = (self.m, d.name());
+        let with = |rule, reason, source| Why { rule, reason, source };
+        let Some(v) = v else {
+            return with("R0.12", "the queue pair gets a CPU to itself as far as there are CPUs".to_string(), SCALING);
+        };
+        let Some(now) = Dev::now(m, v) else {
+            return with("A02", "where it goes now is not known; one CPU is laid down".to_string(), SCALING);
+        };
+        let at = m.cpus[now];
+        if m.isolated.contains(at) && !self.usable[now] {
+            return with(
+                "A08",
+                format!("CPU {at} is isolated, interrupts disturb what runs there"),
+                "kernel parameters: isolcpus, nohz_full",
+            );
+        }
+        if let Fact::Known(asked) = &v.asked
+            && asked.len() > 1
+            && now == to
+        {
+            return with("A02", format!("it may wander over CPUs {asked}; it is held on one"), SCALING);
+        }
+        if self.zone.class[now] > self.zone.class[to] {
+            let node = |c: usize| m.node[c].map_or("unknown".to_string(), |n| n.to_string());
+            return with("A03", format!("its CPU is on node {}, away from {dev}", node(now)), SCALING);
+        }
+        if self.vectors > 1 && self.per_cpu[now] * 10 >= self.vectors * 9 {
+            return with(
+                "A01",
+                format!("CPU {at} takes {} of {dev}'s {} queue interrupts", self.per_cpu[now], self.vectors),
+                SCALING,
+            );
+        }
+        if self.per_cpu[now] > 1 && now != to {
+            return with("A01", format!("{} queues of {dev} share CPU {at}", self.per_cpu[now]), SCALING);
+        }
+        if self.per_core[m.core[now]] > 1 && self.near_core_free {
+            return with("A04", "its core carries another queue while a near core has none".to_string(), SCALING);
+        }
+        let wide = matches!(&v.asked, Fact::Known(asked) if asked.len() > 1);
+        if !wide && self.now.all[now] > self.now.all[to] && now != to {
+            return with("A15", "its CPU takes more queues of all interfaces than the new one".to_string(), SCALING);
+        }
+        match &v.asked {
+            Fact::Known(asked) if asked.len() > 1 => {
+                with("A02", format!("it may wander over CPUs {asked}; one CPU is laid down"), SCALING)
+            }
+            _ => with(
+                "R0.09",
+                "queue and CPU in one order: one queue a near core first, then the second threads".to_string(),
+                SCALING,
+            ),
+        }
+    }
+}
+
+pub(crate) fn plan(
+    m: &Machine,
+    d: &Dev,
+    zone: &Zone,
+    now: &Now,
+    usable: &[bool],
+    learned: &LearnedIndex,
+    out: &mut Out,
+) -> Result<(), Refusal> {
+    let x = Diagnosis::new(m, zone, d, now, usable);
+    let mut push = |of: Of, v: Option<&Vector>, cpu: usize, anew: bool| {
+        let cpus = m.set([cpu]);
+        let dev = d.name().to_string();
+        let live = v.map_or(Fact::Absent, |v| {
+            v.asked.as_ref().map(|c| Setting::IrqCpus { dev: dev.clone(), of, cpus: c.clone() })
+        });
+        let matched = v.map_or(ringwise_knob::Match::Gone, |v| knob_irq::compare_vector(v, &cpus));
+        let setting = Setting::IrqCpus { dev, of, cpus };
+        out.want(None, learned, Wanted { setting, live, matched, anew, needed: true }, || x.why(d, v, cpu));
+    };
+    if d.channels.is_some() {
+        // What shares a vector after the change is the driver's choice: both directions are named, on one CPU.
+        for (q, cpu) in d.cpu.iter().enumerate() {
+            let Some(cpu) = *cpu else { continue };
+            let q = q as u32;
+            for (of, dir, n) in [(Of::Rx(q), Dir::Rx, d.rx), (Of::Tx(q), Dir::Tx, d.tx)] {
+                let stuck = d.vector_index(of).is_some_and(|i| d.stuck[i]);
+                if q < n && !stuck {
+                    push(of, d.vector(dir, q), cpu, true);
+                }
+            }
+        }
+        return Ok(());
+    }
+    for (i, v) in d.nic.vectors.iter().enumerate() {
+        let Some(of) = knob_irq::canonical(v) else { continue };
+        if d.stuck[i] || v.confidence == ringwise_model::Confidence::None {
+            continue;
+        }
+        let queues = v.rx().iter().map(|q| Of::Rx(*q)).chain(v.tx().iter().map(|q| Of::Tx(*q)));
+        let mut first: Option<(Of, usize)> = None;
+        for one in queues {
+            let q = match one {
+                Of::Rx(q) | Of::Tx(q) | Of::Control(q) => q,
+            };
+            let Some(cpu) = d.cpu.get(q as usize).copied().flatten() else { continue };
+            match first {
+                None => first = Some((one, cpu)),
+                Some((other, at)) if at != cpu => {
+                    return Err(Refusal::Conflict {
+                        dev: d.name().to_string(),
+                        first: other.to_string(),
+                        first_cpu: m.cpus[at],
+                        second: one.to_string(),
+                        second_cpu: m.cpus[cpu],
+                    });
+                }
+                Some(_) => {}
+            }
+        }
+        if let Some((_, cpu)) = first {
+            push(of, Some(v), cpu, false);
+        }
+    }
+    Ok(())
+}

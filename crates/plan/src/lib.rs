@@ -1,0 +1,38 @@
+//! Placement: what was found and what is wanted in, a reasoned list of settings out.
+//!
+//! ```text
+//!   select ─► channels ─► units ─► place ─► irq xps rps rfs ─► steps, layout, expected effect
+//!   which     how many    what     which    one file a knob
+//!   devices   queues      shares   CPU
+//!                         vectors
+//! ```
+//!
+//! Pure: no file, no clock, and neither the order nor the names of devices change a layout.
+#![forbid(unsafe_code)]
+
+mod article;
+mod channels;
+mod dev;
+mod doc;
+mod effect;
+mod goal;
+mod irq;
+mod machine;
+mod pick;
+mod place;
+mod planner;
+mod refusal;
+mod rfs;
+mod rps;
+mod rules;
+mod select;
+mod target;
+mod xps;
+
+pub use doc::{
+    DevLayout, DoubledCore, Expected, Group, LeftAlone, LeftOut, NotPossible, Placed, Plan, PlanHost, SCHEMA, VERSION,
+};
+pub use effect::{Score, score};
+pub use planner::plan;
+pub use refusal::Refusal;
+pub use rules::{RuleText, explain_rule, rules};

@@ -1,0 +1,192 @@
+//! Which CPUs carry queues: the least loaded physical core first, spread over the L3 domains of the
+//! near nodes, hardware threads last.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_model::Smt;
+
+use crate::machine::{Class, Machine, Zone};
+
+/// Queues on each CPU, core and L3 domain, over all devices planned so far.
+pub(crate) struct Loads {
+    pub cpu: Vec<u32>,
+    pub core: Vec<u32>,
+    pub l3: Vec<u32>,
+}
+
+impl Loads {
+    pub fn new(m: &Machine) -> Self {
+        Self { cpu: vec![0; m.cpus.len()], core: vec![0; m.cores.len()], l3: vec![0; m.l3s.len()] }
+    }
+
+    pub fn add(&mut self, m: &Machine, cpu: usize) {
+        self.cpu[cpu] += 1;
+        self.core[m.core[cpu]] += 1;
+        self.l3[m.l3[cpu]] += 1;
+    }
+}
+
+/// A core of which some threads may carry queues.
+#[derive(Clone)]
+pub(crate) struct CoreCand {
+    pub core: usize,
+    pub l3: usize,
+    pub class: Class,
+    pub weakness: u32,
+    pub distance: u32,
+    pub home: bool,
+    /// Another thread of the core is kept free for other work, which a queue here would slow down.
+    pub partial: bool,
+    /// Usable threads, ascending; with one queue a core only the first.
+    pub threads: Vec<usize>,
+}
+
+/// The cores that devices of this zone may use, nearest first.
+///
+/// `far_as_near`: cores of other sockets count as near ones (the distance still breaks ties).
+pub(crate) fn candidates(m: &Machine, z: &Zone, usable: &[bool], smt: Smt, far_as_near: bool) -> Vec<CoreCand> {
+    let mut out = Vec::new();
+    for (core, threads) in m.cores.iter().enumerate() {
+        let all = threads.len();
+        let mut threads: Vec<usize> = threads.iter().copied().filter(|t| usable[*t]).collect();
+        let partial = threads.len() < all;
+        let Some(&lead) = threads.first() else { continue };
+        if smt == Smt::OnePerCore {
+            threads.truncate(1);
+        }
+        out.push(CoreCand {
+            core,
+            l3: m.l3[lead],
+            class: if far_as_near { Class::Near } else { z.class[lead] },
+            weakness: m.weakness[lead],
+            distance: z.distance[lead],
+            home: z.home[lead],
+            partial,
+            threads,
+        });
+    }
+    out
+}
+
+/// How good the next free place of a core is; smaller is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Worth {
+    /// How often every thread of the core has a queue already.
+    round: u32,
+    class: Class,
+    /// 0: the core is idle; 1: its second thread; …
+    tier: u32,
+    /// Queues of this very device on the core.
+    own: u32,
+    partial: bool,
+    weakness: u32,
+    distance: u32,
+}
+
+/// A CPU chosen for a queue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pick {
+    pub cpu: usize,
+    class: Class,
+    partial: bool,
+    weakness: u32,
+    distance: u32,
+}
+
+/// Chooses CPUs for the queues of one device (or of ports that share one layout).
+pub(crate) struct Picker<'a> {
+    m: &'a Machine<'a>,
+    cands: &'a [CoreCand],
+    own_core: BTreeMap<usize, u32>,
+    own_l3: BTreeMap<usize, u32>,
+    pub picks: Vec<Pick>,
+}
+
+impl<'a> Picker<'a> {
+    /// `fixed`: CPUs of the device's own queues that cannot be moved (already counted in the loads).
+    pub fn new(m: &'a Machine<'a>, cands: &'a [CoreCand], fixed: &[usize]) -> Self {
+        let mut p = Self { m, cands, own_core: BTreeMap::new(), own_l3: BTreeMap::new(), picks: Vec::new() };
+        for cpu in fixed {
+            *p.own_core.entry(m.core[*cpu]).or_default() += 1;
+            *p.own_l3.entry(m.l3[*cpu]).or_default() += 1;
+        }
+        p
+    }
+
+    fn worth(&self, c: &CoreCand, loads: &Loads) -> Worth {
+        let threads = c.threads.len() as u32;
+        Worth {
+            round: loads.core[c.core] / threads,
+            class: c.class,
+            tier: loads.core[c.core] % threads,
+            own: self.own_core.get(&c.core).copied().unwrap_or(0),
+            partial: c.partial,
+            weakness: c.weakness,
+            distance: c.distance,
+        }
+    }
+
+    /// Takes `n` more places. `home_idle`: only idle cores of the device's own node, fewer if there are not as many.
+    pub fn take(&mut self, loads: &mut Loads, n: usize, home_idle: bool) {
+        // Per L3 its cores by worth; over them the L3s by their best core, then by how much they carry.
+        let mut units: BTreeMap<usize, BTreeSet<(Worth, usize)>> = BTreeMap::new();
+        for (i, c) in self.cands.iter().enumerate() {
+            if !home_idle || (c.home && loads.core[c.core] == 0) {
+                units.entry(c.l3).or_default().insert((self.worth(c, loads), i));
+            }
+        }
+        let own = |p: &Self, l3: usize| p.own_l3.get(&l3).copied().unwrap_or(0);
+        let mut order: BTreeSet<(Worth, u32, u32, usize)> = units
+            .iter()
+            .filter_map(|(l3, u)| u.first().map(|(w, _)| (*w, own(self, *l3), loads.l3[*l3], *l3)))
+            .collect();
+        for _ in 0..n {
+            let Some((worth, _, _, l3)) = order.pop_first() else { return };
+            let Some(unit) = units.get_mut(&l3) else { return };
+            let Some((_, i)) = unit.pop_first() else { return };
+            let c = &self.cands[i];
+            let Some(&cpu) = c.threads.iter().min_by_key(|t| (loads.cpu[**t], **t)) else { return };
+            loads.add(self.m, cpu);
+            *self.own_core.entry(c.core).or_default() += 1;
+            *self.own_l3.entry(l3).or_default() += 1;
+            self.picks.push(Pick {
+                cpu,
+                class: worth.class,
+                partial: worth.partial,
+                weakness: worth.weakness,
+                distance: worth.distance,
+            });
+            if !home_idle {
+                unit.insert((self.worth(c, loads), i));
+            }
+            if let Some((w, _)) = unit.first() {
+                order.insert((*w, own(self, l3), loads.l3[l3], l3));
+            }
+        }
+    }
+
+    /// The chosen CPUs in the order in which queues get them: a thread of each core by number, then second
+    /// threads, …. By the device's own choice only, not by what others carry: so that ports look alike, and
+    /// a plan made again after others moved keeps the order.
+    pub fn in_order(self) -> Vec<usize> {
+        let mut times: BTreeMap<usize, u32> = BTreeMap::new();
+        let mut picks: Vec<(u32, Pick)> = Vec::with_capacity(self.picks.len());
+        for p in &self.picks {
+            let n = times.entry(p.cpu).or_default();
+            picks.push((*n, *p));
+            *n += 1;
+        }
+        picks.sort_by_key(|(n, p)| (*n, p.cpu));
+        let mut on_core: BTreeMap<usize, u32> = BTreeMap::new();
+        let mut ranked: Vec<_> = picks
+            .into_iter()
+            .map(|(_, p)| {
+                let tier = on_core.entry(self.m.core[p.cpu]).or_default();
+                *tier += 1;
+                ((p.class, *tier, p.partial, p.weakness, p.distance, p.cpu), p.cpu)
+            })
+            .collect();
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(_, cpu)| cpu).collect()
+    }
+}

@@ -1,0 +1,219 @@
+//! Gives every queue its CPU: all devices together, so that they share the near cores.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{Dir, FarNode, Goal, IfIndex, Intent, NicKind, Smt, Snapshot};
+
+use crate::Refusal;
+use crate::dev::Dev;
+use crate::goal;
+use crate::machine::{Class, Machine, Near, Zone};
+use crate::pick::{CoreCand, Loads, Picker, candidates};
+use crate::select::natural;
+
+/// Everything that devices with the same idea of near have in common.
+pub(crate) struct Place {
+    pub zone: Zone,
+    /// Cores in use for queues, nearest class first.
+    pub cands: Vec<CoreCand>,
+    /// Physical cores of the device's own node that may carry queues, whole ones if there are any (of the
+    /// nearest node where its own has none).
+    pub home_cores: u32,
+    /// No near CPU was left, so others are used.
+    pub far_instead: bool,
+}
+
+/// The places by idea of near; a refusal where nothing is left and far CPUs are ruled out.
+pub(crate) fn places(
+    m: &Machine,
+    devs: &[Dev],
+    usable: &[bool],
+    intent: &Intent,
+) -> Result<BTreeMap<Near, Place>, Refusal> {
+    let (smt, far) = (intent.smt.unwrap_or(Smt::All), intent.far_node.unwrap_or(FarNode::Last));
+    let mut out = BTreeMap::new();
+    for d in devs {
+        if out.contains_key(&d.near) {
+            continue;
+        }
+        let zone = m.zone(&d.near, goal::near_is_wide(intent.goal));
+        let mut cands = candidates(m, &zone, usable, smt, far == FarNode::Ok);
+        let mut far_instead = false;
+        if far != FarNode::Ok {
+            let any_near = cands.iter().any(|c| c.class != Class::Far);
+            if any_near {
+                cands.retain(|c| c.class != Class::Far);
+            } else if far == FarNode::Never {
+                let pick = |f: &dyn Fn(usize) -> bool| m.set((0..m.cpus.len()).filter(|i| f(*i)));
+                return Err(Refusal::NoNearCandidates {
+                    dev: d.name().to_string(),
+                    near: pick(&|i| zone.class[i] != Class::Far),
+                    candidates: pick(&|i| usable[i]),
+                });
+            } else {
+                far_instead = true;
+            }
+        }
+        let nearest = cands.iter().map(|c| (c.class, c.distance)).min();
+        let count = |f: &dyn Fn(&CoreCand) -> bool| Some(cands.iter().filter(|c| f(c)).count()).filter(|n| *n > 0);
+        let home_cores = count(&|c| c.home && !c.partial)
+            .or_else(|| count(&|c| c.home))
+            .or_else(|| count(&|c| Some((c.class, c.distance)) == nearest))
+            .unwrap_or(0) as u32;
+        if intent.goal == Goal::Latency && !intent.pair_as_article {
+            reserve_half(m, &mut cands, home_cores);
+        }
+        out.insert(d.near.clone(), Place { zone, cands, home_cores, far_instead });
+    }
+    Ok(out)
+}
+
+/// Keeps as many cores as a latency goal takes for queues, spread as queues would be.
+fn reserve_half(m: &Machine, cands: &mut Vec<CoreCand>, home_cores: u32) {
+    let mut loads = Loads::new(m);
+    let mut p = Picker::new(m, cands, &[]);
+    p.take(&mut loads, (home_cores as usize / 2).max(1), false);
+    let cores: Vec<usize> = p.picks.iter().map(|p| m.core[p.cpu]).collect();
+    cands.retain(|c| cores.contains(&c.core));
+}
+
+/// Devices that get one layout.
+struct Group {
+    devs: Vec<usize>,
+    near: Near,
+    /// Places needed.
+    n: usize,
+}
+
+fn groups(s: &Snapshot, devs: &[Dev], intent: &Intent, places: &BTreeMap<Near, Place>) -> Vec<Group> {
+    let bond = |d: &Dev| -> Option<IfIndex> {
+        let master = d.nic.master?;
+        let kind = &s.nic_by_index(master)?.kind;
+        matches!(kind, NicKind::Software { kind } if kind == "bond" || kind == "team").then_some(master)
+    };
+    // By identity, so that neither the order nor the names of the devices change the layout.
+    let mut order: Vec<usize> = (0..devs.len()).collect();
+    order.sort_by(|a, b| {
+        let id = |i: &usize| {
+            let d = &devs[*i].nic.dev;
+            (d.bus_address.is_none(), d.bus_address.clone(), d.permanent_mac.clone())
+        };
+        id(a).cmp(&id(b)).then_with(|| natural(devs[*a].name(), devs[*b].name()))
+    });
+    let mut out: Vec<Group> = Vec::new();
+    let mut known: BTreeMap<(Near, Option<IfIndex>), usize> = BTreeMap::new();
+    for i in order {
+        let d = &devs[i];
+        let together = if goal::ports_alike(intent.goal) { Some(None) } else { bond(d).map(Some) };
+        let near = d.near.clone();
+        match together {
+            Some(key) => {
+                let g = *known.entry((near.clone(), key)).or_insert_with(|| {
+                    out.push(Group { devs: Vec::new(), near, n: 0 });
+                    out.len() - 1
+                });
+                out[g].devs.push(i);
+            }
+            None => out.push(Group { devs: vec![i], near, n: 0 }),
+        }
+    }
+    for g in &mut out {
+        let alone = g.devs.len() == 1;
+        let movable = |d: &Dev| d.units.iter().filter(|u| !alone || u.fixed.is_none()).count();
+        g.n = g.devs.iter().map(|i| movable(&devs[*i])).max().unwrap_or(0);
+    }
+    // Who has the fewest places to go chooses first.
+    out.sort_by_key(|g| places.get(&g.near).map_or(0, |p| p.cands.len()));
+    out
+}
+
+/// Fills in `cpu` of every device.
+pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], intent: &Intent, places: &BTreeMap<Near, Place>) {
+    let mut loads = Loads::new(m);
+    let mut fixed: Vec<Vec<usize>> = vec![Vec::new(); devs.len()];
+    for (i, d) in devs.iter_mut().enumerate() {
+        for u in &d.units {
+            if let Some(at) = u.fixed {
+                u.queues.iter().for_each(|q| d.cpu[*q] = at);
+                if let Some(cpu) = at {
+                    loads.add(m, cpu);
+                    fixed[i].push(cpu);
+                }
+            }
+        }
+    }
+    let groups = groups(s, devs, intent, places);
+    let mut sharers: BTreeMap<&Near, usize> = BTreeMap::new();
+    for g in &groups {
+        *sharers.entry(&g.near).or_default() += 1;
+    }
+    let mut idle: BTreeMap<&Near, usize> = BTreeMap::new();
+    for near in sharers.keys() {
+        let n = places[*near].cands.iter().filter(|c| c.home && loads.core[c.core] == 0).count();
+        idle.insert(near, n);
+    }
+    // First everybody takes his share of the idle cores at home, then what is left in the order of rank:
+    // so no device is pushed off its own node by one that came before it.
+    let mut pickers: Vec<Picker> = Vec::new();
+    for g in &groups {
+        let own: &[usize] = if g.devs.len() == 1 { &fixed[g.devs[0]] } else { &[] };
+        let mut p = Picker::new(m, &places[&g.near].cands, own);
+        p.take(&mut loads, g.n.min(idle[&g.near] / sharers[&g.near]), true);
+        pickers.push(p);
+    }
+    for (g, p) in groups.iter().zip(&mut pickers) {
+        let rest = g.n - p.picks.len();
+        p.take(&mut loads, rest, false);
+    }
+    for (g, p) in groups.iter().zip(pickers) {
+        let mut cpus: Vec<Option<usize>> = p.in_order().into_iter().map(Some).collect();
+        let alone = g.devs.len() == 1;
+        // Ports that are to look alike are dealt out in order; a device by itself keeps what is well placed.
+        if alone && intent.goal == Goal::Balanced {
+            keep(m, &mut devs[g.devs[0]], &mut cpus);
+            continue;
+        }
+        for i in &g.devs {
+            let d = &mut devs[*i];
+            let mut at = 0;
+            for u in &d.units {
+                if u.fixed.is_none() {
+                    let cpu = cpus.get(at).copied().flatten();
+                    u.queues.iter().for_each(|q| d.cpu[*q] = cpu);
+                }
+                if !alone || u.fixed.is_none() {
+                    at += 1;
+                }
+            }
+        }
+    }
+}
+
+/// Deals out the chosen CPUs so that a queue which was given exactly one of them before stays there:
+/// the layout is as good, and nothing moves without need.
+fn keep(m: &Machine, d: &mut Dev, cpus: &mut [Option<usize>]) {
+    let given = |d: &Dev, queue: usize| {
+        let v = d.vector(Dir::Rx, queue as u32).or_else(|| d.vector(Dir::Tx, queue as u32))?;
+        v.asked.known().filter(|c| c.len() == 1).and_then(|c| m.at(c.first()?))
+    };
+    let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (i, c) in cpus.iter().enumerate().rev() {
+        places.entry(c.unwrap_or(usize::MAX)).or_default().push(i);
+    }
+    let mut open = Vec::new();
+    for (i, u) in d.units.iter().enumerate().filter(|(_, u)| u.fixed.is_none()) {
+        let stays = u.queues.first().and_then(|q| given(d, *q));
+        match stays.and_then(|cpu| places.get_mut(&cpu)?.pop()) {
+            Some(at) => {
+                let cpu = cpus[at].take();
+                u.queues.iter().for_each(|q| d.cpu[*q] = cpu);
+            }
+            None => open.push(i),
+        }
+    }
+    let mut rest = cpus.iter().copied().flatten();
+    for i in open {
+        let cpu = rest.next();
+        d.units[i].queues.iter().for_each(|q| d.cpu[*q] = cpu);
+    }
+}

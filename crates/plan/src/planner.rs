@@ -1,0 +1,230 @@
+//! The way through the rooms of this crate, from the intent to the finished document.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Learned, Match, Setting};
+use ringwise_model::{CpuSet, Fact, Intent, Snapshot};
+
+use crate::dev::{Dev, LearnedIndex};
+use crate::machine::{Machine, Near};
+use crate::place::{self, Place};
+use crate::target::{Out, SCALING, Wanted, Why};
+use crate::{Group, Plan, PlanHost, Refusal, SCHEMA, VERSION};
+use crate::{article, channels, effect, goal, irq, rfs, rps, select, xps};
+
+/// Plans the host for the intent; `learned` is what devices were found to refuse or ignore.
+///
+/// The plan is complete and nothing was touched. A refusal says what was found and what would be right.
+pub fn plan(s: &Snapshot, intent: &Intent, learned: &[Learned]) -> Result<Plan, Refusal> {
+    let intent = goal::resolve(intent);
+    check_cpus(s, &intent)?;
+    let (nics, left_alone) = select::devices(s, &intent)?;
+    let m = Machine::new(&s.topology);
+    let mut out = Out { left_alone, ..Out::default() };
+    let mut devs: Vec<Dev> = nics.iter().map(|n| Dev::new(&m, n)).collect();
+    if m.cpus.len() < 2 {
+        out.warnings.push("one CPU: nothing to place".into());
+        return Ok(document(s, intent, &m, &devs, out, Vec::new()));
+    }
+    let use_of = goal::usable(&s.topology, &intent);
+    if use_of.cpus.is_empty() {
+        return Err(Refusal::NoCandidates {
+            online: s.topology.online.clone(),
+            isolated: use_of.isolated,
+            reserved: use_of.kept_free,
+            cpus: intent.cpus.clone(),
+        });
+    }
+    let usable: Vec<bool> = m.cpus.iter().map(|c| use_of.cpus.contains(*c)).collect();
+    let learned = LearnedIndex::new(learned, &s.host.kernel);
+    let places = place::places(&m, &devs, &usable, &intent)?;
+    warn_about_host(s, &intent, &use_of, &mut out);
+    for d in &mut devs {
+        channels::decide(d, &intent, places[&d.near].home_cores, &learned, &mut out)?;
+        d.split(&m, &learned, &mut out.refused);
+    }
+    name_no_more_than_needed(&intent, devs.len(), &mut out);
+    let groups = if intent.pair_as_article {
+        article::place(&m, &mut devs, &usable, &intent, &places)?
+    } else {
+        place::place(s, &m, &mut devs, &intent, &places);
+        Vec::new()
+    };
+    let now = irq::Now::new(&m, &devs);
+    for d in &devs {
+        let place = &places[&d.near];
+        warn_about_device(&m, d, place, &mut out);
+        want_channels(d, &intent, place.home_cores, &learned, &mut out);
+        irq::plan(&m, d, &place.zone, &now, &usable, &learned, &mut out)?;
+        xps::plan(&m, d, &learned, &mut out);
+        rps::plan(s, &m, d, place, &usable, &intent, &learned, &mut out);
+    }
+    rfs::plan(s, &devs, goal::rfs(intent.goal), &learned, &mut out);
+    Ok(document(s, intent, &m, &devs, out, groups))
+}
+
+fn check_cpus(s: &Snapshot, intent: &Intent) -> Result<(), Refusal> {
+    let online = &s.topology.online;
+    // Keeping an offline CPU free is harmless; placing on one is not.
+    let there = s.topology.possible.known().map_or_else(|| online.clone(), |p| p.union(online));
+    let named = intent.cpus.iter().map(|c| ("--cpus", c, online));
+    let kept = [("--reserve", &intent.reserve, &there), ("--exclude-cpus", &intent.exclude_cpus, &there)];
+    for (option, cpus, allowed) in named.chain(kept) {
+        let beyond = cpus.difference(allowed);
+        if !beyond.is_empty() {
+            return Err(Refusal::CpuBeyondMachine { option: option.into(), cpus: beyond, online: online.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn warn_about_host(s: &Snapshot, intent: &Intent, u: &goal::Usable, out: &mut Out) {
+    let t = &s.topology;
+    let named_isolated = intent.cpus.as_ref().map_or_else(CpuSet::new, |c| c.intersection(&u.isolated));
+    if !named_isolated.is_empty() {
+        out.warnings.push(format!("CPUs {named_isolated} are isolated, but --cpus names them: queues go there"));
+    }
+    if let Fact::Unknown(why) = &t.isolated {
+        out.warnings.push(format!("which CPUs are isolated could not be read ({why})"));
+    }
+    if let Fact::Known(h) = &t.hypervisor {
+        out.warnings.push(format!(
+            "this is a virtual machine ({h}): cores, caches and nodes are what it was told, not always what it runs on"
+        ));
+    }
+}
+
+fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
+    let dev = d.name();
+    match &d.near {
+        Near::All if m.has_nodes() => {
+            out.warnings.push(format!(
+                "{dev}: its node is unknown; all CPUs count as equally near (name better ones with --cpus)"
+            ));
+        }
+        Near::Cpus(c) => {
+            out.warnings.push(format!("{dev}: its node is unknown; near are CPUs {c}, as the device says"))
+        }
+        _ => {}
+    }
+    if place.far_instead {
+        out.warnings.push(format!("{dev}: no near CPU is left, so its queues go to other nodes"));
+    }
+    if !d.nic.link_is_up() {
+        out.warnings
+            .push(format!("{dev}: its link is not known to be up; where interrupts go shows only with traffic"));
+    }
+    let lost = d.unknown_vectors();
+    if lost > 0 {
+        out.warnings
+            .push(format!("{dev}: {lost} of its interrupts serve nobody knows which queue; they are left as they are"));
+    }
+    for v in d.nic.vectors.iter().filter(|v| !v.is_queue()) {
+        if let Some(c) = Dev::now(m, v).map(|c| m.cpus[c])
+            && m.isolated.contains(c)
+            && v.role == ringwise_model::Role::Control
+        {
+            let name = v.names.first().map_or_else(|| format!("interrupt {}", v.irq), Clone::clone);
+            out.warnings.push(format!("{dev}: {name} (serves no queue) is on isolated CPU {c}; it is left as it is"));
+        }
+    }
+}
+
+/// One command for all devices where it would change nothing else.
+fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut Out) {
+    let same = out.wanted_counts.windows(2).all(|w| w[0] == w[1]);
+    if same && out.left_out.len() == devices {
+        let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
+        for (l, n) in out.left_out.iter_mut().zip(&out.wanted_counts) {
+            l.command = channels::command(intent, &devs, *n);
+        }
+    }
+}
+
+fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, out: &mut Out) {
+    let Some(setting) = d.channels.clone() else { return };
+    let live = ringwise_knob::channels::live(d.nic);
+    // `decide` found another count than the one that is there.
+    let w = Wanted { setting, live, matched: Match::Differs, anew: false, needed: true };
+    let (rule, reason) = channels::reason(intent, d.rx_now.max(d.tx_now), d.rx, cores);
+    out.want(Some(d.nic), learned, w, || Why { rule, reason, source: SCALING });
+}
+
+fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Out, groups: Vec<Group>) -> Plan {
+    out.entries.sort_by(|a, b| a.0.cmp(&b.0));
+    let expected = if out.entries.is_empty() { Vec::new() } else { effect::expected(m, devs) };
+    let mut doubled: Vec<_> = devs.iter().flat_map(|d| effect::doubled(m, d)).collect();
+    for d in &mut doubled {
+        let mine = groups.iter().filter(|g| g.dev == d.dev);
+        let alike = mine.filter(|g| d.queues.iter().all(|q| g.queues.binary_search(q).is_ok()));
+        d.group = alike.map(|g| g.name.clone()).next();
+    }
+    warn_about_pairs(&doubled, &mut out.warnings);
+    for d in devs {
+        warn_about_stacks(m, d, &mut out.warnings);
+    }
+    let mut target: Vec<Setting> = Vec::with_capacity(out.entries.len());
+    let mut steps = Vec::new();
+    for (_, setting, step) in out.entries {
+        target.push(setting);
+        steps.extend(step);
+    }
+    let mut seen: BTreeMap<String, ()> = BTreeMap::new();
+    out.warnings.retain(|w| seen.insert(w.clone(), ()).is_none());
+    out.left_alone.sort_by(|a, b| select::natural(&a.dev, &b.dev));
+    Plan {
+        schema: SCHEMA.to_string(),
+        version: VERSION,
+        host: PlanHost::of(s),
+        intent,
+        devices: devs.iter().filter(|_| !target.is_empty()).map(|d| d.nic.dev.clone()).collect(),
+        considered: devs.iter().map(|d| d.name().to_string()).collect(),
+        left_alone: out.left_alone,
+        bystanders: s.bystanders.count.clone(),
+        already: target.len() - steps.len(),
+        steps,
+        layout: devs.iter().map(|d| effect::layout(m, d)).collect(),
+        target,
+        left_out: out.left_out,
+        refused: out.refused,
+        warnings: out.warnings,
+        expected,
+        groups,
+        doubled_cores: doubled,
+    }
+}
+
+/// More queues than CPUs they may go to: said with the two ways out, both the user's to choose.
+fn warn_about_stacks(m: &Machine, d: &Dev, warnings: &mut Vec<String>) {
+    let mut per: BTreeMap<usize, u32> = BTreeMap::new();
+    for c in d.cpu.iter().flatten() {
+        *per.entry(*c).or_default() += 1;
+    }
+    let most = per.values().copied().max().unwrap_or(0);
+    if most < 2 {
+        return;
+    }
+    let (dev, queues, cpus) = (d.name(), d.cpu.len(), per.len());
+    let far = if m.has_nodes() && cpus < m.cpus.len() { "use other CPUs too (--far-node ok), or " } else { "" };
+    warnings.push(format!(
+        "{dev}: {queues} queues on {cpus} CPU{}, up to {most} on one: {far}have fewer queues (--queues {cpus} --allow-disruption)",
+        if cpus == 1 { "" } else { "s" }
+    ));
+}
+
+fn warn_about_pairs(doubled: &[crate::DoubledCore], warnings: &mut Vec<String>) {
+    let mut by: BTreeMap<(&str, &str), CpuSet> = BTreeMap::new();
+    let mut cores: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    for d in doubled {
+        if let Some(g) = &d.group {
+            let key = (d.dev.as_str(), g.as_str());
+            let all = by.entry(key).or_default();
+            *all = all.union(&d.core);
+            *cores.entry(key).or_default() += 1;
+        }
+    }
+    for ((dev, group), cpus) in by {
+        let n = cores[&(dev, group)];
+        warnings.push(format!("{dev}: {n} physical cores (CPUs {cpus}) carry two {group} queues each"));
+    }
+}

@@ -1,0 +1,110 @@
+//! Why no plan can be made. Each says what was found and what would be right.
+
+use std::fmt;
+
+use ringwise_model::{CpuId, CpuSet, Goal};
+use serde::{Deserialize, Serialize};
+
+use crate::LeftAlone;
+
+/// No plan. `kind()` is stable for programs, `Display` is for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Refusal {
+    /// Named by the user, not on this host.
+    UnknownDevice { dev: String, have: Vec<String> },
+    /// Named by the user, but there is nothing in it that can be tuned.
+    NotTunable { dev: String, why: String },
+    /// No device of the host can be tuned.
+    NothingTunable { left_alone: Vec<LeftAlone> },
+    /// `--cpus`, `--reserve` or `--exclude-cpus` names CPUs that are not there.
+    CpuBeyondMachine { option: String, cpus: CpuSet, online: CpuSet },
+    /// Nothing is left to place queues on.
+    NoCandidates { online: CpuSet, isolated: CpuSet, reserved: CpuSet, cpus: Option<CpuSet> },
+    /// For this device no CPU is near, and far ones were ruled out.
+    NoNearCandidates { dev: String, near: CpuSet, candidates: CpuSet },
+    /// `--queues` above what the device can have (or 0).
+    TooManyQueues { dev: String, asked: u32, max: u32 },
+    /// One interrupt serves queues that want different CPUs.
+    Conflict { dev: String, first: String, first_cpu: CpuId, second: String, second_cpu: CpuId },
+    /// The goal needs something that is not here.
+    GoalNotPossible { goal: Goal, why: String },
+}
+
+impl Refusal {
+    /// Name in JSON.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::UnknownDevice { .. } => "unknown_device",
+            Self::NotTunable { .. } => "not_tunable",
+            Self::NothingTunable { .. } => "nothing_tunable",
+            Self::CpuBeyondMachine { .. } => "cpu_beyond_machine",
+            Self::NoCandidates { .. } => "no_candidates",
+            Self::NoNearCandidates { .. } => "no_near_candidates",
+            Self::TooManyQueues { .. } => "too_many_queues",
+            Self::Conflict { .. } => "conflict",
+            Self::GoalNotPossible { .. } => "goal_not_possible",
+        }
+    }
+}
+
+/// `none` for the empty set.
+fn set(c: &CpuSet) -> String {
+    if c.is_empty() { "none".into() } else { c.to_string() }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownDevice { dev, have } if have.is_empty() => {
+                write!(f, "there is no interface {dev} here, and none that could be tuned")
+            }
+            Self::UnknownDevice { dev, have } => {
+                write!(f, "there is no interface {dev} here; those with queues of their own are {}", have.join(" "))
+            }
+            Self::NotTunable { dev, why } => write!(f, "{dev} cannot be tuned: {why}"),
+            Self::NothingTunable { left_alone } if left_alone.is_empty() => {
+                f.write_str("no interface of this host has a driver and queues of its own")
+            }
+            Self::NothingTunable { left_alone } => {
+                f.write_str("no interface of this host can be planned by itself: ")?;
+                for (i, l) in left_alone.iter().enumerate() {
+                    write!(f, "{}{} ({})", if i > 0 { ", " } else { "" }, l.dev, l.why)?;
+                }
+                f.write_str("; name one to plan it all the same")
+            }
+            Self::CpuBeyondMachine { option, cpus, online } => {
+                write!(f, "{option} names CPUs {} that are not online here; online are {}", set(cpus), set(online))
+            }
+            Self::NoCandidates { online, isolated, reserved, cpus } => {
+                write!(
+                    f,
+                    "no CPU is left to place queues on: online {}, isolated {}, reserved or excluded {}",
+                    set(online),
+                    set(isolated),
+                    set(reserved)
+                )?;
+                match cpus {
+                    Some(c) => write!(f, ", asked for with --cpus {}", set(c)),
+                    None => f.write_str("; name the CPUs to use with --cpus, or reserve fewer"),
+                }
+            }
+            Self::NoNearCandidates { dev, near, candidates } => write!(
+                f,
+                "{dev}: none of the usable CPUs {} is near it (near are {}); --far-node last would use others",
+                set(candidates),
+                set(near)
+            ),
+            Self::TooManyQueues { dev, asked, max } => {
+                write!(f, "{dev} cannot have {asked} queues; 1 to {max} are possible")
+            }
+            Self::Conflict { dev, first, first_cpu, second, second_cpu } => write!(
+                f,
+                "{dev}: {first} and {second} share one interrupt, but are to go to CPU {first_cpu} and CPU {second_cpu}"
+            ),
+            Self::GoalNotPossible { goal, why } => write!(f, "goal {goal} is not possible here: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}

@@ -1,0 +1,126 @@
+//! Receive flow steering: the host's table and each queue's share of it.
+
+use ringwise_knob::{Match, Setting, rfs as knob_rfs};
+use ringwise_model::{Fact, Snapshot};
+
+use crate::NotPossible;
+use crate::dev::{Dev, LearnedIndex};
+use crate::goal::Rfs;
+use crate::target::{Out, SCALING, Wanted, Why};
+
+/// The largest power of two not above `entries / queues`, at least 1.
+pub(crate) fn share(entries: u32, queues: u32) -> u32 {
+    let part = (entries / queues.max(1)).max(1);
+    1 << part.ilog2()
+}
+
+pub(crate) fn plan(s: &Snapshot, devs: &[Dev], want: Rfs, learned: &LearnedIndex, out: &mut Out) {
+    if want == Rfs::Keep {
+        return;
+    }
+    let considered = |name: &str| devs.iter().any(|d| d.name() == name);
+    // The table belongs to the host: others may live by it.
+    let others: Vec<&str> = s
+        .nics
+        .iter()
+        .filter(|n| !considered(n.name()))
+        .filter(|n| n.rx_queues.iter().any(|q| q.rps_flow_cnt.known().is_some_and(|c| *c > 0)))
+        .map(|n| n.name())
+        .collect();
+    let found = match &s.host.rps_sock_flow_entries {
+        Fact::Known(n) => *n,
+        other => {
+            let why = match other {
+                Fact::Unknown(u) => format!("not readable, so it could not be put back: {u}"),
+                _ => "this kernel is built without RPS".to_string(),
+            };
+            let what = ringwise_knob::Address::RfsEntries.to_string();
+            out.refused.push(NotPossible {
+                address: Some(ringwise_knob::Address::RfsEntries),
+                what,
+                why,
+                needed: want != Rfs::Off,
+            });
+            return;
+        }
+    };
+    let entries = match want {
+        Rfs::Off if others.is_empty() => 0,
+        Rfs::On { entries, at_least } if at_least || !others.is_empty() => entries.max(knob_rfs::kept(found)),
+        Rfs::On { entries, .. } => entries,
+        Rfs::Off | Rfs::Keep => found,
+    };
+    let write_host = want != Rfs::Off || others.is_empty();
+    if write_host {
+        let setting = Setting::RfsEntries { entries };
+        let live = knob_rfs::live_entries(&s.host);
+        let matched = knob_rfs::compare(entries, found);
+        let needed = want != Rfs::Off;
+        out.want(None, learned, Wanted { setting, live, matched, anew: false, needed }, || why_host(want, entries));
+    } else {
+        out.warnings
+            .push(format!("the host's RFS table stays as it is: {} not planned here, use it", others.join(" ")));
+    }
+    for d in devs {
+        let each = if want == Rfs::Off { 0 } else { share(entries, d.rx) };
+        for q in 0..d.rx {
+            let dev = d.name().to_string();
+            let live = d.rx_queue(q).map_or(Fact::Absent, |r| {
+                r.rps_flow_cnt.as_ref().map(|n: &u32| Setting::RpsFlowCnt { dev: dev.clone(), queue: q, entries: *n })
+            });
+            let exists = d.rx_queue(q).is_some();
+            if live.is_absent() && (exists || each == 0) {
+                continue;
+            }
+            let matched = match &live {
+                Fact::Known(Setting::RpsFlowCnt { entries: got, .. }) => knob_rfs::compare(each, *got),
+                _ => Match::Gone,
+            };
+            let setting = Setting::RpsFlowCnt { dev, queue: q, entries: each };
+            let anew = d.channels.is_some() && !exists;
+            let w = Wanted { setting, live, matched, anew, needed: want != Rfs::Off };
+            out.want(Some(d.nic), learned, w, || why_queue(want, entries, d.rx));
+        }
+    }
+}
+
+fn why_host(want: Rfs, entries: u32) -> Why {
+    let with = |rule, reason| Why { rule, reason, source: SCALING };
+    match want {
+        Rfs::Off | Rfs::Keep => with(
+            "Q11",
+            "this goal gains nothing from following sockets; the lookup for each packet is saved".to_string(),
+        ),
+        Rfs::On { at_least: true, .. } => {
+            with("R2.03", format!("packets follow their program's CPU: {entries} entries, for many connections"))
+        }
+        Rfs::On { .. } => with(
+            "R2.03",
+            format!(
+                "packets follow their program's CPU: {entries} entries are enough for few long flows and stay in the cache"
+            ),
+        ),
+    }
+}
+
+fn why_queue(want: Rfs, entries: u32, queues: u32) -> Why {
+    let with = |rule, reason| Why { rule, reason, source: SCALING };
+    match want {
+        Rfs::Off | Rfs::Keep => with("Q11", "RFS is off for this goal".to_string()),
+        Rfs::On { .. } => with("Q09", format!("{entries} entries over {queues} queues, as a power of two")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn a_power_of_two_not_above_the_share() {
+        assert_eq!(share(32_768, 8), 4096);
+        assert_eq!(share(32_768, 5), 4096);
+        assert_eq!(share(32_768, 6), 4096);
+        assert_eq!(share(32_768, 1), 32_768);
+        assert_eq!(share(2, 8), 1);
+    }
+}

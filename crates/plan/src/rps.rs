@@ -1,0 +1,127 @@
+//! Receive packet steering: help from other CPUs only for devices with one receive queue.
+
+use ringwise_knob::{Match, Setting, rps as knob_rps};
+use ringwise_model::{CpuSet, Fact, Intent, Smt, Snapshot};
+
+use crate::dev::{Dev, LearnedIndex};
+use crate::goal;
+use crate::machine::{Class, Machine};
+use crate::place::Place;
+use crate::target::{Out, SCALING, Wanted, Why};
+
+/// CPUs that help the one queue: those sharing the L3 with its interrupt, without the interrupt's own
+/// core (rules Q06 Q08); where an L3 is one core, those of the node, else any near ones.
+fn helpers(m: &Machine, at: Option<usize>, place: &Place, may: &[bool], one_per_core: bool) -> CpuSet {
+    let core = at.map(|c| m.core[c]);
+    let ring = |f: &dyn Fn(usize) -> bool| -> Vec<usize> {
+        (0..m.cpus.len()).filter(|c| may[*c] && Some(m.core[*c]) != core && f(*c)).collect()
+    };
+    let l3 = at.map(|c| m.l3[c]);
+    let mut found = if l3.is_some() { ring(&|c| Some(m.l3[c]) == l3) } else { Vec::new() };
+    if found.is_empty() {
+        found = ring(&|c| place.zone.home[c]);
+    }
+    if found.is_empty() {
+        found = ring(&|c| place.zone.class[c] == Class::Near);
+    }
+    if one_per_core {
+        let mut seen = Vec::new();
+        found.retain(|c| {
+            let new = !seen.contains(&m.core[*c]);
+            seen.push(m.core[*c]);
+            new
+        });
+    }
+    m.set(found)
+}
+
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn plan(
+    s: &Snapshot,
+    m: &Machine,
+    d: &Dev,
+    place: &Place,
+    usable: &[bool],
+    intent: &Intent,
+    learned: &LearnedIndex,
+    out: &mut Out,
+) {
+    let name = d.name();
+    let one = d.rx == 1 && place.home_cores > 1 && goal::rps_for_one_queue(intent.goal);
+    let mask = if one {
+        // The kernel silently drops isolated CPUs from the mask, so they are never asked for.
+        let may: Vec<bool> = (0..usable.len()).map(|c| usable[c] && !m.isolated.contains(m.cpus[c])).collect();
+        let at = d.cpu.first().copied().flatten();
+        helpers(m, at, place, &may, goal::rps_one_per_core(intent.goal, intent.smt.unwrap_or(Smt::All)))
+    } else {
+        CpuSet::new()
+    };
+    // A queue that an earlier step creates starts without RPS unless the host says otherwise.
+    let born_with = s.host.rps_default_mask.known().is_some_and(|c| !c.is_empty());
+    for q in 0..d.rx {
+        let dev = name.to_string();
+        let live = d.rx_queue(q).map_or(Fact::Absent, |r| {
+            r.rps_cpus.as_ref().map(|c: &CpuSet| Setting::RpsCpus { dev: dev.clone(), queue: q, cpus: c.clone() })
+        });
+        let exists = d.rx_queue(q).is_some();
+        if mask.is_empty() && (if exists { live.is_absent() } else { !born_with }) {
+            continue;
+        }
+        let matched = match &live {
+            Fact::Known(Setting::RpsCpus { cpus: got, .. }) => knob_rps::compare(&mask, got),
+            _ => Match::Gone,
+        };
+        let setting = Setting::RpsCpus { dev, queue: q, cpus: mask.clone() };
+        // Masks of queues that stay outlive a channel change (lab: igb, virtio_net, vmxnet3).
+        let anew = d.channels.is_some() && !exists;
+        out.want(Some(d.nic), learned, Wanted { setting, live, matched, anew, needed: one }, || {
+            why(d, place, intent, &mask, at_text(m, d))
+        });
+    }
+}
+
+fn at_text(m: &Machine, d: &Dev) -> String {
+    match d.cpu.first().copied().flatten() {
+        Some(c) => format!("CPU {}", m.cpus[c]),
+        None => "one CPU".to_string(),
+    }
+}
+
+fn why(d: &Dev, place: &Place, intent: &Intent, mask: &CpuSet, at: String) -> Why {
+    let with = |rule, reason| Why { rule, reason, source: SCALING };
+    if !mask.is_empty() {
+        return with(
+            "Q04",
+            format!(
+                "one receive queue: {at} takes the interrupts, CPUs {mask} help, the nearest ones outside its own core"
+            ),
+        );
+    }
+    if !goal::rps_for_one_queue(intent.goal) {
+        return with(
+            "R3.17",
+            "RPS adds an interrupt between CPUs to every burst; this goal wants the shortest way".to_string(),
+        );
+    }
+    if d.rx == 1 {
+        return with("Q07", "no other near CPU could help".to_string());
+    }
+    let cores = place.home_cores;
+    if d.rx >= cores {
+        with(
+            "Q05",
+            format!(
+                "{} queues already spread over all {cores} near cores; RPS would add an interrupt between CPUs for each packet burst",
+                d.rx
+            ),
+        )
+    } else {
+        with(
+            "Q05",
+            format!(
+                "the device itself spreads flows over {} queues; RPS on top adds an interrupt between CPUs for each packet burst",
+                d.rx
+            ),
+        )
+    }
+}

@@ -1,0 +1,177 @@
+//! The rules that plans cite, for people who ask why.
+
+/// A rule behind a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleText {
+    pub id: &'static str,
+    pub title: &'static str,
+    pub why: &'static str,
+    pub source: &'static str,
+}
+
+const SCALING: &str = "kernel documentation, networking/scaling";
+const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
+
+const RULES: &[RuleText] = &[
+    RuleText {
+        id: "A01",
+        title: "queues share a CPU",
+        why: "One CPU that serves many queues is the limit of the whole device while others idle: a router lost packets from 558,000 a second that six CPUs carried without loss.",
+        source: ROUTER,
+    },
+    RuleText {
+        id: "A02",
+        title: "interrupt may wander",
+        why: "With several CPUs in the mask the hardware or a daemon chooses, and usually the lowest one wins. One CPU a vector is a layout that can be checked.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "A03",
+        title: "interrupt away from the device",
+        why: "The packet's data lies in the cache and memory of the device's node. A CPU on another node fetches every line over the link between sockets; measurements range from 10 % to a factor of 4.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "A04",
+        title: "two queues on one physical core",
+        why: "Hardware threads share one core's execution units and first-level caches. While another near core is idle, a queue does better there.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "A08",
+        title: "interrupt on an isolated CPU",
+        why: "Isolated CPUs were set aside so that nothing disturbs what runs there.",
+        source: "kernel parameters: isolcpus, nohz_full",
+    },
+    RuleText {
+        id: "A15",
+        title: "interfaces pile up on the same CPUs",
+        why: "Two busy devices that chose the same CPUs compete there while others idle.",
+        source: ROUTER,
+    },
+    RuleText {
+        id: "Q01",
+        title: "fewer queues than near cores",
+        why: "Each queue is served by one CPU at a time: cores beyond the number of queues cannot take part.",
+        source: ROUTER,
+    },
+    RuleText {
+        id: "Q02",
+        title: "more queues than physical cores",
+        why: "Every queue costs interrupts and memory; beyond one a core there is nothing more to share out.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "Q04",
+        title: "one receive queue",
+        why: "With one queue one CPU does all the work. RPS hands packets to CPUs that share its cache.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "Q05",
+        title: "RPS on top of RSS",
+        why: "The device spreads flows over its queues already. RPS moves each burst a second time, with an interrupt between CPUs: removing it halved the softirq time of a storage server.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "Q07",
+        title: "RPS to CPUs that are far",
+        why: "A packet handed to a CPU outside the cache of the interrupt's CPU is fetched again from memory.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "Q09",
+        title: "RFS shares do not add up",
+        why: "The tables of the queues together should hold as many flows as the host's table, each a power of two.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "Q11",
+        title: "RFS without sockets",
+        why: "RFS follows the program that reads a socket. A host that forwards has none, and one that binds programs to queues needs no lookup.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "Q14",
+        title: "no XPS",
+        why: "Without a map CPUs choose transmit queues by a hash and contend for their locks; with it each sends on its own.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "Q15",
+        title: "XPS and interrupts disagree",
+        why: "A packet's completion is best handled by the CPU that sent it, or one that shares its cache.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "Q16",
+        title: "CPU without a transmit queue",
+        why: "A CPU in no XPS mask falls back to the hash over all queues; every online CPU belongs in exactly one.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "R0.09",
+        title: "queue and CPU one to one",
+        why: "Queue and CPU in one fixed order are easy to read, to check and to compare between interfaces.",
+        source: ROUTER,
+    },
+    RuleText {
+        id: "R0.11",
+        title: "number of queues as asked",
+        why: "Queues are made and removed at run time; most drivers restart the device for it.",
+        source: ROUTER,
+    },
+    RuleText {
+        id: "R0.12",
+        title: "a pair on one CPU",
+        why: "The receive queue, the transmit queue and their interrupt on one CPU keep a flow in one cache.",
+        source: ROUTER,
+    },
+    RuleText {
+        id: "R2.03",
+        title: "RFS table",
+        why: "Packets are processed on the CPU where their program runs, so its data is in the right cache.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "R3.16",
+        title: "fewest queues that carry the load",
+        why: "Interrupts grow with the number of queues; the best is the smallest number that does not overflow.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "R3.17",
+        title: "RPS costs an interrupt between CPUs",
+        why: "Handing a packet to another CPU takes an inter-processor interrupt and a wake-up: worth it for throughput, not for latency.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "R4.07",
+        title: "groups of queues on both nodes",
+        why: "Each latency queue shares a core with a throughput queue rather than with its like.",
+        source: "Improve network performance by setting per-queue interrupt moderation in Linux (Intel)",
+    },
+];
+
+/// The text of a rule that a plan cites; `None` for an id that plans do not use.
+pub fn explain_rule(id: &str) -> Option<&'static RuleText> {
+    RULES.iter().find(|r| r.id == id)
+}
+
+/// Every rule that plans may cite, by id.
+pub fn rules() -> &'static [RuleText] {
+    RULES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_once_and_with_text() {
+        for (i, r) in RULES.iter().enumerate() {
+            assert!(RULES[..i].iter().all(|o| o.id != r.id), "{} twice", r.id);
+            assert!(r.why.ends_with('.') && !r.title.is_empty() && !r.source.is_empty(), "{}", r.id);
+        }
+    }
+}

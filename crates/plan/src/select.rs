@@ -1,0 +1,133 @@
+//! Which interfaces a plan is about.
+
+use std::cmp::Ordering;
+
+use ringwise_model::{Fact, Intent, Nic, NicKind, Snapshot, User};
+
+use crate::{LeftAlone, Refusal};
+
+/// `eth2` before `eth10`.
+pub(crate) fn natural(a: &str, b: &str) -> Ordering {
+    let (mut x, mut y) = (a.as_bytes(), b.as_bytes());
+    while let (Some(c), Some(d)) = (x.first(), y.first()) {
+        if c.is_ascii_digit() && d.is_ascii_digit() {
+            let run = |s: &[u8]| s.iter().take_while(|c| c.is_ascii_digit()).count();
+            let (n, m) = (run(x), run(y));
+            let strip = |s: &[u8]| s.iter().take_while(|c| **c == b'0').count();
+            let (p, q) = (&x[strip(&x[..n])..n], &y[strip(&y[..m])..m]);
+            match p.len().cmp(&q.len()).then_with(|| p.cmp(q)) {
+                Ordering::Equal => (x, y) = (&x[n..], &y[m..]),
+                other => return other,
+            }
+        } else if c == d {
+            (x, y) = (&x[1..], &y[1..]);
+        } else {
+            return c.cmp(d);
+        }
+    }
+    x.len().cmp(&y.len()).then_with(|| a.cmp(b))
+}
+
+/// Who uses the queues, when that forbids touching the channel count.
+pub(crate) fn channel_user(nic: &Nic) -> Option<String> {
+    let users = nic.users.known()?;
+    let words: Vec<String> = users
+        .iter()
+        .map(|u| match u {
+            User::Xdp { mode, .. } => format!("an XDP program ({mode} mode)"),
+            User::AfXdp { queue } => format!("an AF_XDP socket on queue {queue}"),
+            User::Rdma { device } => format!("RDMA device {device}"),
+            User::Userspace { driver } => format!("user-space driver {driver}"),
+            User::Ovs => "Open vSwitch".to_string(),
+        })
+        .collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+fn held_by_userspace(nic: &Nic) -> Option<&str> {
+    nic.users.known()?.iter().find_map(|u| match u {
+        User::Userspace { driver } => Some(driver.as_str()),
+        _ => None,
+    })
+}
+
+/// Why this device is not planned unless it is named.
+fn not_by_default(nic: &Nic) -> Option<String> {
+    if let Some(why) = never(nic) {
+        return Some(why);
+    }
+    if nic.kind == NicKind::Unknown && nic.queue_vectors().next().is_none() {
+        return Some("its kind could not be told, nor its interrupts".into());
+    }
+    let silent = matches!(nic.link.carrier, Fact::Unknown(_)) && matches!(nic.link.operstate, Fact::Unknown(_));
+    (!nic.link_is_up() && !silent).then(|| "link down".to_string())
+}
+
+/// Why this device cannot be planned at all.
+fn never(nic: &Nic) -> Option<String> {
+    match &nic.kind {
+        NicKind::Software { kind } => return Some(format!("a {kind} has no queues of its own")),
+        NicKind::Loopback => return Some("the loopback has no queues of its own".into()),
+        NicKind::Unknown | NicKind::Physical | NicKind::Vf | NicKind::Virtio | NicKind::Paravirtual => {}
+    }
+    if nic.rx_queues.is_empty() {
+        return Some("no queues could be read".into());
+    }
+    if nic.driver.is_absent() {
+        return Some("it has no driver".into());
+    }
+    held_by_userspace(nic).map(|d| format!("held by user-space driver {d}"))
+}
+
+/// The devices to plan, by name in natural order, and those left alone.
+pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a Nic>, Vec<LeftAlone>), Refusal> {
+    let mut nics: Vec<&Nic> = s.nics.iter().collect();
+    nics.sort_by(|a, b| natural(a.name(), b.name()));
+    let mut left = Vec::new();
+    let mut chosen = Vec::new();
+    for name in &intent.devs {
+        let Some(nic) = nics.iter().find(|n| n.name() == name) else {
+            let have = nics.iter().filter(|n| n.has_own_queues()).map(|n| n.name().to_string()).collect();
+            return Err(Refusal::UnknownDevice { dev: name.clone(), have });
+        };
+        let mut why = never(nic);
+        if why.is_none() && nic.queue_vectors().next().is_none() && !nic.link_is_up() {
+            why = Some("its link is down, and it has no queue interrupts before it is up".into());
+        }
+        if let Some(mut why) = why {
+            let below: Vec<&str> = nic.lower.iter().filter_map(|i| s.nic_by_index(*i)).map(|n| n.name()).collect();
+            if !below.is_empty() {
+                why.push_str(&format!("; it lies on {}: plan that instead", below.join(" ")));
+            }
+            return Err(Refusal::NotTunable { dev: name.clone(), why });
+        }
+        chosen.push(*nic);
+    }
+    for nic in &nics {
+        if nic.kind == NicKind::Loopback || intent.devs.iter().any(|d| d == nic.name()) {
+            continue;
+        }
+        let why = if intent.devs.is_empty() { not_by_default(nic) } else { Some("not named".to_string()) };
+        match why {
+            Some(why) => left.push(LeftAlone { dev: nic.name().to_string(), why }),
+            None => chosen.push(*nic),
+        }
+    }
+    if chosen.is_empty() {
+        return Err(Refusal::NothingTunable { left_alone: left });
+    }
+    chosen.sort_by(|a, b| natural(a.name(), b.name()));
+    Ok((chosen, left))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_natural_order() {
+        let mut names = vec!["eth10", "eth2", "eth1", "enp3s0f1", "enp3s0f0", "enp3s0", "eth02"];
+        names.sort_by(|a, b| natural(a, b));
+        assert_eq!(names, ["enp3s0", "enp3s0f0", "enp3s0f1", "eth1", "eth02", "eth2", "eth10"]);
+    }
+}

@@ -1,0 +1,79 @@
+//! Collects what a plan lays down, and makes steps of what does not hold.
+
+use ringwise_knob::{Address, IfRefused, Match, Setting, Step};
+use ringwise_model::{Fact, Nic};
+
+use crate::dev::LearnedIndex;
+use crate::{LeftAlone, LeftOut, NotPossible};
+
+/// Rule id, sentence, source.
+pub(crate) struct Why {
+    pub rule: &'static str,
+    pub reason: String,
+    pub source: &'static str,
+}
+
+pub(crate) const SCALING: &str = "kernel documentation, networking/scaling";
+
+/// A setting as it is, and as it is wanted.
+pub(crate) struct Wanted {
+    pub setting: Setting,
+    pub live: Fact<Setting>,
+    pub matched: Match,
+    /// An earlier step of the plan may create or reset it: it is written in any case.
+    pub anew: bool,
+    /// The goal is not fully met without it.
+    pub needed: bool,
+}
+
+#[derive(Default)]
+pub(crate) struct Out {
+    pub entries: Vec<(Address, Setting, Option<Step>)>,
+    pub left_out: Vec<LeftOut>,
+    pub wanted_counts: Vec<u32>,
+    pub left_alone: Vec<LeftAlone>,
+    pub refused: Vec<NotPossible>,
+    pub warnings: Vec<String>,
+}
+
+impl Out {
+    /// Lays down one setting. What was refused before, cannot be read or does not exist is noted instead.
+    pub fn want(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> Why) {
+        let Some(address) = w.setting.address() else { return };
+        let holds = w.matched.holds() && !w.anew;
+        let obstacle = match &w.live {
+            _ if holds => None,
+            Fact::Unknown(u) => Some(format!("not readable, so it could not be put back: {u}")),
+            Fact::Absent if !w.anew => Some("it does not exist here".to_string()),
+            _ => nic.and_then(|n| learned.why(n, &w.setting)),
+        };
+        if let Some(why) = obstacle {
+            let what = address.to_string();
+            self.refused.push(NotPossible { address: Some(address), what, why, needed: w.needed });
+            return;
+        }
+        let step = (!holds).then(|| {
+            let why = why();
+            let (reason, rule) = if w.matched.holds() {
+                (format!("as it is now; the channel change before it may reset it ({})", why.reason), why.rule)
+            } else {
+                (why.reason, why.rule)
+            };
+            let if_refused = match address {
+                // Everything behind it is planned for the new queues.
+                Address::Channels { .. } => IfRefused::PutBack,
+                _ => IfRefused::Skip,
+            };
+            Step {
+                setting: w.setting.clone(),
+                from: w.live,
+                rule: rule.to_string(),
+                reason,
+                source: why.source.to_string(),
+                interrupts_traffic: address.interrupts_traffic(),
+                if_refused,
+            }
+        });
+        self.entries.push((address, w.setting, step));
+    }
+}

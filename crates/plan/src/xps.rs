@@ -1,0 +1,194 @@
+//! Transmit packet steering: every online CPU sends on one queue, its own if it has one.
+//!
+//! A mask only says on which queue a CPU sends; it puts no work on that CPU. So isolated and reserved
+//! CPUs are covered too: a CPU in no mask falls back to a hash over all queues (rule Q16).
+
+use ringwise_knob::{Match, Setting, xps as knob_xps};
+use ringwise_model::{CpuId, CpuSet, Fact};
+
+use crate::NotPossible;
+use crate::dev::{Dev, LearnedIndex};
+use crate::machine::Machine;
+use crate::target::{Out, SCALING, Wanted, Why};
+
+/// Queues by how many CPUs send on them.
+struct Share<'a> {
+    cpu: &'a [Option<usize>],
+    count: Vec<usize>,
+    of: Vec<Option<usize>>,
+}
+
+impl Share<'_> {
+    fn least(&self, queues: &[usize]) -> Option<usize> {
+        queues.iter().copied().min_by_key(|q| (self.count[*q], *q))
+    }
+
+    fn give(&mut self, cpus: impl IntoIterator<Item = usize>, queue: usize) {
+        for c in cpus {
+            if self.of[c].is_none() {
+                self.of[c] = Some(queue);
+                self.count[queue] += 1;
+            }
+        }
+    }
+}
+
+/// The transmit queue of every online CPU; `cpu` is the interrupt's CPU of each queue.
+pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
+    let n = m.cpus.len();
+    let mut on_cpu: Vec<Vec<usize>> = vec![Vec::new(); n];
+    let mut on_core: Vec<Vec<usize>> = vec![Vec::new(); m.cores.len()];
+    let mut on_l3: Vec<Vec<usize>> = vec![Vec::new(); m.l3s.len()];
+    for (q, c) in cpu.iter().enumerate() {
+        if let Some(c) = *c {
+            on_cpu[c].push(q);
+            on_core[m.core[c]].push(q);
+            on_l3[m.l3[c]].push(q);
+        }
+    }
+    let mut s = Share { cpu, count: vec![0; cpu.len()], of: vec![None; n] };
+    // Its own interrupt's queue; its core's; per core one of the same L3.
+    for (c, queues) in on_cpu.iter().enumerate() {
+        if let Some(q) = s.least(queues) {
+            s.give([c], q);
+        }
+    }
+    for c in 0..n {
+        if s.of[c].is_none()
+            && let Some(q) = s.least(&on_core[m.core[c]])
+        {
+            s.give([c], q);
+        }
+    }
+    for c in 0..n {
+        if s.of[c].is_none()
+            && let Some(q) = s.least(&on_l3[m.l3[c]])
+        {
+            s.give(m.cores[m.core[c]].iter().copied(), q);
+        }
+    }
+    // A whole L3 domain without a queue sends on one queue of its node.
+    let mut bases: Vec<&Vec<usize>> = Vec::new();
+    let mut others: Vec<&Vec<usize>> = Vec::new();
+    for cpus in m.by_node.values() {
+        let mut queues: Vec<usize> = cpus.iter().flat_map(|c| on_cpu[*c].iter().copied()).collect();
+        if queues.is_empty() {
+            others.push(cpus);
+            continue;
+        }
+        bases.push(cpus);
+        queues.sort_unstable();
+        for c in cpus {
+            if s.of[*c].is_none()
+                && let Some(q) = s.least(&queues)
+            {
+                s.give(m.l3s[m.l3[*c]].iter().copied(), q);
+            }
+        }
+    }
+    // Other nodes: as the core in the same place of a node that has queues, these by turns.
+    for (cpus, base) in others.iter().zip(bases.iter().cycle()) {
+        for (at, c) in cpus.iter().enumerate() {
+            let twin = base[at % base.len()];
+            let near = s.of[twin].and_then(|q| s.cpu[q]);
+            if s.of[*c].is_none()
+                && let Some(q) = near.and_then(|t| s.least(&on_cpu[t]))
+            {
+                s.give([*c], q);
+            }
+        }
+    }
+    fill_empty(m, &mut s, &on_cpu);
+    s.of
+}
+
+/// As long as there are CPUs, no queue stays without one: it takes a borrowed CPU of the fullest queue.
+fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
+    let empty: Vec<usize> = (0..s.count.len()).filter(|q| s.count[*q] == 0).collect();
+    if empty.is_empty() {
+        return;
+    }
+    let mut spare: Vec<Vec<usize>> = vec![Vec::new(); s.count.len()];
+    for (c, q) in s.of.iter().enumerate() {
+        if let Some(q) = *q
+            && on_cpu[c].is_empty()
+        {
+            spare[q].push(c);
+        }
+    }
+    let mut donors: std::collections::BTreeSet<(usize, usize)> =
+        (0..s.count.len()).filter(|q| s.count[*q] > 1 && !spare[*q].is_empty()).map(|q| (s.count[q], q)).collect();
+    for q in empty {
+        let Some((k, donor)) = donors.pop_last() else { return };
+        // The one nearest to the queue's own interrupt, else the last.
+        let want = s.cpu[q].map(|c| m.l3[c]);
+        let at = spare[donor].iter().rposition(|c| Some(m.l3[*c]) == want).unwrap_or(spare[donor].len() - 1);
+        let c = spare[donor].remove(at);
+        s.of[c] = Some(q);
+        s.count[donor] -= 1;
+        s.count[q] += 1;
+        if k - 1 > 1 && !spare[donor].is_empty() {
+            donors.insert((k - 1, donor));
+        }
+    }
+}
+
+pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) {
+    if d.tx < 2 {
+        return;
+    }
+    let name = d.name();
+    let tx = d.tx as usize;
+    if d.cpu.iter().take(tx).all(Option::is_none) {
+        let why = "where its interrupts go is not known".to_string();
+        out.refused.push(NotPossible { address: None, what: format!("{name} XPS CPUs"), why, needed: false });
+        return;
+    }
+    let of = spread(m, &d.cpu[..tx]);
+    let mut masks = vec![CpuSet::new(); tx];
+    for (c, q) in of.iter().enumerate() {
+        if let Some(q) = q {
+            masks[*q].insert(m.cpus[c]);
+        }
+    }
+    let anew = d.channels.is_some();
+    let found: usize =
+        (0..d.tx).filter(|q| d.tx_queue(*q).is_some_and(|t| t.xps_cpus.known().is_some_and(|c| !c.is_empty()))).count();
+    let absent = |q: u32| d.tx_queue(q).is_none_or(|t| t.xps_cpus.is_absent());
+    if !anew && (0..d.tx).all(absent) {
+        let why = "this kernel shows no xps_cpus for it".to_string();
+        out.refused.push(NotPossible { address: None, what: format!("{name} XPS CPUs"), why, needed: false });
+        return;
+    }
+    if (0..d.tx).any(|q| d.tx_queue(q).is_some_and(|t| t.xps_rxqs.known().is_some_and(|r| !r.is_empty()))) {
+        out.warnings.push(format!("{name}: xps_rxqs is set and goes before the XPS CPUs; it is left as it is"));
+    }
+    for (q, cpus) in masks.into_iter().enumerate() {
+        let q = q as u32;
+        let dev = name.to_string();
+        let live = d.tx_queue(q).map_or(Fact::Absent, |t| {
+            t.xps_cpus.as_ref().map(|c: &CpuSet| Setting::XpsCpus { dev: dev.clone(), queue: q, cpus: c.clone() })
+        });
+        let matched = match &live {
+            Fact::Known(Setting::XpsCpus { cpus: got, .. }) => knob_xps::compare(&cpus, got),
+            _ => Match::Gone,
+        };
+        let at = d.cpu[q as usize].map(|c| m.cpus[c]);
+        let why = || why(found, at, &cpus, tx, m.cpus.len());
+        let setting = Setting::XpsCpus { dev, queue: q, cpus: cpus.clone() };
+        out.want(Some(d.nic), learned, Wanted { setting, live, matched, anew, needed: false }, why);
+    }
+}
+
+fn why(found: usize, at: Option<CpuId>, cpus: &CpuSet, tx: usize, online: usize) -> Why {
+    let with = |rule, reason| Why { rule, reason, source: SCALING };
+    if cpus.is_empty() {
+        return with("Q16", format!("{tx} transmit queues for {online} CPUs: every CPU has one already"));
+    }
+    let how = "each CPU sends on the queue whose interrupt is nearest to it";
+    match found {
+        0 => with("Q14", format!("no XPS on {tx} transmit queues: {how}")),
+        _ if at.is_some() => with("Q15", how.to_string()),
+        _ => with("Q16", format!("{how}, as far as it is known where interrupts go")),
+    }
+}

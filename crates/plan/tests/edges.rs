@@ -1,0 +1,292 @@
+//! What is odd about real hosts: unknown values, refusals of before, devices that somebody else uses.
+
+use ringwise_knob::learned::What;
+use ringwise_knob::{Address, Learned, Of, Setting};
+use ringwise_model::{
+    Confidence, CpuId, CpuSet, Fact, FarNode, Goal, IfIndex, Intent, NicKind, NodeId, Role, Snapshot, User,
+};
+use ringwise_plan::{Plan, Refusal, plan, score};
+use ringwise_testkit::machines::{HostSpec, Irqs, NicSpec, Vectors};
+use ringwise_testkit::project::project;
+use ringwise_testkit::topo::CpuSpec;
+
+fn set(s: &str) -> CpuSet {
+    s.parse().expect("a list")
+}
+
+/// Two nodes of four cores with two threads.
+fn host(nics: Vec<NicSpec>) -> Snapshot {
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
+    HostSpec { name: "edge3".into(), cpu, nics, bonds: Vec::new(), rps_sock_flow_entries: 0 }.snapshot()
+}
+
+fn igb(name: &str, node: u32, queues: u32) -> NicSpec {
+    NicSpec::new(name, "igb", Some(node), queues, 8)
+}
+
+fn ok(s: &Snapshot, intent: &Intent) -> Plan {
+    plan(s, intent, &[]).expect("can be planned")
+}
+
+fn cpus(p: &Plan, dev: &str) -> Vec<Option<u32>> {
+    let l = p.layout.iter().find(|l| l.dev == dev).expect("planned");
+    l.queues.iter().map(|q| q.cpu.map(|c| c.0)).collect()
+}
+
+fn learned(s: &Snapshot, asked: Setting, what: What) -> Learned {
+    let nic = s.nic("eth1").expect("there");
+    Learned {
+        device: nic.dev.clone(),
+        driver: nic.driver.known().cloned(),
+        kernel: "6.12.48".into(),
+        address: asked.address().expect("known"),
+        asked,
+        what,
+        unix_time: 1,
+    }
+}
+
+#[test]
+fn a_refused_interrupt_stays_and_the_others_go_round_it() {
+    let s = host(vec![NicSpec { irqs: Irqs::Round, ..igb("eth1", 0, 4) }]);
+    let asked = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(1), cpus: set("2") };
+    let l = learned(&s, asked, What::Refused { errno: 1, words: "Operation not permitted".into() });
+    let p = plan(&s, &Intent::default(), std::slice::from_ref(&l)).expect("can be planned");
+    // Queue 1 was found on CPU 1 and stays: the rest takes the three other cores.
+    assert_eq!(cpus(&p, "eth1"), [Some(2), Some(1), Some(4), Some(6)]);
+    assert_eq!(p.refused.len(), 1);
+    assert!(p.refused[0].why.contains("errno 1"), "{}", p.refused[0].why);
+    assert!(!p.target.iter().any(|t| t.address() == Some(l.address.clone())));
+    // Another kernel, another try.
+    let other = Learned { kernel: "6.1.0".into(), ..l };
+    assert!(plan(&s, &Intent::default(), &[other]).expect("can be planned").refused.is_empty());
+}
+
+#[test]
+fn an_ignored_mask_is_not_written_again() {
+    let mut s = host(vec![igb("eth1", 0, 4)]);
+    let first = ok(&s, &Intent::default());
+    let asked = first.target.iter().find(|t| matches!(t, Setting::XpsCpus { queue: 2, .. })).cloned().expect("XPS");
+    let got = Setting::XpsCpus { dev: "eth1".into(), queue: 2, cpus: CpuSet::new() };
+    let l = learned(&s, asked.clone(), What::Ignored { got });
+    let rest: Vec<Setting> = first.target.iter().filter(|t| **t != asked).cloned().collect();
+    s = project(&s, &rest);
+    let p = plan(&s, &Intent::default(), &[l]).expect("can be planned");
+    assert!(p.steps.is_empty(), "{:?}", p.steps);
+    assert!(p.refused[0].why.contains("ignored"), "{}", p.refused[0].why);
+}
+
+#[test]
+fn what_cannot_be_read_is_not_written() {
+    let mut s = host(vec![NicSpec { irqs: Irqs::Round, ..igb("eth1", 0, 4) }]);
+    s.nics[0].vectors[2].asked = Fact::unknown("/proc/irq/32/smp_affinity_list", "needs root");
+    s.nics[0].tx_queues[3].xps_cpus = Fact::unknown("tx-3/xps_cpus", "needs root");
+    s.host.rps_sock_flow_entries = Fact::unknown("rps_sock_flow_entries", "not in this capture");
+    let p = ok(&s, &Intent { goal: Goal::Rpc, ..Intent::default() });
+    let what: Vec<&str> = p.refused.iter().map(|r| r.what.as_str()).collect();
+    assert_eq!(what, ["eth1 interrupt CPU rx-2", "eth1 tx-3 xps_cpus", "net.core.rps_sock_flow_entries"]);
+    assert!(p.refused.iter().all(|r| r.why.contains("needs root") || r.why.contains("not in this capture")));
+    let reach = |a: &Address| p.target.iter().any(|t| t.address().as_ref() == Some(a));
+    assert!(!reach(&Address::RfsEntries) && !reach(&Address::XpsCpus { dev: "eth1".into(), queue: 3 }));
+}
+
+#[test]
+fn an_unknown_node_is_not_node_0() {
+    let mut s = host(vec![NicSpec { node: None, ..igb("eth1", 0, 2) }]);
+    let p = ok(&s, &Intent::default());
+    assert!(p.warnings.iter().any(|w| w.contains("node is unknown")), "{:?}", p.warnings);
+    assert_eq!(p.layout[0].node, None);
+    assert!(p.layout[0].queues.iter().all(|q| q.far.is_none()));
+    // One queue on each L3 domain, that is on each node: none is preferred.
+    assert_eq!(cpus(&p, "eth1"), [Some(0), Some(8)]);
+    // The device's own list of near CPUs, where it says anything.
+    s.nics[0].local_cpus = Fact::Known(set("8-15"));
+    assert_eq!(cpus(&ok(&s, &Intent::default()), "eth1"), [Some(8), Some(10)]);
+}
+
+#[test]
+fn a_node_without_cpus_has_its_nearest_ones() {
+    let mut s = host(vec![igb("eth1", 0, 4)]);
+    if let Fact::Known(nodes) = &mut s.topology.nodes {
+        let far = [(NodeId(0), 21), (NodeId(1), 15), (NodeId(7), 10)].into();
+        nodes.insert(
+            NodeId(7),
+            ringwise_model::Node { id: NodeId(7), cpus: CpuSet::new(), distances: Fact::Known(far) },
+        );
+    }
+    s.nics[0].node = Fact::Known(NodeId(7));
+    assert_eq!(cpus(&ok(&s, &Intent::default()), "eth1"), [Some(8), Some(10), Some(12), Some(14)]);
+}
+
+#[test]
+fn far_cpus_only_when_nothing_near_is_left() {
+    let s = host(vec![igb("eth1", 0, 4)]);
+    let away = Intent { exclude_cpus: set("0-7"), ..Intent::default() };
+    let p = ok(&s, &away);
+    assert_eq!(cpus(&p, "eth1"), [Some(8), Some(10), Some(12), Some(14)]);
+    assert!(p.warnings.iter().any(|w| w.contains("no near CPU is left")), "{:?}", p.warnings);
+    let never = Intent { far_node: Some(FarNode::Never), ..away };
+    let refusal = plan(&s, &never, &[]).expect_err("nothing near");
+    assert_eq!(refusal.kind(), "no_near_candidates");
+    assert!(refusal.to_string().contains("near are 0-7"), "{refusal}");
+    // Twelve queues stay near, three on two CPUs' worth of cores, unless told otherwise.
+    let s = host(vec![NicSpec::new("eth1", "ice", Some(0), 12, 12)]);
+    assert!(ok(&s, &Intent::default()).layout[0].queues.iter().all(|q| q.far == Some(false)));
+    let p = ok(&s, &Intent { far_node: Some(FarNode::Ok), ..Intent::default() });
+    assert_eq!(p.layout[0].queues.iter().filter(|q| q.far == Some(true)).count(), 4);
+    assert_eq!(p.doubled_cores.len(), 4);
+}
+
+#[test]
+fn isolated_cpus_only_by_name() {
+    let mut s = host(vec![igb("eth1", 0, 2)]);
+    s.topology.isolated = Fact::Known(set("0-3"));
+    assert_eq!(cpus(&ok(&s, &Intent::default()), "eth1"), [Some(4), Some(6)]);
+    let p = ok(&s, &Intent { cpus: Some(set("0-3")), ..Intent::default() });
+    assert_eq!(cpus(&p, "eth1"), [Some(0), Some(2)]);
+    assert!(p.warnings.iter().any(|w| w.contains("isolated")), "{:?}", p.warnings);
+}
+
+#[test]
+fn a_control_interrupt_on_an_isolated_cpu_is_told_and_left() {
+    let mut s = host(vec![igb("eth1", 0, 2)]);
+    s.topology.isolated = Fact::Known(set("0"));
+    let p = ok(&s, &Intent::default());
+    assert!(p.warnings.iter().any(|w| w.contains("serves no queue")), "{:?}", p.warnings);
+    let control = |t: &Setting| matches!(t, Setting::IrqCpus { of: Of::Control(_), .. });
+    assert!(!p.target.iter().any(control));
+}
+
+#[test]
+fn down_software_and_driverless_devices() {
+    let mut s = host(vec![igb("eth1", 0, 2), NicSpec { down: true, ..igb("eth2", 0, 2) }, igb("vlan7", 0, 1)]);
+    s.nics[2].kind = NicKind::Software { kind: "vlan".into() };
+    s.nics[2].lower = vec![IfIndex(2)];
+    let p = ok(&s, &Intent::default());
+    assert_eq!(p.considered, ["eth1"]);
+    let alone: Vec<(&str, &str)> = p.left_alone.iter().map(|l| (l.dev.as_str(), l.why.as_str())).collect();
+    assert_eq!(alone, [("eth2", "link down"), ("vlan7", "a vlan has no queues of its own")]);
+    // By name also while it is down, as long as it has interrupts.
+    let named = |dev: &str| Intent { devs: vec![dev.into()], ..Intent::default() };
+    assert_eq!(ok(&s, &named("eth2")).considered, ["eth2"]);
+    let r = plan(&s, &named("vlan7"), &[]).expect_err("no queues");
+    assert!(r.to_string().contains("it lies on eth1"), "{r}");
+    s.nics[1].vectors.iter_mut().for_each(|v| v.role = Role::Idle);
+    let r = plan(&s, &named("eth2"), &[]).expect_err("no interrupts");
+    assert!(r.to_string().contains("link is down"), "{r}");
+    s.nics[0].driver = Fact::Absent;
+    let r = plan(&s, &Intent::default(), &[]).expect_err("nothing");
+    assert!(matches!(&r, Refusal::NothingTunable { left_alone } if left_alone.len() == 3), "{r}");
+}
+
+#[test]
+fn channels_in_use_are_left_alone() {
+    for user in [User::AfXdp { queue: 3 }, User::Rdma { device: "mlx5_0".into() }, User::Ovs] {
+        let s = host(vec![NicSpec { users: vec![user], ..igb("eth1", 0, 8) }]);
+        let p = ok(&s, &Intent { queues: Some(4), allow_disruption: true, ..Intent::default() });
+        assert!(!p.interrupts_traffic());
+        assert_eq!(p.left_alone.len(), 1);
+        assert!(p.left_alone[0].why.starts_with("channels only: in use by"));
+    }
+    let user = User::Userspace { driver: "vfio-pci".into() };
+    let s = host(vec![igb("eth1", 0, 8), NicSpec { users: vec![user], ..igb("eth2", 0, 8) }]);
+    assert_eq!(ok(&s, &Intent::default()).considered, ["eth1"]);
+}
+
+#[test]
+fn queues_by_number_need_the_users_word() {
+    let s = host(vec![igb("eth1", 0, 8)]);
+    let asked = Intent { queues: Some(2), reserve: set("0"), ..Intent::default() };
+    let p = ok(&s, &asked);
+    assert!(!p.interrupts_traffic());
+    assert_eq!(p.left_out[0].command, "ringwise plan --reserve 0 --queues 2 --allow-disruption");
+    assert_eq!(p.left_out[0].outage, "link down about 3 s");
+    let p = ok(&s, &Intent { allow_disruption: true, ..asked });
+    assert!(p.left_out.is_empty() && p.interrupts_traffic());
+    assert_eq!(cpus(&p, "eth1"), [Some(2), Some(4)]);
+    // Both directions are named, as nobody knows yet whether they will share a vector.
+    let of = |of| p.steps.iter().any(|s| s.setting.address() == Some(Address::IrqCpus { dev: "eth1".into(), of }));
+    assert!(of(Of::Rx(1)) && of(Of::Tx(1)) && !of(Of::Rx(2)));
+    // A device without counts to set says so.
+    let s = host(vec![NicSpec::new("eth1", "e1000e", Some(0), 1, 0)]);
+    let p = ok(&s, &Intent { queues: Some(2), ..Intent::default() });
+    assert!(p.refused.iter().any(|r| r.what == "eth1 channels" && r.needed), "{:?}", p.refused);
+}
+
+#[test]
+fn names_do_not_change_the_layout() {
+    let s = host(vec![igb("eth1", 0, 4), igb("eth2", 0, 4)]);
+    let mut other = s.clone();
+    other.nics[0].dev.name = "zeta".into();
+    other.nics[1].dev.name = "alpha".into();
+    let (a, b) = (ok(&s, &Intent::default()), ok(&other, &Intent::default()));
+    assert_eq!(cpus(&a, "eth1"), cpus(&b, "zeta"));
+    assert_eq!(cpus(&a, "eth2"), cpus(&b, "alpha"));
+}
+
+#[test]
+fn interrupts_that_serve_nobody_knows_what() {
+    let mut s = host(vec![igb("eth1", 0, 2)]);
+    s.nics[0].vectors.iter_mut().for_each(|v| v.confidence = Confidence::None);
+    let p = ok(&s, &Intent::default());
+    assert!(p.steps.is_empty(), "{:?}", p.steps);
+    assert!(p.warnings.iter().any(|w| w.contains("nobody knows which queue")), "{:?}", p.warnings);
+    assert_eq!(cpus(&p, "eth1"), [None, None]);
+    // One queue without a known interrupt still gets help from the CPUs of its node.
+    let s = host(vec![NicSpec { vectors: Vectors::None, ..NicSpec::new("eth1", "hv_netvsc", Some(1), 1, 0) }]);
+    let p = ok(&s, &Intent::default());
+    assert_eq!(p.target, [Setting::RpsCpus { dev: "eth1".into(), queue: 0, cpus: set("8-15") }]);
+}
+
+#[test]
+fn the_hosts_rfs_table_belongs_to_all() {
+    let mut s = host(vec![
+        NicSpec { rps_flow_cnt: 4096, ..igb("eth1", 0, 2) },
+        NicSpec { rps_flow_cnt: 512, ..igb("eth2", 1, 2) },
+    ]);
+    s.host.rps_sock_flow_entries = Fact::Known(65_536);
+    let one = |goal| Intent { goal, devs: vec!["eth1".into()], ..Intent::default() };
+    let entries = |p: &Plan| {
+        p.target.iter().find_map(|t| match t {
+            Setting::RfsEntries { entries } => Some(*entries),
+            _ => None,
+        })
+    };
+    assert_eq!(entries(&ok(&s, &one(Goal::Forward))), None);
+    assert_eq!(entries(&ok(&s, &one(Goal::Stream))), Some(65_536));
+    assert_eq!(entries(&ok(&s, &Intent { goal: Goal::Forward, ..Intent::default() })), Some(0));
+    assert_eq!(entries(&ok(&s, &Intent { goal: Goal::Stream, ..Intent::default() })), Some(8_192));
+    assert_eq!(entries(&ok(&s, &Intent { goal: Goal::Rpc, ..Intent::default() })), Some(65_536));
+}
+
+#[test]
+fn a_score_of_any_layout() {
+    let s = host(vec![igb("eth1", 0, 8), igb("eth2", 1, 8)]);
+    let before = score(&s);
+    assert_eq!((before.queues, before.far, before.stacked, before.smt_shared), (16, 8, 16, 0));
+    let p = ok(&s, &Intent::default());
+    let after = score(&project(&s, &p.target));
+    assert_eq!((after.far, after.stacked, after.smt_shared), (0, 0, 16));
+    let may = Intent { goal: Goal::Forward, allow_disruption: true, ..Intent::default() };
+    let best = score(&project(&s, &ok(&s, &may).target));
+    assert_eq!((best.queues, best.far, best.stacked, best.smt_shared), (8, 0, 0, 0));
+}
+
+#[test]
+fn the_expected_effect_in_numbers() {
+    let mut s = host(vec![igb("eth1", 0, 8)]);
+    // As in the example of an untuned host: 4 on CPU 0, 2 on the far CPU 9, one each on 2 and 3.
+    for (v, cpu) in s.nics[0].vectors.iter_mut().zip([0, 0, 0, 0, 9, 9, 2, 3]) {
+        v.effective = Fact::Known(CpuSet::one(CpuId(cpu)));
+    }
+    let p = ok(&s, &Intent::default());
+    let texts: Vec<&str> = p.expected.iter().map(|e| e.text.as_str()).collect();
+    assert!(texts.contains(&"busiest CPU takes 12 % of eth1's queues instead of 50 %"), "{texts:?}");
+    assert!(texts.contains(&"interrupts off their device's node: 0 of 8 instead of 2"), "{texts:?}");
+    // Not one interrupt came yet: what is now is not known, and said so.
+    let s = host(vec![NicSpec { irqs: Irqs::NoneYet, ..igb("eth1", 0, 8) }]);
+    let p = ok(&s, &Intent::default());
+    let busiest = p.expected.iter().find(|e| e.unit == "percent of queues").expect("told");
+    assert_eq!((busiest.before, busiest.after), (None, Some(12.5)));
+    assert!(busiest.text.ends_with("unknown"));
+}

@@ -1,0 +1,96 @@
+//! Every goal on ten hosts, as text that people can review. `RINGWISE_BLESS=1` rewrites it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use ringwise_model::{Fact, Goal, Intent};
+use ringwise_plan::{Plan, explain_rule, plan};
+use ringwise_testkit::{golden, machines};
+
+fn text(p: &Plan) -> String {
+    let mut out = String::new();
+    let w = &mut out;
+    writeln!(w, "considered {}; {} steps, {} already", p.considered.join(" "), p.steps.len(), p.already).unwrap();
+    for l in &p.layout {
+        let cpus: Vec<String> = l
+            .queues
+            .iter()
+            .map(|q| {
+                let cpu = q.cpu.map_or("?".to_string(), |c| c.to_string());
+                format!("{cpu}{}{}", if q.far == Some(true) { "!" } else { "" }, if q.shares_core { "+" } else { "" })
+            })
+            .collect();
+        writeln!(w, "{} queues on {}", l.dev, cpus.join(" ")).unwrap();
+    }
+    for s in &p.steps {
+        let from = match &s.from {
+            Fact::Known(f) => f.value_text(),
+            Fact::Absent => "absent".into(),
+            Fact::Unknown(_) => "unknown".into(),
+        };
+        let address = s.setting.address().map(|a| a.to_string()).unwrap_or_default();
+        writeln!(w, "~ {address}: {from} -> {} [{}]", s.setting.value_text(), s.rule).unwrap();
+    }
+    for l in &p.left_out {
+        writeln!(w, "left out: {} [{}] {}; {}", l.setting.value_text(), l.rule, l.command, l.outage).unwrap();
+    }
+    for r in &p.refused {
+        writeln!(w, "x {}: {}", r.what, r.why).unwrap();
+    }
+    for l in &p.left_alone {
+        writeln!(w, "left alone: {}: {}", l.dev, l.why).unwrap();
+    }
+    for x in &p.warnings {
+        writeln!(w, "warning: {x}").unwrap();
+    }
+    for e in &p.expected {
+        writeln!(w, "expected: {}", e.text).unwrap();
+    }
+    out
+}
+
+fn run(host: &str) {
+    let spec = machines::ten().into_iter().find(|h| h.name == host).expect("one of the ten");
+    let snapshot = spec.snapshot();
+    let mut out = String::new();
+    for goal in Goal::ALL {
+        for allow_disruption in [false, true] {
+            let intent = Intent { goal, allow_disruption, ..Intent::default() };
+            let p = plan(&snapshot, &intent, &[]).expect("every goal is possible here");
+            for s in &p.steps {
+                assert!(explain_rule(&s.rule).is_some(), "{} has no text", s.rule);
+                assert_eq!(s.interrupts_traffic, s.setting.address().is_some_and(|a| a.interrupts_traffic()));
+                assert!(allow_disruption || !s.interrupts_traffic);
+            }
+            let may = if allow_disruption { " --allow-disruption" } else { "" };
+            writeln!(out, "== {goal}{may}\n{}", text(&p)).unwrap();
+        }
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hosts").join(format!("{host}.txt"));
+    golden::compare(&path, &out);
+}
+
+macro_rules! hosts {
+    ($($test:ident = $host:literal,)*) => {
+        $(#[test] fn $test() { run($host) })*
+
+        #[test]
+        fn every_host_is_a_test() {
+            let names: Vec<String> = machines::ten().into_iter().map(|h| h.name).collect();
+            assert_eq!(names, [$($host),*]);
+        }
+    };
+}
+
+hosts! {
+    router16 = "router16",
+    router3 = "router3",
+    epyc2x64 = "epyc2x64",
+    interleaved = "interleaved",
+    article48 = "article48",
+    guest = "guest",
+    one = "one",
+    big64 = "big64",
+    isolated = "isolated",
+    hybrid = "hybrid",
+}

@@ -1,0 +1,247 @@
+//! What holds for every machine, on thousands of generated ones. The seed is fixed by the runner; a
+//! failure prints the smallest machine that shows it.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use ringwise_knob::Setting;
+use ringwise_model::{CpuId, CpuSet, FarNode, Goal, Intent, NodeId, Smt, Snapshot};
+use ringwise_plan::{Plan, plan};
+use ringwise_testkit::machines::{HostSpec, Irqs, NicSpec, Vectors};
+use ringwise_testkit::project::project;
+use ringwise_testkit::topo::{CpuSpec, Numbering};
+
+const CASES: u32 = 1500;
+
+fn cpus() -> impl Strategy<Value = CpuSpec> {
+    let numbering = prop_oneof![Just(Numbering::Adjacent), Just(Numbering::ThreadsLast), Just(Numbering::RoundRobin)];
+    let size = (1u32..=3, 0u32..=2, 1u32..=3, 1u32..=4, 1u32..=2, numbering);
+    let odd = (any::<u32>(), any::<u32>(), 0u32..=4, prop_oneof![Just(12u32), Just(16u32)], 0u32..=3);
+    (size, odd).prop_map(|((packages, nodes, l3s, cores, threads, numbering), (off, iso, how, distance, small))| {
+        let mut c =
+            CpuSpec { packages, nodes, l3s, numbering, socket_distance: distance, ..CpuSpec::flat(cores, threads) };
+        let all = c.topology().online;
+        // A few CPUs offline, a few isolated; the first stays.
+        let some =
+            |bits: u32| -> CpuSet { all.iter().skip(1).filter(|c| (bits.rotate_left(c.0 * 7) & 7) == 0).collect() };
+        if how & 1 == 1 {
+            c.offline = some(off);
+        }
+        if how & 2 == 2 {
+            c.isolated = some(iso).difference(&c.offline);
+        }
+        if how == 4 {
+            c.small_cores = small;
+        }
+        c
+    })
+}
+
+fn nic() -> impl Strategy<Value = NicSpec> {
+    let vectors = prop_oneof![4 => Just(Vectors::Paired), 2 => Just(Vectors::Split), 1 => Just(Vectors::Twos), 1 => Just(Vectors::Shared)];
+    let irqs = prop_oneof![Just(Irqs::AllOnFirst), Just(Irqs::Round), Just(Irqs::NoneYet)];
+    let driver = prop_oneof![Just("igb"), Just("ice"), Just("virtio_net")];
+    (driver, prop::option::of(0u32..6), 1u32..=12, 0u32..=12, vectors, irqs, any::<bool>(), any::<bool>()).prop_map(
+        |(driver, node, queues, more, vectors, irqs, rps, managed)| NicSpec {
+            vectors,
+            irqs,
+            rps: if rps { CpuSet::range(0, 0) } else { CpuSet::new() },
+            rps_flow_cnt: if rps { 256 } else { 0 },
+            managed: managed && more % 4 == 0,
+            ..NicSpec::new("", driver, node, queues, if more == 0 { 0 } else { queues + more - 1 })
+        },
+    )
+}
+
+fn host() -> impl Strategy<Value = HostSpec> {
+    (cpus(), prop::collection::vec(nic(), 1..=4), prop_oneof![Just(0u32), Just(65_536u32)]).prop_map(
+        |(cpu, mut nics, rfs)| {
+            let nodes: Vec<u32> =
+                cpu.topology().nodes.known().map_or_else(Vec::new, |n| n.keys().map(|n| n.0).collect());
+            for (i, n) in nics.iter_mut().enumerate() {
+                n.name = format!("eth{i}");
+                n.node = n.node.filter(|_| !nodes.is_empty()).map(|at| nodes[at as usize % nodes.len()]);
+            }
+            HostSpec { name: "generated".into(), cpu, nics, bonds: Vec::new(), rps_sock_flow_entries: rfs }
+        },
+    )
+}
+
+fn intent() -> impl Strategy<Value = Intent> {
+    let goal = (0usize..5).prop_map(|i| Goal::ALL[i]);
+    let smt = prop::option::of(prop_oneof![Just(Smt::OnePerCore), Just(Smt::All)]);
+    let far = prop::option::of(prop_oneof![Just(FarNode::Last), Just(FarNode::Ok)]);
+    (goal, smt, far, any::<bool>(), prop::option::weighted(0.2, 1u32..=4), any::<bool>()).prop_map(
+        |(goal, smt, far_node, allow_disruption, queues, reserve)| Intent {
+            goal,
+            smt,
+            far_node,
+            allow_disruption,
+            queues,
+            reserve: if reserve { CpuSet::one(CpuId(0)) } else { CpuSet::new() },
+            ..Intent::default()
+        },
+    )
+}
+
+/// Every CPU that gets work from the plan: interrupts and RPS. XPS only says where a CPU sends.
+fn workers(p: &Plan) -> CpuSet {
+    p.target.iter().fold(CpuSet::new(), |all, s| match s {
+        Setting::IrqCpus { cpus, .. } | Setting::RpsCpus { cpus, .. } => all.union(cpus),
+        _ => all,
+    })
+}
+
+/// CPUs near the device: its node, for `forward` also nodes up to distance 12, everything where the node is unknown.
+fn near(s: &Snapshot, node: Option<NodeId>, goal: Goal) -> CpuSet {
+    let Some(node) = node.filter(|n| s.topology.node(*n).is_some()) else { return s.topology.online.clone() };
+    let nodes = s.topology.nodes.known().expect("a node is known");
+    let has_cpus = !nodes[&node].cpus.is_empty();
+    let close = nodes
+        .values()
+        .filter(|n| s.topology.distance(node, n.id).is_some_and(|d| d <= if goal == Goal::Forward { 12 } else { 10 }));
+    if has_cpus { close.fold(CpuSet::new(), |all, n| all.union(&n.cpus)) } else { CpuSet::new() }
+}
+
+fn cores(s: &Snapshot, cpus: &CpuSet) -> Vec<CpuSet> {
+    let mut out: Vec<CpuSet> = cpus.iter().map(|c| s.topology.siblings_of(c)).collect();
+    out.sort();
+    out.dedup();
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn only_usable_cpus_and_queues_that_exist(host in host(), intent in intent()) {
+        let s = host.snapshot();
+        let Ok(p) = plan(&s, &intent, &[]) else { return Ok(()) };
+        let bad = s.topology.isolated_all().union(&intent.reserve);
+        prop_assert!(!workers(&p).intersects(&bad), "{} meets {bad}", workers(&p));
+        for setting in &p.target {
+            if let Setting::XpsCpus { cpus, .. } = setting {
+                prop_assert!(cpus.is_subset(&s.topology.online));
+            }
+        }
+        prop_assert!(workers(&p).is_subset(&s.topology.online));
+        prop_assert_eq!(p.already + p.steps.len(), p.target.len());
+        prop_assert!(intent.allow_disruption || !p.interrupts_traffic());
+        // Panics where a step names a queue or vector that is not there when its turn comes.
+        project(&s, &p.target);
+    }
+
+    #[test]
+    fn nothing_to_do_afterwards(host in host(), intent in intent()) {
+        let s = host.snapshot();
+        let Ok(p) = plan(&s, &intent, &[]) else { return Ok(()) };
+        // Where managed interrupts go after a channel change is the kernel's choice: it can only be looked at then.
+        if p.interrupts_traffic() && host.nics.iter().any(|n| n.managed) {
+            return Ok(());
+        }
+        let after = project(&s, &p.target);
+        let again = plan(&after, &intent, &[]).expect("a plan was possible before");
+        prop_assert!(again.steps.is_empty(), "{:?}", again.steps);
+        prop_assert_eq!(&again.layout, &p.layout);
+        // What the first plan laid down holds by every one of its names.
+        let map = p.target.iter().filter_map(|t| t.address().map(|a| (a, t.clone()))).collect();
+        prop_assert!(ringwise_knob::diff(&after, &map).is_empty());
+    }
+
+    #[test]
+    fn neither_order_nor_repetition_matter(host in host(), intent in intent(), turn in 0usize..4) {
+        let s = host.snapshot();
+        let p = plan(&s, &intent, &[]);
+        prop_assert_eq!(&p, &plan(&s, &intent, &[]));
+        let mut other = s.clone();
+        other.nics.reverse();
+        let by = turn % other.nics.len();
+        other.nics.rotate_left(by);
+        prop_assert_eq!(&p, &plan(&other, &intent, &[]));
+        let names: Vec<String> = other.nics.iter().map(|n| n.dev.name.clone()).collect();
+        let all = Intent { devs: names, ..intent.clone() };
+        let (a, b) = (plan(&s, &all, &[]), plan(&other, &all, &[]));
+        prop_assert_eq!(a.as_ref().map(|p| &p.target), p.as_ref().map(|p| &p.target));
+        prop_assert_eq!(a, b);
+    }
+
+    #[test]
+    fn no_near_core_carries_two_while_another_has_none(host in host(), intent in intent()) {
+        // A latency goal leaves half of the cores free on purpose; ports of a router are alike on purpose.
+        let one_nic = host.nics.len() == 1;
+        if intent.goal == Goal::Latency || (intent.goal == Goal::Forward && !one_nic) || host.nics.iter().any(|n| n.managed) {
+            return Ok(());
+        }
+        let s = host.snapshot();
+        let Ok(p) = plan(&s, &intent, &[]) else { return Ok(()) };
+        let free = s.topology.isolated_all().union(&intent.reserve);
+        let mut on_core: BTreeMap<CpuSet, u32> = BTreeMap::new();
+        for l in &p.layout {
+            // Queues that share a vector share a CPU: they count once.
+            let nic = s.nic(&l.dev).expect("planned from it");
+            let mut seen = Vec::new();
+            for q in &l.queues {
+                let v = nic.vector_of(ringwise_model::Dir::Rx, q.queue).map(|v| v.irq);
+                let changed = p.steps.iter().any(|s| matches!(&s.setting, Setting::Channels { dev, .. } if *dev == l.dev));
+                if !changed && v.is_some() && seen.contains(&v) {
+                    continue;
+                }
+                seen.push(v);
+                let core = s.topology.siblings_of(q.cpu.expect("all can be placed"));
+                *on_core.entry(core.clone()).or_default() += 1;
+            }
+        }
+        for l in &p.layout {
+            let usable = near(&s, l.node, intent.goal).difference(&free);
+            let cores = cores(&s, &usable);
+            let idle = cores.iter().find(|c| !on_core.contains_key(*c));
+            // Where all devices are near to the same CPUs, it makes no difference whose queues the two are.
+            let alike = p.layout.iter().all(|o| near(&s, o.node, intent.goal) == near(&s, l.node, intent.goal));
+            let twice = cores.iter().find(|c| {
+                let own = l.queues.iter().filter(|q| q.cpu.is_some_and(|cpu| c.contains(cpu))).count();
+                (alike || own > 1) && on_core.get(*c).copied().unwrap_or(0) > 1
+            });
+            if let (Some(idle), Some(twice)) = (idle, twice) {
+                let shared = host.nics.iter().any(|n| matches!(n.vectors, Vectors::Twos | Vectors::Shared));
+                prop_assert!(shared, "{}: core {twice} carries two, core {idle} none", l.dev);
+            }
+        }
+    }
+
+    #[test]
+    fn transmit_queues_cover_every_cpu_once(host in host(), intent in intent()) {
+        let s = host.snapshot();
+        let Ok(p) = plan(&s, &intent, &[]) else { return Ok(()) };
+        let mut by_dev: BTreeMap<&str, Vec<&CpuSet>> = BTreeMap::new();
+        for t in &p.target {
+            if let Setting::XpsCpus { dev, cpus, .. } = t {
+                by_dev.entry(dev).or_default().push(cpus);
+            }
+        }
+        for (dev, masks) in by_dev {
+            let total: usize = masks.iter().map(|m| m.len()).sum();
+            let all = masks.iter().fold(CpuSet::new(), |a, m| a.union(m));
+            prop_assert_eq!(&all, &s.topology.online, "{}", dev);
+            prop_assert_eq!(total, all.len(), "{}: a CPU twice", dev);
+            let empty = masks.iter().filter(|m| m.is_empty()).count();
+            let fullest = masks.iter().map(|m| m.len()).max().unwrap_or(0);
+            prop_assert!(empty == 0 || fullest <= 1 || masks.len() > all.len(), "{dev}: {masks:?}");
+        }
+    }
+
+    #[test]
+    fn two_goals_differ(cores in 2u32..=8, l3s in 1u32..=2, queues in 2u32..=16, may in any::<bool>(), rfs in prop_oneof![Just(0u32), Just(32_768), Just(8_192), Just(1 << 20)]) {
+        let cpu = CpuSpec { packages: 2, l3s, ..CpuSpec::flat(cores, 2) };
+        let nics = vec![NicSpec::new("eth1", "ice", Some(0), queues, 32), NicSpec::new("eth2", "ice", Some(1), queues, 32)];
+        let s = HostSpec { name: "two".into(), cpu, nics, bonds: Vec::new(), rps_sock_flow_entries: rfs }.snapshot();
+        let of = |goal| {
+            let p = plan(&s, &Intent { goal, allow_disruption: may, ..Intent::default() }, &[]).expect("possible");
+            (p.target, p.left_out)
+        };
+        for (i, a) in Goal::ALL.into_iter().enumerate() {
+            for b in Goal::ALL.into_iter().skip(i + 1) {
+                prop_assert_ne!(of(a), of(b), "{} and {}", a, b);
+            }
+        }
+    }
+}

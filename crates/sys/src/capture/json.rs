@@ -1,0 +1,215 @@
+//! The JSON files of a capture: `manifest.json` and `kernel.json`. Fields that are not known are ignored.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::recording::{Answer, Asked, Info, Recording, Redacted, Refusal, Reply, from_hex, to_hex};
+
+pub const FORMAT: &str = "ringwise.capture";
+pub const VERSION: u32 = 1;
+
+#[derive(Deserialize)]
+struct Head {
+    format: String,
+    #[serde(default)]
+    version: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    format: String,
+    version: u32,
+    #[serde(default)]
+    tool: Option<String>,
+    #[serde(default)]
+    note: Option<String>,
+    #[serde(default)]
+    kernel: Option<String>,
+    #[serde(default)]
+    unix_time: u64,
+    #[serde(default)]
+    since_boot_ms: u64,
+    #[serde(default)]
+    euid: Option<u32>,
+    #[serde(default)]
+    redacted: Vec<Redacted>,
+    #[serde(default)]
+    attempted: Vec<Attempt>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Attempt {
+    /// `file`, `dir`, `link`.
+    kind: String,
+    path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    errno: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    words: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    names: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    /// Bytes of a file that was read: tells a capture that was cut short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KernelEntry {
+    kind: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    dev: String,
+    #[serde(default)]
+    cmd: u32,
+    /// Hexadecimal digits.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    payload: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    errno: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    words: Option<String>,
+    /// One string of hexadecimal digits a message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reply: Option<Vec<String>>,
+}
+
+impl Attempt {
+    fn new<T>(kind: &str, path: &str, answer: &Answer<T>) -> Self {
+        let refusal = answer.as_ref().err();
+        Self {
+            kind: kind.into(),
+            path: path.into(),
+            errno: refusal.and_then(|r| r.errno),
+            // Never both none: that is how a refusal is known from a success.
+            words: refusal.and_then(|r| r.words.clone().or_else(|| r.errno.is_none().then(|| "no answer".into()))),
+            names: None,
+            target: None,
+            size: None,
+        }
+    }
+}
+
+pub fn manifest(r: &Recording) -> String {
+    let files = r.files.iter().map(|(path, answer)| Attempt {
+        size: answer.as_ref().ok().map(|b| b.len() as u64),
+        ..Attempt::new("file", path, answer)
+    });
+    let dirs = r
+        .dirs
+        .iter()
+        .map(|(path, answer)| Attempt { names: answer.as_ref().ok().cloned(), ..Attempt::new("dir", path, answer) });
+    let links = r
+        .links
+        .iter()
+        .map(|(path, answer)| Attempt { target: answer.as_ref().ok().cloned(), ..Attempt::new("link", path, answer) });
+    let manifest = Manifest {
+        format: FORMAT.into(),
+        version: VERSION,
+        tool: r.info.tool.clone(),
+        note: r.info.note.clone(),
+        kernel: r.info.kernel.clone(),
+        unix_time: r.info.unix_time,
+        since_boot_ms: r.info.since_boot.as_millis() as u64,
+        euid: r.info.euid,
+        redacted: r.info.redacted.clone(),
+        attempted: files.chain(dirs).chain(links).collect(),
+    };
+    text(&manifest)
+}
+
+pub fn kernel(r: &Recording) -> String {
+    let entries: Vec<_> = r
+        .kernel
+        .iter()
+        .map(|(asked, reply)| KernelEntry {
+            kind: asked.kind.clone(),
+            name: reply.name.clone(),
+            dev: asked.dev.clone(),
+            cmd: asked.cmd,
+            payload: to_hex(&asked.payload),
+            errno: reply.answer.as_ref().err().and_then(|r| r.errno),
+            words: reply.answer.as_ref().err().and_then(|r| r.words.clone()),
+            reply: reply.answer.as_ref().ok().map(|m| m.iter().map(|b| to_hex(b)).collect()),
+        })
+        .collect();
+    text(&entries)
+}
+
+fn text(value: &impl Serialize) -> String {
+    // Strings, numbers and lists only: there is nothing in it that can fail.
+    let mut text = serde_json::to_string_pretty(value).expect("plain values are always JSON");
+    text.push('\n');
+    text
+}
+
+/// What a manifest says, before the files' contents are there.
+pub struct Listed {
+    pub recording: Recording,
+    /// Files that were read, with their sizes: the archive must hold them.
+    pub files: Vec<(String, Option<u64>)>,
+}
+
+/// None: JSON, but not the manifest of a capture (other programs have a `manifest.json`, too).
+pub fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
+    // The head alone first: it says whether the rest is meant for us.
+    let head: Head = match serde_json::from_slice(bytes) {
+        Ok(head) => head,
+        Err(e) if e.is_data() => return Ok(None),
+        Err(e) => return Err(format!("manifest.json: {e}")),
+    };
+    if head.format != FORMAT {
+        return Ok(None);
+    }
+    if head.version != VERSION {
+        return Err(format!("capture of version {}; this program reads version {VERSION}", head.version));
+    }
+    let m: Manifest = serde_json::from_slice(bytes).map_err(|e| format!("manifest.json: {e}"))?;
+    let mut recording = Recording {
+        info: Info {
+            tool: m.tool,
+            unix_time: m.unix_time,
+            since_boot: Duration::from_millis(m.since_boot_ms),
+            euid: m.euid,
+            kernel: m.kernel,
+            note: m.note,
+            redacted: m.redacted,
+        },
+        ..Recording::default()
+    };
+    let mut files = Vec::new();
+    for a in m.attempted {
+        let refusal = Refusal { errno: a.errno, words: a.words };
+        let refused = refusal.errno.is_some() || refusal.words.is_some();
+        match (a.kind.as_str(), a.names, a.target) {
+            ("file", ..) if refused => drop(recording.files.insert(a.path, Err(refusal))),
+            ("file", ..) => files.push((a.path, a.size)),
+            ("dir", Some(names), _) => drop(recording.dirs.insert(a.path, Ok(names))),
+            ("dir", None, _) => drop(recording.dirs.insert(a.path, Err(refusal))),
+            ("link", _, Some(target)) => drop(recording.links.insert(a.path, Ok(target))),
+            ("link", _, None) => drop(recording.links.insert(a.path, Err(refusal))),
+            _ => {} // a kind of a later version
+        }
+    }
+    Ok(Some(Listed { recording, files }))
+}
+
+/// The requests of one kernel file, into `into`.
+pub fn parse_kernel(bytes: &[u8], into: &mut std::collections::BTreeMap<Asked, Reply>) -> Result<(), String> {
+    let entries: Vec<KernelEntry> = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+    for e in entries {
+        let broken = || format!("{} {}: not hexadecimal digits", e.name, e.dev);
+        let payload = from_hex(&e.payload).ok_or_else(broken)?;
+        let answer = match &e.reply {
+            Some(messages) => {
+                Ok(messages.iter().map(|m| from_hex(m)).collect::<Option<Vec<_>>>().ok_or_else(broken)?)
+            }
+            None => Err(Refusal { errno: e.errno, words: e.words.clone() }),
+        };
+        into.insert(Asked { kind: e.kind, dev: e.dev, cmd: e.cmd, payload }, Reply { name: e.name, answer });
+    }
+    Ok(())
+}

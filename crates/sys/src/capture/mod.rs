@@ -1,0 +1,150 @@
+//! Recorded hosts: made by [`Recorder`], kept as [`Recording`], read back as [`Captured`].
+//!
+//! ```text
+//! Recorder<Real> ── finish ─► Recording ── write_tar ─► host.tar.gz:  manifest.json  what was asked, with each errno
+//!                                 ▲                                   kernel.json    raw replies by request
+//!                             redact()                                fs/proc/…      contents, under the path asked
+//!
+//! Captured::open(directory | .tar | .tar.gz)  ◄─ the above, or a tree of another program with proc/ and sys/ in it
+//! ```
+//!
+//! Three answers are kept apart: there (content), not there (the errno of then), and *not in this
+//! capture* (no errno), which is unknown and not absent.
+
+mod archive;
+mod json;
+mod load;
+mod path;
+mod recorder;
+mod recording;
+mod tree;
+mod write;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::host::{Clock, Error, Host, Request, Result};
+use load::Loaded;
+use path::{not_held, resolve};
+use tree::Tree;
+
+pub use recorder::Recorder;
+pub use recording::{Answer, Asked, Info, Recording, Redacted, Refusal, Reply};
+pub(crate) use recording::{from_hex, to_hex};
+
+/// A recorded host, read only.
+#[derive(Debug)]
+pub struct Captured {
+    /// Ours: complete answers. Foreign: only its `kernel` and `info` are in use.
+    recording: Recording,
+    foreign: Option<Tree>,
+}
+
+impl Captured {
+    /// A directory, a `.tar` or a `.tar.gz` (by content, not by name).
+    /// Errors name the file and what is wrong with it: not there, damaged, cut short, not a capture.
+    pub fn open(path: &Path) -> Result<Self> {
+        Ok(match load::load(path)? {
+            Loaded::Ours(recording) => Self { recording, foreign: None },
+            Loaded::Foreign { tree, kernel, info } => {
+                Self { recording: Recording { info, kernel, ..Recording::default() }, foreign: Some(tree) }
+            }
+        })
+    }
+
+    pub fn info(&self) -> &Info {
+        &self.recording.info
+    }
+
+    /// Made by another program: what is not in it is unknown.
+    pub fn is_foreign(&self) -> bool {
+        self.foreign.is_some()
+    }
+
+    /// The answer recorded for `path`, or for the place it leads to through recorded links.
+    fn find<'a, T>(
+        &self,
+        what: String,
+        path: &str,
+        follow: bool,
+        all: &'a BTreeMap<String, Answer<T>>,
+    ) -> Result<&'a T> {
+        let mut answer = all.get(path);
+        if answer.is_none() {
+            let link = |resolved: &str, asked: &str| {
+                let links = &self.recording.links;
+                links.get(asked).or_else(|| links.get(resolved))?.as_ref().ok().cloned()
+            };
+            answer = resolve(path, follow, link).ok().and_then(|at| all.get(&at));
+        }
+        match answer {
+            Some(Ok(value)) => Ok(value),
+            Some(Err(refusal)) => Err(refusal.clone().into_error(what)),
+            None => Err(not_held(what)),
+        }
+    }
+}
+
+impl From<Recording> for Captured {
+    fn from(recording: Recording) -> Self {
+        Self { recording, foreign: None }
+    }
+}
+
+impl Host for Captured {
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        match &self.foreign {
+            Some(tree) => tree.read(path),
+            None => self.find(format!("read {path}"), path, true, &self.recording.files).cloned(),
+        }
+    }
+
+    fn write(&self, path: &str, data: &[u8]) -> Result<()> {
+        let data = Some(String::from_utf8_lossy(data).into_owned());
+        Err(Error { data, ..Error::other(format!("write {path}"), "this is a recorded host") })
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>> {
+        match &self.foreign {
+            Some(tree) => tree.list(path),
+            None => self.find(format!("list {path}"), path, true, &self.recording.dirs).cloned(),
+        }
+    }
+
+    fn readlink(&self, path: &str) -> Result<String> {
+        match &self.foreign {
+            Some(tree) => tree.readlink(path),
+            None => self.find(format!("readlink {path}"), path, false, &self.recording.links).cloned(),
+        }
+    }
+
+    fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
+        let what = request.to_string();
+        let Some(asked) = Asked::of(request) else {
+            return Err(Error::other(what, "this is a recorded host"));
+        };
+        match self.recording.kernel.get(&asked).map(|reply| &reply.answer) {
+            Some(Ok(messages)) => Ok(messages.clone()),
+            Some(Err(refusal)) => Err(refusal.clone().into_error(what)),
+            None => Err(not_held(what)),
+        }
+    }
+
+    fn is_recorded(&self) -> bool {
+        true
+    }
+}
+
+/// The time of the recording, which stands still.
+impl Clock for Captured {
+    fn since_boot(&self) -> Duration {
+        self.recording.info.since_boot
+    }
+
+    fn unix_time(&self) -> u64 {
+        self.recording.info.unix_time
+    }
+
+    fn sleep(&self, _: Duration) {}
+}

@@ -1,0 +1,115 @@
+//! Records everything that is asked of a host while something else reads it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::recording::{Answer, Asked, Info, Recording, Refusal, Reply};
+use crate::host::{Clock, Error, Host, Request, Result};
+
+/// A host that passes every reading question on to `H` and keeps the first answer to each.
+/// It writes nothing. Threads may ask side by side, and late ones may go on after [`Recorder::finish`].
+pub struct Recorder<H> {
+    host: H,
+    recording: Mutex<Recording>,
+}
+
+impl<H: Host> Recorder<H> {
+    pub fn new(host: H) -> Self {
+        Self { host, recording: Mutex::default() }
+    }
+
+    pub fn host(&self) -> &H {
+        &self.host
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recording> {
+        self.recording.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything asked so far, with the time and the privileges of now.
+    pub fn finish(&self) -> Recording {
+        let kernel = self.read_text("/proc/sys/kernel/osrelease").ok();
+        let mut recording = self.lock().clone();
+        recording.info = Info {
+            tool: Some(env!("CARGO_PKG_VERSION").into()),
+            unix_time: self.host.unix_time(),
+            since_boot: self.host.since_boot(),
+            euid: (!self.host.is_recorded()).then(crate::proc::euid),
+            kernel,
+            ..Info::default()
+        };
+        recording
+    }
+}
+
+fn answer<T: Clone>(result: &Result<T>) -> Answer<T> {
+    result.clone().map_err(|e| Refusal::from(&e))
+}
+
+fn keep<T: Clone>(answers: &mut BTreeMap<String, Answer<T>>, path: &str, result: &Result<T>) {
+    if let Entry::Vacant(free) = answers.entry(path.to_string()) {
+        free.insert(answer(result));
+    }
+}
+
+impl<H: Host> Host for Recorder<H> {
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        let result = self.host.read(path);
+        keep(&mut self.lock().files, path, &result);
+        result
+    }
+
+    fn write(&self, path: &str, data: &[u8]) -> Result<()> {
+        let data = Some(String::from_utf8_lossy(data).into_owned());
+        Err(Error { data, ..Error::other(format!("write {path}"), "nothing is written while recording") })
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>> {
+        let result = self.host.list(path);
+        let sorted = result.clone().map(|mut names| {
+            names.sort_unstable();
+            names
+        });
+        keep(&mut self.lock().dirs, path, &sorted);
+        result
+    }
+
+    fn readlink(&self, path: &str) -> Result<String> {
+        let result = self.host.readlink(path);
+        keep(&mut self.lock().links, path, &result);
+        result
+    }
+
+    fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
+        let Some(asked) = Asked::of(request) else {
+            return Err(Error::other(request.to_string(), "nothing is written while recording"));
+        };
+        let result = self.host.kernel(request);
+        if let Entry::Vacant(free) = self.lock().kernel.entry(asked) {
+            let name = request.to_string();
+            let name = name.split(' ').next().unwrap_or_default().to_string();
+            free.insert(Reply { name, answer: answer(&result) });
+        }
+        result
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.host.is_recorded()
+    }
+}
+
+impl<H: Host> Clock for Recorder<H> {
+    fn since_boot(&self) -> Duration {
+        self.host.since_boot()
+    }
+
+    fn unix_time(&self) -> u64 {
+        self.host.unix_time()
+    }
+
+    fn sleep(&self, time: Duration) {
+        self.host.sleep(time);
+    }
+}

@@ -1,0 +1,148 @@
+//! What was asked of a host and what it answered, errors included. In memory; `write` and `load` know the files.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::{Error, IoctlCmd, Request};
+
+/// A refusal as it was: errno and words. Both none: no reason was given.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Refusal {
+    pub errno: Option<i32>,
+    pub words: Option<String>,
+}
+
+impl Refusal {
+    pub fn into_error(self, what: String) -> Error {
+        Error { what, data: None, errno: self.errno, words: self.words }
+    }
+}
+
+impl From<&Error> for Refusal {
+    fn from(e: &Error) -> Self {
+        Self { errno: e.errno, words: e.words.clone() }
+    }
+}
+
+pub type Answer<T> = std::result::Result<T, Refusal>;
+
+/// A kernel request as a key: everything but its name, which only explains the number.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Asked {
+    /// `links`, `addrs`, `ethtool-get`, `netdev`, `ioctl`.
+    pub kind: String,
+    pub dev: String,
+    pub cmd: u32,
+    pub payload: Vec<u8>,
+}
+
+impl Asked {
+    /// None for requests that write: they are never recorded.
+    pub fn of(request: &Request) -> Option<Self> {
+        let key = |kind: &str, dev: &str, cmd: u32, payload: &[u8]| {
+            Some(Self { kind: kind.into(), dev: dev.into(), cmd, payload: payload.to_vec() })
+        };
+        match request {
+            Request::Links => key("links", "", 0, &[]),
+            Request::Addrs => key("addrs", "", 0, &[]),
+            Request::EthtoolGet { cmd, dev, .. } => key("ethtool-get", dev, u32::from(*cmd), &[]),
+            Request::NetdevDump { cmd, dev, .. } => key("netdev", dev, u32::from(*cmd), &[]),
+            Request::Ioctl { cmd: IoctlCmd::RssSet, .. } | Request::EthtoolSet { .. } => None,
+            Request::Ioctl { cmd, dev, payload } => key("ioctl", dev, *cmd as u32, payload),
+        }
+    }
+}
+
+/// The answer to a kernel request, with the request's name for the reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    pub name: String,
+    pub answer: Answer<Vec<Vec<u8>>>,
+}
+
+/// One kind of identifier that was replaced.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redacted {
+    /// `mac`, `ipv4`, `ipv6`, `host name`, `alias`, `serial`, `uuid`, `command line`, …
+    pub kind: String,
+    /// Different identifiers of this kind.
+    pub distinct: usize,
+    /// Places where one was replaced.
+    pub places: usize,
+}
+
+/// Where and when a recording was made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Info {
+    /// Version of ringwise that made it; none for trees of other programs.
+    pub tool: Option<String>,
+    /// Wall clock at its end, seconds since 1970; 0 when nothing tells.
+    pub unix_time: u64,
+    pub since_boot: Duration,
+    /// Effective user id of the recorder: without 0 some answers are refusals only.
+    pub euid: Option<u32>,
+    /// `uname -r`.
+    pub kernel: Option<String>,
+    /// What a hand-written one says about itself.
+    pub note: Option<String>,
+    pub redacted: Vec<Redacted>,
+}
+
+/// Everything that was attempted on one host.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recording {
+    pub info: Info,
+    /// Absolute path as it was asked → content.
+    pub files: BTreeMap<String, Answer<Vec<u8>>>,
+    /// Path → names, sorted.
+    pub dirs: BTreeMap<String, Answer<Vec<String>>>,
+    /// Path → target, not resolved.
+    pub links: BTreeMap<String, Answer<String>>,
+    pub kernel: BTreeMap<Asked, Reply>,
+}
+
+impl Recording {
+    /// Different things asked.
+    pub fn len(&self) -> usize {
+        self.files.len() + self.dirs.len() + self.links.len() + self.kernel.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+pub fn to_hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut out = String::with_capacity(bytes.len() * 2);
+    for b in bytes {
+        out.push(DIGITS[usize::from(b >> 4)] as char);
+        out.push(DIGITS[usize::from(b & 15)] as char);
+    }
+    out
+}
+
+pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |c: u8| (c as char).to_digit(16).map(|d| d as u8);
+    let text = text.as_bytes();
+    if !text.len().is_multiple_of(2) {
+        return None;
+    }
+    text.chunks_exact(2).map(|p| Some(digit(p[0])? << 4 | digit(p[1])?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hex_both_ways() {
+        let all: Vec<u8> = (0..=255).collect();
+        assert_eq!(from_hex(&to_hex(&all)), Some(all));
+        assert_eq!(from_hex("0"), None);
+        assert_eq!(from_hex("0g"), None);
+        assert_eq!(from_hex("é"), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! Kernel calls on a sick device can hang where no timeout reaches them. Such work runs in a thread
+//! of its own, which is abandoned when it is late.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Result of `work`, or None when it took longer than `time` or panicked. A late thread is left behind and
+/// never waited for: it must own what it uses (an `Arc` of the host), and its result is thrown away.
+pub fn with_deadline<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    start(work).wait(time)
+}
+
+/// Starts `work` now, to be waited for later: several run side by side.
+/// When no thread can be started the answer is None at once.
+pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Pending<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let started = thread::Builder::new().name("reader".into()).spawn(move || {
+        // Nobody listens any more when it is late.
+        let _ = sender.send(work());
+    });
+    drop(started); // detached; on failure the sender is gone and wait() ends at once
+    Pending(receiver)
+}
+
+/// Work that was started.
+pub struct Pending<T>(mpsc::Receiver<T>);
+
+impl<T> Pending<T> {
+    /// Waits at most `time` from now.
+    pub fn wait(self, time: Duration) -> Option<T> {
+        self.0.recv_timeout(time).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn in_time_and_late() {
+        assert_eq!(with_deadline(Duration::from_secs(5), || 7), Some(7));
+        let begin = Instant::now();
+        let late = with_deadline(Duration::from_millis(50), || thread::sleep(Duration::from_secs(30)));
+        assert_eq!(late, None);
+        assert!(begin.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn side_by_side() {
+        let begin = Instant::now();
+        let work: Vec<_> = (0..4u64).map(|i| start(move || (thread::sleep(Duration::from_millis(200)), i).1)).collect();
+        let done: Vec<_> = work.into_iter().map(|w| w.wait(Duration::from_secs(5))).collect();
+        assert_eq!(done, [Some(0), Some(1), Some(2), Some(3)]);
+        assert!(begin.elapsed() < Duration::from_millis(700));
+    }
+}

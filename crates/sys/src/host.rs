@@ -1,0 +1,202 @@
+//! The seam: files, one enum of kernel requests, and a clock.
+
+use std::fmt;
+use std::time::Duration;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A file operation or kernel request that failed. The errno and the kernel's own words survive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    /// What was tried: `read /proc/irq/30/smp_affinity_list`, `channels-set eth1`.
+    pub what: String,
+    /// For writes: the text that was written.
+    pub data: Option<String>,
+    /// The kernel's errno. None: not from the kernel (a capture that does not hold it, a reply that breaks off).
+    pub errno: Option<i32>,
+    /// extack message of the kernel, or our words where errno is none.
+    pub words: Option<String>,
+}
+
+impl Error {
+    pub fn errno(what: impl Into<String>, errno: i32) -> Self {
+        Self { what: what.into(), data: None, errno: Some(errno), words: None }
+    }
+
+    /// Not the kernel's answer: say why there is none.
+    pub fn other(what: impl Into<String>, words: impl Into<String>) -> Self {
+        Self { what: what.into(), data: None, errno: None, words: Some(words.into()) }
+    }
+
+    /// The thing does not exist here, by the kernel's word: ENOENT, ENODEV, ENXIO, EOPNOTSUPP.
+    /// A capture that merely lacks it answers with no errno instead.
+    pub fn is_absent(&self) -> bool {
+        self.errno.is_some_and(|e| [2, 6, 19, 95].contains(&e))
+    }
+
+    /// The errno's name and meaning, then the kernel's words: `EINVAL (Invalid argument): requested channel count exceeds maximum`.
+    pub fn reason(&self) -> String {
+        match (self.errno, &self.words) {
+            (Some(e), Some(w)) => format!("{}: {w}", errno_text(e)),
+            (Some(e), None) => errno_text(e),
+            (None, Some(w)) => w.clone(),
+            (None, None) => "no answer".to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.what)?;
+        if let Some(d) = &self.data {
+            write!(f, " <- \"{}\"", d.trim_end())?;
+        }
+        write!(f, ": {}", self.reason())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// `EINVAL (Invalid argument)`; names for the numbers that the interfaces we use can answer with.
+pub fn errno_text(errno: i32) -> String {
+    let name = match errno {
+        1 => "EPERM",
+        2 => "ENOENT",
+        4 => "EINTR",
+        5 => "EIO",
+        6 => "ENXIO",
+        11 => "EAGAIN",
+        12 => "ENOMEM",
+        13 => "EACCES",
+        16 => "EBUSY",
+        17 => "EEXIST",
+        19 => "ENODEV",
+        20 => "ENOTDIR",
+        21 => "EISDIR",
+        22 => "EINVAL",
+        28 => "ENOSPC",
+        30 => "EROFS",
+        34 => "ERANGE",
+        75 => "EOVERFLOW",
+        90 => "EMSGSIZE",
+        95 => "EOPNOTSUPP",
+        98 => "EADDRINUSE",
+        100 => "ENETDOWN",
+        105 => "ENOBUFS",
+        110 => "ETIMEDOUT",
+        _ => "",
+    };
+    let text = std::io::Error::from_raw_os_error(errno).to_string();
+    let text = text.split(" (os error").next().unwrap_or_default().to_string();
+    if name.is_empty() { format!("errno {errno} ({text})") } else { format!("{name} ({text})") }
+}
+
+/// ethtool ioctls that have no netlink form on the kernels we support. Numbers: `linux/ethtool.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum IoctlCmd {
+    /// `ETHTOOL_GDRVINFO`: driver, version, firmware, bus address.
+    DrvinfoGet = 0x03,
+    /// `ETHTOOL_GRXFH`: hash fields of one flow type.
+    RxfhFieldsGet = 0x29,
+    /// `ETHTOOL_GRSSH`: table, key and function.
+    RssGet = 0x46,
+    /// `ETHTOOL_SRSSH`.
+    RssSet = 0x47,
+}
+
+/// One question to, or order for, the kernel. Devices are addressed by name.
+///
+/// Payloads and replies are bytes in the host's byte order, encoded and decoded by `kfmt`:
+/// for netlink the attributes only (without `nlmsghdr` and `genlmsghdr`), one `Vec` per message of the
+/// reply; for RTM_GETLINK `ifinfomsg` and attributes; for ioctls the whole struct.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Request {
+    /// rtnetlink RTM_GETLINK, dump, all interfaces of the namespace.
+    Links,
+    /// rtnetlink RTM_GETADDR, dump.
+    Addrs,
+    /// An ethtool netlink command with no attributes besides the device header.
+    /// `cmd`: number in `linux/ethtool_netlink.h`; `name`: its name there in lower case with dashes (`channels-get`).
+    EthtoolGet { cmd: u8, name: &'static str, dev: String },
+    /// An ethtool netlink SET: `attrs` are the encoded attributes after the header.
+    EthtoolSet { cmd: u8, name: &'static str, dev: String, attrs: Vec<u8> },
+    /// netdev generic netlink, dump filtered by device: `dev-get` 1, `queue-get` 10, `napi-get` 11, `qstats-get` 12.
+    NetdevDump { cmd: u8, name: &'static str, dev: String },
+    /// `SIOCETHTOOL` with this struct; the reply is the struct after the call.
+    Ioctl { cmd: IoctlCmd, dev: String, payload: Vec<u8> },
+}
+
+impl Request {
+    /// Whether it changes anything.
+    pub fn writes(&self) -> bool {
+        matches!(self, Self::EthtoolSet { .. } | Self::Ioctl { cmd: IoctlCmd::RssSet, .. })
+    }
+
+    /// The device it is about, if one.
+    pub fn dev(&self) -> Option<&str> {
+        match self {
+            Self::Links | Self::Addrs => None,
+            Self::EthtoolGet { dev, .. }
+            | Self::EthtoolSet { dev, .. }
+            | Self::NetdevDump { dev, .. }
+            | Self::Ioctl { dev, .. } => Some(dev),
+        }
+    }
+}
+
+impl fmt::Display for Request {
+    /// `channels-get eth1`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Links => write!(f, "link-get (dump)"),
+            Self::Addrs => write!(f, "addr-get (dump)"),
+            Self::EthtoolGet { name, dev, .. }
+            | Self::EthtoolSet { name, dev, .. }
+            | Self::NetdevDump { name, dev, .. } => {
+                write!(f, "{name} {dev}")
+            }
+            Self::Ioctl { cmd, dev, .. } => {
+                let name = match cmd {
+                    IoctlCmd::DrvinfoGet => "ETHTOOL_GDRVINFO",
+                    IoctlCmd::RxfhFieldsGet => "ETHTOOL_GRXFH",
+                    IoctlCmd::RssGet => "ETHTOOL_GRSSH",
+                    IoctlCmd::RssSet => "ETHTOOL_SRSSH",
+                };
+                write!(f, "{name} {dev}")
+            }
+        }
+    }
+}
+
+/// Time as the tool needs it; tests use one that does not wait.
+pub trait Clock: Send + Sync {
+    /// Time since boot, suspend included (CLOCK_BOOTTIME).
+    fn since_boot(&self) -> Duration;
+    /// Wall clock, seconds since 1970.
+    fn unix_time(&self) -> u64;
+    fn sleep(&self, time: Duration);
+}
+
+/// A host: the real one, a capture, or a simulated one. Paths are absolute (`/proc/…`, `/sys/…`, `/etc/…`).
+pub trait Host: Clock {
+    /// Whole content. A kernel file is read with as few calls as possible.
+    fn read(&self, path: &str) -> Result<Vec<u8>>;
+    /// One `write(2)` of all of `data` to an existing file: no create, no truncate.
+    fn write(&self, path: &str, data: &[u8]) -> Result<()>;
+    /// Names in a directory, unsorted, without `.` and `..`.
+    fn list(&self, path: &str) -> Result<Vec<String>>;
+    /// Target of a symbolic link, not resolved.
+    fn readlink(&self, path: &str) -> Result<String>;
+    /// One kernel request; the messages of its reply.
+    fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>>;
+    /// Not a machine that runs now: nothing can be written, no live question makes sense.
+    fn is_recorded(&self) -> bool {
+        false
+    }
+
+    /// `read` as text without trailing white space. Bytes that are no UTF-8 are replaced.
+    fn read_text(&self, path: &str) -> Result<String> {
+        Ok(String::from_utf8_lossy(&self.read(path)?).trim_end().to_string())
+    }
+}

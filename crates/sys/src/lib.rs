@@ -1,0 +1,16 @@
+//! The only room with `unsafe`, libc, files and sockets: one seam, [`Host`], behind which the real
+//! machine ([`Real`]) or a recorded one ([`Captured`]) stands. It carries text and bytes and knows no
+//! values of `model`; `kfmt` turns them into such.
+
+mod capture;
+mod deadline;
+mod host;
+pub mod proc;
+mod real;
+mod redact;
+pub mod store;
+
+pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
+pub use deadline::{Pending, start, with_deadline};
+pub use host::{Clock, Error, Host, IoctlCmd, Request, Result, errno_text};
+pub use real::{Real, ifindex};

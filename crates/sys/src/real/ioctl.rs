@@ -1,0 +1,109 @@
+//! `SIOCETHTOOL` with the caller's struct. The struct's size is checked against what the kernel will
+//! touch for this command, so that a short payload can not make it write past the buffer.
+//! Layouts: `linux/ethtool.h`, `net/ethtool/ioctl.c`.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::host::{Error, IoctlCmd, Request, Result};
+
+/// Not in libc for glibc targets. `linux/sockios.h`.
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const RXFH_HEADER: usize = 24;
+/// `ETH_RXFH_INDIR_NO_CHANGE`: in SRSSH no table follows.
+const INDIR_NO_CHANGE: u32 = 0xffff_ffff;
+
+/// Bytes that the kernel may read or write for this command and payload.
+fn touched(cmd: IoctlCmd, payload: &[u8]) -> usize {
+    let field = |at: usize| payload.get(at..at + 4).map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+    match cmd {
+        IoctlCmd::DrvinfoGet => 196,
+        IoctlCmd::RxfhFieldsGet => 192,
+        IoctlCmd::RssGet | IoctlCmd::RssSet => {
+            let entries = if field(8) == INDIR_NO_CHANGE { 0 } else { field(8) as usize };
+            RXFH_HEADER + entries * 4 + field(12) as usize
+        }
+    }
+}
+
+/// The struct after the call. The first field (`cmd`) is set here.
+pub fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8]) -> Result<Vec<u8>> {
+    let what = request.to_string();
+    if dev.is_empty() || dev.len() >= libc::IFNAMSIZ || dev.contains('\0') {
+        return Err(Error::other(what, "not an interface name: empty, or longer than 15 bytes"));
+    }
+    let need = touched(cmd, payload);
+    if payload.len() < need {
+        let words = format!("request of {} bytes where the kernel uses {need}", payload.len());
+        return Err(Error::other(what, words));
+    }
+    let fail = || Error::errno(what.clone(), io::Error::last_os_error().raw_os_error().unwrap_or(0));
+
+    // SAFETY: no pointers; the result is checked before use.
+    let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    if raw < 0 {
+        return Err(fail());
+    }
+    // SAFETY: `raw` was just opened and is owned by nobody else.
+    let fd = unsafe { OwnedFd::from_raw_fd(raw) };
+
+    // u64 cells: the structs hold u64 fields, and a Vec<u8> promises no alignment.
+    let mut cells = vec![0u64; payload.len().div_ceil(8)];
+    // SAFETY: `cells` holds at least payload.len() initialised bytes, any of which may be any value.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), payload.len()) };
+    bytes.copy_from_slice(payload);
+    bytes[..4].copy_from_slice(&(cmd as u32).to_ne_bytes());
+
+    // SAFETY: all-zero is a valid ifreq (integers, and a union of integers and pointers).
+    let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in ifreq.ifr_name.iter_mut().zip(dev.bytes()) {
+        *to = from as libc::c_char;
+    }
+    ifreq.ifr_ifru.ifru_data = bytes.as_mut_ptr().cast();
+    // SAFETY: `ifreq` names a buffer that lives until after the call and is no shorter than what the
+    // kernel touches for this command (`touched`).
+    let rc = unsafe { libc::ioctl(fd.as_raw_fd(), SIOCETHTOOL as _, &raw mut ifreq) };
+    if rc < 0 {
+        return Err(fail());
+    }
+    Ok(bytes.to_vec())
+}
+
+/// The interface's index in this network namespace; ENODEV if there is none of this name.
+pub fn ifindex(what: &str, dev: &str) -> Result<u32> {
+    let name = std::ffi::CString::new(dev).map_err(|_| Error::other(what, "not an interface name: NUL in it"))?;
+    // SAFETY: `name` is a NUL-terminated string that lives during the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(Error::errno(what, io::Error::last_os_error().raw_os_error().unwrap_or(libc::ENODEV))),
+        index => Ok(index),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(cmd: IoctlCmd, dev: &str, payload: Vec<u8>) -> Result<Vec<u8>> {
+        let request = Request::Ioctl { cmd, dev: dev.into(), payload: payload.clone() };
+        ethtool(&request, cmd, dev, &payload)
+    }
+
+    #[test]
+    fn a_real_refusal_keeps_its_errno() {
+        let gone = call(IoctlCmd::DrvinfoGet, "nonesuch0", vec![0; 196]).unwrap_err();
+        assert_eq!(gone.errno, Some(libc::ENODEV), "{gone}");
+        let lo = call(IoctlCmd::RssGet, "lo", vec![0; 24]).unwrap_err();
+        assert_eq!(lo.errno, Some(libc::EOPNOTSUPP), "{lo}");
+        assert_eq!(ifindex("x", "nonesuch0").unwrap_err().errno, Some(libc::ENODEV));
+        assert_eq!(ifindex("x", "lo").unwrap(), 1);
+    }
+
+    #[test]
+    fn a_short_struct_never_reaches_the_kernel() {
+        assert_eq!(call(IoctlCmd::DrvinfoGet, "lo", vec![0; 195]).unwrap_err().errno, None);
+        let mut rss = vec![0; 24];
+        rss[8..12].copy_from_slice(&128u32.to_ne_bytes());
+        assert_eq!(call(IoctlCmd::RssGet, "lo", rss).unwrap_err().errno, None);
+        assert_eq!(call(IoctlCmd::DrvinfoGet, "a-name-that-is-too-long", vec![0; 196]).unwrap_err().errno, None);
+    }
+}

@@ -1,0 +1,217 @@
+//! After redaction nothing of the original identifiers is left in the bytes of the archive.
+
+use std::collections::BTreeSet;
+
+use ringwise_sys::{Asked, Captured, Host, Real, Recorder, Recording, Refusal, Reply, Request};
+
+const MAC: [u8; 6] = [0x3c, 0xec, 0xef, 0x12, 0x34, 0x56];
+const PERM: [u8; 6] = [0x3c, 0xec, 0xef, 0xab, 0xcd, 0xef];
+
+fn attr(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut out = [&((4 + value.len()) as u16).to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
+    out.resize(out.len().next_multiple_of(4), 0);
+    out
+}
+
+fn asked(kind: &str, dev: &str, cmd: u32) -> Asked {
+    Asked { kind: kind.into(), dev: dev.into(), cmd, payload: Vec::new() }
+}
+
+fn link() -> Vec<u8> {
+    let bond = [attr(1, &[1]), attr(26, &[0x3c, 0xec, 0xef, 0x77, 0x77, 0x77])].concat();
+    let info = [attr(1, b"bond\0"), attr(2, &bond)].concat();
+    let mut message = vec![0u8; 16];
+    message[4] = 7;
+    message.extend(
+        [
+            attr(3, b"enx3cecef123456\0"),
+            attr(1, &MAC),
+            attr(2, &[0xff; 6]),
+            attr(54, &PERM),
+            attr(20, b"uplink of Anna\0"),
+            attr(4, &1500u32.to_ne_bytes()),
+            attr(18 | 0x8000, &info),
+            attr(26 | 0x8000, &attr(10, &attr(7, &[0x20, 1, 0x67, 0xc, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xef]))),
+        ]
+        .concat(),
+    );
+    message
+}
+
+fn sample() -> Recording {
+    let mut r = Recording::default();
+    let mut file = |path: &str, text: &str| r.files.insert(path.into(), Ok(text.as_bytes().to_vec()));
+    file("/proc/sys/kernel/hostname", "frankfurt7.corp-acme.example\n");
+    file("/proc/sys/kernel/random/boot_id", "6f1c2d3e-aaaa-bbbb-cccc-0123456789ab\n");
+    file("/etc/machine-id", "0123456789abcdef0123456789abcdef\n");
+    file("/proc/cmdline", "root=UUID=6f1c2d3e-1111-2222-3333-0123456789ab isolcpus=2-5 ip=203.0.113.77 tok=hunter2\n");
+    file("/proc/interrupts", "  CPU0\n 30: 5 enx3cecef123456-TxRx-0\n 31: 5 frankfurt7 x\n");
+    file("/sys/class/net/enx3cecef123456/address", "3c:ec:ef:12:34:56\n");
+    file("/sys/class/net/enx3cecef123456/ifalias", "uplink of Anna\n");
+    file("/sys/class/net/enx3cecef123456/phys_switch_id", "3cecef123456\n");
+    file("/sys/class/dmi/id/product_serial", "SN-ZX81-0042\n");
+    file("/proc/net/arp", "203.0.113.1 0x1 0x2 3c:ec:ef:99:88:77 * eth0\n");
+    file("/proc/net/route", "Iface\tDestination\tGateway\nenx3cecef123456\t00000000\t017100CB\n");
+    file("/proc/net/if_inet6", "2001067c00000000000000000000beef 02 40 00 80 eth0\n");
+    file("/proc/net/unix", "0: @/home/anna/secret\n");
+    file("/proc/12/cmdline", "qemu\0-serial\0hunter2\0");
+    file("/proc/mounts", "filer3.corp-acme.example:/vol/anna /mnt nfs rw,addr=203.0.113.9 0 0\n");
+    file("/proc/net/bonding/bond0", "Permanent HW addr: 3c:ec:ef:ab:cd:ef\nnote SN-ZX81-0042 uplink of Anna\n");
+    r.dirs.insert("/sys/class/net".into(), Ok(vec!["enx3cecef123456".into(), "lo".into()]));
+    let target = "../../devices/pci0000:00/0000:03:00.0/net/enx3cecef123456";
+    r.links.insert("/sys/class/net/enx3cecef123456".into(), Ok(target.into()));
+    let gone = Refusal { errno: Some(19), words: Some("no device enx3cecef123456 at 203.0.113.77".into()) };
+    r.files.insert("/sys/class/net/enx3cecef123456/duplex".into(), Err(gone));
+    r.kernel.insert(asked("links", "", 0), Reply { name: "link-get".into(), answer: Ok(vec![link()]) });
+    let v4 = [vec![2u8, 24, 0, 0, 7, 0, 0, 0], attr(1, &[203, 0, 113, 77]), attr(2, &[203, 0, 113, 77])].concat();
+    let v6 = [0x20, 1, 0x06, 0x7c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xef];
+    let v6 = [vec![10u8, 64, 0, 0, 7, 0, 0, 0], attr(1, &v6)].concat();
+    r.kernel.insert(asked("addrs", "", 0), Reply { name: "addr-get".into(), answer: Ok(vec![v4, v6]) });
+    let header = attr(1 | 0x8000, &attr(2, b"enx3cecef123456\0"));
+    let channels = [header, attr(6, &4u32.to_ne_bytes()), attr(99, &PERM)].concat();
+    let reply = Reply { name: "channels-get".into(), answer: Ok(vec![channels]) };
+    r.kernel.insert(asked("ethtool-get", "enx3cecef123456", 17), reply);
+    r
+}
+
+fn archive(r: &Recording) -> Vec<u8> {
+    let mut out = Vec::new();
+    r.write_to(&mut out, false).unwrap();
+    out
+}
+
+fn holds(archive: &[u8], needle: &str) -> bool {
+    let needle = needle.to_lowercase();
+    archive.to_ascii_lowercase().windows(needle.len()).any(|w| w == needle.as_bytes())
+}
+
+const ORIGINALS: [&str; 25] = [
+    "frankfurt7",
+    "corp-acme",
+    "6f1c2d3e",
+    "0123456789ab",
+    "203.0.113",
+    "hunter2",
+    "3cecef123456",
+    "3c:ec:ef",
+    "3cecefabcdef",
+    "3cecef777777",
+    "Anna",
+    "ZX81",
+    "SN-",
+    "017100CB",
+    "2001067c",
+    "2001:67c",
+    "beef",
+    "filer3",
+    // as digits of raw bytes: names, alias, addresses
+    "cb00714d",
+    "75706c696e6b",
+    "33636563656631",
+    "2001670c",
+    "3c:ec:ef:99",
+    "secret",
+    "/vol",
+];
+
+#[test]
+fn nothing_of_the_originals_is_left() {
+    let mut r = sample();
+    let before = archive(&r);
+    for original in ["frankfurt7", "3cecef777777", "cb00714d", "75706c696e6b", "33636563656631", "2001670c", "hunter2"]
+    {
+        assert!(holds(&before, original), "the sample is to hold {original}");
+    }
+    let report = r.redact();
+    let after = archive(&r);
+    for original in ORIGINALS {
+        let text = String::from_utf8_lossy(&after).to_lowercase();
+        let place = text
+            .find(&original.to_lowercase())
+            .map(|i| text[i.saturating_sub(80)..].chars().take(120).collect::<String>());
+        assert_eq!(place, None, "{original} is left");
+    }
+    let kinds: BTreeSet<_> = report.iter().map(|k| k.kind.as_str()).collect();
+    for kind in
+        ["mac", "ipv4", "ipv6", "host name", "alias", "serial", "uuid", "machine id", "command line", "left out"]
+    {
+        assert!(kinds.contains(kind), "{kind} in {kinds:?}");
+    }
+    assert!(report.iter().all(|k| k.distinct >= 1 && k.places >= k.distinct || k.kind == "mac"), "{report:?}");
+    assert!(holds(&after, "\"kind\": \"mac\""), "the manifest lists what was replaced");
+    // the same recording gives the same pseudonyms
+    let mut again = sample();
+    again.redact();
+    assert_eq!(archive(&again), after);
+}
+
+#[test]
+fn what_belongs_together_still_does() {
+    let mut r = sample();
+    r.redact();
+    let host = Captured::from(r);
+    let names = host.list("/sys/class/net").unwrap();
+    let name = names.iter().find(|n| n.starts_with("enx")).unwrap();
+    let address = host.read_text(&format!("/sys/class/net/{name}/address")).unwrap();
+    assert_eq!(format!("enx{}", address.replace(':', "")), *name);
+    assert!(host.readlink(&format!("/sys/class/net/{name}")).unwrap().ends_with(name));
+    assert!(host.read_text("/proc/interrupts").unwrap().contains(&format!("{name}-TxRx-0")));
+    let get = Request::EthtoolGet { cmd: 17, name: "channels-get", dev: name.clone() };
+    let channels = &host.kernel(&get).unwrap()[0];
+    assert!(channels.windows(name.len()).any(|w| w == name.as_bytes()));
+    let link = &host.kernel(&Request::Links).unwrap()[0];
+    let mac: Vec<u8> = address.split(':').map(|h| u8::from_str_radix(h, 16).unwrap()).collect();
+    assert!(link.windows(6).any(|w| w == mac) && link.windows(8).any(|w| w == attr(4, &1500u32.to_ne_bytes())));
+    assert!(link.windows(6).any(|w| w == b"alias-"));
+    assert_eq!(host.read_text(&format!("/sys/class/net/{name}/ifalias")).unwrap(), "alias-1");
+    let error = host.read(&format!("/sys/class/net/{name}/duplex")).unwrap_err();
+    assert_eq!(error.errno, Some(19));
+    assert!(host.read_text("/proc/net/bonding/bond0").unwrap().contains("alias-1"));
+    let line = host.read_text("/proc/cmdline").unwrap();
+    assert_eq!(line, "root= isolcpus=2-5 ip= tok=");
+}
+
+#[test]
+fn a_recording_of_this_machine_names_it_no_more() {
+    let recorder = Recorder::new(Real::new().unwrap());
+    for path in [
+        "/proc/sys/kernel/hostname",
+        "/proc/sys/kernel/random/boot_id",
+        "/proc/cmdline",
+        "/proc/interrupts",
+        "/proc/net/route",
+        "/proc/net/if_inet6",
+        "/proc/net/arp",
+        "/proc/net/tcp",
+        "/proc/mounts",
+        "/etc/machine-id",
+    ] {
+        let _ = recorder.read(path); // what is not there is recorded as such
+    }
+    let mut originals = BTreeSet::new();
+    for dev in recorder.list("/sys/class/net").unwrap() {
+        if let Ok(mac) = recorder.read_text(&format!("/sys/class/net/{dev}/address")) {
+            originals.insert(mac.replace(':', ""));
+            originals.insert(mac);
+        }
+    }
+    recorder.kernel(&Request::Links).unwrap();
+    let addrs = recorder.kernel(&Request::Addrs).unwrap();
+    for a in addrs.iter().filter(|a| a[0] == 2) {
+        let end = 12 + 4;
+        originals.insert(std::net::Ipv4Addr::from(<[u8; 4]>::try_from(&a[12..end]).unwrap()).to_string());
+    }
+    originals.insert(recorder.read_text("/proc/sys/kernel/random/boot_id").unwrap());
+    originals.retain(|o| o.len() > 6 && !o.starts_with("127.") && o.bytes().any(|b| !matches!(b, b'0' | b':' | b'f')));
+    assert!(originals.len() >= 2, "{originals:?}");
+    let mut r = recorder.finish();
+    let before = archive(&r);
+    assert!(originals.iter().any(|o| holds(&before, o)));
+    let files = (r.files.len(), r.kernel.len());
+    r.redact();
+    assert_eq!((r.files.len(), r.kernel.len()), files);
+    let after = archive(&r);
+    for original in &originals {
+        assert!(!holds(&after, original), "{original} is left");
+    }
+}

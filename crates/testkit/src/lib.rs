@@ -1,0 +1,9 @@
+//! For tests only: machines made by hand, and a simulated host that behaves like a kernel.
+#![forbid(unsafe_code)]
+
+pub mod golden;
+pub mod machines;
+pub mod project;
+pub mod sim;
+pub mod topo;
+pub mod tree;

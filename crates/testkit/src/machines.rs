@@ -1,0 +1,295 @@
+//! Whole hosts from a short description: processors, interfaces, and how somebody left them.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{
+    Bql, Bystanders, Channels, Confidence, Count, CpuId, CpuSet, DevId, Fact, Host, IfIndex, IrqId, Link, MapSource,
+    Movable, Nic, NicKind, NodeId, Role, RxQueue, Snapshot, TxQueue, User, Vector,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::topo::{CpuSpec, Numbering};
+
+/// Which queues share a vector.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Vectors {
+    /// `TxRx-N`: one a pair.
+    #[default]
+    Paired,
+    /// `rx-N` and `tx-N`.
+    Split,
+    /// All queues on one.
+    Shared,
+    /// Two pairs on each.
+    Twos,
+    /// Nothing ties an interrupt to a queue.
+    None,
+}
+
+/// Where the interrupts go before anything is planned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Irqs {
+    /// Asked: all CPUs; they go to the first.
+    #[default]
+    AllOnFirst,
+    /// Asked: all CPUs; they go round the CPUs.
+    Round,
+    /// Asked: all CPUs; none came yet.
+    NoneYet,
+}
+
+/// One interface.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NicSpec {
+    pub name: String,
+    pub driver: String,
+    /// None: the firmware says -1.
+    pub node: Option<u32>,
+    pub local_cpus: Option<CpuSet>,
+    pub queues: u32,
+    /// 0: the driver has no channel counts.
+    pub max_queues: u32,
+    pub vectors: Vectors,
+    pub irqs: Irqs,
+    pub down: bool,
+    /// Interrupts that the kernel manages.
+    pub managed: bool,
+    pub rps: CpuSet,
+    pub rps_flow_cnt: u32,
+    pub users: Vec<User>,
+    pub master: Option<u32>,
+}
+
+/// One host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostSpec {
+    pub name: String,
+    pub cpu: CpuSpec,
+    pub nics: Vec<NicSpec>,
+    /// Bonds by interface index, for `master`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bonds: Vec<u32>,
+    #[serde(default)]
+    pub rps_sock_flow_entries: u32,
+}
+
+impl NicSpec {
+    pub fn new(name: &str, driver: &str, node: Option<u32>, queues: u32, max_queues: u32) -> Self {
+        Self { name: name.into(), driver: driver.into(), node, queues, max_queues, ..Self::default() }
+    }
+}
+
+fn vector(irq: u32, name: String, rx: Vec<u32>, tx: Vec<u32>, online: &CpuSet) -> Vector {
+    Vector {
+        irq: IrqId(irq),
+        names: vec![name],
+        role: Role::Queues { rx, tx },
+        confidence: Confidence::Sure,
+        source: MapSource::MsiAndName,
+        napi: None,
+        asked: Fact::Known(online.clone()),
+        effective: Fact::Known(CpuSet::from_iter(online.first())),
+        hint: Fact::Absent,
+        node: Fact::Absent,
+        movable: Movable::UnknownUntilTried,
+        count: Fact::Known(0),
+    }
+}
+
+/// Vectors for `n` queue pairs.
+pub(crate) fn vectors(dev: &str, style: Vectors, n: u32, first_irq: u32, online: &CpuSet) -> Vec<Vector> {
+    let all = || (0..n).collect::<Vec<u32>>();
+    match style {
+        Vectors::Paired => {
+            (0..n).map(|q| vector(first_irq + q, format!("{dev}-TxRx-{q}"), vec![q], vec![q], online)).collect()
+        }
+        Vectors::Split => {
+            let rx = (0..n).map(|q| vector(first_irq + q, format!("{dev}-rx-{q}"), vec![q], vec![], online));
+            let tx = (0..n).map(|q| vector(first_irq + n + q, format!("{dev}-tx-{q}"), vec![], vec![q], online));
+            rx.chain(tx).collect()
+        }
+        Vectors::Shared => vec![vector(first_irq, dev.to_string(), all(), all(), online)],
+        Vectors::Twos => (0..n.div_ceil(2))
+            .map(|v| {
+                let two: Vec<u32> = (2 * v..(2 * v + 2).min(n)).collect();
+                vector(first_irq + v, format!("{dev}-{v}"), two.clone(), two, online)
+            })
+            .collect(),
+        Vectors::None => Vec::new(),
+    }
+}
+
+pub(crate) fn rx_queue(id: u32, spec_rps: &CpuSet, flow_cnt: u32) -> RxQueue {
+    RxQueue { id, rps_cpus: Fact::Known(spec_rps.clone()), rps_flow_cnt: Fact::Known(flow_cnt) }
+}
+
+pub(crate) fn tx_queue(id: u32, of: u32) -> TxQueue {
+    TxQueue {
+        id,
+        xps_cpus: if of > 1 { Fact::Known(CpuSet::new()) } else { Fact::Absent },
+        xps_rxqs: Fact::Known(Vec::new()),
+        bql: Fact::Known(Bql { limit_bytes: 0, limit_min_bytes: 0, limit_max_bytes: 1 << 30, inflight_bytes: 0 }),
+    }
+}
+
+fn nic(at: u32, s: &NicSpec, online: &CpuSet, local: &CpuSet) -> Nic {
+    let mut vs = vectors(&s.name, s.vectors, s.queues, 30 + 1000 * at, online);
+    let cpus: Vec<CpuId> = online.iter().collect();
+    for (i, v) in vs.iter_mut().enumerate() {
+        v.effective = match s.irqs {
+            Irqs::AllOnFirst => Fact::Known(CpuSet::from_iter(online.first())),
+            Irqs::Round => Fact::Known(CpuSet::one(cpus[i % cpus.len()])),
+            Irqs::NoneYet => Fact::Known(CpuSet::new()),
+        };
+        if s.managed {
+            v.movable = Movable::No { why: "the kernel manages it".into() };
+            v.asked = v.effective.clone();
+        }
+    }
+    if s.vectors != Vectors::None {
+        let mut own = vector(30 + 1000 * at + 999, s.name.clone(), vec![], vec![], online);
+        own.role = Role::Control;
+        vs.push(own);
+    }
+    let count = |now| Some(Count { now, max: s.max_queues });
+    let split = s.vectors == Vectors::Split && s.driver != "igb" && s.driver != "virtio_net";
+    let channels = match (s.max_queues, split) {
+        (0, _) => Fact::Absent,
+        (_, true) => Fact::Known(Channels { rx: count(s.queues), tx: count(s.queues), combined: None, other: None }),
+        (_, false) => Fact::Known(Channels { rx: None, tx: None, combined: count(s.queues), other: count(1) }),
+    };
+    Nic {
+        dev: DevId {
+            name: s.name.clone(),
+            ifindex: Some(IfIndex(at + 2)),
+            bus_address: Some(format!("0000:{:02x}:00.0", at + 3)),
+            permanent_mac: Some(format!("02:00:00:00:00:{at:02x}")),
+        },
+        kind: if s.driver == "virtio_net" { NicKind::Virtio } else { NicKind::Physical },
+        driver: Fact::Known(s.driver.clone()),
+        node: match s.node {
+            Some(n) => Fact::Known(NodeId(n)),
+            None => Fact::unknown(format!("/sys/class/net/{}/device/numa_node", s.name), "-1: unknown to the firmware"),
+        },
+        local_cpus: Fact::Known(local.clone()),
+        link: Link {
+            operstate: Fact::Known(if s.down { "down" } else { "up" }.into()),
+            carrier: Fact::Known(!s.down),
+            speed_mbps: if s.down { Fact::Absent } else { Fact::Known(1000) },
+            duplex: Fact::Known("full".into()),
+            mtu: Fact::Known(1500),
+        },
+        lower: Vec::new(),
+        master: s.master.map(IfIndex),
+        channels,
+        rx_queues: (0..s.queues).map(|q| rx_queue(q, &s.rps, s.rps_flow_cnt)).collect(),
+        tx_queues: (0..s.queues).map(|q| tx_queue(q, s.queues)).collect(),
+        vectors: vs,
+        rss: Fact::Absent,
+        rings: Fact::Absent,
+        coalesce: Fact::Absent,
+        pause: Fact::Absent,
+        users: if s.users.is_empty() { Fact::Absent } else { Fact::Known(s.users.clone()) },
+        addresses: Fact::Known(Vec::new()),
+        unread: Vec::new(),
+    }
+}
+
+fn bond(index: u32, online: &CpuSet) -> Nic {
+    let name = format!("bond{index}");
+    let mut n = nic(index, &NicSpec { vectors: Vectors::None, ..NicSpec::new(&name, "", None, 1, 0) }, online, online);
+    n.dev = DevId { name, ifindex: Some(IfIndex(index)), bus_address: None, permanent_mac: None };
+    n.kind = NicKind::Software { kind: "bond".into() };
+    n.driver = Fact::Absent;
+    n
+}
+
+impl HostSpec {
+    pub fn snapshot(&self) -> Snapshot {
+        let topology = self.cpu.topology();
+        let nics = self.nics.iter().enumerate().map(|(i, n)| {
+            let of_node = n.node.and_then(|n| topology.node(NodeId(n))).map(|n| n.cpus.clone());
+            let local = n.local_cpus.clone().or(of_node).unwrap_or_else(|| topology.online.clone());
+            nic(i as u32, n, &topology.online, &local)
+        });
+        let mut nics: Vec<Nic> = nics.collect();
+        nics.extend(self.bonds.iter().map(|i| bond(*i, &topology.online)));
+        Snapshot {
+            nics,
+            host: Host {
+                name: Fact::Known(self.name.clone()),
+                kernel: Fact::Known("6.12.48".into()),
+                boot_id: Fact::Known("00000000-0000-4000-8000-000000000001".into()),
+                machine_id: Fact::Known("00000000000000000000000000000001".into()),
+                rps_sock_flow_entries: Fact::Known(self.rps_sock_flow_entries),
+                rps_default_mask: Fact::Known(CpuSet::new()),
+                rivals: Fact::Known(Vec::new()),
+                forwarding: Fact::Known(false),
+                read_only: Fact::Known(false),
+            },
+            topology,
+            bystanders: Bystanders { count: BTreeMap::new(), above: BTreeMap::new() },
+            unread: Vec::new(),
+        }
+    }
+}
+
+fn host(name: &str, cpu: CpuSpec, nics: Vec<NicSpec>) -> HostSpec {
+    HostSpec { name: name.into(), cpu, nics, bonds: Vec::new(), rps_sock_flow_entries: 0 }
+}
+
+/// Ten machines that a layout has to suit.
+pub fn ten() -> Vec<HostSpec> {
+    let igb = |name: &str, node, queues| NicSpec::new(name, "igb", node, queues, 8);
+    let two_nodes = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
+    let socket = CpuSpec { nodes: 2, l3s: 8, ..CpuSpec::flat(4, 1) };
+    vec![
+        host("router16", two_nodes.clone(), vec![igb("eth1", Some(0), 8), igb("eth2", Some(1), 8)]),
+        host("router3", CpuSpec::flat(6, 1), ["eth1", "eth2", "eth3"].map(|n| igb(n, Some(0), 6)).to_vec()),
+        host(
+            "epyc2x64",
+            CpuSpec { packages: 2, ..socket },
+            vec![NicSpec::new("ens1", "ice", Some(1), 64, 128), NicSpec::new("ens2", "mlx5_core", Some(2), 63, 63)],
+        ),
+        host(
+            "interleaved",
+            CpuSpec { packages: 8, alternate_nodes: Some(2), ..CpuSpec::flat(1, 1) },
+            vec![NicSpec { local_cpus: Some("0,2,4,6".parse().unwrap_or_default()), ..igb("eth0", None, 4) }],
+        ),
+        host(
+            "article48",
+            CpuSpec { packages: 2, numbering: Numbering::ThreadsLast, ..CpuSpec::flat(12, 2) },
+            vec![NicSpec::new("ens1f0", "i40e", Some(0), 48, 48)],
+        ),
+        host(
+            "guest",
+            CpuSpec { packages: 2, hypervisor: Some("kvm".into()), ..CpuSpec::flat(4, 1) },
+            vec![NicSpec { vectors: Vectors::Split, ..NicSpec::new("eth0", "virtio_net", None, 4, 8) }],
+        ),
+        host("one", CpuSpec::flat(1, 1), vec![NicSpec::new("eth0", "e1000e", None, 1, 0)]),
+        host(
+            "big64",
+            CpuSpec { packages: 4, ..CpuSpec::flat(8, 2) },
+            vec![NicSpec::new("eth0", "ice", Some(3), 16, 64), NicSpec::new("eth1", "ice", Some(3), 16, 64)],
+        ),
+        host(
+            "isolated",
+            CpuSpec {
+                isolated: "4-7".parse().unwrap_or_default(),
+                nohz_full: "4-7".parse().unwrap_or_default(),
+                offline: "3".parse().unwrap_or_default(),
+                ..two_nodes
+            },
+            vec![igb("eth0", Some(0), 4), NicSpec { node: Some(1), ..NicSpec::new("eth1", "e1000e", None, 1, 0) }],
+        ),
+        host(
+            "hybrid",
+            CpuSpec { nodes: 0, small_cores: 8, ..CpuSpec::flat(16, 1) },
+            vec![NicSpec::new("enp1s0", "igc", None, 4, 4), NicSpec::new("enp2s0", "r8169", None, 1, 0)],
+        ),
+    ]
+}

@@ -1,0 +1,246 @@
+//! A small host by hand: CPUs, nodes and the lab's interfaces.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::nic::Pause;
+use ringwise_model::{
+    Bystanders, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Link, Nic, NicKind, Node,
+    NodeId, Rings, Role, Rss, RxQueue, Snapshot, Topology, TxQueue,
+};
+
+use super::driver::{self, Driver};
+
+/// A host under construction; see [`host`].
+pub struct Build {
+    snapshot: Snapshot,
+    next_irq: u32,
+}
+
+/// `cpus` CPUs on `nodes` nodes, two threads a core (thread t of core c is CPU c + t * cores), one L3 a node.
+pub fn host(cpus: u32, nodes: u32) -> Build {
+    let cores = (cpus / 2).max(1);
+    let node_of = |c: u32| NodeId((c % cores) * nodes / cores);
+    let in_node = |n: NodeId| -> CpuSet { (0..cpus).filter(|c| node_of(*c) == n).map(CpuId).collect() };
+    let each = (0..cpus).map(CpuId).map(|id| {
+        let node = node_of(id.0);
+        let siblings: CpuSet = (0..cpus).filter(|c| c % cores == id.0 % cores).map(CpuId).collect();
+        let cpu = Cpu {
+            id,
+            package: Fact::Known(node.0),
+            die: Fact::Known(0),
+            core: Fact::Known(id.0 % cores),
+            siblings: Fact::Known(siblings),
+            l3: Fact::Known(in_node(node)),
+            node: Fact::Known(node),
+            capacity: Fact::Absent,
+        };
+        (id, cpu)
+    });
+    let all = CpuSet::range(0, cpus - 1);
+    let topology = Topology {
+        online: all.clone(),
+        possible: Fact::Known(all.clone()),
+        present: Fact::Known(all),
+        isolated: Fact::Known(CpuSet::new()),
+        nohz_full: Fact::Known(CpuSet::new()),
+        cgroup_isolated: Fact::Absent,
+        smt_active: Fact::Known(cpus > 1),
+        cpus: each.collect(),
+        nodes: Fact::Known(
+            (0..nodes)
+                .map(NodeId)
+                .map(|id| {
+                    let distances = (0..nodes).map(|o| (NodeId(o), if o == id.0 { 10 } else { 21 })).collect();
+                    (id, Node { id, cpus: in_node(id), distances: Fact::Known(distances) })
+                })
+                .collect(),
+        ),
+        hypervisor: Fact::Absent,
+    };
+    let host = Host {
+        name: Fact::Known("sim".into()),
+        kernel: Fact::Known("6.12.48".into()),
+        boot_id: Fact::Known("11111111-2222-3333-4444-555555555555".into()),
+        machine_id: Fact::Known("0123456789abcdef0123456789abcdef".into()),
+        rps_sock_flow_entries: Fact::Known(0),
+        rps_default_mask: Fact::Known(CpuSet::new()),
+        rivals: Fact::Known(Vec::new()),
+        forwarding: Fact::Known(false),
+        read_only: Fact::Known(false),
+    };
+    let snapshot = Snapshot { host, topology, nics: Vec::new(), bystanders: Bystanders::default(), unread: Vec::new() };
+    Build { snapshot, next_irq: 30 }
+}
+
+impl Build {
+    pub fn kernel(mut self, version: &str) -> Self {
+        self.snapshot.host.kernel = Fact::Known(version.into());
+        self
+    }
+
+    pub fn isolated(mut self, cpus: &str) -> Self {
+        self.snapshot.topology.isolated = Fact::Known(cpus.parse().expect("a CPU list"));
+        self
+    }
+
+    /// An igb as QEMU has it: at most 8 queues, table of 128. `queues` now.
+    pub fn igb(self, name: &str, node: u32, queues: u32) -> Self {
+        self.nic(name, Driver::Igb, node, queues, 8)
+    }
+
+    pub fn virtio(self, name: &str, node: u32, queues: u32) -> Self {
+        self.nic(name, Driver::Virtio, node, queues, queues)
+    }
+
+    pub fn vmxnet3(self, name: &str, node: u32, queues: u32) -> Self {
+        self.nic(name, Driver::Vmxnet3, node, queues, queues)
+    }
+
+    /// The lab's own test NIC.
+    pub fn mqnic(self, name: &str, node: u32, queues: u32) -> Self {
+        self.nic(name, Driver::Mqnic, node, queues, queues)
+    }
+
+    /// One queue, no channels.
+    pub fn e1000e(self, name: &str, node: u32) -> Self {
+        self.nic(name, Driver::E1000e, node, 1, 1)
+    }
+
+    fn nic(mut self, name: &str, driver: Driver, node: u32, queues: u32, max: u32) -> Self {
+        let index = self.snapshot.nics.len() as u32 + 2;
+        let near = self.snapshot.topology.node(NodeId(node)).map(|n| n.cpus.clone()).unwrap_or_default();
+        let at = Fact::Known(NodeId(node));
+        let first = self.next_irq;
+        let pair = |q: u32| Role::Queues { rx: vec![q], tx: vec![q] };
+        let vector = |irq, name: String, role, place| driver::new_vector(irq, name, role, &near, place, at.clone());
+        let mut vectors = Vec::new();
+        match driver {
+            Driver::Igb => vectors = driver::igb_vectors(name, queues, first, &near, &at),
+            Driver::Virtio => {
+                // MSI order: config, then input and output by turns.
+                let v = format!("virtio{}", index - 2);
+                for q in 0..queues {
+                    let irq = first + 1 + 2 * q;
+                    vectors.push(vector(
+                        irq,
+                        format!("{v}-input.{q}"),
+                        Role::Queues { rx: vec![q], tx: vec![] },
+                        q as usize,
+                    ));
+                    vectors.push(vector(
+                        irq + 1,
+                        format!("{v}-output.{q}"),
+                        Role::Queues { rx: vec![], tx: vec![q] },
+                        q as usize,
+                    ));
+                }
+                // Receive queues first, as discovery orders them.
+                vectors.sort_by_key(|v| (v.rx().is_empty(), v.irq));
+                vectors.push(vector(first, format!("{v}-config"), Role::Control, 0));
+            }
+            Driver::Vmxnet3 => {
+                (0..queues)
+                    .for_each(|q| vectors.push(vector(first + q, format!("{name}-rxtx-{q}"), pair(q), q as usize)));
+                vectors.push(vector(first + queues, format!("{name}-event-{queues}"), Role::Control, 0));
+            }
+            Driver::E1000e => {
+                vectors.push(vector(first, format!("{name}-rx-0"), Role::Queues { rx: vec![0], tx: vec![] }, 0));
+                vectors.push(vector(first + 1, format!("{name}-tx-0"), Role::Queues { rx: vec![], tx: vec![0] }, 1));
+                vectors.push(vector(first + 2, name.to_string(), Role::Control, 2));
+            }
+            Driver::Mqnic | Driver::Other => {
+                (0..queues)
+                    .for_each(|q| vectors.push(vector(first + 1 + q, format!("{name}-TxRx-{q}"), pair(q), q as usize)));
+                vectors.push(vector(first, format!("{name}-event"), Role::Control, 0));
+            }
+        }
+        self.next_irq = first + vectors.len() as u32;
+        let count = |now, max| Some(Count { now, max });
+        let combined = Channels { rx: None, tx: None, combined: count(queues, max), other: count(1, 1) };
+        let table = match driver {
+            Driver::Igb => driver::blocks(128, queues),
+            _ => driver::round_robin(128, queues),
+        };
+        let (kind, driver_name) = match driver {
+            Driver::Virtio => (NicKind::Virtio, "virtio_net"),
+            Driver::Igb => (NicKind::Physical, "igb"),
+            Driver::Vmxnet3 => (NicKind::Physical, "vmxnet3"),
+            Driver::Mqnic => (NicKind::Physical, "mqnic"),
+            Driver::E1000e => (NicKind::Physical, "e1000e"),
+            Driver::Other => (NicKind::Physical, "other"),
+        };
+        let params =
+            |list: &[(&str, u32)]| Fact::Known(Coalesce(list.iter().map(|(k, v)| (k.to_string(), *v)).collect()));
+        let one = queues == 1;
+        self.snapshot.nics.push(Nic {
+            dev: DevId {
+                name: name.into(),
+                ifindex: Some(IfIndex(index)),
+                bus_address: Some(format!("0000:0{index}:00.0")),
+                permanent_mac: Some(format!("52:54:00:00:00:0{index}")),
+            },
+            kind,
+            driver: Fact::Known(driver_name.into()),
+            node: at.clone(),
+            local_cpus: Fact::Known(near.clone()),
+            link: Link {
+                operstate: Fact::Known("up".into()),
+                carrier: Fact::Known(true),
+                speed_mbps: Fact::Known(1000),
+                duplex: Fact::Known("full".into()),
+                mtu: Fact::Known(1500),
+            },
+            lower: Vec::new(),
+            master: None,
+            channels: if driver == Driver::E1000e { Fact::Absent } else { Fact::Known(combined) },
+            rx_queues: (0..queues)
+                .map(|id| RxQueue { id, rps_cpus: Fact::Known(CpuSet::new()), rps_flow_cnt: Fact::Known(0) })
+                .collect(),
+            tx_queues: (0..queues)
+                .map(|id| TxQueue {
+                    id,
+                    xps_cpus: if one { Fact::Absent } else { Fact::Known(CpuSet::new()) },
+                    xps_rxqs: Fact::Known(Vec::new()),
+                    bql: Fact::Absent,
+                })
+                .collect(),
+            vectors,
+            rss: if driver == Driver::E1000e {
+                Fact::Absent
+            } else {
+                Fact::Known(Rss {
+                    table,
+                    function: Fact::Known("toeplitz".into()),
+                    key: Fact::Absent,
+                    fields: BTreeMap::new(),
+                })
+            },
+            rings: Fact::Known(Rings { rx: count(256, 4096), tx: count(256, 4096) }),
+            coalesce: match driver {
+                Driver::Vmxnet3 => Fact::Absent,
+                Driver::Virtio => params(&[("rx-usecs", 0), ("tx-usecs", 0)]),
+                Driver::Mqnic => params(&[("rx-usecs", 50), ("rx-max-frames", 64), ("tx-usecs", 50)]),
+                _ => params(&[("rx-usecs", 3), ("tx-usecs", 3)]),
+            },
+            pause: Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) }),
+            users: Fact::Absent,
+            addresses: Fact::Known(Vec::new()),
+            unread: Vec::new(),
+        });
+        self
+    }
+
+    /// The kernel manages the queue interrupts of the last interface.
+    pub fn managed(mut self) -> Self {
+        if let Some(nic) = self.snapshot.nics.last_mut() {
+            for v in nic.vectors.iter_mut().filter(|v| v.is_queue()) {
+                v.movable = ringwise_model::Movable::No { why: "managed by the kernel".into() };
+            }
+        }
+        self
+    }
+
+    pub fn done(self) -> Snapshot {
+        self.snapshot
+    }
+}

@@ -1,0 +1,137 @@
+//! What goes wrong on purpose.
+
+use std::panic::panic_any;
+use std::sync::MutexGuard;
+
+use ringwise_sys::{Error, Result};
+
+use super::{Sim, State};
+
+/// The write that a fault strikes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// The k-th write from the last [`Sim::forget_writes`], counted from 0.
+    Write(usize),
+    /// Writes whose `write PATH` or request text contains this.
+    Matching(String),
+    /// Every write.
+    Every,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Times {
+    Once,
+    /// From then on: for [`At::Write`] every write from the k-th.
+    Always,
+}
+
+/// One thing that goes wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The kernel answers with this errno and changes nothing.
+    Fail { at: At, errno: i32, times: Times },
+    /// Accepted without a word, and nothing happens.
+    Ignore { at: At },
+    /// The device is gone from the moment of this write.
+    Vanish { at: At, dev: String },
+    /// The call does not come back until [`Sim::heal`]; nothing happens.
+    Hang { at: At },
+    /// SIGKILL while the write is on its way: before it did anything.
+    KillBefore { at: At },
+    /// SIGKILL when the kernel has done it.
+    KillAfter { at: At },
+}
+
+/// What a killed process unwinds with. Nothing between here and the test may act on it.
+#[derive(Debug)]
+pub struct Killed;
+
+impl At {
+    fn strikes(&self, what: &str, number: usize, onwards: bool) -> bool {
+        match self {
+            At::Write(k) => number == *k || (onwards && number > *k),
+            At::Matching(text) => what.contains(text.as_str()),
+            At::Every => true,
+        }
+    }
+}
+
+impl Sim {
+    /// The state, unless the process was killed: then the caller ends here.
+    pub(super) fn alive(&self) -> MutexGuard<'_, State> {
+        let s = self.lock();
+        if s.dead {
+            drop(s);
+            panic_any(Killed);
+        }
+        s
+    }
+
+    pub(super) fn faulted(
+        &self,
+        what: &str,
+        data: Option<&str>,
+        act: impl FnOnce(&mut State) -> Result<()>,
+    ) -> Result<()> {
+        let mut s = self.alive();
+        if s.outside {
+            return act(&mut s);
+        }
+        let number = s.writes;
+        s.writes += 1;
+        let mut fail = None;
+        let mut ignore = false;
+        let mut hang = false;
+        let mut kill = (false, false);
+        let mut vanish = Vec::new();
+        let mut spent = Vec::new();
+        for (i, f) in s.faults.iter().enumerate() {
+            match f {
+                Fault::Fail { at, errno, times } if at.strikes(what, number, *times == Times::Always) => {
+                    fail = Some(*errno);
+                    if *times == Times::Once {
+                        spent.push(i);
+                    }
+                }
+                Fault::Ignore { at } if at.strikes(what, number, false) => ignore = true,
+                Fault::Vanish { at, dev } if at.strikes(what, number, false) => vanish.push(dev.clone()),
+                Fault::Hang { at } if at.strikes(what, number, false) => hang = true,
+                Fault::KillBefore { at } if at.strikes(what, number, false) => kill.0 = true,
+                Fault::KillAfter { at } if at.strikes(what, number, false) => kill.1 = true,
+                _ => {}
+            }
+        }
+        for i in spent.into_iter().rev() {
+            s.faults.remove(i);
+        }
+        let end = |mut s: MutexGuard<'_, State>| -> ! {
+            s.dead = true;
+            drop(s);
+            panic_any(Killed)
+        };
+        if kill.0 {
+            end(s);
+        }
+        vanish.iter().for_each(|d| s.unplug(d));
+        if hang {
+            s.release = false;
+            s.log.push(format!("{what} hangs"));
+            while !s.release {
+                s = self.released.wait(s).unwrap_or_else(std::sync::PoisonError::into_inner);
+            }
+            return Err(Error::errno(what, 110));
+        }
+        let result = match fail {
+            Some(e) => Err(Error::errno(what, e)),
+            None if ignore => Ok(()),
+            None => act(&mut s),
+        };
+        let shown = data.map(|d| format!(" <- {}", d.trim_end())).unwrap_or_default();
+        let how = result.as_ref().err().map(|e| format!(": {}", e.reason())).unwrap_or_default();
+        s.log.push(format!("{what}{shown}{how}"));
+        if kill.1 {
+            end(s);
+        }
+        result
+    }
+}

@@ -1,0 +1,363 @@
+//! A host that behaves like a kernel: it rejects what a kernel rejects, and resets what a driver resets.
+//!
+//! ```text
+//!   Snapshot ─► Sim ── files (files.rs, tree.rs), requests (netlink.rs) ──► discover
+//!                ▲
+//!   writes ──► fault.rs ──► kernel.rs (what is accepted, rounded, refused) ──► driver.rs (what is reset)
+//! ```
+//!
+//! Each behaviour in it is a fact of a real kernel; the comment beside it names the check of the lab's
+//! scenarios `10-facts` and `11-facts-more` that shows it (`lab: "TITLE"`).
+//! It forwards no packets: interrupts happen when [`Sim::interrupt`] is called.
+
+pub mod build;
+mod driver;
+mod fault;
+mod files;
+mod kernel;
+mod netlink;
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ringwise_model::{CpuId, CpuSet, Fact, Nic, Snapshot, Topology};
+use ringwise_sys::{Clock, Error, Host, Request, Result};
+
+pub use driver::{Driver, Quirk};
+pub use fault::{At, Fault, Killed, Times};
+
+use tree::Tree;
+
+/// A simulated host. Share it with `Arc`; every method takes `&self`.
+pub struct Sim {
+    state: Mutex<State>,
+    /// Wakes calls that hang.
+    released: Condvar,
+}
+
+/// What the model adds to a snapshot.
+pub(crate) struct Extra {
+    pub driver: Driver,
+    /// The RSS table was set by a user and not set back to default since (`netif_is_rxfh_configured`).
+    pub rss_by_user: bool,
+    /// No link before this time.
+    pub link_at: Duration,
+    /// See [`Quirk`].
+    pub quirks: BTreeSet<Quirk>,
+    /// Interrupts that the kernel places itself.
+    pub managed: BTreeSet<u32>,
+    /// Files of the device, made again when it changes.
+    pub tree: Option<Tree>,
+}
+
+pub(crate) struct State {
+    pub host: ringwise_model::Host,
+    pub topology: Topology,
+    pub nics: Vec<Nic>,
+    pub extra: Vec<Extra>,
+    /// CPUs, nodes and what else does not change.
+    pub fixed: Tree,
+    pub now: Duration,
+    pub next_irq: u32,
+    /// CPUs whose interrupt vectors are used up.
+    pub full_cpus: CpuSet,
+    pub faults: Vec<Fault>,
+    /// Writes that are counted so far; the first is 0.
+    pub writes: usize,
+    pub log: Vec<String>,
+    pub dead: bool,
+    pub release: bool,
+    /// Writes from outside: not counted, no faults.
+    pub outside: bool,
+    pub hung: BTreeSet<String>,
+}
+
+/// Seconds since 1970 at boot.
+const BOOT: u64 = 1_790_000_000;
+
+impl Sim {
+    /// A host that discovery finds as `snapshot` describes it. Devices behave by the name of their driver.
+    pub fn new(snapshot: &Snapshot) -> Self {
+        let extra = snapshot
+            .nics
+            .iter()
+            .map(|n| Extra {
+                driver: Driver::of(n),
+                rss_by_user: false,
+                link_at: Duration::ZERO,
+                quirks: BTreeSet::new(),
+                managed: driver::managed(n),
+                tree: None,
+            })
+            .collect();
+        let next_irq = snapshot.nics.iter().flat_map(|n| &n.vectors).map(|v| v.irq.0 + 1).max().unwrap_or(24);
+        Self {
+            state: Mutex::new(State {
+                host: snapshot.host.clone(),
+                topology: snapshot.topology.clone(),
+                nics: snapshot.nics.clone(),
+                extra,
+                fixed: files::fixed(&snapshot.topology),
+                now: Duration::from_secs(1000),
+                next_irq,
+                full_cpus: CpuSet::new(),
+                faults: Vec::new(),
+                writes: 0,
+                log: Vec::new(),
+                dead: false,
+                release: false,
+                outside: false,
+                hung: BTreeSet::new(),
+            }),
+            released: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // A simulated kill unwinds through the lock; the state is as it was left.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a fault.
+    pub fn fault(&self, fault: Fault) {
+        self.lock().faults.push(fault);
+    }
+
+    /// Takes all faults away, brings a killed process's host back to life and lets go what hangs.
+    pub fn heal(&self) {
+        let mut s = self.lock();
+        s.faults.clear();
+        s.dead = false;
+        s.release = true;
+        s.hung.clear();
+        self.released.notify_all();
+    }
+
+    /// The process was killed; nothing it does after that counts.
+    pub fn is_dead(&self) -> bool {
+        self.lock().dead
+    }
+
+    /// Ends the process here, as SIGKILL would.
+    pub fn kill(&self) -> ! {
+        self.lock().dead = true;
+        std::panic::panic_any(Killed)
+    }
+
+    /// Writes so far, ours only: `PATH <- DATA`, with the errno where refused.
+    pub fn log(&self) -> Vec<String> {
+        self.lock().log.clone()
+    }
+
+    pub fn writes(&self) -> usize {
+        self.lock().writes
+    }
+
+    /// Counts writes from 0 again and forgets the log.
+    pub fn forget_writes(&self) {
+        let mut s = self.lock();
+        s.writes = 0;
+        s.log.clear();
+    }
+
+    /// Somebody else does something to this host: no faults, not counted.
+    pub fn outside<T>(&self, f: impl FnOnce(&dyn Host) -> T) -> T {
+        self.lock().outside = true;
+        let out = f(self);
+        self.lock().outside = false;
+        out
+    }
+
+    /// Somebody else runs `ethtool -L dev combined n`.
+    pub fn ethtool_l(&self, dev: &str, combined: u32) -> Result<()> {
+        kernel::set_channels(&mut self.lock(), dev, &BTreeMap::from([(netlink::COMBINED_COUNT, combined)]))
+    }
+
+    /// Somebody else runs `ethtool -X dev` with this table.
+    pub fn ethtool_x(&self, dev: &str, table: &[u32]) -> Result<()> {
+        kernel::set_rss(&mut self.lock(), dev, Some(table))
+    }
+
+    /// A packet comes to this interrupt: it is counted where it goes, and a mask written before takes effect.
+    /// lab: "but takes effect only at the next interrupt"
+    pub fn interrupt(&self, irq: u32) {
+        let mut s = self.lock();
+        let online = s.topology.online.clone();
+        for v in s.nics.iter_mut().flat_map(|n| &mut n.vectors).filter(|v| v.irq.0 == irq) {
+            driver::settle(v, &online);
+            if let Fact::Known(c) = &mut v.count {
+                *c += 1;
+            }
+        }
+        s.stale_all();
+    }
+
+    /// Every interrupt of the device comes once.
+    pub fn traffic(&self, dev: &str) {
+        let irqs: Vec<u32> = {
+            let s = self.lock();
+            s.nics.iter().filter(|n| n.dev.name == dev).flat_map(|n| &n.vectors).map(|v| v.irq.0).collect()
+        };
+        irqs.into_iter().for_each(|i| self.interrupt(i));
+    }
+
+    /// Time passes until every link is back.
+    pub fn sleep_past_link(&self) {
+        let latest = self.lock().extra.iter().map(|e| e.link_at).max().unwrap_or_default();
+        let now = self.lock().now;
+        Clock::sleep(self, latest.saturating_sub(now));
+    }
+
+    /// The device gets another name.
+    pub fn rename(&self, dev: &str, new: &str) {
+        let mut s = self.lock();
+        for n in &mut s.nics {
+            if n.dev.name == dev {
+                for v in &mut n.vectors {
+                    v.names.iter_mut().for_each(|x| *x = x.replace(dev, new));
+                }
+                n.dev.name = new.to_string();
+            }
+        }
+        s.stale_all();
+    }
+
+    /// The device is pulled.
+    pub fn unplug(&self, dev: &str) {
+        self.lock().unplug(dev);
+    }
+
+    /// The device misbehaves from now on. For those that ignore, are busy or run out of something: [`Fault`].
+    pub fn quirk(&self, dev: &str, quirk: Quirk) {
+        let mut s = self.lock();
+        if let Some(i) = s.index(dev) {
+            s.extra[i].quirks.insert(quirk);
+        }
+    }
+
+    /// No interrupt vector is left on these CPUs.
+    pub fn fill_cpus(&self, cpus: CpuSet) {
+        self.lock().full_cpus = cpus;
+    }
+
+    /// The CPU goes offline: interrupts that could go nowhere else are given to every online CPU.
+    /// lab: "offline: the interrupt leaves the CPU"
+    pub fn cpu_offline(&self, cpu: CpuId) {
+        let mut s = self.lock();
+        s.topology.online.remove(cpu);
+        s.topology.cpus.remove(&cpu);
+        let online = s.topology.online.clone();
+        for v in s.nics.iter_mut().flat_map(|n| &mut n.vectors) {
+            if v.asked.known().is_some_and(|a| !a.intersects(&online)) {
+                v.asked = Fact::Known(online.clone());
+            }
+            driver::settle(v, &online);
+        }
+        s.fixed = files::fixed(&s.topology);
+        s.stale_all();
+    }
+
+    /// `/proc` and `/sys` are mounted read-only from now on.
+    pub fn read_only(&self, yes: bool) {
+        self.lock().host.read_only = Fact::Known(yes);
+    }
+
+    /// The machine was booted again: other boot id; nothing else is simulated.
+    pub fn boot_id(&self, id: &str) {
+        self.lock().host.boot_id = Fact::Known(id.to_string());
+    }
+
+    pub fn machine_id(&self, id: &str) {
+        self.lock().host.machine_id = Fact::Known(id.to_string());
+    }
+
+    /// The model as it is now, for tests that look behind the files.
+    pub fn nic(&self, dev: &str) -> Option<Nic> {
+        self.lock().nics.iter().find(|n| n.dev.name == dev).cloned()
+    }
+}
+
+impl State {
+    pub fn index(&self, dev: &str) -> Option<usize> {
+        self.nics.iter().position(|n| n.dev.name == dev)
+    }
+
+    pub fn link_is_back(&self, i: usize) -> bool {
+        self.now >= self.extra[i].link_at
+    }
+
+    pub fn stale_all(&mut self) {
+        self.extra.iter_mut().for_each(|e| e.tree = None);
+    }
+
+    pub fn stale(&mut self, i: usize) {
+        self.extra[i].tree = None;
+    }
+
+    pub fn unplug(&mut self, dev: &str) {
+        if let Some(i) = self.index(dev) {
+            self.nics.remove(i);
+            self.extra.remove(i);
+        }
+    }
+}
+
+impl Clock for Sim {
+    fn since_boot(&self) -> Duration {
+        self.alive().now
+    }
+
+    fn unix_time(&self) -> u64 {
+        BOOT + self.alive().now.as_secs()
+    }
+
+    /// Advances the clock of the simulation; nobody waits.
+    fn sleep(&self, time: Duration) {
+        let mut s = self.alive();
+        let before = s.now;
+        s.now += time;
+        // A link may be back.
+        let now = s.now;
+        for e in s.extra.iter_mut().filter(|e| e.link_at > before && e.link_at <= now) {
+            e.tree = None;
+        }
+    }
+}
+
+impl Host for Sim {
+    fn read(&self, path: &str) -> Result<Vec<u8>> {
+        files::read(&mut self.alive(), path)
+    }
+
+    fn write(&self, path: &str, data: &[u8]) -> Result<()> {
+        let text = String::from_utf8_lossy(data).into_owned();
+        let what = format!("write {path}");
+        self.faulted(&what, Some(&text), |s| kernel::write(s, path, &text)).map_err(|mut e| {
+            e.what = what;
+            e.data = Some(text.clone());
+            e
+        })
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>> {
+        files::list(&mut self.alive(), path)
+    }
+
+    fn readlink(&self, path: &str) -> Result<String> {
+        files::readlink(&mut self.alive(), path)
+    }
+
+    fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
+        let named = |mut e: Error| {
+            e.what = request.to_string();
+            e
+        };
+        if request.writes() {
+            self.faulted(&request.to_string(), None, |s| netlink::set(s, request)).map(|()| Vec::new()).map_err(named)
+        } else {
+            netlink::get(&self.alive(), request).map_err(named)
+        }
+    }
+}

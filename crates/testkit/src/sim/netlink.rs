@@ -1,0 +1,260 @@
+//! Kernel requests: replies from the model, and orders to [`super::kernel`].
+
+use std::collections::BTreeMap;
+
+use ringwise_kfmt::ethtool_ioctl::{self as ioctl, TableOrder};
+use ringwise_kfmt::netdev_nl::{self, NapiInfo, QueueInfo};
+use ringwise_kfmt::rtnl::{self, LinkInfo, XdpAttached};
+use ringwise_kfmt::{ParseError, ethtool_nl as nl, nl as attrs};
+use ringwise_model::{Dir, Fact, Nic, NicKind, Rss, User};
+use ringwise_sys::{Error, IoctlCmd, Request, Result};
+
+use super::{State, kernel};
+
+pub(super) const RX_COUNT: u16 = nl::ids::channels::RX_COUNT;
+pub(super) const TX_COUNT: u16 = nl::ids::channels::TX_COUNT;
+pub(super) const OTHER_COUNT: u16 = nl::ids::channels::OTHER_COUNT;
+pub(super) const COMBINED_COUNT: u16 = nl::ids::channels::COMBINED_COUNT;
+
+const ENOENT: i32 = 2;
+const ENODEV: i32 = 19;
+const EINVAL: i32 = 22;
+const EOPNOTSUPP: i32 = 95;
+
+fn no(errno: i32) -> Error {
+    Error::errno("", errno)
+}
+
+/// A model that cannot be put into a message, or a message that is none, is a fault of the test.
+fn bad(e: impl std::fmt::Display) -> Error {
+    Error::other("", format!("simulated host: {e}"))
+}
+
+/// Absent is EOPNOTSUPP, unknown the errno it was read with.
+fn fact<T>(f: &Fact<T>) -> Result<&T> {
+    match f {
+        Fact::Known(v) => Ok(v),
+        Fact::Absent => Err(no(EOPNOTSUPP)),
+        Fact::Unknown(u) => Err(Error { errno: u.errno, words: u.errno.is_none().then(|| u.why.clone()), ..no(0) }),
+    }
+}
+
+pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
+    let found = |dev: &str| s.index(dev).ok_or_else(|| no(ENODEV));
+    match request {
+        Request::Links => (0..s.nics.len()).map(|i| link(s, i)).collect(),
+        Request::Addrs => {
+            let mut out = Vec::new();
+            for n in &s.nics {
+                for a in n.addresses.known().into_iter().flatten() {
+                    out.push(rtnl::addr_reply(n.dev.ifindex.map_or(0, |i| i.0), a).map_err(bad)?);
+                }
+            }
+            Ok(out)
+        }
+        Request::EthtoolGet { name, dev, .. } => {
+            let i = found(dev)?;
+            let nic = &s.nics[i];
+            let reply = match *name {
+                "channels-get" => nl::channels_reply(fact(&nic.channels)?),
+                "rings-get" => nl::rings_reply(fact(&nic.rings)?),
+                "coalesce-get" => nl::coalesce_reply(fact(&nic.coalesce)?).map_err(bad)?,
+                "pause-get" => nl::pause_reply(fact(&nic.pause)?),
+                "rss-get" => nl::rss_reply(&rss_parts(fact(&nic.rss)?)?).map_err(bad)?,
+                _ => return Err(no(EOPNOTSUPP)),
+            };
+            Ok(vec![reply])
+        }
+        Request::NetdevDump { name, dev, .. } => {
+            let nic = &s.nics[found(dev)?];
+            // lab: "netdev-genl: not before 6.8"
+            if s.version() < (6, 8) {
+                return Err(no(ENOENT));
+            }
+            match *name {
+                "queue-get" => Ok(queues(nic)),
+                "napi-get" => Ok(napis(nic)),
+                _ => Err(no(EOPNOTSUPP)),
+            }
+        }
+        Request::Ioctl { cmd, dev, payload } => {
+            let nic = &s.nics[found(dev)?];
+            let reply = match cmd {
+                IoctlCmd::DrvinfoGet => ioctl::drvinfo_reply(&ioctl::Drvinfo {
+                    driver: fact(&nic.driver)?.clone(),
+                    bus_info: nic.dev.bus_address.clone().unwrap_or_default(),
+                    ..Default::default()
+                }),
+                IoctlCmd::RssGet => {
+                    let parts = rss_parts(fact(&nic.rss)?)?;
+                    let state = ioctl::Rxfh {
+                        context: 0,
+                        indir: parts.indir,
+                        key: parts.hkey,
+                        hfunc: parts.hfunc.unwrap_or(0) as u8,
+                    };
+                    ioctl::grssh_reply(payload, &state).map_err(bad)?
+                }
+                IoctlCmd::RxfhFieldsGet => {
+                    let flow = ioctl::grxfh_flow(payload).map_err(bad)?;
+                    let fields = &fact(&nic.rss)?.fields;
+                    let letters =
+                        fields.get(flow).ok_or_else(|| no(if fields.is_empty() { EOPNOTSUPP } else { EINVAL }))?;
+                    ioctl::grxfh_reply(payload, letters).map_err(bad)?
+                }
+                IoctlCmd::RssSet => return Err(no(EINVAL)),
+            };
+            Ok(vec![reply])
+        }
+        Request::EthtoolSet { .. } => Err(no(EINVAL)),
+    }
+}
+
+/// An order; it has passed the faults.
+pub(super) fn set(s: &mut State, request: &Request) -> Result<()> {
+    match request {
+        Request::EthtoolSet { name, dev, attrs: bytes, .. } => match *name {
+            "channels-set" => {
+                let mut counts = BTreeMap::new();
+                for a in attrs::attrs(bytes) {
+                    let a = a.map_err(bad)?;
+                    counts.insert(a.kind, a.u32().map_err(bad)?);
+                }
+                kernel::set_channels(s, dev, &counts)
+            }
+            "rings-set" => {
+                let (rx, tx) = nl::rings_set_decode(bytes).map_err(bad)?;
+                kernel::set_rings(s, dev, rx, tx)
+            }
+            "coalesce-set" => {
+                let params = nl::coalesce(bytes).map_err(bad)?;
+                kernel::set_coalesce(s, dev, &params.0)
+            }
+            // Requests that this host has no model of.
+            _ => Err(no(EOPNOTSUPP)),
+        },
+        Request::Ioctl { cmd: IoctlCmd::RssSet, dev, payload } => {
+            let order = ioctl::srssh_decode(payload).map_err(bad)?;
+            match order.table {
+                TableOrder::Keep => Ok(()),
+                TableOrder::Default => kernel::set_rss(s, dev, None),
+                TableOrder::Set(t) => kernel::set_rss(s, dev, Some(&t)),
+            }
+        }
+        _ => Err(no(EINVAL)),
+    }
+}
+
+fn rss_parts(rss: &Rss) -> Result<nl::RssParts> {
+    Ok(nl::RssParts {
+        context: None,
+        indir: rss.table.clone(),
+        hkey: rss.key.known().map_or(Ok(Vec::new()), |k| attrs::unhex(k)).map_err(bad)?,
+        hfunc: rss.function.known().and_then(|f| nl::hfunc_mask(f)),
+        input_xfrm: None,
+        // Before 6.17 the fields are asked for one by one.
+        fields: None,
+    })
+}
+
+fn link(s: &State, i: usize) -> Result<Vec<u8>> {
+    let nic = &s.nics[i];
+    let up = s.link_is_back(i);
+    let operstate = match nic.link.operstate.known().map(String::as_str) {
+        Some("up") if up => Some("up"),
+        Some("up") | Some("down") => Some("down"),
+        Some("dormant") => Some("dormant"),
+        Some("lowerlayerdown") => Some("lowerlayerdown"),
+        Some(_) => Some("unknown"),
+        None => None,
+    };
+    let carrier = nic.link.carrier.known().map(|c| *c && up);
+    let loopback = nic.kind == NicKind::Loopback;
+    let mut flags = rtnl::IFF_UP;
+    if loopback {
+        flags |= rtnl::IFF_LOOPBACK;
+    }
+    if carrier == Some(true) {
+        flags |= rtnl::IFF_RUNNING;
+    }
+    let xdp = nic.users.known().into_iter().flatten().filter_map(|u| match u {
+        User::Xdp { mode, program_id } => {
+            let mode = ["driver", "generic", "offload"].into_iter().find(|m| m == mode)?;
+            Some(XdpAttached { mode, program_id: *program_id })
+        }
+        _ => None,
+    });
+    let info = LinkInfo {
+        ifindex: nic.dev.ifindex.map_or(0, |x| x.0),
+        link_type: if loopback { rtnl::ARPHRD_LOOPBACK } else { rtnl::ARPHRD_ETHER },
+        flags,
+        name: nic.dev.name.clone(),
+        kind: match &nic.kind {
+            NicKind::Software { kind } => Some(kind.clone()),
+            _ => None,
+        },
+        link: nic.lower.first().filter(|_| nic.lower.len() == 1).map(|l| l.0),
+        link_in_other_netns: false,
+        master: nic.master.map(|m| m.0),
+        mac: nic.dev.permanent_mac.clone(),
+        perm_mac: nic.dev.permanent_mac.clone(),
+        mtu: nic.link.mtu.known().copied(),
+        operstate,
+        carrier,
+        num_rx_queues: Some(
+            nic.channels
+                .known()
+                .map_or(nic.rx_queues.len() as u32, |c| c.combined.map_or(0, |c| c.max) + c.rx.map_or(0, |c| c.max)),
+        ),
+        num_tx_queues: Some(
+            nic.channels
+                .known()
+                .map_or(nic.tx_queues.len() as u32, |c| c.combined.map_or(0, |c| c.max) + c.tx.map_or(0, |c| c.max)),
+        ),
+        xdp: xdp.collect(),
+        altnames: Vec::new(),
+        parent_dev: nic.dev.bus_address.clone().map(|b| match nic.kind {
+            NicKind::Virtio => super::files::virtio_name(nic, i),
+            _ => b,
+        }),
+        parent_bus: nic.dev.bus_address.as_ref().map(|_| match nic.kind {
+            NicKind::Virtio => "virtio".to_string(),
+            _ => "pci".to_string(),
+        }),
+    };
+    rtnl::link_reply(&info).map_err(|e: ParseError| bad(e))
+}
+
+/// Queues are listed by every driver; only some link them to NAPI instances.
+/// lab: "netdev-genl: eth0 lists its queues", "netdev-genl: mq0 links them to NAPI instances"
+fn queues(nic: &Nic) -> Vec<Vec<u8>> {
+    let ifindex = nic.dev.ifindex.unwrap_or(ringwise_model::IfIndex(0));
+    let one = |dir: Dir, id: u32| {
+        netdev_nl::queue_reply(&QueueInfo {
+            ifindex,
+            dir,
+            id,
+            napi: nic.vector_of(dir, id).and_then(|v| v.napi),
+            xsk: false,
+            foreign_memory: false,
+        })
+    };
+    let rx = nic.rx_queues.iter().map(|q| one(Dir::Rx, q.id));
+    rx.chain(nic.tx_queues.iter().map(|q| one(Dir::Tx, q.id))).collect()
+}
+
+fn napis(nic: &Nic) -> Vec<Vec<u8>> {
+    let ifindex = nic.dev.ifindex.unwrap_or(ringwise_model::IfIndex(0));
+    let each = nic.vectors.iter().filter_map(|v| {
+        Some(netdev_nl::napi_reply(&NapiInfo {
+            ifindex,
+            id: v.napi?,
+            irq: Some(v.irq),
+            pid: None,
+            defer_hard_irqs: None,
+            gro_flush_timeout_ns: None,
+            irq_suspend_timeout_ns: None,
+        }))
+    });
+    each.collect()
+}

@@ -1,0 +1,102 @@
+//! Hand-written hosts: a short description (`host.toml`) becomes the plain `proc/` and `sys/` tree that the
+//! kernel of such a machine shows, in an archive as other programs make them.
+//!
+//! It shares no code with the model and the parsers, so that reading such a tree tests them.
+
+mod cpu;
+pub mod desc;
+mod interrupts;
+mod nic;
+mod proc;
+mod software;
+mod text;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+pub use cpu::Cpus;
+pub use desc::Host;
+
+/// Files and symbolic links by absolute path; directories are those that something lies in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tree {
+    entries: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    File(String),
+    /// Target as it stands in the link, relative.
+    Link(String),
+}
+
+impl Tree {
+    /// What the host of this description shows. Errors name the member of the description.
+    pub fn build(host: &Host) -> Result<Self, String> {
+        let cpus = Cpus::new(&host.cpu)?;
+        let mut tree = Self::default();
+        cpu::write(&mut tree, host, &cpus);
+        let vectors = nic::write(&mut tree, host, &cpus)?;
+        software::write(&mut tree, host, &cpus)?;
+        interrupts::write(&mut tree, host, &cpus, &vectors)?;
+        proc::write(&mut tree, host, &cpus);
+        for prefix in &host.missing {
+            let count = tree.entries.len();
+            tree.entries.retain(|path, _| !text::matches(prefix, path));
+            if tree.entries.len() == count {
+                return Err(format!("missing: nothing lies under {prefix}"));
+            }
+        }
+        Ok(tree)
+    }
+
+    pub fn entries(&self) -> &BTreeMap<String, Entry> {
+        &self.entries
+    }
+
+    fn file(&mut self, path: impl Into<String>, text: impl Into<String>) {
+        self.entries.insert(path.into(), Entry::File(text.into()));
+    }
+
+    /// One value with the newline that the kernel ends it with.
+    fn line(&mut self, path: impl Into<String>, value: impl std::fmt::Display) {
+        self.file(path, format!("{value}\n"));
+    }
+
+    /// `to` is absolute; the link holds the relative way, as sysfs does.
+    fn link(&mut self, path: impl Into<String>, to: &str) {
+        let path = path.into();
+        let target = text::relative(&path, to);
+        self.entries.insert(path, Entry::Link(target));
+    }
+
+    /// A tar with names in order and no times, so that the same description gives the same bytes.
+    pub fn tar(&self) -> io::Result<Vec<u8>> {
+        let mut tar = tar::Builder::new(Vec::new());
+        for (path, entry) in &self.entries {
+            let name = path.trim_start_matches('/');
+            let mut header = tar::Header::new_gnu();
+            header.set_mtime(0);
+            match entry {
+                Entry::File(text) => {
+                    header.set_mode(0o644);
+                    header.set_size(text.len() as u64);
+                    tar.append_data(&mut header, name, text.as_bytes())?;
+                }
+                Entry::Link(target) => {
+                    header.set_mode(0o777);
+                    header.set_size(0);
+                    header.set_entry_type(tar::EntryType::Symlink);
+                    tar.append_link(&mut header, name, target)?;
+                }
+            }
+        }
+        tar.into_inner()
+    }
+
+    pub fn tar_gz(&self) -> io::Result<Vec<u8>> {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        out.write_all(&self.tar()?)?;
+        out.finish()
+    }
+}

@@ -1,0 +1,60 @@
+# Runs in the guest after init: names the NICs as the host file says, then runs the scenarios
+# (or the demo, or a shell). Everything it leaves in results/ is read by xtask.
+. ./host.env
+export HOST KERNEL LC_ALL NO_COLOR
+# Emulated on a busy machine, a device may take longer than ringwise waits by itself.
+export RINGWISE_DEVICE_DEADLINE_MS=20000
+hostname $HOST
+
+mkdir -p results
+for cpu in $OFFLINE; do
+	echo 0 >/sys/devices/system/cpu/cpu$cpu/online
+done
+
+# Drivers load in the order of the host file.
+for module in $(awk '!seen[$3]++ { print $3 }' nics); do
+	case $module in
+	mqnic)
+		[ -f mqnic.ko ] && insmod ./mqnic.ko bus="$MQNIC_BUS" managed="$MQNIC_MANAGED"
+		;;
+	*) modprobe "$module" ;;
+	esac
+done
+
+# Two passes, because a name may still be taken by another NIC.
+for pass in 1 2; do
+	for dev in /sys/class/net/*; do
+		old=${dev##*/}
+		mac=$(cat $dev/address)
+		new=$(awk -v m="$mac" '$1 == m { print $2 }' nics)
+		[ -n "$new" ] || continue
+		[ $pass = 1 ] && new=tmp-$new
+		ip link set "$old" name "$new"
+	done
+done
+awk '{ print $2 }' nics | while read -r name; do
+	[ -e /sys/class/net/$name ] && ip link set $name up
+done
+
+export PATH=/h:$PATH COLUMNS
+case $MODE in
+demo)
+	sh ./demo.sh
+	exit
+	;;
+shell)
+	setsid cttyhack sh -l
+	exit 0
+	;;
+esac
+
+while read -r name limit; do
+	echo "lab: $name"
+	t0=$(cut -d' ' -f1 /proc/uptime)
+	timeout -s KILL "$limit" sh ./scenarios/$name.sh >results/$name.out 2>&1 </dev/null
+	rc=$?
+	t1=$(cut -d' ' -f1 /proc/uptime)
+	echo "$rc $t0 $t1" >results/$name.rc
+done <plan
+dmesg >results/dmesg
+exit 0

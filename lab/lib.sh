@@ -1,0 +1,165 @@
+# Helpers for scenarios; the first group prints result lines that xtask counts.
+H=/h
+. $H/host.env
+export PATH=$H:$PATH COLUMNS=200
+
+# ok NAME
+ok() {
+	echo "ok $1"
+}
+
+# not_ok NAME DETAIL
+not_ok() {
+	echo "not ok $1 # $2"
+}
+
+# skip NAME REASON: a failure unless the scenario's header has `# may-skip:`.
+skip() {
+	echo "skip $1 # $2"
+}
+
+# check NAME COMMAND...: ok if the command succeeds; its output is the detail if not.
+check() {
+	_name=$1
+	shift
+	if _out=$("$@" 2>&1); then
+		ok "$_name"
+	else
+		not_ok "$_name" "$* failed: $(echo "$_out" | tr '\n' ' ')"
+	fi
+}
+
+# same NAME GOT WANTED
+same() {
+	if [ "$2" = "$3" ]; then
+		ok "$1"
+	else
+		not_ok "$1" "got '$2', wanted '$3'"
+	fi
+}
+
+# expand LIST: 0-2,5 becomes 0 1 2 5
+expand() {
+	for _r in $(echo "$1" | tr , ' '); do
+		seq "${_r%-*}" "${_r#*-}"
+	done | sort -n | tr '\n' ' ' | sed 's/ $//'
+}
+
+# expand_online LIST: without the CPUs that the host file takes offline
+expand_online() {
+	for _c in $(expand "$1"); do
+		case " $OFFLINE " in
+		*" $_c "*) ;;
+		*) echo $_c ;;
+		esac
+	done | tr '\n' ' ' | sed 's/ $//'
+}
+
+# cpus_in FILE: how many CPUs the list in it names
+cpus_in() {
+	expand "$(cat $1)" | wc -w
+}
+
+driver_of() {
+	basename "$(readlink -f $(pci_of $1)/driver)" | sed 's/^virtio-pci$/virtio_net/'
+}
+
+# pci_of DEV: its PCI function; virtio has a device of its own in between
+pci_of() {
+	_d=$(readlink -f /sys/class/net/$1/device)
+	case $_d in
+	*/virtio*) dirname $_d ;;
+	*) echo $_d ;;
+	esac
+}
+
+# wait_link DEV: up to ten seconds
+wait_link() {
+	for _i in $(seq 100); do
+		[ "$(cat /sys/class/net/$1/carrier 2>/dev/null)" = 1 ] && return 0
+		sleep 0.1
+	done
+	echo "$1 has no link"
+	return 1
+}
+
+# irqs DEV: `NUMBER NAME` of each vector that bears the device's name (also eth0-rx-0)
+irqs() {
+	awk -v d="$1" '{ n = $NF } n == d || index(n, d "-") == 1 { sub(":", "", $1); print $1, n }' /proc/interrupts
+}
+
+# irq_of NAME: the number of the vector with exactly that name
+irq_of() {
+	awk -v n="$1" '$NF == n { sub(":", "", $1); print $1; exit }' /proc/interrupts
+}
+
+# irq_counts NUMBER: its counts, one for each online CPU
+irq_counts() {
+	awk -v n="$1:" '$1 == n { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) printf "%s ", $i; exit }' /proc/interrupts
+}
+
+# asked NUMBER, effective NUMBER: CPU lists
+asked() {
+	cat /proc/irq/$1/smp_affinity_list
+}
+effective() {
+	cat /proc/irq/$1/effective_affinity_list
+}
+
+# errno_of VALUE FILE: writes it, prints the kernel's word for the refusal, or `ok`
+errno_of() {
+	if _e=$( (echo "$1" >"$2") 2>&1); then
+		echo ok
+	else
+		echo "$_e" | sed 's/.*: //'
+	fi
+}
+
+# rx_packets DEV: received packets by queue, where the driver counts them so
+rx_packets() {
+	ethtool -S $1 | awk '/rx_queue_[0-9]+_packets/ { split($1, a, "_"); q[a[3] + 0] = $2; if (a[3] + 0 > m) m = a[3] + 0 }
+		END { for (i = 0; i <= m; i++) printf "%s ", q[i] }'
+}
+
+_pg() {
+	echo "$2" >/proc/net/pktgen/$1 || echo "pktgen: $1 refused '$2'" >&2
+}
+
+# pktgen's thread removes devices in its own time: asked too early, it takes the next one away as well.
+_pg_empty() {
+	for _i in $(seq 100); do
+		[ "$(ls /proc/net/pktgen | grep -vc -e '^kpktgend_' -e '^pgctrl$')" = 0 ] && return
+		[ $_i = 1 ] && _pg kpktgend_0 rem_device_all
+		sleep 0.1
+	done
+	echo "pktgen does not let go of its device" >&2
+}
+
+# traffic SRC DST [FLOWS [PACKETS]]: UDP from SRC to DST, a source address for each flow.
+# Bounded in packets and in time.
+traffic() {
+	_src=$1 _flows=${3:-256} _n=${4:-4000}
+	modprobe pktgen || return
+	_t=kpktgend_0
+	_pg_empty
+	_pg $_t "add_device $_src"
+	for _w in "count $_n" "clone_skb 0" "pkt_size 60" "delay 0" "dst 10.1.1.1" \
+		"dst_mac $(cat /sys/class/net/$2/address)" "src_min 10.9.0.1" \
+		"src_max 10.9.$(((_flows - 1) / 250)).$(((_flows - 1) % 250 + 1))" \
+		"udp_src_min 1024" "udp_src_max 1024" "udp_dst_min 9" "udp_dst_max 9" "ratep 20000"; do
+		_pg $_src "$_w"
+	done
+	[ $_flows -gt 1 ] && _pg $_src "flag IPSRC_RND"
+	(echo start >/proc/net/pktgen/pgctrl) &
+	_p=$!
+	(
+		sleep 15
+		echo stop >/proc/net/pktgen/pgctrl
+	) 2>/dev/null &
+	_w=$!
+	wait $_p
+	kill $_w 2>/dev/null
+	_pg_empty
+	# What is on its way arrives, and moderated interrupts fire.
+	sleep 0.5
+}

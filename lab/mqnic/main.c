@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Probing, vectors, opening and closing. See mqnic.h for what this is. */
+#include <linux/etherdevice.h>
+#include <linux/interrupt.h>
+#include <linux/module.h>
+
+#include "mqnic.h"
+#if SINCE(6, 10)
+#include <net/netdev_queues.h>
+#endif
+
+int mq_vlimit = 4, mq_hang = 8;
+
+static int managed = -1, quirk, quirk_dev = -1;
+static int bus[MQ_DEVS];
+static int buses;
+
+module_param(managed, int, 0444);
+MODULE_PARM_DESC(managed, "index of the device with kernel-managed vectors (-1: none)");
+module_param_array(bus, int, &buses, 0444);
+MODULE_PARM_DESC(bus, "PCI bus number of device 0, 1, ... (default: in the order they are found)");
+module_param(quirk, int, 0644);
+MODULE_PARM_DESC(quirk, "how to misbehave: see the bits in mqnic.h");
+module_param(quirk_dev, int, 0644);
+MODULE_PARM_DESC(quirk_dev, "bit mask of the devices that misbehave (default: all)");
+module_param_named(vlimit, mq_vlimit, int, 0644);
+MODULE_PARM_DESC(vlimit, "quirk 32: the most channels there are vectors for");
+module_param_named(hang, mq_hang, int, 0644);
+MODULE_PARM_DESC(hang, "quirk 128: seconds that get_channels takes (at most 60)");
+
+struct mqnic *mq_devs[MQ_DEVS];
+
+bool mq_quirk(const struct mqnic *nic, u32 bit)
+{
+	return (quirk & bit) && (quirk_dev & BIT(nic->idx));
+}
+
+void mq_default_rss(struct mqnic *nic)
+{
+	int i;
+
+	for (i = 0; i < MQ_INDIR; i++)
+		nic->indir[i] = ethtool_rxfh_indir_default(i, nic->nq);
+}
+
+void mq_default_coalesce(struct mqnic *nic)
+{
+	int i;
+
+	for (i = 0; i < nic->maxq; i++) {
+		struct mq_queue *q = &nic->q[i];
+
+		q->rx_usecs = 50;
+		q->rx_frames = 64;
+		q->tx_usecs = 50;
+		q->tx_frames = 64;
+		q->adaptive = 0;
+	}
+}
+
+/* One vector for events, which is never managed, and one for each queue. */
+int mq_alloc_vectors(struct mqnic *nic, int queues)
+{
+	struct irq_affinity aff = { .pre_vectors = 1 };
+
+	if (nic->managed)
+		return pci_alloc_irq_vectors_affinity(nic->pdev, 2, queues + 1,
+						      PCI_IRQ_MSIX | PCI_IRQ_AFFINITY, &aff);
+	return pci_alloc_irq_vectors(nic->pdev, 2, queues + 1, PCI_IRQ_MSIX);
+}
+
+static irqreturn_t mq_irq(int irq, void *data)
+{
+	struct mq_queue *q = data;
+
+	q->irqs++;
+	napi_schedule_irqoff(&q->napi);
+	return IRQ_HANDLED;
+}
+
+static irqreturn_t mq_event(int irq, void *data)
+{
+	return IRQ_HANDLED;
+}
+
+/* Tells netdev-genl which NAPI instance serves a queue. */
+static void mq_link_napi(struct mq_queue *q, int i, bool on)
+{
+#if SINCE(6, 8)
+	struct napi_struct *napi = on ? &q->napi : NULL;
+
+	if (on)
+		netif_napi_set_irq(&q->napi, q->irq);
+	netif_queue_set_napi(q->nic->dev, i, NETDEV_QUEUE_TYPE_RX, napi);
+	netif_queue_set_napi(q->nic->dev, i, NETDEV_QUEUE_TYPE_TX, napi);
+#endif
+}
+
+static void mq_close_queue(struct mq_queue *q, int i)
+{
+	mq_link_napi(q, i, false);
+	/* Polling may start the timer, so it ends first. */
+	napi_disable(&q->napi);
+	hrtimer_cancel(&q->timer);
+	free_irq(q->irq, q);
+	skb_queue_purge(&q->rx);
+}
+
+int mq_open(struct net_device *dev)
+{
+	struct mqnic *nic = netdev_priv(dev);
+	int i, err;
+
+	snprintf(nic->event_name, sizeof(nic->event_name), "%s-event", dev->name);
+	nic->event_irq = pci_irq_vector(nic->pdev, 0);
+	err = request_irq(nic->event_irq, mq_event, 0, nic->event_name, nic);
+	if (err)
+		return err;
+	for (i = 0; i < nic->nq; i++) {
+		struct mq_queue *q = &nic->q[i];
+
+		snprintf(q->name, sizeof(q->name), "%s-TxRx-%d", dev->name, i);
+		q->irq = pci_irq_vector(nic->pdev, i + 1);
+		napi_enable(&q->napi);
+		err = request_irq(q->irq, mq_irq, 0, q->name, q);
+		if (err) {
+			napi_disable(&q->napi);
+			goto undo;
+		}
+		mq_link_napi(q, i, true);
+	}
+	WRITE_ONCE(nic->up, 1);
+	nic->resets++;
+	netif_tx_start_all_queues(dev);
+	netif_carrier_on(dev);
+	return 0;
+undo:
+	while (--i >= 0)
+		mq_close_queue(&nic->q[i], i);
+	free_irq(nic->event_irq, nic);
+	return err;
+}
+
+int mq_stop(struct net_device *dev)
+{
+	struct mqnic *nic = netdev_priv(dev);
+	int i;
+
+	WRITE_ONCE(nic->up, 0);
+	netif_carrier_off(dev);
+	netif_tx_disable(dev);
+	/* The partner's transmit path looks at `up` under RCU. */
+	synchronize_net();
+	for (i = 0; i < nic->nq; i++)
+		mq_close_queue(&nic->q[i], i);
+	free_irq(nic->event_irq, nic);
+	return 0;
+}
+
+static void mq_stats64(struct net_device *dev, struct rtnl_link_stats64 *s)
+{
+	struct mqnic *nic = netdev_priv(dev);
+	int i;
+
+	for (i = 0; i < nic->maxq; i++) {
+		struct mq_queue *q = &nic->q[i];
+
+		s->rx_packets += q->rx_packets;
+		s->rx_bytes += q->rx_bytes;
+		s->tx_packets += q->tx_packets;
+		s->tx_bytes += q->tx_bytes;
+		s->rx_missed_errors += q->rx_drops;
+	}
+}
+
+static const struct net_device_ops mq_netdev_ops = {
+	.ndo_open = mq_open,
+	.ndo_stop = mq_stop,
+	.ndo_start_xmit = mq_xmit,
+	.ndo_get_stats64 = mq_stats64,
+	.ndo_set_mac_address = eth_mac_addr,
+	.ndo_validate_addr = eth_validate_addr,
+};
+
+#if SINCE(6, 10)
+static void mq_queue_rx(struct net_device *dev, int i, struct netdev_queue_stats_rx *s)
+{
+	struct mqnic *nic = netdev_priv(dev);
+
+	s->packets = nic->q[i].rx_packets;
+	s->bytes = nic->q[i].rx_bytes;
+}
+
+static void mq_queue_tx(struct net_device *dev, int i, struct netdev_queue_stats_tx *s)
+{
+	struct mqnic *nic = netdev_priv(dev);
+
+	s->packets = nic->q[i].tx_packets;
+	s->bytes = nic->q[i].tx_bytes;
+}
+
+static void mq_queue_base(struct net_device *dev, struct netdev_queue_stats_rx *rx,
+			  struct netdev_queue_stats_tx *tx)
+{
+	rx->packets = 0;
+	rx->bytes = 0;
+	tx->packets = 0;
+	tx->bytes = 0;
+}
+
+static const struct netdev_stat_ops mq_stat_ops = {
+	.get_queue_stats_rx = mq_queue_rx,
+	.get_queue_stats_tx = mq_queue_tx,
+	.get_base_stats = mq_queue_base,
+};
+#endif
+
+static void mq_init_queue(struct mqnic *nic, struct mq_queue *q)
+{
+	q->nic = nic;
+	skb_queue_head_init(&q->rx);
+#if SINCE(6, 13)
+	hrtimer_setup(&q->timer, mq_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+#else
+	hrtimer_init(&q->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	q->timer.function = mq_timer;
+#endif
+#if SINCE(6, 1)
+	netif_napi_add(nic->dev, &q->napi, mq_poll);
+#else
+	netif_napi_add(nic->dev, &q->napi, mq_poll, NAPI_POLL_WEIGHT);
+#endif
+}
+
+static void mq_set_mac(struct net_device *dev, int idx)
+{
+	u8 mac[ETH_ALEN] = { 0x02, 0x6d, 0x71, 0, 0, idx };
+
+#if SINCE(5, 15)
+	eth_hw_addr_set(dev, mac);
+#else
+	ether_addr_copy(dev->dev_addr, mac);
+#endif
+}
+
+static int mq_index(struct pci_dev *pdev)
+{
+	int i;
+
+	for (i = 0; i < buses; i++)
+		if (bus[i] == pdev->bus->number)
+			return mq_devs[i] ? -EBUSY : i;
+	if (buses)
+		return -ENODEV;
+	for (i = 0; i < MQ_DEVS; i++)
+		if (!mq_devs[i])
+			return i;
+	return -ENOSPC;
+}
+
+static int mq_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	int i, err, queues, idx = mq_index(pdev);
+	struct net_device *dev;
+	struct mqnic *nic;
+
+	if (idx < 0)
+		return idx;
+	queues = min3(pci_msix_vec_count(pdev) - 1, MQ_MAXQ, (int)num_possible_cpus());
+	if (queues < 1)
+		return -ENODEV;
+	err = pci_enable_device(pdev);
+	if (err)
+		return err;
+	pci_set_master(pdev);
+	err = -ENOMEM;
+	dev = alloc_etherdev_mqs(sizeof(*nic), queues, queues);
+	if (!dev)
+		goto disable;
+	nic = netdev_priv(dev);
+	nic->dev = dev;
+	nic->pdev = pdev;
+	nic->idx = idx;
+	nic->managed = idx == managed;
+	err = mq_alloc_vectors(nic, queues);
+	if (err < 0)
+		goto free;
+	nic->maxq = err - 1;
+	nic->nq = nic->maxq;
+	nic->rx_ring = MQ_RING;
+	nic->tx_ring = MQ_RING;
+	SET_NETDEV_DEV(dev, &pdev->dev);
+	mq_set_mac(dev, idx);
+	netdev_rss_key_fill(nic->key, MQ_KEY);
+	mq_default_rss(nic);
+	mq_default_coalesce(nic);
+	for (i = 1; i <= IPV6_FLOW; i++)
+		nic->fields[i] = RXH_IP_SRC | RXH_IP_DST;
+	nic->fields[TCP_V4_FLOW] |= RXH_L4_B_0_1 | RXH_L4_B_2_3;
+	nic->fields[TCP_V6_FLOW] |= RXH_L4_B_0_1 | RXH_L4_B_2_3;
+	for (i = 0; i < nic->maxq; i++)
+		mq_init_queue(nic, &nic->q[i]);
+	dev->netdev_ops = &mq_netdev_ops;
+	dev->ethtool_ops = &mq_ethtool_ops;
+#if SINCE(6, 10)
+	dev->stat_ops = &mq_stat_ops;
+#endif
+	/* A packet waits in the partner's queue, so pktgen must not send one twice. */
+	dev->priv_flags &= ~IFF_TX_SKB_SHARING;
+	dev->max_mtu = 9000;
+	dev->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_RXCSUM | NETIF_F_RXHASH |
+			   NETIF_F_NTUPLE | NETIF_F_TSO;
+	dev->features = dev->hw_features & ~NETIF_F_NTUPLE;
+	pci_set_drvdata(pdev, nic);
+	netif_carrier_off(dev);
+	err = netif_set_real_num_tx_queues(dev, nic->nq);
+	if (!err)
+		err = netif_set_real_num_rx_queues(dev, nic->nq);
+	if (!err)
+		err = register_netdev(dev);
+	if (err)
+		goto vectors;
+	mq_devs[idx] = nic;
+	return 0;
+vectors:
+	pci_free_irq_vectors(pdev);
+free:
+	free_netdev(dev);
+disable:
+	pci_disable_device(pdev);
+	return err;
+}
+
+static void mq_remove(struct pci_dev *pdev)
+{
+	struct mqnic *nic = pci_get_drvdata(pdev);
+
+	unregister_netdev(nic->dev);
+	mq_devs[nic->idx] = NULL;
+	synchronize_net();
+	pci_free_irq_vectors(pdev);
+	free_netdev(nic->dev);
+	pci_disable_device(pdev);
+}
+
+/* QEMU's nvme. The lab's initramfs leaves the nvme driver out. */
+static const struct pci_device_id mq_ids[] = {
+	{ PCI_DEVICE(0x1b36, 0x0010) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, mq_ids);
+
+static struct pci_driver mq_driver = {
+	.name = "mqnic",
+	.id_table = mq_ids,
+	.probe = mq_probe,
+	.remove = mq_remove,
+};
+module_pci_driver(mq_driver);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("multi-queue NIC for tests");

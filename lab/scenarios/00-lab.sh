@@ -1,0 +1,61 @@
+#!/bin/sh
+# The guest is the machine that the host file describes.
+# hosts: all
+# kernels: all
+# timeout: 60
+. /h/lib.sh
+
+cpu=/sys/devices/system/cpu
+same "number of CPUs" "$(ls -d $cpu/cpu[0-9]* | wc -l)" "$CPUS"
+same "offline CPUs" "$(cat $cpu/offline)" "$(echo $OFFLINE)"
+
+# A core's threads, and what shares an L3.
+same "threads of a core" "$(cpus_in $cpu/cpu0/topology/thread_siblings_list)" "$THREADS"
+l3=$cpu/cpu0/cache/index3/shared_cpu_list
+if [ -e $l3 ]; then
+	case $L3 in
+	core) want=$THREADS ;;
+	package) want=$((CORES * THREADS)) ;;
+	esac
+	same "CPUs that share an L3" "$(cpus_in $l3)" "$want"
+else
+	not_ok "CPUs that share an L3" "no L3 is shown"
+fi
+
+n=0
+for want in $NODE_CPUS; do
+	same "CPUs of node $n" "$(expand $(cat /sys/devices/system/node/node$n/cpulist))" \
+		"$(expand_online "$want")"
+	n=$((n + 1))
+done
+n=0
+for want in $NODE_DISTANCES; do
+	same "distances of node $n" "$(tr ' ' , </sys/devices/system/node/node$n/distance)" "$want"
+	n=$((n + 1))
+done
+
+# Every NIC of the host file is there, on its node, with its driver.
+while read -r mac name driver queues node kind; do
+	if [ "$driver" = mqnic ] && [ "$HAVE_MQNIC" = 0 ]; then
+		continue
+	fi
+	dev=/sys/class/net/$name
+	[ -e $dev ] || {
+		not_ok "$name is there" "$(ls /sys/class/net | tr '\n' ' ')"
+		continue
+	}
+	same "$name: address" "$(cat $dev/address)" "$mac"
+	same "$name: driver" "$(driver_of $name)" "$driver"
+	same "$name: node" "$(cat $(pci_of $name)/numa_node)" "$node"
+	case $driver in
+	igb | vmxnet3)
+		# One for each CPU that was online when the driver came.
+		want=$(cpus_in $cpu/online)
+		[ "$want" -gt 8 ] && want=8
+		;;
+	e1000e) want=1 ;;
+	*) want=$queues ;;
+	esac
+	same "$name: receive queues" "$(ls -d $dev/queues/rx-* | wc -l)" "$want"
+	check "$name: link" wait_link $name
+done <$H/nics

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Plan, apply, verify, apply again, roll back: on every NIC of the host at once.
+# hosts: all
+# kernels: all
+# timeout: 500
+. /h/lib.sh
+. /h/state.sh
+export RINGWISE_STATE_DIR=/tmp/rw30
+
+devs=$(awk '{ print $2 }' /h/nics)
+links $devs
+state $devs >/tmp/before
+status "plan" 0 ringwise plan
+cat /tmp/out
+state $devs >/tmp/after
+unchanged "a plan changes nothing" /tmp/before /tmp/after
+
+status "apply without a terminal and without --yes is refused" 6 ringwise apply
+state $devs >/tmp/after
+unchanged "and changes nothing" /tmp/before /tmp/after
+
+# The first round learns what cannot be moved (mq3's vectors are the kernel's own); the next plan goes round it.
+status "apply" 0 ringwise apply --yes
+cat /tmp/err
+if [ -n "$MQNIC_MANAGED" ] && [ "$MQNIC_MANAGED" != -1 ] && [ -e /sys/class/net/mq3 ]; then
+	says "what the kernel manages itself is refused, with its errno" "cannot be moved"
+fi
+
+for goal in balanced rpc forward stream latency; do
+	status "apply --goal $goal" 0 ringwise apply --yes --goal $goal
+	cat /tmp/err
+	status "verify after $goal" 0 ringwise verify
+	status "plan --exit-code after $goal has nothing to do" 0 ringwise plan --goal $goal --exit-code
+	h=$(ls /tmp/rw30/*.jsonl 2>/dev/null | wc -l)
+	status "a second apply --goal $goal" 0 ringwise apply --yes --goal $goal
+	same "the second apply wrote no journal" "$(ls /tmp/rw30/*.jsonl 2>/dev/null | wc -l)" "$h"
+done
+ringwise history
+status "rollback 0" 0 ringwise rollback --yes 0
+cat /tmp/err
+state $devs >/tmp/after
+unchanged "rollback 0 is the host as first found" /tmp/before /tmp/after

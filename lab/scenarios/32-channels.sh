@@ -1,0 +1,55 @@
+#!/bin/sh
+# 8 -> 4 channels on igb and back, with everything that the change destroys set by hand before.
+# hosts: router16
+# kernels: all
+# timeout: 400
+. /h/lib.sh
+. /h/state.sh
+export RINGWISE_STATE_DIR=/tmp/rw32
+
+dev=eth0
+links $dev
+ethtool -X $dev weight 5 1 1 1 0 0 0 0
+for q in 0 1 2 3 4 5 6 7; do
+	echo $(((q + 3) % 16)) >/proc/irq/$(queue_irq $dev TxRx-$q)/smp_affinity_list
+	printf '%x\n' $((1 << q)) >/sys/class/net/$dev/queues/tx-$q/xps_cpus
+	printf '%x\n' $((2 << q)) >/sys/class/net/$dev/queues/rx-$q/rps_cpus
+	echo 256 >/sys/class/net/$dev/queues/rx-$q/rps_flow_cnt
+done
+state $dev >/tmp/before
+
+status "plan with fewer queues leaves the change out" 0 ringwise plan $dev --queues 4
+says "it is named with the flag that allows it" --allow-disruption
+status "apply 8 -> 4" 0 ringwise apply --yes $dev --queues 4 --allow-disruption
+cat /tmp/err
+same "four channels" "$(ethtool -l $dev | awk '/Combined/ { n = $2 } END { print n }')" 4
+status "verify" 0 ringwise verify
+status "nothing to do a second time" 0 ringwise plan $dev --queues 4 --allow-disruption --exit-code
+status "rollback" 0 ringwise rollback --yes 1
+cat /tmp/err
+links $dev
+state $dev >/tmp/after
+unchanged "queues, table, affinity, XPS and RPS set by hand are back" /tmp/before /tmp/after
+
+# Somebody's ethtool -L wipes the affinity behind our back.
+status "apply" 0 ringwise apply --yes $dev
+ethtool -L $dev combined 4
+ethtool -L $dev combined 8
+links $dev
+status "verify reports what ethtool -L wiped" 3 ringwise verify
+cat /tmp/out
+status "a second apply mends it" 0 ringwise apply --yes $dev
+status "verify is content" 0 ringwise verify
+status "rollback 0" 0 ringwise rollback --yes 0
+links $dev
+state $dev >/tmp/after
+unchanged "as first found" /tmp/before /tmp/after
+
+# As the driver left it, for the scenarios that follow.
+for f in /sys/class/net/$dev/queues/*/xps_cpus /sys/class/net/$dev/queues/*/rps_cpus /sys/class/net/$dev/queues/*/rps_flow_cnt; do
+	echo 0 >$f
+done
+ethtool -X $dev default
+ethtool -L $dev combined 4
+ethtool -L $dev combined 8
+links $dev

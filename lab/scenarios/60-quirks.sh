@@ -1,0 +1,172 @@
+#!/bin/sh
+# A device that misbehaves: refused, ignored and lost settings are told, put back and remembered.
+# hosts: router16
+# kernels: 5.10 6.12 newest
+# timeout: 500
+# needs: mqnic
+. /h/lib.sh
+. /h/state.sh
+
+param=/sys/module/mqnic/parameters
+all="eth0 eth1 mq0 mq1 mq2 mq3"
+
+# begin NAME: a state directory of its own, and the state before.
+begin() {
+	export RINGWISE_STATE_DIR=/tmp/rw60.$1
+	links $all >/dev/null
+	state $all >/tmp/before
+}
+
+# quirk BITS [DEVICES]: only the first test NIC misbehaves, if not said otherwise.
+quirk() {
+	echo ${2:-1} >$param/quirk_dev
+	echo $1 >$param/quirk
+}
+
+# as_before NAME: without the quirk, everything is as it was.
+as_before() {
+	echo 0 >$param/quirk
+	links $all >/dev/null
+	state $all >/tmp/after
+	unchanged "$1" /tmp/before /tmp/after
+}
+
+channels() { ethtool -l $1 | awk '/^Combined/ { v = $2 } END { print v }'; }
+fewer="ringwise apply --yes mq0 --queues 4 --allow-disruption"
+now() { cut -d. -f1 /proc/uptime; }
+
+# What a channel change may destroy, set by hand.
+for q in 0 1 2 3 4 5 6 7; do
+	echo $(((q + 5) % 16)) >/proc/irq/$(irq_of mq0-TxRx-$q)/smp_affinity_list
+	printf '%x\n' $((1 << q)) >/sys/class/net/mq0/queues/tx-$q/xps_cpus
+	printf '%x\n' $((2 << q)) >/sys/class/net/mq0/queues/rx-$q/rps_cpus
+	echo 256 >/sys/class/net/mq0/queues/rx-$q/rps_flow_cnt
+done
+ethtool -X mq0 weight 5 1 1 1 0 0 0 0
+table=$(ethtool -x mq0 | grep '^ *[0-9]*:')
+ethtool -C mq0 rx-usecs 33 tx-usecs 17 rx-frames 8
+ethtool -G mq0 rx 1024 tx 256
+
+# --- busy: tried again a few times, then put back
+begin busy
+quirk 2
+t0=$(now)
+status "busy: apply fails and is put back" 4 $fewer
+t1=$(now)
+says "busy: the errno is named" EBUSY
+check "busy: it gave up in time ($((t1 - t0)) s)" [ $((t1 - t0)) -le 30 ]
+as_before "busy: as before"
+# The tries go on for 0.75 s; the quirk ends when the first one was seen to be under way.
+quirk 2
+(
+	until grep -q 'takes some seconds' /tmp/err 2>/dev/null; do sleep 0.02; done
+	sleep 0.1
+	echo 0 >$param/quirk
+) &
+rm -f /tmp/err
+status "busy for a moment: a later try succeeds" 0 $fewer
+wait
+same "busy for a moment: four channels" "$(channels mq0)" 4
+status "busy for a moment: rollback" 0 ringwise rollback --yes 0
+as_before "busy for a moment: as before"
+
+# --- no vectors
+begin vectors
+quirk 32
+echo 4 >$param/vlimit
+status "no vectors: a change to fewer queues" 0 $fewer
+state $all >/tmp/fewer
+status "no vectors: more fails and is put back" 4 ringwise apply --yes mq0 --queues 6 --allow-disruption
+says "no vectors: the errno is named" ENOSPC
+state $all >/tmp/after
+unchanged "no vectors: nothing was changed" /tmp/fewer /tmp/after
+status "no vectors: the rollback fails as well" 4 ringwise rollback --yes 1
+says "no vectors: and says why" ENOSPC
+state $all >/tmp/after
+unchanged "no vectors: nothing was changed by it" /tmp/fewer /tmp/after
+echo 0 >$param/quirk
+status "no vectors: with vectors, the rollback" 0 ringwise rollback --yes 1
+as_before "no vectors: as before"
+
+# --- no vectors on the way back: half-way is told, with the commands to finish by hand
+begin stuck
+quirk 32
+file=$(readlink -f /sys/class/net/mq0/queues/tx-3/xps_cpus)
+status "stuck: fails and cannot be put back" 5 unshare -m sh -c 'mount -o bind $0 $0 && mount -o remount,bind,ro $0 && exec "$@"' \
+	$file $fewer
+says "stuck: why it failed" EROFS
+says "stuck: why it is not put back" ENOSPC
+says "stuck: the command to finish by hand" "ethtool -L mq0 combined 8"
+status "stuck: what is left is known later" 3 ringwise
+says "stuck: with the next command" "ringwise recover"
+echo 0 >$param/quirk
+status "stuck: with vectors, recover puts the rest back" 0 ringwise recover --yes
+status "stuck: then nobody is needed" 0 ringwise
+as_before "stuck: as before"
+
+# --- everything reset by a channel change
+begin resets
+quirk 4
+status "resets: apply" 0 $fewer
+same "resets: moderation set by hand is kept" "$(ethtool -c mq0 | awk '/^rx-usecs:/ { print $2 }')" 33
+same "resets: rings set by hand are kept" "$(ethtool -g mq0 | awk '/^RX:/ { v = $2 } END { print v }')" 1024
+same "resets: the table set by hand is kept" "$(ethtool -x mq0 | grep '^ *[0-9]*:')" "$table"
+status "resets: verify" 0 ringwise verify
+status "resets: rollback" 0 ringwise rollback --yes 1
+as_before "resets: as before"
+
+# --- affinity lost by a channel change
+begin loses
+quirk 64
+status "loses affinity: apply" 0 $fewer
+status "loses affinity: verify" 0 ringwise verify
+status "loses affinity: rollback" 0 ringwise rollback --yes 1
+as_before "loses affinity: as before"
+
+# --- accepted, but not done
+begin ignores
+quirk 256
+status "ignored: apply fails and is put back" 4 $fewer
+says "ignored: what was read back" "reads back as combined 8"
+status "ignored: the next plan" 0 ringwise plan mq0 --queues 4 --allow-disruption
+says "ignored: it knows why" "accepted before and ignored on this kernel"
+status "ignored: the next apply leaves the channels alone" 0 $fewer
+status "ignored: rollback" 0 ringwise rollback --yes 0
+as_before "ignored: as before"
+
+# --- managed vectors
+begin managed
+status "managed: apply" 0 ringwise apply --yes mq3
+same "managed: each is refused" "$(grep -c 'refused$' /tmp/err)" $(ls -d /sys/class/net/mq3/queues/rx-* | wc -l)
+if grep -q -e EPERM -e EIO /tmp/err; then ok "managed: with its errno"; else not_ok "managed: with its errno" "$(cat /tmp/err)"; fi
+status "managed: the next plan" 0 ringwise plan mq3
+says "managed: it knows why" "refused before on this kernel"
+status "managed: what can be moved is applied" 0 ringwise apply --yes mq3
+status "managed: then nothing is left" 0 ringwise plan mq3 --exit-code
+status "managed: rollback" 0 ringwise rollback --yes 0
+as_before "managed: as before"
+
+# --- a device that hangs under the network lock: every request waits behind it, and no timeout reaches it
+begin hangs
+unset RINGWISE_DEVICE_DEADLINE_MS
+# Threads that read a file under the lock spin in the kernel: on a busy machine the guest is slow then.
+echo 50 >$param/hang
+quirk 128 4
+: >/tmp/out
+t0=$(now)
+ringwise show >/tmp/out 2>/tmp/err &
+pid=$!
+while [ ! -s /tmp/out ] && [ $(($(now) - t0)) -lt 45 ]; do sleep 0.2; done
+t1=$(now)
+check "hangs: show answers long before the device does ($((t1 - t0)) s)" [ -s /tmp/out -a $((t1 - t0)) -lt 40 ]
+check "hangs: the device is named" grep -q '^mq2 .*no answer within' /tmp/out
+for dev in eth0:igb eth1:igb mq0:mqnic mq1:mqnic mq3:mqnic; do
+	n=$(ls -d /sys/class/net/${dev%:*}/queues/rx-* | wc -l)
+	check "hangs: ${dev%:*} is shown with its driver and queues" grep -q "^${dev%:*}  *${dev#*:} .* $n/$n " /tmp/out
+done
+echo 0 >$param/quirk
+# The process ends when the kernel lets its thread go.
+wait $pid
+same "hangs: show ends well" $? 0
+as_before "hangs: as before"
+ethtool -X mq0 default

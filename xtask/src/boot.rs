@@ -1,0 +1,241 @@
+//! One guest: a share directory in, QEMU with a deadline, results out.
+
+use crate::host::Host;
+use crate::scenario::Scenario;
+use crate::{image, irqbalance, kernel, mqnic, paths};
+use anyhow::{Context, Result};
+use std::fs::{self, File};
+use std::io::{IsTerminal, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the guest does after it is up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Scenarios,
+    Demo,
+    Shell,
+}
+
+/// Everything one boot needs, made before QEMU starts.
+pub struct Guest<'a> {
+    pub host: &'a Host,
+    pub kernel: &'a str,
+    pub ready: kernel::Ready,
+    pub test_nic: mqnic::Built,
+    pub dir: PathBuf,
+}
+
+/// How a boot ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub status: Option<ExitStatus>,
+    pub took: Duration,
+    /// The guest's kernel reported a stall: QEMU now and then loses a timer of an idle CPU.
+    pub stalled: bool,
+}
+
+impl Ended {
+    /// The status the guest reported, if it lived to report one.
+    pub fn guest_status(&self) -> Option<u8> {
+        // isa-debug-exit: QEMU ends with (value << 1) | 1; 0 is a guest that reported nothing.
+        let code = self.status?.code()?;
+        (code & 1 == 1).then(|| u8::try_from(code >> 1).unwrap_or(u8::MAX))
+    }
+}
+
+impl<'a> Guest<'a> {
+    pub fn prepare(host: &'a Host, k: &'a kernel::Kernel) -> Result<Guest<'a>> {
+        let ready = kernel::ensure(k)?;
+        let test_nic = mqnic::ensure(k, &ready)?;
+        let dir = free_dir(&format!("{}-{}", host.name, k.name));
+        Ok(Guest { host, kernel: &k.name, ready, test_nic, dir })
+    }
+
+    pub fn share(&self) -> PathBuf {
+        self.dir.join("share")
+    }
+
+    /// Fills the share directory.
+    pub fn fill(&self, ringwise: &Path, mode: Mode, scenarios: &[&Scenario]) -> Result<()> {
+        let _ = fs::remove_dir_all(&self.dir);
+        fs::create_dir_all(&self.dir)?;
+        fs::write(self.dir.join("pid"), std::process::id().to_string())?;
+        let share = self.share();
+        fs::create_dir_all(share.join("scenarios"))?;
+        fs::create_dir_all(share.join("results"))?;
+        for entry in fs::read_dir(paths::lab())?.flatten() {
+            let path = entry.path();
+            if path.extension().is_some_and(|e| e == "sh") {
+                fs::copy(&path, share.join(entry.file_name()))?;
+            }
+        }
+        let mut plan = String::new();
+        for s in scenarios {
+            fs::copy(&s.path, share.join("scenarios").join(format!("{}.sh", s.name)))?;
+            plan += &format!("{} {}\n", s.name, s.timeout);
+        }
+        if scenarios.iter().any(|s| s.needs_irqbalance) {
+            irqbalance::put(&share)?;
+        }
+        fs::write(share.join("plan"), plan)?;
+        fs::write(share.join("nics"), self.host.nic_table())?;
+        let mode_word = match mode {
+            Mode::Scenarios => "scenarios",
+            Mode::Demo => "demo",
+            Mode::Shell => "shell",
+        };
+        let has_nic = matches!(self.test_nic, mqnic::Built::Module(_));
+        let env = format!(
+            "{}KERNEL={}\nMODE={mode_word}\nHAVE_MQNIC={}\nCOLUMNS={}\nLC_ALL={}\nNO_COLOR={}\n",
+            self.host.guest_variables(),
+            self.kernel,
+            u8::from(has_nic),
+            columns(),
+            charset(),
+            if colour() { "" } else { "1" },
+        );
+        fs::write(share.join("host.env"), env)?;
+        let to = share.join("ringwise");
+        fs::copy(ringwise, &to)?;
+        fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
+        if let mqnic::Built::Module(ko) = &self.test_nic {
+            fs::copy(ko, share.join("mqnic.ko"))?;
+        }
+        Ok(())
+    }
+
+    /// Boots, and ends by itself: with the guest, or at the deadline.
+    pub fn run(&self, mode: Mode, limit: Duration) -> Result<Ended> {
+        let initrd = image::ensure(&self.ready)?;
+        // QEMU ends with us, even when we are killed.
+        let mut words = vec!["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"];
+        if self.host.needs_tap() {
+            // It makes its tap in a namespace of its own: the machine's network is not touched.
+            words.splice(0..0, ["unshare", "-n"]);
+        }
+        let mut c = Command::new(words[0]);
+        c.args(&words[1..]);
+        let append = format!(
+            "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check lpj=8000000 \
+             apparmor=0 audit=0 net.ifnames=0 {} {}",
+            self.host.cmdline,
+            if mode == Mode::Demo { "lab.quiet" } else { "" }
+        );
+        c.args(self.host.qemu())
+            .args(["-accel", "tcg,thread=multi"])
+            .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
+            .args(["-serial", "stdio", "-monitor", "none"])
+            .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-fsdev"])
+            .arg(format!("local,id=lab,path={},security_model=none,multidevs=remap", self.share().display()))
+            .args(["-device", "virtio-9p-pci,bus=pcie.0,fsdev=lab,mount_tag=lab"])
+            .arg("-kernel")
+            .arg(&self.ready.image)
+            .arg("-initrd")
+            .arg(&initrd)
+            .arg("-append")
+            .arg(append.trim_end());
+        let console = self.dir.join("console.log");
+        match mode {
+            Mode::Scenarios => {
+                c.stdin(Stdio::null()).stdout(File::create(&console)?).stderr(File::create(self.dir.join("qemu.log"))?);
+            }
+            Mode::Demo => {
+                c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(self.dir.join("qemu.log"))?);
+            }
+            Mode::Shell => {}
+        }
+        let start = Instant::now();
+        let mut child = c.spawn().context("cannot start QEMU: run `cargo xtask setup`")?;
+        let echo = match (mode, child.stdout.take()) {
+            (Mode::Demo, Some(out)) => Some((out, File::create(&console)?)),
+            _ => None,
+        };
+        std::thread::scope(|threads| {
+            if let Some((out, log)) = echo {
+                threads.spawn(move || tee(out, log));
+            }
+            let stalled = || mode != Mode::Shell && has_stalled(&console);
+            let status = wait(&mut child, limit, &stalled)?;
+            Ok(Ended { status, took: start.elapsed(), stalled: stalled() })
+        })
+    }
+}
+
+/// Copies the guest's console to the terminal as it comes, and keeps it.
+fn tee(mut from: impl Read, mut log: File) {
+    let mut buffer = [0; 4096];
+    while let Ok(n @ 1..) = from.read(&mut buffer) {
+        let _ = log.write_all(&buffer[..n]);
+        // A stalled guest is thrown away: its complaints are only for the log.
+        if !String::from_utf8_lossy(&buffer[..n]).contains("rcu: ") {
+            let mut out = std::io::stdout();
+            let _ = out.write_all(&buffer[..n]).and_then(|()| out.flush());
+        }
+    }
+}
+
+fn has_stalled(console: &Path) -> bool {
+    let text = fs::read(console).unwrap_or_default();
+    String::from_utf8_lossy(&text).contains("detected stalls on CPUs")
+}
+
+/// Where this boot's files go; another lab that runs at the same time keeps its own.
+fn free_dir(name: &str) -> PathBuf {
+    let dir = |n: u32| match n {
+        1 => paths::target().join("lab").join(name),
+        n => paths::target().join("lab").join(format!("{name}.{n}")),
+    };
+    let taken = |d: &Path| {
+        fs::read_to_string(d.join("pid"))
+            .is_ok_and(|pid| pid != std::process::id().to_string() && Path::new("/proc").join(pid).exists())
+    };
+    (1..100).map(dir).find(|d| !taken(d)).unwrap_or_else(|| dir(100))
+}
+
+fn colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stdout().is_terminal()
+}
+
+/// What this terminal shows: the guest prints to it.
+fn charset() -> &'static str {
+    let named = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|v| std::env::var(v).ok().filter(|s| !s.is_empty()));
+    let utf8 = named.is_some_and(|s| {
+        let s = s.to_ascii_lowercase();
+        s.contains("utf-8") || s.contains("utf8")
+    });
+    if utf8 { "C.UTF-8" } else { "C" }
+}
+
+/// Waits up to `limit` or until `give_up`, then ends the process.
+fn wait(child: &mut Child, limit: Duration, give_up: &dyn Fn() -> bool) -> Result<Option<ExitStatus>> {
+    let end = Instant::now() + limit;
+    for turn in 0u64.. {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() > end || (turn % 20 == 0 && give_up()) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
+/// The terminal's width, for a guest that cannot ask.
+fn columns() -> u32 {
+    let asked = Command::new("stty")
+        .arg("size")
+        .stdin(Stdio::inherit())
+        .stderr(Stdio::null())
+        .output()
+        .ok()
+        .and_then(|o| String::from_utf8(o.stdout).ok())
+        .and_then(|s| s.split_whitespace().nth(1)?.parse().ok());
+    let named = std::env::var("COLUMNS").ok().and_then(|s| s.parse().ok());
+    asked.or(named).filter(|c| *c > 0).unwrap_or(80)
+}

@@ -1,0 +1,79 @@
+//! Developer tasks: `cargo xtask setup | lab | demo | ...`.
+#![forbid(unsafe_code)]
+
+mod apt;
+mod boot;
+mod ci;
+mod cmd;
+mod demo;
+mod dev;
+mod fixtures;
+mod host;
+mod image;
+mod irqbalance;
+mod kernel;
+mod lab;
+mod layering;
+mod mqnic;
+mod paths;
+mod picture;
+mod program;
+mod scenario;
+mod setup;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask TASK
+
+  setup                 install what the lab needs (says what), fetch kernels and tools into the cache
+  lab [options]         boot the lab hosts and run the scenarios
+      --host H          only this host (lab/hosts/H.toml)
+      --kernel K        only this kernel (a name of lab/kernels.toml)
+      --scenario TEXT   only scenarios whose name contains TEXT
+      --program FILE    this static ringwise instead of a fresh build
+      --list            show what would run, and stop
+      --keep            keep the share directory of each boot
+  lab shell [--host H] [--kernel K]   an interactive guest
+  ci                    what `make test` runs after setup: format, clippy, tests, layering, lab
+  layering              compare the directions between crates with ARCHITECTURE.md
+  bless                 rewrite golden results of all tests, on purpose only
+  fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
+  man [DIR]             man pages and completions (default target/man)
+  picture FILE          the README's picture from the saved output of `demo`
+  demo                  the story of lab/demo.sh on router16, live
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (task, rest) = match args.split_first() {
+        Some((t, r)) => (t.as_str(), r),
+        None => ("help", &[][..]),
+    };
+    let done = match task {
+        "setup" => setup::run(rest),
+        "lab" => lab::run(rest),
+        "demo" => demo::run(rest),
+        "ci" => ci::run(rest),
+        "layering" => layering::run(&paths::root()).map(|()| ExitCode::SUCCESS),
+        "bless" => dev::bless(&paths::root()),
+        "fixtures" => fixtures::run(rest),
+        "picture" => picture::run(&paths::root(), rest),
+        "man" => dev::man(&paths::root(), rest),
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(ExitCode::SUCCESS)
+        }
+        other => {
+            eprintln!("xtask: no task {other:?}\n\n{HELP}");
+            Ok(ExitCode::from(2))
+        }
+    };
+    match done {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("xtask {task}: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

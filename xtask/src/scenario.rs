@@ -1,0 +1,156 @@
+//! Scenarios: shell scripts with a header that says where they run, and what they printed.
+
+use crate::paths;
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::PathBuf;
+
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    pub name: String,
+    pub path: PathBuf,
+    hosts: Vec<String>,
+    kernels: Vec<String>,
+    pub timeout: u64,
+    pub needs_mqnic: bool,
+    pub needs_irqbalance: bool,
+    /// Why a skip is no failure, where it is none.
+    pub may_skip: Option<String>,
+}
+
+/// Every scenario, in the order of their names.
+pub fn all() -> Result<Vec<Scenario>> {
+    let dir = paths::lab().join("scenarios");
+    let mut files: Vec<_> = fs::read_dir(&dir)
+        .with_context(|| dir.display().to_string())?
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "sh"))
+        .collect();
+    files.sort();
+    files
+        .into_iter()
+        .map(|path| {
+            let text = fs::read_to_string(&path)?;
+            header(&text, path.clone()).with_context(|| path.display().to_string())
+        })
+        .collect()
+}
+
+fn header(text: &str, path: PathBuf) -> Result<Scenario> {
+    let mut s = Scenario {
+        name: path.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
+        path,
+        hosts: vec![],
+        kernels: vec![],
+        timeout: 60,
+        needs_mqnic: false,
+        needs_irqbalance: false,
+        may_skip: None,
+    };
+    let words = |v: &str| v.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    for line in text.lines().take_while(|l| l.starts_with('#')) {
+        let Some((key, value)) = line.trim_start_matches(['#', ' ']).split_once(':') else {
+            continue;
+        };
+        let value = value.trim();
+        match key {
+            "hosts" => s.hosts = words(value),
+            "kernels" => s.kernels = words(value),
+            "timeout" => s.timeout = value.parse().context("timeout: seconds")?,
+            "needs" if value == "mqnic" => s.needs_mqnic = true,
+            "needs" if value == "irqbalance" => s.needs_irqbalance = true,
+            "needs" => bail!("needs: only mqnic and irqbalance are known, not {value:?}"),
+            "may-skip" => s.may_skip = Some(value.to_string()),
+            _ => {}
+        }
+    }
+    if s.hosts.is_empty() || s.kernels.is_empty() {
+        bail!("the header must have `# hosts:` and `# kernels:`");
+    }
+    Ok(s)
+}
+
+impl Scenario {
+    pub fn runs_on(&self, host: &str, kernel: &str) -> bool {
+        let in_list = |list: &[String], x: &str| list.iter().any(|w| w == x || w == "all");
+        in_list(&self.hosts, host) && in_list(&self.kernels, kernel)
+    }
+}
+
+/// What one scenario came to.
+#[derive(Debug, Default, Clone)]
+pub struct Score {
+    pub passed: u32,
+    pub failed: u32,
+    pub skipped: u32,
+    /// One line for each thing that went wrong.
+    pub wrong: Vec<String>,
+}
+
+impl Score {
+    fn fail(&mut self, why: String) {
+        self.failed += 1;
+        self.wrong.push(why);
+    }
+}
+
+/// Counts the result lines of a scenario that ended with `status`.
+pub fn score(s: &Scenario, output: &str, status: Option<i32>) -> Score {
+    let mut n = Score::default();
+    for line in output.lines() {
+        let line = line.trim_end();
+        if line.starts_with("not ok ") {
+            n.fail(line.to_string());
+        } else if line.starts_with("ok ") {
+            n.passed += 1;
+        } else if line.starts_with("skip ") {
+            if s.may_skip.is_some() {
+                n.skipped += 1;
+            } else {
+                n.fail(format!("{line}  (a skip fails here: no `# may-skip:`)"));
+            }
+        }
+    }
+    match status {
+        Some(0) => {
+            if n.passed + n.failed + n.skipped == 0 {
+                n.fail("it checked nothing".into());
+            }
+        }
+        // busybox timeout kills with SIGKILL.
+        Some(137) => n.fail(format!("no end after {} s", s.timeout)),
+        Some(rc) => n.fail(format!("it ended with status {rc}")),
+        None => n.fail("it never ended: the guest hung or died, see console.log".into()),
+    }
+    n
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(extra: &str) -> Scenario {
+        let text = format!("#!/bin/sh\n# hosts: a b\n# kernels: all\n{extra}");
+        header(&text, PathBuf::from("x/10-try.sh")).unwrap()
+    }
+
+    #[test]
+    fn the_header_says_where_it_runs() {
+        let s = scenario("# timeout: 7\n# needs: mqnic\n");
+        assert_eq!((s.name.as_str(), s.timeout, s.needs_mqnic), ("10-try", 7, true));
+        assert!(s.runs_on("a", "6.12") && !s.runs_on("c", "6.12"));
+        assert!(header("# hosts: a\n", PathBuf::new()).is_err());
+    }
+
+    #[test]
+    fn a_skip_and_a_silent_scenario_fail() {
+        let out = "ok one\nnot ok two # why\nskip three # absent\n";
+        let n = score(&scenario(""), out, Some(0));
+        assert_eq!((n.passed, n.failed, n.skipped), (1, 2, 0));
+        let n = score(&scenario("# may-skip: absent there\n"), out, Some(1));
+        assert_eq!((n.passed, n.failed, n.skipped), (1, 2, 1));
+        assert_eq!(score(&scenario(""), "", Some(0)).failed, 1);
+        assert_eq!(score(&scenario(""), "ok one\n", None).failed, 1);
+    }
+}
