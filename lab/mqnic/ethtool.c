@@ -36,8 +36,14 @@ static void mq_get_channels(struct net_device *dev, struct ethtool_channels *c)
 {
 	struct mqnic *nic = netdev_priv(dev);
 
-	if (mq_quirk(nic, MQ_HANG))
-		msleep(clamp(mq_hang, 0, 60) * 1000);
+	if (mq_quirk(nic, MQ_HANG)) {
+		int left = clamp(mq_hang, 0, 600) * 10;
+
+		mq_hanging++;	/* under RTNL */
+		while (left-- && mq_quirk(nic, MQ_HANG))
+			msleep(100);
+		mq_hanging--;
+	}
 	c->max_combined = nic->maxq;
 	c->combined_count = nic->nq;
 	c->max_other = 1;

@@ -9,7 +9,7 @@
 #include <net/netdev_queues.h>
 #endif
 
-int mq_vlimit = 4, mq_hang = 8;
+int mq_vlimit = 4, mq_hang = 8, mq_hanging;
 
 static int managed = -1, quirk, quirk_dev = -1;
 static int bus[MQ_DEVS];
@@ -26,7 +26,9 @@ MODULE_PARM_DESC(quirk_dev, "bit mask of the devices that misbehave (default: al
 module_param_named(vlimit, mq_vlimit, int, 0644);
 MODULE_PARM_DESC(vlimit, "quirk 32: the most channels there are vectors for");
 module_param_named(hang, mq_hang, int, 0644);
-MODULE_PARM_DESC(hang, "quirk 128: seconds that get_channels takes (at most 60)");
+MODULE_PARM_DESC(hang, "quirk 128: seconds that get_channels takes at most (600); it ends with the quirk");
+module_param_named(hanging, mq_hanging, int, 0444);
+MODULE_PARM_DESC(hanging, "calls that hang now");
 
 struct mqnic *mq_devs[MQ_DEVS];
 

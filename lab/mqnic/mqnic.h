@@ -38,7 +38,7 @@
 #define MQ_ODD_QUEUES		BIT(4)	/*  16 per-queue coalescing: EOPNOTSUPP on odd queues */
 #define MQ_NO_VECTORS		BIT(5)	/*  32 set_channels above `vlimit`: ENOSPC */
 #define MQ_LOSE_AFFINITY	BIT(6)	/*  64 set_channels allocates the vectors anew, as igb does */
-#define MQ_HANG			BIT(7)	/* 128 get_channels sleeps for `hang` seconds, under RTNL */
+#define MQ_HANG			BIT(7)	/* 128 get_channels sleeps for `hang` seconds or until the quirk ends, under RTNL */
 #define MQ_IGNORE_CHANNELS	BIT(8)	/* 256 set_channels accepted, not done */
 
 struct mqnic;
@@ -72,7 +72,7 @@ struct mqnic {
 };
 
 extern struct mqnic *mq_devs[MQ_DEVS];
-extern int mq_vlimit, mq_hang;
+extern int mq_vlimit, mq_hang, mq_hanging;
 
 /* main.c */
 int mq_open(struct net_device *dev);
