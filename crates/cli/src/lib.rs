@@ -21,6 +21,8 @@ use clap::FromArgMatches;
 
 /// The whole program.
 pub fn main() -> ExitCode {
+    // Before the first thread, and before anything of the host is read.
+    let isolation = ringwise_sys::leave_isolated();
     let parsed = args::command().try_get_matches().and_then(|m| args::Cli::from_arg_matches(&m));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -30,6 +32,11 @@ pub fn main() -> ExitCode {
             return if e.use_stderr() { exit::Status::Usage.into() } else { ExitCode::SUCCESS };
         }
     };
+    if cli.common.verbose > 0
+        && let Some(text) = isolation_text(&isolation)
+    {
+        out::note(cli.common.quiet, &text);
+    }
     match cmd::run(cli) {
         Ok(status) => status.into(),
         Err(fail) => {
@@ -37,4 +44,17 @@ pub fn main() -> ExitCode {
             fail.status.into()
         }
     }
+}
+
+/// What `-v` says about it. A failure is worth a line as well: the reading may be felt on those CPUs then.
+fn isolation_text(i: &ringwise_sys::Isolation) -> Option<String> {
+    use ringwise_sys::Isolation;
+    Some(match i {
+        Isolation::Nothing => return None,
+        Isolation::Left { isolated, to } => format!("ringwise: keeps off the isolated CPUs {isolated}: runs on {to}"),
+        Isolation::Asked { allowed } => {
+            format!("ringwise: runs on the isolated CPUs {allowed}: no other is allowed to it")
+        }
+        Isolation::Failed { why } => format!("ringwise: could not leave the isolated CPUs: {why}"),
+    })
 }

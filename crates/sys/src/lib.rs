@@ -5,6 +5,9 @@
 mod capture;
 mod deadline;
 mod host;
+mod isolation;
+mod klog;
+pub mod log;
 pub mod proc;
 mod real;
 mod redact;
@@ -13,4 +16,6 @@ pub mod store;
 pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
 pub use deadline::{Pending, start, with_deadline};
 pub use host::{Clock, Error, Host, IoctlCmd, Request, Result, errno_text};
+pub use isolation::{Isolation, leave_isolated};
+pub use klog::kernel_log;
 pub use real::{Real, ifindex};
