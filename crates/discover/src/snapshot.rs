@@ -122,7 +122,15 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
             _ => nics::listed(&common, &ports[i]),
         })
         .collect();
-    Ok(Snapshot { host: facts, topology, nics, bystanders: chosen.bystanders, unread: r.unread })
+    Ok(Snapshot {
+        host: facts,
+        topology,
+        nics,
+        bystanders: chosen.bystanders,
+        control: Fact::unknown("control path", "not looked for"),
+        held: Vec::new(),
+        unread: r.unread,
+    })
 }
 
 /// Devices that were late, from the files alone: a sick device under the network lock makes every other wait,

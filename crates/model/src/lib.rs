@@ -4,6 +4,8 @@
 //! Nothing here reads a file, asks the kernel or knows what time it is.
 #![forbid(unsafe_code)]
 
+pub mod bond;
+pub mod control;
 pub mod cpuset;
 pub mod fact;
 pub mod ids;
@@ -14,12 +16,14 @@ pub mod snapshot;
 pub mod topology;
 pub mod vector;
 
+pub use bond::{Bond, BondMember};
+pub use control::{ControlPath, ControlReason};
 pub use cpuset::CpuSet;
 pub use fact::{Fact, Unread};
 pub use ids::{CpuId, DevId, Dir, IfIndex, IrqId, NodeId};
 pub use intent::{FarNode, Goal, Intent, Smt};
 pub use nic::{Channels, Coalesce, Count, Link, Nic, NicKind, Rings, Rss, User};
 pub use queue::{Bql, RxQueue, TxQueue};
-pub use snapshot::{Bystanders, Host, Snapshot};
+pub use snapshot::{Bystanders, Held, Host, Snapshot};
 pub use topology::{Cpu, Node, Topology};
 pub use vector::{Confidence, MapSource, Movable, Role, Vector};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, DevId, Dir, Fact, IfIndex, NodeId, RxQueue, TxQueue, Unread, Vector};
+use crate::{Bond, CpuSet, DevId, Dir, Fact, IfIndex, NodeId, RxQueue, TxQueue, Unread, Vector};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nic {
@@ -21,6 +21,9 @@ pub struct Nic {
     /// The bond, bridge or team this one is a member of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub master: Option<IfIndex>,
+    /// Of a bond: its mode and members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bond: Option<Bond>,
     pub channels: Fact<Channels>,
     /// From `queues/rx-*`, in numeric order.
     pub rx_queues: Vec<RxQueue>,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fact, IfIndex, Nic, NicKind, Topology, Unread};
+use crate::{ControlPath, Fact, IfIndex, Nic, NicKind, Topology, Unread};
 
 /// Name of the JSON document `show -j` and captures hold.
 pub const SCHEMA: &str = "ringwise.snapshot";
@@ -19,6 +19,12 @@ pub struct Snapshot {
     pub nics: Vec<Nic>,
     /// Software interfaces that were only counted.
     pub bystanders: Bystanders,
+    /// Ways that must not be cut. Known and empty: looked, there is none.
+    #[serde(default = "not_asked")]
+    pub control: Fact<Vec<ControlPath>>,
+    /// Network functions that a user-space driver holds: they have no interface.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
     /// What could not be read and belongs to no single device.
     pub unread: Vec<Unread>,
 }
@@ -51,6 +57,19 @@ pub struct Bystanders {
     pub count: BTreeMap<String, u32>,
     /// Per kind: interfaces on top of this one.
     pub above: BTreeMap<IfIndex, BTreeMap<String, u32>>,
+}
+
+/// A network function of the PCI bus without an interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// `0000:05:00.0`
+    pub bus_address: String,
+    /// `vfio-pci`, `igb_uio`, …
+    pub driver: String,
+}
+
+fn not_asked() -> Fact<Vec<ControlPath>> {
+    Fact::unknown("control path", "not asked by the version that wrote this")
 }
 
 impl Snapshot {

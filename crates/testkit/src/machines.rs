@@ -185,6 +185,7 @@ fn nic(at: u32, s: &NicSpec, online: &CpuSet, local: &CpuSet) -> Nic {
         },
         lower: Vec::new(),
         master: s.master.map(IfIndex),
+        bond: None,
         channels,
         rx_queues: (0..s.queues).map(|q| rx_queue(q, &s.rps, s.rps_flow_cnt)).collect(),
         tx_queues: (0..s.queues).map(|q| tx_queue(q, s.queues)).collect(),
@@ -233,6 +234,8 @@ impl HostSpec {
             },
             topology,
             bystanders: Bystanders { count: BTreeMap::new(), above: BTreeMap::new() },
+            control: Fact::Known(Vec::new()),
+            held: Vec::new(),
             unread: Vec::new(),
         }
     }

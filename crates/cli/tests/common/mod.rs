@@ -107,6 +107,7 @@ pub fn nic(name: &str, index: u32, driver: &str, node: u32, cpus: &[u32], all: &
         },
         lower: vec![],
         master: None,
+        bond: None,
         channels: Fact::Known(Channels {
             rx: None,
             tx: None,
@@ -157,6 +158,8 @@ pub fn host(topology: Topology, nics: Vec<Nic>) -> Snapshot {
         },
         topology,
         nics,
+        control: Fact::Known(Vec::new()),
+        held: Vec::new(),
         bystanders: Bystanders {
             count: BTreeMap::from([("vlan".into(), 2114), ("veth".into(), 37), ("bridge".into(), 1)]),
             above: BTreeMap::from([(IfIndex(3), BTreeMap::from([("vlan".into(), 2114)]))]),

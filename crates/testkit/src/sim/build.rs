@@ -68,7 +68,15 @@ pub fn host(cpus: u32, nodes: u32) -> Build {
         forwarding: Fact::Known(false),
         read_only: Fact::Known(false),
     };
-    let snapshot = Snapshot { host, topology, nics: Vec::new(), bystanders: Bystanders::default(), unread: Vec::new() };
+    let snapshot = Snapshot {
+        host,
+        topology,
+        nics: Vec::new(),
+        bystanders: Bystanders::default(),
+        control: Fact::Known(Vec::new()),
+        held: Vec::new(),
+        unread: Vec::new(),
+    };
     Build { snapshot, next_irq: 30 }
 }
 
@@ -192,6 +200,7 @@ impl Build {
             },
             lower: Vec::new(),
             master: None,
+            bond: None,
             channels: if driver == Driver::E1000e { Fact::Absent } else { Fact::Known(combined) },
             rx_queues: (0..queues)
                 .map(|id| RxQueue { id, rps_cpus: Fact::Known(CpuSet::new()), rps_flow_cnt: Fact::Known(0) })

@@ -1,0 +1,130 @@
+//! The interfaces that whoever works on this host, or the host itself, hangs on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Fact, Unread};
+
+/// One way that must not be cut: why it matters, and where it runs from the interface of the route down
+/// to the hardware.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlPath {
+    pub reason: ControlReason,
+    /// The interface by which the route leaves. None: could not be told, `members` says why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out: Option<String>,
+    /// `out` and what lies between it and the hardware, top first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<String>,
+    /// Devices with queues at its end; of a bridge all ports, as only the traffic tells which of them it is.
+    /// Unknown: the way could not be followed, so it may be any.
+    pub members: Fact<Vec<String>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ControlReason {
+    /// An ssh session. `own`: the one that this program was started from; else one that a server here holds,
+    /// as it could not be told which of them that is.
+    Ssh { peer: String, own: bool },
+    /// Gateway; none where the interface itself is the route.
+    DefaultRoute {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gateway: Option<String>,
+    },
+    /// A mount (`point`) or, for iSCSI, a session of disks whose server is elsewhere.
+    NetworkMount {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        point: Option<String>,
+        /// `nfs4`, `cifs`, `iscsi`.
+        kind: String,
+        server: String,
+    },
+    /// One of these could not be looked for: there may be one.
+    Unread { what: String },
+    /// Written by a newer version.
+    #[serde(untagged)]
+    Other(serde_json::Value),
+}
+
+impl ControlPath {
+    /// Whether traffic of this way goes through the device; `Err`: it may.
+    pub fn over(&self, dev: &str) -> Result<bool, &Unread> {
+        match &self.members {
+            Fact::Known(m) => Ok(m.iter().any(|n| n == dev)),
+            Fact::Absent => Ok(false),
+            Fact::Unknown(u) => Err(u),
+        }
+    }
+
+    /// `your ssh session`, `the default route`, `/srv (nfs4)`.
+    pub fn what(&self) -> String {
+        match &self.reason {
+            ControlReason::Ssh { own: true, .. } => "your ssh session".into(),
+            ControlReason::Ssh { .. } => "an ssh session".into(),
+            ControlReason::DefaultRoute { .. } => "the default route".into(),
+            ControlReason::NetworkMount { point: Some(p), kind, .. } => format!("{p} ({kind})"),
+            ControlReason::NetworkMount { kind, .. } => format!("{kind} disks"),
+            ControlReason::Unread { what } => what.clone(),
+            ControlReason::Other(v) => v.to_string(),
+        }
+    }
+
+    fn peer(&self) -> Option<&str> {
+        match &self.reason {
+            ControlReason::Ssh { peer, .. } => Some(peer),
+            ControlReason::DefaultRoute { gateway } => gateway.as_deref(),
+            ControlReason::NetworkMount { server, .. } => Some(server),
+            ControlReason::Unread { .. } | ControlReason::Other(_) => None,
+        }
+    }
+
+    /// `192.0.2.10 over eth0.100 -> bond0 -> eth1 eth2`
+    pub fn way(&self) -> String {
+        let mut parts = self.via.clone();
+        match &self.members {
+            Fact::Known(m) if m.is_empty() => parts.push("no hardware".into()),
+            // The interface of the route is the hardware.
+            Fact::Known(m) if parts.len() == 1 && parts == *m => {}
+            Fact::Known(m) => parts.push(m.join(" ")),
+            Fact::Absent => {}
+            Fact::Unknown(u) => parts.push(format!("unknown ({})", u.why)),
+        }
+        let over = parts.join(" -> ");
+        match self.peer() {
+            Some(peer) => format!("{peer} over {over}"),
+            None if self.out.is_some() => format!("over {over}"),
+            None => over,
+        }
+    }
+}
+
+impl std::fmt::Display for ControlPath {
+    /// `your ssh session (192.0.2.10 over eth0.100 -> bond0 -> eth1 eth2)`
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.what(), self.way())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_words() {
+        let mut p = ControlPath {
+            reason: ControlReason::Ssh { peer: "192.0.2.10".into(), own: true },
+            out: Some("bond0.100".into()),
+            via: vec!["bond0.100".into(), "bond0".into()],
+            members: Fact::Known(vec!["eth1".into(), "eth2".into()]),
+        };
+        assert_eq!(p.to_string(), "your ssh session (192.0.2.10 over bond0.100 -> bond0 -> eth1 eth2)");
+        assert_eq!((p.over("eth2"), p.over("eth3")), (Ok(true), Ok(false)));
+        p.reason = ControlReason::DefaultRoute { gateway: None };
+        (p.via, p.members) = (vec!["eth0".into()], Fact::Known(vec!["eth0".into()]));
+        assert_eq!(p.to_string(), "the default route (over eth0)");
+        p.reason = ControlReason::Unread { what: "ssh sessions".into() };
+        (p.out, p.via, p.members) = (None, vec![], Fact::unknown("ssh sessions", "needs root"));
+        assert_eq!(p.to_string(), "ssh sessions (unknown (needs root))");
+        assert!(p.over("eth0").is_err(), "it may be any");
+    }
+}
