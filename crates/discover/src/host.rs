@@ -7,7 +7,8 @@ use ringwise_sys::Host;
 use crate::read::Reader;
 use crate::{rfs, rivals, rps};
 
-/// Everything but the list of rivals is a handful of small files.
+/// Everything but the list of rivals is a handful of small files. Without `rps_default_mask`, which
+/// may hang: see [`rps::default_mask`].
 pub fn host(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     let (mut facts, mut unread) = without_rivals(host);
     facts.rivals = rivals::rivals(host);
@@ -25,7 +26,7 @@ pub(crate) fn without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
         boot_id: r.text("/proc/sys/kernel/random/boot_id"),
         machine_id: r.text("/etc/machine-id"),
         rps_sock_flow_entries: rfs::global(&mut r),
-        rps_default_mask: rps::default_mask(&mut r),
+        rps_default_mask: Fact::unknown(rps::DEFAULT_MASK, "not asked"),
         rivals: Fact::unknown("/proc/*/comm", "not looked for"),
         forwarding: forwarding(&mut r),
         read_only: read_only(&mut r),

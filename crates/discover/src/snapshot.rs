@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_model::{Fact, Nic, Snapshot, Unread};
+use ringwise_model::{CpuSet, Fact, Nic, Snapshot, Unread};
 use ringwise_sys::Host;
 
 use crate::links::{Port, Sort};
 use crate::nics::{self, Common};
 use crate::quiet::Quiet;
 use crate::read::Reader;
-use crate::{Error, cpus, host, irq, links, pool, rivals};
+use crate::{Error, cpus, host, irq, links, pool, rivals, rps};
 
 /// What to read.
 #[derive(Debug, Clone)]
@@ -55,6 +55,7 @@ impl Options {
 enum Part {
     Nic(Box<Nic>),
     Rivals(Fact<Vec<String>>),
+    DefaultMask(Fact<CpuSet>, Vec<Unread>),
 }
 
 /// Reads the host. Devices are read side by side, each with its own deadline.
@@ -81,7 +82,14 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         let host = host.clone();
         tasks.push(Box::new(move || Part::Rivals(rivals::rivals(host.as_ref()))));
     }
-    // The host's own files cannot hang under the network lock: they are read here, meanwhile.
+    tasks.push({
+        let host = host.clone();
+        Box::new(move || {
+            let mut r = Reader::new(host.as_ref());
+            Part::DefaultMask(rps::default_mask(&mut r), r.unread)
+        })
+    });
+    // The host's other files cannot hang under the network lock: they are read here, meanwhile.
     let devices = {
         let deadline = options.deadline;
         std::thread::Builder::new().name("devices".into()).spawn(move || pool::run(tasks, deadline))
@@ -98,9 +106,16 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
             Vec::new()
         }
     };
-    done.resize_with(read.len() + 1, || None);
+    done.resize_with(read.len() + usize::from(!options.skip_rivals) + 1, || None);
     let why = format!("no answer within {} s", options.deadline.as_secs_f64());
-    facts.rivals = match done.pop() {
+    facts.rps_default_mask = match done.pop() {
+        Some(Some(Part::DefaultMask(f, unread))) => {
+            r.unread.extend(unread);
+            f
+        }
+        _ => r.note(Fact::unknown(rps::DEFAULT_MASK, why.clone())),
+    };
+    facts.rivals = match (!options.skip_rivals).then(|| done.pop()).flatten() {
         Some(Some(Part::Rivals(f))) => f,
         _ if options.skip_rivals => facts.rivals,
         _ => Fact::unknown("/proc/*/comm", why.clone()),
