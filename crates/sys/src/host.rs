@@ -116,6 +116,14 @@ pub enum Request {
     Links,
     /// rtnetlink RTM_GETADDR, dump.
     Addrs,
+    /// rtnetlink RTM_GETROUTE: the way to this address as the kernel would choose it now, all tables and rules
+    /// included. The reply is `rtmsg` and attributes.
+    Route { to: std::net::IpAddr },
+    /// `/proc/net/route` and `ipv6_route`, the lines of default routes only: the tables may be endless.
+    DefaultRoutes,
+    /// No question to the kernel but to this machine: its ssh sessions, one text a message, `own` or `held` and
+    /// the words of `SSH_CONNECTION`. A request, so that recordings hold the answer and no environment.
+    Sessions,
     /// An ethtool netlink command with no attributes besides the device header.
     /// `cmd`: number in `linux/ethtool_netlink.h`; `name`: its name there in lower case with dashes (`channels-get`).
     EthtoolGet { cmd: u8, name: &'static str, dev: String },
@@ -125,18 +133,34 @@ pub enum Request {
     NetdevDump { cmd: u8, name: &'static str, dev: String },
     /// `SIOCETHTOOL` with this struct; the reply is the struct after the call.
     Ioctl { cmd: IoctlCmd, dev: String, payload: Vec<u8> },
+    /// One message to the control socket of irqbalance, and its answer: `setup` asks, `settings …` changes.
+    Irqbalance { socket: String, command: String },
+    /// A small file of ours that another program reads: made with its directories and replaced as a whole, or
+    /// (`None`) taken away.
+    Place { path: String, content: Option<String>, executable: bool },
+    /// systemd reads its unit files again (`systemctl daemon-reload`).
+    DaemonReload,
 }
 
 impl Request {
     /// Whether it changes anything.
     pub fn writes(&self) -> bool {
-        matches!(self, Self::EthtoolSet { .. } | Self::Ioctl { cmd: IoctlCmd::RssSet, .. })
+        match self {
+            Self::EthtoolSet { .. }
+            | Self::Ioctl { cmd: IoctlCmd::RssSet, .. }
+            | Self::Place { .. }
+            | Self::DaemonReload => true,
+            // What is not known to only ask counts as writing.
+            Self::Irqbalance { command, .. } => !matches!(command.as_str(), "setup" | "stats"),
+            _ => false,
+        }
     }
 
     /// The device it is about, if one.
     pub fn dev(&self) -> Option<&str> {
         match self {
-            Self::Links | Self::Addrs => None,
+            Self::Links | Self::Addrs | Self::Route { .. } | Self::DefaultRoutes | Self::Sessions => None,
+            Self::Irqbalance { .. } | Self::Place { .. } | Self::DaemonReload => None,
             Self::EthtoolGet { dev, .. }
             | Self::EthtoolSet { dev, .. }
             | Self::NetdevDump { dev, .. }
@@ -151,6 +175,9 @@ impl fmt::Display for Request {
         match self {
             Self::Links => write!(f, "link-get (dump)"),
             Self::Addrs => write!(f, "addr-get (dump)"),
+            Self::Route { to } => write!(f, "route-get {to}"),
+            Self::DefaultRoutes => write!(f, "default routes"),
+            Self::Sessions => write!(f, "ssh sessions"),
             Self::EthtoolGet { name, dev, .. }
             | Self::EthtoolSet { name, dev, .. }
             | Self::NetdevDump { name, dev, .. } => {
@@ -165,6 +192,10 @@ impl fmt::Display for Request {
                 };
                 write!(f, "{name} {dev}")
             }
+            Self::Irqbalance { socket, command } => write!(f, "irqbalance {socket}: {command}"),
+            Self::Place { path, content: Some(_), .. } => write!(f, "write {path}"),
+            Self::Place { path, .. } => write!(f, "remove {path}"),
+            Self::DaemonReload => f.write_str("systemctl daemon-reload"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::{Error, IoctlCmd, Request};
+use crate::host::{Error, Request};
 
 /// A refusal as it was: errno and words. Both none: no reason was given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -31,7 +31,7 @@ pub type Answer<T> = std::result::Result<T, Refusal>;
 /// A kernel request as a key: everything but its name, which only explains the number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Asked {
-    /// `links`, `addrs`, `ethtool-get`, `netdev`, `ioctl`.
+    /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `ethtool-get`, `netdev`, `ioctl`, `irqbalance`.
     pub kind: String,
     pub dev: String,
     pub cmd: u32,
@@ -47,10 +47,16 @@ impl Asked {
         match request {
             Request::Links => key("links", "", 0, &[]),
             Request::Addrs => key("addrs", "", 0, &[]),
+            // As text, where redaction finds it.
+            Request::Route { to } => key("route", &to.to_string(), 0, &[]),
+            Request::DefaultRoutes => key("default-routes", "", 0, &[]),
+            Request::Sessions => key("sessions", "", 0, &[]),
             Request::EthtoolGet { cmd, dev, .. } => key("ethtool-get", dev, u32::from(*cmd), &[]),
             Request::NetdevDump { cmd, dev, .. } => key("netdev", dev, u32::from(*cmd), &[]),
-            Request::Ioctl { cmd: IoctlCmd::RssSet, .. } | Request::EthtoolSet { .. } => None,
+            _ if request.writes() => None,
+            Request::Irqbalance { command, .. } => key("irqbalance", "", 0, command.as_bytes()),
             Request::Ioctl { cmd, dev, payload } => key("ioctl", dev, *cmd as u32, payload),
+            Request::EthtoolSet { .. } | Request::Place { .. } | Request::DaemonReload => None,
         }
     }
 }

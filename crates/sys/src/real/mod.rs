@@ -4,13 +4,16 @@
 //! `write(2)`. Kernel requests: `netlink` (socket), `requests` (families and bodies), `ioctl`.
 //! Thread-safe: a request that hangs in the kernel holds no lock that another one needs.
 
+mod defaults;
 mod ioctl;
 mod netlink;
+mod others;
 mod requests;
+mod sessions;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -41,6 +44,10 @@ impl Real {
 
     pub fn is_root(&self) -> bool {
         self.euid() == 0
+    }
+
+    fn root(&self) -> &Path {
+        self.root.as_deref().unwrap_or(Path::new("/"))
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -120,7 +127,14 @@ impl Host for Real {
 
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
         match request {
+            Request::Sessions => sessions::sessions(self.root()),
+            Request::DefaultRoutes => defaults::default_routes(self.root()),
             Request::Ioctl { cmd, dev, payload } => Ok(vec![ioctl::ethtool(request, *cmd, dev, payload)?]),
+            Request::Irqbalance { socket, command } => others::irqbalance(&self.path(socket), request, command),
+            Request::Place { path, content, executable } => {
+                others::place(&self.path(path), request, content.as_deref(), *executable)
+            }
+            Request::DaemonReload => others::daemon_reload(request),
             _ => requests::netlink(&self.sockets, request),
         }
     }

@@ -16,6 +16,8 @@ const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
+const RTM_GETROUTE: u16 = 26;
+const RTA_DST: u16 = 1;
 const IFLA_EXT_MASK: u16 = 29;
 /// Leaves out the statistics of the address families, the largest part of a link's message; the device's
 /// own counters come all the same.
@@ -148,6 +150,18 @@ fn links_body() -> Vec<u8> {
     body
 }
 
+/// `rtmsg` (family, destination length; the rest 0) and the destination.
+fn route_body(to: std::net::IpAddr) -> Vec<u8> {
+    let (family, bytes) = match to {
+        std::net::IpAddr::V4(a) => (libc::AF_INET, a.octets().to_vec()),
+        std::net::IpAddr::V6(a) => (libc::AF_INET6, a.octets().to_vec()),
+    };
+    let mut body = vec![0; 12];
+    (body[0], body[1]) = (family as u8, bytes.len() as u8 * 8);
+    put_attr(&mut body, RTA_DST, &bytes);
+    body
+}
+
 pub fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let route =
@@ -155,6 +169,10 @@ pub fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u8>>> {
     match request {
         Request::Links => route(RTM_GETLINK, &links_body()),
         Request::Addrs => route(RTM_GETADDR, &[0; 8]),
+        Request::Route { to } => {
+            exchange(pool, libc::NETLINK_ROUTE, RTM_GETROUTE, 0, &route_body(*to)).map_err(|f| error(&what, f))
+        }
+        Request::DefaultRoutes | Request::Sessions => Err(Error::other(what, "no netlink request")),
         Request::EthtoolGet { cmd, dev, .. } => generic(pool, &what, "ethtool", 0, &ethtool_body(*cmd, dev, &[])),
         Request::EthtoolSet { cmd, dev, attrs, .. } => {
             generic(pool, &what, "ethtool", 0, &ethtool_body(*cmd, dev, attrs))
@@ -164,7 +182,9 @@ pub fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u8>>> {
             let flags = if *cmd == NETDEV_CMD_DEV_GET { 0 } else { NLM_F_DUMP };
             generic(pool, &what, "netdev", flags, &netdev_body(*cmd, index))
         }
-        Request::Ioctl { .. } => Err(Error::other(what, "an ioctl is no netlink request")),
+        Request::Ioctl { .. } | Request::Irqbalance { .. } | Request::Place { .. } | Request::DaemonReload => {
+            Err(Error::other(what, "no netlink request"))
+        }
     }
 }
 
@@ -182,5 +202,6 @@ mod tests {
         assert_eq!(netdev_body(11, 3), b"\x0b\x01\0\0\x08\0\x01\0\x03\0\0\0");
         assert_eq!(netdev_body(12, 3), b"\x0c\x01\0\0\x08\0\x01\0\x03\0\0\0\x08\0\x04\0\x01\0\0\0");
         assert_eq!(links_body()[16..], *b"\x08\0\x1d\0\x08\0\0\0");
+        assert_eq!(route_body([192, 0, 2, 1].into()), b"\x02\x20\0\0\0\0\0\0\0\0\0\0\x08\0\x01\0\xc0\0\x02\x01");
     }
 }

@@ -101,7 +101,11 @@ pub fn rule(path: &str) -> Rule {
     match path {
         "/proc/cmdline" => return Rule::CommandLine,
         "/proc/cpuinfo" => return Rule::CpuInfo,
-        "/proc/version" | "/proc/sys/kernel/osrelease" | "/proc/sys/kernel/version" => return Rule::Version,
+        "/proc/version"
+        | "/proc/sys/kernel/osrelease"
+        | "/proc/sys/kernel/version"
+        | "/etc/os-release"
+        | "/support/versions.txt" => return Rule::Version,
         "/proc/sys/kernel/hostname" | "/etc/hostname" | "/etc/mailname" => return Rule::Whole("host name"),
         "/proc/sys/kernel/domainname" => return Rule::Whole("domain name"),
         "/etc/machine-id" | "/var/lib/dbus/machine-id" => return Rule::Whole("machine id"),

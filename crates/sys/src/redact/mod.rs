@@ -22,8 +22,13 @@ type Strings = [(String, String, &'static str)];
 impl Recording {
     /// Replaces every identifier; what was replaced is also returned.
     pub fn redact(&mut self) -> Vec<Redacted> {
+        self.redact_with(&[])
+    }
+
+    /// The same, and these names (`("user name", "anna")`) wherever they stand as words.
+    pub fn redact_with(&mut self, more: &[(&'static str, String)]) -> Vec<Redacted> {
         let mut names = Names::default();
-        collect(self, &mut names);
+        collect(self, more, &mut names);
         // The first pass meets every address, so that in the second each is known everywhere.
         let strings = names.everywhere();
         rewrite(self, &mut names, &strings);
@@ -37,7 +42,7 @@ impl Recording {
 }
 
 /// Names that have no shape, from the files and replies that hold them.
-fn collect(r: &Recording, names: &mut Names) {
+fn collect(r: &Recording, more: &[(&'static str, String)], names: &mut Names) {
     // Words that are part of a path (interfaces, drivers, `vm`) can not be replaced in running text.
     let taken: BTreeSet<&str> =
         r.files.keys().chain(r.dirs.keys()).chain(r.links.keys()).flat_map(|p| p.split('/')).collect();
@@ -50,6 +55,9 @@ fn collect(r: &Recording, names: &mut Names) {
             && !listed.contains(name);
         names.string(kind, name, everywhere);
     };
+    for (kind, name) in more {
+        add(kind, name);
+    }
     for (path, answer) in &r.files {
         let (Rule::Whole(kind), Ok(bytes)) = (files::rule(path), answer) else { continue };
         let content = String::from_utf8_lossy(bytes);
@@ -122,6 +130,14 @@ fn message(kind: &str, message: &[u8], names: &mut Names, strings: &Strings) -> 
     match kind {
         "links" => raw::link(message, names, strings),
         "addrs" => raw::addr(message, names, strings),
+        "route" => raw::route(message, names, strings),
+        "default-routes" => {
+            let content = String::from_utf8_lossy(message);
+            let four = content.starts_with("Iface");
+            if four { files::route(&content, names) } else { files::inet6_columns(&content, &[0, 2, 4], names) }
+                .into_bytes()
+        }
+        "sessions" => text::text(message, names, strings, V4::Replace),
         _ => raw::in_place(message, names, strings),
     }
 }

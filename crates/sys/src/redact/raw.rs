@@ -123,6 +123,20 @@ pub fn addr(message: &[u8], names: &mut Names, strings: Strings) -> Vec<u8> {
     out
 }
 
+/// One RTM_NEWROUTE: rtmsg and attributes; types 1, 2, 5, 7 are addresses, 18 is one after its family.
+pub fn route(message: &[u8], names: &mut Names, strings: Strings) -> Vec<u8> {
+    let Some(head) = message.get(..12) else { return Vec::new() };
+    let mut out = head.to_vec();
+    for (kind, value) in split(&message[12..]).0 {
+        match (kind & 0x3fff, value.split_at_checked(2)) {
+            (1 | 2 | 5 | 7, _) => put(&mut out, kind, &names.address(value)),
+            (18, Some((family, address))) => put(&mut out, kind, &[family, &names.address(address)].concat()),
+            _ => put(&mut out, kind, &in_place(value, names, strings)),
+        }
+    }
+    out
+}
+
 /// The same length, so that every offset stays: known hardware addresses as bytes and as digits, known names.
 pub fn in_place(bytes: &[u8], names: &mut Names, strings: Strings) -> Vec<u8> {
     let mut out = bytes.to_vec();
