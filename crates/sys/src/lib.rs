@@ -4,6 +4,7 @@
 
 mod capture;
 mod deadline;
+pub mod guardian;
 mod host;
 mod isolation;
 mod klog;

@@ -1,0 +1,262 @@
+//! What a process needs that outlives the one it watches: sockets that hand over descriptors, process
+//! descriptors, a session and a control group of its own. No decisions here; `apply` makes them.
+
+use std::fs::File;
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+fn check(rc: libc::c_int) -> io::Result<libc::c_int> {
+    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(rc) }
+}
+
+/// Who is at the other end, as the kernel noted it when the connection was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// None: it lives in another process id namespace, where its number means nothing to us.
+    pub pid: Option<u32>,
+    pub uid: u32,
+}
+
+pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
+    // SAFETY: all-zero is a valid ucred (plain integers).
+    let mut cred: libc::ucred = unsafe { std::mem::zeroed() };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open; `cred` and `len` are live and of the sizes given.
+    check(unsafe {
+        libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, (&raw mut cred).cast(), &raw mut len)
+    })?;
+    Ok(Peer { pid: u32::try_from(cred.pid).ok().filter(|p| *p > 0), uid: cred.uid })
+}
+
+/// A listener without a file: its name is gone with the process.
+pub fn listen(name: &str) -> io::Result<UnixListener> {
+    UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
+}
+
+pub fn connect(name: &str) -> io::Result<UnixStream> {
+    UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
+}
+
+/// Room for one descriptor in a control message, aligned as the kernel wants it.
+#[repr(C)]
+union Control {
+    _align: libc::cmsghdr,
+    bytes: [u8; 64],
+}
+
+/// Sends `text` with a copy of the descriptor: both ends then share one open file, and so its lock.
+pub fn send_fd(stream: &UnixStream, text: &[u8], fd: BorrowedFd) -> io::Result<()> {
+    let mut io = [IoSlice::new(text)];
+    let mut control = Control { bytes: [0; 64] };
+    // SAFETY: all-zero is a valid msghdr; the pointers set below are to live buffers with their lengths, and
+    // CMSG_SPACE of one int (24 bytes) fits the 64 of `control`, so CMSG_FIRSTHDR is not null.
+    unsafe {
+        let mut msg: libc::msghdr = std::mem::zeroed();
+        msg.msg_iov = io.as_mut_ptr().cast();
+        msg.msg_iovlen = 1;
+        msg.msg_control = (&raw mut control).cast();
+        msg.msg_controllen = libc::CMSG_SPACE(size_of::<libc::c_int>() as u32) as _;
+        let head = libc::CMSG_FIRSTHDR(&raw const msg);
+        (*head).cmsg_level = libc::SOL_SOCKET;
+        (*head).cmsg_type = libc::SCM_RIGHTS;
+        (*head).cmsg_len = libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as _;
+        libc::CMSG_DATA(head).cast::<libc::c_int>().write_unaligned(fd.as_raw_fd());
+        let sent = libc::sendmsg(stream.as_raw_fd(), &raw const msg, libc::MSG_NOSIGNAL);
+        match usize::try_from(sent) {
+            Err(_) => Err(io::Error::last_os_error()),
+            Ok(n) if n == text.len() => Ok(()),
+            Ok(n) => Err(io::Error::other(format!("{n} of {} bytes sent", text.len()))),
+        }
+    }
+}
+
+/// One message and the descriptor that came with it. Length 0: the other end is closed.
+pub fn recv_fd(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+    let mut io = [IoSliceMut::new(buffer)];
+    let mut control = Control { bytes: [0; 64] };
+    // SAFETY: as in `send_fd`; the kernel writes at most the lengths given. A descriptor in the answer is
+    // new and ours alone, so it may be owned.
+    unsafe {
+        let mut msg: libc::msghdr = std::mem::zeroed();
+        msg.msg_iov = io.as_mut_ptr().cast();
+        msg.msg_iovlen = 1;
+        msg.msg_control = (&raw mut control).cast();
+        msg.msg_controllen = size_of::<Control>() as _;
+        let n = libc::recvmsg(stream.as_raw_fd(), &raw mut msg, libc::MSG_CMSG_CLOEXEC);
+        let Ok(n) = usize::try_from(n) else { return Err(io::Error::last_os_error()) };
+        let head = libc::CMSG_FIRSTHDR(&raw const msg);
+        let one = libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as usize;
+        let fd = (!head.is_null()
+            && (*head).cmsg_level == libc::SOL_SOCKET
+            && (*head).cmsg_type == libc::SCM_RIGHTS
+            && (*head).cmsg_len as usize == one)
+            .then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(head).cast::<libc::c_int>().read_unaligned()));
+        Ok((n, fd))
+    }
+}
+
+/// A descriptor that becomes readable when the process ends (5.3 and newer).
+pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
+    let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
+    // SAFETY: two integer arguments.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    let fd = check(libc::c_int::try_from(fd).unwrap_or(-1))?;
+    // SAFETY: the kernel has just made it for us.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Which of them can be read, or have ended, within `wait`.
+pub fn readable(fds: &[BorrowedFd], wait: Duration) -> io::Result<Vec<bool>> {
+    let entry = |fd: &BorrowedFd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut list: Vec<libc::pollfd> = fds.iter().map(entry).collect();
+    let ms = libc::c_int::try_from(wait.as_millis()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the pointer and count are of one live vector; the descriptors are borrowed.
+    let rc = unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, ms) };
+    match check(rc) {
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(vec![false; fds.len()]),
+        Err(e) => Err(e),
+        Ok(_) => Ok(list.iter().map(|p| p.revents != 0).collect()),
+    }
+}
+
+/// The process has ended, or its first thread has: others of it may hang in the kernel, where no signal ends them.
+pub fn ended(pid: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        // `PID (NAME) STATE`, and the name may hold anything.
+        Ok(text) => text.rsplit(") ").next().is_some_and(|t| t.starts_with(['Z', 'X'])),
+        Err(e) => e.kind() == io::ErrorKind::NotFound,
+    }
+}
+
+/// A file without a name that can be run as `/proc/self/fd/N`.
+pub fn memory_file(name: &str) -> io::Result<File> {
+    let name = std::ffi::CString::new(name)?;
+    // SAFETY: a string that ends in 0, and a flag. No CLOEXEC: what runs it opens it by its number.
+    let fd = check(unsafe { libc::memfd_create(name.as_ptr(), 0) })?;
+    // SAFETY: the kernel has just made it for us.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+/// Whether programs in this directory may be run.
+pub fn no_exec(dir: &Path) -> io::Result<bool> {
+    let path = std::ffi::CString::new(dir.as_os_str().as_bytes())?;
+    // SAFETY: all-zero is a valid statvfs; the path ends in 0 and the struct is live.
+    let (rc, info) = unsafe {
+        let mut info: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &raw mut info), info)
+    };
+    check(rc)?;
+    Ok(info.f_flag & libc::ST_NOEXEC != 0)
+}
+
+/// A session of its own: no terminal, none of its signals.
+pub fn new_session() -> io::Result<()> {
+    // SAFETY: no arguments.
+    check(unsafe { libc::setsid() }).map(|_| ())
+}
+
+/// Descriptors from 3 on are closed: what a shell or a caller left open must not be held for minutes.
+pub fn close_others() -> io::Result<()> {
+    // SAFETY: closes descriptors of which this process, at its start, has handed out none.
+    check(unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0) } as libc::c_int).map(|_| ())
+}
+
+/// Signals that a session, a terminal or a well-meant `pkill` sends do nothing from now on.
+pub fn ignore_signals() {
+    use libc::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2};
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2] {
+        // SAFETY: SIG_IGN runs no code of ours; the numbers are valid, so it cannot fail.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// Ends every process of the group.
+pub fn kill_group(leader: u32) {
+    if let Ok(pid) = libc::pid_t::try_from(leader)
+        && pid > 1
+    {
+        // SAFETY: two integers; a group that is gone is no error to us.
+        unsafe { libc::kill(-pid, libc::SIGKILL) };
+    }
+}
+
+/// The last to be chosen when memory runs out. Needs root.
+pub fn spared_by_oom() -> io::Result<()> {
+    std::fs::write("/proc/self/oom_score_adj", "-1000")
+}
+
+/// Whether files and interfaces mean the same to us and to the first process.
+pub fn namespaces_of_init() -> bool {
+    let same = |kind: &str| {
+        let of = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/{kind}"));
+        matches!((of("1"), of("self")), (Ok(a), Ok(b)) if a == b)
+    };
+    same("net") && same("mnt") && same("pid")
+}
+
+/// A control group of our own, outside that of the session which may be killed as a whole.
+#[derive(Debug)]
+pub struct OwnGroup {
+    root: PathBuf,
+    dir: PathBuf,
+}
+
+impl OwnGroup {
+    /// Moves this process there. None: there are no control groups here, or it is in the topmost.
+    pub fn enter(name: &str) -> io::Result<Option<Self>> {
+        let mounts = std::fs::read_to_string("/proc/self/mounts")?;
+        let mine = std::fs::read_to_string("/proc/self/cgroup")?;
+        let Some((root, path)) = group_of(&mounts, &mine) else { return Ok(None) };
+        if path == "/" {
+            return Ok(None);
+        }
+        let dir = root.join(name);
+        match std::fs::create_dir(&dir) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            _ => {}
+        }
+        enter(&dir)?;
+        Ok(Some(Self { root, dir }))
+    }
+
+    /// Takes it away again.
+    pub fn leave(self) -> io::Result<()> {
+        enter(&self.root)?;
+        std::fs::remove_dir(&self.dir)
+    }
+}
+
+fn enter(dir: &Path) -> io::Result<()> {
+    File::options().write(true).open(dir.join("cgroup.procs"))?.write_all(b"0")
+}
+
+/// Where the tree by which sessions are killed is mounted, and the own place in it: the unified one, else
+/// the named one of systemd.
+fn group_of<'a>(mounts: &str, mine: &'a str) -> Option<(PathBuf, &'a str)> {
+    let mount = |wanted: &dyn Fn(&[&str]) -> bool| {
+        mounts.lines().map(|l| l.split(' ').collect::<Vec<_>>()).find(|f| f.len() > 3 && wanted(f)).map(|f| f[1].into())
+    };
+    let place = |start: &str| mine.lines().find_map(|l| l.strip_prefix(start));
+    let named = mine.lines().find_map(|l| l.split_once(":name=systemd:").map(|(_, p)| p));
+    if let Some(p) = named
+        && let Some(root) = mount(&|f| f[2] == "cgroup" && f[3].split(',').any(|o| o == "name=systemd"))
+    {
+        return Some((root, p));
+    }
+    Some((mount(&|f| f[2] == "cgroup2")?, place("0::")?))
+}
+
+/// A descriptor's copy that shares its open file.
+pub fn same_file(fd: &impl AsFd) -> io::Result<OwnedFd> {
+    fd.as_fd().try_clone_to_owned()
+}
+
+#[cfg(test)]
+#[path = "guardian_tests.rs"]
+mod tests;
