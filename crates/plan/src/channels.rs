@@ -1,8 +1,9 @@
 //! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
 
 use ringwise_knob::Setting;
-use ringwise_model::{Channels, Fact, FarNode, Goal, Intent, Smt};
+use ringwise_model::{Channels, Fact, FarNode, Goal, Intent, Smt, Snapshot};
 
+use crate::bonds::Share;
 use crate::dev::{Dev, LearnedIndex};
 use crate::select::channel_user;
 use crate::target::Out;
@@ -62,11 +63,17 @@ pub(crate) fn command(intent: &Intent, devs: &[&str], n: u32) -> String {
     c
 }
 
-/// Decides the count of one device; `cores` are the physical ones near it. Sets `rx`, `tx` and `channels`.
+/// The largest count that can be set, if one can.
+pub(crate) fn most(c: &Channels) -> Option<u32> {
+    for_count("", c, 1).map(|(_, max)| max)
+}
+
+/// Decides the count of one device. Sets `rx`, `tx` and `channels`.
 pub(crate) fn decide(
+    s: &Snapshot,
     d: &mut Dev,
     intent: &Intent,
-    cores: u32,
+    share: Share,
     learned: &LearnedIndex,
     out: &mut Out,
 ) -> Result<(), Refusal> {
@@ -82,6 +89,11 @@ pub(crate) fn decide(
             needed: asked.is_some(),
         });
     };
+    if let Some(user) = channel_user(s, d.nic) {
+        out.left_alone.push(LeftAlone { dev: name, why: format!("channels only: in use by {user}") });
+        return Ok(());
+    }
+    let cores = share.cores;
     let limit = d.nic.channels.known().and_then(|c| for_count(&name, c, 1));
     let Some((_, max)) = limit else {
         if asked.is_some_and(|n| n != now) {
@@ -102,7 +114,8 @@ pub(crate) fn decide(
     let want = match asked {
         Some(n) => n,
         None if article => now,
-        None => goal::queues(intent.goal, now, cores).min(max),
+        None if intent.goal == Goal::Balanced => now,
+        None => goal::queues(intent.goal, share.now, cores).min(share.max.max(share.now)),
     };
     if want == now && d.rx_now == d.tx_now {
         return Ok(());
@@ -113,16 +126,16 @@ pub(crate) fn decide(
     let Some((setting, _)) = d.nic.channels.known().and_then(|c| for_count(&name, c, want)) else {
         return Ok(());
     };
-    if let Some(user) = channel_user(d.nic) {
-        out.left_alone.push(LeftAlone { dev: name, why: format!("channels only: in use by {user}") });
-        return Ok(());
-    }
     if let Some(why) = learned.why(d.nic, &setting) {
         cannot(out, why);
         return Ok(());
     }
     // `balanced` never interrupts traffic by itself; a number on the command line is the user's word.
     let allowed = intent.allow_disruption && (asked.is_some() || intent.goal != Goal::Balanced);
+    if allowed && out.keep.channels(d.name(), &setting) {
+        // Everything else is planned for the queues that are there.
+        return Ok(());
+    }
     if allowed {
         if let Fact::Unknown(u) = &d.nic.users {
             out.warnings.push(format!("{name}: whether somebody else uses its queues could not be read ({u})"));

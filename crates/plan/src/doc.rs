@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Setting, Step};
-use ringwise_model::{CpuId, CpuSet, DevId, Fact, Intent, NodeId, Snapshot};
+use ringwise_knob::{Address, Hand, Setting, Step};
+use ringwise_model::{ControlPath, CpuId, CpuSet, DevId, Fact, Intent, NodeId, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// Name of the JSON document.
@@ -45,9 +45,29 @@ pub struct Plan {
     /// Groups of queues (`--pair-as-article`); else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
+    /// Ways that must not be cut: the ssh session, the default route, mounts from the network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub control: Vec<ControlPath>,
+    /// Steps that interrupt such a way, or may.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<Cut>,
     /// Physical cores that carry two or more queues of one device, by device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubled_cores: Vec<DoubledCore>,
+    /// Steps that undo what somebody else has set since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_hand: Vec<Hand>,
+    /// Settings that the goal would have otherwise and that stay: adopted, or kept as somebody set them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
+}
+
+/// Somebody else's value that stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    pub hand: Hand,
+    /// As the goal would have it.
+    pub wanted: Setting,
 }
 
 /// Which host, kernel and boot the plan was made for.
@@ -127,6 +147,14 @@ pub struct Expected {
     pub after: Option<f64>,
     /// `percent of queues`, `interrupts`, `queues`, `CPUs`.
     pub unit: String,
+}
+
+/// A step that interrupts a way in: `apply` needs the user's word and a trial for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    pub address: Address,
+    /// `your ssh session (192.0.2.10 over eth0)`
+    pub ways: Vec<String>,
 }
 
 /// Queues that want the same policy.

@@ -11,11 +11,14 @@
 #![forbid(unsafe_code)]
 
 mod article;
+mod bonds;
 mod channels;
+mod control;
 mod dev;
 mod doc;
 mod effect;
 mod goal;
+mod hands;
 mod irq;
 mod machine;
 mod pick;
@@ -23,6 +26,7 @@ mod place;
 mod planner;
 mod refusal;
 mod rfs;
+mod rivals;
 mod rps;
 mod rules;
 mod select;
@@ -30,9 +34,11 @@ mod target;
 mod xps;
 
 pub use doc::{
-    DevLayout, DoubledCore, Expected, Group, LeftAlone, LeftOut, NotPossible, Placed, Plan, PlanHost, SCHEMA, VERSION,
+    Cut, DevLayout, DoubledCore, Expected, Group, Kept, LeftAlone, LeftOut, NotPossible, Placed, Plan, PlanHost,
+    SCHEMA, VERSION,
 };
 pub use effect::{Score, score};
-pub use planner::plan;
+pub use hands::Hands;
+pub use planner::{plan, plan_around};
 pub use refusal::Refusal;
 pub use rules::{RuleText, explain_rule, rules};

@@ -6,21 +6,27 @@ use ringwise_knob::{Learned, Match, Setting};
 use ringwise_model::{CpuSet, Fact, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
+use crate::hands::{Hands, Keep};
 use crate::machine::{Machine, Near};
 use crate::place::{self, Place};
 use crate::target::{Out, SCALING, Wanted, Why};
 use crate::{Group, Plan, PlanHost, Refusal, SCHEMA, VERSION};
-use crate::{article, channels, effect, goal, irq, rfs, rps, select, xps};
+use crate::{article, bonds, channels, control, effect, goal, irq, rfs, rivals, rps, select, xps};
 
 /// Plans the host for the intent; `learned` is what devices were found to refuse or ignore.
 ///
 /// The plan is complete and nothing was touched. A refusal says what was found and what would be right.
 pub fn plan(s: &Snapshot, intent: &Intent, learned: &[Learned]) -> Result<Plan, Refusal> {
+    plan_around(s, intent, learned, &Hands::default())
+}
+
+/// The same on a host where somebody else has set things too: some stay, steps on others are marked.
+pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &Hands) -> Result<Plan, Refusal> {
     let intent = goal::resolve(intent);
     check_cpus(s, &intent)?;
     let (nics, left_alone) = select::devices(s, &intent)?;
     let m = Machine::new(&s.topology);
-    let mut out = Out { left_alone, ..Out::default() };
+    let mut out = Out { left_alone, keep: Keep::new(s, &hands.keep), ..Out::default() };
     let mut devs: Vec<Dev> = nics.iter().map(|n| Dev::new(&m, n)).collect();
     if m.cpus.len() < 2 {
         out.warnings.push("one CPU: nothing to place".into());
@@ -39,10 +45,12 @@ pub fn plan(s: &Snapshot, intent: &Intent, learned: &[Learned]) -> Result<Plan, 
     let learned = LearnedIndex::new(learned, &s.host.kernel);
     let places = place::places(&m, &devs, &usable, &intent)?;
     warn_about_host(s, &intent, &use_of, &mut out);
-    for d in &mut devs {
-        channels::decide(d, &intent, places[&d.near].home_cores, &learned, &mut out)?;
-        d.split(&m, &learned, &mut out.refused);
+    let shares = bonds::shares(s, &devs, |d| places[&d.near].home_cores);
+    for (d, share) in devs.iter_mut().zip(&shares) {
+        channels::decide(s, d, &intent, *share, &learned, &mut out)?;
     }
+    bonds::level(s, &mut devs, &intent, &mut out);
+    devs.iter_mut().for_each(|d| d.split(&m, &learned, &mut out.refused));
     name_no_more_than_needed(&intent, devs.len(), &mut out);
     let groups = if intent.pair_as_article {
         article::place(&m, &mut devs, &usable, &intent, &places)?
@@ -51,16 +59,20 @@ pub fn plan(s: &Snapshot, intent: &Intent, learned: &[Learned]) -> Result<Plan, 
         Vec::new()
     };
     let now = irq::Now::new(&m, &devs);
-    for d in &devs {
+    for (d, share) in devs.iter().zip(&shares) {
         let place = &places[&d.near];
         warn_about_device(&m, d, place, &mut out);
-        want_channels(d, &intent, place.home_cores, &learned, &mut out);
+        want_channels(d, &intent, share.cores, &learned, &mut out);
         irq::plan(&m, d, &place.zone, &now, &usable, &learned, &mut out)?;
         xps::plan(&m, d, &learned, &mut out);
         rps::plan(s, &m, d, place, &usable, &intent, &learned, &mut out);
     }
     rfs::plan(s, &devs, goal::rfs(intent.goal), &learned, &mut out);
-    Ok(document(s, intent, &m, &devs, out, groups))
+    rivals::plan(s, &devs, &learned, &mut out);
+    devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
+    let mut plan = document(s, intent, &m, &devs, out, groups);
+    plan.by_hand = hands.marked(s, &plan.steps);
+    Ok(plan)
 }
 
 fn check_cpus(s: &Snapshot, intent: &Intent) -> Result<(), Refusal> {
@@ -169,6 +181,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
         target.push(setting);
         steps.extend(step);
     }
+    let cuts = control::cuts(s, &steps);
     let mut seen: BTreeMap<String, ()> = BTreeMap::new();
     out.warnings.retain(|w| seen.insert(w.clone(), ()).is_none());
     out.left_alone.sort_by(|a, b| select::natural(&a.dev, &b.dev));
@@ -190,7 +203,11 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
         warnings: out.warnings,
         expected,
         groups,
+        control: control::ways(s),
+        cuts,
         doubled_cores: doubled,
+        by_hand: Vec::new(),
+        kept: out.keep.done,
     }
 }
 

@@ -4,6 +4,7 @@ use ringwise_knob::{Address, IfRefused, Match, Setting, Step};
 use ringwise_model::{Fact, Nic};
 
 use crate::dev::LearnedIndex;
+use crate::hands::Keep;
 use crate::{LeftAlone, LeftOut, NotPossible};
 
 /// Rule id, sentence, source.
@@ -28,6 +29,8 @@ pub(crate) struct Wanted {
 
 #[derive(Default)]
 pub(crate) struct Out {
+    /// What is somebody else's and stays.
+    pub keep: Keep,
     pub entries: Vec<(Address, Setting, Option<Step>)>,
     pub left_out: Vec<LeftOut>,
     pub wanted_counts: Vec<u32>,
@@ -40,6 +43,13 @@ impl Out {
     /// Lays down one setting. What was refused before, cannot be read or does not exist is noted instead.
     pub fn want(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> Why) {
         let Some(address) = w.setting.address() else { return };
+        if let Some(now) = self.keep.instead_of(&address, &w) {
+            // A channel change that resets it makes apply put it right, as anything that was set before.
+            if !self.entries.iter().any(|(a, ..)| now.address().as_ref() == Some(a)) {
+                self.entries.extend(now.address().map(|a| (a, now, None)));
+            }
+            return;
+        }
         let holds = w.matched.holds() && !w.anew;
         let obstacle = match &w.live {
             _ if holds => None,

@@ -1,0 +1,44 @@
+//! A setting that somebody else changed after a transaction of ours had set it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Address, Setting};
+
+/// When it changed, in seconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// It was last known to be as applied then.
+    pub after: u64,
+    /// It was first seen otherwise then. None: nobody has looked before now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<u64>,
+}
+
+/// What became of a change that is not ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    ByHand,
+    /// Made the intent with `adopt`.
+    Adopted,
+}
+
+/// One setting that is the user's own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hand {
+    pub origin: Origin,
+    /// As it is now.
+    pub setting: Setting,
+    /// By hand: what the transaction had set. Adopted: the same as `setting`.
+    pub applied: Setting,
+    /// The one that set it, or that adopted it.
+    pub transaction: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Window>,
+}
+
+impl Hand {
+    pub fn address(&self) -> Option<Address> {
+        self.setting.address()
+    }
+}

@@ -1,0 +1,100 @@
+//! Settings that are somebody else's: kept as they are, or marked where a step would undo them.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Address, Hand, Of, Setting, Step, irq};
+use ringwise_model::{Fact, Snapshot};
+
+use crate::Kept;
+use crate::dev::Dev;
+use crate::machine::Machine;
+use crate::target::Wanted;
+
+/// What others have set, by what is to become of it.
+#[derive(Debug, Clone, Default)]
+pub struct Hands {
+    /// Stays; what the plan would have instead is in [`crate::Plan::kept`].
+    pub keep: Vec<Hand>,
+    /// A step on it is in [`crate::Plan::by_hand`] too.
+    pub mark: Vec<Hand>,
+}
+
+impl Hands {
+    pub(crate) fn marked(&self, s: &Snapshot, steps: &[Step]) -> Vec<Hand> {
+        let steps: Vec<Address> = steps.iter().filter_map(|st| st.setting.address()).collect();
+        let hit = |h: &&Hand| names(s, &h.setting).iter().any(|a| steps.contains(a));
+        self.mark.iter().filter(hit).cloned().collect()
+    }
+}
+
+/// The address, and for an interrupt those of all queues that its vector serves now.
+fn names(s: &Snapshot, setting: &Setting) -> Vec<Address> {
+    let Some(address) = setting.address() else { return Vec::new() };
+    let vector = match &address {
+        Address::IrqCpus { dev, of } => s.nic(dev).and_then(|n| irq::vector(n, *of)).map(|v| (dev, v)),
+        _ => None,
+    };
+    let Some((dev, v)) = vector else { return vec![address] };
+    let queues = v.rx().iter().map(|q| Of::Rx(*q)).chain(v.tx().iter().map(|q| Of::Tx(*q)));
+    let mut out: Vec<Address> = queues.map(|of| Address::IrqCpus { dev: dev.clone(), of }).collect();
+    if !out.contains(&address) {
+        out.push(address);
+    }
+    out
+}
+
+/// What stays, by every name it goes by.
+#[derive(Debug, Default)]
+pub(crate) struct Keep {
+    by: BTreeMap<Address, Hand>,
+    /// Where the plan wanted something else.
+    pub done: Vec<Kept>,
+}
+
+impl Keep {
+    pub fn new(s: &Snapshot, keep: &[Hand]) -> Self {
+        let by = keep.iter().flat_map(|h| names(s, &h.setting).into_iter().map(|a| (a, h.clone())));
+        Self { by: by.collect(), done: Vec::new() }
+    }
+
+    fn note(&mut self, hand: Hand, wanted: Setting) {
+        if !self.done.iter().any(|k| k.hand.setting == hand.setting) {
+            self.done.push(Kept { hand, wanted });
+        }
+    }
+
+    /// The value that stays instead of the wanted one. None: the plan goes on.
+    pub fn instead_of(&mut self, address: &Address, w: &Wanted) -> Option<Setting> {
+        let hand = self.by.get(address)?.clone();
+        if !matches!(w.live, Fact::Known(_)) {
+            return None;
+        }
+        let now = hand.setting.clone();
+        if !w.matched.holds() {
+            self.note(hand, w.setting.clone());
+        }
+        Some(now)
+    }
+
+    /// Whether the count of channels stays as somebody has set it.
+    pub fn channels(&mut self, dev: &str, wanted: &Setting) -> bool {
+        let Some(hand) = self.by.get(&Address::Channels { dev: dev.to_string() }).cloned() else { return false };
+        self.note(hand, wanted.clone());
+        true
+    }
+
+    /// The layout as it will be, for what is said about it.
+    pub fn lay_out(&self, m: &Machine, d: &mut Dev) {
+        for k in &self.done {
+            let Setting::IrqCpus { dev, of, cpus } = &k.hand.setting else { continue };
+            let Some(v) = (dev == d.name()).then(|| irq::vector(d.nic, *of)).flatten() else { continue };
+            let only = if cpus.len() == 1 { cpus.first() } else { None };
+            let at = only.map_or_else(|| Dev::now(m, v), |c| m.at(c));
+            for q in v.rx().iter().chain(v.tx()) {
+                if let Some(cpu) = d.cpu.get_mut(*q as usize) {
+                    *cpu = at;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Somebody else's settings: marked, kept, adopted.
+
+use ringwise_knob::{Hand, Of, Origin, Setting, Window};
+use ringwise_model::{CpuSet, Fact, Goal, Intent, Snapshot};
+use ringwise_plan::{Hands, Plan, plan, plan_around};
+use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::topo::CpuSpec;
+
+fn set(s: &str) -> CpuSet {
+    s.parse().expect("a list")
+}
+
+/// Two nodes of four cores with two threads, tuned but for what the tests move.
+fn tuned() -> Snapshot {
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
+    let nic = NicSpec::new("eth1", "igb", Some(0), 4, 8);
+    let mut s =
+        HostSpec { name: "edge3".into(), cpu, nics: vec![nic], bonds: Vec::new(), rps_sock_flow_entries: 0 }.snapshot();
+    for step in plan(&s, &Intent::default(), &[]).expect("can be planned").steps {
+        set_to(&mut s, &step.setting);
+    }
+    assert!(plan(&s, &Intent::default(), &[]).expect("can be planned").steps.is_empty());
+    s
+}
+
+fn set_to(s: &mut Snapshot, to: &Setting) {
+    let nic = s.nics.iter_mut().find(|n| n.dev.name == "eth1").expect("there");
+    match to {
+        Setting::IrqCpus { of: Of::Rx(q), cpus, .. } => {
+            let v = nic.vectors.iter_mut().find(|v| v.rx().contains(q)).expect("there");
+            (v.asked, v.effective) = (Fact::Known(cpus.clone()), Fact::Known(cpus.clone()));
+        }
+        Setting::XpsCpus { queue, cpus, .. } => nic.tx_queues[*queue as usize].xps_cpus = Fact::Known(cpus.clone()),
+        Setting::RpsCpus { queue, cpus, .. } => nic.rx_queues[*queue as usize].rps_cpus = Fact::Known(cpus.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn hand(origin: Origin, setting: Setting, applied: &str) -> Hand {
+    let was = match &setting {
+        Setting::IrqCpus { dev, of, .. } => Setting::IrqCpus { dev: dev.clone(), of: *of, cpus: set(applied) },
+        Setting::XpsCpus { dev, queue, .. } => Setting::XpsCpus { dev: dev.clone(), queue: *queue, cpus: set(applied) },
+        other => other.clone(),
+    };
+    let changed = (origin == Origin::ByHand).then_some(Window { after: 100, by: Some(130) });
+    Hand { origin, setting, applied: was, transaction: 12, changed }
+}
+
+/// Queue 2's interrupt sits on CPU 9, on the far node, by somebody's hand.
+fn moved() -> (Snapshot, Setting) {
+    let mut s = tuned();
+    let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(2), cpus: set("9") };
+    set_to(&mut s, &setting);
+    (s, setting)
+}
+
+fn around(s: &Snapshot, hands: Hands) -> Plan {
+    plan_around(s, &Intent::default(), &[], &hands).expect("can be planned")
+}
+
+#[test]
+fn a_step_on_somebodys_change_is_marked_and_stays_a_step() {
+    let (s, setting) = moved();
+    let h = hand(Origin::ByHand, setting.clone(), "4");
+    let other = hand(Origin::ByHand, Setting::XpsCpus { dev: "eth9".into(), queue: 0, cpus: set("1") }, "2");
+    let p = around(&s, Hands { mark: vec![h.clone(), other], keep: vec![] });
+    assert_eq!(p.steps, around(&s, Hands::default()).steps);
+    assert_eq!(p.steps.len(), 1);
+    assert_eq!((p.by_hand, p.kept.len()), (vec![h], 0));
+}
+
+#[test]
+fn what_is_kept_is_no_step_and_the_layout_says_so() {
+    let (s, setting) = moved();
+    for origin in [Origin::ByHand, Origin::Adopted] {
+        let h = hand(origin, setting.clone(), "4");
+        let p = around(&s, Hands { keep: vec![h.clone()], mark: vec![] });
+        assert!(p.steps.is_empty(), "{:?}", p.steps);
+        assert_eq!(p.kept.len(), 1);
+        assert_eq!((&p.kept[0].hand, p.kept[0].wanted.value_text()), (&h, "4".into()));
+        assert!(p.target.contains(&setting));
+        assert_eq!(p.already, p.target.len());
+        let at = &p.layout[0].queues[2];
+        assert_eq!((at.cpu.map(|c| c.0), at.far), (Some(9), Some(true)));
+        // Nothing changes, so nothing is expected of it.
+        assert!(p.expected.is_empty(), "{:?}", p.expected);
+    }
+}
+
+#[test]
+fn what_is_kept_as_the_plan_has_it_anyway_is_not_worth_a_word() {
+    let s = tuned();
+    let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(2), cpus: set("4") };
+    let p = around(&s, Hands { keep: vec![hand(Origin::Adopted, setting, "4")], mark: vec![] });
+    assert!(p.steps.is_empty() && p.kept.is_empty());
+}
+
+#[test]
+fn a_kept_interrupt_is_kept_by_every_name_of_its_vector() {
+    let (s, _) = moved();
+    let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Tx(2), cpus: set("9") };
+    let h = hand(Origin::ByHand, setting, "4");
+    assert!(around(&s, Hands { keep: vec![h.clone()], mark: vec![] }).steps.is_empty());
+    assert_eq!(around(&s, Hands { mark: vec![h], keep: vec![] }).by_hand.len(), 1);
+}
+
+#[test]
+fn the_others_are_planned_as_if_nothing_were_kept() {
+    let (mut s, setting) = moved();
+    set_to(&mut s, &Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(1), cpus: set("0-15") });
+    set_to(&mut s, &Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: CpuSet::new() });
+    let p = around(&s, Hands { keep: vec![hand(Origin::ByHand, setting.clone(), "4")], mark: vec![] });
+    let free = around(&s, Hands::default());
+    let others: Vec<_> = free.steps.iter().filter(|st| st.setting.address() != setting.address()).cloned().collect();
+    assert_eq!((p.steps.len(), free.steps.len()), (2, 3));
+    assert_eq!(p.steps, others);
+}
+
+#[test]
+fn kept_channels_are_planned_for_as_they_are() {
+    let s = tuned();
+    let channels = Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) };
+    let h = hand(Origin::ByHand, channels.clone(), "");
+    let intent = Intent { goal: Goal::Balanced, queues: Some(8), allow_disruption: true, ..Intent::default() };
+    let p = plan_around(&s, &intent, &[], &Hands { keep: vec![h], mark: vec![] }).expect("can be planned");
+    assert!(!p.interrupts_traffic());
+    assert_eq!(p.layout[0].queues.len(), 4);
+    assert_eq!(p.kept.iter().map(|k| k.wanted.value_text()).collect::<Vec<_>>(), ["combined 8"]);
+    // Of a setting that a channel change would reset, the kept value is no step: apply puts it right.
+    let (s, setting) = moved();
+    let p =
+        plan_around(&s, &intent, &[], &Hands { keep: vec![hand(Origin::Adopted, setting.clone(), "4")], mark: vec![] })
+            .expect("can be planned");
+    assert!(p.interrupts_traffic());
+    assert!(!p.steps.iter().any(|st| matches!(&st.setting, Setting::IrqCpus { of: Of::Rx(2) | Of::Tx(2), .. })));
+    assert_eq!(p.target.iter().filter(|t| **t == setting).count(), 1);
+}
