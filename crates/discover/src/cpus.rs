@@ -7,6 +7,7 @@ use ringwise_model::cpuset::MAX_CPU;
 use ringwise_model::{Cpu, CpuId, CpuSet, Fact, Node, NodeId, Topology, Unread};
 use ringwise_sys::Host;
 
+use crate::parts::part;
 use crate::read::Reader;
 use crate::{natural, numa, virt};
 
@@ -14,10 +15,15 @@ const CPU: &str = "/sys/devices/system/cpu";
 
 /// The topology and what of it could not be read.
 pub fn topology(host: &dyn Host) -> (Topology, Vec<Unread>) {
+    parts_of(host, true)
+}
+
+/// Without `cores`: nodes and siblings only.
+pub(crate) fn parts_of(host: &dyn Host, cores: bool) -> (Topology, Vec<Unread>) {
     let mut r = Reader::new(host);
     let online = online(&mut r);
     let nodes = numa::nodes(&mut r);
-    let cpus = cpus(&mut r, &online, &nodes);
+    let cpus = cpus(&mut r, &online, &nodes, cores);
     let topology = Topology {
         possible: r.parse(&format!("{CPU}/possible"), cpulist::parse),
         present: r.parse(&format!("{CPU}/present"), cpulist::parse),
@@ -25,7 +31,7 @@ pub fn topology(host: &dyn Host) -> (Topology, Vec<Unread>) {
         nohz_full: r.parse(&format!("{CPU}/nohz_full"), nohz_full),
         cgroup_isolated: r.parse("/sys/fs/cgroup/cpuset.cpus.isolated", cpulist::parse),
         smt_active: r.parse(&format!("{CPU}/smt/active"), sysfs::parse_bool),
-        hypervisor: virt::hypervisor(&mut r),
+        hypervisor: virt::hypervisor(&mut r, cores),
         online,
         cpus,
         nodes,
@@ -75,14 +81,14 @@ fn online(r: &mut Reader) -> CpuSet {
     }
 }
 
-fn cpus(r: &mut Reader, online: &CpuSet, nodes: &Fact<BTreeMap<NodeId, Node>>) -> BTreeMap<CpuId, Cpu> {
+fn cpus(r: &mut Reader, online: &CpuSet, nodes: &Fact<BTreeMap<NodeId, Node>>, cores: bool) -> BTreeMap<CpuId, Cpu> {
     let mut siblings = Shared::default();
     let mut caches = L3::default();
     let mut capacity_absent = false;
     let mut out = BTreeMap::new();
     for id in online.iter() {
         let dir = format!("{CPU}/cpu{id}/topology");
-        let capacity = if capacity_absent {
+        let capacity = if capacity_absent || !cores {
             Fact::Absent
         } else {
             r.parse(&format!("{CPU}/cpu{id}/cpu_capacity"), sysfs::parse_u32)
@@ -93,11 +99,13 @@ fn cpus(r: &mut Reader, online: &CpuSet, nodes: &Fact<BTreeMap<NodeId, Node>>) -
             id,
             Cpu {
                 id,
-                package: r.parse(&format!("{dir}/physical_package_id"), unsigned).flat("no package is known"),
-                die: r.parse(&format!("{dir}/die_id"), unsigned).flat("no die is known"),
-                core: r.parse(&format!("{dir}/core_id"), unsigned).flat("no core is known"),
+                package: part(cores, &dir, || {
+                    r.parse(&format!("{dir}/physical_package_id"), unsigned).flat("no package is known")
+                }),
+                die: part(cores, &dir, || r.parse(&format!("{dir}/die_id"), unsigned).flat("no die is known")),
+                core: part(cores, &dir, || r.parse(&format!("{dir}/core_id"), unsigned).flat("no core is known")),
                 siblings: siblings.get(id, || thread_siblings(r, &dir)),
-                l3: caches.get(r, id),
+                l3: part(cores, &dir, || caches.get(r, id)),
                 node: node_of(id, nodes),
                 capacity,
             },

@@ -11,7 +11,8 @@ use crate::{rfs, rivals, rps};
 /// may hang: see [`rps::default_mask`].
 pub fn host(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     let (mut facts, mut unread) = without_rivals(host);
-    facts.rivals = rivals::rivals(host);
+    let found = rivals::find(host);
+    (facts.rivals, facts.rival_details, facts.irqbalance) = (found.names, found.details, found.irqbalance);
     if let Fact::Unknown(u) = &facts.rivals {
         unread.push(u.clone());
     }
@@ -28,6 +29,8 @@ pub(crate) fn without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
         rps_sock_flow_entries: rfs::global(&mut r),
         rps_default_mask: Fact::unknown(rps::DEFAULT_MASK, "not asked"),
         rivals: Fact::unknown("/proc/*/comm", "not looked for"),
+        rival_details: Vec::new(),
+        irqbalance: Fact::unknown("irqbalance", "not looked for"),
         forwarding: forwarding(&mut r),
         read_only: read_only(&mut r),
     };

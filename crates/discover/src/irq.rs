@@ -4,6 +4,7 @@
 //! device with the names its driver gave them, names alone. What none of them tells stays unknown.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
 use ringwise_kfmt::netdev_nl::{self, cmd};
@@ -15,11 +16,12 @@ use ringwise_sys::{Host, Request};
 
 use crate::device::Device;
 use crate::natural;
+use crate::parts::{Parts, part};
 use crate::read::Reader;
 
-/// `/proc/interrupts`, read once for all devices.
+/// `/proc/interrupts`, read once for all devices; or not at all, where the interrupts' own files tell the names.
 pub struct Table {
-    rows: Fact<HashMap<u32, Line>>,
+    rows: OnceLock<Fact<HashMap<u32, Line>>>,
     /// debugfs shows the kernel's flags of each interrupt (root only, CONFIG_GENERIC_IRQ_DEBUGFS).
     debugfs: bool,
 }
@@ -33,43 +35,63 @@ const INTERRUPTS: &str = "/proc/interrupts";
 const DEBUGFS: &str = "/sys/kernel/debug/irq/irqs";
 
 impl Table {
-    pub fn read(r: &mut Reader) -> Self {
-        let rows = match r.host.read(INTERRUPTS) {
-            Ok(bytes) => match interrupts::parse_totals(&bytes) {
-                Ok(t) => Fact::Known(
-                    t.rows
-                        .into_iter()
-                        .filter_map(|row| Some((row.head.irq?.0, Line { names: row.head.names, total: row.total })))
-                        .collect(),
-                ),
-                Err(e) => Fact::unknown(INTERRUPTS, e.to_string()),
-            },
-            Err(e) => crate::read::failed(INTERRUPTS, &e),
-        };
+    /// Without `now` the table is read only when something else does not tell enough.
+    pub fn read(r: &mut Reader, now: bool) -> Self {
+        if !now {
+            return Self { rows: OnceLock::new(), debugfs: false };
+        }
+        let rows = rows(r.host);
         if rows.is_absent() {
             r.unread.push(Unread::new(INTERRUPTS, Some(2), "not there"));
         }
         if let Fact::Unknown(u) = &rows {
             r.unread.push(u.clone());
         }
-        Self { rows, debugfs: r.host.read(&format!("{DEBUGFS}/0")).is_ok() }
+        Self { rows: rows.into(), debugfs: r.host.read(&format!("{DEBUGFS}/0")).is_ok() }
     }
 
     /// Action names: from the table; where there is none, from the interrupt's own file.
     fn names(&self, host: &dyn Host, irq: u32) -> Option<Vec<String>> {
-        match &self.rows {
+        if self.rows.get().is_none()
+            && let Some(names) = actions(host, irq)
+        {
+            return Some(names);
+        }
+        match self.rows(host) {
             // Rows without an action and without a count are not printed.
             Fact::Known(rows) => Some(rows.get(&irq).map(|l| l.names.clone()).unwrap_or_default()),
-            _ => {
-                let text = host.read_text(&format!("/sys/kernel/irq/{irq}/actions")).ok()?;
-                Some(text.split(',').map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect())
-            }
+            _ => actions(host, irq),
         }
     }
 
-    fn total(&self, irq: u32) -> Fact<u64> {
-        self.rows.as_ref().and_then(|rows| rows.get(&irq).map_or(Fact::Absent, |l| Fact::Known(l.total)))
+    fn rows(&self, host: &dyn Host) -> &Fact<HashMap<u32, Line>> {
+        self.rows.get_or_init(|| rows(host))
     }
+
+    fn total(&self, host: &dyn Host, irq: u32) -> Fact<u64> {
+        self.rows(host).as_ref().and_then(|rows| rows.get(&irq).map_or(Fact::Absent, |l| Fact::Known(l.total)))
+    }
+}
+
+fn rows(host: &dyn Host) -> Fact<HashMap<u32, Line>> {
+    match host.read(INTERRUPTS) {
+        Ok(bytes) => match interrupts::parse_totals(&bytes) {
+            Ok(t) => Fact::Known(
+                t.rows
+                    .into_iter()
+                    .filter_map(|row| Some((row.head.irq?.0, Line { names: row.head.names, total: row.total })))
+                    .collect(),
+            ),
+            Err(e) => Fact::unknown(INTERRUPTS, e.to_string()),
+        },
+        Err(e) => crate::read::failed(INTERRUPTS, &e),
+    }
+}
+
+/// Names from the interrupt's own file.
+fn actions(host: &dyn Host, irq: u32) -> Option<Vec<String>> {
+    let text = host.read_text(&format!("/sys/kernel/irq/{irq}/actions")).ok()?;
+    Some(text.split(',').map(|n| n.trim().to_string()).filter(|n| !n.is_empty()).collect())
 }
 
 /// What is known of the device when its vectors are looked for.
@@ -125,7 +147,7 @@ pub fn genl(r: &mut Reader, dev: &str) -> Genl {
 }
 
 /// Every vector of the device, in the order of the model.
-pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl) -> Vec<Vector> {
+pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl, parts: Parts) -> Vec<Vector> {
     let msi = msi_irqs(r, &around.device.dirs);
     let mut names: BTreeMap<u32, Option<Vec<String>>> =
         msi.iter().flatten().map(|irq| (*irq, table.names(r.host, *irq))).collect();
@@ -133,7 +155,7 @@ pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl) -> V
         names.entry(*irq).or_insert_with(|| table.names(r.host, *irq));
     }
     if msi.is_none() {
-        by_name_only(table, around, &mut names);
+        by_name_only(r.host, table, around, &mut names);
         if let Some(irq) = line_irq(r, &around.device.dirs) {
             names.entry(irq).or_insert_with(|| table.names(r.host, irq));
         }
@@ -168,7 +190,7 @@ pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl) -> V
                 }
                 _ => None,
             };
-            vector(r, table, irq, names, role, confidence, source, napi)
+            vector(r, table, irq, names, role, confidence, source, napi, parts)
         })
         .collect::<Vec<_>>();
     say_what_is_missing(r, around, &vectors, renamed);
@@ -202,8 +224,8 @@ fn line_irq(r: &Reader, dirs: &[String]) -> Option<u32> {
 }
 
 /// Rows whose name says a queue of this device.
-fn by_name_only(table: &Table, around: &Around, names: &mut BTreeMap<u32, Option<Vec<String>>>) {
-    let Fact::Known(rows) = &table.rows else { return };
+fn by_name_only(host: &dyn Host, table: &Table, around: &Around, names: &mut BTreeMap<u32, Option<Vec<String>>>) {
+    let Fact::Known(rows) = table.rows(host) else { return };
     let device = around.device;
     let short = around.name.get(..14).unwrap_or(around.name);
     let marks: Vec<&str> =
@@ -353,8 +375,9 @@ fn vector(
     confidence: Confidence,
     source: MapSource,
     napi: Option<u32>,
+    parts: Parts,
 ) -> Vector {
-    let asked = affinity(r, irq, "smp_affinity");
+    let asked = part(parts.asked, "smp_affinity", || affinity(r, irq, "smp_affinity"));
     let movable = match &asked {
         Fact::Absent if r.host.list(&format!("/proc/irq/{irq}")).is_ok() => {
             Movable::No { why: "the kernel has no affinity file for it".to_string() }
@@ -378,10 +401,12 @@ fn vector(
         napi,
         asked,
         effective: affinity(r, irq, "effective_affinity"),
-        hint: r.parse(&format!("/proc/irq/{irq}/affinity_hint"), cpumask::parse),
-        node: node(r, irq),
+        hint: part(parts.counts, "affinity_hint", || {
+            r.parse(&format!("/proc/irq/{irq}/affinity_hint"), cpumask::parse)
+        }),
+        node: part(parts.counts, "node", || node(r, irq)),
         movable,
-        count: table.total(irq),
+        count: part(parts.counts, INTERRUPTS, || table.total(r.host, irq)),
     }
 }
 

@@ -3,18 +3,22 @@
 //! Every file and request is optional: what could not be read is a fact of its own, with its reason.
 #![forbid(unsafe_code)]
 
+mod bond;
 mod channels;
 mod coalesce;
+mod control;
 mod cpus;
 mod device;
 mod error;
 mod ethtool;
+mod held;
 mod host;
 mod irq;
 mod links;
 pub mod natural;
 mod nics;
 mod numa;
+mod parts;
 mod pause;
 mod pool;
 mod queues;
@@ -22,7 +26,7 @@ mod quiet;
 mod read;
 mod rfs;
 mod rings;
-mod rivals;
+pub mod rivals;
 mod rps;
 mod rss;
 mod snapshot;
@@ -30,8 +34,12 @@ mod users;
 mod virt;
 mod xps;
 
+pub use bond::bond;
+pub use control::control;
 pub use cpus::topology;
 pub use error::Error;
 pub use host::host;
+pub use parts::Parts;
+pub use quiet::{left_out, passive};
 pub use rivals::{forget_others, rivals};
 pub use snapshot::{Options, device, snapshot};

@@ -10,6 +10,7 @@ use ringwise_model::{DevId, Fact, IfIndex, Nic, NicKind, Unread};
 use ringwise_sys::{Host, Request};
 
 use crate::links::{NET, Port, Sort};
+use crate::parts::{Parts, part};
 use crate::read::Reader;
 use crate::{channels, coalesce, device, irq, pause, queues, rings, rss, users};
 
@@ -19,6 +20,7 @@ const EINVAL: i32 = 22;
 pub struct Common {
     pub table: irq::Table,
     pub addresses: Fact<HashMap<u32, Vec<String>>>,
+    pub parts: Parts,
 }
 
 /// Addresses of all interfaces by index, from one dump.
@@ -37,7 +39,7 @@ pub fn addresses(r: &mut Reader) -> Fact<HashMap<u32, Vec<String>>> {
 /// A device with queues of its own, as far as one can see: every file and request of it.
 pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Option<&str>) -> Nic {
     let mut r = Reader::new(host.as_ref());
-    let name = port.name.as_str();
+    let (name, parts) = (port.name.as_str(), common.parts);
     let dir = format!("{NET}/{name}");
     let link = link(&mut r, &dir, port);
     let mut device = device::device(&mut r, name);
@@ -47,7 +49,7 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
         let why = "it vanished while it was read, or /sys shows another network namespace";
         r.unread.push(Unread::new(dir.clone(), Some(2), why));
     }
-    let (rx_queues, tx_queues) = queues::queues(&mut r, &dir);
+    let (rx_queues, tx_queues) = queues::queues(&mut r, &dir, parts.steering);
     let channels = channels::channels(&mut r, name);
     let genl = irq::genl(&mut r, name);
     let alternative: Vec<&str> = port.info.iter().flat_map(|i| i.altnames.iter().map(String::as_str)).collect();
@@ -60,7 +62,7 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
         tx: &tx_queues,
         down: is_down(&link, port),
     };
-    let vectors = irq::vectors(&mut r, &common.table, &around, &genl);
+    let vectors = irq::vectors(&mut r, &common.table, &around, &genl, parts);
     let users = r.note(users::users(port, master_kind, &genl.xsk, &device.rdma));
     let dev = DevId {
         name: name.to_string(),
@@ -82,10 +84,10 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
         rx_queues,
         tx_queues,
         vectors,
-        rss: rss::rss(&mut r, name),
-        rings: rings::rings(&mut r, name),
-        coalesce: coalesce::coalesce(&mut r, name),
-        pause: pause::pause(&mut r, name),
+        rss: part(parts.rss, "rss-get", || rss::rss(&mut r, name)),
+        rings: part(parts.rings, "rings-get", || rings::rings(&mut r, name)),
+        coalesce: part(parts.coalesce, "coalesce-get", || coalesce::coalesce(&mut r, name)),
+        pause: part(parts.pause, "pause-get", || pause::pause(&mut r, name)),
         users,
         addresses: own_addresses(common, port),
         unread: r.unread,

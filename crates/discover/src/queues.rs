@@ -3,12 +3,13 @@
 use ringwise_kfmt::sysfs;
 use ringwise_model::{Bql, Fact, RxQueue, TxQueue};
 
+use crate::parts::part;
 use crate::read::Reader;
 use crate::{natural, rfs, rps, xps};
 
 /// Receive and transmit queues from `/sys/class/net/DEV/queues`. The directory may show more receive
 /// queues than the device has rings (mlx5 with AF_XDP rings on some kernels).
-pub fn queues(r: &mut Reader, dir: &str) -> (Vec<RxQueue>, Vec<TxQueue>) {
+pub fn queues(r: &mut Reader, dir: &str, steering: bool) -> (Vec<RxQueue>, Vec<TxQueue>) {
     let base = format!("{dir}/queues");
     let Fact::Known(names) = r.list(&base) else {
         return (Vec::new(), Vec::new());
@@ -17,14 +18,23 @@ pub fn queues(r: &mut Reader, dir: &str) -> (Vec<RxQueue>, Vec<TxQueue>) {
         .into_iter()
         .map(|id| {
             let q = format!("{base}/rx-{id}");
-            RxQueue { id, rps_cpus: rps::mask(r, &q), rps_flow_cnt: rfs::queue(r, &q) }
+            RxQueue {
+                id,
+                rps_cpus: part(steering, &q, || rps::mask(r, &q)),
+                rps_flow_cnt: part(steering, &q, || rfs::queue(r, &q)),
+            }
         })
         .collect();
     let tx = natural::numbers(&names, "tx-")
         .into_iter()
         .map(|id| {
             let q = format!("{base}/tx-{id}");
-            TxQueue { id, xps_cpus: xps::cpus(r, &q), xps_rxqs: xps::rx_queues(r, &q), bql: bql(r, &q) }
+            TxQueue {
+                id,
+                xps_cpus: part(steering, &q, || xps::cpus(r, &q)),
+                xps_rxqs: part(steering, &q, || xps::rx_queues(r, &q)),
+                bql: part(steering, &q, || bql(r, &q)),
+            }
         })
         .collect();
     (rx, tx)

@@ -1,13 +1,38 @@
-//! A host that is not asked what may hang: for devices that gave no answer, and for those that wait behind them.
+//! A host that is not asked what may hang: for devices that gave no answer, for those that wait behind them,
+//! and for `--passive`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringwise_model::{Snapshot, Unread};
 use ringwise_sys::{Clock, Error, Host, Request, Result};
 
 /// Files whose reading takes the network lock (net/core/net-sysfs.c): a sick device may hold it, and then
 /// these wait like any request.
-const LOCKED: &[&str] = &["speed", "duplex", "carrier", "xps_cpus", "xps_rxqs"];
+const LOCKED: &[&str] = &["speed", "duplex", "carrier", "xps_cpus", "xps_rxqs", "rps_default_mask"];
+
+/// The same for whole directories of the bonding driver, and its list of bonds.
+fn takes_the_network_lock(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    LOCKED.contains(&name) || name == "bonding_masters" || path.contains("/bonding/")
+}
+
+/// Files whose reading interrupts other CPUs on some kernels: the clock rates in it are asked of each CPU by
+/// an interrupt (x86 before 5.18, arch/x86/kernel/cpu/aperfmperf.c).
+const INTERRUPTING: &[&str] = &["/proc/cpuinfo"];
+
+/// Why `--passive` left something out.
+const PASSIVE: &str = "not asked (--passive)";
+
+/// The host by its files alone, without those that take the network lock or interrupt other CPUs.
+pub fn passive(host: Arc<dyn Host>) -> Arc<dyn Host> {
+    Arc::new(Quiet { host, why: PASSIVE.to_string() })
+}
+
+/// What [`passive`] left out of this, by name.
+pub fn left_out<'s>(s: &'s Snapshot) -> impl Iterator<Item = &'s Unread> {
+    s.unread.iter().chain(s.nics.iter().flat_map(|n| &n.unread)).filter(|u| u.why == PASSIVE)
+}
 
 /// The host without kernel requests and without the files that need the network lock: those fail with `why`.
 pub struct Quiet {
@@ -30,8 +55,7 @@ impl Clock for Quiet {
 
 impl Host for Quiet {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        if LOCKED.contains(&name) {
+        if takes_the_network_lock(path) || INTERRUPTING.contains(&path) {
             return Err(Error::other(path, self.why.clone()));
         }
         self.host.read(path)

@@ -1,18 +1,66 @@
 //! Programs that would move our settings behind our back.
 
-use ringwise_model::{Fact, Unread};
+mod irqbalance;
+mod others;
+
+use ringwise_model::{Fact, Irqbalance, Rival, Unread};
 use ringwise_sys::{Host, Recording};
 
 use crate::natural;
 
+pub use irqbalance::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
+
 const ESRCH: i32 = 3;
 
-/// Names as `/proc/PID/comm` shows them (cut to 15 characters by the kernel).
-const NAMES: &[&str] = &["irqbalance", "irqd", "tuned", "katalyst-agent"];
+/// Names as `/proc/PID/comm` shows them (cut to 15 characters by the kernel): those that move interrupts or queues.
+const NAMES: &[&str] =
+    &["irqbalance", "irqd", "katalyst-agent", "mlnx_affinity", "mlnx_tune", "set_irq_affinit", "tuned"];
+/// Programs that use interfaces without the kernel, or beside it.
+const USERS: &[&str] = &["dpdk-testpmd", "ovs-vswitchd", "vpp_main"];
+
+/// All that is known about them.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Those that run and move settings, by name.
+    pub names: Fact<Vec<String>>,
+    pub details: Vec<Rival>,
+    pub irqbalance: Fact<Irqbalance>,
+}
+
+impl Found {
+    pub fn not(why: &str) -> Self {
+        let what = "/proc/*/comm";
+        Self { names: Fact::unknown(what, why), details: Vec::new(), irqbalance: Fact::unknown("irqbalance", why) }
+    }
+}
+
+/// Everything: reads a file of every process, and the files that say what would be set when.
+pub fn find(host: &dyn Host) -> Found {
+    let processes = processes(host);
+    let names = processes.as_ref().map(|all| {
+        let mut names: Vec<String> = all.iter().map(|(_, n)| n.clone()).filter(|n| NAMES.contains(&&**n)).collect();
+        names.dedup();
+        names
+    });
+    let by_name = processes.known().map(|all| all.iter().find(|(_, n)| n == "irqbalance").map(|(pid, _)| *pid));
+    let mut details = others::details(host, processes.known().map_or(&[], Vec::as_slice));
+    details.sort();
+    Found { names, details, irqbalance: irqbalance(host, by_name) }
+}
+
+/// Only irqbalance, by its socket: no process is looked at but that one.
+pub fn irqbalance_alone(host: &dyn Host) -> Found {
+    Found { irqbalance: irqbalance(host, None), ..Found::not("not looked for") }
+}
 
 /// Rivals that run now, by name, sorted. Known and empty: looked, none there. Processes of other
 /// process namespaces cannot be seen.
 pub fn rivals(host: &dyn Host) -> Fact<Vec<String>> {
+    find(host).names
+}
+
+/// The first process of each name, sorted by name.
+fn processes(host: &dyn Host) -> Fact<Vec<(u32, String)>> {
     let what = "/proc/*/comm";
     let names = match host.list("/proc") {
         Ok(names) => names,
@@ -24,19 +72,19 @@ pub fn rivals(host: &dyn Host) -> Fact<Vec<String>> {
     }
     // Services are older than what people start, and kernel threads are the most: first found, first counted.
     pids.sort_unstable();
-    let mut out = Vec::new();
+    let mut out: Vec<(u32, String)> = Vec::new();
     let mut refused = None;
     for pid in pids {
         let path = format!("/proc/{pid}/comm");
         match host.read_text(&path) {
-            Ok(comm) if NAMES.contains(&comm.as_str()) && !out.contains(&comm) => out.push(comm),
+            Ok(comm) if is_one(&comm) && !out.iter().any(|(_, n)| *n == comm) => out.push((pid, comm)),
             Ok(_) => {}
             // A process may end between the two calls.
             Err(e) if e.is_absent() || e.errno == Some(ESRCH) => {}
             Err(e) => refused = Some(crate::read::unread(&path, &e)),
         }
     }
-    out.sort();
+    out.sort_by(|a, b| a.1.cmp(&b.1));
     match refused {
         // One that is seen is a rival whatever the others are; none seen among hidden ones is not "none".
         Some(why) if out.is_empty() => Fact::Unknown(why),
@@ -44,20 +92,32 @@ pub fn rivals(host: &dyn Host) -> Fact<Vec<String>> {
     }
 }
 
-/// Takes the names of all other processes out of a recording: what runs on a host is nobody else's
-/// business. Process 1 stays, so that "none found" can be told from "not looked".
+fn is_one(comm: &str) -> bool {
+    NAMES.contains(&comm) || USERS.contains(&comm)
+}
+
+/// Takes the names of all other processes out of a recording, and of scripts and tables of others all but the words
+/// that show a rival: what runs on a host is nobody else's business. Process 1 stays, so that "none found" can be
+/// told from "not looked".
 pub fn forget_others(recording: &mut Recording) {
     let pid = |path: &str| natural::number(path.strip_suffix("/comm")?, "/proc/");
     let mut kept = vec!["1".to_string()];
     recording.files.retain(|path, content| {
         let Some(pid) = pid(path) else { return true };
         let name = content.as_ref().map(|b| String::from_utf8_lossy(b).trim().to_string());
-        let rival = name.is_ok_and(|n| NAMES.contains(&n.as_str()));
+        let rival = name.is_ok_and(|n| is_one(&n));
         if rival {
             kept.push(pid.to_string());
         }
         rival || pid == 1
     });
+    for (path, content) in &mut recording.files {
+        if let Ok(bytes) = content
+            && others::is_script(path)
+        {
+            *bytes = others::words(&String::from_utf8_lossy(bytes)).into_bytes();
+        }
+    }
     if let Some(Ok(names)) = recording.dirs.get_mut("/proc") {
         names.retain(|n| natural::number(n, "").is_none() || kept.contains(n));
     }

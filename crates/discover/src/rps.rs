@@ -16,7 +16,5 @@ pub const DEFAULT_MASK: &str = "/proc/sys/net/core/rps_default_mask";
 /// network lock (net/core/sysctl_net_core.c), which a sick device may hold: only under a deadline.
 pub fn default_mask(r: &mut Reader) -> Fact<CpuSet> {
     // The kernel prints an empty line while it was never written (net/core/sysctl_net_core.c).
-    r.parse(DEFAULT_MASK, |t| {
-        if t.trim().is_empty() { Ok(CpuSet::new()) } else { cpumask::parse(t) }
-    })
+    r.parse(DEFAULT_MASK, |t| if t.trim().is_empty() { Ok(CpuSet::new()) } else { cpumask::parse(t) })
 }

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_model::{CpuSet, Fact, Nic, Snapshot, Unread};
+use ringwise_model::{ControlPath, CpuSet, Fact, Nic, Snapshot, Unread};
 use ringwise_sys::Host;
 
 use crate::links::{Port, Sort};
 use crate::nics::{self, Common};
+use crate::parts::Parts;
 use crate::quiet::Quiet;
 use crate::read::Reader;
-use crate::{Error, cpus, host, irq, links, pool, rivals, rps};
+use crate::{Error, bond, control, cpus, held, host, irq, links, pool, rivals, rps};
 
 /// What to read.
 #[derive(Debug, Clone)]
@@ -26,6 +27,10 @@ pub struct Options {
     pub deadline: Duration,
     /// Without the search for programs that move settings (reads a file of every process).
     pub skip_rivals: bool,
+    /// Without the ways that must not be cut ([`crate::control()`]).
+    pub skip_control: bool,
+    /// Everything, unless somebody is in a hurry.
+    pub parts: Parts,
 }
 
 /// 2 s, or `RINGWISE_DEVICE_DEADLINE_MS` on machines that are slow as such (emulated ones).
@@ -36,7 +41,14 @@ fn deadline() -> Duration {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { devs: Vec::new(), follow: Vec::new(), deadline: deadline(), skip_rivals: false }
+        Self {
+            devs: Vec::new(),
+            follow: Vec::new(),
+            deadline: deadline(),
+            skip_rivals: false,
+            skip_control: false,
+            parts: Parts::ALL,
+        }
     }
 }
 
@@ -54,7 +66,7 @@ impl Options {
 
 enum Part {
     Nic(Box<Nic>),
-    Rivals(Fact<Vec<String>>),
+    Rivals(Box<rivals::Found>),
     DefaultMask(Fact<CpuSet>, Vec<Unread>),
 }
 
@@ -66,7 +78,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     let mut r = Reader::new(host.as_ref());
     let ports = Arc::new(ports(host, &mut r, options.deadline));
     let (named, follow) = names(&ports, options)?;
-    let common = Arc::new(common(host, &mut r, options.deadline));
+    let common = Arc::new(common(host, &mut r, options.deadline, options.parts));
     let chosen = links::choose(&ports, &named, &follow);
 
     let mut tasks: Vec<Box<dyn FnOnce() -> Part + Send>> = Vec::new();
@@ -78,9 +90,11 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
             Part::Nic(Box::new(nics::read(&host, &common, &ports[i], kind.as_deref())))
         }));
     }
-    if !options.skip_rivals {
-        let host = host.clone();
-        tasks.push(Box::new(move || Part::Rivals(rivals::rivals(host.as_ref()))));
+    {
+        // irqbalance is asked in any case: what it leaves alone is a setting.
+        let (host, skip) = (host.clone(), options.skip_rivals);
+        let look = if skip { rivals::irqbalance_alone } else { rivals::find };
+        tasks.push(Box::new(move || Part::Rivals(Box::new(look(host.as_ref())))));
     }
     tasks.push({
         let host = host.clone();
@@ -94,7 +108,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         let deadline = options.deadline;
         std::thread::Builder::new().name("devices".into()).spawn(move || pool::run(tasks, deadline))
     };
-    let (topology, more) = cpus::topology(host.as_ref());
+    let (topology, more) = cpus::parts_of(host.as_ref(), options.parts.cores);
     r.unread.extend(more);
     let (mut facts, more) = host::without_rivals(host.as_ref());
     r.unread.extend(more);
@@ -106,7 +120,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
             Vec::new()
         }
     };
-    done.resize_with(read.len() + usize::from(!options.skip_rivals) + 1, || None);
+    done.resize_with(read.len() + 2, || None);
     let why = format!("no answer within {} s", options.deadline.as_secs_f64());
     facts.rps_default_mask = match done.pop() {
         Some(Some(Part::DefaultMask(f, unread))) => {
@@ -115,11 +129,11 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         }
         _ => r.note(Fact::unknown(rps::DEFAULT_MASK, why.clone())),
     };
-    facts.rivals = match (!options.skip_rivals).then(|| done.pop()).flatten() {
-        Some(Some(Part::Rivals(f))) => f,
-        _ if options.skip_rivals => facts.rivals,
-        _ => Fact::unknown("/proc/*/comm", why.clone()),
+    let found = match done.pop() {
+        Some(Some(Part::Rivals(f))) => *f,
+        _ => rivals::Found::not(&why),
     };
+    (facts.rivals, facts.rival_details, facts.irqbalance) = (found.names, found.details, found.irqbalance);
     if let (Fact::Unknown(u), false) = (&facts.rivals, options.skip_rivals) {
         r.unread.push(u.clone());
     }
@@ -134,18 +148,33 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
                 Some(Some(Part::Nic(nic))) => *nic,
                 _ => without.remove(&i).unwrap_or_else(|| nics::late(&common, &ports[i], &why)),
             },
-            _ => nics::listed(&common, &ports[i]),
+            _ => {
+                let mut nic = nics::listed(&common, &ports[i]);
+                nic.bond = bond::is_bond(&ports[i]).then(|| bond::read(&mut r, &ports[i].name)).flatten();
+                nic
+            }
         })
         .collect();
+    let control = match options.skip_control {
+        true => Fact::unknown("control path", "not looked for"),
+        false => control_paths(host, &ports, options.deadline),
+    };
     Ok(Snapshot {
         host: facts,
         topology,
         nics,
         bystanders: chosen.bystanders,
-        control: Fact::unknown("control path", "not looked for"),
-        held: Vec::new(),
+        control,
+        held: held::held(host.as_ref()),
         unread: r.unread,
     })
+}
+
+/// Asks for routes, and so takes the network lock.
+fn control_paths(host: &Arc<dyn Host>, ports: &Arc<Vec<Port>>, deadline: Duration) -> Fact<Vec<ControlPath>> {
+    let (h, p) = (host.clone(), ports.clone());
+    let found = ringwise_sys::with_deadline(deadline, move || control::paths(h.as_ref(), &p));
+    found.map_or_else(|| control::late(deadline), Fact::Known)
 }
 
 /// Devices that were late, from the files alone: a sick device under the network lock makes every other wait,
@@ -180,7 +209,7 @@ pub fn device(host: &Arc<dyn Host>, name: &str, deadline: Duration) -> Result<Ni
     let mut r = Reader::new(host.as_ref());
     let ports = ports(host, &mut r, deadline);
     let i = find(&ports, name)?;
-    let common = Arc::new(common(host, &mut r, deadline));
+    let common = Arc::new(common(host, &mut r, deadline, Parts::ALL));
     let port = ports[i].clone();
     if port.sort != Sort::Own {
         return Ok(nics::listed(&common, &port));
@@ -232,7 +261,7 @@ fn ports(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Vec<Port> 
     }
 }
 
-fn common(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Common {
+fn common(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration, parts: Parts) -> Common {
     let h = host.clone();
     let found = ringwise_sys::with_deadline(deadline, move || {
         let mut r = Reader::new(h.as_ref());
@@ -248,7 +277,7 @@ fn common(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Common {
             r.note(Fact::unknown(what, format!("no answer within {} s", deadline.as_secs_f64())))
         }
     };
-    Common { table: irq::Table::read(r), addresses }
+    Common { table: irq::Table::read(r, parts.counts), addresses, parts }
 }
 
 fn names(ports: &[Port], options: &Options) -> Result<(Vec<usize>, Vec<usize>), Error> {

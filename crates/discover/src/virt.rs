@@ -2,6 +2,7 @@
 
 use ringwise_model::{Fact, Unread};
 
+use crate::parts::NOT_ASKED;
 use crate::read::Reader;
 
 /// Start of DMI `sys_vendor` or `product_name` → name. Vendors that also sell bare metal are not here.
@@ -33,7 +34,8 @@ const CLOUDS: &[(&str, &str)] = &[
 ];
 
 /// `xen`, `qemu`, `vmware`, …; `unnamed` where only the CPU flag tells. Absent: bare metal, as far as it shows.
-pub fn hypervisor(r: &mut Reader) -> Fact<String> {
+/// Without `cpuinfo` that file is left alone.
+pub fn hypervisor(r: &mut Reader, cpuinfo: bool) -> Fact<String> {
     if let Ok(t) = r.host.read_text("/sys/hypervisor/type")
         && !t.is_empty()
     {
@@ -55,6 +57,9 @@ pub fn hypervisor(r: &mut Reader) -> Fact<String> {
         return Fact::Absent;
     }
     let what = "/proc/cpuinfo";
+    if !cpuinfo {
+        return Fact::unknown(what, NOT_ASKED);
+    }
     match r.host.read_text(what) {
         Ok(text) => match text.lines().find(|l| l.starts_with("flags")) {
             Some(l) if l.split_whitespace().any(|f| f == "hypervisor") => {

@@ -10,7 +10,7 @@ const CARRYING: u32 = 0x10 | 0x20;
 /// Of a bond master: `/sys/class/net/B/bonding` and `bonding_slave` of its members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bond {
-    /// `802.3ad`, `active-backup`, `balance-rr`, …
+    /// `802.3ad`, `active-backup`, `balance-rr`, …; `team` for a team, whatever it runs.
     pub mode: Fact<String>,
     /// The member in use; absent in modes that use several.
     pub active: Fact<String>,
@@ -45,7 +45,7 @@ impl Bond {
     /// Whether the bond could send and receive by this member alone. None: not known.
     pub fn carries(&self, name: &str) -> Option<bool> {
         let m = self.member(name)?;
-        if m.mii_status.known()? != "up" {
+        if m.mii_status.is_absent() || m.mii_status.known()? != "up" {
             return Some(false);
         }
         if !self.is_lacp()? {

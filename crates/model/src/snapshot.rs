@@ -44,6 +44,12 @@ pub struct Host {
     pub rps_default_mask: Fact<crate::CpuSet>,
     /// Running programs that would move our settings, by name (`irqbalance`).
     pub rivals: Fact<Vec<String>>,
+    /// What each of them, and configuration at rest, would set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rival_details: Vec<crate::Rival>,
+    /// The one that can be told to leave interrupts alone. Absent: it does not run.
+    #[serde(default = "crate::rivals::not_asked")]
+    pub irqbalance: Fact<crate::Irqbalance>,
     /// sysctl `net.ipv4.ip_forward` or the IPv6 one is on.
     pub forwarding: Fact<bool>,
     /// `/proc` or `/sys` cannot be written (as in a container).

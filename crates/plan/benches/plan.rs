@@ -15,7 +15,16 @@ fn machine(packages: u32, nics: u32, queues_each: u32) -> Snapshot {
     let cpu = CpuSpec { packages, nodes: 2, l3s: 2, ..CpuSpec::flat(8, 2) };
     let nodes = packages * 2;
     let nics = (0..nics).map(|i| NicSpec::new(&format!("eth{i}"), "mlx5_core", Some(i % nodes), queues_each, 128));
-    HostSpec { name: "big".into(), cpu, nics: nics.collect(), bonds: Vec::new(), rps_sock_flow_entries: 0 }.snapshot()
+    HostSpec {
+        name: "big".into(),
+        cpu,
+        nics: nics.collect(),
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot()
 }
 
 /// The fastest of many runs.

@@ -88,6 +88,7 @@ struct Group {
 fn groups(s: &Snapshot, devs: &[Dev], intent: &Intent, places: &BTreeMap<Near, Place>) -> Vec<Group> {
     let bond = |d: &Dev| -> Option<IfIndex> {
         let master = d.nic.master?;
+        // Also where how its members stand is not known.
         let kind = &s.nic_by_index(master)?.kind;
         matches!(kind, NicKind::Software { kind } if kind == "bond" || kind == "team").then_some(master)
     };

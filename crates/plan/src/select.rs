@@ -28,9 +28,17 @@ pub(crate) fn natural(a: &str, b: &str) -> Ordering {
     x.len().cmp(&y.len()).then_with(|| a.cmp(b))
 }
 
-/// Who uses the queues, when that forbids touching the channel count.
-pub(crate) fn channel_user(nic: &Nic) -> Option<String> {
-    let users = nic.users.known()?;
+/// Who uses the queues, when that forbids touching the channel count. A program on a bond, and a switch that
+/// a bond is part of, use the queues of its members.
+pub(crate) fn channel_user(s: &Snapshot, nic: &Nic) -> Option<String> {
+    let bond = nic.master.and_then(|m| s.nic_by_index(m)).filter(|m| m.bond.is_some());
+    let mut users: Vec<User> = nic.users.known().cloned().unwrap_or_default();
+    users.extend(bond.and_then(|b| b.users.known()).into_iter().flatten().cloned());
+    let above = bond.and_then(|b| s.nic_by_index(b.master?));
+    if above.is_some_and(|n| matches!(&n.kind, NicKind::Software { kind } if kind == "openvswitch")) {
+        users.push(User::Ovs);
+    }
+    users.dedup();
     let words: Vec<String> = users
         .iter()
         .map(|u| match u {
@@ -112,6 +120,14 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
             Some(why) => left.push(LeftAlone { dev: nic.name().to_string(), why }),
             None => chosen.push(*nic),
         }
+    }
+    if intent.devs.is_empty() {
+        left.extend(
+            s.held.iter().map(|h| LeftAlone {
+                dev: h.bus_address.clone(),
+                why: format!("held by user-space driver {}", h.driver),
+            }),
+        );
     }
     if chosen.is_empty() {
         return Err(Refusal::NothingTunable { left_alone: left });

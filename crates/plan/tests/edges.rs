@@ -17,7 +17,16 @@ fn set(s: &str) -> CpuSet {
 /// Two nodes of four cores with two threads.
 fn host(nics: Vec<NicSpec>) -> Snapshot {
     let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
-    HostSpec { name: "edge3".into(), cpu, nics, bonds: Vec::new(), rps_sock_flow_entries: 0 }.snapshot()
+    HostSpec {
+        name: "edge3".into(),
+        cpu,
+        nics,
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot()
 }
 
 fn igb(name: &str, node: u32, queues: u32) -> NicSpec {

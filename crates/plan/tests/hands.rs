@@ -14,8 +14,16 @@ fn set(s: &str) -> CpuSet {
 fn tuned() -> Snapshot {
     let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
     let nic = NicSpec::new("eth1", "igb", Some(0), 4, 8);
-    let mut s =
-        HostSpec { name: "edge3".into(), cpu, nics: vec![nic], bonds: Vec::new(), rps_sock_flow_entries: 0 }.snapshot();
+    let mut s = HostSpec {
+        name: "edge3".into(),
+        cpu,
+        nics: vec![nic],
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
     for step in plan(&s, &Intent::default(), &[]).expect("can be planned").steps {
         set_to(&mut s, &step.setting);
     }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{
-    Bql, Bystanders, Channels, Confidence, Count, CpuId, CpuSet, DevId, Fact, Host, IfIndex, IrqId, Link, MapSource,
-    Movable, Nic, NicKind, NodeId, Role, RxQueue, Snapshot, TxQueue, User, Vector,
+    Bond, BondMember, Bql, Bystanders, Channels, Confidence, ControlPath, Count, CpuId, CpuSet, DevId, Fact, Held,
+    Host, IfIndex, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, Role, RxQueue, Snapshot, TxQueue, User,
+    Vector,
 };
 use serde::{Deserialize, Serialize};
 
@@ -75,6 +76,10 @@ pub struct HostSpec {
     pub bonds: Vec<u32>,
     #[serde(default)]
     pub rps_sock_flow_entries: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub control: Vec<ControlPath>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
 }
 
 impl NicSpec {
@@ -200,13 +205,32 @@ fn nic(at: u32, s: &NicSpec, online: &CpuSet, local: &CpuSet) -> Nic {
     }
 }
 
-fn bond(index: u32, online: &CpuSet) -> Nic {
+fn bond(index: u32, members: &[&Nic], online: &CpuSet) -> Nic {
     let name = format!("bond{index}");
     let mut n = nic(index, &NicSpec { vectors: Vectors::None, ..NicSpec::new(&name, "", None, 1, 0) }, online, online);
     n.dev = DevId { name, ifindex: Some(IfIndex(index)), bus_address: None, permanent_mac: None };
     n.kind = NicKind::Software { kind: "bond".into() };
     n.driver = Fact::Absent;
+    n.bond = Some(Bond {
+        mode: Fact::Known("active-backup".into()),
+        active: members.first().map_or(Fact::Absent, |m| Fact::Known(m.name().to_string())),
+        aggregator: Fact::Absent,
+        members: members.iter().map(|m| member(m)).collect(),
+    });
+    n.lower = members.iter().filter_map(|m| m.dev.ifindex).collect();
     n
+}
+
+fn member(nic: &Nic) -> BondMember {
+    let up = if nic.link.carrier == Fact::Known(true) { "up" } else { "down" };
+    BondMember {
+        name: nic.name().to_string(),
+        state: Fact::Known("backup".into()),
+        mii_status: Fact::Known(up.into()),
+        aggregator: Fact::Absent,
+        actor: Fact::Absent,
+        partner: Fact::Absent,
+    }
 }
 
 impl HostSpec {
@@ -218,7 +242,11 @@ impl HostSpec {
             nic(i as u32, n, &topology.online, &local)
         });
         let mut nics: Vec<Nic> = nics.collect();
-        nics.extend(self.bonds.iter().map(|i| bond(*i, &topology.online)));
+        for i in &self.bonds {
+            let of: Vec<&Nic> = nics.iter().filter(|n| n.master == Some(IfIndex(*i))).collect();
+            let bond = bond(*i, &of, &topology.online);
+            nics.push(bond);
+        }
         Snapshot {
             nics,
             host: Host {
@@ -229,20 +257,30 @@ impl HostSpec {
                 rps_sock_flow_entries: Fact::Known(self.rps_sock_flow_entries),
                 rps_default_mask: Fact::Known(CpuSet::new()),
                 rivals: Fact::Known(Vec::new()),
+                rival_details: Vec::new(),
+                irqbalance: Fact::Absent,
                 forwarding: Fact::Known(false),
                 read_only: Fact::Known(false),
             },
             topology,
             bystanders: Bystanders { count: BTreeMap::new(), above: BTreeMap::new() },
-            control: Fact::Known(Vec::new()),
-            held: Vec::new(),
+            control: Fact::Known(self.control.clone()),
+            held: self.held.clone(),
             unread: Vec::new(),
         }
     }
 }
 
 fn host(name: &str, cpu: CpuSpec, nics: Vec<NicSpec>) -> HostSpec {
-    HostSpec { name: name.into(), cpu, nics, bonds: Vec::new(), rps_sock_flow_entries: 0 }
+    HostSpec {
+        name: name.into(),
+        cpu,
+        nics,
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
 }
 
 /// Ten machines that a layout has to suit.

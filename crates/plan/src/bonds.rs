@@ -1,0 +1,118 @@
+//! Members of one bond get one layout: the same number of queues, and all of them or none a new one.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::Address;
+use ringwise_model::{Goal, IfIndex, Intent, Nic, Snapshot};
+
+use crate::dev::Dev;
+use crate::target::Out;
+use crate::{LeftOut, NotPossible, channels};
+
+/// The bond or team above a device.
+fn master<'a>(s: &'a Snapshot, nic: &Nic) -> Option<&'a Nic> {
+    s.nic_by_index(nic.master?).filter(|m| m.bond.is_some())
+}
+
+/// Devices of the plan by their bond; those without a bond are not in it.
+pub(crate) fn members(s: &Snapshot, devs: &[Dev]) -> BTreeMap<IfIndex, Vec<usize>> {
+    let mut out: BTreeMap<IfIndex, Vec<usize>> = BTreeMap::new();
+    for (i, d) in devs.iter().enumerate() {
+        if let (Some(_), Some(index)) = (master(s, d.nic), d.nic.master) {
+            out.entry(index).or_default().push(i);
+        }
+    }
+    out
+}
+
+/// What each device may have at most and is asked for, so that members get the same number.
+#[derive(Clone, Copy)]
+pub(crate) struct Share {
+    /// Physical cores near it; of members the fewest.
+    pub cores: u32,
+    /// Queues there are; of members the fewest.
+    pub now: u32,
+    /// Queues there can be; of members the fewest.
+    pub max: u32,
+}
+
+pub(crate) fn shares(s: &Snapshot, devs: &[Dev], cores: impl Fn(&Dev) -> u32) -> Vec<Share> {
+    let max = |d: &Dev| d.nic.channels.known().and_then(channels::most).unwrap_or(u32::MAX);
+    let now = |d: &Dev| d.rx_now.max(d.tx_now);
+    let mut out: Vec<Share> = devs.iter().map(|d| Share { cores: cores(d), now: now(d), max: max(d) }).collect();
+    for list in members(s, devs).values() {
+        let least = |f: &dyn Fn(&Share) -> u32| list.iter().map(|i| f(&out[*i])).min().unwrap_or(0);
+        let share = Share { cores: least(&|s| s.cores), now: least(&|s| s.now), max: least(&|s| s.max) };
+        list.iter().for_each(|i| out[*i] = share);
+    }
+    out
+}
+
+/// After each device was decided for itself: a change that one member cannot have, no member gets; nor one
+/// that would cut the bond off.
+pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut Out) {
+    for (index, list) in members(s, devs) {
+        let Some(bond) = s.nic_by_index(index) else { continue };
+        let name = bond.name();
+        warn_about_rest(s, bond, devs, &list, intent, out);
+        if list.iter().all(|i| devs[*i].channels.is_none()) {
+            continue;
+        }
+        let stays = list.iter().find(|i| devs[**i].rx != devs[list[0]].rx).map(|_| {
+            let unlike = list.iter().find(|i| devs[**i].channels.is_none()).unwrap_or(&list[0]);
+            let d = &devs[*unlike];
+            format!("{name} keeps one layout for all its members, and {} stays at {} queues", d.name(), d.rx_now)
+        });
+        let cut = list.iter().map(|i| devs[*i].name()).find(|n| bond.bond.as_ref().is_some_and(|b| b.hangs_on(n)));
+        let cut = cut.map(|n| format!("{n} is the only member that carries {name}, which it would cut off"));
+        if stays.is_none() && cut.is_none() {
+            continue;
+        }
+        for i in list {
+            let d = &mut devs[i];
+            let Some(setting) = d.channels.take() else { continue };
+            let want = d.rx;
+            (d.rx, d.tx) = (d.rx_now, d.tx_now);
+            match (&stays, &cut) {
+                (Some(why), _) => out.refused.push(NotPossible {
+                    address: Some(Address::Channels { dev: d.name().to_string() }),
+                    what: format!("{} channels", d.name()),
+                    why: why.clone(),
+                    needed: intent.queues.is_some(),
+                }),
+                (None, why) => out.left_out.push(LeftOut {
+                    from: ringwise_knob::channels::live(d.nic),
+                    setting,
+                    rule: "bond".into(),
+                    why: why.clone().unwrap_or_default(),
+                    command: channels::command(intent, &[d.name()], want),
+                    outage: format!("{name} would be cut off"),
+                }),
+            }
+        }
+    }
+}
+
+/// Members that are not in the plan, or that have another number of queues which nobody asked to change.
+fn warn_about_rest(s: &Snapshot, bond: &Nic, devs: &[Dev], list: &[usize], intent: &Intent, out: &mut Out) {
+    let name = bond.name();
+    let planned: Vec<&str> = list.iter().map(|i| devs[*i].name()).collect();
+    let rest = s.nics.iter().filter(|n| n.master.is_some() && n.master == bond.dev.ifindex && n.has_own_queues());
+    let rest: Vec<&str> = rest.map(Nic::name).filter(|n| !planned.contains(n)).collect();
+    if !rest.is_empty() && !intent.devs.is_empty() {
+        out.warnings.push(format!(
+            "{name}: {} of it {} not in this plan, so its members may be laid out differently",
+            rest.join(" "),
+            if rest.len() == 1 { "is" } else { "are" }
+        ));
+    }
+    let counts: Vec<u32> = list.iter().map(|i| devs[*i].rx).collect();
+    if counts.windows(2).any(|w| w[0] != w[1]) && intent.goal == Goal::Balanced && intent.queues.is_none() {
+        let each = planned.iter().zip(&counts).map(|(n, c)| format!("{n} has {c}")).collect::<Vec<_>>().join(", ");
+        let least = counts.iter().min().copied().unwrap_or(1);
+        out.warnings.push(format!(
+            "{name}: its members have different numbers of queues ({each}); one layout needs the same (--queues {least} \
+             --allow-disruption)"
+        ));
+    }
+}

@@ -1,0 +1,32 @@
+//! Which steps of a plan interrupt the way in.
+
+use ringwise_knob::Step;
+use ringwise_model::{ControlPath, Fact, Snapshot};
+
+use crate::Cut;
+
+/// The ways whose devices are known, for the head of the plan.
+pub(crate) fn ways(s: &Snapshot) -> Vec<ControlPath> {
+    let all = s.control.known().into_iter().flatten();
+    all.filter(|p| p.members.is_known()).cloned().collect()
+}
+
+/// Steps that interrupt traffic of a way, or may because it could not be followed.
+pub(crate) fn cuts(s: &Snapshot, steps: &[Step]) -> Vec<Cut> {
+    let mut out = Vec::new();
+    for step in steps.iter().filter(|s| s.interrupts_traffic) {
+        let Some(address) = step.setting.address() else { continue };
+        let Some(dev) = address.dev() else { continue };
+        let ways: Vec<String> = match &s.control {
+            Fact::Known(paths) => {
+                paths.iter().filter(|p| p.over(dev) != Ok(false)).map(ControlPath::to_string).collect()
+            }
+            Fact::Absent => Vec::new(),
+            Fact::Unknown(u) => vec![format!("perhaps the way in, which could not be looked for ({u})")],
+        };
+        if !ways.is_empty() {
+            out.push(Cut { address, ways });
+        }
+    }
+    out
+}
