@@ -1,0 +1,318 @@
+//! The guard: somebody outside this process who puts everything back if it dies, and at the end of a trial
+//! that nobody confirmed. It shares the lock with the applier, so there is no moment without one.
+//!
+//! ```text
+//!   applier ── arm ──► guard                          no guard, no write
+//!      │ works           │ waits
+//!      ├─ dies ─────────►├─ journal without an end ─► put back
+//!      └─ done ─────────►├─ on trial ─► confirmed: leaves │ deadline, undone: put back
+//!                        └─ else ─► leaves
+//! ```
+//!
+//! It is told only that the applier is done or dead. What to do then stands on disk, so that a guard that is
+//! started again goes on where the last one was.
+
+use std::fmt::Debug;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringwise_sys::Host;
+
+use crate::cx::Cx;
+use crate::journal::{Read, Record};
+use crate::store::Lock;
+use crate::trial::{self, Fate, Files, OnTrial, Stage, Trial, decide, note};
+use crate::tx::{Tx, guard_gone};
+use crate::undo::resume;
+use crate::{Error, Event, Failure, Holder, Outcome, Policy, Store, Verdict};
+
+/// How often it looks. Everything that counts is a file or a clock; a look is two calls.
+const EACH: Duration = Duration::from_millis(200);
+/// Looks at a host that cannot be discovered, a second apart, before it gives up.
+const TRIES: u32 = 60;
+
+/// Starts guards.
+pub trait Guardian: Debug + Send + Sync {
+    /// Armed when this returns. Errors say why there is none.
+    fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, String>;
+}
+
+/// What a guard has to know.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// The state directory with the journal.
+    pub dir: &'a Path,
+    /// The lock, to be shared.
+    pub lock: BorrowedFd<'a>,
+    pub transaction: u64,
+}
+
+/// The applier's end of a guard. Dropped without a word it means death.
+pub trait Armed {
+    fn is_there(&mut self) -> bool;
+    /// The transaction has an end on disk. `on_trial`: the guard stays; else it is waited for, within bounds.
+    fn done(&mut self, on_trial: bool) -> Result<(), String>;
+    /// What is worth saying about it.
+    fn note(&self) -> Option<String> {
+        None
+    }
+}
+
+/// The guard's view of the applier.
+pub trait Watched {
+    /// Waits at most this long for something new.
+    fn look(&mut self, wait: Duration) -> Seen;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    Working,
+    Done,
+    /// And how that is known.
+    Died(String),
+}
+
+/// The whole life of a guard. `watched`: none when it was started again, or its applier is known to be gone;
+/// `lock`: none when nobody handed it over, then it is waited for. The outcome: of what it put back.
+///
+/// Errors: the host could not be read for a minute, or the journal cannot; nothing was put back then.
+pub fn guard(
+    host: &Arc<dyn Host>,
+    store: &Store,
+    transaction: u64,
+    lock: Option<OwnedFd>,
+    watched: Option<&mut dyn Watched>,
+    policy: &Policy,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Option<Outcome>, Error> {
+    let cx = Cx { host, policy };
+    let dir = store.dirs().first().cloned().unwrap_or_default();
+    let mut why = "the process that applied it is gone".to_string();
+    let lock = match lock {
+        Some(fd) => Lock::handed(&dir, fd),
+        None => wait_for_lock(&cx, store)?,
+    };
+    if let Some(watched) = watched {
+        loop {
+            match watched.look(EACH) {
+                Seen::Working => {}
+                Seen::Done => break,
+                Seen::Died(how) => {
+                    why = how;
+                    break;
+                }
+            }
+        }
+    }
+    from_disk(&cx, store, &lock, transaction, &why, events)
+}
+
+fn wait_for_lock(cx: &Cx, store: &Store) -> Result<Lock, Error> {
+    loop {
+        match store.lock() {
+            Err(e) if matches!(e.refusal(), Some(crate::Refusal::Locked { .. })) => cx.host.sleep(EACH),
+            other => return other,
+        }
+    }
+}
+
+/// Goes on with a transaction that nobody works on: puts back what has no end, waits while it is on trial.
+pub(crate) fn from_disk(
+    cx: &Cx,
+    store: &Store,
+    lock: &Lock,
+    transaction: u64,
+    why: &str,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Option<Outcome>, Error> {
+    let mut missing = 0;
+    let mut told = false;
+    loop {
+        let Some((_, path)) = store.journals()?.into_iter().find(|(id, _)| *id == transaction) else {
+            return Ok(None);
+        };
+        let read = Read::load(transaction, &path)?;
+        let Some(header) = read.header.as_ref().filter(|_| read.closed.is_none() && read.newer.is_none()) else {
+            return Ok(None);
+        };
+        let holder = Holder {
+            pid: Some(std::process::id()),
+            who: Some(header.who.clone()),
+            command: Some(header.command.clone()),
+            transaction: Some(transaction),
+            trial_until_unix: read.on_trial().map(|t| t.until_unix),
+        };
+        if !told {
+            lock.note(&holder);
+            told = true;
+        }
+        let Some(trial) = read.on_trial().cloned() else {
+            if read.end.is_some() {
+                return Ok(None);
+            }
+            let failure = match &read.trial {
+                Some((_, Fate::Undone { by, why })) => over(by, why),
+                _ => died(why),
+            };
+            return put_back(cx, store, lock, read, failure, events).map(Some);
+        };
+        let dir = path.parent().unwrap_or(Path::new("."));
+        let left = trial.left(cx.now());
+        if Files::read(&path, transaction).pending && !left.is_zero() {
+            cx.host.sleep(left.min(EACH));
+            continue;
+        }
+        // Gone without a word that it was confirmed (somebody took the file away) counts as not confirmed.
+        let won = if left.is_zero() { decide(store, dir, transaction, Stage::Expired) } else { Ok(false) };
+        let (by, why) = match won {
+            Ok(true) => ("timer", format!("it was not confirmed within {} s", trial.ms.div_ceil(1000))),
+            Ok(false) if missing < 3 => {
+                missing += 1;
+                cx.host.sleep(EACH);
+                continue;
+            }
+            Ok(false) => ("timer", "the file of its trial is gone".to_string()),
+            Err(e) => ("timer", format!("it was not confirmed, and the file of its trial cannot be renamed: {e}")),
+        };
+        let unix_time = cx.host.unix_time();
+        // Where the journal cannot be written it is put back all the same.
+        let _ = note(store, &path, &Record::TrialOver { by: by.into(), why: why.clone(), unix_time });
+        return put_back(cx, store, lock, read, over(by, &why), events).map(Some);
+    }
+}
+
+fn failure(words: String, meaning: &str) -> Failure {
+    Failure { setting: None, errno: None, words, meaning: meaning.into(), path: None, data: None }
+}
+
+fn died(why: &str) -> Failure {
+    failure(why.into(), "its guard put everything back")
+}
+
+fn over(by: &str, why: &str) -> Failure {
+    failure(why.into(), &format!("undone by {by}"))
+}
+
+fn put_back(
+    cx: &Cx,
+    store: &Store,
+    lock: &Lock,
+    read: Read,
+    failure: Failure,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Outcome, Error> {
+    let mut tries = 0;
+    let now = loop {
+        match cx.look() {
+            Ok(now) => break now,
+            Err(e) if tries == TRIES => return Err(e),
+            Err(_) => tries += 1,
+        }
+        cx.host.sleep(Duration::from_secs(1));
+    };
+    let id = read.id;
+    let out = resume(*cx, store, lock, read, now, Some(failure), events)?;
+    if let Some((j, _)) = Read::of(store, id)?.and_then(|r| r.end) {
+        debug_assert_eq!(j.transaction, Some(id));
+        Files::clear(&lock.dir, id);
+    }
+    Ok(out)
+}
+
+/// Waits until nobody holds the lock any more, and goes on itself where that has left no end. What came of it.
+///
+/// Errors: as [`guard`].
+pub fn settle(
+    host: &Arc<dyn Host>,
+    store: &Store,
+    transaction: u64,
+    policy: &Policy,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Option<Outcome>, Error> {
+    let cx = Cx { host, policy };
+    let lock = wait_for_lock(&cx, store)?;
+    // One that is still on trial is not ours to wait for.
+    let read = Read::of(store, transaction)?;
+    if read.as_ref().is_some_and(Read::unfinished) {
+        return from_disk(&cx, store, &lock, transaction, "its guard is gone", events);
+    }
+    Ok(read.and_then(|r| r.end).map(|(o, _)| o))
+}
+
+/// A guard that is let go when nothing comes of the transaction.
+pub(crate) struct Sent(pub Option<Box<dyn Armed>>);
+
+impl Sent {
+    pub fn keep(mut self) -> Option<Box<dyn Armed>> {
+        self.0.take()
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        // In a panic it is left to notice the death by itself.
+        if let Some(guard) = self.0.as_mut().filter(|_| !std::thread::panicking()) {
+            let _ = guard.done(false); // there is nothing that it could miss
+        }
+    }
+}
+
+impl Tx<'_> {
+    /// Written down before the end is: a run that dies in between is cut short, never kept without a trial.
+    pub fn begin_trial(
+        &mut self,
+        store: &Store,
+        lock: &Lock,
+        time: Duration,
+        holder: Holder,
+    ) -> Result<(), Box<Failure>> {
+        if self.guard.as_mut().is_some_and(|g| !g.is_there()) {
+            return Err(guard_gone().into());
+        }
+        let id = self.out.transaction.unwrap_or_default();
+        let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+        let trial = Trial {
+            ms: ms(time),
+            until_boot_ms: ms(self.cx.now() + time),
+            until_unix: self.cx.host.unix_time().saturating_add(time.as_secs()),
+            boot_id: self.now.host.boot_id.known().cloned(),
+            who: holder.who.clone().unwrap_or_default(),
+        };
+        let path = trial::file(&lock.dir, id, Stage::Trial);
+        store.write_json(&path, &trial).map_err(|e| {
+            let words = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
+            let path = Some(path.display().to_string());
+            Failure { path, ..failure(words, "the trial cannot be written down") }
+        })?;
+        self.out.trial = Some(OnTrial::new(&trial, Fate::Pending));
+        lock.note(&Holder { trial_until_unix: Some(trial.until_unix), ..holder });
+        self.journal.add(&Record::Trial(trial)).map_err(|e| self.journal_failure(&e).into())
+    }
+
+    /// Tells the guard that the transaction has its end.
+    pub fn dismiss(&mut self, store: &Store, lock: &Lock) {
+        let id = self.out.transaction.unwrap_or_default();
+        let on_trial = self.out.trial.is_some() && self.out.verdict == Verdict::Applied;
+        if !on_trial && self.out.trial.take().is_some() {
+            Files::clear(&lock.dir, id);
+        }
+        let Some(mut guard) = self.guard.take() else { return };
+        if on_trial && let Err(why) = guard.done(true) {
+            // Nobody would end the trial. Whoever confirmed it within this moment has it put back as well.
+            let renamed = decide(store, &lock.dir, id, Stage::Expired).is_ok();
+            let (by, unix_time) = ("ringwise".to_string(), self.cx.host.unix_time());
+            let _ = self.journal.add(&Record::TrialOver { by, why: why.clone(), unix_time });
+            self.put_back(Failure { words: format!("the guard is gone: {why}"), ..guard_gone() });
+            self.out.trial = None;
+            if let Err(e) = self.end() {
+                self.note(format!("the end is not in {}: {e}", self.journal.path().display()));
+            } else if renamed {
+                Files::clear(&lock.dir, id);
+            }
+        } else if !on_trial && let Err(why) = guard.done(false) {
+            self.note(format!("the guard did not end as it should: {why}"));
+        }
+    }
+}

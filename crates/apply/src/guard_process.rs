@@ -1,0 +1,345 @@
+//! The guard as a process: how it is started outside of everything that may die with the applier, and what
+//! the two say to each other.
+//!
+//! ```text
+//!   applier: listens ── copy of the program ── systemd-run, else own session and control group ──► guard
+//!            ◄─────────────────────────────── connects ────────────────────────────────────────────
+//!            ── "lock" with the open file of the lock ──►   holds a process descriptor of the applier
+//!            ◄─────────────────────────────── "armed" ──────
+//!            ── "done" or "trial" ──► "ok"                  or the end of the stream: dead
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ringwise_sys::{guardian, proc};
+
+use crate::guard::{Seen, Watched};
+use crate::{Armed, Guardian, Job};
+
+/// The one external program, and an optional one.
+const SYSTEMD_RUN: [&str; 2] = ["/usr/bin/systemd-run", "/bin/systemd-run"];
+/// Overrides the bounds of a device on slow machines, also those of the guard.
+const SLOW: &str = "RINGWISE_DEVICE_DEADLINE_MS";
+const EACH: Duration = Duration::from_millis(10);
+
+/// Starts `ringwise __guard`.
+#[derive(Debug, Clone)]
+pub struct Process {
+    /// The program; a copy of it is run.
+    pub program: PathBuf,
+    /// Within which the guard must be armed, and within which it must answer.
+    pub bound: Duration,
+}
+
+impl Default for Process {
+    fn default() -> Self {
+        let slow = std::env::var(SLOW).ok().and_then(|t| t.parse().ok()).map_or(Duration::ZERO, Duration::from_millis);
+        Self { program: "/proc/self/exe".into(), bound: Duration::from_secs(10).max(slow * 2) }
+    }
+}
+
+/// Where the program lies that is run.
+enum Copy {
+    File(PathBuf),
+    /// Without a name, where no file can be made or run.
+    Memory(File),
+}
+
+fn copy_path(dir: &Path, transaction: u64) -> PathBuf {
+    dir.join(format!("guard-{transaction:04}"))
+}
+
+impl Copy {
+    fn make(program: &Path, dir: &Path, transaction: u64) -> Result<Self, String> {
+        Self::clean(dir);
+        let path = copy_path(dir, transaction);
+        let in_file = || -> io::Result<()> {
+            if guardian::no_exec(dir)? {
+                return Err(io::Error::other("it is mounted noexec"));
+            }
+            let mut from = File::open(program)?;
+            let mut to = File::create_new(&path)?;
+            to.set_permissions(fs::Permissions::from_mode(0o700))?;
+            io::copy(&mut from, &mut to).map(|_| ())
+        };
+        let in_memory = || -> io::Result<File> {
+            let mut to = guardian::memory_file("ringwise-guard")?;
+            io::copy(&mut File::open(program)?, &mut to)?;
+            Ok(to)
+        };
+        let Err(why) = in_file() else { return Ok(Self::File(path)) };
+        let _ = fs::remove_file(&path); // half of it, or nothing
+        in_memory()
+            .map(Self::Memory)
+            .map_err(|e| format!("no copy of the program in {} ({why}) and none in memory ({e})", dir.display()))
+    }
+
+    /// Copies of guards that were killed. Under the lock no other one is at work.
+    fn clean(dir: &Path) {
+        let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
+        for path in names.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("guard-"))) {
+            let _ = fs::remove_file(path); // one that stays is tried again the next time
+        }
+    }
+
+    fn path(&self, process: &str) -> PathBuf {
+        match self {
+            Self::File(p) => p.clone(),
+            Self::Memory(f) => format!("/proc/{process}/fd/{}", f.as_raw_fd()).into(),
+        }
+    }
+}
+
+impl Guardian for Process {
+    fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, String> {
+        let end = Instant::now() + self.bound;
+        let dir = job.dir.canonicalize().map_err(|e| format!("{}: {e}", job.dir.display()))?;
+        let stamp = std::time::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_nanos());
+        let name = format!("ringwise-guard-{}-{}-{stamp}", std::process::id(), job.transaction);
+        let listener = guardian::listen(&name).map_err(|e| format!("no socket: {e}"))?;
+        listener.set_nonblocking(true).map_err(|e| e.to_string())?;
+        let copy = Copy::make(&self.program, &dir, job.transaction)?;
+        let id = job.transaction.to_string();
+        let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id, "--socket".into(), name];
+        args.extend(["--state-dir".into(), dir.display().to_string()]);
+        let (found, note) = self.launch(&copy, &args, &listener, job.transaction, end);
+        let armed = found.and_then(|stream| self.greet(stream, job, end));
+        if armed.is_err() {
+            let _ = fs::remove_file(copy_path(&dir, job.transaction));
+        }
+        let stream = armed.map_err(|e| match &note {
+            Some(n) => format!("{e} ({n})"),
+            None => e,
+        })?;
+        Ok(Box::new(Linked { stream, bound: self.bound, note }))
+    }
+}
+
+impl Process {
+    /// By systemd where that is the first process and sees what we see; else by ourselves. With it why not by systemd.
+    fn launch(
+        &self,
+        copy: &Copy,
+        args: &[String],
+        listener: &UnixListener,
+        transaction: u64,
+        end: Instant,
+    ) -> (Result<UnixStream, String>, Option<String>) {
+        let mut note = None;
+        if Path::new("/run/systemd/system").is_dir() && guardian::namespaces_of_init() {
+            let half = Instant::now() + end.saturating_duration_since(Instant::now()) / 2;
+            let me = std::process::id().to_string();
+            match by_systemd(&copy.path(&me), args, transaction)
+                .and_then(|mut run| accept(listener, Some(&mut run), half))
+            {
+                Ok(stream) => return (Ok(stream), None),
+                Err(e) => note = Some(format!("the guard runs without systemd: {e}")),
+            }
+        }
+        let started = by_ourselves(&copy.path("self"), args);
+        (started.and_then(|()| accept(listener, None, end)), note)
+    }
+
+    fn greet(&self, stream: UnixStream, job: &Job, end: Instant) -> Result<UnixStream, String> {
+        let talk = || -> io::Result<()> {
+            let left = end.saturating_duration_since(Instant::now()).max(EACH);
+            stream.set_nonblocking(false)?;
+            stream.set_read_timeout(Some(left))?;
+            stream.set_write_timeout(Some(left))?;
+            guardian::send_fd(&stream, b"lock\n", job.lock)?;
+            expect(&stream, "armed")
+        };
+        talk().map_err(|e| format!("it was started and does not answer: {e}"))?;
+        Ok(stream)
+    }
+}
+
+fn by_systemd(program: &Path, args: &[String], transaction: u64) -> Result<Child, String> {
+    let run = SYSTEMD_RUN.iter().find(|p| Path::new(p).exists()).ok_or("there is no systemd-run")?;
+    let mut c = Command::new(run);
+    c.args(["--quiet", "--collect", "--no-ask-password"]);
+    c.arg(format!("--unit=ringwise-trial-{transaction}"));
+    c.arg(format!("--description=ringwise: puts transaction {transaction} back if nobody keeps it"));
+    // Asked to stop it ends at once: whoever shuts down loses the settings anyway and need not wait for it.
+    let properties = ["Restart=on-failure", "RestartSec=1", "OOMScoreAdjust=-1000", "KillSignal=SIGKILL"];
+    c.args(properties.iter().map(|p| format!("--property={p}")));
+    if let Ok(slow) = std::env::var(SLOW) {
+        c.arg(format!("--setenv={SLOW}={slow}"));
+    }
+    c.arg("--").arg(program).args(args);
+    c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    c.spawn().map_err(|e| format!("{run}: {e}"))
+}
+
+/// A first process that leaves session, terminal and open files behind and starts the second, and is gone.
+fn by_ourselves(program: &Path, args: &[String]) -> Result<(), String> {
+    let mut c = Command::new(program);
+    c.args(args).arg("--detach").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let out = c.spawn().and_then(Child::wait_with_output).map_err(|e| format!("{}: {e}", program.display()))?;
+    if out.status.success() {
+        return Ok(());
+    }
+    Err(format!("it ended with {}: {}", out.status, String::from_utf8_lossy(&out.stderr).trim()))
+}
+
+/// Waits for the guard to connect. `starter`: whose failure ends the waiting.
+fn accept(listener: &UnixListener, mut starter: Option<&mut Child>, end: Instant) -> Result<UnixStream, String> {
+    let mut failed = None;
+    loop {
+        match listener.accept() {
+            // Any user may find the name; only our own is the guard.
+            Ok((s, _)) if guardian::peer(&s).is_ok_and(|p| p.uid == proc::euid()) => {
+                if let Some(c) = starter {
+                    // It only waits for its job to be reported; nobody is waiting for that here.
+                    let _ = c.kill();
+                    let _ = c.wait();
+                }
+                return Ok(s);
+            }
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            Err(e) => return Err(format!("accept: {e}")),
+        }
+        if let Some(f) = failed {
+            return Err(f);
+        }
+        if let Some(c) = starter.as_deref_mut()
+            && let Ok(Some(status)) = c.try_wait()
+            && !status.success()
+        {
+            let mut text = String::new();
+            if let Some(mut err) = c.stderr.take() {
+                let _ = err.read_to_string(&mut text); // its status alone says enough
+            }
+            failed = Some(format!("systemd-run ended with {status}: {}", text.trim()));
+        }
+        if Instant::now() >= end {
+            if let Some(c) = starter {
+                let _ = c.kill();
+                let _ = c.wait();
+            }
+            return Err("it did not report within the time for it".into());
+        }
+        std::thread::sleep(EACH);
+    }
+}
+
+/// One word and a newline, and nothing after it.
+fn expect(mut stream: &UnixStream, word: &str) -> io::Result<()> {
+    let mut text = [0; 64];
+    let n = stream.read(&mut text)?;
+    match String::from_utf8_lossy(&text[..n]).trim_end() {
+        w if w == word => Ok(()),
+        "" => Err(io::Error::other("it is gone")),
+        w => Err(io::Error::other(format!("it says \"{w}\" instead of \"{word}\""))),
+    }
+}
+
+/// The applier's end.
+struct Linked {
+    stream: UnixStream,
+    bound: Duration,
+    note: Option<String>,
+}
+
+impl Armed for Linked {
+    fn is_there(&mut self) -> bool {
+        // It says nothing while it waits: anything to read is its end.
+        guardian::readable(&[self.stream.as_fd()], Duration::ZERO).is_ok_and(|r| !r[0])
+    }
+
+    fn done(&mut self, on_trial: bool) -> Result<(), String> {
+        let mut talk = || -> io::Result<()> {
+            self.stream.set_read_timeout(Some(self.bound))?;
+            self.stream.write_all(if on_trial { b"trial\n" } else { b"done\n" })?;
+            expect(&self.stream, "ok")?;
+            // Until it is gone it holds the lock.
+            if !on_trial && self.stream.read(&mut [0; 8])? != 0 {
+                return Err(io::Error::other("it goes on talking"));
+            }
+            Ok(())
+        };
+        talk().map_err(|e| e.to_string())
+    }
+
+    fn note(&self) -> Option<String> {
+        self.note.clone()
+    }
+}
+
+/// The guard's end.
+pub struct Link {
+    stream: UnixStream,
+    pid: Option<u32>,
+    process: Option<OwnedFd>,
+}
+
+impl Link {
+    /// Reports to the applier and takes the lock from it.
+    ///
+    /// Errors: it is not there any more, or not who it should be.
+    pub fn connect(name: &str, bound: Duration) -> io::Result<(Self, OwnedFd)> {
+        let stream = guardian::connect(name)?;
+        stream.set_read_timeout(Some(bound))?;
+        stream.set_write_timeout(Some(bound))?;
+        let peer = guardian::peer(&stream)?;
+        if peer.uid != proc::euid() {
+            return Err(io::Error::other(format!("the other end is of user {}", peer.uid)));
+        }
+        let mut text = [0; 64];
+        let lock = match guardian::recv_fd(&stream, &mut text)? {
+            (5, Some(fd)) if &text[..5] == b"lock\n" => fd,
+            (n, _) => return Err(io::Error::other(format!("no lock was handed over ({n} bytes)"))),
+        };
+        // Without it, or in another namespace, the end of the stream says the same.
+        let process = peer.pid.and_then(|p| guardian::pidfd(p).ok());
+        Ok((Self { stream, pid: peer.pid, process }, lock))
+    }
+
+    /// From now on everything is put back if the applier dies.
+    pub fn armed(&mut self) -> io::Result<()> {
+        self.stream.write_all(b"armed\n")
+    }
+
+    fn died(&self) -> Seen {
+        let who = self.pid.map(|p| format!(" ({p})")).unwrap_or_default();
+        Seen::Died(format!("the process that applied it{who} died"))
+    }
+}
+
+impl Watched for Link {
+    fn look(&mut self, wait: Duration) -> Seen {
+        let fds: Vec<_> =
+            [Some(self.stream.as_fd()), self.process.as_ref().map(AsFd::as_fd)].into_iter().flatten().collect();
+        let ready = match guardian::readable(&fds, wait) {
+            Ok(r) => r,
+            Err(_) => return self.died(),
+        };
+        // First what it has said: it may have ended since.
+        if ready[0] {
+            let mut text = [0; 64];
+            return match self.stream.read(&mut text).map(|n| &text[..n]) {
+                Ok(b"done\n" | b"trial\n") => {
+                    let _ = self.stream.write_all(b"ok\n"); // it need not wait for the answer
+                    Seen::Done
+                }
+                _ => self.died(),
+            };
+        }
+        // One of its threads may hang in the kernel, and keep the process and its files for as long.
+        let ended = ready.get(1) == Some(&true) || self.pid.is_some_and(guardian::ended);
+        if ended { self.died() } else { Seen::Working }
+    }
+}
+
+/// Takes the copy away that this guard runs from.
+pub fn remove_copy(dir: &Path, transaction: u64) {
+    let _ = fs::remove_file(copy_path(dir, transaction)); // the next run takes it away
+}

@@ -1,0 +1,79 @@
+//! Guards without a process: what they are told, and what they would do next.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+
+use ringwise_apply::guard::guard;
+use ringwise_apply::{Armed, Error, Guardian, Job, Outcome, Policy, Store};
+use ringwise_testkit::sim::Sim;
+
+use super::{Dir, host, policy};
+
+/// What a guard in this process holds.
+#[derive(Debug, Default)]
+pub struct State {
+    pub lock: Option<OwnedFd>,
+    pub armed: u32,
+    pub gone: bool,
+    /// What `done` was told.
+    pub done: Vec<bool>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Here {
+    pub state: Arc<Mutex<State>>,
+    pub refuses: bool,
+    /// It dies as soon as it is told that a trial begins.
+    pub dies_on_trial: bool,
+}
+
+struct End(Here);
+
+impl Guardian for Here {
+    fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, String> {
+        if self.refuses {
+            return Err("fork: EAGAIN (Resource temporarily unavailable)".into());
+        }
+        let mut s = self.state.lock().unwrap();
+        s.lock = Some(job.lock.try_clone_to_owned().unwrap());
+        s.armed += 1;
+        Ok(Box::new(End(self.clone())))
+    }
+}
+
+impl Armed for End {
+    fn is_there(&mut self) -> bool {
+        !self.0.state.lock().unwrap().gone
+    }
+
+    fn done(&mut self, on_trial: bool) -> Result<(), String> {
+        let mut s = self.0.state.lock().unwrap();
+        s.done.push(on_trial);
+        if !on_trial {
+            s.lock = None;
+        }
+        if on_trial && self.0.dies_on_trial {
+            s.lock = None;
+            return Err("it is gone".into());
+        }
+        Ok(())
+    }
+}
+
+impl Here {
+    pub fn policy(&self) -> Policy {
+        Policy { guard: Some(Arc::new(self.clone())), ..policy() }
+    }
+
+    /// The applier is dead or done: what the guard does, from the lock that it holds.
+    pub fn acts(&self, sim: &Arc<Sim>, store: &Store) -> Result<Option<Outcome>, Error> {
+        let lock = self.state.lock().unwrap().lock.take();
+        let id = 1;
+        guard(&host(sim), store, id, Some(lock.expect("the lock")), None, &policy(), &mut |_| {})
+    }
+
+    /// The same, started again without the lock.
+    pub fn started_again(sim: &Arc<Sim>, dir: &Dir) -> Result<Option<Outcome>, Error> {
+        guard(&host(sim), &dir.store(), 1, None, None, &policy(), &mut |_| {})
+    }
+}
