@@ -1,7 +1,7 @@
 # Runs in the guest after init: names the NICs as the host file says, then runs the scenarios
 # (or the demo, or a shell). Everything it leaves in results/ is read by xtask.
 . ./host.env
-export HOST KERNEL LC_ALL NO_COLOR
+export HOST KERNEL SYSTEM LC_ALL NO_COLOR
 # Emulated on a busy machine, a device may take longer than ringwise waits by itself.
 export RINGWISE_DEVICE_DEADLINE_MS=20000
 hostname $HOST
@@ -43,18 +43,33 @@ demo)
 	exit
 	;;
 shell)
-	setsid cttyhack sh -l
+	case $SYSTEM in
+	systemd) setsid -c bash -l </dev/ttyS0 >/dev/ttyS0 2>&1 ;;
+	*) setsid cttyhack sh -l ;;
+	esac
 	exit 0
 	;;
 esac
 
+# A scenario that ends with status 75 has left `PHASE HOW` in results/again (see next_phase in
+# remote.sh): the guest reboots, and the scenario is called again with that PHASE.
 while read -r name limit; do
-	echo "lab: $name"
+	[ -e results/$name.rc ] && continue
+	PHASE=1
+	[ -e results/phase ] && read -r PHASE <results/phase
+	rm -f results/phase results/again
+	export PHASE
+	[ $PHASE = 1 ] && echo "lab: $name" || echo "lab: $name, phase $PHASE"
 	t0=$(cut -d' ' -f1 /proc/uptime)
-	timeout -s KILL "$limit" sh ./scenarios/$name.sh >results/$name.out 2>&1 </dev/null
+	timeout -s KILL "$limit" sh ./scenarios/$name.sh >>results/$name.out 2>&1 </dev/null
 	rc=$?
 	t1=$(cut -d' ' -f1 /proc/uptime)
+	if [ $rc = 75 ] && [ "$SYSTEM" = systemd ] && [ -e results/again ]; then
+		read -r PHASE how <results/again
+		echo $PHASE >results/phase
+		exit 75
+	fi
 	echo "$rc $t0 $t1" >results/$name.rc
 done <plan
-dmesg >results/dmesg
+dmesg >>results/dmesg
 exit 0

@@ -66,6 +66,11 @@ impl Apt {
         Ok(Apt { dir })
     }
 
+    /// The file with the suites, for programs that bring an apt of their own.
+    pub fn sources(&self) -> PathBuf {
+        self.dir.join("lab.sources")
+    }
+
     fn command(&self, program: &str) -> Command {
         let mut c = Command::new(program);
         let dir = self.dir.display();

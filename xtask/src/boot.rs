@@ -1,12 +1,13 @@
 //! One guest: a share directory in, QEMU with a deadline, results out.
 
-use crate::host::Host;
+use crate::host::{Host, System};
 use crate::scenario::Scenario;
-use crate::{image, irqbalance, kernel, mqnic, paths};
+use crate::{image, irqbalance, kernel, mqnic, paths, userland};
 use anyhow::{Context, Result};
 use std::fs::{self, File};
 use std::io::{IsTerminal, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -25,6 +26,8 @@ pub struct Guest<'a> {
     pub kernel: &'a str,
     pub ready: kernel::Ready,
     pub test_nic: mqnic::Built,
+    /// Its root file system, where that is not the initramfs.
+    disk: Option<PathBuf>,
     pub dir: PathBuf,
 }
 
@@ -33,8 +36,25 @@ pub struct Guest<'a> {
 pub struct Ended {
     pub status: Option<ExitStatus>,
     pub took: Duration,
+    /// QEMU's own fault, so that the boot says nothing: its emulation stalled, or it died itself.
+    pub lost: Option<Lost>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lost {
     /// The guest's kernel reported a stall: QEMU now and then loses a timer of an idle CPU.
-    pub stalled: bool,
+    Stalled,
+    /// QEMU ended by a signal of its own: an assertion in its memory map, while the guest maps devices.
+    Died,
+}
+
+impl Lost {
+    pub fn word(self) -> &'static str {
+        match self {
+            Lost::Stalled => "the guest stalled",
+            Lost::Died => "QEMU itself died",
+        }
+    }
 }
 
 impl Ended {
@@ -50,8 +70,9 @@ impl<'a> Guest<'a> {
     pub fn prepare(host: &'a Host, k: &'a kernel::Kernel) -> Result<Guest<'a>> {
         let ready = kernel::ensure(k)?;
         let test_nic = mqnic::ensure(k, &ready)?;
+        let disk = (host.system == System::Systemd).then(userland::ensure).transpose()?;
         let dir = free_dir(&format!("{}-{}", host.name, k.name));
-        Ok(Guest { host, kernel: &k.name, ready, test_nic, dir })
+        Ok(Guest { host, kernel: &k.name, ready, test_nic, disk, dir })
     }
 
     pub fn share(&self) -> PathBuf {
@@ -120,13 +141,14 @@ impl<'a> Guest<'a> {
         c.args(&words[1..]);
         let append = format!(
             "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check lpj=8000000 \
-             apparmor=0 audit=0 net.ifnames=0 {} {}",
+             apparmor=0 audit=0 net.ifnames=0 {} {} {}",
             self.host.cmdline,
+            if self.disk.is_some() { "lab.root=vda systemd.show_status=0" } else { "" },
             if mode == Mode::Demo { "lab.quiet" } else { "" }
         );
         c.args(self.host.qemu())
             .args(["-accel", "tcg,thread=multi"])
-            .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
+            .args(["-nodefaults", "-no-user-config", "-display", "none"])
             .args(["-serial", "stdio", "-monitor", "none"])
             .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-fsdev"])
             .arg(format!("local,id=lab,path={},security_model=none,multidevs=remap", self.share().display()))
@@ -137,6 +159,16 @@ impl<'a> Guest<'a> {
             .arg(&initrd)
             .arg("-append")
             .arg(append.trim_end());
+        match &self.disk {
+            // What a guest writes there outlives its reboots, and nothing else.
+            Some(image) => {
+                let file = format!("if=none,id=root,format=raw,snapshot=on,file={}", image.display());
+                c.args(["-drive", &file, "-device", "virtio-blk-pci,bus=pcie.0,drive=root"]);
+            }
+            None => {
+                c.arg("-no-reboot");
+            }
+        }
         let console = self.dir.join("console.log");
         match mode {
             Mode::Scenarios => {
@@ -159,7 +191,11 @@ impl<'a> Guest<'a> {
             }
             let stalled = || mode != Mode::Shell && has_stalled(&console);
             let status = wait(&mut child, limit, &stalled)?;
-            Ok(Ended { status, took: start.elapsed(), stalled: stalled() })
+            let lost = match status.and_then(|s| s.signal()) {
+                Some(_) => Some(Lost::Died),
+                None => stalled().then_some(Lost::Stalled),
+            };
+            Ok(Ended { status, took: start.elapsed(), lost })
         })
     }
 }

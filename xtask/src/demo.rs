@@ -39,10 +39,10 @@ pub fn guest(host_name: &str, kernel_name: &str, mode: Mode, program: Option<Pat
         guest.fill(&ringwise, mode, &[])?;
         ended = guest.run(mode, limit)?;
         tries += 1;
-        if !ended.stalled || tries == 3 {
+        let Some(lost) = ended.lost.filter(|_| tries < 3) else {
             break;
-        }
-        println!("the guest stalled, booting it again");
+        };
+        println!("{}, booting it again", lost.word());
     }
     match ended.guest_status() {
         Some(n) => Ok(ExitCode::from(n)),

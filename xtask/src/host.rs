@@ -14,6 +14,9 @@ pub struct Host {
     pub about: String,
     /// Names from `lab/kernels.toml`.
     pub kernels: Vec<String>,
+    /// What runs as the first process.
+    #[serde(default)]
+    pub system: System,
     pub cpu: Cpu,
     /// Megabytes, where no node says it.
     #[serde(default = "memory")]
@@ -61,6 +64,17 @@ impl Cpu {
     pub fn count(&self) -> u32 {
         self.sockets * self.cores * self.threads
     }
+}
+
+/// The guest's userland.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum System {
+    /// The initramfs, with `lab/init.sh` as the first process.
+    #[default]
+    Busybox,
+    /// A Debian on a disk of its own, see `userland.rs`; a scenario may reboot it.
+    Systemd,
 }
 
 /// What shares one L3 cache.
@@ -214,9 +228,13 @@ impl Host {
         let buses: Vec<String> = tests.iter().map(|n| self.bus(n).to_string()).collect();
         let managed = tests.iter().position(|n| n.managed).map_or(-1, |p| p as i64);
         format!(
-            "HOST={}\nCPUS={}\nSOCKETS={}\nCORES={}\nTHREADS={}\nL3={}\nNODES={}\nNODE_CPUS='{}'\n\
+            "HOST={}\nSYSTEM={}\nCPUS={}\nSOCKETS={}\nCORES={}\nTHREADS={}\nL3={}\nNODES={}\nNODE_CPUS='{}'\n\
              NODE_DISTANCES='{}'\nOFFLINE='{}'\nMQNIC_BUS={}\nMQNIC_MANAGED={managed}\n",
             self.name,
+            match self.system {
+                System::Busybox => "busybox",
+                System::Systemd => "systemd",
+            },
             self.cpu.count(),
             self.cpu.sockets,
             self.cpu.cores,

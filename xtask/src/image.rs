@@ -30,6 +30,10 @@ const MODULES: &[&str] = &[
     "sch_mqprio",
     "nf_conntrack",
     "tls",
+    // The disk of hosts with systemd, and what systemd asks for.
+    "virtio_blk",
+    "ext4",
+    "autofs4",
 ];
 const NEEDED: &[&str] = &["9p", "9pnet_virtio"];
 const TOOLS: &[&str] = &["ethtool", "ip", "tc"];

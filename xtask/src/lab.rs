@@ -1,6 +1,6 @@
 //! `cargo xtask lab`: plan the boots, run two at a time, print what came of each scenario.
 
-use crate::boot::{Guest, Mode};
+use crate::boot::{Guest, Lost, Mode};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::mqnic::Built;
@@ -164,22 +164,22 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool) -> Result<Score> {
     total.into_inner().ok().context("a boot's thread died")
 }
 
-/// One boot, again if its kernel reported a stall, which is said: see lab/README.md.
+/// One boot, again if QEMU lost it, which is said: see lab/README.md.
 fn one(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> (String, Score) {
     let mut lost = String::new();
     for _ in 0..2 {
-        let (text, score, stalled) = once(job, guest, ringwise, keep);
-        if !stalled {
+        let (text, score, why) = once(job, guest, ringwise, keep);
+        let Some(why) = why else {
             return (lost + &text, score);
-        }
-        lost += &format!("{} on {}: the guest stalled, booting it again\n", job.host.name, guest.ready.release);
+        };
+        lost += &format!("{} on {}: {}, booting it again\n", job.host.name, guest.ready.release, why.word());
     }
     let (text, score, _) = once(job, guest, ringwise, keep);
     (lost + &text, score)
 }
 
 /// One boot from share directory to score; its report is printed in one piece.
-fn once(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> (String, Score, bool) {
+fn once(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> (String, Score, Option<Lost>) {
     let title = format!("{} on {} ({})", job.host.name, guest.ready.release, job.host.about);
     let mut total = Score::default();
     let mut text = String::new();
@@ -202,7 +202,7 @@ fn once(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> (String, Score
         Ok(e) => e,
         Err(e) => {
             total.failed += 1;
-            return (format!("{title}: FAILED to boot: {e:#}\n"), total, false);
+            return (format!("{title}: FAILED to boot: {e:#}\n"), total, None);
         }
     };
     let results = guest.share().join("results");
@@ -270,7 +270,7 @@ fn once(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> (String, Score
         let _ = fs::remove_dir_all(guest.share());
     }
     let head = format!("{title}: {:.1} s{fate}\n", ended.took.as_secs_f64());
-    (head + &text, total, ended.stalled)
+    (head + &text, total, ended.lost)
 }
 
 fn read(path: &Path) -> String {

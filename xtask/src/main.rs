@@ -20,6 +20,7 @@ mod picture;
 mod program;
 mod scenario;
 mod setup;
+mod userland;
 
 use std::process::ExitCode;
 

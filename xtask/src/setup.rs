@@ -1,6 +1,6 @@
 //! `cargo xtask setup`: what the lab needs, from a machine where nothing was installed by hand.
 
-use crate::{apt, cmd, kernel, mqnic, paths};
+use crate::{apt, cmd, host, kernel, mqnic, paths, userland};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::PathBuf;
@@ -21,6 +21,9 @@ const TOOLS: &[(&str, &str)] = &[
     ("strip", "binutils"),
     ("make", "make"),
     ("unshare", "util-linux"),
+    ("mkfs.ext4", "e2fsprogs"),
+    ("mmdebstrap", "mmdebstrap"),
+    ("ssh-keygen", "openssh-client"),
     ("setpriv", "util-linux"),
 ];
 
@@ -38,6 +41,10 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
             mqnic::Built::No(why) => format!("no test NIC: {why}"),
         };
         println!("setup: kernel {:5} {} ({nic})", k.name, got.release);
+    }
+    if host::all()?.iter().any(|h| h.system == host::System::Systemd) {
+        let image = userland::ensure()?;
+        println!("setup: userland {}", image.display());
     }
     println!("setup: done, cache {}", paths::cache().display());
     Ok(ExitCode::SUCCESS)

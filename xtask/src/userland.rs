@@ -1,0 +1,79 @@
+//! A Debian with systemd as an ext4 image, for hosts with `system = "systemd"`: made once from the
+//! machine's own apt sources, kept in the cache, attached to a guest as a snapshot.
+
+use crate::{apt, cmd, paths};
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PACKAGES: &[&str] = &[
+    "systemd-sysv",
+    "dbus",
+    "libpam-systemd",
+    "openssh-server",
+    "openssh-client",
+    "irqbalance",
+    "ethtool",
+    "iproute2",
+    "kmod",
+    "procps",
+];
+
+/// Only what guests read is kept.
+const LEFT_OUT: &[&str] = &["doc", "man", "locale", "info", "i18n"];
+
+/// The image, from the cache or made.
+pub fn ensure() -> Result<PathBuf> {
+    let hook = paths::lab().join("userland/setup.sh");
+    let release = apt::codename()?;
+    let key = cmd::hash(&[&fs::read(&hook)?, PACKAGES.join(" ").as_bytes(), release.as_bytes(), b"1"]);
+    let dir = paths::cache().join("userland");
+    let image = dir.join(format!("{release}-{key}.ext4"));
+    if image.is_file() {
+        return Ok(image);
+    }
+    println!("setup: making a Debian {release} with {} (not on this machine: in an image)", PACKAGES.join(" "));
+    let suites = [release.clone(), format!("{release}-updates"), format!("{release}-security")];
+    let suites: Vec<&str> = suites.iter().map(String::as_str).collect();
+    let sources = apt::Apt::new("userland", &suites)?.sources();
+    let root = dir.join(format!("root-{}", std::process::id()));
+    fs::create_dir_all(&dir)?;
+    let made = cmd::retried("making the userland", || bootstrap(&release, &sources, &hook, &root));
+    let packed = made.and_then(|()| pack(&root, &image));
+    let _ = fs::remove_dir_all(&root);
+    packed?;
+    for old in fs::read_dir(&dir)?.flatten().map(|e| e.path()) {
+        if old != image && old.extension().is_some_and(|e| e == "ext4") {
+            let _ = fs::remove_file(old);
+        }
+    }
+    Ok(image)
+}
+
+fn bootstrap(release: &str, sources: &Path, hook: &Path, root: &Path) -> Result<()> {
+    let _ = fs::remove_dir_all(root);
+    // Its mounts are in a namespace of their own: nothing stays mounted, however it ends.
+    let mut c = Command::new(cmd::need("unshare")?);
+    c.arg("-m").arg(cmd::need("mmdebstrap")?);
+    c.args(["--mode=root", "--variant=essential", "--format=directory"]);
+    c.arg(format!("--include={}", PACKAGES.join(",")));
+    c.args(["--aptopt=Acquire::Languages \"none\"", "--aptopt=Acquire::Retries \"2\""]);
+    for part in LEFT_OUT {
+        c.arg(format!("--dpkgopt=path-exclude=/usr/share/{part}/*"));
+    }
+    c.arg(format!("--customize-hook=sh '{}' \"$1\"", hook.display()));
+    c.arg(release).arg(root).arg(sources);
+    c.env("LC_ALL", "C");
+    cmd::output(&mut c).map(drop)
+}
+
+/// A sparse file with room for what scenarios write.
+fn pack(root: &Path, image: &Path) -> Result<()> {
+    let tmp = image.with_extension("tmp");
+    let _ = fs::remove_file(&tmp);
+    let mut c = Command::new(cmd::need("mkfs.ext4")?);
+    c.args(["-q", "-F", "-L", "lab", "-E", "root_owner=0:0", "-J", "size=8", "-d"]).arg(root).arg(&tmp).arg("768M");
+    cmd::output(&mut c)?;
+    fs::rename(&tmp, image).with_context(|| image.display().to_string())
+}
