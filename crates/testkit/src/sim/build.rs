@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_model::nic::Pause;
 use ringwise_model::{
-    Bystanders, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Link, Nic, NicKind, Node,
-    NodeId, Rings, Role, Rss, RxQueue, Snapshot, Topology, TxQueue,
+    Bond, Bystanders, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Link, Nic, NicKind,
+    Node, NodeId, Rings, Role, Rss, RxQueue, Snapshot, Topology, TxQueue,
 };
 
 use super::driver::{self, Driver};
@@ -65,6 +65,8 @@ pub fn host(cpus: u32, nodes: u32) -> Build {
         rps_sock_flow_entries: Fact::Known(0),
         rps_default_mask: Fact::Known(CpuSet::new()),
         rivals: Fact::Known(Vec::new()),
+        rival_details: Vec::new(),
+        irqbalance: Fact::Absent,
         forwarding: Fact::Known(false),
         read_only: Fact::Known(false),
     };
@@ -235,6 +237,39 @@ impl Build {
             users: Fact::Absent,
             addresses: Fact::Known(Vec::new()),
             unread: Vec::new(),
+        });
+        self
+    }
+
+    /// A bond of these interfaces; `mode`: `802.3ad` or `active-backup`.
+    pub fn bond(mut self, name: &str, mode: &str, members: &[&str]) -> Self {
+        let index = IfIndex(self.snapshot.nics.len() as u32 + 2);
+        let Some(like) = self.snapshot.nics.first().cloned() else { return self };
+        let mut lower = Vec::new();
+        for n in self.snapshot.nics.iter_mut().filter(|n| members.contains(&n.dev.name.as_str())) {
+            n.master = Some(index);
+            lower.extend(n.dev.ifindex);
+        }
+        self.snapshot.nics.push(Nic {
+            dev: DevId { name: name.into(), ifindex: Some(index), bus_address: None, permanent_mac: None },
+            kind: NicKind::Software { kind: "bond".into() },
+            driver: Fact::Absent,
+            lower,
+            bond: Some(Bond {
+                mode: Fact::Known(mode.into()),
+                active: Fact::Absent,
+                aggregator: Fact::Absent,
+                members: Vec::new(),
+            }),
+            channels: Fact::Absent,
+            rx_queues: Vec::new(),
+            tx_queues: Vec::new(),
+            vectors: Vec::new(),
+            rss: Fact::Absent,
+            rings: Fact::Absent,
+            coalesce: Fact::Absent,
+            pause: Fact::Absent,
+            ..like
         });
         self
     }

@@ -117,6 +117,7 @@ fn small(s: &State) -> Tree {
         t.file(format!("/proc/{}/cmdline", 700 + i), format!("/usr/sbin/{name}\0"));
     }
     t.file("/proc/1/comm", "init");
+    super::others::files(s, &mut t);
     t
 }
 
@@ -177,6 +178,7 @@ fn device(s: &State, i: usize) -> Tree {
     if let Some(m) = nic.master.and_then(|m| s.nics.iter().find(|n| n.dev.ifindex == Some(m))) {
         t.link(format!("{dir}/master"), format!("/sys/class/net/{}", m.dev.name));
     }
+    super::bonding::put(&mut t, s, i, &dir);
     for q in &nic.rx_queues {
         put(&mut t, format!("{dir}/queues/rx-{}/rps_cpus", q.id), &q.rps_cpus, |c| mask(c, &possible));
         put(&mut t, format!("{dir}/queues/rx-{}/rps_flow_cnt", q.id), &q.rps_flow_cnt, u32::to_string);

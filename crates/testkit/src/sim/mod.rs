@@ -10,12 +10,14 @@
 //! scenarios `10-facts` and `11-facts-more` that shows it (`lab: "TITLE"`).
 //! It forwards no packets: interrupts happen when [`Sim::interrupt`] is called.
 
+mod bonding;
 pub mod build;
 mod driver;
 mod fault;
 mod files;
 mod kernel;
 mod netlink;
+pub mod others;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,6 +46,8 @@ pub(crate) struct Extra {
     pub rss_by_user: bool,
     /// No link before this time.
     pub link_at: Duration,
+    /// Its bond does not use it again.
+    pub left_out_by_bond: bool,
     /// See [`Quirk`].
     pub quirks: BTreeSet<Quirk>,
     /// Interrupts that the kernel places itself.
@@ -72,6 +76,12 @@ pub(crate) struct State {
     /// Writes from outside: not counted, no faults.
     pub outside: bool,
     pub hung: BTreeSet<String>,
+    pub others: others::Others,
+    /// `own PEER PORT ADDRESS PORT`, see `Request::Sessions`.
+    pub sessions: Vec<String>,
+    pub sessions_unreadable: bool,
+    /// Address to the interface that it is reached by.
+    pub routes: BTreeMap<std::net::IpAddr, u32>,
 }
 
 /// Seconds since 1970 at boot.
@@ -87,6 +97,7 @@ impl Sim {
                 driver: Driver::of(n),
                 rss_by_user: false,
                 link_at: Duration::ZERO,
+                left_out_by_bond: false,
                 quirks: BTreeSet::new(),
                 managed: driver::managed(n),
                 tree: None,
@@ -110,6 +121,10 @@ impl Sim {
                 release: false,
                 outside: false,
                 hung: BTreeSet::new(),
+                others: others::Others::default(),
+                sessions: Vec::new(),
+                sessions_unreadable: false,
+                routes: BTreeMap::new(),
             }),
             released: Condvar::new(),
         }
@@ -210,6 +225,40 @@ impl Sim {
         Clock::sleep(self, latest.saturating_sub(now));
     }
 
+    /// Somebody is logged in from this address, which is reached by this interface.
+    pub fn ssh_from(&self, peer: &str, by: &str) {
+        let mut s = self.lock();
+        let index = s.index(by).and_then(|i| s.nics[i].dev.ifindex).map_or(0, |i| i.0);
+        s.sessions.push(format!("own {peer} 51234 192.0.2.1 22"));
+        if let Ok(peer) = peer.parse() {
+            s.routes.insert(peer, index);
+        }
+    }
+
+    /// Nobody may look at the sockets of others.
+    pub fn sessions_unreadable(&self, yes: bool) {
+        self.lock().sessions_unreadable = yes;
+    }
+
+    /// The cable is pulled, or put in again.
+    pub fn cable(&self, dev: &str, there: bool) {
+        let mut s = self.lock();
+        if let Some(i) = s.index(dev) {
+            s.nics[i].link.carrier = Fact::Known(there);
+            s.nics[i].link.operstate = Fact::Known(if there { "up" } else { "down" }.into());
+            s.stale_all();
+        }
+    }
+
+    /// The bond of this member does not use it from now on, though its link is there.
+    pub fn bond_leaves_out(&self, dev: &str, yes: bool) {
+        let mut s = self.lock();
+        if let Some(i) = s.index(dev) {
+            s.extra[i].left_out_by_bond = yes;
+            s.stale_all();
+        }
+    }
+
     /// The device gets another name.
     pub fn rename(&self, dev: &str, new: &str) {
         let mut s = self.lock();
@@ -293,6 +342,9 @@ impl State {
     }
 
     pub fn stale(&mut self, i: usize) {
+        if self.nics[i].master.is_some() {
+            return self.stale_all();
+        }
         self.extra[i].tree = None;
     }
 
@@ -320,6 +372,9 @@ impl Clock for Sim {
         s.now += time;
         // A link may be back.
         let now = s.now;
+        if s.nics.iter().any(|n| n.bond.is_some()) {
+            s.stale_all();
+        }
         for e in s.extra.iter_mut().filter(|e| e.link_at > before && e.link_at <= now) {
             e.tree = None;
         }

@@ -52,6 +52,18 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
             }
             Ok(out)
         }
+        // Nobody is logged in by ssh, no route leads anywhere, unless a test says so.
+        Request::Sessions if s.sessions_unreadable => Err(no(13)),
+        Request::Sessions => Ok(s.sessions.iter().map(|t| t.clone().into_bytes()).collect()),
+        Request::DefaultRoutes => {
+            Ok(vec![b"Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n".to_vec(), Vec::new()])
+        }
+        Request::Route { to } => {
+            // ENETUNREACH
+            let out = s.routes.get(to).copied().ok_or_else(|| no(101))?;
+            let route = ringwise_kfmt::route::Route { local: false, out: Some(out), gateway: None };
+            Ok(vec![ringwise_kfmt::route::route_reply(&route).map_err(bad)?])
+        }
         Request::EthtoolGet { name, dev, .. } => {
             let i = found(dev)?;
             let nic = &s.nics[i];
@@ -106,7 +118,8 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
             };
             Ok(vec![reply])
         }
-        Request::EthtoolSet { .. } => Err(no(EINVAL)),
+        Request::Irqbalance { socket, command } => super::others::ask(s, socket, command),
+        Request::EthtoolSet { .. } | Request::Place { .. } | Request::DaemonReload => Err(no(EINVAL)),
     }
 }
 
@@ -140,6 +153,15 @@ pub(super) fn set(s: &mut State, request: &Request) -> Result<()> {
                 TableOrder::Default => kernel::set_rss(s, dev, None),
                 TableOrder::Set(t) => kernel::set_rss(s, dev, Some(&t)),
             }
+        }
+        Request::Irqbalance { socket, command } => super::others::order(s, socket, command),
+        Request::Place { path, content, .. } => {
+            super::others::place(s, path, content.as_deref());
+            Ok(())
+        }
+        Request::DaemonReload => {
+            s.others.reloads += 1;
+            Ok(())
         }
         _ => Err(no(EINVAL)),
     }
