@@ -61,6 +61,7 @@ impl Cx<'_> {
         let options = ringwise_discover::Options {
             deadline: self.policy.deadline,
             skip_rivals: true,
+            skip_control: true,
             ..ringwise_discover::Options::all()
         };
         ringwise_discover::snapshot(self.host, &options).map_err(Failed::Discover)

@@ -1,11 +1,13 @@
 //! Why nothing was done.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Address, Setting};
 use ringwise_model::Fact;
 use serde::Serialize;
+
+use crate::Holder;
 
 /// A setting that is not what the plan found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,11 +24,15 @@ pub struct Moved {
 #[non_exhaustive]
 pub enum Refusal {
     /// Another run holds the lock.
-    Locked { pid: Option<u32>, path: PathBuf },
+    Locked { pid: Option<u32>, path: PathBuf, holder: Box<Holder> },
+    /// A transaction waits for its confirmation, and its guard is gone.
+    OnTrial { transaction: u64 },
+    /// Nobody would put it back if this process died.
+    NoGuard { why: String },
     /// A run of this boot was killed half-way.
     Unfinished { transaction: u64 },
-    /// The same, but written by a version whose journals we cannot read.
-    UnfinishedNewer { transaction: u64, why: String, path: PathBuf },
+    /// Of this boot, but written by a version whose journals we cannot read. `undo`: what it carries for this case.
+    Newer { transaction: u64, why: String, path: PathBuf, undo: Vec<String> },
     /// A capture is no host.
     Recorded,
     /// A device of the request is not there.
@@ -43,6 +49,10 @@ pub enum Refusal {
     ReadOnly,
     /// No journal, no change.
     State { path: PathBuf, why: String },
+    /// It would interrupt the way in, or may. `ways` in words; `force`, `trial`: what was given already.
+    ControlPath { addresses: Vec<Address>, ways: Vec<String>, force: bool, trial: bool },
+    /// It would cut a bond off.
+    LastMember { address: Address, why: String },
     /// `rollback ID`, `recover`: no such thing to undo.
     NoTransaction { why: String },
 }
@@ -50,22 +60,31 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Locked { pid: Some(pid), path } => {
-                write!(f, "another ringwise is changing this host (process {pid}, lock {})", path.display())
-            }
-            Self::Locked { pid: None, path } => {
-                write!(f, "another ringwise is changing this host (lock {})", path.display())
+            Self::Locked { path, holder, .. } => locked(f, path, holder),
+            Self::OnTrial { transaction } => write!(
+                f,
+                "transaction {transaction} is on trial and its guard is gone: run ringwise confirm to keep it, ringwise \
+                 recover to put it back"
+            ),
+            Self::NoGuard { why } => {
+                write!(
+                    f,
+                    "no guard that would put everything back could be started, and without one nothing is changed: {why}"
+                )
             }
             Self::Unfinished { transaction } => write!(
                 f,
                 "transaction {transaction} of this boot was cut short and is half-applied: run ringwise recover"
             ),
-            Self::UnfinishedNewer { transaction, why, path } => write!(
-                f,
-                "transaction {transaction} of this boot was cut short, and {why}: run ringwise recover of that version, or \
-                 put back by hand what {} lists and move it away",
-                path.display()
-            ),
+            Self::Newer { transaction, why, path, undo } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "transaction {transaction} of this boot cannot be read, {why}: use ringwise of that version, or put it \
+                     back by hand and move {path} away"
+                )?;
+                undo.iter().try_for_each(|c| write!(f, "\n  {c}"))
+            }
             Self::Recorded => f.write_str("this is a recorded host; only a live one can be changed"),
             Self::Vanished { device } => write!(f, "{device} is not there any more"),
             Self::Changed { moved } => {
@@ -87,8 +106,36 @@ impl fmt::Display for Refusal {
             Self::State { path, why } => {
                 write!(f, "no journal can be written in {}, and without one nothing is changed: {why}", path.display())
             }
+            Self::ControlPath { addresses, ways, force, trial } => {
+                let list: Vec<String> = addresses.iter().map(Address::to_string).collect();
+                write!(f, "{} would interrupt {}", list.join(", "), ways.join("; "))?;
+                let missing = match (force, trial) {
+                    (true, _) => "--force goes only with --confirm, which puts everything back unless you confirm",
+                    (_, true) => "with --confirm that needs --force, too",
+                    _ => "that needs --force and --confirm, which puts everything back unless you confirm",
+                };
+                write!(f, ": {missing}; nothing was touched")
+            }
+            Self::LastMember { address, why } => {
+                write!(f, "{address} would cut it off: {why}; nothing was touched")
+            }
             Self::NoTransaction { why } => f.write_str(why),
         }
+    }
+}
+
+fn locked(f: &mut fmt::Formatter<'_>, path: &Path, h: &Holder) -> fmt::Result {
+    let mut who: Vec<String> = h.pid.map(|p| format!("process {p}")).into_iter().collect();
+    who.extend(h.who.clone());
+    who.extend(h.command.as_ref().map(|c| format!("\"{c}\"")));
+    who.push(format!("lock {}", path.display()));
+    let who = who.join(", ");
+    match (h.transaction, h.trial_until_unix) {
+        (Some(t), Some(_)) => {
+            write!(f, "transaction {t} is on trial ({who}): ringwise confirm keeps it, else it is put back at its end")
+        }
+        (Some(t), None) => write!(f, "another ringwise is changing this host, transaction {t} ({who})"),
+        (None, _) => write!(f, "another ringwise is changing this host ({who})"),
     }
 }
 

@@ -69,6 +69,16 @@ pub enum Event {
         dev: String,
         took: Duration,
     },
+    /// Its link is back; the bond does not use it yet.
+    BondWait {
+        dev: String,
+        bond: String,
+    },
+    BondBack {
+        dev: String,
+        bond: String,
+        took: Duration,
+    },
     /// The steps are over; everything that was touched is put back.
     PuttingBack {
         why: String,

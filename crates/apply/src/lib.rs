@@ -13,18 +13,25 @@
 //!
 //! Putting back is not the steps in reverse: it is the same machine run forward towards the start
 //! (DESIGN section 2). It does not decide what is good for a host; it gets steps and does them.
-//! It does not guard against a lost control path; the caller asks for that before it calls here.
+//! Steps that interrupt the way in, or a bond's last member, are refused here, for every caller.
 #![forbid(unsafe_code)]
 
+mod adopt;
+mod bond;
 mod channels;
 mod coalesce;
+mod control;
 mod cx;
 mod error;
 mod event;
+mod families;
+pub mod guard;
+mod guard_process;
 mod irq;
 mod journal;
 mod ledger;
 mod names;
+mod newer;
 mod outcome;
 mod past;
 mod put;
@@ -33,20 +40,29 @@ mod report;
 mod request;
 mod rfs;
 mod rings;
+mod rivals;
 mod rps;
 mod rss;
 mod run;
+mod seen;
 mod store;
+mod trial;
 mod tx;
 mod undo;
 mod xps;
 
+pub use adopt::{adopt, adoptable};
 pub use error::{Error, Moved, Refusal};
 pub use event::{Event, Phase};
+pub use families::families;
+pub use guard::{Armed, Guardian, Job};
+pub use guard_process::{Link, Process, remove_copy};
 pub use outcome::{Adjusted, Failure, Ignored, NotPutBack, Outcome, Refused, Verdict};
 pub use past::{history, verify, verify_in};
-pub use report::{Ending, Entry, Holder, Kind, Standing, Verify};
+pub use report::{Ending, Entry, Holder, Kind, Newer, Standing, Verify};
 pub use request::{Policy, Request};
 pub use run::run;
+pub use seen::{Happened, happened, note_seen};
 pub use store::{Hook, Store};
+pub use trial::{Confirmed, Fate, OnTrial, Pending, confirm, pending, undo_now};
 pub use undo::{recover, rollback};

@@ -44,7 +44,8 @@ impl Tx<'_> {
             if !self.look_again(&mut errors) {
                 break;
             }
-            let todo = diff(&self.now, &self.start);
+            let mut todo = diff(&self.now, &self.start);
+            crate::bond::order_changes(&self.now, &mut todo);
             if todo.is_empty() {
                 break;
             }
@@ -58,6 +59,7 @@ impl Tx<'_> {
                 if compared.holds() || matches!(live(&self.now, &change.address), Fact::Absent) {
                     continue;
                 }
+                self.wait_for_others(&change.to);
                 match self.put(Phase::PutBack, &change.to) {
                     Put::Kept { .. } => {
                         wrote = true;

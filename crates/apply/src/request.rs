@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringwise_knob::Step;
+use ringwise_knob::{Hand, Setting, Step};
 use ringwise_model::DevId;
 use serde::{Deserialize, Serialize};
+
+use crate::Guardian;
 
 /// One transaction: the steps in the order in which they are to be done, and who wants them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,11 +26,19 @@ pub struct Request {
     pub who: String,
     /// The command line.
     pub command: String,
+    /// Settings besides the steps that must be as given here, or it is refused: a reviewed plan counts on them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relies_on: Vec<Setting>,
+    /// What somebody else has set and the steps leave alone; for the account.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Hand>,
 }
 
 /// Bounds of a run.
 #[derive(Debug, Clone)]
 pub struct Policy {
+    /// Interrupt the way in all the same; only together with `trial`.
+    pub force: bool,
     /// Overwrite what somebody else has changed since (rollback).
     pub take_over: bool,
     /// Set from a signal handler: at the next step boundary everything is put back.
@@ -37,21 +47,31 @@ pub struct Policy {
     pub deadline: Duration,
     /// How long a link that was up may stay down after a change of channels or rings.
     pub link_wait: Duration,
+    /// How long a bond may take to use a member again whose link is back.
+    pub bond_wait: Duration,
     /// Tries of a write that the kernel answers with EBUSY, EAGAIN or EINTR; at least one.
     pub tries: std::num::NonZeroU32,
     /// Wait before the second try; doubles each time.
     pub retry_wait: Duration,
+    /// Who puts everything back if this process dies. None where that is seen to otherwise (tests).
+    pub guard: Option<Arc<dyn Guardian>>,
+    /// It is kept only if it is confirmed within this time from the end of the verification.
+    pub trial: Option<Duration>,
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
+            force: false,
             take_over: false,
             stop: Arc::new(AtomicBool::new(false)),
             deadline: Duration::from_secs(10),
             link_wait: Duration::from_secs(15),
+            bond_wait: Duration::from_secs(45),
             tries: std::num::NonZeroU32::new(5).expect("5 is not 0"),
             retry_wait: Duration::from_millis(50),
+            guard: None,
+            trial: None,
         }
     }
 }

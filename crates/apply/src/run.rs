@@ -1,6 +1,7 @@
 //! From the request to the outcome.
 
 use std::collections::BTreeSet;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +11,14 @@ use ringwise_model::{DevId, Fact, Snapshot};
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
+use crate::guard::Sent;
 use crate::journal::{FORMAT, Header, Journal, Read, Record, Whose};
 use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::store::Lock;
+use crate::trial::Files;
 use crate::tx::{Tx, start_of};
-use crate::{Error, Event, Kind, Moved, Outcome, Policy, Refusal, Request, Store, Verdict};
+use crate::{Error, Event, Holder, Job, Kind, Moved, Outcome, Policy, Refusal, Request, Store, Verdict};
 
 /// Does the steps of `request` as one transaction: all of it stays, or the host is put back.
 ///
@@ -35,7 +38,8 @@ pub fn run(
     // First without the lock: when there is nothing to do, nothing is written, not even a lock file.
     let now = cx.look()?;
     let (request, mut notes) = follow(request, &now)?;
-    if request.steps.iter().all(|s| compare(&s.setting, &now).holds()) {
+    let so = |s: &Setting| compare(s, &now).holds();
+    if request.steps.iter().all(|s| so(&s.setting)) && request.relies_on.iter().all(so) {
         unfinished_of_this_boot(store, &now)?;
         return Ok(nothing_to_do(&request, &now, notes));
     }
@@ -59,6 +63,7 @@ fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), E
     }
     let mut out = request.clone();
     out.steps = request.steps.iter().map(|s| names.step(s)).collect();
+    out.relies_on = request.relies_on.iter().map(|s| names.setting(s)).collect();
     for d in &mut out.devices {
         if let Some(n) = now.nics.iter().find(|n| d.same_device(&n.dev)) {
             *d = n.dev.clone();
@@ -82,16 +87,21 @@ fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outco
     let pending = |s: &&Step| compare(&s.setting, now) == Match::Pending;
     out.pending = request.steps.iter().filter(pending).filter_map(|s| s.setting.address()).collect();
     out.already_so = request.steps.iter().map(|s| s.setting.clone()).collect();
+    out.kept.clone_from(&request.kept);
     (out.verified, out.verified_of) = (out.already_so.len(), out.already_so.len());
     out.notes = notes;
     out
 }
 
-fn unfinished_of_this_boot(store: &Store, now: &Snapshot) -> Result<(), Error> {
+pub(crate) fn unfinished_of_this_boot(store: &Store, now: &Snapshot) -> Result<(), Error> {
     for j in Read::all(store)? {
-        if j.unfinished() && j.whose(&now.host) == Whose::ThisBoot {
+        if let Some(newer) = j.newer_here(&now.host) {
+            return Err(Refusal::from(newer).into());
+        }
+        if (j.unfinished() || j.on_trial().is_some()) && j.whose(&now.host) == Whose::ThisBoot {
             return match store.held() {
-                Some(by) => Err(Refusal::Locked { pid: by.pid, path: j.path }.into()),
+                Some(by) => Err(Refusal::Locked { pid: by.pid, path: j.path, holder: Box::new(by) }.into()),
+                None if j.on_trial().is_some() => Err(Refusal::OnTrial { transaction: j.id }.into()),
                 None => Err(Refusal::Unfinished { transaction: j.id }.into()),
             };
         }
@@ -102,20 +112,29 @@ fn unfinished_of_this_boot(store: &Store, now: &Snapshot) -> Result<(), Error> {
 /// Journals that were cut short: of this boot a refusal, others are closed with why.
 pub(crate) fn close_others(store: &Store, _lock: &Lock, now: &Snapshot, unix_time: u64) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
-    for j in Read::all(store)?.into_iter().filter(Read::unfinished) {
+    let journals = Read::all(store)?;
+    // Also one that ended: what it has set is not known here, so nothing can be built on it.
+    if let Some(newer) = journals.iter().find_map(|j| j.newer_here(&now.host)) {
+        return Err(Refusal::from(newer).into());
+    }
+    for j in journals.into_iter().filter(|j| (j.unfinished() || j.on_trial().is_some()) && j.newer.is_none()) {
         let why = match j.whose(&now.host) {
-            Whose::Other(why) => why,
+            Whose::Other(why) | Whose::Newer(why) => why,
+            Whose::ThisBoot if j.on_trial().is_some() => return Err(Refusal::OnTrial { transaction: j.id }.into()),
             Whose::ThisBoot => return Err(Refusal::Unfinished { transaction: j.id }.into()),
-            Whose::Newer(why) => return Err(Refusal::UnfinishedNewer { transaction: j.id, why, path: j.path }.into()),
         };
         let close = |path: &Path| {
             let mut journal = Journal::resume(store, path)?;
             journal.add(&Record::Closed { why: why.clone(), unix_time })?;
             journal.sync()
         };
-        let text = format!("transaction {} was cut short and is closed now: {why}", j.id);
+        let was = if j.on_trial().is_some() { "was on trial" } else { "was cut short" };
+        let text = format!("transaction {} {was} and is closed now: {why}", j.id);
         match close(&j.path) {
-            Ok(()) => notes.push(text),
+            Ok(()) => {
+                Files::clear(j.path.parent().unwrap_or(Path::new(".")), j.id);
+                notes.push(text);
+            }
             Err(e) => notes.push(format!("{text} (not noted in {}: {e})", j.path.display())),
         }
     }
@@ -123,8 +142,8 @@ pub(crate) fn close_others(store: &Store, _lock: &Lock, now: &Snapshot, unix_tim
 }
 
 /// Everything is checked before the first write: each setting is what the steps say it is, and can be put back.
-fn preflight(now: &Snapshot, steps: &[Step]) -> Result<(), Error> {
-    let mut moved = Vec::new();
+fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -> Result<(), Error> {
+    let mut moved = not_as_reviewed(now, relies_on);
     let mut restarted: BTreeSet<&str> = BTreeSet::new();
     for step in steps {
         let Some(address) = step.setting.address() else { continue };
@@ -158,6 +177,16 @@ fn preflight(now: &Snapshot, steps: &[Step]) -> Result<(), Error> {
     if moved.is_empty() { Ok(()) } else { Err(Refusal::Changed { moved }.into()) }
 }
 
+/// What a reviewed plan found right and left alone, and is otherwise now.
+fn not_as_reviewed(now: &Snapshot, relies_on: &[Setting]) -> Vec<Moved> {
+    let moved = relies_on.iter().filter(|s| !compare(s, now).holds());
+    let entry = |s: &Setting| {
+        let address = s.address()?;
+        Some(Moved { expected: Fact::Known(s.clone()), now: live(now, &address), address })
+    };
+    moved.filter_map(entry).collect()
+}
+
 fn step_dev(step: &Step) -> Option<&str> {
     match &step.setting {
         Setting::Channels { dev, .. } | Setting::Rings { dev, .. } => Some(dev),
@@ -178,17 +207,40 @@ pub(crate) fn transact(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
     let begin = cx.now();
-    preflight(&now, &request.steps)?;
+    preflight(&now, &request.steps, &request.relies_on)?;
     if request.steps.iter().all(|s| compare(&s.setting, &now).holds()) {
         return Ok(nothing_to_do(&request, &now, notes));
     }
+    crate::bond::check(&now, &request.steps)?;
+    let mut notes = notes;
+    notes.extend(crate::control::check(&cx, &now, &request.steps)?);
+    let mut request = request;
+    crate::bond::order_steps(&now, &mut request.steps);
     let start = start_of(&now, &request.steps);
     let state = |e: Error| -> Error {
         let Error::State { path, source } = e else { return e };
         Refusal::State { path, why: source.to_string() }.into()
     };
-    Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &start)).map_err(state)?;
     let id = store.journals()?.last().map_or(0, |(id, _)| *id) + 1;
+    let holder = Holder {
+        pid: Some(std::process::id()),
+        who: Some(request.who.clone()),
+        command: Some(request.command.clone()),
+        transaction: Some(id),
+        trial_until_unix: None,
+    };
+    lock.note(&holder);
+    // Before anything is written down: what is refused here leaves nothing behind.
+    let guard = match &cx.policy.guard {
+        Some(g) => {
+            let job = Job { dir: &lock.dir, lock: lock.file.as_fd(), transaction: id };
+            Some(g.arm(&job).map_err(|why| Refusal::NoGuard { why })?)
+        }
+        None => None,
+    };
+    notes.extend(guard.as_ref().and_then(|g| g.note()));
+    let guard = Sent(guard);
+    Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &start)).map_err(state)?;
     let header = Header {
         format: FORMAT,
         tool: env!("CARGO_PKG_VERSION").into(),
@@ -212,6 +264,7 @@ pub(crate) fn transact(
         .map_err(|e| Refusal::State { path: lock.dir.clone(), why: e.to_string() })?;
     let mut out = Outcome::nothing();
     out.transaction = Some(id);
+    out.kept.clone_from(&request.kept);
     events(&Event::Begun { transaction: id, steps: request.steps.len() });
     let mut tx = Tx {
         cx,
@@ -226,6 +279,7 @@ pub(crate) fn transact(
         out,
         learned: Vec::new(),
         given_up: BTreeSet::new(),
+        guard: guard.keep(),
     };
     notes.into_iter().for_each(|n| tx.note(n));
     match tx.forward() {
@@ -235,7 +289,7 @@ pub(crate) fn transact(
         }
         Err(failure) => tx.put_back(*failure),
     }
-    Ok(tx.finish(store, lock, begin))
+    Ok(tx.finish(store, lock, begin, Some(holder)))
 }
 
 /// Devices of the request and those its steps name, as found now.
@@ -255,12 +309,17 @@ fn devices(request: &Request, now: &Snapshot) -> Vec<DevId> {
 
 impl Tx<'_> {
     /// The account on disk. When that fails, what was done cannot be found again later: it is put back.
-    pub fn finish(mut self, store: &Store, lock: &Lock, begin: Duration) -> Outcome {
+    pub fn finish(mut self, store: &Store, lock: &Lock, begin: Duration, holder: Option<Holder>) -> Outcome {
         if let Err(e) = store.learn(lock, &self.learned) {
             let source = std::error::Error::source(&e).map(|s| s.to_string()).unwrap_or_default();
             self.note(format!("what was refused or ignored could not be remembered: {e}: {source}"));
         }
         self.out.took_ms = took(&self.cx, begin);
+        if let (Verdict::Applied, Some(time), Some(holder)) = (self.out.verdict, self.cx.policy.trial, holder)
+            && let Err(failure) = self.begin_trial(store, lock, time, holder)
+        {
+            self.put_back(*failure);
+        }
         let failed = self.end().err();
         if let Some(e) = failed {
             let failure = self.journal_failure(&e);
@@ -281,10 +340,11 @@ impl Tx<'_> {
                 self.note(text);
             }
         }
+        self.dismiss(store, lock);
         self.out
     }
 
-    fn end(&mut self) -> std::io::Result<()> {
+    pub fn end(&mut self) -> std::io::Result<()> {
         let record = Record::End { outcome: Box::new(self.out.clone()), after: self.after() };
         self.journal.add(&record)?;
         self.journal.sync()

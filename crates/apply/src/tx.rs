@@ -13,7 +13,7 @@ use crate::cx::Cx;
 use crate::journal::{Journal, Record};
 use crate::names::Names;
 use crate::put::{Put, put};
-use crate::{Adjusted, Event, Failure, Ignored, Outcome, Phase, Refused};
+use crate::{Adjusted, Armed, Event, Failure, Ignored, Outcome, Phase, Refused};
 
 /// Times that the host is brought to what is wanted and looked at again, before it counts as not to be had.
 const ROUNDS: u32 = 3;
@@ -38,6 +38,8 @@ pub(crate) struct Tx<'a> {
     pub learned: Vec<Learned>,
     /// Steps that need not hold in the end: refused or ignored, and allowed to be.
     pub given_up: BTreeSet<Address>,
+    /// Who puts it back if this process dies.
+    pub guard: Option<Box<dyn Armed>>,
 }
 
 /// Values before the steps: of what they name, and of what naming it may disturb.
@@ -93,7 +95,10 @@ impl Tx<'_> {
         self.settle()
     }
 
-    fn check_stop(&self) -> Done {
+    fn check_stop(&mut self) -> Done {
+        if self.guard.as_mut().is_some_and(|g| !g.is_there()) {
+            return Err(guard_gone().into());
+        }
         if !self.cx.policy.stopped() {
             return Ok(());
         }
@@ -114,6 +119,18 @@ impl Tx<'_> {
                 let words = format!("the link of {dev} did not come back within {wait} s");
                 if link_needed {
                     let meaning = "it was up before the device was restarted".into();
+                    return Err(Failure { setting: None, errno: None, words, meaning, path: None, data: None }.into());
+                }
+                self.note(words);
+                continue;
+            }
+            let before = self.name_before(&dev);
+            if was_up && !self.wait_for_bond(&dev, &before) {
+                let wait = self.cx.policy.bond_wait.as_secs_f32();
+                let bond = self.bond_of(&dev).map_or_else(|| "its bond".into(), |b| b.name().to_string());
+                let words = format!("{bond} did not use {dev} again within {wait} s");
+                if link_needed {
+                    let meaning = "it carried before the device was restarted".into();
                     return Err(Failure { setting: None, errno: None, words, meaning, path: None, data: None }.into());
                 }
                 self.note(words);
@@ -220,6 +237,7 @@ impl Tx<'_> {
             self.event(Event::AlreadySo { phase: Phase::Apply, setting: setting.clone() });
             return Ok(());
         }
+        self.others_carry(setting)?;
         self.record(Record::Step { setting: setting.clone() })?;
         match self.put(Phase::Apply, setting) {
             Put::Kept { now, how } => {
@@ -303,7 +321,8 @@ impl Tx<'_> {
             self.refresh(true)?;
             self.look()?;
             let wanted = self.wanted();
-            let todo = diff(&self.now, &wanted);
+            let mut todo = diff(&self.now, &wanted);
+            crate::bond::order_changes(&self.now, &mut todo);
             if todo.is_empty() {
                 self.verified(&wanted);
                 return Ok(());
@@ -328,6 +347,7 @@ impl Tx<'_> {
         let Some(address) = setting.address() else { return Ok(()) };
         let ours = self.steps.iter().any(|s| s.setting.address().as_ref() == Some(&address));
         let phase = if ours { Phase::Apply } else { Phase::SideEffect };
+        self.others_carry(setting)?;
         self.record(Record::Step { setting: setting.clone() })?;
         match self.put(phase, setting) {
             Put::Kept { now, .. } => {
@@ -366,6 +386,10 @@ impl Tx<'_> {
 
     fn learn(&mut self, setting: &Setting, what: What) {
         let (Some(address), Fact::Known(kernel)) = (setting.address(), &self.now.host.kernel) else { return };
+        // What a program refuses is no property of the device.
+        if address.family() == Family::Rivals {
+            return;
+        }
         let Some(nic) = address.dev().and_then(|d| self.now.nic(d)) else { return };
         self.learned.push(Learned {
             device: nic.dev.clone(),
@@ -385,6 +409,11 @@ fn is_even(table: &[u32], queues: usize) -> bool {
     table.iter().for_each(|q| *count.entry(*q).or_default() += 1);
     let (low, high) = (count.values().min().copied().unwrap_or(0), count.values().max().copied().unwrap_or(0));
     count.len() == queues && high - low <= 1
+}
+
+pub(crate) fn guard_gone() -> Failure {
+    let meaning = "nobody would put it back if this process died".into();
+    Failure { setting: None, errno: None, words: "the guard is gone".into(), meaning, path: None, data: None }
 }
 
 pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {

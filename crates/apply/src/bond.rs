@@ -1,0 +1,159 @@
+//! Members of a bond are interrupted one at a time, and never the last one that carries.
+
+use std::time::Duration;
+
+use ringwise_knob::{Address, Change, Setting, Step, compare};
+use ringwise_model::{Bond, Nic, Snapshot};
+use ringwise_sys::with_deadline;
+
+use crate::cx::Cx;
+use crate::tx::{Done, Tx};
+use crate::{Error, Event, Failure, Refusal};
+
+const EACH: Duration = Duration::from_millis(200);
+
+/// The bond that the device is a member of, with its name.
+fn of<'a>(s: &'a Snapshot, dev: &str) -> Option<(&'a str, &'a Bond)> {
+    let master = s.nic_by_index(s.nic(dev)?.master?)?;
+    Some((master.name(), master.bond.as_ref()?))
+}
+
+/// The bond as it stands at this moment.
+fn fresh(cx: &Cx, bond: &str) -> Option<Bond> {
+    let (host, bond) = (cx.host.clone(), bond.to_string());
+    with_deadline(cx.policy.deadline, move || ringwise_discover::bond(host.as_ref(), &bond)).flatten()
+}
+
+/// What is a member's outage in a list, with its device.
+fn interrupted<'a>(now: &Snapshot, address: Option<&'a Address>) -> Option<&'a str> {
+    let dev = address.filter(|a| a.interrupts_traffic())?.dev()?;
+    of(now, dev).map(|_| dev)
+}
+
+/// Everything that interrupts one member before anything that interrupts the next; the places in the list stay.
+fn together<T: Clone>(now: &Snapshot, list: &mut [T], address: impl Fn(&T) -> Option<Address>) {
+    let dev = |t: &T| interrupted(now, address(t).as_ref()).map(str::to_string);
+    let places: Vec<usize> = (0..list.len()).filter(|i| dev(&list[*i]).is_some()).collect();
+    let mut sorted: Vec<T> = places.iter().map(|i| list[*i].clone()).collect();
+    let order: Vec<Option<String>> = sorted.iter().map(&dev).collect();
+    // In the order in which the members come first.
+    sorted.sort_by_key(|t| order.iter().position(|o| *o == dev(t)));
+    for (i, t) in places.into_iter().zip(sorted) {
+        list[i] = t;
+    }
+}
+
+pub(crate) fn order_steps(now: &Snapshot, steps: &mut [Step]) {
+    together(now, steps, |s| s.setting.address());
+}
+
+pub(crate) fn order_changes(now: &Snapshot, changes: &mut [Change]) {
+    together(now, changes, |c| Some(c.address.clone()));
+}
+
+fn last_one(bond: &str, b: &Bond, dev: &str) -> String {
+    let others: Vec<&str> = b.members.iter().map(|m| m.name.as_str()).filter(|n| *n != dev).collect();
+    match others.as_slice() {
+        [] => format!("{dev} is the only member of {bond}"),
+        o => format!("{dev} is the last member that carries {bond} ({} not)", o.join(" and ")),
+    }
+}
+
+/// Before anything is touched: no step may cut a bond off. Steps that are to be done one after the other are
+/// judged by the state of now, in which each of them has others beside it.
+pub(crate) fn check(now: &Snapshot, steps: &[Step]) -> Result<(), Error> {
+    for step in steps.iter().filter(|s| !compare(&s.setting, now).holds()) {
+        let Some(address) = step.setting.address() else { continue };
+        if let Some(dev) = interrupted(now, Some(&address))
+            && let Some((bond, b)) = of(now, dev)
+            && b.hangs_on(dev)
+        {
+            let why = last_one(bond, b, dev);
+            return Err(Refusal::LastMember { address, why }.into());
+        }
+    }
+    Ok(())
+}
+
+impl Tx<'_> {
+    /// Just before the write: another member must carry now.
+    pub fn others_carry(&self, setting: &Setting) -> Done {
+        let Some(address) = setting.address() else { return Ok(()) };
+        let Some(dev) = interrupted(&self.now, Some(&address)) else { return Ok(()) };
+        let Some((bond, _)) = of(&self.now, dev) else { return Ok(()) };
+        match fresh(&self.cx, bond) {
+            Some(b) if b.hangs_on(dev) => Err(Failure {
+                setting: Some(setting.clone()),
+                errno: None,
+                words: last_one(bond, &b, dev),
+                meaning: format!("interrupting it would cut {bond} off"),
+                path: None,
+                data: None,
+            }
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// On the way back it goes on in any case, but gives the others time to carry.
+    pub fn wait_for_others(&mut self, setting: &Setting) {
+        let Some(address) = setting.address() else { return };
+        let Some(dev) = interrupted(&self.now, Some(&address)).map(str::to_string) else { return };
+        let Some(bond) = of(&self.now, &dev).map(|(n, _)| n.to_string()) else { return };
+        // One that has no other member, or none with link, has nobody to wait for.
+        let hopeless = |b: &Bond| {
+            let up = |m: &&ringwise_model::BondMember| m.mii_status.known().is_some_and(|s| s == "up");
+            !b.members.iter().filter(|m| m.name != dev).any(|m| up(&m))
+        };
+        let begin = self.cx.now();
+        while let Some(b) = fresh(&self.cx, &bond) {
+            if !b.hangs_on(&dev) || hopeless(&b) {
+                return;
+            }
+            if self.cx.now().saturating_sub(begin) >= self.cx.policy.bond_wait {
+                let wait = self.cx.policy.bond_wait.as_secs_f32();
+                self.note(format!("no other member of {bond} carried within {wait} s; {dev} is put back all the same"));
+                return;
+            }
+            self.cx.host.sleep(EACH);
+        }
+    }
+
+    /// After its link is back: until the bond uses the member as before. False: not in time.
+    pub fn wait_for_bond(&mut self, dev: &str, before: &str) -> bool {
+        let carried = |(_, b): (&str, &Bond)| b.carries(before) == Some(true);
+        if !of(&self.before, before).is_some_and(carried) {
+            return true;
+        }
+        let Some(bond) = of(&self.now, dev).map(|(n, _)| n.to_string()) else { return true };
+        let begin = self.cx.now();
+        let mut told = false;
+        loop {
+            // Gone from the bond or with it: not a matter of waiting.
+            let Some(b) = fresh(&self.cx, &bond) else { return true };
+            if b.member(dev).is_none() {
+                return true;
+            }
+            let took = self.cx.now().saturating_sub(begin);
+            if b.carries(dev) == Some(true) {
+                if told {
+                    self.event(Event::BondBack { dev: dev.to_string(), bond, took });
+                }
+                return true;
+            }
+            if took >= self.cx.policy.bond_wait || self.cx.policy.stopped() && took >= self.cx.policy.link_wait {
+                return false;
+            }
+            if !told {
+                self.event(Event::BondWait { dev: dev.to_string(), bond: bond.clone() });
+                told = true;
+            }
+            self.cx.host.sleep(EACH);
+        }
+    }
+
+    /// The bond of a member, for words about it.
+    pub fn bond_of(&self, dev: &str) -> Option<&Nic> {
+        self.now.nic_by_index(self.now.nic(dev)?.master?).filter(|n| n.bond.is_some())
+    }
+}

@@ -1,0 +1,49 @@
+//! Whoever works on the host must not be cut off by it: a step that interrupts traffic on the way in needs
+//! the user's word and a trial, so that it is put back if he is cut off.
+
+use ringwise_discover::control;
+use ringwise_knob::{Address, Step, compare};
+use ringwise_model::{ControlPath, Fact, Snapshot};
+
+use crate::cx::Cx;
+use crate::{Error, Refusal};
+
+/// Looks for the ways in now; what cannot be told counts as one. What is forced comes back as sentences.
+pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<String>, Error> {
+    let todo = steps.iter().filter(|s| !compare(&s.setting, now).holds()).filter_map(|s| s.setting.address());
+    let todo: Vec<Address> = todo.filter(Address::interrupts_traffic).collect();
+    if todo.is_empty() {
+        return Ok(Vec::new());
+    }
+    let paths = control(cx.host, cx.policy.deadline);
+    let (mut addresses, mut ways) = (Vec::new(), Vec::new());
+    for a in todo {
+        let over = ways_over(&paths, &a);
+        if !over.is_empty() {
+            addresses.push(a);
+        }
+        for w in over {
+            if !ways.contains(&w) {
+                ways.push(w);
+            }
+        }
+    }
+    if addresses.is_empty() {
+        return Ok(Vec::new());
+    }
+    if cx.policy.force && cx.policy.trial.is_some() {
+        return Ok(ways.into_iter().map(|w| format!("forced: this interrupts {w}")).collect());
+    }
+    let (force, trial) = (cx.policy.force, cx.policy.trial.is_some());
+    Err(Refusal::ControlPath { addresses, ways, force, trial }.into())
+}
+
+/// The ways that go (or may go) over the device of this setting, in words.
+fn ways_over(paths: &Fact<Vec<ControlPath>>, address: &Address) -> Vec<String> {
+    let Some(dev) = address.dev() else { return Vec::new() };
+    match paths {
+        Fact::Known(paths) => paths.iter().filter(|p| p.over(dev) != Ok(false)).map(ControlPath::to_string).collect(),
+        Fact::Absent => Vec::new(),
+        Fact::Unknown(u) => vec![format!("perhaps the way in, which could not be looked for ({u})")],
+    }
+}
