@@ -5,7 +5,7 @@ use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::{Error, Result};
 
 use crate::cx::Cx;
-use crate::{Failure, channels, coalesce, irq, rfs, rings, rps, rss, xps};
+use crate::{Failure, channels, coalesce, irq, rfs, rings, rivals, rps, rss, xps};
 
 /// What came of it.
 #[derive(Debug)]
@@ -67,6 +67,8 @@ pub(crate) fn failure(setting: &Setting, e: &Error, meaning: &str) -> Failure {
 
 fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
     match setting {
+        Setting::IrqbalanceRestart { dev, left } => rivals::write_restart(cx, now, dev, *left),
+        Setting::IrqbalanceBan { dev, left } => rivals::write_ban(cx, now, dev, left),
         Setting::Channels { dev, rx, tx, combined } => channels::write(cx, now, dev, (*rx, *tx, *combined)),
         Setting::Rings { dev, rx, tx } => rings::write(cx, now, dev, *rx, *tx),
         Setting::Coalesce { dev, params } => coalesce::write(cx, now, dev, params),
@@ -84,6 +86,7 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
 /// One file where the setting is one; the whole host, by discovery, where a device may have changed all over.
 fn read(cx: &Cx, now: &mut Snapshot, address: &Address) -> Result<()> {
     match address {
+        Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => rivals::read(cx, now),
         Address::IrqCpus { dev, of } => irq::read(cx, now, dev, *of)?,
         Address::XpsCpus { dev, queue } | Address::XpsRxqs { dev, queue } => xps::read(cx, now, dev, *queue),
         Address::RpsCpus { dev, queue } => rps::read(cx, now, dev, *queue),

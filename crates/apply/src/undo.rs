@@ -3,19 +3,22 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, Family, IfRefused, Setting, SettingMap, Step, compare, diff, live};
+use ringwise_knob::{Address, Family, IfRefused, Setting, SettingMap, Step, compare, diff, live, rivals};
 use ringwise_model::{Fact, Snapshot};
-use ringwise_sys::Host;
+use ringwise_sys::{Host, proc};
 
+use crate::adopt::write_down;
 use crate::cx::Cx;
 use crate::error::fact_text;
-use crate::journal::{FORMAT, Journal, Read, Whose};
+use crate::journal::{Journal, Read, Whose};
 use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::past::{Kept, drop_doomed, in_force};
 use crate::run::{close_others, transact};
+use crate::store::Lock;
+use crate::trial::undo_now;
 use crate::tx::Tx;
-use crate::{Error, Event, Kind, Moved, Outcome, Policy, Refusal, Request, Store, Verdict};
+use crate::{Error, Event, Failure, Kind, Moved, Outcome, Policy, Refusal, Request, Store, Verdict};
 
 /// Puts the host back to before a transaction of this boot that was cut short, or that could not be put
 /// back whole at the time. Nothing to recover is an [`Outcome`] with nothing done.
@@ -33,30 +36,55 @@ pub fn recover(
     }
     let now = cx.look()?;
     let journals = Read::all(store)?;
-    for j in journals.iter().filter(|j| j.unfinished()) {
-        if let Whose::Newer(why) = j.whose(&now.host) {
-            return Err(Refusal::UnfinishedNewer { transaction: j.id, why, path: j.path.clone() }.into());
-        }
+    if let Some(newer) = journals.iter().find_map(|j| j.newer_here(&now.host)) {
+        return Err(Refusal::from(newer).into());
     }
     let Some(_) = to_recover(&journals, &now) else {
         let mut out = Outcome::nothing();
-        out.notes.push("no transaction of this boot was cut short".into());
+        out.notes.push("no transaction of this boot was cut short or is on trial".into());
         return Ok(out);
     };
     if now.host.read_only.known() == Some(&true) {
         return Err(Refusal::ReadOnly.into());
     }
     let lock = store.lock()?;
-    let begin = cx.now();
     // Whoever held the lock until now may have ended it.
     let now = cx.look()?;
     let Some(read) = to_recover(&Read::all(store)?, &now) else {
         return Ok(Outcome::nothing());
     };
+    if read.on_trial().is_some() {
+        // With the lock in our hands no guard is left; somebody may confirm it all the same.
+        let by = proc::user_name();
+        let why = "ringwise recover was asked for";
+        if !undo_now(store, read.id, &by, why, host.unix_time())? {
+            let mut out = Outcome::nothing();
+            out.notes.push(format!("transaction {} was confirmed meanwhile", read.id));
+            return Ok(out);
+        }
+    }
+    resume(cx, store, &lock, read, now, None, events)
+}
+
+/// Back to before a transaction that nobody works on. `failed`: why the guard does it; none for `recover`.
+pub(crate) fn resume(
+    cx: Cx,
+    store: &Store,
+    lock: &Lock,
+    read: Read,
+    now: Snapshot,
+    failed: Option<Failure>,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Outcome, Error> {
+    let begin = cx.now();
+    let unsure = read.unsure(&now.host);
     let Some(header) = read.header else { return Ok(Outcome::nothing()) };
     let names = Names::new(&header.devices, &now);
-    let journal = Journal::resume(store, &read.path)
-        .map_err(|e| Refusal::State { path: read.path.clone(), why: e.to_string() })?;
+    let journal = match Journal::resume(store, &read.path) {
+        // A guard puts back even where the account cannot be kept.
+        Err(e) if failed.is_some() => Journal::lost(store, &read.path, &e),
+        other => other.map_err(|e| Refusal::State { path: read.path.clone(), why: e.to_string() })?,
+    };
     let start: SettingMap =
         header.start.iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).collect();
     let mut out = Outcome::nothing();
@@ -74,23 +102,30 @@ pub fn recover(
         out,
         learned: Vec::new(),
         given_up: BTreeSet::new(),
+        guard: None,
     };
     for (old, new) in names.changed() {
         tx.note(format!("{old} is {new} now"));
+    }
+    if let Some(text) = unsure {
+        tx.note(text);
+    }
+    if let Some(failure) = failed {
+        tx.put_back(failure);
+        return Ok(tx.finish(store, lock, begin, None));
     }
     tx.back_to_start(format!("transaction {} was cut short", read.id));
     let whole = tx.out.put_back_incomplete.is_empty();
     tx.out.verdict = if whole { Verdict::Recovered } else { Verdict::PutBackIncomplete };
     tx.out.changed = !tx.out.put_back.is_empty();
-    Ok(tx.finish(store, &lock, begin))
+    Ok(tx.finish(store, lock, begin, None))
 }
 
 /// The one that was cut short, else the last one of which something is still to be put back.
 fn to_recover(journals: &[Read], now: &Snapshot) -> Option<Read> {
-    let ours =
-        |j: &&Read| j.whose(&now.host) == Whose::ThisBoot && j.header.as_ref().is_some_and(|h| h.format == FORMAT);
+    let ours = |j: &&Read| j.whose(&now.host) == Whose::ThisBoot && j.header.is_some();
     let left = |j: &&Read| j.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::PutBackIncomplete);
-    let cut = journals.iter().filter(ours).find(|j| j.unfinished());
+    let cut = journals.iter().filter(ours).find(|j| j.unfinished() || j.on_trial().is_some());
     cut.or_else(|| journals.iter().rfind(|j| ours(j)).filter(left)).cloned()
 }
 
@@ -150,7 +185,13 @@ pub fn rollback(
         request.title =
             if id == 0 { "back to as first found".into() } else { format!("back to before transaction {id}") };
     }
-    transact(cx, request, Kind::Rollback { before: id }, now, notes, store, &lock, events)
+    let kind = Kind::Rollback { before: id };
+    let undone = |k: &Kept| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
+    if request.steps.is_empty() && in_force(&journals, &now).iter().any(undone) {
+        // The host is so already (only adopted, or put back by hand); what is wanted from now on is not.
+        return write_down(cx, request, kind, &now, notes, store, &lock, events);
+    }
+    transact(cx, request, kind, now, notes, store, &lock, events)
 }
 
 /// It must be one of this boot that was kept and not undone since.
@@ -214,9 +255,11 @@ fn steps(now: &Snapshot, target: &SettingMap, id: u64) -> Vec<Step> {
         interrupts_traffic: a.interrupts_traffic(),
         if_refused: IfRefused::PutBack,
     };
-    target
+    let mut steps: Vec<Step> = target
         .iter()
         .filter(|(a, _)| differs.contains(a) || a.dev().is_some_and(|d| restarted.contains(d)))
         .map(step)
-        .collect()
+        .collect();
+    steps.sort_by_key(|s| rivals::lets_go(&s.from, &s.setting));
+    steps
 }

@@ -29,6 +29,14 @@ impl std::fmt::Display for Of {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Address {
+    /// irqbalance leaves the device alone when it is started again.
+    IrqbalanceRestart {
+        dev: String,
+    },
+    /// irqbalance leaves interrupts of the device alone.
+    IrqbalanceBan {
+        dev: String,
+    },
     Channels {
         dev: String,
     },
@@ -69,6 +77,7 @@ pub enum Address {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
+    Rivals,
     Channels,
     Rings,
     Coalesce,
@@ -83,6 +92,7 @@ impl Family {
     /// For people: `interrupt CPU`, `XPS CPUs`, …
     pub fn title(self) -> &'static str {
         match self {
+            Self::Rivals => "irqbalance",
             Self::Channels => "channels",
             Self::Rings => "rings",
             Self::Coalesce => "moderation",
@@ -98,6 +108,7 @@ impl Family {
 impl Address {
     pub fn family(&self) -> Family {
         match self {
+            Self::IrqbalanceRestart { .. } | Self::IrqbalanceBan { .. } => Family::Rivals,
             Self::Channels { .. } => Family::Channels,
             Self::Rings { .. } => Family::Rings,
             Self::Coalesce { .. } => Family::Coalesce,
@@ -112,7 +123,9 @@ impl Address {
     /// The device, `None` for settings of the host.
     pub fn dev(&self) -> Option<&str> {
         match self {
-            Self::Channels { dev }
+            Self::IrqbalanceRestart { dev }
+            | Self::IrqbalanceBan { dev }
+            | Self::Channels { dev }
             | Self::Rings { dev }
             | Self::Coalesce { dev }
             | Self::RssTable { dev }
@@ -129,7 +142,9 @@ impl Address {
     pub fn renamed(&self, name: &str) -> Self {
         let mut a = self.clone();
         match &mut a {
-            Self::Channels { dev }
+            Self::IrqbalanceRestart { dev }
+            | Self::IrqbalanceBan { dev }
+            | Self::Channels { dev }
             | Self::Rings { dev }
             | Self::Coalesce { dev }
             | Self::RssTable { dev }
@@ -149,9 +164,19 @@ impl Address {
     pub fn invalidates(&self) -> &'static [Family] {
         match self {
             Self::Channels { .. } => {
-                &[Family::Rings, Family::Coalesce, Family::Rss, Family::Irq, Family::Xps, Family::Rps, Family::Rfs]
+                // New interrupts are not those that irqbalance was told of.
+                &[
+                    Family::Rivals,
+                    Family::Rings,
+                    Family::Coalesce,
+                    Family::Rss,
+                    Family::Irq,
+                    Family::Xps,
+                    Family::Rps,
+                    Family::Rfs,
+                ]
             }
-            Self::Rings { .. } => &[Family::Coalesce, Family::Rss, Family::Irq, Family::Xps],
+            Self::Rings { .. } => &[Family::Rivals, Family::Coalesce, Family::Rss, Family::Irq, Family::Xps],
             _ => &[],
         }
     }
@@ -166,6 +191,8 @@ impl std::fmt::Display for Address {
     /// `eth1 interrupt CPU rx-3`
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::IrqbalanceRestart { dev } => write!(f, "{dev} irqbalance after its restart"),
+            Self::IrqbalanceBan { dev } => write!(f, "{dev} irqbalance"),
             Self::Channels { dev } => write!(f, "{dev} channels"),
             Self::Rings { dev } => write!(f, "{dev} rings"),
             Self::Coalesce { dev } => write!(f, "{dev} moderation"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_model::{Fact, Nic, Snapshot, Unread};
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Setting, channels, coalesce, irq, rfs, rings, rps, rss, xps};
+use crate::{Address, Setting, channels, coalesce, irq, rfs, rings, rivals, rps, rss, xps};
 
 /// Settings by address; iterating gives the order in which they are written.
 pub type SettingMap = BTreeMap<Address, Setting>;
@@ -48,6 +48,8 @@ fn nic_fact(s: &Snapshot, dev: &str, f: impl FnOnce(&Nic) -> Fact<Setting>) -> F
 /// The setting at `address` as this snapshot found it.
 pub fn live(s: &Snapshot, address: &Address) -> Fact<Setting> {
     match address {
+        Address::IrqbalanceRestart { dev } => rivals::live_restart(s, dev),
+        Address::IrqbalanceBan { dev } => rivals::live_ban(s, dev),
         Address::Channels { dev } => nic_fact(s, dev, channels::live),
         Address::Rings { dev } => nic_fact(s, dev, rings::live),
         Address::Coalesce { dev } => nic_fact(s, dev, coalesce::live),
@@ -68,6 +70,8 @@ pub fn live_of_device(s: &Snapshot, dev: &str) -> SettingMap {
     };
     let name = || dev.to_string();
     let mut addresses = vec![
+        Address::IrqbalanceRestart { dev: name() },
+        Address::IrqbalanceBan { dev: name() },
         Address::Channels { dev: name() },
         Address::Rings { dev: name() },
         Address::Coalesce { dev: name() },
@@ -92,6 +96,9 @@ pub fn compare(want: &Setting, s: &Snapshot) -> Match {
     };
     if let Setting::IrqCpus { dev, of, cpus } = want {
         return s.nic(dev).map_or(Match::Gone, |n| irq::compare(n, *of, cpus));
+    }
+    if address.family() == crate::Family::Rivals {
+        return rivals::compare(s, want, &live(s, &address));
     }
     match live(s, &address) {
         Fact::Absent => Match::Gone,
@@ -120,11 +127,13 @@ fn compare_values(want: &Setting, got: &Setting) -> Match {
 /// What would have to be written, in order. A setting whose queue does not exist now is a change
 /// with an absent `from`: an earlier change may create it.
 pub fn diff(s: &Snapshot, target: &SettingMap) -> Vec<Change> {
-    target
+    let mut out: Vec<Change> = target
         .iter()
         .filter(|(_, want)| !compare(want, s).holds())
         .map(|(a, want)| Change { address: a.clone(), from: live(s, a), to: want.clone() })
-        .collect()
+        .collect();
+    out.sort_by_key(|c| rivals::lets_go(&c.from, &c.to));
+    out
 }
 
 /// Settings of `start` that writing the `touched` addresses may disturb without being asked to:

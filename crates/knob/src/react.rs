@@ -33,10 +33,21 @@ pub fn react(address: &Address, errno: Option<i32>) -> (Reaction, &'static str) 
     const ERANGE: i32 = 34;
     const EOVERFLOW: i32 = 75;
     const EOPNOTSUPP: i32 = 95;
+    const ECONNREFUSED: i32 = 111;
+    const EMSGSIZE: i32 = 90;
+    if let Address::IrqbalanceRestart { .. } = address {
+        return (Reaction::Refused, "when irqbalance is restarted, it will move these interrupts again");
+    }
     let Some(e) = errno else {
         return (Reaction::Fail, "the kernel gave no answer");
     };
     match (address, e) {
+        (Address::IrqbalanceBan { .. }, EMSGSIZE) => {
+            (Reaction::Refused, "the list of bans is longer than irqbalance reads from its socket")
+        }
+        (Address::IrqbalanceBan { .. }, ENOENT | ECONNREFUSED) => {
+            (Reaction::Retry, "irqbalance is being restarted, or went away")
+        }
         (_, EINTR | EAGAIN) => (Reaction::Retry, "interrupted, may pass"),
         (_, EBUSY) => (Reaction::Retry, "busy, may pass"),
         (_, EACCES) => (Reaction::Fail, "no permission: needs root"),

@@ -5,12 +5,22 @@ use std::collections::BTreeMap;
 use ringwise_model::{CpuSet, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Of, channels, coalesce, irq, rfs, rings, rps, rss, xps};
+use crate::{Address, Of, channels, coalesce, irq, rfs, rings, rivals, rps, rss, xps};
 
 /// One kernel setting, address and value together, so that they cannot disagree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "knob", rename_all = "snake_case")]
 pub enum Setting {
+    /// When irqbalance is started again, by systemd, it leaves all interrupts of the device alone.
+    IrqbalanceRestart {
+        dev: String,
+        left: bool,
+    },
+    /// Interrupts of the device that irqbalance leaves alone now.
+    IrqbalanceBan {
+        dev: String,
+        left: rivals::Left,
+    },
     /// `None`: a count the driver does not have, or that is left as it is.
     Channels {
         dev: String,
@@ -78,6 +88,8 @@ impl Setting {
     /// `None` only for [`Setting::Other`].
     pub fn address(&self) -> Option<Address> {
         Some(match self {
+            Self::IrqbalanceRestart { dev, .. } => Address::IrqbalanceRestart { dev: dev.clone() },
+            Self::IrqbalanceBan { dev, .. } => Address::IrqbalanceBan { dev: dev.clone() },
             Self::Channels { dev, .. } => Address::Channels { dev: dev.clone() },
             Self::Rings { dev, .. } => Address::Rings { dev: dev.clone() },
             Self::Coalesce { dev, .. } => Address::Coalesce { dev: dev.clone() },
@@ -96,7 +108,9 @@ impl Setting {
     pub fn renamed(&self, name: &str) -> Self {
         let mut s = self.clone();
         match &mut s {
-            Self::Channels { dev, .. }
+            Self::IrqbalanceRestart { dev, .. }
+            | Self::IrqbalanceBan { dev, .. }
+            | Self::Channels { dev, .. }
             | Self::Rings { dev, .. }
             | Self::Coalesce { dev, .. }
             | Self::RssTable { dev, .. }
@@ -114,6 +128,8 @@ impl Setting {
     pub fn value_text(&self) -> String {
         let set = |c: &CpuSet| if c.is_empty() { "none".to_string() } else { c.to_string() };
         match self {
+            Self::IrqbalanceRestart { left, .. } => rivals::text_restart(*left),
+            Self::IrqbalanceBan { left, .. } => rivals::text(left),
             Self::Channels { rx, tx, combined, .. } => channels::text(*rx, *tx, *combined),
             Self::Rings { rx, tx, .. } => rings::text(*rx, *tx),
             Self::Coalesce { params, .. } => coalesce::text(params),
@@ -132,6 +148,8 @@ impl Setting {
     /// `None` where the snapshot no longer holds what it names.
     pub fn command(&self, now: &Snapshot) -> Option<String> {
         match self {
+            Self::IrqbalanceRestart { dev, left } => rivals::command_restart(now, dev, *left),
+            Self::IrqbalanceBan { dev, left } => rivals::command(now, dev, left),
             Self::Channels { dev, rx, tx, combined } => Some(channels::command(dev, *rx, *tx, *combined)),
             Self::Rings { dev, rx, tx } => Some(rings::command(dev, *rx, *tx)),
             Self::Coalesce { dev, params } => Some(coalesce::command(dev, params)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Of, Setting, Step, irq};
+use ringwise_knob::{Address, Family, Of, Setting, Step, irq};
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 use ringwise_plan::Plan;
 
@@ -30,6 +30,8 @@ pub struct Column {
 /// get a band each.
 fn key(a: &Address, split: bool) -> (u8, &'static str, Option<u32>) {
     match a {
+        // Not of a queue, and not of the device: `rivals.rs` has a word of its own on it.
+        Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => (12, "irqbalance", None),
         Address::Channels { .. } => (0, "channels", None),
         Address::Rings { .. } => (1, "rings", None),
         Address::Coalesce { .. } => (2, "moderation", None),
@@ -51,8 +53,12 @@ fn key(a: &Address, split: bool) -> (u8, &'static str, Option<u32>) {
 
 /// Bands of one device, or of the host (`None`), in writing order; those without a change are left out.
 pub fn bands<'a>(plan: &'a Plan, s: Option<&Snapshot>, dev: Option<&str>) -> Vec<Band<'a>> {
-    let of_dev: Vec<(&Setting, Address)> =
-        plan.target.iter().filter_map(|t| Some((t, t.address()?))).filter(|(_, a)| a.dev() == dev).collect();
+    let of_dev: Vec<(&Setting, Address)> = plan
+        .target
+        .iter()
+        .filter_map(|t| Some((t, t.address()?)))
+        .filter(|(_, a)| a.dev() == dev && !of_rival(a))
+        .collect();
     let has = |f: fn(&Of) -> bool| of_dev.iter().any(|(_, a)| matches!(a, Address::IrqCpus { of, .. } if f(of)));
     let split = has(|o| matches!(o, Of::Rx(_))) && has(|o| matches!(o, Of::Tx(_)));
     let steps: BTreeMap<Address, &Step> =
@@ -74,6 +80,10 @@ pub fn bands<'a>(plan: &'a Plan, s: Option<&Snapshot>, dev: Option<&str>) -> Vec
         b.columns.sort_by_key(|c| c.queue);
     }
     bands
+}
+
+fn of_rival(a: &Address) -> bool {
+    a.family() == Family::Rivals
 }
 
 fn then_text(s: &Setting, plan: &Plan) -> String {

@@ -11,6 +11,8 @@ const CONTEXT: usize = 3;
 /// `eth1/rx-3/irq_cpus`: the device, the queue, and the kernel's name of the knob.
 pub fn path(a: &Address) -> String {
     match a {
+        Address::IrqbalanceRestart { dev } => format!("{dev}/irqbalance_restart"),
+        Address::IrqbalanceBan { dev } => format!("{dev}/irqbalance"),
         Address::Channels { dev } => format!("{dev}/channels"),
         Address::Rings { dev } => format!("{dev}/rings"),
         Address::Coalesce { dev } => format!("{dev}/coalesce"),

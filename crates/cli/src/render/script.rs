@@ -137,6 +137,9 @@ fn line(s: &Snapshot, setting: &Setting, restarted: &BTreeSet<String>) -> Result
                 }
             }
         }
+        Setting::IrqbalanceRestart { dev, .. } | Setting::IrqbalanceBan { dev, .. } => {
+            format!("by_hand {}", quote(dev))
+        }
         Setting::Other(v) => return Err(format!("a setting of a newer version: {v}")),
     })
 }

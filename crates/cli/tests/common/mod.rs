@@ -153,6 +153,8 @@ pub fn host(topology: Topology, nics: Vec<Nic>) -> Snapshot {
             rps_sock_flow_entries: Fact::Known(0),
             rps_default_mask: Fact::Absent,
             rivals: Fact::Known(vec!["irqbalance".into()]),
+            rival_details: Vec::new(),
+            irqbalance: Fact::unknown("irqbalance", "not looked for"),
             forwarding: Fact::Known(true),
             read_only: Fact::Known(false),
         },

@@ -1,0 +1,172 @@
+//! irqbalance: its list of bans, over its socket; and what makes it leave devices alone when systemd starts it again.
+//! It is never stopped.
+
+use std::sync::Arc;
+
+use ringwise_discover::rivals::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
+use ringwise_kfmt::irqbalance::ban_order;
+use ringwise_knob::rivals::{Left, list, theirs};
+use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
+use ringwise_sys::{Error, Request, Result, with_deadline};
+
+use crate::Store;
+use crate::cx::Cx;
+
+const ENOENT: i32 = 2;
+const EMSGSIZE: i32 = 90;
+
+/// As it is now: it may have been restarted since the host was discovered.
+fn fresh(cx: &Cx) -> Fact<Irqbalance> {
+    let (host, time) = (Arc::clone(cx.host), cx.policy.deadline);
+    with_deadline(time, move || irqbalance(host.as_ref(), None))
+        .unwrap_or_else(|| Fact::unknown("irqbalance", format!("no answer within {} s", time.as_secs_f32())))
+}
+
+fn running(cx: &Cx) -> Result<Irqbalance> {
+    match fresh(cx) {
+        Fact::Known(b) => Ok(b),
+        Fact::Absent => Err(Error::errno("irqbalance", ENOENT)),
+        Fact::Unknown(u) => Err(Error { errno: u.errno, ..Error::other(u.what, u.why) }),
+    }
+}
+
+fn nic<'a>(now: &'a Snapshot, dev: &str) -> Result<&'a Nic> {
+    now.nic(dev).ok_or_else(|| Error::errno(dev, 19))
+}
+
+pub(crate) fn read(cx: &Cx, now: &mut Snapshot) {
+    now.host.irqbalance = fresh(cx);
+}
+
+/// The whole list is one order: everybody else's bans are in it again.
+pub(crate) fn write_ban(cx: &Cx, now: &Snapshot, dev: &str, left: &Left) -> Result<()> {
+    let b = running(cx)?;
+    let nic = nic(now, dev)?;
+    let unread = || Error::other("irqbalance setup", "its list of bans could not be read");
+    let wanted = list(&b, nic, left).ok_or_else(unread)?;
+    let before = theirs(&b, nic).ok_or_else(unread)?;
+    let bus = nic.dev.bus_address.clone().unwrap_or_else(|| dev.to_string());
+    let mut ours: Vec<(String, u32)> = b.ours.iter().filter(|(d, _)| *d != bus).cloned().collect();
+    ours.extend(wanted.iter().filter(|n| !before.contains(n)).map(|n| (bus.clone(), *n)));
+    // First: an order that nobody knows of could not be taken back under other numbers.
+    note(cx, &b, &ours)?;
+    tell(cx, &b, &wanted)
+}
+
+fn tell(cx: &Cx, b: &Irqbalance, list: &[u32]) -> Result<()> {
+    let socket = match &b.socket {
+        Fact::Known(s) => s.clone(),
+        Fact::Absent => return Err(Error::errno("irqbalance socket", ENOENT)),
+        Fact::Unknown(u) => return Err(Error { errno: u.errno, ..Error::other(u.what.clone(), u.why.clone()) }),
+    };
+    let command = ban_order(list).ok_or_else(|| Error::errno(format!("irqbalance {socket}"), EMSGSIZE))?;
+    cx.order(Request::Irqbalance { socket, command })
+}
+
+fn place(cx: &Cx, path: &str, content: Option<String>, executable: bool) -> Result<()> {
+    cx.order(Request::Place { path: path.to_string(), content, executable })
+}
+
+/// Which of the bans are ours, for as long as this irqbalance runs.
+fn note(cx: &Cx, b: &Irqbalance, ours: &[(String, u32)]) -> Result<()> {
+    if ours == b.ours.as_slice() {
+        return Ok(());
+    }
+    let run = run_of(cx.host.as_ref(), b.pid).unwrap_or_default();
+    let lines: String = ours.iter().map(|(d, n)| format!("{d} {n}\n")).collect();
+    place(cx, BANS, (!ours.is_empty()).then(|| format!("{run}\n{lines}")), false)
+}
+
+/// A script that says which devices to leave alone, and an addition to the unit that names it: so the numbers that
+/// the interrupts have then are covered too.
+pub(crate) fn write_restart(cx: &Cx, now: &Snapshot, dev: &str, left: bool) -> Result<()> {
+    let b = running(cx)?;
+    let bus = nic(now, dev)?.dev.bus_address.clone().unwrap_or_default();
+    let (Fact::Known(unit), Some(start)) = (&b.unit, &b.start) else {
+        return Err(Error::other("irqbalance", "it is not started by a systemd unit that can be added to"));
+    };
+    let mut kept: Vec<String> = b.kept.iter().filter(|k| **k != bus).cloned().collect();
+    if left {
+        kept.push(bus);
+        kept.sort();
+    }
+    let store = Store::open(None);
+    let script = store.dirs().first().map(|d| d.join(POLICY).display().to_string()).unwrap_or_default();
+    let dropin = dropin(unit);
+    if kept.is_empty() {
+        place(cx, &dropin, None, false)?;
+        place(cx, DEVICES, None, false)?;
+        place(cx, &script, None, false)?;
+        if b.ours.is_empty() {
+            // Of an irqbalance that is gone.
+            place(cx, BANS, None, false)?;
+        }
+        cx.order(Request::DaemonReload)?;
+    } else {
+        place(cx, DEVICES, Some(kept.iter().map(|k| format!("{k}\n")).collect()), false)?;
+        if b.kept.is_empty() {
+            let before = b.args.known().map(|a| scripts(a)).unwrap_or_default();
+            // Ours is the last one where this irqbalance runs with it.
+            let next = before.into_iter().rfind(|s| !s.ends_with(POLICY));
+            let done = place(cx, &script, Some(policy(next.as_deref())), true)
+                .and_then(|()| place(cx, &dropin, Some(addition(start, &script)), false))
+                .and_then(|()| cx.order(Request::DaemonReload));
+            if done.is_err() {
+                // Half of it would be worse than nothing: the next start would fail or not find its script.
+                for path in [&dropin, DEVICES, &script] {
+                    let _ = place(cx, path, None, false);
+                }
+                return done;
+            }
+        }
+    }
+    if b.by_policy {
+        // The same list again makes it ask the script anew.
+        tell(cx, &b, b.banned.known().map_or(&[], Vec::as_slice))?;
+    }
+    Ok(())
+}
+
+fn addition(start: &str, script: &str) -> String {
+    format!(
+        "# Made by ringwise; gone with a reboot and with ringwise rollback.\n[Service]\nExecStart=\nExecStart={start} --policyscript={script}\n"
+    )
+}
+
+/// irqbalance calls it with the device's directory and the interrupt's number, and reads what it prints.
+fn policy(next: Option<&str>) -> String {
+    let mut out = format!(
+        "#!/bin/sh\n# Made by ringwise for irqbalance: devices that it leaves alone are listed in {DEVICES}.\n\
+         if [ -r {DEVICES} ]; then\n\twhile read -r device; do\n\t\tcase $1 in */\"$device\")\n\t\t\techo ban=true\n\
+         \t\t\texit 0 ;;\n\t\tesac\n\tdone <{DEVICES}\nfi\n"
+    );
+    if let Some(next) = next {
+        let next = format!("'{}'", next.replace('\'', "'\\''"));
+        // A directory of scripts: the first that ends with 0 has answered (irqbalance(1)).
+        out.push_str(&format!(
+            "# The one that it was started with before.\nnext={next}\nif [ -d \"$next\" ]; then\n\
+             \tfor script in \"$next\"/*; do\n\t\t[ -f \"$script\" ] && [ -x \"$script\" ] || continue\n\
+             \t\tanswer=$(\"$script\" \"$@\") || continue\n\t\tprintf '%s\\n' \"$answer\"\n\t\texit 0\n\tdone\n\
+             elif [ -x \"$next\" ]; then\n\texec \"$next\" \"$@\"\nfi\n"
+        ));
+    }
+    out.push_str("exit 0\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_one() {
+        for next in [None, Some("/etc/it's mine")] {
+            let text = policy(next);
+            let mut sh = std::process::Command::new("/bin/sh");
+            let mut child = sh.arg("-n").stdin(std::process::Stdio::piped()).spawn().unwrap();
+            std::io::Write::write_all(child.stdin.as_mut().unwrap(), text.as_bytes()).unwrap();
+            assert!(child.wait().unwrap().success(), "{text}");
+        }
+        assert!(policy(Some("/etc/it's mine")).contains(r"next='/etc/it'\''s mine'"));
+    }
+}

@@ -1,0 +1,113 @@
+//! Who else would move what we set: the line of `status`, and the plan's word on irqbalance.
+
+use ringwise_knob::rivals::{Left, live_ban, live_restart};
+use ringwise_knob::{Family, Setting, Step};
+use ringwise_model::{Fact, Irqbalance, Rival, Snapshot};
+use ringwise_plan::Plan;
+
+use super::text::{hang, pad, plural};
+use crate::style::Style;
+
+/// `irqbalance running, 16 interrupts of eth1 eth2 banned`; then the others.
+pub fn line(s: &Snapshot) -> String {
+    let mut parts = Vec::new();
+    match (&s.host.irqbalance, &s.host.rivals) {
+        (Fact::Known(b), _) => parts.push(irqbalance(s, b)),
+        (Fact::Unknown(u), Fact::Known(names)) if names.iter().any(|n| n == "irqbalance") => {
+            parts.push(format!("irqbalance running; what it leaves alone is unknown ({})", u.why));
+        }
+        _ => {}
+    }
+    let (running, at_rest): (Vec<&Rival>, Vec<&Rival>) =
+        s.host.rival_details.iter().filter(|r| r.name != "irqbalance").partition(|r| r.running);
+    parts.extend(running.iter().map(|r| other(r)));
+    if !at_rest.is_empty() {
+        let names: Vec<String> = at_rest.iter().map(|r| format!("{} ({})", r.evidence, r.sets)).collect();
+        parts.push(format!("at rest: {}", names.join(", ")));
+    }
+    if !s.held.is_empty() {
+        let held: Vec<String> = s.held.iter().map(|h| format!("{} by {}", h.bus_address, h.driver)).collect();
+        parts.push(format!("held by user space: {}", held.join(", ")));
+    }
+    // Named by a recording that holds no more than names.
+    for name in s.host.rivals.known().into_iter().flatten() {
+        let told = name == "irqbalance" && (s.host.irqbalance.is_known() || !parts.is_empty())
+            || s.host.rival_details.iter().any(|r| r.running && r.name.starts_with(name.as_str()));
+        if !told {
+            parts.push(format!("{name} running; may move our interrupts"));
+        }
+    }
+    match &s.host.rivals {
+        Fact::Unknown(u) if parts.is_empty() => format!("unknown ({})", u.why),
+        Fact::Unknown(u) => format!("{}; others unknown ({})", parts.join("; "), u.why),
+        _ if parts.is_empty() => "none running".into(),
+        _ => parts.join("; "),
+    }
+}
+
+/// Devices all of whose interrupts are left alone, and how many these are.
+fn left_alone(s: &Snapshot) -> (Vec<&str>, usize) {
+    let all = |n: &&ringwise_model::Nic| {
+        matches!(live_ban(s, n.name()), Fact::Known(Setting::IrqbalanceBan { left: Left::All, .. }))
+    };
+    let nics: Vec<_> = s.nics.iter().filter(all).collect();
+    (nics.iter().map(|n| n.name()).collect(), nics.iter().map(|n| n.vectors.len()).sum())
+}
+
+fn irqbalance(s: &Snapshot, b: &Irqbalance) -> String {
+    let every = b.interval_s.known().map(|n| format!(" every {n} s")).unwrap_or_default();
+    let (devs, n) = left_alone(s);
+    if devs.is_empty() {
+        return match &b.banned {
+            Fact::Unknown(u) => format!("irqbalance running; what it leaves alone is unknown ({})", u.why),
+            _ => format!("irqbalance running, looks{every} for interrupts to move"),
+        };
+    }
+    let restart = devs.iter().all(|d| {
+        b.by_policy || matches!(live_restart(s, d), Fact::Known(Setting::IrqbalanceRestart { left: true, .. }))
+    });
+    let after = if restart { "" } else { " (not after its restart)" };
+    format!("irqbalance running, {} of {} banned{after}", plural(n, "interrupt"), devs.join(" "))
+}
+
+fn other(r: &Rival) -> String {
+    let how = r.evidence.split_once(", ").map(|(_, rest)| format!(", {rest}")).unwrap_or_default();
+    match r.sets.as_str() {
+        "" if r.name == "tuned" => format!("{} running{how}: sets nothing of ours", r.name),
+        "" => format!("{} running: its interfaces' channels are left alone", r.name),
+        sets => format!("{} running{how}: sets {sets}", r.name),
+    }
+}
+
+/// Steps of the plan that irqbalance is told.
+pub fn steps(plan: &Plan) -> Vec<&Step> {
+    plan.steps.iter().filter(|st| st.setting.address().is_some_and(|a| a.family() == Family::Rivals)).collect()
+}
+
+/// Now and then, as one knob of the host.
+pub fn band(steps: &[&Step], s: Option<&Snapshot>, style: &Style) -> String {
+    let mut devs: Vec<String> = Vec::new();
+    let mut bans = false;
+    for st in steps {
+        bans |= matches!(st.setting, Setting::IrqbalanceBan { .. });
+        let dev = st.setting.address().and_then(|a| a.dev().map(str::to_string));
+        devs.extend(dev.filter(|d| !devs.contains(d)));
+    }
+    let vectors = |s: &Snapshot| -> usize { devs.iter().filter_map(|d| s.nic(d)).map(|n| n.vectors.len()).sum() };
+    let what = s.map(vectors).filter(|n| *n > 0).map_or_else(|| "interrupts".into(), |n| plural(n, "interrupt"));
+    let every = s.and_then(|s| s.host.irqbalance.known()).and_then(|b| b.interval_s.known());
+    let every = every.map(|n| format!(" within {n} s")).unwrap_or_default();
+    let now = match bans {
+        true => format!("running, would move {what} of {}{every}", devs.join(" ")),
+        false => format!("running, leaves {what} of {} alone until its restart", devs.join(" ")),
+    };
+    // Where the unit cannot be added to, no such setting is laid down.
+    let lasts = |d: &String| s.is_some_and(|s| live_restart(s, d).is_known());
+    let after = if devs.iter().all(lasts) { "again after its restart" } else { "until its restart" };
+    let then = format!("running, all of them banned ({after})");
+    format!(
+        "{}{}",
+        hang(&format!("{}now   ", pad("~ irqbalance", 20)), &now, style.width),
+        hang(&format!("{}then  ", pad("", 20)), &then, style.width)
+    )
+}

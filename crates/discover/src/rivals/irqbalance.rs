@@ -1,0 +1,201 @@
+//! irqbalance: what it leaves alone, how it was started, and what we told it.
+
+use std::collections::BTreeMap;
+
+use ringwise_kfmt::irqbalance::parse_setup;
+use ringwise_model::{Fact, Irqbalance, Unread};
+use ringwise_sys::{Host, Request};
+
+use crate::natural;
+use crate::read::{failed, unread};
+
+const SOCKETS: &str = "/run/irqbalance";
+/// Bus addresses that our policy script answers for, one a line. Gone with a reboot, as what it protects.
+pub const DEVICES: &str = "/run/ringwise/irqbalance-devices";
+/// What of the list that irqbalance has is ours: its process and start time, then bus address and number.
+pub const BANS: &str = "/run/ringwise/irqbalance-bans";
+/// Name of our policy script, in the state directory.
+pub const POLICY: &str = "ringwise-irqbalance-policy";
+const DROPIN: &str = "90-ringwise.conf";
+/// Where systemd looks for units, the strongest first.
+const UNITS: [&str; 5] = [
+    "/etc/systemd/system",
+    "/run/systemd/system",
+    "/usr/local/lib/systemd/system",
+    "/usr/lib/systemd/system",
+    "/lib/systemd/system",
+];
+
+/// Our addition to the unit; below `/run`, so it is gone with a reboot.
+pub fn dropin(unit: &str) -> String {
+    format!("/run/systemd/system/{unit}.d/{DROPIN}")
+}
+
+/// `by_name`: what a search among the processes has found, where one was made.
+pub fn irqbalance(host: &dyn Host, by_name: Option<Option<u32>>) -> Fact<Irqbalance> {
+    let sockets = match host.list(SOCKETS) {
+        Ok(names) => names,
+        Err(e) => match by_name {
+            Some(None) => return Fact::Absent,
+            Some(Some(pid)) => return Fact::Known(running(host, pid, failed(SOCKETS, &e))),
+            None => return failed(SOCKETS, &e),
+        },
+    };
+    let mut pids: Vec<u32> = sockets
+        .iter()
+        .filter_map(|n| natural::number(n.strip_suffix(".sock")?, "irqbalance"))
+        // A socket stays behind where irqbalance was killed.
+        .filter(|pid| host.read_text(&format!("/proc/{pid}/comm")).is_ok_and(|c| c == "irqbalance"))
+        .collect();
+    pids.sort_unstable();
+    match (pids.last(), by_name) {
+        (Some(pid), _) => Fact::Known(running(host, *pid, Fact::Known(format!("{SOCKETS}/irqbalance{pid}.sock")))),
+        (None, Some(Some(pid))) => Fact::Known(running(host, pid, Fact::Absent)),
+        (None, _) => Fact::Absent,
+    }
+}
+
+fn running(host: &dyn Host, pid: u32, socket: Fact<String>) -> Irqbalance {
+    let args = arguments(host, pid);
+    let unit = unit(host, pid);
+    let (interval_s, banned) = match &socket {
+        Fact::Known(s) => setup(host, s),
+        Fact::Absent => {
+            let none = || Fact::unknown("irqbalance setup", format!("it has no control socket in {SOCKETS}"));
+            (none(), none().map(|_: u32| Vec::new()))
+        }
+        Fact::Unknown(u) => (Fact::Unknown(u.clone()), Fact::Unknown(u.clone())),
+    };
+    let start = unit.known().and_then(|u| start(host, u));
+    let ours_is_there = unit.known().is_some_and(|u| host.read(&dropin(u)).is_ok());
+    let kept = if ours_is_there { lines(host, DEVICES) } else { Vec::new() };
+    let by_policy = args.known().and_then(|a| scripts(a).pop()).is_some_and(|s| s.rsplit('/').next() == Some(POLICY));
+    Irqbalance { pid, socket, interval_s, args, banned, unit, start, kept, by_policy, ours: ours(host, pid) }
+}
+
+/// Policy scripts that the arguments name, in order; the last one counts.
+pub fn scripts(args: &[String]) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut args = args.iter();
+    while let Some(a) = args.next() {
+        if let Some(s) = a.strip_prefix("--policyscript=") {
+            out.push(s.to_string());
+        } else if matches!(a.as_str(), "-l" | "--policyscript") {
+            out.extend(args.next().cloned());
+        } else if let Some(s) = a.strip_prefix("-l") {
+            out.push(s.to_string());
+        }
+    }
+    out
+}
+
+fn arguments(host: &dyn Host, pid: u32) -> Fact<Vec<String>> {
+    let path = format!("/proc/{pid}/cmdline");
+    match host.read(&path) {
+        Ok(bytes) => {
+            let words = bytes.split(|b| *b == 0).filter(|w| !w.is_empty());
+            Fact::Known(words.skip(1).map(|w| String::from_utf8_lossy(w).into_owned()).collect())
+        }
+        Err(e) => failed(&path, &e),
+    }
+}
+
+/// The last part of the process's control group, where that is a service.
+fn unit(host: &dyn Host, pid: u32) -> Fact<String> {
+    let path = format!("/proc/{pid}/cgroup");
+    match host.read_text(&path) {
+        Ok(text) => {
+            let last = text.lines().filter_map(|l| l.rsplit('/').next()).find(|n| n.ends_with(".service"));
+            last.map_or(Fact::Absent, |n| Fact::Known(n.to_string()))
+        }
+        Err(e) => failed(&path, &e),
+    }
+}
+
+fn setup(host: &dyn Host, socket: &str) -> (Fact<u32>, Fact<Vec<u32>>) {
+    let ask = Request::Irqbalance { socket: socket.to_string(), command: "setup".into() };
+    let what = "irqbalance setup";
+    let parsed = match host.kernel(&ask) {
+        Err(e) => Err(unread(what, &e)),
+        // It closes without a word where it does not know the sender as root.
+        Ok(reply) if reply.iter().all(Vec::is_empty) => {
+            Err(Unread::new(what, None, "no answer: irqbalance answers root only"))
+        }
+        Ok(reply) => {
+            parse_setup(&String::from_utf8_lossy(&reply.concat())).map_err(|e| Unread::new(what, None, e.to_string()))
+        }
+    };
+    match parsed {
+        Ok(s) => (Fact::Known(s.interval_s), Fact::Known(s.banned)),
+        Err(u) => (Fact::Unknown(u.clone()), Fact::Unknown(u)),
+    }
+}
+
+fn lines(host: &dyn Host, path: &str) -> Vec<String> {
+    let text = host.read_text(path).unwrap_or_default();
+    let mut out: Vec<String> = text.lines().map(|l| l.trim().to_string()).filter(|l| !l.is_empty()).collect();
+    out.sort();
+    out.dedup();
+    out
+}
+
+/// Process and moment of its start: another irqbalance knows nothing of what this one was told.
+pub fn run_of(host: &dyn Host, pid: u32) -> Option<String> {
+    let stat = host.read_text(&format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything; the start time is the 20th field behind it.
+    let start = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?;
+    Some(format!("{pid} {start}"))
+}
+
+fn ours(host: &dyn Host, pid: u32) -> Vec<(String, u32)> {
+    let Ok(text) = host.read_text(BANS) else { return Vec::new() };
+    let mut lines = text.lines();
+    if lines.next().map(str::to_string) != run_of(host, pid) {
+        return Vec::new();
+    }
+    lines.filter_map(|l| l.split_once(' ')).filter_map(|(b, n)| Some((b.to_string(), n.parse().ok()?))).collect()
+}
+
+/// The one command of the service, its drop-ins included but ours. None: it has another form.
+fn start(host: &dyn Host, unit: &str) -> Option<String> {
+    let fragment = UNITS.iter().find_map(|d| host.read_text(&format!("{d}/{unit}")).ok())?;
+    // Of files with one name the strongest directory's counts; the order is by name.
+    let mut extra: BTreeMap<String, String> = BTreeMap::new();
+    for dir in UNITS.iter().map(|d| format!("{d}/{unit}.d")) {
+        for name in host.list(&dir).unwrap_or_default() {
+            if name.ends_with(".conf")
+                && name != DROPIN
+                && !extra.contains_key(&name)
+                && let Ok(text) = host.read_text(&format!("{dir}/{name}"))
+            {
+                extra.insert(name, text);
+            }
+        }
+    }
+    let mut commands: Vec<String> = Vec::new();
+    for text in std::iter::once(&fragment).chain(extra.values()) {
+        for (section, key, value) in super::others::settings(text) {
+            match (section.as_str(), key.as_str()) {
+                ("Service", "ExecStart") if value.is_empty() => commands.clear(),
+                ("Service", "ExecStart") => commands.push(value),
+                _ => {}
+            }
+        }
+    }
+    let [one] = commands.as_slice() else { return None };
+    let program = one.trim_start_matches(['@', '-', ':', '+', '!']).split_whitespace().next()?;
+    (program.rsplit('/').next() == Some("irqbalance")).then(|| one.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_script_counts() {
+        let args = |s: &str| scripts(&s.split(' ').map(str::to_string).collect::<Vec<_>>());
+        assert_eq!(args("--foreground -l /a --policyscript=/b"), ["/a", "/b"]);
+        assert_eq!(args("--policyscript /c"), ["/c"]);
+        assert!(args("--foreground").is_empty());
+    }
+}

@@ -1,0 +1,171 @@
+//! What irqbalance leaves alone: interrupts of a device, now (its list of bans) and after its restart (our policy
+//! script). It has no say where it does not run: then these settings are neither read nor written.
+
+use std::collections::BTreeSet;
+
+use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::{Match, Of, Setting, irq};
+
+/// Interrupts of one device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Left {
+    /// All, those of queues that come later included.
+    All,
+    /// Only these; none where it is empty.
+    These(BTreeSet<Of>),
+}
+
+impl Left {
+    pub fn none() -> Self {
+        Self::These(BTreeSet::new())
+    }
+
+    fn holds(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::All, _) => true,
+            (Self::These(_), Self::All) => false,
+            (Self::These(a), Self::These(b)) => b.is_subset(a),
+        }
+    }
+}
+
+fn running<'a>(s: &'a Snapshot, dev: &str) -> Fact<(&'a Irqbalance, &'a Nic)> {
+    match (&s.host.irqbalance, s.nic(dev)) {
+        (Fact::Known(b), Some(n)) => Fact::Known((b, n)),
+        (Fact::Unknown(u), Some(_)) => Fact::Unknown(u.clone()),
+        _ => Fact::Absent,
+    }
+}
+
+fn bus(nic: &Nic) -> Option<&str> {
+    // Domain, bus, slot and function: what irqbalance names a device by.
+    nic.dev.bus_address.as_deref().filter(|b| b.matches(':').count() == 2)
+}
+
+/// Absent: irqbalance does not run, or the device has no interrupts now.
+pub fn live_ban(s: &Snapshot, dev: &str) -> Fact<Setting> {
+    let (b, nic) = match running(s, dev) {
+        Fact::Known(k) => k,
+        Fact::Absent => return Fact::Absent,
+        Fact::Unknown(u) => return Fact::Unknown(u),
+    };
+    if nic.vectors.is_empty() {
+        return Fact::Absent;
+    }
+    let left = if bus(nic).is_some_and(|a| b.bans_device(a)) {
+        Left::All
+    } else {
+        match &b.banned {
+            Fact::Known(list) => of_list(nic, list),
+            Fact::Absent => return Fact::Absent,
+            Fact::Unknown(u) => return Fact::Unknown(u.clone()),
+        }
+    };
+    Fact::Known(Setting::IrqbalanceBan { dev: dev.to_string(), left })
+}
+
+fn of_list(nic: &Nic, list: &[u32]) -> Left {
+    let has = |irq: u32| list.binary_search(&irq).is_ok();
+    if nic.vectors.iter().all(|v| has(v.irq.0)) {
+        return Left::All;
+    }
+    let of = irq::addresses(nic).into_iter();
+    Left::These(of.filter(|of| irq::vector(nic, *of).is_some_and(|v| has(v.irq.0))).collect())
+}
+
+/// Absent: irqbalance is no service of systemd, or started in a way that cannot be added to.
+pub fn live_restart(s: &Snapshot, dev: &str) -> Fact<Setting> {
+    let (b, nic) = match running(s, dev) {
+        Fact::Known(k) => k,
+        Fact::Absent => return Fact::Absent,
+        Fact::Unknown(u) => return Fact::Unknown(u),
+    };
+    let Some(bus) = bus(nic).filter(|_| b.unit.is_known() && b.start.is_some()) else {
+        return Fact::Absent;
+    };
+    Fact::Known(Setting::IrqbalanceRestart { dev: dev.to_string(), left: b.kept.iter().any(|k| k == bus) })
+}
+
+/// One that does not run moves nothing.
+pub fn compare(s: &Snapshot, want: &Setting, got: &Fact<Setting>) -> Match {
+    match got {
+        _ if s.host.irqbalance.is_absent() => Match::Same,
+        Fact::Known(got) if got == want && !left_over(s, got) => Match::Same,
+        Fact::Known(_) => Match::Differs,
+        Fact::Absent => Match::Gone,
+        Fact::Unknown(u) => Match::Unknown(u.clone()),
+    }
+}
+
+/// Numbers that we had banned for the device and that are not its own any more.
+fn left_over(s: &Snapshot, got: &Setting) -> bool {
+    let Setting::IrqbalanceBan { dev, .. } = got else { return false };
+    let Some((b, nic)) = running(s, dev).known().copied() else { return false };
+    let banned = |n: u32| b.banned.known().is_some_and(|l| l.binary_search(&n).is_ok());
+    let own = |n: u32| nic.vectors.iter().any(|v| v.irq.0 == n);
+    b.ours.iter().any(|(a, n)| Some(a.as_str()) == nic.dev.bus_address.as_deref() && banned(*n) && !own(*n))
+}
+
+/// Whether irqbalance gets back interrupts that it leaves alone now: the last thing on the way back, for it moves
+/// them at once.
+pub fn lets_go(from: &Fact<Setting>, to: &Setting) -> bool {
+    match (from.known(), to) {
+        (_, Setting::IrqbalanceRestart { left, .. }) => !left,
+        (Some(Setting::IrqbalanceBan { left: from, .. }), Setting::IrqbalanceBan { left: to, .. }) => !to.holds(from),
+        _ => false,
+    }
+}
+
+/// The whole list that irqbalance is to have: other people's bans stay, and so do those of other devices.
+pub fn list(b: &Irqbalance, nic: &Nic, left: &Left) -> Option<Vec<u32>> {
+    let mut out: BTreeSet<u32> = theirs(b, nic)?.into_iter().collect();
+    match left {
+        Left::All => out.extend(nic.vectors.iter().map(|v| v.irq.0)),
+        Left::These(of) => {
+            // What is a queue's of this device is as it was, whoever had banned it.
+            nic.vectors.iter().for_each(|v| _ = out.remove(&v.irq.0));
+            out.extend(of.iter().filter_map(|of| irq::vector(nic, *of)).map(|v| v.irq.0));
+        }
+    }
+    Some(out.into_iter().collect())
+}
+
+/// The list of now without what we added for this device, under whatever numbers it had then.
+pub fn theirs(b: &Irqbalance, nic: &Nic) -> Option<Vec<u32>> {
+    let ours = |n: u32| b.ours.iter().any(|(a, m)| *m == n && Some(a.as_str()) == nic.dev.bus_address.as_deref());
+    Some(b.banned.known()?.iter().copied().filter(|n| !ours(*n)).collect())
+}
+
+pub fn text(left: &Left) -> String {
+    match left {
+        Left::All => "all left alone".into(),
+        Left::These(of) if of.is_empty() => "none left alone".into(),
+        Left::These(of) => {
+            let of: Vec<String> = of.iter().map(Of::to_string).collect();
+            format!("{} left alone", of.join(" "))
+        }
+    }
+}
+
+pub fn text_restart(left: bool) -> String {
+    if left { "left alone".into() } else { "balanced".into() }
+}
+
+/// No tool comes with irqbalance that takes a list; socat is one that can speak to its socket.
+pub fn command(now: &Snapshot, dev: &str, left: &Left) -> Option<String> {
+    let (b, nic) = running(now, dev).known().copied()?;
+    let list: Vec<String> = list(b, nic, left)?.iter().map(u32::to_string).collect();
+    let list = if list.is_empty() { "NONE".to_string() } else { list.join(" ") };
+    let socket = b.socket.known()?;
+    Some(format!("printf 'settings ban irqs {list}' | socat - UNIX-CONNECT:{socket}"))
+}
+
+pub fn command_restart(now: &Snapshot, dev: &str, left: bool) -> Option<String> {
+    let (_, nic) = running(now, dev).known().copied()?;
+    let bus = bus(nic)?;
+    let file = "/run/ringwise/irqbalance-devices";
+    Some(if left { format!("echo {bus} >> {file}") } else { format!("sed -i '/^{bus}$/d' {file}") })
+}

@@ -1,0 +1,88 @@
+//! irqbalance is told to leave alone what is laid down; the others are named, with what happens next.
+
+use std::collections::BTreeSet;
+
+use ringwise_knob::rivals::{Left, compare, live_ban, live_restart};
+use ringwise_knob::{Address, Setting};
+use ringwise_model::{Fact, Rival, Snapshot};
+
+use crate::dev::{Dev, LearnedIndex};
+use crate::target::{Out, Wanted, Why};
+
+const SOURCE: &str = "irqbalance(1), API and --policyscript";
+
+/// After all else: for the devices whose interrupts the plan lays down.
+pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
+    others(s, devs, out);
+    let Fact::Known(b) = &s.host.irqbalance else { return };
+    let placed: BTreeSet<String> = out
+        .entries
+        .iter()
+        .filter_map(|(a, ..)| match a {
+            Address::IrqCpus { dev, .. } => Some(dev.clone()),
+            _ => None,
+        })
+        .collect();
+    let every = b.interval_s.known().map_or_else(|| "soon".to_string(), |n| format!("within {n} s"));
+    for d in devs.iter().filter(|d| placed.contains(d.name())) {
+        let dev = d.name().to_string();
+        let restart = Setting::IrqbalanceRestart { dev: dev.clone(), left: true };
+        let live = live_restart(s, &dev);
+        let lasts = live.is_known();
+        if lasts {
+            let matched = compare(s, &restart, &live);
+            let w = Wanted { setting: restart, live, matched, anew: false, needed: false };
+            out.want(Some(d.nic), learned, w, || {
+                let reason =
+                    "bans die with the irqbalance that was told; the next one is started so that it leaves them alone";
+                Why { rule: "A06", reason: reason.into(), source: SOURCE }
+            });
+        }
+        let ban = Setting::IrqbalanceBan { dev: dev.clone(), left: Left::All };
+        let live = live_ban(s, &dev);
+        let matched = compare(s, &ban, &live);
+        let w = Wanted { setting: ban, live, matched, anew: false, needed: true };
+        out.want(Some(d.nic), learned, w, || {
+            let after = match (&b.unit, lasts) {
+                (_, true) => "",
+                (Fact::Known(_), false) => {
+                    "; its unit cannot be added to, so its restart forgets it: ringwise verify shows that, apply mends it"
+                }
+                (_, false) => {
+                    "; systemd did not start it, so its restart forgets it: ringwise verify shows that, apply mends it"
+                }
+            };
+            Why { rule: "A06", reason: format!("it would move these interrupts {every}{after}"), source: SOURCE }
+        });
+    }
+}
+
+/// Those that are not spoken to. Programs that only use interfaces are named where they hold one.
+fn others(s: &Snapshot, devs: &[Dev], out: &mut Out) {
+    for r in s.host.rival_details.iter().filter(|r| r.name != "irqbalance" && !r.sets.is_empty()) {
+        if concerns(r, devs) {
+            out.warnings.push(sentence(r));
+        }
+    }
+}
+
+/// False only where a name is told that none of the devices has.
+fn concerns(r: &Rival, devs: &[Dev]) -> bool {
+    let names: Vec<&str> = r.devices.iter().filter_map(|d| d.strip_prefix("OriginalName=")).collect();
+    let plain = |n: &&str| !n.contains(['*', '?', '[', '!', ' ']);
+    names.is_empty() || !names.iter().all(plain) || names.iter().any(|n| devs.iter().any(|d| d.name() == *n))
+}
+
+fn sentence(r: &Rival) -> String {
+    let on = if r.devices.is_empty() { String::new() } else { format!(" on {}", r.devices.join(" ")) };
+    let next = match (r.running, r.name.as_str()) {
+        (true, "tuned") => "when it starts, changes its profile or a device appears",
+        (true, _) => "at any time",
+        (false, "udev .link file") => "when the device appears (boot, driver reload, udevadm trigger)",
+        (false, _) => "when it runs",
+    };
+    format!(
+        "{} ({}) sets {}{on} {next}, over what is planned here; ringwise verify shows it then",
+        r.name, r.evidence, r.sets
+    )
+}

@@ -1,0 +1,153 @@
+//! Other programs that have a say in where interrupts go: irqbalance's socket, systemd's unit files.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::host::{Error, Request, Result};
+use crate::with_deadline;
+
+/// irqbalance answers between two scans; a scan of a large machine takes a while.
+const ANSWER: Duration = Duration::from_secs(5);
+const RELOAD: Duration = Duration::from_secs(30);
+/// `setup` of a machine with thousands of bans is far below this.
+const LONGEST: u64 = 1 << 20;
+const SYSTEMCTL: [&str; 2] = ["/usr/bin/systemctl", "/bin/systemctl"];
+
+fn failed(what: &str, e: &io::Error) -> Error {
+    match e.raw_os_error() {
+        Some(errno) => Error::errno(what, errno),
+        None => Error::other(what, e.to_string()),
+    }
+}
+
+/// One connection a message, as irqbalance wants it; it closes after its answer. Who is asking is told by the
+/// kernel: the receiving socket has `SO_PASSCRED`, so the sender need not say.
+pub fn irqbalance(socket: &Path, request: &Request, command: &str) -> Result<Vec<Vec<u8>>> {
+    let what = request.to_string();
+    let (socket, command) = (socket.to_path_buf(), command.to_string());
+    // Its queue holds two connections: of a stopped one even the connecting does not come back.
+    let done = with_deadline(ANSWER, move || -> io::Result<Vec<u8>> {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(ANSWER))?;
+        stream.set_write_timeout(Some(ANSWER))?;
+        stream.write_all(command.as_bytes())?;
+        let mut answer = Vec::new();
+        stream.take(LONGEST).read_to_end(&mut answer)?;
+        Ok(answer)
+    });
+    match done {
+        Some(Ok(answer)) => Ok(vec![answer]),
+        Some(Err(e)) => Err(failed(&what, &e)),
+        None => Err(Error::other(what, format!("no answer within {} s", ANSWER.as_secs()))),
+    }
+}
+
+/// Beside it first, then renamed: whoever reads it sees all of the old one or all of the new one.
+pub fn place(path: &Path, request: &Request, content: Option<&str>, executable: bool) -> Result<Vec<Vec<u8>>> {
+    let what = request.to_string();
+    let done = match content {
+        Some(text) => replace(path, text, executable),
+        None => remove(path),
+    };
+    done.map(|()| Vec::new()).map_err(|e| failed(&what, &e))
+}
+
+fn replace(path: &Path, text: &str, executable: bool) -> io::Result<()> {
+    if let Some(dir) = path.parent() {
+        fs::create_dir_all(dir)?;
+    }
+    let beside = PathBuf::from(format!("{}.new", path.display()));
+    let mode = if executable { 0o755 } else { 0o644 };
+    // Left behind by a run that was cut short, with whatever mode.
+    let _ = fs::remove_file(&beside);
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside)?;
+    file.write_all(text.as_bytes())?;
+    drop(file);
+    fs::rename(&beside, path)
+}
+
+/// With its directory, where that is empty then: it was made for this file.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    if let Some(dir) = path.parent() {
+        let _ = fs::remove_dir(dir);
+    }
+    Ok(())
+}
+
+pub fn daemon_reload(request: &Request) -> Result<Vec<Vec<u8>>> {
+    let what = request.to_string();
+    let Some(program) = SYSTEMCTL.iter().find(|p| Path::new(p).exists()) else {
+        return Err(Error::other(what, "there is no systemctl here"));
+    };
+    let done = with_deadline(RELOAD, move || {
+        Command::new(program).args(["--no-ask-password", "daemon-reload"]).stdin(Stdio::null()).output()
+    });
+    match done {
+        Some(Ok(out)) if out.status.success() => Ok(Vec::new()),
+        Some(Ok(out)) => {
+            let words = String::from_utf8_lossy(&out.stderr).split_whitespace().collect::<Vec<_>>().join(" ");
+            Err(Error::other(what, format!("{}: {words}", out.status)))
+        }
+        Some(Err(e)) => Err(failed(&what, &e)),
+        None => Err(Error::other(what, format!("no answer within {} s", RELOAD.as_secs()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    fn scratch(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("ringwise-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    #[test]
+    fn one_message_one_answer() {
+        let dir = scratch("socket");
+        let path = dir.join("irqbalance7.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut peer, _) = listener.accept().unwrap();
+            let mut buffer = [0; 500];
+            let n = peer.read(&mut buffer).unwrap();
+            peer.write_all(b"SLEEP 10 BANNED 0").unwrap();
+            buffer[..n].to_vec()
+        });
+        let ask = Request::Irqbalance { socket: path.display().to_string(), command: "setup".into() };
+        assert_eq!(irqbalance(&path, &ask, "setup").unwrap(), [b"SLEEP 10 BANNED 0".to_vec()]);
+        assert_eq!(server.join().unwrap(), b"setup");
+        // Nobody listens any more.
+        assert_eq!(irqbalance(&path, &ask, "setup").unwrap_err().errno, Some(111));
+        assert!(irqbalance(&dir.join("none"), &ask, "setup").unwrap_err().is_absent());
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn files_are_replaced_and_taken_away_with_their_directory() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = scratch("place");
+        let path = dir.join("unit.d/90-x.conf");
+        let ask = Request::Place { path: path.display().to_string(), content: None, executable: true };
+        place(&path, &ask, Some("a"), true).unwrap();
+        place(&path, &ask, Some("b"), true).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "b");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o111, 0o111);
+        place(&path, &ask, None, true).unwrap();
+        assert!(!dir.join("unit.d").exists());
+        place(&path, &ask, None, true).unwrap();
+        let _ = fs::remove_dir_all(dir);
+    }
+}
