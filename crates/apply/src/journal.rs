@@ -9,11 +9,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Setting, Step};
-use ringwise_model::{DevId, Fact, Host};
+use ringwise_model::{DevId, Host};
 use serde::{Deserialize, Serialize};
 
+use crate::newer::{Head, elsewhere};
 use crate::store::{Lock, Store, sync_dir};
-use crate::{Error, Failure, Kind, Outcome};
+use crate::trial::{Fate, Files, Trial};
+use crate::{Error, Failure, Kind, Newer, Outcome, Verdict};
 
 /// Of the file. A journal of another one is not replayed.
 pub(crate) const FORMAT: u32 = 1;
@@ -65,6 +67,18 @@ pub(crate) enum Record {
         outcome: Box<Outcome>,
         after: Vec<Setting>,
     },
+    /// It is kept only if it is confirmed in time.
+    Trial(Trial),
+    Confirmed {
+        by: String,
+        unix_time: u64,
+    },
+    /// It was not, and is put back from here on.
+    TrialOver {
+        by: String,
+        why: String,
+        unix_time: u64,
+    },
     /// Nothing of it can be put back any more.
     Closed {
         why: String,
@@ -77,7 +91,8 @@ pub(crate) enum Record {
 
 /// A journal that is being written.
 pub(crate) struct Journal {
-    file: File,
+    /// Or why there is none.
+    file: Result<File, String>,
     path: PathBuf,
     store: Store,
 }
@@ -88,7 +103,7 @@ impl Journal {
         let path = lock.dir.join(format!("tx-{:04}.jsonl", header.transaction));
         store.before_write(&path)?;
         let file = OpenOptions::new().append(true).create_new(true).open(&path)?;
-        let mut journal = Self { file, path, store: store.clone() };
+        let mut journal = Self { file: Ok(file), path, store: store.clone() };
         let written = journal.put(&Record::Begin(Box::new(header))).and_then(|()| journal.sync());
         if let Err(e) = written.and_then(|()| sync_dir(&journal.path)) {
             // Nothing was changed: an empty or torn journal would only be in the way. The disk's error counts.
@@ -106,7 +121,16 @@ impl Journal {
         if torn {
             file.write_all(b"\n")?;
         }
-        Ok(Self { file, path: path.to_path_buf(), store: store.clone() })
+        Ok(Self { file: Ok(file), path: path.to_path_buf(), store: store.clone() })
+    }
+
+    /// One that cannot be written.
+    pub fn lost(store: &Store, path: &Path, why: &io::Error) -> Self {
+        Self { file: Err(why.to_string()), path: path.to_path_buf(), store: store.clone() }
+    }
+
+    fn file(&mut self) -> io::Result<&mut File> {
+        self.file.as_mut().map_err(|why| io::Error::other(why.clone()))
     }
 
     /// One line.
@@ -118,12 +142,12 @@ impl Journal {
     fn put(&mut self, record: &Record) -> io::Result<()> {
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');
-        self.file.write_all(&line)
+        self.file()?.write_all(&line)
     }
 
     pub fn sync(&mut self) -> io::Result<()> {
         self.store.before_write(&self.path)?;
-        self.file.sync_data()
+        self.file()?.sync_data()
     }
 
     pub fn path(&self) -> &Path {
@@ -139,8 +163,11 @@ pub(crate) struct Read {
     /// None: `headless` says why.
     pub header: Option<Header>,
     pub headless: Option<String>,
+    /// In a format that only a later version reads.
+    pub newer: Option<Head>,
     pub end: Option<(Outcome, Vec<Setting>)>,
     pub closed: Option<String>,
+    pub trial: Option<(Trial, Fate)>,
     /// Lines in the middle that are no records.
     pub damaged: usize,
 }
@@ -158,39 +185,64 @@ pub(crate) enum Whose {
 /// Why the first line is no header that we know. Only one that is torn itself stands for nothing written:
 /// the first step comes after the header is on disk.
 fn headless(lines: &[&[u8]], ended: bool) -> String {
-    let first = lines.first().and_then(|l| serde_json::from_slice::<serde_json::Value>(l).ok());
-    let format = first.as_ref().and_then(|v| v["format"].as_u64()).filter(|f| *f != u64::from(FORMAT));
-    match (first, format) {
-        (Some(v), Some(f)) => another_format(v["tool"].as_str().unwrap_or("of unknown version"), f),
-        _ if lines.len() <= 1 && !ended => "it was torn before its first step".into(),
-        _ => "its beginning is damaged: what it changed is not known".into(),
-    }
-}
-
-fn another_format(tool: &str, format: u64) -> String {
-    format!("it was written by ringwise {tool} in another format ({format})")
+    let words = if lines.len() <= 1 && !ended {
+        "it was torn before its first step"
+    } else {
+        "its beginning is damaged: what it changed is not known"
+    };
+    words.into()
 }
 
 impl Read {
     pub fn load(id: u64, path: &Path) -> Result<Self, Error> {
+        let files = Files::read(path, id);
         let bytes = std::fs::read(path).map_err(|source| Error::State { path: path.to_path_buf(), source })?;
-        let mut out =
-            Self { id, path: path.to_path_buf(), header: None, headless: None, end: None, closed: None, damaged: 0 };
+        let mut out = Self {
+            id,
+            path: path.to_path_buf(),
+            header: None,
+            headless: None,
+            newer: None,
+            end: None,
+            closed: None,
+            trial: None,
+            damaged: 0,
+        };
+        let mut trial = files.trial;
+        let mut fate = if files.confirmed { Fate::Confirmed { by: None } } else { Fate::Pending };
         let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()).collect();
+        out.newer = lines.first().and_then(|l| Head::read(l));
         for (n, line) in lines.iter().enumerate() {
             match serde_json::from_slice::<Record>(line) {
                 Ok(Record::Begin(h)) => out.header = Some(*h),
                 Ok(Record::End { outcome, after }) => out.end = Some((*outcome, after)),
                 Ok(Record::Closed { why, .. }) => out.closed = Some(why),
+                Ok(Record::Trial(t)) => _ = trial.get_or_insert(t),
+                Ok(Record::Confirmed { by, .. }) => fate = Fate::Confirmed { by: Some(by) },
+                // What comes after it is the account of putting back; until that has an end it has none.
+                Ok(Record::TrialOver { by, why, .. }) => {
+                    fate = Fate::Undone { by, why };
+                    out.end = None;
+                }
                 Ok(_) => {}
                 Err(_) if n + 1 == lines.len() => {}
                 Err(_) => out.damaged += 1,
             }
         }
+        if files.expired && fate == Fate::Pending {
+            fate = Fate::Undone { by: "timer".into(), why: "it was not confirmed in time".into() };
+            out.end = out.end.filter(|(o, _)| o.verdict != Verdict::Applied);
+        }
+        out.trial = trial.map(|t| (t, fate));
         if out.header.is_none() {
             out.headless = Some(headless(&lines, bytes.ends_with(b"\n")));
         }
         Ok(out)
+    }
+
+    pub fn of(store: &Store, id: u64) -> Result<Option<Self>, Error> {
+        let found = store.journals()?.into_iter().find(|(i, _)| *i == id);
+        found.map(|(id, path)| Self::load(id, &path)).transpose()
     }
 
     pub fn all(store: &Store) -> Result<Vec<Self>, Error> {
@@ -203,20 +255,31 @@ impl Read {
     }
 
     pub fn whose(&self, host: &Host) -> Whose {
+        if let Some(n) = &self.newer {
+            return n.elsewhere(host).map_or_else(|| Whose::Newer(n.why()), |why| Whose::Other(why.into()));
+        }
         let Some(h) = &self.header else {
             return Whose::Other(self.headless.clone().unwrap_or_default());
         };
-        let differs = |a: &Option<String>, b: &Fact<String>| matches!((a, b.known()), (Some(a), Some(b)) if a != b);
-        if differs(&h.machine_id, &host.machine_id) {
-            return Whose::Other("it is of another machine".into());
-        }
-        if differs(&h.boot_id, &host.boot_id) {
-            return Whose::Other("it is of an earlier boot; its settings went with that".into());
-        }
-        if h.format != FORMAT {
-            return Whose::Newer(another_format(&h.tool, u64::from(h.format)));
-        }
-        Whose::ThisBoot
+        elsewhere(&h.machine_id, &h.boot_id, host).map_or(Whose::ThisBoot, |why| Whose::Other(why.into()))
+    }
+
+    /// What is taken for granted when it counts as of this boot.
+    pub fn unsure(&self, host: &Host) -> Option<String> {
+        let h = self.header.as_ref()?;
+        let known = h.boot_id.is_some() && host.boot_id.known().is_some();
+        (!known).then(|| {
+            format!(
+                "whether transaction {} is of this boot is not known: the boot id cannot be read; it is taken as such",
+                self.id
+            )
+        })
+    }
+
+    /// Of this boot, and not ours to read: nothing can be built on what is known then.
+    pub fn newer_here(&self, host: &Host) -> Option<Newer> {
+        let n = self.newer.as_ref().filter(|n| n.elsewhere(host).is_none())?;
+        Some(n.report(self.id, &self.path))
     }
 }
 
@@ -236,9 +299,5 @@ mod tests {
         let damaged = "its beginning is damaged: what it changed is not known";
         assert_eq!(of("{\"record\":\"begin\",\n{\"record\":\"step\"}\n"), damaged);
         assert_eq!(of("{\"record\":\"begin\",\n"), damaged);
-        assert_eq!(
-            of("{\"record\":\"begin\",\"format\":2,\"tool\":\"9.0\",\"new\":1}\n"),
-            "it was written by ringwise 9.0 in another format (2)"
-        );
     }
 }

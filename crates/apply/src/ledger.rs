@@ -42,6 +42,7 @@ impl Ledger {
     pub fn note(mut self, store: &Store, lock: &Lock, now: &Snapshot, start: &SettingMap) -> Result<(), Error> {
         let mut added = false;
         for (address, setting) in start {
+            let mut noted = setting.clone();
             let list = match address.dev() {
                 None => &mut self.host,
                 Some(name) => {
@@ -50,6 +51,8 @@ impl Ledger {
                         self.devices.push((nic.dev.clone(), Vec::new()));
                         self.devices.len() - 1
                     });
+                    // All of a device under the name that it was noted by, whatever it is called meanwhile.
+                    noted = setting.renamed(&self.devices[at].0.name);
                     &mut self.devices[at].1
                 }
             };
@@ -68,7 +71,7 @@ impl Ledger {
                 None => s.address(),
             };
             if !list.iter().any(|s| here(s).as_ref() == Some(address)) {
-                list.push(setting.clone());
+                list.push(noted);
                 added = true;
             }
         }

@@ -1,8 +1,10 @@
 //! What came of a transaction, to the last setting.
 
-use ringwise_knob::{Address, Setting};
+use ringwise_knob::{Address, Hand, Setting};
 use ringwise_model::Fact;
 use serde::{Deserialize, Serialize};
+
+use crate::OnTrial;
 
 /// Name and version of the JSON document.
 pub const SCHEMA: &str = "ringwise.outcome";
@@ -93,6 +95,9 @@ pub struct Outcome {
     pub adjusted_by_driver: Vec<Adjusted>,
     pub refused: Vec<Refused>,
     pub ignored: Vec<Ignored>,
+    /// Somebody else's values that were left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Hand>,
     /// Settings outside the steps that a step had moved and that were put right.
     pub side_effects: Vec<Setting>,
     /// Why it was put back.
@@ -105,6 +110,9 @@ pub struct Outcome {
     pub verified: usize,
     /// Of how many.
     pub verified_of: usize,
+    /// It is to be confirmed in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<OnTrial>,
     /// Sentences that belong to the account: old journals closed, devices renamed.
     pub notes: Vec<String>,
     /// From the lock to the end, milliseconds.
@@ -125,12 +133,14 @@ impl Outcome {
             adjusted_by_driver: Vec::new(),
             refused: Vec::new(),
             ignored: Vec::new(),
+            kept: Vec::new(),
             side_effects: Vec::new(),
             failed: None,
             put_back: Vec::new(),
             put_back_incomplete: Vec::new(),
             verified: 0,
             verified_of: 0,
+            trial: None,
             notes: Vec::new(),
             took_ms: 0,
         }

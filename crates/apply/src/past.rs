@@ -11,6 +11,8 @@ use crate::cx::Cx;
 use crate::journal::{Header, Read, Whose};
 use crate::names::Names;
 use crate::outcome::VERSION;
+use crate::seen;
+use crate::trial::{OnTrial, pending_of};
 use crate::{Ending, Entry, Error, Kind, Policy, Standing, Store, Verdict, Verify};
 
 /// A transaction of this boot that was kept, under the names of now.
@@ -18,6 +20,8 @@ use crate::{Ending, Entry, Error, Kind, Policy, Standing, Store, Verdict, Verify
 pub(crate) struct Kept {
     pub id: u64,
     pub kind: Kind,
+    /// When it ended, seconds since 1970.
+    pub ended: u64,
     /// As found before it.
     pub start: SettingMap,
     /// What it wants: its steps, without those that were refused or ignored.
@@ -55,6 +59,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
         out.push(Kept {
             id: j.id,
             kind: h.kind.clone(),
+            ended: h.unix_time.saturating_add(outcome.took_ms / 1000),
             start: map(&names, &h.start),
             wants: map(&names, wants),
             after: map(&names, after),
@@ -97,14 +102,14 @@ pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) {
 }
 
 /// The latest value that we applied for each setting, and by which transaction.
-fn standing(kept: &[Kept], now: &Snapshot) -> BTreeMap<Address, (u64, Setting)> {
-    let mut out: BTreeMap<Address, (u64, Setting)> = BTreeMap::new();
+fn standing<'a>(kept: &'a [Kept], now: &Snapshot) -> BTreeMap<Address, (&'a Kept, Setting)> {
+    let mut out: BTreeMap<Address, (&Kept, Setting)> = BTreeMap::new();
     for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
         for (address, setting) in &k.wants {
             if let (Some(n), Some(dev)) = (queues(setting), address.dev()) {
                 out.retain(|a, _| a.dev() != Some(dev) || !beyond(a, n));
             }
-            out.insert(address.clone(), (k.id, setting.clone()));
+            out.insert(address.clone(), (k, setting.clone()));
         }
     }
     // A later transaction may have moved what an earlier one wanted without naming it: what it left counts.
@@ -138,17 +143,26 @@ pub fn verify_in(now: &Snapshot, store: &Store) -> Result<Verify, Error> {
     let kept = in_force(&journals, now);
     let settings = standing(&kept, now)
         .into_iter()
-        .map(|(address, (transaction, want))| {
-            let how = compare(&want, now);
-            Standing { transaction, now: live(now, &address), want, how }
+        .map(|(address, (by, want))| Standing {
+            transaction: by.id,
+            unix_time: by.ended,
+            adopted: by.kind == Kind::Adopt,
+            how: compare(&want, now),
+            now: live(now, &address),
+            want,
+            changed: None,
         })
         .collect();
-    let unfinished =
-        journals.iter().find(|j| j.unfinished() && !matches!(j.whose(&now.host), Whose::Other(_))).map(|j| j.id);
+    let unfinished = journals.iter().find(|j| j.unfinished() && j.whose(&now.host) == Whose::ThisBoot).map(|j| j.id);
     // While its run goes on it is not cut short.
     let running = unfinished.and_then(|_| store.held());
     let unfinished = unfinished.filter(|_| running.is_none());
-    Ok(Verify { schema: "ringwise.verify".into(), version: VERSION, settings, unfinished, running })
+    let trial = pending_of(&journals, store, &now.host);
+    let newer = journals.iter().filter_map(|j| j.newer_here(&now.host)).collect();
+    let mut v =
+        Verify { schema: "ringwise.verify".into(), version: VERSION, settings, unfinished, running, newer, trial };
+    seen::windows(seen::read(store, now).as_ref(), now, &mut v);
+    Ok(v)
 }
 
 /// Every transaction that the state directory knows, oldest first.
@@ -184,6 +198,9 @@ pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>,
 fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
     let whose = j.whose(host);
     let ending = match (&j.end, &j.closed, &whose) {
+        (Some(_), _, Whose::ThisBoot) if j.on_trial().is_some() => {
+            Ending::OnTrial { until_unix: j.on_trial().map_or(0, |t| t.until_unix) }
+        }
         (Some((o, _)), _, _) => match o.verdict {
             Verdict::Applied | Verdict::NothingToDo => Ending::Kept,
             Verdict::PutBack | Verdict::Recovered => Ending::PutBack,
@@ -194,6 +211,10 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
         (None, None, Whose::Other(why)) => Ending::Closed { why: why.clone() },
     };
     let h = j.header.as_ref();
+    let elsewhere = match &whose {
+        Whose::Other(why) => Some(why.clone()),
+        _ => None,
+    };
     let text = |f: fn(&Header) -> &String| h.map(|h| f(h).clone()).unwrap_or_default();
     Entry {
         id: j.id,
@@ -202,14 +223,17 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
         who: text(|h| &h.who),
         command: text(|h| &h.command),
         reason: h.and_then(|h| h.reason.clone()),
-        unix_time: h.map_or(0, |h| h.unix_time),
-        this_boot: !matches!(whose, Whose::Other(_)),
+        unix_time: h.map_or_else(|| j.newer.as_ref().map_or(0, |n| n.unix_time), |h| h.unix_time),
+        this_boot: elsewhere.is_none(),
+        elsewhere,
         devices: h.map(|h| h.devices.iter().map(|d| d.name.clone()).collect()).unwrap_or_default(),
         steps: h.map_or(0, |h| h.steps.len()),
         ending,
         undone_by: None,
+        trial: j.trial.as_ref().map(|(t, fate)| OnTrial::new(t, fate.clone())),
+        damaged: j.damaged,
         outcome: j.end.as_ref().map(|(o, _)| o.clone()),
-        undo: h.map(|h| h.undo.clone()).unwrap_or_default(),
+        undo: h.map(|h| h.undo.clone()).or_else(|| j.newer.as_ref().map(|n| n.undo.clone())).unwrap_or_default(),
         path: j.path.clone(),
     }
 }

@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
-use ringwise_knob::{Match, Setting};
+use ringwise_knob::{Hand, Match, Origin, Setting, Window};
 use ringwise_model::Fact;
 use serde::{Deserialize, Serialize};
 
-use crate::Outcome;
+use crate::{OnTrial, Outcome, Pending};
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
 
 /// What a transaction was for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +21,8 @@ pub enum Kind {
     Rollback {
         before: u64,
     },
+    /// What somebody else had set is wanted from now on; the host was not touched.
+    Adopt,
     /// Newer than this program.
     #[serde(other)]
     Other,
@@ -34,6 +40,10 @@ pub enum Ending {
     /// Under way now, by this process where it could be told.
     Running {
         pid: Option<u32>,
+    },
+    /// Kept if somebody confirms it until then, seconds since 1970; else put back.
+    OnTrial {
+        until_unix: u64,
     },
     /// Cut short, and nothing is left of it that could be put back.
     Closed {
@@ -55,6 +65,9 @@ pub struct Entry {
     pub unix_time: u64,
     /// Whether it belongs to the running boot of this machine; others are only of interest.
     pub this_boot: bool,
+    /// Why it says nothing about the host as it is now: another boot, another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<String>,
     /// Names of its devices at that time.
     pub devices: Vec<String>,
     pub steps: usize,
@@ -62,6 +75,12 @@ pub struct Entry {
     /// The rollback that undid it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_by: Option<u64>,
+    /// It was, or is, to be confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<OnTrial>,
+    /// Lines of its journal that cannot be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub damaged: usize,
     /// None while unfinished or closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
@@ -75,16 +94,58 @@ pub struct Entry {
 pub struct Standing {
     /// The last transaction that wanted it.
     pub transaction: u64,
+    /// When that ended, seconds since 1970.
+    #[serde(default)]
+    pub unix_time: u64,
+    /// It was somebody else's, and that transaction adopted it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
     pub want: Setting,
     pub now: Fact<Setting>,
     pub how: Match,
+    /// When it was changed by somebody else; none where it holds or cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Window>,
 }
 
-/// A run that goes on now.
+impl Standing {
+    /// Somebody else's value, if this is one: changed since, or adopted. What is gone cannot be kept.
+    pub fn hand(&self) -> Option<Hand> {
+        let setting = self.now.known()?.clone();
+        let origin = match (self.how.holds(), &self.how) {
+            (true, _) if self.adopted => Origin::Adopted,
+            (false, Match::Differs) => Origin::ByHand,
+            _ => return None,
+        };
+        let (transaction, changed) = (self.transaction, self.changed);
+        Some(Hand { origin, setting, applied: self.want.clone(), transaction, changed })
+    }
+}
+
+/// A transaction of this boot in a format that only a newer version reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Newer {
+    pub transaction: u64,
+    /// Who wrote it, in which format.
+    pub why: String,
+    pub path: PathBuf,
+    /// Plain commands that undo it, as it carries them.
+    pub undo: Vec<String>,
+}
+
+/// A run that goes on now, or the guard of a trial: from the lock file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// From the lock file.
     pub pid: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transaction: Option<u64>,
+    /// It is on trial until then, seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial_until_unix: Option<u64>,
 }
 
 /// Whether the host is still as applied.
@@ -100,6 +161,12 @@ pub struct Verify {
     /// A transaction is under way; what it has done so far is not in `settings`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<Holder>,
+    /// A transaction that waits for its confirmation; its settings are in `settings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Pending>,
+    /// What they have set is not in `settings`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub newer: Vec<Newer>,
 }
 
 impl Verify {
@@ -116,8 +183,21 @@ impl Verify {
         self.settings.iter().filter(|s| s.how == Match::Pending)
     }
 
-    /// 0 as applied (or nothing in force) · 3 drift, or a transaction that was cut short.
+    /// Settings that are somebody else's: changed since, or adopted.
+    pub fn hands(&self) -> Vec<Hand> {
+        self.settings.iter().filter_map(Standing::hand).collect()
+    }
+
+    /// 0 as applied (or nothing in force) · 3 drift, a transaction that was cut short or that we cannot read.
     pub fn exit_status(&self) -> u8 {
-        if self.unfinished.is_some() || self.drifted().next().is_some() { 3 } else { 0 }
+        if self.unfinished.is_some()
+            || self.trial.is_some()
+            || !self.newer.is_empty()
+            || self.drifted().next().is_some()
+        {
+            3
+        } else {
+            0
+        }
     }
 }

@@ -123,6 +123,7 @@ pub fn request_if(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> 
         reason: Some("CHG-1".into()),
         who: "root".into(),
         command: "ringwise apply".into(),
+        ..Request::default()
     }
 }
 

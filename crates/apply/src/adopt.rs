@@ -1,0 +1,138 @@
+//! `adopt`: what somebody else has set becomes what is wanted. The host is not touched; only the journal
+//! knows. And the rollback of something that has left nothing to put back, which is the same case.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ringwise_knob::{Address, IfRefused, Match, Setting, Step, live};
+use ringwise_model::{Fact, Snapshot};
+use ringwise_sys::Host;
+
+use crate::cx::Cx;
+use crate::journal::{FORMAT, Header, Journal, Record};
+use crate::run::close_others;
+use crate::store::{Lock, Store};
+use crate::{Error, Event, Kind, Outcome, Policy, Refusal, Request, Standing, Verdict, Verify, verify_in};
+
+/// What `adopt` would write down: every setting of these devices (none: of all, and of the host) that is
+/// not as applied and can be read, in writing order. Queues that are gone are covered by the channel
+/// count that took them away.
+pub fn adoptable(v: &Verify, now: &Snapshot, devs: &[String]) -> Vec<Step> {
+    let asked = |a: &Address| devs.is_empty() || a.dev().is_some_and(|d| devs.iter().any(|x| x == d));
+    let mut addresses: BTreeSet<Address> = BTreeSet::new();
+    for s in v.drifted() {
+        let Some(address) = s.want.address().filter(asked) else { continue };
+        match s.how {
+            Match::Differs => _ = addresses.insert(address),
+            Match::Gone => {
+                if let Some(dev) = address.dev().filter(|d| now.nic(d).is_some()) {
+                    addresses.insert(Address::Channels { dev: dev.to_string() });
+                }
+            }
+            _ => {}
+        }
+    }
+    let step = |a: Address| {
+        let setting = live(now, &a).known()?.clone();
+        Some(Step {
+            from: Fact::Known(setting.clone()),
+            setting,
+            rule: "adopt".into(),
+            reason: "somebody has set it so, and it is to stay".into(),
+            source: "ringwise adopt".into(),
+            interrupts_traffic: false,
+            if_refused: IfRefused::Skip,
+        })
+    };
+    addresses.into_iter().filter_map(step).collect()
+}
+
+/// Makes what somebody else has set the intent, as a transaction without a write to the host: `verify` is
+/// clean after it, plans leave it alone, and it can be rolled back. `request` carries no steps.
+///
+/// Errors: refused or failed; nothing was written down then.
+pub fn adopt(
+    host: &Arc<dyn Host>,
+    store: &Store,
+    devs: &[String],
+    request: &Request,
+    policy: &Policy,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Outcome, Error> {
+    let cx = Cx { host, policy };
+    if host.is_recorded() {
+        return Err(Refusal::Recorded.into());
+    }
+    let now = cx.look()?;
+    let find = |now: &Snapshot| verify_in(now, store).map(|v| adoptable(&v, now, devs));
+    if find(&now)?.is_empty() {
+        crate::run::unfinished_of_this_boot(store, &now)?;
+        return Ok(Outcome::nothing());
+    }
+    let lock = store.lock()?;
+    // Meanwhile another run may have been here.
+    let now = cx.look()?;
+    let mut notes = close_others(store, &lock, &now, host.unix_time())?;
+    let mut request = request.clone();
+    request.steps = find(&now)?;
+    let left = |s: &&Standing| matches!(s.how, Match::Unknown(_));
+    for s in verify_in(&now, store)?.drifted().filter(left) {
+        if let Some(a) = s.want.address() {
+            notes.push(format!("{a} cannot be read and is not adopted"));
+        }
+    }
+    write_down(cx, request, Kind::Adopt, &now, notes, store, &lock, events)
+}
+
+/// A transaction that leaves the host as it is: the journal alone says what is wanted from now on.
+#[allow(clippy::too_many_arguments)] // as `transact`, whose place it takes
+pub(crate) fn write_down(
+    cx: Cx,
+    request: Request,
+    kind: Kind,
+    now: &Snapshot,
+    notes: Vec<String>,
+    store: &Store,
+    lock: &Lock,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Outcome, Error> {
+    let id = store.journals()?.last().map_or(0, |(id, _)| *id) + 1;
+    let settings: Vec<Setting> = request.steps.iter().map(|s| s.setting.clone()).collect();
+    let named =
+        |n: &&ringwise_model::Nic| settings.iter().filter_map(Setting::address).any(|a| a.dev() == Some(n.name()));
+    let header = Header {
+        format: FORMAT,
+        tool: env!("CARGO_PKG_VERSION").into(),
+        transaction: id,
+        kind,
+        machine_id: now.host.machine_id.known().cloned(),
+        boot_id: now.host.boot_id.known().cloned(),
+        kernel: now.host.kernel.known().cloned(),
+        unix_time: cx.host.unix_time(),
+        title: request.title.clone(),
+        reason: request.reason.clone(),
+        who: request.who.clone(),
+        command: request.command.clone(),
+        devices: now.nics.iter().filter(named).map(|n| n.dev.clone()).collect(),
+        steps: request.steps.clone(),
+        start: settings.clone(),
+        undo: Vec::new(),
+    };
+    let mut out = Outcome::nothing();
+    out.verdict = Verdict::Applied;
+    out.transaction = Some(id);
+    (out.verified, out.verified_of) = (settings.len(), settings.len());
+    out.already_so = settings.clone();
+    out.notes = notes;
+    let refuse = |e: std::io::Error| Refusal::State { path: lock.dir.clone(), why: e.to_string() };
+    let mut journal = Journal::begin(store, lock, header).map_err(refuse)?;
+    events(&Event::Begun { transaction: id, steps: request.steps.len() });
+    out.notes.iter().for_each(|text| events(&Event::Note { text: text.clone() }));
+    let end = Record::End { outcome: Box::new(out.clone()), after: settings };
+    if let Err(e) = journal.add(&end).and_then(|()| journal.sync()) {
+        // Half of it would look like a run that was cut short.
+        let _ = std::fs::remove_file(journal.path());
+        return Err(refuse(e).into());
+    }
+    Ok(out)
+}

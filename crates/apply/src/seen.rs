@@ -1,0 +1,186 @@
+//! `seen.json`: when the settings in force were last seen as applied, and first seen otherwise. It narrows
+//! down when somebody else was at work, and nothing hangs on it: it is written where it can be, without a
+//! lock, and one that is missing, torn or of another boot only makes the window wider.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ringwise_knob::{Address, Match, Setting, Window, live};
+use ringwise_model::{DevId, Fact, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::names::Names;
+use crate::store::Store;
+use crate::{Standing, Verify};
+
+const FORMAT: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    format: u32,
+    boot_id: Option<String>,
+    machine_id: Option<String>,
+    /// The last look. Whatever is not in `apart` was as applied then.
+    at: u64,
+    apart: Vec<Apart>,
+    /// As they were when all of their settings were last as applied.
+    devices: Vec<Device>,
+}
+
+/// A setting that was not seen as applied in the last look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Apart {
+    transaction: u64,
+    want: Setting,
+    right: u64,
+    /// None: it could not be read then.
+    wrong: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Device {
+    id: DevId,
+    channels: Option<Setting>,
+}
+
+fn path(dir: &Path) -> PathBuf {
+    dir.join("seen.json")
+}
+
+/// That of this boot; anything else is as good as none.
+pub(crate) fn read(store: &Store, now: &Snapshot) -> Option<Seen> {
+    let read = |dir: &PathBuf| serde_json::from_slice::<Seen>(&fs::read(path(dir)).ok()?).ok();
+    let seen = store.dirs().iter().find_map(read)?;
+    let same = |a: &Option<String>, b: &Fact<String>| a.as_ref() == b.known();
+    let ours = seen.format == FORMAT && same(&seen.boot_id, &now.host.boot_id);
+    (ours && same(&seen.machine_id, &now.host.machine_id)).then_some(seen)
+}
+
+impl Seen {
+    fn names(&self, now: &Snapshot) -> Names {
+        let ids: Vec<DevId> = self.devices.iter().map(|d| d.id.clone()).collect();
+        Names::new(&ids, now)
+    }
+
+    fn of(&self, names: &Names, s: &Standing) -> Option<&Apart> {
+        self.apart.iter().find(|a| a.transaction == s.transaction && names.setting(&a.want) == s.want)
+    }
+
+    /// What else happened to the device meanwhile, as a word of evidence. None: nothing that could be seen.
+    fn happened(&self, now: &Snapshot, dev: &str) -> Option<Happened> {
+        let nic = now.nic(dev)?;
+        let was = self.devices.iter().find(|d| d.id.same_device(&nic.dev))?;
+        if was.id.ifindex != nic.dev.ifindex {
+            return Some(Happened::SetUpAnew);
+        }
+        let address = Address::Channels { dev: dev.to_string() };
+        match (was.channels.as_ref().map(|c| c.renamed(dev)), live(now, &address)) {
+            (Some(a), Fact::Known(b)) if a != b => Some(Happened::Channels { from: a, to: b }),
+            (Some(_), Fact::Known(_)) => Some(Happened::Nothing),
+            _ => None,
+        }
+    }
+}
+
+/// What was seen to have happened to a device since its settings were as applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Happened {
+    Nothing,
+    /// Its interface index is another one: unbound, unplugged, the driver loaded again.
+    SetUpAnew,
+    Channels {
+        from: Setting,
+        to: Setting,
+    },
+}
+
+/// What else happened to this device since its settings were last seen as applied. None: not known.
+pub fn happened(store: &Store, now: &Snapshot, dev: &str) -> Option<Happened> {
+    read(store, now)?.happened(now, dev)
+}
+
+/// When it was last known to be right, and first seen otherwise.
+fn known(seen: Option<&Seen>, names: &Names, s: &Standing) -> (u64, Option<u64>) {
+    let Some(seen) = seen else { return (s.unix_time, None) };
+    match seen.of(names, s) {
+        Some(a) => (a.right.max(s.unix_time), a.wrong),
+        None => (seen.at.max(s.unix_time), None),
+    }
+}
+
+fn differs(s: &Standing) -> bool {
+    matches!(s.how, Match::Differs | Match::Gone)
+}
+
+/// Fills in the windows as far as they are known.
+pub(crate) fn windows(seen: Option<&Seen>, now: &Snapshot, v: &mut Verify) {
+    let names = seen.map(|s| s.names(now)).unwrap_or_default();
+    for s in v.settings.iter_mut() {
+        let (after, by) = known(seen, &names, s);
+        s.changed = differs(s).then_some(Window { after, by });
+    }
+}
+
+/// Remembers this look, and closes the windows of what is seen otherwise for the first time. `v` is of `now`.
+pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) {
+    let seen = read(store, now);
+    let names = seen.as_ref().map(|s| s.names(now)).unwrap_or_default();
+    let mut apart = Vec::new();
+    for s in &mut v.settings {
+        let (right, wrong) = known(seen.as_ref(), &names, s);
+        // A clock that was set back must not make a window that ends before it begins.
+        let right = right.min(unix_time);
+        let unknown = matches!(s.how, Match::Unknown(_));
+        let wrong = differs(s).then(|| wrong.unwrap_or(unix_time).max(right));
+        if unknown || wrong.is_some() {
+            apart.push(Apart { transaction: s.transaction, want: s.want.clone(), right, wrong });
+        }
+        s.changed = wrong.map(|by| Window { after: right, by: Some(by) });
+    }
+    // While a run goes on nothing that is seen is anybody's change.
+    if v.settings.is_empty() || v.running.is_some() || v.unfinished.is_some() {
+        return;
+    }
+    let old = seen.iter().flat_map(|s| &s.devices);
+    let devices = now.nics.iter().filter_map(|n| {
+        let mut of_dev = v.settings.iter().filter(|s| s.want.address().is_some_and(|a| a.dev() == Some(n.name())));
+        let first = of_dev.next()?;
+        if first.how.holds() && of_dev.all(|s| s.how.holds()) {
+            let channels = live(now, &Address::Channels { dev: n.dev.name.clone() }).known().cloned();
+            return Some(Device { id: n.dev.clone(), channels });
+        }
+        let was = old.clone().find(|d| d.id.same_device(&n.dev));
+        // Nobody has seen it before: how it was is not known, but its name must be followed.
+        Some(was.cloned().unwrap_or_else(|| Device { id: n.dev.clone(), channels: None }))
+    });
+    let new = Seen {
+        format: FORMAT,
+        boot_id: now.host.boot_id.known().cloned(),
+        machine_id: now.host.machine_id.known().cloned(),
+        at: unix_time,
+        apart,
+        devices: devices.collect(),
+    };
+    if seen.as_ref() != Some(&new) {
+        // Only where the journals lie; whoever may not write there changes nothing.
+        let place = store.journals().ok().and_then(|j| j.last().and_then(|(_, p)| p.parent().map(Path::to_path_buf)));
+        if let Some(dir) = place {
+            let _ = write(store, &dir, &new);
+        }
+    }
+}
+
+/// Renamed into place and not synced: after a power failure it is of another boot anyway.
+fn write(store: &Store, dir: &Path, seen: &Seen) -> std::io::Result<()> {
+    let to = path(dir);
+    store.before_write(&to)?;
+    let beside = dir.join(format!(".seen.{}", std::process::id()));
+    let mut text = serde_json::to_vec(seen)?;
+    text.push(b'\n');
+    let done = File::create(&beside).and_then(|mut f| f.write_all(&text)).and_then(|()| fs::rename(&beside, &to));
+    if done.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    done
+}
