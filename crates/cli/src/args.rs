@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
 
+use crate::disturbs;
+
 /// Tunes multi-queue network interfaces and proves that it helped
 #[derive(Debug, Parser)]
 #[command(name = "ringwise", version, disable_help_subcommand = true, max_term_width = 100)]
@@ -57,6 +59,9 @@ pub struct From {
     /// Read a capture, a directory or an archive with proc/ and sys/ trees instead of this host
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
+    /// Read files of proc and sys only, and none that takes the network lock or interrupts other CPUs
+    #[arg(long, conflicts_with = "from")]
+    pub passive: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -87,28 +92,42 @@ pub enum PlanOutput {
 #[derive(Debug, Subcommand)]
 pub enum Cmd {
     /// What was applied, what moved since, a line an interface
+    #[command(after_long_help = disturbs::STATUS)]
     Status(StatusArgs),
     /// Where queues, interrupts and CPUs meet, as a matrix
+    #[command(after_long_help = disturbs::SHOW)]
     Show(ShowArgs),
     /// What would change and why; changes nothing
+    #[command(after_long_help = disturbs::PLAN)]
     Plan(PlanArgs),
     /// Do it: all of it, or put everything back
     Apply(ApplyArgs),
+    /// Keep what is on trial (apply --confirm), from any session
+    Confirm(ConfirmArgs),
     /// Does the host still match what was applied?
+    #[command(after_long_help = disturbs::VERIFY)]
     Verify(VerifyArgs),
     /// Put back to before transaction ID (0: as first found)
     Rollback(RollbackArgs),
+    /// Make what somebody else has set the intent; writes nothing to the host
+    Adopt(AdoptArgs),
     /// The transactions of this boot and before
     History(HistoryArgs),
     /// Finish what a killed or failed run left behind
     Recover(RecoverArgs),
     /// Record this host into a file for --from
+    #[command(after_long_help = disturbs::CAPTURE)]
     Capture(CaptureArgs),
+    /// Pack what a developer needs to see, redacted, and list it
+    #[command(after_long_help = disturbs::SUPPORT)]
+    Support(SupportArgs),
     #[command(name = "__man", hide = true)]
     Man {
         /// Directory to write the man pages to
         dir: PathBuf,
     },
+    #[command(name = "__guard", hide = true)]
+    Guard(GuardArgs),
     #[command(name = "__completions", hide = true)]
     Completions { shell: clap_complete::Shell },
 }
@@ -171,6 +190,9 @@ pub struct IntentArgs {
     /// Groups of queues for latency and bulk, half of them on the far node
     #[arg(long)]
     pub pair_as_article: bool,
+    /// Overwrite what somebody else has set by hand, adopted or not
+    #[arg(long)]
+    pub take_over: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -202,9 +224,12 @@ pub struct PlanArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t)]
     pub output: PlanOutput,
-    /// Write the plan (JSON) to FILE, for apply --plan FILE
+    /// Write the plan (JSON) to FILE, for apply FILE
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// How long that file may be applied (90m, 24h, 7d, never) [default: 24h]
+    #[arg(long, value_name = "TIME", value_parser = crate::cmd::expiry, requires = "out")]
+    pub expires: Option<crate::cmd::Expiry>,
     /// One line a setting instead of bands
     #[arg(long)]
     pub full: bool,
@@ -226,22 +251,56 @@ pub struct Write {
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct ApplyArgs {
-    /// Interfaces; none: those with a driver, queues of their own and a link
-    #[arg(value_name = "DEV", conflicts_with = "plan")]
+    /// Interfaces (none: those with a driver, queues of their own and a link), or one FILE of plan --out: it is
+    /// applied exactly, or refused
+    #[arg(value_name = "DEV|FILE", conflicts_with = "plan")]
     pub devs: Vec<String>,
     #[command(flatten)]
     pub intent: IntentArgs,
-    /// Apply this file of plan --out exactly, or refuse
+    /// The same as FILE
     #[arg(long, value_name = "FILE", conflicts_with_all =
-        ["goal", "cpus", "reserve", "exclude_cpus", "queues", "smt", "far_node", "allow_disruption", "pair_as_article"])]
+        ["goal", "cpus", "reserve", "exclude_cpus", "queues", "smt", "far_node", "allow_disruption", "pair_as_article", "take_over"])]
     pub plan: Option<PathBuf>,
+    /// Interrupt the control path (ssh session, default route, network mounts) all the same; only with --confirm
+    #[arg(long)]
+    pub force: bool,
     /// Kept in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
+    /// Put everything back unless ringwise confirm comes within this time (60s, 5m) of the end of the
+    /// verification, whatever becomes of this session
+    #[arg(long, value_name = "TIME", value_parser = crate::when::duration)]
+    pub confirm: Option<std::time::Duration>,
+    /// Run CMD (sh -c) when it is applied: status 0 confirms, anything else puts everything back; with
+    /// --confirm 60s unless given
+    #[arg(long, value_name = "CMD")]
+    pub health: Option<String>,
     #[command(flatten)]
     pub write: Write,
     #[command(flatten)]
     pub format: Format,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfirmArgs {
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// Of the process that `apply` starts beside itself.
+#[derive(Debug, Clone, Default, Args)]
+pub struct GuardArgs {
+    #[arg(long)]
+    pub transaction: u64,
+    /// Where its applier listens
+    #[arg(long)]
+    pub socket: Option<String>,
+    /// Only start it outside of this session
+    #[arg(long)]
+    pub detach: bool,
+    /// It was started so
+    #[arg(long)]
+    pub detached: bool,
 }
 
 #[derive(Debug, Clone, Default, Args)]
@@ -263,6 +322,26 @@ pub struct RollbackArgs {
     /// Overwrite what somebody else has changed since
     #[arg(long)]
     pub take_over: bool,
+    /// Interrupt the control path (ssh session, default route, network mounts) all the same; only with --confirm
+    #[arg(long)]
+    pub force: bool,
+    /// Kept in the history
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    #[command(flatten)]
+    pub write: Write,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct AdoptArgs {
+    /// Interfaces whose settings are to stay as somebody has set them
+    #[arg(value_name = "DEV", required_unless_present = "all", conflicts_with = "all")]
+    pub devs: Vec<String>,
+    /// Those of every interface and of the host
+    #[arg(long)]
+    pub all: bool,
     /// Kept in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
@@ -297,6 +376,22 @@ pub struct CaptureArgs {
     /// Replace MAC and IP addresses, host name, aliases, serial numbers and the command line, consistently
     #[arg(long)]
     pub redact: bool,
+    /// Read files of proc and sys only, and none that takes the network lock or interrupts other CPUs
+    #[arg(long)]
+    pub passive: bool,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct SupportArgs {
+    /// File to write; it must not exist
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Only list what would go in
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Read files of proc and sys only, and none that takes the network lock or interrupts other CPUs
+    #[arg(long)]
+    pub passive: bool,
 }
 
 fn cpus(text: &str) -> Result<CpuSet, String> {
@@ -337,9 +432,9 @@ impl Format {
 /// Commands by what a person wants; each visible command stands in exactly one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["status", "show"]),
-    ("Change", &["plan", "apply", "rollback", "recover"]),
+    ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "recover"]),
     ("Prove", &["verify", "history"]),
-    ("Files", &["capture"]),
+    ("Files", &["capture", "support"]),
 ];
 
 /// The command with its grouped first help screen.

@@ -8,7 +8,9 @@
 
 pub mod args;
 mod cmd;
+mod disturbs;
 pub mod exit;
+pub mod logbook;
 pub mod out;
 pub mod render;
 mod source;

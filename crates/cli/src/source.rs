@@ -15,19 +15,22 @@ pub struct Source {
     pub host: Arc<dyn Host>,
     /// Not a machine that runs now.
     pub recorded: bool,
+    /// Files of proc and sys only.
+    pub passive: bool,
 }
 
 /// Opens what `--from` names, else this machine.
 pub fn open(from: &From) -> Result<Source> {
     match &from.from {
         Some(path) => recording(path),
+        None if from.passive => live().map(Source::by_files_alone),
         None => live(),
     }
 }
 
 pub fn live() -> Result<Source> {
     let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
-    Ok(Source { host: Arc::new(real), recorded: false })
+    Ok(Source { host: Arc::new(real), recorded: false, passive: false })
 }
 
 fn recording(path: &Path) -> Result<Source> {
@@ -39,10 +42,15 @@ fn recording(path: &Path) -> Result<Source> {
             "{text}\nRight would be a file of ringwise capture, or a directory or tar with proc/ and sys/ trees"
         ))
     })?;
-    Ok(Source { host: Arc::new(captured), recorded: true })
+    Ok(Source { host: Arc::new(captured), recorded: true, passive: false })
 }
 
 impl Source {
+    /// `--passive`
+    pub fn by_files_alone(self) -> Self {
+        Self { host: ringwise_discover::passive(self.host), passive: true, ..self }
+    }
+
     /// Reads it. What could not be seen for want of privileges is said on stderr.
     pub fn snapshot(&self, options: &Options, common: &Common) -> Result<Snapshot> {
         let s = ringwise_discover::snapshot(&self.host, options).map_err(|e| Fail::error(e.to_string()))?;
@@ -55,6 +63,11 @@ impl Source {
                     &format!("ringwise: {denied} values could not be read without root; they are shown as unknown"),
                 );
             }
+        }
+        if self.passive {
+            let n = ringwise_discover::left_out(&s).count();
+            let text = format!("ringwise: --passive left out {n} questions to the kernel; their answers are unknown");
+            out::note(common.quiet, &text);
         }
         Ok(s)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ringwise_discover::Options;
+use ringwise_model::Snapshot;
 use ringwise_sys::{Host, Real, Recorder};
 
 use crate::args::{CaptureArgs, Common};
@@ -20,13 +21,13 @@ pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
     }
     let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
     let recorder = Arc::new(Recorder::new(real));
-    let host: Arc<dyn Host> = recorder.clone();
-    let s = ringwise_discover::snapshot(&host, &Options::all()).map_err(|e| Fail::error(e.to_string()))?;
-    for path in ALSO {
-        // An error is part of the recording.
-        let _ = host.read(path);
-    }
+    let host: Arc<dyn Host> = match a.passive {
+        true => ringwise_discover::passive(recorder.clone()),
+        false => recorder.clone(),
+    };
+    let s = record(&host)?;
     let mut recording = recorder.finish();
+    ringwise_discover::forget_others(&mut recording);
     let redacted = if a.redact { recording.redact() } else { Vec::new() };
     recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;
     if common.json {
@@ -64,4 +65,14 @@ pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
     text.push_str(&format!("Next: ringwise show --from {}\n", a.file.display()));
     out::answer(&text)?;
     Ok(Status::Ok)
+}
+
+/// Asks everything once.
+pub fn record(host: &Arc<dyn Host>) -> Result<Snapshot> {
+    let s = ringwise_discover::snapshot(host, &Options::all()).map_err(|e| Fail::error(e.to_string()))?;
+    for path in ALSO {
+        // An error is part of the recording.
+        let _ = host.read(path);
+    }
+    Ok(s)
 }

@@ -1,19 +1,28 @@
 //! One file a command: arguments in, status out.
 
+mod adopt;
 mod apply;
 mod capture;
+mod confirm;
 mod generate;
+mod guard;
+mod hands;
 mod history;
 mod plan;
 mod recover;
+mod reviewed;
 mod rollback;
 mod show;
 mod status;
+mod support;
 mod transaction;
+mod trial;
 mod verify;
 
 use crate::args::{Cli, Cmd, From};
 use crate::exit::{Fail, Result, Status};
+
+pub use reviewed::{Expiry, expiry};
 
 /// Runs what was asked for.
 pub fn run(cli: Cli) -> Result<Status> {
@@ -26,10 +35,11 @@ pub fn run(cli: Cli) -> Result<Status> {
         if own.from.is_none() {
             own.from.clone_from(&top.from.from);
         }
+        own.passive |= top.from.passive;
     };
     let reads = matches!(command, Cmd::Status(_) | Cmd::Show(_) | Cmd::Plan(_) | Cmd::Verify(_));
-    if top.from.from.is_some() && !reads {
-        return Err(Fail::usage("--from is for commands that only read: status, show, plan, verify"));
+    if (top.from.from.is_some() || top.from.passive) && !reads {
+        return Err(Fail::usage("--from and --passive are for commands that only read: status, show, plan, verify"));
     }
     match command {
         Cmd::Status(mut a) => {
@@ -49,10 +59,14 @@ pub fn run(cli: Cli) -> Result<Status> {
             verify::run(&a, &common)
         }
         Cmd::Apply(a) => apply::run(&a, &common),
+        Cmd::Confirm(a) => confirm::run(&a, &common),
+        Cmd::Guard(a) => guard::run(&a, &common),
         Cmd::Rollback(a) => rollback::run(&a, &common),
+        Cmd::Adopt(a) => adopt::run(&a, &common),
         Cmd::History(a) => history::run(&a, &common),
         Cmd::Recover(a) => recover::run(&a, &common),
         Cmd::Capture(a) => capture::run(&a, &common),
+        Cmd::Support(a) => support::run(&a, &common),
         Cmd::Man { dir } => generate::man(&dir),
         Cmd::Completions { shell } => generate::completions(shell),
     }

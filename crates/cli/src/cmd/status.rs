@@ -1,7 +1,9 @@
 //! `ringwise status`, and `ringwise` alone.
 
-use ringwise_apply::Ending;
-use ringwise_discover::Options;
+use ringwise_apply::{Ending, Store};
+use ringwise_discover::{Options, Parts};
+use ringwise_knob::Family;
+use ringwise_model::Snapshot;
 use serde_json::json;
 
 use super::transaction::{store, words};
@@ -9,56 +11,86 @@ use crate::args::{Common, StatusArgs};
 use crate::exit::{Result, Status};
 use crate::out;
 use crate::render::json::Document;
-use crate::render::standing::{self, Standings};
+use crate::render::standing;
+use crate::render::status::{self as page, Page, Standings};
 use crate::source;
 use crate::style::Style;
 
 pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let source = source::open(&a.from)?;
-    let s = source.snapshot(&Options::all(), common)?;
-    let mut st = Standings::default();
-    if !source.recorded {
-        let store = store(common);
-        let read = ringwise_apply::verify_in(&s, &store)
-            .and_then(|v| ringwise_apply::history(&store, &s.host).map(|h| (v, h)));
-        match read {
-            Ok((v, list)) => {
-                st.last = standing::last_in_force(&list).cloned();
-                st.half_way =
-                    standing::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
-                st.verify = Some(v);
-            }
-            Err(e) => st.unreadable = Some(words(&e)),
-        }
-    }
-    let status = if standing::needs_somebody(&st) { Status::Findings } else { Status::Ok };
+    let store = store(common);
+    let parts = if source.recorded { Parts::LEAST } else { needed(&store) };
+    let s = source.snapshot(&Options { parts, ..Options::all() }, common)?;
+    let st = if source.recorded { Standings::default() } else { standings(&s, &store) };
+    let status = if page::needs_somebody(&st) { Status::Findings } else { Status::Ok };
     if a.format.json(common) {
-        let interfaces: Vec<_> = s
-            .nics
-            .iter()
-            .filter(|n| n.has_own_queues())
-            .map(|n| {
-                json!({
-                    "name": n.name(), "driver": n.driver, "node": n.node, "link": n.link,
-                    "rx_queues": n.rx_queues.len(), "tx_queues": n.tx_queues.len(),
-                })
-            })
-            .collect();
-        let body = json!({
-            "needs_somebody": status != Status::Ok,
-            "host": s.host,
-            "cpus_online": s.topology.online,
-            "applied": st.last,
-            "verify": st.verify,
-            "not_put_back": st.half_way,
-            "state_unreadable": st.unreadable,
-            "interfaces": interfaces,
-            "not_shown": s.bystanders.count,
-        });
-        out::json(&Document { schema: "ringwise.status", version: 1, body })?;
+        out::json(&document(&s, &st))?;
         return Ok(status);
     }
     let style = Style::detect(common);
-    out::answer(&standing::status(&s, &st, source.recorded, a.all, &style))?;
+    let how = Page { recorded: source.recorded, all: a.all, passive: source.passive };
+    out::answer(&page::page(&s, &st, how, &style))?;
     Ok(status)
+}
+
+/// What has to be read to compare with what was applied, and no more.
+pub fn needed(store: &Store) -> Parts {
+    let mut parts = Parts::LEAST;
+    // What cannot be read is told by the comparison itself.
+    for family in ringwise_apply::families(store).unwrap_or_default() {
+        match family {
+            Family::Rivals | Family::Channels => {}
+            Family::Rings => parts.rings = true,
+            Family::Coalesce => parts.coalesce = true,
+            Family::Rss => parts.rss = true,
+            Family::Irq => parts.asked = true,
+            Family::Xps | Family::Rps | Family::Rfs => parts.steering = true,
+        }
+    }
+    parts
+}
+
+/// What was applied, and whether it still holds.
+pub fn standings(s: &Snapshot, store: &Store) -> Standings {
+    let mut st = Standings::default();
+    let read =
+        ringwise_apply::verify_in(s, store).and_then(|v| ringwise_apply::history(store, &s.host).map(|h| (v, h)));
+    match read {
+        Ok((v, list)) => {
+            st.last = standing::last_in_force(&list).cloned();
+            st.half_way = standing::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
+            st.verify = Some(v);
+        }
+        Err(e) => st.unreadable = Some(words(&e)),
+    }
+    st
+}
+
+fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value> {
+    let interfaces: Vec<_> = s
+        .nics
+        .iter()
+        .filter(|n| n.has_own_queues())
+        .map(|n| {
+            json!({
+                "name": n.name(), "driver": n.driver, "node": n.node, "link": n.link, "channels": n.channels,
+                "rx_queues": n.rx_queues.len(), "tx_queues": n.tx_queues.len(),
+            })
+        })
+        .collect();
+    let not_asked: Vec<_> = ringwise_discover::left_out(s).map(|u| u.what.as_str()).collect();
+    let body = json!({
+        "needs_somebody": page::needs_somebody(st),
+        "host": s.host,
+        "cpus_online": s.topology.online,
+        "applied": st.last,
+        "verify": st.verify,
+        "not_put_back": st.half_way,
+        "state_unreadable": st.unreadable,
+        "control": s.control,
+        "interfaces": interfaces,
+        "not_shown": s.bystanders.count,
+        "not_asked": not_asked,
+    });
+    Document { schema: "ringwise.status", version: 1, body }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringwise_apply::{Event, Outcome, Policy, Request, Store};
+use ringwise_apply::{Event, Outcome, Policy, Process, Request, Store};
 use ringwise_knob::Learned;
 use ringwise_sys::{Host, proc};
 
 use crate::args::{Common, Write};
 use crate::exit::{Fail, Result, Status};
+use crate::logbook::Logbook;
 use crate::out;
 use crate::render::outcome::{self, Before};
 use crate::style::Style;
@@ -49,13 +50,18 @@ pub fn fail(e: &ringwise_apply::Error) -> Fail {
     match e.refusal() {
         Some(ringwise_apply::Refusal::Changed { .. }) => fail.next("ringwise plan"),
         Some(ringwise_apply::Refusal::Unfinished { .. }) => fail.next("ringwise recover"),
+        Some(ringwise_apply::Refusal::Newer { .. }) => fail,
+        Some(ringwise_apply::Refusal::Locked { holder, .. }) => match holder.trial_until_unix {
+            Some(t) => fail.next(format!("ringwise confirm, before {}", when::clock(t, false))),
+            None => fail,
+        },
         Some(ringwise_apply::Refusal::NoTransaction { .. }) => fail.next("ringwise history"),
         _ => fail,
     }
 }
 
 /// `root`, `root (sudo: anna)`.
-fn who() -> String {
+pub fn who() -> String {
     let name = proc::user_name();
     let before_sudo = std::env::var_os("SUDO_USER").is_some_and(|u| !u.is_empty());
     match (proc::euid(), before_sudo) {
@@ -73,7 +79,7 @@ pub fn request(title: String, reason: Option<&String>) -> Request {
 
 /// The ordinary bounds; a signal stops at the next step and puts everything back.
 pub fn policy() -> Result<Policy> {
-    let policy = Policy::default();
+    let policy = Policy { guard: Some(Arc::new(Process::default())), ..Policy::default() };
     let flag = proc::install_signal_flag().map_err(|e| Fail::error(e.to_string()))?;
     let stop: Arc<AtomicBool> = policy.stop.clone();
     std::thread::Builder::new()
@@ -118,6 +124,15 @@ pub fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String) -> Re
     }
 }
 
+/// Asks for one of these words; anything else, and no terminal's answer, is none of them.
+pub fn answer(question: &str, words: &[&str]) -> Result<Option<String>> {
+    eprint_question(question);
+    let mut line = String::new();
+    let n = std::io::stdin().lock().read_line(&mut line).map_err(|e| Fail::refused(format!("no answer: {e}")))?;
+    let word = line.trim().to_ascii_lowercase();
+    Ok((n > 0 && words.contains(&word.as_str())).then_some(word))
+}
+
 fn eprint_question(text: &str) {
     use std::io::Write as _;
     let mut err = std::io::stderr().lock();
@@ -134,17 +149,20 @@ pub fn standing_now(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Bef
     v.settings.iter().filter_map(|s| Some((s.want.address()?, s.now.known()?.value_text()))).collect()
 }
 
-/// Prints events as they come.
+/// Prints events as they come, and tells the machine's log.
 pub fn printer<'a>(
     host: &'a Arc<dyn Host>,
     before: &'a Before,
     style: &'a Style,
     quiet: bool,
+    reason: Option<&str>,
 ) -> impl FnMut(&Event) + 'a {
+    let mut log = Logbook::open(&who(), reason);
     move |e: &Event| {
+        log.event(e);
         let clock = when::clock(host.unix_time(), style.utc);
         if let Some(line) = outcome::event(e, before, &clock, style) {
-            out::note(quiet, &line);
+            out::later(quiet, line);
         }
     }
 }
@@ -156,6 +174,7 @@ pub fn stderr_style(style: &Style) -> Style {
 
 /// The answer, and the status.
 pub fn finish(o: &Outcome, verb: &str, as_json: bool, style: &Style) -> Result<Status> {
+    Logbook::of(o.transaction).outcome(o);
     if as_json {
         out::json(o)?;
     } else {

@@ -1,12 +1,13 @@
 //! `verify`, `history` and `status`: what is in force and whether it still is so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use ringwise_apply::{Ending, Entry, Kind, Standing, Verify};
+use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verify};
 use ringwise_knob::{Match, Setting};
-use ringwise_model::{CpuSet, Fact, Snapshot};
+use ringwise_model::{CpuSet, Fact};
 use serde::Serialize;
 
+use super::hands;
 use super::table;
 use super::text::{self, hang, pad, plural};
 use crate::style::{Style, Tint};
@@ -49,12 +50,12 @@ impl Counted {
     }
 }
 
-/// `verify` for people; `counted` of `--for`; `again`: the command line that was applied last.
+/// `verify` for people; `counted` of `--for`.
 pub fn verify(
     host: &str,
     v: &Verify,
     counted: Option<(&[Counted], f64)>,
-    again: Option<&str>,
+    advice: &hands::Advice,
     style: &Style,
 ) -> String {
     let w = style.width;
@@ -76,8 +77,10 @@ pub fn verify(
     }
     let drifted: Vec<&Standing> = v.drifted().collect();
     let width = drifted.iter().map(|s| address(&s.want).len()).max().unwrap_or(0);
+    let mut last = None;
     for s in &drifted {
-        let text = format!("applied {}   now {}", s.want.value_text(), now(s));
+        let when = hands::changed(s, &mut last, advice.now, style.utc);
+        let text = format!("applied {}   now {}{when}", s.want.value_text(), now(s));
         out.push_str(&hang(&format!("  {}  ", pad(&address(&s.want), width)), &text, w));
     }
     let pending = v.pending().count();
@@ -100,7 +103,10 @@ pub fn verify(
         out.push_str(&format!("{}\n", style.paint(Tint::Red, &text)));
         out.push_str("Finish:   ringwise recover\n");
     } else if !drifted.is_empty() {
-        out.push_str(&format!("Put back: {}\n", again.unwrap_or("ringwise apply")));
+        out.push_str(&hands::ways_on(&drifted, advice, w));
+    }
+    for n in &v.newer {
+        out.push_str(&hands::newer(n, style));
     }
     out
 }
@@ -137,15 +143,31 @@ fn state(e: &Entry) -> String {
     if let Some(by) = e.undone_by {
         return format!("undone by {by}");
     }
+    if let Some(text) = trial(e) {
+        return text;
+    }
     match &e.ending {
+        Ending::OnTrial { .. } => "on trial: ringwise confirm".into(),
         Ending::Kept if e.this_boot => "in force".into(),
-        Ending::Kept => "gone with a reboot".into(),
+        Ending::Kept => e.elsewhere.clone().unwrap_or_else(|| "gone with a reboot".into()),
         Ending::PutBack => "failed, put back".into(),
         Ending::PutBackIncomplete => "NOT fully put back".into(),
         Ending::Unfinished => "unfinished: ringwise recover".into(),
         Ending::Running { pid: Some(pid) } => format!("under way (process {pid})"),
         Ending::Running { pid: None } => "under way".into(),
         Ending::Closed { why } => format!("closed: {why}"),
+    }
+}
+
+/// `undone by timer`; none where the ending says it all.
+fn trial(e: &Entry) -> Option<String> {
+    match &e.trial.as_ref()?.fate {
+        Fate::Undone { by, .. } if e.ending == Ending::PutBack => Some(format!("undone by {by}")),
+        Fate::Undone { by, .. } => Some(format!("NOT fully undone by {by}")).filter(|_| e.ending == Ending::PutBackIncomplete),
+        Fate::Pending if !e.this_boot && matches!(e.ending, Ending::Kept | Ending::Closed { .. }) => {
+            Some("on trial, ended by a reboot".into())
+        }
+        _ => None,
     }
 }
 
@@ -167,13 +189,16 @@ fn what(e: &Entry) -> String {
 
 /// The last transaction of this boot that somebody applied and that still holds.
 pub fn last_in_force(list: &[Entry]) -> Option<&Entry> {
-    list.iter().rfind(|e| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none() && e.kind == Kind::Apply)
+    let stands = |e: &&Entry| matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }) && e.undone_by.is_none();
+    list.iter().filter(|e| e.this_boot && e.kind == Kind::Apply).rfind(stands)
 }
 
 /// What `recover` would put back: the transaction that was cut short, else the last one if something of it
 /// could not be put back.
 pub fn to_recover(list: &[Entry]) -> Option<&Entry> {
-    let cut = list.iter().find(|e| e.this_boot && e.ending == Ending::Unfinished);
+    // On trial without a guard is recovered as well; with one the lock tells who has it.
+    let open = |e: &&Entry| matches!(e.ending, Ending::Unfinished | Ending::OnTrial { .. });
+    let cut = list.iter().filter(|e| e.this_boot).find(open);
     cut.or_else(|| list.iter().rfind(|e| e.this_boot).filter(|e| e.ending == Ending::PutBackIncomplete))
 }
 
@@ -211,6 +236,15 @@ pub fn entry(e: &Entry, style: &Style) -> String {
     line("who", &e.who);
     line("command", &e.command);
     line("devices", &e.devices.join(" "));
+    if let Some(Fate::Undone { why, .. }) = e.trial.as_ref().map(|t| &t.fate) {
+        line("undone", why);
+    }
+    if let Some(Fate::Confirmed { by }) = e.trial.as_ref().map(|t| &t.fate) {
+        line("confirmed", by.as_deref().unwrap_or("by somebody"));
+    }
+    if e.damaged > 0 {
+        line("damaged", &format!("{} of its journal cannot be read", plural(e.damaged, "line")));
+    }
     line("journal", &e.path.display().to_string());
     if let Some(o) = &e.outcome {
         out.push('\n');
@@ -226,96 +260,6 @@ pub fn entry(e: &Entry, style: &Style) -> String {
         out.push_str("\nBy hand, with the interrupt numbers of that time:\n");
         for c in &e.undo {
             out.push_str(&format!("  {c}\n"));
-        }
-    }
-    out
-}
-
-/// What `status` knows besides the snapshot.
-#[derive(Debug, Default)]
-pub struct Standings {
-    /// `None`: a recording, or the state directory could not be read (then with the reason).
-    pub verify: Option<Verify>,
-    pub last: Option<Entry>,
-    /// The transaction of which something could not be put back.
-    pub half_way: Option<u64>,
-    pub unreadable: Option<String>,
-}
-
-/// Somebody is needed.
-pub fn needs_somebody(st: &Standings) -> bool {
-    st.half_way.is_some() || st.verify.as_ref().is_some_and(|v| v.exit_status() != 0)
-}
-
-pub fn status(s: &Snapshot, st: &Standings, recorded: bool, all: bool, style: &Style) -> String {
-    let w = style.width;
-    let mut out = text::host_line(s, w);
-    let mut line = |k: &str, v: String| out.push_str(&hang(&pad(k, 12), &v, w));
-    let applied = match (&st.last, &st.verify) {
-        _ if recorded => "not known from a recording".into(),
-        (_, None) => format!("unknown ({})", st.unreadable.clone().unwrap_or_default()),
-        (Some(e), Some(v)) if !v.settings.is_empty() => {
-            let reason = e.reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
-            format!("transaction {}, {}, {} by {}{reason}", e.id, e.title, when::minute(e.unix_time, style.utc), e.who)
-        }
-        _ => "nothing in this boot".into(),
-    };
-    line("applied", applied);
-    if let Some(v) = &st.verify {
-        let drift = v.settings.len() - v.holding();
-        if drift > 0 {
-            let text = format!("{drift} of {} settings differ (ringwise verify)", v.settings.len());
-            line("now", style.paint(Tint::Yellow, &text));
-        } else if !v.settings.is_empty() {
-            line("now", format!("all {} settings as applied", v.settings.len()));
-        }
-        match (v.unfinished, st.half_way) {
-            (Some(id), _) => {
-                line("pending", style.paint(Tint::Red, &format!("transaction {id} was cut short: ringwise recover")))
-            }
-            (None, Some(id)) => {
-                let text = format!("transaction {id} failed and is not fully put back: ringwise recover");
-                line("pending", style.paint(Tint::Red, &text));
-            }
-            (None, None) => line("pending", "no unfinished journal".into()),
-        }
-    }
-    let rivals = match &s.host.rivals {
-        Fact::Known(r) if r.is_empty() => "none running".into(),
-        Fact::Known(r) => format!("{} running; may move our interrupts", r.join(", ")),
-        Fact::Absent => "none running".into(),
-        Fact::Unknown(u) => format!("unknown ({})", u.why),
-    };
-    line("rivals", rivals);
-    out.push('\n');
-    let mut extra: BTreeMap<String, String> = BTreeMap::new();
-    for (dev, n) in drift_by_dev(st) {
-        extra.insert(dev, format!("{} moved", plural(n, "setting")));
-    }
-    out.push_str(&table::interfaces(s, &extra, all, style));
-    out.push('\n');
-    let drifted = extra.keys().next().cloned();
-    match st.verify.as_ref() {
-        Some(v) if v.unfinished.is_some() || st.half_way.is_some() => out.push_str("Next: ringwise recover\n"),
-        Some(v) if v.exit_status() != 0 => {
-            out.push_str("Next: ringwise verify\n");
-            if let Some(d) = drifted {
-                out.push_str(&format!("      ringwise show {d}\n"));
-            }
-        }
-        _ => match s.nics.iter().find(|n| text::is_listed(n) && n.has_own_queues()) {
-            Some(n) => out.push_str(&format!("Next: ringwise show {}\n      ringwise plan\n", n.name())),
-            None => out.push_str("Nothing here has queues of its own to tune.\n"),
-        },
-    }
-    out
-}
-
-fn drift_by_dev(st: &Standings) -> BTreeMap<String, usize> {
-    let mut out = BTreeMap::new();
-    for d in st.verify.iter().flat_map(Verify::drifted) {
-        if let Some(dev) = d.want.address().and_then(|a| a.dev().map(str::to_string)) {
-            *out.entry(dev).or_default() += 1;
         }
     }
     out

@@ -26,6 +26,23 @@ pub fn plain(rows: &[Vec<String>], numbers: &[usize]) -> String {
     out
 }
 
+/// Queues now and at most: `8/63`, separate ones as `4+4/8+8`; where the driver has no channels to change,
+/// those that are there: `1/1`.
+fn queues(n: &Nic) -> String {
+    let (rx, tx) = (n.rx_queues.len(), n.tx_queues.len());
+    let there = if rx == tx { rx.to_string() } else { format!("{rx}+{tx}") };
+    match &n.channels {
+        Fact::Known(c) => match (c.combined.filter(|c| c.max > 0), c.rx, c.tx) {
+            (Some(c), ..) => format!("{}/{}", c.now, c.max),
+            (None, Some(r), Some(t)) if r == t => format!("{}/{}", r.now, r.max),
+            (None, Some(r), Some(t)) => format!("{}+{}/{}+{}", r.now, t.now, r.max, t.max),
+            _ => format!("{there}/unknown"),
+        },
+        Fact::Absent => format!("{there}/{there}"),
+        Fact::Unknown(_) => format!("{there}/unknown"),
+    }
+}
+
 /// CPUs that the device's queue interrupts go to.
 fn irq_cpus(n: &Nic) -> String {
     let mut all = CpuSet::new();
@@ -104,7 +121,7 @@ pub fn interfaces(s: &Snapshot, extra: &BTreeMap<String, String>, all: bool, sty
             },
             word(&n.node, ToString::to_string),
             link(n),
-            format!("{}/{}", n.rx_queues.len(), n.tx_queues.len()),
+            queues(n),
             if own { irq_cpus(n) } else { "-".into() },
         ]);
         let first = extra.get(n.name()).cloned();

@@ -1,0 +1,271 @@
+//! `ringwise support`: a redacted capture with the account of what ringwise did here and what the kernel said.
+//! It is a capture like any other: `--from` opens it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use ringwise_apply::Entry;
+use ringwise_kfmt::ethtool_ioctl;
+use ringwise_model::{Nic, Snapshot};
+use ringwise_sys::{Host, IoctlCmd, Real, Recorder, Recording, Refusal, Request, kernel_log};
+
+use super::transaction::{store, words};
+use super::{capture, status};
+use crate::args::{Common, SupportArgs};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::status::{self as page, Page};
+use crate::render::text::{pad, plural, right, thousands};
+use crate::style::Style;
+
+/// Where in the recording the account lies; no path of a host begins so.
+const OURS: &str = "/support";
+/// Files of the state directory of which more than this is no account any more.
+const LARGEST: u64 = 64 << 20;
+
+/// One thing that goes in, or why it does not.
+struct Item {
+    name: String,
+    what: String,
+    /// Bytes, or why there are none.
+    size: std::result::Result<usize, String>,
+}
+
+/// What is put beside the capture.
+#[derive(Default)]
+struct Papers {
+    /// Name below [`OURS`], what it is, content or why there is none.
+    list: Vec<(String, String, std::result::Result<String, String>)>,
+}
+
+impl Papers {
+    fn add(&mut self, name: &str, what: &str, content: std::result::Result<String, String>) {
+        self.list.push((name.to_string(), what.to_string(), content));
+    }
+}
+
+pub fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
+    if !a.dry_run && std::fs::symlink_metadata(&a.file).is_ok() {
+        return Err(Fail::error(format!("{} exists; support overwrites nothing", a.file.display())));
+    }
+    let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
+    let recorder = Arc::new(Recorder::new(real));
+    let host: Arc<dyn Host> = match a.passive {
+        true => ringwise_discover::passive(recorder.clone()),
+        false => recorder.clone(),
+    };
+    let s = capture::record(&host)?;
+    let _ = host.read("/etc/os-release"); // an error is part of the recording
+    let (papers, names) = papers(&host, &s, common);
+    let mut recording = recorder.finish();
+    ringwise_discover::forget_others(&mut recording);
+    for (name, _, content) in &papers.list {
+        let answer = content.as_ref().map(|t| t.clone().into_bytes());
+        let refusal = |why: &String| Refusal { errno: None, words: Some(why.clone()) };
+        recording.files.insert(format!("{OURS}/{name}"), answer.map_err(refusal));
+    }
+    let redacted = recording.redact_with(&names);
+    let items = items(&recording, &papers);
+    if !a.dry_run {
+        recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;
+    }
+    if common.json {
+        let list: Vec<_> = items
+            .iter()
+            .map(|i| match &i.size {
+                Ok(n) => serde_json::json!({ "name": i.name, "what": i.what, "bytes": n }),
+                Err(why) => serde_json::json!({ "name": i.name, "what": i.what, "missing": why }),
+            })
+            .collect();
+        out::json(&serde_json::json!({
+            "schema": "ringwise.support", "version": 1, "file": a.file.display().to_string(),
+            "written": !a.dry_run, "contents": list, "redacted": redacted,
+        }))?;
+        return Ok(Status::Ok);
+    }
+    let mut text = if a.dry_run {
+        format!("Would go into {}; nothing is written:\n", a.file.display())
+    } else {
+        format!("{} holds:\n", a.file.display())
+    };
+    text.push_str(&listing(&items));
+    for r in &redacted {
+        let (n, places) = (thousands(r.distinct as u64), plural(r.places, "place"));
+        text.push_str(&format!("replaced  {}: {n} in {places}\n", r.kind));
+    }
+    text.push_str("Left as they are: interface names, drivers, models, versions, CPU and PCI layout, reasons that\n");
+    text.push_str("were given with --reason. Read it before you send it.\n");
+    if ringwise_sys::proc::euid() != 0 {
+        text.push_str("Not made as root: what needs root is missing or recorded as refused.\n");
+    }
+    if !a.dry_run {
+        text.push_str(&format!("Next: ringwise show --from {0}\n      tar tf {0}\n", a.file.display()));
+    }
+    out::answer(&text)?;
+    Ok(Status::Ok)
+}
+
+fn items(recording: &Recording, papers: &Papers) -> Vec<Item> {
+    let own = |path: &str| path.starts_with(&format!("{OURS}/"));
+    let bytes = |path: &str| recording.files.get(path).and_then(|a| a.as_ref().ok()).map_or(0, Vec::len);
+    let host: usize = recording.files.keys().filter(|p| !own(p)).map(|p| bytes(p)).sum();
+    let raw = recording.kernel.values().filter_map(|r| r.answer.as_ref().ok()).flatten().map(Vec::len).sum::<usize>();
+    let answers = recording.len() - papers.list.len();
+    let capture = Item {
+        name: "manifest.json kernel.json fs/".into(),
+        what: format!("capture, {} answers, refusals among them", thousands(answers as u64)),
+        size: Ok(host + raw),
+    };
+    let rest = papers.list.iter().map(|(name, what, content)| Item {
+        name: format!("fs{OURS}/{name}"),
+        what: what.clone(),
+        size: content.as_ref().map(|_| bytes(&format!("{OURS}/{name}"))).map_err(String::clone),
+    });
+    std::iter::once(capture).chain(rest).collect()
+}
+
+fn listing(items: &[Item]) -> String {
+    let size = |i: &Item| i.size.as_ref().map_or("-".to_string(), |n| thousands(*n as u64));
+    let wide = items.iter().map(|i| i.name.len()).max().unwrap_or(0);
+    let digits = items.iter().map(|i| size(i).len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for i in items {
+        let why = i.size.as_ref().err().map(|w| format!(": could not be had: {w}")).unwrap_or_default();
+        let line = format!("  {}  {} bytes  {}{why}", pad(&i.name, wide), right(&size(i), digits), i.what);
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// The account, and the names of people in it.
+fn papers(host: &Arc<dyn Host>, s: &Snapshot, common: &Common) -> (Papers, Vec<(&'static str, String)>) {
+    let mut out = Papers::default();
+    let store = store(common);
+    let history = ringwise_apply::history(&store, &s.host);
+    let verify = ringwise_apply::verify_in(s, &store);
+    let pretty = |v: serde_json::Result<String>| v.map_err(|e| e.to_string());
+    let how = Page { all: true, ..Page::default() };
+    let text = page::page(s, &status::standings(s, &store), how, &Style::plain(None));
+    out.add("status.txt", "status", Ok(text));
+    out.add(
+        "verify.json",
+        "verify",
+        verify.map_err(|e| words(&e)).and_then(|v| pretty(serde_json::to_string_pretty(&v))),
+    );
+    out.add(
+        "history.json",
+        "history",
+        history.as_ref().map_err(|e| words(e)).and_then(|h| pretty(serde_json::to_string_pretty(h))),
+    );
+    for dir in store.dirs() {
+        state(&mut out, dir);
+    }
+    let log = kernel_log().map_err(|e| e.reason()).map(|text| about(&text, s));
+    out.add("kernel.log", "kernel lines that name an interface, its driver or its address", log);
+    out.add("versions.txt", "versions of ringwise, kernel, distribution, drivers, firmware", Ok(versions(host, s)));
+    (out, people(history.as_deref().unwrap_or_default()))
+}
+
+/// Journals, and what was learned. One directory of two that could be the place is mostly not there.
+fn state(out: &mut Papers, dir: &Path) {
+    let shown = dir.display();
+    let list = match std::fs::read_dir(dir) {
+        Ok(l) => l,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
+        Err(e) => return out.add("state", &format!("journals of {shown}"), Err(e.to_string())),
+    };
+    let mut names: Vec<String> = list.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
+    names.retain(|n| n.ends_with(".jsonl") || n.ends_with(".json"));
+    names.sort();
+    for name in names {
+        let path = dir.join(&name);
+        let what = if name.ends_with(".jsonl") { "journal of a transaction" } else { "kept by ringwise" };
+        let content = match std::fs::metadata(&path) {
+            Ok(m) if m.len() > LARGEST => Err(format!("{} bytes are too many", thousands(m.len()))),
+            _ => std::fs::read(&path).map(|b| String::from_utf8_lossy(&b).into_owned()).map_err(|e| e.to_string()),
+        };
+        out.add(&format!("state{}/{name}", dir.display()), what, content);
+    }
+}
+
+/// Lines of the kernel's log that name an interface of the host, its driver or its bus address.
+fn about(log: &str, s: &Snapshot) -> String {
+    let mut marks: BTreeSet<&str> = BTreeSet::new();
+    for n in s.nics.iter().filter(|n| n.has_own_queues()) {
+        marks.insert(n.name());
+        marks.extend(n.driver.known().map(String::as_str));
+        marks.extend(n.dev.bus_address.as_deref());
+    }
+    let mut out = String::new();
+    for l in log.lines().filter(|l| marks.iter().any(|m| has_word(l, m))) {
+        out.push_str(l);
+        out.push('\n');
+    }
+    out
+}
+
+/// `eth1` in `eth1: link up`, not in `eth10`.
+fn has_word(line: &str, word: &str) -> bool {
+    let part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    line.match_indices(word)
+        .any(|(at, w)| !part(line[..at].chars().next_back()) && !part(line[at + w.len()..].chars().next()))
+}
+
+fn versions(host: &Arc<dyn Host>, s: &Snapshot) -> String {
+    let line = |path: &str| host.read_text(path).unwrap_or_else(|e| format!("unknown ({})", e.reason()));
+    let release = line("/etc/os-release");
+    let name = release.lines().find_map(|l| l.strip_prefix("PRETTY_NAME=")).unwrap_or("unknown").trim_matches('"');
+    let mut out = format!(
+        "ringwise      {}\nkernel        {}\ndistribution  {name}\n",
+        env!("CARGO_PKG_VERSION"),
+        line("/proc/sys/kernel/osrelease")
+    );
+    for n in s.nics.iter().filter(|n| n.has_own_queues()) {
+        out.push_str(&format!("{}  {}\n", pad(n.name(), 12), driver(host, n)));
+    }
+    out
+}
+
+fn driver(host: &Arc<dyn Host>, n: &Nic) -> String {
+    let payload = ethtool_ioctl::drvinfo_request();
+    let ask = Request::Ioctl { cmd: IoctlCmd::DrvinfoGet, dev: n.name().to_string(), payload };
+    let reply = match host.kernel(&ask) {
+        Ok(r) => r,
+        Err(e) => return format!("unknown ({})", e.reason()),
+    };
+    match reply.first().map(|m| ethtool_ioctl::drvinfo(m)) {
+        Some(Ok(d)) => {
+            let or = |t: &str| if t.is_empty() { "not told".to_string() } else { t.to_string() };
+            format!("driver {} {}, firmware {}", d.driver, or(&d.version), or(&d.fw_version))
+        }
+        Some(Err(e)) => format!("unknown ({e})"),
+        None => "unknown (no answer)".into(),
+    }
+}
+
+/// People that the account names: those who applied, and who asks now.
+fn people(list: &[Entry]) -> Vec<(&'static str, String)> {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let now = ringwise_sys::proc::user_name();
+    for text in list.iter().map(|e| e.who.as_str()).chain([now.as_str()]) {
+        // `root (sudo: anna)`, `uid 1000`
+        let parts = text.split([' ', '(', ')', ':', ',']);
+        names.extend(parts.filter(|w| !["", "root", "sudo", "uid"].contains(w)).map(str::to_string));
+    }
+    names.retain(|n| n.parse::<u64>().is_err());
+    names.into_iter().map(|n| ("user name", n)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_kernel_lines() {
+        assert!(has_word("<6>[    1.2] igb 0000:01:00.0 eth1: link up", "eth1"));
+        assert!(has_word("eth1", "eth1") && has_word("(eth1)", "eth1"));
+        assert!(!has_word("eth10: link up, eth1x", "eth1"));
+    }
+}

@@ -1,0 +1,40 @@
+//! What each reading command disturbs, for its `--help` and man page. What is said here was measured in the
+//! lab (`21-isolation.sh`) or stands in the kernel's source, which is then named.
+
+/// Of every command that reads the host.
+macro_rules! disturbs {
+    ($own:expr) => {
+        concat!(
+            "What it disturbs:\n",
+            $own,
+            "
+  Before anything else is read, ringwise takes the isolated CPUs (isolcpus, nohz_full, isolated
+  cgroup partitions) out of the CPUs that it and its children may run on. Three files are read for
+  that wherever the caller runs; with isolated CPUs only (taskset) it stays there. -v says so.
+  Requests to the kernel (netlink, ethtool) take the network lock, one for all interfaces: whoever
+  changes an interface meanwhile waits, and some drivers wake a sleeping device. Reading speed,
+  duplex, carrier and XPS maps takes it too. --passive asks none of these, and not /proc/cpuinfo,
+  which interrupts other CPUs on kernels before 5.18 (x86); what was left out is shown as unknown."
+        )
+    };
+}
+
+pub const STATUS: &str = disturbs!(
+    "  One dump of all links and of all addresses, and a few requests for each interface with queues of
+  its own; not /proc/interrupts, unless a device has no list of its interrupts."
+);
+pub const SHOW: &str = disturbs!(
+    "  Two dumps, and ten or so requests for each interface with queues of its own: channels, rings,
+  moderation, pause, RSS. /proc/interrupts visits the counters of every CPU, without an interrupt."
+);
+pub const PLAN: &str = disturbs!("  The same as show, and nothing is written but the file of --out.");
+pub const VERIFY: &str = disturbs!(
+    "  The same as show; with --for /proc/interrupts and /proc/net/softnet_stat twice more (counters of
+  every CPU, no interrupt)."
+);
+pub const CAPTURE: &str = disturbs!(
+    "  The same as show, then /proc/stat, /proc/softirqs, /proc/net/softnet_stat and /proc/cpuinfo; every
+  file of the devices' directories that show reads."
+);
+pub const SUPPORT: &str =
+    disturbs!("  The same as capture, the kernel's log once, and the driver's version of each interface.");

@@ -1,0 +1,198 @@
+//! `ringwise` alone, and `ringwise status`: the first screen, also at three in the morning.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_apply::{Entry, Fate, Pending, Standing, Verify};
+use ringwise_knob::{Address, Window};
+use ringwise_model::Snapshot;
+
+use super::text::{self, hang, pad, plural};
+use super::{rivals, table};
+use crate::style::{Style, Tint};
+use crate::when;
+
+/// What `status` knows besides the snapshot.
+#[derive(Debug, Default)]
+pub struct Standings {
+    /// `None`: a recording, or the state directory could not be read (then with the reason).
+    pub verify: Option<Verify>,
+    pub last: Option<Entry>,
+    /// The transaction of which something could not be put back.
+    pub half_way: Option<u64>,
+    pub unreadable: Option<String>,
+}
+
+/// Somebody is needed. What is not known is no good news.
+pub fn needs_somebody(st: &Standings) -> bool {
+    st.half_way.is_some() || st.unreadable.is_some() || st.verify.as_ref().is_some_and(|v| v.exit_status() != 0)
+}
+
+/// How the page is made: `recorded` is another machine or another time, `all` lists software interfaces too.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Page {
+    pub recorded: bool,
+    pub all: bool,
+    /// `--passive`: what was left out is said.
+    pub passive: bool,
+}
+
+pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
+    let w = style.width;
+    let mut out = text::host_line(s, w);
+    let mut line = |k: &str, v: &str| out.push_str(&hang(&pad(k, 12), v, w));
+    line("applied", &applied(st, how.recorded, style));
+    if let Some(v) = &st.verify {
+        if !v.settings.is_empty() {
+            line("now", &now(v, style));
+            line("boot", "settings are gone after a reboot");
+        }
+        for text in pending(v, st.half_way, style) {
+            line("pending", &text);
+        }
+    }
+    line("rivals", &rivals::line(s));
+    if how.passive {
+        let text = "requests to the kernel, link speed, carrier and XPS (--passive)";
+        line("not asked", text);
+    }
+    out.push('\n');
+    let extra = remarks(s, st);
+    out.push_str(&table::interfaces(s, &extra, how.all, style));
+    out.push('\n');
+    out.push_str(&next(s, st));
+    out
+}
+
+fn applied(st: &Standings, recorded: bool, style: &Style) -> String {
+    match (&st.last, &st.verify) {
+        _ if recorded => "not known from a recording".into(),
+        (_, None) => format!("unknown ({})", st.unreadable.clone().unwrap_or_default()),
+        (Some(e), Some(v)) if !v.settings.is_empty() => {
+            let reason = e.reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
+            format!("transaction {}, {}, {} by {}{reason}", e.id, e.title, when::minute(e.unix_time, style.utc), e.who)
+        }
+        _ => "nothing in this boot".into(),
+    }
+}
+
+/// `2 of 41 settings differ since 2026-11-20 02:51 (ringwise verify)`
+fn now(v: &Verify, style: &Style) -> String {
+    let drifted: Vec<&Standing> = v.drifted().collect();
+    if drifted.is_empty() {
+        let all = v.settings.len();
+        return if all == 1 { "the one setting as applied".into() } else { format!("all {all} settings as applied") };
+    }
+    // The earliest moment at which all was well for certain.
+    let windows: Option<Vec<Window>> = drifted.iter().map(|s| s.changed).collect();
+    let since = windows.and_then(|w| w.iter().map(|w| w.after).min());
+    let since = since.map(|t| format!(" since {}", when::minute(t, style.utc))).unwrap_or_default();
+    let text = format!("{} of {} settings differ{since} (ringwise verify)", drifted.len(), v.settings.len());
+    style.paint(Tint::Yellow, &text)
+}
+
+/// Everything that waits for somebody; one line each.
+fn pending(v: &Verify, half_way: Option<u64>, style: &Style) -> Vec<String> {
+    let red = |t: String| style.paint(Tint::Red, &t);
+    let mut out = Vec::new();
+    if let Some(p) = &v.trial {
+        out.push(red(trial(p, style)));
+    }
+    if let Some(id) = v.unfinished {
+        out.push(red(format!("transaction {id} was cut short: ringwise recover")));
+    }
+    if let Some(id) = half_way {
+        out.push(red(format!("transaction {id} failed and is not fully put back: ringwise recover")));
+    }
+    for n in &v.newer {
+        out.push(red(format!("transaction {}: {}; its undo: ringwise history {0}", n.transaction, n.why)));
+    }
+    if let Some(h) = &v.running {
+        let pid = h.pid.map_or("another ringwise".into(), |p| format!("process {p}"));
+        let who = h.who.as_ref().map(|w| format!(" of {w}")).unwrap_or_default();
+        out.push(format!("a transaction is under way ({pid}{who})"));
+    }
+    if out.is_empty() {
+        out.push("nothing waits for confirmation, no unfinished journal".into());
+    }
+    out
+}
+
+fn trial(p: &Pending, style: &Style) -> String {
+    let until = when::clock(p.trial.until_unix, style.utc);
+    match (&p.trial.fate, &p.guard) {
+        (Fate::Pending, Some(_)) => {
+            format!("transaction {} of {} is ON TRIAL until {until}: ringwise confirm", p.transaction, p.who)
+        }
+        (Fate::Pending, None) => format!(
+            "transaction {} was on trial until {until} and its guard is gone: nobody puts it back: \
+             ringwise confirm or ringwise recover",
+            p.transaction
+        ),
+        _ => format!("transaction {}: its trial is over", p.transaction),
+    }
+}
+
+/// What comes first behind an interface: who hangs on it, what moved.
+fn remarks(s: &Snapshot, st: &Standings) -> BTreeMap<String, String> {
+    let mut parts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in s.control.known().into_iter().flatten() {
+        for dev in path.members.known().into_iter().flatten() {
+            let list = parts.entry(dev.clone()).or_default();
+            if !list.contains(&path.what()) {
+                list.push(path.what());
+            }
+        }
+    }
+    let mut moved: BTreeMap<String, Vec<Address>> = BTreeMap::new();
+    for address in st.verify.iter().flat_map(Verify::drifted).filter_map(|d| d.want.address()) {
+        if let Some(dev) = address.dev() {
+            moved.entry(dev.to_string()).or_default().push(address);
+        }
+    }
+    for (dev, list) in moved {
+        parts.entry(dev).or_default().push(moved_text(&list));
+    }
+    parts.into_iter().map(|(dev, list)| (dev, list.join(", "))).collect()
+}
+
+/// `2 queues moved` where only interrupts did, else `3 settings changed`.
+fn moved_text(list: &[Address]) -> String {
+    let queues: Option<BTreeSet<String>> = list
+        .iter()
+        .map(|a| match a {
+            Address::IrqCpus { of, .. } => Some(of.to_string()),
+            _ => None,
+        })
+        .collect();
+    match queues {
+        Some(q) => format!("{} moved", plural(q.len(), "queue")),
+        None => format!("{} changed", plural(list.len(), "setting")),
+    }
+}
+
+/// What to type now.
+fn next(s: &Snapshot, st: &Standings) -> String {
+    let Some(v) = &st.verify else { return otherwise(s) };
+    if v.unfinished.is_some() || st.half_way.is_some() {
+        return "Next: ringwise recover\n".into();
+    }
+    if v.trial.is_some() {
+        return "Next: ringwise confirm\n".into();
+    }
+    if let Some(n) = v.newer.first() {
+        return format!("Next: ringwise history {}\n", n.transaction);
+    }
+    if v.exit_status() != 0 {
+        let dev = v.drifted().find_map(|d| d.want.address()?.dev().map(str::to_string));
+        let show = dev.map(|d| format!("      ringwise show {d}\n")).unwrap_or_default();
+        return format!("Next: ringwise verify\n{show}");
+    }
+    otherwise(s)
+}
+
+fn otherwise(s: &Snapshot) -> String {
+    match s.nics.iter().find(|n| text::is_listed(n) && n.has_own_queues()) {
+        Some(n) => format!("Next: ringwise show {}\n      ringwise plan\n", n.name()),
+        None => "Nothing here has queues of its own to tune.\n".into(),
+    }
+}

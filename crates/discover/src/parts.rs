@@ -1,0 +1,54 @@
+//! What of a host is read. What is left out is unknown and says so.
+
+use ringwise_model::{Fact, Unread};
+
+/// Parts that are dear to read, or that only some commands need. Interfaces, links, drivers, nodes, channel
+/// counts, interrupts and the CPUs they go to are always read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Parts {
+    /// Packages, dies, cores, caches and capacity of every CPU; without it nodes and siblings only.
+    pub cores: bool,
+    /// The CPUs that each interrupt was asked to go to.
+    pub asked: bool,
+    /// Hint, node and count of each interrupt: `/proc/interrupts`, which is large and visits the counters of
+    /// every CPU.
+    pub counts: bool,
+    /// RPS, RFS, XPS and byte limits of every queue.
+    pub steering: bool,
+    pub rss: bool,
+    pub rings: bool,
+    pub coalesce: bool,
+    pub pause: bool,
+}
+
+impl Parts {
+    pub const ALL: Self = Self {
+        cores: true,
+        asked: true,
+        counts: true,
+        steering: true,
+        rss: true,
+        rings: true,
+        coalesce: true,
+        pause: true,
+    };
+
+    /// What is always read, and nothing else.
+    pub const LEAST: Self = Self {
+        cores: false,
+        asked: false,
+        counts: false,
+        steering: false,
+        rss: false,
+        rings: false,
+        coalesce: false,
+        pause: false,
+    };
+}
+
+pub(crate) const NOT_ASKED: &str = "not asked";
+
+/// Reads it, or leaves it out.
+pub(crate) fn part<T>(wanted: bool, what: &str, read: impl FnOnce() -> Fact<T>) -> Fact<T> {
+    if wanted { read() } else { Fact::Unknown(Unread::new(what, None, NOT_ASKED)) }
+}
