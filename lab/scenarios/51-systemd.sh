@@ -48,7 +48,7 @@ session_run one 'exit 7'
 session_send two 'setsid sleep 1000 & sleep 1000'
 check "what it leaves is in it too" wait_for 30 sh -c "[ \$(cat /sys/fs/cgroup/user.slice/user-0.slice/$(session_scope two)/cgroup.procs | xargs -n1 -I{} cat /proc/{}/comm | grep -c sleep) = 2 ]"
 session_kill two
-check "and ends with it" wait_for 60 sh -c '! pgrep -f "sleep 1000"'
+check "and ends with it" wait_for 60 sh -c '! pgrep -f "[s]leep 1000"'
 
 for dev in eth0 eth1 eth2; do
 	state $dev
