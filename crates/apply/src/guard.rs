@@ -221,24 +221,45 @@ fn put_back(
     Ok(out)
 }
 
-/// Waits until nobody holds the lock any more, and goes on itself where that has left no end. What came of it.
+/// Waits until its guard has let go of a transaction whose trial is decided, and goes on itself where that has
+/// left no end. What came of it; none: it takes longer than `bound`.
 ///
 /// Errors: as [`guard`].
 pub fn settle(
     host: &Arc<dyn Host>,
     store: &Store,
     transaction: u64,
+    bound: Duration,
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
     let cx = Cx { host, policy };
-    let lock = wait_for_lock(&cx, store)?;
-    // One that is still on trial is not ours to wait for.
-    let read = Read::of(store, transaction)?;
-    if read.as_ref().is_some_and(Read::unfinished) {
-        return from_disk(&cx, store, &lock, transaction, "its guard is gone", events);
+    let end = cx.now() + bound;
+    loop {
+        let by = store.held();
+        let read = Read::of(store, transaction)?;
+        let cut = read.as_ref().is_some_and(Read::unfinished);
+        match by {
+            None if cut => match store.lock() {
+                Ok(lock) => {
+                    from_disk(&cx, store, &lock, transaction, "its guard is gone", events)?;
+                }
+                // Somebody was faster, the guard that was started again perhaps.
+                Err(e) if matches!(e.refusal(), Some(crate::Refusal::Locked { .. })) => {}
+                Err(e) => return Err(e),
+            },
+            Some(h) if cut || h.transaction == Some(transaction) => {}
+            _ => {
+                let Some(Read { end: Some((mut out, _)), trial, .. }) = read else { return Ok(None) };
+                out.trial = trial.map(|(t, fate)| OnTrial::new(&t, fate));
+                return Ok(Some(out));
+            }
+        }
+        if cx.now() >= end {
+            return Ok(None);
+        }
+        cx.host.sleep(EACH);
     }
-    Ok(read.and_then(|r| r.end).map(|(o, _)| o))
 }
 
 /// A guard that is let go when nothing comes of the transaction.

@@ -13,7 +13,7 @@ use crate::names::Names;
 use crate::outcome::VERSION;
 use crate::seen;
 use crate::trial::{OnTrial, pending_of};
-use crate::{Ending, Entry, Error, Kind, Policy, Standing, Store, Verdict, Verify};
+use crate::{Ending, Entry, Error, Kind, Outcome, Policy, Standing, Store, Verdict, Verify};
 
 /// A transaction of this boot that was kept, under the names of now.
 #[derive(Clone)]
@@ -210,6 +210,7 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
         (None, None, Whose::ThisBoot | Whose::Newer(_)) => Ending::Unfinished,
         (None, None, Whose::Other(why)) => Ending::Closed { why: why.clone() },
     };
+    let trial = j.trial.as_ref().map(|(t, fate)| OnTrial::new(t, fate.clone()));
     let h = j.header.as_ref();
     let elsewhere = match &whose {
         Whose::Other(why) => Some(why.clone()),
@@ -230,9 +231,10 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
         steps: h.map_or(0, |h| h.steps.len()),
         ending,
         undone_by: None,
-        trial: j.trial.as_ref().map(|(t, fate)| OnTrial::new(t, fate.clone())),
+        trial: trial.clone(),
         damaged: j.damaged,
-        outcome: j.end.as_ref().map(|(o, _)| o.clone()),
+        // Written while it was pending; what became of it since stands beside it.
+        outcome: j.end.as_ref().map(|(o, _)| Outcome { trial: trial.clone(), ..o.clone() }),
         undo: h.map(|h| h.undo.clone()).or_else(|| j.newer.as_ref().map(|n| n.undo.clone())).unwrap_or_default(),
         path: j.path.clone(),
     }

@@ -1,9 +1,11 @@
 //! The state directory: lock, journals, values as first found, what was learned.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringwise_knob::Learned;
 use serde::{Deserialize, Serialize};
@@ -72,7 +74,7 @@ impl Store {
     pub(crate) fn lock(&self) -> Result<Lock, Error> {
         let mut why = None;
         for dir in &self.dirs {
-            match self.lock_in(dir) {
+            match self.lock_patiently(dir) {
                 Ok(lock) => return lock,
                 Err(e) => _ = why.get_or_insert((dir.clone(), e)),
             }
@@ -80,6 +82,17 @@ impl Store {
         let (path, e) = why.unwrap_or((PathBuf::new(), io::Error::other("no directory is given")));
         let hint = if e.kind() == io::ErrorKind::PermissionDenied { "; needs root" } else { "" };
         Err(Refusal::State { path, why: format!("{e}{hint}") }.into())
+    }
+
+    /// A reader that asks whether it is held holds it for a moment itself.
+    fn lock_patiently(&self, dir: &Path) -> io::Result<Result<Lock, Error>> {
+        for _ in 0..10 {
+            match self.lock_in(dir) {
+                Ok(Err(_)) => std::thread::sleep(Duration::from_millis(20)),
+                other => return other,
+            }
+        }
+        self.lock_in(dir)
     }
 
     fn lock_in(&self, dir: &Path) -> io::Result<Result<Lock, Error>> {
@@ -90,16 +103,14 @@ impl Store {
         match file.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
-                return Ok(Err(Refusal::Locked { pid, path }.into()));
+                let holder = Holder::read(&mut file);
+                return Ok(Err(Refusal::Locked { pid: holder.pid, path, holder: Box::new(holder) }.into()));
             }
             Err(fs::TryLockError::Error(e)) => return Err(e),
         }
         file.set_len(0)?;
-        file.seek(SeekFrom::Start(0))?;
         writeln!(file, "{}", std::process::id())?;
-        Ok(Ok(Lock { dir: dir.to_path_buf(), _file: file }))
+        Ok(Ok(Lock { dir: dir.to_path_buf(), file }))
     }
 
     /// Whether a run holds the lock now. Takes it for a moment itself where not: ask only when something
@@ -108,11 +119,7 @@ impl Store {
         self.dirs.iter().find_map(|dir| {
             let mut file = File::open(dir.join("lock")).ok()?;
             match file.try_lock_shared() {
-                Err(fs::TryLockError::WouldBlock) => {
-                    let mut text = String::new();
-                    let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
-                    Some(Holder { pid })
-                }
+                Err(fs::TryLockError::WouldBlock) => Some(Holder::read(&mut file)),
                 _ => None,
             }
         })
@@ -202,7 +209,35 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct Lock {
     pub dir: PathBuf,
-    _file: File,
+    pub file: File,
+}
+
+impl Lock {
+    /// The lock that another process has handed over together with its open file.
+    pub fn handed(dir: &Path, file: impl Into<File>) -> Self {
+        Self { dir: dir.to_path_buf(), file: file.into() }
+    }
+
+    /// For those who find it locked. Its place is the file itself, which is there already: nothing hangs on it.
+    pub fn note(&self, holder: &Holder) {
+        let Ok(json) = serde_json::to_string(holder) else { return };
+        let text = format!("{}\n{json}\n", holder.pid.map(|p| p.to_string()).unwrap_or_default());
+        let written = self.file.write_all_at(text.as_bytes(), 0).and_then(|()| self.file.set_len(text.len() as u64));
+        // A half note is read as none.
+        drop(written);
+    }
+}
+
+impl Holder {
+    /// The first line is the number alone, as all versions write it.
+    fn read(file: &mut File) -> Self {
+        let mut text = String::new();
+        let _ = file.read_to_string(&mut text); // what cannot be read is told as unknown
+        let mut lines = text.lines();
+        let pid = lines.next().and_then(|l| l.trim().parse().ok());
+        let noted: Option<Self> = lines.next().and_then(|l| serde_json::from_str(l).ok());
+        Self { pid, ..noted.filter(|h| h.pid == pid).unwrap_or_default() }
+    }
 }
 
 #[cfg(test)]
@@ -217,7 +252,10 @@ mod tests {
         assert!(!dir.exists());
         let lock = store.lock().unwrap();
         assert_eq!(lock.dir, dir);
-        assert_eq!(store.held(), Some(Holder { pid: Some(std::process::id()) }));
+        assert_eq!(store.held(), Some(Holder { pid: Some(std::process::id()), ..Holder::default() }));
+        let more = Holder { pid: Some(7), command: Some("ringwise apply".into()), ..Holder::default() };
+        lock.note(&more);
+        assert_eq!(store.held(), Some(more));
         let e = store.lock().unwrap_err();
         assert!(matches!(e.refusal(), Some(Refusal::Locked { pid: Some(_), .. })), "{e}");
         drop(lock);

@@ -1,11 +1,73 @@
 //! stdout is the answer, stderr everything else. A reader that goes away (`| head`) is no error.
 
 use std::io::{ErrorKind, Write};
+use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use crate::exit::{Fail, Result};
 
+/// What the thread that writes for [`later`] is sent.
+enum Line {
+    Text(String),
+    Reached(SyncSender<()>),
+}
+
+static LINES: OnceLock<Option<Mutex<Sender<Line>>>> = OnceLock::new();
+
+fn lines() -> &'static Option<Mutex<Sender<Line>>> {
+    LINES.get_or_init(|| {
+        let (send, lines) = channel();
+        let write = move || {
+            while let Ok(line) = lines.recv() {
+                match line {
+                    Line::Text(t) => write_error(&t),
+                    Line::Reached(r) => drop(r.send(())),
+                }
+            }
+        };
+        std::thread::Builder::new().name("lines".into()).spawn(write).ok().map(|_| Mutex::new(send))
+    })
+}
+
+/// Progress of something that must not wait for a terminal: one behind a network that is cut takes nothing
+/// any more, and whoever writes to it stops there.
+pub fn later(quiet: bool, text: String) {
+    if quiet {
+        return;
+    }
+    if let Some(sender) = lines() {
+        // The thread lives as long as the process.
+        let _ = sender.lock().unwrap_or_else(PoisonError::into_inner).send(Line::Text(text));
+    }
+}
+
+/// Until what was sent is out, so that the order stays; not for long.
+fn caught_up() {
+    if let Some(Some(sender)) = LINES.get() {
+        let (send, reached) = sync_channel(1);
+        let sent = sender.lock().unwrap_or_else(PoisonError::into_inner).send(Line::Reached(send));
+        if sent.is_ok() {
+            let _ = reached.recv_timeout(Duration::from_secs(2));
+        }
+    }
+}
+
+fn write_error(text: &str) {
+    let mut err = std::io::stderr().lock();
+    let _ = writeln!(err, "{text}");
+}
+
+/// A question; the cursor stays behind it.
+pub fn prompt(text: &str) {
+    caught_up();
+    let mut err = std::io::stderr().lock();
+    let _ = write!(err, "{text} ").and_then(|()| err.flush());
+}
+
 /// Writes the answer.
 pub fn answer(text: &str) -> Result<()> {
+    caught_up();
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(Fail::error(format!("standard output: {e}"))),
@@ -23,8 +85,8 @@ pub fn json<T: serde::Serialize>(doc: &T) -> Result<()> {
 /// Progress, questions and warnings. A closed stderr is nobody's concern.
 pub fn note(quiet: bool, text: &str) {
     if !quiet {
-        let mut err = std::io::stderr().lock();
-        let _ = writeln!(err, "{text}");
+        caught_up();
+        write_error(text);
     }
 }
 

@@ -3,29 +3,32 @@
 use std::path::Path;
 
 use ringwise_apply::Request;
+use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_plan::Plan;
 
-use super::transaction::{can_go_on, confirmed, fail, finish, policy, printer, request, stderr_style, store};
+use super::hands::{self, Take};
+use super::reviewed;
+use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
+use super::trial;
 use crate::args::{ApplyArgs, Common};
 use crate::cmd::plan::{flags, make};
 use crate::exit::{Fail, Result, Status};
 use crate::render::outcome::Before;
-use crate::render::{bands, plan as page};
-use crate::source;
+use crate::render::{bands, control, hands as hands_page, plan as page};
+use crate::source::{self, Source};
 use crate::style::Style;
 use crate::{out, render};
 
 pub fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
     can_go_on(&a.write, "apply")?;
+    trial::check(a)?;
     let source = source::live()?;
     let style = Style::detect(common);
-    let (s, plan) = match &a.plan {
-        Some(file) => (None, load(file)?),
-        None => {
-            let (s, plan) = make(&source, &a.devs, &a.intent, common)?;
-            (Some(s), plan)
-        }
+    let file = reviewed::file(a, &source)?;
+    let (s, plan) = match &file {
+        Some(file) => (None, load(file, &source, common)?),
+        None => decided(a, &source, common, &style)?,
     };
     let as_json = a.format.json(common);
     let again = flags(&a.devs, &a.intent);
@@ -38,35 +41,49 @@ pub fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
         }
         return Ok(Status::Ok);
     }
-    if let Some(file) = &a.plan {
-        same_machine(file, &plan, &source)?;
-    }
     if !plan.steps.is_empty() {
         ask(a, &plan, common, &style, &text)?;
-    } else if !as_json {
+    } else if !as_json && file.is_none() {
         // No lock, no journal, no second look.
+        trial::none_waits(&source, &store(common))?;
         out::answer(&text())?;
         return Ok(Status::Ok);
     }
-    let title = match &a.plan {
+    let title = match &file {
         Some(f) => format!("plan {}", f.display()),
         None => format!("goal {}", plan.intent.goal),
     };
-    let request =
+    let mut request =
         Request { devices: plan.devices.clone(), steps: plan.steps.clone(), ..request(title, a.reason.as_ref()) };
-    let policy = policy()?;
+    request.kept = plan.kept.iter().map(|k| k.hand.clone()).collect();
+    if file.is_some() {
+        // What it found right and left alone was reviewed too.
+        request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
+    }
+    let mut policy = policy()?;
+    policy.force = a.force;
+    policy.trial = trial::wanted(a);
+    let store = store(common);
     let before = before(&plan, s.as_ref());
     let err = stderr_style(&style);
-    let mut print = printer(&source.host, &before, &err, common.quiet);
-    let outcome =
-        ringwise_apply::run(&source.host, &request, &store(common), &policy, &mut print).map_err(|e| fail(&e))?;
-    finish(&outcome, "Applied", as_json, &style)
+    let mut print = printer(&source.host, &before, &err, common.quiet, a.reason.as_deref());
+    let outcome = ringwise_apply::run(&source.host, &request, &store, &policy, &mut print).map_err(|e| fail(&e))?;
+    trial::follow(&outcome, a, common, &source, &store, &policy, &style)
 }
 
 /// Says what would happen and asks; no is a refusal.
 fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn() -> String) -> Result<()> {
     let head = format!("Plan for {}: {}", page::name(plan), page::summary(plan));
     out::note(common.quiet, render::text::hang("", &head, style.width).trim_end());
+    let hands =
+        format!("{}{}", hands_page::kept(plan, &flags(&a.devs, &a.intent), style), hands_page::undone(plan, style));
+    if !hands.is_empty() {
+        out::note(common.quiet, hands.trim_end());
+    }
+    let way_in = control::before_asking(plan, style);
+    if !way_in.is_empty() {
+        out::note(common.quiet, way_in.trim_end());
+    }
     if confirmed(&a.write, "Apply? [y/N/show]", text)? {
         return Ok(());
     }
@@ -78,34 +95,33 @@ fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
     plan.steps.iter().filter_map(|st| Some((st.setting.address()?, bands::now_text(st, s)))).collect()
 }
 
-/// A file of `plan --out`.
-fn load(file: &Path) -> Result<Plan> {
-    let name = file.display();
-    let again = "ringwise plan --out FILE";
-    let text = std::fs::read_to_string(file).map_err(|e| Fail::error(format!("{name}: {e}")))?;
-    let value: serde_json::Value =
-        serde_json::from_str(&text).map_err(|e| Fail::error(format!("{name} is no plan: {e}")).next(again))?;
-    let schema = value["schema"].as_str().unwrap_or("none");
-    if schema != ringwise_plan::SCHEMA {
-        let text = format!("{name} is no plan: its schema is {schema}, right would be {}", ringwise_plan::SCHEMA);
-        return Err(Fail::error(text).next(again));
+/// The plan for the host as it is. On a terminal somebody is asked about what it would undo; nobody there,
+/// it stays.
+fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<(Option<Snapshot>, Plan)> {
+    let made = make(source, &a.devs, &a.intent, common)?;
+    let take = match (a.intent.take_over, a.write.yes) {
+        (true, _) => Take::Over,
+        (false, true) => Take::Keep,
+        (false, false) => Take::Ask,
+    };
+    let mut plan = made.plan(take)?;
+    if take == Take::Ask && !a.write.dry_run && !plan.by_hand.is_empty() {
+        plan = made.plan(hands::ask(&plan.by_hand, style)?)?;
     }
-    let version = value["version"].as_u64().unwrap_or(0);
-    if version != u64::from(ringwise_plan::VERSION) {
-        let text = format!("{name} has plan version {version}; this ringwise knows {}", ringwise_plan::VERSION);
-        return Err(Fail::error(text).next(again));
-    }
-    serde_json::from_value(value).map_err(|e| Fail::error(format!("{name} is no whole plan: {e}")).next(again))
+    Ok((Some(made.snapshot), plan))
 }
 
-/// A plan of another machine is refused before anything is looked at closer.
-fn same_machine(file: &Path, plan: &Plan, source: &source::Source) -> Result<()> {
-    let here = ringwise_discover::host(source.host.as_ref()).0.machine_id;
-    match (plan.host.machine_id.known(), here.known()) {
-        (Some(a), Some(b)) if a != b => {
-            Err(Fail::refused(format!("{} was made for another machine ({})", file.display(), page::name(plan)))
-                .next("ringwise plan"))
-        }
-        _ => Ok(()),
+fn steps_on(plan: &Plan, target: &Setting) -> bool {
+    plan.steps.iter().any(|st| st.setting == *target)
+}
+
+/// A file of `plan --out`, for this host and now.
+fn load(file: &Path, source: &Source, common: &Common) -> Result<Plan> {
+    let r = reviewed::load(file)?;
+    let (here, _) = ringwise_discover::host(source.host.as_ref());
+    r.check(&here, source.host.unix_time(), common.utc)?;
+    if let Some(text) = r.note() {
+        out::note(common.quiet, &text);
     }
+    Ok(r.plan)
 }

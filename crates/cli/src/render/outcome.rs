@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_apply::{Event, Failure, NotPutBack, Outcome, Phase, Verdict};
+use ringwise_apply::{Event, Failure, Fate, NotPutBack, OnTrial, Outcome, Phase, Verdict};
 use ringwise_knob::{Address, Match, Setting};
 use ringwise_model::Fact;
 
 use super::text::{hang, pad, plural};
 use crate::style::{Style, Tint};
+use crate::when;
 
 /// Settings as they were before, for `0-15 -> 0`.
 pub type Before = BTreeMap<Address, String>;
@@ -88,6 +89,10 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
         Event::LinkBack { dev, took: t } => {
             line(clock, Phase::Apply, &format!("{dev} link is back"), &format!("ok{}", took(*t)))
         }
+        Event::BondWait { dev, bond } => format!("{clock}  {dev} waiting for {bond} to use it"),
+        Event::BondBack { dev, bond, took: t } => {
+            line(clock, Phase::Apply, &format!("{dev} {bond} uses it again"), &format!("ok{}", took(*t)))
+        }
         Event::PuttingBack { why } => format!("{clock}  {}", red(&format!("putting back: {why}"))),
         Event::Verified { phase, ok, of, pending } => {
             let what = match phase {
@@ -159,7 +164,11 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
                 o.verified_of
             );
             out.push_str(&style.paint(Tint::Green, hang("", &text, w).trim_end()));
-            out.push_str(&format!("\nUndo: ringwise rollback {id}\n"));
+            out.push('\n');
+            match o.trial.as_ref().filter(|t| t.fate == Fate::Pending) {
+                Some(t) => out.push_str(&on_trial(t, style)),
+                None => out.push_str(&format!("Undo: ringwise rollback {id}\n")),
+            }
             if verb == "Applied" {
                 out.push_str("Gone after a reboot.\n");
                 if !o.refused.is_empty() || !o.ignored.is_empty() {
@@ -208,6 +217,18 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
         out.push_str(&hang("note: ", n, w));
     }
     out
+}
+
+fn on_trial(t: &OnTrial, style: &Style) -> String {
+    let until = when::clock(t.until_unix, style.utc);
+    let head = format!("ON TRIAL until {until} ({} s).", t.seconds);
+    let end =
+        format!("Without it everything is put back at {until}, also if this session, this process or sshd is gone.");
+    format!(
+        "{} If all is well, from any session:\n    ringwise confirm\n{}",
+        style.paint(Tint::Yellow, &head),
+        hang("", &end, style.width)
+    )
 }
 
 fn failed(f: &Failure, w: Option<usize>) -> String {

@@ -163,7 +163,9 @@ fn state(e: &Entry) -> String {
 fn trial(e: &Entry) -> Option<String> {
     match &e.trial.as_ref()?.fate {
         Fate::Undone { by, .. } if e.ending == Ending::PutBack => Some(format!("undone by {by}")),
-        Fate::Undone { by, .. } => Some(format!("NOT fully undone by {by}")).filter(|_| e.ending == Ending::PutBackIncomplete),
+        Fate::Undone { by, .. } => {
+            Some(format!("NOT fully undone by {by}")).filter(|_| e.ending == Ending::PutBackIncomplete)
+        }
         Fate::Pending if !e.this_boot && matches!(e.ending, Ending::Kept | Ending::Closed { .. }) => {
             Some("on trial, ended by a reboot".into())
         }

@@ -1,0 +1,69 @@
+//! `ringwise __guard`: the process that puts everything back when the one that applied it dies, or when a
+//! trial ends. Started by `apply` and `rollback` only (see `ringwise_apply::guard`).
+
+use std::process::{Command, Stdio};
+
+use ringwise_apply::guard::{Watched, guard};
+use ringwise_apply::{Link, Policy, Process, remove_copy};
+use ringwise_sys::guardian::{self, OwnGroup};
+
+use super::transaction::{fail, store};
+use crate::args::{Common, GuardArgs};
+use crate::exit::{Fail, Result, Status};
+use crate::logbook::Logbook;
+use crate::source;
+
+pub fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
+    if a.detach {
+        return detach(a, common);
+    }
+    guardian::ignore_signals();
+    // Both are asked for and not vital: without root, or in a container, they are refused.
+    let _ = std::env::set_current_dir("/");
+    let _ = guardian::spared_by_oom();
+    let group =
+        if a.detached { OwnGroup::enter(&format!("ringwise-trial-{}", a.transaction)).ok().flatten() } else { None };
+    let source = source::live()?;
+    let store = store(common);
+    // Whoever started us is gone when we were started again: then what is on disk says it all.
+    let bound = Process::default().bound;
+    let linked = a.socket.as_deref().and_then(|name| Link::connect(name, bound).ok());
+    let (mut link, lock) = linked.unzip();
+    if let Some(l) = &mut link {
+        l.armed().map_err(|e| Fail::error(format!("the applier does not listen: {e}")))?;
+    }
+    let mut log = Logbook::of(Some(a.transaction));
+    let watched = link.as_mut().map(|l| l as &mut dyn Watched);
+    let policy = Policy::default();
+    let done = guard(&source.host, &store, a.transaction, lock, watched, &policy, &mut |e| log.event(e));
+    for dir in store.dirs() {
+        if done.is_ok() {
+            remove_copy(dir, a.transaction);
+        }
+    }
+    if let Some(g) = group {
+        let _ = g.leave(); // an empty directory more
+    }
+    if let Some(o) = done.map_err(|e| fail(&e))? {
+        log.outcome(&o);
+    }
+    Ok(Status::Ok)
+}
+
+/// Leaves the session and what was open in it, starts the guard and ends: its parent is then the first process.
+fn detach(a: &GuardArgs, common: &Common) -> Result<Status> {
+    let failed = |what: &str, e: std::io::Error| Fail::error(format!("{what}: {e}"));
+    guardian::new_session().map_err(|e| failed("setsid", e))?;
+    guardian::close_others().map_err(|e| failed("close_range", e))?;
+    let mut c = Command::new("/proc/self/exe");
+    c.args(["__guard", "--detached", "--transaction"]).arg(a.transaction.to_string());
+    if let Some(s) = &a.socket {
+        c.arg("--socket").arg(s);
+    }
+    if let Some(d) = &common.state_dir {
+        c.arg("--state-dir").arg(d);
+    }
+    c.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    c.spawn().map_err(|e| failed("/proc/self/exe", e))?;
+    Ok(Status::Ok)
+}

@@ -1,0 +1,210 @@
+//! What `apply --confirm` does after the transaction: asks, runs the health command, or leaves it to the guard.
+
+use std::io::{BufRead, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use ringwise_apply::{OnTrial, Outcome, Policy, Store, undo_now};
+use ringwise_sys::{guardian, proc};
+
+use super::confirm::{decide, end};
+use super::transaction::{fail, finish, who};
+use crate::args::{ApplyArgs, Common};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::outcome::summary;
+use crate::source::Source;
+use crate::style::Style;
+
+const EACH: Duration = Duration::from_millis(100);
+/// Lines of the health command that are told.
+const LINES: usize = 5;
+
+/// How long a trial lasts, if there is to be one.
+pub fn wanted(a: &ApplyArgs) -> Option<Duration> {
+    a.confirm.or(a.health.as_ref().map(|_| Duration::from_secs(60)))
+}
+
+/// The end of `apply`.
+pub fn follow(
+    o: &Outcome,
+    a: &ApplyArgs,
+    common: &Common,
+    source: &Source,
+    store: &Store,
+    policy: &Policy,
+    style: &Style,
+) -> Result<Status> {
+    let as_json = a.format.json(common);
+    let (Some(trial), Some(id)) = (&o.trial, o.transaction) else { return finish(o, "Applied", as_json, style) };
+    if let Some(command) = &a.health {
+        out::note(common.quiet, &format!("on trial; health command: {command}"));
+        return match health(command, trial, source, policy) {
+            Ok(()) => decide(source, store, as_json, style),
+            Err(why) => undo(source, store, id, "health command", &why, as_json, style),
+        };
+    }
+    let asked = !a.write.yes && !as_json && proc::is_tty(&std::io::stdin()) && proc::is_tty(&std::io::stderr());
+    if !asked {
+        return finish(o, "Applied", as_json, style);
+    }
+    out::answer(&summary(o, "Applied", style))?;
+    match ask(source, store, policy) {
+        Answer::Keep => decide(source, store, as_json, style),
+        Answer::Undo => undo(source, store, id, &who(), "undone on the terminal", as_json, style),
+        Answer::Decided => decide(source, store, as_json, style),
+        Answer::Left => {
+            out::error("\nringwise: still on trial: ringwise confirm keeps it");
+            Ok(Status::Ok)
+        }
+    }
+}
+
+fn undo(source: &Source, store: &Store, id: u64, by: &str, why: &str, as_json: bool, style: &Style) -> Result<Status> {
+    match undo_now(store, id, by, why, source.host.unix_time()) {
+        // Somebody else was faster; what came of it says who.
+        Ok(false) => return decide(source, store, as_json, style),
+        Err(e) if e.refusal().is_none() => return Err(fail(&e)),
+        _ => {}
+    }
+    end(source, store, id, as_json, style)
+}
+
+enum Answer {
+    Keep,
+    Undo,
+    /// By somebody else, or by the clock.
+    Decided,
+    /// A signal, or the terminal is gone: the guard stays.
+    Left,
+}
+
+fn ask(source: &Source, store: &Store, policy: &Policy) -> Answer {
+    let (send, lines) = channel();
+    // It may wait for its line for ever, and ends with the process.
+    let reader = std::thread::Builder::new().name("terminal".into()).spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { return };
+            if send.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    if reader.is_err() {
+        return Answer::Left;
+    }
+    let question = "Confirm now? [y = keep, u = undo now]";
+    out::prompt(question);
+    let (host, _) = ringwise_discover::host(source.host.as_ref());
+    loop {
+        match lines.recv_timeout(EACH) {
+            Ok(l) => match l.trim().to_ascii_lowercase().as_str() {
+                "y" | "yes" => return Answer::Keep,
+                "u" | "undo" => return Answer::Undo,
+                _ => out::prompt(question),
+            },
+            Err(RecvTimeoutError::Disconnected) => return Answer::Left,
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if policy.stop.load(std::sync::atomic::Ordering::Relaxed) {
+            return Answer::Left;
+        }
+        if ringwise_apply::pending(store, &host).is_ok_and(|p| p.is_none()) {
+            out::error("");
+            return Answer::Decided;
+        }
+    }
+}
+
+/// Runs it in a process group of its own until the trial ends; anything but status 0 is the reason to undo.
+fn health(command: &str, trial: &OnTrial, source: &Source, policy: &Policy) -> std::result::Result<(), String> {
+    let broken = |e: std::io::Error| format!("the health command cannot be run: {e}");
+    let (reader, writer) = std::io::pipe().map_err(broken)?;
+    let mut c = Command::new("/bin/sh");
+    c.arg("-c").arg(command).stdin(Stdio::null()).process_group(0);
+    c.stdout(writer.try_clone().map_err(broken)?).stderr(writer);
+    let mut child = c.spawn().map_err(broken)?;
+    // Its copies of the pipe would keep the reader waiting.
+    drop(c);
+    let said = listen(reader);
+    let until = Duration::from_millis(trial.until_boot_ms);
+    let how = loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => break Ok(()),
+            Ok(Some(status)) => break Err(how_it_ended(status)),
+            Ok(None) => {}
+            Err(e) => break Err(format!("cannot be waited for: {e}")),
+        }
+        if source.host.since_boot() >= until {
+            break Err(format!("did not end within {} s", trial.seconds));
+        }
+        if policy.stop.load(std::sync::atomic::Ordering::Relaxed) {
+            break Err("was stopped by a signal to ringwise".into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    if how.is_err() {
+        guardian::kill_group(child.id());
+        let _ = child.wait(); // it is killed, or was waited for
+    }
+    how.map_err(|how| {
+        let said = said.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        let words = if said.is_empty() { String::new() } else { format!(": {}", said.join(" / ")) };
+        format!("the health command {how}{words}")
+    })
+}
+
+fn how_it_ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(c), _) => format!("ended with status {c}"),
+        (None, Some(s)) => format!("was killed by signal {s}"),
+        (None, None) => "ended".into(),
+    }
+}
+
+/// Reads to the end so that it never blocks, and keeps the last lines.
+fn listen(mut reader: impl Read + Send + 'static) -> Receiver<Vec<String>> {
+    let (send, receive) = channel();
+    let kept = move || {
+        let mut tail: Vec<u8> = Vec::new();
+        let mut block = [0; 4096];
+        while let Ok(n) = reader.read(&mut block) {
+            if n == 0 {
+                break;
+            }
+            tail.extend_from_slice(&block[..n]);
+            let over = tail.len().saturating_sub(4096);
+            tail.drain(..over);
+        }
+        let text = String::from_utf8_lossy(&tail).into_owned();
+        let lines: Vec<String> = text.lines().map(str::trim).filter(|l| !l.is_empty()).map(str::to_string).collect();
+        let last = lines.len().saturating_sub(LINES);
+        let _ = send.send(lines[last..].to_vec()); // nobody asks when it was well
+    };
+    // Without a thread there is nothing to tell, and the sender is gone.
+    drop(std::thread::Builder::new().name("health".into()).spawn(kept));
+    receive
+}
+
+/// Nothing to do is no answer while what is so is to be put back.
+pub fn none_waits(source: &Source, store: &Store) -> Result<()> {
+    let (host, _) = ringwise_discover::host(source.host.as_ref());
+    match ringwise_apply::pending(store, &host).map_err(|e| fail(&e))? {
+        Some(p) => Err(Fail::refused(format!(
+            "transaction {} is on trial: it is so only if somebody confirms it",
+            p.transaction
+        ))
+        .next("ringwise confirm")),
+        None => Ok(()),
+    }
+}
+
+/// `--confirm` and `--health` make no sense where nothing is written.
+pub fn check(a: &ApplyArgs) -> Result<()> {
+    match (&a.health, a.write.dry_run) {
+        (Some(h), false) if h.trim().is_empty() => Err(Fail::usage("--health is given no command")),
+        _ => Ok(()),
+    }
+}

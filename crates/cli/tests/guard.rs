@@ -1,0 +1,237 @@
+//! The guard as a real process, without root and without a kernel setting: what is to be put back is so already.
+
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use ringwise_apply::{Armed, Guardian, Job, Process};
+use ringwise_cli::args::command;
+use serde_json::{Value, json};
+
+const RINGWISE: &str = env!("CARGO_BIN_EXE_ringwise");
+
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("ringwise-guard-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        Self(dir.canonicalize().unwrap())
+    }
+
+    fn lock(&self) -> File {
+        let f = File::create(self.0.join("lock")).unwrap();
+        f.try_lock().unwrap();
+        f
+    }
+
+    fn is_locked(&self) -> bool {
+        File::open(self.0.join("lock")).unwrap().try_lock().is_err()
+    }
+
+    fn records(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.0.join("tx-0001.jsonl")).unwrap();
+        text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+    }
+
+    /// A transaction that has begun, and has nothing to put back. `seconds`: it is applied, on trial for so long.
+    fn journal(&self, seconds: Option<u64>) {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_string();
+        let head = json!({
+            "record": "begin", "format": 1, "tool": "0.1.0", "transaction": 1, "kind": "apply", "machine_id": null,
+            "boot_id": boot, "kernel": null, "unix_time": 1, "title": "test", "reason": null, "who": "anna",
+            "command": "ringwise apply", "devices": [], "steps": [], "start": [], "undo": [],
+        });
+        let end = json!({ "record": "end", "after": [], "outcome": {
+            "schema": "ringwise.outcome", "version": 1, "verdict": "applied", "transaction": 1, "changed": true,
+            "applied": [], "already_so": [], "pending": [], "adjusted_by_driver": [], "refused": [], "ignored": [],
+            "side_effects": [], "put_back": [], "put_back_incomplete": [], "verified": 0, "verified_of": 0,
+            "notes": [], "took_ms": 1,
+        }});
+        let mut text = format!("{head}\n");
+        if let Some(seconds) = seconds {
+            let up: f64 = fs::read_to_string("/proc/uptime").unwrap().split(' ').next().unwrap().parse().unwrap();
+            let mut trial = json!({
+                "ms": seconds * 1000, "until_boot_ms": (up * 1000.0) as u64 + seconds * 1000, "until_unix": 1,
+                "boot_id": boot, "who": "anna",
+            });
+            fs::write(self.0.join("trial-0001.json"), trial.to_string()).unwrap();
+            trial["record"] = json!("trial");
+            text.push_str(&format!("{trial}\n{end}\n"));
+        }
+        fs::write(self.0.join("tx-0001.jsonl"), text).unwrap();
+    }
+
+    fn ringwise(&self, args: &[&str]) -> Output {
+        let mut c = Command::new(RINGWISE);
+        c.args(args).arg("--state-dir").arg(&self.0).output().unwrap()
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn arm(dir: &Dir, lock: &File) -> Box<dyn Armed> {
+    let process = Process { program: RINGWISE.into(), ..Process::default() };
+    process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).unwrap()
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < Duration::from_secs(120), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Processes that run from the copy in this directory.
+fn guards(dir: &Path) -> Vec<u32> {
+    let runs = |pid: &u32| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|p| p.starts_with(dir));
+    let pids = fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse().ok());
+    pids.filter(runs).collect()
+}
+
+fn stat(pid: u32, field: usize) -> u32 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    text.rsplit(") ").next().unwrap().split(' ').nth(field - 3).unwrap().parse().unwrap()
+}
+
+#[test]
+fn it_is_somewhere_else_and_goes_when_it_is_told() {
+    let dir = Dir::new("done");
+    let lock = dir.lock();
+    let mut armed = arm(&dir, &lock);
+    assert!(armed.is_there());
+    let pids = guards(&dir.0);
+    assert_eq!(pids.len(), 1, "{pids:?}");
+    // Not our child, not in our session or process group, and holding nothing of ours open but the lock.
+    let (me, it) = (std::process::id(), pids[0]);
+    assert_ne!(stat(it, 4), me);
+    assert!(stat(it, 5) != stat(me, 5) && stat(it, 6) != stat(me, 6));
+    let open = fs::read_dir(format!("/proc/{it}/fd")).unwrap().flatten().filter_map(|e| fs::read_link(e.path()).ok());
+    let open: Vec<_> = open.filter(|p| p.is_absolute() && !p.starts_with("/dev") && !p.starts_with("/proc")).collect();
+    assert!(open.iter().all(|p| *p == dir.0.join("lock")) && !open.is_empty(), "{open:?}");
+    // The program may be replaced meanwhile.
+    assert!(dir.0.join("guard-0001").exists());
+    drop(lock);
+    assert!(dir.is_locked(), "it shares the lock");
+    armed.done(false).unwrap();
+    until("the lock", || !dir.is_locked());
+    until("the process", || guards(&dir.0).is_empty());
+    assert!(!dir.0.join("guard-0001").exists());
+}
+
+#[test]
+fn it_ends_what_a_dead_applier_has_left() {
+    let dir = Dir::new("died");
+    let lock = dir.lock();
+    dir.journal(None);
+    let armed = arm(&dir, &lock);
+    drop(lock);
+    drop(armed);
+    until("the end", || !dir.is_locked());
+    let end = dir.records().pop().unwrap();
+    assert_eq!((&end["record"], &end["outcome"]["verdict"]), (&json!("end"), &json!("put_back")));
+    let words = end["outcome"]["failed"]["words"].as_str().unwrap();
+    assert!(words.contains(&format!("({}) died", std::process::id())), "{words}");
+    let history = dir.ringwise(&["history", "-j"]);
+    let doc: Value = serde_json::from_slice(&history.stdout).unwrap();
+    assert_eq!(doc["transactions"][0]["ending"], "put_back");
+}
+
+#[test]
+fn a_trial_is_confirmed_from_outside() {
+    let dir = Dir::new("confirm");
+    let lock = dir.lock();
+    let o = dir.ringwise(&["confirm"]);
+    assert_eq!(o.status.code(), Some(6), "{o:?}");
+    let mut armed = arm(&dir, &lock);
+    dir.journal(Some(3600));
+    armed.done(true).unwrap();
+    drop((lock, armed));
+    assert!(dir.is_locked());
+    let v = dir.ringwise(&["verify", "-j"]);
+    let doc: Value = serde_json::from_slice(&v.stdout).unwrap();
+    assert_eq!(
+        (v.status.code(), &doc["trial"]["transaction"], &doc["trial"]["who"]),
+        (Some(3), &json!(1), &json!("anna"))
+    );
+    until("the note of the guard", || {
+        let doc: Value = serde_json::from_slice(&dir.ringwise(&["verify", "-j"]).stdout).unwrap();
+        doc["trial"]["guard"]["transaction"] == 1 && doc["trial"]["guard"]["pid"] == guards(&dir.0)[0]
+    });
+    let text = String::from_utf8(dir.ringwise(&["history"]).stdout).unwrap();
+    assert!(text.contains("on trial: ringwise confirm"), "{text}");
+    let o = dir.ringwise(&["confirm"]);
+    assert_eq!(o.status.code(), Some(0), "{o:?}");
+    assert_eq!(String::from_utf8(o.stdout).unwrap(), "Transaction 1 is kept. Undo: ringwise rollback 1\n");
+    assert!(!dir.is_locked(), "confirm waits until the guard has let go");
+    assert_eq!(dir.ringwise(&["confirm"]).status.code(), Some(0));
+    assert_eq!(dir.ringwise(&["verify"]).status.code(), Some(0));
+}
+
+#[test]
+fn nobody_confirms_in_time() {
+    let dir = Dir::new("late");
+    let lock = dir.lock();
+    let mut armed = arm(&dir, &lock);
+    dir.journal(Some(1));
+    armed.done(true).unwrap();
+    drop((lock, armed));
+    until("the end", || !dir.is_locked());
+    let o = dir.ringwise(&["confirm"]);
+    assert_eq!(o.status.code(), Some(4), "{o:?}");
+    assert!(String::from_utf8(o.stderr).unwrap().contains("too late: transaction 1 is undone by timer"));
+    let text = String::from_utf8(dir.ringwise(&["history"]).stdout).unwrap();
+    assert!(text.contains("undone by timer"), "{text}");
+}
+
+#[test]
+fn killed_and_started_again_it_goes_on() {
+    let dir = Dir::new("again");
+    let lock = dir.lock();
+    let mut armed = arm(&dir, &lock);
+    dir.journal(Some(3600));
+    armed.done(true).unwrap();
+    drop((lock, armed));
+    let pids = guards(&dir.0);
+    let killed = Command::new("/bin/kill").arg("-9").arg(pids[0].to_string()).status().unwrap();
+    assert!(killed.success());
+    until("the lock", || !dir.is_locked());
+    let v: Value = serde_json::from_slice(&dir.ringwise(&["verify", "-j"]).stdout).unwrap();
+    assert!(v["trial"].is_object() && v["trial"]["guard"].is_null(), "{v}");
+    // As systemd would; its applier listens no more.
+    let mut again = Command::new(RINGWISE);
+    again.args(["__guard", "--transaction", "1", "--socket", "ringwise-nobody", "--state-dir"]).arg(&dir.0);
+    let mut again = again.spawn().unwrap();
+    until("the lock", || dir.is_locked());
+    assert_eq!(dir.ringwise(&["confirm"]).status.code(), Some(0));
+    assert!(again.wait().unwrap().success());
+}
+
+#[test]
+fn where_no_guard_can_be_started_it_says_why() {
+    let dir = Dir::new("none");
+    let lock = dir.lock();
+    let process = Process { program: "/nonesuch/ringwise".into(), ..Process::default() };
+    let e = process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).err().unwrap();
+    assert!(e.contains("no copy of the program") && e.contains("No such file"), "{e}");
+    // It starts and does not do what a guard does.
+    let process = Process { program: "/bin/true".into(), bound: Duration::from_millis(300) };
+    let e = process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).err().unwrap();
+    assert!(e.contains("did not report"), "{e}");
+    assert!(!dir.0.join("guard-0001").exists());
+}
+
+#[test]
+fn the_help_names_what_there_is() {
+    let apply = command().find_subcommand_mut("apply").unwrap().render_long_help().to_string();
+    assert!(apply.contains("--confirm <TIME>") && apply.contains("--health <CMD>"), "{apply}");
+    assert!(!command().render_help().to_string().contains("__guard"));
+}
