@@ -159,8 +159,9 @@ fn papers(host: &Arc<dyn Host>, s: &Snapshot, common: &Common) -> (Papers, Vec<(
         "history",
         history.as_ref().map_err(|e| words(e)).and_then(|h| pretty(serde_json::to_string_pretty(h))),
     );
-    for dir in store.dirs() {
-        state(&mut out, dir);
+    for (i, dir) in store.dirs().iter().enumerate() {
+        let folder = if i == 0 { "state".to_string() } else { format!("state-{}", i + 1) };
+        state(&mut out, &folder, dir);
     }
     let log = kernel_log().map_err(|e| e.reason()).map(|text| about(&text, s));
     out.add("kernel.log", "kernel lines that name an interface, its driver or its address", log);
@@ -169,12 +170,12 @@ fn papers(host: &Arc<dyn Host>, s: &Snapshot, common: &Common) -> (Papers, Vec<(
 }
 
 /// Journals, and what was learned. One directory of two that could be the place is mostly not there.
-fn state(out: &mut Papers, dir: &Path) {
+fn state(out: &mut Papers, folder: &str, dir: &Path) {
     let shown = dir.display();
     let list = match std::fs::read_dir(dir) {
         Ok(l) => l,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
-        Err(e) => return out.add("state", &format!("journals of {shown}"), Err(e.to_string())),
+        Err(e) => return out.add(folder, &format!("journals of {shown}"), Err(e.to_string())),
     };
     let mut names: Vec<String> = list.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
     names.retain(|n| n.ends_with(".jsonl") || n.ends_with(".json"));
@@ -186,7 +187,7 @@ fn state(out: &mut Papers, dir: &Path) {
             Ok(m) if m.len() > LARGEST => Err(format!("{} bytes are too many", thousands(m.len()))),
             _ => std::fs::read(&path).map(|b| String::from_utf8_lossy(&b).into_owned()).map_err(|e| e.to_string()),
         };
-        out.add(&format!("state{}/{name}", dir.display()), what, content);
+        out.add(&format!("{folder}/{name}"), what, content);
     }
 }
 

@@ -71,6 +71,9 @@ const PLAIN_NET: [&str; 14] = [
     "arp",
 ];
 
+/// Texts of `ringwise support` beside the files of the host.
+pub const OURS: &str = "/support/";
+
 /// What a file is, by its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {

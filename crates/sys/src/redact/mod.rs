@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capture::{Answer, Asked, Recording, Redacted, Refusal, Reply};
 use files::Rule;
-use names::Names;
+use names::{COMMON, Names};
 use text::V4;
 
 type Strings = [(String, String, &'static str)];
@@ -48,9 +48,8 @@ fn collect(r: &Recording, more: &[(&'static str, String)], names: &mut Names) {
         r.files.keys().chain(r.dirs.keys()).chain(r.links.keys()).flat_map(|p| p.split('/')).collect();
     let listed: BTreeSet<&str> = r.dirs.values().flatten().flatten().map(String::as_str).collect();
     let mut add = |kind, name: &str| {
-        let common = ["localhost", "(none)", "linux", "debian", "ubuntu", "fedora", "default", "unknown", "none"];
         let everywhere = name.len() >= 4
-            && !common.contains(&name.to_lowercase().as_str())
+            && !COMMON.contains(&name.to_lowercase().as_str())
             && !taken.contains(name)
             && !listed.contains(name);
         names.string(kind, name, everywhere);
@@ -145,6 +144,8 @@ fn message(kind: &str, message: &[u8], names: &mut Names, strings: &Strings) -> 
 fn file(path: &str, bytes: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
     let content = || String::from_utf8_lossy(bytes).into_owned();
     let mut v4 = V4::Replace;
+    let ours = path.starts_with(files::OURS).then(|| names.all());
+    let strings = ours.as_deref().unwrap_or(strings);
     let changed = match files::rule(path) {
         Rule::Shapes => bytes.to_vec(),
         Rule::Version => {

@@ -5,6 +5,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::capture::Redacted;
 
+/// Names that tell nothing, and are words of every text.
+pub const COMMON: [&str; 10] =
+    ["localhost", "(none)", "linux", "debian", "ubuntu", "fedora", "default", "unknown", "none", "root"];
+
 #[derive(Default)]
 pub struct Names {
     hardware: HashMap<Vec<u8>, u32>,
@@ -111,10 +115,19 @@ impl Names {
 
     /// Texts to look for everywhere, longest first, so that no part of one hides another.
     pub fn everywhere(&self) -> Vec<(String, String, &'static str)> {
+        self.longest_first(|_, everywhere| everywhere)
+    }
+
+    /// Short ones and words of paths as well: for texts of our own, which nothing is looked up in.
+    pub fn all(&self) -> Vec<(String, String, &'static str)> {
+        self.longest_first(|text, _| !text.is_empty() && !COMMON.contains(&text.to_lowercase().as_str()))
+    }
+
+    fn longest_first(&self, wanted: impl Fn(&str, bool) -> bool) -> Vec<(String, String, &'static str)> {
         let mut all: Vec<_> = self
             .strings
             .iter()
-            .filter(|(.., everywhere)| *everywhere)
+            .filter(|(text, .., everywhere)| wanted(text, *everywhere))
             .map(|(text, name, kind, _)| (text.clone(), name.clone(), *kind))
             .collect();
         all.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then(a.0.cmp(&b.0)));
