@@ -109,7 +109,7 @@ pub enum Cmd {
     Verify(VerifyArgs),
     /// Put back to before transaction ID (0: as first found)
     Rollback(RollbackArgs),
-    /// Make what somebody else has set the intent; writes nothing to the host
+    /// Keep what somebody else has set: it is the intent now
     Adopt(AdoptArgs),
     /// The transactions of this boot and before
     History(HistoryArgs),

@@ -27,6 +27,11 @@ pub fn minute(unix: u64, utc: bool) -> String {
     format(unix, utc, "%Y-%m-%d %H:%M")
 }
 
+/// `2026-11-20 14:02:07`
+pub fn second(unix: u64, utc: bool) -> String {
+    format(unix, utc, "%Y-%m-%d %H:%M:%S")
+}
+
 /// `14:02:07`
 pub fn clock(unix: u64, utc: bool) -> String {
     format(unix, utc, "%H:%M:%S")

@@ -8,9 +8,11 @@ use std::process::Command;
 use common::plans::edge3_plan;
 use common::schema::check;
 use common::*;
-use ringwise_apply::{Ending, Entry, Failure, Ignored, Kind, NotPutBack, Outcome, Refused, Standing, Verdict, Verify};
+use ringwise_apply::{
+    Ending, Entry, Failure, Ignored, Kind, Newer, NotPutBack, Outcome, Refused, Standing, Verdict, Verify,
+};
 use ringwise_cli::render::json::{Document, snapshot};
-use ringwise_knob::{Match, Setting};
+use ringwise_knob::{Hand, Match, Origin, Setting, Window};
 use ringwise_model::{CpuSet, Fact};
 use serde_json::{Value, json};
 
@@ -49,7 +51,14 @@ fn snapshots_and_plans_of_every_host() {
 #[test]
 fn hand_made_ones_too() {
     holds("ringwise.snapshot", &snapshot(&edge3(), &[]));
-    holds("ringwise.plan", &serde_json::to_value(edge3_plan(&edge3())).unwrap());
+    let mut plan = edge3_plan(&edge3());
+    holds("ringwise.plan", &serde_json::to_value(&plan).unwrap());
+    let applied = plan.steps[0].setting.clone();
+    let changed = Some(Window { after: 1_795_183_330, by: None });
+    let hand = Hand { origin: Origin::ByHand, setting: setting(), applied: applied.clone(), transaction: 3, changed };
+    plan.kept = vec![ringwise_plan::Kept { hand: hand.clone(), wanted: applied }];
+    plan.by_hand = vec![hand];
+    holds("ringwise.plan", &serde_json::to_value(plan).unwrap());
 }
 
 fn setting() -> Setting {
@@ -88,12 +97,22 @@ fn outcomes_verify_history() {
         version: 1,
         settings: vec![Standing {
             transaction: 3,
+            unix_time: 1_795_183_327,
+            adopted: true,
+            changed: Some(Window { after: 1_795_183_330, by: Some(1_795_183_360) }),
             want: setting(),
             now: Fact::Known(Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: CpuSet::new() }),
             how: Match::Differs,
         }],
         unfinished: Some(4),
         running: None,
+        trial: None,
+        newer: vec![Newer {
+            transaction: 5,
+            why: "another format".into(),
+            path: "/x".into(),
+            undo: vec!["echo 1 > /y".into()],
+        }],
     };
     holds("ringwise.verify", &serde_json::to_value(&v).unwrap());
     let e = Entry {
@@ -105,9 +124,12 @@ fn outcomes_verify_history() {
         reason: None,
         unix_time: 1_795_183_327,
         this_boot: true,
+        elsewhere: Some("it is of another machine".into()),
         devices: vec!["eth1".into()],
         steps: 3,
         ending: Ending::Closed { why: "another boot".into() },
+        trial: None,
+        damaged: 0,
         undone_by: None,
         outcome: Some(o),
         undo: vec![],

@@ -5,11 +5,13 @@ mod common;
 use std::time::Duration;
 
 use common::*;
-use ringwise_apply::{Ending, Entry, Event, Failure, Kind, Outcome, Phase, Standing, Verify};
+use ringwise_apply::{Ending, Entry, Event, Failure, Happened, Kind, Outcome, Phase, Standing, Verify};
+use ringwise_cli::render::hands::{Advice, Evidence};
 use ringwise_cli::render::outcome::{self, Before};
-use ringwise_cli::render::standing::{self, Counted, Standings};
+use ringwise_cli::render::standing::{self, Counted};
+use ringwise_cli::render::status::{self, Page, Standings};
 use ringwise_cli::style::Style;
-use ringwise_knob::{Match, Of, Setting};
+use ringwise_knob::{Match, Of, Setting, Window};
 use ringwise_model::Fact;
 
 fn irq(q: u32, cpus: &str) -> Setting {
@@ -86,8 +88,11 @@ fn what_came_of_it() {
 fn drift() -> Verify {
     let standing = |q: u32, want: &str, now: &str, how: Match| Standing {
         transaction: 12,
+        unix_time: 1_795_183_300,
+        adopted: false,
         want: irq(q, want),
         now: Fact::Known(irq(q, now)),
+        changed: (how == Match::Differs).then_some(Window { after: 1_795_183_330, by: Some(1_795_183_360) }),
         how,
     };
     Verify {
@@ -100,6 +105,8 @@ fn drift() -> Verify {
         ],
         unfinished: None,
         running: None,
+        newer: vec![],
+        trial: None,
     }
 }
 
@@ -113,10 +120,13 @@ fn entry(id: u64) -> Entry {
         reason: Some("CHG-4711".into()),
         unix_time: 1_795_183_327,
         this_boot: true,
+        elsewhere: None,
         devices: vec!["eth2".into()],
         steps: 3,
         ending: if id == 14 { Ending::Unfinished } else { Ending::Kept },
         undone_by: (id == 11).then_some(13),
+        trial: None,
+        damaged: 0,
         outcome: None,
         undo: vec!["echo 0-15 > /proc/irq/37/smp_affinity_list".into()],
         path: "/var/lib/ringwise/tx-0012.jsonl".into(),
@@ -139,17 +149,19 @@ fn drift_is_told_setting_by_setting() {
         seen(3, "14", Some("12"), Some(7)),
         seen(4, "9", None, None),
     ];
-    golden(
-        "verify.txt",
-        &standing::verify("edge3", &drift(), Some((&counted, 5.0)), Some("ringwise apply --goal forward"), &style),
-    );
+    let advice = Advice {
+        again: Some("ringwise apply --goal forward --take-over".into()),
+        evidence: Evidence { devices: vec![("eth2".into(), Happened::Nothing)], rivals: Some(vec![]) },
+        now: Some(1_795_183_400),
+    };
+    golden("verify.txt", &standing::verify("edge3", &drift(), Some((&counted, 5.0)), &advice, &style));
     let mut good = drift();
     good.settings.truncate(1);
-    let text = standing::verify("edge3", &good, None, None, &style);
+    let text = standing::verify("edge3", &good, None, &Advice::default(), &style);
     assert_eq!(text, "edge3: 1 of 1 settings as applied by transaction 12\n");
     good.settings.clear();
     good.unfinished = Some(14);
-    assert!(standing::verify("edge3", &good, None, None, &style).contains("ringwise recover"));
+    assert!(standing::verify("edge3", &good, None, &Advice::default(), &style).contains("ringwise recover"));
 }
 
 #[test]
@@ -165,11 +177,12 @@ fn the_first_screen() {
     let style = Style::plain(Some(80));
     let s = edge3();
     let st = Standings { verify: Some(drift()), last: Some(entry(12)), ..Standings::default() };
-    assert!(standing::needs_somebody(&st));
-    golden("status.txt", &standing::status(&s, &st, false, false, &style));
+    assert!(status::needs_somebody(&st));
+    golden("status.txt", &status::page(&s, &st, Page::default(), &style));
     let st = Standings { unreadable: Some("/var/lib/ringwise: permission denied".into()), ..Standings::default() };
-    assert!(standing::status(&s, &st, false, false, &style).contains("permission denied"));
-    assert!(!standing::needs_somebody(&st));
+    assert!(status::page(&s, &st, Page::default(), &style).contains("permission denied"));
+    // What is not known is no good news.
+    assert!(status::needs_somebody(&st));
 }
 
 #[test]
@@ -184,8 +197,8 @@ fn what_could_not_be_put_back_needs_somebody() {
     assert_eq!(standing::to_recover(&cut).map(|e| e.id), Some(12));
     let verify = Some(Verify { settings: Vec::new(), ..drift() });
     let st = Standings { half_way: Some(12), verify, ..Standings::default() };
-    assert!(standing::needs_somebody(&st));
-    let text = standing::status(&edge3(), &st, false, false, &Style::plain(Some(80)));
+    assert!(status::needs_somebody(&st));
+    let text = status::page(&edge3(), &st, Page::default(), &Style::plain(Some(80)));
     assert!(text.contains("transaction 12 failed and is not fully put back: ringwise recover"), "{text}");
     assert!(text.ends_with("Next: ringwise recover\n"), "{text}");
 }

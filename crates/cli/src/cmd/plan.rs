@@ -1,12 +1,12 @@
 //! `ringwise plan`
 
-use std::path::Path;
-
 use ringwise_discover::Options;
-use ringwise_knob::Learned;
-use ringwise_model::Snapshot;
+use ringwise_knob::{Hand, Learned};
+use ringwise_model::{Intent, Snapshot};
 use ringwise_plan::Plan;
 
+use super::hands::{self, Take};
+use super::reviewed::{self, Expiry};
 use crate::args::{Common, IntentArgs, PlanArgs, PlanOutput};
 use crate::exit::{Fail, Result, Status};
 use crate::render::text::no_answer;
@@ -18,9 +18,12 @@ use crate::{cmd::transaction, out};
 pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     let source = source::open(&a.from)?;
     let format = if common.json { PlanOutput::Json } else { a.output };
-    let (s, plan) = make(&source, &a.devs, &a.intent, common)?;
+    let made = make(&source, &a.devs, &a.intent, common)?;
+    let plan = made.plan(if a.intent.take_over { Take::Over } else { Take::Ask })?;
+    let s = made.snapshot;
     if let Some(file) = &a.out {
-        write(file, &plan)?;
+        let expiry = a.expires.unwrap_or(Expiry(Some(std::time::Duration::from_secs(86_400))));
+        reviewed::write(file, &plan, expiry, unix_time()?)?;
         out::note(common.quiet, &format!("ringwise: the plan is in {}", file.display()));
     }
     match format {
@@ -40,8 +43,25 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     Ok(if a.exit_code && !plan.steps.is_empty() { Status::Findings } else { Status::Ok })
 }
 
-/// Reads the host and plans it.
-pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, common: &Common) -> Result<(Snapshot, Plan)> {
+/// The host as read, and what is wanted of it.
+pub struct Made {
+    pub snapshot: Snapshot,
+    learned: Vec<Learned>,
+    /// What somebody else has set on it.
+    hands: Vec<Hand>,
+    intent: Intent,
+}
+
+impl Made {
+    pub fn plan(&self, take: Take) -> Result<Plan> {
+        let hands = hands::hands(&self.hands, take);
+        ringwise_plan::plan_around(&self.snapshot, &self.intent, &self.learned, &hands)
+            .map_err(|r| Fail::error(r.to_string()))
+    }
+}
+
+/// Reads the host to be planned.
+pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, common: &Common) -> Result<Made> {
     let options = Options { follow: devs.to_vec(), ..Options::all() };
     let s = source.snapshot(&options, common)?;
     for n in &s.nics {
@@ -53,14 +73,13 @@ pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, common: &Comm
         out::note(common.quiet, &format!("ringwise: {text}"));
     }
     let learned: Vec<Learned> = if source.recorded { Vec::new() } else { transaction::learned(common) };
-    let plan = ringwise_plan::plan(&s, &intent.intent(devs), &learned).map_err(|r| Fail::error(r.to_string()))?;
-    Ok((s, plan))
+    let hands = hands::standing(source, &s, common).map(|v| v.hands()).unwrap_or_default();
+    Ok(Made { snapshot: s, learned, hands, intent: intent.intent(devs) })
 }
 
-fn write(file: &Path, plan: &Plan) -> Result<()> {
-    let mut text = serde_json::to_string_pretty(plan).map_err(|e| Fail::error(format!("cannot write JSON: {e}")))?;
-    text.push('\n');
-    ringwise_sys::store::write_atomic(file, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))
+/// Of now, also where the plan is for a recording.
+fn unix_time() -> Result<u64> {
+    Ok(source::live()?.host.unix_time())
 }
 
 /// The same wish as words of a command line.
@@ -90,6 +109,9 @@ pub fn flags(devs: &[String], i: &IntentArgs) -> String {
     }
     if i.pair_as_article {
         out.push("--pair-as-article".into());
+    }
+    if i.take_over {
+        out.push("--take-over".into());
     }
     out.join(" ")
 }

@@ -37,7 +37,7 @@ pub fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
     let policy = policy()?;
     let before = Default::default();
     let err = stderr_style(&style);
-    let mut print = printer(&source.host, &before, &err, common.quiet);
+    let mut print = printer(&source.host, &before, &err, common.quiet, None);
     let outcome = ringwise_apply::recover(&source.host, &store, &policy, &mut print).map_err(|e| fail(&e))?;
     finish(&outcome, "Recovered", a.format.json(common), &style)
 }

@@ -36,10 +36,11 @@ pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     }
     let mut policy = policy()?;
     policy.take_over = a.take_over;
+    policy.force = a.force;
     let request = request(format!("rollback of {}", a.id), a.reason.as_ref());
     let before = standing_now(&source.host, &store, &policy);
     let err = stderr_style(&style);
-    let mut print = printer(&source.host, &before, &err, common.quiet);
+    let mut print = printer(&source.host, &before, &err, common.quiet, a.reason.as_deref());
     let outcome = ringwise_apply::rollback(&source.host, &store, a.id, &request, &policy, &mut print).map_err(|e| {
         let f = fail(&e);
         match e.refusal() {

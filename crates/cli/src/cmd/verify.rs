@@ -2,16 +2,18 @@
 
 use std::time::Duration;
 
-use ringwise_apply::Verify;
+use ringwise_apply::{Entry, Verify};
 use ringwise_discover::Options;
 use ringwise_knob::{Match, Of, Setting, irq};
 use ringwise_model::{CpuSet, IrqId, Snapshot};
 use ringwise_observe::{Counted as Count, Delta, IrqDelta, sample};
 
+use super::hands;
 use super::transaction::{fail, store};
 use crate::args::{Common, VerifyArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
+use crate::render::hands::Advice;
 use crate::render::standing::{self, Counted};
 use crate::render::text::host_name;
 use crate::source::{self, Source};
@@ -22,7 +24,14 @@ pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let store = store(common);
     let options = Options { skip_rivals: true, ..Options::all() };
     let mut s = source.snapshot(&options, common)?;
-    let mut v = ringwise_apply::verify_in(&s, &store).map_err(|e| fail(&e))?;
+    let look = |s: &Snapshot| {
+        let mut v = ringwise_apply::verify_in(s, &store).map_err(|e| fail(&e))?;
+        if !source.recorded {
+            ringwise_apply::note_seen(&store, s, &mut v, source.host.unix_time());
+        }
+        Ok(v)
+    };
+    let mut v = look(&s)?;
     if source.recorded && v.settings.is_empty() && v.unfinished.is_none() {
         // Nothing in this directory is about that host: that is no word on what was applied there.
         return Err(Fail::error(format!(
@@ -36,7 +45,7 @@ pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
         counted = Some((count(&source, &s, &v, time, common)?, time.as_secs_f64()));
         // The state after the counting is the one to tell.
         s = source.snapshot(&options, common)?;
-        v = ringwise_apply::verify_in(&s, &store).map_err(|e| fail(&e))?;
+        v = look(&s)?;
     }
     let astray = counted.as_ref().is_some_and(|(c, _)| c.iter().any(Counted::astray));
     let status = if v.exit_status() != 0 || astray { Status::Findings } else { Status::Ok };
@@ -52,9 +61,20 @@ pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let counted = counted.as_ref().map(|(c, seconds)| (c.as_slice(), *seconds));
     // Only for the advice at the end: what cannot be read is no error here.
     let list = ringwise_apply::history(&store, &s.host).unwrap_or_default();
-    let again = standing::last_in_force(&list).map(|e| e.command.as_str());
-    out::answer(&standing::verify(&host_name(&s), &v, counted, again, &style))?;
+    let last = standing::last_in_force(&list);
+    let evidence = hands::evidence(&source, &s, &v, &store);
+    let now = (!source.recorded).then(|| source.host.unix_time());
+    let advice = Advice { again: last.map(put_back_command), evidence, now };
+    out::answer(&standing::verify(&host_name(&s), &v, counted, &advice, &style))?;
     Ok(status)
+}
+
+/// The command that brings it back. A plan file was for the moment it was made in.
+fn put_back_command(e: &Entry) -> String {
+    let words = e.command.split(' ').filter(|w| *w != "--take-over");
+    let command =
+        if e.title.starts_with("plan ") { "ringwise apply".into() } else { words.collect::<Vec<_>>().join(" ") };
+    format!("{command} --take-over")
 }
 
 struct Watched {

@@ -7,6 +7,9 @@ use ringwise_model::{Fact, Snapshot};
 use ringwise_plan::{NotPossible, Plan};
 
 use super::bands::{bands, now_text};
+use super::control;
+use super::hands;
+use super::rivals;
 use super::text::{self, hang, len, pad, plural};
 use crate::style::{Style, Tint};
 
@@ -46,29 +49,37 @@ pub fn name(plan: &Plan) -> String {
 pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full: bool, style: &Style) -> String {
     let w = style.width;
     if plan.steps.is_empty() {
-        let n = plan.target.len();
+        let (n, kept) = (plan.target.len(), plan.kept.len());
         let mut out = if n == 0 {
             hang("", &format!("{}: nothing to place, nothing to change.", name(plan)), w)
         } else {
-            hang("", &format!("{}: nothing to change ({n} of {n} settings are as planned).", name(plan)), w)
+            let so = n.saturating_sub(kept);
+            hang("", &format!("{}: nothing to change ({so} of {n} settings are as planned).", name(plan)), w)
         };
         out.push_str(&rest(plan, w));
+        out.push_str(&hands::kept(plan, again, style));
         return out;
     }
     let mut out = head(plan, w);
     let mut notes = Notes::default();
     if full {
-        out.push_str(&lines(plan, s, &mut notes));
+        out.push_str(&lines(plan, s, &mut notes, style.utc));
     } else {
         for dev in &plan.considered {
             out.push_str(&device(plan, s, dev, &mut notes, style));
         }
         let host = bands(plan, s, None);
-        if !host.is_empty() {
+        let told = rivals::steps(plan);
+        if !host.is_empty() || !told.is_empty() {
             out.push_str(&format!("{}\n", style.paint(Tint::Bold, "host")));
+            if !told.is_empty() {
+                out.push_str(&rivals::band(&told, s, style));
+                out.push_str(&reasons(&told, &mut notes, style));
+            }
             for b in &host {
                 out.push_str(&b.render(false, style));
                 out.push_str(&reasons(&b.steps, &mut notes, style));
+                out.push_str(&hands::marks(plan, &b.steps, style));
             }
             out.push('\n');
         }
@@ -81,10 +92,13 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full
         out.push('\n');
     }
     out.push_str(&rest(plan, w));
+    out.push_str(&hands::kept(plan, again, style));
     if !out.ends_with("\n\n") {
         out.push('\n');
     }
+    out.push_str(&hands::undone(plan, style));
     out.push_str(&totals(plan, w));
+    out.push_str(&control::cuts(plan, style));
     out.push_str(&next(plan, again, recorded));
     if !notes.list.is_empty() {
         out.push('\n');
@@ -113,6 +127,7 @@ fn head(plan: &Plan, w: Option<usize>) -> String {
         text.push_str(&format!(" Left alone: {}.", alone.join(", ")));
     }
     out.push_str(&hang("", &text, w));
+    out.push_str(&control::head(plan, w));
     out.push('\n');
     out
 }
@@ -139,6 +154,7 @@ fn device(plan: &Plan, s: Option<&Snapshot>, dev: &str, notes: &mut Notes, style
         out.push_str(&b.render(first && queues, style));
         first = first && !queues;
         out.push_str(&reasons(&b.steps, notes, style));
+        out.push_str(&hands::marks(plan, &b.steps, style));
     }
     for g in plan.groups.iter().filter(|g| g.dev == dev) {
         let queues = text::numbers(g.queues.iter().copied());
@@ -190,7 +206,7 @@ fn reasons(steps: &[&Step], notes: &mut Notes, style: &Style) -> String {
 }
 
 /// `--full`: one line a setting, those that hold too.
-fn lines(plan: &Plan, s: Option<&Snapshot>, notes: &mut Notes) -> String {
+fn lines(plan: &Plan, s: Option<&Snapshot>, notes: &mut Notes, utc: bool) -> String {
     let steps: BTreeMap<_, &Step> = plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).collect();
     let addresses: Vec<String> =
         plan.target.iter().map(|t| t.address().map_or_else(|| t.value_text(), |a| a.to_string())).collect();
@@ -202,9 +218,10 @@ fn lines(plan: &Plan, s: Option<&Snapshot>, notes: &mut Notes) -> String {
             Some(st) => {
                 let mark = notes.mark(st);
                 format!(
-                    "~ {}  {} -> {}   {} {}: {}",
+                    "~ {}  {}{} -> {}   {} {}: {}",
                     pad(a, width),
                     now_text(st, s),
+                    hands::mark(plan, st, utc),
                     t.value_text(),
                     mark,
                     st.rule,
@@ -308,6 +325,6 @@ fn next(plan: &Plan, again: &str, recorded: bool) -> String {
     }
     format!(
         "Next: ringwise apply{again}\n  or, to have exactly this reviewed first:\n      ringwise plan{again} --out {file}\n      \
-         ringwise apply --plan {file}\n"
+         ringwise apply {file}\n"
     )
 }

@@ -117,5 +117,9 @@ pub fn empty(s: &Snapshot) -> Plan {
         expected: vec![],
         groups: vec![],
         doubled_cores: vec![],
+        by_hand: vec![],
+        kept: vec![],
+        control: vec![],
+        cuts: vec![],
     }
 }

@@ -1,0 +1,70 @@
+//! `ringwise adopt`
+
+use ringwise_apply::{Standing, Store};
+use ringwise_discover::Options;
+use ringwise_knob::{Match, Step};
+
+use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
+use crate::args::{AdoptArgs, Common};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::hands;
+use crate::source::{self, Source};
+use crate::style::Style;
+
+pub fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
+    let source = source::live()?;
+    let style = Style::detect(common);
+    let store = store(common);
+    let steps = found(a, &source, &store, common)?;
+    let as_json = a.format.json(common);
+    if a.write.dry_run {
+        if as_json {
+            out::json(&serde_json::json!({ "schema": "ringwise.adopt", "version": 1, "settings": steps }))?;
+        } else {
+            out::answer(&hands::adoptable(&steps, &style))?;
+        }
+        return Ok(Status::Ok);
+    }
+    if !steps.is_empty() {
+        can_go_on(&a.write, "adopt")?;
+        let list = || hands::adoptable(&steps, &style);
+        if !confirmed(&a.write, &format!("{}Is that the intent from now on? [y/N/show]", list()), &list)? {
+            return Err(Fail::refused("not confirmed; nothing was written down"));
+        }
+    }
+    let title = format!("adopt {}", if a.all { "--all".into() } else { a.devs.join(" ") });
+    let before = Default::default();
+    let err = stderr_style(&style);
+    let mut print = printer(&source.host, &before, &err, common.quiet, a.reason.as_deref());
+    let request = request(title, a.reason.as_ref());
+    let outcome =
+        ringwise_apply::adopt(&source.host, &store, &a.devs, &request, &policy()?, &mut print).map_err(|e| fail(&e))?;
+    if as_json {
+        out::json(&outcome)?;
+    } else {
+        out::answer(&hands::adopted(&outcome, &style))?;
+    }
+    Ok(Status::Ok)
+}
+
+/// What differs now. A device that nothing was applied to is a mistake worth a word.
+fn found(a: &AdoptArgs, source: &Source, store: &Store, common: &Common) -> Result<Vec<Step>> {
+    let s = source.snapshot(&Options { skip_rivals: true, ..Options::all() }, common)?;
+    let mut v = ringwise_apply::verify_in(&s, store).map_err(|e| fail(&e))?;
+    ringwise_apply::note_seen(store, &s, &mut v, source.host.unix_time());
+    for dev in &a.devs {
+        let on = |st: &&Standing| st.want.address().is_some_and(|x| x.dev() == Some(dev));
+        if !v.settings.iter().any(|st| on(&st)) {
+            return Err(Fail::error(format!(
+                "nothing that ringwise applied is in force on {dev}; there is nothing to adopt"
+            ))
+            .next("ringwise verify"));
+        }
+    }
+    let blind = v.drifted().filter(|st| matches!(st.how, Match::Unknown(_))).count();
+    if blind > 0 {
+        out::note(common.quiet, &format!("ringwise: {blind} settings cannot be read and are not adopted"));
+    }
+    Ok(ringwise_apply::adoptable(&v, &s, &a.devs))
+}

@@ -1,0 +1,78 @@
+//! What somebody else has set on this host, and what is to become of it.
+
+use std::collections::BTreeSet;
+
+use ringwise_apply::{Store, Verify};
+use ringwise_knob::{Hand, Origin};
+use ringwise_model::Snapshot;
+use ringwise_plan::Hands;
+
+use super::transaction::{store, words};
+use crate::args::Common;
+use crate::exit::{Fail, Result};
+use crate::out;
+use crate::render::hands::{self as page, Evidence};
+use crate::source::Source;
+use crate::style::Style;
+
+/// What a plan does about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Take {
+    /// Adopted stays; the rest is part of the plan, and marked.
+    Ask,
+    /// All of it stays.
+    Keep,
+    /// Adopted stays, the rest does not; marked as with `Ask`.
+    Changed,
+    /// Nothing stays.
+    Over,
+}
+
+/// How the settings in force stand, with this look remembered. `None`: a recording, or the record cannot be read.
+pub fn standing(source: &Source, s: &Snapshot, common: &Common) -> Option<Verify> {
+    if source.recorded {
+        return None;
+    }
+    let store = store(common);
+    match ringwise_apply::verify_in(s, &store) {
+        Ok(mut v) => {
+            ringwise_apply::note_seen(&store, s, &mut v, source.host.unix_time());
+            Some(v)
+        }
+        Err(e) => {
+            let text = format!("ringwise: what was changed by hand is not known: {}", words(&e));
+            out::note(common.quiet, &text);
+            None
+        }
+    }
+}
+
+pub fn hands(list: &[Hand], take: Take) -> Hands {
+    let (adopted, changed): (Vec<Hand>, Vec<Hand>) = list.iter().cloned().partition(|h| h.origin == Origin::Adopted);
+    match take {
+        Take::Ask | Take::Changed => Hands { keep: adopted, mark: changed },
+        Take::Keep => Hands { keep: list.to_vec(), mark: Vec::new() },
+        Take::Over => Hands { keep: Vec::new(), mark: list.to_vec() },
+    }
+}
+
+/// What is seen beside the settings that differ, for a guess at who it was.
+pub fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store) -> Evidence {
+    let devs: BTreeSet<String> = v.drifted().filter_map(|d| d.want.address()?.dev().map(str::to_string)).collect();
+    if devs.is_empty() || source.recorded {
+        return Evidence::default();
+    }
+    let happened = |d: String| ringwise_apply::happened(store, s, &d).map(|h| (d, h));
+    let rivals = ringwise_discover::rivals(source.host.as_ref()).known().cloned();
+    Evidence { devices: devs.into_iter().filter_map(happened).collect(), rivals }
+}
+
+/// Asks what is to become of changes that the plan would undo.
+pub fn ask(list: &[Hand], style: &Style) -> Result<Take> {
+    let text = page::question(list, style);
+    match super::transaction::answer(&text, &["k", "keep", "t", "take", "take over", ""])?.as_deref() {
+        Some("k" | "keep" | "") => Ok(Take::Keep),
+        Some("t" | "take" | "take over") => Ok(Take::Changed),
+        _ => Err(Fail::refused("not confirmed; nothing was touched")),
+    }
+}

@@ -1,0 +1,352 @@
+//! Plan files: what `plan --out FILE` writes, and `apply FILE` does exactly or refuses.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ringwise_model::{Fact, Host};
+use ringwise_plan::Plan;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::plan::flags;
+use crate::args::ApplyArgs;
+use crate::exit::{Fail, Result};
+use crate::render::plan::name;
+use crate::source::Source;
+use crate::when;
+
+/// What the file says about itself, beside the plan. Files of 0.1.0 and of `plan -o json` have none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp {
+    tool: String,
+    /// Seconds since 1970.
+    made_at: u64,
+    /// None: never.
+    expires_at: Option<u64>,
+    /// Of everything else in the file. It notices an edit; it is no seal.
+    digest: String,
+}
+
+/// `--expires`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expiry(pub Option<Duration>);
+
+/// `24h`, `7d`, `90m`, `never`.
+pub fn expiry(text: &str) -> std::result::Result<Expiry, String> {
+    if text == "never" {
+        return Ok(Expiry(None));
+    }
+    let bad = || format!("\"{text}\" is no time (right would be e.g. 90m, 24h, 7d or never)");
+    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?;
+    let n: u64 = text[..split].parse().map_err(|_| bad())?;
+    let unit = match &text[split..] {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(bad()),
+    };
+    match n.checked_mul(unit).filter(|s| (1..=3650 * 86_400).contains(s)) {
+        Some(s) => Ok(Expiry(Some(Duration::from_secs(s)))),
+        None => Err(bad()),
+    }
+}
+
+/// A plan as read from a file.
+pub struct Reviewed {
+    pub path: PathBuf,
+    pub plan: Plan,
+    stamp: Option<Stamp>,
+    edited: bool,
+}
+
+/// The file that is to be applied, if it is one and not interfaces.
+pub fn file(a: &ApplyArgs, source: &Source) -> Result<Option<PathBuf>> {
+    if let Some(path) = &a.plan {
+        return Ok(Some(path.clone()));
+    }
+    let mut files = Vec::new();
+    for arg in &a.devs {
+        if is_file(arg, source)? {
+            files.push(arg);
+        }
+    }
+    let Some(first) = files.first() else { return Ok(None) };
+    if a.devs.len() > 1 {
+        return Err(Fail::usage(format!("{first} is a plan file, and such a file is applied alone and exactly")));
+    }
+    let more = flags(&[], &a.intent);
+    if !more.is_empty() {
+        return Err(Fail::usage(format!("{first} is a plan file and applied exactly; {more} is for a new plan"))
+            .next(format!("ringwise plan {more} --out FILE")));
+    }
+    Ok(Some(PathBuf::from(first)))
+}
+
+fn is_file(arg: &str, source: &Source) -> Result<bool> {
+    if arg.contains('/') {
+        return Ok(true);
+    }
+    let interface = source.host.readlink(&format!("/sys/class/net/{arg}")).is_ok();
+    match (interface, Path::new(arg).is_file()) {
+        (true, true) => Err(Fail::usage(format!(
+            "{arg} is an interface and a file in this directory; write ./{arg} for the file, or call it elsewhere for the \
+             interface"
+        ))),
+        (true, false) => Ok(false),
+        (false, true) => Ok(true),
+        (false, false) => Ok(arg.ends_with(".plan") || arg.ends_with(".json")),
+    }
+}
+
+pub fn write(file: &Path, plan: &Plan, expiry: Expiry, unix_time: u64) -> Result<()> {
+    let broken = |e: serde_json::Error| Fail::error(format!("cannot write JSON: {e}"));
+    let mut doc = serde_json::to_value(plan).map_err(broken)?;
+    let mut stamp = Stamp {
+        tool: env!("CARGO_PKG_VERSION").into(),
+        made_at: unix_time,
+        expires_at: expiry.0.map(|d| unix_time.saturating_add(d.as_secs())),
+        digest: String::new(),
+    };
+    doc["file"] = serde_json::to_value(&stamp).map_err(broken)?;
+    stamp.digest = digest(&doc);
+    doc["file"] = serde_json::to_value(&stamp).map_err(broken)?;
+    let mut text = serde_json::to_string_pretty(&doc).map_err(broken)?;
+    text.push('\n');
+    ringwise_sys::store::write_atomic(file, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))
+}
+
+pub fn load(file: &Path) -> Result<Reviewed> {
+    let text = std::fs::read_to_string(file).map_err(|e| Fail::error(format!("{}: {e}", file.display())))?;
+    parse(file, &text)
+}
+
+fn parse(file: &Path, text: &str) -> Result<Reviewed> {
+    let name = file.display();
+    let again = "ringwise plan --out FILE";
+    let value: Value =
+        serde_json::from_str(text).map_err(|e| Fail::error(format!("{name} is no plan: {e}")).next(again))?;
+    let schema = value["schema"].as_str().unwrap_or("none");
+    if schema != ringwise_plan::SCHEMA {
+        let text = format!("{name} is no plan: its schema is {schema}, right would be {}", ringwise_plan::SCHEMA);
+        return Err(Fail::error(text).next(again));
+    }
+    let version = value["version"].as_u64().unwrap_or(0);
+    if version != u64::from(ringwise_plan::VERSION) {
+        let by = value["file"]["tool"].as_str().map(|t| format!(", written by ringwise {t}")).unwrap_or_default();
+        let text = format!("{name} has plan version {version}{by}; this ringwise knows {}", ringwise_plan::VERSION);
+        return Err(Fail::error(text).next(again));
+    }
+    let whole = |e: serde_json::Error| Fail::error(format!("{name} is no whole plan: {e}")).next(again);
+    let stamp = match value.get("file") {
+        Some(f) => Some(serde_json::from_value::<Stamp>(f.clone()).map_err(whole)?),
+        None => None,
+    };
+    let edited = stamp.as_ref().is_some_and(|s| s.digest != digest(&value));
+    let plan = serde_json::from_value(value).map_err(whole)?;
+    Ok(Reviewed { path: file.to_path_buf(), plan, stamp, edited })
+}
+
+impl Reviewed {
+    /// Refused unless it is as it was written, for this boot of this machine, and in its time.
+    pub fn check(&self, here: &Host, unix_time: u64, utc: bool) -> Result<()> {
+        let file = self.path.display();
+        let new = format!("ringwise plan --out {file}");
+        let no = |why: String| Err(Fail::refused(why).next(new.clone()));
+        if self.edited {
+            return no(format!(
+                "{file} was edited after it was written; what is applied must be what ringwise has planned (the flags of \
+                 ringwise plan say what is wanted otherwise)"
+            ));
+        }
+        let of = &self.plan.host;
+        let say = |name: &Fact<String>, id: &Fact<String>| {
+            format!("{} ({})", name.known().map_or("of unknown name", String::as_str), text(id))
+        };
+        if let (Some(a), Some(b)) = (of.machine_id.known(), here.machine_id.known())
+            && a != b
+        {
+            let (was, is) = (say(&of.name, &of.machine_id), say(&here.name, &here.machine_id));
+            return no(format!("{file} was made for another machine: {was}, this one is {is}"));
+        }
+        match (of.boot_id.known(), here.boot_id.known()) {
+            (Some(a), Some(b)) if a == b => {}
+            (Some(a), Some(b)) => {
+                return no(format!(
+                    "{file} was made for another boot of {}: {a}, now it is {b}; what it found is gone",
+                    name(&self.plan)
+                ));
+            }
+            (None, _) => {
+                return no(format!(
+                    "{file} does not say for which boot it was made (its host was read without a boot id)"
+                ));
+            }
+            (_, None) => return no(format!("this boot cannot be told: its id is {}", text(&here.boot_id))),
+        }
+        match self.stamp.as_ref().and_then(|s| s.expires_at) {
+            Some(end) if unix_time >= end => {
+                no(format!("{file} expired {}; now it is {}", when::full(end, utc), when::full(unix_time, utc)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// For people, where the file is of an older version.
+    pub fn note(&self) -> Option<String> {
+        let old = self.stamp.is_none();
+        old.then(|| format!("ringwise: {} does not say when it was made, and does not expire", self.path.display()))
+    }
+}
+
+fn text(f: &Fact<String>) -> String {
+    match f {
+        Fact::Known(s) => s.clone(),
+        Fact::Absent => "no machine id".into(),
+        Fact::Unknown(u) => format!("unknown: {}", u.why),
+    }
+}
+
+/// FNV-1a over the values, whatever their layout: white space and the order of members do not count.
+fn digest(doc: &Value) -> String {
+    let mut h: u64 = 0xcbf2_9ce4_8422_2325;
+    feed(&mut h, doc, true);
+    format!("fnv1a64:{h:016x}")
+}
+
+fn add(h: &mut u64, text: &str) {
+    for b in text.len().to_le_bytes().iter().chain(text.as_bytes()) {
+        *h = (*h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3);
+    }
+}
+
+fn feed(h: &mut u64, v: &Value, top: bool) {
+    match v {
+        Value::Null => add(h, "null"),
+        Value::Bool(b) => add(h, if *b { "true" } else { "false" }),
+        // A fraction may come back from text a little off.
+        Value::Number(n) if n.is_f64() => add(h, &format!("{:.9e}", n.as_f64().unwrap_or_default())),
+        Value::Number(n) => add(h, &n.to_string()),
+        Value::String(s) => {
+            add(h, "\"");
+            add(h, s);
+        }
+        Value::Array(list) => {
+            add(h, &format!("[{}", list.len()));
+            list.iter().for_each(|v| feed(h, v, false));
+        }
+        Value::Object(map) => {
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort();
+            add(h, &format!("{{{}", keys.len()));
+            for k in keys {
+                add(h, k);
+                match (top && k == "file", &map[k]) {
+                    (true, Value::Object(stamp)) => {
+                        let mut stamp = stamp.clone();
+                        stamp.remove("digest");
+                        feed(h, &Value::Object(stamp), false);
+                    }
+                    (_, v) => feed(h, v, false),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        let known = |t: &str| serde_json::json!({ "known": t });
+        serde_json::from_value(serde_json::json!({
+            "schema": "ringwise.plan", "version": 1,
+            "host": { "name": known("edge3"), "kernel": known("6.12"), "boot_id": known("b1"), "machine_id": known("m1") },
+            "intent": { "goal": "balanced" }, "devices": [], "considered": ["eth1"], "left_alone": [], "bystanders": {},
+            "steps": [], "already": 0, "target": [], "layout": [], "left_out": [], "refused": [], "warnings": [],
+            "expected": [{ "text": "x", "before": 8.333333333333334, "after": 100.0 / 7.0, "unit": "%" }],
+        }))
+        .unwrap()
+    }
+
+    fn here() -> Host {
+        serde_json::from_value(serde_json::json!({
+            "name": { "known": "edge3" }, "kernel": { "known": "6.12" }, "boot_id": { "known": "b1" },
+            "machine_id": { "known": "m1" }, "rps_sock_flow_entries": "absent", "rps_default_mask": "absent",
+            "rivals": "absent", "forwarding": "absent", "read_only": "absent",
+        }))
+        .unwrap()
+    }
+
+    fn written(expiry: Expiry) -> String {
+        let dir = std::env::temp_dir().join(format!("ringwise-reviewed-{}-{:?}", std::process::id(), expiry.0));
+        write(&dir, &plan(), expiry, 1_000_000).unwrap();
+        let text = std::fs::read_to_string(&dir).unwrap();
+        std::fs::remove_file(&dir).unwrap();
+        text
+    }
+
+    fn refusal(text: &str, here: &Host, now: u64) -> String {
+        let e = parse(Path::new("x.plan"), text).unwrap().check(here, now, true).unwrap_err();
+        assert_eq!(e.status, crate::exit::Status::Refused);
+        assert_eq!(e.next.as_deref(), Some("ringwise plan --out x.plan"));
+        e.message
+    }
+
+    #[test]
+    fn a_file_holds_in_its_time_on_its_boot_and_as_it_was_written() {
+        let text = written(Expiry(Some(Duration::from_secs(3600))));
+        let ok = |text: &str, now| parse(Path::new("x.plan"), text).unwrap().check(&here(), now, true);
+        ok(&text, 1_000_000).unwrap();
+        ok(&text, 1_003_599).unwrap();
+        assert!(refusal(&text, &here(), 1_003_600).contains("expired 1970-01-12T14:46:40Z; now it is"));
+        ok(&written(Expiry(None)), u64::MAX / 2).unwrap();
+        // Another layout is the same plan, another value is not.
+        let value: Value = serde_json::from_str(&text).unwrap();
+        ok(&serde_json::to_string(&value).unwrap(), 1_000_000).unwrap();
+        for (a, b) in [("\"eth1\"", "\"eth2\""), ("\"x\"", "\"y\""), ("1003600", "9003600"), ("8.33333", "8.43333")] {
+            assert!(text.contains(a), "{a}");
+            assert!(refusal(&text.replace(a, b), &here(), 1_000_000).contains("x.plan was edited"), "{a}");
+        }
+        let mut other = here();
+        other.machine_id = Fact::Known("m2".into());
+        other.name = Fact::Known("edge4".into());
+        let why = refusal(&text, &other, 1_000_000);
+        assert_eq!(why, "x.plan was made for another machine: edge3 (m1), this one is edge4 (m2)");
+        let mut other = here();
+        other.boot_id = Fact::Known("b2".into());
+        assert!(refusal(&text, &other, 1_000_000).contains("another boot of edge3: b1, now it is b2"));
+        other.boot_id = Fact::unknown("boot_id", "needs root");
+        assert!(refusal(&text, &other, 1_000_000).contains("this boot cannot be told"));
+    }
+
+    #[test]
+    fn a_file_of_the_first_release_has_no_date() {
+        let old = serde_json::to_string(&plan()).unwrap();
+        let r = parse(Path::new("x.plan"), &old).unwrap();
+        r.check(&here(), u64::MAX / 2, true).unwrap();
+        assert!(r.note().unwrap().contains("does not expire"));
+        let mut value = serde_json::to_value(plan()).unwrap();
+        value["host"]["boot_id"] = serde_json::json!("absent");
+        assert!(refusal(&value.to_string(), &here(), 0).contains("does not say for which boot"));
+    }
+
+    #[test]
+    fn a_file_of_a_later_version_is_refused_by_name() {
+        let text =
+            written(Expiry(None)).replace("\"version\": 1", "\"version\": 2").replace(env!("CARGO_PKG_VERSION"), "9.0");
+        let e = parse(Path::new("x.plan"), &text).err().unwrap();
+        assert_eq!(e.message, "x.plan has plan version 2, written by ringwise 9.0; this ringwise knows 1");
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(expiry("never"), Ok(Expiry(None)));
+        assert_eq!(expiry("24h"), Ok(Expiry(Some(Duration::from_secs(86_400)))));
+        assert_eq!(expiry("7d"), Ok(Expiry(Some(Duration::from_secs(604_800)))));
+        for bad in ["", "24", "0h", "h", "1w", "-1h", "99999999999999999999d", "999999999999d"] {
+            assert!(expiry(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Other people's hands: when, what it looks like, and the two ways on.
+
+use std::collections::BTreeSet;
+
+use ringwise_apply::{Happened, Newer, Outcome, Standing};
+use ringwise_knob::{Family, Hand, Match, Origin, Setting, Window};
+use ringwise_plan::Plan;
+
+use super::text::{hang, plural};
+use crate::style::{Style, Tint};
+use crate::when;
+
+fn address(s: &Setting) -> String {
+    s.address().map_or_else(|| s.value_text(), |a| a.to_string())
+}
+
+/// `between 02:51:10 and 02:51:40`, with the date where it is not that of now or the two differ.
+pub fn between(w: &Window, now: Option<u64>, utc: bool) -> String {
+    let day = |t: u64| when::minute(t, utc).get(..10).map(str::to_string);
+    let today = now.and_then(day);
+    let time = |t: u64| if day(t) == today { when::clock(t, utc) } else { when::second(t, utc) };
+    match w.by {
+        Some(by) if day(by) == day(w.after) && day(by) != today => {
+            format!("between {} and {}", when::second(w.after, utc), when::clock(by, utc))
+        }
+        Some(by) => format!("between {} and {}", time(w.after), time(by)),
+        None => format!("after {}", time(w.after)),
+    }
+}
+
+/// `changed between …` behind a line of `verify`; `same time` where the line before has said it.
+pub fn changed(s: &Standing, last: &mut Option<Window>, now: Option<u64>, utc: bool) -> String {
+    let Some(w) = s.changed else { return String::new() };
+    if last.replace(w) == Some(w) {
+        return "   same time".into();
+    }
+    format!("   changed {}", between(&w, now, utc))
+}
+
+/// What is known beside the settings when one tries to tell who it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// By device with drift; those of which nothing is known are left out.
+    pub devices: Vec<(String, Happened)>,
+    /// Names of running programs that move settings; `None`: could not be looked.
+    pub rivals: Option<Vec<String>>,
+}
+
+/// What `verify` says beside the settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Advice {
+    /// The command that brings back what was applied last.
+    pub again: Option<String>,
+    pub evidence: Evidence,
+    /// Seconds since 1970; `None`: of a recording.
+    pub now: Option<u64>,
+}
+
+/// The last lines of `verify` where something is not as applied.
+pub fn ways_on(drifted: &[&Standing], a: &Advice, width: Option<usize>) -> String {
+    let mut out = String::new();
+    if let Some(text) = looks_like(drifted, &a.evidence) {
+        out.push_str(&hang("Looks like: ", &text, width));
+    }
+    out.push_str(&format!("Put back: {}\n", a.again.as_deref().unwrap_or("ringwise apply --take-over")));
+    let addresses: Vec<_> = drifted.iter().filter(|s| !matches!(s.how, Match::Unknown(_))).collect();
+    let devs: BTreeSet<String> = addresses.iter().filter_map(|s| s.want.address()?.dev().map(str::to_string)).collect();
+    let host = addresses.iter().any(|s| s.want.address().is_some_and(|a| a.dev().is_none()));
+    match (host, devs.is_empty()) {
+        (true, _) => out.push_str("Keep:     ringwise adopt --all\n"),
+        (false, false) => {
+            out.push_str(&format!("Keep:     ringwise adopt {}\n", devs.into_iter().collect::<Vec<_>>().join(" ")));
+        }
+        (false, true) => {}
+    }
+    out
+}
+
+/// A transaction of this boot that only a later version reads.
+pub fn newer(n: &Newer, style: &Style) -> String {
+    let text = format!("transaction {} is not counted here: {} ({})", n.transaction, n.why, n.path.display());
+    let mut out = hang("", &text, style.width);
+    out.push_str("By hand, as it says itself:\n");
+    n.undo.iter().for_each(|c| out.push_str(&format!("  {c}\n")));
+    out
+}
+
+/// `Looks like: …`. It is a guess, and says from what.
+pub fn looks_like(drifted: &[&Standing], e: &Evidence) -> Option<String> {
+    if drifted.iter().all(|s| matches!(s.how, Match::Unknown(_))) {
+        return None;
+    }
+    let names = |f: fn(&Happened) -> bool| -> Vec<&str> {
+        e.devices.iter().filter(|(_, h)| f(h)).map(|(d, _)| d.as_str()).collect()
+    };
+    let anew = names(|h| *h == Happened::SetUpAnew);
+    if !anew.is_empty() {
+        return Some(format!(
+            "{} was set up anew (another interface index: driver or device came again)",
+            anew.join(", ")
+        ));
+    }
+    let channels: Vec<String> = e
+        .devices
+        .iter()
+        .filter_map(|(d, h)| match h {
+            Happened::Channels { from, to } => Some(format!("{d} {} -> {}", from.value_text(), to.value_text())),
+            _ => None,
+        })
+        .collect();
+    if !channels.is_empty() {
+        return Some(format!("somebody changed the channels ({}), and that resets others", channels.join(", ")));
+    }
+    let irq_only = drifted.iter().all(|s| s.want.address().is_some_and(|a| a.family() == Family::Irq));
+    let mut facts = Vec::new();
+    match &e.rivals {
+        Some(r) if !r.is_empty() && irq_only => {
+            return Some(format!("{} (running), or written by hand or by a script", r.join(", ")));
+        }
+        Some(r) if r.is_empty() => facts.push("no program that moves interrupts runs".to_string()),
+        Some(r) => facts.push(format!("{} does not write these", r.join(", "))),
+        None => {}
+    }
+    let same = names(|h| *h == Happened::Nothing);
+    if !same.is_empty() {
+        facts.push(format!("{} not set up anew, channels unchanged", same.join(", ")));
+    }
+    let why = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join("; ")) };
+    Some(format!("written by hand or by a script{why}"))
+}
+
+/// `by hand, since 02:51` or `adopted in transaction 15`.
+fn origin(h: &Hand, utc: bool) -> String {
+    match (h.origin, &h.changed) {
+        (Origin::Adopted, _) => format!("adopted in transaction {}", h.transaction),
+        (Origin::ByHand, Some(w)) => format!("by hand, changed {}", between(w, None, utc)),
+        (Origin::ByHand, None) => "by hand".into(),
+    }
+}
+
+/// Lines below a band whose steps undo somebody's change.
+pub fn marks(plan: &Plan, steps: &[&ringwise_knob::Step], style: &Style) -> String {
+    let hit = |h: &&Hand| steps.iter().any(|st| st.setting.address() == h.address());
+    let mut out = String::new();
+    for h in plan.by_hand.iter().filter(hit) {
+        let was = match h.origin {
+            Origin::ByHand => format!("; transaction {} had set {}", h.transaction, h.applied.value_text()),
+            Origin::Adopted => String::new(),
+        };
+        let text = format!("now {}, {}{was}", h.setting.value_text(), origin(h, style.utc));
+        out.push_str(&hang(&format!("      {}: ", address(&h.setting)), &text, style.width));
+    }
+    out
+}
+
+/// `(by hand, since …)` behind a line of `plan --full`.
+pub fn mark(plan: &Plan, st: &ringwise_knob::Step, utc: bool) -> String {
+    let h = plan.by_hand.iter().find(|h| h.address() == st.setting.address());
+    h.map(|h| format!(" ({})", origin(h, utc))).unwrap_or_default()
+}
+
+fn devices(list: &[&Hand]) -> String {
+    let devs: BTreeSet<String> = list.iter().filter_map(|h| h.address()?.dev().map(str::to_string)).collect();
+    if list.iter().any(|h| h.address().is_some_and(|a| a.dev().is_none())) {
+        return "--all".into();
+    }
+    devs.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+/// What the plan keeps, and how to have it otherwise. `again`: the flags of this plan.
+pub fn kept(plan: &Plan, again: &str, style: &Style) -> String {
+    if plan.kept.is_empty() {
+        return String::new();
+    }
+    let mut out = hang("", "Kept, because somebody has set it so:", style.width);
+    for k in &plan.kept {
+        let text = format!(
+            "{}, {}; wanted {}",
+            k.hand.setting.value_text(),
+            origin(&k.hand, style.utc),
+            k.wanted.value_text()
+        );
+        out.push_str(&hang(&format!("  = {}  ", address(&k.hand.setting)), &text, style.width));
+    }
+    let again = if again.is_empty() { String::new() } else { format!(" {again}") };
+    out.push_str(&format!("  take it:  ringwise apply{again} --take-over\n"));
+    let by_hand: Vec<&Hand> = plan.kept.iter().map(|k| &k.hand).filter(|h| h.origin == Origin::ByHand).collect();
+    if !by_hand.is_empty() {
+        out.push_str(&format!("  keep it for good:  ringwise adopt {}\n", devices(&by_hand)));
+    }
+    out
+}
+
+/// `2 of these undo a change somebody made by hand. Keep it instead: ringwise adopt eth2`
+pub fn undone(plan: &Plan, style: &Style) -> String {
+    if plan.by_hand.is_empty() {
+        return String::new();
+    }
+    let changed: Vec<&Hand> = plan.by_hand.iter().filter(|h| h.origin == Origin::ByHand).collect();
+    let adopted = plan.by_hand.len() - changed.len();
+    let mut text = Vec::new();
+    let verb = |n: usize| if n == 1 { "undoes" } else { "undo" };
+    if !changed.is_empty() {
+        let n = changed.len();
+        text.push(format!(
+            "{n} of these {} a change somebody made by hand. Keep it instead: ringwise adopt {}",
+            verb(n),
+            devices(&changed)
+        ));
+    }
+    if adopted > 0 {
+        text.push(format!("{adopted} of these {} what was adopted.", verb(adopted)));
+    }
+    text.iter().map(|t| hang("", t, style.width)).collect()
+}
+
+/// Asked before an apply that would undo somebody's change.
+pub fn question(list: &[Hand], style: &Style) -> String {
+    let verb = if list.len() == 1 { "was" } else { "were" };
+    let mut out = format!("{} of this plan {verb} changed by hand:\n", plural(list.len(), "setting"));
+    for h in list {
+        let text = format!(
+            "now {}, {}; transaction {} had set {}",
+            h.setting.value_text(),
+            origin(h, style.utc),
+            h.transaction,
+            h.applied.value_text()
+        );
+        out.push_str(&hang(&format!("  {}  ", address(&h.setting)), &text, style.width));
+    }
+    out.push_str("[K]eep, [t]ake over, or anything else to leave?");
+    out
+}
+
+/// What an apply kept, behind its outcome.
+pub fn outcome(kept: &[Hand], style: &Style) -> String {
+    let mut out = String::new();
+    for h in kept.iter().filter(|h| h.origin == Origin::ByHand) {
+        let text = format!("{} stays {} ({})", address(&h.setting), h.setting.value_text(), origin(h, style.utc));
+        out.push_str(&hang("kept: ", &text, style.width));
+    }
+    out
+}
+
+/// One line a setting that `adopt` would write down.
+pub fn adoptable(steps: &[ringwise_knob::Step], style: &Style) -> String {
+    if steps.is_empty() {
+        return "Nothing to adopt: all settings are as applied.\n".into();
+    }
+    steps
+        .iter()
+        .map(|st| hang(&format!("= {}  ", address(&st.setting)), &st.setting.value_text(), style.width))
+        .collect()
+}
+
+/// What came of `adopt`.
+pub fn adopted(o: &Outcome, style: &Style) -> String {
+    let mut out = match o.transaction {
+        None => "Nothing to adopt: all settings are as applied. Nothing was written.\n".to_string(),
+        Some(id) => {
+            let n = plural(o.already_so.len(), "setting");
+            let text = format!("Adopted {n} as transaction {id}; nothing was written to the host.");
+            format!(
+                "{}\nUndo: ringwise rollback {id}\n",
+                style.paint(Tint::Green, hang("", &text, style.width).trim_end())
+            )
+        }
+    };
+    for n in &o.notes {
+        out.push_str(&hang("note: ", n, style.width));
+    }
+    out
+}

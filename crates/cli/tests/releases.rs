@@ -1,0 +1,256 @@
+//! Every release leaves the files it writes in `fixtures/releases/VERSION`; every later one reads them all.
+//! `RINGWISE_BLESS=1` makes the folder of the present version where there is none; a folder is never changed.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use common::root;
+use ringwise_apply::{Ending, Kind, Policy, Request, Store, Verdict};
+use ringwise_discover::{Options, snapshot};
+use ringwise_knob::{IfRefused, Of, Setting, Step, compare, live};
+use ringwise_model::{Intent, Snapshot};
+use ringwise_plan::{Plan, plan};
+use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_testkit::sim::{At, Fault, Sim, build};
+
+fn releases() -> Vec<PathBuf> {
+    let dir = root().join("fixtures/releases");
+    let mut out: Vec<PathBuf> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()).collect();
+    out.sort();
+    out
+}
+
+fn sim() -> Arc<Sim> {
+    Arc::new(Sim::new(&build::host(8, 2).igb("eth0", 0, 8).virtio("eth1", 1, 4).done()))
+}
+
+fn look(host: &Arc<dyn Host>) -> Snapshot {
+    snapshot(host, &Options::all()).unwrap()
+}
+
+fn irq(q: u32, list: &str) -> Setting {
+    Setting::IrqCpus { dev: "eth0".into(), of: Of::Rx(q), cpus: list.parse().unwrap() }
+}
+
+fn xps(queue: u32, list: &str) -> Setting {
+    Setting::XpsCpus { dev: "eth0".into(), queue, cpus: list.parse().unwrap() }
+}
+
+/// What the first transaction sets, and what the host must be like for the folder to make sense.
+fn first() -> Vec<Setting> {
+    (0..4).flat_map(|q| [irq(q, &q.to_string()), xps(q, &q.to_string())]).collect()
+}
+
+fn request(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> Request {
+    let step = |s: &Setting| Step {
+        setting: s.clone(),
+        from: live(now, &s.address().unwrap()),
+        rule: "A03".into(),
+        reason: "one queue a near core".into(),
+        source: "kernel documentation, networking/scaling".into(),
+        interrupts_traffic: false,
+        if_refused,
+    };
+    Request {
+        devices: vec![now.nic("eth0").unwrap().dev.clone()],
+        steps: wanted.iter().map(step).collect(),
+        title: "goal balanced".into(),
+        reason: Some("CHG-4711".into()),
+        who: "root".into(),
+        command: "ringwise apply --yes".into(),
+        ..Request::default()
+    }
+}
+
+fn write_release(dir: &Path) {
+    let sim = sim();
+    let host: Arc<dyn Host> = sim.clone();
+    std::fs::create_dir_all(dir).unwrap();
+    let recorder = Arc::new(Recorder::new(Shared(host.clone())));
+    let recording: Arc<dyn Host> = recorder.clone();
+    let now = look(&recording);
+    recorder.finish().write_tar(&dir.join("capture.tar.gz")).unwrap();
+    let text = serde_json::to_string_pretty(&plan(&now, &Intent::default(), &[]).unwrap()).unwrap();
+    std::fs::write(dir.join("host.plan"), text + "\n").unwrap();
+    let store = Store::open(Some(dir));
+    let policy = Policy::default();
+    let run = |wanted: &[Setting], if_refused| {
+        let now = look(&host);
+        let request = request(&now, wanted, if_refused);
+        ringwise_apply::run(&host, &request, &store, &policy, &mut |_| {}).unwrap()
+    };
+    assert_eq!(run(&first(), IfRefused::PutBack).verdict, Verdict::Applied);
+    // Something that is accepted, ignored and remembered.
+    sim.fault(Fault::Ignore { at: At::Matching("tx-5".into()) });
+    assert_eq!(run(&[irq(4, "4"), xps(5, "5")], IfRefused::Skip).ignored.len(), 1);
+    sim.heal();
+    let request = Request { who: "root".into(), command: "ringwise rollback 2".into(), ..Request::default() };
+    ringwise_apply::rollback(&host, &store, 2, &request, &policy, &mut |_| {}).unwrap();
+    // Only what is read later belongs here.
+    let _ = std::fs::remove_file(dir.join("lock"));
+}
+
+/// `Recorder` takes a host, not a shared one.
+struct Shared(Arc<dyn Host>);
+
+impl ringwise_sys::Clock for Shared {
+    fn since_boot(&self) -> std::time::Duration {
+        self.0.since_boot()
+    }
+    fn unix_time(&self) -> u64 {
+        self.0.unix_time()
+    }
+    fn sleep(&self, time: std::time::Duration) {
+        self.0.sleep(time);
+    }
+}
+
+impl Host for Shared {
+    fn read(&self, path: &str) -> ringwise_sys::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+    fn write(&self, path: &str, data: &[u8]) -> ringwise_sys::Result<()> {
+        self.0.write(path, data)
+    }
+    fn list(&self, path: &str) -> ringwise_sys::Result<Vec<String>> {
+        self.0.list(path)
+    }
+    fn readlink(&self, path: &str) -> ringwise_sys::Result<String> {
+        self.0.readlink(path)
+    }
+    fn kernel(&self, request: &ringwise_sys::Request) -> ringwise_sys::Result<Vec<Vec<u8>>> {
+        self.0.kernel(request)
+    }
+}
+
+#[test]
+fn this_version_has_left_its_files() {
+    let dir = root().join("fixtures/releases").join(env!("CARGO_PKG_VERSION"));
+    if !dir.exists() && std::env::var_os("RINGWISE_BLESS").is_some() {
+        write_release(&dir);
+    }
+    assert!(dir.is_dir(), "{} is missing: RINGWISE_BLESS=1 makes it", dir.display());
+}
+
+/// A copy of the folder as state directory, and a host that is as its transactions left it.
+fn state(release: &Path) -> (tempdir::Dir, Arc<Sim>) {
+    let dir = tempdir::Dir::new();
+    for e in std::fs::read_dir(release).unwrap() {
+        let path = e.unwrap().path();
+        std::fs::copy(&path, dir.0.join(path.file_name().unwrap())).unwrap();
+    }
+    let sim = sim();
+    let now = look(&(sim.clone() as Arc<dyn Host>));
+    sim.outside(|h| {
+        for s in first() {
+            let (path, text) = match &s {
+                Setting::IrqCpus { of: Of::Rx(q), cpus, .. } => {
+                    let v = now.nic("eth0").unwrap().vectors.iter().find(|v| v.rx().contains(q)).unwrap();
+                    (format!("/proc/irq/{}/smp_affinity_list", v.irq), cpus.to_string())
+                }
+                Setting::XpsCpus { queue, cpus, .. } => {
+                    let mask = format!("{:x}", 1u32 << cpus.first().unwrap().0);
+                    (format!("/sys/class/net/eth0/queues/tx-{queue}/xps_cpus"), mask)
+                }
+                other => panic!("{other:?}"),
+            };
+            h.write(&path, text.as_bytes()).unwrap();
+        }
+    });
+    (dir, sim)
+}
+
+mod tempdir {
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    pub struct Dir(pub PathBuf);
+
+    impl Dir {
+        pub fn new() -> Self {
+            static COUNT: AtomicU32 = AtomicU32::new(0);
+            let n = COUNT.fetch_add(1, Ordering::Relaxed);
+            let dir = std::env::temp_dir().join(format!("ringwise-releases-{}-{n}", std::process::id()));
+            std::fs::create_dir_all(&dir).unwrap();
+            Self(dir)
+        }
+    }
+
+    impl Drop for Dir {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+#[test]
+fn journals_ledger_and_what_was_learned() {
+    for release in releases() {
+        let name = release.display();
+        let (dir, sim) = state(&release);
+        let host: Arc<dyn Host> = sim.clone();
+        let store = Store::open(Some(&dir.0));
+        let before = sim_start();
+        let now = look(&host);
+        let v = ringwise_apply::verify_in(&now, &store).unwrap();
+        assert_eq!((v.exit_status(), v.settings.len()), (0, 8), "{name}: {:?}", v.drifted().collect::<Vec<_>>());
+        let list = ringwise_apply::history(&store, &now.host).unwrap();
+        let kinds: Vec<_> = list.iter().map(|e| (e.kind.clone(), e.ending.clone(), e.undone_by)).collect();
+        assert_eq!(
+            kinds,
+            [
+                (Kind::Apply, Ending::Kept, None),
+                (Kind::Apply, Ending::Kept, Some(3)),
+                (Kind::Rollback { before: 2 }, Ending::Kept, None)
+            ],
+            "{name}"
+        );
+        assert!(list.iter().all(|e| e.this_boot && !e.who.is_empty()), "{name}");
+        assert_eq!(list[0].reason.as_deref(), Some("CHG-4711"), "{name}");
+        assert_eq!(store.learned().unwrap().len(), 1, "{name}");
+        // The ledger of that version is the ground of a rollback by this one.
+        let request = Request { who: "root".into(), ..Request::default() };
+        let out = ringwise_apply::rollback(&host, &store, 0, &request, &Policy::default(), &mut |_| {}).unwrap();
+        assert_eq!(out.verdict, Verdict::Applied, "{name}: {:?}", out.failed);
+        let now = look(&host);
+        for s in first() {
+            let was = live(&before, &s.address().unwrap()).known().cloned().unwrap();
+            assert!(compare(&was, &now).holds(), "{name}: {was:?}");
+        }
+    }
+}
+
+fn sim_start() -> Snapshot {
+    look(&(sim() as Arc<dyn Host>))
+}
+
+#[test]
+fn captures_and_plans() {
+    for release in releases() {
+        let name = release.display();
+        let captured: Arc<dyn Host> = Arc::new(Captured::open(&release.join("capture.tar.gz")).unwrap());
+        let (then, now) = (look(&captured), sim_start());
+        for (a, b) in then.nics.iter().zip(&now.nics) {
+            assert_eq!(
+                (&a.dev, a.rx_queues.len(), a.vectors.len()),
+                (&b.dev, b.rx_queues.len(), b.vectors.len()),
+                "{name}"
+            );
+            assert_eq!(
+                a.vectors.iter().map(|v| &v.asked).collect::<Vec<_>>(),
+                b.vectors.iter().map(|v| &v.asked).collect::<Vec<_>>()
+            );
+        }
+        let file = release.join("host.plan");
+        let old: Plan = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        assert!(!old.steps.is_empty() && old.steps.iter().all(|s| s.setting.address().is_some()), "{name}");
+        // Read whole, and refused for this machine and boot only.
+        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).arg("apply").arg("--yes").arg(&file).output().unwrap();
+        let err = String::from_utf8_lossy(&o.stderr);
+        assert_eq!(o.status.code(), Some(6), "{name}: {err}");
+        assert!(err.contains("was made for another"), "{name}: {err}");
+    }
+}
