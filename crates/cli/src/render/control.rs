@@ -1,0 +1,49 @@
+//! Ways that must not be cut, and what a plan would do to them.
+
+use ringwise_plan::Plan;
+
+use super::text::hang;
+use crate::style::{Style, Tint};
+
+/// Head of the plan: whom it hangs on.
+pub fn head(plan: &Plan, w: Option<usize>) -> String {
+    if plan.control.is_empty() {
+        return String::new();
+    }
+    let ways: Vec<String> = plan.control.iter().map(|p| p.to_string()).collect();
+    hang("Control path: ", &format!("{}.", ways.join("; ")), w)
+}
+
+/// Steps that would interrupt one, with what they need.
+pub fn cuts(plan: &Plan, style: &Style) -> String {
+    if plan.cuts.is_empty() {
+        return String::new();
+    }
+    let mut ways: Vec<&str> = plan.cuts.iter().flat_map(|c| &c.ways).map(String::as_str).collect();
+    ways.sort_unstable();
+    ways.dedup();
+    let what: Vec<String> = plan.cuts.iter().map(|c| c.address.to_string()).collect();
+    let text = format!(
+        "{} would interrupt {}. apply does that only with --force and --confirm, and puts everything back unless you \
+         confirm.",
+        what.join(", "),
+        ways.join("; ")
+    );
+    style.paint(Tint::Yellow, hang("", &text, style.width).trim_end()) + "\n"
+}
+
+/// For the question of apply: what happens to the way in.
+pub fn before_asking(plan: &Plan, style: &Style) -> String {
+    if !plan.cuts.is_empty() {
+        return cuts(plan, style);
+    }
+    match plan.control.first() {
+        Some(p) => {
+            let way = p.to_string();
+            let mut first = way.chars();
+            let start = first.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+            hang("", &format!("{start}{} is not interrupted.", first.as_str()), style.width)
+        }
+        None => String::new(),
+    }
+}
