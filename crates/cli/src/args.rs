@@ -325,6 +325,13 @@ pub struct RollbackArgs {
     /// Interrupt the control path (ssh session, default route, network mounts) all the same; only with --confirm
     #[arg(long)]
     pub force: bool,
+    /// Undo the rollback unless ringwise confirm comes within this time (60s, 5m) of the end of the verification
+    #[arg(long, value_name = "TIME", value_parser = crate::when::duration)]
+    pub confirm: Option<std::time::Duration>,
+    /// Run CMD (sh -c) when it is done: status 0 confirms, anything else undoes it; with --confirm 60s unless
+    /// given
+    #[arg(long, value_name = "CMD")]
+    pub health: Option<String>,
     /// Kept in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,

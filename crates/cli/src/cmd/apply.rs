@@ -68,7 +68,7 @@ pub fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
     let err = stderr_style(&style);
     let mut print = printer(&source.host, &before, &err, common.quiet, a.reason.as_deref());
     let outcome = ringwise_apply::run(&source.host, &request, &store, &policy, &mut print).map_err(|e| fail(&e))?;
-    trial::follow(&outcome, a, common, &source, &store, &policy, &style)
+    trial::follow(&outcome, "Applied", a, common, &source, &store, &policy, &style)
 }
 
 /// Says what would happen and asks; no is a refusal.

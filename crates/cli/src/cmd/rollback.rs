@@ -1,9 +1,8 @@
 //! `ringwise rollback`
 
-use super::transaction::{
-    can_go_on, confirmed, fail, finish, policy, printer, request, standing_now, stderr_style, store,
-};
-use crate::args::{Common, RollbackArgs};
+use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, standing_now, stderr_style, store};
+use super::trial;
+use crate::args::{ApplyArgs, Common, RollbackArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::standing;
@@ -12,6 +11,14 @@ use crate::style::Style;
 
 pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     can_go_on(&a.write, &format!("rollback {}", a.id))?;
+    let on_trial = ApplyArgs {
+        confirm: a.confirm,
+        health: a.health.clone(),
+        write: a.write.clone(),
+        format: a.format.clone(),
+        ..ApplyArgs::default()
+    };
+    trial::check(&on_trial)?;
     let source = source::live()?;
     let style = Style::detect(common);
     let store = store(common);
@@ -37,6 +44,7 @@ pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     let mut policy = policy()?;
     policy.take_over = a.take_over;
     policy.force = a.force;
+    policy.trial = trial::wanted(&on_trial);
     let request = request(format!("rollback of {}", a.id), a.reason.as_ref());
     let before = standing_now(&source.host, &store, &policy);
     let err = stderr_style(&style);
@@ -50,5 +58,5 @@ pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
             _ => f,
         }
     })?;
-    finish(&outcome, "Rolled back", a.format.json(common), &style)
+    trial::follow(&outcome, "Rolled back", &on_trial, common, &source, &store, &policy, &style)
 }

@@ -27,9 +27,11 @@ pub fn wanted(a: &ApplyArgs) -> Option<Duration> {
     a.confirm.or(a.health.as_ref().map(|_| Duration::from_secs(60)))
 }
 
-/// The end of `apply`.
+/// The end of `apply`, and of a rollback on trial.
+#[allow(clippy::too_many_arguments)] // what both have at their end; a struct would only be unpacked again
 pub fn follow(
     o: &Outcome,
+    verb: &str,
     a: &ApplyArgs,
     common: &Common,
     source: &Source,
@@ -38,7 +40,7 @@ pub fn follow(
     style: &Style,
 ) -> Result<Status> {
     let as_json = a.format.json(common);
-    let (Some(trial), Some(id)) = (&o.trial, o.transaction) else { return finish(o, "Applied", as_json, style) };
+    let (Some(trial), Some(id)) = (&o.trial, o.transaction) else { return finish(o, verb, as_json, style) };
     if let Some(command) = &a.health {
         out::note(common.quiet, &format!("on trial; health command: {command}"));
         return match health(command, trial, source, policy) {
@@ -48,9 +50,9 @@ pub fn follow(
     }
     let asked = !a.write.yes && !as_json && proc::is_tty(&std::io::stdin()) && proc::is_tty(&std::io::stderr());
     if !asked {
-        return finish(o, "Applied", as_json, style);
+        return finish(o, verb, as_json, style);
     }
-    out::answer(&summary(o, "Applied", style))?;
+    out::answer(&summary(o, verb, style))?;
     match ask(source, store, policy) {
         Answer::Keep => decide(source, store, as_json, style),
         Answer::Undo => undo(source, store, id, &who(), "undone on the terminal", as_json, style),
