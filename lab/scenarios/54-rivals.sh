@@ -1,0 +1,128 @@
+#!/bin/sh
+# irqbalance, looking every second, beside our layout: without the ban it moves it, with the ban it does not; again
+# after other numbers and after its restart; other people's bans stay; in the end its list is as it was.
+# hosts: router16
+# kernels: 6.12
+# timeout: 900
+# needs: irqbalance
+. /h/lib.sh
+. /h/state.sh
+
+export RINGWISE_STATE_DIR=/tmp/rw54
+devs="eth0 eth1"
+balance="env LD_LIBRARY_PATH=/h/irqbalance/lib /h/irqbalance/irqbalance"
+# Somebody's own ban, of an interrupt that is none of ours.
+own=$(irq_of rtc0)
+[ -n "$own" ] || own=8
+
+for d in /proc/irq/[0-9]*; do
+	echo "$d $(cat $d/smp_affinity)"
+done >/tmp/masks54
+
+start() {
+	mkdir -p /run/irqbalance
+	$balance --foreground --interval=1 --banirq=$own >/tmp/irqbalance54 2>&1 &
+	pid=$!
+	for _i in $(seq 100); do
+		[ -S /run/irqbalance/irqbalance$pid.sock ] && return
+		sleep 0.1
+	done
+	not_ok "irqbalance runs" "$(tail -n 3 /tmp/irqbalance54 | tr '\n' ' ')"
+}
+stop() {
+	kill $pid
+	wait $pid 2>/dev/null
+}
+
+both_ways() {
+	traffic eth0 eth1 1024 $1
+	traffic eth1 eth0 1024 $1
+}
+
+# bans: its own answer to `setup`, as numbers.
+bans() {
+	ringwise status -j 2>/dev/null | tr -d ' \n' |
+		sed -n 's/.*"irqbalance":{"known":{[^}]*}\{0,1\}[^]]*"banned":{"known":\[\([0-9,]*\)\]}.*/\1/p' | tr , ' '
+}
+
+# numbers: the interrupts of our devices.
+numbers() {
+	for d in $devs; do dev_irqs $d; done | sort -n
+}
+
+# moved FILE: interrupts that are not asked to be where the file says.
+moved() {
+	for d in $devs; do affinity $d; done | diff "$1" - | grep -c '^[<>+-]irq\|^[+-]irq'
+}
+
+# for_30s FILE: the most interrupts that were seen elsewhere, under traffic.
+for_30s() {
+	from=$(cut -d. -f1 /proc/uptime)
+	most=0
+	while [ $(($(cut -d. -f1 /proc/uptime) - from)) -lt 30 ]; do
+		both_ways 20000
+		n=$(moved $1)
+		[ $n -gt $most ] && most=$n
+	done
+	kill -0 $pid 2>/dev/null || echo "# irqbalance ended by itself: $(tail -n 3 /tmp/irqbalance54 | tr '\n' ' ')"
+	echo $most
+}
+
+links $devs
+start
+$balance --version 2>&1 | head -1 | sed 's/^/# /'
+echo "# setup: $(bans)"
+same "its list before: only somebody's own" "$(bans)" "$own"
+sleep 3
+
+status "plan" 0 ringwise plan $devs
+says "plan: irqbalance is named" "irqbalance"
+says "plan: what happens next" "banned (until its restart)"
+
+status "apply" 0 ringwise apply --yes $devs
+cat /tmp/err | sed 's/^/# /'
+for d in $devs; do affinity $d; done >/tmp/layout54
+same "all our interrupts are banned, somebody's own too" "$(bans)" \
+	"$({ numbers; echo $own; } | sort -n | tr '\n' ' ' | sed 's/ $//')"
+same "with the ban the layout holds for 30 s" "$(for_30s /tmp/layout54)" 0
+status "verify: holds" 0 ringwise verify
+status "status" 0 ringwise status
+says "status: they are told to be banned" "of eth0 eth1 banned"
+says "status: it says that a restart forgets them" "not after its restart"
+
+# Nobody but its own arguments tells a new one anything.
+stop
+start
+same "a restarted one has forgotten them" "$(bans)" "$own"
+n=$(for_30s /tmp/layout54)
+check "without the ban the layout does not hold for 30 s ($n lines differ)" [ "$n" -gt 0 ]
+status "verify: drift" 3 ringwise verify
+says "verify: irqbalance" irqbalance
+
+status "apply puts it back" 0 ringwise apply --yes --take-over $devs
+# Not the very same one: what is good enough where it is stays there.
+for d in $devs; do affinity $d; done >/tmp/layout54
+same "after its restart it holds again for 30 s" "$(for_30s /tmp/layout54)" 0
+
+# Other numbers.
+numbers >/tmp/numbers54
+status "apply: fewer channels" 0 ringwise apply --yes --take-over $devs --queues 2 --allow-disruption
+cat /tmp/err | sed 's/^/# /'
+links $devs
+for d in $devs; do affinity $d; done >/tmp/layout54
+echo "# numbers: $(tr '\n' ' ' </tmp/numbers54), now $(numbers | tr '\n' ' ')"
+check "the numbers are others" sh -c "[ '$(tr '\n' ' ' </tmp/numbers54)' != '$(numbers | tr '\n' ' ')' ]"
+same "after renumbering those of now are banned, and no others" "$(bans)" \
+	"$({ numbers; echo $own; } | sort -n | tr '\n' ' ' | sed 's/ $//')"
+same "after renumbering it holds for 30 s" "$(for_30s /tmp/layout54)" 0
+
+status "rollback" 0 ringwise rollback --yes 0
+cat /tmp/err | sed 's/^/# /'
+same "its list is as it was" "$(bans)" "$own"
+check "no file of ours is left" [ ! -e /run/ringwise/irqbalance-bans ]
+status "verify: nothing is wanted any more" 0 ringwise verify
+
+stop
+while read -r d m; do
+	[ -e $d ] && [ "$(cat $d/smp_affinity)" != "$m" ] && echo $m >$d/smp_affinity
+done </tmp/masks54
