@@ -6,7 +6,7 @@ use ringwise_knob::{Hand, Match, Origin, Setting, Window};
 use ringwise_model::Fact;
 use serde::{Deserialize, Serialize};
 
-use crate::{OnTrial, Outcome, Pending};
+use crate::{OnTrial, Outcome, Pending, rivals};
 
 fn is_zero(n: &usize) -> bool {
     *n == 0
@@ -185,7 +185,14 @@ impl Verify {
 
     /// Settings that are somebody else's: changed since, or adopted.
     pub fn hands(&self) -> Vec<Hand> {
-        self.settings.iter().filter_map(Standing::hand).collect()
+        let ban = |dev: &str| {
+            self.settings.iter().find(|s| matches!(&s.want, Setting::IrqbalanceBan { dev: d, .. } if d == dev))
+        };
+        let nobodys = |s: &&Standing| {
+            let address = s.want.address();
+            address.is_some_and(|a| rivals::moved_by_it(&a, |dev| ban(dev).is_some_and(|b| !b.how.holds())))
+        };
+        self.settings.iter().filter(|s| !nobodys(s)).filter_map(Standing::hand).collect()
     }
 
     /// 0 as applied (or nothing in force) · 3 drift, a transaction that was cut short or that we cannot read.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ringwise_discover::rivals::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
 use ringwise_kfmt::irqbalance::ban_order;
+use ringwise_knob::Address;
 use ringwise_knob::rivals::{Left, list, theirs};
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use ringwise_sys::{Error, Request, Result, with_deadline};
@@ -36,6 +37,16 @@ fn nic<'a>(now: &'a Snapshot, dev: &str) -> Result<&'a Nic> {
 
 pub(crate) fn read(cx: &Cx, now: &mut Snapshot) {
     now.host.irqbalance = fresh(cx);
+}
+
+/// Whether a change of this setting is the work of irqbalance rather than somebody's wish: it forgets what it was
+/// told when it is restarted, and then moves the interrupts. `loose`: it was to leave this device alone, and does not.
+pub(crate) fn moved_by_it(address: &Address, loose: impl Fn(&str) -> bool) -> bool {
+    match address {
+        Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => true,
+        Address::IrqCpus { dev, .. } => loose(dev),
+        _ => false,
+    }
 }
 
 /// The whole list is one order: everybody else's bans are in it again.

@@ -14,6 +14,7 @@ use crate::journal::{Journal, Read, Whose};
 use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::past::{Kept, drop_doomed, in_force};
+use crate::rivals::moved_by_it;
 use crate::run::{close_others, transact};
 use crate::store::Lock;
 use crate::trial::undo_now;
@@ -164,8 +165,13 @@ pub fn rollback(
     // A device that went away has nothing to be put back on.
     target.retain(|a, _| a.dev().is_none_or(|d| now.nic(d).is_some()));
     drop_doomed(&mut target, &now);
+    let forgotten = |dev: &str| {
+        let ban = left.get(&Address::IrqbalanceBan { dev: dev.to_string() });
+        ban.is_some_and(|b| !compare(b, &now).holds())
+    };
     let moved: Vec<Moved> = left
         .iter()
+        .filter(|(a, _)| !moved_by_it(a, forgotten))
         .filter(|(a, s)| target.contains_key(*a) && !compare(s, &now).holds() && !compare(&target[*a], &now).holds())
         .map(|(a, s)| Moved { address: a.clone(), expected: Fact::Known(s.clone()), now: live(&now, a) })
         .collect();

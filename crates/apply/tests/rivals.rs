@@ -63,6 +63,20 @@ fn a_layout_holds_with_the_ban_and_not_without_it() {
 }
 
 #[test]
+fn what_a_restarted_one_moves_is_drift_and_nobodys_wish() {
+    let (sim, dir) = (sim(false), Dir::new());
+    apply(&sim, &dir, &layout("eth1")).unwrap();
+    sim.irqbalance_restart();
+    sim.irqbalance_scan();
+    let v = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
+    assert_eq!((v.exit_status(), v.drifted().count()), (3, layout("eth1").len()));
+    assert_eq!(v.hands(), Vec::new());
+    // Not refused as changed by somebody else either.
+    assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
+    assert_eq!(sim.irqbalance_bans(), [7]);
+}
+
+#[test]
 fn the_list_is_as_before_after_a_rollback() {
     let (sim, dir) = (sim(false), Dir::new());
     // Somebody's own ban of one of our interrupts stays, too.
