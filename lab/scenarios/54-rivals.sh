@@ -90,6 +90,13 @@ status "status" 0 ringwise status
 says "status: they are told to be banned" "of eth0 eth1 banned"
 says "status: it says that a restart forgets them" "not after its restart"
 
+status "capture" 0 ringwise capture /tmp/cap54.tar.gz --redact
+ringwise status | grep '^rivals' >/tmp/live54
+status "status of the capture" 0 ringwise status --from /tmp/cap54.tar.gz
+same "the capture tells the same" "$(grep '^rivals' /tmp/out)" "$(cat /tmp/live54)"
+check "it holds no other process" sh -c "! tar xzOf /tmp/cap54.tar.gz manifest.json | grep '/proc/[0-9]*/' | grep -v -e '/proc/1/' -e /proc/$pid/ | grep -q ."
+echo "# setup, raw: $(tar xzOf /tmp/cap54.tar.gz kernel.json | tr -d '\n' | sed 's/.*"kind": "irqbalance"[^}]*"reply": \[ *"\([0-9a-f]*\)".*/\1/')"
+
 # Nobody but its own arguments tells a new one anything.
 stop
 start

@@ -5,7 +5,8 @@
 
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
-    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, netdev_nl, nl, rtnl, softnet, sysfs, uevent,
+    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, netdev_nl, nl, rtnl, softnet, sysfs,
+    uevent,
 };
 use ringwise_model::CpuId;
 
@@ -64,6 +65,12 @@ pub fn text(data: &[u8]) {
     }
     if let Ok(Some(node)) = sysfs::parse_numa_node(&s) {
         assert!(node.0 <= i32::MAX as u32);
+    }
+    if let Ok(setup) = irqbalance::parse_setup(&s) {
+        assert!(setup.banned.len() <= s.len() / 4);
+    }
+    if let Some(order) = irqbalance::parse_ban_order(&s).and_then(|l| irqbalance::ban_order(&l)) {
+        assert_eq!(irqbalance::parse_ban_order(&order), irqbalance::parse_ban_order(&s));
     }
     if let Ok(mask) = ethtool_ioctl::fields::mask(&s) {
         assert_eq!(ethtool_ioctl::fields::mask(&ethtool_ioctl::fields::letters(mask)), Ok(mask));

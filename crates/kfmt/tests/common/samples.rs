@@ -32,6 +32,8 @@ pub fn of(family: &str) -> Vec<Vec<u8>> {
             "10 21 \n",
             "sdfn+0x200",
             "6d:5a:56:da",
+            "SLEEP 10 IRQ 34 LOAD 0 DIFF 0 CLASS 0 IRQ 8 LOAD 0 DIFF 0 CLASS 0 BANNED 00000000,00000003",
+            "settings ban irqs 34 35 8",
         ]),
         "irq_names" => [
             "\0eth1-TxRx-10",
