@@ -19,6 +19,8 @@ json() {
 }
 bans() { json '"banned":{"known":\[\([0-9,]*\)\]}' | tr , ' '; }
 answers() { [ -n "$(json '"interval_s":{"known":\([0-9]*\)}')" ]; }
+# asked N: somebody's own script was asked about it since line $from.
+asked() { dmesg | tail -n +$from | grep -q "lab: mine asked about $1\$"; }
 moved() { affinity $dev | diff "$1" - | grep -c '^[<>+-] *irq'; }
 show_err() { sed 's/^/# /' /tmp/err; }
 
@@ -90,7 +92,8 @@ check "without the ban it moves them ($n lines differ)" [ "$n" -gt 0 ]
 # Somebody's own script goes on deciding about other devices.
 cat >/var/lib/mine <<'EOF'
 #!/bin/sh
-echo "$2" >>/run/mine.asked
+# Its unit sees the machine read-only.
+echo "lab: mine asked about $2" >/dev/kmsg
 [ "$2" = 1 ] && echo ban=true
 exit 0
 EOF
@@ -98,12 +101,12 @@ chmod 755 /var/lib/mine
 irqbalance_start --interval=1 --policyscript=/var/lib/mine
 check "with a script of somebody's own" wait_for 60 answers
 status "apply beside it" 0 ringwise apply --yes $dev
+show_err
+from=$(dmesg | wc -l)
 systemctl restart irqbalance.service
 check "it answers with both" wait_for 60 answers
-rm -f /run/mine.asked
-systemctl kill -s HUP irqbalance.service
-check "theirs is asked about other interrupts" wait_for 60 test -s /run/mine.asked
-check "but not about ours" sh -c "for n in $(dev_irqs $dev | tr '\n' ' '); do ! grep -qx \$n /run/mine.asked || exit 1; done"
+check "theirs is asked about other interrupts" asked 1
+check "but not about ours" sh -c "for n in $(dev_irqs $dev | tr '\n' ' '); do ! dmesg | tail -n +$from | grep -q \"lab: mine asked about \$n\$\" || exit 1; done"
 affinity $dev >/tmp/layout57
 same "ours hold for 30 s" "$(for_30s /tmp/layout57)" 0
 status "rollback again" 0 ringwise rollback --yes 0

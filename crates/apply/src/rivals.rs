@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ringwise_discover::rivals::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
 use ringwise_kfmt::irqbalance::ban_order;
-use ringwise_knob::Address;
 use ringwise_knob::rivals::{Left, list, theirs};
+use ringwise_knob::{Address, Setting, Step, compare};
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use ringwise_sys::{Error, Request, Result, with_deadline};
 
@@ -47,6 +47,13 @@ pub(crate) fn moved_by_it(address: &Address, loose: impl Fn(&str) -> bool) -> bo
         Address::IrqCpus { dev, .. } => loose(dev),
         _ => false,
     }
+}
+
+/// Whether irqbalance may have moved this since the plan was made, and these very steps tell it to stop that.
+pub(crate) fn will_be_told(address: &Address, steps: &[Step], now: &Snapshot) -> bool {
+    let Address::IrqCpus { dev, .. } = address else { return false };
+    let ban = |s: &&Step| matches!(&s.setting, Setting::IrqbalanceBan { dev: d, left: Left::All } if d == dev);
+    now.host.irqbalance.is_known() && steps.iter().find(ban).is_some_and(|s| !compare(&s.setting, now).holds())
 }
 
 /// The whole list is one order: everybody else's bans are in it again.

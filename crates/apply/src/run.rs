@@ -18,7 +18,7 @@ use crate::names::Names;
 use crate::store::Lock;
 use crate::trial::Files;
 use crate::tx::{Tx, start_of};
-use crate::{Error, Event, Holder, Job, Kind, Moved, Outcome, Policy, Refusal, Request, Store, Verdict};
+use crate::{Error, Event, Holder, Job, Kind, Moved, Outcome, Policy, Refusal, Request, Store, Verdict, rivals};
 
 /// Does the steps of `request` as one transaction: all of it stays, or the host is put back.
 ///
@@ -168,7 +168,7 @@ fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -> Result<()
             // Whoever made the step could not see it; we can, and can put it back.
             (Fact::Known(_), Fact::Unknown(_)) => {}
             (Fact::Known(_), Fact::Known(from)) => {
-                if !compare(from, now).holds() {
+                if !compare(from, now).holds() && !rivals::will_be_told(&address, steps, now) {
                     moved.push(Moved { address, expected: step.from.clone(), now: is });
                 }
             }

@@ -77,6 +77,20 @@ fn what_a_restarted_one_moves_is_drift_and_nobodys_wish() {
 }
 
 #[test]
+fn what_it_moves_between_plan_and_apply_is_no_reason_to_refuse() {
+    let (sim, dir) = (sim(false), Dir::new());
+    let now = look(&sim);
+    let planned = request(&now, &layout("eth1"));
+    let without: Vec<Setting> = layout("eth1").into_iter().filter(|s| *s != ban("eth1")).collect();
+    let bare = request(&now, &without);
+    sim.irqbalance_scan();
+    // Whoever does not tell it to stop is told that it moved.
+    assert!(matches!(run(&sim, &dir, &bare), Err(ringwise_apply::Error::Refused(_))));
+    run(&sim, &dir, &planned).unwrap();
+    assert!(holds(&sim, &layout("eth1")));
+}
+
+#[test]
 fn the_list_is_as_before_after_a_rollback() {
     let (sim, dir) = (sim(false), Dir::new());
     // Somebody's own ban of one of our interrupts stays, too.
