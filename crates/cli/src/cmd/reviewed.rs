@@ -280,7 +280,9 @@ mod tests {
     }
 
     fn written(expiry: Expiry) -> String {
-        let dir = std::env::temp_dir().join(format!("ringwise-reviewed-{}-{:?}", std::process::id(), expiry.0));
+        let thread = std::thread::current();
+        let name = format!("ringwise-reviewed-{}-{:?}", std::process::id(), thread.id());
+        let dir = std::env::temp_dir().join(name);
         write(&dir, &plan(), expiry, 1_000_000).unwrap();
         let text = std::fs::read_to_string(&dir).unwrap();
         std::fs::remove_file(&dir).unwrap();
