@@ -176,8 +176,12 @@ pub fn command_line(text: &str, names: &mut Names) -> String {
     out.join(" ") + "\n"
 }
 
-/// The program only: arguments may hold anything.
+/// The program only: arguments may hold anything. Those of irqbalance say what it leaves alone, and hold no names.
 pub fn arguments(bytes: &[u8], names: &mut Names) -> Vec<u8> {
+    let program = bytes.split(|b| *b == 0).next().unwrap_or_default();
+    if program.rsplit(|b| *b == b'/').next() == Some(b"irqbalance") {
+        return bytes.to_vec();
+    }
     let end = bytes.iter().position(|b| *b == 0).map_or(bytes.len(), |i| i + 1);
     if end < bytes.len() {
         names.count("process arguments");
@@ -321,6 +325,14 @@ mod tests {
         assert_eq!(sockets("   0: 0102000A:0016 00000000:0000 0A\n", n), "   0: 010012C6:0016 00000000:0000 0A\n");
         let mapped = "0000000000000000FFFF00000102000A:0016";
         assert_eq!(sockets(mapped, n), "0000000000000000FFFF0000010012C6:0016");
+    }
+
+    #[test]
+    fn of_arguments_only_those_of_irqbalance_stay() {
+        let mut names = Names::default();
+        let irqbalance = b"/usr/sbin/irqbalance\0--foreground\0--banirq=7\0";
+        assert_eq!(arguments(irqbalance, &mut names), irqbalance);
+        assert_eq!(arguments(b"/bin/mail\0-s\0secret\0", &mut names), b"/bin/mail\0");
     }
 
     #[test]
