@@ -102,7 +102,7 @@ session_open() {
 	# Holds the shell's input open.
 	sleep infinity >$S/$1.in 2>/dev/null &
 	echo $! >$S/$1.holder
-	ip netns exec far ssh -tt root@${2:-10.100.0.1} 'stty -echo -onlcr; echo ready; exec env PS1= ENV= sh' \
+	ip netns exec far ssh -tt root@${2:-10.100.0.1} 'stty -echo -onlcr; echo ready; exec env PS1= ENV= PATH=/h:$PATH RINGWISE_DEVICE_DEADLINE_MS=20000 sh' \
 		<$S/$1.in >$S/$1.out 2>&1 &
 	echo $! >$S/$1.pid
 	# What is typed before would be echoed.
@@ -189,4 +189,38 @@ next_phase() {
 	echo "$1 ${2:-clean}" >$H/results/again
 	[ "$2" = hard ] || sync
 	exit 75
+}
+
+# ------------------------------------------------------------------ trials
+
+J=/var/lib/ringwise
+
+# last_id: the number of the last transaction
+last_id() {
+	ls $J/*.jsonl 2>/dev/null | sed -n '$s/.*[^0-9]0*\([0-9][0-9]*\)\.jsonl$/\1/p'
+}
+
+# journal ID: its file
+journal() {
+	ls $J/*.jsonl | grep "[^0-9]0*$1\.jsonl$"
+}
+
+# new_journal ID: there is one after transaction ID; its number
+new_journal() {
+	[ "$(last_id)" != "$1" ] && last_id
+}
+
+# on_trial: a trial waits for its confirmation
+on_trial() {
+	ls $J/trial-*.json >/dev/null 2>&1
+}
+
+# guard_gone ID: nobody watches over that transaction any more, and its trial is decided
+guard_gone() {
+	! systemctl -q is-active ringwise-trial-$1 && ! on_trial && ! pgrep '^guard-' >/dev/null
+}
+
+# fate ID: how the transaction ended, from its journal
+fate() {
+	tail -n 3 "$(journal $1)"
 }
