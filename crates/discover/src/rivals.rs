@@ -3,6 +3,8 @@
 mod irqbalance;
 mod others;
 
+use std::time::Duration;
+
 use ringwise_model::{Fact, Irqbalance, Rival, Unread};
 use ringwise_sys::{Host, Recording};
 
@@ -36,7 +38,12 @@ impl Found {
 
 /// Everything: reads a file of every process, and the files that say what would be set when.
 pub fn find(host: &dyn Host) -> Found {
-    let processes = processes(host);
+    find_within(host, None)
+}
+
+/// The same, where no process is looked at any more after this time.
+pub fn find_within(host: &dyn Host, time: Option<Duration>) -> Found {
+    let processes = processes(host, time);
     let names = processes.as_ref().map(|all| {
         let mut names: Vec<String> = all.iter().map(|(_, n)| n.clone()).filter(|n| NAMES.contains(&&**n)).collect();
         names.dedup();
@@ -60,7 +67,8 @@ pub fn rivals(host: &dyn Host) -> Fact<Vec<String>> {
 }
 
 /// The first process of each name, sorted by name.
-fn processes(host: &dyn Host) -> Fact<Vec<(u32, String)>> {
+fn processes(host: &dyn Host, time: Option<Duration>) -> Fact<Vec<(u32, String)>> {
+    let until = time.map(|t| host.since_boot() + t);
     let what = "/proc/*/comm";
     let names = match host.list("/proc") {
         Ok(names) => names,
@@ -74,7 +82,12 @@ fn processes(host: &dyn Host) -> Fact<Vec<(u32, String)>> {
     pids.sort_unstable();
     let mut out: Vec<(u32, String)> = Vec::new();
     let mut refused = None;
-    for pid in pids {
+    let of = pids.len();
+    for (n, pid) in pids.into_iter().enumerate() {
+        if n % 64 == 63 && until.is_some_and(|u| host.since_boot() > u) {
+            refused = Some(Unread::new(what, None, format!("only {n} of {of} processes were looked at")));
+            break;
+        }
         let path = format!("/proc/{pid}/comm");
         match host.read_text(&path) {
             Ok(comm) if is_one(&comm) && !out.iter().any(|(_, n)| *n == comm) => out.push((pid, comm)),
