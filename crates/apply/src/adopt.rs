@@ -115,6 +115,7 @@ pub(crate) fn write_down(
         command: request.command.clone(),
         devices: now.nics.iter().filter(named).map(|n| n.dev.clone()).collect(),
         steps: request.steps.clone(),
+        already: Vec::new(),
         start: settings.clone(),
         undo: Vec::new(),
     };

@@ -37,6 +37,9 @@ pub(crate) struct Header {
     pub command: String,
     pub devices: Vec<DevId>,
     pub steps: Vec<Step>,
+    /// Wanted too, and found so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub already: Vec<Setting>,
     /// Every setting that is touched or may be disturbed, as found.
     pub start: Vec<Setting>,
     /// The same as commands for people. Interrupt numbers as of the start.

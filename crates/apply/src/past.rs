@@ -55,7 +55,8 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
         let names = Names::new(&h.devices, now);
         let refused = outcome.refused.iter().map(|r| &r.asked);
         let given_up: Vec<&Setting> = refused.chain(outcome.ignored.iter().map(|i| &i.asked)).collect();
-        let wants = h.steps.iter().map(|s| &s.setting).filter(|s| !given_up.contains(s));
+        let steps = h.steps.iter().map(|s| &s.setting).filter(|s| !given_up.contains(s));
+        let wants = h.already.iter().chain(steps);
         out.push(Kept {
             id: j.id,
             kind: h.kind.clone(),

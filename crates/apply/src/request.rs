@@ -26,6 +26,9 @@ pub struct Request {
     pub who: String,
     /// The command line.
     pub command: String,
+    /// Settings of the plan that hold already. They are wanted from now on, like the steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub already: Vec<Setting>,
     /// Settings besides the steps that must be as given here, or it is refused: a reviewed plan counts on them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relies_on: Vec<Setting>,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_knob::{Address, Match, Setting, Step, compare, live};
+use ringwise_knob::{Address, Match, Setting, SettingMap, Step, compare, live};
 use ringwise_model::{DevId, Fact, Snapshot};
 use ringwise_sys::Host;
 
@@ -64,6 +64,8 @@ fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), E
     let mut out = request.clone();
     out.steps = request.steps.iter().map(|s| names.step(s)).collect();
     out.relies_on = request.relies_on.iter().map(|s| names.setting(s)).collect();
+    let so = |s: &Setting| compare(s, now).holds();
+    out.already = request.already.iter().map(|s| names.setting(s)).filter(so).collect();
     for d in &mut out.devices {
         if let Some(n) = now.nics.iter().find(|n| d.same_device(&n.dev)) {
             *d = n.dev.clone();
@@ -240,7 +242,10 @@ pub(crate) fn transact(
     };
     notes.extend(guard.as_ref().and_then(|g| g.note()));
     let guard = Sent(guard);
-    Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &start)).map_err(state)?;
+    // What is only found right is wanted from now on too: its origin counts as well.
+    let mut origin: SettingMap = request.already.iter().filter_map(|s| Some((s.address()?, s.clone()))).collect();
+    origin.extend(start.clone());
+    Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &origin)).map_err(state)?;
     let header = Header {
         format: FORMAT,
         tool: env!("CARGO_PKG_VERSION").into(),
@@ -256,6 +261,7 @@ pub(crate) fn transact(
         command: request.command.clone(),
         devices: devices(&request, &now),
         steps: request.steps.clone(),
+        already: request.already.clone(),
         start: start.values().cloned().collect(),
         undo: start.values().filter_map(|s| s.command(&now)).collect(),
     };

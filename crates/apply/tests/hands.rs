@@ -277,6 +277,25 @@ fn a_reviewed_plan_counts_on_what_it_left_alone() {
 }
 
 #[test]
+fn what_a_plan_found_right_is_wanted_like_its_steps() {
+    let (sim, dir) = (sim(), Dir::new());
+    let start = look(&sim);
+    let mut request = request(&start, &[irq("eth1", 0, "3")]);
+    let found = ringwise_knob::live(&start, &xps("eth1", 2, "0").address().unwrap()).known().cloned().unwrap();
+    request.already = vec![found.clone(), xps("eth1", 3, "0,7")];
+    run(&sim, &dir, &request).unwrap();
+    // Not what has changed between the plan and now.
+    assert_eq!(verify(&sim, &dir).settings.iter().filter(|s| s.want == found).count(), 1);
+    assert_eq!(verify(&sim, &dir).settings.len(), 2);
+    by_hand(&sim, "eth1", 2, "5");
+    let hands = verify(&sim, &dir).hands();
+    assert_eq!((hands.len(), &hands[0].applied), (1, &found));
+    // Never written by us, and yet first found otherwise.
+    rollback(&sim, &dir, 0, &policy()).unwrap();
+    assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
+}
+
+#[test]
 fn somebodys_value_that_is_left_alone_survives_a_change_of_channels() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &layout("eth0", 8)).unwrap();
@@ -331,7 +350,13 @@ fn rollback_zero_after_anything() {
             match dice.roll(9) {
                 0 | 1 => {
                     log.push(format!("apply {dev} {q} {cpu}"));
-                    apply(&sim, &dir, &[irq(&dev, q, &cpu), xps(&dev, q, &cpu)]).unwrap();
+                    let mut request = request(&now, &[irq(&dev, q, &cpu), xps(&dev, q, &cpu)]);
+                    // A plan also finds things right.
+                    let other = xps(&dev, dice.roll(queues) as u32, "0").address().unwrap();
+                    let right = ringwise_knob::live(&now, &other).known().cloned();
+                    request.already =
+                        right.filter(|s| s.address() != xps(&dev, q, "0").address()).into_iter().collect();
+                    run(&sim, &dir, &request).unwrap();
                 }
                 2 => {
                     let to = [2, 3, 4][dice.roll(3) as usize];

@@ -56,9 +56,11 @@ pub fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
     let mut request =
         Request { devices: plan.devices.clone(), steps: plan.steps.clone(), ..request(title, a.reason.as_ref()) };
     request.kept = plan.kept.iter().map(|k| k.hand.clone()).collect();
+    let already: Vec<Setting> = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
+    request.already = already.iter().filter(|s| !request.kept.iter().any(|h| h.setting == **s)).cloned().collect();
     if file.is_some() {
         // What it found right and left alone was reviewed too.
-        request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
+        request.relies_on = already;
     }
     let mut policy = policy()?;
     policy.force = a.force;

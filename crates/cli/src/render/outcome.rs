@@ -137,6 +137,7 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
             w,
         ));
     }
+    out.push_str(&super::hands::outcome(&o.kept, style));
     let stands = matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo);
     if stands && !o.pending.is_empty() {
         let names: Vec<String> = o.pending.iter().map(ToString::to_string).collect();

@@ -182,7 +182,7 @@ fn what(e: &Entry) -> String {
         Kind::Rollback { before } => format!("rollback of {before}"),
         _ => e.title.clone(),
     }];
-    parts.push(plural(e.steps, "change"));
+    parts.push(plural(e.steps, if e.kind == Kind::Adopt { "setting" } else { "change" }));
     if let Some(r) = &e.reason {
         parts.push(r.clone());
     }
