@@ -30,7 +30,7 @@ pub fn passive(host: Arc<dyn Host>) -> Arc<dyn Host> {
 }
 
 /// What [`passive`] left out of this, by name.
-pub fn left_out<'s>(s: &'s Snapshot) -> impl Iterator<Item = &'s Unread> {
+pub fn left_out(s: &Snapshot) -> impl Iterator<Item = &Unread> {
     s.unread.iter().chain(s.nics.iter().flat_map(|n| &n.unread)).filter(|u| u.why == PASSIVE)
 }
 

@@ -29,6 +29,8 @@ pub struct Options {
     pub skip_rivals: bool,
     /// Without the ways that must not be cut ([`crate::control()`]).
     pub skip_control: bool,
+    /// Time for that search; what was found until then counts.
+    pub rivals_within: Option<Duration>,
     /// Everything, unless somebody is in a hurry.
     pub parts: Parts,
 }
@@ -46,6 +48,7 @@ impl Default for Options {
             follow: Vec::new(),
             deadline: deadline(),
             skip_rivals: false,
+            rivals_within: None,
             skip_control: false,
             parts: Parts::ALL,
         }
@@ -93,8 +96,12 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     {
         // irqbalance is asked in any case: what it leaves alone is a setting.
         let (host, skip) = (host.clone(), options.skip_rivals);
-        let look = if skip { rivals::irqbalance_alone } else { rivals::find };
-        tasks.push(Box::new(move || Part::Rivals(Box::new(look(host.as_ref())))));
+        let time = options.rivals_within;
+        tasks.push(Box::new(move || {
+            let found =
+                if skip { rivals::irqbalance_alone(host.as_ref()) } else { rivals::find_within(host.as_ref(), time) };
+            Part::Rivals(Box::new(found))
+        }));
     }
     tasks.push({
         let host = host.clone();

@@ -90,12 +90,11 @@ fn at_text(m: &Machine, d: &Dev) -> String {
 fn why(d: &Dev, place: &Place, intent: &Intent, mask: &CpuSet, at: String) -> Why {
     let with = |rule, reason| Why { rule, reason, source: SCALING };
     if !mask.is_empty() {
-        return with(
-            "Q04",
-            format!(
-                "one receive queue: {at} takes the interrupts, CPUs {mask} help, the nearest ones outside its own core"
-            ),
-        );
+        let help = match mask.len() {
+            1 => format!("CPU {mask} helps, the nearest one"),
+            _ => format!("CPUs {mask} help, the nearest ones"),
+        };
+        return with("Q04", format!("one receive queue: {at} takes the interrupts, {help} outside its own core"));
     }
     if !goal::rps_for_one_queue(intent.goal) {
         return with(

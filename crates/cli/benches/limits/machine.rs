@@ -10,7 +10,7 @@ use ringwise_model::nic::Pause;
 use ringwise_model::{Channels, Coalesce, Count, Fact, Rings, Rss, Snapshot};
 use ringwise_sys::{Captured, Host, Recorder};
 use ringwise_testkit::sim::Sim;
-use ringwise_testkit::tree::{Host as Description, Tree};
+use ringwise_testkit::tree::{Entry, Host as Description, Tree};
 
 use crate::Result;
 
@@ -40,6 +40,26 @@ fn description(cpus: u32, nics: u32, queues: u32) -> Result<Description> {
         );
     }
     Ok(Description::parse(&text)?)
+}
+
+/// The tree as plain files below `dir`, with that many processes.
+pub fn on_disk(dir: &Path, cpus: u32, nics: u32, queues: u32, processes: u32) -> Result<()> {
+    for (path, entry) in Tree::build(&description(cpus, nics, queues)?)?.entries() {
+        let path = dir.join(path.trim_start_matches('/'));
+        if let Some(above) = path.parent() {
+            std::fs::create_dir_all(above)?;
+        }
+        match entry {
+            Entry::File(bytes) => std::fs::write(&path, bytes)?,
+            Entry::Link(target) => std::os::unix::fs::symlink(target, &path)?,
+        }
+    }
+    for pid in 1..=processes {
+        let process = dir.join(format!("proc/{pid}"));
+        std::fs::create_dir_all(&process)?;
+        std::fs::write(process.join("comm"), "postgres\n")?;
+    }
+    Ok(())
 }
 
 /// The tree as another program would have packed it.

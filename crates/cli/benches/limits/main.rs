@@ -9,6 +9,7 @@ mod links;
 mod machine;
 mod plan;
 mod program;
+mod status;
 mod table;
 
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let done = match (after("--child"), after("--links")) {
         (Some(file), _) => discover::child(file).map(|()| true),
         (_, Some(program)) => links::child(program).map(|()| true),
+        _ if args.iter().any(|a| a == "--status") => only_status(),
         _ => all(),
     };
     match done {
@@ -43,6 +45,7 @@ fn all() -> Result<bool> {
     let done = discover::measure(&mut table, &dir)
         .and_then(|()| plan::measure(&mut table, &dir))
         .and_then(|()| apply::measure(&mut table, &dir))
+        .and_then(|()| status::measure(&mut table, &dir))
         .and_then(|()| program::measure(&mut table));
     std::fs::remove_dir_all(&dir)?;
     done?;
@@ -55,6 +58,18 @@ fn all() -> Result<bool> {
         std::fs::write(&file, table.page()? + rest)?;
         eprintln!("{} written", file.display());
     }
+    Ok(table.holds())
+}
+
+/// Its rows alone, while one works on them.
+fn only_status() -> Result<bool> {
+    let mut table = Table::default();
+    let dir = std::env::temp_dir().join(format!("ringwise-limits-{}", std::process::id()));
+    std::fs::create_dir_all(&dir)?;
+    let done = status::measure(&mut table, &dir);
+    std::fs::remove_dir_all(&dir)?;
+    done?;
+    print!("{}", table.text());
     Ok(table.holds())
 }
 

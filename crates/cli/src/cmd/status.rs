@@ -1,5 +1,7 @@
 //! `ringwise status`, and `ringwise` alone.
 
+use std::time::Duration;
+
 use ringwise_apply::{Ending, Store};
 use ringwise_discover::{Options, Parts};
 use ringwise_knob::Family;
@@ -16,11 +18,15 @@ use crate::render::status::{self as page, Page, Standings};
 use crate::source;
 use crate::style::Style;
 
+/// On hosts with thousands of processes; what was not looked at is said.
+const RIVALS_WITHIN: Duration = Duration::from_millis(20);
+
 pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let source = source::open(&a.from)?;
     let store = store(common);
     let parts = if source.recorded { Parts::LEAST } else { needed(&store) };
-    let s = source.snapshot(&Options { parts, ..Options::all() }, common)?;
+    let options = Options { parts, rivals_within: Some(RIVALS_WITHIN), ..Options::all() };
+    let s = source.snapshot(&options, common)?;
     let st = if source.recorded { Standings::default() } else { standings(&s, &store) };
     let status = if page::needs_somebody(&st) { Status::Findings } else { Status::Ok };
     if a.format.json(common) {
