@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ringwise_discover::rivals::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
 use ringwise_kfmt::irqbalance::ban_order;
-use ringwise_knob::rivals::{Left, list, theirs};
+use ringwise_knob::rivals::{Left, list, live_restart, theirs};
 use ringwise_knob::{Address, Setting, Step, compare};
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use ringwise_sys::{Error, Request, Result, with_deadline};
@@ -54,6 +54,24 @@ pub(crate) fn will_be_told(address: &Address, steps: &[Step], now: &Snapshot) ->
     let Address::IrqCpus { dev, .. } = address else { return false };
     let ban = |s: &&Step| matches!(&s.setting, Setting::IrqbalanceBan { dev: d, left: Left::All } if d == dev);
     now.host.irqbalance.is_known() && steps.iter().find(ban).is_some_and(|s| !compare(&s.setting, now).holds())
+}
+
+/// Where a ban does not outlive the irqbalance that is told.
+pub(crate) fn note_restart(now: &Snapshot, steps: &[Step]) -> Option<String> {
+    let mut banned = steps.iter().filter_map(|s| match &s.setting {
+        Setting::IrqbalanceBan { dev, left: Left::All } => Some(dev),
+        _ => None,
+    });
+    let b = now.host.irqbalance.known()?;
+    banned.find(|dev| !live_restart(now, dev).is_known())?;
+    let why = match (&b.unit, &b.start) {
+        (Fact::Known(u), None) => format!("{u} starts it in a way that cannot be added to"),
+        (Fact::Known(_), _) => "the device has no bus address".into(),
+        _ => "systemd did not start it".into(),
+    };
+    Some(format!(
+        "a restart of irqbalance forgets what it is told ({why}): ringwise verify shows that, ringwise apply mends it"
+    ))
 }
 
 /// The whole list is one order: everybody else's bans are in it again.

@@ -216,6 +216,7 @@ pub(crate) fn transact(
     crate::bond::check(&now, &request.steps)?;
     let mut notes = notes;
     notes.extend(crate::control::check(&cx, &now, &request.steps)?);
+    notes.extend(rivals::note_restart(&now, &request.steps));
     let mut request = request;
     crate::bond::order_steps(&now, &mut request.steps);
     let start = start_of(&now, &request.steps);
