@@ -131,16 +131,17 @@ pub(crate) fn write_restart(cx: &Cx, now: &Snapshot, dev: &str, left: bool) -> R
     let dropin = dropin(unit);
     if kept.is_empty() {
         place(cx, &dropin, None, false)?;
-        place(cx, DEVICES, None, false)?;
+        cx.order(Request::DaemonReload)?;
         place(cx, &script, None, false)?;
         if b.ours.is_empty() {
             // Of an irqbalance that is gone.
             place(cx, BANS, None, false)?;
         }
-        cx.order(Request::DaemonReload)?;
+        // Last: as long as it is there, whoever recovers knows that something is to be taken away.
+        place(cx, DEVICES, None, false)?;
     } else {
         place(cx, DEVICES, Some(kept.iter().map(|k| format!("{k}\n")).collect()), false)?;
-        if b.kept.is_empty() {
+        if !b.addition {
             let before = b.args.known().map(|a| scripts(a)).unwrap_or_default();
             // Ours is the last one where this irqbalance runs with it.
             let next = before.into_iter().rfind(|s| !s.ends_with(POLICY));

@@ -173,6 +173,42 @@ fn a_restarted_one_leaves_the_device_alone_and_the_rollback_is_whole() {
 }
 
 #[test]
+fn killed_at_every_write_it_is_recovered() {
+    let begin = || {
+        let (sim, dir) = (sim(true), Dir::new());
+        let before = look(&sim);
+        let wanted: Vec<Setting> = [layout("eth1"), vec![restart("eth1")]].concat();
+        let request = request(&before, &wanted);
+        sim.forget_writes();
+        (sim, dir, before, request)
+    };
+    let (all, ..) = begin();
+    let (writes, dir) = (all.writes(), Dir::new());
+    assert_eq!(writes, 0);
+    let now = look(&all);
+    run(&all, &dir, &request(&now, &[layout("eth1"), vec![restart("eth1")]].concat())).unwrap();
+    let writes = all.writes();
+    assert!(writes > 8, "{:?}", all.log());
+    for k in 0..writes {
+        for after in [false, true] {
+            let (sim, dir, before, request) = begin();
+            let at = At::Write(k);
+            sim.fault(if after { Fault::KillAfter { at } } else { Fault::KillBefore { at } });
+            let store = mortal(&dir, &sim);
+            assert!(killed(|| _ = ringwise_apply::run(&host(&sim), &request, &store, &policy(), &mut |_| {})), "{k}");
+            sim.heal();
+            recover(&sim, &dir).unwrap();
+            let now = look(&sim);
+            assert!(differing(&before, &now).is_empty(), "{k} {after}: {:?}", differing(&before, &now));
+            assert_eq!(sim.irqbalance_bans(), [7], "{k} {after}");
+            // What says whose the bans were may stay: it names none that is there.
+            let left: Vec<String> = sim.all_placed().into_iter().filter(|p| p != BANS).collect();
+            assert_eq!(left, Vec::<String>::new(), "{k} {after}");
+        }
+    }
+}
+
+#[test]
 fn one_device_goes_and_the_other_stays() {
     let (sim, dir) = (sim(true), Dir::new());
     apply(&sim, &dir, &[ban("eth0"), restart("eth0")]).unwrap();

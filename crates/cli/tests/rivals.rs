@@ -17,6 +17,7 @@ fn running(unit: bool) -> Irqbalance {
         unit: if unit { Fact::Known("irqbalance.service".into()) } else { Fact::Absent },
         start: unit.then(|| "/usr/sbin/irqbalance --foreground $IRQBALANCE_ARGS".into()),
         kept: Vec::new(),
+        addition: false,
         by_policy: false,
         ours: Vec::new(),
     }
@@ -100,6 +101,7 @@ fn the_line_of_status() {
     s.host.irqbalance = Fact::Known(b.clone());
     let n = numbers(&s).len();
     assert_eq!(rivals::line(&s), format!("irqbalance running, {n} interrupts of eth1 banned (not after its restart)"));
+    b.addition = true;
     b.kept = vec![s.nic("eth1").unwrap().dev.bus_address.clone().unwrap()];
     s.host.irqbalance = Fact::Known(b);
     s.host.rival_details = vec![

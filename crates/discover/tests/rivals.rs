@@ -99,10 +99,10 @@ fn irqbalance_without_a_socket_or_with_a_stale_one() {
     assert_eq!(b.unit, Fact::Known("irqbalance.service".into()));
     let start = b.start.unwrap();
     assert_eq!(start.split_whitespace().collect::<Vec<_>>(), ["/usr/sbin/irqbalance", "-f", "--deepestcache=2"]);
-    // The list counts only with the addition that names our script.
-    assert!(b.kept.is_empty());
+    assert_eq!((b.kept.len(), b.addition), (1, false));
     t.file("/run/systemd/system/irqbalance.service.d/90-ringwise.conf", "[Service]\nExecStart=\nExecStart=x\n");
     let Fact::Known(b) = find(&t.host()).irqbalance else { panic!("it runs") };
+    assert!(b.addition);
     assert_eq!(b.kept, ["0000:03:00.0"]);
     assert!(b.start.unwrap().contains("deepestcache"), "what we add is no part of it");
 }

@@ -86,24 +86,32 @@ pub fn live_restart(s: &Snapshot, dev: &str) -> Fact<Setting> {
     let Some(bus) = bus(nic).filter(|_| b.unit.is_known() && b.start.is_some()) else {
         return Fact::Absent;
     };
-    Fact::Known(Setting::IrqbalanceRestart { dev: dev.to_string(), left: b.kept.iter().any(|k| k == bus) })
+    let left = b.addition && b.kept.iter().any(|k| k == bus);
+    Fact::Known(Setting::IrqbalanceRestart { dev: dev.to_string(), left })
 }
 
 /// One that does not run moves nothing.
 pub fn compare(s: &Snapshot, want: &Setting, got: &Fact<Setting>) -> Match {
     match got {
         _ if s.host.irqbalance.is_absent() => Match::Same,
-        Fact::Known(got) if got == want && !left_over(s, got) => Match::Same,
+        Fact::Known(got) if got == want && !half_way(s, got) => Match::Same,
         Fact::Known(_) => Match::Differs,
         Fact::Absent => Match::Gone,
         Fact::Unknown(u) => Match::Unknown(u.clone()),
     }
 }
 
-/// Numbers that we had banned for the device and that are not its own any more.
-fn left_over(s: &Snapshot, got: &Setting) -> bool {
-    let Setting::IrqbalanceBan { dev, .. } = got else { return false };
+/// Something of ours is left behind: numbers that are not the device's own any more, or (after a sudden end) the list
+/// of devices without the addition to the unit.
+fn half_way(s: &Snapshot, got: &Setting) -> bool {
+    let dev = match got {
+        Setting::IrqbalanceBan { dev, .. } | Setting::IrqbalanceRestart { dev, left: false } => dev,
+        _ => return false,
+    };
     let Some((b, nic)) = running(s, dev).known().copied() else { return false };
+    if matches!(got, Setting::IrqbalanceRestart { .. }) {
+        return b.kept.iter().any(|k| Some(k.as_str()) == nic.dev.bus_address.as_deref());
+    }
     let banned = |n: u32| b.banned.known().is_some_and(|l| l.binary_search(&n).is_ok());
     let own = |n: u32| nic.vectors.iter().any(|v| v.irq.0 == n);
     b.ours.iter().any(|(a, n)| Some(a.as_str()) == nic.dev.bus_address.as_deref() && banned(*n) && !own(*n))

@@ -40,6 +40,9 @@ pub struct Irqbalance {
     /// Bus addresses that our policy script answers `ban=true` for, once irqbalance is started with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<String>,
+    /// Our addition to the unit is there, so the next one is started with the script.
+    #[serde(default)]
+    pub addition: bool,
     /// The one that runs was started with our policy script.
     #[serde(default)]
     pub by_policy: bool,

@@ -67,10 +67,10 @@ fn running(host: &dyn Host, pid: u32, socket: Fact<String>) -> Irqbalance {
         Fact::Unknown(u) => (Fact::Unknown(u.clone()), Fact::Unknown(u.clone())),
     };
     let start = unit.known().and_then(|u| start(host, u));
-    let ours_is_there = unit.known().is_some_and(|u| host.read(&dropin(u)).is_ok());
-    let kept = if ours_is_there { lines(host, DEVICES) } else { Vec::new() };
+    let addition = unit.known().is_some_and(|u| host.read(&dropin(u)).is_ok());
+    let kept = lines(host, DEVICES);
     let by_policy = args.known().and_then(|a| scripts(a).pop()).is_some_and(|s| s.rsplit('/').next() == Some(POLICY));
-    Irqbalance { pid, socket, interval_s, args, banned, unit, start, kept, by_policy, ours: ours(host, pid) }
+    Irqbalance { pid, socket, interval_s, args, banned, unit, start, kept, addition, by_policy, ours: ours(host, pid) }
 }
 
 /// Policy scripts that the arguments name, in order; the last one counts.
