@@ -9,7 +9,8 @@ use common::plans::edge3_plan;
 use common::schema::check;
 use common::*;
 use ringwise_apply::{
-    Ending, Entry, Failure, Ignored, Kind, Newer, NotPutBack, Outcome, Refused, Standing, Verdict, Verify,
+    Ending, Entry, Failure, Fate, Holder, Ignored, Kind, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused,
+    Standing, Verdict, Verify,
 };
 use ringwise_cli::render::json::{Document, snapshot};
 use ringwise_knob::{Hand, Match, Origin, Setting, Window};
@@ -65,6 +66,10 @@ fn setting() -> Setting {
     Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: set("0-3") }
 }
 
+fn on_trial(fate: Fate) -> OnTrial {
+    OnTrial { seconds: 60, until_unix: 1_795_183_387, until_boot_ms: 60_900, fate }
+}
+
 fn outcome() -> Outcome {
     let failure = Failure {
         setting: Some(setting()),
@@ -83,6 +88,7 @@ fn outcome() -> Outcome {
             address: setting().address().unwrap(), was: setting(), now: Fact::unknown("x", "gone"), why: "gone".into(),
             command: Some("echo 0 > x".into()),
         }], "verified": 40, "verified_of": 41, "notes": ["a note"], "took_ms": 900,
+        "trial": on_trial(Fate::Undone { by: "timer".into(), why: "it was not confirmed within 60 s".into() }),
     });
     serde_json::from_value(doc).unwrap()
 }
@@ -106,7 +112,12 @@ fn outcomes_verify_history() {
         }],
         unfinished: Some(4),
         running: None,
-        trial: None,
+        trial: Some(Pending {
+            transaction: 3,
+            trial: on_trial(Fate::Pending),
+            who: "anna".into(),
+            guard: Some(Holder { pid: Some(7), trial_until_unix: Some(9), ..Holder::default() }),
+        }),
         newer: vec![Newer {
             transaction: 5,
             why: "another format".into(),
@@ -128,8 +139,8 @@ fn outcomes_verify_history() {
         devices: vec!["eth1".into()],
         steps: 3,
         ending: Ending::Closed { why: "another boot".into() },
-        trial: None,
-        damaged: 0,
+        trial: Some(on_trial(Fate::Confirmed { by: Some("anna".into()) })),
+        damaged: 2,
         undone_by: None,
         outcome: Some(o),
         undo: vec![],
