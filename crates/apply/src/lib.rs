@@ -7,10 +7,11 @@
 //!      ▼
 //!   step: differs? ─► write ─► read back        after a step that renumbers: wait for the link, discover again
 //!      │
-//!      ├─ all done ─► discover ─► everything as asked? side effects put right ─► keep      ─┐
-//!      └─ failed, stopped ─► discover ─► diff(live, start) forward ─► discover ─► put back ─┴─► Outcome
+//!      ├─ all done ─► discover ─► everything as asked? side effects put right ─► keep, or on trial ─┐
+//!      └─ failed, stopped ─► discover ─► diff(live, start) forward ─► discover ─► put back ──────────┴─► Outcome
 //! ```
 //!
+//! From before the journal until the end a guard outside of this process stands ready ([`guard`]).
 //! Putting back is not the steps in reverse: it is the same machine run forward towards the start
 //! (DESIGN section 2). It does not decide what is good for a host; it gets steps and does them.
 //! Steps that interrupt the way in, or a bond's last member, are refused here, for every caller.

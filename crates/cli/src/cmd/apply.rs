@@ -45,7 +45,7 @@ pub fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
         ask(a, &plan, common, &style, &text)?;
     } else if !as_json && file.is_none() {
         // No lock, no journal, no second look.
-        trial::none_waits(&source, &store(common))?;
+        trial::none_waits(&source, &store(common), &style)?;
         out::answer(&text())?;
         return Ok(Status::Ok);
     }

@@ -17,6 +17,7 @@ use crate::out;
 use crate::render::outcome::summary;
 use crate::source::Source;
 use crate::style::Style;
+use crate::when;
 
 const EACH: Duration = Duration::from_millis(100);
 /// Lines of the health command that are told.
@@ -191,14 +192,19 @@ fn listen(mut reader: impl Read + Send + 'static) -> Receiver<Vec<String>> {
 }
 
 /// Nothing to do is no answer while what is so is to be put back.
-pub fn none_waits(source: &Source, store: &Store) -> Result<()> {
+pub fn none_waits(source: &Source, store: &Store, style: &Style) -> Result<()> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     match ringwise_apply::pending(store, &host).map_err(|e| fail(&e))? {
-        Some(p) => Err(Fail::refused(format!(
-            "transaction {} is on trial: it is so only if somebody confirms it",
-            p.transaction
-        ))
-        .next("ringwise confirm")),
+        Some(p) => {
+            let pid =
+                p.guard.as_ref().and_then(|g| g.pid).map(|n| format!(" (guard: process {n})")).unwrap_or_default();
+            let until = when::clock(p.trial.until_unix, style.utc);
+            let text = format!(
+                "transaction {} of {} is on trial until {until}{pid}: it stays so only if somebody confirms it",
+                p.transaction, p.who
+            );
+            Err(Fail::refused(text).next("ringwise confirm"))
+        }
         None => Ok(()),
     }
 }
