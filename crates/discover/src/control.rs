@@ -107,7 +107,7 @@ fn defaults(r: &mut Reader) -> Fact<Vec<DefaultRoute>> {
             (Fact::Known(text(0)), Fact::Known(text(1)))
         }
         // Trees of other programs have the files.
-        Err(_) if r.host.is_recorded() => (r.text("/proc/net/route"), r.text("/proc/net/ipv6_route")),
+        Err(e) if e.errno.is_none() => (r.text("/proc/net/route"), r.text("/proc/net/ipv6_route")),
         Err(e) => return crate::read::failed("default routes", &e),
     };
     let parse = |f: Fact<String>, p: fn(&str) -> Result<Vec<DefaultRoute>, ringwise_kfmt::ParseError>| {
