@@ -13,6 +13,7 @@ pub fn man(dir: &Path) -> Result<Status> {
     let version = env!("CARGO_PKG_VERSION");
     let write = |cmd: clap::Command, name: &str| -> Result<()> {
         let mut text = Vec::new();
+        let usage = synopsis(&cmd, &name.replacen('-', " ", 1));
         clap_mangen::Man::new(cmd)
             .section("8")
             .title(name)
@@ -20,6 +21,7 @@ pub fn man(dir: &Path) -> Result<Status> {
             .manual("System Administration")
             .render(&mut text)
             .map_err(|e| Fail::error(format!("{name}: {e}")))?;
+        let text = with_synopsis(&String::from_utf8_lossy(&text), &usage);
         let file = dir.join(format!("{name}.8"));
         std::fs::write(&file, text).map_err(|e| Fail::error(format!("{}: {e}", file.display())))
     };
@@ -39,4 +41,60 @@ pub fn completions(shell: clap_complete::Shell) -> Result<Status> {
     clap_complete::generate(shell, &mut command(), "ringwise", &mut text);
     out::answer(&String::from_utf8_lossy(&text))?;
     Ok(Status::Ok)
+}
+
+/// Every flag with the name of its value, which the generator leaves out.
+fn synopsis(cmd: &clap::Command, words: &str) -> String {
+    let roff = |t: &str| t.replace('-', "\\-");
+    let mut parts = vec![format!("\\fB{}\\fR", roff(words))];
+    for a in cmd.get_arguments().filter(|a| !a.is_hide_set()) {
+        let values: Vec<String> = a.get_value_names().unwrap_or_default().iter().map(|v| v.to_string()).collect();
+        let value = format!("\\fI{}\\fR", roff(&values.join(" ")));
+        let many = if a.get_num_args().is_some_and(|n| n.max_values() > 1) { " ..." } else { "" };
+        let flag = match (a.get_long(), a.get_short()) {
+            (Some(l), _) => format!("--{l}"),
+            (None, Some(s)) => format!("-{s}"),
+            (None, None) if a.is_required_set() => {
+                parts.push(value + many);
+                continue;
+            }
+            (None, None) => {
+                parts.push(format!("[{value}{many}]"));
+                continue;
+            }
+        };
+        let value = if a.get_action().takes_values() { format!(" {value}") } else { String::new() };
+        parts.push(format!("[\\fB{}\\fR{value}]", roff(&flag)));
+    }
+    if cmd.has_subcommands() {
+        parts.push("[\\fICOMMAND\\fR]".into());
+    }
+    parts.join(" ")
+}
+
+/// The page with this line as its synopsis.
+fn with_synopsis(page: &str, usage: &str) -> String {
+    let head = ".SH SYNOPSIS\n";
+    let Some((before, rest)) = page.split_once(head) else { return page.to_string() };
+    let after = rest.find("\n.SH").map_or("", |at| &rest[at..]);
+    format!("{before}{head}{usage}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_have_their_values_in_the_synopsis() {
+        let mut root = command();
+        root.build();
+        let plan = root.find_subcommand("plan").expect("plan");
+        let text = synopsis(plan, "ringwise plan");
+        for words in ["[\\fB\\-\\-goal\\fR \\fIGOAL\\fR]", "[\\fB\\-\\-cpus\\fR \\fILIST\\fR]", "[\\fIDEV\\fR ...]"] {
+            assert!(text.contains(words), "{words} in {text}");
+        }
+        assert!(text.contains("[\\fB\\-\\-passive\\fR]"), "{text}");
+        let page = with_synopsis(".TH x\n.SH SYNOPSIS\nold\n.SH OPTIONS\nmore\n", "new");
+        assert_eq!(page, ".TH x\n.SH SYNOPSIS\nnew\n.SH OPTIONS\nmore\n");
+    }
 }
