@@ -216,3 +216,36 @@ state $devs >/tmp/after
 unchanged "and nothing was touched" /tmp/before /tmp/after
 echo $was >/proc/sys/vm/memfd_noexec
 umount /tmp/full
+
+# 9. A terminal behind a cut network takes nothing any more.
+S=$RINGWISE_STATE_DIR
+mkfifo /tmp/stuck
+(
+	exec 3<>/tmp/stuck
+	dd if=/dev/zero bs=4096 count=16 >&3 2>/dev/null
+	$apply >/tmp/out 2>&3 </dev/null
+	echo $? >/tmp/stuck.rc
+) &
+stuck=$!
+check "nobody reads what it says, and it ends" wait_until 240 test -s /tmp/stuck.rc
+kill $stuck 2>/dev/null
+same "as if nothing were" "$(cat /tmp/stuck.rc)" 0
+rm /tmp/stuck
+clean_up
+state $devs >/tmp/after
+unchanged "as before" /tmp/before /tmp/after
+
+# 10. The undo itself fails.
+status "a trial of 6 s" 0 ringwise apply --yes --confirm 6s eth1
+locked=
+for f in $(for n in $(dev_irqs eth1); do echo /proc/irq/$n/smp_affinity_list; done) /sys/class/net/eth1/queues/tx-*/xps_cpus; do
+	mount --bind $f $f && mount -o remount,bind,ro $f && locked="$locked $f"
+done
+check "the guard gives up in the end" wait_until 120 let_go
+check "history says how far it came" sh -c "ringwise history | sed -n 2p | grep -q 'NOT fully undone by timer'"
+status "the first screen wants somebody" 3 ringwise
+status "too late, and not fully put back" 5 ringwise confirm
+says "it names what is left" "by hand"
+umount $locked
+status "recover does the rest" 0 ringwise recover --yes
+as_before "recovered after a failed undo"

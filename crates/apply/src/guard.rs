@@ -106,6 +106,13 @@ pub fn guard(
             }
         }
     }
+    // A disk that cannot be read now may be read later, and nobody else is left to try.
+    for _ in 1..TRIES {
+        match from_disk(&cx, store, &lock, transaction, &why, events) {
+            Err(Error::State { .. }) => cx.host.sleep(Duration::from_secs(1)),
+            other => return other,
+        }
+    }
     from_disk(&cx, store, &lock, transaction, &why, events)
 }
 

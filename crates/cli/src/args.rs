@@ -103,6 +103,9 @@ pub enum Cmd {
     /// Do it: all of it, or put everything back
     Apply(ApplyArgs),
     /// Keep what is on trial (apply --confirm), from any session
+    #[command(
+        after_long_help = "Status: 0 kept, also when somebody confirmed it before; 4 too late, it is put back; 6 nothing is on trial."
+    )]
     Confirm(ConfirmArgs),
     /// Does the host still match what was applied?
     #[command(after_long_help = disturbs::VERIFY)]

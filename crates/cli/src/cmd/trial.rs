@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use ringwise_apply::{OnTrial, Outcome, Policy, Store, undo_now};
+use ringwise_apply::{OnTrial, Outcome, Pending, Policy, Refusal, Store, undo_now};
 use ringwise_sys::{guardian, proc};
 
 use super::confirm::{decide, end};
@@ -195,6 +195,7 @@ fn listen(mut reader: impl Read + Send + 'static) -> Receiver<Vec<String>> {
 pub fn none_waits(source: &Source, store: &Store, style: &Style) -> Result<()> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     match ringwise_apply::pending(store, &host).map_err(|e| fail(&e))? {
+        Some(Pending { guard: None, transaction, .. }) => Err(fail(&Refusal::OnTrial { transaction }.into())),
         Some(p) => {
             let pid =
                 p.guard.as_ref().and_then(|g| g.pid).map(|n| format!(" (guard: process {n})")).unwrap_or_default();
