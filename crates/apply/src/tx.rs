@@ -112,7 +112,9 @@ impl Tx<'_> {
         if self.stale.is_empty() {
             return Ok(());
         }
-        for dev in std::mem::take(&mut self.stale) {
+        let waited = std::mem::take(&mut self.stale);
+        let known: Vec<Option<DevId>> = waited.iter().map(|d| self.now.nic(d).map(|n| n.dev.clone())).collect();
+        for dev in waited.clone() {
             let was_up = self.before.nic(&self.name_before(&dev)).is_some_and(ringwise_model::Nic::link_is_up);
             if was_up && !self.wait_for_link(&dev) {
                 let wait = self.cx.policy.link_wait.as_secs_f32();
@@ -136,7 +138,13 @@ impl Tx<'_> {
                 self.note(words);
             }
         }
-        self.look()
+        self.look()?;
+        // Renamed while it was waited for: what was waited for had another name.
+        for (name, id) in waited.iter().zip(known) {
+            let found = id.and_then(|id| self.now.nics.iter().find(|n| n.dev.same_device(&id)));
+            self.stale.extend(found.filter(|n| n.name() != name).map(|n| n.name().to_string()));
+        }
+        if self.stale.is_empty() { Ok(()) } else { self.refresh(link_needed) }
     }
 
     fn name_before(&self, dev: &str) -> String {
