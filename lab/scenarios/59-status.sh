@@ -33,7 +33,7 @@ check "and its end" grep -q '"RINGWISE_OUTCOME":"applied"' /tmp/lines
 same "under one name" "$(journalctl -q -t ringwise RINGWISE_TRANSACTION=$id -o cat | wc -l)" "$(wc -l </tmp/lines)"
 
 # --- somebody moves a queue
-n=$(queue_irq eth2 TxRx-0)
+n=$(queue_irq eth2 rx-0 || queue_irq eth2 TxRx-0)
 was=$(cat /proc/irq/$n/smp_affinity_list)
 other=$([ "$was" = 3 ] && echo 2 || echo 3)
 echo $other >/proc/irq/$n/smp_affinity_list

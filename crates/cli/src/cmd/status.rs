@@ -1,7 +1,5 @@
 //! `ringwise status`, and `ringwise` alone.
 
-use std::time::Duration;
-
 use ringwise_apply::{Ending, Store};
 use ringwise_discover::{Options, Parts};
 use ringwise_knob::Family;
@@ -18,14 +16,16 @@ use crate::render::status::{self as page, Page, Standings};
 use crate::source;
 use crate::style::Style;
 
-/// On hosts with thousands of processes; what was not looked at is said.
-const RIVALS_WITHIN: Duration = Duration::from_millis(20);
+/// Of the time that a device has, for the search through all processes: 20 ms where nobody says that the
+/// machine is slow. What was not looked at is said.
+const RIVALS_SHARE: u32 = 100;
 
 pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let source = source::open(&a.from)?;
     let store = store(common);
     let parts = if source.recorded { Parts::LEAST } else { needed(&store) };
-    let options = Options { parts, rivals_within: Some(RIVALS_WITHIN), ..Options::all() };
+    let all = Options::all();
+    let options = Options { parts, rivals_within: Some(all.deadline / RIVALS_SHARE), ..all };
     let s = source.snapshot(&options, common)?;
     let st = if source.recorded { Standings::default() } else { standings(&s, &store) };
     let status = if page::needs_somebody(&st) { Status::Findings } else { Status::Ok };
