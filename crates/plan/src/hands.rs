@@ -83,6 +83,11 @@ impl Keep {
         true
     }
 
+    /// Whether an interrupt of this device stays elsewhere than the plan would have it.
+    pub fn moves(&self, dev: &str) -> bool {
+        self.done.iter().any(|k| matches!(&k.hand.setting, Setting::IrqCpus { dev: d, .. } if d == dev))
+    }
+
     /// The layout as it will be, for what is said about it.
     pub fn lay_out(&self, m: &Machine, d: &mut Dev) {
         for k in &self.done {

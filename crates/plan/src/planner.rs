@@ -172,7 +172,8 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
         d.group = alike.map(|g| g.name.clone()).next();
     }
     warn_about_pairs(&doubled, &mut out.warnings);
-    for d in devs {
+    // Where somebody has laid queues together, fewer queues are no advice.
+    for d in devs.iter().filter(|d| !out.keep.moves(d.name())) {
         warn_about_stacks(m, d, &mut out.warnings);
     }
     let mut target: Vec<Setting> = Vec::with_capacity(out.entries.len());

@@ -87,6 +87,7 @@ fn what_is_kept_is_no_step_and_the_layout_says_so() {
         assert_eq!(p.kept.len(), 1);
         assert_eq!((&p.kept[0].hand, p.kept[0].wanted.value_text()), (&h, "4".into()));
         assert!(p.target.contains(&setting));
+        assert_eq!(p.warnings, around(&s, Hands::default()).warnings);
         assert_eq!(p.already, p.target.len());
         let at = &p.layout[0].queues[2];
         assert_eq!((at.cpu.map(|c| c.0), at.far), (Some(9), Some(true)));
