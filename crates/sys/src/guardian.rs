@@ -137,8 +137,14 @@ pub fn ended(pid: u32) -> bool {
 /// A file without a name that can be run as `/proc/self/fd/N`.
 pub fn memory_file(name: &str) -> io::Result<File> {
     let name = std::ffi::CString::new(name)?;
-    // SAFETY: a string that ends in 0, and a flag. No CLOEXEC: what runs it opens it by its number.
-    let fd = check(unsafe { libc::memfd_create(name.as_ptr(), 0) })?;
+    // Since 6.3 one may ask for it, and where vm.memfd_noexec is 1 one has to. No CLOEXEC: what runs it opens it
+    // by its number.
+    // SAFETY: a string that ends in 0, and flags.
+    let make = |flags: libc::c_uint| check(unsafe { libc::memfd_create(name.as_ptr(), flags) });
+    let fd = match make(libc::MFD_EXEC) {
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => make(0)?,
+        other => other?,
+    };
     // SAFETY: the kernel has just made it for us.
     Ok(unsafe { File::from_raw_fd(fd) })
 }
