@@ -76,3 +76,35 @@ pub fn ask(list: &[Hand], style: &Style) -> Result<Take> {
         _ => Err(Fail::refused("not confirmed; nothing was touched")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ringwise_knob::Setting;
+
+    use super::*;
+
+    fn hand(origin: Origin, queue: u32) -> Hand {
+        let setting = Setting::XpsCpus { dev: "eth2".into(), queue, cpus: "12".parse().unwrap() };
+        let applied = Setting::XpsCpus { dev: "eth2".into(), queue, cpus: "14".parse().unwrap() };
+        Hand { origin, setting, applied, transaction: 12, changed: None }
+    }
+
+    #[test]
+    fn what_stays_and_what_is_marked() {
+        let list = [hand(Origin::ByHand, 1), hand(Origin::Adopted, 2)];
+        let queues = |h: &[Hand]| h.iter().map(|h| h.address().unwrap().to_string()).collect::<Vec<_>>();
+        for (take, keep, mark) in [
+            (Take::Ask, &["eth2 tx-2 xps_cpus"][..], &["eth2 tx-1 xps_cpus"][..]),
+            (Take::Changed, &["eth2 tx-2 xps_cpus"], &["eth2 tx-1 xps_cpus"]),
+            (Take::Keep, &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"], &[]),
+            (Take::Over, &[], &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"]),
+        ] {
+            let h = hands(&list, take);
+            assert_eq!(
+                (queues(&h.keep), queues(&h.mark)),
+                (keep.iter().map(ToString::to_string).collect(), mark.iter().map(ToString::to_string).collect()),
+                "{take:?}"
+            );
+        }
+    }
+}
