@@ -247,6 +247,16 @@ value() {
   wrong "$1: written $4, reads back as $got ($2)"; stop=$halt
 }
 
+# No program that is everywhere speaks to irqbalance's socket: said once, and not counted.
+told=
+by_hand() {
+  [ "$mode" = set ] || return 0
+  case " $told " in *" $1 "*) return 0 ;; esac
+  told="$told $1"
+  echo "$1: irqbalance is not told by this script and will move these interrupts: ban them yourself" >&2
+  echo "  (its options --banirq= or --policyscript=; ringwise apply does it over its socket)" >&2
+}
+
 # Device, names of the action, CPU list.
 irq_cpus() {
   [ "$stop" = 0 ] || return 0
