@@ -2,7 +2,7 @@
 # The session dies with everything in it, sshd goes, the line goes: the guard stays, and puts back.
 # hosts: remote
 # kernels: 6.12
-# timeout: 500
+# timeout: 600
 . /h/lib.sh
 . /h/state.sh
 . /h/remote.sh
@@ -17,11 +17,10 @@ back() {
 	state $devs >/tmp/after
 	unchanged "$1: as before" /tmp/before /tmp/after
 }
-# tuned NAME: the trial is on, and eth2 is different
+# tuned NAME: eth2 has two queues, and the trial is on
 tuned() {
+	same "$1: eth2 is tuned" "$(ls -d /sys/class/net/eth2/queues/rx-* | wc -l)" 2
 	check "$1: on trial" on_trial
-	state $devs >/tmp/half
-	check "$1: eth2 is tuned" sh -c '! cmp -s /tmp/before /tmp/half'
 }
 apply="ringwise apply --yes --allow-disruption --queues 2 eth2"
 
@@ -37,12 +36,11 @@ session_close work
 
 check "a session" session_open work
 id=$(($(last_id) + 1))
-check "apply on trial" session_run work "$apply --confirm 20s"
+check "apply on trial" session_run work "$apply --confirm 30s"
 tuned "scope killed on trial"
 check "the guard is a unit outside of the session" systemctl -q is-active ringwise-trial-$id.service
 session_kill work
 check "the session is gone" wait_for 60 sh -c "! systemctl -q is-active $(session_scope work)"
-check "the guard is not" systemctl -q is-active ringwise-trial-$id.service
 back "scope killed on trial" $id
 check "who undid it is in the journal" grep -q '"trial_over","by":"timer"' $(journal $id)
 session_close work
@@ -57,13 +55,13 @@ check "confirms" session_run other "ringwise confirm"
 check "the guard leaves" wait_for 60 guard_gone $id
 state $devs >/tmp/after
 check "it is kept" sh -c '! cmp -s /tmp/before /tmp/after'
-status "a second word is too late" 0 ringwise confirm
+status "a second confirm says that it was" 0 ringwise confirm
 status "put back by hand" 0 ringwise rollback $id --yes
 state $devs >/tmp/after
 unchanged "as before" /tmp/before /tmp/after
 
 id=$(($(last_id) + 1))
-check "apply on trial" session_run other "$apply --confirm 15s"
+check "apply on trial" session_run other "$apply --confirm 30s"
 tuned "sshd gone"
 sshd_stop
 check "nobody can log in" sh -c '! ip netns exec far ssh -o ConnectTimeout=5 root@10.100.0.1 true'
@@ -79,7 +77,7 @@ same "with --force and without --confirm as well" "$(session_run plain "$apply -
 state $devs >/tmp/after
 unchanged "and nothing was touched" /tmp/before /tmp/after
 id=$(($(last_id) + 1))
-check "with both it is done" session_run plain "$apply --force --confirm 20s"
+check "with both it is done" session_run plain "$apply --force --confirm 30s"
 far ip link set far2 down
 tuned "line cut"
 check "nobody is there to confirm" sh -c '! ip netns exec far ssh -o ConnectTimeout=5 root@10.2.0.1 true'
