@@ -34,6 +34,8 @@ const MODULES: &[&str] = &[
     "virtio_blk",
     "ext4",
     "autofs4",
+    // Holds a function for programs in user space.
+    "uio_pci_generic",
 ];
 const NEEDED: &[&str] = &["9p", "9pnet_virtio"];
 const TOOLS: &[&str] = &["ethtool", "ip", "tc"];
