@@ -59,6 +59,8 @@ fn hand_made_ones_too() {
     let hand = Hand { origin: Origin::ByHand, setting: setting(), applied: applied.clone(), transaction: 3, changed };
     plan.kept = vec![ringwise_plan::Kept { hand: hand.clone(), wanted: applied }];
     plan.by_hand = vec![hand];
+    let steps = &plan.steps;
+    holds("ringwise.adopt", &json!({ "schema": "ringwise.adopt", "version": 1, "settings": steps }));
     holds("ringwise.plan", &serde_json::to_value(plan).unwrap());
 }
 
