@@ -6,12 +6,12 @@ use std::sync::Arc;
 use ringwise_discover::rivals::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
 use ringwise_kfmt::irqbalance::ban_order;
 use ringwise_knob::rivals::{Left, list, live_restart, theirs};
-use ringwise_knob::{Address, Setting, Step, compare};
+use ringwise_knob::{Address, IfRefused, Setting, Step, compare, live};
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use ringwise_sys::{Error, Request, Result, with_deadline};
 
-use crate::Store;
 use crate::cx::Cx;
+use crate::{Request as Wish, Store};
 
 const ENOENT: i32 = 2;
 const EMSGSIZE: i32 = 90;
@@ -54,6 +54,23 @@ pub(crate) fn will_be_told(address: &Address, steps: &[Step], now: &Snapshot) ->
     let Address::IrqCpus { dev, .. } = address else { return false };
     let ban = |s: &&Step| matches!(&s.setting, Setting::IrqbalanceBan { dev: d, left: Left::All } if d == dev);
     now.host.irqbalance.is_known() && steps.iter().find(ban).is_some_and(|s| !compare(&s.setting, now).holds())
+}
+
+/// Interrupts that the plan found right may be moved until irqbalance has been told: they become steps, which write
+/// only what is not so when their turn comes, and are verified like the others.
+pub(crate) fn hold_too(request: &mut Wish, now: &Snapshot) {
+    let will = |s: &Setting| s.address().is_some_and(|a| will_be_told(&a, &request.steps, now));
+    let (more, rest): (Vec<Setting>, Vec<Setting>) = request.already.drain(..).partition(will);
+    request.already = rest;
+    request.steps.extend(more.into_iter().map(|setting| Step {
+        from: setting.address().map_or(Fact::Absent, |a| live(now, &a)),
+        setting,
+        rule: "A06".into(),
+        reason: "right when it was planned; irqbalance may move it until it is told".into(),
+        source: "irqbalance(1)".into(),
+        interrupts_traffic: false,
+        if_refused: IfRefused::Skip,
+    }));
 }
 
 /// Where a ban does not outlive the irqbalance that is told.

@@ -65,7 +65,9 @@ fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), E
     out.steps = request.steps.iter().map(|s| names.step(s)).collect();
     out.relies_on = request.relies_on.iter().map(|s| names.setting(s)).collect();
     let so = |s: &Setting| compare(s, now).holds();
-    out.already = request.already.iter().map(|s| names.setting(s)).filter(so).collect();
+    out.already = request.already.iter().map(|s| names.setting(s)).collect();
+    rivals::hold_too(&mut out, now);
+    out.already.retain(so);
     for d in &mut out.devices {
         if let Some(n) = now.nics.iter().find(|n| d.same_device(&n.dev)) {
             *d = n.dev.clone();

@@ -91,6 +91,21 @@ fn what_it_moves_between_plan_and_apply_is_no_reason_to_refuse() {
 }
 
 #[test]
+fn what_the_plan_found_right_and_irqbalance_moves_before_it_is_told_is_put_right() {
+    let (sim, dir) = (sim(false), Dir::new());
+    let right: Vec<Setting> = (0..4).map(|q| irq("eth1", q, &(q + 2).to_string())).collect();
+    apply(&sim, &dir, &right).unwrap();
+    let mut planned = request(&look(&sim), &layout("eth1"));
+    assert_eq!(planned.steps.len(), 1, "only the ban");
+    planned.already = right.clone();
+    sim.irqbalance_scan();
+    assert!(!holds(&sim, &right));
+    let out = run(&sim, &dir, &planned).unwrap();
+    assert_eq!((out.verified, out.verdict), (5, Verdict::Applied));
+    assert!(holds(&sim, &layout("eth1")));
+}
+
+#[test]
 fn the_list_is_as_before_after_a_rollback() {
     let (sim, dir) = (sim(false), Dir::new());
     // Somebody's own ban of one of our interrupts stays, too.
