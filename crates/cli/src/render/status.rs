@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{Entry, Fate, Pending, Standing, Verify};
-use ringwise_knob::{Address, Window};
+use ringwise_knob::{Address, Match, Window};
 use ringwise_model::Snapshot;
 
 use super::text::{self, hang, pad, plural};
@@ -24,7 +24,16 @@ pub struct Standings {
 
 /// Somebody is needed. What is not known is no good news.
 pub fn needs_somebody(st: &Standings) -> bool {
-    st.half_way.is_some() || st.unreadable.is_some() || st.verify.as_ref().is_some_and(|v| v.exit_status() != 0)
+    st.half_way.is_some() || st.unreadable.is_some() || st.verify.as_ref().is_some_and(is_off)
+}
+
+fn is_off(v: &Verify) -> bool {
+    v.unfinished.is_some() || v.trial.is_some() || !v.newer.is_empty() || v.drifted().any(was_asked)
+}
+
+/// `--passive` leaves settings out: that is no drift.
+fn was_asked(s: &Standing) -> bool {
+    !matches!(&s.how, Match::Unknown(u) if u.why.starts_with("not asked"))
 }
 
 /// How the page is made: `recorded` is another machine or another time, `all` lists software interfaces too.
@@ -77,7 +86,11 @@ fn applied(st: &Standings, recorded: bool, style: &Style) -> String {
 
 /// `2 of 41 settings differ since 2026-11-20 02:51 (ringwise verify)`
 fn now(v: &Verify, style: &Style) -> String {
-    let drifted: Vec<&Standing> = v.drifted().collect();
+    let drifted: Vec<&Standing> = v.drifted().filter(|s| was_asked(s)).collect();
+    let left_out = v.drifted().count() - drifted.len();
+    if drifted.is_empty() && left_out > 0 {
+        return format!("{} of {} settings as applied, {left_out} not asked", v.holding(), v.settings.len());
+    }
     if drifted.is_empty() {
         let all = v.settings.len();
         return if all == 1 { "the one setting as applied".into() } else { format!("all {all} settings as applied") };
@@ -144,7 +157,8 @@ fn remarks(s: &Snapshot, st: &Standings) -> BTreeMap<String, String> {
         }
     }
     let mut moved: BTreeMap<String, Vec<Address>> = BTreeMap::new();
-    for address in st.verify.iter().flat_map(Verify::drifted).filter_map(|d| d.want.address()) {
+    let drifted = st.verify.iter().flat_map(Verify::drifted).filter(|d| was_asked(d));
+    for address in drifted.filter_map(|d| d.want.address()) {
         if let Some(dev) = address.dev() {
             moved.entry(dev.to_string()).or_default().push(address);
         }
@@ -182,7 +196,7 @@ fn next(s: &Snapshot, st: &Standings) -> String {
     if let Some(n) = v.newer.first() {
         return format!("Next: ringwise history {}\n", n.transaction);
     }
-    if v.exit_status() != 0 {
+    if is_off(v) {
         let dev = v.drifted().find_map(|d| d.want.address()?.dev().map(str::to_string));
         let show = dev.map(|d| format!("      ringwise show {d}\n")).unwrap_or_default();
         return format!("Next: ringwise verify\n{show}");
