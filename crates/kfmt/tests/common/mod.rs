@@ -5,8 +5,8 @@
 
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
-    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, netdev_nl, nl, rtnl, softnet, sysfs,
-    uevent,
+    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, netdev_nl, nl, route, rtnl, softnet,
+    sysfs, uevent,
 };
 use ringwise_model::CpuId;
 
@@ -58,6 +58,7 @@ pub fn text(data: &[u8]) {
     let _ = (cmdline::isolcpus(&s, last), cmdline::isolcpus(&s, None), cmdline::nohz_full(&s, last));
     let held: usize = cmdline::words(&s).iter().map(String::len).sum();
     assert!(held <= s.len());
+    let _ = (route::defaults_v4(&s), route::defaults_v6(&s), route::session(data));
     let _ = (uevent::parse(&s), sysfs::parse_bool(&s), sysfs::parse_distances(&s), nl::unhex(&s));
     let _ = (sysfs::parse_speed(&s), sysfs::parse_i32(&s), sysfs::parse_u32(&s));
     if let Ok(n) = sysfs::parse_u64(&s) {
@@ -117,6 +118,9 @@ pub fn irq_names(data: &[u8]) {
 pub fn netlink(data: &[u8]) {
     let seen: usize = nl::attrs(data).map_while(Result::ok).map(|a| a.data.len() + 4).sum();
     assert!(seen <= data.len());
+    if let Ok(r) = route::route(data) {
+        assert_eq!(route::route(&route::route_reply(&r).expect("addresses fit")), Ok(r));
+    }
     if let Ok(c) = ethtool_nl::channels(data) {
         assert_eq!(ethtool_nl::channels(&ethtool_nl::channels_reply(&c)), Ok(c));
     }
