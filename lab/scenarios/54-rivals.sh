@@ -91,9 +91,10 @@ says "status: they are told to be banned" "of eth0 eth1 banned"
 says "status: it says that a restart forgets them" "not after its restart"
 
 status "capture" 0 ringwise capture /tmp/cap54.tar.gz --redact
-ringwise status | grep '^rivals' >/tmp/live54
+# A slow guest may not get round to all processes in time; that is said behind a semicolon.
+ringwise status | grep '^rivals' | sed 's/;.*//' >/tmp/live54
 status "status of the capture" 0 ringwise status --from /tmp/cap54.tar.gz
-same "the capture tells the same" "$(grep '^rivals' /tmp/out)" "$(cat /tmp/live54)"
+same "the capture tells the same" "$(grep '^rivals' /tmp/out | sed 's/;.*//')" "$(cat /tmp/live54)"
 check "it holds no other process" sh -c "! tar xzOf /tmp/cap54.tar.gz manifest.json | grep '/proc/[0-9]*/' | grep -v -e '/proc/1/' -e /proc/$pid/ | grep -q ."
 echo "# setup, raw: $(tar xzOf /tmp/cap54.tar.gz kernel.json | tr -d '\n' | sed 's/.*"kind": "irqbalance"[^}]*"reply": \[ *"\([0-9a-f]*\)".*/\1/')"
 
