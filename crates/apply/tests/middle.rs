@@ -21,15 +21,13 @@ fn wanted() -> Vec<Setting> {
 fn with(sim: &Arc<Sim>, dir: &Dir, dev: &str, mut happens: impl FnMut()) -> (ringwise_apply::Outcome, Vec<String>) {
     let request = request(&look(sim), &wanted());
     let (mut done, mut waited) = (false, Vec::new());
-    let out = ringwise_apply::run(&host(sim), &request, &dir.store(), &policy(), &mut |e| match e {
-        Event::LinkWait { dev: d } => {
-            waited.push(d.clone());
-            if d == dev && !done {
-                done = true;
-                happens();
-            }
+    let out = ringwise_apply::run(&host(sim), &request, &dir.store(), &policy(), &mut |e| {
+        let Event::LinkWait { dev: d } = e else { return };
+        waited.push(d.clone());
+        if d == dev && !done {
+            done = true;
+            happens();
         }
-        _ => {}
     });
     assert!(done, "{dev} was waited for");
     (out.unwrap(), waited)
