@@ -112,13 +112,15 @@ in_the_middle() {
 rename() {
 	ip link set eth1 name wan1 || not_ok "a device that is up is renamed" "ip refuses"
 }
+# igb names its interrupts when it asks for them: after a rename while it is up they bear the old name, so that which
+# queue they serve cannot be told. The transaction ends as it must: put back, whole, under the new name.
 state eth1 eth2 >/tmp/before
 in_the_middle rename
-same "renamed in the middle: applied" "$(cat /tmp/status)" 0
+same "renamed in the middle: put back" "$(cat /tmp/status)" 4
 says "which is said" "eth1 is wan1 now"
-same "two queues each" "$(for d in wan1 eth2; do ethtool -l $d | awk '/^Combined/ { v = $2 } END { print v }'; done | tr '\n' ' ')" "2 2 "
+ip link set wan1 down
 ip link set wan1 name eth1
-status "rolled back" 0 ringwise rollback --yes 0
+ip link set eth1 up
 links eth1 eth2
 state eth1 eth2 >/tmp/after
 unchanged "as before" /tmp/before /tmp/after
