@@ -57,12 +57,12 @@ EOF
 ln -sf lab.target "$unit/default.target"
 
 # root logs in by a key that exists only in this image.
-ssh-keygen -q -t ed25519 -N '' -C lab -f "$root/root/.ssh/id_ed25519"
+chroot "$root" ssh-keygen -q -t ed25519 -N '' -C lab -f /root/.ssh/id_ed25519
 cp "$root/root/.ssh/id_ed25519.pub" "$root/root/.ssh/authorized_keys"
 chmod 700 "$root/root/.ssh"
 # One host key is enough, and the quickest.
 rm -f "$root"/etc/ssh/ssh_host_*
-ssh-keygen -q -t ed25519 -N '' -C lab -f "$root/etc/ssh/ssh_host_ed25519_key"
+chroot "$root" ssh-keygen -q -t ed25519 -N '' -C lab -f /etc/ssh/ssh_host_ed25519_key
 cat >"$root/etc/ssh/sshd_config.d/lab.conf" <<EOF
 HostKey /etc/ssh/ssh_host_ed25519_key
 PermitRootLogin prohibit-password

@@ -23,7 +23,6 @@ const TOOLS: &[(&str, &str)] = &[
     ("unshare", "util-linux"),
     ("mkfs.ext4", "e2fsprogs"),
     ("mmdebstrap", "mmdebstrap"),
-    ("ssh-keygen", "openssh-client"),
     ("setpriv", "util-linux"),
 ];
 

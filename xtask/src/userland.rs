@@ -70,7 +70,8 @@ fn bootstrap(release: &str, sources: &Path, hook: &Path, root: &Path) -> Result<
 
 /// A sparse file with room for what scenarios write.
 fn pack(root: &Path, image: &Path) -> Result<()> {
-    let tmp = image.with_extension("tmp");
+    // Another setup may be at it too.
+    let tmp = image.with_extension(format!("tmp-{}", std::process::id()));
     let _ = fs::remove_file(&tmp);
     let mut c = Command::new(cmd::need("mkfs.ext4")?);
     c.args(["-q", "-F", "-L", "lab", "-E", "root_owner=0:0", "-J", "size=8", "-d"]).arg(root).arg(&tmp).arg("768M");
