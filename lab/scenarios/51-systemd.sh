@@ -2,7 +2,7 @@
 # The host with systemd is what the scenarios after this one assume, and ringwise does there what it does elsewhere.
 # hosts: remote
 # kernels: 6.12
-# timeout: 150
+# timeout: 500
 . /h/lib.sh
 . /h/state.sh
 . /h/remote.sh

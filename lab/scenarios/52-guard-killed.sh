@@ -2,7 +2,7 @@
 # The applier, run in a session of sshd, is killed at many steps: its guard puts everything back at once.
 # hosts: remote
 # kernels: 6.12
-# timeout: 400
+# timeout: 1200
 . /h/lib.sh
 . /h/state.sh
 . /h/remote.sh

@@ -2,7 +2,7 @@
 # A reboot in the window ends the trial: untuned, and the history says why.
 # hosts: remote
 # kernels: 6.12
-# timeout: 200
+# timeout: 500
 . /h/lib.sh
 . /h/state.sh
 . /h/remote.sh

@@ -2,7 +2,7 @@
 # The undo itself fails: what is left is said, and recover finishes it.
 # hosts: remote
 # kernels: 6.12
-# timeout: 400
+# timeout: 1200
 . /h/lib.sh
 . /h/state.sh
 . /h/remote.sh
