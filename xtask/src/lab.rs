@@ -83,7 +83,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
         bail!("no scenario fits these options");
     }
     // The longest boots first, so that the last one is not alone.
-    jobs.sort_by_key(|j| std::cmp::Reverse((j.host.cpu.count(), j.scenarios.len())));
+    jobs.sort_by_key(|j| std::cmp::Reverse(8 * j.scenarios.len() as u32 + j.host.cpu.count()));
     if o.list {
         for j in &jobs {
             let names: Vec<&str> = j.scenarios.iter().map(|s| s.name.as_str()).collect();

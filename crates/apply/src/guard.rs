@@ -167,8 +167,12 @@ pub(crate) fn from_disk(
         };
         let dir = path.parent().unwrap_or(Path::new("."));
         let left = trial.left(cx.now());
-        if Files::read(&path, transaction).pending && !left.is_zero() {
-            cx.host.sleep(left.min(EACH));
+        let waits = trial::file(dir, transaction, Stage::Trial);
+        if waits.exists() && !left.is_zero() {
+            // One call a look: the journal is read again when something has been decided.
+            while waits.exists() && !trial.left(cx.now()).is_zero() {
+                cx.host.sleep(left.min(EACH));
+            }
             continue;
         }
         // Gone without a word that it was confirmed (somebody took the file away) counts as not confirmed.

@@ -36,10 +36,10 @@ fn queues(n: &Nic) -> String {
             (Some(c), ..) => format!("{}/{}", c.now, c.max),
             (None, Some(r), Some(t)) if r == t => format!("{}/{}", r.now, r.max),
             (None, Some(r), Some(t)) => format!("{}+{}/{}+{}", r.now, t.now, r.max, t.max),
-            _ => format!("{there}/unknown"),
+            _ => format!("{there}/?"),
         },
         Fact::Absent => format!("{there}/{there}"),
-        Fact::Unknown(_) => format!("{there}/unknown"),
+        Fact::Unknown(_) => format!("{there}/?"),
     }
 }
 
