@@ -182,7 +182,16 @@ fn by_systemd(program: &Path, args: &[String], transaction: u64) -> Result<Child
 fn by_ourselves(program: &Path, args: &[String]) -> Result<(), String> {
     let mut c = Command::new(program);
     c.args(args).arg("--detach").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let out = c.spawn().and_then(Child::wait_with_output).map_err(|e| format!("{}: {e}", program.display()))?;
+    // A child that another thread starts at this moment may still hold the copy open for writing.
+    let mut tries = 0;
+    let child = loop {
+        match c.spawn() {
+            Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy && tries < 40 => tries += 1,
+            other => break other,
+        }
+        std::thread::sleep(EACH);
+    };
+    let out = child.and_then(Child::wait_with_output).map_err(|e| format!("{}: {e}", program.display()))?;
     if out.status.success() {
         return Ok(());
     }

@@ -119,7 +119,6 @@ pub(crate) fn decide(store: &Store, dir: &Path, id: u64, to: Stage) -> io::Resul
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Files {
     pub trial: Option<Trial>,
-    pub pending: bool,
     pub confirmed: bool,
     pub expired: bool,
 }
@@ -129,12 +128,11 @@ impl Files {
         let dir = journal.parent().unwrap_or(Path::new("."));
         let trial = file(dir, id, Stage::Trial);
         let there = |p: &Path| fs::symlink_metadata(p).is_ok();
-        let pending = there(&trial);
         let (confirmed, expired) = (file(dir, id, Stage::Confirmed), file(dir, id, Stage::Expired));
         let (is_confirmed, is_expired) = (there(&confirmed), there(&expired));
         // Its record in the journal says the same: one that is torn is not asked a second time.
         let one = [trial, confirmed, expired].iter().find_map(|p| read_json(p).ok().flatten());
-        Self { trial: one, pending, confirmed: is_confirmed, expired: is_expired }
+        Self { trial: one, confirmed: is_confirmed, expired: is_expired }
     }
 
     /// Takes away what the journal knows now.
