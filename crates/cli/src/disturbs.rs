@@ -14,7 +14,7 @@ macro_rules! disturbs {
   Requests to the kernel (netlink, ethtool) take the network lock, one for all interfaces: whoever
   changes an interface meanwhile waits, and some drivers wake a sleeping device. Reading speed,
   duplex, carrier and XPS maps takes it too. --passive asks none of these, and not /proc/cpuinfo,
-  which interrupts other CPUs on kernels before 5.18 (x86); what was left out is shown as unknown."
+  which interrupts other CPUs on older kernels (x86); what was left out is shown as unknown."
         )
     };
 }

@@ -18,7 +18,7 @@ fn takes_the_network_lock(path: &str) -> bool {
 }
 
 /// Files whose reading interrupts other CPUs on some kernels: the clock rates in it are asked of each CPU by
-/// an interrupt (x86 before 5.18, arch/x86/kernel/cpu/aperfmperf.c).
+/// an interrupt (older x86 kernels, arch/x86/kernel/cpu/aperfmperf.c; idle ones are spared since 5.11).
 const INTERRUPTING: &[&str] = &["/proc/cpuinfo"];
 
 /// Why `--passive` left something out.
