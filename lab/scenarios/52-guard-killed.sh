@@ -31,13 +31,13 @@ for lines in 1 2 3 6 9 14; do
 	check "its guard ends by itself" wait_for 120 guard_gone $id
 	sed -n 's/^{"record":"\([a-z_]*\)".*/\1/p' $journal | tr '\n' ' '
 	echo
-	grep -q '^{"record":"put_back","why":"the process that applied it' $journal && cut=$((cut + 1))
+	grep -q '^{"record":"put_back","why":"the process that applied it' $journal && cut=$((cut + 1)) && died=$id
 	state $devs >/tmp/after
 	unchanged "killed at line $lines: as before" /tmp/before /tmp/after
 done
 status "nothing is left to do" 0 ringwise
 cat /tmp/out
-status "the history says why" 0 ringwise history 2
+status "the history says why" 0 ringwise history $died
 says "with who died" "the process that applied it"
 cat /tmp/out
 check "most were killed at work ($cut of 6)" test $cut -ge 3

@@ -1,9 +1,10 @@
 //! What `history` and `verify` answer.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ringwise_knob::{Hand, Match, Origin, Setting, Window};
-use ringwise_model::Fact;
+use ringwise_model::{CpuSet, Fact};
 use serde::{Deserialize, Serialize};
 
 use crate::{OnTrial, Outcome, Pending, rivals};
@@ -169,6 +170,16 @@ pub struct Verify {
     pub newer: Vec<Newer>,
 }
 
+/// The value that a queue or vector is made with: nothing set, and `mask` for interrupts.
+fn as_made(now: &Setting, mask: &CpuSet) -> bool {
+    match now {
+        Setting::IrqCpus { cpus, .. } => cpus == mask,
+        Setting::XpsCpus { cpus, .. } | Setting::RpsCpus { cpus, .. } => cpus.is_empty(),
+        Setting::RpsFlowCnt { entries, .. } => *entries == 0,
+        _ => false,
+    }
+}
+
 impl Verify {
     pub fn holding(&self) -> usize {
         self.settings.iter().filter(|s| s.how.holds()).count()
@@ -183,7 +194,7 @@ impl Verify {
         self.settings.iter().filter(|s| s.how == Match::Pending)
     }
 
-    /// Settings that are somebody else's: changed since, or adopted.
+    /// Settings that are somebody else's: changed since, or adopted. Not what a device lost by being set up anew.
     pub fn hands(&self) -> Vec<Hand> {
         let ban = |dev: &str| {
             self.settings.iter().find(|s| matches!(&s.want, Setting::IrqbalanceBan { dev: d, .. } if d == dev))
@@ -192,7 +203,31 @@ impl Verify {
             let address = s.want.address();
             address.is_some_and(|a| rivals::moved_by_it(&a, |dev| ban(dev).is_some_and(|b| !b.how.holds())))
         };
-        self.settings.iter().filter(|s| !nobodys(s)).filter_map(Standing::hand).collect()
+        let anew = self.set_up_anew();
+        let reset = |s: &&Standing| {
+            let dev = s.want.address().and_then(|a| a.dev().map(str::to_string));
+            dev.and_then(|d| anew.get(&d)).is_some_and(|mask| s.now.known().is_some_and(|now| as_made(now, mask)))
+        };
+        self.settings.iter().filter(|s| !nobodys(s) && !reset(s)).filter_map(Standing::hand).collect()
+    }
+
+    /// Devices of which every interrupt that we had placed has the same wide mask now, and that mask: the driver
+    /// has made its vectors anew (`ethtool -L`, a reset). Nobody chose these values, so nobody wants to keep them.
+    fn set_up_anew(&self) -> BTreeMap<String, CpuSet> {
+        let mut masks: BTreeMap<String, Vec<Option<&CpuSet>>> = BTreeMap::new();
+        for s in &self.settings {
+            let Setting::IrqCpus { dev, .. } = &s.want else { continue };
+            let moved = match (&s.now, &s.how) {
+                (Fact::Known(Setting::IrqCpus { cpus, .. }), Match::Differs) if cpus.len() > 1 => Some(cpus),
+                _ => None,
+            };
+            masks.entry(dev.clone()).or_default().push(moved);
+        }
+        let all_alike = |(dev, masks): (String, Vec<Option<&CpuSet>>)| match masks[..] {
+            [Some(first), _, ..] if masks.iter().all(|m| *m == Some(first)) => Some((dev, first.clone())),
+            _ => None,
+        };
+        masks.into_iter().filter_map(all_alike).collect()
     }
 
     /// 0 as applied (or nothing in force) · 3 drift, a transaction that was cut short or that we cannot read.

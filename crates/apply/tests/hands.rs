@@ -219,6 +219,25 @@ fn channels_somebody_took_away_are_adopted_with_their_queues() {
 }
 
 #[test]
+fn what_a_device_lost_by_being_set_up_anew_is_nobodys_wish() {
+    let (sim, dir) = (sim(), Dir::new());
+    apply(&sim, &dir, &layout("eth0", 8)).unwrap();
+    for n in [4, 8] {
+        sim.ethtool_l("eth0", n).unwrap();
+        sim.sleep_past_link();
+    }
+    let v = verify(&sim, &dir);
+    assert!(v.drifted().count() > 8, "{v:?}");
+    assert_eq!(v.hands(), []);
+    // One that somebody has chosen since is.
+    by_hand(&sim, "eth0", 6, "1");
+    assert_eq!(verify(&sim, &dir).hands().len(), 1);
+    by_hand_irq(&sim, "eth0", 3, "6");
+    // The vectors do not tell of a reset any more: then each value may be wanted.
+    assert!(verify(&sim, &dir).hands().len() > 8);
+}
+
+#[test]
 fn an_adopt_on_a_full_disk_is_refused_and_leaves_nothing() {
     let (sim, dir) = (sim(), Dir::new());
     apply(&sim, &dir, &layout("eth1", 4)).unwrap();
