@@ -168,6 +168,8 @@ others() {
 }
 
 links $devs
+# Scenarios before may have left their layout.
+fresh 8
 state $all >/tmp/before
 $balance --version 2>&1 | head -1 | sed 's/^/# /'
 k=0

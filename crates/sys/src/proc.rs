@@ -14,6 +14,15 @@ pub fn euid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// Whether files of root can be written: CAP_DAC_OVERRIDE is in force. None: `/proc/self/status` does not tell.
+pub fn may_override() -> Option<bool> {
+    const CAP_DAC_OVERRIDE: u32 = 1;
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let mask = text.lines().find_map(|l| l.strip_prefix("CapEff:"))?;
+    let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+    Some(mask >> CAP_DAC_OVERRIDE & 1 == 1)
+}
+
 /// Real user id.
 pub fn uid() -> u32 {
     // SAFETY: no arguments, can not fail.

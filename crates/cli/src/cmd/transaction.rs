@@ -94,8 +94,12 @@ pub fn policy() -> Result<Policy> {
     Ok(policy)
 }
 
-/// Without a terminal there is nobody to ask.
+/// Without a terminal there is nobody to ask; without root every write would be refused by the kernel.
 pub fn can_go_on(write: &Write, command: &str) -> Result<()> {
+    if !write.dry_run && proc::euid() != 0 && proc::may_override() == Some(false) {
+        return Err(Fail::error(format!("{command} needs root; nothing was touched"))
+            .next(format!("sudo ringwise {command}, or ringwise {command} -n to see what it would do")));
+    }
     if write.yes || write.dry_run || (proc::is_tty(&std::io::stdin()) && proc::is_tty(&std::io::stderr())) {
         return Ok(());
     }
