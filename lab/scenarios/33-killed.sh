@@ -1,7 +1,7 @@
 #!/bin/sh
 # SIGKILL at many moments of an apply: its guard puts the start back, and leaves nothing for recover to do.
 # hosts: router16
-# kernels: 5.10 6.12 newest
+# kernels: 5.10 newest
 # timeout: 900
 . /h/lib.sh
 . /h/state.sh

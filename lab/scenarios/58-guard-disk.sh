@@ -52,7 +52,9 @@ S=$RINGWISE_STATE_DIR
 mkfifo /tmp/stuck
 (
 	exec 3<>/tmp/stuck
-	dd if=/dev/zero bs=4096 count=16 >&3 2>/dev/null
+	# Room for what is said before the first write, and for a few lines more.
+	dd if=/dev/zero bs=4096 count=15 >&3 2>/dev/null
+	dd if=/dev/zero bs=3500 count=1 >&3 2>/dev/null
 	$apply >/tmp/out 2>&3 </dev/null
 	echo $? >/tmp/stuck.rc
 ) &

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A device that misbehaves: refused, ignored and lost settings are told, put back and remembered.
 # hosts: router16
-# kernels: 5.10 6.12 newest
+# kernels: 6.12 newest
 # timeout: 500
 # needs: mqnic
 . /h/lib.sh
