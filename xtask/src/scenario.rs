@@ -11,6 +11,8 @@ pub struct Scenario {
     pub path: PathBuf,
     hosts: Vec<String>,
     kernels: Vec<String>,
+    /// `host@kernel` where it does not run all the same.
+    except: Vec<String>,
     pub timeout: u64,
     pub needs_mqnic: bool,
     pub needs_irqbalance: bool,
@@ -43,6 +45,7 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
         path,
         hosts: vec![],
         kernels: vec![],
+        except: vec![],
         timeout: 60,
         needs_mqnic: false,
         needs_irqbalance: false,
@@ -57,6 +60,7 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
         match key {
             "hosts" => s.hosts = words(value),
             "kernels" => s.kernels = words(value),
+            "except" => s.except = words(value),
             "timeout" => s.timeout = value.parse().context("timeout: seconds")?,
             "needs" if value == "mqnic" => s.needs_mqnic = true,
             "needs" if value == "irqbalance" => s.needs_irqbalance = true,
@@ -74,7 +78,8 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
 impl Scenario {
     pub fn runs_on(&self, host: &str, kernel: &str) -> bool {
         let in_list = |list: &[String], x: &str| list.iter().any(|w| w == x || w == "all");
-        in_list(&self.hosts, host) && in_list(&self.kernels, kernel)
+        let except = self.except.contains(&format!("{host}@{kernel}"));
+        in_list(&self.hosts, host) && in_list(&self.kernels, kernel) && !except
     }
 }
 
@@ -140,6 +145,8 @@ mod tests {
         let s = scenario("# timeout: 7\n# needs: mqnic\n");
         assert_eq!((s.name.as_str(), s.timeout, s.needs_mqnic), ("10-try", 7, true));
         assert!(s.runs_on("a", "6.12") && !s.runs_on("c", "6.12"));
+        let s = scenario("# except: a@6.12 b@5.10\n");
+        assert!(!s.runs_on("a", "6.12") && s.runs_on("b", "6.12"));
         assert!(header("# hosts: a\n", PathBuf::new()).is_err());
     }
 
