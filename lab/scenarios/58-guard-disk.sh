@@ -6,7 +6,7 @@
 . /h/lib.sh
 . /h/state.sh
 . /h/guard.sh
-export RINGWISE_STATE_DIR=/tmp/rw58
+export RINGWISE_STATE_DIR=/tmp/rw58g
 S=$RINGWISE_STATE_DIR
 devs="eth0 eth1"
 

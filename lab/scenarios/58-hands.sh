@@ -5,7 +5,7 @@
 # timeout: 600
 . /h/lib.sh
 . /h/state.sh
-export RINGWISE_STATE_DIR=/tmp/rw58
+export RINGWISE_STATE_DIR=/tmp/rw58h
 
 devs="eth0 eth1"
 links $devs

@@ -96,7 +96,11 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
         Some(path) => path.into(),
         None => program::build()?,
     };
-    let total = work(jobs, &ringwise, o.keep)?;
+    let (total, wrong) = work(jobs, &ringwise, o.keep)?;
+    // Once more at the end, where people look first.
+    for w in &wrong {
+        println!("lab: {w}");
+    }
     println!("lab: {} passed, {} failed, {} skipped", total.passed, total.failed, total.skipped);
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -132,7 +136,7 @@ fn plan<'a>(o: &Options, hosts: &'a [Host], kernels: &'a [Kernel], scenarios: &'
 }
 
 /// Runs all jobs, `PARALLEL` at a time.
-fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool) -> Result<Score> {
+fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool) -> Result<(Score, Vec<String>)> {
     // Fetching and building is done first and in turn: apt and make want to be alone.
     let mut queue = Vec::new();
     for job in jobs.into_iter().rev() {
@@ -144,7 +148,7 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool) -> Result<Score> {
         queue.push((job, guest));
     }
     let queue = Mutex::new(queue);
-    let total = Mutex::new(Score::default());
+    let total = Mutex::new((Score::default(), Vec::new()));
     let next = || queue.lock().ok().and_then(|mut q| q.pop());
     std::thread::scope(|threads| {
         for _ in 0..PARALLEL {
@@ -153,9 +157,12 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool) -> Result<Score> {
                     let (text, score) = one(&job, &guest, ringwise, keep);
                     print!("{text}");
                     if let Ok(mut t) = total.lock() {
-                        t.passed += score.passed;
-                        t.failed += score.failed;
-                        t.skipped += score.skipped;
+                        t.0.passed += score.passed;
+                        t.0.failed += score.failed;
+                        t.0.skipped += score.skipped;
+                        let boot = format!("{} on {}", job.host.name, job.kernel.name);
+                        let bad = text.lines().filter(|l| failure(l)).map(|l| format!("{boot}: {}", l.trim()));
+                        t.1.extend(bad);
                     }
                 }
             });
@@ -276,6 +283,11 @@ fn once(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> (String, Score
 fn read(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A line of a boot's report that says what failed.
+fn failure(line: &str) -> bool {
+    ["    not ok ", "  kernel: "].iter().any(|s| line.starts_with(s)) || line.contains("FAILED")
 }
 
 /// A line that a healthy kernel never logs.
