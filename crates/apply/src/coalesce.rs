@@ -19,3 +19,13 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, params: &BTreeMap<String
     let attrs = nl::coalesce_set(&differ).map_err(|e| Error::other(format!("coalesce-set {dev}"), e.to_string()))?;
     cx.order(Request::EthtoolSet { cmd: nl::msg::COALESCE_SET, name: "coalesce-set", dev: dev.to_string(), attrs })
 }
+
+pub(crate) fn write_queue(
+    _cx: &Cx,
+    _now: &Snapshot,
+    _dev: &str,
+    _queue: u32,
+    _params: &BTreeMap<String, u32>,
+) -> Result<()> {
+    Err(Error::other("setting", "not written by this version"))
+}

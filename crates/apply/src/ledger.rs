@@ -94,5 +94,8 @@ impl Ledger {
 }
 
 fn per_queue(address: &Address) -> bool {
-    !matches!(address.family(), Family::Channels | Family::Rings | Family::Coalesce | Family::Rss)
+    match address {
+        Address::QueueCoalesce { .. } | Address::Napi { .. } | Address::NapiThread { .. } => true,
+        _ => matches!(address.family(), Family::Irq | Family::Xps | Family::Rps | Family::Rfs | Family::Rivals),
+    }
 }

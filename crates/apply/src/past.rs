@@ -81,8 +81,13 @@ fn beyond(address: &Address, (rx, tx): (u32, u32)) -> bool {
     match address {
         Address::IrqCpus { of: Of::Rx(q), .. }
         | Address::RpsCpus { queue: q, .. }
-        | Address::RpsFlowCnt { queue: q, .. } => *q >= rx,
+        | Address::RpsFlowCnt { queue: q, .. }
+        | Address::Napi { of: Of::Rx(q), .. }
+        | Address::NapiThread { of: Of::Rx(q), .. } => *q >= rx,
+        Address::QueueCoalesce { queue: q, .. } => *q >= rx.max(tx),
         Address::IrqCpus { of: Of::Tx(q), .. }
+        | Address::Napi { of: Of::Tx(q), .. }
+        | Address::NapiThread { of: Of::Tx(q), .. }
         | Address::XpsCpus { queue: q, .. }
         | Address::XpsRxqs { queue: q, .. } => *q >= tx,
         _ => false,

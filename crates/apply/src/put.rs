@@ -5,7 +5,7 @@ use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::{Error, Result};
 
 use crate::cx::Cx;
-use crate::{Failure, channels, coalesce, irq, rfs, rings, rivals, rps, rss, xps};
+use crate::{Failure, channels, coalesce, features, host, irq, napi, pause, rfs, rings, rivals, rps, rss, rules, xps};
 
 /// What came of it.
 #[derive(Debug)]
@@ -73,6 +73,23 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
         Setting::Rings { dev, rx, tx } => rings::write(cx, now, dev, *rx, *tx),
         Setting::Coalesce { dev, params } => coalesce::write(cx, now, dev, params),
         Setting::RssTable { dev, table } => rss::write(cx, dev, table),
+        Setting::Feature { dev, name, on } => features::write(cx, dev, name, *on),
+        Setting::Ntuple { dev, on } => features::write(cx, dev, ringwise_knob::features::NTUPLE, *on),
+        Setting::Pause { dev, autoneg, rx, tx } => pause::write(cx, dev, (*autoneg, *rx, *tx)),
+        Setting::QueueCoalesce { dev, queue, params } => coalesce::write_queue(cx, now, dev, *queue, params),
+        Setting::RssHash { dev, function, key, symmetric } => {
+            rss::write_hash(cx, dev, function.as_deref(), key.as_deref(), symmetric.as_deref())
+        }
+        Setting::RssFields { dev, flow, fields } => rss::write_fields(cx, dev, flow, fields),
+        Setting::RssContext { dev, context, table, key } => {
+            rss::write_context(cx, now, dev, *context, table.as_deref(), key.as_deref())
+        }
+        Setting::FlowRule { dev, location, rule } => rules::write(cx, now, dev, *location, rule.as_ref()),
+        Setting::NapiDevice { dev, values } => napi::write_device(cx, dev, values),
+        Setting::Napi { dev, of, values } => napi::write(cx, now, dev, *of, values),
+        Setting::NapiThread { dev, of, cpus } => napi::write_thread(cx, now, dev, *of, cpus),
+        Setting::Sysctl { name, value } => host::write_sysctl(cx, name, value),
+        Setting::CpuLatency { cpu, value } => host::write_latency(cx, *cpu, value),
         Setting::IrqCpus { dev, of, cpus } => irq::write(cx, now, dev, *of, cpus),
         Setting::XpsCpus { dev, queue, cpus } => xps::write(cx, dev, *queue, cpus),
         Setting::XpsRxqs { dev, queue, rxqs } => xps::write_rxqs(cx, dev, *queue, rxqs),
@@ -92,7 +109,9 @@ fn read(cx: &Cx, now: &mut Snapshot, address: &Address) -> Result<()> {
         Address::RpsCpus { dev, queue } => rps::read(cx, now, dev, *queue),
         Address::RpsFlowCnt { dev, queue } => rfs::read(cx, now, dev, *queue),
         Address::RfsEntries => rfs::read_entries(cx, now),
-        Address::Channels { .. } | Address::Rings { .. } | Address::Coalesce { .. } | Address::RssTable { .. } => {
+        Address::Sysctl { name } => host::read_sysctl(cx, now, name),
+        Address::CpuLatency { cpu } => host::read_latency(cx, now, *cpu),
+        _ => {
             *now = cx.look().map_err(|e| Error::other("discovery", e.to_string()))?;
         }
     }

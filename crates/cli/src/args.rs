@@ -429,6 +429,7 @@ impl IntentArgs {
             }),
             allow_disruption: self.allow_disruption,
             pair_as_article: self.pair_as_article,
+            ..Intent::default()
         }
     }
 }

@@ -31,6 +31,8 @@ pub(crate) fn without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
         rivals: Fact::unknown("/proc/*/comm", "not looked for"),
         rival_details: Vec::new(),
         irqbalance: Fact::unknown("irqbalance", "not looked for"),
+        sysctls: Default::default(),
+        cpu_latency: Default::default(),
         forwarding: forwarding(&mut r),
         read_only: read_only(&mut r),
     };

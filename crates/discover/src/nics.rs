@@ -12,7 +12,7 @@ use ringwise_sys::{Host, Request};
 use crate::links::{NET, Port, Sort};
 use crate::parts::{Parts, part};
 use crate::read::Reader;
-use crate::{channels, coalesce, device, irq, pause, queues, rings, rss, users};
+use crate::{channels, coalesce, device, features, irq, napi, pause, queues, rings, rss, rules, users};
 
 const EINVAL: i32 = 22;
 
@@ -88,6 +88,11 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
         rings: part(parts.rings, "rings-get", || rings::rings(&mut r, name)),
         coalesce: part(parts.coalesce, "coalesce-get", || coalesce::coalesce(&mut r, name)),
         pause: part(parts.pause, "pause-get", || pause::pause(&mut r, name)),
+        features: part(parts.features, "features-get", || features::features(&mut r, name)),
+        private_flags: part(parts.features, "privflags-get", || features::private_flags(&mut r, name)),
+        queue_coalesce: part(parts.queue_coalesce, "moderation of queues", || coalesce::of_queues(&mut r, name)),
+        rules: part(parts.rules, "flow rules", || rules::rules(&mut r, name)),
+        napi: part(parts.napi, "NAPI", || napi::napi(&mut r, name)),
         users,
         addresses: own_addresses(common, port),
         unread: r.unread,
@@ -184,6 +189,11 @@ fn bare(port: &Port, kind: NicKind, late: Option<&Unread>) -> Nic {
         rings: because(late, "rings-get"),
         coalesce: because(late, "coalesce-get"),
         pause: because(late, "pause-get"),
+        features: because(late, "features-get"),
+        private_flags: because(late, "privflags-get"),
+        queue_coalesce: because(late, "moderation of queues"),
+        rules: because(late, "flow rules"),
+        napi: because(late, "NAPI"),
         users: because(late, "users"),
         addresses: because(late, "addresses"),
         unread: Vec::new(),

@@ -19,6 +19,15 @@ pub struct Parts {
     pub rings: bool,
     pub coalesce: bool,
     pub pause: bool,
+    /// Features and private flags.
+    pub features: bool,
+    /// Moderation of each queue: one call a queue.
+    pub queue_coalesce: bool,
+    /// Flow steering rules: one call a rule.
+    pub rules: bool,
+    pub napi: bool,
+    /// sysctls and the wake-up time of CPUs.
+    pub host: bool,
 }
 
 impl Parts {
@@ -31,6 +40,11 @@ impl Parts {
         rings: true,
         coalesce: true,
         pause: true,
+        features: true,
+        queue_coalesce: true,
+        rules: true,
+        napi: true,
+        host: true,
     };
 
     /// What is always read, and nothing else.
@@ -43,6 +57,11 @@ impl Parts {
         rings: false,
         coalesce: false,
         pause: false,
+        features: false,
+        queue_coalesce: false,
+        rules: false,
+        napi: false,
+        host: false,
     };
 }
 

@@ -1,5 +1,6 @@
 //! Which setting, without its value.
 
+use ringwise_model::CpuId;
 use serde::{Deserialize, Serialize};
 
 /// A vector of a device, named by what it serves; interrupt numbers change behind our back.
@@ -37,17 +38,49 @@ pub enum Address {
     IrqbalanceBan {
         dev: String,
     },
+    /// A feature that drops no rules when it goes off.
+    Feature {
+        dev: String,
+        name: String,
+    },
     Channels {
         dev: String,
     },
     Rings {
         dev: String,
     },
+    Pause {
+        dev: String,
+    },
     Coalesce {
         dev: String,
     },
+    QueueCoalesce {
+        dev: String,
+        queue: u32,
+    },
+    /// Function, key and input transform.
+    RssHash {
+        dev: String,
+    },
+    RssFields {
+        dev: String,
+        flow: String,
+    },
     RssTable {
         dev: String,
+    },
+    RssContext {
+        dev: String,
+        context: u32,
+    },
+    /// The feature that rules and accelerated RFS need.
+    Ntuple {
+        dev: String,
+    },
+    FlowRule {
+        dev: String,
+        location: u32,
     },
     IrqCpus {
         dev: String,
@@ -71,6 +104,28 @@ pub enum Address {
     },
     /// sysctl `net.core.rps_sock_flow_entries`.
     RfsEntries,
+    /// NAPI values that hold for all queues of the device.
+    NapiDevice {
+        dev: String,
+    },
+    /// NAPI values of the instance that serves this queue.
+    Napi {
+        dev: String,
+        of: Of,
+    },
+    /// CPUs of the thread that polls for this queue.
+    NapiThread {
+        dev: String,
+        of: Of,
+    },
+    /// By its name, `net.core.netdev_budget`.
+    Sysctl {
+        name: String,
+    },
+    /// Longest wake-up time of a CPU.
+    CpuLatency {
+        cpu: CpuId,
+    },
 }
 
 /// A family of settings; one file of this name in each room.
@@ -78,14 +133,19 @@ pub enum Address {
 #[serde(rename_all = "snake_case")]
 pub enum Family {
     Rivals,
+    Features,
     Channels,
     Rings,
+    Pause,
     Coalesce,
     Rss,
+    Rules,
     Irq,
     Xps,
     Rps,
     Rfs,
+    Napi,
+    Host,
 }
 
 impl Family {
@@ -93,14 +153,19 @@ impl Family {
     pub fn title(self) -> &'static str {
         match self {
             Self::Rivals => "irqbalance",
+            Self::Features => "features",
             Self::Channels => "channels",
             Self::Rings => "rings",
+            Self::Pause => "pause frames",
             Self::Coalesce => "moderation",
-            Self::Rss => "RSS table",
+            Self::Rss => "RSS",
+            Self::Rules => "flow rules",
             Self::Irq => "interrupt CPU",
             Self::Xps => "XPS CPUs",
             Self::Rps => "RPS CPUs",
             Self::Rfs => "RFS entries",
+            Self::Napi => "NAPI",
+            Self::Host => "host",
         }
     }
 }
@@ -111,12 +176,19 @@ impl Address {
             Self::IrqbalanceRestart { .. } | Self::IrqbalanceBan { .. } => Family::Rivals,
             Self::Channels { .. } => Family::Channels,
             Self::Rings { .. } => Family::Rings,
-            Self::Coalesce { .. } => Family::Coalesce,
-            Self::RssTable { .. } => Family::Rss,
+            Self::Feature { .. } => Family::Features,
+            Self::Pause { .. } => Family::Pause,
+            Self::Coalesce { .. } | Self::QueueCoalesce { .. } => Family::Coalesce,
+            Self::RssHash { .. } | Self::RssFields { .. } | Self::RssTable { .. } | Self::RssContext { .. } => {
+                Family::Rss
+            }
+            Self::Ntuple { .. } | Self::FlowRule { .. } => Family::Rules,
             Self::IrqCpus { .. } => Family::Irq,
             Self::XpsCpus { .. } | Self::XpsRxqs { .. } => Family::Xps,
             Self::RpsCpus { .. } => Family::Rps,
             Self::RpsFlowCnt { .. } | Self::RfsEntries => Family::Rfs,
+            Self::NapiDevice { .. } | Self::Napi { .. } | Self::NapiThread { .. } => Family::Napi,
+            Self::Sysctl { .. } | Self::CpuLatency { .. } => Family::Host,
         }
     }
 
@@ -133,8 +205,19 @@ impl Address {
             | Self::XpsCpus { dev, .. }
             | Self::XpsRxqs { dev, .. }
             | Self::RpsCpus { dev, .. }
-            | Self::RpsFlowCnt { dev, .. } => Some(dev),
-            Self::RfsEntries => None,
+            | Self::RpsFlowCnt { dev, .. }
+            | Self::Feature { dev, .. }
+            | Self::Pause { dev }
+            | Self::QueueCoalesce { dev, .. }
+            | Self::RssHash { dev }
+            | Self::RssFields { dev, .. }
+            | Self::RssContext { dev, .. }
+            | Self::Ntuple { dev }
+            | Self::FlowRule { dev, .. }
+            | Self::NapiDevice { dev }
+            | Self::Napi { dev, .. }
+            | Self::NapiThread { dev, .. } => Some(dev),
+            Self::RfsEntries | Self::Sysctl { .. } | Self::CpuLatency { .. } => None,
         }
     }
 
@@ -152,8 +235,19 @@ impl Address {
             | Self::XpsCpus { dev, .. }
             | Self::XpsRxqs { dev, .. }
             | Self::RpsCpus { dev, .. }
-            | Self::RpsFlowCnt { dev, .. } => *dev = name.to_string(),
-            Self::RfsEntries => {}
+            | Self::RpsFlowCnt { dev, .. }
+            | Self::Feature { dev, .. }
+            | Self::Pause { dev }
+            | Self::QueueCoalesce { dev, .. }
+            | Self::RssHash { dev }
+            | Self::RssFields { dev, .. }
+            | Self::RssContext { dev, .. }
+            | Self::Ntuple { dev }
+            | Self::FlowRule { dev, .. }
+            | Self::NapiDevice { dev }
+            | Self::Napi { dev, .. }
+            | Self::NapiThread { dev, .. } => *dev = name.to_string(),
+            Self::RfsEntries | Self::Sysctl { .. } | Self::CpuLatency { .. } => {}
         }
         a
     }
@@ -196,13 +290,26 @@ impl std::fmt::Display for Address {
             Self::Channels { dev } => write!(f, "{dev} channels"),
             Self::Rings { dev } => write!(f, "{dev} rings"),
             Self::Coalesce { dev } => write!(f, "{dev} moderation"),
+            Self::Feature { dev, name } => write!(f, "{dev} {name}"),
+            Self::Pause { dev } => write!(f, "{dev} pause frames"),
+            Self::QueueCoalesce { dev, queue } => write!(f, "{dev} moderation queue {queue}"),
+            Self::RssHash { dev } => write!(f, "{dev} RSS hash"),
+            Self::RssFields { dev, flow } => write!(f, "{dev} RSS fields {flow}"),
             Self::RssTable { dev } => write!(f, "{dev} RSS table"),
+            Self::RssContext { dev, context } => write!(f, "{dev} RSS context {context}"),
+            Self::Ntuple { dev } => write!(f, "{dev} rx-ntuple-filter"),
+            Self::FlowRule { dev, location } => write!(f, "{dev} flow rule {location}"),
             Self::IrqCpus { dev, of } => write!(f, "{dev} interrupt CPU {of}"),
             Self::XpsCpus { dev, queue } => write!(f, "{dev} tx-{queue} xps_cpus"),
             Self::XpsRxqs { dev, queue } => write!(f, "{dev} tx-{queue} xps_rxqs"),
             Self::RpsCpus { dev, queue } => write!(f, "{dev} rx-{queue} rps_cpus"),
             Self::RpsFlowCnt { dev, queue } => write!(f, "{dev} rx-{queue} rps_flow_cnt"),
             Self::RfsEntries => f.write_str("net.core.rps_sock_flow_entries"),
+            Self::NapiDevice { dev } => write!(f, "{dev} NAPI"),
+            Self::Napi { dev, of } => write!(f, "{dev} NAPI {of}"),
+            Self::NapiThread { dev, of } => write!(f, "{dev} NAPI thread CPU {of}"),
+            Self::Sysctl { name } => f.write_str(name),
+            Self::CpuLatency { cpu } => write!(f, "CPU {cpu} resume latency"),
         }
     }
 }

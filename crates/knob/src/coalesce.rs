@@ -32,3 +32,24 @@ pub fn command(dev: &str, params: &BTreeMap<String, u32>) -> String {
     });
     format!("ethtool -C {dev} {}", words.collect::<Vec<_>>().join(" "))
 }
+
+/// Of one queue. Absent: the queue has none of its own.
+pub fn live_queue(nic: &Nic, queue: u32) -> Fact<Setting> {
+    let dev = nic.dev.name.clone();
+    nic.queue_coalesce.as_ref().and_then(|all| match all.get(&queue) {
+        Some(c) => Fact::Known(Setting::QueueCoalesce { dev, queue, params: c.0.clone() }),
+        None => Fact::Absent,
+    })
+}
+
+pub fn queue_addresses(nic: &Nic) -> Vec<crate::Address> {
+    let queues = nic.queue_coalesce.known().into_iter().flat_map(|all| all.keys());
+    queues.map(|q| crate::Address::QueueCoalesce { dev: nic.dev.name.clone(), queue: *q }).collect()
+}
+
+pub fn queue_command(dev: &str, queue: u32, params: &BTreeMap<String, u32>) -> String {
+    let mask = crate::setting::mask(&std::iter::once(ringwise_model::CpuId(queue)).collect());
+    let words = command(dev, params);
+    let words = words.strip_prefix(&format!("ethtool -C {dev} ")).unwrap_or_default().to_string();
+    format!("ethtool --per-queue {dev} queue_mask 0x{} --coalesce {words}", mask.replace(',', ""))
+}

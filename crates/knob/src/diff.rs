@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use ringwise_model::{Fact, Nic, Snapshot, Unread};
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Setting, channels, coalesce, irq, rfs, rings, rivals, rps, rss, xps};
+use crate::{
+    Address, Setting, channels, coalesce, features, host, irq, napi, pause, rfs, rings, rivals, rps, rss, rules, xps,
+};
 
 /// Settings by address; iterating gives the order in which they are written.
 pub type SettingMap = BTreeMap<Address, Setting>;
@@ -60,6 +62,19 @@ pub fn live(s: &Snapshot, address: &Address) -> Fact<Setting> {
         Address::RpsCpus { dev, queue } => nic_fact(s, dev, |n| rps::live(n, *queue)),
         Address::RpsFlowCnt { dev, queue } => nic_fact(s, dev, |n| rfs::live(n, *queue)),
         Address::RfsEntries => rfs::live_entries(&s.host),
+        Address::Feature { dev, name } => nic_fact(s, dev, |n| features::live(n, name)),
+        Address::Pause { dev } => nic_fact(s, dev, pause::live),
+        Address::QueueCoalesce { dev, queue } => nic_fact(s, dev, |n| coalesce::live_queue(n, *queue)),
+        Address::RssHash { dev } => nic_fact(s, dev, rss::live_hash),
+        Address::RssFields { dev, flow } => nic_fact(s, dev, |n| rss::live_fields(n, flow)),
+        Address::RssContext { dev, context } => nic_fact(s, dev, |n| rss::live_context(n, *context)),
+        Address::Ntuple { dev } => nic_fact(s, dev, rules::live_ntuple),
+        Address::FlowRule { dev, location } => nic_fact(s, dev, |n| rules::live(n, *location)),
+        Address::NapiDevice { dev } => nic_fact(s, dev, napi::live_device),
+        Address::Napi { dev, of } => nic_fact(s, dev, |n| napi::live(n, *of)),
+        Address::NapiThread { dev, of } => nic_fact(s, dev, |n| napi::live_thread(n, *of)),
+        Address::Sysctl { name } => host::live_sysctl(&s.host, name),
+        Address::CpuLatency { cpu } => host::live_latency(&s.host, *cpu),
     }
 }
 
@@ -77,6 +92,12 @@ pub fn live_of_device(s: &Snapshot, dev: &str) -> SettingMap {
         Address::Coalesce { dev: name() },
         Address::RssTable { dev: name() },
     ];
+    addresses.extend(features::addresses(nic));
+    addresses.push(Address::Pause { dev: name() });
+    addresses.extend(coalesce::queue_addresses(nic));
+    addresses.extend(rss::more_addresses(nic));
+    addresses.extend(rules::addresses(nic));
+    addresses.extend(napi::addresses(nic));
     addresses.extend(irq::addresses(nic).into_iter().map(|of| Address::IrqCpus { dev: name(), of }));
     for q in &nic.tx_queues {
         addresses.push(Address::XpsCpus { dev: name(), queue: q.id });
@@ -115,6 +136,19 @@ fn compare_values(want: &Setting, got: &Setting) -> Match {
         }
         (S::Rings { rx, tx, .. }, S::Rings { rx: r, tx: t, .. }) => rings::compare((*rx, *tx), (*r, *t)),
         (S::Coalesce { params, .. }, S::Coalesce { params: p, .. }) => coalesce::compare(params, p),
+        (S::QueueCoalesce { params, .. }, S::QueueCoalesce { params: p, .. }) => coalesce::compare(params, p),
+        (S::Pause { autoneg, rx, tx, .. }, S::Pause { autoneg: a, rx: r, tx: t, .. }) => {
+            pause::compare((*autoneg, *rx, *tx), (*a, *r, *t))
+        }
+        (S::RssHash { function, key, symmetric, .. }, S::RssHash { function: f, key: k, symmetric: y, .. }) => {
+            rss::compare_hash((function, key, symmetric), (f, k, y))
+        }
+        (S::RssContext { table, key, .. }, S::RssContext { table: t, key: k, .. }) => {
+            rss::compare_context((table, key), (t, k))
+        }
+        (S::NapiDevice { values, .. }, S::NapiDevice { values: v, .. })
+        | (S::Napi { values, .. }, S::Napi { values: v, .. }) => napi::compare(values, v),
+        (S::Sysctl { name, value }, S::Sysctl { value: v, .. }) => host::compare_sysctl(name, value, v),
         (S::XpsCpus { cpus, .. }, S::XpsCpus { cpus: c, .. }) => xps::compare(cpus, c),
         (S::RpsCpus { cpus, .. }, S::RpsCpus { cpus: c, .. }) => rps::compare(cpus, c),
         (S::RpsFlowCnt { entries, .. }, S::RpsFlowCnt { entries: e, .. })

@@ -64,6 +64,107 @@ pub fn by_weight(weights: &[u32], size: usize) -> Vec<u32> {
     table
 }
 
+/// Function, key and transform; parts that the driver does not tell are left out.
+pub fn live_hash(nic: &Nic) -> Fact<Setting> {
+    let dev = nic.dev.name.clone();
+    nic.rss.as_ref().and_then(|r: &Rss| {
+        let part = |f: &Fact<String>| f.known().cloned();
+        let (function, key, symmetric) = (part(&r.function), part(&r.key), part(&r.symmetric));
+        if function.is_none() && key.is_none() && symmetric.is_none() {
+            return Fact::Absent;
+        }
+        Fact::Known(Setting::RssHash { dev, function, key, symmetric })
+    })
+}
+
+pub fn live_fields(nic: &Nic, flow: &str) -> Fact<Setting> {
+    let dev = nic.dev.name.clone();
+    nic.rss.as_ref().and_then(|r: &Rss| match r.fields.get(flow) {
+        Some(f) => Fact::Known(Setting::RssFields { dev, flow: flow.to_string(), fields: f.clone() }),
+        None => Fact::Absent,
+    })
+}
+
+/// Known and without a table: the device has contexts, but not this one.
+pub fn live_context(nic: &Nic, context: u32) -> Fact<Setting> {
+    let dev = nic.dev.name.clone();
+    nic.rss.as_ref().and_then(|r: &Rss| {
+        r.contexts.as_ref().map(|all| {
+            let c = all.get(&context);
+            Setting::RssContext { dev, context, table: c.map(|c| c.table.clone()), key: c.and_then(|c| c.key.clone()) }
+        })
+    })
+}
+
+pub fn more_addresses(nic: &Nic) -> Vec<crate::Address> {
+    use crate::Address;
+    let dev = || nic.dev.name.clone();
+    let Some(r) = nic.rss.known() else { return Vec::new() };
+    let mut out = vec![Address::RssHash { dev: dev() }];
+    out.extend(r.fields.keys().map(|flow| Address::RssFields { dev: dev(), flow: flow.clone() }));
+    let contexts = r.contexts.known().into_iter().flat_map(|all| all.keys());
+    out.extend(contexts.map(|c| Address::RssContext { dev: dev(), context: *c }));
+    out
+}
+
+type Parts<'a> = (&'a Option<String>, &'a Option<String>, &'a Option<String>);
+
+/// Only what was asked for is compared.
+pub fn compare_hash(want: Parts, got: Parts) -> crate::Match {
+    let same = |w: &Option<String>, g: &Option<String>| w.is_none() || w == g;
+    if same(want.0, got.0) && same(want.1, got.1) && same(want.2, got.2) {
+        crate::Match::Same
+    } else {
+        crate::Match::Differs
+    }
+}
+
+type Context<'a> = (&'a Option<Vec<u32>>, &'a Option<String>);
+
+/// A key that was not asked for does not count.
+pub fn compare_context(want: Context, got: Context) -> crate::Match {
+    let key = want.1.is_none() || want.1 == got.1;
+    if want.0 == got.0 && key { crate::Match::Same } else { crate::Match::Differs }
+}
+
+pub fn hash_text(function: Option<&str>, key: Option<&str>, symmetric: Option<&str>) -> String {
+    let parts = [("", function), ("key ", key), ("transform ", symmetric)];
+    let s: Vec<String> = parts.iter().filter_map(|(k, v)| v.map(|v| format!("{k}{v}"))).collect();
+    s.join(", ")
+}
+
+pub fn hash_command(dev: &str, function: Option<&str>, key: Option<&str>, symmetric: Option<&str>) -> String {
+    let mut out = format!("ethtool -X {dev}");
+    if let Some(f) = function {
+        out += &format!(" hfunc {f}");
+    }
+    if let Some(k) = key {
+        let bytes: Vec<&str> = (0..k.len() / 2).map(|i| &k[2 * i..2 * i + 2]).collect();
+        out += &format!(" hkey {}", bytes.join(":"));
+    }
+    if let Some(x) = symmetric {
+        out += &format!(" xfrm {x}");
+    }
+    out
+}
+
+pub fn fields_command(dev: &str, flow: &str, fields: &str) -> String {
+    format!("ethtool -N {dev} rx-flow-hash {flow} {fields}")
+}
+
+pub fn context_command(dev: &str, context: u32, table: Option<&[u32]>) -> String {
+    match table {
+        None => format!("ethtool -X {dev} context {context} delete"),
+        Some(t) => {
+            let plain = command(dev, t);
+            match plain.strip_prefix(&format!("ethtool -X {dev} ")) {
+                Some(words) => format!("ethtool -X {dev} context {context} {words}"),
+                None => plain,
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

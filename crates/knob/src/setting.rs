@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuSet, Snapshot};
+use ringwise_model::{CpuId, CpuSet, NapiValues, Rule, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Of, channels, coalesce, irq, rfs, rings, rivals, rps, rss, xps};
+use crate::{
+    Address, Of, channels, coalesce, features, host, irq, napi, pause, rfs, rings, rivals, rps, rss, rules, xps,
+};
 
 /// One kernel setting, address and value together, so that they cannot disagree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +45,87 @@ pub enum Setting {
     Coalesce {
         dev: String,
         params: BTreeMap<String, u32>,
+    },
+    /// By the kernel's name; not `rx-ntuple-filter`, which is [`Setting::Ntuple`].
+    Feature {
+        dev: String,
+        name: String,
+        on: bool,
+    },
+    /// `None`: left as it is.
+    Pause {
+        dev: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        autoneg: Option<bool>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rx: Option<bool>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tx: Option<bool>,
+    },
+    /// As [`Setting::Coalesce`], of one queue.
+    QueueCoalesce {
+        dev: String,
+        queue: u32,
+        params: BTreeMap<String, u32>,
+    },
+    /// `None`: left as it is. Key: bytes in hex without separators.
+    RssHash {
+        dev: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        function: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        symmetric: Option<String>,
+    },
+    /// In ethtool's letters: `sdfn`.
+    RssFields {
+        dev: String,
+        flow: String,
+        fields: String,
+    },
+    /// `table` is none: there is no such context.
+    RssContext {
+        dev: String,
+        context: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        table: Option<Vec<u32>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+    },
+    Ntuple {
+        dev: String,
+        on: bool,
+    },
+    /// None: nothing at this location.
+    FlowRule {
+        dev: String,
+        location: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<Rule>,
+    },
+    NapiDevice {
+        dev: String,
+        values: NapiValues,
+    },
+    Napi {
+        dev: String,
+        of: Of,
+        values: NapiValues,
+    },
+    NapiThread {
+        dev: String,
+        of: Of,
+        cpus: CpuSet,
+    },
+    Sysctl {
+        name: String,
+        value: String,
+    },
+    /// As the file has it: microseconds, `0` for no limit, `n/a` for no waiting at all.
+    CpuLatency {
+        cpu: CpuId,
+        value: String,
     },
     /// Queue of each entry; the length is the device's table size.
     RssTable {
@@ -100,6 +183,19 @@ impl Setting {
             Self::RpsCpus { dev, queue, .. } => Address::RpsCpus { dev: dev.clone(), queue: *queue },
             Self::RpsFlowCnt { dev, queue, .. } => Address::RpsFlowCnt { dev: dev.clone(), queue: *queue },
             Self::RfsEntries { .. } => Address::RfsEntries,
+            Self::Feature { dev, name, .. } => Address::Feature { dev: dev.clone(), name: name.clone() },
+            Self::Pause { dev, .. } => Address::Pause { dev: dev.clone() },
+            Self::QueueCoalesce { dev, queue, .. } => Address::QueueCoalesce { dev: dev.clone(), queue: *queue },
+            Self::RssHash { dev, .. } => Address::RssHash { dev: dev.clone() },
+            Self::RssFields { dev, flow, .. } => Address::RssFields { dev: dev.clone(), flow: flow.clone() },
+            Self::RssContext { dev, context, .. } => Address::RssContext { dev: dev.clone(), context: *context },
+            Self::Ntuple { dev, .. } => Address::Ntuple { dev: dev.clone() },
+            Self::FlowRule { dev, location, .. } => Address::FlowRule { dev: dev.clone(), location: *location },
+            Self::NapiDevice { dev, .. } => Address::NapiDevice { dev: dev.clone() },
+            Self::Napi { dev, of, .. } => Address::Napi { dev: dev.clone(), of: *of },
+            Self::NapiThread { dev, of, .. } => Address::NapiThread { dev: dev.clone(), of: *of },
+            Self::Sysctl { name, .. } => Address::Sysctl { name: name.clone() },
+            Self::CpuLatency { cpu, .. } => Address::CpuLatency { cpu: *cpu },
             Self::Other(_) => return None,
         })
     }
@@ -118,8 +214,19 @@ impl Setting {
             | Self::XpsCpus { dev, .. }
             | Self::XpsRxqs { dev, .. }
             | Self::RpsCpus { dev, .. }
-            | Self::RpsFlowCnt { dev, .. } => *dev = name.to_string(),
-            Self::RfsEntries { .. } | Self::Other(_) => {}
+            | Self::RpsFlowCnt { dev, .. }
+            | Self::Feature { dev, .. }
+            | Self::Pause { dev, .. }
+            | Self::QueueCoalesce { dev, .. }
+            | Self::RssHash { dev, .. }
+            | Self::RssFields { dev, .. }
+            | Self::RssContext { dev, .. }
+            | Self::Ntuple { dev, .. }
+            | Self::FlowRule { dev, .. }
+            | Self::NapiDevice { dev, .. }
+            | Self::Napi { dev, .. }
+            | Self::NapiThread { dev, .. } => *dev = name.to_string(),
+            Self::RfsEntries { .. } | Self::Sysctl { .. } | Self::CpuLatency { .. } | Self::Other(_) => {}
         }
         s
     }
@@ -132,7 +239,18 @@ impl Setting {
             Self::IrqbalanceBan { left, .. } => rivals::text(left),
             Self::Channels { rx, tx, combined, .. } => channels::text(*rx, *tx, *combined),
             Self::Rings { rx, tx, .. } => rings::text(*rx, *tx),
-            Self::Coalesce { params, .. } => coalesce::text(params),
+            Self::Coalesce { params, .. } | Self::QueueCoalesce { params, .. } => coalesce::text(params),
+            Self::Feature { on, .. } | Self::Ntuple { on, .. } => features::text(*on),
+            Self::Pause { autoneg, rx, tx, .. } => pause::text(*autoneg, *rx, *tx),
+            Self::RssHash { function, key, symmetric, .. } => {
+                rss::hash_text(function.as_deref(), key.as_deref(), symmetric.as_deref())
+            }
+            Self::RssFields { fields, .. } => fields.clone(),
+            Self::RssContext { table, .. } => table.as_ref().map_or_else(|| "none".into(), |t| rss::text(t)),
+            Self::FlowRule { rule, .. } => rule.as_ref().map_or_else(|| "none".into(), rules::text),
+            Self::NapiDevice { values, .. } | Self::Napi { values, .. } => napi::text(values),
+            Self::NapiThread { cpus, .. } => set(cpus),
+            Self::Sysctl { value, .. } | Self::CpuLatency { value, .. } => value.clone(),
             Self::RssTable { table, .. } => rss::text(table),
             Self::IrqCpus { cpus, .. } | Self::XpsCpus { cpus, .. } | Self::RpsCpus { cpus, .. } => set(cpus),
             Self::XpsRxqs { rxqs, .. } => {
@@ -154,6 +272,21 @@ impl Setting {
             Self::Rings { dev, rx, tx } => Some(rings::command(dev, *rx, *tx)),
             Self::Coalesce { dev, params } => Some(coalesce::command(dev, params)),
             Self::RssTable { dev, table } => Some(rss::command(dev, table)),
+            Self::Feature { dev, name, on } => Some(features::command(dev, name, *on)),
+            Self::Pause { dev, autoneg, rx, tx } => Some(pause::command(dev, *autoneg, *rx, *tx)),
+            Self::QueueCoalesce { dev, queue, params } => Some(coalesce::queue_command(dev, *queue, params)),
+            Self::RssHash { dev, function, key, symmetric } => {
+                Some(rss::hash_command(dev, function.as_deref(), key.as_deref(), symmetric.as_deref()))
+            }
+            Self::RssFields { dev, flow, fields } => Some(rss::fields_command(dev, flow, fields)),
+            Self::RssContext { dev, context, table, .. } => Some(rss::context_command(dev, *context, table.as_deref())),
+            Self::Ntuple { dev, on } => Some(features::command(dev, "rx-ntuple-filter", *on)),
+            Self::FlowRule { dev, location, rule } => Some(rules::command(dev, *location, rule.as_ref())),
+            Self::NapiDevice { dev, values } => Some(napi::device_command(dev, values)),
+            Self::Napi { dev, of, values } => napi::command(now, dev, *of, values),
+            Self::NapiThread { dev, of, cpus } => napi::thread_command(now, dev, *of, cpus),
+            Self::Sysctl { name, value } => Some(host::sysctl_command(name, value)),
+            Self::CpuLatency { cpu, value } => Some(host::latency_command(*cpu, value)),
             Self::IrqCpus { dev, of, cpus } => irq::command(now, dev, *of, cpus),
             Self::XpsCpus { dev, queue, cpus } => Some(xps::command(dev, *queue, cpus)),
             Self::XpsRxqs { dev, queue, rxqs } => Some(xps::command_rxqs(dev, *queue, rxqs)),

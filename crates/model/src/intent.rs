@@ -1,8 +1,10 @@
 //! What the user wants, before anything is looked at.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use crate::CpuSet;
+use crate::{CpuSet, GroupWish, Policy, Wish};
 
 /// DESIGN section 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -97,4 +99,14 @@ pub struct Intent {
     /// queues on the first threads and bulk queues on the rest.
     #[serde(default)]
     pub pair_as_article: bool,
+    /// Goals of single interfaces, where they differ from `goal`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dev_goals: BTreeMap<String, Goal>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wishes: Vec<Wish>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupWish>,
+    /// Own policies; one with the name of a built-in goes before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<Policy>,
 }

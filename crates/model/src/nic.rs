@@ -35,6 +35,20 @@ pub struct Nic {
     pub rings: Fact<Rings>,
     pub coalesce: Fact<Coalesce>,
     pub pause: Fact<Pause>,
+    /// By the kernel's names. Absent: the device has none that it tells.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub features: Fact<BTreeMap<String, crate::Feature>>,
+    /// `ethtool --show-priv-flags`; only shown.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub private_flags: Fact<BTreeMap<String, bool>>,
+    /// Interrupt moderation of each queue that answered. Absent: the driver has it for the device only.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub queue_coalesce: Fact<BTreeMap<u32, Coalesce>>,
+    /// Flow steering rules. Absent: the driver has none.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub rules: Fact<crate::Rules>,
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub napi: Fact<crate::Napi>,
     /// Who uses the queues besides the stack. Absent: asked, nobody.
     pub users: Fact<Vec<User>>,
     pub addresses: Fact<Vec<String>>,
@@ -128,6 +142,32 @@ pub struct Rss {
     pub key: Fact<String>,
     /// Fields hashed by flow type in ethtool's letters: `udp4` → `sd`.
     pub fields: BTreeMap<String, String>,
+    /// Input transform: `none`, `symmetric-xor`, `symmetric-or-xor`. Absent: the driver or kernel has none.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub symmetric: Fact<String>,
+    /// Further contexts by number. Absent: the driver has none.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub contexts: Fact<BTreeMap<u32, RssContext>>,
+}
+
+/// An RSS context beside the device's own: rules send flows to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RssContext {
+    pub table: Vec<u32>,
+    /// `None`: the context has no key of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// Of parts that were not read.
+pub fn not_asked<T>() -> Fact<T> {
+    Fact::unknown("knob", NOT_ASKED)
+}
+
+const NOT_ASKED: &str = "not asked";
+
+fn not_read<T>(f: &Fact<T>) -> bool {
+    matches!(f, Fact::Unknown(u) if u.errno.is_none() && u.why == NOT_ASKED)
 }
 
 /// Somebody besides the network stack who uses queues of the device.

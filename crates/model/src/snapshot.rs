@@ -52,6 +52,12 @@ pub struct Host {
     pub irqbalance: Fact<crate::Irqbalance>,
     /// sysctl `net.ipv4.ip_forward` or the IPv6 one is on.
     pub forwarding: Fact<bool>,
+    /// sysctls of the network core by name (`net.core.netdev_budget`), as text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sysctls: BTreeMap<String, Fact<String>>,
+    /// `power/pm_qos_resume_latency_us` of each CPU: microseconds, 0 for no limit, `n/a` for none at all.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cpu_latency: BTreeMap<crate::CpuId, Fact<String>>,
     /// `/proc` or `/sys` cannot be written (as in a container).
     pub read_only: Fact<bool>,
 }

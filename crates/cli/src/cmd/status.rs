@@ -46,8 +46,13 @@ pub fn needed(store: &Store) -> Parts {
     for family in ringwise_apply::families(store).unwrap_or_default() {
         match family {
             Family::Rivals | Family::Channels => {}
+            Family::Features => parts.features = true,
+            Family::Pause => parts.pause = true,
+            Family::Rules => (parts.rules, parts.features) = (true, true),
+            Family::Napi => parts.napi = true,
+            Family::Host => parts.host = true,
             Family::Rings => parts.rings = true,
-            Family::Coalesce => parts.coalesce = true,
+            Family::Coalesce => (parts.coalesce, parts.queue_coalesce) = (true, true),
             Family::Rss => parts.rss = true,
             Family::Irq => parts.asked = true,
             Family::Xps | Family::Rps | Family::Rfs => parts.steering = true,

@@ -36,6 +36,19 @@ fn key(a: &Address, split: bool) -> (u8, &'static str, Option<u32>) {
         Address::Rings { .. } => (1, "rings", None),
         Address::Coalesce { .. } => (2, "moderation", None),
         Address::RssTable { .. } => (3, "RSS table", None),
+        Address::Feature { .. } => (13, "feature", None),
+        Address::Pause { .. } => (14, "pause frames", None),
+        Address::QueueCoalesce { queue, .. } => (15, "moderation", Some(*queue)),
+        Address::RssHash { .. } => (16, "RSS hash", None),
+        Address::RssFields { .. } => (17, "RSS fields", None),
+        Address::RssContext { context, .. } => (18, "RSS context", Some(*context)),
+        Address::Ntuple { .. } => (19, "ntuple", None),
+        Address::FlowRule { location, .. } => (20, "flow rule", Some(*location)),
+        Address::NapiDevice { .. } => (21, "NAPI", None),
+        Address::Napi { of: Of::Rx(q) | Of::Tx(q) | Of::Control(q), .. } => (22, "NAPI", Some(*q)),
+        Address::NapiThread { of: Of::Rx(q) | Of::Tx(q) | Of::Control(q), .. } => (23, "NAPI thread CPU", Some(*q)),
+        Address::Sysctl { .. } => (24, "sysctl", None),
+        Address::CpuLatency { cpu } => (25, "resume latency", Some(cpu.0)),
         Address::IrqCpus { of: Of::Rx(q), .. } => {
             (4, if split { "rx interrupt CPU" } else { "interrupt CPU" }, Some(*q))
         }

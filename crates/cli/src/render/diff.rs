@@ -23,6 +23,19 @@ pub fn path(a: &Address) -> String {
         Address::RpsCpus { dev, queue } => format!("{dev}/rx-{queue}/rps_cpus"),
         Address::RpsFlowCnt { dev, queue } => format!("{dev}/rx-{queue}/rps_flow_cnt"),
         Address::RfsEntries => "net.core.rps_sock_flow_entries".into(),
+        Address::Feature { dev, name } => format!("{dev}/features/{name}"),
+        Address::Pause { dev } => format!("{dev}/pause"),
+        Address::QueueCoalesce { dev, queue } => format!("{dev}/queue-{queue}/coalesce"),
+        Address::RssHash { dev } => format!("{dev}/rss_hash"),
+        Address::RssFields { dev, flow } => format!("{dev}/rss_fields/{flow}"),
+        Address::RssContext { dev, context } => format!("{dev}/rss_context/{context}"),
+        Address::Ntuple { dev } => format!("{dev}/features/rx-ntuple-filter"),
+        Address::FlowRule { dev, location } => format!("{dev}/rules/{location}"),
+        Address::NapiDevice { dev } => format!("{dev}/napi"),
+        Address::Napi { dev, of } => format!("{dev}/{of}/napi"),
+        Address::NapiThread { dev, of } => format!("{dev}/{of}/napi_thread_cpus"),
+        Address::Sysctl { name } => name.clone(),
+        Address::CpuLatency { cpu } => format!("cpu{cpu}/pm_qos_resume_latency_us"),
     }
 }
 

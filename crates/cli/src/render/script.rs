@@ -140,6 +140,22 @@ fn line(s: &Snapshot, setting: &Setting, restarted: &BTreeSet<String>) -> Result
         Setting::IrqbalanceRestart { dev, .. } | Setting::IrqbalanceBan { dev, .. } => {
             format!("by_hand {}", quote(dev))
         }
+        Setting::Feature { .. }
+        | Setting::Ntuple { .. }
+        | Setting::Pause { .. }
+        | Setting::QueueCoalesce { .. }
+        | Setting::RssHash { .. }
+        | Setting::RssFields { .. }
+        | Setting::RssContext { .. }
+        | Setting::FlowRule { .. }
+        | Setting::NapiDevice { .. }
+        | Setting::Napi { .. }
+        | Setting::NapiThread { .. }
+        | Setting::Sysctl { .. }
+        | Setting::CpuLatency { .. } => {
+            let what = setting.address().map(|a| a.to_string()).unwrap_or_default();
+            return Err(format!("{what}: a script cannot write it and put it back; use ringwise apply"));
+        }
         Setting::Other(v) => return Err(format!("a setting of a newer version: {v}")),
     })
 }

@@ -64,6 +64,8 @@ impl RssParts {
     /// [`crate::ethtool_ioctl::grxfh_request`].
     pub fn into_model(self) -> Rss {
         Rss {
+            symmetric: ringwise_model::not_asked(),
+            contexts: ringwise_model::not_asked(),
             function: self.hfunc.map_or(Fact::Absent, |f| Fact::Known(hfunc_name(f))),
             key: if self.hkey.is_empty() { Fact::Absent } else { Fact::Known(hex(&self.hkey)) },
             table: self.indir,

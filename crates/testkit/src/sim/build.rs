@@ -67,6 +67,8 @@ pub fn host(cpus: u32, nodes: u32) -> Build {
         rivals: Fact::Known(Vec::new()),
         rival_details: Vec::new(),
         irqbalance: Fact::Absent,
+        sysctls: Default::default(),
+        cpu_latency: Default::default(),
         forwarding: Fact::Known(false),
         read_only: Fact::Known(false),
     };
@@ -220,6 +222,8 @@ impl Build {
                 Fact::Absent
             } else {
                 Fact::Known(Rss {
+                    symmetric: ringwise_model::not_asked(),
+                    contexts: ringwise_model::not_asked(),
                     table,
                     function: Fact::Known("toeplitz".into()),
                     key: Fact::Absent,
@@ -234,6 +238,11 @@ impl Build {
                 _ => params(&[("rx-usecs", 3), ("tx-usecs", 3)]),
             },
             pause: Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) }),
+            features: ringwise_model::not_asked(),
+            private_flags: ringwise_model::not_asked(),
+            queue_coalesce: ringwise_model::not_asked(),
+            rules: ringwise_model::not_asked(),
+            napi: ringwise_model::not_asked(),
             users: Fact::Absent,
             addresses: Fact::Known(Vec::new()),
             unread: Vec::new(),
@@ -269,6 +278,11 @@ impl Build {
             rings: Fact::Absent,
             coalesce: Fact::Absent,
             pause: Fact::Absent,
+            features: ringwise_model::not_asked(),
+            private_flags: ringwise_model::not_asked(),
+            queue_coalesce: ringwise_model::not_asked(),
+            rules: ringwise_model::not_asked(),
+            napi: ringwise_model::not_asked(),
             ..like
         });
         self

@@ -1,0 +1,107 @@
+//! NAPI settings: of the device (sysfs), of one queue (netdev netlink, 6.13 and later), and its threads.
+
+use ringwise_model::{CpuSet, Fact, Napi, NapiInstance, NapiValues, Nic, Snapshot};
+
+use crate::{Address, Match, Of, Setting};
+
+pub fn live_device(nic: &Nic) -> Fact<Setting> {
+    let dev = nic.dev.name.clone();
+    nic.napi.as_ref().map(|n: &Napi| Setting::NapiDevice { dev, values: n.device })
+}
+
+/// The instance that serves a queue.
+pub fn instance(nic: &Nic, of: Of) -> Option<&NapiInstance> {
+    let all = &nic.napi.known()?.instances;
+    all.iter().find(|i| match of {
+        Of::Rx(q) => i.rx.contains(&q),
+        Of::Tx(q) => i.tx.contains(&q),
+        Of::Control(_) => false,
+    })
+}
+
+pub fn live(nic: &Nic, of: Of) -> Fact<Setting> {
+    nic.napi.as_ref().and_then(|_| match instance(nic, of) {
+        Some(i) => i.values.as_ref().map(|v| Setting::Napi { dev: nic.dev.name.clone(), of, values: *v }),
+        None => Fact::Absent,
+    })
+}
+
+pub fn live_thread(nic: &Nic, of: Of) -> Fact<Setting> {
+    nic.napi.as_ref().and_then(|_| match instance(nic, of).and_then(|i| i.thread.as_ref()) {
+        Some(t) => t.cpus.as_ref().map(|c| Setting::NapiThread { dev: nic.dev.name.clone(), of, cpus: c.clone() }),
+        None => Fact::Absent,
+    })
+}
+
+/// By its first receive queue, else its first transmit queue.
+fn name(i: &NapiInstance) -> Option<Of> {
+    i.rx.first().map(|q| Of::Rx(*q)).or_else(|| i.tx.first().map(|q| Of::Tx(*q)))
+}
+
+pub fn addresses(nic: &Nic) -> Vec<Address> {
+    let dev = || nic.dev.name.clone();
+    let Some(napi) = nic.napi.known() else { return Vec::new() };
+    let mut out = vec![Address::NapiDevice { dev: dev() }];
+    for i in &napi.instances {
+        let Some(of) = name(i) else { continue };
+        if i.values.is_known() {
+            out.push(Address::Napi { dev: dev(), of });
+        }
+        if i.thread.is_some() {
+            out.push(Address::NapiThread { dev: dev(), of });
+        }
+    }
+    out
+}
+
+/// Only what was asked for is compared.
+pub fn compare(want: &NapiValues, got: &NapiValues) -> Match {
+    fn same<T: PartialEq>(w: Option<T>, g: Option<T>) -> bool {
+        w.is_none() || w == g
+    }
+    let all = same(want.defer_hard_irqs, got.defer_hard_irqs)
+        && same(want.gro_flush_timeout_ns, got.gro_flush_timeout_ns)
+        && same(want.irq_suspend_timeout_ns, got.irq_suspend_timeout_ns)
+        && same(want.threaded, got.threaded);
+    if all { Match::Same } else { Match::Differs }
+}
+
+pub fn text(v: &NapiValues) -> String {
+    let parts = [
+        ("defer-hard-irqs", v.defer_hard_irqs.map(u64::from)),
+        ("gro-flush-timeout", v.gro_flush_timeout_ns),
+        ("irq-suspend-timeout", v.irq_suspend_timeout_ns),
+        ("threaded", v.threaded.map(u64::from)),
+    ];
+    let s: Vec<String> = parts.iter().filter_map(|(k, n)| n.map(|n| format!("{k} {n}"))).collect();
+    s.join(" ")
+}
+
+pub fn device_command(dev: &str, v: &NapiValues) -> String {
+    let files = [
+        ("napi_defer_hard_irqs", v.defer_hard_irqs.map(u64::from)),
+        ("gro_flush_timeout", v.gro_flush_timeout_ns),
+        ("threaded", v.threaded.map(u64::from)),
+    ];
+    let s: Vec<String> =
+        files.iter().filter_map(|(f, n)| n.map(|n| format!("echo {n} > /sys/class/net/{dev}/{f}"))).collect();
+    s.join("; ")
+}
+
+/// Neither ethtool nor a file sets it: the netdev family does, by an id of the moment.
+pub fn command(now: &Snapshot, dev: &str, of: Of, v: &NapiValues) -> Option<String> {
+    let id = instance(now.nic(dev)?, of)?.id;
+    let parts = [
+        ("defer-hard-irqs", v.defer_hard_irqs.map(u64::from)),
+        ("gro-flush-timeout", v.gro_flush_timeout_ns),
+        ("irq-suspend-timeout", v.irq_suspend_timeout_ns),
+        ("threaded", v.threaded.map(u64::from)),
+    ];
+    let s: Vec<String> = parts.iter().filter_map(|(k, n)| n.map(|n| format!("\"{k}\": {n}"))).collect();
+    Some(format!("ynl --family netdev --do napi-set --json '{{\"id\": {id}, {}}}'", s.join(", ")))
+}
+
+pub fn thread_command(now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Option<String> {
+    let pid = instance(now.nic(dev)?, of)?.thread.as_ref()?.pid;
+    Some(format!("taskset -pc {cpus} {pid}"))
+}

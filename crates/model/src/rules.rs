@@ -1,0 +1,45 @@
+//! Flow steering rules (RX NFC, `ethtool -n`), normalised.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What the device can hold and holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Places for rules; 0: the driver does not tell.
+    pub capacity: u32,
+    /// The driver chooses a place itself where none is named (`RX_CLS_LOC_SPECIAL`).
+    pub chooses_location: bool,
+    /// By location.
+    pub rules: BTreeMap<u32, Rule>,
+}
+
+/// One rule in the words of ethtool(8). Fields that match anything are left out; a mask is written only
+/// where it is not the full one: `10.0.0.0 m 255.255.255.0` keeps ethtool's sense (set bits do not count).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Rule {
+    /// `tcp4`, `udp4`, `sctp4`, `ah4`, `esp4`, `ip4`, the same with 6, `ether`.
+    pub flow: String,
+    /// `dst-port` → `443`, in canonical form (addresses as the standard library prints them, numbers decimal).
+    pub fields: BTreeMap<String, String>,
+    pub action: Action,
+    /// RSS context that spreads what matches; then the action's queue is added to the table's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    Queue(u32),
+    /// ethtool's action -1.
+    Drop,
+    /// ethtool's action -2.
+    Wake,
+    /// A queue of a virtual function.
+    Vf {
+        vf: u32,
+        queue: u32,
+    },
+}
