@@ -1,8 +1,12 @@
-//! The RSS indirection table of context 0 (`ethtool -X`). Known here so that a channel change can be put back whole.
+//! Receive-side scaling: tables, key, function and fields of the hash, contexts (`ethtool -X`, `-N rx-flow-hash`).
+
+mod table;
 
 use ringwise_model::{Fact, Nic, Rss};
 
 use crate::Setting;
+
+pub use table::{TableError, by_weight, default, simulate};
 
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
@@ -44,24 +48,6 @@ pub fn command(dev: &str, table: &[u32]) -> String {
         return format!("ethtool -X {dev} weight {}", w.join(" "));
     }
     format!("# {dev}: this RSS table has no ethtool command; ringwise recover restores it")
-}
-
-/// ethtool's weight rule: entry i goes to the first queue j with i < size * cumulative(j) / sum.
-pub fn by_weight(weights: &[u32], size: usize) -> Vec<u32> {
-    let sum: u64 = weights.iter().map(|w| u64::from(*w)).sum();
-    if sum == 0 {
-        return Vec::new();
-    }
-    let mut table = Vec::with_capacity(size);
-    let (mut j, mut cumulative) = (0usize, u64::from(weights[0]));
-    for i in 0..size as u64 {
-        while i >= size as u64 * cumulative / sum && j + 1 < weights.len() {
-            j += 1;
-            cumulative += u64::from(weights[j]);
-        }
-        table.push(j as u32);
-    }
-    table
 }
 
 /// Function, key and transform; parts that the driver does not tell are left out.
@@ -168,20 +154,6 @@ pub fn context_command(dev: &str, context: u32, table: Option<&[u32]>) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn count(table: &[u32], queue: u32) -> usize {
-        table.iter().filter(|q| **q == queue).count()
-    }
-
-    #[test]
-    fn weights_as_ethtool_does_them() {
-        let t = by_weight(&[3, 1], 32);
-        assert_eq!((count(&t, 0), count(&t, 1)), (24, 8));
-        let t = by_weight(&[1, 2], 32);
-        assert_eq!((count(&t, 0), count(&t, 1)), (10, 22));
-        let t = by_weight(&[1; 6], 128);
-        assert_eq!((0..6).map(|q| count(&t, q)).collect::<Vec<_>>(), [21, 21, 22, 21, 21, 22]);
-    }
 
     #[test]
     fn command_only_where_it_gives_the_same_table() {
