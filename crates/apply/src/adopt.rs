@@ -42,6 +42,7 @@ pub fn adoptable(v: &Verify, now: &Snapshot, devs: &[String]) -> Vec<Step> {
             source: "ringwise adopt".into(),
             interrupts_traffic: false,
             if_refused: IfRefused::Skip,
+            instead: Vec::new(),
         })
     };
     addresses.into_iter().filter_map(step).collect()

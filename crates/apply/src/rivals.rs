@@ -70,6 +70,7 @@ pub(crate) fn hold_too(request: &mut Wish, now: &Snapshot) {
         source: "irqbalance(1)".into(),
         interrupts_traffic: false,
         if_refused: IfRefused::Skip,
+        instead: Vec::new(),
     }));
 }
 

@@ -260,6 +260,7 @@ fn steps(now: &Snapshot, target: &SettingMap, id: u64) -> Vec<Step> {
         source: "the journal of ringwise".into(),
         interrupts_traffic: a.interrupts_traffic(),
         if_refused: IfRefused::PutBack,
+        instead: Vec::new(),
     };
     let mut steps: Vec<Step> = target
         .iter()

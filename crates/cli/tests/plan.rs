@@ -78,6 +78,7 @@ fn names_of_both_kinds_where_channels_change() {
             source: "none".into(),
             interrupts_traffic: true,
             if_refused: IfRefused::PutBack,
+            instead: Vec::new(),
         });
     }
     let text = script::text(&p, &s).unwrap();

@@ -53,6 +53,7 @@ fn request(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> Request
         source: "kernel documentation, networking/scaling".into(),
         interrupts_traffic: false,
         if_refused,
+        instead: Vec::new(),
     };
     Request {
         devices: vec![now.nic("eth0").unwrap().dev.clone()],

@@ -29,4 +29,8 @@ pub struct Step {
     pub source: String,
     pub interrupts_traffic: bool,
     pub if_refused: IfRefused,
+    /// What comes nearest, tried in order where the setting is refused or not kept; the first that is kept takes
+    /// its place. Where none is, `if_refused` holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instead: Vec<Setting>,
 }

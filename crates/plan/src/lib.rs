@@ -24,6 +24,7 @@ mod machine;
 mod pick;
 mod place;
 mod planner;
+pub mod policies;
 mod refusal;
 mod rfs;
 mod rivals;

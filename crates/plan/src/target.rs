@@ -82,6 +82,7 @@ impl Out {
                 source: why.source.to_string(),
                 interrupts_traffic: address.interrupts_traffic(),
                 if_refused,
+                instead: Vec::new(),
             }
         });
         self.entries.push((address, w.setting, step));

@@ -113,6 +113,7 @@ pub fn request_if(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> 
             reason: "the test wants it".into(),
             source: "the test".into(),
             if_refused,
+            instead: Vec::new(),
         })
         .collect();
     let devs: Vec<&str> = target.keys().filter_map(|a| a.dev()).collect();

@@ -94,6 +94,7 @@ fn step(s: &Snapshot, to: &Setting) -> Option<Step> {
         source: source.into(),
         interrupts_traffic: false,
         if_refused: IfRefused::PutBack,
+        instead: Vec::new(),
     })
 }
 
