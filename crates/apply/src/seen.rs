@@ -76,7 +76,7 @@ impl Seen {
         }
         let address = Address::Channels { dev: dev.to_string() };
         match (was.channels.as_ref().map(|c| c.renamed(dev)), live(now, &address)) {
-            (Some(a), Fact::Known(b)) if a != b => Some(Happened::Channels { from: a, to: b }),
+            (Some(a), Fact::Known(b)) if a != b => Some(Happened::Channels { from: Box::new(a), to: Box::new(b) }),
             (Some(_), Fact::Known(_)) => Some(Happened::Nothing),
             _ => None,
         }
@@ -90,8 +90,8 @@ pub enum Happened {
     /// Its interface index is another one: unbound, unplugged, the driver loaded again.
     SetUpAnew,
     Channels {
-        from: Setting,
-        to: Setting,
+        from: Box<Setting>,
+        to: Box<Setting>,
     },
 }
 
