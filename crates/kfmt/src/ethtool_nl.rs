@@ -2,7 +2,9 @@
 //! The request header attribute is added by whoever sends; in replies it is passed over.
 //! Numbers: linux/ethtool_netlink.h; which attributes a reply has: net/ethtool/*.c.
 
+pub mod bitset;
 pub mod coalesce;
+pub mod features;
 pub mod ids;
 pub mod rss;
 
@@ -10,6 +12,7 @@ use ringwise_model::nic::Pause;
 use ringwise_model::{Channels, Count, Rings};
 
 pub use coalesce::{UnknownParameter, coalesce, coalesce_reply, coalesce_set};
+pub use features::{features, features_reply, features_set, features_set_decode, private_flags, private_flags_reply};
 pub use ids::msg;
 pub use rss::{RssParts, hfunc_mask, hfunc_name, rss, rss_reply};
 
@@ -170,6 +173,11 @@ pub fn pause_reply(p: &Pause) -> Vec<u8> {
         }
     }
     b.finish()
+}
+
+/// Attributes of a PAUSE_SET after the header; `None` leaves a member as it is. Decoded by [`pause`].
+pub fn pause_set(p: &Pause) -> Vec<u8> {
+    pause_reply(p)
 }
 
 /// What a LINKMODES_GET reply says about the link itself.

@@ -55,6 +55,28 @@ pub fn parse_speed(text: &str) -> Result<Option<u32>, ParseError> {
     }
 }
 
+/// `current_link_speed` and `max_link_speed` of a PCI function: megatransfers a second of one lane. `None`: the
+/// kernel does not know.
+pub fn parse_pcie_speed(text: &str) -> Result<Option<u32>, ParseError> {
+    let bad = || ParseError::new(WHAT, text.trim(), "a speed such as 8.0 GT/s PCIe");
+    let Some((number, _)) = text.trim().split_once(" GT/s") else {
+        return if text.trim().starts_with("Unknown") { Ok(None) } else { Err(bad()) };
+    };
+    let (whole, tenths) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |s: &str| s.len() <= 4 && !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(tenths) || tenths.len() > 1 {
+        return Err(bad());
+    }
+    let n = |s: &str| s.parse::<u32>().map_err(|_| bad());
+    Ok(Some(n(whole)? * 1000 + n(tenths)? * 100))
+}
+
+/// `module/pcie_aspm/parameters/policy`: the word in brackets (`[default] performance powersave`).
+pub fn parse_choice(text: &str) -> Result<String, ParseError> {
+    let found = text.split_whitespace().find_map(|w| w.strip_prefix('[')?.strip_suffix(']'));
+    found.map(str::to_string).ok_or_else(|| ParseError::new(WHAT, text.trim(), "one choice of several in brackets"))
+}
+
 /// `node/nodeN/distance`: to each online node in ascending order of their numbers.
 pub fn parse_distances(text: &str) -> Result<Vec<u32>, ParseError> {
     let expected = "distances such as 10 21";
@@ -93,6 +115,19 @@ mod tests {
         assert_eq!(parse_speed("4294967295").unwrap(), None);
         assert_eq!(parse_speed("25000\n").unwrap(), Some(25_000));
         assert!(parse_speed("-5").is_err());
+    }
+
+    #[test]
+    fn pcie_and_choices() {
+        assert_eq!(parse_pcie_speed("2.5 GT/s PCIe\n").unwrap(), Some(2500));
+        assert_eq!(parse_pcie_speed("16.0 GT/s PCIe").unwrap(), Some(16_000));
+        assert_eq!(parse_pcie_speed("8 GT/s").unwrap(), Some(8000));
+        assert_eq!(parse_pcie_speed("Unknown").unwrap(), None);
+        for bad in ["", "x GT/s", "1.25 GT/s", ".5 GT/s", "99999999 GT/s", "5 Gb/s"] {
+            assert!(parse_pcie_speed(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_choice("default performance [powersave] x\n").unwrap(), "powersave");
+        assert!(parse_choice("default").is_err() && parse_choice("[a").is_err());
     }
 
     #[test]

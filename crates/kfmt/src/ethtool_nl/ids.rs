@@ -9,6 +9,7 @@ pub mod msg {
     pub const LINKSTATE_GET: u8 = 6;
     pub const FEATURES_GET: u8 = 11;
     pub const FEATURES_SET: u8 = 12;
+    pub const PRIVFLAGS_GET: u8 = 13;
     pub const RINGS_GET: u8 = 15;
     pub const RINGS_SET: u8 = 16;
     pub const CHANNELS_GET: u8 = 17;
@@ -21,6 +22,8 @@ pub mod msg {
     pub const RSS_GET: u8 = 38;
     /// Since 6.17.
     pub const RSS_SET: u8 = 48;
+    pub const RSS_CREATE_ACT: u8 = 49;
+    pub const RSS_DELETE_ACT: u8 = 50;
 }
 
 /// Name in the header without `ETHTOOL_MSG_`, and number.
@@ -31,6 +34,7 @@ pub const COMMANDS: &[(&str, u8)] = &[
     ("LINKSTATE_GET", msg::LINKSTATE_GET),
     ("FEATURES_GET", msg::FEATURES_GET),
     ("FEATURES_SET", msg::FEATURES_SET),
+    ("PRIVFLAGS_GET", msg::PRIVFLAGS_GET),
     ("RINGS_GET", msg::RINGS_GET),
     ("RINGS_SET", msg::RINGS_SET),
     ("CHANNELS_GET", msg::CHANNELS_GET),
@@ -41,6 +45,8 @@ pub const COMMANDS: &[(&str, u8)] = &[
     ("PAUSE_SET", msg::PAUSE_SET),
     ("RSS_GET", msg::RSS_GET),
     ("RSS_SET", msg::RSS_SET),
+    ("RSS_CREATE_ACT", msg::RSS_CREATE_ACT),
+    ("RSS_DELETE_ACT", msg::RSS_DELETE_ACT),
 ];
 
 /// `ETHTOOL_A_*_HEADER`: the first attribute of every message of the family.
@@ -77,6 +83,32 @@ pub mod pause {
     pub const TX: u16 = 4;
 }
 
+pub mod features {
+    pub const HW: u16 = 2;
+    pub const WANTED: u16 = 3;
+    pub const ACTIVE: u16 = 4;
+    pub const NOCHANGE: u16 = 5;
+}
+
+pub mod privflags {
+    pub const FLAGS: u16 = 2;
+}
+
+/// Within every bit set.
+pub mod bitset {
+    /// A list without a mask.
+    pub const NOMASK: u16 = 1;
+    pub const SIZE: u16 = 2;
+    pub const BITS: u16 = 3;
+    pub const VALUE: u16 = 4;
+    pub const MASK: u16 = 5;
+    /// Within `BITS`.
+    pub const BITS_BIT: u16 = 1;
+    pub const BIT_INDEX: u16 = 1;
+    pub const BIT_NAME: u16 = 2;
+    pub const BIT_VALUE: u16 = 3;
+}
+
 pub mod linkmodes {
     pub const AUTONEG: u16 = 2;
     pub const SPEED: u16 = 5;
@@ -94,10 +126,11 @@ pub mod rss {
     pub const FLOW_HASH: u16 = 8;
 }
 
-/// Flow types within `rss::FLOW_HASH`, by number from 1 (`ETHTOOL_A_FLOW_*`, 6.17).
+/// Flow types within `rss::FLOW_HASH`, by number from 1 (`ETHTOOL_A_FLOW_*`, 6.17); GTP in ethtool's words.
 pub const FLOWS: &[&str] = &[
     "ether", "ip4", "ip6", "tcp4", "tcp6", "udp4", "udp6", "sctp4", "sctp6", "ah4", "ah6", "esp4", "esp6", "ah-esp4",
-    "ah-esp6",
+    "ah-esp6", "gtpu4", "gtpu6", "gtpc4", "gtpc6", "gtpc4t", "gtpc6t", "gtpu4e", "gtpu6e", "gtpu4u", "gtpu6u",
+    "gtpu4d", "gtpu6d",
 ];
 
 /// Attributes in the header file's words with their numbers, for the comparison with the header.
@@ -125,6 +158,22 @@ pub const ATTRIBUTES: &[(&str, u16)] = &[
     ("PAUSE_AUTONEG", pause::AUTONEG),
     ("PAUSE_RX", pause::RX),
     ("PAUSE_TX", pause::TX),
+    ("FEATURES_HEADER", HEADER),
+    ("FEATURES_HW", features::HW),
+    ("FEATURES_WANTED", features::WANTED),
+    ("FEATURES_ACTIVE", features::ACTIVE),
+    ("FEATURES_NOCHANGE", features::NOCHANGE),
+    ("PRIVFLAGS_HEADER", HEADER),
+    ("PRIVFLAGS_FLAGS", privflags::FLAGS),
+    ("BITSET_NOMASK", bitset::NOMASK),
+    ("BITSET_SIZE", bitset::SIZE),
+    ("BITSET_BITS", bitset::BITS),
+    ("BITSET_VALUE", bitset::VALUE),
+    ("BITSET_MASK", bitset::MASK),
+    ("BITSET_BITS_BIT", bitset::BITS_BIT),
+    ("BITSET_BIT_INDEX", bitset::BIT_INDEX),
+    ("BITSET_BIT_NAME", bitset::BIT_NAME),
+    ("BITSET_BIT_VALUE", bitset::BIT_VALUE),
     ("LINKMODES_HEADER", HEADER),
     ("LINKMODES_AUTONEG", linkmodes::AUTONEG),
     ("LINKMODES_SPEED", linkmodes::SPEED),

@@ -60,6 +60,7 @@ pub fn text(data: &[u8]) {
     assert!(held <= s.len());
     let _ = (route::defaults_v4(&s), route::defaults_v6(&s), route::session(data));
     let _ = (uevent::parse(&s), sysfs::parse_bool(&s), sysfs::parse_distances(&s), nl::unhex(&s));
+    let _ = (sysfs::parse_pcie_speed(&s), sysfs::parse_choice(&s));
     let _ = (sysfs::parse_speed(&s), sysfs::parse_i32(&s), sysfs::parse_u32(&s));
     if let Ok(n) = sysfs::parse_u64(&s) {
         assert_eq!(sysfs::parse_u64(&n.to_string()), Ok(n));
@@ -133,6 +134,18 @@ pub fn netlink(data: &[u8]) {
     if let Ok(l) = ethtool_nl::linkmodes(data) {
         assert_eq!(ethtool_nl::linkmodes(&ethtool_nl::linkmodes_reply(&l)), Ok(l));
     }
+    // Encoded with marks that the data need not have: near the limit they may not fit.
+    if let Ok(f) = ethtool_nl::features(data, &[])
+        && let Ok(again) = ethtool_nl::features_reply(&f)
+    {
+        assert_eq!(ethtool_nl::features(&again, &[]), Ok(f));
+    }
+    if let Ok(f) = ethtool_nl::private_flags(data, &[])
+        && let Ok(again) = ethtool_nl::private_flags_reply(&f)
+    {
+        assert_eq!(ethtool_nl::private_flags(&again, &[]), Ok(f));
+    }
+    let _ = ethtool_nl::features_set_decode(data);
     if let Ok(c) = ethtool_nl::coalesce(data) {
         let again = ethtool_nl::coalesce_reply(&c).expect("names come from the table");
         assert_eq!(ethtool_nl::coalesce(&again), Ok(c));
