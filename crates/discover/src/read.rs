@@ -95,6 +95,33 @@ impl<'h> Reader<'h> {
         self.note(fact)
     }
 
+    /// [`Reader::ask`] for what only later versions record: that an older recording lacks it is no news.
+    pub fn ask_later<T>(
+        &mut self,
+        request: &Request,
+        decode: impl FnOnce(&[Vec<u8>]) -> Result<T, ParseError>,
+    ) -> Fact<T> {
+        match self.host.kernel(request) {
+            Err(e) if self.is_older_recording(&e) => failed(&request.to_string(), &e),
+            Err(e) => self.note(failed(&request.to_string(), &e)),
+            Ok(reply) => self.note(parsed(&request.to_string(), decode(&reply))),
+        }
+    }
+
+    /// [`Reader::parse`] in the same way.
+    pub fn parse_later<T>(&mut self, path: &str, parse: impl FnOnce(&str) -> Result<T, ParseError>) -> Fact<T> {
+        match self.host.read_text(path) {
+            Err(e) if self.is_older_recording(&e) => failed(path, &e),
+            Err(e) => self.note(failed(path, &e)),
+            Ok(t) => self.note(parsed(path, parse(&t))),
+        }
+    }
+
+    /// The recording holds no answer to this, not even a refusal.
+    pub fn is_older_recording(&self, e: &Error) -> bool {
+        e.errno.is_none() && self.host.is_recorded()
+    }
+
     /// A kernel request and the decoder of its reply.
     pub fn ask<T>(&mut self, request: &Request, decode: impl FnOnce(&[Vec<u8>]) -> Result<T, ParseError>) -> Fact<T> {
         let fact = match self.host.kernel(request) {
