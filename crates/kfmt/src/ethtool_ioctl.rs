@@ -2,6 +2,8 @@
 //! after the call. Offsets are those of linux/ethtool.h on every 64- and 32-bit architecture we build for.
 
 pub mod fields;
+pub mod perqueue;
+pub mod rxnfc;
 
 use crate::ParseError;
 
@@ -9,6 +11,7 @@ use crate::ParseError;
 pub mod cmd {
     pub const GDRVINFO: u32 = 0x03;
     pub const GRXFH: u32 = 0x29;
+    pub const SRXFH: u32 = 0x2a;
     pub const GRSSH: u32 = 0x46;
     pub const SRSSH: u32 = 0x47;
 }
@@ -75,6 +78,7 @@ const RXFH_CONTEXT: usize = 4;
 const RXFH_INDIR_SIZE: usize = 8;
 const RXFH_KEY_SIZE: usize = 12;
 const RXFH_HFUNC: usize = 16;
+const RXFH_INPUT_XFRM: usize = 17;
 const RXFH_CONFIG: usize = 24;
 /// `ETH_RXFH_INDIR_NO_CHANGE`.
 const INDIR_NO_CHANGE: u32 = u32::MAX;
@@ -100,6 +104,8 @@ pub struct Rxfh {
     pub key: Vec<u8>,
     /// `ETH_RSS_HASH_*` mask; 0: not told. See [`crate::ethtool_nl::hfunc_name`].
     pub hfunc: u8,
+    /// `RXH_XFRM_*` mask; kernels before 6.8 have 0.
+    pub input_xfrm: u8,
 }
 
 fn rxfh_head(cmd: u32, context: u32, indir: u32, key: u32) -> Vec<u8> {
@@ -154,6 +160,7 @@ pub fn grssh(reply: &[u8]) -> Result<Rxfh, ParseError> {
         indir: indir.as_chunks::<4>().0.iter().map(|&w| u32::from_ne_bytes(w)).collect(),
         key: key.to_vec(),
         hfunc: reply[RXFH_HFUNC],
+        input_xfrm: reply[RXFH_INPUT_XFRM],
     })
 }
 
@@ -163,6 +170,7 @@ pub fn grssh_reply(request: &[u8], state: &Rxfh) -> Result<Vec<u8>, ParseError> 
     let have = RxfhSizes { indir: state.indir.len() as u32, key: state.key.len() as u32 };
     let mut b = rxfh_head(cmd::GRSSH, state.context, have.indir, have.key);
     b[RXFH_HFUNC] = state.hfunc;
+    b[RXFH_INPUT_XFRM] = state.input_xfrm;
     if asked != RxfhSizes::default() {
         b.extend(state.indir.iter().flat_map(|v| v.to_ne_bytes()));
         b.extend_from_slice(&state.key);
@@ -181,6 +189,9 @@ pub enum TableOrder {
     Set(Vec<u32>),
 }
 
+/// Context of an ETHTOOL_SRSSH that makes one: the kernel puts its number there.
+pub const CONTEXT_ALLOC: u32 = u32::MAX;
+
 /// An ETHTOOL_SRSSH. Empty key and `hfunc` 0 leave those as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RssOrder {
@@ -188,12 +199,14 @@ pub struct RssOrder {
     pub table: TableOrder,
     pub key: Vec<u8>,
     pub hfunc: u8,
+    /// What is there now where it is not to change: before 6.8 anything but 0 is refused, since then 0 is "none".
+    pub input_xfrm: u8,
 }
 
 impl RssOrder {
     /// Only the table of context 0.
     pub fn table(table: TableOrder) -> Self {
-        Self { context: 0, table, key: Vec::new(), hfunc: 0 }
+        Self { context: 0, table, key: Vec::new(), hfunc: 0, input_xfrm: 0 }
     }
 }
 
@@ -205,6 +218,7 @@ pub fn srssh(order: &RssOrder) -> Vec<u8> {
     };
     let mut b = rxfh_head(cmd::SRSSH, order.context, size, order.key.len() as u32);
     b[RXFH_HFUNC] = order.hfunc;
+    b[RXFH_INPUT_XFRM] = order.input_xfrm;
     b.extend(entries.iter().flat_map(|v| v.to_ne_bytes()));
     b.extend_from_slice(&order.key);
     b
@@ -215,15 +229,36 @@ pub fn srssh_decode(payload: &[u8]) -> Result<RssOrder, ParseError> {
     if word(payload, RXFH_INDIR_SIZE) != Some(INDIR_NO_CHANGE) {
         let all = grssh(payload)?;
         let table = if all.indir.is_empty() { TableOrder::Default } else { TableOrder::Set(all.indir) };
-        return Ok(RssOrder { context: all.context, table, key: all.key, hfunc: all.hfunc });
+        return Ok(RssOrder {
+            context: all.context,
+            table,
+            key: all.key,
+            hfunc: all.hfunc,
+            input_xfrm: all.input_xfrm,
+        });
     }
     let mut plain = payload.to_vec();
     set_word(&mut plain, RXFH_INDIR_SIZE, 0);
     let all = grssh(&plain)?;
-    Ok(RssOrder { context: all.context, table: TableOrder::Keep, key: all.key, hfunc: all.hfunc })
+    let (context, table) = (all.context, TableOrder::Keep);
+    Ok(RssOrder { context, table, key: all.key, hfunc: all.hfunc, input_xfrm: all.input_xfrm })
 }
 
-/// Flow types whose hash fields can be asked for: name as in the netlink family, number (`TCP_V4_FLOW` …).
+/// Number of the context in the struct after an ETHTOOL_SRSSH.
+pub fn srssh_context(reply: &[u8]) -> Result<u32, ParseError> {
+    word(reply, RXFH_CONTEXT).ok_or_else(|| short(RXFH, reply, "8 bytes or more"))
+}
+
+/// The struct after an ETHTOOL_SRSSH that made this context, for simulated hosts.
+pub fn srssh_reply(request: &[u8], context: u32) -> Vec<u8> {
+    let mut b = request.to_vec();
+    b.resize(RXFH_CONFIG.max(b.len()), 0);
+    set_word(&mut b, RXFH_CONTEXT, context);
+    b
+}
+
+/// Flow types whose hash fields can be asked for: name as in [`crate::ethtool_nl::ids::FLOWS`], number
+/// (`TCP_V4_FLOW` …, linux/ethtool.h).
 pub const FLOW_TYPES: &[(&str, u32)] = &[
     ("tcp4", 0x01),
     ("udp4", 0x02),
@@ -233,8 +268,25 @@ pub const FLOW_TYPES: &[(&str, u32)] = &[
     ("udp6", 0x06),
     ("sctp6", 0x07),
     ("ah-esp6", 0x08),
+    ("ah4", 0x09),
+    ("esp4", 0x0a),
+    ("ah6", 0x0b),
+    ("esp6", 0x0c),
     ("ip4", 0x10),
     ("ip6", 0x11),
+    ("ether", 0x12),
+    ("gtpu4", 0x13),
+    ("gtpu6", 0x14),
+    ("gtpc4", 0x15),
+    ("gtpc6", 0x16),
+    ("gtpc4t", 0x17),
+    ("gtpc6t", 0x18),
+    ("gtpu4e", 0x19),
+    ("gtpu6e", 0x1a),
+    ("gtpu4u", 0x1b),
+    ("gtpu6u", 0x1c),
+    ("gtpu4d", 0x1d),
+    ("gtpu6d", 0x1e),
 ];
 
 /// `struct ethtool_rxnfc`: cmd 0, flow_type 4, data 8 (64 bits), fs 16, rule_cnt 184; 192 bytes.
@@ -251,6 +303,19 @@ pub fn grxfh_request(flow: &str) -> Option<Vec<u8>> {
     Some(b)
 }
 
+/// ETHTOOL_SRXFH: the fields of one flow type.
+///
+/// Errors: a name that is not in [`FLOW_TYPES`], letters that are none.
+pub fn srxfh_request(flow: &str, letters: &str) -> Result<Vec<u8>, ParseError> {
+    let number = FLOW_TYPES.iter().find(|f| f.0 == flow).map(|f| f.1);
+    let number = number.ok_or_else(|| ParseError::new("ethtool_rxnfc", flow, "a flow type with hash fields"))?;
+    let mut b = vec![0; RXNFC_SIZE];
+    set_word(&mut b, 0, cmd::SRXFH);
+    set_word(&mut b, RXNFC_FLOW, number);
+    b[RXNFC_DATA..RXNFC_DATA + 8].copy_from_slice(&fields::mask(letters)?.to_ne_bytes());
+    Ok(b)
+}
+
 /// Fields in the answer, in ethtool's letters (see [`fields`]).
 pub fn grxfh(reply: &[u8]) -> Result<String, ParseError> {
     match reply.get(RXNFC_DATA..RXNFC_DATA + 8).and_then(|b| b.try_into().ok()) {
@@ -259,7 +324,7 @@ pub fn grxfh(reply: &[u8]) -> Result<String, ParseError> {
     }
 }
 
-/// Flow type named in a GRXFH request (for simulated hosts).
+/// Flow type named in a GRXFH or SRXFH request (for simulated hosts).
 pub fn grxfh_flow(request: &[u8]) -> Result<&'static str, ParseError> {
     let number = word(request, RXNFC_FLOW).ok_or_else(|| short("ethtool_rxnfc", request, "16 bytes or more"))?;
     let known = FLOW_TYPES.iter().find(|f| f.1 == number).map(|f| f.0);

@@ -17,6 +17,7 @@ pub mod netdev_nl;
 pub mod nl;
 pub mod route;
 pub mod rtnl;
+pub mod rule;
 pub mod softnet;
 pub mod sysfs;
 pub mod uevent;
