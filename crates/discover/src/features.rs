@@ -1,16 +1,21 @@
-//! Features (`ethtool -k`): FEATURES_GET; private flags: PRIVFLAGS_GET.
+//! Features (`ethtool -k`): FEATURES_GET; private flags: PRIVFLAGS_GET. Verbose bit sets are asked for: their
+//! answer names each bit, so that one request is enough and a recording needs no other to be understood.
 
 use std::collections::BTreeMap;
 
+use ringwise_kfmt::ethtool_nl::{self, msg};
 use ringwise_model::{Fact, Feature};
 
-use crate::parts::NOT_ASKED;
+use crate::ethtool::{first, request};
 use crate::read::Reader;
 
-pub fn features(_r: &mut Reader, _dev: &str) -> Fact<BTreeMap<String, Feature>> {
-    Fact::unknown("features-get", NOT_ASKED)
+pub fn features(r: &mut Reader, dev: &str) -> Fact<BTreeMap<String, Feature>> {
+    r.ask_later(&request(dev, msg::FEATURES_GET, "features-get"), |reply| ethtool_nl::features(first(reply)?, &[]))
 }
 
-pub fn private_flags(_r: &mut Reader, _dev: &str) -> Fact<BTreeMap<String, bool>> {
-    Fact::unknown("privflags-get", NOT_ASKED)
+/// Absent: the driver has none.
+pub fn private_flags(r: &mut Reader, dev: &str) -> Fact<BTreeMap<String, bool>> {
+    let ask = request(dev, msg::PRIVFLAGS_GET, "privflags-get");
+    let found = r.ask_later(&ask, |reply| ethtool_nl::private_flags(first(reply)?, &[]));
+    found.and_then(|all| if all.is_empty() { Fact::Absent } else { Fact::Known(all) })
 }

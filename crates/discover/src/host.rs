@@ -1,10 +1,12 @@
 //! Facts of the host as a whole.
 
+use std::collections::BTreeMap;
+
 use ringwise_kfmt::sysfs;
-use ringwise_model::{Fact, Host as HostFacts, Unread};
+use ringwise_model::{CpuId, CpuSet, Fact, Host as HostFacts, Unread};
 use ringwise_sys::Host;
 
-use crate::read::Reader;
+use crate::read::{Reader, failed};
 use crate::{rfs, rivals, rps};
 
 /// Everything but the list of rivals is a handful of small files. Without `rps_default_mask`, which
@@ -31,12 +33,68 @@ pub(crate) fn without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
         rivals: Fact::unknown("/proc/*/comm", "not looked for"),
         rival_details: Vec::new(),
         irqbalance: Fact::unknown("irqbalance", "not looked for"),
-        sysctls: Default::default(),
-        cpu_latency: Default::default(),
+        sysctls: BTreeMap::new(),
+        cpu_latency: BTreeMap::new(),
+        power: None,
         forwarding: forwarding(&mut r),
         read_only: read_only(&mut r),
     };
     (facts, r.unread)
+}
+
+/// sysctls of the network core that this version sets, by the kernel's documentation
+/// (Documentation/admin-guide/sysctl/net.rst). [`rps::DEFAULT_MASK`] may hang and is read apart.
+const SYSCTLS: &[&str] = &[
+    "busy_poll",
+    "busy_read",
+    "dev_weight",
+    "dev_weight_rx_bias",
+    "dev_weight_tx_bias",
+    "flow_limit_cpu_bitmap",
+    "flow_limit_table_len",
+    "netdev_budget",
+    "netdev_budget_usecs",
+    "netdev_max_backlog",
+];
+
+/// Absent: this kernel does not have it, or not in this network namespace. Recordings of earlier versions
+/// hold none of them: then the map is empty.
+pub(crate) fn sysctls(host: &dyn Host) -> (BTreeMap<String, Fact<String>>, Vec<Unread>) {
+    let mut r = Reader::new(host);
+    let mut out = BTreeMap::new();
+    for name in SYSCTLS {
+        let value = r.parse_later(&format!("/proc/sys/net/core/{name}"), |t| Ok(t.to_string()));
+        out.insert(format!("net.core.{name}"), value);
+    }
+    if host.is_recorded() && out.values().all(|f| matches!(f, Fact::Unknown(u) if u.errno.is_none())) {
+        out.clear();
+    }
+    (out, r.unread)
+}
+
+/// Of each online CPU; one small file a CPU. Empty: the recording of an earlier version.
+pub(crate) fn cpu_latency(host: &dyn Host, online: &CpuSet) -> (BTreeMap<CpuId, Fact<String>>, Vec<Unread>) {
+    let mut r = Reader::new(host);
+    let mut out = BTreeMap::new();
+    for cpu in online.iter() {
+        let path = latency_path(cpu);
+        let value = match host.read_text(&path) {
+            Ok(t) => Fact::Known(t),
+            Err(e) if out.is_empty() && r.is_older_recording(&e) => break,
+            // Without power management no CPU has the file.
+            Err(e) if out.is_empty() && e.is_absent() => {
+                out.extend(online.iter().map(|c| (c, Fact::Absent)));
+                break;
+            }
+            Err(e) => r.note(failed(&path, &e)),
+        };
+        out.insert(cpu, value);
+    }
+    (out, r.unread)
+}
+
+fn latency_path(cpu: CpuId) -> String {
+    format!("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us")
 }
 
 /// On when either family forwards; unknown when neither says yes and one could not be read.

@@ -32,6 +32,7 @@ pub mod rivals;
 mod rps;
 mod rss;
 mod rules;
+mod shown;
 mod snapshot;
 mod users;
 mod virt;

@@ -12,7 +12,7 @@ use ringwise_sys::{Host, Request};
 use crate::links::{NET, Port, Sort};
 use crate::parts::{Parts, part};
 use crate::read::Reader;
-use crate::{channels, coalesce, device, features, irq, napi, pause, queues, rings, rss, rules, users};
+use crate::{channels, coalesce, device, features, irq, napi, pause, queues, rings, rss, rules, shown, users};
 
 const EINVAL: i32 = 22;
 
@@ -90,6 +90,8 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
         pause: part(parts.pause, "pause-get", || pause::pause(&mut r, name)),
         features: part(parts.features, "features-get", || features::features(&mut r, name)),
         private_flags: part(parts.features, "privflags-get", || features::private_flags(&mut r, name)),
+        firmware: part(parts.shown, "ETHTOOL_GDRVINFO", || shown::firmware(&mut r, name)),
+        pcie: part(parts.shown, "PCIe link", || shown::pcie(&mut r, &device.dirs)),
         queue_coalesce: part(parts.queue_coalesce, "moderation of queues", || coalesce::of_queues(&mut r, name)),
         rules: part(parts.rules, "flow rules", || rules::rules(&mut r, name)),
         napi: part(parts.napi, "NAPI", || napi::napi(&mut r, name)),
@@ -191,6 +193,8 @@ fn bare(port: &Port, kind: NicKind, late: Option<&Unread>) -> Nic {
         pause: because(late, "pause-get"),
         features: because(late, "features-get"),
         private_flags: because(late, "privflags-get"),
+        firmware: because(late, "ETHTOOL_GDRVINFO"),
+        pcie: because(late, "PCIe link"),
         queue_coalesce: because(late, "moderation of queues"),
         rules: because(late, "flow rules"),
         napi: because(late, "NAPI"),

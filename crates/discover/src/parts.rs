@@ -28,6 +28,8 @@ pub struct Parts {
     pub napi: bool,
     /// sysctls and the wake-up time of CPUs.
     pub host: bool,
+    /// What nothing but `show` has a use for: firmware, PCIe links, governor and energy preference.
+    pub shown: bool,
 }
 
 impl Parts {
@@ -45,6 +47,7 @@ impl Parts {
         rules: true,
         napi: true,
         host: true,
+        shown: true,
     };
 
     /// What is always read, and nothing else.
@@ -62,6 +65,7 @@ impl Parts {
         rules: false,
         napi: false,
         host: false,
+        shown: false,
     };
 }
 

@@ -21,6 +21,11 @@ fn takes_the_network_lock(path: &str) -> bool {
 /// an interrupt (older x86 kernels, arch/x86/kernel/cpu/aperfmperf.c; idle ones are spared since 5.11).
 const INTERRUPTING: &[&str] = &["/proc/cpuinfo"];
 
+/// A register of the CPU itself (drivers/cpufreq/intel_pstate.c).
+fn interrupts_cpus(path: &str) -> bool {
+    INTERRUPTING.contains(&path) || path.ends_with("/energy_performance_preference")
+}
+
 /// Why `--passive` left something out.
 const PASSIVE: &str = "not asked (--passive)";
 
@@ -55,7 +60,7 @@ impl Clock for Quiet {
 
 impl Host for Quiet {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
-        if takes_the_network_lock(path) || INTERRUPTING.contains(&path) {
+        if takes_the_network_lock(path) || interrupts_cpus(path) {
             return Err(Error::other(path, self.why.clone()));
         }
         self.host.read(path)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringwise_kfmt::cpumask;
 use ringwise_model::{ControlPath, CpuSet, Fact, Nic, Snapshot, Unread};
 use ringwise_sys::Host;
 
@@ -12,7 +13,7 @@ use crate::nics::{self, Common};
 use crate::parts::Parts;
 use crate::quiet::Quiet;
 use crate::read::Reader;
-use crate::{Error, bond, control, cpus, held, host, irq, links, pool, rivals, rps};
+use crate::{Error, bond, control, cpus, held, host, irq, links, pool, rivals, rps, shown};
 
 /// What to read.
 #[derive(Debug, Clone)]
@@ -119,6 +120,16 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     r.unread.extend(more);
     let (mut facts, more) = host::without_rivals(host.as_ref());
     r.unread.extend(more);
+    if options.parts.host {
+        let (sysctls, more) = host::sysctls(host.as_ref());
+        r.unread.extend(more);
+        let (latency, more) = host::cpu_latency(host.as_ref(), &topology.online);
+        r.unread.extend(more);
+        (facts.sysctls, facts.cpu_latency) = (sysctls, latency);
+    }
+    if options.parts.shown {
+        facts.power = Some(shown::power(&mut r, &topology));
+    }
     let mut done = match devices.map(std::thread::JoinHandle::join) {
         Ok(Ok(parts)) => parts,
         Ok(Err(_)) => Vec::new(),
@@ -136,6 +147,10 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         }
         _ => r.note(Fact::unknown(rps::DEFAULT_MASK, why.clone())),
     };
+    if options.parts.host && !facts.sysctls.is_empty() {
+        let mask = facts.rps_default_mask.as_ref().map(|m| cpumask::format(m, None));
+        facts.sysctls.insert("net.core.rps_default_mask".into(), mask);
+    }
     let found = match done.pop() {
         Some(Some(Part::Rivals(f))) => *f,
         _ => rivals::Found::not(&why),

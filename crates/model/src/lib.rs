@@ -29,11 +29,13 @@ pub use features::Feature;
 pub use ids::{CpuId, DevId, Dir, IfIndex, IrqId, NodeId};
 pub use intent::{FarNode, Goal, Intent, Smt};
 pub use napi::{Napi, NapiInstance, NapiThread, NapiValues};
-pub use nic::{Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Rings, Rss, RssContext, User, not_asked};
+pub use nic::{
+    Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rings, Rss, RssContext, User, not_asked,
+};
 pub use queue::{Bql, RxQueue, TxQueue};
 pub use rivals::{Irqbalance, Rival};
 pub use rules::{Action, Rule, Rules};
-pub use snapshot::{Bystanders, Held, Host, Snapshot};
+pub use snapshot::{Bystanders, Held, Host, Power, Snapshot};
 pub use topology::{Cpu, Node, Topology};
 pub use vector::{Confidence, MapSource, Movable, Role, Vector};
 pub use wish::{Flow, GroupQueues, GroupWish, Knob, Policy, Table, Wish};

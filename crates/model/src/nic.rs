@@ -41,6 +41,12 @@ pub struct Nic {
     /// `ethtool --show-priv-flags`; only shown.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub private_flags: Fact<BTreeMap<String, bool>>,
+    /// Version of the firmware as the driver words it; only shown. Absent: it tells none.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub firmware: Fact<String>,
+    /// The way to the device's bus; only shown. Absent: not on PCI Express.
+    #[serde(default = "not_asked", skip_serializing_if = "not_read")]
+    pub pcie: Fact<Pcie>,
     /// Interrupt moderation of each queue that answered. Absent: the driver has it for the device only.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub queue_coalesce: Fact<BTreeMap<u32, Coalesce>>,
@@ -129,6 +135,20 @@ pub struct Pause {
     pub autoneg: Option<bool>,
     pub rx: Option<bool>,
     pub tx: Option<bool>,
+}
+
+/// The PCI Express link of a device, now and at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pcie {
+    pub now: PcieLink,
+    pub max: PcieLink,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PcieLink {
+    /// Megatransfers a second of one lane: 8000 for 8 GT/s. `None`: the kernel does not know.
+    pub mtps: Option<u32>,
+    pub lanes: u32,
 }
 
 /// Receive-side scaling of context 0.

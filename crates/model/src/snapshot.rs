@@ -58,8 +58,24 @@ pub struct Host {
     /// `power/pm_qos_resume_latency_us` of each CPU: microseconds, 0 for no limit, `n/a` for none at all.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu_latency: BTreeMap<crate::CpuId, Fact<String>>,
+    /// How the machine saves power; only shown. `None`: not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
     /// `/proc` or `/sys` cannot be written (as in a container).
     pub read_only: Fact<bool>,
+}
+
+/// What decides how fast CPUs and buses wake up, and is not set by us.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Power {
+    /// `scaling_governor`, and the CPUs that have it. Absent: nothing scales the frequency.
+    pub governor: Fact<BTreeMap<String, crate::CpuSet>>,
+    /// `energy_performance_preference`, of CPUs that are not isolated: asking interrupts the CPU.
+    pub preference: Fact<BTreeMap<String, crate::CpuSet>>,
+    /// Frequencies above the nominal one are allowed (`intel_pstate/no_turbo`, `cpufreq/boost`).
+    pub turbo: Fact<bool>,
+    /// Policy of `pcie_aspm`. Absent: the kernel has none.
+    pub aspm: Fact<String>,
 }
 
 /// Interfaces without queues of their own: counted by kind, with what lies below them.
