@@ -61,7 +61,8 @@ fn everything_by_ioctl_on_old_kernels() {
     let mut t = tree();
     fields(&mut t);
     t.kernel.insert(netlink(), Err(95));
-    let state = Rxfh { context: 0, indir: (0..128).map(|i| i / 32).collect(), key: vec![0xab; 40], hfunc: 1 };
+    let state =
+        Rxfh { context: 0, indir: (0..128).map(|i| i / 32).collect(), key: vec![0xab; 40], hfunc: 1, input_xfrm: 0 };
     let sizes = ethtool_ioctl::grssh_sizes_request(0);
     t.reply(ioctl(IoctlCmd::RssGet, sizes.clone()), vec![ethtool_ioctl::grssh_reply(&sizes, &state).unwrap()]);
     let all = ethtool_ioctl::grssh_request(0, RxfhSizes { indir: 128, key: 40 });

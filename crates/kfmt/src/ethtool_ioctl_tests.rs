@@ -24,7 +24,8 @@ fn drvinfo_by_offset() {
 
 #[test]
 fn rss_is_asked_in_two_steps() {
-    let state = Rxfh { context: 0, indir: (0..128).map(|i| i % 8).collect(), key: (0..40).collect(), hfunc: 1 };
+    let state =
+        Rxfh { context: 0, indir: (0..128).map(|i| i % 8).collect(), key: (0..40).collect(), hfunc: 1, input_xfrm: 2 };
     let ask = grssh_sizes_request(0);
     let sizes = grssh_sizes(&grssh_reply(&ask, &state).unwrap()).unwrap();
     assert_eq!(sizes, RxfhSizes { indir: 128, key: 40 });
@@ -35,9 +36,13 @@ fn rss_is_asked_in_two_steps() {
 
 #[test]
 fn rss_by_offset() {
-    let b = srssh(&RssOrder { context: 7, table: TableOrder::Set(vec![1, 2]), key: vec![9], hfunc: 4 });
+    let order = RssOrder { context: 7, table: TableOrder::Set(vec![1, 2]), key: vec![9], hfunc: 4, input_xfrm: 1 };
+    let b = srssh(&order);
     let words: Vec<u32> = [0, 4, 8, 12, 24, 28].map(|at| word(&b, at).unwrap()).into();
-    assert_eq!((words, b[16], b[32], b.len()), (vec![0x47, 7, 2, 1, 1, 2], 4, 9, 33));
+    assert_eq!((words, &b[16..20], b[32], b.len()), (vec![0x47, 7, 2, 1, 1, 2], &[4, 1, 0, 0][..], 9, 33));
+    let made = srssh_reply(&b, 3);
+    assert_eq!((srssh_context(&made).unwrap(), made.len()), (3, 33));
+    assert!(srssh_context(&[0; 7]).is_err());
     assert_eq!(word(&srssh(&RssOrder::table(TableOrder::Default)), 8), Some(0));
     assert_eq!(word(&srssh(&RssOrder::table(TableOrder::Keep)), 8), Some(u32::MAX));
 }
@@ -45,7 +50,7 @@ fn rss_by_offset() {
 #[test]
 fn orders_go_round() {
     for table in [TableOrder::Keep, TableOrder::Default, TableOrder::Set(vec![0, 1, 2, 3])] {
-        let order = RssOrder { context: 0, table, key: vec![1, 2, 3], hfunc: 2 };
+        let order = RssOrder { context: 0, table, key: vec![1, 2, 3], hfunc: 2, input_xfrm: 1 };
         assert_eq!(srssh_decode(&srssh(&order)).unwrap(), order);
     }
 }
@@ -69,5 +74,19 @@ fn hash_fields_by_offset() {
     assert_eq!(reply[8..16], 0xf0u64.to_ne_bytes());
     assert_eq!(grxfh(&reply).unwrap(), "sdfn");
     assert_eq!(grxfh_request("tcp5"), None);
+    let set = srxfh_request("gtpu6d", "sdfn").unwrap();
+    assert_eq!((set.len(), word(&set, 0), word(&set, 4), word(&set, 8)), (192, Some(0x2a), Some(0x1e), Some(0xf0)));
+    assert_eq!((grxfh_flow(&set).unwrap(), grxfh(&set).unwrap()), ("gtpu6d", "sdfn".to_string()));
+    assert!(srxfh_request("tcp5", "sd").is_err() && srxfh_request("tcp4", "sx").is_err());
     assert!(grxfh(&reply[..15]).is_err() && grxfh_flow(&[0; 3]).is_err());
+}
+
+/// Both interfaces have the same flow types under the same names.
+#[test]
+fn flow_types_by_ioctl_and_by_netlink() {
+    let mut ours: Vec<&str> = FLOW_TYPES.iter().map(|f| f.0).collect();
+    let mut theirs = crate::ethtool_nl::ids::FLOWS.to_vec();
+    ours.sort_unstable();
+    theirs.sort_unstable();
+    assert_eq!(ours, theirs);
 }

@@ -14,7 +14,9 @@ use ringwise_model::{Channels, Count, Rings};
 pub use coalesce::{UnknownParameter, coalesce, coalesce_reply, coalesce_set};
 pub use features::{features, features_reply, features_set, features_set_decode, private_flags, private_flags_reply};
 pub use ids::msg;
-pub use rss::{RssParts, hfunc_mask, hfunc_name, rss, rss_reply};
+pub use rss::{
+    RssParts, RssSet, hfunc_mask, hfunc_name, rss, rss_reply, rss_set, rss_set_decode, xfrm_mask, xfrm_name,
+};
 
 use crate::ParseError;
 use crate::nl::{Attr, Builder, TooLong, attrs};

@@ -103,7 +103,7 @@ proptest! {
 
     #[test]
     fn rss_orders_go_round(table in proptest::collection::vec(0u32..64, 1..512), key in proptest::collection::vec(any::<u8>(), 0..60), hfunc in 0u8..8) {
-        let order = RssOrder { context: 0, table: TableOrder::Set(table), key, hfunc };
+        let order = RssOrder { context: 0, table: TableOrder::Set(table), key, hfunc, input_xfrm: 1 };
         prop_assert_eq!(srssh_decode(&srssh(&order)).unwrap(), order);
     }
 

@@ -3,7 +3,7 @@
 use crate::ParseError;
 
 /// Bit and letter, in the order in which they are written.
-const LETTERS: [(u32, char); 9] = [
+const LETTERS: [(u32, char); 10] = [
     (1, 'm'),  // RXH_L2DA
     (2, 'v'),  // RXH_VLAN
     (3, 't'),  // RXH_L3_PROTO
@@ -12,10 +12,11 @@ const LETTERS: [(u32, char); 9] = [
     (6, 'f'),  // RXH_L4_B_0_1: source port
     (7, 'n'),  // RXH_L4_B_2_3: destination port
     (8, 'e'),  // RXH_GTP_TEID
+    (9, 'l'),  // RXH_IP6_FL, since 6.18
     (31, 'r'), // RXH_DISCARD
 ];
 
-/// `sdfn` for source, destination and both ports; bits without a letter follow as `+0x200`. Nothing
+/// `sdfn` for source, destination and both ports; bits without a letter follow as `+0x400`. Nothing
 /// hashed gives the empty text.
 pub fn letters(mask: u64) -> String {
     let mut rest = mask;
@@ -34,7 +35,7 @@ pub fn letters(mask: u64) -> String {
 
 /// The mask of such a text.
 pub fn mask(text: &str) -> Result<u64, ParseError> {
-    let bad = || ParseError::new("hash fields", text, "letters of mvtsdfner, such as sdfn");
+    let bad = || ParseError::new("hash fields", text, "letters of mvtsdfnelr, such as sdfn");
     let (letters, rest) = text.split_once('+').map_or((text, None), |(l, r)| (l, Some(r)));
     let mut out = match rest {
         Some(r) => r.strip_prefix("0x").and_then(|h| u64::from_str_radix(h, 16).ok()).ok_or_else(bad)?,
@@ -53,9 +54,16 @@ mod tests {
 
     #[test]
     fn letters_and_masks() {
-        for (m, text) in
-            [(0x30, "sd"), (0xf0, "sdfn"), (0, ""), (0x06, "mv"), (0x8000_0000, "r"), (0x88, "tn"), (0x230, "sd+0x200")]
-        {
+        for (m, text) in [
+            (0x30, "sd"),
+            (0xf0, "sdfn"),
+            (0, ""),
+            (0x06, "mv"),
+            (0x8000_0000, "r"),
+            (0x88, "tn"),
+            (0x230, "sdl"),
+            (0x430, "sd+0x400"),
+        ] {
             assert_eq!(letters(m), text);
             assert_eq!(mask(text).unwrap(), m);
         }

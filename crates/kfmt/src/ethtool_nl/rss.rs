@@ -1,4 +1,4 @@
-//! RSS_GET: indirection table, key, function and, since 6.17, the hash fields.
+//! RSS_GET: indirection table, key, function and, since 6.17, the hash fields. RSS_SET and its kin, since 6.17.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,8 @@ impl RssParts {
     /// [`crate::ethtool_ioctl::grxfh_request`].
     pub fn into_model(self) -> Rss {
         Rss {
-            symmetric: ringwise_model::not_asked(),
+            // The kernel leaves out what is 0; before 6.8 there is no other.
+            symmetric: Fact::Known(xfrm_name(self.input_xfrm.unwrap_or(0))),
             contexts: ringwise_model::not_asked(),
             function: self.hfunc.map_or(Fact::Absent, |f| Fact::Known(hfunc_name(f))),
             key: if self.hkey.is_empty() { Fact::Absent } else { Fact::Known(hex(&self.hkey)) },
@@ -93,6 +94,87 @@ pub fn hfunc_mask(name: &str) -> Option<u32> {
     }
 }
 
+/// Names of `RXH_XFRM_*` (net/ethtool; ethtool's words).
+const TRANSFORMS: [&str; 3] = ["none", "symmetric-xor", "symmetric-or-xor"];
+
+/// `none`, `symmetric-xor`, `symmetric-or-xor`, or the mask in hexadecimal.
+pub fn xfrm_name(mask: u32) -> String {
+    TRANSFORMS.get(mask as usize).map_or_else(|| format!("{mask:#x}"), ToString::to_string)
+}
+
+/// The mask of a name given by [`xfrm_name`].
+pub fn xfrm_mask(name: &str) -> Option<u32> {
+    match TRANSFORMS.iter().position(|t| *t == name) {
+        Some(mask) => Some(mask as u32),
+        None => u32::from_str_radix(name.strip_prefix("0x")?, 16).ok(),
+    }
+}
+
+/// Attributes of an RSS_SET, RSS_CREATE_ACT or RSS_DELETE_ACT after the header. What is none is left as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RssSet {
+    /// `None` or 0: the device's own; when one is made: any number that is free.
+    pub context: Option<u32>,
+    /// Empty: the kernel's default layout, and the table counts as not set by the user again.
+    pub indir: Option<Vec<u32>>,
+    pub hkey: Option<Vec<u8>>,
+    pub hfunc: Option<u32>,
+    pub input_xfrm: Option<u32>,
+    /// Letters by flow type.
+    pub fields: BTreeMap<String, String>,
+}
+
+/// Errors: a table or key too long for one attribute, flow types and letters that are none.
+pub fn rss_set(order: &RssSet) -> Result<Vec<u8>, ParseError> {
+    let mut b = Builder::new();
+    for (kind, value) in
+        [(id::CONTEXT, order.context.filter(|c| *c > 0)), (id::HFUNC, order.hfunc), (id::INPUT_XFRM, order.input_xfrm)]
+    {
+        if let Some(v) = value {
+            b.u32(kind, v);
+        }
+    }
+    if let Some(table) = &order.indir {
+        b.u32s(id::INDIR, table)?;
+    }
+    if let Some(key) = &order.hkey {
+        b.binary(id::HKEY, key)?;
+    }
+    if !order.fields.is_empty() {
+        b.nested(id::FLOW_HASH, &flows(&order.fields)?)?;
+    }
+    Ok(b.finish())
+}
+
+/// Decodes what [`rss_set`] encoded (for simulated hosts).
+pub fn rss_set_decode(bytes: &[u8]) -> Result<RssSet, ParseError> {
+    let all = rss(bytes)?;
+    let has = |kind: u16| attrs(bytes).flatten().any(|a| a.kind == kind);
+    Ok(RssSet {
+        context: all.context,
+        indir: has(id::INDIR).then_some(all.indir),
+        hkey: has(id::HKEY).then_some(all.hkey),
+        hfunc: all.hfunc,
+        input_xfrm: all.input_xfrm,
+        fields: all.fields.unwrap_or_default(),
+    })
+}
+
+fn flows(map: &BTreeMap<String, String>) -> Result<Builder, ParseError> {
+    let mut nest = Builder::new();
+    for (flow, letters) in map {
+        let number = FLOWS.iter().position(|f| f == flow);
+        let number = number.ok_or_else(|| ParseError::new(WHAT, flow, "a flow type with hash fields"))? as u16 + 1;
+        // Sent as a `uint`: 4 bytes where they suffice.
+        let mask = fields::mask(letters)?;
+        match u32::try_from(mask) {
+            Ok(m) => nest.u32(number, m),
+            Err(_) => nest.u64(number, mask),
+        };
+    }
+    Ok(nest)
+}
+
 /// A reply as the kernel would send it, for simulated hosts. Fields are sent only if they are some.
 /// Errors: a table too long for one attribute, letters that are none.
 pub fn rss_reply(parts: &RssParts) -> Result<Vec<u8>, ParseError> {
@@ -113,18 +195,7 @@ pub fn rss_reply(parts: &RssParts) -> Result<Vec<u8>, ParseError> {
         b.binary(id::HKEY, &parts.hkey)?;
     }
     if let Some(map) = &parts.fields {
-        let mut nest = Builder::new();
-        for (i, flow) in FLOWS.iter().enumerate() {
-            if let Some(letters) = map.get(*flow) {
-                // Sent as a `uint`: 4 bytes where they suffice.
-                let mask = fields::mask(letters)?;
-                match u32::try_from(mask) {
-                    Ok(m) => nest.u32(i as u16 + 1, m),
-                    Err(_) => nest.u64(i as u16 + 1, mask),
-                };
-            }
-        }
-        b.nested(id::FLOW_HASH, &nest)?;
+        b.nested(id::FLOW_HASH, &flows(map)?)?;
     }
     Ok(b.finish())
 }
@@ -154,6 +225,43 @@ mod tests {
     fn a_device_without_table_or_key() {
         let m = rss(&rss_reply(&RssParts::default()).unwrap()).unwrap().into_model();
         assert!(m.table.is_empty() && m.key.is_absent() && m.function.is_absent());
+    }
+
+    #[test]
+    fn orders_go_round() {
+        let none = RssSet::default();
+        assert!(rss_set(&none).unwrap().is_empty());
+        let fields = [("udp4", "sdfn"), ("gtpu6d", "sde"), ("ip6", "sdl")].map(|(a, b)| (a.to_string(), b.to_string()));
+        for order in [
+            none,
+            RssSet { indir: Some(Vec::new()), ..RssSet::default() },
+            RssSet { context: Some(3), ..RssSet::default() },
+            RssSet {
+                context: Some(1),
+                indir: Some((0..128).map(|i| i % 6).collect()),
+                hkey: Some((0..52).collect()),
+                hfunc: Some(2),
+                input_xfrm: Some(0),
+                fields: fields.into(),
+            },
+        ] {
+            assert_eq!(rss_set_decode(&rss_set(&order).unwrap()).unwrap(), order);
+        }
+        let wrong = |flow: &str, letters: &str| RssSet {
+            fields: [(flow.to_string(), letters.to_string())].into(),
+            ..RssSet::default()
+        };
+        assert!(rss_set(&wrong("tcp5", "sd")).is_err() && rss_set(&wrong("tcp4", "sx")).is_err());
+        assert!(rss_set(&RssSet { indir: Some(vec![0; 1 << 14]), ..RssSet::default() }).is_err());
+        assert!(rss_set_decode(&[4, 0, 4]).is_err());
+    }
+
+    #[test]
+    fn transforms() {
+        for mask in [0, 1, 2, 4] {
+            assert_eq!(xfrm_mask(&xfrm_name(mask)), Some(mask));
+        }
+        assert_eq!((xfrm_name(2).as_str(), xfrm_mask("symmetric")), ("symmetric-or-xor", None));
     }
 
     #[test]
