@@ -20,6 +20,7 @@ pub mod rtnl;
 pub mod rule;
 pub mod softnet;
 pub mod sysfs;
+pub mod task;
 pub mod uevent;
 
 pub use error::ParseError;

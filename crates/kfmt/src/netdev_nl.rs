@@ -1,7 +1,7 @@
 //! Messages of the netdev generic netlink family (Documentation/netlink/specs/netdev.yaml, 6.8 and
 //! later): which queue is polled by which NAPI instance, and which interrupt wakes that one.
 
-use ringwise_model::{Dir, IfIndex, IrqId};
+use ringwise_model::{Dir, IfIndex, IrqId, NapiValues};
 
 use crate::ParseError;
 use crate::nl::{Builder, attrs};
@@ -12,6 +12,8 @@ pub mod cmd {
     pub const QUEUE_GET: u8 = 10;
     pub const NAPI_GET: u8 = 11;
     pub const QSTATS_GET: u8 = 12;
+    /// Since 6.13.
+    pub const NAPI_SET: u8 = 14;
 }
 
 /// `NETDEV_A_QUEUE_*`.
@@ -65,6 +67,21 @@ pub struct NapiInfo {
     pub gro_flush_timeout_ns: Option<u64>,
     /// Nanoseconds.
     pub irq_suspend_timeout_ns: Option<u64>,
+    /// Since 6.17.
+    pub threaded: Option<u32>,
+}
+
+impl NapiInfo {
+    /// `None`: this kernel keeps these values by device only (before 6.13).
+    pub fn values(&self) -> Option<NapiValues> {
+        self.defer_hard_irqs?;
+        Some(NapiValues {
+            defer_hard_irqs: self.defer_hard_irqs,
+            gro_flush_timeout_ns: self.gro_flush_timeout_ns,
+            irq_suspend_timeout_ns: self.irq_suspend_timeout_ns,
+            threaded: self.threaded,
+        })
+    }
 }
 
 const QUEUE: &str = "queue-get reply";
@@ -111,6 +128,7 @@ pub fn napi(reply: &[u8]) -> Result<NapiInfo, ParseError> {
         defer_hard_irqs: None,
         gro_flush_timeout_ns: None,
         irq_suspend_timeout_ns: None,
+        threaded: None,
     };
     for attr in attrs(reply) {
         let in_napi = |e| ParseError { what: NAPI, ..e };
@@ -124,6 +142,7 @@ pub fn napi(reply: &[u8]) -> Result<NapiInfo, ParseError> {
             napi_attr::DEFER_HARD_IRQS => out.defer_hard_irqs = Some(number()?),
             napi_attr::GRO_FLUSH_TIMEOUT => out.gro_flush_timeout_ns = Some(uint()?),
             napi_attr::IRQ_SUSPEND_TIMEOUT => out.irq_suspend_timeout_ns = Some(uint()?),
+            napi_attr::THREADED => out.threaded = Some(number()?),
             _ => {}
         }
     }
@@ -176,7 +195,49 @@ pub fn napi_reply(n: &NapiInfo) -> Vec<u8> {
             };
         }
     }
+    if let Some(t) = n.threaded {
+        b.u32(napi_attr::THREADED, t);
+    }
     b.finish()
+}
+
+/// Attributes of a `napi-set`: only what shall change.
+pub fn napi_set(id: u32, values: &NapiValues) -> Vec<u8> {
+    let mut b = Builder::new();
+    b.u32(napi_attr::ID, id);
+    let numbers = [(napi_attr::DEFER_HARD_IRQS, values.defer_hard_irqs), (napi_attr::THREADED, values.threaded)];
+    for (kind, n) in numbers {
+        if let Some(n) = n {
+            b.u32(kind, n);
+        }
+    }
+    let times = [
+        (napi_attr::GRO_FLUSH_TIMEOUT, values.gro_flush_timeout_ns),
+        (napi_attr::IRQ_SUSPEND_TIMEOUT, values.irq_suspend_timeout_ns),
+    ];
+    for (kind, ns) in times {
+        if let Some(ns) = ns {
+            b.u64(kind, ns);
+        }
+    }
+    b.finish()
+}
+
+/// Decodes what [`napi_set`] encoded, for simulated hosts.
+pub fn napi_set_decode(attributes: &[u8]) -> Result<(u32, NapiValues), ParseError> {
+    let (mut id, mut v) = (None, NapiValues::default());
+    for attr in attrs(attributes) {
+        let a = attr?;
+        match a.kind {
+            napi_attr::ID => id = Some(a.u32()?),
+            napi_attr::DEFER_HARD_IRQS => v.defer_hard_irqs = Some(a.u32()?),
+            napi_attr::THREADED => v.threaded = Some(a.u32()?),
+            napi_attr::GRO_FLUSH_TIMEOUT => v.gro_flush_timeout_ns = Some(a.uint()?),
+            napi_attr::IRQ_SUSPEND_TIMEOUT => v.irq_suspend_timeout_ns = Some(a.uint()?),
+            _ => {}
+        }
+    }
+    id.map(|id| (id, v)).ok_or_else(|| ParseError::new("napi-set", "a message without it", "id of the NAPI instance"))
 }
 
 #[cfg(test)]
@@ -191,9 +252,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn napis_go_round() {
-        let full = NapiInfo {
+    fn info() -> NapiInfo {
+        NapiInfo {
             ifindex: IfIndex(2),
             id: 8195,
             irq: Some(IrqId(36)),
@@ -201,10 +261,32 @@ mod tests {
             defer_hard_irqs: Some(2),
             gro_flush_timeout_ns: Some(200_000),
             irq_suspend_timeout_ns: Some(20_000_000_000),
-        };
+            threaded: Some(1),
+        }
+    }
+
+    #[test]
+    fn napis_go_round() {
+        let full = info();
         assert_eq!(napi(&napi_reply(&full)).unwrap(), full);
         let bare = NapiInfo { irq: None, pid: None, defer_hard_irqs: None, ..full };
         assert_eq!(napi(&napi_reply(&bare)).unwrap().irq, None);
+    }
+
+    #[test]
+    fn orders_go_round_with_what_was_asked_alone() {
+        let all = NapiValues {
+            defer_hard_irqs: Some(2),
+            gro_flush_timeout_ns: Some(200_000),
+            irq_suspend_timeout_ns: Some(u64::from(u32::MAX) + 1),
+            threaded: Some(0),
+        };
+        for v in [all, NapiValues { gro_flush_timeout_ns: None, threaded: None, ..all }, NapiValues::default()] {
+            assert_eq!(napi_set_decode(&napi_set(8195, &v)).unwrap(), (8195, v));
+        }
+        assert!(napi_set_decode(&[]).is_err());
+        let old = NapiInfo { defer_hard_irqs: None, ..napi(&napi_reply(&info())).unwrap() };
+        assert_eq!((old.values(), info().values().unwrap().threaded), (None, Some(1)));
     }
 
     #[test]

@@ -99,11 +99,28 @@ pub enum IoctlCmd {
     DrvinfoGet = 0x03,
     /// `ETHTOOL_GRXFH`: hash fields of one flow type.
     RxfhFieldsGet = 0x29,
+    /// `ETHTOOL_SRXFH`.
+    RxfhFieldsSet = 0x2a,
+    /// `ETHTOOL_GRXCLSRLCNT`: how many flow steering rules there are.
+    RuleCount = 0x2e,
+    /// `ETHTOOL_GRXCLSRULE`: one of them.
+    RuleGet = 0x2f,
+    /// `ETHTOOL_GRXCLSRLALL`: their locations.
+    RuleList = 0x30,
+    /// `ETHTOOL_SRXCLSRLDEL`.
+    RuleDelete = 0x31,
+    /// `ETHTOOL_SRXCLSRLINS`.
+    RuleInsert = 0x32,
     /// `ETHTOOL_GRSSH`: table, key and function.
     RssGet = 0x46,
     /// `ETHTOOL_SRSSH`.
     RssSet = 0x47,
+    /// `ETHTOOL_PERQUEUE`: reads or writes moderation of single queues, by its sub-command.
+    PerQueue = 0x4b,
 }
+
+/// `ETHTOOL_GCOALESCE` as sub-command of [`IoctlCmd::PerQueue`]: the only one that asks.
+const PERQUEUE_GET: u32 = 0x0e;
 
 /// One question to, or order for, the kernel. Devices are addressed by name.
 ///
@@ -127,10 +144,16 @@ pub enum Request {
     /// An ethtool netlink command with no attributes besides the device header.
     /// `cmd`: number in `linux/ethtool_netlink.h`; `name`: its name there in lower case with dashes (`channels-get`).
     EthtoolGet { cmd: u8, name: &'static str, dev: String },
+    /// The same as a dump: one message for each thing of its kind that the device has.
+    EthtoolDump { cmd: u8, name: &'static str, dev: String },
     /// An ethtool netlink SET: `attrs` are the encoded attributes after the header.
     EthtoolSet { cmd: u8, name: &'static str, dev: String, attrs: Vec<u8> },
     /// netdev generic netlink, dump filtered by device: `dev-get` 1, `queue-get` 10, `napi-get` 11, `qstats-get` 12.
     NetdevDump { cmd: u8, name: &'static str, dev: String },
+    /// A SET of the netdev family: `napi-set` 14. `attrs` are all its attributes; the device is named for people.
+    NetdevSet { cmd: u8, name: &'static str, dev: String, attrs: Vec<u8> },
+    /// CPUs that a kernel thread may run on (`sched_setaffinity`), in ascending order.
+    ThreadCpus { pid: u32, cpus: Vec<u32> },
     /// `SIOCETHTOOL` with this struct; the reply is the struct after the call.
     Ioctl { cmd: IoctlCmd, dev: String, payload: Vec<u8> },
     /// One message to the control socket of irqbalance, and its answer: `setup` asks, `settings …` changes.
@@ -147,10 +170,18 @@ impl Request {
     pub fn writes(&self) -> bool {
         match self {
             Self::EthtoolSet { .. }
-            | Self::Ioctl { cmd: IoctlCmd::RssSet, .. }
+            | Self::NetdevSet { .. }
+            | Self::ThreadCpus { .. }
+            | Self::Ioctl {
+                cmd: IoctlCmd::RssSet | IoctlCmd::RxfhFieldsSet | IoctlCmd::RuleDelete | IoctlCmd::RuleInsert,
+                ..
+            }
             | Self::Place { .. }
             | Self::DaemonReload => true,
             // What is not known to only ask counts as writing.
+            Self::Ioctl { cmd: IoctlCmd::PerQueue, payload, .. } => {
+                payload.get(4..8).is_none_or(|sub| sub != PERQUEUE_GET.to_ne_bytes())
+            }
             Self::Irqbalance { command, .. } => !matches!(command.as_str(), "setup" | "stats"),
             _ => false,
         }
@@ -160,10 +191,12 @@ impl Request {
     pub fn dev(&self) -> Option<&str> {
         match self {
             Self::Links | Self::Addrs | Self::Route { .. } | Self::DefaultRoutes | Self::Sessions => None,
-            Self::Irqbalance { .. } | Self::Place { .. } | Self::DaemonReload => None,
+            Self::Irqbalance { .. } | Self::Place { .. } | Self::DaemonReload | Self::ThreadCpus { .. } => None,
             Self::EthtoolGet { dev, .. }
+            | Self::EthtoolDump { dev, .. }
             | Self::EthtoolSet { dev, .. }
             | Self::NetdevDump { dev, .. }
+            | Self::NetdevSet { dev, .. }
             | Self::Ioctl { dev, .. } => Some(dev),
         }
     }
@@ -178,17 +211,28 @@ impl fmt::Display for Request {
             Self::Route { to } => write!(f, "route-get {to}"),
             Self::DefaultRoutes => write!(f, "default routes"),
             Self::Sessions => write!(f, "ssh sessions"),
+            Self::EthtoolDump { name, dev, .. } => write!(f, "{name} {dev} (dump)"),
             Self::EthtoolGet { name, dev, .. }
             | Self::EthtoolSet { name, dev, .. }
+            | Self::NetdevSet { name, dev, .. }
             | Self::NetdevDump { name, dev, .. } => {
                 write!(f, "{name} {dev}")
             }
+            Self::ThreadCpus { pid, .. } => write!(f, "sched_setaffinity {pid}"),
             Self::Ioctl { cmd, dev, .. } => {
                 let name = match cmd {
                     IoctlCmd::DrvinfoGet => "ETHTOOL_GDRVINFO",
                     IoctlCmd::RxfhFieldsGet => "ETHTOOL_GRXFH",
+                    IoctlCmd::RxfhFieldsSet => "ETHTOOL_SRXFH",
+                    IoctlCmd::RuleCount => "ETHTOOL_GRXCLSRLCNT",
+                    IoctlCmd::RuleGet => "ETHTOOL_GRXCLSRULE",
+                    IoctlCmd::RuleList => "ETHTOOL_GRXCLSRLALL",
+                    IoctlCmd::RuleDelete => "ETHTOOL_SRXCLSRLDEL",
+                    IoctlCmd::RuleInsert => "ETHTOOL_SRXCLSRLINS",
                     IoctlCmd::RssGet => "ETHTOOL_GRSSH",
                     IoctlCmd::RssSet => "ETHTOOL_SRSSH",
+                    IoctlCmd::PerQueue if self.writes() => "ETHTOOL_PERQUEUE set",
+                    IoctlCmd::PerQueue => "ETHTOOL_PERQUEUE",
                 };
                 write!(f, "{name} {dev}")
             }
@@ -229,5 +273,22 @@ pub trait Host: Clock {
     /// `read` as text without trailing white space. Bytes that are no UTF-8 are replaced.
     fn read_text(&self, path: &str) -> Result<String> {
         Ok(String::from_utf8_lossy(&self.read(path)?).trim_end().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_asks_does_not_write() {
+        let queue = |sub: u32| {
+            let payload = [0x4bu32.to_ne_bytes(), sub.to_ne_bytes()].concat();
+            Request::Ioctl { cmd: IoctlCmd::PerQueue, dev: "eth0".into(), payload }
+        };
+        assert!(!queue(0x0e).writes() && queue(0x0f).writes() && queue(0).writes());
+        assert_eq!(queue(0x0f).to_string(), "ETHTOOL_PERQUEUE set eth0");
+        assert!(Request::ThreadCpus { pid: 1, cpus: vec![0] }.writes());
+        assert!(Request::NetdevSet { cmd: 14, name: "napi-set", dev: "eth0".into(), attrs: Vec::new() }.writes());
     }
 }

@@ -6,7 +6,7 @@
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
     cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, netdev_nl, nl, route, rtnl, softnet,
-    sysfs, uevent,
+    sysfs, task, uevent,
 };
 use ringwise_model::CpuId;
 
@@ -54,6 +54,7 @@ pub fn text(data: &[u8]) {
     if let Ok(rows) = softnet::parse(&s) {
         assert!(!rows.is_empty());
     }
+    let _ = (task::cpus_allowed(&s), task::is_napi_thread(&s));
     let last = Some(CpuId(63));
     let _ = (cmdline::isolcpus(&s, last), cmdline::isolcpus(&s, None), cmdline::nohz_full(&s, last));
     let held: usize = cmdline::words(&s).iter().map(String::len).sum();
@@ -161,6 +162,9 @@ pub fn netlink(data: &[u8]) {
     if let Ok(n) = netdev_nl::napi(data) {
         assert_eq!(netdev_nl::napi(&netdev_nl::napi_reply(&n)), Ok(n));
     }
+    if let Ok((id, v)) = netdev_nl::napi_set_decode(data) {
+        assert_eq!(netdev_nl::napi_set_decode(&netdev_nl::napi_set(id, &v)), Ok((id, v)));
+    }
     if let Ok(l) = rtnl::link(data)
         && let Ok(bytes) = rtnl::link_reply(&l)
     {
@@ -185,6 +189,13 @@ pub fn ioctl(data: &[u8]) {
         assert!(state.indir.len() * 4 + state.key.len() <= data.len());
         let ask = grssh_request(state.context, RxfhSizes { indir: 1, key: 0 });
         assert_eq!(grssh(&grssh_reply(&ask, &state).expect("a good request")), Ok(state));
+    }
+    if let Ok(all) = perqueue::get(data) {
+        assert!(all.len() * perqueue::COALESCE_SIZE <= data.len());
+        for (queue, values) in all {
+            let again = perqueue::set_request(&[queue], &values).expect("names come from the table");
+            assert_eq!(perqueue::get(&again).expect("a whole struct")[&queue], values);
+        }
     }
     if let Ok(order) = srssh_decode(data) {
         assert_eq!(srssh_decode(&srssh(&order)), Ok(order));

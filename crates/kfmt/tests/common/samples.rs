@@ -4,7 +4,7 @@ use ringwise_kfmt::ethtool_ioctl::{Drvinfo, RssOrder, Rxfh, RxfhSizes, TableOrde
 use ringwise_kfmt::nl::Builder;
 use ringwise_kfmt::{ethtool_ioctl, ethtool_nl, netdev_nl, rtnl};
 use ringwise_model::nic::Pause;
-use ringwise_model::{Channels, Count, Dir, IfIndex, IrqId, Rings};
+use ringwise_model::{Channels, Coalesce, Count, Dir, IfIndex, IrqId, Rings};
 
 pub fn of(family: &str) -> Vec<Vec<u8>> {
     let texts = |list: &[&str]| list.iter().map(|t| t.as_bytes().to_vec()).collect();
@@ -91,7 +91,9 @@ fn netlink() -> Vec<Vec<u8>> {
         defer_hard_irqs: Some(0),
         gro_flush_timeout_ns: Some(0),
         irq_suspend_timeout_ns: Some(u64::MAX),
+        threaded: Some(1),
     };
+    let profiles = Coalesce([("rx-profile.0.usec".into(), 1), ("rx-profile.1.pkts".into(), 256)].into());
     let mut nest = Builder::new();
     nest.nested(29, &Builder::new()).unwrap().u32(2, 50).u8(11, 1);
     vec![
@@ -103,6 +105,8 @@ fn netlink() -> Vec<Vec<u8>> {
         nest.finish(),
         netdev_nl::queue_reply(&queue),
         netdev_nl::napi_reply(&napi),
+        netdev_nl::napi_set(8194, &napi.values().unwrap()),
+        ethtool_nl::coalesce_reply(&profiles).unwrap(),
         rtnl::link_reply(&link).unwrap(),
         rtnl::addr_reply(2, "192.0.2.1/24").unwrap(),
         rtnl::addr_reply(2, "2001:db8::1/64").unwrap(),
@@ -110,9 +114,10 @@ fn netlink() -> Vec<Vec<u8>> {
 }
 
 fn ioctl() -> Vec<Vec<u8>> {
-    let state = Rxfh { context: 0, indir: (0..16).collect(), key: (0..40).collect(), hfunc: 1 };
+    let state = Rxfh { context: 0, indir: (0..16).collect(), key: (0..40).collect(), hfunc: 1, input_xfrm: 0 };
     let ask = ethtool_ioctl::grssh_request(0, RxfhSizes { indir: 16, key: 40 });
-    let order = |table| ethtool_ioctl::srssh(&RssOrder { context: 0, table, key: vec![1, 2, 3], hfunc: 1 });
+    let order =
+        |table| ethtool_ioctl::srssh(&RssOrder { context: 0, table, key: vec![1, 2, 3], hfunc: 1, input_xfrm: 0 });
     let flow = ethtool_ioctl::grxfh_request("udp4").unwrap();
     vec![
         ethtool_ioctl::drvinfo_reply(&Drvinfo { driver: "igb".into(), ..Default::default() }),
@@ -121,5 +126,8 @@ fn ioctl() -> Vec<Vec<u8>> {
         order(TableOrder::Default),
         order(TableOrder::Set(vec![0, 1, 2, 3])),
         ethtool_ioctl::grxfh_reply(&flow, "sdfn").unwrap(),
+        ethtool_ioctl::perqueue::get_request(&[0, 3]),
+        ethtool_ioctl::perqueue::set_request(&[1], &Coalesce([("rx-usecs".into(), 5)].into())).unwrap(),
+        ethtool_ioctl::srxfh_request("gtpc4t", "sde").unwrap(),
     ]
 }

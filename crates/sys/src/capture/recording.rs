@@ -31,7 +31,8 @@ pub type Answer<T> = std::result::Result<T, Refusal>;
 /// A kernel request as a key: everything but its name, which only explains the number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Asked {
-    /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `ethtool-get`, `netdev`, `ioctl`, `irqbalance`.
+    /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `ethtool-get`, `ethtool-dump`, `netdev`, `ioctl`,
+    /// `irqbalance`.
     pub kind: String,
     pub dev: String,
     pub cmd: u32,
@@ -52,11 +53,16 @@ impl Asked {
             Request::DefaultRoutes => key("default-routes", "", 0, &[]),
             Request::Sessions => key("sessions", "", 0, &[]),
             Request::EthtoolGet { cmd, dev, .. } => key("ethtool-get", dev, u32::from(*cmd), &[]),
+            Request::EthtoolDump { cmd, dev, .. } => key("ethtool-dump", dev, u32::from(*cmd), &[]),
             Request::NetdevDump { cmd, dev, .. } => key("netdev", dev, u32::from(*cmd), &[]),
             _ if request.writes() => None,
             Request::Irqbalance { command, .. } => key("irqbalance", "", 0, command.as_bytes()),
             Request::Ioctl { cmd, dev, payload } => key("ioctl", dev, *cmd as u32, payload),
-            Request::EthtoolSet { .. } | Request::Place { .. } | Request::DaemonReload => None,
+            Request::EthtoolSet { .. }
+            | Request::NetdevSet { .. }
+            | Request::ThreadCpus { .. }
+            | Request::Place { .. }
+            | Request::DaemonReload => None,
         }
     }
 }

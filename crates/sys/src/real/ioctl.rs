@@ -10,6 +10,12 @@ use crate::host::{Error, IoctlCmd, Request, Result};
 /// Not in libc for glibc targets. `linux/sockios.h`.
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const RXFH_HEADER: usize = 24;
+/// `ethtool_per_queue_op` without data: command, sub-command and 4,096 bits; `ethtool_coalesce`.
+const PERQUEUE_HEADER: usize = 520;
+const COALESCE: usize = 92;
+/// `sizeof(struct ethtool_rxnfc)`, and where its locations begin.
+const RXNFC: usize = 192;
+const RULE_LOCATIONS: usize = 188;
 /// `ETH_RXFH_INDIR_NO_CHANGE`: in SRSSH no table follows.
 const INDIR_NO_CHANGE: u32 = 0xffff_ffff;
 
@@ -18,7 +24,18 @@ fn touched(cmd: IoctlCmd, payload: &[u8]) -> usize {
     let field = |at: usize| payload.get(at..at + 4).map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
     match cmd {
         IoctlCmd::DrvinfoGet => 196,
-        IoctlCmd::RxfhFieldsGet => 192,
+        IoctlCmd::RxfhFieldsGet
+        | IoctlCmd::RxfhFieldsSet
+        | IoctlCmd::RuleCount
+        | IoctlCmd::RuleGet
+        | IoctlCmd::RuleDelete
+        | IoctlCmd::RuleInsert => RXNFC,
+        IoctlCmd::RuleList => RXNFC.max(RULE_LOCATIONS + field(184) as usize * 4),
+        IoctlCmd::PerQueue => {
+            // One ethtool_coalesce for each bit of the mask.
+            let queues: u32 = payload.iter().skip(8).take(PERQUEUE_HEADER - 8).map(|b| b.count_ones()).sum();
+            PERQUEUE_HEADER + queues as usize * COALESCE
+        }
         IoctlCmd::RssGet | IoctlCmd::RssSet => {
             let entries = if field(8) == INDIR_NO_CHANGE { 0 } else { field(8) as usize };
             RXFH_HEADER + entries * 4 + field(12) as usize
@@ -94,6 +111,13 @@ mod tests {
         assert_eq!(gone.errno, Some(libc::ENODEV), "{gone}");
         let lo = call(IoctlCmd::RssGet, "lo", vec![0; 24]).unwrap_err();
         assert_eq!(lo.errno, Some(libc::EOPNOTSUPP), "{lo}");
+        let rules = call(IoctlCmd::RuleCount, "lo", vec![0; 192]).unwrap_err();
+        assert_eq!(rules.errno, Some(libc::EOPNOTSUPP), "{rules}");
+        let mut queue = vec![0; 520 + 92];
+        queue[4..8].copy_from_slice(&0x0eu32.to_ne_bytes());
+        queue[8] = 1;
+        let queue = call(IoctlCmd::PerQueue, "lo", queue).unwrap_err();
+        assert_eq!(queue.errno, Some(libc::EOPNOTSUPP), "{queue}");
         assert_eq!(ifindex("x", "nonesuch0").unwrap_err().errno, Some(libc::ENODEV));
         assert_eq!(ifindex("x", "lo").unwrap(), 1);
     }
@@ -104,6 +128,12 @@ mod tests {
         let mut rss = vec![0; 24];
         rss[8..12].copy_from_slice(&128u32.to_ne_bytes());
         assert_eq!(call(IoctlCmd::RssGet, "lo", rss).unwrap_err().errno, None);
+        let mut rules = vec![0; 192];
+        rules[184..188].copy_from_slice(&2u32.to_ne_bytes());
+        assert_eq!(call(IoctlCmd::RuleList, "lo", rules).unwrap_err().errno, None, "4 bytes short");
+        let mut queues = vec![0; 520 + 2 * 92];
+        (queues[8], queues[519]) = (3, 0x80);
+        assert_eq!(call(IoctlCmd::PerQueue, "lo", queues).unwrap_err().errno, None, "one queue short");
         assert_eq!(call(IoctlCmd::DrvinfoGet, "a-name-that-is-too-long", vec![0; 196]).unwrap_err().errno, None);
     }
 }

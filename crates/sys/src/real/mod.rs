@@ -10,6 +10,7 @@ mod netlink;
 mod others;
 mod requests;
 mod sessions;
+mod tasks;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -135,6 +136,7 @@ impl Host for Real {
                 others::place(&self.path(path), request, content.as_deref(), *executable)
             }
             Request::DaemonReload => others::daemon_reload(request),
+            Request::ThreadCpus { pid, cpus } => tasks::set_cpus(request, *pid, cpus),
             _ => requests::netlink(&self.sockets, request),
         }
     }

@@ -174,6 +174,9 @@ pub fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u8>>> {
         }
         Request::DefaultRoutes | Request::Sessions => Err(Error::other(what, "no netlink request")),
         Request::EthtoolGet { cmd, dev, .. } => generic(pool, &what, "ethtool", 0, &ethtool_body(*cmd, dev, &[])),
+        Request::EthtoolDump { cmd, dev, .. } => {
+            generic(pool, &what, "ethtool", NLM_F_DUMP, &ethtool_body(*cmd, dev, &[]))
+        }
         Request::EthtoolSet { cmd, dev, attrs, .. } => {
             generic(pool, &what, "ethtool", 0, &ethtool_body(*cmd, dev, attrs))
         }
@@ -182,9 +185,14 @@ pub fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u8>>> {
             let flags = if *cmd == NETDEV_CMD_DEV_GET { 0 } else { NLM_F_DUMP };
             generic(pool, &what, "netdev", flags, &netdev_body(*cmd, index))
         }
-        Request::Ioctl { .. } | Request::Irqbalance { .. } | Request::Place { .. } | Request::DaemonReload => {
-            Err(Error::other(what, "no netlink request"))
+        Request::NetdevSet { cmd, attrs, .. } => {
+            generic(pool, &what, "netdev", 0, &[&[*cmd, 1, 0, 0][..], attrs].concat())
         }
+        Request::Ioctl { .. }
+        | Request::ThreadCpus { .. }
+        | Request::Irqbalance { .. }
+        | Request::Place { .. }
+        | Request::DaemonReload => Err(Error::other(what, "no netlink request")),
     }
 }
 
