@@ -104,6 +104,9 @@ pub struct Intent {
     pub dev_goals: BTreeMap<String, Goal>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wishes: Vec<Wish>,
+    /// A wish that the device or kernel cannot have is an error, instead of a word in the plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupWish>,
     /// Own policies; one with the name of a built-in goes before it.

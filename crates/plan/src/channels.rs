@@ -7,6 +7,7 @@ use crate::bonds::Share;
 use crate::dev::{Dev, LearnedIndex};
 use crate::select::channel_user;
 use crate::target::Out;
+use crate::wishes::{self, Laid};
 use crate::{LeftAlone, LeftOut, NotPossible, Refusal, goal};
 
 /// The setting for `n` queues and the largest `n`; `None` for a driver without counts to set.
@@ -24,7 +25,7 @@ fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
 }
 
 /// What people have seen a channel change do to the link, by driver.
-fn outage(driver: Option<&str>) -> &'static str {
+pub(crate) fn outage(driver: Option<&str>) -> &'static str {
     match driver {
         Some("igb") => "link down about 3 s",
         Some("virtio_net") => "packets may be lost for a moment, the link stays",
@@ -35,6 +36,32 @@ fn outage(driver: Option<&str>) -> &'static str {
 /// The command that takes a change in: the same request with a number and the user's word. It names
 /// devices only where others would be caught by it.
 pub(crate) fn command(intent: &Intent, devs: &[&str], n: u32) -> String {
+    format!("{} --queues {n} --allow-disruption", request(intent, devs))
+}
+
+/// The command that takes in what was laid down there and interrupts traffic.
+pub(crate) fn with_word(intent: &Intent, said: &[String]) -> String {
+    let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
+    let mut c = request(intent, &devs);
+    for s in said {
+        let file = s.split_once(" line ").map(|x| x.0);
+        match file {
+            Some(f) if f != DEFAULT_FILE && !c.contains(f) => c.push_str(&format!(" --config {f}")),
+            None if s.starts_with("--set ") => c.push_str(&format!(" {s}")),
+            _ => {}
+        }
+    }
+    if let Some(n) = intent.queues {
+        c.push_str(&format!(" --queues {n}"));
+    }
+    c.push_str(" --allow-disruption");
+    c
+}
+
+/// Read without being named.
+const DEFAULT_FILE: &str = "/etc/ringwise/ringwise.toml";
+
+fn request(intent: &Intent, devs: &[&str]) -> String {
     let mut c = String::from("ringwise plan");
     for dev in devs {
         c.push_str(&format!(" {dev}"));
@@ -59,7 +86,6 @@ pub(crate) fn command(intent: &Intent, devs: &[&str], n: u32) -> String {
         Some(FarNode::Ok) => c.push_str(" --far-node ok"),
         None => {}
     }
-    c.push_str(&format!(" --queues {n} --allow-disruption"));
     c
 }
 
@@ -74,9 +100,14 @@ pub(crate) fn decide(
     d: &mut Dev,
     intent: &Intent,
     share: Share,
+    laid: &mut Laid,
     learned: &LearnedIndex,
     out: &mut Out,
 ) -> Result<(), Refusal> {
+    if let Some((setting, said)) = laid.channels_of(d.name()).cloned() {
+        laid_down(s, d, intent, setting, said, laid, learned, out);
+        return Ok(());
+    }
     let name = d.name().to_string();
     let now = d.rx_now.max(d.tx_now);
     let asked = intent.queues;
@@ -155,6 +186,53 @@ pub(crate) fn decide(
         outage: outage(d.nic.driver.known().map(String::as_str)).to_string(),
     });
     Ok(())
+}
+
+/// Counts that the user laid down: the goal has no say.
+#[allow(clippy::too_many_arguments)]
+fn laid_down(
+    s: &Snapshot,
+    d: &mut Dev,
+    intent: &Intent,
+    setting: Setting,
+    said: String,
+    laid: &mut Laid,
+    learned: &LearnedIndex,
+    out: &mut Out,
+) {
+    let name = d.name().to_string();
+    let address = ringwise_knob::Address::Channels { dev: name.clone() };
+    let cannot = |out: &mut Out, why: String| {
+        let what = address.to_string();
+        out.refused.push(NotPossible { address: Some(address.clone()), what, why, needed: true });
+    };
+    let (Some(c), Setting::Channels { rx, tx, combined, .. }) = (d.nic.channels.known(), &setting) else { return };
+    if ringwise_knob::compare(&setting, s).holds() {
+        return;
+    }
+    if let Some(user) = channel_user(s, d.nic) {
+        cannot(out, format!("in use by {user} (laid down in {said})"));
+        return;
+    }
+    if let Some(why) = learned.why(d.nic, &setting) {
+        cannot(out, why);
+        return;
+    }
+    let then = |w: Option<u32>, h: Option<ringwise_model::Count>| w.unwrap_or(h.map_or(0, |h| h.now));
+    let both = then(*combined, c.combined);
+    let counts = (both + then(*rx, c.rx), both + then(*tx, c.tx));
+    let live = ringwise_knob::channels::live(d.nic);
+    if !intent.allow_disruption {
+        laid.will_have(&name, counts.0, counts.1);
+        out.left_out.push(wishes::left_out(intent, &setting, live, &[said], Some(d.nic)));
+        return;
+    }
+    if out.keep.channels(d.name(), &setting) {
+        return;
+    }
+    (d.rx, d.tx) = counts;
+    d.laid_in = Some(said);
+    d.channels = Some(setting);
 }
 
 /// Rule and sentence for going from `now` to `want` queues.

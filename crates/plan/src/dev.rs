@@ -64,6 +64,8 @@ pub(crate) struct Dev<'a> {
     pub tx: u32,
     /// The channel setting that the plan writes.
     pub channels: Option<Setting>,
+    /// Where the user laid it down.
+    pub laid_in: Option<String>,
     pub units: Vec<Unit>,
     /// By vector: cannot be moved.
     pub stuck: Vec<bool>,
@@ -93,6 +95,7 @@ impl<'a> Dev<'a> {
             rx: 0,
             tx: 0,
             channels: None,
+            laid_in: None,
             units: Vec::new(),
             stuck: vec![false; nic.vectors.len()],
             cpu: Vec::new(),
@@ -216,6 +219,15 @@ impl<'a> Dev<'a> {
                 fixed = Some(None);
             }
             self.units[u].fixed = fixed;
+        }
+    }
+
+    /// Queues whose interrupt the user laid down somewhere: the others are placed around them.
+    pub fn pin(&mut self, pins: &[(usize, Option<usize>)]) {
+        for (queue, at) in pins {
+            if let Some(u) = self.units.iter_mut().find(|u| u.queues.contains(queue)) {
+                u.fixed = Some(*at);
+            }
         }
     }
 

@@ -28,7 +28,7 @@ impl Hands {
 }
 
 /// The address, and for an interrupt those of all queues that its vector serves now.
-fn names(s: &Snapshot, setting: &Setting) -> Vec<Address> {
+pub(crate) fn names(s: &Snapshot, setting: &Setting) -> Vec<Address> {
     let Some(address) = setting.address() else { return Vec::new() };
     let vector = match &address {
         Address::IrqCpus { dev, of } => s.nic(dev).and_then(|n| irq::vector(n, *of)).map(|v| (dev, v)),

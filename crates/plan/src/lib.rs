@@ -32,6 +32,7 @@ mod rps;
 mod rules;
 mod select;
 mod target;
+mod wishes;
 mod xps;
 
 pub use doc::{
@@ -41,5 +42,5 @@ pub use doc::{
 pub use effect::{Score, score};
 pub use hands::Hands;
 pub use planner::{plan, plan_around};
-pub use refusal::Refusal;
+pub use refusal::{Refusal, WrongWish};
 pub use rules::{RuleText, explain_rule, rules};

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Learned, Match, Setting};
-use ringwise_model::{CpuSet, Fact, Intent, Snapshot};
+use ringwise_model::{CpuSet, Fact, Goal, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::hands::{Hands, Keep};
 use crate::machine::{Machine, Near};
 use crate::place::{self, Place};
-use crate::target::{Out, SCALING, Wanted, Why};
+use crate::target::{By, CHANNELS, Out, SCALING, Wanted, Why};
+use crate::wishes::{self, Laid};
 use crate::{Group, Plan, PlanHost, Refusal, SCHEMA, VERSION};
 use crate::{article, bonds, channels, control, effect, goal, irq, rfs, rivals, rps, select, xps};
 
@@ -28,9 +29,31 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     let m = Machine::new(&s.topology);
     let mut out = Out { left_alone, keep: Keep::new(s, &hands.keep), ..Out::default() };
     let mut devs: Vec<Dev> = nics.iter().map(|n| Dev::new(&m, n)).collect();
+    let mut laid = Laid::channels(s, &devs, &out.left_alone, &intent);
+    let learned = LearnedIndex::new(learned, &s.host.kernel);
     if m.cpus.len() < 2 {
         out.warnings.push("one CPU: nothing to place".into());
-        return Ok(document(s, intent, &m, &devs, out, Vec::new()));
+        devs.iter_mut().try_for_each(|d| {
+            let none = bonds::Share { cores: 1, now: d.rx_now, max: d.rx_now };
+            channels::decide(
+                s,
+                d,
+                &Intent { queues: None, goal: Goal::Balanced, ..intent.clone() },
+                none,
+                &mut laid,
+                &learned,
+                &mut out,
+            )
+        })?;
+        laid.settings(s, &devs, &out.left_alone, &intent);
+        laid.refuse()?;
+        for d in &devs {
+            want_channels(d, &intent, 1, &learned, &mut out);
+        }
+        wishes::lay(s, &devs, laid, &intent, &learned, &mut out);
+        let mut plan = document(s, intent, &m, &devs, out, Vec::new());
+        plan.by_hand = hands.marked(s, &plan.steps);
+        return Ok(plan);
     }
     let use_of = goal::usable(&s.topology, &intent);
     if use_of.cpus.is_empty() {
@@ -42,23 +65,34 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         });
     }
     let usable: Vec<bool> = m.cpus.iter().map(|c| use_of.cpus.contains(*c)).collect();
-    let learned = LearnedIndex::new(learned, &s.host.kernel);
     let places = place::places(&m, &devs, &usable, &intent)?;
     warn_about_host(s, &intent, &use_of, &mut out);
     let shares = bonds::shares(s, &devs, |d| places[&d.near].home_cores);
     for (d, share) in devs.iter_mut().zip(&shares) {
-        channels::decide(s, d, &intent, *share, &learned, &mut out)?;
+        channels::decide(s, d, &intent, *share, &mut laid, &learned, &mut out)?;
     }
     bonds::level(s, &mut devs, &intent, &mut out);
     devs.iter_mut().for_each(|d| d.split(&m, &learned, &mut out.refused));
+    laid.settings(s, &devs, &out.left_alone, &intent);
+    laid.refuse()?;
+    out.laid = laid.names(s);
+    let pins: Vec<_> = devs.iter().map(|d| laid.pins(&m, d)).collect();
     name_no_more_than_needed(&intent, devs.len(), &mut out);
     let groups = if intent.pair_as_article {
-        article::place(&m, &mut devs, &usable, &intent, &places)?
+        let groups = article::place(&m, &mut devs, &usable, &intent, &places)?;
+        for (d, pins) in devs.iter_mut().zip(&pins) {
+            for (q, at) in pins {
+                d.cpu.get_mut(*q).into_iter().for_each(|c| *c = *at);
+            }
+        }
+        groups
     } else {
+        devs.iter_mut().zip(&pins).for_each(|(d, pins)| d.pin(pins));
         place::place(s, &m, &mut devs, &intent, &places);
         Vec::new()
     };
     let now = irq::Now::new(&m, &devs);
+    wishes::lay(s, &devs, laid, &intent, &learned, &mut out);
     for (d, share) in devs.iter().zip(&shares) {
         let place = &places[&d.near];
         warn_about_device(&m, d, place, &mut out);
@@ -145,7 +179,7 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
 /// One command for all devices where it would change nothing else.
 fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut Out) {
     let same = out.wanted_counts.windows(2).all(|w| w[0] == w[1]);
-    if same && out.left_out.len() == devices {
+    if same && out.left_out.len() == devices && out.wanted_counts.len() == devices {
         let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
         for (l, n) in out.left_out.iter_mut().zip(&out.wanted_counts) {
             l.command = channels::command(intent, &devs, *n);
@@ -158,6 +192,12 @@ fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, o
     let live = ringwise_knob::channels::live(d.nic);
     // `decide` found another count than the one that is there.
     let w = Wanted { setting, live, matched: Match::Differs, anew: false, needed: true };
+    if let Some(said) = d.laid_in.clone() {
+        let said = [said];
+        let (reason, source) = (wishes::reason(&said, None), wishes::source(&said));
+        let by = By { rule: wishes::RULE, reason, source, instead: Vec::new(), after: CHANNELS };
+        return out.enter(Some(d.nic), learned, w, || by);
+    }
     let (rule, reason) = channels::reason(intent, d.rx_now.max(d.tx_now), d.rx, cores);
     out.want(Some(d.nic), learned, w, || Why { rule, reason, source: SCALING });
 }

@@ -29,6 +29,19 @@ pub enum Refusal {
     Conflict { dev: String, first: String, first_cpu: CpuId, second: String, second_cpu: CpuId },
     /// The goal needs something that is not here.
     GoalNotPossible { goal: Goal, why: String },
+    /// What was laid down cannot be: all of it at once.
+    WrongWishes { wrong: Vec<WrongWish> },
+}
+
+/// One thing laid down that cannot be meant so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrongWish {
+    /// `/etc/ringwise/ringwise.toml line 12`, `--set`.
+    pub said: String,
+    /// `eth1 moderation rx-usecs-high`
+    pub what: String,
+    pub found: String,
+    pub right: String,
 }
 
 impl Refusal {
@@ -44,6 +57,7 @@ impl Refusal {
             Self::TooManyQueues { .. } => "too_many_queues",
             Self::Conflict { .. } => "conflict",
             Self::GoalNotPossible { .. } => "goal_not_possible",
+            Self::WrongWishes { .. } => "wrong_wishes",
         }
     }
 }
@@ -103,6 +117,13 @@ impl fmt::Display for Refusal {
                 "{dev}: {first} and {second} share one interrupt, but are to go to CPU {first_cpu} and CPU {second_cpu}"
             ),
             Self::GoalNotPossible { goal, why } => write!(f, "goal {goal} is not possible here: {why}"),
+            Self::WrongWishes { wrong } => {
+                match wrong.len() {
+                    1 => f.write_str("one thing that was laid down cannot be:")?,
+                    n => write!(f, "{n} things that were laid down cannot be:")?,
+                }
+                wrong.iter().try_for_each(|w| write!(f, "\n  {}: {}: {}; right: {}", w.said, w.what, w.found, w.right))
+            }
         }
     }
 }

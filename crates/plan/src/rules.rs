@@ -151,6 +151,12 @@ const RULES: &[RuleText] = &[
         why: "Each latency queue shares a core with a throughput queue rather than with its like.",
         source: "Improve network performance by setting per-queue interrupt moderation in Linux (Intel)",
     },
+    RuleText {
+        id: "W01",
+        title: "laid down by the user",
+        why: "A setting in the configuration file or on the command line goes before what the goal would have there.",
+        source: "the user",
+    },
 ];
 
 /// The text of a rule that a plan cites; `None` for an id that plans do not use.

@@ -1,5 +1,7 @@
 //! Collects what a plan lays down, and makes steps of what does not hold.
 
+use std::collections::BTreeSet;
+
 use ringwise_knob::{Address, IfRefused, Match, Setting, Step};
 use ringwise_model::{Fact, Nic};
 
@@ -14,6 +16,7 @@ pub(crate) struct Why {
     pub source: &'static str,
 }
 
+pub(crate) const CHANNELS: &str = "the channel change";
 pub(crate) const SCALING: &str = "kernel documentation, networking/scaling";
 
 /// A setting as it is, and as it is wanted.
@@ -27,8 +30,26 @@ pub(crate) struct Wanted {
     pub needed: bool,
 }
 
+/// Why, by somebody who is named at run time, and what comes nearest where it cannot be had.
+pub(crate) struct By {
+    pub rule: &'static str,
+    pub reason: String,
+    pub source: String,
+    pub instead: Vec<Setting>,
+    /// The step before it for which it is written again.
+    pub after: &'static str,
+}
+
+impl From<Why> for By {
+    fn from(w: Why) -> Self {
+        Self { rule: w.rule, reason: w.reason, source: w.source.to_string(), instead: Vec::new(), after: CHANNELS }
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Out {
+    /// What the user laid down, by every name it goes by: the goal has no say there.
+    pub laid: BTreeSet<Address>,
     /// What is somebody else's and stays.
     pub keep: Keep,
     pub entries: Vec<(Address, Setting, Option<Step>)>,
@@ -40,8 +61,16 @@ pub(crate) struct Out {
 }
 
 impl Out {
-    /// Lays down one setting. What was refused before, cannot be read or does not exist is noted instead.
+    /// Lays down what the goal wants, unless the user has laid down something there.
     pub fn want(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> Why) {
+        if w.setting.address().is_some_and(|a| self.laid.contains(&a)) {
+            return;
+        }
+        self.enter(nic, learned, w, || why().into());
+    }
+
+    /// Lays down one setting. What was refused before, cannot be read or does not exist is noted instead.
+    pub fn enter(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> By) {
         let Some(address) = w.setting.address() else { return };
         if let Some(now) = self.keep.instead_of(&address, &w) {
             // A channel change that resets it makes apply put it right, as anything that was set before.
@@ -65,13 +94,13 @@ impl Out {
         let step = (!holds).then(|| {
             let why = why();
             let (reason, rule) = if w.matched.holds() {
-                (format!("as it is now; the channel change before it may reset it ({})", why.reason), why.rule)
+                (format!("as it is now; {} before it may reset it ({})", why.after, why.reason), why.rule)
             } else {
                 (why.reason, why.rule)
             };
             let if_refused = match address {
-                // Everything behind it is planned for the new queues.
-                Address::Channels { .. } => IfRefused::PutBack,
+                // Everything behind it is planned for the new queues; rules build on the context and the feature.
+                Address::Channels { .. } | Address::RssContext { .. } | Address::Ntuple { .. } => IfRefused::PutBack,
                 _ => IfRefused::Skip,
             };
             Step {
@@ -79,10 +108,10 @@ impl Out {
                 from: w.live,
                 rule: rule.to_string(),
                 reason,
-                source: why.source.to_string(),
+                source: why.source,
                 interrupts_traffic: address.interrupts_traffic(),
                 if_refused,
-                instead: Vec::new(),
+                instead: why.instead,
             }
         });
         self.entries.push((address, w.setting, step));

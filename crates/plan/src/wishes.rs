@@ -1,0 +1,373 @@
+//! What a user lays down beside the goal, as settings against what was read.
+//!
+//! ```text
+//!   wishes ─► channels (before the queues are counted) ─► settings by address ─► in the plan, before the goal
+//!                                         └─ all that is wrong, said together: nothing is planned then
+//! ```
+//! Later wishes go before earlier ones at the same address; members that they leave open stay.
+
+mod device;
+mod host;
+mod lay;
+mod steer;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_knob::{Address, Setting};
+use ringwise_model::{Fact, Intent, Knob, Snapshot, Unread, Wish};
+
+use crate::dev::Dev;
+use crate::select::natural;
+use crate::{LeftAlone, NotPossible, Refusal, WrongWish};
+
+pub(crate) use lay::{lay, left_out, reason, source};
+
+pub(crate) const RULE: &str = "W01";
+
+/// One setting laid down.
+pub(crate) struct One {
+    pub setting: Setting,
+    /// Where, in order; the last goes before the others.
+    pub said: Vec<String>,
+    /// What it brings with it: `adaptive moderation off first`.
+    pub with: Option<&'static str>,
+    /// Of an interrupt: the queues for which it was said.
+    queues: BTreeSet<u32>,
+}
+
+/// Everything laid down on one host.
+#[derive(Default)]
+pub(crate) struct Laid {
+    pub by: BTreeMap<Address, One>,
+    pub wrong: Vec<WrongWish>,
+    pub refused: Vec<NotPossible>,
+    /// Channel counts by device: what to write, and where it was said.
+    channels: BTreeMap<String, (Setting, String)>,
+    /// Counts that would be there with the user's word for it: receive, transmit.
+    later: BTreeMap<String, (u32, u32)>,
+}
+
+/// One wish being looked at.
+pub(super) struct Cx<'a, 'n> {
+    pub s: &'a Snapshot,
+    /// None: of the host.
+    pub dev: Option<&'a Dev<'n>>,
+    pub wish: &'a Wish,
+    pub strict: bool,
+    pub laid: &'a mut Laid,
+}
+
+impl Cx<'_, '_> {
+    /// Something that cannot be meant so.
+    pub fn wrong(&mut self, what: impl Into<String>, found: impl Into<String>, right: impl Into<String>) {
+        let of = self.wish.dev.as_ref().map_or_else(String::new, |d| format!("{d} "));
+        self.laid.wrong.push(WrongWish {
+            said: self.wish.said.clone(),
+            what: format!("{of}{}", what.into()),
+            found: found.into(),
+            right: right.into(),
+        });
+    }
+
+    /// Something that the device or kernel does not have.
+    pub fn cannot(&mut self, address: Address, why: impl Into<String>) {
+        let what = address.to_string();
+        self.cannot_any(Some(address), what, why);
+    }
+
+    pub fn cannot_any(&mut self, address: Option<Address>, what: String, why: impl Into<String>) {
+        let why = why.into();
+        if self.strict {
+            let said = self.wish.said.clone();
+            self.laid.wrong.push(WrongWish {
+                said,
+                what,
+                found: why,
+                right: "leave it out, or do without --strict".into(),
+            });
+            return;
+        }
+        let entry =
+            NotPossible { address, what, why: format!("{why} (laid down in {})", self.wish.said), needed: true };
+        if !self.laid.refused.contains(&entry) {
+            self.laid.refused.push(entry);
+        }
+    }
+
+    /// The value that is there, or a word on why there is none to change.
+    pub fn have<'f, T>(&mut self, fact: &'f Fact<T>, address: Address, absent: &str) -> Option<&'f T> {
+        match fact {
+            Fact::Known(v) => return Some(v),
+            Fact::Absent => self.cannot(address, absent),
+            Fact::Unknown(u) => self.cannot(address, unreadable(u)),
+        }
+        None
+    }
+
+    pub fn lay(&mut self, setting: Setting) {
+        self.lay_for(setting, None);
+    }
+
+    /// The same for one queue of several that may share an interrupt.
+    pub fn lay_for(&mut self, setting: Setting, queue: Option<u32>) {
+        let Some(address) = setting.address() else { return };
+        let Some(old) = self.laid.by.get_mut(&address) else {
+            let said = vec![self.wish.said.clone()];
+            let queues = queue.into_iter().collect();
+            self.laid.by.insert(address, One { setting, said, with: None, queues });
+            return;
+        };
+        let other = queue.filter(|q| !old.queues.contains(q) && old.setting != setting);
+        if other.is_some() {
+            let first: Vec<String> = old.queues.iter().map(u32::to_string).collect();
+            let found = format!(
+                "queue {} shares its interrupt and is to go to CPUs {} ({})",
+                first.join(" "),
+                old.setting.value_text(),
+                old.said.join(", ")
+            );
+            let what = format!("interrupt CPU {}", setting.value_text());
+            self.wrong(what, found, "one CPU set for queues of one interrupt");
+            return;
+        }
+        old.setting = merged(&old.setting, setting);
+        old.queues.extend(queue);
+        if !old.said.contains(&self.wish.said) {
+            old.said.push(self.wish.said.clone());
+        }
+    }
+
+    /// The queues that are meant, of those that there are after the plan. `what` names the direction.
+    pub fn queues(&mut self, named: Option<&Vec<u32>>, dir: ringwise_model::Dir, what: &str) -> Vec<u32> {
+        let Some(d) = self.dev else { return Vec::new() };
+        let there = if dir == ringwise_model::Dir::Rx { d.rx } else { d.tx };
+        let Some(named) = named else { return (0..there).collect() };
+        let later = self.laid.later.get(d.name()).map_or(0, |l| if dir == ringwise_model::Dir::Rx { l.0 } else { l.1 });
+        let (good, beyond): (Vec<u32>, Vec<u32>) = named.iter().partition(|q| **q < there);
+        let (then, never): (Vec<u32>, Vec<u32>) = beyond.into_iter().partition(|q| *q < later);
+        if !then.is_empty() {
+            let name = format!("{} {what} of queues {}", d.name(), list(&then));
+            self.cannot_any(
+                None,
+                name,
+                "they exist only after the channel change that was left out (--allow-disruption)",
+            );
+        }
+        if !never.is_empty() {
+            let found =
+                if there == 1 { format!("there is 1 {dir} queue") } else { format!("there are {there} {dir} queues") };
+            self.wrong(format!("{what} of queue {}", list(&never)), found, format!("queues {}", span(there)));
+        }
+        good
+    }
+
+    /// Whether all CPUs of the set are online; says so if not.
+    pub fn online(&mut self, cpus: &ringwise_model::CpuSet, what: &str) -> bool {
+        let online = &self.s.topology.online;
+        let off = cpus.difference(online);
+        if !off.is_empty() {
+            self.wrong(what, format!("CPUs {off} of {cpus} are not online"), format!("online are {online}"));
+        }
+        off.is_empty()
+    }
+
+    pub fn name(&self) -> String {
+        self.wish.dev.clone().unwrap_or_default()
+    }
+}
+
+pub(super) fn unreadable(u: &Unread) -> String {
+    format!("not readable, so it could not be put back: {u}")
+}
+
+/// `0 2 5`
+pub(super) fn list(queues: &[u32]) -> String {
+    queues.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// `0-7`
+pub(super) fn span(n: u32) -> String {
+    match n {
+        0 => "none".into(),
+        1 => "0".into(),
+        n => format!("0-{}", n - 1),
+    }
+}
+
+/// The later one, with what it leaves open from the earlier one.
+fn merged(old: &Setting, new: Setting) -> Setting {
+    use Setting as S;
+    let mut new = new;
+    match (old, &mut new) {
+        (S::Channels { rx, tx, combined, .. }, S::Channels { rx: r, tx: t, combined: c, .. }) => {
+            (*r, *t, *c) = (r.or(*rx), t.or(*tx), c.or(*combined));
+        }
+        (S::Rings { rx, tx, .. }, S::Rings { rx: r, tx: t, .. }) => (*r, *t) = (r.or(*rx), t.or(*tx)),
+        (S::Pause { autoneg, rx, tx, .. }, S::Pause { autoneg: a, rx: r, tx: t, .. }) => {
+            (*a, *r, *t) = (a.or(*autoneg), r.or(*rx), t.or(*tx));
+        }
+        (S::Coalesce { params, .. }, S::Coalesce { params: p, .. })
+        | (S::QueueCoalesce { params, .. }, S::QueueCoalesce { params: p, .. }) => {
+            for (k, v) in params {
+                p.entry(k.clone()).or_insert(*v);
+            }
+        }
+        (S::RssHash { function, key, symmetric, .. }, S::RssHash { function: f, key: k, symmetric: x, .. }) => {
+            *f = f.take().or_else(|| function.clone());
+            *k = k.take().or_else(|| key.clone());
+            *x = x.take().or_else(|| symmetric.clone());
+        }
+        (S::NapiDevice { values: o, .. }, S::NapiDevice { values: n, .. })
+        | (S::Napi { values: o, .. }, S::Napi { values: n, .. }) => {
+            n.defer_hard_irqs = n.defer_hard_irqs.or(o.defer_hard_irqs);
+            n.gro_flush_timeout_ns = n.gro_flush_timeout_ns.or(o.gro_flush_timeout_ns);
+            n.irq_suspend_timeout_ns = n.irq_suspend_timeout_ns.or(o.irq_suspend_timeout_ns);
+            n.threaded = n.threaded.or(o.threaded);
+        }
+        _ => {}
+    }
+    new
+}
+
+impl Laid {
+    /// Nothing is planned as long as anything is wrong.
+    pub fn refuse(&mut self) -> Result<(), Refusal> {
+        match std::mem::take(&mut self.wrong) {
+            wrong if wrong.is_empty() => Ok(()),
+            wrong => Err(Refusal::WrongWishes { wrong }),
+        }
+    }
+
+    /// The channel counts that were laid down, before the queues are counted.
+    pub fn channels(s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent) -> Self {
+        let mut laid = Self::default();
+        for wish in &intent.wishes {
+            let of_channels = matches!(wish.knob, Knob::Channels { .. });
+            if !of_channels || whose(s, devs, left_alone, intent, wish) != Whose::Planned {
+                continue;
+            }
+            let dev = wish.dev.as_deref().and_then(|n| devs.iter().find(|d| d.name() == n));
+            device::channels(&mut Cx { s, dev, wish, strict: intent.strict, laid: &mut laid });
+        }
+        for (address, one) in std::mem::take(&mut laid.by) {
+            if let Some(dev) = address.dev() {
+                laid.channels.insert(dev.to_string(), (one.setting, one.said.join(", ")));
+            }
+        }
+        laid
+    }
+
+    /// What to write, and where it was said.
+    pub fn channels_of(&self, dev: &str) -> Option<&(Setting, String)> {
+        self.channels.get(dev)
+    }
+
+    /// Queues that there would be after a channel change that needs the user's word.
+    pub fn will_have(&mut self, dev: &str, rx: u32, tx: u32) {
+        self.later.insert(dev.to_string(), (rx, tx));
+    }
+
+    /// All the rest, when the queues are counted.
+    pub fn settings(&mut self, s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent) {
+        let mut wishes: Vec<&Wish> = intent.wishes.iter().collect();
+        // Rules name contexts, and take places that no other rule names.
+        wishes.sort_by_key(|w| match &w.knob {
+            Knob::FlowRule { location: None, .. } => 2,
+            Knob::FlowRule { .. } => 1,
+            _ => 0,
+        });
+        for wish in wishes {
+            let dev = match whose(s, devs, left_alone, intent, wish) {
+                Whose::Host => None,
+                Whose::Planned => wish.dev.as_deref().and_then(|n| devs.iter().find(|d| d.name() == n)),
+                Whose::NotNow => continue,
+                Whose::LeftAlone(why) => {
+                    let what = format!("{} as laid down in {}", wish.dev.as_deref().unwrap_or_default(), wish.said);
+                    let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
+                    cx.cannot_any(None, what, format!("the interface is left alone: {why}"));
+                    continue;
+                }
+                Whose::Nobody => {
+                    let mut names: Vec<&str> = devs.iter().map(Dev::name).collect();
+                    names.sort_by(|a, b| natural(a, b));
+                    let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
+                    cx.wrong(what(&wish.knob), "there is no such interface", format!("there are {}", names.join(" ")));
+                    continue;
+                }
+                Whose::NoName => {
+                    let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
+                    cx.wrong(what(&wish.knob), "it belongs to an interface, and none is named", "name the interface");
+                    continue;
+                }
+            };
+            let cx = &mut Cx { s, dev, wish, strict: intent.strict, laid: self };
+            match &wish.knob {
+                Knob::Channels { .. } => {}
+                Knob::Feature { .. } | Knob::Pause { .. } | Knob::Rings { .. } => device::plain(cx),
+                Knob::Coalesce { queues, params } => device::coalesce(cx, queues.as_ref(), params),
+                Knob::Napi { queues, values } => device::napi(cx, queues.as_ref(), values),
+                Knob::RssTable { .. } | Knob::RssHash { .. } | Knob::RssFields { .. } => steer::rss(cx),
+                Knob::FlowRule { location, rule } => steer::rule(cx, *location, rule),
+                Knob::IrqCpus { queues, cpus } => steer::irq(cx, queues.as_ref(), cpus),
+                Knob::XpsCpus { .. } | Knob::XpsRxqs { .. } | Knob::RpsCpus { .. } | Knob::RpsFlowCnt { .. } => {
+                    steer::queues(cx);
+                }
+                Knob::RfsEntries { .. } | Knob::Sysctl { .. } | Knob::CpuLatency { .. } => host::host(cx),
+            }
+        }
+        lay::together(s, devs, intent, self);
+    }
+}
+
+#[derive(PartialEq)]
+enum Whose {
+    Host,
+    Planned,
+    /// Of an interface that is not named on the command line.
+    NotNow,
+    LeftAlone(String),
+    Nobody,
+    NoName,
+}
+
+fn whose(s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent, wish: &Wish) -> Whose {
+    if matches!(wish.knob, Knob::RfsEntries { .. } | Knob::Sysctl { .. } | Knob::CpuLatency { .. }) {
+        return Whose::Host;
+    }
+    let Some(name) = &wish.dev else { return Whose::NoName };
+    if devs.iter().any(|d| d.name() == name) {
+        return Whose::Planned;
+    }
+    if s.nic(name).is_none() {
+        return Whose::Nobody;
+    }
+    if !intent.devs.is_empty() {
+        return Whose::NotNow;
+    }
+    let why = left_alone.iter().find(|l| l.dev == *name).map(|l| l.why.clone());
+    Whose::LeftAlone(why.unwrap_or_else(|| "it has no queues of its own".into()))
+}
+
+/// The knob in words.
+fn what(k: &Knob) -> String {
+    match k {
+        Knob::Feature { name, .. } => name.clone(),
+        Knob::Pause { .. } => "pause frames".into(),
+        Knob::Channels { .. } => "channels".into(),
+        Knob::Rings { .. } => "rings".into(),
+        Knob::Coalesce { .. } => "moderation".into(),
+        Knob::RssTable { context: None, .. } => "RSS table".into(),
+        Knob::RssTable { context: Some(c), .. } => format!("RSS context {c}"),
+        Knob::RssHash { .. } => "RSS hash".into(),
+        Knob::RssFields { flow, .. } => format!("RSS fields {flow}"),
+        Knob::FlowRule { .. } => "flow rule".into(),
+        Knob::Napi { .. } => "NAPI".into(),
+        Knob::IrqCpus { .. } => "interrupt CPU".into(),
+        Knob::XpsCpus { .. } => "XPS CPUs".into(),
+        Knob::XpsRxqs { .. } => "XPS rx queues".into(),
+        Knob::RpsCpus { .. } => "RPS CPUs".into(),
+        Knob::RpsFlowCnt { .. } | Knob::RfsEntries { .. } => "RFS entries".into(),
+        Knob::Sysctl { name, .. } => name.clone(),
+        Knob::CpuLatency { .. } => "resume latency".into(),
+    }
+}

@@ -1,0 +1,286 @@
+//! Wishes about the device: channels, rings, features, pause frames, moderation, NAPI.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Address, Of, Setting, features, napi as knob_napi};
+use ringwise_model::{Count, Dir, Fact, Knob, NapiValues};
+
+use super::{Cx, list, unreadable, what};
+
+pub(super) fn channels(cx: &mut Cx) {
+    let (Some(d), Knob::Channels { rx, tx, combined }) = (cx.dev, &cx.wish.knob) else { return };
+    let dev = cx.name();
+    let address = Address::Channels { dev: dev.clone() };
+    let Some(c) = cx.have(&d.nic.channels, address.clone(), "the driver has no channel count that can be set").copied()
+    else {
+        return;
+    };
+    let mut good = true;
+    for (name, asked, has) in [("rx", rx, c.rx), ("tx", tx, c.tx), ("combined", combined, c.combined)] {
+        let Some(n) = *asked else { continue };
+        match has {
+            Some(h) if h.max > 0 && n <= h.max => {}
+            _ if n == 0 => {}
+            Some(h) if h.max > 0 => {
+                good = false;
+                cx.wrong(
+                    format!("channels {name} {n}"),
+                    format!("the driver has at most {}", h.max),
+                    format!("0 to {}", h.max),
+                );
+            }
+            _ => {
+                good = false;
+                cx.cannot(address.clone(), format!("the driver has no {name} channels"));
+            }
+        }
+    }
+    let then = |w: &Option<u32>, h: Option<Count>| w.unwrap_or(h.map_or(0, |h| h.now));
+    let (r, t, both) = (then(rx, c.rx), then(tx, c.tx), then(combined, c.combined));
+    if good && (both + r == 0 || both + t == 0) {
+        good = false;
+        let found = format!("{} receive and {} transmit queues would be left", both + r, both + t);
+        cx.wrong("channels", found, "at least one of each");
+    }
+    if good {
+        cx.lay(Setting::Channels { dev, rx: *rx, tx: *tx, combined: *combined });
+    }
+}
+
+pub(super) fn plain(cx: &mut Cx) {
+    let Some(d) = cx.dev else { return };
+    let dev = cx.name();
+    match &cx.wish.knob {
+        Knob::Feature { name, on } => feature(cx, name, *on),
+        Knob::Pause { autoneg, rx, tx } => {
+            let address = Address::Pause { dev: dev.clone() };
+            if cx.have(&d.nic.pause, address, "the driver has no pause frames to set").is_some() {
+                cx.lay(Setting::Pause { dev, autoneg: *autoneg, rx: *rx, tx: *tx });
+            }
+        }
+        Knob::Rings { rx, tx } => {
+            let address = Address::Rings { dev: dev.clone() };
+            let Some(r) = cx.have(&d.nic.rings, address.clone(), "the driver has no ring sizes to set").copied() else {
+                return;
+            };
+            let mut keep = |name: &str, asked: Option<u32>, has: Option<Count>| -> Option<u32> {
+                let n = asked?;
+                let Some(h) = has else {
+                    cx.cannot(address.clone(), format!("the driver reports no {name} ring"));
+                    return None;
+                };
+                if n == 0 || (h.max > 0 && n > h.max) {
+                    let found = format!("the driver has {} now and at most {}", h.now, h.max);
+                    cx.wrong(format!("rings {name} {n}"), found, format!("1 to {} descriptors", h.max));
+                    return None;
+                }
+                Some(n)
+            };
+            let (rx, tx) = (keep("rx", *rx, r.rx), keep("tx", *tx, r.tx));
+            if rx.is_some() || tx.is_some() {
+                cx.lay(Setting::Rings { dev, rx, tx });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Kernel names that a short name of ethtool stands for; a name of the kernel stands for itself.
+fn kernel_names(name: &str) -> Vec<&str> {
+    match name {
+        "rx" | "rx-checksumming" => vec!["rx-checksum"],
+        "tx" | "tx-checksumming" => vec![
+            "tx-checksum-ipv4",
+            "tx-checksum-ip-generic",
+            "tx-checksum-ipv6",
+            "tx-checksum-fcoe-crc",
+            "tx-checksum-sctp",
+        ],
+        "sg" | "scatter-gather" => vec!["tx-scatter-gather", "tx-scatter-gather-fraglist"],
+        "tso" | "tcp-segmentation-offload" => vec![
+            "tx-tcp-segmentation",
+            "tx-tcp-ecn-segmentation",
+            "tx-tcp-mangleid-segmentation",
+            "tx-tcp6-segmentation",
+            "tx-tcp-accecn-segmentation",
+        ],
+        "gso" | "generic-segmentation-offload" => vec!["tx-generic-segmentation"],
+        "gro" | "generic-receive-offload" => vec!["rx-gro"],
+        "lro" | "large-receive-offload" => vec!["rx-lro"],
+        "rxvlan" | "rx-vlan-offload" => vec!["rx-vlan-hw-parse"],
+        "txvlan" | "tx-vlan-offload" => vec!["tx-vlan-hw-insert"],
+        "ntuple" | "ntuple-filters" => vec![features::NTUPLE],
+        "rxhash" | "receive-hashing" => vec!["rx-hashing"],
+        other => vec![other],
+    }
+}
+
+fn feature(cx: &mut Cx, name: &str, on: bool) {
+    let Some(d) = cx.dev else { return };
+    let dev = cx.name();
+    let address = Address::Feature { dev: dev.clone(), name: name.to_string() };
+    let Some(all) = cx.have(&d.nic.features, address, "the device tells no features") else { return };
+    let named = kernel_names(name);
+    let there: Vec<_> = named.iter().filter_map(|k| all.get_key_value(*k)).collect();
+    let word = |on: bool| if on { "on" } else { "off" };
+    if there.is_empty() {
+        let mut like: Vec<&str> = all.keys().map(String::as_str).filter(|k| alike(k, name)).take(6).collect();
+        if like.is_empty() {
+            like = all.iter().filter(|(_, f)| !f.fixed).map(|(k, _)| k.as_str()).take(6).collect();
+        }
+        cx.wrong(name, "the kernel knows no such feature of this device", format!("there is {}", like.join(", ")));
+        return;
+    }
+    // A name for several means those that can be changed, as with ethtool.
+    if there.iter().all(|(_, f)| f.fixed && f.on != on) {
+        let now = word(!on);
+        let right = format!("leave it out: nobody can change it on this device ([fixed] in ethtool -k {dev})");
+        cx.wrong(format!("{name} {}", word(on)), format!("it is fixed at {now}"), right);
+        return;
+    }
+    for (k, _) in there.into_iter().filter(|(_, f)| !f.fixed) {
+        cx.lay(match k.as_str() {
+            features::NTUPLE => Setting::Ntuple { dev: dev.clone(), on },
+            _ => Setting::Feature { dev: dev.clone(), name: k.clone(), on },
+        });
+    }
+}
+
+/// Names that share a word.
+fn alike(a: &str, b: &str) -> bool {
+    a.split('-').any(|w| w.len() > 2 && b.split('-').any(|v| v == w))
+}
+
+/// Those of the parameters that are there; the others are said to be wrong.
+fn known(cx: &mut Cx, params: &BTreeMap<String, u32>, has: &BTreeMap<String, u32>, of: &str) -> BTreeMap<String, u32> {
+    let mut out = BTreeMap::new();
+    for (k, v) in params {
+        if !has.contains_key(k) {
+            let names: Vec<&str> = has.keys().map(String::as_str).collect();
+            let right = if names.is_empty() { "it has none".into() } else { format!("it has {}", names.join(" ")) };
+            cx.wrong(format!("moderation{of} {k}"), "the driver has no such parameter", right);
+        } else if k.starts_with("use-") && *v > 1 {
+            cx.wrong(format!("moderation{of} {k} {v}"), "it is a switch", "0 (off) or 1 (on)");
+        } else {
+            out.insert(k.clone(), *v);
+        }
+    }
+    out
+}
+
+pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap<String, u32>) {
+    let Some(d) = cx.dev else { return };
+    let dev = cx.name();
+    let Some(named) = queues else {
+        let address = Address::Coalesce { dev: dev.clone() };
+        let absent = "the driver has no interrupt moderation to set";
+        let Some(has) = cx.have(&d.nic.coalesce, address, absent) else { return };
+        let params = known(cx, params, &has.0, "");
+        if !params.is_empty() {
+            cx.lay(Setting::Coalesce { dev, params });
+        }
+        return;
+    };
+    let all = match &d.nic.queue_coalesce {
+        Fact::Known(all) if !all.is_empty() => all,
+        other => {
+            let why = match other {
+                Fact::Unknown(u) => unreadable(u),
+                _ => "the driver moderates the device as a whole, not single queues".into(),
+            };
+            cx.cannot_any(None, format!("{dev} moderation of queues {}", list(named)), why);
+            return;
+        }
+    };
+    let rx = d.rx.max(d.tx);
+    let dir = if d.rx == rx { Dir::Rx } else { Dir::Tx };
+    for q in cx.queues(Some(named), dir, "moderation") {
+        // A queue that an earlier step makes is like the others.
+        let Some(has) = all.get(&q).or_else(|| all.values().next()) else { continue };
+        let params = known(cx, params, &has.0, &format!(" of queue {q}"));
+        if !params.is_empty() {
+            cx.lay(Setting::QueueCoalesce { dev: dev.clone(), queue: q, params });
+        }
+    }
+}
+
+/// Members that this kernel does not have here.
+fn missing(values: &NapiValues, has: &NapiValues) -> Vec<&'static str> {
+    let pairs = [
+        ("defer-hard-irqs", values.defer_hard_irqs.is_some(), has.defer_hard_irqs.is_some()),
+        ("gro-flush-timeout", values.gro_flush_timeout_ns.is_some(), has.gro_flush_timeout_ns.is_some()),
+        ("irq-suspend-timeout", values.irq_suspend_timeout_ns.is_some(), has.irq_suspend_timeout_ns.is_some()),
+        ("threaded", values.threaded.is_some(), has.threaded.is_some()),
+    ];
+    pairs.into_iter().filter(|(_, asked, there)| *asked && !there).map(|(name, ..)| name).collect()
+}
+
+/// Without what is missing.
+fn only(values: &NapiValues, has: &NapiValues) -> NapiValues {
+    NapiValues {
+        defer_hard_irqs: values.defer_hard_irqs.filter(|_| has.defer_hard_irqs.is_some()),
+        gro_flush_timeout_ns: values.gro_flush_timeout_ns.filter(|_| has.gro_flush_timeout_ns.is_some()),
+        irq_suspend_timeout_ns: values.irq_suspend_timeout_ns.filter(|_| has.irq_suspend_timeout_ns.is_some()),
+        threaded: values.threaded.filter(|_| has.threaded.is_some()),
+    }
+}
+
+pub(super) fn napi(cx: &mut Cx, queues: Option<&Vec<u32>>, values: &NapiValues) {
+    let Some(d) = cx.dev else { return };
+    let dev = cx.name();
+    let address = Address::NapiDevice { dev: dev.clone() };
+    let Some(n) = cx.have(&d.nic.napi, address.clone(), "this kernel has no NAPI settings").cloned() else { return };
+    if values.threaded.is_some_and(|t| t > 2) {
+        let t = values.threaded.unwrap_or_default();
+        cx.wrong(
+            format!("NAPI threaded {t}"),
+            "it is a switch",
+            "0 (off), 1 (a thread), 2 (a thread that polls busily)",
+        );
+        return;
+    }
+    let Some(named) = queues else {
+        let lacks = missing(values, &n.device);
+        if !lacks.is_empty() {
+            cx.cannot(address, format!("this kernel has no {} for the device", lacks.join(", ")));
+        }
+        let values = only(values, &n.device);
+        if values != NapiValues::default() {
+            cx.lay(Setting::NapiDevice { dev, values });
+        }
+        return;
+    };
+    let mut lacks: Vec<&str> = Vec::new();
+    let mut alone: Vec<u32> = Vec::new();
+    for q in cx.queues(Some(named), Dir::Rx, &what(&cx.wish.knob)) {
+        let at = knob_napi::instance(d.nic, Of::Rx(q));
+        // Of a queue that an earlier step makes nothing is known but that it is like the others.
+        let like = at.or_else(|| n.instances.first().filter(|_| d.channels.is_some()));
+        match like.map(|i| &i.values) {
+            Some(Fact::Known(has)) => {
+                lacks.extend(missing(values, has));
+                let values = only(values, has);
+                if values == NapiValues::default() {
+                    continue;
+                }
+                let first = at.and_then(|i| i.rx.first()).copied().unwrap_or(q);
+                cx.lay(Setting::Napi { dev: dev.clone(), of: Of::Rx(first), values });
+            }
+            _ => alone.push(q),
+        }
+    }
+    if !alone.is_empty() {
+        let what = format!("{dev} NAPI of queues {}", list(&alone));
+        cx.cannot_any(
+            None,
+            what,
+            "this kernel or driver has no settings of single NAPI instances (Linux 6.13 and later)",
+        );
+    }
+    lacks.sort_unstable();
+    lacks.dedup();
+    if !lacks.is_empty() {
+        let what = format!("{dev} NAPI of queues {}", list(named));
+        cx.cannot_any(None, what, format!("this kernel has no {} for one instance", lacks.join(", ")));
+    }
+}

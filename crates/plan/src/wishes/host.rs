@@ -1,0 +1,57 @@
+//! Wishes about the host.
+
+use ringwise_knob::{Address, Setting};
+use ringwise_model::{CpuSet, Fact, Knob};
+
+use super::{Cx, steer};
+
+pub(super) fn host(cx: &mut Cx) {
+    let host = &cx.s.host;
+    match &cx.wish.knob {
+        Knob::RfsEntries { entries } => {
+            if steer::too_many(cx, *entries) {
+                return;
+            }
+            if cx.have(&host.rps_sock_flow_entries, Address::RfsEntries, "this kernel is built without RPS").is_some() {
+                cx.lay(Setting::RfsEntries { entries: *entries });
+            }
+        }
+        Knob::Sysctl { name, value } => {
+            let Some(now) = host.sysctls.get(name) else {
+                let known: Vec<&str> = host.sysctls.keys().map(String::as_str).collect();
+                let right = match known.is_empty() {
+                    true => "none was read on this host".to_string(),
+                    false => format!("one of {}", known.join(" ")),
+                };
+                cx.wrong(name.clone(), "not among the sysctls that are set here", right);
+                return;
+            };
+            if cx.have(now, Address::Sysctl { name: name.clone() }, "this kernel has no such sysctl").is_some() {
+                cx.lay(Setting::Sysctl { name: name.clone(), value: value.clone() });
+            }
+        }
+        Knob::CpuLatency { cpus, value } => {
+            if value != "n/a" && value.parse::<i32>().map_or(true, |n| n < 0) {
+                let right = "microseconds, 0 for no limit, n/a for no waiting at all";
+                cx.wrong(format!("resume latency {value}"), "not what the file takes", right);
+                return;
+            }
+            let set: CpuSet = cpus.iter().copied().collect();
+            if !cx.online(&set, "resume latency") {
+                return;
+            }
+            for cpu in cpus {
+                let address = Address::CpuLatency { cpu: *cpu };
+                let now = host
+                    .cpu_latency
+                    .get(cpu)
+                    .cloned()
+                    .unwrap_or_else(|| Fact::unknown(address.to_string(), "not asked"));
+                if cx.have(&now, address, "this kernel has no such file").is_some() {
+                    cx.lay(Setting::CpuLatency { cpu: *cpu, value: value.clone() });
+                }
+            }
+        }
+        _ => {}
+    }
+}

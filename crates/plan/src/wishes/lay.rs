@@ -1,0 +1,225 @@
+//! What follows from wishes together, and how they get into the plan.
+
+use std::collections::BTreeSet;
+
+use ringwise_knob::{Address, Family, Setting, compare, features, live};
+use ringwise_model::{Fact, Intent, Snapshot};
+
+use super::{Laid, One, RULE};
+use crate::dev::{Dev, LearnedIndex};
+use crate::machine::Machine;
+use crate::target::{By, CHANNELS, Out, Wanted};
+use crate::{LeftOut, WrongWish, channels};
+
+/// Each switch of adaptive moderation with the fixed values that it would overwrite.
+const ADAPTIVE: [(&str, [&str; 2]); 2] =
+    [("use-adaptive-rx", ["rx-usecs", "rx-max-frames"]), ("use-adaptive-tx", ["tx-usecs", "tx-max-frames"])];
+
+/// Rules between settings at different addresses, once all are known.
+pub(super) fn together(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut Laid) {
+    let addresses: Vec<Address> = laid.by.keys().cloned().collect();
+    for a in &addresses {
+        adaptive_off_first(s, laid, a);
+    }
+    for d in devs {
+        per_queue_all(d, intent, laid);
+        ntuple_for_rules(s, d, laid);
+    }
+}
+
+/// Fixed values are ignored, or refused, while the driver adapts.
+fn adaptive_off_first(s: &Snapshot, laid: &mut Laid, address: &Address) {
+    let Some(one) = laid.by.get_mut(address) else { return };
+    let now = match live(s, address) {
+        Fact::Known(Setting::Coalesce { params, .. } | Setting::QueueCoalesce { params, .. }) => params,
+        _ => Default::default(),
+    };
+    let (Setting::Coalesce { params, .. } | Setting::QueueCoalesce { params, .. }) = &mut one.setting else { return };
+    for (switch, fixed) in ADAPTIVE {
+        let Some(name) = fixed.into_iter().find(|f| params.contains_key(*f)) else { continue };
+        match params.get(switch) {
+            Some(0) => {}
+            Some(_) => laid.wrong.push(WrongWish {
+                said: one.said.join(", "),
+                what: format!("{address} {name} {}", params[name]),
+                found: format!("{switch} is to be on and would overwrite it"),
+                right: format!("{switch} off, or no fixed value"),
+            }),
+            None if now.get(switch).is_some_and(|v| *v != 0) => {
+                params.insert(switch.to_string(), 0);
+                one.with = Some("adaptive moderation goes off first, it would overwrite the value");
+            }
+            None => {}
+        }
+    }
+}
+
+/// Where single queues get values of their own, the device's are given to every other queue by name: many drivers
+/// read one queue's values back as the device's, and writing the device overwrites the queues.
+fn per_queue_all(d: &Dev, intent: &Intent, laid: &mut Laid) {
+    let dev = d.name().to_string();
+    let Some(all) = d.nic.queue_coalesce.known().filter(|all| !all.is_empty()) else { return };
+    let grouped = intent.groups.iter().any(|g| g.dev == dev);
+    let single = laid.by.keys().any(|a| matches!(a, Address::QueueCoalesce { dev: n, .. } if *n == dev));
+    let whole = Address::Coalesce { dev: dev.clone() };
+    let Some(One { setting: Setting::Coalesce { params, .. }, said, with, .. }) =
+        laid.by.get_mut(&whole).filter(|_| single && !grouped)
+    else {
+        return;
+    };
+    let of_queue = |k: &String| !k.starts_with("use-") && all.values().all(|c| c.0.contains_key(k));
+    let mine: std::collections::BTreeMap<String, u32> =
+        params.iter().filter(|(k, _)| of_queue(k)).map(|(k, v)| (k.clone(), *v)).collect();
+    params.retain(|k, _| !of_queue(k));
+    let (said, with, empty) = (said.clone(), *with, params.is_empty());
+    if empty {
+        laid.by.remove(&whole);
+    }
+    for queue in 0..d.rx.max(d.tx) {
+        let address = Address::QueueCoalesce { dev: dev.clone(), queue };
+        match laid.by.get_mut(&address) {
+            Some(One { setting: Setting::QueueCoalesce { params, .. }, .. }) => {
+                for (k, v) in &mine {
+                    params.entry(k.clone()).or_insert(*v);
+                }
+            }
+            _ if mine.is_empty() => {}
+            _ => {
+                let setting = Setting::QueueCoalesce { dev: dev.clone(), queue, params: mine.clone() };
+                laid.by.insert(address, One { setting, said: said.clone(), with, queues: BTreeSet::new() });
+            }
+        }
+    }
+}
+
+/// A device takes rules only with the feature on.
+fn ntuple_for_rules(s: &Snapshot, d: &Dev, laid: &mut Laid) {
+    let dev = d.name().to_string();
+    let rules: Vec<&One> = laid
+        .by
+        .iter()
+        .filter(|(a, _)| matches!(a, Address::FlowRule { dev: n, .. } if *n == dev))
+        .map(|x| x.1)
+        .collect();
+    let Some(said) = rules.first().map(|o| o.said.clone()) else { return };
+    let address = Address::Ntuple { dev: dev.clone() };
+    if let Some(One { setting: Setting::Ntuple { on: false, .. }, said: off, .. }) = laid.by.get(&address) {
+        laid.wrong.push(WrongWish {
+            said: off.join(", "),
+            what: format!("{dev} {} off", features::NTUPLE),
+            found: format!("flow rules are laid down too ({})", said.join(", ")),
+            right: "on, or no rules".into(),
+        });
+        return;
+    }
+    let off = matches!(live(s, &address), Fact::Known(Setting::Ntuple { on: false, .. }));
+    let fixed = d.nic.features.known().and_then(|f| f.get(features::NTUPLE)).is_some_and(|f| f.fixed);
+    if off && !fixed && !laid.by.contains_key(&address) {
+        let setting = Setting::Ntuple { dev, on: true };
+        let with = Some("flow rules need it");
+        laid.by.insert(address, One { setting, said, with, queues: BTreeSet::new() });
+    }
+}
+
+impl Laid {
+    /// The CPU of each queue whose interrupt was laid down, so that other queues are placed around it.
+    /// Of a set of several: where it goes now, if that is in the set.
+    pub fn pins(&self, m: &Machine, d: &Dev) -> Vec<(usize, Option<usize>)> {
+        let mut out = Vec::new();
+        for one in self.by.values() {
+            let Setting::IrqCpus { dev, cpus, .. } = &one.setting else { continue };
+            if dev != d.name() {
+                continue;
+            }
+            for q in &one.queues {
+                let at = match cpus.len() {
+                    1 => cpus.first().and_then(|c| m.at(c)),
+                    _ => d.pair_now(m, *q).filter(|c| cpus.contains(m.cpus[*c])),
+                };
+                out.push((*q as usize, at));
+            }
+        }
+        out
+    }
+
+    /// Every name of every address that was laid down.
+    pub fn names(&self, s: &Snapshot) -> BTreeSet<Address> {
+        let mut out = BTreeSet::new();
+        for one in self.by.values() {
+            out.extend(crate::hands::names(s, &one.setting));
+        }
+        out
+    }
+}
+
+pub(crate) fn reason(said: &[String], with: Option<&str>) -> String {
+    let with = with.map_or_else(String::new, |w| format!("; {w}"));
+    format!("laid down in {}{with}", said.join(", "))
+}
+
+/// The file or option: what comes before the line.
+pub(crate) fn source(said: &[String]) -> String {
+    let last = said.last().map_or("the command line", String::as_str);
+    let file = last.split_once(" line ").map_or(last, |x| x.0);
+    if file.starts_with("--") { "the command line".into() } else { file.to_string() }
+}
+
+/// Puts what was laid down into the plan; what interrupts traffic only with the user's word.
+pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learned: &LearnedIndex, out: &mut Out) {
+    out.refused.extend(laid.refused);
+    // A device whose whole moderation or rings are written loses what its queues had.
+    let mut again: Vec<(String, &'static [Family], &'static str)> = Vec::new();
+    for (address, one) in laid.by {
+        let dev = address.dev().and_then(|n| devs.iter().find(|d| d.name() == n));
+        let (setting, live) = (one.setting, live(s, &address));
+        let matched = compare(&setting, s);
+        let channels = dev.is_some_and(|d| d.channels.is_some());
+        let before = again
+            .iter()
+            .find(|(n, families, _)| Some(n.as_str()) == address.dev() && families.contains(&address.family()));
+        let resets = channels && Address::Channels { dev: String::new() }.invalidates().contains(&address.family());
+        let after = if resets { CHANNELS } else { before.map_or(CHANNELS, |b| b.2) };
+        let anew = resets || before.is_some();
+        let holds = matched.holds() && !anew;
+        if address.interrupts_traffic() && !holds && !intent.allow_disruption && !matches!(live, Fact::Unknown(_)) {
+            out.left_out.push(left_out(intent, &setting, live, &one.said, dev.map(|d| d.nic)));
+            continue;
+        }
+        if !holds && let Some(n) = address.dev() {
+            match address {
+                Address::Rings { .. } => again.push((n.to_string(), address.invalidates(), "the ring change")),
+                Address::Coalesce { .. } => {
+                    again.push((n.to_string(), &[Family::Coalesce], "writing the whole device's moderation"));
+                }
+                _ => {}
+            }
+        }
+        let w = Wanted { setting, live, matched, anew, needed: true };
+        out.enter(dev.map(|d| d.nic), learned, w, || By {
+            rule: RULE,
+            reason: reason(&one.said, one.with),
+            source: source(&one.said),
+            instead: Vec::new(),
+            after,
+        });
+    }
+}
+
+/// A setting that was laid down and that interrupts traffic, without the user's word for that.
+pub(crate) fn left_out(
+    intent: &Intent,
+    setting: &Setting,
+    from: Fact<Setting>,
+    said: &[String],
+    nic: Option<&ringwise_model::Nic>,
+) -> LeftOut {
+    let driver = nic.and_then(|n| n.driver.known()).map(String::as_str);
+    LeftOut {
+        setting: setting.clone(),
+        from,
+        rule: RULE.into(),
+        why: reason(said, None),
+        command: channels::with_word(intent, said),
+        outage: channels::outage(driver).to_string(),
+    }
+}

@@ -1,0 +1,281 @@
+//! Wishes about where packets go: RSS, flow rules, interrupts, XPS, RPS, RFS.
+
+use ringwise_knob::{Address, Of, Setting, irq as knob_irq, rss as knob_rss};
+use ringwise_model::{Action, CpuSet, Dir, Fact, Knob, Rss, Rule, Table};
+
+use super::{Cx, span, unreadable};
+use crate::dev::Dev;
+
+/// The kernel's limit for flow tables.
+const MOST_FLOWS: u32 = 1 << 29;
+
+/// In the order in which the kernel's bits stand, as they are read.
+const LETTERS: &str = "mvtsdfner";
+
+pub(super) fn rss(cx: &mut Cx) {
+    let Some(d) = cx.dev else { return };
+    let dev = cx.name();
+    let address = match &cx.wish.knob {
+        Knob::RssTable { context: None, .. } => Address::RssTable { dev: dev.clone() },
+        Knob::RssTable { context: Some(c), .. } => Address::RssContext { dev: dev.clone(), context: *c },
+        Knob::RssFields { flow, .. } => Address::RssFields { dev: dev.clone(), flow: flow.clone() },
+        _ => Address::RssHash { dev: dev.clone() },
+    };
+    let Some(r) = cx.have(&d.nic.rss, address.clone(), "the device has no RSS") else { return };
+    match &cx.wish.knob {
+        Knob::RssTable { context, table } => rss_table(cx, d, r, address, *context, table),
+        Knob::RssHash { function, key, symmetric } => hash(cx, r, function, key, symmetric),
+        Knob::RssFields { flow, fields } => {
+            if r.fields.is_empty() {
+                cx.cannot(address, "which fields are hashed could not be read, so it could not be put back");
+                return;
+            }
+            if !r.fields.contains_key(flow) {
+                let flows: Vec<&str> = r.fields.keys().map(String::as_str).collect();
+                cx.wrong(format!("RSS fields {flow}"), "no such flow type", format!("there are {}", flows.join(" ")));
+                return;
+            }
+            if let Some(bad) = fields.chars().find(|c| !LETTERS.contains(*c)) {
+                let found = format!("'{bad}' is no field");
+                cx.wrong(format!("RSS fields {flow} {fields}"), found, "letters of mvtsdfner, such as sdfn");
+                return;
+            }
+            let fields = LETTERS.chars().filter(|c| fields.contains(*c)).collect();
+            cx.lay(Setting::RssFields { dev, flow: flow.clone(), fields });
+        }
+        _ => {}
+    }
+}
+
+fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u32>, words: &Table) {
+    let dev = cx.name();
+    if r.table.is_empty() {
+        cx.cannot(address, "the device has no RSS table");
+        return;
+    }
+    let table = match knob_rss::simulate(words, r.table.len(), d.rx) {
+        Ok(t) => t,
+        Err(e) => {
+            let later = cx.laid.later.get(d.name()).map_or(0, |l| l.0);
+            if later > d.rx && knob_rss::simulate(words, r.table.len(), later).is_ok() {
+                cx.cannot(
+                    address,
+                    "its queues exist only after the channel change that was left out (--allow-disruption)",
+                );
+                return;
+            }
+            let what = context.map_or_else(|| "RSS table".to_string(), |c| format!("RSS context {c}"));
+            let right = format!("a table of {} entries over queues {}", r.table.len(), span(d.rx));
+            cx.wrong(what, e.to_string(), right);
+            return;
+        }
+    };
+    let Some(context) = context else {
+        cx.lay(Setting::RssTable { dev, table });
+        return;
+    };
+    let Some(all) = cx.have(&r.contexts, address, "the driver has no RSS contexts") else { return };
+    // The kernel gives the lowest number that is free.
+    let taken = |n: &u32| {
+        let laid = Address::RssContext { dev: dev.clone(), context: *n };
+        all.contains_key(n) || cx.laid.by.contains_key(&laid)
+    };
+    let next = (1u32..).find(|n| !taken(n)).unwrap_or(1);
+    if !taken(&context) && context != next {
+        let mut right = format!("{next}");
+        for n in all.keys() {
+            right += &format!(" or {n}");
+        }
+        cx.wrong(format!("RSS context {context}"), format!("the kernel will number the next one {next}"), right);
+        return;
+    }
+    cx.lay(Setting::RssContext { dev, context, table: Some(table), key: None });
+}
+
+fn hash(cx: &mut Cx, r: &Rss, function: &Option<String>, key: &Option<String>, symmetric: &Option<String>) {
+    let dev = cx.name();
+    let address = Address::RssHash { dev: dev.clone() };
+    let mut part = |asked: &Option<String>, has: &Fact<String>, name: &str| -> Option<String> {
+        let asked = asked.clone()?;
+        cx.have(has, address.clone(), &format!("the device has no {name} to set")).map(|_| asked)
+    };
+    let function = part(function, &r.function, "hash function");
+    let symmetric = part(symmetric, &r.symmetric, "input transform");
+    let key = part(key, &r.key, "hash key").map(|k| k.replace([':', ' '], "").to_ascii_lowercase());
+    let size = r.key.known().map_or(0, |k| k.len() / 2);
+    let key = key.filter(|k| {
+        let hex = k.len() % 2 == 0 && k.bytes().all(|b| b.is_ascii_hexdigit());
+        let found = if hex { format!("it has {} bytes", k.len() / 2) } else { "it is not bytes in hex".to_string() };
+        let good = hex && k.len() == 2 * size;
+        if !good {
+            cx.wrong("RSS key", found, format!("{size} bytes in hex"));
+        }
+        good
+    });
+    let known = ["none", "symmetric-xor", "symmetric-or-xor"];
+    let symmetric = symmetric.filter(|x| {
+        let good = known.contains(&x.as_str());
+        if !good {
+            cx.wrong(format!("RSS transform {x}"), "there is no such transform", known.join(", "));
+        }
+        good
+    });
+    if function.is_some() || key.is_some() || symmetric.is_some() {
+        cx.lay(Setting::RssHash { dev, function, key, symmetric });
+    }
+}
+
+pub(super) fn rule(cx: &mut Cx, location: Option<u32>, rule: &Rule) {
+    let Some(d) = cx.dev else { return };
+    let dev = cx.name();
+    let at = |location: u32| Address::FlowRule { dev: dev.clone(), location };
+    let text = ringwise_knob::rules::text(rule);
+    let rules = match &d.nic.rules {
+        Fact::Known(r) => r,
+        other => {
+            let why = match other {
+                Fact::Unknown(u) => unreadable(u),
+                _ => "the driver takes no flow rules".into(),
+            };
+            cx.cannot_any(None, format!("{dev} flow rule {text}"), why);
+            return;
+        }
+    };
+    if let Some(c) = rule.context {
+        let live = d.nic.rss.known().and_then(|r| r.contexts.known()).is_some_and(|all| all.contains_key(&c));
+        let laid = cx.laid.by.contains_key(&Address::RssContext { dev: dev.clone(), context: c });
+        if !live && !laid {
+            cx.wrong(format!("flow rule {text}"), format!("there is no RSS context {c}"), "lay down the context too");
+            return;
+        }
+    }
+    if let Action::Queue(q) = rule.action
+        && rule.context.is_none()
+        && cx.queues(Some(&vec![q]), Dir::Rx, &format!("flow rule {text}")).is_empty()
+    {
+        return;
+    }
+    if let Some(n) = location
+        && rules.capacity > 0
+        && n >= rules.capacity
+    {
+        let found = format!("the device has {} places", rules.capacity);
+        cx.wrong(format!("flow rule {n}"), found, format!("locations {}", span(rules.capacity)));
+        return;
+    }
+    let place = location.or_else(|| place(cx, rules, rule, &at));
+    let Some(location) = place else {
+        let found = format!("all {} places of the device hold rules", rules.capacity);
+        cx.wrong(format!("flow rule {text}"), found, "name the location of one that it is to replace");
+        return;
+    };
+    cx.lay(Setting::FlowRule { dev, location, rule: Some(rule.clone()) });
+}
+
+/// Where the very rule is already, else the lowest free place: rules of lower places are looked at first.
+fn place(cx: &Cx, rules: &ringwise_model::Rules, rule: &Rule, at: &dyn Fn(u32) -> Address) -> Option<u32> {
+    let laid = |n: &u32| cx.laid.by.contains_key(&at(*n));
+    if let Some((n, _)) = rules.rules.iter().find(|(n, r)| *r == rule && !laid(n)) {
+        return Some(*n);
+    }
+    let end = if rules.capacity == 0 { u32::MAX } else { rules.capacity };
+    (0..end).find(|n| !rules.rules.contains_key(n) && !laid(n))
+}
+
+pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
+    let Some(d) = cx.dev else { return };
+    let dev = cx.name();
+    if cpus.is_empty() {
+        cx.wrong("interrupt CPU", "an empty list", "at least one online CPU");
+        return;
+    }
+    if !cx.online(cpus, "interrupt CPU") {
+        return;
+    }
+    let wide = if d.rx >= d.tx { Dir::Rx } else { Dir::Tx };
+    let mut lost = Vec::new();
+    for q in cx.queues(queues, wide, "interrupt CPU") {
+        let mut names = Vec::new();
+        for (of, dir, n) in [(Of::Rx(q), Dir::Rx, d.rx), (Of::Tx(q), Dir::Tx, d.tx)] {
+            if q >= n || d.vector_index(of).is_some_and(|i| d.stuck[i]) {
+                continue;
+            }
+            match d.vector(dir, q) {
+                // What shares a vector after the change is the driver's choice: both are named.
+                _ if d.channels.is_some() => names.push(of),
+                Some(v) => names.extend(knob_irq::canonical(v)),
+                None => {}
+            }
+        }
+        names.dedup();
+        if names.is_empty() {
+            lost.push(q);
+        }
+        for of in names {
+            cx.lay_for(Setting::IrqCpus { dev: dev.clone(), of, cpus: cpus.clone() }, Some(q));
+        }
+    }
+    if !lost.is_empty() {
+        let what = format!("{dev} interrupt CPU of queues {}", super::list(&lost));
+        cx.cannot_any(None, what, "which interrupts serve them is not known");
+    }
+}
+
+pub(super) fn queues(cx: &mut Cx) {
+    let dev = cx.name();
+    match &cx.wish.knob {
+        Knob::XpsCpus { queues, cpus } => {
+            if one_transmit_queue(cx) || !cx.online(cpus, "XPS CPUs") {
+                return;
+            }
+            for queue in cx.queues(queues.as_ref(), Dir::Tx, "XPS CPUs") {
+                cx.lay(Setting::XpsCpus { dev: dev.clone(), queue, cpus: cpus.clone() });
+            }
+        }
+        Knob::XpsRxqs { queues, rxqs } => {
+            if one_transmit_queue(cx) {
+                return;
+            }
+            let good = cx.queues(Some(rxqs), Dir::Rx, "XPS rx queues");
+            if good.len() < rxqs.len() {
+                return;
+            }
+            for queue in cx.queues(queues.as_ref(), Dir::Tx, "XPS rx queues") {
+                cx.lay(Setting::XpsRxqs { dev: dev.clone(), queue, rxqs: good.clone() });
+            }
+        }
+        Knob::RpsCpus { queues, cpus } => {
+            if !cx.online(cpus, "RPS CPUs") {
+                return;
+            }
+            for queue in cx.queues(queues.as_ref(), Dir::Rx, "RPS CPUs") {
+                cx.lay(Setting::RpsCpus { dev: dev.clone(), queue, cpus: cpus.clone() });
+            }
+        }
+        Knob::RpsFlowCnt { queues, entries } => {
+            if too_many(cx, *entries) {
+                return;
+            }
+            for queue in cx.queues(queues.as_ref(), Dir::Rx, "RFS entries") {
+                cx.lay(Setting::RpsFlowCnt { dev: dev.clone(), queue, entries: *entries });
+            }
+        }
+        _ => {}
+    }
+}
+
+fn one_transmit_queue(cx: &mut Cx) -> bool {
+    let one = cx.dev.is_some_and(|d| d.tx < 2);
+    if one {
+        let what = format!("{} XPS", cx.name());
+        cx.cannot_any(None, what, "a device with one transmit queue has no XPS");
+    }
+    one
+}
+
+pub(super) fn too_many(cx: &mut Cx, entries: u32) -> bool {
+    if entries > MOST_FLOWS {
+        cx.wrong(format!("RFS entries {entries}"), "more than the kernel takes", format!("0 to {MOST_FLOWS}"));
+    }
+    entries > MOST_FLOWS
+}

@@ -1,0 +1,408 @@
+//! What a user lays down beside the goal: where it goes, what it brings with it, and what is wrong with it.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Of, Setting};
+use ringwise_model::{
+    Action, Coalesce, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, NapiValues, Rings, Rss, Rule, Rules, Snapshot,
+    Table, Wish, not_asked,
+};
+use ringwise_plan::{Plan, Refusal, plan};
+use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
+use ringwise_testkit::topo::CpuSpec;
+
+fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
+    list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
+}
+
+/// Eight cores, one device with eight queues and all knobs.
+fn host() -> Snapshot {
+    let nics = vec![NicSpec::new("eth1", "ice", Some(0), 8, 8)];
+    let mut s = HostSpec {
+        name: "w".into(),
+        cpu: CpuSpec::flat(8, 1),
+        nics,
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    let n = &mut s.nics[0];
+    let values = params(&[("rx-usecs", 50), ("tx-usecs", 50), ("use-adaptive-rx", 1), ("use-adaptive-tx", 0)]);
+    n.coalesce = Fact::Known(Coalesce(values.clone()));
+    n.queue_coalesce = Fact::Known((0..8).map(|q| (q, Coalesce(values.clone()))).collect());
+    n.rings = Fact::Known(Rings { rx: Some(Count { now: 512, max: 4096 }), tx: Some(Count { now: 512, max: 4096 }) });
+    n.rss = Fact::Known(Rss {
+        table: (0..128).map(|i| i % 8).collect(),
+        function: Fact::Known("toeplitz".into()),
+        key: Fact::Known("00".repeat(40)),
+        fields: [("tcp4".to_string(), "sdfn".to_string()), ("udp4".to_string(), "sd".to_string())].into(),
+        symmetric: Fact::Absent,
+        contexts: Fact::Known(BTreeMap::new()),
+    });
+    let feature = |on, fixed| Feature { on, wanted: on, fixed };
+    n.features = Fact::Known(
+        [
+            ("rx-ntuple-filter".to_string(), feature(false, false)),
+            ("rx-lro".to_string(), feature(false, true)),
+            ("rx-gro".to_string(), feature(true, false)),
+        ]
+        .into(),
+    );
+    n.rules = Fact::Known(Rules { capacity: 16, chooses_location: false, rules: BTreeMap::new() });
+    s.host.sysctls = [("net.core.netdev_budget".to_string(), Fact::Known("300".to_string()))].into();
+    s
+}
+
+fn wish(knob: Knob) -> Wish {
+    Wish { dev: Some("eth1".into()), knob, said: "/etc/ringwise/ringwise.toml line 7".into() }
+}
+
+fn intent(knobs: Vec<Knob>) -> Intent {
+    Intent { wishes: knobs.into_iter().map(wish).collect(), ..Intent::default() }
+}
+
+fn rule(port: &str, queue: u32) -> Rule {
+    Rule {
+        flow: "tcp4".into(),
+        fields: [("dst-port".to_string(), port.to_string())].into(),
+        action: Action::Queue(queue),
+        context: None,
+    }
+}
+
+fn laid(p: &Plan) -> Vec<String> {
+    let mine = p.steps.iter().filter(|s| s.rule == "W01");
+    mine.map(|s| format!("{}: {}", s.setting.address().unwrap(), s.setting.value_text())).collect()
+}
+
+fn wrong(s: &Snapshot, i: &Intent) -> Vec<String> {
+    match plan(s, i, &[]) {
+        Err(Refusal::WrongWishes { wrong }) => {
+            wrong.into_iter().map(|w| format!("{}: {}; right: {}", w.what, w.found, w.right)).collect()
+        }
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn in_the_plan_with_where_it_was_said() {
+    let p = plan(
+        &host(),
+        &intent(vec![Knob::RssTable { context: None, table: Table::Weight { weights: vec![3, 1], start: 0 } }]),
+        &[],
+    )
+    .unwrap();
+    assert_eq!(laid(&p), ["eth1 RSS table: 128 entries: 0:96 1:32"]);
+    let step = p.steps.iter().find(|s| s.rule == "W01").unwrap();
+    assert_eq!(step.reason, "laid down in /etc/ringwise/ringwise.toml line 7");
+    assert_eq!(step.source, "/etc/ringwise/ringwise.toml");
+    assert!(p.refused.is_empty() && p.left_out.is_empty());
+}
+
+#[test]
+fn before_what_the_goal_would_have() {
+    let cpus: CpuSet = "5".parse().unwrap();
+    let p = plan(&host(), &intent(vec![Knob::IrqCpus { queues: Some(vec![0]), cpus: cpus.clone() }]), &[]).unwrap();
+    let of_zero: Vec<&Setting> =
+        p.target.iter().filter(|t| matches!(t, Setting::IrqCpus { of: Of::Rx(0), .. })).collect();
+    assert_eq!(of_zero, [&Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(0), cpus }]);
+    // The others are placed around it, and XPS goes with it.
+    let mut used: Vec<u32> = p.layout[0].queues.iter().map(|q| q.cpu.unwrap().0).collect();
+    assert_eq!(used[0], 5);
+    used.sort_unstable();
+    assert_eq!(used, [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert!(p.target.contains(&Setting::XpsCpus { dev: "eth1".into(), queue: 0, cpus: "5".parse().unwrap() }));
+}
+
+#[test]
+fn adaptive_goes_off_before_a_fixed_value() {
+    let p =
+        plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5)]) }]), &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 5 use-adaptive-rx 0"]);
+    assert!(p.steps.iter().any(|s| s.reason.contains("adaptive moderation goes off first")));
+    // Transmit adapts nothing here: nothing is added.
+    let p =
+        plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("tx-usecs", 5)]) }]), &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 moderation: tx-usecs 5"]);
+    let both = Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5), ("use-adaptive-rx", 1)]) };
+    assert_eq!(
+        wrong(&host(), &intent(vec![both])),
+        [
+            "eth1 moderation rx-usecs 5: use-adaptive-rx is to be on and would overwrite it; right: use-adaptive-rx off, or no fixed value"
+        ]
+    );
+}
+
+#[test]
+fn the_devices_values_go_to_each_queue_where_one_has_its_own() {
+    let knobs = vec![
+        Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 62), ("use-adaptive-rx", 0)]) },
+        Knob::Coalesce { queues: Some(vec![1]), params: params(&[("rx-usecs", 5), ("use-adaptive-rx", 0)]) },
+    ];
+    let p = plan(&host(), &intent(knobs), &[]).unwrap();
+    let mine = laid(&p);
+    assert_eq!(mine[0], "eth1 moderation: use-adaptive-rx 0");
+    assert_eq!(mine[1], "eth1 moderation queue 0: rx-usecs 62");
+    assert_eq!(mine[2], "eth1 moderation queue 1: rx-usecs 5 use-adaptive-rx 0");
+    assert_eq!(mine.len(), 9);
+}
+
+#[test]
+fn a_rule_needs_the_feature_and_a_place() {
+    let rules = |l| Knob::FlowRule { location: l, rule: rule("443", 2) };
+    let p = plan(&host(), &intent(vec![rules(None), Knob::FlowRule { location: Some(0), rule: rule("80", 1) }]), &[])
+        .unwrap();
+    assert_eq!(
+        laid(&p),
+        [
+            "eth1 rx-ntuple-filter: on",
+            "eth1 flow rule 0: tcp4 dst-port 80 action 1",
+            "eth1 flow rule 1: tcp4 dst-port 443 action 2"
+        ]
+    );
+    // There already: it stays where it is.
+    let mut s = host();
+    let there = Rules { capacity: 16, chooses_location: false, rules: [(9, rule("443", 2))].into() };
+    s.nics[0].rules = Fact::Known(there);
+    let p = plan(&s, &intent(vec![rules(None)]), &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 rx-ntuple-filter: on"]);
+    assert!(p.target.iter().any(|t| matches!(t, Setting::FlowRule { location: 9, .. })));
+}
+
+#[test]
+fn a_context_comes_before_the_rule_that_names_it() {
+    let mut r = rule("443", 0);
+    r.context = Some(1);
+    let knobs = vec![
+        Knob::FlowRule { location: None, rule: r },
+        Knob::RssTable { context: Some(1), table: Table::Equal { queues: 2, start: 6 } },
+    ];
+    let p = plan(&host(), &intent(knobs.clone()), &[]).unwrap();
+    let mine = laid(&p);
+    assert_eq!(mine[0], "eth1 RSS context 1: 128 entries: queues 6-7 64 each");
+    assert!(mine[2].starts_with("eth1 flow rule 0: tcp4 dst-port 443 context 1"), "{mine:?}");
+    assert_eq!(
+        wrong(&host(), &intent(vec![knobs[0].clone()])),
+        [
+            "eth1 flow rule tcp4 dst-port 443 context 1 action 0: there is no RSS context 1; right: lay down the context too"
+        ]
+    );
+    let third = Knob::RssTable { context: Some(3), table: Table::Equal { queues: 2, start: 6 } };
+    assert_eq!(
+        wrong(&host(), &intent(vec![third])),
+        ["eth1 RSS context 3: the kernel will number the next one 1; right: 1"]
+    );
+}
+
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let mut i = intent(vec![
+        Knob::Coalesce { queues: None, params: params(&[("rx-usecs-high", 5)]) },
+        Knob::Coalesce { queues: Some(vec![3, 8]), params: params(&[("rx-usecs", 5)]) },
+        Knob::Rings { rx: Some(8192), tx: None },
+        Knob::Channels { rx: None, tx: None, combined: Some(9) },
+        Knob::Feature { name: "lro".into(), on: true },
+        Knob::Feature { name: "rx-grow".into(), on: true },
+        Knob::RssTable { context: None, table: Table::Weight { weights: vec![0, 0], start: 0 } },
+        Knob::RssTable { context: None, table: Table::Equal { queues: 9, start: 0 } },
+        Knob::RssHash { function: None, key: Some("00:11".into()), symmetric: None },
+        Knob::RssFields { flow: "udp7".into(), fields: "sd".into() },
+        Knob::RssFields { flow: "udp4".into(), fields: "sdx".into() },
+        Knob::FlowRule { location: None, rule: rule("443", 8) },
+        Knob::IrqCpus { queues: None, cpus: "0,9".parse().unwrap() },
+        Knob::XpsCpus { queues: Some(vec![9]), cpus: CpuSet::new() },
+    ]);
+    i.wishes.push(Wish {
+        dev: Some("eth9".into()),
+        knob: Knob::Pause { autoneg: None, rx: None, tx: Some(false) },
+        said: "--set".into(),
+    });
+    let sysctl = |name: &str| Knob::Sysctl { name: name.into(), value: "600".into() };
+    i.wishes.push(Wish { dev: None, knob: sysctl("net.ipv4.ip_forward"), said: "--set".into() });
+    i.wishes.push(Wish {
+        dev: None,
+        knob: Knob::CpuLatency { cpus: vec![CpuId(1)], value: "fast".into() },
+        said: "--set".into(),
+    });
+    let got = wrong(&host(), &i);
+    let want = [
+        "eth1 channels combined 9: the driver has at most 8; right: 0 to 8",
+        "eth1 moderation rx-usecs-high: the driver has no such parameter; right: it has rx-usecs tx-usecs use-adaptive-rx use-adaptive-tx",
+        "eth1 moderation of queue 8: there are 8 rx queues; right: queues 0-7",
+        "eth1 rings rx 8192: the driver has 512 now and at most 4096; right: 1 to 4096 descriptors",
+        "eth1 lro on: it is fixed at off; right: leave it out: nobody can change it on this device ([fixed] in ethtool -k eth1)",
+        "eth1 rx-grow: the kernel knows no such feature of this device; right: there is rx-gro, rx-ntuple-filter",
+        "eth1 RSS table: the weights sum to zero: at least one must not be 0; right: a table of 128 entries over queues 0-7",
+        "eth1 RSS table: queue 8 does not exist: there are only queues 0-7; right: a table of 128 entries over queues 0-7",
+        "eth1 RSS key: it has 2 bytes; right: 40 bytes in hex",
+        "eth1 RSS fields udp7: no such flow type; right: there are tcp4 udp4",
+        "eth1 RSS fields udp4 sdx: 'x' is no field; right: letters of mvtsdfner, such as sdfn",
+        "eth1 interrupt CPU: CPUs 9 of 0,9 are not online; right: online are 0-7",
+        "eth1 XPS CPUs of queue 9: there are 8 tx queues; right: queues 0-7",
+        "eth9 pause frames: there is no such interface; right: there are eth1",
+        "net.ipv4.ip_forward: not among the sysctls that are set here; right: one of net.core.netdev_budget",
+        "resume latency fast: not what the file takes; right: microseconds, 0 for no limit, n/a for no waiting at all",
+        "eth1 flow rule tcp4 dst-port 443 action 8 of queue 8: there are 8 rx queues; right: queues 0-7",
+    ];
+    assert_eq!(got, want);
+}
+
+#[test]
+fn what_the_device_does_not_have_is_a_word_in_the_plan() {
+    let mut s = host();
+    s.nics[0].queue_coalesce = Fact::Absent;
+    s.nics[0].rules = not_asked();
+    let mut i = intent(vec![
+        Knob::Pause { autoneg: None, rx: Some(false), tx: None },
+        Knob::Coalesce { queues: Some(vec![0, 1]), params: params(&[("rx-usecs", 5)]) },
+        Knob::FlowRule { location: None, rule: rule("443", 2) },
+        Knob::Napi { queues: None, values: NapiValues { defer_hard_irqs: Some(2), ..NapiValues::default() } },
+        Knob::RssHash { function: None, key: None, symmetric: Some("symmetric-xor".into()) },
+    ]);
+    let p = plan(&s, &i, &[]).unwrap();
+    let said = "(laid down in /etc/ringwise/ringwise.toml line 7)";
+    let got: Vec<String> = p.refused.iter().map(|r| format!("{}: {}", r.what, r.why)).collect();
+    assert_eq!(
+        got,
+        [
+            format!("eth1 pause frames: the driver has no pause frames to set {said}"),
+            format!(
+                "eth1 moderation of queues 0 1: the driver moderates the device as a whole, not single queues {said}"
+            ),
+            format!("eth1 NAPI: not readable, so it could not be put back: knob: not asked {said}"),
+            format!("eth1 RSS hash: the device has no input transform to set {said}"),
+            format!(
+                "eth1 flow rule tcp4 dst-port 443 action 2: not readable, so it could not be put back: knob: not asked {said}"
+            ),
+        ]
+    );
+    assert!(laid(&p).is_empty());
+    i.strict = true;
+    assert_eq!(wrong(&s, &i).len(), 5);
+}
+
+#[test]
+fn what_interrupts_traffic_waits_for_the_word() {
+    let knobs =
+        vec![Knob::Channels { rx: None, tx: None, combined: Some(4) }, Knob::Rings { rx: Some(1024), tx: None }];
+    let i = intent(knobs);
+    let p = plan(&host(), &i, &[]).unwrap();
+    assert!(!p.interrupts_traffic() && laid(&p).is_empty());
+    let out: Vec<String> = p.left_out.iter().map(|l| format!("{} | {}", l.setting.value_text(), l.command)).collect();
+    assert_eq!(out, ["combined 4 | ringwise plan --allow-disruption", "rx 1024 | ringwise plan --allow-disruption"]);
+    let p = plan(&host(), &Intent { allow_disruption: true, ..i }, &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 channels: combined 4", "eth1 rings: rx 1024"]);
+    assert_eq!(p.layout[0].queues.len(), 4);
+}
+
+#[test]
+fn queues_that_a_later_change_would_bring() {
+    let mut s = host();
+    let fewer = NicSpec::new("eth1", "ice", Some(0), 4, 8);
+    s.nics = HostSpec {
+        name: "w".into(),
+        cpu: CpuSpec::flat(8, 1),
+        nics: vec![fewer],
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot()
+    .nics;
+    let i = intent(vec![
+        Knob::Channels { rx: None, tx: None, combined: Some(8) },
+        Knob::XpsCpus { queues: Some(vec![6]), cpus: "6".parse().unwrap() },
+    ]);
+    let p = plan(&s, &i, &[]).unwrap();
+    assert!(
+        p.refused.iter().any(|r| r.what == "eth1 XPS CPUs of queues 6" && r.why.contains("--allow-disruption")),
+        "{:?}",
+        p.refused
+    );
+    let p = plan(&s, &Intent { allow_disruption: true, ..i }, &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 channels: combined 8", "eth1 tx-6 xps_cpus: 6"]);
+}
+
+#[test]
+fn queues_of_one_interrupt_go_to_one_place() {
+    let nics = vec![NicSpec { vectors: Vectors::Twos, ..NicSpec::new("eth1", "ice", Some(0), 4, 4) }];
+    let s = HostSpec {
+        name: "w".into(),
+        cpu: CpuSpec::flat(8, 1),
+        nics,
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    let to = |q: u32, cpus: &str| Knob::IrqCpus { queues: Some(vec![q]), cpus: cpus.parse().unwrap() };
+    let got = wrong(&s, &intent(vec![to(0, "3"), to(1, "4")]));
+    assert_eq!(
+        got,
+        [
+            "eth1 interrupt CPU 4: queue 0 shares its interrupt and is to go to CPUs 3 (/etc/ringwise/ringwise.toml line 7); right: one CPU set for queues of one interrupt"
+        ]
+    );
+    // The same queue said twice: the later word.
+    let p = plan(&s, &intent(vec![to(0, "3"), to(0, "4")]), &[]).unwrap();
+    assert_eq!(p.layout[0].queues[1].cpu, Some(CpuId(4)));
+}
+
+#[test]
+fn the_later_word_goes_before_the_earlier_one_and_leaves_the_rest() {
+    let i = intent(vec![
+        Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5), ("tx-usecs", 7), ("use-adaptive-rx", 0)]) },
+        Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 9)]) },
+    ]);
+    let p = plan(&host(), &i, &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 9 tx-usecs 7 use-adaptive-rx 0"]);
+}
+
+#[test]
+fn interfaces_that_are_not_planned() {
+    let mut s = host();
+    s.nics[0].link.carrier = Fact::Known(false);
+    s.nics[0].link.operstate = Fact::Known("down".into());
+    let other = NicSpec::new("eth2", "ice", Some(0), 2, 2);
+    let more = HostSpec {
+        name: "w".into(),
+        cpu: CpuSpec::flat(8, 1),
+        nics: vec![NicSpec::new("x", "ice", Some(0), 1, 1), other],
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    s.nics.push(more.nics[1].clone());
+    let knobs = vec![Knob::Rings { rx: Some(1024), tx: None }];
+    let p = plan(&s, &intent(knobs.clone()), &[]).unwrap();
+    assert!(p.refused.iter().any(|r| r.why.starts_with("the interface is left alone: link down")), "{:?}", p.refused);
+    let named = Intent { devs: vec!["eth2".into()], ..intent(knobs) };
+    let p = plan(&s, &named, &[]).unwrap();
+    assert!(p.refused.is_empty() && p.left_out.is_empty());
+}
+
+#[test]
+fn one_cpu_takes_wishes_too() {
+    let mut s = host();
+    let small = HostSpec {
+        name: "w".into(),
+        cpu: CpuSpec::flat(1, 1),
+        nics: vec![NicSpec::new("eth1", "ice", Some(0), 1, 1)],
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    let old = s.nics.remove(0);
+    s = Snapshot { host: s.host, ..small };
+    s.nics[0].coalesce = old.coalesce;
+    let i = intent(vec![Knob::Coalesce { queues: None, params: params(&[("tx-usecs", 5)]) }]);
+    assert_eq!(laid(&plan(&s, &i, &[]).unwrap()), ["eth1 moderation: tx-usecs 5"]);
+}
