@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_kfmt::ParseError;
-use ringwise_model::{Fact, Snapshot, Unread};
+use ringwise_model::{Fact, Nic, Snapshot, Unread};
 use ringwise_sys::{Error, Host, Request, Result, with_deadline};
 
 use crate::{Error as Failed, Policy};
@@ -42,7 +42,31 @@ impl Cx<'_> {
     }
 
     pub fn order(&self, request: Request) -> Result<()> {
-        self.bounded(request.to_string(), None, move |h| h.kernel(&request)).map(|_| ())
+        self.ask(request).map(|_| ())
+    }
+
+    pub fn ask(&self, request: Request) -> Result<Vec<Vec<u8>>> {
+        self.bounded(request.to_string(), None, move |h| h.kernel(&request))
+    }
+
+    /// A part of one device, read again by discovery into the snapshot.
+    pub fn again(
+        &self,
+        now: &mut Snapshot,
+        dev: &str,
+        what: &str,
+        read: impl FnOnce(&dyn Host, &mut Nic) + Send + 'static,
+    ) -> Result<()> {
+        let what = format!("{what} of {dev}");
+        let Some(nic) = now.nics.iter_mut().find(|n| n.dev.name == dev) else {
+            return Err(Error::other(what, "the device went away"));
+        };
+        let mut fresh = nic.clone();
+        *nic = self.bounded(what, None, move |h| {
+            read(h, &mut fresh);
+            Ok(fresh)
+        })?;
+        Ok(())
     }
 
     /// One file as a fact, with the parser that discovery uses for it.

@@ -1,9 +1,64 @@
-//! Features: FEATURES_SET.
+//! Features: FEATURES_SET. The kernel takes a wish and answers 0 whatever comes of it: only looking shows.
 
-use ringwise_sys::{Error, Result};
+use ringwise_kfmt::ParseError;
+use ringwise_kfmt::ethtool_nl as nl;
+use ringwise_knob::{Setting, features};
+use ringwise_model::{Fact, Feature, Snapshot};
+use ringwise_sys::{Error, Request, Result};
 
 use crate::cx::Cx;
 
-pub(crate) fn write(_cx: &Cx, _dev: &str, _name: &str, _on: bool) -> Result<()> {
-    Err(Error::other("setting", "not written by this version"))
+/// A wish that is not granted would stay behind and be granted some day, when what is in its way goes: it is
+/// taken back.
+pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, name: &str, on: bool) -> Result<()> {
+    wish(cx, dev, name, on)?;
+    let was = now.nic(dev).and_then(|n| n.features.known()?.get(name)).copied();
+    let is = read(cx, dev)?.get(name).copied();
+    if let (Some(was), Some(is)) = (was, is)
+        && is.on != on
+        && is.wanted != was.wanted
+    {
+        wish(cx, dev, name, was.wanted)?;
+    }
+    Ok(())
+}
+
+fn wish(cx: &Cx, dev: &str, name: &str, on: bool) -> Result<()> {
+    let attrs =
+        nl::features_set(&[(name, on)]).map_err(|e| Error::other(format!("features-set {dev}"), e.to_string()))?;
+    cx.order(Request::EthtoolSet { cmd: nl::msg::FEATURES_SET, name: "features-set", dev: dev.to_string(), attrs })
+}
+
+fn read(cx: &Cx, dev: &str) -> Result<std::collections::BTreeMap<String, Feature>> {
+    let ask = Request::EthtoolGet { cmd: nl::msg::FEATURES_GET, name: "features-get", dev: dev.to_string() };
+    let what = ask.to_string();
+    let reply = cx.ask(ask)?;
+    let first = reply.first().ok_or_else(|| ParseError::new("kernel reply", "", "one message"));
+    first.and_then(|m| nl::features(m, &[])).map_err(|e| Error::other(what, e.to_string()))
+}
+
+/// Features of the same device that went with the one that was written, in sentences.
+pub(crate) fn followed(before: &Snapshot, now: &Snapshot, written: &Setting) -> Vec<String> {
+    let Setting::Feature { dev, name, .. } = written else { return Vec::new() };
+    let of = |s: &Snapshot| s.nic(dev).map(|n| n.features.clone());
+    let (Some(Fact::Known(a)), Some(Fact::Known(b))) = (of(before), of(now)) else { return Vec::new() };
+    let moved = b.iter().filter(|(k, f)| *k != name && a.get(*k).is_some_and(|was| was.on != f.on));
+    let (mut gone, mut come) = (Vec::new(), Vec::new());
+    moved.for_each(|(k, f)| if f.on { come.push(k.as_str()) } else { gone.push(k.as_str()) });
+    let mut out = Vec::new();
+    if !gone.is_empty() {
+        out.push(format!("{dev}: {} went off with {name}; back when that is back", gone.join(" ")));
+    }
+    if !come.is_empty() {
+        out.push(format!("{dev}: {} came on with {name}", come.join(" ")));
+    }
+    out
+}
+
+/// Why it is not as it was ordered, as far as can be said.
+pub(crate) fn meaning(setting: &Setting) -> Option<String> {
+    match setting {
+        Setting::Feature { on, .. } => Some(features::not_kept(*on).to_string()),
+        _ => None,
+    }
 }

@@ -1,9 +1,17 @@
-//! Pause frames: PAUSE_SET.
+//! Pause frames: PAUSE_SET, with the members that are asked for only.
 
-use ringwise_sys::{Error, Result};
+use ringwise_kfmt::ethtool_nl as nl;
+use ringwise_model::Pause;
+use ringwise_sys::{Request, Result};
 
 use crate::cx::Cx;
 
-pub(crate) fn write(_cx: &Cx, _dev: &str, _values: (Option<bool>, Option<bool>, Option<bool>)) -> Result<()> {
-    Err(Error::other("setting", "not written by this version"))
+pub(crate) fn write(cx: &Cx, dev: &str, values: (Option<bool>, Option<bool>, Option<bool>)) -> Result<()> {
+    let (autoneg, rx, tx) = values;
+    cx.order(Request::EthtoolSet {
+        cmd: nl::msg::PAUSE_SET,
+        name: "pause-set",
+        dev: dev.to_string(),
+        attrs: nl::pause_set(&Pause { autoneg, rx, tx }),
+    })
 }

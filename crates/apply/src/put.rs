@@ -73,8 +73,8 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
         Setting::Rings { dev, rx, tx } => rings::write(cx, now, dev, *rx, *tx),
         Setting::Coalesce { dev, params } => coalesce::write(cx, now, dev, params),
         Setting::RssTable { dev, table } => rss::write(cx, dev, table),
-        Setting::Feature { dev, name, on } => features::write(cx, dev, name, *on),
-        Setting::Ntuple { dev, on } => features::write(cx, dev, ringwise_knob::features::NTUPLE, *on),
+        Setting::Feature { dev, name, on } => features::write(cx, now, dev, name, *on),
+        Setting::Ntuple { dev, on } => features::write(cx, now, dev, ringwise_knob::features::NTUPLE, *on),
         Setting::Pause { dev, autoneg, rx, tx } => pause::write(cx, dev, (*autoneg, *rx, *tx)),
         Setting::QueueCoalesce { dev, queue, params } => coalesce::write_queue(cx, now, dev, *queue, params),
         Setting::RssHash { dev, function, key, symmetric } => {
@@ -85,7 +85,7 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
             rss::write_context(cx, now, dev, *context, table.as_deref(), key.as_deref())
         }
         Setting::FlowRule { dev, location, rule } => rules::write(cx, now, dev, *location, rule.as_ref()),
-        Setting::NapiDevice { dev, values } => napi::write_device(cx, dev, values),
+        Setting::NapiDevice { dev, values } => napi::write_device(cx, now, dev, values),
         Setting::Napi { dev, of, values } => napi::write(cx, now, dev, *of, values),
         Setting::NapiThread { dev, of, cpus } => napi::write_thread(cx, now, dev, *of, cpus),
         Setting::Sysctl { name, value } => host::write_sysctl(cx, name, value),
@@ -109,6 +109,12 @@ fn read(cx: &Cx, now: &mut Snapshot, address: &Address) -> Result<()> {
         Address::RpsCpus { dev, queue } => rps::read(cx, now, dev, *queue),
         Address::RpsFlowCnt { dev, queue } => rfs::read(cx, now, dev, *queue),
         Address::RfsEntries => rfs::read_entries(cx, now),
+        Address::Coalesce { dev } => coalesce::read(cx, now, dev)?,
+        Address::QueueCoalesce { dev, queue } => coalesce::read_queue(cx, now, dev, *queue)?,
+        Address::NapiDevice { dev } | Address::Napi { dev, .. } | Address::NapiThread { dev, .. } => {
+            napi::read(cx, now, dev)?;
+        }
+        Address::FlowRule { dev, location } => rules::read(cx, now, dev, *location),
         Address::Sysctl { name } => host::read_sysctl(cx, now, name),
         Address::CpuLatency { cpu } => host::read_latency(cx, now, *cpu),
         _ => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_knob::features::waits;
 use ringwise_knob::{Address, compare, diff, live};
 use ringwise_model::Fact;
 
@@ -57,6 +58,10 @@ impl Tx<'_> {
                 // A channel change before this one may have done it, or not have made its queue.
                 let compared = compare(&change.to, &self.now);
                 if compared.holds() || matches!(live(&self.now, &change.address), Fact::Absent) {
+                    continue;
+                }
+                // Comes back with what it depends on.
+                if waits(&self.now, &change.to) {
                     continue;
                 }
                 self.wait_for_others(&change.to);

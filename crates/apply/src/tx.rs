@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ringwise_knob::{
-    Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, collateral, compare, diff, irq,
-    learned::What, live,
+    Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, collateral, compare, diff, features::waits,
+    irq, learned::What, live, rules,
 };
 use ringwise_model::{DevId, Fact, Snapshot, Unread};
 
@@ -13,7 +13,7 @@ use crate::cx::Cx;
 use crate::journal::{Journal, Record};
 use crate::names::Names;
 use crate::put::{Put, put};
-use crate::{Adjusted, Armed, Event, Failure, Ignored, Outcome, Phase, Refused};
+use crate::{Adjusted, Armed, Event, Failure, Ignored, Outcome, Phase, Refused, features};
 
 /// Times that the host is brought to what is wanted and looked at again, before it counts as not to be had.
 const ROUNDS: u32 = 3;
@@ -221,8 +221,14 @@ impl Tx<'_> {
     pub fn put(&mut self, phase: Phase, setting: &Setting) -> Put {
         self.event(Event::Writing { phase, setting: setting.clone() });
         let begin = self.cx.now();
+        let before = matches!(setting, Setting::Feature { .. }).then(|| self.now.clone());
         let done = put(&self.cx, &mut self.now, setting);
         let took = self.cx.now().saturating_sub(begin);
+        if phase == Phase::Apply
+            && let Some(before) = before
+        {
+            features::followed(&before, &self.now, setting).into_iter().for_each(|t| self.note(t));
+        }
         if let Some(a) = setting.address() {
             self.wrote(&a);
         }
@@ -309,8 +315,11 @@ impl Tx<'_> {
 
     /// Whether a value from before still makes sense: the queue is there, and a table names only queues that are.
     fn fits(&self, address: &Address, setting: &Setting) -> bool {
-        if matches!(live(&self.now, address), Fact::Absent) {
+        if matches!(live(&self.now, address), Fact::Absent) || waits(&self.now, setting) {
             return false;
+        }
+        if let Setting::FlowRule { dev, rule: Some(rule), .. } = setting {
+            return self.rule_fits(dev, rule);
         }
         let (Setting::RssTable { dev, table }, Some(nic)) = (setting, address.dev().and_then(|d| self.now.nic(d)))
         else {
@@ -321,6 +330,16 @@ impl Tx<'_> {
         let within = table.iter().all(|q| (*q as usize) < queues);
         // A table that was even over all queues is nobody's own: with other queues it is even over those.
         within && (queues == before || !is_even(table, before))
+    }
+
+    /// A rule of before: the feature was not switched off, and what it sends to is there.
+    fn rule_fits(&self, dev: &str, rule: &ringwise_model::Rule) -> bool {
+        let off = |s: &Step| matches!(&s.setting, Setting::Ntuple { dev: d, on: false } if d == dev);
+        let Some(nic) = self.now.nic(dev) else { return false };
+        let context = |c: u32| nic.rss.known().and_then(|r| r.contexts.known()).is_none_or(|all| all.contains_key(&c));
+        !self.steps.iter().any(off)
+            && rules::queue(rule).is_none_or(|q| (q as usize) < nic.rx_queues.len())
+            && rule.context.is_none_or(context)
     }
 
     /// Discovers everything again and puts right what a later step or a driver has moved, until all is as wanted.
@@ -431,6 +450,7 @@ pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
         Fact::Absent => "it is gone".to_string(),
         Fact::Unknown(Unread { why, .. }) => format!("it cannot be read back: {why}"),
     };
-    let meaning = format!("the device or somebody else does not leave the {family} at {}", setting.value_text());
+    let somebody = || format!("the device or somebody else does not leave the {family} at {}", setting.value_text());
+    let meaning = features::meaning(setting).unwrap_or_else(somebody);
     Failure { setting: Some(setting.clone()), errno: None, words, meaning, path: None, data: None }
 }

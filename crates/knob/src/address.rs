@@ -3,6 +3,8 @@
 use ringwise_model::CpuId;
 use serde::{Deserialize, Serialize};
 
+use crate::features;
+
 /// A vector of a device, named by what it serves; interrupt numbers change behind our back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -264,20 +266,39 @@ impl Address {
                     Family::Rings,
                     Family::Coalesce,
                     Family::Rss,
+                    Family::Rules,
                     Family::Irq,
                     Family::Xps,
                     Family::Rps,
                     Family::Rfs,
+                    Family::Napi,
                 ]
             }
-            Self::Rings { .. } => &[Family::Rivals, Family::Coalesce, Family::Rss, Family::Irq, Family::Xps],
+            // What depends on it goes with it; a driver that restarts the device may lose what a ring change loses.
+            Self::Feature { name, .. } if features::is_software(name) => &[Family::Features],
+            Self::Feature { .. } => {
+                &[Family::Features, Family::Coalesce, Family::Rss, Family::Irq, Family::Xps, Family::Napi]
+            }
+            Self::Rings { .. } => {
+                &[Family::Rivals, Family::Coalesce, Family::Rss, Family::Irq, Family::Xps, Family::Napi]
+            }
+            // What is set for the device is set for each queue.
+            Self::Coalesce { .. } => &[Family::Coalesce],
+            // So too for NAPI; a thread that is made anew may run anywhere.
+            Self::NapiDevice { .. } | Self::Napi { .. } => &[Family::Napi],
+            // Many drivers drop all rules when it goes off.
+            Self::Ntuple { .. } => &[Family::Rules],
             _ => &[],
         }
     }
 
     /// Whether writing it takes the link down or loses packets for a moment.
     pub fn interrupts_traffic(&self) -> bool {
-        matches!(self, Self::Channels { .. } | Self::Rings { .. })
+        match self {
+            Self::Channels { .. } | Self::Rings { .. } | Self::Pause { .. } => true,
+            Self::Feature { name, .. } => !features::is_software(name),
+            _ => false,
+        }
     }
 }
 
@@ -298,7 +319,7 @@ impl std::fmt::Display for Address {
             Self::RssTable { dev } => write!(f, "{dev} RSS table"),
             Self::RssContext { dev, context } => write!(f, "{dev} RSS context {context}"),
             Self::Ntuple { dev } => write!(f, "{dev} rx-ntuple-filter"),
-            Self::FlowRule { dev, location } => write!(f, "{dev} flow rule {location}"),
+            Self::FlowRule { dev, location } => write!(f, "{dev} flow rule {}", crate::rules::location_text(*location)),
             Self::IrqCpus { dev, of } => write!(f, "{dev} interrupt CPU {of}"),
             Self::XpsCpus { dev, queue } => write!(f, "{dev} tx-{queue} xps_cpus"),
             Self::XpsRxqs { dev, queue } => write!(f, "{dev} tx-{queue} xps_rxqs"),

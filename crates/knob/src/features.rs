@@ -1,11 +1,63 @@
 //! Features of a device (`ethtool -K`), by the kernel's names.
 
-use ringwise_model::{Fact, Nic};
+use ringwise_model::{Fact, Feature, Nic, Snapshot};
 
 use crate::{Address, Setting};
 
 /// Of rules and accelerated RFS: written late, because switching it off drops rules.
 pub const NTUPLE: &str = "rx-ntuple-filter";
+
+/// ethtool's short and long names, and what they mean in the kernel's words; `*` stands for anything.
+pub const SHORT: &[(&str, &str, &[&str])] = &[
+    ("rx", "rx-checksumming", &["rx-checksum"]),
+    ("tx", "tx-checksumming", &["tx-checksum-*"]),
+    ("sg", "scatter-gather", &["tx-scatter-gather*"]),
+    ("tso", "tcp-segmentation-offload", &["tx-tcp*-segmentation"]),
+    ("ufo", "udp-fragmentation-offload", &["tx-udp-fragmentation"]),
+    ("gso", "generic-segmentation-offload", &["tx-generic-segmentation"]),
+    ("gro", "generic-receive-offload", &["rx-gro"]),
+    ("lro", "large-receive-offload", &["rx-lro"]),
+    ("rxvlan", "rx-vlan-offload", &["rx-vlan-hw-parse"]),
+    ("txvlan", "tx-vlan-offload", &["tx-vlan-hw-insert"]),
+    ("ntuple", "ntuple-filters", &[NTUPLE]),
+    ("rxhash", "receive-hashing", &["rx-hashing"]),
+];
+
+/// Features of `all` that `word` names: by the kernel's name, or by one of ethtool's, which may mean several.
+pub fn named<'a>(word: &str, all: impl IntoIterator<Item = &'a String>) -> Vec<&'a str> {
+    let short = SHORT.iter().find(|(short, long, _)| *short == word || *long == word);
+    let is = |name: &str| match short {
+        Some((_, _, patterns)) => patterns.iter().any(|p| fits(p, name)),
+        None => name == word,
+    };
+    all.into_iter().map(String::as_str).filter(|n| is(n)).collect()
+}
+
+/// The name that people use for it, where there is one and it means nothing else.
+pub fn short_name(name: &str) -> &str {
+    SHORT.iter().find(|(_, _, k)| *k == [name]).map_or(name, |(short, ..)| short)
+}
+
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        Some((head, tail)) => name.strip_prefix(head).is_some_and(|rest| rest.ends_with(tail)),
+        None => pattern == name,
+    }
+}
+
+/// Done by the kernel alone (`NETIF_F_SOFT_FEATURES`, include/linux/netdev_features.h, and the copy without
+/// cache): no driver is asked. The others may restart the device: e1000e does for nine of them, ixgbe, bnxt
+/// and mlx5 for some, and what is switched off may take one of those with it.
+const SOFTWARE: &[&str] =
+    &["rx-gro", "rx-gro-list", "rx-udp-gro-forwarding", "tx-generic-segmentation", "tx-nocache-copy"];
+
+pub fn is_software(name: &str) -> bool {
+    SOFTWARE.contains(&name)
+}
+
+fn feature<'a>(nic: &'a Nic, name: &str) -> Option<&'a Feature> {
+    nic.features.known()?.get(name)
+}
 
 /// What is in force. Absent: the device has no such feature.
 pub fn live(nic: &Nic, name: &str) -> Fact<Setting> {
@@ -13,6 +65,12 @@ pub fn live(nic: &Nic, name: &str) -> Fact<Setting> {
         Some(f) => Fact::Known(Setting::Feature { dev: nic.dev.name.clone(), name: name.to_string(), on: f.on }),
         None => Fact::Absent,
     })
+}
+
+/// The kernel wants it so, but does not have it so: something it depends on is missing. It comes back by itself.
+pub fn waits(now: &Snapshot, setting: &Setting) -> bool {
+    let Setting::Feature { dev, name, on } = setting else { return false };
+    now.nic(dev).and_then(|n| feature(n, name)).is_some_and(|f| f.wanted == *on && f.on != *on)
 }
 
 /// Those that can be changed.
@@ -23,10 +81,67 @@ pub fn addresses(nic: &Nic) -> Vec<Address> {
         .collect()
 }
 
+/// Why the kernel took the order and it is not so all the same: its answer has no reason.
+pub fn not_kept(on: bool) -> &'static str {
+    match on {
+        true => {
+            "the driver refused it without a word, something it depends on is off, or something that excludes it is on"
+        }
+        false => "the driver refused it without a word, or it cannot be switched off",
+    }
+}
+
 pub fn text(on: bool) -> String {
     if on { "on" } else { "off" }.to_string()
 }
 
 pub fn command(dev: &str, name: &str, on: bool) -> String {
     format!("ethtool -K {dev} {name} {}", text(on))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_mean_what_they_mean_to_ethtool() {
+        let all: Vec<String> = [
+            "rx-checksum",
+            "rx-gro",
+            "rx-gro-hw",
+            "rx-gro-list",
+            "rx-lro",
+            "rx-ntuple-filter",
+            "rx-udp-gro-forwarding",
+            "tx-checksum-ip-generic",
+            "tx-checksum-sctp",
+            "tx-nocache-copy",
+            "tx-scatter-gather",
+            "tx-scatter-gather-fraglist",
+            "tx-tcp-ecn-segmentation",
+            "tx-tcp-segmentation",
+            "tx-tcp6-segmentation",
+            "tx-udp-segmentation",
+        ]
+        .map(String::from)
+        .into();
+        assert_eq!(named("gro", &all), ["rx-gro"]);
+        assert_eq!(named("ntuple", &all), [NTUPLE]);
+        assert_eq!(named("large-receive-offload", &all), ["rx-lro"]);
+        assert_eq!(named("tso", &all), ["tx-tcp-ecn-segmentation", "tx-tcp-segmentation", "tx-tcp6-segmentation"]);
+        assert_eq!(named("tx", &all), ["tx-checksum-ip-generic", "tx-checksum-sctp"]);
+        assert_eq!(named("sg", &all), ["tx-scatter-gather", "tx-scatter-gather-fraglist"]);
+        assert_eq!(named("rx-udp-gro-forwarding", &all), ["rx-udp-gro-forwarding"]);
+        assert!(named("rxhash", &all).is_empty() && named("gr", &all).is_empty());
+        assert_eq!((short_name("rx-lro"), short_name("tx-checksum-sctp")), ("lro", "tx-checksum-sctp"));
+    }
+
+    #[test]
+    fn only_the_kernels_own_leave_the_device_alone() {
+        let of = |name: &str| Address::Feature { dev: "eth0".into(), name: name.into() };
+        assert!(!of("rx-gro").interrupts_traffic() && !of("rx-udp-gro-forwarding").interrupts_traffic());
+        assert!(of("rx-lro").interrupts_traffic() && of("tx-tcp-segmentation").interrupts_traffic());
+        assert_eq!(of("rx-gro").invalidates(), [crate::Family::Features]);
+        assert!(of("rx-lro").invalidates().contains(&crate::Family::Rss));
+    }
 }

@@ -1,24 +1,59 @@
 //! Settings of the host: sysctls of the network core, wake-up time of CPUs.
 
-use ringwise_model::{CpuId, Fact, Host};
+use ringwise_model::{CpuId, CpuSet, Fact, Host};
 
 use crate::{Match, Setting};
 
+/// sysctls that hold a mask of CPUs.
+const MASKS: &[&str] = &["net.core.flow_limit_cpu_bitmap", "net.core.rps_default_mask"];
+
+pub fn is_mask(name: &str) -> bool {
+    MASKS.contains(&name)
+}
+
 pub fn live_sysctl(host: &Host, name: &str) -> Fact<Setting> {
-    let found = host.sysctls.get(name).cloned().unwrap_or_else(|| Fact::unknown(name, "not asked"));
+    let found = host.sysctls.get(name).cloned().unwrap_or_else(|| Fact::unknown(name, "not read here"));
     found.map(|value| Setting::Sysctl { name: name.to_string(), value })
 }
 
 pub fn live_latency(host: &Host, cpu: CpuId) -> Fact<Setting> {
     let what = || format!("pm_qos_resume_latency_us of CPU {cpu}");
-    let found = host.cpu_latency.get(&cpu).cloned().unwrap_or_else(|| Fact::unknown(what(), "not asked"));
+    let found = match host.cpu_latency.get(&cpu) {
+        Some(f) => f.clone(),
+        // Those that are online were read.
+        None if !host.cpu_latency.is_empty() => Fact::Absent,
+        None => Fact::unknown(what(), "not read here"),
+    };
     found.map(|value| Setting::CpuLatency { cpu, value })
 }
 
-/// CPU masks are the same with or without leading zeros.
-pub fn compare_sysctl(_name: &str, want: &str, got: &str) -> Match {
+/// Masks are the same with or without leading zeros; of a mask the kernel may keep housekeeping CPUs only, as
+/// for `rps_cpus`. Numbers are numbers.
+pub fn compare_sysctl(name: &str, want: &str, got: &str) -> Match {
+    if is_mask(name) {
+        return match (mask(want), mask(got)) {
+            (Some(w), Some(g)) if w == g => Match::Same,
+            (Some(w), Some(g)) if name.ends_with("rps_default_mask") => crate::rps::compare(&w, &g),
+            _ => Match::Differs,
+        };
+    }
     let plain = |s: &str| s.split_whitespace().collect::<Vec<_>>().join(" ");
-    if plain(want) == plain(got) { Match::Same } else { Match::Differs }
+    let same = match (want.trim().parse::<i64>(), got.trim().parse::<i64>()) {
+        (Ok(w), Ok(g)) => w == g,
+        _ => plain(want) == plain(got),
+    };
+    if same { Match::Same } else { Match::Differs }
+}
+
+/// Hexadecimal groups of 32 bits with commas, the highest first; nothing at all is the empty set.
+fn mask(text: &str) -> Option<CpuSet> {
+    let mut out = CpuSet::new();
+    let text = text.trim();
+    for (i, group) in text.rsplit(',').enumerate().filter(|_| !text.is_empty()) {
+        let bits = u32::from_str_radix(group.trim_start_matches("0x"), 16).ok()?;
+        (0..32).filter(|b| bits & (1 << b) != 0).for_each(|b| out.insert(CpuId(i as u32 * 32 + b)));
+    }
+    Some(out)
 }
 
 pub fn sysctl_command(name: &str, value: &str) -> String {
@@ -27,4 +62,27 @@ pub fn sysctl_command(name: &str, value: &str) -> String {
 
 pub fn latency_command(cpu: CpuId, value: &str) -> String {
     format!("echo {value} > /sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_as_the_same() {
+        let c = compare_sysctl;
+        assert_eq!(c("net.core.netdev_budget", "600", "600\n"), Match::Same);
+        assert_eq!(c("net.core.netdev_budget", "0600", "600"), Match::Same);
+        assert_eq!(c("net.core.netdev_budget", "600", "300"), Match::Differs);
+        let (flow, rps) = ("net.core.flow_limit_cpu_bitmap", "net.core.rps_default_mask");
+        assert_eq!(c(flow, "f", "00000000,0000000f"), Match::Same);
+        assert_eq!(c(flow, "1,00000000", "00000001,00000000"), Match::Same);
+        assert_eq!(c(flow, "0", ""), Match::Same);
+        assert_eq!(c(flow, "f", "7"), Match::Differs);
+        // Not a number: 10 and 010 are masks here.
+        assert_eq!(c(flow, "10", "16"), Match::Differs);
+        assert_eq!(c(rps, "f", "3"), Match::Adjusted);
+        assert_eq!(c(rps, "f", "0"), Match::Differs);
+        assert_eq!(c(rps, "x", "x"), Match::Differs);
+    }
 }

@@ -20,12 +20,14 @@ pub enum Reaction {
 pub fn react(address: &Address, errno: Option<i32>) -> (Reaction, &'static str) {
     const EPERM: i32 = 1;
     const ENOENT: i32 = 2;
+    const ESRCH: i32 = 3;
     const EINTR: i32 = 4;
     const EIO: i32 = 5;
     const ENXIO: i32 = 6;
     const EAGAIN: i32 = 11;
     const EACCES: i32 = 13;
     const EBUSY: i32 = 16;
+    const EEXIST: i32 = 17;
     const ENODEV: i32 = 19;
     const EINVAL: i32 = 22;
     const ENOSPC: i32 = 28;
@@ -67,6 +69,49 @@ pub fn react(address: &Address, errno: Option<i32>) -> (Reaction, &'static str) 
         (Address::XpsCpus { .. } | Address::XpsRxqs { .. }, ENOENT | EOPNOTSUPP) => {
             (Reaction::Refused, "a device with one transmit queue has no XPS")
         }
+        (Address::Feature { .. } | Address::Ntuple { .. }, EOPNOTSUPP) => {
+            (Reaction::Refused, "this kernel knows no such feature, or the driver does not support it")
+        }
+        (Address::Pause { .. }, EINVAL) => (
+            Reaction::Fail,
+            "the driver refuses this combination: with autonegotiation the partner has a say, some want rx and tx alike",
+        ),
+        (Address::Sysctl { .. }, ENOENT) => {
+            (Reaction::Refused, "this kernel has no such sysctl in this network namespace")
+        }
+        (Address::CpuLatency { .. }, ENOENT) => (Reaction::Refused, "this kernel has no wake-up time for CPUs"),
+        (Address::CpuLatency { .. }, EINVAL) => {
+            (Reaction::Fail, "microseconds, 0 (no limit) or n/a (no waiting at all) are taken")
+        }
+        (Address::FlowRule { .. }, EEXIST) => (Reaction::Fail, "the device has the same rule at another location"),
+        (Address::FlowRule { .. }, ENOENT) => (Reaction::Fail, "there is no rule at this location any more"),
+        (Address::FlowRule { .. }, ENOSPC) => {
+            (Reaction::Fail, "the device has no room for the rule, or its location is beyond the table")
+        }
+        (Address::FlowRule { .. }, EINVAL) => (
+            Reaction::Fail,
+            "the driver refuses the rule: a queue or context that does not exist, or a field or mask that it cannot match",
+        ),
+        (Address::FlowRule { .. }, EOPNOTSUPP) => {
+            (Reaction::Refused, "the driver has no rules for this flow type or field, or none while ntuple is off")
+        }
+        (Address::Coalesce { .. } | Address::QueueCoalesce { .. }, EINVAL | ERANGE) => {
+            (Reaction::Refused, "the driver does not take this value, this parameter, or not together with the others")
+        }
+        (Address::QueueCoalesce { .. }, EOPNOTSUPP) => {
+            (Reaction::Refused, "the driver moderates the device only, or this queue not by itself")
+        }
+        (Address::NapiDevice { .. } | Address::Napi { .. }, EINVAL | ERANGE) => {
+            (Reaction::Refused, "this kernel does not take the value")
+        }
+        (Address::NapiDevice { .. } | Address::Napi { .. }, EOPNOTSUPP) => {
+            (Reaction::Refused, "this kernel has no such setting, or the driver does not let its queues be polled so")
+        }
+        (Address::NapiDevice { .. }, ENOENT) => (Reaction::Refused, "this kernel has no such setting of a device"),
+        // Its id is looked up again at each try.
+        (Address::Napi { .. }, ENOENT) => (Reaction::Retry, "the instance was replaced meanwhile"),
+        (Address::NapiThread { .. }, ESRCH) => (Reaction::Retry, "the thread was replaced meanwhile"),
+        (Address::NapiThread { .. }, EINVAL) => (Reaction::Fail, "no CPU of the set is online"),
         (_, EPERM) => (Reaction::Fail, "not permitted: needs CAP_NET_ADMIN in the network namespace of the device"),
         (_, ENOENT) => (Reaction::Fail, "the queue is gone: the device was restarted with fewer queues"),
         (_, EOPNOTSUPP) => (Reaction::Refused, "the driver does not support it"),

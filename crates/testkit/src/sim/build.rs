@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_model::nic::Pause;
 use ringwise_model::{
     Bond, Bystanders, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Link, Nic, NicKind,
-    Node, NodeId, Rings, Role, Rss, RxQueue, Snapshot, Topology, TxQueue,
+    Node, NodeId, Power, Rings, Role, Rss, Rules, RxQueue, Snapshot, Topology, TxQueue,
 };
 
 use super::driver::{self, Driver};
@@ -67,9 +67,14 @@ pub fn host(cpus: u32, nodes: u32) -> Build {
         rivals: Fact::Known(Vec::new()),
         rival_details: Vec::new(),
         irqbalance: Fact::Absent,
-        sysctls: Default::default(),
-        cpu_latency: Default::default(),
-        power: None,
+        sysctls: super::features::sysctls(&topology.online),
+        cpu_latency: topology.online.iter().map(|c| (c, Fact::Known("0".into()))).collect(),
+        power: Some(Power {
+            governor: Fact::Absent,
+            preference: Fact::Absent,
+            turbo: Fact::Absent,
+            aspm: Fact::Absent,
+        }),
         forwarding: Fact::Known(false),
         read_only: Fact::Known(false),
     };
@@ -203,6 +208,7 @@ impl Build {
                 duplex: Fact::Known("full".into()),
                 mtu: Fact::Known(1500),
             },
+            labels: Vec::new(),
             lower: Vec::new(),
             master: None,
             bond: None,
@@ -223,12 +229,16 @@ impl Build {
                 Fact::Absent
             } else {
                 Fact::Known(Rss {
-                    symmetric: ringwise_model::not_asked(),
-                    contexts: ringwise_model::not_asked(),
+                    symmetric: Fact::Known("none".into()),
+                    contexts: if driver == Driver::Mqnic { Fact::Known(BTreeMap::new()) } else { Fact::Absent },
                     table,
                     function: Fact::Known("toeplitz".into()),
-                    key: Fact::Absent,
-                    fields: BTreeMap::new(),
+                    // lab: "RSS: keys of the drivers"
+                    key: match driver {
+                        Driver::Mqnic | Driver::Virtio => Fact::Known("6d5a56da".repeat(10)),
+                        _ => Fact::Absent,
+                    },
+                    fields: fields(driver),
                 })
             },
             rings: Fact::Known(Rings { rx: count(256, 4096), tx: count(256, 4096) }),
@@ -238,13 +248,22 @@ impl Build {
                 Driver::Mqnic => params(&[("rx-usecs", 50), ("rx-max-frames", 64), ("tx-usecs", 50)]),
                 _ => params(&[("rx-usecs", 3), ("tx-usecs", 3)]),
             },
-            pause: Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) }),
-            features: ringwise_model::not_asked(),
-            private_flags: ringwise_model::not_asked(),
-            firmware: ringwise_model::not_asked(),
-            pcie: ringwise_model::not_asked(),
+            // lab: "pause frames as ethtool -a says them"
+            pause: match driver {
+                Driver::Virtio | Driver::Vmxnet3 => Fact::Absent,
+                _ => Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) }),
+            },
+            features: Fact::Known(super::features::of_driver(driver)),
+            private_flags: Fact::Absent,
+            firmware: Fact::Absent,
+            pcie: Fact::Absent,
             queue_coalesce: ringwise_model::not_asked(),
-            rules: ringwise_model::not_asked(),
+            // lab: "rules: eth0 counts none", "rules: mq0 has 64 places", "rules: virtio has none"
+            rules: match driver {
+                Driver::Igb => Fact::Known(Rules::default()),
+                Driver::Mqnic => Fact::Known(Rules { capacity: 64, ..Rules::default() }),
+                _ => Fact::Absent,
+            },
             napi: ringwise_model::not_asked(),
             users: Fact::Absent,
             addresses: Fact::Known(Vec::new()),
@@ -286,7 +305,7 @@ impl Build {
             firmware: ringwise_model::not_asked(),
             pcie: ringwise_model::not_asked(),
             queue_coalesce: ringwise_model::not_asked(),
-            rules: ringwise_model::not_asked(),
+            rules: Fact::Absent,
             napi: ringwise_model::not_asked(),
             ..like
         });
@@ -305,5 +324,16 @@ impl Build {
 
     pub fn done(self) -> Snapshot {
         self.snapshot
+    }
+}
+
+/// lab: "fields: as the drivers have them first"
+fn fields(driver: Driver) -> BTreeMap<String, String> {
+    let udp = if driver == Driver::Virtio { "sdfn" } else { "sd" };
+    match driver {
+        Driver::Vmxnet3 => BTreeMap::new(),
+        _ => [("tcp4", "sdfn"), ("udp4", udp), ("tcp6", "sdfn"), ("udp6", udp)]
+            .map(|(flow, letters)| (flow.to_string(), letters.to_string()))
+            .into(),
     }
 }

@@ -105,6 +105,12 @@ fn small(s: &State) -> Tree {
     put(&mut t, "/etc/machine-id".into(), &h.machine_id, String::clone);
     put(&mut t, "/proc/sys/net/core/rps_sock_flow_entries".into(), &h.rps_sock_flow_entries, u32::to_string);
     let possible = s.possible();
+    for (name, value) in h.sysctls.iter().filter(|(n, _)| *n != "net.core.rps_default_mask") {
+        put(&mut t, super::features::sysctl_path(name), value, String::clone);
+    }
+    for (cpu, value) in &h.cpu_latency {
+        put(&mut t, super::features::latency_path(*cpu), value, String::clone);
+    }
     put(&mut t, "/proc/sys/net/core/rps_default_mask".into(), &h.rps_default_mask, |m| mask(m, &possible));
     put(&mut t, "/proc/sys/net/ipv4/ip_forward".into(), &h.forwarding, |b| u8::from(*b).to_string());
     put(&mut t, "/proc/sys/net/ipv6/conf/all/forwarding".into(), &h.forwarding, |_| "0".into());

@@ -7,7 +7,7 @@ use ringwise_model::{CpuSet, Fact, Role};
 use ringwise_sys::{Error, Result};
 
 use super::driver::{self, Driver};
-use super::{State, files, netlink};
+use super::{State, files, netlink, rss};
 
 const EPERM: i32 = 1;
 const ENOENT: i32 = 2;
@@ -58,6 +58,9 @@ pub(super) fn write(s: &mut State, path: &str, text: &str) -> Result<()> {
             "smp_affinity" => affinity(s, irq, text, false),
             _ => Err(no(EACCES)),
         };
+    }
+    if let Some(done) = super::features::write(s, &real, text) {
+        return done;
     }
     if real == "/proc/sys/net/core/rps_sock_flow_entries" {
         let n: u32 = text.trim().parse().map_err(|_| no(EINVAL))?;
@@ -214,12 +217,14 @@ pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>
         return Err(words(EINVAL, "requested channel counts would result in no RX or TX channel being configured"));
     }
     // lab: "igb: -L to fewer queues than the table uses is refused"
-    let highest = nic.rss.known().and_then(|r| r.table.iter().max().copied());
-    if s.extra[i].rss_by_user
-        && let Some(h) = highest.filter(|h| *h >= combined + rx)
-    {
+    // lab: "RSS contexts: -L to fewer queues than one uses is refused"
+    let highest = nic.rss.known().and_then(|r| rss::highest(r, s.extra[i].rss_by_user));
+    if let Some(h) = highest.filter(|h| *h >= combined + rx) {
         let text = format!("requested channel counts are too low for existing indirection table ({h})");
         return Err(words(EINVAL, &text));
+    }
+    if s.version() >= (6, 6) && super::rules::highest(&s.nics[i]).is_some_and(|h| h >= combined + rx) {
+        return Err(words(EINVAL, "requested channel counts are too low for existing ntuple filter settings"));
     }
     driver::channels_changed(s, i, combined)?;
     if let Fact::Known(c) = &mut s.nics[i].channels {
@@ -277,30 +282,5 @@ pub(super) fn set_coalesce(s: &mut State, dev: &str, params: &BTreeMap<String, u
         }
         *now = if rounds && name.ends_with("usecs") { value & !7 } else { *value };
     }
-    Ok(())
-}
-
-/// net/ethtool/ioctl.c, `ethtool_set_rxfh`, table only. `None`: back to default.
-pub(super) fn set_rss(s: &mut State, dev: &str, table: Option<&[u32]>) -> Result<()> {
-    let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
-    let nic = &mut s.nics[i];
-    let queues = nic.rx_queues.len() as u32;
-    let Fact::Known(rss) = &mut nic.rss else {
-        return Err(no(EOPNOTSUPP));
-    };
-    let size = rss.table.len();
-    if size == 0 {
-        return Err(no(EOPNOTSUPP));
-    }
-    let wanted = match table {
-        // The kernel writes its own default. lab: "igb: the kernel's default table goes round"
-        None => driver::round_robin(size, queues),
-        // lab: "RSS: a queue that does not exist"
-        Some(t) if t.len() != size || t.iter().any(|q| *q >= queues) => return Err(no(EINVAL)),
-        Some(t) => t.to_vec(),
-    };
-    // vmxnet3 too takes the table and reads it back. lab: "vmxnet3: takes a table", "vmxnet3: and reads it back"
-    rss.table = wanted;
-    s.extra[i].rss_by_user = table.is_some();
     Ok(())
 }

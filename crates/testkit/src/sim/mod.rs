@@ -14,10 +14,13 @@ mod bonding;
 pub mod build;
 mod driver;
 mod fault;
+pub(crate) mod features;
 mod files;
 mod kernel;
 mod netlink;
 pub mod others;
+mod rss;
+mod rules;
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -192,7 +195,12 @@ impl Sim {
 
     /// Somebody else runs `ethtool -X dev` with this table.
     pub fn ethtool_x(&self, dev: &str, table: &[u32]) -> Result<()> {
-        kernel::set_rss(&mut self.lock(), dev, Some(table))
+        rss::set_table(&mut self.lock(), dev, Some(table))
+    }
+
+    /// Somebody else makes an RSS context with this table; its number.
+    pub fn ethtool_x_new(&self, dev: &str, table: &[u32]) -> Result<u32> {
+        rss::make_context(&mut self.lock(), dev, table)
     }
 
     /// A packet comes to this interrupt: it is counted where it goes, and a mask written before takes effect.
@@ -410,7 +418,10 @@ impl Host for Sim {
             e
         };
         if request.writes() {
-            self.faulted(&request.to_string(), None, |s| netlink::set(s, request)).map(|()| Vec::new()).map_err(named)
+            let mut reply = Vec::new();
+            let act = |s: &mut State| netlink::set(s, request).map(|r| reply = r);
+            self.faulted(&request.to_string(), None, act).map_err(named)?;
+            Ok(reply)
         } else {
             netlink::get(&self.alive(), request).map_err(named)
         }

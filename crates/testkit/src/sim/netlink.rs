@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_kfmt::ethtool_ioctl::{self as ioctl, TableOrder};
+use ringwise_kfmt::ethtool_ioctl as ioctl;
 use ringwise_kfmt::netdev_nl::{self, NapiInfo, QueueInfo};
 use ringwise_kfmt::rtnl::{self, LinkInfo, XdpAttached};
 use ringwise_kfmt::{ParseError, ethtool_nl as nl, nl as attrs};
-use ringwise_model::{Dir, Fact, Nic, NicKind, Rss, User};
+use ringwise_model::{Dir, Fact, Nic, NicKind, User};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
-use super::{State, kernel};
+use super::{State, kernel, rules};
 
 pub(super) const RX_COUNT: u16 = nl::ids::channels::RX_COUNT;
 pub(super) const TX_COUNT: u16 = nl::ids::channels::TX_COUNT;
@@ -21,17 +21,17 @@ const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
 
-fn no(errno: i32) -> Error {
+pub(super) fn no(errno: i32) -> Error {
     Error::errno("", errno)
 }
 
 /// A model that cannot be put into a message, or a message that is none, is a fault of the test.
-fn bad(e: impl std::fmt::Display) -> Error {
+pub(super) fn bad(e: impl std::fmt::Display) -> Error {
     Error::other("", format!("simulated host: {e}"))
 }
 
 /// Absent is EOPNOTSUPP, unknown the errno it was read with.
-fn fact<T>(f: &Fact<T>) -> Result<&T> {
+pub(super) fn fact<T>(f: &Fact<T>) -> Result<&T> {
     match f {
         Fact::Known(v) => Ok(v),
         Fact::Absent => Err(no(EOPNOTSUPP)),
@@ -72,11 +72,15 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
                 "rings-get" => nl::rings_reply(fact(&nic.rings)?),
                 "coalesce-get" => nl::coalesce_reply(fact(&nic.coalesce)?).map_err(bad)?,
                 "pause-get" => nl::pause_reply(fact(&nic.pause)?),
-                "rss-get" => nl::rss_reply(&rss_parts(fact(&nic.rss)?)?).map_err(bad)?,
+                "features-get" => nl::features_reply(fact(&nic.features)?).map_err(bad)?,
+                "privflags-get" => nl::private_flags_reply(fact(&nic.private_flags)?).map_err(bad)?,
+                "rss-get" => super::rss::get(s, nic)?,
                 _ => return Err(no(EOPNOTSUPP)),
             };
             Ok(vec![reply])
         }
+        Request::EthtoolDump { name: "rss-get", dev, .. } => super::rss::list(s, &s.nics[found(dev)?]),
+        Request::EthtoolDump { .. } => Err(no(EOPNOTSUPP)),
         Request::NetdevDump { name, dev, .. } => {
             let nic = &s.nics[found(dev)?];
             // lab: "netdev-genl: not before 6.8"
@@ -97,24 +101,11 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
                     bus_info: nic.dev.bus_address.clone().unwrap_or_default(),
                     ..Default::default()
                 }),
-                IoctlCmd::RssGet => {
-                    let parts = rss_parts(fact(&nic.rss)?)?;
-                    let state = ioctl::Rxfh {
-                        context: 0,
-                        indir: parts.indir,
-                        key: parts.hkey,
-                        hfunc: parts.hfunc.unwrap_or(0) as u8,
-                    };
-                    ioctl::grssh_reply(payload, &state).map_err(bad)?
+                IoctlCmd::RssGet | IoctlCmd::RxfhFieldsGet => super::rss::get_by_ioctl(s, nic, *cmd, payload)?,
+                IoctlCmd::RuleCount | IoctlCmd::RuleGet | IoctlCmd::RuleList => rules::get(nic, *cmd, payload)?,
+                IoctlCmd::RssSet | IoctlCmd::RxfhFieldsSet | IoctlCmd::RuleDelete | IoctlCmd::RuleInsert => {
+                    return Err(no(EINVAL));
                 }
-                IoctlCmd::RxfhFieldsGet => {
-                    let flow = ioctl::grxfh_flow(payload).map_err(bad)?;
-                    let fields = &fact(&nic.rss)?.fields;
-                    let letters =
-                        fields.get(flow).ok_or_else(|| no(if fields.is_empty() { EOPNOTSUPP } else { EINVAL }))?;
-                    ioctl::grxfh_reply(payload, letters).map_err(bad)?
-                }
-                IoctlCmd::RssSet => return Err(no(EINVAL)),
             };
             Ok(vec![reply])
         }
@@ -123,8 +114,12 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
     }
 }
 
-/// An order; it has passed the faults.
-pub(super) fn set(s: &mut State, request: &Request) -> Result<()> {
+/// An order; it has passed the faults. The messages of the answer, if any.
+pub(super) fn set(s: &mut State, request: &Request) -> Result<Vec<Vec<u8>>> {
+    super::rss::set(s, request).unwrap_or_else(|| order(s, request).map(|()| Vec::new()))
+}
+
+fn order(s: &mut State, request: &Request) -> Result<()> {
     match request {
         Request::EthtoolSet { name, dev, attrs: bytes, .. } => match *name {
             "channels-set" => {
@@ -139,6 +134,8 @@ pub(super) fn set(s: &mut State, request: &Request) -> Result<()> {
                 let (rx, tx) = nl::rings_set_decode(bytes).map_err(bad)?;
                 kernel::set_rings(s, dev, rx, tx)
             }
+            "features-set" => super::features::set(s, dev, &nl::features_set_decode(bytes).map_err(bad)?),
+            "pause-set" => super::features::set_pause(s, dev, &nl::pause(bytes).map_err(bad)?),
             "coalesce-set" => {
                 let params = nl::coalesce(bytes).map_err(bad)?;
                 kernel::set_coalesce(s, dev, &params.0)
@@ -146,13 +143,8 @@ pub(super) fn set(s: &mut State, request: &Request) -> Result<()> {
             // Requests that this host has no model of.
             _ => Err(no(EOPNOTSUPP)),
         },
-        Request::Ioctl { cmd: IoctlCmd::RssSet, dev, payload } => {
-            let order = ioctl::srssh_decode(payload).map_err(bad)?;
-            match order.table {
-                TableOrder::Keep => Ok(()),
-                TableOrder::Default => kernel::set_rss(s, dev, None),
-                TableOrder::Set(t) => kernel::set_rss(s, dev, Some(&t)),
-            }
+        Request::Ioctl { cmd: cmd @ (IoctlCmd::RuleDelete | IoctlCmd::RuleInsert), dev, payload } => {
+            rules::set(s, dev, *cmd, payload)
         }
         Request::Irqbalance { socket, command } => super::others::order(s, socket, command),
         Request::Place { path, content, .. } => {
@@ -165,18 +157,6 @@ pub(super) fn set(s: &mut State, request: &Request) -> Result<()> {
         }
         _ => Err(no(EINVAL)),
     }
-}
-
-fn rss_parts(rss: &Rss) -> Result<nl::RssParts> {
-    Ok(nl::RssParts {
-        context: None,
-        indir: rss.table.clone(),
-        hkey: rss.key.known().map_or(Ok(Vec::new()), |k| attrs::unhex(k)).map_err(bad)?,
-        hfunc: rss.function.known().and_then(|f| nl::hfunc_mask(f)),
-        input_xfrm: None,
-        // Before 6.17 the fields are asked for one by one.
-        fields: None,
-    })
 }
 
 fn link(s: &State, i: usize) -> Result<Vec<u8>> {
