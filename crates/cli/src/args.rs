@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
+use ringwise_model::{CpuSet, Goal};
 
 use crate::disturbs;
 
@@ -161,14 +161,27 @@ pub struct ShowArgs {
     /// Hex masks as well as CPU lists
     #[arg(long)]
     pub raw: bool,
+    /// Draw DEV into an SVG file instead (- is stdout): queues, interrupts, CPUs and the lines between
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "raw", "all"])]
+    pub svg: Option<PathBuf>,
 }
 
 /// What is wanted. The same flags for plan and apply.
 #[derive(Debug, Clone, Default, Args)]
 pub struct IntentArgs {
     /// balanced, forward, rpc, stream or latency
-    #[arg(long, value_name = "GOAL", default_value_t)]
-    pub goal: Goal,
+    #[arg(long, value_name = "GOAL")]
+    pub goal: Option<Goal>,
+    /// What is wanted, as a file; flags go before it [default: /etc/ringwise/ringwise.toml where there is one;
+    /// none: no file]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// One key of such a file: eth0.rings.rx=1024, eth0.rss.table="equal 4", host.smt=all; repeatable
+    #[arg(long, value_name = "DEV.KEY=VALUE")]
+    pub set: Vec<String>,
+    /// --goal goes before the goals of the file
+    #[arg(long, requires = "goal")]
+    pub override_config: bool,
     /// Use only these CPUs (a list as 0-3,8), isolated ones among them included
     #[arg(long, value_name = "LIST", value_parser = cpus)]
     pub cpus: Option<CpuSet>,
@@ -262,7 +275,8 @@ pub struct ApplyArgs {
     pub intent: IntentArgs,
     /// The same as FILE
     #[arg(long, value_name = "FILE", conflicts_with_all =
-        ["goal", "cpus", "reserve", "exclude_cpus", "queues", "smt", "far_node", "allow_disruption", "pair_as_article", "take_over"])]
+        ["goal", "cpus", "reserve", "exclude_cpus", "queues", "smt", "far_node", "allow_disruption", "pair_as_article", "take_over",
+         "config", "set", "override_config"])]
     pub plan: Option<PathBuf>,
     /// Interrupt the control path (ssh session, default route, network mounts) all the same; only with --confirm
     #[arg(long)]
@@ -407,31 +421,6 @@ pub struct SupportArgs {
 fn cpus(text: &str) -> Result<CpuSet, String> {
     let set: CpuSet = text.parse().map_err(|e: ringwise_model::cpuset::BadCpuList| e.to_string())?;
     if set.is_empty() { Err("the list is empty (right would be e.g. 0-3,8)".into()) } else { Ok(set) }
-}
-
-impl IntentArgs {
-    pub fn intent(&self, devs: &[String]) -> Intent {
-        Intent {
-            goal: self.goal,
-            devs: devs.to_vec(),
-            cpus: self.cpus.clone(),
-            reserve: self.reserve.clone().unwrap_or_default(),
-            exclude_cpus: self.exclude_cpus.clone().unwrap_or_default(),
-            queues: self.queues,
-            smt: self.smt.map(|s| match s {
-                SmtArg::OnePerCore => Smt::OnePerCore,
-                SmtArg::All => Smt::All,
-            }),
-            far_node: self.far_node.map(|f| match f {
-                FarNodeArg::Never => FarNode::Never,
-                FarNodeArg::Last => FarNode::Last,
-                FarNodeArg::Ok => FarNode::Ok,
-            }),
-            allow_disruption: self.allow_disruption,
-            pair_as_article: self.pair_as_article,
-            ..Intent::default()
-        }
-    }
 }
 
 impl Format {

@@ -63,6 +63,10 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
         down: is_down(&link, port),
     };
     let vectors = irq::vectors(&mut r, &common.table, &around, &genl, parts);
+    let count = coalesce::queue_count(&channels, rx_queues.len(), tx_queues.len());
+    let coalesce = part(parts.coalesce || parts.queue_coalesce, "coalesce-get", || coalesce::coalesce(&mut r, name));
+    let queue_coalesce =
+        part(parts.queue_coalesce, "moderation of queues", || coalesce::of_queues(&mut r, name, count, &coalesce));
     let users = r.note(users::users(port, master_kind, &genl.xsk, &device.rdma));
     let dev = DevId {
         name: name.to_string(),
@@ -77,6 +81,7 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
         node: device.node,
         local_cpus: device.local_cpus,
         link,
+        labels: labels(port),
         lower: port.lower.clone(),
         master: port.master,
         bond: None,
@@ -86,15 +91,15 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
         vectors,
         rss: part(parts.rss, "rss-get", || rss::rss(&mut r, name)),
         rings: part(parts.rings, "rings-get", || rings::rings(&mut r, name)),
-        coalesce: part(parts.coalesce, "coalesce-get", || coalesce::coalesce(&mut r, name)),
+        coalesce,
         pause: part(parts.pause, "pause-get", || pause::pause(&mut r, name)),
         features: part(parts.features, "features-get", || features::features(&mut r, name)),
         private_flags: part(parts.features, "privflags-get", || features::private_flags(&mut r, name)),
         firmware: part(parts.shown, "ETHTOOL_GDRVINFO", || shown::firmware(&mut r, name)),
         pcie: part(parts.shown, "PCIe link", || shown::pcie(&mut r, &device.dirs)),
-        queue_coalesce: part(parts.queue_coalesce, "moderation of queues", || coalesce::of_queues(&mut r, name)),
+        queue_coalesce,
         rules: part(parts.rules, "flow rules", || rules::rules(&mut r, name)),
-        napi: part(parts.napi, "NAPI", || napi::napi(&mut r, name)),
+        napi: part(parts.napi, "NAPI", || napi::napi(&mut r, name, &genl)),
         users,
         addresses: own_addresses(common, port),
         unread: r.unread,
@@ -180,6 +185,7 @@ fn bare(port: &Port, kind: NicKind, late: Option<&Unread>) -> Nic {
             duplex: because(late, "duplex"),
             mtu: because(late, "mtu"),
         },
+        labels: labels(port),
         lower: port.lower.clone(),
         master: port.master,
         bond: None,
@@ -202,6 +208,11 @@ fn bare(port: &Port, kind: NicKind, late: Option<&Unread>) -> Nic {
         addresses: because(late, "addresses"),
         unread: Vec::new(),
     }
+}
+
+/// What people call it, from the link dump.
+fn labels(port: &Port) -> Vec<String> {
+    port.info.iter().flat_map(|i| i.alias.iter().chain(&i.altnames)).cloned().collect()
 }
 
 fn own_addresses(common: &Common, port: &Port) -> Fact<Vec<String>> {

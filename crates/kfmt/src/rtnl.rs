@@ -25,6 +25,7 @@ mod ifla {
     pub const OPERSTATE: u16 = 16;
     pub const LINKINFO: u16 = 18;
     pub const INFO_KIND: u16 = 1;
+    pub const IFALIAS: u16 = 20;
     pub const NUM_TX_QUEUES: u16 = 31;
     pub const NUM_RX_QUEUES: u16 = 32;
     pub const CARRIER: u16 = 33;
@@ -92,6 +93,8 @@ pub struct LinkInfo {
     /// More than one where programs are attached in several modes.
     pub xdp: Vec<XdpAttached>,
     pub altnames: Vec<String>,
+    /// `ifalias`, what an administrator calls it.
+    pub alias: Option<String>,
     /// Parent device, e.g. `0000:03:00.0` (since 5.14).
     pub parent_dev: Option<String>,
     /// Its bus: `pci`, `virtio`, `vmbus`.
@@ -157,6 +160,7 @@ fn link_attrs(head: &[u8], rest: &[u8]) -> Result<LinkInfo, ParseError> {
             ifla::CARRIER => l.carrier = Some(a.u8()? != 0),
             ifla::LINK_NETNSID => l.link_in_other_netns = true,
             ifla::XDP => l.xdp = programs(&a)?,
+            ifla::IFALIAS => l.alias = Some(a.str()?).filter(|t| !t.is_empty()),
             ifla::PARENT_DEV_NAME => l.parent_dev = Some(a.str()?),
             ifla::PARENT_DEV_BUS_NAME => l.parent_bus = Some(a.str()?),
             ifla::LINKINFO => {
@@ -257,7 +261,9 @@ pub fn link_reply(l: &LinkInfo) -> Result<Vec<u8>, ParseError> {
         }
         b.nested(ifla::PROP_LIST, &nest)?;
     }
-    for (kind, text) in [(ifla::PARENT_DEV_NAME, &l.parent_dev), (ifla::PARENT_DEV_BUS_NAME, &l.parent_bus)] {
+    for (kind, text) in
+        [(ifla::IFALIAS, &l.alias), (ifla::PARENT_DEV_NAME, &l.parent_dev), (ifla::PARENT_DEV_BUS_NAME, &l.parent_bus)]
+    {
         if let Some(text) = text {
             b.string(kind, text)?;
         }

@@ -14,6 +14,7 @@ fn igb() -> LinkInfo {
         num_rx_queues: Some(8),
         num_tx_queues: Some(8),
         altnames: vec!["enp3s0".into(), "lan0".into()],
+        alias: Some("uplink to core1".into()),
         parent_dev: Some("0000:03:00.0".into()),
         parent_bus: Some("pci".into()),
         ..LinkInfo::default()

@@ -16,10 +16,12 @@ pub enum Goal {
     Rpc,
     Stream,
     Latency,
+    Mixed,
 }
 
 impl Goal {
-    pub const ALL: [Goal; 5] = [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency];
+    pub const ALL: [Goal; 6] =
+        [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency, Goal::Mixed];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -28,7 +30,15 @@ impl Goal {
             Self::Rpc => "rpc",
             Self::Stream => "stream",
             Self::Latency => "latency",
+            Self::Mixed => "mixed",
         }
+    }
+}
+
+impl Intent {
+    /// The goal of one interface.
+    pub fn goal_of(&self, dev: &str) -> Goal {
+        self.dev_goals.get(dev).copied().unwrap_or(self.goal)
     }
 }
 
@@ -45,7 +55,7 @@ impl std::str::FromStr for Goal {
         Self::ALL
             .into_iter()
             .find(|g| g.name() == s)
-            .ok_or_else(|| format!("\"{s}\" is no goal; there are balanced, forward, rpc, stream and latency"))
+            .ok_or_else(|| format!("\"{s}\" is no goal; there are balanced, forward, rpc, stream, latency and mixed"))
     }
 }
 
@@ -99,6 +109,12 @@ pub struct Intent {
     /// queues on the first threads and bulk queues on the rest.
     #[serde(default)]
     pub pair_as_article: bool,
+    /// The configuration file it came from. None: flags alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// Queues of the latency group (`mixed`); else a third.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_queues: Option<u32>,
     /// Goals of single interfaces, where they differ from `goal`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dev_goals: BTreeMap<String, Goal>,

@@ -16,6 +16,9 @@ pub struct Nic {
     /// CPUs near the device (`local_cpulist`).
     pub local_cpus: Fact<CpuSet>,
     pub link: Link,
+    /// What people call it: `ifalias`, then alternative names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
     /// Interfaces below this one (of a VLAN, bond, bridge, macvlan).
     pub lower: Vec<IfIndex>,
     /// The bond, bridge or team this one is a member of.

@@ -15,9 +15,11 @@ mod rollback;
 mod show;
 mod status;
 mod support;
+mod svg;
 mod transaction;
 mod trial;
 mod verify;
+mod wanted;
 
 use crate::args::{Cli, Cmd, From};
 use crate::exit::{Fail, Result, Status};

@@ -7,6 +7,7 @@ use ringwise_plan::Plan;
 
 use super::hands::{self, Take};
 use super::reviewed::{self, Expiry};
+use super::wanted;
 use crate::args::{Common, IntentArgs, PlanArgs, PlanOutput};
 use crate::exit::{Fail, Result, Status};
 use crate::render::text::no_answer;
@@ -62,6 +63,7 @@ impl Made {
 
 /// Reads the host to be planned.
 pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, common: &Common) -> Result<Made> {
+    let wanted = wanted::read(devs, intent, source.recorded)?;
     let options = Options { follow: devs.to_vec(), ..Options::all() };
     let s = source.snapshot(&options, common)?;
     for n in &s.nics {
@@ -74,7 +76,8 @@ pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, common: &Comm
     }
     let learned: Vec<Learned> = if source.recorded { Vec::new() } else { transaction::learned(common) };
     let hands = hands::standing(source, &s, common).map(|v| v.hands()).unwrap_or_default();
-    Ok(Made { snapshot: s, learned, hands, intent: intent.intent(devs) })
+    let intent = wanted.intent(&s, common)?;
+    Ok(Made { snapshot: s, learned, hands, intent })
 }
 
 /// Of now, also where the plan is for a recording.
@@ -86,8 +89,15 @@ fn unix_time() -> Result<u64> {
 pub fn flags(devs: &[String], i: &IntentArgs) -> String {
     use clap::ValueEnum;
     let mut out: Vec<String> = devs.to_vec();
-    if i.goal != Default::default() {
-        out.push(format!("--goal {}", i.goal));
+    if let Some(goal) = i.goal {
+        out.push(format!("--goal {goal}"));
+    }
+    if let Some(file) = &i.config {
+        out.push(format!("--config {}", shell(&file.display().to_string())));
+    }
+    out.extend(i.set.iter().map(|s| format!("--set {}", shell(s))));
+    if i.override_config {
+        out.push("--override-config".into());
     }
     for (flag, set) in [("--cpus", &i.cpus), ("--reserve", &i.reserve), ("--exclude-cpus", &i.exclude_cpus)] {
         if let Some(s) = set {
@@ -114,4 +124,14 @@ pub fn flags(devs: &[String], i: &IntentArgs) -> String {
         out.push("--take-over".into());
     }
     out.join(" ")
+}
+
+/// As one word of a shell.
+fn shell(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }

@@ -109,7 +109,11 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full
 
 fn head(plan: &Plan, w: Option<usize>) -> String {
     let goal = plan.intent.goal;
-    let default = if goal == Default::default() { " (default)" } else { "" };
+    let default = match &plan.intent.config {
+        Some(file) => format!(" ({file})"),
+        None if goal == Default::default() => " (default)".into(),
+        None => String::new(),
+    };
     let mut out = hang("", &format!("Plan for {}: goal {goal}{default}", name(plan)), w);
     let mut text = format!("Considered {}.", plan.considered.join(" "));
     let mut alone: Vec<String> = plan.left_alone.iter().map(|l| format!("{} ({})", l.dev, l.why)).collect();

@@ -1,0 +1,132 @@
+//! What is wanted: the configuration file, `--set` and the flags over it, before anything of the host is read.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use ringwise_config::{Config, HostPart};
+use ringwise_model::{FarNode, Intent, Smt, Snapshot};
+
+use crate::args::{Common, FarNodeArg, IntentArgs, SmtArg};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+
+/// Where the file is looked for.
+pub const DEFAULT: &str = "/etc/ringwise/ringwise.toml";
+
+/// Read, sound, and not yet about any host.
+pub struct Wanted {
+    /// None: flags alone.
+    pub file: Option<PathBuf>,
+    config: Config,
+    /// `--set`, each, then the flags.
+    over: Vec<Config>,
+    devs: Vec<String>,
+}
+
+/// The file at `path`, or every fault of it.
+pub fn load(path: &Path) -> Result<Config> {
+    let text = std::fs::read_to_string(path).map_err(|e| unreadable(path, &e))?;
+    parse(path, &text)
+}
+
+fn unreadable(path: &Path, e: &std::io::Error) -> Fail {
+    Fail::error(format!("{}: {e}", path.display())).next("ringwise config init > FILE      (one from this host)")
+}
+
+fn parse(path: &Path, text: &str) -> Result<Config> {
+    ringwise_config::parse(&path.display().to_string(), text).map_err(|f| Fail::error(format!("{f}")))
+}
+
+/// The file that is named, else the default one where it is there. `none`: no file.
+fn find(named: Option<&Path>, recorded: bool) -> Result<Option<(PathBuf, Config)>> {
+    match named {
+        Some(p) if p == Path::new("none") => Ok(None),
+        Some(p) => Ok(Some((p.to_path_buf(), load(p)?))),
+        // What lies here says nothing about a recorded host.
+        None if recorded => Ok(None),
+        None => match std::fs::read_to_string(DEFAULT) {
+            Ok(text) => Ok(Some((DEFAULT.into(), parse(Path::new(DEFAULT), &text)?))),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(e) => Err(unreadable(Path::new(DEFAULT), &e)),
+        },
+    }
+}
+
+/// All of it, or what is wrong with it.
+pub fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
+    let mut over = Vec::new();
+    let mut wrong = Vec::new();
+    for s in &a.set {
+        match ringwise_config::parse_set(s) {
+            Ok(c) => over.push(c),
+            Err(f) => wrong.push(f.to_string()),
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(Fail::usage(wrong.join("\n")));
+    }
+    let found = find(a.config.as_deref(), recorded)?;
+    let (file, mut config) = found.map_or_else(|| (None, Config::default()), |(p, c)| (Some(p), c));
+    if let (Some(goal), Some(path)) = (a.goal, &file) {
+        let mut others: Vec<String> = Vec::new();
+        if let Some(g) = config.host.goal.filter(|g| *g != goal) {
+            others.push(format!("goal {g}"));
+        }
+        let entries = config.entries.iter().filter_map(|e| Some((e, e.goal.filter(|g| *g != goal)?)));
+        others.extend(entries.map(|(e, g)| format!("goal {g} for {}", e.matcher)));
+        if !others.is_empty() && !a.override_config {
+            return Err(Fail::new(
+                Status::Usage,
+                format!("--goal {goal} contradicts {}, which says {}", path.display(), others.join(", ")),
+            )
+            .next(format!("--goal {goal} --override-config, or without the file: --config none")));
+        }
+        config.entries.iter_mut().for_each(|e| e.goal = None);
+    }
+    over.push(Config { host: flags(a), ..Config::default() });
+    Ok(Wanted { file, config, over, devs: devs.to_vec() })
+}
+
+/// Flags as `[host]` would say them.
+fn flags(a: &IntentArgs) -> HostPart {
+    HostPart {
+        goal: a.goal,
+        cpus: a.cpus.clone(),
+        reserve: a.reserve.clone(),
+        exclude_cpus: a.exclude_cpus.clone(),
+        queues: a.queues,
+        smt: a.smt.map(|s| match s {
+            SmtArg::OnePerCore => Smt::OnePerCore,
+            SmtArg::All => Smt::All,
+        }),
+        far_node: a.far_node.map(|f| match f {
+            FarNodeArg::Never => FarNode::Never,
+            FarNodeArg::Last => FarNode::Last,
+            FarNodeArg::Ok => FarNode::Ok,
+        }),
+        allow_disruption: a.allow_disruption.then_some(true),
+        pair_as_article: a.pair_as_article.then_some(true),
+        ..HostPart::default()
+    }
+}
+
+impl Wanted {
+    /// On this host.
+    pub fn intent(&self, s: &Snapshot, common: &Common) -> Result<Intent> {
+        let bound = ringwise_config::bind(&self.config, &self.over, &s.nics)
+            .map_err(|wrong| Fail::error(wrong.join("\nringwise: ")))?;
+        for n in &bound.notes {
+            out::note(common.quiet, &format!("ringwise: {n}"));
+        }
+        let mut i = bound.intent;
+        i.config = self.file.as_ref().map(|f| f.display().to_string());
+        if !self.devs.is_empty() {
+            let named = |dev: &String| self.devs.contains(dev);
+            i.devs.clone_from(&self.devs);
+            i.wishes.retain(|w| w.dev.as_ref().is_none_or(named));
+            i.groups.retain(|g| named(&g.dev));
+            i.dev_goals.retain(|dev, _| named(dev));
+        }
+        Ok(i)
+    }
+}

@@ -1,0 +1,136 @@
+//! A configuration on one host: which entry is which interface, and the intent that comes of it.
+
+use ringwise_model::{GroupWish, Intent, Nic, Wish};
+
+use crate::merge;
+use crate::value::{Config, Entry, Matcher};
+use crate::words::{glob_matches, is_glob};
+
+/// What a configuration wants of this host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Bound {
+    pub intent: Intent,
+    /// Worth saying: an entry that matches nothing here yet.
+    pub notes: Vec<String>,
+}
+
+/// `over`: one saying after the other goes before the file. An ambiguous match is refused, all of them at once.
+pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec<String>> {
+    let mut wrong = Vec::new();
+    let mut notes = Vec::new();
+    // Name of the interface and everything that is said about it.
+    let mut said: Vec<(&str, Entry)> = Vec::new();
+    let mut owner: Vec<(&str, &Entry)> = Vec::new();
+    for e in &config.entries {
+        let found = devices(&e.matcher, nics, &e.said, &mut wrong);
+        if found.is_empty() {
+            notes.push(format!("{}: no interface here is {}; it is left out", e.said, e.matcher));
+        }
+        for n in found {
+            if let Some((_, other)) = owner.iter().find(|(name, _)| *name == n.name()) {
+                wrong.push(format!(
+                    "{} is meant twice: {} ({}) and {} ({}); right would be one entry for it",
+                    n.name(),
+                    other.said,
+                    other.matcher,
+                    e.said,
+                    e.matcher
+                ));
+                continue;
+            }
+            owner.push((n.name(), e));
+            said.push((n.name(), e.clone()));
+        }
+    }
+    let mut host = config.host.clone();
+    let mut policies = config.policies.clone();
+    for o in over {
+        host = merge::host(host, &o.host);
+        for p in &o.policies {
+            policies.retain(|have| have.name != p.name);
+            policies.push(p.clone());
+        }
+        for e in &o.entries {
+            let found = devices(&e.matcher, nics, &e.said, &mut wrong);
+            if found.is_empty() {
+                wrong.push(format!("{}: there is no interface {} here", e.said, e.matcher));
+            }
+            for n in found {
+                match said.iter_mut().find(|(name, _)| *name == n.name()) {
+                    Some((_, have)) => merge::entry(have, e),
+                    None => said.push((n.name(), e.clone())),
+                }
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    let mut i = Intent {
+        goal: host.goal.unwrap_or_default(),
+        cpus: host.cpus,
+        reserve: host.reserve.unwrap_or_default(),
+        exclude_cpus: host.exclude_cpus.unwrap_or_default(),
+        queues: host.queues,
+        smt: host.smt,
+        far_node: host.far_node,
+        allow_disruption: host.allow_disruption.unwrap_or_default(),
+        pair_as_article: host.pair_as_article.unwrap_or_default(),
+        wishes: host.wishes,
+        policies,
+        ..Intent::default()
+    };
+    for pattern in &host.interfaces {
+        let found: Vec<&Nic> =
+            nics.iter().filter(|n| named(pattern, n)).filter(|n| !is_glob(pattern) || n.has_own_queues()).collect();
+        if found.is_empty() {
+            notes.push(format!("no interface here is {pattern}, which host.interfaces names; it is left out"));
+        }
+        i.devs.extend(found.iter().map(|n| n.name().to_string()));
+    }
+    i.devs.dedup();
+    if i.devs.is_empty() && !host.interfaces.is_empty() {
+        return Err(vec![format!("none of the interfaces in host.interfaces is here ({})", host.interfaces.join(" "))]);
+    }
+    for (name, e) in said {
+        if let Some(goal) = e.goal {
+            i.dev_goals.insert(name.to_string(), goal);
+        }
+        i.wishes.extend(e.wishes.into_iter().map(|w| Wish { dev: Some(name.to_string()), ..w }));
+        i.groups.extend(e.groups.into_iter().map(|g| GroupWish { dev: name.to_string(), ..g }));
+    }
+    Ok(Bound { intent: i, notes })
+}
+
+fn named(pattern: &str, n: &Nic) -> bool {
+    glob_matches(pattern, n.name())
+}
+
+/// Interfaces that a match means. More than one where it must be one is a fault; those without queues of their
+/// own (a bond, a VLAN) carry the address of their member and are never meant by it.
+fn devices<'a>(m: &Matcher, nics: &'a [Nic], said: &str, wrong: &mut Vec<String>) -> Vec<&'a Nic> {
+    let exact = m.name.as_deref().is_some_and(|n| !is_glob(n));
+    let found: Vec<&Nic> = nics.iter().filter(|n| (exact || n.has_own_queues()) && fits(m, n)).collect();
+    if m.is_one() && found.len() > 1 {
+        let names: Vec<&str> = found.iter().map(|n| n.name()).collect();
+        wrong.push(format!(
+            "{said}: {m} must be one interface, but {} are; right would be bus or name beside it",
+            names.join(" and ")
+        ));
+        return Vec::new();
+    }
+    found
+}
+
+fn fits(m: &Matcher, n: &Nic) -> bool {
+    let is = |want: &Option<String>, have: Option<&String>| match (want, have) {
+        (None, _) => true,
+        (Some(w), Some(h)) => w.eq_ignore_ascii_case(h),
+        (Some(_), None) => false,
+    };
+    m.name.as_ref().is_none_or(|p| named(p, n))
+        && is(&m.driver, n.driver.known())
+        && is(&m.bus, n.dev.bus_address.as_ref())
+        && is(&m.mac, n.dev.permanent_mac.as_ref())
+        && m.label.as_ref().is_none_or(|l| n.labels.contains(l))
+}

@@ -1,0 +1,264 @@
+//! Keys, types and limits of a parsed text against the specification: everything that is wrong, not the first.
+
+use ringwise_model::Goal;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::fault::Fault;
+use crate::spec::{Kind, Spec};
+use crate::words;
+
+type Value<'a> = Spanned<DeValue<'a>>;
+
+/// Faults are added to `out`.
+pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static Spec, out: &mut Vec<Fault>) {
+    let mut seen: Vec<&str> = Vec::new();
+    for (k, v) in t {
+        let name = k.get_ref().as_ref();
+        match spec.key(name) {
+            Some(key) if seen.contains(&key.name) => {
+                let found = format!("\"{}\" stands there under two names", key.name);
+                out.push(Fault { at: k.span(), found, right: Some("one of them".into()) });
+            }
+            Some(key) => {
+                seen.push(key.name);
+                value(v, &key.kind, key.name, out);
+            }
+            None => {
+                let near = words::nearest(name, spec.keys.iter().map(|k| k.name));
+                let all = || spec.keys.iter().map(|k| k.name).collect::<Vec<_>>().join(", ");
+                let right = near.map_or_else(|| format!("one of {}", all()), |n| format!("\"{n}\""));
+                out.push(Fault {
+                    at: k.span(),
+                    found: format!("unknown key \"{name}\" in {}", spec.name),
+                    right: Some(right),
+                });
+            }
+        }
+    }
+    for key in spec.keys.iter().filter(|k| k.required && !seen.contains(&k.name)) {
+        let found = format!("{} has no \"{}\"", spec.name, key.name);
+        out.push(Fault { at: at.clone(), found, right: Some(format!("{} = {}", key.name, example(&key.kind))) });
+    }
+}
+
+/// Whether the kind takes this type of TOML at all.
+fn takes(kind: &Kind, v: &DeValue<'_>) -> bool {
+    use DeValue as V;
+    match kind {
+        Kind::Bool => matches!(v, V::Boolean(_)),
+        Kind::Int(..) => matches!(v, V::Integer(_)),
+        Kind::Text | Kind::Word(_) | Kind::Goal | Kind::Key | Kind::Mac => matches!(v, V::String(_)),
+        Kind::Cpus | Kind::Queues | Kind::RssTable => matches!(v, V::String(_) | V::Array(_)),
+        Kind::Table(_) | Kind::Map(_) | Kind::ByNumber(_) => matches!(v, V::Table(_)),
+        Kind::List(_) => matches!(v, V::Array(_)),
+        Kind::Any(kinds) => kinds.iter().any(|k| takes(k, v)),
+    }
+}
+
+fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
+    let mut wrong = |found: String, right: String| out.push(Fault { at: v.span(), found, right: Some(right) });
+    if !takes(kind, v.get_ref()) {
+        let found = format!("{name} is {}", type_name(v.get_ref()));
+        return wrong(found, say(kind));
+    }
+    let text = v.get_ref().as_str().unwrap_or_default();
+    match kind {
+        Kind::Bool | Kind::Text => {}
+        Kind::Int(least, most) => {
+            let n = int(v.get_ref());
+            if n.is_none_or(|n| n < i128::from(*least) || n > i128::from(*most)) {
+                wrong(format!("{name} = {} is out of range", raw(v.get_ref())), format!("{least} to {most}"));
+            }
+        }
+        Kind::Word(all) => {
+            if !all.contains(&text) {
+                let near = words::nearest(text, all.iter().copied());
+                wrong(
+                    format!("{name} = \"{text}\" is not known"),
+                    near.map_or_else(|| say(kind), |n| format!("\"{n}\"")),
+                );
+            }
+        }
+        Kind::Goal => {
+            if let Err(why) = text.parse::<Goal>() {
+                let near = words::nearest(text, Goal::ALL.iter().map(|g| g.name()));
+                wrong(why, near.map_or_else(|| say(kind), |n| format!("\"{n}\"")));
+            }
+        }
+        Kind::Cpus => {
+            if let Err(why) = cpus_of(v.get_ref()) {
+                wrong(format!("{name}: {why}"), say(kind));
+            }
+        }
+        Kind::Queues => {
+            if let Err(why) = numbers_of(v.get_ref()) {
+                wrong(format!("{name}: {why}"), say(kind));
+            }
+        }
+        Kind::RssTable => {
+            if let Err(why) = rss_table_of(v.get_ref()) {
+                wrong(format!("{name}: {why}"), say(kind));
+            }
+        }
+        Kind::Key => {
+            if let Err(why) = hex(text) {
+                wrong(format!("{name}: {why}"), say(kind));
+            }
+        }
+        Kind::Mac => {
+            if !is_mac(text) {
+                wrong(format!("\"{text}\" is no MAC address"), say(kind));
+            }
+        }
+        Kind::Table(spec) => {
+            if let Some(t) = v.get_ref().as_table() {
+                table(t, v.span(), spec, out);
+            }
+        }
+        Kind::Map(kind) => {
+            for (k, v) in v.get_ref().as_table().into_iter().flatten() {
+                value(v, kind, k.get_ref(), out);
+            }
+        }
+        Kind::ByNumber(kind) => {
+            for (k, v) in v.get_ref().as_table().into_iter().flatten() {
+                if let Err(why) = words::numbers(k.get_ref()) {
+                    let right = Some("numbers as \"0-3,8\"".to_string());
+                    out.push(Fault { at: k.span(), found: format!("{name}: {why}"), right });
+                }
+                value(v, kind, name, out);
+            }
+        }
+        Kind::List(kind) => {
+            for v in v.get_ref().as_array().into_iter().flatten() {
+                value(v, kind, name, out);
+            }
+        }
+        Kind::Any(kinds) => {
+            if let Some(kind) = kinds.iter().find(|k| takes(k, v.get_ref())) {
+                value(v, kind, name, out);
+            }
+        }
+    }
+}
+
+/// The number, of whatever size the file has it.
+pub(crate) fn int(v: &DeValue<'_>) -> Option<i128> {
+    let i = v.as_integer()?;
+    i128::from_str_radix(i.as_str(), i.radix()).ok()
+}
+
+fn raw(v: &DeValue<'_>) -> String {
+    match v {
+        DeValue::Integer(i) => i.as_str().to_string(),
+        other => type_name(other).to_string(),
+    }
+}
+
+fn small(v: &DeValue<'_>) -> Result<u32, String> {
+    let n = int(v).ok_or_else(|| format!("{} is in the list", type_name(v)))?;
+    u32::try_from(n).map_err(|_| format!("{n} is out of range"))
+}
+
+pub(crate) fn cpus_of(v: &DeValue<'_>) -> Result<ringwise_model::CpuSet, String> {
+    match v {
+        DeValue::Array(all) => {
+            let mut set = ringwise_model::CpuSet::new();
+            for v in all {
+                let n = small(v.get_ref())?;
+                if n > ringwise_model::cpuset::MAX_CPU {
+                    return Err(format!("{n} is no CPU"));
+                }
+                set.insert(ringwise_model::CpuId(n));
+            }
+            if set.is_empty() { Err("the list is empty".into()) } else { Ok(set) }
+        }
+        v => words::cpus(v.as_str().unwrap_or_default()),
+    }
+}
+
+pub(crate) fn numbers_of(v: &DeValue<'_>) -> Result<Vec<u32>, String> {
+    match v {
+        DeValue::Array(_) => {
+            let set = cpus_of(v)?;
+            words::numbers(&set.to_string())
+        }
+        v => words::numbers(v.as_str().unwrap_or_default()),
+    }
+}
+
+pub(crate) fn rss_table_of(v: &DeValue<'_>) -> Result<ringwise_model::Table, String> {
+    match v {
+        DeValue::Array(all) if all.is_empty() => Err("the table is empty".into()),
+        DeValue::Array(all) => {
+            let entries = all.iter().map(|v| small(v.get_ref())).collect::<Result<Vec<u32>, String>>()?;
+            Ok(ringwise_model::Table::Explicit(entries))
+        }
+        v => words::table(v.as_str().unwrap_or_default()),
+    }
+}
+
+/// Bytes in hex, with or without colons; as the model has them, without and in lower case.
+pub(crate) fn hex(text: &str) -> Result<String, String> {
+    let plain: String = text.chars().filter(|c| *c != ':').collect::<String>().to_lowercase();
+    match () {
+        () if plain.is_empty() => Err("the key is empty".into()),
+        () if !plain.chars().all(|c| c.is_ascii_hexdigit()) => {
+            Err("the key has other characters than hex digits".into())
+        }
+        () if plain.len() % 2 == 1 => Err(format!("the key has {} hex digits, an odd number", plain.len())),
+        () => Ok(plain),
+    }
+}
+
+fn is_mac(text: &str) -> bool {
+    let parts: Vec<&str> = text.split(':').collect();
+    parts.len() == 6 && parts.iter().all(|p| p.len() == 2 && p.chars().all(|c| c.is_ascii_hexdigit()))
+}
+
+fn type_name(v: &DeValue<'_>) -> &'static str {
+    match v {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a number",
+        DeValue::Float(_) => "a number with a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// What a kind takes, for "right would be".
+pub(crate) fn say(kind: &Kind) -> String {
+    let quoted = |all: &[&str]| all.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" or ");
+    match kind {
+        Kind::Bool => "true or false".into(),
+        Kind::Int(least, most) => format!("a number from {least} to {most}"),
+        Kind::Text => "a string".into(),
+        Kind::Word(all) => quoted(all),
+        Kind::Goal => quoted(&Goal::ALL.iter().map(|g| g.name()).collect::<Vec<_>>()),
+        Kind::Cpus => "a CPU list as \"0-3,8\" or [0, 1]".into(),
+        Kind::Queues => "a list of queues as \"0-3\" or [0, 1]".into(),
+        Kind::RssTable => words::TABLE_RIGHT.into(),
+        Kind::Key => "hex bytes as \"6d:5a:56:da\"".into(),
+        Kind::Mac => "as 02:00:00:00:00:01".into(),
+        Kind::Table(spec) => {
+            let some: Vec<&str> = spec.keys.iter().take(3).map(|k| k.name).collect();
+            format!("a table with {}", some.join(", "))
+        }
+        Kind::Map(of) => format!("a table of names, each with {}", say(of)),
+        Kind::ByNumber(of) => format!("a table of numbers (\"0-3\"), each with {}", say(of)),
+        Kind::List(of) => format!("a list, each {}", say(of)),
+        Kind::Any(all) => all.iter().map(say).collect::<Vec<_>>().join(", or "),
+    }
+}
+
+/// A value that would do.
+fn example(kind: &Kind) -> String {
+    match kind {
+        Kind::Int(least, _) => least.to_string(),
+        Kind::Table(_) => "{ name = \"eth0\" }".into(),
+        _ => "\"...\"".into(),
+    }
+}

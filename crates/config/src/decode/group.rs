@@ -1,0 +1,104 @@
+//! `[[interface.group]]`
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use ringwise_kfmt::rule::parse_match;
+use ringwise_model::{Flow, GroupQueues, GroupWish};
+
+use super::{Ctx, Keys, list};
+use crate::value::{BUILT_IN_POLICIES, Config};
+use crate::{check, spec, words};
+
+pub(crate) fn groups(k: Keys<'_, '_>, config: &Config, cx: &mut Ctx<'_>) -> Vec<GroupWish> {
+    let mut out: Vec<GroupWish> = Vec::new();
+    let mut owner: BTreeMap<u32, String> = BTreeMap::new();
+    for v in list(k.get("group")) {
+        let Some(t) = v.get_ref().as_table() else { continue };
+        let g = Keys::new(t, &spec::GROUP);
+        let Some(wish) = one(g, v.span(), config, cx) else { continue };
+        if out.iter().any(|o| o.name == wish.name) {
+            let at = g.at("name").unwrap_or(v.span());
+            cx.fault(at, format!("group \"{}\" stands there twice on this interface", wish.name), "one of that name");
+        }
+        if let GroupQueues::These(queues) = &wish.queues {
+            for q in queues {
+                if let Some(other) = owner.insert(*q, wish.name.clone()).filter(|o| *o != wish.name) {
+                    let at = g.at("queues").unwrap_or(v.span());
+                    let found = format!("queue {q} belongs to group \"{other}\" already");
+                    cx.fault(at, found, "each queue in one group");
+                }
+            }
+        }
+        out.push(wish);
+    }
+    let fixed = |g: &&GroupWish| matches!(g.queues, GroupQueues::These(_));
+    if let Some(at) = k.at("group") {
+        if out.iter().any(|g| fixed(&g)) && out.iter().any(|g| matches!(g.queues, GroupQueues::Count(_))) {
+            cx.fault(at.clone(), "some groups name their queues, others only how many", "the same in every group");
+        }
+        let shares: Vec<u32> = out.iter().filter(|g| !g.context).filter_map(|g| g.weight).collect();
+        if !out.is_empty() && shares.len() == out.len() && shares.iter().all(|w| *w == 0) {
+            cx.fault(at, "the weights of the groups sum to zero: what no flow sends has no queue", "one above 0");
+        }
+    }
+    out
+}
+
+fn one(k: Keys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut Ctx<'_>) -> Option<GroupWish> {
+    let (name, policy) = (k.text("name")?, k.text("policy")?);
+    let known = || BUILT_IN_POLICIES.into_iter().chain(config.policies.iter().map(|p| p.name.as_str()));
+    if !known().any(|p| p.eq_ignore_ascii_case(&policy)) {
+        let near = words::nearest(&policy, known());
+        let right = near.map_or_else(|| known().collect::<Vec<_>>().join(", "), |n| format!("\"{n}\""));
+        cx.fault(k.at("policy").unwrap_or(at.clone()), format!("there is no policy \"{policy}\""), right);
+    }
+    let queues = match k.get("queues").map(|v| v.get_ref()) {
+        None => GroupQueues::Auto,
+        Some(v) if v.is_integer() => GroupQueues::Count(k.u32("queues")?),
+        Some(v) if v.as_str() == Some("auto") => GroupQueues::Auto,
+        Some(v) => match check::numbers_of(v) {
+            Ok(q) => GroupQueues::These(q),
+            Err(why) => {
+                cx.fault(k.at("queues")?, format!("queues: {why}"), "4, \"0-3\", [0, 1] or \"auto\"");
+                GroupQueues::Auto
+            }
+        },
+    };
+    let cpus = k.get("cpus").and_then(|v| check::cpus_of(v.get_ref()).ok());
+    let (weight, context) = (k.u32("weight"), k.bool("context").unwrap_or(false));
+    if let (true, Some(_), Some(at)) = (context, weight, k.at("weight")) {
+        cx.fault(at, "a group with a context of its own has no part of the table", "context, or weight");
+    }
+    let flows: Vec<Flow> = list(k.get("flows")).filter_map(|v| flow(v, cx)).collect();
+    if context && flows.is_empty() {
+        cx.fault(at.clone(), format!("nothing would come to context of group \"{name}\""), "flows for it");
+    }
+    Some(GroupWish { name, dev: String::new(), policy, queues, cpus, weight, context, flows, said: cx.said(&at) })
+}
+
+fn flow(v: &super::Value<'_>, cx: &mut Ctx<'_>) -> Option<Flow> {
+    if let Some(t) = v.get_ref().as_table() {
+        let k = Keys::new(t, &spec::FLOW);
+        return match (k.text("program"), k.text("unit")) {
+            (Some(p), None) => Some(Flow::Program(p)),
+            (None, Some(u)) => Some(Flow::Unit(u)),
+            _ => {
+                cx.fault(
+                    v.span(),
+                    "a flow of a program or of a unit",
+                    "{ program = \"x\" } or { unit = \"x.service\" }",
+                );
+                None
+            }
+        };
+    }
+    let text = v.get_ref().as_str()?;
+    match parse_match(text) {
+        Ok((flow, fields)) => Some(Flow::Match { flow, fields }),
+        Err(e) => {
+            cx.words(v, text, e);
+            None
+        }
+    }
+}

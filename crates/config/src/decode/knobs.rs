@@ -1,0 +1,236 @@
+//! Keys of one interface to knobs.
+
+use std::collections::BTreeMap;
+
+use ringwise_kfmt::rule::parse_rule;
+use ringwise_model::{CpuSet, Knob, NapiValues, Wish};
+
+use super::{Ctx, Keys, list, one_or_more, wish};
+use crate::{check, spec, words};
+
+/// Coalescing parameters of a table, adaptive ones as 0 and 1.
+pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32> {
+    let names: Vec<&str> = k.iter().map(|(n, _, _)| n).filter(|n| *n != "queues").collect();
+    let out: BTreeMap<String, u32> =
+        names.iter().filter_map(|n| Some((n.to_string(), k.number_or_switch(n)?))).collect();
+    for (adaptive, usecs, frames) in
+        [("use-adaptive-rx", "rx-usecs", "rx-max-frames"), ("use-adaptive-tx", "tx-usecs", "tx-max-frames")]
+    {
+        let fixed = [usecs, frames].into_iter().find(|n| out.contains_key(*n));
+        if let (Some(1), Some(fixed), Some(at)) = (out.get(adaptive), fixed, k.at(adaptive)) {
+            let found = format!("{adaptive} is on, so the driver chooses {fixed} itself; it is fixed here too");
+            cx.fault(at, found, format!("{adaptive} = false, or no {fixed}"));
+        }
+    }
+    out
+}
+
+pub(crate) fn napi_values(k: Keys<'_, '_>) -> NapiValues {
+    NapiValues {
+        defer_hard_irqs: k.u32("defer_hard_irqs"),
+        gro_flush_timeout_ns: k.u64("gro_flush_timeout_ns"),
+        irq_suspend_timeout_ns: k.u64("irq_suspend_timeout_ns"),
+        threaded: k.number_or_switch("threaded"),
+    }
+}
+
+fn queues(k: Keys<'_, '_>) -> Option<Vec<u32>> {
+    k.get("queues").and_then(|v| check::numbers_of(v.get_ref()).ok())
+}
+
+/// Everything but rules and groups.
+pub(crate) fn wishes(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> Vec<Wish> {
+    let mut out = Vec::new();
+    for (name, at, v) in k.free("features") {
+        if let Some(on) = v.get_ref().as_bool() {
+            out.push(wish(Knob::Feature { name: name.to_string(), on }, &at, cx));
+        }
+    }
+    if let (Some(p), Some(at)) = (k.table("pause", &spec::PAUSE), k.at("pause")) {
+        let (autoneg, rx, tx) = (p.bool("autoneg"), p.bool("rx"), p.bool("tx"));
+        if autoneg.or(rx).or(tx).is_some() {
+            out.push(wish(Knob::Pause { autoneg, rx, tx }, &at, cx));
+        }
+    }
+    channels(k, &mut out, cx);
+    if let (Some(r), Some(at)) = (k.table("rings", &spec::RINGS), k.at("rings")) {
+        let (rx, tx) = (r.u32("rx"), r.u32("tx"));
+        if rx.or(tx).is_some() {
+            out.push(wish(Knob::Rings { rx, tx }, &at, cx));
+        }
+    }
+    coalesce(k, &mut out, cx);
+    if let Some(r) = k.table("rss", &spec::RSS) {
+        rss(r, &mut out, cx);
+    }
+    napi(k, &mut out, cx);
+    by_queue(k, &mut out, cx);
+    out
+}
+
+fn channels(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+    let Some(at) = k.at("channels") else { return };
+    let (rx, tx, combined) = match k.table("channels", &spec::CHANNELS) {
+        Some(c) => (c.u32("rx"), c.u32("tx"), c.u32("combined")),
+        None => (None, None, k.u32("channels")),
+    };
+    if rx.or(tx).or(combined).is_none() {
+        return;
+    }
+    if (rx, tx, combined) == (Some(0), Some(0), Some(0)) || (rx.is_none() && tx.is_none() && combined == Some(0)) {
+        return cx.fault(at, "channels leaves no queue at all", "at least one that receives and one that sends");
+    }
+    out.push(wish(Knob::Channels { rx, tx, combined }, &at, cx));
+}
+
+fn coalesce(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+    let mut owner: BTreeMap<(Option<u32>, String), ()> = BTreeMap::new();
+    for v in one_or_more(k.get("coalesce")) {
+        let Some(t) = v.get_ref().as_table() else { continue };
+        let c = Keys::new(t, &spec::COALESCE);
+        let (queues, params) = (queues(c), params(c, cx));
+        if params.is_empty() {
+            continue;
+        }
+        let of: Vec<Option<u32>> = match &queues {
+            Some(q) => q.iter().map(|q| Some(*q)).collect(),
+            None => vec![None],
+        };
+        for q in of {
+            for p in params.keys() {
+                if owner.insert((q, p.clone()), ()).is_some() {
+                    let of = q.map_or("the device".to_string(), |q| format!("queue {q}"));
+                    cx.fault(v.span(), format!("{p} of {of} is said twice"), "one of them");
+                }
+            }
+        }
+        out.push(wish(Knob::Coalesce { queues, params }, &v.span(), cx));
+    }
+}
+
+fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+    let table = |v: &super::Value<'_>| check::rss_table_of(v.get_ref()).ok();
+    if let (Some(table), Some(at)) = (k.get("table").and_then(table), k.at("table")) {
+        out.push(wish(Knob::RssTable { context: None, table }, &at, cx));
+    }
+    for (name, at, v) in k.free("context") {
+        let (Ok(numbers), Some(table)) = (words::numbers(name), table(v)) else { continue };
+        for n in numbers {
+            if n == 0 {
+                cx.fault(at.clone(), "context 0 is the device's own", "\"table\" for that one");
+                continue;
+            }
+            out.push(wish(Knob::RssTable { context: Some(n), table: table.clone() }, &at, cx));
+        }
+    }
+    let key = k.text("key").and_then(|t| check::hex(&t).ok());
+    let (function, symmetric) = (k.text("function"), k.text("symmetric"));
+    if let Some(at) = k.at("function").or(k.at("key")).or(k.at("symmetric"))
+        && (function.is_some() || key.is_some() || symmetric.is_some())
+    {
+        out.push(wish(Knob::RssHash { function, key, symmetric }, &at, cx));
+    }
+    for (flow, at, v) in k.free("fields") {
+        let Some(fields) = v.get_ref().as_str() else { continue };
+        let letters = !fields.is_empty() && fields.chars().all(|c| "mvtsdfnraeglq".contains(c));
+        if !letters {
+            cx.fault(v.span(), format!("\"{fields}\" are no hash fields"), "ethtool's letters, as \"sd\" or \"sdfn\"");
+            continue;
+        }
+        out.push(wish(Knob::RssFields { flow: flow.to_string(), fields: fields.to_string() }, &at, cx));
+    }
+}
+
+fn napi(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+    for v in one_or_more(k.get("napi")) {
+        let Some(t) = v.get_ref().as_table() else { continue };
+        let n = Keys::new(t, &spec::NAPI);
+        let values = napi_values(n);
+        if values != NapiValues::default() {
+            out.push(wish(Knob::Napi { queues: queues(n), values }, &v.span(), cx));
+        }
+    }
+}
+
+/// Knobs that are one value for all queues, or a table by queue.
+fn by_queue(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+    type Make = fn(Option<Vec<u32>>, CpuSet) -> Knob;
+    let cpus: [(&str, Make); 3] = [
+        ("irq_cpus", |queues, cpus| Knob::IrqCpus { queues, cpus }),
+        ("xps_cpus", |queues, cpus| Knob::XpsCpus { queues, cpus }),
+        ("rps_cpus", |queues, cpus| Knob::RpsCpus { queues, cpus }),
+    ];
+    for (name, make) in cpus {
+        each(k, name, out, cx, |queues, v| Some(make(queues, check::cpus_of(v.get_ref()).ok()?)));
+    }
+    each(k, "xps_rxqs", out, cx, |queues, v| {
+        Some(Knob::XpsRxqs { queues, rxqs: check::numbers_of(v.get_ref()).ok()? })
+    });
+    each(k, "rps_flow_cnt", out, cx, |queues, v| {
+        Some(Knob::RpsFlowCnt { queues, entries: check::int(v.get_ref()).and_then(|n| u32::try_from(n).ok())? })
+    });
+    if let (Some(_), Some(at)) = (k.get("xps_cpus"), k.at("xps_rxqs")) {
+        cx.fault(at, "xps_rxqs goes before xps_cpus in the kernel; both are said", "one of them");
+    }
+}
+
+fn each(
+    k: Keys<'_, '_>,
+    name: &str,
+    out: &mut Vec<Wish>,
+    cx: &mut Ctx<'_>,
+    make: impl Fn(Option<Vec<u32>>, &super::Value<'_>) -> Option<Knob>,
+) {
+    let Some(v) = k.get(name) else { return };
+    if !v.get_ref().is_table() {
+        if let (Some(knob), Some(at)) = (make(None, v), k.at(name)) {
+            out.push(wish(knob, &at, cx));
+        }
+        return;
+    }
+    let mut seen = Vec::new();
+    for (queues, at, v) in k.free(name) {
+        let Ok(queues) = words::numbers(queues) else { continue };
+        if let Some(q) = queues.iter().find(|q| seen.contains(*q)) {
+            cx.fault(at.clone(), format!("{name} of queue {q} is said twice"), "one of them");
+        }
+        seen.extend(&queues);
+        if let Some(knob) = make(Some(queues), v) {
+            out.push(wish(knob, &at, cx));
+        }
+    }
+}
+
+/// Rules, as strings or tables.
+pub(crate) fn rules(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+    let mut places: Vec<u32> = Vec::new();
+    for v in list(k.get("rule")) {
+        let table = v.get_ref().as_table().map(|t| Keys::new(t, &spec::RULE));
+        let (said, mut location) = match table {
+            Some(r) => (r.get("flow"), r.u32("location")),
+            None => (Some(v), None),
+        };
+        let Some((said, text)) = said.and_then(|s| Some((s, s.get_ref().as_str()?))) else { continue };
+        let at = said.span();
+        let (rule, loc) = match parse_rule(text) {
+            Ok(found) => found,
+            Err(e) => {
+                cx.words(said, text, e);
+                continue;
+            }
+        };
+        if let (Some(a), Some(b)) = (location, loc)
+            && a != b
+        {
+            cx.fault(at.clone(), format!("the rule says loc {b}, location says {a}"), "one of them");
+        }
+        location = location.or(loc);
+        if let Some(l) = location {
+            if places.contains(&l) {
+                cx.fault(at.clone(), format!("two rules for location {l}"), "a location each");
+            }
+            places.push(l);
+        }
+        out.push(wish(Knob::FlowRule { location, rule }, &at, cx));
+    }
+}

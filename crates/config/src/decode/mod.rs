@@ -1,0 +1,193 @@
+//! Parsed TOML to values. What does not fit was reported by `check`; here come the faults that need several keys.
+
+mod group;
+mod host;
+mod interface;
+mod knobs;
+
+use std::ops::Range;
+
+use ringwise_model::{Policy, Wish};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::fault::{Fault, Faults, place};
+use crate::spec::Spec;
+use crate::value::Config;
+use crate::{check, spec};
+
+pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
+
+/// Where a text came from, for "said".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    File,
+    /// One argument of the command line: its name is all there is to say.
+    Argument,
+}
+
+/// What decoding a document needs everywhere.
+pub(crate) struct Ctx<'t> {
+    file: &'t str,
+    text: &'t str,
+    origin: Origin,
+    pub faults: Vec<Fault>,
+}
+
+impl Ctx<'_> {
+    pub fn said(&self, at: &Range<usize>) -> String {
+        match self.origin {
+            Origin::File => format!("{} line {}", self.file, place(self.text, at.start).0),
+            Origin::Argument => self.file.to_string(),
+        }
+    }
+
+    /// A rule in words: the word that is wrong is underlined, where the string has no escapes.
+    pub fn words(&mut self, v: &Value<'_>, text: &str, e: ringwise_kfmt::rule::RuleError) {
+        let whole = v.span();
+        let plain = self.text.get(whole.start + 1..whole.end.saturating_sub(1)) == Some(text);
+        let at = match e.at {
+            Some((from, to)) if plain => whole.start + 1 + from..whole.start + 1 + to,
+            _ => whole,
+        };
+        let found = match e.found.is_empty() {
+            true => format!("{}: nothing found", e.word),
+            false => format!("{}: found \"{}\"", e.word, e.found),
+        };
+        self.fault(at, found, e.expected);
+    }
+
+    pub fn fault(&mut self, at: Range<usize>, found: impl Into<String>, right: impl Into<String>) {
+        self.faults.push(Fault { at, found: found.into(), right: Some(right.into()) });
+    }
+}
+
+/// A table with the aliases of its keys resolved.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys<'a, 'i> {
+    table: &'a DeTable<'i>,
+    spec: &'static Spec,
+}
+
+impl<'a, 'i> Keys<'a, 'i> {
+    pub fn new(table: &'a DeTable<'i>, spec: &'static Spec) -> Self {
+        Self { table, spec }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&'a Value<'i>> {
+        self.table.iter().find(|(k, _)| self.spec.alias(k.get_ref()) == name).map(|(_, v)| v)
+    }
+
+    /// Where the key stands.
+    pub fn at(&self, name: &str) -> Option<Range<usize>> {
+        self.table.iter().find(|(k, _)| self.spec.alias(k.get_ref()) == name).map(|(k, v)| k.span().start..v.span().end)
+    }
+
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.get(name)?.get_ref().as_str().map(str::to_string)
+    }
+
+    pub fn bool(&self, name: &str) -> Option<bool> {
+        self.get(name)?.get_ref().as_bool()
+    }
+
+    pub fn u32(&self, name: &str) -> Option<u32> {
+        u32::try_from(check::int(self.get(name)?.get_ref())?).ok()
+    }
+
+    pub fn u64(&self, name: &str) -> Option<u64> {
+        u64::try_from(check::int(self.get(name)?.get_ref())?).ok()
+    }
+
+    /// A number, or a switch as 0 and 1.
+    pub fn number_or_switch(&self, name: &str) -> Option<u32> {
+        self.bool(name).map(u32::from).or_else(|| self.u32(name))
+    }
+
+    pub fn table(&self, name: &str, spec: &'static Spec) -> Option<Keys<'a, 'i>> {
+        Some(Keys::new(self.get(name)?.get_ref().as_table()?, spec))
+    }
+
+    /// Names and values of free keys, in natural order of TOML.
+    pub fn free(&self, name: &str) -> Vec<(&'a str, Range<usize>, &'a Value<'i>)> {
+        let t = self.get(name).and_then(|v| v.get_ref().as_table());
+        t.into_iter().flatten().map(|(k, v)| (k.get_ref().as_ref(), k.span(), v)).collect()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&'a str, Range<usize>, &'a Value<'i>)> + use<'a, 'i> {
+        let spec = self.spec;
+        self.table.iter().map(move |(k, v)| (spec.alias(k.get_ref()), k.span(), v))
+    }
+}
+
+pub(crate) fn list<'a, 'i>(v: Option<&'a Value<'i>>) -> impl Iterator<Item = &'a Value<'i>> + use<'a, 'i> {
+    v.and_then(|v| v.get_ref().as_array()).into_iter().flatten()
+}
+
+/// One table, or a list of them.
+pub(crate) fn one_or_more<'a, 'i>(v: Option<&'a Value<'i>>) -> Vec<&'a Value<'i>> {
+    match v {
+        Some(v) if v.get_ref().is_table() => vec![v],
+        v => list(v).collect(),
+    }
+}
+
+pub(crate) fn document(file: &str, text: &str, origin: Origin) -> Result<Config, Faults> {
+    let (doc, errors) = DeTable::parse_recoverable(text);
+    let mut cx = Ctx { file, text, origin, faults: Vec::new() };
+    // What follows from a syntax error on the same line is not said again.
+    let mut broken = Vec::new();
+    for e in &errors {
+        let at = e.span().unwrap_or(0..0);
+        broken.push(place(text, at.start).0);
+        cx.faults.push(Fault { at, found: format!("this is no TOML: {}", e.message()), right: None });
+    }
+    let syntax = cx.faults.len();
+    let table = doc.get_ref();
+    check::table(table, 0..0, &spec::FILE, &mut cx.faults);
+    let keys = Keys::new(table, &spec::FILE);
+    let mut config = Config::default();
+    if let Some(host) = keys.table("host", &spec::HOST) {
+        config.host = host::part(host, &mut cx);
+    }
+    for v in list(keys.get("policy")) {
+        if let Some(t) = v.get_ref().as_table() {
+            policy(Keys::new(t, &spec::POLICY), v.span(), &mut config.policies, &mut cx);
+        }
+    }
+    for v in list(keys.get("interface")) {
+        if let Some(t) = v.get_ref().as_table() {
+            let entry = interface::entry(Keys::new(t, &spec::INTERFACE), v.span(), &config, &mut cx);
+            config.entries.push(entry);
+        }
+    }
+    if !errors.is_empty() {
+        let (own, after) = cx.faults.split_at(syntax);
+        let known = after.iter().filter(|f| !broken.contains(&place(text, f.at.start).0));
+        cx.faults = own.iter().chain(known).cloned().collect();
+    }
+    if cx.faults.is_empty() { Ok(config) } else { Err(Faults::new(file, text, cx.faults)) }
+}
+
+fn policy(k: Keys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut Ctx<'_>) {
+    let Some(name) = k.text("name") else { return };
+    if all.iter().any(|p| p.name == name) {
+        cx.fault(
+            k.at("name").unwrap_or(at.clone()),
+            format!("policy \"{name}\" stands there twice"),
+            "one of that name",
+        );
+    }
+    let coalesce = k.table("coalesce", &spec::POLICY_COALESCE);
+    let napi = k.table("napi", &spec::POLICY_NAPI);
+    let params = coalesce.map(|c| knobs::params(c, cx)).unwrap_or_default();
+    let napi = napi.map(knobs::napi_values).unwrap_or_default();
+    if params.is_empty() && napi == ringwise_model::NapiValues::default() {
+        cx.fault(at, format!("policy \"{name}\" says nothing"), "values in coalesce or napi");
+    }
+    all.push(Policy { name, params, napi, when: k.text("when").unwrap_or_default() });
+}
+
+pub(crate) fn wish(knob: ringwise_model::Knob, at: &Range<usize>, cx: &Ctx<'_>) -> Wish {
+    Wish { dev: None, knob, said: cx.said(at) }
+}

@@ -1,0 +1,38 @@
+//! The configuration file: TOML text to what is wanted, for the interfaces of one host an [`Intent`], and back.
+//!
+//! ```text
+//!   text ─► check (keys, types, ranges: spec) ─► decode ─► Config ─► bind (names, drivers, MACs of a host) ─► Intent
+//!             └────────── all faults at once, each with its line ──┘        print ◄── Config
+//! ```
+//!
+//! Nothing here reads a file or looks at the host: a wrong file is refused before anything is read.
+#![forbid(unsafe_code)]
+
+mod bind;
+mod check;
+mod decode;
+mod fault;
+mod merge;
+mod print;
+pub mod schema;
+mod set;
+pub mod spec;
+mod value;
+mod words;
+
+pub use bind::{Bound, bind};
+pub use fault::{Fault, Faults};
+pub use print::print;
+pub use set::parse_set;
+pub use value::{BUILT_IN_POLICIES, Config, Entry, HostPart, Matcher};
+pub use words::{glob_matches, nearest};
+
+/// Name of the JSON document that is the schema of the file.
+pub const SCHEMA: &str = "ringwise.config";
+/// `version` in the file. Keys may be added within it; what a version means does not change.
+pub const VERSION: u32 = 1;
+
+/// The configuration in `text`, which came from `file`; or everything that is wrong with it.
+pub fn parse(file: &str, text: &str) -> Result<Config, Faults> {
+    decode::document(file, text, decode::Origin::File)
+}

@@ -1,0 +1,122 @@
+//! One saying over another: of the same knob, the later one's values go before the earlier one's.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{Knob, NapiValues, Wish};
+
+use crate::value::{Entry, HostPart};
+
+pub(crate) fn host(mut base: HostPart, over: &HostPart) -> HostPart {
+    fn lay<T: Clone>(base: &mut Option<T>, over: &Option<T>) {
+        if over.is_some() {
+            base.clone_from(over);
+        }
+    }
+    lay(&mut base.goal, &over.goal);
+    lay(&mut base.cpus, &over.cpus);
+    lay(&mut base.reserve, &over.reserve);
+    lay(&mut base.exclude_cpus, &over.exclude_cpus);
+    lay(&mut base.queues, &over.queues);
+    lay(&mut base.smt, &over.smt);
+    lay(&mut base.far_node, &over.far_node);
+    lay(&mut base.allow_disruption, &over.allow_disruption);
+    lay(&mut base.pair_as_article, &over.pair_as_article);
+    if !over.interfaces.is_empty() {
+        base.interfaces.clone_from(&over.interfaces);
+    }
+    over.wishes.iter().for_each(|w| wish(&mut base.wishes, w));
+    base
+}
+
+/// Content only: the match of `base` stays.
+pub(crate) fn entry(base: &mut Entry, over: &Entry) {
+    base.goal = over.goal.or(base.goal);
+    over.wishes.iter().for_each(|w| wish(&mut base.wishes, w));
+    for g in &over.groups {
+        match base.groups.iter_mut().find(|b| b.name == g.name) {
+            Some(b) => b.clone_from(g),
+            None => base.groups.push(g.clone()),
+        }
+    }
+}
+
+fn wish(all: &mut Vec<Wish>, over: &Wish) {
+    let Some(base) = all.iter_mut().find(|b| same_place(&b.knob, &over.knob)) else { return all.push(over.clone()) };
+    base.knob = both(&base.knob, &over.knob);
+    base.said.clone_from(&over.said);
+}
+
+/// Whether they speak of the same setting. Values for all queues and for some stand side by side.
+fn same_place(a: &Knob, b: &Knob) -> bool {
+    use Knob as K;
+    match (a, b) {
+        (K::Feature { name: a, .. }, K::Feature { name: b, .. }) => a == b,
+        (K::Pause { .. }, K::Pause { .. })
+        | (K::Channels { .. }, K::Channels { .. })
+        | (K::Rings { .. }, K::Rings { .. })
+        | (K::RssHash { .. }, K::RssHash { .. })
+        | (K::RfsEntries { .. }, K::RfsEntries { .. }) => true,
+        (K::Coalesce { queues: a, .. }, K::Coalesce { queues: b, .. })
+        | (K::Napi { queues: a, .. }, K::Napi { queues: b, .. })
+        | (K::IrqCpus { queues: a, .. }, K::IrqCpus { queues: b, .. })
+        | (K::XpsCpus { queues: a, .. }, K::XpsCpus { queues: b, .. })
+        | (K::XpsRxqs { queues: a, .. }, K::XpsRxqs { queues: b, .. })
+        | (K::RpsCpus { queues: a, .. }, K::RpsCpus { queues: b, .. })
+        | (K::RpsFlowCnt { queues: a, .. }, K::RpsFlowCnt { queues: b, .. }) => a == b,
+        (K::RssTable { context: a, .. }, K::RssTable { context: b, .. }) => a == b,
+        (K::RssFields { flow: a, .. }, K::RssFields { flow: b, .. }) => a == b,
+        (K::FlowRule { location: a, rule: x }, K::FlowRule { location: b, rule: y }) => {
+            (a.is_some() && a == b) || (a.is_none() && b.is_none() && x.flow == y.flow && x.fields == y.fields)
+        }
+        (K::Sysctl { name: a, .. }, K::Sysctl { name: b, .. }) => a.replace('/', ".") == b.replace('/', "."),
+        (K::CpuLatency { cpus: a, .. }, K::CpuLatency { cpus: b, .. }) => a == b,
+        _ => false,
+    }
+}
+
+fn both(a: &Knob, b: &Knob) -> Knob {
+    use Knob as K;
+    match (a, b) {
+        (K::Pause { autoneg, rx, tx }, K::Pause { autoneg: a2, rx: r2, tx: t2 }) => {
+            K::Pause { autoneg: a2.or(*autoneg), rx: r2.or(*rx), tx: t2.or(*tx) }
+        }
+        // A number of combined queues and numbers by kind exclude each other on most drivers: the later is whole.
+        (K::Rings { rx, tx }, K::Rings { rx: r2, tx: t2 }) => K::Rings { rx: r2.or(*rx), tx: t2.or(*tx) },
+        (K::Coalesce { queues, params }, K::Coalesce { params: p2, .. }) => {
+            let mut params: BTreeMap<String, u32> = params.clone();
+            for (name, value) in p2 {
+                params.insert(name.clone(), *value);
+            }
+            settle_adaptive(&mut params, p2);
+            K::Coalesce { queues: queues.clone(), params }
+        }
+        (K::RssHash { function, key, symmetric }, K::RssHash { function: f2, key: k2, symmetric: s2 }) => K::RssHash {
+            function: f2.clone().or_else(|| function.clone()),
+            key: k2.clone().or_else(|| key.clone()),
+            symmetric: s2.clone().or_else(|| symmetric.clone()),
+        },
+        (K::Napi { queues, values }, K::Napi { values: v2, .. }) => K::Napi {
+            queues: queues.clone(),
+            values: NapiValues {
+                defer_hard_irqs: v2.defer_hard_irqs.or(values.defer_hard_irqs),
+                gro_flush_timeout_ns: v2.gro_flush_timeout_ns.or(values.gro_flush_timeout_ns),
+                irq_suspend_timeout_ns: v2.irq_suspend_timeout_ns.or(values.irq_suspend_timeout_ns),
+                threaded: v2.threaded.or(values.threaded),
+            },
+        },
+        (_, b) => b.clone(),
+    }
+}
+
+/// Fixed values laid over adaptive ones switch these off, and the other way round.
+fn settle_adaptive(params: &mut BTreeMap<String, u32>, over: &BTreeMap<String, u32>) {
+    for (adaptive, fixed) in
+        [("use-adaptive-rx", ["rx-usecs", "rx-max-frames"]), ("use-adaptive-tx", ["tx-usecs", "tx-max-frames"])]
+    {
+        if over.get(adaptive) == Some(&1) {
+            params.retain(|name, _| !fixed.contains(&name.as_str()));
+        } else if fixed.iter().any(|f| over.contains_key(*f)) && params.get(adaptive) == Some(&1) {
+            params.insert(adaptive.to_string(), 0);
+        }
+    }
+}

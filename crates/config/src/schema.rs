@@ -1,0 +1,71 @@
+//! The JSON schema of the file, from the same table that checks it.
+
+use serde_json::{Map, Value, json};
+
+use crate::spec::{COALESCE_WORDS, FILE, Kind, Spec};
+use crate::{SCHEMA, VERSION};
+
+/// For editors and reviewers: TOML and JSON have the same values here.
+pub fn document() -> Value {
+    let mut root = table(&FILE);
+    if let Some(o) = root.as_object_mut() {
+        o.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+        o.insert("title".into(), json!(SCHEMA));
+        o.insert("description".into(), json!(format!("Configuration of ringwise, version {VERSION}")));
+    }
+    root
+}
+
+fn table(spec: &'static Spec) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for k in spec.keys {
+        let mut v = kind(&k.kind);
+        if let Some(o) = v.as_object_mut() {
+            o.insert("description".into(), json!(k.about));
+        }
+        if spec.name == "coalesce"
+            && let Some((short, _)) = COALESCE_WORDS.iter().find(|(_, full)| *full == k.name)
+        {
+            properties.insert((*short).into(), v.clone());
+        }
+        properties.insert(k.name.into(), v);
+        if k.required {
+            required.push(json!(k.name));
+        }
+    }
+    let mut out = json!({ "type": "object", "additionalProperties": false, "properties": properties });
+    if !required.is_empty() {
+        out["required"] = Value::Array(required);
+    }
+    out
+}
+
+fn kind(k: &Kind) -> Value {
+    let list =
+        |of: Value| json!({ "anyOf": [{ "type": "string", "pattern": "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$" }, of] });
+    match k {
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::Int(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Kind::Text => json!({ "type": "string" }),
+        Kind::Word(all) => json!({ "enum": all }),
+        Kind::Goal => json!({ "enum": ringwise_model::Goal::ALL.map(|g| g.name()) }),
+        Kind::Cpus | Kind::Queues => {
+            list(json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }))
+        }
+        Kind::RssTable => json!({ "anyOf": [
+            { "type": "string" },
+            { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } },
+        ] }),
+        Kind::Key => json!({ "type": "string", "pattern": "^[0-9A-Fa-f:]+$" }),
+        Kind::Mac => json!({ "type": "string", "pattern": "^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$" }),
+        Kind::Table(spec) => table(spec),
+        Kind::Map(of) => json!({ "type": "object", "additionalProperties": kind(of) }),
+        Kind::ByNumber(of) => json!({
+            "type": "object", "additionalProperties": false,
+            "patternProperties": { "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$": kind(of) },
+        }),
+        Kind::List(of) => json!({ "type": "array", "items": kind(of) }),
+        Kind::Any(all) => json!({ "anyOf": all.iter().map(kind).collect::<Vec<_>>() }),
+    }
+}

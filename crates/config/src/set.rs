@@ -1,0 +1,95 @@
+//! `--set eth0.rss.table="equal 4"`: one key of the file, read by the same code as the file.
+
+use crate::decode::{self, Origin};
+use crate::fault::{Fault, Faults};
+use crate::spec::{FILE, INTERFACE};
+use crate::value::Config;
+use crate::words;
+
+/// `DEV.KEY[.KEY]=VALUE` or `host.KEY=VALUE`. A name with a dot in it stands in quotes. A value that is no TOML
+/// is a string, so that the shell's quotes are enough.
+pub fn parse_set(argument: &str) -> Result<Config, Faults> {
+    let shown = format!("--set {argument}");
+    let fail = |found: &str| {
+        let right = Some("DEV.KEY=VALUE, e.g. eth0.rings.rx=1024 or eth0.rss.table=\"equal 4\"".to_string());
+        Err(Faults::new(&shown, argument, vec![Fault { at: 0..argument.len(), found: found.into(), right }]))
+    };
+    let Some((path, value)) = split(argument) else { return fail("no \"=\" after a key") };
+    let Some((dev, key)) = head(path) else { return fail("no key after the interface") };
+    if dev.is_empty() || key.is_empty() {
+        return fail("no interface or no key");
+    }
+    let (dev, key, value) = (unquote(dev), key.trim(), value.trim());
+    if dev.chars().any(char::is_control) || key.contains(['\n', '#']) || value.contains('\n') {
+        return fail("a line break or a comment");
+    }
+    let first = head(key).map_or(key, |(f, _)| f);
+    let mut value = if is_toml(value) { value.to_string() } else { quote(value) };
+    // Keys that are lists of tables take one of them.
+    let wrapped = matches!(first, "rule" | "group") && first == key && !value.starts_with('[');
+    if wrapped {
+        value = format!("[{value}]");
+    }
+    let head_text = match dev.as_str() {
+        "host" => "[host]\n".to_string(),
+        _ => format!("[[interface]]\nmatch = {{ name = {} }}\n", quote(&dev)),
+    };
+    let text = format!("version = 1\n{head_text}{key} = {value}\n");
+    let known = INTERFACE.key(first).is_some() || dev == "host";
+    decode::document(&shown, &text, Origin::Argument).map_err(|mut f| {
+        if !known && FILE.key(&dev).is_some() {
+            f.all.retain(|f| f.at.start > 0);
+        }
+        f
+    })
+}
+
+/// At the first `=` outside of quotes.
+fn split(text: &str) -> Option<(&str, &str)> {
+    let mut quoted = false;
+    let at = text.char_indices().find(|(_, c)| {
+        quoted ^= *c == '"';
+        *c == '=' && !quoted
+    })?;
+    Some((text[..at.0].trim(), &text[at.0 + 1..]))
+}
+
+/// At the first dot outside of quotes.
+fn head(path: &str) -> Option<(&str, &str)> {
+    let mut quoted = false;
+    let at = path.char_indices().find(|(_, c)| {
+        quoted ^= *c == '"';
+        *c == '.' && !quoted
+    })?;
+    Some((&path[..at.0], &path[at.0 + 1..]))
+}
+
+fn unquote(name: &str) -> String {
+    let name = name.trim();
+    name.strip_prefix('"').and_then(|n| n.strip_suffix('"')).unwrap_or(name).to_string()
+}
+
+/// A TOML string.
+pub(crate) fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out += "\\\"",
+            '\\' => out += "\\\\",
+            '\n' => out += "\\n",
+            '\t' => out += "\\t",
+            c if c.is_control() => out += &format!("\\u{:04X}", c as u32),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn is_toml(value: &str) -> bool {
+    if matches!(value, "on" | "off") {
+        return false;
+    }
+    toml::de::DeValue::parse(value).is_ok()
+        && !matches!(words::cpus(value), Ok(c) if value.contains(['-', ',']) && !c.is_empty())
+}

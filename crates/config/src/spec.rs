@@ -1,0 +1,316 @@
+//! Every key of the file: its type, its limits, what it means. Checks, schema and reference come from here.
+
+/// What a value may be.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    Bool,
+    /// Smallest and largest.
+    Int(u64, u64),
+    Text,
+    Word(&'static [&'static str]),
+    /// The goals that there are.
+    Goal,
+    /// `"0-3,8"` or `[0, 1]`.
+    Cpus,
+    /// The same, of queues.
+    Queues,
+    /// An RSS table in words.
+    RssTable,
+    /// Hex bytes.
+    Key,
+    Mac,
+    /// A table with these keys.
+    Table(&'static Spec),
+    /// Free keys.
+    Map(&'static Kind),
+    /// Keys are lists of numbers.
+    ByNumber(&'static Kind),
+    List(&'static Kind),
+    Any(&'static [Kind]),
+}
+
+/// Keys of one table.
+#[derive(Debug)]
+pub struct Spec {
+    /// As it stands in messages.
+    pub name: &'static str,
+    pub keys: &'static [Key],
+}
+
+#[derive(Debug)]
+pub struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub required: bool,
+    pub about: &'static str,
+}
+
+const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key { name, kind, required: false, about }
+}
+
+const fn must(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key { name, kind, required: true, about }
+}
+
+const U32: Kind = Kind::Int(0, u32::MAX as u64);
+const COUNT: Kind = Kind::Int(1, 4096);
+
+pub static FILE: Spec = Spec {
+    name: "the file",
+    keys: &[
+        must("version", Kind::Int(1, 1), "of this format: 1"),
+        key("host", Kind::Table(&HOST), "what holds for every interface, and for the host itself"),
+        key("interface", Kind::List(&Kind::Table(&INTERFACE)), "one entry for one interface, or for several alike"),
+        key("policy", Kind::List(&Kind::Table(&POLICY)), "how the queues of a group are moderated"),
+    ],
+};
+
+pub static HOST: Spec = Spec {
+    name: "[host]",
+    keys: &[
+        key("goal", Kind::Goal, "what the host is for; balanced if nothing is said"),
+        key(
+            "interfaces",
+            Kind::List(&Kind::Text),
+            "only these; else all with a driver, queues of their own and a link",
+        ),
+        key("cpus", Kind::Cpus, "use only these CPUs, isolated ones among them included"),
+        key("reserve", Kind::Cpus, "keep these CPUs free of queues for other work"),
+        key("exclude_cpus", Kind::Cpus, "never use these CPUs"),
+        key("queues", COUNT, "queues an interface"),
+        key("smt", Kind::Word(&["one-per-core", "all"]), "hardware threads of a core that may carry queues"),
+        key("far_node", Kind::Word(&["never", "last", "ok"]), "CPUs of other nodes than the interface's own"),
+        key("allow_disruption", Kind::Bool, "include steps that interrupt traffic"),
+        key("pair_as_article", Kind::Bool, "groups for latency and bulk, half of them on the far node"),
+        key("rfs_entries", U32, "flow table of the host (net.core.rps_sock_flow_entries); 0 switches RFS off"),
+        key(
+            "sysctl",
+            Kind::Map(&Kind::Any(&[Kind::Int(0, i64::MAX as u64), Kind::Text])),
+            "by name, as net.core.netdev_budget",
+        ),
+        key(
+            "cpu_latency",
+            Kind::ByNumber(&Kind::Any(&[Kind::Int(0, i32::MAX as u64), Kind::Word(&["n/a"])])),
+            "longest wake-up time of CPUs in microseconds: 0 no limit, \"n/a\" no waiting at all",
+        ),
+    ],
+};
+
+pub static INTERFACE: Spec = Spec {
+    name: "[[interface]]",
+    keys: &[
+        must("match", Kind::Table(&MATCH), "which interfaces; everything said must hold"),
+        key("goal", Kind::Goal, "where it differs from that of the host"),
+        key("features", Kind::Map(&Kind::Bool), "offloads, by the kernel's names or ethtool's short ones"),
+        key("pause", Kind::Table(&PAUSE), "pause frames"),
+        key("channels", Kind::Any(&[COUNT, Kind::Table(&CHANNELS)]), "queues: a number of combined ones, or by kind"),
+        key("rings", Kind::Table(&RINGS), "ring sizes in descriptors"),
+        key(
+            "coalesce",
+            Kind::Any(&[Kind::Table(&COALESCE), Kind::List(&Kind::Table(&COALESCE))]),
+            "interrupt moderation, of the device or of queues",
+        ),
+        key("rss", Kind::Table(&RSS), "how flows are spread over receive queues"),
+        key(
+            "napi",
+            Kind::Any(&[Kind::Table(&NAPI), Kind::List(&Kind::Table(&NAPI))]),
+            "polling, of the device or of queues",
+        ),
+        key(
+            "irq_cpus",
+            Kind::Any(&[Kind::Cpus, Kind::ByNumber(&Kind::Cpus)]),
+            "CPUs of the queue interrupts, of all or by queue",
+        ),
+        key("xps_cpus", Kind::Any(&[Kind::Cpus, Kind::ByNumber(&Kind::Cpus)]), "CPUs that send on a queue"),
+        key(
+            "xps_rxqs",
+            Kind::Any(&[Kind::Queues, Kind::ByNumber(&Kind::Queues)]),
+            "receive queues whose flows send on a queue",
+        ),
+        key("rps_cpus", Kind::Any(&[Kind::Cpus, Kind::ByNumber(&Kind::Cpus)]), "CPUs that help a receive queue"),
+        key("rps_flow_cnt", Kind::Any(&[U32, Kind::ByNumber(&U32)]), "flows of a receive queue that RFS follows"),
+        key(
+            "rule",
+            Kind::List(&Kind::Any(&[Kind::Text, Kind::Table(&RULE)])),
+            "flow steering rules in ethtool's words",
+        ),
+        key("group", Kind::List(&Kind::Table(&GROUP)), "queues with a policy, CPUs and flows of their own"),
+    ],
+};
+
+pub static MATCH: Spec = Spec {
+    name: "match",
+    keys: &[
+        key("name", Kind::Text, "name of the interface, or a pattern with * and ?"),
+        key("driver", Kind::Text, "its driver"),
+        key("bus", Kind::Text, "its bus address, as 0000:03:00.0"),
+        key("mac", Kind::Mac, "its permanent MAC address"),
+        key("label", Kind::Text, "its ifalias or an alternative name"),
+    ],
+};
+
+pub static PAUSE: Spec = Spec {
+    name: "pause",
+    keys: &[
+        key("autoneg", Kind::Bool, "negotiated with the other end"),
+        key("rx", Kind::Bool, "obeyed"),
+        key("tx", Kind::Bool, "sent"),
+    ],
+};
+
+pub static CHANNELS: Spec = Spec {
+    name: "channels",
+    keys: &[
+        key("combined", Kind::Int(0, 4096), "queues that receive and send"),
+        key("rx", Kind::Int(0, 4096), "queues that only receive"),
+        key("tx", Kind::Int(0, 4096), "queues that only send"),
+    ],
+};
+
+pub static RINGS: Spec = Spec {
+    name: "rings",
+    keys: &[
+        key("rx", Kind::Int(1, u32::MAX as u64), "descriptors of a receive ring"),
+        key("tx", Kind::Int(1, u32::MAX as u64), "descriptors of a transmit ring"),
+    ],
+};
+
+/// A parameter that is a number, one that is on or off.
+const USECS: Kind = Kind::Int(0, u32::MAX as u64);
+const SWITCH: Kind = Kind::Any(&[Kind::Bool, Kind::Int(0, 1)]);
+
+pub static COALESCE: Spec = Spec {
+    name: "coalesce",
+    keys: &[
+        key("queues", Kind::Queues, "only these; else the device"),
+        key("rx-usecs", USECS, "microseconds a received frame may wait for its interrupt"),
+        key("rx-max-frames", USECS, "frames after which it comes at once"),
+        key("rx-usecs-irq", USECS, "the same while an interrupt is served"),
+        key("rx-max-frames-irq", USECS, "the same while an interrupt is served"),
+        key("tx-usecs", USECS, "microseconds a sent frame may wait for its interrupt"),
+        key("tx-max-frames", USECS, "frames after which it comes at once"),
+        key("tx-usecs-irq", USECS, "the same while an interrupt is served"),
+        key("tx-max-frames-irq", USECS, "the same while an interrupt is served"),
+        key("stats-block-usecs", USECS, "microseconds between updates of statistics"),
+        key("use-adaptive-rx", SWITCH, "the driver chooses the receive values by load"),
+        key("use-adaptive-tx", SWITCH, "the driver chooses the transmit values by load"),
+        key("pkt-rate-low", USECS, "packets a second below which the -low values hold"),
+        key("rx-usecs-low", USECS, "at low rates"),
+        key("rx-max-frames-low", USECS, "at low rates"),
+        key("tx-usecs-low", USECS, "at low rates"),
+        key("tx-max-frames-low", USECS, "at low rates"),
+        key("pkt-rate-high", USECS, "packets a second above which the -high values hold"),
+        key("rx-usecs-high", USECS, "at high rates"),
+        key("rx-max-frames-high", USECS, "at high rates"),
+        key("tx-usecs-high", USECS, "at high rates"),
+        key("tx-max-frames-high", USECS, "at high rates"),
+        key("rate-sample-interval", USECS, "seconds between samples of the rate"),
+        key("use-cqe-mode-rx", SWITCH, "the timer starts anew with each completion"),
+        key("use-cqe-mode-tx", SWITCH, "the timer starts anew with each completion"),
+        key("tx-aggr-max-bytes", USECS, "bytes of an aggregate"),
+        key("tx-aggr-max-frames", USECS, "frames of an aggregate"),
+        key("tx-aggr-time-usecs", USECS, "microseconds until an aggregate is sent"),
+    ],
+};
+
+/// ethtool's words that the kernel has under another name.
+pub const COALESCE_WORDS: [(&str, &str); 6] = [
+    ("adaptive-rx", "use-adaptive-rx"),
+    ("adaptive-tx", "use-adaptive-tx"),
+    ("rx-frames", "rx-max-frames"),
+    ("tx-frames", "tx-max-frames"),
+    ("cqe-mode-rx", "use-cqe-mode-rx"),
+    ("cqe-mode-tx", "use-cqe-mode-tx"),
+];
+
+pub static RSS: Spec = Spec {
+    name: "rss",
+    keys: &[
+        key("table", Kind::RssTable, "\"equal 4\", \"weight 3 1\", \"default\", or the queue of each entry"),
+        key("context", Kind::ByNumber(&Kind::RssTable), "the same of further contexts, by number"),
+        key("function", Kind::Text, "hash function: toeplitz, xor, crc32"),
+        key("key", Kind::Key, "hash key, bytes in hex"),
+        key(
+            "symmetric",
+            Kind::Word(&["none", "symmetric-xor", "symmetric-or-xor"]),
+            "both directions of a flow on one queue",
+        ),
+        key("fields", Kind::Map(&Kind::Text), "fields hashed by flow type in ethtool's letters: udp4 = \"sdfn\""),
+    ],
+};
+
+pub static NAPI: Spec = Spec {
+    name: "napi",
+    keys: &[
+        key("queues", Kind::Queues, "of these receive queues; else the device"),
+        key("defer_hard_irqs", Kind::Int(0, i32::MAX as u64), "empty polls before the interrupt is switched on again"),
+        key("gro_flush_timeout_ns", Kind::Int(0, i64::MAX as u64), "nanoseconds between these polls"),
+        key(
+            "irq_suspend_timeout_ns",
+            Kind::Int(0, i64::MAX as u64),
+            "nanoseconds without interrupts while a program polls busily",
+        ),
+        key("threaded", Kind::Any(&[Kind::Bool, Kind::Int(0, 2)]), "a kernel thread polls; 2: busily"),
+    ],
+};
+
+pub static RULE: Spec = Spec {
+    name: "[[interface.rule]]",
+    keys: &[
+        must("flow", Kind::Text, "in ethtool's words: \"tcp4 dst-port 443 action 2\""),
+        key("location", U32, "its place in the table; else the next free one"),
+    ],
+};
+
+pub static GROUP: Spec = Spec {
+    name: "[[interface.group]]",
+    keys: &[
+        must("name", Kind::Text, "of the group"),
+        must("policy", Kind::Text, "latency, bulk, cpu, or an own one"),
+        key(
+            "queues",
+            Kind::Any(&[COUNT, Kind::List(&Kind::Int(0, 4095)), Kind::Text]),
+            "how many, or which (\"0-3\" or [0, 1]), or \"auto\": as the goal divides them",
+        ),
+        key("cpus", Kind::Cpus, "CPUs of its queues"),
+        key("weight", U32, "part of the table relative to the other groups; 0: only what flows send here"),
+        key("context", Kind::Bool, "an RSS context of its own instead of a part of the table"),
+        key("flows", Kind::List(&Kind::Any(&[Kind::Text, Kind::Table(&FLOW)])), "what belongs to it"),
+    ],
+};
+
+pub static FLOW: Spec = Spec {
+    name: "a flow",
+    keys: &[
+        key("program", Kind::Text, "ports on which processes of this name listen"),
+        key("unit", Kind::Text, "ports on which processes of this systemd unit listen"),
+    ],
+};
+
+pub static POLICY: Spec = Spec {
+    name: "[[policy]]",
+    keys: &[
+        must("name", Kind::Text, "of the policy; that of a built-in one goes before it"),
+        key("coalesce", Kind::Table(&POLICY_COALESCE), "interrupt moderation of its queues"),
+        key("napi", Kind::Table(&POLICY_NAPI), "instead, where single queues have no moderation"),
+        key("when", Kind::Text, "when it is right: a sentence"),
+    ],
+};
+
+pub static POLICY_COALESCE: Spec = Spec { name: "coalesce", keys: COALESCE.keys.split_at(1).1 };
+pub static POLICY_NAPI: Spec = Spec { name: "napi", keys: NAPI.keys.split_at(1).1 };
+
+impl Spec {
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        let name = self.alias(name);
+        self.keys.iter().find(|k| k.name == name)
+    }
+
+    /// The name under which a key is known.
+    pub fn alias<'a>(&self, name: &'a str) -> &'a str {
+        let words = self.name == "coalesce";
+        let found = COALESCE_WORDS.iter().find(|(short, _)| words && *short == name);
+        found.map_or(name, |(_, full)| full)
+    }
+}

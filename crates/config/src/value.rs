@@ -1,0 +1,136 @@
+//! What a configuration says, before a host is looked at.
+
+use ringwise_model::{CpuSet, FarNode, Goal, GroupWish, Intent, Policy, Smt, Wish};
+
+/// Policies that need no `[[policy]]`.
+pub const BUILT_IN_POLICIES: [&str; 3] = ["latency", "bulk", "cpu"];
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Config {
+    pub host: HostPart,
+    pub entries: Vec<Entry>,
+    pub policies: Vec<Policy>,
+}
+
+/// `[host]`. `None`: as the goal has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostPart {
+    pub goal: Option<Goal>,
+    pub interfaces: Vec<String>,
+    pub cpus: Option<CpuSet>,
+    pub reserve: Option<CpuSet>,
+    pub exclude_cpus: Option<CpuSet>,
+    pub queues: Option<u32>,
+    pub smt: Option<Smt>,
+    pub far_node: Option<FarNode>,
+    pub allow_disruption: Option<bool>,
+    pub pair_as_article: Option<bool>,
+    pub wishes: Vec<Wish>,
+}
+
+/// One `[[interface]]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entry {
+    pub matcher: Matcher,
+    pub goal: Option<Goal>,
+    /// Without `dev` until they are bound.
+    pub wishes: Vec<Wish>,
+    pub groups: Vec<GroupWish>,
+    pub said: String,
+}
+
+/// Which interfaces: everything that is said must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Matcher {
+    /// A name or a pattern with `*` and `?`.
+    pub name: Option<String>,
+    pub driver: Option<String>,
+    pub bus: Option<String>,
+    /// The permanent one.
+    pub mac: Option<String>,
+    /// `ifalias` or an alternative name.
+    pub label: Option<String>,
+}
+
+impl Matcher {
+    /// Must be one device: it says what only one can be.
+    pub fn is_one(&self) -> bool {
+        let name = self.name.as_deref().is_some_and(|n| !crate::words::is_glob(n));
+        name || self.bus.is_some() || self.mac.is_some() || self.label.is_some()
+    }
+}
+
+impl std::fmt::Display for Matcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let all = [
+            ("name", &self.name),
+            ("driver", &self.driver),
+            ("bus", &self.bus),
+            ("mac", &self.mac),
+            ("label", &self.label),
+        ];
+        let words: Vec<String> = all.iter().filter_map(|(k, v)| Some(format!("{k} {}", v.as_ref()?))).collect();
+        f.write_str(&words.join(", "))
+    }
+}
+
+impl Config {
+    /// The same without where each thing was said.
+    pub fn without_places(&self) -> Self {
+        let mut c = self.clone();
+        c.host.wishes.iter_mut().for_each(|w| w.said.clear());
+        for e in &mut c.entries {
+            e.said.clear();
+            e.wishes.iter_mut().for_each(|w| w.said.clear());
+            e.groups.iter_mut().for_each(|g| g.said.clear());
+        }
+        c
+    }
+
+    /// What an intent says, as a file would: one entry an interface that anything is said about.
+    pub fn of_intent(i: &Intent) -> Self {
+        let mut c = Self {
+            host: HostPart {
+                goal: Some(i.goal),
+                interfaces: i.devs.clone(),
+                cpus: i.cpus.clone(),
+                reserve: (!i.reserve.is_empty()).then(|| i.reserve.clone()),
+                exclude_cpus: (!i.exclude_cpus.is_empty()).then(|| i.exclude_cpus.clone()),
+                queues: i.queues,
+                smt: i.smt,
+                far_node: i.far_node,
+                allow_disruption: i.allow_disruption.then_some(true),
+                pair_as_article: i.pair_as_article.then_some(true),
+                wishes: i.wishes.iter().filter(|w| w.dev.is_none()).cloned().collect(),
+            },
+            entries: Vec::new(),
+            policies: i.policies.clone(),
+        };
+        let mut of = |dev: &str, said: &str| -> usize {
+            let found = c.entries.iter().position(|e| e.matcher.name.as_deref() == Some(dev));
+            found.unwrap_or_else(|| {
+                let matcher = Matcher { name: Some(dev.to_string()), ..Matcher::default() };
+                c.entries.push(Entry { matcher, said: said.to_string(), ..Entry::default() });
+                c.entries.len() - 1
+            })
+        };
+        let mut goals = Vec::new();
+        for (dev, goal) in &i.dev_goals {
+            goals.push((of(dev, ""), *goal));
+        }
+        let mut wishes = Vec::new();
+        for w in &i.wishes {
+            if let Some(dev) = &w.dev {
+                wishes.push((of(dev, &w.said), Wish { dev: None, ..w.clone() }));
+            }
+        }
+        let mut groups = Vec::new();
+        for g in &i.groups {
+            groups.push((of(&g.dev, &g.said), GroupWish { dev: String::new(), ..g.clone() }));
+        }
+        goals.into_iter().for_each(|(at, g)| c.entries[at].goal = Some(g));
+        wishes.into_iter().for_each(|(at, w)| c.entries[at].wishes.push(w));
+        groups.into_iter().for_each(|(at, g)| c.entries[at].groups.push(g));
+        c
+    }
+}
