@@ -118,6 +118,11 @@ pub enum Cmd {
     History(HistoryArgs),
     /// Finish what a killed or failed run left behind
     Recover(RecoverArgs),
+    /// Keep CPUs from sleeping deeply while a command runs
+    #[command(
+        after_long_help = "Status: that of CMD, 128 and the signal's number where a signal ended it; 125 hold itself failed and CMD was not started, 126 CMD cannot be run, 127 CMD was not found. Signals are passed on to CMD."
+    )]
+    Hold(HoldArgs),
     /// Record this host into a file for --from
     #[command(after_long_help = disturbs::CAPTURE)]
     Capture(CaptureArgs),
@@ -393,6 +398,17 @@ pub struct RecoverArgs {
 }
 
 #[derive(Debug, Clone, Default, Args)]
+pub struct HoldArgs {
+    /// No CPU takes longer than this to wake up, microseconds (/dev/cpu_dma_latency); 0: CPUs do not sleep, they
+    /// poll
+    #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(..=2_147_483_647))]
+    pub cpu_latency: u32,
+    /// The command and its arguments, after --
+    #[arg(value_name = "CMD", required = true, last = true)]
+    pub command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
 pub struct CaptureArgs {
     /// File to write; it must not exist
     #[arg(value_name = "FILE")]
@@ -432,7 +448,7 @@ impl Format {
 /// Commands by what a person wants; each visible command stands in exactly one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["status", "show"]),
-    ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "recover"]),
+    ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "recover", "hold"]),
     ("Prove", &["verify", "history"]),
     ("Files", &["capture", "support"]),
 ];

@@ -8,6 +8,7 @@ mod generate;
 mod guard;
 mod hands;
 mod history;
+mod hold;
 mod plan;
 mod recover;
 mod reviewed;
@@ -67,6 +68,7 @@ pub fn run(cli: Cli) -> Result<Status> {
         Cmd::Adopt(a) => adopt::run(&a, &common),
         Cmd::History(a) => history::run(&a, &common),
         Cmd::Recover(a) => recover::run(&a, &common),
+        Cmd::Hold(a) => hold::run(&a, &common),
         Cmd::Capture(a) => capture::run(&a, &common),
         Cmd::Support(a) => support::run(&a, &common),
         Cmd::Man { dir } => generate::man(&dir),

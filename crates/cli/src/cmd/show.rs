@@ -3,6 +3,7 @@
 use ringwise_discover::Options;
 use ringwise_model::{Nic, Snapshot};
 
+use super::svg;
 use crate::args::{Common, ShowArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -11,6 +12,9 @@ use crate::source;
 use crate::style::Style;
 
 pub fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
+    if let Some(file) = &a.svg {
+        return svg::run(file, a, common);
+    }
     let source = source::open(&a.from)?;
     let options = if a.devs.is_empty() { Options::all() } else { Options::only(&a.devs) };
     let s = source.snapshot(&options, common)?;
@@ -36,7 +40,7 @@ pub fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
 }
 
 /// The devices as named, alternative names followed by discovery.
-fn named<'a>(s: &'a Snapshot, devs: &[String]) -> Result<Vec<&'a Nic>> {
+pub fn named<'a>(s: &'a Snapshot, devs: &[String]) -> Result<Vec<&'a Nic>> {
     let mut out: Vec<&Nic> = Vec::new();
     for d in devs {
         match s.nic(d) {

@@ -16,6 +16,7 @@ pub mod show;
 pub mod standing;
 pub mod status;
 pub mod steering;
+pub mod svg;
 pub mod table;
 pub mod text;
 pub mod unread;

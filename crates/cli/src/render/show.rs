@@ -29,6 +29,15 @@ pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
 
 /// `eth1  igb 0000:03:00.0  node 0  1000 Mb/s full  8 combined queues (max 8)`
 fn head(n: &Nic, style: &Style) -> String {
+    // Blanks within a part must not break: they stand in as a character that no name has.
+    let parts: Vec<String> = head_parts(n).iter().map(|p| p.replace(' ', "\u{1}")).collect();
+    let text = hang(&format!("{}  ", n.name()), &parts.join("\u{1} "), style.width);
+    let text: String = text.replace('\u{1}', " ").lines().map(|l| format!("{}\n", l.trim_end())).collect();
+    text.replacen(n.name(), &style.paint(Tint::Bold, n.name()), 1)
+}
+
+/// Driver and address, node, link, queues.
+pub fn head_parts(n: &Nic) -> Vec<String> {
     let mut parts = Vec::new();
     let driver = match &n.kind {
         NicKind::Software { kind } => format!("{kind}, no queues of its own"),
@@ -57,11 +66,7 @@ fn head(n: &Nic, style: &Style) -> String {
         },
     });
     parts.push(queues(n));
-    // Blanks within a part must not break: they stand in as a character that no name has.
-    let parts: Vec<String> = parts.iter().map(|p| p.replace(' ', "\u{1}")).collect();
-    let text = hang(&format!("{}  ", n.name()), &parts.join("\u{1} "), style.width);
-    let text: String = text.replace('\u{1}', " ").lines().map(|l| format!("{}\n", l.trim_end())).collect();
-    text.replacen(n.name(), &style.paint(Tint::Bold, n.name()), 1)
+    parts
 }
 
 /// `8 combined queues (max 8)`

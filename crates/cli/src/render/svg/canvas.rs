@@ -1,0 +1,235 @@
+//! SVG text: a few shapes, escaped text, and how far everything reaches.
+
+use std::fmt::Write as _;
+
+/// Advance of a character in ems. Monospace fonts have 0.6; the rest is slack.
+const ADVANCE: f64 = 0.61;
+
+pub const INK: &str = "#1d2433";
+pub const FAINT: &str = "#667085";
+pub const PAGE: &str = "#ffffff";
+
+/// Width of a text in a monospace font.
+pub fn width(text: &str, size: f64) -> f64 {
+    text.chars().count() as f64 * size * ADVANCE
+}
+
+/// Names come from the kernel, which takes nearly any byte: XML takes no control characters.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// No more digits than the eye sees, and always the same ones.
+pub fn num(v: f64) -> String {
+    let v = (v * 10.0).round() / 10.0;
+    if v == v.trunc() { format!("{v:.0}") } else { format!("{v:.1}") }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    pub x: f64,
+    pub y: f64,
+}
+
+pub fn at(x: f64, y: f64) -> Point {
+    Point { x, y }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Area {
+    pub x: f64,
+    pub y: f64,
+    pub w: f64,
+    pub h: f64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Ink<'a> {
+    pub fill: &'a str,
+    pub stroke: &'a str,
+    pub width: f64,
+    pub dash: &'a str,
+}
+
+impl<'a> Ink<'a> {
+    pub fn filled(fill: &'a str, stroke: &'a str) -> Self {
+        Self { fill, stroke, width: 1.0, dash: "" }
+    }
+
+    pub fn line(stroke: &'a str, width: f64, dash: &'a str) -> Self {
+        Self { fill: "none", stroke, width, dash }
+    }
+
+    fn attributes(&self) -> String {
+        let dash = if self.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", self.dash) };
+        format!(" fill=\"{}\" stroke=\"{}\" stroke-width=\"{}\"{dash}", self.fill, self.stroke, num(self.width))
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Font<'a> {
+    pub size: f64,
+    pub fill: &'a str,
+    pub bold: bool,
+    pub middle: bool,
+}
+
+impl<'a> Font<'a> {
+    pub fn left(size: f64, fill: &'a str) -> Self {
+        Self { size, fill, bold: false, middle: false }
+    }
+
+    pub fn bold(self) -> Self {
+        Self { bold: true, ..self }
+    }
+
+    pub fn middle(self) -> Self {
+        Self { middle: true, ..self }
+    }
+}
+
+/// What is drawn later lies on top.
+#[derive(Debug, Default)]
+pub struct Canvas {
+    body: String,
+    pub right: f64,
+    pub bottom: f64,
+}
+
+impl Canvas {
+    fn reach(&mut self, x: f64, y: f64) {
+        self.right = self.right.max(x);
+        self.bottom = self.bottom.max(y);
+    }
+
+    fn put(&mut self, args: std::fmt::Arguments<'_>) {
+        let _ = self.body.write_fmt(args); // a String takes everything
+        self.body.push('\n');
+    }
+
+    /// A box; `about` is what a viewer shows when the pointer rests on it.
+    pub fn rect(&mut self, a: Area, round: f64, ink: &Ink<'_>, about: &str) {
+        self.reach(a.x + a.w + ink.width / 2.0, a.y + a.h + ink.width / 2.0);
+        let shape = format!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"{}\"{}",
+            num(a.x),
+            num(a.y),
+            num(a.w),
+            num(a.h),
+            num(round),
+            ink.attributes()
+        );
+        if about.is_empty() {
+            self.put(format_args!("{shape}/>"));
+        } else {
+            self.put(format_args!("{shape}><title>{}</title></rect>", escape(about)));
+        }
+    }
+
+    pub fn dot(&mut self, p: Point, r: f64, fill: &str) {
+        self.reach(p.x + r, p.y + r);
+        self.put(format_args!("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\"/>", num(p.x), num(p.y), num(r)));
+    }
+
+    /// Text with its middle line at `p.y`.
+    pub fn text(&mut self, p: Point, text: &str, font: &Font<'_>) {
+        let w = width(text, font.size);
+        self.reach(if font.middle { p.x + w / 2.0 } else { p.x + w }, p.y + font.size * 0.6);
+        let mut more = String::new();
+        if font.bold {
+            more.push_str(" font-weight=\"bold\"");
+        }
+        if font.middle {
+            more.push_str(" text-anchor=\"middle\"");
+        }
+        // dominant-baseline is not known to all viewers.
+        self.put(format_args!(
+            "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{more}>{}</text>",
+            num(p.x),
+            num(p.y + font.size * 0.35),
+            num(font.size),
+            font.fill,
+            escape(text)
+        ));
+    }
+
+    /// A straight line through all points.
+    pub fn line(&mut self, points: &[Point], ink: &Ink<'_>) {
+        let mut d = String::new();
+        for (i, p) in points.iter().enumerate() {
+            self.reach(p.x, p.y);
+            let _ = write!(d, "{}{} {}", if i == 0 { "M" } else { " L" }, num(p.x), num(p.y));
+        }
+        self.put(format_args!("<path d=\"{d}\"{}/>", ink.attributes()));
+    }
+
+    /// Leaves and arrives level, and stays between its ends.
+    pub fn curve(&mut self, a: Point, b: Point, ink: &Ink<'_>) {
+        self.reach(a.x.max(b.x), a.y.max(b.y));
+        let mid = num((a.x + b.x) / 2.0);
+        self.put(format_args!(
+            "<path d=\"M{} {} C{mid} {} {mid} {} {} {}\"{}/>",
+            num(a.x),
+            num(a.y),
+            num(a.y),
+            num(b.y),
+            num(b.x),
+            num(b.y),
+            ink.attributes()
+        ));
+    }
+
+    pub fn body(self) -> String {
+        self.body
+    }
+}
+
+/// Words in lines of at most this width.
+pub fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        match out.last_mut() {
+            Some(l) if width(l, size) + width(word, size) + size <= room => {
+                l.push(' ');
+                l.push_str(word);
+            }
+            _ => out.push(word.to_string()),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_escaped() {
+        assert_eq!(escape("a<b>&\"c'\u{1}"), "a&lt;b&gt;&amp;&quot;c&apos;\u{fffd}");
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(
+            (num(12.0), num(12.04), num(-0.04), num(7.25)),
+            ("12".into(), "12".into(), "-0".into(), "7.3".into())
+        );
+    }
+
+    #[test]
+    fn long_words_stay_whole() {
+        assert_eq!(wrap("aa bb cccccccccccccccc d", 10.0, 50.0), ["aa bb", "cccccccccccccccc", "d"]);
+    }
+}

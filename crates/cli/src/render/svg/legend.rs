@@ -1,0 +1,93 @@
+//! What the lines and colours mean, of those that are there.
+
+use super::MARGIN;
+use super::canvas::{Area, Canvas, Font, INK, Ink, PAGE, at, width};
+use super::draw::{FAR, FAR_DASH, NEAR, RPS, RPS_DASH, UNSURE, XPS, XPS_DASH, badge};
+use super::groups::Groups;
+
+const SIZE: f64 = 11.5;
+const STEP: f64 = 18.0;
+const SAMPLE: f64 = 38.0;
+
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub near: bool,
+    pub far: bool,
+    pub unsure: bool,
+    /// An interrupt with several lines.
+    pub one_of: bool,
+    pub xps: bool,
+    pub rps: bool,
+    pub doubtful: bool,
+    pub isolated: bool,
+    pub repeated: bool,
+    /// Cores with several threads are drawn.
+    pub threads: bool,
+}
+
+impl Seen {
+    pub fn line(&mut self, far: Option<bool>) {
+        match far {
+            Some(true) => self.far = true,
+            Some(false) => self.near = true,
+            None => self.unsure = true,
+        }
+    }
+}
+
+enum Sample<'a> {
+    Frame,
+    Line(Ink<'a>),
+    Far,
+    Sign(&'a str),
+}
+
+/// Returns where it ends.
+pub fn draw(c: &mut Canvas, top: f64, room: f64, seen: &Seen, groups: &Groups) -> f64 {
+    let mut items: Vec<(Sample, &str)> = Vec::new();
+    let mut when = |on: bool, sample: Sample<'static>, text: &'static str| {
+        if on {
+            items.push((sample, text));
+        }
+    };
+    when(seen.near, Sample::Line(Ink::line(NEAR, 1.5, "")), "interrupt goes here, the device's node");
+    when(seen.far, Sample::Far, "here, a far node");
+    when(seen.unsure, Sample::Line(Ink::line(UNSURE, 1.5, "")), "interrupt goes here, near or far unknown");
+    when(seen.one_of, Sample::Sign("<"), "several lines: to one of these CPUs");
+    when(seen.xps, Sample::Line(Ink::line(XPS, 1.0, XPS_DASH)), "XPS: CPU sends on this queue");
+    when(seen.rps, Sample::Line(Ink::line(RPS, 1.2, RPS_DASH)), "RPS: packets are handed to this CPU");
+    when(seen.threads, Sample::Frame, "a core with its threads");
+    when(seen.repeated, Sample::Sign("×n"), "takes this many of these interrupts");
+    when(seen.doubtful, Sample::Sign("?"), "likely, not sure, that it serves these queues");
+    when(seen.isolated, Sample::Sign("i"), "isolated CPU (dashed where nothing leads to it)");
+    let (mut x, mut y) = (MARGIN, top);
+    for (sample, text) in items {
+        let w = SAMPLE + width(text, SIZE) + 22.0;
+        if x > MARGIN && x + w > MARGIN + room {
+            (x, y) = (MARGIN, y + STEP);
+        }
+        let (from, to) = (at(x, y), at(x + SAMPLE - 8.0, y));
+        match sample {
+            Sample::Line(ink) => c.line(&[from, to], &ink),
+            Sample::Far => {
+                c.line(&[from, to], &Ink::line(FAR, 1.8, FAR_DASH));
+                badge(c, at(x + 15.0, y));
+            }
+            Sample::Frame => {
+                let a = Area { x: x + 2.0, y: y - 7.0, w: 26.0, h: 14.0 };
+                c.rect(a, 3.0, &Ink::filled(PAGE, "#c3cad6"), "");
+            }
+            Sample::Sign(s) => c.text(at(x + 15.0, y), s, &Font::left(SIZE, INK).bold().middle()),
+        }
+        c.text(at(x + SAMPLE, y), text, &Font::left(SIZE, INK));
+        x += w;
+    }
+    y += if x > MARGIN { STEP } else { 0.0 };
+    for (letter, (fill, stroke), about) in groups.legend() {
+        c.rect(Area { x: MARGIN, y: y - 8.0, w: 30.0, h: 16.0 }, 2.0, &Ink::filled(fill, stroke), "");
+        c.text(at(MARGIN + 15.0, y), &letter, &Font::left(SIZE, INK).bold().middle());
+        c.text(at(MARGIN + SAMPLE, y), &format!("group {letter}: {about}"), &Font::left(SIZE, INK));
+        y += STEP + 1.0;
+    }
+    y
+}

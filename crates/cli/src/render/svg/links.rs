@@ -1,0 +1,53 @@
+//! Lines between the halves: interrupts to CPUs, and XPS and RPS where they are not too many.
+
+use std::collections::BTreeSet;
+
+use ringwise_model::{CpuId, CpuSet, Fact, Nic, Topology};
+
+use super::rows::{Block, Target};
+
+/// With more lines than this nobody can follow one.
+const MAX_XPS: usize = 128;
+const MAX_RPS: usize = 64;
+
+#[derive(Debug, Default)]
+pub struct Steering {
+    /// Transmit queue and the CPUs that send on it.
+    pub xps: Vec<(u32, Vec<CpuId>)>,
+    /// Receive queue and the CPUs that RPS sends its packets to.
+    pub rps: Vec<(u32, Vec<CpuId>)>,
+    /// Set, but too many to draw.
+    pub xps_left_out: usize,
+    pub rps_left_out: usize,
+}
+
+impl Steering {
+    pub fn of(t: &Topology, n: &Nic) -> Self {
+        let online = |f: &Fact<CpuSet>| -> Vec<CpuId> {
+            f.known().map(|c| c.intersection(&t.online).iter().collect()).unwrap_or_default()
+        };
+        let set = |(_, c): &(u32, Vec<CpuId>)| !c.is_empty();
+        let xps: Vec<_> = n.tx_queues.iter().map(|q| (q.id, online(&q.xps_cpus))).filter(set).collect();
+        let rps: Vec<_> = n.rx_queues.iter().map(|q| (q.id, online(&q.rps_cpus))).filter(set).collect();
+        let (xps, xps_left_out) = few(xps, MAX_XPS);
+        let (rps, rps_left_out) = few(rps, MAX_RPS);
+        Self { xps, rps, xps_left_out, rps_left_out }
+    }
+
+    /// CPUs that a line leads to.
+    pub fn used(&self, blocks: &[Block<'_>]) -> BTreeSet<CpuId> {
+        let irqs = blocks.iter().filter_map(|b| match &b.target {
+            Target::Cpus(c) => Some(c.as_slice()),
+            Target::Words(_) => None,
+        });
+        let steered = self.xps.iter().chain(&self.rps).map(|(_, c)| c.as_slice());
+        irqs.chain(steered).flatten().copied().collect()
+    }
+}
+
+type Lines = Vec<(u32, Vec<CpuId>)>;
+
+fn few(lines: Lines, max: usize) -> (Lines, usize) {
+    let n = lines.iter().map(|(_, c)| c.len()).sum();
+    if n > max { (vec![], n) } else { (lines, 0) }
+}

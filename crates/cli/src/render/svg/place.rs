@@ -1,0 +1,250 @@
+//! Where everything stands: sizes from what is to be shown, so that the picture is as large as its content.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_model::{CpuId, Topology, Vector};
+
+use super::MARGIN;
+use super::canvas::{Point, at, width};
+use super::cpus::{Core, NodeBox};
+use super::rows::{Block, Row, Target, doubtful};
+use crate::render::text::plural;
+
+pub const NODE_HEAD: f64 = 24.0;
+pub const NODE_PAD: f64 = 10.0;
+const NODE_GAP: f64 = 14.0;
+const OTHERS: f64 = 18.0;
+pub const CORE_PAD: f64 = 3.0;
+/// Room for text in a box, both sides together.
+const INNER: f64 = 14.0;
+
+/// Sizes that do not depend on the place.
+#[derive(Debug)]
+pub struct Sizes {
+    pub font: f64,
+    /// From queue to queue.
+    pub pitch: f64,
+    pub cell: f64,
+    /// From CPU to CPU of a core.
+    pub cpu: f64,
+    pub core_gap: f64,
+}
+
+/// Left edges and widths of the columns.
+#[derive(Debug)]
+pub struct Columns {
+    pub letter: f64,
+    pub rx: f64,
+    pub rx_w: f64,
+    pub tx: f64,
+    pub tx_w: f64,
+    /// The line that gathers the queues of one interrupt.
+    pub join: f64,
+    pub irq: f64,
+    pub irq_w: f64,
+    pub node: f64,
+    pub node_w: f64,
+    pub core: f64,
+    pub core_w: f64,
+    pub cell: f64,
+    pub cell_w: f64,
+    pub idle_w: f64,
+}
+
+impl Columns {
+    pub fn out(&self) -> f64 {
+        self.irq + self.irq_w
+    }
+
+    pub fn right(&self) -> f64 {
+        self.node + self.node_w
+    }
+}
+
+/// What each CPU's box says.
+#[derive(Debug)]
+pub struct Labels {
+    pub cpu: BTreeMap<CpuId, String>,
+    /// CPUs that take interrupts; the others are there for XPS or RPS.
+    pub takes: BTreeSet<CpuId>,
+    /// Some CPU takes several interrupts.
+    pub repeated: bool,
+}
+
+impl Labels {
+    pub fn of(t: &Topology, used: &BTreeSet<CpuId>, blocks: &[Block<'_>]) -> Self {
+        let mut load: BTreeMap<CpuId, usize> = BTreeMap::new();
+        for b in blocks.iter().filter(|b| b.vector.is_some()) {
+            if let Target::Cpus(c) = &b.target {
+                c.iter().for_each(|c| *load.entry(*c).or_default() += 1);
+            }
+        }
+        let isolated = t.isolated_all();
+        let label = |c: &CpuId| {
+            let mut s = format!("CPU {c}");
+            if isolated.contains(*c) {
+                s.push_str(" i");
+            }
+            if let Some(n) = load.get(c).filter(|n| **n > 1) {
+                s.push_str(&format!(" ×{n}"));
+            }
+            s
+        };
+        Self {
+            cpu: used.iter().map(|c| (*c, label(c))).collect(),
+            takes: load.keys().copied().collect(),
+            repeated: load.values().any(|n| *n > 1),
+        }
+    }
+}
+
+pub fn irq_label(v: &Vector) -> String {
+    format!("irq {}{}", v.irq, if doubtful(v) { " ?" } else { "" })
+}
+
+pub fn core_label(c: &Core, caches: bool) -> String {
+    match (c.rank, c.l3.filter(|_| caches)) {
+        (Some(r), Some(l)) => format!("core {r} · L3 {l}"),
+        (Some(r), None) => format!("core {r}"),
+        (None, Some(l)) => format!("L3 {l}"),
+        (None, None) => String::new(),
+    }
+}
+
+pub fn others(n: &NodeBox) -> Option<String> {
+    let more = if n.cores.is_empty() { "" } else { "and " };
+    (n.other_cores > 0)
+        .then(|| format!("{more}{} ({}) without a line", plural(n.other_cores, "core"), plural(n.other_cpus, "CPU")))
+}
+
+/// Several caches in a node: then it matters which.
+pub fn caches(nodes: &[NodeBox]) -> bool {
+    let l3 = |n: &NodeBox| n.cores.iter().filter_map(|c| c.l3).collect::<BTreeSet<_>>().len();
+    nodes.iter().any(|n| l3(n) > 1)
+}
+
+impl Sizes {
+    pub fn of(rows: usize) -> Self {
+        match rows {
+            0..=16 => Self { font: 12.0, pitch: 30.0, cell: 20.0, cpu: 22.0, core_gap: 7.0 },
+            17..=32 => Self { font: 11.0, pitch: 24.0, cell: 17.0, cpu: 19.0, core_gap: 5.0 },
+            _ => Self { font: 10.0, pitch: 20.0, cell: 14.0, cpu: 16.0, core_gap: 3.0 },
+        }
+    }
+
+    pub fn core(&self, c: &Core) -> f64 {
+        c.rows() as f64 * self.cpu + 2.0 * CORE_PAD
+    }
+
+    pub fn columns(&self, blocks: &[Block<'_>], nodes: &[NodeBox], labels: &Labels, groups: bool) -> Columns {
+        let w = |s: &str| width(s, self.font);
+        let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0, f64::max);
+        let rows = || blocks.iter().flat_map(|b| &b.rows);
+        let cells = |pick: fn(&Row) -> Option<&super::rows::Cell>| {
+            let most = widest(&mut rows().filter_map(pick).map(|c| w(&c.label)));
+            if most > 0.0 { most.max(w("transmit")) + INNER } else { 0.0 }
+        };
+        let (rx_w, tx_w) = (cells(|r| r.rx.as_ref()), cells(|r| r.tx.as_ref()));
+        let letter = MARGIN;
+        let rx = letter + if groups { 20.0 } else { 0.0 };
+        let tx = rx + rx_w;
+        let join = tx + tx_w + 14.0;
+        let irq = join + 20.0;
+        let irq_w =
+            widest(&mut blocks.iter().filter_map(|b| b.vector).map(|v| w(&irq_label(v)))).max(w("interrupt")) + INNER;
+        let words = |b: &Block<'_>| match (&b.target, b.vector) {
+            (Target::Words(t), Some(_)) => w(t) + 40.0,
+            (Target::Words(t), None) => w(t) + 40.0 - irq_w,
+            _ => 0.0,
+        };
+        let count = rows().count().min(64) as f64;
+        let span = widest(&mut blocks.iter().map(words)).max(190.0 + 2.2 * count);
+        let node = irq + irq_w + span;
+        let core = node + 16.0;
+        let cell = core + CORE_PAD + 1.0;
+        let cell_w = widest(&mut labels.cpu.values().map(|l| w(l))).max(w("CPU 0")) + INNER;
+        let all_cores = || nodes.iter().flat_map(|n| &n.cores);
+        let idle_w = widest(&mut all_cores().flat_map(|c| &c.idle).map(|c| w(&c.to_string()))) + 10.0;
+        let cells_w = |c: &Core| {
+            let used = if c.used.is_empty() { 0.0 } else { cell_w };
+            used + c.idle.len() as f64 * idle_w
+        };
+        let core_w = widest(&mut all_cores().map(cells_w)) + 2.0 * CORE_PAD + 2.0;
+        let with_caches = caches(nodes);
+        let core_text = widest(&mut all_cores().map(|c| w(&core_label(c, with_caches))));
+        let titles = widest(&mut nodes.iter().map(|n| w(&n.title(true))));
+        let tails = widest(&mut nodes.iter().filter_map(others).map(|t| w(&t)));
+        let node_w = 16.0 + (core_w + 8.0 + core_text).max(titles).max(tails) + NODE_PAD;
+        Columns { letter, rx, rx_w, tx, tx_w, join, irq, irq_w, node, node_w, core, core_w, cell, cell_w, idle_w }
+    }
+
+    fn nodes_height(&self, nodes: &[NodeBox], stretch: f64) -> f64 {
+        nodes.iter().map(|n| self.node_height(n, stretch)).sum::<f64>()
+            + NODE_GAP * nodes.len().saturating_sub(1) as f64
+    }
+
+    fn node_height(&self, n: &NodeBox, stretch: f64) -> f64 {
+        let cores: f64 = n.cores.iter().map(|c| self.core(c) + self.core_gap + stretch).sum();
+        let tail = if n.other_cores > 0 { OTHERS } else { 0.0 };
+        NODE_HEAD + cores + tail + NODE_PAD - if n.cores.is_empty() { 4.0 } else { self.core_gap + stretch }
+    }
+}
+
+/// Heights: one a row of each block, one a node with its cores.
+#[derive(Debug)]
+pub struct Places {
+    pub blocks: Vec<Vec<f64>>,
+    pub pitch: f64,
+    pub nodes: Vec<NodePlace>,
+    /// Left edge of each CPU that has a box of its own for lines.
+    pub cpus: BTreeMap<CpuId, Point>,
+    pub bottom: f64,
+}
+
+#[derive(Debug)]
+pub struct NodePlace {
+    pub y: f64,
+    pub h: f64,
+    pub cores: Vec<f64>,
+}
+
+pub fn places(z: &Sizes, x: &Columns, blocks: &[Block<'_>], nodes: &[NodeBox], top: f64) -> Places {
+    let rows: usize = blocks.iter().map(|b| b.rows.len()).sum();
+    let cores: usize = nodes.iter().map(|n| n.cores.len()).sum();
+    let left = rows as f64 * z.pitch;
+    let natural = z.nodes_height(nodes, 0.0);
+    // The shorter half is spread a little, and then stands in the middle.
+    let pitch = (natural / rows.max(1) as f64).clamp(z.pitch, z.pitch * 1.5);
+    // Without a line between them there is nothing to align.
+    let lines = nodes.iter().flat_map(|n| &n.cores).any(|c| !c.used.is_empty());
+    let pitch = if lines { pitch } else { z.pitch };
+    let most = if lines { z.cpu * 0.6 } else { 0.0 };
+    let stretch = ((left - natural) / cores.max(1) as f64).clamp(0.0, most);
+    let (left, right) = (rows as f64 * pitch, z.nodes_height(nodes, stretch));
+    let whole = left.max(right);
+    let middle = |high: f64| if lines { (whole - high) / 2.0 } else { 0.0 };
+    let mut y = top + middle(left) + pitch / 2.0;
+    let mut at_rows = Vec::new();
+    for b in blocks {
+        at_rows.push((0..b.rows.len()).map(|i| y + i as f64 * pitch).collect());
+        y += b.rows.len() as f64 * pitch;
+    }
+    let mut y = top + middle(right);
+    let mut at_nodes = Vec::new();
+    let mut cpus = BTreeMap::new();
+    for n in nodes {
+        let h = z.node_height(n, stretch);
+        let mut cy = y + NODE_HEAD;
+        let mut at_cores = Vec::new();
+        for c in &n.cores {
+            at_cores.push(cy);
+            for (i, cpu) in c.used.iter().enumerate() {
+                cpus.insert(*cpu, at(x.cell, cy + CORE_PAD + (i as f64 + 0.5) * z.cpu));
+            }
+            cy += z.core(c) + z.core_gap + stretch;
+        }
+        at_nodes.push(NodePlace { y, h, cores: at_cores });
+        y += h + NODE_GAP;
+    }
+    Places { blocks: at_rows, pitch, nodes: at_nodes, cpus, bottom: top + whole }
+}

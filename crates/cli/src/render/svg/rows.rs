@@ -1,0 +1,117 @@
+//! The left half: queues in rows, by the interrupt that serves them, and where that goes.
+
+use std::collections::BTreeSet;
+
+use ringwise_model::{Confidence, CpuId, CpuSet, Fact, Nic, Topology, Vector};
+
+use crate::render::text::{is_down, numbers};
+
+/// More queues without an interrupt than this beside others that have one are told in one box.
+const MAX_LOOSE: usize = 8;
+/// An interrupt that may go to more CPUs than this has no lines.
+const MAX_TARGETS: usize = 4;
+
+#[derive(Debug, Default)]
+pub struct Row {
+    pub rx: Option<Cell>,
+    pub tx: Option<Cell>,
+}
+
+#[derive(Debug)]
+pub struct Cell {
+    pub label: String,
+    /// `None`: a box for several.
+    pub queue: Option<u32>,
+}
+
+/// The queues of one interrupt, or those without one.
+#[derive(Debug)]
+pub struct Block<'a> {
+    pub vector: Option<&'a Vector>,
+    pub rows: Vec<Row>,
+    pub target: Target,
+}
+
+#[derive(Debug)]
+pub enum Target {
+    Cpus(Vec<CpuId>),
+    /// Nothing to draw a line to, and why.
+    Words(String),
+}
+
+/// Every queue of the device once.
+pub fn blocks<'a>(t: &Topology, n: &'a Nic) -> Vec<Block<'a>> {
+    let (mut rx_seen, mut tx_seen) = (BTreeSet::new(), BTreeSet::new());
+    let mut out: Vec<Block> = Vec::new();
+    for v in n.queue_vectors() {
+        let rx: Vec<u32> = v.rx().iter().copied().filter(|q| rx_seen.insert(*q)).collect();
+        let tx: Vec<u32> = v.tx().iter().copied().filter(|q| tx_seen.insert(*q)).collect();
+        let rows = (0..rx.len().max(tx.len()).max(1))
+            .map(|i| Row { rx: rx.get(i).map(|q| cell("rx", *q)), tx: tx.get(i).map(|q| cell("tx", *q)) })
+            .collect();
+        out.push(Block { vector: Some(v), rows, target: target(t, v) });
+    }
+    let rx: BTreeSet<u32> = n.rx_queues.iter().map(|q| q.id).filter(|q| !rx_seen.contains(q)).collect();
+    let tx: BTreeSet<u32> = n.tx_queues.iter().map(|q| q.id).filter(|q| !tx_seen.contains(q)).collect();
+    let all: BTreeSet<u32> = rx.union(&tx).copied().collect();
+    if all.is_empty() {
+        return out;
+    }
+    let why = Target::Words(why_loose(n));
+    let rows: Vec<Row> = if !out.is_empty() && all.len() > MAX_LOOSE {
+        vec![Row { rx: several("rx", &rx), tx: several("tx", &tx) }]
+    } else {
+        all.iter()
+            .map(|q| Row { rx: rx.contains(q).then(|| cell("rx", *q)), tx: tx.contains(q).then(|| cell("tx", *q)) })
+            .collect()
+    };
+    out.push(Block { vector: None, rows, target: why });
+    out
+}
+
+fn cell(dir: &str, queue: u32) -> Cell {
+    Cell { label: format!("{dir}-{queue}"), queue: Some(queue) }
+}
+
+fn several(dir: &str, queues: &BTreeSet<u32>) -> Option<Cell> {
+    let list = numbers(queues.iter().copied());
+    let label = if list.len() <= 10 { format!("{dir}-{list}") } else { format!("{dir}: {} more", queues.len()) };
+    (!queues.is_empty()).then_some(Cell { label, queue: None })
+}
+
+fn why_loose(n: &Nic) -> String {
+    match () {
+        () if is_down(n) => "interrupts unknown: link is down".into(),
+        () if n.vectors.is_empty() => "interrupts unknown: the device shows none".into(),
+        () if n.queue_vectors().next().is_none() => "interrupts unknown: none could be tied to a queue".into(),
+        () => "interrupt unknown".into(),
+    }
+}
+
+fn target(t: &Topology, v: &Vector) -> Target {
+    match &v.effective {
+        Fact::Known(e) if !e.is_empty() => {
+            let gone = e.difference(&t.online);
+            match () {
+                () if e.len() > MAX_TARGETS => Target::Words(format!("one of CPUs {}", short(e))),
+                () if !gone.is_empty() => Target::Words(format!("CPU {} (offline)", short(&gone))),
+                () => Target::Cpus(e.iter().collect()),
+            }
+        }
+        _ => Target::Words(match &v.asked {
+            Fact::Known(a) if !a.is_empty() => format!("CPU unknown, asked: {}", short(a)),
+            _ => "CPU unknown".into(),
+        }),
+    }
+}
+
+/// The list, or a count where it is long.
+pub fn short(c: &CpuSet) -> String {
+    let s = c.to_string();
+    if s.len() <= 12 { s } else { format!("{} CPUs", c.len()) }
+}
+
+/// The tie between queue and interrupt is not certain.
+pub fn doubtful(v: &Vector) -> bool {
+    v.confidence != Confidence::Sure
+}

@@ -1,0 +1,327 @@
+//! The block diagram: well formed, whole, inside its own bounds.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::*;
+use ringwise_cli::render::show::far_queues;
+use ringwise_cli::render::svg;
+use ringwise_model::*;
+
+/// One element, or the text between two.
+#[derive(Debug, PartialEq)]
+enum Part {
+    Open(String, BTreeMap<String, String>),
+    Close(String),
+    Text(String),
+}
+
+/// Reads what we write, and nothing more lenient: tags balance, attributes are quoted and once each, only the
+/// five entities, no control characters.
+fn parse(text: &str) -> Vec<Part> {
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "a control character");
+    let (mut out, mut open, mut rest) = (Vec::new(), Vec::new(), text);
+    while let Some(at) = rest.find('<') {
+        let (before, tag) = rest.split_at(at);
+        if !before.trim().is_empty() {
+            assert!(!open.is_empty(), "text outside: {before:?}");
+            out.push(Part::Text(unescape(before)));
+        }
+        let end = tag.find('>').expect("a tag ends");
+        let inner = &tag[1..end];
+        rest = &tag[end + 1..];
+        if let Some(name) = inner.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(name), "closes what was opened last");
+            out.push(Part::Close(name.into()));
+            continue;
+        }
+        let (inner, empty) = inner.strip_suffix('/').map_or((inner, false), |i| (i, true));
+        let (name, attributes) = inner.split_once(' ').unwrap_or((inner, ""));
+        assert!(!name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase()), "name {name:?}");
+        out.push(Part::Open(name.into(), attributes_of(attributes)));
+        if empty {
+            out.push(Part::Close(name.into()));
+        } else {
+            open.push(name.to_string());
+        }
+    }
+    assert!(open.is_empty(), "left open: {open:?}");
+    assert!(rest.trim().is_empty() && !rest.contains('>'), "after the end: {rest:?}");
+    out
+}
+
+fn attributes_of(mut text: &str) -> BTreeMap<String, String> {
+    let mut out = BTreeMap::new();
+    while !text.trim().is_empty() {
+        let (name, rest) = text.split_once("=\"").expect("name=\"");
+        let (value, rest) = rest.split_once('"').expect("value\"");
+        assert!(!value.contains('<'));
+        assert!(out.insert(name.trim().to_string(), unescape(value)).is_none(), "{name} twice");
+        text = rest;
+    }
+    out
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('&') {
+        let (name, after) = after.split_once(';').expect("an entity ends");
+        out.push_str(before);
+        out.push(match name {
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "quot" => '"',
+            "apos" => '\'',
+            other => panic!("entity {other}"),
+        });
+        rest = after;
+    }
+    out + rest
+}
+
+/// Texts that are seen, in order.
+fn texts(parts: &[Part]) -> Vec<String> {
+    let mut out = Vec::new();
+    for pair in parts.windows(2) {
+        if let [Part::Open(name, _), Part::Text(t)] = pair
+            && name == "text"
+        {
+            out.push(t.clone());
+        }
+    }
+    out
+}
+
+fn numbers_in(text: &str) -> Vec<f64> {
+    text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).filter_map(|n| n.parse().ok()).collect()
+}
+
+/// Nothing reaches beyond the viewBox, texts as wide as in a common monospace font included.
+fn inside(parts: &[Part]) {
+    let Part::Open(_, root) = &parts[0] else { panic!("no root") };
+    let view = numbers_in(&root["viewBox"]);
+    let (w, h) = (view[2], view[3]);
+    let within = |x: f64, y: f64, what: &dyn std::fmt::Debug| {
+        assert!((0.0..=w).contains(&x) && (0.0..=h).contains(&y), "{x},{y} outside of {w}x{h}: {what:?}");
+    };
+    let mut below = 0.0;
+    for (i, p) in parts.iter().enumerate() {
+        let Part::Open(name, a) = p else { continue };
+        let n = |k: &str| a[k].parse::<f64>().unwrap();
+        match name.as_str() {
+            "g" => below = numbers_in(&a["transform"])[1],
+            "rect" => {
+                within(n("x"), below + n("y"), p);
+                within(n("x") + n("width"), below + n("y") + n("height"), p);
+            }
+            "circle" => {
+                within(n("cx") - n("r"), below + n("cy") - n("r"), p);
+                within(n("cx") + n("r"), below + n("cy") + n("r"), p);
+            }
+            "path" => numbers_in(&a["d"]).chunks(2).for_each(|c| within(c[0], below + c[1], p)),
+            "text" => {
+                let Part::Text(t) = &parts[i + 1] else { panic!("an empty text: {p:?}") };
+                let wide = t.chars().count() as f64 * 0.602 * n("font-size");
+                let left = if a.contains_key("text-anchor") { n("x") - wide / 2.0 } else { n("x") };
+                within(left, below + n("y") - n("font-size"), t);
+                within(left + wide, below + n("y") + 2.0, t);
+            }
+            "svg" | "title" => {}
+            other => panic!("element {other}"),
+        }
+    }
+}
+
+fn drawn(s: &Snapshot, dev: &str) -> (String, Vec<Part>) {
+    let text = svg::render(s, &[s.nic(dev).unwrap()]);
+    let parts = parse(&text);
+    inside(&parts);
+    (text, parts)
+}
+
+fn times(all: &[String], text: &str) -> usize {
+    all.iter().filter(|t| *t == text).count()
+}
+
+/// Boxes of a CPU with lines say `CPU 3`, and more behind it; a line below says it with other words.
+fn boxes(all: &[String], cpu: CpuId) -> usize {
+    let of = |t: &&String| {
+        let mut words = t.split(' ');
+        words.next() == Some("CPU") && words.next() == Some(&cpu.to_string()) && words.all(|w| w != "(offline)")
+    };
+    all.iter().filter(of).count()
+}
+
+/// Every queue and every CPU that an interrupt goes to, once.
+fn whole(s: &Snapshot, n: &Nic) {
+    let (_, parts) = drawn(s, n.name());
+    let all = texts(&parts);
+    let folded = all.iter().any(|t| t.ends_with(" more") || t.strip_prefix("rx-").is_some_and(|r| r.contains('-')));
+    for (dir, ids) in [
+        ("rx", n.rx_queues.iter().map(|q| q.id).collect::<Vec<_>>()),
+        ("tx", n.tx_queues.iter().map(|q| q.id).collect()),
+    ] {
+        for q in ids {
+            let side = if dir == "rx" { Dir::Rx } else { Dir::Tx };
+            let want = usize::from(!folded || n.vector_of(side, q).is_some());
+            assert_eq!(times(&all, &format!("{dir}-{q}")), want, "{dir}-{q} of {}", n.name());
+        }
+    }
+    for v in n.queue_vectors() {
+        let mark = if v.confidence == Confidence::Sure { "" } else { " ?" };
+        assert_eq!(times(&all, &format!("irq {}{mark}", v.irq)), 1, "irq {} of {}", v.irq, n.name());
+        if let Some(c) = v.effective.known().filter(|e| e.len() == 1).and_then(CpuSet::first) {
+            assert_eq!(boxes(&all, c), 1, "CPU {c} of {}", n.name());
+        }
+    }
+    let far = times(&all, "!");
+    let legend = usize::from(far > 0);
+    assert_eq!(far - legend, far_queues(s, n).unwrap_or(0), "far lines of {}", n.name());
+}
+
+#[test]
+fn two_machines() {
+    let (text, _) = drawn(&edge3(), "eth1");
+    golden("svg-edge3-eth1.svg", &text);
+    let (text, _) = drawn(&big64(), "eth0");
+    golden("svg-big64-eth0.svg", &text);
+}
+
+#[test]
+fn every_recorded_interface_is_whole() {
+    let hosts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
+    let mut count = 0;
+    for dir in std::fs::read_dir(hosts).unwrap() {
+        let Ok(text) = std::fs::read_to_string(dir.unwrap().path().join("snapshot.json")) else { continue };
+        let s: Snapshot = serde_json::from_str(&text).unwrap();
+        for n in s.nics.iter().filter(|n| n.has_own_queues()) {
+            whole(&s, n);
+            count += 1;
+        }
+    }
+    assert!(count > 40, "{count}");
+}
+
+#[test]
+fn sixtyfour_queues_and_128_cpus() {
+    let all = CpuSet::range(0, 127);
+    let cpus: Vec<u32> = (0..64).map(|q| q * 2 % 128 + q / 64).collect();
+    let mut n = nic("eth0", 1, "ice", 0, &cpus, &all);
+    for q in &mut n.rx_queues {
+        q.rps_cpus = Fact::Known(CpuSet::new());
+    }
+    let mut s = host(topology(2, 32, 2, 8), vec![n]);
+    whole(&s, &s.nics[0]);
+    // XPS on every CPU: all of them have a line now.
+    for q in &mut s.nics[0].tx_queues {
+        q.xps_cpus = Fact::Known(CpuSet::range(q.id * 2, q.id * 2 + 1));
+    }
+    whole(&s, &s.nics[0]);
+    let (_, parts) = drawn(&s, "eth0");
+    let all = texts(&parts);
+    assert!((0..128).all(|c| boxes(&all, CpuId(c)) == 1));
+    // RPS to everything is said, not drawn.
+    for q in &mut s.nics[0].rx_queues {
+        q.rps_cpus = Fact::Known(CpuSet::range(0, 127));
+    }
+    let (text, _) = drawn(&s, "eth0");
+    assert!(text.contains("all 64 queues: -&gt; 0-127 (8,192 lines not drawn)"), "{text}");
+}
+
+#[test]
+fn what_is_unknown_is_said() {
+    let s = edge3();
+    let (text, _) = drawn(&s, "eth3");
+    assert!(text.contains("link down") && text.contains("interrupts unknown: link is down"), "{text}");
+    let mut s = edge3();
+    let n = s.nics.iter_mut().find(|n| n.dev.name == "eth1").unwrap();
+    n.vectors[0].effective = Fact::unknown("/proc/irq/130/effective_affinity_list", "needs root");
+    n.vectors[1].confidence = Confidence::Likely;
+    n.vectors[2].effective = Fact::Known(set("0-15"));
+    n.node = Fact::unknown("numa_node", "the firmware names no node (-1)");
+    n.queue_coalesce = Fact::unknown("moderation", "needs root");
+    let (text, parts) = drawn(&s, "eth1");
+    let all = texts(&parts);
+    assert_eq!(times(&all, "CPU unknown, asked: 0-15"), 1);
+    assert_eq!(times(&all, "irq 131 ?") + times(&all, "irq 231 ?"), 1, "{all:?}");
+    assert_eq!(times(&all, "one of CPUs 0-15"), 1);
+    assert_eq!(times(&all, "!"), 0, "near and far are unknown");
+    assert!(text.contains("no line can be called near or far"));
+    assert!(text.contains("unknown (moderation of single queues: needs root)"));
+}
+
+#[test]
+fn groups_by_policy_and_context() {
+    let mut s = edge3();
+    let n = s.nics.iter_mut().find(|n| n.dev.name == "eth1").unwrap();
+    let policy = |q: u32| if q < 2 { (5, 10) } else { (62, 122) };
+    let one = |q: u32| {
+        let (rx, tx) = policy(q);
+        Coalesce([("rx-usecs".into(), rx), ("tx-usecs".into(), tx), ("use-adaptive-rx".into(), 0)].into())
+    };
+    n.queue_coalesce = Fact::Known((0..8).map(|q| (q, one(q))).collect());
+    let (text, parts) = drawn(&s, "eth1");
+    let all = texts(&parts);
+    // One beside each queue, one in the legend.
+    assert_eq!((times(&all, "A"), times(&all, "B"), times(&all, "C")), (3, 7, 0));
+    assert!(text.contains("group A: 2 queues (0-1), rx-usecs 5, tx-usecs 10<"), "{text}");
+    let n = s.nics.iter_mut().find(|n| n.dev.name == "eth1").unwrap();
+    if let Fact::Known(rss) = &mut n.rss {
+        rss.contexts = Fact::Known([(1, RssContext { table: vec![6, 7], key: None })].into());
+    }
+    let (text, _) = drawn(&s, "eth1");
+    assert!(text.contains("group C: 2 queues (6-7), rx-usecs 62, tx-usecs 122, RSS context 1<"), "{text}");
+}
+
+#[test]
+fn names_cannot_break_it() {
+    let mut s = edge3();
+    let name = "<&\"'\u{1}>";
+    let n = s.nics.iter_mut().find(|n| n.dev.name == "eth1").unwrap();
+    n.dev.name = name.into();
+    n.driver = Fact::Known("a]]><b".into());
+    let (_, parts) = drawn(&s, name);
+    assert_eq!(times(&texts(&parts), "<&\"'\u{fffd}>"), 1);
+}
+
+fn ringwise(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ringwise")).args(words).output().unwrap()
+}
+
+#[test]
+fn from_the_command_line() {
+    let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts/lab-router16-6.12/capture.tar.gz");
+    let host = host.to_str().unwrap();
+    let dir = std::env::temp_dir().join(format!("ringwise-show-svg-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let file = dir.join("out.svg");
+    let path = file.to_str().unwrap();
+
+    let out = ringwise(&["show", "eth0", "--from", host, "--svg", path]);
+    assert!(out.status.success() && out.stdout.is_empty(), "{out:?}");
+    let written = std::fs::read_to_string(&file).unwrap();
+    inside(&parse(&written));
+    let again = ringwise(&["show", "eth0", "--from", host, "--svg", "-"]);
+    assert_eq!(String::from_utf8(again.stdout).unwrap(), written);
+
+    let two = ringwise(&["show", "eth0", "eth1", "--from", host, "--svg", "-"]);
+    let parts = parse(&String::from_utf8(two.stdout).unwrap());
+    inside(&parts);
+    assert_eq!(times(&texts(&parts), "rx-0"), 2);
+
+    let none = ringwise(&["show", "--from", host, "--svg", path]);
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("name one"), "{none:?}");
+    let absent = dir.join("no/such.svg");
+    let bad = ringwise(&["show", "eth0", "--from", host, "--svg", absent.to_str().unwrap()]);
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&bad.stderr).contains("no/such.svg"), "{bad:?}");
+    let json = ringwise(&["show", "eth0", "--from", host, "--svg", path, "-j"]);
+    assert_eq!(json.status.code(), Some(2));
+    std::fs::remove_dir_all(&dir).unwrap();
+}
