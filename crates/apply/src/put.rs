@@ -72,13 +72,13 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
         Setting::Channels { dev, rx, tx, combined } => channels::write(cx, now, dev, (*rx, *tx, *combined)),
         Setting::Rings { dev, rx, tx } => rings::write(cx, now, dev, *rx, *tx),
         Setting::Coalesce { dev, params } => coalesce::write(cx, now, dev, params),
-        Setting::RssTable { dev, table } => rss::write(cx, dev, table),
+        Setting::RssTable { dev, table } => rss::write(cx, now, dev, table),
         Setting::Feature { dev, name, on } => features::write(cx, now, dev, name, *on),
         Setting::Ntuple { dev, on } => features::write(cx, now, dev, ringwise_knob::features::NTUPLE, *on),
         Setting::Pause { dev, autoneg, rx, tx } => pause::write(cx, dev, (*autoneg, *rx, *tx)),
-        Setting::QueueCoalesce { dev, queue, params } => coalesce::write_queue(cx, now, dev, *queue, params),
+        Setting::QueueCoalesce { dev, queue, params } => coalesce::write_queue(cx, dev, *queue, params),
         Setting::RssHash { dev, function, key, symmetric } => {
-            rss::write_hash(cx, dev, function.as_deref(), key.as_deref(), symmetric.as_deref())
+            rss::write_hash(cx, now, dev, function.as_deref(), key.as_deref(), symmetric.as_deref())
         }
         Setting::RssFields { dev, flow, fields } => rss::write_fields(cx, dev, flow, fields),
         Setting::RssContext { dev, context, table, key } => {
@@ -115,6 +115,10 @@ fn read(cx: &Cx, now: &mut Snapshot, address: &Address) -> Result<()> {
             napi::read(cx, now, dev)?;
         }
         Address::FlowRule { dev, location } => rules::read(cx, now, dev, *location),
+        Address::RssTable { dev }
+        | Address::RssHash { dev }
+        | Address::RssFields { dev, .. }
+        | Address::RssContext { dev, .. } => rss::read(cx, now, dev),
         Address::Sysctl { name } => host::read_sysctl(cx, now, name),
         Address::CpuLatency { cpu } => host::read_latency(cx, now, *cpu),
         _ => {

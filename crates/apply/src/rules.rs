@@ -1,10 +1,58 @@
 //! Flow steering rules: ETHTOOL_SRXCLSRLINS and ETHTOOL_SRXCLSRLDEL.
 
-use ringwise_model::{Rule, Snapshot};
-use ringwise_sys::{Error, Result};
+use ringwise_kfmt::ethtool_ioctl::rxnfc;
+use ringwise_kfmt::rule::FlowSpec;
+use ringwise_knob::rules::{BY_CONTENT, real};
+use ringwise_model::{Fact, Rule, Rules, Snapshot};
+use ringwise_sys::{Error, IoctlCmd, Request, Result, with_deadline};
 
 use crate::cx::Cx;
 
-pub(crate) fn write(_cx: &Cx, _now: &Snapshot, _dev: &str, _location: u32, _rule: Option<&Rule>) -> Result<()> {
-    Err(Error::other("setting", "not written by this version"))
+const ENOENT: i32 = 2;
+const EEXIST: i32 = 17;
+
+fn rules<'a>(now: &'a Snapshot, dev: &str) -> Option<&'a Rules> {
+    now.nic(dev)?.rules.known()
+}
+
+fn order(cx: &Cx, dev: &str, cmd: IoctlCmd, payload: Vec<u8>) -> Result<()> {
+    cx.order(Request::Ioctl { cmd, dev: dev.to_string(), payload })
+}
+
+/// What is at the location is replaced; some drivers want it deleted first.
+pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, location: u32, rule: Option<&Rule>) -> Result<()> {
+    let there = rules(now, dev).and_then(|all| real(all, location).filter(|at| all.rules.contains_key(at)));
+    let delete = |at: u32| match order(cx, dev, IoctlCmd::RuleDelete, rxnfc::delete(at)) {
+        // Somebody was faster.
+        Err(e) if e.errno == Some(ENOENT) => Ok(()),
+        done => done,
+    };
+    let Some(rule) = rule else { return there.map_or(Ok(()), delete) };
+    let at = if location & BY_CONTENT == 0 { location } else { rxnfc::LOC_ANY };
+    let spec = FlowSpec::of(rule, at).map_err(|e| Error::other(format!("flow rule of {dev}"), e.to_string()))?;
+    let insert = || order(cx, dev, IoctlCmd::RuleInsert, rxnfc::insert(&spec));
+    match (insert(), there) {
+        (Err(e), Some(old)) if e.errno == Some(EEXIST) && location & BY_CONTENT == 0 => {
+            delete(old).and_then(|()| insert())
+        }
+        (done, _) => done,
+    }
+}
+
+/// Reads back the one place, or all where the driver has chosen it.
+pub(crate) fn read(cx: &Cx, now: &mut Snapshot, dev: &str, location: u32) {
+    let (host, name, time) = (cx.host.clone(), dev.to_string(), cx.policy.deadline);
+    let Some(nic) = now.nics.iter_mut().find(|n| n.dev.name == dev) else { return };
+    let late = || Fact::unknown(format!("flow rules of {dev}"), format!("no answer within {} s", time.as_secs_f32()));
+    if let (Fact::Known(all), true) = (&mut nic.rules, location & BY_CONTENT == 0) {
+        let one = with_deadline(time, move || ringwise_discover::flow_rule(host.as_ref(), &name, location));
+        match one.unwrap_or_else(late) {
+            Fact::Known(rule) => _ = all.rules.insert(location, rule),
+            Fact::Absent => _ = all.rules.remove(&location),
+            Fact::Unknown(u) => nic.rules = Fact::Unknown(u),
+        }
+        return;
+    }
+    let all = with_deadline(time, move || ringwise_discover::flow_rules(host.as_ref(), &name));
+    nic.rules = all.unwrap_or_else(|| Fact::unknown(format!("flow rules of {dev}"), "no answer in time"));
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, Family, IfRefused, Setting, SettingMap, Step, compare, diff, live, rivals};
+use ringwise_knob::{Address, Family, IfRefused, Setting, SettingMap, Step, compare, diff, live, order};
 use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::{Host, proc};
 
@@ -224,7 +224,8 @@ fn exists(journals: &[Read], now: &Snapshot, id: u64) -> Result<(), Error> {
 /// The earliest value before any of the transactions from `id` on.
 fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     let mut target = SettingMap::new();
-    // With its channels a device is noted whole; what later transactions noted beyond that was not there before.
+    // With its channels a device is noted whole; what later transactions noted beyond that was not there before,
+    // and is to go where it can.
     let mut whole: BTreeSet<String> = BTreeSet::new();
     // A rollback together with what it undid has changed nothing.
     let counts = |k: &Kept| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
@@ -232,7 +233,7 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
         let changed = k.start.keys().filter(|a| a.family() == Family::Channels).filter_map(Address::dev);
         let changed: Vec<String> = changed.map(str::to_string).collect();
         for (a, s) in k.start {
-            if !a.dev().is_some_and(|d| whole.contains(d)) {
+            if s.is_nothing() || !a.dev().is_some_and(|d| whole.contains(d)) {
                 target.entry(a).or_insert(s);
             }
         }
@@ -267,6 +268,6 @@ fn steps(now: &Snapshot, target: &SettingMap, id: u64) -> Vec<Step> {
         .filter(|(a, _)| differs.contains(a) || a.dev().is_some_and(|d| restarted.contains(d)))
         .map(step)
         .collect();
-    steps.sort_by_key(|s| rivals::lets_go(&s.from, &s.setting));
+    order(&mut steps, |s| (&s.from, &s.setting));
     steps
 }

@@ -1,10 +1,102 @@
 //! Flow steering rules (`ethtool -n`): ETHTOOL_GRXCLSRLCNT, GRXCLSRLALL and GRXCLSRULE.
 
-use ringwise_model::{Fact, Rules};
+use std::collections::BTreeMap;
 
-use crate::parts::NOT_ASKED;
-use crate::read::Reader;
+use ringwise_kfmt::ethtool_ioctl::rxnfc;
+use ringwise_kfmt::{ParseError, rule::FlowSpec};
+use ringwise_model::{Fact, Rule, Rules};
+use ringwise_sys::{Error, Host, IoctlCmd, Result};
 
-pub fn rules(_r: &mut Reader, _dev: &str) -> Fact<Rules> {
-    Fact::unknown("flow rules", NOT_ASKED)
+use crate::ethtool::{first, ioctl};
+use crate::read::{Reader, failed};
+
+const ENOENT: i32 = 2;
+const EINVAL: i32 = 22;
+const EMSGSIZE: i32 = 90;
+/// Times that the list is read anew because somebody changes the rules meanwhile.
+const TRIES: u32 = 4;
+/// Rules that are read, one call each; devices with more have them by a program, not by hand.
+const MOST: u32 = 8192;
+
+/// Absent: the driver does not count rules, so it has none.
+pub fn rules(r: &mut Reader, dev: &str) -> Fact<Rules> {
+    let ask = ioctl(dev, IoctlCmd::RuleCount, rxnfc::count_request());
+    let counted = match r.ask_later(&ask, |reply| rxnfc::count(first(reply)?)) {
+        Fact::Known(c) => c,
+        other => return other.and_then(|_| Fact::Absent),
+    };
+    let mut again = counted;
+    for _ in 0..TRIES {
+        match read(r.host, dev, again) {
+            Ok(Some(rules)) => return Fact::Known(rules),
+            // They moved: count again.
+            Ok(None) => {}
+            Err(e) => return r.note(failed_or_unknown(&e)),
+        }
+        match r.host.kernel(&ask).and_then(|reply| first(&reply).and_then(rxnfc::count).map_err(broken)) {
+            Ok(c) => again = c,
+            Err(e) => return r.note(failed_or_unknown(&e)),
+        }
+    }
+    r.note(Fact::unknown(format!("flow rules of {dev}"), "they changed each time while they were read"))
+}
+
+fn failed_or_unknown(e: &Error) -> Fact<Rules> {
+    match failed(&e.what, e) {
+        // It counts rules and does not list them: not the same as having none.
+        Fact::Absent => Fact::Unknown(crate::read::unread(&e.what, e)),
+        other => other,
+    }
+}
+
+fn broken(e: ParseError) -> Error {
+    Error::other("flow rules", e.to_string())
+}
+
+/// None: they changed while they were read.
+fn read(host: &dyn Host, dev: &str, count: rxnfc::Count) -> Result<Option<Rules>> {
+    let mut out = Rules { capacity: count.capacity, chooses_location: count.chooses_location, rules: BTreeMap::new() };
+    if count.rules == 0 {
+        return Ok(Some(out));
+    }
+    if count.rules > MOST {
+        let words = format!("{} rules; no more than {MOST} are read", count.rules);
+        return Err(Error::other(format!("flow rules of {dev}"), words));
+    }
+    let list = ioctl(dev, IoctlCmd::RuleList, rxnfc::all_request(count.rules));
+    let places = match host.kernel(&list) {
+        Ok(reply) => first(&reply).and_then(rxnfc::all).map_err(broken)?,
+        Err(e) if e.errno == Some(EMSGSIZE) => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    for at in places {
+        match one(host, dev, at) {
+            Ok(rule) => _ = out.rules.insert(at, rule),
+            Err(e) if matches!(e.errno, Some(ENOENT | EINVAL)) => return Ok(None),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(Some(out))
+}
+
+/// All rules of the device, read again.
+pub fn flow_rules(host: &dyn Host, dev: &str) -> Fact<Rules> {
+    rules(&mut Reader::new(host), dev)
+}
+
+/// The rule at one location. Absent: there is none.
+pub fn flow_rule(host: &dyn Host, dev: &str, location: u32) -> Fact<Rule> {
+    match one(host, dev, location) {
+        Ok(rule) => Fact::Known(rule),
+        // No such rule, by the driver's taste.
+        Err(e) if matches!(e.errno, Some(ENOENT | EINVAL)) => Fact::Absent,
+        Err(e) => Fact::Unknown(crate::read::unread(&e.what, &e)),
+    }
+}
+
+fn one(host: &dyn Host, dev: &str, location: u32) -> Result<Rule> {
+    let ask = ioctl(dev, IoctlCmd::RuleGet, rxnfc::rule_request(location));
+    let reply = host.kernel(&ask)?;
+    let spec: std::result::Result<FlowSpec, ParseError> = first(&reply).and_then(rxnfc::rule);
+    spec.map(|s| s.rule()).map_err(broken)
 }

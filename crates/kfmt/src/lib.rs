@@ -18,6 +18,7 @@ pub mod nl;
 pub mod route;
 pub mod rtnl;
 pub mod rule;
+pub mod sockets;
 pub mod softnet;
 pub mod sysfs;
 pub mod task;

@@ -6,7 +6,8 @@ use ringwise_model::{Fact, Nic, Snapshot, Unread};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, Setting, channels, coalesce, features, host, irq, napi, pause, rfs, rings, rivals, rps, rss, rules, xps,
+    Address, Setting, channels, coalesce, features, host, irq, napi, order, pause, rfs, rings, rivals, rps, rss, rules,
+    xps,
 };
 
 /// Settings by address; iterating gives the order in which they are written.
@@ -115,6 +116,16 @@ pub fn compare(want: &Setting, s: &Snapshot) -> Match {
     let Some(address) = want.address() else {
         return Match::Unknown(Unread::new("setting", None, "written by a newer version of ringwise"));
     };
+    let moderation = match want {
+        Setting::Coalesce { dev, params } | Setting::QueueCoalesce { dev, params, .. } => Some((dev, params)),
+        _ => None,
+    };
+    if let (Some((dev, want)), Fact::Known(Setting::Coalesce { params, .. } | Setting::QueueCoalesce { params, .. })) =
+        (moderation, &live(s, &address))
+    {
+        let driver = s.nic(dev).and_then(|n| n.driver.known());
+        return coalesce::compare(driver.map(String::as_str), want, params);
+    }
     if let Setting::IrqCpus { dev, of, cpus } = want {
         return s.nic(dev).map_or(Match::Gone, |n| irq::compare(n, *of, cpus));
     }
@@ -135,8 +146,6 @@ fn compare_values(want: &Setting, got: &Setting) -> Match {
             channels::compare((*rx, *tx, *combined), (*r, *t, *c))
         }
         (S::Rings { rx, tx, .. }, S::Rings { rx: r, tx: t, .. }) => rings::compare((*rx, *tx), (*r, *t)),
-        (S::Coalesce { params, .. }, S::Coalesce { params: p, .. }) => coalesce::compare(params, p),
-        (S::QueueCoalesce { params, .. }, S::QueueCoalesce { params: p, .. }) => coalesce::compare(params, p),
         (S::Pause { autoneg, rx, tx, .. }, S::Pause { autoneg: a, rx: r, tx: t, .. }) => {
             pause::compare((*autoneg, *rx, *tx), (*a, *r, *t))
         }
@@ -166,7 +175,7 @@ pub fn diff(s: &Snapshot, target: &SettingMap) -> Vec<Change> {
         .filter(|(_, want)| !compare(want, s).holds())
         .map(|(a, want)| Change { address: a.clone(), from: live(s, a), to: want.clone() })
         .collect();
-    out.sort_by_key(|c| rivals::lets_go(&c.from, &c.to));
+    order(&mut out, |c| (&c.from, &c.to));
     out
 }
 

@@ -41,7 +41,12 @@ pub fn react(address: &Address, errno: Option<i32>) -> (Reaction, &'static str) 
         return (Reaction::Refused, "when irqbalance is restarted, it will move these interrupts again");
     }
     let Some(e) = errno else {
-        return (Reaction::Fail, "the kernel gave no answer");
+        // Tables, keys and contexts that cannot be are not even sent: the words say why.
+        let asked = address.family() != crate::Family::Rss;
+        return (
+            Reaction::Fail,
+            if asked { "the kernel gave no answer" } else { "it was not written, or not answered" },
+        );
     };
     match (address, e) {
         (Address::IrqbalanceBan { .. }, EMSGSIZE) => {
@@ -51,7 +56,7 @@ pub fn react(address: &Address, errno: Option<i32>) -> (Reaction, &'static str) 
             (Reaction::Retry, "irqbalance is being restarted, or went away")
         }
         (_, EINTR | EAGAIN) => (Reaction::Retry, "interrupted, may pass"),
-        (_, EBUSY) => (Reaction::Retry, "busy, may pass"),
+        (a, EBUSY) if !matches!(a, Address::RssContext { .. }) => (Reaction::Retry, "busy, may pass"),
         (_, EACCES) => (Reaction::Fail, "no permission: needs root"),
         (_, EROFS) => (Reaction::Fail, "mounted read-only, as in a container"),
         (_, ENODEV | ENXIO) => (Reaction::Fail, "the device went away"),
@@ -112,6 +117,25 @@ pub fn react(address: &Address, errno: Option<i32>) -> (Reaction, &'static str) 
         (Address::Napi { .. }, ENOENT) => (Reaction::Retry, "the instance was replaced meanwhile"),
         (Address::NapiThread { .. }, ESRCH) => (Reaction::Retry, "the thread was replaced meanwhile"),
         (Address::NapiThread { .. }, EINVAL) => (Reaction::Fail, "no CPU of the set is online"),
+        (Address::RssTable { .. }, EINVAL) => {
+            (Reaction::Fail, "a queue that does not exist, or a table of another size than the device's")
+        }
+        (Address::RssHash { .. }, EINVAL) => (
+            Reaction::Fail,
+            "the driver does not take this key or function, or some flow type hashes fields that are not symmetric",
+        ),
+        (Address::RssHash { .. }, EOPNOTSUPP) => {
+            (Reaction::Refused, "the driver has another hash function, key or transform only")
+        }
+        (Address::RssFields { .. }, EINVAL | EOPNOTSUPP) => {
+            (Reaction::Refused, "the driver does not hash these fields for this flow type")
+        }
+        (Address::RssContext { .. }, EBUSY) => (Reaction::Fail, "a flow rule sends to this context"),
+        (Address::RssContext { .. }, ENOENT) => (Reaction::Fail, "the context is gone: somebody has deleted it"),
+        (Address::RssContext { .. }, ENOSPC | ERANGE) => (Reaction::Fail, "the device has no room for another context"),
+        (Address::RssContext { .. }, EINVAL) => {
+            (Reaction::Fail, "a queue that does not exist, or a table or key that the device does not take")
+        }
         (_, EPERM) => (Reaction::Fail, "not permitted: needs CAP_NET_ADMIN in the network namespace of the device"),
         (_, ENOENT) => (Reaction::Fail, "the queue is gone: the device was restarted with fewer queues"),
         (_, EOPNOTSUPP) => (Reaction::Refused, "the driver does not support it"),

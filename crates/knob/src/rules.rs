@@ -1,9 +1,17 @@
 //! Flow steering rules (`ethtool -N`), and the feature they need.
+//!
+//! A rule is addressed by its location. Some drivers choose the location themselves and take none of the user's;
+//! there the address is made from what the rule says, so that it stays the same wherever the driver puts it.
+
+use std::collections::BTreeSet;
 
 use ringwise_model::{Action, Fact, Nic, Rule, Rules};
 
 use crate::features::NTUPLE;
 use crate::{Address, Setting};
+
+/// Set in locations that stand for what the rule says.
+pub const BY_CONTENT: u32 = 0x8000_0000;
 
 pub fn live_ntuple(nic: &Nic) -> Fact<Setting> {
     nic.features.as_ref().and_then(|all| match all.get(NTUPLE) {
@@ -15,7 +23,59 @@ pub fn live_ntuple(nic: &Nic) -> Fact<Setting> {
 /// Known and without a rule: the device takes rules, but has none here.
 pub fn live(nic: &Nic, location: u32) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
-    nic.rules.as_ref().map(|r: &Rules| Setting::FlowRule { dev, location, rule: r.rules.get(&location).cloned() })
+    nic.rules.as_ref().map(|r: &Rules| {
+        let rule = real(r, location).and_then(|at| r.rules.get(&at)).cloned();
+        Setting::FlowRule { dev, location, rule }
+    })
+}
+
+/// The place that a location stands for now. None: there is no such rule.
+pub fn real(rules: &Rules, location: u32) -> Option<u32> {
+    if location & BY_CONTENT == 0 {
+        return Some(location);
+    }
+    rules.rules.iter().find(|(_, r)| by_content(r) == location).map(|(at, _)| *at)
+}
+
+/// The location that stands for what the rule says. Stands in journals: never to be changed.
+pub fn by_content(rule: &Rule) -> u32 {
+    // FNV-1a, 32 bits.
+    let hash = text(rule).bytes().fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+    hash | BY_CONTENT
+}
+
+/// Where a new rule goes: where the very rule is already, else the lowest place that is free and not `taken`.
+/// Drivers that look at places at all look at lower ones first. None: everything is full.
+pub fn place(rules: &Rules, rule: &Rule, taken: impl Fn(u32) -> bool) -> Option<u32> {
+    if rules.chooses_location {
+        return Some(by_content(rule));
+    }
+    if let Some((at, _)) = rules.rules.iter().find(|(at, r)| *r == rule && !taken(**at)) {
+        return Some(*at);
+    }
+    let end = if rules.capacity == 0 { BY_CONTENT } else { rules.capacity };
+    (0..end).find(|at| !rules.rules.contains_key(at) && !taken(*at))
+}
+
+/// The queue that a rule names; not where a context spreads what matches.
+pub fn queue(rule: &Rule) -> Option<u32> {
+    match rule.action {
+        Action::Queue(q) if rule.context.is_none() => Some(q),
+        _ => None,
+    }
+}
+
+/// Whether the rule goes, or turns away from a queue that is not among the `left` ones.
+pub(crate) fn makes_way(from: &Fact<Setting>, to: &Setting, left: Option<u32>) -> bool {
+    let Setting::FlowRule { rule: to, .. } = to else { return false };
+    let (Some(_), Some(Setting::FlowRule { rule: Some(from), .. })) = (to, from.known()) else { return to.is_none() };
+    queue(from).zip(left).is_some_and(|(q, left)| q >= left)
+}
+
+/// Rules that send to queues which are not among the first `left`, by the place where they are.
+pub fn beyond(nic: &Nic, left: u32) -> Vec<(u32, &Rule)> {
+    let all = nic.rules.known().into_iter().flat_map(|r| &r.rules);
+    all.filter(|(_, r)| queue(r).is_some_and(|q| q >= left)).map(|(at, r)| (*at, r)).collect()
 }
 
 pub fn addresses(nic: &Nic) -> Vec<Address> {
@@ -24,9 +84,19 @@ pub fn addresses(nic: &Nic) -> Vec<Address> {
     if nic.features.known().and_then(|all| all.get(NTUPLE)).is_some_and(|f| !f.fixed) {
         out.push(Address::Ntuple { dev: dev() });
     }
-    let places = nic.rules.known().into_iter().flat_map(|r| r.rules.keys());
-    out.extend(places.map(|l| Address::FlowRule { dev: dev(), location: *l }));
+    let Some(all) = nic.rules.known() else { return out };
+    let place = |(at, r): (&u32, &Rule)| if all.chooses_location { by_content(r) } else { *at };
+    let places: BTreeSet<u32> = all.rules.iter().map(place).collect();
+    out.extend(places.into_iter().map(|location| Address::FlowRule { dev: dev(), location }));
     out
+}
+
+/// `7`; `placed by the driver (1a2b3c4d)`
+pub fn location_text(location: u32) -> String {
+    match location & BY_CONTENT {
+        0 => location.to_string(),
+        _ => format!("placed by the driver ({:08x})", location & !BY_CONTENT),
+    }
 }
 
 /// `tcp4 dst-port 443 action 2`
@@ -47,9 +117,53 @@ pub fn text(rule: &Rule) -> String {
     out
 }
 
-pub fn command(dev: &str, location: u32, rule: Option<&Rule>) -> String {
+/// `None`: it is not there, or ethtool has no words for it.
+pub fn command(nic: Option<&Nic>, dev: &str, location: u32, rule: Option<&Rule>) -> Option<String> {
     match rule {
-        Some(r) => format!("ethtool -N {dev} flow-type {} loc {location}", text(r)),
-        None => format!("ethtool -N {dev} delete {location}"),
+        Some(r) if r.flow.starts_with("type-") => None,
+        Some(r) if location & BY_CONTENT != 0 => Some(format!("ethtool -N {dev} flow-type {}", text(r))),
+        Some(r) => Some(format!("ethtool -N {dev} flow-type {} loc {location}", text(r))),
+        None if location & BY_CONTENT == 0 => Some(format!("ethtool -N {dev} delete {location}")),
+        None => Some(format!("ethtool -N {dev} delete {}", real(nic?.rules.known()?, location)?)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(port: u32, queue: u32) -> Rule {
+        let fields = [("dst-port".to_string(), port.to_string())].into();
+        Rule { flow: "tcp4".into(), fields, action: Action::Queue(queue), context: None }
+    }
+
+    fn rules(chooses_location: bool, capacity: u32, list: &[(u32, Rule)]) -> Rules {
+        Rules { capacity, chooses_location, rules: list.iter().cloned().collect() }
+    }
+
+    #[test]
+    fn the_lowest_free_place() {
+        let all = rules(false, 3, &[(0, rule(80, 1))]);
+        assert_eq!(place(&all, &rule(80, 1), |_| false), Some(0), "where it is already");
+        assert_eq!(place(&all, &rule(443, 1), |_| false), Some(1));
+        assert_eq!(place(&all, &rule(443, 1), |at| at == 1), Some(2));
+        assert_eq!(place(&all, &rule(443, 1), |at| at > 0), None);
+        assert_eq!(place(&rules(false, 0, &[]), &rule(443, 1), |at| at < 9), Some(9), "a capacity that is not told");
+    }
+
+    #[test]
+    fn what_it_says_is_its_place_where_the_driver_chooses() {
+        let (a, b) = (rule(80, 1), rule(443, 1));
+        let all = rules(true, 64, &[(63, a.clone()), (62, b.clone())]);
+        let at = place(&all, &b, |_| false).unwrap();
+        assert_eq!(at, 0x8f87_8395, "stands in journals");
+        assert_eq!((real(&all, at), real(&all, by_content(&a))), (Some(62), Some(63)));
+        assert_eq!(real(&rules(true, 64, &[]), at), None);
+        assert_eq!(
+            command(None, "eth0", at, Some(&b)).unwrap(),
+            "ethtool -N eth0 flow-type tcp4 dst-port 443 action 1"
+        );
+        assert_eq!(command(None, "eth0", 4, None).unwrap(), "ethtool -N eth0 delete 4");
+        assert_eq!(location_text(at), "placed by the driver (0f878395)");
     }
 }

@@ -200,6 +200,11 @@ impl Setting {
         })
     }
 
+    /// Says that something which can be made and deleted is not there.
+    pub fn is_nothing(&self) -> bool {
+        matches!(self, Self::RssContext { table: None, .. } | Self::FlowRule { rule: None, .. })
+    }
+
     /// The same setting for a device that has another name now.
     pub fn renamed(&self, name: &str) -> Self {
         let mut s = self.clone();
@@ -279,9 +284,12 @@ impl Setting {
                 Some(rss::hash_command(dev, function.as_deref(), key.as_deref(), symmetric.as_deref()))
             }
             Self::RssFields { dev, flow, fields } => Some(rss::fields_command(dev, flow, fields)),
-            Self::RssContext { dev, context, table, .. } => Some(rss::context_command(dev, *context, table.as_deref())),
+            Self::RssContext { dev, context, table, .. } => {
+                Some(rss::context_command(now.nic(dev), dev, *context, table.as_deref()))
+            }
+
             Self::Ntuple { dev, on } => Some(features::command(dev, "rx-ntuple-filter", *on)),
-            Self::FlowRule { dev, location, rule } => Some(rules::command(dev, *location, rule.as_ref())),
+            Self::FlowRule { dev, location, rule } => rules::command(now.nic(dev), dev, *location, rule.as_ref()),
             Self::NapiDevice { dev, values } => Some(napi::device_command(dev, values)),
             Self::Napi { dev, of, values } => napi::command(now, dev, *of, values),
             Self::NapiThread { dev, of, cpus } => napi::thread_command(now, dev, *of, cpus),

@@ -1,0 +1,168 @@
+//! Where a program or a systemd unit listens, for the flows of a group.
+//!
+//! ```text
+//!   name ─► processes (/proc/PID/comm, exe, cgroup) ─► their sockets (/proc/PID/fd) ─► addresses and ports (/proc/net)
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::IpAddr;
+
+use ringwise_kfmt::sockets::{self, Waiting};
+use ringwise_model::Flow;
+use ringwise_sys::{Error, Host};
+
+/// The kernel cuts names of processes.
+const COMM: usize = 15;
+
+/// A port on which somebody waits for packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Listener {
+    pub protocol: Protocol,
+    /// `0.0.0.0`: any IPv4 address; `::`: any address, IPv4 too where the program did not ask for IPv6 only.
+    pub address: IpAddr,
+    pub port: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Protocol {
+    Tcp,
+    Udp,
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        })
+    }
+}
+
+impl Listener {
+    /// Packets for it, as flow types and fields of rules. None for what never comes over a wire.
+    pub fn matches(&self) -> Vec<(String, BTreeMap<String, String>)> {
+        let fields = |address: Option<IpAddr>| {
+            let port = [("dst-port".to_string(), self.port.to_string())];
+            port.into_iter().chain(address.map(|a| ("dst-ip".to_string(), a.to_string()))).collect()
+        };
+        let (four, six) = (format!("{}4", self.protocol), format!("{}6", self.protocol));
+        match self.address {
+            a if a.is_loopback() => Vec::new(),
+            IpAddr::V4(a) if a.is_unspecified() => vec![(four, fields(None))],
+            IpAddr::V6(a) if a.is_unspecified() => vec![(four, fields(None)), (six, fields(None))],
+            a @ IpAddr::V4(_) => vec![(four, fields(Some(a)))],
+            a @ IpAddr::V6(_) => vec![(six, fields(Some(a)))],
+        }
+    }
+}
+
+/// Why there is nothing to match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotListening {
+    /// `program "nginx"`
+    pub who: String,
+    pub found: String,
+    pub right: String,
+}
+
+impl fmt::Display for NotListening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.who, self.found, self.right)
+    }
+}
+
+impl std::error::Error for NotListening {}
+
+/// Where the program or unit listens now. Nothing for flows that name their fields themselves.
+pub fn listeners(host: &dyn Host, flow: &Flow) -> Result<Vec<Listener>, NotListening> {
+    let (who, belongs): (String, Box<dyn Fn(&str) -> bool>) = match flow {
+        Flow::Match { .. } => return Ok(Vec::new()),
+        Flow::Program(name) => (format!("program \"{name}\""), Box::new(move |pid| is_program(host, pid, name))),
+        Flow::Unit(name) => {
+            let unit = if name.contains('.') { name.clone() } else { format!("{name}.service") };
+            let cgroup = move |pid: &str| host.read_text(&format!("/proc/{pid}/cgroup"));
+            (
+                format!("unit \"{unit}\""),
+                Box::new(move |pid| cgroup(pid).is_ok_and(|text| sockets::in_unit(&text, &unit))),
+            )
+        }
+    };
+    let not = |found: String, right: &str| NotListening { who: who.clone(), found, right: right.to_string() };
+    let unreadable = |e: Error| not(format!("{} cannot be read: {}", e.what, e.reason()), "name its ports instead");
+    let mut all: Vec<u32> = host.list("/proc").map_err(unreadable)?.iter().filter_map(|n| n.parse().ok()).collect();
+    all.sort_unstable();
+    let pids: Vec<u32> = all.iter().copied().filter(|pid| belongs(&pid.to_string())).collect();
+    if pids.is_empty() {
+        let found = format!("not running (none of {} processes is it)", all.len());
+        return Err(not(found, "start it first, or name its ports"));
+    }
+    let here = namespace(host, "self");
+    let (near, far): (Vec<u32>, Vec<u32>) = pids.iter().partition(|pid| {
+        let there = namespace(host, &pid.to_string());
+        here.is_none() || there.is_none() || here == there
+    });
+    if near.is_empty() {
+        let found = format!("runs in another network namespace (process {})", far[0]);
+        return Err(not(found, "its packets come by an interface of that namespace: name what reaches it here"));
+    }
+    let mut inodes = BTreeSet::new();
+    let mut refused = None;
+    for pid in &near {
+        match inodes_of(host, *pid) {
+            Ok(found) => inodes.extend(found),
+            // Gone meanwhile.
+            Err(e) if e.is_absent() => {}
+            Err(e) => refused = Some(e),
+        }
+    }
+    if let Some(e) = refused {
+        return Err(not(
+            format!("its open files cannot be read ({}: {})", e.what, e.reason()),
+            "be root, or name its ports",
+        ));
+    }
+    let mut out = BTreeSet::new();
+    for (file, protocol) in
+        [("tcp", Protocol::Tcp), ("tcp6", Protocol::Tcp), ("udp", Protocol::Udp), ("udp6", Protocol::Udp)]
+    {
+        let path = format!("/proc/net/{file}");
+        let text = match host.read_text(&path) {
+            Ok(t) => t,
+            // A kernel without IPv6.
+            Err(e) if e.is_absent() => continue,
+            Err(e) => return Err(unreadable(e)),
+        };
+        let parse: fn(&str) -> Result<Vec<Waiting>, _> =
+            if protocol == Protocol::Tcp { sockets::tcp } else { sockets::udp };
+        let waiting = parse(&text).map_err(|e| not(format!("{path} cannot be read: {e}"), "name its ports instead"))?;
+        let mine = waiting.into_iter().filter(|w| inodes.contains(&w.inode));
+        out.extend(mine.map(|w| Listener { protocol, address: w.address, port: w.port }));
+    }
+    if out.is_empty() {
+        let found = format!("runs (process {}), but listens on no TCP or UDP port", near[0]);
+        return Err(not(found, "name the fields of its flows"));
+    }
+    Ok(out.into_iter().collect())
+}
+
+/// By the name of the process, or of its program file, or the file's path.
+fn is_program(host: &dyn Host, pid: &str, name: &str) -> bool {
+    let comm = || host.read_text(&format!("/proc/{pid}/comm")).is_ok_and(|c| c == name.get(..COMM).unwrap_or(name));
+    let exe = || {
+        let Ok(path) = host.readlink(&format!("/proc/{pid}/exe")) else { return false };
+        let path = path.strip_suffix(" (deleted)").unwrap_or(&path);
+        path == name || path.rsplit('/').next() == Some(name)
+    };
+    !name.is_empty() && ((!name.contains('/') && comm()) || exe())
+}
+
+fn namespace(host: &dyn Host, pid: &str) -> Option<String> {
+    host.readlink(&format!("/proc/{pid}/ns/net")).ok()
+}
+
+fn inodes_of(host: &dyn Host, pid: u32) -> Result<Vec<u64>, Error> {
+    let dir = format!("/proc/{pid}/fd");
+    let fds = host.list(&dir)?;
+    Ok(fds.iter().filter_map(|fd| sockets::inode(&host.readlink(&format!("{dir}/{fd}")).ok()?)).collect())
+}
