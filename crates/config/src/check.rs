@@ -49,7 +49,8 @@ fn takes(kind: &Kind, v: &DeValue<'_>) -> bool {
         Kind::Bool => matches!(v, V::Boolean(_)),
         Kind::Int(..) => matches!(v, V::Integer(_)),
         Kind::Text | Kind::Word(_) | Kind::Goal | Kind::Key | Kind::Mac => matches!(v, V::String(_)),
-        Kind::Cpus | Kind::Queues | Kind::RssTable => matches!(v, V::String(_) | V::Array(_)),
+        Kind::Cpus => matches!(v, V::String(_) | V::Array(_) | V::Integer(_)),
+        Kind::Queues | Kind::RssTable => matches!(v, V::String(_) | V::Array(_)),
         Kind::Table(_) | Kind::Map(_) | Kind::ByNumber(_) => matches!(v, V::Table(_)),
         Kind::List(_) => matches!(v, V::Array(_)),
         Kind::Any(kinds) => kinds.iter().any(|k| takes(k, v)),
@@ -162,18 +163,14 @@ fn small(v: &DeValue<'_>) -> Result<u32, String> {
 }
 
 pub(crate) fn cpus_of(v: &DeValue<'_>) -> Result<ringwise_model::CpuSet, String> {
+    let one = |v: &DeValue<'_>| match small(v)? {
+        n if n > ringwise_model::cpuset::MAX_CPU => Err(format!("{n} is no CPU")),
+        n => Ok(ringwise_model::CpuId(n)),
+    };
     match v {
-        DeValue::Array(all) => {
-            let mut set = ringwise_model::CpuSet::new();
-            for v in all {
-                let n = small(v.get_ref())?;
-                if n > ringwise_model::cpuset::MAX_CPU {
-                    return Err(format!("{n} is no CPU"));
-                }
-                set.insert(ringwise_model::CpuId(n));
-            }
-            if set.is_empty() { Err("the list is empty".into()) } else { Ok(set) }
-        }
+        DeValue::Integer(_) => one(v).map(ringwise_model::CpuSet::one),
+        DeValue::Array(all) if all.is_empty() => Err("the list is empty".into()),
+        DeValue::Array(all) => all.iter().map(|v| one(v.get_ref())).collect(),
         v => words::cpus(v.as_str().unwrap_or_default()),
     }
 }
@@ -238,7 +235,7 @@ pub(crate) fn say(kind: &Kind) -> String {
         Kind::Text => "a string".into(),
         Kind::Word(all) => quoted(all),
         Kind::Goal => quoted(&Goal::ALL.iter().map(|g| g.name()).collect::<Vec<_>>()),
-        Kind::Cpus => "a CPU list as \"0-3,8\" or [0, 1]".into(),
+        Kind::Cpus => "a CPU list as \"0-3,8\", [0, 1] or 2".into(),
         Kind::Queues => "a list of queues as \"0-3\" or [0, 1]".into(),
         Kind::RssTable => words::TABLE_RIGHT.into(),
         Kind::Key => "hex bytes as \"6d:5a:56:da\"".into(),

@@ -50,9 +50,14 @@ fn kind(k: &Kind) -> Value {
         Kind::Text => json!({ "type": "string" }),
         Kind::Word(all) => json!({ "enum": all }),
         Kind::Goal => json!({ "enum": ringwise_model::Goal::ALL.map(|g| g.name()) }),
-        Kind::Cpus | Kind::Queues => {
-            list(json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }))
+        Kind::Cpus => {
+            let mut v = list(json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } }));
+            if let Some(any) = v["anyOf"].as_array_mut() {
+                any.push(json!({ "type": "integer", "minimum": 0 }));
+            }
+            v
         }
+        Kind::Queues => list(json!({ "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } })),
         Kind::RssTable => json!({ "anyOf": [
             { "type": "string" },
             { "type": "array", "minItems": 1, "items": { "type": "integer", "minimum": 0 } },

@@ -4,7 +4,6 @@ use crate::decode::{self, Origin};
 use crate::fault::{Fault, Faults};
 use crate::spec::{FILE, INTERFACE};
 use crate::value::Config;
-use crate::words;
 
 /// `DEV.KEY[.KEY]=VALUE` or `host.KEY=VALUE`. A name with a dot in it stands in quotes. A value that is no TOML
 /// is a string, so that the shell's quotes are enough.
@@ -86,10 +85,7 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
+/// A date is none that any key takes: rather a text.
 fn is_toml(value: &str) -> bool {
-    if matches!(value, "on" | "off") {
-        return false;
-    }
-    toml::de::DeValue::parse(value).is_ok()
-        && !matches!(words::cpus(value), Ok(c) if value.contains(['-', ',']) && !c.is_empty())
+    toml::de::DeValue::parse(value).is_ok_and(|v| !v.get_ref().is_datetime())
 }

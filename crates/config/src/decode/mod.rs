@@ -139,7 +139,11 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin) -> Result<Config,
     let mut broken = Vec::new();
     for e in &errors {
         let at = e.span().unwrap_or(0..0);
-        broken.push(place(text, at.start).0);
+        let line = place(text, at.start).0;
+        if broken.contains(&line) {
+            continue;
+        }
+        broken.push(line);
         cx.faults.push(Fault { at, found: format!("this is no TOML: {}", e.message()), right: None });
     }
     let syntax = cx.faults.len();

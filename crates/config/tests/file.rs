@@ -1,0 +1,271 @@
+//! A file to what it says, and everything that is wrong with one.
+
+use std::collections::BTreeMap;
+
+use ringwise_config::{Config, parse, parse_set, print};
+use ringwise_model::{Action, Flow, Goal, GroupQueues, Knob, NapiValues, Table, Wish};
+
+fn read(text: &str) -> Config {
+    parse("f.toml", text).unwrap_or_else(|f| panic!("{f}"))
+}
+
+fn knobs(c: &Config) -> Vec<&Knob> {
+    c.entries.iter().flat_map(|e| &e.wishes).map(|w: &Wish| &w.knob).collect()
+}
+
+/// Every fault as one line.
+fn faults(text: &str) -> Vec<String> {
+    let f = parse("f.toml", text).expect_err("sound");
+    f.all.iter().map(|f| format!("{} | {}", f.found, f.right.clone().unwrap_or_default())).collect()
+}
+
+fn one(body: &str) -> String {
+    format!("version = 1\n[[interface]]\nmatch = {{ name = \"eth0\" }}\n{body}\n")
+}
+
+#[test]
+fn knobs_of_an_interface() {
+    let c = read(&one(r#"
+features = { gro = true, rx-gro-list = false }
+pause = { rx = false }
+channels = 4
+rings = { rx = 1024 }
+coalesce = [{ adaptive-rx = false, rx-usecs = 30 }, { queues = "0-1", rx-frames = 8 }]
+rss = { table = "weight 3 1", key = "6D:5A", fields = { udp4 = "sdfn" }, context = { 2 = [0, 1] } }
+napi = { defer_hard_irqs = 2, threaded = true }
+irq_cpus = { "0-1" = "8-9", 2 = [10] }
+rule = ["tcp4 dst-port 443 action 2"]"#));
+    let all = knobs(&c);
+    assert_eq!(all.len(), 15, "{all:#?}");
+    let has = |k: Knob| assert!(all.contains(&&k), "{k:?} is not in {all:#?}");
+    has(Knob::Feature { name: "gro".into(), on: true });
+    has(Knob::Pause { autoneg: None, rx: Some(false), tx: None });
+    has(Knob::Channels { rx: None, tx: None, combined: Some(4) });
+    let params = |p: &[(&str, u32)]| p.iter().map(|(k, v)| (k.to_string(), *v)).collect::<BTreeMap<_, _>>();
+    has(Knob::Coalesce { queues: None, params: params(&[("use-adaptive-rx", 0), ("rx-usecs", 30)]) });
+    has(Knob::Coalesce { queues: Some(vec![0, 1]), params: params(&[("rx-max-frames", 8)]) });
+    has(Knob::RssTable { context: None, table: Table::Weight { weights: vec![3, 1], start: 0 } });
+    has(Knob::RssTable { context: Some(2), table: Table::Explicit(vec![0, 1]) });
+    has(Knob::RssHash { function: None, key: Some("6d5a".into()), symmetric: None });
+    let values = NapiValues { defer_hard_irqs: Some(2), threaded: Some(1), ..NapiValues::default() };
+    has(Knob::Napi { queues: None, values });
+    let rule = all.iter().find_map(|k| if let Knob::FlowRule { rule, .. } = k { Some(rule) } else { None }).unwrap();
+    assert_eq!((rule.flow.as_str(), rule.action), ("tcp4", Action::Queue(2)));
+    assert_eq!(c.entries[0].wishes[0].said, "f.toml line 5");
+}
+
+#[test]
+fn groups_and_policies() {
+    let c = read(
+        r#"
+version = 1
+[[policy]]
+name = "db"
+coalesce = { rx-usecs = 20 }
+[[interface]]
+match = { driver = "igb", name = "eth*" }
+goal = "rpc"
+[[interface.group]]
+name = "web"
+policy = "LATENCY"
+queues = 2
+weight = 0
+flows = ["tcp4 dst-port 443", { program = "nginx" }, { unit = "db.service" }]
+[[interface.group]]
+name = "rest"
+policy = "db"
+queues = "auto"
+cpus = "4-7"
+weight = 1
+"#,
+    );
+    let e = &c.entries[0];
+    assert_eq!(e.goal, Some(Goal::Rpc));
+    assert_eq!(e.groups.len(), 2);
+    assert_eq!(e.groups[0].queues, GroupQueues::Count(2));
+    assert!(
+        matches!(&e.groups[0].flows[0], Flow::Match { flow, fields } if flow == "tcp4" && fields["dst-port"] == "443")
+    );
+    assert_eq!(e.groups[0].flows[1..], [Flow::Program("nginx".into()), Flow::Unit("db.service".into())]);
+    assert_eq!(e.groups[1].queues, GroupQueues::Auto);
+    assert_eq!(c.policies[0].params["rx-usecs"], 20);
+}
+
+/// Each of these is one fault, said in words that name what was found and what would be right.
+#[test]
+fn one_fault_each() {
+    let cases: &[(&str, &str, &str)] = &[
+        ("ring = { rx = 4 }", "unknown key \"ring\" in [[interface]]", "\"rings\""),
+        ("coalesce = { rx-usec = 3 }", "unknown key \"rx-usec\" in coalesce", "\"rx-usecs\""),
+        ("rings = 4", "rings is a number", "a table with rx, tx"),
+        ("rings = { rx = 0 }", "rx = 0 is out of range", "1 to"),
+        ("channels = true", "channels is true or false", "a number from 1 to 4096"),
+        ("channels = { combined = 0 }", "channels leaves no queue at all", "at least one"),
+        ("goal = \"forwrd\"", "\"forwrd\" is no goal", "\"forward\""),
+        ("features = { gro = \"on\" }", "gro is a string", "true or false"),
+        ("irq_cpus = \"3-1\"", "irq_cpus: ", "a CPU list"),
+        ("irq_cpus = { \"x\" = \"1\" }", "irq_cpus: ", "numbers as"),
+        ("irq_cpus = { \"0-1\" = \"1\", \"1\" = \"2\" }", "irq_cpus of queue 1 is said twice", "one of them"),
+        ("rss.table = \"weight 0 0\"", "the weights sum to zero", ""),
+        ("rss.table = \"even 4\"", "\"even 4\" is no table", "equal 4"),
+        ("rss.table = [0, -1]", "-1 is out of range", ""),
+        ("rss.key = \"6d5\"", "odd number", "hex bytes"),
+        ("rss.symmetric = \"xor\"", "symmetric = \"xor\" is not known", "symmetric-xor"),
+        ("rss.fields = { udp4 = \"sz\" }", "\"sz\" are no hash fields", "ethtool's letters"),
+        ("rss.context = { 0 = \"equal 2\" }", "context 0 is the device's own", "table"),
+        ("coalesce = { adaptive-rx = true, rx-usecs = 3 }", "use-adaptive-rx is on", "use-adaptive-rx = false"),
+        ("coalesce = { adaptive-rx = true, use-adaptive-rx = true }", "under two names", "one of them"),
+        ("coalesce = [{ rx-usecs = 3 }, { rx-usecs = 4 }]", "rx-usecs of the device is said twice", "one of them"),
+        ("napi = { threaded = 3 }", "threaded = 3 is out of range", "0 to 2"),
+        ("xps_cpus = \"0\"\nxps_rxqs = \"0\"", "xps_rxqs goes before xps_cpus", "one of them"),
+        ("rule = [\"tcp4 dst-port x action 2\"]", "dst-port: found \"x\"", ""),
+        ("rule = [\"tcp4 dst-port 443\"]", "action: nothing found", ""),
+        ("rule = [{ flow = \"tcp4 dst-port 1 action 1 loc 2\", location = 3 }]", "the rule says loc 2", ""),
+        (
+            "rule = [\"tcp4 dst-port 1 action 1 loc 2\", \"tcp4 dst-port 2 action 1 loc 2\"]",
+            "two rules for location 2",
+            "",
+        ),
+        (
+            "channels = 2\nrule = [\"tcp4 dst-port 1 action 2\"]",
+            "a rule sends to a queue that 2 channels do not leave",
+            "queues 0 to 1",
+        ),
+        ("channels = 2\nrss.table = \"equal 3\"", "the table names queue 2, but channels leaves 2", "queues 0 to 1"),
+        ("goal = \"forward\"\nfeatures.lro = true", "LRO is on", "lro = false"),
+    ];
+    for (body, found, right) in cases {
+        let f = faults(&one(body));
+        assert_eq!(f.len(), 1, "{body}: {f:#?}");
+        let (is, should) = f[0].split_once(" | ").unwrap();
+        assert!(is.contains(found), "{body}: {is}");
+        assert!(should.contains(right), "{body}: {should}");
+    }
+}
+
+#[test]
+fn faults_of_groups() {
+    let group =
+        |text: &str| one(&text.replace('@', "\n[[interface.group]]\nname=\"").replace(" p", "\"\npolicy=\"bulk\"\n"));
+    let cases = [
+        ("@a p\nqueues=\"0-1\"@b p\nqueues=[1,2]", "queue 1 belongs to group \"a\" already"),
+        ("@a p@a p", "group \"a\" stands there twice"),
+        ("[[interface.group]]\nname=\"a\"\npolicy=\"bulky\"", "there is no policy \"bulky\" | \"bulk\""),
+        ("@a p\nweight=0@b p\nweight=0", "weights of the groups sum to zero"),
+        ("@a p\nqueues=2@b p\nqueues=[0]", "some groups name their queues"),
+        ("@a p\nqueues=\"most\"", "queues: "),
+        ("@a p\ncontext=true", "nothing would come to context"),
+        ("@a p\ncontext=true\nweight=1\nflows=[\"tcp4 dst-port 1\"]", "no part of the table"),
+        ("@a p\nflows=[\"tcp4 dst-port 1 action 2\"]", "action"),
+        ("@a p\nflows=[{}]", "a flow of a program or of a unit"),
+        ("rss.table=\"equal 2\"@a p\nweight=1", "the table is fixed here"),
+        ("channels=2@a p\nqueues=3", "the groups want 3 queues, but channels leaves 2"),
+        ("channels=2@a p\nqueues=[2]", "names queue 2, but channels leaves 2"),
+    ];
+    for (body, found) in cases {
+        let f = faults(&group(body));
+        assert_eq!(f.len(), 1, "{body}: {f:#?}");
+        assert!(f[0].contains(found), "{body}: {}", f[0]);
+    }
+}
+
+#[test]
+fn faults_of_the_host_part() {
+    let cases = [
+        ("[host]\ncpus = \"0-1\"\nreserve = \"0-3\"", "all of cpus 0-1 are kept free"),
+        ("[host]\nsysctl = { netdev_budget = 3 }", "is no sysctl"),
+        ("[host]\nrfs_entries = 4\nsysctl = { \"net.core.rps_sock_flow_entries\" = 8 }", "said twice"),
+        ("[host]\npair_as_article = true\ngoal = \"rpc\"", "pair_as_article"),
+        ("[host]\nsmt = \"both\"", "smt = \"both\" is not known"),
+        ("[host]\ncpu_latency = { \"0\" = -1 }", "cpu_latency = -1 is out of range"),
+        ("[[interface]]\ngoal = \"rpc\"", "[[interface]] has no \"match\""),
+        ("[[interface]]\nmatch = {}", "match says nothing"),
+        ("[[interface]]\nmatch = { mac = \"1:2\" }", "\"1:2\" is no MAC address"),
+        ("[[interface]]\nmatch = {name=\"a\"}\n[[interface]]\nmatch = {name=\"a\"}", "two entries for name a"),
+        ("[[policy]]\nname = \"x\"", "policy \"x\" says nothing"),
+        ("[interface]\nmatch = {name=\"a\"}", "interface is a table"),
+    ];
+    for (text, found) in cases {
+        let f = faults(&format!("version = 1\n{text}\n"));
+        assert_eq!(f.len(), 1, "{text}: {f:#?}");
+        assert!(f[0].contains(found), "{text}: {}", f[0]);
+    }
+    assert!(faults("")[0].contains("has no \"version\""));
+    assert!(faults("version = 2")[0].contains("version = 2 is out of range"));
+}
+
+/// As somebody sees it: all at once, in the order of the file, the place underlined.
+#[test]
+fn faults_are_shown_where_they_are() {
+    let text = "version = 1\n\n[[interface]]\nmatch = { name = \"eth0\" }\nrings = { rx = \"big\", rt = 3 }\nbroken = = 3\nfetures = { gro = true }\n";
+    let shown = parse("/etc/ringwise/ringwise.toml", text).unwrap_err().to_string();
+    let want = "\
+/etc/ringwise/ringwise.toml:5:16: rx is a string
+  5 | rings = { rx = \"big\", rt = 3 }
+    |                ^^^^^
+    = right would be a number from 1 to 4294967295
+/etc/ringwise/ringwise.toml:5:23: unknown key \"rt\" in rings
+  5 | rings = { rx = \"big\", rt = 3 }
+    |                       ^^
+    = right would be \"rx\"
+/etc/ringwise/ringwise.toml:6:10: this is no TOML: extra `=`, expected nothing
+  6 | broken = = 3
+    |          ^
+/etc/ringwise/ringwise.toml:7:1: unknown key \"fetures\" in [[interface]]
+  7 | fetures = { gro = true }
+    | ^^^^^^^
+    = right would be \"features\"
+/etc/ringwise/ringwise.toml: 4 faults; nothing was read from the host";
+    assert_eq!(shown, want, "\n{shown}");
+}
+
+#[test]
+fn single_keys_of_a_command_line() {
+    let knob = |arg: &str| {
+        let c = parse_set(arg).unwrap_or_else(|f| panic!("{f}"));
+        let mut all = c.entries[0].wishes.clone();
+        assert_eq!((all.len(), all[0].said.clone()), (1, format!("--set {arg}")));
+        all.remove(0).knob
+    };
+    assert_eq!(
+        knob("eth0.rss.table=equal 4"),
+        Knob::RssTable { context: None, table: Table::Equal { queues: 4, start: 0 } }
+    );
+    assert_eq!(knob("eth0.rss.table=\"default\""), Knob::RssTable { context: None, table: Table::Default });
+    assert_eq!(knob("eth0.rings.rx = 1024"), Knob::Rings { rx: Some(1024), tx: None });
+    assert_eq!(knob("eth0.rings={ rx = 512, tx = 256 }"), Knob::Rings { rx: Some(512), tx: Some(256) });
+    assert_eq!(knob("eth0.features.gro=false"), Knob::Feature { name: "gro".into(), on: false });
+    assert!(matches!(knob("eth0.rule=tcp4 dst-port 443 action 2"), Knob::FlowRule { .. }));
+    assert!(matches!(knob("eth0.irq_cpus=2"), Knob::IrqCpus { .. }));
+    assert!(matches!(knob("eth0.irq_cpus=2-3"), Knob::IrqCpus { .. }));
+    assert!(matches!(knob("eth0.rss.key=6d:5a"), Knob::RssHash { .. }));
+    assert_eq!(parse_set("\"eth0.5\".channels=2").unwrap().entries[0].matcher.name.as_deref(), Some("eth0.5"));
+    assert_eq!(parse_set("host.smt=all").unwrap().host.smt, Some(ringwise_model::Smt::All));
+    let c = parse_set("host.sysctl.\"net.core.netdev_budget\"=600").unwrap();
+    assert_eq!(c.host.wishes[0].knob, Knob::Sysctl { name: "net.core.netdev_budget".into(), value: "600".into() });
+    let c = parse_set("eth0.group={ name = \"web\", policy = \"latency\", queues = 2 }").unwrap();
+    assert_eq!(c.entries[0].groups[0].name, "web");
+    for bad in [
+        "",
+        "eth0",
+        "eth0=3",
+        "=",
+        "eth0.=3",
+        "eth0.rings.rx=big",
+        "eth0.ring.rx=3",
+        "host.gaol=rpc",
+        "eth0.rings.rx=1\n[host]",
+    ] {
+        let shown = parse_set(bad).expect_err(bad).to_string();
+        assert!(shown.contains("right would be") && shown.contains("--set"), "{bad}: {shown}");
+    }
+}
+
+#[test]
+fn a_printed_file_says_the_same() {
+    let c = read(include_str!("whole.toml"));
+    let again = print(&c);
+    assert_eq!(read(&again).without_places(), c.without_places(), "\n{again}");
+    // Printing settles at once.
+    assert_eq!(print(&read(&again)), again);
+}
