@@ -23,8 +23,6 @@ use clap::FromArgMatches;
 
 /// The whole program.
 pub fn main() -> ExitCode {
-    // Before the first thread, and before anything of the host is read.
-    let isolation = ringwise_sys::leave_isolated();
     let parsed = args::command().try_get_matches().and_then(|m| args::Cli::from_arg_matches(&m));
     let cli = match parsed {
         Ok(cli) => cli,
@@ -33,6 +31,12 @@ pub fn main() -> ExitCode {
             let _ = e.print();
             return if e.use_stderr() { exit::Status::Usage.into() } else { ExitCode::SUCCESS };
         }
+    };
+    // Before the first thread, and before anything of the host is read. What `hold` starts runs where its
+    // caller wants it.
+    let isolation = match cli.command {
+        Some(args::Cmd::Hold(_)) => ringwise_sys::Isolation::Nothing,
+        _ => ringwise_sys::leave_isolated(),
     };
     if cli.common.verbose > 0
         && let Some(text) = isolation_text(&isolation)

@@ -5,6 +5,7 @@
 mod capture;
 mod deadline;
 pub mod guardian;
+pub mod hold;
 mod host;
 mod isolation;
 mod klog;

@@ -5,6 +5,7 @@ pub mod columns;
 pub mod compare;
 pub mod control;
 pub mod diff;
+pub mod facts;
 pub mod hands;
 pub mod json;
 pub mod matrix;

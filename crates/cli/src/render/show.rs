@@ -8,7 +8,7 @@ use super::steering;
 use super::text::{
     hang, link, no_answer, numbers, pad, plural, sentence, set, source, thousands, user, vector_label, word,
 };
-use super::{matrix, text, unread};
+use super::{facts, matrix, text, unread};
 use crate::style::{Style, Tint};
 
 /// Devices in full; several are compared at the end.
@@ -20,6 +20,11 @@ pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
     }
     if nics.len() > 1 {
         out.push_str(&super::compare::render(s, nics, style));
+        out.push('\n');
+    }
+    let of_host = if style.verbose > 0 { facts::host(s, style) } else { String::new() };
+    if !of_host.is_empty() {
+        out.push_str(&of_host);
         out.push('\n');
     }
     let names: Vec<&str> = nics.iter().map(|n| n.name()).collect();
@@ -117,6 +122,12 @@ pub fn device(s: &Snapshot, n: &Nic, style: &Style) -> String {
         out.push('\n');
         out.push_str(&vectors(n));
     }
+    if style.verbose > 0 && n.has_own_queues() {
+        let more = facts::device(n, style);
+        if !more.is_empty() {
+            out.push_str(&format!("\n{more}"));
+        }
+    }
     let legend = steering::empty_means(n, &s.host);
     if !legend.is_empty() && n.has_own_queues() {
         out.push('\n');
@@ -147,6 +158,8 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
         out.push(("moderation", steering::moderation(&n.coalesce)));
         out.push(("rings", steering::rings(n)));
         out.push(("pause", steering::pause(n)));
+        out.extend(facts::features(n).map(|f| ("features", f)));
+        out.extend(facts::slow_pcie(n).map(|p| ("PCIe", p)));
     }
     out.push(("carries", carries(s, n)));
     match &n.users {

@@ -1,0 +1,64 @@
+//! `ringwise hold`: a wish to the kernel that lasts as long as a program runs.
+
+use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+
+use ringwise_sys::{hold, proc};
+
+use crate::args::{Common, HoldArgs};
+use crate::exit::{Result, Status};
+use crate::out;
+
+/// As `env`, `nice` and `timeout` do: our own failures do not look like the program's.
+const FAILED: i32 = 125;
+const CANNOT_RUN: i32 = 126;
+const NOT_FOUND: i32 = 127;
+
+/// Does not return but with the status of the program.
+pub fn run(a: &HoldArgs, common: &Common) -> Result<Status> {
+    std::process::exit(held(a, common))
+}
+
+fn held(a: &HoldArgs, common: &Common) -> i32 {
+    let [program, words @ ..] = a.command.as_slice() else { return fail(FAILED, "no command") };
+    let mut wish = match hold::cpu_latency(a.cpu_latency) {
+        Ok(w) => w,
+        Err(e) => return fail(FAILED, &why(&e)),
+    };
+    match wish.in_force() {
+        Ok(now) if i64::from(now) < i64::from(a.cpu_latency) => {
+            out::note(common.quiet, &format!("ringwise: somebody else holds it at {now} us already"));
+        }
+        Ok(_) => {}
+        Err(e) => out::note(common.quiet, &format!("ringwise: whether it is in force is not known: {e}")),
+    }
+    let status = hold::run(Command::new(program).args(words));
+    drop(wish);
+    match status {
+        Ok(s) => code(s),
+        Err(e) => {
+            let named = format!("{}: {e}", program.to_string_lossy());
+            fail(if e.kind() == ErrorKind::NotFound { NOT_FOUND } else { CANNOT_RUN }, &named)
+        }
+    }
+}
+
+fn why(e: &ringwise_sys::Error) -> String {
+    let hint = match e.errno {
+        Some(1 | 13) if proc::euid() != 0 => ": hold --cpu-latency needs root",
+        Some(2 | 6 | 19) => ": this kernel has no such device, or a container hides it",
+        _ => "",
+    };
+    format!("{e}{hint}; the command was not started")
+}
+
+/// 128 and the signal's number where a signal ended it.
+fn code(s: ExitStatus) -> i32 {
+    s.code().or_else(|| s.signal().map(|n| 128 + n)).unwrap_or(FAILED)
+}
+
+fn fail(code: i32, text: &str) -> i32 {
+    out::error(&format!("ringwise: {text}"));
+    code
+}

@@ -1,0 +1,132 @@
+//! Features, and what is only shown: private flags, firmware, PCIe link, sysctls, how CPUs save power.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::features::short_name;
+use ringwise_model::{CpuSet, Fact, Feature, Host, Nic, Pcie, PcieLink, Snapshot};
+
+use super::text::{hang, pad, set, word};
+use crate::style::Style;
+
+/// Features that have a say in where packets go and how many interrupts they cost.
+const ALWAYS: &[&str] =
+    &["rx-gro", "rx-lro", "rx-ntuple-filter", "rx-hashing", "tx-tcp-segmentation", "tx-generic-segmentation"];
+/// The same, named where they are on only.
+const WHERE_ON: &[&str] = &["rx-gro-hw", "rx-gro-list", "rx-udp-gro-forwarding", "tx-nocache-copy"];
+
+/// Not in this recording, or not asked: then there is no line. Another reason is one.
+fn silent<T>(f: &Fact<T>) -> bool {
+    matches!(f, Fact::Unknown(u) if u.errno.is_none() && matches!(u.why.as_str(), "not asked" | "not in this capture"))
+}
+
+/// `gro gso tso rxhash on; lro ntuple off (fixed)`. None: nothing is known of it.
+pub fn features(n: &Nic) -> Option<String> {
+    let all = match &n.features {
+        f if silent(f) => return None,
+        Fact::Known(all) if !all.is_empty() => all,
+        Fact::Known(_) | Fact::Absent => return Some("none".into()),
+        Fact::Unknown(u) => return Some(format!("unknown ({})", u.why)),
+    };
+    let named = |names: &[&'static str], keep: fn(&Feature) -> bool| -> Vec<&'static str> {
+        names.iter().filter(|k| all.get(**k).is_some_and(keep)).map(|k| short_name(k)).collect()
+    };
+    let mut on = named(ALWAYS, |f| f.on);
+    on.extend(named(WHERE_ON, |f| f.on));
+    let off = named(ALWAYS, |f| !f.on && !f.fixed);
+    let never = named(ALWAYS, |f| !f.on && f.fixed);
+    let waiting: Vec<&str> =
+        all.iter().filter(|(_, f)| f.wanted && !f.on && !f.fixed).map(|(k, _)| short_name(k)).collect();
+    let part = |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{} {what}", names.join(" ")));
+    let parts = [
+        part("on", on),
+        part("off", off),
+        part("off (fixed)", never),
+        part("asked for, and not to be had now", waiting),
+    ];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// Where the link to the bus is slower than it could be. None: nothing to say.
+pub fn slow_pcie(n: &Nic) -> Option<String> {
+    n.pcie.known().filter(|p| p.now != p.max && p.now.mtps.is_some()).map(pcie)
+}
+
+fn pcie(p: &Pcie) -> String {
+    let one = |l: PcieLink| {
+        let speed = l.mtps.map_or("unknown speed".into(), |m| format!("{}.{} GT/s", m / 1000, m % 1000 / 100));
+        format!("{speed} x{}", l.lanes)
+    };
+    if p.now == p.max { one(p.now) } else { format!("{} of {}", one(p.now), one(p.max)) }
+}
+
+/// `-v`: what of the device is only shown, and all of its features.
+pub fn device(n: &Nic, style: &Style) -> String {
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    if !silent(&n.firmware) {
+        rows.push(("firmware", word(&n.firmware, String::clone)));
+    }
+    if !silent(&n.pcie) && slow_pcie(n).is_none() {
+        rows.push(("PCIe", word(&n.pcie, pcie)));
+    }
+    if let Fact::Known(all) = &n.features {
+        let of = |keep: fn(&Feature) -> bool| {
+            let names: Vec<&str> = all.iter().filter(|(_, f)| keep(f)).map(|(k, _)| k.as_str()).collect();
+            names.join(" ")
+        };
+        rows.push(("on", of(|f| f.on && !f.fixed)));
+        rows.push(("off", of(|f| !f.on && !f.fixed)));
+        rows.push(("fixed on", of(|f| f.on && f.fixed)));
+        rows.push(("fixed off", of(|f| !f.on && f.fixed)));
+    }
+    if let Fact::Known(flags) = &n.private_flags {
+        let text: Vec<String> = flags.iter().map(|(k, on)| format!("{k} {}", if *on { "on" } else { "off" })).collect();
+        rows.push(("private", text.join(", ")));
+    }
+    block(rows, style)
+}
+
+/// `-v`: of the host, once.
+pub fn host(s: &Snapshot, style: &Style) -> String {
+    let h: &Host = &s.host;
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let sysctls = h.sysctls.iter().filter(|(_, f)| !f.is_absent());
+    let values: Vec<String> =
+        sysctls.map(|(k, f)| format!("{} {}", k.trim_start_matches("net.core."), word(f, String::clone))).collect();
+    rows.push(("net.core", values.join(", ")));
+    rows.push(("wake-up", latency(h)));
+    if let Some(p) = &h.power {
+        let sets = |f: &Fact<BTreeMap<String, CpuSet>>| {
+            let each = |m: &BTreeMap<String, CpuSet>| {
+                m.iter().map(|(k, c)| format!("{k} {}", set(c))).collect::<Vec<_>>().join(", ")
+            };
+            if f.is_absent() { String::new() } else { word(f, each) }
+        };
+        rows.push(("governor", sets(&p.governor)));
+        rows.push(("preference", sets(&p.preference)));
+        let on = |b: &bool| if *b { "on" } else { "off" }.to_string();
+        rows.push(("turbo", if p.turbo.is_absent() { String::new() } else { word(&p.turbo, on) }));
+        rows.push(("PCIe ASPM", if p.aspm.is_absent() { String::new() } else { word(&p.aspm, String::clone) }));
+    }
+    block(rows, style)
+}
+
+/// CPUs whose wake-up time somebody has limited.
+fn latency(h: &Host) -> String {
+    let mut by: BTreeMap<&str, CpuSet> = BTreeMap::new();
+    for (cpu, f) in &h.cpu_latency {
+        if let Fact::Known(v) = f {
+            by.entry(v).or_default().insert(*cpu);
+        }
+    }
+    let one = |(v, c): (&str, &CpuSet)| match v {
+        "0" => format!("no limit {}", set(c)),
+        "n/a" => format!("no waiting at all {}", set(c)),
+        us => format!("{us} us {}", set(c)),
+    };
+    by.iter().map(|(v, c)| one((v, c))).collect::<Vec<_>>().join(", ")
+}
+
+fn block(rows: Vec<(&str, String)>, style: &Style) -> String {
+    let rows = rows.into_iter().filter(|(_, text)| !text.is_empty() && text != "-");
+    rows.map(|(name, text)| hang(&pad(name, 13), &text, style.width)).collect()
+}
