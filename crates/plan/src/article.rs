@@ -2,14 +2,12 @@
 //! queues for latency on the first threads of the first cores of both nodes, the rest for bulk.
 //! Its list of CPUs of node 1 is misprinted there; the topology decides here.
 
-use std::collections::BTreeMap;
-
 use ringwise_model::{FarNode, Intent, Smt};
 
 use crate::dev::Dev;
 use crate::machine::{Machine, Near};
-use crate::place::Place;
-use crate::{Group, Refusal};
+use crate::place::Places;
+use crate::{Group, Refusal, groups};
 
 pub(crate) const LATENCY: &str = "latency";
 pub(crate) const THROUGHPUT: &str = "throughput";
@@ -19,7 +17,7 @@ pub(crate) fn place(
     devs: &mut [Dev],
     usable: &[bool],
     intent: &Intent,
-    places: &BTreeMap<Near, Place>,
+    places: &Places,
 ) -> Result<Vec<Group>, Refusal> {
     let no = |why: String| Refusal::GoalNotPossible { goal: intent.goal, why };
     if intent.far_node != Some(FarNode::Ok) || intent.smt != Some(Smt::All) {
@@ -27,7 +25,7 @@ pub(crate) fn place(
     }
     let mut groups = Vec::new();
     for d in devs {
-        let zone = &places[&d.near].zone;
+        let zone = &places[&d.zone()].zone;
         if !matches!(d.near, Near::Node(_)) {
             return Err(no(format!(
                 "--pair-as-article needs a device whose node is known; that of {} is not",
@@ -56,7 +54,7 @@ pub(crate) fn place(
         }
         let n = d.pairs();
         let halves = [n.div_ceil(2), n / 2];
-        let latency = n / 3;
+        let latency = groups::latency_share(n as u32) as usize;
         let latency_halves = [latency.div_ceil(2), latency / 2];
         let (mut lat, mut bulk) = (Vec::new(), Vec::new());
         for ((half, want), (_, _, cpus)) in halves.iter().zip(latency_halves).zip(&nodes) {
@@ -90,6 +88,7 @@ pub(crate) fn place(
                 name: name.to_string(),
                 cpus: m.set(cpus.iter().copied()),
                 queues,
+                ..Group::default()
             });
         }
     }

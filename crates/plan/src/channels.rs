@@ -145,7 +145,7 @@ pub(crate) fn decide(
     let want = match asked {
         Some(n) => n,
         None if article => now,
-        None if intent.goal == Goal::Balanced => now,
+        None if matches!(intent.goal, Goal::Balanced | Goal::Mixed) => now,
         None => goal::queues(intent.goal, share.now, cores).min(share.max.max(share.now)),
     };
     if want == now && d.rx_now == d.tx_now {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ringwise_knob::learned::What;
 use ringwise_knob::{Address, Learned, Of, Setting};
-use ringwise_model::{Confidence, CpuSet, Dir, Fact, Movable, Nic, Role, RxQueue, TxQueue, Vector};
+use ringwise_model::{Confidence, CpuSet, Dir, Fact, Goal, Movable, Nic, Role, RxQueue, TxQueue, Vector};
 
 use crate::NotPossible;
 use crate::machine::{Machine, Near};
@@ -56,6 +56,9 @@ pub(crate) struct Unit {
 pub(crate) struct Dev<'a> {
     pub nic: &'a Nic,
     pub near: Near,
+    pub goal: Goal,
+    /// By queue: of a group whose answers somebody waits for (`mixed`).
+    pub urgent: Vec<bool>,
     /// Real queues now: a driver may show more directories than it uses.
     pub rx_now: u32,
     pub tx_now: u32,
@@ -86,10 +89,12 @@ fn slot(v: &mut Vec<Option<usize>>, at: u32, value: usize) {
 }
 
 impl<'a> Dev<'a> {
-    pub fn new(m: &Machine, nic: &'a Nic) -> Self {
+    pub fn new(m: &Machine, nic: &'a Nic, goal: Goal) -> Self {
         let mut d = Self {
             nic,
             near: m.near(nic),
+            goal,
+            urgent: Vec::new(),
             rx_now: 0,
             tx_now: 0,
             rx: 0,
@@ -119,6 +124,11 @@ impl<'a> Dev<'a> {
         d.tx_now = real(told.map_or(0, |c| c.tx_queues()), nic.tx_queues.len());
         (d.rx, d.tx) = (d.rx_now, d.tx_now);
         d
+    }
+
+    /// What devices with one set of candidate CPUs have in common.
+    pub fn zone(&self) -> (Near, Goal) {
+        (self.near.clone(), self.goal)
     }
 
     pub fn name(&self) -> &'a str {

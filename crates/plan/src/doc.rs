@@ -42,9 +42,15 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// Numbers that can be checked after applying.
     pub expected: Vec<Expected>,
-    /// Groups of queues (`--pair-as-article`); else empty.
+    /// Groups of queues (`mixed`, groups laid down, `--pair-as-article`); else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<Group>,
+    /// Where programs go best, by device and group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub programs: Vec<Program>,
+    /// What the plan cannot know, and what to do about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<String>,
     /// Ways that must not be cut: the ssh session, the default route, mounts from the network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub control: Vec<ControlPath>,
@@ -158,12 +164,44 @@ pub struct Cut {
 }
 
 /// Queues that want the same policy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     pub dev: String,
     pub name: String,
     pub cpus: CpuSet,
     pub queues: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// How its queues are moderated, in words: `rx-usecs 5 tx-usecs 10 on each queue`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moderation: Option<String>,
+    /// Entries of the device's RSS table that lead to it. `None`: the table is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u32>,
+    /// RSS context of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<u32>,
+    /// Flow rules that lead to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<u32>,
+}
+
+/// CPUs for the programs of a device or group: a proposal, nothing is moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    pub dev: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Of programs or systemd units that are named; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    pub cpus: CpuSet,
+    /// Why these: a sentence.
+    pub why: String,
+    /// For `/etc/systemd/system/UNIT.service.d/cpus.conf`.
+    pub drop_in: String,
+    /// The same for a control group.
+    pub cpuset: String,
 }
 
 /// A physical core with more than one queue of a device.

@@ -190,7 +190,7 @@ pub fn score(s: &ringwise_model::Snapshot) -> Score {
     let m = Machine::new(&s.topology);
     let mut out = Score::default();
     for nic in s.tunable().filter(|n| n.link_is_up()) {
-        let d = Dev::new(&m, nic);
+        let d = Dev::new(&m, nic, ringwise_model::Goal::Balanced);
         let cpus = before(&m, &d);
         let cores = per_core(&m, &cpus);
         for (q, c) in cpus.iter().enumerate() {

@@ -22,8 +22,8 @@ pub(crate) enum Rfs {
 /// How many queues a goal wants, from the physical cores of the device's node.
 pub(crate) fn queues(goal: Goal, now: u32, cores: u32) -> u32 {
     match goal {
-        // Nothing that interrupts traffic, ever.
-        Goal::Balanced => now,
+        // Nothing that interrupts traffic, ever; groups are made of the queues that are there.
+        Goal::Balanced | Goal::Mixed => now,
         Goal::Rpc => now.min(cores.max(1)),
         Goal::Forward | Goal::Stream => cores.max(1),
         // The load is not known here: half of the cores, the rest stays free for programs.
@@ -33,7 +33,7 @@ pub(crate) fn queues(goal: Goal, now: u32, cores: u32) -> u32 {
 
 pub(crate) fn rfs(goal: Goal) -> Rfs {
     match goal {
-        Goal::Balanced => Rfs::Keep,
+        Goal::Balanced | Goal::Mixed => Rfs::Keep,
         Goal::Forward | Goal::Latency => Rfs::Off,
         Goal::Rpc => Rfs::On { entries: RFS_RPC, at_least: true },
         Goal::Stream => Rfs::On { entries: RFS_STREAM, at_least: false },
@@ -69,12 +69,23 @@ pub(crate) fn resolve(intent: &Intent) -> Intent {
     let article = i.pair_as_article;
     i.smt.get_or_insert(match i.goal {
         _ if article => Smt::All,
-        Goal::Balanced | Goal::Forward => Smt::All,
+        Goal::Balanced | Goal::Forward | Goal::Mixed => Smt::All,
         // The second thread is the program's, or nobody's.
         Goal::Rpc | Goal::Stream | Goal::Latency => Smt::OnePerCore,
     });
     i.far_node.get_or_insert(if article { FarNode::Ok } else { FarNode::Last });
     i
+}
+
+/// The resolved intent of one interface; `user` is as it was said.
+pub(crate) fn of_dev(user: &Intent, dev: &str) -> Intent {
+    resolve(&Intent { goal: user.goal_of(dev), ..user.clone() })
+}
+
+/// Whether far CPUs come into play as soon as every near one has a queue: two policies on one CPU would undo
+/// each other.
+pub(crate) fn far_when_full(goal: Goal) -> bool {
+    goal == Goal::Mixed
 }
 
 /// CPUs that may carry queues, with what was taken out.

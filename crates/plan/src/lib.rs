@@ -18,6 +18,7 @@ mod dev;
 mod doc;
 mod effect;
 mod goal;
+mod groups;
 mod hands;
 mod irq;
 mod machine;
@@ -37,7 +38,7 @@ mod xps;
 
 pub use doc::{
     Cut, DevLayout, DoubledCore, Expected, Group, Kept, LeftAlone, LeftOut, NotPossible, Placed, Plan, PlanHost,
-    SCHEMA, VERSION,
+    Program, SCHEMA, VERSION,
 };
 pub use effect::{Score, score};
 pub use hands::Hands;

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{Dir, FarNode, Goal, IfIndex, Intent, NicKind, Smt, Snapshot};
 
-use crate::Refusal;
 use crate::dev::Dev;
-use crate::goal;
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::pick::{CoreCand, Loads, Picker, candidates};
 use crate::select::natural;
+use crate::{Refusal, goal, groups};
 
 /// Everything that devices with the same idea of near have in common.
 pub(crate) struct Place {
@@ -23,25 +22,25 @@ pub(crate) struct Place {
     pub far_instead: bool,
 }
 
-/// The places by idea of near; a refusal where nothing is left and far CPUs are ruled out.
-pub(crate) fn places(
-    m: &Machine,
-    devs: &[Dev],
-    usable: &[bool],
-    intent: &Intent,
-) -> Result<BTreeMap<Near, Place>, Refusal> {
-    let (smt, far) = (intent.smt.unwrap_or(Smt::All), intent.far_node.unwrap_or(FarNode::Last));
+pub(crate) type Places = BTreeMap<(Near, Goal), Place>;
+
+/// The places by idea of near and goal; a refusal where nothing is left and far CPUs are ruled out.
+pub(crate) fn places(m: &Machine, devs: &[Dev], usable: &[bool], user: &Intent) -> Result<Places, Refusal> {
     let mut out = BTreeMap::new();
     for d in devs {
-        if out.contains_key(&d.near) {
+        if out.contains_key(&d.zone()) {
             continue;
         }
+        let intent = &goal::of_dev(user, d.name());
+        let (smt, far) = (intent.smt.unwrap_or(Smt::All), intent.far_node.unwrap_or(FarNode::Last));
         let zone = m.zone(&d.near, goal::near_is_wide(intent.goal));
         let mut cands = candidates(m, &zone, usable, smt, far == FarNode::Ok);
         let mut far_instead = false;
         if far != FarNode::Ok {
             let any_near = cands.iter().any(|c| c.class != Class::Far);
-            if any_near {
+            if any_near && far == FarNode::Last && goal::far_when_full(intent.goal) {
+                // Nearest first, so they are only taken where nothing near is left.
+            } else if any_near {
                 cands.retain(|c| c.class != Class::Far);
             } else if far == FarNode::Never {
                 let pick = |f: &dyn Fn(usize) -> bool| m.set((0..m.cpus.len()).filter(|i| f(*i)));
@@ -63,7 +62,7 @@ pub(crate) fn places(
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
-        out.insert(d.near.clone(), Place { zone, cands, home_cores, far_instead });
+        out.insert(d.zone(), Place { zone, cands, home_cores, far_instead });
     }
     Ok(out)
 }
@@ -78,14 +77,14 @@ fn reserve_half(m: &Machine, cands: &mut Vec<CoreCand>, home_cores: u32) {
 }
 
 /// Devices that get one layout.
-struct Group {
+struct Alike {
     devs: Vec<usize>,
-    near: Near,
+    zone: (Near, Goal),
     /// Places needed.
     n: usize,
 }
 
-fn groups(s: &Snapshot, devs: &[Dev], intent: &Intent, places: &BTreeMap<Near, Place>) -> Vec<Group> {
+fn sets(s: &Snapshot, devs: &[Dev], places: &Places) -> Vec<Alike> {
     let bond = |d: &Dev| -> Option<IfIndex> {
         let master = d.nic.master?;
         // Also where how its members stand is not known.
@@ -101,21 +100,21 @@ fn groups(s: &Snapshot, devs: &[Dev], intent: &Intent, places: &BTreeMap<Near, P
         };
         id(a).cmp(&id(b)).then_with(|| natural(devs[*a].name(), devs[*b].name()))
     });
-    let mut out: Vec<Group> = Vec::new();
-    let mut known: BTreeMap<(Near, Option<IfIndex>), usize> = BTreeMap::new();
+    let mut out: Vec<Alike> = Vec::new();
+    let mut known: BTreeMap<((Near, Goal), Option<IfIndex>), usize> = BTreeMap::new();
     for i in order {
         let d = &devs[i];
-        let together = if goal::ports_alike(intent.goal) { Some(None) } else { bond(d).map(Some) };
-        let near = d.near.clone();
+        let together = if goal::ports_alike(d.goal) { Some(None) } else { bond(d).map(Some) };
+        let zone = d.zone();
         match together {
             Some(key) => {
-                let g = *known.entry((near.clone(), key)).or_insert_with(|| {
-                    out.push(Group { devs: Vec::new(), near, n: 0 });
+                let g = *known.entry((zone.clone(), key)).or_insert_with(|| {
+                    out.push(Alike { devs: Vec::new(), zone, n: 0 });
                     out.len() - 1
                 });
                 out[g].devs.push(i);
             }
-            None => out.push(Group { devs: vec![i], near, n: 0 }),
+            None => out.push(Alike { devs: vec![i], zone, n: 0 }),
         }
     }
     for g in &mut out {
@@ -124,12 +123,12 @@ fn groups(s: &Snapshot, devs: &[Dev], intent: &Intent, places: &BTreeMap<Near, P
         g.n = g.devs.iter().map(|i| movable(&devs[*i])).max().unwrap_or(0);
     }
     // Who has the fewest places to go chooses first.
-    out.sort_by_key(|g| places.get(&g.near).map_or(0, |p| p.cands.len()));
+    out.sort_by_key(|g| places.get(&g.zone).map_or(0, |p| p.cands.len()));
     out
 }
 
 /// Fills in `cpu` of every device.
-pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], intent: &Intent, places: &BTreeMap<Near, Place>) {
+pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places) {
     let mut loads = Loads::new(m);
     let mut fixed: Vec<Vec<usize>> = vec![Vec::new(); devs.len()];
     for (i, d) in devs.iter_mut().enumerate() {
@@ -143,34 +142,41 @@ pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], intent: &Intent
             }
         }
     }
-    let groups = groups(s, devs, intent, places);
+    let sets = sets(s, devs, places);
     let mut sharers: BTreeMap<&Near, usize> = BTreeMap::new();
-    for g in &groups {
-        *sharers.entry(&g.near).or_default() += 1;
+    for g in &sets {
+        *sharers.entry(&g.zone.0).or_default() += 1;
     }
-    let mut idle: BTreeMap<&Near, usize> = BTreeMap::new();
-    for near in sharers.keys() {
-        let n = places[*near].cands.iter().filter(|c| c.home && loads.core[c.core] == 0).count();
-        idle.insert(near, n);
+    let mut idle: BTreeMap<&(Near, Goal), usize> = BTreeMap::new();
+    for g in &sets {
+        let n = places[&g.zone].cands.iter().filter(|c| c.home && loads.core[c.core] == 0).count();
+        idle.insert(&g.zone, n);
     }
     // First everybody takes his share of the idle cores at home, then what is left in the order of rank:
     // so no device is pushed off its own node by one that came before it.
     let mut pickers: Vec<Picker> = Vec::new();
-    for g in &groups {
+    for g in &sets {
         let own: &[usize] = if g.devs.len() == 1 { &fixed[g.devs[0]] } else { &[] };
-        let mut p = Picker::new(m, &places[&g.near].cands, own);
-        p.take(&mut loads, g.n.min(idle[&g.near] / sharers[&g.near]), true);
+        let mut p = Picker::new(m, &places[&g.zone].cands, own);
+        p.take(&mut loads, g.n.min(idle[&g.zone] / sharers[&g.zone.0]), true);
         pickers.push(p);
     }
-    for (g, p) in groups.iter().zip(&mut pickers) {
+    for (g, p) in sets.iter().zip(&mut pickers) {
         let rest = g.n - p.picks.len();
         p.take(&mut loads, rest, false);
     }
-    for (g, p) in groups.iter().zip(pickers) {
-        let mut cpus: Vec<Option<usize>> = p.in_order().into_iter().map(Some).collect();
+    for (g, p) in sets.iter().zip(pickers) {
         let alone = g.devs.len() == 1;
+        let first = &devs[g.devs[0]];
+        let mut cpus = p.in_order();
+        if !first.urgent.is_empty() {
+            let units = first.units.iter().filter(|u| !alone || u.fixed.is_none());
+            let urgent: Vec<bool> = units.map(|u| u.queues.iter().any(|q| first.urgent[*q])).collect();
+            cpus = groups::deal(m, &cpus, &urgent);
+        }
+        let mut cpus: Vec<Option<usize>> = cpus.into_iter().map(Some).collect();
         // Ports that are to look alike are dealt out in order; a device by itself keeps what is well placed.
-        if alone && intent.goal == Goal::Balanced {
+        if alone && devs[g.devs[0]].goal == Goal::Balanced {
             keep(m, &mut devs[g.devs[0]], &mut cpus);
             continue;
         }

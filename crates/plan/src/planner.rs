@@ -6,8 +6,9 @@ use ringwise_knob::{Learned, Match, Setting};
 use ringwise_model::{CpuSet, Fact, Goal, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
+use crate::groups::{self, Team};
 use crate::hands::{Hands, Keep};
-use crate::machine::{Machine, Near};
+use crate::machine::{Class, Machine, Near};
 use crate::place::{self, Place};
 use crate::target::{By, CHANNELS, Out, SCALING, Wanted, Why};
 use crate::wishes::{self, Laid};
@@ -23,12 +24,14 @@ pub fn plan(s: &Snapshot, intent: &Intent, learned: &[Learned]) -> Result<Plan, 
 
 /// The same on a host where somebody else has set things too: some stay, steps on others are marked.
 pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &Hands) -> Result<Plan, Refusal> {
-    let intent = goal::resolve(intent);
+    let user = intent;
+    let intent = goal::resolve(user);
     check_cpus(s, &intent)?;
     let (nics, left_alone) = select::devices(s, &intent)?;
     let m = Machine::new(&s.topology);
     let mut out = Out { left_alone, keep: Keep::new(s, &hands.keep), ..Out::default() };
-    let mut devs: Vec<Dev> = nics.iter().map(|n| Dev::new(&m, n)).collect();
+    let mut devs: Vec<Dev> = nics.iter().map(|n| Dev::new(&m, n, intent.goal_of(n.name()))).collect();
+    let article = intent.pair_as_article;
     let mut laid = Laid::channels(s, &devs, &out.left_alone, &intent);
     let learned = LearnedIndex::new(learned, &s.host.kernel);
     if m.cpus.len() < 2 {
@@ -65,20 +68,35 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         });
     }
     let usable: Vec<bool> = m.cpus.iter().map(|c| use_of.cpus.contains(*c)).collect();
-    let places = place::places(&m, &devs, &usable, &intent)?;
+    let places = place::places(&m, &devs, &usable, user)?;
+    let intents: Vec<Intent> = devs.iter().map(|d| goal::of_dev(user, d.name())).collect();
     warn_about_host(s, &intent, &use_of, &mut out);
-    let shares = bonds::shares(s, &devs, |d| places[&d.near].home_cores);
-    for (d, share) in devs.iter_mut().zip(&shares) {
-        channels::decide(s, d, &intent, *share, &mut laid, &learned, &mut out)?;
+    let shares = bonds::shares(s, &devs, |d| places[&d.zone()].home_cores);
+    for ((d, share), intent) in devs.iter_mut().zip(&shares).zip(&intents) {
+        channels::decide(s, d, intent, *share, &mut laid, &learned, &mut out)?;
     }
     bonds::level(s, &mut devs, &intent, &mut out);
     devs.iter_mut().for_each(|d| d.split(&m, &learned, &mut out.refused));
     laid.settings(s, &devs, &out.left_alone, &intent);
+    let mut teams: Vec<Vec<Team>> = Vec::new();
+    for (d, intent) in devs.iter_mut().zip(&intents).filter(|_| !article) {
+        let mine = groups::teams(s, d, intent, &mut laid, &mut out);
+        if d.goal == Goal::Mixed {
+            let urgent = |q: &u32| mine.iter().any(|t| t.urgent && t.queues.contains(q));
+            d.urgent = (0..d.pairs() as u32).map(|q| urgent(&q)).collect();
+        }
+        teams.push(mine);
+    }
+    groups::unknown(s, &devs, &intent, &mut laid);
     laid.refuse()?;
     out.laid = laid.names(s);
-    let pins: Vec<_> = devs.iter().map(|d| laid.pins(&m, d)).collect();
+    let mut pins: Vec<_> = devs.iter().map(|d| laid.pins(&m, d)).collect();
+    // An interrupt that was laid down goes before its group's CPUs.
+    for (p, t) in pins.iter_mut().zip(&teams) {
+        p.splice(0..0, groups::pins(&m, t));
+    }
     name_no_more_than_needed(&intent, devs.len(), &mut out);
-    let groups = if intent.pair_as_article {
+    let mut groups = if article {
         let groups = article::place(&m, &mut devs, &usable, &intent, &places)?;
         for (d, pins) in devs.iter_mut().zip(&pins) {
             for (q, at) in pins {
@@ -88,20 +106,30 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         groups
     } else {
         devs.iter_mut().zip(&pins).for_each(|(d, pins)| d.pin(pins));
-        place::place(s, &m, &mut devs, &intent, &places);
+        place::place(s, &m, &mut devs, &places);
         Vec::new()
     };
     let now = irq::Now::new(&m, &devs);
     wishes::lay(s, &devs, laid, &intent, &learned, &mut out);
-    for (d, share) in devs.iter().zip(&shares) {
-        let place = &places[&d.near];
+    if article {
+        // The article's layout alone, or with its policies.
+        let of = |d: &Dev| if d.goal == Goal::Mixed { groups::of_article(&groups, d.name(), user) } else { Vec::new() };
+        teams = devs.iter().map(of).collect();
+    }
+    for ((d, share), intent) in devs.iter().zip(&shares).zip(&intents) {
+        let place = &places[&d.zone()];
         warn_about_device(&m, d, place, &mut out);
-        want_channels(d, &intent, share.cores, &learned, &mut out);
+        want_channels(d, intent, share.cores, &learned, &mut out);
         irq::plan(&m, d, &place.zone, &now, &usable, &learned, &mut out)?;
         xps::plan(&m, d, &learned, &mut out);
-        rps::plan(s, &m, d, place, &usable, &intent, &learned, &mut out);
+        rps::plan(s, &m, d, place, &usable, intent, &learned, &mut out);
     }
-    rfs::plan(s, &devs, goal::rfs(intent.goal), &learned, &mut out);
+    for (d, teams) in devs.iter().zip(&teams) {
+        let mine = groups::plan(s, &m, d, teams, &learned, &mut out);
+        groups.retain(|g| mine.is_empty() || g.dev != d.name());
+        groups.extend(mine);
+    }
+    rfs::plan(s, &devs, &learned, &mut out);
     rivals::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
     let mut plan = document(s, intent, &m, &devs, out, groups);
@@ -155,6 +183,13 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
     }
     if place.far_instead {
         out.warnings.push(format!("{dev}: no near CPU is left, so its queues go to other nodes"));
+    } else if goal::far_when_full(d.goal) {
+        let far = d.cpu.iter().flatten().filter(|c| place.zone.class[**c] == Class::Far).count();
+        if far > 0 {
+            out.warnings.push(format!(
+                "{dev}: every near CPU has a queue, so {far} of its queues go to other nodes (--far-node never keeps them near)"
+            ));
+        }
     }
     if !d.nic.link_is_up() {
         out.warnings
@@ -204,6 +239,7 @@ fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, o
 
 fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Out, groups: Vec<Group>) -> Plan {
     out.entries.sort_by(|a, b| a.0.cmp(&b.0));
+    ringwise_knob::order(&mut out.entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
     let expected = if out.entries.is_empty() { Vec::new() } else { effect::expected(m, devs) };
     let mut doubled: Vec<_> = devs.iter().flat_map(|d| effect::doubled(m, d)).collect();
     for d in &mut doubled {
@@ -225,6 +261,8 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
     let cuts = control::cuts(s, &steps);
     let mut seen: BTreeMap<String, ()> = BTreeMap::new();
     out.warnings.retain(|w| seen.insert(w.clone(), ()).is_none());
+    let mut said: BTreeMap<String, ()> = BTreeMap::new();
+    out.advice.retain(|a| said.insert(a.clone(), ()).is_none());
     out.left_alone.sort_by(|a, b| select::natural(&a.dev, &b.dev));
     Plan {
         schema: SCHEMA.to_string(),
@@ -244,6 +282,8 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
         warnings: out.warnings,
         expected,
         groups,
+        programs: Vec::new(),
+        advice: out.advice,
         control: control::ways(s),
         cuts,
         doubled_cores: doubled,

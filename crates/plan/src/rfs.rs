@@ -5,7 +5,7 @@ use ringwise_model::{Fact, Snapshot};
 
 use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
-use crate::goal::Rfs;
+use crate::goal::{self, Rfs};
 use crate::target::{Out, SCALING, Wanted, Why};
 
 /// The largest power of two not above `entries / queues`, at least 1.
@@ -14,11 +14,25 @@ pub(crate) fn share(entries: u32, queues: u32) -> u32 {
     1 << part.ilog2()
 }
 
-pub(crate) fn plan(s: &Snapshot, devs: &[Dev], want: Rfs, learned: &LearnedIndex, out: &mut Out) {
+/// What the host's table is for, over devices with different goals: the most that one of them wants.
+fn of_host(devs: &[Dev]) -> Rfs {
+    let most = |a: Rfs, b: Rfs| match (a, b) {
+        (Rfs::On { entries: x, at_least: l }, Rfs::On { entries: y, at_least: k }) => {
+            Rfs::On { entries: x.max(y), at_least: l || k }
+        }
+        (on @ Rfs::On { .. }, _) | (_, on @ Rfs::On { .. }) => on,
+        (Rfs::Off, _) | (_, Rfs::Off) => Rfs::Off,
+        _ => Rfs::Keep,
+    };
+    devs.iter().map(|d| goal::rfs(d.goal)).fold(Rfs::Keep, most)
+}
+
+pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
+    let want = of_host(devs);
     if want == Rfs::Keep {
         return;
     }
-    let considered = |name: &str| devs.iter().any(|d| d.name() == name);
+    let considered = |name: &str| devs.iter().any(|d| d.name() == name && goal::rfs(d.goal) != Rfs::Keep);
     // The table belongs to the host: others may live by it.
     let others: Vec<&str> = s
         .nics
@@ -62,6 +76,10 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], want: Rfs, learned: &LearnedIndex
             .push(format!("the host's RFS table stays as it is: {} not planned here, use it", others.join(" ")));
     }
     for d in devs {
+        let want = goal::rfs(d.goal);
+        if want == Rfs::Keep {
+            continue;
+        }
         let each = if want == Rfs::Off { 0 } else { share(entries, d.rx) };
         for q in 0..d.rx {
             let dev = d.name().to_string();

@@ -47,12 +47,12 @@ pub(crate) fn plan(
     out: &mut Out,
 ) {
     let name = d.name();
-    let one = d.rx == 1 && place.home_cores > 1 && goal::rps_for_one_queue(intent.goal);
+    let one = d.rx == 1 && place.home_cores > 1 && goal::rps_for_one_queue(d.goal);
     let mask = if one {
         // The kernel silently drops isolated CPUs from the mask, so they are never asked for.
         let may: Vec<bool> = (0..usable.len()).map(|c| usable[c] && !m.isolated.contains(m.cpus[c])).collect();
         let at = d.cpu.first().copied().flatten();
-        helpers(m, at, place, &may, goal::rps_one_per_core(intent.goal, intent.smt.unwrap_or(Smt::All)))
+        helpers(m, at, place, &may, goal::rps_one_per_core(d.goal, intent.smt.unwrap_or(Smt::All)))
     } else {
         CpuSet::new()
     };
@@ -75,7 +75,7 @@ pub(crate) fn plan(
         // Masks of queues that stay outlive a channel change (lab: igb, virtio_net, vmxnet3).
         let anew = d.channels.is_some() && !exists;
         out.want(Some(d.nic), learned, Wanted { setting, live, matched, anew, needed: one }, || {
-            why(d, place, intent, &mask, at_text(m, d))
+            why(d, place, &mask, at_text(m, d))
         });
     }
 }
@@ -87,7 +87,7 @@ fn at_text(m: &Machine, d: &Dev) -> String {
     }
 }
 
-fn why(d: &Dev, place: &Place, intent: &Intent, mask: &CpuSet, at: String) -> Why {
+fn why(d: &Dev, place: &Place, mask: &CpuSet, at: String) -> Why {
     let with = |rule, reason| Why { rule, reason, source: SCALING };
     if !mask.is_empty() {
         let help = match mask.len() {
@@ -96,7 +96,7 @@ fn why(d: &Dev, place: &Place, intent: &Intent, mask: &CpuSet, at: String) -> Wh
         };
         return with("Q04", format!("one receive queue: {at} takes the interrupts, {help} outside its own core"));
     }
-    if !goal::rps_for_one_queue(intent.goal) {
+    if !goal::rps_for_one_queue(d.goal) {
         return with(
             "R3.17",
             "RPS adds an interrupt between CPUs to every burst; this goal wants the shortest way".to_string(),

@@ -152,6 +152,30 @@ const RULES: &[RuleText] = &[
         source: "Improve network performance by setting per-queue interrupt moderation in Linux (Intel)",
     },
     RuleText {
+        id: "R1.10",
+        title: "rules need ntuple",
+        why: "A device takes flow rules only with the feature on; switching it off drops them.",
+        source: "ethtool(8)",
+    },
+    RuleText {
+        id: "R4.02",
+        title: "adaptive off before fixed values",
+        why: "Adaptive moderation chooses the interval itself, over whatever was set.",
+        source: crate::policies::SOURCE,
+    },
+    RuleText {
+        id: "R4.04",
+        title: "a policy for each group of queues",
+        why: "Small messages want an interrupt at once, streams want few: with one interval for all, one of them loses.",
+        source: crate::policies::SOURCE,
+    },
+    RuleText {
+        id: "R4.05",
+        title: "groups share the table",
+        why: "A queue that is kept for named flows stays quick only as long as no other flow is spread over it.",
+        source: crate::policies::SOURCE,
+    },
+    RuleText {
         id: "W01",
         title: "laid down by the user",
         why: "A setting in the configuration file or on the command line goes before what the goal would have there.",

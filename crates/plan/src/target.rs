@@ -58,6 +58,7 @@ pub(crate) struct Out {
     pub left_alone: Vec<LeftAlone>,
     pub refused: Vec<NotPossible>,
     pub warnings: Vec<String>,
+    pub advice: Vec<String>,
 }
 
 impl Out {

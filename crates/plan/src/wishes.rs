@@ -186,7 +186,7 @@ pub(super) fn list(queues: &[u32]) -> String {
 }
 
 /// `0-7`
-pub(super) fn span(n: u32) -> String {
+pub(crate) fn span(n: u32) -> String {
     match n {
         0 => "none".into(),
         1 => "0".into(),

@@ -76,7 +76,7 @@ fn host() -> impl Strategy<Value = HostSpec> {
 }
 
 fn intent() -> impl Strategy<Value = Intent> {
-    let goal = (0usize..5).prop_map(|i| Goal::ALL[i]);
+    let goal = (0..Goal::ALL.len()).prop_map(|i| Goal::ALL[i]);
     let smt = prop::option::of(prop_oneof![Just(Smt::OnePerCore), Just(Smt::All)]);
     let far = prop::option::of(prop_oneof![Just(FarNode::Last), Just(FarNode::Ok)]);
     (goal, smt, far, any::<bool>(), prop::option::weighted(0.2, 1u32..=4), any::<bool>()).prop_map(
@@ -244,7 +244,7 @@ proptest! {
         let s = HostSpec { name: "two".into(), cpu, nics, bonds: Vec::new(), rps_sock_flow_entries: rfs, control: Vec::new(), held: Vec::new() }.snapshot();
         let of = |goal| {
             let p = plan(&s, &Intent { goal, allow_disruption: may, ..Intent::default() }, &[]).expect("possible");
-            (p.target, p.left_out)
+            (p.target, p.left_out, p.groups)
         };
         for (i, a) in Goal::ALL.into_iter().enumerate() {
             for b in Goal::ALL.into_iter().skip(i + 1) {

@@ -1,0 +1,206 @@
+//! Groups of queues with a policy each: which queues, which CPUs, how they are moderated, which flows reach them.
+//!
+//! ```text
+//!   goal mixed, groups laid down ─► teams ─► CPUs (deal) ─► moderation ─► contexts, rules, table ─► said
+//! ```
+//! A queue belongs to one group. Of `n` queues a third are for latency and the rest for bulk, because streams take more
+//! of a CPU; with a number or a file it is the user's choice.
+
+mod moderate;
+mod steer;
+mod teams;
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Address, Setting, compare, live};
+use ringwise_model::{Intent, Snapshot};
+
+use crate::dev::{Dev, LearnedIndex};
+use crate::machine::Machine;
+use crate::target::{By, CHANNELS, Out, Wanted};
+use crate::{Group, WrongWish, wishes};
+
+pub(crate) use teams::{Team, of_article, pins, teams};
+
+pub(crate) const ARTICLE: &str = crate::policies::SOURCE;
+
+/// Latency queues of `n` where both are of equal interest: a third, at least one.
+pub(crate) fn latency_share(n: u32) -> u32 {
+    (n / 3).max(1).min(n.saturating_sub(1))
+}
+
+/// Deals the chosen CPUs (nearest first) out to queues in their order; `urgent` says which are for latency.
+///
+/// An urgent queue takes one thread of a core that would carry two others, nearest core first: so as few cores as
+/// possible carry two streams. Where no core would, it takes the nearest CPU whose core has no urgent queue yet.
+pub(crate) fn deal(m: &Machine, cpus: &[usize], urgent: &[bool]) -> Vec<usize> {
+    let mut bulk: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, c) in cpus.iter().enumerate() {
+        bulk.entry(m.core[*c]).or_default().push(at);
+    }
+    let mut taken = vec![false; cpus.len()];
+    let mut has_urgent = vec![false; m.cores.len()];
+    for _ in 0..urgent.iter().filter(|u| **u).count() {
+        let crowded = bulk.values().map(Vec::len).max().filter(|n| *n > 1);
+        let at = match crowded {
+            Some(n) => bulk.values().filter(|v| v.len() == n).filter_map(|v| v.first()).min().copied(),
+            None => {
+                let free = || bulk.values().filter_map(|v| v.first()).copied();
+                free().filter(|at| !has_urgent[m.core[cpus[*at]]]).min().or_else(|| free().min())
+            }
+        };
+        let Some(at) = at else { break };
+        let core = m.core[cpus[at]];
+        taken[at] = true;
+        has_urgent[core] = true;
+        if let Some(v) = bulk.get_mut(&core) {
+            v.retain(|x| *x != at);
+        }
+    }
+    let of = |want: bool| cpus.iter().zip(&taken).filter(move |(_, t)| **t == want).map(|(c, _)| *c);
+    let (mut fast, mut rest) = (of(true), of(false));
+    urgent.iter().filter_map(|u| if *u { fast.next() } else { rest.next() }).collect()
+}
+
+/// A setting of a group, with what comes nearest.
+pub(super) struct Want {
+    pub setting: Setting,
+    pub instead: Vec<Setting>,
+    pub rule: &'static str,
+    pub reason: String,
+    pub source: String,
+    pub needed: bool,
+}
+
+/// Groups of interfaces that are not there.
+pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wishes::Laid) {
+    for g in intent.groups.iter().filter(|g| s.nic(&g.dev).is_none()) {
+        let have: Vec<&str> = devs.iter().map(Dev::name).collect();
+        laid.wrong.push(WrongWish {
+            said: g.said.clone(),
+            what: format!("{} group {}", g.dev, g.name),
+            found: "there is no such interface".into(),
+            right: format!("there are {}", have.join(" ")),
+        });
+    }
+}
+
+/// Everything that is the same for all groups of one device.
+pub(super) struct Cx<'a, 'n> {
+    pub s: &'a Snapshot,
+    pub d: &'a Dev<'n>,
+    pub learned: &'a LearnedIndex<'a>,
+    pub out: &'a mut Out,
+}
+
+impl Cx<'_, '_> {
+    /// Whether an earlier step makes or resets it.
+    fn anew(&self, address: &Address) -> Option<&'static str> {
+        let dev = self.d.name().to_string();
+        let written = |a: &Address| self.out.entries.iter().any(|(b, _, step)| b == a && step.is_some());
+        if self.d.channels.is_some()
+            && (Address::Channels { dev: dev.clone() }).invalidates().contains(&address.family())
+        {
+            return Some(CHANNELS);
+        }
+        let rings = Address::Rings { dev: dev.clone() };
+        if written(&rings) && rings.invalidates().contains(&address.family()) {
+            return Some("the ring change");
+        }
+        let whole = matches!(address, Address::QueueCoalesce { .. }) && written(&Address::Coalesce { dev });
+        whole.then_some("writing the whole device's moderation")
+    }
+
+    pub fn want(&mut self, w: Want) {
+        let Some(address) = w.setting.address() else { return };
+        if self.out.laid.contains(&address) {
+            return;
+        }
+        // What was refused before is not tried again; what comes nearest to it may do.
+        let mut choice = std::iter::once(w.setting.clone()).chain(w.instead.iter().cloned());
+        let nic = self.d.nic;
+        let good = choice.find(|s| self.learned.why(nic, s).is_none());
+        let rest: Vec<Setting> = choice.collect();
+        let setting = good.unwrap_or(w.setting);
+        let Some(address) = setting.address() else { return };
+        if self.out.laid.contains(&address) || self.out.entries.iter().any(|(a, ..)| *a == address) {
+            return;
+        }
+        let after = self.anew(&address);
+        let matched = compare(&setting, self.s);
+        let live = live(self.s, &address);
+        let wanted = Wanted { setting, live, matched, anew: after.is_some(), needed: w.needed };
+        let by =
+            By { rule: w.rule, reason: w.reason, source: w.source, instead: rest, after: after.unwrap_or(CHANNELS) };
+        self.out.enter(Some(nic), self.learned, wanted, || by);
+    }
+}
+
+/// Moderation and steering of all groups of one device, and what is to be said about them.
+pub(crate) fn plan(
+    s: &Snapshot,
+    m: &Machine,
+    d: &Dev,
+    teams: &[Team],
+    learned: &LearnedIndex,
+    out: &mut Out,
+) -> Vec<Group> {
+    if teams.is_empty() {
+        return Vec::new();
+    }
+    let mut cx = Cx { s, d, learned, out };
+    let moderation = moderate::plan(&mut cx, teams);
+    let reached = steer::plan(&mut cx, teams);
+    say(d, teams, out);
+    let groups = teams.iter().zip(moderation).zip(reached);
+    groups
+        .map(|((t, moderation), r)| Group {
+            dev: d.name().to_string(),
+            name: t.name.clone(),
+            cpus: m.set(t.queues.iter().filter_map(|q| d.cpu.get(*q as usize).copied().flatten())),
+            queues: t.queues.clone(),
+            policy: Some(t.policy.name.clone()),
+            moderation,
+            entries: r.entries,
+            context: r.context,
+            rules: r.rules,
+        })
+        .collect()
+}
+
+/// What the plan cannot know, and how to have it otherwise.
+fn say(d: &Dev, teams: &[Team], out: &mut Out) {
+    let dev = d.name();
+    let fast: usize = teams.iter().filter(|t| t.urgent).map(|t| t.queues.len()).sum();
+    let mixed = d.goal == ringwise_model::Goal::Mixed;
+    if mixed && teams.iter().any(|t| t.policy.name == "bulk" && t.said.is_none()) {
+        out.advice.push(
+            "How busy the CPUs are is not known, so bulk queues get policy bulk, which is right while they are lightly \
+             loaded; on busy CPUs give the group policy cpu."
+                .into(),
+        );
+    }
+    if mixed {
+        out.advice.push(
+            "Workload unknown? Keep adaptive moderation: ringwise plan without --goal mixed. Fixed values are better only \
+             where it is known what the queues carry."
+                .into(),
+        );
+        out.advice.push(format!(
+            "The groups have fixed sizes: with traffic of one kind only, the queues of the other are lost to it. Resize \
+             them with --latency-queues N ({dev}: {fast} of {} now), or in the file.",
+            d.rx
+        ));
+    }
+}
+
+/// `laid down in …` for groups of a file, else the article's rule.
+pub(super) fn words(team: &Team, text: String) -> (&'static str, String, String) {
+    match &team.said {
+        Some(said) => {
+            let said = [said.clone()];
+            (wishes::RULE, format!("{text} ({})", wishes::reason(&said, None)), wishes::source(&said))
+        }
+        None => ("R4.04", text, ARTICLE.to_string()),
+    }
+}

@@ -1,0 +1,178 @@
+//! Interrupt moderation of each group: by queue, else by NAPI instance, else one policy for the device.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Of, Setting, coalesce, napi as knob_napi};
+use ringwise_model::{Fact, NapiValues};
+
+use super::{Cx, Team, Want, words};
+use crate::{NotPossible, policies};
+
+const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];
+
+/// How each group is moderated, in words.
+pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
+    match &cx.d.nic.queue_coalesce {
+        Fact::Known(all) if !all.is_empty() => by_queue(cx, teams),
+        Fact::Unknown(u) => {
+            let why = format!("whether the driver has it could not be read: {u}");
+            refuse(cx, "moderation of single queues", why, true);
+            vec![None; teams.len()]
+        }
+        _ => by_napi(cx, teams),
+    }
+}
+
+fn refuse(cx: &mut Cx, what: &str, why: String, needed: bool) {
+    let what = format!("{} {what}", cx.d.name());
+    cx.out.refused.push(NotPossible { address: None, what, why, needed });
+}
+
+/// The largest group; of equals the last, which is not the one for latency.
+fn largest(teams: &[Team]) -> Option<&Team> {
+    teams.iter().max_by_key(|t| t.queues.len())
+}
+
+/// What the instance of a queue can be given of this.
+fn deferral(cx: &Cx, queue: u32, values: &NapiValues) -> Option<Setting> {
+    let i = knob_napi::instance(cx.d.nic, Of::Rx(queue))?;
+    let has = i.values.known()?;
+    let values = NapiValues {
+        defer_hard_irqs: values.defer_hard_irqs.filter(|_| has.defer_hard_irqs.is_some()),
+        gro_flush_timeout_ns: values.gro_flush_timeout_ns.filter(|_| has.gro_flush_timeout_ns.is_some()),
+        irq_suspend_timeout_ns: values.irq_suspend_timeout_ns.filter(|_| has.irq_suspend_timeout_ns.is_some()),
+        threaded: values.threaded.filter(|_| has.threaded.is_some()),
+    };
+    let first = i.rx.first().copied().unwrap_or(queue);
+    (values != NapiValues::default()).then(|| Setting::Napi { dev: cx.d.name().to_string(), of: Of::Rx(first), values })
+}
+
+/// The policy of one group for the whole device; `None` where the device has none of its parameters.
+fn whole(cx: &Cx, team: &Team) -> Option<Setting> {
+    let params = policies::fit(&team.policy, &cx.d.nic.coalesce.known()?.0).params;
+    (!params.is_empty()).then(|| Setting::Coalesce { dev: cx.d.name().to_string(), params })
+}
+
+fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
+    let Some(all) = cx.d.nic.queue_coalesce.known() else { return Vec::new() };
+    let dev = cx.d.name().to_string();
+    adaptive_off(cx, teams, all.values().next().map(|c| &c.0));
+    let most = largest(teams).map(|t| t.name.clone());
+    let mut said = Vec::new();
+    for t in teams {
+        let mut text = None;
+        let mut missing: Vec<String> = Vec::new();
+        for q in &t.queues {
+            let Some(has) = all.get(q).or_else(|| all.values().next()) else { continue };
+            let fit = policies::fit(&t.policy, &has.0);
+            missing.extend(fit.missing);
+            if fit.params.is_empty() {
+                continue;
+            }
+            text.get_or_insert_with(|| format!("{} on each queue", short(&fit.params)));
+            let mut instead: Vec<Setting> = deferral(cx, *q, &t.policy.napi).into_iter().collect();
+            if most.as_ref() == Some(&t.name) {
+                instead.extend(whole(cx, t));
+            }
+            let setting = Setting::QueueCoalesce { dev: dev.clone(), queue: *q, params: fit.params };
+            let (rule, reason, source) =
+                words(t, format!("policy {} of group {}: {}", t.policy.name, t.name, first(&t.policy.when)));
+            cx.want(Want { setting, instead, rule, reason, source, needed: true });
+        }
+        missing.sort();
+        missing.dedup();
+        if !missing.is_empty() {
+            let why = format!("the driver has no such parameter of a queue; policy {} would set it", t.policy.name);
+            refuse(cx, &format!("{} of group {}", missing.join(" "), t.name), why, false);
+        }
+        said.push(text);
+    }
+    said
+}
+
+/// Where only the device has the switch, it goes off for all, before any fixed value.
+fn adaptive_off(cx: &mut Cx, teams: &[Team], of_queue: Option<&BTreeMap<String, u32>>) {
+    let Some(now) = cx.d.nic.coalesce.known() else { return };
+    let on = |k: &&str| {
+        now.0.get(*k).is_some_and(|v| *v != 0)
+            && !of_queue.is_some_and(|q| q.contains_key(*k))
+            && teams.iter().any(|t| t.policy.params.get(*k) == Some(&0))
+    };
+    let held = |k: &&str| now.0.contains_key(*k) && !of_queue.is_some_and(|q| q.contains_key(*k));
+    // Laid down also where it is off already, so that it is held there.
+    let params: BTreeMap<String, u32> =
+        SWITCHES.iter().filter(|k| on(k) || held(k)).map(|k| (k.to_string(), 0)).collect();
+    if params.is_empty() {
+        return;
+    }
+    let setting = Setting::Coalesce { dev: cx.d.name().to_string(), params };
+    let reason = "adaptive moderation goes off before fixed values, which it would overwrite".to_string();
+    cx.want(Want { setting, instead: Vec::new(), rule: "R4.02", reason, source: super::ARTICLE.into(), needed: true });
+}
+
+fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
+    let deferred: Vec<Vec<Setting>> = teams
+        .iter()
+        .map(|t| t.queues.iter().filter_map(|q| deferral(cx, *q, &t.policy.napi)).collect::<Vec<_>>())
+        .collect();
+    let every = deferred.iter().zip(teams).all(|(v, t)| !v.is_empty() && v.len() == t.queues.len());
+    let of_device = if every { teams.iter().find(|t| t.urgent).or_else(|| largest(teams)) } else { largest(teams) };
+    let device = of_device.and_then(|t| whole(cx, t).map(|s| (t, s)));
+    if let Some((t, setting)) = device.clone() {
+        let text = match every {
+            true => {
+                "the device interrupts at once, and NAPI defers where a group can wait: its driver moderates no single queue"
+            }
+            false => "one policy for the device, that of the larger group: the driver moderates no single queue",
+        };
+        let (rule, reason, source) = words(t, format!("policy {}: {text}", t.policy.name));
+        cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
+    }
+    if !every {
+        let why = match &device {
+            Some((t, _)) => format!(
+                "the driver moderates the device as a whole, and the kernel cannot defer single NAPI instances here (Linux \
+                 6.13 and later, with some drivers): policy {} holds for all queues",
+                t.policy.name
+            ),
+            None => {
+                "the driver has no interrupt moderation to set, and the kernel cannot defer single NAPI instances here"
+                    .into()
+            }
+        };
+        refuse(cx, "moderation of single queues", why, true);
+        let text = device.map(|(_, s)| match s {
+            Setting::Coalesce { params, .. } => format!("{} for the whole device", short(&params)),
+            _ => String::new(),
+        });
+        return vec![text; teams.len()];
+    }
+    let mut said = Vec::new();
+    for (t, settings) in teams.iter().zip(deferred) {
+        said.push(settings.first().map(|s| format!("{} by NAPI instance", s.value_text())));
+        for setting in settings {
+            let text = format!(
+                "policy {} of group {}, by NAPI: the driver moderates the device as a whole",
+                t.policy.name, t.name
+            );
+            let (rule, reason, source) = words(t, text);
+            let source = if t.said.is_none() { policies::NAPI_SOURCE.to_string() } else { source };
+            cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
+        }
+    }
+    said
+}
+
+/// Without the switches.
+fn short(params: &BTreeMap<String, u32>) -> String {
+    let plain: BTreeMap<String, u32> =
+        params.iter().filter(|(k, _)| !k.starts_with("use-")).map(|(k, v)| (k.clone(), *v)).collect();
+    coalesce::text(if plain.is_empty() { params } else { &plain })
+}
+
+/// The first clause, as a part of a sentence.
+fn first(when: &str) -> String {
+    let clause = when.split([';', ':', '.']).next().unwrap_or(when);
+    let mut c = clause.chars();
+    c.next().map_or_else(String::new, |f| f.to_lowercase().chain(c).collect())
+}

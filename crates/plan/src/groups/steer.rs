@@ -1,0 +1,279 @@
+//! Which flows reach which group: contexts and rules for named flows, the device's table for the rest.
+
+use std::collections::BTreeSet;
+
+use ringwise_knob::{Address, Setting, features, rss as knob_rss};
+use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
+
+use super::{Cx, Team, Want, words};
+use crate::NotPossible;
+
+/// How a group is reached.
+#[derive(Default, Clone)]
+pub(super) struct Reached {
+    pub entries: Option<u32>,
+    pub context: Option<u32>,
+    pub rules: Option<u32>,
+}
+
+type Match<'a> = (&'a String, &'a std::collections::BTreeMap<String, String>);
+
+fn matches(t: &Team) -> Vec<Match<'_>> {
+    let one = |f| match f {
+        Flow::Match { flow, fields } => Some((flow, fields)),
+        _ => None,
+    };
+    t.flows.iter().filter_map(one).collect()
+}
+
+pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
+    let mut out = vec![Reached::default(); teams.len()];
+    let named = teams.iter().any(|t| !matches(t).is_empty());
+    let rss = match &cx.d.nic.rss {
+        Fact::Known(r) if !r.table.is_empty() => Some(r),
+        _ => None,
+    };
+    let mut directed = false;
+    if named {
+        match &cx.d.nic.rules {
+            Fact::Known(rules) => {
+                directed = true;
+                for (t, r) in teams.iter().zip(&mut out) {
+                    rules_of(cx, t, rules, rss, r);
+                }
+                ntuple(cx);
+            }
+            Fact::Absent => refuse(cx, "flow rules", "the driver takes none, so no flow can be led to a group"),
+            Fact::Unknown(u) => {
+                let why = format!("whether the driver takes any could not be read ({u}), so no flow is led to a group");
+                refuse(cx, "flow rules", &why);
+            }
+        }
+    }
+    let weighted = teams.iter().any(|t| t.weight.is_some());
+    match (rss, &cx.d.nic.rss) {
+        (Some(r), _) => table(cx, teams, r, directed, weighted, &mut out),
+        (None, Fact::Unknown(u)) if directed || weighted => {
+            let why = format!("the RSS table could not be read ({u}): other flows may reach every queue");
+            refuse(cx, "RSS table", &why);
+        }
+        (None, _) if directed || weighted => {
+            refuse(cx, "RSS table", "the device has none: where other flows go is the driver's choice");
+        }
+        _ => {}
+    }
+    if !directed && !weighted {
+        undirected(cx, teams);
+    }
+    out
+}
+
+fn refuse(cx: &mut Cx, what: &str, why: &str) {
+    let what = format!("{} {what}", cx.d.name());
+    cx.out.refused.push(NotPossible { address: None, what, why: why.to_string(), needed: true });
+}
+
+/// Said because the groups do nothing for a flow that does not reach them on purpose.
+fn undirected(cx: &mut Cx, teams: &[Team]) {
+    let dev = cx.d.name();
+    let Some(t) = teams.iter().find(|t| t.urgent).or_else(|| teams.first()) else { return };
+    let takes = cx.d.nic.rules.is_known();
+    let how = match takes {
+        true => format!(
+            "Name the flows of group {} in the file (flows, e.g. tcp4 dst-port 443, a program or a unit), or add a rule: \
+             ethtool -N {dev} flow-type tcp4 dst-port 443 action {}",
+            t.name,
+            t.queues.first().copied().unwrap_or_default()
+        ),
+        false => "This driver is not known to take flow rules: only a share of the table (weight in the file) divides the traffic"
+            .to_string(),
+    };
+    cx.out.advice.push(format!(
+        "Nothing leads flows to the groups of {dev} yet: the RSS table spreads every flow over all queues, whatever it is. {how}."
+    ));
+}
+
+fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, r: &mut Reached) {
+    let all = matches(t);
+    if all.is_empty() {
+        return;
+    }
+    let dev = cx.d.name().to_string();
+    let contexts = rss.and_then(|r| r.contexts.known());
+    if t.context && contexts.is_none() {
+        let why = "the driver has no RSS contexts: each rule leads to one queue of the group";
+        refuse(cx, &format!("RSS context of group {}", t.name), why);
+    }
+    if let (Some(rss), Some(live)) = (rss, contexts)
+        && (t.context || t.queues.len() > 1)
+    {
+        let table = over(&t.queues, rss.table.len());
+        // The one that rules for these flows name already, one with this very table, else the next number.
+        let named = rules.rules.values().find(|x| all.iter().any(|(f, m)| x.flow == **f && x.fields == **m));
+        let taken: BTreeSet<u32> = cx
+            .out
+            .entries
+            .iter()
+            .filter_map(|(a, ..)| match a {
+                Address::RssContext { dev: d, context } if *d == dev => Some(*context),
+                _ => None,
+            })
+            .collect();
+        let free = |n: &u32| !taken.contains(n);
+        let same = live.iter().find(|(n, c)| c.table == table && free(n)).map(|(n, _)| *n);
+        let context = named
+            .and_then(|x| x.context)
+            .filter(|n| live.contains_key(n) && free(n))
+            .or(same)
+            .or_else(|| (1u32..).find(|n| !live.contains_key(n) && free(n)));
+        r.context = context;
+        if let Some(context) = context {
+            let setting = Setting::RssContext { dev: dev.clone(), context, table: Some(table), key: None };
+            let text = format!("a table of its own over the queues of group {}", t.name);
+            let (rule, reason, source) = words(t, text);
+            cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
+        }
+    } else if all.len() < t.queues.len() {
+        cx.out.warnings.push(format!(
+            "{dev}: a rule leads to one queue, so {} of the {} queues of group {} get nothing from its {} rule{}",
+            t.queues.len() - all.len(),
+            t.queues.len(),
+            t.name,
+            all.len(),
+            if all.len() == 1 { "" } else { "s" }
+        ));
+    }
+    for (i, (flow, fields)) in all.iter().enumerate() {
+        let queue = if r.context.is_some() { 0 } else { t.queues[i % t.queues.len()] };
+        let rule =
+            Rule { flow: (*flow).clone(), fields: (*fields).clone(), action: Action::Queue(queue), context: r.context };
+        let Some(location) = place(cx, rules, &rule) else {
+            refuse(
+                cx,
+                &format!("flow rule {}", ringwise_knob::rules::text(&rule)),
+                "all places of the device hold rules",
+            );
+            continue;
+        };
+        *r.rules.get_or_insert(0) += 1;
+        let setting = Setting::FlowRule { dev: dev.clone(), location, rule: Some(rule) };
+        let (rule, reason, source) = words(t, format!("a flow of group {}", t.name));
+        cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
+    }
+}
+
+/// Where a rule for the same flow is already, which it replaces; else the lowest free place.
+fn place(cx: &Cx, rules: &Rules, rule: &Rule) -> Option<u32> {
+    let dev = cx.d.name().to_string();
+    let mine = |n: &u32| {
+        let a = Address::FlowRule { dev: dev.clone(), location: *n };
+        cx.out.laid.contains(&a) || cx.out.entries.iter().any(|(b, ..)| *b == a)
+    };
+    let same = |r: &Rule| r.flow == rule.flow && r.fields == rule.fields;
+    if let Some((n, _)) = rules.rules.iter().find(|(n, r)| same(r) && !mine(n)) {
+        return Some(*n);
+    }
+    let end = if rules.capacity == 0 { u32::MAX } else { rules.capacity };
+    (0..end).find(|n| !rules.rules.contains_key(n) && !mine(n))
+}
+
+fn ntuple(cx: &mut Cx) {
+    let dev = cx.d.name().to_string();
+    let Some(f) = cx.d.nic.features.known().and_then(|f| f.get(features::NTUPLE)) else { return };
+    if f.fixed {
+        return;
+    }
+    let setting = Setting::Ntuple { dev, on: true };
+    let (reason, source) = ("flow rules need it".to_string(), "ethtool(8)".to_string());
+    cx.want(Want { setting, instead: Vec::new(), rule: "R1.10", reason, source, needed: true });
+}
+
+/// Round robin over these queues.
+fn over(queues: &[u32], size: usize) -> Vec<u32> {
+    queues.iter().copied().cycle().take(size).collect()
+}
+
+/// What each queue gets of the device's table. With flows named, groups without a weight that have flows live by
+/// their rules; without, every queue takes part.
+fn weights(teams: &[Team], rx: u32, directed: bool) -> Vec<u64> {
+    let default = |t: &Team| if directed && !matches(t).is_empty() { 0 } else { t.queues.len() as u64 };
+    // A share is a group's; for single queues in whole numbers it is blown up by what all sizes have in common.
+    let common = teams.iter().map(|t| t.queues.len() as u64).fold(1, lcm);
+    let mut per = vec![common; rx as usize];
+    for t in teams {
+        let n = t.queues.len() as u64;
+        let share = t.weight.map_or_else(|| default(t), u64::from);
+        for q in &t.queues {
+            per[*q as usize] = share * (common / n);
+        }
+    }
+    if per.iter().all(|w| *w == 0) {
+        // Something must take what no rule knows.
+        let some = |t: &&Team| !t.urgent || teams.iter().all(|t| t.urgent);
+        for q in teams.iter().filter(some).flat_map(|t| &t.queues) {
+            per[*q as usize] = 1;
+        }
+    }
+    per
+}
+
+fn lcm(a: u64, b: u64) -> u64 {
+    let (mut x, mut y) = (a, b);
+    while y > 0 {
+        (x, y) = (y, x % y);
+    }
+    a / x.max(1) * b
+}
+
+fn table(cx: &mut Cx, teams: &[Team], r: &Rss, directed: bool, weighted: bool, out: &mut [Reached]) {
+    let (dev, rx, size) = (cx.d.name().to_string(), cx.d.rx, r.table.len());
+    let per = weights(teams, rx, directed);
+    let used: Vec<u32> = (0..rx).filter(|q| per[*q as usize] > 0).collect();
+    let even = used.windows(2).all(|w| per[w[0] as usize] == per[w[1] as usize]);
+    let mut want = if even {
+        over(&used, size)
+    } else {
+        let least = per.iter().copied().filter(|w| *w > 0).fold(0, gcd).max(1);
+        let small: Vec<u32> = per.iter().map(|w| u32::try_from(w / least).unwrap_or(u32::MAX)).collect();
+        knob_rss::by_weight(&small, size)
+    };
+    if even
+        && let (Some(first), Some(last)) = (used.first(), used.last())
+        && last - first + 1 == used.len() as u32
+        && let Ok(t) = knob_rss::simulate(&Table::Equal { queues: used.len() as u32, start: *first }, size, rx)
+    {
+        want = t;
+    }
+    let address = Address::RssTable { dev: dev.clone() };
+    // As it is: every queue that is to take part does, and nobody named a flow or a share.
+    let covered = used.iter().all(|q| r.table.contains(q)) && r.table.iter().all(|q| used.contains(q));
+    let keep = !directed && !weighted && covered && cx.d.channels.is_none();
+    if !keep && !cx.out.laid.contains(&address) {
+        let (reason, rule) = match (directed, weighted) {
+            (_, true) => ("shares of the groups".to_string(), "W01"),
+            (true, false) => ("flows that no rule knows stay off the queues that live by rules".to_string(), "R4.05"),
+            _ => ("no flow is named for a group, so every queue takes part".to_string(), "R4.05"),
+        };
+        let setting = Setting::RssTable { dev: dev.clone(), table: want.clone() };
+        let source = teams.iter().find_map(|t| t.said.clone()).filter(|_| weighted);
+        let source = source.map_or_else(|| super::ARTICLE.to_string(), |s| crate::wishes::source(&[s]));
+        cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: directed || weighted });
+    }
+    let starved: Vec<u32> = used.iter().copied().filter(|q| !want.contains(q)).collect();
+    if !keep && !starved.is_empty() {
+        let list: Vec<String> = starved.iter().map(u32::to_string).collect();
+        cx.out.warnings.push(format!("{dev}: the table of {size} entries is too short for queues {}", list.join(" ")));
+    }
+    let then = cx.out.entries.iter().find_map(|(a, s, _)| match s {
+        Setting::RssTable { table, .. } if *a == address => Some(table.clone()),
+        _ => None,
+    });
+    let then = then.unwrap_or_else(|| r.table.clone());
+    for (t, o) in teams.iter().zip(out) {
+        o.entries = Some(then.iter().filter(|q| t.queues.contains(q)).count() as u32);
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
