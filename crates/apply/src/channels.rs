@@ -1,7 +1,7 @@
 //! Channel counts: `ETHTOOL_MSG_CHANNELS_SET`, for its words; the ioctl has only an errno.
 
 use ringwise_kfmt::ethtool_nl::{self as nl, ChannelCounts};
-use ringwise_model::{Fact, Snapshot};
+use ringwise_model::Snapshot;
 use ringwise_sys::{Request, Result};
 
 use crate::cx::Cx;
@@ -9,9 +9,8 @@ use crate::rss;
 
 const EINVAL: i32 = 22;
 
-/// Sends only the counts that differ. A table set by a user that names queues which are to go makes the
-/// kernel refuse ("too low for existing indirection table"); such a table cannot be kept, so it is
-/// given back to the driver first. Who wants another one sets it after this.
+/// Sends only the counts that differ. A table set by a user, or one of a context, that names queues which are to go
+/// makes the kernel refuse ("too low for existing indirection table"): see [`rss::make_way`].
 pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, want: (Option<u32>, Option<u32>, Option<u32>)) -> Result<()> {
     let nic = now.nic(dev);
     let have = nic.and_then(|n| n.channels.known().copied());
@@ -35,8 +34,7 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, want: (Option<u32>, Opti
     let Some(have) = have else { return first };
     let left = |w: Option<u32>, c: Option<ringwise_model::Count>| w.or(c.map(|c| c.now)).unwrap_or(0);
     let queues = left(want.2, have.combined) + left(want.0, have.rx);
-    let doomed = matches!(nic.map(|n| &n.rss), Some(Fact::Known(r)) if r.table.iter().any(|q| *q >= queues));
-    if e.errno == Some(EINVAL) && doomed && rss::reset(cx, dev).is_ok() {
+    if e.errno == Some(EINVAL) && rss::make_way(cx, now, dev, queues) {
         return cx.order(request());
     }
     first

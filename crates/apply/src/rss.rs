@@ -1,47 +1,277 @@
-//! The RSS table of context 0: `ETHTOOL_SRSSH`, which every supported kernel has (netlink since 6.17 only).
+//! RSS. RSS_SET and its kin where the kernel has them (since 6.17), for their words; else ETHTOOL_SRSSH and
+//! ETHTOOL_SRXFH, which every supported kernel has.
 
-use ringwise_kfmt::ethtool_ioctl::{RssOrder, TableOrder, srssh};
-use ringwise_model::Snapshot;
-use ringwise_sys::{Error, IoctlCmd, Request, Result};
+use ringwise_kfmt::ethtool_ioctl::{self as ioctl, RssOrder, TableOrder};
+use ringwise_kfmt::ethtool_nl::{self as nl, RssSet, msg};
+use ringwise_kfmt::nl::unhex;
+use ringwise_knob::rss::{TableError, default, moved, simulate};
+use ringwise_model::{Fact, Nic, Rss, RssContext, Snapshot, Table};
+use ringwise_sys::{Error, IoctlCmd, Request, Result, with_deadline};
 
 use crate::cx::Cx;
 
-fn order(cx: &Cx, dev: &str, table: TableOrder) -> Result<()> {
-    let payload = srssh(&RssOrder::table(table));
-    cx.order(Request::Ioctl { cmd: IoctlCmd::RssSet, dev: dev.to_string(), payload })
+const ENOENT: i32 = 2;
+const EOPNOTSUPP: i32 = 95;
+
+type Messages = Vec<Vec<u8>>;
+
+const SET: (u8, &str) = (msg::RSS_SET, "rss-set");
+const CREATE: (u8, &str) = (msg::RSS_CREATE_ACT, "rss-create-act");
+const DELETE: (u8, &str) = (msg::RSS_DELETE_ACT, "rss-delete-act");
+
+/// Contexts made only to come to a number, at most.
+const FILLERS: usize = 64;
+
+fn rss<'a>(now: &'a Snapshot, dev: &str) -> Option<&'a Rss> {
+    now.nic(dev)?.rss.known()
 }
 
-/// Key and function stay as they are.
-pub(crate) fn write(cx: &Cx, dev: &str, table: &[u32]) -> Result<()> {
-    order(cx, dev, TableOrder::Set(table.to_vec()))
+fn queues(nic: &Nic) -> u32 {
+    nic.rx_queues.len() as u32
 }
 
-/// Back to the kernel's default; from then on it does not count as set by a user.
-pub(crate) fn reset(cx: &Cx, dev: &str) -> Result<()> {
-    order(cx, dev, TableOrder::Default)
+/// By netlink, and where the kernel has no such message, or it does not fit into one, by ioctl.
+fn either(
+    cx: &Cx,
+    dev: &str,
+    (cmd, name): (u8, &'static str),
+    order: &RssSet,
+    by_ioctl: impl FnOnce() -> Result<Messages>,
+) -> Result<Messages> {
+    let Ok(attrs) = nl::rss_set(order) else { return by_ioctl() };
+    match cx.ask(Request::EthtoolSet { cmd, name, dev: dev.to_string(), attrs }) {
+        // The driver may say so too; then the older way has the same answer, without words.
+        Err(e) if e.errno == Some(EOPNOTSUPP) => by_ioctl().map_err(|later| match later.errno {
+            Some(EOPNOTSUPP) if e.words.is_some() => e,
+            _ => later,
+        }),
+        done => done,
+    }
 }
 
+/// The transform stays: it has no "unchanged" that every kernel takes.
+fn srssh(cx: &Cx, now: &Snapshot, dev: &str, order: RssOrder) -> Result<Messages> {
+    let symmetric = rss(now, dev).filter(|_| order.context == 0).and_then(|r| r.symmetric.known());
+    let is = symmetric.and_then(|x| nl::xfrm_mask(x)).and_then(|x| u8::try_from(x).ok()).unwrap_or(0);
+    let input_xfrm = if order.input_xfrm == 0 { is } else { order.input_xfrm };
+    let payload = ioctl::srssh(&RssOrder { input_xfrm, ..order });
+    cx.ask(Request::Ioctl { cmd: IoctlCmd::RssSet, dev: dev.to_string(), payload })
+}
+
+/// Key, function and transform stay as they are. The kernel's default is written as such: the table then does not
+/// count as set by a user, follows changes of channels, and does not stand in their way.
+pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, table: &[u32]) -> Result<()> {
+    let Some(nic) = now.nic(dev) else { return set_table(cx, now, dev, 0, table, false) };
+    let size = rss(now, dev).map_or(table.len(), |r| r.table.len());
+    possible(dev, table, size, nic)?;
+    set_table(cx, now, dev, 0, table, default(size, queues(nic)) == table)
+}
+
+/// A table that the kernel would refuse, and its ioctl without a word.
+fn possible(dev: &str, table: &[u32], size: usize, nic: &Nic) -> Result<()> {
+    let refused = |e: TableError| Error::other(format!("RSS table of {dev}"), e.to_string());
+    simulate(&Table::Explicit(table.to_vec()), size, queues(nic)).map(|_| ()).map_err(refused)
+}
+
+fn set_table(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], as_default: bool) -> Result<()> {
+    let by_ioctl = || {
+        let order = if as_default { TableOrder::Default } else { TableOrder::Set(table.to_vec()) };
+        srssh(cx, now, dev, RssOrder { context, ..RssOrder::table(order) })
+    };
+    let indir = if as_default { Vec::new() } else { table.to_vec() };
+    let order = RssSet { context: Some(context), indir: Some(indir), ..RssSet::default() };
+    either(cx, dev, SET, &order, by_ioctl)?;
+    // RSS_SET of 6.17 and later looks at the first quarter of the table only to see whether anything changes.
+    if table_now(cx, dev, context).is_none_or(|t| t == table) {
+        return Ok(());
+    }
+    by_ioctl().map(|_| ())
+}
+
+/// None: it cannot be read so; whoever reads it back will find out why.
+fn table_now(cx: &Cx, dev: &str, context: u32) -> Option<Vec<u32>> {
+    let (cmd, name, dev) = (msg::RSS_GET, "rss-get", dev.to_string());
+    let request =
+        if context == 0 { Request::EthtoolGet { cmd, name, dev } } else { Request::EthtoolDump { cmd, name, dev } };
+    let all = cx.ask(request).ok()?;
+    let mut each = all.iter().filter_map(|m| nl::rss(m).ok());
+    each.find(|p| p.context.unwrap_or(0) == context).map(|p| p.indir)
+}
+
+/// Makes room for fewer queues: the kernel takes none away that a table set by a user, or a context, names. Such a
+/// table cannot be kept: the device's own is given back to the driver, one of a context goes to the queues that are
+/// left. Who wants another one sets it afterwards. False: nothing was in the way.
+pub(crate) fn make_way(cx: &Cx, now: &Snapshot, dev: &str, queues: u32) -> bool {
+    let Some(rss) = rss(now, dev) else { return false };
+    let doomed = |t: &[u32]| t.iter().any(|q| *q >= queues);
+    let mut made = false;
+    if doomed(&rss.table) {
+        let order = RssSet { indir: Some(Vec::new()), ..RssSet::default() };
+        let by_ioctl = || srssh(cx, now, dev, RssOrder::table(TableOrder::Default));
+        made |= either(cx, dev, SET, &order, by_ioctl).is_ok();
+    }
+    for (number, c) in rss.contexts.known().into_iter().flatten().filter(|(_, c)| doomed(&c.table)) {
+        made |= set_table(cx, now, dev, *number, &moved(&c.table, queues), false).is_ok();
+    }
+    made
+}
+
+/// Only what differs is sent: drivers refuse a key or a function that they have already.
 pub(crate) fn write_hash(
-    _cx: &Cx,
-    _dev: &str,
-    _function: Option<&str>,
-    _key: Option<&str>,
-    _symmetric: Option<&str>,
+    cx: &Cx,
+    now: &Snapshot,
+    dev: &str,
+    function: Option<&str>,
+    key: Option<&str>,
+    symmetric: Option<&str>,
 ) -> Result<()> {
-    Err(Error::other("setting", "not written by this version"))
+    let refused = |words: String| Error::other(format!("RSS hash of {dev}"), words);
+    let have = rss(now, dev);
+    let differs = |want: Option<&str>, have: Option<&Fact<String>>| {
+        want.filter(|w| have.and_then(Fact::known).is_none_or(|h| h != w)).map(str::to_string)
+    };
+    let mask = |name: Option<String>, of: fn(&str) -> Option<u32>, what: &str| match name {
+        Some(n) => of(&n).map(Some).ok_or_else(|| refused(format!("there is no {what} {n}"))),
+        None => Ok(None),
+    };
+    let hfunc = mask(differs(function, have.map(|h| &h.function)), nl::hfunc_mask, "hash function")?;
+    let input_xfrm = mask(differs(symmetric, have.map(|h| &h.symmetric)), nl::xfrm_mask, "input transform")?;
+    let key = match differs(key, have.map(|h| &h.key)) {
+        Some(k) => Some(key_bytes(&k, have).map_err(refused)?),
+        None => None,
+    };
+    if hfunc.is_none() && input_xfrm.is_none() && key.is_none() {
+        return Ok(());
+    }
+    let order = RssSet { hfunc, hkey: key.clone(), input_xfrm, ..RssSet::default() };
+    let byte = |mask: Option<u32>| u8::try_from(mask.unwrap_or(0)).unwrap_or(u8::MAX);
+    let by_ioctl = || {
+        let order = RssOrder {
+            key: key.unwrap_or_default(),
+            hfunc: byte(hfunc),
+            input_xfrm: byte(input_xfrm),
+            ..RssOrder::table(TableOrder::Keep)
+        };
+        if input_xfrm == Some(0) { without_transform(cx, dev, order) } else { srssh(cx, now, dev, order) }
+    };
+    either(cx, dev, SET, &order, by_ioctl).map(|_| ())
 }
 
-pub(crate) fn write_fields(_cx: &Cx, _dev: &str, _flow: &str, _fields: &str) -> Result<()> {
-    Err(Error::other("setting", "not written by this version"))
+fn without_transform(cx: &Cx, dev: &str, order: RssOrder) -> Result<Messages> {
+    let payload = ioctl::srssh(&RssOrder { input_xfrm: 0, ..order });
+    cx.ask(Request::Ioctl { cmd: IoctlCmd::RssSet, dev: dev.to_string(), payload })
 }
 
+/// The kernel answers a key of the wrong length with a bare EINVAL.
+fn key_bytes(hex: &str, have: Option<&Rss>) -> std::result::Result<Vec<u8>, String> {
+    let bytes = unhex(hex).map_err(|e| e.to_string())?;
+    match have.map(|h| &h.key) {
+        Some(Fact::Absent) => Err("the device has no hash key to set".into()),
+        Some(Fact::Known(k)) if k.len() != hex.len() => {
+            Err(format!("the key has {} bytes, the device's has {}", bytes.len(), k.len() / 2))
+        }
+        _ => Ok(bytes),
+    }
+}
+
+pub(crate) fn write_fields(cx: &Cx, dev: &str, flow: &str, fields: &str) -> Result<()> {
+    let order = RssSet { fields: [(flow.to_string(), fields.to_string())].into(), ..RssSet::default() };
+    let by_ioctl = || {
+        let bad = |e: ringwise_kfmt::ParseError| Error::other(format!("RSS fields of {dev}"), e.to_string());
+        let payload = ioctl::srxfh_request(flow, fields).map_err(bad)?;
+        cx.ask(Request::Ioctl { cmd: IoctlCmd::RxfhFieldsSet, dev: dev.to_string(), payload })
+    };
+    either(cx, dev, SET, &order, by_ioctl).map(|_| ())
+}
+
+/// Makes, changes or (`table` none) deletes it.
 pub(crate) fn write_context(
-    _cx: &Cx,
-    _now: &Snapshot,
-    _dev: &str,
-    _context: u32,
-    _table: Option<&[u32]>,
-    _key: Option<&str>,
+    cx: &Cx,
+    now: &Snapshot,
+    dev: &str,
+    context: u32,
+    table: Option<&[u32]>,
+    key: Option<&str>,
 ) -> Result<()> {
-    Err(Error::other("setting", "not written by this version"))
+    let refused = |words: String| Error::other(format!("RSS context {context} of {dev}"), words);
+    let (Some(nic), Some(have)) = (now.nic(dev), rss(now, dev)) else {
+        return Err(refused("RSS of the device could not be read".into()));
+    };
+    let contexts = match &have.contexts {
+        Fact::Known(all) => all,
+        Fact::Absent => return Err(refused("the driver has no RSS contexts".into())),
+        Fact::Unknown(u) => return Err(refused(format!("the contexts that there are cannot be read: {}", u.why))),
+    };
+    let now_there = contexts.get(&context);
+    let Some(table) = table else {
+        return now_there.map_or(Ok(()), |_| delete(cx, now, dev, context));
+    };
+    possible(dev, table, have.table.len(), nic)?;
+    let differs = |c: Option<&RssContext>| key.filter(|k| c.and_then(|c| c.key.as_deref()) != Some(*k));
+    let hkey = match differs(now_there) {
+        Some(k) => Some(key_bytes(k, Some(have)).map_err(refused)?),
+        None => None,
+    };
+    let Some(there) = now_there else { return create(cx, now, dev, context, table, hkey) };
+    if let Some(key) = hkey {
+        let order = RssSet { context: Some(context), hkey: Some(key.clone()), ..RssSet::default() };
+        either(cx, dev, SET, &order, || {
+            srssh(cx, now, dev, RssOrder { context, key, ..RssOrder::table(TableOrder::Keep) })
+        })?;
+    }
+    if there.table == table { Ok(()) } else { set_table(cx, now, dev, context, table, false) }
+}
+
+fn delete(cx: &Cx, now: &Snapshot, dev: &str, context: u32) -> Result<()> {
+    let order = RssSet { context: Some(context), ..RssSet::default() };
+    let by_ioctl = || srssh(cx, now, dev, RssOrder { context, ..RssOrder::table(TableOrder::Default) });
+    match either(cx, dev, DELETE, &order, by_ioctl) {
+        // Somebody was faster.
+        Err(e) if e.errno == Some(ENOENT) => Ok(()),
+        done => done.map(|_| ()),
+    }
+}
+
+/// Netlink takes the number; by ioctl the kernel chooses the lowest that is free, so that those below are taken
+/// for a moment where they are free.
+fn create(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], hkey: Option<Vec<u8>>) -> Result<()> {
+    let order = RssSet { context: Some(context), indir: Some(table.to_vec()), hkey: hkey.clone(), ..RssSet::default() };
+    let mut fillers = Vec::new();
+    let by_ioctl = || loop {
+        let order = RssOrder {
+            context: ioctl::CONTEXT_ALLOC,
+            key: hkey.clone().unwrap_or_default(),
+            ..RssOrder::table(TableOrder::Set(table.to_vec()))
+        };
+        let reply = srssh(cx, now, dev, order)?;
+        let made = reply.first().and_then(|m| ioctl::srssh_context(m).ok());
+        match made.filter(|n| *n < context && fillers.len() < FILLERS) {
+            Some(n) => fillers.push(n),
+            None => {
+                let parts = made.map(|n| nl::RssParts { context: Some(n), ..Default::default() });
+                return Ok(parts.and_then(|p| nl::rss_reply(&p).ok()).into_iter().collect());
+            }
+        }
+    };
+    let reply = either(cx, dev, CREATE, &order, by_ioctl);
+    let gone: Result<Vec<()>> = fillers.into_iter().map(|n| delete(cx, now, dev, n)).collect();
+    let reply = reply?;
+    gone?;
+    // No answer: what there is will be read.
+    let Some(made) = reply.first().and_then(|m| nl::rss(m).ok()).and_then(|p| p.context) else { return Ok(()) };
+    if made == context {
+        return Ok(());
+    }
+    delete(cx, now, dev, made)?;
+    let words = format!("the kernel numbered the new context {made}, not {context}; it was deleted again");
+    Err(Error::other(format!("RSS context {context} of {dev}"), words))
+}
+
+/// The device's RSS, as discovery reads it, into the snapshot.
+pub(crate) fn read(cx: &Cx, now: &mut Snapshot, dev: &str) {
+    let (host, name, time) = (cx.host.clone(), dev.to_string(), cx.policy.deadline);
+    let fact = with_deadline(time, move || ringwise_discover::rss_of(host.as_ref(), &name).0);
+    let late = || Fact::unknown(format!("RSS of {dev}"), format!("no answer within {} s", time.as_secs_f32()));
+    let fact = fact.unwrap_or_else(late);
+    now.nics.iter_mut().filter(|n| n.dev.name == dev).for_each(|n| n.rss = fact.clone());
 }

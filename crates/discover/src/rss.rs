@@ -1,15 +1,27 @@
-//! Receive-side scaling of context 0: table, key, function and hash fields (`ethtool -x`, `-n DEV rx-flow-hash`).
+//! Receive-side scaling: table, key, function, hash fields and contexts (`ethtool -x`, `-n DEV rx-flow-hash`).
+
+use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl::{self, RxfhSizes};
 use ringwise_kfmt::ethtool_nl::{self, RssParts, msg};
-use ringwise_model::{Fact, Rss};
-use ringwise_sys::IoctlCmd;
+use ringwise_kfmt::nl::hex;
+use ringwise_model::{Fact, Rss, RssContext, Unread};
+use ringwise_sys::{Host, IoctlCmd, Request};
 
 use crate::ethtool::{first, ioctl, request};
 use crate::read::{Reader, failed};
 
-/// Flow types that are asked for one by one on kernels whose RSS_GET does not tell the fields (before 6.17).
+/// Flow types that every driver with hash fields knows: who tells nothing of them is not asked for the others.
 const FLOWS: [&str; 4] = ["tcp4", "udp4", "tcp6", "udp6"];
+const EINVAL: i32 = 22;
+const EOPNOTSUPP: i32 = 95;
+
+/// One device again, read as the whole host is.
+pub fn rss_of(host: &dyn Host, dev: &str) -> (Fact<Rss>, Vec<Unread>) {
+    let mut r = Reader::new(host);
+    let fact = rss(&mut r, dev);
+    (fact, r.unread)
+}
 
 /// Netlink where the kernel has it (since 6.2), else the ioctl. Absent: the device has no RSS.
 pub fn rss(r: &mut Reader, dev: &str) -> Fact<Rss> {
@@ -35,14 +47,67 @@ pub fn rss(r: &mut Reader, dev: &str) -> Fact<Rss> {
         let told = parts.fields.is_some();
         let mut rss = parts.into_model();
         if !told {
-            for flow in FLOWS {
-                if let Some(letters) = fields(r, dev, flow) {
-                    rss.fields.insert(flow.to_string(), letters);
-                }
-            }
+            rss.fields = all_fields(r, dev);
         }
+        rss.contexts = contexts(r, dev);
         Fact::Known(rss)
     })
+}
+
+/// One by one: RSS_GET does not tell them before 6.17.
+fn all_fields(r: &mut Reader, dev: &str) -> BTreeMap<String, String> {
+    let mut out = BTreeMap::new();
+    let mut ask = |flow: &str| {
+        if let Some(letters) = fields(r, dev, flow) {
+            out.insert(flow.to_string(), letters);
+        }
+        !out.is_empty()
+    };
+    FLOWS.into_iter().for_each(|f| _ = ask(f));
+    let others = ethtool_ioctl::FLOW_TYPES.iter().map(|f| f.0).filter(|f| !FLOWS.contains(f));
+    for flow in others {
+        if !ask(flow) {
+            break;
+        }
+    }
+    out
+}
+
+/// Absent: the driver has none. Kernels that have them, but no list of them (before 6.12), tell of one only whose
+/// number one knows.
+fn contexts(r: &mut Reader, dev: &str) -> Fact<BTreeMap<u32, RssContext>> {
+    let probe = ioctl(dev, IoctlCmd::RssGet, ethtool_ioctl::grssh_sizes_request(1));
+    match r.host.kernel(&probe) {
+        Err(e) if e.errno == Some(EOPNOTSUPP) => return Fact::Absent,
+        Err(e) if e.errno.is_none() => {
+            let old = r.is_older_recording(&e);
+            let fact = failed(&format!("{probe} context 1"), &e);
+            return if old { fact } else { r.note(fact) };
+        }
+        // There, or not there: in either case there may be some.
+        _ => {}
+    }
+    let ask = Request::EthtoolDump { cmd: msg::RSS_GET, name: "rss-get", dev: dev.to_string() };
+    let fact = match r.host.kernel(&ask) {
+        Ok(reply) => {
+            let each = reply.iter().map(|m| ethtool_nl::rss(m));
+            match each.collect::<Result<Vec<_>, _>>() {
+                Ok(all) => Fact::Known(all.into_iter().filter_map(context).collect()),
+                Err(e) => Fact::unknown(ask.to_string(), e.to_string()),
+            }
+        }
+        Err(e) if e.errno == Some(EOPNOTSUPP) => {
+            let why = "the driver may have RSS contexts, but this kernel has no list of them (6.12 has)";
+            Fact::Unknown(Unread::new(ask.to_string(), e.errno, why))
+        }
+        Err(e) => failed(&ask.to_string(), &e),
+    };
+    r.note(fact)
+}
+
+fn context(parts: RssParts) -> Option<(u32, RssContext)> {
+    let key = (!parts.hkey.is_empty()).then(|| hex(&parts.hkey));
+    parts.context.filter(|c| *c > 0).map(|c| (c, RssContext { table: parts.indir, key }))
 }
 
 /// ETHTOOL_GRSSH twice: for the sizes, then for everything.
@@ -69,6 +134,7 @@ fn by_ioctl(r: &Reader, dev: &str) -> Fact<RssParts> {
                     indir: x.indir,
                     hkey: x.key,
                     hfunc: (x.hfunc != 0).then_some(u32::from(x.hfunc)),
+                    input_xfrm: Some(u32::from(x.input_xfrm)),
                     ..RssParts::default()
                 }),
                 Err(e) => bad(e),
@@ -88,6 +154,9 @@ fn fields(r: &mut Reader, dev: &str, flow: &str) -> Option<String> {
                 None
             }
         },
+        // The driver does not know this type. Older recordings asked for the best known ones only.
+        Err(e) if e.errno == Some(EINVAL) => None,
+        Err(e) if r.is_older_recording(&e) && !FLOWS.contains(&flow) => None,
         Err(e) => {
             r.note(failed::<()>(&format!("{request} {flow}"), &e));
             None

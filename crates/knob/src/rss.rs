@@ -6,7 +6,10 @@ use ringwise_model::{Fact, Nic, Rss};
 
 use crate::Setting;
 
-pub use table::{TableError, by_weight, default, simulate};
+pub use table::{TableError, by_weight, default, moved, simulate};
+
+/// Letters of hash fields, in the order in which the kernel's bits stand.
+pub const LETTERS: &str = "mvtsdfnelr";
 
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
@@ -134,20 +137,36 @@ pub fn hash_command(dev: &str, function: Option<&str>, key: Option<&str>, symmet
     out
 }
 
+/// Whether the context is deleted by this; then no rule may name it any more.
+pub(crate) fn goes<'a>(from: &Fact<Setting>, to: &'a Setting) -> Option<(&'a str, u32)> {
+    match (from.known(), to) {
+        (Some(Setting::RssContext { table: Some(_), .. }), Setting::RssContext { dev, context, table: None, .. }) => {
+            Some((dev, *context))
+        }
+        _ => None,
+    }
+}
+
+/// ethtool's `ah4` and `esp4` mean the kernel's type for both; for its types of their own it has no words.
 pub fn fields_command(dev: &str, flow: &str, fields: &str) -> String {
+    let flow = match flow {
+        "ah-esp4" => "ah4",
+        "ah-esp6" => "ah6",
+        other => other,
+    };
     format!("ethtool -N {dev} rx-flow-hash {flow} {fields}")
 }
 
-pub fn context_command(dev: &str, context: u32, table: Option<&[u32]>) -> String {
-    match table {
-        None => format!("ethtool -X {dev} context {context} delete"),
-        Some(t) => {
-            let plain = command(dev, t);
-            match plain.strip_prefix(&format!("ethtool -X {dev} ")) {
-                Some(words) => format!("ethtool -X {dev} context {context} {words}"),
-                None => plain,
-            }
-        }
+/// One that is not there yet gets its number from the kernel: the lowest that is free.
+pub fn context_command(nic: Option<&Nic>, dev: &str, context: u32, table: Option<&[u32]>) -> String {
+    let contexts = nic.and_then(|n| n.rss.known()).and_then(|r| r.contexts.known());
+    let there = contexts.is_none_or(|all| all.contains_key(&context));
+    let Some(t) = table else { return format!("ethtool -X {dev} context {context} delete") };
+    let plain = command(dev, t);
+    match plain.strip_prefix(&format!("ethtool -X {dev} ")) {
+        Some(words) if there => format!("ethtool -X {dev} context {context} {words}"),
+        Some(words) => format!("ethtool -X {dev} context new {words}"),
+        None => plain,
     }
 }
 
@@ -160,5 +179,8 @@ mod tests {
         assert_eq!(command("eth0", &[0, 1, 0, 1]), "ethtool -X eth0 equal 2");
         assert_eq!(command("eth0", &[0, 0, 1, 1]), "ethtool -X eth0 weight 2 2");
         assert!(command("eth0", &[1, 0, 0, 1]).starts_with("# eth0"));
+        assert_eq!(context_command(None, "eth0", 2, Some(&[0, 1, 0, 1])), "ethtool -X eth0 context 2 equal 2");
+        assert_eq!(context_command(None, "eth0", 2, None), "ethtool -X eth0 context 2 delete");
+        assert_eq!(fields_command("eth0", "ah-esp6", "sd"), "ethtool -N eth0 rx-flow-hash ah6 sd");
     }
 }

@@ -123,6 +123,11 @@ pub fn default(size: usize, queues: u32) -> Vec<u32> {
     (0..size).map(|i| (i % queues.max(1) as usize) as u32).collect()
 }
 
+/// A table that named queues which go: their entries are shared out among the first `queues`, the others stay.
+pub fn moved(table: &[u32], queues: u32) -> Vec<u32> {
+    table.iter().map(|q| q % queues.max(1)).collect()
+}
+
 /// ethtool's weight rule: entry i goes to the first queue j with i < size * cumulative(j) / sum.
 pub fn by_weight(weights: &[u32], size: usize) -> Vec<u32> {
     let sum: u64 = weights.iter().map(|w| u64::from(*w)).sum();
@@ -177,6 +182,12 @@ mod tests {
         assert_eq!(simulate(&equal(2, 6), 4, 8).unwrap(), [6, 7, 6, 7]);
         assert_eq!(simulate(&Table::Default, 5, 4).unwrap(), [0, 1, 2, 3, 0]);
         assert_eq!(simulate(&Table::Explicit(vec![1, 0, 0, 1]), 4, 2).unwrap(), [1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn entries_of_queues_that_go_are_shared_out() {
+        assert_eq!(moved(&[0, 1, 2, 3, 4, 5, 6, 7], 6), [0, 1, 2, 3, 4, 5, 0, 1]);
+        assert_eq!(moved(&[6, 7, 6, 7], 4), [2, 3, 2, 3]);
     }
 
     #[test]

@@ -103,6 +103,7 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
                 }),
                 IoctlCmd::RssGet | IoctlCmd::RxfhFieldsGet => super::rss::get_by_ioctl(s, nic, *cmd, payload)?,
                 IoctlCmd::RuleCount | IoctlCmd::RuleGet | IoctlCmd::RuleList => rules::get(nic, *cmd, payload)?,
+                IoctlCmd::PerQueue => return Err(no(EOPNOTSUPP)),
                 IoctlCmd::RssSet | IoctlCmd::RxfhFieldsSet | IoctlCmd::RuleDelete | IoctlCmd::RuleInsert => {
                     return Err(no(EINVAL));
                 }
@@ -110,6 +111,7 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
             Ok(vec![reply])
         }
         Request::Irqbalance { socket, command } => super::others::ask(s, socket, command),
+        Request::NetdevSet { .. } | Request::ThreadCpus { .. } => Err(no(EOPNOTSUPP)),
         Request::EthtoolSet { .. } | Request::Place { .. } | Request::DaemonReload => Err(no(EINVAL)),
     }
 }
@@ -215,6 +217,7 @@ fn link(s: &State, i: usize) -> Result<Vec<u8>> {
         ),
         xdp: xdp.collect(),
         altnames: Vec::new(),
+        alias: None,
         parent_dev: nic.dev.bus_address.clone().map(|b| match nic.kind {
             NicKind::Virtio => super::files::virtio_name(nic, i),
             _ => b,
@@ -256,6 +259,7 @@ fn napis(nic: &Nic) -> Vec<Vec<u8>> {
             defer_hard_irqs: None,
             gro_flush_timeout_ns: None,
             irq_suspend_timeout_ns: None,
+            threaded: None,
         }))
     });
     each.collect()
