@@ -48,6 +48,7 @@ impl Names {
     pub fn step(&self, step: &Step) -> Step {
         let mut out = step.clone();
         out.setting = self.setting(&step.setting);
+        out.instead = step.instead.iter().map(|s| self.setting(s)).collect();
         out.from = step.from.clone().map(|s| self.setting(&s));
         out
     }

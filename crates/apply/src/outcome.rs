@@ -63,6 +63,16 @@ pub struct Ignored {
     pub now: Fact<Setting>,
 }
 
+/// Something else was set in the place of what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instead {
+    pub asked: Setting,
+    /// What took its place: in `applied`, or so already.
+    pub kept: Setting,
+    /// Why it did not do.
+    pub failure: Failure,
+}
+
 /// A setting that is not as it was at the start, and how to finish by hand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotPutBack {
@@ -95,6 +105,9 @@ pub struct Outcome {
     pub adjusted_by_driver: Vec<Adjusted>,
     pub refused: Vec<Refused>,
     pub ignored: Vec<Ignored>,
+    /// Refused or not kept, and something else stands in its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instead: Vec<Instead>,
     /// Somebody else's values that were left alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,
@@ -133,6 +146,7 @@ impl Outcome {
             adjusted_by_driver: Vec::new(),
             refused: Vec::new(),
             ignored: Vec::new(),
+            instead: Vec::new(),
             kept: Vec::new(),
             side_effects: Vec::new(),
             failed: None,

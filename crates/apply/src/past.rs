@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, Of, Setting, SettingMap, compare, live};
+use ringwise_knob::{Address, Of, Setting, SettingMap, compare, live, overlap};
 use ringwise_model::Snapshot;
 use ringwise_sys::Host;
 
@@ -54,9 +54,10 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
         }
         let names = Names::new(&h.devices, now);
         let refused = outcome.refused.iter().map(|r| &r.asked);
-        let given_up: Vec<&Setting> = refused.chain(outcome.ignored.iter().map(|i| &i.asked)).collect();
+        let other = outcome.instead.iter().map(|i| &i.asked);
+        let given_up: Vec<&Setting> = refused.chain(outcome.ignored.iter().map(|i| &i.asked)).chain(other).collect();
         let steps = h.steps.iter().map(|s| &s.setting).filter(|s| !given_up.contains(s));
-        let wants = h.already.iter().chain(steps);
+        let wants = h.already.iter().chain(steps).chain(outcome.instead.iter().map(|i| &i.kept));
         out.push(Kept {
             id: j.id,
             kind: h.kind.clone(),
@@ -115,6 +116,7 @@ fn standing<'a>(kept: &'a [Kept], now: &Snapshot) -> BTreeMap<Address, (&'a Kept
             if let (Some(n), Some(dev)) = (queues(setting), address.dev()) {
                 out.retain(|a, _| a.dev() != Some(dev) || !beyond(a, n));
             }
+            out.retain(|_, (by, earlier)| by.id == k.id || !overlap::replaces(setting, earlier));
             out.insert(address.clone(), (k, setting.clone()));
         }
     }

@@ -165,6 +165,7 @@ fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -> Result<()
                 return Err(Refusal::Unreadable { address, why }.into());
             }
             (Fact::Absent, _) if made_before => {}
+            (Fact::Absent, _) if crate::fallback::may_be_absent(step, now) || threaded(&address, steps) => {}
             (Fact::Absent, Fact::Known(_)) | (Fact::Known(_), Fact::Absent) => {
                 moved.push(Moved { address, expected: step.from.clone(), now: is });
             }
@@ -179,6 +180,17 @@ fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -> Result<()
         }
     }
     if moved.is_empty() { Ok(()) } else { Err(Refusal::Changed { moved }.into()) }
+}
+
+/// A thread that a step before makes.
+fn threaded(address: &Address, steps: &[Step]) -> bool {
+    let Address::NapiThread { dev, .. } = address else { return false };
+    steps.iter().any(|s| match &s.setting {
+        Setting::NapiDevice { dev: d, values } | Setting::Napi { dev: d, values, .. } => {
+            d == dev && values.threaded.is_some_and(|t| t > 0)
+        }
+        _ => false,
+    })
 }
 
 /// What a reviewed plan found right and left alone, and is otherwise now.

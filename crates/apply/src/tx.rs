@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_knob::{
     Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, collateral, compare, diff, features::waits,
-    irq, learned::What, live, rules,
+    irq, learned::What, live, overlap, rules,
 };
 use ringwise_model::{DevId, Fact, Snapshot, Unread};
 
@@ -13,7 +13,7 @@ use crate::cx::Cx;
 use crate::journal::{Journal, Record};
 use crate::names::Names;
 use crate::put::{Put, put};
-use crate::{Adjusted, Armed, Event, Failure, Ignored, Outcome, Phase, Refused, features};
+use crate::{Adjusted, Armed, Event, Failure, Ignored, Outcome, Phase, Refused, fallback, features};
 
 /// Times that the host is brought to what is wanted and looked at again, before it counts as not to be had.
 const ROUNDS: u32 = 3;
@@ -44,7 +44,7 @@ pub(crate) struct Tx<'a> {
 
 /// Values before the steps: of what they name, and of what naming it may disturb.
 pub(crate) fn start_of(now: &Snapshot, steps: &[Step]) -> SettingMap {
-    let touched: Vec<Address> = steps.iter().filter_map(|s| s.setting.address()).collect();
+    let touched: Vec<Address> = fallback::settings(steps).filter_map(Setting::address).collect();
     let mut start = collateral(now, &touched);
     let canonical = touched.iter().map(|a| canonical(now, a));
     start.extend(canonical.filter_map(|a| live(now, &a).known().cloned().map(|s| (a, s))));
@@ -265,6 +265,9 @@ impl Tx<'_> {
                 let words = failure.words.clone();
                 self.learn(setting, What::Refused { errno: failure.errno.unwrap_or(0), words });
                 self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
+                if self.instead(step, &failure)? {
+                    return Ok(());
+                }
                 if step.if_refused == IfRefused::PutBack {
                     self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
                     return Err(failure.into());
@@ -280,6 +283,9 @@ impl Tx<'_> {
                 }
                 let failure = not_kept(setting, &now);
                 self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
+                if self.instead(step, &failure)? {
+                    return Ok(());
+                }
                 if step.if_refused == IfRefused::PutBack {
                     self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
                     return Err(failure.into());
@@ -300,14 +306,16 @@ impl Tx<'_> {
     fn wanted(&self) -> SettingMap {
         let steps = self.steps.iter().filter_map(|s| s.setting.address().map(|a| (a, s.setting.clone())));
         let mut wanted: SettingMap = steps.filter(|(a, _)| !self.given_up.contains(a)).collect();
+        let asked: Vec<Setting> = wanted.values().cloned().collect();
         // Vectors that were two may be one now: the steps come first, then what served the receive queue.
         let mut taken: BTreeSet<Address> = wanted.keys().map(|a| canonical(&self.now, a)).collect();
         for (address, setting) in &self.start {
             if !self.given_up.contains(address)
                 && self.fits(address, setting)
+                && let Some(setting) = overlap::beside(setting, asked.iter())
                 && taken.insert(canonical(&self.now, address))
             {
-                wanted.insert(address.clone(), setting.clone());
+                wanted.insert(address.clone(), setting);
             }
         }
         wanted
@@ -321,11 +329,12 @@ impl Tx<'_> {
         if let Setting::FlowRule { dev, rule: Some(rule), .. } = setting {
             return self.rule_fits(dev, rule);
         }
-        let (Setting::RssTable { dev, table }, Some(nic)) = (setting, address.dev().and_then(|d| self.now.nic(d)))
-        else {
-            return true;
-        };
+        let Some(nic) = address.dev().and_then(|d| self.now.nic(d)) else { return true };
         let queues = nic.rx_queues.len();
+        if let Setting::RssContext { table: Some(table), .. } = setting {
+            return table.iter().all(|q| (*q as usize) < queues);
+        }
+        let Setting::RssTable { dev, table } = setting else { return true };
         let before = self.before.nic(&self.name_before(dev)).map_or(0, |n| n.rx_queues.len());
         let within = table.iter().all(|q| (*q as usize) < queues);
         // A table that was even over all queues is nobody's own: with other queues it is even over those.
@@ -411,7 +420,7 @@ impl Tx<'_> {
         all.iter().filter_map(|a| live(&self.now, a).known().cloned()).collect()
     }
 
-    fn learn(&mut self, setting: &Setting, what: What) {
+    pub fn learn(&mut self, setting: &Setting, what: What) {
         let (Some(address), Fact::Known(kernel)) = (setting.address(), &self.now.host.kernel) else { return };
         // What a program refuses is no property of the device.
         if address.family() == Family::Rivals {

@@ -1,16 +1,109 @@
-//! Interrupt moderation of the device (`ethtool -c`): COALESCE_GET. Only supported parameters are in the reply.
+//! Interrupt moderation: of the device (`ethtool -c`, COALESCE_GET; only supported parameters are in the reply), and
+//! of each queue (`ethtool --per-queue`, an ioctl; its struct has all parameters, supported or not).
 
+use std::collections::BTreeMap;
+
+use ringwise_kfmt::ethtool_ioctl::perqueue;
 use ringwise_kfmt::ethtool_nl::{self, msg};
-use ringwise_model::{Coalesce, Fact};
+use ringwise_model::{Coalesce, Fact, Nic, Unread};
+use ringwise_sys::{Error, Host, IoctlCmd};
 
-use crate::ethtool::get;
-use crate::read::Reader;
+use crate::ethtool::{first, get, ioctl};
+use crate::read::{Reader, unread};
 
 pub fn coalesce(r: &mut Reader, dev: &str) -> Fact<Coalesce> {
     get(r, dev, msg::COALESCE_GET, "coalesce-get", ethtool_nl::coalesce)
 }
 
-/// Moderation of each queue (`ETHTOOL_PERQUEUE`).
-pub fn of_queues(_r: &mut Reader, _dev: &str) -> Fact<std::collections::BTreeMap<u32, Coalesce>> {
-    Fact::unknown("moderation of queues", crate::parts::NOT_ASKED)
+const WHAT: &str = "moderation of queues";
+
+/// Moderation of the queues below `queues` (`ETHTOOL_PERQUEUE`): all in one call, and one by one where a queue
+/// refuses. An answer does not prove that it can be set: virtio_net answers with defaults where the device has no
+/// such thing. `of_device`: parameters that the driver has.
+pub fn of_queues(r: &mut Reader, dev: &str, queues: u32, of_device: &Fact<Coalesce>) -> Fact<BTreeMap<u32, Coalesce>> {
+    let all: Vec<u32> = (0..queues.min(perqueue::MAX_QUEUES)).collect();
+    if all.is_empty() || of_device.is_absent() {
+        return Fact::Absent;
+    }
+    let found = match ask(r.host, dev, &all, of_device) {
+        Ok(found) => Fact::Known(found),
+        // Before the single ones, the first alone: most drivers have no moderation of queues at all.
+        Err(e) => match one(r.host, dev, 0, of_device) {
+            Err(e) if e.is_absent() => Fact::Absent,
+            Ok(_) if all.len() > 1 && e.errno.is_some() => single(r.host, dev, &all, of_device),
+            Ok(only) => Fact::Known(only),
+            Err(e) => Fact::Unknown(unread(&format!("{WHAT} {dev}"), &e)),
+        },
+    };
+    match &found {
+        // A recording by an earlier version: said at the part itself, not among what could not be read.
+        Fact::Unknown(u) if u.errno.is_none() && r.host.is_recorded() => found,
+        _ => r.note(found),
+    }
+}
+
+/// Queues that refuse have no moderation of their own; any other reason leaves all of it unknown.
+fn single(host: &dyn Host, dev: &str, all: &[u32], of_device: &Fact<Coalesce>) -> Fact<BTreeMap<u32, Coalesce>> {
+    const EINVAL: i32 = 22;
+    let mut out = BTreeMap::new();
+    for q in all {
+        match one(host, dev, *q, of_device) {
+            Ok(found) => out.extend(found),
+            Err(e) if e.is_absent() || e.errno == Some(EINVAL) => {}
+            Err(e) => return Fact::Unknown(unread(&format!("{WHAT} {dev}"), &e)),
+        }
+    }
+    Fact::Known(out)
+}
+
+fn one(host: &dyn Host, dev: &str, queue: u32, of_device: &Fact<Coalesce>) -> Result<BTreeMap<u32, Coalesce>, Error> {
+    ask(host, dev, &[queue], of_device)
+}
+
+fn ask(
+    host: &dyn Host,
+    dev: &str,
+    queues: &[u32],
+    of_device: &Fact<Coalesce>,
+) -> Result<BTreeMap<u32, Coalesce>, Error> {
+    let request = ioctl(dev, IoctlCmd::PerQueue, perqueue::get_request(queues));
+    let reply = host.kernel(&request)?;
+    let decoded = first(&reply).and_then(perqueue::get);
+    let mut found = decoded.map_err(|e| Error::other(request.to_string(), e.to_string()))?;
+    if let Fact::Known(have) = of_device {
+        found.values_mut().for_each(|c| c.0.retain(|name, _| have.0.contains_key(name)));
+    }
+    Ok(found)
+}
+
+/// Queues that exist: the counts of the driver, else the directories.
+pub fn queue_count(channels: &Fact<ringwise_model::Channels>, rx: usize, tx: usize) -> u32 {
+    match channels {
+        Fact::Known(c) => c.rx_queues().max(c.tx_queues()),
+        _ => rx.max(tx) as u32,
+    }
+}
+
+/// The moderation of the device and of its queues, read again into `nic`.
+pub fn coalesce_again(host: &dyn Host, nic: &mut Nic) {
+    let mut r = Reader::new(host);
+    let queues = queue_count(&nic.channels, nic.rx_queues.len(), nic.tx_queues.len());
+    nic.coalesce = coalesce(&mut r, &nic.dev.name);
+    nic.queue_coalesce = of_queues(&mut r, &nic.dev.name, queues, &nic.coalesce);
+}
+
+/// Of one queue, and of the device, which on some drivers shows the first queue's.
+pub fn queue_coalesce_again(host: &dyn Host, nic: &mut Nic, queue: u32) {
+    let mut r = Reader::new(host);
+    nic.coalesce = coalesce(&mut r, &nic.dev.name);
+    let found = one(host, &nic.dev.name, queue, &nic.coalesce);
+    match (found, &mut nic.queue_coalesce) {
+        (Ok(found), Fact::Known(all)) => all.extend(found),
+        (Ok(found), other) => *other = Fact::Known(found),
+        (Err(e), Fact::Known(all)) if e.is_absent() => _ = all.remove(&queue),
+        (Err(e), other) => {
+            let what = format!("{WHAT} {}", nic.dev.name);
+            *other = if e.is_absent() { Fact::Absent } else { Fact::Unknown(Unread::new(what, e.errno, e.reason())) };
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
-use ringwise_kfmt::netdev_nl::{self, cmd};
+use ringwise_kfmt::netdev_nl::{self, NapiInfo, cmd};
 use ringwise_kfmt::{cpulist, cpumask, interrupts, sysfs};
 use ringwise_model::{
     Channels, Confidence, CpuSet, Dir, Fact, IrqId, MapSource, Movable, NodeId, Role, RxQueue, TxQueue, Unread, Vector,
@@ -107,10 +107,13 @@ pub struct Around<'a> {
 }
 
 /// Queues that `queue-get` names: napi and interrupt, where the driver links them.
-#[derive(Default)]
 pub struct Genl {
-    napi: BTreeMap<(Dir, u32), u32>,
+    /// Whether there was an answer. Absent: a kernel without the family.
+    pub asked: Fact<()>,
+    pub napi: BTreeMap<(Dir, u32), u32>,
     irq: BTreeMap<(Dir, u32), u32>,
+    /// Absent: no queue is linked to one.
+    pub instances: Fact<Vec<NapiInfo>>,
     /// Receive queues with an AF_XDP socket.
     pub xsk: Vec<u32>,
 }
@@ -121,7 +124,8 @@ pub fn genl(r: &mut Reader, dev: &str) -> Genl {
     let queues = r.ask(&dump(cmd::QUEUE_GET, "queue-get"), |reply| {
         reply.iter().map(|m| netdev_nl::queue(m)).collect::<Result<Vec<_>, _>>()
     });
-    let mut out = Genl::default();
+    let asked = queues.as_ref().map(|_| ());
+    let mut out = Genl { asked, napi: BTreeMap::new(), irq: BTreeMap::new(), instances: Fact::Absent, xsk: Vec::new() };
     let Fact::Known(queues) = queues else { return out };
     for q in &queues {
         if q.xsk {
@@ -139,10 +143,14 @@ pub fn genl(r: &mut Reader, dev: &str) -> Genl {
     let napis = r.ask(&dump(cmd::NAPI_GET, "napi-get"), |reply| {
         reply.iter().map(|m| netdev_nl::napi(m)).collect::<Result<Vec<_>, _>>()
     });
-    if let Fact::Known(napis) = napis {
+    if let Fact::Known(napis) = &napis {
         let irqs: HashMap<u32, u32> = napis.iter().filter_map(|n| Some((n.id, n.irq?.0))).collect();
         out.irq = out.napi.iter().filter_map(|(q, n)| Some((*q, *irqs.get(n)?))).collect();
     }
+    if let Fact::Unknown(u) = &napis {
+        out.asked = Fact::Unknown(u.clone());
+    }
+    out.instances = napis;
     out
 }
 

@@ -1,10 +1,85 @@
-//! NAPI settings: of the device from sysfs, of its instances from the netdev family.
+//! NAPI settings: of the device from sysfs, of its instances from the netdev family, of their threads from procfs.
 
-use ringwise_model::{Fact, Napi};
+use ringwise_kfmt::{ParseError, sysfs, task};
+use ringwise_model::{CpuSet, Dir, Fact, Napi, NapiInstance, NapiThread, NapiValues, Nic};
+use ringwise_sys::Host;
 
-use crate::parts::NOT_ASKED;
-use crate::read::Reader;
+use crate::irq::{self, Genl};
+use crate::links::NET;
+use crate::read::{Reader, failed};
 
-pub fn napi(_r: &mut Reader, _dev: &str) -> Fact<Napi> {
-    Fact::unknown("NAPI", NOT_ASKED)
+/// Unknown where one of the parts cannot be read: a value that is none says that the kernel has no such knob.
+pub fn napi(r: &mut Reader, dev: &str, genl: &Genl) -> Fact<Napi> {
+    let found = device(r.host, dev).and_then(|device| match &genl.asked {
+        Fact::Unknown(u) => Fact::Unknown(u.clone()),
+        _ => Fact::Known(Napi { device, instances: instances(r.host, genl) }),
+    });
+    match &found {
+        // A recording by an earlier version, or what is listed already.
+        Fact::Unknown(u) if (u.errno.is_none() && r.host.is_recorded()) || r.unread.contains(u) => found,
+        _ => r.note(found),
+    }
+}
+
+fn device(host: &dyn Host, dev: &str) -> Fact<NapiValues> {
+    let (defer, flush, threaded) = (
+        file(host, dev, "napi_defer_hard_irqs", sysfs::parse_u32),
+        file(host, dev, "gro_flush_timeout", sysfs::parse_u64),
+        file(host, dev, "threaded", sysfs::parse_u32),
+    );
+    match (defer, flush, threaded) {
+        (Fact::Unknown(u), ..) | (_, Fact::Unknown(u), _) | (.., Fact::Unknown(u)) => Fact::Unknown(u),
+        (defer, flush, threaded) => Fact::Known(NapiValues {
+            defer_hard_irqs: defer.known().copied(),
+            gro_flush_timeout_ns: flush.known().copied(),
+            irq_suspend_timeout_ns: None,
+            threaded: threaded.known().copied(),
+        }),
+    }
+}
+
+fn file<T>(host: &dyn Host, dev: &str, name: &str, parse: fn(&str) -> Result<T, ParseError>) -> Fact<T> {
+    let path = format!("{NET}/{dev}/{name}");
+    match host.read_text(&path) {
+        Ok(text) => parse(&text).map_or_else(|e| Fact::unknown(path, e.to_string()), Fact::Known),
+        Err(e) => failed(&path, &e),
+    }
+}
+
+/// Those that serve queues, in order of the first one.
+fn instances(host: &dyn Host, genl: &Genl) -> Vec<NapiInstance> {
+    let of = |dir: Dir, id: u32| -> Vec<u32> {
+        genl.napi.iter().filter(|((d, _), n)| *d == dir && **n == id).map(|((_, q), _)| *q).collect()
+    };
+    let mut out: Vec<NapiInstance> = genl
+        .instances
+        .known()
+        .into_iter()
+        .flatten()
+        .map(|i| NapiInstance {
+            id: i.id,
+            rx: of(Dir::Rx, i.id),
+            tx: of(Dir::Tx, i.id),
+            values: i.values().map_or(Fact::Absent, Fact::Known),
+            thread: i.pid.map(|pid| NapiThread { pid, cpus: cpus(host, pid) }),
+        })
+        .filter(|i| !(i.rx.is_empty() && i.tx.is_empty()))
+        .collect();
+    out.sort_by_key(|i| (i.rx.is_empty(), i.rx.first().copied(), i.tx.first().copied()));
+    out
+}
+
+fn cpus(host: &dyn Host, pid: u32) -> Fact<CpuSet> {
+    let path = format!("/proc/{pid}/status");
+    match host.read_text(&path) {
+        Ok(text) => task::cpus_allowed(&text).map_or_else(|e| Fact::unknown(path, e.to_string()), Fact::Known),
+        Err(e) => failed(&path, &e),
+    }
+}
+
+/// Read again into `nic`: ids and threads may be others than before.
+pub fn napi_again(host: &dyn Host, nic: &mut Nic) {
+    let mut r = Reader::new(host);
+    let genl = irq::genl(&mut r, &nic.dev.name);
+    nic.napi = napi(&mut r, &nic.dev.name, &genl);
 }

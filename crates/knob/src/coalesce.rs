@@ -1,4 +1,4 @@
-//! Interrupt moderation of the device (`ethtool -C`). Known here so that a channel change can be put back whole.
+//! Interrupt moderation: of the device (`ethtool -C`) and of single queues (`ethtool --per-queue`).
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,59 @@ pub fn live(nic: &Nic) -> Fact<Setting> {
     nic.coalesce.as_ref().map(|c: &Coalesce| Setting::Coalesce { dev, params: c.0.clone() })
 }
 
+/// How a driver changes microseconds that it cannot keep, so that the value still counts as what was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rounds {
+    Up(u32),
+    Down(u32),
+    /// It keeps whole interrupts a second.
+    PerSecond,
+}
+
+/// Only what the drivers' sources say (`ITR_REG_ALIGN` of the Intel drivers, `hns3_gl_round_down`,
+/// `e1000_get_coalesce`); anything else is not what was asked. mqnic is the lab's own.
+const ROUNDING: [(&str, Rounds); 8] = [
+    ("i40e", Rounds::Up(2)),
+    ("iavf", Rounds::Up(2)),
+    ("ice", Rounds::Down(2)),
+    ("idpf", Rounds::Down(2)),
+    ("hns3", Rounds::Down(2)),
+    ("e1000", Rounds::PerSecond),
+    ("e1000e", Rounds::PerSecond),
+    ("mqnic", Rounds::Down(8)),
+];
+
+fn rounded(driver: Option<&str>, name: &str, want: u32) -> Option<u32> {
+    if !matches!(name, "rx-usecs" | "tx-usecs") {
+        return None;
+    }
+    let (_, how) = ROUNDING.iter().find(|(d, _)| Some(*d) == driver)?;
+    match how {
+        Rounds::Up(n) => want.checked_next_multiple_of(*n),
+        Rounds::Down(n) => Some(want / n * n),
+        Rounds::PerSecond => 1_000_000u32.checked_div(want).and_then(|rate| 1_000_000u32.checked_div(rate)),
+    }
+}
+
+/// While adaptive moderation is on, these are the driver's own to move.
+fn adaptive_moves(name: &str, want: &BTreeMap<String, u32>, got: &BTreeMap<String, u32>) -> bool {
+    let flag = match name {
+        "rx-usecs" | "rx-max-frames" => "use-adaptive-rx",
+        "tx-usecs" | "tx-max-frames" => "use-adaptive-tx",
+        _ => return false,
+    };
+    let on = |m: &BTreeMap<String, u32>| m.get(flag).is_some_and(|v| *v != 0);
+    on(want) && on(got)
+}
+
 /// Parameters that were not asked for do not count; one that the driver no longer reports differs.
-pub fn compare(want: &BTreeMap<String, u32>, got: &BTreeMap<String, u32>) -> Match {
-    if want.iter().all(|(k, v)| got.get(k) == Some(v)) { Match::Same } else { Match::Differs }
+pub fn compare(driver: Option<&str>, want: &BTreeMap<String, u32>, got: &BTreeMap<String, u32>) -> Match {
+    let one = |(k, w): (&String, &u32)| match got.get(k) {
+        Some(g) if g == w => Match::Same,
+        Some(g) if rounded(driver, k, *w) == Some(*g) || adaptive_moves(k, want, got) => Match::Adjusted,
+        _ => Match::Differs,
+    };
+    want.iter().map(one).max().unwrap_or(Match::Same)
 }
 
 pub fn text(params: &BTreeMap<String, u32>) -> String {
@@ -21,16 +71,34 @@ pub fn text(params: &BTreeMap<String, u32>) -> String {
     s.join(" ")
 }
 
-/// ethtool's own words for the netlink names (`use-adaptive-rx 1` is `adaptive-rx on`, `rx-max-frames` is `rx-frames`).
+/// ethtool's own words for the netlink names (`use-adaptive-rx 1` is `adaptive-rx on`, `rx-max-frames` is
+/// `rx-frames`, the steps of a profile are one list).
 pub fn command(dev: &str, params: &BTreeMap<String, u32>) -> String {
-    let words = params.iter().map(|(k, v)| {
-        let k2 = k.replace("-max-frames", "-frames");
-        match k2.strip_prefix("use-") {
-            Some(flag) => format!("{} {}", flag, if *v == 0 { "off" } else { "on" }),
-            None => format!("{k2} {v}"),
+    format!("ethtool -C {dev} {}", words(params))
+}
+
+fn words(params: &BTreeMap<String, u32>) -> String {
+    let mut out: Vec<String> = Vec::new();
+    for (k, v) in params.iter().filter(|(k, _)| !k.contains('.')) {
+        let on = if *v == 0 { "off" } else { "on" };
+        out.push(match (k.as_str(), k.strip_prefix("use-")) {
+            (_, Some(flag)) => format!("{flag} {on}"),
+            ("rate-sample-interval", _) => format!("sample-interval {v}"),
+            (aggr, _) if aggr.starts_with("tx-aggr-") => format!("{k} {v}"),
+            _ => format!("{} {v}", k.replace("-max-frames", "-frames")),
+        });
+    }
+    for profile in ["rx-profile", "tx-profile"] {
+        let steps: Vec<String> = (0..)
+            .map(|i| ["usec", "pkts", "comps"].map(|f| params.get(&format!("{profile}.{i}.{f}"))))
+            .take_while(|step| step.iter().any(Option::is_some))
+            .map(|step| step.map(|n| n.map_or_else(|| "n".into(), u32::to_string)).join(","))
+            .collect();
+        if !steps.is_empty() {
+            out.push(format!("{profile} {}", steps.join("_")));
         }
-    });
-    format!("ethtool -C {dev} {}", words.collect::<Vec<_>>().join(" "))
+    }
+    out.join(" ")
 }
 
 /// Of one queue. Absent: the queue has none of its own.
@@ -49,7 +117,74 @@ pub fn queue_addresses(nic: &Nic) -> Vec<crate::Address> {
 
 pub fn queue_command(dev: &str, queue: u32, params: &BTreeMap<String, u32>) -> String {
     let mask = crate::setting::mask(&std::iter::once(ringwise_model::CpuId(queue)).collect());
-    let words = command(dev, params);
-    let words = words.strip_prefix(&format!("ethtool -C {dev} ")).unwrap_or_default().to_string();
+    let words = words(params);
     format!("ethtool --per-queue {dev} queue_mask 0x{} --coalesce {words}", mask.replace(',', ""))
+}
+
+/// The same without the parameters in `names`; none where nothing is left.
+pub(crate) fn without<'a>(
+    params: &BTreeMap<String, u32>,
+    names: impl IntoIterator<Item = &'a String>,
+) -> Option<BTreeMap<String, u32>> {
+    let mut left = params.clone();
+    names.into_iter().for_each(|n| _ = left.remove(n));
+    (!left.is_empty()).then_some(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
+        list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
+    }
+
+    #[test]
+    fn only_what_the_driver_is_known_to_round_counts() {
+        let kept = |driver, want, got| compare(Some(driver), &map(&[("rx-usecs", want)]), &map(&[("rx-usecs", got)]));
+        assert_eq!(kept("i40e", 5, 6), Match::Adjusted);
+        assert_eq!(kept("i40e", 5, 4), Match::Differs);
+        assert_eq!(kept("ice", 5, 4), Match::Adjusted);
+        assert_eq!(kept("mqnic", 62, 56), Match::Adjusted);
+        assert_eq!(kept("mqnic", 62, 48), Match::Differs);
+        // 7000 us are 142 interrupts a second, and those 7042 us.
+        assert_eq!(kept("e1000e", 7000, 7042), Match::Adjusted);
+        assert_eq!(kept("e1000e", 0, 3), Match::Differs);
+        assert_eq!(kept("igb", 5, 6), Match::Differs);
+        assert_eq!(compare(None, &map(&[("rx-max-frames", 9)]), &map(&[("rx-max-frames", 8)])), Match::Differs);
+        assert_eq!(compare(Some("ice"), &map(&[("tx-usecs", 5)]), &map(&[])), Match::Differs);
+    }
+
+    #[test]
+    fn adaptive_moderation_moves_its_own_values() {
+        let want = map(&[("rx-usecs", 50), ("use-adaptive-rx", 1), ("tx-usecs", 9)]);
+        let got = |rx, on, tx| map(&[("rx-usecs", rx), ("use-adaptive-rx", on), ("tx-usecs", tx)]);
+        assert_eq!(compare(None, &want, &got(8, 1, 9)), Match::Adjusted);
+        assert_eq!(compare(None, &want, &got(8, 0, 9)), Match::Differs);
+        assert_eq!(compare(None, &want, &got(50, 1, 8)), Match::Differs);
+    }
+
+    #[test]
+    fn words_of_ethtool() {
+        let p = map(&[
+            ("rx-usecs", 5),
+            ("rx-max-frames", 8),
+            ("use-adaptive-rx", 0),
+            ("use-cqe-mode-tx", 1),
+            ("tx-aggr-max-frames", 4),
+            ("rate-sample-interval", 1),
+            ("rx-profile.0.usec", 1),
+            ("rx-profile.0.pkts", 256),
+            ("rx-profile.1.usec", 8),
+        ]);
+        assert_eq!(
+            command("eth0", &p),
+            "ethtool -C eth0 sample-interval 1 rx-frames 8 rx-usecs 5 tx-aggr-max-frames 4 adaptive-rx off \
+             cqe-mode-tx on rx-profile 1,256,n_8,n,n"
+        );
+        assert_eq!(
+            queue_command("eth0", 33, &map(&[("rx-usecs", 5)])),
+            "ethtool --per-queue eth0 queue_mask 0x200000000 --coalesce rx-usecs 5"
+        );
+    }
 }

@@ -30,12 +30,22 @@ pub enum What {
 
 impl Learned {
     /// Whether it speaks of this setting of this device under this kernel. A vector that cannot be
-    /// moved cannot be moved anywhere; other refusals are about the value that was asked.
+    /// moved cannot be moved anywhere, and what is not supported is so with no value; other refusals are about
+    /// the value that was asked.
     pub fn applies(&self, device: &DevId, driver: Option<&str>, kernel: &str, setting: &Setting) -> bool {
         let same_host = self.kernel == kernel && self.driver.as_deref() == driver && self.device.same_device(device);
         let same_address = setting.address().is_some_and(|a| a == self.address.renamed(&device.name));
         same_host
             && same_address
-            && (self.address.family() == Family::Irq || self.asked.renamed(&device.name) == *setting)
+            && (self.address.family() == Family::Irq
+                || self.not_supported()
+                || self.asked.renamed(&device.name) == *setting)
+    }
+
+    /// The driver or kernel has no such setting of single queues.
+    fn not_supported(&self) -> bool {
+        const EOPNOTSUPP: i32 = 95;
+        matches!(self.what, What::Refused { errno: EOPNOTSUPP, .. })
+            && matches!(self.address, Address::QueueCoalesce { .. } | Address::Napi { .. })
     }
 }

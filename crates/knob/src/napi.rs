@@ -54,6 +54,20 @@ pub fn addresses(nic: &Nic) -> Vec<Address> {
     out
 }
 
+/// What of `want` is not so yet: of what is left out the kernel changes nothing.
+pub fn differ(want: &NapiValues, have: Option<&NapiValues>) -> NapiValues {
+    fn one<T: PartialEq>(w: Option<T>, h: Option<T>) -> Option<T> {
+        if w == h { None } else { w }
+    }
+    let Some(h) = have else { return *want };
+    NapiValues {
+        defer_hard_irqs: one(want.defer_hard_irqs, h.defer_hard_irqs),
+        gro_flush_timeout_ns: one(want.gro_flush_timeout_ns, h.gro_flush_timeout_ns),
+        irq_suspend_timeout_ns: one(want.irq_suspend_timeout_ns, h.irq_suspend_timeout_ns),
+        threaded: one(want.threaded, h.threaded),
+    }
+}
+
 /// Only what was asked for is compared.
 pub fn compare(want: &NapiValues, got: &NapiValues) -> Match {
     fn same<T: PartialEq>(w: Option<T>, g: Option<T>) -> bool {
