@@ -19,11 +19,15 @@ pub(super) struct Reached {
 type Match<'a> = (&'a String, &'a std::collections::BTreeMap<String, String>);
 
 fn matches(t: &Team) -> Vec<Match<'_>> {
-    let one = |f| match f {
+    t.flows.iter().filter_map(named).collect()
+}
+
+/// `None` for what is looked up before a plan is made.
+fn named(f: &Flow) -> Option<Match<'_>> {
+    match f {
         Flow::Match { flow, fields } => Some((flow, fields)),
-        _ => None,
-    };
-    t.flows.iter().filter_map(one).collect()
+        Flow::Program(_) | Flow::Unit(_) => None,
+    }
 }
 
 pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
