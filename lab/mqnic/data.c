@@ -2,165 +2,151 @@
 /* The packets' way: from one device's transmit queue into its partner's receive queues. */
 #include <linux/etherdevice.h>
 #include <linux/interrupt.h>
-#include <linux/ip.h>
 
 #include "mqnic.h"
 
-static void mq_fire(struct mq_queue *q)
+/* False if the queue is being polled: that looks again at its end. */
+static bool mq_fire(struct mq_vec *v)
 {
-	if (!test_bit(NAPI_STATE_SCHED, &q->napi.state))
-		irq_inject_interrupt(q->irq);
+	/* What there is to do must be visible before the state is looked at. */
+	smp_mb();
+	if (test_bit(NAPI_STATE_SCHED, &v->napi.state))
+		return false;
+	irq_inject_interrupt(v->irq);
+	return true;
 }
 
-enum hrtimer_restart mq_timer(struct hrtimer *t)
+enum hrtimer_restart mq_rx_timer(struct hrtimer *t)
 {
-	mq_fire(container_of(t, struct mq_queue, timer));
+	mq_fire(container_of(t, struct mq_queue, rx_timer)->rx_vec);
 	return HRTIMER_NORESTART;
 }
 
-/* Interrupt now, or after the moderation time. */
-static void mq_kick(struct mq_queue *q)
+enum hrtimer_restart mq_tx_timer(struct hrtimer *t)
 {
-	u32 n = skb_queue_len_lockless(&q->rx);
+	struct mq_queue *q = container_of(t, struct mq_queue, tx_timer);
 
+	q->tx_irqs += mq_fire(q->tx_vec);
+	return HRTIMER_NORESTART;
+}
+
+/* Whether to interrupt now; if not, the timer does it after the moderation time. */
+static bool mq_due(struct hrtimer *t, u32 n, u32 usecs, u32 frames)
+{
 	if (!n)
-		return;
-	if (!q->rx_usecs || (q->rx_frames && n >= q->rx_frames))
-		mq_fire(q);
-	else if (!hrtimer_active(&q->timer))
-		hrtimer_start(&q->timer, ns_to_ktime((u64)q->rx_usecs * NSEC_PER_USEC),
-			      HRTIMER_MODE_REL);
+		return false;
+	if (!usecs || (frames && n >= frames))
+		return true;
+	if (!hrtimer_active(t))
+		hrtimer_start(t, ns_to_ktime((u64)usecs * NSEC_PER_USEC), HRTIMER_MODE_REL);
+	return false;
+}
+
+static void mq_kick_rx(struct mq_queue *q)
+{
+	if (mq_due(&q->rx_timer, skb_queue_len_lockless(&q->rx), q->rx_usecs, q->rx_frames))
+		mq_fire(q->rx_vec);
+}
+
+static void mq_kick_tx(struct mq_queue *q)
+{
+	if (mq_due(&q->tx_timer, atomic_read(&q->tx_pending), q->tx_usecs, q->tx_frames))
+		q->tx_irqs += mq_fire(q->tx_vec);
 }
 
 int mq_poll(struct napi_struct *napi, int budget)
 {
-	struct mq_queue *q = container_of(napi, struct mq_queue, napi);
+	struct mq_vec *v = container_of(napi, struct mq_vec, napi);
 	struct sk_buff *skb;
 	int done = 0;
 
-	while (done < budget && (skb = skb_dequeue(&q->rx))) {
-		q->rx_packets++;
-		q->rx_bytes += skb->len;
+	if (v->tx)
+		atomic_set(&v->tx->tx_pending, 0);
+	while (v->rx && done < budget && (skb = skb_dequeue(&v->rx->rx))) {
+		v->rx->rx_packets++;
+		v->rx->rx_bytes += skb->len;
 		done++;
-		skb_record_rx_queue(skb, q - q->nic->q);
+		skb_record_rx_queue(skb, v->rx - v->nic->q);
 		napi_gro_receive(napi, skb);
 	}
-	if (done < budget && napi_complete_done(napi, done))
-		mq_kick(q);
+	if (done < budget && napi_complete_done(napi, done)) {
+		if (v->rx)
+			mq_kick_rx(v->rx);
+		if (v->tx)
+			mq_kick_tx(v->tx);
+	}
 	return done;
 }
 
-static u32 mq_toeplitz(const u8 *key, const u8 *data, int n)
-{
-	u32 hash = 0, window = key[0] << 24 | key[1] << 16 | key[2] << 8 | key[3];
-	int i, bit;
-
-	for (i = 0; i < n; i++) {
-		for (bit = 7; bit >= 0; bit--) {
-			if (data[i] & BIT(bit))
-				hash ^= window;
-			window <<= 1;
-			if (i + 4 < MQ_KEY)
-				window |= key[i + 4] >> bit & 1;
-		}
-	}
-	return hash;
-}
-
-static bool mq_rule_matches(const struct ethtool_rx_flow_spec *r, const struct iphdr *ip,
-			    const __be16 *ports)
-{
-	const struct ethtool_tcpip4_spec *v = &r->h_u.tcp_ip4_spec;
-	const struct ethtool_tcpip4_spec *m = &r->m_u.tcp_ip4_spec;
-
-	return !((ports[0] ^ v->psrc) & m->psrc) && !((ports[1] ^ v->pdst) & m->pdst) &&
-	       !((ip->saddr ^ v->ip4src) & m->ip4src) && !((ip->daddr ^ v->ip4dst) & m->ip4dst);
-}
-
 /* The queue for a packet whose data starts at the network header; -1 drops it. */
-static int mq_steer(struct mqnic *nic, struct sk_buff *skb, u32 *hash)
+static int mq_steer(struct mqnic *nic, struct sk_buff *skb)
 {
-	u32 fields = RXH_IP_SRC | RXH_IP_DST;
-	const __be16 *ports = NULL;
-	const struct iphdr *ip;
-	u32 type = 0;
-	u8 in[12];
-	int i, n = 0;
+	const struct mq_rss *rss = &nic->rss[0];
+	int rule = -1, queue = -1, offset = 0;
+	struct mq_flow f;
+	u32 hash = 0;
+	bool l4;
 
-	/* IPv6 and everything else lands in queue 0. */
-	if (skb->protocol != htons(ETH_P_IP) || !pskb_may_pull(skb, sizeof(*ip)))
-		return 0;
-	ip = (void *)skb->data;
-	if (ip->protocol == IPPROTO_UDP)
-		type = UDP_V4_FLOW;
-	else if (ip->protocol == IPPROTO_TCP)
-		type = TCP_V4_FLOW;
-	if (type && pskb_may_pull(skb, ip->ihl * 4 + 4)) {
-		ip = (void *)skb->data;
-		ports = (void *)(skb->data + ip->ihl * 4);
+	mq_parse(skb, &f);
+	if (nic->dev->features & NETIF_F_NTUPLE) {
+		rule = mq_find_rule(nic, skb, &f);
+		if (rule < 0)
+			queue = mq_find_filter(nic, &f);
 	}
-	if (type)
-		fields = nic->fields[type];
-	if (fields & RXH_IP_SRC) {
-		memcpy(in + n, &ip->saddr, 4);
-		n += 4;
-	}
-	if (fields & RXH_IP_DST) {
-		memcpy(in + n, &ip->daddr, 4);
-		n += 4;
-	}
-	if (ports && (fields & RXH_L4_B_0_1)) {
-		memcpy(in + n, &ports[0], 2);
-		n += 2;
-	}
-	if (ports && (fields & RXH_L4_B_2_3)) {
-		memcpy(in + n, &ports[1], 2);
-		n += 2;
-	}
-	*hash = mq_toeplitz(nic->key, in, n);
+	if (rule >= 0) {
+		const struct ethtool_rx_flow_spec *r = &nic->rule[rule];
 
-	if (nic->rules && ports && (nic->dev->features & NETIF_F_NTUPLE)) {
-		for (i = 0; i < MQ_RULES; i++) {
-			struct ethtool_rx_flow_spec *r = &nic->rule[i];
-
-			if (!nic->used[i] || (r->flow_type & ~FLOW_EXT) != type ||
-			    !mq_rule_matches(r, ip, ports))
-				continue;
-			return r->ring_cookie == RX_CLS_FLOW_DISC ? -1 : (int)r->ring_cookie;
+		nic->rule_hits[rule]++;
+		if (r->ring_cookie == RX_CLS_FLOW_DISC)
+			return -1;
+		if (r->flow_type & FLOW_RSS) {
+			rss = &nic->rss[nic->rule_context[rule] % MQ_CONTEXTS];
+			offset = r->ring_cookie;
+		} else {
+			queue = r->ring_cookie;
 		}
 	}
-	return nic->dev->features & NETIF_F_RXHASH ? nic->indir[*hash % MQ_INDIR] : 0;
+	if (f.type) {
+		hash = mq_hash(nic, rss, &f, &l4);
+		skb_set_hash(skb, hash, l4 ? PKT_HASH_TYPE_L4 : PKT_HASH_TYPE_L3);
+	}
+	if (queue >= 0)
+		return queue;
+	/* What is not IP, and everything without the feature, lands in queue 0. */
+	if (!f.type || !(nic->dev->features & NETIF_F_RXHASH))
+		return offset;
+	return rss->indir[hash % MQ_INDIR] + offset;
 }
 
 netdev_tx_t mq_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct mqnic *nic = netdev_priv(dev), *other = mq_devs[nic->idx ^ 1];
 	struct mq_queue *txq = &nic->q[skb_get_queue_mapping(skb)], *q;
-	u32 hash = 0;
 	int i;
 
 	txq->tx_packets++;
 	txq->tx_bytes += skb->len;
 	skb_tx_timestamp(skb);
+	atomic_inc(&txq->tx_pending);
+	mq_kick_tx(txq);
 	if (!other || !READ_ONCE(other->up)) {
 		kfree_skb(skb);
 		return NETDEV_TX_OK;
 	}
 	if (__dev_forward_skb(other->dev, skb))
 		return NETDEV_TX_OK;
-	i = mq_steer(other, skb, &hash);
+	i = mq_steer(other, skb);
 	if (i < 0) {
 		kfree_skb(skb);
 		return NETDEV_TX_OK;
 	}
-	q = &other->q[i % other->nq];
-	skb_set_hash(skb, hash, PKT_HASH_TYPE_L4);
+	q = &other->q[i % other->nrx];
 	if (skb_queue_len_lockless(&q->rx) >= other->rx_ring) {
 		q->rx_drops++;
 		kfree_skb(skb);
 		return NETDEV_TX_OK;
 	}
 	skb_queue_tail(&q->rx, skb);
-	mq_kick(q);
+	mq_kick_rx(q);
 	return NETDEV_TX_OK;
 }

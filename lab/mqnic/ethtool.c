@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What ethtool can see and set, and the ways it may go wrong (mqnic.h). */
-#include <linux/delay.h>
 #include <linux/log2.h>
 
 #include "mqnic.h"
@@ -21,8 +20,6 @@
 #define COALESCE_EXTACK(msg)
 #endif
 
-#define MQ_STATS_PER_QUEUE 6
-
 static void mq_get_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 {
 	struct mqnic *nic = netdev_priv(dev);
@@ -32,68 +29,20 @@ static void mq_get_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 	strscpy(info->bus_info, pci_name(nic->pdev), sizeof(info->bus_info));
 }
 
-static void mq_get_channels(struct net_device *dev, struct ethtool_channels *c)
+void mq_default_coalesce(struct mqnic *nic)
 {
-	struct mqnic *nic = netdev_priv(dev);
+	int i;
 
-	if (mq_quirk(nic, MQ_HANG)) {
-		int left = clamp(mq_hang, 0, 600) * 10;
+	for (i = 0; i < nic->maxq; i++) {
+		struct mq_queue *q = &nic->q[i];
 
-		mq_hanging++;	/* under RTNL */
-		while (left-- && mq_quirk(nic, MQ_HANG))
-			msleep(100);
-		mq_hanging--;
+		q->rx_usecs = 50;
+		q->rx_frames = 64;
+		q->tx_usecs = 50;
+		q->tx_frames = 64;
+		q->adaptive_rx = 0;
+		q->adaptive_tx = 0;
 	}
-	c->max_combined = nic->maxq;
-	c->combined_count = nic->nq;
-	c->max_other = 1;
-	c->other_count = 1;
-}
-
-static int mq_new_vectors(struct mqnic *nic)
-{
-	int n;
-
-	pci_free_irq_vectors(nic->pdev);
-	n = mq_alloc_vectors(nic, nic->maxq);
-	if (n < 0)
-		return n;
-	return n < nic->maxq + 1 ? -ENOSPC : 0;
-}
-
-static int mq_set_channels(struct net_device *dev, struct ethtool_channels *c)
-{
-	struct mqnic *nic = netdev_priv(dev);
-	int err = 0, running = netif_running(dev);
-
-	if (mq_quirk(nic, MQ_CHANNELS_BUSY))
-		return -EBUSY;
-	if (!c->combined_count || c->rx_count || c->tx_count || c->other_count != 1)
-		return -EINVAL;
-	if (mq_quirk(nic, MQ_NO_VECTORS) && (int)c->combined_count > mq_vlimit)
-		return -ENOSPC;
-	if (mq_quirk(nic, MQ_IGNORE_CHANNELS))
-		return 0;
-	if (running)
-		mq_stop(dev);
-	if (mq_quirk(nic, MQ_LOSE_AFFINITY))
-		err = mq_new_vectors(nic);
-	nic->nq = c->combined_count;
-	if (!err)
-		err = netif_set_real_num_tx_queues(dev, nic->nq);
-	if (!err)
-		err = netif_set_real_num_rx_queues(dev, nic->nq);
-	if (mq_quirk(nic, MQ_CHANNELS_RESET)) {
-		mq_default_rss(nic);
-		mq_default_coalesce(nic);
-		nic->rx_ring = MQ_RING;
-		nic->tx_ring = MQ_RING;
-	} else if (!netif_is_rxfh_configured(dev)) {
-		mq_default_rss(nic);
-	}
-	if (running && !err)
-		err = mq_open(dev);
-	return err;
 }
 
 static void mq_get_ringparam(struct net_device *dev, struct ethtool_ringparam *r RING_ARGS)
@@ -106,19 +55,27 @@ static void mq_get_ringparam(struct net_device *dev, struct ethtool_ringparam *r
 	r->tx_pending = nic->tx_ring;
 }
 
+static u32 mq_ring_size(const struct mqnic *nic, u32 n)
+{
+	if (mq_quirk(nic, MQ_CLAMP_RINGS))
+		return clamp_t(u32, n ? rounddown_pow_of_two(n) : 0, MQ_RING_MIN, MQ_RING_CLAMP);
+	return roundup_pow_of_two(n);
+}
+
 static int mq_set_ringparam(struct net_device *dev, struct ethtool_ringparam *r RING_ARGS)
 {
 	struct mqnic *nic = netdev_priv(dev);
 	int running = netif_running(dev);
 
-	if (r->rx_pending < MQ_RING_MIN || r->tx_pending < MQ_RING_MIN) {
+	if (!mq_quirk(nic, MQ_CLAMP_RINGS) &&
+	    (r->rx_pending < MQ_RING_MIN || r->tx_pending < MQ_RING_MIN)) {
 		RING_EXTACK("ring size below 64");
 		return -EINVAL;
 	}
 	if (running)
 		mq_stop(dev);
-	nic->rx_ring = roundup_pow_of_two(r->rx_pending);
-	nic->tx_ring = roundup_pow_of_two(r->tx_pending);
+	nic->rx_ring = mq_ring_size(nic, r->rx_pending);
+	nic->tx_ring = mq_ring_size(nic, r->tx_pending);
 	return running ? mq_open(dev) : 0;
 }
 
@@ -127,7 +84,7 @@ static int mq_get_queue_coalesce(struct net_device *dev, u32 i, struct ethtool_c
 	struct mqnic *nic = netdev_priv(dev);
 	struct mq_queue *q;
 
-	if (i >= nic->nq)
+	if (i >= max(nic->nrx, nic->ntx))
 		return -EINVAL;
 	if ((i & 1) && mq_quirk(nic, MQ_ODD_QUEUES))
 		return -EOPNOTSUPP;
@@ -136,8 +93,15 @@ static int mq_get_queue_coalesce(struct net_device *dev, u32 i, struct ethtool_c
 	c->rx_max_coalesced_frames = q->rx_frames;
 	c->tx_coalesce_usecs = q->tx_usecs;
 	c->tx_max_coalesced_frames = q->tx_frames;
-	c->use_adaptive_rx_coalesce = q->adaptive;
+	c->use_adaptive_rx_coalesce = q->adaptive_rx;
+	c->use_adaptive_tx_coalesce = q->adaptive_tx;
 	return 0;
+}
+
+static bool mq_usecs_ok(const struct mqnic *nic, const struct ethtool_coalesce *c)
+{
+	return mq_quirk(nic, MQ_CLAMP_USECS) || (c->rx_coalesce_usecs <= MQ_USECS_MAX &&
+						 c->tx_coalesce_usecs <= MQ_USECS_MAX);
 }
 
 static int mq_set_queue_coalesce(struct net_device *dev, u32 i, struct ethtool_coalesce *c)
@@ -146,20 +110,21 @@ static int mq_set_queue_coalesce(struct net_device *dev, u32 i, struct ethtool_c
 	u32 mask = mq_quirk(nic, MQ_ROUND_USECS) ? ~7u : ~0u;
 	struct mq_queue *q;
 
-	if (i >= nic->nq)
+	if (i >= max(nic->nrx, nic->ntx))
 		return -EINVAL;
-	if (c->rx_coalesce_usecs > MQ_USECS_MAX || c->tx_coalesce_usecs > MQ_USECS_MAX)
+	if (!mq_usecs_ok(nic, c))
 		return -EINVAL;
 	if ((i & 1) && mq_quirk(nic, MQ_ODD_QUEUES))
 		return -EOPNOTSUPP;
 	if (mq_quirk(nic, MQ_IGNORE_COALESCE))
 		return 0;
 	q = &nic->q[i];
-	q->rx_usecs = c->rx_coalesce_usecs & mask;
+	q->rx_usecs = min_t(u32, c->rx_coalesce_usecs, MQ_USECS_MAX) & mask;
 	q->rx_frames = c->rx_max_coalesced_frames;
-	q->tx_usecs = c->tx_coalesce_usecs & mask;
+	q->tx_usecs = min_t(u32, c->tx_coalesce_usecs, MQ_USECS_MAX) & mask;
 	q->tx_frames = c->tx_max_coalesced_frames;
-	q->adaptive = c->use_adaptive_rx_coalesce;
+	q->adaptive_rx = c->use_adaptive_rx_coalesce;
+	q->adaptive_tx = c->use_adaptive_tx_coalesce;
 	return 0;
 }
 
@@ -173,199 +138,23 @@ static int mq_set_coalesce(struct net_device *dev, struct ethtool_coalesce *c CO
 	struct mqnic *nic = netdev_priv(dev);
 	int i, err = 0;
 
-	if (c->rx_coalesce_usecs > MQ_USECS_MAX || c->tx_coalesce_usecs > MQ_USECS_MAX) {
+	if (!mq_usecs_ok(nic, c)) {
 		COALESCE_EXTACK("usecs above 8191");
 		return -ERANGE;
 	}
-	for (i = 0; i < nic->nq && !err; i++)
+	for (i = 0; i < max(nic->nrx, nic->ntx) && !err; i++)
 		err = mq_set_queue_coalesce(dev, i, c);
 	return err;
 }
-
-static u32 mq_indir_size(struct net_device *dev)
-{
-	return MQ_INDIR;
-}
-
-static u32 mq_key_size(struct net_device *dev)
-{
-	return MQ_KEY;
-}
-
-static void mq_read_rss(struct mqnic *nic, u32 *indir, u8 *key)
-{
-	if (indir)
-		memcpy(indir, nic->indir, sizeof(nic->indir));
-	if (key)
-		memcpy(key, nic->key, MQ_KEY);
-}
-
-static int mq_write_rss(struct mqnic *nic, const u32 *indir, const u8 *key, u8 hfunc)
-{
-	if (hfunc != ETH_RSS_HASH_NO_CHANGE && hfunc != ETH_RSS_HASH_TOP)
-		return -EOPNOTSUPP;
-	if (indir)
-		memcpy(nic->indir, indir, sizeof(nic->indir));
-	if (key)
-		memcpy(nic->key, key, MQ_KEY);
-	return 0;
-}
-
-#if SINCE(6, 8)
-static int mq_get_rxfh(struct net_device *dev, struct ethtool_rxfh_param *r)
-{
-	r->hfunc = ETH_RSS_HASH_TOP;
-	mq_read_rss(netdev_priv(dev), r->indir, r->key);
-	return 0;
-}
-
-static int mq_set_rxfh(struct net_device *dev, struct ethtool_rxfh_param *r,
-		       struct netlink_ext_ack *extack)
-{
-	return mq_write_rss(netdev_priv(dev), r->indir, r->key, r->hfunc);
-}
-#else
-static int mq_get_rxfh(struct net_device *dev, u32 *indir, u8 *key, u8 *hfunc)
-{
-	if (hfunc)
-		*hfunc = ETH_RSS_HASH_TOP;
-	mq_read_rss(netdev_priv(dev), indir, key);
-	return 0;
-}
-
-static int mq_set_rxfh(struct net_device *dev, const u32 *indir, const u8 *key, const u8 hfunc)
-{
-	return mq_write_rss(netdev_priv(dev), indir, key, hfunc);
-}
-#endif
-
-static int mq_read_fields(struct mqnic *nic, u32 type, u64 *data)
-{
-	if (type > IPV6_FLOW)
-		return -EINVAL;
-	*data = nic->fields[type];
-	return 0;
-}
-
-static int mq_write_fields(struct mqnic *nic, u32 type, u64 data)
-{
-	if (type != UDP_V4_FLOW && type != UDP_V6_FLOW && type != TCP_V4_FLOW &&
-	    type != TCP_V6_FLOW)
-		return -EINVAL;
-	if (data & ~(u64)(RXH_IP_SRC | RXH_IP_DST | RXH_L4_B_0_1 | RXH_L4_B_2_3))
-		return -EINVAL;
-	nic->fields[type] = data;
-	return 0;
-}
-
-#if SINCE(6, 17)
-static int mq_get_fields(struct net_device *dev, struct ethtool_rxfh_fields *f)
-{
-	u64 data = 0;
-	int err = mq_read_fields(netdev_priv(dev), f->flow_type, &data);
-
-	f->data = data;
-	return err;
-}
-
-static int mq_set_fields(struct net_device *dev, const struct ethtool_rxfh_fields *f,
-			 struct netlink_ext_ack *extack)
-{
-	return mq_write_fields(netdev_priv(dev), f->flow_type, f->data);
-}
-#endif
 
 #if SINCE(6, 19)
 static u32 mq_get_rx_ring_count(struct net_device *dev)
 {
 	struct mqnic *nic = netdev_priv(dev);
 
-	return nic->nq;
+	return nic->nrx;
 }
 #endif
-
-static int mq_list_rules(struct mqnic *nic, struct ethtool_rxnfc *c, u32 *locs)
-{
-	u32 i, n = 0;
-
-	for (i = 0; i < MQ_RULES; i++) {
-		if (!nic->used[i])
-			continue;
-		if (n >= c->rule_cnt)
-			return -EMSGSIZE;
-		locs[n++] = i;
-	}
-	c->rule_cnt = n;
-	c->data = MQ_RULES;
-	return 0;
-}
-
-static int mq_get_rxnfc(struct net_device *dev, struct ethtool_rxnfc *c, u32 *locs)
-{
-	struct mqnic *nic = netdev_priv(dev);
-
-	switch (c->cmd) {
-	case ETHTOOL_GRXRINGS:
-		c->data = nic->nq;
-		return 0;
-#if !SINCE(6, 17)
-	case ETHTOOL_GRXFH:
-		return mq_read_fields(nic, c->flow_type, &c->data);
-#endif
-	case ETHTOOL_GRXCLSRLCNT:
-		c->rule_cnt = nic->rules;
-		c->data = MQ_RULES;
-		return 0;
-	case ETHTOOL_GRXCLSRULE:
-		if (c->fs.location >= MQ_RULES || !nic->used[c->fs.location])
-			return -ENOENT;
-		c->fs = nic->rule[c->fs.location];
-		return 0;
-	case ETHTOOL_GRXCLSRLALL:
-		return mq_list_rules(nic, c, locs);
-	}
-	return -EOPNOTSUPP;
-}
-
-static int mq_add_rule(struct mqnic *nic, const struct ethtool_rx_flow_spec *fs)
-{
-	u32 type = fs->flow_type & ~FLOW_EXT;
-
-	if (!(nic->dev->features & NETIF_F_NTUPLE))
-		return -EOPNOTSUPP;
-	if (type != UDP_V4_FLOW && type != TCP_V4_FLOW)
-		return -EOPNOTSUPP;
-	if (fs->location >= MQ_RULES)
-		return -ENOSPC;
-	if (fs->ring_cookie != RX_CLS_FLOW_DISC && fs->ring_cookie >= nic->nq)
-		return -EINVAL;
-	nic->rules += !nic->used[fs->location];
-	nic->used[fs->location] = 1;
-	nic->rule[fs->location] = *fs;
-	return 0;
-}
-
-static int mq_set_rxnfc(struct net_device *dev, struct ethtool_rxnfc *c)
-{
-	struct mqnic *nic = netdev_priv(dev);
-	u32 at = c->fs.location;
-
-	switch (c->cmd) {
-#if !SINCE(6, 17)
-	case ETHTOOL_SRXFH:
-		return mq_write_fields(nic, c->flow_type, c->data);
-#endif
-	case ETHTOOL_SRXCLSRLINS:
-		return mq_add_rule(nic, &c->fs);
-	case ETHTOOL_SRXCLSRLDEL:
-		if (at >= MQ_RULES || !nic->used[at])
-			return -ENOENT;
-		nic->used[at] = 0;
-		nic->rules--;
-		return 0;
-	}
-	return -EOPNOTSUPP;
-}
 
 static void mq_get_pauseparam(struct net_device *dev, struct ethtool_pauseparam *p)
 {
@@ -396,26 +185,39 @@ static int mq_get_link_ksettings(struct net_device *dev, struct ethtool_link_kse
 	return 0;
 }
 
+static const char * const mq_queue_stats[] = {
+	"rx_queue_%d_packets", "rx_queue_%d_bytes", "rx_queue_%d_drops",
+	"rx_queue_%d_irqs", "tx_queue_%d_packets", "tx_queue_%d_bytes",
+};
+
+/* New names come at the end. */
+static const char * const mq_more_stats[] = {
+	"resets", "arfs_filters", "arfs_added", "arfs_expired", "arfs_hits",
+};
+
 static int mq_get_sset_count(struct net_device *dev, int set)
 {
 	struct mqnic *nic = netdev_priv(dev);
 
-	return set == ETH_SS_STATS ? nic->maxq * MQ_STATS_PER_QUEUE + 1 : -EOPNOTSUPP;
+	if (set != ETH_SS_STATS)
+		return -EOPNOTSUPP;
+	return nic->maxq * (ARRAY_SIZE(mq_queue_stats) + 1) + ARRAY_SIZE(mq_more_stats) + MQ_RULES;
 }
 
 static void mq_get_strings(struct net_device *dev, u32 set, u8 *out)
 {
-	static const char * const names[MQ_STATS_PER_QUEUE] = {
-		"rx_queue_%d_packets", "rx_queue_%d_bytes", "rx_queue_%d_drops",
-		"rx_queue_%d_irqs", "tx_queue_%d_packets", "tx_queue_%d_bytes",
-	};
 	struct mqnic *nic = netdev_priv(dev);
 	int i, j;
 
 	for (i = 0; i < nic->maxq; i++)
-		for (j = 0; j < MQ_STATS_PER_QUEUE; j++, out += ETH_GSTRING_LEN)
-			snprintf(out, ETH_GSTRING_LEN, names[j], i);
-	strscpy(out, "resets", ETH_GSTRING_LEN);
+		for (j = 0; j < ARRAY_SIZE(mq_queue_stats); j++, out += ETH_GSTRING_LEN)
+			snprintf(out, ETH_GSTRING_LEN, mq_queue_stats[j], i);
+	for (i = 0; i < ARRAY_SIZE(mq_more_stats); i++, out += ETH_GSTRING_LEN)
+		strscpy(out, mq_more_stats[i], ETH_GSTRING_LEN);
+	for (i = 0; i < nic->maxq; i++, out += ETH_GSTRING_LEN)
+		snprintf(out, ETH_GSTRING_LEN, "tx_queue_%d_irqs", i);
+	for (i = 0; i < MQ_RULES; i++, out += ETH_GSTRING_LEN)
+		snprintf(out, ETH_GSTRING_LEN, "rule_%d_hits", i);
 }
 
 static void mq_get_stats(struct net_device *dev, struct ethtool_stats *s, u64 *v)
@@ -433,12 +235,32 @@ static void mq_get_stats(struct net_device *dev, struct ethtool_stats *s, u64 *v
 		*v++ = q->tx_packets;
 		*v++ = q->tx_bytes;
 	}
-	*v = nic->resets;
+	*v++ = nic->resets;
+	*v++ = nic->filters;
+	*v++ = nic->arfs_added;
+	*v++ = nic->arfs_expired;
+	*v++ = nic->arfs_hits;
+	for (i = 0; i < nic->maxq; i++)
+		*v++ = nic->q[i].tx_irqs;
+	for (i = 0; i < MQ_RULES; i++)
+		*v++ = nic->rule_hits[i];
 }
 
 const struct ethtool_ops mq_ethtool_ops = {
 	.supported_coalesce_params = ETHTOOL_COALESCE_USECS | ETHTOOL_COALESCE_MAX_FRAMES |
-				     ETHTOOL_COALESCE_USE_ADAPTIVE_RX,
+				     ETHTOOL_COALESCE_USE_ADAPTIVE,
+#if SINCE(6, 12)
+	.supported_input_xfrm = RXH_XFRM_SYM_XOR | RXH_XFRM_SYM_OR_XOR,
+	.cap_rss_rxnfc_adds = 1,
+	.rxfh_per_ctx_key = 1,
+	.rxfh_max_num_contexts = MQ_CONTEXTS,
+	.create_rxfh_context = mq_create_context,
+	.modify_rxfh_context = mq_modify_context,
+	.remove_rxfh_context = mq_remove_context,
+#elif !SINCE(6, 8)
+	.get_rxfh_context = mq_get_context,
+	.set_rxfh_context = mq_set_context,
+#endif
 	.get_drvinfo = mq_get_drvinfo,
 	.get_link = ethtool_op_get_link,
 	.get_link_ksettings = mq_get_link_ksettings,

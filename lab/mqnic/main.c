@@ -9,7 +9,7 @@
 #include <net/netdev_queues.h>
 #endif
 
-int mq_vlimit = 4, mq_hang = 8, mq_hanging;
+int mq_vlimit = 4, mq_hang = 8, mq_hanging, mq_climit = 1, mq_rlimit = 2, mq_separate;
 
 static int managed = -1, quirk, quirk_dev = -1;
 static int bus[MQ_DEVS];
@@ -29,35 +29,18 @@ module_param_named(hang, mq_hang, int, 0644);
 MODULE_PARM_DESC(hang, "quirk 128: seconds that get_channels takes at most (600); it ends with the quirk");
 module_param_named(hanging, mq_hanging, int, 0444);
 MODULE_PARM_DESC(hanging, "calls that hang now");
+module_param_named(climit, mq_climit, int, 0644);
+MODULE_PARM_DESC(climit, "quirk 2048: the most RSS contexts");
+module_param_named(rlimit, mq_rlimit, int, 0644);
+MODULE_PARM_DESC(rlimit, "quirk 8192: the most rules");
+module_param_named(separate, mq_separate, int, 0644);
+MODULE_PARM_DESC(separate, "bit mask of the devices that offer separate channels (default: none)");
 
 struct mqnic *mq_devs[MQ_DEVS];
 
 bool mq_quirk(const struct mqnic *nic, u32 bit)
 {
 	return (quirk & bit) && (quirk_dev & BIT(nic->idx));
-}
-
-void mq_default_rss(struct mqnic *nic)
-{
-	int i;
-
-	for (i = 0; i < MQ_INDIR; i++)
-		nic->indir[i] = ethtool_rxfh_indir_default(i, nic->nq);
-}
-
-void mq_default_coalesce(struct mqnic *nic)
-{
-	int i;
-
-	for (i = 0; i < nic->maxq; i++) {
-		struct mq_queue *q = &nic->q[i];
-
-		q->rx_usecs = 50;
-		q->rx_frames = 64;
-		q->tx_usecs = 50;
-		q->tx_frames = 64;
-		q->adaptive = 0;
-	}
 }
 
 /* One vector for events, which is never managed, and one for each queue. */
@@ -73,10 +56,11 @@ int mq_alloc_vectors(struct mqnic *nic, int queues)
 
 static irqreturn_t mq_irq(int irq, void *data)
 {
-	struct mq_queue *q = data;
+	struct mq_vec *v = data;
 
-	q->irqs++;
-	napi_schedule_irqoff(&q->napi);
+	if (v->rx)
+		v->rx->irqs++;
+	napi_schedule_irqoff(&v->napi);
 	return IRQ_HANDLED;
 }
 
@@ -85,27 +69,87 @@ static irqreturn_t mq_event(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
+static int mq_vectors(const struct mqnic *nic)
+{
+	return nic->combined + nic->rx_only + nic->tx_only;
+}
+
+/* Which vector serves which queues: the combined ones first, then receive, then transmit. */
+static void mq_layout(struct mqnic *nic)
+{
+	const char *name = nic->dev->name;
+	int i, at;
+
+	for (i = 0; i < mq_vectors(nic); i++) {
+		struct mq_vec *v = &nic->v[i];
+
+		v->irq = pci_irq_vector(nic->pdev, i + 1);
+		v->rx = i < nic->nrx ? &nic->q[i] : NULL;
+		if (i < nic->combined)
+			at = i;
+		else
+			at = i < nic->nrx ? -1 : i - nic->rx_only;
+		v->tx = at < 0 ? NULL : &nic->q[at];
+		if (v->rx)
+			v->rx->rx_vec = v;
+		if (v->tx)
+			v->tx->tx_vec = v;
+		if (v->rx && v->tx)
+			snprintf(v->name, sizeof(v->name), "%s-TxRx-%d", name, i);
+		else if (v->rx)
+			snprintf(v->name, sizeof(v->name), "%s-rx-%d", name, i);
+		else
+			snprintf(v->name, sizeof(v->name), "%s-tx-%d", name, at);
+	}
+}
+
 /* Tells netdev-genl which NAPI instance serves a queue. */
-static void mq_link_napi(struct mq_queue *q, int i, bool on)
+static void mq_link_napi(struct mq_vec *v, bool on)
 {
 #if SINCE(6, 8)
-	struct napi_struct *napi = on ? &q->napi : NULL;
+	struct napi_struct *napi = on ? &v->napi : NULL;
 
 	if (on)
-		netif_napi_set_irq(&q->napi, q->irq);
-	netif_queue_set_napi(q->nic->dev, i, NETDEV_QUEUE_TYPE_RX, napi);
-	netif_queue_set_napi(q->nic->dev, i, NETDEV_QUEUE_TYPE_TX, napi);
+		netif_napi_set_irq(&v->napi, v->irq);
+	if (v->rx)
+		netif_queue_set_napi(v->nic->dev, v->rx - v->nic->q, NETDEV_QUEUE_TYPE_RX, napi);
+	if (v->tx)
+		netif_queue_set_napi(v->nic->dev, v->tx - v->nic->q, NETDEV_QUEUE_TYPE_TX, napi);
 #endif
 }
 
-static void mq_close_queue(struct mq_queue *q, int i)
+static void mq_quiet_vec(struct mq_vec *v)
 {
-	mq_link_napi(q, i, false);
-	/* Polling may start the timer, so it ends first. */
-	napi_disable(&q->napi);
-	hrtimer_cancel(&q->timer);
-	free_irq(q->irq, q);
-	skb_queue_purge(&q->rx);
+	mq_link_napi(v, false);
+	/* Polling may start the timers, so it ends first. */
+	napi_disable(&v->napi);
+	if (v->rx)
+		hrtimer_cancel(&v->rx->rx_timer);
+	if (v->tx)
+		hrtimer_cancel(&v->tx->tx_timer);
+}
+
+static void mq_free_vec(struct mq_vec *v)
+{
+	free_irq(v->irq, v);
+	if (v->rx)
+		skb_queue_purge(&v->rx->rx);
+	if (v->tx)
+		atomic_set(&v->tx->tx_pending, 0);
+}
+
+static void mq_close(struct mqnic *nic, int vectors)
+{
+	int i;
+
+	for (i = 0; i < vectors; i++)
+		mq_quiet_vec(&nic->v[i]);
+	/* Polling looks at the map, and an interrupt that it watches cannot be freed. */
+	mq_unmap_irqs(nic);
+	mq_steer_stop(nic);
+	for (i = 0; i < vectors; i++)
+		mq_free_vec(&nic->v[i]);
+	free_irq(nic->event_irq, nic);
 }
 
 int mq_open(struct net_device *dev)
@@ -118,44 +162,62 @@ int mq_open(struct net_device *dev)
 	err = request_irq(nic->event_irq, mq_event, 0, nic->event_name, nic);
 	if (err)
 		return err;
-	for (i = 0; i < nic->nq; i++) {
-		struct mq_queue *q = &nic->q[i];
+	mq_layout(nic);
+	for (i = 0; i < mq_vectors(nic); i++) {
+		struct mq_vec *v = &nic->v[i];
 
-		snprintf(q->name, sizeof(q->name), "%s-TxRx-%d", dev->name, i);
-		q->irq = pci_irq_vector(nic->pdev, i + 1);
-		napi_enable(&q->napi);
-		err = request_irq(q->irq, mq_irq, 0, q->name, q);
+		napi_enable(&v->napi);
+		err = request_irq(v->irq, mq_irq, 0, v->name, v);
 		if (err) {
-			napi_disable(&q->napi);
+			napi_disable(&v->napi);
 			goto undo;
 		}
-		mq_link_napi(q, i, true);
+		mq_link_napi(v, true);
 	}
+	err = mq_map_irqs(nic);
+	if (err)
+		goto undo;
 	WRITE_ONCE(nic->up, 1);
 	nic->resets++;
 	netif_tx_start_all_queues(dev);
 	netif_carrier_on(dev);
 	return 0;
 undo:
-	while (--i >= 0)
-		mq_close_queue(&nic->q[i], i);
-	free_irq(nic->event_irq, nic);
+	mq_close(nic, i);
 	return err;
 }
 
 int mq_stop(struct net_device *dev)
 {
 	struct mqnic *nic = netdev_priv(dev);
-	int i;
 
 	WRITE_ONCE(nic->up, 0);
 	netif_carrier_off(dev);
 	netif_tx_disable(dev);
 	/* The partner's transmit path looks at `up` under RCU. */
 	synchronize_net();
-	for (i = 0; i < nic->nq; i++)
-		mq_close_queue(&nic->q[i], i);
-	free_irq(nic->event_irq, nic);
+	mq_close(nic, mq_vectors(nic));
+	return 0;
+}
+
+static netdev_features_t mq_fix_features(struct net_device *dev, netdev_features_t f)
+{
+	netdev_features_t changeable = dev->hw_features;
+
+	if (mq_quirk(netdev_priv(dev), MQ_IGNORE_FEATURES))
+		f = (f & ~changeable) | (dev->features & changeable);
+	return f;
+}
+
+/* Without the feature there are no rules, as with most drivers. */
+static int mq_set_features(struct net_device *dev, netdev_features_t f)
+{
+	struct mqnic *nic = netdev_priv(dev);
+
+	if (!(f & NETIF_F_NTUPLE)) {
+		mq_drop_rules(nic);
+		mq_drop_filters(nic);
+	}
 	return 0;
 }
 
@@ -180,6 +242,11 @@ static const struct net_device_ops mq_netdev_ops = {
 	.ndo_stop = mq_stop,
 	.ndo_start_xmit = mq_xmit,
 	.ndo_get_stats64 = mq_stats64,
+	.ndo_set_features = mq_set_features,
+	.ndo_fix_features = mq_fix_features,
+#ifdef CONFIG_RFS_ACCEL
+	.ndo_rx_flow_steer = mq_flow_steer,
+#endif
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
 };
@@ -217,20 +284,30 @@ static const struct netdev_stat_ops mq_stat_ops = {
 };
 #endif
 
-static void mq_init_queue(struct mqnic *nic, struct mq_queue *q)
+static void mq_init_timer(struct hrtimer *t, enum hrtimer_restart (*fn)(struct hrtimer *))
 {
-	q->nic = nic;
-	skb_queue_head_init(&q->rx);
 #if SINCE(6, 13)
-	hrtimer_setup(&q->timer, mq_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_setup(t, fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 #else
-	hrtimer_init(&q->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	q->timer.function = mq_timer;
+	hrtimer_init(t, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	t->function = fn;
 #endif
+}
+
+static void mq_init_queue(struct mqnic *nic, int i)
+{
+	struct mq_queue *q = &nic->q[i];
+	struct mq_vec *v = &nic->v[i];
+
+	q->nic = nic;
+	v->nic = nic;
+	skb_queue_head_init(&q->rx);
+	mq_init_timer(&q->rx_timer, mq_rx_timer);
+	mq_init_timer(&q->tx_timer, mq_tx_timer);
 #if SINCE(6, 1)
-	netif_napi_add(nic->dev, &q->napi, mq_poll);
+	netif_napi_add(nic->dev, &v->napi, mq_poll);
 #else
-	netif_napi_add(nic->dev, &q->napi, mq_poll, NAPI_POLL_WEIGHT);
+	netif_napi_add(nic->dev, &v->napi, mq_poll, NAPI_POLL_WEIGHT);
 #endif
 }
 
@@ -288,12 +365,15 @@ static int mq_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (err < 0)
 		goto free;
 	nic->maxq = err - 1;
-	nic->nq = nic->maxq;
+	nic->combined = nic->maxq;
+	nic->nrx = nic->maxq;
+	nic->ntx = nic->maxq;
 	nic->rx_ring = MQ_RING;
 	nic->tx_ring = MQ_RING;
 	SET_NETDEV_DEV(dev, &pdev->dev);
 	mq_set_mac(dev, idx);
-	netdev_rss_key_fill(nic->key, MQ_KEY);
+	nic->rss[0].used = 1;
+	netdev_rss_key_fill(nic->rss[0].key, MQ_KEY);
 	mq_default_rss(nic);
 	mq_default_coalesce(nic);
 	for (i = 1; i <= IPV6_FLOW; i++)
@@ -301,7 +381,8 @@ static int mq_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	nic->fields[TCP_V4_FLOW] |= RXH_L4_B_0_1 | RXH_L4_B_2_3;
 	nic->fields[TCP_V6_FLOW] |= RXH_L4_B_0_1 | RXH_L4_B_2_3;
 	for (i = 0; i < nic->maxq; i++)
-		mq_init_queue(nic, &nic->q[i]);
+		mq_init_queue(nic, i);
+	mq_steer_init(nic);
 	dev->netdev_ops = &mq_netdev_ops;
 	dev->ethtool_ops = &mq_ethtool_ops;
 #if SINCE(6, 10)
@@ -315,9 +396,9 @@ static int mq_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	dev->features = dev->hw_features & ~NETIF_F_NTUPLE;
 	pci_set_drvdata(pdev, nic);
 	netif_carrier_off(dev);
-	err = netif_set_real_num_tx_queues(dev, nic->nq);
+	err = netif_set_real_num_tx_queues(dev, nic->ntx);
 	if (!err)
-		err = netif_set_real_num_rx_queues(dev, nic->nq);
+		err = netif_set_real_num_rx_queues(dev, nic->nrx);
 	if (!err)
 		err = register_netdev(dev);
 	if (err)

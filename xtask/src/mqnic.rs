@@ -15,7 +15,20 @@ pub enum Built {
     No(String),
 }
 
-const SOURCES: &[&str] = &["mqnic.h", "main.c", "data.c", "ethtool.c", "Kbuild"];
+/// The names of what it is made of, in order.
+fn sources(dir: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir).with_context(|| dir.display().to_string())? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        // A build by hand leaves a .mod.c behind.
+        let code = (name.ends_with(".c") && !name.ends_with(".mod.c")) || name.ends_with(".h");
+        if name == "Kbuild" || code {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
 
 /// The module for this kernel, from the cache or built.
 pub fn ensure(k: &Kernel, r: &Ready) -> Result<Built> {
@@ -24,7 +37,9 @@ pub fn ensure(k: &Kernel, r: &Ready) -> Result<Built> {
     }
     let source = paths::lab().join("mqnic");
     let mut parts: Vec<Vec<u8>> = vec![r.release.clone().into_bytes()];
-    for file in SOURCES {
+    let sources = sources(&source)?;
+    for file in &sources {
+        parts.push(format!("\0{file}\0").into_bytes());
         parts.push(fs::read(source.join(file)).with_context(|| format!("lab/mqnic/{file}"))?);
     }
     let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
@@ -34,10 +49,11 @@ pub fn ensure(k: &Kernel, r: &Ready) -> Result<Built> {
         return Ok(Built::Module(ko));
     }
     let headers = headers(k, r)?;
-    let work = dir.join(format!("build-{}", r.release));
+    // Another lab may be building the same.
+    let work = dir.join(format!("build-{}-{}", r.release, std::process::id()));
     let _ = fs::remove_dir_all(&work);
     fs::create_dir_all(&work)?;
-    for file in SOURCES {
+    for file in &sources {
         fs::copy(source.join(file), work.join(file))?;
     }
     println!("setup: building the test NIC for {}", r.release);
