@@ -42,8 +42,14 @@ impl Driver {
 pub enum Quirk {
     /// A change of channels loses affinity, table, moderation and rings. lab: "quirk 64: -L loses affinity"
     Resets,
+    /// Rules go with the ntuple feature. Not shown in the lab: no device there does it.
+    DropsRules,
     /// Microseconds in steps of 8. lab: "quirk 8: microseconds are rounded"
     Rounds,
+    /// Moderation is accepted and not done. lab: "quirk 1: accepted and not done"
+    IgnoresModeration,
+    /// Moderation of odd queues is refused. lab: "quirk 16: odd queues refuse"
+    OddQueues,
 }
 
 /// Vectors that the snapshot says the kernel manages.
@@ -179,14 +185,21 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
     let default_mask = s.host.rps_default_mask.clone();
     let (now, first_irq) = (s.now, s.next_irq);
     let online = s.topology.online.clone();
+    let version = s.version();
     let nic = &mut s.nics[i];
     resize(nic, combined, combined, &default_mask);
+    super::moderation::resize(nic, combined);
     match s.extra[i].driver {
         Driver::Igb => {
             // Every vector is given back and asked for anew: other numbers, default affinity.
             // lab: "igb: -L resets affinity"
             nic.vectors = igb_vectors(&nic.dev.name, combined, first_irq, &cpus, &nic.node);
             s.next_irq += nic.vectors.len() as u32;
+            // New instances with the values of the device. lab: "igb: -L makes new instances"
+            let last = nic.napi.known().and_then(|n| n.instances.last()).map(|i| i.id);
+            if let Some(last) = last {
+                super::napi::link(nic, last + 1, version);
+            }
             // lab: "igb: -L resets a table set by hand", "igb: after -L the table is equal" (also a user's table)
             set_table(nic, |n| blocks(n, combined));
             // lab: wait_link after -L
@@ -229,6 +242,10 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
                 nic.vectors.iter_mut().for_each(|v| v.asked = Fact::Known(cpus.clone()));
                 if let Fact::Known(c) = &mut nic.coalesce {
                     c.0.values_mut().for_each(|v| *v = 50);
+                    let reset = c.clone();
+                    if let Fact::Known(all) = &mut nic.queue_coalesce {
+                        all.values_mut().for_each(|q| q.clone_from(&reset));
+                    }
                 }
                 if let Fact::Known(r) = &mut nic.rings {
                     [&mut r.rx, &mut r.tx].into_iter().flatten().for_each(|c| c.now = 512);

@@ -70,6 +70,13 @@ pub(super) fn set(s: &mut State, dev: &str, wanted: &BTreeMap<String, bool>) -> 
         }
     }
     depend(all);
+    let off = all.get("rx-ntuple-filter").is_some_and(|f| !f.on);
+    if off
+        && s.extra[i].quirks.contains(&super::driver::Quirk::DropsRules)
+        && let Fact::Known(r) = &mut s.nics[i].rules
+    {
+        r.rules.clear();
+    }
     Ok(())
 }
 

@@ -17,6 +17,8 @@ mod fault;
 pub(crate) mod features;
 mod files;
 mod kernel;
+mod moderation;
+mod napi;
 mod netlink;
 pub mod others;
 mod rss;
@@ -201,6 +203,11 @@ impl Sim {
     /// Somebody else makes an RSS context with this table; its number.
     pub fn ethtool_x_new(&self, dev: &str, table: &[u32]) -> Result<u32> {
         rss::make_context(&mut self.lock(), dev, table)
+    }
+
+    /// Somebody else runs `ethtool -N dev flow-type WORDS`.
+    pub fn ethtool_n(&self, dev: &str, words: &str) -> Result<()> {
+        rules::by_hand(&mut self.lock(), dev, words)
     }
 
     /// A packet comes to this interrupt: it is counted where it goes, and a mask written before takes effect.
