@@ -41,7 +41,7 @@ usage: cargo xtask TASK
   bless                 rewrite golden results of all tests, on purpose only
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
   man [DIR]             man pages and completions (default target/man)
-  picture FILE          the README's picture from the saved output of `demo`
+  picture [FILE]        the README's pictures: docs/chain.svg; with the saved output of `demo` docs/matrix.svg
   demo                  the story of lab/demo.sh on router16, live
 ";
 

@@ -1,9 +1,10 @@
-//! `cargo xtask picture FILE`: docs/matrix.svg from the saved output of `cargo xtask demo`: the queue matrix of
-//! eth0 before and after, as `ringwise show` printed it.
+//! `cargo xtask picture [FILE]`: the pictures of the README. With the saved output of `cargo xtask demo`
+//! docs/matrix.svg: the queue matrix of eth0 before and after, as `ringwise show` printed it. Without,
+//! docs/chain.svg: what `ringwise show --svg` draws of a recorded lab host.
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
@@ -15,7 +16,11 @@ const TOP: usize = 62;
 type Matrix = Vec<(String, Vec<char>)>;
 
 pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
-    let [file] = args else { bail!("picture takes the saved output of `NO_COLOR=1 cargo xtask demo`") };
+    let file = match args {
+        [] => return chain(root),
+        [file] => file,
+        _ => bail!("picture takes nothing, or the saved output of `NO_COLOR=1 cargo xtask demo`"),
+    };
     let text = std::fs::read_to_string(file).with_context(|| file.clone())?;
     let all = matrices(&text);
     let [before, .., after] = all.as_slice() else {
@@ -23,6 +28,22 @@ pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
     };
     let to = root.join("docs/matrix.svg");
     std::fs::write(&to, svg(before, after)?)?;
+    println!("{}", to.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A device with queues on both nodes. The test `the_picture_of_the_readme` draws the same.
+fn chain(root: &Path) -> Result<ExitCode> {
+    let to = root.join("docs/chain.svg");
+    let status = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--package", "ringwise", "--", "show", "mq3"])
+        .args(["--from", "fixtures/hosts/lab-router16-6.12/capture.tar.gz", "--svg"])
+        .arg(&to)
+        .current_dir(root)
+        .status()?;
+    if !status.success() {
+        bail!("ringwise show --svg: {status}");
+    }
     println!("{}", to.display());
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ macro_rules! disturbs {
   Requests to the kernel (netlink, ethtool) take the network lock, one for all interfaces: whoever
   changes an interface meanwhile waits, and some drivers wake a sleeping device. Reading speed,
   duplex, carrier and XPS maps takes it too. --passive asks none of these, and not /proc/cpuinfo,
-  which interrupts other CPUs on older kernels (x86); what was left out is shown as unknown."
+  which interrupts other CPUs on older kernels (x86), nor that preference; what was left out is shown as unknown."
         )
     };
 }
@@ -24,17 +24,26 @@ pub const STATUS: &str = disturbs!(
   its own; not /proc/interrupts, unless a device has no list of its interrupts."
 );
 pub const SHOW: &str = disturbs!(
-    "  Two dumps, and ten or so requests for each interface with queues of its own: channels, rings,
-  moderation, pause, RSS. /proc/interrupts visits the counters of every CPU, without an interrupt."
+    "  Two dumps, and a dozen or so requests for each interface with queues of its own: channels, rings,
+  moderation, pause, RSS, features, driver and firmware. Two small files for each CPU; where a driver
+  keeps an energy preference (intel_pstate), asking for it interrupts each CPU that is not isolated.
+  /proc/interrupts visits the counters of every CPU, without an interrupt."
 );
-pub const PLAN: &str = disturbs!("  The same as show, and nothing is written but the file of --out.");
+pub const PLAN: &str = disturbs!(
+    "  The same as show without firmware and energy preference; nothing is written but the file of --out."
+);
 pub const VERIFY: &str = disturbs!(
-    "  The same as show; with --for /proc/interrupts and /proc/net/softnet_stat twice more (counters of
+    "  The same as plan; with --for /proc/interrupts and /proc/net/softnet_stat twice more (counters of
   every CPU, no interrupt)."
 );
 pub const CAPTURE: &str = disturbs!(
     "  The same as show, then /proc/stat, /proc/softirqs, /proc/net/softnet_stat and /proc/cpuinfo; every
   file of the devices' directories that show reads."
 );
+pub const PERSIST: &str = "\
+Nobody waits for it: the units are ordered before nothing, and one that fails is only listed by
+systemctl --failed. An interface that comes late, or is renamed, is waited for in a unit of its own
+(one minute for its link). If a boot ends within five minutes of tuning, other than by an orderly
+shutdown, the boots after it do not apply until ringwise persist is called again; status says so.";
 pub const SUPPORT: &str =
     disturbs!("  The same as capture, the kernel's log once, and the driver's version of each interface.");
