@@ -245,7 +245,13 @@ impl Build {
             coalesce: match driver {
                 Driver::Vmxnet3 => Fact::Absent,
                 Driver::Virtio => params(&[("rx-usecs", 0), ("tx-usecs", 0)]),
-                Driver::Mqnic => params(&[("rx-usecs", 50), ("rx-max-frames", 64), ("tx-usecs", 50)]),
+                Driver::Mqnic => params(&[
+                    ("rx-usecs", 50),
+                    ("rx-max-frames", 64),
+                    ("tx-usecs", 50),
+                    ("tx-max-frames", 64),
+                    ("use-adaptive-rx", 0),
+                ]),
                 _ => params(&[("rx-usecs", 3), ("tx-usecs", 3)]),
             },
             // lab: "pause frames as ethtool -a says them"
@@ -257,18 +263,32 @@ impl Build {
             private_flags: Fact::Absent,
             firmware: Fact::Absent,
             pcie: Fact::Absent,
-            queue_coalesce: ringwise_model::not_asked(),
+            queue_coalesce: Fact::Absent,
             // lab: "rules: eth0 counts none", "rules: mq0 has 64 places", "rules: virtio has none"
             rules: match driver {
                 Driver::Igb => Fact::Known(Rules::default()),
                 Driver::Mqnic => Fact::Known(Rules { capacity: 64, ..Rules::default() }),
                 _ => Fact::Absent,
             },
-            napi: ringwise_model::not_asked(),
+            napi: super::napi::unset(),
             users: Fact::Absent,
             addresses: Fact::Known(Vec::new()),
             unread: Vec::new(),
         });
+        if let Some(nic) = self.snapshot.nics.last_mut() {
+            nic.queue_coalesce = super::moderation::of_queues(driver, &nic.coalesce, queues);
+        }
+        self
+    }
+
+    /// The driver of the last interface links its queues to NAPI instances.
+    pub fn linked(mut self) -> Self {
+        let kernel = self.snapshot.host.kernel.known().cloned().unwrap_or_default();
+        let version = super::kernel::version_of(&kernel);
+        if let Some(nic) = self.snapshot.nics.last_mut() {
+            let first = 8193 + 100 * nic.dev.ifindex.map_or(0, |i| i.0);
+            super::napi::link(nic, first, version);
+        }
         self
     }
 

@@ -42,8 +42,6 @@ impl Driver {
 pub enum Quirk {
     /// A change of channels loses affinity, table, moderation and rings. lab: "quirk 64: -L loses affinity"
     Resets,
-    /// Rules go with the ntuple feature. Not shown in the lab: no device there does it.
-    DropsRules,
     /// Microseconds in steps of 8. lab: "quirk 8: microseconds are rounded"
     Rounds,
     /// Moderation is accepted and not done. lab: "quirk 1: accepted and not done"

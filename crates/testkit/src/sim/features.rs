@@ -71,8 +71,9 @@ pub(super) fn set(s: &mut State, dev: &str, wanted: &BTreeMap<String, bool>) -> 
     }
     depend(all);
     let off = all.get("rx-ntuple-filter").is_some_and(|f| !f.on);
+    // lab: "rules: ntuple off drops them"
     if off
-        && s.extra[i].quirks.contains(&super::driver::Quirk::DropsRules)
+        && s.extra[i].driver == Driver::Mqnic
         && let Fact::Known(r) = &mut s.nics[i].rules
     {
         r.rules.clear();

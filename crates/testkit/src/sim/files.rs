@@ -189,6 +189,7 @@ fn device(s: &State, i: usize) -> Tree {
         put(&mut t, format!("{dir}/queues/rx-{}/rps_cpus", q.id), &q.rps_cpus, |c| mask(c, &possible));
         put(&mut t, format!("{dir}/queues/rx-{}/rps_flow_cnt", q.id), &q.rps_flow_cnt, u32::to_string);
     }
+    super::napi::files(&mut t, nic, &dir);
     let rx: CpuSet = nic.rx_queues.iter().map(|q| CpuId(q.id)).collect();
     for q in &nic.tx_queues {
         let d = format!("{dir}/queues/tx-{}", q.id);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::{cpulist, cpumask};
-use ringwise_model::{CpuSet, Fact, Role};
+use ringwise_model::{CpuSet, Fact};
 use ringwise_sys::{Error, Result};
 
 use super::driver::{self, Driver};
@@ -37,10 +37,14 @@ impl State {
 
     /// Major and minor number.
     pub fn version(&self) -> (u32, u32) {
-        let text = self.host.kernel.known().cloned().unwrap_or_default();
-        let mut n = text.split(|c: char| !c.is_ascii_digit()).map(|p| p.parse().unwrap_or(0));
-        (n.next().unwrap_or(0), n.next().unwrap_or(0))
+        version_of(&self.host.kernel.known().cloned().unwrap_or_default())
     }
+}
+
+/// Major and minor number of `6.12.48`.
+pub(super) fn version_of(kernel: &str) -> (u32, u32) {
+    let mut n = kernel.split(|c: char| !c.is_ascii_digit()).map(|p| p.parse().unwrap_or(0));
+    (n.next().unwrap_or(0), n.next().unwrap_or(0))
 }
 
 pub(super) fn write(s: &mut State, path: &str, text: &str) -> Result<()> {
@@ -66,6 +70,14 @@ pub(super) fn write(s: &mut State, path: &str, text: &str) -> Result<()> {
         let n: u32 = text.trim().parse().map_err(|_| no(EINVAL))?;
         // lab: "rps_sock_flow_entries too"
         s.host.rps_sock_flow_entries = Fact::Known(power_of_two(n)?);
+        return Ok(());
+    }
+    if let Some((before, file)) = real.rsplit_once('/')
+        && super::napi::is_file(file)
+    {
+        let i = s.index(before.rsplit('/').next().unwrap_or("")).ok_or_else(|| no(ENODEV))?;
+        super::napi::write(s, i, file, text)?;
+        s.stale(i);
         return Ok(());
     }
     let Some((before, rest)) = real.split_once("/queues/") else {
@@ -252,35 +264,5 @@ pub(super) fn set_rings(s: &mut State, dev: &str, rx: Option<u32>, tx: Option<u3
     }
     driver::rings_changed(s, i, rx, tx)?;
     s.stale(i);
-    Ok(())
-}
-
-/// net/ethtool/coalesce.c: what the driver does not report it does not take.
-pub(super) fn set_coalesce(s: &mut State, dev: &str, params: &BTreeMap<String, u32>) -> Result<()> {
-    let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
-    let driver = s.extra[i].driver;
-    let rounds = s.extra[i].quirks.contains(&driver::Quirk::Rounds);
-    let pairs = s.nics[i]
-        .vectors
-        .iter()
-        .any(|v| matches!(&v.role, Role::Queues { rx, tx } if !rx.is_empty() && !tx.is_empty()));
-    let Fact::Known(c) = &mut s.nics[i].coalesce else {
-        return Err(no(EOPNOTSUPP));
-    };
-    for (name, value) in params {
-        let Some(now) = c.0.get_mut(name) else {
-            // lab: "moderation: an unsupported parameter"
-            return Err(words(EINVAL, "cannot modify an unsupported parameter"));
-        };
-        // lab: "igb: moderation above 10000 us", "igb: tx-usecs of pairs"
-        if *value > 10_000 || (driver == Driver::Igb && pairs && name == "tx-usecs" && *value != *now) {
-            return Err(no(EINVAL));
-        }
-        // lab: "virtio: moderation in microseconds"
-        if driver == Driver::Virtio && *value != 0 && name.ends_with("usecs") {
-            return Err(no(EOPNOTSUPP));
-        }
-        *now = if rounds && name.ends_with("usecs") { value & !7 } else { *value };
-    }
     Ok(())
 }

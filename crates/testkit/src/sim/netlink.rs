@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl as ioctl;
-use ringwise_kfmt::netdev_nl::{self, NapiInfo, QueueInfo};
+use ringwise_kfmt::netdev_nl::{self, QueueInfo};
 use ringwise_kfmt::rtnl::{self, LinkInfo, XdpAttached};
 use ringwise_kfmt::{ParseError, ethtool_nl as nl, nl as attrs};
 use ringwise_model::{Dir, Fact, Nic, NicKind, User};
@@ -89,7 +89,7 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
             }
             match *name {
                 "queue-get" => Ok(queues(nic)),
-                "napi-get" => Ok(napis(nic)),
+                "napi-get" => Ok(super::napi::replies(nic)),
                 _ => Err(no(EOPNOTSUPP)),
             }
         }
@@ -103,7 +103,7 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
                 }),
                 IoctlCmd::RssGet | IoctlCmd::RxfhFieldsGet => super::rss::get_by_ioctl(s, nic, *cmd, payload)?,
                 IoctlCmd::RuleCount | IoctlCmd::RuleGet | IoctlCmd::RuleList => rules::get(nic, *cmd, payload)?,
-                IoctlCmd::PerQueue => return Err(no(EOPNOTSUPP)),
+                IoctlCmd::PerQueue => super::moderation::get_queues(s, found(dev)?, payload)?,
                 IoctlCmd::RssSet | IoctlCmd::RxfhFieldsSet | IoctlCmd::RuleDelete | IoctlCmd::RuleInsert => {
                     return Err(no(EINVAL));
                 }
@@ -111,8 +111,11 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
             Ok(vec![reply])
         }
         Request::Irqbalance { socket, command } => super::others::ask(s, socket, command),
-        Request::NetdevSet { .. } | Request::ThreadCpus { .. } => Err(no(EOPNOTSUPP)),
-        Request::EthtoolSet { .. } | Request::Place { .. } | Request::DaemonReload => Err(no(EINVAL)),
+        Request::EthtoolSet { .. }
+        | Request::NetdevSet { .. }
+        | Request::ThreadCpus { .. }
+        | Request::Place { .. }
+        | Request::DaemonReload => Err(no(EINVAL)),
     }
 }
 
@@ -140,7 +143,7 @@ fn order(s: &mut State, request: &Request) -> Result<()> {
             "pause-set" => super::features::set_pause(s, dev, &nl::pause(bytes).map_err(bad)?),
             "coalesce-set" => {
                 let params = nl::coalesce(bytes).map_err(bad)?;
-                kernel::set_coalesce(s, dev, &params.0)
+                super::moderation::set_device(s, dev, &params.0)
             }
             // Requests that this host has no model of.
             _ => Err(no(EOPNOTSUPP)),
@@ -148,6 +151,9 @@ fn order(s: &mut State, request: &Request) -> Result<()> {
         Request::Ioctl { cmd: cmd @ (IoctlCmd::RuleDelete | IoctlCmd::RuleInsert), dev, payload } => {
             rules::set(s, dev, *cmd, payload)
         }
+        Request::Ioctl { cmd: IoctlCmd::PerQueue, dev, payload } => super::moderation::set_queues(s, dev, payload),
+        Request::NetdevSet { dev, attrs, .. } => super::napi::set(s, dev, attrs),
+        Request::ThreadCpus { pid, cpus } => super::napi::set_cpus(s, *pid, cpus),
         Request::Irqbalance { socket, command } => super::others::order(s, socket, command),
         Request::Place { path, content, .. } => {
             super::others::place(s, path, content.as_deref());
@@ -246,21 +252,4 @@ fn queues(nic: &Nic) -> Vec<Vec<u8>> {
     };
     let rx = nic.rx_queues.iter().map(|q| one(Dir::Rx, q.id));
     rx.chain(nic.tx_queues.iter().map(|q| one(Dir::Tx, q.id))).collect()
-}
-
-fn napis(nic: &Nic) -> Vec<Vec<u8>> {
-    let ifindex = nic.dev.ifindex.unwrap_or(ringwise_model::IfIndex(0));
-    let each = nic.vectors.iter().filter_map(|v| {
-        Some(netdev_nl::napi_reply(&NapiInfo {
-            ifindex,
-            id: v.napi?,
-            irq: Some(v.irq),
-            pid: None,
-            defer_hard_irqs: None,
-            gro_flush_timeout_ns: None,
-            irq_suspend_timeout_ns: None,
-            threaded: None,
-        }))
-    });
-    each.collect()
 }

@@ -106,7 +106,7 @@ fn words(errno: i32, words: impl Into<String>) -> Error {
 
 fn set_by_netlink(s: &mut State, name: &str, dev: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
-    // lab: "RSS by netlink: not before 6.17"
+    // lab: "fields: refused by ..."
     if s.version() < BY_NETLINK {
         return Err(no(EOPNOTSUPP));
     }
@@ -210,6 +210,7 @@ struct Order {
 
 /// The context that it was about.
 fn act(s: &mut State, i: usize, o: Order) -> Result<u32> {
+    let by = s.version();
     let driver = s.extra[i].driver;
     let nic = &mut s.nics[i];
     let queues = nic.rx_queues.len() as u32;
@@ -238,7 +239,8 @@ fn act(s: &mut State, i: usize, o: Order) -> Result<u32> {
     }
     let symmetric = o.xfrm.map(nl::xfrm_name);
     // lab: "RSS: a symmetric transform"
-    if driver != Driver::Other && symmetric.as_ref().is_some_and(|x| x != "none") {
+    let takes = matches!(driver, Driver::Mqnic | Driver::Other) && by >= SYMMETRIC;
+    if !takes && symmetric.as_ref().is_some_and(|x| x != "none") {
         return Err(no(EOPNOTSUPP));
     }
     let key = (!o.key.is_empty()).then(|| attrs::hex(&o.key));
@@ -299,7 +301,7 @@ fn takes(driver: Driver, flow: &str, letters: &str) -> i32 {
         (Driver::Igb, "udp") if ports || plain => 0,
         (Driver::Igb, "sctp" | "ah" | "esp" | "ah-esp") if plain => 0,
         (Driver::Virtio, "tcp" | "udp") if ports || plain => 0,
-        (Driver::Mqnic, "tcp" | "udp") if fields::mask(letters).is_ok_and(|m| m & !0xf0 == 0) => 0,
+        (Driver::Mqnic, "tcp" | "udp" | "sctp") if fields::mask(letters).is_ok_and(|m| m & !0xf0 == 0) => 0,
         (Driver::Other, _) => 0,
         _ => EINVAL,
     }

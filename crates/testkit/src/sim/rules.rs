@@ -18,9 +18,10 @@ fn no(errno: i32) -> Error {
     Error::errno("", errno)
 }
 
-/// Flow types that the test NIC's rules know. lab: "rules: a flow type that the driver has not"
-fn takes(driver: Driver, flow: &str) -> bool {
-    driver != Driver::Mqnic || matches!(flow, "udp4" | "tcp4")
+/// The test NIC has no place for the upper half of user-def. lab: "rules: a field that the driver has not"
+fn takes(driver: Driver, rule: &Rule) -> bool {
+    let upper = |v: &String| v.starts_with("0x") && !v.starts_with("0x00000000");
+    driver != Driver::Mqnic || !rule.fields.get("user-def").is_some_and(upper)
 }
 
 fn ntuple(nic: &Nic) -> Option<bool> {
@@ -67,8 +68,8 @@ pub(super) fn set(s: &mut State, dev: &str, cmd: IoctlCmd, payload: &[u8]) -> Re
     if rule.context.is_some_and(|c| !contexts.contains(&c)) {
         return Err(no(EINVAL));
     }
-    // lab: "rules: with ntuple off", "rules: a flow type that the driver has not"
-    if on == Some(false) || !takes(driver, &rule.flow) {
+    // lab: "rules: with ntuple off", "rules: a field that the driver has not"
+    if on == Some(false) || !takes(driver, &rule) {
         return Err(no(EOPNOTSUPP));
     }
     let at = place(all, at)?;
@@ -92,8 +93,8 @@ fn contexts(nic: &Nic) -> Vec<u32> {
     rss.into_iter().flat_map(|c| c.keys().copied()).collect()
 }
 
-/// Drivers that choose take no location of the user's (sfc, bnxt): then the last free one, so that it is another
-/// than anybody would expect. lab: "rules: a driver that chooses the location"
+/// Drivers that choose give the place that suits them. lab: "rules: a driver that chooses the location"
+/// They take none of the user's (drivers/net/ethernet/sfc/ethtool_common.c); not shown in the lab.
 fn place(all: &Rules, asked: u32) -> Result<u32> {
     if !all.chooses_location {
         // lab: "rules: a location beyond the table"
@@ -105,8 +106,7 @@ fn place(all: &Rules, asked: u32) -> Result<u32> {
     (0..all.capacity).rev().find(|l| !all.rules.contains_key(l)).ok_or_else(|| no(ENOSPC))
 }
 
-/// Highest queue that a rule names, as the kernel looks before it takes queues away (since 6.6; before, rules stay
-/// and name queues that are gone). lab: "rules: fewer queues than a rule needs"
+/// Highest queue that a rule names. lab: "rules: fewer queues than a rule needs"
 pub(super) fn highest(nic: &Nic) -> Option<u32> {
     let queue = |r: &Rule| match r.action {
         Action::Queue(q) => Some(q),

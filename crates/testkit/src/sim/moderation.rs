@@ -1,0 +1,158 @@
+//! Interrupt moderation of devices and of queues.
+
+use std::collections::BTreeMap;
+
+use ringwise_kfmt::ethtool_ioctl::perqueue;
+use ringwise_model::{Coalesce, Fact, Nic, Role};
+use ringwise_sys::{Error, Result};
+
+use super::State;
+use super::driver::{Driver, Quirk};
+
+const ENODEV: i32 = 19;
+const EINVAL: i32 = 22;
+const ERANGE: i32 = 34;
+const EOPNOTSUPP: i32 = 95;
+
+fn no(errno: i32) -> Error {
+    Error::errno("", errno)
+}
+
+fn words(errno: i32, words: &str) -> Error {
+    Error { words: Some(words.to_string()), ..no(errno) }
+}
+
+/// Parameters that every queue of the device begins with.
+pub(super) fn of_queues(driver: Driver, coalesce: &Fact<Coalesce>, queues: u32) -> Fact<BTreeMap<u32, Coalesce>> {
+    match (driver, coalesce) {
+        // lab: "virtio: each queue answers" (drivers/net/virtio_net.c, virtnet_get_per_queue_coalesce)
+        (Driver::Mqnic | Driver::Virtio, Fact::Known(c)) => Fact::Known((0..queues).map(|q| (q, c.clone())).collect()),
+        _ => Fact::Absent,
+    }
+}
+
+/// Queues come with what the others have of the driver's defaults, and go with what they had.
+pub(super) fn resize(nic: &mut Nic, queues: u32) {
+    let Fact::Known(device) = &nic.coalesce else { return };
+    if let Fact::Known(all) = &mut nic.queue_coalesce {
+        all.retain(|q, _| *q < queues);
+        (0..queues).for_each(|q| _ = all.entry(q).or_insert_with(|| device.clone()));
+    }
+}
+
+/// On the test NIC the device shows its first queue. lab: "the device shows its first queue"
+fn show_first(s: &mut State, i: usize) {
+    let first = s.nics[i].queue_coalesce.known().and_then(|all| all.get(&0)).cloned();
+    if let (Driver::Mqnic, Some(first)) = (s.extra[i].driver, first) {
+        s.nics[i].coalesce = Fact::Known(first);
+    }
+}
+
+/// net/ethtool/ioctl.c, `ethtool_get_per_queue_coalesce`: the first queue that refuses ends it.
+pub(super) fn get_queues(s: &State, i: usize, payload: &[u8]) -> Result<Vec<u8>> {
+    let old = s.extra[i].driver == Driver::Virtio && s.version() < (6, 6);
+    let odd = s.extra[i].quirks.contains(&Quirk::OddQueues);
+    let Some(all) = s.nics[i].queue_coalesce.known().filter(|_| !old) else { return Err(no(EOPNOTSUPP)) };
+    perqueue::get_reply(payload, |q| match all.get(&q) {
+        // lab: "quirk 16: odd queues refuse"
+        Some(_) if odd && q % 2 == 1 => Err(no(EOPNOTSUPP)),
+        Some(c) => Ok(c.clone()),
+        // lab: "a queue beyond the count"
+        None => Err(no(EINVAL)),
+    })
+}
+
+/// `ethtool_set_per_queue_coalesce`: what went before a refusal is taken back by the kernel.
+pub(super) fn set_queues(s: &mut State, dev: &str, payload: &[u8]) -> Result<()> {
+    let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
+    let orders = perqueue::get(payload).map_err(|e| Error::other("", format!("simulated host: {e}")))?;
+    let before = s.nics[i].queue_coalesce.clone();
+    for (queue, values) in orders {
+        if let Err(e) = set_queue(s, i, queue, &values.0) {
+            s.nics[i].queue_coalesce = before;
+            return Err(e);
+        }
+    }
+    show_first(s, i);
+    Ok(())
+}
+
+fn set_queue(s: &mut State, i: usize, queue: u32, values: &BTreeMap<String, u32>) -> Result<()> {
+    let quirk = |q| s.extra[i].quirks.contains(&q);
+    let (rounds, ignores, odd) = (quirk(Quirk::Rounds), quirk(Quirk::IgnoresModeration), quirk(Quirk::OddQueues));
+    let driver = s.extra[i].driver;
+    let Fact::Known(all) = &mut s.nics[i].queue_coalesce else { return Err(no(EOPNOTSUPP)) };
+    let now = all.get_mut(&queue).ok_or_else(|| no(EINVAL))?;
+    // net/ethtool/common.c: a parameter that the driver does not have must be 0.
+    if values.iter().any(|(k, v)| *v != 0 && !now.0.contains_key(k)) {
+        return Err(no(EOPNOTSUPP));
+    }
+    // lab: "virtio: a queue takes nothing"
+    if driver == Driver::Virtio || (odd && queue % 2 == 1) {
+        return Err(no(EOPNOTSUPP));
+    }
+    if values.iter().any(|(k, v)| k.ends_with("usecs") && *v > 8191) {
+        return Err(no(EINVAL));
+    }
+    // lab: "quirk 1: accepted and not done"
+    if ignores {
+        return Ok(());
+    }
+    for (name, v) in &mut now.0 {
+        let new = values.get(name).copied().unwrap_or(0);
+        *v = if rounds && name.ends_with("usecs") { new & !7 } else { new };
+    }
+    Ok(())
+}
+
+/// net/ethtool/coalesce.c: what the driver does not report it does not take.
+pub(super) fn set_device(s: &mut State, dev: &str, params: &BTreeMap<String, u32>) -> Result<()> {
+    let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
+    let driver = s.extra[i].driver;
+    let pairs = s.nics[i]
+        .vectors
+        .iter()
+        .any(|v| matches!(&v.role, Role::Queues { rx, tx } if !rx.is_empty() && !tx.is_empty()));
+    let Fact::Known(c) = &s.nics[i].coalesce else { return Err(no(EOPNOTSUPP)) };
+    let mut wanted = c.0.clone();
+    for (name, value) in params {
+        let Some(now) = wanted.get_mut(name) else {
+            // lab: "moderation: an unsupported parameter"
+            return Err(words(EINVAL, "cannot modify an unsupported parameter"));
+        };
+        // lab: "igb: moderation above 10000 us", "igb: tx-usecs of pairs", "igb: 2 and 4 to 9 us are refused"
+        let igb = driver == Driver::Igb;
+        let refused = *value > 10_000
+            || (igb && pairs && name == "tx-usecs" && *value != *now)
+            || (igb && name == "rx-usecs" && matches!(*value, 2 | 4..=9));
+        if driver == Driver::Mqnic && name.ends_with("usecs") && *value > 8191 {
+            return Err(words(ERANGE, "usecs above 8191"));
+        }
+        if refused {
+            return Err(no(EINVAL));
+        }
+        // lab: "virtio: moderation in microseconds"
+        if driver == Driver::Virtio && *value != 0 && name.ends_with("usecs") {
+            return Err(no(EOPNOTSUPP));
+        }
+        *now = *value;
+    }
+    if driver == Driver::Mqnic && s.nics[i].queue_coalesce.is_known() {
+        // lab: "what is set for the device is set for each queue"
+        let queues: Vec<u32> = s.nics[i].queue_coalesce.known().into_iter().flat_map(|a| a.keys().copied()).collect();
+        for q in queues {
+            let done = set_queue(s, i, q, &wanted);
+            show_first(s, i);
+            // The driver stops there. lab: "quirk 16: the device is refused too"
+            done?;
+        }
+        return Ok(());
+    }
+    let rounds = s.extra[i].quirks.contains(&Quirk::Rounds);
+    if let Fact::Known(c) = &mut s.nics[i].coalesce {
+        for (name, v) in wanted {
+            c.0.insert(name.clone(), if rounds && name.ends_with("usecs") { v & !7 } else { v });
+        }
+    }
+    Ok(())
+}
