@@ -9,7 +9,7 @@ use ringwise_apply::{Outcome, Verdict};
 use ringwise_kfmt::rule::parse_rule;
 use ringwise_knob::{IfRefused, Setting, compare, rules};
 use ringwise_model::{Fact, Rule, Rules, Snapshot};
-use ringwise_testkit::sim::{At, Fault, Quirk, Sim, Times, build};
+use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
 
 fn words(text: &str) -> Rule {
     parse_rule(text).unwrap().0
@@ -153,7 +153,7 @@ fn what_the_device_does_not_take() {
         (at(0, "tcp4 dst-port 80 action 4"), 22, "a queue or context that does not exist"),
         (at(0, "tcp4 dst-port 80 context 7"), 22, "a queue or context that does not exist"),
         (at(64, "tcp4 dst-port 80 action 1"), 28, "its location is beyond the table"),
-        (at(0, "tcp6 dst-port 80 action 1"), 95, "no rules for this flow type or field"),
+        (at(0, "tcp6 user-def 0x100000000 action 1"), 95, "no rules for this flow type or field"),
     ];
     for (setting, errno, meaning) in cases {
         let (sim, dir) = (with(&["tcp4 dst-port 22 action 0 loc 9"]), Dir::new());
@@ -175,7 +175,6 @@ fn what_the_device_does_not_take() {
 #[test]
 fn rules_that_go_with_the_feature_come_back_with_it() {
     let (sim, dir) = (with(&["tcp4 dst-port 80 action 3 loc 0", "udp4 dst-port 53 action 2 loc 1"]), Dir::new());
-    sim.quirk("eth0", Quirk::DropsRules);
     let before = look(&sim);
     applied(&sim, &dir, &[ntuple(false)]);
     assert!(there(&sim).is_empty(), "asked for: they are not forced back");

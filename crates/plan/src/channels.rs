@@ -1,7 +1,7 @@
 //! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
 
-use ringwise_knob::Setting;
-use ringwise_model::{Channels, Fact, FarNode, Goal, Intent, Smt, Snapshot};
+use ringwise_knob::{Setting, rules as knob_rules};
+use ringwise_model::{Channels, Fact, FarNode, Flow, Goal, GroupWish, Intent, Knob, Rule, Smt, Snapshot, Wish};
 
 use crate::bonds::Share;
 use crate::dev::{Dev, LearnedIndex};
@@ -161,6 +161,10 @@ pub(crate) fn decide(
         cannot(out, why);
         return Ok(());
     }
+    if let Some(why) = in_the_way(intent, d, want) {
+        cannot(out, why);
+        return Ok(());
+    }
     // `balanced` never interrupts traffic by itself; a number on the command line is the user's word.
     let allowed = intent.allow_disruption && (asked.is_some() || intent.goal != Goal::Balanced);
     if allowed && out.keep.channels(d.name(), &setting) {
@@ -221,6 +225,10 @@ fn laid_down(
     let then = |w: Option<u32>, h: Option<ringwise_model::Count>| w.unwrap_or(h.map_or(0, |h| h.now));
     let both = then(*combined, c.combined);
     let counts = (both + then(*rx, c.rx), both + then(*tx, c.tx));
+    if let Some(why) = in_the_way(intent, d, counts.0) {
+        cannot(out, format!("{why} (laid down in {said})"));
+        return;
+    }
     let live = ringwise_knob::channels::live(d.nic);
     if !intent.allow_disruption {
         laid.will_have(&name, counts.0, counts.1);
@@ -233,6 +241,27 @@ fn laid_down(
     (d.rx, d.tx) = counts;
     d.laid_in = Some(said);
     d.channels = Some(setting);
+}
+
+/// Flow rules that send to queues which would go, and that nobody has spoken of: they are not thrown away for it.
+fn in_the_way(intent: &Intent, d: &Dev, left: u32) -> Option<String> {
+    let spoken_of = |at: u32, rule: &Rule| {
+        let wish = |w: &Wish| {
+            matches!(w.knob, Knob::FlowRule { location: Some(n), .. } if n == at) && w.dev.as_deref() == Some(d.name())
+        };
+        let flow = |f: &Flow| matches!(f, Flow::Match { flow, fields } if *flow == rule.flow && *fields == rule.fields);
+        let group = |g: &GroupWish| g.dev == d.name() && g.flows.iter().any(flow);
+        intent.wishes.iter().any(wish) || intent.groups.iter().any(group)
+    };
+    let all: Vec<_> = knob_rules::beyond(d.nic, left).into_iter().filter(|(at, r)| !spoken_of(*at, r)).collect();
+    let (at, rule) = all.first()?;
+    let more = if all.len() > 1 { format!(", and {} more", all.len() - 1) } else { String::new() };
+    Some(format!(
+        "flow rule {at} ({}) sends to a queue that {left} would not have{more}: delete it (ethtool -N {} delete {at}), \
+         or lay down another one in its place",
+        knob_rules::text(rule),
+        d.name()
+    ))
 }
 
 /// Rule and sentence for going from `now` to `want` queues.

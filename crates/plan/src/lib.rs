@@ -10,6 +10,7 @@
 //! Pure: no file, no clock, and neither the order nor the names of devices change a layout.
 #![forbid(unsafe_code)]
 
+mod arfs;
 mod article;
 mod bonds;
 mod channels;
@@ -41,6 +42,7 @@ pub use doc::{
     Program, SCHEMA, VERSION,
 };
 pub use effect::{Score, score};
+pub use goal::in_full;
 pub use hands::Hands;
 pub use planner::{plan, plan_around};
 pub use refusal::{Refusal, WrongWish};

@@ -134,6 +134,12 @@ const RULES: &[RuleText] = &[
         source: SCALING,
     },
     RuleText {
+        id: "R2.04",
+        title: "accelerated RFS",
+        why: "With RFS a packet is handed on to its program's CPU; with a driver that steers, it arrives there. The driver needs the ntuple feature, and knows which queue is nearest to a CPU by its interrupts.",
+        source: SCALING,
+    },
+    RuleText {
         id: "R3.16",
         title: "fewest queues that carry the load",
         why: "Interrupts grow with the number of queues; the best is the smallest number that does not overflow.",

@@ -159,6 +159,14 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, r: &mut Rea
             );
             continue;
         };
+        // Where the driver chooses the place, nothing is replaced: the other one goes first.
+        let other = |x: &&Rule| x.flow == rule.flow && x.fields == rule.fields && **x != rule;
+        for old in rules.rules.values().filter(|_| rules.chooses_location).filter(other) {
+            let location = ringwise_knob::rules::by_content(old);
+            let setting = Setting::FlowRule { dev: dev.clone(), location, rule: None };
+            let (rule, reason, source) = words(t, "another rule for the same flow".to_string());
+            cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
+        }
         *r.rules.get_or_insert(0) += 1;
         let setting = Setting::FlowRule { dev: dev.clone(), location, rule: Some(rule) };
         let (rule, reason, source) = words(t, format!("a flow of group {}", t.name));
@@ -174,11 +182,8 @@ fn place(cx: &Cx, rules: &Rules, rule: &Rule) -> Option<u32> {
         cx.out.laid.contains(&a) || cx.out.entries.iter().any(|(b, ..)| *b == a)
     };
     let same = |r: &Rule| r.flow == rule.flow && r.fields == rule.fields;
-    if let Some((n, _)) = rules.rules.iter().find(|(n, r)| same(r) && !mine(n)) {
-        return Some(*n);
-    }
-    let end = if rules.capacity == 0 { u32::MAX } else { rules.capacity };
-    (0..end).find(|n| !rules.rules.contains_key(n) && !mine(n))
+    let there = rules.rules.iter().find(|(n, r)| same(r) && !rules.chooses_location && !mine(n));
+    there.map(|(n, _)| *n).or_else(|| ringwise_knob::rules::place(rules, rule, |n| mine(&n)))
 }
 
 fn ntuple(cx: &mut Cx) {

@@ -156,6 +156,13 @@ pub(super) fn rule(cx: &mut Cx, location: Option<u32>, rule: &Rule) {
         return;
     }
     if let Some(n) = location
+        && rules.chooses_location
+    {
+        let found = "its driver chooses the places of rules itself and takes none of the user's";
+        cx.wrong(format!("flow rule {n}"), found, "the rule without loc");
+        return;
+    }
+    if let Some(n) = location
         && rules.capacity > 0
         && n >= rules.capacity
     {
@@ -172,14 +179,8 @@ pub(super) fn rule(cx: &mut Cx, location: Option<u32>, rule: &Rule) {
     cx.lay(Setting::FlowRule { dev, location, rule: Some(rule.clone()) });
 }
 
-/// Where the very rule is already, else the lowest free place: rules of lower places are looked at first.
 fn place(cx: &Cx, rules: &ringwise_model::Rules, rule: &Rule, at: &dyn Fn(u32) -> Address) -> Option<u32> {
-    let laid = |n: &u32| cx.laid.by.contains_key(&at(*n));
-    if let Some((n, _)) = rules.rules.iter().find(|(n, r)| *r == rule && !laid(n)) {
-        return Some(*n);
-    }
-    let end = if rules.capacity == 0 { u32::MAX } else { rules.capacity };
-    (0..end).find(|n| !rules.rules.contains_key(n) && !laid(n))
+    ringwise_knob::rules::place(rules, rule, |n| cx.laid.by.contains_key(&at(n)))
 }
 
 pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {

@@ -1,0 +1,64 @@
+//! Accelerated RFS: the device puts a flow into the queue whose CPU its program runs on. Needs the tables of RFS,
+//! the feature `ntuple`, and a driver that has it.
+//!
+//! Nothing in user space tells whether a driver has it, nor shows its map from CPUs to queues, which it makes of the
+//! interrupts' affinity. It is judged by the driver's name; for others the feature may do harm (ixgbe stops its
+//! own sampling of flows), so it stays as it is.
+
+use ringwise_knob::{Address, IfRefused, Match, Setting, features, rules};
+use ringwise_model::{Fact, Goal};
+
+use crate::dev::{Dev, LearnedIndex};
+use crate::target::{Out, SCALING, Wanted, Why};
+
+/// Drivers with `ndo_rx_flow_steer` in the source of Linux 6.12, and the lab's test NIC.
+const DRIVERS: &[&str] = &[
+    "bnxt_en",
+    "enic",
+    "hns3",
+    "ice",
+    "mlx4_en",
+    "mlx4_core",
+    "mlx5_core",
+    "qede",
+    "sfc",
+    "sfc-falcon",
+    "sfc-siena",
+    "mqnic",
+];
+
+/// Whether the driver is known to have it.
+pub(crate) fn has(driver: Option<&str>) -> bool {
+    driver.is_some_and(|d| DRIVERS.contains(&d))
+}
+
+pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
+    for d in devs.iter().filter(|d| d.goal == Goal::Rpc && d.rx > 1) {
+        let Some(driver) = d.nic.driver.known().filter(|n| has(Some(n))) else { continue };
+        let Some(f) = d.nic.features.known().and_then(|f| f.get(features::NTUPLE)).filter(|f| !f.fixed) else {
+            continue;
+        };
+        let dev = d.name().to_string();
+        let address = Address::Ntuple { dev: dev.clone() };
+        // Rules want it too.
+        if out.entries.iter().any(|(a, ..)| *a == address) {
+            continue;
+        }
+        let live = match rules::live_ntuple(d.nic) {
+            Fact::Known(s) => Fact::Known(s),
+            _ => continue,
+        };
+        let matched = if f.on { Match::Same } else { Match::Differs };
+        let setting = Setting::Ntuple { dev, on: true };
+        let w = Wanted { setting, live, matched, anew: d.channels.is_some(), needed: false };
+        let why = format!(
+            "accelerated RFS: the device sends a flow to the queue of its program's CPU; {driver} has it by its name, \
+             its map of CPUs to queues cannot be read"
+        );
+        out.want(Some(d.nic), learned, w, || Why { rule: "R2.04", reason: why, source: SCALING });
+        // The rest of the plan does not build on it.
+        if let Some((_, _, Some(step))) = out.entries.iter_mut().find(|(a, ..)| *a == address) {
+            step.if_refused = IfRefused::Skip;
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Flow rules in plans: what stands in the way of fewer queues, places that the driver chooses, accelerated RFS.
+
+use ringwise_knob::{Address, IfRefused, Setting, rules};
+use ringwise_model::{Action, Fact, Feature, Goal, Intent, Knob, Rule, Rules, Snapshot, Wish};
+use ringwise_plan::{Plan, Refusal, plan};
+use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::topo::CpuSpec;
+
+fn host(driver: &str, there: &[(u32, Rule)]) -> Snapshot {
+    let nics = vec![NicSpec::new("eth1", driver, Some(0), 8, 8)];
+    let mut s = HostSpec {
+        name: "w".into(),
+        cpu: CpuSpec::flat(8, 1),
+        nics,
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    let off = Feature { on: false, wanted: false, fixed: false };
+    s.nics[0].features = Fact::Known([("rx-ntuple-filter".to_string(), off)].into());
+    s.nics[0].rules =
+        Fact::Known(Rules { capacity: 16, chooses_location: false, rules: there.iter().cloned().collect() });
+    s
+}
+
+fn rule(port: &str, queue: u32) -> Rule {
+    let fields = [("dst-port".to_string(), port.to_string())].into();
+    Rule { flow: "tcp4".into(), fields, action: Action::Queue(queue), context: None }
+}
+
+fn laid(location: Option<u32>, rule: Rule) -> Wish {
+    Wish { dev: Some("eth1".into()), knob: Knob::FlowRule { location, rule }, said: "--set".into() }
+}
+
+fn four(wishes: Vec<Wish>) -> Intent {
+    Intent { queues: Some(4), allow_disruption: true, wishes, ..Intent::default() }
+}
+
+fn at<'p>(p: &'p Plan, f: impl Fn(&Address) -> bool) -> Option<(usize, &'p ringwise_knob::Step)> {
+    p.steps.iter().enumerate().find(|(_, s)| s.setting.address().is_some_and(|a| f(&a)))
+}
+
+#[test]
+fn a_rule_that_nobody_spoke_of_keeps_its_queue() {
+    let s = host("ixgbe", &[(3, rule("80", 6)), (5, rule("81", 7)), (6, rule("82", 1))]);
+    let p = plan(&s, &four(Vec::new()), &[]).unwrap();
+    assert!(at(&p, |a| matches!(a, Address::Channels { .. })).is_none(), "{:?}", p.steps);
+    let why = &p.refused.iter().find(|r| r.what == "eth1 channels").unwrap().why;
+    assert_eq!(
+        why,
+        "flow rule 3 (tcp4 dst-port 80 action 6) sends to a queue that 4 would not have, and 1 more: delete it \
+         (ethtool -N eth1 delete 3), or lay down another one in its place"
+    );
+    // Those that are far enough down are in nobody's way.
+    let p = plan(&host("ixgbe", &[(6, rule("82", 1))]), &four(Vec::new()), &[]).unwrap();
+    assert!(at(&p, |a| matches!(a, Address::Channels { .. })).is_some());
+}
+
+#[test]
+fn one_that_is_turned_makes_way_first() {
+    let s = host("ixgbe", &[(3, rule("80", 6))]);
+    let p = plan(&s, &four(vec![laid(Some(3), rule("80", 2)), laid(None, rule("443", 3))]), &[]).unwrap();
+    let (turned, step) = at(&p, |a| matches!(a, Address::FlowRule { location: 3, .. })).unwrap();
+    let (fewer, _) = at(&p, |a| matches!(a, Address::Channels { .. })).unwrap();
+    let (added, _) = at(&p, |a| matches!(a, Address::FlowRule { location: 0, .. })).unwrap();
+    assert!(turned < fewer && fewer < added, "{turned} {fewer} {added}");
+    let old = Setting::FlowRule { dev: "eth1".into(), location: 3, rule: Some(rule("80", 6)) };
+    assert_eq!(step.from, Fact::Known(old));
+}
+
+#[test]
+fn where_the_driver_chooses_the_place() {
+    let mut s = host("sfc", &[(40, rule("80", 1))]);
+    if let Fact::Known(r) = &mut s.nics[0].rules {
+        r.chooses_location = true;
+    }
+    let intent = |w| Intent { wishes: vec![w], ..Intent::default() };
+    let p = plan(&s, &intent(laid(None, rule("443", 2))), &[]).unwrap();
+    let place = rules::by_content(&rule("443", 2));
+    assert!(at(&p, |a| matches!(a, Address::FlowRule { location, .. } if *location == place)).is_some());
+    // There already, wherever it is.
+    let p = plan(&s, &intent(laid(None, rule("80", 1))), &[]).unwrap();
+    assert!(at(&p, |a| matches!(a, Address::FlowRule { .. })).is_none(), "{:?}", p.steps);
+    match plan(&s, &intent(laid(Some(3), rule("443", 2))), &[]) {
+        Err(Refusal::WrongWishes { wrong }) => assert!(wrong[0].found.contains("chooses the places"), "{wrong:?}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn accelerated_rfs_where_the_driver_has_it() {
+    let rpc = Intent { goal: Goal::Rpc, ..Intent::default() };
+    let ntuple = |s: &Snapshot, i: &Intent| {
+        let p = plan(s, i, &[]).unwrap();
+        let found = at(&p, |a| matches!(a, Address::Ntuple { .. })).map(|(n, s)| (n, s.clone()));
+        let tables = at(&p, |a| matches!(a, Address::RpsFlowCnt { .. })).map(|(n, _)| n);
+        (found, tables)
+    };
+    let (found, tables) = ntuple(&host("ice", &[]), &rpc);
+    let (place, step) = found.unwrap();
+    assert_eq!((step.rule.as_str(), step.if_refused), ("R2.04", IfRefused::Skip));
+    assert!(step.reason.contains("ice has it by its name"), "{}", step.reason);
+    assert!(place < tables.unwrap());
+    assert!(ntuple(&host("ixgbe", &[]), &rpc).0.is_none(), "rules, but no steering of its own flows");
+    assert!(ntuple(&host("ice", &[]), &Intent::default()).0.is_none(), "not for every goal");
+    let mut s = host("ice", &[]);
+    let fixed = Feature { on: false, wanted: false, fixed: true };
+    s.nics[0].features = Fact::Known([("rx-ntuple-filter".to_string(), fixed)].into());
+    assert!(ntuple(&s, &rpc).0.is_none(), "what nobody can switch");
+}
