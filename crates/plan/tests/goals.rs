@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use ringwise_model::{Fact, Goal, Intent};
+use ringwise_model::{CpuId, CpuSet, Fact, Goal, Intent};
 use ringwise_plan::{Plan, explain_rule, plan};
 use ringwise_testkit::{golden, machines};
 
@@ -42,6 +42,13 @@ fn text(p: &Plan) -> String {
     }
     for x in &p.warnings {
         writeln!(w, "warning: {x}").unwrap();
+    }
+    for g in &p.groups {
+        let queues: CpuSet = g.queues.iter().map(|q| CpuId(*q)).collect();
+        writeln!(w, "group {} of {}: queues {queues} on CPUs {}", g.name, g.dev, g.cpus).unwrap();
+    }
+    for a in &p.advice {
+        writeln!(w, "advice: {a}").unwrap();
     }
     for e in &p.expected {
         writeln!(w, "expected: {}", e.text).unwrap();

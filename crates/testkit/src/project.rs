@@ -1,5 +1,7 @@
 //! A snapshot with settings written into it, as a kernel without quirks would keep them.
 
+mod knobs;
+
 use ringwise_knob::{Address, Setting, irq, rfs};
 use ringwise_model::{Channels, Count, CpuSet, Dir, Fact, Nic, Role, Snapshot};
 
@@ -48,7 +50,7 @@ fn write(nic: &mut Nic, setting: &Setting, online: &CpuSet, address: &Address) {
             let q = nic.rx_queues.iter_mut().find(|q| q.id == *queue);
             q.unwrap_or_else(|| panic!("{address}: no such queue")).rps_flow_cnt = Fact::Known(rfs::kept(*entries));
         }
-        other => panic!("{address}: not projected: {other:?}"),
+        other => assert!(knobs::write(nic, other, address), "{address}: not projected: {other:?}"),
     }
 }
 
