@@ -15,7 +15,7 @@ const ALWAYS: &[&str] =
 const WHERE_ON: &[&str] = &["rx-gro-hw", "rx-gro-list", "rx-udp-gro-forwarding", "tx-nocache-copy"];
 
 /// Not in this recording, or not asked: then there is no line. Another reason is one.
-fn silent<T>(f: &Fact<T>) -> bool {
+pub fn silent<T>(f: &Fact<T>) -> bool {
     matches!(f, Fact::Unknown(u) if u.errno.is_none() && matches!(u.why.as_str(), "not asked" | "not in this capture"))
 }
 

@@ -12,6 +12,7 @@ pub mod matrix;
 pub mod outcome;
 pub mod plan;
 pub mod rivals;
+pub mod rules;
 pub mod script;
 pub mod show;
 pub mod standing;

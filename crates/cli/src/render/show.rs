@@ -8,7 +8,7 @@ use super::steering;
 use super::text::{
     hang, link, no_answer, numbers, pad, plural, sentence, set, source, thousands, user, vector_label, word,
 };
-use super::{facts, matrix, text, unread};
+use super::{facts, matrix, rules, text, unread};
 use crate::style::{Style, Tint};
 
 /// Devices in full; several are compared at the end.
@@ -123,7 +123,7 @@ pub fn device(s: &Snapshot, n: &Nic, style: &Style) -> String {
         out.push_str(&vectors(n));
     }
     if style.verbose > 0 && n.has_own_queues() {
-        let more = facts::device(n, style);
+        let more = facts::device(n, style) + &rules::list(n, style);
         if !more.is_empty() {
             out.push_str(&format!("\n{more}"));
         }
@@ -159,6 +159,7 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
         out.push(("rings", steering::rings(n)));
         out.push(("pause", steering::pause(n)));
         out.extend(facts::features(n).map(|f| ("features", f)));
+        out.extend(rules::line(n).map(|r| ("flow rules", r)));
         out.extend(facts::slow_pcie(n).map(|p| ("PCIe", p)));
     }
     out.push(("carries", carries(s, n)));
