@@ -264,7 +264,7 @@ impl Build {
             firmware: Fact::Absent,
             pcie: Fact::Absent,
             queue_coalesce: Fact::Absent,
-            // lab: "rules: eth0 counts none", "rules: mq0 has 64 places", "rules: virtio has none"
+            // lab: "rules: eth0 counts none", "rules: mq1 has 64 places", "rules: virtio has none"
             rules: match driver {
                 Driver::Igb => Fact::Known(Rules::default()),
                 Driver::Mqnic => Fact::Known(Rules { capacity: 64, ..Rules::default() }),
