@@ -32,6 +32,10 @@ pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
     let mut wait = cx.policy.retry_wait;
     for left in (0..cx.policy.tries.get()).rev() {
         let Err(e) = write(cx, now, setting) else { break };
+        // A driver may stop at the first queue that refuses, and leave the others as they are by then.
+        if matches!(address, Address::Coalesce { .. } | Address::NapiDevice { .. }) {
+            let _ = read(cx, now, &address);
+        }
         match react(&address, e.errno) {
             (Reaction::Retry, _) if left > 0 => {
                 cx.host.sleep(wait);

@@ -121,6 +121,17 @@ pub fn queue_command(dev: &str, queue: u32, params: &BTreeMap<String, u32>) -> S
     format!("ethtool --per-queue {dev} queue_mask 0x{} --coalesce {words}", mask.replace(',', ""))
 }
 
+/// Whether the device differs from `want` only because it shows its first queue, which `target` puts right: then it
+/// need not be written, and must not be where the driver takes only some of its queues.
+pub(crate) fn shows_first_queue(nic: &Nic, want: &BTreeMap<String, u32>, target: &crate::SettingMap) -> bool {
+    let (Some(device), Some(queues)) = (nic.coalesce.known(), nic.queue_coalesce.known()) else { return false };
+    let Some((first, shown)) = queues.first_key_value() else { return false };
+    let address = crate::Address::QueueCoalesce { dev: nic.dev.name.clone(), queue: *first };
+    let Some(Setting::QueueCoalesce { params: then, .. }) = target.get(&address) else { return false };
+    let mut differ = want.iter().filter(|(k, v)| device.0.get(*k) != Some(*v));
+    differ.all(|(k, v)| shown.0.get(k) == device.0.get(k) && then.get(k) == Some(v))
+}
+
 /// The same without the parameters in `names`; none where nothing is left.
 pub(crate) fn without<'a>(
     params: &BTreeMap<String, u32>,

@@ -167,12 +167,20 @@ fn compare_values(want: &Setting, got: &Setting) -> Match {
     }
 }
 
+/// It comes by itself with another setting of the target.
+fn follows(s: &Snapshot, want: &Setting, target: &SettingMap) -> bool {
+    match want {
+        Setting::Coalesce { dev, params } => s.nic(dev).is_some_and(|n| coalesce::shows_first_queue(n, params, target)),
+        _ => false,
+    }
+}
+
 /// What would have to be written, in order. A setting whose queue does not exist now is a change
 /// with an absent `from`: an earlier change may create it.
 pub fn diff(s: &Snapshot, target: &SettingMap) -> Vec<Change> {
     let mut out: Vec<Change> = target
         .iter()
-        .filter(|(_, want)| !compare(want, s).holds())
+        .filter(|(_, want)| !compare(want, s).holds() && !follows(s, want, target))
         .map(|(a, want)| Change { address: a.clone(), from: live(s, a), to: want.clone() })
         .collect();
     order(&mut out, |c| (&c.from, &c.to));
