@@ -86,7 +86,6 @@ impl Cx<'_> {
             deadline: self.policy.deadline,
             skip_rivals: true,
             skip_control: true,
-            parts: ringwise_discover::Parts { shown: false, ..ringwise_discover::Parts::ALL },
             ..ringwise_discover::Options::all()
         };
         ringwise_discover::snapshot(self.host, &options).map_err(Failed::Discover)

@@ -27,11 +27,11 @@ pub const SHOW: &str = disturbs!(
     "  Two dumps, and a dozen or so requests for each interface with queues of its own: channels, rings,
   moderation, pause, RSS, features, driver and firmware. Two small files for each CPU; where a driver
   keeps an energy preference (intel_pstate), asking for it interrupts each CPU that is not isolated.
-  /proc/interrupts visits the counters of every CPU, without an interrupt."
+  /proc/interrupts visits the counters of every CPU, without an interrupt. Nothing is written but the
+  file of --svg."
 );
-pub const PLAN: &str = disturbs!(
-    "  The same as show without firmware and energy preference; nothing is written but the file of --out."
-);
+pub const PLAN: &str =
+    disturbs!("  The same as show without firmware and energy preference; nothing is written but the file of --out.");
 pub const VERIFY: &str = disturbs!(
     "  The same as plan; with --for /proc/interrupts and /proc/net/softnet_stat twice more (counters of
   every CPU, no interrupt)."

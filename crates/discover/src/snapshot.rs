@@ -32,7 +32,7 @@ pub struct Options {
     pub skip_control: bool,
     /// Time for that search; what was found until then counts.
     pub rivals_within: Option<Duration>,
-    /// Everything, unless somebody is in a hurry.
+    /// Everything that something is decided by, unless somebody is in a hurry.
     pub parts: Parts,
 }
 
@@ -51,13 +51,13 @@ impl Default for Options {
             skip_rivals: false,
             rivals_within: None,
             skip_control: false,
-            parts: Parts::ALL,
+            parts: Parts { shown: false, ..Parts::ALL },
         }
     }
 }
 
 impl Options {
-    /// All devices.
+    /// All devices, all that something is decided by; [`Parts::ALL`] is more.
     pub fn all() -> Self {
         Self::default()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ringwise_discover::Options;
+use ringwise_discover::{Options, Parts};
 use ringwise_model::Snapshot;
 use ringwise_sys::{Host, Real, Recorder};
 
@@ -69,7 +69,8 @@ pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
 
 /// Asks everything once.
 pub fn record(host: &Arc<dyn Host>) -> Result<Snapshot> {
-    let s = ringwise_discover::snapshot(host, &Options::all()).map_err(|e| Fail::error(e.to_string()))?;
+    let options = Options { parts: Parts::ALL, ..Options::all() };
+    let s = ringwise_discover::snapshot(host, &options).map_err(|e| Fail::error(e.to_string()))?;
     for path in ALSO {
         // An error is part of the recording.
         let _ = host.read(path);

@@ -1,6 +1,6 @@
 //! `ringwise show`
 
-use ringwise_discover::Options;
+use ringwise_discover::{Options, Parts};
 use ringwise_model::{Nic, Snapshot};
 
 use super::svg;
@@ -16,7 +16,7 @@ pub fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
         return svg::run(file, a, common);
     }
     let source = source::open(&a.from)?;
-    let options = if a.devs.is_empty() { Options::all() } else { Options::only(&a.devs) };
+    let options = Options { parts: Parts::ALL, ..Options::only(&a.devs) };
     let s = source.snapshot(&options, common)?;
     let nics = named(&s, &a.devs)?;
     if a.format.json(common) {

@@ -85,43 +85,13 @@ pub(super) fn plain(cx: &mut Cx) {
     }
 }
 
-/// Kernel names that a short name of ethtool stands for; a name of the kernel stands for itself.
-fn kernel_names(name: &str) -> Vec<&str> {
-    match name {
-        "rx" | "rx-checksumming" => vec!["rx-checksum"],
-        "tx" | "tx-checksumming" => vec![
-            "tx-checksum-ipv4",
-            "tx-checksum-ip-generic",
-            "tx-checksum-ipv6",
-            "tx-checksum-fcoe-crc",
-            "tx-checksum-sctp",
-        ],
-        "sg" | "scatter-gather" => vec!["tx-scatter-gather", "tx-scatter-gather-fraglist"],
-        "tso" | "tcp-segmentation-offload" => vec![
-            "tx-tcp-segmentation",
-            "tx-tcp-ecn-segmentation",
-            "tx-tcp-mangleid-segmentation",
-            "tx-tcp6-segmentation",
-            "tx-tcp-accecn-segmentation",
-        ],
-        "gso" | "generic-segmentation-offload" => vec!["tx-generic-segmentation"],
-        "gro" | "generic-receive-offload" => vec!["rx-gro"],
-        "lro" | "large-receive-offload" => vec!["rx-lro"],
-        "rxvlan" | "rx-vlan-offload" => vec!["rx-vlan-hw-parse"],
-        "txvlan" | "tx-vlan-offload" => vec!["tx-vlan-hw-insert"],
-        "ntuple" | "ntuple-filters" => vec![features::NTUPLE],
-        "rxhash" | "receive-hashing" => vec!["rx-hashing"],
-        other => vec![other],
-    }
-}
-
 fn feature(cx: &mut Cx, name: &str, on: bool) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     let address = Address::Feature { dev: dev.clone(), name: name.to_string() };
     let Some(all) = cx.have(&d.nic.features, address, "the device tells no features") else { return };
-    let named = kernel_names(name);
-    let there: Vec<_> = named.iter().filter_map(|k| all.get_key_value(*k)).collect();
+    let named = features::named(name, all.keys());
+    let there: Vec<_> = named.into_iter().filter_map(|k| all.get_key_value(k)).collect();
     let word = |on: bool| if on { "on" } else { "off" };
     if there.is_empty() {
         let mut like: Vec<&str> = all.keys().map(String::as_str).filter(|k| alike(k, name)).take(6).collect();
