@@ -114,6 +114,9 @@ pub enum Cmd {
     Rollback(RollbackArgs),
     /// Keep what somebody else has set: it is the intent now
     Adopt(AdoptArgs),
+    /// Apply a configuration at every boot, and when an interface comes late
+    #[command(after_long_help = disturbs::PERSIST)]
+    Persist(PersistArgs),
     /// The transactions of this boot and before
     History(HistoryArgs),
     /// Finish what a killed or failed run left behind
@@ -126,6 +129,8 @@ pub enum Cmd {
     /// Record this host into a file for --from
     #[command(after_long_help = disturbs::CAPTURE)]
     Capture(CaptureArgs),
+    /// Check, show, begin or export a configuration file
+    Config(ConfigArgs),
     /// Pack what a developer needs to see, redacted, and list it
     #[command(after_long_help = disturbs::SUPPORT)]
     Support(SupportArgs),
@@ -174,7 +179,7 @@ pub struct ShowArgs {
 /// What is wanted. The same flags for plan and apply.
 #[derive(Debug, Clone, Default, Args)]
 pub struct IntentArgs {
-    /// balanced, forward, rpc, stream or latency
+    /// balanced, forward, rpc, stream, latency or mixed
     #[arg(long, value_name = "GOAL")]
     pub goal: Option<Goal>,
     /// What is wanted, as a file; flags go before it [default: /etc/ringwise/ringwise.toml where there is one;
@@ -211,9 +216,18 @@ pub struct IntentArgs {
     /// Groups of queues for latency and bulk, half of them on the far node
     #[arg(long)]
     pub pair_as_article: bool,
+    /// Queues of the latency group with goal mixed [default: a third]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub latency_queues: Option<u32>,
+    /// What is laid down and cannot be had here is an error instead of a word in the plan
+    #[arg(long)]
+    pub strict: bool,
     /// Overwrite what somebody else has set by hand, adopted or not
     #[arg(long)]
     pub take_over: bool,
+    /// Only print the configuration file that says the same
+    #[arg(long)]
+    pub print_config: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -280,7 +294,7 @@ pub struct ApplyArgs {
     pub intent: IntentArgs,
     /// The same as FILE
     #[arg(long, value_name = "FILE", conflicts_with_all =
-        ["goal", "cpus", "reserve", "exclude_cpus", "queues", "smt", "far_node", "allow_disruption", "pair_as_article", "take_over",
+        ["goal", "cpus", "reserve", "exclude_cpus", "queues", "smt", "far_node", "allow_disruption", "pair_as_article", "latency_queues", "strict", "take_over",
          "config", "set", "override_config"])]
     pub plan: Option<PathBuf>,
     /// Interrupt the control path (ssh session, default route, network mounts) all the same; only with --confirm
@@ -297,10 +311,93 @@ pub struct ApplyArgs {
     /// --confirm 60s unless given
     #[arg(long, value_name = "CMD")]
     pub health: Option<String>,
+    /// As ringwise.service does it: one at a time, and not at all if an earlier boot did not outlive it
+    #[arg(long, hide = true, requires = "yes", conflicts_with_all = ["plan", "confirm", "health", "dry_run"])]
+    pub boot: bool,
+    /// Wait for the link of this interface first
+    #[arg(long, hide = true, value_name = "DEV", requires = "boot")]
+    pub late: Option<String>,
     #[command(flatten)]
     pub write: Write,
     #[command(flatten)]
     pub format: Format,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct PersistArgs {
+    #[command(flatten)]
+    pub intent: IntentArgs,
+    /// Take it away again; the configuration file stays
+    #[arg(long, conflicts_with_all = ["goal", "config", "set"])]
+    pub remove: bool,
+    /// Write below DIR instead of /, for an image
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// This boot outlived it
+    #[arg(long, hide = true)]
+    pub lived: bool,
+    #[command(flatten)]
+    pub write: Write,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    pub what: ConfigCmd,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum ConfigCmd {
+    /// Everything that is wrong with it; the host is not looked at
+    Check(ConfigFile),
+    /// What it means on this host
+    Show(ConfigShow),
+    /// A commented file from this host, to begin with
+    Init(ConfigInit),
+    /// What it says as another program's configuration, and what that cannot say
+    Export(ConfigExport),
+    /// The JSON schema of the file
+    Schema,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfigFile {
+    /// [default: /etc/ringwise/ringwise.toml]
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfigShow {
+    #[command(flatten)]
+    pub file: ConfigFile,
+    #[command(flatten)]
+    pub from: From,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct ConfigInit {
+    #[command(flatten)]
+    pub from: From,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct ConfigExport {
+    #[command(flatten)]
+    pub file: ConfigFile,
+    /// systemd .link files, nmstate YAML, a tuned profile, udev rules
+    #[arg(long = "as", value_name = "FORMAT", value_enum)]
+    pub format: ExportAs,
+    #[command(flatten)]
+    pub from: From,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportAs {
+    Link,
+    Nmstate,
+    Tuned,
+    Udev,
 }
 
 #[derive(Debug, Clone, Default, Args)]
@@ -448,9 +545,9 @@ impl Format {
 /// Commands by what a person wants; each visible command stands in exactly one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["status", "show"]),
-    ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "recover", "hold"]),
+    ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
     ("Prove", &["verify", "history"]),
-    ("Files", &["capture", "support"]),
+    ("Files", &["capture", "config", "support"]),
 ];
 
 /// The command with its grouped first help screen.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
+pub mod boot;
 mod cmd;
 mod disturbs;
 pub mod exit;

@@ -76,22 +76,13 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
         far_node: host.far_node,
         allow_disruption: host.allow_disruption.unwrap_or_default(),
         pair_as_article: host.pair_as_article.unwrap_or_default(),
+        latency_queues: host.latency_queues,
+        strict: host.strict.unwrap_or_default(),
         wishes: host.wishes,
         policies,
         ..Intent::default()
     };
-    for pattern in &host.interfaces {
-        let found: Vec<&Nic> =
-            nics.iter().filter(|n| named(pattern, n)).filter(|n| !is_glob(pattern) || n.has_own_queues()).collect();
-        if found.is_empty() {
-            notes.push(format!("no interface here is {pattern}, which host.interfaces names; it is left out"));
-        }
-        i.devs.extend(found.iter().map(|n| n.name().to_string()));
-    }
-    i.devs.dedup();
-    if i.devs.is_empty() && !host.interfaces.is_empty() {
-        return Err(vec![format!("none of the interfaces in host.interfaces is here ({})", host.interfaces.join(" "))]);
-    }
+    chosen(&host.interfaces, nics, &mut i.devs, &mut notes);
     for (name, e) in said {
         if let Some(goal) = e.goal {
             i.dev_goals.insert(name.to_string(), goal);
@@ -100,6 +91,33 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
         i.groups.extend(e.groups.into_iter().map(|g| GroupWish { dev: name.to_string(), ..g }));
     }
     Ok(Bound { intent: i, notes })
+}
+
+/// Interfaces that `host.interfaces` names. Some without a link are left out; if there are no others, the
+/// planner says what is wrong with them.
+fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut Vec<String>) {
+    let mut down: Vec<String> = Vec::new();
+    for pattern in patterns {
+        let mut found = 0;
+        for n in nics.iter().filter(|n| named(pattern, n) && (!is_glob(pattern) || n.has_own_queues())) {
+            found += 1;
+            let list = if n.link_is_up() { &mut *devs } else { &mut down };
+            if !list.iter().any(|d| d == n.name()) {
+                list.push(n.name().to_string());
+            }
+        }
+        if found == 0 {
+            notes.push(format!("no interface here is {pattern}, which host.interfaces names; it is left out"));
+        }
+    }
+    if devs.is_empty() {
+        devs.extend(down);
+        if devs.is_empty() {
+            devs.extend(patterns.iter().cloned());
+        }
+    } else {
+        notes.extend(down.iter().map(|d| format!("{d} has no link; it is left out")));
+    }
 }
 
 fn named(pattern: &str, n: &Nic) -> bool {

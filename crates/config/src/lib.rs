@@ -11,7 +11,9 @@
 mod bind;
 mod check;
 mod decode;
+pub mod export;
 mod fault;
+mod init;
 mod merge;
 mod print;
 pub mod schema;
@@ -22,7 +24,8 @@ mod words;
 
 pub use bind::{Bound, bind};
 pub use fault::{Fault, Faults};
-pub use print::print;
+pub use init::init;
+pub use print::{print, print_entry};
 pub use set::parse_set;
 pub use value::{BUILT_IN_POLICIES, Config, Entry, HostPart, Matcher};
 pub use words::{glob_matches, nearest};

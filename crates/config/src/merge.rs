@@ -21,6 +21,8 @@ pub(crate) fn host(mut base: HostPart, over: &HostPart) -> HostPart {
     lay(&mut base.far_node, &over.far_node);
     lay(&mut base.allow_disruption, &over.allow_disruption);
     lay(&mut base.pair_as_article, &over.pair_as_article);
+    lay(&mut base.latency_queues, &over.latency_queues);
+    lay(&mut base.strict, &over.strict);
     if !over.interfaces.is_empty() {
         base.interfaces.clone_from(&over.interfaces);
     }

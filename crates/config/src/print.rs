@@ -21,6 +21,13 @@ pub fn print(c: &Config) -> String {
     out
 }
 
+/// One `[[interface]]`.
+pub fn print_entry(e: &Entry) -> String {
+    let mut out = String::new();
+    entry(e, &mut out);
+    out
+}
+
 fn line(out: &mut String, key: &str, value: impl std::fmt::Display) {
     let _ = writeln!(out, "{key} = {value}");
 }
@@ -57,7 +64,12 @@ fn host(h: &HostPart, out: &mut String) {
         };
         line(out, "far_node", quote(word));
     }
-    for (key, on) in [("allow_disruption", h.allow_disruption), ("pair_as_article", h.pair_as_article)] {
+    if let Some(n) = h.latency_queues {
+        line(out, "latency_queues", n);
+    }
+    let switches =
+        [("allow_disruption", h.allow_disruption), ("pair_as_article", h.pair_as_article), ("strict", h.strict)];
+    for (key, on) in switches {
         if let Some(on) = on {
             line(out, key, on);
         }

@@ -83,6 +83,8 @@ pub static HOST: Spec = Spec {
         key("far_node", Kind::Word(&["never", "last", "ok"]), "CPUs of other nodes than the interface's own"),
         key("allow_disruption", Kind::Bool, "include steps that interrupt traffic"),
         key("pair_as_article", Kind::Bool, "groups for latency and bulk, half of them on the far node"),
+        key("latency_queues", COUNT, "queues of the latency group with goal mixed; else a third"),
+        key("strict", Kind::Bool, "a setting that the device or kernel cannot have is an error"),
         key("rfs_entries", U32, "flow table of the host (net.core.rps_sock_flow_entries); 0 switches RFS off"),
         key(
             "sysctl",

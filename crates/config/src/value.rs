@@ -25,6 +25,8 @@ pub struct HostPart {
     pub far_node: Option<FarNode>,
     pub allow_disruption: Option<bool>,
     pub pair_as_article: Option<bool>,
+    pub latency_queues: Option<u32>,
+    pub strict: Option<bool>,
     pub wishes: Vec<Wish>,
 }
 
@@ -87,6 +89,21 @@ impl Config {
         c
     }
 
+    /// Another saying over this one. Entries are the same where they match by the same words.
+    pub fn lay(&mut self, over: &Config) {
+        self.host = crate::merge::host(std::mem::take(&mut self.host), &over.host);
+        for p in &over.policies {
+            self.policies.retain(|have| have.name != p.name);
+            self.policies.push(p.clone());
+        }
+        for e in &over.entries {
+            match self.entries.iter_mut().find(|have| have.matcher == e.matcher) {
+                Some(have) => crate::merge::entry(have, e),
+                None => self.entries.push(e.clone()),
+            }
+        }
+    }
+
     /// What an intent says, as a file would: one entry an interface that anything is said about.
     pub fn of_intent(i: &Intent) -> Self {
         let mut c = Self {
@@ -101,6 +118,8 @@ impl Config {
                 far_node: i.far_node,
                 allow_disruption: i.allow_disruption.then_some(true),
                 pair_as_article: i.pair_as_article.then_some(true),
+                latency_queues: i.latency_queues,
+                strict: i.strict.then_some(true),
                 wishes: i.wishes.iter().filter(|w| w.dev.is_none()).cloned().collect(),
             },
             entries: Vec::new(),

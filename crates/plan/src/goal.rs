@@ -61,6 +61,11 @@ pub(crate) fn near_is_wide(goal: Goal) -> bool {
     goal == Goal::Forward
 }
 
+/// What a goal lays down, written out.
+pub fn in_full(intent: &Intent) -> Intent {
+    resolve(intent)
+}
+
 /// The intent with every open member as the goal has it; lists sorted, so that their order changes nothing.
 pub(crate) fn resolve(intent: &Intent) -> Intent {
     let mut i = intent.clone();

@@ -12,7 +12,8 @@ use super::reviewed;
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
 use super::trial;
 use crate::args::{ApplyArgs, Common};
-use crate::cmd::plan::{flags, make};
+use crate::cmd::persist::at_boot;
+use crate::cmd::plan::{self, flags, make};
 use crate::exit::{Fail, Result, Status};
 use crate::render::outcome::Before;
 use crate::render::{bands, control, hands as hands_page, plan as page};
@@ -23,12 +24,31 @@ use crate::{out, render};
 pub fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
     can_go_on(&a.write, "apply")?;
     trial::check(a)?;
+    if a.intent.print_config {
+        return plan::print_config(&a.devs, &a.intent);
+    }
+    if !a.boot {
+        return applied(a, common);
+    }
+    let Some(_alone) = at_boot::may_begin(a, common)? else { return Ok(Status::Ok) };
+    let ended = applied(a, common);
+    at_boot::ended(&ended, common)?;
+    ended
+}
+
+fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let style = Style::detect(common);
     let file = reviewed::file(a, &source)?;
     let (s, plan) = match &file {
         Some(file) => (None, load(file, &source, common)?),
-        None => decided(a, &source, common, &style)?,
+        None => match decided(a, &source, common, &style)? {
+            Some((s, plan)) => (s, plan),
+            None => {
+                out::note(common.quiet, "ringwise: no interface to tune is here yet, or has a link; nothing was done");
+                return Ok(Status::Ok);
+            }
+        },
     };
     let as_json = a.format.json(common);
     let again = flags(&a.devs, &a.intent);
@@ -65,6 +85,9 @@ pub fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
     let mut policy = policy()?;
     policy.force = a.force;
     policy.trial = trial::wanted(a);
+    if a.boot && !plan.steps.is_empty() {
+        at_boot::begins(&source, common)?;
+    }
     let store = store(common);
     let before = before(&plan, s.as_ref());
     let err = stderr_style(&style);
@@ -98,9 +121,12 @@ fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
 }
 
 /// The plan for the host as it is. On a terminal somebody is asked about what it would undo; nobody there,
-/// it stays.
-fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<(Option<Snapshot>, Plan)> {
+/// it stays. None: at boot, nothing to plan for yet.
+fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Option<Snapshot>, Plan)>> {
     let made = make(source, &a.devs, &a.intent, common)?;
+    if a.boot && made.nothing_yet() {
+        return Ok(None);
+    }
     let take = match (a.intent.take_over, a.write.yes) {
         (true, _) => Take::Over,
         (false, true) => Take::Keep,
@@ -110,7 +136,7 @@ fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Re
     if take == Take::Ask && !a.write.dry_run && !plan.by_hand.is_empty() {
         plan = made.plan(hands::ask(&plan.by_hand, style)?)?;
     }
-    Ok((Some(made.snapshot), plan))
+    Ok(Some((Some(made.snapshot), plan)))
 }
 
 fn steps_on(plan: &Plan, target: &Setting) -> bool {

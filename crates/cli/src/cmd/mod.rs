@@ -3,12 +3,15 @@
 mod adopt;
 mod apply;
 mod capture;
+mod config;
 mod confirm;
 mod generate;
 mod guard;
 mod hands;
 mod history;
 mod hold;
+mod in_force;
+mod persist;
 mod plan;
 mod recover;
 mod reviewed;
@@ -70,6 +73,8 @@ pub fn run(cli: Cli) -> Result<Status> {
         Cmd::Recover(a) => recover::run(&a, &common),
         Cmd::Hold(a) => hold::run(&a, &common),
         Cmd::Capture(a) => capture::run(&a, &common),
+        Cmd::Persist(a) => persist::run(&a, &common),
+        Cmd::Config(a) => config::run(&a, &common),
         Cmd::Support(a) => support::run(&a, &common),
         Cmd::Man { dir } => generate::man(&dir),
         Cmd::Completions { shell } => generate::completions(shell),

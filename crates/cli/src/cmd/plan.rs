@@ -3,7 +3,7 @@
 use ringwise_discover::Options;
 use ringwise_knob::{Hand, Learned};
 use ringwise_model::{Intent, Snapshot};
-use ringwise_plan::Plan;
+use ringwise_plan::{Hands, Plan, Refusal};
 
 use super::hands::{self, Take};
 use super::reviewed::{self, Expiry};
@@ -17,6 +17,9 @@ use crate::style::Style;
 use crate::{cmd::transaction, out};
 
 pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
+    if a.intent.print_config {
+        return print_config(&a.devs, &a.intent);
+    }
     let source = source::open(&a.from)?;
     let format = if common.json { PlanOutput::Json } else { a.output };
     let made = make(&source, &a.devs, &a.intent, common)?;
@@ -44,6 +47,13 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     Ok(if a.exit_code && !plan.steps.is_empty() { Status::Findings } else { Status::Ok })
 }
 
+/// `--print-config`: the file that says the same, without a look at any host.
+pub fn print_config(devs: &[String], intent: &IntentArgs) -> Result<Status> {
+    let wanted = wanted::read(devs, intent, false)?;
+    out::answer(&ringwise_config::print(&wanted.in_full()))?;
+    Ok(Status::Ok)
+}
+
 /// The host as read, and what is wanted of it.
 pub struct Made {
     pub snapshot: Snapshot,
@@ -54,6 +64,16 @@ pub struct Made {
 }
 
 impl Made {
+    /// None of the interfaces that are wanted is here, or has a link.
+    pub fn nothing_yet(&self) -> bool {
+        let hands = Hands::default();
+        let refusal = ringwise_plan::plan_around(&self.snapshot, &self.intent, &self.learned, &hands).err();
+        matches!(
+            refusal,
+            Some(Refusal::NothingTunable { .. } | Refusal::UnknownDevice { .. } | Refusal::NotTunable { .. })
+        )
+    }
+
     pub fn plan(&self, take: Take) -> Result<Plan> {
         let hands = hands::hands(&self.hands, take);
         ringwise_plan::plan_around(&self.snapshot, &self.intent, &self.learned, &hands)
@@ -119,6 +139,12 @@ pub fn flags(devs: &[String], i: &IntentArgs) -> String {
     }
     if i.pair_as_article {
         out.push("--pair-as-article".into());
+    }
+    if let Some(n) = i.latency_queues {
+        out.push(format!("--latency-queues {n}"));
+    }
+    if i.strict {
+        out.push("--strict".into());
     }
     if i.take_over {
         out.push("--take-over".into());

@@ -1,6 +1,9 @@
 //! `ringwise status`, and `ringwise` alone.
 
-use ringwise_apply::{Ending, Store};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use ringwise_apply::{Ending, Journals, Store};
 use ringwise_discover::{Options, Parts};
 use ringwise_knob::Family;
 use ringwise_model::Snapshot;
@@ -8,6 +11,7 @@ use serde_json::json;
 
 use super::transaction::{store, words};
 use crate::args::{Common, StatusArgs};
+use crate::boot;
 use crate::exit::{Result, Status};
 use crate::out;
 use crate::render::json::Document;
@@ -23,11 +27,19 @@ const RIVALS_SHARE: u32 = 100;
 pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let source = source::open(&a.from)?;
     let store = store(common);
-    let parts = if source.recorded { Parts::LEAST } else { needed(&store) };
+    let journals = (!source.recorded).then(|| Journals::read(&store));
+    let parts = match &journals {
+        Some(Ok(j)) => parts(j.families()),
+        // What cannot be read is told by the comparison itself.
+        _ => Parts::LEAST,
+    };
     let all = Options::all();
     let options = Options { parts, rivals_within: Some(all.deadline / RIVALS_SHARE), ..all };
     let s = source.snapshot(&options, common)?;
-    let st = if source.recorded { Standings::default() } else { standings(&s, &store) };
+    let st = match journals {
+        Some(j) => standing_of(&s, &store, j.and_then(Journals::fresh)),
+        None => Standings::default(),
+    };
     let status = if page::needs_somebody(&st) { Status::Findings } else { Status::Ok };
     if a.format.json(common) {
         out::json(&document(&s, &st))?;
@@ -41,9 +53,13 @@ pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
 
 /// What has to be read to compare with what was applied, and no more.
 pub fn needed(store: &Store) -> Parts {
-    let mut parts = Parts::LEAST;
     // What cannot be read is told by the comparison itself.
-    for family in ringwise_apply::families(store).unwrap_or_default() {
+    parts(ringwise_apply::families(store).unwrap_or_default())
+}
+
+fn parts(families: BTreeSet<Family>) -> Parts {
+    let mut parts = Parts::LEAST;
+    for family in families {
         match family {
             Family::Rivals | Family::Channels => {}
             Family::Features => parts.features = true,
@@ -63,11 +79,19 @@ pub fn needed(store: &Store) -> Parts {
 
 /// What was applied, and whether it still holds.
 pub fn standings(s: &Snapshot, store: &Store) -> Standings {
-    let mut st = Standings::default();
-    let read =
-        ringwise_apply::verify_in(s, store).and_then(|v| ringwise_apply::history(store, &s.host).map(|h| (v, h)));
-    match read {
-        Ok((v, list)) => {
+    standing_of(s, store, Journals::read(store))
+}
+
+fn standing_of(
+    s: &Snapshot,
+    store: &Store,
+    journals: std::result::Result<Journals, ringwise_apply::Error>,
+) -> Standings {
+    let dir = store.dirs().first().cloned().unwrap_or_default();
+    let mut st = Standings { boot: Some(boot::kept(Path::new("/"), &dir)), ..Standings::default() };
+    match journals {
+        Ok(j) => {
+            let (v, list) = (j.verify(s), j.history(&s.host));
             st.last = standing::last_in_force(&list).cloned();
             st.half_way = standing::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
             st.verify = Some(v);
@@ -97,6 +121,7 @@ fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value
         "applied": st.last,
         "verify": st.verify,
         "not_put_back": st.half_way,
+        "boot": st.boot,
         "state_unreadable": st.unreadable,
         "control": s.control,
         "interfaces": interfaces,

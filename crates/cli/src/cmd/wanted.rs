@@ -87,6 +87,12 @@ pub fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
     Ok(Wanted { file, config, over, devs: devs.to_vec() })
 }
 
+/// Flags and `--set` alone, as a configuration.
+pub fn of_flags(a: &IntentArgs) -> Result<Config> {
+    let w = read(&[], &IntentArgs { config: Some("none".into()), ..a.clone() }, false)?;
+    Ok(w.whole())
+}
+
 /// Flags as `[host]` would say them.
 fn flags(a: &IntentArgs) -> HostPart {
     HostPart {
@@ -106,11 +112,39 @@ fn flags(a: &IntentArgs) -> HostPart {
         }),
         allow_disruption: a.allow_disruption.then_some(true),
         pair_as_article: a.pair_as_article.then_some(true),
+        latency_queues: a.latency_queues,
+        strict: a.strict.then_some(true),
         ..HostPart::default()
     }
 }
 
 impl Wanted {
+    /// As one file. Without a host only what names an interface is joined.
+    pub fn whole(&self) -> Config {
+        let mut c = self.config.clone();
+        self.over.iter().for_each(|o| c.lay(o));
+        if !self.devs.is_empty() {
+            c.host.interfaces.clone_from(&self.devs);
+        }
+        c
+    }
+
+    /// With what the goal has for every member that was left open.
+    pub fn in_full(&self) -> Config {
+        let mut c = self.whole();
+        let h = &mut c.host;
+        let open = Intent {
+            goal: h.goal.unwrap_or_default(),
+            smt: h.smt,
+            far_node: h.far_node,
+            pair_as_article: h.pair_as_article.unwrap_or_default(),
+            ..Intent::default()
+        };
+        let full = ringwise_plan::in_full(&open);
+        (h.goal, h.smt, h.far_node) = (Some(full.goal), full.smt, full.far_node);
+        c
+    }
+
     /// On this host.
     pub fn intent(&self, s: &Snapshot, common: &Common) -> Result<Intent> {
         let bound = ringwise_config::bind(&self.config, &self.over, &s.nics)

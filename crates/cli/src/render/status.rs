@@ -8,6 +8,7 @@ use ringwise_model::Snapshot;
 
 use super::text::{self, hang, pad, plural};
 use super::{rivals, table};
+use crate::boot::Boot;
 use crate::style::{Style, Tint};
 use crate::when;
 
@@ -20,11 +21,16 @@ pub struct Standings {
     /// The transaction of which something could not be put back.
     pub half_way: Option<u64>,
     pub unreadable: Option<String>,
+    /// What is kept over a reboot. `None`: a recording.
+    pub boot: Option<Boot>,
 }
 
 /// Somebody is needed. What is not known is no good news.
 pub fn needs_somebody(st: &Standings) -> bool {
-    st.half_way.is_some() || st.unreadable.is_some() || st.verify.as_ref().is_some_and(is_off)
+    matches!(st.boot, Some(Boot::Skipped { .. }))
+        || st.half_way.is_some()
+        || st.unreadable.is_some()
+        || st.verify.as_ref().is_some_and(is_off)
 }
 
 fn is_off(v: &Verify) -> bool {
@@ -53,7 +59,9 @@ pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
     if let Some(v) = &st.verify {
         if !v.settings.is_empty() {
             line("now", &now(v, style));
-            line("boot", "settings are gone after a reboot");
+        }
+        if let Some(text) = boot(st.boot.as_ref(), !v.settings.is_empty(), style) {
+            line("boot", &text);
         }
         for text in pending(v, st.half_way, style) {
             line("pending", &text);
@@ -82,6 +90,26 @@ fn applied(st: &Standings, recorded: bool, style: &Style) -> String {
         }
         _ => "nothing in this boot".into(),
     }
+}
+
+/// What the next boot brings.
+fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
+    Some(match b {
+        None | Some(Boot::Nothing) if in_force => "settings are gone after a reboot".into(),
+        None | Some(Boot::Nothing) => return None,
+        Some(Boot::Applies { config }) => format!("{config} is applied (ringwise.service)"),
+        Some(Boot::Missing { config }) => {
+            style.paint(Tint::Yellow, &format!("nothing is applied: {config} is not there (ringwise persist)"))
+        }
+        Some(Boot::Skipped { unix_time }) => style.paint(
+            Tint::Red,
+            &format!(
+                "SKIPPED: a boot ended within five minutes of tuning, {} (ringwise persist tries again)",
+                when::minute(*unix_time, style.utc)
+            ),
+        ),
+        Some(Boot::Unknown { why }) => format!("unknown ({why})"),
+    })
 }
 
 /// `2 of 41 settings differ since 2026-11-20 02:51 (ringwise verify)`

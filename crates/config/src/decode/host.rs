@@ -29,6 +29,8 @@ pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
         }),
         allow_disruption: k.bool("allow_disruption"),
         pair_as_article: k.bool("pair_as_article"),
+        latency_queues: k.u32("latency_queues"),
+        strict: k.bool("strict"),
         wishes: Vec::new(),
     };
     if let (Some(entries), Some(at)) = (k.u32("rfs_entries"), k.at("rfs_entries")) {
@@ -74,7 +76,7 @@ fn contradictions(h: &HostPart, k: Keys<'_, '_>, cx: &mut Ctx<'_>) {
         cx.fault(at, "the flow table's size is said twice: here and in sysctl", "one of them");
     }
     if let (Some(true), Some(goal), Some(at)) = (h.pair_as_article, h.goal, k.at("pair_as_article"))
-        && goal != Goal::Balanced
+        && !matches!(goal, Goal::Balanced | Goal::Mixed)
     {
         cx.fault(
             at,

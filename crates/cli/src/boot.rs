@@ -1,0 +1,227 @@
+//! Keeping settings over a reboot: where its files lie, and the mark by which a boot that did not live is known.
+//!
+//! ```text
+//!   apply --boot ─► mark "applying" ─► writes ─┬─► five minutes, or an orderly shutdown: mark "lived"
+//!                                              └─► the next boot finds "applying" of another boot: "skipped"
+//! ```
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Of the mark.
+const FORMAT: u32 = 1;
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Below the root of the system.
+pub const SERVICE: &str = "etc/systemd/system/ringwise.service";
+pub const LATE: &str = "etc/systemd/system/ringwise@.service";
+pub const LIVED: &str = "etc/systemd/system/ringwise-lived.service";
+pub const TIMER: &str = "etc/systemd/system/ringwise-lived.timer";
+pub const RULES: &str = "etc/udev/rules.d/81-ringwise.rules";
+pub const WANTS: &str = "etc/systemd/system/multi-user.target.wants/ringwise.service";
+/// First words of the line in the service that says which file is applied.
+const APPLIES: &str = "Environment=RINGWISE_CONFIG=";
+
+/// How the last application at a boot went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// Writes were about to begin, and nothing was heard since.
+    Applying,
+    /// The host was there five minutes later, or was shut down in order.
+    Lived,
+    /// A later boot did not apply because of it. Stays until somebody runs `ringwise persist`.
+    Skipped,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    format: u32,
+    pub boot_id: String,
+    pub unix_time: u64,
+    pub fate: Fate,
+}
+
+/// What `status` says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Boot {
+    /// Nothing is installed.
+    Nothing,
+    /// This file is applied at boot.
+    Applies {
+        config: String,
+    },
+    /// It would be, but the file is not there.
+    Missing {
+        config: String,
+    },
+    /// It would be, but a boot did not live.
+    Skipped {
+        unix_time: u64,
+    },
+    Unknown {
+        why: String,
+    },
+}
+
+pub fn mark_file(state_dir: &Path) -> PathBuf {
+    state_dir.join("boot.json")
+}
+
+fn boot_id() -> Result<String, String> {
+    let text = std::fs::read_to_string(BOOT_ID).map_err(|e| format!("{BOOT_ID}: {e}"))?;
+    Ok(text.trim().to_string())
+}
+
+pub fn read_mark(state_dir: &Path) -> Result<Option<Mark>, String> {
+    let path = mark_file(state_dir);
+    let text = match std::fs::read(&path) {
+        Ok(t) => t,
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(format!("{}: {e}", path.display())),
+    };
+    let mark: Mark = serde_json::from_slice(&text).map_err(|e| format!("{}: {e}", path.display()))?;
+    if mark.format > FORMAT { Err(format!("{} is of a newer version", path.display())) } else { Ok(Some(mark)) }
+}
+
+fn write_mark(state_dir: &Path, mark: &Mark) -> Result<(), String> {
+    std::fs::create_dir_all(state_dir).map_err(|e| format!("{}: {e}", state_dir.display()))?;
+    let text = serde_json::to_vec(mark).map_err(|e| e.to_string())?;
+    ringwise_sys::store::write_atomic(&mark_file(state_dir), &text).map_err(|e| e.to_string())
+}
+
+/// Whether this boot may apply. A mark that cannot be read or written is no leave: the next boot could not know.
+pub fn may_apply(state_dir: &Path) -> Result<(), String> {
+    decide(state_dir, &boot_id()?)
+}
+
+fn decide(state_dir: &Path, now: &str) -> Result<(), String> {
+    let Some(mark) = read_mark(state_dir)? else { return Ok(()) };
+    match mark.fate {
+        Fate::Lived => Ok(()),
+        // A late interface, or once more by hand.
+        Fate::Applying if mark.boot_id == now => Ok(()),
+        Fate::Applying | Fate::Skipped => {
+            write_mark(state_dir, &Mark { fate: Fate::Skipped, ..mark })?;
+            Err("an earlier boot ended within five minutes of tuning and was not shut down in order".into())
+        }
+    }
+}
+
+/// Just before the first write.
+pub fn applying(state_dir: &Path, unix_time: u64) -> Result<(), String> {
+    write_mark(state_dir, &Mark { format: FORMAT, boot_id: boot_id()?, unix_time, fate: Fate::Applying })
+}
+
+/// The host was there long enough, or everything was put back.
+pub fn lived(state_dir: &Path) -> Result<(), String> {
+    match read_mark(state_dir)? {
+        Some(mark) if mark.fate == Fate::Applying => write_mark(state_dir, &Mark { fate: Fate::Lived, ..mark }),
+        _ => Ok(()),
+    }
+}
+
+/// Somebody wants it tried again.
+pub fn forget(state_dir: &Path) -> Result<(), String> {
+    match std::fs::remove_file(mark_file(state_dir)) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(format!("{}: {e}", mark_file(state_dir).display())),
+        _ => Ok(()),
+    }
+}
+
+/// One `--boot` at a time; the lock goes with the file.
+pub fn alone(state_dir: &Path) -> Result<std::fs::File, String> {
+    let path = state_dir.join("boot.lock");
+    let said = |e: std::io::Error| format!("{}: {e}", path.display());
+    std::fs::create_dir_all(state_dir).map_err(said)?;
+    let file = std::fs::OpenOptions::new().create(true).write(true).truncate(false).open(&path).map_err(said)?;
+    file.lock().map_err(said)?;
+    Ok(file)
+}
+
+/// `Environment=` of the service: which file it applies.
+pub fn names(config: &str) -> String {
+    format!("{APPLIES}{config}")
+}
+
+/// What is kept, from the files below `root`.
+pub fn kept(root: &Path, state_dir: &Path) -> Boot {
+    let wants = root.join(WANTS);
+    match std::fs::symlink_metadata(&wants) {
+        Ok(_) => {}
+        Err(e) if e.kind() == ErrorKind::NotFound => return Boot::Nothing,
+        Err(e) => return Boot::Unknown { why: format!("{}: {e}", wants.display()) },
+    }
+    let service = root.join(SERVICE);
+    let text = match std::fs::read_to_string(&service) {
+        Ok(t) => t,
+        Err(e) => return Boot::Unknown { why: format!("{}: {e}", service.display()) },
+    };
+    let Some(config) = text.lines().find_map(|l| l.strip_prefix(APPLIES)) else {
+        return Boot::Unknown { why: format!("{} was not written by ringwise persist", service.display()) };
+    };
+    let config = config.to_string();
+    match read_mark(state_dir) {
+        Ok(Some(Mark { fate: Fate::Skipped, unix_time, .. })) => return Boot::Skipped { unix_time },
+        Err(why) => return Boot::Unknown { why },
+        Ok(_) => {}
+    }
+    let there = root.join(config.trim_start_matches('/')).exists();
+    if there { Boot::Applies { config } } else { Boot::Missing { config } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dir(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("ringwise-boot-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        dir
+    }
+
+    #[test]
+    fn a_boot_that_did_not_live_is_not_repeated() {
+        let d = dir("mark");
+        assert_eq!(decide(&d, "one"), Ok(()), "nothing known");
+        let mark = |boot: &str, fate| Mark { format: FORMAT, boot_id: boot.into(), unix_time: 7, fate };
+        write_mark(&d, &mark("one", Fate::Applying)).unwrap();
+        assert_eq!(decide(&d, "one"), Ok(()), "a late interface of the same boot");
+        assert!(decide(&d, "two").is_err(), "the next boot");
+        assert_eq!(read_mark(&d).unwrap().unwrap(), mark("one", Fate::Skipped));
+        lived(&d).unwrap();
+        assert!(decide(&d, "three").is_err(), "and every later one, until somebody looks");
+        forget(&d).unwrap();
+        assert_eq!(decide(&d, "three"), Ok(()));
+        write_mark(&d, &mark("three", Fate::Applying)).unwrap();
+        lived(&d).unwrap();
+        assert_eq!(decide(&d, "four"), Ok(()), "that one lived");
+        std::fs::write(mark_file(&d), "{").unwrap();
+        assert!(decide(&d, "five").is_err(), "a mark that cannot be read is no leave");
+        std::fs::remove_dir_all(d).unwrap();
+    }
+
+    #[test]
+    fn what_is_kept_is_read_from_the_files() {
+        let root = dir("root");
+        let state = root.join("var/lib/ringwise");
+        assert_eq!(kept(&root, &state), Boot::Nothing);
+        for f in [SERVICE, WANTS, "etc/x.toml"] {
+            std::fs::create_dir_all(root.join(f).parent().unwrap()).unwrap();
+            std::fs::write(root.join(f), format!("[Service]\n{}\n", names("/etc/x.toml"))).unwrap();
+        }
+        let config = "/etc/x.toml".to_string();
+        assert_eq!(kept(&root, &state), Boot::Applies { config: config.clone() });
+        write_mark(&state, &Mark { format: 1, boot_id: "a".into(), unix_time: 7, fate: Fate::Skipped }).unwrap();
+        assert_eq!(kept(&root, &state), Boot::Skipped { unix_time: 7 });
+        forget(&state).unwrap();
+        std::fs::remove_file(root.join("etc/x.toml")).unwrap();
+        assert_eq!(kept(&root, &state), Boot::Missing { config });
+        std::fs::write(root.join(SERVICE), "[Service]\n").unwrap();
+        assert!(matches!(kept(&root, &state), Boot::Unknown { .. }));
+        std::fs::remove_dir_all(root).unwrap();
+    }
+}

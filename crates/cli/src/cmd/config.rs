@@ -1,0 +1,92 @@
+//! `ringwise config`: the file, without changing anything.
+
+use std::path::{Path, PathBuf};
+
+use ringwise_config::{Bound, Config, export};
+use ringwise_discover::Options;
+use ringwise_model::Snapshot;
+
+use super::wanted;
+use crate::args::{Common, ConfigArgs, ConfigCmd, ConfigFile, ExportAs, From};
+use crate::exit::{Fail, Result, Status};
+use crate::{out, source};
+
+pub fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
+    match &a.what {
+        ConfigCmd::Check(f) => check(f, common),
+        ConfigCmd::Show(a) => show(&a.file, &a.from, common),
+        ConfigCmd::Init(a) => {
+            let s = host(&a.from, common)?;
+            out::answer(&ringwise_config::init(&s))?;
+            Ok(Status::Ok)
+        }
+        ConfigCmd::Export(a) => exported(&a.file, a.format, &a.from, common),
+        ConfigCmd::Schema => {
+            out::json(&ringwise_config::schema::document())?;
+            Ok(Status::Ok)
+        }
+    }
+}
+
+fn load(f: &ConfigFile) -> Result<(PathBuf, Config)> {
+    let path = f.file.clone().unwrap_or_else(|| Path::new(wanted::DEFAULT).into());
+    let config = wanted::load(&path)?;
+    Ok((path, config))
+}
+
+fn host(from: &From, common: &Common) -> Result<Snapshot> {
+    source::open(from)?.snapshot(&Options::all(), common)
+}
+
+fn check(f: &ConfigFile, common: &Common) -> Result<Status> {
+    let (path, c) = load(f)?;
+    let wishes = c.host.wishes.len() + c.entries.iter().map(|e| e.wishes.len()).sum::<usize>();
+    let groups: usize = c.entries.iter().map(|e| e.groups.len()).sum();
+    let text = format!(
+        "{}: sound: {} interface entries, {wishes} settings, {groups} groups\n",
+        path.display(),
+        c.entries.len()
+    );
+    if !common.quiet {
+        out::answer(&text)?;
+    }
+    Ok(Status::Ok)
+}
+
+fn bound(c: &Config, s: &Snapshot, common: &Common) -> Result<Bound> {
+    let b = ringwise_config::bind(c, &[], &s.nics).map_err(|w| Fail::error(w.join("\nringwise: ")))?;
+    b.notes.iter().for_each(|n| out::note(common.quiet, &format!("ringwise: {n}")));
+    Ok(b)
+}
+
+/// The same file with the interfaces of this host in place of what matches them.
+fn show(f: &ConfigFile, from: &From, common: &Common) -> Result<Status> {
+    let (_, c) = load(f)?;
+    let b = bound(&c, &host(from, common)?, common)?;
+    if common.json {
+        out::json(&b.intent)?;
+    } else {
+        out::answer(&ringwise_config::print(&Config::of_intent(&ringwise_plan::in_full(&b.intent))))?;
+    }
+    Ok(Status::Ok)
+}
+
+fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> Result<Status> {
+    let (_, c) = load(f)?;
+    let s = host(from, common)?;
+    let i = bound(&c, &s, common)?.intent;
+    let e = match format {
+        ExportAs::Link => export::link(&i, &s.nics),
+        ExportAs::Nmstate => export::nmstate(&i),
+        ExportAs::Tuned => export::tuned(&i),
+        ExportAs::Udev => export::udev(&i, &s.nics),
+    };
+    let many = e.files.len() > 1;
+    let text = e.files.iter().map(|(name, text)| if many { format!("# ==> {name}\n{text}\n") } else { text.clone() });
+    out::answer(&text.collect::<String>())?;
+    if !e.left_out.is_empty() {
+        let list = e.left_out.iter().map(|l| format!("\n    {l}")).collect::<String>();
+        out::note(common.quiet, &format!("ringwise: this format has no words for:{list}"));
+    }
+    Ok(Status::Ok)
+}

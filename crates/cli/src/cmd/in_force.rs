@@ -1,0 +1,147 @@
+//! The settings in force as a configuration: what `persist` writes where nobody says what else.
+
+use ringwise_apply::Ending;
+use ringwise_config::Config;
+use ringwise_knob::{Of, Setting};
+use ringwise_model::{CpuId, CpuSet, Intent, Knob, Wish};
+
+use super::transaction::{store, words};
+use crate::args::Common;
+use crate::exit::{Fail, Result};
+use crate::source;
+
+/// Of the journals of this boot. Nothing in force is an error: an empty file would be a goal of its own.
+pub fn config(common: &Common) -> Result<Config> {
+    let source = source::live()?;
+    let store = store(common);
+    let parts = super::status::needed(&store);
+    let options = ringwise_discover::Options { parts, ..ringwise_discover::Options::all() };
+    let s = source.snapshot(&options, common)?;
+    let v = ringwise_apply::verify_in(&s, &store).map_err(|e| Fail::error(words(&e)))?;
+    if v.settings.is_empty() {
+        return Err(Fail::error("nothing applied by ringwise is in force, and no flag says what is wanted")
+            .next("ringwise apply first, or ringwise persist --goal GOAL"));
+    }
+    let list = ringwise_apply::history(&store, &s.host).map_err(|e| Fail::error(words(&e)))?;
+    let title = list.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept).map(|e| e.title.as_str());
+    // The goal decides again at each boot; what was laid down beside it stays as it is in force.
+    let goal = title.filter_map(|t| t.strip_prefix("goal ")?.split(' ').next()?.parse().ok()).next();
+    let wishes = wishes(v.settings.iter().map(|s| &s.want));
+    let mut c = Config::of_intent(&Intent { goal: goal.unwrap_or_default(), wishes, ..Intent::default() });
+    c.host.goal = goal;
+    Ok(c)
+}
+
+/// Settings as somebody would lay them down. Queues with the same value stand together.
+pub fn wishes<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<Wish> {
+    let mut out: Vec<Wish> = Vec::new();
+    for s in settings {
+        let Some((dev, knob)) = knob(s) else { continue };
+        let same = out.iter_mut().filter(|w| w.dev == dev).find_map(|w| join(&w.knob, &knob).map(|k| (w, k)));
+        match same {
+            Some((w, k)) => w.knob = k,
+            None => out.push(Wish { dev, knob, said: "in force".into() }),
+        }
+    }
+    out
+}
+
+/// None: not the file's business (irqbalance, vectors that serve no queue, threads).
+fn knob(s: &Setting) -> Option<(Option<String>, Knob)> {
+    let queue = |q: &u32| Some(vec![*q]);
+    let of = |of: &Of| match of {
+        Of::Rx(q) => Some(vec![*q]),
+        Of::Tx(_) | Of::Control(_) => None,
+    };
+    Some(match s.clone() {
+        Setting::Channels { dev, rx, tx, combined } => (Some(dev), Knob::Channels { rx, tx, combined }),
+        Setting::Rings { dev, rx, tx } => (Some(dev), Knob::Rings { rx, tx }),
+        Setting::Coalesce { dev, params } => (Some(dev), Knob::Coalesce { queues: None, params }),
+        Setting::QueueCoalesce { dev, queue: q, params } => (Some(dev), Knob::Coalesce { queues: queue(&q), params }),
+        Setting::Feature { dev, name, on } => (Some(dev), Knob::Feature { name, on }),
+        Setting::Ntuple { dev, on } => (Some(dev), Knob::Feature { name: "rx-ntuple-filter".into(), on }),
+        Setting::Pause { dev, autoneg, rx, tx } => (Some(dev), Knob::Pause { autoneg, rx, tx }),
+        Setting::RssTable { dev, table } => {
+            (Some(dev), Knob::RssTable { context: None, table: ringwise_model::Table::Explicit(table) })
+        }
+        Setting::RssContext { dev, context, table: Some(table), .. } => {
+            let table = ringwise_model::Table::Explicit(table);
+            (Some(dev), Knob::RssTable { context: Some(context), table })
+        }
+        Setting::RssHash { dev, function, key, symmetric } => (Some(dev), Knob::RssHash { function, key, symmetric }),
+        Setting::RssFields { dev, flow, fields } => (Some(dev), Knob::RssFields { flow, fields }),
+        Setting::FlowRule { dev, location, rule: Some(rule) } => {
+            (Some(dev), Knob::FlowRule { location: Some(location), rule })
+        }
+        Setting::NapiDevice { dev, values } => (Some(dev), Knob::Napi { queues: None, values }),
+        Setting::Napi { dev, of: o, values } => (Some(dev), Knob::Napi { queues: Some(of(&o)?), values }),
+        Setting::IrqCpus { dev, of: o, cpus } => (Some(dev), Knob::IrqCpus { queues: Some(of(&o)?), cpus }),
+        Setting::XpsCpus { dev, queue: q, cpus } if !cpus.is_empty() => {
+            (Some(dev), Knob::XpsCpus { queues: queue(&q), cpus })
+        }
+        Setting::XpsRxqs { dev, queue: q, rxqs } if !rxqs.is_empty() => {
+            (Some(dev), Knob::XpsRxqs { queues: queue(&q), rxqs })
+        }
+        Setting::RpsCpus { dev, queue: q, cpus } if !cpus.is_empty() => {
+            (Some(dev), Knob::RpsCpus { queues: queue(&q), cpus })
+        }
+        Setting::RpsFlowCnt { dev, queue: q, entries } => (Some(dev), Knob::RpsFlowCnt { queues: queue(&q), entries }),
+        Setting::Sysctl { name, value } => (None, Knob::Sysctl { name, value }),
+        Setting::CpuLatency { cpu, value } => (None, Knob::CpuLatency { cpus: vec![cpu], value }),
+        Setting::RfsEntries { entries } => (None, Knob::RfsEntries { entries }),
+        _ => return None,
+    })
+}
+
+/// Both as one, where only the queues differ.
+fn join(a: &Knob, b: &Knob) -> Option<Knob> {
+    use Knob as K;
+    let queues = |a: &Option<Vec<u32>>, b: &Option<Vec<u32>>| -> Option<Option<Vec<u32>>> {
+        let all: CpuSet = a.as_ref()?.iter().chain(b.as_ref()?).map(|q| CpuId(*q)).collect();
+        Some(Some(all.iter().map(|c| c.0).collect()))
+    };
+    Some(match (a, b) {
+        (K::Coalesce { queues: a, params: x }, K::Coalesce { queues: b, params: y }) if x == y => {
+            K::Coalesce { queues: queues(a, b)?, params: x.clone() }
+        }
+        (K::Napi { queues: a, values: x }, K::Napi { queues: b, values: y }) if x == y => {
+            K::Napi { queues: queues(a, b)?, values: *x }
+        }
+        (K::IrqCpus { queues: a, cpus: x }, K::IrqCpus { queues: b, cpus: y }) if x == y => {
+            K::IrqCpus { queues: queues(a, b)?, cpus: x.clone() }
+        }
+        (K::XpsCpus { queues: a, cpus: x }, K::XpsCpus { queues: b, cpus: y }) if x == y => {
+            K::XpsCpus { queues: queues(a, b)?, cpus: x.clone() }
+        }
+        (K::XpsRxqs { queues: a, rxqs: x }, K::XpsRxqs { queues: b, rxqs: y }) if x == y => {
+            K::XpsRxqs { queues: queues(a, b)?, rxqs: x.clone() }
+        }
+        (K::RpsCpus { queues: a, cpus: x }, K::RpsCpus { queues: b, cpus: y }) if x == y => {
+            K::RpsCpus { queues: queues(a, b)?, cpus: x.clone() }
+        }
+        (K::RpsFlowCnt { queues: a, entries: x }, K::RpsFlowCnt { queues: b, entries: y }) if x == y => {
+            K::RpsFlowCnt { queues: queues(a, b)?, entries: *x }
+        }
+        (K::CpuLatency { cpus: a, value: x }, K::CpuLatency { cpus: b, value: y }) if x == y => {
+            let all: CpuSet = a.iter().chain(b).copied().collect();
+            K::CpuLatency { cpus: all.iter().collect(), value: x.clone() }
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_with_one_value_stand_together() {
+        let irq = |q, c: &str| Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(q), cpus: c.parse().unwrap() };
+        let all = [irq(0, "2"), irq(1, "3"), irq(2, "2"), Setting::RfsEntries { entries: 0 }];
+        let c = Config::of_intent(&Intent { wishes: wishes(all.iter()), ..Intent::default() });
+        let text = ringwise_config::print(&c);
+        assert!(text.contains("irq_cpus = { \"0,2\" = \"2\", \"1\" = \"3\" }"), "{text}");
+        assert!(text.contains("rfs_entries = 0"), "{text}");
+        assert_eq!(ringwise_config::parse("x", &text).unwrap().without_places(), c.without_places());
+    }
+}

@@ -1,0 +1,194 @@
+//! `ringwise persist`: the configuration is applied at every boot, and when an interface comes late.
+
+pub mod at_boot;
+mod others;
+mod units;
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use ringwise_discover::Options;
+use ringwise_sys::Request;
+
+use super::transaction::{can_go_on, confirmed, store};
+use super::{in_force, wanted};
+use crate::args::{Common, PersistArgs};
+use crate::boot;
+use crate::exit::{Fail, Result, Status};
+use crate::{out, source};
+use units::Units;
+
+/// Where packages put the program.
+const INSTALLED: &str = "/usr/sbin/ringwise";
+
+pub fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
+    let state_dir = state_dir(common);
+    if a.lived {
+        boot::lived(&state_dir).map_err(Fail::error)?;
+        return Ok(Status::Ok);
+    }
+    can_go_on(&a.write, "persist")?;
+    let root = a.root.clone().unwrap_or_else(|| "/".into());
+    if a.remove {
+        return remove(a, &root, &state_dir, common);
+    }
+    let config = a.intent.config.clone().unwrap_or_else(|| wanted::DEFAULT.into());
+    let config = std::path::absolute(&config).map_err(|e| Fail::error(format!("{}: {e}", config.display())))?;
+    if config.to_str().is_none_or(|c| c.contains(['\n', '\r'])) {
+        return Err(Fail::usage("the name of the file must be one line of UTF-8"));
+    }
+    let there = below(&root, &config);
+    let given = says_anything(a);
+    let (loaded, write) = match std::fs::read_to_string(&there) {
+        Ok(_) if given => {
+            let text = format!("{} is there; the flags would not be kept", config.display());
+            return Err(Fail::refused(text).next("ringwise persist, with the flags as keys in that file"));
+        }
+        Ok(_) => (wanted::load(&there)?, None),
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            let c = if given { wanted::of_flags(&a.intent)? } else { in_force::config(common)? };
+            let text = header(&config, given) + &ringwise_config::print(&c);
+            (c, Some(text))
+        }
+        Err(e) => return Err(Fail::error(format!("{}: {e}", there.display()))),
+    };
+    let mut notes = Vec::new();
+    if a.root.is_none() {
+        // What cannot be bound now cannot be at boot either.
+        let source = source::live()?;
+        let s = source.snapshot(&Options::all(), common)?;
+        let bound = ringwise_config::bind(&loaded, &[], &s.nics).map_err(|w| Fail::error(w.join("\nringwise: ")))?;
+        notes = bound.notes;
+        notes.extend(others::said(&source, &s, &bound.intent));
+    }
+    let program = match &a.root {
+        Some(_) => INSTALLED.to_string(),
+        None => std::env::current_exe()
+            .ok()
+            .and_then(|p| p.to_str().map(str::to_string))
+            .ok_or_else(|| Fail::error("where this program lies cannot be told"))?,
+    };
+    let dir = common.state_dir.as_ref().map(|d| d.display().to_string());
+    let units = Units { program: &program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref() };
+    let mut files: Vec<(PathBuf, String)> = units.files().into_iter().map(|(p, t)| (root.join(p), t)).collect();
+    if let Some(text) = write {
+        files.insert(0, (there.clone(), text));
+    }
+    for n in &notes {
+        out::note(common.quiet, &format!("ringwise: {n}"));
+    }
+    let list: Vec<String> = files.iter().map(|(p, _)| format!("    {}\n", p.display())).collect();
+    let will = format!(
+        "{} is applied at every boot and when an interface comes late. Files:\n{}",
+        config.display(),
+        list.concat()
+    );
+    if a.write.dry_run {
+        out::answer(&will)?;
+        return Ok(Status::Ok);
+    }
+    out::note(common.quiet, will.trim_end());
+    let texts = || files.iter().map(|(p, t)| format!("==> {}\n{t}\n", p.display())).collect::<String>();
+    if !confirmed(&a.write, "Write them? [y/N/show]", &texts)? {
+        return Err(Fail::refused("not confirmed; nothing was touched"));
+    }
+    for (path, text) in &files {
+        put(path, text)?;
+    }
+    enable(&root)?;
+    if a.root.is_none() {
+        boot::forget(&state_dir).map_err(Fail::error)?;
+        reload(common)?;
+    }
+    out::note(common.quiet, "Kept over a reboot. Undo: ringwise persist --remove");
+    Ok(Status::Ok)
+}
+
+/// The first place: the others do not survive a reboot.
+pub fn state_dir(common: &Common) -> PathBuf {
+    store(common).dirs().first().cloned().unwrap_or_default()
+}
+
+/// Whether the command line says what is wanted.
+fn says_anything(a: &PersistArgs) -> bool {
+    let i = &a.intent;
+    let cpus = i.cpus.is_some() || i.reserve.is_some() || i.exclude_cpus.is_some();
+    let how = i.queues.is_some() || i.smt.is_some() || i.far_node.is_some() || i.latency_queues.is_some();
+    i.goal.is_some() || !i.set.is_empty() || cpus || how || i.allow_disruption || i.pair_as_article
+}
+
+fn header(config: &Path, given: bool) -> String {
+    let from = if given { "the flags given" } else { "what was in force" };
+    format!(
+        "# Written by ringwise persist from {from}. Keys: ringwise.toml(5); check: ringwise config check {}\n",
+        config.display()
+    )
+}
+
+fn below(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn put(path: &Path, text: &str) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let said = |e: std::io::Error| Fail::error(format!("{}: {e}", path.display()));
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).map_err(said)?;
+    }
+    ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).map_err(said)
+}
+
+/// As `systemctl enable` does it, and without it.
+fn enable(root: &Path) -> Result<()> {
+    let link = root.join(boot::WANTS);
+    let said = |e: std::io::Error| Fail::error(format!("{}: {e}", link.display()));
+    if let Some(dir) = link.parent() {
+        std::fs::create_dir_all(dir).map_err(said)?;
+    }
+    match std::os::unix::fs::symlink("/etc/systemd/system/ringwise.service", &link) {
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
+        other => other.map_err(said),
+    }
+}
+
+/// Where systemd runs it reads its files anew; udev sees them by itself.
+fn reload(common: &Common) -> Result<()> {
+    if !Path::new("/run/systemd/system").exists() {
+        let text = "ringwise: systemd does not run here: let your init run the ExecStart= line of ringwise.service";
+        out::note(common.quiet, text);
+        return Ok(());
+    }
+    let host = source::live()?.host;
+    if let Err(e) = host.kernel(&Request::DaemonReload) {
+        out::note(common.quiet, &format!("ringwise: {e}; it holds from the next boot on all the same"));
+    }
+    Ok(())
+}
+
+fn remove(a: &PersistArgs, root: &Path, state_dir: &Path, common: &Common) -> Result<Status> {
+    let all = [boot::WANTS, boot::SERVICE, boot::LATE, boot::LIVED, boot::TIMER, boot::RULES];
+    let there: Vec<PathBuf> = all.iter().map(|p| root.join(p)).filter(|p| p.symlink_metadata().is_ok()).collect();
+    if there.is_empty() {
+        out::note(common.quiet, "ringwise: nothing is kept over a reboot");
+        return Ok(Status::Ok);
+    }
+    let list: Vec<String> = there.iter().map(|p| format!("    {}\n", p.display())).collect();
+    let will = format!("Nothing is applied at boot any more; the configuration stays. Removed:\n{}", list.concat());
+    if a.write.dry_run {
+        out::answer(&will)?;
+        return Ok(Status::Ok);
+    }
+    out::note(common.quiet, will.trim_end());
+    if !confirmed(&a.write, "Remove them? [y/N]", &String::new)? {
+        return Err(Fail::refused("not confirmed; nothing was touched"));
+    }
+    for p in &there {
+        std::fs::remove_file(p).map_err(|e| Fail::error(format!("{}: {e}", p.display())))?;
+    }
+    if a.root.is_none() {
+        boot::forget(state_dir).map_err(Fail::error)?;
+        reload(common)?;
+    }
+    Ok(Status::Ok)
+}

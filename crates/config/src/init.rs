@@ -1,0 +1,102 @@
+//! A file to begin with: the interfaces of a host, what they have now as comments.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{Knob, Nic, Snapshot, Table, Wish};
+
+use crate::print::print_entry;
+use crate::value::{Entry, Matcher};
+
+/// Nothing in it changes anything but the goal it names, which is the default one.
+pub fn init(s: &Snapshot) -> String {
+    let mut out = String::from(
+        "# Configuration of ringwise. Keys: ringwise.toml(5). Check it: ringwise config check FILE\n\
+         # What it would do: ringwise plan --config FILE\n\
+         version = 1\n\n\
+         [host]\n\
+         # balanced, forward, rpc, stream, latency; ringwise plan --goal GOAL --print-config writes one out\n\
+         goal = \"balanced\"\n\
+         # cpus = \"0-3\"                 only these carry queues\n\
+         # reserve = \"0\"                kept free for other work\n\
+         # allow_disruption = true      also what interrupts traffic\n",
+    );
+    for n in s.nics.iter().filter(|n| n.has_own_queues()) {
+        out += &interface(n);
+    }
+    out
+}
+
+fn interface(n: &Nic) -> String {
+    let matcher = match (&n.dev.permanent_mac, &n.dev.bus_address) {
+        (Some(mac), _) => Matcher { mac: Some(mac.clone()), ..Matcher::default() },
+        (None, Some(bus)) => Matcher { bus: Some(bus.clone()), ..Matcher::default() },
+        (None, None) => Matcher { name: Some(n.name().to_string()), ..Matcher::default() },
+    };
+    let wishes = now(n).into_iter().map(|knob| Wish { dev: None, knob, said: String::new() }).collect();
+    let text = print_entry(&Entry { matcher, wishes, ..Entry::default() });
+    let driver = n.driver.known().map(|d| format!(", {d}")).unwrap_or_default();
+    let mut out =
+        format!("\n# {}{driver}, {} receive and {} transmit queues", n.name(), n.rx_queues.len(), n.tx_queues.len());
+    out += "; commented: as it is now\n";
+    let mut head = true;
+    for line in text.lines().filter(|l| !l.is_empty()) {
+        // The entry and its match stand; what follows is only shown.
+        let shown = if head { line.to_string() } else { format!("# {line}") };
+        out += &shown;
+        out.push('\n');
+        head &= !line.starts_with("match");
+    }
+    out
+}
+
+/// What was read, as somebody would lay it down.
+fn now(n: &Nic) -> Vec<Knob> {
+    let mut out = Vec::new();
+    if let Some(c) = n.channels.known() {
+        let some = |c: Option<ringwise_model::Count>| c.map(|c| c.now).filter(|n| *n > 0);
+        let knob = Knob::Channels { rx: some(c.rx), tx: some(c.tx), combined: some(c.combined) };
+        out.extend((knob != Knob::Channels { rx: None, tx: None, combined: None }).then_some(knob));
+    }
+    if let Some(r) = n.rings.known() {
+        let knob =
+            Knob::Rings { rx: r.rx.map(|c| c.now).filter(|n| *n > 0), tx: r.tx.map(|c| c.now).filter(|n| *n > 0) };
+        out.extend((knob != Knob::Rings { rx: None, tx: None }).then_some(knob));
+    }
+    if let Some(p) = n.pause.known() {
+        let knob = Knob::Pause { autoneg: p.autoneg, rx: p.rx, tx: p.tx };
+        out.extend((knob != Knob::Pause { autoneg: None, rx: None, tx: None }).then_some(knob));
+    }
+    if let Some(c) = n.coalesce.known() {
+        let params: BTreeMap<String, u32> = settled(&c.0);
+        out.extend((!params.is_empty()).then_some(Knob::Coalesce { queues: None, params }));
+    }
+    if let Some(r) = n.rss.known().filter(|r| !r.table.is_empty()) {
+        out.push(Knob::RssTable { context: None, table: table(&r.table) });
+        let function = r.function.known().cloned();
+        let symmetric = r.symmetric.known().cloned();
+        out.extend((function.is_some() || symmetric.is_some()).then_some(Knob::RssHash {
+            function,
+            key: None,
+            symmetric,
+        }));
+    }
+    out
+}
+
+/// Fixed values beside adaptive ones are the driver's own, of the moment.
+fn settled(all: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
+    let adaptive = |dir: &str| all.get(&format!("use-adaptive-{dir}")) == Some(&1);
+    let of = |k: &str| match () {
+        () if k.starts_with("rx-") => adaptive("rx"),
+        () if k.starts_with("tx-") => adaptive("tx"),
+        () => false,
+    };
+    all.iter().filter(|(k, v)| !of(k) && (k.starts_with("use-") || **v != 0)).map(|(k, v)| (k.clone(), *v)).collect()
+}
+
+/// In words where they say it.
+fn table(entries: &[u32]) -> Table {
+    let queues = entries.iter().max().map_or(1, |m| m + 1);
+    let even = entries.iter().enumerate().all(|(i, q)| *q == i as u32 % queues);
+    if even { Table::Equal { queues, start: 0 } } else { Table::Explicit(entries.to_vec()) }
+}
