@@ -22,11 +22,20 @@ enum hrtimer_restart mq_rx_timer(struct hrtimer *t)
 	return HRTIMER_NORESTART;
 }
 
+/* Once until it is served: more packets do not make more interrupts. */
+static void mq_fire_tx(struct mq_queue *q)
+{
+	if (atomic_xchg(&q->tx_asked, 1))
+		return;
+	if (mq_fire(q->tx_vec))
+		q->tx_irqs++;
+	else
+		atomic_set(&q->tx_asked, 0);
+}
+
 enum hrtimer_restart mq_tx_timer(struct hrtimer *t)
 {
-	struct mq_queue *q = container_of(t, struct mq_queue, tx_timer);
-
-	q->tx_irqs += mq_fire(q->tx_vec);
+	mq_fire_tx(container_of(t, struct mq_queue, tx_timer));
 	return HRTIMER_NORESTART;
 }
 
@@ -51,7 +60,7 @@ static void mq_kick_rx(struct mq_queue *q)
 static void mq_kick_tx(struct mq_queue *q)
 {
 	if (mq_due(&q->tx_timer, atomic_read(&q->tx_pending), q->tx_usecs, q->tx_frames))
-		q->tx_irqs += mq_fire(q->tx_vec);
+		mq_fire_tx(q);
 }
 
 int mq_poll(struct napi_struct *napi, int budget)
@@ -60,8 +69,10 @@ int mq_poll(struct napi_struct *napi, int budget)
 	struct sk_buff *skb;
 	int done = 0;
 
-	if (v->tx)
+	if (v->tx) {
+		atomic_set(&v->tx->tx_asked, 0);
 		atomic_set(&v->tx->tx_pending, 0);
+	}
 	while (v->rx && done < budget && (skb = skb_dequeue(&v->rx->rx))) {
 		v->rx->rx_packets++;
 		v->rx->rx_bytes += skb->len;
@@ -107,7 +118,7 @@ static int mq_steer(struct mqnic *nic, struct sk_buff *skb)
 		}
 	}
 	if (f.type) {
-		hash = mq_hash(nic, rss, &f, &l4);
+		hash = mq_hash(rss, &f, &l4);
 		skb_set_hash(skb, hash, l4 ? PKT_HASH_TYPE_L4 : PKT_HASH_TYPE_L3);
 	}
 	if (queue >= 0)

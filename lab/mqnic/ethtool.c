@@ -277,6 +277,7 @@ const struct ethtool_ops mq_ethtool_ops = {
 	.get_rxfh = mq_get_rxfh,
 	.set_rxfh = mq_set_rxfh,
 #if SINCE(6, 17)
+	.rxfh_per_ctx_fields = 1,
 	.get_rxfh_fields = mq_get_fields,
 	.set_rxfh_fields = mq_set_fields,
 #endif

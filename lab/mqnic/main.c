@@ -134,8 +134,10 @@ static void mq_free_vec(struct mq_vec *v)
 	free_irq(v->irq, v);
 	if (v->rx)
 		skb_queue_purge(&v->rx->rx);
-	if (v->tx)
+	if (v->tx) {
 		atomic_set(&v->tx->tx_pending, 0);
+		atomic_set(&v->tx->tx_asked, 0);
+	}
 }
 
 static void mq_close(struct mqnic *nic, int vectors)
@@ -377,9 +379,9 @@ static int mq_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	mq_default_rss(nic);
 	mq_default_coalesce(nic);
 	for (i = 1; i <= IPV6_FLOW; i++)
-		nic->fields[i] = RXH_IP_SRC | RXH_IP_DST;
-	nic->fields[TCP_V4_FLOW] |= RXH_L4_B_0_1 | RXH_L4_B_2_3;
-	nic->fields[TCP_V6_FLOW] |= RXH_L4_B_0_1 | RXH_L4_B_2_3;
+		nic->rss[0].fields[i] = RXH_IP_SRC | RXH_IP_DST;
+	nic->rss[0].fields[TCP_V4_FLOW] |= RXH_L4_B_0_1 | RXH_L4_B_2_3;
+	nic->rss[0].fields[TCP_V6_FLOW] |= RXH_L4_B_0_1 | RXH_L4_B_2_3;
 	for (i = 0; i < nic->maxq; i++)
 		mq_init_queue(nic, i);
 	mq_steer_init(nic);

@@ -81,6 +81,7 @@ struct mq_queue {
 	struct sk_buff_head rx;
 	struct hrtimer rx_timer, tx_timer;
 	atomic_t tx_pending;	/* sent; the completion interrupt is still to come */
+	atomic_t tx_asked;	/* it has been asked for */
 	/* moderation */
 	u32 rx_usecs, rx_frames, tx_usecs, tx_frames, adaptive_rx, adaptive_tx;
 	/* counters */
@@ -92,6 +93,7 @@ struct mq_rss {
 	u8 used, xfrm;
 	u8 key[MQ_KEY];
 	u32 indir[MQ_INDIR];
+	u32 fields[IPV6_FLOW + 1];
 };
 
 /* What the NIC sees of a packet. */
@@ -122,7 +124,6 @@ struct mqnic {
 	int idx, maxq, up, managed;
 	int combined, rx_only, tx_only, nrx, ntx;
 	u32 rx_ring, tx_ring, rx_pause, tx_pause, resets;
-	u32 fields[IPV6_FLOW + 1];
 	struct mq_rss rss[MQ_CONTEXTS];
 	struct ethtool_rx_flow_spec rule[MQ_RULES];
 	u32 rule_context[MQ_RULES];
@@ -162,7 +163,7 @@ bool mq_matches(const struct ethtool_rx_flow_spec *r, const struct sk_buff *skb,
 
 /* rss.c */
 void mq_default_rss(struct mqnic *nic);
-u32 mq_hash(const struct mqnic *nic, const struct mq_rss *rss, const struct mq_flow *f, bool *l4);
+u32 mq_hash(const struct mq_rss *rss, const struct mq_flow *f, bool *l4);
 bool mq_context_needs(const struct mqnic *nic, int nrx);
 void mq_lose_contexts(struct mqnic *nic);
 u32 mq_indir_size(struct net_device *dev);
@@ -191,8 +192,8 @@ int mq_get_fields(struct net_device *dev, struct ethtool_rxfh_fields *f);
 int mq_set_fields(struct net_device *dev, const struct ethtool_rxfh_fields *f,
 		  struct netlink_ext_ack *extack);
 #else
-int mq_read_fields(struct mqnic *nic, u32 type, u64 *data);
-int mq_write_fields(struct mqnic *nic, u32 type, u64 data);
+int mq_read_fields(struct mqnic *nic, u32 id, u32 type, u64 *data);
+int mq_write_fields(struct mqnic *nic, u32 id, u32 type, u64 data);
 #endif
 
 /* rules.c */

@@ -40,10 +40,10 @@ static void mq_symmetric(u8 xfrm, u8 *src, u8 *dst, int n)
 }
 
 /* The hash of an IP packet; `l4` says whether ports are part of it. */
-u32 mq_hash(const struct mqnic *nic, const struct mq_rss *rss, const struct mq_flow *f, bool *l4)
+u32 mq_hash(const struct mq_rss *rss, const struct mq_flow *f, bool *l4)
 {
 	int n = 0, size = f->proto == htons(ETH_P_IPV6) ? 16 : 4;
-	u32 fields = nic->fields[f->type];
+	u32 fields = rss->fields[f->type];
 	struct mq_flow s = *f;
 	u8 in[36];
 
@@ -145,6 +145,7 @@ static int mq_new_context(struct mqnic *nic, u32 id, const u32 *indir, const u8 
 	if (mq_quirk(nic, MQ_FEW_CONTEXTS) && n >= mq_climit)
 		return -ENOSPC;
 	memcpy(rss->key, nic->rss[0].key, MQ_KEY);
+	memcpy(rss->fields, nic->rss[0].fields, sizeof(rss->fields));
 	rss->xfrm = nic->rss[0].xfrm;
 	for (i = 0; i < MQ_INDIR; i++)
 		rss->indir[i] = ethtool_rxfh_indir_default(i, nic->nrx);
@@ -267,19 +268,23 @@ int mq_remove_context(struct net_device *dev, struct ethtool_rxfh_context *ctx, 
 #if SINCE(6, 17)
 static
 #endif
-int mq_read_fields(struct mqnic *nic, u32 type, u64 *data)
+int mq_read_fields(struct mqnic *nic, u32 id, u32 type, u64 *data)
 {
+	if (id >= MQ_CONTEXTS || !nic->rss[id].used)
+		return -ENOENT;
 	if (type > IPV6_FLOW)
 		return -EINVAL;
-	*data = nic->fields[type];
+	*data = nic->rss[id].fields[type];
 	return 0;
 }
 
 #if SINCE(6, 17)
 static
 #endif
-int mq_write_fields(struct mqnic *nic, u32 type, u64 data)
+int mq_write_fields(struct mqnic *nic, u32 id, u32 type, u64 data)
 {
+	if (id >= MQ_CONTEXTS || !nic->rss[id].used)
+		return -ENOENT;
 	switch (type) {
 	case UDP_V4_FLOW:
 	case UDP_V6_FLOW:
@@ -294,7 +299,7 @@ int mq_write_fields(struct mqnic *nic, u32 type, u64 data)
 	if (data & ~(u64)(RXH_IP_SRC | RXH_IP_DST | RXH_L4_B_0_1 | RXH_L4_B_2_3))
 		return -EINVAL;
 	if (!mq_quirk(nic, MQ_IGNORE_FIELDS))
-		nic->fields[type] = data;
+		nic->rss[id].fields[type] = data;
 	return 0;
 }
 
@@ -302,7 +307,7 @@ int mq_write_fields(struct mqnic *nic, u32 type, u64 data)
 int mq_get_fields(struct net_device *dev, struct ethtool_rxfh_fields *f)
 {
 	u64 data = 0;
-	int err = mq_read_fields(netdev_priv(dev), f->flow_type, &data);
+	int err = mq_read_fields(netdev_priv(dev), f->rss_context, f->flow_type, &data);
 
 	f->data = data;
 	return err;
@@ -311,6 +316,6 @@ int mq_get_fields(struct net_device *dev, struct ethtool_rxfh_fields *f)
 int mq_set_fields(struct net_device *dev, const struct ethtool_rxfh_fields *f,
 		  struct netlink_ext_ack *extack)
 {
-	return mq_write_fields(netdev_priv(dev), f->flow_type, f->data);
+	return mq_write_fields(netdev_priv(dev), f->rss_context, f->flow_type, f->data);
 }
 #endif

@@ -188,7 +188,7 @@ int mq_get_rxnfc(struct net_device *dev, struct ethtool_rxnfc *c, u32 *locs)
 		return 0;
 #if !SINCE(6, 17)
 	case ETHTOOL_GRXFH:
-		return mq_read_fields(nic, c->flow_type, &c->data);
+		return mq_read_fields(nic, 0, c->flow_type, &c->data);
 #endif
 	case ETHTOOL_GRXCLSRLCNT:
 		c->rule_cnt = nic->rules;
@@ -217,7 +217,7 @@ int mq_set_rxnfc(struct net_device *dev, struct ethtool_rxnfc *c)
 	switch (c->cmd) {
 #if !SINCE(6, 17)
 	case ETHTOOL_SRXFH:
-		return mq_write_fields(nic, c->flow_type, c->data);
+		return mq_write_fields(nic, 0, c->flow_type, c->data);
 #endif
 	case ETHTOOL_SRXCLSRLINS:
 		return mq_add_rule(nic, c);
