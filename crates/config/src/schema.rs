@@ -10,8 +10,8 @@ pub fn document() -> Value {
     let mut root = table(&FILE);
     if let Some(o) = root.as_object_mut() {
         o.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
-        o.insert("title".into(), json!(SCHEMA));
-        o.insert("description".into(), json!(format!("Configuration of ringwise, version {VERSION}")));
+        o.insert("$id".into(), json!(format!("{SCHEMA}.v{VERSION}")));
+        o.insert("title".into(), json!("ringwise.toml: what is wanted of this host"));
     }
     root
 }
@@ -46,6 +46,7 @@ fn kind(k: &Kind) -> Value {
         |of: Value| json!({ "anyOf": [{ "type": "string", "pattern": "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$" }, of] });
     match k {
         Kind::Bool => json!({ "type": "boolean" }),
+        Kind::Int(least, most) if least == most => json!({ "const": least }),
         Kind::Int(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Kind::Text => json!({ "type": "string" }),
         Kind::Word(all) => json!({ "enum": all }),

@@ -43,13 +43,10 @@ pub(crate) fn command(intent: &Intent, devs: &[&str], n: u32) -> String {
 pub(crate) fn with_word(intent: &Intent, said: &[String]) -> String {
     let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
     let mut c = request(intent, &devs);
-    for s in said {
-        let file = s.split_once(" line ").map(|x| x.0);
-        match file {
-            Some(f) if f != DEFAULT_FILE && !c.contains(f) => c.push_str(&format!(" --config {f}")),
-            None if s.starts_with("--set ") => c.push_str(&format!(" {s}")),
-            _ => {}
-        }
+    for s in said.iter().filter(|s| s.starts_with("--set ")) {
+        let word = s.trim_start_matches("--set ");
+        let quote = if word.contains(char::is_whitespace) { "'" } else { "" };
+        c.push_str(&format!(" --set {quote}{word}{quote}"));
     }
     if let Some(n) = intent.queues {
         c.push_str(&format!(" --queues {n}"));
@@ -85,6 +82,12 @@ fn request(intent: &Intent, devs: &[&str]) -> String {
         Some(FarNode::Last) => c.push_str(" --far-node last"),
         Some(FarNode::Ok) => c.push_str(" --far-node ok"),
         None => {}
+    }
+    if let Some(n) = intent.latency_queues {
+        c.push_str(&format!(" --latency-queues {n}"));
+    }
+    if let Some(f) = intent.config.as_ref().filter(|f| *f != DEFAULT_FILE) {
+        c.push_str(&format!(" --config {f}"));
     }
     c
 }

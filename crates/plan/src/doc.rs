@@ -192,7 +192,7 @@ pub struct Program {
     pub dev: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Of programs or systemd units that are named; else empty.
+    /// systemd units that are named; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     pub cpus: CpuSet,

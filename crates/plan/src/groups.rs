@@ -13,7 +13,7 @@ mod teams;
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Setting, compare, live};
-use ringwise_model::{Intent, Snapshot};
+use ringwise_model::{Fact, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
@@ -116,10 +116,14 @@ impl Cx<'_, '_> {
         if self.out.laid.contains(&address) {
             return;
         }
-        // What was refused before is not tried again; what comes nearest to it may do.
+        // What was refused before is not tried again, nor a queue that has no moderation of its own; what comes
+        // nearest to it may do.
+        let there = |s: &Setting| {
+            s.address().is_some_and(|a| !matches!(live(self.s, &a), Fact::Absent) || self.anew(&a).is_some())
+        };
         let mut choice = std::iter::once(w.setting.clone()).chain(w.instead.iter().cloned());
         let nic = self.d.nic;
-        let good = choice.find(|s| self.learned.why(nic, s).is_none());
+        let good = choice.find(|s| self.learned.why(nic, s).is_none() && there(s));
         let rest: Vec<Setting> = choice.collect();
         let setting = good.unwrap_or(w.setting);
         let Some(address) = setting.address() else { return };

@@ -27,6 +27,7 @@ mod pick;
 mod place;
 mod planner;
 pub mod policies;
+mod programs;
 mod refusal;
 mod rfs;
 mod rivals;

@@ -5,6 +5,7 @@ use ringwise_knob::{Hand, Learned};
 use ringwise_model::{Intent, Snapshot};
 use ringwise_plan::{Hands, Plan, Refusal};
 
+use super::flows;
 use super::hands::{self, Take};
 use super::reviewed::{self, Expiry};
 use super::wanted;
@@ -96,7 +97,8 @@ pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, common: &Comm
     }
     let learned: Vec<Learned> = if source.recorded { Vec::new() } else { transaction::learned(common) };
     let hands = hands::standing(source, &s, common).map(|v| v.hands()).unwrap_or_default();
-    let intent = wanted.intent(&s, common)?;
+    let mut intent = wanted.intent(&s, common)?;
+    flows::look_up(source.host.as_ref(), &mut intent, common)?;
     Ok(Made { snapshot: s, learned, hands, intent })
 }
 

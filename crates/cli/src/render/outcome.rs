@@ -130,6 +130,7 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
             w,
         ));
     }
+    out.push_str(&super::moderation::instead(o, w));
     for a in &o.adjusted_by_driver {
         out.push_str(&hang(
             "kept otherwise: ",
@@ -172,7 +173,7 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
             }
             if verb == "Applied" {
                 out.push_str("Gone after a reboot.\n");
-                if !o.refused.is_empty() || !o.ignored.is_empty() {
+                if !o.refused.is_empty() || !o.ignored.is_empty() || !o.instead.is_empty() {
                     out.push_str(&hang("", "What was refused or ignored is remembered; a new plan goes round it.", w));
                     out.push_str("Next: ringwise plan\n");
                 }

@@ -8,6 +8,7 @@ use ringwise_plan::{NotPossible, Plan};
 
 use super::bands::{bands, now_text};
 use super::control;
+use super::groups;
 use super::hands;
 use super::rivals;
 use super::text::{self, hang, len, pad, plural};
@@ -84,6 +85,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full
             out.push('\n');
         }
     }
+    out.push_str(&groups::programs(plan, w));
     if !plan.expected.is_empty() {
         out.push_str("Expected, and to be checked afterwards:\n");
         for e in &plan.expected {
@@ -92,6 +94,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full
         out.push('\n');
     }
     out.push_str(&rest(plan, w));
+    out.push_str(&groups::advice(plan, w));
     out.push_str(&hands::kept(plan, again, style));
     if !out.ends_with("\n\n") {
         out.push('\n');
@@ -162,11 +165,8 @@ fn device(plan: &Plan, s: Option<&Snapshot>, dev: &str, notes: &mut Notes, style
     }
     for g in plan.groups.iter().filter(|g| g.dev == dev) {
         let queues = text::numbers(g.queues.iter().copied());
-        out.push_str(&hang(
-            &format!("  group {}: ", g.name),
-            &format!("queues {queues} on CPUs {}", g.cpus),
-            style.width,
-        ));
+        let text = format!("queues {queues} on CPUs {}{}", g.cpus, groups::reached(g));
+        out.push_str(&hang(&format!("  group {}: ", g.name), &text, style.width));
     }
     let doubled: Vec<String> = plan
         .doubled_cores

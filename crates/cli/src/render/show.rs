@@ -8,7 +8,7 @@ use super::steering;
 use super::text::{
     hang, link, no_answer, numbers, pad, plural, sentence, set, source, thousands, user, vector_label, word,
 };
-use super::{facts, matrix, rules, text, unread};
+use super::{facts, matrix, moderation, rules, text, unread};
 use crate::style::{Style, Tint};
 
 /// Devices in full; several are compared at the end.
@@ -156,6 +156,8 @@ fn lines(s: &Snapshot, n: &Nic, style: &Style) -> Vec<(&'static str, String)> {
     }
     if n.has_own_queues() {
         out.push(("moderation", steering::moderation(&n.coalesce)));
+        out.extend(moderation::of_queues(n).map(|q| ("  of queues", q)));
+        out.extend(moderation::napi(n).map(|p| ("NAPI", p)));
         out.push(("rings", steering::rings(n)));
         out.push(("pause", steering::pause(n)));
         out.extend(facts::features(n).map(|f| ("features", f)));

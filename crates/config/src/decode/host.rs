@@ -49,11 +49,23 @@ pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
             cx.fault(v.span(), format!("\"{name}\" cannot be set to this text"), "the words of one line");
             continue;
         }
+        let dotted = name.replace('/', ".");
+        if h.wishes.iter().any(|w| matches!(&w.knob, Knob::Sysctl { name, .. } if name.replace('/', ".") == dotted)) {
+            cx.fault(at, format!("\"{name}\" is said twice"), "one of them");
+            continue;
+        }
         h.wishes.push(wish(Knob::Sysctl { name: name.to_string(), value }, &at, cx));
     }
+    let mut seen = CpuSet::new();
     for (name, at, v) in k.free("cpu_latency") {
         let value = v.get_ref().as_str().map(str::to_string).or_else(|| check::int(v.get_ref()).map(|n| n.to_string()));
         if let (Ok(cpus), Some(value)) = (words::cpus(name), value) {
+            let both = cpus.intersection(&seen);
+            if !both.is_empty() {
+                cx.fault(at, format!("cpu_latency of CPUs {both} is said twice"), "one of them");
+                continue;
+            }
+            seen = seen.union(&cpus);
             let cpus = cpus.iter().collect();
             h.wishes.push(wish(Knob::CpuLatency { cpus, value }, &at, cx));
         }

@@ -113,6 +113,7 @@ fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     if let (Some(table), Some(at)) = (k.get("table").and_then(table), k.at("table")) {
         out.push(wish(Knob::RssTable { context: None, table }, &at, cx));
     }
+    let mut seen = Vec::new();
     for (name, at, v) in k.free("context") {
         let (Ok(numbers), Some(table)) = (words::numbers(name), table(v)) else { continue };
         for n in numbers {
@@ -120,6 +121,11 @@ fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
                 cx.fault(at.clone(), "context 0 is the device's own", "\"table\" for that one");
                 continue;
             }
+            if seen.contains(&n) {
+                cx.fault(at.clone(), format!("context {n} is said twice"), "one of them");
+                continue;
+            }
+            seen.push(n);
             out.push(wish(Knob::RssTable { context: Some(n), table: table.clone() }, &at, cx));
         }
     }

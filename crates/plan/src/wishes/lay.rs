@@ -95,6 +95,12 @@ fn per_queue_all(d: &Dev, intent: &Intent, laid: &mut Laid) {
 /// A device takes rules only with the feature on.
 fn ntuple_for_rules(s: &Snapshot, d: &Dev, laid: &mut Laid) {
     let dev = d.name().to_string();
+    let there = d.nic.rules.known().is_some_and(|r| !r.rules.is_empty());
+    if let Some(one) = laid.by.get_mut(&Address::Ntuple { dev: dev.clone() }).filter(|_| there)
+        && let Setting::Ntuple { on: false, .. } = one.setting
+    {
+        one.with = Some("many drivers drop the flow rules that are there with it");
+    }
     let rules: Vec<&One> = laid
         .by
         .iter()
