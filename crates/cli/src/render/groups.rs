@@ -1,0 +1,57 @@
+//! Groups of queues in a plan: how they are moderated and reached, where their programs go, what the plan cannot know.
+
+use ringwise_plan::{Group, Plan, Program};
+
+use super::text::{hang, plural};
+
+/// `, policy latency (rx-usecs 5 tx-usecs 10 on each queue), no entry of the table, 2 rules to context 1`
+pub fn reached(g: &Group) -> String {
+    let mut out = String::new();
+    if let Some(p) = &g.policy {
+        let how = g.moderation.as_deref().unwrap_or("not moderated by itself");
+        out.push_str(&format!(", policy {p} ({how})"));
+    }
+    match g.entries {
+        Some(0) => out.push_str(", no entry of the RSS table"),
+        Some(1) => out.push_str(", 1 entry of the RSS table"),
+        Some(n) => out.push_str(&format!(", {n} entries of the RSS table")),
+        None => {}
+    }
+    if let Some(n) = g.rules {
+        out.push_str(&format!(", {}", plural(n as usize, "flow rule")));
+        if let Some(c) = g.context {
+            out.push_str(&format!(" to RSS context {c}"));
+        }
+    }
+    out
+}
+
+pub fn advice(plan: &Plan, w: Option<usize>) -> String {
+    plan.advice.iter().map(|a| hang("Note: ", a, w)).collect()
+}
+
+/// CPUs for programs, as systemd and cgroups take them.
+pub fn programs(plan: &Plan, w: Option<usize>) -> String {
+    if plan.programs.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("Programs do best on these CPUs (nothing is moved):\n");
+    for p in &plan.programs {
+        let of = p.group.as_ref().map_or_else(|| p.dev.clone(), |g| format!("{} group {g}", p.dev));
+        out.push_str(&hang("  ", &format!("{of}: CPUs {}: {}", p.cpus, p.why), w));
+        out.push_str(&hang("      in ", &format!("/etc/systemd/system/{}.d/cpus.conf:", unit(p)), w));
+        out.extend(p.drop_in.lines().map(|l| format!("          {l}\n")));
+        out.push_str(&format!("      or {}\n", p.cpuset));
+    }
+    out.push('\n');
+    out
+}
+
+/// Of the one unit that is named, else a place for its name.
+fn unit(p: &Program) -> String {
+    match p.names.as_slice() {
+        [one] if one.contains('.') => one.clone(),
+        [one] => format!("{one}.service"),
+        _ => "NAME.service".into(),
+    }
+}
