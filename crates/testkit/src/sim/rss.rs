@@ -239,7 +239,7 @@ fn act(s: &mut State, i: usize, o: Order) -> Result<u32> {
     }
     let symmetric = o.xfrm.map(nl::xfrm_name);
     // lab: "RSS: a symmetric transform"
-    let takes = matches!(driver, Driver::Mqnic | Driver::Other) && by >= SYMMETRIC;
+    let takes = driver == Driver::Other || driver == Driver::Mqnic && by >= LIST;
     if !takes && symmetric.as_ref().is_some_and(|x| x != "none") {
         return Err(no(EOPNOTSUPP));
     }
