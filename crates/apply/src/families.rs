@@ -13,7 +13,10 @@ use crate::store::Store;
 ///
 /// Errors: the state directory cannot be read.
 pub fn families(store: &Store) -> Result<BTreeSet<Family>, Error> {
-    let journals = Read::all(store)?;
+    Ok(of(&Read::all(store)?))
+}
+
+pub(crate) fn of(journals: &[Read]) -> BTreeSet<Family> {
     let headers = journals.iter().filter_map(|j| j.header.as_ref());
-    Ok(headers.flat_map(|h| &h.steps).filter_map(|s| s.setting.address()).map(|a| a.family()).collect())
+    headers.flat_map(|h| &h.steps).filter_map(|s| s.setting.address()).map(|a| a.family()).collect()
 }

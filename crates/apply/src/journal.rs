@@ -4,6 +4,7 @@
 //! A torn last line is passed over. Lines after the header are written at once and not synced one by
 //! one: what they would be needed for after a power failure, the kernel's settings, is gone with it.
 
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -90,6 +91,38 @@ pub(crate) enum Record {
     /// Written by a newer version.
     #[serde(other)]
     Unknown,
+}
+
+/// A line as it is read. The two large records are parsed as what they are: by the tag serde would keep a copy of
+/// everything in them first.
+enum Line {
+    Begin(Box<Header>),
+    End(Box<End>),
+    /// Of single steps: nothing of it is used, it only has to be whole.
+    Account,
+    Other(Box<Record>),
+}
+
+#[derive(Deserialize)]
+struct End {
+    outcome: Outcome,
+    after: Vec<Setting>,
+}
+
+impl Line {
+    fn read(line: &[u8]) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Tag<'a> {
+            #[serde(borrow)]
+            record: Cow<'a, str>,
+        }
+        Ok(match serde_json::from_slice::<Tag<'_>>(line)?.record.as_ref() {
+            "begin" => Self::Begin(serde_json::from_slice(line)?),
+            "end" => Self::End(serde_json::from_slice(line)?),
+            "step" | "done" => Self::Account,
+            _ => Self::Other(serde_json::from_slice(line)?),
+        })
+    }
 }
 
 /// A journal that is being written.
@@ -216,18 +249,21 @@ impl Read {
         let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()).collect();
         out.newer = lines.first().and_then(|l| Head::read(l));
         for (n, line) in lines.iter().enumerate() {
-            match serde_json::from_slice::<Record>(line) {
-                Ok(Record::Begin(h)) => out.header = Some(*h),
-                Ok(Record::End { outcome, after }) => out.end = Some((*outcome, after)),
-                Ok(Record::Closed { why, .. }) => out.closed = Some(why),
-                Ok(Record::Trial(t)) => _ = trial.get_or_insert(t),
-                Ok(Record::Confirmed { by, .. }) => fate = Fate::Confirmed { by: Some(by) },
-                // What comes after it is the account of putting back; until that has an end it has none.
-                Ok(Record::TrialOver { by, why, .. }) => {
-                    fate = Fate::Undone { by, why };
-                    out.end = None;
-                }
-                Ok(_) => {}
+            match Line::read(line) {
+                Ok(Line::Begin(h)) => out.header = Some(*h),
+                Ok(Line::End(e)) => out.end = Some((e.outcome, e.after)),
+                Ok(Line::Account) => {}
+                Ok(Line::Other(r)) => match *r {
+                    Record::Closed { why, .. } => out.closed = Some(why),
+                    Record::Trial(t) => _ = trial.get_or_insert(t),
+                    Record::Confirmed { by, .. } => fate = Fate::Confirmed { by: Some(by) },
+                    // What comes after it is the account of putting back; until that has an end it has none.
+                    Record::TrialOver { by, why, .. } => {
+                        fate = Fate::Undone { by, why };
+                        out.end = None;
+                    }
+                    _ => {}
+                },
                 Err(_) if n + 1 == lines.len() => {}
                 Err(_) => out.damaged += 1,
             }

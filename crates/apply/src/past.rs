@@ -147,8 +147,11 @@ pub fn verify(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Result<Ve
 
 /// The same against a snapshot that is there already.
 pub fn verify_in(now: &Snapshot, store: &Store) -> Result<Verify, Error> {
-    let journals = Read::all(store)?;
-    let kept = in_force(&journals, now);
+    Ok(verify_of(&Read::all(store)?, now, store))
+}
+
+pub(crate) fn verify_of(journals: &[Read], now: &Snapshot, store: &Store) -> Verify {
+    let kept = in_force(journals, now);
     let settings = standing(&kept, now)
         .into_iter()
         .map(|(address, (by, want))| Standing {
@@ -165,17 +168,20 @@ pub fn verify_in(now: &Snapshot, store: &Store) -> Result<Verify, Error> {
     // While its run goes on it is not cut short.
     let running = unfinished.and_then(|_| store.held());
     let unfinished = unfinished.filter(|_| running.is_none());
-    let trial = pending_of(&journals, store, &now.host);
+    let trial = pending_of(journals, store, &now.host);
     let newer = journals.iter().filter_map(|j| j.newer_here(&now.host)).collect();
     let mut v =
         Verify { schema: "ringwise.verify".into(), version: VERSION, settings, unfinished, running, newer, trial };
     seen::windows(seen::read(store, now).as_ref(), now, &mut v);
-    Ok(v)
+    v
 }
 
 /// Every transaction that the state directory knows, oldest first.
 pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>, Error> {
-    let journals = Read::all(store)?;
+    Ok(history_of(&Read::all(store)?, host, store))
+}
+
+pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: &Store) -> Vec<Entry> {
     let mut out: Vec<Entry> = journals.iter().map(|j| entry(j, host)).collect();
     if let Some(last) = out.last_mut().filter(|e| e.ending == Ending::Unfinished)
         && let Some(by) = store.held()
@@ -200,7 +206,7 @@ pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>,
             }
         }
     }
-    Ok(out)
+    out
 }
 
 fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {

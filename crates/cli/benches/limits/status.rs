@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::{Policy, Request, Store, Verdict, families, history, run, verify_in};
+use ringwise_apply::{Journals, Policy, Request, Store, Verdict, run, verify_in};
 use ringwise_discover::{Options, Parts, passive, snapshot};
 use ringwise_model::{Goal, Intent};
 use ringwise_plan::plan;
@@ -60,9 +60,10 @@ pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
         return Err(format!("{} of {} settings are in force", v.holding(), made.steps.len()).into());
     }
     let compare = median(15, || {
-        families(&store).map_err(|e| e.to_string())?;
-        let v = verify_in(&now, &store).map_err(|e| e.to_string())?;
-        Ok::<_, String>((v, history(&store, &now.host).map_err(|e| e.to_string())?))
+        let j = Journals::read(&store).map_err(|e| e.to_string())?;
+        let families = j.families();
+        let j = j.fresh().map_err(|e| e.to_string())?;
+        Ok::<_, String>((families, j.verify(&now), j.history(&now.host)))
     });
     table.time(&format!("status: {} settings in force, compared", made.steps.len()), LIMIT_MS, compare);
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ringwise_apply::{Entry, Verify};
+use ringwise_apply::{Entry, Journals, Verify};
 use ringwise_discover::Options;
 use ringwise_knob::{Match, Of, Setting, irq};
 use ringwise_model::{CpuSet, IrqId, Snapshot};
@@ -25,13 +25,14 @@ pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let options = Options { skip_rivals: true, ..Options::all() };
     let mut s = source.snapshot(&options, common)?;
     let look = |s: &Snapshot| {
-        let mut v = ringwise_apply::verify_in(s, &store).map_err(|e| fail(&e))?;
+        let journals = Journals::read(&store).map_err(|e| fail(&e))?;
+        let mut v = journals.verify(s);
         if !source.recorded {
             ringwise_apply::note_seen(&store, s, &mut v, source.host.unix_time());
         }
-        Ok(v)
+        Ok((v, journals))
     };
-    let mut v = look(&s)?;
+    let (mut v, mut journals) = look(&s)?;
     if source.recorded && v.settings.is_empty() && v.unfinished.is_none() {
         // Nothing in this directory is about that host: that is no word on what was applied there.
         return Err(Fail::error(format!(
@@ -45,7 +46,7 @@ pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
         counted = Some((count(&source, &s, &v, time, common)?, time.as_secs_f64()));
         // The state after the counting is the one to tell.
         s = source.snapshot(&options, common)?;
-        v = look(&s)?;
+        (v, journals) = look(&s)?;
     }
     let astray = counted.as_ref().is_some_and(|(c, _)| c.iter().any(Counted::astray));
     let status = if v.exit_status() != 0 || astray { Status::Findings } else { Status::Ok };
@@ -59,8 +60,7 @@ pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     }
     let style = Style::detect(common);
     let counted = counted.as_ref().map(|(c, seconds)| (c.as_slice(), *seconds));
-    // Only for the advice at the end: what cannot be read is no error here.
-    let list = ringwise_apply::history(&store, &s.host).unwrap_or_default();
+    let list = journals.history(&s.host);
     let last = standing::last_in_force(&list);
     let evidence = hands::evidence(&source, &s, &v, &store);
     let now = (!source.recorded).then(|| source.host.unix_time());

@@ -1,0 +1,88 @@
+//! The journals of a state directory, parsed once for everything that is asked of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use ringwise_knob::Family;
+use ringwise_model::{Host, Snapshot};
+
+use crate::journal::Read;
+use crate::{Entry, Error, Store, Verify, families, past};
+
+/// As of the moment of reading, with what lies beside them (trials, confirmations).
+#[derive(Debug, Clone)]
+pub struct Journals {
+    store: Store,
+    all: Vec<Read>,
+    seen: Vec<(PathBuf, u64, Option<SystemTime>)>,
+}
+
+impl Journals {
+    /// Errors: the state directory cannot be read.
+    pub fn read(store: &Store) -> Result<Self, Error> {
+        // Before the reading: what is written meanwhile differs from it then.
+        let seen = seen(store);
+        Ok(Self { store: store.clone(), all: Read::all(store)?, seen })
+    }
+
+    /// Reads them again if something was written since: discovery takes its time, and a transaction that
+    /// began or ended meanwhile must not look like somebody's hand.
+    pub fn fresh(self) -> Result<Self, Error> {
+        if seen(&self.store) == self.seen { Ok(self) } else { Self::read(&self.store) }
+    }
+
+    /// Families of the settings of every transaction, also of those that are not in force any more: too much is
+    /// read then, never too little.
+    pub fn families(&self) -> BTreeSet<Family> {
+        families::of(&self.all)
+    }
+
+    /// What the transactions in force want, and how this snapshot stands to it.
+    pub fn verify(&self, now: &Snapshot) -> Verify {
+        past::verify_of(&self.all, now, &self.store)
+    }
+
+    /// Every transaction, oldest first.
+    pub fn history(&self, host: &Host) -> Vec<Entry> {
+        past::history_of(&self.all, host, &self.store)
+    }
+}
+
+/// Names, sizes and times of what lies in the state directory.
+fn seen(store: &Store) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
+    let entries = store.dirs().iter().filter_map(|d| fs::read_dir(d).ok()).flatten().flatten();
+    let mut out: Vec<_> = entries
+        .map(|e| {
+            let m = e.metadata().ok();
+            (e.path(), m.as_ref().map_or(0, fs::Metadata::len), m.and_then(|m| m.modified().ok()))
+        })
+        .collect();
+    out.sort();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_again_only_what_was_written_to() {
+        let dir = std::env::temp_dir().join(format!("ringwise-journals-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let store = Store::open(Some(&dir));
+        let file = dir.join("tx-0001.jsonl");
+        fs::write(&file, "{\"record\":\"begin\"").unwrap();
+        let first = Journals::read(&store).unwrap();
+        assert_eq!((first.all.len(), first.all[0].damaged), (1, 0));
+        // Nothing written: the same values, whatever the file would say now.
+        let first = first.fresh().unwrap();
+        fs::write(&file, "no record\nno record\n\n").unwrap();
+        let second = first.fresh().unwrap();
+        assert_eq!((second.all.len(), second.all[0].damaged), (1, 1));
+        fs::write(dir.join("tx-0002.jsonl"), "").unwrap();
+        assert_eq!(second.fresh().unwrap().all.len(), 2);
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}
