@@ -5,6 +5,7 @@ mod apply;
 mod capture;
 mod config;
 mod confirm;
+mod flows;
 mod generate;
 mod guard;
 mod hands;
