@@ -120,3 +120,29 @@ fn set_nonblocking(fd: &impl std::os::fd::AsRawFd) -> io::Result<()> {
     let rc = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) };
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut c = Command::new("/bin/sh");
+        c.args(["-c", script]);
+        c
+    }
+
+    /// One test: handlers and the pipe belong to the whole process.
+    #[test]
+    fn status_and_signals_pass_through() {
+        assert_eq!(run(&mut sh("exit 42")).unwrap().code(), Some(42));
+        assert_eq!(run(&mut sh("kill -TERM $$")).unwrap().signal(), Some(libc::SIGTERM));
+        assert_eq!(run(&mut Command::new("/no/such")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        // The child asks its parent for a signal, which comes back to it.
+        let asks = "trap 'exit 9' USR1; kill -USR1 $PPID; while :; do sleep 0.05; done";
+        assert_eq!(run(&mut sh(asks)).unwrap().code(), Some(9));
+        // It starts with the ordinary meaning of signals, not with our handlers.
+        assert_eq!(run(&mut sh("kill -USR2 $$")).unwrap().signal(), Some(libc::SIGUSR2));
+    }
+}

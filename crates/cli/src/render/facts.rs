@@ -14,6 +14,11 @@ const ALWAYS: &[&str] =
 /// The same, named where they are on only.
 const WHERE_ON: &[&str] = &["rx-gro-hw", "rx-gro-list", "rx-udp-gro-forwarding", "tx-nocache-copy"];
 
+/// Of the several that `tso` means one that every driver with TSO has.
+fn label(name: &str) -> &str {
+    if name == "tx-tcp-segmentation" { "tso" } else { short_name(name) }
+}
+
 /// Not in this recording, or not asked: then there is no line. Another reason is one.
 pub fn silent<T>(f: &Fact<T>) -> bool {
     matches!(f, Fact::Unknown(u) if u.errno.is_none() && matches!(u.why.as_str(), "not asked" | "not in this capture"))
@@ -28,14 +33,14 @@ pub fn features(n: &Nic) -> Option<String> {
         Fact::Unknown(u) => return Some(format!("unknown ({})", u.why)),
     };
     let named = |names: &[&'static str], keep: fn(&Feature) -> bool| -> Vec<&'static str> {
-        names.iter().filter(|k| all.get(**k).is_some_and(keep)).map(|k| short_name(k)).collect()
+        names.iter().filter(|k| all.get(**k).is_some_and(keep)).map(|k| label(k)).collect()
     };
     let mut on = named(ALWAYS, |f| f.on);
     on.extend(named(WHERE_ON, |f| f.on));
     let off = named(ALWAYS, |f| !f.on && !f.fixed);
     let never = named(ALWAYS, |f| !f.on && f.fixed);
     let waiting: Vec<&str> =
-        all.iter().filter(|(_, f)| f.wanted && !f.on && !f.fixed).map(|(k, _)| short_name(k)).collect();
+        all.iter().filter(|(_, f)| f.wanted && !f.on && !f.fixed).map(|(k, _)| label(k)).collect();
     let part = |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{} {what}", names.join(" ")));
     let parts = [
         part("on", on),
