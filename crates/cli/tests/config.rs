@@ -1,0 +1,257 @@
+//! The configuration file and its commands, as somebody calls them.
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use common::root;
+use ringwise_model::Goal;
+
+fn ringwise(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap()
+}
+
+fn text(o: &Output) -> (Option<i32>, String, String) {
+    let t = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    (o.status.code(), t(&o.stdout), t(&o.stderr))
+}
+
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("ringwise-config-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A recorded host with eth1.
+fn host() -> String {
+    let (_, file) = common::fixtures().into_iter().find(|(name, _)| name == "lab-router16-6.12").expect("a fixture");
+    file.display().to_string()
+}
+
+#[test]
+fn the_schema_is_the_one_in_the_tree() {
+    let (code, out, err) = text(&ringwise(&["config", "schema"]));
+    assert_eq!(code, Some(0), "{err}");
+    let path = root().join("schemas/ringwise.config.v1.json");
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    if std::env::var_os("RINGWISE_BLESS").is_some() && there != out {
+        std::fs::write(&path, &out).unwrap();
+        return;
+    }
+    assert_eq!(there, out, "ringwise config schema > schemas/ringwise.config.v1.json");
+}
+
+#[test]
+fn policies_that_need_no_words() {
+    let built_in: Vec<String> = ringwise_plan::policies::built_in().into_iter().map(|p| p.name).collect();
+    assert_eq!(built_in, ringwise_config::BUILT_IN_POLICIES);
+}
+
+/// Every example is a whole file or the inside of an interface entry.
+#[test]
+fn the_examples_of_the_reference_hold() {
+    let doc = std::fs::read_to_string(root().join("docs/config.md")).unwrap();
+    let blocks: Vec<&str> = doc.split("```toml\n").skip(1).map(|b| b.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 3, "{}", blocks.len());
+    for b in blocks {
+        let whole = b.contains("version = 1");
+        let text = if whole { b.to_string() } else { format!("version = 1\n{b}") };
+        if let Err(f) = ringwise_config::parse("docs/config.md", &text) {
+            panic!("{f}");
+        }
+    }
+    // And it names every key.
+    let specs = [&ringwise_config::spec::HOST, &ringwise_config::spec::INTERFACE, &ringwise_config::spec::MATCH];
+    let more = [&ringwise_config::spec::GROUP, &ringwise_config::spec::POLICY, &ringwise_config::spec::RSS];
+    for key in specs.into_iter().chain(more).flat_map(|s| s.keys) {
+        assert!(doc.contains(&format!("`{}`", key.name)), "docs/config.md does not name {}", key.name);
+    }
+}
+
+#[test]
+fn a_wrong_file_is_refused_whole_and_first() {
+    let d = Dir::new("wrong");
+    let file =
+        d.file("r.toml", "version = 1\n[[interface]]\nmatch = { name = \"eth1\" }\nring = { rx = 1 }\nchannels = 0\n");
+    // No such host: it would be the first complaint if it were looked at.
+    let o = ringwise(&["plan", "--config", &file, "--from", &host()]);
+    let (code, out, err) = text(&o);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+    for words in ["r.toml:4:1: unknown key \"ring\"", "^^^^", "right would be \"rings\"", "r.toml:5:12", "2 faults"] {
+        assert!(err.contains(words), "{words} is not in {err}");
+    }
+    let (code, _, again) = text(&ringwise(&["config", "check", &file]));
+    assert_eq!((code, again), (Some(1), err));
+    let (code, _, err) = text(&ringwise(&["config", "check", "/nonesuch/r.toml"]));
+    assert_eq!(code, Some(1));
+    assert!(err.contains("/nonesuch/r.toml") && err.contains("ringwise config init"), "{err}");
+}
+
+#[test]
+fn a_goal_that_contradicts_the_file_needs_a_word() {
+    let d = Dir::new("goal");
+    let file = d.file("r.toml", "version = 1\n[host]\ngoal = \"forward\"\n");
+    let plan = |more: &[&str]| {
+        let mut args = vec!["plan", "--from"];
+        let host = host();
+        args.push(&host);
+        args.extend(["--config", &file]);
+        args.extend(more);
+        text(&ringwise(&args))
+    };
+    let (code, out, err) = plan(&[]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.lines().next().unwrap().contains(&format!("goal forward ({file})")), "{out}");
+    let (code, out, err) = plan(&["--goal", "rpc"]);
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(err.contains("contradicts") && err.contains("goal forward") && err.contains("--override-config"), "{err}");
+    let (code, out, err) = plan(&["--goal", "rpc", "--override-config"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("Plan for") && out.lines().next().unwrap().contains("goal rpc"), "{out}");
+    assert_eq!(plan(&["--goal", "forward"]).0, Some(0), "the same is no contradiction");
+}
+
+#[test]
+fn single_keys_go_before_the_file() {
+    let (code, _, err) = text(&ringwise(&["plan", "--from", &host(), "--set", "eth9.rings.rx=512"]));
+    assert_eq!(code, Some(1));
+    assert!(err.contains("there is no interface name eth9 here"), "{err}");
+    let (code, _, err) = text(&ringwise(&["plan", "--from", &host(), "--set", "eth1.rings.rx=many"]));
+    assert_eq!(code, Some(2));
+    assert!(err.contains("rx is a string") && err.contains("right would be a number"), "{err}");
+    let (code, out, err) = text(&ringwise(&[
+        "plan",
+        "-o",
+        "json",
+        "--from",
+        &host(),
+        "--set",
+        "eth1.rings.rx=512",
+        "--set",
+        "host.smt=all",
+    ]));
+    assert_eq!(code, Some(0), "{err}");
+    let plan: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(plan["intent"]["wishes"][0]["dev"], "eth1");
+    assert_eq!(plan["intent"]["wishes"][0]["said"], "--set eth1.rings.rx=512");
+    assert_eq!(plan["intent"]["smt"], "all");
+}
+
+#[test]
+fn what_is_printed_means_the_same() {
+    let d = Dir::new("print");
+    for goal in Goal::ALL {
+        let args = ["--goal", goal.name(), "--reserve", "0", "--set", "eth1.coalesce.rx-usecs=30"];
+        let (code, printed, err) = text(&ringwise(&[&["plan", "--print-config"], &args[..]].concat()));
+        assert_eq!(code, Some(0), "{goal}: {err}");
+        let file = d.file("p.toml", &printed);
+        let intent = |o: &Output| -> serde_json::Value {
+            let (code, out, err) = text(o);
+            assert_eq!(code, Some(0), "{goal}: {err}\n{printed}");
+            let mut i = serde_json::from_str::<serde_json::Value>(&out).unwrap()["intent"].take();
+            i["config"].take();
+            i["wishes"][0]["said"].take();
+            i
+        };
+        let host = host();
+        let by_flags = ringwise(&[&["plan", "-o", "json", "--from", &host], &args[..]].concat());
+        let by_file = ringwise(&["plan", "-o", "json", "--from", &host, "--config", &file]);
+        assert_eq!(intent(&by_flags), intent(&by_file), "{goal}\n{printed}");
+    }
+}
+
+#[test]
+fn a_file_to_begin_with_is_sound_and_changes_nothing() {
+    let d = Dir::new("init");
+    for (name, file) in common::fixtures() {
+        let file = file.display().to_string();
+        let (code, out, err) = text(&ringwise(&["config", "init", "--from", &file]));
+        assert_eq!(code, Some(0), "{name}: {err}");
+        let at = d.file("i.toml", &out);
+        let (code, _, err) = text(&ringwise(&["config", "check", &at]));
+        assert_eq!(code, Some(0), "{name}: {err}\n{out}");
+        // What is commented is sound too.
+        let all: String = out
+            .lines()
+            .map(|l| match l.strip_prefix("# ") {
+                Some(k)
+                    if k.split_once(" = ").is_some_and(|(k, _)| !k.contains(' ') && k.len() > 2)
+                        && !k.contains("  ") =>
+                {
+                    k
+                }
+                _ => l,
+            })
+            .map(|l| format!("{l}\n"))
+            .collect();
+        let (code, _, err) = text(&ringwise(&["config", "check", &d.file("a.toml", &all)]));
+        assert_eq!(code, Some(0), "{name}: {err}\n{all}");
+    }
+}
+
+#[test]
+fn exports_say_what_they_cannot() {
+    let d = Dir::new("export");
+    let file = d.file(
+        "e.toml",
+        "version = 1\n[host]\nsysctl = { \"net.core.netdev_budget\" = 600 }\n[[interface]]\nmatch = { name = \"eth1\" }\n\
+         rings = { rx = 512 }\nfeatures = { gro = true }\ncoalesce = { rx-usecs = 20 }\nxps_cpus = \"0-1\"\n\
+         rule = [\"tcp4 dst-port 443 action 1\"]\n",
+    );
+    for (format, says, lacks) in [
+        ("link", &["RxBufferSize=512", "GenericReceiveOffload=true", "RxCoalesceSec=20us"][..], "eth1 xps_cpus"),
+        ("nmstate", &["rx: 512", "gro: true", "rx-usecs: 20"][..], "eth1 rule"),
+        ("tuned", &["ring=rx 512", "features=gro on", "net.core.netdev_budget=600"][..], "eth1 rule"),
+        ("udev", &["ATTR{queues/tx-0/xps_cpus}="][..], "eth1 rings"),
+    ] {
+        let (code, out, err) = text(&ringwise(&["config", "export", &file, "--as", format, "--from", &host()]));
+        assert_eq!(code, Some(0), "{format}: {err}");
+        for words in says {
+            assert!(out.contains(words), "{format}: {words} is not in\n{out}");
+        }
+        assert!(err.contains(lacks) && err.contains("goal balanced"), "{format}: {err}");
+    }
+}
+
+#[test]
+fn persist_into_an_image() {
+    let d = Dir::new("image");
+    let root = d.0.display().to_string();
+    let persist = |more: &[&str]| text(&ringwise(&[&["persist", "--yes", "--root", &root], more].concat()));
+    let (code, _, err) = persist(&["--goal", "rpc", "--set", "eth1.rings.rx=512"]);
+    assert_eq!(code, Some(0), "{err}");
+    let read = |p: &str| std::fs::read_to_string(d.0.join(p)).unwrap_or_else(|e| panic!("{p}: {e}"));
+    let config = read("etc/ringwise/ringwise.toml");
+    assert!(config.contains("goal = \"rpc\"") && config.contains("rings = { rx = 512 }"), "{config}");
+    let service = read("etc/systemd/system/ringwise.service");
+    let line = "ExecStart=/usr/sbin/ringwise apply --config /etc/ringwise/ringwise.toml --yes --boot\n";
+    assert!(service.contains(line), "{service}");
+    let link = std::fs::read_link(d.0.join("etc/systemd/system/multi-user.target.wants/ringwise.service")).unwrap();
+    assert_eq!(link, PathBuf::from("/etc/systemd/system/ringwise.service"));
+    assert!(read("etc/udev/rules.d/81-ringwise.rules").contains("ringwise@$name.service"));
+    let (code, _, err) = persist(&["--goal", "forward"]);
+    assert_eq!(code, Some(6), "flags that the file would lose: {err}");
+    assert_eq!(persist(&[]).0, Some(0), "again, with the file that is there");
+    assert_eq!(persist(&["--remove"]).0, Some(0));
+    let left: Vec<_> = std::fs::read_dir(d.0.join("etc/systemd/system")).unwrap().map(|e| e.unwrap().path()).collect();
+    assert!(left.iter().all(|p| p.is_dir()), "{left:?}");
+    assert!(d.0.join("etc/ringwise/ringwise.toml").exists(), "the configuration stays");
+}

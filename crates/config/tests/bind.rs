@@ -1,0 +1,103 @@
+//! Which entry is which interface of a host.
+
+use ringwise_config::{Bound, bind, parse, parse_set};
+use ringwise_model::{Fact, Goal, Knob, NicKind, Snapshot};
+use ringwise_testkit::machines;
+
+/// eth0 to eth3; the last one is a bond with the address of eth0.
+fn host() -> Snapshot {
+    let mut s = machines::ten()[0].snapshot();
+    let one = s.nics.iter().find(|n| n.has_own_queues()).expect("an interface").clone();
+    s.nics = (0..4u32)
+        .map(|i| {
+            let mut n = one.clone();
+            n.dev.name = format!("eth{i}");
+            n.dev.ifindex = Some(ringwise_model::IfIndex(i + 2));
+            n.dev.bus_address = Some(format!("0000:03:00.{i}"));
+            n.dev.permanent_mac = Some(format!("52:54:00:00:00:0{i}"));
+            n.driver = Fact::Known(if i == 1 { "igb" } else { "mlx5_core" }.into());
+            n
+        })
+        .collect();
+    s.nics[3].kind = NicKind::Software { kind: "bond".into() };
+    s.nics[3].dev.permanent_mac = Some("52:54:00:00:00:00".into());
+    s.nics[2].labels = vec!["uplink".into()];
+    s
+}
+
+fn bound(body: &str, sets: &[&str]) -> Result<Bound, Vec<String>> {
+    let c = parse("f.toml", &format!("version = 1\n{body}")).unwrap_or_else(|f| panic!("{f}"));
+    let over: Vec<_> = sets.iter().map(|s| parse_set(s).unwrap_or_else(|f| panic!("{f}"))).collect();
+    bind(&c, &over, &host().nics)
+}
+
+fn entry(matches: &str) -> String {
+    format!("[[interface]]\nmatch = {{ {matches} }}\nrings.rx = 512\n")
+}
+
+fn devs(b: &Bound) -> Vec<&str> {
+    b.intent.wishes.iter().map(|w| w.dev.as_deref().unwrap()).collect()
+}
+
+#[test]
+fn every_kind_of_match() {
+    for (matches, want) in [
+        ("name = \"eth1\"", &["eth1"][..]),
+        ("name = \"eth*\"", &["eth0", "eth1", "eth2"]),
+        ("driver = \"mlx5_core\"", &["eth0", "eth2"]),
+        ("driver = \"mlx5_core\", name = \"eth[2]\"", &[]),
+        ("driver = \"igb\", name = \"eth?\"", &["eth1"]),
+        ("mac = \"52:54:00:00:00:00\"", &["eth0"]),
+        ("bus = \"0000:03:00.2\"", &["eth2"]),
+        ("label = \"uplink\"", &["eth2"]),
+        ("label = \"uplink\", driver = \"igb\"", &[]),
+    ] {
+        let b = bound(&entry(matches), &[]).unwrap();
+        assert_eq!(devs(&b), want, "{matches}");
+        assert_eq!(b.notes.len(), usize::from(want.is_empty()), "{matches}: {:?}", b.notes);
+        assert!(b.notes.iter().all(|n| n.starts_with("f.toml line 3: ")), "{:?}", b.notes);
+    }
+}
+
+#[test]
+fn what_is_ambiguous_is_refused_whole() {
+    let two = entry("name = \"eth1\"") + &entry("driver = \"igb\"");
+    let wrong = bound(&two, &[]).unwrap_err();
+    assert_eq!(wrong.len(), 1);
+    for words in ["eth1 is meant twice", "f.toml line 3", "f.toml line 6"] {
+        assert!(wrong[0].contains(words), "{words}: {}", wrong[0]);
+    }
+    let c = parse("f.toml", &format!("version = 1\n{}", entry("mac = \"52:54:00:00:00:09\""))).unwrap();
+    let mut s = host();
+    s.nics[0].dev.permanent_mac = Some("52:54:00:00:00:09".into());
+    s.nics[1].dev.permanent_mac = Some("52:54:00:00:00:09".into());
+    let wrong = bind(&c, &[], &s.nics).unwrap_err();
+    assert!(wrong[0].contains("must be one interface, but eth0 and eth1 are"), "{}", wrong[0]);
+}
+
+#[test]
+fn single_keys_go_before_entries() {
+    let file = "[[interface]]\nmatch = { driver = \"igb\" }\ngoal = \"rpc\"\nrings = { rx = 512, tx = 256 }\n\
+                coalesce = { adaptive-rx = true }\n";
+    let b = bound(file, &["eth1.rings.rx=1024", "eth1.coalesce.rx-usecs=30", "eth1.features.gro=false"]).unwrap();
+    let knobs: Vec<&Knob> = b.intent.wishes.iter().map(|w| &w.knob).collect();
+    assert!(knobs.contains(&&Knob::Rings { rx: Some(1024), tx: Some(256) }), "{knobs:?}");
+    assert!(knobs.contains(&&Knob::Feature { name: "gro".into(), on: false }), "{knobs:?}");
+    let coalesce = knobs.iter().find_map(|k| if let Knob::Coalesce { params, .. } = k { Some(params) } else { None });
+    // A fixed value over an adaptive one switches that off.
+    assert_eq!((coalesce.unwrap()["use-adaptive-rx"], coalesce.unwrap()["rx-usecs"]), (0, 30));
+    assert_eq!(b.intent.dev_goals["eth1"], Goal::Rpc);
+    let said: Vec<&str> = b.intent.wishes.iter().map(|w| w.said.as_str()).collect();
+    assert!(said.contains(&"--set eth1.rings.rx=1024"), "{said:?}");
+    let wrong = bound("", &["eth7.rings.rx=1024"]).unwrap_err();
+    assert!(wrong[0].contains("there is no interface name eth7 here"), "{}", wrong[0]);
+}
+
+#[test]
+fn interfaces_that_the_host_part_names() {
+    let b = bound("[host]\ninterfaces = [\"eth1\", \"eth?\", \"lan*\"]\n", &[]).unwrap();
+    assert_eq!(b.intent.devs, ["eth1", "eth0", "eth2"]);
+    assert!(b.notes[0].contains("no interface here is lan*"), "{:?}", b.notes);
+    let b = bound("[host]\ninterfaces = [\"lan*\"]\n", &[]).unwrap();
+    assert_eq!(b.intent.devs, ["lan*"], "the planner refuses it by that name");
+}
