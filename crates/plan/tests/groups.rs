@@ -278,6 +278,30 @@ fn a_driver_that_moderates_the_device_only() {
 }
 
 #[test]
+fn queues_without_moderation_of_their_own_are_deferred() {
+    let mut s = article();
+    let values = NapiValues { defer_hard_irqs: Some(0), gro_flush_timeout_ns: Some(0), ..NapiValues::default() };
+    let one =
+        |q: u32| NapiInstance { id: 100 + q, rx: vec![q], tx: vec![q], values: Fact::Known(values), thread: None };
+    s.nics[0].napi = Fact::Known(Napi { device: NapiValues::default(), instances: (0..48).map(one).collect() });
+    if let Fact::Known(all) = &mut s.nics[0].queue_coalesce {
+        all.retain(|q, _| q % 2 == 0);
+    }
+    let p = plan(&s, &mixed(), &[]).unwrap();
+    let napi: Vec<u32> = p
+        .target
+        .iter()
+        .filter_map(|t| match t {
+            Setting::Napi { of: Of::Rx(q), .. } => Some(*q),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(napi, (0..48).filter(|q| q % 2 == 1).collect::<Vec<_>>());
+    assert_eq!(p.target.iter().filter(|t| matches!(t, Setting::QueueCoalesce { .. })).count(), 24);
+    assert!(p.refused.is_empty(), "{:?}", p.refused);
+}
+
+#[test]
 fn one_queue_has_nothing_to_divide() {
     let one = with_knobs(spec(CpuSpec::flat(4, 1), vec![NicSpec::new("eth0", "e1000e", Some(0), 1, 1)]).snapshot());
     let p = plan(&one, &mixed(), &[]).unwrap();
