@@ -1,11 +1,8 @@
 //! The configuration file and its commands, as somebody calls them.
 
-mod common;
-
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::root;
 use ringwise_model::Goal;
 
 fn ringwise(args: &[&str]) -> Output {
@@ -15,6 +12,17 @@ fn ringwise(args: &[&str]) -> Output {
 fn text(o: &Output) -> (Option<i32>, String, String) {
     let t = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
     (o.status.code(), t(&o.stdout), t(&o.stderr))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Captured hosts: name and file.
+fn fixtures() -> Vec<(String, PathBuf)> {
+    let dirs = std::fs::read_dir(root().join("fixtures/hosts")).unwrap().map(|e| e.unwrap().path());
+    let all = dirs.map(|d| (d.file_name().unwrap().to_string_lossy().into_owned(), d.join("capture.tar.gz")));
+    all.filter(|(_, f)| f.exists()).collect()
 }
 
 struct Dir(PathBuf);
@@ -42,7 +50,7 @@ impl Drop for Dir {
 
 /// A recorded host with eth1.
 fn host() -> String {
-    let (_, file) = common::fixtures().into_iter().find(|(name, _)| name == "lab-router16-6.12").expect("a fixture");
+    let (_, file) = fixtures().into_iter().find(|(name, _)| name == "lab-router16-6.12").expect("a fixture");
     file.display().to_string()
 }
 
@@ -181,7 +189,7 @@ fn what_is_printed_means_the_same() {
 #[test]
 fn a_file_to_begin_with_is_sound_and_changes_nothing() {
     let d = Dir::new("init");
-    for (name, file) in common::fixtures() {
+    for (name, file) in fixtures() {
         let file = file.display().to_string();
         let (code, out, err) = text(&ringwise(&["config", "init", "--from", &file]));
         assert_eq!(code, Some(0), "{name}: {err}");

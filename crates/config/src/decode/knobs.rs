@@ -77,6 +77,9 @@ fn channels(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     if rx.or(tx).or(combined).is_none() {
         return;
     }
+    if k.u32("channels") == Some(0) {
+        return; // out of range, and said
+    }
     if (rx, tx, combined) == (Some(0), Some(0), Some(0)) || (rx.is_none() && tx.is_none() && combined == Some(0)) {
         return cx.fault(at, "channels leaves no queue at all", "at least one that receives and one that sends");
     }
