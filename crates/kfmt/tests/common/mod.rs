@@ -5,8 +5,8 @@
 
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
-    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, netdev_nl, nl, route, rtnl, softnet,
-    sysfs, task, uevent,
+    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, netdev_nl, nl, route, rtnl, rule,
+    sockets, softnet, sysfs, task, uevent,
 };
 use ringwise_model::CpuId;
 
@@ -60,6 +60,12 @@ pub fn text(data: &[u8]) {
     let held: usize = cmdline::words(&s).iter().map(String::len).sum();
     assert!(held <= s.len());
     let _ = (route::defaults_v4(&s), route::defaults_v6(&s), route::session(data));
+    let _ = (sockets::tcp(&s), sockets::udp(&s), sockets::in_unit(&s, "x.service"), sockets::inode(&s));
+    let _ = rule::parse_match(&s);
+    match rule::parse_rule(&s) {
+        Ok((rule, _)) => assert_eq!(rule::normalise(&rule), Ok(rule)),
+        Err(e) => assert!(e.at.is_none_or(|(a, b)| s.get(a..b).is_some()), "{e}"),
+    }
     let _ = (uevent::parse(&s), sysfs::parse_bool(&s), sysfs::parse_distances(&s), nl::unhex(&s));
     let _ = (sysfs::parse_pcie_speed(&s), sysfs::parse_choice(&s));
     let _ = (sysfs::parse_speed(&s), sysfs::parse_i32(&s), sysfs::parse_u32(&s));
@@ -181,6 +187,15 @@ pub fn ioctl(data: &[u8]) {
     let _ = (drvinfo(data), grxfh_flow(data), grxfh_reply(data, "sdfn"));
     if let Ok(letters) = grxfh(data) {
         assert!(fields::mask(&letters).is_ok());
+    }
+    let _ = (rxnfc::count(data), rxnfc::all_room(data), rxnfc::location(data));
+    if let Ok(places) = rxnfc::all(data) {
+        assert!(places.len() * 4 <= data.len());
+    }
+    if let Ok(spec) = rxnfc::rule(data) {
+        let rule = spec.rule();
+        let again = rule::FlowSpec::of(&rule, spec.location()).expect("its own words");
+        assert_eq!(again.rule(), rule);
     }
     if let Ok(sizes) = grssh_sizes(data) {
         assert!(grssh_request(0, sizes).len() < 300_000);

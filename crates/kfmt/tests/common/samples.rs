@@ -24,6 +24,9 @@ pub fn of(family: &str) -> Vec<Vec<u8>> {
             "           CPU0       CPU1       \n 11:        100        200     GICv3  30 Level     arch_timer\n 52:          7          8   ITS-MSI 524288 Edge      eth0\nIPI0:        11         22       Rescheduling interrupts\n",
         ]),
         "text" => texts(&[
+            "flow-type tcp4 src-ip 10.0.0.0 m 0.0.0.255 dst-port 443 action 2 loc 7",
+            "ether src 02:00:00:00:00:01 proto 0x0800 m 0x00ff vf 1 queue 3",
+            "udp6 dscp 46 dst-ip 2001:db8::/32 context 1",
             "0000000a 00000002 00000003 0 0 0 0 0 0 0000001f 00000004 00000007 00000005 00000006 00000001\n",
             "BOOT_IMAGE=/vmlinuz quiet isolcpus=managed_irq,domain,2-5 nohz_full=4-N a=\"b c\"\n",
             "DRIVER=igb\nPCI_SLOT_NAME=0000:03:00.0\n",
@@ -113,6 +116,11 @@ fn netlink() -> Vec<Vec<u8>> {
     ]
 }
 
+fn rule(words: &str) -> Vec<u8> {
+    let (rule, _) = ringwise_kfmt::rule::parse_rule(words).unwrap();
+    ethtool_ioctl::rxnfc::insert(&ringwise_kfmt::rule::FlowSpec::of(&rule, 7).unwrap())
+}
+
 fn ioctl() -> Vec<Vec<u8>> {
     let state = Rxfh { context: 0, indir: (0..16).collect(), key: (0..40).collect(), hfunc: 1, input_xfrm: 0 };
     let ask = ethtool_ioctl::grssh_request(0, RxfhSizes { indir: 16, key: 40 });
@@ -126,6 +134,11 @@ fn ioctl() -> Vec<Vec<u8>> {
         order(TableOrder::Default),
         order(TableOrder::Set(vec![0, 1, 2, 3])),
         ethtool_ioctl::grxfh_reply(&flow, "sdfn").unwrap(),
+        ethtool_ioctl::rxnfc::count_request(),
+        ethtool_ioctl::rxnfc::all_reply(&ethtool_ioctl::rxnfc::all_request(3), 64, &[0, 7, 63]),
+        rule("tcp4 src-ip 10.0.0.0/8 dst-port 443 vlan 7 action 2"),
+        rule("ip6 l4proto 17 dst-port 53 dst-mac 2:0:0:0:0:1 context 1"),
+        rule("ether proto 0x88f7 vf 1 queue 2"),
         ethtool_ioctl::perqueue::get_request(&[0, 3]),
         ethtool_ioctl::perqueue::set_request(&[1], &Coalesce([("rx-usecs".into(), 5)].into())).unwrap(),
         ethtool_ioctl::srxfh_request("gtpc4t", "sde").unwrap(),
