@@ -8,7 +8,8 @@ use crate::args::Common;
 use crate::exit::{Fail, Result};
 use crate::out;
 
-/// Puts the fields beside the names, which stay for what is proposed about the programs. One that does not run is an error: a group without its flows is none.
+/// Puts the fields beside the names, which stay for what is proposed about the programs. One that does not run
+/// is an error: a group without its flows is none.
 pub fn look_up(host: &dyn Host, intent: &mut Intent, common: &Common) -> Result<()> {
     let mut wrong = Vec::new();
     for g in &mut intent.groups {
