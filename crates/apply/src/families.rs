@@ -18,5 +18,6 @@ pub fn families(store: &Store) -> Result<BTreeSet<Family>, Error> {
 
 pub(crate) fn of(journals: &[Read]) -> BTreeSet<Family> {
     let headers = journals.iter().filter_map(|j| j.header.as_ref());
-    headers.flat_map(|h| &h.steps).filter_map(|s| s.setting.address()).map(|a| a.family()).collect()
+    // What took the place of a step is owned too.
+    headers.flat_map(|h| crate::fallback::settings(&h.steps)).filter_map(|s| s.address()).map(|a| a.family()).collect()
 }

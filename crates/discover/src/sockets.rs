@@ -12,6 +12,9 @@ use ringwise_kfmt::sockets::{self, Waiting};
 use ringwise_model::Flow;
 use ringwise_sys::{Error, Host};
 
+/// Whether a process of this name or unit is meant.
+type Belongs<'a> = Box<dyn Fn(&str) -> bool + 'a>;
+
 /// The kernel cuts names of processes.
 const COMM: usize = 15;
 
@@ -76,7 +79,7 @@ impl std::error::Error for NotListening {}
 
 /// Where the program or unit listens now. Nothing for flows that name their fields themselves.
 pub fn listeners(host: &dyn Host, flow: &Flow) -> Result<Vec<Listener>, NotListening> {
-    let (who, belongs): (String, Box<dyn Fn(&str) -> bool>) = match flow {
+    let (who, belongs): (String, Belongs<'_>) = match flow {
         Flow::Match { .. } => return Ok(Vec::new()),
         Flow::Program(name) => (format!("program \"{name}\""), Box::new(move |pid| is_program(host, pid, name))),
         Flow::Unit(name) => {
