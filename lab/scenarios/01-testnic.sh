@@ -64,7 +64,7 @@ refuses() {
 	*) not_ok "$_name" "no '$_text' in: $(echo "$_out" | tr '\n' ' ')" ;;
 	esac
 }
-table() { ethtool -x mq0 $1 | awk -F: '/^ *[0-9]+:/ { n = split($2, a, " "); for (i = 1; i <= n; i++) u[a[i]] = 1 } END { for (i = 0; i < 64; i++) if (i in u) printf "%s%d", s, i; for (i in u) s = "" }' | sed 's/./& /g; s/ $//'; }
+table() { ethtool -x mq0 $1 | awk -F: '/^ *[0-9]+: / { n = split($2, a, " "); for (i = 1; i <= n; i++) u[a[i]] = 1 } END { for (i = 0; i < 64; i++) if (i in u) printf "%s%d", s, i; for (i in u) s = "" }' | sed 's/./& /g; s/ $//'; }
 
 # --- RSS contexts
 refuses "a context is made" "New RSS context is 1" ethtool -X mq0 context new start 4 equal 4
