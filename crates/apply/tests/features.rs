@@ -72,7 +72,11 @@ fn what_depends_on_it_goes_and_comes_with_it() {
     let before = look(&sim);
     let out = apply(&sim, &dir, &[feature("eth0", "tx-checksum-ip-generic", false)]).unwrap();
     assert_eq!(out.verdict, Verdict::Applied, "{out:?}");
-    assert!(out.notes.iter().any(|n| n.contains("tx-scatter-gather tx-tcp-segmentation")), "{:?}", out.notes);
+    assert!(
+        out.notes.iter().any(|n| n.contains("tx-tcp-segmentation tx-tcp6-segmentation went off")),
+        "{:?}",
+        out.notes
+    );
     assert!(out.side_effects.is_empty(), "{:?}", out.side_effects);
     // Still wanted: nobody's wish was changed.
     assert_eq!(on(&sim, "eth0", "tx-tcp-segmentation"), (false, true));

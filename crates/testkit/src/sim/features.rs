@@ -53,7 +53,7 @@ pub(super) fn of_driver(driver: Driver) -> BTreeMap<String, Feature> {
 }
 
 /// net/ethtool/features.c, `ethnl_set_features`: a name that this kernel does not know is an error, what is fixed
-/// is passed over without a word. lab: "a feature that is fixed: the kernel says nothing", "no such feature"
+/// is passed over without a word. lab: "a feature that is fixed: the kernel says nothing"
 pub(super) fn set(s: &mut State, dev: &str, wanted: &BTreeMap<String, bool>) -> Result<()> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
     let all = match &mut s.nics[i].features {
@@ -81,17 +81,17 @@ pub(super) fn set(s: &mut State, dev: &str, wanted: &BTreeMap<String, bool>) -> 
     Ok(())
 }
 
-/// net/core/dev.c, `netdev_fix_features`: no scatter-gather without a checksum, no segmentation without
-/// scatter-gather. lab: "tx-checksum-ip-generic off takes segmentation with it", "and brings it back"
+/// net/core/dev.c, `netdev_fix_features`: segmentation of TCP needs a checksum, every one needs scatter-gather.
+/// lab: "tx-checksum-ip-generic off takes segmentation of TCP with it", "but not scatter-gather", "and brings it
+/// back", "tx-scatter-gather off takes segmentation by the kernel with it"
 fn depend(all: &mut BTreeMap<String, Feature>) {
-    let wanted = |all: &BTreeMap<String, Feature>, name: &str| all.get(name).is_some_and(|f| f.wanted);
-    let sum = wanted(all, "tx-checksum-ip-generic");
-    let gather = sum && wanted(all, "tx-scatter-gather");
+    let wanted = |name: &str| all.get(name).is_some_and(|f| f.wanted);
+    let (sum, gather) = (wanted("tx-checksum-ip-generic"), wanted("tx-scatter-gather"));
     for (name, f) in all.iter_mut().filter(|(_, f)| !f.fixed) {
         f.on = f.wanted
             && match name.as_str() {
-                "tx-scatter-gather" => sum,
-                n if n.ends_with("-segmentation") => gather,
+                n if n.starts_with("tx-tcp") => sum && gather,
+                "tx-generic-segmentation" => gather,
                 _ => true,
             };
     }

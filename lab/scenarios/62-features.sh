@@ -1,0 +1,203 @@
+#!/bin/sh
+# Features, pause frames, sysctls, wake-up time of CPUs: read as the kernel's own tools read them, written by a
+# transaction, put back, and what the kernel makes of them besides.
+# hosts: router16 small2
+# kernels: 5.10 6.12 newest
+# timeout: 900
+. /h/lib.sh
+. /h/state.sh
+
+core=/proc/sys/net/core
+cpu=/sys/devices/system/cpu
+export RINGWISE_STATE_DIR=/tmp/rw62
+devs=$(awk '{ print $2 }' /h/nics | while read -r d; do [ -e /sys/class/net/$d ] && echo $d; done)
+igb=$(awk '$3 == "igb" { print $2; exit }' /h/nics)
+links $devs >/dev/null
+
+# theirs DEV: `NAME on` and `NAME off [fixed]` by the kernel's names; ethtool has names of its own for some.
+theirs() {
+	ethtool -k $1 2>/dev/null | sed 's/^[\t ]*//; s/ \[not requested\]//; s/ \[requested .*\]//' |
+		grep -v -e '^Features for' -e '^tx-checksumming' -e '^scatter-gather' -e '^tcp-segmentation-offload' |
+		sed 's/^rx-checksumming/rx-checksum/; s/^generic-segmentation-offload/tx-generic-segmentation/
+			s/^generic-receive-offload/rx-gro/; s/^large-receive-offload/rx-lro/; s/^rx-vlan-offload/rx-vlan-hw-parse/
+			s/^tx-vlan-offload/tx-vlan-hw-insert/; s/^ntuple-filters/rx-ntuple-filter/
+			s/^receive-hashing/rx-hashing/; s/://' | sort
+}
+ours() {
+	ringwise show $1 -j 2>/dev/null | tr -d ' \n' | sed 's/.*"features":{"known":{//; s/}}.*/}/; s/},/}\n/g' |
+		sed -n 's/^"\([^"]*\)":{"fixed":\([a-z]*\),"on":\([a-z]*\),"wanted":[a-z]*}$/\1 \3 \2/p' |
+		sed 's/ true \([a-z]*\)$/ on \1/; s/ false \([a-z]*\)$/ off \1/; s/ true$/ [fixed]/; s/ false$//' | sort
+}
+feature() {
+	theirs $1 | awk -v n="$2" '$1 == n { print $2 }'
+}
+# change TITLE STATUS DEV WORDS...: by the transaction
+change() {
+	_t=$1 _s=$2 _d=$3
+	shift 3
+	status "$_t" $_s ringwise apply --yes $_d --config none "$@"
+}
+flaps() {
+	cat /sys/class/net/$1/carrier_changes
+}
+all() {
+	state $devs
+	for _x in $devs; do
+		theirs $_x
+		ethtool -a $_x 2>/dev/null
+	done
+	grep . $core/netdev_budget* $core/flow_limit_* $core/rps_default_mask $core/busy_* $cpu/cpu*/power/pm_qos_resume_latency_us
+}
+all >/tmp/start
+
+# --- read
+for dev in $devs; do
+	case $HOST:$dev in router16:eth1 | *:mq[1-9]) continue ;; esac
+	theirs $dev >/tmp/theirs
+	ours $dev >/tmp/ours
+	unchanged "$dev: features as ethtool -k says them" /tmp/theirs /tmp/ours
+	same "$dev: there are some" "$(awk 'END { print (NR > 40) }' /tmp/ours)" 1
+	ringwise show $dev -v >/tmp/show 2>/dev/null
+	check "$dev: show has a line of them" grep -q '^features .*gro' /tmp/show
+	a=$(ethtool -a $dev 2>/dev/null | awk '$1 == "RX:" || $1 == "TX:" { printf "%s ", $2 }')
+	p=$(awk '$1 == "pause" { gsub(",", ""); for (i = 2; i <= NF; i++) if ($i == "rx" || $i == "tx") printf "%s ", $(i + 1) }' /tmp/show)
+	same "$dev: pause frames as ethtool -a says them" "$p" "$a"
+done
+ringwise show $igb -j 2>/dev/null | tr -d '\n' | tr -s ' ' >/tmp/json
+for f in busy_poll busy_read dev_weight dev_weight_rx_bias dev_weight_tx_bias flow_limit_cpu_bitmap flow_limit_table_len \
+	netdev_budget netdev_budget_usecs netdev_max_backlog; do
+	same "sysctls as the files say them: $f" "$(sed "s/.*\"net.core.$f\": { \"known\": \"\([^\"]*\)\".*/\1/" /tmp/json)" "$(cat $core/$f)"
+done
+
+# --- features: the kernel's own, and one of the driver
+change "gro off" 0 $igb --set $igb.features.gro=false
+same "gro is off" "$(feature $igb rx-gro)" off
+status "verify" 0 ringwise verify
+status "a second plan has no feature" 0 ringwise plan $igb --config none --set $igb.features.gro=false
+check "it has none" sh -c "! grep -q rx-gro /tmp/out"
+status "a feature that restarts devices is left out" 0 ringwise plan $igb --config none --set $igb.features.tx=false
+says "and that is said" "--allow-disruption"
+before=$(theirs $igb | grep -c -e 'segmentation on')
+change "checksums off" 0 $igb --allow-disruption --set $igb.features.tx-checksum-ip-generic=false
+same "tx-checksum-ip-generic off takes segmentation of TCP with it" "$(feature $igb tx-tcp-segmentation)" off
+says "and that is said too" "went off with tx-checksum-ip-generic"
+same "but not scatter-gather" "$(feature $igb tx-scatter-gather)" on
+status "verify" 0 ringwise verify
+status "rollback of it" 0 ringwise rollback --yes 2
+same "and brings it back" "$(theirs $igb | grep -c -e 'segmentation on')" "$before"
+ethtool -K $igb tx-scatter-gather off >/dev/null 2>&1
+same "tx-scatter-gather off takes segmentation by the kernel with it" "$(feature $igb tx-generic-segmentation)" off
+ethtool -K $igb tx-scatter-gather on >/dev/null 2>&1
+same "and brings that back" "$(theirs $igb | grep -c -e 'segmentation on')" "$before"
+fixed=$(theirs $igb | awk '/off \[fixed\]/ { print $1; exit }')
+check "a feature that is fixed: the kernel says nothing" sh -c "ethtool -K $igb $fixed on 2>&1 | grep -v -q 'netlink error'"
+same "and changes nothing" "$(feature $igb $fixed)" off
+status "a wish for a fixed one is refused" 1 ringwise plan $igb --config none --set $igb.features.$fixed=true
+says "and why" "fixed"
+
+# --- each driver: a feature of its own, and what else it loses by it
+for dev in $devs; do
+	case $HOST:$dev in router16:eth1 | *:mq[1-9]) continue ;; esac
+	case $(driver_of $dev) in
+	igb) f=rx-vlan-hw-parse ;;
+	e1000e) f=tx-tcp-segmentation ;;
+	vmxnet3) f=rx-lro ;;
+	virtio_net) f=rx-gro-hw ;;
+	*) f=rx-hashing ;;
+	esac
+	was=$(theirs $dev | awk -v n=$f '$1 == n { print $2 $3 }')
+	case $was in on) to=false now=off ;; off) to=true now=on ;; *) continue ;; esac
+	state $dev >/tmp/one
+	n=$(flaps $dev)
+	ethtool -K $dev $f $now >/dev/null 2>&1
+	links $dev >/dev/null
+	echo "# $dev: $f $now: the link changed $(($(flaps $dev) - n)) times"
+	same "$dev: $f can be changed" "$(feature $dev $f)" $now
+	state $dev >/tmp/two
+	unchanged "$dev: $f: nothing else is lost" /tmp/one /tmp/two
+	ethtool -K $dev $f $was >/dev/null 2>&1
+	links $dev >/dev/null
+	change "$dev: $f by a transaction" 0 $dev --allow-disruption --set $dev.features.$f=$to
+	same "$dev: it is $now" "$(feature $dev $f)" $now
+done
+
+# --- LRO goes when the host forwards
+lro=$(awk '$3 == "vmxnet3" { print $2; exit }' /h/nics)
+if [ -n "$lro" ] && [ -e /sys/class/net/$lro ]; then
+	forward=$(cat /proc/sys/net/ipv4/ip_forward)
+	echo 0 >/proc/sys/net/ipv4/ip_forward
+	change "LRO on" 0 $lro --allow-disruption --set $lro.features.lro=true
+	ip link set $lro up
+	echo 1 >/proc/sys/net/ipv4/ip_forward
+	same "forwarding switches LRO off" "$(feature $lro rx-lro)" off
+	status "verify sees it" 3 ringwise verify
+	says "by its name" "rx-lro"
+	echo $forward >/proc/sys/net/ipv4/ip_forward
+fi
+
+# --- pause frames
+a=$(ethtool -a $igb | awk '$1 == "Autonegotiate:" { print $2 }')
+n=$(flaps $igb)
+change "pause: without autonegotiation" 0 $igb --allow-disruption --set "$igb.pause={ autoneg = false, rx = false, tx = false }"
+same "it is so" "$(ethtool -a $igb | awk '$1 ~ /:$/ && NF == 2 { printf "%s ", $2 }')" "off off off "
+change "pause: with autonegotiation" 0 $igb --allow-disruption --set "$igb.pause={ autoneg = true }"
+links $igb >/dev/null
+check "igb: pause with autonegotiation restarts the link" [ $(flaps $igb) -gt $n ]
+change "pause: against the partner it is put back" 4 $igb --allow-disruption --set "$igb.pause={ autoneg = true, rx = $(
+	[ "$(ethtool -a $igb | awk '$1 == "RX:" { print $2 }')" = on ] && echo false || echo true) }"
+says "and said" "reads back as"
+
+# --- the host
+change "sysctls and wake-up time" 0 $igb --set 'host.sysctl={ "net.core.netdev_budget" = 600, "net.core.flow_limit_cpu_bitmap" = "3", "net.core.busy_poll" = 50 }' \
+	--set 'host.cpu_latency={ "0" = 20, "1" = "n/a" }'
+same "netdev_budget" "$(cat $core/netdev_budget)" 600
+same "flow_limit_cpu_bitmap" "$(tr -d , <$core/flow_limit_cpu_bitmap | sed 's/^0*//')" 3
+same "resume latency: n/a and a number" "$(cat $cpu/cpu0/power/pm_qos_resume_latency_us $cpu/cpu1/power/pm_qos_resume_latency_us | tr '\n' ' ')" "20 n/a "
+status "verify" 0 ringwise verify
+if [ -e $core/rps_default_mask ]; then
+	change "rps_default_mask" 0 $igb --set 'host.sysctl={ "net.core.rps_default_mask" = "3" }'
+	same "it is so" "$(tr -d , <$core/rps_default_mask | sed 's/^0*//')" 3
+fi
+for bad in "netdev_budget_usecs below two ticks:netdev_budget_usecs=1" "flow_limit_table_len that is no power of two:flow_limit_table_len=1000"; do
+	same "${bad%%:*}: the kernel refuses it" "$(errno_of ${bad##*=} $core/$(echo ${bad#*:} | cut -d= -f1))" "Invalid argument"
+	change "${bad%%:*}: put back" 4 $igb --set "host.sysctl={ \"net.core.$(echo ${bad#*:} | cut -d= -f1)\" = ${bad##*=}, \"net.core.netdev_max_backlog\" = 4321 }"
+	says "with the errno" EINVAL
+	check "and nothing stays behind" [ "$(cat $core/netdev_max_backlog)" != 4321 ]
+done
+same "resume latency: below 0" "$(errno_of -1 $cpu/cpu0/power/pm_qos_resume_latency_us)" "Invalid argument"
+
+# --- hold
+now() { # in force, read by somebody else
+	od -An -t d4 -N4 /dev/cpu_dma_latency | tr -d ' '
+}
+if [ -e /dev/cpu_dma_latency ]; then
+	was=$(now)
+	same "hold: in force while it runs" "$(ringwise hold --cpu-latency 7 -- sh -c 'od -An -t d4 -N4 /dev/cpu_dma_latency | tr -d " "')" 7
+	same "hold: gone after it" "$(now)" "$was"
+	status "hold: the status of the command" 42 ringwise hold --cpu-latency 0 -- sh -c 'exit 42'
+	status "hold: a command that is not there" 127 ringwise hold --cpu-latency 0 -- /no/such
+	says "hold: it is named" "/no/such"
+	status "hold: a command that a signal ended" 143 ringwise hold --cpu-latency 0 -- sh -c 'kill -TERM $$'
+	ringwise hold --cpu-latency 3 -- sh -c 'trap "echo got; exit 9" TERM; echo ready >/tmp/ready; while :; do sleep 0.1; done' >/tmp/held 2>&1 &
+	p=$!
+	for _i in $(seq 300); do [ -e /tmp/ready ] && break || sleep 0.1; done
+	same "hold: several wishes, the shortest is in force" "$(ringwise hold --cpu-latency 9 -- true 2>&1; now)" "ringwise: somebody else holds it at 3 us already
+3"
+	kill -TERM $p
+	wait $p
+	same "hold: a signal is passed on, and the status back" "$?:$(cat /tmp/held)" "9:got"
+	same "hold: gone after that" "$(now)" "$was"
+	mv /dev/cpu_dma_latency /dev/away
+	status "hold: no device" 125 ringwise hold --cpu-latency 0 -- true
+	says "hold: it is said" "ENOENT"
+	mv /dev/away /dev/cpu_dma_latency
+else
+	not_ok "there is a /dev/cpu_dma_latency" "no"
+fi
+
+# --- and all of it back
+status "rollback to the beginning" 0 ringwise rollback --yes --take-over 1
+ethtool -A $igb autoneg $a >/dev/null 2>&1
+links $devs >/dev/null
+all >/tmp/end
+unchanged "everything as it was" /tmp/start /tmp/end
