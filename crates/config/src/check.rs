@@ -227,7 +227,7 @@ fn type_name(v: &DeValue<'_>) -> &'static str {
 }
 
 /// What a kind takes, for "right would be".
-pub(crate) fn say(kind: &Kind) -> String {
+pub fn say(kind: &Kind) -> String {
     let quoted = |all: &[&str]| all.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" or ");
     match kind {
         Kind::Bool => "true or false".into(),

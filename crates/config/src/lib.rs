@@ -23,6 +23,7 @@ mod value;
 mod words;
 
 pub use bind::{Bound, bind};
+pub use check::say as what;
 pub use fault::{Fault, Faults};
 pub use init::init;
 pub use print::{print, print_entry};

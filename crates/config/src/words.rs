@@ -134,20 +134,23 @@ pub fn nearest<'a>(word: &str, among: impl IntoIterator<Item = &'a str>) -> Opti
     (far(best) <= (w.chars().count() / 3).max(1) || (w.len() >= 3 && plain(best).starts_with(&w))).then_some(best)
 }
 
-/// Insertions, deletions and replacements between two words.
+/// Insertions, deletions, replacements and neighbours in the wrong order between two words.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let cost = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+    let letters = |s: &str| s.chars().take(64).collect::<Vec<char>>();
+    let (a, b) = (letters(a), letters(b));
+    let mut d = vec![vec![0; b.len() + 1]; a.len() + 1];
+    (0..=a.len()).for_each(|i| d[i][0] = i);
+    (0..=b.len()).for_each(|j| d[0][j] = j);
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let replaced = d[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            d[i][j] = replaced.min(d[i - 1][j] + 1).min(d[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                d[i][j] = d[i][j].min(d[i - 2][j - 2] + 1);
+            }
         }
     }
-    row[b.len()]
+    d[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -183,6 +186,7 @@ mod tests {
         assert_eq!(nearest("ring", ["rss", "rings", "match"]), Some("rings"));
         assert_eq!(nearest("rx-usec", ["rx-usecs", "tx-usecs"]), Some("rx-usecs"));
         assert_eq!(nearest("far-node", ["far_node", "smt"]), Some("far_node"));
+        assert_eq!(nearest("rigns", ["rss", "rings", "match"]), Some("rings"));
         assert_eq!(nearest("quux", ["rings", "rss"]), None);
     }
 }

@@ -33,7 +33,45 @@ pub fn man(dir: &Path) -> Result<Status> {
         write(sub.clone().name(&*Box::leak(name.clone().into_boxed_str())), &name)?;
     }
     write(root, "ringwise")?;
+    let file = dir.join("ringwise.toml.5");
+    std::fs::write(&file, config_page(version)).map_err(|e| Fail::error(format!("{}: {e}", file.display())))?;
     Ok(Status::Ok)
+}
+
+/// `ringwise.toml(5)`, from the table that checks the file.
+fn config_page(version: &str) -> String {
+    use ringwise_config::spec;
+    let roff = |t: &str| t.replace('\\', "\\\\").replace('-', "\\-");
+    let mut out = format!(
+        ".TH ringwise.toml 5 \"\" \"ringwise {version}\" \"File Formats\"\n.SH NAME\nringwise.toml \\- what is wanted of a host's \
+         network interfaces\n.SH DESCRIPTION\nTOML. Every fault is said with its line by\n.B ringwise config check\n(8), before \
+         anything of the host is read. Flags and \\-\\-set go before the file.\n"
+    );
+    let all = [
+        &spec::FILE,
+        &spec::HOST,
+        &spec::INTERFACE,
+        &spec::MATCH,
+        &spec::PAUSE,
+        &spec::CHANNELS,
+        &spec::RINGS,
+        &spec::COALESCE,
+        &spec::RSS,
+        &spec::NAPI,
+        &spec::RULE,
+        &spec::GROUP,
+        &spec::FLOW,
+        &spec::POLICY,
+    ];
+    for s in all {
+        out += &format!(".SH {}\n", roff(&s.name.to_uppercase()));
+        for k in s.keys {
+            let what = ringwise_config::what(&k.kind);
+            out += &format!(".TP\n.B {}\n{}: {}.\n", roff(k.name), roff(&what), roff(k.about));
+        }
+    }
+    out += ".SH FILES\n/etc/ringwise/ringwise.toml\n.SH SEE ALSO\nringwise\\-config(8), ringwise\\-persist(8)\n";
+    out
 }
 
 pub fn completions(shell: clap_complete::Shell) -> Result<Status> {
