@@ -39,8 +39,7 @@ pub fn features(n: &Nic) -> Option<String> {
     on.extend(named(WHERE_ON, |f| f.on));
     let off = named(ALWAYS, |f| !f.on && !f.fixed);
     let never = named(ALWAYS, |f| !f.on && f.fixed);
-    let waiting: Vec<&str> =
-        all.iter().filter(|(_, f)| f.wanted && !f.on && !f.fixed).map(|(k, _)| label(k)).collect();
+    let waiting: Vec<&str> = all.iter().filter(|(_, f)| f.wanted && !f.on && !f.fixed).map(|(k, _)| label(k)).collect();
     let part = |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{} {what}", names.join(" ")));
     let parts = [
         part("on", on),
