@@ -102,6 +102,8 @@ ethtool -K mq1 ntuple on
 ethtool -N mq1 flow-type tcp4 dst-port 22 action 1 loc 0 >/dev/null
 theirs mq1 >/tmp/before
 cat >/tmp/one.toml <<END
+version = 1
+
 [[interface]]
 match = { name = "mq1" }
 
@@ -153,6 +155,8 @@ unchanged "only the one that was there" /tmp/before /tmp/theirs
 
 # --- where the driver chooses
 ethtool -N mq1 delete 0
+# The rule that is gone now is first found no more.
+export RINGWISE_STATE_DIR=/tmp/rw65b
 echo 524288 >/sys/module/mqnic/parameters/quirk
 same "rules: a driver that chooses the location" "$(rule_line mq1)" "none in 64 places, ntuple on, the driver chooses the place"
 sed '/^location/d' /tmp/one.toml >/tmp/three.toml
@@ -160,7 +164,7 @@ status "without a place" 0 ringwise apply --yes mq1 --config /tmp/three.toml
 cat /tmp/err
 same "both are there" "$(theirs mq1 | wc -l)" 2
 status "a second time nothing" 0 ringwise plan mq1 --config /tmp/three.toml --exit-code
-status "a place is not taken" 6 ringwise plan mq1 --config /tmp/one.toml
+status "a place is not taken" 1 ringwise plan mq1 --config /tmp/one.toml
 says "and that is said" "chooses the places of rules itself"
 status "and gone again" 0 ringwise rollback --yes 0
 same "none is left" "$(theirs mq1 | wc -l)" 0
