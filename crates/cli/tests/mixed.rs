@@ -1,10 +1,16 @@
 //! Goal mixed from the plan through the transaction: groups, contexts, rules and per-queue moderation, and back.
 
+mod common;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::golden;
+use common::schema::check;
 use ringwise_apply::{Event, Outcome, Policy, Request, Store, Verdict};
+use ringwise_cli::render::plan as page;
+use ringwise_cli::style::Style;
 use ringwise_discover::Options;
 use ringwise_knob::{Address, IfRefused, compare, live_of_device};
 use ringwise_model::{Flow, Goal, GroupQueues, GroupWish, Intent, Snapshot};
@@ -144,4 +150,28 @@ fn a_failure_at_every_write_puts_everything_back() {
             }
         }
     }
+}
+
+fn at_80_columns(name: &str, sim: &Arc<Sim>, i: &Intent) {
+    let s = look(sim);
+    let p = plan(&s, i, &[]).unwrap();
+    let out = page::text(&p, Some(&s), "--goal mixed", false, false, &Style::plain(Some(80)));
+    for l in out.lines() {
+        assert!(l.chars().count() <= 80, "{l}");
+    }
+    golden(name, &out);
+    let schema = std::fs::read(common::root().join("schemas/ringwise.plan.v1.json")).unwrap();
+    let wrong = check(&serde_json::from_slice(&schema).unwrap(), &serde_json::to_value(&p).unwrap());
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn for_people_with_flows() {
+    at_80_columns("plan-mixed-80.txt", &sim(), &intent());
+}
+
+#[test]
+fn for_people_with_48_queues_and_no_flows() {
+    let sim = Arc::new(Sim::new(&build::host(48, 2).kernel("6.12.48").mqnic("eth0", 0, 48).done()));
+    at_80_columns("plan-mixed-48-80.txt", &sim, &Intent { goal: Goal::Mixed, ..Intent::default() });
 }

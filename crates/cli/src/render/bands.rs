@@ -6,7 +6,7 @@ use ringwise_knob::{Address, Family, Of, Setting, Step, irq};
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 use ringwise_plan::Plan;
 
-use super::text::{hang, len, pad, right};
+use super::text::{hang, len, numbers, pad, right};
 use crate::style::Style;
 
 /// Columns before the first queue.
@@ -14,7 +14,7 @@ const HEAD: usize = 26;
 
 /// One knob on all queues of one device.
 pub struct Band<'a> {
-    pub title: &'static str,
+    pub title: String,
     pub columns: Vec<Column>,
     pub steps: Vec<&'a Step>,
 }
@@ -28,39 +28,52 @@ pub struct Column {
 
 /// Order and title of the band that a setting belongs to. Receive and transmit vectors of their own
 /// get a band each.
-fn key(a: &Address, split: bool) -> (u8, &'static str, Option<u32>) {
+fn key(a: &Address, split: bool) -> (u8, String, Option<u32>) {
+    let plain = |order: u8, title: &str, of: Option<u32>| (order, title.to_string(), of);
     match a {
-        // Not of a queue, and not of the device: `rivals.rs` has a word of its own on it.
-        Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => (12, "irqbalance", None),
-        Address::Channels { .. } => (0, "channels", None),
-        Address::Rings { .. } => (1, "rings", None),
-        Address::Coalesce { .. } => (2, "moderation", None),
-        Address::RssTable { .. } => (3, "RSS table", None),
-        Address::Feature { .. } => (13, "feature", None),
-        Address::Pause { .. } => (14, "pause frames", None),
-        Address::QueueCoalesce { queue, .. } => (15, "moderation", Some(*queue)),
-        Address::RssHash { .. } => (16, "RSS hash", None),
-        Address::RssFields { .. } => (17, "RSS fields", None),
-        Address::RssContext { context, .. } => (18, "RSS context", Some(*context)),
-        Address::Ntuple { .. } => (19, "ntuple", None),
-        Address::FlowRule { location, .. } => (20, "flow rule", Some(*location)),
-        Address::NapiDevice { .. } => (21, "NAPI", None),
-        Address::Napi { of: Of::Rx(q) | Of::Tx(q) | Of::Control(q), .. } => (22, "NAPI", Some(*q)),
-        Address::NapiThread { of: Of::Rx(q) | Of::Tx(q) | Of::Control(q), .. } => (23, "NAPI thread CPU", Some(*q)),
-        Address::Sysctl { .. } => (24, "sysctl", None),
-        Address::CpuLatency { cpu } => (25, "resume latency", Some(cpu.0)),
+        Address::Feature { name, .. } => plain(0, name, None),
+        Address::Channels { .. } => plain(1, "channels", None),
+        Address::Rings { .. } => plain(2, "rings", None),
+        Address::Pause { .. } => plain(3, "pause frames", None),
+        Address::Coalesce { .. } => plain(4, "moderation", None),
+        Address::QueueCoalesce { queue, .. } => plain(5, "moderation", Some(*queue)),
+        Address::RssHash { .. } => plain(6, "RSS hash", None),
+        Address::RssFields { flow, .. } => plain(7, &format!("RSS fields {flow}"), None),
+        Address::RssTable { .. } => plain(8, "RSS table", None),
+        Address::RssContext { context, .. } => plain(9, "RSS context", Some(*context)),
+        Address::Ntuple { .. } => plain(10, "rx-ntuple-filter", None),
+        Address::FlowRule { location, .. } => plain(11, "flow rule", Some(*location)),
         Address::IrqCpus { of: Of::Rx(q), .. } => {
-            (4, if split { "rx interrupt CPU" } else { "interrupt CPU" }, Some(*q))
+            plain(12, if split { "rx interrupt CPU" } else { "interrupt CPU" }, Some(*q))
         }
         Address::IrqCpus { of: Of::Tx(q), .. } => {
-            (5, if split { "tx interrupt CPU" } else { "interrupt CPU" }, Some(*q))
+            plain(13, if split { "tx interrupt CPU" } else { "interrupt CPU" }, Some(*q))
         }
-        Address::IrqCpus { of: Of::Control(n), .. } => (6, "other interrupt", Some(*n)),
-        Address::XpsCpus { queue, .. } => (7, "XPS CPUs", Some(*queue)),
-        Address::XpsRxqs { queue, .. } => (8, "XPS rx queues", Some(*queue)),
-        Address::RpsCpus { queue, .. } => (9, "RPS CPUs", Some(*queue)),
-        Address::RpsFlowCnt { queue, .. } => (10, "RFS entries", Some(*queue)),
-        Address::RfsEntries => (11, "RFS socket table", None),
+        Address::IrqCpus { of: Of::Control(n), .. } => plain(14, "other interrupt", Some(*n)),
+        Address::XpsCpus { queue, .. } => plain(15, "XPS CPUs", Some(*queue)),
+        Address::XpsRxqs { queue, .. } => plain(16, "XPS rx queues", Some(*queue)),
+        Address::RpsCpus { queue, .. } => plain(17, "RPS CPUs", Some(*queue)),
+        Address::RpsFlowCnt { queue, .. } => plain(18, "RFS entries", Some(*queue)),
+        Address::RfsEntries => plain(19, "RFS socket table", None),
+        Address::NapiDevice { .. } => plain(20, "NAPI", None),
+        Address::Napi { of: Of::Rx(q) | Of::Tx(q) | Of::Control(q), .. } => plain(21, "NAPI", Some(*q)),
+        Address::NapiThread { of: Of::Rx(q) | Of::Tx(q) | Of::Control(q), .. } => {
+            plain(22, "NAPI thread CPU", Some(*q))
+        }
+        Address::Sysctl { name } => plain(23, name, None),
+        Address::CpuLatency { cpu } => plain(24, "resume latency", Some(cpu.0)),
+        // Not of a queue, and not of the device: `rivals.rs` has a word of its own on it.
+        Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => plain(25, "irqbalance", None),
+    }
+}
+
+/// What the columns of a band are.
+fn noun(title: &str) -> &'static str {
+    match title {
+        "RSS context" => "context",
+        "flow rule" => "place",
+        "resume latency" => "CPU",
+        _ => "queue",
     }
 }
 
@@ -76,11 +89,12 @@ pub fn bands<'a>(plan: &'a Plan, s: Option<&Snapshot>, dev: Option<&str>) -> Vec
     let split = has(|o| matches!(o, Of::Rx(_))) && has(|o| matches!(o, Of::Tx(_)));
     let steps: BTreeMap<Address, &Step> =
         plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).filter(|(a, _)| a.dev() == dev).collect();
-    let mut out: BTreeMap<u8, Band> = BTreeMap::new();
+    let mut out: BTreeMap<(u8, String), Band> = BTreeMap::new();
     for (setting, address) in &of_dev {
         let (order, title, queue) = key(address, split);
         let step = steps.get(address).copied();
-        let band = out.entry(order).or_insert_with(|| Band { title, columns: Vec::new(), steps: Vec::new() });
+        let band = out.entry((order, title.clone()));
+        let band = band.or_insert_with(|| Band { title, columns: Vec::new(), steps: Vec::new() });
         band.columns.push(Column {
             queue,
             now: step.map_or_else(|| then_text(setting, plan), |st| now_text(st, s)),
@@ -114,7 +128,7 @@ fn then_text(s: &Setting, plan: &Plan) -> String {
 /// that alone would look like no change.
 pub fn now_text(st: &Step, s: Option<&Snapshot>) -> String {
     let asked = match &st.from {
-        Fact::Known(v) => v.value_text(),
+        Fact::Known(v) => members_of(v, &st.setting).value_text(),
         Fact::Absent => "-".into(),
         Fact::Unknown(_) => "unknown".into(),
     };
@@ -130,18 +144,98 @@ pub fn now_text(st: &Step, s: Option<&Snapshot>) -> String {
     format!("{e}{}", if is_far(s, nic, e) { "!" } else { "" })
 }
 
+/// Of what was found, what the step speaks of.
+fn members_of(found: &Setting, step: &Setting) -> Setting {
+    let mut out = found.clone();
+    match (&mut out, step) {
+        (Setting::Coalesce { params, .. }, Setting::Coalesce { params: p, .. })
+        | (Setting::QueueCoalesce { params, .. }, Setting::QueueCoalesce { params: p, .. }) => {
+            params.retain(|k, _| p.contains_key(k));
+        }
+        (Setting::NapiDevice { values, .. }, Setting::NapiDevice { values: w, .. })
+        | (Setting::Napi { values, .. }, Setting::Napi { values: w, .. }) => {
+            values.defer_hard_irqs = values.defer_hard_irqs.filter(|_| w.defer_hard_irqs.is_some());
+            values.gro_flush_timeout_ns = values.gro_flush_timeout_ns.filter(|_| w.gro_flush_timeout_ns.is_some());
+            values.irq_suspend_timeout_ns =
+                values.irq_suspend_timeout_ns.filter(|_| w.irq_suspend_timeout_ns.is_some());
+            values.threaded = values.threaded.filter(|_| w.threaded.is_some());
+        }
+        (
+            Setting::RssHash { function, key, symmetric, .. },
+            Setting::RssHash { function: f, key: k, symmetric: x, .. },
+        ) => {
+            *function = function.take().filter(|_| f.is_some());
+            *key = key.take().filter(|_| k.is_some());
+            *symmetric = symmetric.take().filter(|_| x.is_some());
+        }
+        (Setting::Rings { rx, tx, .. }, Setting::Rings { rx: r, tx: t, .. }) => {
+            *rx = rx.filter(|_| r.is_some());
+            *tx = tx.filter(|_| t.is_some());
+        }
+        (Setting::Pause { autoneg, rx, tx, .. }, Setting::Pause { autoneg: a, rx: r, tx: t, .. }) => {
+            *autoneg = autoneg.filter(|_| a.is_some());
+            *rx = rx.filter(|_| r.is_some());
+            *tx = tx.filter(|_| t.is_some());
+        }
+        _ => {}
+    }
+    out
+}
+
 fn is_far(s: &Snapshot, nic: &Nic, cpus: &CpuSet) -> bool {
     nic.node.known().is_some_and(|n| cpus.iter().any(|c| s.topology.node_of(c).is_some_and(|m| m != *n)))
+}
+
+/// Whether the value would stand in a narrow strip at the right, or beyond the width.
+fn too_long(head: &str, then: &str, style: &Style) -> bool {
+    style.width.is_some_and(|w| len(head) + len(then).min(20) > w)
+}
+
+/// One line for all queues that change alike.
+fn groups(marked: &str, noun: &str, alike: &[(Vec<u32>, &Column)], style: &Style) -> String {
+    let label = |queues: &Vec<u32>| {
+        let list = numbers(queues.iter().copied());
+        format!("{noun}{} {list}", if queues.len() == 1 { "" } else { "s" })
+    };
+    let wide = alike.iter().map(|(q, _)| len(&label(q))).max().unwrap_or(0);
+    let mut out = format!("{marked}\n");
+    for (queues, c) in alike {
+        let head = format!("    {}  ", pad(&label(queues), wide));
+        let both = format!("{} -> {}", c.now, c.then);
+        if style.width.is_some_and(|w| len(&head) + len(&both) > w) {
+            out.push_str(&hang(&head, &c.now, style.width));
+            out.push_str(&hang(&format!("{}-> ", " ".repeat(len(&head) - 3)), &c.then, style.width));
+        } else {
+            out.push_str(&format!("{head}{both}\n"));
+        }
+    }
+    out
 }
 
 impl Band<'_> {
     /// One line a queue, where the values are too wide for columns.
     fn rows(&self, marked: &str, style: &Style) -> String {
+        let mut alike: Vec<(Vec<u32>, &Column)> = Vec::new();
+        for c in &self.columns {
+            match alike.iter_mut().find(|(_, o)| o.now == c.now && o.then == c.then) {
+                Some((queues, _)) => queues.extend(c.queue),
+                None => alike.push((c.queue.into_iter().collect(), c)),
+            }
+        }
+        if alike.len() < self.columns.len() {
+            return groups(marked, noun(&self.title), &alike, style);
+        }
         let now = self.columns.iter().map(|c| len(&c.now)).max().unwrap_or(0);
         let mut out = format!("{marked}\n");
         for c in &self.columns {
             let queue = c.queue.map(|q| q.to_string()).unwrap_or_default();
-            let head = format!("    queue {}  {} -> ", right(&queue, 3), right(&c.now, now));
+            let noun = noun(&self.title);
+            let head = format!("    {noun} {}  {} -> ", right(&queue, 3), right(&c.now, now));
+            if too_long(&head, &c.then, style) {
+                out.push_str(&hang(&format!("    {noun} {}  ", right(&queue, 3)), &c.now, style.width));
+                out.push_str(&hang("            -> ", &c.then, style.width));
+                continue;
+            }
             out.push_str(&hang(&head, &c.then, style.width));
         }
         out
@@ -154,18 +248,29 @@ impl Band<'_> {
         if let [c] = self.columns.as_slice()
             && c.queue.is_none()
         {
-            return hang(&format!("{}now  {}   then ", label(&marked, 0), c.now), &c.then, style.width);
+            let head = format!("{}now  {}   then ", label(&marked, 0), c.now);
+            if too_long(&head, &c.then, style) {
+                let now = hang(&format!("{}now   ", label(&marked, 0)), &c.now, style.width);
+                return now + &hang(&format!("{}then  ", label("", 1)), &c.then, style.width);
+            }
+            return hang(&head, &c.then, style.width);
+        }
+        if noun(&self.title) != "queue" && style.width.is_some() {
+            return self.rows(&marked, style);
         }
         let first = &self.columns[0];
         let uniform = self.columns.iter().all(|c| c.now == first.now && c.then == first.then);
         if uniform && self.columns.len() > 8 {
             let head = format!("{}all {} queues: now  {}   then ", label(&marked, 0), self.columns.len(), first.now);
+            if too_long(&head, &first.then, style) {
+                return self.rows(&marked, style);
+            }
             return hang(&head, &first.then, style.width);
         }
         let cell = self.columns.iter().flat_map(|c| [len(&c.now), len(&c.then)]).max().unwrap_or(0).max(4) + 2;
         let room = style.width.map_or(usize::MAX, |w| w.saturating_sub(HEAD));
         let per = [32, 16, 8, 4, 2].into_iter().find(|n| n * cell <= room).unwrap_or(1);
-        if per < 4 && self.columns.len() > per && style.width.is_some() {
+        if style.width.is_some() && ((per < 4 && self.columns.len() > per) || cell > room) {
             return self.rows(&marked, style);
         }
         let per = if style.width.is_none() { self.columns.len() } else { per };
@@ -174,7 +279,7 @@ impl Band<'_> {
             let row = |f: &dyn Fn(&Column) -> String| chunk.iter().map(|c| right(&f(c), cell)).collect::<String>();
             if head || i > 0 || self.columns.len() > per {
                 let q = |c: &Column| c.queue.map(|q| q.to_string()).unwrap_or_default();
-                out.push_str(&format!("{}{}\n", pad("  queue", HEAD), row(&q)));
+                out.push_str(&format!("{}{}\n", pad(&format!("  {}", noun(&self.title)), HEAD), row(&q)));
             }
             out.push_str(&format!("{}now   {}\n", label(&marked, i), row(&|c| c.now.clone())));
             out.push_str(&format!("{}then  {}\n", label("", i), row(&|c| c.then.clone())));

@@ -117,6 +117,8 @@ pub fn empty(s: &Snapshot) -> Plan {
         warnings: vec![],
         expected: vec![],
         groups: vec![],
+        programs: vec![],
+        advice: vec![],
         doubled_cores: vec![],
         by_hand: vec![],
         kept: vec![],
