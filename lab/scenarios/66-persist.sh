@@ -24,6 +24,9 @@ come() {
 case $PHASE in
 1)
 	cp $(command -v ringwise) $P
+	# Emulated, a device may take longer than it would anywhere else.
+	mkdir -p /etc/systemd/system.conf.d
+	printf '[Manager]\nDefaultEnvironment=RINGWISE_DEVICE_DEADLINE_MS=20000\n' >/etc/systemd/system.conf.d/lab.conf
 	mkdir -p /etc/ringwise
 	cat $B >/var/lib/lab-budget
 	printf 'version = 1\n[host]\nreserve = "0"\n\n[[interface]]\nmatch = { name = "eth2" }\nrigns = { rx = 512 }\nrings = { rx = "big" }\n' >$F

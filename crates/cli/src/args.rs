@@ -114,7 +114,7 @@ pub enum Cmd {
     Rollback(RollbackArgs),
     /// Keep what somebody else has set: it is the intent now
     Adopt(AdoptArgs),
-    /// Apply a configuration at every boot, and when an interface comes late
+    /// Apply a configuration at every boot
     #[command(after_long_help = disturbs::PERSIST)]
     Persist(PersistArgs),
     /// The transactions of this boot and before

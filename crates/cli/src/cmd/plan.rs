@@ -67,6 +67,10 @@ pub struct Made {
 impl Made {
     /// None of the interfaces that are wanted is here, or has a link.
     pub fn nothing_yet(&self) -> bool {
+        // One that did not answer in time is there: that is an error, not nothing to do.
+        if self.snapshot.nics.iter().any(|n| no_answer(n).is_some()) {
+            return false;
+        }
         let hands = Hands::default();
         let refusal = ringwise_plan::plan_around(&self.snapshot, &self.intent, &self.learned, &hands).err();
         matches!(

@@ -1,6 +1,7 @@
 //! `apply --boot`: what is different when nobody is there.
 
 use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::state_dir;
@@ -33,8 +34,13 @@ pub fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<File>> {
     }
 }
 
+/// This run made the mark: an earlier one of the same boot has something to outlive still.
+static MARKED: AtomicBool = AtomicBool::new(false);
+
 /// Just before the first write.
 pub fn begins(source: &Source, common: &Common) -> Result<()> {
+    let before = boot::read_mark(&state_dir(common)).map_err(Fail::refused)?;
+    MARKED.store(before.is_none_or(|m| m.fate != boot::Fate::Applying), Ordering::Relaxed);
     boot::applying(&state_dir(common), source.host.unix_time())
         .map_err(|why| Fail::refused(format!("the next boot could not know that this one applied: {why}")))
 }
@@ -45,7 +51,11 @@ pub fn ended(ended: &Result<Status>, common: &Common) -> Result<()> {
         Ok(s) => *s == Status::PutBack,
         Err(f) => matches!(f.status, Status::PutBack | Status::Refused),
     };
-    if nothing_stays { boot::lived(&state_dir(common)).map_err(Fail::error) } else { Ok(()) }
+    if nothing_stays && MARKED.load(Ordering::Relaxed) {
+        boot::lived(&state_dir(common)).map_err(Fail::error)
+    } else {
+        Ok(())
+    }
 }
 
 /// Waits for it. An interface that went away again, or is not up, has none.
