@@ -46,8 +46,8 @@ fn fits(pattern: &str, name: &str) -> bool {
 }
 
 /// Done by the kernel alone (`NETIF_F_SOFT_FEATURES`, include/linux/netdev_features.h, and the copy without
-/// cache): no driver is asked. The others may restart the device: e1000e does for nine of them, ixgbe, bnxt
-/// and mlx5 for some, and what is switched off may take one of those with it.
+/// cache): no driver is asked. Of the others some drivers restart the device for some (e1000e for VLAN, receive
+/// checksum and hashing; ixgbe, bnxt, mlx5 for LRO), and what is switched off may take such a one with it.
 const SOFTWARE: &[&str] =
     &["rx-gro", "rx-gro-list", "rx-udp-gro-forwarding", "tx-generic-segmentation", "tx-nocache-copy"];
 
