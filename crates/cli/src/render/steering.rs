@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, Rss};
+use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, Rss, RssContext};
 
 use super::text::{mask, numbers, plural, sentence, set};
 use crate::style::Style;
@@ -30,12 +30,30 @@ pub fn rss(f: &Fact<Rss>) -> String {
         }
         let mut parts = vec![table(&r.table)];
         parts.push(sentence(&r.function, "function not told", String::clone));
+        if let Fact::Known(x) = &r.symmetric
+            && x != "none"
+        {
+            parts.push(x.clone());
+        }
         let fields = fields(&r.fields);
         if !fields.is_empty() {
             parts.push(fields);
         }
+        parts.extend(contexts(&r.contexts));
         parts.join("; ")
     })
+}
+
+/// Nothing where the driver has none, or a recording does not tell.
+fn contexts(all: &Fact<BTreeMap<u32, RssContext>>) -> Option<String> {
+    let all = match all {
+        Fact::Known(all) if all.is_empty() => return None,
+        Fact::Known(all) => all,
+        Fact::Unknown(u) if u.errno.is_some() => return Some(format!("contexts not known: {}", u.why)),
+        _ => return None,
+    };
+    let each: Vec<String> = all.iter().map(|(n, c)| format!("context {n}: {}", table(&c.table))).collect();
+    Some(each.join("; "))
 }
 
 /// `128 entries, 16 a queue`, or the entries of each queue.
@@ -67,19 +85,28 @@ pub fn table(table: &[u32]) -> String {
 /// ethtool's letters in words, flow types with the same fields together.
 fn fields(f: &BTreeMap<String, String>) -> String {
     let mut by: Vec<(String, Vec<&str>)> = Vec::new();
-    for (flow, letters) in f {
+    for (flow, letters) in f.iter().filter(|(_, l)| !l.is_empty()) {
         match by.iter_mut().find(|(l, _)| l == letters) {
             Some((_, flows)) => flows.push(flow),
             None => by.push((letters.clone(), vec![flow])),
         }
+    }
+    if by.is_empty() {
+        return String::new();
     }
     if let [(l, flows)] = by.as_slice()
         && flows.len() > 4
     {
         return format!("all {} flow types: {}", flows.len(), letters(l));
     }
-    let parts: Vec<String> = by.iter().map(|(l, flows)| format!("{}: {}", flows.join(","), letters(l))).collect();
-    parts.join(", ")
+    // The longest list, where it is one, is that of the rest.
+    by.sort_by_key(|(_, flows)| (flows.len() > 4, flows.len()));
+    let rest = by.len() - 1;
+    let parts = by.iter().enumerate().map(|(i, (l, flows))| match flows.len() {
+        n if i == rest && n > 4 => format!("{n} other flow types: {}", letters(l)),
+        _ => format!("{}: {}", flows.join(","), letters(l)),
+    });
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 fn letters(l: &str) -> String {
@@ -97,7 +124,14 @@ fn letters(l: &str) -> String {
         (false, true) => words.push("destination port"),
         _ => {}
     }
-    for (c, w) in [('v', "VLAN"), ('t', "protocol"), ('m', "destination MAC"), ('r', "discard")] {
+    for (c, w) in [
+        ('v', "VLAN"),
+        ('t', "protocol"),
+        ('m', "destination MAC"),
+        ('e', "tunnel id"),
+        ('l', "flow label"),
+        ('r', "discard"),
+    ] {
         if has(c) {
             words.push(w);
         }

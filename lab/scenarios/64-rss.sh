@@ -1,0 +1,119 @@
+#!/bin/sh
+# RSS: tables, key, function, transform, hash fields and contexts, compared with ethtool.
+# hosts: router16 small2
+# kernels: 5.10 6.12 newest
+# timeout: 400
+# needs: mqnic
+. /h/lib.sh
+. /h/state.sh
+export RINGWISE_STATE_DIR=/tmp/rw64
+
+# Entries of each queue by ethtool: `0:96 1:32`
+spread() {
+	ethtool -x $1 ${2:+context $2} 2>/dev/null | awk '/^ *[0-9]+:/ { for (i = 2; i <= NF; i++) n[$i]++ }
+		END { for (q = 0; q < 64; q++) if (q in n) printf "%s%d:%d", s++ ? " " : "", q, n[q] }'
+}
+hkey() { ethtool -x $1 2>/dev/null | grep -E '^([0-9a-f]{2}:)+[0-9a-f]{2}$' | tr -d :; }
+fields() { ethtool -n $1 rx-flow-hash $2 2>&1 | grep -cE 'L4 bytes'; }
+all() {
+	for _d in "$@"; do
+		ethtool -x $_d 2>&1
+		for _f in tcp4 udp4 tcp6 udp6; do ethtool -n $_d rx-flow-hash $_f 2>&1; done
+	done
+}
+# set DEV KEY=VALUE...: only what is laid down matters here.
+set_on() {
+	_dev=$1
+	shift
+	_args=""
+	for _a in "$@"; do _args="$_args --set $_dev.$_a"; done
+	eval "ringwise apply --yes $_dev --allow-disruption $_args" >/tmp/out 2>/tmp/err || { cat /tmp/out /tmp/err; return 1; }
+}
+
+case $(driver_of eth0) in
+virtio_net)
+	virtio=eth0
+	all $virtio >/tmp/before
+	check "virtio: table, key and fields" set_on $virtio "'rss.table=\"weight 3 1\"'" "rss.key=$(hkey $virtio | sed 's/^..../abcd/')" "rss.fields.udp4=sd"
+	case $(spread $virtio) in
+	"0:96 1:32") ok "virtio: weight 3 1" ;;
+	*) not_ok "virtio: weight 3 1" "$(spread $virtio)" ;;
+	esac
+	same "virtio: key" "$(hkey $virtio | cut -c1-4)" abcd
+	same "virtio: udp4 without ports" "$(fields $virtio udp4)" 0
+	status "verify" 0 ringwise verify
+	status "rollback" 0 ringwise rollback --yes 0
+	all $virtio >/tmp/after
+	unchanged "virtio: as before" /tmp/before /tmp/after
+	exit 0
+	;;
+esac
+
+dev=mq0
+links eth0 $dev
+all eth0 eth2 $dev >/tmp/before
+# Later kernels than 6.12 let it have one.
+[ $KERNEL = newest ] || same "RSS: igb has no key" "$(hkey eth0)" ""
+same "RSS: the test NIC has one of 40 bytes" "$(hkey $dev | wc -c)" 81
+same "fields: igb hashes UDP without ports at first" "$(fields eth0 udp4)" 0
+
+key=$(hkey $dev | sed 's/^..../abcd/')
+check "igb: table and fields" set_on eth0 "'rss.table=\"weight 3 1\"'" "rss.fields.udp4=sdfn"
+same "igb: weight 3 1" "$(spread eth0)" "0:96 1:32"
+same "igb: udp4 with ports" "$(fields eth0 udp4)" 2
+check "test NIC: table, key and fields" set_on $dev "'rss.table=\"equal 2 start 6\"'" "rss.key=$key" "rss.fields.udp6=sdfn"
+same "test NIC: equal 2 start 6" "$(spread $dev)" "6:64 7:64"
+same "test NIC: key" "$(hkey $dev)" $key
+same "test NIC: udp6 with ports" "$(fields $dev udp6)" 2
+status "verify" 0 ringwise verify
+
+# Only the last entry differs: what RSS_SET takes and does not do.
+t=$(seq 0 126 | awk '{ printf "%d,", $1 % 8 }')0
+check "a table that differs in its last entry" set_on $dev "'rss.table=\"default\"'"
+same "default is round robin" "$(spread $dev)" "0:16 1:16 2:16 3:16 4:16 5:16 6:16 7:16"
+check "is written all the same" set_on $dev "'rss.table=[$t]'"
+same "and is there" "$(spread $dev)" "0:17 1:16 2:16 3:16 4:16 5:16 6:16 7:15"
+
+# Refusals keep the way, the errno and what it means.
+ringwise apply --yes eth0 --set eth0.rss.fields.tcp4=s >/tmp/out 2>/tmp/err
+same "fields: igb hashes TCP by ports or not at all" "$(fields eth0 tcp4)" 2
+says "fields: EINVAL, and by which way" "EINVAL"
+ringwise apply --yes eth0 --set eth0.rss.symmetric=symmetric-xor >/tmp/out 2>/tmp/err
+says "RSS: a symmetric transform igb has not" "EOPNOTSUPP"
+ringwise plan $dev --set $dev.rss.key=abcd >/tmp/out 2>/tmp/err
+says "RSS: a key of the wrong length" "2 bytes"
+ringwise plan $dev --set "$dev.rss.table=\"weight 0 0\"" >/tmp/out 2>/tmp/err
+says "RSS: weights that sum to zero" "sum to zero"
+ringwise plan $dev --set "$dev.rss.table=\"equal 9\"" >/tmp/out 2>/tmp/err
+says "RSS: a queue that does not exist" "queue 8"
+
+# Contexts: listed from 6.12 on.
+case $KERNEL in
+5.10)
+	ringwise show $dev >/tmp/out 2>/tmp/err
+	says "RSS contexts: not known where no kernel lists them" "contexts not known"
+	;;
+*)
+	check "context 1" set_on $dev "'rss.context.1=\"equal 2 start 4\"'"
+	same "context 1: equal 2 start 4" "$(spread $dev 1)" "4:64 5:64"
+	ethtool -L $dev combined 4 2>/tmp/err >/dev/null && cat /tmp/err
+	same "RSS contexts: -L to fewer queues than one uses is refused" "$(ethtool -l $dev | awk '/^Combined/ { n = $2 } END { print n }')" 8
+	check "fewer queues" set_on $dev channels.combined=4 "'rss.table=\"weight 1 2\"'"
+	same "four" "$(ethtool -l $dev | awk '/^Combined/ { n = $2 } END { print n }')" 4
+	same "weight 1 2 on 128" "$(spread $dev)" "0:42 1:86"
+	same "context 1 is on those that are left" "$(spread $dev 1)" "0:64 1:64"
+	;;
+esac
+
+# A channel change on igb loses the table, not the fields.
+check "igb: 4 channels" set_on eth0 channels.combined=4 "'rss.table=\"weight 3 1\"'"
+links eth0
+same "igb: the table is there" "$(spread eth0)" "0:96 1:32"
+same "igb: fields survive -L" "$(fields eth0 udp4)" 2
+
+status "rollback 0" 0 ringwise rollback --yes 0
+cat /tmp/err
+links eth0 $dev
+all eth0 eth2 $dev >/tmp/after
+unchanged "everything is as before" /tmp/before /tmp/after
+same "no context is left" "$(spread $dev 1)" ""
