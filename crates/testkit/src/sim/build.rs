@@ -233,7 +233,7 @@ impl Build {
                     contexts: if driver == Driver::Mqnic { Fact::Known(BTreeMap::new()) } else { Fact::Absent },
                     table,
                     function: Fact::Known("toeplitz".into()),
-                    // lab: "RSS: keys of the drivers"
+                    // lab: "RSS: igb has no key", "RSS: the test NIC has one of 40 bytes"
                     key: match driver {
                         Driver::Mqnic | Driver::Virtio => Fact::Known("6d5a56da".repeat(10)),
                         _ => Fact::Absent,
@@ -347,7 +347,7 @@ impl Build {
     }
 }
 
-/// lab: "fields: as the drivers have them first"
+/// lab: "fields: igb hashes UDP without ports at first"
 fn fields(driver: Driver) -> BTreeMap<String, String> {
     let udp = if driver == Driver::Virtio { "sdfn" } else { "sd" };
     match driver {

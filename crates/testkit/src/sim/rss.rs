@@ -45,7 +45,7 @@ pub(super) fn get(s: &State, nic: &Nic) -> Result<Vec<u8>> {
     nl::rss_reply(&parts(s, fact(&nic.rss)?)?).map_err(bad)
 }
 
-/// RSS_GET as a dump: the device's own, then the contexts. lab: "RSS contexts: listed from 6.12 on"
+/// RSS_GET as a dump: the device's own, then the contexts. lab: "context 1: equal 2 start 4"
 pub(super) fn list(s: &State, nic: &Nic) -> Result<Vec<Vec<u8>>> {
     if s.version() < LIST {
         return Err(no(EOPNOTSUPP));
@@ -106,7 +106,7 @@ fn words(errno: i32, words: impl Into<String>) -> Error {
 
 fn set_by_netlink(s: &mut State, name: &str, dev: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
-    // lab: "fields: refused by ..."
+    // net/ethtool/netlink.c has no such command before.
     if s.version() < BY_NETLINK {
         return Err(no(EOPNOTSUPP));
     }
@@ -134,13 +134,12 @@ fn set_by_netlink(s: &mut State, name: &str, dev: &str, bytes: &[u8]) -> Result<
             return Err(words(EINVAL, "can't reset table for a context"));
         }
         Some(t) if t.is_empty() => TableOrder::Default,
-        // lab: "RSS by netlink: a table of the wrong size"
+        // net/ethtool/rss.c, rss_set_prep_indir
         Some(t) if now.is_empty() || !now.len().is_multiple_of(t.len()) => {
             let text = format!("size ({}) mismatch with device indir table ({})", t.len(), now.len());
             return Err(words(EINVAL, text));
         }
         Some(t) => {
-            // lab: "RSS by netlink: a queue that does not exist"
             if let Some((at, q)) = t.iter().enumerate().find(|(_, q)| **q >= queues) {
                 return Err(words(EINVAL, format!("entry {at}: queue out of range ({q})")));
             }
@@ -149,7 +148,7 @@ fn set_by_netlink(s: &mut State, name: &str, dev: &str, bytes: &[u8]) -> Result<
     };
     set_fields(s, dev, &o.fields, true)?;
     // Bytes are counted where entries are meant: what differs in the rest of the table alone is not seen.
-    // lab: "RSS by netlink: a change in the last entries alone is accepted and not done"
+    // net/ethtool/rss.c, rss_set_prep_indir. lab: "is written all the same", "and is there"
     let told = match &table {
         TableOrder::Set(t) => t[..t.len() / 4] != now[..now.len() / 4],
         TableOrder::Default => driver::round_robin(now.len(), queues)[..now.len() / 4] != now[..now.len() / 4],
@@ -233,12 +232,12 @@ fn act(s: &mut State, i: usize, o: Order) -> Result<u32> {
         return Err(no(EINVAL));
     }
     let function = o.hfunc.map(nl::hfunc_name);
-    // lab: "RSS: another hash function"
+    // drivers: igb_set_rxfh, virtnet_set_rxfh, lab/mqnic/rss.c
     if driver != Driver::Other && function.as_ref().is_some_and(|f| Some(f) != rss.function.known()) {
         return Err(no(EOPNOTSUPP));
     }
     let symmetric = o.xfrm.map(nl::xfrm_name);
-    // lab: "RSS: a symmetric transform"
+    // lab: "RSS: a symmetric transform igb has not"
     let takes = driver == Driver::Other || driver == Driver::Mqnic && by >= LIST;
     if !takes && symmetric.as_ref().is_some_and(|x| x != "none") {
         return Err(no(EOPNOTSUPP));
@@ -280,7 +279,7 @@ fn act(s: &mut State, i: usize, o: Order) -> Result<u32> {
     Ok(0)
 }
 
-/// lab: "RSS contexts: one that a rule names stays"
+/// net/ethtool/ioctl.c, ethtool_check_rss_ctx_busy
 fn delete(s: &mut State, i: usize, context: u32) -> Result<()> {
     let nic = &mut s.nics[i];
     if nic.rules.known().is_some_and(|r| r.rules.values().any(|r| r.context == Some(context))) {
@@ -291,7 +290,7 @@ fn delete(s: &mut State, i: usize, context: u32) -> Result<()> {
     all.remove(&context).map(|_| ()).ok_or_else(|| no(ENOENT))
 }
 
-/// What the drivers of the lab take. lab: "fields: igb hashes TCP by ports or not at all", "fields: vmxnet3 takes none"
+/// What the drivers of the lab take. lab: "fields: igb hashes TCP by ports or not at all", and vmxnet3 takes none
 fn takes(driver: Driver, flow: &str, letters: &str) -> i32 {
     let ports = matches!(letters, "sdfn");
     let plain = letters == "sd";
