@@ -104,7 +104,7 @@ END
 	;;
 6.12)
 	ringwise plan eth0 --set 'eth0.napi={queues=[1],defer_hard_irqs=2}' >/tmp/out 2>/tmp/err
-	says "NAPI: no instances by themselves before 6.13" "does not exist"
+	says "NAPI: no instances by themselves before 6.13" "no settings of single NAPI instances"
 	;;
 esac
 echo 1 >/sys/class/net/eth0/threaded 2>/dev/null
