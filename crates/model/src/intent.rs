@@ -20,8 +20,7 @@ pub enum Goal {
 }
 
 impl Goal {
-    pub const ALL: [Goal; 6] =
-        [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency, Goal::Mixed];
+    pub const ALL: [Goal; 6] = [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency, Goal::Mixed];
 
     pub fn name(self) -> &'static str {
         match self {

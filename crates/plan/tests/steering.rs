@@ -38,7 +38,7 @@ fn four(wishes: Vec<Wish>) -> Intent {
     Intent { queues: Some(4), allow_disruption: true, wishes, ..Intent::default() }
 }
 
-fn at<'p>(p: &'p Plan, f: impl Fn(&Address) -> bool) -> Option<(usize, &'p ringwise_knob::Step)> {
+fn at(p: &Plan, f: impl Fn(&Address) -> bool) -> Option<(usize, &ringwise_knob::Step)> {
     p.steps.iter().enumerate().find(|(_, s)| s.setting.address().is_some_and(|a| f(&a)))
 }
 

@@ -210,6 +210,7 @@ impl Machine {
                 defer_hard_irqs: None,
                 gro_flush_timeout_ns: None,
                 irq_suspend_timeout_ns: None,
+                threaded: None,
             }));
         }
         t.reply(dump(netdev_nl::cmd::QUEUE_GET, "queue-get"), queues);

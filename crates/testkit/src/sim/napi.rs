@@ -34,7 +34,7 @@ pub(super) fn link(nic: &mut Nic, first: u32, version: (u32, u32)) {
         let id = first + napi.instances.len() as u32;
         v.napi = Some(id);
         v.source = ringwise_model::MapSource::NetdevGenl;
-        let thread = (napi.device.threaded == Some(1)).then(|| NapiThread { pid: id, cpus: Fact::Absent });
+        let thread = (napi.device.threaded == Some(1)).then_some(NapiThread { pid: id, cpus: Fact::Absent });
         let (rx, tx) = (v.rx().to_vec(), v.tx().to_vec());
         napi.instances.push(NapiInstance { id, rx, tx, values: fresh(&napi.device, version), thread });
     }
