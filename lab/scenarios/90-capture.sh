@@ -30,11 +30,12 @@ for try in 1 2 3 4 5 6 7 8; do
 	ringwise capture $file >/tmp/out 2>>/tmp/errors
 	captured=$?
 	ringwise show -j >/tmp/after.json 2>>/tmp/errors
+	ringwise plan -j >/tmp/plan.after.json 2>>/tmp/errors
 	still /tmp/before.json >/tmp/before
 	still /tmp/after.json >/tmp/after
 	ringwise show -j --from $file >/tmp/captured.json 2>>/tmp/errors
 	cat /tmp/plan.json /tmp/after.json /tmp/captured.json | grep -q "no answer within" && continue
-	cmp -s /tmp/before /tmp/after && break
+	cmp -s /tmp/before /tmp/after && cmp -s /tmp/plan.json /tmp/plan.after.json && break
 done
 same "capture ends well" $captured 0
 unchanged "the live host stood still for a moment (try $try)" /tmp/before /tmp/after

@@ -184,13 +184,14 @@ pub struct RssContext {
 
 /// Of parts that were not read.
 pub fn not_asked<T>() -> Fact<T> {
-    Fact::unknown("knob", NOT_ASKED)
+    Fact::unknown(KNOB, NOT_ASKED)
 }
 
+const KNOB: &str = "knob";
 const NOT_ASKED: &str = "not asked";
 
 fn not_read<T>(f: &Fact<T>) -> bool {
-    matches!(f, Fact::Unknown(u) if u.errno.is_none() && u.why == NOT_ASKED)
+    matches!(f, Fact::Unknown(u) if u.errno.is_none() && u.what == KNOB && u.why == NOT_ASKED)
 }
 
 /// Somebody besides the network stack who uses queues of the device.

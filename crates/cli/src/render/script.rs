@@ -43,7 +43,12 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     out.push_str("# What was found there.\n");
     list(&mut out, "found", found.values().map(|v| line(s, v, &restarted)))?;
     out.push_str("# The same with all that it may disturb, for the way back.\n");
-    list(&mut out, "before", before.values().map(|v| line(s, v, &restarted)))?;
+    let before = before.iter().map(|(a, v)| match line(s, v, &restarted) {
+        // Only beside what the plan changes: said, because it may be lost.
+        Err(_) if !found.contains_key(a) && by_ringwise_alone(v) => Ok(format!("# not put back by a script: {a}")),
+        other => other,
+    });
+    list(&mut out, "before", before)?;
     out.push_str(include_str!("script.sh"));
     Ok(out)
 }
@@ -140,24 +145,33 @@ fn line(s: &Snapshot, setting: &Setting, restarted: &BTreeSet<String>) -> Result
         Setting::IrqbalanceRestart { dev, .. } | Setting::IrqbalanceBan { dev, .. } => {
             format!("by_hand {}", quote(dev))
         }
-        Setting::Feature { .. }
-        | Setting::Ntuple { .. }
-        | Setting::Pause { .. }
-        | Setting::QueueCoalesce { .. }
-        | Setting::RssHash { .. }
-        | Setting::RssFields { .. }
-        | Setting::RssContext { .. }
-        | Setting::FlowRule { .. }
-        | Setting::NapiDevice { .. }
-        | Setting::Napi { .. }
-        | Setting::NapiThread { .. }
-        | Setting::Sysctl { .. }
-        | Setting::CpuLatency { .. } => {
+        _ if by_ringwise_alone(setting) => {
             let what = setting.address().map(|a| a.to_string()).unwrap_or_default();
             return Err(format!("{what}: a script cannot write it and put it back; use ringwise apply"));
         }
         Setting::Other(v) => return Err(format!("a setting of a newer version: {v}")),
+        other => return Err(format!("{}: not known to the script", other.value_text())),
     })
+}
+
+/// Settings whose writing and looking at again takes more than a file or ethtool's plain words.
+fn by_ringwise_alone(setting: &Setting) -> bool {
+    matches!(
+        setting,
+        Setting::Feature { .. }
+            | Setting::Ntuple { .. }
+            | Setting::Pause { .. }
+            | Setting::QueueCoalesce { .. }
+            | Setting::RssHash { .. }
+            | Setting::RssFields { .. }
+            | Setting::RssContext { .. }
+            | Setting::FlowRule { .. }
+            | Setting::NapiDevice { .. }
+            | Setting::Napi { .. }
+            | Setting::NapiThread { .. }
+            | Setting::Sysctl { .. }
+            | Setting::CpuLatency { .. }
+    )
 }
 
 fn by_ethtool(dev: &str, ask: &str, tell: &str, expect: &str, words: &str) -> String {
