@@ -189,7 +189,9 @@ impl<'a> Guest<'a> {
             if let Some((out, log)) = echo {
                 threads.spawn(move || tee(out, log));
             }
-            let stalled = || mode != Mode::Shell && has_stalled(&console);
+            let up_by = start + Duration::from_secs(2 * self.host.boot_limit);
+            let never_up = || mode == Mode::Scenarios && Instant::now() > up_by && !is_up(&console);
+            let stalled = || mode != Mode::Shell && (has_stalled(&console) || never_up());
             let status = wait(&mut child, limit, &stalled)?;
             let lost = match status.and_then(|s| s.signal()) {
                 Some(_) => Some(Lost::Died),
@@ -216,6 +218,12 @@ fn tee(mut from: impl Read, mut log: File) {
 fn has_stalled(console: &Path) -> bool {
     let text = fs::read(console).unwrap_or_default();
     String::from_utf8_lossy(&text).contains("detected stalls on CPUs")
+}
+
+/// Its first process has come as far as the shared directory.
+fn is_up(console: &Path) -> bool {
+    let text = fs::read(console).unwrap_or_default();
+    String::from_utf8_lossy(&text).contains("lab: up after")
 }
 
 /// Where this boot's files go; another lab that runs at the same time keeps its own.
