@@ -217,3 +217,5 @@ END
 	theirs mq0 >/tmp/now
 	unchanged "instead: moderation as before" /tmp/theirs /tmp/now
 fi
+[ -e $param/quirk_dev ] && echo -1 >$param/quirk_dev
+true

@@ -7,6 +7,7 @@
 . /h/lib.sh
 . /h/state.sh
 export RINGWISE_STATE_DIR=/tmp/rw65
+echo -1 >/sys/module/mqnic/parameters/quirk_dev 2>/dev/null
 
 # theirs DEV: `PLACE: WORDS` from ethtool -n, in ethtool's words sorted by name, as ringwise writes them.
 theirs() {

@@ -189,7 +189,7 @@ impl<'a> Guest<'a> {
             if let Some((out, log)) = echo {
                 threads.spawn(move || tee(out, log));
             }
-            let up_by = start + Duration::from_secs(2 * self.host.boot_limit);
+            let up_by = start + Duration::from_secs(self.host.boot_limit);
             let never_up = || mode == Mode::Scenarios && Instant::now() > up_by && !is_up(&console);
             let stalled = || mode != Mode::Shell && (has_stalled(&console) || never_up());
             let status = wait(&mut child, limit, &stalled)?;
@@ -217,7 +217,9 @@ fn tee(mut from: impl Read, mut log: File) {
 
 fn has_stalled(console: &Path) -> bool {
     let text = fs::read(console).unwrap_or_default();
-    String::from_utf8_lossy(&text).contains("detected stalls on CPUs")
+    let text = String::from_utf8_lossy(&text);
+    // The latter: the kernel has not come to its first process, and waits for a device of QEMU's.
+    ["detected stalls on CPUs", "INFO: task swapper/"].iter().any(|s| text.contains(s))
 }
 
 /// Its first process has come as far as the shared directory.
