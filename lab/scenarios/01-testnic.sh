@@ -310,6 +310,8 @@ same "quirk 1048576: rules go with a channel change" "$(ethtool -n mq0 | grep -c
 refuses "quirk 1048576: and contexts" "No such file" ethtool -x mq0 context 1
 quirk 0
 ethtool -L mq0 combined 8
+# What was asked under the quirk is still wanted, though not in force: only another wish clears that.
+ethtool -K mq0 ntuple on
 ethtool -K mq0 ntuple off
 quirk 32768
 ethtool -G mq0 rx 32 tx 1000
