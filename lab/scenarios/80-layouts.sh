@@ -41,6 +41,8 @@ vectors() {
 fresh() {
 	for dev in $devs; do
 		if [ $1 = 8 ]; then other=4; else other=8; fi
+		# A table that somebody has set would hold on to its queues.
+		ethtool -X $dev default 2>/dev/null
 		ethtool -L $dev combined $other 2>/dev/null
 		ethtool -L $dev combined $1 2>/dev/null
 	done
