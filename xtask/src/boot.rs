@@ -79,6 +79,18 @@ impl<'a> Guest<'a> {
         self.dir.join("share")
     }
 
+    /// Leaves what ended before the guest was lost, and takes away what a scenario left half done.
+    pub fn go_on(&self, scenarios: &[&Scenario]) -> Result<()> {
+        let results = self.share().join("results");
+        for s in scenarios.iter().filter(|s| !results.join(format!("{}.rc", s.name)).exists()) {
+            remove(&results.join(format!("{}.out", s.name)))?;
+        }
+        for file in ["phase", "again", "booted"] {
+            remove(&results.join(file))?;
+        }
+        Ok(())
+    }
+
     /// Fills the share directory.
     pub fn fill(&self, ringwise: &Path, mode: Mode, scenarios: &[&Scenario]) -> Result<()> {
         let _ = fs::remove_dir_all(&self.dir);
@@ -212,6 +224,16 @@ fn tee(mut from: impl Read, mut log: File) {
             let mut out = std::io::stdout();
             let _ = out.write_all(&buffer[..n]).and_then(|()| out.flush());
         }
+    }
+}
+
+/// A file that may not be there.
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(e).with_context(|| format!("remove {}", path.display()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -171,22 +171,26 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool) -> Result<(Score, Vec<Strin
     total.into_inner().ok().context("a boot's thread died")
 }
 
-/// One boot, again if QEMU lost it, which is said: see lab/README.md.
+/// Times that a boot is tried, as long as QEMU loses it.
+const BOOTS: u32 = 6;
+
+/// One boot, again if QEMU lost it, which is said: see lab/README.md. Scenarios that had ended are not run again.
 fn one(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> (String, Score) {
     let mut lost = String::new();
-    for _ in 0..2 {
-        let (text, score, why) = once(job, guest, ringwise, keep);
-        let Some(why) = why else {
-            return (lost + &text, score);
-        };
-        lost += &format!("{} on {}: {}, booting it again\n", job.host.name, guest.ready.release, why.word());
+    for boot in 1.. {
+        let (text, score, why) = once(job, guest, ringwise, keep, boot > 1);
+        match why {
+            Some(why) if boot < BOOTS => {
+                lost += &format!("{} on {}: {}, booting it again\n", job.host.name, guest.ready.release, why.word());
+            }
+            _ => return (lost + &text, score),
+        }
     }
-    let (text, score, _) = once(job, guest, ringwise, keep);
-    (lost + &text, score)
+    (lost, Score::default())
 }
 
 /// One boot from share directory to score; its report is printed in one piece.
-fn once(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> (String, Score, Option<Lost>) {
+fn once(job: &Job, guest: &Guest, ringwise: &Path, keep: bool, again: bool) -> (String, Score, Option<Lost>) {
     let title = format!("{} on {} ({})", job.host.name, guest.ready.release, job.host.about);
     let mut total = Score::default();
     let mut text = String::new();
@@ -202,9 +206,8 @@ fn once(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> (String, Score
         }
     }
     let limit = job.host.boot_limit + run.iter().map(|s| s.timeout).sum::<u64>();
-    let booted = guest
-        .fill(ringwise, Mode::Scenarios, &run)
-        .and_then(|()| guest.run(Mode::Scenarios, Duration::from_secs(limit)));
+    let filled = if again { guest.go_on(&run) } else { guest.fill(ringwise, Mode::Scenarios, &run) };
+    let booted = filled.and_then(|()| guest.run(Mode::Scenarios, Duration::from_secs(limit)));
     let ended = match booted {
         Ok(e) => e,
         Err(e) => {
