@@ -5,6 +5,8 @@
 # timeout: 180
 . /h/lib.sh
 . /h/state.sh
+# A recording knows nothing of what was done or learned here before.
+export RINGWISE_STATE_DIR=/tmp/rw90
 
 # Counters go on between two looks.
 still() {
