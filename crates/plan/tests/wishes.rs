@@ -238,7 +238,7 @@ fn all_that_is_wrong_is_said_at_once() {
         "eth1 RSS table: queue 8 does not exist: there are only queues 0-7; right: a table of 128 entries over queues 0-7",
         "eth1 RSS key: it has 2 bytes; right: 40 bytes in hex",
         "eth1 RSS fields udp7: no such flow type; right: there are tcp4 udp4",
-        "eth1 RSS fields udp4 sdx: 'x' is no field; right: letters of mvtsdfner, such as sdfn",
+        "eth1 RSS fields udp4 sdx: 'x' is no field; right: letters of mvtsdfnelr, such as sdfn",
         "eth1 interrupt CPU: CPUs 9 of 0,9 are not online; right: online are 0-7",
         "eth1 XPS CPUs of queue 9: there are 8 tx queues; right: queues 0-7",
         "eth9 pause frames: there is no such interface; right: there are eth1",

@@ -21,7 +21,26 @@ fn sync_dir(path: &Path) -> Result<()> {
 }
 
 /// Old content or new content, never a mixture, also after a power cut: temporary file, fsync, rename, fsync of the directory.
+/// For the owner's eyes. What a link points to is replaced, not the link; a pipe or a device is written to.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace(path, bytes, 0o600, false)
+}
+
+/// The same for others to see: as the user's umask has it, or as the file was that is replaced.
+pub fn write_shared(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace(path, bytes, 0o666, true)
+}
+
+fn replace(path: &Path, bytes: &[u8], mode: u32, keep_mode: bool) -> Result<()> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let there = fs::metadata(path).ok();
+    if let Some(m) = &there {
+        // Not ours to replace where it could not be written; a directory says what it is.
+        let mut f = OpenOptions::new().write(true).open(path).map_err(failed("write", path))?;
+        if !m.is_file() {
+            return f.write_all(bytes).map_err(failed("write", path));
+        }
+    }
     let dir = match path.parent() {
         Some(p) if p.as_os_str().is_empty() => Path::new("."),
         Some(p) => p,
@@ -33,9 +52,13 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(0o600)
+        .mode(mode)
         .open(&temp)
         .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()))
+        .and_then(|()| match &there {
+            Some(m) if keep_mode => fs::set_permissions(&temp, m.permissions()),
+            _ => Ok(()),
+        })
         .and_then(|()| fs::rename(&temp, path));
     if let Err(e) = written {
         let _ = fs::remove_file(&temp); // the first error is the one to tell
@@ -68,5 +91,27 @@ mod tests {
     #[test]
     fn an_error_has_its_errno() {
         assert_eq!(write_atomic(Path::new("/nonesuch/x"), b"").unwrap_err().errno, Some(libc::ENOENT));
+    }
+
+    #[test]
+    fn a_shared_file_replaces_whole_files_and_follows_links() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = std::env::temp_dir().join(format!("ringwise-shared-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let file = dir.join("a.svg");
+        write_shared(&file, b"one").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("a.svg", dir.join("link.svg")).unwrap();
+        write_shared(&dir.join("link.svg"), b"two").unwrap();
+        assert!(fs::symlink_metadata(dir.join("link.svg")).unwrap().is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"two");
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "nothing is left beside it");
+        assert!(write_shared(&dir, b"x").is_err());
+        assert!(write_shared(&dir.join("none/x.svg"), b"x").is_err());
+        write_shared(Path::new("/dev/null"), b"x").unwrap();
+        write_atomic(Path::new("/dev/null"), b"x").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        fs::remove_dir_all(&dir).unwrap();
     }
 }

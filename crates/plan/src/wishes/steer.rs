@@ -9,9 +9,6 @@ use crate::dev::Dev;
 /// The kernel's limit for flow tables.
 const MOST_FLOWS: u32 = 1 << 29;
 
-/// In the order in which the kernel's bits stand, as they are read.
-const LETTERS: &str = "mvtsdfner";
-
 pub(super) fn rss(cx: &mut Cx) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
@@ -35,12 +32,13 @@ pub(super) fn rss(cx: &mut Cx) {
                 cx.wrong(format!("RSS fields {flow}"), "no such flow type", format!("there are {}", flows.join(" ")));
                 return;
             }
-            if let Some(bad) = fields.chars().find(|c| !LETTERS.contains(*c)) {
+            if let Some(bad) = fields.chars().find(|c| !knob_rss::LETTERS.contains(*c)) {
                 let found = format!("'{bad}' is no field");
-                cx.wrong(format!("RSS fields {flow} {fields}"), found, "letters of mvtsdfner, such as sdfn");
+                let right = format!("letters of {}, such as sdfn", knob_rss::LETTERS);
+                cx.wrong(format!("RSS fields {flow} {fields}"), found, right);
                 return;
             }
-            let fields = LETTERS.chars().filter(|c| fields.contains(*c)).collect();
+            let fields = knob_rss::LETTERS.chars().filter(|c| fields.contains(*c)).collect();
             cx.lay(Setting::RssFields { dev, flow: flow.clone(), fields });
         }
         _ => {}
