@@ -262,4 +262,10 @@ fn persist_into_an_image() {
     let left: Vec<_> = std::fs::read_dir(d.0.join("etc/systemd/system")).unwrap().map(|e| e.unwrap().path()).collect();
     assert!(left.iter().all(|p| p.is_dir()), "{left:?}");
     assert!(d.0.join("etc/ringwise/ringwise.toml").exists(), "the configuration stays");
+    // Masked: neither written through the link nor replaced.
+    let service = d.0.join("etc/systemd/system/ringwise.service");
+    std::os::unix::fs::symlink("/dev/null", &service).unwrap();
+    let (code, _, err) = persist(&[]);
+    assert!(code == Some(1) && err.contains("ringwise.service is no file (masked?"), "{code:?} {err}");
+    assert_eq!(std::fs::read_link(&service).unwrap(), PathBuf::from("/dev/null"));
 }

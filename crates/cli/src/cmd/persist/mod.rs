@@ -138,6 +138,10 @@ fn put(path: &Path, text: &str) -> Result<()> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir).map_err(said)?;
     }
+    // A masked unit is a link to /dev/null: somebody wants none of it.
+    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        return Err(Fail::error(format!("{} is no file (masked? systemctl unmask ringwise.service)", path.display())));
+    }
     ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).map_err(said)
 }
