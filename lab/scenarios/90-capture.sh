@@ -5,7 +5,7 @@
 # timeout: 180
 . /h/lib.sh
 . /h/state.sh
-# A recording knows nothing of what was done or learned here before.
+# A recording knows nothing of what was done, learned or configured here before.
 export RINGWISE_STATE_DIR=/tmp/rw90
 
 # Counters go on between two looks.
@@ -28,11 +28,11 @@ echo "$HOST-$KERNEL" >/h/results/keep/capture.name
 for try in 1 2 3 4 5 6 7 8; do
 	rm -f $file
 	ringwise show -j >/tmp/before.json 2>>/tmp/errors
-	ringwise plan -j >/tmp/plan.json 2>>/tmp/errors
+	ringwise plan -j --config none >/tmp/plan.json 2>>/tmp/errors
 	ringwise capture $file >/tmp/out 2>>/tmp/errors
 	captured=$?
 	ringwise show -j >/tmp/after.json 2>>/tmp/errors
-	ringwise plan -j >/tmp/plan.after.json 2>>/tmp/errors
+	ringwise plan -j --config none >/tmp/plan.after.json 2>>/tmp/errors
 	still /tmp/before.json >/tmp/before
 	still /tmp/after.json >/tmp/after
 	ringwise show -j --from $file >/tmp/captured.json 2>>/tmp/errors
@@ -44,7 +44,7 @@ unchanged "the live host stood still for a moment (try $try)" /tmp/before /tmp/a
 still /tmp/captured.json >/tmp/captured
 check "show -j of the capture has interfaces" grep -q '"ifindex":[0-9]' /tmp/captured
 same "show -j of the capture differs from the live one" "$(diff /tmp/after /tmp/captured | cut -c1-300 | head -5)" ""
-ringwise plan -j --from $file >/tmp/captured.json 2>>/tmp/errors
+ringwise plan -j --config none --from $file >/tmp/captured.json 2>>/tmp/errors
 same "plan -j of the capture differs from the live one" "$(diff /tmp/plan.json /tmp/captured.json | cut -c1-300 | head -5)" ""
 [ $try = 1 ] && same "nothing on standard error" "$(cat /tmp/errors)" ""
 size=$(wc -c <$file)
