@@ -91,6 +91,14 @@ impl<'a> Guest<'a> {
         Ok(())
     }
 
+    /// Keeps what a boot left beside what the next one will leave.
+    pub fn put_aside(&self) {
+        let mut aside = self.dir.clone().into_os_string();
+        aside.push(".first");
+        let _ = fs::remove_dir_all(&aside);
+        let _ = fs::rename(&self.dir, &aside);
+    }
+
     /// Fills the share directory.
     pub fn fill(&self, ringwise: &Path, mode: Mode, scenarios: &[&Scenario]) -> Result<()> {
         let _ = fs::remove_dir_all(&self.dir);

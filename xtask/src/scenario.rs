@@ -94,6 +94,12 @@ pub struct Score {
 }
 
 impl Score {
+    pub fn add(&mut self, other: &Score) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+
     fn fail(&mut self, why: String) {
         self.failed += 1;
         self.wrong.push(why);
