@@ -18,11 +18,18 @@ for q in 0 1 2 3 4 5 6 7; do
 done
 state $dev >/tmp/before
 
+usecs() {
+	ethtool -c $dev | awk '/^(rx|tx)-usecs:/ { printf "%s%s", c, $2; c = " " }'
+}
+reads=$(usecs | cut -d' ' -f1)
+
 status "plan with fewer queues leaves the change out" 0 ringwise plan $dev --queues 4
 says "it is named with the flag that allows it" --allow-disruption
 status "apply 8 -> 4" 0 ringwise apply --yes $dev --queues 4 --allow-disruption
 cat /tmp/err
 same "four channels" "$(ethtool -l $dev | awk '/Combined/ { n = $2 } END { print n }')" 4
+# One interrupt for both directions tells 0, which is not to be asked for now.
+same "transmission is moderated as the driver does" "$(usecs)" "$reads $reads"
 status "verify" 0 ringwise verify
 status "nothing to do a second time" 0 ringwise plan $dev --queues 4 --allow-disruption --exit-code
 status "rollback" 0 ringwise rollback --yes 1
@@ -51,5 +58,20 @@ for f in /sys/class/net/$dev/queues/*/xps_cpus /sys/class/net/$dev/queues/*/rps_
 done
 ethtool -X $dev default
 ethtool -L $dev combined 4
+links $dev
+
+# From an interrupt for each direction to one for both, which has no tx-usecs and refuses any.
+export RINGWISE_STATE_DIR=/tmp/rw32.pairs
+ethtool -C $dev rx-usecs 20 tx-usecs 122
+same "igb: a time for each direction" "$(usecs)" "20 122"
+status "apply 4 -> 8" 0 ringwise apply --yes $dev --queues 8 --allow-disruption
+cat /tmp/err
+same "eight channels" "$(ethtool -l $dev | awk '/Combined/ { n = $2 } END { print n }')" 8
+same "igb: rx-usecs as before" "$(usecs | cut -d' ' -f1)" 20
+status "verify" 0 ringwise verify
+status "rollback" 0 ringwise rollback --yes 1
+cat /tmp/err
+same "igb: both as before" "$(usecs)" "20 122"
+ethtool -C $dev rx-usecs $reads tx-usecs $reads
 ethtool -L $dev combined 8
 links $dev

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ringwise_knob::{
-    Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, collateral, compare, diff, features::waits,
-    irq, learned::What, live, overlap, rules,
+    Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, coalesce, collateral, compare, diff,
+    features::waits, irq, learned::What, live, overlap, rules,
 };
 use ringwise_model::{DevId, Fact, Snapshot, Unread};
 
@@ -310,6 +310,7 @@ impl Tx<'_> {
         // Vectors that were two may be one now: the steps come first, then what served the receive queue.
         let mut taken: BTreeSet<Address> = wanted.keys().map(|a| canonical(&self.now, a)).collect();
         for (address, setting) in &self.start {
+            let setting = &self.possible(setting);
             if !self.given_up.contains(address)
                 && self.fits(address, setting)
                 && let Some(setting) = overlap::beside(setting, asked.iter())
@@ -319,6 +320,17 @@ impl Tx<'_> {
             }
         }
         wanted
+    }
+
+    /// A value from before without what the device no longer has.
+    fn possible(&self, setting: &Setting) -> Setting {
+        match setting {
+            Setting::Coalesce { dev, params } => {
+                let params = self.now.nic(dev).map_or_else(|| params.clone(), |n| coalesce::told(n, params));
+                Setting::Coalesce { dev: dev.clone(), params }
+            }
+            other => other.clone(),
+        }
     }
 
     /// Whether a value from before still makes sense: the queue is there, and a table names only queues that are.

@@ -5,7 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use common::*;
-use ringwise_apply::{Outcome, Verdict};
+use ringwise_apply::{Outcome, Policy, Verdict};
 use ringwise_knob::{IfRefused, Setting, compare};
 use ringwise_model::Snapshot;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
@@ -151,6 +151,25 @@ fn more_channels_with_a_table_over_all_of_them_and_back() {
     let mut wanted = vec![channels("eth0", 6), table("eth0", &[0, 1, 2, 3, 4, 5], 128)];
     wanted.extend((0..6).flat_map(|q| [irq("eth0", q, &(q % 4).to_string()), xps("eth0", q, &(q % 4).to_string())]));
     at_every_write(make, &wanted, Times::Once);
+}
+
+/// lab: "apply 4 -> 8", "igb: both as before"
+#[test]
+fn one_interrupt_for_both_directions_has_no_time_for_transmission() {
+    let (sim, dir) = (Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done())), Dir::new());
+    let usecs = |sim: &Arc<Sim>| {
+        let nic = sim.nic("eth0").unwrap();
+        let c = nic.coalesce.known().unwrap();
+        (c.0["rx-usecs"], c.0["tx-usecs"])
+    };
+    let params = [("rx-usecs".to_string(), 20), ("tx-usecs".to_string(), 122)].into();
+    apply(&sim, &dir, &[Setting::Coalesce { dev: "eth0".into(), params }]).unwrap();
+    let before = look(&sim);
+    let out = apply(&sim, &dir, &[channels("eth0", 6)]).unwrap();
+    assert_eq!((out.verdict, usecs(&sim)), (Verdict::Applied, (20, 0)), "{:?}", out.failed);
+    let back = rollback(&sim, &dir, 2, &Policy::default()).unwrap();
+    assert_eq!((back.exit_status(), usecs(&sim)), (0, (20, 122)), "{back:#?}");
+    assert!(differing(&before, &look(&sim)).is_empty());
 }
 
 #[test]

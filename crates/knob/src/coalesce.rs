@@ -2,13 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Fact, Nic};
+use ringwise_model::{Coalesce, Fact, Nic, Role};
 
 use crate::{Match, Setting};
 
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
-    nic.coalesce.as_ref().map(|c: &Coalesce| Setting::Coalesce { dev, params: c.0.clone() })
+    nic.coalesce.as_ref().map(|c: &Coalesce| Setting::Coalesce { dev, params: told(nic, &c.0) })
+}
+
+/// Of these parameters, those that the device has with the queues it has now: igb with one interrupt for both
+/// directions reports 0 for `tx-usecs` and refuses any (`igb_get_coalesce`, `igb_set_coalesce`). Seen in the lab.
+pub fn told(nic: &Nic, params: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
+    let pair = |r: &Role| matches!(r, Role::Queues { rx, tx } if !rx.is_empty() && !tx.is_empty());
+    let none = nic.driver.known().is_some_and(|d| d == "igb") && nic.vectors.iter().any(|v| pair(&v.role));
+    params.iter().filter(|(k, _)| !none || *k != "tx-usecs").map(|(k, v)| (k.clone(), *v)).collect()
 }
 
 /// How a driver changes microseconds that it cannot keep, so that the value still counts as what was asked.

@@ -277,6 +277,9 @@ impl Build {
         });
         if let Some(nic) = self.snapshot.nics.last_mut() {
             nic.queue_coalesce = super::moderation::of_queues(driver, &nic.coalesce, queues);
+            if driver == Driver::Igb {
+                super::moderation::of_pairs(nic);
+            }
         }
         self
     }

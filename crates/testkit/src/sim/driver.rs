@@ -193,6 +193,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
             // lab: "igb: -L resets affinity"
             nic.vectors = igb_vectors(&nic.dev.name, combined, first_irq, &cpus, &nic.node);
             s.next_irq += nic.vectors.len() as u32;
+            super::moderation::of_pairs(nic);
             // New instances with the values of the device. lab: "igb: -L makes new instances"
             let last = nic.napi.known().and_then(|n| n.instances.last()).map(|i| i.id);
             if let Some(last) = last {

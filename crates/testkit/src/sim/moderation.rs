@@ -31,6 +31,22 @@ pub(super) fn of_queues(driver: Driver, coalesce: &Fact<Coalesce>, queues: u32) 
     }
 }
 
+/// igb with one interrupt for both directions tells no time for transmission, else that of reception until it is set.
+/// lab: "igb: pairs tell no tx-usecs", "igb: tx-usecs begin with rx-usecs"
+pub(super) fn of_pairs(nic: &mut Nic) {
+    let pair = |r: &Role| matches!(r, Role::Queues { rx, tx } if !rx.is_empty() && !tx.is_empty());
+    let pairs = nic.vectors.iter().any(|v| pair(&v.role));
+    if let Fact::Known(c) = &mut nic.coalesce {
+        let rx = c.0.get("rx-usecs").copied().unwrap_or(0);
+        match c.0.get("tx-usecs") {
+            _ if pairs => _ = c.0.insert("tx-usecs".into(), 0),
+            Some(0) | None => _ = c.0.insert("tx-usecs".into(), rx),
+            // One interrupt each before as well.
+            Some(_) => {}
+        }
+    }
+}
+
 /// Queues come with what the others have of the driver's defaults, and go with what they had.
 pub(super) fn resize(nic: &mut Nic, queues: u32) {
     let Fact::Known(device) = &nic.coalesce else { return };
