@@ -18,7 +18,6 @@ const PACKAGES: &[&str] = &[
     "iproute2",
     "kmod",
     "procps",
-    "udev",
 ];
 
 /// Only what guests read is kept.
