@@ -57,13 +57,20 @@ for f in /sys/class/net/$dev/queues/*/xps_cpus /sys/class/net/$dev/queues/*/rps_
 	echo 0 >$f
 done
 ethtool -X $dev default
+ethtool -C $dev rx-usecs 20
+same "igb: pairs tell no tx-usecs" "$(usecs)" "20 0"
 ethtool -L $dev combined 4
 links $dev
+same "igb: tx-usecs begin with rx-usecs" "$(usecs)" "20 20"
 
 # From an interrupt for each direction to one for both, which has no tx-usecs and refuses any.
 export RINGWISE_STATE_DIR=/tmp/rw32.pairs
 ethtool -C $dev rx-usecs 20 tx-usecs 122
 same "igb: a time for each direction" "$(usecs)" "20 122"
+ethtool -L $dev combined 3
+ethtool -L $dev combined 4
+links $dev
+same "igb: other channels without pairs keep it" "$(usecs)" "20 122"
 status "apply 4 -> 8" 0 ringwise apply --yes $dev --queues 8 --allow-disruption
 cat /tmp/err
 same "eight channels" "$(ethtool -l $dev | awk '/Combined/ { n = $2 } END { print n }')" 8

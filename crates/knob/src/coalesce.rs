@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Fact, Nic, Role};
+use ringwise_model::{Coalesce, Fact, Nic};
 
 use crate::{Match, Setting};
 
@@ -14,8 +14,7 @@ pub fn live(nic: &Nic) -> Fact<Setting> {
 /// Of these parameters, those that the device has with the queues it has now: igb with one interrupt for both
 /// directions reports 0 for `tx-usecs` and refuses any (`igb_get_coalesce`, `igb_set_coalesce`). Seen in the lab.
 pub fn told(nic: &Nic, params: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
-    let pair = |r: &Role| matches!(r, Role::Queues { rx, tx } if !rx.is_empty() && !tx.is_empty());
-    let none = nic.driver.known().is_some_and(|d| d == "igb") && nic.vectors.iter().any(|v| pair(&v.role));
+    let none = nic.driver.known().is_some_and(|d| d == "igb") && nic.vectors.iter().any(|v| v.role.is_pair());
     params.iter().filter(|(k, _)| !none || *k != "tx-usecs").map(|(k, v)| (k.clone(), *v)).collect()
 }
 

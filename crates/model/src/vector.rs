@@ -41,6 +41,13 @@ pub enum Role {
     Unknown,
 }
 
+impl Role {
+    /// One vector for receive and transmit queues.
+    pub fn is_pair(&self) -> bool {
+        matches!(self, Role::Queues { rx, tx } if !rx.is_empty() && !tx.is_empty())
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {

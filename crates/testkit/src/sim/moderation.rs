@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl::perqueue;
-use ringwise_model::{Coalesce, Fact, Nic, Role};
+use ringwise_model::{Coalesce, Fact, Nic};
 use ringwise_sys::{Error, Result};
 
 use super::State;
@@ -34,14 +34,13 @@ pub(super) fn of_queues(driver: Driver, coalesce: &Fact<Coalesce>, queues: u32) 
 /// igb with one interrupt for both directions tells no time for transmission, else that of reception until it is set.
 /// lab: "igb: pairs tell no tx-usecs", "igb: tx-usecs begin with rx-usecs"
 pub(super) fn of_pairs(nic: &mut Nic) {
-    let pair = |r: &Role| matches!(r, Role::Queues { rx, tx } if !rx.is_empty() && !tx.is_empty());
-    let pairs = nic.vectors.iter().any(|v| pair(&v.role));
+    let pairs = nic.vectors.iter().any(|v| v.role.is_pair());
     if let Fact::Known(c) = &mut nic.coalesce {
         let rx = c.0.get("rx-usecs").copied().unwrap_or(0);
         match c.0.get("tx-usecs") {
             _ if pairs => _ = c.0.insert("tx-usecs".into(), 0),
             Some(0) | None => _ = c.0.insert("tx-usecs".into(), rx),
-            // One interrupt each before as well.
+            // One interrupt each before as well. lab: "igb: other channels without pairs keep it"
             Some(_) => {}
         }
     }
@@ -125,10 +124,7 @@ fn set_queue(s: &mut State, i: usize, queue: u32, values: &BTreeMap<String, u32>
 pub(super) fn set_device(s: &mut State, dev: &str, params: &BTreeMap<String, u32>) -> Result<()> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
     let driver = s.extra[i].driver;
-    let pairs = s.nics[i]
-        .vectors
-        .iter()
-        .any(|v| matches!(&v.role, Role::Queues { rx, tx } if !rx.is_empty() && !tx.is_empty()));
+    let pairs = s.nics[i].vectors.iter().any(|v| v.role.is_pair());
     let Fact::Known(c) = &s.nics[i].coalesce else { return Err(no(EOPNOTSUPP)) };
     let mut wanted = c.0.clone();
     for (name, value) in params {
