@@ -263,9 +263,11 @@ fn persist_into_an_image() {
     assert!(left.iter().all(|p| p.is_dir()), "{left:?}");
     assert!(d.0.join("etc/ringwise/ringwise.toml").exists(), "the configuration stays");
     // Masked: neither written through the link nor replaced.
-    let service = d.0.join("etc/systemd/system/ringwise.service");
-    std::os::unix::fs::symlink("/dev/null", &service).unwrap();
+    let masked = d.0.join("etc/systemd/system/ringwise@.service");
+    std::os::unix::fs::symlink("/dev/null", &masked).unwrap();
     let (code, _, err) = persist(&[]);
-    assert!(code == Some(1) && err.contains("ringwise.service is no file (masked?"), "{code:?} {err}");
-    assert_eq!(std::fs::read_link(&service).unwrap(), PathBuf::from("/dev/null"));
+    assert!(code == Some(1) && err.contains("ringwise@.service is no file, perhaps a masked unit"), "{code:?} {err}");
+    assert!(err.contains("systemctl unmask ringwise@.service"), "{err}");
+    assert_eq!(std::fs::read_link(&masked).unwrap(), PathBuf::from("/dev/null"));
+    assert!(!d.0.join("etc/systemd/system/ringwise.service").exists(), "and nothing of the rest is written");
 }

@@ -77,6 +77,12 @@ pub fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if let Some(text) = write {
         files.insert(0, (there.clone(), text));
     }
+    // A masked unit is a link to /dev/null: somebody wants none of it.
+    if let Some((path, _)) = files.iter().find(|(p, _)| std::fs::metadata(p).is_ok_and(|m| !m.is_file())) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let what = format!("{} is no file, perhaps a masked unit; nothing was written", path.display());
+        return Err(Fail::error(what).next(format!("systemctl unmask {name}")));
+    }
     for n in &notes {
         out::note(common.quiet, &format!("ringwise: {n}"));
     }
@@ -137,10 +143,6 @@ fn put(path: &Path, text: &str) -> Result<()> {
     let said = |e: std::io::Error| Fail::error(format!("{}: {e}", path.display()));
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir).map_err(said)?;
-    }
-    // A masked unit is a link to /dev/null: somebody wants none of it.
-    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
-        return Err(Fail::error(format!("{} is no file (masked? systemctl unmask ringwise.service)", path.display())));
     }
     ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).map_err(said)
