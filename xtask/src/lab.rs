@@ -216,9 +216,8 @@ fn one(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> Outcome {
         out.wrong.extend(second.complaints);
         out.wrong.extend(second.fate);
     }
-    // Failures that are no check's.
-    let checks = out.score.failed as usize;
-    out.score.failed += u32::try_from(out.wrong.len().saturating_sub(checks)).unwrap_or(u32::MAX);
+    // Each failure has its line, also those that are no check's.
+    out.score.failed = u32::try_from(out.wrong.len()).unwrap_or(u32::MAX);
     out
 }
 
