@@ -182,6 +182,16 @@ pub fn pause_set(p: &Pause) -> Vec<u8> {
     pause_reply(p)
 }
 
+/// Pause frames received and sent, of a PAUSE_GET reply that was asked for statistics. `None`: the driver does
+/// not count them.
+pub fn pause_frames(reply: &[u8]) -> Result<(Option<u64>, Option<u64>), ParseError> {
+    use ids::pause::*;
+    let t = Table::read("pause reply", reply)?;
+    let Some(nest) = t.attrs.iter().find(|a| a.kind == STATS) else { return Ok((None, None)) };
+    let inner = Table::read("pause reply", nest.data)?;
+    Ok((inner.get(STAT_RX_FRAMES, Attr::uint)?, inner.get(STAT_TX_FRAMES, Attr::uint)?))
+}
+
 /// What a LINKMODES_GET reply says about the link itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkModes {

@@ -134,6 +134,16 @@ fn rings_pause_and_link_go_round() {
 }
 
 #[test]
+fn pause_frames_stand_in_a_nest() {
+    let mut nest = Builder::new();
+    nest.u64(ids::pause::STAT_TX_FRAMES, 3).u64(ids::pause::STAT_RX_FRAMES, 1 << 40);
+    let mut b = Builder::new();
+    b.u8(ids::pause::RX, 1).nested(ids::pause::STATS, &nest).unwrap();
+    assert_eq!(pause_frames(&b.finish()).unwrap(), (Some(1 << 40), Some(3)));
+    assert_eq!(pause_frames(&[]).unwrap(), (None, None));
+}
+
+#[test]
 fn the_request_header_names_the_device() {
     let bytes = request_header("eth0").unwrap();
     let outer = attrs(&bytes).next().unwrap().unwrap();

@@ -1,10 +1,14 @@
 //! Messages of the netdev generic netlink family (Documentation/netlink/specs/netdev.yaml, 6.8 and
 //! later): which queue is polled by which NAPI instance, and which interrupt wakes that one.
 
+mod qstats;
+
 use ringwise_model::{Dir, IfIndex, IrqId, NapiValues};
 
 use crate::ParseError;
 use crate::nl::{Builder, attrs};
+
+pub use qstats::{QueueStats, qstats, qstats_reply};
 
 /// Commands of the family.
 pub mod cmd {

@@ -2,10 +2,24 @@
 //!
 //! [`sample()`] reads; [`Delta::between`] is pure. `ringwise verify --for 5s` is made of both: later
 //! interrupts of a queue are counted on the planned CPU and on no other.
+//!
+//! `ringwise watch` sees more: a [`Sampler`] reads [`Counters`] along a [`Layout`], and [`Rates::between`] is what
+//! happened between two of them. Only `sampler` and `sample` read; the rest is pure.
 #![forbid(unsafe_code)]
 
+mod counters;
 mod delta;
+mod layout;
+mod queues;
+mod rates;
 mod sample;
+mod sampler;
+
+pub use counters::{Counters, Counts, Link, Source};
 
 pub use delta::{Counted, Delta, IrqDelta, SoftnetDelta};
+pub use layout::{Layout, Wiring};
+pub use queues::{Balance, Mark, QueueRates};
+pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sample::{Error, Sample, Softnet, sample};
+pub use sampler::Sampler;

@@ -148,6 +148,16 @@ pub enum Request {
     EthtoolDump { cmd: u8, name: &'static str, dev: String },
     /// An ethtool netlink SET: `attrs` are the encoded attributes after the header.
     EthtoolSet { cmd: u8, name: &'static str, dev: String, attrs: Vec<u8> },
+    /// The same, with `ETHTOOL_FLAG_STATS` in the header: what the device has counted comes along.
+    EthtoolStats { cmd: u8, name: &'static str, dev: String },
+    /// rtnetlink RTM_GETLINK of one interface, with its counters.
+    Link { dev: String },
+    /// rtnetlink RTM_GETQDISC, dump, all interfaces. The reply is `tcmsg` and attributes.
+    Qdiscs,
+    /// Names of the driver's own counters (`ETHTOOL_GSTRINGS`), 32 bytes each, all in one message.
+    StatNames { dev: String },
+    /// Their values (`ETHTOOL_GSTATS`), 64 bits each, all in one message.
+    StatValues { dev: String },
     /// netdev generic netlink, dump filtered by device: `dev-get` 1, `queue-get` 10, `napi-get` 11, `qstats-get` 12.
     NetdevDump { cmd: u8, name: &'static str, dev: String },
     /// A SET of the netdev family: `napi-set` 14. `attrs` are all its attributes; the device is named for people.
@@ -190,11 +200,17 @@ impl Request {
     /// The device it is about, if one.
     pub fn dev(&self) -> Option<&str> {
         match self {
-            Self::Links | Self::Addrs | Self::Route { .. } | Self::DefaultRoutes | Self::Sessions => None,
+            Self::Links | Self::Addrs | Self::Route { .. } | Self::DefaultRoutes | Self::Sessions | Self::Qdiscs => {
+                None
+            }
             Self::Irqbalance { .. } | Self::Place { .. } | Self::DaemonReload | Self::ThreadCpus { .. } => None,
             Self::EthtoolGet { dev, .. }
             | Self::EthtoolDump { dev, .. }
             | Self::EthtoolSet { dev, .. }
+            | Self::EthtoolStats { dev, .. }
+            | Self::Link { dev }
+            | Self::StatNames { dev }
+            | Self::StatValues { dev }
             | Self::NetdevDump { dev, .. }
             | Self::NetdevSet { dev, .. }
             | Self::Ioctl { dev, .. } => Some(dev),
@@ -211,8 +227,13 @@ impl fmt::Display for Request {
             Self::Route { to } => write!(f, "route-get {to}"),
             Self::DefaultRoutes => write!(f, "default routes"),
             Self::Sessions => write!(f, "ssh sessions"),
+            Self::Qdiscs => write!(f, "qdisc-get (dump)"),
+            Self::Link { dev } => write!(f, "link-get {dev}"),
+            Self::StatNames { dev } => write!(f, "ETHTOOL_GSTRINGS {dev}"),
+            Self::StatValues { dev } => write!(f, "ETHTOOL_GSTATS {dev}"),
             Self::EthtoolDump { name, dev, .. } => write!(f, "{name} {dev} (dump)"),
             Self::EthtoolGet { name, dev, .. }
+            | Self::EthtoolStats { name, dev, .. }
             | Self::EthtoolSet { name, dev, .. }
             | Self::NetdevSet { name, dev, .. }
             | Self::NetdevDump { name, dev, .. } => {

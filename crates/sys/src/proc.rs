@@ -14,6 +14,15 @@ pub fn euid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// User and system time of this process so far, its threads included.
+pub fn cpu_time() -> std::time::Duration {
+    // SAFETY: all-zero is a valid timespec (plain integers).
+    let mut now: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: `now` is a live timespec. The clock exists on every kernel; where it does not answer it stays 0.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut now) };
+    std::time::Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
 /// Whether files of root can be written: CAP_DAC_OVERRIDE is in force. None: `/proc/self/status` does not tell.
 pub fn may_override() -> Option<bool> {
     const CAP_DAC_OVERRIDE: u32 = 1;

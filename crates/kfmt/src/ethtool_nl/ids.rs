@@ -81,6 +81,11 @@ pub mod pause {
     pub const AUTONEG: u16 = 2;
     pub const RX: u16 = 3;
     pub const TX: u16 = 4;
+    /// Since 5.10, where the header asks for statistics.
+    pub const STATS: u16 = 5;
+    /// Within `STATS`.
+    pub const STAT_TX_FRAMES: u16 = 2;
+    pub const STAT_RX_FRAMES: u16 = 3;
 }
 
 pub mod features {
@@ -158,6 +163,9 @@ pub const ATTRIBUTES: &[(&str, u16)] = &[
     ("PAUSE_AUTONEG", pause::AUTONEG),
     ("PAUSE_RX", pause::RX),
     ("PAUSE_TX", pause::TX),
+    ("PAUSE_STATS", pause::STATS),
+    ("PAUSE_STAT_TX_FRAMES", pause::STAT_TX_FRAMES),
+    ("PAUSE_STAT_RX_FRAMES", pause::STAT_RX_FRAMES),
     ("FEATURES_HEADER", HEADER),
     ("FEATURES_HW", features::HW),
     ("FEATURES_WANTED", features::WANTED),

@@ -40,7 +40,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// None for requests that write: they are never recorded.
+    /// None for requests that write, and for counters: they are never recorded.
     pub fn of(request: &Request) -> Option<Self> {
         let key = |kind: &str, dev: &str, cmd: u32, payload: &[u8]| {
             Some(Self { kind: kind.into(), dev: dev.into(), cmd, payload: payload.to_vec() })
@@ -58,6 +58,12 @@ impl Asked {
             _ if request.writes() => None,
             Request::Irqbalance { command, .. } => key("irqbalance", "", 0, command.as_bytes()),
             Request::Ioctl { cmd, dev, payload } => key("ioctl", dev, *cmd as u32, payload),
+            // Counters of a moment: a capture holds settings.
+            Request::EthtoolStats { .. }
+            | Request::Link { .. }
+            | Request::Qdiscs
+            | Request::StatNames { .. }
+            | Request::StatValues { .. } => None,
             Request::EthtoolSet { .. }
             | Request::NetdevSet { .. }
             | Request::ThreadCpus { .. }

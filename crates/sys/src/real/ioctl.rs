@@ -16,6 +16,12 @@ const COALESCE: usize = 92;
 /// `sizeof(struct ethtool_rxnfc)`, and where its locations begin.
 const RXNFC: usize = 192;
 const RULE_LOCATIONS: usize = 188;
+const GSTRINGS: u32 = 0x1b;
+const GSTATS: u32 = 0x1d;
+const GSSET_INFO: u32 = 0x37;
+const ETH_SS_STATS: u32 = 1;
+/// More counters than any driver has; a device with many queues has some thousands.
+const MOST_STATS: usize = 32_768;
 /// `ETH_RXFH_INDIR_NO_CHANGE`: in SRSSH no table follows.
 const INDIR_NO_CHANGE: u32 = 0xffff_ffff;
 
@@ -43,19 +49,37 @@ fn touched(cmd: IoctlCmd, payload: &[u8]) -> usize {
     }
 }
 
+const NO_NAME: &str = "not an interface name: empty, or longer than 15 bytes";
+
+fn is_name(dev: &str) -> bool {
+    !dev.is_empty() && dev.len() < libc::IFNAMSIZ && !dev.contains('\0')
+}
+
 /// The struct after the call. The first field (`cmd`) is set here.
 pub fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8]) -> Result<Vec<u8>> {
     let what = request.to_string();
-    if dev.is_empty() || dev.len() >= libc::IFNAMSIZ || dev.contains('\0') {
-        return Err(Error::other(what, "not an interface name: empty, or longer than 15 bytes"));
+    if !is_name(dev) {
+        return Err(Error::other(what, NO_NAME));
     }
     let need = touched(cmd, payload);
     if payload.len() < need {
         let words = format!("request of {} bytes where the kernel uses {need}", payload.len());
         return Err(Error::other(what, words));
     }
-    let fail = || Error::errno(what.clone(), io::Error::last_os_error().raw_os_error().unwrap_or(0));
+    // u64 cells: the structs hold u64 fields, and a Vec<u8> promises no alignment.
+    let mut cells = vec![0u64; payload.len().div_ceil(8)];
+    // SAFETY: `cells` holds at least payload.len() initialised bytes, any of which may be any value.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), payload.len()) };
+    bytes.copy_from_slice(payload);
+    bytes[..4].copy_from_slice(&(cmd as u32).to_ne_bytes());
+    call(&what, dev, bytes)?;
+    Ok(bytes.to_vec())
+}
 
+/// The call itself. The kernel reads and writes `bytes`: they must be as long as it will touch for the command in
+/// their first word.
+fn call(what: &str, dev: &str, bytes: &mut [u8]) -> Result<()> {
+    let fail = || Error::errno(what, io::Error::last_os_error().raw_os_error().unwrap_or(0));
     // SAFETY: no pointers; the result is checked before use.
     let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
     if raw < 0 {
@@ -63,14 +87,6 @@ pub fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8]) -> R
     }
     // SAFETY: `raw` was just opened and is owned by nobody else.
     let fd = unsafe { OwnedFd::from_raw_fd(raw) };
-
-    // u64 cells: the structs hold u64 fields, and a Vec<u8> promises no alignment.
-    let mut cells = vec![0u64; payload.len().div_ceil(8)];
-    // SAFETY: `cells` holds at least payload.len() initialised bytes, any of which may be any value.
-    let bytes = unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), payload.len()) };
-    bytes.copy_from_slice(payload);
-    bytes[..4].copy_from_slice(&(cmd as u32).to_ne_bytes());
-
     // SAFETY: all-zero is a valid ifreq (integers, and a union of integers and pointers).
     let mut ifreq: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in ifreq.ifr_name.iter_mut().zip(dev.bytes()) {
@@ -78,12 +94,48 @@ pub fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8]) -> R
     }
     ifreq.ifr_ifru.ifru_data = bytes.as_mut_ptr().cast();
     // SAFETY: `ifreq` names a buffer that lives until after the call and is no shorter than what the
-    // kernel touches for this command (`touched`).
+    // kernel touches for this command (`touched`, `stats`).
     let rc = unsafe { libc::ioctl(fd.as_raw_fd(), SIOCETHTOOL as _, &raw mut ifreq) };
-    if rc < 0 {
-        return Err(fail());
+    if rc < 0 { Err(fail()) } else { Ok(()) }
+}
+
+/// Names (32 bytes each) or values (8 bytes each) of the driver's own counters.
+///
+/// Before 6.18 or so the kernel writes as many as there are at that moment, whatever length is said, and a change of
+/// channels may come after the count was asked. So there is room for what no driver has.
+pub fn stats(request: &Request, dev: &str, names: bool) -> Result<Vec<u8>> {
+    let what = request.to_string();
+    if !is_name(dev) {
+        return Err(Error::other(what, NO_NAME));
     }
-    Ok(bytes.to_vec())
+    let mut info = [0u64; 4];
+    // ethtool_sset_info: command, reserved, mask of 64 bits, a word for each set of the mask.
+    (info[0], info[1]) = (u64::from(GSSET_INFO), 1 << ETH_SS_STATS);
+    call(&what, dev, cells_as_bytes(&mut info))?;
+    let count = cells_as_bytes(&mut info).get(16..20).map_or(0, |b| u32::from_ne_bytes([b[0], b[1], b[2], b[3]]));
+    if count == 0 {
+        return Err(Error::errno(what, libc::EOPNOTSUPP));
+    }
+    let (head, each) = if names { (12, 32) } else { (8, 8) };
+    let room = (count as usize * 4).max(MOST_STATS);
+    let mut cells = vec![0u64; (head + room * each).div_ceil(8)];
+    let bytes = cells_as_bytes(&mut cells);
+    let words = if names { [GSTRINGS, ETH_SS_STATS, count] } else { [GSTATS, count, 0] };
+    for (at, word) in words.iter().enumerate().take(head / 4) {
+        bytes[at * 4..at * 4 + 4].copy_from_slice(&word.to_ne_bytes());
+    }
+    call(&what, dev, bytes)?;
+    let at = head - 4;
+    let got = u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize;
+    if got != count as usize {
+        return Err(Error::other(what, "the list of counters changed while it was read"));
+    }
+    Ok(bytes[head..head + got * each].to_vec())
+}
+
+fn cells_as_bytes(cells: &mut [u64]) -> &mut [u8] {
+    // SAFETY: the same memory, all of it initialised; u8 has no alignment and any value is one.
+    unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast::<u8>(), cells.len() * 8) }
 }
 
 /// The interface's index in this network namespace; ENODEV if there is none of this name.
@@ -118,6 +170,10 @@ mod tests {
         queue[8] = 1;
         let queue = call(IoctlCmd::PerQueue, "lo", queue).unwrap_err();
         assert_eq!(queue.errno, Some(libc::EOPNOTSUPP), "{queue}");
+        for request in [Request::StatNames { dev: "lo".into() }, Request::StatValues { dev: "lo".into() }] {
+            let none = stats(&request, "lo", matches!(request, Request::StatNames { .. })).unwrap_err();
+            assert_eq!(none.errno, Some(libc::EOPNOTSUPP), "{none}");
+        }
         assert_eq!(ifindex("x", "nonesuch0").unwrap_err().errno, Some(libc::ENODEV));
         assert_eq!(ifindex("x", "lo").unwrap(), 1);
     }

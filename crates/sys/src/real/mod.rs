@@ -131,6 +131,8 @@ impl Host for Real {
             Request::Sessions => sessions::sessions(self.root()),
             Request::DefaultRoutes => defaults::default_routes(self.root()),
             Request::Ioctl { cmd, dev, payload } => Ok(vec![ioctl::ethtool(request, *cmd, dev, payload)?]),
+            Request::StatNames { dev } => Ok(vec![ioctl::stats(request, dev, true)?]),
+            Request::StatValues { dev } => Ok(vec![ioctl::stats(request, dev, false)?]),
             Request::Irqbalance { socket, command } => others::irqbalance(&self.path(socket), request, command),
             Request::Place { path, content, executable } => {
                 others::place(&self.path(path), request, content.as_deref(), *executable)

@@ -17,6 +17,10 @@ const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
 const RTM_GETROUTE: u16 = 26;
+const RTM_GETQDISC: u16 = 38;
+/// `sizeof(struct tcmsg)`.
+const TCMSG: usize = 20;
+const IFLA_IFNAME: u16 = 3;
 const RTA_DST: u16 = 1;
 const IFLA_EXT_MASK: u16 = 29;
 /// Leaves out the statistics of the address families, the largest part of a link's message; the device's
@@ -25,6 +29,8 @@ const RTEXT_FILTER_SKIP_STATS: u32 = 1 << 3;
 /// In every ethtool request the header nest is attribute 1, in it the device name attribute 2.
 const ETHTOOL_A_HEADER: u16 = 1;
 const ETHTOOL_A_HEADER_DEV_NAME: u16 = 2;
+const ETHTOOL_A_HEADER_FLAGS: u16 = 3;
+const ETHTOOL_FLAG_STATS: u32 = 1 << 2;
 const NETDEV_CMD_DEV_GET: u8 = 1;
 const NETDEV_CMD_QUEUE_GET: u8 = 10;
 const NETDEV_CMD_QSTATS_GET: u8 = 12;
@@ -133,6 +139,15 @@ fn ethtool_body(cmd: u8, dev: &str, rest: &[u8]) -> Vec<u8> {
     body
 }
 
+fn ethtool_stats_body(cmd: u8, dev: &str) -> Vec<u8> {
+    let mut header = Vec::new();
+    put_attr(&mut header, ETHTOOL_A_HEADER_DEV_NAME, format!("{dev}\0").as_bytes());
+    put_attr(&mut header, ETHTOOL_A_HEADER_FLAGS, &ETHTOOL_FLAG_STATS.to_ne_bytes());
+    let mut body = vec![cmd, 1, 0, 0];
+    put_attr(&mut body, ETHTOOL_A_HEADER | NLA_F_NESTED, &header);
+    body
+}
+
 fn netdev_body(cmd: u8, index: u32) -> Vec<u8> {
     let mut body = vec![cmd, 1, 0, 0];
     let attr = if cmd == NETDEV_CMD_QUEUE_GET { 2 } else { 1 };
@@ -147,6 +162,12 @@ fn netdev_body(cmd: u8, index: u32) -> Vec<u8> {
 fn links_body() -> Vec<u8> {
     let mut body = vec![0; 16]; // ifinfomsg: any family, any index
     put_attr(&mut body, IFLA_EXT_MASK, &RTEXT_FILTER_SKIP_STATS.to_ne_bytes());
+    body
+}
+
+fn link_body(dev: &str) -> Vec<u8> {
+    let mut body = links_body();
+    put_attr(&mut body, IFLA_IFNAME, format!("{dev}\0").as_bytes());
     body
 }
 
@@ -169,6 +190,11 @@ pub fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u8>>> {
     match request {
         Request::Links => route(RTM_GETLINK, &links_body()),
         Request::Addrs => route(RTM_GETADDR, &[0; 8]),
+        Request::Qdiscs => route(RTM_GETQDISC, &[0; TCMSG]),
+        Request::Link { dev } => {
+            exchange(pool, libc::NETLINK_ROUTE, RTM_GETLINK, 0, &link_body(dev)).map_err(|f| error(&what, f))
+        }
+        Request::EthtoolStats { cmd, dev, .. } => generic(pool, &what, "ethtool", 0, &ethtool_stats_body(*cmd, dev)),
         Request::Route { to } => {
             exchange(pool, libc::NETLINK_ROUTE, RTM_GETROUTE, 0, &route_body(*to)).map_err(|f| error(&what, f))
         }
@@ -189,6 +215,8 @@ pub fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u8>>> {
             generic(pool, &what, "netdev", 0, &[&[*cmd, 1, 0, 0][..], attrs].concat())
         }
         Request::Ioctl { .. }
+        | Request::StatNames { .. }
+        | Request::StatValues { .. }
         | Request::ThreadCpus { .. }
         | Request::Irqbalance { .. }
         | Request::Place { .. }
@@ -210,6 +238,9 @@ mod tests {
         assert_eq!(netdev_body(11, 3), b"\x0b\x01\0\0\x08\0\x01\0\x03\0\0\0");
         assert_eq!(netdev_body(12, 3), b"\x0c\x01\0\0\x08\0\x01\0\x03\0\0\0\x08\0\x04\0\x01\0\0\0");
         assert_eq!(links_body()[16..], *b"\x08\0\x1d\0\x08\0\0\0");
+        assert_eq!(link_body("lo")[24..], *b"\x07\0\x03\0lo\0\0");
+        let want = b"\x15\x01\0\0\x14\0\x01\x80\x07\0\x02\0lo\0\0\x08\0\x03\0\x04\0\0\0";
+        assert_eq!(ethtool_stats_body(21, "lo"), want);
         assert_eq!(route_body([192, 0, 2, 1].into()), b"\x02\x20\0\0\0\0\0\0\0\0\0\0\x08\0\x01\0\xc0\0\x02\x01");
     }
 }

@@ -110,6 +110,13 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
             };
             Ok(vec![reply])
         }
+        // No packets are forwarded here, and none is counted.
+        Request::Link { dev } => Ok(vec![link(s, found(dev)?)?]),
+        Request::Qdiscs => Ok(Vec::new()),
+        Request::EthtoolStats { dev, .. } | Request::StatNames { dev } | Request::StatValues { dev } => {
+            found(dev)?;
+            Err(no(EOPNOTSUPP))
+        }
         Request::Irqbalance { socket, command } => super::others::ask(s, socket, command),
         Request::EthtoolSet { .. }
         | Request::NetdevSet { .. }

@@ -1,0 +1,83 @@
+//! Which counter of `ethtool -S` belongs to which queue, by the name its driver gave it.
+//!
+//! The forms are data ([`FORMS`]); several forms may add up to one counter (unicast, multicast, broadcast).
+
+mod table;
+
+use ringwise_model::Dir;
+
+pub use table::{Counter, FORMS, Form, Names};
+
+/// `ETH_GSTRING_LEN`
+pub const NAME: usize = 32;
+/// Largest queue number that is believed.
+const MAX_QUEUE: u32 = 65_535;
+
+/// A counter of a queue, and its place in the list of the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub at: usize,
+    pub dir: Dir,
+    pub queue: u32,
+    pub counter: Counter,
+}
+
+/// The names as the kernel hands them out: 32 bytes each, ended by a NUL. Bytes that are no UTF-8 are replaced.
+pub fn names(bytes: &[u8]) -> Vec<String> {
+    let text = |n: &[u8; NAME]| String::from_utf8_lossy(n.split(|b| *b == 0).next().unwrap_or_default()).into_owned();
+    bytes.as_chunks::<NAME>().0.iter().map(text).collect()
+}
+
+/// The counters of queues among these names. Empty for a driver that is not in the table.
+pub fn places(driver: &str, names: &[String]) -> Vec<Place> {
+    let mut out = Vec::new();
+    for form in FORMS.iter().filter(|f| f.drivers.contains(&driver)) {
+        match form.names {
+            Names::Each(list) => {
+                for (at, name) in names.iter().enumerate() {
+                    for (shape, dir, counter) in list {
+                        if let Some(queue) = number(shape, name) {
+                            out.push(Place { at, dir: *dir, queue, counter: *counter });
+                        }
+                    }
+                }
+            }
+            Names::Blocks(list) => blocks(list, names, &mut out),
+        }
+    }
+    out
+}
+
+/// vmxnet3: a headline a queue, whose value is the queue's number; the headlines of a direction stand in the
+/// order of the queues (drivers/net/vmxnet3/vmxnet3_ethtool.c), so that the names alone say which queue it is.
+fn blocks(list: &[(&str, Dir, Counter)], names: &[String], out: &mut Vec<Place>) {
+    let (mut rx, mut tx, mut now) = (0, 0, None);
+    for (at, name) in names.iter().enumerate() {
+        let next = |n: &mut u32| {
+            *n += 1;
+            *n - 1
+        };
+        match name.trim() {
+            "Rx Queue#" => now = Some((Dir::Rx, next(&mut rx))),
+            "Tx Queue#" => now = Some((Dir::Tx, next(&mut tx))),
+            word => {
+                let found = now.and_then(|(d, q)| Some((q, list.iter().find(|l| l.0 == word && l.1 == d)?)));
+                if let Some((queue, (_, dir, counter))) = found {
+                    out.push(Place { at, dir: *dir, queue, counter: *counter });
+                }
+            }
+        }
+    }
+}
+
+/// The number where the shape has `{n}`, if the rest agrees.
+fn number(shape: &str, name: &str) -> Option<u32> {
+    let (before, after) = shape.split_once("{n}")?;
+    let digits = name.strip_prefix(before)?.strip_suffix(after)?;
+    let plain = !digits.is_empty() && digits.len() <= 5 && digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|n| plain && *n <= MAX_QUEUE)
+}
+
+#[cfg(test)]
+#[path = "stat_names/tests.rs"]
+mod tests;

@@ -1,0 +1,182 @@
+//! The forms, as data. `{n}` is the number of the queue. Each row is known from the driver's source.
+
+use Counter::{AllocFail, Bytes, Drops, Packets};
+use ringwise_model::Dir::{self, Rx, Tx};
+
+/// What a name counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counter {
+    Packets,
+    Bytes,
+    /// Packets that arrived and were lost: no descriptor, or the driver threw them away.
+    Drops,
+    /// No memory for a new buffer.
+    AllocFail,
+}
+
+impl Counter {
+    pub fn name(self) -> &'static str {
+        match self {
+            Packets => "packets",
+            Bytes => "bytes",
+            Drops => "drops",
+            AllocFail => "alloc_fail",
+        }
+    }
+}
+
+pub type List = &'static [(&'static str, Dir, Counter)];
+
+#[derive(Debug, Clone, Copy)]
+pub enum Names {
+    /// Each name carries the number.
+    Each(List),
+    /// A headline carries it for the names below.
+    Blocks(List),
+}
+
+/// The forms of some drivers.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    /// As `device/driver` names them.
+    pub drivers: &'static [&'static str],
+    pub names: Names,
+}
+
+/// Queues by direction and number, the form of most drivers of Intel and some others.
+const BY_DIRECTION: List = &[
+    ("rx_queue_{n}_packets", Rx, Packets),
+    ("rx_queue_{n}_bytes", Rx, Bytes),
+    ("rx_queue_{n}_drops", Rx, Drops),
+    ("rx_queue_{n}_alloc_failed", Rx, AllocFail),
+    ("tx_queue_{n}_packets", Tx, Packets),
+    ("tx_queue_{n}_bytes", Tx, Bytes),
+];
+
+/// The table. `rx_queue_N_drops` of igb and igc is what the NIC threw away for want of descriptors.
+pub const FORMS: &[Form] = &[
+    // igb_ethtool.c, igc_ethtool.c, ixgbe_ethtool.c (no drops), ice_ethtool.c (no drops), netvsc_drv.c (hv_netvsc,
+    // no drops), lab/mqnic/ethtool.c
+    Form { drivers: &["igb", "igc", "ixgbe", "ice", "hv_netvsc", "mqnic"], names: Names::Each(BY_DIRECTION) },
+    // virtio_net.c: so until 6.8; the second form since then, without what qstats has.
+    Form { drivers: &["virtio_net"], names: Names::Each(BY_DIRECTION) },
+    Form {
+        drivers: &["virtio_net"],
+        names: Names::Each(&[
+            ("rx{n}_packets", Rx, Packets),
+            ("rx{n}_bytes", Rx, Bytes),
+            ("rx{n}_drops", Rx, Drops),
+            ("tx{n}_packets", Tx, Packets),
+            ("tx{n}_bytes", Tx, Bytes),
+        ]),
+    },
+    // i40e_ethtool.c, iavf_ethtool.c: "%s-%u.packets"
+    Form {
+        drivers: &["i40e", "iavf"],
+        names: Names::Each(&[
+            ("rx-{n}.packets", Rx, Packets),
+            ("rx-{n}.bytes", Rx, Bytes),
+            ("tx-{n}.packets", Tx, Packets),
+            ("tx-{n}.bytes", Tx, Bytes),
+        ]),
+    },
+    // mlx5 en_stats.c: what the queue threw away is known of the device only (rx_out_of_buffer).
+    Form {
+        drivers: &["mlx5_core"],
+        names: Names::Each(&[
+            ("rx{n}_packets", Rx, Packets),
+            ("rx{n}_bytes", Rx, Bytes),
+            ("rx{n}_buff_alloc_err", Rx, AllocFail),
+            ("tx{n}_packets", Tx, Packets),
+            ("tx{n}_bytes", Tx, Bytes),
+        ]),
+    },
+    // mlx4 en_ethtool.c
+    Form {
+        drivers: &["mlx4_en", "mlx4_core"],
+        names: Names::Each(&[
+            ("rx{n}_packets", Rx, Packets),
+            ("rx{n}_bytes", Rx, Bytes),
+            ("rx{n}_dropped", Rx, Drops),
+            ("tx{n}_packets", Tx, Packets),
+            ("tx{n}_bytes", Tx, Bytes),
+        ]),
+    },
+    // ena_ethtool.c: queue_N_{tx,rx}_NAME with cnt, bytes; xdp_tx queues are none of the stack's.
+    Form {
+        drivers: &["ena"],
+        names: Names::Each(&[
+            ("queue_{n}_rx_cnt", Rx, Packets),
+            ("queue_{n}_rx_bytes", Rx, Bytes),
+            ("queue_{n}_tx_cnt", Tx, Packets),
+            ("queue_{n}_tx_bytes", Tx, Bytes),
+        ]),
+    },
+    // gve_ethtool.c counts descriptors of a queue and no packets.
+    Form {
+        drivers: &["gve", "gvnic"],
+        names: Names::Each(&[
+            ("rx_bytes[{n}]", Rx, Bytes),
+            ("rx_queue_drop_cnt[{n}]", Rx, Drops),
+            ("rx_dropped_pkt[{n}]", Rx, Drops),
+            ("tx_bytes[{n}]", Tx, Bytes),
+        ]),
+    },
+    // bnxt_ethtool.c: "[%d]: %s"; rx_drops before 5.5, rx_errors since.
+    Form {
+        drivers: &["bnxt_en"],
+        names: Names::Each(&[
+            ("[{n}]: rx_ucast_packets", Rx, Packets),
+            ("[{n}]: rx_mcast_packets", Rx, Packets),
+            ("[{n}]: rx_bcast_packets", Rx, Packets),
+            ("[{n}]: rx_ucast_bytes", Rx, Bytes),
+            ("[{n}]: rx_mcast_bytes", Rx, Bytes),
+            ("[{n}]: rx_bcast_bytes", Rx, Bytes),
+            ("[{n}]: rx_discards", Rx, Drops),
+            ("[{n}]: tx_ucast_packets", Tx, Packets),
+            ("[{n}]: tx_mcast_packets", Tx, Packets),
+            ("[{n}]: tx_bcast_packets", Tx, Packets),
+            ("[{n}]: tx_ucast_bytes", Tx, Bytes),
+            ("[{n}]: tx_mcast_bytes", Tx, Bytes),
+            ("[{n}]: tx_bcast_bytes", Tx, Bytes),
+        ]),
+    },
+    // veth.c: receive queues count only what goes through NAPI (XDP, or generic receive offload switched on).
+    Form {
+        drivers: &["veth"],
+        names: Names::Each(&[
+            ("rx_queue_{n}_xdp_packets", Rx, Packets),
+            ("rx_queue_{n}_xdp_bytes", Rx, Bytes),
+            ("rx_queue_{n}_drops", Rx, Drops),
+        ]),
+    },
+    // ibmveth.c, ibmvnic.c
+    Form {
+        drivers: &["ibmveth", "ibmvnic"],
+        names: Names::Each(&[
+            ("rx{n}_packets", Rx, Packets),
+            ("rx{n}_bytes", Rx, Bytes),
+            ("tx{n}_packets", Tx, Packets),
+            ("tx{n}_bytes", Tx, Bytes),
+        ]),
+    },
+    // vmxnet3_ethtool.c: those of the device; LRO packets are among the unicast ones.
+    Form {
+        drivers: &["vmxnet3"],
+        names: Names::Blocks(&[
+            ("ucast pkts rx", Rx, Packets),
+            ("mcast pkts rx", Rx, Packets),
+            ("bcast pkts rx", Rx, Packets),
+            ("ucast bytes rx", Rx, Bytes),
+            ("mcast bytes rx", Rx, Bytes),
+            ("bcast bytes rx", Rx, Bytes),
+            ("pkts rx OOB", Rx, Drops),
+            ("ucast pkts tx", Tx, Packets),
+            ("mcast pkts tx", Tx, Packets),
+            ("bcast pkts tx", Tx, Packets),
+            ("ucast bytes tx", Tx, Bytes),
+            ("mcast bytes tx", Tx, Bytes),
+            ("bcast bytes tx", Tx, Bytes),
+        ]),
+    },
+];

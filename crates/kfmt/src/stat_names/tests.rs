@@ -1,0 +1,196 @@
+//! One sample of names a row of the table.
+
+use super::*;
+
+/// `rx 3 packets` by place.
+fn found(driver: &str, names: &[&str]) -> Vec<String> {
+    let names: Vec<String> = names.iter().map(|n| n.to_string()).collect();
+    let mut all: Vec<Place> = places(driver, &names);
+    all.sort_by_key(|p| p.at);
+    all.iter().map(|p| format!("{} {} {} {}", p.at, p.dir, p.queue, p.counter.name())).collect()
+}
+
+#[test]
+fn by_direction() {
+    let igb = [
+        "rx_packets",
+        "tx_queue_0_packets",
+        "tx_queue_0_bytes",
+        "tx_queue_0_restart",
+        "rx_queue_10_packets",
+        "rx_queue_10_bytes",
+        "rx_queue_10_drops",
+        "rx_queue_10_csum_err",
+        "rx_queue_10_alloc_failed",
+    ];
+    let want =
+        ["1 tx 0 packets", "2 tx 0 bytes", "4 rx 10 packets", "5 rx 10 bytes", "6 rx 10 drops", "8 rx 10 alloc_fail"];
+    for driver in ["igb", "igc", "mqnic", "virtio_net"] {
+        assert_eq!(found(driver, &igb), want, "{driver}");
+    }
+    // What these three have of it.
+    let less =
+        ["tx_queue_3_packets", "tx_queue_3_bytes", "rx_queue_3_packets", "rx_queue_3_bytes", "rx_queue_3_xdp_drop"];
+    for driver in ["ixgbe", "ice", "hv_netvsc"] {
+        assert_eq!(
+            found(driver, &less),
+            ["0 tx 3 packets", "1 tx 3 bytes", "2 rx 3 packets", "3 rx 3 bytes"],
+            "{driver}"
+        );
+    }
+    assert_eq!(found("hv_netvsc", &["cpu0_rx_packets", "vf_rx_packets"]), [""; 0]);
+}
+
+#[test]
+fn virtio_of_later_kernels() {
+    let names = ["rx0_packets", "rx0_bytes", "rx0_drops", "rx0_xdp_packets", "tx1_packets", "tx1_bytes", "tx1_kicks"];
+    let want = ["0 rx 0 packets", "1 rx 0 bytes", "2 rx 0 drops", "4 tx 1 packets", "5 tx 1 bytes"];
+    assert_eq!(found("virtio_net", &names), want);
+}
+
+#[test]
+fn i40e_and_iavf() {
+    for driver in ["i40e", "iavf"] {
+        let names = ["tx-0.packets", "tx-0.bytes", "rx-15.packets", "rx-15.bytes", "veb.tc_0_rx_packets"];
+        let want = ["0 tx 0 packets", "1 tx 0 bytes", "2 rx 15 packets", "3 rx 15 bytes"];
+        assert_eq!(found(driver, &names), want);
+    }
+}
+
+#[test]
+fn mellanox() {
+    let names =
+        ["rx7_packets", "rx7_bytes", "rx7_buff_alloc_err", "tx7_packets", "tx7_bytes", "rx7_xdp_tx_xmit", "ch7_events"];
+    let want = ["0 rx 7 packets", "1 rx 7 bytes", "2 rx 7 alloc_fail", "3 tx 7 packets", "4 tx 7 bytes"];
+    assert_eq!(found("mlx5_core", &names), want);
+    let names = ["tx0_packets", "tx0_bytes", "rx2_packets", "rx2_bytes", "rx2_dropped", "rx2_xdp_drop"];
+    let want = ["0 tx 0 packets", "1 tx 0 bytes", "2 rx 2 packets", "3 rx 2 bytes", "4 rx 2 drops"];
+    assert_eq!(found("mlx4_en", &names), want);
+}
+
+#[test]
+fn ena() {
+    let names = [
+        "queue_1_tx_cnt",
+        "queue_1_tx_bytes",
+        "queue_1_tx_tx_poll",
+        "queue_1_rx_cnt",
+        "queue_1_rx_bytes",
+        "queue_2_xdp_tx_cnt",
+    ];
+    let want = ["0 tx 1 packets", "1 tx 1 bytes", "3 rx 1 packets", "4 rx 1 bytes"];
+    assert_eq!(found("ena", &names), want);
+}
+
+#[test]
+fn gve_has_no_packets() {
+    let names = [
+        "rx_posted_desc[0]",
+        "rx_completed_desc[0]",
+        "rx_bytes[0]",
+        "rx_dropped_pkt[0]",
+        "rx_queue_drop_cnt[0]",
+        "tx_bytes[12]",
+    ];
+    let want = ["2 rx 0 bytes", "3 rx 0 drops", "4 rx 0 drops", "5 tx 12 bytes"];
+    assert_eq!(found("gve", &names), want);
+}
+
+#[test]
+fn bnxt() {
+    let names = [
+        "[0]: rx_ucast_packets",
+        "[0]: rx_bcast_packets",
+        "[0]: rx_discards",
+        "[0]: rx_ucast_bytes",
+        "[11]: tx_mcast_packets",
+        "[0]: tpa_packets",
+    ];
+    let want = ["0 rx 0 packets", "1 rx 0 packets", "2 rx 0 drops", "3 rx 0 bytes", "4 tx 11 packets"];
+    assert_eq!(found("bnxt_en", &names), want);
+}
+
+#[test]
+fn veth() {
+    let names =
+        ["peer_ifindex", "rx_queue_1_xdp_packets", "rx_queue_1_xdp_bytes", "rx_queue_1_drops", "tx_queue_1_xdp_xmit"];
+    assert_eq!(found("veth", &names), ["1 rx 1 packets", "2 rx 1 bytes", "3 rx 1 drops"]);
+}
+
+#[test]
+fn power_systems() {
+    for driver in ["ibmveth", "ibmvnic"] {
+        let names = ["tx0_packets", "tx0_bytes", "rx1_packets", "rx1_bytes", "rx1_interrupts"];
+        let want = ["0 tx 0 packets", "1 tx 0 bytes", "2 rx 1 packets", "3 rx 1 bytes"];
+        assert_eq!(found(driver, &names), want, "{driver}");
+    }
+}
+
+#[test]
+fn vmxnet3_in_blocks() {
+    let names = [
+        "Tx Queue#",
+        "  TSO pkts tx",
+        "  ucast pkts tx",
+        "  ucast bytes tx",
+        "Tx Queue#",
+        "  mcast pkts tx",
+        "Rx Queue#",
+        "  LRO pkts rx",
+        "  ucast pkts rx",
+        "  bcast bytes rx",
+        "  pkts rx OOB",
+        "  drv dropped rx total",
+        "Rx Queue#",
+        "  ucast pkts rx",
+        "tx timeout count",
+    ];
+    let want = [
+        "2 tx 0 packets",
+        "3 tx 0 bytes",
+        "5 tx 1 packets",
+        "8 rx 0 packets",
+        "9 rx 0 bytes",
+        "10 rx 0 drops",
+        "13 rx 1 packets",
+    ];
+    assert_eq!(found("vmxnet3", &names), want);
+    assert_eq!(found("vmxnet3", &["  ucast pkts rx"]), [""; 0], "no headline, no queue");
+}
+
+#[test]
+fn what_is_not_in_the_table_is_not_guessed() {
+    assert_eq!(found("e1000e", &["rx_queue_0_packets"]), [""; 0]);
+    for strange in [
+        "rx_queue__packets",
+        "rx_queue_x_packets",
+        "rx_queue_+1_packets",
+        "rx_queue_999999_packets",
+        "rx_queue_1_packetsx",
+    ] {
+        assert_eq!(found("igb", &[strange]), [""; 0], "{strange}");
+    }
+}
+
+#[test]
+fn every_driver_stands_in_one_row_and_has_packets() {
+    for form in FORMS {
+        assert!(!form.drivers.is_empty());
+        for d in form.drivers {
+            let rows = FORMS.iter().filter(|f| f.drivers.contains(d)).count();
+            assert!(rows == 1 || *d == "virtio_net", "{d}");
+        }
+        let (Names::Each(list) | Names::Blocks(list)) = form.names;
+        assert!(list.iter().any(|l| l.2 == Counter::Packets) || form.drivers.contains(&"gve"));
+    }
+}
+
+#[test]
+fn names_end_at_the_nul() {
+    let mut bytes = vec![0; 64];
+    bytes[..4].copy_from_slice(b"rx0\0");
+    bytes[4] = b'x';
+    bytes[32..].copy_from_slice(&[b'y'; 32]);
+    assert_eq!(names(&bytes), ["rx0".to_string(), "y".repeat(32)]);
+    assert_eq!(names(&bytes[..40]).len(), 1);
+}

@@ -1,0 +1,170 @@
+//! Rates of single queues, and how evenly they share. Pure.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId};
+use serde::Serialize;
+
+use crate::counters::{Counts, Link, grown};
+use crate::layout::{Layout, Wiring};
+
+type Irqs = BTreeMap<IrqId, Option<BTreeMap<CpuId, u64>>>;
+
+/// One queue in one direction. `None`: not known or not told.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct QueueRates {
+    pub dir: Dir,
+    pub queue: u32,
+    pub packets: Option<u64>,
+    pub bytes: Option<u64>,
+    pub drops: Option<u64>,
+    pub alloc_fail: Option<u64>,
+    /// Of the packets of all queues of its direction.
+    pub share_percent: Option<f64>,
+    pub irq: Option<IrqId>,
+    /// Of its vector.
+    pub interrupts: Option<u64>,
+    /// Packets of all queues of the vector, both directions, by its interrupts.
+    pub packets_per_interrupt: Option<f64>,
+    /// The CPU that took most interrupts; without any the one where they go.
+    pub cpu: Option<CpuId>,
+    /// Every CPU that took one.
+    pub cpus: CpuSet,
+    pub node: Option<NodeId>,
+    pub mark: Option<Mark>,
+    /// Byte queue limit and bytes on their way, at the end.
+    pub bql_limit: Option<u64>,
+    pub bql_inflight: Option<u64>,
+    /// How often the watchdog found it stuck.
+    pub timeouts: Option<u64>,
+    /// What its qdisc threw away.
+    pub qdisc_drops: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// More than one and a half times its part.
+    Hot,
+    /// A counter went backwards: the queue was made again.
+    Reset,
+    Came,
+    Gone,
+}
+
+/// How evenly the queues of a direction share the packets.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Balance {
+    /// 1 is even.
+    pub max_over_mean: f64,
+    /// Standard deviation by mean.
+    pub variation: f64,
+    /// The queue with most packets, where it is hot.
+    pub hot: Option<u32>,
+}
+
+/// A queue is hot above this part of the mean, with packets enough that it is no accident.
+const HOT: f64 = 1.5;
+const ENOUGH: u64 = 100;
+
+/// Receiving first, by number.
+pub(crate) fn queues(
+    wiring: &Wiring,
+    layout: &Layout,
+    before: &Link,
+    after: &Link,
+    irqs: &Irqs,
+) -> (Vec<QueueRates>, Option<Balance>, Option<Balance>) {
+    let mut rx = direction(Dir::Rx, wiring, layout, (&before.rx, &after.rx), irqs);
+    let mut tx = direction(Dir::Tx, wiring, layout, (&before.tx, &after.tx), irqs);
+    let (rx_balance, tx_balance) = (balance(&mut rx), balance(&mut tx));
+    rx.append(&mut tx);
+    let mut by_vector: BTreeMap<IrqId, Option<u64>> = BTreeMap::new();
+    for q in &rx {
+        if let Some(irq) = q.irq {
+            let sum = by_vector.entry(irq).or_insert(Some(0));
+            *sum = sum.zip(q.packets).map(|(a, b)| a.saturating_add(b));
+        }
+    }
+    for q in &mut rx {
+        let packets = q.irq.and_then(|irq| by_vector[&irq]);
+        let both = packets.zip(q.interrupts).filter(|(_, i)| *i > 0);
+        q.packets_per_interrupt = both.map(|(p, i)| p as f64 / i as f64);
+    }
+    (rx, rx_balance, tx_balance)
+}
+
+fn direction(
+    dir: Dir,
+    wiring: &Wiring,
+    layout: &Layout,
+    (before, after): (&BTreeMap<u32, Counts>, &BTreeMap<u32, Counts>),
+    irqs: &Irqs,
+) -> Vec<QueueRates> {
+    let wired = if dir == Dir::Rx { &wiring.rx } else { &wiring.tx };
+    let all = wired.keys().chain(before.keys()).chain(after.keys());
+    let ids: std::collections::BTreeSet<u32> = all.copied().collect();
+    let one = |id: u32| {
+        let (counts, reset, gauges, mark) = match (before.get(&id), after.get(&id)) {
+            (Some(b), Some(a)) => {
+                let (counts, reset) = grown(b, a);
+                (counts, !reset.is_empty(), a.clone(), None)
+            }
+            (None, Some(a)) => (Counts::new(), false, a.clone(), (!before.is_empty()).then_some(Mark::Came)),
+            (Some(_), None) => (Counts::new(), false, Counts::new(), (!after.is_empty()).then_some(Mark::Gone)),
+            (None, None) => Default::default(),
+        };
+        let of = |name: &str| counts.get(name).copied();
+        let irq = wired.get(&id).copied().flatten();
+        let took = irq.and_then(|i| irqs.get(&i)?.as_ref());
+        let cpus: CpuSet = took.into_iter().flatten().filter(|(_, n)| **n > 0).map(|(c, _)| *c).collect();
+        let most =
+            took.and_then(|m| m.iter().filter(|(_, n)| **n > 0).max_by_key(|(c, n)| (**n, std::cmp::Reverse(**c))));
+        let aim = || wiring.goes_to.get(&irq?).filter(|c| c.len() == 1).and_then(CpuSet::first);
+        let cpu = most.map(|(c, _)| *c).or_else(aim);
+        QueueRates {
+            dir,
+            queue: id,
+            packets: of("packets"),
+            bytes: of("bytes"),
+            // The first of these that the source has; the narrower is a part of the wider.
+            drops: ["drops", "hw_drops", "hw_drop_overruns"].into_iter().find_map(of),
+            alloc_fail: of("alloc_fail"),
+            share_percent: None,
+            irq,
+            interrupts: took.map(|m| m.values().sum()),
+            packets_per_interrupt: None,
+            cpu,
+            cpus,
+            node: cpu.and_then(|c| layout.nodes.get(&c).copied()),
+            mark: if reset { Some(Mark::Reset) } else { mark },
+            bql_limit: gauges.get("bql_limit").copied(),
+            bql_inflight: gauges.get("bql_inflight").copied(),
+            timeouts: of("timeouts"),
+            qdisc_drops: of("qdisc_drops"),
+        }
+    };
+    ids.into_iter().map(one).collect()
+}
+
+/// Over the queues whose packets are known; fills in their shares and marks the hot one.
+fn balance(queues: &mut [QueueRates]) -> Option<Balance> {
+    let known: Vec<f64> = queues.iter().filter_map(|q| q.packets).map(|n| n as f64).collect();
+    let sum: u64 = queues.iter().filter_map(|q| q.packets).fold(0, u64::saturating_add);
+    if sum == 0 {
+        return None;
+    }
+    let mean = known.iter().sum::<f64>() / known.len() as f64;
+    let variance = known.iter().map(|n| (n - mean).powi(2)).sum::<f64>() / known.len() as f64;
+    let max_over_mean = known.iter().copied().fold(0.0, f64::max) / mean;
+    for q in &mut *queues {
+        q.share_percent = q.packets.map(|n| n as f64 * 100.0 / sum as f64);
+    }
+    let hottest = queues.iter_mut().max_by_key(|q| (q.packets, std::cmp::Reverse(q.queue)))?;
+    let mut hot = None;
+    if max_over_mean > HOT && sum >= ENOUGH {
+        hot = Some(hottest.queue);
+        hottest.mark.get_or_insert(Mark::Hot);
+    }
+    Some(Balance { max_over_mean, variation: variance.sqrt() / mean, hot })
+}

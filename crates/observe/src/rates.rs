@@ -1,0 +1,269 @@
+//! What happened between two [`Counters`]. Pure.
+//!
+//! A counter that went backwards is a mark, never a number; so is what came or went in between.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{CpuId, IrqId, NodeId};
+use serde::Serialize;
+
+use crate::counters::{Counters, Counts, Link, Source, grown, more, more_32};
+use crate::layout::{Layout, Wiring};
+use crate::queues::{Balance, QueueRates, queues};
+
+/// Between two samples.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Rates {
+    pub seconds: f64,
+    /// Of the second sample, since 1970.
+    pub unix_time: u64,
+    pub links: BTreeMap<String, LinkRates>,
+    /// Interfaces that are in the first sample only, and in the second only.
+    pub gone: Vec<String>,
+    pub came: Vec<String>,
+    pub cpus: BTreeMap<CpuId, CpuRates>,
+    pub cpus_gone: Vec<CpuId>,
+    pub cpus_came: Vec<CpuId>,
+    /// What sockets of the host lost, by the kernel's names; what is 0 is left out.
+    pub socket_drops: Counts,
+}
+
+/// One interface.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct LinkRates {
+    pub driver: Option<String>,
+    pub node: Option<NodeId>,
+    pub speed_mbps: Option<u32>,
+    pub rx: Flow,
+    pub tx: Flow,
+    pub drops: Drops,
+    /// Increase of every counter of the interface.
+    pub counts: Counts,
+    /// Counters that went backwards; their increase is not known.
+    pub reset: Vec<String>,
+    /// Who told the counters of queues.
+    pub source: Source,
+    /// By number, receiving first.
+    pub queues: Vec<QueueRates>,
+    pub rx_balance: Option<Balance>,
+    pub tx_balance: Option<Balance>,
+}
+
+/// One direction of an interface. `None`: not known, because a counter was reset or is not told.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Flow {
+    pub packets: Option<u64>,
+    pub bytes: Option<u64>,
+    pub pps: Option<f64>,
+    /// 10^6 bit/s of frames as the kernel counts them, without preamble, gap and checksum.
+    pub mbps: Option<f64>,
+    pub avg_bytes: Option<f64>,
+    /// Of the bits that fit, with preamble, gap and checksum.
+    pub line_percent: Option<f64>,
+    /// Of the packets of 64 bytes that fit.
+    pub line_packets_percent: Option<f64>,
+}
+
+/// Packets lost in between, by place. `None`: not told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Drops {
+    /// The NIC had no free descriptor (`rx_missed_errors`).
+    pub nic: Option<u64>,
+    /// No memory for a buffer: of all queues together.
+    pub no_buffer: Option<u64>,
+    /// Driver and stack (`rx_dropped`); what a full backlog loses is in it.
+    pub stack: Option<u64>,
+    /// `tx_dropped`
+    pub tx: Option<u64>,
+    pub qdisc: Option<u64>,
+}
+
+impl Drops {
+    /// Without `no_buffer`: whether that packet is lost, or only the buffer comes later, differs by driver.
+    pub fn total(&self) -> u64 {
+        [self.nic, self.stack, self.tx, self.qdisc].into_iter().flatten().fold(0, u64::saturating_add)
+    }
+}
+
+/// One CPU. Shares of the time in per cent.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct CpuRates {
+    pub node: Option<NodeId>,
+    pub softirq_percent: Option<f64>,
+    pub irq_percent: Option<f64>,
+    pub steal_percent: Option<f64>,
+    pub idle_percent: Option<f64>,
+    /// Its ksoftirqd; a part of softirq.
+    pub ksoftirqd_percent: Option<f64>,
+    /// Interrupts of the watched queues.
+    pub interrupts: u64,
+    /// `softnet_*`: increases.
+    pub counts: Counts,
+    /// Packets in its backlog at the end.
+    pub backlog: Option<u64>,
+    /// Counters that went backwards.
+    pub reset: Vec<String>,
+}
+
+impl CpuRates {
+    pub fn busy_percent(&self) -> Option<f64> {
+        Some(self.softirq_percent? + self.irq_percent?)
+    }
+}
+
+/// Bytes on the wire beside the frame: checksum 4, preamble 8, gap 12. A frame has 60 bytes or more.
+const OVERHEAD: f64 = 24.0;
+const SHORTEST: f64 = 60.0;
+
+impl Rates {
+    /// `None`: the second is not later than the first (another boot, two recordings in one file).
+    pub fn between(layout: &Layout, first: &Counters, second: &Counters) -> Option<Self> {
+        let us = second.at_us.checked_sub(first.at_us).filter(|us| *us > 0)?;
+        let seconds = us as f64 / 1e6;
+        let irqs = irqs(first, second);
+        let mut out = Self { seconds, unix_time: second.unix_time, ..Self::default() };
+        let none = Wiring::default();
+        for (name, after) in &second.links {
+            // Another device of the same name has counters of its own.
+            let Some(before) = first.links.get(name).filter(|b| b.ifindex == after.ifindex) else {
+                out.came.push(name.clone());
+                continue;
+            };
+            let wiring = layout.links.get(name).unwrap_or(&none);
+            out.links.insert(name.clone(), link(wiring, layout, before, after, &irqs, seconds));
+        }
+        let stays = |name: &&String| !out.links.contains_key(*name);
+        out.gone = first.links.keys().filter(stays).cloned().collect();
+        for (cpu, after) in &second.cpus {
+            match first.cpus.get(cpu) {
+                Some(before) => {
+                    let mut c = self::cpu(before, after, seconds);
+                    c.node = layout.nodes.get(cpu).copied();
+                    c.interrupts = irqs.values().flatten().filter_map(|m| m.get(cpu)).sum();
+                    out.cpus.insert(*cpu, c);
+                }
+                None => out.cpus_came.push(*cpu),
+            }
+        }
+        out.cpus_gone = first.cpus.keys().filter(|c| !second.cpus.contains_key(c)).copied().collect();
+        out.socket_drops = grown(&first.host, &second.host).0;
+        out.socket_drops.retain(|_, n| *n > 0);
+        Some(out)
+    }
+
+    /// The busiest CPU among those that took interrupts of this interface.
+    pub fn busiest(&self, link: &LinkRates) -> Option<(CpuId, f64)> {
+        let of_link = link.queues.iter().filter_map(|q| q.cpu);
+        let mut busy: Vec<(CpuId, f64)> =
+            of_link.filter_map(|c| Some((c, self.cpus.get(&c)?.busy_percent()?))).collect();
+        busy.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        busy.first().copied()
+    }
+}
+
+/// Interrupts in between by vector and CPU; `None` for a vector that is new, or that was freed and given out again.
+fn irqs(first: &Counters, second: &Counters) -> BTreeMap<IrqId, Option<BTreeMap<CpuId, u64>>> {
+    let one = |irq: &IrqId, after: &BTreeMap<CpuId, u64>| {
+        let before = first.irqs.get(irq)?;
+        // A CPU that took none is not listed; one that went offline may not be either.
+        let cpus = before.keys().chain(after.keys()).filter(|c| second.cpus.contains_key(c) || after.contains_key(c));
+        let count = |m: &BTreeMap<CpuId, u64>, c: &CpuId| m.get(c).copied().unwrap_or(0);
+        cpus.map(|c| Some((*c, more_32(count(before, c), count(after, c))?))).collect()
+    };
+    second.irqs.iter().map(|(irq, after)| (*irq, one(irq, after))).collect()
+}
+
+fn link(
+    wiring: &Wiring,
+    layout: &Layout,
+    before: &Link,
+    after: &Link,
+    irqs: &BTreeMap<IrqId, Option<BTreeMap<CpuId, u64>>>,
+    seconds: f64,
+) -> LinkRates {
+    let (counts, reset) = grown(&before.counts, &after.counts);
+    let of = |name: &str| counts.get(name).copied();
+    let flow = |packets, bytes| flow(of(packets), of(bytes), seconds, wiring.speed_mbps);
+    // Counters of different sources are different counters.
+    let empty = Link::default();
+    let before = if before.source == after.source { before } else { &empty };
+    let (queues, rx_balance, tx_balance) = queues(wiring, layout, before, after, irqs);
+    let failed = queues.iter().filter_map(|q| q.alloc_fail);
+    let drops = Drops {
+        nic: of("rx_missed_errors"),
+        no_buffer: failed.reduce(u64::saturating_add),
+        stack: of("rx_dropped"),
+        tx: of("tx_dropped"),
+        qdisc: of("qdisc_drops"),
+    };
+    LinkRates {
+        driver: wiring.driver.clone(),
+        node: wiring.node,
+        speed_mbps: wiring.speed_mbps,
+        rx: flow("rx_packets", "rx_bytes"),
+        tx: flow("tx_packets", "tx_bytes"),
+        drops,
+        counts,
+        reset,
+        source: after.source,
+        queues,
+        rx_balance,
+        tx_balance,
+    }
+}
+
+fn flow(packets: Option<u64>, bytes: Option<u64>, seconds: f64, speed_mbps: Option<u32>) -> Flow {
+    let pps = packets.map(|n| n as f64 / seconds);
+    let avg_bytes = packets.zip(bytes).filter(|(p, _)| *p > 0).map(|(p, b)| b as f64 / p as f64);
+    let bits = speed_mbps.filter(|s| *s > 0).map(|s| f64::from(s) * 1e6);
+    let on_wire = match (packets, bytes) {
+        (Some(p), Some(b)) => Some((b as f64).max(p as f64 * SHORTEST) + p as f64 * OVERHEAD),
+        _ => None,
+    };
+    Flow {
+        packets,
+        bytes,
+        pps,
+        mbps: bytes.map(|n| n as f64 * 8.0 / seconds / 1e6),
+        avg_bytes,
+        line_percent: on_wire.zip(bits).map(|(w, bits)| w * 8.0 / seconds / bits * 100.0),
+        line_packets_percent: pps.zip(bits).map(|(p, bits)| p * (SHORTEST + OVERHEAD) * 8.0 / bits * 100.0),
+    }
+}
+
+fn cpu(before: &Counts, after: &Counts, seconds: f64) -> CpuRates {
+    let (mut counts, mut reset) = grown(before, after);
+    // These two are estimates that may step back a little (fs/proc/stat.c).
+    for name in ["idle", "iowait"] {
+        if reset.iter().any(|r| r == name) {
+            reset.retain(|r| r != name);
+            counts.insert(name.into(), 0);
+        }
+    }
+    let ticks: Option<u64> = ringwise_kfmt::procstat::NAMES.iter().map(|n| counts.get(*n).copied()).sum();
+    let share = |name: &str| {
+        let all = ticks.filter(|t| *t > 0)?;
+        Some(*counts.get(name)? as f64 * 100.0 / all as f64)
+    };
+    let (softirq, irq, steal) = (share("softirq"), share("irq"), share("steal"));
+    let idle = share("idle").zip(share("iowait")).map(|(a, b)| a + b);
+    let thread = before.get("ksoftirqd_ns").zip(after.get("ksoftirqd_ns"));
+    let thread = thread.and_then(|(b, a)| more("ksoftirqd_ns", *b, *a));
+    counts.retain(|name, _| name.starts_with("softnet_"));
+    CpuRates {
+        node: None,
+        softirq_percent: softirq,
+        irq_percent: irq,
+        steal_percent: steal,
+        idle_percent: idle,
+        ksoftirqd_percent: thread.map(|ns| (ns as f64 / seconds / 1e7).min(100.0)),
+        interrupts: 0,
+        counts,
+        backlog: after.get("softnet_backlog").copied(),
+        reset,
+    }
+}
+
+#[cfg(test)]
+#[path = "rates_tests.rs"]
+mod tests;
