@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What ethtool can see and set, and the ways it may go wrong (mqnic.h). */
 #include <linux/log2.h>
+#include <linux/rtnetlink.h>
 
 #include "mqnic.h"
+#ifdef ETHTOOL_COALESCE_RX_PROFILE
+#include <linux/dim.h>
+#endif
 
 /* The extra arguments that kernels have added to these calls. */
 #if SINCE(5, 17)
@@ -33,6 +37,10 @@ void mq_default_coalesce(struct mqnic *nic)
 {
 	int i;
 
+	nic->cqe_rx = 0;
+	nic->cqe_tx = 0;
+	nic->cqe_frames = 4;
+	nic->cqe_nsecs = 1000;
 	for (i = 0; i < nic->maxq; i++) {
 		struct mq_queue *q = &nic->q[i];
 
@@ -128,8 +136,90 @@ static int mq_set_queue_coalesce(struct net_device *dev, u32 i, struct ethtool_c
 	return 0;
 }
 
+/* Parameters of the device that no queue has, and that came with later kernels. */
+#ifdef ETHTOOL_COALESCE_USE_CQE
+static void mq_get_cqe(struct net_device *dev, struct kernel_ethtool_coalesce *kc)
+{
+	struct mqnic *nic = netdev_priv(dev);
+
+	kc->use_cqe_mode_rx = nic->cqe_rx;
+	kc->use_cqe_mode_tx = nic->cqe_tx;
+#ifdef ETHTOOL_COALESCE_RX_CQE_FRAMES
+	kc->rx_cqe_frames = nic->cqe_frames;
+	kc->rx_cqe_nsecs = nic->cqe_nsecs;
+#endif
+}
+
+static void mq_set_cqe(struct net_device *dev, const struct kernel_ethtool_coalesce *kc)
+{
+	struct mqnic *nic = netdev_priv(dev);
+
+	if (mq_quirk(nic, MQ_IGNORE_COALESCE))
+		return;
+	nic->cqe_rx = kc->use_cqe_mode_rx;
+	nic->cqe_tx = kc->use_cqe_mode_tx;
+#ifdef ETHTOOL_COALESCE_RX_CQE_FRAMES
+	nic->cqe_frames = kc->rx_cqe_frames;
+	nic->cqe_nsecs = kc->rx_cqe_nsecs;
+#endif
+}
+#endif
+
+/* Profiles of adaptive moderation: the kernel holds them, nothing here chooses among them. */
+int mq_init_profiles(struct net_device *dev)
+{
+#ifdef ETHTOOL_COALESCE_RX_PROFILE
+	return net_dim_init_irq_moder(dev, DIM_PROFILE_RX | DIM_PROFILE_TX,
+				      DIM_COALESCE_USEC | DIM_COALESCE_PKTS,
+				      DIM_CQ_PERIOD_MODE_START_FROM_EQE,
+				      DIM_CQ_PERIOD_MODE_START_FROM_EQE, NULL, NULL);
+#else
+	return 0;
+#endif
+}
+
+void mq_free_profiles(struct net_device *dev)
+{
+#ifdef ETHTOOL_COALESCE_RX_PROFILE
+	rtnl_lock();
+	net_dim_free_irq_moder(dev);
+	rtnl_unlock();
+#endif
+}
+
+#ifdef ETHTOOL_COALESCE_RX_PROFILE
+static int mq_show_profile(const char *name, const struct dim_cq_moder *p, char *out, size_t size)
+{
+	int i, n = scnprintf(out, size, " %s", name);
+
+	for (i = 0; p && i < NET_DIM_PARAMS_NUM_PROFILES; i++)
+		n += scnprintf(out + n, size - n, " %u/%u", p[i].usec, p[i].pkts);
+	return n;
+}
+#endif
+
+/* For who has an ethtool that does not know these. */
+int mq_show_moderation(const struct mqnic *nic, char *out, size_t size)
+{
+	int n = scnprintf(out, size, "%s cqe %u %u frames %u nsecs %u", nic->dev->name, nic->cqe_rx,
+			  nic->cqe_tx, nic->cqe_frames, nic->cqe_nsecs);
+
+#ifdef ETHTOOL_COALESCE_RX_PROFILE
+	rcu_read_lock();
+	n += mq_show_profile("rx", rcu_dereference(nic->dev->irq_moder->rx_profile), out + n,
+			     size - n);
+	n += mq_show_profile("tx", rcu_dereference(nic->dev->irq_moder->tx_profile), out + n,
+			     size - n);
+	rcu_read_unlock();
+#endif
+	return n + scnprintf(out + n, size - n, "\n");
+}
+
 static int mq_get_coalesce(struct net_device *dev, struct ethtool_coalesce *c COALESCE_ARGS)
 {
+#ifdef ETHTOOL_COALESCE_USE_CQE
+	mq_get_cqe(dev, kc);
+#endif
 	return mq_get_queue_coalesce(dev, 0, c);
 }
 
@@ -144,6 +234,10 @@ static int mq_set_coalesce(struct net_device *dev, struct ethtool_coalesce *c CO
 	}
 	for (i = 0; i < max(nic->nrx, nic->ntx) && !err; i++)
 		err = mq_set_queue_coalesce(dev, i, c);
+#ifdef ETHTOOL_COALESCE_USE_CQE
+	if (!err)
+		mq_set_cqe(dev, kc);
+#endif
 	return err;
 }
 
@@ -246,9 +340,24 @@ static void mq_get_stats(struct net_device *dev, struct ethtool_stats *s, u64 *v
 		*v++ = nic->rule_hits[i];
 }
 
+/* What a kernel does not know yet is nothing. */
+#ifndef ETHTOOL_COALESCE_USE_CQE
+#define ETHTOOL_COALESCE_USE_CQE	0
+#endif
+#ifndef ETHTOOL_COALESCE_RX_PROFILE
+#define ETHTOOL_COALESCE_RX_PROFILE	0
+#define ETHTOOL_COALESCE_TX_PROFILE	0
+#endif
+#ifndef ETHTOOL_COALESCE_RX_CQE_FRAMES
+#define ETHTOOL_COALESCE_RX_CQE_FRAMES	0
+#define ETHTOOL_COALESCE_RX_CQE_NSECS	0
+#endif
+
 const struct ethtool_ops mq_ethtool_ops = {
 	.supported_coalesce_params = ETHTOOL_COALESCE_USECS | ETHTOOL_COALESCE_MAX_FRAMES |
-				     ETHTOOL_COALESCE_USE_ADAPTIVE,
+				     ETHTOOL_COALESCE_USE_ADAPTIVE | ETHTOOL_COALESCE_USE_CQE |
+				     ETHTOOL_COALESCE_RX_PROFILE | ETHTOOL_COALESCE_TX_PROFILE |
+				     ETHTOOL_COALESCE_RX_CQE_FRAMES | ETHTOOL_COALESCE_RX_CQE_NSECS,
 #if SINCE(6, 12)
 	.supported_input_xfrm = RXH_XFRM_SYM_XOR | RXH_XFRM_SYM_OR_XOR,
 	.cap_rss_rxnfc_adds = 1,

@@ -38,6 +38,20 @@ MODULE_PARM_DESC(separate, "bit mask of the devices that offer separate channels
 
 struct mqnic *mq_devs[MQ_DEVS];
 
+static int mq_moderation(char *out, const struct kernel_param *p)
+{
+	int i, n = 0;
+
+	for (i = 0; i < MQ_DEVS; i++)
+		if (mq_devs[i])
+			n += mq_show_moderation(mq_devs[i], out + n, PAGE_SIZE - n);
+	return n;
+}
+
+static const struct kernel_param_ops mq_moderation_ops = { .get = mq_moderation };
+module_param_cb(moderation, &mq_moderation_ops, NULL, 0444);
+MODULE_PARM_DESC(moderation, "CQE mode and profiles of each device, as the driver holds them");
+
 bool mq_quirk(const struct mqnic *nic, u32 bit)
 {
 	return (quirk & bit) && (quirk_dev & BIT(nic->idx));
@@ -398,15 +412,20 @@ static int mq_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	dev->features = dev->hw_features & ~NETIF_F_NTUPLE;
 	pci_set_drvdata(pdev, nic);
 	netif_carrier_off(dev);
+	err = mq_init_profiles(dev);
+	if (err)
+		goto vectors;
 	err = netif_set_real_num_tx_queues(dev, nic->ntx);
 	if (!err)
 		err = netif_set_real_num_rx_queues(dev, nic->nrx);
 	if (!err)
 		err = register_netdev(dev);
 	if (err)
-		goto vectors;
+		goto profiles;
 	mq_devs[idx] = nic;
 	return 0;
+profiles:
+	mq_free_profiles(dev);
 vectors:
 	pci_free_irq_vectors(pdev);
 free:
@@ -423,6 +442,7 @@ static void mq_remove(struct pci_dev *pdev)
 	unregister_netdev(nic->dev);
 	mq_devs[nic->idx] = NULL;
 	synchronize_net();
+	mq_free_profiles(nic->dev);
 	pci_free_irq_vectors(pdev);
 	free_netdev(nic->dev);
 	pci_disable_device(pdev);

@@ -124,6 +124,7 @@ struct mqnic {
 	int idx, maxq, up, managed;
 	int combined, rx_only, tx_only, nrx, ntx;
 	u32 rx_ring, tx_ring, rx_pause, tx_pause, resets;
+	u32 cqe_rx, cqe_tx, cqe_frames, cqe_nsecs;	/* kept, nothing more */
 	struct mq_rss rss[MQ_CONTEXTS];
 	struct ethtool_rx_flow_spec rule[MQ_RULES];
 	u32 rule_context[MQ_RULES];
@@ -221,6 +222,9 @@ int mq_set_channels(struct net_device *dev, struct ethtool_channels *c);
 
 /* ethtool.c */
 void mq_default_coalesce(struct mqnic *nic);
+int mq_show_moderation(const struct mqnic *nic, char *out, size_t size);
+int mq_init_profiles(struct net_device *dev);
+void mq_free_profiles(struct net_device *dev);
 extern const struct ethtool_ops mq_ethtool_ops;
 
 #endif
