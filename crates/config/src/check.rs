@@ -13,6 +13,7 @@ type Value<'a> = Spanned<DeValue<'a>>;
 /// Faults are added to `out`.
 pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static Spec, out: &mut Vec<Fault>) {
     let mut seen: Vec<&str> = Vec::new();
+    let mut meant: Vec<&str> = Vec::new();
     for (k, v) in t {
         let name = k.get_ref().as_ref();
         match spec.key(name) {
@@ -26,8 +27,9 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
             }
             None => {
                 let near = words::nearest(name, spec.keys.iter().map(|k| k.name));
-                let all = || spec.keys.iter().map(|k| k.name).collect::<Vec<_>>().join(", ");
-                let right = near.map_or_else(|| format!("one of {}", all()), |n| format!("\"{n}\""));
+                meant.extend(near);
+                let all = || format!("one of {}", spec.keys.iter().map(|k| k.name).collect::<Vec<_>>().join(", "));
+                let right = elsewhere(name).or_else(|| near.map(|n| format!("\"{n}\""))).unwrap_or_else(all);
                 out.push(Fault {
                     at: k.span(),
                     found: format!("unknown key \"{name}\" in {}", spec.name),
@@ -36,9 +38,30 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
             }
         }
     }
-    for key in spec.keys.iter().filter(|k| k.required && !seen.contains(&k.name)) {
+    for key in spec.keys.iter().filter(|k| k.required && !seen.contains(&k.name) && !meant.contains(&k.name)) {
         let found = format!("{} has no \"{}\"", spec.name, key.name);
         out.push(Fault { at: at.clone(), found, right: Some(format!("{} = {}", key.name, example(&key.kind))) });
+    }
+}
+
+/// Where a key of that name belongs.
+fn elsewhere(name: &str) -> Option<String> {
+    use crate::spec::{COALESCE, GROUP, HOST, INTERFACE, NAPI, RSS};
+    let of = |s: &&Spec| {
+        let key = s.keys.iter().find(|k| k.name == name)?;
+        Some(brackets(&key.kind).map_or_else(|| format!("\"{name}\" in {}", s.name), |b| format!("a {b}")))
+    };
+    let all: Vec<String> = [&HOST, &INTERFACE, &GROUP, &COALESCE, &NAPI, &RSS].iter().filter_map(of).collect();
+    (!all.is_empty()).then(|| all.join(", or "))
+}
+
+/// How a table stands in a file that is not written inside of another: `[host]`, `[[interface]]`.
+fn brackets(kind: &Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Table(spec) if spec.name.starts_with('[') => Some(spec.name),
+        Kind::List(of) => brackets(of),
+        Kind::Any(all) => all.iter().find_map(brackets),
+        _ => None,
     }
 }
 
@@ -61,7 +84,12 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
     let mut wrong = |found: String, right: String| out.push(Fault { at: v.span(), found, right: Some(right) });
     if !takes(kind, v.get_ref()) {
         let found = format!("{name} is {}", type_name(v.get_ref()));
-        return wrong(found, say(kind));
+        let table = matches!(v.get_ref(), DeValue::Table(_) | DeValue::Array(_));
+        let right = brackets(kind).filter(|_| table).map_or_else(
+            || say(kind),
+            |b| format!("{b}, with {}", if b.starts_with("[[") { "two brackets" } else { "one bracket" }),
+        );
+        return wrong(found, right);
     }
     let text = v.get_ref().as_str().unwrap_or_default();
     match kind {
@@ -82,9 +110,9 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
             }
         }
         Kind::Goal => {
-            if let Err(why) = text.parse::<Goal>() {
+            if text.parse::<Goal>().is_err() {
                 let near = words::nearest(text, Goal::ALL.iter().map(|g| g.name()));
-                wrong(why, near.map_or_else(|| say(kind), |n| format!("\"{n}\"")));
+                wrong(format!("\"{text}\" is no goal"), near.map_or_else(|| say(kind), |n| format!("\"{n}\"")));
             }
         }
         Kind::Cpus => {
@@ -228,9 +256,13 @@ fn type_name(v: &DeValue<'_>) -> &'static str {
 
 /// What a kind takes, for "right would be".
 pub fn say(kind: &Kind) -> String {
-    let quoted = |all: &[&str]| all.iter().map(|w| format!("\"{w}\"")).collect::<Vec<_>>().join(" or ");
+    let quoted = |all: &[&str]| match all {
+        [most @ .., last] if !most.is_empty() => format!("\"{}\" or \"{last}\"", most.join("\", \"")),
+        all => all.iter().map(|w| format!("\"{w}\"")).collect(),
+    };
     match kind {
         Kind::Bool => "true or false".into(),
+        Kind::Int(least, most) if least == most => least.to_string(),
         Kind::Int(least, most) => format!("a number from {least} to {most}"),
         Kind::Text => "a string".into(),
         Kind::Word(all) => quoted(all),

@@ -22,8 +22,10 @@ pub struct Faults {
 
 /// More than this many are counted, not printed: a wrong file is often wrong everywhere.
 const SHOWN: usize = 40;
-/// Characters of a line that are shown.
-const WIDE: usize = 160;
+/// Columns: those that every terminal has.
+const WIDE: usize = 80;
+/// Stands for what was cut off a line.
+const CUT: &str = "...";
 
 impl Faults {
     pub(crate) fn new(file: &str, text: &str, mut all: Vec<Fault>) -> Self {
@@ -49,26 +51,57 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
+/// The part of a line that has room, with what stands at `column` in it, and where that stands then.
+fn window(line: &str, column: usize, room: usize) -> (String, usize) {
+    let all: Vec<char> = line.trim_end().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text = |from: usize, to: usize| all.get(from..to).unwrap_or_default().iter().collect::<String>();
+    if all.len() <= room {
+        return (text(0, all.len()), column);
+    }
+    let inner = room - 2 * CUT.len();
+    let from = if column < inner * 2 / 3 { 0 } else { (column - inner / 3).min(all.len().saturating_sub(inner)) };
+    let to = (from + inner).min(all.len());
+    let (head, tail) = (if from > 0 { CUT } else { "" }, if to < all.len() { CUT } else { "" });
+    (format!("{head}{}{tail}", text(from, to)), column - from + head.len())
+}
+
+/// At blanks, where there are some.
+fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match out.last_mut() {
+            Some(l) if l.chars().count() + 1 + word.chars().count() <= room => {
+                l.push(' ');
+                l.push_str(word);
+            }
+            _ => out.push(word.to_string()),
+        }
+    }
+    out
+}
+
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for fault in self.all.iter().take(SHOWN) {
             let (line, column) = place(&self.text, fault.at.start);
             writeln!(f, "{}:{line}:{column}: {}", self.file, fault.found)?;
             let whole = self.text.lines().nth(line - 1).unwrap_or_default();
-            let shown: String = whole.chars().take(WIDE).map(|c| if c.is_control() { ' ' } else { c }).collect();
             let number = line.to_string();
             let margin = " ".repeat(number.len());
-            writeln!(f, "  {number} | {}", shown.trim_end())?;
-            if column <= WIDE {
-                let end = floor(&self.text, fault.at.end).max(floor(&self.text, fault.at.start));
-                let marked = self.text.get(floor(&self.text, fault.at.start)..end).unwrap_or_default();
-                let marked = marked.lines().next().unwrap_or_default().chars().count();
-                let room = shown.chars().count().saturating_sub(column - 1).max(1);
-                let marks = "^".repeat(marked.clamp(1, room));
-                writeln!(f, "  {margin} | {}{marks}", " ".repeat(column - 1))?;
-            }
+            let room = WIDE - number.len() - 5;
+            let end = floor(&self.text, fault.at.end).max(floor(&self.text, fault.at.start));
+            let marked = self.text.get(floor(&self.text, fault.at.start)..end).unwrap_or_default();
+            let marked = marked.lines().next().unwrap_or_default().chars().count();
+            let (shown, at) = window(whole, column - 1, room);
+            writeln!(f, "  {number} | {shown}")?;
+            let marks = "^".repeat(marked.clamp(1, shown.chars().count().saturating_sub(at).max(1)));
+            writeln!(f, "  {margin} | {}{marks}", " ".repeat(at))?;
             if let Some(right) = &fault.right {
-                writeln!(f, "  {margin} = right would be {right}")?;
+                let mut head = format!("  {margin} = ");
+                for l in wrapped(&format!("right would be {right}"), room) {
+                    writeln!(f, "{head}{l}")?;
+                    head = " ".repeat(head.len());
+                }
             }
         }
         if self.all.len() > SHOWN {

@@ -8,7 +8,7 @@ const MAX_QUEUE: u32 = 4096;
 
 /// `0-3,8` as numbers of queues.
 pub(crate) fn numbers(text: &str) -> Result<Vec<u32>, String> {
-    let set = ringwise_kfmt::cpulist::parse(text).map_err(|e| e.to_string())?;
+    let set = list(text)?;
     let out: Vec<u32> = set.iter().map(|c| c.0).collect();
     match out.last() {
         None => Err("the list is empty".into()),
@@ -17,8 +17,15 @@ pub(crate) fn numbers(text: &str) -> Result<Vec<u32>, String> {
     }
 }
 
+fn list(text: &str) -> Result<CpuSet, String> {
+    ringwise_kfmt::cpulist::parse(text).map_err(|e| match e.found.is_empty() {
+        true => format!("\"{text}\" is no list: {} at its end", e.expected),
+        false => format!("\"{text}\" is no list: {} at \"{}\"", e.expected, e.found),
+    })
+}
+
 pub(crate) fn cpus(text: &str) -> Result<CpuSet, String> {
-    let set = ringwise_kfmt::cpulist::parse(text).map_err(|e| e.to_string())?;
+    let set = list(text)?;
     if set.is_empty() { Err("the list is empty".into()) } else { Ok(set) }
 }
 

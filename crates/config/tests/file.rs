@@ -128,7 +128,7 @@ fn one_fault_each() {
         ),
         (
             "channels = 2\nrule = [\"tcp4 dst-port 1 action 2\"]",
-            "a rule sends to a queue that 2 channels do not leave",
+            "the rule names queue 2, but channels leaves 2",
             "queues 0 to 1",
         ),
         ("channels = 2\nrss.table = \"equal 3\"", "the table names queue 2, but channels leaves 2", "queues 0 to 1"),
@@ -157,7 +157,7 @@ fn faults_of_groups() {
         ("@a p\ncontext=true", "nothing would come to context"),
         ("@a p\ncontext=true\nweight=1\nflows=[\"tcp4 dst-port 1\"]", "no part of the table"),
         ("@a p\nflows=[\"tcp4 dst-port 1 action 2\"]", "action"),
-        ("@a p\nflows=[{}]", "a flow of a program or of a unit"),
+        ("@a p\nflows=[{}]", "a flow names one program or one unit"),
         ("rss.table=\"equal 2\"@a p\nweight=1", "the table is fixed here"),
         ("channels=2@a p\nqueues=3", "the groups want 3 queues, but channels leaves 2"),
         ("channels=2@a p\nqueues=[2]", "names queue 2, but channels leaves 2"),

@@ -39,7 +39,7 @@ pub(crate) fn groups(k: Keys<'_, '_>, config: &Config, cx: &mut Ctx<'_>) -> Vec<
         }
         let shares: Vec<u32> = out.iter().filter(|g| !g.context).filter_map(|g| g.weight).collect();
         if !out.is_empty() && shares.len() == out.len() && shares.iter().all(|w| *w == 0) {
-            cx.fault(at, "the weights of the groups sum to zero: what no flow sends has no queue", "one above 0");
+            cx.fault(at, "the weights of the groups sum to zero: no queue is in the table", "one above 0");
         }
     }
     out
@@ -50,7 +50,8 @@ fn one(k: Keys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut Ctx<'_>) -> 
     let known = || BUILT_IN_POLICIES.into_iter().chain(config.policies.iter().map(|p| p.name.as_str()));
     if !known().any(|p| p.eq_ignore_ascii_case(&policy)) {
         let near = words::nearest(&policy, known());
-        let right = near.map_or_else(|| known().collect::<Vec<_>>().join(", "), |n| format!("\"{n}\""));
+        let all = || known().collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
+        let right = near.map_or_else(all, |n| format!("\"{n}\""));
         cx.fault(k.at("policy").unwrap_or(at.clone()), format!("there is no policy \"{policy}\""), right);
     }
     let queues = match k.get("queues").map(|v| v.get_ref()) {
@@ -86,7 +87,7 @@ fn flow(v: &super::Value<'_>, cx: &mut Ctx<'_>) -> Option<Flow> {
             _ => {
                 cx.fault(
                     v.span(),
-                    "a flow of a program or of a unit",
+                    "a flow names one program or one unit",
                     "{ program = \"x\" } or { unit = \"x.service\" }",
                 );
                 None

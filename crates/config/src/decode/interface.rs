@@ -46,54 +46,68 @@ fn matcher(k: Keys<'_, '_>, at: Range<usize>, cx: &mut Ctx<'_>) -> Matcher {
     } else if parts.iter().any(|p| p.as_ref().is_some_and(String::is_empty)) {
         cx.fault(at, "an empty text in match matches nothing", "the name, driver, address or label");
     }
+    let long = m.name.as_ref().is_some_and(|n| !crate::words::is_glob(n) && n.len() > 15);
+    if let (true, Some(at)) = (long, k.at("name")) {
+        cx.fault(at, "no name of an interface has more than 15 characters", "label, for an alternative name");
+    }
+    let short = m.bus.as_ref().is_some_and(|b| b.len() == 7 && b.matches(':').count() == 1 && b.contains('.'));
+    if let (true, Some(at), Some(bus)) = (short, k.at("bus"), &m.bus) {
+        cx.fault(at, format!("\"{bus}\" has no domain"), format!("as the kernel names it: \"0000:{bus}\""));
+    }
     m
 }
 
-/// Receive queues after `channels`, where it says that.
-fn receive_queues(wishes: &[Wish]) -> Option<u32> {
+/// Receive and transmit queues after `channels`, where it says that.
+fn queues_left(wishes: &[Wish]) -> Option<(u32, u32)> {
     wishes.iter().find_map(|w| match w.knob {
-        Knob::Channels { rx: None, combined: Some(n), tx: None } => Some(n),
-        Knob::Channels { rx: Some(rx), combined: Some(n), .. } => Some(rx + n),
+        Knob::Channels { rx: None, combined: Some(n), tx: None } => Some((n, n)),
+        // What is not said of one kind stays as it is there.
+        Knob::Channels { rx, combined: Some(n), tx } => {
+            let sum = |own: Option<u32>| own.map_or(u32::MAX, |own| own + n);
+            Some((sum(rx), sum(tx)))
+        }
         _ => None,
     })
 }
 
+/// A queue that is spoken of and not there with so many.
+fn beyond(knob: &Knob, (rx, tx): (u32, u32)) -> Option<(u32, &'static str, u32)> {
+    let last = |q: &Option<Vec<u32>>| q.as_ref()?.iter().max().copied();
+    let (q, what, n) = match knob {
+        Knob::RssTable { table, .. } => (highest(table)?, "the table", rx),
+        Knob::FlowRule { rule, .. } => match rule.action {
+            Action::Queue(q) => (q, "the rule", rx),
+            _ => return None,
+        },
+        Knob::Coalesce { queues, .. } => (last(queues)?, "coalesce", rx.max(tx)),
+        Knob::Napi { queues, .. } => (last(queues)?, "napi", rx),
+        Knob::IrqCpus { queues, .. } => (last(queues)?, "irq_cpus", rx.max(tx)),
+        Knob::RpsCpus { queues, .. } => (last(queues)?, "rps_cpus", rx),
+        Knob::RpsFlowCnt { queues, .. } => (last(queues)?, "rps_flow_cnt", rx),
+        Knob::XpsCpus { queues, .. } => (last(queues)?, "xps_cpus", tx),
+        Knob::XpsRxqs { queues, .. } => (last(queues)?, "xps_rxqs", tx),
+        _ => return None,
+    };
+    (q >= n).then_some((q, what, n))
+}
+
 fn contradictions(e: &Entry, config: &Config, k: Keys<'_, '_>, cx: &mut Ctx<'_>) {
     let at = |name: &str| k.at(name).unwrap_or(0..0);
-    if let Some(n) = receive_queues(&e.wishes) {
-        let right = format!("queues 0 to {}, or more channels", n.saturating_sub(1));
+    if let Some(left) = queues_left(&e.wishes) {
+        let right = |n: u32| format!("queues 0 to {}, or more channels", n.saturating_sub(1));
         for w in &e.wishes {
-            match &w.knob {
-                Knob::RssTable { table, .. } if highest(table).is_some_and(|q| q >= n) => {
-                    let q = highest(table).unwrap_or_default();
-                    cx.fault(at("rss"), format!("the table names queue {q}, but channels leaves {n}"), right.clone());
-                }
-                Knob::FlowRule { rule, .. } if matches!(rule.action, Action::Queue(q) if q >= n) => {
-                    cx.fault(
-                        at("rule"),
-                        format!("a rule sends to a queue that {n} channels do not leave"),
-                        right.clone(),
-                    );
-                }
-                Knob::Coalesce { queues: Some(q), .. } if q.iter().any(|q| *q >= n) => {
-                    cx.fault(
-                        at("coalesce"),
-                        format!("coalesce names a queue that {n} channels do not leave"),
-                        right.clone(),
-                    );
-                }
-                _ => {}
+            if let Some((q, what, n)) = beyond(&w.knob, left) {
+                let place = cx.line(&w.said).unwrap_or_else(|| at("channels"));
+                cx.fault(place, format!("{what} names queue {q}, but channels leaves {n}"), right(n));
             }
         }
+        let n = left.0;
         for g in &e.groups {
             if let GroupQueues::These(q) = &g.queues
                 && let Some(q) = q.iter().find(|q| **q >= n)
             {
-                cx.fault(
-                    at("group"),
-                    format!("group \"{}\" names queue {q}, but channels leaves {n}", g.name),
-                    right.clone(),
-                );
+                let place = cx.line(&g.said).unwrap_or_else(|| at("group"));
+                cx.fault(place, format!("group \"{}\" names queue {q}, but channels leaves {n}", g.name), right(n));
             }
         }
         let counted: u32 = e.groups.iter().map(|g| if let GroupQueues::Count(n) = g.queues { n } else { 0 }).sum();
@@ -132,7 +146,8 @@ fn by_group(groups: &[GroupWish], config: &Config, at: &Range<usize>, cx: &mut C
             let both = cpus.intersection(set);
             if !both.is_empty() {
                 let found = format!("group \"{}\" is on CPUs {both}, which {name} keeps free", g.name);
-                cx.fault(at.clone(), found, format!("other CPUs, or not in {name}"));
+                let place = cx.line(&g.said).unwrap_or_else(|| at.clone());
+                cx.fault(place, found, format!("other CPUs, or not in {name}"));
             }
         }
     }

@@ -18,7 +18,7 @@ pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32>
     {
         let fixed = [usecs, frames].into_iter().find(|n| out.contains_key(*n));
         if let (Some(1), Some(fixed), Some(at)) = (out.get(adaptive), fixed, k.at(adaptive)) {
-            let found = format!("{adaptive} is on, so the driver chooses {fixed} itself; it is fixed here too");
+            let found = format!("{adaptive} is on, so {fixed} cannot be fixed beside it");
             cx.fault(at, found, format!("{adaptive} = false, or no {fixed}"));
         }
     }

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use crate::fault::{Fault, Faults, place};
 use crate::spec::Spec;
 use crate::value::Config;
-use crate::{check, spec};
+use crate::{check, spec, words};
 
 pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
@@ -42,6 +42,14 @@ impl Ctx<'_> {
         }
     }
 
+    /// The line that a saying names, without its margins.
+    pub fn line(&self, said: &str) -> Option<Range<usize>> {
+        let number: usize = said.strip_prefix(self.file)?.strip_prefix(" line ")?.parse().ok()?;
+        let start = self.text.split_inclusive('\n').take(number.checked_sub(1)?).map(str::len).sum::<usize>();
+        let line = self.text.get(start..)?.lines().next()?;
+        Some(start + line.len() - line.trim_start().len()..start + line.trim_end().len())
+    }
+
     /// A rule in words: the word that is wrong is underlined, where the string has no escapes.
     pub fn words(&mut self, v: &Value<'_>, text: &str, e: ringwise_kfmt::rule::RuleError) {
         let whole = v.span();
@@ -50,11 +58,14 @@ impl Ctx<'_> {
             Some((from, to)) if plain => whole.start + 1 + from..whole.start + 1 + to,
             _ => whole,
         };
-        let found = match e.found.is_empty() {
-            true => format!("{}: nothing found", e.word),
-            false => format!("{}: found \"{}\"", e.word, e.found),
+        let found = match e.found.as_str() {
+            "" => format!("{}: nothing found", e.word),
+            word if word == e.word => format!("unknown word \"{word}\""),
+            found => format!("{}: found \"{found}\"", e.word),
         };
-        self.fault(at, found, e.expected);
+        let all = e.expected.rsplit("one of ").next().unwrap_or_default().split(", ");
+        let near = words::nearest(&e.found, all).filter(|_| e.word == e.found);
+        self.fault(at, found, near.map_or_else(|| e.expected.clone(), |n| format!("\"{n}\"")));
     }
 
     pub fn fault(&mut self, at: Range<usize>, found: impl Into<String>, right: impl Into<String>) {
