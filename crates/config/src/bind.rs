@@ -93,6 +93,61 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
     Ok(Bound { intent: i, notes })
 }
 
+/// The file with `over` laid on it, for this host: what is said of an interface goes into the entry that means it
+/// here. One that means others too is written out for each of them, and so are notes. Read again it is bound as
+/// `bind` with `over` binds it.
+pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<String>) {
+    let mut c = config.clone();
+    let mut notes = Vec::new();
+    for o in over {
+        c.lay(&Config { entries: Vec::new(), ..o.clone() });
+        for e in &o.entries {
+            let alone: Vec<(&Nic, usize)> =
+                devices(&e.matcher, nics, "", &mut Vec::new()).into_iter().map(|n| (n, meaning(&c, n, nics))).collect();
+            let meant = |at: &usize| *at < c.entries.len();
+            // Nobody else means it, or exactly this entry does.
+            if !alone.iter().any(|(_, at)| meant(at)) || c.entries.iter().any(|have| have.matcher == e.matcher) {
+                c.lay(&Config { entries: vec![e.clone()], ..Config::default() });
+                continue;
+            }
+            for (n, _) in alone {
+                let name = Some(n.name().to_string());
+                let at = meaning(&c, n, nics);
+                if at == c.entries.len() {
+                    let matcher = Matcher { name, ..e.matcher.clone() };
+                    c.entries.push(Entry { matcher, ..e.clone() });
+                    continue;
+                }
+                let all = devices(&c.entries[at].matcher, nics, "", &mut Vec::new());
+                if all.len() > 1 {
+                    let names: Vec<&str> = all.iter().map(|n| n.name()).collect();
+                    let have = c.entries.remove(at);
+                    notes.push(format!(
+                        "{} means {} here: written out for each, because {} speaks of {} alone",
+                        have.matcher,
+                        names.join(" and "),
+                        e.said,
+                        n.name()
+                    ));
+                    for (i, name) in names.into_iter().enumerate() {
+                        let matcher = Matcher { name: Some(name.into()), ..have.matcher.clone() };
+                        c.entries.insert(at + i, Entry { matcher, ..have.clone() });
+                    }
+                }
+                let at = meaning(&c, n, nics);
+                merge::entry(&mut c.entries[at], e);
+            }
+        }
+    }
+    (c, notes)
+}
+
+/// The place of the entry that means this interface; the end, if none does.
+fn meaning(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
+    let means = |e: &Entry| devices(&e.matcher, nics, "", &mut Vec::new()).iter().any(|f| f.name() == n.name());
+    c.entries.iter().position(means).unwrap_or(c.entries.len())
+}
+
 /// Interfaces that `host.interfaces` names. Some without a link are left out; if there are no others, the
 /// planner says what is wrong with them.
 fn chosen(patterns: &[String], nics: &[Nic], devs: &mut Vec<String>, notes: &mut Vec<String>) {

@@ -22,7 +22,7 @@ pub mod spec;
 mod value;
 mod words;
 
-pub use bind::{Bound, bind};
+pub use bind::{Bound, bind, joined};
 pub use check::say as what;
 pub use fault::{Fault, Faults};
 pub use init::init;

@@ -11,7 +11,7 @@ use super::hands::{self, Take};
 use super::reviewed;
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
 use super::trial;
-use crate::args::{ApplyArgs, Common};
+use crate::args::{ApplyArgs, Common, From};
 use crate::cmd::persist::at_boot;
 use crate::cmd::plan::{self, flags, make};
 use crate::exit::{Fail, Result, Status};
@@ -25,7 +25,7 @@ pub fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
     can_go_on(&a.write, "apply")?;
     trial::check(a)?;
     if a.intent.print_config {
-        return plan::print_config(&a.devs, &a.intent);
+        return plan::print_config(&a.devs, &a.intent, &From::default(), common);
     }
     if !a.boot {
         return applied(a, common);

@@ -9,7 +9,7 @@ use super::flows;
 use super::hands::{self, Take};
 use super::reviewed::{self, Expiry};
 use super::wanted;
-use crate::args::{Common, IntentArgs, PlanArgs, PlanOutput};
+use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
 use crate::exit::{Fail, Result, Status};
 use crate::render::text::no_answer;
 use crate::render::{diff, plan as page, script};
@@ -19,7 +19,7 @@ use crate::{cmd::transaction, out};
 
 pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     if a.intent.print_config {
-        return print_config(&a.devs, &a.intent);
+        return print_config(&a.devs, &a.intent, &a.from, common);
     }
     let source = source::open(&a.from)?;
     let format = if common.json { PlanOutput::Json } else { a.output };
@@ -48,10 +48,11 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     Ok(if a.exit_code && !plan.steps.is_empty() { Status::Findings } else { Status::Ok })
 }
 
-/// `--print-config`: the file that says the same, without a look at any host.
-pub fn print_config(devs: &[String], intent: &IntentArgs) -> Result<Status> {
-    let wanted = wanted::read(devs, intent, false)?;
-    out::answer(&ringwise_config::print(&wanted.in_full()))?;
+/// `--print-config`: the file that says the same. A host is looked at where only it knows which entry `--set` means.
+pub fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &Common) -> Result<Status> {
+    let wanted = wanted::read(devs, intent, from.from.is_some())?;
+    let host = || source::open(from)?.snapshot(&Options::all(), common);
+    out::answer(&ringwise_config::print(&wanted.joined(host, common)?))?;
     Ok(Status::Ok)
 }
 

@@ -123,15 +123,43 @@ impl Wanted {
     pub fn whole(&self) -> Config {
         let mut c = self.config.clone();
         self.over.iter().for_each(|o| c.lay(o));
+        self.only(c)
+    }
+
+    fn only(&self, mut c: Config) -> Config {
         if !self.devs.is_empty() {
             c.host.interfaces.clone_from(&self.devs);
         }
         c
     }
 
+    /// Only the host knows whether an entry by driver, address or label is the interface that `--set` names.
+    fn needs_host(&self) -> bool {
+        let named = self.over.iter().flat_map(|o| &o.entries);
+        let mut unknown = named.filter(|e| !self.config.entries.iter().any(|have| have.matcher == e.matcher));
+        !self.config.entries.is_empty() && unknown.next().is_some()
+    }
+
+    /// As one file that means on this host what flags and file mean together, where that needs a host.
+    pub fn joined(&self, host: impl FnOnce() -> Result<Snapshot>, common: &Common) -> Result<Config> {
+        if !self.needs_host() {
+            return Ok(self.in_full(self.whole()));
+        }
+        let s = host()?;
+        // What is ambiguous, or names nothing, is so on paper too.
+        self.bound(&s)?;
+        let (c, notes) = ringwise_config::joined(&self.config, &self.over, &s.nics);
+        notes.iter().for_each(|n| out::note(common.quiet, &format!("ringwise: {n}")));
+        Ok(self.in_full(self.only(c)))
+    }
+
+    fn bound(&self, s: &Snapshot) -> Result<ringwise_config::Bound> {
+        ringwise_config::bind(&self.config, &self.over, &s.nics)
+            .map_err(|wrong| Fail::error(wrong.join("\nringwise: ")))
+    }
+
     /// With what the goal has for every member that was left open.
-    pub fn in_full(&self) -> Config {
-        let mut c = self.whole();
+    fn in_full(&self, mut c: Config) -> Config {
         let h = &mut c.host;
         let open = Intent {
             goal: h.goal.unwrap_or_default(),
@@ -147,8 +175,7 @@ impl Wanted {
 
     /// On this host.
     pub fn intent(&self, s: &Snapshot, common: &Common) -> Result<Intent> {
-        let bound = ringwise_config::bind(&self.config, &self.over, &s.nics)
-            .map_err(|wrong| Fail::error(wrong.join("\nringwise: ")))?;
+        let bound = self.bound(s)?;
         for n in &bound.notes {
             out::note(common.quiet, &format!("ringwise: {n}"));
         }
