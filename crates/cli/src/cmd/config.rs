@@ -77,8 +77,8 @@ fn exported(f: &ConfigFile, format: ExportAs, from: &From, common: &Common) -> R
     let i = bound(&c, &s, common)?.intent;
     let e = match format {
         ExportAs::Link => export::link(&i, &s.nics),
-        ExportAs::Nmstate => export::nmstate(&i),
-        ExportAs::Tuned => export::tuned(&i),
+        ExportAs::Nmstate => export::nmstate(&i, &s.nics),
+        ExportAs::Tuned => export::tuned(&i, &s.nics),
         ExportAs::Udev => export::udev(&i, &s.nics),
     };
     let many = e.files.len() > 1;

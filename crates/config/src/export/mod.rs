@@ -1,0 +1,151 @@
+//! A configuration in the words of other programs, and what these have no words for.
+//!
+//! Who reads it: `.link` and rules systemd-udevd in `lab/scenarios/66-export.sh`, profiles tuned's own net plugin
+//! in `crates/cli/tests/export.rs` where it is there; states are compared there with the keys that nmstate takes.
+
+mod link;
+mod nmstate;
+mod tuned;
+mod udev;
+
+pub use link::link;
+pub use nmstate::nmstate;
+pub use tuned::tuned;
+pub use udev::udev;
+
+use ringwise_model::{Intent, Knob, Nic, Wish};
+
+/// Text of each file, by name, and what it does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exported {
+    pub files: Vec<(String, String)>,
+    pub left_out: Vec<String>,
+}
+
+const HEAD: &str = "# Written by ringwise config export.\n";
+
+fn devs(i: &Intent) -> Vec<&str> {
+    let mut out: Vec<&str> = i.wishes.iter().filter_map(|w| w.dev.as_deref()).collect();
+    out.extend(i.groups.iter().map(|g| g.dev.as_str()));
+    out.sort();
+    out.dedup();
+    out
+}
+
+fn of<'a>(i: &'a Intent, dev: &str) -> impl Iterator<Item = &'a Wish> {
+    i.wishes.iter().filter(move |w| w.dev.as_deref() == Some(dev))
+}
+
+fn nic<'a>(nics: &'a [Nic], dev: &str) -> Option<&'a Nic> {
+    nics.iter().find(|n| n.name() == dev)
+}
+
+impl Exported {
+    /// What a format cannot say at all: the goal decides by what is there, groups follow programs.
+    fn beyond(i: &Intent) -> Self {
+        let mut left_out =
+            vec![format!("goal {}: it is decided on the host; as settings: ringwise plan -o sh", i.goal)];
+        left_out.extend(i.groups.iter().map(|g| format!("{} group \"{}\" ({})", g.dev, g.name, g.said)));
+        Self { files: Vec::new(), left_out }
+    }
+
+    fn leave(&mut self, w: &Wish) {
+        self.leave_out(w, &name(&w.knob));
+    }
+
+    /// Of a wish, this.
+    fn leave_out(&mut self, w: &Wish, what: &str) {
+        let dev = w.dev.as_deref().unwrap_or("host");
+        self.left_out.push(format!("{dev} {what} ({})", w.said));
+    }
+
+    fn leave_host(&mut self, i: &Intent) {
+        i.wishes.iter().filter(|w| w.dev.is_none()).for_each(|w| self.leave(w));
+    }
+}
+
+/// The key of the file.
+fn name(k: &Knob) -> String {
+    match k {
+        Knob::Feature { name, .. } => return format!("feature {name}"),
+        Knob::Sysctl { name, .. } => return format!("sysctl {name}"),
+        Knob::Coalesce { queues: Some(_), .. } => "coalesce of queues",
+        Knob::Coalesce { .. } => "coalesce",
+        Knob::Pause { .. } => "pause",
+        Knob::Channels { .. } => "channels",
+        Knob::Rings { .. } => "rings",
+        Knob::RssTable { .. } => "rss.table",
+        Knob::RssHash { .. } => "rss.key",
+        Knob::RssFields { .. } => "rss.fields",
+        Knob::FlowRule { .. } => "rule",
+        Knob::Napi { .. } => "napi",
+        Knob::IrqCpus { .. } => "irq_cpus",
+        Knob::XpsCpus { .. } => "xps_cpus",
+        Knob::XpsRxqs { .. } => "xps_rxqs",
+        Knob::RpsCpus { .. } => "rps_cpus",
+        Knob::RpsFlowCnt { .. } => "rps_flow_cnt",
+        Knob::RfsEntries { .. } => "rfs_entries",
+        Knob::CpuLatency { .. } => "cpu_latency",
+    }
+    .to_string()
+}
+
+/// ethtool's short and long words for features, and the kernel's names (`*` stands for anything), as in
+/// `ringwise_knob::features::SHORT`.
+pub const FEATURE_WORDS: [(&str, &str, &str); 12] = [
+    ("rx", "rx-checksumming", "rx-checksum"),
+    ("tx", "tx-checksumming", "tx-checksum-*"),
+    ("sg", "scatter-gather", "tx-scatter-gather*"),
+    ("tso", "tcp-segmentation-offload", "tx-tcp*-segmentation"),
+    ("ufo", "udp-fragmentation-offload", "tx-udp-fragmentation"),
+    ("gso", "generic-segmentation-offload", "tx-generic-segmentation"),
+    ("gro", "generic-receive-offload", "rx-gro"),
+    ("lro", "large-receive-offload", "rx-lro"),
+    ("rxvlan", "rx-vlan-offload", "rx-vlan-hw-parse"),
+    ("txvlan", "tx-vlan-offload", "tx-vlan-hw-insert"),
+    ("ntuple", "ntuple-filters", "rx-ntuple-filter"),
+    ("rxhash", "receive-hashing", "rx-hashing"),
+];
+
+/// The kernel's names of what a word means on this device. None: not known without its list of features.
+fn kernel_names(word: &str, nic: Option<&Nic>) -> Option<Vec<String>> {
+    let Some((.., pattern)) = FEATURE_WORDS.iter().find(|(s, l, _)| *s == word || *l == word) else {
+        return Some(vec![word.to_string()]);
+    };
+    if !pattern.contains('*') {
+        return Some(vec![pattern.to_string()]);
+    }
+    let all = nic?.features.known()?.iter().filter(|(n, f)| !f.fixed && crate::glob_matches(pattern, n));
+    Some(all.map(|(n, _)| n.clone()).collect())
+}
+
+/// ethtool's word where there is one. None: one of several that a word means.
+fn ethtool_word(word: &str) -> Option<&str> {
+    let is = |(s, l, k): &&(&str, &str, &str)| *s == word || *l == word || crate::glob_matches(k, word);
+    match FEATURE_WORDS.iter().find(is) {
+        None => Some(word),
+        Some((short, long, k)) if *short == word || *long == word || !k.contains('*') => Some(short),
+        Some(_) => None,
+    }
+}
+
+/// ethtool's word for a coalescing parameter, where it is one of those that others know too.
+fn coalesce_word(p: &str) -> Option<String> {
+    match p {
+        p if ["cqe", "aggr", "profile"].iter().any(|w| p.contains(w)) => None,
+        "rate-sample-interval" => Some("sample-interval".into()),
+        p => Some(p.strip_prefix("use-").map_or_else(|| p.replace("-max-frames", "-frames"), str::to_string)),
+    }
+}
+
+/// Parameters, each in their words, those that have none left out.
+fn coalesce(out: &mut Exported, w: &Wish, params: &std::collections::BTreeMap<String, u32>) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    for (p, v) in params {
+        match coalesce_word(p) {
+            Some(word) => found.push((word, *v)),
+            None => out.leave_out(w, &format!("coalesce.{p}")),
+        }
+    }
+    found
+}

@@ -1,0 +1,63 @@
+//! udev rules: attributes in sysfs. Masks of CPUs are written as the kernel takes them.
+
+use std::fmt::Write as _;
+
+use ringwise_model::{CpuId, CpuSet, Intent, Knob, Nic};
+
+use super::{Exported, HEAD, devs, nic, of};
+use crate::set::quote;
+
+pub fn udev(i: &Intent, nics: &[Nic]) -> Exported {
+    let mut out = Exported::beyond(i);
+    let mut text = HEAD.to_string();
+    for dev in devs(i) {
+        let Some(n) = nic(nics, dev) else { continue };
+        let count = |rx: bool| if rx { n.rx_queues.len() } else { n.tx_queues.len() } as u32;
+        let mut attrs: Vec<(String, String)> = Vec::new();
+        let mut each = |queues: &Option<Vec<u32>>, rx: bool, file: &str, value: String| {
+            let all: Vec<u32> = queues.clone().unwrap_or_else(|| (0..count(rx)).collect());
+            let dir = if rx { "rx" } else { "tx" };
+            attrs.extend(all.iter().map(|q| (format!("queues/{dir}-{q}/{file}"), value.clone())));
+        };
+        let mut own: Vec<(String, String)> = Vec::new();
+        for w in of(i, dev) {
+            let mask = |c: &CpuSet| ringwise_kfmt::cpumask::format(c, None);
+            match &w.knob {
+                Knob::XpsCpus { queues, cpus } => each(queues, false, "xps_cpus", mask(cpus)),
+                Knob::RpsCpus { queues, cpus } => each(queues, true, "rps_cpus", mask(cpus)),
+                Knob::RpsFlowCnt { queues, entries } => each(queues, true, "rps_flow_cnt", entries.to_string()),
+                Knob::XpsRxqs { queues, rxqs } => {
+                    let set = rxqs.iter().map(|q| CpuId(*q)).collect();
+                    each(queues, false, "xps_rxqs", mask(&set));
+                }
+                Knob::Napi { queues: None, values } => {
+                    let all = [
+                        ("napi_defer_hard_irqs", values.defer_hard_irqs.map(u64::from)),
+                        ("gro_flush_timeout", values.gro_flush_timeout_ns),
+                        ("threaded", values.threaded.map(u64::from)),
+                    ];
+                    own.extend(all.iter().filter_map(|(k, v)| Some((k.to_string(), (*v)?.to_string()))));
+                    if values.irq_suspend_timeout_ns.is_some() {
+                        out.leave_out(w, "napi.irq_suspend_timeout_ns");
+                    }
+                }
+                _ => out.leave(w),
+            }
+        }
+        attrs.extend(own);
+        if attrs.is_empty() {
+            continue;
+        }
+        // A bond and its VLANs have the address of a member, and no driver. NAME is empty where no rule named it.
+        let found = match (&n.dev.permanent_mac, &n.dev.bus_address) {
+            (Some(mac), _) => format!("ATTR{{address}}=={}, DRIVERS==\"?*\"", quote(mac)),
+            (None, Some(bus)) => format!("KERNELS=={}", quote(bus)),
+            (None, None) => format!("KERNEL=={}", quote(dev)),
+        };
+        let all: Vec<String> = attrs.iter().map(|(k, v)| format!("ATTR{{{k}}}={}", quote(v))).collect();
+        let _ = writeln!(text, "ACTION==\"add\", SUBSYSTEM==\"net\", {found}, {}", all.join(", "));
+    }
+    out.files.push(("82-ringwise.rules".into(), text));
+    out.leave_host(i);
+    out
+}
