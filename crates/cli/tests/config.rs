@@ -186,6 +186,68 @@ fn what_is_printed_means_the_same() {
     }
 }
 
+/// The plan without where each thing was said, and with notes about that left alone.
+fn plan_of(args: &[&str]) -> serde_json::Value {
+    let (code, out, err) = text(&ringwise(&[&["plan", "-o", "json"], args].concat()));
+    assert_eq!(code, Some(0), "{args:?}: {err}");
+    let mut plan: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let i = &mut plan["intent"];
+    i["config"].take();
+    i["wishes"].as_array_mut().into_iter().flatten().for_each(|w| drop(w["said"].take()));
+    i["groups"].as_array_mut().into_iter().flatten().for_each(|g| drop(g["said"].take()));
+    let i = i.take();
+    for s in plan["steps"].as_array_mut().into_iter().flatten() {
+        s["reason"].take();
+        s["source"].take();
+    }
+    serde_json::json!({ "intent": i, "steps": plan["steps"].take() })
+}
+
+/// `--set` on an interface that the file knows by something else than its name.
+#[test]
+fn what_is_printed_with_a_file_means_the_same() {
+    let d = Dir::new("joined");
+    let host = host();
+    let (_, facts, _) = text(&ringwise(&["show", "-o", "json", "--from", &host]));
+    let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
+    let nics = facts["nics"].as_array().unwrap();
+    let eth1 = nics.iter().find(|n| n["dev"]["name"] == "eth1").unwrap();
+    let word = |v: &serde_json::Value| v.as_str().unwrap_or_else(|| panic!("{eth1:#}")).to_string();
+    let (mac, bus) = (word(&eth1["dev"]["permanent_mac"]), word(&eth1["dev"]["bus_address"]));
+    for (matcher, entries) in [
+        (format!("mac = \"{mac}\""), 1),
+        (format!("bus = \"{bus}\""), 1),
+        ("name = \"eth1\"".to_string(), 1),
+        // Means eth0 too: each has its own entry then.
+        ("driver = \"igb\"".to_string(), 2),
+        ("name = \"eth?\", driver = \"igb\"".to_string(), 2),
+        ("name = \"nonesuch*\"".to_string(), 2),
+    ] {
+        let body = format!("version = 1\n[[interface]]\nmatch = {{ {matcher} }}\nrings = {{ rx = 512, tx = 512 }}\n");
+        let file = d.file("f.toml", &body);
+        let sets = ["--set", "eth1.rings.rx=1024", "--set", "eth1.coalesce.rx-usecs=30", "--goal", "rpc"];
+        let given = [&["--from", &host, "--config", &file], &sets[..]].concat();
+        let (code, printed, err) = text(&ringwise(&[&["plan", "--print-config"], &given[..]].concat()));
+        assert_eq!(code, Some(0), "{matcher}: {err}");
+        assert_eq!(printed.matches("[[interface]]").count(), entries, "{matcher}\n{printed}");
+        assert_eq!(err.contains("written out for each"), printed.matches("driver").count() == 2, "{matcher}: {err}");
+        let again = d.file("p.toml", &printed);
+        let by_file = plan_of(&["--from", &host, "--config", &again]);
+        assert!(!by_file["steps"].as_array().unwrap().is_empty(), "{matcher}");
+        let by_flags = plan_of(&given);
+        for part in ["steps", "intent"] {
+            let sorted = |v: &serde_json::Value| {
+                let mut v = v.clone();
+                if let Some(w) = v.get_mut("wishes").and_then(|w| w.as_array_mut()) {
+                    w.sort_by_key(|w| w.to_string());
+                }
+                v
+            };
+            assert_eq!(sorted(&by_file[part]), sorted(&by_flags[part]), "{matcher} {part}\n{printed}");
+        }
+    }
+}
+
 #[test]
 fn a_file_to_begin_with_is_sound_and_changes_nothing() {
     let d = Dir::new("init");
@@ -262,6 +324,19 @@ fn persist_into_an_image() {
     let left: Vec<_> = std::fs::read_dir(d.0.join("etc/systemd/system")).unwrap().map(|e| e.unwrap().path()).collect();
     assert!(left.iter().all(|p| p.is_dir()), "{left:?}");
     assert!(d.0.join("etc/ringwise/ringwise.toml").exists(), "the configuration stays");
+    // Somebody else's unit of that name: neither overwritten nor removed.
+    let service = d.0.join("etc/systemd/system/ringwise.service");
+    std::fs::write(&service, "[Service]\nExecStart=/bin/true\n").unwrap();
+    let (code, _, err) = persist(&[]);
+    assert!(
+        code == Some(6) && err.contains("ringwise.service is there, and ringwise persist did not"),
+        "{code:?} {err}"
+    );
+    let (code, _, err) = persist(&["--remove"]);
+    assert!(code == Some(0) && err.contains("it stays"), "{code:?} {err}");
+    assert!(std::fs::read_to_string(&service).unwrap().contains("/bin/true"));
+    assert!(!d.0.join("etc/systemd/system/ringwise@.service").exists(), "nothing was written before");
+    std::fs::remove_file(&service).unwrap();
     // Masked: neither written through the link nor replaced.
     let masked = d.0.join("etc/systemd/system/ringwise@.service");
     std::os::unix::fs::symlink("/dev/null", &masked).unwrap();

@@ -104,7 +104,7 @@ fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
         Some(Boot::Skipped { unix_time }) => style.paint(
             Tint::Red,
             &format!(
-                "SKIPPED: a boot ended within five minutes of tuning, {} (ringwise persist tries again)",
+                "SKIPPED, at every boot until ringwise persist: one ended within five minutes of tuning, {}",
                 when::minute(*unix_time, style.utc)
             ),
         ),

@@ -30,7 +30,7 @@ pub fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<File>> {
     match boot::may_apply(&dir) {
         Ok(()) => Ok(Some(alone)),
         Err(why) => Err(Fail::new(Status::Findings, format!("skipped: {why}; nothing was touched"))
-            .next("ringwise persist, when that is understood: it tries again")),
+            .next("ringwise history and the log of that boot say what was done; ringwise persist, when that is understood: the next boot tries again")),
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod at_boot;
 mod others;
+mod place;
 mod units;
 
 use std::io::ErrorKind;
@@ -40,6 +41,15 @@ pub fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if config.to_str().is_none_or(|c| c.contains(['\n', '\r'])) {
         return Err(Fail::usage("the name of the file must be one line of UTF-8"));
     }
+    let program = match &a.root {
+        Some(_) => None,
+        None => Some(std::env::current_exe().map_err(|e| Fail::error(format!("where this program lies: {e}")))?),
+    };
+    place::check(&root, program.as_deref(), &config)?;
+    let program = match &program {
+        None => INSTALLED,
+        Some(p) => p.to_str().ok_or_else(|| Fail::error(format!("{} is not UTF-8", p.display())))?,
+    };
     let there = below(&root, &config);
     let given = says_anything(a);
     let (loaded, write) = match std::fs::read_to_string(&there) {
@@ -64,15 +74,8 @@ pub fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         notes = bound.notes;
         notes.extend(others::said(&source, &s, &bound.intent));
     }
-    let program = match &a.root {
-        Some(_) => INSTALLED.to_string(),
-        None => std::env::current_exe()
-            .ok()
-            .and_then(|p| p.to_str().map(str::to_string))
-            .ok_or_else(|| Fail::error("where this program lies cannot be told"))?,
-    };
     let dir = common.state_dir.as_ref().map(|d| d.display().to_string());
-    let units = Units { program: &program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref() };
+    let units = Units { program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref() };
     let mut files: Vec<(PathBuf, String)> = units.files().into_iter().map(|(p, t)| (root.join(p), t)).collect();
     if let Some(text) = write {
         files.insert(0, (there.clone(), text));
@@ -101,9 +104,7 @@ pub fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if !confirmed(&a.write, "Write them? [y/N/show]", &texts)? {
         return Err(Fail::refused("not confirmed; nothing was touched"));
     }
-    for (path, text) in &files {
-        put(path, text)?;
-    }
+    place::write_all(&files, put)?;
     enable(&root)?;
     if a.root.is_none() {
         boot::forget(&state_dir).map_err(Fail::error)?;
@@ -161,11 +162,9 @@ fn enable(root: &Path) -> Result<()> {
     }
 }
 
-/// Where systemd runs it reads its files anew; udev sees them by itself.
+/// systemd reads its files anew; udev sees them by itself.
 fn reload(common: &Common) -> Result<()> {
     if !Path::new("/run/systemd/system").exists() {
-        let text = "ringwise: systemd does not run here: let your init run the ExecStart= line of ringwise.service";
-        out::note(common.quiet, text);
         return Ok(());
     }
     let host = source::live()?.host;
@@ -178,6 +177,10 @@ fn reload(common: &Common) -> Result<()> {
 fn remove(a: &PersistArgs, root: &Path, state_dir: &Path, common: &Common) -> Result<Status> {
     let all = [boot::WANTS, boot::SERVICE, boot::LATE, boot::LIVED, boot::TIMER, boot::RULES];
     let there: Vec<PathBuf> = all.iter().map(|p| root.join(p)).filter(|p| p.symlink_metadata().is_ok()).collect();
+    let (others, there): (Vec<PathBuf>, Vec<PathBuf>) = there.into_iter().partition(|p| place::foreign(p));
+    for p in &others {
+        out::note(common.quiet, &format!("ringwise: {} was not written by ringwise persist: it stays", p.display()));
+    }
     if there.is_empty() {
         out::note(common.quiet, "ringwise: nothing is kept over a reboot");
         return Ok(Status::Ok);

@@ -9,7 +9,8 @@ pub struct Units<'a> {
     pub state_dir: Option<&'a str>,
 }
 
-const HEAD: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
+/// By it a file of ours is known.
+pub const HEAD: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
 
 impl Units<'_> {
     /// Path below the root, and text.

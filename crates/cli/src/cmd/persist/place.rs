@@ -1,0 +1,186 @@
+//! What cannot be had at boot: a program or a file where nothing is then, units that are somebody else's, no systemd.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::units::HEAD;
+use crate::boot;
+use crate::exit::{Fail, Result};
+
+/// What is emptied, or belongs to a session.
+const PASSING: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/dev", "/home", "/media"];
+/// File systems that are memory, or come from somewhere else after the boot.
+const ABSENT: [&str; 10] = ["tmpfs", "ramfs", "devtmpfs", "9p", "nfs", "nfs4", "cifs", "smb3", "sshfs", "autofs"];
+const WANTS_TARGETS: [&str; 2] = ["/etc/systemd/system/ringwise.service", "../ringwise.service"];
+
+/// Refused before anything is asked or written.
+pub fn check(root: &Path, program: Option<&Path>, config: &Path) -> Result<()> {
+    if let Some(program) = program {
+        systemd(program, config)?;
+        let again =
+            format!("install -m 755 {0} /usr/local/sbin/ && /usr/local/sbin/ringwise persist", program.display());
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        if let Some(why) = absent_at_boot(program, &mounts) {
+            let text = format!("this program is {}, and {why}: a boot could not start it", program.display());
+            return Err(Fail::refused(text).next(again));
+        }
+        if let Some(why) = others_write(program) {
+            let text = format!("{why}: whoever can change this program would be root at the next boot");
+            return Err(Fail::refused(text).next(again));
+        }
+        if let Some(why) = absent_at_boot(config, &mounts) {
+            let text = format!("the configuration is {}, and {why}: a boot could not read it", config.display());
+            return Err(Fail::refused(text).next("ringwise persist --config FILE, with one below /etc"));
+        }
+    }
+    for path in [boot::SERVICE, boot::LATE, boot::LIVED, boot::TIMER, boot::RULES] {
+        let path = root.join(path);
+        if foreign(&path) {
+            let text = format!("{} is there, and ringwise persist did not write it", path.display());
+            return Err(Fail::refused(text).next(format!("mv {0} {0}.old, if nobody needs it", path.display())));
+        }
+    }
+    let link = root.join(boot::WANTS);
+    let to = std::fs::read_link(&link).ok();
+    let ours = to.as_ref().is_none_or(|t| WANTS_TARGETS.iter().any(|w| Path::new(w) == t));
+    match (link.symlink_metadata().is_ok(), ours) {
+        (true, true) if to.is_none() => Err(Fail::refused(format!("{} is there, and is no link", link.display()))),
+        (true, false) => {
+            let to = to.unwrap_or_default();
+            Err(Fail::refused(format!("{} leads to {}, which is not ours", link.display(), to.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn systemd(program: &Path, config: &Path) -> Result<()> {
+    if Path::new("/run/systemd/system").exists() {
+        return Ok(());
+    }
+    let p = program.display();
+    Err(Fail::refused("systemd does not run here: nothing would start the units of ringwise persist").next(format!(
+        "let your init run `{p} apply --config {} --yes --boot` at the end of the boot, and five minutes later or \
+             at shutdown `{p} persist --lived`; or write into an image: ringwise persist --root DIR",
+        config.display()
+    )))
+}
+
+/// Why nothing is there at boot. `mounts`: /proc/self/mountinfo.
+fn absent_at_boot(path: &Path, mounts: &str) -> Option<String> {
+    if let Some(dir) = PASSING.iter().find(|d| path.starts_with(d)) {
+        return Some(match *dir {
+            "/home" => "home directories may come later, or be locked".to_string(),
+            dir => format!("what is in {dir} does not stay"),
+        });
+    }
+    let (at, kind) = mount_of(path, mounts)?;
+    let passing = ABSENT.contains(&kind.as_str()) || kind.starts_with("fuse");
+    passing.then(|| format!("{} is {kind}, which is empty or not there yet", at.display()))
+}
+
+/// The mount that holds a path, and its kind.
+fn mount_of(path: &Path, mounts: &str) -> Option<(PathBuf, String)> {
+    let of = |line: &str| {
+        let (head, tail) = line.split_once(" - ")?;
+        let at = head.split(' ').nth(4)?.replace("\\040", " ");
+        Some((PathBuf::from(at), tail.split(' ').next()?.to_string()))
+    };
+    let all = mounts.lines().filter_map(of).filter(|(at, _)| path.starts_with(at));
+    // Of two in one place the later one counts.
+    all.enumerate().max_by_key(|(i, (at, _))| (at.components().count(), *i)).map(|(_, m)| m)
+}
+
+/// Somebody else than root owns it or a directory above, or everybody may write there.
+fn others_write(program: &Path) -> Option<String> {
+    for p in program.ancestors() {
+        let Ok(m) = p.metadata() else { continue };
+        if m.uid() != 0 {
+            return Some(format!("{} belongs to user {}", p.display(), m.uid()));
+        }
+        let sticky = m.mode() & 0o1000 != 0 && m.is_dir();
+        if m.mode() & 0o002 != 0 && !sticky {
+            return Some(format!("everybody may write to {}", p.display()));
+        }
+    }
+    None
+}
+
+/// There, a file, and not written by us. Masked ones and directories are said when they are written.
+pub fn foreign(path: &Path) -> bool {
+    path.metadata().is_ok_and(|m| m.is_file()) && !std::fs::read(path).is_ok_and(|t| t.starts_with(HEAD.as_bytes()))
+}
+
+/// All of them, or none: what is there already is put back when one cannot be written.
+pub fn write_all(files: &[(PathBuf, String)], put: impl Fn(&Path, &str) -> Result<()>) -> Result<()> {
+    let mut before: Vec<(&Path, Option<Vec<u8>>)> = Vec::new();
+    for (path, text) in files {
+        before.push((path, std::fs::read(path).ok()));
+        if let Err(mut why) = put(path, text) {
+            // The last one is as it was: it is written whole or not at all.
+            before.pop();
+            for (path, text) in before {
+                let undone = match text {
+                    Some(t) => ringwise_sys::store::write_atomic(path, &t).map_err(|e| e.to_string()),
+                    None => std::fs::remove_file(path).map_err(|e| e.to_string()),
+                };
+                if let Err(e) = undone {
+                    why.message += &format!("\nringwise: {} stays written ({e})", path.display());
+                }
+            }
+            why.message += "; nothing was changed";
+            let read_only = why.message.contains("(os error 30)");
+            return Err(match read_only {
+                true => why.next("where /etc comes with an image: ringwise persist --root DIR, while that is made"),
+                false => why,
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n\
+        22 21 0:20 / /srv/my\\040disk rw - nfs4 server:/x rw\n\
+        23 21 0:21 / /opt rw - tmpfs tmpfs rw\n\
+        24 21 8:2 / /opt/keep rw - xfs /dev/sda2 rw\n\
+        25 21 0:22 / /mnt/f rw - fuse.sshfs x rw\n";
+
+    #[test]
+    fn what_is_not_there_at_boot() {
+        let why = |p: &str| absent_at_boot(Path::new(p), MOUNTS);
+        for fine in ["/usr/local/sbin/ringwise", "/opt/keep/ringwise", "/tmpfiles/ringwise", "/root/ringwise"] {
+            assert_eq!(why(fine), None, "{fine}");
+        }
+        for (p, words) in [
+            ("/tmp/x/ringwise", "/tmp does not stay"),
+            ("/run/lab/ringwise", "/run does not stay"),
+            ("/home/me/ringwise", "home directories may come later"),
+            ("/srv/my disk/ringwise", "/srv/my disk is nfs4"),
+            ("/opt/ringwise", "/opt is tmpfs"),
+            ("/mnt/f/ringwise", "/mnt/f is fuse.sshfs"),
+        ] {
+            assert!(why(p).is_some_and(|w| w.contains(words)), "{p}: {:?}", why(p));
+        }
+    }
+
+    #[test]
+    fn all_files_or_none() {
+        let dir = std::env::temp_dir().join(format!("ringwise-place-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (old, new, bad) = (dir.join("old"), dir.join("new"), dir.join("bad"));
+        std::fs::write(&old, "before").unwrap();
+        let files = [(old.clone(), "a".into()), (new.clone(), "b".into()), (bad.clone(), "c".into())];
+        let put = |p: &Path, t: &str| match p.ends_with("bad") {
+            true => Err(Fail::error("read-only")),
+            false => std::fs::write(p, t).map_err(|e| Fail::error(e.to_string())),
+        };
+        let why = write_all(&files, put).unwrap_err();
+        assert!(why.message.starts_with("read-only; nothing was changed"), "{}", why.message);
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "before");
+        assert!(!new.exists() && !bad.exists());
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}
