@@ -27,6 +27,14 @@ const VALUES: [&str; 16] = [
     "{ \"0-1\" = 1, 1 = 2 }",
 ];
 
+#[test]
+fn regressions() {
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
+    let all: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
+    assert!(!all.is_empty());
+    all.iter().for_each(|f| common::config(&std::fs::read(f).unwrap()));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
