@@ -83,10 +83,11 @@ fn now(n: &Nic) -> Vec<Knob> {
     out
 }
 
-/// Fixed values beside adaptive ones are the driver's own, of the moment.
+/// Fixed values beside adaptive ones are the driver's own, of the moment; the profiles it chooses from are not.
 fn settled(all: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
     let adaptive = |dir: &str| all.get(&format!("use-adaptive-{dir}")) == Some(&1);
     let of = |k: &str| match () {
+        () if k.contains("-profile.") => false,
         () if k.starts_with("rx-") => adaptive("rx"),
         () if k.starts_with("tx-") => adaptive("tx"),
         () => false,

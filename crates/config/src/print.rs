@@ -1,5 +1,6 @@
 //! A configuration as text: `parse(print(x))` is `x`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ringwise_model::{CpuSet, FarNode, Flow, GroupQueues, GroupWish, Knob, NapiValues, Policy, Smt, Table};
@@ -105,11 +106,29 @@ fn table(parts: &[String]) -> String {
 fn policy(p: &Policy, out: &mut String) {
     *out += "\n[[policy]]\n";
     line(out, "name", quote(&p.name));
-    inline(out, "coalesce", &p.params.iter().map(|(k, v)| parameter(k, *v)).collect::<Vec<_>>());
+    inline(out, "coalesce", &parameters(&p.params));
     inline(out, "napi", &napi(&p.napi));
     if !p.when.is_empty() {
         line(out, "when", quote(&p.when));
     }
+}
+
+/// The steps of a profile stand in one list, those that nothing is said of as empty ones.
+fn parameters(all: &BTreeMap<String, u32>) -> Vec<String> {
+    let mut out: Vec<String> = all.iter().filter(|(k, _)| !k.contains('.')).map(|(k, v)| parameter(k, *v)).collect();
+    for profile in ["rx-profile", "tx-profile"] {
+        let step = |i: usize| -> Vec<String> {
+            let fields = crate::spec::PROFILE_STEP.keys.iter();
+            let of = |f: &str| all.get(&format!("{profile}.{i}.{f}"));
+            fields.filter_map(|f| Some(format!("{} = {}", f.name, of(f.name)?))).collect()
+        };
+        let steps: Vec<Vec<String>> = (0..crate::spec::PROFILE_STEPS).map(step).collect();
+        let Some(last) = steps.iter().rposition(|s| !s.is_empty()) else { continue };
+        let steps: Vec<String> =
+            steps[..=last].iter().map(|s| if s.is_empty() { "{}".into() } else { table(s) }).collect();
+        out.push(format!("{profile} = [{}]", steps.join(", ")));
+    }
+    out
 }
 
 fn parameter(name: &str, value: u32) -> String {
@@ -212,7 +231,7 @@ fn knobs(e: &Entry, out: &mut String) {
                 inline(out, "rings", &parts.into_iter().flatten().collect::<Vec<_>>());
             }
             Knob::Coalesce { queues, params } => {
-                coalesce.push(with(queues, params.iter().map(|(k, v)| parameter(k, *v)).collect()));
+                coalesce.push(with(queues, parameters(params)));
             }
             Knob::RssTable { context: None, table } => rss.push(format!("table = {}", rss_table(table))),
             Knob::RssTable { context: Some(c), table } => contexts.push(format!("{c} = {}", rss_table(table))),

@@ -213,6 +213,25 @@ pub static COALESCE: Spec = Spec {
         key("tx-aggr-max-bytes", USECS, "bytes of an aggregate"),
         key("tx-aggr-max-frames", USECS, "frames of an aggregate"),
         key("tx-aggr-time-usecs", USECS, "microseconds until an aggregate is sent"),
+        key("rx-cqe-frames", USECS, "received frames that share a completion"),
+        key("rx-cqe-nsecs", USECS, "nanoseconds until such a completion is written all the same"),
+        key("rx-profile", PROFILE, "values among which adaptive moderation chooses for reception: up to five steps"),
+        key("tx-profile", PROFILE, "the same for transmission"),
+    ],
+};
+
+/// `NET_DIM_PARAMS_NUM_PROFILES`.
+pub const PROFILE_STEPS: usize = 5;
+const PROFILE: Kind = Kind::List(&Kind::Table(&PROFILE_STEP));
+/// The kernel keeps 16 bits, and cuts what is above.
+const U16: Kind = Kind::Int(0, u16::MAX as u64);
+
+pub static PROFILE_STEP: Spec = Spec {
+    name: "a step of a profile",
+    keys: &[
+        key("usec", U16, "microseconds until the interrupt; what is left out stays as it is"),
+        key("pkts", U16, "packets after which it comes at once"),
+        key("comps", U16, "completions after which it comes at once"),
     ],
 };
 

@@ -54,6 +54,20 @@ rule = ["tcp4 dst-port 443 action 2"]"#));
     assert_eq!(c.entries[0].wishes[0].said, "f.toml line 5");
 }
 
+/// A step of a profile is told by its place; the model has one parameter for each number.
+#[test]
+fn profiles_are_lists_of_steps() {
+    let c = parse_set("eth0.coalesce.rx-profile=[{ usec = 1, pkts = 256 }, {}, { usec = 9 }]").unwrap();
+    let all = [("rx-profile.0.usec", 1), ("rx-profile.0.pkts", 256), ("rx-profile.2.usec", 9)];
+    let params = all.iter().map(|(k, v)| (k.to_string(), *v)).collect();
+    assert_eq!(knobs(&c), [&Knob::Coalesce { queues: None, params }]);
+    assert!(print(&c).contains("{ rx-profile = [{ usec = 1, pkts = 256 }, {}, { usec = 9 }] }"), "{}", print(&c));
+    // A later saying changes the steps that it names.
+    let mut both = c.clone();
+    both.lay(&parse_set("eth0.coalesce.rx-profile=[{}, { usec = 4 }]").unwrap());
+    assert!(print(&both).contains("[{ usec = 1, pkts = 256 }, { usec = 4 }, { usec = 9 }]"), "{}", print(&both));
+}
+
 #[test]
 fn groups_and_policies() {
     let c = read(
@@ -116,6 +130,10 @@ fn one_fault_each() {
         ("coalesce = { adaptive-rx = true, rx-usecs = 3 }", "use-adaptive-rx is on", "use-adaptive-rx = false"),
         ("coalesce = { adaptive-rx = true, use-adaptive-rx = true }", "under two names", "one of them"),
         ("coalesce = [{ rx-usecs = 3 }, { rx-usecs = 4 }]", "rx-usecs of the device is said twice", "one of them"),
+        ("coalesce = { rx-profile = [{}, {}, {}, {}, {}, {}] }", "rx-profile has more than 5 steps", "5"),
+        ("coalesce = { rx-profile = [{ usec = 65536 }] }", "usec = 65536 is out of range", "0 to 65535"),
+        ("coalesce = { tx-profile = [{ usecs = 1 }] }", "unknown key \"usecs\" in a step of a profile", "\"usec\""),
+        ("coalesce = { rx-profile = 4 }", "rx-profile is a number", "a list"),
         ("napi = { threaded = 3 }", "threaded = 3 is out of range", "0 to 2"),
         ("xps_cpus = \"0\"\nxps_rxqs = \"0\"", "xps_rxqs goes before xps_cpus", "one of them"),
         ("rule = [\"tcp4 dst-port x action 2\"]", "dst-port: found \"x\"", ""),

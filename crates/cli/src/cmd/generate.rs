@@ -56,6 +56,7 @@ fn config_page(version: &str) -> String {
         &spec::CHANNELS,
         &spec::RINGS,
         &spec::COALESCE,
+        &spec::PROFILE_STEP,
         &spec::RSS,
         &spec::NAPI,
         &spec::RULE,

@@ -11,8 +11,11 @@ use crate::{check, spec, words};
 /// Coalescing parameters of a table, adaptive ones as 0 and 1.
 pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32> {
     let names: Vec<&str> = k.iter().map(|(n, _, _)| n).filter(|n| *n != "queues").collect();
-    let out: BTreeMap<String, u32> =
+    let mut out: BTreeMap<String, u32> =
         names.iter().filter_map(|n| Some((n.to_string(), k.number_or_switch(n)?))).collect();
+    for name in ["rx-profile", "tx-profile"] {
+        profile(k, name, &mut out, cx);
+    }
     for (adaptive, usecs, frames) in
         [("use-adaptive-rx", "rx-usecs", "rx-max-frames"), ("use-adaptive-tx", "tx-usecs", "tx-max-frames")]
     {
@@ -23,6 +26,19 @@ pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32>
         }
     }
     out
+}
+
+/// Each step becomes parameters of its own, as the model has them: `rx-profile.0.usec`.
+fn profile(k: Keys<'_, '_>, name: &str, out: &mut BTreeMap<String, u32>, cx: &mut Ctx<'_>) {
+    for (i, v) in list(k.get(name)).enumerate() {
+        if i == spec::PROFILE_STEPS {
+            cx.fault(v.span(), format!("{name} has more than {i} steps"), format!("the kernel has {i}"));
+            return;
+        }
+        let Some(step) = v.get_ref().as_table().map(|t| Keys::new(t, &spec::PROFILE_STEP)) else { continue };
+        let fields = spec::PROFILE_STEP.keys.iter().filter_map(|f| Some((f.name, step.u32(f.name)?)));
+        out.extend(fields.map(|(field, n)| (format!("{name}.{i}.{field}"), n)));
+    }
 }
 
 pub(crate) fn napi_values(k: Keys<'_, '_>) -> NapiValues {
