@@ -24,6 +24,12 @@ use clap::FromArgMatches;
 
 /// The whole program.
 pub fn main() -> ExitCode {
+    // A panic ends the program, and the guard puts back; one in the reading of a device is that device's.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        told(panic);
+        ringwise_discover::panicked();
+    }));
     let parsed = args::command().try_get_matches().and_then(|m| args::Cli::from_arg_matches(&m));
     let cli = match parsed {
         Ok(cli) => cli,
