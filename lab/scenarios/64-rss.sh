@@ -1,8 +1,8 @@
 #!/bin/sh
 # RSS: tables, key, function, transform, hash fields and contexts, compared with ethtool.
 # hosts: router16 small2
-# kernels: 5.10 6.12 newest
-# timeout: 400
+# kernels: 5.10 6.1 6.12 newest
+# timeout: 500
 # needs: mqnic
 . /h/lib.sh
 . /h/state.sh
@@ -79,9 +79,10 @@ ringwise apply --yes eth0 --set eth0.rss.fields.tcp4=s >/tmp/out 2>/tmp/err
 same "fields: igb hashes TCP by ports or not at all" "$(fields eth0 tcp4)" 2
 says "fields: EINVAL, and by which way" "EINVAL"
 ringwise apply --yes eth0 --set eth0.rss.symmetric=symmetric-xor >/tmp/out 2>/tmp/err
-# Before 6.8 the field is reserved, and the kernel says so.
-case $KERNEL in 5.10) no=EINVAL ;; *) no=EOPNOTSUPP ;; esac
-says "RSS: a symmetric transform igb has not" $no
+case $KERNEL in
+5.10 | 6.1) says "RSS: no transform before 6.8" "this kernel has no symmetric transforms (Linux 6.8 and later)" ;;
+*) says "RSS: a symmetric transform igb has not" EOPNOTSUPP ;;
+esac
 ringwise plan $dev --set $dev.rss.key=abcd >/tmp/out 2>/tmp/err
 says "RSS: a key of the wrong length" "2 bytes"
 ringwise plan $dev --set "$dev.rss.table=\"weight 0 0\"" >/tmp/out 2>/tmp/err
@@ -89,9 +90,72 @@ says "RSS: weights that sum to zero" "sum to zero"
 ringwise plan $dev --set "$dev.rss.table=\"equal 9\"" >/tmp/out 2>/tmp/err
 says "RSS: a queue that does not exist" "queue 8"
 
+# --- a transform: both directions of a flow on one queue
+# lands SRC SPORT DST DPORT: the queues of mq0 that got these packets
+lands() {
+	_was=$(rx_packets mq0)
+	_pg_empty
+	_pg kpktgend_0 "add_device mq1"
+	for _w in "count 8" "clone_skb 0" "pkt_size 60" "delay 0" "dst $3" "dst_mac $(cat /sys/class/net/mq0/address)" \
+		"src_min $1" "src_max $1" "udp_src_min $2" "udp_src_max $2" "udp_dst_min $4" "udp_dst_max $4"; do
+		_pg mq1 "$_w"
+	done
+	echo start >/proc/net/pktgen/pgctrl
+	for _i in $(seq 50); do
+		_got=$(echo "$_was;$(rx_packets mq0)" | awk -F';' '{ k = split($1, a, " "); split($2, b, " ")
+			for (i = 1; i <= k; i++) if (b[i] - a[i] >= 8) printf "%d", i - 1 }')
+		[ -n "$_got" ] && break
+		sleep 0.1
+	done
+	echo $_got
+}
+# both: for eight flows, how many have the same queue in both directions
+both() {
+	for _n in 11 22 33 44 55 66 77 88; do
+		[ "$(lands 10.9.0.$_n 10$_n 10.1.1.$_n 20$_n)" = "$(lands 10.1.1.$_n 20$_n 10.9.0.$_n 10$_n)" ] && echo $_n
+	done | wc -l
+}
+case $KERNEL in
+5.10 | 6.1)
+	status "RSS: no transform of the test NIC either" 0 ringwise plan $dev --config none --set $dev.rss.symmetric=symmetric-xor
+	says "RSS: and the reason is the kernel's" "this kernel has no symmetric transforms (Linux 6.8 and later)"
+	status "RSS: to have none is no wish too many" 0 ringwise plan $dev --config none --set $dev.rss.symmetric=none
+	check "RSS: nothing is said of it" sh -c "! grep -q 'symmetric transforms' /tmp/out /tmp/err"
+	;;
+*)
+	modprobe pktgen
+	links mq1
+	for _d in mq0 mq1; do echo 1 >/proc/sys/net/ipv6/conf/$_d/disable_ipv6; done
+	check "a table over all queues" set_on $dev "'rss.table=\"equal 8\"'" "rss.fields.udp4=sdfn"
+	without=$(both)
+	echo "# $without of 8 flows on one queue in both directions without a transform"
+	check "without a transform directions part" [ $without -lt 8 ]
+	transforms="symmetric-xor"
+	[ $KERNEL = newest ] && transforms="symmetric-xor symmetric-or-xor"
+	for x in $transforms; do
+		check "$x" set_on $dev rss.symmetric=$x
+		same "$x: both directions of every flow on one queue" "$(both)" 8
+		same "$x: read back" "$(ringwise show $dev -j 2>/dev/null | tr -d ' \n' | sed 's/.*"symmetric":{"known":"\([a-z-]*\)".*/\1/')" $x
+		status "$x: verify" 0 ringwise verify
+		same "$x: the table stays" "$(spread $dev)" "0:16 1:16 2:16 3:16 4:16 5:16 6:16 7:16"
+		same "$x: the key too" "$(hkey $dev)" $key
+	done
+	for _d in mq0 mq1; do echo 0 >/proc/sys/net/ipv6/conf/$_d/disable_ipv6; done
+	;;
+esac
+
+# --- the default table together with a key
+other=$(hkey $dev | sed 's/^..../4321/')
+ethtool -X $dev default hkey $(echo $other | sed 's/../&:/g; s/:$//') >/dev/null 2>&1
+echo "# ethtool -X default hkey: status $?; wanted $(echo $other | cut -c1-12), there is $(hkey $dev | cut -c1-12); $(spread $dev)"
+ringwise apply --yes $dev --config none --set "$dev.rss.table=\"weight 3 1\"" >/dev/null 2>&1
+check "the default table and a key at once" set_on $dev "'rss.table=\"default\"'" "rss.key=$other"
+same "both are there: the table" "$(spread $dev)" "0:16 1:16 2:16 3:16 4:16 5:16 6:16 7:16"
+same "both are there: the key" "$(hkey $dev)" $other
+
 # Contexts: listed from 6.12 on.
 case $KERNEL in
-5.10)
+5.10 | 6.1)
 	ringwise show $dev >/tmp/out 2>/tmp/err
 	says "RSS contexts: not known where no kernel lists them" "contexts not known"
 	;;

@@ -54,8 +54,12 @@ fn srssh(cx: &Cx, now: &Snapshot, dev: &str, order: RssOrder) -> Result<Messages
     let symmetric = rss(now, dev).filter(|_| order.context == 0).and_then(|r| r.symmetric.known());
     let is = symmetric.and_then(|x| nl::xfrm_mask(x)).and_then(|x| u8::try_from(x).ok()).unwrap_or(0);
     let input_xfrm = if order.input_xfrm == 0 { is } else { order.input_xfrm };
-    let payload = ioctl::srssh(&RssOrder { input_xfrm, ..order });
-    cx.ask(Request::Ioctl { cmd: IoctlCmd::RssSet, dev: dev.to_string(), payload })
+    let mut last = Messages::new();
+    for call in (RssOrder { input_xfrm, ..order }).calls() {
+        let payload = ioctl::srssh(&call);
+        last = cx.ask(Request::Ioctl { cmd: IoctlCmd::RssSet, dev: dev.to_string(), payload })?;
+    }
+    Ok(last)
 }
 
 /// Key, function and transform stay as they are. The kernel's default is written as such: the table then does not

@@ -30,6 +30,8 @@ pub fn rss(r: &mut Reader, dev: &str) -> Fact<Rss> {
         Ok(reply) => first(&reply).and_then(ethtool_nl::rss).map_err(|e| Fact::unknown(ask.to_string(), e.to_string())),
         Err(e) => Err(failed(&ask.to_string(), &e)),
     };
+    // A kernel without RSS_GET is older than the transforms: none is not the same as "none" then.
+    let older = matches!(&netlink, Err(why) if why.is_absent());
     let parts = match netlink {
         Ok(parts) => Fact::Known(parts),
         Err(why) => match by_ioctl(r, dev) {
@@ -45,7 +47,11 @@ pub fn rss(r: &mut Reader, dev: &str) -> Fact<Rss> {
             return Fact::Absent;
         }
         let told = parts.fields.is_some();
+        let no_transform = older && parts.input_xfrm.unwrap_or(0) == 0;
         let mut rss = parts.into_model();
+        if no_transform {
+            rss.symmetric = Fact::Absent;
+        }
         if !told {
             rss.fields = all_fields(r, dev);
         }

@@ -210,6 +210,19 @@ impl RssOrder {
     }
 }
 
+impl RssOrder {
+    /// As the kernel can read it. It looks for the key behind a whole table also where the default is asked for and
+    /// none is there, and takes what it finds: first the key alone, then the default.
+    pub fn calls(self) -> Vec<Self> {
+        let mixed = self.table == TableOrder::Default && !self.key.is_empty();
+        if !mixed {
+            return vec![self];
+        }
+        let table = Self { key: Vec::new(), hfunc: 0, ..self.clone() };
+        vec![Self { table: TableOrder::Keep, ..self }, table]
+    }
+}
+
 pub fn srssh(order: &RssOrder) -> Vec<u8> {
     let (size, entries): (u32, &[u32]) = match &order.table {
         TableOrder::Keep => (INDIR_NO_CHANGE, &[]),

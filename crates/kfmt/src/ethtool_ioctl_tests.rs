@@ -90,3 +90,17 @@ fn flow_types_by_ioctl_and_by_netlink() {
     theirs.sort_unstable();
     assert_eq!(ours, theirs);
 }
+
+/// net/ethtool/ioctl.c, `ethtool_set_rxfh`: the key is read at the size of the device's table, not of ours.
+#[test]
+fn a_key_never_goes_with_the_default_table() {
+    let order = RssOrder { context: 0, table: TableOrder::Default, key: vec![1, 2], hfunc: 4, input_xfrm: 1 };
+    let calls = order.clone().calls();
+    assert_eq!(calls[0], RssOrder { table: TableOrder::Keep, ..order.clone() });
+    assert_eq!(calls[1], RssOrder { key: Vec::new(), hfunc: 0, ..order.clone() });
+    assert_eq!(calls.len(), 2);
+    let table = TableOrder::Set(vec![0, 1]);
+    for one in [RssOrder { key: Vec::new(), ..order.clone() }, RssOrder { table, ..order }] {
+        assert_eq!(one.clone().calls(), [one]);
+    }
+}

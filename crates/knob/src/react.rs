@@ -78,7 +78,7 @@ pub fn react(address: &Address, errno: Option<i32>) -> (Reaction, &'static str) 
             (Reaction::Refused, "this kernel knows no such feature, or the driver does not support it")
         }
         (Address::Pause { .. }, EINVAL) => (
-            Reaction::Fail,
+            Reaction::Refused,
             "the driver refuses this combination: with autonegotiation the partner has a say, some want rx and tx alike",
         ),
         (Address::Sysctl { .. }, ENOENT) => {
@@ -122,7 +122,8 @@ pub fn react(address: &Address, errno: Option<i32>) -> (Reaction, &'static str) 
         }
         (Address::RssHash { .. }, EINVAL) => (
             Reaction::Fail,
-            "the driver does not take this key or function, or some flow type hashes fields that are not symmetric",
+            "the driver does not take this key or function, some flow type hashes fields that are not symmetric, or the \
+             kernel has no transforms (Linux 6.8 and later)",
         ),
         (Address::RssHash { .. }, EOPNOTSUPP) => {
             (Reaction::Refused, "the driver has another hash function, key or transform only")

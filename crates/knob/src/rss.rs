@@ -35,20 +35,23 @@ pub fn text(table: &[u32]) -> String {
     }
 }
 
-/// `equal N` and weights reproduce a table only where ethtool's rule does so to the entry
+/// `equal N` and weights, from a first queue on, reproduce a table only where ethtool's rule does so to the entry
 /// (round robin; or cumulative weights, `domain.md` 0.1); else the table cannot be typed by hand.
 pub fn command(dev: &str, table: &[u32]) -> String {
-    let queues = table.iter().max().map_or(0, |m| m + 1);
-    if table.iter().enumerate().all(|(i, q)| i as u32 % queues.max(1) == *q) {
-        return format!("ethtool -X {dev} equal {queues}");
+    let start = table.iter().min().copied().unwrap_or(0);
+    let from = if start == 0 { String::new() } else { format!(" start {start}") };
+    let table_from: Vec<u32> = table.iter().map(|q| q - start).collect();
+    let queues = table_from.iter().max().map_or(0, |m| m + 1);
+    if default(table.len(), queues) == table_from {
+        return format!("ethtool -X {dev} equal {queues}{from}");
     }
     let mut weights = vec![0u32; queues as usize];
-    for q in table {
+    for q in &table_from {
         weights[*q as usize] += 1;
     }
-    if by_weight(&weights, table.len()) == table {
+    if by_weight(&weights, table.len()) == table_from {
         let w: Vec<String> = weights.iter().map(u32::to_string).collect();
-        return format!("ethtool -X {dev} weight {}", w.join(" "));
+        return format!("ethtool -X {dev} weight {}{from}", w.join(" "));
     }
     format!("# {dev}: this RSS table has no ethtool command; ringwise recover restores it")
 }
@@ -98,10 +101,15 @@ pub fn more_addresses(nic: &Nic) -> Vec<crate::Address> {
 
 type Parts<'a> = (&'a Option<String>, &'a Option<String>, &'a Option<String>);
 
+/// The transform that leaves fields as they are.
+pub const NO_TRANSFORM: &str = "none";
+
 /// Only what was asked for is compared.
 pub fn compare_hash(want: Parts, got: Parts) -> crate::Match {
     let same = |w: &Option<String>, g: &Option<String>| w.is_none() || w == g;
-    if same(want.0, got.0) && same(want.1, got.1) && same(want.2, got.2) {
+    // A kernel without transforms has none in force; journals of earlier versions say so in a word.
+    let none = want.2.as_deref() == Some(NO_TRANSFORM) && got.2.is_none();
+    if same(want.0, got.0) && same(want.1, got.1) && (none || same(want.2, got.2)) {
         crate::Match::Same
     } else {
         crate::Match::Differs
@@ -178,6 +186,8 @@ mod tests {
     fn command_only_where_it_gives_the_same_table() {
         assert_eq!(command("eth0", &[0, 1, 0, 1]), "ethtool -X eth0 equal 2");
         assert_eq!(command("eth0", &[0, 0, 1, 1]), "ethtool -X eth0 weight 2 2");
+        assert_eq!(command("eth0", &[6, 7, 6, 7]), "ethtool -X eth0 equal 2 start 6");
+        assert_eq!(command("eth0", &[2, 2, 2, 3]), "ethtool -X eth0 weight 3 1 start 2");
         assert!(command("eth0", &[1, 0, 0, 1]).starts_with("# eth0"));
         assert_eq!(context_command(None, "eth0", 2, Some(&[0, 1, 0, 1])), "ethtool -X eth0 context 2 equal 2");
         assert_eq!(context_command(None, "eth0", 2, None), "ethtool -X eth0 context 2 delete");

@@ -93,13 +93,16 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
 fn hash(cx: &mut Cx, r: &Rss, function: &Option<String>, key: &Option<String>, symmetric: &Option<String>) {
     let dev = cx.name();
     let address = Address::RssHash { dev: dev.clone() };
-    let mut part = |asked: &Option<String>, has: &Fact<String>, name: &str| -> Option<String> {
+    let mut part = |asked: &Option<String>, has: &Fact<String>, absent: &str| -> Option<String> {
         let asked = asked.clone()?;
-        cx.have(has, address.clone(), &format!("the device has no {name} to set")).map(|_| asked)
+        cx.have(has, address.clone(), absent).map(|_| asked)
     };
-    let function = part(function, &r.function, "hash function");
-    let symmetric = part(symmetric, &r.symmetric, "input transform");
-    let key = part(key, &r.key, "hash key").map(|k| k.replace([':', ' '], "").to_ascii_lowercase());
+    let function = part(function, &r.function, "the device has no hash function to set");
+    // Where there is none, none is in force.
+    let asked = symmetric.clone().filter(|x| !(x == knob_rss::NO_TRANSFORM && r.symmetric.is_absent()));
+    let symmetric = part(&asked, &r.symmetric, "this kernel has no symmetric transforms (Linux 6.8 and later)");
+    let key =
+        part(key, &r.key, "the device has no hash key to set").map(|k| k.replace([':', ' '], "").to_ascii_lowercase());
     let size = r.key.known().map_or(0, |k| k.len() / 2);
     let key = key.filter(|k| {
         let hex = k.len() % 2 == 0 && k.bytes().all(|b| b.is_ascii_hexdigit());

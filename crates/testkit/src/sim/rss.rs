@@ -13,12 +13,15 @@ use super::netlink::{bad, fact, no};
 
 const ENOENT: i32 = 2;
 const EBUSY: i32 = 16;
+const EFAULT: i32 = 14;
 const EINVAL: i32 = 22;
 const ENODEV: i32 = 19;
 const EOPNOTSUPP: i32 = 95;
 
 /// RSS_SET and its kin, and hash fields by netlink.
 const BY_NETLINK: (u32, u32) = (6, 17);
+/// RSS_GET.
+const ONE: (u32, u32) = (6, 2);
 /// RSS_GET as a dump.
 const LIST: (u32, u32) = (6, 12);
 const SYMMETRIC: (u32, u32) = (6, 8);
@@ -40,8 +43,11 @@ fn context_parts(number: u32, c: &RssContext) -> Result<nl::RssParts> {
     Ok(nl::RssParts { context: Some(number), indir: c.table.clone(), hkey, ..Default::default() })
 }
 
-/// RSS_GET.
+/// RSS_GET. lab: "RSS: no transform before 6.8" (no such message before 6.2)
 pub(super) fn get(s: &State, nic: &Nic) -> Result<Vec<u8>> {
+    if s.version() < ONE {
+        return Err(no(EOPNOTSUPP));
+    }
     nl::rss_reply(&parts(s, fact(&nic.rss)?)?).map_err(bad)
 }
 
@@ -179,6 +185,10 @@ fn set_by_ioctl(s: &mut State, dev: &str, payload: &[u8]) -> Result<Vec<Vec<u8>>
     }
     if o.input_xfrm > 0 && s.version() < SYMMETRIC {
         return Err(no(EINVAL));
+    }
+    // The key is looked for behind a whole table, where nothing of ours is. lab: "RSS: a key with the default table"
+    if o.table == TableOrder::Default && !o.key.is_empty() {
+        return Err(no(EFAULT));
     }
     let create = o.context == ioctl::CONTEXT_ALLOC;
     if o.context > 0 && !create && o.table == TableOrder::Default {
