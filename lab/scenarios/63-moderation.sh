@@ -2,7 +2,7 @@
 # Interrupt moderation of devices and of single queues, and NAPI: read as ethtool and sysfs have them, written,
 # refused, rounded and ignored, put back; and what the drivers do, as the simulated host has it.
 # hosts: router16 small2
-# kernels: 5.10 6.12 newest
+# kernels: 5.10 6.1 6.12 6.18 newest
 # timeout: 500
 . /h/lib.sh
 . /h/state.sh
@@ -102,7 +102,7 @@ END
 	status "NAPI: rollback of the instance" 0 ringwise rollback --yes 0
 	same "NAPI: nothing is left of it" "$(line eth0 NAPI)" ""
 	;;
-6.12)
+*)
 	ringwise plan eth0 --set 'eth0.napi={queues=[1],defer_hard_irqs=2}' >/tmp/out 2>/tmp/err
 	says "NAPI: no instances by themselves before 6.13" "no settings of single NAPI instances"
 	;;

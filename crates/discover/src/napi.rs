@@ -12,7 +12,7 @@ use crate::read::{Reader, failed};
 pub fn napi(r: &mut Reader, dev: &str, genl: &Genl) -> Fact<Napi> {
     let found = device(r.host, dev).and_then(|device| match &genl.asked {
         Fact::Unknown(u) => Fact::Unknown(u.clone()),
-        _ => Fact::Known(Napi { device, instances: instances(r.host, genl) }),
+        _ => Fact::Known(Napi { device, instances: instances(r.host, genl, device.threaded) }),
     });
     match &found {
         // A recording by an earlier version, or what is listed already.
@@ -46,8 +46,10 @@ fn file<T>(host: &dyn Host, dev: &str, name: &str, parse: fn(&str) -> Result<T, 
     }
 }
 
-/// Those that serve queues, in order of the first one.
-fn instances(host: &dyn Host, genl: &Genl) -> Vec<NapiInstance> {
+/// Those that serve queues, in order of the first one. A kernel that cannot tell of one instance (before 6.17) keeps
+/// threads that were switched off: they poll nothing, and are none.
+fn instances(host: &dyn Host, genl: &Genl, of_device: Option<u32>) -> Vec<NapiInstance> {
+    let polls = |v: Option<NapiValues>| v.and_then(|v| v.threaded).or(of_device).is_none_or(|t| t > 0);
     let of = |dir: Dir, id: u32| -> Vec<u32> {
         genl.napi.iter().filter(|((d, _), n)| *d == dir && **n == id).map(|((_, q), _)| *q).collect()
     };
@@ -61,7 +63,7 @@ fn instances(host: &dyn Host, genl: &Genl) -> Vec<NapiInstance> {
             rx: of(Dir::Rx, i.id),
             tx: of(Dir::Tx, i.id),
             values: i.values().map_or(Fact::Absent, Fact::Known),
-            thread: i.pid.map(|pid| NapiThread { pid, cpus: cpus(host, pid) }),
+            thread: i.pid.filter(|_| polls(i.values())).map(|pid| NapiThread { pid, cpus: cpus(host, pid) }),
         })
         .filter(|i| !(i.rx.is_empty() && i.tx.is_empty()))
         .collect();

@@ -40,7 +40,8 @@ const ROUNDING: [(&str, Rounds); 8] = [
     ("mqnic", Rounds::Down(8)),
 ];
 
-fn rounded(driver: Option<&str>, name: &str, want: u32) -> Option<u32> {
+/// What the driver is known to make of it.
+pub fn rounded(driver: Option<&str>, name: &str, want: u32) -> Option<u32> {
     if !matches!(name, "rx-usecs" | "tx-usecs") {
         return None;
     }
@@ -52,13 +53,35 @@ fn rounded(driver: Option<&str>, name: &str, want: u32) -> Option<u32> {
     }
 }
 
-/// While adaptive moderation is on, these are the driver's own to move.
+/// Drivers that choose the interval themselves while it is small, and take no fixed one below this (`igb_set_coalesce`,
+/// `igc_ethtool_set_coalesce`, `e1000_set_coalesce` of e1000 and e1000e): the modes, the one they begin with, the least
+/// fixed interval.
+const OWN_MODES: [(&str, &[u32], u32, u32); 4] =
+    [("e1000", &[1, 3, 4], 3, 10), ("e1000e", &[1, 3, 4], 3, 10), ("igb", &[1, 3], 3, 10), ("igc", &[1, 3], 3, 10)];
+
+/// The nearest fixed interval that the driver is known to take.
+pub fn nearest(driver: Option<&str>, usecs: u32) -> u32 {
+    match OWN_MODES.iter().find(|m| Some(m.0) == driver) {
+        Some((.., least)) if usecs > 0 => usecs.max(*least),
+        _ => usecs,
+    }
+}
+
+/// What stands for adaptive moderation in the microseconds of a driver without a switch for it: the value that is
+/// there, if it is such a mode, else the one that the driver begins with.
+pub fn own_mode(driver: Option<&str>, now: u32) -> Option<u32> {
+    let (_, modes, first, _) = OWN_MODES.iter().find(|m| Some(m.0) == driver)?;
+    Some(if modes.contains(&now) { now } else { *first })
+}
+
+/// While adaptive moderation of their direction is on, these are the driver's own to move.
+pub const MOVED_BY_ADAPTIVE: [&str; 4] = ["rx-usecs", "rx-max-frames", "tx-usecs", "tx-max-frames"];
+
 fn adaptive_moves(name: &str, want: &BTreeMap<String, u32>, got: &BTreeMap<String, u32>) -> bool {
-    let flag = match name {
-        "rx-usecs" | "rx-max-frames" => "use-adaptive-rx",
-        "tx-usecs" | "tx-max-frames" => "use-adaptive-tx",
-        _ => return false,
-    };
+    if !MOVED_BY_ADAPTIVE.contains(&name) {
+        return false;
+    }
+    let flag = if name.starts_with("rx-") { "use-adaptive-rx" } else { "use-adaptive-tx" };
     let on = |m: &BTreeMap<String, u32>| m.get(flag).is_some_and(|v| *v != 0);
     on(want) && on(got)
 }
@@ -84,7 +107,7 @@ pub fn command(dev: &str, params: &BTreeMap<String, u32>) -> String {
     format!("ethtool -C {dev} {}", words(params))
 }
 
-fn words(params: &BTreeMap<String, u32>) -> String {
+pub fn words(params: &BTreeMap<String, u32>) -> String {
     let mut out: Vec<String> = Vec::new();
     for (k, v) in params.iter().filter(|(k, _)| !k.contains('.')) {
         let on = if *v == 0 { "off" } else { "on" };
@@ -108,6 +131,12 @@ fn words(params: &BTreeMap<String, u32>) -> String {
     out.join(" ")
 }
 
+/// Whether the device has it but no single queue: the kernel's call for queues (`ETHTOOL_PERQUEUE`, with
+/// `struct ethtool_coalesce`) has no place for it.
+pub fn of_device_only(name: &str) -> bool {
+    name.contains("-cqe-") || name.contains("-profile.") || name.starts_with("tx-aggr-")
+}
+
 /// Of one queue. Absent: the queue has none of its own.
 pub fn live_queue(nic: &Nic, queue: u32) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
@@ -123,9 +152,13 @@ pub fn queue_addresses(nic: &Nic) -> Vec<crate::Address> {
 }
 
 pub fn queue_command(dev: &str, queue: u32, params: &BTreeMap<String, u32>) -> String {
+    format!("ethtool --per-queue {dev} queue_mask {} --coalesce {}", queue_mask(queue), words(params))
+}
+
+/// `0x200000000`
+pub fn queue_mask(queue: u32) -> String {
     let mask = crate::setting::mask(&std::iter::once(ringwise_model::CpuId(queue)).collect());
-    let words = words(params);
-    format!("ethtool --per-queue {dev} queue_mask 0x{} --coalesce {words}", mask.replace(',', ""))
+    format!("0x{}", mask.replace(',', ""))
 }
 
 /// Whether the device differs from `want` only because it shows its first queue, which `target` puts right: then it
@@ -171,6 +204,16 @@ mod tests {
         assert_eq!(kept("igb", 5, 6), Match::Differs);
         assert_eq!(compare(None, &map(&[("rx-max-frames", 9)]), &map(&[("rx-max-frames", 8)])), Match::Differs);
         assert_eq!(compare(Some("ice"), &map(&[("tx-usecs", 5)]), &map(&[])), Match::Differs);
+    }
+
+    #[test]
+    fn what_a_driver_takes_instead() {
+        assert_eq!((nearest(Some("igb"), 5), nearest(Some("igb"), 62), nearest(Some("igb"), 0)), (10, 62, 0));
+        assert_eq!((nearest(Some("ice"), 5), nearest(None, 5)), (5, 5));
+        assert_eq!(
+            (own_mode(Some("igb"), 1), own_mode(Some("igb"), 62), own_mode(Some("ice"), 50)),
+            (Some(1), Some(3), None)
+        );
     }
 
     #[test]

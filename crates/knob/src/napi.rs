@@ -34,7 +34,7 @@ pub fn live_thread(nic: &Nic, of: Of) -> Fact<Setting> {
 }
 
 /// By its first receive queue, else its first transmit queue.
-fn name(i: &NapiInstance) -> Option<Of> {
+pub fn name(i: &NapiInstance) -> Option<Of> {
     i.rx.first().map(|q| Of::Rx(*q)).or_else(|| i.tx.first().map(|q| Of::Tx(*q)))
 }
 

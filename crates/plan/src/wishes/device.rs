@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Of, Setting, features, napi as knob_napi};
+use ringwise_knob::{Address, Of, Setting, coalesce as knob_coalesce, features, napi as knob_napi};
 use ringwise_model::{Count, Dir, Fact, Knob, NapiValues};
 
 use super::{Cx, list, unreadable, what};
@@ -162,12 +162,19 @@ pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap
             return;
         }
     };
+    let (whole, params): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        params.iter().map(|(k, v)| (k.clone(), *v)).partition(|(k, _)| knob_coalesce::of_device_only(k));
+    if !whole.is_empty() {
+        let names: Vec<&str> = whole.keys().map(String::as_str).collect();
+        let what = format!("moderation of queues {} {}", list(named), names.join(" "));
+        cx.wrong(what, "the kernel sets this for a device, not for single queues", "the same without queues");
+    }
     let rx = d.rx.max(d.tx);
     let dir = if d.rx == rx { Dir::Rx } else { Dir::Tx };
     for q in cx.queues(Some(named), dir, "moderation") {
         // A queue that an earlier step makes is like the others.
         let Some(has) = all.get(&q).or_else(|| all.values().next()) else { continue };
-        let params = known(cx, params, &has.0, &format!(" of queue {q}"));
+        let params = known(cx, &params, &has.0, &format!(" of queue {q}"));
         if !params.is_empty() {
             cx.lay(Setting::QueueCoalesce { dev: dev.clone(), queue: q, params });
         }

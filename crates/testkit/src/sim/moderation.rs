@@ -22,11 +22,16 @@ fn words(errno: i32, words: &str) -> Error {
     Error { words: Some(words.to_string()), ..no(errno) }
 }
 
+/// Those that the struct for single queues has.
+fn own(c: &Coalesce) -> Coalesce {
+    Coalesce(c.0.iter().filter(|(k, _)| perqueue::is_parameter(k)).map(|(k, v)| (k.clone(), *v)).collect())
+}
+
 /// Parameters that every queue of the device begins with.
 pub(super) fn of_queues(driver: Driver, coalesce: &Fact<Coalesce>, queues: u32) -> Fact<BTreeMap<u32, Coalesce>> {
     match (driver, coalesce) {
         // lab: "virtio: each queue answers" (drivers/net/virtio_net.c, virtnet_get_per_queue_coalesce)
-        (Driver::Mqnic | Driver::Virtio, Fact::Known(c)) => Fact::Known((0..queues).map(|q| (q, c.clone())).collect()),
+        (Driver::Mqnic | Driver::Virtio, Fact::Known(c)) => Fact::Known((0..queues).map(|q| (q, own(c))).collect()),
         _ => Fact::Absent,
     }
 }
@@ -51,15 +56,15 @@ pub(super) fn resize(nic: &mut Nic, queues: u32) {
     let Fact::Known(device) = &nic.coalesce else { return };
     if let Fact::Known(all) = &mut nic.queue_coalesce {
         all.retain(|q, _| *q < queues);
-        (0..queues).for_each(|q| _ = all.entry(q).or_insert_with(|| device.clone()));
+        (0..queues).for_each(|q| _ = all.entry(q).or_insert_with(|| own(device)));
     }
 }
 
 /// On the test NIC the device shows its first queue. lab: "the device shows its first queue"
 fn show_first(s: &mut State, i: usize) {
     let first = s.nics[i].queue_coalesce.known().and_then(|all| all.get(&0)).cloned();
-    if let (Driver::Mqnic, Some(first)) = (s.extra[i].driver, first) {
-        s.nics[i].coalesce = Fact::Known(first);
+    if let (Driver::Mqnic, Some(first), Fact::Known(device)) = (s.extra[i].driver, first, &mut s.nics[i].coalesce) {
+        device.0.extend(first.0);
     }
 }
 
@@ -128,13 +133,23 @@ pub(super) fn set_device(s: &mut State, dev: &str, params: &BTreeMap<String, u32
     let Fact::Known(c) = &s.nics[i].coalesce else { return Err(no(EOPNOTSUPP)) };
     let mut wanted = c.0.clone();
     for (name, value) in params {
+        let profile = name.split('.').next().filter(|p| p.ends_with("-profile"));
         let Some(now) = wanted.get_mut(name) else {
+            // A step has the fields that the driver says. net/ethtool/coalesce.c, ethnl_update_irq_moder
+            if profile.is_some_and(|p| c.0.keys().any(|k| k.starts_with(p))) {
+                return Err(words(EOPNOTSUPP, "the specified irq_moder param not supported"));
+            }
             // lab: "moderation: an unsupported parameter"
             return Err(words(EINVAL, "cannot modify an unsupported parameter"));
         };
+        if profile.is_some() {
+            // The kernel itself keeps them, in 16 bits.
+            *now = *value & 0xffff;
+            continue;
+        }
         // lab: "igb: moderation above 10000 us", "igb: tx-usecs of pairs", "igb: 2 and 4 to 9 us are refused"
         let igb = driver == Driver::Igb;
-        let refused = *value > 10_000
+        let refused = (*value > 10_000 && name.ends_with("usecs"))
             || (igb && pairs && name == "tx-usecs" && *value != *now)
             || (igb && name == "rx-usecs" && matches!(*value, 2 | 4..=9));
         if driver == Driver::Mqnic && name.ends_with("usecs") && *value > 8191 {
@@ -153,10 +168,16 @@ pub(super) fn set_device(s: &mut State, dev: &str, params: &BTreeMap<String, u32
         // lab: "what is set for the device is set for each queue"
         let queues: Vec<u32> = s.nics[i].queue_coalesce.known().into_iter().flat_map(|a| a.keys().copied()).collect();
         for q in queues {
-            let done = set_queue(s, i, q, &wanted);
+            let done = set_queue(s, i, q, &own(&Coalesce(wanted.clone())).0);
             show_first(s, i);
             // The driver stops there. lab: "quirk 16: the device is refused too"
             done?;
+        }
+        let ignores = s.extra[i].quirks.contains(&Quirk::IgnoresModeration);
+        if let Fact::Known(c) = &mut s.nics[i].coalesce {
+            let of_device = wanted.into_iter().filter(|(k, _)| !perqueue::is_parameter(k));
+            // The kernel keeps the profiles, whatever the driver does.
+            c.0.extend(of_device.filter(|(k, _)| !ignores || k.contains('.')));
         }
         return Ok(());
     }

@@ -75,9 +75,12 @@ pub(super) fn replies(nic: &Nic) -> Vec<Vec<u8>> {
 /// A thread runs anywhere when it is made. lab: "a new thread may run anywhere"
 fn make_threads(s: &mut State, i: usize, of: impl Fn(&NapiInstance) -> Option<u32>) {
     let online = s.topology.online.clone();
+    // lab: "threads: the kernel keeps them"
+    let keeps = s.version() < (6, 17);
     if let Fact::Known(napi) = &mut s.nics[i].napi {
         for n in &mut napi.instances {
             match (of(n), &n.thread) {
+                (Some(0), _) if keeps => {}
                 (Some(0), _) => n.thread = None,
                 (Some(_), None) => {
                     n.thread = Some(NapiThread { pid: n.id + 1000, cpus: Fact::Known(online.clone()) });

@@ -1,0 +1,73 @@
+//! NAPI threads run where the interrupt of their queue goes.
+
+use ringwise_knob::{Of, Setting, napi as knob_napi};
+use ringwise_model::{CpuSet, Fact};
+
+use crate::dev::{Dev, LearnedIndex};
+use crate::machine::Machine;
+use crate::target::{Out, Wanted, Why};
+
+pub(crate) fn plan(m: &Machine, devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
+    for d in devs {
+        let Some(napi) = d.nic.napi.known() else { continue };
+        let restarted = d.channels.is_some();
+        let device = out.entries.iter().find_map(|(_, s, _)| match s {
+            Setting::NapiDevice { dev, values } if dev == d.name() => values.threaded,
+            _ => None,
+        });
+        let mut all: Vec<Of> = Vec::new();
+        if restarted {
+            // New instances are as the device says. Which directions share one is the driver's choice: both are named.
+            if device.or(napi.device.threaded).is_some_and(|t| t > 0) && !napi.instances.is_empty() {
+                all.extend((0..d.rx).map(Of::Rx).chain((0..d.tx).map(Of::Tx)));
+            }
+        } else {
+            let names = napi.instances.iter().filter_map(knob_napi::name);
+            all.extend(names.filter(|of| threaded(d, *of, device, out)));
+        }
+        for of in all {
+            let Some(cpus) = cpus(m, d, of, out) else { continue };
+            let live = knob_napi::live_thread(d.nic, of);
+            let dev = d.name().to_string();
+            let setting = Setting::NapiThread { dev, of, cpus };
+            let matched = match &live {
+                Fact::Known(s) if *s == setting => ringwise_knob::Match::Same,
+                Fact::Known(_) => ringwise_knob::Match::Differs,
+                _ => ringwise_knob::Match::Gone,
+            };
+            // One that a step before makes is not there yet.
+            let anew = restarted || live.is_absent();
+            let w = Wanted { setting, live, matched, anew, needed: false };
+            out.want(Some(d.nic), learned, w, || Why {
+                rule: "R0.13",
+                reason: "a thread polls this queue: it runs where the interrupt of the queue goes".to_string(),
+                source: "kernel documentation, networking/napi",
+            });
+        }
+    }
+}
+
+/// Whether a thread polls, with what the plan lays down.
+fn threaded(d: &Dev, of: Of, device: Option<u32>, out: &Out) -> bool {
+    let wanted = out.entries.iter().find_map(|(_, s, _)| match s {
+        Setting::Napi { dev, of: o, values } if dev == d.name() && same(d, *o, of) => values.threaded,
+        _ => None,
+    });
+    let there = knob_napi::instance(d.nic, of).is_some_and(|i| i.thread.is_some());
+    wanted.or(device).map_or(there, |t| t > 0)
+}
+
+fn same(d: &Dev, a: Of, b: Of) -> bool {
+    let id = |of| knob_napi::instance(d.nic, of).map(|i| i.id);
+    a == b || id(a).is_some() && id(a) == id(b)
+}
+
+/// As the interrupt is laid down, else where it is.
+fn cpus(m: &Machine, d: &Dev, of: Of, out: &Out) -> Option<CpuSet> {
+    let laid = out.entries.iter().find_map(|(_, s, _)| match s {
+        Setting::IrqCpus { dev, of: o, cpus } if dev == d.name() && same(d, *o, of) => Some(cpus.clone()),
+        _ => None,
+    });
+    let (Of::Rx(q) | Of::Tx(q) | Of::Control(q)) = of;
+    laid.or_else(|| Some(m.set([d.cpu.get(q as usize).copied().flatten()?])))
+}
