@@ -182,6 +182,19 @@ irqbalance_stop() {
 	systemctl stop irqbalance.service
 }
 
+# udev_start, udev_stop: systemd-udevd, at the next boots of this guest too; masked unless a scenario wants it.
+# What was there before it is not gone through anew: udevadm trigger does that for one device.
+UDEVD="systemd-udevd-kernel.socket systemd-udevd-control.socket systemd-udevd.service"
+udev_start() {
+	systemctl -q unmask $UDEVD
+	systemctl start $UDEVD && udevadm settle --timeout=60
+}
+udev_stop() {
+	udevadm settle --timeout=60
+	systemctl stop $UDEVD
+	systemctl -q mask $UDEVD
+}
+
 # ------------------------------------------------------------------ reboots
 
 # next_phase PHASE [hard]: ends the scenario; the guest reboots, orderly or (hard) as after a power cut, and the scenario runs again with $PHASE. What is to be known then belongs in /h/results or /var.

@@ -12,14 +12,16 @@ printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
 echo 00000000000000000000000000000051 >"$root/etc/machine-id"
 : >"$root/etc/fstab"
 
-# What only costs time here. irqbalance is there, and started by whoever wants it.
+# What only costs time here. irqbalance and udev are there, and started by whoever wants them.
 for name in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
 	fstrim.timer systemd-tmpfiles-clean.timer getty.target getty@.service serial-getty@.service \
 	systemd-random-seed.service systemd-pstore.service systemd-update-utmp.service \
 	systemd-update-utmp-runlevel.service systemd-binfmt.service systemd-remount-fs.service \
 	sys-kernel-config.mount sys-fs-fuse-connections.mount dev-hugepages.mount dev-mqueue.mount \
 	modprobe@configfs.service modprobe@drm.service modprobe@fuse.service modprobe@efi_pstore.service \
-	modprobe@loop.service modprobe@dm_mod.service dbus-org.freedesktop.timesync1.service; do
+	modprobe@loop.service modprobe@dm_mod.service dbus-org.freedesktop.timesync1.service \
+	systemd-udevd.service systemd-udevd-control.socket systemd-udevd-kernel.socket \
+	systemd-udev-trigger.service systemd-udev-settle.service systemd-hwdb-update.service; do
 	ln -sf /dev/null "$unit/$name"
 done
 rm -f "$unit"/multi-user.target.wants/irqbalance.service
