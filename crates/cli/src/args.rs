@@ -1,6 +1,7 @@
 //! The one table of commands and flags; help, man pages and completions come from it.
 
 mod files;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ pub use files::{
     CaptureArgs, ConfigArgs, ConfigCmd, ConfigExport, ConfigFile, ConfigInit, ConfigShow, ExportAs, PersistArgs,
     SupportArgs,
 };
+pub use watch::WatchArgs;
 
 /// Tunes multi-queue network interfaces and proves that it helped
 #[derive(Debug, Parser)]
@@ -116,6 +118,9 @@ pub enum Cmd {
     /// Does the host still match what was applied?
     #[command(after_long_help = disturbs::VERIFY)]
     Verify(VerifyArgs),
+    /// Packets, losses, interrupts and CPUs as they are now, interval by interval
+    #[command(after_long_help = disturbs::WATCH)]
+    Watch(WatchArgs),
     /// Put back to before transaction ID (0: as first found)
     Rollback(RollbackArgs),
     /// Keep what somebody else has set: it is the intent now
@@ -447,7 +452,7 @@ impl Format {
 
 /// Commands by what a person wants; each visible command stands in exactly one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
-    ("Look", &["status", "show"]),
+    ("Look", &["status", "show", "watch"]),
     ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
     ("Prove", &["verify", "history"]),
     ("Files", &["capture", "config", "support"]),

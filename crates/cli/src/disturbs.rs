@@ -36,6 +36,15 @@ pub const VERIFY: &str = disturbs!(
     "  The same as plan; with --for /proc/interrupts and /proc/net/softnet_stat twice more (counters of
   every CPU, no interrupt)."
 );
+pub const WATCH: &str = disturbs!(
+    "  Each interval: one request for the counters and one for the pause frames of each interface (the
+  second only where the driver counts them), one dump of all queueing disciplines, the counters of the
+  queues, by netdev-genl where the driver has them so, else all that ethtool -S shows, which some drivers
+  ask of their firmware; /proc/stat, /proc/net/softnet_stat and three more files of /proc/net; a small
+  file for each interrupt of a queue and for each CPU. With --once, -j and --record two or three small
+  files for each transmit queue. What comes, goes or changes its queues is looked at anew. -v says what
+  a sample costs."
+);
 pub const CAPTURE: &str = disturbs!(
     "  The same as show, then /proc/stat, /proc/softirqs, /proc/net/softnet_stat and /proc/cpuinfo; every
   file of the devices' directories that show reads."

@@ -59,7 +59,7 @@ impl Source {
         match self {
             Self::Qstats => "qstats",
             Self::Ethtool => "ethtool -S",
-            Self::Device => "the interface's own counters",
+            Self::Device => "its own counters",
             Self::Nothing => "nobody",
         }
     }

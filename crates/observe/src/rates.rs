@@ -11,9 +11,16 @@ use crate::counters::{Counters, Counts, Link, Source, grown, more, more_32};
 use crate::layout::{Layout, Wiring};
 use crate::queues::{Balance, QueueRates, queues};
 
+/// Name of the JSON document that `watch -j` prints, one a line.
+pub const SCHEMA: &str = "ringwise.watch";
+/// Additive changes keep it; a removed or changed member raises it.
+pub const VERSION: u32 = 1;
+
 /// Between two samples.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Rates {
+    pub schema: &'static str,
+    pub version: u32,
     pub seconds: f64,
     /// Of the second sample, since 1970.
     pub unix_time: u64,
@@ -79,9 +86,11 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Without `no_buffer`: whether that packet is lost, or only the buffer comes later, differs by driver.
-    pub fn total(&self) -> u64 {
-        [self.nic, self.stack, self.tx, self.qdisc].into_iter().flatten().fold(0, u64::saturating_add)
+    /// Without `no_buffer`: whether that packet is lost, or only the buffer comes later, differs by driver. An
+    /// interface without a queueing discipline loses nothing there.
+    pub fn total(&self) -> Option<u64> {
+        let all = [self.nic?, self.stack?, self.tx?, self.qdisc.unwrap_or(0)];
+        Some(all.into_iter().fold(0, u64::saturating_add))
     }
 }
 
@@ -121,7 +130,8 @@ impl Rates {
         let us = second.at_us.checked_sub(first.at_us).filter(|us| *us > 0)?;
         let seconds = us as f64 / 1e6;
         let irqs = irqs(first, second);
-        let mut out = Self { seconds, unix_time: second.unix_time, ..Self::default() };
+        let mut out =
+            Self { schema: SCHEMA, version: VERSION, seconds, unix_time: second.unix_time, ..Self::default() };
         let none = Wiring::default();
         for (name, after) in &second.links {
             // Another device of the same name has counters of its own.

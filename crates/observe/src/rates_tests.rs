@@ -74,7 +74,7 @@ fn queues_with_their_vectors() {
     let l = &r.links["eth1"];
     assert_eq!(
         (r.seconds, l.rx.packets, l.rx.pps, l.drops.nic, l.drops.total()),
-        (2.0, Some(1000), Some(500.0), Some(0), 0)
+        (2.0, Some(1000), Some(500.0), Some(0), Some(0))
     );
     let q = &l.queues[0];
     assert_eq!(

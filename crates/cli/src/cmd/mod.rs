@@ -25,6 +25,7 @@ mod transaction;
 mod trial;
 mod verify;
 mod wanted;
+mod watch;
 
 use crate::args::{Cli, Cmd, From};
 use crate::exit::{Fail, Result, Status};
@@ -65,6 +66,7 @@ pub fn run(cli: Cli) -> Result<Status> {
             moved(&mut a.from);
             verify::run(&a, &common)
         }
+        Cmd::Watch(a) => watch::run(&a, &common),
         Cmd::Apply(a) => apply::run(&a, &common),
         Cmd::Confirm(a) => confirm::run(&a, &common),
         Cmd::Guard(a) => guard::run(&a, &common),

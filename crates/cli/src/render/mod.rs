@@ -24,3 +24,4 @@ pub mod svg;
 pub mod table;
 pub mod text;
 pub mod unread;
+pub mod watch;

@@ -1,0 +1,41 @@
+//! Flags of `ringwise watch`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Format;
+
+#[derive(Debug, Clone, Args)]
+pub struct WatchArgs {
+    /// Interfaces; none: those with queues of their own
+    #[arg(value_name = "DEV")]
+    pub devs: Vec<String>,
+    /// One line an interface and interval; so it is without --once, too
+    #[arg(long)]
+    pub plain: bool,
+    /// One line a queue
+    #[arg(long)]
+    pub queues: bool,
+    /// A page with interfaces, queues and CPUs after one interval, then end
+    #[arg(long, conflicts_with_all = ["plain", "queues"])]
+    pub once: bool,
+    /// From sample to sample (500ms, 1s, 1m)
+    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, default_value = "1s")]
+    pub interval: Duration,
+    /// End after N intervals
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    #[command(flatten)]
+    pub format: Format,
+    /// Append what is read to FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub record: Option<PathBuf>,
+    /// Tell what such a FILE holds instead of this host
+    #[arg(long, value_name = "FILE")]
+    pub replay: Option<PathBuf>,
+    /// Begin this long after its first sample
+    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, requires = "replay")]
+    pub seek: Option<Duration>,
+}

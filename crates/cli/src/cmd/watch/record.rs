@@ -1,0 +1,208 @@
+//! Recordings of `watch`: lines of JSON, appended one write each. A line that breaks off is left out.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ringwise_observe::{Counters, Layout};
+use serde::{Deserialize, Serialize};
+
+use crate::exit::{Fail, Result};
+
+/// Of the file; readers refuse a later one.
+const VERSION: u32 = 1;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// Somebody began to record; what comes after is compared with nothing before.
+    Begin {
+        recording: u32,
+        host: String,
+        unix_time: u64,
+    },
+    /// Holds for the samples after it.
+    Layout(Layout),
+    Sample(Counters),
+}
+
+fn fail(path: &Path, e: impl std::fmt::Display) -> Fail {
+    Fail::error(format!("{}: {e}", path.display()))
+}
+
+pub struct Recorder {
+    file: File,
+    path: PathBuf,
+}
+
+impl Recorder {
+    /// Appends to what is there, which must be a recording or empty.
+    pub fn open(path: &Path, host: &str, unix_time: u64) -> Result<Self> {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path);
+        let mut file = file.map_err(|e| fail(path, e))?;
+        let length = file.metadata().map_err(|e| fail(path, e))?.len();
+        if length > 0 {
+            let mut first = Vec::new();
+            let begin = BufReader::new(&file).take(4096).read_until(b'\n', &mut first).ok().and_then(|_| parse(&first));
+            if !matches!(begin, Some(Entry::Begin { .. })) {
+                return Err(fail(path, "is no recording of ringwise watch; nothing is appended to it"));
+            }
+            let mut last = [0];
+            let end = file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last));
+            end.map_err(|e| fail(path, e))?;
+            if last != *b"\n" {
+                file.write_all(b"\n").map_err(|e| fail(path, e))?;
+            }
+        }
+        let mut r = Self { file, path: path.to_path_buf() };
+        r.write(&Entry::Begin { recording: VERSION, host: host.into(), unix_time })?;
+        Ok(r)
+    }
+
+    pub fn write(&mut self, entry: &Entry) -> Result<()> {
+        let mut line = serde_json::to_vec(entry).map_err(|e| fail(&self.path, e))?;
+        line.push(b'\n');
+        self.file.write_all(&line).map_err(|e| fail(&self.path, e))
+    }
+}
+
+fn parse(line: &[u8]) -> Option<Entry> {
+    serde_json::from_slice(line).ok()
+}
+
+/// Microseconds of a sample, found without reading the rest of it.
+fn at_us(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(br#"{"sample":{"at_us":"#)?;
+    let mut digits = rest.iter().take_while(|b| b.is_ascii_digit());
+    digits.try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
+}
+
+pub struct Replay {
+    lines: BufReader<File>,
+    path: PathBuf,
+    /// Samples before this are passed over, counted from the first of all.
+    seek: Option<Duration>,
+    first_us: Option<u64>,
+    ready: VecDeque<Entry>,
+    damaged: u64,
+    torn: bool,
+}
+
+impl Replay {
+    pub fn open(path: &Path, seek: Option<Duration>) -> Result<Self> {
+        let file = File::open(path).map_err(|e| fail(path, e))?;
+        let mut r = Self {
+            lines: BufReader::new(file),
+            path: path.to_path_buf(),
+            seek,
+            first_us: None,
+            ready: VecDeque::new(),
+            damaged: 0,
+            torn: false,
+        };
+        match r.next()? {
+            Some(begin @ Entry::Begin { .. }) => r.ready.push_back(begin),
+            _ => return Err(fail(path, "is no recording of ringwise watch (--record)")),
+        }
+        Ok(r)
+    }
+
+    /// The next line that can be read.
+    pub fn next(&mut self) -> Result<Option<Entry>> {
+        if let Some(e) = self.ready.pop_front() {
+            return Ok(Some(e));
+        }
+        loop {
+            let mut line = Vec::new();
+            if self.lines.read_until(b'\n', &mut line).map_err(|e| fail(&self.path, e))? == 0 {
+                return Ok(None);
+            }
+            let whole = line.ends_with(b"\n");
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            if let Some(at) = at_us(&line) {
+                let first = *self.first_us.get_or_insert(at);
+                let from =
+                    self.seek.map_or(0, |s| first.saturating_add(u64::try_from(s.as_micros()).unwrap_or(u64::MAX)));
+                if at < from {
+                    continue;
+                }
+            }
+            match parse(&line) {
+                Some(Entry::Begin { recording, .. }) if recording > VERSION => {
+                    return Err(fail(&self.path, format!("was recorded by a later version (format {recording})")));
+                }
+                Some(e) => return Ok(Some(e)),
+                None if whole => self.damaged += 1,
+                None => self.torn = true,
+            }
+        }
+    }
+
+    /// What was left out.
+    pub fn notes(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        if self.damaged > 0 {
+            out.push(format!("{} lines of {} cannot be read and are left out", self.damaged, self.path.display()));
+        }
+        if self.torn {
+            out.push(format!("{} ends within a line; that one is left out", self.path.display()));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at_us: u64) -> Entry {
+        Entry::Sample(Counters { at_us, ..Counters::default() })
+    }
+
+    fn times(r: &mut Replay) -> Vec<u64> {
+        let mut out = Vec::new();
+        while let Some(e) = r.next().unwrap() {
+            if let Entry::Sample(c) = e {
+                out.push(c.at_us);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn appended_torn_and_sought() {
+        let path = std::env::temp_dir().join(format!("ringwise-record-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let mut r = Recorder::open(&path, "edge3", 9).unwrap();
+        for at in [5_000_000, 6_000_000, 7_000_000] {
+            r.write(&sample(at)).unwrap();
+        }
+        assert_eq!(at_us(b"{\"sample\":{\"at_us\":5000000,"), Some(5_000_000));
+        let whole = std::fs::read(&path).unwrap();
+        // Cut anywhere in the last line: the others are there.
+        let start = whole[..whole.len() - 1].iter().rposition(|b| *b == b'\n').unwrap() + 1;
+        for end in start + 1..whole.len() - 1 {
+            std::fs::write(&path, &whole[..end]).unwrap();
+            let mut back = Replay::open(&path, None).unwrap();
+            assert_eq!(times(&mut back), [5_000_000, 6_000_000], "{end}");
+            assert_eq!(back.notes().len(), 1);
+        }
+        // Somebody goes on after that.
+        Recorder::open(&path, "edge3", 10).unwrap().write(&sample(8_000_000)).unwrap();
+        let mut back = Replay::open(&path, None).unwrap();
+        assert_eq!(times(&mut back), [5_000_000, 6_000_000, 8_000_000]);
+        let mut late = Replay::open(&path, Some(Duration::from_secs(1))).unwrap();
+        assert_eq!(times(&mut late), [6_000_000, 8_000_000]);
+        std::fs::write(&path, b"[defaults]\n").unwrap();
+        assert!(Recorder::open(&path, "x", 0).is_err() && Replay::open(&path, None).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"[defaults]\n");
+        std::fs::write(&path, b"{\"begin\":{\"recording\":2,\"host\":\"x\",\"unix_time\":1}}\n").unwrap();
+        assert!(Replay::open(&path, None).err().unwrap().message.contains("later version"));
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,156 @@
+//! What `watch` prints: lines for programs and eyes, and the page of `--once`.
+
+mod page;
+
+use ringwise_observe::{LinkRates, Mark, QueueRates, Rates};
+
+use crate::style::Style;
+use crate::when;
+
+pub use page::page;
+
+/// What is printed of each interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Lines,
+    Queues,
+    Page,
+    Json,
+}
+
+const LINES: &str = "#time    if      rx_pps  rx_Mb/s line   tx_pps  tx_Mb/s line  drop/s  hot\n";
+const QUEUES: &str = "#time    if       queue       pps  share   irq/s  pkt/irq  cpu node drop/s  mark\n";
+
+/// The names of the columns.
+pub fn columns(shape: Shape) -> &'static str {
+    match shape {
+        Shape::Lines => LINES,
+        Shape::Queues => QUEUES,
+        Shape::Page | Shape::Json => "",
+    }
+}
+
+/// What comes before the first line.
+pub fn head(shape: Shape, host: &str, unix: u64, seconds: f64, style: &Style) -> String {
+    if matches!(shape, Shape::Page | Shape::Json) {
+        return String::new();
+    }
+    let day = when::full(unix, style.utc);
+    let (date, zone) = (day.get(..10).unwrap_or(&day), day.get(19..).unwrap_or_default());
+    format!("# {host} {date}{zone}  interval {seconds:.3} s  bits: frames without preamble and FCS\n{}", columns(shape))
+}
+
+/// One line an interface or queue, after remarks on what came and went.
+pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
+    let time = when::clock(r.unix_time, style.utc);
+    let mut out = String::new();
+    let mut say = |text: String| out.push_str(&text);
+    for (list, what) in [(&r.gone, "is gone"), (&r.came, "is here; told from the next interval on")] {
+        for name in list {
+            say(format!("# {time} {name} {what}\n"));
+        }
+    }
+    for (list, what) in [(&r.cpus_gone, "went offline"), (&r.cpus_came, "came online")] {
+        for cpu in list {
+            say(format!("# {time} CPU {cpu} {what}\n"));
+        }
+    }
+    for (name, l) in &r.links {
+        match shape {
+            Shape::Queues => {
+                for q in &l.queues {
+                    say(queue(&time, name, q, r.seconds));
+                }
+                say(sum(name, l));
+            }
+            _ => say(interface(&time, name, l, r)),
+        }
+    }
+    out
+}
+
+/// A whole number; a word where it is not known.
+pub(crate) fn whole(n: Option<f64>, otherwise: &str) -> String {
+    n.map_or_else(|| otherwise.to_string(), |n| format!("{n:.0}"))
+}
+
+pub(crate) fn percent(n: Option<f64>) -> String {
+    n.map_or_else(|| "-".to_string(), |n| format!("{n:.0}%"))
+}
+
+/// Why a number is not there.
+pub(crate) fn missing(l: &LinkRates) -> &'static str {
+    if l.reset.is_empty() { "unknown" } else { "reset" }
+}
+
+/// Losses a second, never rounded to none.
+pub(crate) fn a_second(n: u64, seconds: f64) -> String {
+    format!("{:.0}", (n as f64 / seconds).ceil())
+}
+
+fn interface(time: &str, name: &str, l: &LinkRates, r: &Rates) -> String {
+    let word = missing(l);
+    let mbps = |n: Option<f64>| n.map_or_else(|| word.to_string(), |n| format!("{n:.1}"));
+    let drops = l.drops.total().filter(|_| l.reset.is_empty());
+    let drops = drops.map_or_else(|| word.to_string(), |n| a_second(n, r.seconds));
+    let hot = r.busiest(l).map_or_else(|| "-".to_string(), |(cpu, n)| format!("cpu{cpu}={n:.0}%"));
+    format!(
+        "{time} {name:<7}{:>7} {:>8} {:>4} {:>8} {:>8} {:>4} {drops:>7}  {hot}\n",
+        whole(l.rx.pps, word),
+        mbps(l.rx.mbps),
+        percent(l.rx.line_percent),
+        whole(l.tx.pps, word),
+        mbps(l.tx.mbps),
+        percent(l.tx.line_percent),
+    )
+}
+
+fn queue(time: &str, name: &str, q: &QueueRates, seconds: f64) -> String {
+    let unknown = if q.mark == Some(Mark::Reset) { "reset" } else { "unknown" };
+    let rate = |n: Option<u64>| whole(n.map(|n| n as f64 / seconds), unknown);
+    format!(
+        "{time} {name:<8} {:<5} {:>9} {:>6} {:>7} {:>8} {:>4} {:>4} {:>6}  {}\n",
+        format!("{}{}", q.dir, q.queue),
+        rate(q.packets),
+        q.share_percent.map_or_else(|| "-".into(), |n| format!("{n:.1}%")),
+        whole(q.interrupts.map(|n| n as f64 / seconds), if q.irq.is_some() { "unknown" } else { "-" }),
+        q.packets_per_interrupt.map_or_else(|| "-".into(), |n| format!("{n:.1}")),
+        q.cpu.map_or_else(|| "-".into(), |c| c.to_string()),
+        q.node.map_or_else(|| "-".into(), |n| n.to_string()),
+        q.drops.map_or_else(|| "-".into(), |n| a_second(n, seconds)),
+        mark(q),
+    )
+    .trim_end()
+    .to_string()
+        + "\n"
+}
+
+pub(crate) fn mark(q: &QueueRates) -> &'static str {
+    match q.mark {
+        Some(Mark::Hot) => "hot",
+        Some(Mark::Reset) => "reset",
+        Some(Mark::Came) => "new",
+        Some(Mark::Gone) => "gone",
+        None => "",
+    }
+}
+
+fn sum(name: &str, l: &LinkRates) -> String {
+    let rx = l.queues.iter().filter(|q| q.dir == ringwise_model::Dir::Rx).filter_map(|q| q.packets).sum::<u64>();
+    format!("# {name} received {rx}{}; by {}\n", evenness(l), source(l))
+}
+
+/// How evenly the receive queues share, in words.
+pub(crate) fn evenness(l: &LinkRates) -> String {
+    match &l.rx_balance {
+        Some(b) => format!("; max/mean {:.2}, variation {:.2}", b.max_over_mean, b.variation),
+        None => String::new(),
+    }
+}
+
+pub(crate) fn source(l: &LinkRates) -> String {
+    match (&l.driver, l.source) {
+        (Some(d), ringwise_observe::Source::Ethtool) => format!("ethtool -S ({d})"),
+        (_, s) => s.text().to_string(),
+    }
+}

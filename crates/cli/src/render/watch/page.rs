@@ -1,0 +1,191 @@
+//! The page of `watch --once`: interfaces, their queues, CPUs, what was lost where. At most 80 columns.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use ringwise_model::{CpuId, Dir};
+use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
+
+use super::{a_second, evenness, mark, missing, percent, source, whole};
+use crate::render::text::thousands;
+use crate::style::{Style, Tint};
+use crate::when;
+
+pub fn page(host: &str, r: &Rates, style: &Style) -> String {
+    let mut out = format!("{host}  {}  over {:.3} s\n\n", when::full(r.unix_time, style.utc), r.seconds);
+    out.push_str("INTERFACE       RX pps    Mb/s  line  avg B      TX pps    Mb/s  line   drop/s\n");
+    for (name, l) in &r.links {
+        out.push_str(&interface(name, l, r.seconds, style));
+    }
+    for (list, what) in [(&r.gone, "is gone"), (&r.came, "has just come")] {
+        for name in list {
+            let _ = writeln!(out, "{name} {what}");
+        }
+    }
+    lost(r, style, &mut out);
+    for (name, l) in r.links.iter().filter(|(_, l)| !l.queues.is_empty()) {
+        queues(name, l, r.seconds, style, &mut out);
+    }
+    cpus(r, &mut out);
+    out
+}
+
+fn big(n: Option<f64>, word: &str) -> String {
+    n.map_or_else(|| word.to_string(), |n| thousands(n.round() as u64))
+}
+
+fn interface(name: &str, l: &LinkRates, seconds: f64, style: &Style) -> String {
+    let word = missing(l);
+    let mbps = |n: Option<f64>| n.map_or_else(|| word.to_string(), |n| format!("{n:.1}"));
+    let total = l.drops.total().filter(|_| l.reset.is_empty());
+    let drops = format!("{:>8}", total.map_or_else(|| word.to_string(), |n| a_second(n, seconds)));
+    let drops = if total.is_some_and(|n| n > 0) { style.paint(Tint::Red, &drops) } else { drops };
+    format!(
+        "{name:<10}{:>12} {:>7} {:>5} {:>6} {:>11} {:>7} {:>5} {drops}\n",
+        big(l.rx.pps, word),
+        mbps(l.rx.mbps),
+        percent(l.rx.line_percent),
+        whole(l.rx.avg_bytes, "-"),
+        big(l.tx.pps, word),
+        mbps(l.tx.mbps),
+        percent(l.tx.line_percent),
+    )
+}
+
+/// One line a place where anything was lost.
+fn lost(r: &Rates, style: &Style, out: &mut String) {
+    let mut lines = Vec::new();
+    for (name, l) in &r.links {
+        let d = &l.drops;
+        for (n, place) in [
+            (d.nic, "NIC: no free descriptor (rx_missed_errors)"),
+            (d.no_buffer, "no memory for a buffer"),
+            (d.stack, "driver or stack (rx_dropped; a full backlog is in it)"),
+            (d.tx, "transmission (tx_dropped)"),
+            (d.qdisc, "queueing discipline"),
+            (l.counts.get("rx_fifo_errors").copied(), "NIC: overrun (rx_fifo_errors)"),
+            (l.counts.get("rx_crc_errors").copied(), "bad checksum of the frame (cable, port)"),
+        ] {
+            if let Some(n) = n.filter(|n| *n > 0) {
+                lines.push(format!("{name} {place}: {}", thousands(n)));
+            }
+        }
+        for (counter, what) in [("rx_pause", "received"), ("tx_pause", "sent")] {
+            if let Some(n) = l.counts.get(counter).filter(|n| **n > 0) {
+                lines.push(format!("{name} pause frames {what}: {}", thousands(*n)));
+            }
+        }
+        if let Some(n) = l.counts.get("carrier_changes").filter(|n| **n > 0) {
+            lines.push(format!("{name} lost or found its link: {n} times"));
+        }
+        let stuck: u64 = l.queues.iter().filter_map(|q| q.timeouts).sum();
+        if stuck > 0 {
+            lines.push(format!("{name} transmit queues found stuck by the watchdog: {stuck} times"));
+        }
+    }
+    for (cpu, c) in &r.cpus {
+        for (name, what) in [
+            ("softnet_dropped", "backlog full (net.core.netdev_max_backlog)"),
+            ("softnet_flow_limit", "flow limit of the backlog"),
+        ] {
+            if let Some(n) = c.counts.get(name).filter(|n| **n > 0) {
+                lines.push(format!("CPU {cpu} {what}: {}", thousands(*n)));
+            }
+        }
+    }
+    for (name, n) in &r.socket_drops {
+        lines.push(format!("sockets {name}: {}", thousands(*n)));
+    }
+    if lines.is_empty() {
+        out.push_str("\nNothing lost at any place that counts.\n");
+        return;
+    }
+    out.push_str("\nLOST\n");
+    for l in lines {
+        let _ = writeln!(out, "  {}", style.paint(Tint::Red, &l));
+    }
+}
+
+/// A line a queue number: both directions, as their vectors mostly are the same.
+fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut String) {
+    let node = l.node.map_or_else(|| "node unknown".to_string(), |n| format!("node {n}"));
+    let _ = write!(out, "\nQUEUES OF {name} ({node}) by {}{}\n", source(l), evenness(l));
+    out.push_str("queue     RX pps  share      TX pps    irq/s  pkt/irq   cpu node  drop/s  mark\n");
+    let ids: BTreeSet<u32> = l.queues.iter().map(|q| q.queue).collect();
+    let find = |dir, id| l.queues.iter().find(|q| q.dir == dir && q.queue == id);
+    for id in ids {
+        let (rx, tx) = (find(Dir::Rx, id), find(Dir::Tx, id));
+        let rate = |q: Option<&QueueRates>| match q {
+            Some(q) => big(q.packets.map(|n| n as f64 / seconds), if mark(q).is_empty() { "unknown" } else { "-" }),
+            None => "-".into(),
+        };
+        let any = rx.or(tx);
+        // Two vectors, where the directions have their own.
+        let vectors: BTreeMap<_, _> = [rx, tx].into_iter().flatten().filter_map(|q| Some((q.irq?, q))).collect();
+        let irqs: Option<u64> = vectors.values().map(|q| q.interrupts).sum();
+        let mut cpus: Vec<String> = vectors.values().filter_map(|q| q.cpu).map(|c| c.to_string()).collect();
+        cpus.dedup();
+        let marks = [rx, tx].into_iter().flatten().map(mark).find(|m| !m.is_empty()).unwrap_or_default();
+        let line = format!(
+            "{id:<5} {:>10} {:>6} {:>11} {:>8} {:>8} {:>5} {:>4} {:>7}  {}",
+            rate(rx),
+            rx.and_then(|q| q.share_percent).map_or_else(|| "-".into(), |n| format!("{n:.1}%")),
+            rate(tx),
+            if vectors.is_empty() { "-".into() } else { big(irqs.map(|n| n as f64 / seconds), "unknown") },
+            any.and_then(|q| q.packets_per_interrupt).map_or_else(|| "-".into(), |n| format!("{n:.1}")),
+            if cpus.is_empty() { "-".into() } else { cpus.join(",") },
+            any.and_then(|q| q.node).map_or_else(|| "-".into(), |n| n.to_string()),
+            rx.and_then(|q| q.drops).map_or_else(|| "-".into(), |n| a_second(n, seconds)),
+            style.paint(Tint::Yellow, marks),
+        );
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    let full = |q: &&QueueRates| q.bql_limit.zip(q.bql_inflight).is_some_and(|(l, n)| l > 0 && n >= l);
+    let full: Vec<String> = l.queues.iter().filter(full).map(|q| q.queue.to_string()).collect();
+    if !full.is_empty() {
+        let _ = writeln!(out, "transmit queues at their byte limit: {}", full.join(" "));
+    }
+}
+
+/// The CPUs that had to do with packets; the others in a line.
+fn cpus(r: &Rates, out: &mut String) {
+    let count = |c: &CpuRates, name: &str| c.counts.get(name).copied().unwrap_or(0);
+    let works = |c: &CpuRates| {
+        c.interrupts > 0 || count(c, "softnet_processed") > 0 || c.busy_percent().is_some_and(|n| n >= 1.0)
+    };
+    out.push_str("\nCPU node soft  irq steal idle ksoft   irq/s packets/s drops squeeze  rps queued\n");
+    let (mut quiet, mut busiest): (Vec<CpuId>, f64) = (Vec::new(), 0.0);
+    for (id, c) in &r.cpus {
+        if !works(c) {
+            quiet.push(*id);
+            busiest = busiest.max(100.0 - c.idle_percent.unwrap_or(100.0));
+            continue;
+        }
+        let _ = writeln!(
+            out,
+            "{id:<3} {:>4} {:>4} {:>4} {:>5} {:>4} {:>5} {:>7} {:>9} {:>5} {:>7} {:>4} {:>6}",
+            c.node.map_or_else(|| "-".into(), |n| n.to_string()),
+            percent(c.softirq_percent),
+            percent(c.irq_percent),
+            percent(c.steal_percent),
+            percent(c.idle_percent),
+            percent(c.ksoftirqd_percent),
+            thousands((c.interrupts as f64 / r.seconds).round() as u64),
+            thousands((count(c, "softnet_processed") as f64 / r.seconds).round() as u64),
+            count(c, "softnet_dropped"),
+            count(c, "softnet_squeezed"),
+            count(c, "softnet_rps"),
+            c.backlog.map_or_else(|| "-".into(), |n| n.to_string()),
+        );
+    }
+    if !quiet.is_empty() {
+        let list: ringwise_model::CpuSet = quiet.into_iter().collect();
+        let _ = writeln!(out, "no packets on CPU {list}; the busiest of them {busiest:.0} % busy");
+    }
+    for (list, what) in [(&r.cpus_gone, "went offline"), (&r.cpus_came, "came online")] {
+        for cpu in list {
+            let _ = writeln!(out, "CPU {cpu} {what}");
+        }
+    }
+}

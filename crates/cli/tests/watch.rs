@@ -1,0 +1,170 @@
+//! `ringwise watch` on recordings: lines, page and JSON of known counters.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::schema::check;
+use common::*;
+use ringwise_model::{CpuId, IrqId, NodeId};
+use ringwise_observe::{Counters, Counts, Layout, Link, Source, Wiring};
+use serde_json::{Value, json};
+
+fn counts(list: &[(&str, u64)]) -> Counts {
+    list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
+}
+
+fn layout() -> Layout {
+    let wiring = |node, irqs: [u32; 2]| Wiring {
+        driver: Some("igb".into()),
+        node: Some(NodeId(node)),
+        speed_mbps: Some(1000),
+        rx: (0..).zip(irqs.map(|i| Some(IrqId(i)))).collect(),
+        tx: (0..).zip(irqs.map(|i| Some(IrqId(i)))).collect(),
+        goes_to: BTreeMap::new(),
+    };
+    Layout {
+        links: [("eth1".to_string(), wiring(0, [30, 31])), ("eth2".to_string(), wiring(1, [40, 41]))].into(),
+        nodes: (0..4).map(|c| (CpuId(c), NodeId(c / 2))).collect(),
+    }
+}
+
+/// Second `n` of a router: eth1 receives on queue 0 and a little on queue 1, eth2 sends it on.
+fn sample(n: u64) -> Counters {
+    let queue = |packets: u64, drops: u64| counts(&[("packets", packets), ("bytes", packets * 60), ("drops", drops)]);
+    let link = |index, rx: u64, tx: u64, lost: u64, queues: [[u64; 2]; 2]| Link {
+        ifindex: index,
+        counts: counts(&[
+            ("rx_packets", rx),
+            ("rx_bytes", rx * 60),
+            ("tx_packets", tx),
+            ("tx_bytes", tx * 60),
+            ("rx_missed_errors", lost),
+            ("rx_dropped", 0),
+            ("tx_dropped", 0),
+            ("qdisc_drops", n / 2),
+            ("carrier_changes", 2),
+        ]),
+        source: Source::Ethtool,
+        rx: (0..).zip(queues[0].map(|q| queue(q, lost / 2))).collect(),
+        tx: (0..).zip(queues[1].map(|q| queue(q, 0))).collect(),
+    };
+    let cpu = |c: u64| {
+        let soft = if c == 0 { 95 * n } else { 0 };
+        let ticks = [("idle", 100 * n - soft), ("softirq", soft)];
+        let rest = ["user", "nice", "system", "iowait", "irq", "steal"].map(|k| (k, 0));
+        let net = [
+            ("softnet_processed", if c == 0 { 771_000 * n } else { 0 }),
+            ("softnet_dropped", if c == 0 { 12 * n } else { 0 }),
+            ("softnet_squeezed", c),
+            ("softnet_rps", 0),
+            ("softnet_flow_limit", 0),
+            ("softnet_backlog", 3 - c.min(3)),
+            ("ksoftirqd_ns", if c == 0 { 400_000_000 * n } else { 0 }),
+        ];
+        counts(&[&ticks[..], &rest[..], &net[..]].concat())
+    };
+    let took = |irq, cpu, count: u64| (IrqId(irq), BTreeMap::from([(CpuId(cpu), count)]));
+    Counters {
+        at_us: 100_000_000 + n * 1_000_000,
+        unix_time: 1_795_183_320 + n,
+        links: [
+            (
+                "eth1".to_string(),
+                link(2, 771_000 * n, 1200 * n, 41_180 * n, [[700_000 * n, 71_000 * n], [1200 * n, 0]]),
+            ),
+            ("eth2".to_string(), link(3, 1300 * n, 770_000 * n, 0, [[1300 * n, 0], [385_000 * n, 385_000 * n]])),
+        ]
+        .into(),
+        cpus: (0..4).map(|c| (CpuId(c), cpu(u64::from(c)))).collect(),
+        irqs: [took(30, 0, 9120 * n), took(31, 0, 1000 * n), took(40, 2, 50 * n), took(41, 3, 40 * n)].into(),
+        host: counts(&[("Udp:RcvbufErrors", 7 * n)]),
+        unread: Vec::new(),
+    }
+}
+
+/// A recording of these entries, in a file of its own.
+fn recording(name: &str, entries: &[Value]) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("ringwise-watch-{}-{name}", std::process::id()));
+    let begin = json!({"begin": {"recording": 1, "host": "edge3", "unix_time": 1}});
+    let lines: Vec<String> = std::iter::once(&begin).chain(entries).map(Value::to_string).collect();
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    path
+}
+
+fn run(path: &PathBuf, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_ringwise"));
+    let o = c.args(["watch", "--utc", "--replay"]).arg(path).args(args).output().unwrap();
+    let text = |b: &[u8]| String::from_utf8_lossy(b).into_owned();
+    (o.status.code(), text(&o.stdout), text(&o.stderr))
+}
+
+fn of(c: Counters) -> Value {
+    json!({ "sample": c })
+}
+
+#[test]
+fn lines_page_and_json() {
+    let path = recording("all", &[json!({"layout": layout()}), of(sample(1)), of(sample(2)), of(sample(3))]);
+    for (name, args) in [
+        ("watch-plain.txt", &["--plain"][..]),
+        ("watch-queues.txt", &["--queues", "--count", "1"]),
+        ("watch-once.txt", &["--once"]),
+    ] {
+        let (status, text, err) = run(&path, args);
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{name}");
+        let wide: Vec<&str> = text.lines().filter(|l| l.chars().count() > 80).collect();
+        assert!(wide.is_empty(), "{name}: {wide:#?}");
+        golden(name, &text);
+    }
+    let schema = std::fs::read(root().join("schemas/ringwise.watch.v1.json")).unwrap();
+    let schema: Value = serde_json::from_slice(&schema).unwrap();
+    let (_, text, _) = run(&path, &["-j"]);
+    assert_eq!(text.lines().count(), 2);
+    for line in text.lines() {
+        let doc: Value = serde_json::from_str(line).unwrap();
+        let wrong = check(&schema, &doc);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        let eth1 = &doc["links"]["eth1"];
+        assert_eq!((&eth1["rx"]["packets"], &eth1["drops"]["nic"]), (&json!(771_000), &json!(41_180)));
+        assert_eq!((&eth1["queues"][0]["mark"], &eth1["queues"][0]["cpu"]), (&json!("hot"), &json!(0)));
+        assert_eq!(doc["socket_drops"], json!({"Udp:RcvbufErrors": 7}));
+    }
+    let (_, text, _) = run(&path, &["-j", "--seek", "1s"]);
+    assert_eq!(text.lines().count(), 1);
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn marks_instead_of_numbers() {
+    let mut reset = sample(2);
+    let eth1 = reset.links.get_mut("eth1").unwrap();
+    eth1.counts = counts(&[("rx_packets", 5), ("rx_bytes", 300), ("tx_packets", 0), ("tx_bytes", 0)]);
+    eth1.rx = [(0, counts(&[("packets", 5)]))].into();
+    let mut gone = sample(3);
+    gone.links.remove("eth2");
+    gone.cpus.remove(&CpuId(3));
+    let path = recording("marks", &[json!({"layout": layout()}), of(sample(1)), of(reset), of(gone), of(sample(4))]);
+    let (_, text, _) = run(&path, &["--plain"]);
+    golden("watch-marks.txt", &text);
+    let schema = std::fs::read(root().join("schemas/ringwise.watch.v1.json")).unwrap();
+    let (_, text, _) = run(&path, &["-j"]);
+    for line in text.lines() {
+        let wrong = check(&serde_json::from_slice(&schema).unwrap(), &serde_json::from_str(line).unwrap());
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn two_recordings_in_one_file_are_not_compared() {
+    let again = json!({"begin": {"recording": 1, "host": "edge3", "unix_time": 2}});
+    let path = recording("two", &[json!({"layout": layout()}), of(sample(1)), again, of(sample(9))]);
+    let (status, text, err) = run(&path, &["-j"]);
+    assert_eq!((status, text.as_str()), (Some(1), ""));
+    assert!(err.contains("no two samples"), "{err}");
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(run(&path, &[]).0, Some(1), "no such file");
+}
