@@ -18,6 +18,8 @@ fn link(packets: u64, bytes: u64, queues: &[u64]) -> Link {
             ("tx_packets", 0),
             ("tx_bytes", 0),
             ("rx_missed_errors", 5),
+            ("rx_dropped", 0),
+            ("tx_dropped", 0),
         ]),
         source: Source::Qstats,
         rx: (0..).zip(queues).map(queue).collect(),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::stat_names::{self, Place};
-use ringwise_kfmt::{ParseError, ethtool_nl, interrupts, link_stats, netdev_nl, procstat, qdisc, snmp, softnet};
+use ringwise_kfmt::{
+    ParseError, cpulist, ethtool_nl, interrupts, link_stats, netdev_nl, procstat, qdisc, snmp, softnet,
+};
 use ringwise_model::{CpuId, Dir, IrqId, Unread};
 use ringwise_sys::{Error, Host, Request};
 
@@ -18,6 +20,8 @@ pub struct Sampler {
     whole_table: bool,
     /// ksoftirqd of each CPU.
     threads: Vec<(CpuId, u32)>,
+    /// In the order of the numbers in `per_cpu_count`.
+    possible: Vec<CpuId>,
     /// Byte limits and timeouts of each transmit queue too: two or three small files each.
     detail: bool,
 }
@@ -61,15 +65,18 @@ impl Notes {
 impl Sampler {
     /// Threads are looked for here, which reads a file of every process.
     pub fn new(host: &dyn Host, layout: &Layout, detail: bool) -> Self {
-        Self { threads: ksoftirqds(host), ..Self::along(layout, detail, Vec::new()) }
+        // Mostly without holes; where the file cannot be had they are taken to be so.
+        let possible = host.read_text("/sys/devices/system/cpu/possible").ok().and_then(|t| cpulist::parse(&t).ok());
+        let possible = possible.map_or_else(|| (0..8192).map(CpuId).collect(), |p| p.iter().collect());
+        Self { threads: ksoftirqds(host), possible, ..Self::along(layout, detail) }
     }
 
     /// For a changed layout of the same host.
     pub fn again(self, layout: &Layout) -> Self {
-        Self::along(layout, self.detail, self.threads)
+        Self { threads: self.threads, possible: self.possible, ..Self::along(layout, self.detail) }
     }
 
-    fn along(layout: &Layout, detail: bool, threads: Vec<(CpuId, u32)>) -> Self {
+    fn along(layout: &Layout, detail: bool) -> Self {
         let dev = |(name, w): (&String, &Wiring)| Dev {
             name: name.clone(),
             wiring: w.clone(),
@@ -78,7 +85,8 @@ impl Sampler {
             limits: detail,
         };
         let devs = layout.links.iter().map(dev).collect();
-        Self { devs, vectors: layout.vectors(), whole_table: false, threads, detail }
+        let vectors = layout.vectors();
+        Self { devs, vectors, whole_table: false, threads: Vec::new(), possible: Vec::new(), detail }
     }
 
     /// Everything, now. An interface that is gone is left out.
@@ -129,9 +137,8 @@ impl Sampler {
             for irq in &self.vectors {
                 match host.read_text(&format!("/sys/kernel/irq/{irq}/per_cpu_count")) {
                     Ok(text) => {
-                        // One number for each possible CPU, in their order.
-                        let counts =
-                            (0..).zip(text.split(',')).filter_map(|(i, n)| Some((CpuId(i), n.trim().parse().ok()?)));
+                        let numbers = text.split(',').map(|n| n.trim().parse().ok());
+                        let counts = self.possible.iter().copied().zip(numbers).filter_map(|(c, n)| Some((c, n?)));
                         out.irqs.insert(*irq, counts.filter(|(_, n)| *n > 0).collect());
                     }
                     // Freed in the meantime; if all of them are not there, the kernel has no such files.
@@ -342,3 +349,7 @@ fn ksoftirqds(host: &dyn Host) -> Vec<(CpuId, u32)> {
     pids.filter_map(|pid| Some((procstat::ksoftirqd(&host.read_text(&format!("/proc/{pid}/comm")).ok()?)?, pid)))
         .collect()
 }
+
+#[cfg(test)]
+#[path = "sampler_tests.rs"]
+mod tests;

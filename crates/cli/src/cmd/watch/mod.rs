@@ -228,8 +228,12 @@ impl Cost {
         }
         let now = proc::cpu_time();
         let (used, passed) = (now - self.start.0, host.since_boot().saturating_sub(self.start.1));
-        let share = used.as_secs_f64() * 100.0 / passed.as_secs_f64().max(1e-6);
-        let sample = (now - self.before).as_secs_f64() * 1e3;
-        out::error(&format!("ringwise: the sample took {sample:.2} ms of CPU time, all so far {share:.2} % of a CPU"));
+        let mut text =
+            format!("ringwise: the sample took {:.2} ms of CPU time", (now - self.before).as_secs_f64() * 1e3);
+        // The first says nothing about what comes.
+        if passed > Duration::from_millis(50) {
+            text += &format!(", all so far {:.2} % of a CPU", used.as_secs_f64() * 100.0 / passed.as_secs_f64());
+        }
+        out::error(&text);
     }
 }
