@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_knob::Learned;
+use ringwise_knob::{Family, Learned};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Holder, Refusal};
@@ -164,8 +164,11 @@ impl Store {
         }
         let mut learned = self.learned()?;
         for n in new {
+            // Of some settings one value is refused and another taken: each is remembered.
+            let by_value = matches!(n.address.family(), Family::Coalesce | Family::Pause);
             learned.retain(|l| {
-                !(l.device == n.device && l.driver == n.driver && l.kernel == n.kernel && l.address == n.address)
+                let same = l.device == n.device && l.driver == n.driver && l.kernel == n.kernel;
+                !(same && l.address == n.address && (!by_value || l.asked == n.asked))
             });
             learned.push(n.clone());
         }
@@ -235,7 +238,7 @@ impl Holder {
         let _ = file.read_to_string(&mut text); // what cannot be read is told as unknown
         let mut lines = text.lines();
         let pid = lines.next().and_then(|l| l.trim().parse().ok());
-        let noted: Option<Self> = lines.next().and_then(|l| serde_json::from_str(l).ok());
+        let noted: Option<Self> = lines.next().and_then(|l| serde_json::from_slice(l.as_bytes()).ok());
         Self { pid, ..noted.filter(|h| h.pid == pid).unwrap_or_default() }
     }
 }
