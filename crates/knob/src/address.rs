@@ -27,6 +27,39 @@ impl std::fmt::Display for Of {
     }
 }
 
+/// The one list of what is a setting of a device, and what one of the host; for addresses and for settings, whose
+/// variants have the same names (and more, which the caller names).
+macro_rules! of_device {
+    ($it:expr, $dev:ident => $device:expr, [$($more:pat)?] => $host:expr) => {
+        match $it {
+            Self::IrqbalanceRestart { $dev, .. }
+            | Self::IrqbalanceBan { $dev, .. }
+            | Self::Feature { $dev, .. }
+            | Self::Channels { $dev, .. }
+            | Self::Rings { $dev, .. }
+            | Self::Pause { $dev, .. }
+            | Self::Coalesce { $dev, .. }
+            | Self::QueueCoalesce { $dev, .. }
+            | Self::RssHash { $dev, .. }
+            | Self::RssFields { $dev, .. }
+            | Self::RssTable { $dev, .. }
+            | Self::RssContext { $dev, .. }
+            | Self::Ntuple { $dev, .. }
+            | Self::FlowRule { $dev, .. }
+            | Self::IrqCpus { $dev, .. }
+            | Self::XpsCpus { $dev, .. }
+            | Self::XpsRxqs { $dev, .. }
+            | Self::RpsCpus { $dev, .. }
+            | Self::RpsFlowCnt { $dev, .. }
+            | Self::NapiDevice { $dev, .. }
+            | Self::Napi { $dev, .. }
+            | Self::NapiThread { $dev, .. } => $device,
+            Self::RfsEntries { .. } | Self::Sysctl { .. } | Self::CpuLatency { .. } $(| $more)? => $host,
+        }
+    };
+}
+pub(crate) use of_device;
+
 /// The address of one kernel setting. Devices by name; the plan and the journal carry their identity.
 /// The order of the variants is the order in which settings are written (DESIGN section 2).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -196,61 +229,13 @@ impl Address {
 
     /// The device, `None` for settings of the host.
     pub fn dev(&self) -> Option<&str> {
-        match self {
-            Self::IrqbalanceRestart { dev }
-            | Self::IrqbalanceBan { dev }
-            | Self::Channels { dev }
-            | Self::Rings { dev }
-            | Self::Coalesce { dev }
-            | Self::RssTable { dev }
-            | Self::IrqCpus { dev, .. }
-            | Self::XpsCpus { dev, .. }
-            | Self::XpsRxqs { dev, .. }
-            | Self::RpsCpus { dev, .. }
-            | Self::RpsFlowCnt { dev, .. }
-            | Self::Feature { dev, .. }
-            | Self::Pause { dev }
-            | Self::QueueCoalesce { dev, .. }
-            | Self::RssHash { dev }
-            | Self::RssFields { dev, .. }
-            | Self::RssContext { dev, .. }
-            | Self::Ntuple { dev }
-            | Self::FlowRule { dev, .. }
-            | Self::NapiDevice { dev }
-            | Self::Napi { dev, .. }
-            | Self::NapiThread { dev, .. } => Some(dev),
-            Self::RfsEntries | Self::Sysctl { .. } | Self::CpuLatency { .. } => None,
-        }
+        of_device!(self, dev => Some(dev), [] => None)
     }
 
     /// The same setting on a device that has another name now.
     pub fn renamed(&self, name: &str) -> Self {
         let mut a = self.clone();
-        match &mut a {
-            Self::IrqbalanceRestart { dev }
-            | Self::IrqbalanceBan { dev }
-            | Self::Channels { dev }
-            | Self::Rings { dev }
-            | Self::Coalesce { dev }
-            | Self::RssTable { dev }
-            | Self::IrqCpus { dev, .. }
-            | Self::XpsCpus { dev, .. }
-            | Self::XpsRxqs { dev, .. }
-            | Self::RpsCpus { dev, .. }
-            | Self::RpsFlowCnt { dev, .. }
-            | Self::Feature { dev, .. }
-            | Self::Pause { dev }
-            | Self::QueueCoalesce { dev, .. }
-            | Self::RssHash { dev }
-            | Self::RssFields { dev, .. }
-            | Self::RssContext { dev, .. }
-            | Self::Ntuple { dev }
-            | Self::FlowRule { dev, .. }
-            | Self::NapiDevice { dev }
-            | Self::Napi { dev, .. }
-            | Self::NapiThread { dev, .. } => *dev = name.to_string(),
-            Self::RfsEntries | Self::Sysctl { .. } | Self::CpuLatency { .. } => {}
-        }
+        of_device!(&mut a, dev => *dev = name.to_string(), [] => {});
         a
     }
 

@@ -14,10 +14,15 @@ pub fn compare(want: (Option<u32>, Option<u32>), got: (Option<u32>, Option<u32>)
     let one = |w: Option<u32>, g: Option<u32>| match (w, g) {
         (None, _) => Match::Same,
         (Some(w), Some(g)) if w == g => Match::Same,
-        (Some(w), Some(g)) if g > w && g <= w.next_power_of_two().max(64) => Match::Adjusted,
+        (Some(w), Some(g)) if g > w && g <= most(w) => Match::Adjusted,
         _ => Match::Differs,
     };
     one(want.0, got.0).max(one(want.1, got.1))
+}
+
+/// What a driver may make of it at most, by rounding up.
+pub fn most(want: u32) -> u32 {
+    want.checked_next_power_of_two().unwrap_or(want).max(64)
 }
 
 pub fn text(rx: Option<u32>, tx: Option<u32>) -> String {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_model::{CpuId, CpuSet, NapiValues, Rule, Snapshot};
 use serde::{Deserialize, Serialize};
 
+use crate::address::of_device;
 use crate::{
     Address, Of, channels, coalesce, features, host, irq, napi, pause, rfs, rings, rivals, rps, rss, rules, xps,
 };
@@ -208,31 +209,7 @@ impl Setting {
     /// The same setting for a device that has another name now.
     pub fn renamed(&self, name: &str) -> Self {
         let mut s = self.clone();
-        match &mut s {
-            Self::IrqbalanceRestart { dev, .. }
-            | Self::IrqbalanceBan { dev, .. }
-            | Self::Channels { dev, .. }
-            | Self::Rings { dev, .. }
-            | Self::Coalesce { dev, .. }
-            | Self::RssTable { dev, .. }
-            | Self::IrqCpus { dev, .. }
-            | Self::XpsCpus { dev, .. }
-            | Self::XpsRxqs { dev, .. }
-            | Self::RpsCpus { dev, .. }
-            | Self::RpsFlowCnt { dev, .. }
-            | Self::Feature { dev, .. }
-            | Self::Pause { dev, .. }
-            | Self::QueueCoalesce { dev, .. }
-            | Self::RssHash { dev, .. }
-            | Self::RssFields { dev, .. }
-            | Self::RssContext { dev, .. }
-            | Self::Ntuple { dev, .. }
-            | Self::FlowRule { dev, .. }
-            | Self::NapiDevice { dev, .. }
-            | Self::Napi { dev, .. }
-            | Self::NapiThread { dev, .. } => *dev = name.to_string(),
-            Self::RfsEntries { .. } | Self::Sysctl { .. } | Self::CpuLatency { .. } | Self::Other(_) => {}
-        }
+        of_device!(&mut s, dev => *dev = name.to_string(), [Self::Other(_)] => {});
         s
     }
 
