@@ -9,7 +9,7 @@ use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
-use crate::journal::{FORMAT, Header, Journal, Record};
+use crate::journal::{Header, Journal, Record};
 use crate::run::close_others;
 use crate::store::{Lock, Store};
 use crate::{Error, Event, Kind, Outcome, Policy, Refusal, Request, Standing, Verdict, Verify, verify_in};
@@ -60,11 +60,7 @@ pub fn adopt(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let cx = Cx { host, policy };
-    if host.is_recorded() {
-        return Err(Refusal::Recorded.into());
-    }
-    let now = cx.look()?;
+    let (cx, now) = Cx::begin(host, policy)?;
     let find = |now: &Snapshot| verify_in(now, store).map(|v| adoptable(&v, now, devs));
     if find(&now)?.is_empty() {
         crate::run::unfinished_of_this_boot(store, &now)?;
@@ -102,23 +98,9 @@ pub(crate) fn write_down(
     let named =
         |n: &&ringwise_model::Nic| settings.iter().filter_map(Setting::address).any(|a| a.dev() == Some(n.name()));
     let header = Header {
-        format: FORMAT,
-        tool: env!("CARGO_PKG_VERSION").into(),
-        transaction: id,
-        kind,
-        machine_id: now.host.machine_id.known().cloned(),
-        boot_id: now.host.boot_id.known().cloned(),
-        kernel: now.host.kernel.known().cloned(),
-        unix_time: cx.host.unix_time(),
-        title: request.title.clone(),
-        reason: request.reason.clone(),
-        who: request.who.clone(),
-        command: request.command.clone(),
         devices: now.nics.iter().filter(named).map(|n| n.dev.clone()).collect(),
-        steps: request.steps.clone(),
-        already: Vec::new(),
         start: settings.clone(),
-        undo: Vec::new(),
+        ..Header::of(id, kind, &request, now, cx.host.unix_time())
     };
     let mut out = Outcome::nothing();
     out.verdict = Verdict::Applied;

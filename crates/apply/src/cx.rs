@@ -7,7 +7,7 @@ use ringwise_kfmt::ParseError;
 use ringwise_model::{Fact, Nic, Snapshot, Unread};
 use ringwise_sys::{Error, Host, Request, Result, with_deadline};
 
-use crate::{Error as Failed, Policy};
+use crate::{Error as Failed, Policy, Refusal};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Cx<'a> {
@@ -15,7 +15,17 @@ pub(crate) struct Cx<'a> {
     pub policy: &'a Policy,
 }
 
-impl Cx<'_> {
+impl<'a> Cx<'a> {
+    /// With what is there now. A recording cannot be changed.
+    pub fn begin(host: &'a Arc<dyn Host>, policy: &'a Policy) -> std::result::Result<(Self, Snapshot), Failed> {
+        if host.is_recorded() {
+            return Err(Refusal::Recorded.into());
+        }
+        let cx = Self { host, policy };
+        let now = cx.look()?;
+        Ok((cx, now))
+    }
+
     /// A late call is left behind: what it does after that is found when everything is discovered again.
     fn bounded<T: Send + 'static>(
         &self,

@@ -10,13 +10,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Setting, Step};
-use ringwise_model::{DevId, Host};
+use ringwise_model::{DevId, Host, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::newer::{Head, elsewhere};
 use crate::store::{Lock, Store, sync_dir};
 use crate::trial::{Fate, Files, Trial};
-use crate::{Error, Failure, Kind, Newer, Outcome, Verdict};
+use crate::{Error, Failure, Kind, Newer, Outcome, Request, Verdict};
 
 /// Of the file. A journal of another one is not replayed.
 pub(crate) const FORMAT: u32 = 1;
@@ -45,6 +45,31 @@ pub(crate) struct Header {
     pub start: Vec<Setting>,
     /// The same as commands for people. Interrupt numbers as of the start.
     pub undo: Vec<String>,
+}
+
+impl Header {
+    /// Who and where; no devices and nothing of the start yet.
+    pub fn of(transaction: u64, kind: Kind, request: &Request, now: &Snapshot, unix_time: u64) -> Self {
+        Self {
+            format: FORMAT,
+            tool: env!("CARGO_PKG_VERSION").into(),
+            transaction,
+            kind,
+            machine_id: now.host.machine_id.known().cloned(),
+            boot_id: now.host.boot_id.known().cloned(),
+            kernel: now.host.kernel.known().cloned(),
+            unix_time,
+            title: request.title.clone(),
+            reason: request.reason.clone(),
+            who: request.who.clone(),
+            command: request.command.clone(),
+            devices: Vec::new(),
+            steps: request.steps.clone(),
+            already: Vec::new(),
+            start: Vec::new(),
+            undo: Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use ringwise_sys::Host;
 
 use crate::cx::Cx;
 use crate::guard::Sent;
-use crate::journal::{FORMAT, Header, Journal, Read, Record, Whose};
+use crate::journal::{Header, Journal, Read, Record, Whose};
 use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::store::Lock;
@@ -31,12 +31,8 @@ pub fn run(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let cx = Cx { host, policy };
-    if host.is_recorded() {
-        return Err(Refusal::Recorded.into());
-    }
     // First without the lock: when there is nothing to do, nothing is written, not even a lock file.
-    let now = cx.look()?;
+    let (cx, now) = Cx::begin(host, policy)?;
     let (request, mut notes) = follow(request, &now)?;
     let so = |s: &Setting| compare(s, &now).holds();
     if request.steps.iter().all(|s| so(&s.setting)) && request.relies_on.iter().all(so) {
@@ -262,23 +258,11 @@ pub(crate) fn transact(
     origin.extend(start.clone());
     Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &origin)).map_err(state)?;
     let header = Header {
-        format: FORMAT,
-        tool: env!("CARGO_PKG_VERSION").into(),
-        transaction: id,
-        kind,
-        machine_id: now.host.machine_id.known().cloned(),
-        boot_id: now.host.boot_id.known().cloned(),
-        kernel: now.host.kernel.known().cloned(),
-        unix_time: cx.host.unix_time(),
-        title: request.title.clone(),
-        reason: request.reason.clone(),
-        who: request.who.clone(),
-        command: request.command.clone(),
         devices: devices(&request, &now),
-        steps: request.steps.clone(),
         already: request.already.clone(),
         start: start.values().cloned().collect(),
         undo: start.values().filter_map(|s| s.command(&now)).collect(),
+        ..Header::of(id, kind, &request, &now, cx.host.unix_time())
     };
     let devices = header.devices.clone();
     let journal = Journal::begin(store, lock, header)

@@ -243,6 +243,18 @@ impl Tx<'_> {
         done
     }
 
+    /// True: something else has taken the step's place. An error where nothing has and nothing may be left out.
+    fn replaced(&mut self, step: &Step, failure: &Failure) -> Result<bool, Box<Failure>> {
+        if self.instead(step, failure)? {
+            return Ok(true);
+        }
+        if step.if_refused == IfRefused::PutBack {
+            self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
+            return Err(failure.clone().into());
+        }
+        Ok(false)
+    }
+
     fn step(&mut self, step: &Step) -> Done {
         let setting = &step.setting;
         let Some(address) = setting.address() else { return Ok(()) };
@@ -265,12 +277,8 @@ impl Tx<'_> {
                 let words = failure.words.clone();
                 self.learn(setting, What::Refused { errno: failure.errno.unwrap_or(0), words });
                 self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
-                if self.instead(step, &failure)? {
+                if self.replaced(step, &failure)? {
                     return Ok(());
-                }
-                if step.if_refused == IfRefused::PutBack {
-                    self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
-                    return Err(failure.into());
                 }
                 self.event(Event::Refused { phase: Phase::Apply, setting: setting.clone(), failure: failure.clone() });
                 self.out.refused.push(Refused { asked: setting.clone(), failure });
@@ -283,12 +291,8 @@ impl Tx<'_> {
                 }
                 let failure = not_kept(setting, &now);
                 self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
-                if self.instead(step, &failure)? {
+                if self.replaced(step, &failure)? {
                     return Ok(());
-                }
-                if step.if_refused == IfRefused::PutBack {
-                    self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
-                    return Err(failure.into());
                 }
                 self.event(Event::Ignored { phase: Phase::Apply, setting: setting.clone(), now: now.known().cloned() });
                 self.out.ignored.push(Ignored { asked: setting.clone(), now });

@@ -31,11 +31,7 @@ pub fn recover(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let cx = Cx { host, policy };
-    if host.is_recorded() {
-        return Err(Refusal::Recorded.into());
-    }
-    let now = cx.look()?;
+    let (cx, now) = Cx::begin(host, policy)?;
     let journals = Read::all(store)?;
     if let Some(newer) = journals.iter().find_map(|j| j.newer_here(&now.host)) {
         return Err(Refusal::from(newer).into());
@@ -143,11 +139,7 @@ pub fn rollback(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let cx = Cx { host, policy };
-    if host.is_recorded() {
-        return Err(Refusal::Recorded.into());
-    }
-    let now = cx.look()?;
+    let (cx, now) = Cx::begin(host, policy)?;
     if now.host.read_only.known() == Some(&true) {
         return Err(Refusal::ReadOnly.into());
     }
