@@ -10,6 +10,7 @@ use common::plans::edge3_plan;
 use common::*;
 use ringwise_cli::render::script;
 use ringwise_cli::render::text::mask;
+use ringwise_knob::{IfRefused, Of, Setting, Step};
 use ringwise_model::*;
 
 struct Tree {
@@ -23,6 +24,10 @@ impl Tree {
         let root = std::env::temp_dir().join(format!("ringwise-script-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
         let s = edge3();
+        Self::of(root, &edge3_plan(&s), &s)
+    }
+
+    fn of(root: PathBuf, plan: &ringwise_plan::Plan, s: &Snapshot) -> Self {
         let mut t = Self { script: root.join("plan.sh"), root };
         for n in &s.nics[1..3] {
             t.put(&format!("sys/bus/pci/devices/{}/net/{}/x", n.dev.bus_address.as_ref().unwrap(), n.name()), "");
@@ -42,8 +47,10 @@ impl Tree {
         }
         t.put("proc/interrupts", "           CPU0\n");
         let at = t.root.display().to_string();
-        let text = script::text(&edge3_plan(&s), &s).unwrap();
-        let text = text.replace("/sys/", &format!("{at}/sys/")).replace("/proc/", &format!("{at}/proc/"));
+        let text = script::text(plan, s).unwrap();
+        // First those below which there is a sys too.
+        let text = text.replace("/proc/", "\0").replace("/sys/", &format!("{at}/sys/"));
+        let text = text.replace('\0', &format!("{at}/proc/"));
         let script = t.script.clone();
         fs::write(&script, text).unwrap();
         t.script = script;
@@ -158,4 +165,168 @@ fn an_interrupt_that_is_gone_is_named() {
     let o = t.run("apply");
     assert_eq!(o.status.code(), Some(6), "{}", text(&o));
     assert!(text(&o).contains("no interrupt is named eth2-TxRx-2"), "{}", text(&o));
+}
+
+/// The parts of ethtool that the test below needs, with files for its state: `k` features, `c` moderation, `x` RSS,
+/// `n` one rule. Its status is always 0.
+const ETHTOOL: &str = r#"#!/bin/sh
+d=${0%/*}
+case $1 in
+  --help) echo "context per-queue" ;;
+  -k | -c | -x) cat "$d/$1" ;;
+  -n) echo "8 RX rings available"; echo "Total 1 rules"; echo; cat "$d/-n" ;;
+  -K) [ -e "$d/deaf" ] || sed -i "s/^\($3:\) .*/\1 $4/" "$d/-k"; echo "Actual changes:" ;;
+  -X) [ "$3 $4" = "weight 3" ] && t="0 0 0 1" || t="0 1 0 1"; printf 'RX flow hash:\n    0:      %s\n' "$t" >"$d/-x" ;;
+  -C) shift 2
+    # Like some drivers: times are not taken together with adaptive moderation.
+    case "$*" in *adaptive*usecs*|*usecs*adaptive*) echo "Invalid argument" >&2; exit 1 ;; esac
+    while [ $# -gt 1 ]; do
+      case $1 in adaptive-rx) sed -i "s/^Adaptive RX: [a-z]*/Adaptive RX: $2/" "$d/-c" ;; *) sed -i "s/^$1: .*/$1: $2/" "$d/-c" ;; esac
+      shift 2
+    done ;;
+  -N) case $3 in
+    delete) : >"$d/-n" ;;
+    *) printf 'Filter: %s\n\tRule Type: TCP over IPv4\n\tDest port: %s mask: 0x0\n\tTOS: 0x0 mask: 0xff\n\tAction: Direct to queue %s\n' "${10}" "$6" "$8" >"$d/-n" ;;
+    esac ;;
+esac
+exit 0
+"#;
+
+/// What ethtool and files set on eth1, beside nothing else.
+fn knobs(s: &mut Snapshot) -> Vec<Setting> {
+    let dev = || "eth1".to_string();
+    let map = |list: &[(&str, u32)]| list.iter().map(|(k, v)| (k.to_string(), *v)).collect();
+    let n = &mut s.nics[1];
+    n.coalesce = Fact::Known(Coalesce(map(&[("rx-usecs", 3), ("use-adaptive-rx", 1)])));
+    n.features = Fact::Known([("rx-gro".to_string(), Feature { on: true, wanted: true, fixed: false })].into());
+    n.rules = Fact::Known(Rules { capacity: 8, chooses_location: false, rules: Default::default() });
+    let table = vec![0, 1, 0, 1];
+    n.rss = Fact::Known(Rss {
+        table,
+        function: Fact::Absent,
+        key: Fact::Absent,
+        fields: Default::default(),
+        symmetric: Fact::Absent,
+        contexts: Fact::Absent,
+    });
+    s.host.sysctls.insert("net.core.netdev_budget".into(), Fact::Known("300".into()));
+    let fields = [("dst-port".to_string(), "443".to_string())].into();
+    let rule = Rule { flow: "tcp4".into(), fields, action: Action::Queue(2), context: None };
+    vec![
+        Setting::Feature { dev: dev(), name: "rx-gro".into(), on: false },
+        Setting::Coalesce { dev: dev(), params: map(&[("rx-usecs", 20), ("use-adaptive-rx", 0)]) },
+        Setting::RssTable { dev: dev(), table: vec![0, 0, 0, 1] },
+        Setting::FlowRule { dev: dev(), location: 7, rule: Some(rule) },
+        Setting::Sysctl { name: "net.core.netdev_budget".into(), value: "600".into() },
+    ]
+}
+
+fn with(name: &str, settings: impl FnOnce(&mut Snapshot) -> Vec<Setting>) -> Tree {
+    let root = std::env::temp_dir().join(format!("ringwise-script-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&root);
+    let mut s = edge3();
+    let wanted = settings(&mut s);
+    let mut plan = edge3_plan(&s);
+    let step = |setting: Setting| Step {
+        from: setting.address().map_or(Fact::Absent, |a| ringwise_knob::live(&s, &a)),
+        setting,
+        rule: "F01".into(),
+        reason: "laid down".into(),
+        source: "the file".into(),
+        interrupts_traffic: false,
+        if_refused: IfRefused::PutBack,
+        instead: Vec::new(),
+    };
+    plan.steps = wanted.into_iter().map(step).collect();
+    let t = Tree::of(root, &plan, &s);
+    t.put("proc/sys/net/core/netdev_budget", "300\n");
+    t.put("bin/-k", "Features for eth1:\ngeneric-receive-offload: on\nrx-gro: on\n");
+    t.put("bin/-c", "Coalesce parameters for eth1:\nAdaptive RX: on  TX: n/a\nrx-usecs: 3\n");
+    t.put("bin/-x", "RX flow hash:\n    0:      0 1 0 1\n");
+    t.put("bin/-n", "");
+    t
+}
+
+impl Tree {
+    fn with_ethtool(self) -> Self {
+        use std::os::unix::fs::PermissionsExt;
+        // It prints ethtool's name for the feature, and is told the kernel's.
+        let program = ETHTOOL.replace("s/^\\($3:\\) .*/", "s/^\\(generic-receive-offload:\\) .*/");
+        self.put("bin/ethtool", &program);
+        let path = self.root.join("bin/ethtool");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        self
+    }
+
+    fn run_with(&self, what: &str, env: &[(&str, &str)]) -> (Option<i32>, String) {
+        let path = format!("{}:/usr/bin:/bin", self.root.join("bin").display());
+        let mut c = Command::new("sh");
+        c.arg(&self.script).arg(what).env("PATH", path).envs(env.iter().copied());
+        let o = c.output().unwrap();
+        (o.status.code(), text(&o))
+    }
+}
+
+#[test]
+fn what_ethtool_sets_is_read_back_and_undone() {
+    let t = with("ethtool", knobs).with_ethtool();
+    let before = t.state();
+    let (status, said) = t.run_with("apply", &[]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(t.read("bin/-k").contains("generic-receive-offload: off"));
+    assert!(t.read("bin/-c").contains("Adaptive RX: off") && t.read("bin/-c").contains("rx-usecs: 20"));
+    assert!(t.read("bin/-x").ends_with("0 0 0 1"));
+    assert!(t.read("bin/-n").contains("Filter: 7"));
+    assert_eq!(t.read("proc/sys/net/core/netdev_budget"), "600");
+    assert_eq!(t.run_with("apply", &[]), (Some(0), "nothing to do\n".into()));
+    let (status, said) = t.run_with("undo", &[]);
+    assert_eq!(status, Some(0), "{said}");
+    // Adaptive moderation is the driver's own to move again: its last value is not the first.
+    t.put("bin/-c", &t.read("bin/-c").replace("rx-usecs: 20", "rx-usecs: 3"));
+    assert_eq!(t.state(), before);
+}
+
+#[test]
+fn ethtools_status_is_not_believed() {
+    let t = with("deaf", knobs).with_ethtool();
+    let before = t.state();
+    t.put("bin/deaf", "");
+    let (status, said) = t.run_with("apply", &[]);
+    assert_eq!(status, Some(4), "{said}");
+    assert!(said.contains("eth1 rx-gro off: not done; ethtool took it, but reads otherwise"), "{said}");
+    fs::remove_file(t.root.join("bin/deaf")).unwrap();
+    assert_eq!(t.state(), before);
+}
+
+#[test]
+fn without_ethtool_nothing_is_written() {
+    let t = with("bare", knobs);
+    let before = t.state();
+    let bare = t.root.join("empty");
+    let o = Command::new("/bin/sh").arg(&t.script).arg("apply").env("PATH", bare).output().unwrap();
+    assert_eq!(
+        (o.status.code(), text(&o).as_str()),
+        (Some(6), "ethtool is needed and not installed; nothing was touched\n")
+    );
+    assert_eq!(t.state(), before);
+}
+
+#[test]
+fn what_only_netlink_writes_is_said_before_anything_is_written() {
+    let t = with("netlink", |s| {
+        let mut all = knobs(s);
+        let values = NapiValues { defer_hard_irqs: Some(2), ..NapiValues::default() };
+        all.push(Setting::Napi { dev: "eth1".into(), of: Of::Rx(3), values });
+        all
+    })
+    .with_ethtool();
+    let before = t.state();
+    let (status, said) = t.run_with("apply", &[]);
+    assert_eq!(status, Some(6), "{said}");
+    assert!(said.contains("eth1 NAPI rx-3: defer-hard-irqs 2"), "{said}");
+    assert_eq!(t.state(), before);
+    let (status, said) = t.run_with("apply", &[("PARTIAL", "1")]);
+    assert_eq!(status, Some(3), "{said}");
+    assert!(said.contains("but for what this cannot write"), "{said}");
+    assert_eq!(t.read("proc/sys/net/core/netdev_budget"), "600");
 }

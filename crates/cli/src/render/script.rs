@@ -1,30 +1,60 @@
 //! A plan as a POSIX shell script with its undo: for hosts where ringwise is not to run.
 //!
-//! It needs sh, cat and echo, and ethtool where channels change. Interrupts are resolved when it
-//! runs, by the name of their action among the vectors of the device.
+//! It needs sh, cat, echo and sed, and ethtool, awk, grep and sleep where a step needs ethtool. Interrupts are resolved
+//! when it runs, by the name of their action among the vectors of the device.
+
+mod files;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use ringwise_knob::{Of, Setting, SettingMap, collateral, irq, rfs, rings, rss};
-use ringwise_model::{CpuId, CpuSet, Dir, Nic, Snapshot};
+use ringwise_knob::{Address, Of, Setting, SettingMap, collateral, irq, order, rules};
+use ringwise_model::{Dir, Fact, Nic, Rule, Snapshot};
 use ringwise_plan::Plan;
-
-use super::text::mask;
 
 /// The script, or why there cannot be one.
 pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
-    let mut found = SettingMap::new();
-    for st in &plan.steps {
-        if let (Some(a), Some(f)) = (st.setting.address(), st.from.known()) {
-            found.insert(a, f.clone());
-        }
-    }
-    let addresses: Vec<_> = plan.steps.iter().filter_map(|st| st.setting.address()).collect();
+    let steps: Vec<&Setting> = plan.steps.iter().map(|st| &st.setting).filter(|st| st.address().is_some()).collect();
+    let (left_out, planned): (Vec<&Setting>, Vec<&Setting>) = steps.into_iter().partition(|st| netlink_alone(st));
+    let by_address =
+        |all: &[&Setting]| -> SettingMap { all.iter().filter_map(|st| Some((st.address()?, (*st).clone()))).collect() };
+    let wanted = by_address(&planned);
+    let found: Vec<&Setting> =
+        plan.steps.iter().filter(|st| !netlink_alone(&st.setting)).filter_map(|st| st.from.known()).collect();
+    let found = by_address(&found);
+    let addresses: Vec<_> = wanted.keys().cloned().collect();
     let restarted: BTreeSet<String> =
         addresses.iter().filter(|a| a.interrupts_traffic()).filter_map(|a| a.dev().map(str::to_string)).collect();
     let mut before = collateral(s, &addresses);
     before.extend(found.clone());
+    // The way back goes from what the plan makes to what was: rules make way for fewer queues there too.
+    let mut back: Vec<(Fact<Setting>, Setting)> =
+        before.iter().map(|(a, v)| (Fact::Known(wanted.get(a).unwrap_or(v).clone()), v.clone())).collect();
+    order(&mut back, |(from, to)| (from, to));
+    let there = Way::new(s, &restarted, &wanted, [&wanted, &before]);
+    let back_again = Way::new(s, &restarted, &before, [&wanted, &before]);
+
+    let mut lists = String::new();
+    let devices = plan.devices.iter().map(|d| Ok(device_check(&d.name, d.bus_address.as_deref())));
+    list(&mut lists, "devices", devices)?;
+    lists.push_str("# What no common tool writes.\n");
+    let named = left_out.iter().map(|st| Ok(format!("echo {}", quote(&said(st)))));
+    list(&mut lists, "left_out", named)?;
+    lists.push_str("# What is wanted.\n");
+    list(&mut lists, "planned", planned.iter().map(|st| there.line(st)))?;
+    lists.push_str("# What was found there.\n");
+    list(&mut lists, "found", found.values().map(|v| back_again.line(v)))?;
+    lists.push_str("# The same with all that it may disturb, for the way back.\n");
+    let lines = back.iter().map(|(_, v)| match (v.address(), back_again.line(v)) {
+        // Only beside what the plan changes: said, because it may be lost.
+        (Some(a), Err(_)) if !found.contains_key(&a) && may_be_lost(v) => {
+            Ok(format!("unable {}", quote(&a.to_string())))
+        }
+        (_, other) => other,
+    });
+    list(&mut lists, "before", lines)?;
+
     let mut out = String::from("#!/bin/sh\n");
     let _ = writeln!(
         out,
@@ -35,23 +65,24 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
         super::plan::summary(plan)
     );
     out.push_str("# Run as root: apply does it, undo puts back what was found when this was made.\n");
-    out.push_str("# Status: 0 done, 1 nothing changed, 4 failed and put back, 5 failed and not put back, 6 refused.\n");
+    out.push_str("# Status: 0 done, 1 nothing changed, 3 done but for what this cannot write,\n");
+    out.push_str("#   4 failed and put back, 5 failed and not put back, 6 refused.\n");
     out.push_str("set -u\nLC_ALL=C\nexport LC_ALL\n\n");
-    list(&mut out, "devices", plan.devices.iter().map(|d| Ok(device_check(&d.name, d.bus_address.as_deref()))))?;
-    out.push_str("# What is wanted.\n");
-    list(&mut out, "planned", plan.steps.iter().map(|st| line(s, &st.setting, &restarted)))?;
-    out.push_str("# What was found there.\n");
-    list(&mut out, "found", found.values().map(|v| line(s, v, &restarted)))?;
-    out.push_str("# The same with all that it may disturb, for the way back.\n");
-    let before = before.iter().map(|(a, v)| match line(s, v, &restarted) {
-        // Only beside what the plan changes: said, because it may be lost.
-        Err(_) if !found.contains_key(a) && by_ringwise_alone(v) => Ok(format!("# not put back by a script: {a}")),
-        other => other,
-    });
-    list(&mut out, "before", before)?;
-    out.push_str(include_str!("script.sh"));
+    let needs = words::needs(&lists);
+    let by_ethtool = !needs.is_empty();
+    list(&mut out, "tools", needs.into_iter().map(Ok))?;
+    out.push_str(&lists);
+    let (functions, main) = SHELL.split_at(SHELL.find("# A program that is needed").unwrap_or(0));
+    out.push_str(functions);
+    if by_ethtool {
+        out.push_str(include_str!("script-ethtool.sh").trim_start());
+        out.push('\n');
+    }
+    out.push_str(main);
     Ok(out)
 }
+
+const SHELL: &str = include_str!("script.sh");
 
 fn list(out: &mut String, name: &str, lines: impl Iterator<Item = Result<String, String>>) -> Result<(), String> {
     let _ = writeln!(out, "{name}() {{");
@@ -62,6 +93,22 @@ fn list(out: &mut String, name: &str, lines: impl Iterator<Item = Result<String,
     }
     out.push_str("}\n\n");
     Ok(())
+}
+
+/// Address and value, for people.
+fn said(setting: &Setting) -> String {
+    let address = setting.address().map(|a| a.to_string()).unwrap_or_default();
+    word(&format!("{address}: {}", setting.value_text()))
+}
+
+/// By queue, over the netdev family: neither ethtool nor a file has it. Profiles of DIM have no words in ethtool.
+fn netlink_alone(setting: &Setting) -> bool {
+    match setting {
+        Setting::Napi { .. } | Setting::NapiThread { .. } => true,
+        Setting::NapiDevice { values, .. } => values.irq_suspend_timeout_ns.is_some(),
+        Setting::Coalesce { params, .. } => params.keys().any(|k| words::of_profile(k)),
+        _ => false,
+    }
 }
 
 /// Text in a comment: one line.
@@ -84,113 +131,80 @@ fn device_check(dev: &str, bus: Option<&str>) -> String {
     format!("same_device {} {}", quote(dev), quote(&places))
 }
 
-fn queue_file(dev: &str, queue: &str, file: &str, kind: &str, value: &str) -> String {
-    let path = format!("/sys/class/net/{dev}/queues/{queue}/{file}");
-    format!("value {} {} {kind} {}", quote(&format!("{dev} {queue} {file}")), quote(&path), quote(value))
+/// One direction: the snapshot, and what there is when it is through.
+struct Way<'a> {
+    s: &'a Snapshot,
+    restarted: &'a BTreeSet<String>,
+    after: &'a SettingMap,
+    all: [&'a SettingMap; 2],
+    /// Numbers of contexts that there may be on the way, by device.
+    contexts: BTreeMap<&'a str, BTreeSet<u32>>,
 }
 
-fn line(s: &Snapshot, setting: &Setting, restarted: &BTreeSet<String>) -> Result<String, String> {
-    Ok(match setting {
-        Setting::IrqCpus { dev, of, cpus } => {
-            let names = names(action(s, dev, *of)?, *of, restarted.contains(dev));
-            format!("irq_cpus {} {} {}", quote(dev), quote(&names), quote(&cpus.to_string()))
-        }
-        Setting::XpsCpus { dev, queue, cpus } => {
-            queue_file(dev, &format!("tx-{queue}"), "xps_cpus", "mask", &mask(cpus))
-        }
-        Setting::XpsRxqs { dev, queue, rxqs } => {
-            let set: CpuSet = rxqs.iter().map(|q| CpuId(*q)).collect();
-            queue_file(dev, &format!("tx-{queue}"), "xps_rxqs", "mask", &mask(&set))
-        }
-        Setting::RpsCpus { dev, queue, cpus } => {
-            queue_file(dev, &format!("rx-{queue}"), "rps_cpus", "mask", &mask(cpus))
-        }
-        Setting::RpsFlowCnt { dev, queue, entries } => {
-            queue_file(dev, &format!("rx-{queue}"), "rps_flow_cnt", "number", &rfs::kept(*entries).to_string())
-        }
-        Setting::RfsEntries { entries } => {
-            format!("value 'RFS socket table' /proc/sys/net/core/rps_sock_flow_entries number {}", rfs::kept(*entries))
-        }
-        Setting::Channels { dev, rx, tx, combined } => {
-            let has = [("RX", "rx", rx), ("TX", "tx", tx), ("Combined", "combined", combined)];
-            let all: Vec<_> = has.iter().filter_map(|(k, w, n)| n.map(|n| (k, w, n))).collect();
-            // ethtool prints n/a for counts that a driver does not have.
-            let expect: Vec<String> = all.iter().filter(|(.., n)| *n > 0).map(|(k, _, n)| format!("{k}:{n}")).collect();
-            // A zero is told only beside nothing else: drivers refuse counts that they do not have.
-            let some = all.iter().any(|(.., n)| *n > 0);
-            let words: Vec<String> =
-                all.iter().filter(|(.., n)| *n > 0 || !some).map(|(_, w, n)| format!("{w} {n}")).collect();
-            by_ethtool(dev, "-l", "-L", &expect.join(" "), &words.join(" "))
-        }
-        Setting::Rings { dev, rx, tx } => {
-            let expect: Vec<String> =
-                [("RX", rx), ("TX", tx)].iter().filter_map(|(k, n)| n.map(|n| format!("{k}:{n}"))).collect();
-            by_ethtool(dev, "-g", "-G", &expect.join(" "), &rings::text(*rx, *tx))
-        }
-        Setting::Coalesce { dev, params } => coalesce(dev, params),
-        Setting::RssTable { dev, table } => {
-            let command = rss::command(dev, table);
-            match command.strip_prefix(&format!("ethtool -X {dev} ")) {
-                Some(words) => {
-                    let expect: String = table.iter().map(|q| format!("{q},")).collect();
-                    by_ethtool(dev, "-x", "-X", &format!("table:{expect}"), words)
-                }
-                None => {
-                    return Err(format!(
-                        "{dev}: its RSS table cannot be written with ethtool, so it could not be put back"
-                    ));
-                }
+impl<'a> Way<'a> {
+    fn new(s: &'a Snapshot, restarted: &'a BTreeSet<String>, after: &'a SettingMap, all: [&'a SettingMap; 2]) -> Self {
+        let mut contexts: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+        for a in all.into_iter().flat_map(|m| m.keys()) {
+            if let Address::RssContext { dev, context } = a {
+                contexts.entry(dev).or_default().insert(*context);
             }
         }
-        Setting::IrqbalanceRestart { dev, .. } | Setting::IrqbalanceBan { dev, .. } => {
-            format!("by_hand {}", quote(dev))
+        for n in &s.nics {
+            let there = n.rss.known().and_then(|r| r.contexts.known()).into_iter().flat_map(|c| c.keys());
+            contexts.entry(n.name()).or_default().extend(there);
         }
-        _ if by_ringwise_alone(setting) => {
-            let what = setting.address().map(|a| a.to_string()).unwrap_or_default();
-            return Err(format!("{what}: a script cannot write it and put it back; use ringwise apply"));
-        }
-        Setting::Other(v) => return Err(format!("a setting of a newer version: {v}")),
-        other => return Err(format!("{}: not known to the script", other.value_text())),
-    })
-}
-
-/// Settings whose writing and looking at again takes more than a file or ethtool's plain words.
-fn by_ringwise_alone(setting: &Setting) -> bool {
-    matches!(
-        setting,
-        Setting::Feature { .. }
-            | Setting::Ntuple { .. }
-            | Setting::Pause { .. }
-            | Setting::QueueCoalesce { .. }
-            | Setting::RssHash { .. }
-            | Setting::RssFields { .. }
-            | Setting::RssContext { .. }
-            | Setting::FlowRule { .. }
-            | Setting::NapiDevice { .. }
-            | Setting::Napi { .. }
-            | Setting::NapiThread { .. }
-            | Setting::Sysctl { .. }
-            | Setting::CpuLatency { .. }
-    )
-}
-
-fn by_ethtool(dev: &str, ask: &str, tell: &str, expect: &str, words: &str) -> String {
-    format!("by_ethtool {} {ask} {tell} {} {words}", quote(dev), quote(expect))
-}
-
-/// Counts and times only: ethtool prints flags two a line and in words.
-fn coalesce(dev: &str, params: &BTreeMap<String, u32>) -> String {
-    let names: Vec<(String, u32)> = params
-        .iter()
-        .filter(|(k, _)| !k.starts_with("use-") && (k.ends_with("-usecs") || k.ends_with("-max-frames")))
-        .map(|(k, v)| (k.replace("-max-frames", "-frames"), *v))
-        .collect();
-    if names.is_empty() {
-        return format!(": {} has no moderation to put back", quote(dev));
+        Self { s, restarted, after, all, contexts }
     }
-    let expect: Vec<String> = names.iter().map(|(k, v)| format!("{k}:{v}")).collect();
-    let words: Vec<String> = names.iter().map(|(k, v)| format!("{k} {v}")).collect();
-    by_ethtool(dev, "-c", "-C", &expect.join(" "), &words.join(" "))
+
+    /// The rule that an address made of its words stands for.
+    fn rule_by_content(&self, dev: &str, location: u32) -> Option<Rule> {
+        let address = Address::FlowRule { dev: dev.into(), location };
+        let told = self.all.iter().find_map(|m| match m.get(&address) {
+            Some(Setting::FlowRule { rule, .. }) => rule.clone(),
+            _ => None,
+        });
+        let listed =
+            || self.s.nic(dev)?.rules.known()?.rules.values().find(|r| rules::by_content(r) == location).cloned();
+        told.or_else(listed)
+    }
+
+    fn line(&self, setting: &Setting) -> Result<String, String> {
+        Ok(match setting {
+            Setting::IrqCpus { dev, of, cpus } => {
+                let names = names(action(self.s, dev, *of)?, *of, self.restarted.contains(dev));
+                format!("irq_cpus {} {} {}", quote(dev), quote(&names), quote(&cpus.to_string()))
+            }
+            Setting::IrqbalanceRestart { dev, .. } | Setting::IrqbalanceBan { dev, .. } => {
+                format!("by_hand {}", quote(dev))
+            }
+            Setting::Other(v) => return Err(format!("a setting of a newer version: {v}")),
+            other => match files::lines(other) {
+                Some(lines) => lines,
+                None => words::line(self, other)?,
+            },
+        })
+    }
+
+    /// Receive queues of the device at the end.
+    fn rx_queues(&self, dev: &str) -> Option<u32> {
+        let nic = self.s.nic(dev)?;
+        let Some(Setting::Channels { rx, combined, .. }) = self.after.get(&Address::Channels { dev: dev.into() })
+        else {
+            return Some(nic.rx_queues.len() as u32);
+        };
+        let now = nic.channels.known();
+        let left = |to: &Option<u32>, now: Option<ringwise_model::Count>| to.or(now.map(|c| c.now)).unwrap_or(0);
+        Some(left(rx, now.and_then(|c| c.rx)) + left(combined, now.and_then(|c| c.combined)))
+    }
+}
+
+/// What is beside the plan and cannot be put back so, but is no reason to have no script.
+fn may_be_lost(setting: &Setting) -> bool {
+    netlink_alone(setting)
+        || matches!(
+            setting,
+            Setting::RssHash { .. } | Setting::RssFields { .. } | Setting::RssContext { .. } | Setting::FlowRule { .. }
+        )
 }
 
 /// The name by which the vector is found when the script runs.

@@ -1,15 +1,25 @@
 #!/bin/sh
 # Made by ringwise 0.1.0 for edge3, kernel 6.12.48: 48 changes: 48 on eth1 eth2. None interrupts traffic.
 # Run as root: apply does it, undo puts back what was found when this was made.
-# Status: 0 done, 1 nothing changed, 4 failed and put back, 5 failed and not put back, 6 refused.
+# Status: 0 done, 1 nothing changed, 3 done but for what this cannot write,
+#   4 failed and put back, 5 failed and not put back, 6 refused.
 set -u
 LC_ALL=C
 export LC_ALL
+
+tools() {
+  :
+}
 
 devices() {
   :
   same_device eth1 '/sys/bus/*/devices/0000:03:00.0/net/eth1 /sys/bus/*/devices/0000:03:00.0/virtio*/net/eth1'
   same_device eth2 '/sys/bus/*/devices/0000:04:00.0/net/eth2 /sys/bus/*/devices/0000:04:00.0/virtio*/net/eth2'
+}
+
+# What no common tool writes.
+left_out() {
+  :
 }
 
 # What is wanted.
@@ -173,8 +183,8 @@ before() {
 
 # Each line of a list below is one setting; $mode says what to do with it:
 # check: is it so?   set: make it so, and read it back.
-# Values are compared as sets: the kernel prints lists in one form only, and masks
-# lose their commas and leading zeros first.
+# Values are compared as sets: the kernel prints lists in one form only, masks lose their commas and
+# leading zeros first, words their tabs.
 mode=check
 bad=0
 stop=0
@@ -212,7 +222,11 @@ find_irq() {
 # $1 as mask, list or number in one form -> $norm
 normal() {
   norm=$1
-  [ "$2" = mask ] || return 0
+  case $2 in
+    words) norm=$(echo $1); return 0 ;;
+    mask) norm=${1:-0} ;;
+    *) return 0 ;;
+  esac
   joined=
   while :; do
     case $norm in
@@ -267,43 +281,21 @@ irq_cpus() {
   fi
 }
 
-# Device, what ethtool is asked with, what it is told with, expected "key value" words, the order's words.
-by_ethtool() {
-  [ "$stop" = 0 ] || return 0
-  dev=$1; ask=$2; tell=$3; expect=$4; shift 4
-  if holds; then say "$dev $*: so already"; return 0; fi
-  if [ "$mode" = check ]; then wrong "$dev: not $* (ethtool $ask)"; return 0; fi
-  changed=1
-  if ! ethtool "$tell" "$dev" "$@"; then
-    wrong "$dev: ethtool $tell $dev $* failed"; stop=$halt; return 0
-  fi
-  if holds; then say "$dev $*"; return 0; fi
-  wrong "$dev: ethtool $tell $dev $* was accepted, but reads back otherwise"; stop=$halt
+# A program that is needed, and a word that its help must have.
+need() {
+  command -v "$1" >/dev/null 2>&1 || { echo "$1 is needed and not installed; nothing was touched" >&2; exit 6; }
+  [ -z "${2:-}" ] || "$1" --help 2>&1 | grep -qF -e "$2" || {
+    echo "this $1 is too old: it does not know $2; nothing was touched" >&2
+    exit 6
+  }
 }
 
-# Whether every "key:value" of $expect stands in what ethtool prints of $dev now.
-holds() {
-  text=$(ethtool "$ask" "$dev" 2>/dev/null) || return 1
-  found=' '
-  current=0
-  table=
-  case $text in *'Current hardware settings'*) ;; *) current=1 ;; esac
-  while read -r key rest; do
-    case "$key $rest" in 'Current hardware settings'*) current=1; continue ;; esac
-    [ "$current" = 1 ] || continue
-    case $key in
-      [0-9]*:) for q in $rest; do table=$table$q,; done ;;
-      *:) found="$found$key${rest%%[	 ]*} " ;;
-    esac
-  done <<END
-$text
-END
-  found="${found}table:$table "
-  for word in $expect; do
-    case $found in *" $word "*) ;; *) return 1 ;; esac
-  done
-  return 0
+# Beside what is written, and not to be had without ringwise: said once where things are put back.
+unable() {
+  [ "$mode" = set ] || return 0
+  unable="${unable:+$unable, }$1"
 }
+unable=
 
 # Device and what must exist if it is still the same one.
 same_device() {
@@ -314,11 +306,21 @@ same_device() {
   exit 6
 }
 
+# What of the plan a script cannot write: before anything else, and again at the end.
+leaves_out() { left_out | sed 's/^/  /' >&2; exit 3; }
+
 apply() {
+  tools
   devices
+  if [ -n "$(left_out)" ] && [ "${PARTIAL:-}" != 1 ]; then
+    echo "nothing was touched: no common tool writes these (ringwise apply does); PARTIAL=1 does all else" >&2
+    left_out | sed 's/^/  /' >&2
+    exit 6
+  fi
   mode=check
   halt=0
   if all_so planned; then
+    [ -z "$(left_out)" ] || { echo "nothing to do but what this cannot write:" >&2; leaves_out; }
     echo "nothing to do"
     exit 0
   fi
@@ -334,6 +336,7 @@ apply() {
     planned
     if [ "$bad" = 0 ]; then
       echo "applied; undo with: $0 undo"
+      [ -z "$(left_out)" ] || { echo "but for what this cannot write:" >&2; leaves_out; }
       exit 0
     fi
   fi
@@ -354,6 +357,7 @@ put_back() {
   before
   mode=check; bad=0
   before
+  [ -z "$unable" ] || echo "not looked at, as no common tool can put it back: $unable" >&2
   if [ "$bad" = 0 ]; then
     echo "the host is as before"
     exit "$1"
@@ -364,6 +368,6 @@ put_back() {
 
 case ${1:-} in
   apply) apply ;;
-  undo) devices; put_back 0 ;;
+  undo) tools; devices; put_back 0 ;;
   *) echo "usage: $0 apply|undo" >&2; exit 2 ;;
 esac
