@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod adopt;
+mod anew;
 mod bond;
 mod channels;
 mod coalesce;
@@ -60,6 +61,7 @@ mod undo;
 mod xps;
 
 pub use adopt::{adopt, adoptable};
+pub use anew::set_up_anew;
 pub use error::{Error, Moved, Refusal};
 pub use event::{Event, Phase};
 pub use families::families;

@@ -124,6 +124,7 @@ fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
 /// it stays. None: at boot, nothing to plan for yet.
 fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Option<Snapshot>, Plan)>> {
     let made = make(source, &a.devs, &a.intent, common)?;
+    let made = if a.boot { made.at_boot(common) } else { made };
     if a.boot && made.nothing_yet() {
         return Ok(None);
     }

@@ -56,6 +56,13 @@ pub fn hands(list: &[Hand], take: Take) -> Hands {
     }
 }
 
+/// Without what devices have that were set up anew since we wrote to them: their drivers chose it, and nobody else.
+pub fn chosen(list: Vec<Hand>, s: &Snapshot, common: &Common) -> Vec<Hand> {
+    let anew = ringwise_apply::set_up_anew(&store(common), s).unwrap_or_default();
+    let of = |h: &Hand| h.address().and_then(|a| a.dev().map(str::to_string));
+    list.into_iter().filter(|h| !of(h).is_some_and(|d| anew.contains(&d))).collect()
+}
+
 /// What is seen beside the settings that differ, for a guess at who it was.
 pub fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store) -> Evidence {
     let devs: BTreeSet<String> = v.drifted().filter_map(|d| d.want.address()?.dev().map(str::to_string)).collect();

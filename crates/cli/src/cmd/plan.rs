@@ -80,6 +80,12 @@ impl Made {
         )
     }
 
+    /// Nobody is asked at boot: a device whose driver was loaded again gets what the file says.
+    pub fn at_boot(mut self, common: &Common) -> Self {
+        self.hands = hands::chosen(self.hands, &self.snapshot, common);
+        self
+    }
+
     pub fn plan(&self, take: Take) -> Result<Plan> {
         let hands = hands::hands(&self.hands, take);
         ringwise_plan::plan_around(&self.snapshot, &self.intent, &self.learned, &hands)
