@@ -186,8 +186,9 @@ fn set_by_ioctl(s: &mut State, dev: &str, payload: &[u8]) -> Result<Vec<Vec<u8>>
     if o.input_xfrm > 0 && s.version() < SYMMETRIC {
         return Err(no(EINVAL));
     }
-    // The key is looked for behind a whole table, where nothing of ours is. lab: "RSS: a key with the default table"
-    if o.table == TableOrder::Default && !o.key.is_empty() {
+    // The key is looked for behind a whole table, where nothing of ours is.
+    // lab: "RSS: a key with the default table is read from behind a whole one"
+    if o.table == TableOrder::Default && !o.key.is_empty() && s.version() < LIST {
         return Err(no(EFAULT));
     }
     let create = o.context == ioctl::CONTEXT_ALLOC;
