@@ -3,22 +3,13 @@
 mod common;
 
 use common::Tree;
-use common::machine::{Machine, NicPlan, igb};
+use common::machine::{Machine, NicPlan, eth1_plan};
 use ringwise_discover::{Options, snapshot};
 use ringwise_model::Snapshot;
 
 fn tree(foreign: bool) -> Tree {
     let mut m = Machine::new(8, 2);
-    let plan = NicPlan {
-        name: "eth1",
-        driver: "igb",
-        bus: "0000:03:00.0",
-        node: 0,
-        queues: 4,
-        vectors: igb("eth1", 4),
-        up: true,
-        genl_first: None,
-    };
+    let plan = eth1_plan("igb");
     m.nic(&plan);
     let virtio = ["virtio4-config", "virtio4-input.0", "virtio4-output.0"].map(str::to_string).to_vec();
     m.nic(&NicPlan { name: "eth2", driver: "virtio_net", bus: "0000:04:00.0", queues: 1, vectors: virtio, ..plan });

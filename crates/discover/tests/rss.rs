@@ -3,7 +3,7 @@
 mod common;
 
 use common::Tree;
-use common::machine::{Machine, NicPlan, igb};
+use common::machine::{Machine, eth1_plan};
 use ringwise_discover::{Options, snapshot};
 use ringwise_kfmt::ethtool_ioctl::{self, Rxfh, RxfhSizes};
 use ringwise_kfmt::ethtool_nl::msg;
@@ -12,16 +12,7 @@ use ringwise_sys::{IoctlCmd, Request};
 
 fn tree() -> Tree {
     let mut m = Machine::new(4, 1);
-    m.nic(&NicPlan {
-        name: "eth1",
-        driver: "igb",
-        bus: "0000:03:00.0",
-        node: 0,
-        queues: 4,
-        vectors: igb("eth1", 4),
-        up: true,
-        genl_first: None,
-    });
+    m.nic(&eth1_plan("igb"));
     m.finish()
 }
 

@@ -265,6 +265,20 @@ pub fn soft(name: &str, kind: &str, below: Option<u32>) -> LinkInfo {
     LinkInfo { kind: Some(kind.to_string()), link: below, flags: rtnl::IFF_UP, ..named(name) }
 }
 
+/// Of eth1, with four queues, on node 0.
+pub fn eth1_plan(driver: &str) -> NicPlan<'_> {
+    NicPlan {
+        name: "eth1",
+        driver,
+        bus: "0000:03:00.0",
+        node: 0,
+        queues: 4,
+        vectors: igb("eth1", 4),
+        up: true,
+        genl_first: None,
+    }
+}
+
 /// igb with more than four queues: the link vector, then one for each pair.
 pub fn igb(name: &str, queues: u32) -> Vec<String> {
     let mut v = vec![name.to_string()];
