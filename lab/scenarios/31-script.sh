@@ -3,7 +3,7 @@
 # and for what ethtool, files and sysctls set. It believes neither ethtool's status nor that it is there.
 # hosts: router16 small2
 # kernels: 6.1 6.12
-# timeout: 900
+# timeout: 1800
 . /h/lib.sh
 . /h/state.sh
 export RINGWISE_STATE_DIR=/tmp/rw31
