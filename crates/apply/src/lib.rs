@@ -36,6 +36,7 @@ mod irq;
 mod journal;
 mod journals;
 mod ledger;
+mod made;
 mod names;
 mod napi;
 mod newer;

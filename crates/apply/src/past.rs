@@ -1,14 +1,15 @@
 //! What earlier transactions of this boot want and have left: `history`, `verify`, and the ground of a rollback.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ringwise_knob::{Address, Of, Setting, SettingMap, compare, live, overlap};
+use ringwise_knob::{Address, FOR_GROUPS, Of, Setting, SettingMap, compare, live, overlap};
 use ringwise_model::Snapshot;
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
 use crate::journal::{Header, Read, Whose};
+use crate::made;
 use crate::names::Names;
 use crate::outcome::VERSION;
 use crate::seen;
@@ -28,6 +29,8 @@ pub(crate) struct Kept {
     pub wants: SettingMap,
     /// As it left `start` and its steps.
     pub after: SettingMap,
+    /// What it wrote only for groups of queues.
+    pub for_groups: BTreeSet<Address>,
 }
 
 fn map<'a>(names: &Names, settings: impl IntoIterator<Item = &'a Setting>) -> SettingMap {
@@ -58,6 +61,8 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
         let given_up: Vec<&Setting> = refused.chain(outcome.ignored.iter().map(|i| &i.asked)).chain(other).collect();
         let steps = h.steps.iter().map(|s| &s.setting).filter(|s| !given_up.contains(s));
         let wants = h.already.iter().chain(steps).chain(outcome.instead.iter().map(|i| &i.kept));
+        let groups = h.steps.iter().filter(|s| FOR_GROUPS.contains(&s.rule.as_str()));
+        let for_groups = groups.filter_map(|s| names.setting(&s.setting).address()).collect();
         out.push(Kept {
             id: j.id,
             kind: h.kind.clone(),
@@ -65,6 +70,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
             start: map(&names, &h.start),
             wants: map(&names, wants),
             after: map(&names, after),
+            for_groups,
         });
     }
     out
@@ -170,8 +176,9 @@ pub(crate) fn verify_of(journals: &[Read], now: &Snapshot, store: &Store) -> Ver
     let unfinished = unfinished.filter(|_| running.is_none());
     let trial = pending_of(journals, store, &now.host);
     let newer = journals.iter().filter_map(|j| j.newer_here(&now.host)).collect();
+    let made = made::made(&kept, now);
     let mut v =
-        Verify { schema: "ringwise.verify".into(), version: VERSION, settings, unfinished, running, newer, trial };
+        Verify { schema: "ringwise.verify".into(), version: VERSION, settings, unfinished, running, newer, trial, made };
     seen::windows(seen::read(store, now).as_ref(), now, &mut v);
     v
 }

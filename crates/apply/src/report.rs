@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use ringwise_knob::{Hand, Match, Origin, Setting, Window};
+use ringwise_knob::{Hand, Made, Match, Origin, Setting, Window};
 use ringwise_model::{CpuSet, Fact};
 use serde::{Deserialize, Serialize};
 
@@ -168,6 +168,9 @@ pub struct Verify {
     /// What they have set is not in `settings`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub newer: Vec<Newer>,
+    /// For the next plan: what was made for groups of queues and is still there.
+    #[serde(skip)]
+    pub made: Vec<Made>,
 }
 
 /// The value that a queue or vector is made with: nothing set, and `mask` for interrupts.

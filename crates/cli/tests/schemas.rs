@@ -127,6 +127,7 @@ fn outcomes_verify_history() {
             who: "anna".into(),
             guard: Some(Holder { pid: Some(7), trial_until_unix: Some(9), ..Holder::default() }),
         }),
+        made: vec![],
         newer: vec![Newer {
             transaction: 5,
             why: "another format".into(),

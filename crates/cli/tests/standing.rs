@@ -106,6 +106,7 @@ fn drift() -> Verify {
         unfinished: None,
         running: None,
         newer: vec![],
+        made: vec![],
         trial: None,
     }
 }

@@ -77,18 +77,29 @@ impl fmt::Display for NotListening {
 
 impl std::error::Error for NotListening {}
 
+fn unit_of(name: &str) -> String {
+    if name.contains('.') { name.to_string() } else { format!("{name}.service") }
+}
+
+/// `program "nginx"`, `unit "nginx.service"`. None for flows that name their fields themselves.
+pub fn who(flow: &Flow) -> Option<String> {
+    match flow {
+        Flow::Match { .. } => None,
+        Flow::Program(name) => Some(format!("program \"{name}\"")),
+        Flow::Unit(name) => Some(format!("unit \"{}\"", unit_of(name))),
+    }
+}
+
 /// Where the program or unit listens now. Nothing for flows that name their fields themselves.
 pub fn listeners(host: &dyn Host, flow: &Flow) -> Result<Vec<Listener>, NotListening> {
-    let (who, belongs): (String, Belongs<'_>) = match flow {
+    let Some(who) = who(flow) else { return Ok(Vec::new()) };
+    let belongs: Belongs<'_> = match flow {
         Flow::Match { .. } => return Ok(Vec::new()),
-        Flow::Program(name) => (format!("program \"{name}\""), Box::new(move |pid| is_program(host, pid, name))),
+        Flow::Program(name) => Box::new(move |pid| is_program(host, pid, name)),
         Flow::Unit(name) => {
-            let unit = if name.contains('.') { name.clone() } else { format!("{name}.service") };
+            let unit = unit_of(name);
             let cgroup = move |pid: &str| host.read_text(&format!("/proc/{pid}/cgroup"));
-            (
-                format!("unit \"{unit}\""),
-                Box::new(move |pid| cgroup(pid).is_ok_and(|text| sockets::in_unit(&text, &unit))),
-            )
+            Box::new(move |pid| cgroup(pid).is_ok_and(|text| sockets::in_unit(&text, &unit)))
         }
     };
     let not = |found: String, right: &str| NotListening { who: who.clone(), found, right: right.to_string() };

@@ -1,4 +1,4 @@
-//! A setting that somebody else changed after a transaction of ours had set it.
+//! A setting that somebody else changed after a transaction of ours had set it; and one that groups of queues needed.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,28 @@ pub struct Hand {
 }
 
 impl Hand {
+    pub fn address(&self) -> Option<Address> {
+        self.setting.address()
+    }
+}
+
+/// Rules of plans behind what is there only to lead flows to groups of queues: a share of the table, contexts and flow
+/// rules. Stands in journals: never to be changed.
+pub const FOR_GROUPS: [&str; 2] = ["R4.05", "R4.06"];
+
+/// A context, flow rule or table that a transaction in force has made for a group, and that is still there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// As it was left.
+    pub setting: Setting,
+    /// What was there before groups: none, or somebody's.
+    pub before: Setting,
+    pub transaction: u64,
+    /// Nobody has changed it since.
+    pub as_left: bool,
+}
+
+impl Made {
     pub fn address(&self) -> Option<Address> {
         self.setting.address()
     }

@@ -37,7 +37,7 @@ pub mod xps;
 
 pub use address::{Address, Family, Of};
 pub use diff::{Change, Match, SettingMap, collateral, compare, diff, live, live_of_device};
-pub use hand::{Hand, Origin, Window};
+pub use hand::{FOR_GROUPS, Hand, Made, Origin, Window};
 pub use learned::Learned;
 pub use order::order;
 pub use react::{Reaction, react};

@@ -1,6 +1,6 @@
 //! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
 
-use ringwise_knob::{Setting, rules as knob_rules};
+use ringwise_knob::{Made, Setting, rules as knob_rules};
 use ringwise_model::{Channels, Fact, FarNode, Flow, Goal, GroupWish, Intent, Knob, Rule, Smt, Snapshot, Wish};
 
 use crate::bonds::Share;
@@ -164,7 +164,7 @@ pub(crate) fn decide(
         cannot(out, why);
         return Ok(());
     }
-    if let Some(why) = in_the_way(intent, d, want) {
+    if let Some(why) = in_the_way(intent, d, want, &out.made) {
         cannot(out, why);
         return Ok(());
     }
@@ -228,7 +228,7 @@ fn laid_down(
     let then = |w: Option<u32>, h: Option<ringwise_model::Count>| w.unwrap_or(h.map_or(0, |h| h.now));
     let both = then(*combined, c.combined);
     let counts = (both + then(*rx, c.rx), both + then(*tx, c.tx));
-    if let Some(why) = in_the_way(intent, d, counts.0) {
+    if let Some(why) = in_the_way(intent, d, counts.0, &out.made) {
         cannot(out, format!("{why} (laid down in {said})"));
         return;
     }
@@ -247,14 +247,20 @@ fn laid_down(
 }
 
 /// Flow rules that send to queues which would go, and that nobody has spoken of: they are not thrown away for it.
-fn in_the_way(intent: &Intent, d: &Dev, left: u32) -> Option<String> {
+/// Those of a group follow it.
+fn in_the_way(intent: &Intent, d: &Dev, left: u32, made: &[Made]) -> Option<String> {
     let spoken_of = |at: u32, rule: &Rule| {
+        let of_group = |m: &Made| {
+            m.as_left
+                && matches!(&m.setting, Setting::FlowRule { dev, rule: Some(r), .. } if dev == d.name() && r == rule)
+                && matches!(m.before, Setting::FlowRule { rule: None, .. })
+        };
         let wish = |w: &Wish| {
             matches!(w.knob, Knob::FlowRule { location: Some(n), .. } if n == at) && w.dev.as_deref() == Some(d.name())
         };
         let flow = |f: &Flow| matches!(f, Flow::Match { flow, fields } if *flow == rule.flow && *fields == rule.fields);
         let group = |g: &GroupWish| g.dev == d.name() && g.flows.iter().any(flow);
-        intent.wishes.iter().any(wish) || intent.groups.iter().any(group)
+        intent.wishes.iter().any(wish) || intent.groups.iter().any(group) || made.iter().any(of_group)
     };
     let all: Vec<_> = knob_rules::beyond(d.nic, left).into_iter().filter(|(at, r)| !spoken_of(*at, r)).collect();
     let (at, rule) = all.first()?;

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!   goal mixed, groups laid down ─► teams ─► CPUs (deal) ─► moderation ─► contexts, rules, table ─► said
+//!                                                        what earlier plans made and nobody needs ─► away
 //! ```
 //! A queue belongs to one group. Of `n` queues a third are for latency and the rest for bulk, because streams take more
 //! of a CPU; with a number or a file it is the user's choice.
 
+mod away;
 mod moderate;
 mod steer;
 mod teams;
@@ -20,6 +22,7 @@ use crate::machine::Machine;
 use crate::target::{By, CHANNELS, Out, Wanted};
 use crate::{Group, WrongWish, wishes};
 
+pub(crate) use away::{away, contexts_on_fewer_queues};
 pub(crate) use teams::{Team, of_article, pins, teams};
 
 pub(crate) const ARTICLE: &str = crate::policies::SOURCE;

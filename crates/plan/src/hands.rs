@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Hand, Of, Setting, Step, irq};
+use ringwise_knob::{Address, Hand, Made, Of, Setting, Step, irq};
 use ringwise_model::{Fact, Snapshot};
 
 use crate::Kept;
@@ -17,6 +17,8 @@ pub struct Hands {
     pub keep: Vec<Hand>,
     /// A step on it is in [`crate::Plan::by_hand`] too.
     pub mark: Vec<Hand>,
+    /// Not somebody else's: what transactions in force have made for groups. What of it no group needs goes.
+    pub made: Vec<Made>,
 }
 
 impl Hands {

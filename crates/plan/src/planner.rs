@@ -29,7 +29,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     check_cpus(s, &intent)?;
     let (nics, left_alone) = select::devices(s, &intent)?;
     let m = Machine::new(&s.topology);
-    let mut out = Out { left_alone, keep: Keep::new(s, &hands.keep), ..Out::default() };
+    let mut out = Out { left_alone, keep: Keep::new(s, &hands.keep), made: hands.made.clone(), ..Out::default() };
     let mut devs: Vec<Dev> = nics.iter().map(|n| Dev::new(&m, n, intent.goal_of(n.name()))).collect();
     let article = intent.pair_as_article;
     let mut laid = Laid::channels(s, &devs, &out.left_alone, &intent);
@@ -128,6 +128,10 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         let mine = groups::plan(s, &m, d, teams, &learned, &mut out);
         groups.retain(|g| mine.is_empty() || g.dev != d.name());
         groups.extend(mine);
+    }
+    for d in &devs {
+        groups::away(s, d, &learned, &mut out);
+        groups::contexts_on_fewer_queues(d, &mut out);
     }
     rfs::plan(s, &devs, &learned, &mut out);
     arfs::plan(&devs, &learned, &mut out);

@@ -182,6 +182,12 @@ const RULES: &[RuleText] = &[
         source: crate::policies::SOURCE,
     },
     RuleText {
+        id: "R4.06",
+        title: "named flows reach their group",
+        why: "A rule leads a named flow to a queue of its group, or to a context that spreads it over all of them. What was made for a group and leads nothing to it any more goes: queues that only old rules reach are lost to all other flows.",
+        source: crate::policies::SOURCE,
+    },
+    RuleText {
         id: "W01",
         title: "laid down by the user",
         why: "A setting in the configuration file or on the command line goes before what the goal would have there.",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Address, IfRefused, Match, Setting, Step};
+use ringwise_knob::{Address, IfRefused, Made, Match, Setting, Step};
 use ringwise_model::{Fact, Nic};
 
 use crate::dev::LearnedIndex;
@@ -52,6 +52,8 @@ pub(crate) struct Out {
     pub laid: BTreeSet<Address>,
     /// What is somebody else's and stays.
     pub keep: Keep,
+    /// What earlier plans have made for groups.
+    pub made: Vec<Made>,
     pub entries: Vec<(Address, Setting, Option<Step>)>,
     pub left_out: Vec<LeftOut>,
     pub wanted_counts: Vec<u32>,
@@ -99,9 +101,10 @@ impl Out {
             } else {
                 (why.reason, why.rule)
             };
-            let if_refused = match address {
+            let if_refused = match &w.setting {
+                Setting::RssContext { table: None, .. } => IfRefused::Skip,
                 // Everything behind it is planned for the new queues; rules build on the context and the feature.
-                Address::Channels { .. } | Address::RssContext { .. } | Address::Ntuple { .. } => IfRefused::PutBack,
+                Setting::Channels { .. } | Setting::RssContext { .. } | Setting::Ntuple { .. } => IfRefused::PutBack,
                 _ => IfRefused::Skip,
             };
             Step {

@@ -71,7 +71,7 @@ fn a_step_on_somebodys_change_is_marked_and_stays_a_step() {
     let (s, setting) = moved();
     let h = hand(Origin::ByHand, setting.clone(), "4");
     let other = hand(Origin::ByHand, Setting::XpsCpus { dev: "eth9".into(), queue: 0, cpus: set("1") }, "2");
-    let p = around(&s, Hands { mark: vec![h.clone(), other], keep: vec![] });
+    let p = around(&s, Hands { mark: vec![h.clone(), other], keep: vec![], ..Hands::default() });
     assert_eq!(p.steps, around(&s, Hands::default()).steps);
     assert_eq!(p.steps.len(), 1);
     assert_eq!((p.by_hand, p.kept.len()), (vec![h], 0));
@@ -82,7 +82,7 @@ fn what_is_kept_is_no_step_and_the_layout_says_so() {
     let (s, setting) = moved();
     for origin in [Origin::ByHand, Origin::Adopted] {
         let h = hand(origin, setting.clone(), "4");
-        let p = around(&s, Hands { keep: vec![h.clone()], mark: vec![] });
+        let p = around(&s, Hands { keep: vec![h.clone()], mark: vec![], ..Hands::default() });
         assert!(p.steps.is_empty(), "{:?}", p.steps);
         assert_eq!(p.kept.len(), 1);
         assert_eq!((&p.kept[0].hand, p.kept[0].wanted.value_text()), (&h, "4".into()));
@@ -100,7 +100,7 @@ fn what_is_kept_is_no_step_and_the_layout_says_so() {
 fn what_is_kept_as_the_plan_has_it_anyway_is_not_worth_a_word() {
     let s = tuned();
     let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(2), cpus: set("4") };
-    let p = around(&s, Hands { keep: vec![hand(Origin::Adopted, setting, "4")], mark: vec![] });
+    let p = around(&s, Hands { keep: vec![hand(Origin::Adopted, setting, "4")], mark: vec![], ..Hands::default() });
     assert!(p.steps.is_empty() && p.kept.is_empty());
 }
 
@@ -109,8 +109,8 @@ fn a_kept_interrupt_is_kept_by_every_name_of_its_vector() {
     let (s, _) = moved();
     let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Tx(2), cpus: set("9") };
     let h = hand(Origin::ByHand, setting, "4");
-    assert!(around(&s, Hands { keep: vec![h.clone()], mark: vec![] }).steps.is_empty());
-    assert_eq!(around(&s, Hands { mark: vec![h], keep: vec![] }).by_hand.len(), 1);
+    assert!(around(&s, Hands { keep: vec![h.clone()], mark: vec![], ..Hands::default() }).steps.is_empty());
+    assert_eq!(around(&s, Hands { mark: vec![h], keep: vec![], ..Hands::default() }).by_hand.len(), 1);
 }
 
 #[test]
@@ -118,7 +118,8 @@ fn the_others_are_planned_as_if_nothing_were_kept() {
     let (mut s, setting) = moved();
     set_to(&mut s, &Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(1), cpus: set("0-15") });
     set_to(&mut s, &Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: CpuSet::new() });
-    let p = around(&s, Hands { keep: vec![hand(Origin::ByHand, setting.clone(), "4")], mark: vec![] });
+    let p =
+        around(&s, Hands { keep: vec![hand(Origin::ByHand, setting.clone(), "4")], mark: vec![], ..Hands::default() });
     let free = around(&s, Hands::default());
     let others: Vec<_> = free.steps.iter().filter(|st| st.setting.address() != setting.address()).cloned().collect();
     assert_eq!((p.steps.len(), free.steps.len()), (2, 3));
@@ -131,15 +132,20 @@ fn kept_channels_are_planned_for_as_they_are() {
     let channels = Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) };
     let h = hand(Origin::ByHand, channels.clone(), "");
     let intent = Intent { goal: Goal::Balanced, queues: Some(8), allow_disruption: true, ..Intent::default() };
-    let p = plan_around(&s, &intent, &[], &Hands { keep: vec![h], mark: vec![] }).expect("can be planned");
+    let p = plan_around(&s, &intent, &[], &Hands { keep: vec![h], mark: vec![], ..Hands::default() })
+        .expect("can be planned");
     assert!(!p.interrupts_traffic());
     assert_eq!(p.layout[0].queues.len(), 4);
     assert_eq!(p.kept.iter().map(|k| k.wanted.value_text()).collect::<Vec<_>>(), ["combined 8"]);
     // Of a setting that a channel change would reset, the kept value is no step: apply puts it right.
     let (s, setting) = moved();
-    let p =
-        plan_around(&s, &intent, &[], &Hands { keep: vec![hand(Origin::Adopted, setting.clone(), "4")], mark: vec![] })
-            .expect("can be planned");
+    let p = plan_around(
+        &s,
+        &intent,
+        &[],
+        &Hands { keep: vec![hand(Origin::Adopted, setting.clone(), "4")], mark: vec![], ..Hands::default() },
+    )
+    .expect("can be planned");
     assert!(p.interrupts_traffic());
     assert!(!p.steps.iter().any(|st| matches!(&st.setting, Setting::IrqCpus { of: Of::Rx(2) | Of::Tx(2), .. })));
     assert_eq!(p.target.iter().filter(|t| **t == setting).count(), 1);

@@ -123,7 +123,7 @@ fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
 /// The plan for the host as it is. On a terminal somebody is asked about what it would undo; nobody there,
 /// it stays. None: at boot, nothing to plan for yet.
 fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Option<Snapshot>, Plan)>> {
-    let made = make(source, &a.devs, &a.intent, common)?;
+    let made = make(source, &a.devs, &a.intent, a.boot, common)?;
     let made = if a.boot { made.at_boot(common) } else { made };
     if a.boot && made.nothing_yet() {
         return Ok(None);

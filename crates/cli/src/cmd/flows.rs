@@ -1,43 +1,67 @@
 //! Flows that are named by a program or a systemd unit: where it listens now.
 
-use ringwise_discover::sockets::{Listener, listeners};
+use ringwise_discover::sockets::{Listener, listeners, who};
 use ringwise_model::{Flow, Intent};
+use ringwise_plan::NotPossible;
 use ringwise_sys::Host;
 
-use crate::args::Common;
 use crate::exit::{Fail, Result};
-use crate::out;
 
-/// Puts the fields beside the names, which stay for what is proposed about the programs. One that does not run
-/// is an error: a group without its flows is none.
-pub fn look_up(host: &dyn Host, intent: &mut Intent, common: &Common) -> Result<()> {
-    let mut wrong = Vec::new();
+/// A flow that is led to its group by no rule, because where it goes is not known.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Missing {
+    pub dev: String,
+    group: String,
+    /// `unit "nginx.service"`
+    who: String,
+    why: String,
+    said: String,
+}
+
+impl Missing {
+    /// For the plan, which goes on without it.
+    pub fn not_possible(&self) -> NotPossible {
+        NotPossible {
+            address: None,
+            what: format!("{} group {}: flows of {}", self.dev, self.group, self.who),
+            why: format!("{} (laid down in {})", self.why, self.said),
+            needed: true,
+        }
+    }
+}
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: group {}: {}: {}", self.said, self.group, self.who, self.why)
+    }
+}
+
+/// Puts the fields beside the names, which stay for what is proposed about the programs. One that does not run is an
+/// error, as a group without its flows is none; at boot, where programs start in their own time, it is left out.
+pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Vec<Missing>> {
+    let mut missing = Vec::new();
     for g in &mut intent.groups {
         let mut flows = Vec::new();
         for f in std::mem::take(&mut g.flows) {
-            let name = match &f {
-                Flow::Match { .. } => {
-                    flows.push(f);
-                    continue;
-                }
-                Flow::Program(n) | Flow::Unit(n) => n.clone(),
-            };
-            if host.is_recorded() {
-                let text = format!("ringwise: group {}: where {name} listened stands in no recording", g.name);
-                out::note(common.quiet, &text);
+            let Some(who) = who(&f) else {
                 flows.push(f);
                 continue;
-            }
-            match listeners(host, &f) {
+            };
+            let found = match listeners(host, &f) {
+                _ if host.is_recorded() => Err("where it listened stands in no recording".to_string()),
                 Ok(found) => {
                     let matches: Vec<_> = found.iter().flat_map(Listener::matches).collect();
-                    if matches.is_empty() {
-                        wrong.push(format!("{}: group {}: {name} listens on loopback only", g.said, g.name));
-                    }
-                    flows.push(f);
-                    flows.extend(matches.into_iter().map(|(flow, fields)| Flow::Match { flow, fields }));
+                    if matches.is_empty() { Err("it listens on loopback only".to_string()) } else { Ok(matches) }
                 }
-                Err(e) => wrong.push(format!("{}: group {}: {e}", g.said, g.name)),
+                Err(e) => Err(format!("{}; {}", e.found, e.right)),
+            };
+            flows.push(f);
+            match found {
+                Ok(all) => flows.extend(all.into_iter().map(|(flow, fields)| Flow::Match { flow, fields })),
+                Err(why) => {
+                    let (dev, group, said) = (g.dev.clone(), g.name.clone(), g.said.clone());
+                    missing.push(Missing { dev, group, who, why, said });
+                }
             }
         }
         // The same port in two programs is one flow.
@@ -47,12 +71,20 @@ pub fn look_up(host: &dyn Host, intent: &mut Intent, common: &Common) -> Result<
             }
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(Fail::error(wrong.join("\nringwise: "))) }
+    if missing.is_empty() || host.is_recorded() || (at_boot && !intent.strict) {
+        return Ok(missing);
+    }
+    let all: Vec<String> = missing.iter().map(Missing::to_string).collect();
+    Err(Fail::error(all.join("\nringwise: ")))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
+    use std::net::TcpListener;
+
     use ringwise_model::{GroupQueues, GroupWish};
+    use ringwise_sys::{Captured, Real};
     use ringwise_testkit::sim::{Sim, build};
 
     use super::*;
@@ -72,17 +104,71 @@ mod tests {
         Intent { groups: vec![group], ..Intent::default() }
     }
 
+    fn sim() -> Sim {
+        Sim::new(&build::host(4, 1).mqnic("mq0", 0, 4).done())
+    }
+
     #[test]
     fn a_program_that_does_not_run_is_an_error_with_its_place() {
-        let sim = Sim::new(&build::host(4, 1).mqnic("mq0", 0, 4).done());
-        let common = Common::default();
+        let sim = sim();
         let mut i = wanted(Flow::Program("nosuch".into()));
-        let e = look_up(&sim, &mut i, &common).unwrap_err().message;
-        assert!(e.starts_with("/etc/ringwise/ringwise.toml line 9: group web: program \"nosuch\": "), "{e}");
+        let e = look_up(&sim, &mut i, false).unwrap_err().message;
+        assert!(
+            e.starts_with("/etc/ringwise/ringwise.toml line 9: group web: program \"nosuch\": not running ("),
+            "{e}"
+        );
+        let mut i = wanted(Flow::Unit("nosuch".into()));
+        let e = look_up(&sim, &mut i, false).unwrap_err().message;
+        assert!(e.contains(": group web: unit \"nosuch.service\": not running ("), "{e}");
         let fields: std::collections::BTreeMap<_, _> = [("dst-port".to_string(), "80".to_string())].into();
         let mut i = wanted(Flow::Match { flow: "tcp4".into(), fields });
         let before = i.clone();
-        look_up(&sim, &mut i, &common).unwrap();
+        assert_eq!(look_up(&sim, &mut i, false).unwrap(), []);
         assert_eq!(i, before);
+    }
+
+    #[test]
+    fn at_boot_it_is_left_out_and_named() {
+        let sim = sim();
+        let mut i = wanted(Flow::Unit("late".into()));
+        let missing = look_up(&sim, &mut i, true).unwrap();
+        assert_eq!(missing.len(), 1);
+        let n = missing[0].not_possible();
+        assert_eq!((n.what.as_str(), n.needed), ("mq0 group web: flows of unit \"late.service\"", true));
+        assert!(n.why.starts_with("not running (") && n.why.ends_with("ringwise.toml line 9)"), "{}", n.why);
+        assert_eq!(i.groups[0].flows, [Flow::Unit("late".into())], "the name stays");
+        i.strict = true;
+        assert!(look_up(&sim, &mut i, true).is_err());
+    }
+
+    #[test]
+    fn a_recording_says_that_it_does_not_know() {
+        let dir = std::env::temp_dir().join(format!("ringwise-flows-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("sys/class/net")).unwrap();
+        let host = Captured::open(&dir).unwrap();
+        let mut i = wanted(Flow::Program("nginx".into()));
+        let missing = look_up(&host, &mut i, false).unwrap();
+        std::fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(
+            missing[0].to_string(),
+            "/etc/ringwise/ringwise.toml line 9: group web: program \"nginx\": where it listened stands in no recording"
+        );
+    }
+
+    /// This very program, on a port that the kernel has chosen.
+    #[test]
+    fn the_name_stays_beside_what_was_found() {
+        let socket = match TcpListener::bind("0.0.0.0:0") {
+            Ok(s) => s,
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => return,
+            Err(e) => panic!("{e}"),
+        };
+        let port = socket.local_addr().unwrap().port().to_string();
+        let name = std::env::current_exe().unwrap().display().to_string();
+        let mut i = wanted(Flow::Program(name.clone()));
+        assert_eq!(look_up(&Real::new().unwrap(), &mut i, false).unwrap(), []);
+        assert_eq!(i.groups[0].flows[0], Flow::Program(name));
+        let fields = [("dst-port".to_string(), port)].into();
+        assert!(i.groups[0].flows.contains(&Flow::Match { flow: "tcp4".into(), fields }), "{:?}", i.groups[0].flows);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_apply::{Store, Verify};
-use ringwise_knob::{Hand, Origin};
+use ringwise_knob::{Hand, Made, Origin};
 use ringwise_model::Snapshot;
 use ringwise_plan::Hands;
 
@@ -47,12 +47,12 @@ pub fn standing(source: &Source, s: &Snapshot, common: &Common) -> Option<Verify
     }
 }
 
-pub fn hands(list: &[Hand], take: Take) -> Hands {
+pub fn hands(list: &[Hand], made: Vec<Made>, take: Take) -> Hands {
     let (adopted, changed): (Vec<Hand>, Vec<Hand>) = list.iter().cloned().partition(|h| h.origin == Origin::Adopted);
     match take {
-        Take::Ask | Take::Changed => Hands { keep: adopted, mark: changed },
-        Take::Keep => Hands { keep: list.to_vec(), mark: Vec::new() },
-        Take::Over => Hands { keep: Vec::new(), mark: list.to_vec() },
+        Take::Ask | Take::Changed => Hands { keep: adopted, mark: changed, made },
+        Take::Keep => Hands { keep: list.to_vec(), mark: Vec::new(), made },
+        Take::Over => Hands { keep: Vec::new(), mark: list.to_vec(), made },
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
             (Take::Keep, &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"], &[]),
             (Take::Over, &[], &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"]),
         ] {
-            let h = hands(&list, take);
+            let h = hands(&list, Vec::new(), take);
             assert_eq!(
                 (queues(&h.keep), queues(&h.mark)),
                 (keep.iter().map(ToString::to_string).collect(), mark.iter().map(ToString::to_string).collect()),

@@ -1,11 +1,11 @@
 //! `ringwise plan`
 
 use ringwise_discover::Options;
-use ringwise_knob::{Hand, Learned};
+use ringwise_knob::{self as knob, Hand, Learned};
 use ringwise_model::{Intent, Snapshot};
 use ringwise_plan::{Hands, Plan, Refusal};
 
-use super::flows;
+use super::flows::{self, Missing};
 use super::hands::{self, Take};
 use super::reviewed::{self, Expiry};
 use super::wanted;
@@ -23,7 +23,7 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     }
     let source = source::open(&a.from)?;
     let format = if common.json { PlanOutput::Json } else { a.output };
-    let made = make(&source, &a.devs, &a.intent, common)?;
+    let made = make(&source, &a.devs, &a.intent, false, common)?;
     let plan = made.plan(if a.intent.take_over { Take::Over } else { Take::Ask })?;
     let s = made.snapshot;
     if let Some(file) = &a.out {
@@ -62,6 +62,10 @@ pub struct Made {
     learned: Vec<Learned>,
     /// What somebody else has set on it.
     hands: Vec<Hand>,
+    /// What our own transactions have made for groups.
+    made: Vec<knob::Made>,
+    /// Flows of groups that are not known now.
+    missing: Vec<Missing>,
     intent: Intent,
 }
 
@@ -87,14 +91,19 @@ impl Made {
     }
 
     pub fn plan(&self, take: Take) -> Result<Plan> {
-        let hands = hands::hands(&self.hands, take);
-        ringwise_plan::plan_around(&self.snapshot, &self.intent, &self.learned, &hands)
-            .map_err(|r| Fail::error(r.to_string()))
+        // What leads flows that are not known now may be wanted still.
+        let known =
+            |m: &&knob::Made| m.address().is_none_or(|a| !self.missing.iter().any(|x| a.dev() == Some(x.dev.as_str())));
+        let hands = hands::hands(&self.hands, self.made.iter().filter(known).cloned().collect(), take);
+        let mut plan = ringwise_plan::plan_around(&self.snapshot, &self.intent, &self.learned, &hands)
+            .map_err(|r| Fail::error(r.to_string()))?;
+        plan.refused.extend(self.missing.iter().map(Missing::not_possible));
+        Ok(plan)
     }
 }
 
 /// Reads the host to be planned.
-pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, common: &Common) -> Result<Made> {
+pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, at_boot: bool, common: &Common) -> Result<Made> {
     let wanted = wanted::read(devs, intent, source.recorded)?;
     let options = Options { follow: devs.to_vec(), ..Options::all() };
     let s = source.snapshot(&options, common)?;
@@ -107,10 +116,14 @@ pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, common: &Comm
         out::note(common.quiet, &format!("ringwise: {text}"));
     }
     let learned: Vec<Learned> = if source.recorded { Vec::new() } else { transaction::learned(common) };
-    let hands = hands::standing(source, &s, common).map(|v| v.hands()).unwrap_or_default();
+    let (hands, made) = hands::standing(source, &s, common).map(|v| (v.hands(), v.made)).unwrap_or_default();
     let mut intent = wanted.intent(&s, common)?;
-    flows::look_up(source.host.as_ref(), &mut intent, common)?;
-    Ok(Made { snapshot: s, learned, hands, intent })
+    let missing = flows::look_up(source.host.as_ref(), &mut intent, at_boot)?;
+    for m in missing.iter().filter(|_| at_boot) {
+        let text = format!("ringwise: {m}; its flows are left out: when it listens, run ringwise apply");
+        out::note(common.quiet, &text);
+    }
+    Ok(Made { snapshot: s, learned, hands, made, missing, intent })
 }
 
 /// Of now, also where the plan is for a recording.

@@ -1,6 +1,7 @@
 //! Hand-made hosts for golden tests, and the comparison with golden files.
 #![allow(dead_code)] // each test program uses a part
 
+pub mod lay;
 pub mod plans;
 pub mod schema;
 

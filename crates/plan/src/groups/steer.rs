@@ -8,12 +8,46 @@ use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
 use super::{Cx, Team, Want, words};
 use crate::NotPossible;
 
+/// By these rules a later plan knows what was made for groups only.
+const SHARED: &str = ringwise_knob::FOR_GROUPS[0];
+const LED: &str = ringwise_knob::FOR_GROUPS[1];
+
 /// How a group is reached.
 #[derive(Default, Clone)]
 pub(super) struct Reached {
     pub entries: Option<u32>,
     pub context: Option<u32>,
     pub rules: Option<u32>,
+}
+
+/// What an earlier plan has made for groups and no flow of now needs: used again before anything new is made.
+#[derive(Default)]
+struct Spare {
+    rules: Vec<u32>,
+    contexts: Vec<u32>,
+}
+
+fn spare(cx: &Cx, teams: &[Team], rules: &Rules) -> Spare {
+    let wanted = |r: &Rule| teams.iter().flat_map(matches).any(|(f, m)| r.flow == *f && r.fields == *m);
+    let mine = cx.out.made.iter().filter(|m| m.as_left && m.address().is_some_and(|a| a.dev() == Some(cx.d.name())));
+    let mut out = Spare::default();
+    for m in mine.clone() {
+        if let Setting::FlowRule { location, rule: Some(r), .. } = &m.setting
+            && matches!(m.before, Setting::FlowRule { rule: None, .. })
+            && !wanted(r)
+        {
+            out.rules.push(*location);
+        }
+    }
+    let idle = |at: u32, r: &Rule| out.rules.contains(&at) || out.rules.contains(&ringwise_knob::rules::by_content(r));
+    for m in mine {
+        if let (Setting::RssContext { context, .. }, Setting::RssContext { table: None, .. }) = (&m.setting, &m.before)
+            && rules.rules.iter().all(|(at, r)| r.context != Some(*context) || idle(*at, r))
+        {
+            out.contexts.push(*context);
+        }
+    }
+    out
 }
 
 type Match<'a> = (&'a String, &'a std::collections::BTreeMap<String, String>);
@@ -42,8 +76,9 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
         match &cx.d.nic.rules {
             Fact::Known(rules) => {
                 directed = true;
+                let spare = spare(cx, teams, rules);
                 for (t, r) in teams.iter().zip(&mut out) {
-                    rules_of(cx, t, rules, rss, r);
+                    rules_of(cx, t, rules, rss, &spare, r);
                 }
                 ntuple(cx);
             }
@@ -82,7 +117,13 @@ fn undirected(cx: &mut Cx, teams: &[Team]) {
     let dev = cx.d.name();
     let Some(t) = teams.iter().find(|t| t.urgent).or_else(|| teams.first()) else { return };
     let takes = cx.d.nic.rules.is_known();
+    let names = |f: &Flow| match f {
+        Flow::Program(n) | Flow::Unit(n) => Some(n.clone()),
+        Flow::Match { .. } => None,
+    };
+    let names: Vec<String> = teams.iter().flat_map(|t| &t.flows).filter_map(names).collect();
     let how = match takes {
+        true if !names.is_empty() => format!("Where {} listens is not known to this plan", names.join(" ")),
         true => format!(
             "Name the flows of group {} in the file (flows, e.g. tcp4 dst-port 443, a program or a unit), or add a rule: \
              ethtool -N {dev} flow-type tcp4 dst-port 443 action {}",
@@ -97,7 +138,7 @@ fn undirected(cx: &mut Cx, teams: &[Team]) {
     ));
 }
 
-fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, r: &mut Reached) {
+fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spare, r: &mut Reached) {
     let all = matches(t);
     if all.is_empty() {
         return;
@@ -112,8 +153,16 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, r: &mut Rea
         && (t.context || t.queues.len() > 1)
     {
         let table = over(&t.queues, rss.table.len());
-        // The one that rules for these flows name already, one with this very table, else the next number.
-        let named = rules.rules.values().find(|x| all.iter().any(|(f, m)| x.flow == **f && x.fields == **m));
+        // The one that rules for these flows name already, one with this very table, one that is spare, else the next
+        // number. One that leads somebody else's flows too is not changed.
+        let ours = |x: &Rule| all.iter().any(|(f, m)| x.flow == **f && x.fields == **m);
+        let named = rules.rules.values().find(|x| ours(x));
+        let made = |n: u32| {
+            let a = Address::RssContext { dev: dev.clone(), context: n };
+            cx.out.made.iter().any(|m| m.address().as_ref() == Some(&a))
+        };
+        let shared = |n: u32| rules.rules.values().any(|x| x.context == Some(n) && !ours(x));
+        let good = |n: &u32| live.get(n).is_some_and(|c| c.table == table || made(*n) || !shared(*n));
         let taken: BTreeSet<u32> = cx
             .out
             .entries
@@ -127,15 +176,16 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, r: &mut Rea
         let same = live.iter().find(|(n, c)| c.table == table && free(n)).map(|(n, _)| *n);
         let context = named
             .and_then(|x| x.context)
-            .filter(|n| live.contains_key(n) && free(n))
+            .filter(|n| good(n) && free(n))
             .or(same)
+            .or_else(|| spare.contexts.iter().copied().find(|n| live.contains_key(n) && free(n)))
             .or_else(|| (1u32..).find(|n| !live.contains_key(n) && free(n)));
         r.context = context;
         if let Some(context) = context {
             let setting = Setting::RssContext { dev: dev.clone(), context, table: Some(table), key: None };
             let text = format!("a table of its own over the queues of group {}", t.name);
-            let (rule, reason, source) = words(t, text);
-            cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
+            let (_, reason, source) = words(t, text);
+            cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         }
     } else if all.len() < t.queues.len() {
         cx.out.warnings.push(format!(
@@ -151,7 +201,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, r: &mut Rea
         let queue = if r.context.is_some() { 0 } else { t.queues[i % t.queues.len()] };
         let rule =
             Rule { flow: (*flow).clone(), fields: (*fields).clone(), action: Action::Queue(queue), context: r.context };
-        let Some(location) = place(cx, rules, &rule) else {
+        let Some(location) = place(cx, rules, &rule, spare) else {
             refuse(
                 cx,
                 &format!("flow rule {}", ringwise_knob::rules::text(&rule)),
@@ -164,18 +214,18 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, r: &mut Rea
         for old in rules.rules.values().filter(|_| rules.chooses_location).filter(other) {
             let location = ringwise_knob::rules::by_content(old);
             let setting = Setting::FlowRule { dev: dev.clone(), location, rule: None };
-            let (rule, reason, source) = words(t, "another rule for the same flow".to_string());
-            cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
+            let (_, reason, source) = words(t, "another rule for the same flow".to_string());
+            cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         }
         *r.rules.get_or_insert(0) += 1;
         let setting = Setting::FlowRule { dev: dev.clone(), location, rule: Some(rule) };
-        let (rule, reason, source) = words(t, format!("a flow of group {}", t.name));
-        cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
+        let (_, reason, source) = words(t, format!("a flow of group {}", t.name));
+        cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
     }
 }
 
-/// Where a rule for the same flow is already, which it replaces; else the lowest free place.
-fn place(cx: &Cx, rules: &Rules, rule: &Rule) -> Option<u32> {
+/// Where a rule for the same flow is already, which it replaces; else the lowest free place; else a spare one.
+fn place(cx: &Cx, rules: &Rules, rule: &Rule, spare: &Spare) -> Option<u32> {
     let dev = cx.d.name().to_string();
     let mine = |n: &u32| {
         let a = Address::FlowRule { dev: dev.clone(), location: *n };
@@ -183,7 +233,8 @@ fn place(cx: &Cx, rules: &Rules, rule: &Rule) -> Option<u32> {
     };
     let same = |r: &Rule| r.flow == rule.flow && r.fields == rule.fields;
     let there = rules.rules.iter().find(|(n, r)| same(r) && !rules.chooses_location && !mine(n));
-    there.map(|(n, _)| *n).or_else(|| ringwise_knob::rules::place(rules, rule, |n| mine(&n)))
+    let new = || ringwise_knob::rules::place(rules, rule, |n| mine(&n));
+    there.map(|(n, _)| *n).or_else(new).or_else(|| spare.rules.iter().copied().find(|n| !mine(n)))
 }
 
 fn ntuple(cx: &mut Cx) {
@@ -259,9 +310,9 @@ fn table(cx: &mut Cx, teams: &[Team], r: &Rss, directed: bool, weighted: bool, o
     let keep = !directed && !weighted && covered && cx.d.channels.is_none();
     if !keep && !cx.out.laid.contains(&address) {
         let (reason, rule) = match (directed, weighted) {
-            (_, true) => ("shares of the groups".to_string(), "W01"),
-            (true, false) => ("flows that no rule knows stay off the queues that live by rules".to_string(), "R4.05"),
-            _ => ("no flow is named for a group, so every queue takes part".to_string(), "R4.05"),
+            (_, true) => ("shares of the groups".to_string(), SHARED),
+            (true, false) => ("flows that no rule knows stay off the queues that live by rules".to_string(), SHARED),
+            _ => ("no flow is named for a group, so every queue takes part".to_string(), SHARED),
         };
         let setting = Setting::RssTable { dev: dev.clone(), table: want.clone() };
         let source = teams.iter().find_map(|t| t.said.clone()).filter(|_| weighted);

@@ -1,0 +1,154 @@
+//! Plans laid on a simulated host and its records, one after the other.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use ringwise_apply::{Event, Outcome, Policy, Request, Store};
+use ringwise_discover::Options;
+use ringwise_knob::{Address, IfRefused, compare, live_of_device};
+use ringwise_model::{Intent, Snapshot};
+use ringwise_plan::{Hands, Plan, plan_around};
+use ringwise_sys::Host;
+use ringwise_testkit::sim::{Killed, Sim};
+
+/// A directory that goes with the test.
+pub struct Dir(pub PathBuf);
+
+impl Dir {
+    pub fn new() -> Self {
+        static N: AtomicU32 = AtomicU32::new(0);
+        let n = N.fetch_add(1, Ordering::Relaxed);
+        // Memory where there is some: what is tested is the order of writes, not the disk.
+        let memory = PathBuf::from("/dev/shm");
+        let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        let dir = base.join(format!("ringwise-lay-{}-{n}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub struct Lay {
+    pub sim: Arc<Sim>,
+    dir: Dir,
+}
+
+pub fn policy() -> Policy {
+    Policy { deadline: Duration::from_secs(60), ..Policy::default() }
+}
+
+impl Lay {
+    pub fn on(s: &Snapshot) -> Self {
+        Self { sim: Arc::new(Sim::new(s)), dir: Dir::new() }
+    }
+
+    fn host(&self) -> Arc<dyn Host> {
+        self.sim.clone()
+    }
+
+    pub fn look(&self) -> Snapshot {
+        // A machine that builds other things beside is slow at times.
+        let options = Options { deadline: Duration::from_secs(60), ..Options::all() };
+        ringwise_discover::snapshot(&self.host(), &options).unwrap()
+    }
+
+    pub fn store(&self) -> Store {
+        Store::open(Some(&self.dir.0))
+    }
+
+    /// A store whose process is dead when the host's is: nothing is written to it after that.
+    fn mortal(&self) -> Store {
+        let sim = self.sim.clone();
+        self.store().with_hook(Arc::new(move |_: &Path| {
+            if sim.is_dead() {
+                std::panic::panic_any(Killed);
+            }
+            Ok(())
+        }))
+    }
+
+    pub fn try_plan(&self, i: &Intent) -> Result<Plan, ringwise_plan::Refusal> {
+        let s = self.look();
+        let v = ringwise_apply::verify_in(&s, &self.store()).unwrap();
+        plan_around(&s, i, &[], &Hands { keep: Vec::new(), mark: v.hands(), made: v.made })
+    }
+
+    pub fn plan(&self, i: &Intent) -> Plan {
+        self.try_plan(i).unwrap()
+    }
+
+    fn request(p: &Plan, all_or_nothing: bool) -> Request {
+        let mut steps = p.steps.clone();
+        if all_or_nothing {
+            steps.iter_mut().for_each(|s| s.if_refused = IfRefused::PutBack);
+        }
+        let already = p.target.iter().filter(|t| !p.steps.iter().any(|s| s.setting == **t)).cloned().collect();
+        Request {
+            devices: p.devices.clone(),
+            steps,
+            already,
+            title: format!("goal {}", p.intent.goal),
+            who: "root".into(),
+            command: "ringwise apply".into(),
+            ..Request::default()
+        }
+    }
+
+    pub fn run(&self, p: &Plan, all_or_nothing: bool) -> Outcome {
+        let request = Self::request(p, all_or_nothing);
+        ringwise_apply::run(&self.host(), &request, &self.store(), &policy(), &mut |_: &Event| {}).unwrap()
+    }
+
+    pub fn apply(&self, i: &Intent) -> Outcome {
+        self.run(&self.plan(i), false)
+    }
+
+    /// True: it was killed on the way.
+    pub fn dies(&self, p: &Plan) -> bool {
+        let request = Self::request(p, true);
+        killed(|| _ = ringwise_apply::run(&self.host(), &request, &self.mortal(), &policy(), &mut |_: &Event| {}))
+    }
+
+    pub fn recover(&self) -> Outcome {
+        ringwise_apply::recover(&self.host(), &self.store(), &policy(), &mut |_| {}).unwrap()
+    }
+
+    pub fn rollback(&self, id: u64) -> Outcome {
+        let r = Request { who: "root".into(), command: format!("ringwise rollback {id}"), ..Request::default() };
+        ringwise_apply::rollback(&self.host(), &self.store(), id, &r, &policy(), &mut |_| {}).unwrap()
+    }
+}
+
+fn killed(f: impl FnOnce()) -> bool {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let shown = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !info.payload().is::<Killed>() {
+                shown(info);
+            }
+        }));
+    });
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(()) => false,
+        Err(e) if e.is::<Killed>() => true,
+        Err(e) => std::panic::resume_unwind(e),
+    }
+}
+
+/// Settings of `before` that do not hold now, and what was not there then: rules and contexts too.
+pub fn differing(before: &Snapshot, now: &Snapshot) -> Vec<String> {
+    let had = live_of_device(before, "eth0");
+    let more: Vec<Address> = live_of_device(now, "eth0").into_keys().filter(|a| !had.contains_key(a)).collect();
+    let differs = had.into_values().filter(|s| !compare(s, now).holds());
+    let differs = differs.map(|s| format!("{} was {}", s.address().unwrap(), s.value_text()));
+    differs.chain(more.into_iter().map(|a| format!("{a} was not there"))).collect()
+}

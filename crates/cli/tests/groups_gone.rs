@@ -1,0 +1,300 @@
+//! Groups that shrink, change or vanish: what an earlier transaction made for them goes, somebody else's stays.
+
+mod common;
+
+use common::lay::{Lay, differing};
+use ringwise_apply::Verdict;
+use ringwise_knob::Address;
+use ringwise_model::{Action, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, Rules, Snapshot};
+use ringwise_plan::Plan;
+use ringwise_testkit::sim::{At, Fault, Times, build};
+
+fn card() -> Snapshot {
+    build::host(8, 2).kernel("6.18.15").mqnic("eth0", 0, 8).linked().done()
+}
+
+fn group(queues: u32, ports: &[u32]) -> Intent {
+    let port = |n: &u32| Flow::Match { flow: "tcp4".into(), fields: [("dst-port".to_string(), n.to_string())].into() };
+    let latency = GroupWish {
+        name: "latency".into(),
+        dev: "eth0".into(),
+        policy: "latency".into(),
+        queues: GroupQueues::Count(queues),
+        cpus: None,
+        weight: None,
+        context: false,
+        flows: ports.iter().map(port).collect(),
+        said: "ringwise.toml line 9".into(),
+    };
+    Intent { goal: Goal::Mixed, groups: vec![latency], ..Intent::default() }
+}
+
+fn mixed() -> Intent {
+    Intent { goal: Goal::Mixed, ..Intent::default() }
+}
+
+/// Two queues for two ports: context 1, rules 0 and 1.
+fn laid() -> Lay {
+    laid_on(&card())
+}
+
+fn laid_on(s: &Snapshot) -> Lay {
+    let lay = Lay::on(s);
+    assert_eq!(lay.apply(&group(2, &[443, 53])).verdict, Verdict::Applied);
+    assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["0 443 context 1".into(), "1 53 context 1".into()]));
+    lay
+}
+
+fn contexts(lay: &Lay) -> Vec<u32> {
+    let nic = lay.sim.nic("eth0").unwrap();
+    nic.rss.known().unwrap().contexts.known().unwrap().keys().copied().collect()
+}
+
+/// `0 443 context 1`, `1 53 queue 0`
+fn rules(lay: &Lay) -> Vec<String> {
+    let nic = lay.sim.nic("eth0").unwrap();
+    let to = |r: &ringwise_model::Rule| match (r.context, r.action) {
+        (Some(c), _) => format!("context {c}"),
+        (None, Action::Queue(q)) => format!("queue {q}"),
+        other => panic!("{other:?}"),
+    };
+    nic.rules.known().unwrap().rules.iter().map(|(at, r)| format!("{at} {} {}", r.fields["dst-port"], to(r))).collect()
+}
+
+fn table(lay: &Lay) -> Vec<u32> {
+    lay.sim.nic("eth0").unwrap().rss.known().unwrap().table.clone()
+}
+
+/// Applied, and nothing is left to do a second time.
+fn settles(lay: &Lay, i: &Intent) -> Plan {
+    let p = lay.plan(i);
+    let out = lay.run(&p, false);
+    assert_eq!((out.verdict, &out.refused, &out.ignored), (Verdict::Applied, &vec![], &vec![]), "{out:#?}");
+    lay.sim.traffic("eth0");
+    let again = lay.plan(i);
+    assert!(again.steps.is_empty(), "{:#?}", again.steps);
+    p
+}
+
+fn why<'a>(p: &'a Plan, what: &str) -> (&'a str, &'a str) {
+    let step = p.steps.iter().find(|s| s.setting.address().is_some_and(|a| a.to_string() == what));
+    let step = step.unwrap_or_else(|| panic!("{what}: {:#?}", p.steps));
+    (&step.rule, &step.reason)
+}
+
+#[test]
+fn one_queue_needs_no_context() {
+    let lay = laid();
+    let before = lay.look();
+    let p = settles(&lay, &group(1, &[443, 53]));
+    assert_eq!((contexts(&lay), rules(&lay)), (vec![], vec!["0 443 queue 0".to_string(), "1 53 queue 0".into()]));
+    assert_eq!(why(&p, "eth0 RSS context 1"), ("R4.06", "no group needs it any more; transaction 1 made it"));
+    // Rules turn away before the context goes.
+    let place = |what: &str| p.steps.iter().position(|s| s.setting.address().unwrap().to_string() == what).unwrap();
+    assert!(place("eth0 flow rule 0") < place("eth0 RSS context 1"));
+    assert_eq!(lay.rollback(2).verdict, Verdict::Applied);
+    assert_eq!(differing(&before, &lay.look()), Vec::<String>::new());
+    // And what that gives back is known as made for groups again.
+    settles(&lay, &Intent::default());
+    assert_eq!((contexts(&lay), rules(&lay).len()), (vec![], 0));
+}
+
+#[test]
+fn another_flow_and_one_less() {
+    let lay = laid();
+    let p = settles(&lay, &group(2, &[8443]));
+    assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["2 8443 context 1".to_string()]));
+    assert_eq!(why(&p, "eth0 flow rule 0"), ("R4.06", "no group leads this flow any more; transaction 1 did"));
+    // Other queues and other flows at once: the context is used again.
+    settles(&lay, &group(3, &[25]));
+    assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["0 25 context 1".to_string()]));
+    assert_eq!(lay.rollback(0).verdict, Verdict::Applied);
+    assert_eq!(differing(&card_as_found(), &lay.look()), Vec::<String>::new());
+}
+
+fn card_as_found() -> Snapshot {
+    Lay::on(&card()).look()
+}
+
+#[test]
+fn no_groups_any_more() {
+    for gone in [mixed(), Intent::default(), Intent { goal: Goal::Stream, ..Intent::default() }] {
+        let lay = laid();
+        let before = table(&Lay::on(&card()));
+        assert_ne!(table(&lay), before);
+        let p = settles(&lay, &gone);
+        assert_eq!((contexts(&lay), rules(&lay).len()), (vec![], 0), "{}", gone.goal);
+        assert!(table(&lay).contains(&0) && table(&lay).contains(&7), "{}: every queue takes part", gone.goal);
+        let place = |what: &str| p.steps.iter().position(|s| s.setting.address().unwrap().to_string() == what).unwrap();
+        assert!(place("eth0 flow rule 1") < place("eth0 RSS context 1"));
+        assert!(p.refused.iter().all(|r| !r.needed), "{:?}", p.refused);
+        assert_eq!(lay.rollback(0).verdict, Verdict::Applied);
+        assert_eq!(differing(&card_as_found(), &lay.look()), Vec::<String>::new(), "{}", gone.goal);
+    }
+}
+
+#[test]
+fn what_others_made_or_changed_stays_and_is_named() {
+    let lay = laid();
+    let other = lay.sim.ethtool_x_new("eth0", &[5; 128]).unwrap();
+    lay.sim.ethtool_n("eth0", "tcp4 dst-port 22 action 3 loc 9").unwrap();
+    lay.sim.ethtool_n("eth0", "tcp4 dst-port 53 action 6 loc 1").unwrap();
+    let p = settles(&lay, &Intent::default());
+    assert_eq!((contexts(&lay), other), (vec![2], 2));
+    assert_eq!(rules(&lay), ["1 53 queue 6", "9 22 queue 3"]);
+    let has = |text: &str| assert!(p.warnings.iter().any(|w| w == text), "{text}\n{:#?}", p.warnings);
+    has(
+        "eth0 flow rule 1: no group needs it any more, but somebody has changed it since transaction 1 made it: it stays",
+    );
+    has("not made for groups, so left alone: eth0 flow rule 9, eth0 RSS context 2");
+}
+
+#[test]
+fn a_context_that_somebodys_rule_leads_to_stays() {
+    let lay = laid();
+    lay.sim.ethtool_n("eth0", "tcp4 dst-port 22 context 1 action 0 loc 9").unwrap();
+    // Resized, it stays the group's.
+    settles(&lay, &group(3, &[443, 53]));
+    assert_eq!(contexts(&lay), [1]);
+    let p = settles(&lay, &Intent::default());
+    assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["9 22 context 1".to_string()]));
+    assert!(
+        p.warnings.iter().any(|w| w
+            == "eth0 RSS context 1: no group needs it any more (transaction 2 made it), but flow rule 9 leads to it, which is not a group's: it stays"),
+        "{:#?}",
+        p.warnings
+    );
+}
+
+#[test]
+fn the_rule_that_a_groups_had_replaced_comes_back() {
+    let on = |lay: &Lay| {
+        let i = Intent {
+            wishes: vec![ringwise_model::Wish {
+                dev: Some("eth0".into()),
+                knob: ringwise_model::Knob::FlowRule {
+                    location: Some(4),
+                    rule: ringwise_model::Rule {
+                        flow: "tcp4".into(),
+                        fields: [("dst-port".to_string(), "443".to_string())].into(),
+                        action: Action::Queue(6),
+                        context: None,
+                    },
+                },
+                said: "--set".into(),
+            }],
+            ..Intent::default()
+        };
+        assert_eq!(lay.apply(&i).verdict, Verdict::Applied);
+    };
+    let lay = Lay::on(&card());
+    on(&lay);
+    assert_eq!(rules(&lay), ["4 443 queue 6"]);
+    settles(&lay, &group(2, &[443, 53]));
+    assert_eq!(rules(&lay), ["0 53 context 1", "4 443 context 1"]);
+    settles(&lay, &Intent::default());
+    // What was laid down by itself was no group's, and stays until it is taken back.
+    assert_eq!((contexts(&lay), rules(&lay)), (vec![], vec!["4 443 queue 6".to_string()]));
+    settles(&lay, &mixed());
+    assert_eq!(rules(&lay), ["4 443 queue 6"]);
+}
+
+#[test]
+fn a_full_table_of_rules_is_used_again() {
+    let mut s = card();
+    s.nics[0].rules = Fact::Known(Rules { capacity: 2, chooses_location: false, rules: Default::default() });
+    let lay = laid_on(&s);
+    settles(&lay, &group(2, &[8443, 25]));
+    assert_eq!(rules(&lay), ["0 8443 context 1", "1 25 context 1"]);
+}
+
+#[test]
+fn where_the_driver_chooses_places_too() {
+    let mut s = card();
+    s.nics[0].rules = Fact::Known(Rules { capacity: 64, chooses_location: true, rules: Default::default() });
+    let lay = Lay::on(&s);
+    settles(&lay, &group(2, &[443, 53]));
+    assert_eq!(rules(&lay).len(), 2);
+    settles(&lay, &group(1, &[443]));
+    assert_eq!((contexts(&lay), rules(&lay)), (vec![], vec!["63 443 queue 0".to_string()]));
+    settles(&lay, &Intent::default());
+    assert_eq!(rules(&lay).len(), 0);
+    assert_eq!(lay.rollback(0).verdict, Verdict::Applied);
+}
+
+#[test]
+fn a_failure_at_every_write_on_the_way_out() {
+    let (p, writes) = {
+        let lay = laid();
+        lay.sim.forget_writes();
+        let p = lay.plan(&Intent::default());
+        assert_eq!(lay.run(&p, false).verdict, Verdict::Applied);
+        (p, lay.sim.writes())
+    };
+    assert!(writes > 3, "{writes}");
+    for k in 0..writes {
+        for errno in [5, 16, 28, 95] {
+            let lay = laid();
+            let before = lay.look();
+            lay.sim.forget_writes();
+            lay.sim.fault(Fault::Fail { at: At::Write(k), errno, times: Times::Once });
+            let out = lay.run(&p, true);
+            let what = format!("errno {errno} at write {k}: {:?}", out.failed);
+            match out.verdict {
+                Verdict::PutBack => assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}"),
+                Verdict::Applied => {}
+                other => panic!("{what}: {other:?} {:?}", out.put_back_incomplete),
+            }
+        }
+        for at in [Fault::KillBefore { at: At::Write(k) }, Fault::KillAfter { at: At::Write(k) }] {
+            let lay = laid();
+            let before = lay.look();
+            lay.sim.forget_writes();
+            let what = format!("{at:?}");
+            lay.sim.fault(at);
+            assert!(lay.dies(&p), "{what}");
+            lay.sim.heal();
+            assert_eq!(lay.recover().verdict, Verdict::Recovered, "{what}");
+            assert_eq!(differing(&before, &lay.look()), Vec::<String>::new(), "{what}");
+            settles(&lay, &Intent::default());
+        }
+    }
+}
+
+#[test]
+fn fewer_channels_take_rules_of_groups_with_them() {
+    let lay = Lay::on(&card());
+    let mut i = group(1, &[443]);
+    i.groups[0].queues = GroupQueues::These(vec![7]);
+    settles(&lay, &i);
+    assert_eq!(rules(&lay), ["0 443 queue 7"]);
+    let fewer = Intent { queues: Some(4), allow_disruption: true, ..Intent::default() };
+    let p = lay.plan(&fewer);
+    assert!(p.refused.is_empty(), "{:?}", p.refused);
+    assert_eq!(lay.run(&p, false).verdict, Verdict::Applied);
+    lay.sim.sleep_past_link();
+    assert_eq!((rules(&lay).len(), lay.look().nic("eth0").unwrap().rx_queues.len()), (0, 4));
+    assert!(lay.plan(&Intent { queues: Some(4), ..Intent::default() }).steps.is_empty());
+}
+
+#[test]
+fn a_context_on_queues_that_go_is_said_to_move_and_does() {
+    let lay = Lay::on(&card());
+    let half: Vec<u32> = (0..128).map(|i| if i < 32 { 1 } else { 6 }).collect();
+    assert_eq!(lay.sim.ethtool_x_new("eth0", &half).unwrap(), 1);
+    let fewer = Intent { queues: Some(4), allow_disruption: true, ..Intent::default() };
+    let p = lay.plan(&fewer);
+    assert!(
+        p.warnings.iter().any(|w| w
+            == "eth0 RSS context 1: 96 of its 128 entries lead to queues that go; they are shared out among queues 0-3"),
+        "{:#?}",
+        p.warnings
+    );
+    assert!(!lay.plan(&Intent::default()).warnings.iter().any(|w| w.contains("RSS context")));
+    assert_eq!(lay.run(&p, false).verdict, Verdict::Applied);
+    let nic = lay.sim.nic("eth0").unwrap();
+    let then = &nic.rss.known().unwrap().contexts.known().unwrap()[&1].table;
+    assert_eq!((&then[..32], &then[32..]), (&half[..32], &vec![2; 96][..]));
+    let address = Address::RssContext { dev: "eth0".into(), context: 1 };
+    assert!(!p.steps.iter().any(|s| s.setting.address().as_ref() == Some(&address)));
+}

@@ -1,0 +1,160 @@
+//! What earlier plans have made for groups and no group needs any more: it goes again, rules before the contexts that
+//! they lead to. What somebody else has made or changed stays, and is named.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_knob::{Address, Made, Setting, rss as knob_rss, rules as knob_rules};
+use ringwise_model::{Fact, Rule, Rules, Snapshot};
+
+use super::{ARTICLE, Cx, Want};
+use crate::dev::{Dev, LearnedIndex};
+use crate::target::Out;
+
+const RULE: &str = ringwise_knob::FOR_GROUPS[1];
+
+/// After everything that is wanted of the device is laid down.
+pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out) {
+    let planned: BTreeSet<&Address> = out.entries.iter().map(|e| &e.0).chain(&out.laid).collect();
+    let idle = |m: &&Made| m.address().is_some_and(|a| a.dev() == Some(d.name()) && !planned.contains(&a));
+    let idle: Vec<Made> = out.made.iter().filter(idle).cloned().collect();
+    if idle.is_empty() {
+        return;
+    }
+    let mut cx = Cx { s, d, learned, out };
+    let gone: BTreeSet<u32> = idle
+        .iter()
+        .filter_map(|m| match (&m.setting, &m.before) {
+            (Setting::RssContext { context, .. }, Setting::RssContext { table: None, .. }) => Some(*context),
+            _ => None,
+        })
+        .collect();
+    let steered = |m: &&Made| !matches!(m.setting, Setting::RssTable { .. });
+    for m in idle.iter().filter(steered).filter(|m| !m.as_left) {
+        let what = m.address().map_or_else(String::new, |a| a.to_string());
+        cx.out.warnings.push(format!(
+            "{what}: no group needs it any more, but somebody has changed it since transaction {} made it: it stays",
+            m.transaction
+        ));
+    }
+    let mut any = false;
+    for m in idle.iter().filter(|m| m.as_left) {
+        if let Setting::FlowRule { dev, location, .. } = &m.setting {
+            let rule = earlier(&mut cx, m, &gone);
+            let setting = Setting::FlowRule { dev: dev.clone(), location: *location, rule };
+            let reason = format!("no group leads this flow any more; transaction {} did", m.transaction);
+            lay(&mut cx, setting, reason);
+            any = true;
+        }
+    }
+    for m in idle.iter().filter(|m| m.as_left) {
+        let Setting::RssContext { context, .. } = &m.setting else { continue };
+        any = true;
+        if let Some(why) = still_needed(&cx, *context) {
+            cx.out.warnings.push(format!(
+                "{} RSS context {context}: no group needs it any more (transaction {} made it), but {why}: it stays",
+                d.name(),
+                m.transaction
+            ));
+            continue;
+        }
+        let fits = |t: &Vec<u32>| t.iter().all(|q| *q < d.rx);
+        if matches!(&m.before, Setting::RssContext { table: Some(t), .. } if !fits(t)) {
+            continue;
+        }
+        let reason = format!("no group needs it any more; transaction {} made it", m.transaction);
+        lay(&mut cx, m.before.clone(), reason);
+    }
+    for m in idle.iter().filter(|m| m.as_left) {
+        if let (Setting::RssTable { dev, table: now }, Setting::RssTable { table, .. }) = (&m.setting, &m.before) {
+            let fits = table.len() == now.len() && table.iter().all(|q| *q < d.rx);
+            let table = if fits { table.clone() } else { knob_rss::default(now.len(), d.rx) };
+            let reason = format!("as it was before groups had their shares of it (transaction {})", m.transaction);
+            lay(&mut cx, Setting::RssTable { dev: dev.clone(), table }, reason);
+        }
+    }
+    if any {
+        others(&mut cx);
+    }
+}
+
+fn lay(cx: &mut Cx, setting: Setting, reason: String) {
+    cx.want(Want { setting, instead: Vec::new(), rule: RULE, reason, source: ARTICLE.into(), needed: true });
+}
+
+/// The rule that a group's had replaced, where what it leads to will be there.
+fn earlier(cx: &mut Cx, m: &Made, gone: &BTreeSet<u32>) -> Option<Rule> {
+    let Setting::FlowRule { rule: Some(was), location, .. } = &m.before else { return None };
+    let contexts = cx.d.nic.rss.known().and_then(|r| r.contexts.known());
+    let there = match was.context {
+        Some(c) => contexts.is_some_and(|all| all.contains_key(&c)) && !gone.contains(&c),
+        None => knob_rules::queue(was).is_none_or(|q| q < cx.d.rx),
+    };
+    if !there {
+        cx.out.warnings.push(format!(
+            "{} flow rule {}: what was there before transaction {} ({}) cannot come back: where it led to is gone",
+            cx.d.name(),
+            knob_rules::location_text(*location),
+            m.transaction,
+            knob_rules::text(was)
+        ));
+    }
+    Some(was.clone()).filter(|_| there)
+}
+
+fn place(rules: &Rules, at: u32, rule: &Rule) -> u32 {
+    if rules.chooses_location { knob_rules::by_content(rule) } else { at }
+}
+
+/// Why a context cannot go: a rule leads to it after the plan too.
+fn still_needed(cx: &Cx, context: u32) -> Option<String> {
+    let rules = match &cx.d.nic.rules {
+        Fact::Known(r) => r,
+        Fact::Absent => return None,
+        Fact::Unknown(u) => return Some(format!("whether a rule leads to it cannot be read ({u})")),
+    };
+    let mut then: BTreeMap<u32, Option<&Rule>> =
+        rules.rules.iter().map(|(at, r)| (place(rules, *at, r), Some(r))).collect();
+    for (_, setting, _) in &cx.out.entries {
+        if let Setting::FlowRule { dev, location, rule } = setting
+            && dev == cx.d.name()
+        {
+            then.insert(*location, rule.as_ref());
+        }
+    }
+    let (at, _) = then.into_iter().find(|(_, r)| r.is_some_and(|r| r.context == Some(context)))?;
+    Some(format!("flow rule {} leads to it, which is not a group's", knob_rules::location_text(at)))
+}
+
+/// What nobody made for a group, by name.
+fn others(cx: &mut Cx) {
+    let nic = cx.d.nic;
+    let dev = || nic.dev.name.clone();
+    let ours = |a: &Address| {
+        cx.out.entries.iter().any(|(b, ..)| a == b) || cx.out.made.iter().any(|m| m.address().as_ref() == Some(a))
+    };
+    let rules = nic.rules.known().into_iter().flat_map(|all| all.rules.iter().map(move |(at, r)| place(all, *at, r)));
+    let rules = rules.map(|location| Address::FlowRule { dev: dev(), location });
+    let contexts = nic.rss.known().and_then(|r| r.contexts.known()).into_iter().flat_map(|all| all.keys());
+    let contexts = contexts.map(|c| Address::RssContext { dev: dev(), context: *c });
+    let list: Vec<String> = rules.chain(contexts).filter(|a| !ours(a)).map(|a| a.to_string()).collect();
+    if !list.is_empty() {
+        cx.out.warnings.push(format!("not made for groups, so left alone: {}", list.join(", ")));
+    }
+}
+
+/// Contexts that nobody speaks of, on queues that go.
+pub(crate) fn contexts_on_fewer_queues(d: &Dev, out: &mut Out) {
+    let contexts = d.nic.rss.known().and_then(|r| r.contexts.known());
+    let Some(contexts) = contexts.filter(|_| d.channels.is_some()) else { return };
+    for (n, c) in contexts {
+        let address = Address::RssContext { dev: d.name().to_string(), context: *n };
+        let lost = c.table.iter().filter(|q| **q >= d.rx).count();
+        if lost > 0 && !out.entries.iter().any(|(a, ..)| *a == address) {
+            out.warnings.push(format!(
+                "{address}: {lost} of its {} entries lead to queues that go; they are shared out among queues {}",
+                c.table.len(),
+                crate::wishes::span(d.rx)
+            ));
+        }
+    }
+}
