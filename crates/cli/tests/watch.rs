@@ -85,12 +85,12 @@ fn sample(n: u64) -> Counters {
     }
 }
 
-/// A recording of these entries, in a file of its own.
-fn recording(name: &str, entries: &[Value]) -> PathBuf {
+/// A recording of these lines, in a file of its own.
+fn recording(name: &str, entries: &[String]) -> PathBuf {
     let path = std::env::temp_dir().join(format!("ringwise-watch-{}-{name}", std::process::id()));
-    let begin = json!({"begin": {"recording": 1, "host": "edge3", "unix_time": 1}});
-    let lines: Vec<String> = std::iter::once(&begin).chain(entries).map(Value::to_string).collect();
-    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let begin = "begin 1 1 edge3".to_string();
+    let lines = std::iter::once(&begin).chain(entries).map(|l| format!("{l} .\n"));
+    std::fs::write(&path, lines.collect::<String>()).unwrap();
     path
 }
 
@@ -101,13 +101,13 @@ fn run(path: &PathBuf, args: &[&str]) -> (Option<i32>, String, String) {
     (o.status.code(), text(&o.stdout), text(&o.stderr))
 }
 
-fn of(c: Counters) -> Value {
-    json!({ "sample": c })
+fn of(c: Counters) -> String {
+    c.to_line()
 }
 
 #[test]
 fn lines_page_and_json() {
-    let path = recording("all", &[json!({"layout": layout()}), of(sample(1)), of(sample(2)), of(sample(3))]);
+    let path = recording("all", &[layout().to_line(), of(sample(1)), of(sample(2)), of(sample(3))]);
     for (name, args) in [
         ("watch-plain.txt", &["--plain"][..]),
         ("watch-queues.txt", &["--queues", "--count", "1"]),
@@ -146,7 +146,7 @@ fn marks_instead_of_numbers() {
     let mut gone = sample(3);
     gone.links.remove("eth2");
     gone.cpus.remove(&CpuId(3));
-    let path = recording("marks", &[json!({"layout": layout()}), of(sample(1)), of(reset), of(gone), of(sample(4))]);
+    let path = recording("marks", &[layout().to_line(), of(sample(1)), of(reset), of(gone), of(sample(4))]);
     let (_, text, _) = run(&path, &["--plain"]);
     golden("watch-marks.txt", &text);
     let schema = std::fs::read(root().join("schemas/ringwise.watch.v1.json")).unwrap();
@@ -160,8 +160,8 @@ fn marks_instead_of_numbers() {
 
 #[test]
 fn two_recordings_in_one_file_are_not_compared() {
-    let again = json!({"begin": {"recording": 1, "host": "edge3", "unix_time": 2}});
-    let path = recording("two", &[json!({"layout": layout()}), of(sample(1)), again, of(sample(9))]);
+    let again = "begin 1 2 edge3".to_string();
+    let path = recording("two", &[layout().to_line(), of(sample(1)), again, of(sample(9))]);
     let (status, text, err) = run(&path, &["-j"]);
     assert_eq!((status, text.as_str()), (Some(1), ""));
     assert!(err.contains("no two samples"), "{err}");

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{CpuId, IrqId, Unread};
-use serde::{Deserialize, Serialize};
 
 /// Counters by the kernel's names. A name that is not there was not told.
 pub type Counts = BTreeMap<String, u64>;
 
 /// Everything that was counted since boot (or since a device was made), at one moment.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Microseconds since boot, suspend included, just before the reading.
     pub at_us: u64,
@@ -23,12 +22,11 @@ pub struct Counters {
     /// Of the host: what sockets lost (`Udp:RcvbufErrors`).
     pub host: Counts,
     /// What could not be read, with the reason.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<Unread>,
 }
 
 /// One interface.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Link {
     pub ifindex: u32,
     /// `rtnl_link_stats64`, `carrier_changes`, `rx_pause`, `tx_pause`, `qdisc_drops`.
@@ -40,8 +38,7 @@ pub struct Link {
 }
 
 /// Who told the counters of queues, in the order in which they are asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Source {
     /// `qstats-get` of the netdev family.
     Qstats,

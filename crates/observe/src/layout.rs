@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, Snapshot};
-use serde::{Deserialize, Serialize};
 
 /// The chain as it was when somebody last looked; counters are read and told along it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
     pub links: BTreeMap<String, Wiring>,
     /// Node of each CPU, where the kernel has nodes.
@@ -14,21 +13,27 @@ pub struct Layout {
 }
 
 /// One interface.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wiring {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// `None`: not known, which is not node 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeId>,
     /// Mb/s, while there is a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_mbps: Option<u32>,
     /// Queues that exist, and the vector of each where it is known.
     pub rx: BTreeMap<u32, Option<IrqId>>,
     pub tx: BTreeMap<u32, Option<IrqId>>,
     /// Where the vectors went when somebody last looked.
     pub goes_to: BTreeMap<IrqId, CpuSet>,
+}
+
+/// A map entry by entry: `collect` brings a sort for each type along.
+pub(crate) fn gather<K: Ord, V>(all: impl Iterator<Item = (K, V)>) -> BTreeMap<K, V> {
+    let mut out = BTreeMap::new();
+    for (k, v) in all {
+        out.insert(k, v);
+    }
+    out
 }
 
 impl Layout {
@@ -43,24 +48,28 @@ impl Layout {
                 driver: n.driver.known().cloned(),
                 node: n.node.known().copied(),
                 speed_mbps: n.link.speed_mbps.known().copied(),
-                rx: n.rx_queues.iter().map(|q| queue(Dir::Rx, q.id)).collect(),
-                tx: n.tx_queues.iter().map(|q| queue(Dir::Tx, q.id)).collect(),
-                goes_to: n
-                    .queue_vectors()
-                    .filter_map(|v| Some((v.irq, v.effective.known()?.clone())))
-                    .filter(|(_, cpus)| !cpus.is_empty())
-                    .collect(),
+                rx: gather(n.rx_queues.iter().map(|q| queue(Dir::Rx, q.id))),
+                tx: gather(n.tx_queues.iter().map(|q| queue(Dir::Tx, q.id))),
+                goes_to: gather(
+                    n.queue_vectors()
+                        .filter_map(|v| Some((v.irq, v.effective.known()?.clone())))
+                        .filter(|(_, cpus)| !cpus.is_empty()),
+                ),
             };
             (n.name().to_string(), wiring)
         });
         let node = |(id, c): (&CpuId, &ringwise_model::Cpu)| Some((*id, *c.node.known()?));
-        Self { links: links.collect(), nodes: s.topology.cpus.iter().filter_map(node).collect() }
+        Self { links: gather(links), nodes: gather(s.topology.cpus.iter().filter_map(node)) }
     }
 
     /// Every vector of a queue, once.
     pub fn vectors(&self) -> Vec<IrqId> {
-        let of = |w: &Wiring| w.rx.values().chain(w.tx.values()).flatten().copied().collect::<Vec<_>>();
-        let all: std::collections::BTreeSet<IrqId> = self.links.values().flat_map(of).collect();
-        all.into_iter().collect()
+        let mut all: Vec<u32> = Vec::new();
+        for w in self.links.values() {
+            all.extend(w.rx.values().chain(w.tx.values()).flatten().map(|i| i.0));
+        }
+        all.sort_unstable();
+        all.dedup();
+        all.into_iter().map(IrqId).collect()
     }
 }

@@ -9,6 +9,7 @@
 
 mod counters;
 mod delta;
+mod flat;
 mod layout;
 mod queues;
 mod rates;

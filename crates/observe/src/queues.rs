@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId};
-use serde::Serialize;
 
 use crate::counters::{Counts, Link, grown};
 use crate::layout::{Layout, Wiring};
@@ -11,7 +10,7 @@ use crate::layout::{Layout, Wiring};
 type Irqs = BTreeMap<IrqId, Option<BTreeMap<CpuId, u64>>>;
 
 /// One queue in one direction. `None`: not known or not told.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct QueueRates {
     pub dir: Dir,
     pub queue: u32,
@@ -41,8 +40,7 @@ pub struct QueueRates {
     pub qdisc_drops: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// More than one and a half times its part.
     Hot,
@@ -53,7 +51,7 @@ pub enum Mark {
 }
 
 /// How evenly the queues of a direction share the packets.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Balance {
     /// 1 is even.
     pub max_over_mean: f64,
@@ -103,7 +101,9 @@ fn direction(
 ) -> Vec<QueueRates> {
     let wired = if dir == Dir::Rx { &wiring.rx } else { &wiring.tx };
     let all = wired.keys().chain(before.keys()).chain(after.keys());
-    let ids: std::collections::BTreeSet<u32> = all.copied().collect();
+    let mut ids: Vec<u32> = all.copied().collect();
+    ids.sort_unstable();
+    ids.dedup();
     let one = |id: u32| {
         let (counts, reset, gauges, mark) = match (before.get(&id), after.get(&id)) {
             (Some(b), Some(a)) => {

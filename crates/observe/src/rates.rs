@@ -5,22 +5,14 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{CpuId, IrqId, NodeId};
-use serde::Serialize;
 
 use crate::counters::{Counters, Counts, Link, Source, grown, more, more_32};
-use crate::layout::{Layout, Wiring};
+use crate::layout::{Layout, Wiring, gather};
 use crate::queues::{Balance, QueueRates, queues};
 
-/// Name of the JSON document that `watch -j` prints, one a line.
-pub const SCHEMA: &str = "ringwise.watch";
-/// Additive changes keep it; a removed or changed member raises it.
-pub const VERSION: u32 = 1;
-
 /// Between two samples.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rates {
-    pub schema: &'static str,
-    pub version: u32,
     pub seconds: f64,
     /// Of the second sample, since 1970.
     pub unix_time: u64,
@@ -36,7 +28,7 @@ pub struct Rates {
 }
 
 /// One interface.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LinkRates {
     pub driver: Option<String>,
     pub node: Option<NodeId>,
@@ -57,7 +49,7 @@ pub struct LinkRates {
 }
 
 /// One direction of an interface. `None`: not known, because a counter was reset or is not told.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flow {
     pub packets: Option<u64>,
     pub bytes: Option<u64>,
@@ -72,7 +64,7 @@ pub struct Flow {
 }
 
 /// Packets lost in between, by place. `None`: not told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drops {
     /// The NIC had no free descriptor (`rx_missed_errors`).
     pub nic: Option<u64>,
@@ -95,7 +87,7 @@ impl Drops {
 }
 
 /// One CPU. Shares of the time in per cent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct CpuRates {
     pub node: Option<NodeId>,
     pub softirq_percent: Option<f64>,
@@ -130,8 +122,7 @@ impl Rates {
         let us = second.at_us.checked_sub(first.at_us).filter(|us| *us > 0)?;
         let seconds = us as f64 / 1e6;
         let irqs = irqs(first, second);
-        let mut out =
-            Self { schema: SCHEMA, version: VERSION, seconds, unix_time: second.unix_time, ..Self::default() };
+        let mut out = Self { seconds, unix_time: second.unix_time, ..Self::default() };
         let none = Wiring::default();
         for (name, after) in &second.links {
             // Another device of the same name has counters of its own.
@@ -178,9 +169,13 @@ fn irqs(first: &Counters, second: &Counters) -> BTreeMap<IrqId, Option<BTreeMap<
         // A CPU that took none is not listed; one that went offline may not be either.
         let cpus = before.keys().chain(after.keys()).filter(|c| second.cpus.contains_key(c) || after.contains_key(c));
         let count = |m: &BTreeMap<CpuId, u64>, c: &CpuId| m.get(c).copied().unwrap_or(0);
-        cpus.map(|c| Some((*c, more_32(count(before, c), count(after, c))?))).collect()
+        let mut out = BTreeMap::new();
+        for c in cpus {
+            out.insert(*c, more_32(count(before, c), count(after, c))?);
+        }
+        Some(out)
     };
-    second.irqs.iter().map(|(irq, after)| (*irq, one(irq, after))).collect()
+    gather(second.irqs.iter().map(|(irq, after)| (*irq, one(irq, after))))
 }
 
 fn link(

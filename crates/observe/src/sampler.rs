@@ -10,7 +10,7 @@ use ringwise_model::{CpuId, Dir, IrqId, Unread};
 use ringwise_sys::{Error, Host, Request};
 
 use crate::counters::{Counters, Counts, Link, Source};
-use crate::layout::{Layout, Wiring};
+use crate::layout::{Layout, Wiring, gather};
 
 /// Remembers what each device answers to, so that a sample costs little.
 pub struct Sampler {
@@ -139,7 +139,7 @@ impl Sampler {
                     Ok(text) => {
                         let numbers = text.split(',').map(|n| n.trim().parse().ok());
                         let counts = self.possible.iter().copied().zip(numbers).filter_map(|(c, n)| Some((c, n?)));
-                        out.irqs.insert(*irq, counts.filter(|(_, n)| *n > 0).collect());
+                        out.irqs.insert(*irq, gather(counts.filter(|(_, n)| *n > 0)));
                     }
                     // Freed in the meantime; if all of them are not there, the kernel has no such files.
                     Err(e) if e.is_absent() => {}
@@ -157,7 +157,7 @@ impl Sampler {
             for row in &table.rows {
                 if let Some(irq) = row.head.irq.filter(|i| self.vectors.binary_search(i).is_ok()) {
                     let counts = table.cpus.iter().copied().zip(row.counts.iter().copied());
-                    out.irqs.insert(irq, counts.filter(|(_, n)| *n > 0).collect());
+                    out.irqs.insert(irq, gather(counts.filter(|(_, n)| *n > 0)));
                 }
             }
         }
@@ -227,7 +227,7 @@ impl Dev {
                     let names = ["packets", "bytes", "drops"];
                     let counts =
                         names.iter().zip(words).filter_map(|(n, w)| Some((n.to_string(), *link.counts.get(w)?)));
-                    queues.insert(0, counts.collect());
+                    queues.insert(0, gather(counts));
                 }
                 link.source = Source::Device;
             }
@@ -292,7 +292,9 @@ impl Dev {
 }
 
 fn insert(to: &mut Counts, list: impl IntoIterator<Item = (&'static str, u64)>) {
-    to.extend(list.into_iter().map(|(name, n)| (name.to_string(), n)));
+    for (name, n) in list {
+        to.insert(name.to_string(), n);
+    }
 }
 
 /// One dump for all interfaces: asking for one alone tells every listener of the `tc` group before 6.8.

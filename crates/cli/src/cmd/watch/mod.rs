@@ -68,9 +68,7 @@ impl Screen {
             self.put(text)?;
         }
         let text = match self.shape {
-            Shape::Json => {
-                serde_json::to_string(rates).map_err(|e| Fail::error(format!("cannot write JSON: {e}")))? + "\n"
-            }
+            Shape::Json => watch::json(rates),
             Shape::Page => watch::page(host, rates, &self.style),
             Shape::Lines | Shape::Queues => watch::lines(self.shape, rates, &self.style),
         };

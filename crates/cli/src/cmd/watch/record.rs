@@ -1,4 +1,4 @@
-//! Recordings of `watch`: lines of JSON, appended one write each. A line that breaks off is left out.
+//! Recordings of `watch`: lines of words, appended one write each. A line that breaks off is left out.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringwise_observe::{Counters, Layout};
-use serde::{Deserialize, Serialize};
 
 use crate::exit::{Fail, Result};
 
@@ -15,8 +14,7 @@ use crate::exit::{Fail, Result};
 const VERSION: u32 = 1;
 
 /// One line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
     /// Somebody began to record; what comes after is compared with nothing before.
     Begin {
@@ -63,19 +61,34 @@ impl Recorder {
     }
 
     pub fn write(&mut self, entry: &Entry) -> Result<()> {
-        let mut line = serde_json::to_vec(entry).map_err(|e| fail(&self.path, e))?;
-        line.push(b'\n');
-        self.file.write_all(&line).map_err(|e| fail(&self.path, e))
+        let mut line = match entry {
+            Entry::Begin { recording, host, unix_time } => format!("begin {recording} {unix_time} {host}"),
+            Entry::Layout(l) => l.to_line(),
+            Entry::Sample(c) => c.to_line(),
+        };
+        // Told from one that breaks off in the middle of a number.
+        line.push_str(END);
+        self.file.write_all(line.as_bytes()).map_err(|e| fail(&self.path, e))
     }
 }
 
+/// The last word of every line.
+const END: &str = " .\n";
+
 fn parse(line: &[u8]) -> Option<Entry> {
-    serde_json::from_slice(line).ok()
+    let line = std::str::from_utf8(line).ok()?.strip_suffix(END)?;
+    if let Some(rest) = line.strip_prefix("begin ") {
+        let mut words = rest.splitn(3, ' ');
+        let (recording, unix_time) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        return Some(Entry::Begin { recording, unix_time, host: words.next()?.into() });
+    }
+    let sample = || Counters::from_line(line).map(Entry::Sample);
+    sample().or_else(|| Layout::from_line(line).map(Entry::Layout))
 }
 
 /// Microseconds of a sample, found without reading the rest of it.
 fn at_us(line: &[u8]) -> Option<u64> {
-    let rest = line.strip_prefix(br#"{"sample":{"at_us":"#)?;
+    let rest = line.strip_prefix(b"sample ")?;
     let mut digits = rest.iter().take_while(|b| b.is_ascii_digit());
     digits.try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
 }
@@ -182,7 +195,7 @@ mod tests {
         for at in [5_000_000, 6_000_000, 7_000_000] {
             r.write(&sample(at)).unwrap();
         }
-        assert_eq!(at_us(b"{\"sample\":{\"at_us\":5000000,"), Some(5_000_000));
+        assert_eq!(at_us(b"sample 5000000 9 ."), Some(5_000_000));
         let whole = std::fs::read(&path).unwrap();
         // Cut anywhere in the last line: the others are there.
         let start = whole[..whole.len() - 1].iter().rposition(|b| *b == b'\n').unwrap() + 1;
@@ -201,7 +214,7 @@ mod tests {
         std::fs::write(&path, b"[defaults]\n").unwrap();
         assert!(Recorder::open(&path, "x", 0).is_err() && Replay::open(&path, None).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"[defaults]\n");
-        std::fs::write(&path, b"{\"begin\":{\"recording\":2,\"host\":\"x\",\"unix_time\":1}}\n").unwrap();
+        std::fs::write(&path, b"begin 2 1 x .\n").unwrap();
         assert!(Replay::open(&path, None).err().unwrap().message.contains("later version"));
         std::fs::remove_file(&path).unwrap();
     }

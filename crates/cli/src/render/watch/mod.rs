@@ -1,5 +1,6 @@
 //! What `watch` prints: lines for programs and eyes, and the page of `--once`.
 
+mod json;
 mod page;
 
 use ringwise_observe::{LinkRates, Mark, QueueRates, Rates};
@@ -7,6 +8,7 @@ use ringwise_observe::{LinkRates, Mark, QueueRates, Rates};
 use crate::style::Style;
 use crate::when;
 
+pub use json::json;
 pub use page::page;
 
 /// What is printed of each interval.

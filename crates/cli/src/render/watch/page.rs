@@ -1,6 +1,5 @@
 //! The page of `watch --once`: interfaces, their queues, CPUs, what was lost where. At most 80 columns.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use ringwise_model::{CpuId, Dir};
@@ -111,7 +110,9 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
     let node = l.node.map_or_else(|| "node unknown".to_string(), |n| format!("node {n}"));
     let _ = write!(out, "\nQUEUES OF {name} ({node}) by {}{}\n", source(l), evenness(l));
     out.push_str("queue     RX pps  share      TX pps    irq/s  pkt/irq   cpu node  drop/s  mark\n");
-    let ids: BTreeSet<u32> = l.queues.iter().map(|q| q.queue).collect();
+    let mut ids: Vec<u32> = l.queues.iter().map(|q| q.queue).collect();
+    ids.sort_unstable();
+    ids.dedup();
     let find = |dir, id| l.queues.iter().find(|q| q.dir == dir && q.queue == id);
     for id in ids {
         let (rx, tx) = (find(Dir::Rx, id), find(Dir::Tx, id));
@@ -121,9 +122,10 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
         };
         let any = rx.or(tx);
         // Two vectors, where the directions have their own.
-        let vectors: BTreeMap<_, _> = [rx, tx].into_iter().flatten().filter_map(|q| Some((q.irq?, q))).collect();
-        let irqs: Option<u64> = vectors.values().map(|q| q.interrupts).sum();
-        let mut cpus: Vec<String> = vectors.values().filter_map(|q| q.cpu).map(|c| c.to_string()).collect();
+        let mut vectors: Vec<&QueueRates> = [rx, tx].into_iter().flatten().filter(|q| q.irq.is_some()).collect();
+        vectors.dedup_by_key(|q| q.irq);
+        let irqs: Option<u64> = vectors.iter().map(|q| q.interrupts).sum();
+        let mut cpus: Vec<String> = vectors.iter().filter_map(|q| q.cpu).map(|c| c.to_string()).collect();
         cpus.dedup();
         let marks = [rx, tx].into_iter().flatten().map(mark).find(|m| !m.is_empty()).unwrap_or_default();
         let line = format!(

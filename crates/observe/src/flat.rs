@@ -1,0 +1,216 @@
+//! Counters and layouts as one line of `path=number` words each: what recordings hold. Pure.
+//!
+//! By hand and not by serde: derived readers of these maps would be a tenth of a megabyte of the program.
+//! A word that nobody knows is passed over.
+
+use ringwise_model::{CpuId, IrqId, NodeId};
+
+use crate::counters::{Counters, Counts, Link, Source};
+use crate::layout::Layout;
+
+const SOURCES: [Source; 4] = [Source::Nothing, Source::Qstats, Source::Ethtool, Source::Device];
+
+/// ` a/b/c=5`; `-` where there is no number.
+fn put(out: &mut String, path: &[&str], n: Option<u64>) {
+    out.push(' ');
+    for (i, part) in path.iter().enumerate() {
+        if i > 0 {
+            out.push('/');
+        }
+        out.push_str(part);
+    }
+    out.push('=');
+    match n {
+        Some(n) => out.push_str(&n.to_string()),
+        None => out.push('-'),
+    }
+}
+
+fn counts(out: &mut String, path: &[&str], c: &Counts) {
+    for (name, n) in c {
+        let mut whole = path.to_vec();
+        whole.push(name);
+        put(out, &whole, Some(*n));
+    }
+}
+
+/// The words of a line.
+fn words<'a>(line: &'a str, mut each: impl FnMut(&[&'a str], Option<u64>) -> Option<()>) {
+    for word in line.split_ascii_whitespace() {
+        // Names of interfaces may hold an equals sign.
+        if let Some((path, n)) = word.rsplit_once('=') {
+            let path: Vec<&str> = path.split('/').collect();
+            let _ = each(&path, n.parse().ok());
+        }
+    }
+}
+
+impl Counters {
+    /// Without what could not be read.
+    pub fn to_line(&self) -> String {
+        let mut out = format!("sample {} {}", self.at_us, self.unix_time);
+        for (name, l) in &self.links {
+            put(&mut out, &["l", name, "i"], Some(u64::from(l.ifindex)));
+            put(&mut out, &["l", name, "s"], SOURCES.iter().position(|s| *s == l.source).map(|n| n as u64));
+            counts(&mut out, &["l", name, "c"], &l.counts);
+            for (dir, queues) in [("r", &l.rx), ("t", &l.tx)] {
+                for (id, c) in queues {
+                    counts(&mut out, &["l", name, dir, &id.to_string()], c);
+                }
+            }
+        }
+        for (cpu, c) in &self.cpus {
+            put(&mut out, &["c", &cpu.to_string()], None);
+            counts(&mut out, &["c", &cpu.to_string()], c);
+        }
+        for (irq, cpus) in &self.irqs {
+            put(&mut out, &["i", &irq.to_string()], None);
+            for (cpu, n) in cpus {
+                put(&mut out, &["i", &irq.to_string(), &cpu.to_string()], Some(*n));
+            }
+        }
+        counts(&mut out, &["h"], &self.host);
+        out
+    }
+
+    /// `None`: it is none.
+    pub fn from_line(line: &str) -> Option<Self> {
+        let mut head = line.strip_prefix("sample ")?.splitn(3, ' ');
+        let mut out =
+            Self { at_us: head.next()?.parse().ok()?, unix_time: head.next()?.parse().ok()?, ..Self::default() };
+        words(head.next().unwrap_or_default(), |path, n| {
+            match path {
+                ["l", name, rest @ ..] => link(out.links.entry(name.to_string()).or_default(), rest, n?)?,
+                ["c", cpu, rest @ ..] => {
+                    let c = out.cpus.entry(CpuId(cpu.parse().ok()?)).or_default();
+                    if let [name] = rest {
+                        c.insert(name.to_string(), n?);
+                    }
+                }
+                ["i", irq, rest @ ..] => {
+                    let i = out.irqs.entry(IrqId(irq.parse().ok()?)).or_default();
+                    if let [cpu] = rest {
+                        i.insert(CpuId(cpu.parse().ok()?), n?);
+                    }
+                }
+                ["h", name] => drop(out.host.insert(name.to_string(), n?)),
+                _ => {}
+            }
+            Some(())
+        });
+        Some(out)
+    }
+}
+
+fn link(l: &mut Link, path: &[&str], n: u64) -> Option<()> {
+    match path {
+        ["i"] => l.ifindex = u32::try_from(n).ok()?,
+        ["s"] => l.source = *SOURCES.get(n as usize)?,
+        ["c", name] => drop(l.counts.insert(name.to_string(), n)),
+        [dir, id, name] => {
+            let queues = if *dir == "r" { &mut l.rx } else { &mut l.tx };
+            queues.entry(id.parse().ok()?).or_default().insert(name.to_string(), n);
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+impl Layout {
+    pub fn to_line(&self) -> String {
+        let mut out = "layout".to_string();
+        for (name, w) in &self.links {
+            put(&mut out, &["l", name, "n"], w.node.map(|n| u64::from(n.0)));
+            put(&mut out, &["l", name, "m"], w.speed_mbps.map(u64::from));
+            if let Some(d) = w.driver.as_ref().filter(|d| !d.contains(['/', ' '])) {
+                put(&mut out, &["l", name, "d", d], None);
+            }
+            for (dir, queues) in [("r", &w.rx), ("t", &w.tx)] {
+                for (id, irq) in queues {
+                    put(&mut out, &["l", name, dir, &id.to_string()], irq.map(|i| u64::from(i.0)));
+                }
+            }
+            for (irq, cpus) in &w.goes_to {
+                for cpu in cpus.iter() {
+                    put(&mut out, &["l", name, "g", &irq.to_string()], Some(u64::from(cpu.0)));
+                }
+            }
+        }
+        for (cpu, node) in &self.nodes {
+            put(&mut out, &["n", &cpu.to_string()], Some(u64::from(node.0)));
+        }
+        out
+    }
+
+    /// `None`: it is none.
+    pub fn from_line(line: &str) -> Option<Self> {
+        let rest = line.strip_prefix("layout")?;
+        let mut out = Self::default();
+        words(rest, |path, n| {
+            let n = n.and_then(|n| u32::try_from(n).ok());
+            match path {
+                ["n", cpu] => drop(out.nodes.insert(CpuId(cpu.parse().ok()?), NodeId(n?))),
+                ["l", name, rest @ ..] => {
+                    let w = out.links.entry(name.to_string()).or_default();
+                    match rest {
+                        ["n"] => w.node = n.map(NodeId),
+                        ["m"] => w.speed_mbps = n,
+                        ["d", driver] => w.driver = Some(driver.to_string()),
+                        ["r", id] => drop(w.rx.insert(id.parse().ok()?, n.map(IrqId))),
+                        ["t", id] => drop(w.tx.insert(id.parse().ok()?, n.map(IrqId))),
+                        ["g", irq] => w.goes_to.entry(IrqId(irq.parse().ok()?)).or_default().insert(CpuId(n?)),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+            Some(())
+        });
+        Some(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Wiring;
+
+    fn some(list: &[(&str, u64)]) -> Counts {
+        list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
+    }
+
+    #[test]
+    fn go_round() {
+        let link = Link {
+            ifindex: 2,
+            counts: some(&[("rx_packets", u64::MAX), ("tx_bytes", 0)]),
+            source: Source::Ethtool,
+            rx: [(7, some(&[("packets", 5)]))].into(),
+            tx: [(0, some(&[("bql_limit", 6)]))].into(),
+        };
+        let c = Counters {
+            at_us: 5,
+            unix_time: 6,
+            links: [("eth=1".to_string(), link), ("lo".to_string(), Link::default())].into(),
+            cpus: [(CpuId(3), some(&[("idle", 9)])), (CpuId(4), Counts::new())].into(),
+            irqs: [(IrqId(30), [(CpuId(3), 1)].into()), (IrqId(31), Default::default())].into(),
+            host: some(&[("Udp:RcvbufErrors", 7)]),
+            unread: Vec::new(),
+        };
+        assert_eq!(Counters::from_line(&c.to_line()), Some(c.clone()), "{}", c.to_line());
+        let newer = c.to_line() + " z/unknown=1 l/lo/q/w/e/r=2 c/x=3 nonsense";
+        assert_eq!(Counters::from_line(&newer), Some(c));
+        let w = Wiring {
+            driver: Some("igb".into()),
+            node: Some(NodeId(1)),
+            rx: [(0, Some(IrqId(30))), (1, None)].into(),
+            goes_to: [(IrqId(30), "1-3".parse().unwrap())].into(),
+            ..Wiring::default()
+        };
+        let l = Layout { links: [("eth1".to_string(), w)].into(), nodes: [(CpuId(0), NodeId(1))].into() };
+        assert_eq!(Layout::from_line(&l.to_line()), Some(l));
+        for bad in ["", "sample", "sample 1", "sample x 1", "samples 1 2"] {
+            assert_eq!(Counters::from_line(bad), None, "{bad}");
+        }
+    }
+}
