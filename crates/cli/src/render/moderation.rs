@@ -6,6 +6,7 @@ use ringwise_apply::Outcome;
 use ringwise_knob::{Setting, overlap};
 use ringwise_model::{CpuId, CpuSet, Fact, NapiValues, Nic};
 
+use super::facts;
 use super::text::hang;
 
 fn set(queues: impl IntoIterator<Item = u32>) -> String {
@@ -45,9 +46,13 @@ fn values(v: &NapiValues) -> Vec<String> {
     out
 }
 
-/// None: nothing is set, or it could not be read.
+/// None: nothing is set, or it is not in this recording.
 pub fn napi(n: &Nic) -> Option<String> {
-    let napi = n.napi.known()?;
+    let napi = match &n.napi {
+        Fact::Known(napi) => napi,
+        Fact::Unknown(u) if !facts::silent(&n.napi) => return Some(format!("unknown ({})", u.why)),
+        _ => return None,
+    };
     let mut parts: Vec<String> = Vec::new();
     let device = values(&napi.device);
     if !device.is_empty() {
