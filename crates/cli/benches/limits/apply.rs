@@ -4,23 +4,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ringwise_apply::{Policy, Request, Store, Verdict, run};
-use ringwise_discover::{Options, snapshot};
+use ringwise_discover::snapshot;
 use ringwise_model::{Goal, Intent};
 use ringwise_plan::plan;
 use ringwise_sys::Host;
 use ringwise_testkit::sim::{Sim, build};
 
 use crate::table::Table;
-use crate::{Result, median};
+use crate::{Result, machine, median};
 
 pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let sim = Arc::new(Sim::new(&build::host(16, 2).igb("eth0", 0, 8).igb("eth1", 1, 8).mqnic("mq0", 0, 8).done()));
     let host: Arc<dyn Host> = sim.clone();
     let intent = Intent { goal: Goal::Forward, ..Intent::default() };
     let store = Store::open(Some(&dir.join("state")));
-    let policy = Policy::default();
+    let policy = Policy { deadline: machine::PATIENCE, ..Policy::default() };
 
-    let before = snapshot(&host, &Options::all())?;
+    let before = snapshot(&host, &machine::patient())?;
     let first = plan(&before, &intent, &[]).map_err(|r| r.to_string())?;
     let request = Request {
         devices: before.nics.iter().map(|n| n.dev.clone()).collect(),
@@ -39,24 +39,19 @@ pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let kept = files(&dir.join("state"));
 
     // What `show -j` does beside starting, and what `apply` does.
-    let show = median(31, || snapshot(&host, &Options::all()).map(|s| serde_json::to_string(&s)));
+    let show = median(31, || snapshot(&host, &machine::patient()).map(|s| serde_json::to_string(&s)));
     let mut steps = 0;
     let again = median(31, || {
-        let s = snapshot(&host, &Options::all()).map_err(|e| e.to_string())?;
+        let s = snapshot(&host, &machine::patient()).map_err(|e| e.to_string())?;
         let p = plan(&s, &intent, &[]).map_err(|r| r.to_string())?;
         steps += p.steps.len();
         Ok::<_, String>((s, p))
     });
     table.exactly("second apply: steps planned", 0, steps);
-    table.below("second apply beside show, same host", 2.0, again.as_secs_f64() / show.as_secs_f64(), "times");
+    table.below("second apply beside show, same host", 2.0, again.times(show), "times");
     // The same by a plan in a file, whose steps are all there and already so.
     let exact = median(31, || run(&host, &request, &store, &policy, &mut |_| {}));
-    table.below(
-        "second apply of the plan in a file beside show",
-        2.0,
-        exact.as_secs_f64() / show.as_secs_f64(),
-        "times",
-    );
+    table.below("second apply of the plan in a file beside show", 2.0, exact.times(show), "times");
     table.exactly("second apply: kernel writes", 0, sim.writes());
     table.exactly("second apply: new files in the state directory", 0, files(&dir.join("state")) - kept);
     Ok(())

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use ringwise_discover::{Options, snapshot};
+use ringwise_discover::snapshot;
 use ringwise_kfmt::rtnl::{self, LinkInfo};
 use ringwise_sys::{Asked, Captured, Host, Recorder, Request};
 
@@ -23,7 +23,7 @@ pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     for (file, kind) in [(&ours, "captured"), (&foreign, "plain tree")] {
         let (host, _) = machine::opened(file, CPUS as usize, NICS as usize, QUEUES as usize)?;
         let what = format!("discovery, 512 CPUs, 16 NICs, 2,048 queue interrupts ({kind})");
-        table.time(&what, 100.0, median(9, || snapshot(&host, &Options::all())));
+        table.time(&what, 100.0, median(9, || snapshot(&host, &machine::patient())));
         table.note_time(&format!("  opening that archive ({kind})"), median(3, || Captured::open(file)));
         table.below(&format!("  memory at most, with opening ({kind})"), 64.0, peak(file)?, "MB");
     }
@@ -44,7 +44,7 @@ fn peak(file: &Path) -> Result<f64> {
 /// The child: prints its peak in kB.
 pub fn child(file: &str) -> Result<()> {
     let host: Arc<dyn Host> = Arc::new(Captured::open(Path::new(file))?);
-    let s = snapshot(&host, &Options::all())?;
+    let s = snapshot(&host, &machine::patient())?;
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
     println!("{}", line.trim().trim_end_matches(" kB"));
@@ -56,7 +56,7 @@ pub fn child(file: &str) -> Result<()> {
 fn software(table: &mut Table, dir: &Path) -> Result<()> {
     let recorder = Arc::new(Recorder::new(machine::simulated(dir, 64, 2, 16)?));
     let host: Arc<dyn Host> = recorder.clone();
-    let small = snapshot(&host, &Options::all())?;
+    let small = snapshot(&host, &machine::patient())?;
     let without = recorder.finish();
     let below = small.nics.iter().find(|n| n.has_own_queues()).and_then(|n| n.dev.ifindex).ok_or("no NIC")?.0;
     let mut with = without.clone();
@@ -82,12 +82,12 @@ fn software(table: &mut Table, dir: &Path) -> Result<()> {
     }
     let without: Arc<dyn Host> = Arc::new(Captured::from(without));
     let with: Arc<dyn Host> = Arc::new(Captured::from(with));
-    let counted = snapshot(&with, &Options::all())?.bystanders.count;
+    let counted = snapshot(&with, &machine::patient())?.bystanders.count;
     if (counted.get("vlan"), counted.get("veth")) != (Some(&5000), Some(&500)) {
         return Err(format!("5,000 VLANs and 500 veth were counted as {counted:?}").into());
     }
-    let few = median(15, || snapshot(&without, &Options::all()));
-    let many = median(15, || snapshot(&with, &Options::all()));
-    table.time("5,000 VLANs and 500 veth add to discovery (captured)", 50.0, many.saturating_sub(few));
+    let few = median(15, || snapshot(&without, &machine::patient()));
+    let many = median(15, || snapshot(&with, &machine::patient()));
+    table.time("5,000 VLANs and 500 veth add to discovery (captured)", 50.0, many.beyond(few));
     Ok(())
 }
