@@ -23,6 +23,7 @@ mod groups;
 mod hands;
 mod irq;
 mod machine;
+mod napi;
 mod pick;
 mod place;
 mod planner;

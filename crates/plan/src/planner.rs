@@ -13,7 +13,7 @@ use crate::place::{self, Place};
 use crate::target::{By, CHANNELS, Out, SCALING, Wanted, Why};
 use crate::wishes::{self, Laid};
 use crate::{Group, Plan, PlanHost, Refusal, SCHEMA, VERSION};
-use crate::{arfs, article, bonds, channels, control, effect, goal, irq, programs, rfs, rivals, rps, select, xps};
+use crate::{arfs, article, bonds, channels, control, effect, goal, irq, napi, programs, rfs, rivals, rps, select, xps};
 
 /// Plans the host for the intent; `learned` is what devices were found to refuse or ignore.
 ///
@@ -137,6 +137,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     arfs::plan(&devs, &learned, &mut out);
     rivals::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
+    napi::plan(&m, &devs, &learned, &mut out);
     let programs = programs::plan(&m, &devs, &teams, &usable);
     let mut plan = document(s, intent, &m, &devs, out, groups);
     plan.programs = programs;

@@ -128,6 +128,12 @@ const RULES: &[RuleText] = &[
         source: ROUTER,
     },
     RuleText {
+        id: "R0.13",
+        title: "NAPI thread with its queue",
+        why: "A thread that polls a queue does the work that its interrupt would do: elsewhere it fetches every packet from another cache, and two of them may come to one CPU.",
+        source: "kernel documentation, networking/napi",
+    },
+    RuleText {
         id: "R2.03",
         title: "RFS table",
         why: "Packets are processed on the CPU where their program runs, so its data is in the right cache.",

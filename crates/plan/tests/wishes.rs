@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Of, Setting};
 use ringwise_model::{
-    Action, Coalesce, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, NapiValues, Rings, Rss, Rule, Rules, Snapshot,
-    Table, Wish, not_asked,
+    Action, Coalesce, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread, NapiValues,
+    Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
 };
 use ringwise_plan::{Plan, Refusal, plan};
 use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
@@ -272,7 +272,7 @@ fn what_the_device_does_not_have_is_a_word_in_the_plan() {
                 "eth1 moderation of queues 0 1: the driver moderates the device as a whole, not single queues {said}"
             ),
             format!("eth1 NAPI: not readable, so it could not be put back: knob: not asked {said}"),
-            format!("eth1 RSS hash: the device has no input transform to set {said}"),
+            format!("eth1 RSS hash: this kernel has no symmetric transforms (Linux 6.8 and later) {said}"),
             format!(
                 "eth1 flow rule tcp4 dst-port 443 action 2: not readable, so it could not be put back: knob: not asked {said}"
             ),
@@ -405,4 +405,84 @@ fn one_cpu_takes_wishes_too() {
     s.nics[0].coalesce = old.coalesce;
     let i = intent(vec![Knob::Coalesce { queues: None, params: params(&[("tx-usecs", 5)]) }]);
     assert_eq!(laid(&plan(&s, &i, &[]).unwrap()), ["eth1 moderation: tx-usecs 5"]);
+}
+
+/// The kernel's call for single queues has no place for them.
+#[test]
+fn what_only_a_device_has_is_refused_for_queues() {
+    let mut s = host();
+    let values = params(&[("rx-usecs", 50), ("use-cqe-mode-rx", 0), ("rx-profile.0.usec", 1)]);
+    s.nics[0].coalesce = Fact::Known(Coalesce(values));
+    let asked = params(&[("rx-usecs", 5), ("use-cqe-mode-rx", 1), ("rx-profile.0.usec", 2)]);
+    let of = |queues| Knob::Coalesce { queues, params: asked.clone() };
+    let found = wrong(&s, &intent(vec![of(Some(vec![0, 3]))]));
+    assert_eq!(
+        found,
+        [
+            "eth1 moderation of queues 0 3 rx-profile.0.usec use-cqe-mode-rx: the kernel sets this for a device, not for \
+          single queues; right: the same without queues"
+        ]
+    );
+    let p = plan(&s, &intent(vec![of(None)]), &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 moderation: rx-profile.0.usec 2 rx-usecs 5 use-cqe-mode-rx 1"]);
+}
+
+#[test]
+fn a_kernel_without_transforms_says_so() {
+    let transform = |name: &str| Knob::RssHash { function: None, key: None, symmetric: Some(name.into()) };
+    let p = plan(&host(), &intent(vec![transform("symmetric-xor")]), &[]).unwrap();
+    assert!(laid(&p).is_empty());
+    let said: Vec<&str> = p.refused.iter().filter(|r| r.needed).map(|r| r.why.as_str()).collect();
+    assert!(said[0].starts_with("this kernel has no symmetric transforms (Linux 6.8 and later)"), "{said:?}");
+    // None is what is in force.
+    let p = plan(&host(), &intent(vec![transform("none")]), &[]).unwrap();
+    assert!(laid(&p).is_empty() && p.refused.iter().all(|r| !r.needed), "{:?}", p.refused);
+}
+
+/// One thread a queue, where the interrupt of the queue goes; also for a thread that the plan makes.
+#[test]
+fn threads_go_with_their_queue() {
+    let mut s = host();
+    let own = NapiValues { threaded: Some(0), ..NapiValues::default() };
+    let thread = |q: u32| NapiThread { pid: 100 + q, cpus: Fact::Known(CpuSet::range(0, 7)) };
+    let instances = |on: bool| -> Vec<NapiInstance> {
+        let one = |q| NapiInstance {
+            id: 8193 + q,
+            rx: vec![q],
+            tx: vec![q],
+            values: Fact::Known(own),
+            thread: on.then(|| thread(q)),
+        };
+        (0..8).map(one).collect()
+    };
+    let threads = |p: &Plan| -> Vec<(u32, String, bool)> {
+        let each = p.steps.iter().filter_map(|x| match &x.setting {
+            Setting::NapiThread { of: Of::Rx(q), cpus, .. } => Some((*q, cpus.to_string(), x.from.is_known())),
+            _ => None,
+        });
+        each.collect()
+    };
+    let of_irq = |p: &Plan, known: bool| -> Vec<(u32, String, bool)> {
+        let each = p.target.iter().filter_map(|x| match x {
+            Setting::IrqCpus { of: Of::Rx(q), cpus, .. } => Some((*q, cpus.to_string(), known)),
+            _ => None,
+        });
+        each.collect()
+    };
+    s.nics[0].napi = Fact::Known(Napi { device: own, instances: instances(false) });
+    let p = plan(&s, &intent(vec![]), &[]).unwrap();
+    assert!(threads(&p).is_empty());
+    let on = NapiValues { threaded: Some(1), ..NapiValues::default() };
+    let p = plan(&s, &intent(vec![Knob::Napi { queues: None, values: on }]), &[]).unwrap();
+    assert_eq!((threads(&p).len(), threads(&p)), (8, of_irq(&p, false)));
+    let p = plan(&s, &intent(vec![Knob::Napi { queues: Some(vec![2]), values: on }]), &[]).unwrap();
+    assert_eq!(threads(&p), [of_irq(&p, false)[2].clone()]);
+    // There already, and wandering; the one that is switched off is no thread any more.
+    s.nics[0].napi = Fact::Known(Napi { device: on, instances: instances(true) });
+    let irqs = Knob::IrqCpus { queues: Some(vec![3]), cpus: "1-2".parse().unwrap() };
+    let p = plan(&s, &intent(vec![irqs]), &[]).unwrap();
+    assert_eq!((threads(&p).len(), threads(&p)), (8, of_irq(&p, true)));
+    assert_eq!(threads(&p)[3].1, "1-2");
+    let p = plan(&s, &intent(vec![Knob::Napi { queues: None, values: own }]), &[]).unwrap();
+    assert!(threads(&p).is_empty());
 }
