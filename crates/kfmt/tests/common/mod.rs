@@ -5,8 +5,8 @@
 
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
-    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, netdev_nl, nl, route, rtnl, rule,
-    sockets, softnet, sysfs, task, uevent,
+    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, link_stats, netdev_nl, nl, procstat,
+    qdisc, route, rtnl, rule, snmp, sockets, softnet, stat_names, sysfs, task, uevent,
 };
 use ringwise_model::CpuId;
 
@@ -54,7 +54,12 @@ pub fn text(data: &[u8]) {
     if let Ok(rows) = softnet::parse(&s) {
         assert!(!rows.is_empty());
     }
-    let _ = (task::cpus_allowed(&s), task::is_napi_thread(&s));
+    let _ = (task::cpus_allowed(&s), task::is_napi_thread(&s), procstat::cpus(&s), procstat::run_ns(&s));
+    let _ = (snmp::pairs(&s), snmp::six(&s), procstat::ksoftirqd(&s));
+    let names = stat_names::names(data);
+    for driver in ["igb", "vmxnet3", "bnxt_en"] {
+        assert!(stat_names::places(driver, &names).iter().all(|p| p.at < names.len()));
+    }
     let last = Some(CpuId(63));
     let _ = (cmdline::isolcpus(&s, last), cmdline::isolcpus(&s, None), cmdline::nohz_full(&s, last));
     let held: usize = cmdline::words(&s).iter().map(String::len).sum();
@@ -168,6 +173,10 @@ pub fn netlink(data: &[u8]) {
     if let Ok(n) = netdev_nl::napi(data) {
         assert_eq!(netdev_nl::napi(&netdev_nl::napi_reply(&n)), Ok(n));
     }
+    if let Ok(Some(q)) = netdev_nl::qstats(data) {
+        assert!(netdev_nl::qstats(&netdev_nl::qstats_reply(&q)).is_ok());
+    }
+    let _ = (link_stats::link_stats(data), qdisc::qdisc(data), ethtool_nl::pause_frames(data));
     if let Ok((id, v)) = netdev_nl::napi_set_decode(data) {
         assert_eq!(netdev_nl::napi_set_decode(&netdev_nl::napi_set(id, &v)), Ok((id, v)));
     }
