@@ -1,0 +1,195 @@
+#!/bin/sh
+# Groups of queues from a file: contexts, rules, moderation by queue and the table, with counted packets; made smaller,
+# taken away, put back. By port, VLAN, DSCP and a program. And goal mixed alone, there and on igb.
+# hosts: router16
+# kernels: 6.12
+# timeout: 600
+# needs: mqnic
+. /h/lib.sh
+. /h/state.sh
+export RINGWISE_STATE_DIR=/tmp/rw67
+dev=mq1
+ip link set mq0 up
+ip link set mq1 up
+links mq0 mq1
+
+# send WORD...: 1000 packets of 64 addresses from mq0 to mq1; each word is pktgen's
+send() {
+	modprobe pktgen || return
+	_pg_empty
+	_pg kpktgend_0 "add_device mq0"
+	for _w in "count 1000" "clone_skb 0" "pkt_size 80" "delay 0" "dst 10.1.1.1" \
+		"dst_mac $(cat /sys/class/net/mq1/address)" "src_min 10.9.0.1" "src_max 10.9.0.64" \
+		"udp_src_min 1024" "udp_src_max 1024" "ratep 5000" "flag IPSRC_RND" "$@"; do
+		_pg mq0 "$_w"
+	done
+	(echo start >/proc/net/pktgen/pgctrl) &
+	_p=$!
+	(
+		sleep 20
+		echo stop >/proc/net/pktgen/pgctrl
+	) 2>/dev/null &
+	_w=$!
+	wait $_p
+	kill $_w 2>/dev/null
+	_pg_empty
+	sleep 1
+}
+# got WORD...: sends, and prints `FIRST TWO, THE OTHERS` of the packets that came to queues
+got() {
+	_before=$(rx_packets $dev)
+	send "$@" >/dev/null 2>&1
+	echo "$_before $(rx_packets $dev)" | awk '{ n = NF / 2
+		for (i = 1; i <= n; i++) if (i < 3) a += $(n + i) - $i; else b += $(n + i) - $i
+		print (a >= 950 ? "all" : a <= 20 ? "none" : a), (b >= 950 ? "all" : b <= 20 ? "none" : b) }'
+}
+usecs() {
+	for _q in 0 1 2 3 4 5 6 7; do
+		ethtool --per-queue $dev queue_mask $(printf 0x%x $((1 << _q))) --show-coalesce 2>/dev/null |
+			awk '/^rx-usecs:/ { printf "%s ", $2 }'
+	done
+}
+rules() { ethtool -n $dev 2>/dev/null | grep -c '^Filter:'; }
+context() { ethtool -x $dev context 1 2>/dev/null | awk '/^ *[0-9]+:/ { for (i = 2; i <= NF; i++) n[$i]++ }
+	END { for (q = 0; q < 64; q++) if (q in n) printf "%s%d:%d", s++ ? " " : "", q, n[q] }'; }
+table() { ethtool -x $dev | awk '/^ *[0-9]+:/ { for (i = 2; i <= NF; i++) n[$i]++ } END { for (q = 0; q < 64; q++) if (q in n) printf "%d ", q }'; }
+json() { ringwise show -j $dev 2>/dev/null | tr -d ' \n'; }
+everything() {
+	state "$@"
+	for _d in "$@"; do
+		ethtool -x $_d context 1 2>&1
+		ethtool -n $_d 2>&1
+		ethtool -k $_d | grep ntuple
+		ethtool -c $_d
+	done
+	usecs
+}
+ln -sf "$(readlink -f /bin/busybox)" /tmp/nc
+listen() {
+	/tmp/nc -l -p 7000 </dev/null >/dev/null 2>&1 &
+	nc=$!
+	for _i in $(seq 100); do
+		grep -q ':1B58 ' /proc/net/tcp /proc/net/tcp6 2>/dev/null && return
+		sleep 0.1
+	done
+}
+
+# --- goal mixed, and no word about flows
+everything $dev >/tmp/before
+ringwise plan $dev --goal mixed --config none >/tmp/out 2>/tmp/err
+says "mixed: what it cannot know" "Workload unknown? Keep adaptive moderation"
+says "mixed: how to resize the groups" "--latency-queues N (mq1: 2 of 8 now)"
+says "mixed: nothing leads flows to the groups" "Nothing leads flows to the groups of mq1 yet"
+says "mixed: where programs do best" "CPUAffinity="
+status "mixed: applied" 0 ringwise apply --yes $dev --goal mixed --config none
+cat /tmp/err
+same "mixed: a third of the queues for latency" "$(usecs)" "5 5 62 62 62 62 62 62 "
+status "mixed: nothing to do a second time" 0 ringwise plan $dev --goal mixed --config none --exit-code
+status "mixed: resized" 0 ringwise apply --yes $dev --goal mixed --latency-queues 3 --config none
+same "mixed: three" "$(usecs)" "5 5 5 62 62 62 62 62 "
+status "mixed: back" 0 ringwise rollback --yes 0
+everything $dev >/tmp/after
+unchanged "mixed: as before" /tmp/before /tmp/after
+
+# --- from a file
+export RINGWISE_STATE_DIR=/tmp/rw67.file
+cat >/tmp/two.toml <<END
+version = 1
+[[interface]]
+match = { name = "mq1" }
+goal = "mixed"
+[[interface.group]]
+name = "latency"
+policy = "latency"
+queues = 2
+flows = ["udp4 dst-port 9", "udp4 vlan 7", "udp4 tos 184", { program = "nc" }]
+END
+status "a program that does not run: refused" 1 ringwise apply --yes $dev --config /tmp/two.toml
+says "with its name" 'group latency: program "nc": not running'
+everything $dev >/tmp/after
+unchanged "and nothing was touched" /tmp/before /tmp/after
+listen
+want=4
+grep -q ':1B58 ' /proc/net/tcp6 2>/dev/null && want=5
+same "before: packets of the port go anywhere" "$(got "udp_dst_min 9" "udp_dst_max 9" | grep -c none)" 0
+status "groups: applied" 0 ringwise apply --yes $dev --config /tmp/two.toml
+cat /tmp/err
+same "groups: moderation by queue" "$(usecs)" "5 5 62 62 62 62 62 62 "
+same "groups: in show -j too" "$(json | sed 's/.*"queue_coalesce"://' | grep -o '"rx-usecs":[0-9]*' | head -8 | cut -d: -f2 | tr '\n' ' ')" \
+	"5 5 62 62 62 62 62 62 "
+same "groups: a context over the two queues" "$(context)" "0:64 1:64"
+same "groups: a rule for each flow" "$(rules)" $want
+same "groups: the port of the program" "$(ethtool -n $dev | grep -c 'Dest port: 7000 ')" $((want - 3))
+same "groups: in show -j too, the rules" "$(json | grep -o '"dst-port":"7000"' | wc -l)" $((want - 3))
+same "groups: other flows stay off their queues" "$(table)" "2 3 4 5 6 7 "
+status "groups: verify" 0 ringwise verify
+status "groups: nothing to do a second time" 0 ringwise plan $dev --config /tmp/two.toml --exit-code
+same "packets to the port: the latency queues alone" "$(got "udp_dst_min 9" "udp_dst_max 9")" "all none"
+same "packets to another port: the others" "$(got "udp_dst_min 99" "udp_dst_max 99")" "none all"
+same "packets of the VLAN: the latency queues alone" "$(got "udp_dst_min 99" "udp_dst_max 99" "vlan_id 7")" "all none"
+same "packets of another VLAN: the others" "$(got "udp_dst_min 99" "udp_dst_max 99" "vlan_id 8")" "none all"
+same "packets with the DSCP: the latency queues alone" "$(got "udp_dst_min 99" "udp_dst_max 99" "tos b8")" "all none"
+
+# --- smaller: no context is needed, and two flows less
+everything $dev >/tmp/laid
+sed 's/^queues = 2/queues = 1/; s/"udp4 vlan 7", "udp4 tos 184", //' /tmp/two.toml >/tmp/one.toml
+ringwise plan $dev --config /tmp/one.toml >/tmp/out 2>/tmp/err
+says "shrunk: why the rules go" "no group leads this flow any more; transaction 1 did"
+status "shrunk: applied" 0 ringwise apply --yes $dev --config /tmp/one.toml
+cat /tmp/err
+same "shrunk: the context is gone" "$(context)" ""
+same "shrunk: two rules are gone" "$(rules)" $((want - 2))
+same "shrunk: one queue of latency" "$(usecs)" "5 62 62 62 62 62 62 62 "
+status "shrunk: nothing to do a second time" 0 ringwise plan $dev --config /tmp/one.toml --exit-code
+same "shrunk: packets of the VLAN go where others go" "$(got "udp_dst_min 99" "udp_dst_max 99" "vlan_id 7" | cut -d' ' -f2 | grep -c none)" 0
+status "shrunk: rollback" 0 ringwise rollback --yes 2
+everything $dev >/tmp/after
+unchanged "shrunk: as it was laid, context and rules too" /tmp/laid /tmp/after
+
+# --- somebody's rule beside them; then no group at all
+ethtool -N $dev flow-type udp4 dst-port 22 action 6 loc 40 >/dev/null
+status "no groups: applied" 0 ringwise apply --yes $dev --config none
+cat /tmp/err
+same "no groups: the context is gone" "$(context)" ""
+same "no groups: somebody's rule alone is there" "$(rules) $(ethtool -n $dev | grep -c '^Filter: 40')" "1 1"
+same "no groups: every queue takes part" "$(table)" "0 1 2 3 4 5 6 7 "
+status "no groups: nothing to do a second time" 0 ringwise plan $dev --config none --exit-code
+ethtool -N $dev delete 40
+status "rollback 0" 0 ringwise rollback --yes 0
+everything $dev >/tmp/after
+unchanged "everything as before" /tmp/before /tmp/after
+
+# --- at boot a program may come later
+kill $nc
+wait $nc 2>/dev/null
+export RINGWISE_STATE_DIR=/tmp/rw67.boot
+status "at boot: the rest is laid down" 0 ringwise apply --yes --boot $dev --config /tmp/two.toml
+says "at boot: what is left out, and what to run" "its flows are left out: when it listens, run ringwise apply"
+same "at boot: three rules and the context" "$(rules) $(context)" "3 0:64 1:64"
+listen
+status "when it listens" 0 ringwise apply --yes $dev --config /tmp/two.toml
+same "its rules are there too" "$(rules)" $want
+kill $nc
+wait $nc 2>/dev/null
+status "once more at boot, and it is gone: nothing is taken away" 0 ringwise apply --yes --boot $dev --config /tmp/two.toml
+same "its rules stay" "$(rules)" $want
+status "rollback of both" 0 ringwise rollback --yes 0
+everything $dev >/tmp/after
+unchanged "as before all that" /tmp/before /tmp/after
+
+# --- igb: no contexts, no rules of this kind, no moderation by queue
+export RINGWISE_STATE_DIR=/tmp/rw67.igb
+links eth0
+dev=eth0
+everything eth0 >/tmp/before
+sed 's/mq1/eth0/; s/, { program = "nc" }//' /tmp/two.toml >/tmp/igb.toml
+ringwise plan eth0 --config /tmp/igb.toml >/tmp/out 2>/tmp/err
+says "igb: which moderation there is not" "eth0 moderation of single queues"
+cat /tmp/out | grep '^x' | head
+status "igb: what can be is done" 0 ringwise apply --yes eth0 --config /tmp/igb.toml
+cat /tmp/err
+links eth0
+status "igb: back" 0 ringwise rollback --yes 0
+links eth0
+everything eth0 >/tmp/after
+unchanged "igb: as before" /tmp/before /tmp/after
