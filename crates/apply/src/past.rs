@@ -101,8 +101,22 @@ fn beyond(address: &Address, (rx, tx): (u32, u32)) -> bool {
     }
 }
 
-/// Takes out settings of queues that do not exist with the channels in the map (else those of now).
+/// A thread that the other settings of the map end: it has no CPUs to be put on.
+fn ends(address: &Address, settings: &SettingMap) -> bool {
+    let Address::NapiThread { dev, of } = address else { return false };
+    let threaded = |a: Address| match settings.get(&a) {
+        Some(Setting::NapiDevice { values, .. } | Setting::Napi { values, .. }) => values.threaded,
+        _ => None,
+    };
+    let own = threaded(Address::Napi { dev: dev.clone(), of: *of });
+    own.or_else(|| threaded(Address::NapiDevice { dev: dev.clone() })) == Some(0)
+}
+
+/// Takes out settings of queues that do not exist with the channels in the map (else those of now), and of threads that
+/// end with it.
 pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) {
+    let ended: Vec<Address> = settings.keys().filter(|a| ends(a, settings)).cloned().collect();
+    settings.retain(|a, _| !ended.contains(a));
     let mut counts: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for nic in &now.nics {
         let address = Address::Channels { dev: nic.dev.name.clone() };

@@ -10,7 +10,7 @@ use common::*;
 use ringwise_apply::Verdict;
 use ringwise_kfmt::ethtool_ioctl::perqueue;
 use ringwise_kfmt::ethtool_nl::coalesce::PARAMETERS;
-use ringwise_knob::{IfRefused, Setting, coalesce};
+use ringwise_knob::{IfRefused, Of, Setting, coalesce};
 use ringwise_model::Fact;
 use ringwise_sys::{Clock, Host, Result};
 use ringwise_testkit::sim::{Quirk, Sim, build};
@@ -140,4 +140,21 @@ fn calls_for_64_queues() {
     let calls = calls();
     assert_eq!(calls["ETHTOOL_PERQUEUE set eth0"], 64, "{calls:?}");
     assert!(calls["ETHTOOL_PERQUEUE eth0"] <= 2 * 64 + 4, "{calls:?}");
+}
+
+/// A thread that one transaction makes and a later one moves has no CPUs to go back to: it ends. lab: 69-napi
+#[test]
+fn threads_that_were_moved_end_with_the_rollback() {
+    for kernel in ["6.12.48", "7.3.4"] {
+        let sim = Arc::new(Sim::new(&build::host(8, 1).kernel(kernel).mqnic("eth0", 0, 4).linked().done()));
+        let (dir, before) = (Dir::new(), look(&sim));
+        let values = ringwise_model::NapiValues { threaded: Some(1), ..Default::default() };
+        let thread = |list: &str| Setting::NapiThread { dev: "eth0".into(), of: Of::Rx(1), cpus: cpus(list) };
+        let made = [Setting::NapiDevice { dev: "eth0".into(), values }, thread("3")];
+        assert_eq!(apply(&sim, &dir, &made).unwrap().verdict, Verdict::Applied, "{kernel}");
+        assert_eq!(apply(&sim, &dir, &[thread("5")]).unwrap().verdict, Verdict::Applied, "{kernel}");
+        let out = rollback(&sim, &dir, 0, &policy()).unwrap();
+        assert_eq!(out.verdict, Verdict::Applied, "{kernel}: {:?}", out.failed);
+        assert_eq!(look(&sim), before, "{kernel}");
+    }
 }
