@@ -2,7 +2,7 @@
 # Moderation that a device has and no queue: CQE mode with its limits, and the profiles of adaptive moderation; as the
 # driver holds them, written, ignored, put back, and refused where the kernel has none.
 # hosts: router16
-# kernels: 5.10 6.1 6.12 newest
+# kernels: 6.1 6.12 newest
 # timeout: 400
 # needs: mqnic
 . /h/lib.sh

@@ -2,7 +2,7 @@
 # Flow steering rules: read as ethtool -n reads them, laid down in a file, replaced, making way for fewer queues,
 # taken away again; and what the kernel and the drivers refuse, as the simulated host has it.
 # hosts: router16 small2
-# kernels: 5.10 6.1 6.12 newest
+# kernels: 6.1 6.12 newest
 # timeout: 600
 . /h/lib.sh
 . /h/state.sh
