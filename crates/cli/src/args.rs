@@ -481,7 +481,6 @@ Everywhere:
   --ascii  --utc  --state-dir DIR                  -h, --help    -V, --version
 Reading commands take --from FILE: a capture, a directory or an archive with
 proc/ and sys/ trees. Writing ones take -y (do not ask) and -n (only say).
-
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 somebody is needed,
   4 failed and put back, 5 failed and not fully put back, 6 refused untouched.
 More: ringwise COMMAND --help, man ringwise
