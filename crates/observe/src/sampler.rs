@@ -201,14 +201,22 @@ impl Dev {
             }
             self.asks = self.without_qstats(host, notes);
         }
+        self.counted(host, link, notes, false);
+    }
+
+    /// By the driver's own list, or the counters of the interface.
+    fn counted(&mut self, host: &dyn Host, link: &mut Link, notes: &mut Notes, again: bool) {
         match &self.asks {
             Asks::Ethtool(places, of) => {
                 let request = Request::StatValues { dev: self.name.clone() };
                 let Some(values) = notes.take(host.kernel(&request)).and_then(|m| m.into_iter().next()) else { return };
                 let (values, _) = values.as_chunks::<8>();
                 if values.len() != *of {
-                    // The list is another one: read again with the next sample.
-                    self.asks = Asks::Qstats;
+                    // The list is another one (other channels): looked at anew, once.
+                    self.asks = if again { Asks::Qstats } else { self.without_qstats(host, notes) };
+                    if !again {
+                        self.counted(host, link, notes, true);
+                    }
                     return;
                 }
                 for p in places {
