@@ -191,8 +191,16 @@ pub(crate) fn verify_of(journals: &[Read], now: &Snapshot, store: &Store) -> Ver
     let trial = pending_of(journals, store, &now.host);
     let newer = journals.iter().filter_map(|j| j.newer_here(&now.host)).collect();
     let made = made::made(&kept, now);
-    let mut v =
-        Verify { schema: "ringwise.verify".into(), version: VERSION, settings, unfinished, running, newer, trial, made };
+    let mut v = Verify {
+        schema: "ringwise.verify".into(),
+        version: VERSION,
+        settings,
+        unfinished,
+        running,
+        newer,
+        trial,
+        made,
+    };
     seen::windows(seen::read(store, now).as_ref(), now, &mut v);
     v
 }
