@@ -25,16 +25,25 @@ impl Tx<'_> {
         for setting in &step.instead {
             let Some(address) = setting.address() else { continue };
             // Another step has it, or nobody could put it back.
-            let taken =
-                self.steps.iter().any(|s| s.setting != *setting && s.setting.address().as_ref() == Some(&address));
+            let taken = self
+                .steps
+                .iter()
+                .any(|s| s != step && s.setting != *setting && s.setting.address().as_ref() == Some(&address));
             if taken || !live(&self.now, &address).is_known() {
                 continue;
+            }
+            // Less of the same: beginning with what was there.
+            let same = step.setting.address() == Some(address);
+            if same {
+                self.undo_what_was_not_kept(&step.setting);
             }
             if !self.alternative(setting)? {
                 continue;
             }
-            self.undo_what_was_not_kept(&step.setting);
-            self.given_up.extend(step.setting.address());
+            if !same {
+                self.undo_what_was_not_kept(&step.setting);
+                self.given_up.extend(step.setting.address());
+            }
             if let Some(s) = self.steps.iter_mut().find(|s| *s == step) {
                 s.setting = setting.clone();
                 s.instead.clear();

@@ -207,6 +207,44 @@ fn one_policy_for_the_device_and_no_two() {
 }
 
 #[test]
+fn less_of_the_same_where_a_parameter_is_refused() {
+    let all = Setting::Coalesce { dev: "eth0".into(), params: params(&[("rx-usecs", 62), ("tx-usecs", 122)]) };
+    let less = device("eth0", 62);
+    let igb = || Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done()));
+    let (sim, dir) = (igb(), Dir::new());
+    let before = look(&sim);
+    // One interrupt for both directions: igb refuses tx-usecs then.
+    let mut r = request_if(&before, std::slice::from_ref(&all), IfRefused::Skip);
+    r.steps[0].instead = vec![less.clone()];
+    let out = run(&sim, &dir, &r).unwrap();
+    assert_eq!((out.verdict, out.instead.len(), out.refused.len()), (Verdict::Applied, 1, 0), "{out:#?}");
+    assert_eq!((&out.instead[0].asked, &out.instead[0].kept), (&all, &less));
+    let standing = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
+    assert_eq!((standing.settings.len(), standing.holding()), (1, 1));
+    assert_eq!(rollback(&sim, &dir).verdict, Verdict::Applied);
+    assert_eq!(look(&sim), before);
+    for k in 0..sim.writes() {
+        let (sim, dir) = (igb(), Dir::new());
+        sim.fault(Fault::Fail { at: At::Write(k), errno: 5, times: Times::Once });
+        let out = run(&sim, &dir, &r).unwrap();
+        sim.heal();
+        if out.verdict == Verdict::Applied {
+            rollback(&sim, &dir);
+        }
+        assert!(look(&sim) == before, "write {k}: {out:#?}");
+    }
+    // Nor does anything of the first try stay where it was accepted and something else was kept.
+    let (sim, dir) = (mqnic(), Dir::new());
+    sim.quirk("eth0", Quirk::IgnoresModeration);
+    let before = look(&sim);
+    let mut r = request_if(&before, std::slice::from_ref(&all), IfRefused::Skip);
+    r.steps[0].instead = vec![less];
+    let out = run(&sim, &dir, &r).unwrap();
+    assert_eq!((out.verdict, out.instead.len(), out.ignored.len()), (Verdict::Applied, 0, 1), "{out:#?}");
+    assert_eq!(look(&sim), before);
+}
+
+#[test]
 fn threads_are_made_and_pinned_with_their_queue() {
     let (sim, dir) = (linked("6.18.15"), Dir::new());
     let before = look(&sim);

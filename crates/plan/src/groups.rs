@@ -22,6 +22,7 @@ use crate::machine::Machine;
 use crate::target::{By, CHANNELS, Out, Wanted};
 use crate::{Group, WrongWish, wishes};
 
+pub(crate) use moderate::first as first_clause;
 pub(crate) use away::{away, contexts_on_fewer_queues};
 pub(crate) use teams::{Team, of_article, pins, teams};
 
@@ -66,7 +67,7 @@ pub(crate) fn deal(m: &Machine, cpus: &[usize], urgent: &[bool]) -> Vec<usize> {
 }
 
 /// A setting of a group, with what comes nearest.
-pub(super) struct Want {
+pub(crate) struct Want {
     pub setting: Setting,
     pub instead: Vec<Setting>,
     pub rule: &'static str,
@@ -89,7 +90,7 @@ pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wi
 }
 
 /// Everything that is the same for all groups of one device.
-pub(super) struct Cx<'a, 'n> {
+pub(crate) struct Cx<'a, 'n> {
     pub s: &'a Snapshot,
     pub d: &'a Dev<'n>,
     pub learned: &'a LearnedIndex<'a>,

@@ -19,6 +19,7 @@ mod dev;
 mod doc;
 mod effect;
 mod goal;
+mod goal_knobs;
 mod groups;
 mod hands;
 mod irq;
@@ -45,6 +46,7 @@ pub use doc::{
 };
 pub use effect::{Score, score};
 pub use goal::in_full;
+pub use goal_knobs::{LaysDown, lays_down};
 pub use hands::Hands;
 pub use planner::{plan, plan_around};
 pub use refusal::{Refusal, WrongWish};

@@ -13,7 +13,10 @@ use crate::place::{self, Place};
 use crate::target::{By, CHANNELS, Out, SCALING, Wanted, Why};
 use crate::wishes::{self, Laid};
 use crate::{Group, Plan, PlanHost, Refusal, SCHEMA, VERSION};
-use crate::{arfs, article, bonds, channels, control, effect, goal, irq, napi, programs, rfs, rivals, rps, select, xps};
+use crate::{
+    arfs, article, bonds, channels, control, effect, goal, goal_knobs, irq, napi, programs, rfs, rivals, rps, select,
+    xps,
+};
 
 /// Plans the host for the intent; `learned` is what devices were found to refuse or ignore.
 ///
@@ -50,10 +53,12 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         })?;
         laid.settings(s, &devs, &out.left_alone, &intent);
         laid.refuse()?;
+        out.laid = laid.names(s);
         for d in &devs {
             want_channels(d, &intent, 1, &learned, &mut out);
         }
         wishes::lay(s, &devs, laid, &intent, &learned, &mut out);
+        goal_knobs::plan(s, &m, &devs, &[], &learned, &intent, &mut out);
         let mut plan = document(s, intent, &m, &devs, out, Vec::new());
         plan.by_hand = hands.marked(s, &plan.steps);
         return Ok(plan);
@@ -133,6 +138,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         groups::away(s, d, &learned, &mut out);
         groups::contexts_on_fewer_queues(d, &mut out);
     }
+    goal_knobs::plan(s, &m, &devs, &teams, &learned, &intent, &mut out);
     rfs::plan(s, &devs, &learned, &mut out);
     arfs::plan(&devs, &learned, &mut out);
     rivals::plan(s, &devs, &learned, &mut out);

@@ -194,6 +194,42 @@ const RULES: &[RuleText] = &[
         source: crate::policies::SOURCE,
     },
     RuleText {
+        id: "H07",
+        title: "CPUs that sleep deeply",
+        why: "A CPU in a deep C-state takes tens of microseconds to wake up, and the packet waits for it. A limit on single CPUs costs less power than one for the machine.",
+        source: "kernel documentation, power/pm_qos_interface",
+    },
+    RuleText {
+        id: "M01",
+        title: "moderation as the goal wants it",
+        why: "A short fixed interval answers soonest, a long one carries most for the least CPU time, and an adaptive one suits load that comes and goes.",
+        source: crate::policies::SOURCE,
+    },
+    RuleText {
+        id: "M10",
+        title: "GRO",
+        why: "Packets of a stream that are joined go through the stack once instead of many times.",
+        source: "kernel documentation, networking/segmentation-offloads",
+    },
+    RuleText {
+        id: "M11",
+        title: "LRO on a host that forwards",
+        why: "LRO joins packets for good: what is sent on is not what came, so the kernel drops it. GRO can be undone and stays.",
+        source: "kernel source, net/core/dev.c: dev_disable_lro",
+    },
+    RuleText {
+        id: "M14",
+        title: "segmentation by the device",
+        why: "A long send goes through the stack once and is cut into packets by the device.",
+        source: "kernel documentation, networking/segmentation-offloads",
+    },
+    RuleText {
+        id: "R1.07",
+        title: "pause frames off",
+        why: "With pause frames the slowest CPU decides for all: packets wait in the switch, also those of idle queues. Off is wrong below RDMA and lossless storage.",
+        source: "Pushing the Limits of Kernel Networking (Duyck, 2015)",
+    },
+    RuleText {
         id: "W01",
         title: "laid down by the user",
         why: "A setting in the configuration file or on the command line goes before what the goal would have there.",

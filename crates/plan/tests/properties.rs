@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use ringwise_knob::Setting;
-use ringwise_model::{CpuId, CpuSet, FarNode, Goal, Intent, NodeId, Smt, Snapshot};
+use ringwise_model::{Coalesce, CpuId, CpuSet, Fact, FarNode, Feature, Goal, Intent, NodeId, Pause, Smt, Snapshot};
 use ringwise_plan::{Plan, plan};
 use ringwise_testkit::machines::{HostSpec, Irqs, NicSpec, Vectors};
 use ringwise_testkit::project::project;
@@ -75,6 +75,56 @@ fn host() -> impl Strategy<Value = HostSpec> {
     )
 }
 
+/// Moderation, features, pause frames and wake-up times as `bits` say: there, absent, unknown, fixed, on, off.
+fn dressed(mut s: Snapshot, bits: u64) -> Snapshot {
+    fn unknown<T>(what: &str) -> Fact<T> {
+        Fact::unknown(what, "no answer")
+    }
+    for (i, n) in s.nics.iter_mut().enumerate() {
+        let bits = bits.rotate_right(i as u32 * 13);
+        let bit = |at: u32| bits >> at & 1 == 1;
+        let param = |at: u32, name: &str, value: u32| bit(at).then(|| (name.to_string(), value));
+        let all = [
+            param(0, "rx-usecs", if bit(1) { 3 } else { 62 }),
+            param(2, "tx-usecs", 50),
+            param(3, "use-adaptive-rx", u32::from(bit(4))),
+            param(5, "use-adaptive-tx", u32::from(bit(6))),
+        ];
+        let device = Coalesce(all.into_iter().flatten().collect());
+        n.coalesce = match (bit(7), bit(8)) {
+            (false, false) => Fact::Absent,
+            (false, true) => unknown("moderation"),
+            _ => Fact::Known(device.clone()),
+        };
+        if bit(9) && n.coalesce.is_known() {
+            let queues = n.rx_queues.len() as u32;
+            let of = |q: u32| {
+                let mut c = device.clone();
+                c.0.entry("rx-usecs".into()).and_modify(|v| *v += if bit(10) { q } else { 0 });
+                (q, c)
+            };
+            n.queue_coalesce = Fact::Known((0..queues).map(of).collect());
+        }
+        let feature =
+            |at: u32| Feature { on: bit(at), wanted: bit(at) || (bit(at + 1) && bit(11)), fixed: bit(at + 1) };
+        let names = [("rx-lro", 12), ("rx-gro", 14), ("tx-tcp-segmentation", 16), ("tx-tcp6-segmentation", 18)];
+        let features = names.into_iter().filter(|(_, at)| bit(at + 8)).map(|(k, at)| (k.to_string(), feature(at)));
+        n.features = if bit(28) { Fact::Known(features.collect()) } else { unknown("features") };
+        let on = |at: u32| (!bit(at) || bit(at + 1)).then(|| bit(at + 1));
+        n.pause = match (bit(29), bit(30)) {
+            (false, false) => Fact::Absent,
+            (false, true) => unknown("pause frames"),
+            _ => Fact::Known(Pause { autoneg: on(31), rx: on(33), tx: on(35) }),
+        };
+    }
+    let sleep = ["0", "n/a", "3", "5", "100"][(bits >> 40) as usize % 5];
+    if bits >> 39 & 1 == 1 {
+        let cpus = s.topology.online.iter();
+        s.host.cpu_latency = cpus.map(|c| (c, Fact::Known(sleep.to_string()))).collect();
+    }
+    s
+}
+
 fn intent() -> impl Strategy<Value = Intent> {
     let goal = (0..Goal::ALL.len()).prop_map(|i| Goal::ALL[i]);
     let smt = prop::option::of(prop_oneof![Just(Smt::OnePerCore), Just(Smt::All)]);
@@ -122,8 +172,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn only_usable_cpus_and_queues_that_exist(host in host(), intent in intent()) {
-        let s = host.snapshot();
+    fn only_usable_cpus_and_queues_that_exist(host in host(), intent in intent(), bits in any::<u64>()) {
+        let s = dressed(host.snapshot(), bits);
         let Ok(p) = plan(&s, &intent, &[]) else { return Ok(()) };
         let bad = s.topology.isolated_all().union(&intent.reserve);
         prop_assert!(!workers(&p).intersects(&bad), "{} meets {bad}", workers(&p));
@@ -140,8 +190,8 @@ proptest! {
     }
 
     #[test]
-    fn nothing_to_do_afterwards(host in host(), intent in intent()) {
-        let s = host.snapshot();
+    fn nothing_to_do_afterwards(host in host(), intent in intent(), bits in any::<u64>()) {
+        let s = dressed(host.snapshot(), bits);
         let Ok(p) = plan(&s, &intent, &[]) else { return Ok(()) };
         // Where managed interrupts go after a channel change is the kernel's choice: it can only be looked at then.
         if p.interrupts_traffic() && host.nics.iter().any(|n| n.managed) {
@@ -157,8 +207,8 @@ proptest! {
     }
 
     #[test]
-    fn neither_order_nor_repetition_matter(host in host(), intent in intent(), turn in 0usize..4) {
-        let s = host.snapshot();
+    fn neither_order_nor_repetition_matter(host in host(), intent in intent(), turn in 0usize..4, bits in any::<u64>()) {
+        let s = dressed(host.snapshot(), bits);
         let p = plan(&s, &intent, &[]);
         prop_assert_eq!(&p, &plan(&s, &intent, &[]));
         let mut other = s.clone();

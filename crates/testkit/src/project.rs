@@ -19,6 +19,10 @@ pub fn project(s: &Snapshot, settings: &[Setting]) -> Snapshot {
             out.host.rps_sock_flow_entries = Fact::Known(rfs::kept(*entries));
             continue;
         }
+        if let Setting::CpuLatency { cpu, value } = setting {
+            out.host.cpu_latency.insert(*cpu, Fact::Known(value.clone()));
+            continue;
+        }
         let address = setting.address().unwrap_or(Address::RfsEntries);
         let dev = address.dev().unwrap_or_default();
         let nic =

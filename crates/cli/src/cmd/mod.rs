@@ -7,6 +7,7 @@ mod config;
 mod confirm;
 mod flows;
 mod generate;
+mod goals;
 mod guard;
 mod hands;
 mod history;

@@ -6,6 +6,7 @@ use ringwise_model::{Intent, Snapshot};
 use ringwise_plan::{Hands, Plan, Refusal};
 
 use super::flows::{self, Missing};
+use super::goals;
 use super::hands::{self, Take};
 use super::reviewed::{self, Expiry};
 use super::wanted;
@@ -52,7 +53,8 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
 pub fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &Common) -> Result<Status> {
     let wanted = wanted::read(devs, intent, from.from.is_some())?;
     let host = || source::open(from)?.snapshot(&Options::all(), common);
-    out::answer(&ringwise_config::print(&wanted.joined(host, common)?))?;
+    let full = wanted.joined(host, common)?;
+    out::answer(&(ringwise_config::print(&full) + &goals::lay_down(&full)))?;
     Ok(Status::Ok)
 }
 

@@ -241,7 +241,10 @@ fn lines(plan: &Plan, s: Option<&Snapshot>, notes: &mut Notes, utc: bool) -> Str
 }
 
 fn change(from: &Fact<Setting>, to: &Setting) -> String {
-    let what = to.address().map_or_else(|| "setting".into(), |a| a.family().title().to_string());
+    let what = match to {
+        Setting::Feature { name, .. } => name.clone(),
+        _ => to.address().map_or_else(|| "setting".into(), |a| a.family().title().to_string()),
+    };
     let now = match from {
         Fact::Known(f) => f.value_text(),
         Fact::Absent => "-".into(),

@@ -171,7 +171,7 @@ fn short(params: &BTreeMap<String, u32>) -> String {
 }
 
 /// The first clause, as a part of a sentence.
-fn first(when: &str) -> String {
+pub(crate) fn first(when: &str) -> String {
     let clause = when.split([';', ':', '.']).next().unwrap_or(when);
     let mut c = clause.chars();
     c.next().map_or_else(String::new, |f| f.to_lowercase().chain(c).collect())

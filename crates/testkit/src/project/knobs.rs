@@ -32,6 +32,15 @@ pub(super) fn write(nic: &mut Nic, setting: &Setting, address: &Address) -> bool
             let all = known(&mut nic.queue_coalesce, address);
             all.entry(*queue).or_insert_with(|| Coalesce(Default::default())).0.extend(params.clone());
         }
+        Setting::Feature { name, on, .. } => {
+            let f = known(&mut nic.features, address).get_mut(name);
+            let f = f.filter(|f| !f.fixed).unwrap_or_else(|| panic!("{address}: nobody can change it"));
+            (f.on, f.wanted) = (*on, *on);
+        }
+        Setting::Pause { autoneg, rx, tx, .. } => {
+            let p = known(&mut nic.pause, address);
+            (p.autoneg, p.rx, p.tx) = (autoneg.or(p.autoneg), rx.or(p.rx), tx.or(p.tx));
+        }
         Setting::RssTable { table, .. } => known(&mut nic.rss, address).table = table.clone(),
         Setting::RssContext { context, table, key, .. } => {
             let all = known(&mut known(&mut nic.rss, address).contexts, address);

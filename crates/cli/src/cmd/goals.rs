@@ -1,0 +1,36 @@
+//! What the goals of a configuration lay down, as comments in its own words.
+
+use std::collections::BTreeSet;
+
+use ringwise_config::{Config, Entry};
+use ringwise_model::{Goal, Knob, Wish};
+
+/// Each goal of the file. They are comments because a device may lack some of it, which is said and passed over; a
+/// key in its place is the user's, and must be there.
+pub fn lay_down(c: &Config) -> String {
+    let mut goals: BTreeSet<Goal> = c.entries.iter().filter_map(|e| e.goal).collect();
+    goals.insert(c.host.goal.unwrap_or_default());
+    goals.into_iter().map(|g| of_goal(g, c)).collect()
+}
+
+fn of_goal(goal: Goal, c: &Config) -> String {
+    let lays = ringwise_plan::lays_down(goal, &c.policies);
+    let wish = |knob: &Knob| Wish { dev: None, knob: knob.clone(), said: String::new() };
+    let entry = Entry { wishes: lays.device.iter().map(wish).collect(), ..Entry::default() };
+    let text = ringwise_config::print_entry(&entry);
+    // Of the entry the keys alone: it is for every interface.
+    let keys = text.lines().filter(|l| !l.is_empty() && !l.starts_with("[[") && !l.starts_with("match "));
+    let mut lines: Vec<String> = keys.map(str::to_string).collect();
+    let mut out = String::new();
+    let mut section = |title: &str, lines: &mut Vec<String>| {
+        if !lines.is_empty() {
+            out += &format!("\n# Goal {goal}, {title}:\n");
+            lines.drain(..).for_each(|l| out += &format!("#   {l}\n"));
+        }
+    };
+    section("on each interface that has it, where the file says nothing else", &mut lines);
+    lines.extend(lays.rfs_entries.map(|n| format!("rfs_entries = {n}")));
+    lines.extend(lays.cpu_latency.map(|n| format!("cpu_latency = {n} on the CPUs of its queues")));
+    section("on the host, where the file says nothing else", &mut lines);
+    out
+}

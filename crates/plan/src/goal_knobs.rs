@@ -1,0 +1,433 @@
+//! What a goal lays down beside queues and their CPUs: moderation, offloads, pause frames, wake-up time of CPUs.
+//!
+//! ```text
+//!   goal ─► what it wants (data) ─► what the device has ─► steps, proposals where traffic is interrupted,
+//!                                                          and a word on what cannot be had
+//! ```
+//! A knob that the user laid down is the user's whole: with one parameter of moderation in the file, all of
+//! moderation is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_knob::{Address, Setting, coalesce, compare, live};
+use ringwise_model::{CpuId, Fact, Goal, Intent, Knob, Nic, Policy, Snapshot, Unread, User};
+
+use crate::dev::{Dev, LearnedIndex};
+use crate::goal::{self, Rfs};
+use crate::groups::{Cx, Team, Want, first_clause};
+use crate::machine::Machine;
+use crate::target::{Out, Wanted, Why};
+use crate::{LeftOut, NotPossible, channels, policies};
+
+const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];
+const LRO: &str = "rx-lro";
+const GRO: &str = "rx-gro";
+const TSO: [&str; 2] = ["tx-tcp-segmentation", "tx-tcp6-segmentation"];
+
+const DIM: &str = "kernel documentation, networking/net_dim";
+const OWN_MODE: &str = "kernel documentation, driver e1000e: InterruptThrottleRate";
+const NO_LRO: &str = "kernel source, net/core/dev.c: dev_disable_lro";
+const OFFLOADS: &str = "kernel documentation, networking/segmentation-offloads";
+const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
+const PM_QOS: &str = "kernel documentation, power/pm_qos_interface";
+
+/// Moderation of a whole device.
+#[derive(Clone, Copy, PartialEq)]
+enum Moderation {
+    Keep,
+    Adaptive,
+    /// A policy by its name.
+    Fixed(&'static str),
+}
+
+fn moderation_of(goal: Goal) -> Moderation {
+    match goal {
+        Goal::Balanced | Goal::Forward | Goal::Mixed => Moderation::Keep,
+        Goal::Rpc => Moderation::Adaptive,
+        Goal::Stream => Moderation::Fixed("bulk"),
+        Goal::Latency => Moderation::Fixed("latency"),
+    }
+}
+
+/// Longest wake-up of a queue's CPU: no longer than the policy lets a packet wait. Never 0, which means no limit.
+fn wake_usecs(own: &[Policy]) -> u32 {
+    let wait = policies::find("latency", own).and_then(|p| p.params.get("rx-usecs").copied());
+    wait.unwrap_or(1).max(1)
+}
+
+/// What a goal lays down on an interface that has it all, and on the host, for people. Queues and CPUs are placed on
+/// the host itself.
+pub struct LaysDown {
+    pub device: Vec<Knob>,
+    pub rfs_entries: Option<u32>,
+    /// Microseconds, on the CPUs of the queues.
+    pub cpu_latency: Option<u32>,
+}
+
+pub fn lays_down(goal: Goal, own: &[Policy]) -> LaysDown {
+    let mut device = Vec::new();
+    let feature = |name: &str, on| Knob::Feature { name: name.into(), on };
+    match moderation_of(goal) {
+        Moderation::Keep => {}
+        Moderation::Adaptive => {
+            device.push(Knob::Coalesce { queues: None, params: SWITCHES.map(|k| (k.to_string(), 1)).into() });
+        }
+        Moderation::Fixed(name) => {
+            let params = policies::find(name, own).map(|p| p.params).unwrap_or_default();
+            device.push(Knob::Coalesce { queues: None, params });
+        }
+    }
+    match goal {
+        Goal::Forward => {
+            device.push(feature("lro", false));
+            device.push(Knob::Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) });
+        }
+        Goal::Stream => device.extend([GRO, TSO[0], TSO[1]].map(|n| feature(n, true))),
+        _ => {}
+    }
+    LaysDown {
+        device,
+        rfs_entries: match goal::rfs(goal) {
+            Rfs::Keep => None,
+            Rfs::Off => Some(0),
+            Rfs::On { entries, .. } => Some(entries),
+        },
+        cpu_latency: (goal == Goal::Latency).then(|| wake_usecs(own)),
+    }
+}
+
+/// What cannot be had, once for all devices alike.
+#[derive(Default)]
+struct Notes(Vec<(Vec<String>, String, String, bool)>);
+
+impl Notes {
+    fn add(&mut self, dev: &str, what: &str, why: impl Into<String>, needed: bool) {
+        let why = why.into();
+        match self.0.iter_mut().find(|(_, w, y, n)| w == what && *y == why && *n == needed) {
+            Some((devs, ..)) => devs.push(dev.to_string()),
+            None => self.0.push((vec![dev.to_string()], what.to_string(), why, needed)),
+        }
+    }
+
+    fn unread(&mut self, dev: &str, what: &str, u: &Unread) {
+        self.add(dev, what, format!("not readable, so it stays as it is: {}", u.why), true);
+    }
+
+    fn say(self, out: &mut Out) {
+        let mut alike: Vec<(Vec<String>, Vec<String>, String, bool)> = Vec::new();
+        for (devs, what, why, needed) in self.0 {
+            match alike.iter_mut().find(|(d, _, y, n)| *d == devs && *y == why && *n == needed) {
+                Some((_, all, ..)) => all.push(what),
+                None => alike.push((devs, vec![what], why, needed)),
+            }
+        }
+        for (devs, what, why, needed) in alike {
+            let what = what.join(", ");
+            let what = if devs.iter().all(String::is_empty) { what } else { format!("{} {what}", devs.join(" ")) };
+            out.refused.push(NotPossible { address: None, what, why, needed });
+        }
+    }
+}
+
+/// `teams`: groups by device, which have a policy of their own.
+pub(crate) fn plan(
+    s: &Snapshot,
+    m: &Machine,
+    devs: &[Dev],
+    teams: &[Vec<Team>],
+    learned: &LearnedIndex,
+    intent: &Intent,
+    out: &mut Out,
+) {
+    let mut notes = Notes::default();
+    for (i, d) in devs.iter().enumerate() {
+        let mut cx = Cx { s, d, learned, out };
+        if teams.get(i).is_none_or(Vec::is_empty) {
+            moderation(&mut cx, intent, &mut notes);
+        }
+        match d.goal {
+            Goal::Forward => {
+                let why = "packets joined by LRO cannot be sent on as they came, and the kernel drops them";
+                features(&mut cx, intent, &mut notes, "LRO", &[LRO], false, ("M11", why, NO_LRO));
+                pause(&mut cx, intent, &mut notes);
+            }
+            Goal::Stream => {
+                let why = "packets of a stream are joined before the stack sees them";
+                features(&mut cx, intent, &mut notes, "GRO", &[GRO], true, ("M10", why, OFFLOADS));
+                let why = "the device cuts long sends into packets, not the CPU";
+                features(&mut cx, intent, &mut notes, "TSO", &TSO, true, ("M14", why, OFFLOADS));
+            }
+            _ => {}
+        }
+    }
+    wake(s, m, devs, learned, intent, &mut notes, out);
+    notes.say(out);
+    advice(devs, out);
+}
+
+/// With the user's word; without it in what is left out.
+fn propose(cx: &mut Cx, intent: &Intent, w: Want) {
+    let Some(address) = w.setting.address() else { return };
+    if cx.out.laid.contains(&address) || cx.out.entries.iter().any(|(a, ..)| *a == address) {
+        return;
+    }
+    let untried = std::iter::once(&w.setting).chain(&w.instead).find(|s| cx.learned.why(cx.d.nic, s).is_none());
+    let harms = address.interrupts_traffic() && !compare(&w.setting, cx.s).holds();
+    let Some(setting) = untried.filter(|_| harms && !intent.allow_disruption).cloned() else { return cx.want(w) };
+    cx.out.left_out.push(LeftOut {
+        setting,
+        from: live(cx.s, &address),
+        rule: w.rule.into(),
+        why: w.reason,
+        command: channels::with_word(intent, &[]),
+        outage: channels::outage(driver(cx.d.nic)).to_string(),
+    });
+}
+
+fn driver(nic: &Nic) -> Option<&str> {
+    nic.driver.known().map(String::as_str)
+}
+
+/// Receive and transmit have one interval: drivers of which that is known refuse the other.
+fn one_interval(d: &Dev) -> bool {
+    let one = |v: &&ringwise_model::Vector| !v.rx().is_empty() && !v.tx().is_empty();
+    matches!(driver(d.nic), Some("igb" | "igc")) && d.channels.is_none() && d.nic.queue_vectors().any(|v| one(&v))
+}
+
+fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
+    let wanted = moderation_of(cx.d.goal);
+    let dev = cx.d.name().to_string();
+    let mine =
+        |a: &Address| matches!(a, Address::Coalesce { dev: d } | Address::QueueCoalesce { dev: d, .. } if *d == dev);
+    if wanted == Moderation::Keep || cx.out.laid.iter().any(mine) {
+        return;
+    }
+    let fixed = wanted != Moderation::Adaptive;
+    let has = match &cx.d.nic.coalesce {
+        Fact::Known(c) => c.0.clone(),
+        Fact::Absent => return notes.add(&dev, "moderation", "the driver has none that can be set", fixed),
+        Fact::Unknown(u) => return notes.unread(&dev, "moderation", u),
+    };
+    let made = match wanted {
+        Moderation::Fixed(name) => policies::find(name, &intent.policies).and_then(|p| by_policy(cx, &p, &has, notes)),
+        _ => adaptive(cx, &has, notes),
+    };
+    let Some((params, reason, source)) = made else { return };
+    // Some drivers report what they do not take for one of the directions.
+    let rx_only: BTreeMap<String, u32> =
+        params.iter().filter(|(k, _)| !k.contains("tx")).map(|(k, v)| (k.clone(), *v)).collect();
+    let of = |params: &BTreeMap<String, u32>| Setting::Coalesce { dev: dev.clone(), params: params.clone() };
+    let mut instead = Vec::new();
+    if rx_only.len() < params.len() && !rx_only.is_empty() {
+        instead.push(of(&rx_only));
+    }
+    let setting = of(&params);
+    let refused = cx.learned.why(cx.d.nic, &setting);
+    if let (Some(why), Some(other)) = (refused, instead.iter().find(|s| cx.learned.why(cx.d.nic, s).is_none())) {
+        let what = format!("moderation {}", coalesce::text(&params));
+        notes.add(&dev, &what, format!("{why}; {} in its place", other.value_text()), false);
+    }
+    let holds = compare(&setting, cx.s).holds();
+    cx.want(Want { setting, instead, rule: "M01", reason: reason.clone(), source: source.to_string(), needed: fixed });
+    // The device shows its first queue on some drivers: others may have what groups gave them.
+    let Some(all) = cx.d.nic.queue_coalesce.known().filter(|_| holds) else { return };
+    for (queue, now) in all.iter().filter(|(q, _)| **q < cx.d.rx.max(cx.d.tx)) {
+        let params: BTreeMap<String, u32> =
+            params.iter().filter(|(k, _)| now.0.contains_key(*k)).map(|(k, v)| (k.clone(), *v)).collect();
+        if !coalesce::compare(driver(cx.d.nic), &params, &now.0).holds() {
+            let setting = Setting::QueueCoalesce { dev: dev.clone(), queue: *queue, params };
+            let (reason, source) = (reason.clone(), source.to_string());
+            cx.want(Want { setting, instead: Vec::new(), rule: "M01", reason, source, needed: fixed });
+        }
+    }
+}
+
+type Made = Option<(BTreeMap<String, u32>, String, &'static str)>;
+
+fn by_policy(cx: &Cx, policy: &Policy, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
+    let dev = cx.d.name();
+    let mut fit = policies::fit(policy, has);
+    if !fit.missing.is_empty() {
+        let why = format!("the driver has no such parameter; policy {} would set it", policy.name);
+        notes.add(dev, &fit.missing.join(" "), why, false);
+    }
+    if one_interval(cx.d) && fit.params.remove("tx-usecs").is_some() {
+        let why = "one interrupt serves receive and transmit, and rx-usecs is its interval";
+        notes.add(dev, "tx-usecs", why, false);
+    }
+    let mut reason = format!("policy {}: {}", policy.name, first_clause(&policy.when));
+    for (k, v) in fit.params.iter_mut().filter(|(k, _)| matches!(k.as_str(), "rx-usecs" | "tx-usecs")) {
+        let takes = coalesce::nearest(driver(cx.d.nic), *v);
+        if takes != *v {
+            reason += &format!("; {k} {takes} instead of {v}, the least fixed interval that the driver takes");
+            *v = takes;
+        }
+    }
+    if SWITCHES.iter().any(|k| has.get(*k).is_some_and(|v| *v != 0) && fit.params.get(*k) == Some(&0)) {
+        reason += "; adaptive moderation goes off first, it would overwrite the values";
+    }
+    (!fit.params.is_empty()).then_some((fit.params, reason, policies::SOURCE))
+}
+
+fn adaptive(cx: &Cx, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
+    let load = "requests come alone and in bursts: the driver fits the interval to the load";
+    let params: BTreeMap<String, u32> =
+        SWITCHES.iter().filter(|k| has.contains_key(**k)).map(|k| (k.to_string(), 1)).collect();
+    if !params.is_empty() {
+        return Some((params, load.to_string(), DIM));
+    }
+    let one = one_interval(cx.d);
+    let usecs = ["rx-usecs", "tx-usecs"].into_iter().filter(|k| !one || *k != "tx-usecs");
+    let modes = usecs.filter_map(|k| Some((k.to_string(), coalesce::own_mode(driver(cx.d.nic), *has.get(k)?)?)));
+    let params: BTreeMap<String, u32> = modes.collect();
+    if params.is_empty() {
+        notes.add(cx.d.name(), "adaptive moderation", "the driver has none; its fixed interval stays", false);
+        return None;
+    }
+    let reason = format!("{load} ({} is its own adaptive mode)", coalesce::text(&params));
+    Some((params, reason, OWN_MODE))
+}
+
+/// Features that are to be on or off alike; `short` is what people call them.
+fn features(
+    cx: &mut Cx,
+    intent: &Intent,
+    notes: &mut Notes,
+    short: &str,
+    names: &[&str],
+    on: bool,
+    (rule, why, source): (&'static str, &str, &str),
+) {
+    let dev = cx.d.name().to_string();
+    let all = match &cx.d.nic.features {
+        Fact::Known(all) => all,
+        Fact::Unknown(u) => return notes.unread(&dev, short, u),
+        // A device that tells of none has none to switch off.
+        Fact::Absent if !on => return,
+        Fact::Absent => return notes.add(&dev, short, "the device tells no features", false),
+    };
+    let there: Vec<_> = names.iter().filter_map(|n| Some((*n, all.get(*n)?))).collect();
+    if on && there.iter().all(|(_, f)| f.fixed && !f.on) {
+        return notes.add(&dev, short, "the device has none", false);
+    }
+    for (name, f) in there {
+        let address = Address::Feature { dev: dev.clone(), name: name.into() };
+        if cx.out.laid.contains(&address) {
+            continue;
+        }
+        if f.fixed {
+            if f.on != on {
+                notes.add(
+                    &dev,
+                    name,
+                    format!("fixed at {}: nobody can change it", if f.on { "on" } else { "off" }),
+                    !on,
+                );
+            }
+            continue;
+        }
+        if on && !f.on && f.wanted {
+            let why = "wanted already, but off: something that it depends on is off (checksums, scatter-gather)";
+            notes.add(&dev, name, why, false);
+            continue;
+        }
+        let setting = Setting::Feature { dev: dev.clone(), name: name.into(), on };
+        let (reason, source) = (why.to_string(), source.to_string());
+        propose(cx, intent, Want { setting, instead: Vec::new(), rule, reason, source, needed: !on });
+    }
+}
+
+/// Off, without the partner's say.
+fn pause(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
+    let dev = cx.d.name().to_string();
+    let p = match &cx.d.nic.pause {
+        Fact::Known(p) => *p,
+        // A device without them sends none.
+        Fact::Absent => return,
+        Fact::Unknown(u) => return notes.unread(&dev, "pause frames", u),
+    };
+    let rdma = cx.d.nic.users.known().into_iter().flatten().find_map(|u| match u {
+        User::Rdma { device } => Some(device.clone()),
+        _ => None,
+    });
+    let is_on = p.rx == Some(true) || p.tx == Some(true);
+    if let Some(device) = rdma.filter(|_| is_on) {
+        let why = format!("RDMA ({device}) may live by them; they stay");
+        return notes.add(&dev, "pause frames", why, false);
+    }
+    let off = |autoneg| Setting::Pause { dev: dev.clone(), autoneg, rx: p.rx.map(|_| false), tx: p.tx.map(|_| false) };
+    let negotiated = is_on && p.autoneg == Some(true);
+    if p.rx.is_none() && p.tx.is_none() {
+        return;
+    }
+    let reason = "a slow queue that sends pause frames stops all others of the link; a router rather drops".to_string();
+    // Drivers that do not let it go from the link's own negotiation take the two alone.
+    let instead = if negotiated { vec![off(None)] } else { Vec::new() };
+    let setting = off(negotiated.then_some(false));
+    propose(cx, intent, Want { setting, instead, rule: "R1.07", reason, source: LIMITS.into(), needed: false });
+}
+
+/// CPUs of the queues of `latency` may not sleep longer than the policy waits.
+fn wake(
+    s: &Snapshot,
+    m: &Machine,
+    devs: &[Dev],
+    learned: &LearnedIndex,
+    intent: &Intent,
+    notes: &mut Notes,
+    out: &mut Out,
+) {
+    let mut cpus: BTreeSet<CpuId> = BTreeSet::new();
+    for d in devs.iter().filter(|d| d.goal == Goal::Latency) {
+        cpus.extend(d.cpu.iter().flatten().map(|c| m.cpus[*c]));
+        if let [only] = m.cpus.as_slice() {
+            cpus.insert(*only);
+        }
+    }
+    let most = wake_usecs(&intent.policies);
+    let what = "wake-up time of the queues' CPUs";
+    let mut said = false;
+    for cpu in cpus {
+        let setting = Setting::CpuLatency { cpu, value: most.to_string() };
+        let live = live(s, &Address::CpuLatency { cpu });
+        let now = match &live {
+            Fact::Known(Setting::CpuLatency { value, .. }) => value.clone(),
+            Fact::Known(_) => continue,
+            // All CPUs of a host have the file or none has.
+            _ if std::mem::replace(&mut said, true) => continue,
+            Fact::Unknown(u) => {
+                notes.unread("", what, u);
+                continue;
+            }
+            Fact::Absent => {
+                notes.add("", what, "this kernel has no pm_qos_resume_latency_us", false);
+                continue;
+            }
+        };
+        // Stricter already: somebody else's.
+        if now == "n/a" || now.parse::<u32>().is_ok_and(|n| n > 0 && n < most) {
+            continue;
+        }
+        let w = Wanted { matched: compare(&setting, s), setting, live, anew: false, needed: true };
+        let reason = format!("a CPU that sleeps deeper wakes up later than the {most} us that a packet may wait");
+        out.want(None, learned, w, || Why { rule: "H07", reason, source: PM_QOS });
+    }
+}
+
+fn advice(devs: &[Dev], out: &mut Out) {
+    if devs.iter().any(|d| d.goal == Goal::Latency) {
+        out.advice.push(
+            "A program waits less still if it polls its queue: SO_BUSY_POLL with SO_PREFER_BUSY_POLL (Linux 5.11), or epoll \
+             with irq-suspend-timeout (6.13). That keeps a CPU busy and is for the program to ask for; nothing of it is set here."
+                .into(),
+        );
+    }
+    let grows = |d: &Dev| d.nic.rings.known().and_then(|r| r.rx).is_some_and(|r| r.now < r.max);
+    if let Some(d) = devs.iter().find(|d| d.goal == Goal::Stream && grows(d)) {
+        out.advice.push(format!(
+            "Receive rings stay as they are, because a plan sees no losses. Where the driver's counters of missed packets \
+             grow (ethtool -S {0}), a larger one helps: --set {0}.rings.rx=N.",
+            d.name()
+        ));
+    }
+}
