@@ -198,6 +198,8 @@ back
 param=/sys/module/mqnic/parameters
 echo 1 >$param/quirk_dev
 echo 8 >$param/quirk
+# What was there must be what it can keep, to go back to it.
+ethtool -C mq0 rx-usecs 48 tx-usecs 48
 begin "rounds" mq0
 goal stream
 same "rounds: down to a multiple of 8" "$(moderation mq0 | cut -d' ' -f3,4)" "56 120"
@@ -209,5 +211,6 @@ ringwise plan --goal rpc mq0 >/tmp/out 2>/tmp/err
 says "ignores: the next plan says so" "accepted before and ignored"
 back
 echo 0 >$param/quirk
+ethtool -C mq0 rx-usecs 50 tx-usecs 50
 echo -1 >$param/quirk_dev
 true
