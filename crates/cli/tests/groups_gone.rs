@@ -298,3 +298,21 @@ fn a_context_on_queues_that_go_is_said_to_move_and_does() {
     let address = Address::RssContext { dev: "eth0".into(), context: 1 };
     assert!(!p.steps.iter().any(|s| s.setting.address().as_ref() == Some(&address)));
 }
+
+#[test]
+fn without_its_rules_no_queue_is_left_out_of_the_table() {
+    let lay = Lay::on(&card());
+    let before = lay.look();
+    let refused = || Fault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always };
+    lay.sim.fault(refused());
+    let out = lay.apply(&group(2, &[443, 53]));
+    assert_eq!(out.verdict, Verdict::PutBack, "{out:#?}");
+    assert_eq!(differing(&before, &lay.look()), Vec::<String>::new());
+    // What is known to be refused is not tried again in any place, and then no queue is left out of the table.
+    let s = lay.look();
+    let learned = lay.store().learned().unwrap();
+    let p = ringwise_plan::plan(&s, &group(2, &[443, 53]), &learned).unwrap();
+    let rules = p.refused.iter().filter(|r| r.what.contains("flow rule")).count();
+    assert_eq!(rules, 2, "{:#?}", p.refused);
+    assert!(!p.steps.iter().any(|s| matches!(s.setting, ringwise_knob::Setting::RssTable { .. })), "{:#?}", p.steps);
+}

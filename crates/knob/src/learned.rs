@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Address, Family, Setting};
 
+const EOPNOTSUPP: i32 = 95;
+
 /// A refusal or an ignored write, kept by device, driver and kernel; forgotten when one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learned {
@@ -34,6 +36,9 @@ impl Learned {
     /// the value that was asked.
     pub fn applies(&self, device: &DevId, driver: Option<&str>, kernel: &str, setting: &Setting) -> bool {
         let same_host = self.kernel == kernel && self.driver.as_deref() == driver && self.device.same_device(device);
+        if same_host && self.same_kind_of_rule(device, setting) {
+            return true;
+        }
         let same_address = setting.address().is_some_and(|a| a == self.address.renamed(&device.name));
         same_host
             && same_address
@@ -42,9 +47,23 @@ impl Learned {
                 || self.asked.renamed(&device.name) == *setting)
     }
 
+    /// What a driver cannot match it cannot match in any place of its table.
+    fn same_kind_of_rule(&self, device: &DevId, setting: &Setting) -> bool {
+        let (Setting::FlowRule { rule: Some(was), .. }, Setting::FlowRule { dev, rule: Some(now), .. }) =
+            (&self.asked, setting)
+        else {
+            return false;
+        };
+        *dev == device.name
+            && matches!(self.what, What::Refused { errno: EOPNOTSUPP, .. })
+            && was.flow == now.flow
+            && was.fields.keys().eq(now.fields.keys())
+            && std::mem::discriminant(&was.action) == std::mem::discriminant(&now.action)
+            && was.context.is_some() == now.context.is_some()
+    }
+
     /// The driver or kernel has no such setting of single queues.
     fn not_supported(&self) -> bool {
-        const EOPNOTSUPP: i32 = 95;
         matches!(self.what, What::Refused { errno: EOPNOTSUPP, .. })
             && matches!(self.address, Address::QueueCoalesce { .. } | Address::Napi { .. })
     }

@@ -31,9 +31,10 @@ impl<'a> LearnedIndex<'a> {
         }
         let kernel = self.kernel?;
         let address = setting.address()?;
-        // A renamed device is rare: only then are all entries looked through.
+        // A renamed device is rare, and a rule may stand in any place: only then are all entries looked through.
+        let rule = matches!(address, Address::FlowRule { .. });
         let direct = self.by.get(&address).into_iter().flatten();
-        let others = self.by.values().flatten().filter(|l| l.device.name != nic.dev.name);
+        let others = self.by.values().flatten().filter(|l| rule || l.device.name != nic.dev.name);
         let hit = direct
             .chain(others)
             .find(|l| l.applies(&nic.dev, nic.driver.known().map(String::as_str), kernel, setting))?;

@@ -22,8 +22,8 @@ use crate::machine::Machine;
 use crate::target::{By, CHANNELS, Out, Wanted};
 use crate::{Group, WrongWish, wishes};
 
-pub(crate) use moderate::first as first_clause;
 pub(crate) use away::{away, contexts_on_fewer_queues};
+pub(crate) use moderate::first as first_clause;
 pub(crate) use teams::{Team, of_article, pins, teams};
 
 pub(crate) const ARTICLE: &str = crate::policies::SOURCE;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Address, IfRefused, Made, Match, Setting, Step};
+use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Made, Match, Setting, Step};
 use ringwise_model::{Fact, Nic};
 
 use crate::dev::LearnedIndex;
@@ -103,6 +103,8 @@ impl Out {
             };
             let if_refused = match &w.setting {
                 Setting::RssContext { table: None, .. } => IfRefused::Skip,
+                // The table leaves the queues of a group out: without its rules nothing would come to them.
+                Setting::FlowRule { rule: Some(_), .. } if rule == FOR_GROUPS[1] => IfRefused::PutBack,
                 // Everything behind it is planned for the new queues; rules build on the context and the feature.
                 Setting::Channels { .. } | Setting::RssContext { .. } | Setting::Ntuple { .. } => IfRefused::PutBack,
                 _ => IfRefused::Skip,

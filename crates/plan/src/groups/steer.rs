@@ -75,11 +75,12 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
     if named {
         match &cx.d.nic.rules {
             Fact::Known(rules) => {
-                directed = true;
                 let spare = spare(cx, teams, rules);
                 for (t, r) in teams.iter().zip(&mut out) {
                     rules_of(cx, t, rules, rss, &spare, r);
                 }
+                // What is known to be refused leads nothing anywhere.
+                directed = out.iter().any(|r| r.rules.is_some());
                 ntuple(cx);
             }
             Fact::Absent => refuse(cx, "flow rules", "the driver takes none, so no flow can be led to a group"),
@@ -91,7 +92,10 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
     }
     let weighted = teams.iter().any(|t| t.weight.is_some());
     match (rss, &cx.d.nic.rss) {
-        (Some(r), _) => table(cx, teams, r, directed, weighted, &mut out),
+        (Some(r), _) => {
+            let led: Vec<bool> = out.iter().map(|r| r.rules.is_some()).collect();
+            table(cx, teams, r, &led, weighted, &mut out);
+        }
         (None, Fact::Unknown(u)) if directed || weighted => {
             let why = format!("the RSS table could not be read ({u}): other flows may reach every queue");
             refuse(cx, "RSS table", &why);
@@ -217,10 +221,13 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
             let (_, reason, source) = words(t, "another rule for the same flow".to_string());
             cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         }
-        *r.rules.get_or_insert(0) += 1;
         let setting = Setting::FlowRule { dev: dev.clone(), location, rule: Some(rule) };
         let (_, reason, source) = words(t, format!("a flow of group {}", t.name));
         cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
+        let address = Address::FlowRule { dev: dev.clone(), location };
+        if cx.out.laid.contains(&address) || cx.out.entries.iter().any(|(a, ..)| *a == address) {
+            *r.rules.get_or_insert(0) += 1;
+        }
     }
 }
 
@@ -255,14 +262,14 @@ fn over(queues: &[u32], size: usize) -> Vec<u32> {
 
 /// What each queue gets of the device's table. With flows named, groups without a weight that have flows live by
 /// their rules; without, every queue takes part.
-fn weights(teams: &[Team], rx: u32, directed: bool) -> Vec<u64> {
-    let default = |t: &Team| if directed && !matches(t).is_empty() { 0 } else { t.queues.len() as u64 };
+fn weights(teams: &[Team], rx: u32, led: &[bool]) -> Vec<u64> {
+    let default = |t: &Team, led: bool| if led { 0 } else { t.queues.len() as u64 };
     // A share is a group's; for single queues in whole numbers it is blown up by what all sizes have in common.
     let common = teams.iter().map(|t| t.queues.len() as u64).fold(1, lcm);
     let mut per = vec![common; rx as usize];
-    for t in teams {
+    for (t, led) in teams.iter().zip(led) {
         let n = t.queues.len() as u64;
-        let share = t.weight.map_or_else(|| default(t), u64::from);
+        let share = t.weight.map_or_else(|| default(t, *led), u64::from);
         for q in &t.queues {
             per[*q as usize] = share * (common / n);
         }
@@ -285,9 +292,10 @@ fn lcm(a: u64, b: u64) -> u64 {
     a / x.max(1) * b
 }
 
-fn table(cx: &mut Cx, teams: &[Team], r: &Rss, directed: bool, weighted: bool, out: &mut [Reached]) {
+fn table(cx: &mut Cx, teams: &[Team], r: &Rss, led: &[bool], weighted: bool, out: &mut [Reached]) {
+    let directed = led.contains(&true);
     let (dev, rx, size) = (cx.d.name().to_string(), cx.d.rx, r.table.len());
-    let per = weights(teams, rx, directed);
+    let per = weights(teams, rx, led);
     let used: Vec<u32> = (0..rx).filter(|q| per[*q as usize] > 0).collect();
     let even = used.windows(2).all(|w| per[w[0] as usize] == per[w[1] as usize]);
     let mut want = if even {
