@@ -186,9 +186,21 @@ sed 's/mq1/eth0/; s/, { program = "nc" }//' /tmp/two.toml >/tmp/igb.toml
 ringwise plan eth0 --config /tmp/igb.toml >/tmp/out 2>/tmp/err
 says "igb: which moderation there is not" "eth0 moderation of single queues"
 cat /tmp/out | grep '^x' | head
-status "igb: what can be is done" 0 ringwise apply --yes eth0 --config /tmp/igb.toml
-cat /tmp/err
+status "igb: a rule that it refuses puts everything back" 4 ringwise apply --yes eth0 --config /tmp/igb.toml
 links eth0
+everything eth0 >/tmp/after
+unchanged "igb: nothing is half done" /tmp/before /tmp/after
+# A kind of rule is learned at each run.
+for try in 1 2 3 4 5 6 7 8; do
+	ringwise apply --yes eth0 --config /tmp/igb.toml >/tmp/out 2>/tmp/err
+	rc=$?
+	[ $rc = 4 ] || break
+	links eth0
+done
+cat /tmp/out /tmp/err
+same "igb: without rules that it is known to refuse, what can be is done" $rc 0
+links eth0
+same "igb: and no queue is left out of the table" "$(ethtool -x eth0 | awk '/^ *[0-9]+:/ { for (i = 2; i <= NF; i++) if (!q[$i]++) n++ } END { print n }')" 8
 status "igb: back" 0 ringwise rollback --yes 0
 links eth0
 everything eth0 >/tmp/after

@@ -113,6 +113,8 @@ back
 # --- igb: one interrupt for both directions, or one for each
 ethtool -C eth0 rx-usecs 20
 same "igb: pairs tell no tx-usecs" "$(moderation eth0)" "- - 20 0"
+# A table that names queues 4 to 7 would hold the channels.
+ethtool -X eth0 default
 ethtool -L eth0 combined 4
 links eth0 >/dev/null
 same "igb: tx-usecs begin with rx-usecs" "$(moderation eth0)" "- - 20 20"

@@ -118,7 +118,7 @@ pub enum Cmd {
     /// Does the host still match what was applied?
     #[command(after_long_help = disturbs::VERIFY)]
     Verify(VerifyArgs),
-    /// Packets, losses, interrupts and CPUs as they are now, interval by interval
+    /// Packets, losses, interrupts and CPUs, interval by interval
     #[command(after_long_help = disturbs::WATCH)]
     Watch(WatchArgs),
     /// Put back to before transaction ID (0: as first found)

@@ -67,7 +67,7 @@ fn help_version_and_usage() {
     }
     assert!(!r.out.contains("__man"));
     assert_eq!(run(&["--version"]).status, 0);
-    refused(2, &["watch"], &["watch"]);
+    refused(2, &["fly"], &["fly"]);
     refused(2, &["fast"], &["plan", "--goal", "fast"]);
     refused(2, &["not a CPU list", "right would be"], &["plan", "--cpus", "5-1"]);
     refused(2, &["empty"], &["plan", "--reserve", ""]);

@@ -82,10 +82,13 @@ fn names_of_both_kinds_where_channels_change() {
         });
     }
     let text = script::text(&p, &s).unwrap();
-    assert!(text.contains("by_ethtool eth1 -l -L Combined:4 combined 4\n"), "{text}");
+    assert!(text.contains("channels 4 '' eth1 -l '' -L Combined:4 combined 4\n"), "{text}");
     assert!(text.contains("irq_cpus eth1 'eth1-TxRx-2 eth1-tx-2' 4\n"), "{text}");
     // The way back has all that the channel change may have lost.
     let back = text.split("before() {").nth(1).unwrap();
-    assert!(back.contains("by_ethtool eth1 -l -L Combined:8 combined 8") && back.contains("weight 16 16"), "{back}");
+    assert!(
+        back.contains("channels 8 '' eth1 -l '' -L Combined:8 combined 8") && back.contains("weight 16 16"),
+        "{back}"
+    );
     assert!(back.contains("irq_cpus eth1 'eth1-TxRx-7 eth1-rx-7' 0-15"), "{back}");
 }
