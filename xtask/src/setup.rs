@@ -45,6 +45,9 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
         let image = userland::ensure()?;
         println!("setup: userland {}", image.display());
     }
+    if let Err(e) = tuned() {
+        println!("setup: no tuned ({e:#}): the test that its profiles are read says skipped");
+    }
     println!("setup: done, cache {}", paths::cache().display());
     Ok(ExitCode::SUCCESS)
 }
@@ -103,6 +106,23 @@ pub fn tools() -> Result<()> {
         Some(v) => bail!("QEMU {v} is too old: the lab needs 8.0 or newer"),
         None => bail!("QEMU was installed but does not start"),
     }
+}
+
+/// tuned's Python modules, unpacked into the cache: what reads an exported profile in the tests.
+fn tuned() -> Result<()> {
+    let root = paths::cache().join("tuned");
+    if root.join("usr").is_dir() {
+        return Ok(());
+    }
+    println!("setup: fetching tuned");
+    let apt = apt::Apt::new("tuned", &[&apt::codename()?])?;
+    apt.update()?;
+    let tmp = root.with_extension("tmp");
+    for dir in [&tmp, &root] {
+        let _ = fs::remove_dir_all(dir);
+    }
+    apt.unpack(&["tuned".to_string()], &tmp)?;
+    fs::rename(&tmp, &root).context("tuned")
 }
 
 /// A static busybox, unpacked into the cache: the package would replace the machine's own one.

@@ -18,6 +18,7 @@ const PACKAGES: &[&str] = &[
     "iproute2",
     "kmod",
     "procps",
+    "udev",
 ];
 
 /// Only what guests read is kept.
