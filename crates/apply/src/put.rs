@@ -45,7 +45,7 @@ pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
             (_, meaning) => return Put::Failed(failure(setting, &e, meaning)),
         }
     }
-    if let Err(e) = read(cx, now, &address) {
+    if let Err(e) = read_back(cx, now, setting, &address) {
         return Put::Failed(failure(setting, &e, "written, but it cannot be read back"));
     }
     match (compare(setting, now), live(now, &address)) {
@@ -56,6 +56,22 @@ pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
         }
         (_, now) => Put::NotKept { now },
     }
+}
+
+/// An interrupt's mask just written may read as the one before for a moment, while the kernel is between taking a
+/// pending move and doing it (kernel/irq/migration.c, `irq_move_masked_irq`): looked at again before it is judged.
+fn read_back(cx: &Cx, now: &mut Snapshot, setting: &Setting, address: &Address) -> Result<()> {
+    read(cx, now, address)?;
+    let mut wait = cx.policy.retry_wait;
+    for _ in 1..cx.policy.tries.get() {
+        if !matches!(address, Address::IrqCpus { .. }) || compare(setting, now).holds() {
+            break;
+        }
+        cx.host.sleep(wait);
+        wait *= 2;
+        read(cx, now, address)?;
+    }
+    Ok(())
 }
 
 pub(crate) fn failure(setting: &Setting, e: &Error, meaning: &str) -> Failure {

@@ -219,7 +219,18 @@ pub(crate) fn transact(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
     let begin = cx.now();
-    preflight(&now, &request.steps, &request.relies_on)?;
+    let mut now = now;
+    if let Err(e) = preflight(&now, &request.steps, &request.relies_on) {
+        // As when it is read back: masks may be on their way.
+        let Error::Refused(refusal) = &e else { return Err(e) };
+        let masks = |m: &Moved| matches!(m.address, Address::IrqCpus { .. });
+        if !matches!(&**refusal, Refusal::Changed { moved } if moved.iter().all(masks)) {
+            return Err(e);
+        }
+        cx.host.sleep(cx.policy.retry_wait);
+        now = cx.look()?;
+        preflight(&now, &request.steps, &request.relies_on)?;
+    }
     if request.steps.iter().all(|s| compare(&s.setting, &now).holds()) {
         return Ok(nothing_to_do(&request, &now, notes));
     }

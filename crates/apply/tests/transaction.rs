@@ -210,6 +210,34 @@ fn accepted_and_ignored() {
     }
 }
 
+/// One that is still on its way when it is read is no other mask, and no change by somebody else.
+#[test]
+fn a_mask_on_its_way_is_looked_at_again() {
+    let (sim, dir) = (sim(), Dir::new());
+    let number = sim.nic("eth0").unwrap().vectors[0].irq.0;
+    sim.old_mask(number, 2);
+    let out = apply(&sim, &dir, &[irq("eth0", 0, "1")]).unwrap();
+    assert_eq!((out.verdict, sim.writes()), (Verdict::Applied, 1));
+    // Four looks are a bound: one that stays is not kept.
+    sim.old_mask(number, 9);
+    let out = apply(&sim, &dir, &[irq("eth0", 0, "2")]).unwrap();
+    assert_eq!(out.failed.unwrap().words, "accepted, but reads back as 1");
+    // Planned with the mask of now, met on its way: whoever looks first sees the one before.
+    let (sim, dir) = (self::sim(), Dir::new());
+    let mask = |cpu: &[u8]| sim.outside(|h| h.write(&format!("/proc/irq/{number}/smp_affinity_list"), cpu)).unwrap();
+    mask(b"1");
+    let request = request(&look(&sim), &[irq("eth0", 0, "2")]);
+    mask(b"3");
+    sim.old_mask(number, 1);
+    mask(b"1");
+    assert_eq!(run(&sim, &dir, &request).unwrap().verdict, Verdict::Applied);
+    // Somebody else's stays one.
+    let other = request_if(&look(&sim), &[irq("eth0", 0, "1")], IfRefused::PutBack);
+    mask(b"3");
+    let e = run(&sim, &dir, &other).unwrap_err();
+    assert!(matches!(e, ringwise_apply::Error::Refused(r) if matches!(*r, Refusal::Changed { .. })));
+}
+
 #[test]
 fn busy_is_tried_again_within_a_bound() {
     let (sim, dir) = (sim(), Dir::new());

@@ -190,8 +190,16 @@ fn driver(nic: &Nic) -> Option<&str> {
 
 /// Receive and transmit have one interval: drivers of which that is known refuse the other.
 fn one_interval(d: &Dev) -> bool {
-    let one = |v: &&ringwise_model::Vector| !v.rx().is_empty() && !v.tx().is_empty();
-    matches!(driver(d.nic), Some("igb" | "igc")) && d.channels.is_none() && d.nic.queue_vectors().any(|v| one(&v))
+    if !matches!(driver(d.nic), Some("igb" | "igc")) {
+        return false;
+    }
+    if let Some(Setting::Channels { combined: Some(n), .. }) = &d.channels {
+        let max = d.nic.channels.known().and_then(|c| c.combined).map_or(0, |c| c.max);
+        if let Some(pairs) = coalesce::pairs_with(driver(d.nic), *n, max) {
+            return pairs;
+        }
+    }
+    d.nic.queue_vectors().any(|v| !v.rx().is_empty() && !v.tx().is_empty())
 }
 
 fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {

@@ -2,7 +2,7 @@
 
 mod knobs;
 
-use ringwise_knob::{Address, Setting, irq, rfs};
+use ringwise_knob::{Address, Setting, coalesce, irq, rfs};
 use ringwise_model::{Channels, Count, CpuSet, Dir, Fact, Nic, Role, Snapshot};
 
 use crate::machines::{self, Vectors};
@@ -68,10 +68,10 @@ fn channels(nic: &mut Nic, rx: Option<u32>, tx: Option<u32>, combined: Option<u3
         combined: set(c.combined, combined),
         other: c.other,
     });
-    // igb has vectors of their own for both directions up to four queues, everybody else keeps his way.
-    let split = match nic.driver.known().map(String::as_str) {
-        Some("igb") => n <= 4,
-        _ => nic.vector_of(Dir::Tx, 0).is_some_and(|v| v.rx().is_empty()),
+    let max = nic.channels.known().and_then(|c| c.combined).map_or(0, |c| c.max);
+    let split = match coalesce::pairs_with(nic.driver.known().map(String::as_str), n, max) {
+        Some(pairs) => !pairs,
+        None => nic.vector_of(Dir::Tx, 0).is_some_and(|v| v.rx().is_empty()),
     };
     let style = if split { Vectors::Split } else { Vectors::Paired };
     let control = nic.vectors.iter().filter(|v| v.role == Role::Control).cloned().collect::<Vec<_>>();

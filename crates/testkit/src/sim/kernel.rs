@@ -189,9 +189,21 @@ fn affinity(s: &mut State, irq: u32, text: &str, list: bool) -> Result<()> {
         return Err(no(ENOSPC));
     }
     // The effective CPU stays until the next interrupt. lab: "but takes effect only at the next interrupt"
-    v.asked = Fact::Known(set);
+    let before = std::mem::replace(&mut v.asked, Fact::Known(set));
+    if let Some((_, old)) = s.old_masks.get_mut(&irq) {
+        *old = before.known().cloned();
+    }
     s.stale(i);
     Ok(())
+}
+
+/// What a read of `path` shows while the kernel is on its way from one mask to the next.
+pub(super) fn old_mask(s: &mut State, path: &str) -> Option<Vec<u8>> {
+    let irq = path.strip_prefix("/proc/irq/")?.strip_suffix("/smp_affinity_list")?.parse::<u32>().ok()?;
+    let (left, old) = s.old_masks.get_mut(&irq)?;
+    let old = old.as_ref().filter(|_| *left > 0)?;
+    *left -= 1;
+    Some(format!("{old}\n").into_bytes())
 }
 
 /// net/ethtool/channels.c, `ethnl_set_channels`; `counts` by attribute number.
