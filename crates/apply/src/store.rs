@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_knob::{Family, Learned};
+use ringwise_knob::Learned;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Holder, Refusal};
@@ -164,12 +164,7 @@ impl Store {
         }
         let mut learned = self.learned()?;
         for n in new {
-            // Of some settings one value is refused and another taken: each is remembered.
-            let by_value = matches!(n.address.family(), Family::Coalesce | Family::Pause);
-            learned.retain(|l| {
-                let same = l.device == n.device && l.driver == n.driver && l.kernel == n.kernel;
-                !(same && l.address == n.address && (!by_value || l.asked == n.asked))
-            });
+            learned.retain(|l| !n.replaces(l));
             learned.push(n.clone());
         }
         self.write_json(&lock.dir.join("learned.json"), &LearnedFile { format: 1, learned })

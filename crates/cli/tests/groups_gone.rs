@@ -316,3 +316,24 @@ fn without_its_rules_no_queue_is_left_out_of_the_table() {
     assert_eq!(rules, 2, "{:#?}", p.refused);
     assert!(!p.steps.iter().any(|s| matches!(s.setting, ringwise_knob::Setting::RssTable { .. })), "{:#?}", p.steps);
 }
+
+/// igb in the lab: every kind of rule is refused, each in place 0, one by one.
+#[test]
+fn each_refused_kind_of_rule_is_remembered() {
+    let lay = Lay::on(&card());
+    lay.sim.fault(Fault::Fail { at: At::Matching("SRXCLSRLINS".into()), errno: 95, times: Times::Always });
+    let kind = |flow: &str, field: &str| Flow::Match { flow: flow.into(), fields: [(field.into(), "7".into())].into() };
+    let mut three = group(2, &[443]);
+    three.groups[0].flows.extend([kind("udp4", "vlan"), kind("udp4", "tos")]);
+    let once = || {
+        let p = ringwise_plan::plan(&lay.look(), &three, &lay.store().learned().unwrap()).unwrap();
+        lay.run(&p, false)
+    };
+    for known in 1..=3 {
+        assert_eq!(once().verdict, Verdict::PutBack);
+        assert_eq!(lay.store().learned().unwrap().len(), known);
+    }
+    let out = once();
+    assert_eq!((out.verdict, rules(&lay)), (Verdict::Applied, vec![]), "{out:#?}");
+    assert_eq!(lay.store().learned().unwrap().len(), 3);
+}

@@ -47,6 +47,20 @@ impl Learned {
                 || self.asked.renamed(&device.name) == *setting)
     }
 
+    /// Whether an older one says nothing beside this one. Of some settings one value is refused and another taken: each
+    /// is remembered; of rules, which stand in any place, each kind.
+    pub fn replaces(&self, old: &Self) -> bool {
+        let same_host = old.device == self.device && old.driver == self.driver && old.kernel == self.kernel;
+        same_host
+            && match self.address.family() {
+                Family::Coalesce | Family::Pause => old.address == self.address && old.asked == self.asked,
+                Family::Rules if matches!(self.asked, Setting::FlowRule { .. }) => {
+                    old.asked == self.asked || old.same_kind_of_rule(&self.device, &self.asked)
+                }
+                _ => old.address == self.address,
+            }
+    }
+
     /// What a driver cannot match it cannot match in any place of its table.
     fn same_kind_of_rule(&self, device: &DevId, setting: &Setting) -> bool {
         let (Setting::FlowRule { rule: Some(was), .. }, Setting::FlowRule { dev, rule: Some(now), .. }) =
