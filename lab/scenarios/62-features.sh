@@ -2,7 +2,7 @@
 # Features, pause frames, sysctls, wake-up time of CPUs: read as the kernel's own tools read them, written by a
 # transaction, put back, and what the kernel makes of them besides.
 # hosts: router16 small2
-# kernels: 5.10 6.1 6.12 newest
+# kernels: 5.10 6.1 6.12 6.18 newest
 # timeout: 900
 . /h/lib.sh
 . /h/state.sh

@@ -2,7 +2,7 @@
 # Interrupt moderation of devices and of single queues, and NAPI: read as ethtool and sysfs have them, written,
 # refused, rounded and ignored, put back; and what the drivers do, as the simulated host has it.
 # hosts: router16 small2
-# kernels: 5.10 6.1 6.12 newest
+# kernels: 5.10 6.1 6.12 6.18 newest
 # timeout: 500
 . /h/lib.sh
 . /h/state.sh

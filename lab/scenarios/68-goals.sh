@@ -2,7 +2,7 @@
 # What each goal lays down beside queues and CPUs: moderation, offloads, pause frames, wake-up time of CPUs; what a
 # driver does not take; and all of it back.
 # hosts: router16 small2
-# kernels: 6.12
+# kernels: 6.12 newest
 # timeout: 900
 . /h/lib.sh
 . /h/state.sh
