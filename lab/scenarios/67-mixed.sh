@@ -200,8 +200,30 @@ done
 cat /tmp/out /tmp/err
 same "igb: without rules that it is known to refuse, what can be is done" $rc 0
 links eth0
+same "igb: moderation of the larger group, without tx-usecs" "$(ethtool -c eth0 | awk '/^[rt]x-usecs:/ { printf "%s ", $2 }')" "62 0 "
+same "igb: nothing of it was refused" "$(grep -c 'moderation.*EINVAL' /tmp/out)" 0
 same "igb: and no queue is left out of the table" "$(ethtool -x eth0 | awk '/^ *[0-9]+:/ { for (i = 2; i <= NF; i++) if (!q[$i]++) n++ } END { print n }')" 8
 status "igb: back" 0 ringwise rollback --yes 0
 links eth0
 everything eth0 >/tmp/after
 unchanged "igb: as before" /tmp/before /tmp/after
+
+# --- igb: goal mixed alone, and values that it refuses
+export RINGWISE_STATE_DIR=/tmp/rw67.igb2
+usecs_of() { ethtool -c $1 | awk '/^[rt]x-usecs:/ { printf "%s ", $2 }'; }
+status "igb: mixed alone" 0 ringwise apply --yes eth0 --goal mixed --config none
+cat /tmp/out /tmp/err
+same "igb: mixed alone is moderated" "$(usecs_of eth0)" "62 0 "
+status "igb: mixed alone a second time" 0 ringwise plan eth0 --goal mixed --config none --exit-code
+status "igb: mixed alone, back" 0 ringwise rollback --yes 0
+ringwise plan eth0 --config none --set eth0.coalesce.rx-usecs=5 >/tmp/out 2>/tmp/err
+says "igb: 5 us as asked, with a word" "igb is known to refuse it"
+status "igb: beside what is refused" 0 ringwise apply --yes eth0 --config none --set 'eth0.coalesce={rx-usecs=62,tx-usecs=20}'
+says "igb: it is told with the kernel's word" EINVAL
+same "igb: the rest is laid down" "$(usecs_of eth0)" "62 0 "
+status "igb: a second plan has nothing to do" 0 ringwise plan eth0 --config none --set 'eth0.coalesce={rx-usecs=62,tx-usecs=20}' --exit-code
+says "igb: and says why" "refused before on this kernel"
+status "igb: back again" 0 ringwise rollback --yes 0
+links eth0
+everything eth0 >/tmp/after
+unchanged "igb: as before all that" /tmp/before /tmp/after

@@ -118,6 +118,8 @@ ethtool -X eth0 default
 ethtool -L eth0 combined 4
 links eth0 >/dev/null
 same "igb: tx-usecs begin with rx-usecs" "$(moderation eth0)" "- - 20 20"
+ethtool -C eth0 tx-usecs 5 2>/dev/null
+same "igb: of tx-usecs too" "$(moderation eth0)" "- - 20 20"
 ethtool -C eth0 tx-usecs 122
 ethtool -L eth0 combined 8
 links eth0 >/dev/null

@@ -9,7 +9,7 @@ use ringwise_apply::Verdict;
 use ringwise_cli::render::plan as page;
 use ringwise_cli::style::Style;
 use ringwise_knob::Address;
-use ringwise_model::{Flow, Goal, GroupQueues, GroupWish, Intent, Snapshot};
+use ringwise_model::{Flow, Goal, GroupQueues, GroupWish, Intent, Knob, Snapshot, Wish};
 use ringwise_plan::Plan;
 use ringwise_testkit::sim::{At, Fault, Times, build};
 
@@ -49,6 +49,32 @@ fn all_of_it_and_the_second_plan_is_empty() {
     let again = lay.plan(&intent());
     assert!(again.steps.is_empty(), "{:#?}", again.steps);
     assert_eq!(again.groups, p.groups);
+}
+
+/// igb moderates the device alone, refuses 5 us, and with one interrupt for both directions any `tx-usecs`.
+#[test]
+fn on_igb_the_policy_is_what_it_takes() {
+    for (kernel, usecs) in [("6.12.48", 62), ("6.18.15", 10)] {
+        let lay = Lay::on(&build::host(8, 2).kernel(kernel).igb("eth0", 0, 8).linked().done());
+        let mixed = Intent { goal: Goal::Mixed, ..Intent::default() };
+        let out = lay.apply(&mixed);
+        assert_eq!((out.verdict, out.refused.len(), out.instead.len()), (Verdict::Applied, 0, 0), "{out:#?}");
+        assert_eq!(lay.look().nics[0].coalesce.known().unwrap().0["rx-usecs"], usecs);
+        let again = lay.plan(&mixed);
+        assert!(again.steps.is_empty(), "{:#?}", again.steps);
+    }
+}
+
+/// What stands beside a value that the driver refuses is laid down, and told.
+#[test]
+fn on_igb_a_refused_wish_takes_nothing_with_it() {
+    let lay = Lay::on(&build::host(8, 2).kernel("6.12.48").igb("eth0", 0, 8).linked().done());
+    let params = [("rx-usecs".to_string(), 62), ("tx-usecs".to_string(), 20)].into();
+    let wish = Wish { dev: Some("eth0".into()), knob: Knob::Coalesce { queues: None, params }, said: "--set".into() };
+    let out = lay.apply(&Intent { wishes: vec![wish], ..Intent::default() });
+    assert_eq!((out.verdict, out.instead.len()), (Verdict::Applied, 1), "{out:#?}");
+    assert_eq!(out.instead[0].failure.errno, Some(22));
+    assert_eq!(lay.look().nics[0].coalesce.known().unwrap().0["rx-usecs"], 62);
 }
 
 /// How many writes the whole plan takes.

@@ -60,18 +60,36 @@ pub fn rounded(driver: Option<&str>, name: &str, want: u32) -> Option<u32> {
     }
 }
 
+/// The same without the lab's own, which rounds only when it is told to.
+pub fn always_rounded(driver: Option<&str>, name: &str, want: u32) -> Option<u32> {
+    rounded(driver, name, want).filter(|_| driver != Some("mqnic"))
+}
+
 /// Drivers that choose the interval themselves while it is small, and take no fixed one below this (`igb_set_coalesce`,
 /// `igc_ethtool_set_coalesce`, `e1000_set_coalesce` of e1000 and e1000e): the modes, the one they begin with, the least
 /// fixed interval.
 const OWN_MODES: [(&str, &[u32], u32, u32); 4] =
     [("e1000", &[1, 3, 4], 3, 10), ("e1000e", &[1, 3, 4], 3, 10), ("igb", &[1, 3], 3, 10), ("igc", &[1, 3], 3, 10)];
 
+/// Their greatest (`IGB_MAX_ITR_USECS` and its kin).
+const GREATEST: u32 = 10_000;
+
 /// The nearest fixed interval that the driver is known to take.
 pub fn nearest(driver: Option<&str>, usecs: u32) -> u32 {
     match OWN_MODES.iter().find(|m| Some(m.0) == driver) {
-        Some((.., least)) if usecs > 0 => usecs.max(*least),
+        Some((.., least)) if usecs > 0 => usecs.clamp(*least, GREATEST),
         _ => usecs,
     }
+}
+
+/// What the driver takes, where it is known to refuse these microseconds.
+pub fn refuses(driver: Option<&str>, usecs: u32) -> Option<String> {
+    let (_, modes, _, least) = OWN_MODES.iter().find(|m| Some(m.0) == driver)?;
+    if usecs == 0 || modes.contains(&usecs) || (*least..=GREATEST).contains(&usecs) {
+        return None;
+    }
+    let own: Vec<String> = modes.iter().map(u32::to_string).collect();
+    Some(format!("0, {} to {GREATEST}, and {}, modes of its own", least, own.join(" ")))
 }
 
 /// What stands for adaptive moderation in the microseconds of a driver without a switch for it: the value that is
@@ -217,6 +235,13 @@ mod tests {
     fn what_a_driver_takes_instead() {
         assert_eq!((nearest(Some("igb"), 5), nearest(Some("igb"), 62), nearest(Some("igb"), 0)), (10, 62, 0));
         assert_eq!((nearest(Some("ice"), 5), nearest(None, 5)), (5, 5));
+        assert_eq!((nearest(Some("igb"), 20_000), nearest(Some("ice"), 20_000)), (10_000, 20_000));
+        let refused = |driver, all: &[u32]| {
+            all.iter().copied().filter(|n| refuses(Some(driver), *n).is_some()).collect::<Vec<u32>>()
+        };
+        assert_eq!(refused("igb", &[0, 1, 2, 3, 4, 9, 10, 62, 10_000, 10_001]), [2, 4, 9, 10_001]);
+        assert_eq!(refused("e1000", &[2, 3, 4, 5]), [2, 5]);
+        assert!(refused("ice", &[2, 5, 10_001]).is_empty());
         assert_eq!(
             (own_mode(Some("igb"), 1), own_mode(Some("igb"), 62), own_mode(Some("ice"), 50)),
             (Some(1), Some(3), None)

@@ -10,12 +10,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting, coalesce, compare, live};
-use ringwise_model::{CpuId, Fact, Goal, Intent, Knob, Nic, Policy, Snapshot, Unread, User};
+use ringwise_model::{CpuId, Fact, Goal, Intent, Knob, Policy, Snapshot, Unread, User};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::{self, Rfs};
 use crate::groups::{Cx, Team, Want, first_clause};
 use crate::machine::Machine;
+use crate::moderation::{self, ONE_INTERVAL, driver, one_interval, rx_alone};
 use crate::target::{Out, Wanted, Why};
 use crate::{LeftOut, NotPossible, channels, policies};
 
@@ -184,24 +185,6 @@ fn propose(cx: &mut Cx, intent: &Intent, w: Want) {
     });
 }
 
-fn driver(nic: &Nic) -> Option<&str> {
-    nic.driver.known().map(String::as_str)
-}
-
-/// Receive and transmit have one interval: drivers of which that is known refuse the other.
-fn one_interval(d: &Dev) -> bool {
-    if !matches!(driver(d.nic), Some("igb" | "igc")) {
-        return false;
-    }
-    if let Some(Setting::Channels { combined: Some(n), .. }) = &d.channels {
-        let max = d.nic.channels.known().and_then(|c| c.combined).map_or(0, |c| c.max);
-        if let Some(pairs) = coalesce::pairs_with(driver(d.nic), *n, max) {
-            return pairs;
-        }
-    }
-    d.nic.queue_vectors().any(|v| !v.rx().is_empty() && !v.tx().is_empty())
-}
-
 fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     let wanted = moderation_of(cx.d.goal);
     let dev = cx.d.name().to_string();
@@ -221,15 +204,8 @@ fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
         _ => adaptive(cx, &has, notes),
     };
     let Some((params, reason, source)) = made else { return };
-    // Some drivers report what they do not take for one of the directions.
-    let rx_only: BTreeMap<String, u32> =
-        params.iter().filter(|(k, _)| !k.contains("tx")).map(|(k, v)| (k.clone(), *v)).collect();
-    let of = |params: &BTreeMap<String, u32>| Setting::Coalesce { dev: dev.clone(), params: params.clone() };
-    let mut instead = Vec::new();
-    if rx_only.len() < params.len() && !rx_only.is_empty() {
-        instead.push(of(&rx_only));
-    }
-    let setting = of(&params);
+    let setting = Setting::Coalesce { dev: dev.clone(), params: params.clone() };
+    let instead = rx_alone(&dev, &params);
     let refused = cx.learned.why(cx.d.nic, &setting);
     if let (Some(why), Some(other)) = (refused, instead.iter().find(|s| cx.learned.why(cx.d.nic, s).is_none())) {
         let what = format!("moderation {}", coalesce::text(&params));
@@ -254,23 +230,15 @@ type Made = Option<(BTreeMap<String, u32>, String, &'static str)>;
 
 fn by_policy(cx: &Cx, policy: &Policy, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
     let dev = cx.d.name();
-    let mut fit = policies::fit(policy, has);
+    let fit = moderation::fixed(cx.d, policy, has);
     if !fit.missing.is_empty() {
         let why = format!("the driver has no such parameter; policy {} would set it", policy.name);
         notes.add(dev, &fit.missing.join(" "), why, false);
     }
-    if one_interval(cx.d) && fit.params.remove("tx-usecs").is_some() {
-        let why = "one interrupt serves receive and transmit, and rx-usecs is its interval";
-        notes.add(dev, "tx-usecs", why, false);
+    if fit.one_interval {
+        notes.add(dev, "tx-usecs", ONE_INTERVAL, false);
     }
-    let mut reason = format!("policy {}: {}", policy.name, first_clause(&policy.when));
-    for (k, v) in fit.params.iter_mut().filter(|(k, _)| matches!(k.as_str(), "rx-usecs" | "tx-usecs")) {
-        let takes = coalesce::nearest(driver(cx.d.nic), *v);
-        if takes != *v {
-            reason += &format!("; {k} {takes} instead of {v}, the least fixed interval that the driver takes");
-            *v = takes;
-        }
-    }
+    let mut reason = format!("policy {}: {}{}", policy.name, first_clause(&policy.when), fit.moved);
     if SWITCHES.iter().any(|k| has.get(*k).is_some_and(|v| *v != 0) && fit.params.get(*k) == Some(&0)) {
         reason += "; adaptive moderation goes off first, it would overwrite the values";
     }

@@ -24,6 +24,7 @@ mod groups;
 mod hands;
 mod irq;
 mod machine;
+mod moderation;
 mod napi;
 mod pick;
 mod place;

@@ -31,6 +31,8 @@ pub(crate) struct One {
     pub said: Vec<String>,
     /// What it brings with it: `adaptive moderation off first`.
     pub with: Option<&'static str>,
+    /// What of it can be had where the driver takes no more.
+    instead: Vec<Setting>,
     /// Of an interrupt: the queues for which it was said.
     queues: BTreeSet<u32>,
 }
@@ -41,6 +43,7 @@ pub(crate) struct Laid {
     pub by: BTreeMap<Address, One>,
     pub wrong: Vec<WrongWish>,
     pub refused: Vec<NotPossible>,
+    pub warnings: Vec<String>,
     /// Channel counts by device: what to write, and where it was said.
     channels: BTreeMap<String, (Setting, String)>,
     /// Counts that would be there with the user's word for it: receive, transmit.
@@ -114,7 +117,7 @@ impl Cx<'_, '_> {
         let Some(old) = self.laid.by.get_mut(&address) else {
             let said = vec![self.wish.said.clone()];
             let queues = queue.into_iter().collect();
-            self.laid.by.insert(address, One { setting, said, with: None, queues });
+            self.laid.by.insert(address, One { setting, said, with: None, instead: Vec::new(), queues });
             return;
         };
         let other = queue.filter(|q| !old.queues.contains(q) && old.setting != setting);

@@ -6,6 +6,7 @@ use ringwise_knob::{Of, Setting, coalesce, napi as knob_napi};
 use ringwise_model::{Fact, NapiValues};
 
 use super::{Cx, Team, Want, words};
+use crate::moderation::{self, Fixed, ONE_INTERVAL, rx_alone};
 use crate::{NotPossible, policies};
 
 const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];
@@ -48,9 +49,29 @@ fn deferral(cx: &Cx, queue: u32, values: &NapiValues) -> Option<Setting> {
 }
 
 /// The policy of one group for the whole device; `None` where the device has none of its parameters.
-fn whole(cx: &Cx, team: &Team) -> Option<Setting> {
-    let params = policies::fit(&team.policy, &cx.d.nic.coalesce.known()?.0).params;
-    (!params.is_empty()).then(|| Setting::Coalesce { dev: cx.d.name().to_string(), params })
+fn whole(cx: &Cx, team: &Team) -> Option<(Setting, Fixed)> {
+    let fit = moderation::fixed(cx.d, &team.policy, &cx.d.nic.coalesce.known()?.0);
+    let setting = Setting::Coalesce { dev: cx.d.name().to_string(), params: fit.params.clone() };
+    (!fit.params.is_empty()).then_some((setting, fit))
+}
+
+/// The same, wanted, and what of it cannot be had.
+fn want_whole(cx: &mut Cx, team: &Team, setting: &Setting, fit: &Fixed, text: &str) {
+    let instead = rx_alone(cx.d.name(), &fit.params);
+    if !fit.missing.is_empty() {
+        let why = format!("the driver has no such parameter; policy {} would set it", team.policy.name);
+        refuse(cx, &fit.missing.join(" "), why, false);
+    }
+    if fit.one_interval {
+        refuse(cx, "tx-usecs", ONE_INTERVAL.to_string(), false);
+    }
+    let refused = cx.learned.why(cx.d.nic, setting);
+    if let (Some(why), Some(other)) = (refused, instead.iter().find(|s| cx.learned.why(cx.d.nic, s).is_none())) {
+        let what = format!("moderation {}", coalesce::text(&fit.params));
+        refuse(cx, &what, format!("{why}; {} in its place", other.value_text()), false);
+    }
+    let (rule, reason, source) = words(team, format!("policy {}: {text}{}", team.policy.name, fit.moved));
+    cx.want(Want { setting: setting.clone(), instead, rule, reason, source, needed: true });
 }
 
 fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
@@ -72,7 +93,7 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
             text.get_or_insert_with(|| format!("{} on each queue", short(&fit.params)));
             let mut instead: Vec<Setting> = deferral(cx, *q, &t.policy.napi).into_iter().collect();
             if most.as_ref() == Some(&t.name) {
-                instead.extend(whole(cx, t));
+                instead.extend(whole(cx, t).map(|w| w.0));
             }
             let setting = Setting::QueueCoalesce { dev: dev.clone(), queue: *q, params: fit.params };
             let (rule, reason, source) =
@@ -117,20 +138,19 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
         .collect();
     let every = deferred.iter().zip(teams).all(|(v, t)| !v.is_empty() && v.len() == t.queues.len());
     let of_device = if every { teams.iter().find(|t| t.urgent).or_else(|| largest(teams)) } else { largest(teams) };
-    let device = of_device.and_then(|t| whole(cx, t).map(|s| (t, s)));
-    if let Some((t, setting)) = device.clone() {
+    let device = of_device.and_then(|t| whole(cx, t).map(|(s, fit)| (t, s, fit)));
+    if let Some((t, setting, fit)) = &device {
         let text = match every {
             true => {
                 "the device interrupts at once, and NAPI defers where a group can wait: its driver moderates no single queue"
             }
             false => "one policy for the device, that of the larger group: the driver moderates no single queue",
         };
-        let (rule, reason, source) = words(t, format!("policy {}: {text}", t.policy.name));
-        cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
+        want_whole(cx, t, setting, fit, text);
     }
     if !every {
         let why = match &device {
-            Some((t, _)) => format!(
+            Some((t, ..)) => format!(
                 "the driver moderates the device as a whole, and the kernel cannot defer single NAPI instances here (Linux \
                  6.13 and later, with some drivers): policy {} holds for all queues",
                 t.policy.name
@@ -141,10 +161,7 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
             }
         };
         refuse(cx, "moderation of single queues", why, true);
-        let text = device.map(|(_, s)| match s {
-            Setting::Coalesce { params, .. } => format!("{} for the whole device", short(&params)),
-            _ => String::new(),
-        });
+        let text = device.map(|(.., fit)| format!("{} for the whole device", short(&fit.params)));
         return vec![text; teams.len()];
     }
     let mut said = Vec::new();

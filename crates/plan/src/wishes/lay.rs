@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Address, Family, Setting, compare, features, live};
+use ringwise_knob::{Address, Family, Setting, coalesce as knob_coalesce, compare, features, live};
 use ringwise_model::{Fact, Intent, Snapshot};
 
 use super::{Laid, One, RULE};
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
 use crate::target::{By, CHANNELS, Out, Wanted};
-use crate::{LeftOut, WrongWish, channels};
+use crate::{LeftOut, NotPossible, WrongWish, channels, moderation};
 
 /// Each switch of adaptive moderation with the fixed values that it would overwrite.
 const ADAPTIVE: [(&str, [&str; 2]); 2] =
@@ -23,6 +23,7 @@ pub(super) fn together(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut L
     }
     for d in devs {
         per_queue_all(d, intent, laid);
+        not_taken(s, d, intent, laid);
         ntuple_for_rules(s, d, laid);
     }
 }
@@ -50,6 +51,33 @@ fn adaptive_off_first(s: &Snapshot, laid: &mut Laid, address: &Address) {
                 one.with = Some("adaptive moderation goes off first, it would overwrite the value");
             }
             None => {}
+        }
+    }
+}
+
+/// Moderation that the driver is known to refuse, or to keep as something else, is asked for as it was said: the kernel
+/// has the last word. What is beside it in the same call need not be lost.
+fn not_taken(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid) {
+    let address = Address::Coalesce { dev: d.name().to_string() };
+    let Some(one) = laid.by.get_mut(&address).filter(|o| !compare(&o.setting, s).holds()) else { return };
+    let Setting::Coalesce { params, .. } = &one.setting else { return };
+    let (refused, rest) = moderation::not_taken(d, params);
+    one.instead = rest;
+    let (said, driver) = (one.said.join(", "), moderation::driver(d.nic));
+    for n in refused {
+        let what = format!("{address} {}", n.what);
+        let found = format!("{} is known to refuse it: {}", driver.unwrap_or_default(), n.why);
+        let right = n.nearest.map_or("leave it out".to_string(), |n| format!("{n} is nearest"));
+        if intent.strict {
+            laid.wrong.push(WrongWish { said: said.clone(), what, found, right });
+        } else {
+            laid.warnings.push(format!("{what}: {found}; {right} (laid down in {said})"));
+        }
+    }
+    for (k, v) in params {
+        if let Some(kept) = knob_coalesce::always_rounded(driver, k, *v).filter(|kept| kept != v) {
+            let driver = driver.unwrap_or_default();
+            laid.warnings.push(format!("{address} {k} {v}: {driver} keeps it as {kept} (laid down in {said})"));
         }
     }
 }
@@ -86,7 +114,10 @@ fn per_queue_all(d: &Dev, intent: &Intent, laid: &mut Laid) {
             _ if mine.is_empty() => {}
             _ => {
                 let setting = Setting::QueueCoalesce { dev: dev.clone(), queue, params: mine.clone() };
-                laid.by.insert(address, One { setting, said: said.clone(), with, queues: BTreeSet::new() });
+                laid.by.insert(
+                    address,
+                    One { setting, said: said.clone(), with, instead: Vec::new(), queues: BTreeSet::new() },
+                );
             }
         }
     }
@@ -123,7 +154,7 @@ fn ntuple_for_rules(s: &Snapshot, d: &Dev, laid: &mut Laid) {
     if off && !fixed && !laid.by.contains_key(&address) {
         let setting = Setting::Ntuple { dev, on: true };
         let with = Some("flow rules need it");
-        laid.by.insert(address, One { setting, said, with, queues: BTreeSet::new() });
+        laid.by.insert(address, One { setting, said, with, instead: Vec::new(), queues: BTreeSet::new() });
     }
 }
 
@@ -173,11 +204,23 @@ pub(crate) fn source(said: &[String]) -> String {
 /// Puts what was laid down into the plan; what interrupts traffic only with the user's word.
 pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learned: &LearnedIndex, out: &mut Out) {
     out.refused.extend(laid.refused);
+    out.warnings.extend(laid.warnings);
     // A device whose whole moderation or rings are written loses what its queues had.
     let mut again: Vec<(String, &'static [Family], &'static str)> = Vec::new();
     for (address, one) in laid.by {
         let dev = address.dev().and_then(|n| devs.iter().find(|d| d.name() == n));
-        let (setting, live) = (one.setting, live(s, &address));
+        let (mut setting, mut instead, live) = (one.setting, one.instead, live(s, &address));
+        // Refused before: what of it was kept then stays, and the rest is said.
+        let known = dev.and_then(|d| learned.why(d.nic, &setting).map(|why| (d, why)));
+        if let Some((d, why)) = known.filter(|_| !compare(&setting, s).holds())
+            && let Some(i) = instead.iter().position(|other| learned.why(d.nic, other).is_none())
+        {
+            let other = instead.remove(i);
+            let why = format!("{why}; {} in its place (laid down in {})", other.value_text(), one.said.join(", "));
+            let what = format!("{address} {}", setting.value_text());
+            out.refused.push(NotPossible { address: None, what, why, needed: true });
+            setting = other;
+        }
         let matched = compare(&setting, s);
         let channels = dev.is_some_and(|d| d.channels.is_some());
         let before = again
@@ -205,7 +248,7 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
             rule: RULE,
             reason: reason(&one.said, one.with),
             source: source(&one.said),
-            instead: Vec::new(),
+            instead,
             after,
         });
     }

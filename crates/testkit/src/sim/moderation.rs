@@ -147,11 +147,11 @@ pub(super) fn set_device(s: &mut State, dev: &str, params: &BTreeMap<String, u32
             *now = *value & 0xffff;
             continue;
         }
-        // lab: "igb: moderation above 10000 us", "igb: tx-usecs of pairs", "igb: 2 and 4 to 9 us are refused"
+        // lab: "igb: moderation above 10000 us", "igb: tx-usecs of pairs", "igb: 5 us are refused", "igb: of tx-usecs too"
         let igb = driver == Driver::Igb;
         let refused = (*value > 10_000 && name.ends_with("usecs"))
             || (igb && pairs && name == "tx-usecs" && *value != *now)
-            || (igb && name == "rx-usecs" && matches!(*value, 2 | 4..=9));
+            || (igb && name.ends_with("usecs") && matches!(*value, 2 | 4..=9));
         if driver == Driver::Mqnic && name.ends_with("usecs") && *value > 8191 {
             return Err(words(ERANGE, "usecs above 8191"));
         }

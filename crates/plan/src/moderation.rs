@@ -1,0 +1,102 @@
+//! What drivers are known to take of a whole device's moderation: for goals and groups the nearest, for wishes a word.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Setting, coalesce};
+use ringwise_model::{Nic, Policy};
+
+use crate::dev::Dev;
+use crate::policies;
+
+pub(crate) const ONE_INTERVAL: &str = "one interrupt serves receive and transmit, and rx-usecs is its interval";
+
+type Params = BTreeMap<String, u32>;
+
+pub(crate) fn driver(nic: &Nic) -> Option<&str> {
+    nic.driver.known().map(String::as_str)
+}
+
+/// Receive and transmit have one interval: drivers of which that is known refuse the other.
+pub(crate) fn one_interval(d: &Dev) -> bool {
+    if !matches!(driver(d.nic), Some("igb" | "igc")) {
+        return false;
+    }
+    if let Some(Setting::Channels { combined: Some(n), .. }) = &d.channels {
+        let max = d.nic.channels.known().and_then(|c| c.combined).map_or(0, |c| c.max);
+        if let Some(pairs) = coalesce::pairs_with(driver(d.nic), *n, max) {
+            return pairs;
+        }
+    }
+    d.nic.queue_vectors().any(|v| !v.rx().is_empty() && !v.tx().is_empty())
+}
+
+/// A policy as the device takes it.
+pub(crate) struct Fixed {
+    pub params: Params,
+    /// Not among the driver's parameters.
+    pub missing: Vec<String>,
+    /// `tx-usecs` was left out.
+    pub one_interval: bool,
+    /// `; rx-usecs 10 instead of 5, ...`: the end of a reason.
+    pub moved: String,
+}
+
+/// `has`: what the device reports.
+pub(crate) fn fixed(d: &Dev, policy: &Policy, has: &Params) -> Fixed {
+    let policies::Fit { mut params, missing } = policies::fit(policy, has);
+    let one_interval = one_interval(d) && params.remove("tx-usecs").is_some();
+    let mut moved = String::new();
+    for (k, v) in params.iter_mut().filter(|(k, _)| is_usecs(k)) {
+        let takes = coalesce::nearest(driver(d.nic), *v);
+        if takes != *v {
+            let most = if takes > *v { "least" } else { "greatest" };
+            moved += &format!("; {k} {takes} instead of {v}, the {most} fixed interval that the driver takes");
+            *v = takes;
+        }
+    }
+    Fixed { params, missing, one_interval, moved }
+}
+
+fn is_usecs(name: &str) -> bool {
+    matches!(name, "rx-usecs" | "tx-usecs")
+}
+
+/// Some drivers report what they do not take for one of the directions: the other one alone.
+pub(crate) fn rx_alone(dev: &str, params: &Params) -> Vec<Setting> {
+    less(dev, params, |k| k.contains("tx"))
+}
+
+/// The same without some; none where nothing goes or nothing is left.
+fn less(dev: &str, params: &Params, mut goes: impl FnMut(&str) -> bool) -> Vec<Setting> {
+    let left: Params = params.iter().filter(|(k, _)| !goes(k)).map(|(k, v)| (k.clone(), *v)).collect();
+    let some = !left.is_empty() && left.len() < params.len();
+    some.then(|| Setting::Coalesce { dev: dev.to_string(), params: left }).into_iter().collect()
+}
+
+/// A value that somebody laid down and the driver is known not to take.
+pub(crate) struct NotTaken {
+    /// `rx-usecs 5`
+    pub what: String,
+    pub why: String,
+    /// None: not at all.
+    pub nearest: Option<u32>,
+}
+
+/// Those of these values, and what can be had without them.
+pub(crate) fn not_taken(d: &Dev, params: &Params) -> (Vec<NotTaken>, Vec<Setting>) {
+    let one = one_interval(d);
+    let mut all = Vec::new();
+    let rest = less(d.name(), params, |k| {
+        let v = params.get(k).copied().unwrap_or_default();
+        let found = match k {
+            "tx-usecs" if one && v != 0 => Some((ONE_INTERVAL.to_string(), None)),
+            _ if is_usecs(k) => coalesce::refuses(driver(d.nic), v)
+                .map(|takes| (format!("it takes {takes}"), Some(coalesce::nearest(driver(d.nic), v)))),
+            _ => None,
+        };
+        let Some((why, nearest)) = found else { return false };
+        all.push(NotTaken { what: format!("{k} {v}"), why, nearest });
+        true
+    });
+    (all, rest)
+}

@@ -1,0 +1,163 @@
+//! Moderation by what drivers are known to take, and by whoever speaks of it: goal, group or user.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::learned::What;
+use ringwise_knob::{Learned, Of, Setting};
+use ringwise_model::{Coalesce, Fact, Goal, Intent, Knob, Napi, NapiInstance, NapiValues, Snapshot, Wish};
+use ringwise_plan::{Plan, Refusal, plan};
+use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
+use ringwise_testkit::topo::CpuSpec;
+
+fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
+    list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
+}
+
+/// Eight cores, one device with eight queues, as its driver reports moderation.
+fn host(driver: &str, vectors: Vectors, now: &[(&str, u32)]) -> Snapshot {
+    let mut s = HostSpec {
+        name: "m".into(),
+        cpu: CpuSpec::flat(8, 1),
+        nics: vec![NicSpec { vectors, ..NicSpec::new("eth0", driver, Some(0), 8, 8) }],
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    s.host.kernel = Fact::Known("6.12.0".into());
+    s.nics[0].coalesce = Fact::Known(Coalesce(params(now)));
+    s.nics[0].queue_coalesce = Fact::Absent;
+    s
+}
+
+/// One interrupt for both directions.
+fn igb() -> Snapshot {
+    host("igb", Vectors::Paired, &[("rx-usecs", 3), ("tx-usecs", 0)])
+}
+
+/// One for each.
+fn split() -> Snapshot {
+    host("igb", Vectors::Split, &[("rx-usecs", 3), ("tx-usecs", 3)])
+}
+
+fn with_instances(mut s: Snapshot) -> Snapshot {
+    let values = NapiValues { defer_hard_irqs: Some(0), gro_flush_timeout_ns: Some(0), ..NapiValues::default() };
+    let one =
+        |q: u32| NapiInstance { id: 100 + q, rx: vec![q], tx: vec![q], values: Fact::Known(values), thread: None };
+    s.nics[0].napi = Fact::Known(Napi { device: NapiValues::default(), instances: (0..8).map(one).collect() });
+    s
+}
+
+fn mixed() -> Intent {
+    Intent { goal: Goal::Mixed, ..Intent::default() }
+}
+
+fn wishes(list: &[(&str, u32)]) -> Intent {
+    let knob = Knob::Coalesce { queues: None, params: params(list) };
+    Intent { wishes: vec![Wish { dev: Some("eth0".into()), knob, said: "--set".into() }], ..Intent::default() }
+}
+
+fn device(p: &Plan) -> &ringwise_knob::Step {
+    p.steps.iter().find(|s| matches!(s.setting, Setting::Coalesce { .. })).expect("a step for the device")
+}
+
+fn values(all: &[Setting]) -> Vec<String> {
+    all.iter().map(Setting::value_text).collect()
+}
+
+/// As the kernel answered it.
+fn refused(s: &Snapshot, asked: Setting) -> Learned {
+    Learned {
+        device: s.nics[0].dev.clone(),
+        driver: s.nics[0].driver.known().cloned(),
+        kernel: s.host.kernel.known().unwrap().clone(),
+        address: asked.address().unwrap(),
+        asked,
+        what: What::Refused { errno: 22, words: "Invalid argument".into() },
+        unix_time: 1,
+    }
+}
+
+#[test]
+fn a_groups_policy_for_the_device_is_what_its_driver_takes() {
+    let p = plan(&igb(), &mixed(), &[]).unwrap();
+    assert_eq!(device(&p).setting.value_text(), "rx-usecs 62");
+    let no = p.refused.iter().find(|r| r.what == "eth0 tx-usecs").expect("said");
+    assert!(!no.needed && no.why.contains("one interrupt serves receive and transmit"), "{}", no.why);
+    // Deferred by instance, the device gets the policy for latency, which this driver has not.
+    let p = plan(&with_instances(igb()), &mixed(), &[]).unwrap();
+    assert_eq!(device(&p).setting.value_text(), "rx-usecs 10");
+    assert!(device(&p).reason.contains("rx-usecs 10 instead of 5"), "{}", device(&p).reason);
+    let instance = |q: u32| p.target.iter().any(|t| matches!(t, Setting::Napi { of: Of::Rx(n), .. } if *n == q));
+    assert!((0..8).all(instance));
+}
+
+#[test]
+fn what_a_driver_reports_and_may_not_take_stands_alone_if_it_must() {
+    let p = plan(&split(), &mixed(), &[]).unwrap();
+    assert_eq!(device(&p).setting.value_text(), "rx-usecs 62 tx-usecs 122");
+    assert_eq!(values(&device(&p).instead), ["rx-usecs 62"]);
+    let p = plan(&split(), &mixed(), &[refused(&split(), device(&p).setting.clone())]).unwrap();
+    assert_eq!(device(&p).setting.value_text(), "rx-usecs 62");
+    let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 122").expect("said");
+    assert!(!no.needed && no.why.ends_with("; rx-usecs 62 in its place"), "{}", no.why);
+}
+
+#[test]
+fn a_wish_that_the_driver_is_known_to_refuse_is_asked_with_a_word() {
+    let p = plan(&igb(), &wishes(&[("rx-usecs", 5)]), &[]).unwrap();
+    assert_eq!(device(&p).setting.value_text(), "rx-usecs 5");
+    assert!(device(&p).instead.is_empty());
+    let five = "eth0 moderation rx-usecs 5: igb is known to refuse it: it takes 0, 10 to 10000, and 1 3, modes of its own; \
+                10 is nearest (laid down in --set)";
+    assert!(p.warnings.iter().any(|w| w == five), "{:?}", p.warnings);
+    // What is beside it is not lost.
+    let p = plan(&igb(), &wishes(&[("rx-usecs", 62), ("tx-usecs", 20)]), &[]).unwrap();
+    assert_eq!(device(&p).setting.value_text(), "rx-usecs 62 tx-usecs 20");
+    assert_eq!(values(&device(&p).instead), ["rx-usecs 62"]);
+    assert!(
+        p.warnings.iter().any(|w| w.starts_with("eth0 moderation tx-usecs 20: igb is known to refuse it: one inter"))
+    );
+    let asked = refused(&igb(), device(&p).setting.clone());
+    let mut s = igb();
+    s.nics[0].coalesce = Fact::Known(Coalesce(params(&[("rx-usecs", 62), ("tx-usecs", 0)])));
+    let p = plan(&s, &wishes(&[("rx-usecs", 62), ("tx-usecs", 20)]), &[asked]).unwrap();
+    assert!(!p.steps.iter().any(|s| matches!(s.setting, Setting::Coalesce { .. })));
+    assert_eq!(
+        values(&p.target.iter().filter(|t| matches!(t, Setting::Coalesce { .. })).cloned().collect::<Vec<_>>()),
+        ["rx-usecs 62"]
+    );
+    let no = p.refused.iter().find(|r| r.what == "eth0 moderation rx-usecs 62 tx-usecs 20").expect("said");
+    assert!(no.needed && no.why.contains("rx-usecs 62 in its place (laid down in --set)"), "{}", no.why);
+}
+
+#[test]
+fn nothing_is_said_of_what_the_driver_takes_or_has() {
+    for list in
+        [&[("rx-usecs", 10), ("tx-usecs", 0)], &[("rx-usecs", 1), ("tx-usecs", 0)], &[("rx-usecs", 0), ("tx-usecs", 0)]]
+    {
+        let p = plan(&igb(), &wishes(list), &[]).unwrap();
+        assert!(
+            device(&p).instead.is_empty() && !p.warnings.iter().any(|w| w.contains("moderation")),
+            "{:?}",
+            p.warnings
+        );
+    }
+    let p = plan(&split(), &wishes(&[("rx-usecs", 10), ("tx-usecs", 20)]), &[]).unwrap();
+    assert!(device(&p).instead.is_empty() && !p.warnings.iter().any(|w| w.contains("moderation")), "{:?}", p.warnings);
+    let ice = host("ice", Vectors::Paired, &[("rx-usecs", 50), ("tx-usecs", 50)]);
+    let p = plan(&ice, &wishes(&[("rx-usecs", 5)]), &[]).unwrap();
+    assert!(p.warnings.iter().any(|w| w == "eth0 moderation rx-usecs 5: ice keeps it as 4 (laid down in --set)"));
+}
+
+#[test]
+fn strictly_it_is_an_error() {
+    let i = Intent { strict: true, ..wishes(&[("rx-usecs", 5), ("tx-usecs", 20)]) };
+    let Err(Refusal::WrongWishes { wrong }) = plan(&igb(), &i, &[]) else { panic!("not refused") };
+    let text: Vec<String> = wrong.iter().map(|w| format!("{}; right: {}", w.what, w.right)).collect();
+    assert_eq!(
+        text,
+        ["eth0 moderation rx-usecs 5; right: 10 is nearest", "eth0 moderation tx-usecs 20; right: leave it out"]
+    );
+}
