@@ -11,6 +11,7 @@ mod away;
 mod moderate;
 mod steer;
 mod teams;
+mod told;
 
 use std::collections::BTreeMap;
 

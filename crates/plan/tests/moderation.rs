@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::learned::What;
 use ringwise_knob::{Learned, Of, Setting};
-use ringwise_model::{Coalesce, Fact, Goal, Intent, Knob, Napi, NapiInstance, NapiValues, Snapshot, Wish};
+use ringwise_model::{
+    Coalesce, Fact, Goal, GroupQueues, GroupWish, Intent, Knob, Napi, NapiInstance, NapiValues, Snapshot, Wish,
+};
 use ringwise_plan::{Plan, Refusal, plan};
 use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
 use ringwise_testkit::topo::CpuSpec;
@@ -160,4 +162,56 @@ fn strictly_it_is_an_error() {
         text,
         ["eth0 moderation rx-usecs 5; right: 10 is nearest", "eth0 moderation tx-usecs 20; right: leave it out"]
     );
+}
+
+fn group(policy: &str, queues: Vec<u32>) -> GroupWish {
+    GroupWish {
+        name: "web".into(),
+        dev: "eth0".into(),
+        policy: policy.into(),
+        queues: GroupQueues::These(queues),
+        cpus: None,
+        weight: None,
+        context: false,
+        flows: Vec::new(),
+        said: "ringwise.toml line 9".into(),
+    }
+}
+
+#[test]
+fn a_plan_says_of_a_group_what_it_lays_down() {
+    let mut s = host("ice", Vectors::Paired, &[("rx-usecs", 50), ("tx-usecs", 50), ("use-adaptive-rx", 1)]);
+    let now = s.nics[0].coalesce.known().unwrap().clone();
+    s.nics[0].queue_coalesce = Fact::Known((0..8).map(|q| (q, now.clone())).collect());
+    let said = |queues: Vec<u32>| {
+        let knob = Knob::Coalesce { queues: Some(vec![0]), params: params(&[("rx-usecs", 99)]) };
+        let wishes = vec![Wish { dev: Some("eth0".into()), knob, said: "--set".into() }];
+        let p = plan(&s, &Intent { wishes, groups: vec![group("latency", queues)], ..Intent::default() }, &[]).unwrap();
+        let step = p.steps.iter().find(|s| matches!(s.setting, Setting::QueueCoalesce { queue: 0, .. })).unwrap();
+        assert_eq!(step.setting.value_text(), "rx-usecs 99 use-adaptive-rx 0");
+        let warned =
+            "eth0: moderation of queue 0 is the user's whole, so nothing of policy latency of group web is set there";
+        assert!(p.warnings.iter().any(|w| w == warned), "{:?}", p.warnings);
+        p.groups[0].moderation.clone().unwrap()
+    };
+    assert_eq!(said(vec![0]), "rx-usecs 99 on each queue as laid down");
+    assert_eq!(said(vec![0, 1, 2]), "rx-usecs 99 on queue 0 as laid down, rx-usecs 5 tx-usecs 10 on queues 1-2");
+    // What was refused before is not said to be there.
+    let asked = Setting::QueueCoalesce {
+        dev: "eth0".into(),
+        queue: 2,
+        params: params(&[("rx-usecs", 5), ("tx-usecs", 10), ("use-adaptive-rx", 0)]),
+    };
+    let i = Intent { groups: vec![group("latency", vec![1, 2])], ..Intent::default() };
+    let p = plan(&s, &i, &[refused(&s, asked)]).unwrap();
+    assert_eq!(p.groups[0].moderation.as_deref(), Some("rx-usecs 5 tx-usecs 10 on queue 1, nothing on queue 2"));
+}
+
+#[test]
+fn moderation_of_the_device_laid_down_beside_groups() {
+    let p = plan(&igb(), &Intent { goal: Goal::Mixed, ..wishes(&[("rx-usecs", 20)]) }, &[]).unwrap();
+    assert_eq!(device(&p).setting.value_text(), "rx-usecs 20");
+    assert!(p.groups.iter().all(|g| g.moderation.as_deref() == Some("rx-usecs 20 for the whole device as laid down")));
+    let no = p.refused.iter().find(|r| r.what == "eth0 moderation of single queues").unwrap();
+    assert!(no.why.contains("its moderation is laid down beside the groups"), "{}", no.why);
 }

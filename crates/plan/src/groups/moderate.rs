@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Of, Setting, coalesce, napi as knob_napi};
-use ringwise_model::{Fact, NapiValues};
+use ringwise_knob::{Address, Of, Setting, coalesce, napi as knob_napi};
+use ringwise_model::{CpuId, CpuSet, Fact, NapiValues};
 
-use super::{Cx, Team, Want, words};
+use super::{Cx, Team, Want, told, words};
 use crate::moderation::{self, Fixed, ONE_INTERVAL, rx_alone};
 use crate::{NotPossible, policies};
 
@@ -79,18 +79,20 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     let dev = cx.d.name().to_string();
     adaptive_off(cx, teams, all.values().next().map(|c| &c.0));
     let most = largest(teams).map(|t| t.name.clone());
-    let mut said = Vec::new();
     for t in teams {
-        let mut text = None;
         let mut missing: Vec<String> = Vec::new();
+        let mut laid = CpuSet::new();
         for q in &t.queues {
+            if cx.out.laid.contains(&Address::QueueCoalesce { dev: dev.clone(), queue: *q }) {
+                laid.insert(CpuId(*q));
+                continue;
+            }
             let Some(has) = all.get(q).or_else(|| all.values().next()) else { continue };
             let fit = policies::fit(&t.policy, &has.0);
             missing.extend(fit.missing);
             if fit.params.is_empty() {
                 continue;
             }
-            text.get_or_insert_with(|| format!("{} on each queue", short(&fit.params)));
             let mut instead: Vec<Setting> = deferral(cx, *q, &t.policy.napi).into_iter().collect();
             if most.as_ref() == Some(&t.name) {
                 instead.extend(whole(cx, t).map(|w| w.0));
@@ -106,9 +108,16 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
             let why = format!("the driver has no such parameter of a queue; policy {} would set it", t.policy.name);
             refuse(cx, &format!("{} of group {}", missing.join(" "), t.name), why, false);
         }
-        said.push(text);
+        if !laid.is_empty() {
+            cx.out.warnings.push(format!(
+                "{dev}: moderation of {} is the user's whole, so nothing of policy {} of group {} is set there",
+                told::queues_text(&laid),
+                t.policy.name,
+                t.name
+            ));
+        }
     }
-    said
+    teams.iter().map(|t| told::by_queue(cx, t)).collect()
 }
 
 /// Where only the device has the switch, it goes off for all, before any fixed value.
@@ -138,8 +147,9 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
         .collect();
     let every = deferred.iter().zip(teams).all(|(v, t)| !v.is_empty() && v.len() == t.queues.len());
     let of_device = if every { teams.iter().find(|t| t.urgent).or_else(|| largest(teams)) } else { largest(teams) };
+    let laid = cx.out.laid.contains(&Address::Coalesce { dev: cx.d.name().to_string() });
     let device = of_device.and_then(|t| whole(cx, t).map(|(s, fit)| (t, s, fit)));
-    if let Some((t, setting, fit)) = &device {
+    if let Some((t, setting, fit)) = device.as_ref().filter(|_| !laid) {
         let text = match every {
             true => {
                 "the device interrupts at once, and NAPI defers where a group can wait: its driver moderates no single queue"
@@ -150,6 +160,11 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     }
     if !every {
         let why = match &device {
+            _ if laid => {
+                "the driver moderates the device as a whole, and its moderation is laid down beside the groups: that \
+                 holds for all queues"
+                    .to_string()
+            }
             Some((t, ..)) => format!(
                 "the driver moderates the device as a whole, and the kernel cannot defer single NAPI instances here (Linux \
                  6.13 and later, with some drivers): policy {} holds for all queues",
@@ -161,12 +176,9 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
             }
         };
         refuse(cx, "moderation of single queues", why, true);
-        let text = device.map(|(.., fit)| format!("{} for the whole device", short(&fit.params)));
-        return vec![text; teams.len()];
+        return vec![told::of_device(cx); teams.len()];
     }
-    let mut said = Vec::new();
     for (t, settings) in teams.iter().zip(deferred) {
-        said.push(settings.first().map(|s| format!("{} by NAPI instance", s.value_text())));
         for setting in settings {
             let text = format!(
                 "policy {} of group {}, by NAPI: the driver moderates the device as a whole",
@@ -177,14 +189,7 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
             cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
         }
     }
-    said
-}
-
-/// Without the switches.
-fn short(params: &BTreeMap<String, u32>) -> String {
-    let plain: BTreeMap<String, u32> =
-        params.iter().filter(|(k, _)| !k.starts_with("use-")).map(|(k, v)| (k.clone(), *v)).collect();
-    coalesce::text(if plain.is_empty() { params } else { &plain })
+    teams.iter().map(|t| told::by_queue(cx, t)).collect()
 }
 
 /// The first clause, as a part of a sentence.

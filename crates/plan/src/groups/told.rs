@@ -1,0 +1,81 @@
+//! How a group is moderated, in words: taken from what the plan lays down, whoever wanted it.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Address, Of, Setting, coalesce, napi as knob_napi};
+use ringwise_model::{CpuId, CpuSet};
+
+use super::{Cx, Team};
+
+/// One queue's moderation.
+#[derive(PartialEq)]
+struct Told {
+    text: String,
+    by_instance: bool,
+    /// By the user, not by the group.
+    laid: bool,
+}
+
+/// `rx-usecs 5 tx-usecs 10 on each queue`; `rx-usecs 99 on queue 0 as laid down, rx-usecs 5 tx-usecs 10 on queues 1-3`
+pub(super) fn by_queue(cx: &Cx, team: &Team) -> Option<String> {
+    let mut parts: Vec<(Option<Told>, CpuSet)> = Vec::new();
+    for q in &team.queues {
+        let told = of_queue(cx, *q);
+        match parts.iter_mut().find(|(t, _)| *t == told) {
+            Some((_, queues)) => queues.insert(CpuId(*q)),
+            None => parts.push((told, std::iter::once(CpuId(*q)).collect())),
+        }
+    }
+    if parts.iter().all(|(t, _)| t.is_none()) {
+        return None;
+    }
+    let one = parts.len() == 1;
+    let part = |(told, queues): &(Option<Told>, CpuSet)| {
+        let (text, by_instance, laid) =
+            told.as_ref().map_or(("nothing", false, false), |t| (t.text.as_str(), t.by_instance, t.laid));
+        let place = match (by_instance, one) {
+            (true, true) => "by NAPI instance".to_string(),
+            (false, true) => "on each queue".to_string(),
+            (true, false) => format!("by NAPI instance on {}", queues_text(queues)),
+            (false, false) => format!("on {}", queues_text(queues)),
+        };
+        format!("{text} {place}{}", if laid { " as laid down" } else { "" })
+    };
+    Some(parts.iter().map(part).collect::<Vec<_>>().join(", "))
+}
+
+/// `queue 0`, `queues 1-3,5`
+pub(super) fn queues_text(queues: &CpuSet) -> String {
+    format!("queue{} {queues}", if queues.len() == 1 { "" } else { "s" })
+}
+
+/// `rx-usecs 62 tx-usecs 122 for the whole device`
+pub(super) fn of_device(cx: &Cx) -> Option<String> {
+    let address = Address::Coalesce { dev: cx.d.name().to_string() };
+    let Some(Setting::Coalesce { params, .. }) = planned(cx, &address) else { return None };
+    let laid = if cx.out.laid.contains(&address) { " as laid down" } else { "" };
+    Some(format!("{} for the whole device{laid}", short(params)))
+}
+
+fn of_queue(cx: &Cx, queue: u32) -> Option<Told> {
+    let dev = cx.d.name().to_string();
+    let address = Address::QueueCoalesce { dev: dev.clone(), queue };
+    if let Some(Setting::QueueCoalesce { params, .. }) = planned(cx, &address) {
+        return Some(Told { text: short(params), by_instance: false, laid: cx.out.laid.contains(&address) });
+    }
+    let first = knob_napi::instance(cx.d.nic, Of::Rx(queue))?.rx.first().copied().unwrap_or(queue);
+    let address = Address::Napi { dev, of: Of::Rx(first) };
+    let text = planned(cx, &address)?.value_text();
+    Some(Told { text, by_instance: true, laid: cx.out.laid.contains(&address) })
+}
+
+fn planned<'a>(cx: &'a Cx, address: &Address) -> Option<&'a Setting> {
+    cx.out.entries.iter().find(|(a, ..)| a == address).map(|(_, s, _)| s)
+}
+
+/// Without the switches.
+fn short(params: &BTreeMap<String, u32>) -> String {
+    let plain: BTreeMap<String, u32> =
+        params.iter().filter(|(k, _)| !k.starts_with("use-")).map(|(k, v)| (k.clone(), *v)).collect();
+    coalesce::text(if plain.is_empty() { params } else { &plain })
+}
