@@ -171,6 +171,9 @@ case $KERNEL in
 *)
 	check "context 1" set_on $dev "'rss.context.1=\"equal 2 start 4\"'"
 	same "context 1: equal 2 start 4" "$(spread $dev 1)" "4:64 5:64"
+	check "context 3 without a 2" set_on $dev "'rss.context.3=\"equal 2 start 0\"'"
+	same "context 3: with the number that was asked for" "$(spread $dev 3)" "0:64 1:64"
+	same "context 2: nothing is left of it" "$(spread $dev 2)" ""
 	ethtool -L $dev combined 4 2>/tmp/err >/dev/null && cat /tmp/err
 	same "RSS contexts: -L to fewer queues than one uses is refused" "$(ethtool -l $dev | awk '/^Combined/ { n = $2 } END { print n }')" 8
 	check "fewer queues" set_on $dev channels.combined=4 "'rss.table=\"weight 1 2\"'"
@@ -191,4 +194,4 @@ cat /tmp/err
 links eth0 $dev
 all eth0 eth2 $dev >/tmp/after
 unchanged "everything is as before" /tmp/before /tmp/after
-same "no context is left" "$(spread $dev 1)" ""
+same "no context is left" "$(spread $dev 1)$(spread $dev 3)" ""

@@ -9,7 +9,7 @@ use ringwise_apply::Verdict;
 use ringwise_cli::render::plan as page;
 use ringwise_cli::style::Style;
 use ringwise_knob::Address;
-use ringwise_model::{Flow, Goal, GroupQueues, GroupWish, Intent, Knob, Snapshot, Wish};
+use ringwise_model::{Flow, Goal, GroupQueues, GroupWish, Intent, Knob, Snapshot, Table, Wish};
 use ringwise_plan::Plan;
 use ringwise_testkit::sim::{At, Fault, Times, build};
 
@@ -75,6 +75,22 @@ fn on_igb_a_refused_wish_takes_nothing_with_it() {
     assert_eq!((out.verdict, out.instead.len()), (Verdict::Applied, 1), "{out:#?}");
     assert_eq!(out.instead[0].failure.errno, Some(22));
     assert_eq!(lay.look().nics[0].coalesce.known().unwrap().0["rx-usecs"], 62);
+}
+
+/// By ioctl (6.12) and by netlink: none of 1 and 2 is there before or after.
+#[test]
+fn a_context_has_the_number_that_was_asked_for() {
+    for kernel in ["6.12.48", "6.18.15"] {
+        let lay = Lay::on(&build::host(8, 2).kernel(kernel).mqnic("eth0", 0, 8).linked().done());
+        let knob = Knob::RssTable { context: Some(3), table: Table::Equal { queues: 2, start: 6 } };
+        let wish = Wish { dev: Some("eth0".into()), knob, said: "--set".into() };
+        let i = Intent { wishes: vec![wish], ..Intent::default() };
+        assert_eq!(lay.apply(&i).verdict, Verdict::Applied, "{kernel}");
+        let now = lay.look();
+        let contexts = now.nics[0].rss.known().unwrap().contexts.known().unwrap();
+        assert_eq!(contexts.keys().collect::<Vec<_>>(), [&3], "{kernel}");
+        assert!(lay.plan(&i).steps.is_empty(), "{kernel}");
+    }
 }
 
 /// How many writes the whole plan takes.

@@ -72,22 +72,10 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
         cx.lay(Setting::RssTable { dev, table });
         return;
     };
-    let Some(all) = cx.have(&r.contexts, address, "the driver has no RSS contexts") else { return };
-    // The kernel gives the lowest number that is free.
-    let taken = |n: &u32| {
-        let laid = Address::RssContext { dev: dev.clone(), context: *n };
-        all.contains_key(n) || cx.laid.by.contains_key(&laid)
-    };
-    let next = (1u32..).find(|n| !taken(n)).unwrap_or(1);
-    if !taken(&context) && context != next {
-        let mut right = format!("{next}");
-        for n in all.keys() {
-            right += &format!(" or {n}");
-        }
-        cx.wrong(format!("RSS context {context}"), format!("the kernel will number the next one {next}"), right);
-        return;
+    // With any number: netlink takes it, and by ioctl those below are taken for a moment.
+    if cx.have(&r.contexts, address, "the driver has no RSS contexts").is_some() {
+        cx.lay(Setting::RssContext { dev, context, table: Some(table), key: None });
     }
-    cx.lay(Setting::RssContext { dev, context, table: Some(table), key: None });
 }
 
 fn hash(cx: &mut Cx, r: &Rss, function: &Option<String>, key: &Option<String>, symmetric: &Option<String>) {
