@@ -10,7 +10,7 @@ use crate::place::Places;
 use crate::{Group, Refusal, groups};
 
 pub(crate) const LATENCY: &str = "latency";
-pub(crate) const THROUGHPUT: &str = "throughput";
+pub(crate) const BULK: &str = "bulk";
 
 pub(crate) fn place(
     m: &Machine,
@@ -79,7 +79,7 @@ pub(crate) fn place(
         for (q, cpu) in all.iter().enumerate() {
             d.cpu[q] = Some(*cpu);
         }
-        for (name, cpus) in [(LATENCY, &lat), (THROUGHPUT, &bulk)] {
+        for (name, cpus) in [(LATENCY, &lat), (BULK, &bulk)] {
             let mut queues: Vec<u32> =
                 cpus.iter().filter_map(|c| all.binary_search(c).ok()).map(|q| q as u32).collect();
             queues.sort_unstable();

@@ -160,7 +160,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "R4.07",
         title: "groups of queues on both nodes",
-        why: "Each latency queue shares a core with a throughput queue rather than with its like.",
+        why: "Each latency queue shares a core with a bulk queue rather than with its like.",
         source: "Improve network performance by setting per-queue interrupt moderation in Linux (Intel)",
     },
     RuleText {

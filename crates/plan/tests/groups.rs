@@ -160,7 +160,7 @@ fn the_articles_layout_with_its_policies() {
     let i = Intent { pair_as_article: true, ..mixed() };
     let p = plan(&article(), &i, &[]).unwrap();
     assert_eq!(group(&p, "latency").cpus.to_string(), "0-7,12-19");
-    assert_eq!(group(&p, "throughput").cpus.to_string(), "8-11,20-47");
+    assert_eq!(group(&p, "bulk").cpus.to_string(), "8-11,20-47");
     assert_eq!(p.target.iter().filter(|t| matches!(t, Setting::QueueCoalesce { .. })).count(), 48);
     let plain = plan(&article(), &Intent { goal: Goal::Balanced, ..i }, &[]).unwrap();
     assert!(!plain.target.iter().any(|t| matches!(t, Setting::QueueCoalesce { .. } | Setting::Coalesce { .. })));

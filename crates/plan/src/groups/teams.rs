@@ -195,11 +195,10 @@ fn share(teams: &[Team], autos: &[usize], i: usize, left: u32) -> u32 {
 /// The groups of the article's layout.
 pub(crate) fn of_article(groups: &[Group], dev: &str, intent: &Intent) -> Vec<Team> {
     let of = |g: &Group| {
-        let name = if g.name == crate::article::LATENCY { LATENCY } else { BULK };
         Some(Team {
             name: g.name.clone(),
-            policy: policies::find(name, &intent.policies)?,
-            urgent: name == LATENCY,
+            policy: policies::find(&g.name, &intent.policies)?,
+            urgent: g.name == LATENCY,
             queues: g.queues.clone(),
             cpus: None,
             weight: None,
