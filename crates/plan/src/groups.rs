@@ -90,6 +90,18 @@ pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wi
     }
 }
 
+/// The article's layout makes the groups itself, of all queues: none can stand beside it.
+pub(crate) fn beside_article(devs: &[Dev], intent: &Intent, laid: &mut wishes::Laid) {
+    for g in intent.groups.iter().filter(|g| devs.iter().any(|d| d.name() == g.dev)) {
+        laid.wrong.push(WrongWish {
+            said: g.said.clone(),
+            what: format!("{} group {}", g.dev, g.name),
+            found: "--pair-as-article makes groups latency and bulk of all queues".into(),
+            right: "the group, or --pair-as-article".into(),
+        });
+    }
+}
+
 /// Everything that is the same for all groups of one device.
 pub(crate) struct Cx<'a, 'n> {
     pub s: &'a Snapshot,

@@ -93,6 +93,9 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         teams.push(mine);
     }
     groups::unknown(s, &devs, &intent, &mut laid);
+    if article {
+        groups::beside_article(&devs, &intent, &mut laid);
+    }
     laid.refuse()?;
     out.laid = laid.names(s);
     let mut pins: Vec<_> = devs.iter().map(|d| laid.pins(&m, d)).collect();

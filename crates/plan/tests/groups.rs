@@ -167,6 +167,20 @@ fn the_articles_layout_with_its_policies() {
 }
 
 #[test]
+fn no_group_stands_beside_the_articles() {
+    let mut w = wish("latency", "cpu", GroupQueues::Auto);
+    w.cpus = Some("2-3".parse().unwrap());
+    for goal in [Goal::Mixed, Goal::Balanced] {
+        let i = Intent { pair_as_article: true, groups: vec![w.clone()], goal, ..Intent::default() };
+        assert_eq!(
+            wrong(&article(), &i),
+            ["ens1f0 group latency: --pair-as-article makes groups latency and bulk of all queues; \
+              right: the group, or --pair-as-article"]
+        );
+    }
+}
+
+#[test]
 fn named_flows_get_a_context_and_the_rest_stays_off_their_queues() {
     let mut w = wish("latency", "latency", GroupQueues::Count(4));
     w.flows = vec![port(443), port(53)];

@@ -4,6 +4,7 @@ mod group;
 mod host;
 mod interface;
 mod knobs;
+mod mixed;
 
 use std::ops::Range;
 
@@ -176,6 +177,7 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin) -> Result<Config,
             config.entries.push(entry);
         }
     }
+    mixed::check(keys.table("host", &spec::HOST), &config, &mut cx);
     if !errors.is_empty() {
         let (own, after) = cx.faults.split_at(syntax);
         let known = after.iter().filter(|f| !broken.contains(&place(text, f.at.start).0));
