@@ -6,6 +6,8 @@ use common::plans::{edge3_plan, empty};
 use common::*;
 use ringwise_cli::render::{diff, plan, script};
 use ringwise_cli::style::Style;
+use ringwise_knob::{Setting, Step};
+use ringwise_model::Fact;
 
 #[test]
 fn bands_at_80_columns() {
@@ -49,6 +51,27 @@ fn unified_diff() {
 fn shell_script() {
     let s = edge3();
     golden("plan.sh", &script::text(&edge3_plan(&s), &s).unwrap());
+}
+
+/// A name longer than its column pushes what follows on, and does not run into it.
+#[test]
+fn long_names_stand_apart() {
+    let s = edge3();
+    let mut p = edge3_plan(&s);
+    p.target.clear();
+    let like = p.steps.drain(..).next().unwrap();
+    let sysctl = |value: &str| Setting::Sysctl { name: "net.core.netdev_budget_usecs".into(), value: value.into() };
+    let feature = |on| Setting::Feature { dev: "eth1".into(), name: "tx-tcp-mangleid-segmentation".into(), on };
+    for (from, setting) in [(feature(true), feature(false)), (sysctl("8000"), sysctl("4000"))] {
+        p.target.push(setting.clone());
+        p.steps.push(Step { from: Fact::Known(from), setting, ..like.clone() });
+    }
+    let out = plan::text(&p, Some(&s), "", false, false, &Style::plain(Some(80)));
+    for line in
+        ["~ tx-tcp-mangleid-segmentation  now  on   then off", "~ net.core.netdev_budget_usecs  now  8000   then 4000"]
+    {
+        assert!(out.lines().any(|l| l == line), "{line}\n{out}");
+    }
 }
 
 #[test]

@@ -9,8 +9,8 @@ use ringwise_plan::Plan;
 use super::text::{hang, len, numbers, pad, right};
 use crate::style::Style;
 
-/// Columns before the first queue.
-const HEAD: usize = 26;
+/// Columns between the title and the first queue.
+const HEAD: usize = 6;
 
 /// One knob on all queues of one device.
 pub struct Band<'a> {
@@ -243,8 +243,9 @@ impl Band<'_> {
 
     /// `~ interrupt CPU   now  0  0  9!` and below it `then`, folded to the width.
     pub fn render(&self, head: bool, style: &Style) -> String {
-        let label = |text: &str, i: usize| pad(if i == 0 { text } else { "" }, 20);
         let marked = format!("~ {}", self.title);
+        let wide = (len(&marked) + 2).max(20);
+        let label = |text: &str, i: usize| pad(if i == 0 { text } else { "" }, wide);
         if let [c] = self.columns.as_slice()
             && c.queue.is_none()
         {
@@ -268,7 +269,7 @@ impl Band<'_> {
             return hang(&head, &first.then, style.width);
         }
         let cell = self.columns.iter().flat_map(|c| [len(&c.now), len(&c.then)]).max().unwrap_or(0).max(4) + 2;
-        let room = style.width.map_or(usize::MAX, |w| w.saturating_sub(HEAD));
+        let room = style.width.map_or(usize::MAX, |w| w.saturating_sub(wide + HEAD));
         let per = [32, 16, 8, 4, 2].into_iter().find(|n| n * cell <= room).unwrap_or(1);
         if style.width.is_some() && ((per < 4 && self.columns.len() > per) || cell > room) {
             return self.rows(&marked, style);
@@ -279,7 +280,7 @@ impl Band<'_> {
             let row = |f: &dyn Fn(&Column) -> String| chunk.iter().map(|c| right(&f(c), cell)).collect::<String>();
             if head || i > 0 || self.columns.len() > per {
                 let q = |c: &Column| c.queue.map(|q| q.to_string()).unwrap_or_default();
-                out.push_str(&format!("{}{}\n", pad(&format!("  {}", noun(&self.title)), HEAD), row(&q)));
+                out.push_str(&format!("{}{}\n", pad(&format!("  {}", noun(&self.title)), wide + HEAD), row(&q)));
             }
             out.push_str(&format!("{}now   {}\n", label(&marked, i), row(&|c| c.now.clone())));
             out.push_str(&format!("{}then  {}\n", label("", i), row(&|c| c.then.clone())));
