@@ -14,7 +14,7 @@ mod steer;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting};
-use ringwise_model::{Fact, Intent, Knob, Snapshot, Unread, Wish};
+use ringwise_model::{CpuId, CpuSet, Fact, Intent, Knob, Snapshot, Unread, Wish};
 
 use crate::dev::Dev;
 use crate::select::natural;
@@ -159,7 +159,8 @@ impl Cx<'_, '_> {
         if !never.is_empty() {
             let found =
                 if there == 1 { format!("there is 1 {dir} queue") } else { format!("there are {there} {dir} queues") };
-            self.wrong(format!("{what} of queue {}", list(&never)), found, format!("queues {}", span(there)));
+            let s = if never.len() == 1 { "" } else { "s" };
+            self.wrong(format!("{what} of queue{s} {}", list(&never)), found, format!("queues {}", span(there)));
         }
         good
     }
@@ -183,9 +184,9 @@ pub(super) fn unreadable(u: &Unread) -> String {
     format!("not readable, so it could not be put back: {u}")
 }
 
-/// `0 2 5`
+/// `0,2,5-9`
 pub(super) fn list(queues: &[u32]) -> String {
-    queues.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+    queues.iter().map(|q| CpuId(*q)).collect::<CpuSet>().to_string()
 }
 
 /// `0-7`

@@ -199,7 +199,7 @@ fn a_context_comes_before_the_rule_that_names_it() {
 fn all_that_is_wrong_is_said_at_once() {
     let mut i = intent(vec![
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs-high", 5)]) },
-        Knob::Coalesce { queues: Some(vec![3, 8]), params: params(&[("rx-usecs", 5)]) },
+        Knob::Coalesce { queues: Some([3].into_iter().chain(8..100).collect()), params: params(&[("rx-usecs", 5)]) },
         Knob::Rings { rx: Some(8192), tx: None },
         Knob::Channels { rx: None, tx: None, combined: Some(9) },
         Knob::Feature { name: "lro".into(), on: true },
@@ -229,7 +229,7 @@ fn all_that_is_wrong_is_said_at_once() {
     let want = [
         "eth1 channels combined 9: the driver has at most 8; right: 0 to 8",
         "eth1 moderation rx-usecs-high: the driver has no such parameter; right: it has rx-usecs tx-usecs use-adaptive-rx use-adaptive-tx",
-        "eth1 moderation of queue 8: there are 8 rx queues; right: queues 0-7",
+        "eth1 moderation of queues 8-99: there are 8 rx queues; right: queues 0-7",
         "eth1 rings rx 8192: the driver has 512 now and at most 4096; right: 1 to 4096 descriptors",
         "eth1 lro on: it is fixed at off; right: leave it out: nobody can change it on this device ([fixed] in ethtool -k eth1)",
         "eth1 rx-grow: the kernel knows no such feature of this device; right: there is rx-gro, rx-ntuple-filter",
@@ -268,7 +268,7 @@ fn what_the_device_does_not_have_is_a_word_in_the_plan() {
         [
             format!("eth1 pause frames: the driver has no pause frames to set {said}"),
             format!(
-                "eth1 moderation of queues 0 1: the driver moderates the device as a whole, not single queues {said}"
+                "eth1 moderation of queues 0-1: the driver moderates the device as a whole, not single queues {said}"
             ),
             format!("eth1 NAPI: not readable, so it could not be put back: knob: not asked {said}"),
             format!("eth1 RSS hash: this kernel has no symmetric transforms (Linux 6.8 and later) {said}"),
@@ -418,7 +418,7 @@ fn what_only_a_device_has_is_refused_for_queues() {
     assert_eq!(
         found,
         [
-            "eth1 moderation of queues 0 3 rx-profile.0.usec use-cqe-mode-rx: the kernel sets this for a device, not for \
+            "eth1 moderation of queues 0,3 rx-profile.0.usec use-cqe-mode-rx: the kernel sets this for a device, not for \
           single queues; right: the same without queues"
         ]
     );
