@@ -61,9 +61,14 @@ pub(crate) fn near_is_wide(goal: Goal) -> bool {
     goal == Goal::Forward
 }
 
-/// What a goal lays down, written out.
+/// What a goal lays down, written out. A member that the goals of single interfaces have otherwise stays open: said
+/// of the host, it would be said of these too.
 pub fn in_full(intent: &Intent) -> Intent {
-    resolve(intent)
+    let mut full = resolve(intent);
+    let others = || intent.dev_goals.keys().map(|dev| of_dev(intent, dev));
+    full.smt = full.smt.filter(|_| others().all(|o| o.smt == full.smt));
+    full.far_node = full.far_node.filter(|_| others().all(|o| o.far_node == full.far_node));
+    full
 }
 
 /// The intent with every open member as the goal has it; lists sorted, so that their order changes nothing.

@@ -25,6 +25,7 @@ use crate::{Group, WrongWish, wishes};
 
 pub(crate) use away::{away, contexts_on_fewer_queues};
 pub(crate) use moderate::first as first_clause;
+pub use teams::implied;
 pub(crate) use teams::{Team, of_article, pins, teams};
 
 pub(crate) const ARTICLE: &str = crate::policies::SOURCE;

@@ -48,6 +48,7 @@ pub use doc::{
 pub use effect::{Score, score};
 pub use goal::in_full;
 pub use goal_knobs::{LaysDown, lays_down};
+pub use groups::implied;
 pub use hands::Hands;
 pub use planner::{plan, plan_around};
 pub use refusal::{Refusal, WrongWish};

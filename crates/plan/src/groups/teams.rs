@@ -31,7 +31,8 @@ pub(crate) struct Team {
 const LATENCY: &str = "latency";
 const BULK: &str = "bulk";
 
-fn implied(intent: &Intent) -> [GroupWish; 2] {
+/// Those of goal `mixed`.
+pub fn implied(intent: &Intent) -> [GroupWish; 2] {
     let of = |name: &str, queues| GroupWish {
         name: name.into(),
         dev: String::new(),
