@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_kfmt::sysfs;
+use ringwise_kfmt::{sysctl, sysfs};
 use ringwise_model::{CpuId, CpuSet, Fact, Host as HostFacts, Unread};
 use ringwise_sys::Host;
 
@@ -42,29 +42,14 @@ pub(crate) fn without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     (facts, r.unread)
 }
 
-/// sysctls of the network core that this version sets, by the kernel's documentation
-/// (Documentation/admin-guide/sysctl/net.rst). [`rps::DEFAULT_MASK`] may hang and is read apart.
-const SYSCTLS: &[&str] = &[
-    "busy_poll",
-    "busy_read",
-    "dev_weight",
-    "dev_weight_rx_bias",
-    "dev_weight_tx_bias",
-    "flow_limit_cpu_bitmap",
-    "flow_limit_table_len",
-    "netdev_budget",
-    "netdev_budget_usecs",
-    "netdev_max_backlog",
-];
-
 /// Absent: this kernel does not have it, or not in this network namespace. Recordings of earlier versions
-/// hold none of them: then the map is empty.
+/// hold none of them: then the map is empty. [`rps::DEFAULT_MASK`] may hang and is read apart.
 pub(crate) fn sysctls(host: &dyn Host) -> (BTreeMap<String, Fact<String>>, Vec<Unread>) {
     let mut r = Reader::new(host);
     let mut out = BTreeMap::new();
-    for name in SYSCTLS {
-        let value = r.parse_later(&format!("/proc/sys/net/core/{name}"), |t| Ok(t.to_string()));
-        out.insert(format!("net.core.{name}"), value);
+    for (name, _) in sysctl::ALL.iter().filter(|(n, _)| *n != sysctl::RPS_DEFAULT_MASK) {
+        let value = r.parse_later(&format!("/proc/sys/{}", name.replace('.', "/")), |t| Ok(t.to_string()));
+        out.insert(name.to_string(), value);
     }
     if host.is_recorded() && out.values().all(|f| matches!(f, Fact::Unknown(u) if u.errno.is_none())) {
         out.clear();

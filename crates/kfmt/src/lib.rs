@@ -25,6 +25,7 @@ pub mod snmp;
 pub mod sockets;
 pub mod softnet;
 pub mod stat_names;
+pub mod sysctl;
 pub mod sysfs;
 pub mod task;
 pub mod uevent;

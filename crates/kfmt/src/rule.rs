@@ -26,6 +26,8 @@ pub struct RuleError {
     pub word: String,
     /// Empty: nothing stood there.
     pub found: String,
+    /// What was found is told in our words, not one of the text.
+    pub told: bool,
     pub expected: String,
     /// First byte and the one behind the last of what is wrong, where a text was parsed.
     pub at: Option<(usize, usize)>,
@@ -33,7 +35,11 @@ pub struct RuleError {
 
 impl RuleError {
     pub(crate) fn new(word: &str, found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self { word: word.to_string(), found: found.into(), expected: expected.into(), at: None }
+        Self { word: word.to_string(), found: found.into(), told: false, expected: expected.into(), at: None }
+    }
+
+    fn told(word: &str, found: &str, expected: &str) -> Self {
+        Self { told: true, ..Self::new(word, found, expected) }
     }
 
     fn here(mut self, token: Token) -> Self {
@@ -47,6 +53,7 @@ impl fmt::Display for RuleError {
         let found = crate::ParseError::new("", &self.found, "").found;
         match found.as_str() {
             "" => write!(f, "{}: nothing found, expected {}", self.word, self.expected),
+            found if self.told => write!(f, "{} {found}, expected {}", self.word, self.expected),
             found => write!(f, "{}: found \"{found}\", expected {}", self.word, self.expected),
         }
     }
@@ -90,7 +97,9 @@ pub fn parse_rule(words: &str) -> Result<(Rule, Option<u32>), RuleError> {
         (None, None, None) => {
             return Err(RuleError::new("action", "", "a queue, -1 to drop, or -2 to wake up (or vf, or context)"));
         }
-        (Some(_), ..) => return Err(RuleError::new("action", "vf or queue beside it", "one of them")),
+        (Some(_), ..) => {
+            return Err(RuleError::told("action", "stands beside vf or queue", "action alone, or vf with queue"));
+        }
     };
     let rule = Rule { flow: w.flow, fields: w.fields, action, context: w.context };
     let rule = normalise(&rule).map_err(|e| RuleError { at: w.at.get(&e.word).copied(), ..e })?;
@@ -170,7 +179,7 @@ fn read_fields<'a>(
             }
         }
         if w.fields.insert(field.clone(), text).is_some() {
-            return Err(RuleError::new(word.text, "it twice", "each field once").here(word));
+            return Err(RuleError::told(word.text, "stands there twice", "each field once").here(word));
         }
         w.at.insert(field, at);
     }
@@ -179,7 +188,7 @@ fn read_fields<'a>(
 
 impl Words {
     fn order(&mut self, word: &str, value: Token) -> Result<(), RuleError> {
-        let twice = || RuleError::new(word, "it twice", "it once").here(value);
+        let twice = || RuleError::told(word, "stands there twice", "it once").here(value);
         let number = |expected: &str| {
             value::number(value.text)
                 .and_then(|n| u32::try_from(n).ok())

@@ -1,0 +1,104 @@
+//! Sysctls of the network core that are set here: their names, and what the kernel takes for each
+//! (net/core/sysctl_net_core.c, Documentation/admin-guide/sysctl/net.rst).
+
+/// What stands in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// A number from this on; the kernel keeps it in an `int`.
+    Number { least: u32 },
+    /// The length of a table.
+    PowerOfTwo,
+    /// CPUs as hexadecimal digits, commas between groups of at most eight.
+    Mask,
+}
+
+/// Written and read apart: reading it may hang.
+pub const RPS_DEFAULT_MASK: &str = "net.core.rps_default_mask";
+/// A setting of its own.
+pub const RPS_SOCK_FLOW_ENTRIES: &str = "net.core.rps_sock_flow_entries";
+
+/// Two ticks at 1000 Hz. The kernel refuses less than two of its own ticks (commits of 2025, in the stable series
+/// too); how long these are no file says. Older kernels round up to whole ticks.
+const TWO_TICKS_USECS: u32 = 2000;
+
+/// In the order of their names. Below the least of a weight the kernel takes no number since 6.14 and the stable
+/// kernels of that time; earlier ones take it.
+pub const ALL: &[(&str, Takes)] = &[
+    ("net.core.busy_poll", Takes::Number { least: 0 }),
+    ("net.core.busy_read", Takes::Number { least: 0 }),
+    ("net.core.dev_weight", Takes::Number { least: 1 }),
+    ("net.core.dev_weight_rx_bias", Takes::Number { least: 1 }),
+    ("net.core.dev_weight_tx_bias", Takes::Number { least: 1 }),
+    ("net.core.flow_limit_cpu_bitmap", Takes::Mask),
+    ("net.core.flow_limit_table_len", Takes::PowerOfTwo),
+    ("net.core.netdev_budget", Takes::Number { least: 0 }),
+    ("net.core.netdev_budget_usecs", Takes::Number { least: TWO_TICKS_USECS }),
+    ("net.core.netdev_max_backlog", Takes::Number { least: 0 }),
+    (RPS_DEFAULT_MASK, Takes::Mask),
+];
+
+const MOST: u32 = i32::MAX as u32;
+/// Larger ones do not fit the `int`.
+const LONGEST_TABLE: u32 = 1 << 30;
+
+impl Takes {
+    pub fn good(self, value: &str) -> bool {
+        // The kernel reads 010 as eight.
+        let plain = value == "0" || !value.starts_with('0');
+        let number = || value.parse::<u32>().ok().filter(|_| plain && value.bytes().all(|b| b.is_ascii_digit()));
+        match self {
+            Self::Number { least } => number().is_some_and(|n| (least..=MOST).contains(&n)),
+            Self::PowerOfTwo => number().is_some_and(|n| n.is_power_of_two() && n <= LONGEST_TABLE),
+            Self::Mask => value
+                .split(',')
+                .all(|group| (1..=8).contains(&group.len()) && group.bytes().all(|b| b.is_ascii_hexdigit())),
+        }
+    }
+
+    /// For "right would be".
+    pub fn right(self) -> String {
+        match self {
+            Self::Number { least } if least == TWO_TICKS_USECS => {
+                format!("a number from {least} to {MOST}: two ticks of the kernel or more, {least} at 1000 Hz")
+            }
+            Self::Number { least } => format!("a number from {least} to {MOST}"),
+            Self::PowerOfTwo => format!("a power of two from 1 to {LONGEST_TABLE}"),
+            Self::Mask => "CPUs as hex digits, \"f\" or \"1,00000000\"".into(),
+        }
+    }
+}
+
+/// None: not among those that are set here.
+pub fn takes(name: &str) -> Option<Takes> {
+    ALL.iter().find(|(n, _)| *n == name).map(|x| x.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_refuses_is_refused() {
+        for (name, good, bad) in [
+            (
+                "netdev_budget",
+                &["0", "300", "2147483647"][..],
+                &["abc", "", "-1", "2147483648", "0600", "3 4", "+3"][..],
+            ),
+            ("netdev_budget_usecs", &["2000", "8000"], &["1", "1999", "99999999999"]),
+            ("dev_weight", &["1", "64"], &["0", "abc"]),
+            ("dev_weight_rx_bias", &["1"], &["0"]),
+            ("netdev_max_backlog", &["1000"], &["99999999999"]),
+            ("flow_limit_table_len", &["1", "4096", "1073741824"], &["0", "1000", "2147483648"]),
+            ("rps_default_mask", &["f", "0", "ffffffff,00000001"], &["zz", "", "0xf", "1,,2", "123456789", "f "]),
+            ("flow_limit_cpu_bitmap", &["3"], &["0-3"]),
+            ("busy_poll", &["0", "50"], &["x"]),
+        ] {
+            let t = takes(&format!("net.core.{name}")).unwrap_or_else(|| panic!("{name}"));
+            good.iter().for_each(|v| assert!(t.good(v), "{name} {v}"));
+            bad.iter().for_each(|v| assert!(!t.good(v), "{name} {v}"));
+        }
+        assert_eq!(takes("net.ipv4.ip_forward"), None);
+        assert!(ALL.windows(2).all(|w| w[0].0 < w[1].0));
+    }
+}
