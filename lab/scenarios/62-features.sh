@@ -166,10 +166,16 @@ for bad in "netdev_budget_usecs below two ticks:netdev_budget_usecs=1" "flow_lim
 	# Older kernels take any number of microseconds.
 	case $KERNEL:$bad in 5.10:*netdev_budget_usecs*) continue ;; esac
 	same "${bad%%:*}: the kernel refuses it" "$(errno_of ${bad##*=} $core/$(echo ${bad#*:} | cut -d= -f1))" "Invalid argument"
-	change "${bad%%:*}: put back" 4 $igb --set "host.sysctl={ \"net.core.$(echo ${bad#*:} | cut -d= -f1)\" = ${bad##*=}, \"net.core.netdev_max_backlog\" = 4321 }"
-	says "with the errno" EINVAL
-	check "and nothing stays behind" [ "$(cat $core/netdev_max_backlog)" != 4321 ]
+	change "${bad%%:*}: refused before anything is done" 2 $igb --set "host.sysctl={ \"net.core.$(echo ${bad#*:} | cut -d= -f1)\" = ${bad##*=}, \"net.core.netdev_max_backlog\" = 4321 }"
+	says "with what would be right" "right would be a"
+	check "and nothing was written" [ "$(cat $core/netdev_max_backlog)" != 4321 ]
 done
+# Only the kernel knows how many CPUs there can be.
+long=$(awk 'BEGIN { printf "1"; for (i = 0; i < 256; i++) printf ",00000000" }')
+same "CPUs beyond any kernel: the kernel refuses them" "$(errno_of $long $core/flow_limit_cpu_bitmap)" "Value too large for defined data type"
+change "CPUs beyond any kernel: put back" 4 $igb --set "host.sysctl={ \"net.core.flow_limit_cpu_bitmap\" = \"$long\", \"net.core.busy_poll\" = 77 }"
+says "with the errno" EOVERFLOW
+check "and nothing stays behind" [ "$(cat $core/busy_poll)" != 77 ]
 same "resume latency: below 0" "$(errno_of -1 $cpu/cpu0/power/pm_qos_resume_latency_us)" "Invalid argument"
 
 # --- hold

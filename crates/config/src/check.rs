@@ -19,7 +19,10 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
         match spec.key(name) {
             Some(key) if seen.contains(&key.name) => {
                 let found = format!("\"{}\" stands there under two names", key.name);
-                out.push(Fault { at: k.span(), found, right: Some("one of them".into()) });
+                let with =
+                    t.iter().map(|(k, _)| k).filter(|o| spec.alias(o.get_ref()) == key.name && o.span() != k.span());
+                let with = with.map(Spanned::span).collect();
+                out.push(Fault { at: k.span(), with, found, right: Some("one of them".into()) });
             }
             Some(key) => {
                 seen.push(key.name);
@@ -32,6 +35,7 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
                 let right = elsewhere(name).or_else(|| near.map(|n| format!("\"{n}\""))).unwrap_or_else(all);
                 out.push(Fault {
                     at: k.span(),
+                    with: Vec::new(),
                     found: format!("unknown key \"{name}\" in {}", spec.name),
                     right: Some(right),
                 });
@@ -40,7 +44,8 @@ pub(crate) fn table(t: &DeTable<'_>, at: std::ops::Range<usize>, spec: &'static 
     }
     for key in spec.keys.iter().filter(|k| k.required && !seen.contains(&k.name) && !meant.contains(&k.name)) {
         let found = format!("{} has no \"{}\"", spec.name, key.name);
-        out.push(Fault { at: at.clone(), found, right: Some(format!("{} = {}", key.name, example(&key.kind))) });
+        let right = Some(format!("{} = {}", key.name, example(&key.kind)));
+        out.push(Fault { at: at.clone(), with: Vec::new(), found, right });
     }
 }
 
@@ -81,7 +86,9 @@ fn takes(kind: &Kind, v: &DeValue<'_>) -> bool {
 }
 
 fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
-    let mut wrong = |found: String, right: String| out.push(Fault { at: v.span(), found, right: Some(right) });
+    let mut wrong = |found: String, right: String| {
+        out.push(Fault { at: v.span(), with: Vec::new(), found, right: Some(right) });
+    };
     if !takes(kind, v.get_ref()) {
         let found = format!("{name} is {}", type_name(v.get_ref()));
         let table = matches!(v.get_ref(), DeValue::Table(_) | DeValue::Array(_));
@@ -97,7 +104,8 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
         Kind::Int(least, most) => {
             let n = int(v.get_ref());
             if n.is_none_or(|n| n < i128::from(*least) || n > i128::from(*most)) {
-                wrong(format!("{name} = {} is out of range", raw(v.get_ref())), format!("{least} to {most}"));
+                let right = if least == most { least.to_string() } else { format!("{least} to {most}") };
+                wrong(format!("{name} = {} is out of range", raw(v.get_ref())), right);
             }
         }
         Kind::Word(all) => {
@@ -154,7 +162,7 @@ fn value(v: &Value<'_>, kind: &'static Kind, name: &str, out: &mut Vec<Fault>) {
             for (k, v) in v.get_ref().as_table().into_iter().flatten() {
                 if let Err(why) = words::numbers(k.get_ref()) {
                     let right = Some("numbers as \"0-3,8\"".to_string());
-                    out.push(Fault { at: k.span(), found: format!("{name}: {why}"), right });
+                    out.push(Fault { at: k.span(), with: Vec::new(), found: format!("{name}: {why}"), right });
                 }
                 value(v, kind, name, out);
             }

@@ -8,6 +8,8 @@ use std::ops::Range;
 pub struct Fault {
     /// Bytes of the text.
     pub at: Range<usize>,
+    /// What else it has to do with: the other half of a contradiction.
+    pub with: Vec<Range<usize>>,
     pub found: String,
     pub right: Option<String>,
 }
@@ -80,22 +82,32 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     out
 }
 
+impl Faults {
+    /// The line of a place, and marks below what is meant.
+    fn excerpt(&self, f: &mut fmt::Formatter<'_>, at: &Range<usize>, digits: usize) -> fmt::Result {
+        let (line, column) = place(&self.text, at.start);
+        let whole = self.text.lines().nth(line - 1).unwrap_or_default();
+        let end = floor(&self.text, at.end).max(floor(&self.text, at.start));
+        let marked = self.text.get(floor(&self.text, at.start)..end).unwrap_or_default();
+        let marked = marked.lines().next().unwrap_or_default().chars().count();
+        let (shown, column) = window(whole, column - 1, WIDE - digits - 5);
+        writeln!(f, "  {line:>digits$} | {shown}")?;
+        let marks = "^".repeat(marked.clamp(1, shown.chars().count().saturating_sub(column).max(1)));
+        writeln!(f, "  {} | {}{marks}", " ".repeat(digits), " ".repeat(column))
+    }
+}
+
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for fault in self.all.iter().take(SHOWN) {
             let (line, column) = place(&self.text, fault.at.start);
             writeln!(f, "{}:{line}:{column}: {}", self.file, fault.found)?;
-            let whole = self.text.lines().nth(line - 1).unwrap_or_default();
-            let number = line.to_string();
-            let margin = " ".repeat(number.len());
-            let room = WIDE - number.len() - 5;
-            let end = floor(&self.text, fault.at.end).max(floor(&self.text, fault.at.start));
-            let marked = self.text.get(floor(&self.text, fault.at.start)..end).unwrap_or_default();
-            let marked = marked.lines().next().unwrap_or_default().chars().count();
-            let (shown, at) = window(whole, column - 1, room);
-            writeln!(f, "  {number} | {shown}")?;
-            let marks = "^".repeat(marked.clamp(1, shown.chars().count().saturating_sub(at).max(1)));
-            writeln!(f, "  {margin} | {}{marks}", " ".repeat(at))?;
+            let last = fault.with.iter().map(|w| place(&self.text, w.start).0).fold(line, usize::max);
+            let digits = last.to_string().len();
+            let margin = " ".repeat(digits);
+            let room = WIDE - digits - 5;
+            self.excerpt(f, &fault.at, digits)?;
+            fault.with.iter().try_for_each(|w| self.excerpt(f, w, digits))?;
             if let Some(right) = &fault.right {
                 let mut head = format!("  {margin} = ");
                 for l in wrapped(&format!("right would be {right}"), room) {

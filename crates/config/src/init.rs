@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Knob, Nic, Snapshot, Table, Wish};
+use ringwise_model::{Goal, Knob, Nic, Snapshot, Table, Wish};
 
 use crate::print::print_entry;
 use crate::value::{Entry, Matcher};
@@ -14,12 +14,13 @@ pub fn init(s: &Snapshot) -> String {
          # What it would do: ringwise plan --config FILE\n\
          version = 1\n\n\
          [host]\n\
-         # balanced, forward, rpc, stream, latency; ringwise plan --goal GOAL --print-config writes one out\n\
+         # GOALS; ringwise plan --goal GOAL --print-config writes one out\n\
          goal = \"balanced\"\n\
          # cpus = \"0-3\"                 only these carry queues\n\
          # reserve = \"0\"                kept free for other work\n\
          # allow_disruption = true      also what interrupts traffic\n",
-    );
+    )
+    .replace("GOALS", &Goal::ALL.map(Goal::name).join(", "));
     for n in s.nics.iter().filter(|n| n.has_own_queues()) {
         out += &interface(n);
     }
@@ -72,7 +73,8 @@ fn now(n: &Nic) -> Vec<Knob> {
     }
     if let Some(r) = n.rss.known().filter(|r| !r.table.is_empty()) {
         out.push(Knob::RssTable { context: None, table: table(&r.table) });
-        let function = r.function.known().cloned();
+        // A mask of bits that have no name cannot be said.
+        let function = r.function.known().filter(|f| !f.starts_with("0x")).cloned();
         let symmetric = r.symmetric.known().cloned();
         out.extend((function.is_some() || symmetric.is_some()).then_some(Knob::RssHash {
             function,

@@ -10,6 +10,7 @@
 
 mod bind;
 mod check;
+mod contradict;
 mod decode;
 pub mod export;
 mod fault;
@@ -24,6 +25,7 @@ mod words;
 
 pub use bind::{Bound, bind, joined};
 pub use check::say as what;
+pub use contradict::contradictions;
 pub use fault::{Fault, Faults};
 pub use init::init;
 pub use print::{print, print_entry};

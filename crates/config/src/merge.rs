@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{Knob, NapiValues, Wish};
 
+use crate::contradict::covers;
 use crate::value::{Entry, HostPart};
 
 pub(crate) fn host(mut base: HostPart, over: &HostPart) -> HostPart {
@@ -43,6 +44,10 @@ pub(crate) fn entry(base: &mut Entry, over: &Entry) {
 }
 
 fn wish(all: &mut Vec<Wish>, over: &Wish) {
+    // A word of ethtool's goes before the names of all that it means.
+    if let Knob::Feature { name: wide, .. } = &over.knob {
+        all.retain(|b| !matches!(&b.knob, Knob::Feature { name, .. } if name != wide && covers(wide, name)));
+    }
     let Some(base) = all.iter_mut().find(|b| same_place(&b.knob, &over.knob)) else { return all.push(over.clone()) };
     base.knob = both(&base.knob, &over.knob);
     base.said.clone_from(&over.said);

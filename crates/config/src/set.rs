@@ -11,7 +11,11 @@ pub fn parse_set(argument: &str) -> Result<Config, Faults> {
     let shown = format!("--set {argument}");
     let fail = |found: &str| {
         let right = Some("DEV.KEY=VALUE, e.g. eth0.rings.rx=1024 or eth0.rss.table=\"equal 4\"".to_string());
-        Err(Faults::new(&shown, argument, vec![Fault { at: 0..argument.len(), found: found.into(), right }]))
+        Err(Faults::new(
+            &shown,
+            argument,
+            vec![Fault { at: 0..argument.len(), with: Vec::new(), found: found.into(), right }],
+        ))
     };
     let Some((path, value)) = split(argument) else { return fail("no \"=\" after a key") };
     let Some((dev, key)) = head(path) else { return fail("no key after the interface") };

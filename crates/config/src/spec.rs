@@ -245,6 +245,9 @@ pub const COALESCE_WORDS: [(&str, &str); 6] = [
     ("cqe-mode-tx", "use-cqe-mode-tx"),
 ];
 
+/// `rss_hash_func_strings` of the kernel.
+pub const HASH_FUNCTIONS: [&str; 3] = ["toeplitz", "xor", "crc32"];
+
 pub static RSS: Spec = Spec {
     name: "rss",
     keys: &[

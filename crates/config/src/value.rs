@@ -80,13 +80,17 @@ impl Config {
     /// The same without where each thing was said.
     pub fn without_places(&self) -> Self {
         let mut c = self.clone();
-        c.host.wishes.iter_mut().for_each(|w| w.said.clear());
-        for e in &mut c.entries {
-            e.said.clear();
-            e.wishes.iter_mut().for_each(|w| w.said.clear());
-            e.groups.iter_mut().for_each(|g| g.said.clear());
-        }
+        c.sayings().for_each(String::clear);
         c
+    }
+
+    /// Where each thing was said.
+    pub(crate) fn sayings(&mut self) -> impl Iterator<Item = &mut String> {
+        let entries = self.entries.iter_mut().flat_map(|e| {
+            let (wishes, groups) = (e.wishes.iter_mut(), e.groups.iter_mut());
+            std::iter::once(&mut e.said).chain(wishes.map(|w| &mut w.said)).chain(groups.map(|g| &mut g.said))
+        });
+        self.host.wishes.iter_mut().map(|w| &mut w.said).chain(entries)
     }
 
     /// Another saying over this one. Entries are the same where they match by the same words.

@@ -287,3 +287,51 @@ fn a_printed_file_says_the_same() {
     // Printing settles at once.
     assert_eq!(print(&read(&again)), again);
 }
+
+/// What is laid over a file is held against it too, each with where it was said.
+#[test]
+fn what_is_laid_over_contradicts_too() {
+    let laid = |file: &str, over: &[&str]| {
+        let mut c = parse("f.toml", &format!("version = 1\n{file}\n")).unwrap_or_else(|f| panic!("{f}"));
+        over.iter().for_each(|o| c.lay(&parse_set(o).unwrap_or_else(|f| panic!("{f}"))));
+        ringwise_config::contradictions(&c)
+    };
+    let eth0 = |text: &str| format!("[[interface]]\nmatch = {{ name = \"eth0\" }}\n{text}");
+    let group =
+        "[[interface.group]]\nname = \"web\"\npolicy = \"latency\"\ncpus = \"2\"\nflows = [\"tcp4 dst-port 443\"]";
+    for (file, over, said) in [
+        (
+            eth0("features = { tso = true }"),
+            &["eth0.features.tx-tcp-segmentation=false"][..],
+            "--set eth0.features.tx-tcp-segmentation=false and f.toml line 4: tx-tcp-segmentation = false contradicts",
+        ),
+        (
+            eth0(group),
+            &["eth0.features.ntuple=false"],
+            "--set eth0.features.ntuple=false and f.toml line 4: ntuple is off",
+        ),
+        (eth0(group), &["eth0.rule=tcp4 dst-port 443 action 1"], "is led to queue 1 and to group \"web\""),
+        (eth0(group), &["host.cpus=0-1"], "f.toml line 4 and host.cpus: group \"web\" is on CPUs 2, which are not"),
+        (
+            String::new(),
+            &["eth0.channels=2", "eth0.rss.table=equal 4"],
+            "the table names queue 3, but channels leaves 2",
+        ),
+        (
+            eth0("rss = { symmetric = \"symmetric-xor\" }"),
+            &["eth0.rss.fields.udp4=s"],
+            "--set eth0.rss.fields.udp4=s and f.toml line 4: udp4 = \"s\" hashes one direction only",
+        ),
+    ] {
+        let found = laid(&file, over);
+        assert_eq!(found.len(), 1, "{over:?}: {found:#?}");
+        assert!(found[0].contains(said) && found[0].contains("; right would be "), "{over:?}: {}", found[0]);
+    }
+    // The same thing said anew is no contradiction, nor a word for all of what was said of one.
+    for over in ["eth0.features.tso=false", "eth0.features.tcp-segmentation-offload=false"] {
+        assert_eq!(laid(&eth0("features = { tso = true }"), &[over]), Vec::<String>::new(), "{over}");
+        assert_eq!(laid(&eth0("features = { tx-tcp6-segmentation = true }"), &[over]), Vec::<String>::new(), "{over}");
+    }
+    // A context that somebody else may have made is the host's matter here.
+    assert_eq!(laid("", &["eth0.rule=tcp4 dst-port 1 context 3"]), Vec::<String>::new());
+}

@@ -30,7 +30,17 @@ pub fn load(path: &Path) -> Result<Config> {
 }
 
 fn unreadable(path: &Path, e: &std::io::Error) -> Fail {
-    Fail::error(format!("{}: {e}", path.display())).next("ringwise config init > FILE      (one from this host)")
+    let why = match e.raw_os_error() {
+        Some(errno) => ringwise_sys::errno_text(errno),
+        None if e.kind() == ErrorKind::InvalidData => "it is no text in UTF-8".into(),
+        None => e.to_string(),
+    };
+    let fail = Fail::error(format!("{}: {why}", path.display()));
+    // Where there is a file, another one is no help.
+    match e.kind() {
+        ErrorKind::NotFound => fail.next("ringwise config init > FILE      (one from this host)"),
+        _ => fail,
+    }
 }
 
 fn parse(path: &Path, text: &str) -> Result<Config> {
@@ -84,7 +94,17 @@ pub fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
         config.entries.iter_mut().for_each(|e| e.goal = None);
     }
     over.push(Config { host: flags(a), ..Config::default() });
-    Ok(Wanted { file, config, over, devs: devs.to_vec() })
+    let wanted = Wanted { file, config, over, devs: devs.to_vec() };
+    sound(&wanted.whole())?;
+    Ok(wanted)
+}
+
+/// What was laid over the file contradicts it, or itself.
+fn sound(c: &Config) -> Result<()> {
+    match ringwise_config::contradictions(c) {
+        wrong if wrong.is_empty() => Ok(()),
+        wrong => Err(Fail::usage(wrong.join("\nringwise: "))),
+    }
 }
 
 /// Flags and `--set` alone, as a configuration.
@@ -160,9 +180,11 @@ impl Wanted {
 
     /// With what the goal has for every member that was left open.
     fn in_full(&self, mut c: Config) -> Config {
+        let dev_goals = c.entries.iter().filter_map(|e| Some((e.matcher.to_string(), e.goal?))).collect();
         let h = &mut c.host;
         let open = Intent {
             goal: h.goal.unwrap_or_default(),
+            dev_goals,
             smt: h.smt,
             far_node: h.far_node,
             pair_as_article: h.pair_as_article.unwrap_or_default(),
@@ -180,6 +202,8 @@ impl Wanted {
             out::note(common.quiet, &format!("ringwise: {n}"));
         }
         let mut i = bound.intent;
+        // An entry by driver or address is known to be the interface of --set only now.
+        sound(&Config::of_intent(&i))?;
         i.config = self.file.as_ref().map(|f| f.display().to_string());
         if !self.devs.is_empty() {
             let named = |dev: &String| self.devs.contains(dev);

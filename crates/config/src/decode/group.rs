@@ -1,6 +1,5 @@
 //! `[[interface.group]]`
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use ringwise_kfmt::rule::parse_match;
@@ -12,24 +11,17 @@ use crate::{check, spec, words};
 
 pub(crate) fn groups(k: Keys<'_, '_>, config: &Config, cx: &mut Ctx<'_>) -> Vec<GroupWish> {
     let mut out: Vec<GroupWish> = Vec::new();
-    let mut owner: BTreeMap<u32, String> = BTreeMap::new();
+    let mut names: Vec<(String, Range<usize>)> = Vec::new();
     for v in list(k.get("group")) {
         let Some(t) = v.get_ref().as_table() else { continue };
         let g = Keys::new(t, &spec::GROUP);
         let Some(wish) = one(g, v.span(), config, cx) else { continue };
-        if out.iter().any(|o| o.name == wish.name) {
-            let at = g.at("name").unwrap_or(v.span());
-            cx.fault(at, format!("group \"{}\" stands there twice on this interface", wish.name), "one of that name");
+        let at = g.at("name").unwrap_or(v.span());
+        if let Some((_, first)) = names.iter().find(|(n, _)| *n == wish.name) {
+            let found = format!("group \"{}\" stands there twice on this interface", wish.name);
+            cx.fault_with(at.clone(), vec![first.clone()], found, "one of that name");
         }
-        if let GroupQueues::These(queues) = &wish.queues {
-            for q in queues {
-                if let Some(other) = owner.insert(*q, wish.name.clone()).filter(|o| *o != wish.name) {
-                    let at = g.at("queues").unwrap_or(v.span());
-                    let found = format!("queue {q} belongs to group \"{other}\" already");
-                    cx.fault(at, found, "each queue in one group");
-                }
-            }
-        }
+        names.push((wish.name.clone(), at));
         out.push(wish);
     }
     let fixed = |g: &&GroupWish| matches!(g.queues, GroupQueues::These(_));
@@ -69,7 +61,8 @@ fn one(k: Keys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut Ctx<'_>) -> 
     let cpus = k.get("cpus").and_then(|v| check::cpus_of(v.get_ref()).ok());
     let (weight, context) = (k.u32("weight"), k.bool("context").unwrap_or(false));
     if let (true, Some(_), Some(at)) = (context, weight, k.at("weight")) {
-        cx.fault(at, "a group with a context of its own has no part of the table", "context, or weight");
+        let with = k.at("context").into_iter().collect();
+        cx.fault_with(at, with, "a group with a context of its own has no part of the table", "context, or weight");
     }
     let flows: Vec<Flow> = list(k.get("flows")).filter_map(|v| flow(v, cx)).collect();
     if context && flows.is_empty() {

@@ -1,5 +1,8 @@
 //! `[host]`
 
+use std::ops::Range;
+
+use ringwise_kfmt::sysctl;
 use ringwise_model::{CpuSet, FarNode, Goal, Knob, Smt};
 
 use super::{Ctx, Keys, list, wish};
@@ -36,6 +39,7 @@ pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
     if let (Some(entries), Some(at)) = (k.u32("rfs_entries"), k.at("rfs_entries")) {
         h.wishes.push(wish(Knob::RfsEntries { entries }, &at, cx));
     }
+    let mut seen: Vec<(String, Range<usize>)> = Vec::new();
     for (name, at, v) in k.free("sysctl") {
         let value = v.get_ref().as_str().map(str::to_string).or_else(|| check::int(v.get_ref()).map(|n| n.to_string()));
         let Some(value) = value else { continue };
@@ -45,59 +49,55 @@ pub(crate) fn part(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> HostPart {
             cx.fault(at, format!("\"{name}\" is no sysctl"), "as \"net.core.netdev_budget\", in quotes");
             continue;
         }
-        if value.is_empty() || value.chars().any(char::is_control) {
-            cx.fault(v.span(), format!("\"{name}\" cannot be set to this text"), "the words of one line");
-            continue;
-        }
         let dotted = name.replace('/', ".");
-        if h.wishes.iter().any(|w| matches!(&w.knob, Knob::Sysctl { name, .. } if name.replace('/', ".") == dotted)) {
-            cx.fault(at, format!("\"{name}\" is said twice"), "one of them");
+        let Some(takes) = sysctl::takes(&dotted) else {
+            unknown(&dotted, &value, at, k, cx);
+            continue;
+        };
+        if !takes.good(&value) {
+            let plain = !value.is_empty() && !value.chars().any(char::is_control);
+            let found = if plain { value.as_str() } else { "this text" };
+            cx.fault(v.span(), format!("{name} cannot be {found}"), takes.right());
             continue;
         }
-        h.wishes.push(wish(Knob::Sysctl { name: name.to_string(), value }, &at, cx));
+        if let Some((_, first)) = seen.iter().find(|(n, _)| *n == dotted) {
+            cx.fault_with(at, vec![first.clone()], format!("\"{name}\" is said twice"), "one of them");
+            continue;
+        }
+        seen.push((dotted.clone(), at.clone()));
+        h.wishes.push(wish(Knob::Sysctl { name: dotted, value }, &at, cx));
     }
-    let mut seen = CpuSet::new();
+    let mut seen: Vec<(CpuSet, Range<usize>)> = Vec::new();
     for (name, at, v) in k.free("cpu_latency") {
         let value = v.get_ref().as_str().map(str::to_string).or_else(|| check::int(v.get_ref()).map(|n| n.to_string()));
         if let (Ok(cpus), Some(value)) = (words::cpus(name), value) {
-            let both = cpus.intersection(&seen);
-            if !both.is_empty() {
-                cx.fault(at, format!("cpu_latency of CPUs {both} is said twice"), "one of them");
+            if let Some((both, first)) =
+                seen.iter().map(|(s, first)| (cpus.intersection(s), first)).find(|(both, _)| !both.is_empty())
+            {
+                let found = format!("cpu_latency of CPUs {both} is said twice");
+                cx.fault_with(at, vec![first.clone()], found, "one of them");
                 continue;
             }
-            seen = seen.union(&cpus);
+            seen.push((cpus.clone(), at.clone()));
             let cpus = cpus.iter().collect();
             h.wishes.push(wish(Knob::CpuLatency { cpus, value }, &at, cx));
         }
     }
-    contradictions(&h, k, cx);
     h
 }
 
-fn contradictions(h: &HostPart, k: Keys<'_, '_>, cx: &mut Ctx<'_>) {
-    let empty = CpuSet::new();
-    let free = h.reserve.as_ref().unwrap_or(&empty).union(h.exclude_cpus.as_ref().unwrap_or(&empty));
-    if let (Some(cpus), Some(at)) = (&h.cpus, k.at("cpus"))
-        && cpus.is_subset(&free)
-    {
-        cx.fault(at, format!("all of cpus {cpus} are kept free by reserve or exclude_cpus"), "CPUs that are not");
+/// A name that is not among those that are set here.
+fn unknown(name: &str, value: &str, at: Range<usize>, k: Keys<'_, '_>, cx: &mut Ctx<'_>) {
+    if name == sysctl::RPS_SOCK_FLOW_ENTRIES {
+        return match k.at("rfs_entries") {
+            Some(key) => {
+                let found = "the flow table's size is said twice: in rfs_entries and in sysctl";
+                cx.fault_with(at, vec![key], found, "rfs_entries alone");
+            }
+            None => cx.fault(at, format!("{name} has a key of its own"), format!("rfs_entries = {value}")),
+        };
     }
-    let named = h.wishes.iter().any(|w| matches!(&w.knob, Knob::Sysctl { name, .. } if is_rfs(name)));
-    let entries = h.wishes.iter().any(|w| matches!(w.knob, Knob::RfsEntries { .. }));
-    if let Some(at) = k.at("rfs_entries").filter(|_| named && entries) {
-        cx.fault(at, "the flow table's size is said twice: here and in sysctl", "one of them");
-    }
-    if let (Some(true), Some(goal), Some(at)) = (h.pair_as_article, h.goal, k.at("pair_as_article"))
-        && !matches!(goal, Goal::Balanced | Goal::Mixed)
-    {
-        cx.fault(
-            at,
-            format!("pair_as_article lays queues as an article has them, goal {goal} otherwise"),
-            "one of them",
-        );
-    }
-}
-
-pub(crate) fn is_rfs(name: &str) -> bool {
-    name.replace('/', ".") == "net.core.rps_sock_flow_entries"
+    let known = || sysctl::ALL.iter().map(|(n, _)| *n);
+    let right = format!("one of {}", known().collect::<Vec<_>>().join(", "));
+    cx.fault(at, format!("{name} is not among the sysctls that are set here"), right);
 }

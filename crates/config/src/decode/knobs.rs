@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use std::ops::Range;
+
+use ringwise_kfmt::ethtool_ioctl;
 use ringwise_kfmt::rule::parse_rule;
 use ringwise_model::{CpuSet, Knob, NapiValues, Wish};
 
@@ -22,7 +25,8 @@ pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32>
         let fixed = [usecs, frames].into_iter().find(|n| out.contains_key(*n));
         if let (Some(1), Some(fixed), Some(at)) = (out.get(adaptive), fixed, k.at(adaptive)) {
             let found = format!("{adaptive} is on, so {fixed} cannot be fixed beside it");
-            cx.fault(at, found, format!("{adaptive} = false, or no {fixed}"));
+            let with = k.at(fixed).into_iter().collect();
+            cx.fault_with(at, with, found, format!("{adaptive} = false, or no {fixed}"));
         }
     }
     out
@@ -102,8 +106,39 @@ fn channels(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     out.push(wish(Knob::Channels { rx, tx, combined }, &at, cx));
 }
 
+/// Members of the device or of a queue, and where each stands.
+#[derive(Default)]
+struct Seen(BTreeMap<(Option<u32>, String), Range<usize>>);
+
+impl Seen {
+    /// Of a member said twice the first queue is named.
+    fn once<'n>(
+        &mut self,
+        queues: &Option<Vec<u32>>,
+        members: impl Iterator<Item = &'n str>,
+        at: Range<usize>,
+        cx: &mut Ctx<'_>,
+    ) {
+        let of: Vec<Option<u32>> = match queues {
+            Some(q) => q.iter().map(|q| Some(*q)).collect(),
+            None => vec![None],
+        };
+        for m in members {
+            let mut twice = None;
+            for q in &of {
+                let first = self.0.insert((*q, m.to_string()), at.clone());
+                twice = twice.or(first.map(|first| (*q, first)));
+            }
+            if let Some((q, first)) = twice {
+                let of = q.map_or("the device".to_string(), |q| format!("queue {q}"));
+                cx.fault_with(at.clone(), vec![first], format!("{m} of {of} is said twice"), "one of them");
+            }
+        }
+    }
+}
+
 fn coalesce(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
-    let mut owner: BTreeMap<(Option<u32>, String), ()> = BTreeMap::new();
+    let mut seen = Seen::default();
     for v in one_or_more(k.get("coalesce")) {
         let Some(t) = v.get_ref().as_table() else { continue };
         let c = Keys::new(t, &spec::COALESCE);
@@ -111,18 +146,7 @@ fn coalesce(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
         if params.is_empty() {
             continue;
         }
-        let of: Vec<Option<u32>> = match &queues {
-            Some(q) => q.iter().map(|q| Some(*q)).collect(),
-            None => vec![None],
-        };
-        for q in of {
-            for p in params.keys() {
-                if owner.insert((q, p.clone()), ()).is_some() {
-                    let of = q.map_or("the device".to_string(), |q| format!("queue {q}"));
-                    cx.fault(v.span(), format!("{p} of {of} is said twice"), "one of them");
-                }
-            }
-        }
+        seen.once(&queues, params.keys().map(String::as_str), v.span(), cx);
         out.push(wish(Knob::Coalesce { queues, params }, &v.span(), cx));
     }
 }
@@ -132,7 +156,7 @@ fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
     if let (Some(table), Some(at)) = (k.get("table").and_then(table), k.at("table")) {
         out.push(wish(Knob::RssTable { context: None, table }, &at, cx));
     }
-    let mut seen = Vec::new();
+    let mut seen: Vec<(u32, Range<usize>)> = Vec::new();
     for (name, at, v) in k.free("context") {
         let (Ok(numbers), Some(table)) = (words::numbers(name), table(v)) else { continue };
         for n in numbers {
@@ -140,26 +164,38 @@ fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
                 cx.fault(at.clone(), "context 0 is the device's own", "\"table\" for that one");
                 continue;
             }
-            if seen.contains(&n) {
-                cx.fault(at.clone(), format!("context {n} is said twice"), "one of them");
+            if let Some((_, first)) = seen.iter().find(|(s, _)| *s == n) {
+                cx.fault_with(at.clone(), vec![first.clone()], format!("context {n} is said twice"), "one of them");
                 continue;
             }
-            seen.push(n);
+            seen.push((n, at.clone()));
             out.push(wish(Knob::RssTable { context: Some(n), table: table.clone() }, &at, cx));
         }
     }
     let key = k.text("key").and_then(|t| check::hex(&t).ok());
     let (function, symmetric) = (k.text("function"), k.text("symmetric"));
-    if let Some(at) = k.at("function").or(k.at("key")).or(k.at("symmetric"))
+    if let (Some(f), Some(v)) = (&function, k.get("function"))
+        && !spec::HASH_FUNCTIONS.contains(&f.as_str())
+    {
+        let right = format!("one of {}", spec::HASH_FUNCTIONS.join(", "));
+        cx.fault(v.span(), format!("function = \"{f}\" is not known"), right);
+    }
+    if let Some(at) = k.at("symmetric").or(k.at("function")).or(k.at("key"))
         && (function.is_some() || key.is_some() || symmetric.is_some())
     {
         out.push(wish(Knob::RssHash { function, key, symmetric }, &at, cx));
     }
     for (flow, at, v) in k.free("fields") {
         let Some(fields) = v.get_ref().as_str() else { continue };
-        let letters = !fields.is_empty() && fields.chars().all(|c| "mvtsdfnraeglq".contains(c));
-        if !letters {
+        if fields.is_empty() || fields.contains('+') || ethtool_ioctl::fields::mask(fields).is_err() {
             cx.fault(v.span(), format!("\"{fields}\" are no hash fields"), "ethtool's letters, as \"sd\" or \"sdfn\"");
+            continue;
+        }
+        let known = || ethtool_ioctl::FLOW_TYPES.iter().map(|f| f.0);
+        if !known().any(|f| f == flow) {
+            let all = || format!("one of {}", known().collect::<Vec<_>>().join(", "));
+            let right = words::nearest(flow, known()).map_or_else(all, |n| format!("\"{n}\""));
+            cx.fault(at, format!("\"{flow}\" is no flow type"), right);
             continue;
         }
         out.push(wish(Knob::RssFields { flow: flow.to_string(), fields: fields.to_string() }, &at, cx));
@@ -167,12 +203,14 @@ fn rss(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
 }
 
 fn napi(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
+    let mut seen = Seen::default();
     for v in one_or_more(k.get("napi")) {
         let Some(t) = v.get_ref().as_table() else { continue };
         let n = Keys::new(t, &spec::NAPI);
-        let values = napi_values(n);
+        let (queues, values) = (queues(n), napi_values(n));
         if values != NapiValues::default() {
-            out.push(wish(Knob::Napi { queues: queues(n), values }, &v.span(), cx));
+            seen.once(&queues, n.iter().map(|(name, ..)| name).filter(|name| *name != "queues"), v.span(), cx);
+            out.push(wish(Knob::Napi { queues, values }, &v.span(), cx));
         }
     }
 }
@@ -195,7 +233,8 @@ fn by_queue(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
         Some(Knob::RpsFlowCnt { queues, entries: check::int(v.get_ref()).and_then(|n| u32::try_from(n).ok())? })
     });
     if let (Some(_), Some(at)) = (k.get("xps_cpus"), k.at("xps_rxqs")) {
-        cx.fault(at, "xps_rxqs goes before xps_cpus in the kernel; both are said", "one of them");
+        let with = k.at("xps_cpus").into_iter().collect();
+        cx.fault_with(at, with, "xps_rxqs goes before xps_cpus in the kernel; both are said", "one of them");
     }
 }
 
@@ -213,13 +252,10 @@ fn each(
         }
         return;
     }
-    let mut seen = Vec::new();
+    let mut seen = Seen::default();
     for (queues, at, v) in k.free(name) {
         let Ok(queues) = words::numbers(queues) else { continue };
-        if let Some(q) = queues.iter().find(|q| seen.contains(*q)) {
-            cx.fault(at.clone(), format!("{name} of queue {q} is said twice"), "one of them");
-        }
-        seen.extend(&queues);
+        seen.once(&Some(queues.clone()), std::iter::once(name), at.clone(), cx);
         if let Some(knob) = make(Some(queues), v) {
             out.push(wish(knob, &at, cx));
         }
@@ -228,7 +264,7 @@ fn each(
 
 /// Rules, as strings or tables.
 pub(crate) fn rules(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
-    let mut places: Vec<u32> = Vec::new();
+    let mut places: Vec<(u32, Range<usize>)> = Vec::new();
     for v in list(k.get("rule")) {
         let table = v.get_ref().as_table().map(|t| Keys::new(t, &spec::RULE));
         let (said, mut location) = match table {
@@ -251,10 +287,15 @@ pub(crate) fn rules(k: Keys<'_, '_>, out: &mut Vec<Wish>, cx: &mut Ctx<'_>) {
         }
         location = location.or(loc);
         if let Some(l) = location {
-            if places.contains(&l) {
-                cx.fault(at.clone(), format!("two rules for location {l}"), "a location each");
+            if let Some((_, first)) = places.iter().find(|(p, _)| *p == l) {
+                cx.fault_with(
+                    at.clone(),
+                    vec![first.clone()],
+                    format!("two rules for location {l}"),
+                    "a location each",
+                );
             }
-            places.push(l);
+            places.push((l, at.clone()));
         }
         out.push(wish(Knob::FlowRule { location, rule }, &at, cx));
     }

@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 use crate::fault::{Fault, Faults, place};
 use crate::spec::Spec;
 use crate::value::Config;
-use crate::{check, spec, words};
+use crate::{check, contradict, spec, words};
 
 pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
@@ -36,19 +36,22 @@ pub(crate) struct Ctx<'t> {
 }
 
 impl Ctx<'_> {
+    /// Stands for the place until the whole document is looked at.
     pub fn said(&self, at: &Range<usize>) -> String {
-        match self.origin {
-            Origin::File => format!("{} line {}", self.file, place(self.text, at.start).0),
-            Origin::Argument => self.file.to_string(),
-        }
+        format!("{} {}", at.start, at.end)
     }
 
-    /// The line that a saying names, without its margins.
-    pub fn line(&self, said: &str) -> Option<Range<usize>> {
-        let number: usize = said.strip_prefix(self.file)?.strip_prefix(" line ")?.parse().ok()?;
-        let start = self.text.split_inclusive('\n').take(number.checked_sub(1)?).map(str::len).sum::<usize>();
-        let line = self.text.get(start..)?.lines().next()?;
-        Some(start + line.len() - line.trim_start().len()..start + line.trim_end().len())
+    fn place(said: &str) -> Option<Range<usize>> {
+        let (start, end) = said.split_once(' ')?;
+        Some(start.parse().ok()?..end.parse().ok()?)
+    }
+
+    /// As people read it.
+    fn in_words(&self, said: &mut String) {
+        *said = match (self.origin, Self::place(said)) {
+            (Origin::File, Some(at)) => format!("{} line {}", self.file, place(self.text, at.start).0),
+            _ => self.file.to_string(),
+        };
     }
 
     /// A rule in words: the word that is wrong is underlined, where the string has no escapes.
@@ -61,6 +64,7 @@ impl Ctx<'_> {
         };
         let found = match e.found.as_str() {
             "" => format!("{}: nothing found", e.word),
+            found if e.told => format!("{} {found}", e.word),
             word if word == e.word => format!("unknown word \"{word}\""),
             found => format!("{}: found \"{found}\"", e.word),
         };
@@ -70,7 +74,19 @@ impl Ctx<'_> {
     }
 
     pub fn fault(&mut self, at: Range<usize>, found: impl Into<String>, right: impl Into<String>) {
-        self.faults.push(Fault { at, found: found.into(), right: Some(right.into()) });
+        self.fault_with(at, Vec::new(), found, right);
+    }
+
+    /// The same with other places that it has to do with.
+    pub fn fault_with(
+        &mut self,
+        at: Range<usize>,
+        with: Vec<Range<usize>>,
+        found: impl Into<String>,
+        right: impl Into<String>,
+    ) {
+        let with = with.into_iter().filter(|w| *w != at).collect();
+        self.faults.push(Fault { at, with, found: found.into(), right: Some(right.into()) });
     }
 }
 
@@ -156,7 +172,8 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin) -> Result<Config,
             continue;
         }
         broken.push(line);
-        cx.faults.push(Fault { at, found: format!("this is no TOML: {}", e.message()), right: None });
+        let found = format!("this is no TOML: {}", e.message());
+        cx.faults.push(Fault { at, with: Vec::new(), found, right: None });
     }
     let syntax = cx.faults.len();
     let table = doc.get_ref();
@@ -171,19 +188,41 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin) -> Result<Config,
             policy(Keys::new(t, &spec::POLICY), v.span(), &mut config.policies, &mut cx);
         }
     }
+    let mut tables = Vec::new();
     for v in list(keys.get("interface")) {
         if let Some(t) = v.get_ref().as_table() {
-            let entry = interface::entry(Keys::new(t, &spec::INTERFACE), v.span(), &config, &mut cx);
+            let k = Keys::new(t, &spec::INTERFACE);
+            let entry = interface::entry(k, v.span(), &config, &tables, &mut cx);
             config.entries.push(entry);
+            tables.push(k);
         }
     }
     mixed::check(keys.table("host", &spec::HOST), &config, &mut cx);
+    for c in contradict::all(&config, origin == Origin::File) {
+        let at = |p: &contradict::At| match p {
+            contradict::At::Said(said) => Ctx::place(said),
+            contradict::At::Group(said, key) => {
+                let at = Ctx::place(said)?;
+                let mut groups = tables.iter().flat_map(|k| list(k.get("group"))).filter(|v| v.span() == at);
+                groups.next().and_then(|v| Keys::new(v.get_ref().as_table()?, &spec::GROUP).at(key)).or(Some(at))
+            }
+            contradict::At::Host(key) => keys.table("host", &spec::HOST)?.at(key),
+            contradict::At::Entry(i, key) => tables.get(*i)?.at(key),
+        };
+        let mut places: Vec<Range<usize>> = c.at.iter().filter_map(at).collect();
+        let first = if places.is_empty() { 0..0 } else { places.remove(0) };
+        cx.fault_with(first, places, c.found, c.right);
+    }
     if !errors.is_empty() {
         let (own, after) = cx.faults.split_at(syntax);
         let known = after.iter().filter(|f| !broken.contains(&place(text, f.at.start).0));
         cx.faults = own.iter().chain(known).cloned().collect();
     }
-    if cx.faults.is_empty() { Ok(config) } else { Err(Faults::new(file, text, cx.faults)) }
+    if !cx.faults.is_empty() {
+        return Err(Faults::new(file, text, cx.faults));
+    }
+    config.sayings().for_each(|said| cx.in_words(said));
+    Ok(config)
 }
 
 fn policy(k: Keys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut Ctx<'_>) {

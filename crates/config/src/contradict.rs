@@ -1,0 +1,355 @@
+//! What a configuration says against itself. Of one text, and of a file with `--set` and flags laid over it.
+
+use ringwise_model::{Action, Flow, Goal, GroupQueues, GroupWish, Knob, Table, Wish};
+
+use crate::export::FEATURE_WORDS;
+use crate::value::{Config, Entry, HostPart};
+use crate::words::{flow_text, glob_matches};
+
+/// Where one half of a contradiction stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// As a wish has it.
+    Said(String),
+    /// A key of the group that has it so.
+    Group(String, &'static str),
+    /// A key of `[host]`.
+    Host(&'static str),
+    /// A key of an entry.
+    Entry(usize, &'static str),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contradiction {
+    pub at: Vec<At>,
+    pub found: String,
+    pub right: String,
+}
+
+/// Each in words, of configurations that were laid over each other.
+pub fn contradictions(c: &Config) -> Vec<String> {
+    let place = |a: &At| match a {
+        At::Said(said) | At::Group(said, _) => said.clone(),
+        At::Host(key) => format!("host.{key}"),
+        At::Entry(i, key) => c.entries.get(*i).map_or_else(String::new, |e| format!("{key} of {}", e.matcher)),
+    };
+    let words = |x: Contradiction| {
+        let mut places: Vec<String> = x.at.iter().map(place).collect();
+        places.dedup();
+        format!("{}: {}; right would be {}", places.join(" and "), x.found, x.right)
+    };
+    all(c, false).into_iter().map(words).collect()
+}
+
+/// `alone`: nothing else is laid over it, and no context is there that somebody else has made.
+pub(crate) fn all(c: &Config, alone: bool) -> Vec<Contradiction> {
+    let mut out = Vec::new();
+    of_host(&c.host, &mut out);
+    for (i, e) in c.entries.iter().enumerate() {
+        let mut cx = Cx { i, e, host: &c.host, out: &mut out };
+        cx.beyond_channels();
+        cx.group_queues();
+        cx.group_cpus();
+        cx.tables_and_weights();
+        cx.features();
+        cx.symmetric();
+        cx.flows();
+        if alone {
+            cx.contexts();
+        }
+    }
+    out
+}
+
+fn add(out: &mut Vec<Contradiction>, at: Vec<At>, found: impl Into<String>, right: impl Into<String>) {
+    out.push(Contradiction { at, found: found.into(), right: right.into() });
+}
+
+fn of_host(h: &HostPart, out: &mut Vec<Contradiction>) {
+    let kept = [("reserve", &h.reserve), ("exclude_cpus", &h.exclude_cpus)];
+    let kept: Vec<_> = kept.into_iter().filter_map(|(k, c)| Some((k, c.as_ref()?))).collect();
+    let free = kept.iter().fold(ringwise_model::CpuSet::new(), |all, (_, c)| all.union(c));
+    if let Some(cpus) = h.cpus.as_ref().filter(|c| c.is_subset(&free)) {
+        let also = kept.iter().filter(|(_, c)| !c.intersection(cpus).is_empty()).map(|(k, _)| At::Host(k));
+        let at = std::iter::once(At::Host("cpus")).chain(also).collect();
+        let found = format!("all of cpus {cpus} are kept free by reserve or exclude_cpus");
+        add(out, at, found, "CPUs that are not");
+    }
+    if let (Some(true), Some(goal)) = (h.pair_as_article, h.goal)
+        && !matches!(goal, Goal::Balanced | Goal::Mixed)
+    {
+        let found = format!("pair_as_article lays queues as an article has them, goal {goal} otherwise");
+        add(out, vec![At::Host("pair_as_article"), At::Host("goal")], found, "one of them");
+    }
+}
+
+struct Cx<'a> {
+    i: usize,
+    e: &'a Entry,
+    host: &'a HostPart,
+    out: &'a mut Vec<Contradiction>,
+}
+
+fn said(w: &Wish) -> At {
+    At::Said(w.said.clone())
+}
+
+fn of_group(g: &GroupWish, key: &'static str) -> At {
+    At::Group(g.said.clone(), key)
+}
+
+impl Cx<'_> {
+    fn beyond_channels(&mut self) {
+        let e = self.e;
+        let Some((channels, left)) = e.wishes.iter().find_map(|w| Some((w, queues_left(&w.knob)?))) else { return };
+        let right = |n: u32| format!("queues 0 to {}, or more channels", n.saturating_sub(1));
+        for w in &e.wishes {
+            if let Some((q, what, n)) = beyond(&w.knob, left) {
+                let found = format!("{what} names queue {q}, but channels leaves {n}");
+                add(self.out, vec![said(w), said(channels)], found, right(n));
+            }
+        }
+        let n = left.0;
+        for g in &e.groups {
+            if let GroupQueues::These(q) = &g.queues
+                && let Some(q) = q.iter().find(|q| **q >= n)
+            {
+                let found = format!("group \"{}\" names queue {q}, but channels leaves {n}", g.name);
+                add(self.out, vec![of_group(g, "queues"), said(channels)], found, right(n));
+            }
+        }
+        let counted: u32 = e.groups.iter().map(|g| if let GroupQueues::Count(n) = g.queues { n } else { 0 }).sum();
+        if counted > n {
+            let found = format!("the groups want {counted} queues, but channels leaves {n}");
+            add(self.out, vec![At::Entry(self.i, "group"), said(channels)], found, format!("{n} in all"));
+        }
+    }
+
+    fn group_queues(&mut self) {
+        for (i, g) in self.e.groups.iter().enumerate() {
+            let GroupQueues::These(queues) = &g.queues else { continue };
+            for other in &self.e.groups[..i] {
+                let GroupQueues::These(theirs) = &other.queues else { continue };
+                if let Some(q) = queues.iter().find(|q| theirs.contains(q) && other.name != g.name) {
+                    let at = vec![of_group(g, "queues"), of_group(other, "queues")];
+                    let found = format!("queue {q} belongs to group \"{}\" already", other.name);
+                    add(self.out, at, found, "each queue in one group");
+                }
+            }
+        }
+    }
+
+    fn group_cpus(&mut self) {
+        let kept = [("reserve", &self.host.reserve), ("exclude_cpus", &self.host.exclude_cpus)];
+        for g in &self.e.groups {
+            let Some(cpus) = &g.cpus else { continue };
+            for (name, set) in kept {
+                let both = set.as_ref().map(|s| cpus.intersection(s)).unwrap_or_default();
+                if !both.is_empty() {
+                    let found = format!("group \"{}\" is on CPUs {both}, which {name} keeps free", g.name);
+                    add(
+                        self.out,
+                        vec![of_group(g, "cpus"), At::Host(name)],
+                        found,
+                        format!("other CPUs, or not in {name}"),
+                    );
+                }
+            }
+            let outside = self.host.cpus.as_ref().map(|c| cpus.difference(c)).unwrap_or_default();
+            if !outside.is_empty() {
+                let found = format!("group \"{}\" is on CPUs {outside}, which are not among host.cpus", g.name);
+                add(
+                    self.out,
+                    vec![of_group(g, "cpus"), At::Host("cpus")],
+                    found,
+                    "CPUs of host.cpus, or more of these",
+                );
+            }
+            for w in &self.e.wishes {
+                let Knob::IrqCpus { queues, cpus: irq } = &w.knob else { continue };
+                let of_it = match (queues, &g.queues) {
+                    (None, _) => true,
+                    (Some(q), GroupQueues::These(mine)) => q.iter().any(|q| mine.contains(q)),
+                    (Some(_), _) => false,
+                };
+                if of_it && !irq.is_subset(cpus) {
+                    let found = format!("group \"{}\" is on CPUs {cpus}, its interrupts by irq_cpus on {irq}", g.name);
+                    add(self.out, vec![of_group(g, "cpus"), said(w)], found, "one of them");
+                }
+            }
+        }
+    }
+
+    fn tables_and_weights(&mut self) {
+        let table = self.e.wishes.iter().find(|w| matches!(w.knob, Knob::RssTable { context: None, .. }));
+        if let (Some(t), Some(g)) = (table, self.e.groups.iter().find(|g| g.weight.is_some())) {
+            let found = "the table is fixed here, but groups with a weight divide it";
+            add(self.out, vec![said(t), of_group(g, "weight")], found, "the table, or the weights");
+        }
+    }
+
+    fn features(&mut self) {
+        let all: Vec<(&Wish, &str, bool)> = self.e.wishes.iter().filter_map(feature).collect();
+        for (i, (w, name, on)) in all.iter().enumerate() {
+            for (other, before, was) in &all[..i] {
+                if on != was && overlap(name, before) {
+                    let found = format!("{name} = {on} contradicts {before} = {was}");
+                    add(self.out, vec![said(w), said(other)], found, "one of them");
+                }
+            }
+        }
+        let goal = match (self.e.goal, self.host.goal) {
+            (Some(g), _) => Some((g, At::Entry(self.i, "goal"))),
+            (None, g) => g.map(|g| (g, At::Host("goal"))),
+        };
+        if let Some((Goal::Forward, at)) = goal {
+            for (w, ..) in all.iter().filter(|(_, name, on)| *on && overlap(name, "lro")) {
+                let found = "LRO is on, but what was merged cannot be forwarded as it came";
+                add(self.out, vec![said(w), at.clone()], found, "lro = false, or another goal");
+            }
+        }
+        let Some((off, ..)) = all.iter().find(|(_, name, on)| !on && overlap(name, "ntuple")) else { return };
+        let rule = self.e.wishes.iter().find(|w| matches!(w.knob, Knob::FlowRule { .. })).map(said);
+        let flows = || self.e.groups.iter().find(|g| !g.flows.is_empty()).map(|g| of_group(g, "flows"));
+        if let Some(at) = rule.or_else(flows) {
+            let found = "ntuple is off, but flow rules need it";
+            add(self.out, vec![said(off), at], found, "ntuple = true, or no rules and flows");
+        }
+    }
+
+    /// What the kernel holds against a symmetric transform: one half of a pair of fields.
+    fn symmetric(&mut self) {
+        let on = |w: &&Wish| matches!(&w.knob, Knob::RssHash { symmetric: Some(s), .. } if s != "none");
+        let Some(hash) = self.e.wishes.iter().find(on) else { return };
+        for w in &self.e.wishes {
+            let Knob::RssFields { flow, fields } = &w.knob else { continue };
+            let half = |a: char, b: char| fields.contains(a) != fields.contains(b);
+            if half('s', 'd') || half('f', 'n') {
+                let found = format!("{flow} = \"{fields}\" hashes one direction only, the transform is symmetric");
+                add(self.out, vec![said(w), said(hash)], found, "\"sd\", \"sdfn\", or symmetric = \"none\"");
+            }
+        }
+    }
+
+    /// One flow led to two places.
+    fn flows(&mut self) {
+        let mut seen: Vec<(String, String, At)> = Vec::new();
+        let mut meet = |key: String, to: String, at: At| {
+            if let Some((_, first, place)) = seen.iter().find(|(k, ..)| *k == key) {
+                let found = match *first == to {
+                    true => format!("{key} stands there twice ({to})"),
+                    false => format!("{key} is led to {first} and to {to}"),
+                };
+                add(self.out, vec![at.clone(), place.clone()], found, "one of them");
+            }
+            seen.push((key, to, at));
+        };
+        for w in &self.e.wishes {
+            if let Knob::FlowRule { rule, .. } = &w.knob {
+                let to = match (rule.context, &rule.action) {
+                    (Some(c), _) => format!("context {c}"),
+                    (None, Action::Queue(q)) => format!("queue {q}"),
+                    (None, Action::Drop) => "nowhere".into(),
+                    (None, Action::Wake) => "wake up".into(),
+                    (None, Action::Vf { vf, queue }) => format!("vf {vf} queue {queue}"),
+                };
+                meet(flow_text(&rule.flow, &rule.fields), to, said(w));
+            }
+        }
+        for g in &self.e.groups {
+            for f in &g.flows {
+                let key = match f {
+                    Flow::Match { flow, fields } => flow_text(flow, fields),
+                    Flow::Program(p) => format!("program \"{p}\""),
+                    Flow::Unit(u) => format!("unit \"{u}\""),
+                };
+                meet(key, format!("group \"{}\"", g.name), of_group(g, "flows"));
+            }
+        }
+    }
+
+    fn contexts(&mut self) {
+        let all = &self.e.wishes;
+        for w in all {
+            let Knob::FlowRule { rule, .. } = &w.knob else { continue };
+            let Some(c) = rule.context else { continue };
+            if !all.iter().any(|o| matches!(o.knob, Knob::RssTable { context: Some(n), .. } if n == c)) {
+                let found = format!("the rule leads to context {c}, which is not laid down here");
+                add(self.out, vec![said(w)], found, format!("rss.context.{c} = \"equal 2\" too"));
+            }
+        }
+    }
+}
+
+fn feature(w: &Wish) -> Option<(&Wish, &str, bool)> {
+    match &w.knob {
+        Knob::Feature { name, on } => Some((w, name, *on)),
+        _ => None,
+    }
+}
+
+/// Whether two names mean a feature that is the same: the kernel's, or ethtool's word for one or several.
+pub(crate) fn overlap(a: &str, b: &str) -> bool {
+    a == b || covers(a, b) || covers(b, a)
+}
+
+/// Whether all that the narrow name means is among what the wide one means.
+pub(crate) fn covers(wide: &str, narrow: &str) -> bool {
+    let pattern = |word: &str| FEATURE_WORDS.iter().find(|(s, l, _)| *s == word || *l == word).map(|x| x.2);
+    match (pattern(wide), pattern(narrow)) {
+        (Some(w), Some(n)) => w == n,
+        (Some(w), None) => glob_matches(w, narrow),
+        (None, Some(n)) => n == wide,
+        (None, None) => wide == narrow,
+    }
+}
+
+/// Receive and transmit queues after `channels`, where it says that.
+fn queues_left(knob: &Knob) -> Option<(u32, u32)> {
+    match *knob {
+        Knob::Channels { rx: None, combined: Some(n), tx: None } => Some((n, n)),
+        // What is not said of one kind stays as it is there.
+        Knob::Channels { rx, combined: Some(n), tx } => {
+            let sum = |own: Option<u32>| own.map_or(u32::MAX, |own| own + n);
+            Some((sum(rx), sum(tx)))
+        }
+        _ => None,
+    }
+}
+
+/// A queue that is spoken of and not there with so many.
+fn beyond(knob: &Knob, (rx, tx): (u32, u32)) -> Option<(u32, &'static str, u32)> {
+    let last = |q: &Option<Vec<u32>>| q.as_ref()?.iter().max().copied();
+    let (q, what, n) = match knob {
+        Knob::RssTable { table, .. } => (highest(table)?, "the table", rx),
+        Knob::FlowRule { rule, .. } => match rule.action {
+            Action::Queue(q) => (q, "the rule", rx),
+            _ => return None,
+        },
+        Knob::Coalesce { queues, .. } => (last(queues)?, "coalesce", rx.max(tx)),
+        Knob::Napi { queues, .. } => (last(queues)?, "napi", rx),
+        Knob::IrqCpus { queues, .. } => (last(queues)?, "irq_cpus", rx.max(tx)),
+        Knob::RpsCpus { queues, .. } => (last(queues)?, "rps_cpus", rx),
+        Knob::RpsFlowCnt { queues, .. } => (last(queues)?, "rps_flow_cnt", rx),
+        Knob::XpsCpus { queues, .. } => (last(queues)?, "xps_cpus", tx),
+        Knob::XpsRxqs { queues, rxqs } => match last(queues).filter(|q| *q >= tx) {
+            Some(q) => (q, "xps_rxqs", tx),
+            None => (rxqs.iter().max().copied()?, "xps_rxqs", rx),
+        },
+        _ => return None,
+    };
+    (q >= n).then_some((q, what, n))
+}
+
+/// The highest queue that a table names.
+fn highest(table: &Table) -> Option<u32> {
+    match table {
+        Table::Default => None,
+        Table::Equal { queues, start } => Some(start.saturating_add(queues - 1)),
+        Table::Weight { weights, start } => {
+            let last = weights.iter().rposition(|w| *w > 0)?;
+            Some(start.saturating_add(last as u32))
+        }
+        Table::Explicit(entries) => entries.iter().max().copied(),
+    }
+}
