@@ -110,7 +110,62 @@ fn a_wrong_file_is_refused_whole_and_first() {
     assert_eq!((code, again), (Some(1), err));
     let (code, _, err) = text(&ringwise(&["config", "check", "/nonesuch/r.toml"]));
     assert_eq!(code, Some(1));
-    assert!(err.contains("/nonesuch/r.toml") && err.contains("ringwise config init"), "{err}");
+    assert!(err.contains("/nonesuch/r.toml: ENOENT (No such file or directory)"), "{err}");
+    assert!(err.contains("ringwise config init"), "{err}");
+    // Where there is one, another is no help.
+    let latin = d.file("latin.toml", "");
+    std::fs::write(&latin, b"version = 1 # \xe9\n").unwrap();
+    for (path, why) in [(d.0.display().to_string(), "EISDIR (Is a directory)"), (latin, "it is no text in UTF-8")] {
+        let (code, _, err) = text(&ringwise(&["config", "check", &path]));
+        assert_eq!((code, err), (Some(1), format!("ringwise: {path}: {why}\n")));
+    }
+}
+
+#[test]
+fn what_contradicts_itself_is_said_of_flags_too() {
+    let d = Dir::new("sound");
+    let file = d.file("r.toml", "version = 1\n[[interface]]\nmatch = { name = \"eth1\" }\nfeatures = { tso = true }\n");
+    let host = host();
+    let plan = |more: &[&str]| {
+        let (code, out, err) = text(&ringwise(&[&["plan", "--from", &host, "--config", &file], more].concat()));
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{more:?}: {err}");
+        err
+    };
+    let err = plan(&[
+        "--set",
+        "eth1.features.tx-tcp-segmentation=false",
+        "--set",
+        "eth1.rss.table=equal 4",
+        "--set",
+        "eth1.channels=2",
+    ]);
+    assert!(err.contains(&format!("{file} line 4: tx-tcp-segmentation = false contradicts tso = true")), "{err}");
+    assert!(err.contains("the table names queue 3, but channels leaves 2"), "all at once: {err}");
+    for (set, why) in [
+        ("netdev_budget_usecs\"=1", "netdev_budget_usecs cannot be 1"),
+        ("flow_limit_table_len\"=1000", "a power of two"),
+        ("dev_weight\"=abc", "dev_weight cannot be abc"),
+        ("rps_default_mask\"=zz", "rps_default_mask cannot be zz"),
+        ("netdev_max_backlog\"=99999999999", "a number from 0 to 2147483647"),
+        ("nonesuch\"=1", "net.core.netdev_budget,"),
+    ] {
+        let err = plan(&["--set", &format!("host.sysctl.\"net.core.{set}")]);
+        assert!(err.contains(why), "{set}: {err}");
+    }
+    let err = plan(&["--set", "eth1.napi=[{ queues = \"0\", threaded = 1 }, { queues = \"0\", threaded = 0 }]"]);
+    assert!(err.contains("threaded of queue 0 is said twice"), "{err}");
+}
+
+/// By driver: that it is eth1 shows only on the host.
+#[test]
+fn what_contradicts_on_one_host_is_said_there() {
+    let d = Dir::new("bound");
+    let file =
+        d.file("r.toml", "version = 1\n[[interface]]\nmatch = { driver = \"igb\" }\nfeatures = { tso = true }\n");
+    let args = ["plan", "--from", &host(), "--config", &file, "--set", "eth1.features.tx-tcp-segmentation=false"];
+    let (code, out, err) = text(&ringwise(&args));
+    assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+    assert!(err.contains(&format!("{file} line 4: tx-tcp-segmentation = false contradicts tso = true")), "{err}");
 }
 
 #[test]
@@ -203,6 +258,62 @@ fn plan_of(args: &[&str]) -> serde_json::Value {
     serde_json::json!({ "intent": i, "steps": plan["steps"].take() })
 }
 
+/// A goal of one interface has its own smt: that of the host's goal is not written over it.
+#[test]
+fn what_is_printed_with_goals_of_interfaces_means_the_same() {
+    let d = Dir::new("goals");
+    let host = host();
+    for args in [
+        &["--set", "eth1.goal=latency"][..],
+        &["--goal", "stream", "--set", "eth0.goal=forward"],
+        &["--goal", "rpc", "--set", "eth0.goal=balanced", "--set", "eth1.goal=mixed"],
+        &["--goal", "stream", "--set", "eth0.goal=latency"],
+        &["--goal", "stream", "--set", "eth0.goal=forward", "--set", "host.smt=all"],
+    ] {
+        let (code, printed, err) = text(&ringwise(&[&["plan", "--config", "none", "--print-config"], args].concat()));
+        assert_eq!(code, Some(0), "{args:?}: {err}");
+        let file = d.file("p.toml", &printed);
+        let by_file = plan_of(&["--from", &host, "--config", &file]);
+        assert!(!by_file["steps"].as_array().unwrap().is_empty(), "{args:?}");
+        let by_flags = plan_of(&[&["--from", &host, "--config", "none"], args].concat());
+        assert_eq!(by_file["steps"], by_flags["steps"], "{args:?}\n{printed}");
+        // And so does what config show makes of it.
+        let (code, shown, err) = text(&ringwise(&["config", "show", &file, "--from", &host]));
+        assert_eq!(code, Some(0), "{args:?}: {err}");
+        let again = plan_of(&["--from", &host, "--config", &d.file("s.toml", &shown)]);
+        assert_eq!(again["steps"], by_flags["steps"], "{args:?}\n{shown}");
+    }
+}
+
+/// The groups that `mixed` makes stand in the comments, and mean the same in an entry.
+#[test]
+fn what_is_printed_of_mixed_has_its_groups() {
+    let d = Dir::new("groups");
+    let host = host();
+    let lines = |more: &[&str]| {
+        let args = [&["plan", "--config", "none", "--goal", "mixed", "--print-config"], more].concat();
+        let (code, printed, err) = text(&ringwise(&args));
+        assert_eq!(code, Some(0), "{err}");
+        let of_groups = printed.lines().filter_map(|l| l.strip_prefix("#   ")).skip_while(|l| !l.contains("group]]"));
+        (printed.clone(), of_groups.map(|l| format!("{l}\n")).collect::<String>())
+    };
+    for more in [&[][..], &["--latency-queues", "1"]] {
+        let (printed, groups) = lines(more);
+        assert_eq!(groups.matches("[[interface.group]]").count(), 2, "{printed}");
+        let steps = |plan: &mut serde_json::Value| {
+            let mut all = plan["steps"].take();
+            all.as_array_mut().into_iter().flatten().for_each(|s| drop(s["rule"].take()));
+            all
+        };
+        let whole = d.file("g.toml", &format!("{printed}\n[[interface]]\nmatch = {{ name = \"eth1\" }}\n\n{groups}"));
+        let by_file = steps(&mut plan_of(&["eth1", "--from", &host, "--config", &whole]));
+        let by_flags = [&["eth1", "--from", &host, "--config", "none", "--goal", "mixed"], more].concat();
+        assert_eq!(by_file, steps(&mut plan_of(&by_flags)), "{groups}");
+    }
+    let (printed, groups) = lines(&["--pair-as-article"]);
+    assert!(groups.is_empty(), "{printed}");
+}
+
 /// `--set` on an interface that the file knows by something else than its name.
 #[test]
 fn what_is_printed_with_a_file_means_the_same() {
@@ -255,6 +366,8 @@ fn a_file_to_begin_with_is_sound_and_changes_nothing() {
         let file = file.display().to_string();
         let (code, out, err) = text(&ringwise(&["config", "init", "--from", &file]));
         assert_eq!(code, Some(0), "{name}: {err}");
+        let goals: Vec<&str> = Goal::ALL.iter().map(|g| g.name()).collect();
+        assert!(out.contains(&format!("# {};", goals.join(", "))), "{name}: {out}");
         let at = d.file("i.toml", &out);
         let (code, _, err) = text(&ringwise(&["config", "check", &at]));
         assert_eq!(code, Some(0), "{name}: {err}\n{out}");

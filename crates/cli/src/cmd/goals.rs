@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_config::{Config, Entry};
-use ringwise_model::{Goal, Knob, Wish};
+use ringwise_model::{Goal, Intent, Knob, Wish};
 
 /// Each goal of the file. They are comments because a device may lack some of it, which is said and passed over; a
 /// key in its place is the user's, and must be there.
@@ -32,5 +32,12 @@ fn of_goal(goal: Goal, c: &Config) -> String {
     lines.extend(lays.rfs_entries.map(|n| format!("rfs_entries = {n}")));
     lines.extend(lays.cpu_latency.map(|n| format!("cpu_latency = {n} on the CPUs of its queues")));
     section("on the host, where the file says nothing else", &mut lines);
+    if goal == Goal::Mixed && c.host.pair_as_article != Some(true) {
+        let groups = ringwise_plan::implied(&Intent { latency_queues: c.host.latency_queues, ..Intent::default() });
+        let text = ringwise_config::print_entry(&Entry { groups: groups.into(), ..Entry::default() });
+        let at = text.find("[[interface.group]]").unwrap_or(text.len());
+        lines.extend(text[at..].lines().filter(|l| !l.is_empty()).map(str::to_string));
+        section("in each entry of an interface with queues to divide, where it has no groups", &mut lines);
+    }
     out
 }
