@@ -219,6 +219,38 @@ fn single_keys_go_before_the_file() {
 }
 
 #[test]
+fn latency_queues_of_the_command_line_go_before_the_files() {
+    let d = Dir::new("latency-queues");
+    let file = |queues: &str| {
+        let group = format!("[[interface.group]]\nname = \"latency\"\npolicy = \"cpu\"\nqueues = {queues}");
+        let head = "version = 1\n[host]\ngoal = \"mixed\"\n[[interface]]\nmatch = { name = \"eth1\" }\n";
+        d.file("l.toml", &format!("{head}{group}\n"))
+    };
+    let plan = |file: &str, more: &[&str]| {
+        text(&ringwise(&[&["plan", "eth1", "-o", "json", "--from", &host(), "--config", file], more].concat()))
+    };
+    let queues = |out: &str| {
+        let plan: serde_json::Value = serde_json::from_str(out).unwrap();
+        let all = plan["groups"].as_array().unwrap().clone();
+        all.iter().find(|g| g["name"] == "latency").unwrap()["queues"].as_array().unwrap().len()
+    };
+    let one = file("1");
+    for (more, want) in [(&[][..], 1), (&["--latency-queues", "3"], 3), (&["--set", "host.latency_queues=2"], 2)] {
+        let (code, out, err) = plan(&one, more);
+        assert_eq!((code, queues(&out)), (Some(0), want), "{err}");
+    }
+    let (code, printed, err) =
+        text(&ringwise(&["plan", "eth1", "--config", &one, "--latency-queues", "3", "--print-config"]));
+    assert_eq!(code, Some(0), "{err}");
+    let (code, out, err) = plan(&d.file("p.toml", &printed), &[]);
+    assert_eq!((code, queues(&out)), (Some(0), 3), "{err}\n{printed}");
+    // Queues that are named are not resized by a number.
+    let (code, _, err) = plan(&file("[4]"), &["--latency-queues", "3"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("--latency-queues, or latency_queues, says 3"), "{err}");
+}
+
+#[test]
 fn what_is_printed_means_the_same() {
     let d = Dir::new("print");
     for goal in Goal::ALL {

@@ -24,3 +24,21 @@ fn groups_beside_the_articles() {
     assert!(got.contains("the group, or pair_as_article") && got.contains("[[interface.group]]"), "{got}");
     parse("f.toml", &file("goal = \"mixed\"", group)).unwrap();
 }
+
+#[test]
+fn a_number_of_latency_queues_that_says_nothing_or_something_else() {
+    let policy = "policy = \"cpu\"";
+    let got = faults(&file("goal = \"rpc\"\nlatency_queues = 3", policy)).join("\n");
+    assert!(got.contains("latency_queues sizes a group of goal mixed, and the goal is rpc"), "{got}");
+    for queues in ["queues = 1", "queues = [0]"] {
+        let got = faults(&file("goal = \"mixed\"\nlatency_queues = 3", &format!("{policy}\n{queues}"))).join("\n");
+        assert!(got.contains("group \"latency\" has 1 queues, and latency_queues says 3"), "{got}");
+    }
+    for good in ["queues = 3", "queues = \"5-7\"", "queues = \"auto\"", ""] {
+        parse("f.toml", &file("goal = \"mixed\"\nlatency_queues = 3", &format!("{policy}\n{good}"))).unwrap();
+    }
+    // The goal is the command line's to say, or one interface's.
+    parse("f.toml", &file("latency_queues = 3", policy)).unwrap();
+    let other = "policy = \"cpu\"\n[[interface]]\nmatch = { name = \"eth1\" }\ngoal = \"mixed\"";
+    parse("f.toml", &file("goal = \"rpc\"\nlatency_queues = 3", other)).unwrap();
+}

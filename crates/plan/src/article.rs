@@ -54,7 +54,14 @@ pub(crate) fn place(
         }
         let n = d.pairs();
         let halves = [n.div_ceil(2), n / 2];
-        let latency = groups::latency_share(n as u32) as usize;
+        let latency = intent.latency_queues.unwrap_or_else(|| groups::latency_share(n as u32)) as usize;
+        if latency == 0 || latency >= n {
+            return Err(no(format!(
+                "--pair-as-article with {latency} latency queues: {} has {n} queues, so 1 to {}",
+                d.name(),
+                n.saturating_sub(1)
+            )));
+        }
         let latency_halves = [latency.div_ceil(2), latency / 2];
         let (mut lat, mut bulk) = (Vec::new(), Vec::new());
         for ((half, want), (_, _, cpus)) in halves.iter().zip(latency_halves).zip(&nodes) {

@@ -26,7 +26,7 @@ use crate::{Group, WrongWish, wishes};
 pub(crate) use away::{away, contexts_on_fewer_queues};
 pub(crate) use moderate::first as first_clause;
 pub use teams::implied;
-pub(crate) use teams::{Team, of_article, pins, teams};
+pub(crate) use teams::{Team, of_article, pins, sized_by_number, teams};
 
 pub(crate) const ARTICLE: &str = crate::policies::SOURCE;
 
@@ -89,6 +89,15 @@ pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wi
             right: format!("there are {}", have.join(" ")),
         });
     }
+}
+
+/// A number of latency queues that sizes nothing is not passed over in silence.
+pub(crate) fn number_without_group(devs: &[Dev], intent: &Intent, out: &mut Out) {
+    let Some(n) = intent.latency_queues.filter(|_| !devs.iter().any(|d| sized_by_number(d, intent))) else { return };
+    out.warnings.push(format!(
+        "{n} latency queues (--latency-queues, or latency_queues) change nothing: they size group latency of goal mixed, and \
+         no interface here has it"
+    ));
 }
 
 /// The article's layout makes the groups itself, of all queues: none can stand beside it.
@@ -193,7 +202,6 @@ pub(crate) fn plan(
 /// What the plan cannot know, and how to have it otherwise.
 fn say(d: &Dev, teams: &[Team], out: &mut Out) {
     let dev = d.name();
-    let fast: usize = teams.iter().filter(|t| t.urgent).map(|t| t.queues.len()).sum();
     let mixed = d.goal == ringwise_model::Goal::Mixed;
     if mixed && teams.iter().any(|t| t.policy.name == "bulk" && t.said.is_none()) {
         out.advice.push(
@@ -208,10 +216,17 @@ fn say(d: &Dev, teams: &[Team], out: &mut Out) {
              where it is known what the queues carry."
                 .into(),
         );
+        let latency = teams.iter().find(|t| t.name.eq_ignore_ascii_case(teams::LATENCY) && !t.listed);
+        let how = latency.map_or_else(
+            || {
+                let now: Vec<String> = teams.iter().map(|t| format!("{} {}", t.name, t.queues.len())).collect();
+                format!("in the file ({dev}: {} of {} now)", now.join(", "), d.rx)
+            },
+            |t| format!("with --latency-queues N ({dev}: {} of {} now), or in the file", t.queues.len(), d.rx),
+        );
         out.advice.push(format!(
             "The groups have fixed sizes: with traffic of one kind only, the queues of the other are lost to it. Resize \
-             them with --latency-queues N ({dev}: {fast} of {} now), or in the file.",
-            d.rx
+             them {how}."
         ));
     }
 }

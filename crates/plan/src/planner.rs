@@ -93,6 +93,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         teams.push(mine);
     }
     groups::unknown(s, &devs, &intent, &mut laid);
+    groups::number_without_group(&devs, &intent, &mut out);
     if article {
         groups::beside_article(&devs, &intent, &mut laid);
     }

@@ -167,6 +167,55 @@ fn the_articles_layout_with_its_policies() {
 }
 
 #[test]
+fn a_number_of_latency_queues_is_never_passed_over() {
+    let number = |p: &Plan| {
+        p.warnings.iter().any(|w| w.starts_with("3 latency queues (--latency-queues, or latency_queues) ch"))
+    };
+    let three = Intent { latency_queues: Some(3), ..mixed() };
+    let p = plan(&article(), &Intent { goal: Goal::Rpc, ..three.clone() }, &[]).unwrap();
+    assert!(number(&p), "{:?}", p.warnings);
+    // Groups of other names have sizes of their own.
+    let web = wish("web", "latency", GroupQueues::Count(4));
+    let p = plan(&article(), &Intent { groups: vec![web.clone()], ..three.clone() }, &[]).unwrap();
+    assert!(number(&p), "{:?}", p.warnings);
+    assert!(
+        p.advice.iter().any(|a| a.ends_with("Resize them in the file (ens1f0: web 4 of 48 now).")),
+        "{:?}",
+        p.advice
+    );
+    // The group leaves it open, says the same, or something else.
+    let group = |queues| Intent { groups: vec![wish("latency", "cpu", queues)], ..three.clone() };
+    for queues in [GroupQueues::Auto, GroupQueues::Count(3), GroupQueues::These(vec![7, 8, 9])] {
+        let p = plan(&article(), &group(queues.clone()), &[]).unwrap();
+        assert!(!number(&p), "{:?}", p.warnings);
+        let latency = p.groups.iter().find(|g| g.name == "latency").unwrap();
+        assert_eq!((latency.queues.len(), latency.policy.as_deref()), (3, Some("cpu")));
+        // Whatever the policy is called.
+        let now = match queues {
+            GroupQueues::These(_) => "in the file (ens1f0: latency 3, bulk 45 of 48 now)",
+            _ => "with --latency-queues N (ens1f0: 3 of 48 now)",
+        };
+        assert!(p.advice.iter().any(|a| a.contains(now)), "{:?}", p.advice);
+    }
+    for queues in [GroupQueues::Count(1), GroupQueues::These(vec![7])] {
+        assert_eq!(
+            wrong(&article(), &group(queues)),
+            ["ens1f0 group latency of 1 queues: --latency-queues, or latency_queues, says 3; \
+              right: the same number, or one of them alone"]
+        );
+    }
+    let paired = Intent { pair_as_article: true, ..three };
+    let p = plan(&article(), &paired, &[]).unwrap();
+    assert_eq!((group_len(&p, "latency"), group_len(&p, "bulk")), (3, 45));
+    let Err(e) = plan(&article(), &Intent { latency_queues: Some(48), ..paired }, &[]) else { panic!("not refused") };
+    assert!(e.to_string().contains("with 48 latency queues: ens1f0 has 48 queues, so 1 to 47"), "{e}");
+}
+
+fn group_len(p: &Plan, name: &str) -> usize {
+    group(p, name).queues.len()
+}
+
+#[test]
 fn no_group_stands_beside_the_articles() {
     let mut w = wish("latency", "cpu", GroupQueues::Auto);
     w.cpus = Some("2-3".parse().unwrap());

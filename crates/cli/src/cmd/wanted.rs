@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ringwise_config::{Config, HostPart};
-use ringwise_model::{FarNode, Intent, Smt, Snapshot};
+use ringwise_model::{FarNode, Goal, GroupQueues, Intent, Smt, Snapshot};
 
 use crate::args::{Common, FarNodeArg, IntentArgs, SmtArg};
 use crate::exit::{Fail, Result, Status};
@@ -94,6 +94,7 @@ pub fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
         config.entries.iter_mut().for_each(|e| e.goal = None);
     }
     over.push(Config { host: flags(a), ..Config::default() });
+    resize_latency(&mut config, &over);
     let wanted = Wanted { file, config, over, devs: devs.to_vec() };
     sound(&wanted.whole())?;
     Ok(wanted)
@@ -111,6 +112,20 @@ fn sound(c: &Config) -> Result<()> {
 pub fn of_flags(a: &IntentArgs) -> Result<Config> {
     let w = read(&[], &IntentArgs { config: Some("none".into()), ..a.clone() }, false)?;
     Ok(w.whole())
+}
+
+/// `--latency-queues` goes before the number that the file has for that group. Queues that are named stay: the plan says
+/// that the two contradict each other.
+fn resize_latency(config: &mut Config, over: &[Config]) {
+    let last = |f: fn(&HostPart) -> bool| over.iter().rev().map(|o| &o.host).find(|h| f(h));
+    let Some(n) = last(|h| h.latency_queues.is_some()).and_then(|h| h.latency_queues) else { return };
+    let goal = last(|h| h.goal.is_some()).and_then(|h| h.goal).or(config.host.goal);
+    let mixed = config.entries.iter_mut().filter(|e| e.goal.or(goal) == Some(Goal::Mixed));
+    for g in mixed.flat_map(|e| &mut e.groups).filter(|g| g.name.eq_ignore_ascii_case("latency")) {
+        if matches!(g.queues, GroupQueues::Count(_)) {
+            g.queues = GroupQueues::Count(n);
+        }
+    }
 }
 
 /// Flags as `[host]` would say them.

@@ -1,5 +1,7 @@
 //! What `[host]` and the groups of interfaces say of latency and bulk groups against each other.
 
+use ringwise_model::{Goal, GroupQueues};
+
 use super::{Ctx, Keys};
 use crate::value::Config;
 
@@ -11,6 +13,27 @@ pub(crate) fn check(host: Option<Keys<'_, '_>>, config: &Config, cx: &mut Ctx<'_
             let found =
                 format!("pair_as_article makes groups of all queues itself, group \"{}\" is beside them", g.name);
             cx.fault(at(&g.said, cx, "pair_as_article"), found, "the group, or pair_as_article");
+        }
+    }
+    let Some(n) = config.host.latency_queues else { return };
+    let goal = config.host.goal;
+    let mixed = |own: Option<Goal>| own.or(goal).is_none_or(|g| g == Goal::Mixed);
+    let article = config.host.pair_as_article == Some(true);
+    if let (Some(goal), Some(at)) = (goal.filter(|_| !article), host.at("latency_queues"))
+        && !mixed(None)
+        && !config.entries.iter().any(|e| mixed(e.goal))
+    {
+        cx.fault(at, format!("latency_queues sizes a group of goal mixed, and the goal is {goal}"), "one of them");
+    }
+    for g in config.entries.iter().filter(|e| mixed(e.goal)).flat_map(|e| &e.groups) {
+        let has = match &g.queues {
+            GroupQueues::Count(n) => *n,
+            GroupQueues::These(list) => list.len() as u32,
+            GroupQueues::Auto => n,
+        };
+        if g.name.eq_ignore_ascii_case("latency") && has != n {
+            let found = format!("group \"{}\" has {has} queues, and latency_queues says {n}", g.name);
+            cx.fault(at(&g.said, cx, "latency_queues"), found, "the same number, or one of them");
         }
     }
 }

@@ -24,11 +24,13 @@ pub(crate) struct Team {
     pub weight: Option<u32>,
     pub context: bool,
     pub flows: Vec<Flow>,
+    /// Its queues were named one by one.
+    pub listed: bool,
     /// Where the user laid it down; `None`: the goal's.
     pub said: Option<String>,
 }
 
-const LATENCY: &str = "latency";
+pub(super) const LATENCY: &str = "latency";
 const BULK: &str = "bulk";
 
 /// Those of goal `mixed`.
@@ -55,8 +57,19 @@ fn meant(d: &Dev, intent: &Intent) -> Vec<GroupWish> {
     if d.goal != Goal::Mixed || !mine.iter().all(|g| named(LATENCY, g) || named(BULK, g)) {
         return mine;
     }
-    let pick = |w: GroupWish| mine.iter().find(|g| named(&w.name, g)).cloned().unwrap_or(w);
+    let pick = |w: GroupWish| match mine.iter().find(|g| named(&w.name, g)).cloned() {
+        // How many is the number's to say, where the group leaves it open.
+        Some(g) if g.queues == GroupQueues::Auto => GroupWish { queues: w.queues, ..g },
+        Some(g) => g,
+        None => w,
+    };
     implied(intent).into_iter().map(pick).collect()
+}
+
+/// Whether a number of latency queues has a say on this device.
+pub(crate) fn sized_by_number(d: &Dev, intent: &Intent) -> bool {
+    let latency = |g: &GroupWish| g.name.eq_ignore_ascii_case(LATENCY);
+    intent.pair_as_article || d.goal == Goal::Mixed && meant(d, intent).iter().any(latency)
 }
 
 /// Checks and divides. What is wrong goes to `laid` with all else that is.
@@ -84,6 +97,20 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
     for w in &meant {
         if !names.insert(w.name.to_ascii_lowercase()) {
             wrong(w, String::new(), "there are two of that name".into(), "one group of each name".into());
+            bad = true;
+        }
+        let has = match &w.queues {
+            GroupQueues::Count(n) => Some(*n),
+            GroupQueues::These(list) => Some(list.len() as u32),
+            GroupQueues::Auto => None,
+        };
+        if let (Some(has), Some(asked)) = (has, intent.latency_queues)
+            && d.goal == Goal::Mixed
+            && w.name.eq_ignore_ascii_case(LATENCY)
+            && has != asked
+        {
+            let right = "the same number, or one of them alone".to_string();
+            wrong(w, format!(" of {has} queues"), format!("--latency-queues, or latency_queues, says {asked}"), right);
             bad = true;
         }
         let policy = policies::find(&w.policy, &intent.policies);
@@ -125,6 +152,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
             weight: w.weight,
             context: w.context,
             flows: w.flows.clone(),
+            listed: matches!(w.queues, GroupQueues::These(_)),
             said: (!w.said.is_empty()).then(|| w.said.clone()),
         });
     }
@@ -205,6 +233,7 @@ pub(crate) fn of_article(groups: &[Group], dev: &str, intent: &Intent) -> Vec<Te
             weight: None,
             context: false,
             flows: Vec::new(),
+            listed: false,
             said: None,
         })
     };
