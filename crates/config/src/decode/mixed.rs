@@ -7,12 +7,12 @@ use crate::value::Config;
 
 pub(crate) fn check(host: Option<Keys<'_, '_>>, config: &Config, cx: &mut Ctx<'_>) {
     let Some(host) = host else { return };
-    let at = |said: &str, cx: &Ctx<'_>, key: &str| cx.line(said).or_else(|| host.at(key)).unwrap_or_default();
+    let at = |said: &str, key: &str| Ctx::place(said).or_else(|| host.at(key)).unwrap_or_default();
     for g in config.entries.iter().flat_map(|e| &e.groups) {
         if config.host.pair_as_article == Some(true) {
             let found =
                 format!("pair_as_article makes groups of all queues itself, group \"{}\" is beside them", g.name);
-            cx.fault(at(&g.said, cx, "pair_as_article"), found, "the group, or pair_as_article");
+            cx.fault(at(&g.said, "pair_as_article"), found, "the group, or pair_as_article");
         }
     }
     let Some(n) = config.host.latency_queues else { return };
@@ -33,7 +33,7 @@ pub(crate) fn check(host: Option<Keys<'_, '_>>, config: &Config, cx: &mut Ctx<'_
         };
         if g.name.eq_ignore_ascii_case("latency") && has != n {
             let found = format!("group \"{}\" has {has} queues, and latency_queues says {n}", g.name);
-            cx.fault(at(&g.said, cx, "latency_queues"), found, "the same number, or one of them");
+            cx.fault(at(&g.said, "latency_queues"), found, "the same number, or one of them");
         }
     }
 }
