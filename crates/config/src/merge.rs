@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Knob, NapiValues, Wish};
+use ringwise_model::{CpuId, Knob, NapiValues, Wish};
 
 use crate::contradict::covers;
 use crate::value::{Entry, HostPart};
@@ -48,9 +48,67 @@ fn wish(all: &mut Vec<Wish>, over: &Wish) {
     if let Knob::Feature { name: wide, .. } = &over.knob {
         all.retain(|b| !matches!(&b.knob, Knob::Feature { name, .. } if name != wide && covers(wide, name)));
     }
+    let over = &match parted(all, over) {
+        Some(rest) => rest,
+        None => return,
+    };
     let Some(base) = all.iter_mut().find(|b| same_place(&b.knob, &over.knob)) else { return all.push(over.clone()) };
     base.knob = both(&base.knob, &over.knob);
     base.said.clone_from(&over.said);
+}
+
+/// The queues (or CPUs) that both name, where one names others too, become sayings of their own. What is left of `over`.
+fn parted(all: &mut Vec<Wish>, over: &Wish) -> Option<Wish> {
+    let Some(named) = queues(&over.knob) else { return Some(over.clone()) };
+    let (mut rest, mut shared) = (named.clone(), Vec::new());
+    for b in all.iter_mut().filter(|b| std::mem::discriminant(&b.knob) == std::mem::discriminant(&over.knob)) {
+        let Some(has) = queues(&b.knob).filter(|q| *q != named) else { continue };
+        let (common, own): (Vec<u32>, Vec<u32>) = has.iter().partition(|q| rest.contains(q));
+        if common.is_empty() {
+            continue;
+        }
+        rest.retain(|q| !common.contains(q));
+        let knob = both(&of(&b.knob, &common), &of(&over.knob, &common));
+        shared.push(Wish { knob, ..over.clone() });
+        b.knob = of(&b.knob, &own);
+    }
+    all.retain(|b| queues(&b.knob).is_none_or(|q| !q.is_empty()));
+    all.extend(shared);
+    (!rest.is_empty()).then(|| Wish { knob: of(&over.knob, &rest), ..over.clone() })
+}
+
+/// The queues of which a knob speaks one by one; the CPUs of those that have CPUs.
+fn queues(knob: &Knob) -> Option<Vec<u32>> {
+    use Knob as K;
+    match knob {
+        K::Coalesce { queues, .. }
+        | K::Napi { queues, .. }
+        | K::IrqCpus { queues, .. }
+        | K::XpsCpus { queues, .. }
+        | K::XpsRxqs { queues, .. }
+        | K::RpsCpus { queues, .. }
+        | K::RpsFlowCnt { queues, .. } => queues.clone(),
+        K::CpuLatency { cpus, .. } => Some(cpus.iter().map(|c| c.0).collect()),
+        _ => None,
+    }
+}
+
+/// The same of other queues.
+fn of(knob: &Knob, these: &[u32]) -> Knob {
+    use Knob as K;
+    let mut out = knob.clone();
+    match &mut out {
+        K::Coalesce { queues, .. }
+        | K::Napi { queues, .. }
+        | K::IrqCpus { queues, .. }
+        | K::XpsCpus { queues, .. }
+        | K::XpsRxqs { queues, .. }
+        | K::RpsCpus { queues, .. }
+        | K::RpsFlowCnt { queues, .. } => *queues = Some(these.to_vec()),
+        K::CpuLatency { cpus, .. } => *cpus = these.iter().map(|c| CpuId(*c)).collect(),
+        _ => {}
+    }
+    out
 }
 
 /// Whether they speak of the same setting. Values for all queues and for some stand side by side.

@@ -1,7 +1,7 @@
 //! Which entry is which interface of a host.
 
 use ringwise_config::{Bound, bind, parse, parse_set};
-use ringwise_model::{Fact, Goal, Knob, NicKind, Snapshot};
+use ringwise_model::{CpuSet, Fact, Goal, Knob, NicKind, Snapshot};
 use ringwise_testkit::machines;
 
 /// eth0 to eth3; the last one is a bond with the address of eth0.
@@ -91,6 +91,31 @@ fn single_keys_go_before_entries() {
     assert!(said.contains(&"--set eth1.rings.rx=1024"), "{said:?}");
     let wrong = bound("", &["eth7.rings.rx=1024"]).unwrap_err();
     assert!(wrong[0].contains("there is no interface name eth7 here"), "{}", wrong[0]);
+}
+
+/// Some of the queues that the file names: those change, the others stay, and each is said once.
+#[test]
+fn some_queues_of_several() {
+    let file = "[[interface]]\nmatch = { name = \"eth1\" }\nirq_cpus = { \"0-2\" = \"3\" }\n\
+                coalesce = { queues = \"0-1\", rx-usecs = 30, tx-usecs = 40 }\n";
+    let b = bound(file, &["eth1.coalesce={queues=\"1-2\",rx-usecs=50}", "eth1.irq_cpus={\"1\"=\"0\"}"]).unwrap();
+    let mut told: Vec<String> = b.intent.wishes.iter().map(|w| format!("{:?}", w.knob)).collect();
+    told.sort();
+    let usecs = |all: &[(&str, u32)]| all.iter().map(|(k, v)| (k.to_string(), *v)).collect();
+    let coalesce = |queue, all: &[(&str, u32)]| Knob::Coalesce { queues: Some(vec![queue]), params: usecs(all) };
+    let irq = |queues: &[u32], cpu| Knob::IrqCpus { queues: Some(queues.to_vec()), cpus: CpuSet::range(cpu, cpu) };
+    let mut want: Vec<String> = [
+        coalesce(0, &[("rx-usecs", 30), ("tx-usecs", 40)]),
+        coalesce(1, &[("rx-usecs", 50), ("tx-usecs", 40)]),
+        coalesce(2, &[("rx-usecs", 50)]),
+        irq(&[0, 2], 3),
+        irq(&[1], 0),
+    ]
+    .iter()
+    .map(|k| format!("{k:?}"))
+    .collect();
+    want.sort();
+    assert_eq!(told, want);
 }
 
 #[test]
