@@ -84,7 +84,7 @@ echo 0 >/sys/class/net/eth0/gro_flush_timeout
 # --- instances, where the kernel sets them one by one and the driver links them to queues
 export RINGWISE_STATE_DIR=/tmp/rw63.one
 case $KERNEL in
-newest)
+6.18 | newest)
 	cat >/tmp/one.toml <<END
 version = 1
 [[interface]]
