@@ -146,6 +146,8 @@ netdev_tx_t mq_xmit(struct sk_buff *skb, struct net_device *dev)
 	}
 	if (__dev_forward_skb(other->dev, skb))
 		return NETDEV_TX_OK;
+	/* GRO merges what still belongs to the sender's socket, and its account of memory goes wrong (seen on 5.10). */
+	skb_orphan(skb);
 	i = mq_steer(other, skb);
 	if (i < 0) {
 		kfree_skb(skb);

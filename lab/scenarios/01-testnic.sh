@@ -240,17 +240,20 @@ for q in 0 1 2 3 4 5 6 7; do
 	echo $q >/proc/irq/$(irq_of mq0-TxRx-$q)/smp_affinity_list
 done
 ethtool -K mq0 ntuple on
+# With an end of input the reader would close its side at once, and the sender would stop in the middle.
+mkfifo /tmp/t.open
+exec 7<>/tmp/t.open
 # A connection's own port may lead it to its reader's queue by chance, and then nothing is to be steered.
 for try in 1 2 3 4 5 6; do
 	ethtool -S mq0 >/tmp/t.before
 	for cpu in 5 3; do
-		taskset $(printf %x $((1 << cpu))) nc -l -p 500$cpu >/dev/null &
+		taskset $(printf %x $((1 << cpu))) nc -l -p 500$cpu <&7 >/dev/null &
 		reader=$!
 		for i in $(seq 50); do
 			grep -q ":$(printf %04X 500$cpu) .* 0A " /proc/net/tcp /proc/net/tcp6 && break
 			sleep 0.1
 		done
-		dd if=/dev/zero bs=1k count=4000 2>/dev/null | ip netns exec far nc -w 20 10.7.0.1 500$cpu
+		dd if=/dev/zero bs=1k count=1000 2>/dev/null | ip netns exec far nc -w 20 10.7.0.1 500$cpu
 		kill $reader 2>/dev/null
 		wait $reader
 	done

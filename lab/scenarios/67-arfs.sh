@@ -41,10 +41,13 @@ ip -n far link set mq1 up
 ip addr add 10.7.0.1/24 dev mq0
 wait_link mq0
 added=$(counter arfs_added)
+# With an end of input the reader would close its side at once, and the sender would stop in the middle.
+mkfifo /tmp/t.held
+exec 7<>/tmp/t.held
 # stream CPU PORT: sets `share`, of what arrived meanwhile, in queues whose interrupt is on the reader's CPU, in percent
 stream() {
 	_was=$(rx_packets mq0)
-	taskset $(printf %x $((1 << $1))) nc -l -p $2 >/dev/null &
+	taskset $(printf %x $((1 << $1))) nc -l -p $2 <&7 >/dev/null &
 	_reader=$!
 	for _i in $(seq 100); do
 		grep -q ":$(printf %04X $2) .* 0A " /proc/net/tcp /proc/net/tcp6 && break
