@@ -133,6 +133,7 @@ netdev_tx_t mq_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct mqnic *nic = netdev_priv(dev), *other = mq_devs[nic->idx ^ 1];
 	struct mq_queue *txq = &nic->q[skb_get_queue_mapping(skb)], *q;
+	struct sk_buff *copy;
 	int i;
 
 	txq->tx_packets++;
@@ -146,8 +147,6 @@ netdev_tx_t mq_xmit(struct sk_buff *skb, struct net_device *dev)
 	}
 	if (__dev_forward_skb(other->dev, skb))
 		return NETDEV_TX_OK;
-	/* GRO merges what still belongs to the sender's socket, and its account of memory goes wrong (seen on 5.10). */
-	skb_orphan(skb);
 	i = mq_steer(other, skb);
 	if (i < 0) {
 		kfree_skb(skb);
@@ -159,7 +158,17 @@ netdev_tx_t mq_xmit(struct sk_buff *skb, struct net_device *dev)
 		kfree_skb(skb);
 		return NETDEV_TX_OK;
 	}
-	skb_queue_tail(&q->rx, skb);
+	/*
+	 * What arrives is memory of the receiver's, as with DMA: GRO takes packets apart that TCP keeps for sending again and
+	 * that count for its socket (underflow in tcp_wfree on 5.10, pages freed twice on 6.12).
+	 */
+	copy = skb_copy(skb, GFP_ATOMIC);
+	consume_skb(skb);
+	if (!copy) {
+		q->rx_drops++;
+		return NETDEV_TX_OK;
+	}
+	skb_queue_tail(&q->rx, copy);
 	mq_kick_rx(q);
 	return NETDEV_TX_OK;
 }
