@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::*;
 use ringwise_apply::{Ending, Refusal, Request, Store, Verdict};
 use ringwise_knob::Setting;
-use ringwise_testkit::sim::{At, Fault, Killed, Sim, build};
+use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
 
 const ENOSPC: i32 = 28;
 

@@ -15,7 +15,7 @@ use ringwise_apply::{Confirmed, Ending, Fate, Outcome, Policy, Refusal, Store, V
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_sys::Clock;
-use ringwise_testkit::sim::{At, Fault, Killed, Sim, build};
+use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
 
 const ENOSPC: i32 = 28;
 

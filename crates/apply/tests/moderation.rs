@@ -9,7 +9,7 @@ use common::*;
 use ringwise_apply::{Outcome, Request, Verdict};
 use ringwise_knob::{IfRefused, Match, Of, Setting, compare, live};
 use ringwise_model::{Fact, NapiValues};
-use ringwise_testkit::sim::{At, Fault, Quirk, Sim, Times, build};
+use ringwise_testkit::sim::{At, Fault, Quirk, Sim, Times, build, killed};
 
 fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()

@@ -10,7 +10,7 @@ use ringwise_apply::Verdict;
 use ringwise_knob::rivals::Left;
 use ringwise_knob::{IfRefused, Of, Setting, compare};
 use ringwise_model::Fact;
-use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
+use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
 
 const DEVICES: &str = "/run/ringwise/irqbalance-devices";
 const BANS: &str = "/run/ringwise/irqbalance-bans";

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use ringwise_model::Goal;
+use ringwise_testkit::dir::Dir;
 
 fn ringwise(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap()
@@ -23,29 +24,6 @@ fn fixtures() -> Vec<(String, PathBuf)> {
     let dirs = std::fs::read_dir(root().join("fixtures/hosts")).unwrap().map(|e| e.unwrap().path());
     let all = dirs.map(|d| (d.file_name().unwrap().to_string_lossy().into_owned(), d.join("capture.tar.gz")));
     all.filter(|(_, f)| f.exists()).collect()
-}
-
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("ringwise-config-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&dir);
-        std::fs::create_dir_all(&dir).unwrap();
-        Self(dir)
-    }
-
-    fn file(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).unwrap();
-        path.display().to_string()
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// A recorded host with eth1.
@@ -96,7 +74,7 @@ fn the_examples_of_the_reference_hold() {
 
 #[test]
 fn a_wrong_file_is_refused_whole_and_first() {
-    let d = Dir::new("wrong");
+    let d = Dir::named("config-wrong");
     let file =
         d.file("r.toml", "version = 1\n[[interface]]\nmatch = { name = \"eth1\" }\nring = { rx = 1 }\nchannels = 0\n");
     // No such host: it would be the first complaint if it were looked at.
@@ -123,7 +101,7 @@ fn a_wrong_file_is_refused_whole_and_first() {
 
 #[test]
 fn what_contradicts_itself_is_said_of_flags_too() {
-    let d = Dir::new("sound");
+    let d = Dir::named("config-sound");
     let file = d.file("r.toml", "version = 1\n[[interface]]\nmatch = { name = \"eth1\" }\nfeatures = { tso = true }\n");
     let host = host();
     let plan = |more: &[&str]| {
@@ -159,7 +137,7 @@ fn what_contradicts_itself_is_said_of_flags_too() {
 /// By driver: that it is eth1 shows only on the host.
 #[test]
 fn what_contradicts_on_one_host_is_said_there() {
-    let d = Dir::new("bound");
+    let d = Dir::named("config-bound");
     let file =
         d.file("r.toml", "version = 1\n[[interface]]\nmatch = { driver = \"igb\" }\nfeatures = { tso = true }\n");
     let args = ["plan", "--from", &host(), "--config", &file, "--set", "eth1.features.tx-tcp-segmentation=false"];
@@ -170,7 +148,7 @@ fn what_contradicts_on_one_host_is_said_there() {
 
 #[test]
 fn a_goal_that_contradicts_the_file_needs_a_word() {
-    let d = Dir::new("goal");
+    let d = Dir::named("config-goal");
     let file = d.file("r.toml", "version = 1\n[host]\ngoal = \"forward\"\n");
     let plan = |more: &[&str]| {
         let mut args = vec!["plan", "--from"];
@@ -220,7 +198,7 @@ fn single_keys_go_before_the_file() {
 
 #[test]
 fn latency_queues_of_the_command_line_go_before_the_files() {
-    let d = Dir::new("latency-queues");
+    let d = Dir::named("config-latency-queues");
     let file = |queues: &str| {
         let group = format!("[[interface.group]]\nname = \"latency\"\npolicy = \"cpu\"\nqueues = {queues}");
         let head = "version = 1\n[host]\ngoal = \"mixed\"\n[[interface]]\nmatch = { name = \"eth1\" }\n";
@@ -252,7 +230,7 @@ fn latency_queues_of_the_command_line_go_before_the_files() {
 
 #[test]
 fn what_is_printed_means_the_same() {
-    let d = Dir::new("print");
+    let d = Dir::named("config-print");
     for goal in Goal::ALL {
         let args = ["--goal", goal.name(), "--reserve", "0", "--set", "eth1.coalesce.rx-usecs=30"];
         let (code, printed, err) = text(&ringwise(&[&["plan", "--print-config"], &args[..]].concat()));
@@ -293,7 +271,7 @@ fn plan_of(args: &[&str]) -> serde_json::Value {
 /// A goal of one interface has its own smt: that of the host's goal is not written over it.
 #[test]
 fn what_is_printed_with_goals_of_interfaces_means_the_same() {
-    let d = Dir::new("goals");
+    let d = Dir::named("config-goals");
     let host = host();
     for args in [
         &["--set", "eth1.goal=latency"][..],
@@ -320,7 +298,7 @@ fn what_is_printed_with_goals_of_interfaces_means_the_same() {
 /// The groups that `mixed` makes stand in the comments, and mean the same in an entry.
 #[test]
 fn what_is_printed_of_mixed_has_its_groups() {
-    let d = Dir::new("groups");
+    let d = Dir::named("config-groups");
     let host = host();
     let lines = |more: &[&str]| {
         let args = [&["plan", "--config", "none", "--goal", "mixed", "--print-config"], more].concat();
@@ -349,7 +327,7 @@ fn what_is_printed_of_mixed_has_its_groups() {
 /// `--set` on an interface that the file knows by something else than its name.
 #[test]
 fn what_is_printed_with_a_file_means_the_same() {
-    let d = Dir::new("joined");
+    let d = Dir::named("config-joined");
     let host = host();
     let (_, facts, _) = text(&ringwise(&["show", "-o", "json", "--from", &host]));
     let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
@@ -393,7 +371,7 @@ fn what_is_printed_with_a_file_means_the_same() {
 
 #[test]
 fn a_file_to_begin_with_is_sound_and_changes_nothing() {
-    let d = Dir::new("init");
+    let d = Dir::named("config-init");
     for (name, file) in fixtures() {
         let file = file.display().to_string();
         let (code, out, err) = text(&ringwise(&["config", "init", "--from", &file]));
@@ -424,7 +402,7 @@ fn a_file_to_begin_with_is_sound_and_changes_nothing() {
 
 #[test]
 fn exports_say_what_they_cannot() {
-    let d = Dir::new("export");
+    let d = Dir::named("config-export");
     let file = d.file(
         "e.toml",
         "version = 1\n[host]\nsysctl = { \"net.core.netdev_budget\" = 600 }\n[[interface]]\nmatch = { name = \"eth1\" }\n\
@@ -448,7 +426,7 @@ fn exports_say_what_they_cannot() {
 
 #[test]
 fn persist_into_an_image() {
-    let d = Dir::new("image");
+    let d = Dir::named("config-image");
     let root = d.0.display().to_string();
     let persist = |more: &[&str]| text(&ringwise(&[&["persist", "--yes", "--root", &root], more].concat()));
     let (code, _, err) = persist(&["--goal", "rpc", "--set", "eth1.rings.rx=512"]);

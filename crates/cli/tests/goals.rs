@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use ringwise_knob::{Address, Setting, compare, live, live_of_device};
 use ringwise_model::{CpuId, Fact, Goal, Intent, Knob, Pause, Snapshot, Wish};
 use ringwise_plan::{Plan, plan};
 use ringwise_sys::Host;
+use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Quirk, Sim, build};
 
 const DEVS: [&str; 4] = ["eth0", "eth1", "eth2", "eth3"];
@@ -34,29 +34,8 @@ fn look(sim: &Arc<Sim>) -> Snapshot {
     ringwise_discover::snapshot(&host(sim), &Options::all()).unwrap()
 }
 
-/// Removed with everything in it.
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new() -> Self {
-        static N: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-        let n = N.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let memory = PathBuf::from("/dev/shm");
-        let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
-        let dir = base.join(format!("ringwise-goals-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        Self(dir)
-    }
-
-    fn store(&self) -> Store {
-        Store::open(Some(&self.0))
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn store(dir: &Dir) -> Store {
+    Store::open(Some(&dir.0))
 }
 
 fn intent(goal: Goal, allow_disruption: bool) -> Intent {
@@ -65,7 +44,7 @@ fn intent(goal: Goal, allow_disruption: bool) -> Intent {
 
 /// With what was learned.
 fn made(sim: &Arc<Sim>, dir: &Dir, i: &Intent) -> Plan {
-    plan(&look(sim), i, &dir.store().learned().unwrap()).unwrap()
+    plan(&look(sim), i, &store(dir).learned().unwrap()).unwrap()
 }
 
 fn policy() -> Policy {
@@ -78,7 +57,7 @@ fn words() -> Request {
 
 fn run(sim: &Arc<Sim>, dir: &Dir, p: &Plan) -> Outcome {
     let request = Request { devices: p.devices.clone(), steps: p.steps.clone(), title: "goal".into(), ..words() };
-    let out = ringwise_apply::run(&host(sim), &request, &dir.store(), &policy(), &mut |_: &Event| {}).unwrap();
+    let out = ringwise_apply::run(&host(sim), &request, &store(dir), &policy(), &mut |_: &Event| {}).unwrap();
     DEVS.iter().for_each(|d| sim.traffic(d));
     out
 }
@@ -153,7 +132,7 @@ fn every_goal_is_applied_leaves_nothing_to_do_and_goes_back() {
             let (p, ..) = done(&sim, &dir, &intent(goal, allow));
             assert!(allow || !p.interrupts_traffic());
             let mut print = |_: &Event| {};
-            let back = ringwise_apply::rollback(&host(&sim), &dir.store(), 0, &words(), &policy(), &mut print).unwrap();
+            let back = ringwise_apply::rollback(&host(&sim), &store(&dir), 0, &words(), &policy(), &mut print).unwrap();
             assert!(back.put_back_incomplete.is_empty(), "{goal}: {back:#?}");
             DEVS.iter().for_each(|d| sim.traffic(d));
             assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new(), "{goal}");
@@ -313,7 +292,7 @@ fn drivers_that_round_ignore_or_refuse() {
         let adjusted = !out.adjusted_by_driver.is_empty();
         assert!(adjusted || !said(&again, "eth3 moderation").is_empty(), "{quirk:?} {goal}: {:#?}", again.refused);
         let mut print = |_: &Event| {};
-        let back = ringwise_apply::rollback(&host(&sim), &dir.store(), 0, &words(), &policy(), &mut print).unwrap();
+        let back = ringwise_apply::rollback(&host(&sim), &store(&dir), 0, &words(), &policy(), &mut print).unwrap();
         assert!(back.put_back_incomplete.is_empty(), "{quirk:?}: {back:#?}");
         DEVS.iter().for_each(|d| sim.traffic(d));
         assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new(), "{quirk:?}");

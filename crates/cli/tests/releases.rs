@@ -14,6 +14,7 @@ use ringwise_knob::{IfRefused, Of, Setting, Step, compare, live};
 use ringwise_model::{Intent, Snapshot};
 use ringwise_plan::{Plan, plan};
 use ringwise_sys::{Captured, Host, Recorder};
+use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{At, Fault, Sim, build};
 
 fn releases() -> Vec<PathBuf> {
@@ -137,8 +138,8 @@ fn this_version_has_left_its_files() {
 }
 
 /// A copy of the folder as state directory, and a host that is as its transactions left it.
-fn state(release: &Path) -> (tempdir::Dir, Arc<Sim>) {
-    let dir = tempdir::Dir::new();
+fn state(release: &Path) -> (Dir, Arc<Sim>) {
+    let dir = Dir::new();
     for e in std::fs::read_dir(release).unwrap() {
         let path = e.unwrap().path();
         std::fs::copy(&path, dir.0.join(path.file_name().unwrap())).unwrap();
@@ -162,29 +163,6 @@ fn state(release: &Path) -> (tempdir::Dir, Arc<Sim>) {
         }
     });
     (dir, sim)
-}
-
-mod tempdir {
-    use std::path::PathBuf;
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    pub struct Dir(pub PathBuf);
-
-    impl Dir {
-        pub fn new() -> Self {
-            static COUNT: AtomicU32 = AtomicU32::new(0);
-            let n = COUNT.fetch_add(1, Ordering::Relaxed);
-            let dir = std::env::temp_dir().join(format!("ringwise-releases-{}-{n}", std::process::id()));
-            std::fs::create_dir_all(&dir).unwrap();
-            Self(dir)
-        }
-    }
-
-    impl Drop for Dir {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
 }
 
 #[test]

@@ -2,28 +2,12 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::fixtures;
+use ringwise_testkit::dir::Dir;
 use serde_json::{Value, json};
-
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("ringwise-reviewed-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&dir);
-        std::fs::create_dir_all(&dir).unwrap();
-        Self(dir)
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Status, answer, messages.
 fn run(dir: &Path, args: &[&str]) -> (i32, String, String) {
@@ -73,7 +57,7 @@ fn known(path: &str) -> Value {
 
 #[test]
 fn a_file_says_when_it_was_made_and_until_when_it_holds() {
-    let dir = Dir::new("stamp");
+    let dir = Dir::named("reviewed-stamp");
     let doc = plan_for_here(&dir.0, "a.plan", &[]);
     let stamp = &doc["file"];
     assert_eq!(stamp["tool"], env!("CARGO_PKG_VERSION"));
@@ -88,7 +72,7 @@ fn a_file_says_when_it_was_made_and_until_when_it_holds() {
 
 #[test]
 fn a_file_of_another_host_edited_or_torn_is_refused_before_anything_is_looked_at() {
-    let dir = Dir::new("other");
+    let dir = Dir::named("reviewed-other");
     let doc = plan_for_here(&dir.0, "a.plan", &[]);
     // Another machine, and where this one has no id: another boot.
     refused(&dir.0, 6, &["apply", "a.plan", "--yes"], &["a.plan was made for another", "ringwise plan --out a.plan"]);
@@ -117,7 +101,7 @@ fn a_file_of_another_host_edited_or_torn_is_refused_before_anything_is_looked_at
 
 #[test]
 fn a_file_and_an_interface_are_told_apart_or_refused() {
-    let dir = Dir::new("apart");
+    let dir = Dir::named("reviewed-apart");
     plan_for_here(&dir.0, "x.plan", &[]);
     std::fs::copy(dir.0.join("x.plan"), dir.0.join("lo")).unwrap();
     std::fs::copy(dir.0.join("x.plan"), dir.0.join("mine")).unwrap();
@@ -136,7 +120,7 @@ fn a_file_and_an_interface_are_told_apart_or_refused() {
 
 #[test]
 fn adopt_needs_devices_or_all_and_something_in_force() {
-    let dir = Dir::new("adopt");
+    let dir = Dir::named("reviewed-adopt");
     refused(&dir.0, 2, &["adopt"], &["DEV"]);
     refused(&dir.0, 2, &["adopt", "eth0", "--all"], &["cannot be used with"]);
     refused(&dir.0, 1, &["adopt", "nosuch0", "--yes"], &["nothing that ringwise applied is in force on nosuch0"]);
@@ -151,7 +135,7 @@ fn adopt_needs_devices_or_all_and_something_in_force() {
 
 #[test]
 fn a_record_that_cannot_be_read_needs_somebody() {
-    let dir = Dir::new("unreadable");
+    let dir = Dir::named("reviewed-unreadable");
     std::fs::write(dir.0.join("state"), "no directory").unwrap();
     let (status, out, _) = run(&dir.0, &["status"]);
     assert_eq!(status, 3, "{out}");

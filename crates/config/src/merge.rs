@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, Knob, NapiValues, Wish};
+use ringwise_model::{Knob, NapiValues, Wish};
 
 use crate::contradict::covers;
 use crate::value::{Entry, HostPart};
@@ -59,42 +59,37 @@ fn wish(all: &mut Vec<Wish>, over: &Wish) {
 
 /// The queues (or CPUs) that both name, where one names others too, become sayings of their own. What is left of `over`.
 fn parted(all: &mut Vec<Wish>, over: &Wish) -> Option<Wish> {
-    let Some(named) = queues(&over.knob) else { return Some(over.clone()) };
-    let (mut rest, mut shared) = (named.clone(), Vec::new());
+    let mut rest = over.clone();
+    let mut shared = Vec::new();
     for b in all.iter_mut().filter(|b| std::mem::discriminant(&b.knob) == std::mem::discriminant(&over.knob)) {
-        let Some(has) = queues(&b.knob).filter(|q| *q != named) else { continue };
-        let (common, own): (Vec<u32>, Vec<u32>) = has.iter().partition(|q| rest.contains(q));
-        if common.is_empty() {
+        let (Some(has), Some(left)) = (named(&b.knob), named(&rest.knob)) else { continue };
+        let common = |q| has.contains(&q) && left.contains(&q);
+        if has == left || !has.iter().any(|q| common(*q)) {
             continue;
         }
-        rest.retain(|q| !common.contains(q));
-        let knob = both(&of(&b.knob, &common), &of(&over.knob, &common));
-        shared.push(Wish { knob, ..over.clone() });
-        b.knob = of(&b.knob, &own);
+        let (Some(theirs), Some(ours)) = (only(&b.knob, common), only(&rest.knob, common)) else { continue };
+        shared.push(Wish { knob: both(&theirs, &ours), ..over.clone() });
+        b.knob = only(&b.knob, |q| !common(q))?;
+        rest.knob = only(&rest.knob, |q| !common(q))?;
     }
-    all.retain(|b| queues(&b.knob).is_none_or(|q| !q.is_empty()));
+    let empty = |w: &Wish| named(&w.knob).is_some_and(|q| q.is_empty());
+    all.retain(|w| !empty(w));
     all.extend(shared);
-    (!rest.is_empty()).then(|| Wish { knob: of(&over.knob, &rest), ..over.clone() })
+    (!empty(&rest)).then_some(rest)
 }
 
 /// The queues of which a knob speaks one by one; the CPUs of those that have CPUs.
-fn queues(knob: &Knob) -> Option<Vec<u32>> {
-    use Knob as K;
-    match knob {
-        K::Coalesce { queues, .. }
-        | K::Napi { queues, .. }
-        | K::IrqCpus { queues, .. }
-        | K::XpsCpus { queues, .. }
-        | K::XpsRxqs { queues, .. }
-        | K::RpsCpus { queues, .. }
-        | K::RpsFlowCnt { queues, .. } => queues.clone(),
-        K::CpuLatency { cpus, .. } => Some(cpus.iter().map(|c| c.0).collect()),
-        _ => None,
-    }
+fn named(knob: &Knob) -> Option<Vec<u32>> {
+    let mut all = Vec::new();
+    only(knob, |q| {
+        all.push(q);
+        true
+    })?;
+    Some(all)
 }
 
-/// The same of other queues.
-fn of(knob: &Knob, these: &[u32]) -> Knob {
+/// The same of those alone.
+fn only(knob: &Knob, mut keep: impl FnMut(u32) -> bool) -> Option<Knob> {
     use Knob as K;
     let mut out = knob.clone();
     match &mut out {
@@ -104,11 +99,11 @@ fn of(knob: &Knob, these: &[u32]) -> Knob {
         | K::XpsCpus { queues, .. }
         | K::XpsRxqs { queues, .. }
         | K::RpsCpus { queues, .. }
-        | K::RpsFlowCnt { queues, .. } => *queues = Some(these.to_vec()),
-        K::CpuLatency { cpus, .. } => *cpus = these.iter().map(|c| CpuId(*c)).collect(),
-        _ => {}
+        | K::RpsFlowCnt { queues, .. } => queues.as_mut()?.retain(|q| keep(*q)),
+        K::CpuLatency { cpus, .. } => cpus.retain(|c| keep(c.0)),
+        _ => return None,
     }
-    out
+    Some(out)
 }
 
 /// Whether they speak of the same setting. Values for all queues and for some stand side by side.

@@ -1,6 +1,7 @@
 //! For tests only: machines made by hand, and a simulated host that behaves like a kernel.
 #![forbid(unsafe_code)]
 
+pub mod dir;
 pub mod golden;
 pub mod machines;
 pub mod project;

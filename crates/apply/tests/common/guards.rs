@@ -7,7 +7,7 @@ use ringwise_apply::guard::guard;
 use ringwise_apply::{Armed, Error, Guardian, Job, Outcome, Policy, Store};
 use ringwise_testkit::sim::Sim;
 
-use super::{Dir, host, policy};
+use super::{Dir, State as _, host, policy};
 
 /// What a guard in this process holds.
 #[derive(Debug, Default)]

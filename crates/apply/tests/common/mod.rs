@@ -1,11 +1,8 @@
 //! What the tests share: a simulated host, a state directory, a request made from wanted settings.
 #![allow(dead_code)] // each test file uses its part
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use ringwise_apply::{Event, Outcome, Policy, Request, Store};
@@ -13,42 +10,30 @@ use ringwise_discover::Options;
 use ringwise_knob::{IfRefused, Of, Setting, SettingMap, Step, compare, diff, live_of_device};
 use ringwise_model::{CpuSet, Snapshot};
 use ringwise_sys::Host;
+pub use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Killed, Sim};
 
-/// A directory that goes with the test.
-pub struct Dir(pub PathBuf);
+/// Of a state directory.
+pub trait State {
+    fn store(&self) -> Store;
+    fn journal(&self, id: u64) -> PathBuf;
+    fn files(&self) -> Vec<String>;
+}
 
-impl Dir {
-    pub fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let n = COUNT.fetch_add(1, Ordering::Relaxed);
-        // Memory where there is some: what is tested is the order of writes, not the disk.
-        let memory = Path::new("/dev/shm");
-        let base = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-        let dir = base.join(format!("ringwise-apply-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        Self(dir)
-    }
-
-    pub fn store(&self) -> Store {
+impl State for Dir {
+    fn store(&self) -> Store {
         Store::open(Some(&self.0))
     }
 
-    pub fn journal(&self, id: u64) -> PathBuf {
+    fn journal(&self, id: u64) -> PathBuf {
         self.0.join(format!("tx-{id:04}.jsonl"))
     }
 
-    pub fn files(&self) -> Vec<String> {
+    fn files(&self) -> Vec<String> {
         let mut names: Vec<String> =
             std::fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -161,24 +146,6 @@ pub fn settings(s: &Snapshot) -> SettingMap {
 pub fn differing(before: &Snapshot, now: &Snapshot) -> Vec<String> {
     let differs = settings(before).into_values().filter(|s| !compare(s, now).holds());
     differs.map(|s| format!("{} was {}", s.address().unwrap(), s.value_text())).collect()
-}
-
-/// Runs something that is killed on the way: true when it was.
-pub fn killed(f: impl FnOnce()) -> bool {
-    static QUIET: Once = Once::new();
-    QUIET.call_once(|| {
-        let shown = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !info.payload().is::<Killed>() {
-                shown(info);
-            }
-        }));
-    });
-    match catch_unwind(AssertUnwindSafe(f)) {
-        Ok(()) => false,
-        Err(e) if e.is::<Killed>() => true,
-        Err(e) => std::panic::resume_unwind(e),
-    }
 }
 
 /// A store whose process is dead when the host's is: nothing is written to it after that.

@@ -1,9 +1,7 @@
 //! Plans laid on a simulated host and its records, one after the other.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Once};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_apply::{Event, Outcome, Policy, Request, Store};
@@ -12,29 +10,8 @@ use ringwise_knob::{Address, IfRefused, compare, live_of_device};
 use ringwise_model::{Intent, Snapshot};
 use ringwise_plan::{Hands, Plan, plan_around};
 use ringwise_sys::Host;
-use ringwise_testkit::sim::{Killed, Sim};
-
-/// A directory that goes with the test.
-pub struct Dir(pub PathBuf);
-
-impl Dir {
-    pub fn new() -> Self {
-        static N: AtomicU32 = AtomicU32::new(0);
-        let n = N.fetch_add(1, Ordering::Relaxed);
-        // Memory where there is some: what is tested is the order of writes, not the disk.
-        let memory = PathBuf::from("/dev/shm");
-        let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
-        let dir = base.join(format!("ringwise-lay-{}-{n}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        Self(dir)
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
+use ringwise_testkit::dir::Dir;
+use ringwise_testkit::sim::{Killed, Sim, killed};
 
 pub struct Lay {
     pub sim: Arc<Sim>,
@@ -124,23 +101,6 @@ impl Lay {
     pub fn rollback(&self, id: u64) -> Outcome {
         let r = Request { who: "root".into(), command: format!("ringwise rollback {id}"), ..Request::default() };
         ringwise_apply::rollback(&self.host(), &self.store(), id, &r, &policy(), &mut |_| {}).unwrap()
-    }
-}
-
-fn killed(f: impl FnOnce()) -> bool {
-    static QUIET: Once = Once::new();
-    QUIET.call_once(|| {
-        let shown = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !info.payload().is::<Killed>() {
-                shown(info);
-            }
-        }));
-    });
-    match catch_unwind(AssertUnwindSafe(f)) {
-        Ok(()) => false,
-        Err(e) if e.is::<Killed>() => true,
-        Err(e) => std::panic::resume_unwind(e),
     }
 }
 

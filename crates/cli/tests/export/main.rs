@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use ringwise_config::export;
+use ringwise_testkit::dir::Dir;
 
 fn ringwise(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap()
@@ -33,7 +34,7 @@ rule = ["tcp4 dst-port 443 action 1"]
 
 /// Text, and what it says it cannot say.
 fn exported(format: &str) -> (String, String) {
-    let dir = Dir::new(format);
+    let dir = Dir::named(&format!("export-{format}"));
     let file = dir.0.join("e.toml");
     std::fs::write(&file, FILE).unwrap();
     let host = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts/lab-router16-6.12/capture.tar.gz");
@@ -41,23 +42,6 @@ fn exported(format: &str) -> (String, String) {
     let o = ringwise(&["config", "export", &file, "--as", format, "--from", &host]);
     assert_eq!(o.status.code(), Some(0), "{format}: {}", words(&o.stderr));
     (words(&o.stdout), words(&o.stderr))
-}
-
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("ringwise-export-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&dir);
-        std::fs::create_dir_all(&dir).unwrap();
-        Self(dir)
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 fn says(text: &str, all: &[&str]) {
@@ -219,7 +203,7 @@ fn tuned_reads_its_profile() {
         eprintln!("skipped: tuned's modules are not in the cache (cargo xtask setup)");
         return;
     };
-    let dir = Dir::new("profile");
+    let dir = Dir::named("export-profile");
     std::fs::create_dir(dir.0.join("ringwise")).unwrap();
     std::fs::write(dir.0.join("ringwise/tuned.conf"), &text).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export/tuned.py");

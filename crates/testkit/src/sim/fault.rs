@@ -1,7 +1,7 @@
 //! What goes wrong on purpose.
 
-use std::panic::panic_any;
-use std::sync::MutexGuard;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::{MutexGuard, Once};
 
 use ringwise_sys::{Error, Result};
 
@@ -45,6 +45,24 @@ pub enum Fault {
 /// What a killed process unwinds with. Nothing between here and the test may act on it.
 #[derive(Debug)]
 pub struct Killed;
+
+/// Runs something that is killed on the way: true when it was.
+pub fn killed(f: impl FnOnce()) -> bool {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let shown = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !info.payload().is::<Killed>() {
+                shown(info);
+            }
+        }));
+    });
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(()) => false,
+        Err(e) if e.is::<Killed>() => true,
+        Err(e) => std::panic::resume_unwind(e),
+    }
+}
 
 impl At {
     fn strikes(&self, what: &str, number: usize, onwards: bool) -> bool {

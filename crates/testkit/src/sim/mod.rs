@@ -33,7 +33,7 @@ use ringwise_model::{CpuId, CpuSet, Fact, Nic, Snapshot, Topology};
 use ringwise_sys::{Clock, Error, Host, Request, Result};
 
 pub use driver::{Driver, Quirk};
-pub use fault::{At, Fault, Killed, Times};
+pub use fault::{At, Fault, Killed, Times, killed};
 
 use tree::Tree;
 
