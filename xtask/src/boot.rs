@@ -4,6 +4,8 @@ use crate::host::{Host, System};
 use crate::scenario::Scenario;
 use crate::{image, irqbalance, kernel, mqnic, paths, userland};
 use anyhow::{Context, Result};
+use std::cell::RefCell;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{IsTerminal, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -40,19 +42,22 @@ pub struct Ended {
     pub lost: Option<Lost>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lost {
     /// The guest's kernel reported a stall: QEMU now and then loses a timer of an idle CPU.
     Stalled,
     /// QEMU ended by a signal of its own: an assertion in its memory map, while the guest maps devices.
     Died,
+    /// A scenario is past its time limit, at which the guest itself would have ended it: its clock stands still.
+    Still { scenario: String },
 }
 
-impl Lost {
-    pub fn word(self) -> &'static str {
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Lost::Stalled => "the guest stalled",
-            Lost::Died => "QEMU itself died",
+            Lost::Stalled => f.write_str("the guest stalled"),
+            Lost::Died => f.write_str("QEMU itself died"),
+            Lost::Still { scenario } => write!(f, "the guest stood still in {scenario}"),
         }
     }
 }
@@ -148,6 +153,16 @@ impl<'a> Guest<'a> {
         Ok(())
     }
 
+    /// What each scenario of the plan may take.
+    fn limits(&self) -> Vec<(String, Duration)> {
+        let plan = fs::read_to_string(self.share().join("plan")).unwrap_or_default();
+        let line = |l: &str| {
+            let (name, seconds) = l.split_once(' ')?;
+            Some((name.to_string(), Duration::from_secs(seconds.parse().ok()?)))
+        };
+        plan.lines().filter_map(line).collect()
+    }
+
     /// Boots, and ends by itself: with the guest, or at the deadline.
     pub fn run(&self, mode: Mode, limit: Duration) -> Result<Ended> {
         let initrd = image::ensure(&self.ready)?;
@@ -212,13 +227,46 @@ impl<'a> Guest<'a> {
             let up_by = start + Duration::from_secs(self.host.boot_limit);
             let never_up = || mode == Mode::Scenarios && Instant::now() > up_by && !is_up(&console);
             let stalled = || mode != Mode::Shell && (has_stalled(&console) || never_up());
-            let status = wait(&mut child, limit, &stalled)?;
-            let lost = match status.and_then(|s| s.signal()) {
-                Some(_) => Some(Lost::Died),
-                None => stalled().then_some(Lost::Stalled),
+            let limits = self.limits();
+            let pace = RefCell::new(Pace::new(start));
+            let still = || match mode {
+                Mode::Scenarios => pace.borrow_mut().is_over(&words_of(&console), &limits),
+                _ => None,
+            };
+            let status = wait(&mut child, limit, &|| stalled() || still().is_some())?;
+            let lost = match status {
+                Some(s) => s.signal().map(|_| Lost::Died),
+                None if stalled() => Some(Lost::Stalled),
+                None => still().map(|scenario| Lost::Still { scenario }),
             };
             Ok(Ended { status, took: start.elapsed(), lost })
         })
+    }
+}
+
+/// When the guest last said how far it is.
+struct Pace {
+    said: usize,
+    since: Instant,
+}
+
+impl Pace {
+    /// What a scenario's end may take beyond its limit, on a busy machine.
+    const GRACE: Duration = Duration::from_secs(90);
+
+    fn new(since: Instant) -> Pace {
+        Pace { said: 0, since }
+    }
+
+    /// The scenario that was begun last, if it is past its limit. A guest that reboots in it says so again.
+    fn is_over(&mut self, console: &str, limits: &[(String, Duration)]) -> Option<String> {
+        let begun: Vec<&str> = console.lines().filter_map(|l| l.trim_end().strip_prefix("lab: ")).collect();
+        if begun.len() != self.said {
+            (self.said, self.since) = (begun.len(), Instant::now());
+        }
+        let name = begun.last().map(|l| l.split(',').next().unwrap_or(l));
+        let (name, limit) = limits.iter().find(|(n, _)| Some(n.as_str()) == name)?;
+        (self.since.elapsed() > *limit + Self::GRACE).then(|| name.clone())
     }
 }
 
@@ -245,17 +293,20 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-fn has_stalled(console: &Path) -> bool {
+fn words_of(console: &Path) -> String {
     let text = fs::read(console).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn has_stalled(console: &Path) -> bool {
+    let text = words_of(console);
     // The latter: the kernel has not come to its first process, and waits for a device of QEMU's.
     ["detected stalls on CPUs", "INFO: task swapper/"].iter().any(|s| text.contains(s))
 }
 
 /// Its first process has come as far as the shared directory.
 fn is_up(console: &Path) -> bool {
-    let text = fs::read(console).unwrap_or_default();
-    String::from_utf8_lossy(&text).contains("lab: up after")
+    words_of(console).contains("lab: up after")
 }
 
 /// Where this boot's files go; another lab that runs at the same time keeps its own.
@@ -314,4 +365,21 @@ fn columns() -> u32 {
         .and_then(|s| s.split_whitespace().nth(1)?.parse().ok());
     let named = std::env::var("COLUMNS").ok().and_then(|s| s.parse().ok());
     asked.or(named).filter(|c| *c > 0).unwrap_or(80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_past_its_limit_is_seen_and_the_next_one_has_its_own() {
+        let limits = [("10-a".to_string(), Duration::from_secs(5)), ("20-b".to_string(), Duration::from_secs(500))];
+        let long_ago = Instant::now() - Duration::from_secs(120);
+        let at = |said| Pace { said, since: long_ago };
+        let (one, two) = ("x\nlab: up after 1 s\nlab: 10-a\r\n", "lab: up after 1 s\nlab: 10-a\nlab: 20-b, phase 2\n");
+        assert_eq!(at(2).is_over(one, &limits).as_deref(), Some("10-a"), "120 s are more than 5 and the grace");
+        assert_eq!(at(1).is_over(one, &limits), None, "it has just begun");
+        assert_eq!(at(3).is_over(two, &limits), None, "it may take 500 s");
+        assert_eq!(at(1).is_over("lab: up after 1 s\n", &limits), None, "the drivers are loading");
+    }
 }

@@ -39,10 +39,10 @@ pub fn guest(host_name: &str, kernel_name: &str, mode: Mode, program: Option<Pat
         guest.fill(&ringwise, mode, &[])?;
         ended = guest.run(mode, limit)?;
         tries += 1;
-        let Some(lost) = ended.lost.filter(|_| tries < 3) else {
+        let Some(lost) = ended.lost.clone().filter(|_| tries < 3) else {
             break;
         };
-        println!("{}, booting it again", lost.word());
+        println!("{lost}, booting it again");
     }
     match ended.guest_status() {
         Some(n) => Ok(ExitCode::from(n)),

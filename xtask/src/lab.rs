@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Guests at one time: each keeps about one core busy.
 const PARALLEL: usize = 2;
@@ -25,6 +25,7 @@ struct Options {
     keep: bool,
     shell: bool,
     program: Option<String>,
+    minutes: Option<String>,
 }
 
 fn options(args: &[String]) -> Result<Options> {
@@ -40,6 +41,7 @@ fn options(args: &[String]) -> Result<Options> {
             "--kernel" => &mut o.kernel,
             "--scenario" => &mut o.scenario,
             "--program" => &mut o.program,
+            "--minutes" => &mut o.minutes,
             "--list" => {
                 o.list = true;
                 continue;
@@ -96,7 +98,9 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
         Some(path) => path.into(),
         None => program::build()?,
     };
-    let Outcome { score: total, wrong, unsteady } = work(jobs, &ringwise, o.keep)?;
+    let minutes = o.minutes.as_deref().map(|m| m.parse().with_context(|| format!("--minutes: not a number: {m:?}")));
+    let end = minutes.transpose()?.map(|m: u64| Instant::now() + Duration::from_secs(60 * m));
+    let Outcome { score: total, wrong, unsteady } = work(jobs, &ringwise, o.keep, end)?;
     // Once more at the end, where people look first.
     for w in &unsteady {
         println!("lab: failed the first time: {w}");
@@ -148,8 +152,8 @@ struct Outcome {
     unsteady: Vec<String>,
 }
 
-/// Runs all jobs, `PARALLEL` at a time.
-fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool) -> Result<Outcome> {
+/// Runs all jobs, `PARALLEL` at a time. What has not run at `end` has failed.
+fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool, end: Option<Instant>) -> Result<Outcome> {
     // Fetching and building is done first and in turn: apt and make want to be alone.
     let mut queue = Vec::new();
     for job in jobs.into_iter().rev() {
@@ -167,7 +171,8 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool) -> Result<Outcome> {
         for _ in 0..PARALLEL {
             threads.spawn(|| {
                 while let Some((job, guest)) = next() {
-                    let o = one(&job, &guest, ringwise, keep);
+                    let run = Run { job: &job, guest: &guest, ringwise, keep, end };
+                    let o = run.all();
                     let boot = format!("{} on {}", job.host.name, job.kernel.name);
                     let named =
                         |lines: Vec<String>| lines.into_iter().map(|l| format!("{boot}: {l}")).collect::<Vec<_>>();
@@ -183,62 +188,8 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool) -> Result<Outcome> {
     total.into_inner().ok().context("a boot's thread died")
 }
 
-/// One job. Scenarios that fail are run once more in a fresh guest, and both runs are reported: under emulation a
-/// link may take longer than a scenario waits. What fails twice has failed, and so has what the kernel complained of.
-fn one(job: &Job, guest: &Guest, ringwise: &Path, keep: bool) -> Outcome {
-    let first = boots(job, &job.scenarios, guest, ringwise, keep);
-    print!("{}", first.text);
-    let again: Vec<&Scenario> = first.parts.iter().filter(|(_, n)| n.failed > 0).map(|(s, _)| *s).collect();
-    let mut out = Outcome::default();
-    for (_, n) in first.parts.iter().filter(|(_, n)| n.failed == 0) {
-        out.score.add(n);
-    }
-    out.score.skipped += first.skipped;
-    out.wrong.extend(first.complaints);
-    let mut failed = Vec::new();
-    for (s, n) in &first.parts {
-        failed.extend(n.wrong.iter().map(|w| format!("{}: {w}", s.name)));
-    }
-    failed.extend(first.fate);
-    if again.is_empty() {
-        out.wrong.extend(failed);
-    } else {
-        let names: Vec<&str> = again.iter().map(|s| s.name.as_str()).collect();
-        println!("{} on {}: once more in a fresh guest: {}", job.host.name, guest.ready.release, names.join(" "));
-        guest.put_aside();
-        let second = boots(job, &again, guest, ringwise, keep);
-        print!("{}", second.text);
-        out.unsteady.extend(failed);
-        for (s, n) in &second.parts {
-            out.score.add(n);
-            out.wrong.extend(n.wrong.iter().map(|w| format!("{}: {w}", s.name)));
-        }
-        out.wrong.extend(second.complaints);
-        out.wrong.extend(second.fate);
-    }
-    // Each failure has its line, also those that are no check's.
-    out.score.failed = u32::try_from(out.wrong.len()).unwrap_or(u32::MAX);
-    out
-}
-
 /// Times that a boot is tried, as long as QEMU loses it.
 const BOOTS: u32 = 6;
-
-/// One boot, again if QEMU lost it, which is said: see lab/README.md. Scenarios that had ended are not run again.
-fn boots<'a>(job: &Job, scenarios: &[&'a Scenario], guest: &Guest, ringwise: &Path, keep: bool) -> Report<'a> {
-    let mut lost = String::new();
-    let mut boot = 1;
-    loop {
-        let r = once(job, scenarios, guest, ringwise, keep, boot > 1);
-        match r.lost {
-            Some(why) if boot < BOOTS => {
-                lost += &format!("{} on {}: {}, booting it again\n", job.host.name, guest.ready.release, why.word());
-            }
-            _ => return Report { text: lost + &r.text, ..r },
-        }
-        boot += 1;
-    }
-}
 
 /// What came of one boot.
 #[derive(Debug, Default)]
@@ -251,105 +202,177 @@ struct Report<'a> {
     complaints: Vec<String>,
     /// How the guest ended, if not well.
     fate: Option<String>,
-    lost: Option<Lost>,
+    /// By whose fault, and after which time.
+    lost: Option<(Lost, Duration)>,
 }
 
-/// One boot from share directory to score; its report is printed in one piece.
-fn once<'a>(
-    job: &Job,
-    scenarios: &[&'a Scenario],
-    guest: &Guest,
-    ringwise: &Path,
+/// A boot and what it runs with.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    job: &'a Job<'a>,
+    guest: &'a Guest<'a>,
+    ringwise: &'a Path,
     keep: bool,
-    again: bool,
-) -> Report<'a> {
-    let title = format!("{} on {} ({})", job.host.name, guest.ready.release, job.host.about);
-    let mut r = Report::default();
-    let mut run = Vec::new();
-    for s in scenarios {
-        match (&guest.test_nic, s.needs_mqnic) {
-            // Declared in lab/kernels.toml, so it is no failure.
-            (Built::No(why), true) if !job.kernel.test_nic => {
-                r.skipped += 1;
-                r.text += &format!("  {:24} skipped: {why}\n", s.name);
+    /// When all boots have to be over.
+    end: Option<Instant>,
+}
+
+impl Run<'_> {
+    fn name(&self) -> String {
+        format!("{} on {}", self.job.host.name, self.guest.ready.release)
+    }
+
+    fn left(&self) -> Duration {
+        self.end.map_or(Duration::MAX, |e| e.saturating_duration_since(Instant::now()))
+    }
+
+    /// One job. Scenarios that fail are run once more in a fresh guest, and both runs are reported: under emulation a
+    /// link may take longer than a scenario waits. What fails twice has failed, and so has what the kernel complained of.
+    fn all(&self) -> Outcome {
+        println!("{}: booting", self.name());
+        let first = self.boots(&self.job.scenarios);
+        print!("{}", first.text);
+        let again: Vec<&Scenario> = first.parts.iter().filter(|(_, n)| n.failed > 0).map(|(s, _)| *s).collect();
+        let mut out = Outcome::default();
+        for (_, n) in first.parts.iter().filter(|(_, n)| n.failed == 0) {
+            out.score.add(n);
+        }
+        out.score.skipped += first.skipped;
+        out.wrong.extend(first.complaints);
+        let mut failed = Vec::new();
+        for (s, n) in &first.parts {
+            failed.extend(n.wrong.iter().map(|w| format!("{}: {w}", s.name)));
+        }
+        failed.extend(first.fate);
+        if again.is_empty() {
+            out.wrong.extend(failed);
+        } else {
+            let names: Vec<&str> = again.iter().map(|s| s.name.as_str()).collect();
+            println!("{}: once more in a fresh guest: {}", self.name(), names.join(" "));
+            self.guest.put_aside();
+            let second = self.boots(&again);
+            print!("{}", second.text);
+            out.unsteady.extend(failed);
+            for (s, n) in &second.parts {
+                out.score.add(n);
+                out.wrong.extend(n.wrong.iter().map(|w| format!("{}: {w}", s.name)));
             }
-            _ => run.push(*s),
+            out.wrong.extend(second.complaints);
+            out.wrong.extend(second.fate);
+        }
+        // Each failure has its line, also those that are no check's.
+        out.score.failed = u32::try_from(out.wrong.len()).unwrap_or(u32::MAX);
+        out
+    }
+
+    /// One boot, again if QEMU lost it, which is said: see lab/README.md. Scenarios that had ended are not run again.
+    fn boots<'s>(&self, scenarios: &[&'s Scenario]) -> Report<'s> {
+        let mut boot = 1;
+        loop {
+            let r = self.once(scenarios, boot > 1);
+            match &r.lost {
+                Some((why, took)) if boot < BOOTS && !self.left().is_zero() => {
+                    println!("{}: {why} after {:.0} s, booting it again", self.name(), took.as_secs_f64());
+                }
+                _ => return r,
+            }
+            boot += 1;
         }
     }
-    let limit = job.host.boot_limit + run.iter().map(|s| s.timeout).sum::<u64>();
-    let filled = if again { guest.go_on(&run) } else { guest.fill(ringwise, Mode::Scenarios, &run) };
-    let booted = filled.and_then(|()| guest.run(Mode::Scenarios, Duration::from_secs(limit)));
-    let ended = match booted {
-        Ok(e) => e,
-        Err(e) => {
-            r.text = format!("{title}: FAILED to boot: {e:#}\n");
-            r.fate = Some(format!("FAILED to boot: {e:#}"));
-            return r;
+
+    /// One boot from share directory to score; its report is printed in one piece.
+    fn once<'s>(&self, scenarios: &[&'s Scenario], again: bool) -> Report<'s> {
+        let Run { job, guest, keep, .. } = *self;
+        let title = format!("{} ({})", self.name(), job.host.about);
+        let mut r = Report::default();
+        let mut run = Vec::new();
+        for s in scenarios {
+            match (&guest.test_nic, s.needs_mqnic) {
+                // Declared in lab/kernels.toml, so it is no failure.
+                (Built::No(why), true) if !job.kernel.test_nic => {
+                    r.skipped += 1;
+                    r.text += &format!("  {:24} skipped: {why}\n", s.name);
+                }
+                _ => run.push(*s),
+            }
         }
-    };
-    r.lost = ended.lost;
-    let results = guest.share().join("results");
-    for s in &run {
-        let out = read(&results.join(format!("{}.out", s.name)));
-        let rc = read(&results.join(format!("{}.rc", s.name)));
-        let mut words = rc.split_whitespace();
-        let status = words.next().and_then(|w| w.parse().ok());
-        let times: Vec<f64> = words.filter_map(|w| w.parse().ok()).collect();
-        let score = scenario::score(s, &out, status);
-        let spent = match times[..] {
-            [from, to] => format!("{:.1} s", to - from),
-            _ => "no end".into(),
+        let full = Duration::from_secs(job.host.boot_limit + run.iter().map(|s| s.timeout).sum::<u64>());
+        let limit = full.min(self.left());
+        let filled = if again { guest.go_on(&run) } else { guest.fill(self.ringwise, Mode::Scenarios, &run) };
+        let booted = filled.and_then(|()| guest.run(Mode::Scenarios, limit));
+        let ended = match booted {
+            Ok(e) => e,
+            Err(e) => {
+                r.text = format!("{title}: FAILED to boot: {e:#}\n");
+                r.fate = Some(format!("FAILED to boot: {e:#}"));
+                return r;
+            }
         };
-        r.text += &format!(
-            "  {:24} {} passed, {} failed, {} skipped ({spent})\n",
-            s.name, score.passed, score.failed, score.skipped
-        );
-        if score.failed > 0 {
-            for w in &score.wrong {
-                r.text += &format!("    {w}\n");
-            }
-            for line in out.lines() {
-                r.text += &format!("    | {line}\n");
-            }
-        }
-        r.parts.push((s, score));
-        let _ = fs::copy(results.join(format!("{}.out", s.name)), guest.dir.join(format!("{}.out", s.name)));
-    }
-    // What scenarios want to outlive the guest.
-    for file in fs::read_dir(results.join("keep")).into_iter().flatten().flatten() {
-        let _ = fs::copy(file.path(), guest.dir.join(file.file_name()));
-    }
-    let dmesg = read(&results.join("dmesg"));
-    let console = read(&guest.dir.join("console.log"));
-    let _ = fs::write(guest.dir.join("dmesg"), &dmesg);
-    for line in dmesg.lines().chain(console.lines()).filter(|l| kernel_complaint(l)).take(5) {
-        r.text += &format!("  kernel: {line}\n");
-        r.complaints.push(format!("kernel: {line}"));
-    }
-    match ended.guest_status() {
-        Some(0) => {}
-        Some(n) => r.fate = Some(format!("FAILED: the guest reported {n}")),
-        None => {
-            let log = guest.dir.join("console.log");
-            let qemu = read(&guest.dir.join("qemu.log"));
-            let tail: Vec<&str> = console.lines().chain(qemu.lines()).collect();
-            for line in tail.iter().skip(tail.len().saturating_sub(15)) {
-                r.text += &format!("    | {line}\n");
-            }
-            let how = match ended.status {
-                Some(_) => "it ended without a status".to_string(),
-                None => format!("no end within {limit} s"),
+        r.lost = ended.lost.clone().map(|l| (l, ended.took));
+        let results = guest.share().join("results");
+        for s in &run {
+            let out = read(&results.join(format!("{}.out", s.name)));
+            let rc = read(&results.join(format!("{}.rc", s.name)));
+            let mut words = rc.split_whitespace();
+            let status = words.next().and_then(|w| w.parse().ok());
+            let times: Vec<f64> = words.filter_map(|w| w.parse().ok()).collect();
+            let score = scenario::score(s, &out, status);
+            let spent = match times[..] {
+                [from, to] => format!("{:.1} s", to - from),
+                _ => "no end".into(),
             };
-            r.fate = Some(format!("FAILED: {how}, see {}", log.display()));
+            r.text += &format!(
+                "  {:24} {} passed, {} failed, {} skipped ({spent})\n",
+                s.name, score.passed, score.failed, score.skipped
+            );
+            if score.failed > 0 {
+                for w in &score.wrong {
+                    r.text += &format!("    {w}\n");
+                }
+                for line in out.lines() {
+                    r.text += &format!("    | {line}\n");
+                }
+            }
+            r.parts.push((s, score));
+            let _ = fs::copy(results.join(format!("{}.out", s.name)), guest.dir.join(format!("{}.out", s.name)));
         }
+        // What scenarios want to outlive the guest.
+        for file in fs::read_dir(results.join("keep")).into_iter().flatten().flatten() {
+            let _ = fs::copy(file.path(), guest.dir.join(file.file_name()));
+        }
+        let dmesg = read(&results.join("dmesg"));
+        let console = read(&guest.dir.join("console.log"));
+        let _ = fs::write(guest.dir.join("dmesg"), &dmesg);
+        for line in dmesg.lines().chain(console.lines()).filter(|l| kernel_complaint(l)).take(5) {
+            r.text += &format!("  kernel: {line}\n");
+            r.complaints.push(format!("kernel: {line}"));
+        }
+        match ended.guest_status() {
+            Some(0) => {}
+            Some(n) => r.fate = Some(format!("FAILED: the guest reported {n}")),
+            None => {
+                let log = guest.dir.join("console.log");
+                let qemu = read(&guest.dir.join("qemu.log"));
+                let tail: Vec<&str> = console.lines().chain(qemu.lines()).collect();
+                for line in tail.iter().skip(tail.len().saturating_sub(15)) {
+                    r.text += &format!("    | {line}\n");
+                }
+                let how = match ended.status {
+                    Some(_) => "it ended without a status".to_string(),
+                    None if limit < full => "the time for all boots was over".into(),
+                    None => format!("no end within {} s", limit.as_secs()),
+                };
+                r.fate = Some(format!("FAILED: {how}, see {}", log.display()));
+            }
+        }
+        let fate = r.fate.as_ref().map_or(String::new(), |f| format!(", {f}"));
+        let healthy = r.fate.is_none() && r.complaints.is_empty() && r.parts.iter().all(|(_, n)| n.failed == 0);
+        if !keep && healthy {
+            let _ = fs::remove_dir_all(guest.share());
+        }
+        r.text = format!("{title}: {:.1} s{fate}\n", ended.took.as_secs_f64()) + &r.text;
+        r
     }
-    let fate = r.fate.as_ref().map_or(String::new(), |f| format!(", {f}"));
-    let healthy = r.fate.is_none() && r.complaints.is_empty() && r.parts.iter().all(|(_, n)| n.failed == 0);
-    if !keep && healthy {
-        let _ = fs::remove_dir_all(guest.share());
-    }
-    r.text = format!("{title}: {:.1} s{fate}\n", ended.took.as_secs_f64()) + &r.text;
-    r
 }
 
 fn read(path: &Path) -> String {

@@ -33,6 +33,7 @@ usage: cargo xtask TASK
       --kernel K        only this kernel (a name of lab/kernels.toml)
       --scenario TEXT   only scenarios whose name contains TEXT
       --program FILE    this static ringwise instead of a fresh build
+      --minutes N       end after that time; what has not run by then has failed
       --list            show what would run, and stop
       --keep            keep the share directory of each boot
   lab shell [--host H] [--kernel K]   an interactive guest
