@@ -10,13 +10,15 @@ dev_irqs() {
 
 # irq_name N: the action of an interrupt.
 irq_name() {
-	cat /sys/kernel/irq/$1/actions 2>/dev/null
+	look _a /sys/kernel/irq/$1/actions
+	echo "$_a"
 }
 
 # queue_irq DEV NAME: the number of the interrupt whose action ends in NAME.
 queue_irq() {
 	for _n in $(dev_irqs $1); do
-		case "$(irq_name $_n)" in
+		look _a /sys/kernel/irq/$_n/actions
+		case $_a in
 		*"$2") echo $_n && return ;;
 		esac
 	done
@@ -26,8 +28,10 @@ queue_irq() {
 # affinity DEV: `name=cpus` for each interrupt of the device that has an action.
 affinity() {
 	for _n in $(dev_irqs $1); do
-		_a=$(irq_name $_n)
-		[ -n "$_a" ] && echo "irq $_a=$(cat /proc/irq/$_n/smp_affinity_list)"
+		look _a /sys/kernel/irq/$_n/actions
+		[ -n "$_a" ] || continue
+		look _l /proc/irq/$_n/smp_affinity_list
+		echo "irq $_a=$_l"
 	done
 }
 
@@ -35,17 +39,26 @@ affinity() {
 queues() {
 	for _f in /sys/class/net/$1/queues/*/rps_cpus /sys/class/net/$1/queues/*/rps_flow_cnt \
 		/sys/class/net/$1/queues/*/xps_cpus /sys/class/net/$1/queues/*/xps_rxqs; do
-		[ -e $_f ] && echo "${_f#/sys/class/net/}=$(cat $_f 2>/dev/null)"
+		[ -e $_f ] || continue
+		look _l $_f
+		echo "${_f#/sys/class/net/}=$_v"
 	done
 }
 
 # state DEV...: all of it.
 state() {
 	for _dev in "$@"; do
-		echo "channels $(ethtool -l $_dev 2>/dev/null | sed -n '/Current/,$p' | tr -s '\t\n' ' ')"
-		echo "rings $(ethtool -g $_dev 2>/dev/null | sed -n '/Current/,$p' | tr -s '\t\n' ' ')"
-		echo "moderation $(ethtool -c $_dev 2>/dev/null | grep -E '^(Adaptive|rx-usecs|tx-usecs|rx-frames|tx-frames)' | tr -s '\t\n' ' ')"
-		echo "table $(ethtool -x $_dev 2>/dev/null | grep -E '^ *[0-9]+:' | tr -s '\t\n' ' ')"
+		for _what in l g c x; do
+			echo "ethtool $_what"
+			ethtool -$_what $_dev 2>/dev/null
+		done | awk 'BEGIN { word["l"] = "channels"; word["g"] = "rings"; word["c"] = "moderation"; word["x"] = "table" }
+			$1 == "ethtool" { if (NR > 1) print line; what = $2; on = what ~ /[cx]/; line = word[what]; next }
+			/Current/ { on = 1 }
+			!on { next }
+			what == "c" && !/^(Adaptive|rx-usecs|tx-usecs|rx-frames|tx-frames)/ { next }
+			what == "x" && !/^ *[0-9]+:/ { next }
+			{ $1 = $1; line = line " " $0 }
+			END { print line }'
 		affinity $_dev
 		queues $_dev
 	done

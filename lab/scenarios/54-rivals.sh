@@ -16,7 +16,8 @@ own=$(irq_of rtc0)
 [ -n "$own" ] || own=8
 
 for d in /proc/irq/[0-9]*; do
-	echo "$d $(cat $d/smp_affinity)"
+	look m $d/smp_affinity
+	echo "$d $m"
 done >/tmp/masks54
 
 start() {
@@ -132,5 +133,6 @@ status "verify: nothing is wanted any more" 0 ringwise verify
 
 stop
 while read -r d m; do
-	[ -e $d ] && [ "$(cat $d/smp_affinity)" != "$m" ] && echo $m >$d/smp_affinity
+	look now $d/smp_affinity
+	[ "$now" != "" ] && [ "$now" != "$m" ] && echo $m >$d/smp_affinity
 done </tmp/masks54

@@ -56,7 +56,8 @@ back() {
 queue_cpus() {
 	for _x in "$@"; do
 		for _n in $(dev_irqs $_x); do
-			case "$(irq_name $_n)" in
+			look _a /sys/kernel/irq/$_n/actions
+			case $_a in
 			*TxRx-* | *rxtx-* | *-rx-* | *-tx-* | *input.* | *output.*) echo $(expand $(cat /proc/irq/$_n/smp_affinity_list)) | tr ' ' '\n' ;;
 			esac
 		done
@@ -68,7 +69,8 @@ awake() {
 	shift
 	queue_cpus "$@" >/tmp/cpus
 	for _c in $(ls -d $cpu/cpu[0-9]* | sed 's,.*/cpu,,' | sort -n); do
-		[ "$(cat $cpu/cpu$_c/power/pm_qos_resume_latency_us 2>/dev/null)" = $_want ] && echo $_c
+		look _l $cpu/cpu$_c/power/pm_qos_resume_latency_us
+		[ "$_l" = $_want ] && echo $_c
 	done >/tmp/limited
 	unchanged "$name: $_want us on the CPUs of the queues and no other" /tmp/cpus /tmp/limited
 }

@@ -20,12 +20,14 @@ balance="env LD_LIBRARY_PATH=/h/irqbalance/lib /h/irqbalance/irqbalance"
 # Every interrupt of the machine: a rival moves also those that are not compared here.
 save_masks() {
 	for d in /proc/irq/[0-9]*; do
-		echo "$d $(cat $d/smp_affinity)"
+		look m $d/smp_affinity
+		echo "$d $m"
 	done >/tmp/masks80
 }
 restore_masks() {
 	while read -r d m; do
-		[ -e $d ] && [ "$(cat $d/smp_affinity)" != "$m" ] && echo $m >$d/smp_affinity
+		look now $d/smp_affinity
+		[ "$now" != "" ] && [ "$now" != "$m" ] && echo $m >$d/smp_affinity
 	done </tmp/masks80
 }
 
