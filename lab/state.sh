@@ -41,7 +41,7 @@ queues() {
 		/sys/class/net/$1/queues/*/xps_cpus /sys/class/net/$1/queues/*/xps_rxqs; do
 		[ -e $_f ] || continue
 		look _l $_f
-		echo "${_f#/sys/class/net/}=$_v"
+		echo "${_f#/sys/class/net/}=$_l"
 	done
 }
 

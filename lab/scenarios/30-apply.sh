@@ -35,6 +35,14 @@ for goal in balanced rpc forward stream latency; do
 	status "a second apply --goal $goal" 0 ringwise apply --yes --goal $goal
 	same "the second apply wrote no journal" "$(ls /tmp/rw30/*.jsonl 2>/dev/null | wc -l)" "$h"
 done
+# The comparison at the end says nothing if the dump does not see what was done.
+state $devs >/tmp/applied
+for kind in '^irq ' 'xps_cpus='; do
+	grep "$kind" /tmp/before >/tmp/kind.before
+	grep "$kind" /tmp/applied >/tmp/kind.applied
+	check "the dump has seen that it changed: $kind" sh -c '! cmp -s /tmp/kind.before /tmp/kind.applied'
+done
+check "and has a value for every setting of a queue" sh -c "! grep -E '^irq .*=\$|(rps_cpus|rps_flow_cnt)=\$' /tmp/applied"
 ringwise history
 status "rollback 0" 0 ringwise rollback --yes 0
 cat /tmp/err
