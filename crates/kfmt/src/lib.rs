@@ -16,6 +16,7 @@ pub mod irqbalance;
 pub mod link_stats;
 pub mod netdev_nl;
 pub mod nl;
+pub mod packet;
 pub mod procstat;
 pub mod qdisc;
 pub mod route;

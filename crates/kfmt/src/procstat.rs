@@ -30,6 +30,14 @@ pub fn cpus(text: &str) -> Result<Vec<(CpuId, [u64; 8])>, ParseError> {
     if out.is_empty() { Err(ParseError::new(WHAT, "none", "lines of CPUs")) } else { Ok(out) }
 }
 
+/// How often each interrupt came, by its number; numbers that nobody has are 0. Empty: the file does not tell.
+pub fn interrupts(text: &str) -> Vec<u64> {
+    let line = text.lines().find_map(|l| l.strip_prefix("intr "));
+    // The sum of all comes first.
+    let words = line.unwrap_or_default().split_ascii_whitespace().skip(1);
+    words.map_while(|w| w.parse().ok()).collect()
+}
+
 /// Nanoseconds that a task has run: the first number of its `schedstat`.
 pub fn run_ns(schedstat: &str) -> Result<u64, ParseError> {
     let first = schedstat.split_ascii_whitespace().next().and_then(|w| w.parse().ok());
@@ -53,6 +61,12 @@ mod tests {
         for bad in ["", "intr 1\n", "cpu  1 2\n", "cpu0 1 2 3\n", "cpux 1 2 3 4 5 6 7 8\n"] {
             assert!(cpus(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn sums_by_number() {
+        assert_eq!(interrupts("cpu  1\nintr 12 5 0 7\nctxt 9\n"), [5, 0, 7]);
+        assert_eq!((interrupts("cpu  1\n"), interrupts("intr 1 2 x 3")), (vec![], vec![2]));
     }
 
     #[test]

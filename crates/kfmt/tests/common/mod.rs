@@ -5,8 +5,8 @@
 
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
-    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, link_stats, netdev_nl, nl, procstat,
-    qdisc, route, rtnl, rule, snmp, sockets, softnet, stat_names, sysfs, task, uevent,
+    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, link_stats, netdev_nl, nl,
+    packet as frames, procstat, qdisc, route, rtnl, rule, snmp, sockets, softnet, stat_names, sysfs, task, uevent,
 };
 use ringwise_model::CpuId;
 
@@ -20,6 +20,7 @@ pub const FAMILIES: &[Family] = &[
     ("irq_names", irq_names),
     ("netlink", netlink),
     ("ioctl", ioctl),
+    ("packet", packet),
 ];
 
 /// Accepted lists and masks survive being printed and read again.
@@ -55,6 +56,7 @@ pub fn text(data: &[u8]) {
         assert!(!rows.is_empty());
     }
     let _ = (task::cpus_allowed(&s), task::is_napi_thread(&s), procstat::cpus(&s), procstat::run_ns(&s));
+    assert!(procstat::interrupts(&s).len() <= s.len());
     let _ = (snmp::pairs(&s), snmp::six(&s), procstat::ksoftirqd(&s));
     let names = stat_names::names(data);
     for driver in ["igb", "vmxnet3", "bnxt_en"] {
@@ -224,4 +226,10 @@ pub fn ioctl(data: &[u8]) {
     if let Ok(order) = srssh_decode(data) {
         assert_eq!(srssh_decode(&srssh(&order)), Ok(order));
     }
+}
+
+/// A frame made of what was found belongs to the same flow.
+pub fn packet(data: &[u8]) {
+    let Some(found) = frames::flow(data) else { return };
+    assert_eq!(frames::flow(&frames::frame_of(&found)), Some(found));
 }

@@ -2,6 +2,7 @@
 
 use ringwise_kfmt::ethtool_ioctl::{Drvinfo, RssOrder, Rxfh, RxfhSizes, TableOrder};
 use ringwise_kfmt::nl::Builder;
+use ringwise_kfmt::packet::{Flow, frame_of};
 use ringwise_kfmt::{ethtool_ioctl, ethtool_nl, netdev_nl, rtnl};
 use ringwise_model::nic::Pause;
 use ringwise_model::{Channels, Coalesce, Count, Dir, IfIndex, IrqId, Rings};
@@ -52,8 +53,22 @@ pub fn of(family: &str) -> Vec<Vec<u8>> {
         .collect(),
         "netlink" => netlink(),
         "ioctl" => ioctl(),
+        "packet" => packet(),
         other => panic!("no samples for {other}"),
     }
+}
+
+fn packet() -> Vec<Vec<u8>> {
+    let of = |protocol, from: &str, to: &str, ports| {
+        let (from, to) = (from.parse().expect("an address"), to.parse().expect("an address"));
+        frame_of(&Flow::Ip { protocol, from, to, ports })
+    };
+    let udp = of(17, "10.0.0.1", "192.0.2.7", Some((1024, 53)));
+    let tagged = [&udp[..12], &[0x88, 0xa8, 0, 5, 0x81, 0, 0, 7], &udp[12..]].concat();
+    let six = of(6, "2001:db8::1", "fe80::2", Some((443, 40_000)));
+    let mut long = [&six[..54], &[44, 0, 1, 4, 0, 0, 0, 0, 6, 0, 0, 1, 9, 9, 9, 9], &six[54..]].concat();
+    long[20] = 0;
+    vec![udp, tagged, six, long, of(1, "10.0.0.1", "10.0.0.2", None), frame_of(&Flow::Other(0x0806))]
 }
 
 fn netlink() -> Vec<Vec<u8>> {
