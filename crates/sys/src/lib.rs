@@ -10,6 +10,7 @@ mod host;
 mod isolation;
 mod klog;
 pub mod log;
+pub mod packets;
 pub mod proc;
 mod real;
 mod redact;

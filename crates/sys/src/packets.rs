@@ -1,0 +1,240 @@
+//! First bytes of frames that an interface receives (packet(7)): sampled in the kernel, by receive queue, with bounded
+//! memory. Not behind the seam: frames are of the moment, and are never recorded.
+//!
+//! One socket for each receive queue in a fanout group by queue, and one for frames whose queue the driver does not
+//! say: a frame meets one of them only. A filter of classic BPF leaves out what is sent and chooses the sample;
+//! what it leaves out is never copied. Formats: linux/if_packet.h, linux/filter.h, linux/virtio_net.h.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use crate::host::{Error, Result};
+use crate::real::ifindex;
+
+/// Before the frame in [`Seen::bytes`]: `struct virtio_net_hdr`, by which frames that the kernel has put together are known.
+pub const VNET: usize = 10;
+/// Room for each frame behind that.
+const HEAD: usize = 128;
+/// Frames taken with one call.
+const AT_ONCE: usize = 32;
+/// Members of a group on every kernel; with more queues none is told apart.
+const MEMBERS: u32 = 256;
+/// Kernel memory for frames that wait, all sockets together, and at least for each.
+const WAITING: u32 = 8 << 20;
+const WAITING_EACH: u32 = 64 << 10;
+
+const PACKET_STATISTICS: i32 = 6;
+const PACKET_VNET_HDR: i32 = 15;
+const PACKET_FANOUT: i32 = 18;
+const FANOUT_QM: u32 = 5;
+const FANOUT_UNIQUE_ID: u32 = 0x2000;
+/// Since 5.15; earlier kernels pass over it, and the filter does the same at a higher price.
+const FANOUT_IGNORE_OUTGOING: u32 = 0x4000;
+
+/// A frame.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// Receive queue; `None`: the driver does not say.
+    pub queue: Option<u32>,
+    /// `virtio_net_hdr` and the first bytes of the frame.
+    pub bytes: &'a [u8],
+    /// Bytes of the whole frame.
+    pub length: usize,
+}
+
+/// Listens until it is dropped. The interface is not changed, and not made promiscuous.
+pub struct Tap {
+    what: String,
+    sockets: Vec<OwnedFd>,
+    /// Whether the number of a socket in the group is that of a queue.
+    by_queue: bool,
+    buffer: Vec<u8>,
+}
+
+impl Tap {
+    /// Of this interface with so many receive queues, one frame in `one_in` (a power of two). Needs CAP_NET_RAW.
+    pub fn open(dev: &str, queues: u32, one_in: u32) -> Result<Self> {
+        let what = format!("listen on {dev}");
+        let index = ifindex(&what, dev)?;
+        let by_queue = (1..MEMBERS).contains(&queues);
+        // Queue q bears the mark q + 1, a frame without a queue 0; the group takes the remainder.
+        let count = if by_queue { queues + 1 } else { 1 };
+        let mut tap = Self { what, sockets: Vec::new(), by_queue, buffer: vec![0; AT_ONCE * (VNET + HEAD)] };
+        let mut group = None;
+        for _ in 0..count {
+            let socket = tap.socket(index, (WAITING / count).max(WAITING_EACH))?;
+            if by_queue {
+                let flags = FANOUT_QM | FANOUT_IGNORE_OUTGOING;
+                match group {
+                    None => {
+                        tap.set(&socket, libc::SOL_PACKET, PACKET_FANOUT, &((flags | FANOUT_UNIQUE_ID) << 16))?;
+                        group = Some(tap.get::<u32>(&socket, PACKET_FANOUT)? & 0xffff);
+                    }
+                    Some(id) => tap.set(&socket, libc::SOL_PACKET, PACKET_FANOUT, &(flags << 16 | id))?,
+                }
+            }
+            tap.sockets.push(socket);
+        }
+        tap.sample(one_in)?;
+        Ok(tap)
+    }
+
+    /// From now on one frame in `one_in`, by chance.
+    pub fn sample(&mut self, one_in: u32) -> Result<()> {
+        for socket in &self.sockets {
+            self.filter(socket, Some(one_in))?;
+        }
+        Ok(())
+    }
+
+    /// Bound, and deaf until the whole group is there: else frames go to the wrong member.
+    fn socket(&self, index: u32, room: u32) -> Result<OwnedFd> {
+        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: no pointers; the result is checked before use. Protocol 0: nothing arrives before bind.
+        let raw = unsafe { libc::socket(libc::AF_PACKET, flags, 0) };
+        if raw < 0 {
+            return Err(self.failed("CAP_NET_RAW is needed to see packets (root has it)"));
+        }
+        // SAFETY: `raw` was just opened and is owned by nobody else.
+        let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+        self.filter(&socket, None)?;
+        self.set(&socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1u32)?;
+        // The limit of the system holds for those without CAP_NET_ADMIN.
+        if self.set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &(room / 2)).is_err() {
+            self.set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &(room / 2))?;
+        }
+        // SAFETY: all-zero is a valid sockaddr_ll (plain integers).
+        let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        to.sll_family = libc::AF_PACKET as u16;
+        to.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        to.sll_ifindex = index as i32;
+        // SAFETY: `to` lives, and its true length is given.
+        let rc = unsafe {
+            libc::bind(socket.as_raw_fd(), (&raw const to).cast(), size_of::<libc::sockaddr_ll>() as libc::socklen_t)
+        };
+        if rc < 0 { Err(self.failed("bind")) } else { Ok(socket) }
+    }
+
+    /// `None`: nothing passes.
+    fn filter(&self, socket: &OwnedFd, one_in: Option<u32>) -> Result<()> {
+        const LD_W_ABS: u16 = 0x20;
+        const AND: u16 = 0x54;
+        const JEQ: u16 = 0x15;
+        const RET: u16 = 0x06;
+        /// `SKF_AD_OFF`, and what lies there.
+        const AD: u32 = 0xffff_f000;
+        const PKTTYPE: u32 = 4;
+        const RANDOM: u32 = 56;
+        const OUTGOING: u32 = 4;
+        let op = |code, k, jt, jf| libc::sock_filter { code, jt, jf, k };
+        let mut program = match one_in {
+            None => vec![op(RET, 0, 0, 0)],
+            Some(n) => vec![
+                op(LD_W_ABS, AD + PKTTYPE, 0, 0),
+                op(JEQ, OUTGOING, 3, 0),
+                op(LD_W_ABS, AD + RANDOM, 0, 0),
+                op(AND, n.next_power_of_two().wrapping_sub(1), 0, 0),
+                op(JEQ, 0, 1, 0),
+                op(RET, 0, 0, 0),
+                op(RET, u32::MAX, 0, 0),
+            ],
+        };
+        let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        self.set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    }
+
+    fn failed(&self, words: &str) -> Error {
+        let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
+        Error { words: Some(words.into()), ..Error::errno(&self.what, errno) }
+    }
+
+    fn set<T>(&self, socket: &OwnedFd, level: i32, name: i32, value: &T) -> Result<()> {
+        // SAFETY: pointer and length describe `value`, which outlives the call; a program that it points to does too.
+        let rc = unsafe {
+            let size = size_of::<T>() as libc::socklen_t;
+            libc::setsockopt(socket.as_raw_fd(), level, name, std::ptr::from_ref(value).cast(), size)
+        };
+        if rc < 0 { Err(self.failed(&format!("socket option {name}"))) } else { Ok(()) }
+    }
+
+    /// `T` must be made of plain integers.
+    fn get<T: Default>(&self, socket: &OwnedFd, name: i32) -> Result<T> {
+        let mut value = T::default();
+        let mut size = size_of::<T>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `size` bytes into `value`, where every bit pattern is a value.
+        let rc = unsafe {
+            libc::getsockopt(socket.as_raw_fd(), libc::SOL_PACKET, name, (&raw mut value).cast(), &raw mut size)
+        };
+        if rc < 0 { Err(self.failed(&format!("socket option {name}"))) } else { Ok(value) }
+    }
+
+    /// Everything that waits. Does not wait itself.
+    pub fn drain(&mut self, mut each: impl FnMut(Seen)) -> Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let done = (0..self.sockets.len()).try_for_each(|i| self.drain_one(i, &mut buffer, &mut each));
+        self.buffer = buffer;
+        done
+    }
+
+    fn drain_one(&self, i: usize, buffer: &mut [u8], each: &mut impl FnMut(Seen)) -> Result<()> {
+        let queue = if self.by_queue { (i as u32).checked_sub(1) } else { None };
+        // Sender after sender may fill it as fast as it is emptied; the rest waits for the next time.
+        for _ in 0..1024 {
+            let mut slots: Vec<libc::iovec> = buffer
+                .chunks_exact_mut(VNET + HEAD)
+                .map(|c| libc::iovec { iov_base: c.as_mut_ptr().cast(), iov_len: c.len() })
+                .collect();
+            // SAFETY: all-zero is a valid mmsghdr: null pointers with lengths of 0.
+            let mut heads: [libc::mmsghdr; AT_ONCE] = unsafe { std::mem::zeroed() };
+            for (h, slot) in heads.iter_mut().zip(&mut slots) {
+                h.msg_hdr.msg_iov = slot;
+                h.msg_hdr.msg_iovlen = 1;
+            }
+            let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+            // SAFETY: each header points to one slot, each slot to its own part of `buffer`; all of them live.
+            let n = unsafe {
+                let fd = self.sockets[i].as_raw_fd();
+                libc::recvmmsg(fd, heads.as_mut_ptr(), AT_ONCE as u32, flags as _, std::ptr::null_mut())
+            };
+            if n < 0 {
+                match io::Error::last_os_error().raw_os_error() {
+                    // EINVAL: a frame that has no virtio_net_hdr; it is gone.
+                    Some(libc::EINTR | libc::EINVAL) => continue,
+                    Some(libc::EAGAIN) => return Ok(()),
+                    _ => return Err(self.failed("recvmmsg")),
+                }
+            }
+            drop(slots);
+            for (h, bytes) in heads.iter().zip(buffer.chunks_exact(VNET + HEAD)).take(n as usize) {
+                let length = h.msg_len as usize;
+                let bytes = &bytes[..length.min(bytes.len())];
+                each(Seen { queue, bytes, length: length.saturating_sub(VNET) });
+            }
+            if (n as usize) < AT_ONCE {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Frames of the sample that found no room since the last call.
+    pub fn lost(&mut self) -> Result<u64> {
+        let mut sum = 0;
+        for socket in &self.sockets {
+            // struct tpacket_stats: packets, drops. Reading sets them to 0.
+            sum += u64::from(self.get::<[u32; 2]>(socket, PACKET_STATISTICS)?[1]);
+        }
+        Ok(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interface_that_is_not_there() {
+        let e = Tap::open("no-such-dev", 2, 1).err().unwrap();
+        assert!(e.is_absent(), "{e}");
+    }
+}
