@@ -15,7 +15,9 @@ pub struct Counters {
     /// Seconds since 1970.
     pub unix_time: u64,
     pub links: BTreeMap<String, Link>,
-    /// Online CPUs: ticks of `/proc/stat` by column, `softnet_*`, `ksoftirqd_ns`.
+    /// Interfaces that are watched and did not answer.
+    pub silent: Vec<String>,
+    /// Online CPUs: ticks of `/proc/stat` by column, `softnet_*`, `ksoftirqd_ns`, `idle_us:STATE`.
     pub cpus: BTreeMap<CpuId, Counts>,
     /// Interrupts by vector and CPU. A CPU that is not there took none.
     pub irqs: BTreeMap<IrqId, BTreeMap<CpuId, u64>>,

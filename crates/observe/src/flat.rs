@@ -59,6 +59,9 @@ impl Counters {
                 }
             }
         }
+        for name in &self.silent {
+            put(&mut out, &["s", name], None);
+        }
         for (cpu, c) in &self.cpus {
             put(&mut out, &["c", &cpu.to_string()], None);
             counts(&mut out, &["c", &cpu.to_string()], c);
@@ -81,6 +84,7 @@ impl Counters {
         words(head.next().unwrap_or_default(), |path, n| {
             match path {
                 ["l", name, rest @ ..] => link(out.links.entry(name.to_string()).or_default(), rest, n?)?,
+                ["s", name] => out.silent.push(name.to_string()),
                 ["c", cpu, rest @ ..] => {
                     let c = out.cpus.entry(CpuId(cpu.parse().ok()?)).or_default();
                     if let [name] = rest {
@@ -192,6 +196,7 @@ mod tests {
             at_us: 5,
             unix_time: 6,
             links: [("eth=1".to_string(), link), ("lo".to_string(), Link::default())].into(),
+            silent: vec!["eth9".into()],
             cpus: [(CpuId(3), some(&[("idle", 9)])), (CpuId(4), Counts::new())].into(),
             irqs: [(IrqId(30), [(CpuId(3), 1)].into()), (IrqId(31), Default::default())].into(),
             host: some(&[("Udp:RcvbufErrors", 7)]),

@@ -4,23 +4,29 @@
 //! interrupts of a queue are counted on the planned CPU and on no other.
 //!
 //! `ringwise watch` sees more: a [`Sampler`] reads [`Counters`] along a [`Layout`], and [`Rates::between`] is what
-//! happened between two of them. Only `sampler` and `sample` read; the rest is pure.
+//! happened between two of them. `sampler` (with `device`, `idle` and `worker`) and `sample` read; the rest is pure.
 #![forbid(unsafe_code)]
 
 mod counters;
 mod delta;
+mod device;
 mod flat;
+mod flows;
+mod idle;
 mod layout;
 mod queues;
 mod rates;
 mod sample;
 mod sampler;
+mod worker;
 
 pub use counters::{Counters, Counts, Link, Source};
 
 pub use delta::{Counted, Delta, IrqDelta, SoftnetDelta};
+pub use flows::{Flows, HELD, Heavy, QueueFlows};
 pub use layout::{Layout, Wiring};
 pub use queues::{Balance, Mark, QueueRates};
 pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sample::{Error, Sample, Softnet, sample};
 pub use sampler::Sampler;
+pub use worker::panicked;

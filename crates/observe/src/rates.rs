@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use ringwise_model::{CpuId, IrqId, NodeId};
 
 use crate::counters::{Counters, Counts, Link, Source, grown, more, more_32};
+use crate::idle;
 use crate::layout::{Layout, Wiring, gather};
 use crate::queues::{Balance, QueueRates, queues};
 
@@ -20,6 +21,8 @@ pub struct Rates {
     /// Interfaces that are in the first sample only, and in the second only.
     pub gone: Vec<String>,
     pub came: Vec<String>,
+    /// Interfaces that are there and did not answer in time.
+    pub silent: Vec<String>,
     pub cpus: BTreeMap<CpuId, CpuRates>,
     pub cpus_gone: Vec<CpuId>,
     pub cpus_came: Vec<CpuId>,
@@ -96,6 +99,8 @@ pub struct CpuRates {
     pub idle_percent: Option<f64>,
     /// Its ksoftirqd; a part of softirq.
     pub ksoftirqd_percent: Option<f64>,
+    /// Share of the time in each of its idle states, shallow ones first; a part of idle. Empty where it is not read.
+    pub idle_states: Vec<(String, f64)>,
     /// Interrupts of the watched queues.
     pub interrupts: u64,
     /// `softnet_*`: increases.
@@ -127,13 +132,17 @@ impl Rates {
         for (name, after) in &second.links {
             // Another device of the same name has counters of its own.
             let Some(before) = first.links.get(name).filter(|b| b.ifindex == after.ifindex) else {
-                out.came.push(name.clone());
+                // After a silence it is told from the next interval on.
+                if !first.silent.contains(name) {
+                    out.came.push(name.clone());
+                }
                 continue;
             };
             let wiring = layout.links.get(name).unwrap_or(&none);
             out.links.insert(name.clone(), link(wiring, layout, before, after, &irqs, seconds));
         }
-        let stays = |name: &&String| !out.links.contains_key(*name);
+        out.silent = second.silent.clone();
+        let stays = |name: &&String| !out.links.contains_key(*name) && !out.silent.contains(name);
         out.gone = first.links.keys().filter(stays).cloned().collect();
         for (cpu, after) in &second.cpus {
             match first.cpus.get(cpu) {
@@ -254,6 +263,8 @@ fn cpu(before: &Counts, after: &Counts, seconds: f64) -> CpuRates {
     let idle = share("idle").zip(share("iowait")).map(|(a, b)| a + b);
     let thread = before.get("ksoftirqd_ns").zip(after.get("ksoftirqd_ns"));
     let thread = thread.and_then(|(b, a)| more("ksoftirqd_ns", *b, *a));
+    let states = counts.iter().filter_map(|(name, us)| Some((name.strip_prefix(idle::PREFIX)?, *us)));
+    let idle_states = states.map(|(s, us)| (idle::name(s), (us as f64 / seconds / 1e4).min(100.0))).collect();
     counts.retain(|name, _| name.starts_with("softnet_"));
     CpuRates {
         node: None,
@@ -262,6 +273,7 @@ fn cpu(before: &Counts, after: &Counts, seconds: f64) -> CpuRates {
         steal_percent: steal,
         idle_percent: idle,
         ksoftirqd_percent: thread.map(|ns| (ns as f64 / seconds / 1e7).min(100.0)),
+        idle_states,
         interrupts: 0,
         counts,
         backlog: after.get("softnet_backlog").copied(),

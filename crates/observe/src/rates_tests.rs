@@ -182,6 +182,31 @@ fn time_of_a_cpu() {
 }
 
 #[test]
+fn silence_is_neither_going_nor_coming() {
+    let with = |us, links: &[(&str, Link)], silent: &[&str]| Counters {
+        silent: silent.iter().map(|s| s.to_string()).collect(),
+        ..at(us, links)
+    };
+    let a = with(0, &[("eth1", link(500, 1, &[1]))], &[]);
+    let b = with(1_000_000, &[], &["eth1"]);
+    let c = with(2_000_000, &[("eth1", link(900, 1, &[1]))], &[]);
+    let d = with(3_000_000, &[("eth1", link(950, 1, &[1]))], &[]);
+    let rates = |x, y| Rates::between(&layout(), x, y).unwrap();
+    for (r, silent) in [(rates(&a, &b), 1), (rates(&b, &c), 0)] {
+        assert!(r.links.is_empty() && r.gone.is_empty() && r.came.is_empty(), "{r:?}");
+        assert_eq!(r.silent.len(), silent);
+    }
+    assert_eq!(rates(&c, &d).links["eth1"].rx.packets, Some(50));
+}
+
+#[test]
+fn idle_states_in_their_order() {
+    let states = |a: u64, b: u64| counts(&[("idle_us:0POLL", a), ("idle_us:1C1", b)]);
+    let c = super::cpu(&states(0, 0), &states(100_000, 1_500_000), 2.0);
+    assert_eq!(c.idle_states, [("POLL".to_string(), 5.0), ("C1".to_string(), 75.0)]);
+}
+
+#[test]
 fn sockets_by_name() {
     let with = |us, n| Counters { host: counts(&[("Udp:RcvbufErrors", n), ("TcpExt:ListenDrops", 4)]), ..at(us, &[]) };
     let r = Rates::between(&layout(), &with(0, 3), &with(1, 10)).unwrap();

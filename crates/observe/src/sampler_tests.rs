@@ -4,9 +4,12 @@ use std::time::Duration;
 use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
 use ringwise_kfmt::netdev_nl::{QueueStats, qstats_reply};
 use ringwise_kfmt::qdisc::{Qdisc, ROOT, qdisc_reply};
-use ringwise_sys::{Clock, Result};
+use ringwise_model::Dir;
+use ringwise_sys::{Clock, Error, Result};
 
 use super::*;
+use crate::counters::Source;
+use crate::layout::Wiring;
 
 /// A host of files and of answers to some requests.
 #[derive(Default)]
@@ -14,6 +17,8 @@ struct Fake {
     files: BTreeMap<String, String>,
     replies: BTreeMap<String, Vec<Vec<u8>>>,
     asked: Mutex<Vec<String>>,
+    /// A request that hangs while this is locked.
+    hangs: Option<(String, Arc<Mutex<()>>)>,
 }
 
 impl Clock for Fake {
@@ -43,6 +48,9 @@ impl Host for Fake {
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
         assert!(!request.writes());
         self.asked.lock().unwrap().push(request.to_string());
+        if let Some((_, lock)) = self.hangs.as_ref().filter(|h| h.0 == request.to_string()) {
+            drop(lock.lock());
+        }
         self.replies.get(&request.to_string()).cloned().ok_or_else(|| Error::errno(request.to_string(), 95))
     }
 }
@@ -71,7 +79,7 @@ fn host() -> Fake {
             ("qdisc-get (dump)".to_string(), vec![qdisc(ROOT, Some(9)), qdisc(1, Some(9))]),
         ]
         .into(),
-        asked: Mutex::default(),
+        ..Fake::default()
     }
 }
 
@@ -134,6 +142,83 @@ fn qstats_before_ethtool_and_nothing_is_guessed() {
     host.replies.insert("qstats-get eth1".into(), vec![qstats_reply(&q)]);
     let l = sampler.read(&host).links.remove("eth1").unwrap();
     assert_eq!((l.source, l.rx[&1]["packets"]), (Source::Qstats, 77));
+}
+
+/// A request that fails once does not change who is asked.
+#[test]
+fn a_refusal_is_for_one_time_only() {
+    let mut host = host();
+    let q = QueueStats { dir: Dir::Rx, id: 1, counts: vec![("packets", 77)] };
+    host.replies.insert("qstats-get eth1".into(), vec![qstats_reply(&q)]);
+    let mut sampler = Sampler::new(&host, &layout(2), false);
+    assert_eq!(sampler.read(&host).links["eth1"].rx.len(), 1);
+    let told = host.replies.remove("qstats-get eth1").unwrap();
+    let l = sampler.read(&host).links.remove("eth1").unwrap();
+    assert_eq!((l.source, l.rx.len()), (Source::Qstats, 0));
+    host.replies.insert("qstats-get eth1".into(), told);
+    assert_eq!(sampler.read(&host).links["eth1"].rx[&1]["packets"], 77);
+}
+
+#[test]
+fn a_device_that_hangs_is_silent_and_the_others_are_told() {
+    let lock = Arc::new(Mutex::new(()));
+    let mut fake = host();
+    let other = LinkStats { ifindex: 3, name: "eth2".into(), counts: (0..25).collect(), carrier_changes: None };
+    fake.replies.insert("link-get eth2".into(), vec![link_stats_reply(&other).unwrap()]);
+    fake.hangs = Some(("link-get eth1".into(), lock.clone()));
+    let mut layout = layout(1);
+    layout.links.insert("eth2".into(), Wiring::default());
+    let host: Arc<dyn Host> = Arc::new(fake);
+    let long = Duration::from_secs(60);
+    let mut sampler = Sampler::new(host.as_ref(), &layout, false).with_deadline(&host, long);
+    let first = sampler.read(host.as_ref());
+    assert_eq!((first.links.len(), first.silent.as_slice()), (2, &[][..]));
+    let held = lock.lock().unwrap();
+    sampler.deadline = Some((host.clone(), Duration::from_millis(50)));
+    let second = sampler.read(host.as_ref());
+    assert_eq!((second.silent.as_slice(), second.links.len()), (&["eth1".to_string()][..], 1));
+    assert!(second.links.contains_key("eth2") && second.cpus.len() == 1);
+    // Nobody waits for it again.
+    sampler.deadline = Some((host.clone(), long));
+    let begin = Instant::now();
+    assert_eq!(sampler.read(host.as_ref()).silent, ["eth1"]);
+    assert!(begin.elapsed() < long / 2);
+    drop(held);
+    let back = (0..3000).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        Some(sampler.read(host.as_ref())).filter(|c| c.silent.is_empty())
+    });
+    assert_eq!(back.unwrap().links.len(), 2);
+}
+
+#[test]
+fn vectors_whose_sum_stays_are_not_read_again() {
+    let mut host = host();
+    let stat = host.files.get_mut("/proc/stat").unwrap();
+    *stat = stat.replace("intr 5\n", &format!("intr 99{} 16\n", " 0".repeat(30)));
+    let mut sampler = Sampler::new(&host, &layout(1), false);
+    let first = sampler.read(&host).irqs;
+    host.asked.lock().unwrap().clear();
+    assert_eq!(sampler.read(&host).irqs, first);
+    let read = |h: &Fake| h.asked.lock().unwrap().iter().any(|a| a.ends_with("per_cpu_count"));
+    assert!(!read(&host));
+    let stat = host.files.get_mut("/proc/stat").unwrap();
+    *stat = stat.replace(" 16\n", " 17\n");
+    host.files.insert("/sys/kernel/irq/30/per_cpu_count".into(), "12,5\n".into());
+    assert_eq!(sampler.read(&host).irqs[&IrqId(30)][&CpuId(3)], 5);
+    assert!(read(&host));
+}
+
+#[test]
+fn idle_states_of_cpus_that_take_interrupts() {
+    let mut host = host();
+    for (file, text) in [("0/name", "POLL"), ("0/time", "7"), ("1/name", "haltpoll idle"), ("1/time", "900")] {
+        host.files.insert(format!("/sys/devices/system/cpu/cpu1/cpuidle/state{file}"), format!("{text}\n"));
+    }
+    let c = Sampler::new(&host, &layout(1), true).read(&host);
+    assert_eq!((c.cpus[&CpuId(1)]["idle_us:0POLL"], c.cpus[&CpuId(1)]["idle_us:1haltpoll_idle"]), (7, 900));
+    let less = Sampler::new(&host, &layout(1), false).read(&host);
+    assert!(!less.cpus[&CpuId(1)].keys().any(|k| k.starts_with("idle_us")));
 }
 
 #[test]

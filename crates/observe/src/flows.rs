@@ -1,0 +1,168 @@
+//! The heaviest flows of each queue, from sampled headers, in bounded memory. Pure.
+//!
+//! Space-saving (Metwally, Agrawal, El Abbadi 2005): a flow that is not held takes the place of the smallest one and
+//! inherits its count, which is remembered as what may be too much. Every flow with more than one in [`HELD`] of the
+//! packets of its queue is held.
+
+use std::collections::BTreeMap;
+
+use ringwise_kfmt::packet::{self, Flow};
+
+/// Flows of one queue that are held.
+pub const HELD: usize = 64;
+/// Queues of their own; packets of further ones go together with those whose queue is not told.
+const QUEUES: usize = 1024;
+
+/// One flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heavy {
+    pub flow: Flow,
+    /// Packets that were looked at; at most this many.
+    pub packets: u64,
+    /// Of `packets`, so many may be of others that were held before.
+    pub over: u64,
+    /// Of the packets since it is held.
+    pub bytes: u64,
+}
+
+/// Flows of one queue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct QueueFlows {
+    /// All that were looked at.
+    pub packets: u64,
+    pub bytes: u64,
+    /// Frames whose headers are broken or cut off; they are in the sums.
+    pub unreadable: u64,
+    held: Vec<(u64, Heavy)>,
+}
+
+/// Flows of all queues of an interface.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Flows {
+    /// By queue; `None`: the driver does not say which it was.
+    pub queues: BTreeMap<Option<u32>, QueueFlows>,
+}
+
+impl Flows {
+    /// A frame that begins with `head` and stands for `packets` of together `bytes`.
+    pub fn add(&mut self, queue: Option<u32>, head: &[u8], packets: u64, bytes: u64) {
+        let known = self.queues.contains_key(&queue) || self.queues.len() < QUEUES;
+        let queue = if known { queue } else { None };
+        self.queues.entry(queue).or_default().add(packet::flow(head), packets, bytes);
+    }
+
+    pub fn packets(&self) -> u64 {
+        self.queues.values().map(|q| q.packets).sum()
+    }
+}
+
+impl QueueFlows {
+    fn add(&mut self, flow: Option<Flow>, packets: u64, bytes: u64) {
+        self.packets += packets;
+        self.bytes += bytes;
+        let Some(flow) = flow else {
+            self.unreadable += packets;
+            return;
+        };
+        let hash = hash(&flow);
+        if let Some((_, h)) = self.held.iter_mut().find(|(k, h)| *k == hash && h.flow == flow) {
+            h.packets += packets;
+            h.bytes += bytes;
+            return;
+        }
+        let new = Heavy { flow, packets, over: 0, bytes };
+        if self.held.len() < HELD {
+            self.held.push((hash, new));
+        } else if let Some(place) = self.held.iter_mut().min_by_key(|(_, h)| h.packets) {
+            let over = place.1.packets;
+            *place = (hash, Heavy { packets: packets + over, over, ..new });
+        }
+    }
+
+    /// The heaviest, by packets that are surely theirs.
+    pub fn top(&self, n: usize) -> Vec<Heavy> {
+        let mut all: Vec<Heavy> = self.held.iter().map(|(_, h)| *h).collect();
+        all.sort_by(|a, b| {
+            (b.packets - b.over, b.packets).cmp(&(a.packets - a.over, a.packets)).then(a.flow.cmp(&b.flow))
+        });
+        all.truncate(n);
+        all
+    }
+}
+
+/// FNV-1a: spares comparing whole flows.
+fn hash(flow: &Flow) -> u64 {
+    use std::hash::{Hash, Hasher};
+    struct Fnv(u64);
+    impl Hasher for Fnv {
+        fn finish(&self) -> u64 {
+            self.0
+        }
+        fn write(&mut self, bytes: &[u8]) {
+            for b in bytes {
+                self.0 = (self.0 ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
+            }
+        }
+    }
+    let mut h = Fnv(0xcbf2_9ce4_8422_2325);
+    flow.hash(&mut h);
+    h.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use ringwise_kfmt::packet::frame_of;
+
+    fn udp(n: u16) -> Flow {
+        let (from, to) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+        Flow::Ip { protocol: 17, from, to, ports: Some((n, 53)) }
+    }
+
+    #[test]
+    fn few_flows_are_counted_exactly() {
+        let mut f = Flows::default();
+        for (queue, port, n) in [(Some(1), 5, 200), (Some(1), 6, 53), (Some(3), 5, 7), (None, 9, 1)] {
+            for _ in 0..n {
+                f.add(queue, &frame_of(&udp(port)), 1, 60);
+            }
+        }
+        f.add(Some(3), &[1, 2, 3], 1, 60);
+        let top = f.queues[&Some(1)].top(10);
+        assert_eq!((top[0].flow, top[0].packets, top[0].over, top[0].bytes), (udp(5), 200, 0, 12_000));
+        assert_eq!((top[1].flow, top[1].packets, top.len()), (udp(6), 53, 2));
+        assert_eq!((f.queues[&Some(3)].packets, f.queues[&Some(3)].unreadable), (8, 1));
+        assert_eq!((f.packets(), f.queues[&None].packets), (262, 1));
+        assert_eq!(f.queues[&Some(1)].top(1).len(), 1);
+    }
+
+    proptest! {
+        /// Memory is bounded, a heavy flow is never missing, and no count is too small or by more than `over` too large.
+        #[test]
+        fn no_elephant_is_lost(mice in proptest::collection::vec(0u16..2000, 0..4000), elephant in 100usize..400) {
+            let mut order: Vec<u16> = mice.clone();
+            for i in 0..elephant {
+                order.insert(i * 7 % (order.len() + 1), 60_000);
+            }
+            let mut q = QueueFlows::default();
+            let mut real: BTreeMap<u16, u64> = BTreeMap::new();
+            for port in &order {
+                q.add(Some(udp(*port)), 1, 60);
+                *real.entry(*port).or_default() += 1;
+            }
+            let held = q.top(usize::MAX);
+            prop_assert!(held.len() <= HELD && q.packets == order.len() as u64);
+            for h in &held {
+                let Flow::Ip { ports: Some((port, _)), .. } = h.flow else { panic!() };
+                prop_assert!(h.packets >= real[&port] && h.packets - h.over <= real[&port], "{h:?} {}", real[&port]);
+                prop_assert!(h.over <= q.packets / HELD as u64);
+            }
+            for (port, n) in real {
+                if n > q.packets / HELD as u64 {
+                    prop_assert!(held.iter().any(|h| h.flow == udp(port)), "{port}: {n} of {}", q.packets);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! How long CPUs were in each of their idle states (`cpuN/cpuidle/stateN/time`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_model::{CpuId, Unread};
+use ringwise_sys::Host;
+
+use crate::counters::Counts;
+use crate::device::Notes;
+
+/// A counter is called `idle_us:2C6`, with the number of the state first: so they sort from shallow to deep.
+pub const PREFIX: &str = "idle_us:";
+/// A file for each state of each CPU: of more CPUs than this nothing is read.
+const CPUS: usize = 64;
+const STATES: u32 = 10;
+
+/// `C6` of `2C6`.
+pub fn name(state: &str) -> String {
+    state.get(1..).unwrap_or_default().into()
+}
+
+/// What is known of the states.
+#[derive(Default)]
+pub(crate) struct Idle {
+    /// By CPU; those without any are here too.
+    states: BTreeMap<CpuId, Vec<String>>,
+    told: bool,
+}
+
+impl Idle {
+    /// Of these CPUs: those that take interrupts.
+    pub fn read(&mut self, host: &dyn Host, of: BTreeSet<CpuId>, out: &mut BTreeMap<CpuId, Counts>, notes: &mut Notes) {
+        if of.len() > CPUS {
+            if !std::mem::replace(&mut self.told, true) {
+                let why = format!("{} CPUs take interrupts; idle states are read of at most {CPUS}", of.len());
+                notes.0.push(Unread::new("/sys/devices/system/cpu/cpuN/cpuidle", None, why));
+            }
+            return;
+        }
+        for cpu in of {
+            let Some(counts) = out.get_mut(&cpu) else { continue };
+            let dir = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state");
+            let states = self.states.entry(cpu).or_insert_with(|| {
+                let name = |i: u32| Some((i, host.read_text(&format!("{dir}{i}/name")).ok()?));
+                (0..STATES).map_while(name).map(|(i, n)| format!("{PREFIX}{i}{}", word(&n))).collect()
+            });
+            for (i, counter) in states.iter().enumerate() {
+                if let Ok(text) = host.read_text(&format!("{dir}{i}/time"))
+                    && let Ok(us) = text.parse()
+                {
+                    counts.insert(counter.clone(), us);
+                }
+            }
+        }
+    }
+}
+
+/// Names of states may hold spaces (`haltpoll idle`); those of counters may not.
+fn word(name: &str) -> String {
+    name.chars().map(|c| if c.is_whitespace() || matches!(c, '/' | '=') { '_' } else { c }).collect()
+}

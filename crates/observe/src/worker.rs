@@ -1,0 +1,107 @@
+//! Work that may hang in the kernel, in a thread of its own that is asked again and again.
+//!
+//! A question that is not answered in time stays open; nobody waits for it again, and nothing more is asked until it
+//! is answered. The late answer is thrown away.
+
+use std::cell::Cell;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Instant;
+
+thread_local! {
+    static AT_WORK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// For the panic hook. Where a panic ends the process (release builds), a thread that reads a device stays where it is,
+/// so that the fault stays that device's. Returns in every other thread, and where threads unwind.
+pub fn panicked() {
+    while cfg!(panic = "abort") && AT_WORK.try_with(Cell::get).unwrap_or(false) {
+        thread::park();
+    }
+}
+
+pub(crate) struct Worker<T> {
+    ask: Sender<()>,
+    answers: Receiver<T>,
+    /// Asked and not answered.
+    open: bool,
+    /// Asked in this round.
+    asked: bool,
+}
+
+impl<T: Send + 'static> Worker<T> {
+    /// Without a thread there are no answers.
+    pub fn start(mut work: impl FnMut() -> T + Send + 'static) -> Self {
+        let (ask, asked) = channel();
+        let (answer, answers) = channel();
+        let thread = thread::Builder::new().name("sampler".into());
+        let _ = thread.spawn(move || {
+            AT_WORK.set(true);
+            while asked.recv().is_ok() && answer.send(work()).is_ok() {}
+        });
+        Self { ask, answers, open: false, asked: false }
+    }
+
+    /// Unless an earlier question is still open.
+    pub fn ask(&mut self) {
+        if self.open && self.answers.try_recv().is_ok() {
+            self.open = false;
+        }
+        self.asked = !self.open && self.ask.send(()).is_ok();
+        self.open |= self.asked;
+    }
+
+    /// `None`: not in time, or nothing was asked.
+    pub fn answer(&mut self, until: Instant) -> Option<T> {
+        if !std::mem::take(&mut self.asked) {
+            return None;
+        }
+        let answer = self.answers.recv_timeout(until.saturating_duration_since(Instant::now())).ok()?;
+        self.open = false;
+        Some(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_late_answer_is_thrown_away() {
+        let (go, gate) = channel::<()>();
+        let mut n = 0;
+        let mut w = Worker::start(move || {
+            n += 1;
+            if n == 2 {
+                let _ = gate.recv();
+            }
+            n
+        });
+        let long = || Instant::now() + Duration::from_secs(60);
+        let mut round = |until: Instant| {
+            w.ask();
+            w.answer(until)
+        };
+        assert_eq!(round(long()), Some(1));
+        assert_eq!(round(Instant::now() + Duration::from_millis(20)), None);
+        // Not asked, not waited for.
+        let begin = Instant::now();
+        assert_eq!(round(long()), None);
+        assert!(begin.elapsed() < Duration::from_secs(30));
+        go.send(()).unwrap();
+        let answer = (0..3000).find_map(|_| {
+            thread::sleep(Duration::from_millis(10));
+            round(long())
+        });
+        assert_eq!(answer, Some(3), "the second is told to nobody");
+    }
+
+    #[test]
+    fn a_thread_that_is_gone_does_not_answer() {
+        let mut w = Worker::start(|| panic!("on purpose"));
+        w.ask();
+        let answer: Option<()> = w.answer(Instant::now() + Duration::from_secs(60));
+        assert_eq!(answer, None);
+    }
+}
