@@ -42,8 +42,11 @@ pub const WATCH: &str = disturbs!(
   queues, by netdev-genl where the driver has them so, else all that ethtool -S shows, which some drivers
   ask of their firmware; /proc/stat, /proc/net/softnet_stat and three more files of /proc/net; a small
   file for each interrupt of a queue and for each CPU. With --once, -j and --record two or three small
-  files for each transmit queue. What comes, goes or changes its queues is looked at anew. -v says what
-  a sample costs."
+  files for each transmit queue, and one for each idle state of each CPU that takes interrupts. What
+  comes, goes or changes its queues is looked at anew. Nobody waits for a device that does not answer.
+  -v says what a sample costs.
+  --per-flow asks nothing of the device: a packet socket for each of its receive queues, whose filter
+  every received packet meets; what is looked at is bounded, and nothing of it is kept."
 );
 pub const CAPTURE: &str = disturbs!(
     "  The same as show, then /proc/stat, /proc/softirqs, /proc/net/softnet_stat and /proc/cpuinfo; every

@@ -29,6 +29,7 @@ pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(move |panic| {
         told(panic);
         ringwise_discover::panicked();
+        ringwise_observe::panicked();
     }));
     let parsed = args::command().try_get_matches().and_then(|m| args::Cli::from_arg_matches(&m));
     let cli = match parsed {

@@ -81,7 +81,7 @@ fn sample(n: u64) -> Counters {
         cpus: (0..4).map(|c| (CpuId(c), cpu(u64::from(c)))).collect(),
         irqs: [took(30, 0, 9120 * n), took(31, 0, 1000 * n), took(40, 2, 50 * n), took(41, 3, 40 * n)].into(),
         host: counts(&[("Udp:RcvbufErrors", 7 * n)]),
-        unread: Vec::new(),
+        ..Counters::default()
     }
 }
 
@@ -167,4 +167,40 @@ fn two_recordings_in_one_file_are_not_compared() {
     assert!(err.contains("no two samples"), "{err}");
     std::fs::remove_file(&path).unwrap();
     assert_eq!(run(&path, &[]).0, Some(1), "no such file");
+}
+
+#[test]
+fn flows_against_their_schema() {
+    use ringwise::render::watch::{Shape, flows};
+    use ringwise_kfmt::packet::{Flow, frame_of};
+    let (from, to) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
+    let mut i = flows::Interval { dev: "eth1".into(), seconds: 1.0, one_in: 1, ..flows::Interval::default() };
+    for (queue, flow) in [
+        (Some(0), Flow::Ip { protocol: 6, from, to, ports: Some((1, 2)) }),
+        (Some(0), Flow::Ip { protocol: 1, from, to, ports: None }),
+        (None, Flow::Other(0x0806)),
+    ] {
+        i.flows.add(queue, &frame_of(&flow), 1, 60);
+    }
+    let schema: Value =
+        serde_json::from_slice(&std::fs::read(root().join("schemas/ringwise.flows.v1.json")).unwrap()).unwrap();
+    let style = ringwise::style::Style::plain(None);
+    let doc: Value = serde_json::from_str(&flows::text(Shape::Json, &i, 5, &style)).unwrap();
+    let wrong = check(&schema, &doc);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!((doc["queues"].as_array().unwrap().len(), &doc["queues"][1]["looked_at"]), (2, &json!(2)));
+}
+
+#[test]
+fn per_flow_listens_on_one_interface() {
+    for (args, status, words) in [
+        (&["watch", "--per-flow"][..], 2, "one interface"),
+        (&["watch", "--per-flow", "no-such-dev"], 1, "there is no interface no-such-dev"),
+        (&["watch", "--top", "3"], 2, "--per-flow"),
+    ] {
+        let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();
+        let err = String::from_utf8_lossy(&o.stderr);
+        assert_eq!(o.status.code(), Some(status), "{err}");
+        assert!(err.contains(words), "{err}");
+    }
 }

@@ -12,6 +12,7 @@ mod plan;
 mod program;
 mod status;
 mod table;
+mod watch;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         (Some(file), _) => discover::child(file).map(|()| Table::default()),
         (_, Some(program)) => links::child(program).map(|()| Table::default()),
         _ if args.iter().any(|a| a == "--status") => only_status(),
+        _ if args.iter().any(|a| a == "--watch") => only_watch(),
         _ => all(),
     };
     match done {
@@ -54,6 +56,7 @@ fn all() -> Result<Table> {
         .and_then(|()| plan::measure(&mut table, &dir))
         .and_then(|()| apply::measure(&mut table, &dir))
         .and_then(|()| status::measure(&mut table, &dir))
+        .and_then(|()| watch::measure(&mut table))
         .and_then(|()| program::measure(&mut table));
     std::fs::remove_dir_all(&dir)?;
     done?;
@@ -77,6 +80,13 @@ fn only_status() -> Result<Table> {
     let done = status::measure(&mut table, &dir);
     std::fs::remove_dir_all(&dir)?;
     done?;
+    print!("{}", table.text());
+    Ok(table)
+}
+
+fn only_watch() -> Result<Table> {
+    let mut table = Table::default();
+    watch::measure(&mut table)?;
     print!("{}", table.text());
     Ok(table)
 }

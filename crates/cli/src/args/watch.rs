@@ -21,6 +21,15 @@ pub struct WatchArgs {
     /// A page with interfaces, queues and CPUs after one interval, then end
     #[arg(long, conflicts_with_all = ["plain", "queues"])]
     pub once: bool,
+    /// The heaviest flows of each receive queue of one interface, from sampled packet headers; needs CAP_NET_RAW
+    #[arg(long, conflicts_with_all = ["queues", "record", "replay"])]
+    pub per_flow: bool,
+    /// Flows of each queue
+    #[arg(long, value_name = "N", requires = "per_flow", default_value_t = 5)]
+    pub top: usize,
+    /// Look at one packet in N; without it as many as cost little
+    #[arg(long, value_name = "N", requires = "per_flow", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub sample: Option<u32>,
     /// From sample to sample (500ms, 1s, 1m)
     #[arg(long, value_name = "TIME", value_parser = crate::when::duration, default_value = "1s")]
     pub interval: Duration,

@@ -1,5 +1,6 @@
 //! `ringwise watch`: samples, and what happened between them, live or from a recording.
 
+mod flows;
 mod record;
 
 use std::io::{ErrorKind, Write};
@@ -28,6 +29,9 @@ pub fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
     };
     let style = Style::detect(common);
     let mut screen = Screen { shape, style, lines: 0, left: if a.once { Some(1) } else { a.count } };
+    if a.per_flow {
+        return flows::run(a, &mut screen);
+    }
     match &a.replay {
         Some(file) => replay(&mut Replay::open(file, a.seek)?, &mut screen, common),
         None => live(a, &mut screen, common),
@@ -72,7 +76,12 @@ impl Screen {
             Shape::Page => watch::page(host, rates, &self.style),
             Shape::Lines | Shape::Queues => watch::lines(self.shape, rates, &self.style),
         };
-        let read = self.put(&text)?;
+        self.told(&text)
+    }
+
+    /// The text of an interval; whether to go on.
+    fn told(&mut self, text: &str) -> Result<bool> {
+        let read = self.put(text)?;
         if let Some(n) = &mut self.left {
             *n -= 1;
         }
@@ -120,7 +129,8 @@ fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
     let real = source.host.as_ref();
     // Small files of each queue: not for lines that do not show them.
     let detail = a.once || a.record.is_some() || screen.shape == Shape::Json;
-    let mut sampler = Sampler::new(real, &layout, detail);
+    let deadline = Options::default().deadline;
+    let mut sampler = Sampler::new(real, &layout, detail).with_deadline(&source.host, deadline);
     let mut recorder = a.record.as_ref().map(|f| Recorder::open(f, &host, real.unix_time())).transpose()?;
     if let Some(r) = &mut recorder {
         r.write(&Entry::Layout(layout.clone()))?;
@@ -183,6 +193,10 @@ fn interfaces(host: &dyn Host) -> Vec<String> {
 
 /// Queues, vectors or links are others than those of the sample before.
 fn stale(before: &Counters, now: &Counters) -> bool {
+    // It cannot be looked at either.
+    if !now.silent.is_empty() {
+        return false;
+    }
     let same = before.links.len() == now.links.len()
         && before.irqs.keys().eq(now.irqs.keys())
         && before.links.iter().zip(&now.links).all(|((n, b), (m, a))| {

@@ -8,16 +8,16 @@ use ringwise_observe::{Balance, Counts, CpuRates, Flow, LinkRates, Mark, QueueRa
 pub const SCHEMA: &str = "ringwise.watch";
 const VERSION: u64 = 1;
 
-struct Json(String);
+pub(super) struct Json(pub String);
 
 impl Json {
-    fn comma(&mut self) {
+    pub fn comma(&mut self) {
         if !self.0.ends_with(['{', '[', ':']) && !self.0.is_empty() {
             self.0.push(',');
         }
     }
 
-    fn text(&mut self, text: &str) {
+    pub fn text(&mut self, text: &str) {
         self.comma();
         self.0.push('"');
         for c in text.chars() {
@@ -30,30 +30,30 @@ impl Json {
         self.0.push('"');
     }
 
-    fn key(&mut self, key: &str) {
+    pub fn key(&mut self, key: &str) {
         self.text(key);
         self.0.push(':');
     }
 
-    fn open(&mut self, key: &str, bracket: char) {
+    pub fn open(&mut self, key: &str, bracket: char) {
         self.key(key);
         self.0.push(bracket);
     }
 
-    fn value(&mut self, key: &str, value: Option<String>) {
+    pub fn value(&mut self, key: &str, value: Option<String>) {
         self.key(key);
         self.0.push_str(value.as_deref().unwrap_or("null"));
     }
 
-    fn int(&mut self, key: &str, n: Option<u64>) {
+    pub fn int(&mut self, key: &str, n: Option<u64>) {
         self.value(key, n.map(|n| n.to_string()));
     }
 
-    fn num(&mut self, key: &str, n: Option<f64>) {
+    pub fn num(&mut self, key: &str, n: Option<f64>) {
         self.value(key, n.filter(|n| n.is_finite()).map(|n| format!("{n:?}")));
     }
 
-    fn word(&mut self, key: &str, word: Option<&str>) {
+    pub fn word(&mut self, key: &str, word: Option<&str>) {
         self.key(key);
         match word {
             Some(w) => self.text(w),
@@ -61,7 +61,7 @@ impl Json {
         }
     }
 
-    fn words<'a>(&mut self, key: &str, words: impl Iterator<Item = &'a String>) {
+    pub fn words<'a>(&mut self, key: &str, words: impl Iterator<Item = &'a String>) {
         self.open(key, '[');
         for w in words {
             self.text(w);
@@ -69,7 +69,7 @@ impl Json {
         self.0.push(']');
     }
 
-    fn ids(&mut self, key: &str, ids: &[ringwise_model::CpuId]) {
+    pub fn ids(&mut self, key: &str, ids: &[ringwise_model::CpuId]) {
         self.open(key, '[');
         for id in ids {
             self.comma();
@@ -78,7 +78,7 @@ impl Json {
         self.0.push(']');
     }
 
-    fn counts(&mut self, key: &str, counts: &Counts) {
+    pub fn counts(&mut self, key: &str, counts: &Counts) {
         self.open(key, '{');
         for (name, n) in counts {
             self.int(name, Some(*n));
@@ -103,6 +103,7 @@ pub fn json(r: &Rates) -> String {
     j.0.push('}');
     j.words("gone", r.gone.iter());
     j.words("came", r.came.iter());
+    j.words("silent", r.silent.iter());
     j.open("cpus", '{');
     for (id, c) in &r.cpus {
         j.open(&id.to_string(), '{');
@@ -214,6 +215,11 @@ fn cpu(j: &mut Json, c: &CpuRates) {
     ] {
         j.num(name, n);
     }
+    j.open("idle_states_percent", '{');
+    for (state, share) in &c.idle_states {
+        j.num(state, Some(*share));
+    }
+    j.0.push('}');
     j.int("interrupts", Some(c.interrupts));
     j.counts("counts", &c.counts);
     j.int("backlog", c.backlog);

@@ -1,5 +1,6 @@
 //! What `watch` prints: lines for programs and eyes, and the page of `--once`.
 
+pub mod flows;
 mod json;
 mod page;
 
@@ -47,7 +48,9 @@ pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
     let time = when::clock(r.unix_time, style.utc);
     let mut out = String::new();
     let mut say = |text: String| out.push_str(&text);
-    for (list, what) in [(&r.gone, "is gone"), (&r.came, "is here; told from the next interval on")] {
+    for (list, what) in
+        [(&r.gone, "is gone"), (&r.came, "is here; told from the next interval on"), (&r.silent, "does not answer")]
+    {
         for name in list {
             say(format!("# {time} {name} {what}\n"));
         }

@@ -16,7 +16,7 @@ pub fn page(host: &str, r: &Rates, style: &Style) -> String {
     for (name, l) in &r.links {
         out.push_str(&interface(name, l, r.seconds, style));
     }
-    for (list, what) in [(&r.gone, "is gone"), (&r.came, "has just come")] {
+    for (list, what) in [(&r.gone, "is gone"), (&r.came, "has just come"), (&r.silent, "does not answer")] {
         for name in list {
             let _ = writeln!(out, "{name} {what}");
         }
@@ -184,6 +184,10 @@ fn cpus(r: &Rates, out: &mut String) {
     if !quiet.is_empty() {
         let list: ringwise_model::CpuSet = quiet.into_iter().collect();
         let _ = writeln!(out, "no packets on CPU {list}; the busiest of them {busiest:.0} % busy");
+    }
+    for (id, c) in r.cpus.iter().filter(|(_, c)| works(c) && !c.idle_states.is_empty()) {
+        let states: Vec<String> = c.idle_states.iter().map(|(s, n)| format!("{s} {n:.0}%")).collect();
+        let _ = writeln!(out, "CPU {id} was in {}", states.join(", "));
     }
     for (list, what) in [(&r.cpus_gone, "went offline"), (&r.cpus_came, "came online")] {
         for cpu in list {

@@ -1,0 +1,120 @@
+//! `ringwise watch --per-flow`: the heaviest flows of each queue, from sampled headers.
+
+use std::time::Duration;
+
+use ringwise_kfmt::{link_stats, packet};
+use ringwise_observe::Flows;
+use ringwise_sys::packets::{Tap, VNET};
+use ringwise_sys::{Host, Request, proc};
+
+use super::Screen;
+use crate::args::WatchArgs;
+use crate::exit::{Fail, Result, Status};
+use crate::render::watch::flows::{self, Interval};
+use crate::source;
+
+/// Headers a second that are looked at, where the kernel is not told otherwise: a fraction of a per cent of a CPU.
+const HEADERS: f64 = 5000.0;
+const COARSEST: u32 = 1 << 20;
+/// Between looks at the sockets: as long as what they hold suffices.
+const PAUSE: Duration = Duration::from_millis(20);
+
+pub fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
+    let [dev] = a.devs.as_slice() else {
+        return Err(Fail::usage("--per-flow listens on one interface: ringwise watch --per-flow DEV"));
+    };
+    let source = source::live()?;
+    let host = source.host.as_ref();
+    let queues = receive_queues(host, dev)?;
+    let mut one_in = match a.sample {
+        Some(n) => n.next_power_of_two(),
+        None => coarseness(rate(host, dev)),
+    };
+    let mut tap = Tap::open(dev, queues, one_in).map_err(|e| Fail::error(e.to_string()))?;
+    screen.put(&flows::head(screen.shape, dev, host.unix_time(), a.interval.as_secs_f64(), &screen.style))?;
+    loop {
+        let mut i = Interval { dev: dev.clone(), one_in, flows: Flows::default(), ..Interval::default() };
+        let (begin, cpu) = (host.since_boot(), proc::cpu_time());
+        listen(&mut tap, host, a.interval, queues, &mut i.flows).map_err(|e| Fail::error(e.to_string()))?;
+        i.lost = tap.lost().map_err(|e| Fail::error(e.to_string()))?;
+        i.seconds = (host.since_boot().saturating_sub(begin)).as_secs_f64();
+        i.unix_time = host.unix_time();
+        i.cpu_ms = (proc::cpu_time() - cpu).as_secs_f64() * 1e3;
+        let looked_at = i.flows.packets() as f64;
+        if !screen.told(&flows::text(screen.shape, &i, a.top, &screen.style))? {
+            return Ok(Status::Ok);
+        }
+        let next = coarseness(looked_at * f64::from(one_in) / i.seconds);
+        // Half as many or twice as many are no reason to change.
+        if a.sample.is_none() && (next > one_in || next * 4 <= one_in) {
+            one_in = next;
+            tap.sample(one_in).map_err(|e| Fail::error(e.to_string()))?;
+        }
+    }
+}
+
+fn listen(tap: &mut Tap, clock: &dyn Host, time: Duration, queues: u32, flows: &mut Flows) -> ringwise_sys::Result<()> {
+    let end = clock.since_boot() + time;
+    loop {
+        let left = end.saturating_sub(clock.since_boot());
+        clock.sleep(left.min(PAUSE));
+        tap.drain(|seen| {
+            // With one queue there is no doubt which it was.
+            let queue = seen.queue.or((queues == 1).then_some(0));
+            let Some((vnet, head)) = seen.bytes.split_first_chunk::<VNET>() else { return };
+            let (packets, bytes) = packet::put_together(vnet, seen.length as u64);
+            flows.add(queue, head, packets, bytes);
+        })?;
+        if left.is_zero() {
+            return Ok(());
+        }
+    }
+}
+
+fn receive_queues(host: &dyn Host, dev: &str) -> Result<u32> {
+    let dir = format!("/sys/class/net/{dev}/queues");
+    let names = host.list(&dir).map_err(|e| match e.is_absent() {
+        true => Fail::error(format!("there is no interface {dev}")).next("ringwise show --all"),
+        false => Fail::error(e.to_string()),
+    })?;
+    let flags = host.read_text(&format!("/sys/class/net/{dev}/flags")).unwrap_or_default();
+    let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16);
+    // Not up: nothing is received, and sockets cannot be grouped.
+    if flags.is_ok_and(|f| f & 1 == 0) {
+        return Err(Fail::error(format!("{dev} is down")).next(format!("ip link set {dev} up")));
+    }
+    Ok(names.iter().filter(|n| n.starts_with("rx-")).count() as u32)
+}
+
+/// Received packets a second, now.
+fn rate(host: &dyn Host, dev: &str) -> f64 {
+    let packets = || {
+        let m = host.kernel(&Request::Link { dev: dev.into() }).ok()?;
+        let s = link_stats::link_stats(m.first()?).ok()?;
+        s.counts.first().copied()
+    };
+    let (before, begin) = (packets(), host.since_boot());
+    host.sleep(Duration::from_millis(200));
+    let passed = host.since_boot().saturating_sub(begin).as_secs_f64();
+    before.zip(packets()).map_or(0.0, |(b, a)| a.saturating_sub(b) as f64 / passed)
+}
+
+/// One frame in so many.
+fn coarseness(pps: f64) -> u32 {
+    let mut n = 1;
+    while n < COARSEST && pps / f64::from(n) > HEADERS {
+        n *= 2;
+    }
+    n
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_packets_are_all_looked_at() {
+        assert_eq!((coarseness(0.0), coarseness(5000.0), coarseness(5001.0)), (1, 1, 2));
+        assert_eq!((coarseness(14_880_952.0), coarseness(f64::INFINITY)), (4096, COARSEST));
+    }
+}
