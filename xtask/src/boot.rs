@@ -2,7 +2,7 @@
 
 use crate::host::{Host, System};
 use crate::scenario::Scenario;
-use crate::{image, irqbalance, kernel, mqnic, paths, userland};
+use crate::{image, irqbalance, kernel, mqnic, paths, peers, userland};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::fmt;
@@ -125,6 +125,9 @@ impl<'a> Guest<'a> {
         }
         if scenarios.iter().any(|s| s.needs_irqbalance) {
             irqbalance::put(&share)?;
+        }
+        if scenarios.iter().any(|s| s.needs_peers) {
+            peers::put(&share)?;
         }
         fs::write(share.join("plan"), plan)?;
         fs::write(share.join("nics"), self.host.nic_table())?;

@@ -162,6 +162,9 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool, end: Option<Instant>) -> Re
         if job.scenarios.iter().any(|s| s.needs_irqbalance) {
             crate::irqbalance::ensure()?;
         }
+        if job.scenarios.iter().any(|s| s.needs_peers) {
+            crate::peers::ensure()?;
+        }
         queue.push((job, guest));
     }
     let queue = Mutex::new(queue);

@@ -5,6 +5,7 @@ mod apt;
 mod boot;
 mod ci;
 mod cmd;
+mod cost;
 mod demo;
 mod dev;
 mod fixtures;
@@ -16,6 +17,7 @@ mod lab;
 mod layering;
 mod mqnic;
 mod paths;
+mod peers;
 mod picture;
 mod program;
 mod scenario;
@@ -43,6 +45,7 @@ usage: cargo xtask TASK
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
   man [DIR]             man pages and completions (default target/man)
   picture [FILE]        the README's pictures: docs/chain.svg; with the saved output of `demo` docs/matrix.svg
+  cost [--program FILE] what a sample of watch costs here, beside other programs (root; namespaces of its own)
   demo                  the story of lab/demo.sh on router16, live
 ";
 
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         "setup" => setup::run(rest),
         "lab" => lab::run(rest),
         "demo" => demo::run(rest),
+        "cost" => cost::run(rest),
         "ci" => ci::run(rest),
         "layering" => layering::run(&paths::root()).map(|()| ExitCode::SUCCESS),
         "bless" => dev::bless(&paths::root()),

@@ -16,6 +16,7 @@ pub struct Scenario {
     pub timeout: u64,
     pub needs_mqnic: bool,
     pub needs_irqbalance: bool,
+    pub needs_peers: bool,
     /// Why a skip is no failure, where it is none.
     pub may_skip: Option<String>,
 }
@@ -49,6 +50,7 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
         timeout: 60,
         needs_mqnic: false,
         needs_irqbalance: false,
+        needs_peers: false,
         may_skip: None,
     };
     let words = |v: &str| v.split_whitespace().map(str::to_string).collect::<Vec<_>>();
@@ -64,7 +66,8 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
             "timeout" => s.timeout = value.parse().context("timeout: seconds")?,
             "needs" if value == "mqnic" => s.needs_mqnic = true,
             "needs" if value == "irqbalance" => s.needs_irqbalance = true,
-            "needs" => bail!("needs: only mqnic and irqbalance are known, not {value:?}"),
+            "needs" if value == "peers" => s.needs_peers = true,
+            "needs" => bail!("needs: only mqnic, irqbalance and peers are known, not {value:?}"),
             "may-skip" => s.may_skip = Some(value.to_string()),
             _ => {}
         }

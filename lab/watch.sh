@@ -1,0 +1,86 @@
+# Sourced after lib.sh and state.sh: recordings of ringwise watch, and what the kernel's own files say beside them.
+ip() { /usr/bin/ip "$@"; }
+rec=/tmp/w.rec
+
+# record WORD...: `ringwise watch WORD...` from now on; `told` ends it
+record() {
+	rm -f $rec
+	ringwise watch "$@" --interval 300ms --record $rec >/tmp/w.lines 2>/tmp/w.err &
+	_w=$!
+	samples 1
+}
+taken() {
+	cat $rec 2>/dev/null | grep -c '^sample '
+}
+# samples N: until that many are in the recording
+samples() {
+	for _i in $(seq 600); do
+		[ $(taken) -ge $1 ] && return
+		[ -d /proc/$_w ] || break
+		sleep 0.1
+	done
+	not_ok "$1 samples" "$(taken) of them: $(cat /tmp/w.err)"
+}
+# told: two samples more, then the whole of it as JSON lines in /tmp/w.json
+told() {
+	samples $(($(taken) + 2))
+	kill $_w
+	wait $_w 2>/dev/null
+	ringwise watch --replay $rec -o json >/tmp/w.json
+}
+# of DEV: /tmp/w.json becomes what it says of this interface
+of() {
+	sed -n "s/.*\"$1\":{\"driver\"/{\"driver\"/p" /tmp/w.json | sed 's/},"[^"]*":{"driver".*//; s/},"gone":.*//' >/tmp/w.of
+	mv /tmp/w.of /tmp/w.json
+}
+# sum PATTERN: the numbers behind it, added up over all intervals
+sum() {
+	grep -o "$1[0-9]*" /tmp/w.json | awk -F: '{ s += $NF } END { printf "%d", s }'
+}
+# queue DIR N [MEMBER]
+queue() {
+	grep -o "\"dir\":\"$1\",\"queue\":$2,[^}]*" /tmp/w.json | grep -o "\"${3:-packets}\":[0-9]*" | awk -F: '{ s += $2 } END { printf "%d", s }'
+}
+# above N: numbers of packets that are larger, the first of them
+above() {
+	grep -oE '"(packets|[rt]x_packets|softnet_processed)":[0-9]*' /tmp/w.json | awk -F: -v n=$1 '$2 > n' | head -1
+}
+# snmp FILE GROUP NAME: a counter of /proc/net
+snmp() {
+	awk -v g="$2:" -v n="$3" '$1 == g && !h { for (i = 2; i <= NF; i++) if ($i == n) h = i; next } $1 == g { print $h; exit }' /proc/net/$1
+}
+# softnet COLUMN: of all CPUs together
+softnet() {
+	awk -v c=$1 'function hex(s,  i, n) { for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
+		{ s += hex($c) } END { printf "%d", s }' /proc/net/softnet_stat
+}
+stat_of() {
+	cat /sys/class/net/$1/statistics/$2
+}
+# send SRC COUNT WORD...: with pktgen, to the end
+send() {
+	_src=$1 _n=$2
+	shift 2
+	_pg_empty
+	_pg kpktgend_0 "add_device $_src"
+	for _w2 in "count $_n" "clone_skb 0" "pkt_size 60" "delay 0" "udp_src_min 1024" "udp_src_max 1024" "$@"; do
+		_pg $_src "$_w2"
+	done
+	echo start >/proc/net/pktgen/pgctrl
+	_pg_empty
+}
+# to_port N: words for send
+to_port() {
+	echo "udp_dst_min $1"
+}
+# quiet_net: nothing is sent but what the scenario sends
+quiet_net() {
+	modprobe pktgen
+	for _f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do
+		echo 1 >$_f
+	done
+}
+# queue_of DEV PORT QUEUE: UDP to this port goes there
+queue_of() {
+	ethtool -N $1 flow-type udp4 dst-port $2 action $3 >/dev/null
+}
