@@ -4,7 +4,7 @@
 N=${N:-10}
 
 # cpu_us COMMAND...: to its end; prints microseconds
-if [ -n "$CGROUP" ]; then
+if [ -n "${CGROUP:-}" ]; then
 	# The kernel's own sum, also of short programs.
 	cpu_us() {
 		_u=$(awk '$1 == "usage_usec" { print $2 }' $CGROUP/cpu.stat)

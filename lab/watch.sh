@@ -1,5 +1,6 @@
 # Sourced after lib.sh and state.sh: recordings of ringwise watch, and what the kernel's own files say beside them.
 ip() { /usr/bin/ip "$@"; }
+tc() { /usr/bin/tc "$@"; }
 rec=/tmp/w.rec
 
 # record WORD...: `ringwise watch WORD...` from now on; `told` ends it

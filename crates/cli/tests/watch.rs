@@ -171,7 +171,7 @@ fn two_recordings_in_one_file_are_not_compared() {
 
 #[test]
 fn flows_against_their_schema() {
-    use ringwise::render::watch::{Shape, flows};
+    use ringwise_cli::render::watch::{Shape, flows};
     use ringwise_kfmt::packet::{Flow, frame_of};
     let (from, to) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
     let mut i = flows::Interval { dev: "eth1".into(), seconds: 1.0, one_in: 1, ..flows::Interval::default() };
@@ -184,7 +184,7 @@ fn flows_against_their_schema() {
     }
     let schema: Value =
         serde_json::from_slice(&std::fs::read(root().join("schemas/ringwise.flows.v1.json")).unwrap()).unwrap();
-    let style = ringwise::style::Style::plain(None);
+    let style = ringwise_cli::style::Style::plain(None);
     let doc: Value = serde_json::from_str(&flows::text(Shape::Json, &i, 5, &style)).unwrap();
     let wrong = check(&schema, &doc);
     assert!(wrong.is_empty(), "{wrong:#?}");
