@@ -7,6 +7,7 @@
 //! happened between two of them. `sampler` (with `device`, `idle` and `worker`) and `sample` read; the rest is pure.
 #![forbid(unsafe_code)]
 
+mod compare;
 mod counters;
 mod delta;
 mod device;
@@ -20,7 +21,8 @@ mod sample;
 mod sampler;
 mod worker;
 
-pub use counters::{Counters, Counts, Link, Source};
+pub use compare::{Comparison, Figure};
+pub use counters::{Counters, Counts, Link, Source, more, more_32};
 
 pub use delta::{Counted, Delta, IrqDelta, SoftnetDelta};
 pub use flows::{Flows, HELD, Heavy, QueueFlows};

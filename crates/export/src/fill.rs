@@ -1,0 +1,200 @@
+//! Counters of the host as series. Pure.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{CpuId, IrqId};
+use ringwise_observe::{Counters, Counts, Layout, Link, Source, Wiring};
+
+use crate::keep::{Keeper, Raw};
+use crate::page::{Page, Value, labels};
+use crate::table::{self as t, Family};
+
+/// Of an interface: metric, direction, place, the kernel's name.
+const LINK: &[(&Family, &str, &str, &str)] = &[
+    (&t::PACKETS, "rx", "", "rx_packets"),
+    (&t::PACKETS, "tx", "", "tx_packets"),
+    (&t::BYTES, "rx", "", "rx_bytes"),
+    (&t::BYTES, "tx", "", "tx_bytes"),
+    (&t::DROPS, "rx", "nic", "rx_missed_errors"),
+    (&t::DROPS, "rx", "stack", "rx_dropped"),
+    (&t::DROPS, "tx", "driver", "tx_dropped"),
+    (&t::DROPS, "tx", "qdisc", "qdisc_drops"),
+    (&t::ERRORS, "rx", "", "rx_errors"),
+    (&t::ERRORS, "tx", "", "tx_errors"),
+    (&t::PAUSE, "rx", "", "rx_pause"),
+    (&t::PAUSE, "tx", "", "tx_pause"),
+    (&t::CARRIER, "", "", "carrier_changes"),
+];
+
+/// Of a queue; the first name that is there.
+const QUEUE: &[(&Family, &[&str])] = &[
+    (&t::Q_PACKETS, &["packets"]),
+    (&t::Q_BYTES, &["bytes"]),
+    (&t::Q_DROPS, &["drops", "hw_drops", "hw_drop_overruns"]),
+    (&t::Q_ALLOC, &["alloc_fail"]),
+    (&t::Q_QDISC, &["qdisc_drops"]),
+    (&t::Q_TIMEOUTS, &["timeouts"]),
+];
+
+const QUEUE_NOW: &[(&Family, &str)] = &[(&t::Q_LIMIT, "bql_limit"), (&t::Q_INFLIGHT, "bql_inflight")];
+
+const SOFTNET: &[(&Family, &str)] = &[
+    (&t::SOFT_PACKETS, "softnet_processed"),
+    (&t::SOFT_DROPS, "softnet_dropped"),
+    (&t::SOFT_SQUEEZED, "softnet_squeezed"),
+    (&t::SOFT_RPS, "softnet_rps"),
+    (&t::SOFT_LIMIT, "softnet_flow_limit"),
+];
+
+const MODES: [&str; 5] = ["softirq", "irq", "steal", "iowait", "idle"];
+
+/// The page that is filled, and what was told before.
+struct Fill<'a> {
+    page: &'a mut Page,
+    keep: &'a mut Keeper,
+}
+
+impl Fill<'_> {
+    /// A counter. `of`: its device, or nothing.
+    fn count(&mut self, f: &Family, of: &str, list: &[(&str, &str)], raw: Raw<'_>, to: fn(u64) -> Value) {
+        let text = labels(list);
+        let total = self.keep.total(&format!("{}{text}", f.name), of, raw);
+        let group = list.first().map(|l| l.1.to_string()).unwrap_or_default();
+        self.page.put(f, group, text, to(total));
+    }
+}
+
+/// Everything that was counted. [`Keeper::begin`] comes before it.
+pub fn counters(page: &mut Page, keep: &mut Keeper, layout: &Layout, c: &Counters) {
+    let mut fill = Fill { page, keep };
+    let none = Wiring::default();
+    for (name, l) in &c.links {
+        let wiring = layout.links.get(name).unwrap_or(&none);
+        device(&mut fill, name, wiring, l);
+        queues(&mut fill, name, wiring, l, layout);
+        interrupts(&mut fill, name, wiring, l, layout, &c.irqs);
+    }
+    for (name, n) in &c.host {
+        let raw = Raw { counter: name, owner: 0, teller: 0, n: *n };
+        fill.count(&t::SOCKETS, "", &[("reason", name)], raw, Value::Int);
+    }
+    for (id, counts) in &c.cpus {
+        cpu(&mut fill, *id, &node_of(layout, *id), counts);
+    }
+}
+
+fn node_of(layout: &Layout, cpu: CpuId) -> String {
+    layout.nodes.get(&cpu).map(ToString::to_string).unwrap_or_default()
+}
+
+fn device(fill: &mut Fill, name: &str, wiring: &Wiring, l: &Link) {
+    let node = wiring.node.map(|n| n.to_string()).unwrap_or_default();
+    let source = match l.source {
+        Source::Qstats => "qstats",
+        Source::Ethtool => "ethtool",
+        Source::Device => "device",
+        Source::Nothing => "",
+    };
+    let driver = wiring.driver.as_deref().unwrap_or_default();
+    let list = [("device", name), ("driver", driver), ("node", &node), ("queue_source", source)];
+    fill.page.add(&t::DEVICE, &list, Value::Int(1));
+    if let Some(mbps) = wiring.speed_mbps {
+        fill.page.add(&t::SPEED, &[("device", name)], Value::Int(u64::from(mbps) * 125_000));
+    }
+    for (family, direction, place, counter) in LINK {
+        let Some(n) = l.counts.get(*counter) else { continue };
+        let raw = Raw { counter, owner: l.ifindex.into(), teller: 0, n: *n };
+        fill.count(family, name, &[("device", name), ("direction", direction), ("place", place)], raw, Value::Int);
+    }
+}
+
+fn queues(fill: &mut Fill, name: &str, wiring: &Wiring, l: &Link, layout: &Layout) {
+    for (direction, wired, counted) in [("rx", &wiring.rx, &l.rx), ("tx", &wiring.tx, &l.tx)] {
+        for (id, irq) in wired {
+            let goes = irq.and_then(|i| wiring.goes_to.get(&i)).filter(|c| c.len() == 1);
+            let cpu = goes.and_then(|c| c.first());
+            let node = cpu.map(|c| node_of(layout, c)).unwrap_or_default();
+            let (id, cpu) = (id.to_string(), cpu.map(|c| c.to_string()).unwrap_or_default());
+            let list = [("device", name), ("queue", &id), ("direction", direction), ("cpu", &cpu), ("node", &node)];
+            fill.page.add(&t::QUEUE, &list, Value::Int(1));
+        }
+        for (id, counts) in counted {
+            let id = id.to_string();
+            let list = [("device", name), ("queue", id.as_str()), ("direction", direction)];
+            for (family, names) in QUEUE {
+                let Some((counter, n)) = names.iter().find_map(|k| Some((k, *counts.get(*k)?))) else { continue };
+                // Drivers count these in 64 bits; the kernel's own of the same name are those of qdiscs.
+                let raw = Raw { counter, owner: l.ifindex.into(), teller: l.source as u8, n };
+                fill.count(family, name, &list, raw, Value::Int);
+            }
+            for (family, gauge) in QUEUE_NOW {
+                if let Some(n) = counts.get(*gauge) {
+                    fill.page.add(family, &list, Value::Int(*n));
+                }
+            }
+        }
+    }
+}
+
+/// By vector: one that serves several queues is told once.
+fn interrupts(
+    fill: &mut Fill,
+    name: &str,
+    wiring: &Wiring,
+    l: &Link,
+    layout: &Layout,
+    irqs: &BTreeMap<IrqId, BTreeMap<CpuId, u64>>,
+) {
+    let mut of: BTreeMap<IrqId, (Vec<u32>, bool, bool)> = BTreeMap::new();
+    for (rx, wired) in [(true, &wiring.rx), (false, &wiring.tx)] {
+        for (id, irq) in wired {
+            let Some(irq) = irq else { continue };
+            let (ids, has_rx, has_tx) = of.entry(*irq).or_default();
+            if !ids.contains(id) {
+                ids.push(*id);
+            }
+            *has_rx |= rx;
+            *has_tx |= !rx;
+        }
+    }
+    for (irq, (mut ids, rx, tx)) in of {
+        ids.sort_unstable();
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        let ids = ids.join(",");
+        let direction = match (rx, tx) {
+            (true, true) => "rxtx",
+            (true, false) => "rx",
+            _ => "tx",
+        };
+        for (cpu, n) in irqs.get(&irq).into_iter().flatten() {
+            let (node, cpu) = (node_of(layout, *cpu), cpu.to_string());
+            let list = [("device", name), ("queue", &ids), ("direction", direction), ("cpu", &cpu), ("node", &node)];
+            let owner = u64::from(l.ifindex) << 32 | u64::from(irq.0);
+            fill.count(&t::Q_INTERRUPTS, name, &list, Raw { counter: "irq", owner, teller: 0, n: *n }, Value::Int);
+        }
+    }
+}
+
+fn cpu(fill: &mut Fill, id: CpuId, node: &str, counts: &Counts) {
+    let id = id.to_string();
+    let raw = |counter, n| Raw { counter, owner: 0, teller: 0, n };
+    for mode in MODES {
+        if let Some(n) = counts.get(mode) {
+            let list = [("cpu", id.as_str()), ("node", node), ("mode", mode)];
+            // Ticks of USER_HZ, which is 100 everywhere ringwise runs.
+            fill.count(&t::CPU, "", &list, raw(mode, *n), Value::Hundredths);
+        }
+    }
+    let list = [("cpu", id.as_str()), ("node", node)];
+    if let Some(ns) = counts.get("ksoftirqd_ns") {
+        fill.count(&t::KSOFTIRQD, "", &list, raw("ksoftirqd_ns", *ns), |ns| Value::Num(ns as f64 / 1e9));
+    }
+    for (family, counter) in SOFTNET {
+        if let Some(n) = counts.get(*counter) {
+            fill.count(family, "", &list, raw(counter, *n), Value::Int);
+        }
+    }
+    if let Some(n) = counts.get("softnet_backlog") {
+        fill.page.add(&t::BACKLOG, &list, Value::Int(*n));
+    }
+}

@@ -1,0 +1,155 @@
+//! Totals that never go backwards, made of counters that do. Pure.
+
+use std::collections::BTreeMap;
+
+use ringwise_observe::{more, more_32};
+
+/// One series as it was last told.
+#[derive(Debug, Clone)]
+struct Kept {
+    /// What the counter belongs to; another: it began at 0 in the meantime.
+    owner: u64,
+    /// Who tells it; another one counts in its own way, and nothing is known of what was in between.
+    teller: u8,
+    raw: u64,
+    total: u64,
+    page: u64,
+}
+
+/// What is to be added when the counter is read.
+#[derive(Debug, Clone, Copy)]
+pub struct Raw<'a> {
+    /// The kernel's name, which says how wide it is; `irq` for interrupts.
+    pub counter: &'a str,
+    pub owner: u64,
+    pub teller: u8,
+    pub n: u64,
+}
+
+/// The first page tells counters as the kernel has them (since boot, or since the device is there); later ones add
+/// what came since. A counter that was reset goes on from its last total with what it has counted since the reset; what
+/// was counted between the page before and the reset is lost. So no total is ever lower than on the page before, and
+/// the resets themselves are counted.
+#[derive(Debug, Clone, Default)]
+pub struct Keeper {
+    series: BTreeMap<String, Kept>,
+    /// Pages in which counters went backwards, by device (or nothing, for what has none).
+    resets: BTreeMap<String, (u64, u64)>,
+    page: u64,
+    room: usize,
+}
+
+impl Keeper {
+    /// Remembers what is gone as well, as long as there is room for so many series.
+    pub fn new(room: usize) -> Self {
+        Self { room, ..Self::default() }
+    }
+
+    /// A new page begins.
+    pub fn begin(&mut self) {
+        self.page += 1;
+        if self.series.len() > self.room {
+            let last = self.page - 1;
+            self.series.retain(|_, k| k.page == last);
+        }
+    }
+
+    /// The total of this series. `of`: the device, or nothing.
+    pub fn total(&mut self, series: &str, of: &str, raw: Raw<'_>) -> u64 {
+        let page = self.page;
+        let resets = self.resets.entry(of.to_string()).or_default();
+        let Some(k) = self.series.get_mut(series) else {
+            let kept = Kept { owner: raw.owner, teller: raw.teller, raw: raw.n, total: raw.n, page };
+            self.series.insert(series.to_string(), kept);
+            return raw.n;
+        };
+        k.page = page;
+        let since = if k.teller != raw.teller {
+            Some(0)
+        } else if k.owner != raw.owner {
+            Some(raw.n)
+        } else if raw.counter == "irq" {
+            more_32(k.raw, raw.n)
+        } else {
+            more(raw.counter, k.raw, raw.n)
+        };
+        // These two are estimates that may step back a little (fs/proc/stat.c): told again when they have caught up.
+        if since.is_none() && matches!(raw.counter, "idle" | "iowait") {
+            return k.total;
+        }
+        if since.is_none() && resets.1 != page {
+            *resets = (resets.0 + 1, page);
+        }
+        k.total = k.total.saturating_add(since.unwrap_or(raw.n));
+        (k.owner, k.teller, k.raw) = (raw.owner, raw.teller, raw.n);
+        k.total
+    }
+
+    /// How many pages found counters of it set back.
+    pub fn resets(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.resets.iter().map(|(d, n)| (d.as_str(), n.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(counter: &'static str, owner: u64, n: u64) -> Raw<'static> {
+        Raw { counter, owner, teller: 1, n }
+    }
+
+    #[test]
+    fn never_backwards() {
+        let mut k = Keeper::new(10);
+        let mut step = |counter, owner, n| {
+            k.begin();
+            (k.total("s", "eth1", raw(counter, owner, n)), k.resets().map(|r| r.1).sum::<u64>())
+        };
+        assert_eq!(step("rx_packets", 2, 1000), (1000, 0));
+        assert_eq!(step("rx_packets", 2, 1500), (1500, 0));
+        assert_eq!(step("rx_packets", 2, 20), (1520, 1), "reset");
+        assert_eq!(step("rx_packets", 9, 7), (1527, 1), "another device of this name is no reset");
+        assert_eq!(step("rx_packets", 9, 8), (1528, 1));
+    }
+
+    #[test]
+    fn wraps_estimates_and_other_tellers() {
+        let mut k = Keeper::new(10);
+        let top = u64::from(u32::MAX);
+        k.begin();
+        for (s, c, n) in [("a", "softnet_processed", top), ("b", "irq", top - 1), ("c", "idle", 50)] {
+            k.total(s, "", raw(c, 0, n));
+        }
+        k.begin();
+        assert_eq!(k.total("a", "", raw("softnet_processed", 0, 4)), top + 5);
+        assert_eq!(k.total("b", "", raw("irq", 0, 3)), top + 4);
+        assert_eq!(k.total("c", "", raw("idle", 0, 48)), 50);
+        k.begin();
+        assert_eq!(k.total("c", "", raw("idle", 0, 53)), 53);
+        assert_eq!(k.total("b", "", Raw { teller: 2, ..raw("irq", 0, 900) }), top + 4, "nothing is known in between");
+        assert_eq!(k.total("b", "", Raw { teller: 2, ..raw("irq", 0, 901) }), top + 5);
+        assert_eq!(k.resets().collect::<Vec<_>>(), [("", 0)]);
+    }
+
+    #[test]
+    fn what_is_gone_is_kept_while_there_is_room() {
+        let mut k = Keeper::new(2);
+        k.begin();
+        k.total("a", "x", raw("rx_packets", 1, 10));
+        k.begin();
+        k.begin();
+        assert_eq!(k.total("a", "x", raw("rx_packets", 2, 1)), 11);
+        for s in ["b", "c", "d"] {
+            k.total(s, "x", raw("rx_packets", 1, 1));
+        }
+        k.begin();
+        for s in ["b", "c"] {
+            k.total(s, "x", raw("rx_packets", 1, 2));
+        }
+        assert_eq!(k.series.len(), 4);
+        k.begin();
+        assert_eq!(k.series.len(), 2, "no room for those that are gone");
+        assert_eq!(k.total("b", "x", raw("rx_packets", 1, 3)), 3);
+    }
+}

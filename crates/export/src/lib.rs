@@ -1,0 +1,23 @@
+//! Counters and what was applied as metrics: the text that Prometheus and OpenMetrics define, and a small server.
+//!
+//! ```text
+//!   Counters + Layout ─► counters() ─┐
+//!   what verify finds ─► standing() ─┼─► Page ─► render(limit) ─► text ─► serve() or a file
+//!   the exporter      ─► own()      ─┘      Keeper: totals that never go backwards
+//! ```
+//!
+//! [`table`] is the one list of metrics; `docs/metrics.md` is compared with it. Only `http` does I/O.
+#![forbid(unsafe_code)]
+
+mod fill;
+mod http;
+mod keep;
+mod page;
+mod state;
+pub mod table;
+
+pub use fill::counters;
+pub use http::{Answer, Bounds, serve};
+pub use keep::Keeper;
+pub use page::{Form, Page, Value};
+pub use state::{Last, Own, Standing, own, standing};

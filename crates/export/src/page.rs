@@ -1,0 +1,149 @@
+//! A page of metrics as text: Prometheus 0.0.4 and OpenMetrics 1.0. Pure.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::table::{self, Family, Kind};
+
+/// Which of the two texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Prometheus,
+    OpenMetrics,
+}
+
+impl Form {
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// Whole, also where a float could not hold it.
+    Int(u64),
+    Num(f64),
+    /// Hundredths.
+    Hundredths(u64),
+}
+
+impl Value {
+    fn text(self) -> String {
+        match self {
+            Self::Int(n) => n.to_string(),
+            Self::Hundredths(n) => format!("{}.{:02}", n / 100, n % 100),
+            // Debug never leaves out the point, and has no thousands.
+            Self::Num(n) => format!("{n:?}"),
+        }
+    }
+}
+
+struct Sample {
+    /// Series of one group are told together or not at all, so that no sum is silently a part.
+    group: String,
+    labels: String,
+    value: Value,
+}
+
+/// What is to be told.
+#[derive(Default)]
+pub struct Page {
+    families: BTreeMap<&'static str, Vec<Sample>>,
+}
+
+/// `{device="eth1",queue="0"}` of what is known.
+pub(crate) fn labels(list: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    for (name, value) in list.iter().filter(|l| !l.1.is_empty()) {
+        out.push(if out.is_empty() { '{' } else { ',' });
+        let _ = write!(out, "{name}=\"");
+        for c in value.chars() {
+            match c {
+                '\\' => out.push_str("\\\\"),
+                '"' => out.push_str("\\\""),
+                '\n' => out.push_str("\\n"),
+                c => out.push(c),
+            }
+        }
+        out.push('"');
+    }
+    if !out.is_empty() {
+        out.push('}');
+    }
+    out
+}
+
+impl Page {
+    /// One series; labels without a value are not known and left out. The first label is its group.
+    pub fn add(&mut self, family: &Family, list: &[(&str, &str)], value: Value) {
+        let group = list.first().map(|l| l.1.to_string()).unwrap_or_default();
+        self.put(family, group, labels(list), value);
+    }
+
+    pub(crate) fn put(&mut self, family: &Family, group: String, labels: String, value: Value) {
+        self.families.entry(family.name).or_default().push(Sample { group, labels, value });
+    }
+
+    /// The text, with no more than `limit` series. Metrics are kept in the order of the table; of one that does not
+    /// fit, the devices (or CPUs) that fit are told, each whole, and how many series are missing.
+    pub fn render(mut self, form: Form, limit: usize) -> String {
+        self.families.remove(table::LEFT_OUT.name);
+        // A line for each metric of which something is missing must fit too.
+        let mut room = limit.saturating_sub(table::ALL.len());
+        let mut missing = Vec::new();
+        for family in table::ALL {
+            let Some(samples) = self.families.get_mut(family.name) else { continue };
+            let mut sizes: BTreeMap<String, usize> = BTreeMap::new();
+            for s in samples.iter() {
+                *sizes.entry(s.group.clone()).or_default() += 1;
+            }
+            // In the order of the page.
+            let mut fits: BTreeMap<String, bool> = BTreeMap::new();
+            let before = samples.len();
+            samples.retain(|s| {
+                *fits.entry(s.group.clone()).or_insert_with(|| {
+                    let size = sizes[&s.group];
+                    let fit = size <= room;
+                    room -= if fit { size } else { 0 };
+                    fit
+                })
+            });
+            if samples.len() < before {
+                missing.push((family.name, (before - samples.len()) as u64));
+            }
+        }
+        for (name, n) in missing {
+            self.add(&table::LEFT_OUT, &[("metric", name)], Value::Int(n));
+        }
+        self.text(form)
+    }
+
+    fn text(&self, form: Form) -> String {
+        let mut out = String::new();
+        for f in table::ALL {
+            let Some(samples) = self.families.get(f.name).filter(|s| !s.is_empty()) else { continue };
+            let (name, kind) = match (form, f.kind) {
+                (Form::OpenMetrics, Kind::Info) => (f.base(), "info"),
+                (Form::Prometheus, Kind::Info) => (f.name, "gauge"),
+                (Form::OpenMetrics, Kind::Counter) => (f.base(), "counter"),
+                (Form::Prometheus, Kind::Counter) => (f.name, "counter"),
+                (_, Kind::Gauge) => (f.name, "gauge"),
+            };
+            let _ = writeln!(out, "# HELP {name} {}", f.help);
+            let _ = writeln!(out, "# TYPE {name} {kind}");
+            if form == Form::OpenMetrics && !f.unit.is_empty() {
+                let _ = writeln!(out, "# UNIT {name} {}", f.unit);
+            }
+            for s in samples {
+                let _ = writeln!(out, "{}{} {}", f.name, s.labels, s.value.text());
+            }
+        }
+        if form == Form::OpenMetrics {
+            out.push_str("# EOF\n");
+        }
+        out
+    }
+}

@@ -1,0 +1,85 @@
+//! What was applied, what is found, and the exporter itself. Pure.
+
+use std::collections::BTreeMap;
+
+use crate::keep::Keeper;
+use crate::page::{Page, Value};
+use crate::table as t;
+
+/// What `verify` finds, as numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// When that was, seconds since 1970.
+    pub unix_time: u64,
+    /// False: the record of transactions cannot be read, and nothing else here is known.
+    pub readable: bool,
+    /// Settings in force that hold, have drifted, cannot be read; by device, nothing for those of the host.
+    pub settings: BTreeMap<String, [u64; 3]>,
+    pub unfinished: bool,
+    pub trial_until_unix: Option<u64>,
+    pub last: Option<Last>,
+    /// By severity. `None`: nothing was checked.
+    pub findings: Option<BTreeMap<String, u64>>,
+}
+
+/// The last transaction.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Last {
+    pub transaction: u64,
+    pub kind: String,
+    pub verdict: String,
+    pub unix_time: u64,
+}
+
+const STATES: [&str; 3] = ["holds", "drifted", "unknown"];
+
+pub fn standing(page: &mut Page, s: &Standing) {
+    page.add(&t::STATE_READABLE, &[], Value::Int(s.readable.into()));
+    if s.readable {
+        page.add(&t::VERIFIED, &[], Value::Int(s.unix_time));
+        for (device, counts) in &s.settings {
+            for (state, n) in STATES.iter().zip(counts) {
+                page.add(&t::SETTINGS, &[("device", device), ("state", state)], Value::Int(*n));
+            }
+        }
+        page.add(&t::UNFINISHED, &[], Value::Int(s.unfinished.into()));
+        if let Some(until) = s.trial_until_unix {
+            page.add(&t::TRIAL, &[], Value::Int(until));
+        }
+        if let Some(l) = &s.last {
+            page.add(&t::LAST_TIME, &[], Value::Int(l.unix_time));
+            let id = l.transaction.to_string();
+            page.add(&t::LAST, &[("transaction", &id), ("kind", &l.kind), ("verdict", &l.verdict)], Value::Int(1));
+        }
+    }
+    for (severity, n) in s.findings.iter().flatten() {
+        page.add(&t::FINDINGS, &[("severity", severity)], Value::Int(*n));
+    }
+}
+
+/// The exporter.
+#[derive(Debug, Clone, Default)]
+pub struct Own<'a> {
+    pub version: &'a str,
+    /// It goes on; one that writes a page and ends has no past to tell of.
+    pub lasts: bool,
+    pub start_unix: u64,
+    pub cpu_seconds: f64,
+    pub sample_seconds: f64,
+    pub unread: usize,
+    pub limit: usize,
+}
+
+pub fn own(page: &mut Page, o: &Own, keep: &Keeper) {
+    page.add(&t::BUILD, &[("version", o.version)], Value::Int(1));
+    page.add(&t::SERIES_LIMIT, &[], Value::Int(o.limit as u64));
+    page.add(&t::UNREAD, &[], Value::Int(o.unread as u64));
+    page.add(&t::SAMPLE, &[], Value::Num(o.sample_seconds));
+    if o.lasts {
+        page.add(&t::START, &[], Value::Int(o.start_unix));
+        page.add(&t::OWN_CPU, &[], Value::Num(o.cpu_seconds));
+        for (device, n) in keep.resets() {
+            page.add(&t::RESETS, &[("device", device)], Value::Int(n));
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The text is what the formats say, by a parser that forgives nothing; totals do not go backwards.
+
+mod parse;
+
+use std::collections::BTreeMap;
+
+use parse::{Kind, parse};
+use ringwise_export::{Form, Keeper, Last, Own, Page, Standing, Value, counters, own, standing, table};
+use ringwise_model::{CpuId, IrqId, NodeId};
+use ringwise_observe::{Counters, Counts, Layout, Link, Source, Wiring};
+
+fn counts(list: &[(&str, u64)]) -> Counts {
+    list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
+}
+
+/// `devs` interfaces with two queues each, on vectors 30 and on, and two CPUs on two nodes.
+fn layout(devs: u32) -> Layout {
+    let wiring = |d: u32| Wiring {
+        driver: Some("igb".into()),
+        node: Some(NodeId(0)),
+        speed_mbps: Some(1000),
+        rx: (0..2).map(|q| (q, Some(IrqId(30 + 2 * d + q)))).collect(),
+        tx: (0..2).map(|q| (q, Some(IrqId(30 + 2 * d + q)))).collect(),
+        goes_to: [(IrqId(30 + 2 * d), "0".parse().unwrap()), (IrqId(31 + 2 * d), "0-1".parse().unwrap())].into(),
+    };
+    Layout {
+        links: (0..devs).map(|d| (format!("eth{d}"), wiring(d))).collect(),
+        nodes: [(CpuId(0), NodeId(0)), (CpuId(1), NodeId(1))].into(),
+    }
+}
+
+fn sample(devs: u32, n: u64) -> Counters {
+    let queue = |n: u64| counts(&[("packets", n), ("bytes", 60 * n), ("drops", 1), ("bql_limit", 5)]);
+    let link = |d: u32| Link {
+        ifindex: 2 + d,
+        counts: counts(&[("rx_packets", 1000 * n), ("tx_packets", n), ("rx_missed_errors", n), ("carrier_changes", 2)]),
+        source: Source::Ethtool,
+        rx: [(0, queue(900 * n)), (1, queue(100 * n))].into(),
+        tx: [(0, queue(n)), (1, queue(0))].into(),
+    };
+    let cpu =
+        counts(&[("softirq", 95 * n), ("irq", 0), ("idle", 5 * n), ("softnet_processed", n), ("ksoftirqd_ns", n)]);
+    let irqs = (0..2 * devs).map(|i| (IrqId(30 + i), [(CpuId(i % 2), 10 * n)].into()));
+    Counters {
+        at_us: n * 1_000_000,
+        unix_time: 1_795_183_320 + n,
+        links: (0..devs).map(|d| (format!("eth{d}"), link(d))).collect(),
+        cpus: [(CpuId(0), cpu.clone()), (CpuId(1), cpu)].into(),
+        irqs: irqs.collect(),
+        host: counts(&[("Udp:RcvbufErrors", 7 * n)]),
+        unread: Vec::new(),
+    }
+}
+
+fn what_is_applied() -> Standing {
+    Standing {
+        unix_time: 9,
+        readable: true,
+        settings: [(String::new(), [1, 0, 0]), ("eth0".into(), [4, 2, 1])].into(),
+        unfinished: false,
+        trial_until_unix: Some(99),
+        last: Some(Last { transaction: 14, kind: "apply".into(), verdict: "kept".into(), unix_time: 5 }),
+        findings: Some([("warning".to_string(), 3)].into()),
+    }
+}
+
+fn page(keep: &mut Keeper, layout: &Layout, c: &Counters) -> Page {
+    let mut p = Page::default();
+    keep.begin();
+    counters(&mut p, keep, layout, c);
+    standing(&mut p, &what_is_applied());
+    own(&mut p, &Own { version: "0.1.0", lasts: true, limit: 10_000, ..Own::default() }, keep);
+    p
+}
+
+fn text(keep: &mut Keeper, layout: &Layout, c: &Counters) -> String {
+    page(keep, layout, c).render(Form::Prometheus, 10_000)
+}
+
+#[test]
+fn both_forms_are_read_and_say_the_same() {
+    let plain = page(&mut Keeper::new(10), &layout(2), &sample(2, 3)).render(Form::Prometheus, 10_000);
+    let open = page(&mut Keeper::new(10), &layout(2), &sample(2, 3)).render(Form::OpenMetrics, 10_000);
+    let (plain, open) = (parse(&plain, false).unwrap(), parse(&open, true).unwrap());
+    assert_eq!(plain.series, open.series);
+    let at = |k: &str| plain.series.get(k).map(String::as_str);
+    assert_eq!(at(r#"ringwise_device_packets_total{device="eth1",direction="rx"}"#), Some("3000"));
+    assert_eq!(at(r#"ringwise_queue_packets_total{device="eth0",queue="0",direction="rx"}"#), Some("2700"));
+    assert_eq!(at(r#"ringwise_device_drops_total{device="eth0",direction="rx",place="nic"}"#), Some("3"));
+    assert_eq!(at(r#"ringwise_device_speed_bytes_per_second{device="eth0"}"#), Some("125000000"));
+    let irq = r#"ringwise_queue_interrupts_total{device="eth0",queue="1",direction="rxtx",cpu="1",node="1"}"#;
+    assert_eq!(at(irq), Some("30"));
+    assert_eq!(at(r#"ringwise_queue_info{device="eth0",queue="0",direction="tx",cpu="0",node="0"}"#), Some("1"));
+    assert_eq!(at(r#"ringwise_queue_info{device="eth0",queue="1",direction="tx"}"#), Some("1"), "two CPUs: not said");
+    assert_eq!(at(r#"ringwise_cpu_seconds_total{cpu="0",node="0",mode="softirq"}"#), Some("2.85"));
+    assert_eq!(at(r#"ringwise_settings{device="eth0",state="drifted"}"#), Some("2"));
+    assert_eq!(at(r#"ringwise_settings{state="holds"}"#), Some("1"));
+    assert_eq!(at(r#"ringwise_last_apply_info{transaction="14",kind="apply",verdict="kept"}"#), Some("1"));
+    assert_eq!(at(r#"ringwise_findings{severity="warning"}"#), Some("3"));
+    assert_eq!(at(r#"ringwise_counter_resets_total{device="eth0"}"#), Some("0"));
+    assert_eq!(plain.kinds["ringwise_device_packets_total"], Kind::Counter);
+    // Labels are those of the table, in its order.
+    for key in plain.series.keys() {
+        let name = key.split('{').next().unwrap();
+        let family = table::ALL.iter().find(|f| f.name == name).unwrap();
+        let labels = parse::labels_of(key);
+        let mut places =
+            labels.iter().map(|l| family.labels.iter().position(|f| f == l).unwrap_or_else(|| panic!("{key}")));
+        assert!(places.clone().zip(places.by_ref().skip(1)).all(|(a, b)| a < b), "{key}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_not_told() {
+    let mut p = Page::default();
+    standing(&mut p, &Standing::default());
+    let own_page = Own { version: "0.1.0", limit: 500, ..Own::default() };
+    own(&mut p, &own_page, &Keeper::new(10));
+    let text = p.render(Form::Prometheus, 10_000);
+    let got = parse(&text, false).unwrap();
+    assert_eq!(got.series["ringwise_state_readable"], "0");
+    for absent in ["findings", "settings", "last_apply", "verify", "resets", "trial", "device", "start_time"] {
+        assert!(!got.series.keys().any(|k| k.contains(absent)), "{absent}: {text}");
+    }
+}
+
+#[test]
+fn labels_are_escaped() {
+    let mut p = Page::default();
+    p.add(&table::BUILD, &[("version", "a\"b\\c\nd")], Value::Int(1));
+    let text = p.render(Form::Prometheus, 1000);
+    assert!(text.contains(r#"{version="a\"b\\c\nd"} 1"#), "{text}");
+    let got = parse(&text, false).unwrap();
+    assert_eq!(parse::value_of(got.series.keys().next().unwrap(), "version"), Some("a\"b\\c\nd".to_string()));
+}
+
+#[test]
+fn the_parser_finds_what_is_wrong() {
+    let good = "# HELP a_total x.\n# TYPE a_total counter\na_total{x=\"1\"} 5\n";
+    parse(good, false).unwrap();
+    for (bad, open) in [
+        ("a_total 5\n", false),
+        ("# TYPE a_total counter\na_total 5\n", false),
+        ("# HELP a_total x.\n# TYPE a_total counter\na_total{x=\"1} 5\n", false),
+        ("# HELP a_total x.\n# TYPE a_total counter\na_total{x=\"\\q\"} 5\n", false),
+        ("# HELP a_total x.\n# TYPE a_total counter\na_total -1\n", false),
+        ("# HELP a_total x.\n# TYPE a_total counter\na_total 1\na_total 1\n", false),
+        ("# HELP a_total x.\n# TYPE a_total counter\na_total 1", false),
+        ("# HELP a x.\n# TYPE a counter\na 1\n", false),
+        ("# HELP a x.\n# TYPE a gauge\na 1\n# HELP b x.\n# TYPE b gauge\nb 1\na{x=\"2\"} 1\n", false),
+        ("# HELP a x.\n# TYPE a gauge\na 1\n", true),
+        ("# HELP a x.\n# TYPE a gauge\n# UNIT a seconds\na 1\n# EOF\n", true),
+        ("# HELP a_total x.\n# TYPE a_total counter\na_total 5\n# EOF\n", true),
+    ] {
+        assert!(parse(bad, open).is_err(), "{bad}");
+    }
+}
+
+/// Counter values by series.
+fn totals(text: &str) -> BTreeMap<String, f64> {
+    let got = parse(text, false).unwrap();
+    let counter = |k: &String| k.split('{').next().is_some_and(|n| got.kinds[n] == Kind::Counter);
+    got.series.iter().filter(|(k, _)| counter(k)).map(|(k, v)| (k.clone(), v.parse().unwrap())).collect()
+}
+
+#[test]
+fn totals_grow_over_resets_and_devices_that_go_and_come() {
+    let mut keep = Keeper::new(10_000);
+    let whole = layout(2);
+    let mut reset = sample(2, 1);
+    reset.at_us = 5_000_000;
+    let mut gone = sample(2, 6);
+    gone.links.remove("eth1");
+    // Vectors of a device that is gone are gone as well.
+    gone.irqs.retain(|i, _| i.0 < 32);
+    let mut back = sample(2, 1);
+    for l in back.links.values_mut() {
+        l.ifindex += 10;
+    }
+    let mut last: BTreeMap<String, f64> = BTreeMap::new();
+    let steps = [sample(2, 3), sample(2, 4), reset, gone, back, sample(2, 1), sample(2, 9)];
+    for (i, c) in steps.iter().enumerate() {
+        let text = text(&mut keep, &whole, c);
+        assert_eq!(text.contains("device_packets_total{device=\"eth1\""), i != 3, "step {i}");
+        for (k, v) in totals(&text) {
+            let before = last.get(&k).copied().unwrap_or(0.0);
+            assert!(v >= before, "step {i}: {k} went from {before} to {v}");
+            last.insert(k, v);
+        }
+    }
+    let at = |k: &str| last[k];
+    // 4000, the reset 1000, (eth0: +5000,) another device +1000, another one +1000, +8000
+    assert_eq!(at(r#"ringwise_device_packets_total{device="eth1",direction="rx"}"#), 15_000.0);
+    assert_eq!(at(r#"ringwise_device_packets_total{device="eth0",direction="rx"}"#), 20_000.0);
+    assert_eq!(at(r#"ringwise_counter_resets_total{device="eth1"}"#), 1.0);
+}
+
+#[test]
+fn never_more_series_than_allowed_and_what_is_missing_is_said() {
+    let (layout, c) = (layout(40), sample(40, 3));
+    let all = parse(&text(&mut Keeper::new(9), &layout, &c), false).unwrap().series.len();
+    assert!(all > 1000, "{all}");
+    for limit in [200, 333, 500, 1000] {
+        let text = page(&mut Keeper::new(9), &layout, &c).render(Form::Prometheus, limit);
+        let got = parse(&text, false).unwrap();
+        assert!(got.series.len() <= limit, "{limit}: {}", got.series.len());
+        let told: f64 = got
+            .series
+            .iter()
+            .filter(|(k, _)| k.contains("series_left_out"))
+            .map(|(_, v)| v.parse::<f64>().unwrap())
+            .sum();
+        let lines = got.series.keys().filter(|k| k.contains("series_left_out")).count();
+        assert_eq!(told as usize, all - (got.series.len() - lines), "{limit}");
+        // What is there of a device and metric is whole.
+        for d in 0..40 {
+            let of = format!("ringwise_queue_packets_total{{device=\"eth{d}\"");
+            let n = got.series.keys().filter(|k| k.starts_with(&of)).count();
+            assert!(n == 0 || n == 4, "{limit}: eth{d} has {n} of 4");
+        }
+        assert!(got.series.contains_key(r#"ringwise_settings{device="eth0",state="drifted"}"#), "{limit}");
+    }
+}
