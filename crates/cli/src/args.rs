@@ -1,5 +1,6 @@
 //! The one table of commands and flags; help, man pages and completions come from it.
 
+mod export;
 mod files;
 mod watch;
 
@@ -9,6 +10,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use ringwise_model::{CpuSet, Goal};
 
 use crate::disturbs;
+pub use export::{ExportArgs, ReportArgs};
 pub use files::{
     CaptureArgs, ConfigArgs, ConfigCmd, ConfigExport, ConfigFile, ConfigInit, ConfigShow, ExportAs, PersistArgs,
     SupportArgs,
@@ -121,6 +123,9 @@ pub enum Cmd {
     /// Packets, losses, interrupts and CPUs, interval by interval
     #[command(after_long_help = disturbs::WATCH)]
     Watch(WatchArgs),
+    /// The same for Prometheus, by HTTP or as a file
+    #[command(after_long_help = disturbs::EXPORT)]
+    Export(ExportArgs),
     /// Put back to before transaction ID (0: as first found)
     Rollback(RollbackArgs),
     /// Keep what somebody else has set: it is the intent now
@@ -130,6 +135,9 @@ pub enum Cmd {
     Persist(PersistArgs),
     /// The transactions of this boot and before
     History(HistoryArgs),
+    /// Counters before and after a transaction (apply --measure)
+    #[command(after_long_help = disturbs::REPORT)]
+    Report(ReportArgs),
     /// Finish what a killed or failed run left behind
     Recover(RecoverArgs),
     /// Keep CPUs from sleeping deeply while a command runs
@@ -322,6 +330,10 @@ pub struct ApplyArgs {
     /// --confirm 60s unless given
     #[arg(long, value_name = "CMD")]
     pub health: Option<String>,
+    /// Count for this long before the transaction, and again after it (after ringwise confirm, where it is on
+    /// trial): ringwise report tells the difference
+    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, conflicts_with_all = ["boot", "dry_run"])]
+    pub measure: Option<std::time::Duration>,
     /// As ringwise.service does it: one at a time, and not at all if an earlier boot did not outlive it
     #[arg(long, hide = true, requires = "yes", conflicts_with_all = ["plan", "confirm", "health", "dry_run"])]
     pub boot: bool,
@@ -452,9 +464,9 @@ impl Format {
 
 /// Commands by what a person wants; each visible command stands in exactly one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
-    ("Look", &["status", "show", "watch"]),
+    ("Look", &["status", "show", "watch", "export"]),
     ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
-    ("Prove", &["verify", "history"]),
+    ("Prove", &["verify", "history", "report"]),
     ("Files", &["capture", "config", "support"]),
 ];
 
@@ -475,10 +487,8 @@ pub fn command() -> clap::Command {
 Usage: ringwise [COMMAND] [FLAGS]      without a command: status
 
 {text}
-Everywhere:
-  -j, --json      one JSON document on stdout      -q, --quiet   errors only
-  -v, --verbose   paths, interrupt numbers         --color auto|always|never
-  --ascii  --utc  --state-dir DIR                  -h, --help    -V, --version
+Everywhere: -j (JSON), -q (errors only), -v (paths, interrupt numbers),
+  --color auto|always|never, --ascii, --utc, --state-dir DIR, -h, -V
 Reading commands take --from FILE: a capture, a directory or an archive with
 proc/ and sys/ trees. Writing ones take -y (do not ask) and -n (only say).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 somebody is needed,

@@ -48,6 +48,16 @@ pub const WATCH: &str = disturbs!(
   --per-flow asks nothing of the device: a packet socket for each of its receive queues, whose filter
   every received packet meets; what is looked at is bounded, and nothing of it is kept."
 );
+pub const EXPORT: &str = disturbs!(
+    "  Whenever a page is asked for, but not twice within a second: what an interval of watch -j reads. Not
+  older than --verify-every: what verify reads, as far as something of it is in force. No capability is
+  needed; what cannot be read without root is left out and counted by ringwise_unread."
+);
+pub const REPORT: &str = "\
+What it tells is in the record of transactions (measure-NNNN.rec; the last 20, at most 32 MB) as
+apply --measure has left it there. Where that was interrupted, or its transaction was confirmed later,
+the window after goes until now: counters are read once as watch reads them.
+The traffic before and after was not the same: the numbers say what was seen, not what caused it.";
 pub const CAPTURE: &str = disturbs!(
     "  The same as show, then /proc/stat, /proc/softirqs, /proc/net/softnet_stat and /proc/cpuinfo; every
   file of the devices' directories that show reads."

@@ -46,7 +46,7 @@ families! {
         "How long the reading for this page took.";
     OWN_CPU = "ringwise_export_cpu_seconds_total" Counter "seconds" []
         "CPU time of the exporter itself.";
-    RESETS = "ringwise_counter_resets_total" Counter "" ["device"]
+    RESETS = "ringwise_resets_seen_total" Counter "" ["device"]
         "Samples in which counters of this device went backwards since the exporter was started; without a device: of CPUs and of the host.";
     STATE_READABLE = "ringwise_state_readable" Gauge "" []
         "1: what was applied could be read; 0: it could not, and nothing is said about it.";

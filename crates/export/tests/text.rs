@@ -97,7 +97,7 @@ fn both_forms_are_read_and_say_the_same() {
     assert_eq!(at(r#"ringwise_settings{state="holds"}"#), Some("1"));
     assert_eq!(at(r#"ringwise_last_apply_info{transaction="14",kind="apply",verdict="kept"}"#), Some("1"));
     assert_eq!(at(r#"ringwise_findings{severity="warning"}"#), Some("3"));
-    assert_eq!(at(r#"ringwise_counter_resets_total{device="eth0"}"#), Some("0"));
+    assert_eq!(at(r#"ringwise_resets_seen_total{device="eth0"}"#), Some("0"));
     assert_eq!(plain.kinds["ringwise_device_packets_total"], Kind::Counter);
     // Labels are those of the table, in its order.
     for key in plain.series.keys() {
@@ -192,7 +192,7 @@ fn totals_grow_over_resets_and_devices_that_go_and_come() {
     // 4000, the reset 1000, (eth0: +5000,) another device +1000, another one +1000, +8000
     assert_eq!(at(r#"ringwise_device_packets_total{device="eth1",direction="rx"}"#), 15_000.0);
     assert_eq!(at(r#"ringwise_device_packets_total{device="eth0",direction="rx"}"#), 20_000.0);
-    assert_eq!(at(r#"ringwise_counter_resets_total{device="eth1"}"#), 1.0);
+    assert_eq!(at(r#"ringwise_resets_seen_total{device="eth1"}"#), 1.0);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use ringwise_model::Snapshot;
 use ringwise_plan::Plan;
 
 use super::hands::{self, Take};
+use super::measure::{self, Measure};
 use super::reviewed;
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
 use super::trial;
@@ -88,12 +89,22 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     if a.boot && !plan.steps.is_empty() {
         at_boot::begins(&source, common)?;
     }
+    let devs: Vec<String> = plan.devices.iter().map(|d| d.name.clone()).collect();
+    let mut measure = a.measure.map(|time| Measure::new(&source, common, devs, time));
+    if let Some(m) = &mut measure {
+        m.before(&policy.stop)?;
+    }
     let store = store(common);
     let before = before(&plan, s.as_ref());
     let err = stderr_style(&style);
     let mut print = printer(&source.host, &before, &err, common.quiet, a.reason.as_deref());
     let outcome = ringwise_apply::run(&source.host, &request, &store, &policy, &mut print).map_err(|e| fail(&e))?;
-    trial::follow(&outcome, "Applied", a, common, &source, &store, &policy, &style)
+    let measured = measure.as_ref().and_then(|m| Some((m, m.applied(&outcome)?)));
+    let ended = trial::follow(&outcome, "Applied", a, common, &source, &store, &policy, &style);
+    match measured {
+        Some((m, path)) => measure::finish(m, &outcome, &path, ended, as_json, &policy.stop),
+        None => ended,
+    }
 }
 
 /// Says what would happen and asks; no is a refusal.

@@ -19,7 +19,14 @@ const BOUND: Duration = Duration::from_secs(120);
 pub fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let style = Style::detect(common);
-    decide(&source, &store(common), a.format.json(common), &style)
+    let store = store(common);
+    let (host, _) = ringwise_discover::host(source.host.as_ref());
+    let waits = ringwise_apply::pending(&store, &host).ok().flatten().map(|p| p.transaction);
+    let status = decide(&source, &store, a.format.json(common), &style)?;
+    if let (Status::Ok, Some(id)) = (status, waits) {
+        super::measure::confirmed(&source, common, id);
+    }
+    Ok(status)
 }
 
 /// Confirms, waits until the guard has let go, and says what became of it.

@@ -5,6 +5,8 @@ mod apply;
 mod capture;
 mod config;
 mod confirm;
+mod counting;
+mod export;
 mod flows;
 mod generate;
 mod goals;
@@ -13,9 +15,11 @@ mod hands;
 mod history;
 mod hold;
 mod in_force;
+mod measure;
 mod persist;
 mod plan;
 mod recover;
+mod report;
 mod reviewed;
 mod rollback;
 mod show;
@@ -68,6 +72,8 @@ pub fn run(cli: Cli) -> Result<Status> {
             verify::run(&a, &common)
         }
         Cmd::Watch(a) => watch::run(&a, &common),
+        Cmd::Export(a) => export::run(&a, &common),
+        Cmd::Report(a) => report::run(&a, &common),
         Cmd::Apply(a) => apply::run(&a, &common),
         Cmd::Confirm(a) => confirm::run(&a, &common),
         Cmd::Guard(a) => guard::run(&a, &common),

@@ -13,6 +13,7 @@ pub mod matrix;
 pub mod moderation;
 pub mod outcome;
 pub mod plan;
+pub mod report;
 pub mod rivals;
 pub mod rules;
 pub mod script;

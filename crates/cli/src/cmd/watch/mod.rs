@@ -1,7 +1,7 @@
 //! `ringwise watch`: samples, and what happened between them, live or from a recording.
 
 mod flows;
-mod record;
+pub(super) mod record;
 
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
@@ -185,14 +185,14 @@ fn look(source: &Source, a: &WatchArgs, common: &Common) -> Result<(Layout, Stri
     Ok((Layout::of(&s, &named), host_name(&s)))
 }
 
-fn interfaces(host: &dyn Host) -> Vec<String> {
+pub(super) fn interfaces(host: &dyn Host) -> Vec<String> {
     let mut names = host.list("/sys/class/net").unwrap_or_default();
     names.sort();
     names
 }
 
 /// Queues, vectors or links are others than those of the sample before.
-fn stale(before: &Counters, now: &Counters) -> bool {
+pub(super) fn stale(before: &Counters, now: &Counters) -> bool {
     // It cannot be looked at either.
     if !now.silent.is_empty() {
         return false;

@@ -1,0 +1,275 @@
+//! `ringwise export`: counters and what was applied, for Prometheus.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::time::{Duration, Instant};
+
+use ringwise_apply::{Ending, Entry, Journals, Kind, Store};
+use ringwise_discover::Options;
+use ringwise_export::{Answer, Bounds, Form, Keeper, Last, Own, Page, Standing, counters, own, serve, standing};
+use ringwise_knob::Match;
+use ringwise_observe::{Counters, Layout};
+use ringwise_sys::{Host, proc, store as file};
+
+use super::counting::Counting;
+use super::status;
+use super::transaction::{store, words};
+use super::watch::record::{Entry as Line, Replay};
+use crate::args::{Common, ExportArgs};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::source::{self, Source};
+
+/// For who asks in between the same counters are told again: some drivers ask their firmware for them.
+const SAME: Duration = Duration::from_secs(1);
+/// A device that does not answer must not keep a client for ever.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// What waits for its page; more would only wait longer.
+const WAITING: usize = 16;
+
+pub fn run(a: &ExportArgs, common: &Common) -> Result<Status> {
+    if common.json {
+        return Err(Fail::usage("export tells metrics as text; ringwise watch -j tells counters as JSON"));
+    }
+    match &a.textfile {
+        Some(dir) => textfile(dir, a, common),
+        None => listen(a, common),
+    }
+}
+
+fn textfile(dir: &Path, a: &ExportArgs, common: &Common) -> Result<Status> {
+    let source = source::live()?;
+    let mut maker = Maker::new(&source, a, common, a.interval.is_some())?;
+    let path = dir.join("ringwise.prom");
+    let mut next = source.host.since_boot();
+    loop {
+        let text = maker.page(Form::Prometheus);
+        file::write_shared(&path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
+        let Some(interval) = a.interval else { return Ok(Status::Ok) };
+        next = (next + interval).max(source.host.since_boot());
+        source.host.sleep(next.saturating_sub(source.host.since_boot()));
+    }
+}
+
+type Asked = (Form, SyncSender<String>);
+
+fn listen(a: &ExportArgs, common: &Common) -> Result<Status> {
+    let broken = |e: std::io::Error| Fail::error(format!("{}: {e}", a.listen));
+    let listener = TcpListener::bind(a.listen).map_err(broken)?;
+    let at = listener.local_addr().map_err(broken)?;
+    let (send, asked) = sync_channel::<Asked>(WAITING);
+    let (ready, started) = channel();
+    let (args, flags) = (a.clone(), common.clone());
+    // One thread reads: kernel calls on a sick device hang, and clients are told so.
+    let reader = move || reader(&args, &flags, &ready, &asked);
+    std::thread::Builder::new()
+        .name("reader".into())
+        .spawn(reader)
+        .map_err(|e| Fail::error(format!("no thread to read: {e}")))?;
+    started.recv().map_err(|_| Fail::error("the reading thread ended"))??;
+    out::note(common.quiet, &format!("ringwise: metrics at http://{at}/metrics"));
+    let page = move |form| {
+        let (to, page) = sync_channel(1);
+        if send.try_send((form, to)).is_err() {
+            return Answer::Busy("many wait for the counters already".into());
+        }
+        match page.recv_timeout(PATIENCE) {
+            Ok(text) => Answer::Page(text),
+            Err(_) => Answer::Busy("the counters could not be read in time: a device does not answer".into()),
+        }
+    };
+    serve(&listener, Bounds::default(), page).map_err(broken)?;
+    Ok(Status::Ok)
+}
+
+fn reader(a: &ExportArgs, common: &Common, ready: &Sender<Result<()>>, asked: &Receiver<Asked>) {
+    let source = match source::live() {
+        Ok(s) => s,
+        Err(e) => return drop(ready.send(Err(e))),
+    };
+    let mut maker = match Maker::new(&source, a, common, true) {
+        Ok(m) => m,
+        Err(e) => return drop(ready.send(Err(e))),
+    };
+    drop(ready.send(Ok(())));
+    let mut last: BTreeMap<&str, (Instant, String)> = BTreeMap::new();
+    while let Ok((form, to)) = asked.recv() {
+        let key = form.content_type();
+        if last.get(key).is_none_or(|(at, _)| at.elapsed() >= SAME) {
+            let text = maker.page(form);
+            last.insert(key, (Instant::now(), text));
+        }
+        // Whoever asked may be gone.
+        drop(to.send(last[key].1.clone()));
+    }
+}
+
+/// Where counters come from.
+enum From<'a> {
+    Host(Box<Counting<'a>>),
+    Recording(Box<Recording>),
+}
+
+struct Recording {
+    lines: Replay,
+    layout: Layout,
+    last: Option<Counters>,
+}
+
+impl From<'_> {
+    /// The next sample; after the last one that again.
+    fn read(&mut self) -> (Layout, Counters) {
+        match self {
+            Self::Host(c) => {
+                let now = c.read();
+                (c.layout.clone(), now)
+            }
+            Self::Recording(r) => {
+                while let Ok(Some(entry)) = r.lines.next() {
+                    match entry {
+                        Line::Begin { .. } => {}
+                        Line::Layout(l) => r.layout = l,
+                        Line::Sample(c) => {
+                            r.last = Some(c);
+                            break;
+                        }
+                    }
+                }
+                (r.layout.clone(), r.last.clone().unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// Makes pages, one after the other.
+struct Maker<'a> {
+    source: &'a Source,
+    from: From<'a>,
+    keep: Keeper,
+    store: Store,
+    common: Common,
+    limit: usize,
+    lasts: bool,
+    start_unix: u64,
+    verify_every: Duration,
+    verified: Option<(Duration, Standing)>,
+}
+
+impl<'a> Maker<'a> {
+    fn new(source: &'a Source, a: &ExportArgs, common: &Common, lasts: bool) -> Result<Self> {
+        let from = match &a.replay {
+            Some(file) => From::Recording(Box::new(Recording {
+                lines: Replay::open(file, None)?,
+                layout: Layout::default(),
+                last: None,
+            })),
+            None => From::Host(Box::new(Counting::new(source, &a.devs, common, true)?)),
+        };
+        let limit = a.max_series as usize;
+        Ok(Self {
+            source,
+            from,
+            // Also of devices that are away for a while.
+            keep: Keeper::new(4 * limit),
+            store: store(common),
+            common: Common { quiet: true, ..common.clone() },
+            limit,
+            lasts,
+            start_unix: source.host.unix_time(),
+            verify_every: a.verify_every,
+            verified: None,
+        })
+    }
+
+    fn page(&mut self, form: Form) -> String {
+        let host: &dyn Host = self.source.host.as_ref();
+        let now = host.since_boot();
+        let standing_now = match self.verified.take() {
+            Some((at, s)) if now.saturating_sub(at) < self.verify_every => Some((at, s)),
+            // Nothing is known of what was applied there.
+            _ if matches!(self.from, From::Recording(_)) => None,
+            _ => Some((now, verified(self.source, &self.store, &self.common))),
+        };
+        let begin = host.since_boot();
+        let (layout, c) = self.from.read();
+        let sample = host.since_boot().saturating_sub(begin);
+        let mut page = Page::default();
+        self.keep.begin();
+        counters(&mut page, &mut self.keep, &layout, &c);
+        if let Some((_, s)) = &standing_now {
+            standing(&mut page, s);
+        }
+        let o = Own {
+            version: env!("CARGO_PKG_VERSION"),
+            lasts: self.lasts,
+            start_unix: self.start_unix,
+            cpu_seconds: proc::cpu_time().as_secs_f64(),
+            sample_seconds: sample.as_secs_f64(),
+            unread: c.unread.len(),
+            limit: self.limit,
+        };
+        own(&mut page, &o, &self.keep);
+        self.verified = standing_now;
+        page.render(form, self.limit)
+    }
+}
+
+/// What `ringwise verify` finds, read with no more than it needs. Nothing is written.
+fn verified(source: &Source, store: &Store, common: &Common) -> Standing {
+    let unix_time = source.host.unix_time();
+    let unknown = Standing { unix_time, findings: findings(), ..Standing::default() };
+    let options = Options { skip_rivals: true, parts: status::needed(store), ..Options::all() };
+    let read = || -> std::result::Result<Standing, String> {
+        // A transaction that ends meanwhile must not look like somebody's hand.
+        let journals = Journals::read(store).map_err(|e| words(&e))?;
+        let s = source.snapshot(&options, common).map_err(|e| e.message)?;
+        let journals = journals.fresh().map_err(|e| words(&e))?;
+        let v = journals.verify(&s);
+        let mut settings: BTreeMap<String, [u64; 3]> = BTreeMap::new();
+        for st in &v.settings {
+            let dev = st.want.address().and_then(|a| a.dev().map(str::to_string)).unwrap_or_default();
+            let state = match &st.how {
+                how if how.holds() => 0,
+                Match::Unknown(_) => 2,
+                _ => 1,
+            };
+            settings.entry(dev).or_default()[state] += 1;
+        }
+        Ok(Standing {
+            readable: true,
+            settings,
+            unfinished: v.unfinished.is_some(),
+            trial_until_unix: v.trial.as_ref().map(|t| t.trial.until_unix),
+            last: journals.history(&s.host).last().map(last),
+            ..unknown.clone()
+        })
+    };
+    read().unwrap_or(unknown)
+}
+
+/// By severity, as soon as there is a command that finds: nothing is told until then.
+fn findings() -> Option<BTreeMap<String, u64>> {
+    None
+}
+
+fn last(e: &Entry) -> Last {
+    let kind = match e.kind {
+        Kind::Apply => "apply",
+        Kind::Rollback { .. } => "rollback",
+        Kind::Adopt => "adopt",
+        Kind::Other => "other",
+    };
+    let verdict = match &e.ending {
+        Ending::Kept if e.undone_by.is_some() => "rolled_back",
+        Ending::Kept => "kept",
+        Ending::PutBack => "put_back",
+        Ending::PutBackIncomplete => "put_back_incomplete",
+        Ending::Unfinished => "unfinished",
+        Ending::Running { .. } => "running",
+        Ending::OnTrial { .. } => "on_trial",
+        Ending::Closed { .. } => "closed",
+    };
+    Last { transaction: e.id, kind: kind.into(), verdict: verdict.into(), unix_time: e.unix_time }
+}

@@ -1,0 +1,119 @@
+//! `ringwise report --since ID`: the counters before and after a transaction that was applied with `--measure`.
+
+use std::path::Path;
+
+use ringwise_apply::{Ending, Entry};
+use ringwise_observe::{Comparison, Rates};
+use ringwise_sys::store as file;
+
+use super::counting::Counting;
+use super::measure::{self, Window};
+use super::transaction::{fail, store};
+use crate::args::{Common, ReportArgs};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::report::{self as page, Report, Span};
+use crate::source::{self, Source};
+use crate::style::Style;
+
+pub fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
+    if a.html.is_some() && common.json {
+        return Err(Fail::usage("--html and --json are two kinds of answer; ask for one"));
+    }
+    let source = source::live()?;
+    let report = make(&source, common, a.since)?;
+    let style = Style::detect(common);
+    match &a.html {
+        Some(path) if path == Path::new("-") => out::answer(&page::html(&report, &style))?,
+        Some(path) => {
+            let text = page::html(&report, &style);
+            file::write_shared(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
+            out::note(common.quiet, &format!("ringwise: transaction {} reported in {}", a.since, path.display()));
+        }
+        None if a.format.json(common) => out::json(&page::json(&report))?,
+        None => out::answer(&page::text(&report, &style))?,
+    }
+    Ok(Status::Ok)
+}
+
+/// The text, at the end of `apply --measure`.
+pub fn print(source: &Source, common: &Common, id: u64) -> Result<()> {
+    out::answer(&page::text(&make(source, common, id)?, &Style::detect(common)))
+}
+
+fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
+    let (host, _) = ringwise_discover::host(source.host.as_ref());
+    let list = ringwise_apply::history(&store(common), &host).map_err(|e| fail(&e))?;
+    let at = list.iter().position(|e| e.id == id);
+    let at = at.ok_or_else(|| Fail::error(format!("there is no transaction {id}")).next("ringwise history"))?;
+    let entry = &list[at];
+    let mut m = measure::beside(&entry.path, id)?;
+    let mut notes: Vec<String> = std::mem::take(&mut m.notes);
+    let stands = matches!(entry.ending, Ending::Kept | Ending::OnTrial { .. }) && entry.undone_by.is_none();
+    let mut until_now = false;
+    if let Some(w) = &mut m.after
+        && w.last.is_none()
+    {
+        // Nobody measured to the end: until now, as long as it is the same host and still so.
+        if stands && entry.this_boot {
+            w.last = Some(now(source, common, w)?);
+            until_now = true;
+        } else {
+            notes.push("the window after was never ended".into());
+        }
+    }
+    if matches!(entry.ending, Ending::OnTrial { .. }) {
+        notes.push("the transaction is on trial: nobody has confirmed it yet".into());
+    }
+    let rates = |w: &Window| Rates::between(&w.layout, &w.first, w.last.as_ref()?);
+    let before = rates(&m.before).ok_or_else(|| Fail::error("the window before is empty"))?;
+    let after = m.after.as_ref().and_then(|w| Some((w, rates(w)?)));
+    if after.is_none() {
+        notes.push("there is no window after".into());
+    }
+    if let Some((w, _)) = &after {
+        let end = w.last.as_ref().map_or(0, |c| c.unix_time);
+        let later: Vec<String> =
+            list[at + 1..].iter().filter(|e| e.unix_time <= end).map(|e| e.id.to_string()).collect();
+        if !later.is_empty() {
+            notes.push(format!("transactions of the window after: {}", later.join(", ")));
+        }
+    }
+    let comparison = Comparison::of(&before, after.as_ref().map(|a| &a.1));
+    notes.extend(comparison.notes.iter().cloned());
+    let span = |w: &Window, r: &Rates| Span { from_unix: w.first.unix_time, seconds: r.seconds };
+    Ok(Report {
+        host: m.host.clone(),
+        transaction: id,
+        title: entry.title.clone(),
+        reason: entry.reason.clone(),
+        unix_time: entry.unix_time,
+        state: state(entry),
+        before: span(&m.before, &before),
+        after: after.as_ref().map(|(w, r)| span(w, r)),
+        until_now,
+        comparison,
+        notes,
+    })
+}
+
+/// The counters of this moment, of the devices of the window.
+fn now(source: &Source, common: &Common, w: &Window) -> Result<ringwise_observe::Counters> {
+    let there = super::watch::interfaces(source.host.as_ref());
+    let devs: Vec<String> = w.layout.links.keys().filter(|d| there.contains(d)).cloned().collect();
+    if devs.is_empty() {
+        return Err(Fail::error("none of the interfaces that were measured is there any more"));
+    }
+    Ok(Counting::new(source, &devs, &Common { quiet: true, ..common.clone() }, false)?.read())
+}
+
+fn state(e: &Entry) -> &'static str {
+    match (&e.ending, e.undone_by) {
+        (_, Some(_)) => "rolled back",
+        (Ending::Kept, _) => "kept",
+        (Ending::OnTrial { .. }, _) => "on trial",
+        (Ending::PutBack | Ending::Closed { .. }, _) => "put back",
+        (Ending::PutBackIncomplete, _) => "not fully put back",
+        (Ending::Unfinished | Ending::Running { .. }, _) => "unfinished",
+    }
+}

@@ -1,0 +1,200 @@
+//! `ringwise report`: two windows side by side, as text, as a page for browsers, and as JSON. What is shown was
+//! observed on traffic that nobody held still; the words say so.
+
+mod html;
+
+use ringwise_observe::{Comparison, Figure};
+use serde_json::{Map, Value, json};
+
+use crate::render::text::{hang, pad, right, thousands};
+use crate::style::{Style, Tint};
+use crate::when;
+
+pub use html::html;
+
+/// One window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    pub from_unix: u64,
+    pub seconds: f64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    pub host: String,
+    pub transaction: u64,
+    pub title: String,
+    pub reason: Option<String>,
+    pub unix_time: u64,
+    /// What became of it: kept, on trial, rolled back.
+    pub state: &'static str,
+    pub before: Span,
+    pub after: Option<Span>,
+    /// The second window goes on: it was told until now.
+    pub until_now: bool,
+    pub comparison: Comparison,
+    pub notes: Vec<String>,
+}
+
+pub const SCHEMA: &str = "ringwise.report";
+
+/// Always said, whatever the numbers are.
+pub(crate) const CLAIM: &str = "observed, not proven";
+pub(crate) const WHY: &str = "The traffic was not the same before and after, and nothing else was held still: these numbers say what \
+was seen, not what the transaction did.";
+
+/// A number as people read it: whole where it is large, with two places where it is small.
+pub(crate) fn number(n: Option<f64>) -> String {
+    match n {
+        None => "unknown".into(),
+        Some(n) if n.abs() >= 100.0 || n == 0.0 => {
+            let whole = thousands(n.abs().round() as u64);
+            if n < 0.0 { format!("-{whole}") } else { whole }
+        }
+        Some(n) if n.abs() < 0.005 => format!("{n:.5}"),
+        Some(n) => format!("{n:.2}"),
+    }
+}
+
+/// `+5.3 %`, `new` where there was nothing, nothing where it cannot be told.
+pub(crate) fn change(f: &Figure) -> String {
+    match (f.before, f.after, f.change_percent()) {
+        (_, _, Some(p)) => format!("{p:+.1} %"),
+        (Some(_), Some(a), None) if a == 0.0 => "=".into(),
+        (Some(_), Some(_), None) => "from 0".into(),
+        _ => String::new(),
+    }
+}
+
+/// How much more or less traffic there was: the first thing to know.
+pub(crate) fn load(c: &Comparison) -> String {
+    let Some(f) = &c.load else { return "load    not known".into() };
+    let Some(after) = f.after else { return format!("load    {} {} before", number(f.before), f.what) };
+    let mut text = format!("load    {} before, {} after: {}", number(f.before), number(Some(after)), f.what);
+    let change = change(f);
+    if !change.is_empty() {
+        text += &format!(" ({change})");
+    }
+    if c.loads_differ() {
+        text += "; so different loads alone may explain the rest";
+    }
+    text
+}
+
+fn span(word: &str, s: &Span, style: &Style) -> String {
+    format!("{word:<7} {}, {:.1} s", when::second(s.from_unix, style.utc), s.seconds)
+}
+
+pub fn text(r: &Report, style: &Style) -> String {
+    let width = style.width;
+    let mut head = format!(
+        "{}: transaction {} ({}, {}), {}",
+        r.host,
+        r.transaction,
+        r.title,
+        when::minute(r.unix_time, style.utc),
+        r.state
+    );
+    if let Some(reason) = &r.reason {
+        head += &format!("; {reason}");
+    }
+    let mut out = hang("", &head, width);
+    out += &format!("claim   {CLAIM}\n{}\n", span("before", &r.before, style));
+    match &r.after {
+        Some(s) => {
+            let now = if r.until_now { ", until now" } else { "" };
+            out += &format!("{}{now}\n", span("after", s, style));
+        }
+        None => out.push_str("after   not measured\n"),
+    }
+    let load = load(&r.comparison);
+    out += &hang("load    ", load.strip_prefix("load    ").unwrap_or(&load), width);
+    let host = ("host".to_string(), &r.comparison.host);
+    let links = r.comparison.links.iter().map(|(n, f)| (n.clone(), f));
+    for (name, figures) in links.chain(std::iter::once(host)) {
+        let known: Vec<&Figure> = figures.iter().filter(|f| f.before.or(f.after).is_some()).collect();
+        let unknown: Vec<&str> = figures.iter().filter(|f| f.before.or(f.after).is_none()).map(|f| f.what).collect();
+        out +=
+            &format!("\n{} {} {} {}\n", pad(&name, 33), right("before", 13), right("after", 13), right("change", 12));
+        for f in known {
+            let line = format!(
+                "  {} {} {} {}",
+                pad(f.what, 31),
+                right(&number(f.before), 13),
+                right(&after(r, f), 13),
+                right(&change(f), 12)
+            );
+            let worse = f.key.starts_with("dropped") && f.after.unwrap_or(0.0) > f.before.unwrap_or(0.0);
+            let line = line.trim_end();
+            out += &if worse { style.paint(Tint::Red, line) } else { line.to_string() };
+            out.push('\n');
+        }
+        if !unknown.is_empty() {
+            out += &hang("  ", &format!("  unknown in both: {}", unknown.join(", ")), width);
+        }
+    }
+    out.push('\n');
+    for n in &r.notes {
+        out += &hang("  ", &format!("- {n}"), width);
+    }
+    out += &hang("", WHY, width);
+    out += &format!("Undo: ringwise rollback {}\n", r.transaction);
+    out
+}
+
+/// In the column of the second window.
+pub(crate) fn after(r: &Report, f: &Figure) -> String {
+    if r.after.is_none() { "-".into() } else { number(f.after) }
+}
+
+fn figures(list: &[Figure]) -> Value {
+    let one = |f: &Figure| {
+        let change = f.change_percent();
+        (f.key.to_string(), json!({ "before": f.before, "after": f.after, "change_percent": change }))
+    };
+    Value::Object(list.iter().map(one).collect::<Map<_, _>>())
+}
+
+pub fn json(r: &Report) -> Value {
+    let span = |s: &Span| json!({ "from_unix_time": s.from_unix, "seconds": s.seconds });
+    let links: Map<String, Value> = r.comparison.links.iter().map(|(n, f)| (n.clone(), figures(f))).collect();
+    json!({
+        "schema": SCHEMA,
+        "version": 1,
+        "claim": CLAIM,
+        "host": r.host,
+        "transaction": r.transaction,
+        "title": r.title,
+        "reason": r.reason,
+        "unix_time": r.unix_time,
+        "state": r.state,
+        "before": span(&r.before),
+        "after": r.after.as_ref().map(span),
+        "until_now": r.until_now,
+        "load": r.comparison.load.as_ref().map(|f| json!({
+            "rx_packets_per_second": { "before": f.before, "after": f.after, "change_percent": f.change_percent() }
+        })),
+        "loads_differ": r.comparison.loads_differ(),
+        "interfaces": links,
+        "cpus": figures(&r.comparison.host),
+        "notes": r.notes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        for (n, want) in [(1_234_567.8, "1,234,568"), (99.5, "99.50"), (0.0, "0"), (0.001, "0.00100"), (-250.0, "-250")]
+        {
+            assert_eq!(number(Some(n)), want);
+        }
+        assert_eq!(number(None), "unknown");
+        let f = |before, after| change(&Figure { key: "", what: "", before, after });
+        assert_eq!(f(Some(10.0), Some(15.0)), "+50.0 %");
+        assert_eq!((f(Some(0.0), Some(1.0)), f(Some(0.0), Some(0.0))), ("from 0".into(), "=".into()));
+        assert_eq!(f(None, Some(1.0)), "");
+    }
+}

@@ -1,0 +1,149 @@
+//! `ringwise export` as a program: a recording served and written to a file. Live hosts: `cargo xtask grafana` and
+//! lab/scenarios/72-report.sh.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("ringwise-metrics-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).unwrap();
+        Self(dir)
+    }
+
+    /// Three seconds of a device whose counters are reset in the middle, and which is gone in the end.
+    fn recording(&self) -> PathBuf {
+        let path = self.0.join("r.rec");
+        let layout = "layout l/eth1/n=1 l/eth1/m=1000 l/eth1/d/igb=- l/eth1/r/0=30 l/eth1/t/0=30 l/eth1/g/30=2 n/2=1 .";
+        let sample = |at: u64, rx: u64| {
+            format!(
+                "sample {at} 9 l/eth1/i=2 l/eth1/s=2 l/eth1/c/rx_packets={rx} l/eth1/r/0/packets={rx} i/30/2=7 c/2/softirq=150 ."
+            )
+        };
+        let gone = "sample 4000000 9 c/2/softirq=160 .";
+        let text =
+            ["begin 1 9 edge3 .", layout, &sample(1_000_000, 500), &sample(2_000_000, 20), gone].join("\n") + "\n";
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn ringwise(args: &[&str]) -> Command {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_ringwise"));
+    c.arg("export").args(args).stdin(Stdio::null());
+    c
+}
+
+fn said(o: &Output) -> (Option<i32>, String) {
+    (o.status.code(), String::from_utf8_lossy(&o.stderr).into_owned())
+}
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn get(at: &str, accept: &str) -> String {
+    let mut s = std::net::TcpStream::connect(at).unwrap();
+    write!(s, "GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n").unwrap();
+    let mut out = String::new();
+    s.read_to_string(&mut out).unwrap();
+    out
+}
+
+#[test]
+fn a_recording_is_served_page_by_page() {
+    let dir = Dir::new("serve");
+    let rec = dir.recording().display().to_string();
+    let mut child = ringwise(&["--replay", &rec, "--listen", "127.0.0.1:0"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let _server = Server(child);
+    let at = line.trim().strip_prefix("ringwise: metrics at http://").unwrap().strip_suffix("/metrics").unwrap();
+    let packets = "ringwise_device_packets_total{device=\"eth1\",direction=\"rx\"} ";
+    let first = get(at, "text/plain");
+    assert!(
+        first.contains("Content-Type: text/plain; version=0.0.4") && first.contains(&format!("{packets}500\n")),
+        "{first}"
+    );
+    assert!(first.contains(
+        "ringwise_queue_interrupts_total{device=\"eth1\",queue=\"0\",direction=\"rxtx\",cpu=\"2\",node=\"1\"} 7\n"
+    ));
+    assert!(!first.contains("ringwise_settings") && !first.contains("ringwise_state"), "nothing is known of that host");
+    // Everybody gets the same within a second; the other form is a page of its own.
+    let second = get(at, "application/openmetrics-text");
+    assert!(second.contains(&format!("{packets}520\n")) && second.ends_with("# EOF\n"), "{second}");
+    assert!(second.contains("ringwise_resets_seen_total{device=\"eth1\"} 1\n"), "{second}");
+}
+
+#[test]
+fn a_file_whole_or_not_at_all() {
+    let dir = Dir::new("file");
+    let (rec, to) = (dir.recording().display().to_string(), dir.0.join("out"));
+    let words = to.display().to_string();
+    let (status, err) = said(&ringwise(&["--replay", &rec, "--textfile", &words]).output().unwrap());
+    assert_eq!(status, Some(1), "no such directory: {err}");
+    assert!(err.contains("out"), "{err}");
+    std::fs::create_dir(&to).unwrap();
+    let (status, err) = said(&ringwise(&["--replay", &rec, "--textfile", &words]).output().unwrap());
+    assert_eq!((status, err.as_str()), (Some(0), ""));
+    let names: Vec<_> = std::fs::read_dir(&to).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, ["ringwise.prom"]);
+    let text = std::fs::read_to_string(to.join("ringwise.prom")).unwrap();
+    assert!(text.contains("ringwise_cpu_seconds_total{cpu=\"2\",node=\"1\",mode=\"softirq\"} 1.50\n"), "{text}");
+    assert!(!text.contains("resets_seen"), "one page has no past: {text}");
+    match promtool() {
+        Some(p) => {
+            let mut c = Command::new(p)
+                .args(["check", "metrics"])
+                .stdin(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            c.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+            let o = c.wait_with_output().unwrap();
+            assert_eq!(said(&o), (Some(0), String::new()), "{text}");
+        }
+        None => eprintln!("skipped: no promtool here; cargo xtask grafana runs it"),
+    }
+}
+
+/// Where `cargo xtask setup` has put it.
+fn promtool() -> Option<PathBuf> {
+    let cache = std::env::var_os("RINGWISE_LAB_CACHE").map(PathBuf::from);
+    let cache = cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache/ringwise-lab")))?;
+    Some(cache.join("prometheus/usr/bin/promtool")).filter(|p| p.is_file())
+}
+
+#[test]
+fn what_makes_no_sense_is_usage() {
+    for args in [
+        &["-j"][..],
+        &["--textfile", "/tmp", "--listen", "127.0.0.1:1"],
+        &["--interval", "5s"],
+        &["--listen", "nowhere"],
+        &["--max-series", "5"],
+        &["--replay", "x", "eth0"],
+    ] {
+        let (status, err) = said(&ringwise(args).output().unwrap());
+        assert_eq!(status, Some(2), "{args:?}: {err}");
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap().to_string();
+    let (status, err) = said(&ringwise(&["--listen", &at]).output().unwrap());
+    assert!(status == Some(1) && err.contains(&at), "{err}");
+}
