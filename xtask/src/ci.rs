@@ -13,6 +13,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
     ("tests", &["test", "--workspace", "--no-fail-fast"]),
     ("layering", &["xtask", "layering"]),
+    ("grafana", &["xtask", "grafana"]),
     ("lab", &["xtask", "lab"]),
 ];
 

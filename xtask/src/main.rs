@@ -9,6 +9,7 @@ mod cost;
 mod demo;
 mod dev;
 mod fixtures;
+mod grafana;
 mod host;
 mod image;
 mod irqbalance;
@@ -40,6 +41,8 @@ usage: cargo xtask TASK
       --keep            keep the share directory of each boot
   lab shell [--host H] [--kernel K]   an interactive guest
   ci                    what `make test` runs after setup: format, clippy, tests, layering, lab
+  grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
+                        --schema: its JSON by Grafana's own types (npm)
   layering              compare the directions between crates with ARCHITECTURE.md
   bless                 rewrite golden results of all tests, on purpose only
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         "ci" => ci::run(rest),
         "layering" => layering::run(&paths::root()).map(|()| ExitCode::SUCCESS),
         "bless" => dev::bless(&paths::root()),
+        "grafana" => grafana::run(rest),
         "fixtures" => fixtures::run(rest),
         "picture" => picture::run(&paths::root(), rest),
         "man" => dev::man(&paths::root(), rest),

@@ -1,6 +1,6 @@
 //! `cargo xtask setup`: what the lab needs, from a machine where nothing was installed by hand.
 
-use crate::{apt, cmd, host, kernel, mqnic, paths, userland};
+use crate::{apt, cmd, grafana, host, kernel, mqnic, paths, userland};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::PathBuf;
@@ -48,6 +48,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     if let Err(e) = tuned() {
         println!("setup: no tuned ({e:#}): the test that its profiles are read says skipped");
     }
+    grafana::prometheus()?;
     println!("setup: done, cache {}", paths::cache().display());
     Ok(ExitCode::SUCCESS)
 }
