@@ -48,7 +48,9 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     if let Err(e) = tuned() {
         println!("setup: no tuned ({e:#}): the test that its profiles are read says skipped");
     }
-    grafana::prometheus()?;
+    if let Err(e) = grafana::prometheus() {
+        println!("setup: no prometheus ({e:#}): the check of the dashboard fails, promtool in the tests says skipped");
+    }
     println!("setup: done, cache {}", paths::cache().display());
     Ok(ExitCode::SUCCESS)
 }
