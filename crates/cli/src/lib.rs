@@ -16,6 +16,7 @@ pub mod out;
 pub mod render;
 mod source;
 pub mod style;
+pub mod tui;
 pub mod when;
 
 use std::process::ExitCode;
@@ -27,7 +28,12 @@ pub fn main() -> ExitCode {
     // A panic ends the program, and the guard puts back; one in the reading of a device is that device's.
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
+        // The message belongs on the screen that stays.
+        let full = ringwise_sys::terminal::leave();
         told(panic);
+        if full && ringwise_discover::reads() {
+            ringwise_sys::terminal::reshow();
+        }
         ringwise_discover::panicked();
         ringwise_observe::panicked();
     }));

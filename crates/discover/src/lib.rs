@@ -47,7 +47,7 @@ pub use error::Error;
 pub use host::host;
 pub use napi::napi_again;
 pub use parts::Parts;
-pub use pool::panicked;
+pub use pool::{panicked, reads};
 pub use quiet::{left_out, passive};
 pub use rivals::{forget_others, rivals};
 pub use rss::rss_of;

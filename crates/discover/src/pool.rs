@@ -23,6 +23,11 @@ pub fn panicked() {
     }
 }
 
+/// Whether this thread reads a device.
+pub fn reads() -> bool {
+    TASK.try_with(|t| t.try_borrow().map_or(true, |t| t.is_some())).unwrap_or(false)
+}
+
 fn park() {
     let Some(over) = TASK.try_with(RefCell::take).ok().flatten() else { return };
     over();

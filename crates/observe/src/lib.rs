@@ -7,6 +7,7 @@
 //! happened between two of them. `sampler` (with `device`, `idle` and `worker`) and `sample` read; the rest is pure.
 #![forbid(unsafe_code)]
 
+mod bottleneck;
 mod compare;
 mod counters;
 mod delta;
@@ -21,6 +22,7 @@ mod sample;
 mod sampler;
 mod worker;
 
+pub use bottleneck::{Bottleneck, Busiest, Full, HotQueue, Load, Loss, Place};
 pub use compare::{Comparison, Figure};
 pub use counters::{Counters, Counts, Link, Source, more, more_32};
 

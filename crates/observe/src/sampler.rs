@@ -73,13 +73,16 @@ impl Sampler {
         self
     }
 
-    /// For a changed layout of the same host.
-    pub fn again(self, layout: &Layout) -> Self {
-        let next = Self { threads: self.threads, possible: self.possible, ..Self::along(layout, self.detail) };
-        match self.deadline {
+    /// Along a changed layout of the same host.
+    pub fn follow(&mut self, layout: &Layout) {
+        let threads = std::mem::take(&mut self.threads);
+        let possible = std::mem::take(&mut self.possible);
+        let deadline = self.deadline.take();
+        let next = Self { threads, possible, ..Self::along(layout, self.detail) };
+        *self = match deadline {
             Some((host, deadline)) => next.with_deadline(&host, deadline),
             None => next,
-        }
+        };
     }
 
     fn along(layout: &Layout, detail: bool) -> Self {

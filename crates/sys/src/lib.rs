@@ -12,9 +12,11 @@ mod klog;
 pub mod log;
 pub mod packets;
 pub mod proc;
+pub mod pty;
 mod real;
 mod redact;
 pub mod store;
+pub mod terminal;
 
 pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
 pub use deadline::{Pending, start, with_deadline};

@@ -12,7 +12,7 @@ pub struct WatchArgs {
     /// Interfaces; none: those with queues of their own
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
-    /// One line an interface and interval; so it is without --once, too
+    /// One line an interface and interval; so it is too where standard output is no terminal
     #[arg(long)]
     pub plain: bool,
     /// One line a queue
@@ -47,4 +47,12 @@ pub struct WatchArgs {
     /// Begin this long after its first sample
     #[arg(long, value_name = "TIME", value_parser = crate::when::duration, requires = "replay")]
     pub seek: Option<Duration>,
+    /// So many times as fast as it was, on the full screen (0.5, 10)
+    #[arg(long, value_name = "N", value_parser = speed, requires = "replay")]
+    pub speed: Option<f64>,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let n = text.parse::<f64>().ok().filter(|n| (1.0 / 64.0..=1024.0).contains(n));
+    n.ok_or_else(|| "not a number from 0.015625 to 1024".to_string())
 }

@@ -48,7 +48,9 @@ impl<'a> Counting<'a> {
             && layout != self.layout
         {
             self.layout = layout;
-            self.sampler = self.sampler.take().map(|s| s.again(&self.layout));
+            if let Some(s) = &mut self.sampler {
+                s.follow(&self.layout);
+            }
             now = self.sampled(real);
         }
         self.before = Some(now.clone());

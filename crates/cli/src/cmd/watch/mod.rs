@@ -1,24 +1,27 @@
 //! `ringwise watch`: samples, and what happened between them, live or from a recording.
 
 mod flows;
+mod full;
+mod live;
 pub(super) mod record;
+mod tape;
+
+pub(super) use live::{interfaces, stale};
 
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 
-use ringwise_discover::{Options, Parts};
-use ringwise_observe::{Counters, Layout, Rates, Sampler};
+use ringwise_observe::{Counters, Layout, Rates};
 use ringwise_sys::{Host, proc};
 
-use super::show;
 use crate::args::{Common, WatchArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::text::host_name;
 use crate::render::watch::{self, Shape};
-use crate::source::{self, Source};
+use crate::source;
 use crate::style::Style;
-use record::{Entry, Recorder, Replay};
+use live::Live;
+use record::{Entry, Replay};
 
 pub fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
     let shape = match () {
@@ -27,6 +30,12 @@ pub fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
         () if a.queues => Shape::Queues,
         () => Shape::Lines,
     };
+    let full = shape == Shape::Lines && !a.plain && !a.per_flow && full::possible();
+    match &a.replay {
+        Some(file) if full => return full::replay(file, a, common),
+        None if full => return full::live(a, common),
+        _ => {}
+    }
     let style = Style::detect(common);
     let mut screen = Screen { shape, style, lines: 0, left: if a.once { Some(1) } else { a.count } };
     if a.per_flow {
@@ -121,93 +130,29 @@ fn replay(from: &mut Replay, screen: &mut Screen, common: &Common) -> Result<Sta
 
 fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {
     let source = source::live()?;
-    let (mut layout, host) = look(&source, a, common)?;
-    if layout.links.is_empty() {
-        let next = "ringwise show --all";
-        return Err(Fail::error("no interface has queues of its own; name one, e.g. ringwise watch lo").next(next));
-    }
-    let real = source.host.as_ref();
     // Small files of each queue: not for lines that do not show them.
     let detail = a.once || a.record.is_some() || screen.shape == Shape::Json;
-    let deadline = Options::default().deadline;
-    let mut sampler = Sampler::new(real, &layout, detail).with_deadline(&source.host, deadline);
-    let mut recorder = a.record.as_ref().map(|f| Recorder::open(f, &host, real.unix_time())).transpose()?;
-    if let Some(r) = &mut recorder {
-        r.write(&Entry::Layout(layout.clone()))?;
-    }
-    screen.head(&host, real.unix_time(), a.interval.as_secs_f64())?;
-    let mut names = interfaces(real);
+    let mut live = Live::begin(&source, a, common, detail)?;
+    let real = source.host.as_ref();
+    screen.head(&live.host, real.unix_time(), a.interval.as_secs_f64())?;
     let mut cost = Cost::new(common, real);
-    let mut before = sampler.read(real);
+    let before = live.sample();
     let mut next = real.since_boot() + a.interval;
     cost.tell(real);
     said(&before, common);
-    if let Some(r) = &mut recorder {
-        r.write(&Entry::Sample(before.clone()))?;
-    }
+    live.first(before)?;
     loop {
         real.sleep(next.saturating_sub(real.since_boot()));
         next = (next + a.interval).max(real.since_boot());
         cost.begin();
-        let now = sampler.read(real);
+        let now = live.sample();
         cost.tell(real);
-        let there = interfaces(real);
-        if there != names || stale(&before, &now) {
-            names = there;
-            // Devices that are busy with a change may not answer; what was known stays.
-            if let Ok((l, _)) = look(&source, a, &Common { quiet: true, ..common.clone() })
-                && l != layout
-            {
-                layout = l;
-                sampler = sampler.again(&layout);
-                if let Some(r) = &mut recorder {
-                    r.write(&Entry::Layout(layout.clone()))?;
-                }
-            }
-        }
-        if let Some(r) = &mut recorder {
-            r.write(&Entry::Sample(now.clone()))?;
-        }
-        if let Some(rates) = Rates::between(&layout, &before, &now)
-            && !screen.show(&rates, &host)?
+        if let Some(rates) = live.take(now)?
+            && !screen.show(&rates, &live.host)?
         {
             return Ok(Status::Ok);
         }
-        before = now;
     }
-}
-
-/// Interfaces, queues, vectors and nodes as they are, and the host's name.
-fn look(source: &Source, a: &WatchArgs, common: &Common) -> Result<(Layout, String)> {
-    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::only(&a.devs) };
-    let s = source.snapshot(&options, common)?;
-    let named: Vec<String> = show::named(&s, &a.devs)?.iter().map(|n| n.name().to_string()).collect();
-    Ok((Layout::of(&s, &named), host_name(&s)))
-}
-
-pub(super) fn interfaces(host: &dyn Host) -> Vec<String> {
-    let mut names = host.list("/sys/class/net").unwrap_or_default();
-    names.sort();
-    names
-}
-
-/// Queues, vectors or links are others than those of the sample before.
-pub(super) fn stale(before: &Counters, now: &Counters) -> bool {
-    // It cannot be looked at either.
-    if !now.silent.is_empty() {
-        return false;
-    }
-    let same = before.links.len() == now.links.len()
-        && before.irqs.keys().eq(now.irqs.keys())
-        && before.links.iter().zip(&now.links).all(|((n, b), (m, a))| {
-            let carrier = |l: &ringwise_observe::Link| l.counts.get("carrier_changes").copied();
-            n == m
-                && b.ifindex == a.ifindex
-                && b.rx.keys().eq(a.rx.keys())
-                && b.tx.keys().eq(a.tx.keys())
-                && carrier(b) == carrier(a)
-        });
-    !same
 }
 
 /// What could not be read, once.

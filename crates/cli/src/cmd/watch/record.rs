@@ -27,8 +27,20 @@ pub enum Entry {
     Sample(Counters),
 }
 
-fn fail(path: &Path, e: impl std::fmt::Display) -> Fail {
+pub fn fail(path: &Path, e: impl std::fmt::Display) -> Fail {
     Fail::error(format!("{}: {e}", path.display()))
+}
+
+pub fn refuse(path: &Path) -> Fail {
+    fail(path, "is no recording of ringwise watch (--record)")
+}
+
+/// What this version reads.
+pub fn known(path: &Path, recording: u32) -> Result<()> {
+    if recording > VERSION {
+        return Err(fail(path, format!("was recorded by a later version (format {recording})")));
+    }
+    Ok(())
 }
 
 pub struct Recorder {
@@ -75,7 +87,7 @@ impl Recorder {
 /// The last word of every line.
 const END: &str = " .\n";
 
-fn parse(line: &[u8]) -> Option<Entry> {
+pub fn parse(line: &[u8]) -> Option<Entry> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix(END)?;
     if let Some(rest) = line.strip_prefix("begin ") {
         let mut words = rest.splitn(3, ' ');
@@ -87,7 +99,7 @@ fn parse(line: &[u8]) -> Option<Entry> {
 }
 
 /// Microseconds of a sample, found without reading the rest of it.
-fn at_us(line: &[u8]) -> Option<u64> {
+pub fn at_us(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"sample ")?;
     let mut digits = rest.iter().take_while(|b| b.is_ascii_digit());
     digits.try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
@@ -118,7 +130,7 @@ impl Replay {
         };
         match r.next()? {
             Some(begin @ Entry::Begin { .. }) => r.ready.push_back(begin),
-            _ => return Err(fail(path, "is no recording of ringwise watch (--record)")),
+            _ => return Err(refuse(path)),
         }
         Ok(r)
     }
@@ -146,10 +158,12 @@ impl Replay {
                 }
             }
             match parse(&line) {
-                Some(Entry::Begin { recording, .. }) if recording > VERSION => {
-                    return Err(fail(&self.path, format!("was recorded by a later version (format {recording})")));
+                Some(e) => {
+                    if let Entry::Begin { recording, .. } = e {
+                        known(&self.path, recording)?;
+                    }
+                    return Ok(Some(e));
                 }
-                Some(e) => return Ok(Some(e)),
                 None if whole => self.damaged += 1,
                 None => self.torn = true,
             }

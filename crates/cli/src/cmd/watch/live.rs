@@ -1,0 +1,118 @@
+//! Samples of this host, recorded where that is wanted, along a layout that is looked at anew when it is stale.
+
+use ringwise_discover::{Options, Parts};
+use ringwise_observe::{Counters, Layout, Rates, Sampler};
+use ringwise_sys::Host;
+
+use super::record::{Entry, Recorder};
+use crate::args::{Common, WatchArgs};
+use crate::cmd::show;
+use crate::exit::{Fail, Result};
+use crate::render::text::host_name;
+use crate::source::Source;
+
+pub struct Live<'a> {
+    source: &'a Source,
+    args: &'a WatchArgs,
+    common: &'a Common,
+    pub host: String,
+    layout: Layout,
+    sampler: Sampler,
+    recorder: Option<Recorder>,
+    /// Interfaces of the host when the last sample was taken.
+    names: Vec<String>,
+    /// The last two samples.
+    pub before: Counters,
+    pub now: Counters,
+}
+
+impl<'a> Live<'a> {
+    /// `detail`: the small files of each queue, too.
+    pub fn begin(source: &'a Source, args: &'a WatchArgs, common: &'a Common, detail: bool) -> Result<Self> {
+        let (layout, host) = look(source, args, common)?;
+        if layout.links.is_empty() {
+            let next = "ringwise show --all";
+            return Err(Fail::error("no interface has queues of its own; name one, e.g. ringwise watch lo").next(next));
+        }
+        let real = source.host.as_ref();
+        let deadline = Options::default().deadline;
+        let sampler = Sampler::new(real, &layout, detail).with_deadline(&source.host, deadline);
+        let mut recorder = args.record.as_ref().map(|f| Recorder::open(f, &host, real.unix_time())).transpose()?;
+        if let Some(r) = &mut recorder {
+            r.write(&Entry::Layout(layout.clone()))?;
+        }
+        let names = interfaces(real);
+        let (before, now) = Default::default();
+        Ok(Self { source, args, common, host, layout, sampler, recorder, names, before, now })
+    }
+
+    pub fn sample(&mut self) -> Counters {
+        self.sampler.read(self.source.host.as_ref())
+    }
+
+    /// The first: there is nothing to compare it with.
+    pub fn first(&mut self, now: Counters) -> Result<()> {
+        if let Some(r) = &mut self.recorder {
+            r.write(&Entry::Sample(now.clone()))?;
+        }
+        self.now = now;
+        Ok(())
+    }
+
+    /// What happened since the one before.
+    pub fn take(&mut self, now: Counters) -> Result<Option<Rates>> {
+        let there = interfaces(self.source.host.as_ref());
+        if there != self.names || stale(&self.now, &now) {
+            self.names = there;
+            // Devices that are busy with a change may not answer; what was known stays.
+            if let Ok((l, _)) = look(self.source, self.args, &Common { quiet: true, ..self.common.clone() })
+                && l != self.layout
+            {
+                self.layout = l;
+                self.sampler.follow(&self.layout);
+                if let Some(r) = &mut self.recorder {
+                    r.write(&Entry::Layout(self.layout.clone()))?;
+                }
+            }
+        }
+        let now = std::mem::replace(&mut self.now, now);
+        self.before = now;
+        if let Some(r) = &mut self.recorder {
+            r.write(&Entry::Sample(self.now.clone()))?;
+        }
+        Ok(Rates::between(&self.layout, &self.before, &self.now))
+    }
+}
+
+/// Interfaces, queues, vectors and nodes as they are, and the host's name.
+fn look(source: &Source, a: &WatchArgs, common: &Common) -> Result<(Layout, String)> {
+    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::only(&a.devs) };
+    let s = source.snapshot(&options, common)?;
+    let named: Vec<String> = show::named(&s, &a.devs)?.iter().map(|n| n.name().to_string()).collect();
+    Ok((Layout::of(&s, &named), host_name(&s)))
+}
+
+pub fn interfaces(host: &dyn Host) -> Vec<String> {
+    let mut names = host.list("/sys/class/net").unwrap_or_default();
+    names.sort();
+    names
+}
+
+/// Queues, vectors or links are others than those of the sample before.
+pub fn stale(before: &Counters, now: &Counters) -> bool {
+    // It cannot be looked at either.
+    if !now.silent.is_empty() {
+        return false;
+    }
+    let same = before.links.len() == now.links.len()
+        && before.irqs.keys().eq(now.irqs.keys())
+        && before.links.iter().zip(&now.links).all(|((n, b), (m, a))| {
+            let carrier = |l: &ringwise_observe::Link| l.counts.get("carrier_changes").copied();
+            n == m
+                && b.ifindex == a.ifindex
+                && b.rx.keys().eq(a.rx.keys())
+                && b.tx.keys().eq(a.tx.keys())
+                && carrier(b) == carrier(a)
+        });
+    !same
+}

@@ -1,0 +1,170 @@
+//! A recording that can be entered anywhere: where each sample begins, and what holds for it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use ringwise_observe::{Counters, Layout, Rates};
+
+use super::record::{Entry, at_us, fail, parse, refuse};
+use crate::exit::{Fail, Result};
+use crate::tui::{Event, events};
+
+pub struct Tape {
+    file: File,
+    path: PathBuf,
+    points: Vec<Point>,
+    layouts: Vec<Span>,
+    hosts: Vec<String>,
+    /// The layout that was read last: it holds for many samples.
+    layout: Option<(usize, Layout)>,
+    damaged: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    at: u64,
+    length: usize,
+}
+
+/// One sample.
+#[derive(Debug, Clone, Copy)]
+struct Point {
+    line: Span,
+    at_us: u64,
+    /// Places in `layouts` and `hosts`.
+    layout: Option<usize>,
+    host: usize,
+}
+
+impl Tape {
+    /// Looks at the begin of each line only.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|e| fail(path, e))?;
+        let mut lines = BufReader::with_capacity(1 << 16, file.try_clone().map_err(|e| fail(path, e))?);
+        let mut t = Self {
+            file,
+            path: path.into(),
+            points: Vec::new(),
+            layouts: Vec::new(),
+            hosts: Vec::new(),
+            layout: None,
+            damaged: 0,
+        };
+        let (mut at, mut line) = (0, Vec::new());
+        loop {
+            line.clear();
+            let length = lines.read_until(b'\n', &mut line).map_err(|e| fail(path, e))?;
+            if length == 0 {
+                break;
+            }
+            let span = Span { at, length };
+            at += length as u64;
+            t.take(&line, span)?;
+        }
+        if t.hosts.is_empty() {
+            return Err(refuse(path));
+        }
+        Ok(t)
+    }
+
+    fn take(&mut self, line: &[u8], span: Span) -> Result<()> {
+        let whole = line.ends_with(b" .\n");
+        if line.starts_with(b"begin ") {
+            match parse(line) {
+                Some(Entry::Begin { recording, host, .. }) => {
+                    super::record::known(&self.path, recording)?;
+                    self.hosts.push(host);
+                }
+                _ => self.damaged += 1,
+            }
+        } else if self.hosts.is_empty() {
+            return Err(refuse(&self.path));
+        } else if let Some(at_us) = at_us(line).filter(|_| whole) {
+            let layout = self.layouts.len().checked_sub(1);
+            self.points.push(Point { line: span, at_us, layout, host: self.hosts.len() - 1 });
+        } else if line.starts_with(b"layout") && whole {
+            self.layouts.push(span);
+        } else if !line.trim_ascii().is_empty() {
+            self.damaged += 1;
+        }
+        Ok(())
+    }
+
+    /// Samples.
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    pub fn host(&self, i: usize) -> &str {
+        self.points.get(i).map_or("", |p| &self.hosts[p.host])
+    }
+
+    /// From the sample before to this one, in microseconds.
+    pub fn step_us(&self, i: usize) -> u64 {
+        let at = |i: usize| self.points.get(i).map_or(0, |p| p.at_us);
+        if i == 0 { 0 } else { at(i).saturating_sub(at(i - 1)) }
+    }
+
+    /// The first sample that is so long after the first of all.
+    pub fn after(&self, us: u64) -> usize {
+        let from = self.points.first().map_or(0, |p| p.at_us).saturating_add(us);
+        self.points.iter().position(|p| p.at_us >= from).unwrap_or(self.points.len())
+    }
+
+    /// Lines that cannot be read.
+    pub fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    fn line(&mut self, s: Span) -> Result<Vec<u8>> {
+        let mut line = vec![0; s.length];
+        let read = self.file.seek(SeekFrom::Start(s.at)).and_then(|_| self.file.read_exact(&mut line));
+        read.map_err(|e| fail(&self.path, e))?;
+        Ok(line)
+    }
+
+    fn sample(&mut self, p: Point) -> Result<Option<Counters>> {
+        let line = self.line(p.line)?;
+        Ok(match parse(&line) {
+            Some(Entry::Sample(c)) => Some(c),
+            _ => None,
+        })
+    }
+
+    /// What happened between the sample before and this one; `None` where another recording begins or one is damaged.
+    pub fn frame(&mut self, i: usize) -> Result<Option<(Rates, Vec<Event>)>> {
+        let (Some(b), Some(p)) = (i.checked_sub(1).and_then(|b| self.points.get(b)), self.points.get(i)) else {
+            return Ok(None);
+        };
+        let (b, p) = (*b, *p);
+        if b.host != p.host {
+            return Ok(None);
+        }
+        let (Some(before), Some(now)) = (self.sample(b)?, self.sample(p)?) else { return Ok(None) };
+        if let Some(n) = p.layout
+            && self.layout.as_ref().is_none_or(|(have, _)| *have != n)
+        {
+            let line = self.line(self.layouts[n])?;
+            if let Some(Entry::Layout(l)) = parse(&line) {
+                self.layout = Some((n, l));
+            }
+        }
+        let none = Layout::default();
+        let layout = self.layout.as_ref().filter(|_| p.layout.is_some()).map_or(&none, |(_, l)| l);
+        Ok(Rates::between(layout, &before, &now).map(|r| {
+            let e = events(&before, &now, &r);
+            (r, e)
+        }))
+    }
+
+    /// The frame at or after this sample, else the last before.
+    pub fn nearest(&mut self, i: usize) -> Result<usize> {
+        for at in (i..self.len()).chain((0..i.min(self.len())).rev()) {
+            if self.frame(at)?.is_some() {
+                return Ok(at);
+            }
+        }
+        Err(Fail::error("the recording holds no two samples one after the other"))
+    }
+}

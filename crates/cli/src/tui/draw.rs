@@ -1,0 +1,226 @@
+//! The whole screen: title, two headlines, panels by size and choice, keys.
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+
+use super::table::{Cell, Pen};
+use super::view::{Mode, Panel, View};
+use super::{cpus, headline, help, links, past, queues};
+use crate::style::Tint;
+use crate::when;
+
+/// From here on panels stand side by side.
+const WIDE: u16 = 150;
+const TALL: u16 = 34;
+/// Seconds that the newest remark stays above the keys.
+const FRESH: u64 = 30;
+
+/// Draws the view into all of `area`, which is blank.
+pub fn draw(v: &View, area: Rect, buf: &mut Buffer) {
+    let area = area.intersection(*buf.area());
+    let mut pen = Pen { buf, color: v.style.color, ascii: v.style.ascii };
+    if area.height == 0 || area.width == 0 {
+        return;
+    }
+    title(v, &mut pen, area);
+    let mut y = 1;
+    for cell in headline::headline(v) {
+        for text in wrapped(&cell.text, usize::from(area.width), 2) {
+            pen.put(area, y, 0, &text, cell.tint);
+            y += 1;
+        }
+    }
+    let last = area.height - 1;
+    if y < last {
+        pen.put(area, last, 0, &keys(v, area.width), Some(Tint::Dim));
+    }
+    let wide = area.width >= WIDE && area.height >= TALL;
+    let mut end = last;
+    if !wide && let Some((text, tint)) = remark(v).filter(|_| end > y + 8) {
+        end -= 1;
+        pen.put(area, end, 0, &text, tint);
+    }
+    let body = Rect { y: area.y + y, height: end.saturating_sub(y), ..area };
+    if v.help {
+        help::draw(v, &mut pen, body);
+    } else if wide {
+        side_by_side(v, &mut pen, body);
+    } else {
+        stacked(v, &mut pen, body);
+    }
+}
+
+fn title(v: &View, pen: &mut Pen<'_>, area: Rect) {
+    let mut parts = vec![format!("ringwise watch  {}", v.host)];
+    if let Some(r) = &v.rates {
+        parts.push(format!("{}  over {:.2} s", when::clock(r.unix_time, v.style.utc), r.seconds));
+    }
+    if v.paused {
+        parts.push(format!("PAUSED, {} more", v.held()));
+    }
+    match &v.mode {
+        Mode::Replay { at, of, speed } => parts.push(format!("replay {at} of {of}, speed {speed}")),
+        Mode::Live { recorded_to: Some(file) } => parts.push(format!("recorded to {file}")),
+        Mode::Live { recorded_to: None } => {}
+    }
+    parts.extend(v.cost.clone());
+    while parts.len() > 1 && parts.join("   ").chars().count() > usize::from(area.width) {
+        parts.pop();
+    }
+    pen.put(area, 0, 0, &parts.join("   "), Some(Tint::Bold));
+    pen.bar(area, 0);
+}
+
+/// Broken between words; what is left after so many lines is named.
+pub fn wrapped(text: &str, width: usize, lines: usize) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let with = line.chars().count() + 1 + word.chars().count();
+        if !line.is_empty() && with > width {
+            out.push(std::mem::take(&mut line));
+            line.push_str("     ");
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    out.push(line);
+    if out.len() > lines {
+        out.truncate(lines);
+        if let Some(l) = out.last_mut() {
+            while l.chars().count() + 4 > width && l.contains(' ') {
+                l.truncate(l.rfind(' ').unwrap_or(0));
+            }
+            l.push_str(" ...");
+        }
+    }
+    out
+}
+
+fn keys(v: &View, width: u16) -> String {
+    let panel = ["interfaces", "queues", "CPUs", "history"][v.focus as usize];
+    if v.typing {
+        return format!("filter {panel}: {}_   Enter keeps it, Esc takes it away", v.choice(v.focus).filter);
+    }
+    let mut parts = vec!["q quit", "? help", "Tab panel", "s sort", "r reverse", "/ filter", "a all queues", "space pause"];
+    if matches!(v.mode, Mode::Replay { .. }) {
+        parts.splice(6.., ["space stop", "arrows step", "[ ] 10", "+ - speed"]);
+    } else {
+        parts.push("up/down choose");
+    }
+    while parts.join("  ").len() > usize::from(width) && parts.len() > 1 {
+        parts.pop();
+    }
+    parts.join("  ")
+}
+
+/// The newest, while it is fresh.
+fn remark(v: &View) -> Option<(String, Option<Tint>)> {
+    let now = v.rates.as_ref()?.unix_time;
+    if let Some(e) = v.remarks.back().filter(|e| now.saturating_sub(e.unix_time) <= FRESH) {
+        let n = v.remarks.len();
+        let more = if n > 1 { format!("  ({n} remarks: 4)") } else { String::new() };
+        return Some((format!("{} {}{more}", when::clock(e.unix_time, v.style.utc), e.text), Some(Tint::Yellow)));
+    }
+    Some((format!("not read: {}", v.unread.first()?), None))
+}
+
+/// The line above a panel; the one that the keys go to is marked.
+pub fn heading(v: &View, panel: Panel, words: &str) -> Cell {
+    let c = v.choice(panel);
+    let mark = if v.focus == panel { '>' } else { ' ' };
+    let sorts = super::pick::SORTS[panel as usize];
+    let mut text = format!("{mark}{words}");
+    if c.sort > 0 {
+        text += &format!("  by {}", sorts[c.sort]);
+    }
+    if c.backwards {
+        text += "  reversed";
+    }
+    if !c.filter.is_empty() {
+        text += &format!("  filter: {}", c.filter);
+    }
+    Cell::new(text, Some(Tint::Bold))
+}
+
+/// First row shown, how many, and the words for it where not all are.
+pub fn window(from: usize, all: usize, room: usize) -> (usize, usize, String) {
+    let n = all.min(room);
+    let from = from.min(all - n);
+    let words = match n {
+        n if n == all => String::new(),
+        0 => format!("  none of {all} shown"),
+        _ => format!("  {}-{} of {all}", from + 1, from + n),
+    };
+    (from, n, words)
+}
+
+/// Heights of panels below each other.
+fn stacked(v: &View, pen: &mut Pen<'_>, body: Rect) {
+    let want = [links::want(v, body.width), queues::want(v), cpus::want(v, body.width), past::WANT];
+    let least = [want[0].min(4), want[1].min(6), want[2].min(6), 0];
+    let mut room = usize::from(body.height);
+    let mut got = [0; 4];
+    let focus = v.focus as usize;
+    let first = |order: [usize; 4]| std::iter::once(focus).chain(order.into_iter().filter(move |i| *i != focus));
+    for i in first([0, 1, 2, 3]) {
+        let least = if i == focus { want[i].min(6) } else { least[i] };
+        got[i] = least.min(room);
+        room -= got[i];
+    }
+    // What is whole first: the interfaces are few.
+    for i in first([0, 1, 2, 3]) {
+        let more = want[i].saturating_sub(got[i]).min(room);
+        // A piece of the history says nothing.
+        if i != 3 || got[i] + more >= 4 {
+            got[i] += more;
+            room -= more;
+        }
+    }
+    let mut y = body.y;
+    for (i, height) in got.into_iter().enumerate() {
+        let area = Rect { y, height: height as u16, ..body };
+        y += height as u16;
+        match i {
+            0 => links::draw(v, pen, area),
+            1 => queues::draw(v, pen, area),
+            2 => cpus::draw(v, pen, area),
+            _ => past::draw(v, pen, area),
+        }
+    }
+}
+
+fn side_by_side(v: &View, pen: &mut Pen<'_>, body: Rect) {
+    let all = body.height;
+    let top = (links::want(v, body.width) as u16).min(all / 3);
+    let links_area = Rect { height: top, ..body };
+    links::draw(v, pen, links_area);
+    let left = body.width / 2;
+    let most = queues::want(v).max(cpus::want(v, body.width - left - 2)) as u16;
+    let rest = all - top - 1;
+    let middle = most.min(rest.saturating_sub(past::WANT as u16 + 1));
+    let y = body.y + top + 1;
+    queues::draw(v, pen, Rect { y, height: middle, width: left, ..body });
+    cpus::draw(v, pen, Rect { x: body.x + left + 2, y, height: middle, width: body.width - left - 2 });
+    let y = y + middle + 1;
+    let height = (body.y + all).saturating_sub(y);
+    past::draw(v, pen, Rect { y, height, width: left, ..body });
+    past::remarks(v, pen, Rect { x: body.x + left + 2, y, height, width: body.width - left - 2 });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_windows() {
+        assert_eq!(wrapped("LOST  a b", 80, 2), ["LOST  a b"]);
+        assert_eq!(wrapped("one two three", 9, 2), ["one two", "      three"]);
+        assert_eq!(wrapped("aaa bbb ccc ddd", 9, 1), ["aaa ..."]);
+        assert_eq!(window(0, 8, 8), (0, 8, String::new()));
+        assert_eq!(window(99, 64, 8), (56, 8, "  57-64 of 64".into()));
+        assert_eq!(window(0, 3, 0).2, "  none of 3 shown");
+    }
+}

@@ -1,0 +1,67 @@
+//! What came, went, was reset or wrapped between two samples, in words.
+
+use ringwise_observe::{Counters, Mark, Rates};
+
+/// One remark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    pub unix_time: u64,
+    pub text: String,
+}
+
+/// In between these two, of which `r` was made.
+pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
+    let mut texts = Vec::new();
+    for (list, what) in [(&r.gone, "is gone"), (&r.came, "is new: told from the next interval on")] {
+        texts.extend(list.iter().map(|n| format!("{n} {what}")));
+    }
+    for (list, what) in [(&r.cpus_gone, "went offline"), (&r.cpus_came, "came online")] {
+        texts.extend(list.iter().map(|c| format!("CPU {c} {what}")));
+    }
+    for (name, l) in &r.links {
+        if !l.reset.is_empty() {
+            texts.push(format!("{name} was reset: {} went backwards", few(&l.reset)));
+        }
+        for (mark, what) in [(Mark::Reset, "was reset"), (Mark::Came, "is new"), (Mark::Gone, "is gone")] {
+            let queues: Vec<String> =
+                l.queues.iter().filter(|q| q.mark == Some(mark)).map(|q| format!("{}{}", q.dir, q.queue)).collect();
+            if !queues.is_empty() {
+                texts.push(format!("{name} {} {what}", few(&queues)));
+            }
+        }
+        if let Some(n) = l.counts.get("carrier_changes").filter(|n| **n > 0) {
+            texts.push(format!("{name} lost or found its link, {n} times"));
+        }
+        let stuck: u64 = l.queues.iter().filter_map(|q| q.timeouts).sum();
+        if stuck > 0 {
+            texts.push(format!("{name} transmit queues stuck, {stuck} times"));
+        }
+        // Less than before, and yet an increase is known: counted over the end of its bits.
+        if let (Some(b), Some(n)) = (before.links.get(name), now.links.get(name)) {
+            let less = |k: &&String| n.counts.get(*k) < b.counts.get(*k);
+            let wrapped: Vec<String> = l.counts.keys().filter(less).cloned().collect();
+            if !wrapped.is_empty() {
+                texts.push(format!("{name} {} wrapped; counted on", few(&wrapped)));
+            }
+        }
+    }
+    for (cpu, c) in &r.cpus {
+        if !c.reset.is_empty() {
+            texts.push(format!("CPU {cpu}: {} went backwards", few(&c.reset)));
+        }
+        if let (Some(b), Some(n)) = (before.cpus.get(cpu), now.cpus.get(cpu)) {
+            let less = |k: &&String| k.starts_with("softnet_") && n.get(*k) < b.get(*k);
+            let wrapped: Vec<String> = c.counts.keys().filter(less).cloned().collect();
+            if !wrapped.is_empty() {
+                texts.push(format!("CPU {cpu}: {} wrapped; counted on", few(&wrapped)));
+            }
+        }
+    }
+    texts.into_iter().map(|text| Event { unix_time: r.unix_time, text }).collect()
+}
+
+/// Of many the first few.
+fn few(names: &[String]) -> String {
+    let shown = names.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(" ");
+    if names.len() > 3 { format!("{shown} and {} more", names.len() - 3) } else { shown }
+}

@@ -1,0 +1,94 @@
+//! The two lines that say where packets are lost and what holds up the rest.
+
+use ringwise_model::Dir;
+use ringwise_observe::{Load, Loss, Place};
+
+use super::table::Cell;
+use super::view::View;
+use crate::render::text::thousands;
+use crate::style::Tint;
+
+/// Losses, and the bottleneck.
+pub fn headline(v: &View) -> [Cell; 2] {
+    let Some(r) = &v.rates else {
+        let first = Cell::new("The first interval is not over yet.", None);
+        return [first, Cell::default()];
+    };
+    [losses(v, r.seconds), bottleneck(v)]
+}
+
+/// A loss a second and its place; most first.
+fn loss(l: &Loss, seconds: f64) -> String {
+    let n = thousands((l.packets as f64 / seconds).ceil() as u64);
+    let place = match &l.place {
+        Place::Ring(name, Some(q)) => format!("{name} NIC, no free descriptor, most in rx{q}"),
+        Place::Ring(name, None) => format!("{name} NIC, no free descriptor"),
+        Place::Stack(name) => format!("{name} driver or stack"),
+        Place::Tx(name) => format!("{name} transmission"),
+        Place::Qdisc(name) => format!("{name} queueing discipline"),
+        Place::NoBuffer(name) => format!("{name} no memory for a buffer"),
+        Place::Backlog(cpu) => format!("CPU {cpu} backlog full"),
+        Place::FlowLimit(cpu) => format!("CPU {cpu} flow limit"),
+        Place::Socket(name) => format!("sockets, {name}"),
+    };
+    format!("{n}/s {place}")
+}
+
+fn losses(v: &View, seconds: f64) -> Cell {
+    let lost = &v.bottleneck.lost;
+    if lost.is_empty() {
+        // Only what every watched interface tells is known to be none.
+        let told = |l: &ringwise_observe::LinkRates| l.reset.is_empty() && l.drops.total().is_some();
+        let Some(r) = &v.rates else { return Cell::default() };
+        let not: Vec<&str> = r.links.iter().filter(|(_, l)| !told(l)).map(|(n, _)| n.as_str()).collect();
+        if not.is_empty() {
+            return Cell::new(format!("LOST  nothing seen; not known of {}", not.join(" ")), Some(Tint::Yellow));
+        }
+        return Cell::new("LOST  nothing, at any place that counts", None);
+    }
+    let all: Vec<String> = lost.iter().map(|l| loss(l, seconds)).collect();
+    Cell::new(format!("LOST  {}", all.join("; ")), Some(Tint::Red))
+}
+
+fn bottleneck(v: &View) -> Cell {
+    let b = &v.bottleneck;
+    let mut full = String::new();
+    for f in &b.full {
+        let what = if f.by_packets { "packets of 64 bytes" } else { "bits" };
+        full += &format!("LINK  {} {} at {:.0} % of its {what}; ", f.link, f.dir, f.percent);
+    }
+    let Some(c) = &b.busiest else {
+        return Cell::new(format!("{full}CPU times are not told: the busiest CPU is unknown"), Some(Tint::Yellow));
+    };
+    let (word, tint) = match c.load {
+        Load::Full => ("FULL  ", Some(Tint::Red)),
+        Load::High => ("BUSY  ", Some(Tint::Yellow)),
+        Load::Fine => ("FINE  busiest is ", None),
+    };
+    let node = c.node.map(|n| format!(" (node {n})")).unwrap_or_default();
+    let mut text = format!("{full}{word}CPU {}{node} {:.0} %", c.cpu, c.busy_percent);
+    match &c.queue {
+        Some(q) => {
+            let irq = q.irq.map(|i| format!(" <- irq {i}")).unwrap_or_default();
+            text += &format!("{irq} <- {} {}{}", q.link, q.dir, q.queue);
+            if let Some(s) = q.share_percent {
+                text += &format!(": {s:.0} % of its packets");
+            }
+            let link = v.rates.as_ref().and_then(|r| r.links.get(&q.link));
+            let balance = link.and_then(|l| if q.dir == Dir::Rx { l.rx_balance } else { l.tx_balance });
+            if let Some(b) = balance {
+                text += &format!(", max/mean {:.2}", b.max_over_mean);
+            }
+            if q.far {
+                text += "; far from the NIC";
+            }
+        }
+        None if c.steered => text += " with packets that other CPUs steer to it (RPS)",
+        None => text += "; no interrupt of a queue that is watched",
+    }
+    if c.squeezed > 0 {
+        text += &format!("; squeezed {}", c.squeezed);
+    }
+    let tint = if full.is_empty() { tint } else { Some(Tint::Red) };
+    Cell::new(text, tint)
+}

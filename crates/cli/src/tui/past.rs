@@ -1,0 +1,78 @@
+//! Curves of the chosen interface and of the busiest CPU, and the remarks.
+
+use ratatui_core::layout::Rect;
+
+use super::draw::heading;
+use super::history::{Curve, curve, top};
+use super::table::Pen;
+use super::view::{Panel, View};
+use crate::render::text::thousands;
+use crate::style::Tint;
+use crate::when;
+
+/// Lines that are enough.
+pub const WANT: usize = 13;
+/// Columns before a curve.
+const LABEL: u16 = 20;
+
+pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let Some(name) = v.link() else { return };
+    let busiest = v.bottleneck.busiest.as_ref().map(|b| b.cpu);
+    let seconds = v.rates.as_ref().map_or(1.0, |r| r.seconds);
+    let head = heading(v, Panel::Past, &format!("HISTORY of {name}, an interval ({seconds:.1} s) a column, now at the right"));
+    pen.put(area, 0, 0, &head.text, head.tint);
+    let mut curves = vec![
+        ("RX pps", Curve::Rx(name.into()), None, None),
+        ("TX pps", Curve::Tx(name.into()), None, None),
+        ("drops/s", Curve::Drops(name.into()), None, Some(Tint::Red)),
+    ];
+    let label = busiest.map(|c| format!("CPU {c} busy %"));
+    if let (Some(cpu), Some(label)) = (busiest, &label) {
+        curves.push((label.as_str(), Curve::Cpu(cpu), Some(100.0), None));
+    }
+    let room = usize::from(area.height - 1);
+    let rows = (room / curves.len()).min(6);
+    if area.width <= LABEL || rows == 0 {
+        return;
+    }
+    let width = usize::from(area.width - LABEL);
+    for (i, (label, key, full, tint)) in curves.into_iter().enumerate() {
+        let y = 1 + (i * rows) as u16;
+        let points = v.history.last(&key, width.min(super::history::LENGTH));
+        let most = top(&points);
+        pen.put(area, y, 1, label, None);
+        let scale = format!("top {}", thousands(most.round() as u64));
+        if rows > 1 {
+            pen.put(area, y + 1, 1, &scale, Some(Tint::Dim));
+        } else {
+            pen.put(area, y, LABEL - 1 - (scale.len() as u16).min(LABEL - 1), &scale, Some(Tint::Dim));
+        }
+        for (line, text) in (y..).zip(curve(&points, full.unwrap_or(most), width, rows, v.style.ascii)) {
+            pen.put(area, line, LABEL, &text, tint);
+        }
+    }
+}
+
+/// The newest at the bottom.
+pub fn remarks(v: &View, pen: &mut Pen<'_>, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let hidden = v.remarks.len().saturating_sub(usize::from(area.height - 1));
+    let more = if hidden > 0 { format!("  {hidden} before these") } else { String::new() };
+    pen.put(area, 0, 0, &format!(" REMARKS{more}"), Some(Tint::Bold));
+    for (y, e) in (1..area.height).zip(v.remarks.iter().skip(hidden)) {
+        pen.put(area, y, 1, &format!("{} {}", when::clock(e.unix_time, v.style.utc), e.text), Some(Tint::Yellow));
+    }
+    let from = 1 + (v.remarks.len() - hidden) as u16;
+    for (y, text) in (from..area.height).zip(&v.unread) {
+        pen.put(area, y, 1, &format!("not read: {text}"), None);
+    }
+    if v.remarks.is_empty() && v.unread.is_empty() {
+        pen.put(area, 1, 1, "no counter was reset or wrapped, nothing came or went", None);
+    }
+}
+

@@ -1,0 +1,170 @@
+//! Which rows are shown, and in which order.
+
+use std::cmp::{Ordering, Reverse};
+
+use ringwise_model::{CpuId, Dir};
+use ringwise_observe::{CpuRates, LinkRates, QueueRates};
+
+use super::view::{Panel, View};
+use crate::render::watch::mark;
+
+/// What each panel can be sorted by; the first is what it begins with.
+pub const SORTS: [&[&str]; 4] =
+    [&["name", "packets", "drops"], &["number", "packets", "drops", "cpu"], &["number", "busy", "packets", "drops"], &[""]];
+
+/// Both directions of a queue number.
+pub struct Row<'a> {
+    pub name: &'a str,
+    pub link: &'a LinkRates,
+    pub id: u32,
+    pub rx: Option<&'a QueueRates>,
+    pub tx: Option<&'a QueueRates>,
+}
+
+impl<'a> Row<'a> {
+    pub fn both(&self) -> impl Iterator<Item = &'a QueueRates> {
+        self.rx.into_iter().chain(self.tx)
+    }
+
+    /// The first word that is to be said; what the counters did before what we think of it.
+    pub fn mark(&self) -> &'static str {
+        let full = |q: &QueueRates| q.bql_limit.zip(q.bql_inflight).is_some_and(|(l, n)| l > 0 && n >= l);
+        let marks: Vec<&str> = self.both().map(mark).filter(|m| !m.is_empty()).collect();
+        if let Some(m) = marks.iter().find(|m| **m != "hot").or(marks.first()) {
+            return m;
+        }
+        match () {
+            () if self.both().any(|q| q.timeouts.is_some_and(|n| n > 0)) => "stuck",
+            () if self.far() => "far",
+            () if self.tx.is_some_and(full) => "bql",
+            () => "",
+        }
+    }
+
+    /// Its interrupts land on another node than the device's.
+    pub fn far(&self) -> bool {
+        self.both().any(|q| q.interrupts.is_some_and(|n| n > 0) && self.link.node.zip(q.node).is_some_and(|(a, b)| a != b))
+    }
+
+    pub fn cpu(&self) -> Option<CpuId> {
+        self.both().find_map(|q| q.cpu)
+    }
+
+    pub fn drops(&self) -> Option<u64> {
+        let known: Vec<u64> = self.both().filter_map(|q| q.drops).collect();
+        (!known.is_empty()).then(|| known.into_iter().fold(0, u64::saturating_add))
+    }
+
+    fn packets(&self) -> u64 {
+        self.both().filter_map(|q| q.packets).fold(0, u64::saturating_add)
+    }
+}
+
+/// Every word of the filter begins a word of the row; one that ends with a digit is a whole word.
+pub fn matches(filter: &str, row: &str) -> bool {
+    let row = row.to_ascii_lowercase();
+    filter.to_ascii_lowercase().split_whitespace().all(|f| {
+        let whole = f.ends_with(|c: char| c.is_ascii_digit());
+        row.split_whitespace().any(|w| if whole { w == f } else { w.starts_with(f) })
+    })
+}
+
+impl View {
+    pub fn links_shown(&self) -> Vec<&str> {
+        let Some(r) = &self.rates else { return Vec::new() };
+        let c = self.choice(Panel::Links);
+        let words = |n: &str, l: &LinkRates| {
+            let node = l.node.map(|n| format!("node{n}")).unwrap_or_default();
+            format!("{n} {} {node}", l.driver.as_deref().unwrap_or_default())
+        };
+        let mut all: Vec<_> = r.links.iter().filter(|(n, l)| matches(&c.filter, &words(n, l))).collect();
+        let packets = |l: &LinkRates| l.rx.packets.unwrap_or(0).saturating_add(l.tx.packets.unwrap_or(0));
+        match c.sort {
+            1 => all.sort_by_key(|(_, l)| Reverse(packets(l))),
+            2 => all.sort_by_key(|(_, l)| Reverse(l.drops.total())),
+            _ => {}
+        }
+        if c.backwards {
+            all.reverse();
+        }
+        all.into_iter().map(|(n, _)| n.as_str()).collect()
+    }
+
+    pub fn queues_shown(&self) -> Vec<Row<'_>> {
+        let Some(r) = &self.rates else { return Vec::new() };
+        let c = self.choice(Panel::Queues);
+        let one = self.link();
+        let mut all = Vec::new();
+        for (name, link) in r.links.iter().filter(|(n, _)| self.all || Some(n.as_str()) == one) {
+            let mut ids: Vec<u32> = link.queues.iter().map(|q| q.queue).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            let find = |dir, id| link.queues.iter().find(|q| q.dir == dir && q.queue == id);
+            all.extend(ids.into_iter().map(|id| Row { name, link, id, rx: find(Dir::Rx, id), tx: find(Dir::Tx, id) }));
+        }
+        let words = |w: &Row<'_>| {
+            let cpu = w.cpu().map(|c| format!("cpu{c}")).unwrap_or_default();
+            let node = w.both().find_map(|q| q.node).map(|n| format!("node{n}")).unwrap_or_default();
+            let irq = w.both().find_map(|q| q.irq).map(|i| format!("irq{i}")).unwrap_or_default();
+            format!("{} {} q{} {cpu} {node} {irq} {}", w.name, w.id, w.id, w.mark())
+        };
+        all.retain(|w| matches(&c.filter, &words(w)));
+        match c.sort {
+            1 => all.sort_by_key(|w| Reverse(w.packets())),
+            2 => all.sort_by_key(|w| Reverse(w.drops())),
+            3 => all.sort_by_key(Row::cpu),
+            _ => {}
+        }
+        if c.backwards {
+            all.reverse();
+        }
+        all
+    }
+
+    pub fn cpus_shown(&self) -> Vec<(CpuId, &CpuRates)> {
+        let Some(r) = &self.rates else { return Vec::new() };
+        let c = self.choice(Panel::Cpus);
+        let words = |id: &CpuId, c: &CpuRates| {
+            let node = c.node.map(|n| format!("node{n}")).unwrap_or_default();
+            format!("cpu{id} {id} {node} {}", if works(c) { "works" } else { "idle" })
+        };
+        let mut all: Vec<_> = r.cpus.iter().filter(|(id, n)| matches(&c.filter, &words(id, n))).collect();
+        let count = |c: &CpuRates, name: &str| c.counts.get(name).copied().unwrap_or(0);
+        let busy = |a: &CpuRates, b: &CpuRates| match (a.busy_percent(), b.busy_percent()) {
+            (Some(a), Some(b)) => b.total_cmp(&a),
+            (a, b) => b.is_some().cmp(&a.is_some()),
+        };
+        match c.sort {
+            0 => {}
+            1 => all.sort_by(|a, b| busy(a.1, b.1)),
+            2 => all.sort_by_key(|(_, c)| Reverse(count(c, "softnet_processed"))),
+            _ => all.sort_by_key(|(_, c)| Reverse(count(c, "softnet_dropped"))),
+        }
+        if c.backwards {
+            all.reverse();
+        } else if c.sort == 0 {
+            // Those with packets first: there may be hundreds.
+            all.sort_by_key(|(_, c)| if works(c) { Ordering::Less } else { Ordering::Greater });
+        }
+        all.into_iter().map(|(id, c)| (*id, c)).collect()
+    }
+}
+
+/// Had to do with packets.
+pub fn works(c: &CpuRates) -> bool {
+    let processed = c.counts.get("softnet_processed").is_some_and(|n| *n > 0);
+    c.interrupts > 0 || processed || c.busy_percent().is_some_and(|n| n >= 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_filter() {
+        assert!(matches("", "eth1 igb node0"));
+        assert!(matches("ETH node0", "eth1 igb node0"));
+        assert!(!matches("cpu1", "cpu10 10 node0") && matches("cpu1", "cpu1 1 node0"));
+        assert!(!matches("eth1 node1", "eth1 igb node0"));
+    }
+}

@@ -1,0 +1,248 @@
+//! What is shown: the newest interval, what was before, and what the person chose.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use ringwise_observe::{Bottleneck, Rates};
+
+use super::events::Event;
+use super::history::History;
+use super::keys::{Act, Key};
+use super::pick::SORTS;
+use crate::style::Style;
+
+/// Remarks that are kept.
+const REMARKS: usize = 100;
+/// Intervals that wait while the screen stands still.
+const WAITING: usize = 600;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Panel {
+    Links,
+    Queues,
+    Cpus,
+    Past,
+}
+
+pub const PANELS: [Panel; 4] = [Panel::Links, Panel::Queues, Panel::Cpus, Panel::Past];
+
+/// Where the intervals come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Mode {
+    Live { recorded_to: Option<String> },
+    Replay { at: usize, of: usize, speed: f64 },
+}
+
+/// What a person chose for one panel.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    pub sort: usize,
+    pub backwards: bool,
+    pub filter: String,
+    /// First row that is shown.
+    pub from: usize,
+}
+
+#[derive(Debug, Clone)]
+pub struct View {
+    pub host: String,
+    pub style: Style,
+    pub mode: Mode,
+    pub rates: Option<Rates>,
+    pub bottleneck: Bottleneck,
+    pub history: History,
+    pub remarks: VecDeque<Event>,
+    /// Resets of each interface since the view began.
+    pub resets: BTreeMap<String, u64>,
+    /// What the samples cost this machine.
+    pub cost: Option<String>,
+    /// What cannot be read.
+    pub unread: Vec<String>,
+    pub paused: bool,
+    waiting: VecDeque<(Rates, Vec<Event>)>,
+    pub focus: Panel,
+    pub choices: [Choice; 4],
+    /// The interface whose queues are shown; `None`: that of the bottleneck.
+    pub picked: Option<String>,
+    /// Queues of all interfaces.
+    pub all: bool,
+    /// A filter is being typed.
+    pub typing: bool,
+    pub help: bool,
+}
+
+impl View {
+    pub fn new(host: &str, style: Style, mode: Mode) -> Self {
+        Self {
+            host: host.into(),
+            style,
+            mode,
+            rates: None,
+            bottleneck: Bottleneck::default(),
+            history: History::default(),
+            remarks: VecDeque::new(),
+            resets: BTreeMap::new(),
+            cost: None,
+            unread: Vec::new(),
+            paused: false,
+            waiting: VecDeque::new(),
+            focus: Panel::Queues,
+            choices: Default::default(),
+            picked: None,
+            all: false,
+            typing: false,
+            help: false,
+        }
+    }
+
+    /// One interval more. While paused it waits.
+    pub fn push(&mut self, rates: Rates, events: Vec<Event>) {
+        if self.paused {
+            self.waiting.push_back((rates, events));
+            if self.waiting.len() > WAITING {
+                self.waiting.pop_front();
+            }
+            return;
+        }
+        self.take(rates, events);
+    }
+
+    /// The same, also while it stands still.
+    pub fn take(&mut self, rates: Rates, events: Vec<Event>) {
+        self.history.push(&rates);
+        for (name, l) in &rates.links {
+            if !l.reset.is_empty() {
+                *self.resets.entry(name.clone()).or_default() += 1;
+            }
+        }
+        self.remarks.extend(events);
+        self.remarks.drain(..self.remarks.len().saturating_sub(REMARKS));
+        self.bottleneck = Bottleneck::of(&rates);
+        self.rates = Some(rates);
+    }
+
+    /// Intervals that came while it stood still.
+    pub fn held(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Forgets what was shown: another moment of a recording comes.
+    pub fn forget(&mut self) {
+        self.history.clear();
+        self.remarks.clear();
+        self.resets.clear();
+        self.waiting.clear();
+        (self.rates, self.bottleneck) = (None, Bottleneck::default());
+    }
+
+    pub fn choice(&self, p: Panel) -> &Choice {
+        &self.choices[p as usize]
+    }
+
+    /// The interface whose queues and history are shown.
+    pub fn link(&self) -> Option<&str> {
+        let r = self.rates.as_ref()?;
+        let there = |n: &&String| r.links.contains_key(*n);
+        let hot = || self.bottleneck.busiest.as_ref()?.queue.as_ref().map(|q| &q.link);
+        let lossy = || {
+            let loss = r.links.iter().filter_map(|(n, l)| Some((l.drops.total().filter(|d| *d > 0)?, n)));
+            loss.max_by_key(|(d, _)| *d).map(|(_, n)| n)
+        };
+        let busiest = || r.links.iter().max_by_key(|(_, l)| l.rx.packets).map(|(n, _)| n);
+        let name = self.picked.as_ref().filter(there).or_else(lossy).or_else(hot).filter(there).or_else(busiest)?;
+        Some(name)
+    }
+
+    /// Reacts to a key, and says what the loop has to do.
+    pub fn key(&mut self, key: Key) -> Act {
+        if self.typing {
+            self.typed(key);
+            return Act::Nothing;
+        }
+        if self.help {
+            self.help = false;
+            return if key == Key::Char('q') { Act::Quit } else { Act::Nothing };
+        }
+        let replayed = matches!(self.mode, Mode::Replay { .. });
+        match key {
+            Key::Char('q') => return Act::Quit,
+            Key::Redraw => return Act::Redraw,
+            Key::Char('?' | 'h') => self.help = true,
+            Key::Char(' ' | 'p') => self.pause(),
+            Key::Char('/') => self.typing = true,
+            Key::Char('s') => {
+                let at = self.focus as usize;
+                self.choices[at].sort = (self.choices[at].sort + 1) % SORTS[at].len();
+            }
+            Key::Char('r') => {
+                let c = &mut self.choices[self.focus as usize];
+                c.backwards = !c.backwards;
+            }
+            Key::Char('a') => self.all = !self.all,
+            Key::Tab => self.turn(1),
+            Key::BackTab => self.turn(PANELS.len() - 1),
+            Key::Char(n @ '1'..='4') => self.focus = PANELS[n as usize - '1' as usize],
+            Key::Escape => {
+                self.choices[self.focus as usize].filter.clear();
+                self.picked = None;
+            }
+            Key::Up | Key::Char('k') => self.scroll(-1),
+            Key::Down | Key::Char('j') => self.scroll(1),
+            Key::PageUp => self.scroll(-10),
+            Key::PageDown => self.scroll(10),
+            Key::Left if replayed => return Act::Seek(-1),
+            Key::Right if replayed => return Act::Seek(1),
+            Key::Char('[' | '<') if replayed => return Act::Seek(-10),
+            Key::Char(']' | '>') if replayed => return Act::Seek(10),
+            Key::Home | Key::Char('g') if replayed => return Act::First,
+            Key::End | Key::Char('G') if replayed => return Act::Last,
+            Key::Char('+' | '=') if replayed => return Act::Faster,
+            Key::Char('-') if replayed => return Act::Slower,
+            _ => {}
+        }
+        Act::Nothing
+    }
+
+    fn typed(&mut self, key: Key) {
+        let c = &mut self.choices[self.focus as usize];
+        match key {
+            Key::Enter => self.typing = false,
+            Key::Escape => {
+                c.filter.clear();
+                self.typing = false;
+            }
+            Key::Backspace => drop(c.filter.pop()),
+            Key::Char(ch) if !ch.is_control() && c.filter.len() < 60 => c.filter.push(ch),
+            _ => {}
+        }
+        self.choices[self.focus as usize].from = 0;
+    }
+
+    fn pause(&mut self) {
+        self.paused = !self.paused;
+        if !self.paused {
+            for (rates, events) in std::mem::take(&mut self.waiting) {
+                self.take(rates, events);
+            }
+        }
+    }
+
+    fn turn(&mut self, by: usize) {
+        self.focus = PANELS[(self.focus as usize + by) % PANELS.len()];
+    }
+
+    /// In the list of interfaces the choice moves, else the rows.
+    fn scroll(&mut self, by: isize) {
+        let names: Vec<String> = self.links_shown().into_iter().map(str::to_string).collect();
+        if matches!(self.focus, Panel::Links | Panel::Past) {
+            let at = self.link().and_then(|l| names.iter().position(|n| n == l)).unwrap_or(0);
+            self.picked = names.get(at.saturating_add_signed(by).min(names.len().saturating_sub(1))).cloned();
+            return;
+        }
+        let rows = match self.focus {
+            Panel::Queues => self.queues_shown().len(),
+            _ => self.cpus_shown().len(),
+        };
+        let c = &mut self.choices[self.focus as usize];
+        c.from = c.from.saturating_add_signed(by).min(rows.saturating_sub(1));
+    }
+}

@@ -1,0 +1,194 @@
+//! Where packets are lost, and which CPU, interrupt and queue hold up the rest. Pure.
+
+use ringwise_model::{CpuId, Dir, IrqId, NodeId};
+
+use crate::queues::QueueRates;
+use crate::rates::{CpuRates, LinkRates, Rates};
+
+/// What a look at one interval says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Bottleneck {
+    /// Most packets first. Empty: nothing was lost at any place that counts.
+    pub lost: Vec<Loss>,
+    /// The busiest CPU; `None` where the kernel does not tell its time.
+    pub busiest: Option<Busiest>,
+    /// Directions whose link has no room for more.
+    pub full: Vec<Full>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    pub place: Place,
+    pub packets: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// The NIC had no free descriptor; the queue that lost most, where the driver says it.
+    Ring(String, Option<u32>),
+    /// Driver or stack. Losses of a full backlog are not told a second time here.
+    Stack(String),
+    Tx(String),
+    Qdisc(String),
+    /// No memory for a buffer. Whether the packet is lost, too, differs by driver.
+    NoBuffer(String),
+    /// The backlog of this CPU was full.
+    Backlog(CpuId),
+    FlowLimit(CpuId),
+    /// By the kernel's name.
+    Socket(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Busiest {
+    pub cpu: CpuId,
+    pub node: Option<NodeId>,
+    /// In softirqs and interrupts.
+    pub busy_percent: f64,
+    pub load: Load,
+    /// The queue with most packets among those whose interrupts it takes.
+    pub queue: Option<HotQueue>,
+    /// It works for other CPUs that steer packets to it (RPS).
+    pub steered: bool,
+    /// Times its budget was used up.
+    pub squeezed: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct HotQueue {
+    pub link: String,
+    pub dir: Dir,
+    pub queue: u32,
+    pub irq: Option<IrqId>,
+    pub share_percent: Option<f64>,
+    /// The node of the device, where the CPU is on another.
+    pub far: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// No room for more.
+    Full,
+    High,
+    Fine,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Full {
+    pub link: String,
+    pub dir: Dir,
+    pub percent: f64,
+    /// By packets of 64 bytes; else by bits.
+    pub by_packets: bool,
+}
+
+const FULL: f64 = 90.0;
+const HIGH: f64 = 60.0;
+const LINE: f64 = 95.0;
+
+impl Load {
+    pub fn of(busy_percent: f64) -> Self {
+        match busy_percent {
+            n if n >= FULL => Self::Full,
+            n if n >= HIGH => Self::High,
+            _ => Self::Fine,
+        }
+    }
+}
+
+impl Bottleneck {
+    pub fn of(r: &Rates) -> Self {
+        Self { lost: lost(r), busiest: busiest(r), full: full(r) }
+    }
+}
+
+fn lost(r: &Rates) -> Vec<Loss> {
+    let mut out = Vec::new();
+    let mut add = |place: Place, n: Option<u64>| {
+        if let Some(packets) = n.filter(|n| *n > 0) {
+            out.push(Loss { place, packets });
+        }
+    };
+    let count = |name: &str| -> u64 { r.cpus.values().filter_map(|c| c.counts.get(name)).sum() };
+    let stack: u64 = r.links.values().filter_map(|l| l.drops.stack).sum();
+    // The kernel counts what a full backlog loses at the interface, too; and interfaces that are not watched may be
+    // among those of the backlog.
+    let told = stack > 0 && stack <= count("softnet_dropped") + count("softnet_flow_limit");
+    for (name, l) in &r.links {
+        let d = &l.drops;
+        add(Place::Ring(name.clone(), worst(l)), d.nic);
+        add(Place::Stack(name.clone()), d.stack.filter(|_| !told));
+        add(Place::Tx(name.clone()), d.tx);
+        add(Place::Qdisc(name.clone()), d.qdisc);
+        add(Place::NoBuffer(name.clone()), d.no_buffer);
+    }
+    for (cpu, c) in &r.cpus {
+        add(Place::Backlog(*cpu), c.counts.get("softnet_dropped").copied());
+        add(Place::FlowLimit(*cpu), c.counts.get("softnet_flow_limit").copied());
+    }
+    for (name, n) in &r.socket_drops {
+        add(Place::Socket(name.clone()), Some(*n));
+    }
+    out.sort_by_key(|l| (matches!(l.place, Place::NoBuffer(_)), std::cmp::Reverse(l.packets)));
+    out
+}
+
+/// The receive queue that lost most.
+fn worst(l: &LinkRates) -> Option<u32> {
+    let lossy = l.queues.iter().filter(|q| q.dir == Dir::Rx && q.drops.is_some_and(|n| n > 0));
+    lossy.max_by_key(|q| (q.drops, std::cmp::Reverse(q.queue))).map(|q| q.queue)
+}
+
+fn busiest(r: &Rates) -> Option<Busiest> {
+    let known = r.cpus.iter().filter_map(|(id, c)| Some((*id, c, c.busy_percent()?)));
+    let of = |c: &CpuRates, name: &str| c.counts.get(name).copied().unwrap_or(0);
+    // Among equals the one that had packets.
+    let rank = |c: &CpuRates, busy: f64| (busy.round() as u64, of(c, "softnet_processed"));
+    let (cpu, c, busy) = known.max_by_key(|(id, c, busy)| (rank(c, *busy), std::cmp::Reverse(*id)))?;
+    Some(Busiest {
+        cpu,
+        node: c.node,
+        busy_percent: busy,
+        load: Load::of(busy),
+        queue: hot(r, cpu),
+        steered: of(c, "softnet_rps") > 0,
+        squeezed: of(c, "softnet_squeezed"),
+    })
+}
+
+fn hot(r: &Rates, cpu: CpuId) -> Option<HotQueue> {
+    let all = r.links.iter().flat_map(|(name, l)| l.queues.iter().map(move |q| (name, l, q)));
+    let here = all.filter(|(_, _, q)| q.cpu == Some(cpu));
+    let load = |q: &QueueRates| (q.packets.unwrap_or(0), q.interrupts.unwrap_or(0), q.dir == Dir::Rx);
+    let (name, l, q) = here.max_by_key(|(_, _, q)| (load(q), std::cmp::Reverse(q.queue)))?;
+    // A queue that did nothing is not why.
+    if load(q).0 == 0 && load(q).1 == 0 {
+        return None;
+    }
+    Some(HotQueue {
+        link: name.clone(),
+        dir: q.dir,
+        queue: q.queue,
+        irq: q.irq,
+        share_percent: q.share_percent,
+        far: l.node.zip(q.node).is_some_and(|(a, b)| a != b),
+    })
+}
+
+fn full(r: &Rates) -> Vec<Full> {
+    let mut out = Vec::new();
+    for (name, l) in &r.links {
+        for (dir, f) in [(Dir::Rx, &l.rx), (Dir::Tx, &l.tx)] {
+            let limits = [(f.line_packets_percent, true), (f.line_percent, false)];
+            let most = limits.iter().filter_map(|(n, by)| Some((n.filter(|n| *n >= LINE)?, *by)));
+            if let Some((percent, by_packets)) = most.max_by(|a, b| a.0.total_cmp(&b.0)) {
+                out.push(Full { link: name.clone(), dir, percent, by_packets });
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "bottleneck_tests.rs"]
+mod tests;
