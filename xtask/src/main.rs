@@ -47,7 +47,7 @@ usage: cargo xtask TASK
   bless                 rewrite golden results of all tests, on purpose only
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
   man [DIR]             man pages and completions (default target/man)
-  picture [FILE]        the README's pictures: docs/chain.svg; with the saved output of `demo` docs/matrix.svg
+  picture [FILE]        the README's pictures: docs/chain.svg, docs/watch-*.svg; with the saved output of `demo` docs/matrix.svg
   cost [--program FILE] what a sample of watch costs here, beside other programs (root; namespaces of its own)
   demo                  the story of lab/demo.sh on router16, live
 ";

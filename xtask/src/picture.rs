@@ -1,6 +1,7 @@
 //! `cargo xtask picture [FILE]`: the pictures of the README. With the saved output of `cargo xtask demo`
 //! docs/matrix.svg: the queue matrix of eth0 before and after, as `ringwise show` printed it. Without,
-//! docs/chain.svg: what `ringwise show --svg` draws of a recorded lab host.
+//! docs/chain.svg: what `ringwise show --svg` draws of a recorded lab host; and docs/watch-*.svg: the screen of `watch` on a
+//! recording, as the test `pictures_of_the_readme` compares them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -45,6 +46,16 @@ fn chain(root: &Path) -> Result<ExitCode> {
         bail!("ringwise show --svg: {status}");
     }
     println!("{}", to.display());
+    let status = Command::new(env!("CARGO"))
+        .args(["test", "--quiet", "--package", "ringwise", "--lib", "pictures_of_the_readme"])
+        .env("RINGWISE_BLESS", "1")
+        .current_dir(root)
+        .status()?;
+    if !status.success() {
+        bail!("the pictures of watch: {status}");
+    }
+    println!("{}", root.join("docs").join("watch-80x24.svg").display());
+    println!("{}", root.join("docs").join("watch-200x60.svg").display());
     Ok(ExitCode::SUCCESS)
 }
 

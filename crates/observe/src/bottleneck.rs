@@ -60,6 +60,9 @@ pub struct HotQueue {
     pub dir: Dir,
     pub queue: u32,
     pub irq: Option<IrqId>,
+    /// Queues of the same interface and direction that it takes as well.
+    pub others: usize,
+    /// Of them together, of the packets of the direction.
     pub share_percent: Option<f64>,
     /// The node of the device, where the CPU is on another.
     pub far: bool,
@@ -165,12 +168,15 @@ fn hot(r: &Rates, cpu: CpuId) -> Option<HotQueue> {
     if load(q).0 == 0 && load(q).1 == 0 {
         return None;
     }
+    let same = |o: &&QueueRates| o.dir == q.dir && o.cpu == q.cpu;
+    let shares: Vec<f64> = l.queues.iter().filter(same).filter_map(|o| o.share_percent).collect();
     Some(HotQueue {
         link: name.clone(),
         dir: q.dir,
         queue: q.queue,
         irq: q.irq,
-        share_percent: q.share_percent,
+        others: l.queues.iter().filter(same).count() - 1,
+        share_percent: (!shares.is_empty()).then(|| shares.iter().sum()),
         far: l.node.zip(q.node).is_some_and(|(a, b)| a != b),
     })
 }

@@ -57,6 +57,15 @@ fn the_ring_and_the_full_cpu_behind_it() {
     assert_eq!((busy.cpu, busy.load, busy.squeezed, busy.steered), (CpuId(3), Load::Full, 4, false));
     let hot = busy.queue.unwrap();
     assert_eq!((hot.dir, hot.queue, hot.irq, hot.far), (Dir::Rx, 1, Some(IrqId(31)), true));
+    assert_eq!((hot.others, hot.share_percent), (0, Some(50.0)));
+}
+
+#[test]
+fn several_queues_on_one_cpu() {
+    let queues = vec![queue(Dir::Rx, 0, 1, 900, 0), queue(Dir::Rx, 1, 1, 950, 0), queue(Dir::Tx, 1, 1, 7, 0)];
+    let b = Bottleneck::of(&rates(Drops::default(), queues, vec![cpu(0.0, &[]), cpu(99.0, &[])]));
+    let hot = b.busiest.unwrap().queue.unwrap();
+    assert_eq!((hot.dir, hot.queue, hot.others, hot.share_percent), (Dir::Rx, 1, 1, Some(100.0)));
 }
 
 #[test]

@@ -188,10 +188,8 @@ impl Terminal {
             return e;
         }
         let mut fds = [libc::pollfd { fd: IN, events: libc::POLLIN, revents: 0 }];
-        let time = libc::timespec {
-            tv_sec: time.as_secs().min(86_400) as libc::time_t,
-            tv_nsec: time.subsec_nanos().into(),
-        };
+        let time =
+            libc::timespec { tv_sec: time.as_secs().min(86_400) as libc::time_t, tv_nsec: time.subsec_nanos().into() };
         // SAFETY: one live pollfd, a live timespec and a mask that the kernel gave.
         let n = unsafe { libc::ppoll(fds.as_mut_ptr(), 1, &raw const time, &raw const self.mask) };
         if let Some(e) = self.signalled() {

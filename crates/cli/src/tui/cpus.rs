@@ -153,7 +153,7 @@ pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let all = v.cpus_shown();
     let mut heat = heat(v, area.width);
     // Half of the room at most, so that the table has some, too.
-    let lines = heat.len().min(HEAT).min(usize::from(area.height.saturating_sub(1)).div_ceil(2));
+    let lines = heat.len().min(HEAT).min(usize::from(area.height.saturating_sub(1)).div_ceil(2).max(2));
     let left_out = heat.len() - lines;
     heat.truncate(lines);
     let room = usize::from(area.height).saturating_sub(2 + lines);
@@ -172,7 +172,8 @@ pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
         }
     }
     let top = 1 + lines as u16;
-    if top >= area.height {
+    // A heading without a row says nothing.
+    if top + 1 >= area.height {
         return;
     }
     let body = Rect { y: area.y + top, height: area.height - top, ..area };

@@ -104,7 +104,8 @@ fn keys(v: &View, width: u16) -> String {
     if v.typing {
         return format!("filter {panel}: {}_   Enter keeps it, Esc takes it away", v.choice(v.focus).filter);
     }
-    let mut parts = vec!["q quit", "? help", "Tab panel", "s sort", "r reverse", "/ filter", "a all queues", "space pause"];
+    let mut parts =
+        vec!["q quit", "? help", "Tab panel", "s sort", "r reverse", "/ filter", "a all queues", "space pause"];
     if matches!(v.mode, Mode::Replay { .. }) {
         parts.splice(6.., ["space stop", "arrows step", "[ ] 10", "+ - speed"]);
     } else {
@@ -160,13 +161,13 @@ pub fn window(from: usize, all: usize, room: usize) -> (usize, usize, String) {
 /// Heights of panels below each other.
 fn stacked(v: &View, pen: &mut Pen<'_>, body: Rect) {
     let want = [links::want(v, body.width), queues::want(v), cpus::want(v, body.width), past::WANT];
-    let least = [want[0].min(4), want[1].min(6), want[2].min(6), 0];
+    let least = [want[0].min(6), want[1].min(6), want[2].min(5), 0];
     let mut room = usize::from(body.height);
     let mut got = [0; 4];
     let focus = v.focus as usize;
     let first = |order: [usize; 4]| std::iter::once(focus).chain(order.into_iter().filter(move |i| *i != focus));
     for i in first([0, 1, 2, 3]) {
-        let least = if i == focus { want[i].min(6) } else { least[i] };
+        let least = if i == focus { want[i].min(10) } else { least[i] };
         got[i] = least.min(room);
         room -= got[i];
     }

@@ -71,6 +71,9 @@ fn bottleneck(v: &View) -> Cell {
         Some(q) => {
             let irq = q.irq.map(|i| format!(" <- irq {i}")).unwrap_or_default();
             text += &format!("{irq} <- {} {}{}", q.link, q.dir, q.queue);
+            if q.others > 0 {
+                text += &format!(" and {} more", q.others);
+            }
             if let Some(s) = q.share_percent {
                 text += &format!(": {s:.0} % of its packets");
             }

@@ -154,11 +154,19 @@ pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     }
     let used: usize = s.widths.iter().sum::<usize>() + s.widths.len();
     let names = v.links_shown();
+    let height = |i: usize| 1 + u16::from(s.notes[i].is_some());
+    let whole = (0..names.len()).map(height).sum::<u16>() < area.height;
+    // The last line says what has no room; what is chosen is among what has some.
+    let room = if whole { area.height } else { area.height.saturating_sub(1) };
+    let chosen = names.iter().position(|n| v.link() == Some(n)).unwrap_or(0);
+    let mut from = 0;
+    while !whole && from < chosen && 1 + (from..=chosen).map(height).sum::<u16>() > room {
+        from += 1;
+    }
     let (mut y, mut left) = (1, names.len());
-    for ((name, row), note) in names.iter().zip(&s.rows).zip(&s.notes) {
-        let lines = 1 + u16::from(note.is_some());
-        // The last line says what has no room.
-        if y + lines > area.height || (left > 1 && y + lines >= area.height) {
+    for (i, ((name, row), note)) in names.iter().zip(&s.rows).zip(&s.notes).enumerate().skip(from) {
+        let lines = height(i);
+        if y + lines > room {
             break;
         }
         let line = Rect { y: area.y + y, height: 1, ..area };

@@ -22,7 +22,8 @@ pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let Some(name) = v.link() else { return };
     let busiest = v.bottleneck.busiest.as_ref().map(|b| b.cpu);
     let seconds = v.rates.as_ref().map_or(1.0, |r| r.seconds);
-    let head = heading(v, Panel::Past, &format!("HISTORY of {name}, an interval ({seconds:.1} s) a column, now at the right"));
+    let head =
+        heading(v, Panel::Past, &format!("HISTORY of {name}, an interval ({seconds:.1} s) a column, now at the right"));
     pen.put(area, 0, 0, &head.text, head.tint);
     let mut curves = vec![
         ("RX pps", Curve::Rx(name.into()), None, None),
@@ -75,4 +76,3 @@ pub fn remarks(v: &View, pen: &mut Pen<'_>, area: Rect) {
         pen.put(area, 1, 1, "no counter was reset or wrapped, nothing came or went", None);
     }
 }
-

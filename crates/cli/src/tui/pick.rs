@@ -1,6 +1,6 @@
 //! Which rows are shown, and in which order.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 
 use ringwise_model::{CpuId, Dir};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates};
@@ -9,8 +9,12 @@ use super::view::{Panel, View};
 use crate::render::watch::mark;
 
 /// What each panel can be sorted by; the first is what it begins with.
-pub const SORTS: [&[&str]; 4] =
-    [&["name", "packets", "drops"], &["number", "packets", "drops", "cpu"], &["number", "busy", "packets", "drops"], &[""]];
+pub const SORTS: [&[&str]; 4] = [
+    &["name", "packets", "drops"],
+    &["number", "packets", "drops", "cpu"],
+    &["busy", "number", "packets", "drops"],
+    &[""],
+];
 
 /// Both directions of a queue number.
 pub struct Row<'a> {
@@ -43,7 +47,8 @@ impl<'a> Row<'a> {
 
     /// Its interrupts land on another node than the device's.
     pub fn far(&self) -> bool {
-        self.both().any(|q| q.interrupts.is_some_and(|n| n > 0) && self.link.node.zip(q.node).is_some_and(|(a, b)| a != b))
+        self.both()
+            .any(|q| q.interrupts.is_some_and(|n| n > 0) && self.link.node.zip(q.node).is_some_and(|(a, b)| a != b))
     }
 
     pub fn cpu(&self) -> Option<CpuId> {
@@ -135,16 +140,13 @@ impl View {
             (a, b) => b.is_some().cmp(&a.is_some()),
         };
         match c.sort {
-            0 => {}
-            1 => all.sort_by(|a, b| busy(a.1, b.1)),
+            0 => all.sort_by(|a, b| busy(a.1, b.1)),
+            1 => {}
             2 => all.sort_by_key(|(_, c)| Reverse(count(c, "softnet_processed"))),
             _ => all.sort_by_key(|(_, c)| Reverse(count(c, "softnet_dropped"))),
         }
         if c.backwards {
             all.reverse();
-        } else if c.sort == 0 {
-            // Those with packets first: there may be hundreds.
-            all.sort_by_key(|(_, c)| if works(c) { Ordering::Less } else { Ordering::Greater });
         }
         all.into_iter().map(|(id, c)| (*id, c)).collect()
     }

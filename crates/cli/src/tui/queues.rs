@@ -47,9 +47,8 @@ fn row(v: &View, q: &Row<'_>, seconds: f64) -> Vec<Cell> {
     let mbps = |q: Option<&QueueRates>| {
         q.and_then(|q| q.bytes).map_or_else(|| "-".into(), |n| format!("{:.1}", n as f64 * 8.0 / seconds / 1e6))
     };
-    let share = |q: Option<&QueueRates>| {
-        q.and_then(|q| q.share_percent).map_or_else(|| "-".into(), |n| format!("{n:.1}%"))
-    };
+    let share =
+        |q: Option<&QueueRates>| q.and_then(|q| q.share_percent).map_or_else(|| "-".into(), |n| format!("{n:.1}%"));
     // Two vectors, where the directions have their own.
     let mut vectors: Vec<&QueueRates> = q.both().filter(|q| q.irq.is_some()).collect();
     vectors.dedup_by_key(|q| q.irq);
@@ -108,7 +107,9 @@ pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let all = v.queues_shown();
     let (from, n, words) = window(v.choice(Panel::Queues).from, all.len(), usize::from(area.height.saturating_sub(2)));
     let mut text = "QUEUES".to_string();
-    if !v.all && let Some(l) = r.links.get(name) {
+    if !v.all
+        && let Some(l) = r.links.get(name)
+    {
         let node = l.node.map_or_else(|| "node unknown".to_string(), |n| format!("node {n}"));
         text += &format!(" of {name} ({node}) by {}", source(l));
         for (dir, b) in [("RX", l.rx_balance), ("TX", l.tx_balance)] {

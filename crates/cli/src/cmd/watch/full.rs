@@ -74,7 +74,9 @@ impl Taken {
                 Event::Gone => return Ok(Over::Act(Act::Quit)),
             };
             for key in keys {
-                if cfg!(debug_assertions) && key == crate::tui::Key::Char('!') && std::env::var_os("RINGWISE_PANIC").is_some()
+                if cfg!(debug_assertions)
+                    && key == crate::tui::Key::Char('!')
+                    && std::env::var_os("RINGWISE_PANIC").is_some()
                 {
                     panic!("as asked for");
                 }
@@ -217,3 +219,7 @@ pub fn enter(view: &mut View, tape: &mut Tape, at: usize) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "screens_tests.rs"]
+mod tests;
