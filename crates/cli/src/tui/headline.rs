@@ -40,9 +40,9 @@ fn losses(v: &View, seconds: f64) -> Cell {
         // Only what every watched interface tells is known to be none.
         let told = |l: &ringwise_observe::LinkRates| l.reset.is_empty() && l.drops.total().is_some();
         let Some(r) = &v.rates else { return Cell::default() };
-        let not: Vec<&str> = r.links.iter().filter(|(_, l)| !told(l)).map(|(n, _)| n.as_str()).collect();
-        if not.is_empty() {
-            return Cell::new(format!("LOST  nothing seen; not known of {}", not.join(" ")), Some(Tint::Yellow));
+        let untold: Vec<&str> = r.links.iter().filter(|(_, l)| !told(l)).map(|(n, _)| n.as_str()).collect();
+        if !untold.is_empty() {
+            return Cell::new(format!("LOST  nothing seen; not known of {}", untold.join(" ")), Some(Tint::Yellow));
         }
         return Cell::new("LOST  nothing, at any place that counts", None);
     }
