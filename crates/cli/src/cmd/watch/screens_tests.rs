@@ -80,11 +80,12 @@ const PICTURE: usize = 16;
 
 fn find(what: &str) -> usize {
     let mut tape = tape();
+    let last = tape.len();
     let mut has = |i: usize| {
         let frame = tape.frame(i).unwrap();
         frame.is_some_and(|(_, events)| events.iter().any(|e| e.text.contains(what)))
     };
-    (1..tape.len()).find(|i| has(*i)).unwrap_or_else(|| panic!("no remark with {what:?}"))
+    (1..last).find(|i| has(*i)).unwrap_or_else(|| panic!("no remark with {what:?}"))
 }
 
 #[test]
