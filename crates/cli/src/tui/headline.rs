@@ -18,11 +18,11 @@ pub fn headline(v: &View) -> [Cell; 2] {
 }
 
 /// A loss a second and its place; most first.
-fn loss(l: &Loss, seconds: f64) -> String {
+fn loss(v: &View, l: &Loss, seconds: f64) -> String {
     let n = thousands((l.packets as f64 / seconds).ceil() as u64);
     let place = match &l.place {
         Place::Ring(name, Some(q)) => format!("{name} NIC, no free descriptor, most in rx{q}"),
-        Place::Ring(name, None) => format!("{name} NIC, no free descriptor"),
+        Place::Ring(name, None) => format!("{name} NIC, no free descriptor{}", hot(v, name)),
         Place::Stack(name) => format!("{name} driver or stack"),
         Place::Tx(name) => format!("{name} transmission"),
         Place::Qdisc(name) => format!("{name} queueing discipline"),
@@ -32,6 +32,18 @@ fn loss(l: &Loss, seconds: f64) -> String {
         Place::Socket(name) => format!("sockets, {name}"),
     };
     format!("{n}/s {place}")
+}
+
+/// Where the driver does not say which queue lost them: the one that has most to do.
+fn hot(v: &View, link: &str) -> String {
+    let link = v.rates.as_ref().and_then(|r| r.links.get(link));
+    let hot = link.and_then(|l| {
+        let id = l.rx_balance?.hot?;
+        l.queues.iter().find(|q| q.dir == Dir::Rx && q.queue == id)
+    });
+    let Some(q) = hot else { return String::new() };
+    let cpu = q.cpu.map(|c| format!(" on CPU {c}")).unwrap_or_default();
+    format!("; hot is rx{}{cpu}", q.queue)
 }
 
 fn losses(v: &View, seconds: f64) -> Cell {
@@ -46,7 +58,7 @@ fn losses(v: &View, seconds: f64) -> Cell {
         }
         return Cell::new("LOST  nothing, at any place that counts", None);
     }
-    let all: Vec<String> = lost.iter().map(|l| loss(l, seconds)).collect();
+    let all: Vec<String> = lost.iter().map(|l| loss(v, l, seconds)).collect();
     Cell::new(format!("LOST  {}", all.join("; ")), Some(Tint::Red))
 }
 

@@ -11,7 +11,7 @@ KEYS
  q, Ctrl-C   quit                       Tab, 1-4     panel that the keys go to
  Ctrl-Z      to the shell; fg: back     up, down     choose interface, scroll
  space, p    pause; nothing is missed   s, r         sort by, reverse
- a           queues of all interfaces   /            filter: eth, node0, cpu3, hot
+ a           queues of all interfaces   /            filter: node0 cpu3 hot
  Esc         filter off, choice back    Ctrl-L       draw anew
 ";
 const REPLAY: &str = "\
@@ -21,7 +21,7 @@ RECORDING
 ";
 const MARKS: &str = "\
 MARKS
- hot    over 1.5 times the mean         far, !       lands on another node than the NIC
+ hot    over 1.5 times the mean         far, !       not on the NIC's node
  reset  a counter went backwards        new, gone    the queue came, went
  bql    at its byte limit               stuck        found so by the watchdog
  line   share of 64-byte packets / of bits that fit; more in docs/watch.md

@@ -30,11 +30,10 @@ fn style() -> Style {
     Style { color: true, ..Style::plain(Some(80)) }
 }
 
-/// The view at sample `at` of the recording, as somebody watches live.
+/// The view at sample `at` of the recording, as somebody would have seen it live.
 fn at(at: usize, style: Style) -> View {
     let mut tape = tape();
     let mut v = View::new(tape.host(at), style, Mode::Live { recorded_to: None });
-    v.cost = Some("own cost 0.42 ms a sample, 0.06 % of a CPU".into());
     enter(&mut v, &mut tape, at).unwrap();
     v
 }
@@ -130,7 +129,9 @@ fn goldens() {
 #[test]
 fn pictures_of_the_readme() {
     for (w, h) in SIZES {
-        let svg = picture(&shot(&at(PICTURE, style()), w, h));
+        let mut v = at(PICTURE, style());
+        v.mode = Mode::Replay { at: PICTURE, of: tape().len() - 1, speed: 1.0 };
+        let svg = picture(&shot(&v, w, h));
         golden(&format!("docs/watch-{w}x{h}.svg"), &svg);
     }
 }
@@ -272,7 +273,7 @@ fn picture(b: &Buffer) -> String {
     let (wide, high) = (usize::from(w) * cw + 16, usize::from(h) * ch + 16);
     let mut s = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide} {high}\" font-family=\"DejaVu Sans Mono, \
-         ui-monospace, monospace\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"#16191d\"/>\n"
+         ui-monospace, monospace\" font-size=\"13.29\">\n<rect width=\"100%\" height=\"100%\" fill=\"#16191d\"/>\n"
     );
     let fill = |c: &ratatui_core::buffer::Cell| match (c.fg, c.modifier.contains(Modifier::DIM)) {
         (Color::Red, _) => "#ff6b5e",
@@ -291,17 +292,19 @@ fn picture(b: &Buffer) -> String {
             let same = |c: &&ratatui_core::buffer::Cell| (c.fg, c.modifier) == (row[x].fg, row[x].modifier);
             let n = row[x..].iter().take_while(same).count();
             let run: String = row[x..x + n].iter().map(|c| c.symbol()).collect();
-            if !run.trim().is_empty() {
-                let bold = if row[x].modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
-                let run = run.replace('&', "&amp;").replace('<', "&lt;");
-                let _ = writeln!(
-                    s,
-                    "<text x=\"{}\" y=\"{}\" textLength=\"{}\" xml:space=\"preserve\" fill=\"{}\"{bold}>{run}</text>",
-                    8 + x * cw,
-                    top + 13,
-                    n * cw,
-                    fill(&row[x])
-                );
+            let bold = if row[x].modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
+            // Each piece at its own place, as fonts differ in width.
+            let mut at = 0;
+            for piece in run.split("  ") {
+                let blanks = piece.chars().take_while(|c| *c == ' ').count();
+                let text = piece.trim();
+                if !text.is_empty() {
+                    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+                    let left = 8 + (x + at + blanks) * cw;
+                    let (y, colour) = (top + 13, fill(&row[x]));
+                    let _ = writeln!(s, "<text x=\"{left}\" y=\"{y}\" fill=\"{colour}\"{bold}>{text}</text>");
+                }
+                at += piece.chars().count() + 2;
             }
             x += n;
         }
