@@ -56,10 +56,11 @@ fn title(v: &View, pen: &mut Pen<'_>, area: Rect) {
         parts.push(format!("{}  over {:.2} s", when::clock(r.unix_time, v.style.utc), r.seconds));
     }
     if v.paused {
-        parts.push(format!("PAUSED, {} more", v.held()));
+        let more = if v.held() > 0 { format!(", {} more", v.held()) } else { String::new() };
+        parts.push(format!("PAUSED{more}"));
     }
     match &v.mode {
-        Mode::Replay { at, of, speed } => parts.push(format!("replay {at} of {of}, speed {speed}")),
+        Mode::Replay { at, of, speed } => parts.push(format!("replay {at}/{of} x{speed}")),
         Mode::Live { recorded_to: Some(file) } => parts.push(format!("recorded to {file}")),
         Mode::Live { recorded_to: None } => {}
     }

@@ -53,7 +53,7 @@ pub struct View {
     pub remarks: VecDeque<Event>,
     /// Resets of each interface since the view began.
     pub resets: BTreeMap<String, u64>,
-    /// What the samples cost this machine.
+    /// CPU time of the last sample, and the share of one CPU of all since the begin.
     pub cost: Option<String>,
     /// What cannot be read.
     pub unread: Vec<String>,

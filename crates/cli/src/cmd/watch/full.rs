@@ -133,7 +133,7 @@ pub fn live(a: &WatchArgs, common: &Common) -> Result<Status> {
         let passed = host.since_boot().saturating_sub(start.1).as_secs_f64();
         let all = (proc::cpu_time() - start.0).as_secs_f64();
         let (ms, percent) = (took.as_secs_f64() * 1e3, all * 100.0 / passed.max(1e-3));
-        view.cost = Some(format!("own cost {ms:.2} ms a sample, {percent:.2} % of a CPU"));
+        view.cost = Some(format!("own cost {ms:.2} ms, {percent:.2}% CPU"));
         if let Some(n) = &mut left {
             *n -= 1;
             if *n == 0 {
