@@ -32,6 +32,8 @@ pub fn possible() -> bool {
 struct Taken {
     screen: Terminal<Screen>,
     keys: Keys,
+    /// Pressed and not yet looked at.
+    pressed: std::collections::VecDeque<crate::tui::Key>,
     terminal: terminal::Terminal,
 }
 
@@ -46,7 +48,7 @@ impl Taken {
     fn take() -> Result<Self> {
         let terminal = terminal::enter().map_err(|e| Fail::error(e.to_string()).next("ringwise watch --plain"))?;
         let screen = Terminal::new(Screen::default()).map_err(wrong)?;
-        Ok(Self { screen, keys: Keys::default(), terminal })
+        Ok(Self { screen, keys: Keys::default(), pressed: Default::default(), terminal })
     }
 
     fn draw(&mut self, view: &View) -> Result<()> {
@@ -58,6 +60,19 @@ impl Taken {
     fn wait(&mut self, view: &mut View, host: &dyn Host, time: Duration) -> Result<Over> {
         let until = host.since_boot() + time;
         loop {
+            while let Some(key) = self.pressed.pop_front() {
+                if cfg!(debug_assertions)
+                    && key == crate::tui::Key::Char('!')
+                    && std::env::var_os("RINGWISE_PANIC").is_some()
+                {
+                    panic!("as asked for");
+                }
+                match view.key(key) {
+                    Act::Nothing => {}
+                    Act::Redraw => self.screen.clear().map_err(wrong)?,
+                    act => return Ok(Over::Act(act)),
+                }
+            }
             self.draw(view)?;
             let left = until.saturating_sub(host.since_boot());
             let left = if self.keys.waits() { left.min(SEQUENCE) } else { left };
@@ -73,19 +88,7 @@ impl Taken {
                 Event::End(signal) => return Ok(Over::End(signal)),
                 Event::Gone => return Ok(Over::Act(Act::Quit)),
             };
-            for key in keys {
-                if cfg!(debug_assertions)
-                    && key == crate::tui::Key::Char('!')
-                    && std::env::var_os("RINGWISE_PANIC").is_some()
-                {
-                    panic!("as asked for");
-                }
-                match view.key(key) {
-                    Act::Nothing => {}
-                    Act::Redraw => self.screen.clear().map_err(wrong)?,
-                    act => return Ok(Over::Act(act)),
-                }
-            }
+            self.pressed.extend(keys);
         }
     }
 }
