@@ -52,6 +52,7 @@ fn sample(n: u64, rx: u64, part: [u64; 4], lost: u64, on: [u32; 4]) -> Counters 
         irqs: (0..4).map(|i| (IrqId(30 + i), [(CpuId(on[i as usize]), 9000 * n)].into())).collect(),
         host: counts(&[("Udp:RcvbufErrors", 0)]),
         unread: Vec::new(),
+        ..Counters::default()
     }
 }
 
