@@ -49,6 +49,7 @@ fn sample(devs: u32, n: u64) -> Counters {
         irqs: irqs.collect(),
         host: counts(&[("Udp:RcvbufErrors", 7 * n)]),
         unread: Vec::new(),
+        ..Counters::default()
     }
 }
 
