@@ -8,8 +8,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// sar and mpstat; irqtop of iptables-netflow, a Ruby program that calls a shell and ethtool; lsirq.
-const PACKAGES: &[&str] =
-    &["sysstat", "irqtop", "ruby", "ruby-curses", "ethtool", "dash", "hostname", "util-linux-extra", "libc6", "libgcc-s1"];
+const PACKAGES: &[&str] = &[
+    "sysstat",
+    "irqtop",
+    "ruby",
+    "ruby-curses",
+    "ethtool",
+    "dash",
+    "hostname",
+    "util-linux-extra",
+    "libc6",
+    "libgcc-s1",
+];
 
 /// The directory as a tar file in the cache.
 pub fn ensure() -> Result<PathBuf> {

@@ -60,7 +60,7 @@ pub(crate) fn number(n: Option<f64>) -> String {
 pub(crate) fn change(f: &Figure) -> String {
     match (f.before, f.after, f.change_percent()) {
         (_, _, Some(p)) => format!("{p:+.1} %"),
-        (Some(_), Some(a), None) if a == 0.0 => "=".into(),
+        (Some(_), Some(0.0), None) => "=".into(),
         (Some(_), Some(_), None) => "from 0".into(),
         _ => String::new(),
     }
