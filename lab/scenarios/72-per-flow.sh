@@ -33,10 +33,10 @@ heard() {
 # flow QUEUE PORT [MEMBER]: of packets to this port on this queue, over all intervals
 flow() {
 	awk -v q="\"queue\":$1," -v p="\"to_port\":$2," -v m="\"${3:-looked_at}\":" '{
-		n = split($0, part, "{\"queue\":")
+		n = split($0, part, "[{]\"queue\":")
 		for (i = 2; i <= n; i++) {
 			if (index("\"queue\":" part[i], q) != 1) continue
-			k = split(part[i], f, "{\"protocol\":")
+			k = split(part[i], f, "[{]\"protocol\":")
 			for (j = 2; j <= k; j++)
 				if (index(f[j], p) && match(f[j], m "[0-9]+")) s += substr(f[j], RSTART + length(m), RLENGTH - length(m))
 		}

@@ -67,7 +67,8 @@ status "it is applied" 0 $R verify
 status "report" 0 $R report --since 1
 says "it is not proven" "observed, not proven"
 says "both windows" "after "
-same "80 columns are enough" "$(COLUMNS=80 $R report --since 1 | awk 'length($0) > 80')" ""
+# What is no terminal gets sentences in one piece.
+same "80 columns are enough for the numbers" "$($R report --since 1 | awk 'length($0) > 80 && !/^The traffic was not/')" ""
 status "as JSON" 0 $R report --since 1 -j
 check "with its schema" grep -q '"schema": "ringwise.report"' /tmp/out
 status "as a page" 0 $R report --since 1 --html /tmp/w72.html
@@ -125,8 +126,12 @@ check "it serves" until_ok page
 q='ringwise_queue_packets_total{device="eth0",queue="1",direction="tx"}'
 was=$(value "$q")
 send eth0 57 "queue_map_min 1" "queue_map_max 1"
-sleep 1.2
-page
+# A sample is as old as it may be, and the guest as slow as it is.
+for i in $(seq 30); do
+	page
+	[ "$(($(value "$q") - was))" -ge 57 ] && break
+	sleep 1
+done
 same "57 packets more on the queue" $(($(value "$q") - was)) 57
 echo 3 >/sys/class/net/eth0/queues/rx-0/rps_cpus
 sleep 1.2
