@@ -1,5 +1,7 @@
 #!/bin/sh
-# What a sample costs beside irqtop, sar and mpstat on the same host in one run, and what it holds in memory.
+# What a sample costs beside irqtop, sar and mpstat on the same host in one run. Nothing is judged but that each was
+# measured: the numbers are for BENCHMARKS.md.
+# lane: benchmark
 # hosts: router16
 # kernels: 6.12
 # timeout: 1800
@@ -23,12 +25,4 @@ check "ringwise was measured ($ours us)" [ "$ours" -gt 0 ]
 for peer in 'irqtop -e' 'irqtop -i' 'sar -I' 'mpstat -I' lsirq; do
 	check "$peer was measured ($(of "$peer") us, $(($(of "$peer") * 10 / ours)) tenths of ours)" [ "$(of "$peer")" -gt 0 ]
 done
-check "ten times cheaper than the peer that shows queues" [ "$(of 'irqtop -e')" -gt $((ours * 10)) ]
-
-ringwise watch $DEVS -o json --interval 100ms >/dev/null 2>&1 &
-pid=$!
-sleep 20
-peak=$(awk '$1 == "VmHWM:" { print $2 }' /proc/$pid/status)
-kill $pid
-check "memory at most ($peak kB) below 15 MB" [ "$peak" -lt 15000 ]
 peers_down

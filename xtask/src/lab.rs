@@ -132,7 +132,7 @@ fn plan<'a>(o: &Options, hosts: &'a [Host], kernels: &'a [Kernel], scenarios: &'
             let scenarios: Vec<&Scenario> = scenarios
                 .iter()
                 .filter(|s| s.runs_on(&host.name, &kernel.name))
-                .filter(|s| o.scenario.as_ref().is_none_or(|t| s.name.contains(t.as_str())))
+                .filter(|s| o.scenario.as_ref().map_or(!s.benchmark, |t| s.name.contains(t.as_str())))
                 .collect();
             if !scenarios.is_empty() {
                 jobs.push(Job { host, kernel, scenarios });

@@ -17,6 +17,8 @@ pub struct Scenario {
     pub needs_mqnic: bool,
     pub needs_irqbalance: bool,
     pub needs_peers: bool,
+    /// It measures and judges nothing: it runs when it is asked for by `--scenario`.
+    pub benchmark: bool,
     /// Why a skip is no failure, where it is none.
     pub may_skip: Option<String>,
 }
@@ -51,6 +53,7 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
         needs_mqnic: false,
         needs_irqbalance: false,
         needs_peers: false,
+        benchmark: false,
         may_skip: None,
     };
     let words = |v: &str| v.split_whitespace().map(str::to_string).collect::<Vec<_>>();
@@ -68,6 +71,8 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
             "needs" if value == "irqbalance" => s.needs_irqbalance = true,
             "needs" if value == "peers" => s.needs_peers = true,
             "needs" => bail!("needs: only mqnic, irqbalance and peers are known, not {value:?}"),
+            "lane" if value == "benchmark" => s.benchmark = true,
+            "lane" => bail!("lane: only benchmark is known, not {value:?}"),
             "may-skip" => s.may_skip = Some(value.to_string()),
             _ => {}
         }
@@ -154,6 +159,7 @@ mod tests {
         let s = scenario("# timeout: 7\n# needs: mqnic\n");
         assert_eq!((s.name.as_str(), s.timeout, s.needs_mqnic), ("10-try", 7, true));
         assert!(s.runs_on("a", "6.12") && !s.runs_on("c", "6.12"));
+        assert!(!s.benchmark && scenario("# lane: benchmark\n").benchmark);
         let s = scenario("# except: a@6.12 b@5.10\n");
         assert!(!s.runs_on("a", "6.12") && s.runs_on("b", "6.12"));
         assert!(header("# hosts: a\n", PathBuf::new()).is_err());
