@@ -313,17 +313,33 @@ impl Run<'_> {
         };
         r.lost = ended.lost.clone().map(|l| (l, ended.took));
         let results = guest.share().join("results");
+        let dmesg = read(&results.join("dmesg"));
+        let console = read(&guest.dir.join("console.log"));
+        let _ = fs::write(guest.dir.join("dmesg"), &dmesg);
+        let mut said: Vec<&str> = dmesg.lines().chain(console.lines()).filter(|l| kernel_complaint(l)).collect();
+        said.sort_unstable();
+        said.dedup();
         for s in &run {
             let out = read(&results.join(format!("{}.out", s.name)));
             let rc = read(&results.join(format!("{}.rc", s.name)));
             let mut words = rc.split_whitespace();
             let status = words.next().and_then(|w| w.parse().ok());
             let times: Vec<f64> = words.filter_map(|w| w.parse().ok()).collect();
-            let score = scenario::score(s, &out, status);
+            let mut score = scenario::score(s, &out, status);
             let spent = match times[..] {
                 [from, to] => format!("{:.1} s", to - from),
                 _ => "no end".into(),
             };
+            // The emulated igb loses an interrupt now and then, also on a host that nobody has touched: it counts where
+            // it came, like a check that failed.
+            said.retain(|line| {
+                let at = seconds(line).filter(|_| line.contains("NETDEV WATCHDOG"));
+                let here = matches!((&times[..], at), ([from, to], Some(at)) if (*from..=*to + 1.0).contains(&at));
+                if here {
+                    score.fail(format!("kernel: {line}"));
+                }
+                !here
+            });
             r.text += &format!(
                 "  {:24} {} passed, {} failed, {} skipped ({spent})\n",
                 s.name, score.passed, score.failed, score.skipped
@@ -343,10 +359,7 @@ impl Run<'_> {
         for file in fs::read_dir(results.join("keep")).into_iter().flatten().flatten() {
             let _ = fs::copy(file.path(), guest.dir.join(file.file_name()));
         }
-        let dmesg = read(&results.join("dmesg"));
-        let console = read(&guest.dir.join("console.log"));
-        let _ = fs::write(guest.dir.join("dmesg"), &dmesg);
-        for line in dmesg.lines().chain(console.lines()).filter(|l| kernel_complaint(l)).take(5) {
+        for line in said.iter().take(5) {
             r.text += &format!("  kernel: {line}\n");
             r.complaints.push(format!("kernel: {line}"));
         }
@@ -381,6 +394,11 @@ impl Run<'_> {
 fn read(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The time since boot of a line of the kernel's log: `[   17.738049] ...`.
+fn seconds(line: &str) -> Option<f64> {
+    line.strip_prefix('[')?.split_once(']')?.0.trim().parse().ok()
 }
 
 /// A line that a healthy kernel never logs.
@@ -419,6 +437,8 @@ mod tests {
     #[test]
     fn a_warning_is_seen_and_talk_is_not() {
         assert!(kernel_complaint("[ 1.0] WARNING: CPU: 1 PID: 2 at net/core/dev.c:1"));
+        assert_eq!(seconds("[   17.738049] igb 0000:21:00.0 eth0: NETDEV WATCHDOG: CPU: 2"), Some(17.738049));
+        assert_eq!(seconds("lab: up"), None);
         assert!(!kernel_complaint("[ 1.0] mqnic: loading out-of-tree module taints kernel."));
     }
 }

@@ -108,7 +108,7 @@ impl Score {
         self.skipped += other.skipped;
     }
 
-    fn fail(&mut self, why: String) {
+    pub fn fail(&mut self, why: String) {
         self.failed += 1;
         self.wrong.push(why);
     }
