@@ -20,6 +20,7 @@ mod queues;
 mod rates;
 mod sample;
 mod sampler;
+mod together;
 mod worker;
 
 pub use bottleneck::{Bottleneck, Busiest, Full, HotQueue, Load, Loss, Place};

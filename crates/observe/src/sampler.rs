@@ -12,11 +12,14 @@ use crate::counters::{Counters, Counts, Link};
 use crate::device::{Dev, Notes, Reading, insert};
 use crate::idle::Idle;
 use crate::layout::{Layout, gather};
+use crate::together::{Late, Left, Together};
 use crate::worker::Worker;
 
 /// Remembers what each device answers to, so that a sample costs little.
 pub struct Sampler {
     devs: Vec<(String, Reader)>,
+    /// All devices, until one of them is late.
+    together: Option<Together>,
     /// Asked like a device: the dump waits for the lock that a sick one may hold.
     qdiscs: Option<Worker<(Vec<qdisc::Qdisc>, Vec<Unread>)>>,
     deadline: Option<(Arc<dyn Host>, Duration)>,
@@ -38,7 +41,19 @@ pub struct Sampler {
 /// Where a device is read.
 enum Reader {
     Here(Box<Dev>),
+    /// In one thread with the others.
+    Together,
     Apart(Worker<(Reading, Vec<Unread>)>),
+    /// It was the one that did not answer.
+    Late(Late),
+}
+
+fn apart(mut dev: Box<Dev>, host: &Arc<dyn Host>) -> Worker<(Reading, Vec<Unread>)> {
+    let host = host.clone();
+    Worker::start(move || {
+        let mut notes = Notes(Vec::new());
+        (dev.read(host.as_ref(), &mut notes), notes.0)
+    })
 }
 
 impl Sampler {
@@ -50,21 +65,18 @@ impl Sampler {
         Self { threads: ksoftirqds(host), possible, ..Self::along(layout, detail) }
     }
 
-    /// From now on each device is asked in a thread of its own. One that does not answer in time is named in
-    /// [`Counters::silent`], and nobody waits for it again until it has answered.
+    /// From now on devices are asked in a thread: one for all as long as they answer, then one for each. One that does
+    /// not answer in time is named in [`Counters::silent`], and nobody waits for it again until it has answered.
     #[must_use]
     pub fn with_deadline(mut self, host: &Arc<dyn Host>, deadline: Duration) -> Self {
         self.deadline = Some((host.clone(), deadline));
-        let apart = |(name, reader)| {
-            let Reader::Here(mut dev) = reader else { return (name, reader) };
-            let host = host.clone();
-            let work = move || {
-                let mut notes = Notes(Vec::new());
-                (dev.read(host.as_ref(), &mut notes), notes.0)
-            };
-            (name, Reader::Apart(Worker::start(work)))
-        };
-        self.devs = self.devs.into_iter().map(apart).collect();
+        let mut all = Vec::new();
+        for (_, reader) in &mut self.devs {
+            if let Reader::Here(dev) = std::mem::replace(reader, Reader::Together) {
+                all.push(dev);
+            }
+        }
+        self.together = Some(Together::start(all.into_iter(), host));
         let host = host.clone();
         self.qdiscs = Some(Worker::start(move || {
             let mut notes = Notes(Vec::new());
@@ -89,6 +101,7 @@ impl Sampler {
         let dev = |(name, w)| (String::clone(name), Reader::Here(Box::new(Dev::new(name, w, detail))));
         Self {
             devs: layout.links.iter().map(dev).collect(),
+            together: None,
             qdiscs: None,
             deadline: None,
             vectors: layout.vectors(),
@@ -144,6 +157,7 @@ impl Sampler {
     }
 
     fn devices(&mut self, host: &dyn Host, out: &mut Counters, notes: &mut Notes) {
+        self.back();
         for (_, reader) in &mut self.devs {
             if let Reader::Apart(worker) = reader {
                 worker.ask();
@@ -152,16 +166,17 @@ impl Sampler {
         if let Some(worker) = &mut self.qdiscs {
             worker.ask();
         }
-        let until = Instant::now() + self.deadline.as_ref().map_or(Duration::ZERO, |d| d.1);
+        let mut until = Instant::now() + self.deadline.as_ref().map_or(Duration::ZERO, |d| d.1);
+        let mut told = self.all_at_once(&mut until).into_iter();
         for (name, reader) in &mut self.devs {
-            let reading = match reader {
-                Reader::Here(dev) => dev.read(host, notes),
-                Reader::Apart(worker) => {
-                    let (reading, said) = worker.answer(until).unwrap_or((Reading::Silent, Vec::new()));
-                    notes.0.extend(said);
-                    reading
-                }
+            let answer = match reader {
+                Reader::Here(dev) => Some((dev.read(host, notes), Vec::new())),
+                Reader::Together => told.next().flatten(),
+                Reader::Apart(worker) => told.next().flatten().or_else(|| worker.answer(until)),
+                Reader::Late(_) => None,
             };
+            let (reading, said) = answer.unwrap_or((Reading::Silent, Vec::new()));
+            notes.0.extend(said);
             match reading {
                 Reading::Link(link) => drop(out.links.insert(name.clone(), *link)),
                 Reading::Silent => out.silent.push(name.clone()),
@@ -176,6 +191,45 @@ impl Sampler {
             None => Some(qdiscs(host, notes)),
         };
         drops_of_qdiscs(&all.unwrap_or_default(), &mut out.links);
+    }
+
+    /// Those that were late and have answered since stand on their own.
+    fn back(&mut self) {
+        let Some((host, _)) = &self.deadline else { return };
+        for (_, reader) in &mut self.devs {
+            if let Reader::Late(late) = reader
+                && let Some(dev) = late.back()
+            {
+                *reader = Reader::Apart(apart(dev, host));
+            }
+        }
+    }
+
+    /// What all of them tell, in their order. The first time that one is late, those behind it are asked in threads of
+    /// their own, from then on and with as much time again.
+    fn all_at_once(&mut self, until: &mut Instant) -> Vec<Option<(Reading, Vec<Unread>)>> {
+        let (Some(mut all), Some((host, deadline))) = (self.together.take(), &self.deadline) else { return Vec::new() };
+        all.ask();
+        if let Some(told) = all.answer(*until) {
+            self.together = Some(all);
+            return told.into_iter().map(Some).collect();
+        }
+        *until = Instant::now() + *deadline;
+        let mut told = Vec::new();
+        for ((_, reader), left) in self.devs.iter_mut().zip(all.part()) {
+            let (next, answer) = match left {
+                Left::Told(dev, reading, said) => (Reader::Apart(apart(dev, host)), Some((reading, said))),
+                Left::Waits(dev) => {
+                    let mut worker = apart(dev, host);
+                    worker.ask();
+                    (Reader::Apart(worker), None)
+                }
+                Left::Asked(late) => (Reader::Late(late), None),
+            };
+            *reader = next;
+            told.push(answer);
+        }
+        told
     }
 
     /// By file of each vector: `/proc/interrupts` has a cell for every interrupt of the host and every CPU.
