@@ -85,7 +85,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
         bail!("no scenario fits these options");
     }
     // The longest boots first, so that the last one is not alone.
-    jobs.sort_by_key(|j| std::cmp::Reverse(8 * j.scenarios.len() as u32 + j.host.cpu.count()));
+    jobs.sort_by_key(|j| std::cmp::Reverse(j.scenarios.iter().map(|s| s.timeout).sum::<u64>()));
     if o.list {
         for j in &jobs {
             let names: Vec<&str> = j.scenarios.iter().map(|s| s.name.as_str()).collect();
