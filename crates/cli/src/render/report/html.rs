@@ -5,6 +5,7 @@ use std::fmt::Write;
 use ringwise_observe::Figure;
 
 use super::{CLAIM, Report, WHY, after, change, load, number, span};
+use crate::render::svg::escape;
 use crate::style::Style;
 use crate::when;
 
@@ -13,21 +14,6 @@ h1{font-size:1.35em}h2{font-size:1.1em;margin:1.6em 0 .4em}table{border-collapse
 th,td{padding:.25em .6em;text-align:right;border-bottom:1px solid #d8dee4}th:first-child,td:first-child{text-align:left}\
 td{font-variant-numeric:tabular-nums}.bar{width:9em}svg{display:block}.claim{border-left:4px solid #b26a00;padding:.3em .8em;background:#fff6e5}\
 @media (prefers-color-scheme:dark){body{background:#14171a;color:#e3e6e9}th,td{border-color:#363c42}.claim{background:#33270f}}";
-
-/// For text and attributes.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
 
 /// Two bars on one scale, where both numbers are known.
 fn bars(f: &Figure) -> String {
@@ -51,30 +37,30 @@ pub fn html(r: &Report, style: &Style) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{0}</title>\n<style>{CSS}</style>\n</head>\n<body>\n\
          <h1>{0}, {1} ({2})</h1>\n",
-        escaped(&title),
-        escaped(&r.title),
-        escaped(&when::full(r.unix_time, style.utc)),
+        escape(&title),
+        escape(&r.title),
+        escape(&when::full(r.unix_time, style.utc)),
     );
-    let reason = r.reason.as_ref().map(|t| format!(" Reason: {}.", escaped(t))).unwrap_or_default();
+    let reason = r.reason.as_ref().map(|t| format!(" Reason: {}.", escape(t))).unwrap_or_default();
     let _ = writeln!(out, "<p>It is {}.{reason}</p>", r.state);
     let _ = writeln!(out, "<p class=\"claim\"><strong>{CLAIM}.</strong> {WHY}</p>");
     let now = if r.until_now { ", until now" } else { "" };
     let second = r.after.as_ref().map_or_else(|| "after   not measured".into(), |s| span("after", s, style) + now);
     for line in [span("before", &r.before, style), second, load(&r.comparison)] {
-        let _ = writeln!(out, "<p>{}</p>", escaped(&line));
+        let _ = writeln!(out, "<p>{}</p>", escape(&line));
     }
     let host = ("host", &r.comparison.host);
     for (name, figures) in r.comparison.links.iter().map(|(n, f)| (n.as_str(), f)).chain(std::iter::once(host)) {
         let _ = writeln!(
             out,
             "<h2>{}</h2>\n<table>\n<tr><th></th><th>before</th><th>after</th><th>change</th><th class=\"bar\"></th></tr>",
-            escaped(name)
+            escape(name)
         );
         for f in figures {
             let _ = writeln!(
                 out,
                 "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"bar\">{}</td></tr>",
-                escaped(f.what),
+                escape(f.what),
                 number(f.before),
                 after(r, f),
                 change(f),
@@ -86,7 +72,7 @@ pub fn html(r: &Report, style: &Style) -> String {
     if !r.notes.is_empty() {
         out.push_str("<ul>\n");
         for n in &r.notes {
-            let _ = writeln!(out, "<li>{}</li>", escaped(n));
+            let _ = writeln!(out, "<li>{}</li>", escape(n));
         }
         out.push_str("</ul>\n");
     }
@@ -100,6 +86,6 @@ mod tests {
 
     #[test]
     fn nothing_of_a_name_becomes_markup() {
-        assert_eq!(escaped("<a b=\"&\">"), "&lt;a b=&quot;&amp;&quot;&gt;");
+        assert_eq!(escape("<a b=\"&\">"), "&lt;a b=&quot;&amp;&quot;&gt;");
     }
 }

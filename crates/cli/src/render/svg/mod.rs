@@ -13,7 +13,8 @@ mod rows;
 
 use ringwise_model::{Nic, Snapshot};
 
-use canvas::{PAGE, escape, num};
+pub use canvas::escape;
+use canvas::{PAGE, num};
 
 const MARGIN: f64 = 20.0;
 
