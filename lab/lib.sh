@@ -143,6 +143,20 @@ _pg_empty() {
 	echo "pktgen does not let go of its device" >&2
 }
 
+# _pg_run SECONDS: sends what was laid down, to its end or for so long at most, and lets go of the device.
+_pg_run() {
+	(echo start >/proc/net/pktgen/pgctrl) &
+	_sends=$!
+	(
+		sleep $1
+		echo stop >/proc/net/pktgen/pgctrl
+	) >/dev/null 2>&1 &
+	_stops=$!
+	wait $_sends
+	kill $_stops 2>/dev/null
+	_pg_empty
+}
+
 # traffic SRC DST [FLOWS [PACKETS]]: UDP from SRC to DST, a source address for each flow.
 # Bounded in packets and in time.
 traffic() {
@@ -158,16 +172,7 @@ traffic() {
 		_pg $_src "$_w"
 	done
 	[ $_flows -gt 1 ] && _pg $_src "flag IPSRC_RND"
-	(echo start >/proc/net/pktgen/pgctrl) &
-	_p=$!
-	(
-		sleep 15
-		echo stop >/proc/net/pktgen/pgctrl
-	) 2>/dev/null &
-	_w=$!
-	wait $_p
-	kill $_w 2>/dev/null
-	_pg_empty
+	_pg_run 15
 	# What is on its way arrives, and moderated interrupts fire.
 	sleep 0.5
 }

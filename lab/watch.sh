@@ -58,7 +58,7 @@ softnet() {
 stat_of() {
 	cat /sys/class/net/$1/statistics/$2
 }
-# send SRC COUNT WORD...: with pktgen, to the end
+# send SRC COUNT WORD...: with pktgen
 send() {
 	_src=$1 _n=$2
 	shift 2
@@ -67,12 +67,7 @@ send() {
 	for _w2 in "count $_n" "clone_skb 0" "pkt_size 60" "delay 0" "udp_src_min 1024" "udp_src_max 1024" "$@"; do
 		_pg $_src "$_w2"
 	done
-	echo start >/proc/net/pktgen/pgctrl
-	_pg_empty
-}
-# to_port N: words for send
-to_port() {
-	echo "udp_dst_min $1"
+	_pg_run 60
 }
 # quiet_net: nothing is sent but what the scenario sends
 quiet_net() {

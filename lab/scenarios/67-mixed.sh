@@ -23,16 +23,7 @@ send() {
 		"udp_src_min 1024" "udp_src_max 1024" "ratep 5000" "flag IPSRC_RND" "$@"; do
 		_pg mq0 "$_w"
 	done
-	(echo start >/proc/net/pktgen/pgctrl) &
-	_p=$!
-	(
-		sleep 20
-		echo stop >/proc/net/pktgen/pgctrl
-	) 2>/dev/null &
-	_w=$!
-	wait $_p
-	kill $_w 2>/dev/null
-	_pg_empty
+	_pg_run 20
 	sleep 1
 }
 # got WORD...: sends, and prints `FIRST TWO, THE OTHERS` of the packets that came to queues
