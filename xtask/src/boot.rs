@@ -48,8 +48,9 @@ pub enum Lost {
     Stalled,
     /// QEMU ended by a signal of its own: an assertion in its memory map, while the guest maps devices.
     Died,
-    /// A scenario is past its time limit, at which the guest itself would have ended it: its clock stands still.
-    Still { scenario: String },
+    /// It was past its time limit there, at which the guest itself would have ended it, or gave no sign of life: its
+    /// clock stands still.
+    Still { at: String },
 }
 
 impl fmt::Display for Lost {
@@ -57,7 +58,7 @@ impl fmt::Display for Lost {
         match self {
             Lost::Stalled => f.write_str("the guest stalled"),
             Lost::Died => f.write_str("QEMU itself died"),
-            Lost::Still { scenario } => write!(f, "the guest stood still in {scenario}"),
+            Lost::Still { at } => write!(f, "the guest stood still at \"{at}\""),
         }
     }
 }
@@ -90,7 +91,7 @@ impl<'a> Guest<'a> {
         for s in scenarios.iter().filter(|s| !results.join(format!("{}.rc", s.name)).exists()) {
             remove(&results.join(format!("{}.out", s.name)))?;
         }
-        for file in ["phase", "again", "booted"] {
+        for file in ["phase", "again", "booted", "beat"] {
             remove(&results.join(file))?;
         }
         Ok(())
@@ -231,16 +232,17 @@ impl<'a> Guest<'a> {
             let never_up = || mode == Mode::Scenarios && Instant::now() > up_by && !is_up(&console);
             let stalled = || mode != Mode::Shell && (has_stalled(&console) || never_up());
             let limits = self.limits();
-            let pace = RefCell::new(Pace::new(start));
+            let pace = RefCell::new(Pace::new(start, Duration::from_secs(self.host.boot_limit)));
+            let beat = self.share().join("results/beat");
             let still = || match mode {
-                Mode::Scenarios => pace.borrow_mut().is_over(&words_of(&console), &limits),
+                Mode::Scenarios => pace.borrow_mut().is_over(&words_of(&console), age(&beat), &limits),
                 _ => None,
             };
             let status = wait(&mut child, limit, &|| stalled() || still().is_some())?;
             let lost = match status {
                 Some(s) => s.signal().map(|_| Lost::Died),
                 None if stalled() => Some(Lost::Stalled),
-                None => still().map(|scenario| Lost::Still { scenario }),
+                None => still().map(|at| Lost::Still { at }),
             };
             Ok(Ended { status, took: start.elapsed(), lost })
         })
@@ -251,26 +253,42 @@ impl<'a> Guest<'a> {
 struct Pace {
     said: usize,
     since: Instant,
+    /// For what is no scenario: drivers that load, a reboot, the end.
+    boot: Duration,
 }
 
 impl Pace {
     /// What a scenario's end may take beyond its limit, on a busy machine.
     const GRACE: Duration = Duration::from_secs(90);
+    /// A guest in a scenario writes a sign of life each five seconds of its own clock (lab/guest.sh).
+    const SILENCE: Duration = Duration::from_secs(180);
 
-    fn new(since: Instant) -> Pace {
-        Pace { said: 0, since }
+    fn new(since: Instant, boot: Duration) -> Pace {
+        Pace { said: 0, since, boot }
     }
 
-    /// The scenario that was begun last, if it is past its limit. A guest that reboots in it says so again.
-    fn is_over(&mut self, console: &str, limits: &[(String, Duration)]) -> Option<String> {
-        let begun: Vec<&str> = console.lines().filter_map(|l| l.trim_end().strip_prefix("lab: ")).collect();
-        if begun.len() != self.said {
-            (self.said, self.since) = (begun.len(), Instant::now());
+    /// What the guest said last, if that is longer ago than it may be, or the last `beat` is. A guest that reboots
+    /// within a scenario says so, and says so again when it is up.
+    fn is_over(&mut self, console: &str, beat: Option<Duration>, limits: &[(String, Duration)]) -> Option<String> {
+        let said: Vec<&str> = console.lines().filter_map(|l| l.trim_end().strip_prefix("lab: ")).collect();
+        if said.len() != self.said {
+            (self.said, self.since) = (said.len(), Instant::now());
         }
-        let name = begun.last().map(|l| l.split(',').next().unwrap_or(l));
-        let (name, limit) = limits.iter().find(|(n, _)| Some(n.as_str()) == name)?;
-        (self.since.elapsed() > *limit + Self::GRACE).then(|| name.clone())
+        // Before its first word, the limit of the boot holds.
+        let last = said.last()?;
+        let name = last.split(',').next().unwrap_or(last);
+        let quiet = self.since.elapsed();
+        let over = match limits.iter().find(|(n, _)| n == name) {
+            Some((_, limit)) => quiet > *limit + Self::GRACE || beat.is_some_and(|b| b.min(quiet) > Self::SILENCE),
+            None => quiet > self.boot,
+        };
+        over.then(|| last.to_string())
     }
+}
+
+/// How long ago a file was written.
+fn age(file: &Path) -> Option<Duration> {
+    fs::metadata(file).ok()?.modified().ok()?.elapsed().ok()
 }
 
 /// Copies the guest's console to the terminal as it comes, and keeps it.
@@ -374,15 +392,41 @@ fn columns() -> u32 {
 mod tests {
     use super::*;
 
+    fn at(said: usize, seconds_ago: u64) -> Pace {
+        let since = Instant::now() - Duration::from_secs(seconds_ago);
+        Pace { said, since, boot: Duration::from_secs(240) }
+    }
+
+    fn limits() -> [(String, Duration); 2] {
+        [("10-a".to_string(), Duration::from_secs(5)), ("20-b".to_string(), Duration::from_secs(500))]
+    }
+
     #[test]
     fn a_scenario_past_its_limit_is_seen_and_the_next_one_has_its_own() {
-        let limits = [("10-a".to_string(), Duration::from_secs(5)), ("20-b".to_string(), Duration::from_secs(500))];
-        let long_ago = Instant::now() - Duration::from_secs(120);
-        let at = |said| Pace { said, since: long_ago };
         let (one, two) = ("x\nlab: up after 1 s\nlab: 10-a\r\n", "lab: up after 1 s\nlab: 10-a\nlab: 20-b, phase 2\n");
-        assert_eq!(at(2).is_over(one, &limits).as_deref(), Some("10-a"), "120 s are more than 5 and the grace");
-        assert_eq!(at(1).is_over(one, &limits), None, "it has just begun");
-        assert_eq!(at(3).is_over(two, &limits), None, "it may take 500 s");
-        assert_eq!(at(1).is_over("lab: up after 1 s\n", &limits), None, "the drivers are loading");
+        let over = |said, console| at(said, 120).is_over(console, None, &limits());
+        assert_eq!(over(2, one).as_deref(), Some("10-a"), "120 s are more than 5 and the grace");
+        assert_eq!(over(1, one), None, "it has just begun");
+        assert_eq!(over(3, two), None, "it may take 500 s");
+    }
+
+    #[test]
+    fn a_guest_whose_drivers_never_load_or_that_never_comes_back_is_seen() {
+        let up = "lab: up after 1 s\n";
+        assert_eq!(at(1, 120).is_over(up, None, &limits()), None, "the drivers are loading");
+        assert_eq!(at(1, 250).is_over(up, None, &limits()).as_deref(), Some("up after 1 s"));
+        let reboot = "lab: up after 1 s\nlab: 20-b\nlab: reboot (hard)\n";
+        assert_eq!(at(3, 120).is_over(reboot, None, &limits()), None);
+        assert_eq!(at(3, 250).is_over(reboot, None, &limits()).as_deref(), Some("reboot (hard)"));
+        assert_eq!(at(0, 999).is_over("", None, &limits()), None, "the limit of the boot is seen elsewhere");
+    }
+
+    #[test]
+    fn a_guest_without_a_sign_of_life_is_seen_before_its_scenario_is_over() {
+        let console = "lab: up after 1 s\nlab: 20-b\n";
+        let over = |ago, beat| at(2, ago).is_over(console, Some(Duration::from_secs(beat)), &limits());
+        assert_eq!(over(300, 6), None, "it lives");
+        assert_eq!(over(300, 200).as_deref(), Some("20-b"));
+        assert_eq!(over(30, 900), None, "that sign is of the boot before");
     }
 }

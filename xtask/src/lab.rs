@@ -100,8 +100,14 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     };
     let minutes = o.minutes.as_deref().map(|m| m.parse().with_context(|| format!("--minutes: not a number: {m:?}")));
     let end = minutes.transpose()?.map(|m: u64| Instant::now() + Duration::from_secs(60 * m));
-    let Outcome { score: total, wrong, unsteady } = work(jobs, &ringwise, o.keep, end)?;
+    let Outcome { score: total, wrong, unsteady, lost, times } = work(jobs, &ringwise, o.keep, end)?;
     // Once more at the end, where people look first.
+    for t in times.chunks(3) {
+        println!("lab: took {}", t.join(", "));
+    }
+    for l in &lost {
+        println!("lab: booted again: {l}");
+    }
     for w in &unsteady {
         println!("lab: failed the first time: {w}");
     }
@@ -150,6 +156,10 @@ struct Outcome {
     wrong: Vec<String>,
     /// What failed in one guest and held in the next.
     unsteady: Vec<String>,
+    /// Guests that QEMU lost.
+    lost: Vec<String>,
+    /// Each job with the seconds from its first boot's begin to its last one's end.
+    times: Vec<String>,
 }
 
 /// Runs all jobs, `PARALLEL` at a time. What has not run at `end` has failed.
@@ -175,6 +185,7 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool, end: Option<Instant>) -> Re
             threads.spawn(|| {
                 while let Some((job, guest)) = next() {
                     let run = Run { job: &job, guest: &guest, ringwise, keep, end };
+                    let start = Instant::now();
                     let o = run.all();
                     let boot = format!("{} on {}", job.host.name, job.kernel.name);
                     let named =
@@ -183,6 +194,8 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool, end: Option<Instant>) -> Re
                         t.score.add(&o.score);
                         t.wrong.extend(named(o.wrong));
                         t.unsteady.extend(named(o.unsteady));
+                        t.lost.extend(named(o.lost));
+                        t.times.push(format!("{boot} {:.0} s", start.elapsed().as_secs_f64()));
                     }
                 }
             });
@@ -192,7 +205,7 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool, end: Option<Instant>) -> Re
 }
 
 /// Times that a boot is tried, as long as QEMU loses it.
-const BOOTS: u32 = 6;
+const BOOTS: usize = 6;
 
 /// What came of one boot.
 #[derive(Debug, Default)]
@@ -207,6 +220,8 @@ struct Report<'a> {
     fate: Option<String>,
     /// By whose fault, and after which time.
     lost: Option<(Lost, Duration)>,
+    /// What was said of guests that were booted again.
+    again: Vec<String>,
 }
 
 /// A boot and what it runs with.
@@ -232,16 +247,23 @@ impl Run<'_> {
     /// One job. Scenarios that fail are run once more in a fresh guest, and both runs are reported: under emulation a
     /// link may take longer than a scenario waits. What fails twice has failed, and so has what the kernel complained of.
     fn all(&self) -> Outcome {
+        let mut out = Outcome::default();
+        if self.left().is_zero() {
+            println!("{}: not booted, the time for all boots is over", self.name());
+            out.wrong.push(format!("not booted, {} scenarios not run: the time was over", self.job.scenarios.len()));
+            out.score.failed = 1;
+            return out;
+        }
         println!("{}: booting", self.name());
         let first = self.boots(&self.job.scenarios);
         print!("{}", first.text);
         let again: Vec<&Scenario> = first.parts.iter().filter(|(_, n)| n.failed > 0).map(|(s, _)| *s).collect();
-        let mut out = Outcome::default();
         for (_, n) in first.parts.iter().filter(|(_, n)| n.failed == 0) {
             out.score.add(n);
         }
         out.score.skipped += first.skipped;
         out.wrong.extend(first.complaints);
+        out.lost.extend(first.again);
         let mut failed = Vec::new();
         for (s, n) in &first.parts {
             failed.extend(n.wrong.iter().map(|w| format!("{}: {w}", s.name)));
@@ -262,6 +284,7 @@ impl Run<'_> {
             }
             out.wrong.extend(second.complaints);
             out.wrong.extend(second.fate);
+            out.lost.extend(second.again);
         }
         // Each failure has its line, also those that are no check's.
         out.score.failed = u32::try_from(out.wrong.len()).unwrap_or(u32::MAX);
@@ -270,16 +293,17 @@ impl Run<'_> {
 
     /// One boot, again if QEMU lost it, which is said: see lab/README.md. Scenarios that had ended are not run again.
     fn boots<'s>(&self, scenarios: &[&'s Scenario]) -> Report<'s> {
-        let mut boot = 1;
+        let mut again = Vec::new();
         loop {
-            let r = self.once(scenarios, boot > 1);
+            let r = self.once(scenarios, !again.is_empty());
             match &r.lost {
-                Some((why, took)) if boot < BOOTS && !self.left().is_zero() => {
-                    println!("{}: {why} after {:.0} s, booting it again", self.name(), took.as_secs_f64());
+                Some((why, took)) if again.len() + 1 < BOOTS && !self.left().is_zero() => {
+                    let said = format!("{why} after {:.0} s", took.as_secs_f64());
+                    println!("{}: {said}, booting it again", self.name());
+                    again.push(said);
                 }
-                _ => return r,
+                _ => return Report { again, ..r },
             }
-            boot += 1;
         }
     }
 
