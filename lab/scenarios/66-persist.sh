@@ -91,7 +91,7 @@ case $PHASE in
 	check "at boot there was nothing to tune yet" sh -c 'journalctl -b -u ringwise.service | grep -q "no interface to tune is here yet"'
 	check "udev runs" systemctl -q is-active systemd-udevd.service
 	check "its hook applies what the file says of eth2" wait_for 240 usecs eth2 30
-	check "and of the host" budget 450
+	check "and of the host" wait_for 240 budget 450
 	check "each unit comes to its end" wait_for 240 hooks_done
 	systemctl list-units --plain --no-legend --all 'ringwise*'
 	journalctl -b --no-pager -u 'ringwise*' | tail -n 60
