@@ -1,5 +1,6 @@
 //! The one table of commands and flags; help, man pages and completions come from it.
 
+mod check;
 mod export;
 mod files;
 mod watch;
@@ -10,6 +11,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use ringwise_model::{CpuSet, Goal};
 
 use crate::disturbs;
+pub use check::{CheckArgs, CheckOutput, FailOn};
 pub use export::{ExportArgs, ReportArgs};
 pub use files::{
     CaptureArgs, ConfigArgs, ConfigCmd, ConfigExport, ConfigFile, ConfigInit, ConfigShow, ExportAs, PersistArgs,
@@ -107,6 +109,9 @@ pub enum Cmd {
     /// Where queues, interrupts and CPUs meet, as a matrix
     #[command(after_long_help = disturbs::SHOW)]
     Show(ShowArgs),
+    /// What costs packets or latency here, why, and what mends it
+    #[command(after_long_help = disturbs::CHECK)]
+    Check(CheckArgs),
     /// What would change and why; changes nothing
     #[command(after_long_help = disturbs::PLAN)]
     Plan(PlanArgs),
@@ -464,7 +469,7 @@ impl Format {
 
 /// Commands by what a person wants; each visible command stands in exactly one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
-    ("Look", &["status", "show", "watch", "export"]),
+    ("Look", &["status", "show", "check", "watch", "export"]),
     ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
     ("Prove", &["verify", "history", "report"]),
     ("Files", &["capture", "config", "support"]),
@@ -492,8 +497,7 @@ Everywhere: -j (JSON), -q (errors only), -v (paths, interrupt numbers),
 Reading commands take --from FILE: a capture, a directory or an archive with
 proc/ and sys/ trees. Writing ones take -y (do not ask) and -n (only say).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 somebody is needed,
-  4 failed and put back, 5 failed and not fully put back, 6 refused untouched.
-More: ringwise COMMAND --help, man ringwise
+  4 failed and put back, 5 not fully put back, 6 refused. More: man ringwise
 "
     );
     cmd.help_template(template)

@@ -36,6 +36,12 @@ pub const VERIFY: &str = disturbs!(
     "  The same as plan; with --for /proc/interrupts and /proc/net/softnet_stat twice more (counters of
   every CPU, no interrupt)."
 );
+pub const CHECK: &str = disturbs!(
+    "  The same as show, then what watch reads, twice (--for apart); besides one dump of all queueing
+  disciplines, two more requests for each interface with queues of its own (EEE, rings), its PCI
+  configuration space, and some thirty small files: conntrack's count and limit, clock, flags of the
+  first CPU, modules, packet sockets. Nothing is written but the file of --accept."
+);
 pub const WATCH: &str = disturbs!(
     "  Each interval: one request for the counters and one for the pause frames of each interface (the
   second only where the driver counts them), one dump of all queueing disciplines, the counters of the
@@ -60,7 +66,7 @@ the window after goes until now: counters are read once as watch reads them.
 The traffic before and after was not the same: the numbers say what was seen, not what caused it.";
 pub const CAPTURE: &str = disturbs!(
     "  The same as show, then /proc/stat, /proc/softirqs, /proc/net/softnet_stat and /proc/cpuinfo; every
-  file of the devices' directories that show reads."
+  file of the devices' directories that show reads, and what check reads; with --for the counters of watch, twice."
 );
 pub const PERSIST: &str = "\
 Nobody waits for it: the units are ordered before nothing, and one that fails is only listed by

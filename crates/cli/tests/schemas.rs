@@ -39,6 +39,7 @@ fn snapshots_and_plans_of_every_host() {
         let file = file.display().to_string();
         holds("ringwise.snapshot", &run(&["show", "-j", "--from", &file]));
         holds("ringwise.status", &run(&["-j", "--from", &file]));
+        holds("ringwise.check", &run(&["check", "-j", "--fail-on", "never", "--from", &file]));
         let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(["plan", "-j", "--from", &file]).output().unwrap();
         match o.status.code() {
             Some(0) => holds("ringwise.plan", &serde_json::from_slice(&o.stdout).unwrap()),

@@ -4,6 +4,7 @@
 //! it returns [`ParseError`], never panics, and its memory is bounded by a small multiple of the input.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod cmdline;
 pub mod cpulist;
 pub mod cpumask;

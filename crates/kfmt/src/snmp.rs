@@ -24,7 +24,22 @@ pub const DROPS: &[&str] = &[
     "Udp6:InCsumErrors",
 ];
 
-/// The counters of [`DROPS`] in this text: pairs of lines, names then values.
+/// What says of which kind the traffic is, and how well it arrives.
+pub const TRAFFIC: &[&str] = &[
+    "Ip:InReceives",
+    "Ip:ForwDatagrams",
+    "Ip:ReasmReqds",
+    "Udp:InDatagrams",
+    "TcpExt:TCPSACKReorder",
+    "TcpExt:TCPTSReorder",
+    "TcpExt:TCPOFOQueue",
+];
+
+fn wanted() -> impl Iterator<Item = &'static &'static str> {
+    DROPS.iter().chain(TRAFFIC)
+}
+
+/// The counters of [`DROPS`] and [`TRAFFIC`] in this text: pairs of lines, names then values.
 pub fn pairs(text: &str) -> Result<Vec<(&'static str, u64)>, ParseError> {
     let mut out = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -36,7 +51,7 @@ pub fn pairs(text: &str) -> Result<Vec<(&'static str, u64)>, ParseError> {
         let (names, values) = (names.split_ascii_whitespace(), values.split_ascii_whitespace());
         for (name, value) in names.zip(values) {
             let known = |d: &&&str| d.split_once(':') == Some((group, name));
-            if let Some(known) = DROPS.iter().find(known) {
+            if let Some(known) = wanted().find(known) {
                 out.push((*known, value.parse().map_err(|_| bad(value))?));
             }
         }
@@ -66,7 +81,8 @@ mod tests {
     #[test]
     fn by_name_and_never_by_column() {
         let text = "Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: 10 0 7 0 7 2\nIcmp: InMsgs\nIcmp: 1\n";
-        assert_eq!(pairs(text).unwrap(), [("Udp:RcvbufErrors", 7), ("Udp:SndbufErrors", 2)]);
+        let want = [("Udp:InDatagrams", 10), ("Udp:RcvbufErrors", 7), ("Udp:SndbufErrors", 2)];
+        assert_eq!(pairs(text).unwrap(), want);
         let old = "TcpExt: SyncookiesSent ListenOverflows\nTcpExt: 1 3\n";
         assert_eq!(pairs(old).unwrap(), [("TcpExt:ListenOverflows", 3)]);
         // The kernel prints -1 where there is no limit; that is no counter of ours.

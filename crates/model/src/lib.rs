@@ -7,6 +7,7 @@
 pub mod bond;
 pub mod control;
 pub mod cpuset;
+pub mod extra;
 pub mod fact;
 pub mod features;
 pub mod ids;
@@ -24,6 +25,7 @@ pub mod wish;
 pub use bond::{Bond, BondMember};
 pub use control::{ControlPath, ControlReason};
 pub use cpuset::CpuSet;
+pub use extra::{DevExtra, Eee, Extra, PacketSocket, PciControl, Qdiscs};
 pub use fact::{Fact, Unread};
 pub use features::Feature;
 pub use ids::{CpuId, DevId, Dir, IfIndex, IrqId, NodeId};

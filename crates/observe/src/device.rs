@@ -16,6 +16,8 @@ pub(crate) struct Dev {
     qstats: bool,
     pause: bool,
     limits: bool,
+    /// Counters of what the provider held back (driver ena): places in the list, and names. `None`: not asked yet.
+    allowances: Option<Vec<(usize, String)>>,
 }
 
 /// What came of it.
@@ -64,6 +66,7 @@ impl Dev {
             qstats: false,
             pause: true,
             limits: detail,
+            allowances: (wiring.driver.as_deref() != Some("ena")).then(Vec::new),
         }
     }
 
@@ -90,11 +93,31 @@ impl Dev {
             insert(&mut link.counts, tx.map(|n| ("tx_pause", n)));
             self.pause = rx.or(tx).is_some();
         }
+        self.allowances(host, &mut link, notes);
         self.queues(host, &mut link, notes);
         if self.limits {
             self.limits(host, &mut link);
         }
         Reading::Link(Box::new(link))
+    }
+
+    fn allowances(&mut self, host: &dyn Host, link: &mut Link, notes: &mut Notes) {
+        let list = self.allowances.get_or_insert_with(|| {
+            let names = notes.take(host.kernel(&Request::StatNames { dev: self.name.clone() }));
+            let names = names.and_then(|m| Some(stat_names::names(m.first()?))).unwrap_or_default();
+            let all = names.into_iter().enumerate();
+            all.filter(|(_, n)| n.ends_with("_allowance_exceeded")).map(|(i, n)| (i, n.to_string())).collect()
+        });
+        if list.is_empty() {
+            return;
+        }
+        let Some(m) = notes.take(host.kernel(&Request::StatValues { dev: self.name.clone() })) else { return };
+        let Some(values) = m.first().map(|v| v.as_chunks::<8>().0) else { return };
+        for (at, name) in list {
+            if let Some(v) = values.get(*at) {
+                link.counts.insert(name.clone(), u64::from_ne_bytes(*v));
+            }
+        }
     }
 
     fn queues(&mut self, host: &dyn Host, link: &mut Link, notes: &mut Notes) {

@@ -28,6 +28,8 @@ pub struct Rates {
     pub cpus_came: Vec<CpuId>,
     /// What sockets of the host lost, by the kernel's names; what is 0 is left out.
     pub socket_drops: Counts,
+    /// Kinds of traffic, by the kernel's names (`Udp:InDatagrams`).
+    pub traffic: Counts,
 }
 
 /// One interface.
@@ -156,8 +158,15 @@ impl Rates {
             }
         }
         out.cpus_gone = first.cpus.keys().filter(|c| !second.cpus.contains_key(c)).copied().collect();
-        out.socket_drops = grown(&first.host, &second.host).0;
-        out.socket_drops.retain(|_, n| *n > 0);
+        let host = grown(&first.host, &second.host).0;
+        for (name, n) in host {
+            let drop = ringwise_kfmt::snmp::DROPS.contains(&name.as_str());
+            if !drop {
+                out.traffic.insert(name, n);
+            } else if n > 0 {
+                out.socket_drops.insert(name, n);
+            }
+        }
         Some(out)
     }
 

@@ -94,6 +94,9 @@ pub struct CaptureArgs {
     /// Read files of proc and sys only, and none that takes the network lock or interrupts other CPUs
     #[arg(long)]
     pub passive: bool,
+    /// Count packets, interrupts and losses for this long as well (5s), for the rules of check about rates
+    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, conflicts_with = "passive")]
+    pub r#for: Option<std::time::Duration>,
 }
 
 #[derive(Debug, Clone, Default, Args)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ringwise_discover::{Options, Parts};
 use ringwise_model::Snapshot;
+use ringwise_observe::{Layout, Sampler};
 use ringwise_sys::{Host, Real, Recorder};
 
 use crate::args::{CaptureArgs, Common};
@@ -14,6 +15,9 @@ use crate::render::text::{plural, thousands};
 /// Records what discovery asks, and what `verify --for` would.
 const ALSO: [&str; 6] =
     ["/proc/net/softnet_stat", "/proc/softirqs", "/proc/stat", "/proc/uptime", "/proc/version", "/proc/cpuinfo"];
+
+/// Where in a recording the counters of two moments lie; no path of a host begins so.
+pub const SAMPLES: &str = "/samples/counters";
 
 pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
     if a.file.exists() {
@@ -26,8 +30,21 @@ pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
         false => recorder.clone(),
     };
     let s = record(&host)?;
+    let samples = a.r#for.map(|time| {
+        let layout = Layout::of(&s, &[]);
+        // Past the recorder: these files are read twice, and only the numbers are kept.
+        let host: &dyn Host = recorder.host();
+        let mut sampler = Sampler::new(host, &layout, true);
+        let first = sampler.read(host);
+        host.sleep(time);
+        let second = sampler.read(host);
+        [layout.to_line(), first.to_line(), second.to_line()].join("\n") + "\n"
+    });
     let mut recording = recorder.finish();
     ringwise_discover::forget_others(&mut recording);
+    if let Some(text) = samples {
+        recording.files.insert(SAMPLES.into(), Ok(text.into_bytes()));
+    }
     let redacted = if a.redact { recording.redact() } else { Vec::new() };
     recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;
     if common.json {
@@ -71,6 +88,8 @@ pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
 pub fn record(host: &Arc<dyn Host>) -> Result<Snapshot> {
     let options = Options { parts: Parts::ALL, ..Options::all() };
     let s = ringwise_discover::snapshot(host, &options).map_err(|e| Fail::error(e.to_string()))?;
+    // What only check reads; an answer that is missing is part of the recording as well.
+    let _ = ringwise_discover::extra(host, &s, options.deadline);
     for path in ALSO {
         // An error is part of the recording.
         let _ = host.read(path);

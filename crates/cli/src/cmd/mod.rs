@@ -3,6 +3,7 @@
 mod adopt;
 mod apply;
 mod capture;
+mod check;
 mod config;
 mod confirm;
 mod counting;
@@ -50,9 +51,11 @@ pub fn run(cli: Cli) -> Result<Status> {
         }
         own.passive |= top.from.passive;
     };
-    let reads = matches!(command, Cmd::Status(_) | Cmd::Show(_) | Cmd::Plan(_) | Cmd::Verify(_));
+    let reads = matches!(command, Cmd::Status(_) | Cmd::Show(_) | Cmd::Check(_) | Cmd::Plan(_) | Cmd::Verify(_));
     if (top.from.from.is_some() || top.from.passive) && !reads {
-        return Err(Fail::usage("--from and --passive are for commands that only read: status, show, plan, verify"));
+        return Err(Fail::usage(
+            "--from and --passive are for commands that only read: status, show, check, plan, verify",
+        ));
     }
     match command {
         Cmd::Status(mut a) => {
@@ -62,6 +65,13 @@ pub fn run(cli: Cli) -> Result<Status> {
         Cmd::Show(mut a) => {
             moved(&mut a.from);
             show::run(&a, &common)
+        }
+        Cmd::Check(mut a) => {
+            if a.from.is_empty() {
+                a.from.extend(top.from.from.clone());
+            }
+            a.passive |= top.from.passive;
+            check::run(&a, &common)
         }
         Cmd::Plan(mut a) => {
             moved(&mut a.from);

@@ -1,6 +1,7 @@
 //! Values in, text out. Nothing here reads a file or asks the terminal.
 
 pub mod bands;
+pub mod check;
 pub mod columns;
 pub mod compare;
 pub mod control;

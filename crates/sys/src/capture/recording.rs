@@ -31,7 +31,7 @@ pub type Answer<T> = std::result::Result<T, Refusal>;
 /// A kernel request as a key: everything but its name, which only explains the number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Asked {
-    /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `ethtool-get`, `ethtool-dump`, `netdev`, `ioctl`,
+    /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `qdiscs`, `ethtool-get`, `ethtool-dump`, `netdev`, `ioctl`,
     /// `irqbalance`.
     pub kind: String,
     pub dev: String,
@@ -55,13 +55,14 @@ impl Asked {
             Request::EthtoolGet { cmd, dev, .. } => key("ethtool-get", dev, u32::from(*cmd), &[]),
             Request::EthtoolDump { cmd, dev, .. } => key("ethtool-dump", dev, u32::from(*cmd), &[]),
             Request::NetdevDump { cmd, dev, .. } => key("netdev", dev, u32::from(*cmd), &[]),
+            // Which ones there are is a setting; what they have counted comes along.
+            Request::Qdiscs => key("qdiscs", "", 0, &[]),
             _ if request.writes() => None,
             Request::Irqbalance { command, .. } => key("irqbalance", "", 0, command.as_bytes()),
             Request::Ioctl { cmd, dev, payload } => key("ioctl", dev, *cmd as u32, payload),
             // Counters of a moment: a capture holds settings.
             Request::EthtoolStats { .. }
             | Request::Link { .. }
-            | Request::Qdiscs
             | Request::StatNames { .. }
             | Request::StatValues { .. } => None,
             Request::EthtoolSet { .. }

@@ -54,7 +54,7 @@ const SERIALS: [&str; 27] = [
 ];
 
 /// Tables below `net/` that hold no identifier, or one that is found by its shape.
-const PLAIN_NET: [&str; 14] = [
+const PLAIN_NET: [&str; 16] = [
     "dev",
     "softnet_stat",
     "snmp",
@@ -69,6 +69,8 @@ const PLAIN_NET: [&str; 14] = [
     "rt6_stats",
     "xfrm_stat",
     "arp",
+    "packet",
+    "ip_tables_names",
 ];
 
 /// Texts of `ringwise support` beside the files of the host.

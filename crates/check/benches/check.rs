@@ -1,0 +1,77 @@
+//! How long all rules take on a host of 512 CPUs: `cargo bench -p ringwise-check`. Fails above 50 ms.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use ringwise_check::{CpuTraffic, GoalFrom, Input, LinkTraffic, QueueTraffic, Traffic, judge};
+use ringwise_model::{Dir, Extra, Intent};
+use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::topo::CpuSpec;
+
+fn main() {
+    let cpu = CpuSpec { packages: 8, nodes: 2, l3s: 2, ..CpuSpec::flat(8, 2) };
+    let nics = (0..16).map(|i| NicSpec::new(&format!("eth{i}"), "mlx5_core", Some(i % 16), 128, 128)).collect();
+    let s = HostSpec {
+        name: "big".into(),
+        cpu,
+        nics,
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    assert_eq!(s.topology.online.len(), 512);
+    let intent = Intent::default();
+    let plan = ringwise_plan::plan(&s, &intent, &[]).expect("can be planned");
+    let queue = |q: u32| QueueTraffic {
+        dir: Dir::Rx,
+        queue: q,
+        packets: Some(1000),
+        bytes: Some(64_000),
+        irq: None,
+        interrupts: Some(100),
+        packets_per_interrupt: Some(10.0),
+        cpu: s.topology.online.first(),
+        timeouts: Some(0),
+    };
+    let link = LinkTraffic {
+        rx_packets: Some(128_000),
+        tx_packets: Some(0),
+        queues: (0..128).map(queue).collect(),
+        rx_max_over_mean: Some(1.0),
+        ..LinkTraffic::default()
+    };
+    let busy = CpuTraffic { softirq: Some(10.0), irq: Some(0.0), ..CpuTraffic::default() };
+    let traffic = Traffic {
+        seconds: 1.0,
+        links: s.nics.iter().map(|n| (n.name().to_string(), link.clone())).collect(),
+        cpus: s.topology.online.iter().map(|c| (c, busy.clone())).collect(),
+        ..Traffic::default()
+    };
+    let extra = Extra::default();
+    let input = Input {
+        snapshot: &s,
+        extra: &extra,
+        plan: Ok(&plan),
+        intent: &intent,
+        goal_from: GoalFrom::Default,
+        traffic: Some(&traffic),
+        drift: Some(Vec::new()),
+        devs: &[],
+    };
+    // `cargo test --benches` only wants to know that it runs.
+    let runs = if std::env::args().any(|a| a == "--test") { 1 } else { 20 };
+    let once = || {
+        let start = Instant::now();
+        let r = judge(black_box(&input));
+        assert!(!r.findings.is_empty());
+        start.elapsed()
+    };
+    let best = (0..runs).map(|_| once()).min().unwrap_or_default();
+    println!("check: all rules, 512 CPUs, 16 NICs, 2,048 queues: {best:.2?}");
+    if runs > 1 && best > Duration::from_millis(50) {
+        println!("FAILED: above 50 ms");
+        std::process::exit(1);
+    }
+}

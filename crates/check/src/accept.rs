@@ -1,0 +1,133 @@
+//! Known findings that somebody has accepted, with a reason and a last day. A file of JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::{Accepted, Report};
+use crate::rules;
+
+pub const SCHEMA: &str = "ringwise.accepted";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Baseline {
+    pub schema: String,
+    pub version: u32,
+    pub accepted: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub rule: String,
+    /// None: on every interface, and of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dev: Option<String>,
+    pub reason: String,
+    /// Last day, `2027-03-01`.
+    pub until: String,
+}
+
+impl Default for Baseline {
+    fn default() -> Self {
+        Self { schema: SCHEMA.into(), version: 1, accepted: Vec::new() }
+    }
+}
+
+/// `2027-03-01`, as a day that exists in some year.
+pub fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [y, m, d] = parts.as_slice() else { return false };
+    let n = |t: &str| t.bytes().all(|b| b.is_ascii_digit()).then(|| t.parse::<u32>().ok()).flatten();
+    let (Some(m), Some(d)) = (n(m).filter(|_| m.len() == 2), n(d).filter(|_| d.len() == 2)) else { return false };
+    y.len() == 4 && n(y).is_some() && (1..=12).contains(&m) && (1..=31).contains(&d)
+}
+
+impl Baseline {
+    /// Errors: no such document, with what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let b: Self = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        if b.schema != SCHEMA || b.version != 1 {
+            return Err(format!(
+                "schema \"{}\" version {}: right would be \"{SCHEMA}\" version 1",
+                b.schema, b.version
+            ));
+        }
+        for e in &b.accepted {
+            e.sound()?;
+        }
+        Ok(b)
+    }
+
+    /// The same rule and interface is replaced.
+    pub fn add(&mut self, e: Entry) -> Result<(), String> {
+        e.sound()?;
+        self.accepted.retain(|o| (&o.rule, &o.dev) != (&e.rule, &e.dev));
+        self.accepted.push(e);
+        self.accepted.sort_by(|a, b| (&a.rule, &a.dev).cmp(&(&b.rule, &b.dev)));
+        Ok(())
+    }
+
+    /// Takes what is accepted out of the findings. `today`: `2026-11-21`. Entries that are over, in words.
+    pub fn lay_over(&self, r: &mut Report, today: &str) -> Vec<String> {
+        let (valid, over): (Vec<&Entry>, Vec<&Entry>) = self.accepted.iter().partition(|e| e.until.as_str() >= today);
+        let mut left = Vec::new();
+        for mut f in std::mem::take(&mut r.findings) {
+            let entry = |rule: &str, dev: &Option<String>| {
+                valid.iter().find(|e| e.rule == rule && (e.dev.is_none() || e.dev == *dev)).copied()
+            };
+            if let Some(e) = entry(&f.rule, &f.dev) {
+                // What follows from it and was not accepted is a finding of its own.
+                let (gone, stays): (Vec<_>, Vec<_>) =
+                    std::mem::take(&mut f.consequences).into_iter().partition(|c| entry(&c.rule, &c.dev).is_some());
+                f.also.retain(|a| gone.iter().any(|g| g.rule == *a));
+                f.consequences = gone;
+                left.extend(stays);
+                r.accepted.push(Accepted { finding: f, reason: e.reason.clone(), until: e.until.clone() });
+            } else {
+                left.push(f);
+            }
+        }
+        r.findings = crate::fold::fold(left);
+        let text = |e: &&Entry| format!("{} was accepted until {} ({})", e.rule, e.until, e.reason);
+        over.iter().map(text).collect()
+    }
+}
+
+impl Entry {
+    fn sound(&self) -> Result<(), String> {
+        if rules::find(&self.rule).is_none_or(|r| r.id != self.rule) {
+            return Err(format!("\"{}\" is no rule", self.rule));
+        }
+        if self.reason.trim().is_empty() {
+            return Err(format!("{}: no reason is given", self.rule));
+        }
+        if !is_date(&self.until) {
+            return Err(format!("{}: \"{}\" is no day (right would be 2027-03-01)", self.rule, self.until));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sound_entries() {
+        assert!(is_date("2027-03-01") && !is_date("2027-3-1") && !is_date("2027-13-01") && !is_date("soon"));
+        let e = |rule: &str, reason: &str, until: &str| Entry {
+            rule: rule.into(),
+            dev: None,
+            reason: reason.into(),
+            until: until.into(),
+        };
+        let mut b = Baseline::default();
+        assert!(b.add(e("Z99", "x", "2027-01-01")).is_err());
+        assert!(b.add(e("Q18", " ", "2027-01-01")).is_err());
+        assert!(b.add(e("Q18", "x", "tomorrow")).is_err());
+        b.add(e("Q18", "x", "2027-01-01")).unwrap();
+        b.add(e("Q18", "y", "2028-01-01")).unwrap();
+        assert_eq!(b.accepted.len(), 1);
+        let text = serde_json::to_string(&b).unwrap();
+        assert_eq!(Baseline::parse(&text).unwrap(), b);
+        assert!(Baseline::parse(&text.replace("ringwise.accepted", "x")).is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! What rules are given.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Goal, Intent, Nic, Snapshot, Vector};
+use ringwise_plan::Plan;
+
+use crate::role::{self, Role, RoleGuess};
+use crate::say::Say;
+use crate::traffic::{LinkTraffic, Traffic};
+
+/// Where the goal comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoalFrom {
+    /// Asked for on the command line.
+    Asked,
+    /// Of the transaction in force.
+    InForce,
+    /// Of the configuration file.
+    Config,
+    /// Nobody said anything.
+    Default,
+}
+
+impl GoalFrom {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Asked => "asked for",
+            Self::InForce => "in force",
+            Self::Config => "of the configuration file",
+            Self::Default => "default",
+        }
+    }
+}
+
+/// Everything that is judged.
+pub struct Input<'a> {
+    pub snapshot: &'a Snapshot,
+    pub extra: &'a Extra,
+    /// Made for `intent`; `Err`: why there is none.
+    pub plan: Result<&'a Plan, String>,
+    pub intent: &'a Intent,
+    pub goal_from: GoalFrom,
+    /// `None`: there are no two samples.
+    pub traffic: Option<&'a Traffic>,
+    /// Settings of the transaction in force that differ now, in words with their device. `None`: not known, as of a
+    /// recording.
+    pub drift: Option<Vec<(Option<String>, String)>>,
+    /// Only these interfaces; empty: all.
+    pub devs: &'a [String],
+}
+
+/// The same, with what many rules need.
+pub struct Cx<'a> {
+    pub i: &'a Input<'a>,
+    pub s: &'a Snapshot,
+    pub role: RoleGuess,
+    /// Interfaces that are judged: queues of their own and a link.
+    pub nics: Vec<&'a Nic>,
+    /// What the plan would change, by rule.
+    pub(crate) planned: BTreeMap<&'a str, Vec<&'a ringwise_knob::Step>>,
+}
+
+impl<'a> Cx<'a> {
+    pub fn new(i: &'a Input<'a>) -> Self {
+        let named = |n: &&Nic| i.devs.is_empty() || i.devs.iter().any(|d| d == n.name());
+        let nics = i.snapshot.tunable().filter(|n| n.link_is_up()).filter(named).collect();
+        let mut planned: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        for step in i.plan.iter().flat_map(|p| &p.steps) {
+            planned.entry(step.rule.as_str()).or_default().push(step);
+        }
+        Self { i, s: i.snapshot, role: role::guess(i), nics, planned }
+    }
+
+    pub fn forwards(&self) -> bool {
+        self.role.role == Role::Forward
+    }
+
+    pub fn goal(&self) -> Goal {
+        self.i.intent.goal
+    }
+
+    pub fn goal_of(&self, n: &Nic) -> Goal {
+        self.i.intent.goal_of(n.name())
+    }
+
+    /// Judges each interface; `None` where it applied to none of them.
+    pub(crate) fn each(&self, say: &mut Say, mut judge: impl FnMut(&'a Nic, &mut Say) -> Option<()>) -> Option<()> {
+        let mut any = None;
+        for n in &self.nics {
+            say.at(n.name());
+            any = judge(n, say).or(any);
+        }
+        say.of_host();
+        any
+    }
+
+    /// The same, with what was counted. Without two samples it is not evaluated.
+    pub(crate) fn each_rate(
+        &self,
+        say: &mut Say,
+        mut judge: impl FnMut(&'a Nic, &'a LinkTraffic, &'a Traffic, &mut Say) -> Option<()>,
+    ) -> Option<()> {
+        let t = self.traffic(say)?;
+        self.each(say, |n, say| judge(n, t.links.get(n.name())?, t, say))
+    }
+
+    pub(crate) fn traffic(&self, say: &mut Say) -> Option<&'a Traffic> {
+        if self.i.traffic.is_none() {
+            say.needs_samples();
+        }
+        self.i.traffic
+    }
+
+    pub fn feature(&self, n: &'a Nic, name: &str, say: &mut Say) -> Option<&'a Feature> {
+        say.get(&n.features)?.get(name)
+    }
+
+    pub fn rx_queues(&self, n: &Nic) -> u32 {
+        // sysfs may show more than are used (AF_XDP twins).
+        match n.channels.known().map(|c| c.rx_queues()) {
+            Some(c) if c > 0 => c.min(n.rx_queues.len() as u32),
+            _ => n.rx_queues.len() as u32,
+        }
+    }
+
+    pub fn tx_queues(&self, n: &Nic) -> u32 {
+        match n.channels.known().map(|c| c.tx_queues()) {
+            Some(c) if c > 0 => c.min(n.tx_queues.len() as u32),
+            _ => n.tx_queues.len() as u32,
+        }
+    }
+
+    /// Where a vector goes: one CPU.
+    pub fn at(&self, v: &Vector) -> Option<CpuId> {
+        v.effective.known().filter(|c| c.len() == 1).and_then(CpuSet::first)
+    }
+
+    pub fn irq_cpu(&self, n: &Nic, dir: Dir, queue: u32) -> Option<CpuId> {
+        n.vector_of(dir, queue).and_then(|v| self.at(v))
+    }
+
+    /// Physical cores of these CPUs.
+    pub fn cores(&self, cpus: &CpuSet) -> usize {
+        let first = |c: CpuId| self.s.topology.siblings_of(c).intersection(cpus).first();
+        cpus.iter().filter(|c| first(*c) == Some(*c)).count()
+    }
+
+    /// CPUs of the device's node; all where that is not known.
+    pub fn near(&self, n: &Nic) -> CpuSet {
+        let online = &self.s.topology.online;
+        let node = n.node.known().and_then(|id| self.s.topology.node(*id));
+        match (node, n.local_cpus.known()) {
+            (Some(node), _) => node.cpus.intersection(online),
+            (None, Some(c)) if !c.is_empty() => c.intersection(online),
+            _ => online.clone(),
+        }
+    }
+
+    pub fn nodes(&self) -> usize {
+        let with_cpus = |n: &&ringwise_model::Node| !n.cpus.is_empty();
+        self.s.topology.nodes.known().map_or(1, |n| n.values().filter(with_cpus).count())
+    }
+
+    /// `6.12.48-amd64` as (6, 12).
+    pub fn kernel(&self) -> Option<(u32, u32)> {
+        let text = self.s.host.kernel.known()?;
+        let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(|p| p.parse().ok());
+        Some((parts.next()??, parts.next()??))
+    }
+
+    /// `ringwise plan …` on top of what is wanted already.
+    pub fn command(&self, more: &str) -> String {
+        let mut out = "ringwise plan".to_string();
+        let says_goal = more.contains("--goal");
+        if !says_goal
+            && self.goal() != Goal::Balanced
+            && matches!(self.i.goal_from, GoalFrom::InForce | GoalFrom::Asked)
+        {
+            out += &format!(" --goal {}", self.goal());
+        }
+        if !more.is_empty() {
+            out.push(' ');
+            out += more;
+        }
+        out
+    }
+
+    pub fn sysctl(&self, name: &str) -> Fact<String> {
+        self.s.host.sysctls.get(name).cloned().unwrap_or_else(|| Fact::unknown(name, "not in this capture"))
+    }
+
+    pub fn qdisc(&self, n: &Nic, say: &mut Say) -> Option<&'a ringwise_model::Qdiscs> {
+        say.get(self.i.extra.qdiscs.as_ref()?)?.get(&n.dev.ifindex?)
+    }
+
+    pub fn driver(&self, n: &'a Nic) -> &'a str {
+        n.driver.known().map_or("", String::as_str)
+    }
+}

@@ -1,0 +1,123 @@
+//! The report for other programs: SARIF 2.1.0 and JUnit.
+
+use serde_json::{Value, json};
+
+use crate::report::{Finding, Report};
+use crate::rule::Severity;
+use crate::rules::rules;
+
+fn all(r: &Report) -> impl Iterator<Item = &Finding> {
+    r.findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences))
+}
+
+fn place(r: &Report, f: &Finding) -> String {
+    let host = r.host.as_deref().unwrap_or("host");
+    f.dev.as_ref().map_or_else(|| host.to_string(), |d| format!("{host}/{d}"))
+}
+
+/// One run for each host.
+pub fn sarif(reports: &[Report]) -> Value {
+    let descriptor = |r: &crate::Rule| {
+        json!({
+            "id": r.id, "name": r.title, "shortDescription": { "text": r.title },
+            "fullDescription": { "text": r.why() },
+            "help": { "text": format!("{} Source: {}", r.condition, r.source()) },
+            "defaultConfiguration": { "level": level(r.severity) },
+        })
+    };
+    let rules: Vec<Value> = rules().map(descriptor).collect();
+    let result = |r: &Report, f: &Finding, accepted: Option<&str>| {
+        let mut v = json!({
+            "ruleId": f.rule, "level": level(f.severity), "message": { "text": f.text },
+            "locations": [{ "logicalLocations": [{ "fullyQualifiedName": place(r, f), "kind": "resource" }] }],
+            "properties": { "evidence": f.evidence, "remedy": f.remedy, "byHand": f.by_hand, "also": f.also },
+        });
+        if let Some(why) = accepted {
+            v["suppressions"] = json!([{ "kind": "external", "justification": why }]);
+        }
+        v
+    };
+    let run = |r: &Report| {
+        let mut results: Vec<Value> = all(r).map(|f| result(r, f, None)).collect();
+        results.extend(r.accepted.iter().map(|a| result(r, &a.finding, Some(&a.reason))));
+        let told = |u: &crate::Unreadable| json!({ "level": "warning", "message": { "text": format!("{}: {}", u.what, u.why) }, "associatedRule": { "id": u.rule } });
+        json!({
+            "tool": { "driver": { "name": "ringwise", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
+            "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": r.unreadable.iter().map(told).collect::<Vec<_>>() }],
+            "results": results,
+        })
+    };
+    json!({ "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": reports.iter().map(run).collect::<Vec<_>>() })
+}
+
+fn level(s: Severity) -> &'static str {
+    match s {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "note",
+    }
+}
+
+/// A suite for each host, a case for each rule; findings from `fail_on` upwards fail it.
+pub fn junit(reports: &[Report], fail_on: Severity) -> String {
+    let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_string();
+    for r in reports {
+        let mut cases = String::new();
+        let (mut failures, mut skipped, mut tests) = (0, 0, 0);
+        for rule in rules() {
+            let mine: Vec<&Finding> = all(r).filter(|f| f.rule == rule.id).collect();
+            let mut body = String::new();
+            for f in mine.iter().filter(|f| f.severity >= fail_on) {
+                let more = [f.evidence.join("\n"), f.remedy.clone().unwrap_or_default()].join("\n");
+                body += &format!(
+                    "   <failure type=\"{}\" message=\"{}\">{}</failure>\n",
+                    f.severity.name(),
+                    xml(&format!("{}: {}", place(r, f), f.text)),
+                    xml(more.trim())
+                );
+                failures += 1;
+            }
+            for f in mine.iter().filter(|f| f.severity < fail_on) {
+                body += &format!("   <system-out>{}</system-out>\n", xml(&format!("{}: {}", place(r, f), f.text)));
+            }
+            let why = match () {
+                () if !mine.is_empty() => None,
+                () if r.not_evaluated.iter().any(|i| i == rule.id) => Some("needs two samples".to_string()),
+                () if r.not_applied.iter().any(|i| i == rule.id) => Some("does not apply here".to_string()),
+                () => r.unreadable.iter().find(|u| u.rule == rule.id).map(|u| format!("{}: {}", u.what, u.why)),
+            };
+            if let Some(why) = why {
+                body += &format!("   <skipped message=\"{}\"/>\n", xml(&why));
+                skipped += 1;
+            }
+            tests += 1;
+            cases += &format!(
+                "  <testcase classname=\"ringwise.check\" name=\"{} {}\">\n{body}  </testcase>\n",
+                rule.id,
+                xml(rule.title)
+            );
+        }
+        let host = xml(r.host.as_deref().unwrap_or("host"));
+        out += &format!(
+            " <testsuite name=\"{host}\" tests=\"{tests}\" failures=\"{failures}\" skipped=\"{skipped}\">\n{cases} </testsuite>\n"
+        );
+    }
+    out + "</testsuites>\n"
+}
+
+fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(c),
+            // Other control characters cannot stand in XML at all.
+            c if c.is_control() => out.push('?'),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,45 @@
+//! All rules, one after the other.
+
+use crate::cx::{Cx, Input};
+use crate::report::{Report, SCHEMA, VERSION};
+use crate::rules::rules;
+use crate::say::Say;
+use crate::{first, fold};
+
+/// Judges the host. Findings are sorted: worst first, then by rule and interface.
+pub fn judge(i: &Input) -> Report {
+    let cx = Cx::new(i);
+    let mut r = Report {
+        schema: SCHEMA.into(),
+        version: VERSION,
+        host: i.snapshot.host.name.known().cloned(),
+        kernel: i.snapshot.host.kernel.known().cloned(),
+        role: cx.role.clone(),
+        goal: cx.goal().to_string(),
+        goal_from: i.goal_from.words().into(),
+        first: None,
+        findings: Vec::new(),
+        accepted: Vec::new(),
+        unreadable: Vec::new(),
+        not_evaluated: Vec::new(),
+        not_applied: Vec::new(),
+        rules: rules().count(),
+        seconds: i.traffic.map(|t| t.seconds),
+        changes: i.plan.as_ref().ok().map(|p| p.steps.len()),
+        no_plan: i.plan.as_ref().err().cloned(),
+    };
+    for rule in rules() {
+        let mut say = Say::new(rule);
+        let applied = (rule.judge)(&cx, &mut say);
+        if say.no_samples {
+            r.not_evaluated.push(rule.id.into());
+        } else if applied.is_none() && say.findings.is_empty() && say.unread.is_empty() {
+            r.not_applied.push(rule.id.into());
+        }
+        r.findings.append(&mut say.findings);
+        r.unreadable.append(&mut say.unread);
+    }
+    r.findings = fold::fold(std::mem::take(&mut r.findings));
+    r.first = first::sentence(&cx, &r.findings);
+    r
+}

@@ -1,0 +1,35 @@
+//! The audit: rules over a snapshot, the plan made for it and what was counted, in; findings out.
+//!
+//! ```text
+//!   Snapshot, Extra ─┐
+//!   Plan ────────────┼─► rules (data and one small function each) ─► findings ─► folded under their cause
+//!   Traffic ─────────┘                                              unread, not evaluated, did not apply
+//! ```
+//! What the plan would change is a finding with the plan's own reason: there is one judgement. Unknown is never fine:
+//! what could not be read is a state of its own. Pure: no file, no clock.
+#![forbid(unsafe_code)]
+
+pub mod accept;
+pub mod capability;
+mod cx;
+mod first;
+mod fold;
+pub mod formats;
+mod judge;
+mod page;
+mod planned;
+mod report;
+mod role;
+mod rule;
+mod rules;
+mod say;
+mod traffic;
+
+pub use cx::{Cx, GoalFrom, Input};
+pub use judge::judge;
+pub use page::{explain, left_out_page, markdown};
+pub use report::{Accepted, Finding, Report, SCHEMA, Unreadable, VERSION};
+pub use role::{Role, RoleGuess};
+pub use rule::{Confidence, Judge, Rule, Severity};
+pub use rules::{LEFT_OUT, LeftOut, find, rules};
+pub use traffic::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};

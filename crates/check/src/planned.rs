@@ -1,0 +1,112 @@
+//! What the plan would change, as findings: its reason, its source, its rule.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Address, Of, Step};
+use ringwise_model::{CpuId, CpuSet, Dir, Fact};
+
+use crate::cx::Cx;
+use crate::rule::Severity;
+use crate::say::Say;
+
+/// Judges a rule by the plan alone.
+pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
+    let _plan = cx.i.plan.as_ref().ok()?;
+    let mut by_dev: BTreeMap<Option<&str>, Vec<&Step>> = BTreeMap::new();
+    let steps = cx.planned.get(rule).map_or(&[][..], Vec::as_slice);
+    let addresses: Vec<(Address, &Step)> = steps.iter().filter_map(|s| Some((s.setting.address()?, *s))).collect();
+    for (a, s) in &addresses {
+        by_dev.entry(a.dev()).or_default().push(s);
+    }
+    for (dev, steps) in by_dev {
+        match dev {
+            Some(d) => say.at(d),
+            None => say.of_host(),
+        }
+        let severity = (rule == "A03" && dev.is_some_and(|d| far(cx, d, &steps))).then_some(Severity::Error);
+        let mut f = say.found(text(&steps)).fix(cx, "");
+        if let Some(s) = severity {
+            f = f.severity(s);
+        }
+        for s in steps {
+            let Some(a) = s.setting.address() else { continue };
+            let from = match &s.from {
+                Fact::Known(v) => v.value_text(),
+                Fact::Absent => "none".into(),
+                Fact::Unknown(u) => format!("unknown ({})", u.why),
+            };
+            f = f.evidence(format!("{a}: {from}, planned {}: {}", s.setting.value_text(), s.reason));
+            if let Some(c) = s.setting.command(cx.s) {
+                f.0.by_hand.push(c);
+            }
+        }
+    }
+    say.of_host();
+    Some(())
+}
+
+/// A socket further, not only a part of the same one.
+fn far(cx: &Cx, dev: &str, steps: &[&Step]) -> bool {
+    let Some(n) = cx.s.nic(dev) else { return false };
+    let Some(home) = n.node.known() else { return false };
+    steps.iter().any(|s| {
+        let v = match s.setting.address() {
+            Some(Address::IrqCpus { of: Of::Rx(q), .. }) => n.vector_of(Dir::Rx, q),
+            Some(Address::IrqCpus { of: Of::Tx(q), .. }) => n.vector_of(Dir::Tx, q),
+            _ => None,
+        };
+        let node = v.and_then(|v| cx.at(v)).and_then(|c| cx.s.topology.node_of(c));
+        node.and_then(|to| cx.s.topology.distance(*home, to)).is_some_and(|d| d > 20)
+    })
+}
+
+/// `queues 4 5: its CPU is on node 1, away from eth1`; other reasons follow.
+fn text(steps: &[&Step]) -> String {
+    let mut reasons: Vec<(&str, Vec<&Step>)> = Vec::new();
+    for s in steps {
+        match reasons.iter_mut().find(|(r, _)| *r == s.reason) {
+            Some((_, list)) => list.push(s),
+            None => reasons.push((&s.reason, vec![s])),
+        }
+    }
+    let one = |(reason, list): (&str, Vec<&Step>)| {
+        let at: Vec<Address> = list.iter().filter_map(|s| s.setting.address()).collect();
+        let what = subject(&at);
+        if what.is_empty() { reason.to_string() } else { format!("{what}: {reason}") }
+    };
+    reasons.into_iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// Queues of settings of one kind, else what the one setting is called.
+fn subject(at: &[Address]) -> String {
+    let mut queues = CpuSet::new();
+    let mut tx = true;
+    for a in at {
+        let q = match a {
+            Address::IrqCpus { of, .. } => match of {
+                Of::Rx(q) => {
+                    tx = false;
+                    *q
+                }
+                Of::Tx(q) => *q,
+                Of::Control(_) => return String::new(),
+            },
+            Address::RpsCpus { queue, .. }
+            | Address::RpsFlowCnt { queue, .. }
+            | Address::QueueCoalesce { queue, .. } => {
+                tx = false;
+                *queue
+            }
+            Address::XpsCpus { queue, .. } | Address::XpsRxqs { queue, .. } => *queue,
+            Address::Feature { name, .. } => return ringwise_knob::features::short_name(name).to_string(),
+            _ => return String::new(),
+        };
+        queues.insert(CpuId(q));
+    }
+    let kind = if tx { "transmit queue" } else { "queue" };
+    match queues.len() {
+        0 => String::new(),
+        1 => format!("{kind} {queues}"),
+        _ => format!("{kind}s {queues}"),
+    }
+}

@@ -1,0 +1,108 @@
+//! What came out.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{RoleGuess, Severity};
+
+/// Name of the JSON document.
+pub const SCHEMA: &str = "ringwise.check";
+/// Additive changes keep it; a removed or changed member raises it.
+pub const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    pub schema: String,
+    pub version: u32,
+    /// `None`: the host's name is not known.
+    pub host: Option<String>,
+    pub kernel: Option<String>,
+    pub role: RoleGuess,
+    /// The goal that the plan behind it was made for, and where that comes from.
+    pub goal: String,
+    pub goal_from: String,
+    /// What limits this host first, in one or two sentences. `None`: nothing does.
+    pub first: Option<String>,
+    /// Worst first; consequences are in `also` of their cause.
+    pub findings: Vec<Finding>,
+    /// Accepted ones, with the reason.
+    pub accepted: Vec<Accepted>,
+    pub unreadable: Vec<Unreadable>,
+    /// Rules that need two samples, of which there are none.
+    pub not_evaluated: Vec<String>,
+    /// Rules that did not apply here.
+    pub not_applied: Vec<String>,
+    /// Rules in all.
+    pub rules: usize,
+    /// Between the samples. `None`: there are none.
+    pub seconds: Option<f64>,
+    /// Steps of the plan that stands behind the findings. `None`: no plan could be made, `no_plan` says why.
+    pub changes: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_plan: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    pub rule: String,
+    pub severity: Severity,
+    pub title: String,
+    /// `None`: of the host.
+    pub dev: Option<String>,
+    /// One line, with the numbers found.
+    pub text: String,
+    /// What was found, one each.
+    pub evidence: Vec<String>,
+    pub why: String,
+    pub source: String,
+    /// A command of ours that leads to a plan without it. `None`: not ours to mend.
+    pub remedy: Option<String>,
+    /// Plain commands, or what else to do.
+    pub by_hand: Vec<String>,
+    /// Rules that found what follows from this.
+    pub also: Vec<String>,
+    /// What follows from this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consequences: Vec<Finding>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Accepted {
+    pub finding: Finding,
+    pub reason: String,
+    /// `2027-03-01`: a finding again from the day after.
+    pub until: String,
+}
+
+/// A rule that could not be judged in full.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Unreadable {
+    pub rule: String,
+    pub dev: Option<String>,
+    pub what: String,
+    /// The permission or kernel that is needed, or why there is no answer.
+    pub why: String,
+}
+
+impl Report {
+    pub fn count(&self, s: Severity) -> usize {
+        self.findings.iter().filter(|f| f.severity == s).count()
+    }
+
+    /// The worst severity. `None`: no findings.
+    pub fn worst(&self) -> Option<Severity> {
+        self.findings.iter().map(|f| f.severity).max()
+    }
+
+    /// Ids of all rules that found something, those of consequences too.
+    pub fn ids(&self) -> Vec<&str> {
+        let mut ids: Vec<&str> = self
+            .findings
+            .iter()
+            .flat_map(|f| std::iter::once(f).chain(&f.consequences))
+            .map(|f| f.rule.as_str())
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}

@@ -1,0 +1,86 @@
+//! What the host is for, guessed from the host.
+
+use ringwise_model::{Fact, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::cx::Input;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Packets go through it.
+    Forward,
+    /// Many connections end here.
+    Server,
+    NotEvident,
+}
+
+/// A guess, and what it is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleGuess {
+    pub role: Role,
+    /// In words: `ip_forward=1, 2 interfaces up, 2114 VLANs`.
+    pub reason: String,
+}
+
+/// Sockets from which on a host counts as a server.
+const MANY: u64 = 100;
+
+pub(crate) fn guess(i: &Input) -> RoleGuess {
+    let s = i.snapshot;
+    let up = s.tunable().filter(|n| n.link_is_up()).count();
+    let vlans = s.bystanders.count.get("vlan").copied().unwrap_or(0);
+    let bridges = s.bystanders.count.get("bridge").copied().unwrap_or(0) > 0 || bridged(s) > 0;
+    let sockets = i.extra.file("/proc/net/sockstat").known().and_then(|t| tcp_in_use(t));
+    let mut words = Vec::new();
+    match &s.host.forwarding {
+        Fact::Known(true) => words.push("ip_forward=1".to_string()),
+        Fact::Known(false) => words.push("ip_forward=0".to_string()),
+        Fact::Absent => {}
+        Fact::Unknown(_) => words.push("forwarding unknown".to_string()),
+    }
+    words.push(if up == 1 { "1 interface up".into() } else { format!("{up} interfaces up") });
+    if vlans > 0 {
+        words.push(if vlans == 1 { "1 VLAN".into() } else { format!("{vlans} VLANs") });
+    }
+    if let Some(n) = sockets {
+        words.push(if n == 1 { "1 TCP socket".into() } else { format!("{n} TCP sockets") });
+    }
+    // Hosts of containers forward too; a router has more than one way.
+    let forwards = s.host.forwarding == Fact::Known(true) && (up > 1 || vlans > 1);
+    let role = match () {
+        () if forwards || bridged(s) > 1 => Role::Forward,
+        () if sockets.is_some_and(|n| n >= MANY) => Role::Server,
+        () => Role::NotEvident,
+    };
+    if bridges && role == Role::Forward {
+        words.push("a bridge".into());
+    }
+    RoleGuess { role, reason: words.join(", ") }
+}
+
+/// Interfaces with queues of their own that are ports of a bridge.
+fn bridged(s: &Snapshot) -> usize {
+    let bridge = |i| {
+        let master = s.nic_by_index(i);
+        master.is_some_and(|m| matches!(&m.kind, ringwise_model::NicKind::Software { kind } if kind == "bridge"))
+    };
+    s.tunable().filter(|n| n.link_is_up() && n.master.is_some_and(bridge)).count()
+}
+
+/// `TCP: inuse 5 orphan 0 …`
+pub(crate) fn tcp_in_use(sockstat: &str) -> Option<u64> {
+    let line = sockstat.lines().find_map(|l| l.strip_prefix("TCP:"))?;
+    line.split_ascii_whitespace().skip_while(|w| *w != "inuse").nth(1)?.parse().ok()
+}
+
+impl RoleGuess {
+    /// For the first line.
+    pub fn words(&self) -> String {
+        match self.role {
+            Role::Forward => format!("looks like a router ({})", self.reason),
+            Role::Server => format!("looks like a server ({})", self.reason),
+            Role::NotEvident => format!("role not evident ({})", self.reason),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A rule is data and one small function.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cx::Cx;
+use crate::say::Say;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    Info,
+    Warning,
+    Error,
+}
+
+impl Severity {
+    pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Info];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Info => "info",
+        }
+    }
+}
+
+/// How sure a finding is when everything could be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// It is so.
+    Sure,
+    /// It is so, and that it matters depends on the load.
+    Likely,
+}
+
+/// `None`: the rule did not apply here.
+pub type Judge = fn(&Cx, &mut Say) -> Option<()>;
+
+pub struct Rule {
+    pub id: &'static str,
+    pub title: &'static str,
+    /// Files, requests and counters.
+    pub reads: &'static str,
+    /// Where it applies; empty: everywhere. Features are probed, never taken from a version alone.
+    pub guard: &'static str,
+    /// When it is a finding.
+    pub condition: &'static str,
+    /// The usual one; some rules raise or lower it by what they find.
+    pub severity: Severity,
+    pub why: &'static str,
+    pub source: &'static str,
+    /// Arguments of `ringwise plan` that mend it; none: not ours to mend. Words in capitals are filled in.
+    pub ours: Option<&'static str>,
+    /// Plain commands, or what else to do. What must not be touched is only explained.
+    pub by_hand: &'static [&'static str],
+    pub confidence: Confidence,
+    /// Needs two samples.
+    pub rates: bool,
+    /// Rules of which this one is a consequence on the same interface.
+    pub under: &'static [&'static str],
+    /// Further ids that lead to this page.
+    pub also: &'static [&'static str],
+    /// Costs, milestones and whatever else an expert wants to know.
+    pub more: &'static str,
+    pub judge: Judge,
+}
+
+impl Rule {
+    /// Everything that most rules leave as it is.
+    pub const BASE: Rule = Rule {
+        id: "",
+        title: "",
+        reads: "",
+        guard: "",
+        condition: "",
+        severity: Severity::Warning,
+        why: "",
+        source: "",
+        ours: None,
+        by_hand: &[],
+        confidence: Confidence::Sure,
+        rates: false,
+        under: &[],
+        also: &[],
+        more: "",
+        judge: |_, _| None,
+    };
+
+    /// The plan's own words where the plan knows the rule.
+    pub fn why(&self) -> &'static str {
+        match ringwise_plan::explain_rule(self.id) {
+            Some(t) if self.why.is_empty() => t.why,
+            _ => self.why,
+        }
+    }
+
+    pub fn source(&self) -> &'static str {
+        match ringwise_plan::explain_rule(self.id) {
+            Some(t) if self.source.is_empty() => t.source,
+            _ => self.source,
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! Where packets are lost, and CPUs at their limit. Rates all of them.
+
+use ringwise_model::Dir;
+
+use super::text::{count, cpus_of, per_second};
+use crate::rule::{Confidence, Rule, Severity};
+
+const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
+const STATS: &str = "kernel documentation, networking/statistics";
+const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
+const ENA: &str = "ENA Linux driver best practices (Amazon)";
+
+/// Interrupt time of a CPU above which it is busy, and at its limit.
+const BUSY: f64 = 50.0;
+const WALL: f64 = 90.0;
+
+pub(super) static RULES: &[Rule] = &[
+    Rule {
+        id: "D01",
+        title: "packets dropped before the stack",
+        reads: "/proc/net/softnet_stat column 2, by CPU",
+        condition: "it grows",
+        severity: Severity::Error,
+        why: "The queue of packets that wait for a CPU was full: RPS, tunnels, veth and the loopback use it.",
+        source: SYSCTL,
+        by_hand: &["spread RPS over more CPUs first; a longer queue only helps with bursts"],
+        rates: true,
+        under: &["D15"],
+        judge: |cx, say| {
+            let t = cx.traffic(say)?;
+            let lost = cpus_of(t, "softnet_dropped");
+            let n: u64 = lost.iter().map(|l| l.1).sum();
+            if n > 0 {
+                let limit = cx.sysctl("net.core.netdev_max_backlog").known().and_then(|v| v.parse::<u64>().ok());
+                let at: Vec<String> = lost.iter().map(|(c, n)| format!("CPU {c}: {n}")).collect();
+                let mut f = say.found(format!(
+                    "{} packets/s dropped before the stack, on CPUs {}",
+                    per_second(t, n),
+                    lost.iter().map(|l| l.0).collect::<ringwise_model::CpuSet>()
+                ));
+                if let Some(l) = limit {
+                    f = f.evidence(format!("net.core.netdev_max_backlog = {l}"));
+                }
+                f.evidence(at.join(", "));
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D02",
+        title: "softirq ran out of budget",
+        reads: "/proc/net/softnet_stat column 3, /proc/stat",
+        condition: "more than 10 a second on a CPU that spends more than half of its time in softirq",
+        why: "Packets were left when the budget (net.core.netdev_budget) or its time was used up; the rest waits for the next turn, or for ksoftirqd.",
+        source: SYSCTL,
+        by_hand: &[
+            "spread the load first",
+            "sysctl net.core.netdev_budget=600 net.core.netdev_budget_usecs=16000, and watch the scheduling delay of programs",
+        ],
+        rates: true,
+        under: &["D15"],
+        judge: |cx, say| {
+            let t = cx.traffic(say)?;
+            for (c, cpu) in &t.cpus {
+                let rate = t.per_second(cpu.counts.get("softnet_squeezed").copied().unwrap_or(0));
+                if rate > 10.0 && cpu.softirq.is_some_and(|s| s > BUSY) {
+                    say.found(format!(
+                        "CPU {c}: budget used up {rate:.0} times/s at {:.0} % softirq",
+                        cpu.softirq.unwrap_or(0.0)
+                    ));
+                }
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D03",
+        title: "large flows are clipped",
+        reads: "/proc/net/softnet_stat column 11",
+        condition: "it grows",
+        severity: Severity::Info,
+        why: "The flow limit drops packets of a flow that fills more than half of a CPU's backlog. That is what it is for.",
+        source: "kernel documentation, networking/scaling",
+        by_hand: &["if it is not wanted: sysctl net.core.flow_limit_cpu_bitmap=0"],
+        rates: true,
+        judge: |cx, say| {
+            let t = cx.traffic(say)?;
+            let lost = cpus_of(t, "softnet_flow_limit");
+            let n: u64 = lost.iter().map(|l| l.1).sum();
+            if n > 0 {
+                say.found(format!("{} packets/s of large flows dropped by the flow limit", per_second(t, n)));
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D04",
+        title: "packets lost in the NIC",
+        reads: "rx_missed_errors of the interface",
+        condition: "it grows",
+        severity: Severity::Error,
+        why: "The receive ring had no free descriptor: the CPU of the queue was too slow, or the ring too short for a burst.",
+        source: STATS,
+        by_hand: &[
+            "see which queue's CPU is at its limit (ringwise watch --queues): more queues or another layout first, then a longer ring",
+        ],
+        rates: true,
+        judge: |cx, say| {
+            cx.each_rate(say, |_, l, t, say| {
+                let n = l.counts.get("rx_missed_errors")?;
+                if *n > 0 {
+                    let f =
+                        say.found(format!("{} packets/s lost in the NIC before any CPU saw them", per_second(t, *n)));
+                    f.evidence(format!("rx_missed_errors +{} in {:.1} s", count(*n), t.seconds))
+                        .evidence(format!("received meanwhile {}", l.rx_packets.map_or("unknown".into(), count)));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D05",
+        title: "no memory for receive buffers",
+        reads: "rx-alloc-fail of queues (qstats or ethtool -S)",
+        condition: "it grows",
+        why: "The driver found no page for a buffer: the kernel's reserve for such moments is too small.",
+        source: ENA,
+        by_hand: &["sysctl vm.min_free_kbytes=N, 1 to 3 % of the memory"],
+        rates: true,
+        judge: |cx, say| {
+            cx.each_rate(say, |_, l, t, say| {
+                let n = l.alloc_fail?;
+                if n > 0 {
+                    say.found(format!("{} buffers/s could not be allocated", per_second(t, n)));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D06",
+        title: "damaged frames",
+        reads: "rx_crc_errors, rx_length_errors, rx_frame_errors, rx_fifo_errors",
+        condition: "one of them grows",
+        why: "Cable, optics or port damage frames, or the two ends disagree about FEC or frame size. No tuning helps.",
+        source: STATS,
+        by_hand: &["ethtool -m DEV; ethtool --show-fec DEV; replace cable or optics"],
+        rates: true,
+        judge: |cx, say| {
+            cx.each_rate(say, |_, l, t, say| {
+                let names = ["rx_crc_errors", "rx_length_errors", "rx_frame_errors", "rx_fifo_errors"];
+                let seen: Vec<String> = names
+                    .iter()
+                    .filter(|n| l.count(n) > 0)
+                    .map(|n| format!("{n} {}/s", per_second(t, l.count(n))))
+                    .collect();
+                if !seen.is_empty() {
+                    say.found(seen.join(", "));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D07",
+        title: "dropped, but not for want of speed",
+        reads: "rx_dropped, rx_missed_errors",
+        condition: "rx_dropped grows by more than 1 a second, nothing is missed and no backlog is full",
+        severity: Severity::Info,
+        why: "Nobody listens: unknown protocols, VLANs that do not exist here, or the other member of a bond.",
+        source: STATS,
+        by_hand: &["not a loss of performance; tcpdump -i DEV shows what it is"],
+        rates: true,
+        confidence: Confidence::Likely,
+        judge: |cx, say| {
+            cx.each_rate(say, |_, l, t, say| {
+                let n = *l.counts.get("rx_dropped")?;
+                let full = t.cpus.values().any(|c| c.counts.get("softnet_dropped").is_some_and(|n| *n > 0));
+                if t.per_second(n) > 1.0 && l.count("rx_missed_errors") == 0 && !full {
+                    say.found(format!("{} packets/s are for nobody here", per_second(t, n)));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D09",
+        title: "transmit queue stuck",
+        reads: "queues/tx-*/tx_timeout",
+        condition: "it grows",
+        severity: Severity::Error,
+        why: "The watchdog found a queue that did not send for seconds: driver, firmware, or a CPU that never came to the completions.",
+        source: "kernel documentation, ABI sysfs-class-net-queues",
+        by_hand: &["dmesg; newer driver or firmware; look at the CPU of the queue's interrupt"],
+        rates: true,
+        judge: |cx, say| {
+            cx.each_rate(say, |_, l, _, say| {
+                let stuck: Vec<u32> =
+                    l.of(Dir::Tx).filter(|q| q.timeouts.is_some_and(|n| n > 0)).map(|q| q.queue).collect();
+                l.of(Dir::Tx).find_map(|q| q.timeouts)?;
+                if !stuck.is_empty() {
+                    say.found(format!("transmit queues {stuck:?} timed out"));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D10",
+        title: "UDP receive buffers overflow",
+        reads: "/proc/net/snmp Udp RcvbufErrors, and of IPv6",
+        condition: "it grows",
+        why: "The program reads too slowly. It often sits on the CPU that takes the interrupts, or on its sibling: another core of the same cache received three times as much.",
+        source: "How to receive a million packets per second (Cloudflare, 2015); XDP paper, cpumap notes",
+        by_hand: &[
+            "move the thread to another core of the same cache: taskset -pc CPU TID",
+            "several sockets with SO_REUSEPORT; a larger SO_RCVBUF (net.core.rmem_max)",
+        ],
+        rates: true,
+        judge: |cx, say| {
+            let t = cx.traffic(say)?;
+            let n = t.protocol("Udp:RcvbufErrors") + t.protocol("Udp6:RcvbufErrors");
+            if n > 0 {
+                say.found(format!("{} UDP packets/s lost at full socket buffers", per_second(t, n)));
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D11",
+        title: "connections refused at full listen queues",
+        reads: "/proc/net/netstat TcpExt ListenOverflows, ListenDrops",
+        condition: "one of them grows",
+        why: "The program accepts too slowly, or its queue is short. The NIC has nothing to do with it.",
+        source: "kernel documentation, networking/snmp_counter",
+        by_hand: &["the program's backlog and net.core.somaxconn, which bounds it"],
+        rates: true,
+        judge: |cx, say| {
+            let t = cx.traffic(say)?;
+            let (over, drops) = (t.protocol("TcpExt:ListenOverflows"), t.protocol("TcpExt:ListenDrops"));
+            if over + drops > 0 {
+                say.found(format!("{} connections/s lost at full listen queues", per_second(t, over.max(drops))));
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D12",
+        title: "the provider's limit is reached",
+        reads: "ethtool -S *_allowance_exceeded",
+        guard: "driver ena",
+        condition: "one of them grows",
+        severity: Severity::Error,
+        why: "The hypervisor drops or delays what exceeds the instance's allowance of bandwidth, packets or connections. Nothing on this host changes that.",
+        source: ENA,
+        by_hand: &["a larger instance, or more interfaces"],
+        rates: true,
+        judge: |cx, say| {
+            cx.each_rate(say, |n, l, t, say| {
+                if cx.driver(n) != "ena" {
+                    return None;
+                }
+                let over: Vec<String> = l
+                    .counts
+                    .iter()
+                    .filter(|(k, n)| k.ends_with("_allowance_exceeded") && **n > 0)
+                    .map(|(k, n)| format!("{} {}/s", k.trim_end_matches("_exceeded"), per_second(t, *n)))
+                    .collect();
+                l.counts.keys().find(|k| k.ends_with("_allowance_exceeded"))?;
+                if !over.is_empty() {
+                    say.found(format!("above the provider's allowance: {}", over.join(", ")));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D13",
+        title: "packets dropped by the queueing discipline",
+        reads: "drops of the root queueing discipline",
+        condition: "it grows",
+        why: "More is sent than the link or the discipline's limit takes. fq and fq_codel drop on purpose, to keep queues short.",
+        source: "tc(8)",
+        by_hand: &["tc -s qdisc show dev DEV; a limit that is too short, or a link that is too slow"],
+        rates: true,
+        confidence: Confidence::Likely,
+        judge: |cx, say| {
+            cx.each_rate(say, |_, l, t, say| {
+                let n = *l.counts.get("qdisc_drops")?;
+                if n > 0 {
+                    say.found(format!("{} packets/s dropped before they were sent", per_second(t, n)));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D14",
+        title: "ksoftirqd is busy",
+        reads: "/proc/PID/schedstat of ksoftirqd",
+        condition: "more than half of a CPU",
+        why: "There is so much softirq work that it was handed to a thread, which competes with programs at ordinary priority.",
+        source: SYSCTL,
+        by_hand: &["spread interrupts; GRO; threaded NAPI where the threads are to be placed"],
+        rates: true,
+        under: &["D15", "A01", "A03"],
+        judge: |cx, say| {
+            let t = cx.traffic(say)?;
+            t.cpus.values().find_map(|c| c.ksoftirqd)?;
+            for (c, cpu) in &t.cpus {
+                if let Some(k) = cpu.ksoftirqd.filter(|k| *k > BUSY) {
+                    say.found(format!("ksoftirqd/{c} runs {k:.0} % of the time"));
+                }
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D15",
+        title: "one CPU is the limit",
+        reads: "/proc/stat by CPU",
+        guard: "more than one CPU",
+        condition: "one CPU above 90 % interrupt time while the mean is below 50 %",
+        severity: Severity::Error,
+        why: "One CPU serves what several could: a router lost packets from 558,000 a second that six CPUs carried without loss.",
+        source: ROUTER,
+        by_hand: &[
+            "queues, their interrupts and the RSS table: ringwise plan; a single flow stays on one CPU whatever is done",
+        ],
+        rates: true,
+        judge: |cx, say| {
+            let t = cx.traffic(say)?;
+            if t.cpus.len() < 2 {
+                return None;
+            }
+            let (cpu, top, mean) = t.busiest()?;
+            if top > WALL && mean < BUSY {
+                let text = format!(
+                    "CPU {cpu} at {top:.0} % interrupt time while the mean of the {} CPUs is {mean:.0} %",
+                    t.cpus.len()
+                );
+                let f = say.found(text);
+                let layout = ["A01", "A02", "A04", "A15", "Q04"];
+                if layout.iter().any(|r| cx.planned.contains_key(*r)) {
+                    f.fix(cx, "")
+                } else {
+                    f
+                };
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "D16",
+        title: "pause frames stop the neighbour",
+        reads: "pause frames sent and received",
+        condition: "one of them grows by more than 1 a second",
+        why: "A receiver that is slow for a moment stops the whole port of the switch: packets for idle queues wait too, also those of other hosts behind it.",
+        source: "Pushing the Limits of Kernel Networking (Duyck, 2015)",
+        by_hand: &["ethtool -A DEV autoneg off rx off tx off (not below RDMA or lossless storage)"],
+        rates: true,
+        judge: |cx, say| {
+            cx.each_rate(say, |_, l, t, say| {
+                let (rx, tx) = (l.count("rx_pause"), l.count("tx_pause"));
+                l.counts.get("rx_pause").or(l.counts.get("tx_pause"))?;
+                if t.per_second(rx) > 1.0 || t.per_second(tx) > 1.0 {
+                    say.found(format!("pause frames: {}/s sent, {}/s received", per_second(t, tx), per_second(t, rx)));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+];

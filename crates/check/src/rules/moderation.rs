@@ -1,0 +1,502 @@
+//! Moderation, rings, offloads, and queues in software.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{Coalesce, Goal, Nic, User};
+
+use super::text::bytes;
+use crate::cx::Cx;
+use crate::planned;
+use crate::rule::{Confidence, Rule, Severity};
+use crate::say::Say;
+
+const NAPI: &str = "kernel documentation, networking/napi";
+const ARTICLE: &str = "Improve network performance by setting per-queue interrupt moderation in Linux (Intel)";
+const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
+const XDP: &str = "The eXpress Data Path (CoNEXT 2018), public measurements";
+
+fn params<'a>(n: &'a Nic, say: &mut Say) -> Option<&'a BTreeMap<String, u32>> {
+    say.get(&n.coalesce).map(|c| &c.0)
+}
+
+/// Somebody lays the moderation of single queues down on purpose.
+fn grouped(cx: &Cx, n: &Nic) -> bool {
+    let laid = cx.i.intent.wishes.iter().any(|w| {
+        w.dev.as_deref() == Some(n.name()) && matches!(&w.knob, ringwise_model::Knob::Coalesce { queues: Some(_), .. })
+    });
+    laid || cx.goal_of(n) == Goal::Mixed || cx.i.intent.groups.iter().any(|g| g.dev == n.name())
+}
+
+fn feature_off<'a>(n: &'a Nic, names: &[&'a str], say: &mut Say) -> Option<Vec<&'a str>> {
+    let all = say.get(&n.features)?;
+    let off = |name: &&str| all.get(*name).is_some_and(|f| !f.on && !f.wanted && !f.fixed);
+    Some(names.iter().copied().filter(off).collect())
+}
+
+fn set_features(n: &Nic, names: &[&str], on: bool) -> String {
+    let one = |name: &&str| format!("--set {}.features.{name}={on}", n.name());
+    names.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) static RULES: &[Rule] = &[
+    Rule {
+        id: "M01",
+        title: "moderation as the goal wants it",
+        reads: "coalesce",
+        guard: "a goal with a policy (rpc, stream, latency)",
+        condition: "the plan has other values",
+        ours: Some(""),
+        also: &["R1.05", "R1.06"],
+        judge: |cx, say| planned::judge("M01", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M02",
+        title: "fixed interval is overwritten",
+        reads: "coalesce, what is laid down",
+        guard: "a fixed interval is laid down, adaptive moderation is not",
+        condition: "adaptive moderation is on",
+        severity: Severity::Info,
+        why: "Adaptive moderation chooses the interval itself, over whatever was set.",
+        source: "kernel documentation, networking/net_dim",
+        ours: Some("--set DEV.coalesce.use-adaptive-rx=false"),
+        under: &["R4.02"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let laid = |key: &str| {
+                    cx.i.intent.wishes.iter().any(|w| {
+                        let ringwise_model::Knob::Coalesce { params, .. } = &w.knob else { return false };
+                        w.dev.as_deref() == Some(n.name()) && params.contains_key(key)
+                    })
+                };
+                if !laid("rx-usecs") || laid("use-adaptive-rx") {
+                    return None;
+                }
+                if params(n, say)?.get("use-adaptive-rx").is_some_and(|v| *v != 0) {
+                    say.found("rx-usecs is laid down, but adaptive moderation is on and goes over it")
+                        .fix(cx, &format!("--set {}.coalesce.use-adaptive-rx=false", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M03",
+        title: "queues are moderated differently",
+        reads: "coalesce of each queue",
+        guard: "nobody laid it down by queue (groups, configuration)",
+        condition: "the queues have different intervals",
+        severity: Severity::Info,
+        why: "Left over from groups or an experiment: flows wait longer on some queues than on others, by accident of their hash.",
+        source: ARTICLE,
+        by_hand: &["ethtool -Q DEV queue_mask MASK --coalesce rx-usecs N, or ethtool -C DEV for all"],
+        under: &["M01", "R4.04"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                if grouped(cx, n) {
+                    return None;
+                }
+                let all = say.get(&n.queue_coalesce)?;
+                let used = cx.rx_queues(n);
+                let by = |key: &str| {
+                    let mut v: Vec<u32> = all
+                        .iter()
+                        .filter(|(q, _)| **q < used)
+                        .filter_map(|(_, c): (_, &Coalesce)| c.0.get(key).copied())
+                        .collect();
+                    v.sort_unstable();
+                    v.dedup();
+                    v
+                };
+                // Adaptive moderation shows what it has chosen for each.
+                if n.coalesce.known().is_some_and(|c| c.0.get("use-adaptive-rx").is_some_and(|v| *v != 0)) {
+                    return None;
+                }
+                let rx = by("rx-usecs");
+                if rx.len() > 1 {
+                    say.found(format!("rx-usecs differs by queue: {rx:?}"));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M04",
+        title: "an interrupt for every frame",
+        reads: "coalesce",
+        guard: "no goal for latency",
+        condition: "rx-max-frames is 1 while an interval is set",
+        severity: Severity::Info,
+        why: "One frame is enough for an interrupt, so the interval never comes to pass.",
+        source: "ethtool(8)",
+        ours: Some("--set DEV.coalesce.rx-max-frames=0"),
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let c = params(n, say)?;
+                let frames = *c.get("rx-max-frames")?;
+                if cx.goal_of(n) == Goal::Latency {
+                    return None;
+                }
+                if frames == 1 && c.get("rx-usecs").is_some_and(|u| *u > 0) {
+                    say.found(format!("rx-frames is 1, so rx-usecs {} never comes to pass", c["rx-usecs"]))
+                        .fix(cx, &format!("--set {}.coalesce.rx-max-frames=0", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M05",
+        title: "interrupt deferral half set",
+        reads: "napi_defer_hard_irqs, gro_flush_timeout of the device",
+        condition: "one of the two is 0 and the other is not",
+        why: "Deferral needs both: how often a poll may come back empty, and the time until the next one.",
+        source: NAPI,
+        ours: Some("--set DEV.napi.defer_hard_irqs=0 --set DEV.napi.gro_flush_timeout_ns=0"),
+        by_hand: &[
+            "or write both: echo 100 > /sys/class/net/DEV/napi_defer_hard_irqs; echo 20000 > /sys/class/net/DEV/gro_flush_timeout",
+        ],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let v = say.get(&n.napi)?.device;
+                let (defer, flush) = (v.defer_hard_irqs?, v.gro_flush_timeout_ns?);
+                if defer > 0 && flush == 0 {
+                    say.found(format!("napi_defer_hard_irqs is {defer}, gro_flush_timeout is 0: it has no effect"))
+                        .fix(cx, &format!("--set {}.napi.defer_hard_irqs=0", n.name()));
+                }
+                // The time alone flushes GRO late, which some want; it defers nothing.
+                if defer == 0 && flush > 0 {
+                    say.found(format!(
+                        "gro_flush_timeout is {flush} ns, napi_defer_hard_irqs is 0: no interrupt is deferred"
+                    ))
+                    .severity(Severity::Info)
+                    .fix(cx, &format!("--set {}.napi.gro_flush_timeout_ns=0", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M06",
+        title: "interrupt suspension without deferral",
+        reads: "irq-suspend-timeout, defer-hard-irqs, gro-flush-timeout of each NAPI instance",
+        guard: "a kernel that has irq-suspend-timeout",
+        condition: "it is set and one of the other two is 0",
+        why: "Suspension ends in deferral: without it the interrupt comes back at once, as if nothing had been set.",
+        source: "Suspend IRQs during application busy periods (cover letter, merged in 6.13)",
+        by_hand: &["defer-hard-irqs 100 and gro-flush-timeout 20000 beside it (napi-set)"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let napi = say.get(&n.napi)?;
+                let alone: Vec<u32> = napi
+                    .instances
+                    .iter()
+                    .filter(|i| {
+                        i.values.known().is_some_and(|v| {
+                            v.irq_suspend_timeout_ns.is_some_and(|t| t > 0)
+                                && (v.defer_hard_irqs == Some(0) || v.gro_flush_timeout_ns == Some(0))
+                        })
+                    })
+                    .flat_map(|i| i.rx.clone())
+                    .collect();
+                napi.instances.iter().find(|i| i.values.is_known())?;
+                if !alone.is_empty() {
+                    say.found(format!(
+                        "irq-suspend-timeout is set on {} without deferral",
+                        super::text::queues(&alone)
+                    ));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M08",
+        title: "receive ring too small for the bursts",
+        reads: "rings, rx_missed_errors, /proc/stat",
+        guard: "the ring can be longer",
+        condition: "packets are lost in the NIC while no CPU is above 80 %",
+        why: "The CPUs keep up on the whole, so it is bursts that overrun the ring.",
+        source: "kernel documentation, networking/statistics",
+        rates: true,
+        ours: Some("--set DEV.rings.rx=N --allow-disruption"),
+        by_hand: &["the smallest length that does not overrun: a long ring leaves the cache"],
+        judge: |cx, say| {
+            cx.each_rate(say, |n, l, t, say| {
+                let missed = l.counts.get("rx_missed_errors")?;
+                let ring = say.get(&n.rings)?.rx?;
+                let busy = t.busiest().is_some_and(|(_, top, _)| top > 80.0);
+                if *missed > 0 && ring.now < ring.max && !busy {
+                    let want = (ring.now * 2).min(ring.max);
+                    say.found(format!(
+                        "{} packets/s lost with a ring of {} (at most {}), and no CPU is busy",
+                        super::text::per_second(t, *missed),
+                        ring.now,
+                        ring.max
+                    ))
+                    .fix(cx, &format!("--set {}.rings.rx={want} --allow-disruption", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M09",
+        title: "receive rings larger than the cache",
+        reads: "rings, channels, MTU, size of an L3 cache",
+        guard: "a goal to forward or for latency; nothing is lost in the NIC meanwhile",
+        condition: "the buffers of the rings that share a cache are larger than it",
+        severity: Severity::Info,
+        why: "Buffers come round before they are used again: each packet is fetched from memory.",
+        source: XDP,
+        rates: true,
+        confidence: Confidence::Likely,
+        ours: Some("--set DEV.rings.rx=N --allow-disruption"),
+        also: &["R1.20"],
+        more: "Measured by others, routing in XDP on six cores: rings of 256 forward 30.4 million packets a second, of 512 25.9, of 1024 22.9.",
+        judge: |cx, say| {
+            let cpu = cx.s.topology.online.first()?;
+            let size = say.take(cx.i.extra.file(&format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/size")))?;
+            let l3 = size.strip_suffix('K').and_then(|n| n.parse::<u64>().ok())? << 10;
+            cx.each_rate(say, |n, l, _, say| {
+                if !matches!(cx.goal_of(n), Goal::Forward | Goal::Latency) || l.count("rx_missed_errors") > 0 {
+                    return None;
+                }
+                let ring = say.get(&n.rings)?.rx?.now;
+                let mtu = *say.get(&n.link.mtu)?;
+                // Two buffers of up to half a page each; jumbo frames take pages.
+                let buffer = if mtu <= 1500 { 2048 } else { u64::from(mtu).next_multiple_of(4096) };
+                let domains = cx
+                    .near(n)
+                    .iter()
+                    .map(|c| cx.s.topology.l3_of(c))
+                    .collect::<std::collections::BTreeSet<_>>()
+                    .len()
+                    .max(1);
+                let queues = (cx.rx_queues(n) as u64).div_ceil(domains as u64);
+                let need = queues * u64::from(ring) * buffer;
+                if need > l3 && ring > 256 {
+                    say.found(format!(
+                        "{queues} rings of {ring} share a cache: {} of buffers in {}",
+                        bytes(need),
+                        bytes(l3)
+                    ))
+                    .fix(cx, &format!("--set {}.rings.rx={} --allow-disruption", n.name(), ring / 2));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M10",
+        title: "GRO is off",
+        reads: "feature rx-gro",
+        guard: "no XDP program in generic mode",
+        condition: "it is off",
+        severity: Severity::Info,
+        ours: Some("--set DEV.features.gro=true"),
+        by_hand: &["it may be off on purpose, where every packet is to be seen or pure packet rate counts"],
+        judge: |cx, say| {
+            planned::judge("M10", cx, say);
+            cx.each(say, |n, say| {
+                let generic = |u: &User| matches!(u, User::Xdp { .. });
+                if n.users.known().is_some_and(|u| u.iter().any(generic)) {
+                    return None;
+                }
+                let off = feature_off(n, &["rx-gro"], say)?;
+                if !off.is_empty() && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                    say.found("GRO is off: each packet of a stream goes through the stack alone")
+                        .severity(if cx.forwards() { Severity::Info } else { Severity::Warning })
+                        .fix(cx, &set_features(n, &["gro"], true));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M11",
+        title: "LRO on a host that forwards",
+        reads: "features rx-lro, rx-gro-hw; ip_forward, bridge ports",
+        guard: "a host that forwards",
+        condition: "LRO is on",
+        severity: Severity::Error,
+        ours: Some("--set DEV.features.lro=false --allow-disruption"),
+        judge: |cx, say| {
+            if !cx.forwards() {
+                return None;
+            }
+            cx.each(say, |n, say| {
+                let f = say.get(&n.features)?.get("rx-lro")?;
+                if f.on && !f.fixed {
+                    say.found("LRO is on: packets that it joined are dropped instead of forwarded")
+                        .fix(cx, &format!("--set {}.features.lro=false --allow-disruption", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M14",
+        title: "offloads are off",
+        reads: "features for segmentation, checksums and scatter-gather",
+        condition: "one that the device has was switched off",
+        severity: Severity::Info,
+        ours: Some("--set DEV.features.NAME=true"),
+        judge: |cx, say| {
+            planned::judge("M14", cx, say);
+            cx.each(say, |n, say| {
+                let names = [
+                    "tx-tcp-segmentation",
+                    "tx-tcp6-segmentation",
+                    "tx-generic-segmentation",
+                    "rx-checksum",
+                    "tx-checksum-ip-generic",
+                    "tx-checksum-ipv4",
+                    "tx-scatter-gather",
+                ];
+                let off = feature_off(n, &names, say)?;
+                if !off.is_empty() && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                    say.found(format!("{} off", off.join(", ")))
+                        .fix(cx, &(set_features(n, &off, true) + " --allow-disruption"));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M21",
+        title: "sends go round the cache",
+        reads: "feature tx-nocache-copy",
+        condition: "it is on",
+        why: "What is sent is copied past the cache, where the device would fetch it from: it comes from memory instead. It was the default from 3.0 to 3.13.",
+        source: LIMITS,
+        ours: Some("--set DEV.features.tx-nocache-copy=false"),
+        also: &["R1.15"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let f = cx.feature(n, "tx-nocache-copy", say)?;
+                if f.on {
+                    say.found("tx-nocache-copy is on")
+                        .fix(cx, &format!("--set {}.features.tx-nocache-copy=false", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "M22",
+        title: "headers and data are split",
+        reads: "tcp-data-split of the rings",
+        condition: "it is on",
+        severity: Severity::Info,
+        why: "Every packet takes two buffers. It is needed where data goes to a program or device without a copy, and by nobody else.",
+        source: "kernel documentation, networking/ethtool-netlink: rings",
+        by_hand: &["ethtool -G DEV tcp-data-split off, unless something receives without a copy"],
+        confidence: Confidence::Likely,
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let split = *say.get(cx.i.extra.devs.get(n.name())?.tcp_data_split.as_ref()?)?;
+                if split {
+                    say.found("tcp-data-split is on");
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R1.07",
+        title: "pause frames are on",
+        reads: "pause",
+        guard: "a host that forwards; no RDMA on the device",
+        condition: "receiving or sending them is on",
+        severity: Severity::Info,
+        ours: Some("--goal forward --allow-disruption"),
+        under: &["D16"],
+        judge: |cx, say| {
+            planned::judge("R1.07", cx, say);
+            if !cx.forwards() {
+                return (!say.findings.is_empty()).then_some(());
+            }
+            cx.each(say, |n, say| {
+                if n.users.known().is_some_and(|u| u.iter().any(|u| matches!(u, User::Rdma { .. }))) {
+                    return None;
+                }
+                let p = say.get(&n.pause)?;
+                let on = |b: Option<bool>| b == Some(true);
+                if (on(p.rx) || on(p.tx)) && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                    let word = |b: Option<bool>| if on(b) { "on" } else { "off" };
+                    say.found(format!(
+                        "pause frames rx {}, tx {}: a router that pauses slows its neighbour",
+                        word(p.rx),
+                        word(p.tx)
+                    ))
+                    .fix(cx, "--goal forward --allow-disruption");
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R4.02",
+        title: "adaptive off before fixed values",
+        reads: "coalesce",
+        guard: "groups of queues",
+        condition: "the plan switches it off",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("R4.02", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R4.04",
+        title: "a policy for each group of queues",
+        reads: "coalesce of queues, NAPI",
+        guard: "groups of queues",
+        condition: "the plan has other values",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("R4.04", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R4.05",
+        title: "groups share the table",
+        reads: "RSS table and contexts",
+        guard: "groups of queues",
+        condition: "the plan has another table",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("R4.05", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R4.06",
+        title: "named flows reach their group",
+        reads: "flow rules",
+        guard: "groups of queues",
+        condition: "the plan adds or removes rules",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("R4.06", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "W01",
+        title: "not as it was laid down",
+        reads: "the configuration file and the settings that it names",
+        guard: "a configuration, or settings on the command line",
+        condition: "a setting is otherwise",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("W01", cx, say),
+        ..Rule::BASE
+    },
+];

@@ -1,0 +1,539 @@
+//! Queues, and how the device spreads flows over them.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::{Action, Dir, Goal, NicKind};
+
+use super::text::{count, queues};
+use crate::cx::Cx;
+use crate::planned;
+use crate::rule::{Confidence, Rule, Severity};
+
+const SCALING: &str = "kernel documentation, networking/scaling";
+const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
+
+/// Entries of the table by queue; `None`: no table, or one that a mixed goal lays out on purpose.
+fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say) -> Option<BTreeMap<u32, u32>> {
+    let rss = say.get(&n.rss)?;
+    let groups = cx.i.plan.as_ref().is_ok_and(|p| p.groups.iter().any(|g| g.dev == n.name()));
+    if rss.table.is_empty() || groups || cx.goal_of(n) == Goal::Mixed {
+        return None;
+    }
+    let wished = cx.i.intent.wishes.iter().any(|w| {
+        w.dev.as_deref() == Some(n.name()) && matches!(&w.knob, ringwise_model::Knob::RssTable { context: None, .. })
+    });
+    let mut by: BTreeMap<u32, u32> = BTreeMap::new();
+    rss.table.iter().for_each(|q| *by.entry(*q).or_default() += 1);
+    (!wished).then_some(by)
+}
+
+/// Share of UDP among received IPv4 packets.
+fn udp_share(t: &crate::Traffic) -> Option<f64> {
+    let (all, udp) = (t.protocol("Ip:InReceives"), t.protocol("Udp:InDatagrams"));
+    (t.per_second(all) > 100.0).then(|| udp as f64 * 100.0 / all as f64)
+}
+
+pub(super) static RULES: &[Rule] = &[
+    Rule {
+        id: "Q01",
+        title: "fewer queues than near cores",
+        reads: "channels, topology, /proc/stat",
+        guard: "the driver can have more queues",
+        condition: "fewer queues than near physical cores, and the CPU of one of them is above 80 % interrupt time",
+        rates: true,
+        ours: Some("--queues N --allow-disruption"),
+        judge: |cx, say| {
+            planned::judge("Q01", cx, say);
+            if !say.findings.is_empty() {
+                return Some(());
+            }
+            cx.each_rate(say, |n, l, t, say| {
+                let c = say.get(&n.channels)?;
+                let max = c.combined.or(c.rx)?.max;
+                let cores = cx.cores(&cx.near(n)) as u32;
+                let now = cx.rx_queues(n);
+                if now >= max.min(cores) {
+                    return Some(());
+                }
+                let hot = l
+                    .of(Dir::Rx)
+                    .filter_map(|q| q.cpu)
+                    .find_map(|c| Some((c, t.cpus.get(&c)?.busy()?)).filter(|(_, b)| *b > 80.0));
+                if let Some((cpu, busy)) = hot {
+                    let want = max.min(cores);
+                    say.found(format!(
+                        "{now} queues for {cores} near cores, and CPU {cpu} is {busy:.0} % busy with them"
+                    ))
+                    .fix(cx, &format!("{} --queues {want} --allow-disruption", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q02",
+        title: "more queues than physical cores",
+        reads: "channels, topology",
+        guard: "a goal that wants one queue a core (forward, rpc, stream, latency)",
+        condition: "more receive queues than near physical cores",
+        severity: Severity::Info,
+        ours: Some("--allow-disruption"),
+        also: &["R0.07"],
+        more: "The limit of what helps differs: on hosts that forward, second threads of a core bring nothing; on hosts where programs run beside, they may. The kernel's own default is half of the physical cores since 5.18, for drivers that ask it.",
+        judge: |cx, say| {
+            if !matches!(cx.goal(), Goal::Forward | Goal::Rpc | Goal::Stream | Goal::Latency) {
+                return None;
+            }
+            planned::judge("Q02", cx, say);
+            if !say.findings.is_empty() {
+                return Some(());
+            }
+            cx.each(say, |n, say| {
+                let c = say.get(&n.channels)?;
+                c.combined.or(c.rx)?;
+                let (now, cores) = (cx.rx_queues(n), cx.cores(&cx.near(n)) as u32);
+                let left = cx.i.plan.as_ref().is_ok_and(|p| {
+                    p.left_out
+                        .iter()
+                        .any(|l| l.rule == "Q02" && l.setting.address().is_some_and(|a| a.dev() == Some(n.name())))
+                });
+                if now > cores && left {
+                    say.found(format!("{now} queues for {cores} near physical cores")).fix(cx, "--allow-disruption");
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q03",
+        title: "more queues than CPUs",
+        reads: "channels, cpu/online",
+        condition: "more receive queues than online CPUs",
+        why: "Two queues of one CPU cost a second interrupt and a second ring, and share out nothing.",
+        source: ROUTER,
+        ours: Some("DEV --queues N --allow-disruption"),
+        also: &["R0.06"],
+        under: &["Q02"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let c = say.get(&n.channels)?;
+                c.combined.or(c.rx)?;
+                let (now, cpus) = (cx.rx_queues(n), cx.s.topology.online.len() as u32);
+                if now > cpus {
+                    say.found(format!("{now} queues for {cpus} CPUs"))
+                        .fix(cx, &format!("{} --queues {cpus} --allow-disruption", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q18",
+        title: "UDP hashed by addresses only",
+        reads: "hash fields of udp4 and udp6, /proc/net/snmp",
+        guard: "more than one receive queue; UDP is more than 20 % of what this host receives; no fragments",
+        condition: "the ports are not hashed",
+        why: "All UDP between two hosts goes to one queue. It is the default of many drivers, because fragments of a datagram carry no ports and would arrive out of order.",
+        source: SCALING,
+        rates: true,
+        ours: Some("--set DEV.rss.fields.udp4=sdfn"),
+        also: &["R2.09"],
+        more: "Published: two queues that differed by a factor of 10 to 20 until the ports were hashed.",
+        judge: |cx, say| {
+            cx.each_rate(say, |n, _, t, say| {
+                if cx.rx_queues(n) < 2 {
+                    return None;
+                }
+                let fields = &say.get(&n.rss)?.fields;
+                let share = udp_share(t)?;
+                if t.protocol("Ip:ReasmReqds") > 0 {
+                    return None;
+                }
+                let lacks = |flow: &&str| {
+                    fields.get(*flow).is_some_and(|f| !(f.contains('f') && f.contains('n')) && f.contains('d'))
+                };
+                let without: Vec<&str> = ["udp4", "udp6"].into_iter().filter(|f| lacks(f)).collect();
+                if share > 20.0 && without.contains(&"udp4") {
+                    let sets: Vec<String> =
+                        without.iter().map(|f| format!("--set {}.rss.fields.{f}=sdfn", n.name())).collect();
+                    say.found(format!("UDP is hashed by addresses only; {share:.0} % of packets are UDP"))
+                        .fix(cx, &sets.join(" "));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q19",
+        title: "the RSS table is uneven",
+        reads: "RSS table",
+        guard: "nobody laid it out on purpose (groups, configuration)",
+        condition: "of the queues that it names one has more entries than another by more than one",
+        why: "Each entry is an equal part of the flows: twice the entries are twice the packets.",
+        source: "ethtool(8)",
+        ours: Some("--set DEV.rss.table=\"equal N\""),
+        under: &["Q20"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let by = table(cx, n, say)?;
+                let (min, max) = (by.values().min()?, by.values().max()?);
+                if *max > min + 1 && by.len() > 1 {
+                    let worst = by.iter().max_by_key(|(_, c)| **c)?;
+                    let sum: u32 = by.values().sum();
+                    let even = 100.0 / by.len() as f64;
+                    // Blocks of a size that does not divide the table are even enough.
+                    if f64::from(*max) * by.len() as f64 / f64::from(sum) < 1.25 && sum >= 4 * by.len() as u32 {
+                        return Some(());
+                    }
+                    say.found(format!(
+                        "queue {} has {} of {sum} entries, {:.0} % instead of {even:.0} %",
+                        worst.0,
+                        worst.1,
+                        f64::from(*worst.1) * 100.0 / f64::from(sum)
+                    ))
+                    .fix(cx, &format!("--set {}.rss.table=\"equal {}\"", n.name(), cx.rx_queues(n)));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q20",
+        title: "queues without a part of the RSS table",
+        reads: "RSS table, channels",
+        guard: "nobody laid it out on purpose (groups, configuration); the table has as many entries as queues",
+        condition: "a queue in use is in no entry",
+        why: "No flow reaches such a queue; its CPU idles. It happens when queues are added to a table that somebody has set.",
+        source: "ethtool(8)",
+        ours: Some("--set DEV.rss.table=\"equal N\""),
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let by = table(cx, n, say)?;
+                let total: u32 = by.values().sum();
+                let used = cx.rx_queues(n);
+                if used < 2 || total < used {
+                    return None;
+                }
+                let named = |q: u32| {
+                    n.rules.known().is_some_and(|r| r.rules.values().any(|r| r.action == Action::Queue(q)))
+                        || n.rss
+                            .known()
+                            .and_then(|r| r.contexts.known())
+                            .is_some_and(|c| c.values().any(|c| c.table.contains(&q)))
+                };
+                let idle: Vec<u32> = (0..used).filter(|q| !by.contains_key(q) && !named(*q)).collect();
+                if !idle.is_empty() {
+                    // Drivers that use a power of two of their queues (ixgbe above 16) say so by their default.
+                    say.found(format!(
+                        "{} of {used} get no flows: the table names only {} queues",
+                        queues(&idle),
+                        by.len()
+                    ))
+                    .fix(cx, &format!("--set {}.rss.table=\"equal {used}\"", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q21",
+        title: "the RSS table is small",
+        reads: "RSS table, channels",
+        condition: "fewer than four entries a queue",
+        severity: Severity::Info,
+        why: "With four entries a queue the busiest has about 16 to 24 % more than its part even with endless flows, with two about half more.",
+        source: SCALING,
+        by_hand: &["fewer queues, or a driver and device with a larger table"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let rss = say.get(&n.rss)?;
+                let used = cx.rx_queues(n) as usize;
+                if rss.table.is_empty() || used < 2 {
+                    return None;
+                }
+                if rss.table.len() < 4 * used {
+                    say.found(format!("{} entries for {used} queues", rss.table.len()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q22",
+        title: "fewer queues would be refused",
+        reads: "flow rules, what the plan cannot do",
+        guard: "the goal wants fewer queues",
+        condition: "flow rules name queues that would go",
+        severity: Severity::Info,
+        why: "The kernel refuses to take away queues that rules lead to, or that a table set by somebody names.",
+        source: "kernel source, net/ethtool/channels.c: ethnl_set_channels",
+        by_hand: &["ethtool -N DEV delete ID, ethtool -X DEV default, then ethtool -L"],
+        judge: |cx, say| {
+            let plan = cx.i.plan.as_ref().ok()?;
+            cx.each(say, |n, say| {
+                if say.get(&n.rules)?.rules.is_empty() {
+                    return None;
+                }
+                let about = |r: &&ringwise_plan::NotPossible| {
+                    let channels =
+                        matches!(&r.address, Some(ringwise_knob::Address::Channels { dev }) if dev == n.name());
+                    (channels || r.what.starts_with(n.name())) && r.why.starts_with("flow rule")
+                };
+                if let Some(r) = plan.refused.iter().find(about) {
+                    say.found(r.why.clone());
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q23",
+        title: "flows are spread unevenly",
+        reads: "packets by receive queue",
+        guard: "more than one receive queue, more than 1,000 packets a second",
+        condition: "one queue has more than one and a half times the mean",
+        severity: Severity::Info,
+        why: "A few large flows, an uneven table, or fields that are not hashed. A single flow cannot be split.",
+        source: SCALING,
+        rates: true,
+        confidence: Confidence::Likely,
+        by_hand: &["ringwise watch --queues; a rule for the large flow, or a table that spares its queue"],
+        under: &["Q20", "Q19", "Q18", "Q28"],
+        judge: |cx, say| {
+            cx.each_rate(say, |n, l, t, say| {
+                if cx.rx_queues(n) < 2 || t.per_second(l.rx_packets?) < 1000.0 {
+                    return None;
+                }
+                let by = l.rx_max_over_mean?;
+                if by > 1.5 {
+                    say.found(format!("the busiest receive queue has {by:.1} times the mean of {}", cx.rx_queues(n)));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q25",
+        title: "weak hash key",
+        reads: "RSS key",
+        guard: "hash function toeplitz",
+        condition: "all bytes are 0, or the key repeats two bytes",
+        severity: Severity::Info,
+        why: "With a key of zeros every flow has the same hash. One that repeats two bytes (6d5a) brings both directions of a flow to one queue, and spreads a little worse.",
+        source: SCALING,
+        by_hand: &["ethtool -X DEV hkey KEY with random bytes, unless symmetry is wanted"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let rss = say.get(&n.rss)?;
+                let key = rss.key.known()?;
+                if key.len() < 16 || rss.function.known().is_some_and(|f| f != "toeplitz") || cx.rx_queues(n) < 2 {
+                    return None;
+                }
+                if key.bytes().all(|b| b == b'0') {
+                    say.found("the hash key is all zeros: every flow goes to one queue").severity(Severity::Warning);
+                } else if key.as_bytes().chunks(4).all(|c| key.as_bytes().starts_with(c)) {
+                    say.found(format!("the hash key repeats {}: it is symmetric", &key[..4]));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q26",
+        title: "two queues a connection",
+        reads: "nf_conntrack_count, RSS input transform and key",
+        guard: "a host that forwards and tracks connections; the device offers a symmetric hash",
+        condition: "the hash is not symmetric",
+        severity: Severity::Info,
+        why: "The two directions of a connection meet two CPUs, and its entry moves between their caches.",
+        source: "kernel documentation, networking/scaling: RSS input transform",
+        ours: Some("--set DEV.rss.symmetric=symmetric-xor"),
+        judge: |cx, say| {
+            if !cx.forwards() {
+                return None;
+            }
+            let tracked = say.take(cx.i.extra.number("/proc/sys/net/netfilter/nf_conntrack_count"))?;
+            if tracked < 1000 {
+                return None;
+            }
+            cx.each(say, |n, say| {
+                let rss = say.get(&n.rss)?;
+                // Absent: the device has no such transform, so there is nothing to propose.
+                let now = rss.symmetric.known()?;
+                if now == "none" && cx.rx_queues(n) > 1 {
+                    say.found(format!(
+                        "{} connections are tracked, and their two directions have different queues",
+                        count(tracked)
+                    ))
+                    .fix(cx, &format!("--set {}.rss.symmetric=symmetric-xor", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q27",
+        title: "flow rules without ntuple",
+        reads: "flow rules, feature rx-ntuple-filter",
+        guard: "flow rules are there, or laid down",
+        condition: "the feature is off",
+        severity: Severity::Error,
+        why: "A device takes flow rules only with the feature on; switching it off drops them.",
+        source: "ethtool(8)",
+        ours: Some("--set DEV.features.ntuple=true"),
+        under: &["R1.10"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let there = n.rules.known().map_or(0, |r| r.rules.len());
+                let laid = cx.i.intent.wishes.iter().any(|w| {
+                    w.dev.as_deref() == Some(n.name()) && matches!(&w.knob, ringwise_model::Knob::FlowRule { .. })
+                });
+                if there == 0 && !laid {
+                    return None;
+                }
+                let f = cx.feature(n, "rx-ntuple-filter", say)?;
+                if !f.on && !f.fixed {
+                    say.found(format!("{there} flow rules, but the feature ntuple is off"))
+                        .fix(cx, &format!("--set {}.features.ntuple=true", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q28",
+        title: "flow rule to a queue that is not there",
+        reads: "flow rules, channels, RSS contexts",
+        guard: "flow rules are there",
+        condition: "a rule names a queue beyond those in use, or a context that was deleted",
+        severity: Severity::Error,
+        why: "What matches goes to a queue that nobody polls: it is lost, or counted as dropped by the device.",
+        source: "ethtool(8)",
+        by_hand: &["ethtool -N DEV delete ID, or more queues"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                let rules = say.get(&n.rules)?;
+                if rules.rules.is_empty() {
+                    return None;
+                }
+                let used = cx.rx_queues(n);
+                let contexts = n.rss.known().and_then(|r| r.contexts.known());
+                let dead = |r: &ringwise_model::Rule| match (r.context, r.action) {
+                    (Some(c), _) => contexts.is_some_and(|all| !all.contains_key(&c)),
+                    (None, Action::Queue(q)) => q >= used,
+                    _ => false,
+                };
+                for (id, r) in rules.rules.iter().filter(|(_, r)| dead(r)) {
+                    let to = match (r.context, r.action) {
+                        (Some(c), _) => format!("context {c}, which was deleted"),
+                        (None, Action::Queue(q)) => format!("queue {q} of {used}"),
+                        (None, a) => format!("{a:?}"),
+                    };
+                    say.found(format!("rule {id} leads {} to {to}", r.flow))
+                        .by_hand(format!("ethtool -N {} delete {id}", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q30",
+        title: "the driver's own steering reorders",
+        reads: "driver, feature rx-ntuple-filter, /proc/net/netstat TCP reorder counters",
+        guard: "driver ixgbe with ntuple off: then it samples flows itself (ATR)",
+        condition: "reordering is seen more than 10 times a second",
+        why: "When a thread moves, the device moves its flow while packets are still in the old queue.",
+        source: "Why Does Flow Director Cause Packet Reordering? (arXiv 1106.0443)",
+        rates: true,
+        confidence: Confidence::Likely,
+        ours: Some("--set DEV.features.ntuple=true"),
+        also: &["R2.13", "R2.14"],
+        judge: |cx, say| {
+            cx.each_rate(say, |n, _, t, say| {
+                if cx.driver(n) != "ixgbe" {
+                    return None;
+                }
+                let f = cx.feature(n, "rx-ntuple-filter", say)?;
+                let seen = t.protocol("TcpExt:TCPSACKReorder") + t.protocol("TcpExt:TCPTSReorder");
+                if !f.on && !f.fixed && t.per_second(seen) > 10.0 {
+                    say.found(format!(
+                        "TCP sees {:.0} reorderings/s while the driver steers flows by itself",
+                        t.per_second(seen)
+                    ))
+                    .fix(cx, &format!("--set {}.features.ntuple=true", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "F13",
+        title: "virtual function with few queues",
+        reads: "channels, cpu/online",
+        guard: "a virtual function",
+        condition: "at most as many queues as it can have, and fewer than half of the CPUs",
+        severity: Severity::Info,
+        why: "The queues of a virtual function are given by its physical function; no more can be made here.",
+        source: "kernel documentation, networking/devlink: resources of functions",
+        by_hand: &["more queues for the function on the host (devlink port function, or the driver's means)"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                if n.kind != NicKind::Vf {
+                    return None;
+                }
+                let c = say.get(&n.channels)?;
+                let max = c.combined.or(c.rx)?.max;
+                let cpus = cx.s.topology.online.len() as u32;
+                if max * 2 < cpus && cx.rx_queues(n) == max {
+                    say.found(format!("{max} queues at most for {cpus} CPUs"));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R0.11",
+        title: "number of queues as asked",
+        reads: "channels",
+        guard: "a number of queues is laid down, and disruption is allowed",
+        condition: "the plan has another number",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("R0.11", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R3.16",
+        title: "fewest queues that carry the load",
+        reads: "channels, topology",
+        guard: "a goal for latency, and disruption is allowed",
+        condition: "the plan has fewer queues",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("R3.16", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R1.10",
+        title: "rules need ntuple",
+        reads: "feature rx-ntuple-filter",
+        guard: "flow rules are laid down",
+        condition: "the plan switches the feature on",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("R1.10", cx, say),
+        ..Rule::BASE
+    },
+];

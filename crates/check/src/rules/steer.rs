@@ -1,0 +1,482 @@
+//! Steering in software: RPS, RFS, XPS.
+
+use ringwise_model::{CpuSet, Dir, Goal, Nic};
+
+use super::text::{count, queues};
+use crate::cx::Cx;
+use crate::planned;
+use crate::role::tcp_in_use;
+use crate::rule::{Confidence, Rule, Severity};
+use crate::say::{Family, Say};
+
+const SCALING: &str = "kernel documentation, networking/scaling";
+const ENA: &str = "ENA Linux driver best practices (Amazon)";
+
+/// Queues whose RPS mask reaches CPUs that `wrong` picks out of it.
+fn rps(cx: &Cx, n: &Nic, wrong: impl Fn(&CpuSet, ringwise_model::CpuId) -> CpuSet) -> (Vec<u32>, CpuSet) {
+    let (mut list, mut all) = (Vec::new(), CpuSet::new());
+    for q in &n.rx_queues {
+        let (Some(mask), Some(at)) = (q.rps_cpus.known(), cx.irq_cpu(n, Dir::Rx, q.id)) else { continue };
+        let bad = if mask.is_empty() { CpuSet::new() } else { wrong(mask, at) };
+        if !bad.is_empty() {
+            list.push(q.id);
+            all = all.union(&bad);
+        }
+    }
+    (list, all)
+}
+
+/// `None`: RPS is off on all queues, or not known.
+fn has_rps(n: &Nic) -> Option<()> {
+    n.rx_queues.iter().any(|q| q.rps_cpus.known().is_some_and(|c| !c.is_empty())).then_some(())
+}
+
+/// Entries of the queues that exist: those of AF_XDP twins do not count.
+fn flow_counts(cx: &Cx, n: &Nic, say: &mut Say) -> Option<Vec<u32>> {
+    let used = cx.rx_queues(n) as usize;
+    n.rx_queues.iter().take(used).map(|q| say.get(&q.rps_flow_cnt).copied()).collect()
+}
+
+/// The largest power of two that is not above it.
+fn power(n: u32) -> u32 {
+    if n == 0 { 0 } else { 1 << n.ilog2() }
+}
+
+pub(super) static RULES: &[Rule] = &[
+    Rule {
+        id: "Q04",
+        title: "one receive queue",
+        reads: "channels, rps_cpus, topology",
+        guard: "one receive queue, more than one CPU that shares its cache or node",
+        condition: "RPS is not set over the cache mates of the interrupt's CPU",
+        ours: Some(""),
+        also: &["R2.01"],
+        more: "Published with the code (2010): e1000e on 8 cores 90,000 transactions a second at 33 % of the CPUs, with RPS 239,000 at 60 %; forcedeth on 16 cores 103,000 at 15 %, with RPS 285,000 at 49 %.",
+        judge: |cx, say| planned::judge("Q04", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q05",
+        title: "RPS on top of RSS",
+        reads: "rps_cpus of all queues, channels",
+        guard: "more than one receive queue",
+        condition: "RPS is set though the queues are spread over the near CPUs already",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("Q05", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q06",
+        title: "RPS back to the same CPU",
+        reads: "rps_cpus, the CPU of the interrupt, packets",
+        guard: "RPS is set",
+        condition: "the mask holds the interrupt's own CPU, which is more than half busy",
+        severity: Severity::Info,
+        why: "At high rates the CPU that takes the interrupts should be left out: what it hands to itself still waits in its queue.",
+        source: SCALING,
+        rates: true,
+        by_hand: &["leave the interrupt's CPU out of rps_cpus"],
+        under: &["Q05", "Q07"],
+        judge: |cx, say| {
+            cx.each_rate(say, |n, _, t, say| {
+                has_rps(n)?;
+                let (list, cpus) = rps(cx, n, |mask, at| {
+                    let hot = t.cpus.get(&at).and_then(|c| c.busy()).is_some_and(|b| b > 50.0);
+                    if hot && mask.contains(at) && mask.len() > 1 { CpuSet::one(at) } else { CpuSet::new() }
+                });
+                if !list.is_empty() {
+                    say.found(format!(
+                        "RPS of {} hands packets to CPUs {cpus}, which take their interrupts and are busy",
+                        queues(&list)
+                    ));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q07",
+        title: "RPS to CPUs that are far",
+        reads: "rps_cpus, L3 and node of the interrupt's CPU",
+        guard: "RPS is set; more than one node",
+        condition: "the mask reaches another node than the interrupt's CPU is on",
+        ours: Some(""),
+        by_hand: &["echo 0 > /sys/class/net/DEV/queues/rx-N/rps_cpus"],
+        under: &["Q05"],
+        judge: |cx, say| {
+            planned::judge("Q07", cx, say);
+            cx.each(say, |n, say| {
+                has_rps(n)?;
+                if cx.nodes() < 2 {
+                    return None;
+                }
+                let (list, cpus) = rps(cx, n, |mask, at| {
+                    let home = cx.s.topology.node_of(at);
+                    let away = |c: &ringwise_model::CpuId| home.is_some() && cx.s.topology.node_of(*c) != home;
+                    mask.iter().filter(away).collect()
+                });
+                if !list.is_empty() && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                    say.found(format!("RPS of {} hands packets to CPUs {cpus} of another node", queues(&list)))
+                        .fix_planned(cx, Family::RpsCpus);
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q08",
+        title: "RPS to the sibling",
+        reads: "rps_cpus, thread_siblings_list",
+        guard: "RPS is set; the cores have several threads",
+        condition: "the mask holds the other thread of the interrupt's core, and a CPU of another core too",
+        why: "The sibling shares the core that takes the interrupts: the packet costs a hand-over and gains no second core.",
+        source: ENA,
+        ours: Some(""),
+        by_hand: &["echo 0 > /sys/class/net/DEV/queues/rx-N/rps_cpus"],
+        under: &["Q05", "Q07", "Q04"],
+        judge: |cx, say| {
+            cx.each(say, |n, say| {
+                has_rps(n)?;
+                let (list, cpus) = rps(cx, n, |mask, at| {
+                    let mut other = cx.s.topology.siblings_of(at);
+                    other.remove(at);
+                    other.intersection(mask)
+                });
+                // One queue of a single core has nobody else to help it.
+                if !list.is_empty() && cx.near(n).len() > 2 {
+                    say.found(format!(
+                        "RPS of {} hands packets to CPUs {cpus}, second threads of the cores that take them",
+                        queues(&list)
+                    ))
+                    .fix_planned(cx, Family::RpsCpus);
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q09",
+        title: "RFS shares do not add up",
+        reads: "rps_sock_flow_entries, rps_flow_cnt of the queues in use",
+        guard: "RFS is on",
+        condition: "rps_flow_cnt of a queue is not the largest power of two up to entries by queues",
+        ours: Some("--set DEV.rps_flow_cnt=N"),
+        judge: |cx, say| {
+            planned::judge("Q09", cx, say);
+            let entries = *say.get(&cx.s.host.rps_sock_flow_entries)?;
+            if entries == 0 {
+                return None;
+            }
+            cx.each(say, |n, say| {
+                let all = flow_counts(cx, n, say)?;
+                if all.is_empty() || all.iter().all(|c| *c == 0) {
+                    return None;
+                }
+                let want = power(entries / all.len() as u32).max(1);
+                if all.iter().any(|c| *c != want) && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                    let sum: u64 = all.iter().map(|c| u64::from(*c)).sum();
+                    say.found(format!(
+                        "{} queues hold {} flows together, the host's table {}: {} each would be right",
+                        all.len(),
+                        count(sum),
+                        count(entries.into()),
+                        count(want.into())
+                    ))
+                    .fix(cx, &format!("--set {}.rps_flow_cnt={want}", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q10",
+        title: "half an RFS",
+        reads: "rps_sock_flow_entries, rps_flow_cnt",
+        condition: "one of the two is 0 and the other is not",
+        why: "RFS needs the table of the host and those of the queues; with one of them 0 it is off, and nobody says so.",
+        source: SCALING,
+        ours: Some("--set host.rfs_entries=0, or --set DEV.rps_flow_cnt=0"),
+        by_hand: &["or write both, if RFS is wanted: ringwise plan --goal rpc"],
+        under: &["R2.03"],
+        judge: |cx, say| {
+            let entries = *say.get(&cx.s.host.rps_sock_flow_entries)?;
+            let mut on = Vec::new();
+            let mut any = false;
+            for n in &cx.nics {
+                say.at(n.name());
+                let Some(all) = flow_counts(cx, n, say) else { continue };
+                any = true;
+                if all.iter().any(|c| *c > 0) {
+                    on.push(*n);
+                }
+            }
+            say.of_host();
+            if !any {
+                return None;
+            }
+            if entries > 0 && on.is_empty() && cx.i.devs.is_empty() {
+                say.found(format!("rps_sock_flow_entries is {}, but no queue has rps_flow_cnt", count(entries.into())))
+                    .fix(cx, "--set host.rfs_entries=0");
+            }
+            if entries == 0 {
+                for n in on {
+                    say.at(n.name());
+                    say.found("rps_flow_cnt is set, but rps_sock_flow_entries is 0")
+                        .fix(cx, &format!("--set {}.rps_flow_cnt=0", n.name()));
+                }
+            }
+            say.of_host();
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q11",
+        title: "RFS without sockets",
+        reads: "rps_sock_flow_entries, rps_flow_cnt, ip_forward",
+        guard: "a host that forwards, or a goal without RFS",
+        condition: "RFS is on",
+        severity: Severity::Info,
+        ours: Some("--goal forward"),
+        judge: |cx, say| {
+            planned::judge("Q11", cx, say);
+            if !cx.forwards() || !say.findings.is_empty() {
+                return (!say.findings.is_empty()).then_some(());
+            }
+            let entries = *say.get(&cx.s.host.rps_sock_flow_entries)?;
+            let on = cx.nics.iter().any(|n| n.rx_queues.iter().any(|q| q.rps_flow_cnt.known().is_some_and(|c| *c > 0)));
+            if entries > 0 && on && cx.goal() == Goal::Balanced {
+                say.found(format!("RFS with {} entries on a host that forwards", count(entries.into())))
+                    .fix(cx, "--goal forward");
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q12",
+        title: "RFS table is small",
+        reads: "rps_sock_flow_entries, /proc/net/sockstat",
+        guard: "RFS is on",
+        condition: "fewer entries than twice the TCP sockets in use",
+        severity: Severity::Info,
+        why: "Connections that share an entry take each other's CPU.",
+        source: SCALING,
+        ours: Some("--set host.rfs_entries=N"),
+        judge: |cx, say| {
+            let entries = *say.get(&cx.s.host.rps_sock_flow_entries)?;
+            if entries == 0 {
+                return None;
+            }
+            let sockets = tcp_in_use(&say.take(cx.i.extra.file("/proc/net/sockstat"))?)?;
+            if u64::from(entries) < 2 * sockets {
+                let want = (2 * sockets).next_power_of_two().min(1 << 29);
+                say.found(format!("{} entries for {} TCP sockets", count(entries.into()), count(sockets)))
+                    .fix(cx, &format!("--set host.rfs_entries={want}"));
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q13",
+        title: "accelerated RFS is off",
+        reads: "rps_sock_flow_entries, rps_flow_cnt, feature rx-ntuple-filter, driver",
+        guard: "RFS is on; the driver is known to steer flows itself",
+        condition: "ntuple is off and can be switched on",
+        why: "With RFS a packet is handed on to its program's CPU; with a driver that steers it arrives there.",
+        source: SCALING,
+        ours: Some("--set DEV.features.ntuple=on"),
+        also: &["R2.06"],
+        under: &["R2.04"],
+        judge: |cx, say| {
+            let entries = *say.get(&cx.s.host.rps_sock_flow_entries)?;
+            if entries == 0 {
+                return None;
+            }
+            cx.each(say, |n, say| {
+                let drivers =
+                    ["bnxt_en", "enic", "hns3", "ice", "mlx4_en", "mlx4_core", "mlx5_core", "qede", "sfc", "mqnic"];
+                if !drivers.contains(&cx.driver(n)) || cx.rx_queues(n) < 2 {
+                    return None;
+                }
+                let on = flow_counts(cx, n, say)?.iter().any(|c| *c > 0);
+                let f = cx.feature(n, "rx-ntuple-filter", say)?;
+                if on && !f.on && !f.fixed {
+                    say.found(format!("RFS is on and {} could steer flows itself, but ntuple is off", cx.driver(n)))
+                        .fix(cx, &format!("--set {}.features.ntuple=true", n.name()));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q14",
+        title: "no XPS",
+        reads: "xps_cpus, xps_rxqs",
+        guard: "more than one transmit queue and more than one CPU",
+        condition: "no queue has CPUs",
+        ours: Some(""),
+        also: &["R1.03", "R1.13", "R2.07"],
+        more: "Published with the code: bnx2x on 16 cores 996,000 transactions a second, with XPS 1,234,000, both at all CPUs. What it saves: the lock of a queue that two CPUs share, and the completion on another CPU. Costs beside it (2015, 2.6 GHz): local_irq_save and restore tens of nanoseconds; rmb and wmb wait for all loads or stores; the doorbell of the device (MMIO) hundreds, which a profile shows as time in the lock of the queueing discipline or in unlocking the transmit queue.",
+        judge: |cx, say| planned::judge("Q14", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q15",
+        title: "XPS and interrupts disagree",
+        reads: "xps_cpus, CPUs of the interrupts, topology",
+        condition: "the plan has other CPUs for the queue, because its interrupt is elsewhere",
+        ours: Some(""),
+        under: &["A01", "A03", "A04", "A15", "R0.09"],
+        judge: |cx, say| planned::judge("Q15", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q16",
+        title: "CPU without a transmit queue",
+        reads: "xps_cpus of all queues, cpu/online",
+        guard: "XPS is set on some queue",
+        condition: "an online CPU is in no mask, or the plan has another",
+        ours: Some(""),
+        under: &["Q15", "Q14", "A09"],
+        judge: |cx, say| {
+            planned::judge("Q16", cx, say);
+            let online = &cx.s.topology.online;
+            cx.each(say, |n, say| {
+                let used = cx.tx_queues(n) as usize;
+                let masks: Option<Vec<&CpuSet>> = n.tx_queues.iter().take(used).map(|q| q.xps_cpus.known()).collect();
+                let masks = masks.filter(|m| m.len() > 1 && m.iter().any(|c| !c.is_empty()))?;
+                if n.tx_queues.iter().any(|q| q.xps_rxqs.known().is_some_and(|r| !r.is_empty())) {
+                    return None;
+                }
+                let covered = masks.iter().fold(CpuSet::new(), |all, m| all.union(m));
+                let hole = online.difference(&covered);
+                if !hole.is_empty() && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                    say.found(format!("CPUs {hole} are in no XPS mask and fall back to the hash")).fix(cx, "");
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q17",
+        title: "everything is sent on one queue",
+        reads: "bytes by transmit queue",
+        guard: "more than one transmit queue, more than 10,000 packets a second sent",
+        condition: "one queue sends more than 90 % of the bytes",
+        why: "One queue is one lock and one completion CPU. A single program on one CPU does that rightly.",
+        source: SCALING,
+        rates: true,
+        confidence: Confidence::Likely,
+        severity: Severity::Info,
+        by_hand: &["XPS: see Q14 to Q16; a single sender is no fault"],
+        under: &["Q14", "Q15", "Q16"],
+        judge: |cx, say| {
+            cx.each_rate(say, |_, l, t, say| {
+                let bytes: Vec<(u32, u64)> = l.of(Dir::Tx).filter_map(|q| Some((q.queue, q.bytes?))).collect();
+                let sum: u64 = bytes.iter().map(|b| b.1).sum();
+                if bytes.len() < 2 || t.per_second(l.tx_packets?) < 10_000.0 || sum == 0 {
+                    return None;
+                }
+                let top = bytes.iter().max_by_key(|b| b.1)?;
+                if top.1 * 10 > sum * 9 {
+                    say.found(format!(
+                        "transmit queue {} of {} sends {} % of the bytes",
+                        top.0,
+                        bytes.len(),
+                        top.1 * 100 / sum
+                    ));
+                }
+                Some(())
+            })
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q31",
+        title: "new queues get RPS",
+        reads: "net.core.rps_default_mask",
+        guard: "an interface with more than one receive queue",
+        condition: "the mask is not empty",
+        severity: Severity::Info,
+        why: "Interfaces that appear later begin with this RPS mask, also those that spread flows themselves.",
+        source: "kernel documentation, admin-guide/sysctl/net",
+        ours: Some("--set 'host.sysctl.\"net.core.rps_default_mask\"=0'"),
+        judge: |cx, say| {
+            let mask = say.get(&cx.s.host.rps_default_mask)?;
+            if !cx.nics.iter().any(|n| cx.rx_queues(n) > 1) {
+                return None;
+            }
+            if !mask.is_empty() {
+                say.found(format!("net.core.rps_default_mask is {mask}: later interfaces get RPS over these CPUs"))
+                    .fix(cx, "--set 'host.sysctl.\"net.core.rps_default_mask\"=0'");
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q32",
+        title: "large flows are not limited",
+        reads: "flow_limit_cpu_bitmap, rps_cpus, softnet_stat",
+        guard: "RPS is set",
+        condition: "packets are dropped at full backlogs, and no CPU has the flow limit",
+        severity: Severity::Info,
+        why: "One flow can fill the backlog of its CPU and push all others out; the limit drops packets of that flow first.",
+        source: SCALING,
+        rates: true,
+        by_hand: &["echo MASK > /proc/sys/net/core/flow_limit_cpu_bitmap, MASK as rps_cpus"],
+        under: &["D01"],
+        judge: |cx, say| {
+            let t = cx.traffic(say)?;
+            if !cx.nics.iter().any(|n| has_rps(n).is_some()) {
+                return None;
+            }
+            let bitmap = say.take(cx.sysctl("net.core.flow_limit_cpu_bitmap"))?;
+            let empty = bitmap.chars().all(|c| c == '0' || c == ',');
+            if empty && !super::text::cpus_of(t, "softnet_dropped").is_empty() {
+                say.found("packets are dropped at full backlogs and no CPU has the flow limit");
+            }
+            Some(())
+        },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R2.03",
+        title: "RFS as the goal wants it",
+        reads: "rps_sock_flow_entries, rps_flow_cnt",
+        guard: "a goal with RFS",
+        condition: "the plan has other tables",
+        ours: Some(""),
+        more: "Published with the code: no steering 104,000 transactions a second at 30 %, best RPS 290,000 at 63 %, RFS 303,000 at 61 %. Of a request and its answer, latency at 50, 90 and 99 % in us: none 757, 900, 3185; RPS 415, 993, 2468; RFS 379, 651, 1382.",
+        judge: |cx, say| planned::judge("R2.03", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R2.04",
+        title: "accelerated RFS as the goal wants it",
+        reads: "feature rx-ntuple-filter, driver",
+        guard: "a goal with RFS",
+        condition: "the plan switches ntuple on",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("R2.04", cx, say),
+        ..Rule::BASE
+    },
+    Rule {
+        id: "R3.17",
+        title: "RPS costs an interrupt between CPUs",
+        reads: "rps_cpus",
+        guard: "a goal for latency",
+        condition: "RPS is set",
+        ours: Some(""),
+        judge: |cx, say| planned::judge("R3.17", cx, say),
+        ..Rule::BASE
+    },
+];

@@ -1,0 +1,135 @@
+//! What a rule says while it looks.
+
+use ringwise_knob::Address;
+use ringwise_model::{Fact, Unread};
+
+use crate::cx::Cx;
+use crate::report::{Finding, Unreadable};
+use crate::rule::{Rule, Severity};
+
+pub struct Say {
+    rule: &'static Rule,
+    dev: Option<String>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) unread: Vec<Unreadable>,
+    pub(crate) no_samples: bool,
+}
+
+impl Say {
+    pub(crate) fn new(rule: &'static Rule) -> Self {
+        Self { rule, dev: None, findings: Vec::new(), unread: Vec::new(), no_samples: false }
+    }
+
+    pub(crate) fn at(&mut self, dev: &str) {
+        self.dev = Some(dev.to_string());
+    }
+
+    pub(crate) fn of_host(&mut self) {
+        self.dev = None;
+    }
+
+    pub(crate) fn needs_samples(&mut self) {
+        self.no_samples = true;
+    }
+
+    /// The value; where it could not be read the rule was not judged here, which is noted.
+    pub fn get<'a, T>(&mut self, fact: &'a Fact<T>) -> Option<&'a T> {
+        match fact {
+            Fact::Known(v) => Some(v),
+            Fact::Absent => None,
+            Fact::Unknown(u) => {
+                self.unread(u);
+                None
+            }
+        }
+    }
+
+    /// The same of a value made just now.
+    pub fn take<T>(&mut self, fact: Fact<T>) -> Option<T> {
+        self.get(&fact)?;
+        match fact {
+            Fact::Known(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    pub fn unread(&mut self, u: &Unread) {
+        let rule = self.rule.id.to_string();
+        let u = Unreadable { rule, dev: self.dev.clone(), what: u.what.clone(), why: u.why.clone() };
+        if !self.unread.contains(&u) {
+            self.unread.push(u);
+        }
+    }
+
+    /// A finding at the interface that is looked at, or of the host.
+    pub fn found(&mut self, text: impl Into<String>) -> Found<'_> {
+        let r = self.rule;
+        self.findings.push(Finding {
+            rule: r.id.into(),
+            severity: r.severity,
+            title: r.title.into(),
+            dev: self.dev.clone(),
+            text: text.into(),
+            evidence: Vec::new(),
+            why: r.why().into(),
+            source: r.source().into(),
+            remedy: None,
+            by_hand: Vec::new(),
+            also: Vec::new(),
+            consequences: Vec::new(),
+        });
+        let dev = self.dev.clone().unwrap_or_else(|| "DEV".into());
+        // Just pushed.
+        let f = self.findings.last_mut().unwrap_or_else(|| unreachable!());
+        f.by_hand = r.by_hand.iter().map(|c| c.replace("DEV", &dev)).collect();
+        Found(f)
+    }
+}
+
+/// Settings of a kind, of which the plan may have a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    RpsCpus,
+    XpsCpus,
+}
+
+/// A finding in the making.
+pub struct Found<'a>(pub(crate) &'a mut Finding);
+
+impl Found<'_> {
+    pub fn evidence(self, text: impl Into<String>) -> Self {
+        self.0.evidence.push(text.into());
+        self
+    }
+
+    pub fn severity(self, s: Severity) -> Self {
+        self.0.severity = s;
+        self
+    }
+
+    /// A plan of ours takes it away, with these arguments on top.
+    pub fn fix(self, cx: &Cx, arguments: &str) -> Self {
+        self.0.remedy = Some(cx.command(arguments));
+        self
+    }
+
+    /// The plan as it is takes it away, if it has a step of this kind at the interface.
+    pub fn fix_planned(self, cx: &Cx, family: Family) -> Self {
+        let dev = self.0.dev.clone();
+        let hit = |a: Address| {
+            let same = match family {
+                Family::RpsCpus => matches!(a, Address::RpsCpus { .. }),
+                Family::XpsCpus => matches!(a, Address::XpsCpus { .. }),
+            };
+            same && a.dev() == dev.as_deref()
+        };
+        let steps = cx.i.plan.iter().flat_map(|p| &p.steps);
+        if steps.filter_map(|s| s.setting.address()).any(hit) { self.fix(cx, "") } else { self }
+    }
+
+    /// A plain command with the values found.
+    pub fn by_hand(self, command: impl Into<String>) -> Self {
+        self.0.by_hand.insert(0, command.into());
+        self
+    }
+}

@@ -1,0 +1,404 @@
+//! A tuned host to edit: silent as it is.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+
+use ringwise_check::{CpuTraffic, GoalFrom, Input, LinkTraffic, QueueTraffic, Report, Traffic, judge};
+use ringwise_model::*;
+use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::project::project;
+use ringwise_testkit::topo::CpuSpec;
+
+#[derive(Clone)]
+pub struct World {
+    pub s: Snapshot,
+    pub x: Extra,
+    pub t: Option<Traffic>,
+    pub intent: Intent,
+    pub from: GoalFrom,
+    pub drift: Option<Vec<(Option<String>, String)>>,
+}
+
+pub fn set(text: &str) -> CpuSet {
+    text.parse().unwrap()
+}
+
+pub fn feature(on: bool) -> Feature {
+    Feature { on, wanted: on, fixed: false }
+}
+
+fn whole(n: &mut Nic) {
+    let q = n.rx_queues.len() as u32;
+    n.rss = Fact::Known(Rss {
+        table: (0..128).map(|i| i % q).collect(),
+        function: Fact::Known("toeplitz".into()),
+        key: Fact::Known("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef".into()),
+        fields: [("tcp4", "sdfn"), ("tcp6", "sdfn"), ("udp4", "sdfn"), ("udp6", "sdfn")]
+            .map(|(a, b)| (a.into(), b.into()))
+            .into(),
+        symmetric: Fact::Absent,
+        contexts: Fact::Known(BTreeMap::new()),
+    });
+    n.rings = Fact::Known(Rings { rx: Some(Count { now: 256, max: 4096 }), tx: Some(Count { now: 256, max: 4096 }) });
+    n.coalesce = Fact::Known(Coalesce([("rx-usecs".into(), 3), ("tx-usecs".into(), 3)].into()));
+    n.queue_coalesce = Fact::Absent;
+    n.pause = Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) });
+    let on = [
+        "rx-gro",
+        "tx-tcp-segmentation",
+        "tx-tcp6-segmentation",
+        "tx-generic-segmentation",
+        "rx-checksum",
+        "tx-scatter-gather",
+        "rx-ntuple-filter",
+        "rx-vlan-hw-parse",
+        "tx-vlan-hw-insert",
+    ];
+    let off = ["tx-nocache-copy"];
+    let all =
+        on.iter().map(|f| (f.to_string(), feature(true))).chain(off.iter().map(|f| (f.to_string(), feature(false))));
+    n.features = Fact::Known(all.collect());
+    n.private_flags = Fact::Absent;
+    n.firmware = Fact::Absent;
+    n.pcie = Fact::Absent;
+    n.rules = Fact::Known(Rules { capacity: 64, chooses_location: false, rules: BTreeMap::new() });
+    n.napi = Fact::Known(Napi {
+        device: NapiValues {
+            defer_hard_irqs: Some(0),
+            gro_flush_timeout_ns: Some(0),
+            irq_suspend_timeout_ns: None,
+            threaded: Some(0),
+        },
+        instances: Vec::new(),
+    });
+}
+
+/// Two nodes of four cores with two threads; two igb with eight queues, one on each node. Untuned.
+fn bare() -> Snapshot {
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
+    let igb = |name: &str, node| NicSpec::new(name, "igb", Some(node), 8, 8);
+    let mut s = HostSpec {
+        name: "edge3".into(),
+        cpu,
+        nics: vec![igb("eth1", 0), igb("eth2", 1)],
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    s.nics.iter_mut().for_each(whole);
+    let text = |v: &str| Fact::Known(v.to_string());
+    s.host.sysctls = [
+        ("net.core.busy_read", "0"),
+        ("net.core.busy_poll", "0"),
+        ("net.core.netdev_max_backlog", "1000"),
+        ("net.core.flow_limit_cpu_bitmap", "0000"),
+        ("net.core.rps_default_mask", "0"),
+    ]
+    .map(|(k, v)| (k.to_string(), text(v)))
+    .into();
+    s.host.cpu_latency = s.topology.online.iter().map(|c| (c, text("0"))).collect();
+    s.host.power =
+        Some(Power { governor: Fact::Absent, preference: Fact::Absent, turbo: Fact::Absent, aspm: Fact::Absent });
+    s
+}
+
+fn extra(s: &Snapshot) -> Extra {
+    let mut x = Extra::default();
+    let files = [
+        ("/proc/sys/kernel/numa_balancing", "0"),
+        ("/proc/sys/kernel/nmi_watchdog", "0"),
+        ("/proc/sys/vm/min_free_kbytes", "67584"),
+        ("/proc/meminfo", "16000000"),
+        ("/proc/sys/net/core/netdev_tstamp_prequeue", "1"),
+        ("/proc/sys/net/ipv4/conf/all/rp_filter", "0"),
+        ("/proc/net/ip_tables_names", ""),
+        ("/proc/net/sockstat", "sockets: used 40\nTCP: inuse 5 orphan 0 tw 0 alloc 6 mem 1\n"),
+        ("/sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc"),
+        ("/sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc hpet acpi_pm"),
+        ("/sys/kernel/debug/swiotlb/io_tlb_used", "0"),
+        ("/proc/cpuinfo", "fpu sse2 rep_good erms"),
+        ("/proc/modules", "igb nf_tables nf_conntrack"),
+        ("/sys/devices/system/cpu/cpu0/cache/index3/size", "16384K"),
+    ];
+    for (path, v) in files {
+        x.text.insert(path.into(), Fact::Known(v.into()));
+    }
+    for path in [
+        "/proc/sys/net/bridge/bridge-nf-call-iptables",
+        "/proc/sys/net/netfilter/nf_conntrack_count",
+        "/proc/sys/net/netfilter/nf_conntrack_max",
+    ] {
+        x.text.insert(path.into(), Fact::Absent);
+    }
+    x.packet_sockets = Some(Fact::Known(Vec::new()));
+    x.qdiscs = Some(Fact::Known(BTreeMap::new()));
+    for n in &s.nics {
+        dev(&mut x, n.name(), n.dev.ifindex.unwrap());
+    }
+    x.vulnerabilities.insert("mds".into(), "Not affected".into());
+    x
+}
+
+pub fn dev(x: &mut Extra, name: &str, index: IfIndex) {
+    let net = format!("/sys/class/net/{name}");
+    for (path, v) in [
+        (format!("{net}/flags"), Fact::Known("0x1003".to_string())),
+        (format!("{net}/tx_queue_len"), Fact::Known("1000".into())),
+        (format!("{net}/device/iommu_group/type"), Fact::Known("identity".into())),
+        (format!("/proc/sys/net/ipv4/conf/{name}/rp_filter"), Fact::Known("0".into())),
+        ("/sys/module/igb/taint".into(), Fact::Known(String::new())),
+    ] {
+        x.text.insert(path, v);
+    }
+    if let Some(Fact::Known(all)) = &mut x.qdiscs {
+        all.insert(index, Qdiscs { root: "mq".into(), leaves: [("fq_codel".to_string(), 8)].into() });
+    }
+    let pci = PciControl { max_payload: 256, max_payload_capable: 256, max_read_request: 512, aspm: false };
+    let d = DevExtra {
+        pci: Some(Fact::Known(pci)),
+        eee: Some(Fact::Known(Eee { enabled: false, active: false })),
+        tcp_data_split: Some(Fact::Known(false)),
+    };
+    x.devs.insert(name.into(), d);
+}
+
+fn traffic(s: &Snapshot) -> Traffic {
+    let link = |n: &Nic| {
+        let queue = |dir, q: u32| {
+            let v = n.vector_of(dir, q);
+            QueueTraffic {
+                dir,
+                queue: q,
+                packets: Some(10_000),
+                bytes: Some(10_000_000),
+                irq: v.map(|v| v.irq),
+                interrupts: Some(2_000),
+                packets_per_interrupt: Some(5.0),
+                cpu: v.and_then(|v| v.effective.known()).and_then(CpuSet::first),
+                timeouts: (dir == Dir::Tx).then_some(0),
+            }
+        };
+        let rx = (0..8).map(|q| queue(Dir::Rx, q));
+        LinkTraffic {
+            rx_packets: Some(80_000),
+            tx_packets: Some(80_000),
+            line_percent: Some(40.0),
+            counts: [
+                "rx_missed_errors",
+                "rx_dropped",
+                "tx_dropped",
+                "rx_crc_errors",
+                "rx_pause",
+                "tx_pause",
+                "qdisc_drops",
+            ]
+            .map(|k| (k.to_string(), 0))
+            .into(),
+            alloc_fail: Some(0),
+            queues: rx.chain((0..8).map(|q| queue(Dir::Tx, q))).collect(),
+            rx_max_over_mean: Some(1.1),
+        }
+    };
+    let cpu = CpuTraffic {
+        softirq: Some(20.0),
+        irq: Some(1.0),
+        steal: Some(0.0),
+        ksoftirqd: Some(0.0),
+        interrupts: 4_000,
+        counts: Default::default(),
+    };
+    Traffic {
+        seconds: 1.0,
+        links: s.nics.iter().map(|n| (n.name().to_string(), link(n))).collect(),
+        cpus: s.topology.online.iter().map(|c| (c, cpu.clone())).collect(),
+        protocols: [("Ip:InReceives", 100_000), ("Udp:InDatagrams", 1_000), ("Ip:ReasmReqds", 0)]
+            .map(|(k, v)| (k.to_string(), v))
+            .into(),
+    }
+}
+
+impl World {
+    /// As it is after `ringwise apply`.
+    pub fn tuned() -> Self {
+        let mut w = Self::untuned();
+        w.apply();
+        w.t = Some(traffic(&w.s));
+        w
+    }
+
+    pub fn untuned() -> Self {
+        let s = bare();
+        let x = extra(&s);
+        let t = traffic(&s);
+        World { s, x, t: Some(t), intent: Intent::default(), from: GoalFrom::Default, drift: Some(Vec::new()) }
+    }
+
+    /// Writes what the plan says; whether there was anything.
+    pub fn apply(&mut self) -> bool {
+        let plan = ringwise_plan::plan(&self.s, &self.intent, &[]).unwrap();
+        let settings: Vec<_> = plan.steps.iter().map(|s| s.setting.clone()).collect();
+        self.s = project(&self.s, &settings);
+        !settings.is_empty()
+    }
+
+    pub fn goal(mut self, goal: Goal) -> Self {
+        self.intent.goal = goal;
+        self.from = GoalFrom::InForce;
+        self.apply();
+        self.t = Some(traffic(&self.s));
+        self
+    }
+
+    pub fn judge(&self) -> Report {
+        let plan = ringwise_plan::plan(&self.s, &self.intent, &[]);
+        judge(&Input {
+            snapshot: &self.s,
+            extra: &self.x,
+            plan: plan.as_ref().map_err(ToString::to_string),
+            intent: &self.intent,
+            goal_from: self.from,
+            traffic: self.t.as_ref(),
+            drift: self.drift.clone(),
+            devs: &[],
+        })
+    }
+
+    pub fn nic(&mut self) -> &mut Nic {
+        &mut self.s.nics[0]
+    }
+
+    pub fn link(&mut self) -> &mut LinkTraffic {
+        self.t.as_mut().unwrap().links.get_mut("eth1").unwrap()
+    }
+
+    pub fn cpu(&mut self, n: u32) -> &mut CpuTraffic {
+        self.t.as_mut().unwrap().cpus.get_mut(&CpuId(n)).unwrap()
+    }
+
+    pub fn count(&mut self, name: &str, n: u64) {
+        self.link().counts.insert(name.into(), n);
+    }
+
+    pub fn protocol(&mut self, name: &str, n: u64) {
+        self.t.as_mut().unwrap().protocols.insert(name.into(), n);
+    }
+
+    pub fn file(&mut self, path: &str, v: &str) {
+        self.x.text.insert(path.into(), Fact::Known(v.into()));
+    }
+
+    pub fn feature(&mut self, name: &str, on: bool) {
+        let Fact::Known(all) = &mut self.nic().features else { panic!() };
+        all.insert(name.into(), feature(on));
+    }
+
+    pub fn rss(&mut self) -> &mut Rss {
+        let Fact::Known(r) = &mut self.nic().rss else { panic!() };
+        r
+    }
+
+    pub fn coalesce(&mut self, name: &str, v: u32) {
+        let Fact::Known(c) = &mut self.nic().coalesce else { panic!() };
+        c.0.insert(name.into(), v);
+    }
+
+    pub fn irq(&mut self, queue: u32, cpu: u32) {
+        let v = self.nic().vectors.iter_mut().find(|v| v.rx().contains(&queue)).unwrap();
+        v.asked = Fact::Known(CpuSet::one(CpuId(cpu)));
+        v.effective = v.asked.clone();
+    }
+
+    pub fn rps(&mut self, cpus: &str) {
+        let cpus: CpuSet = if cpus.is_empty() { CpuSet::new() } else { set(cpus) };
+        self.nic().rx_queues.iter_mut().for_each(|q| q.rps_cpus = Fact::Known(cpus.clone()));
+    }
+
+    pub fn flows(&mut self, entries: u32, each: u32) {
+        self.s.host.rps_sock_flow_entries = Fact::Known(entries);
+        self.s.nics.iter_mut().flat_map(|n| &mut n.rx_queues).for_each(|q| q.rps_flow_cnt = Fact::Known(each));
+    }
+
+    pub fn qdisc(&mut self, root: &str, leaf: &str) {
+        let i = self.nic().dev.ifindex.unwrap();
+        let Some(Fact::Known(all)) = &mut self.x.qdiscs else { panic!() };
+        let leaves = if leaf.is_empty() { BTreeMap::new() } else { [(leaf.to_string(), 8)].into() };
+        all.insert(i, Qdiscs { root: root.into(), leaves });
+    }
+
+    pub fn router(&mut self) {
+        self.s.host.forwarding = Fact::Known(true);
+    }
+
+    pub fn guest(&mut self) {
+        self.s.topology.hypervisor = Fact::Known("kvm".into());
+    }
+
+    pub fn tracks(&mut self, n: u64, max: u64) {
+        self.file("/proc/sys/net/netfilter/nf_conntrack_count", &n.to_string());
+        self.file("/proc/sys/net/netfilter/nf_conntrack_max", &max.to_string());
+    }
+
+    pub fn speed(&mut self, mbps: u32) {
+        self.nic().link.speed_mbps = Fact::Known(mbps);
+    }
+
+    pub fn rule(&mut self, r: Rule) {
+        let Fact::Known(all) = &mut self.nic().rules else { panic!() };
+        all.rules.insert(0, r);
+    }
+
+    pub fn pcie(&mut self, now: (u32, u32), max: (u32, u32)) {
+        let l = |(mtps, lanes)| PcieLink { mtps: Some(mtps), lanes };
+        self.nic().pcie = Fact::Known(Pcie { now: l(now), max: l(max) });
+    }
+
+    pub fn pci(&mut self, f: impl Fn(&mut PciControl)) {
+        let Some(Fact::Known(c)) = &mut self.x.devs.get_mut("eth1").unwrap().pci else { panic!() };
+        f(c);
+    }
+
+    pub fn wish(&mut self, knob: Knob) {
+        self.intent.wishes.push(Wish { dev: Some("eth1".into()), knob, said: "--set".into() });
+    }
+
+    /// A bond over both interfaces.
+    pub fn bond(&mut self, mode: &str, policy: &str) {
+        let members = ["eth1", "eth2"].map(|n| BondMember {
+            name: n.into(),
+            state: Fact::Known("active".into()),
+            mii_status: Fact::Known("up".into()),
+            aggregator: Fact::Known(1),
+            actor: Fact::Known(61),
+            partner: Fact::Known(61),
+        });
+        let mut b = self.s.nics[0].clone();
+        b.dev = DevId { name: "bond0".into(), ifindex: Some(IfIndex(90)), bus_address: None, permanent_mac: None };
+        b.kind = NicKind::Software { kind: "bond".into() };
+        b.bond = Some(Bond {
+            mode: Fact::Known(mode.into()),
+            active: Fact::Absent,
+            aggregator: Fact::Known(1),
+            members: members.to_vec(),
+        });
+        b.lower = self.s.nics.iter().filter_map(|n| n.dev.ifindex).collect();
+        (b.driver, b.rx_queues, b.tx_queues, b.vectors) = (Fact::Absent, vec![], vec![], vec![]);
+        self.s.nics.iter_mut().for_each(|n| n.master = Some(IfIndex(90)));
+        self.s.nics.push(b);
+        self.file("/sys/class/net/bond0/bonding/xmit_hash_policy", policy);
+        self.file("/sys/class/net/bond0/queues/rx-0/rps_cpus", "0000");
+    }
+
+    /// Eth1 is the port of a bridge.
+    pub fn bridge(&mut self) {
+        let mut b = self.s.nics[0].clone();
+        b.dev = DevId { name: "br0".into(), ifindex: Some(IfIndex(91)), bus_address: None, permanent_mac: None };
+        b.kind = NicKind::Software { kind: "bridge".into() };
+        b.lower = vec![self.s.nics[0].dev.ifindex.unwrap()];
+        (b.driver, b.rx_queues, b.tx_queues, b.vectors) = (Fact::Absent, vec![], vec![], vec![]);
+        self.nic().master = Some(IfIndex(91));
+        self.s.nics.push(b);
+        self.file("/sys/class/net/br0/queues/rx-0/rps_cpus", "0000");
+    }
+}

@@ -1,0 +1,44 @@
+//! `docs/rules` is made of the rules' data. `RINGWISE_BLESS=1` writes it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use ringwise_check::{explain, left_out_page, markdown, rules};
+
+fn docs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+}
+
+fn current(path: &Path, want: &str) {
+    if std::env::var_os("RINGWISE_BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, want).unwrap();
+        return;
+    }
+    let got =
+        std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}; RINGWISE_BLESS=1 writes it", path.display()));
+    assert!(got == want, "{} is not as the rule's data says; RINGWISE_BLESS=1 writes it", path.display());
+}
+
+#[test]
+fn pages_are_current() {
+    let dir = docs().join("rules");
+    for r in rules() {
+        current(&dir.join(format!("{}.md", r.id)), &markdown(r));
+    }
+    current(&docs().join("rules-left-out.md"), &left_out_page());
+    let want: BTreeSet<String> = rules().map(|r| format!("{}.md", r.id)).collect();
+    let got: BTreeSet<String> =
+        std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    assert_eq!(got, want, "pages of rules that there are, and no others");
+}
+
+#[test]
+fn explained_by_every_id() {
+    let page = explain("a03", 80).unwrap();
+    assert!(page.starts_with("A03  interrupt away from the device  (warning)"), "{page}");
+    assert!(page.lines().all(|l| l.chars().count() <= 80), "{page}");
+    assert!(explain("R1.15", 80).unwrap().starts_with("M21"));
+    assert!(explain("H19", 80).unwrap().contains("Not judged"));
+    assert_eq!(explain("Z99", 80), None);
+}

@@ -1,0 +1,268 @@
+//! `ringwise check`
+
+mod traffic;
+
+use std::path::{Path, PathBuf};
+
+use clap::FromArgMatches;
+use ringwise_apply::{Ending, Verify};
+use ringwise_check::accept::{Baseline, Entry};
+use ringwise_check::{GoalFrom, Input, Report, Severity, capability, formats, judge};
+use ringwise_model::{Fact, Snapshot};
+
+use super::hands::{self, Take};
+use super::transaction::{learned, store};
+use super::{flows, show, wanted};
+use crate::args::{CheckArgs, CheckOutput, Cli, Cmd, Common, From, IntentArgs};
+use crate::exit::{Fail, Result, Status};
+use crate::render::check as page;
+use crate::source::{self, Source};
+use crate::style::Style;
+use crate::{out, when};
+
+/// Where accepted findings stand.
+const ACCEPTED: &str = "/etc/ringwise/accepted.json";
+
+pub fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
+    if let Some(id) = &a.explain {
+        return explain(id, common);
+    }
+    if let Some(rule) = &a.accept {
+        return accept(a, rule);
+    }
+    if a.capabilities {
+        return capabilities(a, common);
+    }
+    let baseline = baseline(a)?;
+    let mut reports = Vec::new();
+    if a.from.is_empty() {
+        let from = From { from: None, passive: a.passive };
+        reports.push(one(a, &source::open(&from)?, common)?);
+    }
+    for file in &a.from {
+        let from = From { from: Some(file.clone()), passive: false };
+        let r = source::open(&from).and_then(|s| one(a, &s, common));
+        match r {
+            Ok(r) => reports.push(r),
+            // One that cannot be read is no reason to say nothing about the others.
+            Err(e) if a.from.len() > 1 => out::error(&format!("{}: {e}", file.display())),
+            Err(e) => return Err(e),
+        }
+    }
+    if reports.is_empty() {
+        return Err(Fail::error("none of the captures could be read"));
+    }
+    let today = today()?;
+    for r in &mut reports {
+        for over in baseline.lay_over(r, &today) {
+            out::note(common.quiet, &format!("ringwise: {over}; it is a finding again"));
+        }
+    }
+    // Worst first.
+    reports.sort_by_key(|r| {
+        std::cmp::Reverse((r.count(Severity::Error), r.count(Severity::Warning), r.count(Severity::Info)))
+    });
+    let worst = reports.iter().filter_map(Report::worst).max();
+    let failed = a.fail_on.severity().is_some_and(|s| worst >= Some(s));
+    tell(a, &reports, common)?;
+    Ok(if failed { Status::Findings } else { Status::Ok })
+}
+
+fn tell(a: &CheckArgs, reports: &[Report], common: &Common) -> Result<()> {
+    match (a.output, common.json) {
+        (CheckOutput::Json, _) | (CheckOutput::Text, true) => match reports {
+            [one] if a.from.len() < 2 => out::json(one),
+            all => out::json(&serde_json::json!({ "schema": "ringwise.checks", "version": 1, "hosts": all })),
+        },
+        (CheckOutput::Sarif, _) => out::json(&formats::sarif(reports)),
+        (CheckOutput::Junit, _) => {
+            out::answer(&formats::junit(reports, a.fail_on.severity().unwrap_or(Severity::Error)))
+        }
+        (CheckOutput::Text, false) => {
+            let style = Style::detect(common);
+            let until = until()?;
+            match reports {
+                [one] if a.from.len() < 2 => out::answer(&page::report(one, &until, &style)),
+                all => out::answer(&page::hosts(all, &style)),
+            }
+        }
+    }
+}
+
+/// The host as read, judged.
+fn one(a: &CheckArgs, source: &Source, common: &Common) -> Result<Report> {
+    let s = source.snapshot(&traffic::options(&a.devs), common)?;
+    let devs: Vec<String> = show::named(&s, &a.devs)?.iter().map(|n| n.name().to_string()).collect();
+    let host = source.host.as_ref();
+    let counted = match (source.recorded, source.passive) {
+        (true, _) => traffic::recorded(host),
+        (false, true) => None,
+        (false, false) => traffic::live(host, &s, a.r#for),
+    };
+    let deadline = traffic::options(&[]).deadline;
+    let extra = ringwise_discover::extra(&source.host, &s, deadline);
+    let standing = hands::standing(source, &s, common);
+    let (goal_from, args) = goal(a, source, &s, common);
+    // A file that is wrong, or that contradicts, is for plan to tell; the host is judged all the same.
+    let mut intent = match wanted::read(&[], &args, source.recorded)
+        .and_then(|w| w.intent(&s, &Common { quiet: true, ..common.clone() }))
+    {
+        Ok(i) => i,
+        Err(e) => {
+            out::note(common.quiet, &format!("ringwise: judged by the goal alone: {}", e.message));
+            ringwise_model::Intent { goal: args.goal.unwrap_or_default(), ..Default::default() }
+        }
+    };
+    let _ = flows::look_up(host, &mut intent, true)?;
+    let known = if source.recorded { Vec::new() } else { learned(common) };
+    let (list, made) = standing.as_ref().map(|v| (v.hands(), v.made.clone())).unwrap_or_default();
+    let plan = ringwise_plan::plan_around(&s, &intent, &known, &hands::hands(&list, made, Take::Ask));
+    let input = Input {
+        snapshot: &s,
+        extra: &extra,
+        plan: plan.as_ref().map_err(ToString::to_string),
+        intent: &intent,
+        goal_from,
+        traffic: counted.as_ref(),
+        drift: standing.as_ref().map(drift),
+        devs: &devs,
+    };
+    Ok(judge(&input))
+}
+
+/// What differs from what was applied, in words.
+fn drift(v: &Verify) -> Vec<(Option<String>, String)> {
+    let words = |s: &ringwise_apply::Standing| {
+        let a = s.want.address()?;
+        let now = match &s.now {
+            Fact::Known(n) => n.value_text(),
+            Fact::Absent => "gone".into(),
+            Fact::Unknown(u) => format!("unknown ({})", u.why),
+        };
+        let text = format!("{a}: applied {}, now {now}", s.want.value_text());
+        Some((a.dev().map(str::to_string), text))
+    };
+    v.drifted()
+        .filter(|s| s.how != ringwise_knob::Match::Pending && s.now.unread().is_none())
+        .filter_map(words)
+        .collect()
+}
+
+/// As asked, else as it was applied, else as the file says.
+fn goal(a: &CheckArgs, source: &Source, s: &Snapshot, common: &Common) -> (GoalFrom, IntentArgs) {
+    if let Some(goal) = a.goal {
+        return (GoalFrom::Asked, IntentArgs { goal: Some(goal), override_config: true, ..IntentArgs::default() });
+    }
+    if source.recorded {
+        return (GoalFrom::Default, IntentArgs::default());
+    }
+    let config = Path::new(wanted::DEFAULT).exists();
+    if let Some(args) = in_force(s, common) {
+        return (
+            if args.config.is_none() && config && args.goal.is_none() { GoalFrom::Config } else { GoalFrom::InForce },
+            args,
+        );
+    }
+    (if config { GoalFrom::Config } else { GoalFrom::Default }, IntentArgs::default())
+}
+
+/// The flags of the apply that is in force.
+fn in_force(s: &Snapshot, common: &Common) -> Option<IntentArgs> {
+    let list = ringwise_apply::history(&store(common), &s.host).ok()?;
+    let last = list.iter().rev().find(|e| e.this_boot && e.ending == Ending::Kept && e.title.starts_with("goal "))?;
+    let goal = last.title.strip_prefix("goal ")?.split(' ').next()?.parse().ok();
+    let words = last.command.split_ascii_whitespace().map(|w| w.trim_matches('\''));
+    let parsed = crate::args::command().try_get_matches_from(words).ok().and_then(|m| Cli::from_arg_matches(&m).ok());
+    let mut args = match parsed.and_then(|c| c.command) {
+        Some(Cmd::Apply(a)) => a.intent,
+        _ => IntentArgs::default(),
+    };
+    args.goal = args.goal.or(goal);
+    args.override_config = true;
+    // What was done then is not proposed again without the word.
+    args.allow_disruption = false;
+    args.take_over = false;
+    Some(args)
+}
+
+fn explain(id: &str, common: &Common) -> Result<Status> {
+    let Some(text) = ringwise_check::explain(id, Style::detect(common).text_width()) else {
+        return Err(
+            Fail::usage(format!("\"{id}\" is no rule")).next("ringwise check -j | grep '\"rule\"', or docs/rules")
+        );
+    };
+    if common.json {
+        out::json(&serde_json::json!({ "schema": "ringwise.rule", "version": 1, "id": id, "page": text }))?;
+        return Ok(Status::Ok);
+    }
+    out::answer(&text)?;
+    Ok(Status::Ok)
+}
+
+fn capabilities(a: &CheckArgs, common: &Common) -> Result<Status> {
+    let from = From { from: a.from.first().cloned(), passive: a.passive };
+    let source = source::open(&from)?;
+    let options = traffic::options(&a.devs);
+    let s = source.snapshot(&options, common)?;
+    let extra = ringwise_discover::extra(&source.host, &s, options.deadline);
+    let table = capability::table(&s, &extra);
+    if common.json || a.output == CheckOutput::Json {
+        out::json(&serde_json::json!({ "schema": "ringwise.capabilities", "version": 1, "capabilities": table }))?;
+    } else {
+        out::answer(&page::capabilities(&s, &table, &Style::detect(common)))?;
+    }
+    Ok(Status::Ok)
+}
+
+fn path(a: &CheckArgs) -> Option<PathBuf> {
+    match &a.baseline {
+        Some(p) if p == Path::new("none") => None,
+        Some(p) => Some(p.clone()),
+        // What is accepted here says nothing about a recorded host.
+        None => a.from.is_empty().then(|| ACCEPTED.into()),
+    }
+}
+
+fn baseline(a: &CheckArgs) -> Result<Baseline> {
+    let Some(path) = path(a) else { return Ok(Baseline::default()) };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Baseline::parse(&text).map_err(|e| Fail::error(format!("{}: {e}", path.display()))),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && (a.baseline.is_none() || a.accept.is_some()) => {
+            Ok(Baseline::default())
+        }
+        Err(e) => Err(Fail::error(format!("{}: {e}", path.display()))),
+    }
+}
+
+fn accept(a: &CheckArgs, rule: &str) -> Result<Status> {
+    let Some(path) = path(a) else { return Err(Fail::usage("--accept with --from needs --baseline FILE")) };
+    let mut b = baseline(a)?;
+    let rule = ringwise_check::find(rule).map_or_else(|| rule.to_string(), |r| r.id.to_string());
+    let (reason, until) = (a.reason.clone().unwrap_or_default(), a.until.clone().unwrap_or_default());
+    let devs: Vec<Option<String>> =
+        if a.devs.is_empty() { vec![None] } else { a.devs.iter().cloned().map(Some).collect() };
+    for dev in devs {
+        b.add(Entry { rule: rule.clone(), dev, reason: reason.clone(), until: until.clone() }).map_err(Fail::usage)?;
+    }
+    let mut text = serde_json::to_string_pretty(&b).map_err(|e| Fail::error(e.to_string()))?;
+    text.push('\n');
+    if let Some(dir) = path.parent().filter(|d| !d.as_os_str().is_empty()) {
+        std::fs::create_dir_all(dir).map_err(|e| Fail::error(format!("{}: {e}", dir.display())))?;
+    }
+    std::fs::write(&path, text).map_err(|e| Fail::error(format!("{}: {e}", path.display())))?;
+    out::answer(&format!("{rule} is accepted until {until} ({})\n", path.display()))?;
+    Ok(Status::Ok)
+}
+
+fn now() -> Result<u64> {
+    Ok(source::live()?.host.unix_time())
+}
+
+fn today() -> Result<String> {
+    Ok(when::minute(now()?, false).split(' ').next().unwrap_or_default().to_string())
+}
+
+/// A day to propose: in a hundred days.
+fn until() -> Result<String> {
+    Ok(when::minute(now()? + 100 * 86_400, false).split(' ').next().unwrap_or_default().to_string())
+}

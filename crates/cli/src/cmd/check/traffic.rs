@@ -1,0 +1,75 @@
+//! Rates as the rules ask for them.
+
+use ringwise_check::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
+use ringwise_discover::Options;
+use ringwise_model::Snapshot;
+use ringwise_observe::{Counters, Layout, LinkRates, Rates, Sampler};
+use ringwise_sys::Host;
+
+use crate::cmd::capture::SAMPLES;
+
+/// Two samples of this host. `None`: the host was not there long enough, as after a suspend.
+pub fn live(host: &dyn Host, s: &Snapshot, time: std::time::Duration) -> Option<Traffic> {
+    let layout = Layout::of(s, &[]);
+    let mut sampler = Sampler::new(host, &layout, true);
+    let first = sampler.read(host);
+    host.sleep(time);
+    let second = sampler.read(host);
+    Rates::between(&layout, &first, &second).map(|r| of(&r))
+}
+
+/// Those that a capture holds.
+pub fn recorded(host: &dyn Host) -> Option<Traffic> {
+    let text = host.read_text(SAMPLES).ok()?;
+    let mut lines = text.lines();
+    let layout = Layout::from_line(lines.next()?)?;
+    let (first, second) = (Counters::from_line(lines.next()?)?, Counters::from_line(lines.next()?)?);
+    Rates::between(&layout, &first, &second).map(|r| of(&r))
+}
+
+/// What rules need of the host beside what is planned by.
+pub fn options(devs: &[String]) -> Options {
+    Options { parts: ringwise_discover::Parts::ALL, follow: devs.to_vec(), ..Options::all() }
+}
+
+fn link(l: &LinkRates) -> LinkTraffic {
+    let queue = |q: &ringwise_observe::QueueRates| QueueTraffic {
+        dir: q.dir,
+        queue: q.queue,
+        packets: q.packets,
+        bytes: q.bytes,
+        irq: q.irq,
+        interrupts: q.interrupts,
+        packets_per_interrupt: q.packets_per_interrupt,
+        cpu: q.cpu,
+        timeouts: q.timeouts,
+    };
+    LinkTraffic {
+        rx_packets: l.rx.packets,
+        tx_packets: l.tx.packets,
+        line_percent: [l.rx.line_percent, l.tx.line_percent].into_iter().flatten().reduce(f64::max),
+        counts: l.counts.clone(),
+        alloc_fail: l.drops.no_buffer,
+        queues: l.queues.iter().map(queue).collect(),
+        rx_max_over_mean: l.rx_balance.map(|b| b.max_over_mean),
+    }
+}
+
+fn of(r: &Rates) -> Traffic {
+    let cpu = |c: &ringwise_observe::CpuRates| CpuTraffic {
+        softirq: c.softirq_percent,
+        irq: c.irq_percent,
+        steal: c.steal_percent,
+        ksoftirqd: c.ksoftirqd_percent,
+        interrupts: c.interrupts,
+        counts: c.counts.clone(),
+    };
+    let mut protocols = r.traffic.clone();
+    protocols.extend(r.socket_drops.clone());
+    Traffic {
+        seconds: r.seconds,
+        links: r.links.iter().map(|(k, l)| (k.clone(), link(l))).collect(),
+        cpus: r.cpus.iter().map(|(k, c)| (*k, cpu(c))).collect(),
+        protocols,
+    }
+}

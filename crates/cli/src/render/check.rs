@@ -1,0 +1,260 @@
+//! `check` for people.
+
+use std::collections::BTreeMap;
+
+use ringwise_check::capability::{Capability, Here};
+use ringwise_check::{Finding, Report, Severity};
+use ringwise_model::Snapshot;
+
+use super::text::{pad, plural};
+use crate::style::{Style, Tint};
+
+/// Unread values of one reason above which they are counted instead of listed.
+const MANY: usize = 3;
+
+fn wrap(text: &str, indent: usize, style: &Style) -> String {
+    // Not a terminal: a record a line.
+    let Some(width) = style.width else { return text.to_string() };
+    let mut out = String::new();
+    let mut at = indent;
+    for (i, word) in text.split(' ').enumerate() {
+        let n = word.chars().count();
+        if i > 0 && at + 1 + n > width {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            at = indent;
+        } else if i > 0 {
+            out.push(' ');
+            at += 1;
+        }
+        out.push_str(word);
+        at += n;
+    }
+    out
+}
+
+/// One host. `until`: a day to propose for `--accept`.
+pub fn report(r: &Report, until: &str, style: &Style) -> String {
+    let host = r.host.as_deref().unwrap_or("this host");
+    let unread = unread_rules(r);
+    let mut out = String::new();
+    if r.findings.is_empty() && r.accepted.is_empty() {
+        let mut rest = vec![format!("{} did not apply", r.not_applied.len())];
+        if !r.not_evaluated.is_empty() {
+            rest.push(format!("{} need two samples", r.not_evaluated.len()));
+        }
+        rest.push(format!("{unread} not readable"));
+        out += &format!("{host}: no findings ({} rules, {}).\n", r.rules, rest.join(", "));
+        out += &could_not(r, style);
+        return out;
+    }
+    out += &wrap(&format!("{host}  {}", r.role.words()), 0, style);
+    out += &format!("\n{}\n", wrap(&format!("goal {} ({})", r.goal, r.goal_from), 0, style));
+    if let Some(f) = &r.first {
+        out += &wrap(&format!("First: {f}"), 0, style);
+        out.push('\n');
+    }
+    if let Some(why) = &r.no_plan {
+        out += &wrap(
+            &format!(
+                "No plan can be made, so nothing is said about the layout: {}",
+                why.lines().next().unwrap_or_default()
+            ),
+            0,
+            style,
+        );
+        out.push('\n');
+    }
+    out.push('\n');
+    out += &groups(&r.findings, style);
+    if !r.accepted.is_empty() {
+        out += "ACCEPTED\n";
+        for a in &r.accepted {
+            let dev = a.finding.dev.as_deref().unwrap_or("host");
+            out += &format!("  {:<5} {dev}  {} (until {}: {})\n", a.finding.rule, a.finding.text, a.until, a.reason);
+        }
+    }
+    out += &could_not(r, style);
+    out.push('\n');
+    out += &summary(r, unread);
+    let fixes = fixes(&r.findings);
+    for (command, ids) in &fixes {
+        out += &format!("Mended by {command}: {}\n", ids.join(" "));
+    }
+    if !r.not_evaluated.is_empty() {
+        let text = format!("Not evaluated, for want of two samples (capture --for 5s): {}", r.not_evaluated.join(" "));
+        out += &wrap(&text, 2, style);
+        out.push('\n');
+    }
+    if let Some(f) = r.findings.first() {
+        out += &format!("Why and how: ringwise check --explain {}\n", f.rule);
+        out += &format!("Accept one: ringwise check --accept {} --reason \"...\" --until {until}\n", f.rule);
+    }
+    out
+}
+
+fn unread_rules(r: &Report) -> usize {
+    let mut ids: Vec<&str> = r.unreadable.iter().map(|u| u.rule.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids.len()
+}
+
+fn summary(r: &Report, unread: usize) -> String {
+    let n = |s: Severity| r.count(s);
+    let samples = match r.seconds {
+        Some(s) => format!(" in {s:.1} s, 2 samples"),
+        None => String::new(),
+    };
+    format!(
+        "{}, {}, {} info, {unread} not readable; {} rules{samples}.\n",
+        plural(n(Severity::Error), "error"),
+        plural(n(Severity::Warning), "warning"),
+        n(Severity::Info),
+        r.rules
+    )
+}
+
+/// By severity, a line each; what reads alike on several interfaces once.
+fn groups(findings: &[Finding], style: &Style) -> String {
+    let mut out = String::new();
+    let width = findings.iter().map(|f| f.dev.as_deref().unwrap_or("host").len()).max().unwrap_or(4);
+    for s in Severity::ALL {
+        let mine: Vec<&Finding> = findings.iter().filter(|f| f.severity == s).collect();
+        if mine.is_empty() {
+            continue;
+        }
+        let tint = match s {
+            Severity::Error => Tint::Red,
+            Severity::Warning => Tint::Yellow,
+            Severity::Info => Tint::Bold,
+        };
+        out += &style.paint(tint, &s.name().to_uppercase());
+        out.push('\n');
+        let mut said: Vec<usize> = Vec::new();
+        for (i, f) in mine.iter().enumerate() {
+            if said.contains(&i) {
+                continue;
+            }
+            let alike = |o: &Finding| o.rule == f.rule && o.text == f.text && o.also == f.also;
+            let more: Vec<usize> = (i + 1..mine.len()).filter(|j| alike(mine[*j])).collect();
+            let mut text = f.text.clone();
+            if !f.also.is_empty() {
+                text += &format!(" (also {})", f.also.join(" "));
+            }
+            if !more.is_empty() {
+                let names: Vec<&str> = more.iter().map(|j| mine[*j].dev.as_deref().unwrap_or("host")).collect();
+                text += &format!(" ({} too)", names.join(" "));
+                said.extend(more);
+            }
+            let dev = pad(f.dev.as_deref().unwrap_or("host"), width);
+            out += &format!("  {:<5} {dev}  {}\n", f.rule, wrap(&text, 10 + width, style));
+            if style.verbose > 0 {
+                for e in &f.evidence {
+                    out += &format!("{}{e}\n", " ".repeat(10 + width));
+                }
+                for c in &f.consequences {
+                    out += &format!("{}{}: {}\n", " ".repeat(10 + width), c.rule, c.text);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Commands of ours, with the rules that each mends.
+fn fixes(findings: &[Finding]) -> Vec<(String, Vec<String>)> {
+    let mut out: Vec<(String, Vec<String>)> = Vec::new();
+    for f in findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences)) {
+        let Some(c) = &f.remedy else { continue };
+        match out.iter_mut().find(|(o, _)| o == c) {
+            Some((_, ids)) if ids.contains(&f.rule) => {}
+            Some((_, ids)) => ids.push(f.rule.clone()),
+            None => out.push((c.clone(), vec![f.rule.clone()])),
+        }
+    }
+    out
+}
+
+fn could_not(r: &Report, style: &Style) -> String {
+    if r.unreadable.is_empty() {
+        return String::new();
+    }
+    let mut by: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
+    for u in &r.unreadable {
+        let rules = by.entry(&u.why).or_default().entry(&u.what).or_default();
+        if !rules.contains(&u.rule.as_str()) {
+            rules.push(&u.rule);
+        }
+    }
+    let mut out = "COULD NOT READ (not counted as fine)\n".to_string();
+    for (why, whats) in by {
+        if whats.len() > MANY && style.verbose == 0 {
+            let mut ids: Vec<&str> = whats.values().flatten().copied().collect();
+            ids.sort_unstable();
+            ids.dedup();
+            let text = format!("{}  {} values: {why} (-v lists them)", ids.join(" "), whats.len());
+            out += &format!("  {}\n", wrap(&text, 2, style));
+            continue;
+        }
+        for (what, ids) in whats {
+            out += &format!("  {}\n", wrap(&format!("{}  {what}: {why}", ids.join(" ")), 2, style));
+        }
+    }
+    out
+}
+
+/// Several hosts: a line each, then what many share.
+pub fn hosts(all: &[Report], style: &Style) -> String {
+    let name = |r: &Report| r.host.clone().unwrap_or_else(|| "unknown".into());
+    let width = all.iter().map(|r| name(r).len()).max().unwrap_or(4);
+    let mut out = String::new();
+    for r in all {
+        let ids: Vec<&str> =
+            r.findings.iter().filter(|f| f.severity > Severity::Info).map(|f| f.rule.as_str()).collect();
+        let mut ids = ids;
+        ids.dedup();
+        let counts = format!(
+            "{}, {}, {} info, {} not readable",
+            plural(r.count(Severity::Error), "error"),
+            plural(r.count(Severity::Warning), "warning"),
+            r.count(Severity::Info),
+            unread_rules(r)
+        );
+        out += &format!("{}  {counts}  {}\n", pad(&name(r), width), ids.join(" ")).replace("  \n", "\n");
+    }
+    let mut shared: BTreeMap<&str, usize> = BTreeMap::new();
+    for r in all {
+        for id in r.ids() {
+            *shared.entry(id).or_default() += 1;
+        }
+    }
+    let mut shared: Vec<(&str, usize)> = shared.into_iter().filter(|(_, n)| *n > 1).collect();
+    shared.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    if !shared.is_empty() {
+        out += "\nOn several of them:\n";
+        for (id, n) in shared {
+            let title = ringwise_check::find(id).map_or("", |r| r.title);
+            out += &format!("  {id:<5} {n} of {}  {title}\n", all.len());
+        }
+    }
+    out += &format!(
+        "\n{}\nNext: ringwise check --from FILE (one of them, in full)\n",
+        wrap(&format!("{} hosts", all.len()), 0, style)
+    );
+    out
+}
+
+/// `--capabilities`
+pub fn capabilities(s: &Snapshot, table: &[Capability], style: &Style) -> String {
+    let mut out = super::text::host_line(s, style.width);
+    out.push('\n');
+    let width = table.iter().map(|c| c.feature.len()).max().unwrap_or(7);
+    out += &format!("{}  SINCE   HERE     PROBED BY\n", pad("FEATURE", width));
+    for c in table {
+        let here =
+            if c.here == Here::Yes && !c.devs.is_empty() { format!("  ({})", c.devs.join(" ")) } else { String::new() };
+        out += &format!("{}  {:<6}  {:<7}  {}{here}\n", pad(c.feature, width), c.since, c.here.word(), c.probe);
+    }
+    out
+}

@@ -1,0 +1,129 @@
+//! `ringwise check` as people and programs see it: every host of `fixtures/hosts`, several at once, the
+//! baseline, formats and statuses.
+
+mod common;
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use common::fixtures;
+
+fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).env("TZ", "UTC").env("LANG", "C.UTF-8").output().unwrap()
+}
+
+fn text(o: &Output) -> String {
+    String::from_utf8_lossy(&o.stdout).into_owned()
+}
+
+fn capture(name: &str) -> String {
+    let (_, file) = fixtures().into_iter().find(|(n, _)| n == name).unwrap();
+    file.display().to_string()
+}
+
+fn temp(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("ringwise-check-{}-{name}", std::process::id()))
+}
+
+#[test]
+fn every_host() {
+    for (name, file) in fixtures() {
+        let file = file.display().to_string();
+        let o = run(&["check", "--fail-on", "never", "--from", &file]);
+        assert_eq!(o.status.code(), Some(0), "{name}: {}", String::from_utf8_lossy(&o.stderr));
+        let page = text(&o);
+        let summary = |l: &str| l.contains(" rules") && (l.contains("not readable"));
+        assert!(page.lines().any(summary), "{name}: {page}");
+        assert!(page.contains("Not evaluated") || page.contains("need two samples"), "{name}: {page}");
+    }
+}
+
+#[test]
+fn several_at_once_worst_first() {
+    let files: Vec<String> = ["lab-router16-6.12", "lab-small2-6.12", "epyc-nps4"].map(capture).to_vec();
+    let mut args = vec!["check", "--fail-on", "never", "--from"];
+    args.extend(files.iter().map(String::as_str));
+    let page = text(&run(&args));
+    let count = |l: &str| l.split_whitespace().nth(1).and_then(|n| n.parse::<u32>().ok()).unwrap();
+    let errors: Vec<u32> = page.lines().take(3).map(count).collect();
+    assert!(errors.windows(2).all(|w| w[0] >= w[1]), "{page}");
+    assert!(page.contains("On several of them:"), "{page}");
+    args.push("-j");
+    let doc: serde_json::Value = serde_json::from_slice(&run(&args).stdout).unwrap();
+    assert_eq!(doc["schema"], "ringwise.checks");
+    assert_eq!(doc["hosts"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn statuses_and_what_is_accepted() {
+    let file = capture("lab-router16-6.12");
+    let check = |more: &[&str]| run(&[&["check", "--from", &file], more].concat());
+    assert_eq!(check(&["--fail-on", "warning"]).status.code(), Some(3));
+    assert_eq!(check(&["--fail-on", "never"]).status.code(), Some(0));
+    let doc: serde_json::Value = serde_json::from_slice(&check(&["-j", "--fail-on", "never"]).stdout).unwrap();
+    let found = doc["findings"].as_array().unwrap();
+    let mut ids: Vec<&str> =
+        found.iter().filter(|f| f["severity"] != "info").map(|f| f["rule"].as_str().unwrap()).collect();
+    ids.dedup();
+    assert!(!ids.is_empty());
+    let baseline = temp("accepted.json");
+    let b = baseline.display().to_string();
+    let _ = std::fs::remove_file(&baseline);
+    // Consequences of what is accepted come up for themselves: until nothing is left.
+    for _ in 0..20 {
+        let doc: serde_json::Value = serde_json::from_slice(
+            &check(&["-j", "--fail-on", "never", "--baseline", if baseline.exists() { &b } else { "none" }]).stdout,
+        )
+        .unwrap();
+        let Some(f) = doc["findings"].as_array().unwrap().iter().find(|f| f["severity"] != "info") else { break };
+        let o = run(&[
+            "check",
+            "--accept",
+            f["rule"].as_str().unwrap(),
+            "--reason",
+            "known",
+            "--until",
+            "2999-01-01",
+            "--baseline",
+            &b,
+        ]);
+        assert_eq!(o.status.code(), Some(0), "{}", String::from_utf8_lossy(&o.stderr));
+    }
+    let o = check(&["--fail-on", "warning", "--baseline", &b]);
+    assert_eq!(o.status.code(), Some(0), "{}", text(&o));
+    assert!(text(&o).contains("ACCEPTED"), "{}", text(&o));
+    // Over: a finding again, and somebody is told.
+    let old = std::fs::read_to_string(&baseline).unwrap().replace("2999-01-01", "2020-01-01");
+    std::fs::write(&baseline, old).unwrap();
+    let o = check(&["--fail-on", "warning", "--baseline", &b]);
+    assert_eq!(o.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&o.stderr).contains("it is a finding again"));
+    std::fs::remove_file(&baseline).unwrap();
+    for bad in [
+        vec!["check", "--accept", "Z99", "--reason", "x", "--until", "2999-01-01", "--baseline", &b],
+        vec!["check", "--explain", "Z99"],
+    ] {
+        assert_eq!(run(&bad).status.code(), Some(2), "{bad:?}");
+    }
+}
+
+#[test]
+fn formats() {
+    let file = capture("lab-router16-6.12");
+    let sarif: serde_json::Value =
+        serde_json::from_slice(&run(&["check", "-o", "sarif", "--fail-on", "never", "--from", &file]).stdout).unwrap();
+    assert_eq!(sarif["version"], "2.1.0");
+    let run0 = &sarif["runs"][0];
+    let rules: Vec<&str> =
+        run0["tool"]["driver"]["rules"].as_array().unwrap().iter().map(|r| r["id"].as_str().unwrap()).collect();
+    let results = run0["results"].as_array().unwrap();
+    assert!(!results.is_empty() && results.iter().all(|r| rules.contains(&r["ruleId"].as_str().unwrap())));
+    let junit = text(&run(&["check", "-o", "junit", "--fail-on", "never", "--from", &file]));
+    assert_eq!(junit.matches("<testcase ").count(), rules.len(), "a case for each rule");
+    assert_eq!(junit.matches("<testcase ").count(), junit.matches("</testcase>").count());
+    assert!(junit.contains("skipped=\"") && junit.ends_with("</testsuites>\n"));
+    let page = text(&run(&["check", "--explain", "A03"]));
+    assert!(page.contains("Mended by"), "{page}");
+    let table = text(&run(&["check", "--capabilities", "--from", &file]));
+    assert!(table.lines().any(|l| l.starts_with("XPS ") && l.contains("yes")), "{table}");
+}

@@ -1,0 +1,160 @@
+//! What only `check` asks for: see [`ringwise_model::Extra`]. Small files, one dump of queueing disciplines, and two
+//! requests for each interface with queues of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringwise_kfmt::ethtool_nl::msg;
+use ringwise_kfmt::{audit, qdisc};
+use ringwise_model::{DevExtra, Extra, Fact, IfIndex, Nic, NicKind, Qdiscs, Snapshot};
+use ringwise_sys::{Host, Request};
+
+use crate::ethtool::{first, request};
+use crate::read::{Reader, failed};
+
+const HOST: &[&str] = &[
+    "/proc/sys/kernel/numa_balancing",
+    "/proc/sys/kernel/nmi_watchdog",
+    "/proc/sys/vm/min_free_kbytes",
+    "/proc/sys/net/core/netdev_tstamp_prequeue",
+    "/proc/sys/net/bridge/bridge-nf-call-iptables",
+    "/proc/sys/net/netfilter/nf_conntrack_count",
+    "/proc/sys/net/netfilter/nf_conntrack_max",
+    "/proc/sys/net/ipv4/conf/all/rp_filter",
+    "/proc/net/ip_tables_names",
+    "/proc/net/sockstat",
+    "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "/sys/devices/system/clocksource/clocksource0/available_clocksource",
+    "/sys/kernel/debug/swiotlb/io_tlb_used",
+];
+const VULNERABILITIES: &str = "/sys/devices/system/cpu/vulnerabilities";
+const NET: &str = "/sys/class/net";
+
+/// Reads it, each interface with this deadline.
+pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
+    let mut r = Reader::new(host.as_ref());
+    let mut out = Extra::default();
+    for path in HOST {
+        let fact = r.text(path);
+        out.text.insert((*path).into(), fact);
+    }
+    lines(&mut r, &mut out);
+    if let Ok(names) = r.host.list(VULNERABILITIES) {
+        for name in names {
+            if let Fact::Known(t) = r.text(&format!("{VULNERABILITIES}/{name}")) {
+                out.vulnerabilities.insert(name, t);
+            }
+        }
+    }
+    if let Some(cpu) = s.topology.online.first() {
+        keep(&mut r, &mut out, format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/size"));
+    }
+    out.packet_sockets = Some(r.parse("/proc/net/packet", audit::packet_sockets));
+    for n in &s.nics {
+        dev_files(&mut r, &mut out, n);
+    }
+    let own: Vec<(String, String)> = s
+        .nics
+        .iter()
+        .filter(|n| n.has_own_queues())
+        .map(|n| {
+            // By its address: for virtio the function is above the device.
+            let of_bus = |a: &String| format!("/sys/bus/pci/devices/{a}");
+            let dir = n.dev.bus_address.as_ref().map_or_else(|| format!("{NET}/{}/device", n.name()), of_bus);
+            (n.name().to_string(), dir)
+        })
+        .collect();
+    // Requests take the network lock, which a sick device may hold.
+    let asked = {
+        let host = host.clone();
+        ringwise_sys::with_deadline(deadline, move || {
+            let mut r = Reader::new(host.as_ref());
+            let qdiscs = r.ask(&Request::Qdiscs, qdiscs);
+            let devs = own.iter().map(|(name, dir)| (name.clone(), dev(&mut r, name, dir)));
+            (qdiscs, devs.collect::<BTreeMap<_, _>>())
+        })
+    };
+    match asked {
+        Some((qdiscs, devs)) => (out.qdiscs, out.devs) = (Some(qdiscs), devs),
+        None => {
+            let why = format!("no answer within {} s", deadline.as_secs_f64());
+            out.qdiscs = Some(Fact::unknown(Request::Qdiscs.to_string(), why));
+        }
+    }
+    out
+}
+
+fn keep(r: &mut Reader, out: &mut Extra, path: String) {
+    let fact = r.text(&path);
+    out.text.insert(path, fact);
+}
+
+/// Of long files one line each.
+fn lines(r: &mut Reader, out: &mut Extra) {
+    type Line = fn(&str) -> Option<String>;
+    let of: [(&str, Line); 3] = [
+        ("/proc/cpuinfo", |t| audit::cpu_flags(t).map(str::to_string)),
+        ("/proc/modules", |t| Some(audit::modules(t))),
+        ("/proc/meminfo", |t| audit::mem_total_kb(t).map(|n| n.to_string())),
+    ];
+    for (path, line) in of {
+        let fact = r.text(path).and_then(|t| line(&t).map_or(Fact::Absent, Fact::Known));
+        out.text.insert(path.into(), fact);
+    }
+}
+
+fn dev_files(r: &mut Reader, out: &mut Extra, n: &Nic) {
+    let name = n.name();
+    if n.kind == NicKind::Loopback {
+        return;
+    }
+    let mut files = vec![
+        format!("{NET}/{name}/flags"),
+        format!("{NET}/{name}/tx_queue_len"),
+        format!("/proc/sys/net/ipv4/conf/{name}/rp_filter"),
+    ];
+    if n.has_own_queues() {
+        files.push(format!("{NET}/{name}/device/iommu_group/type"));
+        if let Fact::Known(d) = &n.driver {
+            files.push(format!("/sys/module/{d}/taint"));
+        }
+    } else if n.bond.is_some() || !n.lower.is_empty() {
+        // Steering on something without queues of its own is a second step.
+        files.push(format!("{NET}/{name}/queues/rx-0/rps_cpus"));
+        files.push(format!("{NET}/{name}/bonding/xmit_hash_policy"));
+    }
+    for f in files {
+        keep(r, out, f);
+    }
+}
+
+fn dev(r: &mut Reader, name: &str, dir: &str) -> DevExtra {
+    let eee = r.ask(&request(name, audit::EEE_GET, "eee-get"), |reply| audit::eee(first(reply)?));
+    let split = r.ask(&request(name, msg::RINGS_GET, "rings-get"), |reply| audit::tcp_data_split(first(reply)?));
+    let path = format!("{dir}/config");
+    let pci = match r.host.read(&path) {
+        Err(e) => failed(&path, &e),
+        Ok(bytes) => match audit::pci_control(&bytes) {
+            Some(c) => Fact::Known(c),
+            // Without root the kernel shows the first 64 bytes.
+            None if bytes.len() <= 64 => Fact::unknown(path, "needs root"),
+            None => Fact::Absent,
+        },
+    };
+    let split = split.and_then(|s| s.map_or(Fact::Absent, Fact::Known));
+    DevExtra { pci: Some(pci), eee: Some(eee), tcp_data_split: Some(split) }
+}
+
+fn qdiscs(reply: &[Vec<u8>]) -> Result<BTreeMap<IfIndex, Qdiscs>, ringwise_kfmt::ParseError> {
+    let all: Vec<qdisc::Qdisc> = reply.iter().map(|m| qdisc::qdisc(m)).collect::<Result<_, _>>()?;
+    let mut out: BTreeMap<IfIndex, Qdiscs> = BTreeMap::new();
+    for root in all.iter().filter(|q| q.is_root()) {
+        let mut q = Qdiscs { root: root.kind.clone(), ..Qdiscs::default() };
+        for leaf in all.iter().filter(|l| l.queue_of(root).is_some()) {
+            *q.leaves.entry(leaf.kind.clone()).or_default() += 1;
+        }
+        out.insert(IfIndex(root.ifindex), q);
+    }
+    Ok(out)
+}

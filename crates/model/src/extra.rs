@@ -1,0 +1,73 @@
+//! What only `check` reads beside the snapshot: small files as text, and a few things that take a parser.
+
+use std::collections::BTreeMap;
+
+use crate::{Fact, IfIndex};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// Small files by path, without trailing white space. Of `/proc/cpuinfo` the flags of the first CPU, of
+    /// `/proc/modules` the names, of `/proc/meminfo` the line `MemTotal`.
+    pub text: BTreeMap<String, Fact<String>>,
+    /// Files of `/sys/devices/system/cpu/vulnerabilities`.
+    pub vulnerabilities: BTreeMap<String, String>,
+    /// Queueing disciplines by interface. `None`: not asked.
+    pub qdiscs: Option<Fact<BTreeMap<IfIndex, Qdiscs>>>,
+    /// Packet sockets (`/proc/net/packet`).
+    pub packet_sockets: Option<Fact<Vec<PacketSocket>>>,
+    pub devs: BTreeMap<String, DevExtra>,
+}
+
+/// Of one interface. `None`: not asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DevExtra {
+    pub pci: Option<Fact<PciControl>>,
+    pub eee: Option<Fact<Eee>>,
+    /// Headers and data of TCP go to buffers of their own. Absent: the driver does not say.
+    pub tcp_data_split: Option<Fact<bool>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Qdiscs {
+    /// `mq`, `noqueue`, `fq_codel`, `htb`, …
+    pub root: String,
+    /// Those right below it, by kind.
+    pub leaves: BTreeMap<String, u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PacketSocket {
+    /// Ethernet protocol; 3: all.
+    pub protocol: u16,
+    /// 0: every interface.
+    pub ifindex: u32,
+}
+
+/// Of the PCI Express capability: sizes in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PciControl {
+    pub max_payload: u32,
+    pub max_payload_capable: u32,
+    pub max_read_request: u32,
+    /// Active state power management is on for the link.
+    pub aspm: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Eee {
+    pub enabled: bool,
+    /// Both ends have it.
+    pub active: bool,
+}
+
+impl Extra {
+    /// A small file; unknown where nobody asked for it.
+    pub fn file(&self, path: &str) -> Fact<String> {
+        self.text.get(path).cloned().unwrap_or_else(|| Fact::unknown(path, "not asked"))
+    }
+
+    pub fn number(&self, path: &str) -> Fact<u64> {
+        let bad = |t: &str| Fact::unknown(path, format!("\"{t}\" is no number"));
+        self.file(path).and_then(|t| t.trim().parse().map_or_else(|_| bad(&t), Fact::Known))
+    }
+}

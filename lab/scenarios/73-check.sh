@@ -1,0 +1,190 @@
+#!/bin/sh
+# check: silent on a tuned host, and on one that is broken in one way it names the rules that were foreseen and no
+# others (consequences stand under their cause); a capture says the same as the host.
+# hosts: router16 small2
+# kernels: 6.12
+# timeout: 1200
+. /h/lib.sh
+. /h/state.sh
+
+export RINGWISE_STATE_DIR=/tmp/rw73
+devs=$(awk '{ print $2 }' /h/nics | while read -r d; do [ -e /sys/class/net/$d ] && echo $d; done)
+
+# ids [ARGUMENTS]: errors and warnings, with what stands under them, in one line
+ids() {
+	ringwise check --fail-on never "$@" 2>/tmp/err >/tmp/check
+	awk '/^(ERROR|WARNING|INFO)$/ { on = $1 != "INFO"; next } /^[A-Z]/ || /^$/ { on = 0 }
+		on && /^  [A-Z]/ { print $1
+			if (match($0, /\(also [^)]*\)/)) { n = split(substr($0, RSTART + 6, RLENGTH - 7), a, " "); for (i = 1; i <= n; i++) print a[i] } }' \
+		/tmp/check | sort -u | tr '\n' ' ' | sed 's/ $//'
+}
+
+# broken NAME "RULES" [ARGUMENTS]: exactly these, then all is mended
+broken() {
+	_name=$1 _want=$2
+	shift 2
+	_got=$(ids "$@")
+	same "$_name: exactly $_want" "$_got" "$_want"
+	[ "$_got" = "$_want" ] || cat /tmp/check /tmp/err
+	mend
+}
+
+mend() {
+	ringwise apply --yes --take-over >/tmp/out 2>/tmp/err </dev/null || cat /tmp/out /tmp/err
+	links $on >/dev/null
+}
+
+# irq DEV QUEUE CPU: laid there, and arrived (igb makes an interrupt for every queue every two seconds)
+irq() {
+	_n=$(queue_irq $1 TxRx-$2)
+	echo $3 >/proc/irq/$_n/smp_affinity_list
+	for _i in $(seq 300); do
+		[ "$(effective $_n)" = $3 ] && return
+		sleep 0.2
+	done
+	echo "$1 queue $2 stays on CPU $(effective $_n)"
+}
+
+# settled DEV...: every interrupt of a queue goes where it was asked to
+settled() {
+	for _i in $(seq 300); do
+		_all=yes
+		for _x in "$@"; do
+			for _n in $(dev_irqs $_x); do
+				case "$(irq_name $_n)" in
+				*TxRx-*) [ "$(effective $_n)" = "$(asked $_n)" ] || _all=no ;;
+				esac
+			done
+		done
+		[ $_all = yes ] && return
+		sleep 0.2
+	done
+}
+
+case $HOST in
+small2) on="eth0 eth1" ;;
+*) on="eth0 eth1" ;;
+esac
+for d in $on; do
+	ip link set $d up
+done
+links $on >/dev/null
+for d in $devs; do
+	case " $on " in
+	*" $d "*) ;;
+	*) ip link set $d down ;;
+	esac
+done
+
+# The virtio of this host has an interrupt for each direction, as often as its queue is used.
+ringwise check --fail-on never >/tmp/out 2>/tmp/err </dev/null
+cat /tmp/out /tmp/err
+check "untuned: something is found" grep -q '^WARNING$\|^ERROR$' /tmp/out
+status "untuned: errors and warnings are a status" 3 ringwise check --fail-on warning
+status "a rule is explained" 0 ringwise check --explain A03
+says "with its source" "kernel documentation"
+status "what this kernel can do" 0 ringwise check --capabilities
+cat /tmp/out
+check "it has RPS" grep -q '^RPS, RFS .*yes' /tmp/out
+
+status "apply" 0 ringwise apply --yes
+links $on >/dev/null
+[ $HOST = small2 ] || settled $on
+got=$(ids)
+same "tuned: no error and no warning" "$got" ""
+[ "$got" = "" ] || cat /tmp/check
+status "tuned: so says the status" 0 ringwise check --fail-on warning
+
+if [ $HOST = router16 ]; then
+	all() {
+		for q in 0 1 2 3 4 5 6 7; do
+			"$@" $q
+		done
+	}
+	on_0() { irq eth0 $1 0; }
+	all on_0
+	broken "all interrupts on one CPU" "A01 A16"
+	settled $on
+
+	irq eth0 2 9
+	broken "one on the far node" "A03 A16"
+	settled $on
+
+	rps() { echo ff >/sys/class/net/eth0/queues/rx-$1/rps_cpus; }
+	all rps
+	broken "RPS over RSS" "A16 Q05 Q08"
+
+	rps_far() { echo ff00 >/sys/class/net/eth0/queues/rx-$1/rps_cpus; }
+	all rps_far
+	broken "RPS on the far node" "A16 Q05 Q07"
+
+	ethtool -X eth0 weight 1 1 1 0 1 1 1 1
+	broken "a table without queue 3" "Q20"
+	ethtool -X eth0 equal 8
+
+	ethtool -X eth0 weight 6 1 1 1 1 1 1 1
+	broken "an uneven table" "Q19"
+	ethtool -X eth0 equal 8
+
+	xps() { echo 0 >/sys/class/net/eth0/queues/tx-$1/xps_cpus; }
+	all xps
+	broken "no XPS" "A16 Q14"
+
+	a=$(cat /sys/class/net/eth0/queues/tx-0/xps_cpus)
+	b=$(cat /sys/class/net/eth0/queues/tx-1/xps_cpus)
+	echo $b >/sys/class/net/eth0/queues/tx-0/xps_cpus
+	echo $a >/sys/class/net/eth0/queues/tx-1/xps_cpus
+	broken "XPS of two queues exchanged" "A16 Q15"
+fi
+
+# With a queue pair for each of its two CPUs a host of two has no more than these.
+echo 32768 >/proc/sys/net/core/rps_sock_flow_entries
+broken "half an RFS: only the host's table" "Q10"
+echo 0 >/proc/sys/net/core/rps_sock_flow_entries
+
+echo 1024 >/sys/class/net/eth1/queues/rx-0/rps_flow_cnt
+broken "half an RFS: only a queue's table" "Q10"
+echo 0 >/sys/class/net/eth1/queues/rx-0/rps_flow_cnt
+
+echo 50 >/proc/sys/net/core/busy_read
+broken "every socket polls busily" "M07"
+echo 0 >/proc/sys/net/core/busy_read
+
+ethtool -K eth1 gro off
+broken "GRO off" "M10"
+ethtool -K eth1 gro on
+
+ethtool -K eth1 tx-nocache-copy on
+broken "sends go round the cache" "M21"
+ethtool -K eth1 tx-nocache-copy off
+
+echo 100 >/sys/class/net/eth1/napi_defer_hard_irqs
+broken "interrupt deferral half set" "M05"
+echo 0 >/sys/class/net/eth1/napi_defer_hard_irqs
+
+same "mended: no error and no warning" "$(ids)" ""
+
+# A capture says the same as the host; rules about rates need samples.
+status "capture" 0 ringwise capture /tmp/rw73.tar --for 1s
+echo 50 >/proc/sys/net/core/busy_read
+status "capture of a broken host" 0 ringwise capture /tmp/rw73b.tar
+live=$(ids)
+# What was applied, and so what differs from it, is not in a capture.
+same "a capture of it says the same" "$(ids --from /tmp/rw73b.tar)" "$live"
+check "rates are not evaluated without samples" grep -q 'Not evaluated, for want of two samples.*D04' /tmp/check
+ringwise check --fail-on never -v --from /tmp/rw73.tar >/tmp/out 2>&1
+check "with samples they are" sh -c '! grep -q "Not evaluated" /tmp/out'
+ringwise check --fail-on never --from /tmp/rw73.tar /tmp/rw73b.tar >/tmp/out 2>&1
+cat /tmp/out
+same "two captures: a line each, worst first" "$(head -n 1 /tmp/out | grep -c M07)" 1
+status "accepted" 0 ringwise check --accept M07 --reason "a test" --until 2099-01-01 --baseline /tmp/rw73.json
+status "and no finding any more" 0 ringwise check --fail-on warning --baseline /tmp/rw73.json
+says "but listed" "a test"
+status "JSON" 0 ringwise check --fail-on never -j
+check "is a document" grep -q '"schema": "ringwise.check"' /tmp/out
+status "SARIF" 0 ringwise check --fail-on never -o sarif
+check "names its rule" grep -q '"ruleId": "M07"' /tmp/out
+status "JUnit" 0 ringwise check --fail-on never -o junit
+check "has a failed case only from errors up" grep -q 'failures="0"' /tmp/out
+echo 0 >/proc/sys/net/core/busy_read
+status "nothing is written by looking" 0 ringwise verify
