@@ -39,6 +39,9 @@ pub fn judge(i: &Input) -> Report {
         r.findings.append(&mut say.findings);
         r.unreadable.append(&mut say.unread);
     }
+    // The plan and what was applied are of the whole host.
+    let asked = |d: &Option<String>| i.devs.is_empty() || d.as_ref().is_none_or(|d| i.devs.contains(d));
+    r.findings.retain(|f| asked(&f.dev));
     r.findings = fold::fold(std::mem::take(&mut r.findings));
     r.first = first::sentence(&cx, &r.findings);
     r

@@ -30,6 +30,8 @@ pub const TRAFFIC: &[&str] = &[
     "Ip:ForwDatagrams",
     "Ip:ReasmReqds",
     "Udp:InDatagrams",
+    "Udp:NoPorts",
+    "Udp:InErrors",
     "TcpExt:TCPSACKReorder",
     "TcpExt:TCPTSReorder",
     "TcpExt:TCPOFOQueue",
@@ -81,7 +83,13 @@ mod tests {
     #[test]
     fn by_name_and_never_by_column() {
         let text = "Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors\nUdp: 10 0 7 0 7 2\nIcmp: InMsgs\nIcmp: 1\n";
-        let want = [("Udp:InDatagrams", 10), ("Udp:RcvbufErrors", 7), ("Udp:SndbufErrors", 2)];
+        let want = [
+            ("Udp:InDatagrams", 10),
+            ("Udp:NoPorts", 0),
+            ("Udp:InErrors", 7),
+            ("Udp:RcvbufErrors", 7),
+            ("Udp:SndbufErrors", 2),
+        ];
         assert_eq!(pairs(text).unwrap(), want);
         let old = "TcpExt: SyncookiesSent ListenOverflows\nTcpExt: 1 3\n";
         assert_eq!(pairs(old).unwrap(), [("TcpExt:ListenOverflows", 3)]);

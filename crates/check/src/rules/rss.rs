@@ -29,7 +29,9 @@ fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say)
 
 /// Share of UDP among received IPv4 packets.
 fn udp_share(t: &crate::Traffic) -> Option<f64> {
-    let (all, udp) = (t.protocol("Ip:InReceives"), t.protocol("Udp:InDatagrams"));
+    // What had no socket or no room came all the same.
+    let udp: u64 = ["Udp:InDatagrams", "Udp:NoPorts", "Udp:InErrors"].map(|n| t.protocol(n)).iter().sum();
+    let all = t.protocol("Ip:InReceives");
     (t.per_second(all) > 100.0).then(|| udp as f64 * 100.0 / all as f64)
 }
 

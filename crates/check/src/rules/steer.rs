@@ -333,7 +333,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "xps_cpus, CPUs of the interrupts, topology",
         condition: "the plan has other CPUs for the queue, because its interrupt is elsewhere",
         ours: Some(""),
-        under: &["A01", "A03", "A04", "A15", "R0.09"],
+        under: &["A01", "A03", "A04", "A09", "A15", "R0.09"],
         judge: |cx, say| planned::judge("Q15", cx, say),
         ..Rule::BASE
     },

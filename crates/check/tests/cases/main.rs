@@ -533,3 +533,13 @@ fn what_cannot_be_read_is_never_fine() {
     assert!(r.unreadable.iter().any(|u| u.rule == "Q20" && u.dev.as_deref() == Some("eth1") && u.why == "needs root"));
     assert!(!r.not_applied.contains(&"Q20".to_string()));
 }
+
+/// The plan is of the whole host, and so is what it would change.
+#[test]
+fn only_of_the_interfaces_that_are_named() {
+    let w = World::untuned();
+    let of = |r: &ringwise_check::Report| r.findings.iter().filter_map(|f| f.dev.clone()).collect::<Vec<_>>();
+    assert!(of(&w.judge()).iter().any(|d| d == "eth1"));
+    let other = of(&w.judge_of(&["eth0".into()]));
+    assert!(other.iter().all(|d| d == "eth0"), "{other:?}");
+}

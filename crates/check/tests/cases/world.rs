@@ -252,6 +252,11 @@ impl World {
     }
 
     pub fn judge(&self) -> Report {
+        self.judge_of(&[])
+    }
+
+    /// Of these interfaces; none: of all.
+    pub fn judge_of(&self, devs: &[String]) -> Report {
         let plan = ringwise_plan::plan(&self.s, &self.intent, &[]);
         judge(&Input {
             snapshot: &self.s,
@@ -261,7 +266,7 @@ impl World {
             goal_from: self.from,
             traffic: self.t.as_ref(),
             drift: self.drift.clone(),
-            devs: &[],
+            devs,
         })
     }
 
