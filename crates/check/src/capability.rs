@@ -33,7 +33,18 @@ impl Here {
     }
 }
 
-type Probe = fn(&Nic) -> Here;
+/// How it is found out.
+enum How {
+    /// A file or value of the host.
+    Host(fn(&Snapshot, &Extra) -> Here),
+    /// Of each interface with queues of its own.
+    Device(fn(&Nic) -> Here),
+    /// It leaves no trace that can be read: by the version.
+    Since(u32, u32),
+}
+use How::{Device, Host, Since};
+
+const VERSION: &str = "kernel version";
 
 fn of<T>(f: &Fact<T>, yes: impl FnOnce(&T) -> bool) -> Here {
     match f {
@@ -51,82 +62,225 @@ fn any(list: impl Iterator<Item = Here>) -> Here {
     })
 }
 
-/// Of devices: feature, since, probe in words, probe.
-const DEVICE: &[(&str, &str, &str, Probe)] = &[
-    ("RPS, RFS", "2.6.35", "queues/rx-0/rps_cpus, rps_flow_cnt", |n| {
-        any(n.rx_queues.iter().take(1).map(|q| of(&q.rps_cpus, |_| true)))
-    }),
-    ("XPS", "2.6.38", "queues/tx-0/xps_cpus", |n| any(n.tx_queues.iter().take(1).map(|q| of(&q.xps_cpus, |_| true)))),
-    ("flow rules, accelerated RFS", "2.6.39", "feature rx-ntuple-filter can be switched", |n| {
-        of(&n.features, |f| f.get("rx-ntuple-filter").is_some_and(|f| !f.fixed))
-    }),
-    ("byte queue limits", "3.3", "queues/tx-0/byte_queue_limits", |n| {
-        any(n.tx_queues.iter().take(1).map(|q| of(&q.bql, |_| true)))
-    }),
-    ("channel counts can be set", "3.0", "CHANNELS_GET", |n| {
-        of(&n.channels, |c| [c.combined, c.rx, c.tx].into_iter().flatten().any(|c| c.max > 1))
-    }),
-    ("RSS table", "3.0", "ETHTOOL_GRSSH", |n| of(&n.rss, |r| !r.table.is_empty())),
-    ("moderation of each queue", "4.6", "ETHTOOL_PERQUEUE", |n| of(&n.queue_coalesce, |_| true)),
-    ("adaptive moderation", "2.6", "use-adaptive-rx in COALESCE_GET", |n| {
-        of(&n.coalesce, |c| c.0.contains_key("use-adaptive-rx"))
-    }),
-    ("XPS by receive queue", "4.18", "queues/tx-0/xps_rxqs", |n| {
-        any(n.tx_queues.iter().take(1).map(|q| of(&q.xps_rxqs, |_| true)))
-    }),
-    ("interrupt deferral", "5.8", "napi_defer_hard_irqs", |n| of(&n.napi, |v| v.device.defer_hard_irqs.is_some())),
-    ("threaded NAPI of a device", "5.12", "/sys/class/net/DEV/threaded", |n| {
-        of(&n.napi, |v| v.device.threaded.is_some())
-    }),
-    ("queues linked to NAPI and interrupts", "6.8", "queue-get and napi-get of the netdev family", |n| {
-        of(&n.napi, |v| !v.instances.is_empty())
-    }),
-    ("symmetric hash", "6.8", "RSS_GET: input transform", |n| of(&n.rss, |r| r.symmetric.is_known())),
-    ("RSS contexts", "4.17", "RSS_GET dump", |n| of(&n.rss, |r| r.contexts.is_known())),
-    ("settings of each NAPI instance", "6.13", "napi-get: defer-hard-irqs", |n| {
-        of(&n.napi, |v| v.instances.iter().any(|i| i.values.is_known()))
-    }),
-    ("interrupt suspension", "6.13", "napi-get: irq-suspend-timeout", |n| {
-        of(&n.napi, |v| {
-            v.instances.iter().any(|i| i.values.known().is_some_and(|v| v.irq_suspend_timeout_ns.is_some()))
-        })
-    }),
-    ("threaded NAPI of an instance", "6.17", "napi-get: threaded", |n| {
-        of(&n.napi, |v| v.instances.iter().any(|i| i.values.known().is_some_and(|v| v.threaded.is_some())))
-    }),
+fn sysctl(s: &Snapshot, name: &str) -> Here {
+    s.host.sysctls.get(name).map_or(Here::Unknown, |f| of(f, |_| true))
+}
+
+/// What a distribution has taken back into an older kernel is not in its version: then "no" would be a guess.
+fn since(s: &Snapshot, from: (u32, u32)) -> Here {
+    let Some(text) = s.host.kernel.known() else { return Here::Unknown };
+    let Some(now) = crate::cx::version(text) else { return Here::Unknown };
+    let patched = [".el", "uek", "-default"].iter().any(|w| text.contains(w));
+    match () {
+        () if now >= from => Here::Yes,
+        () if patched => Here::Unknown,
+        () => Here::No,
+    }
+}
+
+/// Whether a driver has the transform is told only by trying to set it.
+fn symmetric(n: &Nic) -> Here {
+    match n.rss.known().map(|r| &r.symmetric) {
+        Some(Fact::Known(x)) if x != "none" => Here::Yes,
+        Some(Fact::Known(_)) if n.driver.known().is_some_and(|d| crate::rules::SYMMETRIC.contains(&d.as_str())) => {
+            Here::Yes
+        }
+        Some(Fact::Absent) => Here::No,
+        _ => Here::Unknown,
+    }
+}
+
+fn first_rx<T>(n: &Nic, f: impl Fn(&ringwise_model::RxQueue) -> &Fact<T>) -> Here {
+    any(n.rx_queues.iter().take(1).map(|q| of(f(q), |_| true)))
+}
+
+fn first_tx<T>(n: &Nic, f: impl Fn(&ringwise_model::TxQueue) -> &Fact<T>) -> Here {
+    any(n.tx_queues.iter().take(1).map(|q| of(f(q), |_| true)))
+}
+
+fn feature(n: &Nic, yes: impl Fn(&std::collections::BTreeMap<String, ringwise_model::Feature>) -> bool) -> Here {
+    of(&n.features, |f| yes(f))
+}
+
+/// Feature, since when, probe in words, probe. In the order of their age.
+const TABLE: &[(&str, &str, &str, How)] = &[
+    (
+        "connection tracking",
+        "2.4",
+        "nf_conntrack_count",
+        Host(|_, x| of(&x.file("/proc/sys/net/netfilter/nf_conntrack_count"), |_| true)),
+    ),
+    (
+        "adaptive moderation (DIM)",
+        "2.6",
+        "use-adaptive-rx in COALESCE_GET; one for all drivers since 4.16",
+        Device(|n| of(&n.coalesce, |c| c.0.contains_key("use-adaptive-rx"))),
+    ),
+    ("RPS, RFS", "2.6.35", "queues/rx-0/rps_cpus, rps_flow_cnt", Device(|n| first_rx(n, |q| &q.rps_cpus))),
+    ("XPS", "2.6.38", "queues/tx-0/xps_cpus", Device(|n| first_tx(n, |q| &q.xps_cpus))),
+    (
+        "flow rules, accelerated RFS",
+        "2.6.39",
+        "rx-ntuple-filter can be switched",
+        Device(|n| feature(n, |f| f.get("rx-ntuple-filter").is_some_and(|f| !f.fixed))),
+    ),
+    (
+        "channel counts can be set",
+        "3.0",
+        "CHANNELS_GET",
+        Device(|n| of(&n.channels, |c| [c.combined, c.rx, c.tx].into_iter().flatten().any(|c| c.max > 1))),
+    ),
+    ("RSS table", "3.0", "ETHTOOL_GRSSH", Device(|n| of(&n.rss, |r| !r.table.is_empty()))),
+    (
+        "sends may go round the cache",
+        "3.0",
+        "feature tx-nocache-copy; on by itself until 3.13",
+        Device(|n| feature(n, |f| f.contains_key("tx-nocache-copy"))),
+    ),
+    (
+        "wake-up limit by CPU",
+        "3.2",
+        "power/pm_qos_resume_latency_us",
+        Host(|s, _| any(s.host.cpu_latency.values().take(1).map(|f| of(f, |_| true)))),
+    ),
+    ("byte queue limits", "3.3", "queues/tx-0/byte_queue_limits", Device(|n| first_tx(n, |q| &q.bql))),
+    ("no cache of IPv4 routes", "3.6", VERSION, Since(3, 6)),
+    ("flow limit", "3.11", "net.core.flow_limit_cpu_bitmap", Host(|s, _| sysctl(s, "net.core.flow_limit_cpu_bitmap"))),
+    ("busy polling", "3.11", "net.core.busy_read", Host(|s, _| sysctl(s, "net.core.busy_read"))),
+    ("several packets a doorbell", "3.18", "kernel version (xmit_more)", Since(3, 18)),
+    ("allocators of NAPI", "3.19", VERSION, Since(3, 19)),
+    ("quick tree of IPv4 routes", "4.0", "kernel version; local and main joined in 4.1", Since(4, 0)),
+    (
+        "rate limit by queue",
+        "4.1",
+        "queues/tx-0/tx_maxrate",
+        Host(|s, x| {
+            any(s
+                .tunable()
+                .map(|n| of(&x.file(&format!("/sys/class/net/{}/queues/tx-0/tx_maxrate", n.name())), |_| true)))
+        }),
+    ),
+    ("moderation of each queue", "4.6", "ETHTOOL_PERQUEUE", Device(|n| of(&n.queue_coalesce, |_| true))),
+    (
+        "time limit of softirq",
+        "4.12",
+        "net.core.netdev_budget_usecs",
+        Host(|s, _| sysctl(s, "net.core.netdev_budget_usecs")),
+    ),
+    (
+        "XDP to another CPU (cpumap)",
+        "4.15",
+        "kernel version: no map is made to try; a program there since 5.9",
+        Since(4, 15),
+    ),
+    ("RSS contexts, rules to them", "4.17", "RSS_GET dump", Device(|n| of(&n.rss, |r| r.contexts.is_known()))),
+    ("XPS by receive queue", "4.18", "queues/tx-0/xps_rxqs", Device(|n| first_tx(n, |q| &q.xps_rxqs))),
+    ("isolcpus=managed_irq", "5.6", VERSION, Since(5, 6)),
+    (
+        "interrupt deferral",
+        "5.8",
+        "napi_defer_hard_irqs",
+        Device(|n| of(&n.napi, |v| v.device.defer_hard_irqs.is_some())),
+    ),
+    ("RPS spares isolated CPUs", "5.9", "kernel version; masks are cut when written", Since(5, 9)),
+    ("busy polling a socket prefers", "5.11", "kernel version (SO_PREFER_BUSY_POLL)", Since(5, 11)),
+    (
+        "threaded NAPI of a device",
+        "5.12",
+        "/sys/class/net/DEV/threaded",
+        Device(|n| of(&n.napi, |v| v.device.threaded.is_some())),
+    ),
+    ("IOMMU type tells lazy domains", "5.15", VERSION, Since(5, 15)),
+    ("default: queues for half the cores", "5.18", "kernel version; drivers that ask for it (bnxt)", Since(5, 18)),
+    ("RSS over netlink: read", "6.2", "RSS_GET", Device(|n| of(&n.rss, |r| r.symmetric.is_known()))),
+    ("RPS mask of new queues", "6.3", "net.core.rps_default_mask", Host(|s, _| of(&s.host.rps_default_mask, |_| true))),
+    ("device's hash for XDP", "6.3", "kernel version (xdp_metadata_rx_hash)", Since(6, 3)),
+    (
+        "queues linked to NAPI and irq",
+        "6.8",
+        "queue-get and napi-get of the netdev family",
+        Device(|n| of(&n.napi, |v| !v.instances.is_empty())),
+    ),
+    ("hot fields by cache line", "6.8", "kernel version (net_device, tcp_sock)", Since(6, 8)),
+    (
+        "symmetric hash",
+        "6.8",
+        "RSS_GET: input transform, or driver; else only by setting it. symmetric-or-xor since 6.15",
+        Device(symmetric),
+    ),
+    ("counters of queues (qstats)", "6.9", VERSION, Since(6, 9)),
+    ("backlog in threads", "6.10", "kernel version (thread_backlog_napi)", Since(6, 10)),
+    ("RSS contexts kept by the core", "6.11", VERSION, Since(6, 11)),
+    (
+        "moderation profiles",
+        "6.12",
+        "rx-profile in COALESCE_GET",
+        Device(|n| of(&n.coalesce, |c| c.0.keys().any(|k| k.starts_with("rx-profile")))),
+    ),
+    (
+        "settings of each NAPI instance",
+        "6.13",
+        "napi-get: defer-hard-irqs",
+        Device(|n| of(&n.napi, |v| v.instances.iter().any(|i| i.values.is_known()))),
+    ),
+    (
+        "interrupt suspension",
+        "6.13",
+        "napi-get: irq-suspend-timeout",
+        Device(|n| {
+            of(&n.napi, |v| {
+                v.instances.iter().any(|i| i.values.known().is_some_and(|v| v.irq_suspend_timeout_ns.is_some()))
+            })
+        }),
+    ),
+    ("affinity kept when reopened", "6.15", "kernel version; drivers that ask for it (ice, idpf)", Since(6, 15)),
+    ("RSS over netlink: set", "6.17", VERSION, Since(6, 17)),
+    (
+        "threaded NAPI of an instance",
+        "6.17",
+        "napi-get: threaded",
+        Device(|n| of(&n.napi, |v| v.instances.iter().any(|i| i.values.known().is_some_and(|v| v.threaded.is_some())))),
+    ),
+    ("skbs freed on their node", "6.18", VERSION, Since(6, 18)),
+    ("NAPI threads that poll busily", "6.19", "kernel version (threaded=busy-poll)", Since(6, 19)),
+    (
+        "four table entries a queue",
+        "advice",
+        "RSS table, channels: 4 leave about 16 % unevenness",
+        Device(|n| {
+            of(&n.rss, |r| {
+                r.table.len() >= 4 * n.channels.known().map_or(n.rx_queues.len(), |c| c.rx_queues() as usize)
+            })
+        }),
+    ),
 ];
 
-/// In the order of their age, those of the host first.
+/// In the order of their age.
 pub fn table(s: &Snapshot, extra: &Extra) -> Vec<Capability> {
-    let mut out = Vec::new();
-    let sysctl = |name: &str| s.host.sysctls.get(name).map_or(Here::Unknown, |f| of(f, |_| true));
-    let host = [
-        ("flow limit", "3.11", "net.core.flow_limit_cpu_bitmap", sysctl("net.core.flow_limit_cpu_bitmap")),
-        ("busy polling", "3.11", "net.core.busy_read", sysctl("net.core.busy_read")),
-        ("time limit of softirq", "4.12", "net.core.netdev_budget_usecs", sysctl("net.core.netdev_budget_usecs")),
-        ("RPS mask of new queues", "6.3", "net.core.rps_default_mask", of(&s.host.rps_default_mask, |_| true)),
-        (
-            "wake-up limit by CPU",
-            "3.x",
-            "power/pm_qos_resume_latency_us",
-            any(s.host.cpu_latency.values().take(1).map(|f| of(f, |_| true))),
-        ),
-        (
-            "connection tracking",
-            "2.4",
-            "nf_conntrack_count",
-            of(&extra.file("/proc/sys/net/netfilter/nf_conntrack_count"), |_| true),
-        ),
-    ];
-    for (feature, since, probe, here) in host {
-        out.push(Capability { feature, since, probe, here, devs: Vec::new() });
-    }
     let nics: Vec<&Nic> = s.tunable().collect();
-    for (feature, since, probe, judge) in DEVICE {
-        let each: Vec<(&Nic, Here)> = nics.iter().map(|n| (*n, judge(n))).collect();
-        let devs = each.iter().filter(|(_, h)| *h == Here::Yes).map(|(n, _)| n.name().to_string()).collect();
-        let here = if each.is_empty() { Here::Unknown } else { any(each.iter().map(|(_, h)| *h)) };
-        out.push(Capability { feature, since, probe, here, devs });
+    let row = |(feature, since_when, probe, how): &(&'static str, &'static str, &'static str, How)| {
+        let (here, devs) = match how {
+            Host(judge) => (judge(s, extra), Vec::new()),
+            Since(a, b) => (since(s, (*a, *b)), Vec::new()),
+            Device(judge) => {
+                let each: Vec<(&Nic, Here)> = nics.iter().map(|n| (*n, judge(n))).collect();
+                let devs = each.iter().filter(|(_, h)| *h == Here::Yes).map(|(n, _)| n.name().to_string()).collect();
+                (if each.is_empty() { Here::Unknown } else { any(each.iter().map(|(_, h)| *h)) }, devs)
+            }
+        };
+        Capability { feature, since: since_when, probe, here, devs }
+    };
+    TABLE.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_age_and_short_enough() {
+        let age = |s: &str| s.split('.').map(|p| p.parse().unwrap_or(99)).collect::<Vec<u32>>();
+        assert!(TABLE.windows(2).all(|w| age(w[0].1) <= age(w[1].1)), "not in the order of their age");
+        assert!(TABLE.iter().all(|r| r.0.chars().count() <= 34 && !r.2.is_empty()));
     }
-    out
 }

@@ -50,6 +50,12 @@ pub struct Input<'a> {
     pub devs: &'a [String],
 }
 
+/// `6.12.48-amd64` as (6, 12).
+pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(|p| p.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}
+
 /// The same, with what many rules need.
 pub struct Cx<'a> {
     pub i: &'a Input<'a>,
@@ -164,9 +170,7 @@ impl<'a> Cx<'a> {
 
     /// `6.12.48-amd64` as (6, 12).
     pub fn kernel(&self) -> Option<(u32, u32)> {
-        let text = self.s.host.kernel.known()?;
-        let mut parts = text.split(|c: char| !c.is_ascii_digit()).map(|p| p.parse().ok());
-        Some((parts.next()??, parts.next()??))
+        version(self.s.host.kernel.known()?)
     }
 
     /// `ringwise plan …` on top of what is wanted already.

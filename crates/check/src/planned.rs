@@ -6,6 +6,7 @@ use ringwise_knob::{Address, Of, Step};
 use ringwise_model::{CpuId, CpuSet, Dir, Fact};
 
 use crate::cx::Cx;
+use crate::phrase;
 use crate::rule::Severity;
 use crate::say::Say;
 
@@ -23,7 +24,7 @@ pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
             Some(d) => say.at(d),
             None => say.of_host(),
         }
-        let severity = (rule == "A03" && dev.is_some_and(|d| far(cx, d, &steps))).then_some(Severity::Error);
+        let severity = severity(rule, cx, dev, &steps);
         let mut f = say.found(text(&steps)).fix(cx, "");
         if let Some(s) = severity {
             f = f.severity(s);
@@ -45,6 +46,25 @@ pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
     Some(())
 }
 
+/// Where it is not that of the rule.
+fn severity(rule: &str, cx: &Cx, dev: Option<&str>, steps: &[&Step]) -> Option<Severity> {
+    let dev = dev?;
+    match rule {
+        "A03" if far(cx, dev, steps) => Some(Severity::Error),
+        // Every interrupt is where it should be, for now.
+        "A02" if steps.iter().all(|s| s.reason.ends_with("; it is held on one")) => Some(Severity::Info),
+        // Two devices compete only when both have something to do.
+        "A15" if idle(cx, dev) => Some(Severity::Info),
+        _ => None,
+    }
+}
+
+/// It was counted, and there was next to nothing.
+fn idle(cx: &Cx, dev: &str) -> bool {
+    let Some(t) = cx.i.traffic else { return false };
+    t.links.get(dev).and_then(|l| l.rx_packets).is_some_and(|n| t.per_second(n) < 1000.0)
+}
+
 /// A socket further, not only a part of the same one.
 fn far(cx: &Cx, dev: &str, steps: &[&Step]) -> bool {
     let Some(n) = cx.s.nic(dev) else { return false };
@@ -60,7 +80,7 @@ fn far(cx: &Cx, dev: &str, steps: &[&Step]) -> bool {
     })
 }
 
-/// `queues 4 5: its CPU is on node 1, away from eth1`; other reasons follow.
+/// In words of what is; what has other reasons follows.
 fn text(steps: &[&Step]) -> String {
     let mut reasons: Vec<(&str, Vec<&Step>)> = Vec::new();
     for s in steps {
@@ -71,14 +91,14 @@ fn text(steps: &[&Step]) -> String {
     }
     let one = |(reason, list): (&str, Vec<&Step>)| {
         let at: Vec<Address> = list.iter().filter_map(|s| s.setting.address()).collect();
-        let what = subject(&at);
-        if what.is_empty() { reason.to_string() } else { format!("{what}: {reason}") }
+        let (what, several) = subject(&at);
+        phrase::finding(reason, &what, several)
     };
-    reasons.into_iter().map(one).collect::<Vec<_>>().join("; ")
+    phrase::joined(reasons.into_iter().map(one).collect())
 }
 
-/// Queues of settings of one kind, else what the one setting is called.
-fn subject(at: &[Address]) -> String {
+/// Queues of settings of one kind, else what the one setting is called; whether it is several.
+fn subject(at: &[Address]) -> (String, bool) {
     let mut queues = CpuSet::new();
     let mut tx = true;
     for a in at {
@@ -89,7 +109,7 @@ fn subject(at: &[Address]) -> String {
                     *q
                 }
                 Of::Tx(q) => *q,
-                Of::Control(_) => return String::new(),
+                Of::Control(_) => return (String::new(), false),
             },
             Address::RpsCpus { queue, .. }
             | Address::RpsFlowCnt { queue, .. }
@@ -98,15 +118,15 @@ fn subject(at: &[Address]) -> String {
                 *queue
             }
             Address::XpsCpus { queue, .. } | Address::XpsRxqs { queue, .. } => *queue,
-            Address::Feature { name, .. } => return ringwise_knob::features::short_name(name).to_string(),
-            _ => return String::new(),
+            Address::Feature { name, .. } => return (ringwise_knob::features::short_name(name).to_string(), false),
+            _ => return (String::new(), false),
         };
         queues.insert(CpuId(q));
     }
     let kind = if tx { "transmit queue" } else { "queue" };
     match queues.len() {
-        0 => String::new(),
-        1 => format!("{kind} {queues}"),
-        _ => format!("{kind}s {queues}"),
+        0 => (String::new(), false),
+        1 => (format!("{kind} {queues}"), false),
+        _ => (format!("{kind}s {queues}"), true),
     }
 }

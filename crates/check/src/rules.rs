@@ -12,6 +12,7 @@ mod steer;
 mod text;
 
 pub use left_out::{LEFT_OUT, LeftOut};
+pub(crate) use rss::SYMMETRIC;
 
 use crate::rule::Rule;
 

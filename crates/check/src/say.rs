@@ -4,6 +4,7 @@ use ringwise_knob::Address;
 use ringwise_model::{Fact, Unread};
 
 use crate::cx::Cx;
+use crate::laid;
 use crate::report::{Finding, Unreadable};
 use crate::rule::{Rule, Severity};
 
@@ -107,8 +108,12 @@ impl Found<'_> {
         self
     }
 
-    /// A plan of ours takes it away, with these arguments on top.
+    /// A plan of ours takes it away, with these arguments on top. Not against what somebody laid down on purpose.
     pub fn fix(self, cx: &Cx, arguments: &str) -> Self {
+        if let Some(said) = laid::against(cx.i.intent, arguments) {
+            self.0.severity = Severity::Info;
+            return self.evidence(format!("laid down in {said}: nothing is proposed against it"));
+        }
         self.0.remedy = Some(cx.command(arguments));
         self
     }

@@ -116,6 +116,7 @@ fn dev_files(r: &mut Reader, out: &mut Extra, n: &Nic) {
     ];
     if n.has_own_queues() {
         files.push(format!("{NET}/{name}/device/iommu_group/type"));
+        files.push(format!("{NET}/{name}/queues/tx-0/tx_maxrate"));
         if let Fact::Known(d) = &n.driver {
             files.push(format!("/sys/module/{d}/taint"));
         }

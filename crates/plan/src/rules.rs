@@ -22,7 +22,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "A02",
         title: "interrupt may wander",
-        why: "With several CPUs in the mask the hardware or a daemon chooses, and usually the lowest one wins. One CPU a vector is a layout that can be checked.",
+        why: "With several CPUs in the mask the kernel, the interrupt controller or a daemon chooses one, without knowing of queues, and may choose anew when a CPU or the interface comes and goes. One CPU a vector is a layout that can be checked.",
         source: SCALING,
     },
     RuleText {

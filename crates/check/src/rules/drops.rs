@@ -1,8 +1,8 @@
 //! Where packets are lost, and CPUs at their limit. Rates all of them.
 
-use ringwise_model::Dir;
+use ringwise_model::{Dir, User};
 
-use super::text::{count, cpus_of, per_second};
+use super::text::{count, cpus_of, per_second, queues};
 use crate::rule::{Confidence, Rule, Severity};
 
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
@@ -56,7 +56,7 @@ pub(super) static RULES: &[Rule] = &[
         source: SYSCTL,
         by_hand: &[
             "spread the load first",
-            "sysctl net.core.netdev_budget=600 net.core.netdev_budget_usecs=16000, and watch the scheduling delay of programs",
+            "sysctl net.core.netdev_budget=600, and since kernel 4.12 net.core.netdev_budget_usecs=16000; watch the scheduling delay of programs",
         ],
         rates: true,
         under: &["D15"],
@@ -81,7 +81,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "/proc/net/softnet_stat column 11",
         condition: "it grows",
         severity: Severity::Info,
-        why: "The flow limit drops packets of a flow that fills more than half of a CPU's backlog. That is what it is for.",
+        why: "While a CPU's backlog is more than half full, the flow limit drops packets of a flow that sent more than half of the last 256. That is what it is for.",
         source: "kernel documentation, networking/scaling",
         by_hand: &["if it is not wanted: sysctl net.core.flow_limit_cpu_bitmap=0"],
         rates: true,
@@ -99,22 +99,30 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "D04",
         title: "packets lost in the NIC",
-        reads: "rx_missed_errors of the interface",
-        condition: "it grows",
+        reads: "rx_missed_errors, rx_fifo_errors of the interface",
+        condition: "one of them grows; the larger one counts, as drivers count the same loss in both",
         severity: Severity::Error,
         why: "The receive ring had no free descriptor: the CPU of the queue was too slow, or the ring too short for a burst.",
         source: STATS,
+        more: "The budget at 10 Gbit/s (Duyck, 2015): a frame of 60 bytes takes 84 on the wire, so 14.88 million come in a second, one every 67.2 ns. One read that the L3 answers is 30 cycles, 12 ns at 2.6 GHz.",
+        also: &["R1.01"],
         by_hand: &[
             "see which queue's CPU is at its limit (ringwise watch --queues): more queues or another layout first, then a longer ring",
         ],
         rates: true,
         judge: |cx, say| {
             cx.each_rate(say, |_, l, t, say| {
-                let n = l.counts.get("rx_missed_errors")?;
+                let missed = l.counts.get("rx_missed_errors");
+                // igb counts by queue what had no descriptor there, and tells the sum as this.
+                let fifo = l.counts.get("rx_fifo_errors");
+                let n = missed.max(fifo)?;
                 if *n > 0 {
                     let f =
                         say.found(format!("{} packets/s lost in the NIC before any CPU saw them", per_second(t, *n)));
-                    f.evidence(format!("rx_missed_errors +{} in {:.1} s", count(*n), t.seconds))
+                    let both = [("rx_missed_errors", missed), ("rx_fifo_errors", fifo)];
+                    let told = |(name, n): (&str, Option<&u64>)| Some(format!("{name} +{}", count(*n?)));
+                    let told: Vec<String> = both.into_iter().filter_map(told).collect();
+                    f.evidence(format!("{} in {:.1} s", told.join(", "), t.seconds))
                         .evidence(format!("received meanwhile {}", l.rx_packets.map_or("unknown".into(), count)));
                 }
                 Some(())
@@ -129,6 +137,7 @@ pub(super) static RULES: &[Rule] = &[
         condition: "it grows",
         why: "The driver found no page for a buffer: the kernel's reserve for such moments is too small.",
         source: ENA,
+        more: "Since 3.19 (Duyck, 2015) fragments of pages and skbs come from a cache that belongs to NAPI on each CPU, so that most packets need no allocator and no switching off of interrupts.",
         by_hand: &["sysctl vm.min_free_kbytes=N, 1 to 3 % of the memory"],
         rates: true,
         judge: |cx, say| {
@@ -145,7 +154,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "D06",
         title: "damaged frames",
-        reads: "rx_crc_errors, rx_length_errors, rx_frame_errors, rx_fifo_errors",
+        reads: "rx_crc_errors, rx_length_errors, rx_frame_errors",
         condition: "one of them grows",
         why: "Cable, optics or port damage frames, or the two ends disagree about FEC or frame size. No tuning helps.",
         source: STATS,
@@ -153,7 +162,7 @@ pub(super) static RULES: &[Rule] = &[
         rates: true,
         judge: |cx, say| {
             cx.each_rate(say, |_, l, t, say| {
-                let names = ["rx_crc_errors", "rx_length_errors", "rx_frame_errors", "rx_fifo_errors"];
+                let names = ["rx_crc_errors", "rx_length_errors", "rx_frame_errors"];
                 let seen: Vec<String> = names
                     .iter()
                     .filter(|n| l.count(n) > 0)
@@ -173,7 +182,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "rx_dropped, rx_missed_errors",
         condition: "rx_dropped grows by more than 1 a second, nothing is missed and no backlog is full",
         severity: Severity::Info,
-        why: "Nobody listens: unknown protocols, VLANs that do not exist here, or the other member of a bond.",
+        why: "Usually nobody listens: unknown protocols, VLANs that do not exist here, or the member of a bond that is not in use. Some drivers also count here what they had no descriptor or memory for (ena, gve).",
         source: STATS,
         by_hand: &["not a loss of performance; tcpdump -i DEV shows what it is"],
         rates: true,
@@ -183,7 +192,10 @@ pub(super) static RULES: &[Rule] = &[
                 let n = *l.counts.get("rx_dropped")?;
                 let full = t.cpus.values().any(|c| c.counts.get("softnet_dropped").is_some_and(|n| *n > 0));
                 if t.per_second(n) > 1.0 && l.count("rx_missed_errors") == 0 && !full {
-                    say.found(format!("{} packets/s are for nobody here", per_second(t, n)));
+                    say.found(format!(
+                        "{} packets/s dropped and none missed: mostly for nobody here",
+                        per_second(t, n)
+                    ));
                 }
                 Some(())
             })
@@ -206,7 +218,7 @@ pub(super) static RULES: &[Rule] = &[
                     l.of(Dir::Tx).filter(|q| q.timeouts.is_some_and(|n| n > 0)).map(|q| q.queue).collect();
                 l.of(Dir::Tx).find_map(|q| q.timeouts)?;
                 if !stuck.is_empty() {
-                    say.found(format!("transmit queues {stuck:?} timed out"));
+                    say.found(format!("transmit {} timed out", queues(&stuck)));
                 }
                 Some(())
             })
@@ -237,7 +249,7 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "D11",
-        title: "connections refused at full listen queues",
+        title: "connections lost at full listen queues",
         reads: "/proc/net/netstat TcpExt ListenOverflows, ListenDrops",
         condition: "one of them grows",
         why: "The program accepts too slowly, or its queue is short. The NIC has nothing to do with it.",
@@ -337,9 +349,8 @@ pub(super) static RULES: &[Rule] = &[
         severity: Severity::Error,
         why: "One CPU serves what several could: a router lost packets from 558,000 a second that six CPUs carried without loss.",
         source: ROUTER,
-        by_hand: &[
-            "queues, their interrupts and the RSS table: ringwise plan; a single flow stays on one CPU whatever is done",
-        ],
+        ours: Some(""),
+        by_hand: &["a single flow stays on one CPU whatever is done; more queues need --allow-disruption"],
         rates: true,
         judge: |cx, say| {
             let t = cx.traffic(say)?;
@@ -369,12 +380,17 @@ pub(super) static RULES: &[Rule] = &[
         title: "pause frames stop the neighbour",
         reads: "pause frames sent and received",
         condition: "one of them grows by more than 1 a second",
+        guard: "no RDMA on the device",
         why: "A receiver that is slow for a moment stops the whole port of the switch: packets for idle queues wait too, also those of other hosts behind it.",
         source: "Pushing the Limits of Kernel Networking (Duyck, 2015)",
         by_hand: &["ethtool -A DEV autoneg off rx off tx off (not below RDMA or lossless storage)"],
         rates: true,
         judge: |cx, say| {
-            cx.each_rate(say, |_, l, t, say| {
+            cx.each_rate(say, |n, l, t, say| {
+                // There pause frames are what keeps it lossless.
+                if n.users.known().is_some_and(|u| u.iter().any(|u| matches!(u, User::Rdma { .. }))) {
+                    return None;
+                }
                 let (rx, tx) = (l.count("rx_pause"), l.count("tx_pause"));
                 l.counts.get("rx_pause").or(l.counts.get("tx_pause"))?;
                 if t.per_second(rx) > 1.0 || t.per_second(tx) > 1.0 {

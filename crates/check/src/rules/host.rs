@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuSet, Fact, Goal, User};
 
-use super::text::{bytes, count};
+use super::text::{bytes, count, plural};
 use crate::cx::Cx;
 use crate::planned;
 use crate::rule::{Confidence, Rule, Severity};
@@ -22,6 +22,10 @@ fn gts(mtps: u32) -> String {
 /// Not on a bus of its own whose numbers mean anything.
 fn is_guest(cx: &Cx) -> bool {
     cx.s.topology.hypervisor.is_known()
+}
+
+fn takes(sockets: usize) -> String {
+    format!("{} {}", plural(sockets, "packet socket"), if sockets == 1 { "takes" } else { "take" })
 }
 
 /// CPUs that take queue interrupts.
@@ -122,10 +126,10 @@ pub(super) static RULES: &[Rule] = &[
                 let have = u64::from(mtps) * u64::from(lanes) * encoding(mtps) / 100 * 8 / 10;
                 if need > have && lanes > 0 {
                     say.found(format!(
-                        "{} x{lanes} carries about {} Mb/s, the {} ports of the card {}",
+                        "{} x{lanes} carries about {} Mb/s, the {} of the card need {}",
                         gts(mtps),
                         count(have),
-                        ports.len(),
+                        plural(ports.len(), "port"),
                         count(need)
                     ));
                 }
@@ -268,16 +272,20 @@ pub(super) static RULES: &[Rule] = &[
         id: "H10",
         title: "IOMMU translates every buffer",
         reads: "iommu_group/type of the device, functions held by VFIO",
-        guard: "the device is behind an IOMMU; nothing is passed through to guests",
-        condition: "the domain is strict (DMA)",
-        why: "Each mapping that is taken away waits for the hardware to forget it. Receive buffers stay mapped (page_pool), what is sent does not.",
+        guard: "the device is behind an IOMMU; nothing is passed through to guests; kernel 5.15, before which the same word stands for both kinds of domain",
+        condition: "the domain is strict (DMA; a lazy one is called DMA-FQ)",
+        why: "Each mapping that is taken away waits for the hardware to forget it. Receive buffers of drivers with a page_pool stay mapped, what is sent does not.",
         source: LIMITS,
-        by_hand: &["boot with iommu=pt (arm64: iommu.passthrough=1); iommu.strict=0 defers the waiting"],
+        by_hand: &[
+            "boot with iommu.strict=0: the waiting is put off, and a device may reach memory a little longer than it should",
+            "boot with iommu=pt (arm64: iommu.passthrough=1): nothing is translated for devices of the host, and none is kept from its memory",
+        ],
+        more: "What a mapping costs (Duyck, 2015): a lock to get or give back an address, and an access to the IOMMU's hardware to enter or remove it. Drivers avoid it by using pages again.",
         also: &["R1.08"],
         confidence: Confidence::Likely,
         severity: Severity::Info,
         judge: |cx, say| {
-            if cx.s.held.iter().any(|h| h.driver.starts_with("vfio")) {
+            if cx.s.held.iter().any(|h| h.driver.starts_with("vfio")) || cx.kernel()? < (5, 15) {
                 return None;
             }
             cx.each(say, |n, say| {
@@ -354,7 +362,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let some = n.local_cpus.known().is_some_and(|c| !c.is_empty() && !cx.s.topology.online.is_subset(c));
                 if !n.node.is_known() && !some {
-                    say.found("nobody says which CPUs are near");
+                    say.found("its node is not known (numa_node), and nothing else says which CPUs are near");
                 }
                 Some(())
             })
@@ -366,9 +374,9 @@ pub(super) static RULES: &[Rule] = &[
         title: "mitigations flush between threads",
         reads: "/sys/devices/system/cpu/vulnerabilities",
         guard: "hardware threads are on; a goal for latency",
-        condition: "one is mitigated in software and open between threads (SMT vulnerable)",
+        condition: "buffers of the CPU are cleared in software, and what runs on the other thread sees them all the same (SMT vulnerable)",
         severity: Severity::Info,
-        why: "Entering the kernel clears buffers, for each interrupt too: up to 28 % of a web benchmark. What risk is taken is the site's policy; nothing here proposes to switch it off.",
+        why: "Every return from the kernel to a program clears buffers of the CPU, after an interrupt too. All mitigations together took up to 28 % of a web benchmark. What risk is taken is the site's policy; nothing here proposes to switch it off.",
         source: HTTP,
         by_hand: &["read Documentation/admin-guide/hw-vuln; nothing is proposed"],
         judge: |cx, say| {
@@ -379,7 +387,8 @@ pub(super) static RULES: &[Rule] = &[
                 cx.i.extra
                     .vulnerabilities
                     .iter()
-                    .filter(|(_, v)| v.contains("SMT vulnerable"))
+                    // l1tf says so of guests only.
+                    .filter(|(_, v)| v.contains("Clear CPU buffers") && v.contains("SMT vulnerable"))
                     .map(|(k, _)| k.as_str())
                     .collect();
             if cx.i.extra.vulnerabilities.is_empty() {
@@ -387,7 +396,7 @@ pub(super) static RULES: &[Rule] = &[
             }
             if !open.is_empty() {
                 say.found(format!(
-                    "{}: buffers are cleared at each entry, threads of a core are still exposed",
+                    "{}: buffers are cleared at each return to a program, threads of a core are exposed all the same",
                     open.join(" ")
                 ));
             }
@@ -407,13 +416,13 @@ pub(super) static RULES: &[Rule] = &[
             let all = say.get(cx.i.extra.packet_sockets.as_ref()?)?;
             let every = all.iter().filter(|p| p.protocol == 3 && p.ifindex == 0).count();
             if every > 0 {
-                say.found(format!("{every} packet sockets take every packet of every interface"));
+                say.found(format!("{} every packet of every interface", takes(every)));
             }
             cx.each(say, |n, say| {
                 let i = n.dev.ifindex?.0;
                 let here = all.iter().filter(|p| p.protocol == 3 && p.ifindex == i).count();
                 if here > 0 {
-                    say.found(format!("{here} packet sockets take every packet"));
+                    say.found(format!("{} every packet", takes(here)));
                 }
                 Some(())
             })
@@ -478,9 +487,7 @@ pub(super) static RULES: &[Rule] = &[
         condition: "it is hpet, acpi_pm or refined-jiffies",
         why: "Every time stamp reads a device instead of a register: microseconds instead of nanoseconds.",
         source: "kernel documentation, timers/timekeeping",
-        by_hand: &[
-            "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource; dmesg says why the kernel left it",
-        ],
+        by_hand: &["dmesg says why the kernel left the faster one"],
         judge: |cx, say| {
             let dir = "/sys/devices/system/clocksource/clocksource0";
             let now = say.take(cx.i.extra.file(&format!("{dir}/current_clocksource")))?;
@@ -490,7 +497,8 @@ pub(super) static RULES: &[Rule] = &[
             if ["hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit"].contains(&now.as_str())
                 && let Some(other) = other
             {
-                say.found(format!("the clock is {now}, {other} is there"));
+                say.found(format!("the clock is {now}, {other} is there"))
+                    .by_hand(format!("echo {other} > {dir}/current_clocksource"));
             }
             Some(())
         },
@@ -553,13 +561,14 @@ pub(super) static RULES: &[Rule] = &[
         title: "fast copies are hidden from the guest",
         reads: "flags of /proc/cpuinfo",
         guard: "a virtual machine on x86",
-        condition: "rep_good or erms is missing",
+        condition: "rep_good or erms is missing, and fsrm too",
+        confidence: Confidence::Likely,
         severity: Severity::Info,
-        why: "Without these flags the kernel copies and clears memory the long way. Hypervisors do not pass them on by themselves.",
+        why: "By these flags the kernel chooses how it clears pages and copies memory; without them it takes longer loops. A CPU model that the hypervisor was told by name may leave them out though the hardware has them.",
         source: LIMITS,
         by_hand: &["CPU model host-passthrough, or add the flags to the model"],
         also: &["R1.16", "R1.17"],
-        more: "Beside it: on x86 NET_IP_ALIGN is 0, because a partial write of a cache line makes the device read, change and write it back, which costs more than an unaligned header.",
+        more: "KVM passes no flags on that its CPU model does not name. Beside it: on x86 NET_IP_ALIGN is 0, because a partial write of a cache line makes the device read, change and write it back, which costs more than an unaligned header.",
         judge: |cx, say| {
             if !is_guest(cx) {
                 return None;
@@ -572,7 +581,11 @@ pub(super) static RULES: &[Rule] = &[
             }
             let missing: Vec<&str> = ["rep_good", "erms"].into_iter().filter(|f| !has(f)).collect();
             if !missing.is_empty() && !has("fsrm") {
-                say.found(format!("CPU flags {} are not there", missing.join(" ")));
+                let text = match missing.as_slice() {
+                    [one] => format!("the CPU flag {one} is not there"),
+                    all => format!("the CPU flags {} are not there", all.join(" ")),
+                };
+                say.found(text);
             }
             Some(())
         },

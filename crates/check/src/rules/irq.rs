@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Goal, Movable, Role as Serves};
 
-use super::text::{count, queues};
+use super::text::{count, plural, queues};
 use crate::planned;
 use crate::rule::{Confidence, Rule, Severity};
 use crate::say::Family;
@@ -41,7 +41,7 @@ pub(super) static RULES: &[Rule] = &[
         guard: "more than one node, and the device's is known",
         condition: "the CPU is on another node while a near one is free; an error above distance 20",
         ours: Some(""),
-        more: "The near caches hold the packet already (DDIO and its like write there); a far CPU fetches every line through the link between sockets. Published: 10 % to a factor of 4.",
+        more: "The near caches hold the packet already (DDIO, of Xeon E5 and later, writes there without a way over memory, and only on the device's socket); a far CPU fetches every line through the link between sockets. Published: 10 % to a factor of 4.",
         also: &["R1.02"],
         judge: |cx, say| planned::judge("A03", cx, say),
         ..Rule::BASE
@@ -73,7 +73,7 @@ pub(super) static RULES: &[Rule] = &[
         reads: "processes, smp_affinity_list, effective_affinity_list",
         guard: "more than one queue",
         condition: "no irqbalance, every queue interrupt may go anywhere, and all of them go to one CPU",
-        why: "Without irqbalance and without a layout the hardware chooses, and usually chooses the first CPU for all.",
+        why: "Without irqbalance and without a layout the kernel or the interrupt controller chooses, and knows nothing of queues: here it chose one CPU for all.",
         source: IRQ,
         ours: Some(""),
         under: &["A01", "A02", "A03"],
@@ -200,13 +200,14 @@ pub(super) static RULES: &[Rule] = &[
                     let (Some(asked), Some(eff)) = (v.asked.known(), v.effective.known()) else { continue };
                     if !eff.is_empty() && !eff.intersects(asked) {
                         off.push(format!(
-                            "{} asked {asked}, goes to {eff}",
+                            "{} asked for CPU {asked}, goes to {eff}",
                             v.names.first().map_or("?", String::as_str)
                         ));
                     }
                 }
                 if !off.is_empty() {
-                    let text = format!("{} of its interrupts go elsewhere than asked: {}", off.len(), off[0]);
+                    let go = if off.len() == 1 { "goes" } else { "go" };
+                    let text = format!("{} of its interrupts {go} elsewhere than asked: {}", off.len(), off[0]);
                     say.found(text).0.evidence = off;
                 }
                 Some(())
@@ -221,7 +222,7 @@ pub(super) static RULES: &[Rule] = &[
         guard: "no irqbalance",
         condition: "the driver hints at single CPUs, and every mask is wide",
         severity: Severity::Info,
-        why: "The driver proposes a CPU for each interrupt; irqbalance may follow that, and nobody else does.",
+        why: "The driver proposes CPUs for each interrupt, and the masks do not follow: some drivers only publish the proposal, and whoever widened the masks since took no notice of it.",
         source: IRQ,
         ours: Some(""),
         under: &["A01", "A02", "A03", "A07"],
@@ -238,7 +239,9 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if online > 1 && vs.iter().all(|v| v.asked.known().is_some_and(|a| a.len() > 1)) {
-                    say.found(format!("{hinted} interrupts have a hint of the driver, none has a CPU")).fix(cx, "");
+                    let have = if hinted == 1 { "has" } else { "have" };
+                    say.found(format!("{} {have} a hint of the driver, none has a CPU", plural(hinted, "interrupt")))
+                        .fix(cx, "");
                 }
                 Some(())
             })
@@ -291,6 +294,7 @@ pub(super) static RULES: &[Rule] = &[
         why: "Each interrupt costs a context switch and a wake-up; moderation joins them.",
         source: LIMITS,
         rates: true,
+        more: "Drivers' own intervals are often chosen for benchmarks and not for the load at hand (Duyck, 2015): try them on yours.",
         by_hand: &["ethtool -C DEV adaptive-rx on, or a longer rx-usecs"],
         judge: |cx, say| {
             let t = cx.traffic(say)?;
@@ -323,6 +327,7 @@ pub(super) static RULES: &[Rule] = &[
         why: "What arrives between two interrupts must fit into the ring; a little more and it overruns.",
         source: LIMITS,
         rates: true,
+        more: "Too few interrupts cost three times (Duyck, 2015): the ring overruns, every packet waits, and where NAPI shares a CPU with the program a whole burst meets the socket's buffer before the program has read any of it.",
         by_hand: &["a shorter rx-usecs (ethtool -C DEV rx-usecs N), or a longer ring"],
         under: &["D15", "D04"],
         judge: |cx, say| {
@@ -401,7 +406,7 @@ pub(super) static RULES: &[Rule] = &[
         severity: Severity::Info,
         why: "The driver left the placement to the kernel, which spreads them over all CPUs and keeps it so.",
         source: "kernel parameters: isolcpus=managed_irq",
-        by_hand: &["to keep them off CPUs: boot with isolcpus=managed_irq,LIST"],
+        by_hand: &["to keep them off CPUs: boot with isolcpus=managed_irq,LIST (kernel 5.6 and later)"],
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let fixed: Vec<&str> = n
@@ -424,8 +429,8 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "A18",
         title: "queue without an interrupt",
-        reads: "queues, netdev-genl, msi_irqs, /proc/interrupts",
-        guard: "the interface has interrupts of queues",
+        reads: "channels, queues, netdev-genl, msi_irqs, /proc/interrupts",
+        guard: "the interface has interrupts of queues, and it can be read how many queues are in use",
         condition: "a queue in use has none that is known",
         severity: Severity::Info,
         why: "It shares an interrupt under a name that says nothing, or is only there for AF_XDP. It is left out of the layout.",
@@ -435,11 +440,15 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 n.queue_vectors().next()?;
+                // Without the count AF_XDP's twins in sysfs would be taken for queues.
+                if n.channels.unread().is_some() {
+                    return say.get(&n.channels).map(|_| ());
+                }
                 let lost: Vec<u32> = (0..cx.rx_queues(n)).filter(|q| n.vector_of(Dir::Rx, *q).is_none()).collect();
                 if !lost.is_empty() {
                     let unknown = n.vectors.iter().filter(|v| v.role == Serves::Unknown).count();
                     say.found(format!("no interrupt is known for {}", queues(&lost)))
-                        .evidence(format!("{unknown} vectors serve nobody knows what"));
+                        .evidence(format!("{} of unknown purpose", plural(unknown, "vector")));
                 }
                 Some(())
             })

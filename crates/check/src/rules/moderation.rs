@@ -115,7 +115,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let rx = by("rx-usecs");
                 if rx.len() > 1 {
-                    say.found(format!("rx-usecs differs by queue: {rx:?}"));
+                    say.found(format!("rx-usecs differs by queue: {} us", super::text::list(&rx)));
                 }
                 Some(())
             })
@@ -422,6 +422,7 @@ pub(super) static RULES: &[Rule] = &[
         guard: "a host that forwards; no RDMA on the device",
         condition: "receiving or sending them is on",
         severity: Severity::Info,
+        more: "What they cost (Duyck, 2015): packets wait in further buffers, so latency grows; one slow CPU holds up the whole link, and quick queues lose packets while they wait for it. Without them some devices drop by queue, and only where it is slow.",
         ours: Some("--goal forward --allow-disruption"),
         under: &["D16"],
         judge: |cx, say| {
@@ -431,6 +432,12 @@ pub(super) static RULES: &[Rule] = &[
             }
             cx.each(say, |n, say| {
                 if n.users.known().is_some_and(|u| u.iter().any(|u| matches!(u, User::Rdma { .. }))) {
+                    return None;
+                }
+                let laid = |w: &ringwise_model::Wish| {
+                    w.dev.as_deref() == Some(n.name()) && matches!(w.knob, ringwise_model::Knob::Pause { .. })
+                };
+                if cx.i.intent.wishes.iter().any(laid) {
                     return None;
                 }
                 let p = say.get(&n.pause)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{Action, Dir, Goal, NicKind};
 
-use super::text::{count, queues};
+use super::text::{count, plural, queues};
 use crate::cx::Cx;
 use crate::planned;
 use crate::rule::{Confidence, Rule, Severity};
@@ -25,6 +25,20 @@ fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say)
     let mut by: BTreeMap<u32, u32> = BTreeMap::new();
     rss.table.iter().for_each(|q| *by.entry(*q).or_default() += 1);
     (!wished).then_some(by)
+}
+
+/// Drivers that are known to have a symmetric hash; the kernel does not tell which could.
+pub(crate) const SYMMETRIC: &[&str] = &["ice", "iavf"];
+
+/// Queues that this driver's table can name, where that is fewer than it may have.
+fn table_reaches(cx: &Cx, n: &ringwise_model::Nic, named: u32) -> bool {
+    match cx.driver(n) {
+        // 82599 and X540: sixteen; the driver's own steering reaches the others.
+        "ixgbe" => named == 16,
+        // A power of two of them.
+        "mlx4_en" | "mlx4_core" => named.is_power_of_two() && named * 2 > cx.rx_queues(n),
+        _ => false,
+    }
 }
 
 /// Share of UDP among received IPv4 packets.
@@ -208,7 +222,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q20",
         title: "queues without a part of the RSS table",
         reads: "RSS table, channels",
-        guard: "nobody laid it out on purpose (groups, configuration); the table has as many entries as queues",
+        guard: "nobody laid it out on purpose (groups, configuration); the table has as many entries as queues; not where the driver's table reaches no further (ixgbe: 16 queues, mlx4: a power of two)",
         condition: "a queue in use is in no entry",
         why: "No flow reaches such a queue; its CPU idles. It happens when queues are added to a table that somebody has set.",
         source: "ethtool(8)",
@@ -229,14 +243,14 @@ pub(super) static RULES: &[Rule] = &[
                             .is_some_and(|c| c.values().any(|c| c.table.contains(&q)))
                 };
                 let idle: Vec<u32> = (0..used).filter(|q| !by.contains_key(q) && !named(*q)).collect();
+                let named = by.len() as u32;
+                if table_reaches(cx, n, named) && idle.iter().all(|q| *q >= named) {
+                    return None;
+                }
                 if !idle.is_empty() {
-                    // Drivers that use a power of two of their queues (ixgbe above 16) say so by their default.
-                    say.found(format!(
-                        "{} of {used} get no flows: the table names only {} queues",
-                        queues(&idle),
-                        by.len()
-                    ))
-                    .fix(cx, &format!("--set {}.rss.table=\"equal {used}\"", n.name()));
+                    let get = if idle.len() == 1 { "gets" } else { "get" };
+                    say.found(format!("{} of {used} {get} no flows: the table names only {named}", queues(&idle)))
+                        .fix(cx, &format!("--set {}.rss.table=\"equal {used}\"", n.name()));
                 }
                 Some(())
             })
@@ -354,10 +368,10 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q26",
         title: "two queues a connection",
         reads: "nf_conntrack_count, RSS input transform and key",
-        guard: "a host that forwards and tracks connections; the device offers a symmetric hash",
+        guard: "a host that forwards and tracks connections; kernel 6.8; a driver that is known to have a symmetric hash (ice, iavf)",
         condition: "the hash is not symmetric",
         severity: Severity::Info,
-        why: "The two directions of a connection meet two CPUs, and its entry moves between their caches.",
+        why: "The two directions of a connection meet two CPUs, and its entry moves between their caches. A symmetric hash helps where both directions come with the same addresses (not behind translation) and queues of both interfaces lie on the same CPUs.",
         source: "kernel documentation, networking/scaling: RSS input transform",
         ours: Some("--set DEV.rss.symmetric=symmetric-xor"),
         judge: |cx, say| {
@@ -370,11 +384,14 @@ pub(super) static RULES: &[Rule] = &[
             }
             cx.each(say, |n, say| {
                 let rss = say.get(&n.rss)?;
-                // Absent: the device has no such transform, so there is nothing to propose.
+                if !SYMMETRIC.contains(&cx.driver(n)) {
+                    return None;
+                }
+                // Absent: the kernel has no such transform, so there is nothing to propose.
                 let now = rss.symmetric.known()?;
                 if now == "none" && cx.rx_queues(n) > 1 {
                     say.found(format!(
-                        "{} connections are tracked, and their two directions have different queues",
+                        "{} connections are tracked, and the hash does not bring their two directions together",
                         count(tracked)
                     ))
                     .fix(cx, &format!("--set {}.rss.symmetric=symmetric-xor", n.name()));
@@ -389,9 +406,9 @@ pub(super) static RULES: &[Rule] = &[
         title: "flow rules without ntuple",
         reads: "flow rules, feature rx-ntuple-filter",
         guard: "flow rules are there, or laid down",
-        condition: "the feature is off",
+        condition: "the feature is off; an error where rules are laid down",
         severity: Severity::Error,
-        why: "A device takes flow rules only with the feature on; switching it off drops them.",
+        why: "Most drivers take flow rules only with the feature on, and drop those they have when it goes off. Where rules are there without it the driver does not need it, or does not use them.",
         source: "ethtool(8)",
         ours: Some("--set DEV.features.ntuple=true"),
         under: &["R1.10"],
@@ -406,8 +423,14 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let f = cx.feature(n, "rx-ntuple-filter", say)?;
                 if !f.on && !f.fixed {
-                    say.found(format!("{there} flow rules, but the feature ntuple is off"))
-                        .fix(cx, &format!("--set {}.features.ntuple=true", n.name()));
+                    let (text, severity) = match laid {
+                        true => ("flow rules are laid down, but the feature ntuple is off".into(), Severity::Error),
+                        false => (
+                            format!("{} although the feature ntuple is off", plural(there, "flow rule")),
+                            Severity::Info,
+                        ),
+                    };
+                    say.found(text).severity(severity).fix(cx, &format!("--set {}.features.ntuple=true", n.name()));
                 }
                 Some(())
             })
@@ -454,10 +477,10 @@ pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "Q30",
         title: "the driver's own steering reorders",
-        reads: "driver, feature rx-ntuple-filter, /proc/net/netstat TCP reorder counters",
+        reads: "driver, feature rx-ntuple-filter, /proc/net/netstat TCPOFOQueue, /proc/net/snmp InReceives",
         guard: "driver ixgbe with ntuple off: then it samples flows itself (ATR)",
-        condition: "reordering is seen more than 10 times a second",
-        why: "When a thread moves, the device moves its flow while packets are still in the old queue.",
+        condition: "more than 10 segments a second, and one in a hundred packets, come out of order",
+        why: "When a thread moves, the device moves its flow while packets are still in the old queue. Losses on the way look the same from here.",
         source: "Why Does Flow Director Cause Packet Reordering? (arXiv 1106.0443)",
         rates: true,
         confidence: Confidence::Likely,
@@ -469,10 +492,12 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 let f = cx.feature(n, "rx-ntuple-filter", say)?;
-                let seen = t.protocol("TcpExt:TCPSACKReorder") + t.protocol("TcpExt:TCPTSReorder");
-                if !f.on && !f.fixed && t.per_second(seen) > 10.0 {
+                // TCPSACKReorder is of what we sent.
+                let seen = t.protocol("TcpExt:TCPOFOQueue");
+                let share = seen * 100 > t.protocol("Ip:InReceives");
+                if !f.on && !f.fixed && share && t.per_second(seen) > 10.0 {
                     say.found(format!(
-                        "TCP sees {:.0} reorderings/s while the driver steers flows by itself",
+                        "{:.0} TCP segments/s come out of order while the driver steers flows by itself",
                         t.per_second(seen)
                     ))
                     .fix(cx, &format!("--set {}.features.ntuple=true", n.name()));

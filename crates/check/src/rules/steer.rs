@@ -162,7 +162,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "RFS shares do not add up",
         reads: "rps_sock_flow_entries, rps_flow_cnt of the queues in use",
         guard: "RFS is on",
-        condition: "rps_flow_cnt of a queue is not the largest power of two up to entries by queues",
+        condition: "rps_flow_cnt of a queue is not the largest power of two up to entries by queues; for information where it is larger, which only costs memory",
         ours: Some("--set DEV.rps_flow_cnt=N"),
         judge: |cx, say| {
             planned::judge("Q09", cx, say);
@@ -178,6 +178,7 @@ pub(super) static RULES: &[Rule] = &[
                 let want = power(entries / all.len() as u32).max(1);
                 if all.iter().any(|c| *c != want) && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
                     let sum: u64 = all.iter().map(|c| u64::from(*c)).sum();
+                    let short = all.iter().any(|c| *c < want);
                     say.found(format!(
                         "{} queues hold {} flows together, the host's table {}: {} each would be right",
                         all.len(),
@@ -185,6 +186,7 @@ pub(super) static RULES: &[Rule] = &[
                         count(entries.into()),
                         count(want.into())
                     ))
+                    .severity(if short { Severity::Warning } else { Severity::Info })
                     .fix(cx, &format!("--set {}.rps_flow_cnt={want}", n.name()));
                 }
                 Some(())
@@ -266,7 +268,7 @@ pub(super) static RULES: &[Rule] = &[
         severity: Severity::Info,
         why: "Connections that share an entry take each other's CPU.",
         source: SCALING,
-        ours: Some("--set host.rfs_entries=N"),
+        ours: Some("--set host.rfs_entries=N --set DEV.rps_flow_cnt=N"),
         judge: |cx, say| {
             let entries = *say.get(&cx.s.host.rps_sock_flow_entries)?;
             if entries == 0 {
@@ -275,8 +277,17 @@ pub(super) static RULES: &[Rule] = &[
             let sockets = tcp_in_use(&say.take(cx.i.extra.file("/proc/net/sockstat"))?)?;
             if u64::from(entries) < 2 * sockets {
                 let want = (2 * sockets).next_power_of_two().min(1 << 29);
+                // The tables of the queues are shares of it.
+                let mut sets = format!("--set host.rfs_entries={want}");
+                for n in &cx.nics {
+                    let each: Vec<u32> = n.rx_queues.iter().filter_map(|q| q.rps_flow_cnt.known().copied()).collect();
+                    let used = cx.rx_queues(n);
+                    if used > 0 && each.iter().any(|c| *c > 0) {
+                        sets += &format!(" --set {}.rps_flow_cnt={}", n.name(), power(want as u32 / used).max(1));
+                    }
+                }
                 say.found(format!("{} entries for {} TCP sockets", count(entries.into()), count(sockets)))
-                    .fix(cx, &format!("--set host.rfs_entries={want}"));
+                    .fix(cx, &sets);
             }
             Some(())
         },
@@ -323,7 +334,7 @@ pub(super) static RULES: &[Rule] = &[
         condition: "no queue has CPUs",
         ours: Some(""),
         also: &["R1.03", "R1.13", "R2.07"],
-        more: "Published with the code: bnx2x on 16 cores 996,000 transactions a second, with XPS 1,234,000, both at all CPUs. What it saves: the lock of a queue that two CPUs share, and the completion on another CPU. Costs beside it (2015, 2.6 GHz): local_irq_save and restore tens of nanoseconds; rmb and wmb wait for all loads or stores; the doorbell of the device (MMIO) hundreds, which a profile shows as time in the lock of the queueing discipline or in unlocking the transmit queue.",
+        more: "Published with the code: bnx2x on 16 cores 996,000 transactions a second, with XPS 1,234,000, both at all CPUs. What it saves: the lock of a queue that two CPUs share, and the completion on another CPU. Costs beside it (2015, 2.6 GHz): local_irq_save and restore tens of nanoseconds; rmb and wmb empty the pipeline (drivers use the lighter dma_rmb and dma_wmb since 3.19); the doorbell of the device (MMIO) hundreds, which a profile shows as time in the lock of the queueing discipline or in unlocking the transmit queue.",
         judge: |cx, say| planned::judge("Q14", cx, say),
         ..Rule::BASE
     },

@@ -44,7 +44,8 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
             rest.push(format!("{} need two samples", r.not_evaluated.len()));
         }
         rest.push(format!("{unread} not readable"));
-        out += &format!("{host}: no findings ({} rules, {}).\n", r.rules, rest.join(", "));
+        out += &wrap(&format!("{host}: no findings ({} rules, {}).", r.rules, rest.join(", ")), 2, style);
+        out.push('\n');
         out += &could_not(r, style);
         return out;
     }
@@ -79,10 +80,13 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     out += &summary(r, unread);
     let fixes = fixes(&r.findings);
     for (command, ids) in &fixes {
-        out += &format!("Mended by {command}: {}\n", ids.join(" "));
+        out += &wrap(&format!("Mended by {command}: {}", ids.join(" ")), 2, style);
+        out.push('\n');
     }
     if !r.not_evaluated.is_empty() {
-        let text = format!("Not evaluated, for want of two samples (capture --for 5s): {}", r.not_evaluated.join(" "));
+        let mut ids: Vec<&str> = r.not_evaluated.iter().map(String::as_str).collect();
+        ids.sort_unstable();
+        let text = format!("Not evaluated, for want of two samples (capture --for 5s): {}", ids.join(" "));
         out += &wrap(&text, 2, style);
         out.push('\n');
     }
@@ -162,18 +166,47 @@ fn groups(findings: &[Finding], style: &Style) -> String {
     out
 }
 
-/// Commands of ours, with the rules that each mends.
+/// Commands of ours, with the rules that each mends; what is the same but for the interface once.
 fn fixes(findings: &[Finding]) -> Vec<(String, Vec<String>)> {
-    let mut out: Vec<(String, Vec<String>)> = Vec::new();
+    struct Fix {
+        alike: String,
+        command: String,
+        devs: Vec<String>,
+        ids: Vec<String>,
+    }
+    let mut all: Vec<Fix> = Vec::new();
     for f in findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences)) {
         let Some(c) = &f.remedy else { continue };
-        match out.iter_mut().find(|(o, _)| o == c) {
-            Some((_, ids)) if ids.contains(&f.rule) => {}
-            Some((_, ids)) => ids.push(f.rule.clone()),
-            None => out.push((c.clone(), vec![f.rule.clone()])),
+        let dev = f.dev.clone().unwrap_or_default();
+        let alike = match dev.is_empty() {
+            true => c.clone(),
+            false => c.split(' ').map(|w| generic(w, &dev)).collect::<Vec<_>>().join(" "),
+        };
+        match all.iter_mut().find(|o| o.alike == alike) {
+            Some(o) => {
+                if o.command != *c && !o.devs.contains(&dev) {
+                    o.devs.push(dev);
+                }
+                if !o.ids.contains(&f.rule) {
+                    o.ids.push(f.rule.clone());
+                }
+            }
+            None => all.push(Fix { alike, command: c.clone(), devs: Vec::new(), ids: vec![f.rule.clone()] }),
         }
     }
-    out
+    let told = |f: Fix| match f.devs.is_empty() {
+        true => (f.command, f.ids),
+        false => (format!("{} ({} alike)", f.command, f.devs.join(" ")), f.ids),
+    };
+    all.into_iter().map(told).collect()
+}
+
+/// `eth1.rings.rx=512` as `DEV.rings.rx=512`.
+fn generic(word: &str, dev: &str) -> String {
+    match word.strip_prefix(dev) {
+        Some(rest) if rest.is_empty() || rest.starts_with('.') => format!("DEV{rest}"),
+        _ => word.to_string(),
+    }
 }
 
 fn could_not(r: &Report, style: &Style) -> String {
@@ -251,10 +284,16 @@ pub fn capabilities(s: &Snapshot, table: &[Capability], style: &Style) -> String
     out.push('\n');
     let width = table.iter().map(|c| c.feature.len()).max().unwrap_or(7);
     out += &format!("{}  SINCE   HERE     PROBED BY\n", pad("FEATURE", width));
+    let all = s.tunable().count();
     for c in table {
-        let here =
-            if c.here == Here::Yes && !c.devs.is_empty() { format!("  ({})", c.devs.join(" ")) } else { String::new() };
-        out += &format!("{}  {:<6}  {:<7}  {}{here}\n", pad(c.feature, width), c.since, c.here.word(), c.probe);
+        let devs = match c.devs.len() {
+            0 => String::new(),
+            _ if c.here != Here::Yes => String::new(),
+            n if n == all && n > 2 => format!(" (all {n} interfaces)"),
+            _ => format!(" ({})", c.devs.join(" ")),
+        };
+        let probe = wrap(&format!("{}{devs}", c.probe), width + 19, style);
+        out += &format!("{}  {:<6}  {:<7}  {probe}\n", pad(c.feature, width), c.since, c.here.word());
     }
     out
 }
