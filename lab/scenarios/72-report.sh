@@ -113,7 +113,8 @@ check "queues by qstats" grep -q 'ringwise_device_info{device="eth0",driver="vir
 check "and by ethtool -S" grep -q 'ringwise_device_info{device="eth1",driver="igb",.*queue_source="ethtool"} 1' $m
 check "the transaction" grep -q '^ringwise_last_apply_info{transaction="2",kind="apply",verdict="kept"} 1' $m
 check "all holds" grep -q '^ringwise_settings{device="eth0",state="drifted"} 0' $m
-check "nobody has checked" sh -c "! grep -q ringwise_findings $m"
+check "findings" grep -q '^ringwise_findings{severity="error"} ' $m
+check "of a page alone without rates" grep -q '^ringwise_check_rules_skipped [1-9]' $m
 $R export --listen 127.0.0.1:9787 --verify-every 1ms 2>/tmp/w72.err &
 p=$!
 page() {
@@ -133,6 +134,8 @@ for i in $(seq 30); do
 	sleep 1
 done
 same "57 packets more on the queue" $(($(value "$q") - was)) 57
+check "findings from the second page on" grep -q '^ringwise_findings{severity="warning"} ' /tmp/w72.page
+same "with rates" "$(value ringwise_check_rules_skipped)" 0
 echo 3 >/sys/class/net/eth0/queues/rx-0/rps_cpus
 sleep 1.2
 page

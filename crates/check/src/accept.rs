@@ -31,13 +31,21 @@ impl Default for Baseline {
     }
 }
 
-/// `2027-03-01`, as a day that exists in some year.
+/// `2027-03-01`, as a day that there is.
 pub fn is_date(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [y, m, d] = parts.as_slice() else { return false };
     let n = |t: &str| t.bytes().all(|b| b.is_ascii_digit()).then(|| t.parse::<u32>().ok()).flatten();
     let (Some(m), Some(d)) = (n(m).filter(|_| m.len() == 2), n(d).filter(|_| d.len() == 2)) else { return false };
-    y.len() == 4 && n(y).is_some() && (1..=12).contains(&m) && (1..=31).contains(&d)
+    let Some(y) = n(y).filter(|_| y.len() == 4) else { return false };
+    let leap = y % 4 == 0 && (y % 100 != 0 || y % 400 == 0);
+    let days = match m {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    (1..=days).contains(&d)
 }
 
 impl Baseline {
@@ -112,7 +120,14 @@ mod tests {
 
     #[test]
     fn only_sound_entries() {
-        assert!(is_date("2027-03-01") && !is_date("2027-3-1") && !is_date("2027-13-01") && !is_date("soon"));
+        assert!(
+            is_date("2027-03-01")
+                && !is_date("2027-3-1")
+                && !is_date("2027-13-01")
+                && !is_date("soon")
+                && !is_date("2027-02-29")
+                && is_date("2028-02-29")
+        );
         let e = |rule: &str, reason: &str, until: &str| Entry {
             rule: rule.into(),
             dev: None,

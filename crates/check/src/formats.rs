@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::report::{Finding, Report};
+use crate::report::{Accepted, Finding, Report};
 use crate::rule::Severity;
 use crate::rules::rules;
 
@@ -15,6 +15,17 @@ fn place(r: &Report, f: &Finding) -> String {
     f.dev.as_ref().map_or_else(|| host.to_string(), |d| format!("{host}/{d}"))
 }
 
+/// Below the root of the host: readers of SARIF want a file.
+fn uri(f: &Finding) -> String {
+    f.dev.as_ref().map_or_else(|| "proc".into(), |d| format!("sys/class/net/{}", escaped(d)))
+}
+
+/// For a URI: names of interfaces may have nearly every byte.
+fn escaped(text: &str) -> String {
+    let keep = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    text.bytes().map(|b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+}
+
 /// One run for each host.
 pub fn sarif(reports: &[Report]) -> Value {
     let descriptor = |r: &crate::Rule| {
@@ -25,23 +36,33 @@ pub fn sarif(reports: &[Report]) -> Value {
             "defaultConfiguration": { "level": level(r.severity) },
         })
     };
+    let ids: Vec<&str> = rules().map(|r| r.id).collect();
     let rules: Vec<Value> = rules().map(descriptor).collect();
     let result = |r: &Report, f: &Finding, accepted: Option<&str>| {
         let mut v = json!({
-            "ruleId": f.rule, "level": level(f.severity), "message": { "text": f.text },
-            "locations": [{ "logicalLocations": [{ "fullyQualifiedName": place(r, f), "kind": "resource" }] }],
+            "ruleId": f.rule, "ruleIndex": ids.iter().position(|i| *i == f.rule), "level": level(f.severity), "message": { "text": f.text },
+            "locations": [{
+                "physicalLocation": { "artifactLocation": { "uri": uri(f), "uriBaseId": "HOST" } },
+                "logicalLocations": [{ "fullyQualifiedName": place(r, f), "kind": "resource" }],
+            }],
+            "partialFingerprints": { "ringwise/v1": format!("{} {}", place(r, f), f.rule) },
             "properties": { "evidence": f.evidence, "remedy": f.remedy, "byHand": f.by_hand, "also": f.also },
         });
         if let Some(why) = accepted {
-            v["suppressions"] = json!([{ "kind": "external", "justification": why }]);
+            v["suppressions"] = json!([{ "kind": "external", "status": "accepted", "justification": why }]);
         }
         v
     };
     let run = |r: &Report| {
         let mut results: Vec<Value> = all(r).map(|f| result(r, f, None)).collect();
-        results.extend(r.accepted.iter().map(|a| result(r, &a.finding, Some(&a.reason))));
+        for a in &r.accepted {
+            let each = std::iter::once(&a.finding).chain(&a.finding.consequences);
+            results.extend(each.map(|f| result(r, f, Some(&a.reason))));
+        }
         let told = |u: &crate::Unreadable| json!({ "level": "warning", "message": { "text": format!("{}: {}", u.what, u.why) }, "associatedRule": { "id": u.rule } });
         json!({
+            "automationDetails": { "id": format!("ringwise/{}/", r.host.as_deref().unwrap_or("host")) },
+            "originalUriBaseIds": { "HOST": { "description": { "text": "the root of the host" } } },
             "tool": { "driver": { "name": "ringwise", "version": env!("CARGO_PKG_VERSION"), "rules": rules } },
             "invocations": [{ "executionSuccessful": true, "toolExecutionNotifications": r.unreadable.iter().map(told).collect::<Vec<_>>() }],
             "results": results,
@@ -67,6 +88,7 @@ pub fn junit(reports: &[Report], fail_on: Severity) -> String {
         for rule in rules() {
             let mine: Vec<&Finding> = all(r).filter(|f| f.rule == rule.id).collect();
             let mut body = String::new();
+            failures += usize::from(mine.iter().any(|f| f.severity >= fail_on));
             for f in mine.iter().filter(|f| f.severity >= fail_on) {
                 let more = [f.evidence.join("\n"), f.remedy.clone().unwrap_or_default()].join("\n");
                 body += &format!(
@@ -75,10 +97,15 @@ pub fn junit(reports: &[Report], fail_on: Severity) -> String {
                     xml(&format!("{}: {}", place(r, f), f.text)),
                     xml(more.trim())
                 );
-                failures += 1;
             }
             for f in mine.iter().filter(|f| f.severity < fail_on) {
                 body += &format!("   <system-out>{}</system-out>\n", xml(&format!("{}: {}", place(r, f), f.text)));
+            }
+            let known = |a: &&Accepted| a.finding.rule == rule.id;
+            for a in r.accepted.iter().filter(known) {
+                let text =
+                    format!("{}: {} (accepted until {}: {})", place(r, &a.finding), a.finding.text, a.until, a.reason);
+                body += &format!("   <system-out>{}</system-out>\n", xml(&text));
             }
             let why = match () {
                 () if !mine.is_empty() => None,

@@ -29,7 +29,7 @@ mod traffic;
 
 pub use cx::{Cx, GoalFrom, Input};
 pub use judge::judge;
-pub use page::{explain, left_out_page, markdown};
+pub use page::{explain, index_page, left_out_page, markdown};
 pub use report::{Accepted, Finding, Report, SCHEMA, Unreadable, VERSION};
 pub use role::{Role, RoleGuess};
 pub use rule::{Confidence, Judge, Rule, Severity};

@@ -1,7 +1,7 @@
 //! The full page of a rule: `check --explain ID` and `docs/rules/ID.md` are made of the same data.
 
 use crate::rule::{Confidence, Rule};
-use crate::rules::{LEFT_OUT, find};
+use crate::rules::{LEFT_OUT, find, rules};
 
 /// Name and text of each part; lists with a dash a line.
 fn parts(r: &Rule) -> Vec<(&'static str, String)> {
@@ -82,6 +82,24 @@ pub fn markdown(r: &Rule) -> String {
     let mut out = format!("# {}: {}\n\nSeverity: {}\n", r.id, r.title, r.severity.name());
     for (name, text) in parts(r) {
         out += &format!("\n**{name}.** {}{text}\n", if text.starts_with("- ") { "\n\n" } else { "" });
+    }
+    out
+}
+
+/// `docs/rules.md`
+pub fn index_page() -> String {
+    let mut out = format!(
+        "# Rules of `ringwise check`\n\n{} rules, a page each; the same text as `ringwise check --explain ID`. What is not judged, and why: \
+         [rules-left-out.md](rules-left-out.md). Two samples: the rule is about rates.\n\n\
+         | rule | about | severity | two samples | mended by |\n|---|---|---|---|---|\n",
+        rules().count()
+    );
+    let mut all: Vec<&Rule> = rules().collect();
+    all.sort_by_key(|r| r.id);
+    for r in all {
+        let by = if r.ours.is_some() { "`ringwise plan`" } else { "by hand" };
+        let rates = if r.rates { "yes" } else { "" };
+        out += &format!("| [{0}](rules/{0}.md) | {1} | {2} | {rates} | {by} |\n", r.id, r.title, r.severity.name());
     }
     out
 }

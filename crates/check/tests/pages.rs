@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ringwise_check::{explain, left_out_page, markdown, rules};
+use ringwise_check::{explain, index_page, left_out_page, markdown, rules};
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -27,6 +27,7 @@ fn pages_are_current() {
         current(&dir.join(format!("{}.md", r.id)), &markdown(r));
     }
     current(&docs().join("rules-left-out.md"), &left_out_page());
+    current(&docs().join("rules.md"), &index_page());
     let want: BTreeSet<String> = rules().map(|r| format!("{}.md", r.id)).collect();
     let got: BTreeSet<String> =
         std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();

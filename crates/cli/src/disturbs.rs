@@ -56,8 +56,10 @@ pub const WATCH: &str = disturbs!(
 );
 pub const EXPORT: &str = disturbs!(
     "  Whenever a page is asked for, but not twice within a second: what an interval of watch -j reads. Not
-  older than --verify-every: what verify reads, as far as something of it is in force. No capability is
-  needed; what cannot be read without root is left out and counted by ringwise_unread."
+  older than --verify-every: what verify reads, as far as something of it is in force. Not
+  older than --check-every: what check reads, without its second sample. No capability is needed; what
+  cannot be read without root is left out and counted by ringwise_unread and
+  ringwise_check_rules_unread."
 );
 pub const REPORT: &str = "\
 What it tells is in the record of transactions (measure-NNNN.rec; the last 20, at most 32 MB) as

@@ -54,6 +54,14 @@ fn several_at_once_worst_first() {
     assert_eq!(doc["hosts"].as_array().unwrap().len(), 3);
 }
 
+/// What is the same but for the interface is one line.
+#[test]
+fn one_command_for_what_is_alike() {
+    let page = text(&run(&["check", "--fail-on", "never", "--from", &capture("lab-router16-newest")]));
+    let line = "Mended by ringwise plan --set eth0.rps_flow_cnt=0 (eth2 eth3 mq0 alike): Q10";
+    assert!(page.lines().any(|l| l == line), "{page}");
+}
+
 #[test]
 fn statuses_and_what_is_accepted() {
     let file = capture("lab-router16-6.12");
@@ -118,6 +126,18 @@ fn formats() {
         run0["tool"]["driver"]["rules"].as_array().unwrap().iter().map(|r| r["id"].as_str().unwrap()).collect();
     let results = run0["results"].as_array().unwrap();
     assert!(!results.is_empty() && results.iter().all(|r| rules.contains(&r["ruleId"].as_str().unwrap())));
+    for r in results {
+        let i = r["ruleIndex"].as_u64().unwrap() as usize;
+        assert_eq!(rules[i], r["ruleId"]);
+        assert!(["error", "warning", "note"].contains(&r["level"].as_str().unwrap()), "{r}");
+        assert!(!r["message"]["text"].as_str().unwrap().is_empty(), "{r}");
+        let place = &r["locations"][0];
+        let file = &place["physicalLocation"]["artifactLocation"];
+        let uri = file["uri"].as_str().unwrap();
+        assert!(uri == "proc" || uri.starts_with("sys/class/net/"), "{uri}");
+        assert!(!run0["originalUriBaseIds"][file["uriBaseId"].as_str().unwrap()].is_null(), "{r}");
+        assert!(place["logicalLocations"][0]["fullyQualifiedName"].is_string(), "{r}");
+    }
     let junit = text(&run(&["check", "-o", "junit", "--fail-on", "never", "--from", &file]));
     assert_eq!(junit.matches("<testcase ").count(), rules.len(), "a case for each rule");
     assert_eq!(junit.matches("<testcase ").count(), junit.matches("</testcase>").count());
@@ -126,4 +146,9 @@ fn formats() {
     assert!(page.contains("Mended by"), "{page}");
     let table = text(&run(&["check", "--capabilities", "--from", &file]));
     assert!(table.lines().any(|l| l.starts_with("XPS ") && l.contains("yes")), "{table}");
+    let of =
+        |feature: &str| table.lines().find(|l| l.starts_with(feature)).unwrap_or_else(|| panic!("{feature}: {table}"));
+    assert!(of("several packets a doorbell").contains(" 3.18    yes "), "{table}");
+    assert!(of("NAPI threads that poll busily").contains(" 6.19    no "), "{table}");
+    assert!(of("symmetric hash").contains("unknown"), "igb has none, and nobody asks by setting one: {table}");
 }

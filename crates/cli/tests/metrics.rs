@@ -84,6 +84,7 @@ fn a_recording_is_served_page_by_page() {
         "ringwise_queue_interrupts_total{device=\"eth1\",queue=\"0\",direction=\"rxtx\",cpu=\"2\",node=\"1\"} 7\n"
     ));
     assert!(!first.contains("ringwise_settings") && !first.contains("ringwise_state"), "nothing is known of that host");
+    assert!(!first.contains("ringwise_findings"), "nor is it judged");
     // Everybody gets the same within a second; the other form is a page of its own.
     let second = get(at, "application/openmetrics-text");
     assert!(second.contains(&format!("{packets}520\n")) && second.ends_with("# EOF\n"), "{second}");
@@ -120,6 +121,28 @@ fn a_file_whole_or_not_at_all() {
         }
         None => eprintln!("skipped: no promtool here; cargo xtask grafana runs it"),
     }
+}
+
+/// This machine, which is only read: what is found is told with how much of it was looked at.
+#[test]
+fn findings_of_a_live_host() {
+    let dir = Dir::new("findings");
+    let (to, state) = (dir.0.display().to_string(), dir.0.join("state").display().to_string());
+    let page = |more: &[&str]| {
+        let o = ringwise(&[&["--textfile", &to, "--state-dir", &state], more].concat()).output().unwrap();
+        assert_eq!(said(&o).0, Some(0), "{}", said(&o).1);
+        std::fs::read_to_string(dir.0.join("ringwise.prom")).unwrap()
+    };
+    let text = page(&[]);
+    let number = |name: &str| text.lines().find_map(|l| l.strip_prefix(name)?.trim().parse::<u64>().ok());
+    for s in ["error", "warning", "info"] {
+        assert!(number(&format!("ringwise_findings{{severity=\"{s}\"}}")).is_some(), "{s}: {text}");
+    }
+    assert!(number("ringwise_check_timestamp_seconds").is_some_and(|t| t > 1_500_000_000), "{text}");
+    assert!(number("ringwise_check_rules_skipped").is_some_and(|n| n > 10), "one page has no rates: {text}");
+    assert!(number("ringwise_check_rules_unread").is_some(), "{text}");
+    let without = page(&["--check-every", "0s"]);
+    assert!(!without.contains("ringwise_findings") && !without.contains("ringwise_check_"), "{without}");
 }
 
 /// Where `cargo xtask setup` has put it.

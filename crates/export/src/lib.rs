@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   Counters + Layout ─► counters() ─┐
-//!   what verify finds ─► standing() ─┼─► Page ─► render(limit) ─► text ─► serve() or a file
+//!   what verify finds ─► standing() ─┤
+//!   what check finds  ─► findings() ─┼─► Page ─► render(limit) ─► text ─► serve() or a file
 //!   the exporter      ─► own()      ─┘      Keeper: totals that never go backwards
 //! ```
 //!
@@ -20,4 +21,4 @@ pub use fill::counters;
 pub use http::{Answer, Bounds, serve};
 pub use keep::Keeper;
 pub use page::{Form, Page, Value};
-pub use state::{Last, Own, Standing, own, standing};
+pub use state::{Findings, Last, Own, Standing, findings, own, standing};

@@ -18,8 +18,18 @@ pub struct Standing {
     pub unfinished: bool,
     pub trial_until_unix: Option<u64>,
     pub last: Option<Last>,
-    /// By severity. `None`: nothing was checked.
-    pub findings: Option<BTreeMap<String, u64>>,
+}
+
+/// What `check` finds, as numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Findings {
+    /// When that was, seconds since 1970.
+    pub unix_time: u64,
+    pub by_severity: [(&'static str, u64); 3],
+    /// Rules that could not be judged in full, as something could not be read.
+    pub unread_rules: u64,
+    /// Rules about rates, for want of a page before.
+    pub skipped_rules: u64,
 }
 
 /// The last transaction.
@@ -52,9 +62,15 @@ pub fn standing(page: &mut Page, s: &Standing) {
             page.add(&t::LAST, &[("transaction", &id), ("kind", &l.kind), ("verdict", &l.verdict)], Value::Int(1));
         }
     }
-    for (severity, n) in s.findings.iter().flatten() {
-        page.add(&t::FINDINGS, &[("severity", severity)], Value::Int(*n));
+}
+
+pub fn findings(page: &mut Page, f: &Findings) {
+    for (severity, n) in f.by_severity {
+        page.add(&t::FINDINGS, &[("severity", severity)], Value::Int(n));
     }
+    page.add(&t::CHECKED, &[], Value::Int(f.unix_time));
+    page.add(&t::RULES_UNREAD, &[], Value::Int(f.unread_rules));
+    page.add(&t::RULES_SKIPPED, &[], Value::Int(f.skipped_rules));
 }
 
 /// The exporter.

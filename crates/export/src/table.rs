@@ -63,7 +63,13 @@ families! {
     LAST = "ringwise_last_apply_info" Info "" ["transaction" "kind" "verdict"]
         "The last transaction: its number, what it was (apply, rollback, adopt) and what became of it.";
     FINDINGS = "ringwise_findings" Gauge "" ["severity"]
-        "Findings of ringwise check by severity. Not there: nothing was checked.";
+        "Findings of ringwise check by severity, without accepted ones and consequences. Not there: nothing was checked.";
+    CHECKED = "ringwise_check_timestamp_seconds" Gauge "seconds" []
+        "When these findings were made, since 1970.";
+    RULES_UNREAD = "ringwise_check_rules_unread" Gauge "" []
+        "Rules that could not be judged in full, as something could not be read; ringwise check names it.";
+    RULES_SKIPPED = "ringwise_check_rules_skipped" Gauge "" []
+        "Rules about rates that were not judged, for want of a page before.";
     DEVICE = "ringwise_device_info" Info "" ["device" "driver" "node" "queue_source"]
         "An interface: its driver, its NUMA node, and who counts its queues.";
     SPEED = "ringwise_device_speed_bytes_per_second" Gauge "bytes_per_second" ["device"]

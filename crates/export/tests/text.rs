@@ -5,7 +5,9 @@ mod parse;
 use std::collections::BTreeMap;
 
 use parse::{Kind, parse};
-use ringwise_export::{Form, Keeper, Last, Own, Page, Standing, Value, counters, own, standing, table};
+use ringwise_export::{
+    Findings, Form, Keeper, Last, Own, Page, Standing, Value, counters, findings, own, standing, table,
+};
 use ringwise_model::{CpuId, IrqId, NodeId};
 use ringwise_observe::{Counters, Counts, Layout, Link, Source, Wiring};
 
@@ -61,7 +63,15 @@ fn what_is_applied() -> Standing {
         unfinished: false,
         trial_until_unix: Some(99),
         last: Some(Last { transaction: 14, kind: "apply".into(), verdict: "kept".into(), unix_time: 5 }),
-        findings: Some([("warning".to_string(), 3)].into()),
+    }
+}
+
+fn what_is_found() -> Findings {
+    Findings {
+        unix_time: 8,
+        by_severity: [("error", 0), ("warning", 3), ("info", 1)],
+        unread_rules: 2,
+        skipped_rules: 0,
     }
 }
 
@@ -70,6 +80,7 @@ fn page(keep: &mut Keeper, layout: &Layout, c: &Counters) -> Page {
     keep.begin();
     counters(&mut p, keep, layout, c);
     standing(&mut p, &what_is_applied());
+    findings(&mut p, &what_is_found());
     own(&mut p, &Own { version: "0.1.0", lasts: true, limit: 10_000, ..Own::default() }, keep);
     p
 }
@@ -98,6 +109,9 @@ fn both_forms_are_read_and_say_the_same() {
     assert_eq!(at(r#"ringwise_settings{state="holds"}"#), Some("1"));
     assert_eq!(at(r#"ringwise_last_apply_info{transaction="14",kind="apply",verdict="kept"}"#), Some("1"));
     assert_eq!(at(r#"ringwise_findings{severity="warning"}"#), Some("3"));
+    assert_eq!(at(r#"ringwise_findings{severity="error"}"#), Some("0"), "none is a number too");
+    assert_eq!(at("ringwise_check_rules_unread"), Some("2"));
+    assert_eq!(at("ringwise_check_timestamp_seconds"), Some("8"));
     assert_eq!(at(r#"ringwise_resets_seen_total{device="eth0"}"#), Some("0"));
     assert_eq!(plain.kinds["ringwise_device_packets_total"], Kind::Counter);
     // Labels are those of the table, in its order.

@@ -41,7 +41,7 @@ pub(super) static RULES: &[Rule] = &[
         guard: "more than one node, and the device's is known",
         condition: "the CPU is on another node while a near one is free; an error above distance 20",
         ours: Some(""),
-        more: "The near caches hold the packet already (DDIO, of Xeon E5 and later, writes there without a way over memory, and only on the device's socket); a far CPU fetches every line through the link between sockets. Published: 10 % to a factor of 4.",
+        more: "The near caches hold the packet already (DDIO, of Xeon E5 and later, writes there without a way over memory, and only on the device's socket); a far CPU fetches every line through the link between sockets.",
         also: &["R1.02"],
         judge: |cx, say| planned::judge("A03", cx, say),
         ..Rule::BASE
@@ -136,7 +136,7 @@ pub(super) static RULES: &[Rule] = &[
         condition: "a mask names a CPU that is not online",
         why: "Work for that CPU goes elsewhere: RPS leaves such packets where they came, XPS falls back to the hash, an interrupt is moved to another CPU. An interrupt mask cannot be written so, but a CPU may go offline later.",
         source: "kernel documentation, core-api/cpu_hotplug",
-        ours: Some("--set DEV.KNOB=\"CPUS\""),
+        ours: Some("--set DEV.xps_cpus.N=\"CPUS\""),
         judge: |cx, say| {
             let online = &cx.s.topology.online;
             cx.each(say, |n, say| {

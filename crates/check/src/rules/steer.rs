@@ -301,7 +301,7 @@ pub(super) static RULES: &[Rule] = &[
         condition: "ntuple is off and can be switched on",
         why: "With RFS a packet is handed on to its program's CPU; with a driver that steers it arrives there.",
         source: SCALING,
-        ours: Some("--set DEV.features.ntuple=on"),
+        ours: Some("--set DEV.features.ntuple=true"),
         also: &["R2.06"],
         under: &["R2.04"],
         judge: |cx, say| {

@@ -31,6 +31,9 @@ pub struct ExportArgs {
     /// How old the comparison with what was applied may be (30s, 5m)
     #[arg(long, value_name = "TIME", value_parser = crate::when::duration, default_value = "1m")]
     pub verify_every: Duration,
+    /// How old the findings of ringwise check may be (5m, 1h); 0s: they are left out
+    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, default_value = "5m")]
+    pub check_every: Duration,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -8,15 +8,17 @@ use std::time::{Duration, Instant};
 
 use ringwise_apply::{Ending, Entry, Journals, Kind, Store};
 use ringwise_discover::Options;
-use ringwise_export::{Answer, Bounds, Form, Keeper, Last, Own, Page, Standing, counters, own, serve, standing};
+use ringwise_export::{
+    Answer, Bounds, Findings, Form, Keeper, Last, Own, Page, Standing, counters, findings, own, serve, standing,
+};
 use ringwise_knob::Match;
-use ringwise_observe::{Counters, Layout};
+use ringwise_observe::{Counters, Layout, Rates};
 use ringwise_sys::{Host, proc, store as file};
 
 use super::counting::Counting;
-use super::status;
 use super::transaction::{store, words};
 use super::watch::record::{Entry as Line, Replay};
+use super::{check, status};
 use crate::args::{Common, ExportArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -155,6 +157,13 @@ struct Maker<'a> {
     start_unix: u64,
     verify_every: Duration,
     verified: Option<(Duration, Standing)>,
+    devs: Vec<String>,
+    /// Zero: never.
+    check_every: Duration,
+    /// Those of the last time; none where the host could not be read then.
+    checked: Option<(Duration, Option<Findings>)>,
+    /// The page before, for rules about rates.
+    before: Option<(Layout, Counters)>,
 }
 
 impl<'a> Maker<'a> {
@@ -180,6 +189,10 @@ impl<'a> Maker<'a> {
             start_unix: source.host.unix_time(),
             verify_every: a.verify_every,
             verified: None,
+            devs: a.devs.clone(),
+            check_every: a.check_every,
+            checked: None,
+            before: None,
         })
     }
 
@@ -201,6 +214,9 @@ impl<'a> Maker<'a> {
         if let Some((_, s)) = &standing_now {
             standing(&mut page, s);
         }
+        if let Some(f) = self.findings(now, &layout, &c) {
+            findings(&mut page, &f);
+        }
         let o = Own {
             version: env!("CARGO_PKG_VERSION"),
             lasts: self.lasts,
@@ -214,12 +230,31 @@ impl<'a> Maker<'a> {
         self.verified = standing_now;
         page.render(form, self.limit)
     }
+
+    /// Judged anew when the last ones are old. Rates are those since the page before; an exporter that goes on waits for it.
+    fn findings(&mut self, now: Duration, layout: &Layout, c: &Counters) -> Option<Findings> {
+        if self.check_every.is_zero() || matches!(self.from, From::Recording(_)) {
+            return None;
+        }
+        let before = self.before.replace((layout.clone(), c.clone()));
+        let due = match &self.checked {
+            Some((at, _)) => now.saturating_sub(*at) >= self.check_every,
+            None => before.is_some() || !self.lasts,
+        };
+        if due {
+            let same = before.filter(|(l, _)| l == layout);
+            let rates = same.and_then(|(l, b)| Rates::between(&l, &b, c));
+            let made = check::findings(self.source, &self.devs, rates.as_ref(), &self.common);
+            self.checked = Some((now, made.ok()));
+        }
+        self.checked.as_ref().and_then(|(_, f)| f.clone())
+    }
 }
 
 /// What `ringwise verify` finds, read with no more than it needs. Nothing is written.
 fn verified(source: &Source, store: &Store, common: &Common) -> Standing {
     let unix_time = source.host.unix_time();
-    let unknown = Standing { unix_time, findings: findings(), ..Standing::default() };
+    let unknown = Standing { unix_time, ..Standing::default() };
     let options = Options { skip_rivals: true, parts: status::needed(store), ..Options::all() };
     let read = || -> std::result::Result<Standing, String> {
         // A transaction that ends meanwhile must not look like somebody's hand.
@@ -247,11 +282,6 @@ fn verified(source: &Source, store: &Store, common: &Common) -> Standing {
         })
     };
     read().unwrap_or(unknown)
-}
-
-/// By severity, as soon as there is a command that finds: nothing is told until then.
-fn findings() -> Option<BTreeMap<String, u64>> {
-    None
 }
 
 fn last(e: &Entry) -> Last {

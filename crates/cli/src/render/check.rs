@@ -72,7 +72,9 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
         out += "ACCEPTED\n";
         for a in &r.accepted {
             let dev = a.finding.dev.as_deref().unwrap_or("host");
-            out += &format!("  {:<5} {dev}  {} (until {}: {})\n", a.finding.rule, a.finding.text, a.until, a.reason);
+            let text = format!("{} (until {}: {})", a.finding.text, a.until, a.reason);
+            let indent = 10 + dev.chars().count();
+            out += &format!("  {:<5} {dev}  {}\n", a.finding.rule, wrap(&text, indent, style));
         }
     }
     out += &could_not(r, style);

@@ -2,6 +2,10 @@
 
 mod traffic;
 
+pub(super) use self::again::findings;
+
+mod again;
+
 use std::path::{Path, PathBuf};
 
 use clap::FromArgMatches;
@@ -99,13 +103,26 @@ fn one(a: &CheckArgs, source: &Source, common: &Common) -> Result<Report> {
         (false, true) => None,
         (false, false) => traffic::live(host, &s, a.r#for),
     };
+    judged(a.goal, source, &s, &devs, counted.as_ref(), common)
+}
+
+/// A host that was read, with what was counted beside.
+fn judged(
+    asked: Option<ringwise_model::Goal>,
+    source: &Source,
+    s: &Snapshot,
+    devs: &[String],
+    counted: Option<&ringwise_check::Traffic>,
+    common: &Common,
+) -> Result<Report> {
+    let host = source.host.as_ref();
     let deadline = traffic::options(&[]).deadline;
-    let extra = ringwise_discover::extra(&source.host, &s, deadline);
-    let standing = hands::standing(source, &s, common);
-    let (goal_from, args) = goal(a, source, &s, common);
+    let extra = ringwise_discover::extra(&source.host, s, deadline);
+    let standing = hands::standing(source, s, common);
+    let (goal_from, args) = goal(asked, source, s, common);
     // A file that is wrong, or that contradicts, is for plan to tell; the host is judged all the same.
     let mut intent = match wanted::read(&[], &args, source.recorded)
-        .and_then(|w| w.intent(&s, &Common { quiet: true, ..common.clone() }))
+        .and_then(|w| w.intent(s, &Common { quiet: true, ..common.clone() }))
     {
         Ok(i) => i,
         Err(e) => {
@@ -116,16 +133,16 @@ fn one(a: &CheckArgs, source: &Source, common: &Common) -> Result<Report> {
     let _ = flows::look_up(host, &mut intent, true)?;
     let known = if source.recorded { Vec::new() } else { learned(common) };
     let (list, made) = standing.as_ref().map(|v| (v.hands(), v.made.clone())).unwrap_or_default();
-    let plan = ringwise_plan::plan_around(&s, &intent, &known, &hands::hands(&list, made, Take::Ask));
+    let plan = ringwise_plan::plan_around(s, &intent, &known, &hands::hands(&list, made, Take::Ask));
     let input = Input {
-        snapshot: &s,
+        snapshot: s,
         extra: &extra,
         plan: plan.as_ref().map_err(ToString::to_string),
         intent: &intent,
         goal_from,
-        traffic: counted.as_ref(),
+        traffic: counted,
         drift: standing.as_ref().map(drift),
-        devs: &devs,
+        devs,
     };
     Ok(judge(&input))
 }
@@ -149,8 +166,8 @@ fn drift(v: &Verify) -> Vec<(Option<String>, String)> {
 }
 
 /// As asked, else as it was applied, else as the file says.
-fn goal(a: &CheckArgs, source: &Source, s: &Snapshot, common: &Common) -> (GoalFrom, IntentArgs) {
-    if let Some(goal) = a.goal {
+fn goal(asked: Option<ringwise_model::Goal>, source: &Source, s: &Snapshot, common: &Common) -> (GoalFrom, IntentArgs) {
+    if let Some(goal) = asked {
         return (GoalFrom::Asked, IntentArgs { goal: Some(goal), override_config: true, ..IntentArgs::default() });
     }
     if source.recorded {

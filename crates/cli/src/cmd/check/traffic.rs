@@ -55,7 +55,7 @@ fn link(l: &LinkRates) -> LinkTraffic {
     }
 }
 
-fn of(r: &Rates) -> Traffic {
+pub fn of(r: &Rates) -> Traffic {
     let cpu = |c: &ringwise_observe::CpuRates| CpuTraffic {
         softirq: c.softirq_percent,
         irq: c.irq_percent,
