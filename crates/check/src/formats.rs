@@ -32,7 +32,7 @@ pub fn sarif(reports: &[Report]) -> Value {
         json!({
             "id": r.id, "name": r.title, "shortDescription": { "text": r.title },
             "fullDescription": { "text": r.why() },
-            "help": { "text": format!("{} Source: {}", r.condition, r.source()) },
+            "help": { "text": format!("Found when: {}. Source: {}.", r.condition, r.source()) },
             "defaultConfiguration": { "level": level(r.severity) },
         })
     };

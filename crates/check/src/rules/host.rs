@@ -558,7 +558,7 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "H26",
-        title: "fast copies are hidden from the guest",
+        title: "the guest's CPU shows no fast copies",
         reads: "flags of /proc/cpuinfo",
         guard: "a virtual machine on x86",
         condition: "rep_good or erms is missing, and fsrm too",

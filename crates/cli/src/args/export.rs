@@ -31,9 +31,14 @@ pub struct ExportArgs {
     /// How old the comparison with what was applied may be (30s, 5m)
     #[arg(long, value_name = "TIME", value_parser = crate::when::duration, default_value = "1m")]
     pub verify_every: Duration,
-    /// How old the findings of ringwise check may be (5m, 1h); 0s: they are left out
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, default_value = "5m")]
+    /// How old the findings of ringwise check may be (5m, 1h); never: they are left out
+    #[arg(long, value_name = "TIME", value_parser = every, default_value = "5m")]
     pub check_every: Duration,
+}
+
+/// Zero: never.
+fn every(text: &str) -> Result<Duration, String> {
+    if text == "never" { Ok(Duration::ZERO) } else { crate::when::duration(text) }
 }
 
 #[derive(Debug, Clone, Args)]

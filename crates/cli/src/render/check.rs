@@ -239,15 +239,23 @@ fn could_not(r: &Report, style: &Style) -> String {
     out
 }
 
-/// Several hosts: a line each, then what many share.
-pub fn hosts(all: &[Report], style: &Style) -> String {
-    let name = |r: &Report| r.host.clone().unwrap_or_else(|| "unknown".into());
-    let width = all.iter().map(|r| name(r).len()).max().unwrap_or(4);
+/// Several hosts: a line each, then what many share. `files`: where each is from, for those whose name does not tell.
+pub fn hosts(all: &[Report], files: &[String], style: &Style) -> String {
+    let host = |r: &Report| r.host.clone().filter(|h| h != "(none)").unwrap_or_else(|| "unknown".into());
+    let names: Vec<String> = all
+        .iter()
+        .zip(files)
+        .map(|(r, file)| {
+            let h = host(r);
+            let alone = h != "unknown" && all.iter().filter(|o| host(o) == h).count() == 1;
+            if alone { h } else { format!("{h} ({file})") }
+        })
+        .collect();
+    let width = names.iter().map(|n| n.chars().count()).max().unwrap_or(4);
     let mut out = String::new();
-    for r in all {
-        let ids: Vec<&str> =
+    for (r, name) in all.iter().zip(&names) {
+        let mut ids: Vec<&str> =
             r.findings.iter().filter(|f| f.severity > Severity::Info).map(|f| f.rule.as_str()).collect();
-        let mut ids = ids;
         ids.dedup();
         let counts = format!(
             "{}, {}, {} info, {} not readable",
@@ -256,7 +264,8 @@ pub fn hosts(all: &[Report], style: &Style) -> String {
             r.count(Severity::Info),
             unread_rules(r)
         );
-        out += &format!("{}  {counts}  {}\n", pad(&name(r), width), ids.join(" ")).replace("  \n", "\n");
+        let line = format!("{}  {counts}  {}", pad(name, width), ids.join(" "));
+        out += &format!("{}\n", wrap(line.trim_end(), 4, style));
     }
     let mut shared: BTreeMap<&str, usize> = BTreeMap::new();
     for r in all {

@@ -41,13 +41,13 @@ pub fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
     let mut reports = Vec::new();
     if a.from.is_empty() {
         let from = From { from: None, passive: a.passive };
-        reports.push(one(a, &source::open(&from)?, common)?);
+        reports.push((String::new(), one(a, &source::open(&from)?, common)?));
     }
     for file in &a.from {
         let from = From { from: Some(file.clone()), passive: false };
         let r = source::open(&from).and_then(|s| one(a, &s, common));
         match r {
-            Ok(r) => reports.push(r),
+            Ok(r) => reports.push((file.display().to_string(), r)),
             // One that cannot be read is no reason to say nothing about the others.
             Err(e) if a.from.len() > 1 => out::error(&format!("{}: {e}", file.display())),
             Err(e) => return Err(e),
@@ -57,22 +57,23 @@ pub fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         return Err(Fail::error("none of the captures could be read"));
     }
     let today = today()?;
-    for r in &mut reports {
+    for (_, r) in &mut reports {
         for over in baseline.lay_over(r, &today) {
             out::note(common.quiet, &format!("ringwise: {over}; it is a finding again"));
         }
     }
     // Worst first.
-    reports.sort_by_key(|r| {
+    reports.sort_by_key(|(_, r)| {
         std::cmp::Reverse((r.count(Severity::Error), r.count(Severity::Warning), r.count(Severity::Info)))
     });
+    let (files, reports): (Vec<String>, Vec<Report>) = reports.into_iter().unzip();
     let worst = reports.iter().filter_map(Report::worst).max();
     let failed = a.fail_on.severity().is_some_and(|s| worst >= Some(s));
-    tell(a, &reports, common)?;
+    tell(a, &reports, &files, common)?;
     Ok(if failed { Status::Findings } else { Status::Ok })
 }
 
-fn tell(a: &CheckArgs, reports: &[Report], common: &Common) -> Result<()> {
+fn tell(a: &CheckArgs, reports: &[Report], files: &[String], common: &Common) -> Result<()> {
     match (a.output, common.json) {
         (CheckOutput::Json, _) | (CheckOutput::Text, true) => match reports {
             [one] if a.from.len() < 2 => out::json(one),
@@ -87,7 +88,7 @@ fn tell(a: &CheckArgs, reports: &[Report], common: &Common) -> Result<()> {
             let until = until()?;
             match reports {
                 [one] if a.from.len() < 2 => out::answer(&page::report(one, &until, &style)),
-                all => out::answer(&page::hosts(all, &style)),
+                all => out::answer(&page::hosts(all, files, &style)),
             }
         }
     }
