@@ -137,9 +137,13 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Where a vector goes: one CPU.
+    /// Where a vector goes: one CPU. What was asked for and has not arrived comes with the next interrupt.
     pub fn at(&self, v: &Vector) -> Option<CpuId> {
-        v.effective.known().filter(|c| c.len() == 1).and_then(CpuSet::first)
+        let (asked, now) = (v.asked.known(), v.effective.known());
+        match (asked, now) {
+            (Some(a), Some(n)) if a.len() == 1 && !n.intersects(a) => a.first(),
+            _ => now.filter(|c| c.len() == 1).and_then(CpuSet::first),
+        }
     }
 
     pub fn irq_cpu(&self, n: &Nic, dir: Dir, queue: u32) -> Option<CpuId> {

@@ -14,19 +14,23 @@ use crate::target::{Out, SCALING, Wanted, Why};
 pub(crate) struct Now {
     /// Queues of all considered devices by CPU.
     all: Vec<u32>,
+    /// The same as planned.
+    planned: Vec<u32>,
 }
 
 impl Now {
     pub fn new(m: &Machine, devs: &[Dev]) -> Self {
         let mut all = vec![0; m.cpus.len()];
+        let mut planned = all.clone();
         for d in devs {
+            d.cpu.iter().flatten().for_each(|c| planned[*c] += 1);
             for (_, cpu) in pairs(m, d) {
                 if let Some(c) = cpu {
                     all[c] += 1;
                 }
             }
         }
-        Self { all }
+        Self { all, planned }
     }
 }
 
@@ -46,6 +50,9 @@ struct Diagnosis<'a> {
     per_core: Vec<u32>,
     vectors: u32,
     near_core_free: bool,
+    /// Most queues of the device, and of all, that a CPU carries as well as it can be: less while a near one has none.
+    best: u32,
+    best_of_all: u32,
 }
 
 impl<'a> Diagnosis<'a> {
@@ -59,6 +66,8 @@ impl<'a> Diagnosis<'a> {
             per_core: vec![0; m.cores.len()],
             vectors: 0,
             near_core_free: false,
+            best: 1,
+            best_of_all: 1,
         };
         for (_, cpu) in pairs(m, d) {
             x.vectors += 1;
@@ -67,8 +76,16 @@ impl<'a> Diagnosis<'a> {
                 x.per_core[m.core[c]] += 1;
             }
         }
-        x.near_core_free =
-            (0..m.cpus.len()).any(|c| usable[c] && zone.class[c] == Class::Near && x.per_core[m.core[c]] == 0);
+        let near = || (0..m.cpus.len()).filter(|c| usable[*c] && zone.class[*c] == Class::Near);
+        x.near_core_free = near().any(|c| x.per_core[m.core[c]] == 0);
+        if near().all(|c| x.per_cpu[c] > 0) {
+            let mut planned = vec![0; m.cpus.len()];
+            d.cpu.iter().flatten().for_each(|c| planned[*c] += 1);
+            x.best = planned.into_iter().max().unwrap_or(1);
+        }
+        if near().all(|c| now.all[c] > 0) {
+            x.best_of_all = near().map(|c| now.planned[c]).max().unwrap_or(1);
+        }
         x
     }
 
@@ -106,14 +123,15 @@ impl<'a> Diagnosis<'a> {
                 SCALING,
             );
         }
-        if self.per_cpu[now] > 1 && now != to {
+        if now != to && self.per_cpu[now] > self.best {
             return with("A01", format!("{} queues of {dev} share CPU {at}", self.per_cpu[now]), SCALING);
         }
         if self.per_core[m.core[now]] > 1 && self.near_core_free {
             return with("A04", "its core carries another queue while a near core has none".to_string(), SCALING);
         }
         let wide = matches!(&v.asked, Fact::Known(asked) if asked.len() > 1);
-        if !wide && self.now.all[now] > self.now.all[to] && now != to {
+        let more = self.now.all[now] > self.now.all[to] && self.now.all[now] > self.best_of_all;
+        if !wide && more {
             return with("A15", "its CPU takes more queues of all interfaces than the new one".to_string(), SCALING);
         }
         match &v.asked {

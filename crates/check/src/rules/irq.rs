@@ -19,7 +19,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "queues share a CPU",
         reads: "effective_affinity_list of the queue interrupts",
         guard: "more than one queue and more than one CPU",
-        condition: "nine tenths of a device's queue interrupts go to one CPU, or two of them while another near CPU has none",
+        condition: "nine tenths of a device's queue interrupts go to one CPU, or more of them than a CPU must take",
         ours: Some(""),
         judge: |cx, say| planned::judge("A01", cx, say),
         ..Rule::BASE
@@ -353,7 +353,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "interfaces pile up on the same CPUs",
         reads: "effective_affinity_list of all interfaces",
         guard: "more than one interface",
-        condition: "a CPU takes queues of several interfaces while the plan has a less loaded one",
+        condition: "a CPU takes more queues of all interfaces than a near one must, and the plan has a less loaded one",
         ours: Some(""),
         judge: |cx, say| planned::judge("A15", cx, say),
         ..Rule::BASE

@@ -26,6 +26,15 @@ fn rps(cx: &Cx, n: &Nic, wrong: impl Fn(&CpuSet, ringwise_model::CpuId) -> CpuSe
     (list, all)
 }
 
+/// Findings of interfaces where this holds are worth knowing, and no more.
+fn lower(cx: &Cx, say: &mut Say, holds: impl Fn(&Nic) -> bool) {
+    for f in &mut say.findings {
+        if f.dev.as_deref().and_then(|d| cx.s.nic(d)).is_some_and(&holds) {
+            f.severity = Severity::Info;
+        }
+    }
+}
+
 /// `None`: RPS is off on all queues, or not known.
 fn has_rps(n: &Nic) -> Option<()> {
     n.rx_queues.iter().any(|q| q.rps_cpus.known().is_some_and(|c| !c.is_empty())).then_some(())
@@ -52,7 +61,20 @@ pub(super) static RULES: &[Rule] = &[
         ours: Some(""),
         also: &["R2.01"],
         more: "Published with the code (2010): e1000e on 8 cores 90,000 transactions a second at 33 % of the CPUs, with RPS 239,000 at 60 %; forcedeth on 16 cores 103,000 at 15 %, with RPS 285,000 at 49 %.",
-        judge: |cx, say| planned::judge("Q04", cx, say),
+        under: &["A01", "A03", "A04", "A15", "R0.09"],
+        judge: |cx, say| {
+            planned::judge("Q04", cx, say)?;
+            // Set for where the interrupt is now: it only follows when that is moved.
+            lower(cx, say, |n| {
+                let set = |q: &ringwise_model::RxQueue| q.rps_cpus.known().is_some_and(|c| !c.is_empty());
+                let own = |at, mask: &CpuSet| cx.s.topology.siblings_of(at).intersection(mask);
+                let home = |at| move |c: ringwise_model::CpuId| cx.s.topology.node_of(c) != cx.s.topology.node_of(at);
+                let (wrong, _) =
+                    rps(cx, n, |mask, at| own(at, mask).union(&mask.iter().filter(|c| home(at)(*c)).collect()));
+                n.rx_queues.first().is_some_and(set) && wrong.is_empty()
+            });
+            Some(())
+        },
         ..Rule::BASE
     },
     Rule {
@@ -298,7 +320,7 @@ pub(super) static RULES: &[Rule] = &[
         title: "accelerated RFS is off",
         reads: "rps_sock_flow_entries, rps_flow_cnt, feature rx-ntuple-filter, driver",
         guard: "RFS is on; the driver is known to steer flows itself",
-        condition: "ntuple is off and can be switched on",
+        condition: "ntuple is off and can be switched on; only a remark for the goal stream, which leaves it",
         why: "With RFS a packet is handed on to its program's CPU; with a driver that steers it arrives there.",
         source: SCALING,
         ours: Some("--set DEV.features.ntuple=true"),
@@ -318,7 +340,10 @@ pub(super) static RULES: &[Rule] = &[
                 let on = flow_counts(cx, n, say)?.iter().any(|c| *c > 0);
                 let f = cx.feature(n, "rx-ntuple-filter", say)?;
                 if on && !f.on && !f.fixed {
+                    // That goal has RFS and leaves the device alone.
+                    let known = cx.goal_of(n) == Goal::Stream;
                     say.found(format!("RFS is on and {} could steer flows itself, but ntuple is off", cx.driver(n)))
+                        .severity(if known { Severity::Info } else { Severity::Warning })
                         .fix(cx, &format!("--set {}.features.ntuple=true", n.name()));
                 }
                 Some(())
@@ -345,7 +370,18 @@ pub(super) static RULES: &[Rule] = &[
         condition: "the plan has other CPUs for the queue, because its interrupt is elsewhere",
         ours: Some(""),
         under: &["A01", "A03", "A04", "A09", "A15", "R0.09"],
-        judge: |cx, say| planned::judge("Q15", cx, say),
+        judge: |cx, say| {
+            planned::judge("Q15", cx, say)?;
+            // They agree as they are: it is the interrupts that the plan moves.
+            lower(cx, say, |n| {
+                let sends = |q: &ringwise_model::TxQueue| match (cx.irq_cpu(n, Dir::Tx, q.id), q.xps_cpus.known()) {
+                    (Some(at), Some(cpus)) => cpus.contains(at),
+                    _ => false,
+                };
+                n.tx_queues.iter().take(cx.tx_queues(n) as usize).all(sends)
+            });
+            Some(())
+        },
         ..Rule::BASE
     },
     Rule {

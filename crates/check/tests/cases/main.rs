@@ -1,5 +1,6 @@
 //! A positive and a negative case for every rule, and what holds for all of them.
 
+mod recorded;
 mod remedies;
 mod world;
 
@@ -69,7 +70,7 @@ cases! {
     "D15" Edited |w| w.cpu(0).softirq = Some(98.0), |w| w.t.as_mut().unwrap().cpus.values_mut().for_each(|c| c.softirq = Some(98.0));
     "D16" Edited |w| w.count("rx_pause", 100), |w| w.count("rx_pause", 1);
 
-    "A01" Recorded |w| recorded(w, "lab-interleaved-6.12"), |_| {};
+    "A01" Recorded |w| recorded(w, "lab-router16-newest"), |_| {};
     "A02" Recorded |w| recorded(w, "lab-router16-6.12"), |w| w.nic().vectors[2].count = Fact::Known(7);
     "A03" Recorded |w| recorded(w, "lab-isolated-6.12"), |w| w.nic().vectors[2].node = Fact::Absent;
     "A04" Edited |w| { goal(w, Goal::Balanced); w.nic().rx_queues.truncate(2); w.nic().tx_queues.truncate(2); w.nic().vectors.retain(|v| v.rx().iter().all(|q| *q < 2));
