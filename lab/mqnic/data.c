@@ -110,6 +110,9 @@ static int mq_steer(struct mqnic *nic, struct sk_buff *skb)
 		nic->rule_hits[rule]++;
 		if (r->ring_cookie == RX_CLS_FLOW_DISC)
 			return -1;
+		/* Nobody polls that queue. */
+		if (!(r->flow_type & FLOW_RSS) && r->ring_cookie >= nic->nrx)
+			return -1;
 		if (r->flow_type & FLOW_RSS) {
 			rss = &nic->rss[nic->rule_context[rule] % MQ_CONTEXTS];
 			offset = r->ring_cookie;

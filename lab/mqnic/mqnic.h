@@ -61,6 +61,7 @@
 #define MQ_IGNORE_FIELDS	BIT(18)	/*  262144 hash fields: accepted, not done */
 #define MQ_OWN_LOCATION		BIT(19)	/*  524288 the driver chooses a rule's location (any, first, last) */
 #define MQ_LOSE_RULES		BIT(20)	/* 1048576 set_channels drops rules and RSS contexts */
+#define MQ_ANY_QUEUE		BIT(21)	/* 2097152 a rule may name a queue that is not in use: what it means is lost */
 
 struct mqnic;
 struct mq_queue;

@@ -113,7 +113,8 @@ static int mq_check_rule(const struct mqnic *nic, const struct ethtool_rxnfc *c)
 			return -EINVAL;
 	}
 	/* There are no virtual functions, and nothing to wake up from. */
-	if (fs->ring_cookie != RX_CLS_FLOW_DISC && fs->ring_cookie >= nic->nrx)
+	if (fs->ring_cookie != RX_CLS_FLOW_DISC &&
+	    fs->ring_cookie >= (mq_quirk(nic, MQ_ANY_QUEUE) ? nic->maxq : nic->nrx))
 		return -EINVAL;
 	return 0;
 }

@@ -320,6 +320,14 @@ ethtool -L mq0 combined 8
 # What was asked under the quirk is still wanted, though not in force: only another wish clears that.
 ethtool -K mq0 ntuple on
 ethtool -K mq0 ntuple off
+quirk 2097152
+ethtool -K mq0 ntuple on
+ethtool -L mq0 combined 4
+check "quirk 2097152: a rule to a queue that is not in use" ethtool -N mq0 flow-type udp4 dst-port 9 action 6 loc 3
+same "quirk 2097152: it is told as it is" "$(ethtool -n mq0 rule 3 2>/dev/null | sed -n 's/.*Direct to queue //p')" 6
+ethtool -N mq0 delete 3
+ethtool -K mq0 ntuple off
+ethtool -L mq0 combined 8
 quirk 32768
 ethtool -G mq0 rx 32 tx 1000
 same "quirk 32768: rings are clamped" "$(ethtool -g mq0 | sed -n '/Current/,$p' | awk '/^(RX|TX):/ { printf "%s ", $2 }')" "64 512 "

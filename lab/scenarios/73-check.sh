@@ -6,26 +6,16 @@
 # timeout: 1200
 . /h/lib.sh
 . /h/state.sh
+. /h/check.sh
+# The shell would take its own.
+tc() { /usr/bin/tc "$@"; }
 
 export RINGWISE_STATE_DIR=/tmp/rw73
 devs=$(awk '{ print $2 }' /h/nics | while read -r d; do [ -e /sys/class/net/$d ] && echo $d; done)
 
-# ids [ARGUMENTS]: errors and warnings, with what stands under them, in one line
-ids() {
-	ringwise check --fail-on never "$@" 2>/tmp/err >/tmp/check
-	awk '/^(ERROR|WARNING|INFO)$/ { on = $1 != "INFO"; next } /^[A-Z]/ || /^$/ { on = 0 }
-		on && /^  [A-Z]/ { print $1
-			if (match($0, /\(also [^)]*\)/)) { n = split(substr($0, RSTART + 6, RLENGTH - 7), a, " "); for (i = 1; i <= n; i++) print a[i] } }' \
-		/tmp/check | sort -u | tr '\n' ' ' | sed 's/ $//'
-}
-
 # broken NAME "RULES" [ARGUMENTS]: exactly these, then all is mended
 broken() {
-	_name=$1 _want=$2
-	shift 2
-	_got=$(ids "$@")
-	same "$_name: exactly $_want" "$_got" "$_want"
-	[ "$_got" = "$_want" ] || cat /tmp/check /tmp/err
+	foreseen "$@"
 	mend
 }
 
@@ -34,37 +24,7 @@ mend() {
 	links $on >/dev/null
 }
 
-# irq DEV QUEUE CPU: laid there, and arrived (igb makes an interrupt for every queue every two seconds)
-irq() {
-	_n=$(queue_irq $1 TxRx-$2)
-	echo $3 >/proc/irq/$_n/smp_affinity_list
-	for _i in $(seq 300); do
-		[ "$(effective $_n)" = $3 ] && return
-		sleep 0.2
-	done
-	echo "$1 queue $2 stays on CPU $(effective $_n)"
-}
-
-# settled DEV...: every interrupt of a queue goes where it was asked to
-settled() {
-	for _i in $(seq 300); do
-		_all=yes
-		for _x in "$@"; do
-			for _n in $(dev_irqs $_x); do
-				case "$(irq_name $_n)" in
-				*TxRx-*) [ "$(effective $_n)" = "$(asked $_n)" ] || _all=no ;;
-				esac
-			done
-		done
-		[ $_all = yes ] && return
-		sleep 0.2
-	done
-}
-
-case $HOST in
-small2) on="eth0 eth1" ;;
-*) on="eth0 eth1" ;;
-esac
+on="eth0 eth1"
 for d in $on; do
 	ip link set $d up
 done
@@ -104,15 +64,20 @@ if [ $HOST = router16 ]; then
 	on_0() { irq eth0 $1 0; }
 	all on_0
 	broken "all interrupts on one CPU" "A01 A16"
+	under A01 A16
 	settled $on
 
 	irq eth0 2 9
 	broken "one on the far node" "A03 A16"
 	settled $on
 
+	echo 0-7 >/proc/irq/$(queue_irq eth0 TxRx-2)/smp_affinity_list
+	broken "an interrupt that may wander" "A02 A16"
+
 	rps() { echo ff >/sys/class/net/eth0/queues/rx-$1/rps_cpus; }
 	all rps
 	broken "RPS over RSS" "A16 Q05 Q08"
+	under Q05 Q08
 
 	rps_far() { echo ff00 >/sys/class/net/eth0/queues/rx-$1/rps_cpus; }
 	all rps_far
@@ -162,15 +127,23 @@ echo 100 >/sys/class/net/eth1/napi_defer_hard_irqs
 broken "interrupt deferral half set" "M05"
 echo 0 >/sys/class/net/eth1/napi_defer_hard_irqs
 
+tc qdisc replace dev eth1 root pfifo
+broken "one queueing discipline for all queues" "M16"
+tc qdisc del dev eth1 root
+
 same "mended: no error and no warning" "$(ids)" ""
 
 # A capture says the same as the host; rules about rates need samples.
 status "capture" 0 ringwise capture /tmp/rw73.tar --for 1s
 echo 50 >/proc/sys/net/core/busy_read
+echo 1 >/sys/class/net/eth0/queues/rx-0/rps_cpus
 status "capture of a broken host" 0 ringwise capture /tmp/rw73b.tar
 live=$(ids)
-# What was applied, and so what differs from it, is not in a capture.
+# What was applied is in it too.
+same "it is broken" "$live" "A16 M07 Q05"
 same "a capture of it says the same" "$(ids --from /tmp/rw73b.tar)" "$live"
+under Q05 A16
+echo 0 >/sys/class/net/eth0/queues/rx-0/rps_cpus
 check "rates are not evaluated without samples" grep -q 'Not evaluated, for want of two samples.*D04' /tmp/check
 ringwise check --fail-on never -v --from /tmp/rw73.tar >/tmp/out 2>&1
 check "with samples they are" sh -c '! grep -q "Not evaluated" /tmp/out'
@@ -188,3 +161,4 @@ status "JUnit" 0 ringwise check --fail-on never -o junit
 check "has a failed case only from errors up" grep -q 'failures="0"' /tmp/out
 echo 0 >/proc/sys/net/core/busy_read
 status "nothing is written by looking" 0 ringwise verify
+status "rollback 0" 0 ringwise rollback --yes 0

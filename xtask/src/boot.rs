@@ -119,6 +119,11 @@ impl<'a> Guest<'a> {
                 fs::copy(&path, share.join(entry.file_name()))?;
             }
         }
+        let expected = share.join("expected");
+        fs::create_dir_all(&expected)?;
+        for entry in fs::read_dir(paths::lab().join("expected"))?.flatten() {
+            fs::copy(entry.path(), expected.join(entry.file_name()))?;
+        }
         let mut plan = String::new();
         for s in scenarios {
             fs::copy(&s.path, share.join("scenarios").join(format!("{}.sh", s.name)))?;

@@ -1,0 +1,70 @@
+#!/bin/sh
+# check beside irqbalance: that it runs and was not told, and where it moves what was laid down.
+# hosts: router16
+# kernels: 6.12
+# timeout: 600
+# needs: irqbalance
+. /h/lib.sh
+. /h/state.sh
+. /h/check.sh
+
+export RINGWISE_STATE_DIR=/tmp/rw73r
+on="eth0 eth1"
+for d in $(awk '{ print $2 }' /h/nics); do
+	case " $on " in
+	*" $d "*) ip link set $d up ;;
+	*) [ -e /sys/class/net/$d ] && ip link set $d down ;;
+	esac
+done
+links $on
+for d in /proc/irq/[0-9]*; do
+	look m $d/smp_affinity
+	echo "$d $m"
+done >/tmp/masks
+
+# start WORD...: irqbalance with these, until it can be spoken to
+start() {
+	mkdir -p /run/irqbalance
+	env LD_LIBRARY_PATH=/h/irqbalance/lib "$@" /h/irqbalance/irqbalance --foreground --interval=1 >/tmp/irqbalance 2>&1 &
+	pid=$!
+	for _i in $(seq 100); do
+		[ -S /run/irqbalance/irqbalance$pid.sock ] && return
+		sleep 0.1
+	done
+	not_ok "irqbalance runs" "$(tail -n 3 /tmp/irqbalance | tr '\n' ' ')"
+}
+stop() {
+	kill $pid
+	wait $pid 2>/dev/null
+}
+# Two CPUs of the second node are all that it may use.
+two="IRQBALANCE_BANNED_CPULIST=0-7,9,11-15"
+# moved: all queues of eth1 are asked to be there
+moved() {
+	for _i in $(seq 100); do
+		_n=$(affinity eth1 | grep TxRx- | grep -vc -e '=8$' -e '=10$')
+		[ $_n = 0 ] && return
+		traffic eth0 eth1 256 1000
+		traffic eth1 eth0 256 1000
+	done
+	echo "$_n interrupts were not moved: $(affinity eth1 | tr '\n' ' ')"
+}
+
+status "apply" 0 ringwise apply --yes
+settled $on
+foreseen "tuned" ""
+
+start "$two"
+moved
+settled eth1
+foreseen "irqbalance has moved all queues to two CPUs" "A01 A06 A16" eth1
+under A01 A16
+status "apply puts it back, and tells irqbalance" 0 ringwise apply --yes --take-over
+settled $on
+foreseen "told" ""
+stop
+status "rollback" 0 ringwise rollback --yes 0
+while read -r d m; do
+	look now $d/smp_affinity
+	[ "$now" != "" ] && [ "$now" != "$m" ] && echo $m >$d/smp_affinity
+done </tmp/masks
