@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::report::{Accepted, Finding, Report};
+use crate::report::{Accepted, Finding, Report, Unopened};
 use crate::rule::Severity;
 use crate::rules::rules;
 
@@ -10,8 +10,7 @@ fn all(r: &Report) -> impl Iterator<Item = &Finding> {
     r.findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences))
 }
 
-fn place(r: &Report, f: &Finding) -> String {
-    let host = r.host.as_deref().unwrap_or("host");
+fn place(host: &str, f: &Finding) -> String {
     f.dev.as_ref().map_or_else(|| host.to_string(), |d| format!("{host}/{d}"))
 }
 
@@ -26,8 +25,8 @@ fn escaped(text: &str) -> String {
     text.bytes().map(|b| if keep(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }
 
-/// One run for each host.
-pub fn sarif(reports: &[Report]) -> Value {
+/// One run for each host, one that failed for each capture that could not be read.
+pub fn sarif(reports: &[Report], unopened: &[Unopened]) -> Value {
     let descriptor = |r: &crate::Rule| {
         json!({
             "id": r.id, "name": r.title, "shortDescription": { "text": r.title },
@@ -38,14 +37,14 @@ pub fn sarif(reports: &[Report]) -> Value {
     };
     let ids: Vec<&str> = rules().map(|r| r.id).collect();
     let rules: Vec<Value> = rules().map(descriptor).collect();
-    let result = |r: &Report, f: &Finding, accepted: Option<&str>| {
+    let result = |host: &str, f: &Finding, accepted: Option<&str>| {
         let mut v = json!({
             "ruleId": f.rule, "ruleIndex": ids.iter().position(|i| *i == f.rule), "level": level(f.severity), "message": { "text": f.text },
             "locations": [{
                 "physicalLocation": { "artifactLocation": { "uri": uri(f), "uriBaseId": "HOST" } },
-                "logicalLocations": [{ "fullyQualifiedName": place(r, f), "kind": "resource" }],
+                "logicalLocations": [{ "fullyQualifiedName": place(host, f), "kind": "resource" }],
             }],
-            "partialFingerprints": { "ringwise/v1": format!("{} {}", place(r, f), f.rule) },
+            "partialFingerprints": { "ringwise/v1": format!("{} {}", place(host, f), f.rule) },
             "properties": { "evidence": f.evidence, "remedy": f.remedy, "byHand": f.by_hand, "also": f.also },
         });
         if let Some(why) = accepted {
@@ -54,10 +53,11 @@ pub fn sarif(reports: &[Report]) -> Value {
         v
     };
     let run = |r: &Report| {
-        let mut results: Vec<Value> = all(r).map(|f| result(r, f, None)).collect();
+        let host = r.name_among(reports);
+        let mut results: Vec<Value> = all(r).map(|f| result(&host, f, None)).collect();
         for a in &r.accepted {
             let each = std::iter::once(&a.finding).chain(&a.finding.consequences);
-            results.extend(each.map(|f| result(r, f, Some(&a.reason))));
+            results.extend(each.map(|f| result(&host, f, Some(&a.reason))));
         }
         let told = |u: &crate::Unreadable| json!({ "level": "warning", "message": { "text": format!("{}: {}", u.what, u.why) }, "associatedRule": { "id": u.rule } });
         json!({
@@ -68,7 +68,16 @@ pub fn sarif(reports: &[Report]) -> Value {
             "results": results,
         })
     };
-    json!({ "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": reports.iter().map(run).collect::<Vec<_>>() })
+    let failed = |u: &Unopened| {
+        json!({
+            "tool": { "driver": { "name": "ringwise", "version": env!("CARGO_PKG_VERSION") } },
+            "invocations": [{ "executionSuccessful": false, "toolExecutionNotifications": [
+                { "level": "error", "message": { "text": format!("{}: {}", u.file, u.why) } },
+            ] }],
+        })
+    };
+    let runs: Vec<Value> = unopened.iter().map(failed).chain(reports.iter().map(run)).collect();
+    json!({ "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": runs })
 }
 
 fn level(s: Severity) -> &'static str {
@@ -79,32 +88,44 @@ fn level(s: Severity) -> &'static str {
     }
 }
 
-/// A suite for each host, a case for each rule; findings from `fail_on` upwards fail it.
-pub fn junit(reports: &[Report], fail_on: Severity) -> String {
+/// A suite for each host, a case for each rule; findings from `fail_on` upwards fail it (`None`: nothing does). A
+/// capture that could not be read is a suite with an error.
+pub fn junit(reports: &[Report], unopened: &[Unopened], fail_on: Option<Severity>) -> String {
     let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_string();
+    for u in unopened {
+        out += &format!(
+            " <testsuite name=\"{0}\" tests=\"1\" failures=\"0\" errors=\"1\" skipped=\"0\">\n  \
+             <testcase classname=\"ringwise.check\" name=\"the capture is readable\">\n   \
+             <error type=\"unreadable\" message=\"{1}\"/>\n  </testcase>\n </testsuite>\n",
+            xml(&u.file),
+            xml(&u.why)
+        );
+    }
     for r in reports {
+        let host = r.name_among(reports);
+        let fails = |f: &Finding| fail_on.is_some_and(|s| f.severity >= s);
         let mut cases = String::new();
         let (mut failures, mut skipped, mut tests) = (0, 0, 0);
         for rule in rules() {
             let mine: Vec<&Finding> = all(r).filter(|f| f.rule == rule.id).collect();
             let mut body = String::new();
-            failures += usize::from(mine.iter().any(|f| f.severity >= fail_on));
-            for f in mine.iter().filter(|f| f.severity >= fail_on) {
+            failures += usize::from(mine.iter().any(|f| fails(f)));
+            for f in mine.iter().filter(|f| fails(f)) {
                 let more = [f.evidence.join("\n"), f.remedy.clone().unwrap_or_default()].join("\n");
                 body += &format!(
                     "   <failure type=\"{}\" message=\"{}\">{}</failure>\n",
                     f.severity.name(),
-                    xml(&format!("{}: {}", place(r, f), f.text)),
+                    xml(&format!("{}: {}", place(&host, f), f.text)),
                     xml(more.trim())
                 );
             }
-            for f in mine.iter().filter(|f| f.severity < fail_on) {
-                body += &format!("   <system-out>{}</system-out>\n", xml(&format!("{}: {}", place(r, f), f.text)));
+            for f in mine.iter().filter(|f| !fails(f)) {
+                body += &format!("   <system-out>{}</system-out>\n", xml(&format!("{}: {}", place(&host, f), f.text)));
             }
             let known = |a: &&Accepted| a.finding.rule == rule.id;
             for a in r.accepted.iter().filter(known) {
                 let text =
-                    format!("{}: {} (accepted until {}: {})", place(r, &a.finding), a.finding.text, a.until, a.reason);
+                    format!("{}: {} (accepted until {}: {})", place(&host, &a.finding), a.finding.text, a.until, a.reason);
                 body += &format!("   <system-out>{}</system-out>\n", xml(&text));
             }
             let why = match () {
@@ -124,9 +145,9 @@ pub fn junit(reports: &[Report], fail_on: Severity) -> String {
                 xml(rule.title)
             );
         }
-        let host = xml(r.host.as_deref().unwrap_or("host"));
+        let host = xml(&host);
         out += &format!(
-            " <testsuite name=\"{host}\" tests=\"{tests}\" failures=\"{failures}\" skipped=\"{skipped}\">\n{cases} </testsuite>\n"
+            " <testsuite name=\"{host}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\">\n{cases} </testsuite>\n"
         );
     }
     out + "</testsuites>\n"

@@ -13,6 +13,7 @@ pub fn judge(i: &Input) -> Report {
         schema: SCHEMA.into(),
         version: VERSION,
         host: i.snapshot.host.name.known().cloned(),
+        file: None,
         kernel: i.snapshot.host.kernel.known().cloned(),
         role: cx.role.clone(),
         goal: cx.goal().to_string(),

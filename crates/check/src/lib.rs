@@ -30,7 +30,7 @@ mod traffic;
 pub use cx::{Cx, GoalFrom, Input};
 pub use judge::judge;
 pub use page::{explain, index_page, left_out_page, markdown};
-pub use report::{Accepted, Finding, Report, SCHEMA, Unreadable, VERSION};
+pub use report::{Accepted, Finding, Report, SCHEMA, Unopened, Unreadable, VERSION};
 pub use role::{Role, RoleGuess};
 pub use rule::{Confidence, Judge, Rule, Severity};
 pub use rules::{LEFT_OUT, LeftOut, find, rules};

@@ -15,6 +15,9 @@ pub struct Report {
     pub version: u32,
     /// `None`: the host's name is not known.
     pub host: Option<String>,
+    /// The capture it was read from. `None`: the host itself was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     pub kernel: Option<String>,
     pub role: RoleGuess,
     /// The goal that the plan behind it was made for, and where that comes from.
@@ -83,7 +86,30 @@ pub struct Unreadable {
     pub why: String,
 }
 
+/// One of several captures that could not be read: it is not judged, and never counted as fine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unopened {
+    pub file: String,
+    pub why: String,
+}
+
 impl Report {
+    /// The host's name, where it was given one: the kernel says "(none)" until then.
+    fn own_name(&self) -> Option<&str> {
+        self.host.as_deref().filter(|h| *h != "(none)")
+    }
+
+    /// What to call it among `all`: the host, with its file where others are called the same.
+    pub fn name_among(&self, all: &[Report]) -> String {
+        let alike = || all.iter().filter(|o| o.host == self.host).count() > 1;
+        match (self.own_name(), &self.file) {
+            (Some(h), Some(f)) if alike() => format!("{h} ({f})"),
+            (Some(h), _) => h.to_string(),
+            (None, Some(f)) => f.clone(),
+            (None, None) => "host".into(),
+        }
+    }
+
     pub fn count(&self, s: Severity) -> usize {
         self.findings.iter().filter(|f| f.severity == s).count()
     }

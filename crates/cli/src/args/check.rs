@@ -32,7 +32,8 @@ pub struct CheckArgs {
     /// Interfaces; none: those with queues of their own and a link
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
-    /// Captures, or trees of proc/ and sys/ (as sos reports), instead of this host; several are compared
+    /// Captures, sos reports or trees of proc/ and sys/, instead of this host; several are compared, and the status is
+    /// 1 when one of them cannot be read
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub from: Vec<PathBuf>,
     /// Read files of proc and sys only, and none that takes the network lock or interrupts other CPUs

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_check::capability::{Capability, Here};
-use ringwise_check::{Finding, Report, Severity};
+use ringwise_check::{Finding, Report, Severity, Unopened};
 use ringwise_model::Snapshot;
 
 use super::text::{pad, plural};
@@ -239,31 +239,29 @@ fn could_not(r: &Report, style: &Style) -> String {
     out
 }
 
-/// Several hosts: a line each, then what many share. `files`: where each is from, for those whose name does not tell.
-pub fn hosts(all: &[Report], files: &[String], style: &Style) -> String {
-    let host = |r: &Report| r.host.clone().filter(|h| h != "(none)").unwrap_or_else(|| "unknown".into());
-    let names: Vec<String> = all
-        .iter()
-        .zip(files)
-        .map(|(r, file)| {
-            let h = host(r);
-            let alone = h != "unknown" && all.iter().filter(|o| host(o) == h).count() == 1;
-            if alone { h } else { format!("{h} ({file})") }
-        })
-        .collect();
-    let width = names.iter().map(|n| n.chars().count()).max().unwrap_or(4);
+/// Several hosts: a line each, worst first (what could not be read may be worse than all), then what many share.
+pub fn hosts(all: &[Report], unopened: &[Unopened], style: &Style) -> String {
+    let names: Vec<String> = all.iter().map(|r| r.name_among(all)).collect();
+    let width = names.iter().chain(unopened.iter().map(|u| &u.file)).map(String::len).max().unwrap_or(4);
     let mut out = String::new();
+    for u in unopened {
+        let line = format!("could not be read: {}", u.why.lines().next().unwrap_or_default());
+        out += &format!("{}  {}\n", pad(&u.file, width), style.paint(Tint::Red, &line));
+    }
     for (r, name) in all.iter().zip(&names) {
-        let mut ids: Vec<&str> =
-            r.findings.iter().filter(|f| f.severity > Severity::Info).map(|f| f.rule.as_str()).collect();
+        let worse = r.findings.iter().filter(|f| f.severity > Severity::Info);
+        let mut ids: Vec<&str> = worse.map(|f| f.rule.as_str()).collect();
         ids.dedup();
-        let counts = format!(
+        let mut counts = format!(
             "{}, {}, {} info, {} not readable",
             plural(r.count(Severity::Error), "error"),
             plural(r.count(Severity::Warning), "warning"),
             r.count(Severity::Info),
             unread_rules(r)
         );
+        if r.no_plan.is_some() {
+            counts += ", no plan";
+        }
         let line = format!("{}  {counts}  {}", pad(name, width), ids.join(" "));
         out += &format!("{}\n", wrap(line.trim_end(), 4, style));
     }
@@ -282,10 +280,14 @@ pub fn hosts(all: &[Report], files: &[String], style: &Style) -> String {
             out += &format!("  {id:<5} {n} of {}  {title}\n", all.len());
         }
     }
-    out += &format!(
-        "\n{}\nNext: ringwise check --from FILE (one of them, in full)\n",
-        wrap(&format!("{} hosts", all.len()), 0, style)
-    );
+    out += &format!("\n{}", plural(all.len(), "host"));
+    if !unopened.is_empty() {
+        out += &format!(", {} not read", plural(unopened.len(), "capture"));
+    }
+    out.push('\n');
+    if let Some(file) = all.first().and_then(|r| r.file.as_ref()) {
+        out += &format!("Next: ringwise check --from {file}\n");
+    }
     out
 }
 

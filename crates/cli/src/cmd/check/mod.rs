@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::FromArgMatches;
 use ringwise_apply::{Ending, Verify};
 use ringwise_check::accept::{Baseline, Entry};
-use ringwise_check::{GoalFrom, Input, Report, Severity, capability, formats, judge};
+use ringwise_check::{GoalFrom, Input, Report, Severity, Unopened, capability, formats, judge};
 use ringwise_model::{Fact, Snapshot};
 
 use super::hands::{self, Take};
@@ -38,57 +38,61 @@ pub fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         return capabilities(a, common);
     }
     let baseline = baseline(a)?;
-    let mut reports = Vec::new();
+    let (mut reports, mut unopened) = (Vec::new(), Vec::new());
     if a.from.is_empty() {
         let from = From { from: None, passive: a.passive };
-        reports.push((String::new(), one(a, &source::open(&from)?, common)?));
+        reports.push(one(a, &source::open(&from)?, common)?);
     }
     for file in &a.from {
         let from = From { from: Some(file.clone()), passive: false };
         let r = source::open(&from).and_then(|s| one(a, &s, common));
         match r {
-            Ok(r) => reports.push((file.display().to_string(), r)),
+            Ok(r) => reports.push(Report { file: Some(file.display().to_string()), ..r }),
             // One that cannot be read is no reason to say nothing about the others.
-            Err(e) if a.from.len() > 1 => out::error(&format!("{}: {e}", file.display())),
+            Err(e) if a.from.len() > 1 => {
+                out::error(&e.to_string());
+                unopened.push(Unopened { file: file.display().to_string(), why: e.message });
+            }
             Err(e) => return Err(e),
         }
     }
-    if reports.is_empty() {
-        return Err(Fail::error("none of the captures could be read"));
-    }
     let today = today()?;
-    for (_, r) in &mut reports {
+    for r in &mut reports {
         for over in baseline.lay_over(r, &today) {
             out::note(common.quiet, &format!("ringwise: {over}; it is a finding again"));
         }
     }
     // Worst first.
-    reports.sort_by_key(|(_, r)| {
+    reports.sort_by_key(|r| {
         std::cmp::Reverse((r.count(Severity::Error), r.count(Severity::Warning), r.count(Severity::Info)))
     });
-    let (files, reports): (Vec<String>, Vec<Report>) = reports.into_iter().unzip();
     let worst = reports.iter().filter_map(Report::worst).max();
     let failed = a.fail_on.severity().is_some_and(|s| worst >= Some(s));
-    tell(a, &reports, &files, common)?;
-    Ok(if failed { Status::Findings } else { Status::Ok })
+    tell(a, &reports, &unopened, common)?;
+    // What could not be read may hide anything: that comes before what was found elsewhere, and is never success.
+    Ok(match (unopened.is_empty(), failed) {
+        (false, _) => Status::Error,
+        (true, true) => Status::Findings,
+        (true, false) => Status::Ok,
+    })
 }
 
-fn tell(a: &CheckArgs, reports: &[Report], files: &[String], common: &Common) -> Result<()> {
+fn tell(a: &CheckArgs, reports: &[Report], unopened: &[Unopened], common: &Common) -> Result<()> {
     match (a.output, common.json) {
         (CheckOutput::Json, _) | (CheckOutput::Text, true) => match reports {
             [one] if a.from.len() < 2 => out::json(one),
-            all => out::json(&serde_json::json!({ "schema": "ringwise.checks", "version": 1, "hosts": all })),
+            all => out::json(&serde_json::json!({
+                "schema": "ringwise.checks", "version": 1, "hosts": all, "unreadable": unopened,
+            })),
         },
-        (CheckOutput::Sarif, _) => out::json(&formats::sarif(reports)),
-        (CheckOutput::Junit, _) => {
-            out::answer(&formats::junit(reports, a.fail_on.severity().unwrap_or(Severity::Error)))
-        }
+        (CheckOutput::Sarif, _) => out::json(&formats::sarif(reports, unopened)),
+        (CheckOutput::Junit, _) => out::answer(&formats::junit(reports, unopened, a.fail_on.severity())),
         (CheckOutput::Text, false) => {
             let style = Style::detect(common);
             let until = until()?;
             match reports {
                 [one] if a.from.len() < 2 => out::answer(&page::report(one, &until, &style)),
-                all => out::answer(&page::hosts(all, files, &style)),
+                all => out::answer(&page::hosts(all, unopened, &style)),
             }
         }
     }
