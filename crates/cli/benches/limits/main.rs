@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod check;
 mod discover;
 mod links;
 mod machine;
@@ -14,6 +15,7 @@ mod status;
 mod table;
 mod watch;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -27,8 +29,9 @@ fn main() -> ExitCode {
     let done = match (after("--child"), after("--links")) {
         (Some(file), _) => discover::child(file).map(|()| Table::default()),
         (_, Some(program)) => links::child(program).map(|()| Table::default()),
-        _ if args.iter().any(|a| a == "--status") => only_status(),
+        _ if args.iter().any(|a| a == "--status") => only(status::measure),
         _ if args.iter().any(|a| a == "--watch") => only_watch(),
+        _ if args.iter().any(|a| a == "--check") => only(check::measure),
         _ => all(),
     };
     match done {
@@ -54,6 +57,7 @@ fn all() -> Result<Table> {
     std::fs::create_dir_all(&dir)?;
     let done = discover::measure(&mut table, &dir)
         .and_then(|()| plan::measure(&mut table, &dir))
+        .and_then(|()| check::measure(&mut table, &dir))
         .and_then(|()| apply::measure(&mut table, &dir))
         .and_then(|()| status::measure(&mut table, &dir))
         .and_then(|()| watch::measure(&mut table))
@@ -73,11 +77,11 @@ fn all() -> Result<Table> {
 }
 
 /// Its rows alone, while one works on them.
-fn only_status() -> Result<Table> {
+fn only(measure: fn(&mut Table, &Path) -> Result<()>) -> Result<Table> {
     let mut table = Table::default();
     let dir = std::env::temp_dir().join(format!("ringwise-limits-{}", std::process::id()));
     std::fs::create_dir_all(&dir)?;
-    let done = status::measure(&mut table, &dir);
+    let done = measure(&mut table, &dir);
     std::fs::remove_dir_all(&dir)?;
     done?;
     print!("{}", table.text());
