@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Of, Step};
-use ringwise_model::{CpuId, CpuSet, Dir, Fact};
+use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, NicKind};
 
 use crate::cx::Cx;
 use crate::phrase;
@@ -43,6 +43,7 @@ pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
         }
     }
     say.of_host();
+    not_known(cx, say);
     Some(())
 }
 
@@ -63,6 +64,45 @@ fn severity(rule: &str, cx: &Cx, dev: Option<&str>, steps: &[&Step]) -> Option<S
 fn idle(cx: &Cx, dev: &str) -> bool {
     let Some(t) = cx.i.traffic else { return false };
     t.links.get(dev).and_then(|l| l.rx_packets).is_some_and(|n| t.per_second(n) < 1000.0)
+}
+
+/// What the rule reads and the plan could not be made by: that there is no step then does not mean that all is well.
+fn not_known(cx: &Cx, say: &mut Say) {
+    let reads = say.rule.reads;
+    let interrupts = reads.contains("_affinity_list") || reads.contains("CPUs of the interrupts");
+    let nodes = cx.nodes() > 1 && reads.contains("numa_node");
+    for n in &cx.nics {
+        say.at(n.name());
+        let vectors = n.queue_vectors().map(|v| v.effective.unread()).filter(|_| interrupts);
+        let facts = [
+            nodes.then(|| n.node.unread()),
+            reads.contains("rps_cpus").then(|| n.rx_queues.iter().find_map(|q| q.rps_cpus.unread())),
+            reads.contains("rps_flow_cnt").then(|| n.rx_queues.iter().find_map(|q| q.rps_flow_cnt.unread())),
+            reads.contains("xps_cpus").then(|| n.tx_queues.iter().find_map(|q| q.xps_cpus.unread())),
+            reads.contains("channels").then(|| n.channels.unread()),
+            (reads == "coalesce").then(|| n.coalesce.unread()),
+            reads.contains("RSS table").then(|| n.rss.unread()),
+            reads.contains("flow rules").then(|| n.rules.unread()),
+        ];
+        // One of a kind is enough: the others have the same reason.
+        for u in facts.into_iter().flatten().flatten().chain(vectors.flatten().take(1)) {
+            say.unread(u);
+        }
+        let named = format!("queue interrupts of {}", n.name());
+        for u in n.unread.iter().filter(|u| interrupts && u.what == named) {
+            say.unread(u);
+        }
+    }
+    // Without its queues a device is not judged at all.
+    let hardware = |n: &Nic| !matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback);
+    let asked = |n: &Nic| cx.i.devs.is_empty() || cx.i.devs.iter().any(|d| d == n.name());
+    for n in cx.s.nics.iter().filter(|n| n.rx_queues.is_empty() && hardware(n) && asked(n)) {
+        if let Some(u) = n.unread.iter().find(|u| u.what.ends_with("/queues") || u.what == n.name()) {
+            say.at(n.name());
+            say.unread(u);
+        }
+    }
+    say.of_host();
 }
 
 /// A socket further, not only a part of the same one.

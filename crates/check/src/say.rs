@@ -9,7 +9,7 @@ use crate::report::{Finding, Unreadable};
 use crate::rule::{Rule, Severity};
 
 pub struct Say {
-    rule: &'static Rule,
+    pub(crate) rule: &'static Rule,
     dev: Option<String>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) unread: Vec<Unreadable>,

@@ -644,6 +644,34 @@ fn what_cannot_be_read_is_never_fine() {
     assert!(!r.not_applied.contains(&"Q20".to_string()));
 }
 
+/// The plan has no step where it does not know what is: that is not the same as nothing to do.
+#[test]
+fn what_the_plan_did_not_know_is_never_fine() {
+    let mut w = World::tuned();
+    for q in &mut w.nic().tx_queues {
+        q.xps_cpus = Fact::unknown("xps_cpus", "needs root");
+    }
+    for q in &mut w.nic().rx_queues {
+        q.rps_flow_cnt = Fact::unknown("rps_flow_cnt", "needs root");
+    }
+    let r = w.judge();
+    for rule in ["Q14", "Q15", "R2.03"] {
+        let of = |u: &&ringwise_check::Unreadable| u.rule == rule && u.dev.as_deref() == Some("eth1");
+        assert_eq!(r.unreadable.iter().filter(of).count(), 1, "{rule}: one of a kind is enough");
+        assert!(!r.not_applied.contains(&rule.to_string()) && !r.ids().contains(&rule), "{rule}");
+    }
+    assert!(!r.unreadable.iter().any(|u| u.rule == "A03"), "{:?}", r.unreadable);
+    // A device whose queues cannot be told, or that gave no answer, is not judged: that is said.
+    for what in ["/sys/class/net/eth1/queues", "eth1"] {
+        let mut w = World::tuned();
+        w.nic().rx_queues.clear();
+        w.nic().unread.push(ringwise_model::Unread::new(what, None, "no answer within 2 s"));
+        let r = w.judge();
+        let of = |u: &&ringwise_check::Unreadable| u.rule == "A03" && u.dev.as_deref() == Some("eth1");
+        assert_eq!(r.unreadable.iter().filter(of).count(), 1, "{what}: {:?}", r.unreadable);
+    }
+}
+
 /// The plan is of the whole host, and so is what it would change.
 #[test]
 fn only_of_the_interfaces_that_are_named() {
