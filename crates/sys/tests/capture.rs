@@ -230,7 +230,7 @@ fn bad_archives_say_what_is_wrong() {
     };
     says("empty.tar", b"", "empty");
     says("text.tar", &b"this is no archive at all, but some words. ".repeat(40), "not a tar archive");
-    says("host.tar.xz", b"\xfd7zXZ\0....", "packed with xz");
+    says("host.tar.xz", b"\xfd7zXZ\0....", "damaged at its beginning");
     says("other.tar", &tar_of(&[("home/me/notes", FILE, b"hello")]), "neither a ringwise capture nor");
     let good = tar_of(&[("proc/interrupts", FILE, &[b'x'; 3000]), ("proc/stat", FILE, &[b'y'; 3000])]);
     for cut in [100, 512, 2000, 4000, 5000, good.len() - 1024] {
@@ -287,4 +287,46 @@ fn a_fifo_in_a_directory_does_not_hang() {
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
     let host = Captured::open(&dir.0).unwrap();
     assert_eq!(host.read("/proc/stat").unwrap_err().errno, None);
+}
+
+/// A tar of a report's shape, packed by liblzma (preset 6, CRC-64).
+const XZ: &str = "fd377a585a000004e6d6b4460200210116000000742fe5a3e027ff010f5d00399bcacdf391087f80397433483286deae\
+    e40ac641445376340d1c114a6e36599f66ff7db263592eecaef59703185fde81234c66420184a71c01e7f760963ce10b\
+    f34852b7dbcd144fb6eb000365873bbe0bf920fc4677457ff01be716f61f8f818a5bb3f9672243627d29c603b89911b0\
+    c4dd623610d3e9eb00b4a2dddde195aa6d9de147c2850a62d636e85b024b488c478632d65c188125b6ae670160387d0b\
+    781f4fbba57d218bf988b6a61d24ba062792982f080c55f931d74d0519e4f988dbf93a2ed0621d5768a3017868c34af8\
+    6b55308a1760b4c46cb27fff89785c3c32c032cf1d8df19cb83b8eabcec6f178e7df84c510136cfa72bcca923463c26f\
+    bb93e74fc42e60ba336e66c500000000b4c6c21e34590ec60001ab02805000001bfeab4bb1c467fb020000000004595a";
+
+#[test]
+fn xz_is_unpacked_and_checked() {
+    let bytes: Vec<u8> = (0..XZ.len()).step_by(2).map(|i| u8::from_str_radix(&XZ[i..i + 2], 16).unwrap()).collect();
+    let dir = Dir::new("xz");
+    let host = Captured::open(&dir.file("sos.tar.xz", &bytes)).unwrap();
+    assert!(host.is_foreign());
+    assert_eq!(host.read("/proc/interrupts").unwrap(), b"  CPU0\n");
+    assert_eq!(host.read("/version.txt").unwrap(), b"sosreport: 4.8.2\n");
+    // What commands of use printed, and nothing else.
+    assert_eq!(host.list("/sos_commands").unwrap(), ["networking"]);
+    assert!(host.read("/var/log/messages").is_err());
+    for cut in (0..bytes.len()).step_by(7).filter(|n| *n > 6) {
+        assert!(Captured::open(&dir.file("cut.tar.xz", &bytes[..cut])).is_err(), "{cut}");
+    }
+    for at in (8..bytes.len()).step_by(5) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x10;
+        assert!(Captured::open(&dir.file("changed.tar.xz", &changed)).is_err(), "byte {at}");
+    }
+    // A window of 1.5 GB is not made for anybody.
+    let mut hungry = bytes.clone();
+    let header = 12 + (usize::from(bytes[12]) + 1) * 4 - 4;
+    assert_eq!(&hungry[14..16], [0x21, 0x01], "LZMA2 with one byte of properties");
+    hungry[16] = 37;
+    let crc = hungry[12..header].iter().fold(!0u32, |mut c, b| {
+        c ^= u32::from(*b);
+        (0..8).for_each(|_| c = if c & 1 == 1 { c >> 1 ^ 0xedb8_8320 } else { c >> 1 });
+        c
+    });
+    hungry[header..header + 4].copy_from_slice(&(!crc).to_le_bytes());
+    assert!(Captured::open(&dir.file("hungry.tar.xz", &hungry)).is_err());
 }

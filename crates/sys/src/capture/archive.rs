@@ -1,10 +1,13 @@
-//! Unpacks a `.tar` or `.tar.gz` into memory, within limits, and says what is wrong with a bad one.
+//! Unpacks a `.tar`, `.tar.gz` or `.tar.xz` into memory, within limits, and says what is wrong with a bad one.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+
+use xz4rust::{XzDecoder, XzReader};
 
 use super::path::clean;
 use super::tree::{FILE_LIMIT, Node};
@@ -22,6 +25,8 @@ struct Limits {
 
 const LIMITS: Limits = Limits { kept: 512 << 20, stream: 4 << 30, entries: 2_000_000 };
 const NAME_LIMIT: usize = 4096;
+/// `xz -9` asks for 64 MB.
+const XZ_WINDOW: usize = 128 << 20;
 
 /// Counts what passes and the zero bytes at its end: a whole tar ends with blocks of zeros.
 struct Meter<R> {
@@ -46,9 +51,14 @@ impl<R: Read> Read for Meter<R> {
     }
 }
 
+const COMMANDS: [&str; 4] = ["/networking/", "/kernel/sysctl_", "/kernel/uname_", "/pci/lspci_"];
+
 /// Only these parts of a foreign archive are of use; logs and the rest are passed over.
 fn wanted(path: &str) -> bool {
     path.split('/').any(|p| matches!(p, "proc" | "sys" | "fs" | "etc" | "kernel"))
+        // Of a sos report what some commands printed.
+        || (path.contains("/sos_commands/") && COMMANDS.iter().any(|c| path.contains(c)))
+        || path.ends_with("/version.txt")
         || path.ends_with("/manifest.json")
         || path.ends_with("/kernel.json")
 }
@@ -68,18 +78,31 @@ pub fn unpack(path: &Path) -> Result<HashMap<String, Node>> {
         }
     }
     let known = |m: &[u8]| have >= m.len() && magic.starts_with(m);
-    let packer = [(&b"\xfd7zXZ"[..], "xz"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bzip2"), (b"PK\x03\x04", "zip")];
+    let packer = [(&b"\x28\xb5\x2f\xfd"[..], "zstd"), (b"BZh", "bzip2"), (b"PK\x03\x04", "zip")];
     if let Some((_, packer)) = packer.iter().find(|(m, _)| known(m)) {
         return Err(Error::other(
             what,
-            format!("packed with {packer}; only .tar and .tar.gz are read: unpack it first"),
+            format!("packed with {packer}; only .tar, .tar.gz and .tar.xz are read: unpack it first"),
         ));
     }
-    let gzip = known(b"\x1f\x8b");
+    let (gzip, xz) = (known(b"\x1f\x8b"), known(b"\xfd7zXZ"));
     let whole = std::io::Cursor::new(magic[..have].to_vec()).chain(BufReader::with_capacity(128 * 1024, file));
-    let stream: Box<dyn Read> =
-        if gzip { Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(whole))) } else { Box::new(whole) };
+    let stream: Box<dyn Read> = match (gzip, xz) {
+        (true, _) => Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(whole))),
+        (_, true) => Box::new(unxz(whole)),
+        _ => Box::new(whole),
+    };
     read_tar(stream, LIMITS).map_err(|words| Error::other(what, words))
+}
+
+/// Sos reports are packed so.
+fn unxz(packed: impl Read + 'static) -> impl Read {
+    let decoder = XzDecoder::in_heap_with_alloc_dict_size(1 << 20, XZ_WINDOW);
+    XzReader::new_with_buffer_size_and_decoder(
+        packed,
+        NonZeroUsize::new(64 * 1024).unwrap_or(NonZeroUsize::MIN),
+        decoder,
+    )
 }
 
 fn read_tar(stream: impl Read, limits: Limits) -> std::result::Result<HashMap<String, Node>, String> {
