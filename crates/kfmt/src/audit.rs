@@ -3,7 +3,7 @@
 use ringwise_model::{Eee, PacketSocket, PciControl};
 
 use crate::ParseError;
-use crate::nl::attrs;
+use crate::nl::{Builder, attrs};
 
 /// `/proc/net/packet`: `sk RefCnt Type Proto Iface R Rmem User Inode`, a line a socket.
 pub fn packet_sockets(text: &str) -> Result<Vec<PacketSocket>, ParseError> {
@@ -67,6 +67,20 @@ fn byte_of(reply: &[u8], kind: u16) -> Result<Option<u8>, ParseError> {
 pub fn eee(reply: &[u8]) -> Result<Eee, ParseError> {
     let on = |kind| byte_of(reply, kind).map(|b| b == Some(1));
     Ok(Eee { active: on(EEE_ACTIVE)?, enabled: on(EEE_ENABLED)? })
+}
+
+/// The reply that says so.
+pub fn eee_reply(active: bool, enabled: bool) -> Vec<u8> {
+    let mut b = Builder::new();
+    b.u8(EEE_ACTIVE, active.into()).u8(EEE_ENABLED, enabled.into());
+    b.finish()
+}
+
+/// The attribute of a reply to RINGS_GET that says so.
+pub fn tcp_data_split_reply(on: bool) -> Vec<u8> {
+    let mut b = Builder::new();
+    b.u8(TCP_DATA_SPLIT, if on { 2 } else { 1 });
+    b.finish()
 }
 
 /// Of the reply to RINGS_GET. `None`: the driver does not say.

@@ -5,8 +5,9 @@
 
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
-    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, interrupts, irqbalance, link_stats, netdev_nl, nl,
-    packet as frames, procstat, qdisc, route, rtnl, rule, snmp, sockets, softnet, stat_names, sysfs, task, uevent,
+    cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, ethtool_text, interrupts, ip_text, irqbalance, link_stats,
+    netdev_nl, nl, packet as frames, procstat, qdisc, route, rtnl, rule, snmp, sockets, softnet, stat_names, sysfs,
+    task, uevent,
 };
 use ringwise_model::CpuId;
 
@@ -91,6 +92,23 @@ pub fn text(data: &[u8]) {
     if let Ok(mask) = ethtool_ioctl::fields::mask(&s) {
         assert_eq!(ethtool_ioctl::fields::mask(&ethtool_ioctl::fields::letters(mask)), Ok(mask));
     }
+    // What commands print: everything that is accepted can be told as the kernel would tell it.
+    for l in ip_text::links(&s).unwrap_or_default() {
+        let again = rtnl::link_reply(&l.info).ok().map(|m| rtnl::link(&m));
+        assert!(again.is_none_or(|a| a.is_ok_and(|a| a.ifindex == l.info.ifindex)));
+    }
+    for (index, a) in ip_text::addresses(&s) {
+        let _ = rtnl::addr_reply(index, &a);
+    }
+    if let Ok(c) = ethtool_text::coalesce(&s) {
+        assert_eq!(ethtool_nl::coalesce(&ethtool_nl::coalesce_reply(&c).unwrap()), Ok(c));
+    }
+    if let Ok(c) = ethtool_text::channels(&s) {
+        assert_eq!(ethtool_nl::channels(&ethtool_nl::channels_reply(&c)), Ok(c));
+    }
+    let _ = (ethtool_text::rings(&s), ethtool_text::pause(&s), ethtool_text::features(&s), ethtool_text::eee(&s));
+    let _ = (ethtool_text::drvinfo(&s), ethtool_text::private_flags(&s), ethtool_text::permanent_mac(&s));
+    let _ = (ethtool_text::link(&s), ethtool_text::refused(&s), ip_text::qdiscs(&s));
 }
 
 /// The first byte chooses the driver, the rest is the name.
