@@ -68,7 +68,7 @@ pub enum When {
 /// Reading commands: the live host, or a recording of one.
 #[derive(Debug, Clone, Default, Args)]
 pub struct From {
-    /// Read a capture, a directory or an archive with proc/ and sys/ trees instead of this host
+    /// Read a capture, a sos report, or a directory or archive with proc/ and sys/ trees instead of this host
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// Read files of proc and sys only, and none that takes the network lock or interrupts other CPUs
@@ -494,8 +494,8 @@ Usage: ringwise [COMMAND] [FLAGS]      without a command: status
 {text}
 Everywhere: -j (JSON), -q (errors only), -v (paths, interrupt numbers),
   --color auto|always|never, --ascii, --utc, --state-dir DIR, -h, -V
-Reading commands take --from FILE: a capture, a directory or an archive with
-proc/ and sys/ trees. Writing ones take -y (do not ask) and -n (only say).
+Reading commands take --from FILE: a capture, a sos report, or a directory or
+archive with proc/ and sys/. Writing ones take -y (do not ask), -n (only say).
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 somebody is needed,
   4 failed and put back, 5 not fully put back, 6 refused. More: man ringwise
 "

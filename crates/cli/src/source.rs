@@ -39,10 +39,10 @@ fn recording(path: &Path) -> Result<Source> {
         let name = path.display().to_string();
         let text = if text.contains(&name) { text } else { format!("{name}: {text}") };
         Fail::error(format!(
-            "{text}\nRight would be a file of ringwise capture, or a directory or tar with proc/ and sys/ trees"
+            "{text}\nRight would be a file of ringwise capture, a sos report, or a directory or tar with proc/ and sys/ trees"
         ))
     })?;
-    Ok(Source { host: Arc::new(captured), recorded: true, passive: false })
+    Ok(Source { host: ringwise_discover::sos::report(Arc::new(captured)), recorded: true, passive: false })
 }
 
 impl Source {

@@ -36,6 +36,7 @@ mod rules;
 mod shown;
 mod snapshot;
 pub mod sockets;
+pub mod sos;
 mod users;
 mod virt;
 mod xps;
