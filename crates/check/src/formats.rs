@@ -124,8 +124,13 @@ pub fn junit(reports: &[Report], unopened: &[Unopened], fail_on: Option<Severity
             }
             let known = |a: &&Accepted| a.finding.rule == rule.id;
             for a in r.accepted.iter().filter(known) {
-                let text =
-                    format!("{}: {} (accepted until {}: {})", place(&host, &a.finding), a.finding.text, a.until, a.reason);
+                let text = format!(
+                    "{}: {} (accepted until {}: {})",
+                    place(&host, &a.finding),
+                    a.finding.text,
+                    a.until,
+                    a.reason
+                );
                 body += &format!("   <system-out>{}</system-out>\n", xml(&text));
             }
             let why = match () {

@@ -48,7 +48,7 @@ impl Hand {
 pub const FOR_GROUPS: [&str; 2] = ["R4.05", "R4.06"];
 
 /// A context, flow rule or table that a transaction in force has made for a group, and that is still there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     /// As it was left.
     pub setting: Setting,

@@ -44,7 +44,7 @@ fn unexpected(host: &str, r: &Report) -> Vec<String> {
         let under: Vec<String> = f.consequences.iter().map(|c| format!("{} {}", c.rule, c.text)).collect();
         format!("{host} {} {} {} {under:?}", f.rule, f.dev.as_deref().unwrap_or("host"), f.text)
     };
-    bad.filter(|f| !so(f)).map(|f| of(f)).collect()
+    bad.filter(|f| !so(f)).map(of).collect()
 }
 
 #[test]

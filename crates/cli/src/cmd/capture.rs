@@ -7,6 +7,7 @@ use ringwise_model::Snapshot;
 use ringwise_observe::{Layout, Sampler};
 use ringwise_sys::{Host, Real, Recorder};
 
+use super::standing::Standing;
 use crate::args::{CaptureArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -44,6 +45,9 @@ pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
     ringwise_discover::forget_others(&mut recording);
     if let Some(text) = samples {
         recording.files.insert(SAMPLES.into(), Ok(text.into_bytes()));
+    }
+    if let Some(text) = Standing::text(&s, common) {
+        recording.files.insert(Standing::file(), Ok(text.into_bytes()));
     }
     let redacted = if a.redact { recording.redact() } else { Vec::new() };
     recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;

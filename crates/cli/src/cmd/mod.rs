@@ -24,6 +24,7 @@ mod report;
 mod reviewed;
 mod rollback;
 mod show;
+mod standing;
 mod status;
 mod support;
 mod svg;

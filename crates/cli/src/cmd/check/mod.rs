@@ -8,16 +8,13 @@ mod again;
 
 use std::path::{Path, PathBuf};
 
-use clap::FromArgMatches;
-use ringwise_apply::{Ending, Verify};
 use ringwise_check::accept::{Baseline, Entry};
 use ringwise_check::{GoalFrom, Input, Report, Severity, Unopened, capability, formats, judge};
-use ringwise_model::{Fact, Snapshot};
+use ringwise_model::{Goal, Intent, Snapshot};
 
-use super::hands::{self, Take};
-use super::transaction::{learned, store};
-use super::{flows, show, wanted};
-use crate::args::{CheckArgs, CheckOutput, Cli, Cmd, Common, From, IntentArgs};
+use super::standing::{self, Part, Standing};
+use super::{flows, hands, show, wanted};
+use crate::args::{CheckArgs, CheckOutput, Common, From, IntentArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::render::check as page;
 use crate::source::{self, Source};
@@ -113,7 +110,7 @@ fn one(a: &CheckArgs, source: &Source, common: &Common) -> Result<Report> {
 
 /// A host that was read, with what was counted beside.
 fn judged(
-    asked: Option<ringwise_model::Goal>,
+    asked: Option<Goal>,
     source: &Source,
     s: &Snapshot,
     devs: &[String],
@@ -123,22 +120,15 @@ fn judged(
     let host = source.host.as_ref();
     let deadline = traffic::options(&[]).deadline;
     let extra = ringwise_discover::extra(&source.host, s, deadline);
-    let standing = hands::standing(source, s, common);
-    let (goal_from, args) = goal(asked, source, s, common);
-    // A file that is wrong, or that contradicts, is for plan to tell; the host is judged all the same.
-    let mut intent = match wanted::read(&[], &args, source.recorded)
-        .and_then(|w| w.intent(s, &Common { quiet: true, ..common.clone() }))
-    {
-        Ok(i) => i,
-        Err(e) => {
-            out::note(common.quiet, &format!("ringwise: judged by the goal alone: {}", e.message));
-            ringwise_model::Intent { goal: args.goal.unwrap_or_default(), ..Default::default() }
-        }
+    let standing = match source.recorded {
+        true => Standing::recorded(host),
+        false => Standing::live(s, hands::standing(source, s, common).as_ref(), common),
     };
-    let _ = flows::look_up(host, &mut intent, true)?;
-    let known = if source.recorded { Vec::new() } else { learned(common) };
-    let (list, made) = standing.as_ref().map(|v| (v.hands(), v.made.clone())).unwrap_or_default();
-    let plan = ringwise_plan::plan_around(s, &intent, &known, &hands::hands(&list, made, Take::Ask));
+    let (goal_from, mut intent, mut parts) = wanted_of(asked, source, s, &standing, common);
+    for i in std::iter::once(&mut intent).chain(parts.iter_mut().map(|p| &mut p.1)) {
+        let _ = flows::look_up(host, i, true)?;
+    }
+    let plan = standing::plan(s, &intent, &parts, &standing.learned, &standing);
     let input = Input {
         snapshot: s,
         extra: &extra,
@@ -146,66 +136,55 @@ fn judged(
         intent: &intent,
         goal_from,
         traffic: counted,
-        drift: standing.as_ref().map(drift),
+        drift: standing.drift.clone(),
         devs,
     };
     Ok(judge(&input))
 }
 
-/// What differs from what was applied, in words.
-fn drift(v: &Verify) -> Vec<(Option<String>, String)> {
-    let words = |s: &ringwise_apply::Standing| {
-        let a = s.want.address()?;
-        let now = match &s.now {
-            Fact::Known(n) => n.value_text(),
-            Fact::Absent => "gone".into(),
-            Fact::Unknown(u) => format!("unknown ({})", u.why),
-        };
-        let text = format!("{a}: applied {}, now {now}", s.want.value_text());
-        Some((a.dev().map(str::to_string), text))
+/// What is wanted of the whole host as asked, else as it was applied, else as the file says; and of interfaces that were
+/// applied by themselves.
+fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Standing, common: &Common) -> Wanted {
+    let intent = |devs: &[String], args: &IntentArgs| {
+        let quiet = Common { quiet: true, ..common.clone() };
+        // A file that is wrong, or that contradicts, is for plan to tell; the host is judged all the same.
+        wanted::read(devs, args, source.recorded).and_then(|w| w.intent(s, &quiet)).unwrap_or_else(|e| {
+            out::note(common.quiet, &format!("ringwise: judged by the goal alone: {}", e.message));
+            Intent { goal: args.goal.unwrap_or_default(), devs: devs.to_vec(), ..Intent::default() }
+        })
     };
-    v.drifted()
-        .filter(|s| s.how != ringwise_knob::Match::Pending && s.now.unread().is_none())
-        .filter_map(words)
-        .collect()
+    if asked.is_some() {
+        let args = IntentArgs { goal: asked, override_config: true, ..IntentArgs::default() };
+        return (GoalFrom::Asked, intent(&[], &args), Vec::new());
+    }
+    let config = !source.recorded && Path::new(wanted::DEFAULT).exists();
+    let otherwise = if config { GoalFrom::Config } else { GoalFrom::Default };
+    let (whole, alone): (Vec<Part>, Vec<Part>) =
+        standing.parts(s, source.recorded).into_iter().partition(|p| p.devs.is_empty());
+    let parts: Vec<_> = alone.iter().map(|p| (p.devs.clone(), intent(&p.devs, &p.args))).collect();
+    let (from, mut all) = match whole.first() {
+        Some(p) if p.args.config.is_none() && config && p.args.goal.is_none() => {
+            (GoalFrom::Config, intent(&[], &p.args))
+        }
+        Some(p) => (GoalFrom::InForce, intent(&[], &p.args)),
+        None => (otherwise, intent(&[], &IntentArgs::default())),
+    };
+    let from = match parts.first() {
+        Some(p) if whole.is_empty() => {
+            // The host is what its last interfaces are for; those that were never applied are not.
+            let rest: Vec<_> = s.tunable().map(|n| (n.name().to_string(), all.goal_of(n.name()))).collect();
+            all.goal = p.1.goal;
+            all.dev_goals.extend(rest);
+            GoalFrom::InForce
+        }
+        _ => from,
+    };
+    standing::join(&mut all, &parts);
+    (from, all, parts)
 }
 
-/// As asked, else as it was applied, else as the file says.
-fn goal(asked: Option<ringwise_model::Goal>, source: &Source, s: &Snapshot, common: &Common) -> (GoalFrom, IntentArgs) {
-    if let Some(goal) = asked {
-        return (GoalFrom::Asked, IntentArgs { goal: Some(goal), override_config: true, ..IntentArgs::default() });
-    }
-    if source.recorded {
-        return (GoalFrom::Default, IntentArgs::default());
-    }
-    let config = Path::new(wanted::DEFAULT).exists();
-    if let Some(args) = in_force(s, common) {
-        return (
-            if args.config.is_none() && config && args.goal.is_none() { GoalFrom::Config } else { GoalFrom::InForce },
-            args,
-        );
-    }
-    (if config { GoalFrom::Config } else { GoalFrom::Default }, IntentArgs::default())
-}
-
-/// The flags of the apply that is in force.
-fn in_force(s: &Snapshot, common: &Common) -> Option<IntentArgs> {
-    let list = ringwise_apply::history(&store(common), &s.host).ok()?;
-    let last = list.iter().rev().find(|e| e.this_boot && e.ending == Ending::Kept && e.title.starts_with("goal "))?;
-    let goal = last.title.strip_prefix("goal ")?.split(' ').next()?.parse().ok();
-    let words = last.command.split_ascii_whitespace().map(|w| w.trim_matches('\''));
-    let parsed = crate::args::command().try_get_matches_from(words).ok().and_then(|m| Cli::from_arg_matches(&m).ok());
-    let mut args = match parsed.and_then(|c| c.command) {
-        Some(Cmd::Apply(a)) => a.intent,
-        _ => IntentArgs::default(),
-    };
-    args.goal = args.goal.or(goal);
-    args.override_config = true;
-    // What was done then is not proposed again without the word.
-    args.allow_disruption = false;
-    args.take_over = false;
-    Some(args)
-}
+/// Of the whole host, and of interfaces by themselves.
+type Wanted = (GoalFrom, Intent, Vec<(Vec<String>, Intent)>);
 
 fn explain(id: &str, common: &Common) -> Result<Status> {
     let Some(text) = ringwise_check::explain(id, Style::detect(common).text_width()) else {
