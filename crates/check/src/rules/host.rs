@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuSet, Fact, Goal, User};
 
-use super::text::{bytes, count, plural};
+use super::text::{bytes, count, gts, plural};
 use crate::cx::Cx;
 use crate::planned;
 use crate::rule::{Confidence, Rule, Severity};
@@ -10,14 +10,6 @@ use crate::rule::{Confidence, Rule, Severity};
 const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
 const HTTP: &str = "Extreme HTTP performance tuning (talawah.io, 2021)";
-
-fn gts(mtps: u32) -> String {
-    if mtps.is_multiple_of(1000) {
-        format!("{} GT/s", mtps / 1000)
-    } else {
-        format!("{}.{} GT/s", mtps / 1000, mtps % 1000 / 100)
-    }
-}
 
 /// Not on a bus of its own whose numbers mean anything.
 fn is_guest(cx: &Cx) -> bool {

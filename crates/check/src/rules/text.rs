@@ -48,6 +48,15 @@ pub(crate) fn list<T: std::fmt::Display>(all: &[T]) -> String {
     }
 }
 
+/// `8 GT/s`, `2.5 GT/s`
+pub(crate) fn gts(mtps: u32) -> String {
+    if mtps.is_multiple_of(1000) {
+        format!("{} GT/s", mtps / 1000)
+    } else {
+        format!("{}.{} GT/s", mtps / 1000, mtps % 1000 / 100)
+    }
+}
+
 /// KB or MB of bytes.
 pub(crate) fn bytes(n: u64) -> String {
     if n >= 10 << 20 { format!("{} MB", n >> 20) } else { format!("{} KB", n >> 10) }

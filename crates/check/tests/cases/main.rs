@@ -1,5 +1,6 @@
 //! A positive and a negative case for every rule, and what holds for all of them.
 
+mod alarms;
 mod recorded;
 mod remedies;
 mod world;
@@ -502,105 +503,6 @@ fn rules_are_sound() {
     for l in LEFT_OUT {
         assert!(!l.why.is_empty() && !l.title.is_empty(), "{}", l.id);
     }
-}
-
-/// What looks like a fault and is none.
-#[test]
-fn no_false_alarms() {
-    type Edit = fn(&mut World);
-    let silent: &[(&str, &str, Edit)] = &[
-        ("Q20", "ixgbe spreads over 16 queues, its own steering reaches the others", |w| {
-            w.nic().driver = Fact::Known("ixgbe".into());
-            many(w, 32);
-            w.rss().table = (0..128).map(|i| i % 16).collect()
-        }),
-        ("Q20", "mlx4 spreads over a power of two", |w| {
-            w.nic().driver = Fact::Known("mlx4_core".into());
-            many(w, 12);
-            w.rss().table = (0..128).map(|i| i % 8).collect()
-        }),
-        ("H10", "before 5.15 both kinds of domain are called DMA", |w| {
-            w.file("/sys/class/net/eth1/device/iommu_group/type", "DMA");
-            w.s.host.kernel = Fact::Known("5.10.0-30-amd64".into())
-        }),
-        ("H16", "l1tf is of guests", |w| {
-            goal(w, Goal::Latency);
-            w.s.topology.smt_active = Fact::Known(true);
-            let text = "Mitigation: PTE Inversion; VMX: conditional cache flushes, SMT vulnerable";
-            w.x.vulnerabilities.insert("l1tf".into(), text.into());
-        }),
-        ("D06", "rx_fifo_errors are overruns", |w| w.count("rx_fifo_errors", 9)),
-        ("D16", "RDMA wants pause frames", |w| {
-            w.nic().users = Fact::Known(vec![User::Rdma { device: "rocep1s0".into() }]);
-            w.count("rx_pause", 100)
-        }),
-        ("M16", "a shaper is there on purpose", |w| w.qdisc("cake", "")),
-        ("A18", "AF_XDP's twins in sysfs, as long as nobody counts the channels", |w| {
-            w.nic().vectors.remove(5);
-            w.nic().channels = Fact::unknown("channels-get eth1", "not asked")
-        }),
-        ("Q30", "losses on the way are few", |w| {
-            w.nic().driver = Fact::Known("ixgbe".into());
-            w.feature("rx-ntuple-filter", false);
-            w.protocol("TcpExt:TCPOFOQueue", 500)
-        }),
-    ];
-    for (rule, why, edit) in silent {
-        let mut w = World::tuned();
-        edit(&mut w);
-        assert!(!w.judge().ids().contains(rule), "{rule}: {why}");
-    }
-    let mild: &[(&str, Edit)] = &[
-        ("Q27", |w| {
-            w.rule(queue(Action::Queue(1)));
-            w.feature("rx-ntuple-filter", false)
-        }),
-        ("Q09", |w| w.flows(32_768, 8192)),
-        // Laid down on purpose.
-        ("M10", |w| {
-            w.feature("rx-gro", false);
-            w.wish(Knob::Feature { name: "gro".into(), on: false })
-        }),
-        ("A02", |w| w.nic().vectors.iter_mut().for_each(|v| v.asked = Fact::Known(set("0-7")))),
-    ];
-    for (rule, edit) in mild {
-        let mut w = World::tuned();
-        edit(&mut w);
-        let r = w.judge();
-        let f = r.findings.iter().find(|f| f.rule == *rule).unwrap_or_else(|| panic!("{rule}: {:?}", r.ids()));
-        assert_eq!(f.severity, Severity::Info, "{rule}: {}", f.text);
-    }
-    // And where they are overruns they are lost packets.
-    let mut w = World::tuned();
-    w.count("rx_fifo_errors", 9);
-    assert!(w.judge().ids().contains(&"D04"));
-}
-
-fn many(w: &mut World, count: u32) {
-    let Fact::Known(c) = &mut w.nic().channels else { panic!() };
-    c.combined = Some(Count { now: count, max: count });
-    let (rx, tx) = (w.nic().rx_queues[0].clone(), w.nic().tx_queues[0].clone());
-    w.nic().rx_queues = (0..count).map(|id| RxQueue { id, ..rx.clone() }).collect();
-    w.nic().tx_queues = (0..count).map(|id| TxQueue { id, ..tx.clone() }).collect();
-}
-
-/// Of the hosts of the lab, as they came: no two things said as one, and lines that can be read.
-#[test]
-fn texts_of_recorded_hosts() {
-    let hosts = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts");
-    let mut seen = 0;
-    for host in std::fs::read_dir(hosts).unwrap() {
-        let mut w = World::tuned();
-        recorded(&mut w, host.unwrap().file_name().to_str().unwrap());
-        for f in w.judge().findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences)) {
-            let odd =
-                [" its CPU is ", " it may ", " it is held", " 1 queues", " its core carries", "each CPU sends on"];
-            assert!(!odd.iter().any(|o| format!(" {}", f.text).contains(o)), "{}: {}", f.rule, f.text);
-            assert!(f.text.chars().count() < 300, "{}: {}", f.rule, f.text);
-            seen += 1;
-        }
-    }
-    assert!(seen > 50, "{seen}");
 }
 
 #[test]
