@@ -68,3 +68,4 @@ while read -r d m; do
 	look now $d/smp_affinity
 	[ "$now" != "" ] && [ "$now" != "$m" ] && echo $m >$d/smp_affinity
 done </tmp/masks
+true

@@ -54,6 +54,7 @@ got=$(ids)
 same "tuned: no error and no warning" "$got" ""
 [ "$got" = "" ] || cat /tmp/check
 status "tuned: so says the status" 0 ringwise check --fail-on warning
+[ $_got = 0 ] || cat /tmp/out
 
 if [ $HOST = router16 ]; then
 	all() {

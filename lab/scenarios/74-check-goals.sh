@@ -45,12 +45,12 @@ expected=/h/expected/check-$HOST.txt
 check "every finding that is expected has its reason" sh -c "[ -e $expected ] && ! grep -v '^#' $expected | grep -v '. # .'"
 
 goals="stream latency forward"
-# Each look at 64 emulated CPUs takes its time.
-[ $HOST = big64 ] && goals=forward
 for goal in $goals; do
 	t1=$(t)
 	[ $goal = forward ] && echo 1 >/proc/sys/net/ipv4/ip_forward
 	status "$goal: apply" 0 ringwise apply --yes --take-over --goal $goal
+	# Interrupts that the kernel keeps (mq3 of router16) are known only after the first try: XPS is laid for where they stay.
+	[ $goal = ${goals%% *} ] && status "$goal: apply, with what was learned" 0 ringwise apply --yes --take-over --goal $goal
 	links $devs >/dev/null
 	settled $igb
 	as_captured "$goal"

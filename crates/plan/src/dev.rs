@@ -165,8 +165,10 @@ impl<'a> Dev<'a> {
     /// Where the vector's interrupt goes now.
     pub fn now(m: &Machine, v: &Vector) -> Option<usize> {
         let single = |f: &Fact<CpuSet>| f.known().filter(|c| c.len() == 1).and_then(|c| m.at(c.first()?));
-        match &v.effective {
-            Fact::Known(e) => e.first().and_then(|c| m.at(c)),
+        match (&v.effective, v.asked.known()) {
+            // It was asked to move and comes with the next interrupt.
+            (Fact::Known(e), Some(a)) if a.len() == 1 && !e.is_empty() && !e.intersects(a) => single(&v.asked),
+            (Fact::Known(e), _) => e.first().and_then(|c| m.at(c)),
             _ => single(&v.asked),
         }
     }
