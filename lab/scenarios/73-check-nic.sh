@@ -108,7 +108,7 @@ ip addr del 10.1.1.1/24 dev mq0
 
 ethtool -G mq0 rx 64
 links mq0 mq1
-ethtool -C mq0 rx-usecs 8000 rx-frames 0 2>/dev/null || ethtool -C mq0 rx-usecs 8000
+ethtool -C mq0 rx-usecs 2000 rx-frames 0 2>/dev/null || ethtool -C mq0 rx-usecs 2000
 busy "delay 0"
 broken "a ring of 64 with bursts" "A14 D04 M08"
 quiet
