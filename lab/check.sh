@@ -62,3 +62,11 @@ settled() {
 	done
 	echo "interrupts of $* have not arrived"
 }
+
+# untouched: without the steering in software that was laid down here before
+untouched() {
+	for _f in /sys/class/net/*/queues/rx-*/rps_cpus /sys/class/net/*/queues/rx-*/rps_flow_cnt /sys/class/net/*/queues/tx-*/xps_cpus; do
+		echo 0 >$_f
+	done 2>/dev/null
+	echo 0 >/proc/sys/net/core/rps_sock_flow_entries
+}

@@ -22,6 +22,7 @@ for d in /sys/class/net/*; do
 	esac
 done
 links mq0 mq1
+untouched
 mac=$(cat /sys/class/net/mq0/address)
 
 # broken NAME "RULES": errors and warnings about the device

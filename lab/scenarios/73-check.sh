@@ -24,6 +24,7 @@ mend() {
 	links $on >/dev/null
 }
 
+untouched
 on="eth0 eth1"
 for d in $on; do
 	ip link set $d up
