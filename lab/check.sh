@@ -63,10 +63,15 @@ settled() {
 	echo "interrupts of $* have not arrived"
 }
 
-# untouched: without the steering in software that was laid down here before
+# untouched: without the steering in software and the flow rules that were laid down here before
 untouched() {
 	for _f in /sys/class/net/*/queues/rx-*/rps_cpus /sys/class/net/*/queues/rx-*/rps_flow_cnt /sys/class/net/*/queues/tx-*/xps_cpus; do
 		echo 0 >$_f
 	done 2>/dev/null
 	echo 0 >/proc/sys/net/core/rps_sock_flow_entries
+	for _d in mq0 mq1; do
+		for _f in $(ethtool -n $_d 2>/dev/null | sed -n 's/^Filter: //p'); do
+			ethtool -N $_d delete $_f
+		done
+	done
 }

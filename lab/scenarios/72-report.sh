@@ -121,8 +121,9 @@ page() {
 	wget -q -O /tmp/w72.page http://127.0.0.1:9787/metrics
 }
 value() {
-	grep -F "$1" /tmp/w72.page | awk '{ print $NF }'
+	grep -v "^#" /tmp/w72.page | grep -F "$1" | awk '{ print $NF }'
 }
+ip link set lo up
 check "it serves" until_ok page
 q='ringwise_queue_packets_total{device="eth0",queue="1",direction="tx"}'
 was=$(value "$q")

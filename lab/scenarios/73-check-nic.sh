@@ -102,7 +102,7 @@ foreseen "one interface by itself, in a capture" "" --from /tmp/rw73n.tar
 mend --queues 8 --allow-disruption
 
 ip addr add 10.1.1.1/24 dev mq0
-busy "delay 300000" "src_min 10.1.1.9" "src_max 10.1.1.9" "flag UDPSRC_RND" "udp_src_min 1" "udp_src_max 60000"
+busy "delay 500000" "src_min 10.1.1.9" "src_max 10.1.1.9" "flag UDPSRC_RND" "udp_src_min 1" "udp_src_max 60000"
 broken "UDP without ports" "Q18 Q23"
 quiet
 ip addr del 10.1.1.1/24 dev mq0

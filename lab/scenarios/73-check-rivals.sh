@@ -37,12 +37,12 @@ stop() {
 	kill $pid
 	wait $pid 2>/dev/null
 }
-# Two CPUs of the second node are all that it may use.
-two="IRQBALANCE_BANNED_CPULIST=0-7,9,11-15"
+# A CPU of the second node is all that it may use: what it would choose among several is its own affair.
+one="IRQBALANCE_BANNED_CPULIST=0-7,9-15"
 # moved: all queues of eth1 are asked to be there
 moved() {
 	for _i in $(seq 100); do
-		_n=$(affinity eth1 | grep TxRx- | grep -vc -e '=8$' -e '=10$')
+		_n=$(affinity eth1 | grep TxRx- | grep -vc '=8$')
 		[ $_n = 0 ] && return
 		traffic eth0 eth1 256 1000
 		traffic eth1 eth0 256 1000
@@ -54,10 +54,10 @@ status "apply" 0 ringwise apply --yes
 settled $on
 foreseen "tuned" ""
 
-start "$two"
+start "$one"
 moved
 settled eth1
-foreseen "irqbalance has moved all queues to two CPUs" "A01 A06 A16" eth1
+foreseen "irqbalance has moved all queues to one CPU" "A01 A06 A16" eth1
 under A01 A16
 status "apply puts it back, and tells irqbalance" 0 ringwise apply --yes --take-over
 settled $on
