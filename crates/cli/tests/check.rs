@@ -252,3 +252,12 @@ fn formats() {
     assert!(of("NAPI threads that poll busily").contains(" 6.19    no "), "{table}");
     assert!(of("symmetric hash").contains("unknown"), "igb has none, and nobody asks by setting one: {table}");
 }
+
+/// A name that is mistyped is not another interface's judgement.
+#[test]
+fn an_interface_that_is_not_there() {
+    let o = run(&["check", "nosuch0", "--from", &capture("lab-small2-6.12")]);
+    assert_eq!((o.status.code(), text(&o).as_str()), (Some(1), ""));
+    let said = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(said.contains("there is no interface \"nosuch0\"; there are eth0 eth1"), "{said}");
+}

@@ -39,6 +39,20 @@ pub fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
+/// Interfaces by their names or alternative names, in a snapshot of the whole host.
+pub fn names_in(s: &Snapshot, devs: &[String]) -> Result<Vec<String>> {
+    let labelled = |d: &String| s.nics.iter().find(|n| n.labels.contains(d));
+    let name = |d: &String| match s.nic(d).or_else(|| labelled(d)) {
+        Some(n) => Ok(n.name().to_string()),
+        None => {
+            let have: Vec<&str> = s.nics.iter().map(Nic::name).collect();
+            let text = format!("there is no interface \"{d}\"; there are {}", have.join(" "));
+            Err(Fail::error(text).next("ringwise show --all"))
+        }
+    };
+    devs.iter().map(name).collect()
+}
+
 /// The devices as named, alternative names followed by discovery.
 pub fn named<'a>(s: &'a Snapshot, devs: &[String]) -> Result<Vec<&'a Nic>> {
     let mut out: Vec<&Nic> = Vec::new();

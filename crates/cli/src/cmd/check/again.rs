@@ -17,7 +17,7 @@ use crate::source::Source;
 /// not evaluated.
 pub fn findings(source: &Source, devs: &[String], rates: Option<&Rates>, common: &Common) -> Result<Findings> {
     let s = source.snapshot(&traffic::options(devs), common)?;
-    let devs: Vec<String> = show::named(&s, devs)?.iter().map(|n| n.name().to_string()).collect();
+    let devs = show::names_in(&s, devs)?;
     let counted = rates.map(traffic::of);
     let mut r = judged(None, source, &s, &devs, counted.as_ref(), common)?;
     accepted()?.lay_over(&mut r, &today()?);

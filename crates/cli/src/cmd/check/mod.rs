@@ -98,7 +98,7 @@ fn tell(a: &CheckArgs, reports: &[Report], unopened: &[Unopened], common: &Commo
 /// The host as read, judged.
 fn one(a: &CheckArgs, source: &Source, common: &Common) -> Result<Report> {
     let s = source.snapshot(&traffic::options(&a.devs), common)?;
-    let devs: Vec<String> = show::named(&s, &a.devs)?.iter().map(|n| n.name().to_string()).collect();
+    let devs = show::names_in(&s, &a.devs)?;
     let host = source.host.as_ref();
     let counted = match (source.recorded, source.passive) {
         (true, _) => traffic::recorded(host),
