@@ -7,6 +7,7 @@
 . /h/lib.sh
 . /h/state.sh
 . /h/check.sh
+. /h/irqbalance.sh
 
 export RINGWISE_STATE_DIR=/tmp/rw73r
 on="eth0 eth1"
@@ -22,23 +23,8 @@ for d in /proc/irq/[0-9]*; do
 	echo "$d $m"
 done >/tmp/masks
 
-# start WORD...: irqbalance with these, until it can be spoken to
-start() {
-	mkdir -p /run/irqbalance
-	env LD_LIBRARY_PATH=/h/irqbalance/lib "$@" /h/irqbalance/irqbalance --foreground --interval=1 >/tmp/irqbalance 2>&1 &
-	pid=$!
-	for _i in $(seq 100); do
-		[ -S /run/irqbalance/irqbalance$pid.sock ] && return
-		sleep 0.1
-	done
-	not_ok "irqbalance runs" "$(tail -n 3 /tmp/irqbalance | tr '\n' ' ')"
-}
-stop() {
-	kill $pid
-	wait $pid 2>/dev/null
-}
 # A CPU of the second node is all that it may use: what it would choose among several is its own affair.
-one="IRQBALANCE_BANNED_CPULIST=0-7,9-15"
+export IRQBALANCE_BANNED_CPULIST=0-7,9-15
 # moved: all queues of eth1 are asked to be there
 moved() {
 	for _i in $(seq 100); do
@@ -54,7 +40,7 @@ status "apply" 0 ringwise apply --yes
 settled $on
 foreseen "tuned" ""
 
-start "$one"
+start
 moved
 settled eth1
 foreseen "irqbalance has moved all queues to one CPU" "A01 A06 A16" eth1

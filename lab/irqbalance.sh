@@ -1,0 +1,19 @@
+# irqbalance in a guest: for scenarios that say `needs: irqbalance`.
+
+irqbalance="env LD_LIBRARY_PATH=/h/irqbalance/lib /h/irqbalance/irqbalance"
+
+# start OPTION...: irqbalance, looking every second, until it can be spoken to
+start() {
+	mkdir -p /run/irqbalance
+	$irqbalance --foreground --interval=1 "$@" >/tmp/irqbalance 2>&1 &
+	pid=$!
+	for _i in $(seq 100); do
+		[ -S /run/irqbalance/irqbalance$pid.sock ] && return
+		sleep 0.1
+	done
+	not_ok "irqbalance runs" "$(tail -n 3 /tmp/irqbalance | tr '\n' ' ')"
+}
+stop() {
+	kill $pid
+	wait $pid 2>/dev/null
+}
