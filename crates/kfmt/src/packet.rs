@@ -1,12 +1,16 @@
-//! Which flow a frame belongs to, by its first bytes: Ethernet, VLAN tags, IPv4, IPv6, ports.
+//! Which flow a frame belongs to, by its first bytes: tags, IPv4, IPv6 with its extension headers, ports.
 //!
-//! Nothing is followed into tunnels. A fragment behind the first has no ports, and neither has what was cut off.
+//! Nothing is followed into tunnels: the outermost flow is what most devices hash. What was cut off is not made up.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bytes that are enough for everything that is looked at: two VLAN tags, IPv4 with all its options or IPv6 with a few
 /// extension headers, ports.
 pub const ENOUGH: usize = 128;
+/// Tags that are looked behind; nobody stacks more.
+const MOST_TAGS: usize = 4;
+/// IPv6 extension headers that are looked behind.
+const MOST_HEADERS: usize = 12;
 
 /// What packets of one flow have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,24 +26,181 @@ pub enum Flow {
     Other(u16),
 }
 
-/// Tags that are passed over.
-const TAGS: usize = 2;
-/// Extension headers of IPv6 that are passed over.
-const EXTENSIONS: usize = 6;
+/// The outermost flow of a packet, with what else decides how it is hashed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    pub src: IpAddr,
+    pub dst: IpAddr,
+    pub protocol: u8,
+    /// Of TCP, UDP, UDP-Lite, SCTP and DCCP; the first piece of a packet has them, the others do not.
+    pub ports: Option<(u16, u16)>,
+    /// A piece of a packet that was cut.
+    pub fragment: bool,
+    pub vlan: Option<u16>,
+    /// What is inside has addresses of its own, which most devices do not hash.
+    pub tunnel: Option<&'static str>,
+    /// IPv6 headers stand before the ports; devices differ in whether they look behind them.
+    pub extended: bool,
+    /// The bytes end before the ports.
+    pub short: bool,
+}
 
-/// `None`: too short to be a frame, or its IP header is broken or cut off.
-pub fn flow(frame: &[u8]) -> Option<Flow> {
-    let mut rest = frame.get(12..)?;
-    for _ in 0..=TAGS {
-        let (kind, after) = (be(rest, 0)?, rest.get(2..)?);
-        match kind {
-            0x8100 | 0x88a8 | 0x9100 => rest = after.get(2..)?,
-            0x0800 => return v4(after),
-            0x86dd => return v6(after),
-            other => return Some(Flow::Other(other)),
+/// Why there is no flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NoFlow {
+    /// `LINKTYPE_*` that this version does not know.
+    Link(u32),
+    /// Not IP: the type of the frame.
+    NotIp(u16),
+    /// Captured too short for its addresses or ports.
+    Short,
+    /// A header that contradicts itself.
+    Malformed,
+}
+
+impl std::fmt::Display for NoFlow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Link(n) => write!(f, "link type {n} is not known (known: Ethernet, raw IP, Linux cooked, null)"),
+            Self::NotIp(0x0806) => write!(f, "ARP"),
+            Self::NotIp(0x8847 | 0x8848) => write!(f, "MPLS: devices hash such frames each in its own way"),
+            Self::NotIp(0x8863 | 0x8864) => write!(f, "PPPoE: most devices do not hash such frames"),
+            Self::NotIp(t) if *t < 0x600 => write!(f, "no IP (802.3 frames)"),
+            Self::NotIp(t) => write!(f, "no IP (frame type {t:#06x})"),
+            Self::Short => write!(f, "captured too short for addresses and ports"),
+            Self::Malformed => write!(f, "malformed headers"),
         }
     }
-    None
+}
+
+/// Of an Ethernet frame. `None`: too short to be one, or its IP header is broken or cut off.
+pub fn flow(frame: &[u8]) -> Option<Flow> {
+    match seen(1, frame) {
+        Ok(s) => Some(Flow::Ip { protocol: s.protocol, from: s.src, to: s.dst, ports: s.ports }),
+        Err(NoFlow::NotIp(kind)) => Some(Flow::Other(kind)),
+        Err(_) => None,
+    }
+}
+
+fn half(b: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(b.get(at..at + 2)?.try_into().ok()?))
+}
+
+/// `link`: `LINKTYPE_*` as captures number them.
+pub fn seen(link: u32, b: &[u8]) -> Result<Seen, NoFlow> {
+    let after = |n: usize| b.get(n..).ok_or(NoFlow::Short);
+    match link {
+        1 => ethernet(half(b, 12).ok_or(NoFlow::Short)?, after(14)?),
+        // Linux cooked, versions 1 and 2.
+        113 => ethernet(half(b, 14).ok_or(NoFlow::Short)?, after(16)?),
+        276 => ethernet(half(b, 0).ok_or(NoFlow::Short)?, after(20)?),
+        12 | 14 | 101 | 228 | 229 => ip(b, None, None),
+        // The family of the machine that captured: 2, or 24, 28, 30 for IPv6.
+        0 | 108 => ip(after(4)?, None, None),
+        other => Err(NoFlow::Link(other)),
+    }
+}
+
+fn ethernet(mut kind: u16, mut b: &[u8]) -> Result<Seen, NoFlow> {
+    let mut vlan = None;
+    for _ in 0..=MOST_TAGS {
+        match kind {
+            0x8100 | 0x88a8 | 0x9100 => {
+                let tag = half(b, 0).ok_or(NoFlow::Short)?;
+                vlan.get_or_insert(tag & 0x0fff);
+                kind = half(b, 2).ok_or(NoFlow::Short)?;
+                b = b.get(4..).ok_or(NoFlow::Short)?;
+            }
+            0x0800 => return ip(b, vlan, Some(4)),
+            0x86dd => return ip(b, vlan, Some(6)),
+            other => return Err(NoFlow::NotIp(other)),
+        }
+    }
+    Err(NoFlow::Malformed)
+}
+
+/// `version`: as the frame has it.
+fn ip(b: &[u8], vlan: Option<u16>, version: Option<u8>) -> Result<Seen, NoFlow> {
+    let first = b.first().ok_or(NoFlow::Short)? >> 4;
+    match first {
+        _ if version.is_some_and(|v| v != first) => Err(NoFlow::Malformed),
+        4 => four(b, vlan),
+        6 => six(b, vlan),
+        _ => Err(NoFlow::Malformed),
+    }
+}
+
+fn four(b: &[u8], vlan: Option<u16>) -> Result<Seen, NoFlow> {
+    let head = b.get(..20).ok_or(NoFlow::Short)?;
+    let len = usize::from(head[0] & 0x0f) * 4;
+    if len < 20 {
+        return Err(NoFlow::Malformed);
+    }
+    let address = |at: usize| -> IpAddr { Ipv4Addr::new(b[at], b[at + 1], b[at + 2], b[at + 3]).into() };
+    // 0x2000: more pieces follow; 0x1fff: where this one belongs.
+    let pieces = half(b, 6).unwrap_or(0);
+    let s = bare(address(12), address(16), head[9], vlan);
+    let s = Seen { fragment: pieces & 0x3fff != 0, ..s };
+    if pieces & 0x1fff != 0 {
+        return Ok(s);
+    }
+    Ok(ports(s, b.get(len..).unwrap_or_default()))
+}
+
+fn bare(src: IpAddr, dst: IpAddr, protocol: u8, vlan: Option<u16>) -> Seen {
+    Seen { src, dst, protocol, ports: None, fragment: false, vlan, tunnel: None, extended: false, short: false }
+}
+
+fn six(b: &[u8], vlan: Option<u16>) -> Result<Seen, NoFlow> {
+    let head = b.get(..40).ok_or(NoFlow::Short)?;
+    let address =
+        |at: usize| -> IpAddr { Ipv6Addr::from(<[u8; 16]>::try_from(&head[at..at + 16]).unwrap_or_default()).into() };
+    let mut s = bare(address(8), address(24), head[6], vlan);
+    let mut rest = &b[40..];
+    for _ in 0..MOST_HEADERS {
+        // Hop-by-hop, routing, destination options, mobility: in units of 8 bytes after the first.
+        let size = match (s.protocol, rest.get(1), half(rest, 2)) {
+            (0 | 43 | 60 | 135, Some(n), _) => usize::from(*n) * 8 + 8,
+            (44, _, Some(pieces)) => {
+                s.fragment |= pieces & 0xfff9 != 0;
+                if pieces & 0xfff8 != 0 {
+                    // Not the first: no more headers.
+                    s.protocol = rest[0];
+                    return Ok(s);
+                }
+                8
+            }
+            (0 | 43 | 44 | 60 | 135, ..) => return Ok(Seen { short: true, ..s }),
+            _ => return Ok(ports(s, rest)),
+        };
+        s.extended |= s.protocol != 44;
+        s.protocol = rest[0];
+        rest = rest.get(size..).unwrap_or_default();
+    }
+    Err(NoFlow::Malformed)
+}
+
+fn ports(mut s: Seen, b: &[u8]) -> Seen {
+    s.tunnel = match s.protocol {
+        4 => Some("IP in IP"),
+        41 => Some("IPv6 in IP"),
+        47 => Some("GRE"),
+        _ => None,
+    };
+    if !matches!(s.protocol, 6 | 17 | 33 | 132 | 136) {
+        return s;
+    }
+    let (Some(src), Some(dst)) = (half(b, 0), half(b, 2)) else { return Seen { short: true, ..s } };
+    s.ports = Some((src, dst));
+    if s.protocol == 17 {
+        s.tunnel = match dst {
+            4789 | 8472 => Some("VXLAN"),
+            6081 => Some("Geneve"),
+            2152 => Some("GTP"),
+            _ => None,
+        };
+    }
+    s
 }
 
 /// Headers in front of what a frame carries that was put together from several: Ethernet, IPv4, TCP with timestamps.
@@ -79,54 +240,6 @@ pub fn protocol_name(number: u8) -> Option<&'static str> {
     })
 }
 
-fn be(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn v4(ip: &[u8]) -> Option<Flow> {
-    let first = *ip.first()?;
-    let header = usize::from(first & 0xf) * 4;
-    if first >> 4 != 4 || header < 20 {
-        return None;
-    }
-    let address = |at: usize| Some(IpAddr::from(<[u8; 4]>::try_from(ip.get(at..at + 4)?).ok()?));
-    let (from, to) = (address(12)?, address(16)?);
-    let protocol = ip[9];
-    let later_fragment = be(ip, 6)? & 0x1fff != 0;
-    let ports = if later_fragment { None } else { ports(protocol, ip.get(header..).unwrap_or_default()) };
-    Some(Flow::Ip { protocol, from, to, ports })
-}
-
-fn v6(ip: &[u8]) -> Option<Flow> {
-    if *ip.first()? >> 4 != 6 {
-        return None;
-    }
-    let address = |at: usize| Some(IpAddr::from(<[u8; 16]>::try_from(ip.get(at..at + 16)?).ok()?));
-    let (from, to) = (address(8)?, address(24)?);
-    let (mut protocol, mut rest) = (ip[6], ip.get(40..)?);
-    for _ in 0..EXTENSIONS {
-        // Hop-by-hop, routing, destination options, mobility: length in units of 8 bytes after the first; a fragment
-        // has 8, an authentication header counts in units of 4.
-        let length = match (protocol, rest.get(1)) {
-            (0 | 43 | 60 | 135, Some(n)) => (usize::from(*n) + 1) * 8,
-            (44, Some(_)) => 8,
-            (51, Some(n)) => (usize::from(*n) + 2) * 4,
-            _ => break,
-        };
-        if protocol == 44 && be(rest, 2).is_none_or(|n| n & 0xfff8 != 0) {
-            return Some(Flow::Ip { protocol: rest[0], from, to, ports: None });
-        }
-        protocol = rest[0];
-        rest = rest.get(length..).unwrap_or_default();
-    }
-    Some(Flow::Ip { protocol, from, to, ports: ports(protocol, rest) })
-}
-
-fn ports(protocol: u8, rest: &[u8]) -> Option<(u16, u16)> {
-    matches!(protocol, 6 | 17 | 33 | 132 | 136).then_some(())?;
-    Some((be(rest, 0)?, be(rest, 2)?))
-}
-
 /// A frame of this flow, for tests: with ports, without options.
 pub fn frame_of(flow: &Flow) -> Vec<u8> {
     let mut out = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
@@ -156,74 +269,5 @@ pub fn frame_of(flow: &Flow) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ip(protocol: u8, from: &str, to: &str, ports: Option<(u16, u16)>) -> Flow {
-        Flow::Ip { protocol, from: from.parse().unwrap(), to: to.parse().unwrap(), ports }
-    }
-
-    #[test]
-    fn go_round() {
-        for f in [
-            ip(17, "10.0.0.1", "192.0.2.7", Some((1024, 53))),
-            ip(6, "2001:db8::1", "fe80::2", Some((443, 65535))),
-            ip(1, "10.0.0.1", "10.0.0.2", None),
-            ip(58, "::1", "::1", None),
-            Flow::Other(0x0806),
-        ] {
-            assert_eq!(flow(&frame_of(&f)), Some(f));
-        }
-    }
-
-    #[test]
-    fn segments() {
-        assert_eq!(put_together(&[0; 10], 60), (1, 60));
-        let mut tcp = [0, 1, 66, 0, 0, 0, 0, 0, 0, 0];
-        tcp[4..6].copy_from_slice(&1448u16.to_ne_bytes());
-        assert_eq!(put_together(&tcp, 66 + 3 * 1448), (3, 3 * 1514));
-        assert_eq!(put_together(&tcp, 66 + 1449), (2, 66 * 2 + 1449));
-        assert_eq!(put_together(&tcp, 5), (1, 5));
-    }
-
-    /// `frame` with these bytes put in before byte `at`.
-    fn with(frame: &[u8], at: usize, more: &[u8]) -> Vec<u8> {
-        [&frame[..at], more, &frame[at..]].concat()
-    }
-
-    #[test]
-    fn tags_options_and_extension_headers() {
-        let udp = ip(17, "10.0.0.1", "10.0.0.2", Some((5, 6)));
-        let plain = frame_of(&udp);
-        let tagged = with(&plain, 12, &[0x81, 0, 0, 5]);
-        assert_eq!(flow(&tagged), Some(udp));
-        let twice = with(&tagged, 12, &[0x88, 0xa8, 0, 7]);
-        assert_eq!(flow(&twice), Some(udp));
-        assert_eq!(flow(&with(&twice, 12, &[0x91, 0, 0, 7])), None, "three tags");
-        let mut options = with(&plain, 34, &[1; 8]);
-        options[14] = 0x47;
-        assert_eq!(flow(&options), Some(udp));
-        let six = ip(17, "::1", "::2", Some((5, 6)));
-        // Hop-by-hop of 8, then a first fragment.
-        let mut long = with(&frame_of(&six), 54, &[44, 0, 1, 4, 0, 0, 0, 0, 17, 0, 0, 1, 9, 9, 9, 9]);
-        long[20] = 0;
-        assert_eq!(flow(&long), Some(six));
-        long[65] = 9;
-        assert_eq!(flow(&long), Some(ip(17, "::1", "::2", None)), "a later fragment");
-    }
-
-    #[test]
-    fn what_is_cut_off_is_not_made_up() {
-        let udp = frame_of(&ip(17, "10.0.0.1", "10.0.0.2", Some((5, 6))));
-        assert_eq!(flow(&udp[..37]), Some(ip(17, "10.0.0.1", "10.0.0.2", None)));
-        for end in 0..34 {
-            assert_eq!(flow(&udp[..end]), None, "{end}");
-        }
-        let mut later = udp.clone();
-        later[21] = 1;
-        assert_eq!(flow(&later), Some(ip(17, "10.0.0.1", "10.0.0.2", None)));
-        let mut short = udp;
-        short[14] = 0x44;
-        assert_eq!(flow(&short), None, "a header of 16 bytes");
-    }
-}
+#[path = "packet_tests.rs"]
+mod tests;

@@ -7,6 +7,8 @@ use crate::ParseError;
 /// `TCP_LISTEN`; for UDP `TCP_CLOSE`, which is a socket that no peer is set for (include/net/tcp_states.h).
 const LISTEN: &str = "0A";
 const CLOSE: &str = "07";
+/// `TCP_ESTABLISHED`; for UDP a socket that is connected to one peer.
+const ESTABLISHED: &str = "01";
 
 /// A socket that takes packets of any peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +47,34 @@ fn waiting(text: &str, state: &str) -> Result<Vec<Waiting>, ParseError> {
         if port != 0 {
             out.push(Waiting { address, port, inode });
         }
+    }
+    Ok(out)
+}
+
+/// A socket with one peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Connected {
+    pub local: (IpAddr, u16),
+    pub peer: (IpAddr, u16),
+    pub inode: u64,
+}
+
+/// Connections of any of the four files.
+pub fn connected(text: &str) -> Result<Vec<Connected>, ParseError> {
+    let mut out = Vec::new();
+    for (i, line) in text.lines().enumerate().skip(1) {
+        let bad = || ParseError::at("/proc/net", i + 1, line, "sl, address, peer, state, …, inode");
+        let words: Vec<&str> = line.split_ascii_whitespace().take(10).collect();
+        let [_, local, peer, state, ..] = words[..] else { return Err(bad()) };
+        if state != ESTABLISHED {
+            continue;
+        }
+        let end = |text: &str| {
+            let (a, p) = text.split_once(':')?;
+            Some((ip(a)?, u16::from_str_radix(p, 16).ok()?))
+        };
+        let inode = words.get(9).and_then(|w| w.parse().ok()).ok_or_else(bad)?;
+        out.push(Connected { local: end(local).ok_or_else(bad)?, peer: end(peer).ok_or_else(bad)?, inode });
     }
     Ok(out)
 }
@@ -111,6 +141,15 @@ mod tests {
         assert_eq!(all(tcp(TCP).unwrap()), ["127.0.0.1 631 21001", "0.0.0.0 80 21002"]);
         assert_eq!(all(tcp(TCP6).unwrap()), [":: 443 21004", "2001:db8::1 443 21005", "192.168.1.5 25 21006"]);
         assert_eq!(all(udp(UDP).unwrap()), ["0.0.0.0 53 21007"]);
+    }
+
+    #[cfg(target_endian = "little")]
+    #[test]
+    fn who_is_connected() {
+        let show = |c: &Connected| format!("{} {} {}", c.local.1, c.peer.0, c.inode);
+        assert_eq!(connected(TCP).unwrap().iter().map(show).collect::<Vec<_>>(), ["80 192.168.1.7 21003"]);
+        assert_eq!(connected(UDP).unwrap().iter().map(show).collect::<Vec<_>>(), ["33333 8.8.8.8 21008"]);
+        assert!(connected("h\n 0: x").is_err());
     }
 
     #[test]

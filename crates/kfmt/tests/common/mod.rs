@@ -22,7 +22,35 @@ pub const FAMILIES: &[Family] = &[
     ("netlink", netlink),
     ("ioctl", ioctl),
     ("packet", packet),
+    ("pcap", pcap),
 ];
+
+/// A capture is walked to its end, whatever is in it: no step stands still, and packets lie within the bytes.
+pub fn pcap(data: &[u8]) {
+    use ringwise_kfmt::pcap::{Reader, Step};
+    for link in [0, 1, 101, 113, 276, 999] {
+        let _ = ringwise_kfmt::packet::seen(link, data);
+    }
+    let (mut reader, mut at) = (Reader::new(), 0usize);
+    while let Ok(step) = reader.step(&data[at..]) {
+        at = match step {
+            Step::Need(n) => {
+                assert!(n > data.len() - at, "{n} bytes are there");
+                return;
+            }
+            Step::Skip(n) if n <= (data.len() - at) as u64 => {
+                assert!(n > 0);
+                at + n as usize
+            }
+            Step::Skip(_) => return,
+            Step::Packet { used, link, data: packet, .. } => {
+                assert!(used > 0 && packet.len() <= used);
+                let _ = ringwise_kfmt::packet::seen(link, packet);
+                at + used
+            }
+        };
+    }
+}
 
 /// Accepted lists and masks survive being printed and read again.
 pub fn cpus(data: &[u8]) {
@@ -68,7 +96,13 @@ pub fn text(data: &[u8]) {
     let held: usize = cmdline::words(&s).iter().map(String::len).sum();
     assert!(held <= s.len());
     let _ = (route::defaults_v4(&s), route::defaults_v6(&s), route::session(data));
-    let _ = (sockets::tcp(&s), sockets::udp(&s), sockets::in_unit(&s, "x.service"), sockets::inode(&s));
+    let _ = (
+        sockets::tcp(&s),
+        sockets::udp(&s),
+        sockets::connected(&s),
+        sockets::in_unit(&s, "x.service"),
+        sockets::inode(&s),
+    );
     let _ = rule::parse_match(&s);
     match rule::parse_rule(&s) {
         Ok((rule, _)) => assert_eq!(rule::normalise(&rule), Ok(rule)),

@@ -45,6 +45,25 @@ pub fn of(family: &str) -> Vec<Vec<u8>> {
             "SLEEP 10 IRQ 34 LOAD 0 DIFF 0 CLASS 0 IRQ 8 LOAD 0 DIFF 0 CLASS 0 BANNED 00000000,00000003",
             "settings ban irqs 34 35 8",
         ]),
+        "pcap" => {
+            let packet = [
+                &[0u8; 12][..],
+                &[8, 0, 0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 80, 1, 0],
+            ]
+            .concat();
+            let w = |n: u32| n.to_le_bytes();
+            let record = [&w(1)[..], &w(2), &w(packet.len() as u32), &w(1500), &packet].concat();
+            let plain =
+                [&w(0xa1b2_c3d4)[..], &w(0x0004_0002), &w(0), &w(0), &w(65_535), &w(1), &record, &record].concat();
+            let interface = [&w(1)[..], &w(20), &w(1), &w(0), &w(20)].concat();
+            let size = 32 + packet.len().next_multiple_of(4) as u32;
+            let mut block =
+                [&w(6)[..], &w(size), &w(0), &w(0), &w(0), &w(packet.len() as u32), &w(1500), &packet].concat();
+            block.resize(size as usize - 4, 0);
+            block.extend(w(size));
+            let head = [&w(0x0a0d_0d0a)[..], &w(28), &w(0x1a2b_3c4d), &[1, 0, 0, 0], &[0xff; 8], &w(28)].concat();
+            vec![plain, [head, interface, block].concat(), packet]
+        }
         "irq_names" => [
             "\0eth1-TxRx-10",
             "\u{1}ice-eth1-TxRx-0-3",
