@@ -3,6 +3,7 @@
 //! values of `model`; `kfmt` turns them into such.
 
 mod capture;
+pub mod connections;
 mod deadline;
 pub mod guardian;
 pub mod hold;

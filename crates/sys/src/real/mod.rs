@@ -21,6 +21,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::host::{Clock, Error, Host, Request, Result};
 
 pub use ioctl::ifindex;
+pub(crate) use requests::dump_once;
 
 pub struct Real {
     root: Option<PathBuf>,

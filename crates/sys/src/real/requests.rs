@@ -69,6 +69,11 @@ fn error(what: &str, fail: Fail) -> Error {
     }
 }
 
+/// A dump on a socket of its own, for families that are asked once.
+pub(crate) fn dump_once(what: &str, protocol: i32, kind: u16, body: &[u8]) -> Result<Vec<Vec<u8>>> {
+    exchange(&Mutex::default(), protocol, kind, NLM_F_DUMP, body).map_err(|f| error(what, f))
+}
+
 /// One exchange on a socket of the pool. The pool is locked only to take and to give back.
 fn exchange(
     pool: &Mutex<Pool>,
