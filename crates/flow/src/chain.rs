@@ -1,0 +1,201 @@
+//! One direction of a flow through the host, and what can be said of both.
+
+use ringwise_model::{CpuId, Nic, Snapshot};
+use serde::Serialize;
+
+use crate::send::{Sending, sending};
+use crate::stack::{Landing, Reach, Rfs, Rps, landing};
+use crate::steering::{Answer, By, Steering, heeds_table};
+use crate::tuple::Tuple;
+
+/// In by a device and its queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Arrival {
+    pub dev: String,
+    pub node: Option<u32>,
+    pub steering: Answer,
+    pub landing: Option<Landing>,
+    pub doubt: Option<String>,
+}
+
+/// Who takes the packets where they are not sent on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Socket {
+    /// `connection` or `listening`
+    pub kind: &'static str,
+    pub program: Option<String>,
+    pub pid: Option<u32>,
+    /// The CPU that its main thread ran on last.
+    pub last_cpu: Option<CpuId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Departure {
+    pub dev: String,
+    pub node: Option<u32>,
+    pub sending: Sending,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Direction {
+    pub flow: Tuple,
+    pub arrival: Option<Arrival>,
+    /// In words: `to this host`, `dev eth2.101 -> eth2`, or why it is not known.
+    pub route: String,
+    pub local: bool,
+    pub socket: Option<Socket>,
+    pub departure: Option<Departure>,
+}
+
+/// What happens to packets behind the receive queue.
+#[derive(Debug, Clone, Default)]
+pub struct Way<'a> {
+    pub route: String,
+    pub local: bool,
+    pub out: Option<&'a Nic>,
+    pub socket: Option<Socket>,
+}
+
+pub fn arrival(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple) -> Arrival {
+    let a = steering.answer(t);
+    let landing = a.queue.map(|q| landing(s, nic, q, &a));
+    Arrival {
+        dev: nic.dev.name.clone(),
+        node: nic.node.known().map(|n| n.0),
+        doubt: heeds_table(nic).filter(|_| matches!(a.by, By::Table | By::NotDecidable) && a.rule.is_none()),
+        steering: a,
+        landing,
+    }
+}
+
+/// Packets that come in. What is forwarded leaves on the CPU that received it.
+pub fn incoming(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple, way: Way) -> Direction {
+    let arrival = arrival(s, nic, steering, t);
+    let cpu = arrival.landing.as_ref().and_then(Landing::works_on);
+    let rx = arrival.steering.queue;
+    let departure = way.out.filter(|_| !way.local).map(|out| departure(s, out, cpu, rx));
+    Direction { flow: *t, arrival: Some(arrival), route: way.route, local: way.local, socket: way.socket, departure }
+}
+
+/// Packets that this host sends itself, from the CPU that its program runs on.
+pub fn outgoing(s: &Snapshot, t: &Tuple, way: Way) -> Direction {
+    let cpu = way.socket.as_ref().and_then(|k| k.last_cpu);
+    let departure = way.out.map(|out| departure(s, out, cpu, None));
+    Direction { flow: *t, arrival: None, route: way.route, local: false, socket: way.socket, departure }
+}
+
+fn departure(s: &Snapshot, out: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> Departure {
+    Departure { dev: out.dev.name.clone(), node: out.node.known().map(|n| n.0), sending: sending(s, out, cpu, rx) }
+}
+
+/// CPUs of the chain in the order in which packets meet them, with what runs there.
+pub fn stations(d: &Direction) -> Vec<(CpuId, &'static str)> {
+    let mut out = Vec::new();
+    if let Some(l) = d.arrival.as_ref().and_then(|a| a.landing.as_ref()) {
+        out.extend(l.cpu.as_ref().map(|p| (p.cpu, "interrupt")));
+        if let Rps::On { chosen: Some(c), .. } = &l.rps {
+            out.push((*c, "RPS"));
+        }
+    }
+    out.extend(d.socket.as_ref().and_then(|k| k.last_cpu).map(|c| (c, "program")));
+    out.extend(d.departure.as_ref().and_then(|x| x.sending.cpu.as_ref()).map(|p| (p.cpu, "completion")));
+    out
+}
+
+/// Where a packet changes node or L3 on its way, in words.
+pub fn crossings(s: &Snapshot, all: &[Direction]) -> Vec<String> {
+    let mut out = Vec::new();
+    for d in all {
+        let from = d.arrival.as_ref();
+        if let Some(p) = from.and_then(|a| a.landing.as_ref()).and_then(|l| l.cpu.as_ref())
+            && p.reach == Reach::OtherNode
+        {
+            let dev = from.map_or("", |a| a.dev.as_str());
+            out.push(format!(
+                "{}: {dev} interrupts CPU {} on node {}, another than its own",
+                d.flow,
+                p.cpu,
+                number(p.node)
+            ));
+        }
+        for w in stations(d).windows(2) {
+            let ((a, what_a), (b, what_b)) = (w[0], w[1]);
+            if a == b {
+                continue;
+            }
+            let (na, nb) = (s.topology.node_of(a), s.topology.node_of(b));
+            let kind = if na.is_some() && nb.is_some() && na != nb {
+                format!("node {} to node {}", number(na), number(nb))
+            } else if !s.topology.l3_of(a).contains(b) {
+                "between two L3 caches".to_string()
+            } else {
+                continue;
+            };
+            out.push(format!("{}: {what_a} on CPU {a}, {what_b} on CPU {b}: {kind}", d.flow));
+        }
+    }
+    out
+}
+
+fn number(n: Option<ringwise_model::NodeId>) -> String {
+    n.map_or_else(|| "unknown".into(), |n| n.to_string())
+}
+
+/// How the two directions of a connection meet.
+pub fn meeting(s: &Snapshot, all: &[Direction], steerings: &[&Steering]) -> Option<String> {
+    let [a, b] = all else { return None };
+    let works = |d: &Direction| d.arrival.as_ref()?.landing.as_ref()?.works_on();
+    let (x, y) = (works(a)?, works(b)?);
+    if x == y {
+        return Some(format!("Both directions are worked on by CPU {x}."));
+    }
+    let mut text = format!(
+        "The two directions meet CPU {x} and CPU {y}: what the host keeps about the connection moves between two caches."
+    );
+    if s.topology.node_of(x) != s.topology.node_of(y) {
+        text.push_str(" They are of two nodes.");
+    }
+    let devs: Vec<&str> = all.iter().filter_map(|d| d.arrival.as_ref()).map(|a| a.dev.as_str()).collect();
+    if steerings.iter().all(|s| s.is_symmetric()) {
+        text.push_str(" The hash is symmetric already: tables or interrupts differ.");
+    } else if devs.windows(2).all(|w| w[0] == w[1]) {
+        text.push_str(" A symmetric hash would bring both to one queue.");
+    } else {
+        text.push_str(
+            " A symmetric hash on both devices, with one key and one table, would bring both to one queue number.",
+        );
+    }
+    Some(text)
+}
+
+/// What nobody can tell from here, or what was not read.
+pub fn unknowns(d: &Direction) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(a) = &d.arrival {
+        match (&a.steering.why_not, a.steering.queue) {
+            (Some(why), None) => out.push(format!("{}: the queue: {why}", a.dev)),
+            (Some(why), Some(_)) => out.push(format!("{}: the hash: {why}", a.dev)),
+            _ => {}
+        }
+        if let Some(l) = &a.landing {
+            out.extend(l.why_not.iter().map(|w| format!("{} queue {}: the CPU: {w}", a.dev, l.queue)));
+            match &l.rps {
+                Rps::On { why_not: Some(w), .. } => {
+                    out.push(format!("{} queue {}: the CPU that RPS takes: {w}", a.dev, l.queue))
+                }
+                Rps::Unknown { why } => out.push(format!("{} queue {}: RPS: {why}", a.dev, l.queue)),
+                _ => {}
+            }
+            if let (Rfs::On { .. }, true, None) = (&l.rfs, d.local, &d.socket) {
+                out.push(format!(
+                    "{} queue {}: RFS may move it to its reader's CPU; no socket of it is known here",
+                    a.dev, l.queue
+                ));
+            }
+            if let Rfs::Unknown { why } = &l.rfs {
+                out.push(format!("{} queue {}: RFS: {why}", a.dev, l.queue));
+            }
+        }
+    }
+    out
+}

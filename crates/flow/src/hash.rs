@@ -1,0 +1,155 @@
+//! What of a packet goes into the hash: fields by flow type, and transforms that make both directions alike.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use crate::toeplitz::LONGEST;
+use crate::tuple::Tuple;
+
+/// Fields that a prediction can be made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Fields {
+    pub src_ip: bool,
+    pub dst_ip: bool,
+    pub src_port: bool,
+    pub dst_port: bool,
+}
+
+/// The letter that no prediction can be made with, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unhashable(pub &'static str);
+
+impl Fields {
+    pub const ADDRESSES: Self = Self { src_ip: true, dst_ip: true, src_port: false, dst_port: false };
+
+    /// From ethtool's letters.
+    pub fn parse(letters: &str) -> Result<Self, Unhashable> {
+        let mut f = Self::default();
+        for l in letters.chars() {
+            match l {
+                's' => f.src_ip = true,
+                'd' => f.dst_ip = true,
+                'f' => f.src_port = true,
+                'n' => f.dst_port = true,
+                'm' => return Err(Unhashable("the destination MAC address")),
+                'v' => return Err(Unhashable("the VLAN tag")),
+                't' => return Err(Unhashable("the protocol number")),
+                'e' => return Err(Unhashable("the tunnel's id (GTP)")),
+                'l' => return Err(Unhashable("the IPv6 flow label")),
+                'r' => return Err(Unhashable("nothing: the flow type is discarded")),
+                _ => return Err(Unhashable("a field that this version does not know")),
+            }
+        }
+        Ok(f)
+    }
+
+    pub fn has_ports(self) -> bool {
+        self.src_port || self.dst_port
+    }
+
+    pub fn words(self) -> String {
+        let addresses = match (self.src_ip, self.dst_ip) {
+            (true, true) => "addresses",
+            (true, false) => "source address",
+            (false, true) => "destination address",
+            (false, false) => "",
+        };
+        let ports = match (self.src_port, self.dst_port) {
+            (true, true) => "ports",
+            (true, false) => "source port",
+            (false, true) => "destination port",
+            (false, false) => "",
+        };
+        match (addresses, ports) {
+            ("", "") => "nothing".into(),
+            (a, "") => format!("{a} only"),
+            ("", p) => format!("{p} only"),
+            (a, p) => format!("{a} + {p}"),
+        }
+    }
+}
+
+/// ethtool's `xfrm`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transform {
+    #[default]
+    None,
+    SymmetricXor,
+    SymmetricOrXor,
+}
+
+impl Transform {
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "none" => Some(Self::None),
+            "symmetric-xor" => Some(Self::SymmetricXor),
+            "symmetric-or-xor" => Some(Self::SymmetricOrXor),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes of the hash input.
+#[derive(Debug, Clone, Copy)]
+pub struct Input {
+    bytes: [u8; LONGEST],
+    len: usize,
+}
+
+impl Input {
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    fn put(&mut self, more: &[u8]) {
+        self.bytes[self.len..self.len + more.len()].copy_from_slice(more);
+        self.len += more.len();
+    }
+}
+
+/// First and second half as the transform leaves them.
+fn pair<const N: usize>(t: Transform, a: [u8; N], b: [u8; N]) -> ([u8; N], [u8; N]) {
+    let xor: [u8; N] = std::array::from_fn(|i| a[i] ^ b[i]);
+    match t {
+        Transform::None => (a, b),
+        Transform::SymmetricXor => (xor, xor),
+        Transform::SymmetricOrXor => (std::array::from_fn(|i| a[i] | b[i]), xor),
+    }
+}
+
+/// Ports that the packet does not carry are not part of it, whatever the fields say.
+pub fn input(t: &Tuple, fields: Fields, transform: Transform) -> Input {
+    let mut out = Input { bytes: [0; LONGEST], len: 0 };
+    let mut addresses = |a: &[u8], b: &[u8]| {
+        if fields.src_ip {
+            out.put(a);
+        }
+        if fields.dst_ip {
+            out.put(b);
+        }
+    };
+    match (t.src, t.dst) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => {
+            let (a, b) = pair(transform, a.octets(), b.octets());
+            addresses(&a, &b);
+        }
+        (IpAddr::V6(a), IpAddr::V6(b)) => {
+            let (a, b) = pair(transform, a.octets(), b.octets());
+            addresses(&a, &b);
+        }
+        // Never made: both ends are of one family.
+        _ => {}
+    }
+    if let (Some((s, d)), false) = (t.ports, t.fragment) {
+        let (s, d) = pair(transform, s.to_be_bytes(), d.to_be_bytes());
+        if fields.src_port {
+            out.put(&s);
+        }
+        if fields.dst_port {
+            out.put(&d);
+        }
+    }
+    out
+}

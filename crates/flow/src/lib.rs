@@ -1,0 +1,27 @@
+//! Where a flow goes, and how uneven many of them are: hash, table, rules, the CPU behind the queue, populations
+//! and their balance. Pure: what was read comes in, answers go out, and what cannot be known is said.
+//!
+//! ```text
+//!   Tuple ─► Steering (rules, context, fields, key, table) ─► queue ─► chain: interrupt, CPU, RPS, RFS, node ─► transmit
+//!   many of them ─► population: per queue, CPU, node ─► balance: entries to move, flows too heavy to share
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod balance;
+pub mod chain;
+pub mod hash;
+pub mod lines;
+pub mod population;
+pub mod rules;
+pub mod send;
+pub mod stack;
+pub mod steering;
+pub mod synthetic;
+pub mod toeplitz;
+pub mod tuple;
+
+pub use hash::{Fields, Transform};
+pub use population::{Counted, Spread};
+pub use steering::{Answer, By, Steering};
+pub use toeplitz::Toeplitz;
+pub use tuple::{BadFlow, Spec, Tuple};

@@ -1,0 +1,184 @@
+//! Many flows at once: what each queue, CPU and node gets, and how uneven that is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ringwise_model::{CpuId, Dir, Nic, Snapshot};
+use serde::Serialize;
+
+use crate::stack::landing;
+use crate::steering::Steering;
+use crate::tuple::Tuple;
+
+/// One flow with what was seen of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Counted {
+    pub tuple: Tuple,
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Load {
+    pub flows: u64,
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+impl Load {
+    fn add(&mut self, c: &Counted) {
+        self.flows += 1;
+        self.packets += c.packets;
+        self.bytes += c.bytes;
+    }
+}
+
+/// What decides how uneven it is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Evenness {
+    pub max_to_mean: f64,
+    /// Standard deviation by mean.
+    pub variation: f64,
+    /// No table brings `max_to_mean` below this: the heaviest flow stays whole.
+    pub floor: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spread {
+    pub dev: String,
+    /// Every receive queue in use, also those that get nothing.
+    pub queues: BTreeMap<u32, Load>,
+    /// By the CPU that does the work, RPS included, as far as it is known.
+    pub cpus: BTreeMap<u32, Load>,
+    pub nodes: BTreeMap<u32, Load>,
+    pub total: Load,
+    /// Flows whose queue cannot be told.
+    pub undecided: Load,
+    /// Packets over queues; none without packets.
+    pub evenness: Option<Evenness>,
+    pub queues_used: usize,
+    /// The heaviest first.
+    pub heaviest: Vec<Heavy>,
+    /// Queues on which two or more flows lie that are each heavier than half of a queue's mean.
+    pub collisions: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Heavy {
+    #[serde(flatten)]
+    pub flow: Counted,
+    pub queue: Option<u32>,
+}
+
+/// Same flows become one; the order is that of the tuples, so that answers do not depend on the file's.
+pub fn merged(all: impl IntoIterator<Item = Counted>) -> Vec<Counted> {
+    let mut by: HashMap<Tuple, (u64, u64)> = HashMap::new();
+    for c in all {
+        let e = by.entry(c.tuple).or_default();
+        *e = (e.0.saturating_add(c.packets), e.1.saturating_add(c.bytes));
+    }
+    let mut out: Vec<Counted> =
+        by.into_iter().map(|(tuple, (packets, bytes))| Counted { tuple, packets, bytes }).collect();
+    out.sort_unstable_by_key(|c| c.tuple);
+    out
+}
+
+const SHOWN: usize = 10;
+
+pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -> Spread {
+    let mut out = Spread {
+        dev: nic.dev.name.clone(),
+        queues: (0..steering.queues()).map(|q| (q, Load::default())).collect(),
+        cpus: BTreeMap::new(),
+        nodes: BTreeMap::new(),
+        total: Load::default(),
+        undecided: Load::default(),
+        evenness: None,
+        queues_used: 0,
+        heaviest: Vec::new(),
+        collisions: Vec::new(),
+    };
+    let mut placed: Vec<Heavy> = Vec::with_capacity(flows.len());
+    for flow in flows {
+        let queue = steering.queue(&flow.tuple);
+        out.total.add(flow);
+        match queue {
+            Some(q) => out.queues.entry(q).or_default().add(flow),
+            None => out.undecided.add(flow),
+        }
+        placed.push(Heavy { flow: *flow, queue });
+    }
+    if nic.rx_queues.iter().any(|q| q.rps_cpus.known().is_some_and(|m| !m.is_empty())) {
+        // RPS deals out the flows of one queue.
+        for h in &placed {
+            let Some(q) = h.queue else { continue };
+            let landing = landing(s, nic, q, &steering.answer(&h.flow.tuple));
+            let one = Load { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
+            on(s, &mut out, landing.works_on(), &one);
+        }
+    } else {
+        for (q, load) in out.queues.clone() {
+            let cpu = nic.vector_of(Dir::Rx, q).and_then(|v| v.effective.known()).filter(|e| e.len() == 1);
+            on(s, &mut out, cpu.and_then(|e| e.first()), &load);
+        }
+    }
+    out.queues_used = out.queues.values().filter(|l| l.packets > 0).count();
+    let loads: Vec<u64> = out.queues.values().map(|l| l.packets).collect();
+    let biggest = placed.iter().filter(|h| h.queue.is_some()).map(|h| h.flow.packets).max().unwrap_or(0);
+    out.evenness = evenness(&loads, biggest);
+    let mean = loads.iter().sum::<u64>() as f64 / loads.len().max(1) as f64;
+    let mut heavy: BTreeMap<u32, u32> = BTreeMap::new();
+    for h in placed.iter().filter(|h| h.flow.packets as f64 > mean / 2.0) {
+        if let Some(q) = h.queue {
+            *heavy.entry(q).or_default() += 1;
+        }
+    }
+    out.collisions = heavy.into_iter().filter(|(_, n)| *n > 1).map(|(q, _)| q).collect();
+    placed.sort_unstable_by(|a, b| (b.flow.packets, a.flow.tuple).cmp(&(a.flow.packets, b.flow.tuple)));
+    placed.truncate(SHOWN);
+    out.heaviest = placed;
+    out
+}
+
+/// Work that is done on a CPU, and on its node.
+fn on(s: &Snapshot, out: &mut Spread, cpu: Option<CpuId>, load: &Load) {
+    let Some(cpu) = cpu else { return };
+    let sum = |into: &mut Load| {
+        into.flows += load.flows;
+        into.packets += load.packets;
+        into.bytes += load.bytes;
+    };
+    sum(out.cpus.entry(cpu.0).or_default());
+    if let Some(n) = s.topology.node_of(cpu) {
+        sum(out.nodes.entry(n.0).or_default());
+    }
+}
+
+/// None: no queues, or no packets.
+pub fn evenness(loads: &[u64], heaviest_flow: u64) -> Option<Evenness> {
+    let total: u64 = loads.iter().sum();
+    if total == 0 {
+        return None;
+    }
+    let n = loads.len() as f64;
+    let mean = total as f64 / n;
+    let variance = loads.iter().map(|l| (*l as f64 - mean).powi(2)).sum::<f64>() / n;
+    let max = loads.iter().copied().max().unwrap_or(0) as f64;
+    Some(Evenness {
+        max_to_mean: max / mean,
+        variation: variance.sqrt() / mean,
+        floor: (heaviest_flow as f64 / mean).max(1.0),
+    })
+}
+
+/// Connections whose two directions this device would put into different queues, of all whose queues are known.
+pub fn parted(steering: &Steering, flows: &[Counted]) -> (u64, u64) {
+    let mut known = 0;
+    let mut parted = 0;
+    for f in flows {
+        if let (Some(a), Some(b)) = (steering.queue(&f.tuple), steering.queue(&f.tuple.reversed())) {
+            known += 1;
+            parted += u64::from(a != b);
+        }
+    }
+    (parted, known)
+}

@@ -1,0 +1,167 @@
+//! Whether a flow steering rule (`ethtool -n`) means a flow.
+
+use std::net::IpAddr;
+
+use ringwise_model::Rule;
+
+use crate::tuple::{SCTP, TCP, Tuple, UDP};
+
+/// A flow does not say all that a rule may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meant {
+    Yes,
+    No,
+    /// It depends on this, which a flow does not tell.
+    DependsOn(&'static str),
+}
+
+/// Fields in ethtool's words, masks in its sense: set bits do not count.
+pub fn means(rule: &Rule, t: &Tuple) -> Meant {
+    let (kind, six) = match rule.flow.as_str() {
+        "ether" => ("ether", t.is_v6()),
+        f => match (f.strip_suffix('4'), f.strip_suffix('6')) {
+            (Some(k), _) => (k, false),
+            (_, Some(k)) => (k, true),
+            _ => return Meant::DependsOn("a rule of a type that this version does not know"),
+        },
+    };
+    if six != t.is_v6() {
+        return Meant::No;
+    }
+    let protocol = match kind {
+        "tcp" => Some(TCP),
+        "udp" => Some(UDP),
+        "sctp" => Some(SCTP),
+        "ah" => Some(51),
+        "esp" => Some(50),
+        "ip" | "ether" => None,
+        _ => return Meant::DependsOn("a rule of a type that this version does not know"),
+    };
+    // A piece shows its protocol, but no ports; devices differ in whether such a rule means it.
+    if protocol.is_some_and(|p| p != t.protocol) {
+        return Meant::No;
+    }
+    let mut open = None;
+    for (name, value) in &rule.fields {
+        match field(name, value, t) {
+            Meant::Yes => {}
+            Meant::No => return Meant::No,
+            Meant::DependsOn(what) => open = Some(what),
+        }
+    }
+    match open {
+        Some(what) => Meant::DependsOn(what),
+        None if t.fragment && matches!(kind, "tcp" | "udp" | "sctp") => {
+            Meant::DependsOn("whether the device applies such rules to pieces of packets")
+        }
+        None => Meant::Yes,
+    }
+}
+
+fn field(name: &str, value: &str, t: &Tuple) -> Meant {
+    let port = |p: Option<u16>| match p {
+        Some(p) => number(value, u64::from(p)),
+        None => Meant::No,
+    };
+    match name {
+        "src-ip" => address(value, t.src),
+        "dst-ip" => address(value, t.dst),
+        "src-port" => port(t.ports.map(|p| p.0)),
+        "dst-port" => port(t.ports.map(|p| p.1)),
+        "l4proto" => number(value, u64::from(t.protocol)),
+        "proto" => number(value, if t.is_v6() { 0x86dd } else { 0x0800 }),
+        "vlan" => match t.vlan {
+            Some(v) => number(value, u64::from(v)),
+            None => Meant::DependsOn("the VLAN tag"),
+        },
+        "tos" | "tclass" => Meant::DependsOn("the type of service"),
+        "spi" | "l4data" => Meant::DependsOn("the bytes behind the IP header"),
+        "vlan-etype" => Meant::DependsOn("the VLAN tag"),
+        "src" | "dst" | "dst-mac" => Meant::DependsOn("the MAC addresses"),
+        _ => Meant::DependsOn("what else the packet holds"),
+    }
+}
+
+fn split(value: &str) -> (&str, Option<&str>) {
+    value.split_once(" m ").map_or((value, None), |(v, m)| (v, Some(m)))
+}
+
+fn yes(b: bool) -> Meant {
+    if b { Meant::Yes } else { Meant::No }
+}
+
+const UNREADABLE: Meant = Meant::DependsOn("a field that cannot be read");
+
+fn number(value: &str, got: u64) -> Meant {
+    let (v, m) = split(value);
+    let parse = |s: &str| match s.strip_prefix("0x") {
+        Some(h) => u64::from_str_radix(h, 16).ok(),
+        None => s.parse().ok(),
+    };
+    match (parse(v), m.map_or(Some(0), parse)) {
+        (Some(want), Some(ignored)) => yes((want ^ got) & !ignored == 0),
+        _ => UNREADABLE,
+    }
+}
+
+fn address(value: &str, got: IpAddr) -> Meant {
+    let (v, m) = split(value);
+    let bytes = |a: IpAddr| match a {
+        IpAddr::V4(a) => a.octets().to_vec(),
+        IpAddr::V6(a) => a.octets().to_vec(),
+    };
+    let Ok(want) = v.parse::<IpAddr>() else { return UNREADABLE };
+    let ignored = match m.map(str::parse::<IpAddr>) {
+        None => vec![0; 16],
+        Some(Ok(m)) => bytes(m),
+        Some(Err(_)) => return UNREADABLE,
+    };
+    let (want, got) = (bytes(want), bytes(got));
+    yes(want.len() == got.len() && want.iter().zip(&got).zip(&ignored).all(|((a, b), i)| (a ^ b) & !i == 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_model::Action;
+
+    use super::*;
+    use crate::Spec;
+
+    fn rule(flow: &str, fields: &[(&str, &str)]) -> Rule {
+        let fields = fields.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        Rule { flow: flow.into(), fields, action: Action::Queue(1), context: None }
+    }
+
+    fn flow(text: &str) -> Tuple {
+        text.parse::<Spec>().unwrap().exact().unwrap()
+    }
+
+    #[test]
+    fn values_and_masks() {
+        let t = flow("10.0.0.1:1234-10.0.1.2:443/tcp");
+        for (r, want) in [
+            (rule("tcp4", &[("dst-port", "443")]), Meant::Yes),
+            (rule("tcp4", &[("dst-port", "444 m 0x0007")]), Meant::Yes),
+            (rule("tcp4", &[("dst-port", "444 m 0x0001")]), Meant::No),
+            (rule("tcp4", &[("dst-ip", "10.0.1.0 m 0.0.0.255")]), Meant::Yes),
+            (rule("tcp4", &[("src-ip", "10.0.1.0 m 0.0.0.255")]), Meant::No),
+            (rule("udp4", &[]), Meant::No),
+            (rule("tcp6", &[]), Meant::No),
+            (rule("ip4", &[("l4proto", "6")]), Meant::Yes),
+            (rule("ether", &[("proto", "0x0800")]), Meant::Yes),
+            (rule("tcp4", &[("dst-port", "443"), ("vlan", "5")]), Meant::DependsOn("the VLAN tag")),
+            (rule("tcp4", &[("dst-port", "444"), ("vlan", "5")]), Meant::No),
+            (rule("tcp4", &[("tos", "8")]), Meant::DependsOn("the type of service")),
+        ] {
+            assert_eq!(means(&r, &t), want, "{r:?}");
+        }
+    }
+
+    #[test]
+    fn pieces_carry_no_ports() {
+        let t = flow("10.0.0.1-10.0.1.2/udp/frag");
+        assert_eq!(means(&rule("udp4", &[("dst-port", "53")]), &t), Meant::No);
+        assert!(matches!(means(&rule("udp4", &[]), &t), Meant::DependsOn(_)));
+        assert_eq!(means(&rule("ip4", &[]), &t), Meant::Yes);
+    }
+}

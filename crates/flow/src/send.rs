@@ -1,0 +1,98 @@
+//! From a CPU (and, of forwarded packets, their receive queue) to the transmit queue and what completes it.
+
+use ringwise_model::{CpuId, Dir, Fact, IrqId, Nic, Snapshot};
+use serde::Serialize;
+
+use crate::stack::{Place, place};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sending {
+    /// The queue, where there is only one it can be.
+    pub queue: Option<u32>,
+    pub may_be: Vec<u32>,
+    /// `XPS of CPU 4`, `XPS of receive queue 2`, `the number of its receive queue`.
+    pub by: String,
+    pub irq: Option<IrqId>,
+    /// Where the interrupt of its completion goes.
+    pub cpu: Option<Place>,
+    pub bql: Option<String>,
+    pub notes: Vec<String>,
+}
+
+/// Drivers that choose the transmit queue themselves where traffic classes or their own rings ask for it (Linux
+/// 6.12, `ndo_select_queue`).
+const CHOOSES: &[&str] = &["bnx2x", "fm10k", "hns", "ixgbe", "mlx4_en", "mlx5_core", "qede", "hv_netvsc", "ice"];
+
+/// `__netdev_pick_tx`: XPS by receive queue, by CPU, else `skb_tx_hash`. `rx`: the receive queue of a packet that is
+/// forwarded, as the kernel recorded it.
+pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> Sending {
+    let queues: Vec<u32> = {
+        let told = nic.channels.known().map(|c| c.tx_queues()).filter(|n| *n > 0);
+        let n = told.unwrap_or(u32::MAX);
+        nic.tx_queues.iter().map(|q| q.id).filter(|q| *q < n).collect()
+    };
+    let mut notes = Vec::new();
+    let driver = nic.driver.known().map_or("", String::as_str);
+    if CHOOSES.contains(&driver) && queues.len() > 1 {
+        notes.push(format!("{driver} may choose otherwise (traffic classes, rings of XDP)"));
+    }
+    let (by, may_be) = choose(nic, &queues, cpu, rx);
+    let queue = (may_be.len() == 1).then(|| may_be[0]);
+    let vector = queue.and_then(|q| nic.vector_of(Dir::Tx, q));
+    let done_on = vector.and_then(|v| v.effective.known()).filter(|e| e.len() == 1).and_then(|e| e.first());
+    let bql = queue
+        .and_then(|q| nic.tx_queues.iter().find(|t| t.id == q))
+        .and_then(|t| t.bql.known())
+        .map(|b| format!("BQL lets {} bytes wait in the ring ({} now)", b.limit_bytes, b.inflight_bytes));
+    Sending {
+        queue,
+        may_be: if queue.is_some() { Vec::new() } else { may_be },
+        by,
+        irq: vector.map(|v| v.irq),
+        cpu: done_on.map(|c| place(s, nic, c)),
+        bql,
+        notes,
+    }
+}
+
+fn choose(nic: &Nic, queues: &[u32], cpu: Option<CpuId>, rx: Option<u32>) -> (String, Vec<u32>) {
+    if queues.len() <= 1 {
+        return ("the only queue".into(), queues.to_vec());
+    }
+    let of = |want: &dyn Fn(&ringwise_model::TxQueue) -> bool| -> Vec<u32> {
+        nic.tx_queues.iter().filter(|t| queues.contains(&t.id) && want(t)).map(|t| t.id).collect()
+    };
+    if let Some(rx) = rx {
+        let by_rx = of(&|t| t.xps_rxqs.known().is_some_and(|r| r.contains(&rx)));
+        if !by_rx.is_empty() {
+            return (format!("XPS of receive queue {rx}"), by_rx);
+        }
+    }
+    let unread = nic.tx_queues.iter().find_map(|t| match &t.xps_cpus {
+        Fact::Unknown(u) => Some(u.to_string()),
+        _ => None,
+    });
+    if let Some(why) = unread {
+        return (format!("XPS is not known ({why})"), queues.to_vec());
+    }
+    let set = nic.tx_queues.iter().any(|t| t.xps_cpus.known().is_some_and(|c| !c.is_empty()));
+    match cpu {
+        None if set => return ("XPS, by a CPU that is not known".into(), queues.to_vec()),
+        Some(c) => {
+            let by_cpu = of(&|t| t.xps_cpus.known().is_some_and(|m| m.contains(c)));
+            if !by_cpu.is_empty() {
+                return (format!("XPS of CPU {c}"), by_cpu);
+            }
+        }
+        None => {}
+    }
+    let none = if set { "XPS maps this CPU to none" } else { "XPS is not set" };
+    match rx {
+        // skb_tx_hash: the recorded queue, as often less by the number of queues as is needed.
+        Some(rx) => {
+            let at = rx as usize % queues.len();
+            (format!("the number of its receive queue ({none})"), vec![queues[at]])
+        }
+        None => (format!("the kernel's own hash ({none})"), queues.to_vec()),
+    }
+}

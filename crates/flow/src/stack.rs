@@ -1,0 +1,218 @@
+//! From a receive queue to the CPU that does the work: interrupt, RPS, RFS.
+
+use ringwise_model::{CpuId, CpuSet, Dir, Fact, IrqId, Nic, NodeId, Snapshot};
+use serde::Serialize;
+
+use crate::steering::Answer;
+use crate::tuple::has_ports;
+
+/// Drivers that hand the device's hash to the stack as one over ports, so that RPS uses it (Linux 6.12); others
+/// hand over none, or one that the kernel takes for addresses only and replaces by its own, whose key is secret.
+const HASH_OF_PORTS: &[&str] = &[
+    "bnxt_en",
+    "ena",
+    "i40e",
+    "iavf",
+    "ice",
+    "idpf",
+    "ixgbe",
+    "ixgbevf",
+    "mana",
+    "mlx5_core",
+    "mqnic",
+    "qede",
+    "sfc",
+    "virtio_net",
+];
+pub const RXHASH: &str = "rx-hashing";
+/// Drivers with accelerated RFS (`ndo_rx_flow_steer`, Linux 6.12).
+const ACCELERATED: &[&str] =
+    &["bnxt_en", "enic", "hns3", "ice", "mlx4_en", "mlx5_core", "qede", "sfc", "sfc-falcon", "sfc-siena", "mqnic"];
+
+/// How far a CPU is from its device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    Near,
+    OtherNode,
+    Unknown,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    pub cpu: CpuId,
+    pub node: Option<NodeId>,
+    pub core: Option<u32>,
+    /// Of the device, and of the CPU's node to it as the firmware tells it.
+    pub reach: Reach,
+    pub distance: Option<u32>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Landing {
+    pub queue: u32,
+    pub irq: Option<IrqId>,
+    /// Which CPUs the interrupt may go to, and where it goes.
+    pub asked: Option<CpuSet>,
+    pub cpu: Option<Place>,
+    pub why_not: Option<String>,
+    pub rps: Rps,
+    pub rfs: Rfs,
+}
+
+impl Landing {
+    /// Where protocol work runs, as far as that is known without a socket.
+    pub fn works_on(&self) -> Option<CpuId> {
+        match &self.rps {
+            Rps::Off => self.cpu.as_ref().map(|p| p.cpu),
+            Rps::On { chosen, .. } => *chosen,
+            Rps::Unknown { .. } => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Rps {
+    Off,
+    On {
+        cpus: CpuSet,
+        /// None: it is one of them, and always the same; why it is not known.
+        chosen: Option<CpuId>,
+        why_not: Option<String>,
+    },
+    Unknown {
+        why: String,
+    },
+}
+
+/// Receive flow steering.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Rfs {
+    Off {
+        why: String,
+    },
+    /// Entries of the host's table (who reads where) and of the queue's (where packets went last).
+    On {
+        entries: u32,
+        queue_entries: u32,
+        accelerated: bool,
+    },
+    Unknown {
+        why: String,
+    },
+}
+
+/// RFS's two tables and the rule that keeps packets in order.
+pub fn rfs_words(entries: u32, queue_entries: u32) -> String {
+    format!(
+        "the host's table of {entries} entries remembers, by hash, the CPU that last read or wrote on the socket; the \
+         queue's of {queue_entries} the CPU that packets went to. A flow moves to its reader's CPU only when the old \
+         CPU has worked off what was queued for it (or is offline), so that no packet overtakes another"
+    )
+}
+
+pub fn place(s: &Snapshot, nic: &Nic, cpu: CpuId) -> Place {
+    let node = s.topology.node_of(cpu);
+    let device = nic.node.known().copied();
+    let reach = match (node, device) {
+        (Some(a), Some(b)) if a == b => Reach::Near,
+        (Some(_), Some(_)) => Reach::OtherNode,
+        _ => Reach::Unknown,
+    };
+    let distance = device.zip(node).and_then(|(d, n)| s.topology.distance(d, n));
+    let core = s.topology.cpu(cpu).and_then(|c| c.core.known()).copied();
+    Place { cpu, node, core, reach, distance }
+}
+
+pub fn landing(s: &Snapshot, nic: &Nic, queue: u32, a: &Answer) -> Landing {
+    let vector = nic.vector_of(Dir::Rx, queue);
+    let (cpu, why_not) = match vector.map(|v| (&v.effective, &v.asked)) {
+        None => (None, Some("no interrupt is known for this queue".to_string())),
+        Some((Fact::Known(e), asked)) => match (e.first(), e.len()) {
+            (Some(c), 1) => (Some(c), None),
+            (None, _) => (None, Some("its interrupt has not come yet: where it goes is decided then".into())),
+            _ => (None, asked.known().map(|m| format!("it goes to one of {m}"))),
+        },
+        Some((Fact::Absent, Fact::Known(m))) if m.len() == 1 => (m.first(), None),
+        Some((Fact::Absent, _)) => (None, Some("this kernel does not tell the effective CPU".into())),
+        Some((Fact::Unknown(u), _)) => (None, Some(u.to_string())),
+    };
+    Landing {
+        queue,
+        irq: vector.map(|v| v.irq),
+        asked: vector.and_then(|v| v.asked.known().cloned()),
+        cpu: cpu.map(|c| place(s, nic, c)),
+        why_not,
+        rps: rps(s, nic, queue, a),
+        rfs: rfs(s, nic, queue),
+    }
+}
+
+fn feature(nic: &Nic, name: &str) -> Option<bool> {
+    nic.features.known().and_then(|f| f.get(name)).map(|f| f.on)
+}
+
+/// The kernel multiplies the 32-bit hash by the number of CPUs in the mask and takes the upper word: entry of
+/// the mask's online CPUs in ascending order (`get_rps_cpu`).
+fn rps(s: &Snapshot, nic: &Nic, queue: u32, a: &Answer) -> Rps {
+    let Some(q) = nic.rx_queues.iter().find(|q| q.id == queue) else {
+        return Rps::Unknown { why: "the kernel shows no such queue".into() };
+    };
+    let mask = match &q.rps_cpus {
+        Fact::Known(m) if m.is_empty() => return Rps::Off,
+        Fact::Absent => return Rps::Off,
+        Fact::Known(m) => m.intersection(&s.topology.online),
+        Fact::Unknown(u) => return Rps::Unknown { why: u.to_string() },
+    };
+    if mask.is_empty() {
+        return Rps::Off;
+    }
+    if mask.len() == 1 {
+        return Rps::On { chosen: mask.first(), cpus: mask, why_not: None };
+    }
+    let (chosen, why_not) = match stack_hash(nic, a) {
+        Ok(hash) => (mask.iter().nth(((u64::from(hash) * mask.len() as u64) >> 32) as usize), None),
+        Err(why) => (None, Some(why)),
+    };
+    Rps::On { cpus: mask, chosen, why_not }
+}
+
+/// The hash that the stack goes by; only where it is the device's own.
+pub fn stack_hash(nic: &Nic, a: &Answer) -> Result<u32, String> {
+    let driver = nic.driver.known().map_or("", String::as_str);
+    const OWN: &str = "the kernel takes its own hash, whose key is secret";
+    if feature(nic, RXHASH) == Some(false) {
+        return Err(format!("receive-hashing is off: {OWN}"));
+    }
+    if !HASH_OF_PORTS.contains(&driver) {
+        return Err(format!("{driver} hands over no hash that the kernel keeps: {OWN}"));
+    }
+    if a.flow_type.starts_with("ip") || !a.fields.as_ref().is_some_and(|f| f.contains("port")) {
+        return Err(format!("the device's hash is over addresses only: {OWN}"));
+    }
+    a.hash.ok_or_else(|| "the device's hash is not known".to_string())
+}
+
+fn rfs(s: &Snapshot, nic: &Nic, queue: u32) -> Rfs {
+    let own = nic.rx_queues.iter().find(|q| q.id == queue).map(|q| &q.rps_flow_cnt);
+    match (&s.host.rps_sock_flow_entries, own) {
+        (Fact::Known(0), _) => Rfs::Off { why: "net.core.rps_sock_flow_entries is 0".into() },
+        (Fact::Absent, _) => Rfs::Off { why: "this kernel has none".into() },
+        (Fact::Known(_), Some(Fact::Known(0) | Fact::Absent) | None) => {
+            Rfs::Off { why: "rps_flow_cnt of the queue is 0".into() }
+        }
+        (Fact::Known(entries), Some(Fact::Known(n))) => {
+            let driver = nic.driver.known().map_or("", String::as_str);
+            let accelerated = ACCELERATED.contains(&driver) && feature(nic, crate::steering::NTUPLE) == Some(true);
+            Rfs::On { entries: *entries, queue_entries: *n, accelerated }
+        }
+        (Fact::Unknown(u), _) | (_, Some(Fact::Unknown(u))) => Rfs::Unknown { why: u.to_string() },
+    }
+}
+
+/// Of a protocol with ports, in one piece: what sockets and the stack tell apart.
+pub fn has_socket(t: &crate::Tuple) -> bool {
+    has_ports(t.protocol) && t.ports.is_some()
+}

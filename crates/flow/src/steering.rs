@@ -1,0 +1,477 @@
+//! From a flow to its receive queue, as the device does it: rules, then a context or the device's own table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_model::{Action, Fact, Nic, Rule};
+use serde::Serialize;
+
+use crate::hash::{Fields, Transform, input};
+use crate::rules::{Meant, means};
+use crate::toeplitz::{Toeplitz, is_symmetric};
+use crate::tuple::{TCP, Tuple};
+
+/// Drivers that fill their key from `net.core.netdev_rss_key` and do not tell it themselves (Linux 6.12).
+const HOST_KEY: &[&str] = &["igb", "igc"];
+/// What such devices compute with the key that ethtool shows is not the definition's hash (Linux 5.8 and newer begin
+/// with 0xffffffff on ena).
+const OTHER_TOEPLITZ: &[&str] = &["ena"];
+/// Drivers that put TCP flows where their answers left, unless the feature `ntuple` is on (Intel's ATR).
+const ATR: &[&str] = &["ixgbe", "txgbe"];
+/// The same with a private flag that switches it off.
+const ATR_FLAG: &str = "flow-director-atr";
+pub const NTUPLE: &str = "rx-ntuple-filter";
+
+/// What decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    Rule,
+    Table,
+    /// There is one queue, or every entry of the table names the same.
+    OnlyOne,
+    Dropped,
+    NotDecidable,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    pub by: By,
+    pub queue: Option<u32>,
+    /// Where the queue is not known: the ones it can be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub may_be: Vec<u32>,
+    /// `tcp4`, `ip6`
+    pub flow_type: &'static str,
+    /// `addresses + ports`; none: the fields are not known, or do not matter.
+    pub fields: Option<String>,
+    pub hash: Option<u32>,
+    pub key_from: Option<&'static str>,
+    pub entry: Option<usize>,
+    pub entries: usize,
+    pub context: Option<u32>,
+    /// Location of the rule.
+    pub rule: Option<u32>,
+    /// Why there is no queue, or no hash.
+    pub why_not: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A table with its key.
+#[derive(Debug, Clone)]
+struct Spreader {
+    table: Vec<u32>,
+    /// Or why the hash cannot be had.
+    hash: Result<Toeplitz, String>,
+    key_from: Option<&'static str>,
+    only: Option<u32>,
+}
+
+/// What one device does, prepared for many flows.
+#[derive(Debug, Clone)]
+pub struct Steering {
+    driver: String,
+    queues: u32,
+    own: Option<Spreader>,
+    no_table: String,
+    contexts: BTreeMap<u32, Spreader>,
+    contexts_known: bool,
+    fields: BTreeMap<String, String>,
+    transform: Transform,
+    symmetric_key: bool,
+    rules: Vec<(u32, Rule)>,
+    /// Rules may be there that could not be read.
+    rules_unread: Option<String>,
+    steers_itself: Option<String>,
+}
+
+impl Steering {
+    /// `host_key`: `net.core.netdev_rss_key` in hex, colons or not.
+    pub fn new(nic: &Nic, host_key: &Fact<String>) -> Self {
+        let driver = nic.driver.known().cloned().unwrap_or_default();
+        let queues = receive_queues(nic);
+        let ntuple = nic.features.known().and_then(|f| f.get(NTUPLE)).map(|f| f.on);
+        let (rules, rules_unread) = match &nic.rules {
+            // Switched off, they are not looked at.
+            _ if ntuple == Some(false) => (Vec::new(), None),
+            Fact::Known(r) => (r.rules.iter().map(|(at, r)| (*at, r.clone())).collect(), None),
+            Fact::Absent => (Vec::new(), None),
+            Fact::Unknown(u) => (Vec::new(), Some(u.to_string())),
+        };
+        let mut s = Self {
+            steers_itself: steers_itself(nic, &driver, queues, ntuple),
+            driver,
+            queues,
+            own: None,
+            no_table: String::new(),
+            contexts: BTreeMap::new(),
+            contexts_known: true,
+            fields: BTreeMap::new(),
+            transform: Transform::None,
+            symmetric_key: false,
+            rules,
+            rules_unread,
+        };
+        match &nic.rss {
+            Fact::Known(rss) => {
+                s.fields = rss.fields.clone();
+                let told = match &rss.key {
+                    Fact::Known(k) => unhex(k)
+                        .filter(|k| !k.is_empty())
+                        .map(|k| (k, "the device's"))
+                        .ok_or_else(|| "the key that the driver tells cannot be read".to_string()),
+                    Fact::Unknown(u) => Err(format!("the key is not known ({u})")),
+                    Fact::Absent => s.key_of_host(host_key),
+                };
+                s.symmetric_key = told.as_ref().is_ok_and(|(k, _)| is_symmetric(k));
+                let transform = match &rss.symmetric {
+                    Fact::Known(x) => Transform::parse(x).ok_or_else(|| format!("the transform {x} is not known here")),
+                    Fact::Absent => Ok(Transform::None),
+                    // Kernels and recordings from before transforms say nothing of them.
+                    Fact::Unknown(_) => Ok(Transform::None),
+                };
+                s.transform = transform.clone().unwrap_or_default();
+                let function = match &rss.function {
+                    _ if OTHER_TOEPLITZ.contains(&s.driver.as_str()) => Err(format!(
+                        "{} begins the hash with another value and its device reads the key backwards: what comes out \
+                         is not proved",
+                        s.driver
+                    )),
+                    Fact::Known(f) if f == "toeplitz" => Ok(()),
+                    Fact::Known(f) => {
+                        Err(format!("the hash function is {f}, and how {} computes it is not documented", s.driver))
+                    }
+                    Fact::Absent => Ok(()),
+                    Fact::Unknown(u) => Err(format!("the hash function is not known ({u})")),
+                };
+                let key = function.and_then(|()| transform.map(|_| ())).and(told.clone());
+                let make = |table: &[u32], key: Result<(Vec<u8>, &'static str), String>| Spreader {
+                    only: table.first().copied().filter(|q| table.iter().all(|t| t == q)),
+                    table: table.to_vec(),
+                    key_from: key.as_ref().ok().map(|k| k.1),
+                    hash: key.map(|(k, _)| Toeplitz::new(&k)),
+                };
+                if rss.table.is_empty() {
+                    s.no_table = "the driver tells no table".into();
+                } else {
+                    s.own = Some(make(&rss.table, key.clone()));
+                }
+                if let Fact::Known(all) = &rss.contexts {
+                    for (id, c) in all {
+                        let own = c.key.as_deref().map(|k| {
+                            unhex(k).map(|k| (k, "the context's")).ok_or_else(|| "its key cannot be read".to_string())
+                        });
+                        let key = match (own, &key) {
+                            (Some(own), Ok(_)) => own,
+                            (_, key) => key.clone(),
+                        };
+                        s.contexts.insert(*id, make(&c.table, key));
+                    }
+                }
+                s.contexts_known = !matches!(rss.contexts, Fact::Unknown(_));
+            }
+            Fact::Absent => s.no_table = "the driver has no receive-side scaling that it tells of".into(),
+            Fact::Unknown(u) => s.no_table = format!("its table is not known ({u})"),
+        }
+        s
+    }
+
+    fn key_of_host(&self, host_key: &Fact<String>) -> Result<(Vec<u8>, &'static str), String> {
+        let name = &self.driver;
+        if !HOST_KEY.contains(&name.as_str()) {
+            return Err(format!("{name} does not tell its key"));
+        }
+        match host_key {
+            Fact::Known(k) => match unhex(k) {
+                // Until a driver asks for it, the kernel has none.
+                Some(k) if k.iter().any(|b| *b != 0) => Ok((k, "the host's (net.core.netdev_rss_key)")),
+                _ => Err("the key is net.core.netdev_rss_key, which is not set yet".into()),
+            },
+            Fact::Absent => {
+                Err(format!("{name} does not tell its key, and this kernel shows no net.core.netdev_rss_key"))
+            }
+            Fact::Unknown(u) => Err(format!("{name} does not tell its key, and the host's could not be read ({u})")),
+        }
+    }
+
+    pub fn queues(&self) -> u32 {
+        self.queues
+    }
+
+    pub fn transform(&self) -> Transform {
+        self.transform
+    }
+
+    /// Both directions of every flow have one hash, whatever makes it so.
+    pub fn is_symmetric(&self) -> bool {
+        self.transform != Transform::None || self.symmetric_key
+    }
+
+    /// The device's own table; empty: none known.
+    pub fn table(&self) -> &[u32] {
+        self.own.as_ref().map_or(&[], |o| &o.table)
+    }
+
+    /// Entry of the device's own table, for flows that no rule takes.
+    pub fn bucket(&self, t: &Tuple) -> Option<usize> {
+        let own = self.own.as_ref()?;
+        let hash = self.hash_of(own, t).ok()?;
+        Some(entry(hash, own.table.len()))
+    }
+
+    /// Whether a rule may have a say about this flow.
+    pub fn is_ruled(&self, t: &Tuple) -> bool {
+        self.rules.iter().any(|(_, r)| means(r, t) != Meant::No)
+    }
+
+    /// The queue alone.
+    pub fn queue(&self, t: &Tuple) -> Option<u32> {
+        if self.rules.is_empty() && self.rules_unread.is_none() && self.steers_itself.is_none() {
+            let own = self.own.as_ref()?;
+            return own.only.or_else(|| Some(own.table[self.bucket(t)?]));
+        }
+        self.answer(t).queue
+    }
+
+    fn fields_of(&self, t: &Tuple) -> Result<(Fields, Option<&'static str>), String> {
+        let kind = t.flow_type();
+        // None of a protocol: it is hashed as any other, by what is hashed of IP.
+        let (kind, note) = match self.fields.get(kind).map(String::as_str) {
+            Some("") if !kind.starts_with("ip") => {
+                let ip = if t.is_v6() { "ip6" } else { "ip4" };
+                (ip, Some("the driver names no fields of this protocol; taken: those of other IP packets"))
+            }
+            _ => (kind, None),
+        };
+        match self.fields.get(kind).map(String::as_str) {
+            Some("") => Err(format!("the device hashes nothing of {kind} packets")),
+            Some(letters) => match Fields::parse(letters) {
+                Ok(f) => Ok((f, note)),
+                Err(e) => Err(format!("the hash of {kind} takes in {}, which a flow does not tell", e.0)),
+            },
+            None if kind.starts_with("ip") => {
+                let note = "the driver does not tell what it hashes of such packets; taken: the addresses";
+                Ok((Fields::ADDRESSES, Some(note)))
+            }
+            None => Err(format!("the driver does not tell which fields of {kind} it hashes")),
+        }
+    }
+
+    fn hash_of(&self, s: &Spreader, t: &Tuple) -> Result<u32, String> {
+        let toeplitz = s.hash.as_ref().map_err(Clone::clone)?;
+        let (fields, _) = self.fields_of(t)?;
+        Ok(toeplitz.hash(input(t, fields, self.transform).bytes()))
+    }
+
+    pub fn answer(&self, t: &Tuple) -> Answer {
+        let mut a = Answer {
+            by: By::NotDecidable,
+            queue: None,
+            may_be: Vec::new(),
+            flow_type: t.flow_type(),
+            fields: None,
+            hash: None,
+            key_from: None,
+            entry: None,
+            entries: 0,
+            context: None,
+            rule: None,
+            why_not: None,
+            notes: Vec::new(),
+        };
+        if self.queues <= 1 && self.queues != 0 && self.rules.is_empty() {
+            (a.by, a.queue) = (By::OnlyOne, Some(0));
+            return a;
+        }
+        let mut might = Vec::new();
+        for (at, rule) in &self.rules {
+            match means(rule, t) {
+                Meant::No => {}
+                Meant::DependsOn(what) => might.push((*at, rule, what)),
+                Meant::Yes if might.is_empty() => {
+                    a.rule = Some(*at);
+                    self.by_rule(rule, t, &mut a);
+                    let more = self.rules.iter().filter(|(o, r)| o > at && means(r, t) != Meant::No).count();
+                    if more > 0 {
+                        a.notes.push(format!(
+                            "{more} more rules mean this flow; taken is the lowest location, as most devices do"
+                        ));
+                    }
+                    return a;
+                }
+                Meant::Yes => {
+                    might.push((*at, rule, "the rule before it"));
+                    break;
+                }
+            }
+        }
+        self.by_table(self.own.as_ref(), 0, t, &mut a);
+        if let Some((at, _, what)) = might.first() {
+            let mut queues: BTreeSet<u32> = a.queue.into_iter().chain(a.may_be.iter().copied()).collect();
+            queues.extend(might.iter().flat_map(|(_, r, _)| self.targets(r)));
+            a.why_not = Some(format!("rule {at} may mean it, depending on {what}"));
+            (a.by, a.queue, a.may_be) = (By::NotDecidable, None, queues.into_iter().collect());
+            return a;
+        }
+        if let Some(why) = self.rules_unread.as_ref().filter(|_| a.queue.is_some()) {
+            a.notes.push(format!("rules that send it elsewhere may be there: they could not be read ({why})"));
+        }
+        if let (Some(why), TCP, false) = (&self.steers_itself, t.protocol, t.fragment)
+            && let Some(q) = a.queue.filter(|_| a.by != By::OnlyOne)
+        {
+            a.notes.push(format!("until it answers, the table holds: queue {q}"));
+            a.queue = None;
+            a.by = By::NotDecidable;
+            a.may_be = (0..self.queues).collect();
+            a.why_not = Some(why.clone());
+        }
+        a
+    }
+
+    fn targets(&self, r: &Rule) -> Vec<u32> {
+        match (r.action, r.context) {
+            (Action::Queue(q), Some(c)) => {
+                self.contexts.get(&c).map_or_else(Vec::new, |s| s.table.iter().map(|e| e + q).collect())
+            }
+            (Action::Queue(q), None) => vec![q],
+            _ => Vec::new(),
+        }
+    }
+
+    fn by_rule(&self, rule: &Rule, t: &Tuple, a: &mut Answer) {
+        a.by = By::Rule;
+        match (rule.action, rule.context) {
+            (Action::Drop, _) => a.by = By::Dropped,
+            (Action::Queue(q), None) => a.queue = Some(q),
+            (Action::Queue(offset), Some(c)) => {
+                a.context = Some(c);
+                match self.contexts.get(&c) {
+                    Some(s) => self.by_table(Some(s), offset, t, a),
+                    None => {
+                        a.by = By::NotDecidable;
+                        a.may_be = (0..self.queues).collect();
+                        let why = if self.contexts_known { "does not exist" } else { "could not be read" };
+                        a.why_not = Some(format!("the rule sends it to RSS context {c}, which {why}"));
+                    }
+                }
+            }
+            (Action::Wake, _) => {
+                a.by = By::NotDecidable;
+                a.why_not = Some("the rule is one that wakes the machine".into());
+            }
+            (Action::Vf { vf, queue }, _) => {
+                a.by = By::Dropped;
+                a.notes.push(format!(
+                    "the rule sends it to queue {queue} of virtual function {vf}, not to this interface"
+                ));
+            }
+        }
+    }
+
+    fn by_table(&self, spreader: Option<&Spreader>, offset: u32, t: &Tuple, a: &mut Answer) {
+        let Some(s) = spreader else {
+            a.by = By::NotDecidable;
+            a.may_be = (0..self.queues).collect();
+            a.why_not = Some(self.no_table.clone());
+            return;
+        };
+        a.entries = s.table.len();
+        a.key_from = s.key_from;
+        let ruled = a.rule.is_some();
+        match self.fields_of(t) {
+            Ok((f, note)) => {
+                a.fields = Some(f.words());
+                a.notes.extend(note.map(str::to_string));
+            }
+            Err(_) => a.fields = None,
+        }
+        match self.hash_of(s, t) {
+            Ok(hash) => {
+                let at = entry(hash, s.table.len());
+                (a.hash, a.entry) = (Some(hash), Some(at));
+                a.queue = Some(s.table[at] + offset);
+                a.by = if ruled { By::Rule } else { By::Table };
+                if !s.table.len().is_power_of_two() {
+                    a.notes
+                        .push(format!("a table of {} entries is no power of two; taken: the remainder", s.table.len()));
+                }
+            }
+            Err(why) => {
+                a.why_not = Some(why);
+                match s.only {
+                    Some(q) => {
+                        a.queue = Some(q + offset);
+                        a.by = if ruled { By::Rule } else { By::OnlyOne };
+                    }
+                    None => {
+                        a.by = By::NotDecidable;
+                        let all: BTreeSet<u32> = s.table.iter().map(|q| q + offset).collect();
+                        a.may_be = all.into_iter().collect();
+                        a.notes.push("all packets of this direction go to one of them, and always to the same".into());
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn entry(hash: u32, entries: usize) -> usize {
+    if entries.is_power_of_two() { hash as usize & (entries - 1) } else { hash as usize % entries.max(1) }
+}
+
+/// Receive queues in use; 0: not known.
+pub fn receive_queues(nic: &Nic) -> u32 {
+    let told = nic.channels.known().map(|c| c.rx_queues()).filter(|n| *n > 0);
+    told.unwrap_or(nic.rx_queues.len() as u32)
+}
+
+fn steers_itself(nic: &Nic, driver: &str, queues: u32, ntuple: Option<bool>) -> Option<String> {
+    if queues <= 1 {
+        return None;
+    }
+    let flag = nic.private_flags.known().and_then(|f| f.get(ATR_FLAG)).copied();
+    if flag == Some(true) || (ATR.contains(&driver) && ntuple != Some(true)) {
+        return Some(format!(
+            "{driver} steers TCP by itself (ATR): packets come to the queue that the connection's last sampled answer left by"
+        ));
+    }
+    None
+}
+
+/// Hex with or without colons.
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<u8> = text.trim().bytes().filter(|b| *b != b':').collect();
+    let nibble = |b: u8| (b as char).to_digit(16);
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    digits.chunks_exact(2).map(|p| Some((nibble(p[0])? << 4 | nibble(p[1])?) as u8)).collect()
+}
+
+/// The table names several queues, yet nearly all interrupts came from one: perhaps the device does not heed it.
+pub fn heeds_table(nic: &Nic) -> Option<String> {
+    let table = &nic.rss.known()?.table;
+    let named: BTreeSet<u32> = table.iter().copied().collect();
+    if named.len() < 2 {
+        return None;
+    }
+    let counts: Vec<(u32, u64)> = named
+        .iter()
+        .map(|q| Some((*q, *nic.vector_of(ringwise_model::Dir::Rx, *q)?.count.known()?)))
+        .collect::<Option<_>>()?;
+    let all: u64 = counts.iter().map(|c| c.1).sum();
+    let (queue, most) = counts.iter().max_by_key(|c| c.1).copied()?;
+    // Fewer say nothing; of many, one queue alone is chance only with very few flows. Opening costs each queue some.
+    let others = (named.len() as u64 - 1) * OPENING;
+    (all >= ENOUGH && all - most <= all / 100 + others).then(|| {
+        format!(
+            "the table spreads over {} queues, but {most} of {all} interrupts since boot came from queue {queue}: either it \
+             sees very few flows, or the device does not heed its table",
+            named.len()
+        )
+    })
+}
+
+const ENOUGH: u64 = 200;
+/// vmxnet3 has up to two.
+const OPENING: u64 = 3;

@@ -1,0 +1,142 @@
+//! Made-up populations: the same words give the same flows.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::population::Counted;
+use crate::tuple::{BadFlow, Tuple, UDP, has_ports, protocol_number};
+
+/// `count=2000,zipf=1.0,packets=1000000,src=10.0.0.0/8,dst=192.0.2.1/32,sport=1024-65535,dport=443,proto=udp,seed=1`
+#[derive(Debug, Clone, PartialEq)]
+pub struct Synthetic {
+    pub count: u32,
+    /// Share of flow k: 1 / k^zipf. 0: all alike.
+    pub zipf: f64,
+    pub packets: u64,
+    pub src: (IpAddr, u8),
+    pub dst: (IpAddr, u8),
+    pub sport: (u16, u16),
+    pub dport: (u16, u16),
+    pub protocol: u8,
+    pub seed: u64,
+}
+
+impl Default for Synthetic {
+    fn default() -> Self {
+        Self {
+            count: 10_000,
+            zipf: 0.0,
+            packets: 10_000_000,
+            src: (Ipv4Addr::new(10, 0, 0, 0).into(), 8),
+            dst: (Ipv4Addr::new(192, 0, 2, 1).into(), 32),
+            sport: (1024, u16::MAX),
+            dport: (443, 443),
+            protocol: UDP,
+            seed: 1,
+        }
+    }
+}
+
+pub const MOST: u32 = 10_000_000;
+
+impl Synthetic {
+    pub fn parse(text: &str) -> Result<Self, BadFlow> {
+        let mut s = Self::default();
+        for part in text.split(',').filter(|p| !p.is_empty()) {
+            let (key, value) = part.split_once('=').ok_or_else(|| BadFlow::new(part, "KEY=VALUE"))?;
+            let bad = |what: &str| BadFlow::new(part, what);
+            match key {
+                "count" => {
+                    let n = value.parse().ok().filter(|n| (1..=MOST).contains(n));
+                    s.count = n.ok_or_else(|| bad("a count from 1 to 10000000"))?;
+                }
+                "zipf" => {
+                    let z = value.parse().ok().filter(|z: &f64| (0.0..=10.0).contains(z));
+                    s.zipf = z.ok_or_else(|| bad("an exponent from 0 to 10"))?;
+                }
+                "packets" => {
+                    s.packets = value
+                        .parse()
+                        .ok()
+                        .filter(|n| *n > 0 && *n <= 1 << 50)
+                        .ok_or_else(|| bad("a number of packets"))?
+                }
+                "src" => s.src = prefix(value).ok_or_else(|| bad("an address or prefix"))?,
+                "dst" => s.dst = prefix(value).ok_or_else(|| bad("an address or prefix"))?,
+                "sport" => s.sport = range(value).ok_or_else(|| bad("a port or FIRST-LAST"))?,
+                "dport" => s.dport = range(value).ok_or_else(|| bad("a port or FIRST-LAST"))?,
+                "proto" => s.protocol = protocol_number(value).ok_or_else(|| bad("a protocol"))?,
+                "seed" => s.seed = value.parse().map_err(|_| bad("a number"))?,
+                _ => return Err(bad("one of count, zipf, packets, src, dst, sport, dport, proto, seed")),
+            }
+        }
+        if s.src.0.is_ipv6() != s.dst.0.is_ipv6() {
+            return Err(BadFlow::new(text, "src and dst of one family"));
+        }
+        Ok(s)
+    }
+
+    /// Flows that happen to be the same are drawn again a few times, then left out.
+    pub fn flows(&self) -> Vec<Counted> {
+        let mut rng = Rng(self.seed);
+        let weights: Vec<f64> = (1..=self.count).map(|k| f64::from(k).powf(-self.zipf)).collect();
+        let sum: f64 = weights.iter().sum();
+        let mut seen = std::collections::HashSet::with_capacity(self.count as usize);
+        let mut out = Vec::with_capacity(self.count as usize);
+        for w in weights {
+            let tuple = (0..20).map(|_| self.draw(&mut rng)).find(|t| seen.insert(*t));
+            let packets = ((w / sum * self.packets as f64).round() as u64).max(1);
+            out.extend(tuple.map(|tuple| Counted { tuple, packets, bytes: 0 }));
+        }
+        out
+    }
+
+    fn draw(&self, rng: &mut Rng) -> Tuple {
+        let (src, dst) = (within(self.src, rng), within(self.dst, rng));
+        let port = |(a, b): (u16, u16), rng: &mut Rng| a + (rng.draw() % (u64::from(b - a) + 1)) as u16;
+        let ports = has_ports(self.protocol).then(|| (port(self.sport, rng), port(self.dport, rng)));
+        Tuple { src, dst, protocol: self.protocol, ports, fragment: false, vlan: None }
+    }
+}
+
+fn prefix(text: &str) -> Option<(IpAddr, u8)> {
+    let (a, l) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
+    let a: IpAddr = a.parse().ok()?;
+    let most = if a.is_ipv6() { 128 } else { 32 };
+    let l = l.map_or(Some(most), |l| l.parse().ok().filter(|l| *l <= most))?;
+    Some((a, l))
+}
+
+fn range(text: &str) -> Option<(u16, u16)> {
+    let (a, b) = text.split_once('-').unwrap_or((text, text));
+    let (a, b) = (a.parse().ok()?, b.parse().ok()?);
+    (a <= b).then_some((a, b))
+}
+
+fn within((a, len): (IpAddr, u8), rng: &mut Rng) -> IpAddr {
+    let host = |bits: u8| if len >= bits { 0u128 } else { u128::MAX >> (128 - u32::from(bits - len)) };
+    let random = u128::from(rng.draw()) << 64 | u128::from(rng.draw());
+    match a {
+        IpAddr::V4(a) => {
+            let m = host(32) as u32;
+            Ipv4Addr::from((a.to_bits() & !m) | (random as u32 & m)).into()
+        }
+        IpAddr::V6(a) => {
+            let m = host(128);
+            Ipv6Addr::from((a.to_bits() & !m) | (random & m)).into()
+        }
+    }
+}
+
+/// SplitMix64: small, and good enough to draw addresses.
+#[derive(Debug, Clone)]
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,325 @@
+//! Which queue, and what is said where it cannot be told.
+
+use std::collections::BTreeMap;
+
+use ringwise_flow::chain::{self, Way};
+use ringwise_flow::population::spread;
+use ringwise_flow::stack::{Reach, Rps, landing};
+use ringwise_flow::steering::heeds_table;
+use ringwise_flow::synthetic::Synthetic;
+use ringwise_flow::toeplitz::bit_by_bit;
+use ringwise_flow::{By, Spec, Steering, Tuple};
+use ringwise_model::*;
+use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::topo::CpuSpec;
+
+const KEY: &str = "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa";
+const VECTOR: &str = "66.9.149.187:2794-161.142.100.80:1766/tcp";
+const HASH: u32 = 0x51cc_c178;
+
+fn host(driver: &str) -> Snapshot {
+    let cpu = CpuSpec { packages: 2, nodes: 1, l3s: 1, ..CpuSpec::flat(4, 1) };
+    let mut s = HostSpec {
+        name: "h".into(),
+        cpu,
+        nics: vec![NicSpec::new("eth0", driver, Some(0), 8, 8)],
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    let n = &mut s.nics[0];
+    n.rss = Fact::Known(Rss {
+        table: (0..128).map(|i| i % 8).collect(),
+        function: Fact::Known("toeplitz".into()),
+        key: Fact::Known(KEY.into()),
+        fields: [("tcp4", "sdfn"), ("udp4", "sd"), ("tcp6", "sdfn"), ("udp6", "sdv")]
+            .map(|(k, v)| (k.to_string(), v.to_string()))
+            .into(),
+        symmetric: Fact::Absent,
+        contexts: Fact::Known(BTreeMap::new()),
+    });
+    let on = |on| Feature { on, wanted: on, fixed: false };
+    n.features =
+        Fact::Known([("rx-ntuple-filter".to_string(), on(false)), ("rx-hashing".to_string(), on(true))].into());
+    n.rules = Fact::Known(Rules::default());
+    for (q, v) in n.vectors.iter_mut().enumerate() {
+        v.effective = Fact::Known(CpuSet::one(CpuId(q as u32 % 8)));
+    }
+    s
+}
+
+fn rss(s: &mut Snapshot) -> &mut Rss {
+    match &mut s.nics[0].rss {
+        Fact::Known(r) => r,
+        _ => panic!("there is one"),
+    }
+}
+
+fn flow(text: &str) -> Tuple {
+    text.parse::<Spec>().unwrap().exact().unwrap()
+}
+
+fn none() -> Fact<String> {
+    Fact::Absent
+}
+
+fn steering(s: &Snapshot) -> Steering {
+    Steering::new(&s.nics[0], &none())
+}
+
+/// Location, flow type, fields, action, context.
+type Written<'a> = (u32, &'a str, &'a [(&'a str, &'a str)], Action, Option<u32>);
+
+fn ntuple(s: &mut Snapshot, rules: &[Written]) {
+    if let Fact::Known(f) = &mut s.nics[0].features {
+        f.get_mut("rx-ntuple-filter").unwrap().on = true;
+    }
+    let rule = |flow: &str, fields: &[(&str, &str)], action, context| Rule {
+        flow: flow.into(),
+        fields: fields.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
+        action,
+        context,
+    };
+    let rules = rules.iter().map(|(at, f, fields, a, c)| (*at, rule(f, fields, *a, *c))).collect();
+    s.nics[0].rules = Fact::Known(Rules { capacity: 64, chooses_location: false, rules });
+}
+
+#[test]
+fn hash_entry_queue() {
+    let s = host("ice");
+    let a = steering(&s).answer(&flow(VECTOR));
+    assert_eq!((a.by, a.hash, a.entry, a.queue), (By::Table, Some(HASH), Some(0x78), Some(0)));
+    let udp = steering(&s).answer(&flow("66.9.149.187:2794-161.142.100.80:1766/udp"));
+    assert_eq!((udp.hash, udp.fields.as_deref()), (Some(0x323e_8fc2), Some("addresses only")));
+    let piece = steering(&s).answer(&flow("66.9.149.187-161.142.100.80/tcp/frag"));
+    assert_eq!((piece.hash, piece.flow_type), (Some(0x323e_8fc2), "ip4"));
+    assert!(piece.notes.iter().any(|n| n.contains("taken: the addresses")));
+}
+
+#[test]
+fn an_unknown_key_is_unknown_and_what_is_left_is_said() {
+    let mut s = host("ice");
+    rss(&mut s).key = Fact::unknown("rss-get", "needs root");
+    let a = steering(&s).answer(&flow(VECTOR));
+    assert_eq!((a.by, a.hash, a.queue), (By::NotDecidable, None, None));
+    assert_eq!(a.may_be, (0..8).collect::<Vec<u32>>());
+    assert!(a.why_not.unwrap().contains("needs root"));
+    assert!(a.notes[0].contains("always to the same"));
+    // Every entry the same: no key is needed.
+    rss(&mut s).table = vec![5; 128];
+    let a = steering(&s).answer(&flow(VECTOR));
+    assert_eq!((a.by, a.queue, steering(&s).queue(&flow(VECTOR))), (By::OnlyOne, Some(5), Some(5)));
+}
+
+#[test]
+fn functions_fields_and_tables_that_are_not_told() {
+    let why = |s: &Snapshot, f: &str| steering(s).answer(&flow(f)).why_not.unwrap_or_default();
+    let mut s = host("mlx5_core");
+    rss(&mut s).function = Fact::Known("xor".into());
+    assert!(why(&s, VECTOR).contains("xor"), "{}", why(&s, VECTOR));
+    assert!(why(&host("ena"), VECTOR).contains("not proved"));
+    let s = host("ice");
+    assert!(why(&s, "[2001:db8::1]:1-[2001:db8::2]:2/udp").contains("the VLAN tag"));
+    assert!(why(&s, "10.0.0.1:1-10.0.0.2:2/sctp").contains("does not tell which fields of sctp4"));
+    let mut s = host("ice");
+    rss(&mut s).fields.insert("sctp4".into(), String::new());
+    let a = steering(&s).answer(&flow("66.9.149.187:2794-161.142.100.80:1766/sctp"));
+    assert_eq!(a.hash, Some(0x323e_8fc2));
+    rss(&mut s).fields.insert("ip4".into(), String::new());
+    assert!(why(&s, "10.0.0.1-10.0.0.2/esp").contains("hashes nothing of ip4"));
+    s.nics[0].rss = Fact::Absent;
+    assert!(why(&s, VECTOR).contains("no receive-side scaling"));
+}
+
+#[test]
+fn drivers_without_a_key_of_their_own_take_the_hosts() {
+    let mut s = host("igb");
+    rss(&mut s).key = Fact::Absent;
+    let colons: Vec<&str> = (0..40).map(|i| &KEY[2 * i..2 * i + 2]).collect();
+    let key = format!("{}:00:11:22", colons.join(":"));
+    let a = Steering::new(&s.nics[0], &Fact::Known(key)).answer(&flow(VECTOR));
+    assert_eq!(a.hash, Some(HASH));
+    assert!(a.key_from.unwrap().contains("netdev_rss_key"));
+    let unset = Steering::new(&s.nics[0], &Fact::Known("00:00:00:00".into())).answer(&flow(VECTOR));
+    assert!(unset.hash.is_none() && unset.why_not.unwrap().contains("not set yet"));
+    let mut other = host("tg3");
+    rss(&mut other).key = Fact::Absent;
+    let a = Steering::new(&other.nics[0], &Fact::Known("01:02".into())).answer(&flow(VECTOR));
+    assert!(a.why_not.unwrap().contains("tg3 does not tell its key"));
+}
+
+#[test]
+fn where_the_nic_steers_by_itself_nothing_is_decided() {
+    let mut s = host("ixgbe");
+    let a = steering(&s).answer(&flow(VECTOR));
+    assert_eq!((a.by, a.queue), (By::NotDecidable, None));
+    assert!(a.why_not.unwrap().contains("ATR"));
+    assert_eq!(steering(&s).queue(&flow(VECTOR)), None);
+    // Not of UDP, and not with rules switched on.
+    assert_eq!(steering(&s).answer(&flow("10.0.0.1:1-10.0.0.2:2/udp")).by, By::Table);
+    ntuple(&mut s, &[]);
+    assert_eq!(steering(&s).answer(&flow(VECTOR)).by, By::Table);
+    let mut i40e = host("i40e");
+    i40e.nics[0].private_flags = Fact::Known([("flow-director-atr".to_string(), true)].into());
+    assert_eq!(steering(&i40e).answer(&flow(VECTOR)).by, By::NotDecidable);
+}
+
+#[test]
+fn rules_go_first_and_contexts_have_their_own_table() {
+    let mut s = host("ice");
+    let context = RssContext { table: vec![6, 7, 6, 7], key: None };
+    rss(&mut s).contexts = Fact::Known([(1, context)].into());
+    let port: &[(&str, &str)] = &[("dst-port", "1766")];
+    ntuple(&mut s, &[(4, "tcp4", port, Action::Queue(3), None), (9, "tcp4", &[], Action::Drop, None)]);
+    let a = steering(&s).answer(&flow(VECTOR));
+    assert_eq!((a.by, a.queue, a.rule), (By::Rule, Some(3), Some(4)));
+    assert!(a.notes[0].contains("more rules"));
+    let a = steering(&s).answer(&flow("1.1.1.1:5-2.2.2.2:6/tcp"));
+    assert_eq!((a.by, a.queue, a.rule), (By::Dropped, None, Some(9)));
+    ntuple(&mut s, &[(0, "tcp4", port, Action::Queue(1), Some(1))]);
+    let a = steering(&s).answer(&flow(VECTOR));
+    assert_eq!((a.by, a.context, a.entry, a.queue), (By::Rule, Some(1), Some(HASH as usize & 3), Some(6 + 1)));
+    ntuple(&mut s, &[(0, "tcp4", port, Action::Queue(0), Some(2))]);
+    assert_eq!(steering(&s).answer(&flow(VECTOR)).by, By::NotDecidable);
+    // Depends on what a flow does not tell.
+    ntuple(&mut s, &[(0, "tcp4", &[("vlan", "5")], Action::Queue(3), None)]);
+    let a = steering(&s).answer(&flow(VECTOR));
+    assert_eq!((a.by, a.may_be), (By::NotDecidable, vec![0, 3]));
+    // Switched off, they are not looked at.
+    if let Fact::Known(f) = &mut s.nics[0].features {
+        f.get_mut("rx-ntuple-filter").unwrap().on = false;
+    }
+    assert_eq!(steering(&s).answer(&flow(VECTOR)).by, By::Table);
+}
+
+#[test]
+fn rps_takes_the_cpu_that_the_kernel_takes() {
+    let mut s = host("ice");
+    s.nics[0].rx_queues[0].rps_cpus = Fact::Known("1,3,5-6".parse().unwrap());
+    let nic = &s.nics[0];
+    let a = steering(&s).answer(&flow(VECTOR));
+    let Rps::On { chosen, .. } = landing(&s, nic, 0, &a).rps else { panic!("it is on") };
+    // 0x51ccc178 * 4 >> 32 = 1: the second of the mask.
+    assert_eq!(chosen, Some(CpuId(3)));
+    // igb's hash counts as one over addresses: the kernel takes its own.
+    let mut igb = s.clone();
+    igb.nics[0].driver = Fact::Known("igb".into());
+    let Rps::On { chosen, why_not, .. } = landing(&igb, &igb.nics[0], 0, &a).rps else { panic!("it is on") };
+    assert_eq!(chosen, None);
+    assert!(why_not.unwrap().contains("secret"));
+    let one = "7".parse().unwrap();
+    igb.nics[0].rx_queues[0].rps_cpus = Fact::Known(one);
+    let Rps::On { chosen, .. } = landing(&igb, &igb.nics[0], 0, &a).rps else { panic!("it is on") };
+    assert_eq!(chosen, Some(CpuId(7)));
+}
+
+#[test]
+fn the_way_through_and_its_crossings() {
+    let mut s = host("ice");
+    let mut out = s.nics[0].clone();
+    out.dev.name = "eth1".into();
+    out.node = Fact::Known(NodeId(1));
+    s.nics.push(out);
+    s.nics[1].tx_queues[4].xps_cpus = Fact::Known(CpuSet::one(CpuId(0)));
+    let t = flow(VECTOR);
+    let st = steering(&s);
+    let way = Way { route: "dev eth1".into(), local: false, out: Some(&s.nics[1]), socket: None };
+    let d = chain::incoming(&s, &s.nics[0], &st, &t, way);
+    let cpu = d.arrival.as_ref().unwrap().landing.as_ref().unwrap().cpu.clone().unwrap();
+    assert_eq!((cpu.cpu, cpu.reach), (CpuId(0), Reach::Near));
+    let sending = &d.departure.as_ref().unwrap().sending;
+    assert_eq!((sending.queue, sending.by.as_str()), (Some(4), "XPS of CPU 0"));
+    assert_eq!(sending.cpu.as_ref().unwrap().cpu, CpuId(4));
+    let c = chain::crossings(&s, &[d]);
+    assert!(c.iter().any(|c| c.contains("node 0 to node 1")), "{c:?}");
+    // Without XPS the kernel goes by the number of the receive queue.
+    for q in &mut s.nics[1].tx_queues {
+        q.xps_cpus = Fact::Known(CpuSet::new());
+    }
+    let way = Way { route: String::new(), local: false, out: Some(&s.nics[1]), socket: None };
+    let d = chain::incoming(&s, &s.nics[0], &st, &t, way);
+    assert_eq!(d.departure.unwrap().sending.queue, Some(0));
+}
+
+#[test]
+fn a_table_that_is_not_heeded_is_noticed() {
+    let mut s = host("vmxnet3");
+    assert_eq!(heeds_table(&s.nics[0]), None, "no interrupts, no doubt");
+    for (i, v) in s.nics[0].vectors.iter_mut().enumerate() {
+        v.count = Fact::Known(if i == 0 { 5000 } else { 3 });
+    }
+    assert!(heeds_table(&s.nics[0]).unwrap().contains("does not heed"));
+    // It is said also where the queue cannot be told: vmxnet3 does not tell its key.
+    let asked = |s: &Snapshot| chain::arrival(s, &s.nics[0], &steering(s), &flow(VECTOR));
+    assert!(asked(&s).doubt.is_some());
+    rss(&mut s).key = Fact::Absent;
+    let a = asked(&s);
+    assert!(a.steering.queue.is_none() && a.doubt.is_some());
+    // Few interrupts, and some of each queue from when it was opened.
+    for (v, n) in s.nics[0].vectors.iter_mut().zip([319, 0, 1, 0, 2, 2, 2, 0]) {
+        v.count = Fact::Known(n);
+    }
+    assert!(heeds_table(&s.nics[0]).is_some());
+    for (v, n) in s.nics[0].vectors.iter_mut().zip([250, 50, 0, 0, 0, 0, 0, 0]) {
+        v.count = Fact::Known(n);
+    }
+    assert_eq!(heeds_table(&s.nics[0]), None);
+    for v in &mut s.nics[0].vectors {
+        v.count = Fact::Known(700);
+    }
+    assert_eq!(heeds_table(&s.nics[0]), None);
+}
+
+#[test]
+fn many_flows_add_up() {
+    let s = host("ice");
+    let flows = Synthetic::parse("count=3000,zipf=0.8,proto=tcp").unwrap().flows();
+    let sp = spread(&s, &s.nics[0], &steering(&s), &flows);
+    let total: u64 = flows.iter().map(|f| f.packets).sum();
+    assert_eq!(sp.queues.values().map(|l| l.packets).sum::<u64>(), total);
+    assert_eq!(sp.cpus.values().map(|l| l.packets).sum::<u64>(), total);
+    assert_eq!((sp.queues_used, sp.undecided.flows), (8, 0));
+    let e = sp.evenness.unwrap();
+    assert!(e.max_to_mean >= e.floor && e.floor >= 1.0 && e.variation > 0.0);
+    // Flow by flow against the definition.
+    let key: Vec<u8> = (0..40).map(|i| u8::from_str_radix(&KEY[2 * i..2 * i + 2], 16).unwrap()).collect();
+    for f in flows.iter().take(500) {
+        let (std::net::IpAddr::V4(a), std::net::IpAddr::V4(b)) = (f.tuple.src, f.tuple.dst) else { panic!() };
+        let (p, q) = f.tuple.ports.unwrap();
+        let input = [&a.octets()[..], &b.octets(), &p.to_be_bytes(), &q.to_be_bytes()].concat();
+        assert_eq!(steering(&s).queue(&f.tuple), Some(bit_by_bit(&key, &input) % 128 % 8));
+    }
+}
+
+#[test]
+fn rps_deals_out_the_flows_of_a_queue() {
+    let mut s = host("ice");
+    for q in &mut s.nics[0].rx_queues {
+        q.rps_cpus = Fact::Known("4-7".parse().unwrap());
+    }
+    let flows = Synthetic::parse("count=2000,proto=tcp").unwrap().flows();
+    let sp = spread(&s, &s.nics[0], &steering(&s), &flows);
+    assert_eq!(sp.cpus.keys().copied().collect::<Vec<_>>(), [4, 5, 6, 7]);
+    assert_eq!(sp.cpus.values().map(|l| l.packets).sum::<u64>(), sp.total.packets);
+    let mut counted = std::collections::BTreeMap::<u32, u64>::new();
+    for f in &flows {
+        let a = steering(&s).answer(&f.tuple);
+        let cpu = landing(&s, &s.nics[0], a.queue.unwrap(), &a).works_on().unwrap();
+        *counted.entry(cpu.0).or_default() += f.packets;
+    }
+    assert!(counted.iter().all(|(c, n)| sp.cpus[c].packets == *n), "{counted:?}");
+}
+
+#[test]
+fn wrong_words_for_made_up_flows() {
+    for bad in
+        ["count=0", "zipf=-1", "zipf=nan", "src=10.0.0.0/33", "sport=9-1", "proto=x", "what=1", "count", "dst=::1"]
+    {
+        assert!(Synthetic::parse(bad).is_err(), "{bad}");
+    }
+    let six = Synthetic::parse("count=50,src=2001:db8::/32,dst=2001:db8::1").unwrap().flows();
+    assert!(six.len() == 50 && six.iter().all(|f| f.tuple.is_v6()));
+    assert_eq!(Synthetic::parse("count=5").unwrap().flows(), Synthetic::parse("count=5").unwrap().flows());
+}
