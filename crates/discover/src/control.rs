@@ -172,18 +172,18 @@ fn mounts(text: &str) -> Vec<Mount> {
 }
 
 /// The interfaces as they stand on each other.
-struct Net<'a> {
+pub(crate) struct Net<'a> {
     ports: &'a [Port],
     at: HashMap<IfIndex, usize>,
 }
 
 impl<'a> Net<'a> {
-    fn new(ports: &'a [Port]) -> Self {
+    pub(crate) fn new(ports: &'a [Port]) -> Self {
         let at = ports.iter().enumerate().filter_map(|(i, p)| Some((p.ifindex?, i))).collect();
         Self { ports, at }
     }
 
-    fn to(&self, r: &mut Reader, reason: ControlReason, to: IpAddr) -> ControlPath {
+    pub(crate) fn to(&self, r: &mut Reader, reason: ControlReason, to: IpAddr) -> ControlPath {
         let lost = |reason, u| ControlPath { reason, out: None, via: Vec::new(), members: Fact::Unknown(u) };
         let request = Request::Route { to };
         let found = r.ask(&request, |m| match m.first() {

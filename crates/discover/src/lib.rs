@@ -39,6 +39,7 @@ pub mod sockets;
 pub mod sos;
 mod users;
 mod virt;
+pub mod way;
 mod xps;
 
 pub use bond::bond;

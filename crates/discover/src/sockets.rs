@@ -175,7 +175,7 @@ fn namespace(host: &dyn Host, pid: &str) -> Option<String> {
     host.readlink(&format!("/proc/{pid}/ns/net")).ok()
 }
 
-fn inodes_of(host: &dyn Host, pid: u32) -> Result<Vec<u64>, Error> {
+pub(crate) fn inodes_of(host: &dyn Host, pid: u32) -> Result<Vec<u64>, Error> {
     let dir = format!("/proc/{pid}/fd");
     let fds = host.list(&dir)?;
     Ok(fds.iter().filter_map(|fd| sockets::inode(&host.readlink(&format!("{dir}/{fd}")).ok()?)).collect())

@@ -1,0 +1,126 @@
+//! Where packets of one flow go beyond the device: routes down to interfaces with queues, and sockets.
+
+use std::net::IpAddr;
+
+use ringwise_kfmt::inet_diag::{self, Talk};
+use ringwise_kfmt::sockets::{self, Connected};
+use ringwise_model::{ControlReason, CpuId, Fact};
+use ringwise_sys::Host;
+
+use crate::control::Net;
+use crate::read::Reader;
+
+/// The way to one address, as the kernel would choose it now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// It is this host's own.
+    pub local: bool,
+    /// The interface that the route names.
+    pub out: Option<String>,
+    /// The route's interface and what it stands on, from the top.
+    pub via: Vec<String>,
+    /// Interfaces with queues at the bottom; several of a bond.
+    pub members: Fact<Vec<String>>,
+}
+
+pub fn way(host: &dyn Host, to: IpAddr) -> Way {
+    let mut r = Reader::new(host);
+    let ports = crate::links::ports(&mut r);
+    let path = Net::new(&ports).to(&mut r, ControlReason::DefaultRoute { gateway: None }, to);
+    let local = path.out.is_none() && path.members.known().is_some_and(Vec::is_empty);
+    Way { local, out: path.out, via: path.via, members: path.members }
+}
+
+/// The key that drivers without one of their own in ethtool take, as the kernel shows it.
+pub fn host_key(host: &dyn Host) -> Fact<String> {
+    Reader::new(host).text("/proc/sys/net/core/netdev_rss_key")
+}
+
+/// Protocol number and connection; files that are not there (no IPv6) are left out.
+pub fn connections(host: &dyn Host) -> Result<Vec<(u8, Connected)>, String> {
+    let mut out = Vec::new();
+    for (file, protocol) in [("tcp", 6), ("tcp6", 6), ("udp", 17), ("udp6", 17)] {
+        let path = format!("/proc/net/{file}");
+        match host.read_text(&path) {
+            Ok(text) => {
+                let all = sockets::connected(&text).map_err(|e| format!("{path}: {e}"))?;
+                out.extend(all.into_iter().map(|c| (protocol, c)));
+            }
+            Err(e) if e.is_absent() => {}
+            Err(e) => return Err(format!("{path}: {}", e.reason())),
+        }
+    }
+    Ok(out)
+}
+
+/// Connections with their protocol and what came by each so far, where the kernel counts it (TCP).
+#[derive(Debug, Clone, Default)]
+pub struct Talks {
+    pub all: Vec<(u8, Talk)>,
+    /// Why they are from `/proc`, which does not count.
+    pub uncounted: Option<String>,
+}
+
+/// Of this machine, by sock_diag; where the kernel has none, from `/proc/net`.
+pub fn talks(host: &dyn Host) -> Result<Talks, String> {
+    let asked = || -> Result<Vec<_>, String> {
+        let mut all = Vec::new();
+        for (protocol, v6) in [(6, false), (6, true), (17, false), (17, true)] {
+            match ringwise_sys::connections::dump(protocol, v6) {
+                Ok(messages) => {
+                    for m in messages {
+                        all.push((protocol, inet_diag::talk(&m).map_err(|e| e.to_string())?));
+                    }
+                }
+                // No IPv6 here.
+                Err(e) if v6 && e.is_absent() => {}
+                Err(e) => return Err(e.to_string()),
+            }
+        }
+        Ok(all)
+    };
+    match asked() {
+        Ok(all) => Ok(Talks { all, uncounted: None }),
+        Err(why) => {
+            let all = connections(host)?.into_iter().map(|(p, ends)| (p, Talk { ends, received: None })).collect();
+            Ok(Talks { all, uncounted: Some(why) })
+        }
+    }
+}
+
+/// A socket that waits for such packets.
+pub fn waits(host: &dyn Host, protocol: u8, to: (IpAddr, u16)) -> Option<u64> {
+    let files = match protocol {
+        6 => ["tcp", "tcp6"],
+        17 => ["udp", "udp6"],
+        _ => return None,
+    };
+    files.iter().find_map(|f| {
+        let text = host.read_text(&format!("/proc/net/{f}")).ok()?;
+        let all = if protocol == 6 { sockets::tcp(&text) } else { sockets::udp(&text) }.ok()?;
+        let mine = all.iter().find(|w| w.port == to.1 && (w.address.is_unspecified() || w.address == to.0))?;
+        Some(mine.inode)
+    })
+}
+
+/// Who holds a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    pub pid: u32,
+    pub name: String,
+    /// The CPU that its main thread ran on last.
+    pub last_cpu: Option<CpuId>,
+}
+
+/// None: no process that can be looked into holds it.
+pub fn holder(host: &dyn Host, inode: u64) -> Option<Holder> {
+    let mut pids: Vec<u32> = host.list("/proc").ok()?.iter().filter_map(|n| n.parse().ok()).collect();
+    pids.sort_unstable();
+    let pid = pids.into_iter().find(|p| crate::sockets::inodes_of(host, *p).is_ok_and(|all| all.contains(&inode)))?;
+    let name = host.read_text(&format!("/proc/{pid}/comm")).unwrap_or_default();
+    // Behind the name, which may hold anything; `processor` is the 39th field (proc(5)).
+    let stat = host.read_text(&format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let last_cpu = after.split_ascii_whitespace().nth(36).and_then(|w| w.parse().ok()).map(CpuId);
+    Some(Holder { pid, name, last_cpu })
+}
