@@ -156,6 +156,7 @@ impl<'a> Guest<'a> {
         let to = share.join("ringwise");
         fs::copy(ringwise, &to)?;
         fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
+        crate::tools::install(&share)?;
         if let mqnic::Built::Module(ko) = &self.test_nic {
             fs::copy(ko, share.join("mqnic.ko"))?;
         }

@@ -301,7 +301,11 @@ impl Host {
                 }
                 Driver::Virtio => {
                     let q = nic.queues.unwrap_or(1);
-                    add("-netdev", format!("tap,id=n{i},ifname=lab{i},queues={q},script=no,downscript=no,vhost=off"));
+                    let tap = paths::lab().join("tap.sh").display().to_string().replace(',', ",,");
+                    add(
+                        "-netdev",
+                        format!("tap,id=n{i},ifname=lab{i},queues={q},script={tap},downscript=no,vhost=off"),
+                    );
                     let v = 2 * q + 2;
                     add("-device", format!("virtio-net-pci,{plug},mq=on,vectors={v},rss=on,hash=on"));
                 }

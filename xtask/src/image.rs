@@ -30,6 +30,8 @@ const MODULES: &[&str] = &[
     "sch_mqprio",
     "nf_conntrack",
     "tls",
+    "tcp_diag",
+    "udp_diag",
     // The disk of hosts with systemd, and what systemd asks for.
     "virtio_blk",
     "ext4",

@@ -23,6 +23,7 @@ mod picture;
 mod program;
 mod scenario;
 mod setup;
+mod tools;
 mod userland;
 
 use std::process::ExitCode;
