@@ -1,6 +1,7 @@
 //! The one table of commands and flags; help, man pages and completions come from it.
 
 mod check;
+mod explain;
 mod export;
 mod files;
 mod watch;
@@ -12,6 +13,7 @@ use ringwise_model::{CpuSet, Goal};
 
 use crate::disturbs;
 pub use check::{CheckArgs, CheckOutput, FailOn};
+pub use explain::ExplainArgs;
 pub use export::{ExportArgs, ReportArgs};
 pub use files::{
     CaptureArgs, ConfigArgs, ConfigCmd, ConfigExport, ConfigFile, ConfigInit, ConfigShow, ExportAs, PersistArgs,
@@ -112,6 +114,9 @@ pub enum Cmd {
     /// What costs packets or latency here, why, and what mends it
     #[command(after_long_help = disturbs::CHECK)]
     Check(CheckArgs),
+    /// Where a flow goes, or how uneven many would be
+    #[command(after_long_help = disturbs::EXPLAIN)]
+    Explain(ExplainArgs),
     /// What would change and why; changes nothing
     #[command(after_long_help = disturbs::PLAN)]
     Plan(PlanArgs),
@@ -469,7 +474,7 @@ impl Format {
 
 /// Commands by what a person wants; each visible command stands in exactly one group.
 pub const GROUPS: [(&str, &[&str]); 4] = [
-    ("Look", &["status", "show", "check", "watch", "export"]),
+    ("Look", &["status", "show", "check", "watch", "explain", "export"]),
     ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
     ("Prove", &["verify", "history", "report"]),
     ("Files", &["capture", "config", "support"]),

@@ -32,6 +32,14 @@ pub const SHOW: &str = disturbs!(
 );
 pub const PLAN: &str =
     disturbs!("  The same as show without firmware and energy preference; nothing is written but the file of --out.");
+pub const EXPLAIN: &str = disturbs!(
+    "  The same as show, and the key that some drivers share. For one flow two route requests and the lists of
+  connections in /proc/net; where a socket belongs to it, the open files of processes until its own is
+  found. --sockets asks sock_diag, as ss does: where tcp_diag and udp_diag are modules, the kernel loads them.
+  --observe reads /proc/interrupts and /proc/net/softnet_stat twice (counters of every CPU, no interrupt), and
+  the sockets twenty times, each time holding the flow's own for a moment to ask for its CPU (pidfd_getfd);
+  it and --per-flow listen as watch --per-flow does. Nothing is sent, nothing is written but --svg."
+);
 pub const VERIFY: &str = disturbs!(
     "  The same as plan; with --for /proc/interrupts and /proc/net/softnet_stat twice more (counters of
   every CPU, no interrupt)."

@@ -14,8 +14,16 @@ use crate::out;
 use crate::render::text::{plural, thousands};
 
 /// Records what discovery asks, and what `verify --for` would.
-const ALSO: [&str; 6] =
-    ["/proc/net/softnet_stat", "/proc/softirqs", "/proc/stat", "/proc/uptime", "/proc/version", "/proc/cpuinfo"];
+/// The key is for `explain`.
+const ALSO: [&str; 7] = [
+    "/proc/net/softnet_stat",
+    "/proc/softirqs",
+    "/proc/stat",
+    "/proc/uptime",
+    "/proc/version",
+    "/proc/cpuinfo",
+    "/proc/sys/net/core/netdev_rss_key",
+];
 
 /// Where in a recording the counters of two moments lie; no path of a host begins so.
 pub const SAMPLES: &str = "/samples/counters";

@@ -7,6 +7,7 @@ mod check;
 mod config;
 mod confirm;
 mod counting;
+mod explain;
 mod export;
 mod flows;
 mod generate;
@@ -52,10 +53,13 @@ pub fn run(cli: Cli) -> Result<Status> {
         }
         own.passive |= top.from.passive;
     };
-    let reads = matches!(command, Cmd::Status(_) | Cmd::Show(_) | Cmd::Check(_) | Cmd::Plan(_) | Cmd::Verify(_));
+    let reads = matches!(
+        command,
+        Cmd::Status(_) | Cmd::Show(_) | Cmd::Check(_) | Cmd::Plan(_) | Cmd::Verify(_) | Cmd::Explain(_)
+    );
     if (top.from.from.is_some() || top.from.passive) && !reads {
         return Err(Fail::usage(
-            "--from and --passive are for commands that only read: status, show, check, plan, verify",
+            "--from and --passive are for commands that only read: status, show, check, plan, verify, explain",
         ));
     }
     match command {
@@ -81,6 +85,10 @@ pub fn run(cli: Cli) -> Result<Status> {
         Cmd::Verify(mut a) => {
             moved(&mut a.from);
             verify::run(&a, &common)
+        }
+        Cmd::Explain(mut a) => {
+            moved(&mut a.from);
+            explain::run(&a, &common)
         }
         Cmd::Watch(a) => watch::run(&a, &common),
         Cmd::Export(a) => export::run(&a, &common),

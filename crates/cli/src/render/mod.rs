@@ -6,6 +6,7 @@ pub mod columns;
 pub mod compare;
 pub mod control;
 pub mod diff;
+pub mod explain;
 pub mod facts;
 mod groups;
 pub mod hands;

@@ -17,9 +17,9 @@ use crate::source;
 const HEADERS: f64 = 5000.0;
 const COARSEST: u32 = 1 << 20;
 /// Between looks at the sockets: as long as what they hold suffices.
-const PAUSE: Duration = Duration::from_millis(20);
+pub(in crate::cmd) const PAUSE: Duration = Duration::from_millis(20);
 
-pub fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
+pub(super) fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
     let [dev] = a.devs.as_slice() else {
         return Err(Fail::usage("--per-flow listens on one interface: ringwise watch --per-flow DEV"));
     };
@@ -53,7 +53,13 @@ pub fn run(a: &WatchArgs, screen: &mut Screen) -> Result<Status> {
     }
 }
 
-fn listen(tap: &mut Tap, clock: &dyn Host, time: Duration, queues: u32, flows: &mut Flows) -> ringwise_sys::Result<()> {
+pub(in crate::cmd) fn listen(
+    tap: &mut Tap,
+    clock: &dyn Host,
+    time: Duration,
+    queues: u32,
+    flows: &mut Flows,
+) -> ringwise_sys::Result<()> {
     let end = clock.since_boot() + time;
     loop {
         let left = end.saturating_sub(clock.since_boot());
@@ -72,7 +78,7 @@ fn listen(tap: &mut Tap, clock: &dyn Host, time: Duration, queues: u32, flows: &
 }
 
 /// 0: they are not told apart.
-fn receive_queues(host: &dyn Host, dev: &str) -> Result<u32> {
+pub(in crate::cmd) fn receive_queues(host: &dyn Host, dev: &str) -> Result<u32> {
     let dir = format!("/sys/class/net/{dev}/queues");
     let names = host.list(&dir).map_err(|e| match e.is_absent() {
         true => Fail::error(format!("there is no interface {dev}")).next("ringwise show --all"),
@@ -91,7 +97,7 @@ fn receive_queues(host: &dyn Host, dev: &str) -> Result<u32> {
 }
 
 /// Received packets a second, now.
-fn rate(host: &dyn Host, dev: &str) -> f64 {
+pub(in crate::cmd) fn rate(host: &dyn Host, dev: &str) -> f64 {
     let packets = || {
         let m = host.kernel(&Request::Link { dev: dev.into() }).ok()?;
         let s = link_stats::link_stats(m.first()?).ok()?;
@@ -104,7 +110,7 @@ fn rate(host: &dyn Host, dev: &str) -> f64 {
 }
 
 /// One frame in so many.
-fn coarseness(pps: f64) -> u32 {
+pub(in crate::cmd) fn coarseness(pps: f64) -> u32 {
     let mut n = 1;
     while n < COARSEST && pps / f64::from(n) > HEADERS {
         n *= 2;

@@ -1,6 +1,6 @@
 //! `ringwise watch`: samples, and what happened between them, live or from a recording.
 
-mod flows;
+pub(super) mod flows;
 mod full;
 mod live;
 pub(super) mod record;

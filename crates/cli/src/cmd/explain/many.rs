@@ -1,0 +1,195 @@
+//! Many flows: what each queue gets, what would be better.
+
+use ringwise_flow::balance::{Balanced, balance};
+use ringwise_flow::population::{parted, spread};
+use ringwise_flow::steering::NTUPLE;
+use ringwise_flow::{Counted, Spread, Steering};
+use ringwise_model::{Fact, Nic, Snapshot};
+
+use super::read::Population;
+use super::{Cx, seen};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::explain::many::{self, Isolated, Many};
+use crate::style::Style;
+
+pub fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
+    let dev = cx.interface()?;
+    cx.apply_what_if(&dev)?;
+    let find = |s: &'_ Snapshot| s.nic(&dev).cloned().ok_or_else(|| Fail::error(format!("{dev}: no such interface")));
+    let nic = find(&cx.now)?;
+    let steering = Steering::new(&nic, &cx.key);
+    if cx.a.plain {
+        let (s, nic) = (cx.host(), find(cx.host())?);
+        let steering = Steering::new(&nic, &cx.key);
+        return out::answer(&many::plain(s, &nic, &steering, &p.flows)).map(|()| Status::Ok);
+    }
+    let now = spread(&cx.now, &nic, &steering, &p.flows);
+    p.notes.extend(seen::agreement(&steering, &p.seen));
+    let then = match &cx.then {
+        Some(s) => {
+            let nic = find(s)?;
+            Some(spread(s, &nic, &Steering::new(&nic, &cx.key), &p.flows))
+        }
+        None => None,
+    };
+    // What is proposed goes out from what was asked for.
+    let nic = find(cx.host())?;
+    let steering = Steering::new(&nic, &cx.key);
+    let better = cx.a.balance.map(|target| balanced(&nic, &steering, &p.flows, target)).transpose()?;
+    let isolated = better.as_ref().and_then(|b| isolated(&nic, &steering, &p.flows, b));
+    let m = Many {
+        host: &cx.now,
+        nic: &nic,
+        advice: advice(cx.host(), &nic, &cx.key, &steering, &p.flows, then.as_ref().unwrap_or(&now)),
+        now,
+        then,
+        balanced: better,
+        isolated,
+        from: &p.from,
+        notes: &p.notes,
+        uncounted: p.uncounted,
+        what_if: &cx.a.what_if,
+        doubt: ringwise_flow::steering::heeds_table(&nic),
+    };
+    if cx.a.format.json(cx.common) {
+        out::json(&many::json(&m))?;
+    } else {
+        out::answer(&many::text(&m, &Style::detect(cx.common)))?;
+    }
+    Ok(Status::Ok)
+}
+
+/// Packets of each entry, and those that reach a queue by other ways.
+fn loads(steering: &Steering, flows: &[Counted]) -> Option<(Vec<u64>, Vec<u64>)> {
+    let mut loads = vec![0; steering.table().len()];
+    let mut fixed = vec![0; steering.queues() as usize];
+    for f in flows {
+        if steering.is_ruled(&f.tuple) {
+            let queue = steering.queue(&f.tuple)?;
+            *fixed.get_mut(queue as usize)? += f.packets;
+        } else {
+            *loads.get_mut(steering.bucket(&f.tuple)?)? += f.packets;
+        }
+    }
+    Some((loads, fixed))
+}
+
+fn balanced(nic: &Nic, steering: &Steering, flows: &[Counted], target: f64) -> Result<Balanced> {
+    let name = nic.name();
+    if steering.table().is_empty() {
+        return Err(Fail::error(format!("{name} has no table that is known: nothing can be moved")));
+    }
+    let (loads, fixed) = loads(steering, flows).ok_or_else(|| {
+        let why = flows.iter().find_map(|f| steering.answer(&f.tuple).why_not);
+        Fail::error(format!(
+            "{name}: the entry of a flow is not known ({}): nothing can be proposed",
+            why.unwrap_or_default()
+        ))
+    })?;
+    Ok(balance(steering.table(), &loads, &fixed, steering.queues(), |_| true, target))
+}
+
+/// Rules of their own for flows that are more than a queue's share, each with a queue that the table leaves out.
+fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> Option<Isolated> {
+    let queues = steering.queues();
+    let able = nic.features.known().and_then(|f| f.get(NTUPLE)).is_some_and(|f| f.on || !f.fixed);
+    if b.reached() || !able || !matches!(nic.rules, Fact::Known(_)) || queues < 3 {
+        return None;
+    }
+    let total: u64 = flows.iter().map(|f| f.packets).sum();
+    let mean = total as f64 / f64::from(queues);
+    let mut heavy: Vec<&Counted> = flows
+        .iter()
+        .filter(|f| f.packets as f64 > mean * b.target && !f.tuple.fragment && !steering.is_ruled(&f.tuple))
+        .collect();
+    heavy.sort_by_key(|f| (std::cmp::Reverse(f.packets), f.tuple));
+    heavy.truncate(queues as usize / 2);
+    if heavy.is_empty() {
+        return None;
+    }
+    let left = queues - heavy.len() as u32;
+    let elephants: Vec<Counted> = heavy.into_iter().copied().collect();
+    let others: Vec<Counted> = flows.iter().filter(|f| !elephants.contains(f)).copied().collect();
+    let (loads, fixed) = loads(steering, &others)?;
+    // Entries of the queues that are set aside are dealt out first, each to the emptiest.
+    let mut table = steering.table().to_vec();
+    let mut sums = fixed.clone();
+    sums.truncate(left as usize);
+    for (e, q) in table.iter().enumerate().filter(|(_, q)| **q < left) {
+        sums[*q as usize] += loads[e];
+    }
+    let mut homeless: Vec<usize> = (0..table.len()).filter(|e| table[*e] >= left).collect();
+    homeless.sort_by_key(|e| (std::cmp::Reverse(loads[*e]), *e));
+    for e in homeless {
+        let q = (0..sums.len()).min_by_key(|q| (sums[*q], *q))?;
+        sums[q] += loads[e];
+        table[e] = q as u32;
+    }
+    let rest = balance(&table, &loads, &fixed, left, |q| q < left, b.target);
+    let rules = elephants.iter().zip(left..).map(|(f, q)| (*f, rule(f, q), q)).collect();
+    let moves = steering.table().iter().zip(&rest.table).filter(|(a, b)| a != b).count();
+    Some(Isolated { rules, table: rest.table, others_to_mean: rest.after, moves })
+}
+
+fn rule(f: &Counted, queue: u32) -> String {
+    let t = &f.tuple;
+    let ends = format!("src-ip {} dst-ip {}", t.src, t.dst);
+    match t.ports {
+        Some((s, d)) => format!("{} {ends} src-port {s} dst-port {d} action {queue}", t.flow_type()),
+        None => format!("{} {ends} l4proto {} action {queue}", t.flow_type(), t.protocol),
+    }
+}
+
+/// What the population shows a need for.
+fn advice(
+    s: &Snapshot,
+    nic: &Nic,
+    key: &Fact<String>,
+    steering: &Steering,
+    flows: &[Counted],
+    now: &Spread,
+) -> Vec<String> {
+    let mut out = Vec::new();
+    let total: u64 = flows.iter().map(|f| f.packets).sum();
+    for kind in ["udp4", "udp6"] {
+        let mine: u64 = flows.iter().filter(|f| f.tuple.flow_type() == kind).map(|f| f.packets).sum();
+        let Some(r) = nic.rss.known().filter(|r| r.fields.get(kind).is_some_and(|l| l == "sd")) else { continue };
+        // A fifth, as for the rule that checks counters for the same.
+        if total == 0 || mine * 5 < total {
+            continue;
+        }
+        let mut with = nic.clone();
+        let mut rss = r.clone();
+        rss.fields.insert(kind.into(), "sdfn".into());
+        with.rss = Fact::Known(rss);
+        let better = spread(s, &with, &Steering::new(&with, key), flows);
+        if let (Some(a), Some(b)) = (&now.evenness, &better.evenness)
+            && b.max_to_mean < a.max_to_mean * 0.95
+        {
+            out.push(format!(
+                "{kind} is hashed by addresses only: with ports max/mean would be {:.2} instead of {:.2} \
+                 (--set {}.rss.fields.{kind}=sdfn; pieces of packets then part from whole ones)",
+                b.max_to_mean,
+                a.max_to_mean,
+                nic.name()
+            ));
+        }
+    }
+    if s.host.forwarding.known() == Some(&true) && !steering.is_symmetric() {
+        let (apart, known) = parted(steering, flows);
+        if apart > 0 {
+            let can = nic.rss.known().is_some_and(|r| r.symmetric.is_known());
+            let how = if can {
+                format!("--set {}.rss.symmetric=symmetric-xor", nic.name())
+            } else {
+                "a key that repeats every 16 bits".into()
+            };
+            out.push(format!(
+                "this host forwards, and the two directions of {apart} of {known} flows have different queue numbers: \
+                 a symmetric hash ({how}) would bring them together"
+            ));
+        }
+    }
+    out
+}

@@ -1,0 +1,140 @@
+//! `ringwise explain`: where one flow goes, or many.
+
+mod many;
+mod observe;
+mod one;
+mod read;
+mod seen;
+mod what_if;
+
+use std::str::FromStr;
+
+use ringwise_discover::{Options, Parts};
+use ringwise_flow::Spec;
+use ringwise_model::{Fact, Nic, Snapshot};
+
+use crate::args::{Common, ExplainArgs};
+use crate::exit::{Fail, Result, Status};
+use crate::source::{self, Source};
+
+/// What was asked about.
+enum What {
+    Flow(Spec),
+    Stdin,
+    Many,
+}
+
+/// Everything that answers are made of.
+struct Cx<'a> {
+    a: &'a ExplainArgs,
+    common: &'a Common,
+    source: Source,
+    /// As it is, then as `--what-if` would have it.
+    now: Snapshot,
+    then: Option<Snapshot>,
+    key: Fact<String>,
+    dev: Option<String>,
+}
+
+pub fn run(a: &ExplainArgs, common: &Common) -> Result<Status> {
+    let (what, dev) = words(a)?;
+    if a.svg.is_some() && !matches!(what, What::Flow(_)) {
+        return Err(Fail::usage("--svg draws the way of one flow"));
+    }
+    if a.observe.is_some() && !matches!(what, What::Flow(_)) {
+        return Err(Fail::usage("--observe looks at one flow"));
+    }
+    if a.balance.is_some() && matches!(what, What::Flow(_)) {
+        return Err(Fail::usage(
+            "--balance is for many flows: --pcap, --sockets, --conntrack, --per-flow, --synthetic, or - (stdin)",
+        ));
+    }
+    let source = source::open(&a.from)?;
+    let now = source.snapshot(&Options { parts: Parts::ALL, ..Options::all() }, common)?;
+    let key = ringwise_discover::way::host_key(source.host.as_ref());
+    let mut cx = Cx { a, common, source, now, then: None, key, dev };
+    if let Some(d) = &cx.dev
+        && cx.now.nic(d).is_none()
+    {
+        let have: Vec<&str> = cx.now.nics.iter().map(Nic::name).collect();
+        return Err(Fail::error(format!("there is no interface {d} with queues; there are {}", have.join(" "))));
+    }
+    match what {
+        What::Flow(spec) => match spec.exact() {
+            Some(t) if a.observe.is_some() => observe::run(&mut cx, &t),
+            Some(t) if !a.plain => one::run(&mut cx, &t),
+            _ => many::run(&mut cx, read::of_spec(&spec)),
+        },
+        What::Stdin => {
+            let flows = read::stdin(a.plain)?;
+            many::run(&mut cx, flows)
+        }
+        What::Many => {
+            if let Some(time) = a.per_flow {
+                let dev = cx.interface()?;
+                let flows = seen::live(&mut cx, &dev, time)?;
+                return many::run(&mut cx, flows);
+            }
+            let flows = read::population(a, cx.source.host.as_ref(), common)?;
+            many::run(&mut cx, flows)
+        }
+    }
+}
+
+fn words(a: &ExplainArgs) -> Result<(What, Option<String>)> {
+    let many = a.pcap.is_some() || a.sockets || a.conntrack || a.synthetic.is_some() || a.per_flow.is_some();
+    let form = "ringwise explain 10.0.0.1:1234-10.0.0.2:80/tcp eth0";
+    let (what, dev) = match (&a.words[..], many) {
+        ([], true) => (What::Many, None),
+        ([dev], true) => (What::Many, Some(dev)),
+        (_, true) => {
+            return Err(Fail::usage(
+                "beside --pcap, --sockets, --conntrack, --per-flow and --synthetic stands the interface alone",
+            ));
+        }
+        ([], false) => {
+            return Err(Fail::usage(
+                "name a flow, or where many come from (--pcap, --sockets, --conntrack, --per-flow, --synthetic, or - for stdin)",
+            )
+            .next(form));
+        }
+        ([flow, rest @ ..], false) => {
+            if rest.len() > 1 {
+                return Err(Fail::usage("one flow and one interface").next(form));
+            }
+            let what = match flow.as_str() {
+                "-" => What::Stdin,
+                f => What::Flow(Spec::from_str(f).map_err(|e| Fail::usage(e.to_string()).next(form))?),
+            };
+            (what, rest.first())
+        }
+    };
+    Ok((what, dev.cloned()))
+}
+
+impl Cx<'_> {
+    /// The interface of a population: the one that is named, or the only one there can be.
+    fn interface(&self) -> Result<String> {
+        if let Some(d) = &self.dev {
+            return Ok(d.clone());
+        }
+        let all: Vec<&str> = self.now.tunable().map(Nic::name).collect();
+        match all[..] {
+            [one] => Ok(one.to_string()),
+            [] => Err(Fail::error("no interface here has queues of its own")),
+            _ => Err(Fail::usage(format!("name the interface that they come in by: one of {}", all.join(" ")))),
+        }
+    }
+
+    /// The host that answers are about.
+    fn host(&self) -> &Snapshot {
+        self.then.as_ref().unwrap_or(&self.now)
+    }
+
+    fn apply_what_if(&mut self, dev: &str) -> Result<()> {
+        if !self.a.what_if.is_empty() {
+            self.then = Some(what_if::apply(&self.now, dev, &self.a.what_if)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! `explain --observe`: what interrupts, queues and CPUs really did, beside the prediction for one flow.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use ringwise_flow::Tuple;
+use ringwise_kfmt::{interrupts, packet, softnet};
+use ringwise_model::{CpuId, IrqId};
+use ringwise_sys::packets::{Tap, VNET};
+use ringwise_sys::{Host, connections};
+
+use super::{Cx, one, read};
+use crate::cmd::watch::flows;
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::explain::observed;
+use crate::render::explain::observed::{Observed, OfFlow};
+use crate::style::Style;
+
+/// `LINKTYPE_ETHERNET`
+const ETHERNET: u32 = 1;
+
+/// Interrupts by number and CPU, packets taken from queues by CPU, and those that RPS brought.
+struct Sample {
+    irqs: BTreeMap<IrqId, BTreeMap<CpuId, u64>>,
+    taken: BTreeMap<CpuId, (u32, u32)>,
+}
+
+fn sample(host: &dyn Host) -> Result<Sample> {
+    let read = |path: &str| host.read(path).map_err(|e| Fail::error(format!("{path}: {}", e.reason())));
+    let table = interrupts::parse(&read("/proc/interrupts")?).map_err(|e| Fail::error(e.to_string()))?;
+    let mut irqs: BTreeMap<IrqId, BTreeMap<CpuId, u64>> = BTreeMap::new();
+    for row in &table.rows {
+        if let Some(irq) = row.head.irq {
+            irqs.insert(irq, table.cpus.iter().copied().zip(row.counts.iter().copied()).collect());
+        }
+    }
+    let text = String::from_utf8_lossy(&read("/proc/net/softnet_stat")?).into_owned();
+    let rows = softnet::parse(&text).map_err(|e| Fail::error(e.to_string()))?;
+    let online: Vec<CpuId> = table.cpus;
+    let taken = rows.iter().enumerate().filter_map(|(i, r)| {
+        let cpu = r.cpu.or_else(|| online.get(i).copied())?;
+        Some((cpu, (r.processed, r.received_rps.unwrap_or(0))))
+    });
+    Ok(Sample { irqs, taken: taken.collect() })
+}
+
+/// Packets of the flow itself, where they may be listened to.
+struct Ear {
+    tap: Tap,
+    queues: u32,
+    heard: OfFlow,
+}
+
+impl Ear {
+    fn open(host: &dyn Host, dev: &str) -> std::result::Result<Self, String> {
+        let queues = flows::receive_queues(host, dev).map_err(|e| e.to_string())?;
+        let one_in = flows::coarseness(flows::rate(host, dev));
+        let tap = Tap::open(dev, queues, one_in).map_err(|e| e.to_string())?;
+        Ok(Self { tap, queues, heard: OfFlow { one_in, ..OfFlow::default() } })
+    }
+
+    fn listen(&mut self, t: &Tuple) -> ringwise_sys::Result<()> {
+        let (queues, heard) = (self.queues, &mut self.heard);
+        self.tap.drain(|frame| {
+            let Some((vnet, head)) = frame.bytes.split_first_chunk::<VNET>() else { return };
+            let Ok(seen) = packet::seen(ETHERNET, head) else { return };
+            let mine = Tuple { vlan: None, ..read::tuple(&seen) };
+            if mine == (Tuple { vlan: None, ..*t }) {
+                let queue = frame.queue.or((queues == 1).then_some(0));
+                *heard.queues.entry(queue).or_default() += packet::put_together(vnet, frame.length as u64).0;
+            }
+        })
+    }
+}
+
+/// Looks at the flow's program and socket: both may wander.
+const LOOKS: u32 = 20;
+
+pub fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
+    let ways = one::Ways::find(cx, t)?;
+    let wait = cx.a.observe.unwrap_or_default();
+    let one = one::answer(cx, t, &ways)?;
+    let at = one::arriving(&one).map(|i| &one.directions[i]);
+    let arrival = at.and_then(|d| Some((d.flow, d.arrival.as_ref()?)));
+    let (incoming, arrival) =
+        arrival.ok_or_else(|| Fail::error("no direction of it comes in by an interface that is known"))?;
+    let host = cx.source.host.as_ref();
+    let mut o = Observed { seconds: wait.as_secs_f64(), looks: LOOKS, ..Observed::default() };
+    let mut ear = Ear::open(host, &arrival.dev);
+    let before = sample(host)?;
+    for _ in 0..LOOKS {
+        let end = Instant::now() + wait / LOOKS;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            std::thread::sleep(left.min(flows::PAUSE));
+            if let Ok(e) = &mut ear {
+                e.listen(&incoming).map_err(|e| Fail::error(e.to_string()))?;
+            }
+            if left.is_zero() {
+                break;
+            }
+        }
+        let Some((socket, inode)) = one::socket_and_inode(host, &incoming) else { continue };
+        if let Some(c) = socket.last_cpu {
+            *o.program.entry(c).or_default() += 1;
+        }
+        if let (Some(pid), "connection") = (socket.pid, socket.kind) {
+            match connections::incoming_cpu(pid, inode) {
+                Ok(Some(c)) => *o.incoming.entry(CpuId(c)).or_default() += 1,
+                Ok(None) => {}
+                Err(e) => o.incoming_unread = Some(e.to_string()),
+            }
+        }
+    }
+    let after = sample(host)?;
+    o.flow = ear.and_then(|mut e| {
+        e.heard.lost = e.tap.lost().map_err(|e| e.to_string())?;
+        Ok(e.heard)
+    });
+    let nic = one.host.nic(&arrival.dev);
+    for v in nic.iter().flat_map(|n| n.queue_vectors()) {
+        let (Some(a), Some(b)) = (before.irqs.get(&v.irq), after.irqs.get(&v.irq)) else { continue };
+        let grown: BTreeMap<CpuId, u64> = b
+            .iter()
+            .map(|(c, n)| (*c, n.saturating_sub(a.get(c).copied().unwrap_or(0))))
+            .filter(|(_, n)| *n > 0)
+            .collect();
+        for q in v.rx() {
+            o.queues.insert(*q, grown.clone());
+        }
+    }
+    for (c, (p, r)) in &after.taken {
+        let (p0, r0) = before.taken.get(c).copied().unwrap_or_default();
+        // 32 bits, and they wrap.
+        let (p, r) = (p.wrapping_sub(p0), r.wrapping_sub(r0));
+        if p > 0 {
+            o.cpus.insert(*c, (p, r));
+        }
+    }
+    if cx.a.format.json(cx.common) {
+        out::json(&observed::json(&one, &o))?;
+    } else {
+        out::answer(&observed::text(&one, &o, &Style::detect(cx.common)))?;
+    }
+    Ok(Status::Ok)
+}

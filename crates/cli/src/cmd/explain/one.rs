@@ -1,0 +1,216 @@
+//! One flow, in both directions.
+
+use std::path::Path;
+
+use ringwise_discover::way::{self, Way as Found};
+use ringwise_flow::chain::{self, Direction, Socket, Way};
+use ringwise_flow::{Steering, Tuple};
+use ringwise_model::{Fact, Nic};
+use ringwise_sys::{Host, store};
+
+use super::Cx;
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::explain::{self, OneFlow};
+use crate::style::Style;
+
+pub fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
+    let ways = Ways::find(cx, t)?;
+    cx.apply_what_if(&ways.near)?;
+    let one = answer(cx, t, &ways)?;
+    if let Some(file) = &cx.a.svg {
+        let text = explain::svg(&one);
+        if file == Path::new("-") {
+            out::answer(&text)?;
+            return Ok(Status::Ok);
+        }
+        store::write_shared(file, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
+    }
+    if cx.a.format.json(cx.common) {
+        out::json(&explain::json(&one))?;
+    } else {
+        out::answer(&explain::text(&one, &Style::detect(cx.common)))?;
+    }
+    Ok(Status::Ok)
+}
+
+/// How a flow lies to this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Role {
+    ToUs,
+    FromUs,
+    Through,
+    /// Routes are not known.
+    Unknown(String),
+}
+
+/// Interfaces on both sides.
+pub struct Ways {
+    role: Role,
+    /// By which packets of the first direction come in (or leave, of what this host sends).
+    near: String,
+    /// The other side, of what is forwarded.
+    far: Option<String>,
+    near_text: String,
+    far_text: String,
+    unknown: Vec<String>,
+}
+
+impl Ways {
+    pub fn find(cx: &Cx, t: &Tuple) -> Result<Self> {
+        let host = cx.source.host.as_ref();
+        if cx.source.recorded {
+            let near = cx.dev.clone().map_or_else(|| cx.interface(), Ok)?;
+            let why = "a recording does not hold the routes to both ends";
+            return Ok(Self {
+                role: Role::Unknown(why.into()),
+                near_text: near.clone(),
+                near,
+                far: None,
+                far_text: String::new(),
+                unknown: vec![why.into()],
+            });
+        }
+        let (to_src, to_dst) = (way::way(host, t.src), way::way(host, t.dst));
+        let mut unknown = Vec::new();
+        let role = match (to_src.local, to_dst.local) {
+            (true, true) => {
+                return Err(Fail::error("both addresses are this host's own: such packets meet no interface"));
+            }
+            (false, true) => Role::ToUs,
+            (true, false) => Role::FromUs,
+            (false, false) => match &to_dst.members {
+                Fact::Known(_) => Role::Through,
+                other => Role::Unknown(other.unread().map_or_else(String::new, |u| u.to_string())),
+            },
+        };
+        let near_way = if role == Role::FromUs { &to_dst } else { &to_src };
+        let near = match &cx.dev {
+            Some(d) => d.clone(),
+            None => member(near_way, &mut unknown).ok_or_else(|| {
+                let why =
+                    near_way.members.unread().map_or_else(|| "no interface with queues".into(), |u| u.to_string());
+                Fail::error(format!("by which interface it comes is not known: {why}"))
+                    .next(format!("ringwise explain {t} DEV"))
+            })?,
+        };
+        let far = if role == Role::Through { member(&to_dst, &mut unknown) } else { None };
+        if let Role::Unknown(why) = &role {
+            unknown.push(format!("where it goes: {why}"));
+        }
+        let near_text = if cx.dev.is_some() { near.clone() } else { text(near_way, &near) };
+        let far_text = text(&to_dst, far.as_deref().unwrap_or_default());
+        Ok(Self { role, near, far, near_text, far_text, unknown })
+    }
+}
+
+fn member(w: &Found, unknown: &mut Vec<String>) -> Option<String> {
+    let all = w.members.known()?;
+    if all.len() > 1 {
+        let over = w.out.as_deref().unwrap_or("the route");
+        unknown.push(format!(
+            "which member of {over} it uses ({}): the neighbour chooses on the way in, the bond on the way out; shown for {}",
+            all.join(" "),
+            all[0]
+        ));
+    }
+    all.first().cloned()
+}
+
+fn text(w: &Found, bottom: &str) -> String {
+    match &w.out {
+        Some(o) if o != bottom && !bottom.is_empty() => format!("{o} -> {bottom}"),
+        Some(o) => o.clone(),
+        None => bottom.to_string(),
+    }
+}
+
+pub fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
+    let s = cx.host();
+    let nic = |name: &str| -> Result<&Nic> {
+        s.nic(name).ok_or_else(|| Fail::error(format!("{name} has no queues of its own that are known")))
+    };
+    let near = nic(&ways.near)?;
+    let far = ways.far.as_deref().and_then(|f| s.nic(f));
+    let near_steers = Steering::new(near, &cx.key);
+    let far_steers = far.map(|f| Steering::new(f, &cx.key));
+    let back = t.reversed();
+    let host = cx.source.host.as_ref();
+    let mut directions = Vec::new();
+    match &ways.role {
+        Role::ToUs => {
+            let socket = socket(host, t);
+            let way = Way { route: "to this host".into(), local: true, out: None, socket: socket.clone() };
+            directions.push(chain::incoming(s, near, &near_steers, t, way));
+            let way = Way { route: format!("dev {}", ways.near_text), local: false, out: Some(near), socket };
+            directions.push(chain::outgoing(s, &back, way));
+        }
+        Role::FromUs => {
+            let socket = socket(host, &back);
+            let way =
+                Way { route: format!("dev {}", ways.near_text), local: false, out: Some(near), socket: socket.clone() };
+            directions.push(chain::outgoing(s, t, way));
+            let way = Way { route: "to this host".into(), local: true, out: None, socket };
+            directions.push(chain::incoming(s, near, &near_steers, &back, way));
+        }
+        Role::Through => {
+            let way = |route: &str, out| Way { route: format!("dev {route}"), local: false, out, socket: None };
+            directions.push(chain::incoming(s, near, &near_steers, t, way(&ways.far_text, far)));
+            if let (Some(far), Some(steers)) = (far, &far_steers) {
+                directions.push(chain::incoming(s, far, steers, &back, way(&ways.near_text, Some(near))));
+            }
+        }
+        Role::Unknown(why) => {
+            let way = Way { route: format!("not known: {why}"), local: false, out: None, socket: None };
+            directions.push(chain::incoming(s, near, &near_steers, t, way));
+        }
+    }
+    let mut unknown = ways.unknown.clone();
+    for d in &directions {
+        for u in chain::unknowns(d) {
+            if !unknown.contains(&u) {
+                unknown.push(u);
+            }
+        }
+    }
+    let steerings: Vec<&Steering> = [Some(&near_steers), far_steers.as_ref()].into_iter().flatten().collect();
+    Ok(OneFlow {
+        crossings: chain::crossings(s, &directions),
+        meeting: chain::meeting(s, &directions, &steerings),
+        forwarding: s.host.forwarding.known().copied(),
+        through: matches!(ways.role, Role::Through),
+        host: s,
+        what_if: &cx.a.what_if,
+        directions,
+        unknown,
+    })
+}
+
+/// Of the packets that come in.
+pub fn socket(host: &dyn Host, t: &Tuple) -> Option<Socket> {
+    socket_and_inode(host, t).map(|s| s.0)
+}
+
+/// With its inode.
+pub fn socket_and_inode(host: &dyn Host, t: &Tuple) -> Option<(Socket, u64)> {
+    let (src, dst) = t.ports?;
+    let all = way::connections(host).unwrap_or_default();
+    let connected = all.iter().find(|(p, c)| *p == t.protocol && c.local == (t.dst, dst) && c.peer == (t.src, src));
+    let (kind, inode) = match connected {
+        Some((_, c)) => ("connection", c.inode),
+        None => ("listening", way::waits(host, t.protocol, (t.dst, dst))?),
+    };
+    let holder = way::holder(host, inode);
+    let socket = Socket {
+        kind,
+        program: holder.as_ref().map(|h| h.name.clone()),
+        pid: holder.as_ref().map(|h| h.pid),
+        last_cpu: holder.and_then(|h| h.last_cpu),
+    };
+    Some((socket, inode))
+}
+
+/// The direction that comes in, for `--observe`.
+pub fn arriving(one: &OneFlow) -> Option<usize> {
+    one.directions.iter().position(|d: &Direction| d.arrival.is_some())
+}

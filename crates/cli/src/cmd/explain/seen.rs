@@ -1,0 +1,111 @@
+//! What `watch --per-flow` sees, as a population: listened to now, or its documents.
+
+use std::time::Duration;
+
+use ringwise_flow::tuple::has_ports;
+use ringwise_flow::{Counted, Steering, Tuple, population};
+use ringwise_kfmt::packet::Flow;
+use ringwise_observe::{Flows, HELD};
+use ringwise_sys::packets::Tap;
+use serde_json::Value;
+
+use super::Cx;
+use super::read::Population;
+use crate::cmd::watch::flows::{coarseness, listen, rate, receive_queues};
+use crate::exit::{Fail, Result};
+use crate::render::text::thousands;
+
+/// As the device takes it, as far as watch tells.
+fn tuple(f: &Flow) -> Option<Tuple> {
+    let Flow::Ip { protocol, from, to, ports } = *f else { return None };
+    let ports = ports.filter(|_| has_ports(protocol));
+    // Of such protocols only pieces of packets have none.
+    let fragment = has_ports(protocol) && ports.is_none();
+    Some(Tuple { src: from, dst: to, protocol, ports, fragment, vlan: None })
+}
+
+pub fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population> {
+    let host = cx.source.host.as_ref();
+    let bad = |e: ringwise_sys::Error| Fail::error(e.to_string());
+    let queues = receive_queues(host, dev)?;
+    let one_in = coarseness(rate(host, dev));
+    let mut tap = Tap::open(dev, queues, one_in).map_err(bad)?;
+    let mut flows = Flows::default();
+    listen(&mut tap, host, time, queues, &mut flows).map_err(bad)?;
+    let lost = tap.lost().map_err(bad)?;
+    let all = flows.packets();
+    if all == 0 {
+        return Err(Fail::error(format!("nothing came in by {dev} in {:.1} s", time.as_secs_f64())));
+    }
+    let mut p = Population::default();
+    let mut held = 0;
+    for (queue, q) in &flows.queues {
+        for h in q.top(HELD) {
+            let Some(tuple) = tuple(&h.flow) else { continue };
+            let packets = h.packets - h.over;
+            held += packets;
+            let (scale, bytes) = (u64::from(one_in), h.bytes);
+            p.flows.push(Counted { tuple, packets: packets * scale, bytes: bytes * scale });
+            p.seen.extend(queue.map(|q| (tuple, q)));
+        }
+    }
+    p.flows = population::merged(p.flows);
+    if held < all {
+        let percent = (all - held) as f64 * 100.0 / all as f64;
+        p.notes.push(format!("{percent:.1} % of the packets are of flows too light to be kept apart, or no IP"));
+    }
+    if lost > 0 {
+        p.notes.push(format!("{} packets of the sample found no room", thousands(lost)));
+    }
+    let every = if one_in == 1 { "each".into() } else { format!("one in {}", thousands(u64::from(one_in))) };
+    p.from = format!("seen in {:.1} s: {} packets looked at ({every})", time.as_secs_f64(), thousands(all));
+    Ok(p)
+}
+
+/// A line of `watch --per-flow -j`.
+pub fn document(line: &str, p: &mut Population) -> std::result::Result<(), String> {
+    let doc: Value = serde_json::from_str(line).map_err(|e| format!("no JSON: {e}"))?;
+    let found = doc["schema"].as_str().unwrap_or("none");
+    if found != crate::render::watch::flows::SCHEMA || doc["version"] != 1 {
+        return Err(format!("a document of schema {found}, expected ringwise.flows version 1 (watch --per-flow -j)"));
+    }
+    let number = |v: &Value, key: &str| v[key].as_u64().ok_or_else(|| format!("{key} is no number"));
+    let one_in = number(&doc, "one_in")?;
+    for q in doc["queues"].as_array().into_iter().flatten() {
+        let queue = q["queue"].as_u64().and_then(|q| u32::try_from(q).ok());
+        for f in q["flows"].as_array().into_iter().flatten() {
+            // What is no IP meets no hash.
+            let Some(protocol) = f["protocol"].as_u64() else { continue };
+            let protocol = u8::try_from(protocol).map_err(|_| "protocol is beyond 255".to_string())?;
+            let address = |key: &str| {
+                let text = f[key].as_str().unwrap_or_default();
+                text.parse().map_err(|_| format!("{key} is no address: {text}"))
+            };
+            let (from, to) = (address("from")?, address("to")?);
+            let port = |key: &str| f[key].as_u64().and_then(|p| u16::try_from(p).ok());
+            let ports = port("from_port").zip(port("to_port"));
+            let flow = Flow::Ip { protocol, from, to, ports };
+            if std::mem::discriminant(&from) != std::mem::discriminant(&to) {
+                return Err("two addresses of one flow are not of one family".into());
+            }
+            let Some(tuple) = tuple(&flow) else { continue };
+            let packets = number(f, "looked_at")?.saturating_sub(number(f, "over")?);
+            let bytes = number(f, "bytes")?;
+            let times = |n: u64| n.saturating_mul(one_in);
+            p.flows.push(Counted { tuple, packets: times(packets), bytes: times(bytes) });
+            p.seen.extend(queue.map(|q| (tuple, q)));
+        }
+    }
+    Ok(())
+}
+
+/// How many of the flows came by the queue that is predicted.
+pub fn agreement(steering: &Steering, seen: &[(Tuple, u32)]) -> Option<String> {
+    let told: Vec<(u32, u32)> = seen.iter().filter_map(|(t, q)| Some((steering.queue(t)?, *q))).collect();
+    let right = told.iter().filter(|(a, b)| a == b).count();
+    (!told.is_empty()).then(|| {
+        let few =
+            if right == told.len() { "" } else { ": a rule, a change meanwhile, or a device that does otherwise" };
+        format!("{right} of {} flows were seen to come by the queue that is predicted{few}", told.len())
+    })
+}

@@ -1,0 +1,255 @@
+//! Many flows: a table of queues, how even it is, and what would be better.
+
+use ringwise_flow::balance::Balanced;
+use ringwise_flow::chain;
+use ringwise_flow::population::{Evenness, Heavy, Load};
+use ringwise_flow::{Counted, Spread, Steering};
+use ringwise_model::{Dir, Nic, Snapshot};
+use serde_json::{Value, json};
+
+use super::wrap;
+use crate::render::text::{hang, numbers, plural, right, thousands};
+use crate::style::Style;
+
+/// A rule for each flow that is too heavy, and a table that leaves their queues out.
+pub struct Isolated {
+    /// Flow, rule in ethtool's words, queue.
+    pub rules: Vec<(Counted, String, u32)>,
+    pub table: Vec<u32>,
+    /// Of the queues that are left, the fullest to their mean.
+    pub others_to_mean: f64,
+    pub moves: usize,
+}
+
+pub struct Many<'a> {
+    pub host: &'a Snapshot,
+    pub nic: &'a Nic,
+    pub from: &'a str,
+    pub notes: &'a [String],
+    pub uncounted: bool,
+    pub now: Spread,
+    pub then: Option<Spread>,
+    pub balanced: Option<Balanced>,
+    pub isolated: Option<Isolated>,
+    pub advice: Vec<String>,
+    pub what_if: &'a [String],
+    pub doubt: Option<String>,
+}
+
+/// `FLOW QUEUE IRQ CPU NODE`; CPU: where the work is done, RPS included.
+pub fn plain(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -> String {
+    let mut out = String::from("#flow queue irq cpu node\n");
+    let word = |n: Option<u32>| n.map_or_else(|| "unknown".into(), |n| n.to_string());
+    for f in flows {
+        let a = chain::arrival(s, nic, steering, &f.tuple);
+        let queue = match a.steering.by {
+            ringwise_flow::By::Dropped => "dropped".into(),
+            _ => word(a.steering.queue),
+        };
+        let l = a.landing.as_ref();
+        let cpu = l.and_then(|l| l.works_on());
+        let node = cpu.and_then(|c| s.topology.node_of(c)).map(|n| n.0);
+        let irq = word(l.and_then(|l| l.irq).map(|i| i.0));
+        out.push_str(&format!("{} {queue} {irq} {} {}\n", f.tuple, word(cpu.map(|c| c.0)), word(node)));
+    }
+    out
+}
+
+fn share(l: &Load, total: &Load) -> String {
+    if total.packets == 0 { "-".into() } else { format!("{:.1}%", l.packets as f64 * 100.0 / total.packets as f64) }
+}
+
+fn evenness(e: &Evenness) -> String {
+    format!("max/mean {:.2}, variation {:.2}", e.max_to_mean, e.variation)
+}
+
+fn heavy_line(h: &Heavy, total: &Load) -> String {
+    let l = Load { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
+    let queue = h.queue.map_or_else(|| "queue not known".into(), |q| format!("queue {q}"));
+    format!("{}  {} packets, {}, {queue}", h.flow.tuple, thousands(h.flow.packets), share(&l, total))
+}
+
+pub fn text(m: &Many, style: &Style) -> String {
+    let w = style.width;
+    let nic = m.nic;
+    let driver = nic.driver.known().map_or("driver unknown", String::as_str);
+    let entries = nic.rss.known().map_or(0, |r| r.table.len());
+    let mut out = format!("{}  {driver}  {}, {entries} entries", nic.name(), plural(m.now.queues.len(), "queue"));
+    out.push_str(&format!("      {}\n", m.from));
+    if !m.what_if.is_empty() {
+        out.push_str(&hang("as if   ", &m.what_if.join("  "), w));
+    }
+    out.push('\n');
+    table(&mut out, m);
+    out.push('\n');
+    if let Some(e) = &m.now.evenness {
+        out.push_str(&format!(
+            "now     {}; {} of {} queues used\n",
+            evenness(e),
+            m.now.queues_used,
+            m.now.queues.len()
+        ));
+        if let Some((s, e)) = m.then.as_ref().and_then(|s| Some((s, s.evenness.as_ref()?))) {
+            out.push_str(&format!("as if   {}; {} of {} queues used\n", evenness(e), s.queues_used, s.queues.len()));
+        }
+        let floor = format!("{:.2}, set by the heaviest flow: no table goes below", e.floor);
+        out.push_str(&hang(
+            "floor   ",
+            if e.floor > 1.0 { &floor } else { "1.00: no flow is heavier than a queue's share" },
+            w,
+        ));
+    }
+    if m.uncounted {
+        out.push_str("Nobody counted packets: each flow stands for one.\n");
+    }
+    if m.now.undecided.flows > 0 {
+        let n = thousands(m.now.undecided.flows);
+        out.push_str(&hang("unknown ", &format!("{n} flows whose queue cannot be told"), w));
+    }
+    if !m.uncounted && m.now.heaviest.len() > 1 {
+        for h in m.now.heaviest.iter().take(if style.verbose > 0 { 10 } else { 3 }) {
+            out.push_str(&hang("heavy   ", &heavy_line(h, &m.now.total), w));
+        }
+    }
+    if !m.now.collisions.is_empty() && !m.uncounted {
+        out.push_str(&format!("Heavy flows share the queues {}.\n", numbers(m.now.collisions.iter().copied())));
+    }
+    for n in m.notes {
+        out.push_str(&hang("note    ", n, w));
+    }
+    if let Some(d) = &m.doubt {
+        out.push_str(&hang("doubt   ", d, w));
+    }
+    for a in &m.advice {
+        out.push_str(&hang("advice  ", a, w));
+    }
+    if let Some(b) = &m.balanced {
+        balance(&mut out, b, m, w);
+    }
+    out
+}
+
+fn table(out: &mut String, m: &Many) {
+    let bytes = m.now.total.bytes > 0;
+    out.push_str("QUEUE   CPU  NODE      FLOWS        PACKETS   SHARE");
+    out.push_str(if bytes { "             BYTES" } else { "" });
+    out.push_str(if m.then.is_some() { "          AS IF   SHARE\n" } else { "\n" });
+    let then_queues = m.then.iter().flat_map(|t| t.queues.keys().copied());
+    let ids: std::collections::BTreeSet<u32> = m.now.queues.keys().copied().chain(then_queues).collect();
+    for q in ids {
+        let cpu = m
+            .nic
+            .vector_of(Dir::Rx, q)
+            .and_then(|v| v.effective.known())
+            .filter(|e| e.len() == 1)
+            .and_then(|e| e.first());
+        let node = cpu.and_then(|c| m.host.topology.node_of(c));
+        let word = |n: Option<String>| n.unwrap_or_else(|| "?".into());
+        let now = m.now.queues.get(&q).copied().unwrap_or_default();
+        let mut line = format!(
+            "{}{}{}{}{}{}",
+            right(&q.to_string(), 5),
+            right(&word(cpu.map(|c| c.to_string())), 6),
+            right(&word(node.map(|n| n.to_string())), 6),
+            right(&thousands(now.flows), 11),
+            right(&thousands(now.packets), 15),
+            right(&share(&now, &m.now.total), 8)
+        );
+        if bytes {
+            line.push_str(&right(&thousands(now.bytes), 18));
+        }
+        if let Some(t) = &m.then {
+            let l = t.queues.get(&q).copied().unwrap_or_default();
+            line.push_str(&right(&thousands(l.packets), 15));
+            line.push_str(&right(&share(&l, &t.total), 8));
+        }
+        out.push_str(&line);
+        out.push('\n');
+    }
+    for (name, loads) in [("CPU", &m.now.cpus), ("node", &m.now.nodes)] {
+        if loads.len() > 1 && loads.len() < m.now.queues.len() {
+            let each = loads.iter().map(|(id, l)| format!("{id}: {}", share(l, &m.now.total)));
+            out.push_str(&format!("by {name}  {}\n", each.collect::<Vec<_>>().join("  ")));
+        }
+    }
+}
+
+fn words(table: &[u32]) -> String {
+    let q: Vec<String> = table.iter().map(u32::to_string).collect();
+    format!("[{}]", q.join(","))
+}
+
+fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
+    let dev = m.nic.name();
+    let head = format!(
+        "{} of {} entries moved: max/mean {:.2} -> {:.2} (asked for {:.2}, with these entries at best {:.2})",
+        b.moves.len(),
+        b.table.len(),
+        b.before,
+        b.after,
+        b.target,
+        b.floor
+    );
+    out.push_str(&hang("balance ", &head, w));
+    for mv in b.moves.iter().take(8) {
+        out.push_str(&format!(
+            "        entry {}: queue {} -> {}  ({} packets)\n",
+            mv.entry,
+            mv.from,
+            mv.to,
+            thousands(mv.packets)
+        ));
+    }
+    if b.moves.len() > 8 {
+        out.push_str(&format!("        and {} more\n", b.moves.len() - 8));
+    }
+    if let Some(i) = &m.isolated {
+        let n = plural(i.rules.len(), "flow");
+        let text = format!(
+            "{n} heavier than a queue's share: a rule and a queue for each, the other queues among themselves then at {:.2} ({} entries moved)",
+            i.others_to_mean, i.moves
+        );
+        out.push_str(&hang("heavy   ", &text, w));
+        for (f, _, q) in &i.rules {
+            out.push_str(&format!("        {} -> queue {q}\n", f.tuple));
+        }
+        let rules: Vec<String> = i.rules.iter().map(|(_, r, _)| format!("--set '{dev}.rule=\"{r}\"'")).collect();
+        out.push_str(&format!(
+            "\nNext: ringwise plan {dev} --set '{dev}.rss.table={}' {}\n",
+            words(&i.table),
+            rules.join(" ")
+        ));
+    } else if !b.moves.is_empty() {
+        if !b.reached() {
+            let why = "No table reaches what was asked for: single entries are too heavy. No rule is proposed: either no \
+                       single flow is more than a queue's share, or the device is not known to take any.";
+            out.push_str(&hang("        ", why, w));
+        }
+        out.push_str(&format!("\nNext: ringwise plan {dev} --set '{dev}.rss.table={}'\n", words(&b.table)));
+    }
+}
+
+fn loads(all: &std::collections::BTreeMap<u32, Load>, name: &str) -> Vec<Value> {
+    all.iter().map(|(id, l)| json!({name: id, "flows": l.flows, "packets": l.packets, "bytes": l.bytes})).collect()
+}
+
+fn spread(s: &Spread) -> Value {
+    json!({
+        "queues": loads(&s.queues, "queue"), "cpus": loads(&s.cpus, "cpu"), "nodes": loads(&s.nodes, "node"),
+        "total": s.total, "undecided": s.undecided, "evenness": s.evenness, "queues_used": s.queues_used,
+        "heaviest": s.heaviest, "collisions": s.collisions,
+    })
+}
+
+pub fn json(m: &Many) -> Value {
+    let isolated = m.isolated.as_ref().map(|i| {
+        let rules: Vec<Value> =
+            i.rules.iter().map(|(f, r, q)| json!({"flow": f.tuple, "rule": r, "queue": q})).collect();
+        json!({"rules": rules, "table": i.table, "others_to_mean": i.others_to_mean, "moves": i.moves})
+    });
+    wrap(json!({
+        "kind": "population", "interface": m.nic.name(), "from": m.from, "notes": m.notes, "counted": !m.uncounted,
+        "what_if": m.what_if, "now": spread(&m.now), "as_if": m.then.as_ref().map(spread), "balance": m.balanced,
+        "isolate": isolated, "advice": m.advice, "doubt": m.doubt,
+    }))
+}

@@ -1,0 +1,279 @@
+//! `explain`: one flow station by station, in text, as a document and as a drawing; many flows in [`many`].
+
+mod draw;
+pub mod many;
+pub mod observed;
+
+use ringwise_flow::chain::{Arrival, Departure, Direction, stations};
+use ringwise_flow::stack::{Landing, Place, Reach, Rfs, Rps, rfs_words};
+use ringwise_flow::steering::By;
+use ringwise_model::{CpuId, Snapshot};
+use serde_json::{Value, json};
+
+use super::json::Document;
+use super::text::{hang, numbers};
+use crate::style::Style;
+
+pub use draw::svg;
+
+pub const SCHEMA: &str = "ringwise.explain";
+
+/// The answer about one flow.
+pub struct OneFlow<'a> {
+    pub host: &'a Snapshot,
+    /// As it was asked, then the answers to it.
+    pub directions: Vec<Direction>,
+    pub crossings: Vec<String>,
+    pub meeting: Option<String>,
+    pub unknown: Vec<String>,
+    pub forwarding: Option<bool>,
+    pub through: bool,
+    pub what_if: &'a [String],
+}
+
+pub fn text(o: &OneFlow, style: &Style) -> String {
+    let w = style.width;
+    let mut out = String::new();
+    if !o.what_if.is_empty() {
+        out.push_str(&format!("As if: {}\n\n", o.what_if.join("  ")));
+    }
+    let mut step = 0;
+    for d in &o.directions {
+        out.push_str(&format!("{}    {}\n\n", d.flow, ends(d)));
+        let mut number = || {
+            step += 1;
+            format!("{step:>3} ")
+        };
+        if let Some(a) = &d.arrival {
+            arrival(&mut out, &number(), a, d, o.host, style);
+        }
+        let head = format!("{}route    ", number());
+        let route = if d.arrival.is_none() { format!("{} (asked the kernel)", d.route) } else { route(d) };
+        out.push_str(&hang(&head, &route, w));
+        if let Some(k) = &d.socket {
+            let who = match (&k.program, k.pid) {
+                (Some(p), Some(n)) => format!("{p} ({n})"),
+                _ => "no process that can be looked into".into(),
+            };
+            let cpu = k
+                .last_cpu
+                .map_or_else(String::new, |c| format!(", whose main thread last ran on CPU {c}{}", node(o.host, c)));
+            out.push_str(&hang("    socket   ", &format!("{} of {who}{cpu}", k.kind), w));
+        }
+        if let Some(x) = &d.departure {
+            departure(&mut out, &number(), x, style);
+        }
+        out.push('\n');
+    }
+    for d in &o.directions {
+        let line = drawing(o.host, d);
+        if !line.is_empty() {
+            out.push_str(&format!("    {line}\n"));
+        }
+    }
+    out.push_str("    (| another L3, || another node)\n\n");
+    match &o.crossings[..] {
+        [] => out.push_str("Crossings: none that are known.\n"),
+        all => {
+            for c in all {
+                out.push_str(&hang("Crossing: ", c, w));
+            }
+        }
+    }
+    if let Some(m) = &o.meeting {
+        out.push_str(&hang("", m, w));
+    }
+    if o.through && o.forwarding == Some(false) {
+        out.push_str(
+            "This host does not forward (net.ipv4.ip_forward and the IPv6 one are 0): it would drop the packets.\n",
+        );
+    }
+    for u in &o.unknown {
+        out.push_str(&hang("Not known: ", u, w));
+    }
+    let beyond =
+        "hardware offload on the neighbour, and what programs on the way (XDP, tc, nftables) do with the packets";
+    out.push_str(&hang("Not knowable from here: ", beyond, w));
+    out
+}
+
+fn ends(d: &Direction) -> String {
+    let from = d.arrival.as_ref().map(|a| format!("in by {}", a.dev));
+    let to = d.departure.as_ref().map(|x| format!("out by {}", x.dev));
+    [from, to].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn route(d: &Direction) -> String {
+    if d.route.starts_with("not known") { d.route.clone() } else { format!("{} (asked the kernel)", d.route) }
+}
+
+fn node(s: &Snapshot, c: CpuId) -> String {
+    s.topology.node_of(c).map_or_else(String::new, |n| format!(" of node {n}"))
+}
+
+fn head_of(node: Option<u32>) -> String {
+    node.map_or_else(|| "node unknown".into(), |n| format!("node {n}"))
+}
+
+fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snapshot, style: &Style) {
+    let w = style.width;
+    let mut line = |head: &str, text: &str| out.push_str(&hang(head, text, w));
+    let st = &a.steering;
+    let rule = match (st.rule, st.by) {
+        (Some(at), By::Dropped) => format!("steering rule {at} takes it away"),
+        (Some(at), _) => format!("steering rule {at} means it"),
+        (None, _) if st.notes.iter().any(|n| n.contains("could not be read")) => "steering rules not known".into(),
+        (None, _) => "no steering rule means it".into(),
+    };
+    line(&format!("{number}in       "), &format!("{}     {}   {rule}", a.dev, head_of(a.node)));
+    match (st.hash, &st.fields) {
+        (Some(h), Some(f)) => {
+            let key = st.key_from.map_or_else(String::new, |k| format!(", {k} key"));
+            line("    hash     ", &format!("{h:#010x}  toeplitz over {f}{key}"));
+        }
+        _ if st.by == By::OnlyOne => {}
+        _ => line("    hash     ", st.why_not.as_deref().unwrap_or("does not matter")),
+    }
+    match (st.queue, st.entry) {
+        (Some(q), Some(e)) => {
+            let of = st.context.map_or_else(String::new, |c| format!(" of RSS context {c}"));
+            line("    table    ", &format!("entry {e} of {}{of} -> queue {q}", st.entries));
+        }
+        (Some(q), None) if st.by == By::OnlyOne => line("    table    ", &format!("every entry names queue {q}")),
+        (Some(q), None) => line("    rule     ", &format!("-> queue {q}")),
+        (None, _) if st.by == By::Dropped => line("    rule     ", "the packet does not reach this interface's queues"),
+        (None, _) => {
+            let may = format!("not decidable: one of the queues {}", numbers(st.may_be.iter().copied()));
+            let why = st.why_not.as_deref().map_or_else(String::new, |w| format!(" ({w})"));
+            line("    queue    ", &format!("{may}{why}"));
+        }
+    }
+    for n in &st.notes {
+        line("             ", n);
+    }
+    if let Some(doubt) = &a.doubt {
+        line("    !        ", doubt);
+    }
+    if let Some(l) = &a.landing {
+        landing(&mut line, l, d, s);
+    }
+}
+
+fn landing(line: &mut dyn FnMut(&str, &str), l: &Landing, d: &Direction, s: &Snapshot) {
+    let irq = l.irq.map_or_else(|| "no interrupt known".into(), |i| format!("interrupt {i}"));
+    let to = match (&l.cpu, &l.why_not) {
+        (Some(p), _) => place(p),
+        (None, Some(why)) => format!("CPU not known: {why}"),
+        (None, None) => "CPU not known".into(),
+    };
+    line(&format!("    queue {:<3}", l.queue), &format!("{irq} -> {to}"));
+    let rps = match &l.rps {
+        Rps::Off => "off".to_string(),
+        Rps::On { cpus, chosen: Some(c), .. } => format!("to {cpus}: CPU {c}{}", node(s, *c)),
+        Rps::On { cpus, why_not, .. } => {
+            format!("to one of {cpus}, always the same ({})", why_not.as_deref().unwrap_or("not known which"))
+        }
+        Rps::Unknown { why } => format!("not known ({why})"),
+    };
+    line("    RPS      ", &rps);
+    let rfs = match &l.rfs {
+        Rfs::Off { why } => format!("off ({why})"),
+        Rfs::Unknown { why } => format!("not known ({why})"),
+        Rfs::On { entries, queue_entries, accelerated } => {
+            let where_to = match d.socket.as_ref().and_then(|k| k.last_cpu) {
+                Some(c) => format!("would bring it to CPU {c}, where its program last ran"),
+                None if d.local => "brings it to the CPU of its reader".into(),
+                None => "does nothing for packets that are sent on".into(),
+            };
+            let by = if *accelerated { "; accelerated: the device is told, and other queues may get it" } else { "" };
+            format!("{where_to}{by}. {}", rfs_words(*entries, *queue_entries))
+        }
+    };
+    line("    RFS      ", &rfs);
+}
+
+fn place(p: &Place) -> String {
+    let node = p.node.map_or_else(|| "unknown".into(), |n| n.to_string());
+    let core = p.core.map_or_else(String::new, |c| format!("  core {c}"));
+    let reach = match p.reach {
+        Reach::Near => "near".to_string(),
+        Reach::OtherNode => {
+            let far = p.distance.map_or_else(String::new, |d| format!(", distance {d}"));
+            format!("! other node{far}")
+        }
+        Reach::Unknown => "distance unknown".into(),
+    };
+    format!("CPU {}   node {node}{core}   {reach}", p.cpu)
+}
+
+fn departure(out: &mut String, number: &str, x: &Departure, style: &Style) {
+    let mut line = |head: &str, text: &str| out.push_str(&hang(head, text, style.width));
+    let to = match x.sending.queue {
+        Some(q) => format!("tx-{q}"),
+        None => format!("one of tx {}", numbers(x.sending.may_be.iter().copied())),
+    };
+    line(&format!("{number}out      "), &format!("{}     {}   {} -> {to}", x.dev, head_of(x.node), x.sending.by));
+    if let (Some(q), Some(irq)) = (x.sending.queue, x.sending.irq) {
+        let cpu = x.sending.cpu.as_ref().map_or_else(|| "CPU not known".into(), place);
+        line(&format!("    tx-{q:<6}"), &format!("completion by interrupt {irq} -> {cpu}"));
+    }
+    if let Some(b) = &x.sending.bql {
+        line("    BQL      ", b);
+    }
+    for n in &x.sending.notes {
+        line("             ", n);
+    }
+}
+
+/// One line: stations, and what lies between them.
+fn drawing(s: &Snapshot, d: &Direction) -> String {
+    let mut out = String::new();
+    if let Some(a) = &d.arrival {
+        let q = a.steering.queue.map_or_else(|| "q?".into(), |q| format!("q{q}"));
+        out = format!("{} {q}", a.dev);
+    }
+    let mut last: Option<CpuId> = None;
+    for (cpu, what) in stations(d) {
+        if last == Some(cpu) {
+            out.push_str(&format!(" + {what}"));
+            continue;
+        }
+        let sign = match last {
+            Some(l) if s.topology.node_of(l) != s.topology.node_of(cpu) => " || ",
+            Some(l) if !s.topology.l3_of(l).contains(cpu) => " | ",
+            _ if out.is_empty() => "",
+            _ => " --> ",
+        };
+        let node = s.topology.node_of(cpu).map_or_else(String::new, |n| format!(" (node {n})"));
+        out.push_str(&format!("{sign}CPU {cpu}{node} {what}"));
+        last = Some(cpu);
+    }
+    if let Some(x) = &d.departure {
+        if out.is_empty() {
+            out.push_str("CPU ?");
+        }
+        let q = x.sending.queue.map_or_else(|| "tx?".into(), |q| format!("tx{q}"));
+        out.push_str(&format!(" --> {} {q}", x.dev));
+    }
+    out
+}
+
+fn body(o: &OneFlow) -> Value {
+    json!({
+        "kind": "flow",
+        "flow": o.directions.first().map(|d| d.flow.to_string()),
+        "what_if": o.what_if,
+        "directions": o.directions,
+        "crossings": o.crossings,
+        "meeting": o.meeting,
+        "unknown": o.unknown,
+    })
+}
+
+pub fn json(o: &OneFlow) -> Value {
+    wrap(body(o))
+}
+
+pub(crate) fn wrap(body: Value) -> Value {
+    serde_json::to_value(Document { schema: SCHEMA, version: 1, body }).unwrap_or_default()
+}

@@ -1,0 +1,137 @@
+//! What was counted while a flow was looked at, beside the prediction.
+
+use std::collections::BTreeMap;
+
+use ringwise_flow::stack::Landing;
+use ringwise_model::CpuId;
+use serde_json::{Value, json};
+
+use super::{OneFlow, body, wrap};
+use crate::render::text::{hang, thousands};
+use crate::style::Style;
+
+/// Packets of the flow alone.
+#[derive(Debug, Default)]
+pub struct OfFlow {
+    /// By the queue that they came by; `None`: the driver does not say.
+    pub queues: BTreeMap<Option<u32>, u64>,
+    /// One packet in so many was looked at.
+    pub one_in: u32,
+    pub lost: u64,
+}
+
+#[derive(Debug)]
+pub struct Observed {
+    pub seconds: f64,
+    pub looks: u32,
+    /// Or why nobody could listen.
+    pub flow: Result<OfFlow, String>,
+    /// Interrupts of receive queues, by CPU.
+    pub queues: BTreeMap<u32, BTreeMap<CpuId, u64>>,
+    /// Packets that each CPU's softirq took, and how often RPS woke it.
+    pub cpus: BTreeMap<CpuId, (u32, u32)>,
+    /// CPUs that the flow's program was seen on, and those that its socket's packets came on.
+    pub program: BTreeMap<CpuId, u32>,
+    pub incoming: BTreeMap<CpuId, u32>,
+    pub incoming_unread: Option<String>,
+}
+
+impl Default for Observed {
+    fn default() -> Self {
+        Self {
+            seconds: 0.0,
+            looks: 0,
+            flow: Ok(OfFlow::default()),
+            queues: BTreeMap::new(),
+            cpus: BTreeMap::new(),
+            program: BTreeMap::new(),
+            incoming: BTreeMap::new(),
+            incoming_unread: None,
+        }
+    }
+}
+
+fn times(by: &BTreeMap<CpuId, u32>) -> Vec<Value> {
+    by.iter().map(|(c, n)| json!({"cpu": c, "times_seen": n})).collect()
+}
+
+pub fn json(one: &OneFlow, o: &Observed) -> Value {
+    let mut b = body(one);
+    let counts =
+        |by: &BTreeMap<CpuId, u64>| -> Vec<Value> { by.iter().map(|(c, n)| json!({"cpu": c, "count": n})).collect() };
+    let queues: Vec<Value> = o.queues.iter().map(|(q, by)| json!({"queue": q, "interrupts": counts(by)})).collect();
+    let cpus: Vec<Value> =
+        o.cpus.iter().map(|(c, (p, r))| json!({"cpu": c, "packets": p, "woken_by_rps": r})).collect();
+    let flow = match &o.flow {
+        Ok(f) => {
+            let queues: Vec<Value> = f.queues.iter().map(|(q, n)| json!({"queue": q, "packets": n})).collect();
+            json!({"queues": queues, "one_in": f.one_in, "lost": f.lost, "unread": null})
+        }
+        Err(why) => json!({"queues": [], "one_in": 1, "lost": 0, "unread": why}),
+    };
+    b["observed"] = json!({
+        "seconds": o.seconds, "looks": o.looks, "flow": flow, "queues": queues, "cpus": cpus,
+        "program": times(&o.program), "incoming": times(&o.incoming), "incoming_unread": o.incoming_unread,
+    });
+    wrap(b)
+}
+
+pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
+    let mut out = super::text(one, style);
+    let arrival = one.directions.iter().find_map(|d| d.arrival.as_ref());
+    let predicted = arrival.and_then(|a| a.steering.queue);
+    let expect = arrival.and_then(|a| a.landing.as_ref()).and_then(Landing::works_on);
+    let mark = |is: bool| if is { "   <- predicted" } else { "" };
+    out.push_str(&format!("\nThis flow in {} s:\n", o.seconds));
+    match &o.flow {
+        Err(why) => out.push_str(&hang("    packets  ", &format!("not listened to: {why}"), style.width)),
+        Ok(f) => {
+            if f.queues.is_empty() {
+                out.push_str("    packets  none was seen\n");
+            }
+            let every = if f.one_in <= 1 { String::new() } else { format!(" (one in {} looked at)", f.one_in) };
+            for (q, n) in &f.queues {
+                let by = q.map_or_else(|| "a queue that the driver does not tell".into(), |q| format!("queue {q}"));
+                let mark = mark(q.is_some() && *q == predicted);
+                out.push_str(&format!("    packets  {} by {by}{every}{mark}\n", thousands(*n)));
+            }
+            if f.lost > 0 {
+                out.push_str(&format!("    packets  {} found no room to be looked at\n", thousands(f.lost)));
+            }
+        }
+    }
+    let looks = o.looks;
+    if o.program.is_empty() {
+        out.push_str("    program  no socket of this flow was seen\n");
+    }
+    for (c, n) in &o.incoming {
+        out.push_str(&format!(
+            "    socket   packets last came on CPU {c}, {n} of {looks} times{}\n",
+            mark(expect == Some(*c))
+        ));
+    }
+    if let Some(why) = &o.incoming_unread {
+        out.push_str(&hang("    socket   ", &format!("the CPU of its packets could not be read: {why}"), style.width));
+    }
+    for (c, n) in &o.program {
+        out.push_str(&format!("    program  on CPU {c}, {n} of {looks} times that it was looked at\n"));
+    }
+    out.push_str("All packets meanwhile:\n");
+    let each = |by: &BTreeMap<CpuId, u64>| -> String {
+        by.iter().map(|(c, n)| format!("CPU {c}: {}", thousands(*n))).collect::<Vec<_>>().join("  ")
+    };
+    for (q, by) in &o.queues {
+        if by.is_empty() && predicted != Some(*q) {
+            continue;
+        }
+        let seen = if by.is_empty() { "no interrupt".into() } else { each(by) };
+        out.push_str(&format!("    queue {q:<3} interrupts  {seen}{}\n", mark(predicted == Some(*q))));
+    }
+    for (c, (packets, woken)) in &o.cpus {
+        let rps =
+            if *woken > 0 { format!(", woken by RPS {} times", thousands(u64::from(*woken))) } else { String::new() };
+        let mark = mark(expect == Some(*c));
+        out.push_str(&format!("    CPU {c:<4} took {} packets{rps}{mark}\n", thousands(u64::from(*packets))));
+    }
+    out
+}
