@@ -141,6 +141,46 @@ same "packets of each queue, predicted and counted" "$predicted" "$counted"
 ringwise explain --pcap /tmp/flows.pcap mq0 --balance 1.1 >/tmp/out 2>/tmp/err
 sed 's/^/# /' /tmp/out | cut -c1-160 | head -40
 says "a better table is proposed" "Next: ringwise plan mq0 --set"
+# What is proposed, planned, predicted by its plan, applied and counted.
+# per_queue COLUMN: `N N ...` packets of each queue in that spread of the document /tmp/doc
+per_queue() {
+	tr -d ' \n' </tmp/doc | sed "s/.*\"$1\":{//; s/\"queues_used\".*//; s/.*\"queues\":\[\([^]]*\)\].*/\1/" | grep -o '"packets":[0-9]*' | cut -d: -f2 | tr '\n' ' '
+}
+# max_to_mean < `N N ...`, in thousandths
+max_to_mean() { awk '{ for (i = 1; i <= NF; i++) { s += $i; if ($i > m) m = $i }; printf "%d\n", m * NF * 1000 / s }'; }
+# proposed NAME RATIO: the last proposal in /tmp/out, for /tmp/flows and /tmp/flows.pcap
+proposed() {
+	sed -n 's/^Next: ringwise plan mq0 //p' /tmp/out >/tmp/words
+	eval "status '$1: planned' 0 ringwise plan mq0 --config none --out /tmp/better.plan $(cat /tmp/words)"
+	ringwise explain --pcap /tmp/flows.pcap mq0 --what-if /tmp/better.plan -j >/tmp/doc 2>/tmp/err
+	cat /tmp/err
+	_then=$(per_queue as_if)
+	status "$1: applied" 0 ringwise apply --yes /tmp/better.plan
+	lands mq1 mq0 8 </tmp/flows >/tmp/came
+	_came=$(awk '{ q[$2]++ } END { for (i = 0; i < 8; i++) printf "%d ", q[i] }' /tmp/came)
+	same "$1: packets of each queue, predicted by the plan and counted" "$_then" "$_came"
+	echo "# before: $2 $(echo $2 | max_to_mean), after: $_came $(echo $_came | max_to_mean) thousandths of the mean"
+	check "$1: more even than before" [ "$(echo $_came | max_to_mean)" -lt "$(echo $2 | max_to_mean)" ]
+}
+before=$counted
+ringwise explain --pcap /tmp/flows.pcap mq0 --balance 1.1 >/tmp/out 2>/tmp/err
+proposed "a better table" "$before"
+ringwise rollback --yes 0 >/tmp/out 2>&1
+# One flow is more than a queue's share: a rule and a queue of its own.
+lands -g 12 300 | grep -e /tcp -e "/udp$" | awk '{ n = NR == 1 ? 900 : int(90 / NR) + 1; for (i = 0; i < n; i++) print }' >/tmp/flows
+lands -w /tmp/flows.pcap </tmp/flows
+lands mq1 mq0 8 </tmp/flows >/tmp/came
+before=$(awk '{ q[$2]++ } END { for (i = 0; i < 8; i++) printf "%d ", q[i] }' /tmp/came)
+ringwise explain --pcap /tmp/flows.pcap mq0 --balance 1.1 >/tmp/out 2>/tmp/err
+sed 's/^/# /' /tmp/out | cut -c1-160 | tail -8
+says "a rule for the heaviest is proposed" "mq0.rule="
+heavy=$(head -1 /tmp/flows)
+aside=$(sed -n "s|^ *$(echo $heavy | sed 's/[][.]/./g') -> queue ||p" /tmp/out)
+proposed "a rule for the heaviest" "$before"
+same "the heaviest has its queue for itself" "$(awk -v q=$aside '$2 == q { print $1 }' /tmp/came | sort -u)" "$heavy"
+ringwise rollback --yes 0 >/tmp/out 2>&1
+lands mq1 mq0 8 </tmp/flows >/tmp/came
+same "put back" "$(awk '{ q[$2]++ } END { for (i = 0; i < 8; i++) printf "%d ", q[i] }' /tmp/came)" "$before"
 
 # --- while packets come
 flow=$(head -1 /tmp/flows)
@@ -159,6 +199,18 @@ check "per flow: as predicted" grep -Eq '([1-9][0-9]*) of \1 flows were seen to 
 kill $sender 2>/dev/null
 wait $sender 2>/dev/null
 
+# --- behind another queue, and a tag
+ethtool -K mq0 ntuple on
+ethtool -N mq0 flow-type tcp4 vlan 5 m 0xf000 action 3 >/dev/null
+ethtool -n mq0 | sed 's/^/# /'
+status "a rule asks for a tag" 0 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp mq0
+says "not told, it is not decidable" "depending on the VLAN tag"
+status "told" 0 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp mq0 --vlan 5
+says "the rule's queue" "-> queue 3"
+ethtool -K mq0 ntuple off
+status "behind queue 6" 0 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp mq0 --if-queue 6
+says "as asked for" "6, as asked for"
+
 # --- a connection: its socket, and the CPU that its packets come on
 mkdir -p /var/run
 ip netns add far
@@ -167,6 +219,8 @@ ip -n far addr add 10.7.0.2/24 dev mq1
 ip -n far link set mq1 up
 ip addr add 10.7.0.1/24 dev mq0
 wait_link mq0
+# Hooks of its own, so that no rule of a firewall is needed; with counters.
+modprobe nf_conntrack enable_hooks=1 acct=1
 # With an end of input the reader would close its side at once.
 mkfifo /tmp/t.held
 exec 7<>/tmp/t.held
@@ -204,6 +258,14 @@ modprobe udp_diag
 status "connections" 0 ringwise explain --sockets mq0
 sed 's/^/# /' /tmp/out
 says "with what they received" "packets received since each began"
+status "connection tracking" 0 ringwise explain --conntrack mq0
+sed 's/^/# /' /tmp/out
+says "where from" "connection tracking"
+ringwise explain --conntrack mq0 --plain >/tmp/out 2>/tmp/err
+grep 5001 /proc/net/nf_conntrack | sed 's/^/# /'
+same "the flow, as it is alone" "$(grep "^$flow " /tmp/out)" "$(ringwise explain "$flow" mq0 --plain | grep -v '^#')"
+ringwise explain --conntrack mq0 -j | tr -d ' \n' >/tmp/out
+check "with the packets that the kernel counts" grep -Eq "\"packets\":([2-9]|[1-9][0-9]+),\"queue\":[0-9]+,\"tuple\":\"$flow\"" /tmp/out
 ringwise explain --sockets mq0 -j | tr -d ' \n' >/tmp/out
 check "more than one packet" grep -Eq "\"packets\":([2-9]|[1-9][0-9]+),\"queue\":[0-9]+,\"tuple\":\"$flow\"" /tmp/out
 kill $sender $reader 2>/dev/null
@@ -215,6 +277,7 @@ ip -n far link set mq1 netns 1
 ip netns del far
 ip link set mq1 up
 wait_link mq0
+rmmod nf_conntrack 2>/dev/null
 
 # --- words
 status "a drawing" 0 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp mq0 --svg /tmp/way.svg

@@ -215,6 +215,33 @@ fn usage() {
 }
 
 #[test]
+fn as_if_by_another_queue_and_with_a_tag() {
+    let file = host("lab-router16-6.12");
+    let base = ["explain", FLOW, "mq0", "--from", &file];
+    let now = holds(&run(&[&base[..], &["-j"]].concat(), ""));
+    let doc = holds(&run(&[&base[..], &["-j", "--if-queue", "6", "--vlan", "5"]].concat(), ""));
+    let a = |d: &Value| d["directions"][0]["arrival"].clone();
+    assert_eq!((a(&doc)["steering"]["by"].as_str(), a(&doc)["landing"]["queue"].as_u64()), (Some("asked"), Some(6)));
+    assert_eq!(a(&doc)["steering"]["hash"], a(&now)["steering"]["hash"]);
+    assert_ne!(a(&doc)["landing"]["irq"], a(&now)["landing"]["irq"]);
+    let o = run(&[&base[..], &["--if-queue", "6"]].concat(), "");
+    assert!(text(&o).contains("6, as asked for") && text(&o).contains("mq0 q6"), "{}", text(&o));
+    let plain = text(&run(&[&base[..], &["--if-queue", "6", "--plain"]].concat(), ""));
+    assert_eq!(plain.lines().nth(1).unwrap().split(' ').nth(1), Some("6"), "{plain}");
+    for (words, what) in [
+        (&["--if-queue", "64"][..], "has the receive queues 0 to 7"),
+        (&["--vlan", "4095"][..], "4095"),
+        (&["--if-queue", "1", "--observe", "1s"][..], "--observe"),
+    ] {
+        let o = run(&[&base[..], words].concat(), "");
+        assert_eq!(o.status.code(), Some(2), "{words:?}");
+        assert!(text(&o).contains(what), "{words:?}: {}", text(&o));
+    }
+    let open = run(&["explain", "10.0.0.1-10.0.0.2:80/tcp", "mq0", "--if-queue", "1", "--from", &file], "");
+    assert!(text(&open).contains("--if-queue looks at one flow"), "{}", text(&open));
+}
+
+#[test]
 fn a_drawing() {
     let file = host("lab-router16-6.12");
     let o = run(&["explain", FLOW, "mq0", "--svg", "-", "--from", &file][..], "");

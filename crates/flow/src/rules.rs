@@ -71,7 +71,7 @@ fn field(name: &str, value: &str, t: &Tuple) -> Meant {
         "l4proto" => number(value, u64::from(t.protocol)),
         "proto" => number(value, if t.is_v6() { 0x86dd } else { 0x0800 }),
         "vlan" => match t.vlan {
-            Some(v) => number(value, u64::from(v)),
+            Some(v) => tag(value, v),
             None => Meant::DependsOn("the VLAN tag"),
         },
         "tos" | "tclass" => Meant::DependsOn("the type of service"),
@@ -101,6 +101,17 @@ fn number(value: &str, got: u64) -> Meant {
     match (parse(v), m.map_or(Some(0), parse)) {
         (Some(want), Some(ignored)) => yes((want ^ got) & !ignored == 0),
         _ => UNREADABLE,
+    }
+}
+
+/// A flow tells the number of its VLAN; the tag has a priority above it.
+fn tag(value: &str, id: u16) -> Meant {
+    let id = u64::from(id & 0xfff);
+    let with = |priority: u64| number(value, priority << 12 | id);
+    match (0..16).filter(|p| with(*p) == Meant::Yes).count() {
+        16 => Meant::Yes,
+        0 => with(0),
+        _ => Meant::DependsOn("the priority in the VLAN tag"),
     }
 }
 
@@ -154,6 +165,17 @@ mod tests {
             (rule("tcp4", &[("tos", "8")]), Meant::DependsOn("the type of service")),
         ] {
             assert_eq!(means(&r, &t), want, "{r:?}");
+        }
+        let tagged = Tuple { vlan: Some(5), ..t };
+        for (value, want) in [
+            ("5 m 0xf000", Meant::Yes),
+            ("6 m 0xf000", Meant::No),
+            ("5", Meant::DependsOn("the priority in the VLAN tag")),
+            ("8197 m 0x1000", Meant::DependsOn("the priority in the VLAN tag")),
+            ("6", Meant::No),
+            ("x", UNREADABLE),
+        ] {
+            assert_eq!(means(&rule("tcp4", &[("vlan", value)]), &tagged), want, "{value}");
         }
     }
 

@@ -29,6 +29,8 @@ pub enum By {
     Table,
     /// There is one queue, or every entry of the table names the same.
     OnlyOne,
+    /// The asker named the queue.
+    Asked,
     Dropped,
     NotDecidable,
 }
@@ -83,6 +85,7 @@ pub struct Steering {
     /// Rules may be there that could not be read.
     rules_unread: Option<String>,
     steers_itself: Option<String>,
+    asked: Option<u32>,
 }
 
 impl Steering {
@@ -111,6 +114,7 @@ impl Steering {
             symmetric_key: false,
             rules,
             rules_unread,
+            asked: None,
         };
         match &nic.rss {
             Fact::Known(rss) => {
@@ -194,6 +198,11 @@ impl Steering {
         }
     }
 
+    /// As if every packet came by this queue, whatever the device would do.
+    pub fn by_queue(self, queue: Option<u32>) -> Self {
+        Self { asked: queue, ..self }
+    }
+
     pub fn queues(&self) -> u32 {
         self.queues
     }
@@ -226,6 +235,9 @@ impl Steering {
 
     /// The queue alone.
     pub fn queue(&self, t: &Tuple) -> Option<u32> {
+        if self.asked.is_some() {
+            return self.asked;
+        }
         if self.rules.is_empty() && self.rules_unread.is_none() && self.steers_itself.is_none() {
             let own = self.own.as_ref()?;
             return own.only.or_else(|| Some(own.table[self.bucket(t)?]));
@@ -264,6 +276,25 @@ impl Steering {
     }
 
     pub fn answer(&self, t: &Tuple) -> Answer {
+        let a = self.by_device(t);
+        match self.asked {
+            None => a,
+            // The hash is the packet's own; what was to be decided by it is not.
+            Some(_) => Answer {
+                by: By::Asked,
+                queue: self.asked,
+                may_be: Vec::new(),
+                entry: None,
+                context: None,
+                rule: None,
+                why_not: a.why_not.filter(|_| a.hash.is_none()),
+                notes: Vec::new(),
+                ..a
+            },
+        }
+    }
+
+    fn by_device(&self, t: &Tuple) -> Answer {
         let mut a = Answer {
             by: By::NotDecidable,
             queue: None,

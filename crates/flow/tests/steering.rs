@@ -195,6 +195,32 @@ fn rules_go_first_and_contexts_have_their_own_table() {
 }
 
 #[test]
+fn a_tag_that_is_told_decides_rules_that_ask_for_it() {
+    let mut s = host("ice");
+    ntuple(&mut s, &[(0, "tcp4", &[("vlan", "5 m 0xf000")], Action::Queue(3), None)]);
+    let tagged = |v| steering(&s).answer(&Tuple { vlan: Some(v), ..flow(VECTOR) });
+    assert_eq!((tagged(5).by, tagged(5).queue), (By::Rule, Some(3)));
+    assert_eq!((tagged(6).by, tagged(6).queue), (By::Table, Some(0)));
+}
+
+#[test]
+fn by_a_queue_that_is_asked_for() {
+    let mut s = host("ixgbe");
+    s.nics[0].rx_queues[6].rps_cpus = Fact::Known("1,3,5-6".parse().unwrap());
+    let asked = steering(&s).by_queue(Some(6));
+    let a = asked.answer(&flow(VECTOR));
+    assert_eq!((a.by, a.queue, a.entry, a.rule), (By::Asked, Some(6), None, None));
+    assert_eq!((asked.queue(&flow(VECTOR)), a.why_not.as_deref()), (Some(6), None));
+    assert!(a.may_be.is_empty() && a.notes.is_empty());
+    // The hash is the packet's own, and RPS goes by it.
+    assert_eq!(a.hash, Some(HASH));
+    let landing = landing(&s, &s.nics[0], 6, &a);
+    assert_eq!((landing.cpu.unwrap().cpu, landing.queue), (CpuId(6), 6));
+    assert!(matches!(landing.rps, Rps::On { chosen: Some(CpuId(3)), .. }));
+    assert_eq!(steering(&s).by_queue(None).answer(&flow(VECTOR)).by, By::NotDecidable);
+}
+
+#[test]
 fn rps_takes_the_cpu_that_the_kernel_takes() {
     let mut s = host("ice");
     s.nics[0].rx_queues[0].rps_cpus = Fact::Known("1,3,5-6".parse().unwrap());

@@ -35,6 +35,12 @@ pub struct ExplainArgs {
     /// as in --set without the interface, or a FILE of plan --out; repeatable
     #[arg(long, value_name = "KEY=VALUE|FILE")]
     pub what_if: Vec<String>,
+    /// The packets carry this VLAN tag (the outermost), which rules may ask for
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(0..4095))]
+    pub vlan: Option<u16>,
+    /// As if the flow came by this receive queue, whatever the device would do: what lies behind it
+    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["many", "balance", "observe"])]
+    pub if_queue: Option<u32>,
     /// The fewest entries of the table to move until the fullest queue has at most RATIO of the mean
     #[arg(long, value_name = "RATIO", num_args = 0..=1, default_missing_value = "1.05", value_parser = ratio)]
     pub balance: Option<f64>,

@@ -7,7 +7,7 @@ use ringwise_flow::{Counted, Spread, Steering};
 use ringwise_model::{Fact, Nic, Snapshot};
 
 use super::read::Population;
-use super::{Cx, seen};
+use super::{Cx, one, seen};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::explain::many::{self, Isolated, Many};
@@ -15,13 +15,16 @@ use crate::style::Style;
 
 pub fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
     let dev = cx.interface()?;
+    if cx.a.vlan.is_some() {
+        p.flows.iter_mut().for_each(|f| f.tuple.vlan = f.tuple.vlan.or(cx.a.vlan));
+    }
     cx.apply_what_if(&dev)?;
     let find = |s: &'_ Snapshot| s.nic(&dev).cloned().ok_or_else(|| Fail::error(format!("{dev}: no such interface")));
     let nic = find(&cx.now)?;
     let steering = Steering::new(&nic, &cx.key);
     if cx.a.plain {
         let (s, nic) = (cx.host(), find(cx.host())?);
-        let steering = Steering::new(&nic, &cx.key);
+        let steering = Steering::new(&nic, &cx.key).by_queue(one::asked(cx, &nic)?);
         return out::answer(&many::plain(s, &nic, &steering, &p.flows)).map(|()| Status::Ok);
     }
     let now = spread(&cx.now, &nic, &steering, &p.flows);
@@ -93,8 +96,8 @@ fn balanced(nic: &Nic, steering: &Steering, flows: &[Counted], target: f64) -> R
 /// Rules of their own for flows that are more than a queue's share, each with a queue that the table leaves out.
 fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> Option<Isolated> {
     let queues = steering.queues();
-    let able = nic.features.known().and_then(|f| f.get(NTUPLE)).is_some_and(|f| f.on || !f.fixed);
-    if b.reached() || !able || !matches!(nic.rules, Fact::Known(_)) || queues < 3 {
+    let ntuple = nic.features.known().and_then(|f| f.get(NTUPLE)).filter(|f| f.on || !f.fixed)?;
+    if b.reached() || !matches!(nic.rules, Fact::Known(_)) || queues < 3 {
         return None;
     }
     let total: u64 = flows.iter().map(|f| f.packets).sum();
@@ -129,7 +132,7 @@ fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> 
     let rest = balance(&table, &loads, &fixed, left, |q| q < left, b.target);
     let rules = elephants.iter().zip(left..).map(|(f, q)| (*f, rule(f, q), q)).collect();
     let moves = steering.table().iter().zip(&rest.table).filter(|(a, b)| a != b).count();
-    Some(Isolated { rules, table: rest.table, others_to_mean: rest.after, moves })
+    Some(Isolated { rules, table: rest.table, others_to_mean: rest.after, moves, ntuple_off: !ntuple.on })
 }
 
 fn rule(f: &Counted, queue: u32) -> String {

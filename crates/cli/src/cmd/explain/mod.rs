@@ -10,7 +10,7 @@ mod what_if;
 use std::str::FromStr;
 
 use ringwise_discover::{Options, Parts};
-use ringwise_flow::Spec;
+use ringwise_flow::{Spec, Tuple};
 use ringwise_model::{Fact, Nic, Snapshot};
 
 use crate::args::{Common, ExplainArgs};
@@ -44,6 +44,9 @@ pub fn run(a: &ExplainArgs, common: &Common) -> Result<Status> {
     if a.observe.is_some() && !matches!(what, What::Flow(_)) {
         return Err(Fail::usage("--observe looks at one flow"));
     }
+    if a.if_queue.is_some() && !matches!(&what, What::Flow(spec) if spec.exact().is_some()) {
+        return Err(Fail::usage("--if-queue looks at one flow"));
+    }
     if a.balance.is_some() && matches!(what, What::Flow(_)) {
         return Err(Fail::usage(
             "--balance is for many flows: --pcap, --sockets, --conntrack, --per-flow, --synthetic, or - (stdin)",
@@ -60,7 +63,7 @@ pub fn run(a: &ExplainArgs, common: &Common) -> Result<Status> {
         return Err(Fail::error(format!("there is no interface {d} with queues; there are {}", have.join(" "))));
     }
     match what {
-        What::Flow(spec) => match spec.exact() {
+        What::Flow(spec) => match spec.exact().map(|t| Tuple { vlan: a.vlan, ..t }) {
             Some(t) if a.observe.is_some() => observe::run(&mut cx, &t),
             Some(t) if !a.plain => one::run(&mut cx, &t),
             _ => many::run(&mut cx, read::of_spec(&spec)),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ringwise_discover::way::{self, Way as Found};
 use ringwise_flow::chain::{self, Direction, Socket, Way};
+use ringwise_flow::steering::receive_queues;
 use ringwise_flow::{Steering, Tuple};
 use ringwise_model::{Fact, Nic};
 use ringwise_sys::{Host, store};
@@ -132,9 +133,11 @@ pub fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
     };
     let near = nic(&ways.near)?;
     let far = ways.far.as_deref().and_then(|f| s.nic(f));
-    let near_steers = Steering::new(near, &cx.key);
+    let near_steers = Steering::new(near, &cx.key).by_queue(asked(cx, near)?);
     let far_steers = far.map(|f| Steering::new(f, &cx.key));
-    let back = t.reversed();
+    // What is sent on leaves by another interface, and comes back by it with a tag of its own.
+    let through = matches!(ways.role, Role::Through);
+    let back = Tuple { vlan: t.vlan.filter(|_| !through), ..t.reversed() };
     let host = cx.source.host.as_ref();
     let mut directions = Vec::new();
     match &ways.role {
@@ -178,12 +181,25 @@ pub fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
         crossings: chain::crossings(s, &directions),
         meeting: chain::meeting(s, &directions, &steerings),
         forwarding: s.host.forwarding.known().copied(),
-        through: matches!(ways.role, Role::Through),
+        through,
         host: s,
         what_if: &cx.a.what_if,
         directions,
         unknown,
     })
+}
+
+/// `--if-queue`, which must be there.
+pub fn asked(cx: &Cx, nic: &Nic) -> Result<Option<u32>> {
+    let queues = receive_queues(nic);
+    match cx.a.if_queue {
+        Some(q) if q >= queues => Err(Fail::usage(format!(
+            "--if-queue {q}: {} has the receive queues 0 to {}",
+            nic.name(),
+            queues.max(1) - 1
+        ))),
+        asked => Ok(asked),
+    }
 }
 
 /// Of the packets that come in.

@@ -19,6 +19,8 @@ pub struct Isolated {
     /// Of the queues that are left, the fullest to their mean.
     pub others_to_mean: f64,
     pub moves: usize,
+    /// The device takes rules only after its feature `ntuple` is switched on.
+    pub ntuple_off: bool,
 }
 
 pub struct Many<'a> {
@@ -213,7 +215,9 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
         for (f, _, q) in &i.rules {
             out.push_str(&format!("        {} -> queue {q}\n", f.tuple));
         }
-        let rules: Vec<String> = i.rules.iter().map(|(_, r, _)| format!("--set '{dev}.rule=\"{r}\"'")).collect();
+        let on = i.ntuple_off.then(|| format!("--set {dev}.features.ntuple=true"));
+        let rules = i.rules.iter().map(|(_, r, _)| format!("--set '{dev}.rule=\"{r}\"'"));
+        let rules: Vec<String> = on.into_iter().chain(rules).collect();
         out.push_str(&format!(
             "\nNext: ringwise plan {dev} --set '{dev}.rss.table={}' {}\n",
             words(&i.table),
@@ -245,7 +249,7 @@ pub fn json(m: &Many) -> Value {
     let isolated = m.isolated.as_ref().map(|i| {
         let rules: Vec<Value> =
             i.rules.iter().map(|(f, r, q)| json!({"flow": f.tuple, "rule": r, "queue": q})).collect();
-        json!({"rules": rules, "table": i.table, "others_to_mean": i.others_to_mean, "moves": i.moves})
+        json!({"rules": rules, "table": i.table, "others_to_mean": i.others_to_mean, "moves": i.moves, "ntuple_off": i.ntuple_off})
     });
     wrap(json!({
         "kind": "population", "interface": m.nic.name(), "from": m.from, "notes": m.notes, "counted": !m.uncounted,

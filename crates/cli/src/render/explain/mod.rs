@@ -122,6 +122,7 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
     let rule = match (st.rule, st.by) {
         (Some(at), By::Dropped) => format!("steering rule {at} takes it away"),
         (Some(at), _) => format!("steering rule {at} means it"),
+        (None, By::Asked) => "as if it came by the queue that was asked for".into(),
         (None, _) if st.notes.iter().any(|n| n.contains("could not be read")) => "steering rules not known".into(),
         (None, _) => "no steering rule means it".into(),
     };
@@ -131,7 +132,7 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
             let key = st.key_from.map_or_else(String::new, |k| format!(", {k} key"));
             line("    hash     ", &format!("{h:#010x}  toeplitz over {f}{key}"));
         }
-        _ if st.by == By::OnlyOne => {}
+        _ if matches!(st.by, By::OnlyOne | By::Asked) => {}
         _ => line("    hash     ", st.why_not.as_deref().unwrap_or("does not matter")),
     }
     match (st.queue, st.entry) {
@@ -140,6 +141,7 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
             line("    table    ", &format!("entry {e} of {}{of} -> queue {q}", st.entries));
         }
         (Some(q), None) if st.by == By::OnlyOne => line("    table    ", &format!("every entry names queue {q}")),
+        (Some(q), None) if st.by == By::Asked => line("    queue    ", &format!("{q}, as asked for")),
         (Some(q), None) => line("    rule     ", &format!("-> queue {q}")),
         (None, _) if st.by == By::Dropped => line("    rule     ", "the packet does not reach this interface's queues"),
         (None, _) => {
