@@ -279,6 +279,19 @@ ip link set mq1 up
 wait_link mq0
 rmmod nf_conntrack 2>/dev/null
 
+# --- sent on: both directions, by two devices
+ip addr add 10.7.0.1/24 dev mq0
+ip addr add 10.9.0.1/24 dev eth0
+status "sent on" 0 ringwise explain 10.7.0.2:1234-10.9.0.2:80/tcp --svg /tmp/both.svg
+sed 's/^/# /' /tmp/out
+says "in by one, out by the other" "in by mq0, out by eth0"
+says "and the answers back" "in by eth0, out by mq0"
+check "where both are worked on" grep -Eq 'two directions meet CPU|Both directions are worked on' /tmp/out
+says "it does not forward" "This host does not forward"
+sed 's/^/#svg /' /tmp/both.svg
+ip addr flush dev mq0
+ip addr flush dev eth0
+
 # --- words
 status "a drawing" 0 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp mq0 --svg /tmp/way.svg
 check "it is one" grep -q '</svg>' /tmp/way.svg

@@ -495,7 +495,6 @@ pub fn command() -> clap::Command {
         "{{about}}
 
 Usage: ringwise [COMMAND] [FLAGS]      without a command: status
-
 {text}
 Everywhere: -j (JSON), -q (errors only), -v (paths, interrupt numbers),
   --color auto|always|never, --ascii, --utc, --state-dir DIR, -h, -V

@@ -120,6 +120,25 @@ fn what_if_and_balance() {
     }
 }
 
+/// One flow whose entry cannot be told is left out and said; where none can, nothing is proposed.
+#[test]
+fn a_proposal_without_some_flows() {
+    let file = host("lab-router16-6.12");
+    let with = |input: &str| run(&["explain", "-", "mq0", "-j", "--balance", "--from", &file], input);
+    let known: String = (1..200).map(|p| format!("10.0.0.1:{p}-10.0.0.2:80/tcp 10\n")).collect();
+    let doc = holds(&with(&format!("{known}[2001:db8::1]:5-[2001:db8::2]:6/sctp 10\n")));
+    assert!(
+        doc["notes"].to_string().contains("0.5 % of the packets are of flows whose entry is not known"),
+        "{}",
+        doc["notes"]
+    );
+    assert_eq!(doc["now"]["undecided"]["packets"], 10);
+    assert!(doc["balance"]["after"].as_f64().unwrap() <= doc["balance"]["before"].as_f64().unwrap());
+    let o = with("[2001:db8::1]:5-[2001:db8::2]:6/sctp 10\n");
+    assert_eq!(o.status.code(), Some(1));
+    assert!(text(&o).contains("no flow's entry is known"), "{}", text(&o));
+}
+
 /// Little-endian pcap of Ethernet frames.
 fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     let w = |n: u32| n.to_le_bytes();

@@ -3,8 +3,6 @@
 //! Buckets go from the fullest queue to the emptiest, the largest that fits first, as in RSS++; a queue whose last
 //! bucket is still too heavy keeps it: no table can split it.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -61,16 +59,18 @@ pub fn balance(
         b.sort_unstable();
     }
     let mut out = table.to_vec();
-    let mut order: BTreeSet<(u64, usize)> = load.iter().copied().zip(0..).collect();
     let limit = (mean * target.max(1.0)) as u64;
     let mut stuck = vec![false; n];
     // A move makes the pair more even each time, so it ends; the bound is for numbers beyond sense.
     for _ in 0..table.len().saturating_mul(4).max(64) {
-        let Some(&(high, from)) = order.iter().rev().find(|(_, q)| !stuck[*q]) else { break };
+        let Some(from) = (0..n).filter(|q| !stuck[*q]).max_by_key(|q| (load[*q], *q)) else { break };
+        let high = load[from];
         if high <= limit || total == 0 {
             break;
         }
-        let Some(&(low, to)) = order.iter().find(|(_, q)| may(*q as u32) && *q != from) else { break };
+        let others = (0..n).filter(|q| may(*q as u32) && *q != from);
+        let Some(to) = others.min_by_key(|q| (load[*q], *q)) else { break };
+        let low = load[to];
         let room = limit.saturating_sub(low);
         let excess = high - limit;
         let b = &buckets[from];
@@ -86,11 +86,7 @@ pub fn balance(
         let (l, entry) = buckets[from].remove(at);
         let into = &mut buckets[to];
         into.insert(into.partition_point(|x| *x < (l, entry)), (l, entry));
-        order.remove(&(high, from));
-        order.remove(&(low, to));
         (load[from], load[to]) = (high - l, low + l);
-        order.insert((load[from], from));
-        order.insert((load[to], to));
         out[entry] = to as u32;
         stuck[to] = false;
     }

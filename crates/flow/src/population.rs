@@ -70,7 +70,7 @@ pub struct Heavy {
 }
 
 /// Same flows become one; the order is that of the tuples, so that answers do not depend on the file's.
-pub fn merged(all: impl IntoIterator<Item = Counted>) -> Vec<Counted> {
+pub fn merged(all: Vec<Counted>) -> Vec<Counted> {
     let mut by: HashMap<Tuple, (u64, u64)> = HashMap::new();
     for c in all {
         let e = by.entry(c.tuple).or_default();
@@ -78,8 +78,20 @@ pub fn merged(all: impl IntoIterator<Item = Counted>) -> Vec<Counted> {
     }
     let mut out: Vec<Counted> =
         by.into_iter().map(|(tuple, (packets, bytes))| Counted { tuple, packets, bytes }).collect();
-    out.sort_unstable_by_key(|c| c.tuple);
+    in_order(&mut out);
     out
+}
+
+/// By their tuples.
+pub fn in_order(flows: &mut [Counted]) {
+    flows.sort_unstable_by_key(|c| c.tuple);
+}
+
+/// Places from the heaviest down; of the same weight the first goes first.
+pub fn heaviest_first(weights: impl Iterator<Item = (usize, u64)>) -> Vec<usize> {
+    let mut all: Vec<(u64, usize)> = weights.map(|(at, w)| (u64::MAX - w, at)).collect();
+    all.sort_unstable();
+    all.into_iter().map(|(_, at)| at).collect()
 }
 
 const SHOWN: usize = 10;
@@ -116,7 +128,8 @@ pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -
             on(s, &mut out, landing.works_on(), &one);
         }
     } else {
-        for (q, load) in out.queues.clone() {
+        let each: Vec<(u32, Load)> = out.queues.iter().map(|(q, l)| (*q, *l)).collect();
+        for (q, load) in each {
             let cpu = nic.vector_of(Dir::Rx, q).and_then(|v| v.effective.known()).filter(|e| e.len() == 1);
             on(s, &mut out, cpu.and_then(|e| e.first()), &load);
         }
@@ -126,16 +139,12 @@ pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -
     let biggest = placed.iter().filter(|h| h.queue.is_some()).map(|h| h.flow.packets).max().unwrap_or(0);
     out.evenness = evenness(&loads, biggest);
     let mean = loads.iter().sum::<u64>() as f64 / loads.len().max(1) as f64;
-    let mut heavy: BTreeMap<u32, u32> = BTreeMap::new();
-    for h in placed.iter().filter(|h| h.flow.packets as f64 > mean / 2.0) {
-        if let Some(q) = h.queue {
-            *heavy.entry(q).or_default() += 1;
-        }
-    }
-    out.collisions = heavy.into_iter().filter(|(_, n)| *n > 1).map(|(q, _)| q).collect();
-    placed.sort_unstable_by(|a, b| (b.flow.packets, a.flow.tuple).cmp(&(a.flow.packets, b.flow.tuple)));
-    placed.truncate(SHOWN);
-    out.heaviest = placed;
+    let heavy = placed.iter().filter(|h| h.flow.packets as f64 > mean / 2.0);
+    let mut heavy: Vec<u32> = heavy.filter_map(|h| h.queue).collect();
+    heavy.sort_unstable();
+    out.collisions = heavy.chunk_by(|a, b| a == b).filter(|c| c.len() > 1).map(|c| c[0]).collect();
+    let order = heaviest_first(placed.iter().map(|h| h.flow.packets).enumerate());
+    out.heaviest = order.into_iter().take(SHOWN).map(|at| placed[at]).collect();
     out
 }
 

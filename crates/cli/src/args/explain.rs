@@ -27,8 +27,8 @@ pub struct ExplainArgs {
     /// is predicted
     #[arg(long, group = "many", value_name = "TIME", num_args = 0..=1, default_missing_value = "10s", value_parser = crate::when::duration, conflicts_with = "from")]
     pub per_flow: Option<Duration>,
-    /// Made-up flows: count=10000,zipf=1.0,packets=N,src=10.0.0.0/8,dst=192.0.2.1,sport=1024-65535,dport=443,
-    /// proto=udp,seed=1
+    /// Made-up flows: count=10000,zipf=1.0 and, with commas between them, packets=N src=10.0.0.0/8 dst=192.0.2.1
+    /// sport=1024-65535 dport=443 proto=udp seed=1
     #[arg(long, value_name = "WORDS", group = "many")]
     pub synthetic: Option<String>,
     /// As if this were set: rss.table="equal 4", rss.key=HEX, rss.fields.udp4=sdfn, channels.combined=4 and so on,

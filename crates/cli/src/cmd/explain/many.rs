@@ -1,7 +1,7 @@
 //! Many flows: what each queue gets, what would be better.
 
 use ringwise_flow::balance::{Balanced, balance};
-use ringwise_flow::population::{parted, spread};
+use ringwise_flow::population::{heaviest_first, parted, spread};
 use ringwise_flow::steering::NTUPLE;
 use ringwise_flow::{Counted, Spread, Steering};
 use ringwise_model::{Fact, Nic, Snapshot};
@@ -39,7 +39,7 @@ pub fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
     // What is proposed goes out from what was asked for.
     let nic = find(cx.host())?;
     let steering = Steering::new(&nic, &cx.key);
-    let better = cx.a.balance.map(|target| balanced(&nic, &steering, &p.flows, target)).transpose()?;
+    let better = cx.a.balance.map(|target| balanced(&nic, &steering, &p.flows, target, &mut p.notes)).transpose()?;
     let isolated = better.as_ref().and_then(|b| isolated(&nic, &steering, &p.flows, b));
     let m = Many {
         host: &cx.now,
@@ -63,34 +63,54 @@ pub fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-/// Packets of each entry, and those that reach a queue by other ways.
-fn loads(steering: &Steering, flows: &[Counted]) -> Option<(Vec<u64>, Vec<u64>)> {
-    let mut loads = vec![0; steering.table().len()];
-    let mut fixed = vec![0; steering.queues() as usize];
-    for f in flows {
-        if steering.is_ruled(&f.tuple) {
-            let queue = steering.queue(&f.tuple)?;
-            *fixed.get_mut(queue as usize)? += f.packets;
-        } else {
-            *loads.get_mut(steering.bucket(&f.tuple)?)? += f.packets;
-        }
-    }
-    Some((loads, fixed))
+/// Where packets go.
+struct Loads {
+    entries: Vec<u64>,
+    /// By queue: what reaches it by other ways than the table.
+    fixed: Vec<u64>,
+    /// Of flows whose entry cannot be told.
+    untold: u64,
 }
 
-fn balanced(nic: &Nic, steering: &Steering, flows: &[Counted], target: f64) -> Result<Balanced> {
+fn loads(steering: &Steering, flows: &[Counted]) -> Loads {
+    let entries = vec![0; steering.table().len()];
+    let mut l = Loads { entries, fixed: vec![0; steering.queues() as usize], untold: 0 };
+    for f in flows {
+        // A device that steers by itself heeds no entry.
+        let to = steering.queue(&f.tuple).and_then(|q| match steering.is_ruled(&f.tuple) {
+            true => l.fixed.get_mut(q as usize),
+            false => l.entries.get_mut(steering.bucket(&f.tuple)?),
+        });
+        *to.unwrap_or(&mut l.untold) += f.packets;
+    }
+    l
+}
+
+fn balanced(
+    nic: &Nic,
+    steering: &Steering,
+    flows: &[Counted],
+    target: f64,
+    notes: &mut Vec<String>,
+) -> Result<Balanced> {
     let name = nic.name();
     if steering.table().is_empty() {
         return Err(Fail::error(format!("{name} has no table that is known: nothing can be moved")));
     }
-    let (loads, fixed) = loads(steering, flows).ok_or_else(|| {
-        let why = flows.iter().find_map(|f| steering.answer(&f.tuple).why_not);
-        Fail::error(format!(
-            "{name}: the entry of a flow is not known ({}): nothing can be proposed",
-            why.unwrap_or_default()
-        ))
-    })?;
-    Ok(balance(steering.table(), &loads, &fixed, steering.queues(), |_| true, target))
+    let l = loads(steering, flows);
+    let all: u64 = flows.iter().map(|f| f.packets).sum();
+    let why = || flows.iter().find_map(|f| steering.answer(&f.tuple).why_not).unwrap_or_default();
+    if l.untold == all && all > 0 {
+        return Err(Fail::error(format!("{name}: no flow's entry is known ({}): nothing can be proposed", why())));
+    }
+    if l.untold > 0 {
+        let percent = l.untold as f64 * 100.0 / all as f64;
+        notes.push(format!(
+            "{percent:.1} % of the packets are of flows whose entry is not known ({}): the proposal leaves them out",
+            why()
+        ));
+    }
+    Ok(balance(steering.table(), &l.entries, &l.fixed, steering.queues(), |_| true, target))
 }
 
 /// Rules of their own for flows that are more than a queue's share, each with a queue that the table leaves out.
@@ -102,19 +122,16 @@ fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> 
     }
     let total: u64 = flows.iter().map(|f| f.packets).sum();
     let mean = total as f64 / f64::from(queues);
-    let mut heavy: Vec<&Counted> = flows
-        .iter()
-        .filter(|f| f.packets as f64 > mean * b.target && !f.tuple.fragment && !steering.is_ruled(&f.tuple))
-        .collect();
-    heavy.sort_by_key(|f| (std::cmp::Reverse(f.packets), f.tuple));
-    heavy.truncate(queues as usize / 2);
-    if heavy.is_empty() {
+    let heavy = |f: &Counted| f.packets as f64 > mean * b.target && !f.tuple.fragment && !steering.is_ruled(&f.tuple);
+    let heavy = flows.iter().map(|f| f.packets).enumerate().filter(|(at, _)| heavy(&flows[*at]));
+    let elephants: Vec<Counted> =
+        heaviest_first(heavy).into_iter().take(queues as usize / 2).map(|at| flows[at]).collect();
+    if elephants.is_empty() {
         return None;
     }
-    let left = queues - heavy.len() as u32;
-    let elephants: Vec<Counted> = heavy.into_iter().copied().collect();
+    let left = queues - elephants.len() as u32;
     let others: Vec<Counted> = flows.iter().filter(|f| !elephants.contains(f)).copied().collect();
-    let (loads, fixed) = loads(steering, &others)?;
+    let Loads { entries: loads, fixed, .. } = loads(steering, &others);
     // Entries of the queues that are set aside are dealt out first, each to the emptiest.
     let mut table = steering.table().to_vec();
     let mut sums = fixed.clone();
@@ -122,9 +139,8 @@ fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> 
     for (e, q) in table.iter().enumerate().filter(|(_, q)| **q < left) {
         sums[*q as usize] += loads[e];
     }
-    let mut homeless: Vec<usize> = (0..table.len()).filter(|e| table[*e] >= left).collect();
-    homeless.sort_by_key(|e| (std::cmp::Reverse(loads[*e]), *e));
-    for e in homeless {
+    let homeless = (0..table.len()).filter(|e| table[*e] >= left).map(|e| (e, loads[e]));
+    for e in heaviest_first(homeless) {
         let q = (0..sums.len()).min_by_key(|q| (sums[*q], *q))?;
         sums[q] += loads[e];
         table[e] = q as u32;

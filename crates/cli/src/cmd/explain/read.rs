@@ -134,7 +134,7 @@ fn sockets(host: &dyn Host) -> Result<Population> {
     });
     let since = if uncounted { "" } else { ", packets received since each began" };
     let from = format!("this host's connections{since}");
-    Ok(Population { from, flows: population::merged(flows), notes, uncounted, seen: Vec::new() })
+    Ok(Population { from, flows: population::merged(flows.collect()), notes, uncounted, seen: Vec::new() })
 }
 
 /// As the device takes it: pieces by their addresses, also the first, which has ports.
@@ -307,7 +307,7 @@ impl Counter {
         }
         let flows = self.flows.into_iter().map(|(tuple, (packets, bytes))| Counted { tuple, packets, bytes });
         let mut flows: Vec<Counted> = flows.collect();
-        flows.sort_unstable_by_key(|c| c.tuple);
+        population::in_order(&mut flows);
         let from = format!("{name}: {}, {}", plural_of(self.packets, "packet"), plural(flows.len(), "flow"));
         Population { from, flows, notes, ..Population::default() }
     }
