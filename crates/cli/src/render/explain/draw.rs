@@ -48,13 +48,13 @@ fn row(s: &Snapshot, d: &Direction) -> Vec<Station> {
     out
 }
 
-/// What lies between two stations.
-fn between(s: &Snapshot, a: &Station, b: &Station) -> Option<&'static str> {
+/// What lies between two stations; `last`: the CPU that was met last, devices have none.
+fn between(s: &Snapshot, a: &Station, b: &Station, last: Option<CpuId>) -> Option<&'static str> {
     match (a.node, b.node) {
         (Some(x), Some(y)) if x != y => return Some("node"),
         _ => {}
     }
-    let (x, y) = (a.cpu?, b.cpu?);
+    let (x, y) = (last?, b.cpu?);
     (!s.topology.l3_of(x).contains(y)).then_some("L3")
 }
 
@@ -74,7 +74,8 @@ pub fn svg(o: &OneFlow) -> String {
             c.text(at(x + BOX.0 / 2.0, y + 33.0), &format!("{}, {node}", st.below), &Font::left(9.5, FAINT).middle());
             if let Some(next) = all.get(i + 1) {
                 let mid = y + BOX.1 / 2.0;
-                let cross = between(o.host, st, next);
+                let last = all[..=i].iter().rev().find_map(|s| s.cpu);
+                let cross = between(o.host, st, next, last);
                 let color = if cross.is_some() { CROSSED } else { FAINT };
                 let (from, to) = (x + BOX.0, x + BOX.0 + GAP);
                 let ink = Ink::line(color, if cross.is_some() { 2.5 } else { 1.5 }, "");
