@@ -109,6 +109,15 @@ fn what_if_and_balance() {
     let (said, is) =
         (doc["balance"]["after"].as_f64().unwrap(), again["as_if"]["evenness"]["max_to_mean"].as_f64().unwrap());
     assert!((said - is).abs() < 1e-9, "{said} {is}");
+    let o = run(
+        &["explain", "--synthetic", words, "mq0", "--balance", "--from", &file, "--what-if", "channels.combined=4"],
+        "",
+    );
+    assert!(
+        text(&o).contains("Next: ringwise plan mq0 --set 'mq0.channels.combined=4' --set 'mq0.rss.table=["),
+        "{}",
+        text(&o)
+    );
     for (what, words) in [
         ("rings.rx=512", "does not decide where flows go"),
         ("rss.table=\"equal 99\"", "queue"),

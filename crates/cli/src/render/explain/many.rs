@@ -7,8 +7,8 @@ use ringwise_flow::{Counted, Spread, Steering};
 use ringwise_model::{Dir, Nic, Snapshot};
 use serde_json::{Value, json};
 
-use super::wrap;
-use crate::render::text::{hang, numbers, plural, right, thousands};
+use super::{hang, wrap};
+use crate::render::text::{numbers, plural, right, thousands};
 use crate::style::Style;
 
 /// A rule for each flow that is too heavy, and a table that leaves their queues out.
@@ -218,19 +218,24 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
         let on = i.ntuple_off.then(|| format!("--set {dev}.features.ntuple=true"));
         let rules = i.rules.iter().map(|(_, r, _)| format!("--set '{dev}.rule=\"{r}\"'"));
         let rules: Vec<String> = on.into_iter().chain(rules).collect();
-        out.push_str(&format!(
-            "\nNext: ringwise plan {dev} --set '{dev}.rss.table={}' {}\n",
-            words(&i.table),
-            rules.join(" ")
-        ));
+        out.push_str(&next(m, &i.table, &format!(" {}", rules.join(" "))));
     } else if !b.moves.is_empty() {
         if !b.reached() {
             let why = "No table reaches what was asked for: single entries are too heavy. No rule is proposed: either no \
                        single flow is more than a queue's share, or the device is not known to take any.";
             out.push_str(&hang("        ", why, w));
         }
-        out.push_str(&format!("\nNext: ringwise plan {dev} --set '{dev}.rss.table={}'\n", words(&b.table)));
+        out.push_str(&next(m, &b.table, ""));
     }
+}
+
+/// The table is for a device that is as was asked.
+fn next(m: &Many, table: &[u32], more: &str) -> String {
+    let dev = m.nic.name();
+    let (set, files): (Vec<&String>, Vec<&String>) = m.what_if.iter().partition(|w| w.contains('='));
+    let set: String = set.iter().map(|w| format!("--set '{dev}.{w}' ")).collect();
+    let after: String = files.iter().map(|f| format!(", when {f} is applied")).collect();
+    format!("\nNext{after}: ringwise plan {dev} {set}--set '{dev}.rss.table={}'{more}\n", words(table))
 }
 
 fn loads(all: &std::collections::BTreeMap<u32, Load>, name: &str) -> Vec<Value> {

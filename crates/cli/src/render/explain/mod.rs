@@ -11,12 +11,18 @@ use ringwise_model::{CpuId, Snapshot};
 use serde_json::{Value, json};
 
 use super::json::Document;
-use super::text::{hang, numbers};
+use super::text::numbers;
 use crate::style::Style;
 
 pub use draw::svg;
 
 pub const SCHEMA: &str = "ringwise.explain";
+
+/// What fits stays as it is: its columns are kept apart by more than one space.
+fn hang(head: &str, text: &str, width: Option<usize>) -> String {
+    let fits = width.is_some_and(|w| head.chars().count() + text.chars().count() <= w);
+    super::text::hang(head, text, width.filter(|_| !fits))
+}
 
 /// The answer about one flow.
 pub struct OneFlow<'a> {
