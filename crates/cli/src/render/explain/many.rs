@@ -82,8 +82,11 @@ pub fn text(m: &Many, style: &Style) -> String {
         out.push_str(&hang("as if   ", &m.what_if.join("  "), w));
     }
     out.push('\n');
-    table(&mut out, m);
-    out.push('\n');
+    // Columns of zeros would look like an answer.
+    if [Some(&m.now), m.then.as_ref()].into_iter().flatten().any(|s| s.total.flows > s.undecided.flows) {
+        table(&mut out, m);
+        out.push('\n');
+    }
     if let Some(e) = &m.now.evenness {
         out.push_str(&format!(
             "now     {}; {} of {} queues used\n",

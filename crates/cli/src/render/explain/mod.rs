@@ -152,8 +152,9 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
         (None, _) if st.by == By::Dropped => line("    rule     ", "the packet does not reach this interface's queues"),
         (None, _) => {
             let may = format!("not decidable: one of the queues {}", numbers(st.may_be.iter().copied()));
-            let why = st.why_not.as_deref().map_or_else(String::new, |w| format!(" ({w})"));
-            line("    queue    ", &format!("{may}{why}"));
+            // Without a hash its line has said why.
+            let why = st.why_not.as_deref().filter(|_| st.hash.is_some() && st.fields.is_some());
+            line("    queue    ", &format!("{may}{}", why.map_or_else(String::new, |w| format!(" ({w})"))));
         }
     }
     for n in &st.notes {
