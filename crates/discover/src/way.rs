@@ -89,25 +89,34 @@ pub fn talks(host: &dyn Host) -> Result<Talks, String> {
 }
 
 /// A socket that waits for such packets.
-pub fn waits(host: &dyn Host, protocol: u8, to: (IpAddr, u16)) -> Option<u64> {
+pub fn waits(host: &dyn Host, protocol: u8, to: (IpAddr, u16)) -> Result<Option<u64>, String> {
     let files = match protocol {
         6 => ["tcp", "tcp6"],
         17 => ["udp", "udp6"],
-        _ => return None,
+        _ => return Ok(None),
     };
-    files.iter().find_map(|f| {
-        let text = host.read_text(&format!("/proc/net/{f}")).ok()?;
-        let all = if protocol == 6 { sockets::tcp(&text) } else { sockets::udp(&text) }.ok()?;
-        let mine = all.iter().find(|w| w.port == to.1 && (w.address.is_unspecified() || w.address == to.0))?;
-        Some(mine.inode)
-    })
+    for f in files {
+        let path = format!("/proc/net/{f}");
+        let text = match host.read_text(&path) {
+            Ok(text) => text,
+            Err(e) if e.is_absent() => continue,
+            Err(e) => return Err(format!("{path}: {}", e.reason())),
+        };
+        let all = if protocol == 6 { sockets::tcp(&text) } else { sockets::udp(&text) };
+        let all = all.map_err(|e| format!("{path}: {e}"))?;
+        if let Some(mine) = all.iter().find(|w| w.port == to.1 && (w.address.is_unspecified() || w.address == to.0)) {
+            return Ok(Some(mine.inode));
+        }
+    }
+    Ok(None)
 }
 
 /// Who holds a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
     pub pid: u32,
-    pub name: String,
+    /// None: it ended meanwhile.
+    pub name: Option<String>,
     /// The CPU that its main thread ran on last.
     pub last_cpu: Option<CpuId>,
 }
@@ -117,7 +126,7 @@ pub fn holder(host: &dyn Host, inode: u64) -> Option<Holder> {
     let mut pids: Vec<u32> = host.list("/proc").ok()?.iter().filter_map(|n| n.parse().ok()).collect();
     pids.sort_unstable();
     let pid = pids.into_iter().find(|p| crate::sockets::inodes_of(host, *p).is_ok_and(|all| all.contains(&inode)))?;
-    let name = host.read_text(&format!("/proc/{pid}/comm")).unwrap_or_default();
+    let name = host.read_text(&format!("/proc/{pid}/comm")).ok();
     // Behind the name, which may hold anything; `processor` is the 39th field (proc(5)).
     let stat = host.read_text(&format!("/proc/{pid}/stat")).unwrap_or_default();
     let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -53,6 +53,8 @@ pub struct Spread {
     pub total: Load,
     /// Flows whose queue cannot be told.
     pub undecided: Load,
+    /// Of the first of them.
+    pub undecided_why: Option<String>,
     /// Packets over queues; none without packets.
     pub evenness: Option<Evenness>,
     pub queues_used: usize,
@@ -104,6 +106,7 @@ pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -
         nodes: BTreeMap::new(),
         total: Load::default(),
         undecided: Load::default(),
+        undecided_why: None,
         evenness: None,
         queues_used: 0,
         heaviest: Vec::new(),
@@ -115,7 +118,12 @@ pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -
         out.total.add(flow);
         match queue {
             Some(q) => out.queues.entry(q).or_default().add(flow),
-            None => out.undecided.add(flow),
+            None => {
+                out.undecided.add(flow);
+                if out.undecided_why.is_none() {
+                    out.undecided_why = steering.answer(&flow.tuple).why_not;
+                }
+            }
         }
         placed.push(Heavy { flow: *flow, queue });
     }

@@ -43,7 +43,7 @@ pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> 
     let bql = queue
         .and_then(|q| nic.tx_queues.iter().find(|t| t.id == q))
         .and_then(|t| t.bql.known())
-        .map(|b| format!("BQL lets {} bytes wait in the ring ({} now)", b.limit_bytes, b.inflight_bytes));
+        .map(|b| format!("{} bytes may wait in the ring ({} now)", b.limit_bytes, b.inflight_bytes));
     Sending {
         queue,
         may_be: if queue.is_some() { Vec::new() } else { may_be },

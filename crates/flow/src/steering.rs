@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringwise_kfmt::nl::unhex;
 use ringwise_model::{Action, Fact, Nic, Rule};
 use serde::Serialize;
 
@@ -17,7 +18,8 @@ const HOST_KEY: &[&str] = &["igb", "igc"];
 const OTHER_TOEPLITZ: &[&str] = &["ena"];
 /// Drivers that put TCP flows where their answers left, unless the feature `ntuple` is on (Intel's ATR).
 const ATR: &[&str] = &["ixgbe", "txgbe"];
-/// The same with a private flag that switches it off.
+/// The same with a private flag that switches it off; on as the driver begins.
+const ATR_BY_FLAG: &[&str] = &["i40e"];
 const ATR_FLAG: &str = "flow-director-atr";
 pub const NTUPLE: &str = "rx-ntuple-filter";
 
@@ -85,13 +87,15 @@ pub struct Steering {
     /// Rules may be there that could not be read.
     rules_unread: Option<String>,
     steers_itself: Option<String>,
+    /// What was taken because nobody tells it.
+    assumed: Vec<String>,
     asked: Option<u32>,
 }
 
 impl Steering {
     /// `host_key`: `net.core.netdev_rss_key` in hex, colons or not.
     pub fn new(nic: &Nic, host_key: &Fact<String>) -> Self {
-        let driver = nic.driver.known().cloned().unwrap_or_default();
+        let driver = nic.driver.known().map_or("a driver that is not known", String::as_str).to_string();
         let queues = receive_queues(nic);
         let ntuple = nic.features.known().and_then(|f| f.get(NTUPLE)).map(|f| f.on);
         let (rules, rules_unread) = match &nic.rules {
@@ -114,16 +118,18 @@ impl Steering {
             symmetric_key: false,
             rules,
             rules_unread,
+            assumed: Vec::new(),
             asked: None,
         };
         match &nic.rss {
             Fact::Known(rss) => {
                 s.fields = rss.fields.clone();
                 let told = match &rss.key {
-                    Fact::Known(k) => unhex(k)
-                        .filter(|k| !k.is_empty())
-                        .map(|k| (k, "the device's"))
-                        .ok_or_else(|| "the key that the driver tells cannot be read".to_string()),
+                    Fact::Known(k) => match unhex(k) {
+                        Ok(k) if !k.is_empty() => Ok((k, "the device's")),
+                        Ok(_) => Err("the key that the driver tells is empty".into()),
+                        Err(e) => Err(format!("the key that the driver tells cannot be read: {e}")),
+                    },
                     Fact::Unknown(u) => Err(format!("the key is not known ({u})")),
                     Fact::Absent => s.key_of_host(host_key),
                 };
@@ -131,8 +137,11 @@ impl Steering {
                 let transform = match &rss.symmetric {
                     Fact::Known(x) => Transform::parse(x).ok_or_else(|| format!("the transform {x} is not known here")),
                     Fact::Absent => Ok(Transform::None),
-                    // Kernels and recordings from before transforms say nothing of them.
-                    Fact::Unknown(_) => Ok(Transform::None),
+                    // Recordings from before transforms say nothing of them.
+                    Fact::Unknown(u) => {
+                        s.assumed.push(format!("whether the hash is symmetric is not known ({u}); taken: it is not"));
+                        Ok(Transform::None)
+                    }
                 };
                 s.transform = transform.clone().unwrap_or_default();
                 let function = match &rss.function {
@@ -145,7 +154,10 @@ impl Steering {
                     Fact::Known(f) => {
                         Err(format!("the hash function is {f}, and how {} computes it is not documented", s.driver))
                     }
-                    Fact::Absent => Ok(()),
+                    Fact::Absent => {
+                        s.assumed.push("the driver does not tell its hash function; taken: toeplitz".into());
+                        Ok(())
+                    }
                     Fact::Unknown(u) => Err(format!("the hash function is not known ({u})")),
                 };
                 let key = function.and_then(|()| transform.map(|_| ())).and(told.clone());
@@ -163,7 +175,7 @@ impl Steering {
                 if let Fact::Known(all) = &rss.contexts {
                     for (id, c) in all {
                         let own = c.key.as_deref().map(|k| {
-                            unhex(k).map(|k| (k, "the context's")).ok_or_else(|| "its key cannot be read".to_string())
+                            unhex(k).map(|k| (k, "the context's")).map_err(|e| format!("its key cannot be read: {e}"))
                         });
                         let key = match (own, &key) {
                             (Some(own), Ok(_)) => own,
@@ -187,8 +199,9 @@ impl Steering {
         }
         match host_key {
             Fact::Known(k) => match unhex(k) {
+                Err(e) => Err(format!("net.core.netdev_rss_key cannot be read: {e}")),
                 // Until a driver asks for it, the kernel has none.
-                Some(k) if k.iter().any(|b| *b != 0) => Ok((k, "the host's (net.core.netdev_rss_key)")),
+                Ok(k) if k.iter().any(|b| *b != 0) => Ok((k, "the host's (net.core.netdev_rss_key)")),
                 _ => Err("the key is net.core.netdev_rss_key, which is not set yet".into()),
             },
             Fact::Absent => {
@@ -205,6 +218,11 @@ impl Steering {
 
     pub fn queues(&self) -> u32 {
         self.queues
+    }
+
+    /// What predictions rest on although nobody tells it, in words.
+    pub fn assumed(&self) -> &[String] {
+        &self.assumed
     }
 
     pub fn transform(&self) -> Transform {
@@ -420,6 +438,7 @@ impl Steering {
             Ok(hash) => {
                 let at = entry(hash, s.table.len());
                 (a.hash, a.entry) = (Some(hash), Some(at));
+                a.notes.extend(self.assumed.iter().cloned());
                 a.queue = Some(s.table[at] + offset);
                 a.by = if ruled { By::Rule } else { By::Table };
                 if !s.table.len().is_power_of_two() {
@@ -460,6 +479,11 @@ fn steers_itself(nic: &Nic, driver: &str, queues: u32, ntuple: Option<bool>) -> 
     if queues <= 1 {
         return None;
     }
+    if let (true, Fact::Unknown(u)) = (ATR_BY_FLAG.contains(&driver), &nic.private_flags) {
+        return Some(format!(
+            "{driver} steers TCP by itself where its flag {ATR_FLAG} is on, which is not known ({u})"
+        ));
+    }
     let flag = nic.private_flags.known().and_then(|f| f.get(ATR_FLAG)).copied();
     if flag == Some(true) || (ATR.contains(&driver) && ntuple != Some(true)) {
         return Some(format!(
@@ -467,16 +491,6 @@ fn steers_itself(nic: &Nic, driver: &str, queues: u32, ntuple: Option<bool>) -> 
         ));
     }
     None
-}
-
-/// Hex with or without colons.
-pub fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.trim().bytes().filter(|b| *b != b':').collect();
-    let nibble = |b: u8| (b as char).to_digit(16);
-    if !digits.len().is_multiple_of(2) {
-        return None;
-    }
-    digits.chunks_exact(2).map(|p| Some((nibble(p[0])? << 4 | nibble(p[1])?) as u8)).collect()
 }
 
 /// The table names several queues, yet nearly all interrupts came from one: perhaps the device does not heed it.

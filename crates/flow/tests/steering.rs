@@ -164,6 +164,28 @@ fn where_the_nic_steers_by_itself_nothing_is_decided() {
     let mut i40e = host("i40e");
     i40e.nics[0].private_flags = Fact::Known([("flow-director-atr".to_string(), true)].into());
     assert_eq!(steering(&i40e).answer(&flow(VECTOR)).by, By::NotDecidable);
+    i40e.nics[0].private_flags = Fact::Known([("flow-director-atr".to_string(), false)].into());
+    assert_eq!(steering(&i40e).answer(&flow(VECTOR)).by, By::Table);
+    // On as the driver begins: not read is not off.
+    i40e.nics[0].private_flags = ringwise_model::not_asked();
+    let a = steering(&i40e).answer(&flow(VECTOR));
+    assert_eq!((a.by, a.queue), (By::NotDecidable, None));
+    assert!(a.why_not.unwrap().contains("not known"));
+}
+
+#[test]
+fn what_nobody_tells_is_told_as_taken() {
+    let mut s = host("ice");
+    assert!(steering(&s).assumed().is_empty());
+    let told = steering(&s).answer(&flow(VECTOR));
+    assert!(told.notes.is_empty(), "{:?}", told.notes);
+    rss(&mut s).function = Fact::Absent;
+    rss(&mut s).symmetric = ringwise_model::not_asked();
+    let a = steering(&s).answer(&flow(VECTOR));
+    assert_eq!((a.hash, a.queue), (told.hash, told.queue));
+    assert!(a.notes.iter().any(|n| n.contains("hash function; taken: toeplitz")), "{:?}", a.notes);
+    assert!(a.notes.iter().any(|n| n.contains("taken: it is not")), "{:?}", a.notes);
+    assert_eq!(steering(&s).assumed().len(), 2);
 }
 
 #[test]

@@ -4,9 +4,8 @@
 use crate::ParseError;
 
 const WHAT: &str = "capture of packets";
-/// tcpdump takes no more than this of a packet.
+/// tcpdump takes no more than this of a packet. A block of pcapng that holds none may be longer; such are skipped.
 pub const LONGEST: usize = 262_144;
-/// A block of pcapng that holds no packet may be longer; such are skipped.
 const MOST_INTERFACES: usize = 65_536;
 
 const MICRO: u32 = 0xa1b2_c3d4;

@@ -28,6 +28,7 @@ pub fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
         return out::answer(&many::plain(s, &nic, &steering, &p.flows)).map(|()| Status::Ok);
     }
     let now = spread(&cx.now, &nic, &steering, &p.flows);
+    p.notes.extend(steering.assumed().iter().cloned());
     p.notes.extend(seen::agreement(&steering, &p.seen));
     let then = match &cx.then {
         Some(s) => {

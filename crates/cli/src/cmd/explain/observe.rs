@@ -101,7 +101,14 @@ pub fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
                 break;
             }
         }
-        let Some((socket, inode)) = one::socket_and_inode(host, &incoming) else { continue };
+        let (socket, inode) = match one::socket_and_inode(host, &incoming) {
+            Ok(Some(found)) => found,
+            Ok(None) => continue,
+            Err(why) => {
+                o.incoming_unread = Some(why);
+                continue;
+            }
+        };
         if let Some(c) = socket.last_cpu {
             *o.program.entry(c).or_default() += 1;
         }

@@ -140,16 +140,17 @@ pub fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
     let back = Tuple { vlan: t.vlan.filter(|_| !through), ..t.reversed() };
     let host = cx.source.host.as_ref();
     let mut directions = Vec::new();
+    let mut unknown = ways.unknown.clone();
     match &ways.role {
         Role::ToUs => {
-            let socket = socket(host, t);
+            let socket = socket(host, t, &mut unknown);
             let way = Way { route: "to this host".into(), local: true, out: None, socket: socket.clone() };
             directions.push(chain::incoming(s, near, &near_steers, t, way));
             let way = Way { route: format!("dev {}", ways.near_text), local: false, out: Some(near), socket };
             directions.push(chain::outgoing(s, &back, way));
         }
         Role::FromUs => {
-            let socket = socket(host, &back);
+            let socket = socket(host, &back, &mut unknown);
             let way =
                 Way { route: format!("dev {}", ways.near_text), local: false, out: Some(near), socket: socket.clone() };
             directions.push(chain::outgoing(s, t, way));
@@ -168,7 +169,6 @@ pub fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
             directions.push(chain::incoming(s, near, &near_steers, t, way));
         }
     }
-    let mut unknown = ways.unknown.clone();
     for d in &directions {
         for u in chain::unknowns(d) {
             if !unknown.contains(&u) {
@@ -202,28 +202,37 @@ pub fn asked(cx: &Cx, nic: &Nic) -> Result<Option<u32>> {
     }
 }
 
-/// Of the packets that come in.
-pub fn socket(host: &dyn Host, t: &Tuple) -> Option<Socket> {
-    socket_and_inode(host, t).map(|s| s.0)
+/// Of the packets that come in; why it cannot be looked for goes to what is unknown.
+fn socket(host: &dyn Host, t: &Tuple, unknown: &mut Vec<String>) -> Option<Socket> {
+    match socket_and_inode(host, t) {
+        Ok(s) => s.map(|s| s.0),
+        Err(why) => {
+            unknown.push(format!("whose packets these are: {why}"));
+            None
+        }
+    }
 }
 
 /// With its inode.
-pub fn socket_and_inode(host: &dyn Host, t: &Tuple) -> Option<(Socket, u64)> {
-    let (src, dst) = t.ports?;
-    let all = way::connections(host).unwrap_or_default();
+pub fn socket_and_inode(host: &dyn Host, t: &Tuple) -> std::result::Result<Option<(Socket, u64)>, String> {
+    let Some((src, dst)) = t.ports else { return Ok(None) };
+    let all = way::connections(host)?;
     let connected = all.iter().find(|(p, c)| *p == t.protocol && c.local == (t.dst, dst) && c.peer == (t.src, src));
     let (kind, inode) = match connected {
         Some((_, c)) => ("connection", c.inode),
-        None => ("listening", way::waits(host, t.protocol, (t.dst, dst))?),
+        None => match way::waits(host, t.protocol, (t.dst, dst))? {
+            Some(inode) => ("listening", inode),
+            None => return Ok(None),
+        },
     };
     let holder = way::holder(host, inode);
     let socket = Socket {
         kind,
-        program: holder.as_ref().map(|h| h.name.clone()),
+        program: holder.as_ref().and_then(|h| h.name.clone()),
         pid: holder.as_ref().map(|h| h.pid),
         last_cpu: holder.and_then(|h| h.last_cpu),
     };
-    Some((socket, inode))
+    Ok(Some((socket, inode)))
 }
 
 /// The direction that comes in, for `--observe`.

@@ -275,30 +275,30 @@ impl Counter {
     fn into_population(self, name: &str) -> Population {
         let mut notes = Vec::new();
         for (why, n) in &self.no_flow {
-            notes.push(format!("{} left out: {why}", plural_of(*n, "packet")));
+            notes.push(format!("{} left out: {why}", plural(*n as usize, "packet")));
         }
         for (tunnel, n) in &self.tunnels {
             notes.push(format!(
                 "{} of {tunnel} tunnels counted by their outer header, as most devices hash them",
-                plural_of(*n, "packet")
+                plural(*n as usize, "packet")
             ));
         }
         if self.extended > 0 {
             notes.push(format!(
                 "{} with IPv6 extension headers counted with the ports behind them; devices differ in that",
-                plural_of(self.extended, "packet")
+                plural(self.extended as usize, "packet")
             ));
         }
         if self.fragments > 0 {
             notes.push(format!(
                 "{} are pieces of packets: hashed by their addresses only",
-                plural_of(self.fragments, "packet")
+                plural(self.fragments as usize, "packet")
             ));
         }
         if self.too_many > 0 {
             notes.push(format!(
                 "{} of further flows not counted: more than {}",
-                plural_of(self.too_many, "packet"),
+                plural(self.too_many as usize, "packet"),
                 thousands(MOST_FLOWS as u64)
             ));
         }
@@ -308,13 +308,9 @@ impl Counter {
         let flows = self.flows.into_iter().map(|(tuple, (packets, bytes))| Counted { tuple, packets, bytes });
         let mut flows: Vec<Counted> = flows.collect();
         population::in_order(&mut flows);
-        let from = format!("{name}: {}, {}", plural_of(self.packets, "packet"), plural(flows.len(), "flow"));
+        let from = format!("{name}: {}, {}", plural(self.packets as usize, "packet"), plural(flows.len(), "flow"));
         Population { from, flows, notes, ..Population::default() }
     }
-}
-
-fn plural_of(n: u64, one: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{} {one}s", thousands(n)) }
 }
 
 /// A line on a terminal that is written over; elsewhere nothing.

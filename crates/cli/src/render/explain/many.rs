@@ -109,7 +109,8 @@ pub fn text(m: &Many, style: &Style) -> String {
     }
     if m.now.undecided.flows > 0 {
         let n = thousands(m.now.undecided.flows);
-        out.push_str(&hang("unknown ", &format!("{n} flows whose queue cannot be told"), w));
+        let why = m.now.undecided_why.as_deref().map_or_else(String::new, |w| format!(": {w}"));
+        out.push_str(&hang("unknown ", &format!("{n} flows whose queue cannot be told{why}"), w));
     }
     if !m.uncounted && m.now.heaviest.len() > 1 {
         for h in m.now.heaviest.iter().take(if style.verbose > 0 { 10 } else { 3 }) {
@@ -248,7 +249,8 @@ fn loads(all: &std::collections::BTreeMap<u32, Load>, name: &str) -> Vec<Value> 
 fn spread(s: &Spread) -> Value {
     json!({
         "queues": loads(&s.queues, "queue"), "cpus": loads(&s.cpus, "cpu"), "nodes": loads(&s.nodes, "node"),
-        "total": s.total, "undecided": s.undecided, "evenness": s.evenness, "queues_used": s.queues_used,
+        "total": s.total, "undecided": s.undecided,
+        "undecided_why": s.undecided_why, "evenness": s.evenness, "queues_used": s.queues_used,
         "heaviest": s.heaviest, "collisions": s.collisions,
     })
 }
