@@ -1,0 +1,13 @@
+//! Measurement: load, the order of trials, statistics, results and what is shown of them.
+//!
+//! ```text
+//!   Plan (states × points × pairs) ─► switch a state (cli) ─► Side: load and answer ─► Trial ─► Comparison ─► text, HTML, SVG
+//! ```
+//!
+//! What is pure takes values: [`result`] (what is written, as JSON lines), the statistics and the figures.
+//! A [`side::Side`] is one end of a test, in this process or behind a stream of lines; the states of the host
+//! under test are switched by whoever calls.
+#![forbid(unsafe_code)]
+
+pub mod result;
+pub mod side;

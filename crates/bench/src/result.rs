@@ -1,0 +1,393 @@
+//! What a session writes: JSON lines, one [`Line`] each, the session first and its end last.
+//!
+//! A file without an [`End`] was cut short. Readers tolerate members that they do not know.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub const SCHEMA: &str = "ringwise.bench";
+pub const VERSION: u32 = 1;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Line {
+    Session(Box<Session>),
+    Trial(Box<Trial>),
+    Comparison(Box<Comparison>),
+    Rate(Box<Rate>),
+    End(End),
+}
+
+/// Under which conditions everything below it was measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    pub schema: String,
+    pub version: u32,
+    /// The version of ringwise.
+    pub ringwise: String,
+    /// Seconds since 1970.
+    pub started_unix: u64,
+    /// Given by the user for the reader.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// `rr`, `burst`, `mixed`, `stream`, `forward`, `receive`, ...
+    pub workload: String,
+    /// `built-in`, `netperf`, `iperf3`, `pktgen`.
+    pub driver: String,
+    pub ports: Vec<Port>,
+    /// Not a NIC, or an emulated one: said in the first line of whatever is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caveat: Option<String>,
+    /// Who is at the other end; none: this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// The first is what the others are compared with.
+    pub states: Vec<State>,
+    pub design: Design,
+    pub environment: Environment,
+}
+
+/// An interface under test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Port {
+    pub name: String,
+    pub driver: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed_mbit_per_s: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// Short, unique in the session: `before`, `bulk`.
+    pub name: String,
+    /// `as found`, `--goal forward`, `--set eth0.coalesce.rx_usecs=62`.
+    pub what: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Design {
+    /// Of the order of trials and of every resampling.
+    pub seed: u64,
+    /// Blocks; in each, every state is measured once at every point.
+    pub blocks: u32,
+    /// Blocks before them in which the first state is measured against itself.
+    pub calibration_blocks: u32,
+    pub warmup_s: f64,
+    pub trial_s: f64,
+    /// Closer than this counts as equivalent.
+    pub equivalent_percent: f64,
+    /// 0.05: intervals hold 95 %.
+    pub alpha: f64,
+}
+
+/// The host under test and its peer, as far as it may matter for the numbers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// Of all facts but those that the states change.
+    pub hash: String,
+    /// `kernel`, `cpu`, `eth0 driver`, ... with their values as words.
+    pub facts: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub peer: BTreeMap<String, String>,
+    /// The capture that was made at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<String>,
+}
+
+/// Where on the axes of a sweep a trial stands. What is none is no axis of this session.
+#[derive(Debug, Clone, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
+pub struct Point {
+    /// Payload of a message (rr, burst, mixed, stream) or of UDP in a packet (forward, receive).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u32>,
+    /// Of the load, in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// `light`, `medium`, `heavy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// Latency to throughput threads: `1/2:1/2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mix: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queues: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interfaces: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routes: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u32>,
+    /// Exponent of Zipf's law over the flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skew: Option<f64>,
+    /// `same-cpu`, `sibling`, `same-l3`, `same-node`, `other-node`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Offered; none: as much as can be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_per_s: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// The first state against itself.
+    Calibration,
+    #[default]
+    Measure,
+}
+
+/// One state at one point for one stretch of time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    pub point: Point,
+    pub state: String,
+    pub phase: Phase,
+    pub block: u32,
+    /// Place within the block, from 0.
+    pub order: u32,
+    /// Since the session began.
+    pub at_s: f64,
+    /// Without the warm-up.
+    pub seconds: f64,
+    pub loads: Vec<LoadResult>,
+    pub host: HostSide,
+    pub limit: Limit,
+    /// Why this trial may not mean what it says; it is kept all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
+}
+
+/// What one group of load threads did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadResult {
+    /// `latency`, `throughput`; empty where there is only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    pub unit: Unit,
+    pub threads: u32,
+    /// Intended, where the load is open-loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_per_s: Option<f64>,
+    /// Really sent.
+    pub sent_per_s: f64,
+    /// Completed transactions, or packets that arrived.
+    pub done_per_s: f64,
+    /// None: who sent cannot know what was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_percent: Option<f64>,
+    /// Both directions of a transaction; `counted` says which bytes.
+    pub bits_per_s: f64,
+    pub counted: Counted,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// CPU time of the busiest load thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busiest_thread_percent: Option<f64>,
+    /// Of all threads with the host they ran on: `usr`, `sys`, ... none where the load's host did not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator_cpu_percent: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    #[default]
+    Transactions,
+    Packets,
+    /// `bits_per_s` is all there is.
+    Bytes,
+}
+
+/// Which bytes a rate in bit/s counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    #[default]
+    Payload,
+    Ip,
+    /// With Ethernet header and FCS.
+    Frame,
+    /// Frame, preamble and gap: what a line rate counts.
+    Wire,
+}
+
+/// Microseconds, from the intended time of sending where `open_loop`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    pub open_loop: bool,
+    pub count: u64,
+    pub mean_us: f64,
+    pub deviation_us: f64,
+    pub p50_us: f64,
+    pub p90_us: f64,
+    pub p99_us: f64,
+    /// None: too few samples (below 1,000).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p999_us: Option<f64>,
+    pub max_us: f64,
+}
+
+/// What the host under test did meanwhile. None: not known there.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostSide {
+    pub cpus: Vec<CpuUse>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_per_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transmitted_per_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts_per_s: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts_per_packet: Option<f64>,
+    /// CPU time that was not idle, all CPUs together, for each packet received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns_per_packet: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles_per_packet: Option<f64>,
+    /// Time between packets of this size at line rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ns_per_packet: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line_rate_percent: Option<f64>,
+    /// By place: `eth0 ring`, `softnet`, `socket`, `qdisc`, ...
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lost: BTreeMap<String, u64>,
+    /// Received packets by queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueUse>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_max_over_mean: Option<f64>,
+    /// What was asked and is not known, and why: `cycles`: `ENOENT ...`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unknown: BTreeMap<String, String>,
+}
+
+/// One CPU of the host under test, in per cent of the time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuUse {
+    pub cpu: u32,
+    pub busy_percent: f64,
+    pub user_percent: f64,
+    pub system_percent: f64,
+    pub softirq_percent: f64,
+    pub irq_percent: f64,
+    /// How late an ordinary thread was that wanted to run each millisecond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_p99_us: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_max_us: Option<f64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueueUse {
+    pub dev: String,
+    pub queue: u32,
+    pub packets: u64,
+}
+
+/// What kept it from being more.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// With the port.
+    Link(String),
+    /// The CPUs without idle time.
+    Cpu(Vec<u32>),
+    /// With what shows it.
+    Generator(String),
+    /// What was offered was done: no limit was met.
+    Offered,
+    #[default]
+    Unknown,
+}
+
+/// What is compared. Times in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Transactions or packets done a second (of the throughput group where there are two).
+    Rate,
+    Loss,
+    LatencyMean,
+    LatencyP50,
+    LatencyP90,
+    LatencyP99,
+    LatencyP999,
+    /// Busy time of all CPUs together, per cent of one.
+    Cpu,
+    CpuNsPerPacket,
+    InterruptsPerPacket,
+    /// The worst CPU's p99 of [`CpuUse::delay_p99_us`].
+    Delay,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Better,
+    Worse,
+    /// Within the bounds that were given, by two one-sided tests.
+    Equivalent,
+    Inconclusive,
+}
+
+/// One state against the first one, at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    pub point: Point,
+    pub metric: Metric,
+    pub base: String,
+    pub with: String,
+    /// Pairs that both have the value.
+    pub pairs: u32,
+    pub base_mean: f64,
+    pub with_mean: f64,
+    /// Mean of the paired differences in per cent of `base_mean`; none where that is 0.
+    pub change_percent: Option<f64>,
+    /// Of `change_percent`, bootstrap, at the confidence of the design.
+    pub low_percent: Option<f64>,
+    pub high_percent: Option<f64>,
+    /// Two-sided, of no difference.
+    pub p: Option<f64>,
+    /// After Holm's correction over everything that was compared.
+    pub p_corrected: Option<f64>,
+    /// The smallest true change that so many pairs with this noise find 80 times of 100.
+    pub detectable_percent: Option<f64>,
+    /// Standard deviation of the paired differences, in per cent of `base_mean`.
+    pub noise_percent: Option<f64>,
+    /// The same of the first state against itself.
+    pub calibration_noise_percent: Option<f64>,
+    pub equivalent_percent: f64,
+    pub verdict: Verdict,
+    /// Why it is inconclusive, or what to doubt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// The highest offered rate with no more than that loss.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    pub point: Point,
+    pub state: String,
+    pub block: u32,
+    /// 0: zero loss.
+    pub loss_percent: f64,
+    /// None: not even the lowest rate that was tried.
+    pub found_per_s: Option<f64>,
+    /// The lowest rate that lost more; none: the generator's own limit was reached first.
+    pub above_per_s: Option<f64>,
+    pub trials: u32,
+    pub limit: Limit,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// The host was found again as it was at the start.
+    pub restored: bool,
+    /// What it was stopped by, or what differs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    pub seconds: f64,
+}
