@@ -44,6 +44,9 @@ pub struct Session {
     pub peer: Option<String>,
     /// The first is what the others are compared with.
     pub states: Vec<State>,
+    /// The key that states with a value differ in: `queues`, `eth0.coalesce.rx_usecs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swept: Option<String>,
     pub design: Design,
     pub environment: Environment,
 }
@@ -63,6 +66,9 @@ pub struct State {
     pub name: String,
     /// `as found`, `--goal forward`, `--set eth0.coalesce.rx_usecs=62`.
     pub what: String,
+    /// On the axis of [`Session::swept`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -42,6 +42,11 @@ pub enum Reply {
     },
     Loaded(Vec<LoadResult>),
     Counted(Vec<DevCount>),
+    /// What the generator says, and counts of [`Pktgen::count`] before it, after the warm-up, at its end and when all has arrived.
+    Generated {
+        loads: Vec<LoadResult>,
+        counts: [Vec<DevCount>; 4],
+    },
     Stopped {
         taken: Vec<Taken>,
     },
@@ -141,7 +146,12 @@ pub enum Pattern {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pktgen {
     pub ports: Vec<PktgenPort>,
+    pub warmup: Duration,
+    /// After the warm-up.
     pub time: Duration,
+    /// Interfaces whose counts are wanted: the senders and where it arrives.
+    #[serde(default)]
+    pub count: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -190,6 +200,9 @@ pub struct Taken {
     pub cpu: Option<u32>,
     pub packets: u64,
     pub bytes: u64,
+    /// Of `packets`, those that were sent after the warm-up.
+    #[serde(default)]
+    pub measured: u64,
     /// Lost at the socket, where the kernel says so.
     pub dropped: Option<u64>,
     /// CPU time of the thread.
