@@ -23,7 +23,7 @@ use ringwise_sys::Host;
 use crate::cx::Cx;
 use crate::journal::{Read, Record};
 use crate::store::Lock;
-use crate::trial::{self, Fate, Files, OnTrial, Stage, Trial, decide, note};
+use crate::trial::{self, Fate, Files, Keeper, OnTrial, Stage, Trial, decide, note};
 use crate::tx::{Tx, guard_gone};
 use crate::undo::resume;
 use crate::{Error, Event, Failure, Holder, Outcome, Policy, Store, Verdict};
@@ -168,16 +168,19 @@ pub(crate) fn from_disk(
         let dir = path.parent().unwrap_or(Path::new("."));
         let left = trial.left(cx.now());
         let waits = trial::file(dir, transaction, Stage::Trial);
-        if waits.exists() && !left.is_zero() {
-            // One call a look: the journal is read again when something has been decided.
-            while waits.exists() && !trial.left(cx.now()).is_zero() {
+        let gone = || trial.tied.as_ref().is_some_and(|k| k.is_gone(cx.host.as_ref()));
+        if waits.exists() && !left.is_zero() && !gone() {
+            // Few calls a look: the journal is read again when something has been decided.
+            while waits.exists() && !trial.left(cx.now()).is_zero() && !gone() {
                 cx.host.sleep(left.min(EACH));
             }
             continue;
         }
         // Gone without a word that it was confirmed (somebody took the file away) counts as not confirmed.
-        let won = if left.is_zero() { decide(store, dir, transaction, Stage::Expired) } else { Ok(false) };
+        let ended = left.is_zero() || gone();
+        let won = if ended { decide(store, dir, transaction, Stage::Expired) } else { Ok(false) };
         let (by, why) = match won {
+            Ok(true) if !left.is_zero() => ("guard", "the process that it was for is gone".to_string()),
             Ok(true) => ("timer", format!("it was not confirmed within {} s", trial.ms.div_ceil(1000))),
             Ok(false) if missing < 3 => {
                 missing += 1;
@@ -311,6 +314,7 @@ impl Tx<'_> {
             until_unix: self.cx.host.unix_time().saturating_add(time.as_secs()),
             boot_id: self.now.host.boot_id.known().cloned(),
             who: holder.who.clone().unwrap_or_default(),
+            tied: if self.cx.policy.tied { Keeper::me(self.cx.host.as_ref()) } else { None },
         };
         let path = trial::file(&lock.dir, id, Stage::Trial);
         store.write_json(&path, &trial).map_err(|e| {

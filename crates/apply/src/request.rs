@@ -60,6 +60,8 @@ pub struct Policy {
     pub guard: Option<Arc<dyn Guardian>>,
     /// It is kept only if it is confirmed within this time from the end of the verification.
     pub trial: Option<Duration>,
+    /// The trial also ends with this process: what only `bench` wants goes with it.
+    pub tied: bool,
 }
 
 impl Default for Policy {
@@ -75,6 +77,7 @@ impl Default for Policy {
             retry_wait: Duration::from_millis(50),
             guard: None,
             trial: None,
+            tied: false,
         }
     }
 }

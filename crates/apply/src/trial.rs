@@ -15,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{Journal, Read, Record, Whose};
@@ -31,6 +32,46 @@ pub(crate) struct Trial {
     pub until_unix: u64,
     pub boot_id: Option<String>,
     pub who: String,
+    /// It ends with this process, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tied: Option<Keeper>,
+}
+
+/// A process, told from a later one with the same number by the time it was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Keeper {
+    pub pid: u32,
+    /// Field 22 of `/proc/PID/stat`, ticks since boot.
+    pub started: u64,
+}
+
+impl Keeper {
+    /// This process; none where `/proc` does not tell.
+    pub fn me(host: &dyn Host) -> Option<Self> {
+        let pid = std::process::id();
+        Some(Self { pid, started: alive_since(host, pid)? })
+    }
+
+    /// Only what is known to be gone is.
+    pub fn is_gone(&self, host: &dyn Host) -> bool {
+        match host.read_text(&format!("/proc/{}/stat", self.pid)) {
+            Ok(text) => started(&text).is_some_and(|(state, at)| at != self.started || state == "Z" || state == "X"),
+            Err(e) => e.is_absent() || e.errno == Some(ESRCH),
+        }
+    }
+}
+
+const ESRCH: i32 = 3;
+
+fn alive_since(host: &dyn Host, pid: u32) -> Option<u64> {
+    started(&host.read_text(&format!("/proc/{pid}/stat")).ok()?).map(|(_, at)| at)
+}
+
+/// State and start of `/proc/PID/stat`. The name before them may hold anything.
+fn started(stat: &str) -> Option<(&str, u64)> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    Some((state, fields.nth(18)?.parse().ok()?))
 }
 
 impl Trial {
@@ -237,4 +278,32 @@ pub(crate) fn note(store: &Store, path: &Path, record: &Record) -> io::Result<()
     journal.add(record)?;
     journal.sync()?;
     sync_dir(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_by_its_start() {
+        let tail: String = (4..22).map(|n| format!(" {n}")).collect();
+        let stat = format!("7 (a) b) c) S{tail} 4711 0\n");
+        assert_eq!(started(&stat), Some(("S", 4711)));
+        assert_eq!(started("7 (a"), None);
+    }
+
+    #[test]
+    fn this_process_is_there_and_an_earlier_one_is_not() {
+        let host = ringwise_sys::Real::new().unwrap();
+        let me = Keeper::me(&host).unwrap();
+        assert!(!me.is_gone(&host));
+        assert!(Keeper { started: me.started + 1, ..me.clone() }.is_gone(&host));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let at = alive_since(&host, child.id()).unwrap();
+        let other = Keeper { pid: child.id(), started: at };
+        assert!(!other.is_gone(&host));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(other.is_gone(&host));
+    }
 }
