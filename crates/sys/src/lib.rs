@@ -16,6 +16,7 @@ pub mod proc;
 pub mod pty;
 mod real;
 mod redact;
+pub mod routes;
 pub mod store;
 pub mod terminal;
 

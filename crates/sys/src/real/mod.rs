@@ -6,7 +6,7 @@
 
 mod defaults;
 mod ioctl;
-mod netlink;
+pub(crate) mod netlink;
 mod others;
 mod requests;
 mod sessions;
