@@ -9,5 +9,7 @@
 //! under test are switched by whoever calls.
 #![forbid(unsafe_code)]
 
+pub mod hist;
 pub mod result;
+pub mod rng;
 pub mod side;
