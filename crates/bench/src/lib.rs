@@ -9,7 +9,9 @@
 //! under test are switched by whoever calls.
 #![forbid(unsafe_code)]
 
+pub mod design;
 pub mod hist;
 pub mod result;
 pub mod rng;
 pub mod side;
+pub mod stats;

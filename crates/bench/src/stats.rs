@@ -1,0 +1,330 @@
+//! Two states measured in pairs: interval, p-value, equivalence, what could have been found.
+//!
+//! Nothing here supposes a normal distribution but [`detectable`] and [`pairs_for`], which only advise.
+
+use crate::result::Verdict;
+use crate::rng::Rng;
+
+/// Resamples for an interval.
+const RESAMPLES: usize = 2000;
+/// Up to so many pairs all 2^n signs are counted (by halves); above, [`RANDOM_SIGNS`] of them are drawn.
+const EXACT_SIGNS: usize = 30;
+const RANDOM_SIGNS: u32 = 20_000;
+/// Below it resamples repeat too few values for an interval.
+pub const MIN_PAIRS: usize = 5;
+const POWER: f64 = 0.8;
+
+pub fn sorted(mut list: Vec<f64>) -> Vec<f64> {
+    list.sort_unstable_by(f64::total_cmp);
+    list
+}
+
+/// NaN for nothing.
+pub fn mean(list: &[f64]) -> f64 {
+    list.iter().sum::<f64>() / list.len() as f64
+}
+
+/// Standard deviation by n - 1; 0 below two values.
+pub fn deviation(list: &[f64]) -> f64 {
+    if list.len() < 2 {
+        return 0.0;
+    }
+    let m = mean(list);
+    (list.iter().map(|x| (x - m) * (x - m)).sum::<f64>() / (list.len() - 1) as f64).sqrt()
+}
+
+/// An estimate and the studentised bootstrap of its error (Efron and Tibshirani, "An Introduction to the Bootstrap", 12.5).
+#[derive(Debug, Clone)]
+pub struct Estimate {
+    pub value: f64,
+    error: f64,
+    /// Sorted; empty where the values do not differ.
+    t: Vec<f64>,
+}
+
+impl Estimate {
+    /// Of the mean of `values`. None: fewer than [`MIN_PAIRS`].
+    pub fn of_mean(values: &[f64], seed: u64) -> Option<Estimate> {
+        let m = mean(values);
+        Estimate::by(m, 1.0, &values.iter().map(|x| x - m).collect::<Vec<_>>(), seed)
+    }
+
+    /// `value` with the residuals that it leaves, in units of 1/`scale`.
+    fn by(value: f64, scale: f64, residuals: &[f64], seed: u64) -> Option<Estimate> {
+        let n = residuals.len();
+        if n < MIN_PAIRS {
+            return None;
+        }
+        let (root, spread) = ((n as f64).sqrt(), deviation(residuals));
+        let error = spread / root / scale;
+        // What is only rounding is no spread.
+        if error <= value.abs() * 1e-12 {
+            return Some(Estimate { value, error: 0.0, t: Vec::new() });
+        }
+        let mut rng = Rng::new(seed);
+        let mut t = Vec::with_capacity(RESAMPLES);
+        for _ in 0..RESAMPLES {
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for _ in 0..n {
+                let x = residuals[rng.below(n)];
+                sum += x;
+                squares += x * x;
+            }
+            let m = sum / n as f64;
+            let s = ((squares - sum * m).max(0.0) / (n - 1) as f64).sqrt();
+            t.push(if s > spread * 1e-6 { m * root / s } else { f64::INFINITY.copysign(m) });
+        }
+        Some(Estimate { value, error, t: sorted(t) })
+    }
+
+    /// What the true value is below with probability `q`. None: so many resamples are all alike that they say nothing.
+    pub fn below(&self, q: f64) -> Option<f64> {
+        if self.t.is_empty() {
+            return Some(self.value);
+        }
+        let at = ((1.0 - q) * (self.t.len() - 1) as f64).round() as usize;
+        Some(self.value - self.t[at] * self.error).filter(|x| x.is_finite())
+    }
+
+    /// The interval that holds the true value with probability 1 - `alpha`.
+    pub fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
+        Some((self.below(alpha / 2.0)?, self.below(1.0 - alpha / 2.0)?))
+    }
+}
+
+/// Two-sided p-value of no difference: of all ways to give the differences signs, the part that gives a sum at
+/// least as far from 0. Never below 2 / 2^n. None for nothing.
+pub fn sign_flip(differences: &[f64], seed: u64) -> Option<f64> {
+    let n = differences.len();
+    if n == 0 {
+        return None;
+    }
+    let total: f64 = differences.iter().map(|d| d.abs()).sum();
+    // Sums in another order differ by rounding; equal ones count.
+    let bound = differences.iter().sum::<f64>().abs() - total * 1e-12;
+    if bound <= 0.0 {
+        return Some(1.0);
+    }
+    if n > EXACT_SIGNS {
+        let mut rng = Rng::new(seed);
+        let mut bits = 0;
+        let mut far = 0;
+        for _ in 0..RANDOM_SIGNS {
+            let mut sum = 0.0;
+            for (i, d) in differences.iter().enumerate() {
+                if i % 64 == 0 {
+                    bits = rng.next_u64();
+                }
+                sum += if bits & 1 == 0 { *d } else { -d };
+                bits >>= 1;
+            }
+            far += u32::from(sum.abs() >= bound);
+        }
+        return Some(f64::from(far + 1) / f64::from(RANDOM_SIGNS + 1));
+    }
+    let (a, b) = differences.split_at(n / 2);
+    let (a, b) = (signed_sums(a), sorted(signed_sums(b)));
+    let far: usize = a.iter().map(|x| b.len() - b.partition_point(|y| x + y < bound)).sum();
+    Some((2.0 * far as f64 / (a.len() as f64 * b.len() as f64)).min(1.0))
+}
+
+fn signed_sums(list: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0];
+    for d in list {
+        let with: Vec<f64> = sums.iter().map(|s| s + d).collect();
+        sums.iter_mut().for_each(|s| *s -= d);
+        sums.extend(with);
+    }
+    sums
+}
+
+/// Holm's step-down: with all of them below alpha, the chance of one or more false ones is below alpha.
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut by_size: Vec<usize> = (0..p.len()).collect();
+    by_size.sort_unstable_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let mut out = vec![0.0; p.len()];
+    let mut least = 0.0f64;
+    for (rank, i) in by_size.into_iter().enumerate() {
+        least = least.max(p[i] * (p.len() - rank) as f64).min(1.0);
+        out[i] = least;
+    }
+    out
+}
+
+/// The pairs below which [`sign_flip`] cannot reach `alpha` in any of so many comparisons.
+pub fn least_pairs(alpha: f64, comparisons: usize) -> u32 {
+    let mut n = 1;
+    while 2.0 / 2f64.powi(n) * comparisons.max(1) as f64 >= alpha && n < 64 {
+        n += 1;
+    }
+    n as u32
+}
+
+/// Quantile of the normal distribution (Abramowitz and Stegun 26.2.23: to 0.0005).
+fn normal_quantile(q: f64) -> f64 {
+    let tail = q.min(1.0 - q).max(1e-300);
+    let t = (-2.0 * tail.ln()).sqrt();
+    let top = 2.515517 + t * (0.802853 + t * 0.010328);
+    let z = t - top / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+    if q < 0.5 { -z } else { z }
+}
+
+/// Quantile of Student's distribution (Abramowitz and Stegun 26.7.5).
+fn student_quantile(q: f64, freedom: f64) -> f64 {
+    let (z, v) = (normal_quantile(q), freedom);
+    let (z2, z3) = (z * z, z * z * z);
+    let first = (z3 + z) / 4.0;
+    let second = z * (5.0 * z2 * z2 + 16.0 * z2 + 3.0) / 96.0;
+    let third = z * (3.0 * z2 * z3 * z + 19.0 * z2 * z2 + 17.0 * z2 - 15.0) / 384.0;
+    z + first / v + second / (v * v) + third / (v * v * v)
+}
+
+/// The smallest true difference that so many pairs with this deviation find 80 times of 100, in its unit. None: they
+/// cannot find any.
+pub fn detectable(deviation: f64, pairs: u32, alpha: f64, comparisons: usize) -> Option<f64> {
+    if pairs < least_pairs(alpha, comparisons) {
+        return None;
+    }
+    let (freedom, alpha) = (f64::from(pairs - 1), alpha / comparisons.max(1) as f64);
+    let t = student_quantile(1.0 - alpha / 2.0, freedom) + student_quantile(POWER, freedom);
+    Some(t * deviation / f64::from(pairs).sqrt())
+}
+
+/// About how many pairs find a true difference of that size 80 times of 100.
+pub fn pairs_for(difference: f64, deviation: f64, alpha: f64, comparisons: usize) -> u64 {
+    let least = least_pairs(alpha, comparisons);
+    let enough = |n: u32| detectable(deviation, n, alpha, comparisons).is_some_and(|d| d <= difference);
+    let few = (least..least + 200).find(|n| enough(*n));
+    let z = normal_quantile(1.0 - alpha / 2.0 / comparisons.max(1) as f64) + normal_quantile(POWER);
+    few.map_or_else(|| (z * deviation / difference).powi(2).ceil() as u64, u64::from)
+}
+
+/// What can be said of pairs before anything else is looked at.
+#[derive(Debug, Clone)]
+pub struct Paired {
+    pub pairs: u32,
+    pub base_mean: f64,
+    pub with_mean: f64,
+    pub change_percent: Option<f64>,
+    pub low_percent: Option<f64>,
+    pub high_percent: Option<f64>,
+    pub noise_percent: Option<f64>,
+    /// None: no pair.
+    pub p: Option<f64>,
+    /// The one-sided bounds of the two tests of equivalence.
+    pub within: Option<(f64, f64)>,
+    /// Of the differences in their unit, where the mean of the base is 0.
+    absolute: Option<(f64, f64)>,
+    /// Every difference is exactly 0.
+    same: bool,
+}
+
+/// Pairs in the order of their blocks; both of one length.
+///
+/// The change is a ratio of means, and its interval takes from each pair what the ratio explains: what moves both of a
+/// pair alike is not noise.
+pub fn paired(base: &[f64], with: &[f64], alpha: f64, seed: u64) -> Paired {
+    let d: Vec<f64> = base.iter().zip(with).map(|(b, w)| w - b).collect();
+    let (base_mean, with_mean, middle) = (mean(base), mean(with), mean(&d));
+    let known = base_mean > 0.0 && middle.is_finite();
+    let ratio = middle / base_mean;
+    let percent = known.then_some(100.0 * ratio);
+    let estimate = percent.and_then(|change| {
+        let rest: Vec<f64> = base.iter().zip(&d).map(|(b, d)| 100.0 * (d - ratio * b)).collect();
+        Estimate::by(change, base_mean, &rest, seed)
+    });
+    let interval = estimate.as_ref().and_then(|e| e.interval(alpha));
+    let absolute = (!known).then(|| Estimate::of_mean(&d, seed)).flatten();
+    Paired {
+        pairs: d.len() as u32,
+        base_mean,
+        with_mean,
+        change_percent: percent,
+        low_percent: interval.map(|i| i.0),
+        high_percent: interval.map(|i| i.1),
+        noise_percent: (known && d.len() > 1).then(|| 100.0 * deviation(&d) / base_mean),
+        p: sign_flip(&d, seed),
+        within: estimate.and_then(|e| e.interval(2.0 * alpha)),
+        absolute: absolute.and_then(|e| e.interval(alpha)),
+        same: d.iter().all(|d| *d == 0.0),
+    }
+}
+
+/// What a verdict is reached by.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    pub alpha: f64,
+    pub equivalent_percent: f64,
+    pub higher_is_better: bool,
+    /// That were corrected together.
+    pub comparisons: usize,
+}
+
+impl Paired {
+    /// Equivalent: within the bounds by two one-sided tests, each at alpha; also where a difference is there that is
+    /// smaller. Better or worse: corrected p below alpha and the interval clear of 0. Else inconclusive, with what is
+    /// missing.
+    pub fn verdict(&self, p_corrected: Option<f64>, rule: &Rule) -> (Verdict, Vec<String>) {
+        let x = rule.equivalent_percent;
+        if (self.pairs as usize) < MIN_PAIRS {
+            let least = least_pairs(rule.alpha, rule.comparisons);
+            let note = format!("{} pairs are too few: a difference needs at least {least}", self.pairs);
+            return (Verdict::Inconclusive, vec![note]);
+        }
+        let interval = self.low_percent.zip(self.high_percent).or(self.absolute);
+        let clear = interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+        let found = clear && p_corrected.is_some_and(|p| p < rule.alpha);
+        let inside = self.within.is_some_and(|(low, high)| low > -x && high < x);
+        if self.same {
+            return (Verdict::Equivalent, vec!["every pair is exactly equal".to_owned()]);
+        }
+        if inside {
+            let note = format!("a difference is there, and smaller than {x} %");
+            return (Verdict::Equivalent, if found { vec![note] } else { Vec::new() });
+        }
+        if found {
+            let up = self.with_mean > self.base_mean;
+            return (if up == rule.higher_is_better { Verdict::Better } else { Verdict::Worse }, Vec::new());
+        }
+        (Verdict::Inconclusive, self.missing(clear, rule))
+    }
+
+    fn missing(&self, clear: bool, rule: &Rule) -> Vec<String> {
+        let mut notes = Vec::new();
+        let least = least_pairs(rule.alpha, rule.comparisons);
+        if self.pairs < least {
+            let of = if rule.comparisons > 1 { format!(" in {} comparisons", rule.comparisons) } else { String::new() };
+            notes
+                .push(format!("{} pairs cannot show a difference{of} at {}: at least {least}", self.pairs, rule.alpha));
+        } else if clear && rule.comparisons > 1 {
+            notes.push(format!("not significant after correction over {} comparisons", rule.comparisons));
+        }
+        if self.low_percent.is_none() && self.absolute.is_none() {
+            notes.push("too many pairs are equal for an interval".to_owned());
+        }
+        let Some(noise) = self.noise_percent.filter(|n| *n > 0.0) else { return notes };
+        let x = rule.equivalent_percent;
+        let goal = if x > 0.0 { x } else { self.change_percent.unwrap_or(0.0).abs() };
+        if goal > 0.0 {
+            let n = pairs_for(goal, noise, rule.alpha, rule.comparisons);
+            if n > u64::from(self.pairs) {
+                notes.push(format!("would need about {n} pairs for {} %", Short(goal)));
+            }
+        }
+        notes
+    }
+}
+
+/// A number without more digits than mean something.
+struct Short(f64);
+
+impl std::fmt::Display for Short {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = format!("{:.2}", self.0);
+        f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
+    }
+}
+
+#[cfg(test)]
+#[path = "stats_tests.rs"]
+mod tests;
