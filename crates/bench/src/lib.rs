@@ -9,9 +9,11 @@
 //! under test are switched by whoever calls.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod design;
 pub mod hist;
 pub mod result;
 pub mod rng;
+pub mod score;
 pub mod side;
 pub mod stats;

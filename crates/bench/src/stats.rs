@@ -50,7 +50,7 @@ impl Estimate {
     }
 
     /// `value` with the residuals that it leaves, in units of 1/`scale`.
-    fn by(value: f64, scale: f64, residuals: &[f64], seed: u64) -> Option<Estimate> {
+    pub(crate) fn by(value: f64, scale: f64, residuals: &[f64], seed: u64) -> Option<Estimate> {
         let n = residuals.len();
         if n < MIN_PAIRS {
             return None;

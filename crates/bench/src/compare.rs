@@ -1,0 +1,310 @@
+//! From trials to verdicts: pairs by block, each state against the first, everything corrected together.
+
+use std::collections::BTreeMap;
+
+use crate::result::{
+    Comparison, Environment, Latency, Limit, LoadResult, Metric, Phase, Point, Session, Trial, Unit, Verdict,
+};
+use crate::stats::{Paired, Rule, holm, mean, paired, sorted};
+
+use Metric::*;
+
+impl Metric {
+    pub const ALL: [Metric; 11] = [
+        Rate,
+        Loss,
+        LatencyMean,
+        LatencyP50,
+        LatencyP90,
+        LatencyP99,
+        LatencyP999,
+        Cpu,
+        CpuNsPerPacket,
+        InterruptsPerPacket,
+        Delay,
+    ];
+
+    /// Fewer interrupts are better because each costs; what they cost in latency has its own metrics.
+    pub fn higher_is_better(self) -> bool {
+        self == Rate
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Rate => "rate",
+            Loss => "loss",
+            LatencyMean => "latency mean",
+            LatencyP50 => "latency p50",
+            LatencyP90 => "latency p90",
+            LatencyP99 => "latency p99",
+            LatencyP999 => "latency p99.9",
+            Cpu => "CPU",
+            CpuNsPerPacket => "CPU per packet",
+            InterruptsPerPacket => "interrupts per packet",
+            Delay => "scheduling delay p99",
+        }
+    }
+
+    /// That of [`Rate`] depends on the load: [`rate_unit`].
+    pub fn unit(self) -> &'static str {
+        match self {
+            Rate => "/s",
+            Loss => "%",
+            LatencyMean | LatencyP50 | LatencyP90 | LatencyP99 | LatencyP999 | Delay => "us",
+            Cpu => "% of one CPU",
+            CpuNsPerPacket => "ns",
+            InterruptsPerPacket => "",
+        }
+    }
+}
+
+/// `transactions/s`, `packets/s`, `bit/s`.
+pub fn rate_unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Transactions => "transactions/s",
+        Unit::Packets => "packets/s",
+        Unit::Bytes => "bit/s",
+    }
+}
+
+/// What a workload is made for. These are corrected among themselves, so that the many others do not cost them pairs.
+pub fn primary(workload: &str) -> &'static [Metric] {
+    match workload {
+        "rr" => &[LatencyMean, LatencyP99],
+        "mixed" => &[Rate, LatencyMean, LatencyP99],
+        "forward" | "receive" => &[Rate, Loss],
+        _ => &[Rate],
+    }
+}
+
+/// The group of that name, or the only load there is.
+pub fn load<'a>(trial: &'a Trial, group: &str) -> Option<&'a LoadResult> {
+    let named = trial.loads.iter().find(|l| l.group == group);
+    named.or_else(|| if let [only] = trial.loads.as_slice() { Some(only) } else { None })
+}
+
+/// None: not measured in this trial, or no number.
+pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
+    let latency = |of: fn(&Latency) -> Option<f64>| load(trial, "latency")?.latency.as_ref().and_then(of);
+    let host = &trial.host;
+    let value = match metric {
+        Rate => load(trial, "throughput").map(|l| if l.unit == Unit::Bytes { l.bits_per_s } else { l.done_per_s }),
+        Loss => load(trial, "throughput")?.lost_percent,
+        LatencyMean => latency(|l| Some(l.mean_us)),
+        LatencyP50 => latency(|l| Some(l.p50_us)),
+        LatencyP90 => latency(|l| Some(l.p90_us)),
+        LatencyP99 => latency(|l| Some(l.p99_us)),
+        LatencyP999 => latency(|l| l.p999_us),
+        Cpu => (!host.cpus.is_empty()).then(|| host.cpus.iter().map(|c| c.busy_percent).sum()),
+        CpuNsPerPacket => host.cpu_ns_per_packet,
+        InterruptsPerPacket => host.interrupts_per_packet,
+        Delay => host.cpus.iter().filter_map(|c| c.delay_p99_us).reduce(f64::max),
+    };
+    value.filter(|v| v.is_finite())
+}
+
+/// The points of the trials, in the order in which they were first met.
+pub fn points(trials: &[Trial]) -> Vec<&Point> {
+    let mut out: Vec<&Point> = Vec::new();
+    for t in trials {
+        if !out.contains(&&t.point) {
+            out.push(&t.point);
+        }
+    }
+    out
+}
+
+/// Measured trials of two states at one point, by block. A block in which one of them is missing is left out; of a
+/// state that was measured twice in a block the first counts.
+pub fn blocks<'a>(trials: &[&'a Trial], base: &str, with: &str) -> Vec<(&'a Trial, &'a Trial)> {
+    let mut by_block: BTreeMap<u32, [Option<&Trial>; 2]> = BTreeMap::new();
+    for t in trials.iter().filter(|t| t.phase == Phase::Measure) {
+        let both = by_block.entry(t.block).or_default();
+        for (slot, name) in both.iter_mut().zip([base, with]) {
+            if t.state == name && slot.is_none() {
+                *slot = Some(t);
+            }
+        }
+    }
+    by_block.into_values().filter_map(|[a, b]| a.zip(b)).collect()
+}
+
+/// One comparison before correction.
+struct Open {
+    out: Comparison,
+    pairs: Paired,
+    primary: bool,
+    /// In more than half of a state's trials the generator was the limit of the rate.
+    generator: bool,
+}
+
+/// Every state but the first with the first one, at every point, in every metric that both have.
+///
+/// Holm's correction: the [`primary`] metrics of the workload over all points and states; the others over everything.
+pub fn compare(session: &Session, trials: &[Trial]) -> Vec<Comparison> {
+    let Some(base) = session.states.first() else { return Vec::new() };
+    let first = primary(&session.workload);
+    let mut open = Vec::new();
+    for point in points(trials) {
+        let here: Vec<&Trial> = trials.iter().filter(|t| t.point == *point).collect();
+        for with in &session.states[1..] {
+            let both = blocks(&here, &base.name, &with.name);
+            for metric in Metric::ALL {
+                let seed = session.design.seed.wrapping_add(open.len() as u64 + 1);
+                let Some((out, pairs)) = one(session, metric, &both, seed) else { continue };
+                let calibration_noise_percent = calibration_noise(&here, metric);
+                let out = Comparison { calibration_noise_percent, ..out };
+                let generator = metric == Rate && often(&both, |l| matches!(l, Limit::Generator(_)));
+                open.push(Open { out, pairs, primary: first.contains(&metric), generator });
+            }
+        }
+    }
+    let p = |o: &Open| o.out.p.unwrap_or(1.0);
+    let all = holm(&open.iter().map(p).collect::<Vec<_>>());
+    let among = holm(&open.iter().filter(|o| o.primary).map(p).collect::<Vec<_>>());
+    let (count, count_primary) = (all.len(), among.len());
+    let mut among = among.into_iter();
+    let corrected = |(o, all): (Open, f64)| {
+        let (p, comparisons) = if o.primary { (among.next(), count_primary) } else { (Some(all), count) };
+        close(session, o, p, comparisons)
+    };
+    open.into_iter().zip(all).map(corrected).collect()
+}
+
+fn one(session: &Session, metric: Metric, both: &[(&Trial, &Trial)], seed: u64) -> Option<(Comparison, Paired)> {
+    let known: Vec<(&Trial, &Trial, f64, f64)> =
+        both.iter().filter_map(|(a, b)| Some((*a, *b, value(a, metric)?, value(b, metric)?))).collect();
+    let (a, b, ..) = known.first()?;
+    let base: Vec<f64> = known.iter().map(|k| k.2).collect();
+    let with: Vec<f64> = known.iter().map(|k| k.3).collect();
+    let pairs = paired(&base, &with, session.design.alpha, seed);
+    let mut notes = Vec::new();
+    let planned = session.design.blocks.max(both.len() as u32);
+    if pairs.pairs < planned {
+        notes.push(format!("{} of {planned} blocks have both values", pairs.pairs));
+    }
+    let percents = |k: &(&Trial, &Trial, f64, f64)| (k.0.block, 100.0 * (k.3 - k.2) / pairs.base_mean);
+    notes.extend(outliers(&known.iter().map(percents).collect::<Vec<_>>()));
+    let used: Vec<&Trial> = known.iter().flat_map(|k| [k.0, k.1]).collect();
+    if metric == Rate {
+        notes.extend(limits(&used));
+    }
+    notes.extend(doubts(&used));
+    let out = Comparison {
+        point: a.point.clone(),
+        metric,
+        base: a.state.clone(),
+        with: b.state.clone(),
+        pairs: pairs.pairs,
+        base_mean: pairs.base_mean,
+        with_mean: pairs.with_mean,
+        change_percent: pairs.change_percent,
+        low_percent: pairs.low_percent,
+        high_percent: pairs.high_percent,
+        p: pairs.p,
+        p_corrected: None,
+        detectable_percent: None,
+        noise_percent: pairs.noise_percent,
+        calibration_noise_percent: None,
+        equivalent_percent: session.design.equivalent_percent,
+        verdict: Verdict::Inconclusive,
+        notes,
+    };
+    Some((out, pairs))
+}
+
+fn close(session: &Session, o: Open, p_corrected: Option<f64>, comparisons: usize) -> Comparison {
+    let Open { mut out, pairs, generator, .. } = o;
+    let alpha = session.design.alpha;
+    let higher_is_better = out.metric.higher_is_better();
+    let rule = Rule { alpha, equivalent_percent: out.equivalent_percent, higher_is_better, comparisons };
+    let (verdict, mut notes) = pairs.verdict(p_corrected, &rule);
+    out.p_corrected = p_corrected.filter(|_| out.p.is_some());
+    out.detectable_percent = out.noise_percent.and_then(|n| crate::stats::detectable(n, out.pairs, alpha, comparisons));
+    out.verdict = verdict;
+    if generator && verdict == Verdict::Equivalent {
+        out.verdict = Verdict::Inconclusive;
+        notes = vec!["what the generator could send was equal: the host's own limit was not met".to_owned()];
+    }
+    notes.append(&mut out.notes);
+    out.notes = notes;
+    out
+}
+
+/// Standard deviation of the first state's differences from itself, around 0, in per cent. None: fewer than two pairs.
+fn calibration_noise(here: &[&Trial], metric: Metric) -> Option<f64> {
+    let mut by_block: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
+    for t in here.iter().filter(|t| t.phase == Phase::Calibration) {
+        by_block.entry(t.block).or_default().extend(value(t, metric).map(|v| (t.order, v)));
+    }
+    let pairs: Vec<(f64, f64)> = by_block
+        .into_values()
+        .filter_map(|v| if let [a, b] = v.as_slice() { Some((a.1, b.1)) } else { None })
+        .collect();
+    let level = mean(&pairs.iter().map(|(a, b)| (a + b) / 2.0).collect::<Vec<_>>());
+    let squares = mean(&pairs.iter().map(|(a, b)| (b - a) * (b - a)).collect::<Vec<_>>());
+    (pairs.len() > 1 && level > 0.0).then(|| 100.0 * squares.sqrt() / level)
+}
+
+/// Differences far from the others (four times the deviation that the median tells): they are kept.
+fn outliers(percents: &[(u32, f64)]) -> Option<String> {
+    if percents.len() < 8 || !percents.iter().all(|p| p.1.is_finite()) {
+        return None;
+    }
+    let middle = |list: Vec<f64>| sorted(list)[percents.len() / 2];
+    let center = middle(percents.iter().map(|p| p.1).collect());
+    let spread = 1.4826 * middle(percents.iter().map(|p| (p.1 - center).abs()).collect());
+    let far = percents.iter().filter(|p| spread > 0.0 && (p.1 - center).abs() > 4.0 * spread);
+    let far: Vec<String> = far.map(|(block, p)| format!("{block} ({p:+.1} %)")).collect();
+    (!far.is_empty()).then(|| format!("far from the others, and counted: block {}", far.join(", ")))
+}
+
+fn often(both: &[(&Trial, &Trial)], is: fn(&Limit) -> bool) -> bool {
+    let most = |n: usize| 2 * n > both.len();
+    most(both.iter().filter(|b| is(&b.0.limit)).count()) || most(both.iter().filter(|b| is(&b.1.limit)).count())
+}
+
+/// What kept the rate from showing the host.
+fn limits(used: &[&Trial]) -> Vec<String> {
+    let told = used.iter().filter_map(|t| match &t.limit {
+        Limit::Link(port) => Some(format!("the link {port} was the limit")),
+        Limit::Generator(_) => Some("the generator was the limit".to_owned()),
+        _ => None,
+    });
+    counted(told, used.len())
+}
+
+fn doubts(used: &[&Trial]) -> Vec<String> {
+    counted(used.iter().flat_map(|t| t.doubts.iter().cloned()), used.len())
+}
+
+fn counted(told: impl Iterator<Item = String>, of: usize) -> Vec<String> {
+    let mut by_text: BTreeMap<String, usize> = BTreeMap::new();
+    told.for_each(|t| *by_text.entry(t).or_default() += 1);
+    by_text.into_iter().map(|(text, n)| format!("{n} of {of} trials: {text}")).collect()
+}
+
+/// The facts in which two environments differ, with both values. Results are compared silently only where there is none.
+pub fn comparable(a: &Environment, b: &Environment) -> Vec<String> {
+    let mut out = differing("", &a.facts, &b.facts);
+    out.extend(differing("peer ", &a.peer, &b.peer));
+    if out.is_empty() && a.hash != b.hash {
+        out.push("the captures differ in something that no fact here names".to_owned());
+    }
+    out
+}
+
+fn differing(whose: &str, a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Vec<String> {
+    let mut keys: Vec<&String> = a.keys().chain(b.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let word = |map: &BTreeMap<String, String>, key: &str| map.get(key).map_or("not known", String::as_str).to_owned();
+    keys.into_iter()
+        .filter(|k| a.get(*k) != b.get(*k))
+        .map(|k| format!("{whose}{k}: {}, and {}", word(a, k), word(b, k)))
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;
