@@ -80,7 +80,7 @@ pub fn primary(workload: &str) -> &'static [Metric] {
 /// The group of that name, or the only load there is.
 pub fn load<'a>(trial: &'a Trial, group: &str) -> Option<&'a LoadResult> {
     let named = trial.loads.iter().find(|l| l.group == group);
-    named.or_else(|| if let [only] = trial.loads.as_slice() { Some(only) } else { None })
+    named.or(if let [only] = trial.loads.as_slice() { Some(only) } else { None })
 }
 
 /// None: not measured in this trial, or no number.

@@ -12,6 +12,7 @@
 pub mod compare;
 pub mod design;
 pub mod hist;
+pub mod rate;
 pub mod result;
 pub mod rng;
 pub mod score;
