@@ -13,9 +13,9 @@ const LISTS: [&str; 3] =
     ["sys/devices/system/cpu/isolated", "sys/devices/system/cpu/nohz_full", "sys/fs/cgroup/cpuset.cpus.isolated"];
 
 /// As many CPUs as the kernel can have.
-const MAX_CPU: u32 = 8191;
+pub(crate) const MAX_CPU: u32 = 8191;
 
-type Cpus = BTreeSet<u32>;
+pub(crate) type Cpus = BTreeSet<u32>;
 
 /// What was done about the isolated CPUs. Lists are as the kernel writes them: `0-3,8`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,7 @@ fn allowed() -> io::Result<Cpus> {
     Ok((0..=MAX_CPU).filter(|c| mask[*c as usize / 64] >> (c % 64) & 1 == 1).collect())
 }
 
-fn allow(cpus: &Cpus) -> io::Result<()> {
+pub(crate) fn allow(cpus: &Cpus) -> io::Result<()> {
     let mut mask = [0u64; WORDS];
     for c in cpus {
         mask[*c as usize / 64] |= 1 << (c % 64);

@@ -10,6 +10,7 @@ pub mod hold;
 mod host;
 mod isolation;
 mod klog;
+pub mod load;
 pub mod log;
 pub mod packets;
 pub mod proc;
