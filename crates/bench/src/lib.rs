@@ -10,8 +10,10 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod delay;
 pub mod design;
 pub mod hist;
+pub mod load;
 pub mod rate;
 pub mod result;
 pub mod rng;

@@ -194,6 +194,9 @@ pub struct LoadResult {
     /// Of all threads with the host they ran on: `usr`, `sys`, ... none where the load's host did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator_cpu_percent: Option<f64>,
+    /// What else has to be known of it: calls that failed (the first one's errno), requests that were sent late.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,0 +1,97 @@
+//! How late an ordinary thread runs that wants to each millisecond: what programs feel of interrupts and softirqs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ringwise_sys::load::{pin, timer_slack};
+
+use crate::hist::Hist;
+use crate::load::words;
+
+const EACH: Duration = Duration::from_millis(1);
+
+/// A thread for each CPU, pinned, of ordinary priority. Ends when it is dropped.
+pub struct DelayProbe {
+    stop: Arc<AtomicBool>,
+    threads: Vec<(u32, JoinHandle<Hist>)>,
+}
+
+impl DelayProbe {
+    /// Err: a thread cannot be started, or not on its CPU; with errno.
+    pub fn start(cpus: &[u32]) -> Result<Self, String> {
+        let mut probe = Self { stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
+        let (ready, all_ready) = mpsc::channel();
+        for &cpu in cpus {
+            let (ready, stop) = (ready.clone(), probe.stop.clone());
+            let work = move || {
+                let here = pin(cpu).and_then(|()| timer_slack(1)).map_err(|e| e.to_string());
+                let good = here.is_ok();
+                let _ = ready.send(here);
+                drop(ready);
+                if good { watch(&stop) } else { Hist::new() }
+            };
+            let builder = std::thread::Builder::new().name("delay".into()).stack_size(128 << 10);
+            let thread = builder.spawn(work).map_err(|e| format!("start a thread: {}", words(&e)))?;
+            probe.threads.push((cpu, thread));
+        }
+        drop(ready);
+        for _ in cpus {
+            all_ready.recv().unwrap_or_else(|_| Err("a thread ended before it began".into()))?;
+        }
+        Ok(probe)
+    }
+
+    /// CPU, p99 and longest delay in us. A CPU on which the thread has never run is left out.
+    pub fn stop(mut self) -> Vec<(u32, f64, f64)> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Vec<(u32, f64, f64)> {
+        self.stop.store(true, Ordering::Relaxed);
+        let seen = |(cpu, thread): (u32, JoinHandle<Hist>)| {
+            let latency = thread.join().ok()?.latency(true)?;
+            Some((cpu, latency.p99_us, latency.max_us))
+        };
+        self.threads.drain(..).filter_map(seen).collect()
+    }
+}
+
+impl Drop for DelayProbe {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Each millisecond that was wanted is a sample, also those during which it could not run.
+fn watch(stop: &AtomicBool) -> Hist {
+    let mut hist = Hist::new();
+    let mut wanted = Instant::now() + EACH;
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(wanted.saturating_duration_since(Instant::now()));
+        let now = Instant::now();
+        while wanted <= now {
+            hist.add((now - wanted).as_nanos() as u64);
+            wanted += EACH;
+        }
+    }
+    hist
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cpu_is_told_and_one_that_is_not_there_is_refused() {
+        let probe = DelayProbe::start(&[0]).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        let seen = probe.stop();
+        assert_eq!((seen.len(), seen[0].0), (1, 0));
+        assert!(seen[0].1 > 0.0 && seen[0].2 >= seen[0].1 * 0.99, "{seen:?}");
+        let why = DelayProbe::start(&[0, 8190]).err().unwrap();
+        assert!(why.contains("CPU 8190") && why.contains("EINVAL"), "{why}");
+    }
+}

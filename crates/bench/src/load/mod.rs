@@ -1,0 +1,179 @@
+//! The built-in generator: needs nothing but sockets.
+//!
+//! With a rate, each request has an intended time, and its latency counts from then: a thread that is late, or a
+//! server that stalls, does not hide what waited (no coordinated omission). Requests do not wait for earlier answers
+//! there. Without a rate the next request of a flow is sent when the one before is answered.
+
+mod answer;
+mod check;
+mod choice;
+mod flow;
+mod packet;
+mod service;
+mod sink;
+mod stream;
+mod tally;
+mod thread;
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::result::{Counted, LoadResult, Unit};
+use crate::rng::Rng;
+use crate::side::{Group, Load, Pattern, Protocol, Taken};
+use tally::Tally;
+use thread::Job;
+
+pub use answer::answer;
+pub use check::{load as check, one_host};
+pub use service::Service;
+pub use sink::sink;
+
+/// An answer later than this counts as lost; what is on the way at the end may still come within it.
+pub const LOST_AFTER: Duration = Duration::from_secs(2);
+
+/// The errno's name and meaning, or what else it is.
+pub fn words(e: &io::Error) -> String {
+    e.raw_os_error().map_or_else(|| e.to_string(), ringwise_sys::errno_text)
+}
+
+/// Runs all groups at the same time, warm-up first. Blocks until it is over or `stop` is set.
+///
+/// Err: what was asked is refused; a socket, a thread or its CPU is not to be had (with errno); `stop`; or nothing at
+/// all got through and this was the first error.
+pub fn run(load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+    check::load(load)?;
+    let sockets: u64 = load.groups.iter().map(|g| u64::from(g.flows.max(g.threads)) + u64::from(g.threads)).sum();
+    // What else this process may have open, or open meanwhile.
+    ringwise_sys::load::room_for_files(sockets + 256).map_err(|e| e.to_string())?;
+    let mut rng = Rng::new(load.seed ^ u64::from(std::process::id()));
+    let tag = rng.next_u64() as u32;
+    let tallies = std::thread::scope(|scope| -> Result<Vec<Vec<Tally>>, String> {
+        let (ready, all_ready) = mpsc::channel();
+        let mut started = Vec::new();
+        for g in &load.groups {
+            let mut threads = Vec::new();
+            for job in jobs(g, load, tag, &mut rng) {
+                let (go, wait) = mpsc::channel::<Instant>();
+                let ready = ready.clone();
+                let work = move || job.work(&ready, &wait, stop);
+                let builder = std::thread::Builder::new().name("load".into()).stack_size(256 << 10);
+                let handle = builder.spawn_scoped(scope, work).map_err(|e| format!("start a thread: {}", words(&e)))?;
+                threads.push((go, handle));
+            }
+            started.push(threads);
+        }
+        drop(ready);
+        for _ in 0..started.iter().map(Vec::len).sum() {
+            all_ready.recv().unwrap_or_else(|_| Err("a load thread ended before it began".into()))?;
+        }
+        // All begin together; those whose channel is dropped on an error above end at once.
+        let start = Instant::now() + Duration::from_millis(2);
+        for (go, _) in started.iter().flatten() {
+            let _ = go.send(start);
+        }
+        let join = |(_, handle): (_, std::thread::ScopedJoinHandle<Tally>)| {
+            handle.join().map_err(|_| "a load thread broke off".to_string())
+        };
+        started.into_iter().map(|threads| threads.into_iter().map(join).collect()).collect()
+    })?;
+    if stop.load(std::sync::atomic::Ordering::Relaxed) {
+        return Err("stopped before its time was over".into());
+    }
+    load.groups.iter().zip(tallies).map(|(g, t)| result(g, load.time, t)).collect()
+}
+
+/// Flow f belongs to thread f modulo their number, and a thread has as much of the rate as its flows.
+fn jobs(g: &Group, load: &Load, tag: u32, rng: &mut Rng) -> Vec<Job> {
+    let flows = g.flows.max(g.threads);
+    let weigh = |ranks: &[u32]| ranks.iter().map(|r| choice::weight(*r, g.skew)).sum::<f64>();
+    let ranks: Vec<Vec<u32>> =
+        (0..g.threads).map(|t| (t..flows).step_by(g.threads as usize).collect::<Vec<u32>>()).collect();
+    let total: f64 = ranks.iter().map(|r| weigh(r)).sum();
+    let of_list = |i: usize, n: usize| if n == 0 { None } else { Some(i % n) };
+    ranks
+        .into_iter()
+        .enumerate()
+        .map(|(i, ranks)| Job {
+            protocol: g.protocol,
+            pattern: g.pattern,
+            size: g.size_bytes,
+            cpu: of_list(i, g.cpus.len()).map(|c| g.cpus[c]),
+            to: g.to[i % g.to.len()],
+            per_s: g.per_s.map(|r| r * weigh(&ranks) / total),
+            // Threads do not send at the same moments.
+            phase: (i as f64 + 0.5) / f64::from(g.threads),
+            skew: g.skew,
+            // Groups differ, and so do runs.
+            tag: tag ^ (rng.next_u64() as u32),
+            seed: rng.next_u64(),
+            ranks,
+            warmup: load.warmup,
+            time: load.time,
+        })
+        .collect()
+}
+
+fn result(g: &Group, time: Duration, tallies: Vec<Tally>) -> Result<LoadResult, String> {
+    let mut all = Tally::default();
+    let mut busiest = 0.0_f64;
+    for t in &tallies {
+        busiest = busiest.max(t.cpu.as_secs_f64() / time.as_secs_f64() * 100.0);
+        all.merge(t);
+    }
+    let one_way = g.pattern == Pattern::Send;
+    let through = if one_way { all.sent + all.bytes } else { all.done + all.answered };
+    if let (0, Some(first)) = (through, &all.first_error) {
+        return Err(format!("nothing got through: {first} ({} times)", all.errors));
+    }
+    let per_s = |n: u64| n as f64 / time.as_secs_f64();
+    let size = f64::from(g.size_bytes);
+    let unit = match (one_way, g.protocol) {
+        (false, _) => Unit::Transactions,
+        (true, Protocol::Udp) => Unit::Packets,
+        (true, Protocol::Tcp) => Unit::Bytes,
+    };
+    // What a stream took is on its way, and its kernel sees to it that it arrives.
+    let done = if one_way && g.protocol == Protocol::Tcp { per_s(all.sent) } else { per_s(all.done) };
+    let bits_per_s = match unit {
+        Unit::Transactions => per_s(all.done) * size * 16.0,
+        Unit::Packets => per_s(all.sent) * size * 8.0,
+        Unit::Bytes => per_s(all.bytes) * 8.0,
+    };
+    let lost = all.asked.saturating_sub(all.answered) as f64 / all.asked.max(1) as f64 * 100.0;
+    Ok(LoadResult {
+        group: g.name.clone(),
+        unit,
+        threads: g.threads,
+        offered_per_s: g.per_s,
+        sent_per_s: per_s(all.sent),
+        done_per_s: done,
+        lost_percent: (!one_way && all.asked > 0).then_some(lost),
+        bits_per_s,
+        counted: Counted::Payload,
+        latency: all.latency.latency(g.per_s.is_some()),
+        busiest_thread_percent: Some(busiest),
+        generator_cpu_percent: None,
+        trouble: all.trouble(),
+    })
+}
+
+/// Completes what a one-way load over UDP cannot know by what the sinks took of it. The sinks must have been started
+/// before it and asked after it, and have served nothing else.
+pub fn arrived(result: &mut LoadResult, time: Duration, taken: &[Taken]) {
+    if result.unit != Unit::Packets {
+        return;
+    }
+    let packets: u64 = taken.iter().map(|t| t.packets).sum();
+    let sent = result.sent_per_s * time.as_secs_f64();
+    result.done_per_s = packets as f64 / time.as_secs_f64();
+    result.lost_percent = (sent > 0.0).then(|| (1.0 - packets as f64 / sent).max(0.0) * 100.0);
+    if result.sent_per_s > 0.0 {
+        result.bits_per_s *= result.done_per_s / result.sent_per_s;
+    }
+}
+
+#[cfg(test)]
+mod tests;

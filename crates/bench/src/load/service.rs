@@ -1,0 +1,145 @@
+//! Threads with a socket each that answer or count until they are stopped.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ringwise_sys::load::{Poll, pin, receive_buffer, socket_drops, thread_cpu_time, timer_slack};
+
+use crate::load::{check, words};
+use crate::side::{Protocol, Taken};
+
+/// Looks at least that often whether it is to stop.
+pub const LOOK: Duration = Duration::from_millis(50);
+/// For datagrams that wait, bytes of each socket.
+const ROOM: u32 = 8 << 20;
+
+pub enum Bound {
+    Udp(UdpSocket),
+    Tcp(TcpListener),
+}
+
+/// What a thread works with. The key of its socket in `poll` is 0.
+pub struct Worker<'a> {
+    pub poll: Poll,
+    pub delay: Duration,
+    pub stop: &'a AtomicBool,
+}
+
+/// Ends when it is dropped.
+pub struct Service {
+    at: Vec<SocketAddr>,
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<Taken>>,
+}
+
+impl Service {
+    /// Where each thread listens.
+    pub fn at(&self) -> &[SocketAddr] {
+        &self.at
+    }
+
+    /// What each thread has seen.
+    pub fn stop(mut self) -> Vec<Taken> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Vec<Taken> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.threads.drain(..).map(|t| t.join().unwrap_or_default()).collect()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+pub struct Asked<'a> {
+    pub protocol: Protocol,
+    pub bind: Option<IpAddr>,
+    pub threads: u32,
+    pub cpus: &'a [u32],
+    pub delay: Duration,
+}
+
+/// Err: refused, or a socket, a thread or its CPU is not to be had, with errno.
+pub fn start(asked: &Asked, work: fn(Worker, &Bound) -> Taken) -> Result<Service, String> {
+    check::threads(asked.threads)?;
+    let ip = asked.bind.ok_or("no address to listen on: name that of the interface under test")?;
+    check::one_host(ip).map_err(|why| format!("not listening on {ip}: {why}"))?;
+    ringwise_sys::load::room_for_files(u64::from(asked.threads) * 2 + 256).map_err(|e| e.to_string())?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut service = Service { at: Vec::new(), stop, threads: Vec::new() };
+    let (ready, all_ready) = mpsc::channel();
+    for i in 0..asked.threads as usize {
+        let failed = |e: io::Error| format!("listen on {ip}: {}", words(&e));
+        let (bound, at) = listen(asked.protocol, ip).map_err(failed)?;
+        service.at.push(at);
+        let cpu = if asked.cpus.is_empty() { None } else { Some(asked.cpus[i % asked.cpus.len()]) };
+        let (ready, stop, delay) = (ready.clone(), service.stop.clone(), asked.delay);
+        let thread = move || match prepare(&bound, cpu) {
+            Ok(poll) => {
+                let _ = ready.send(Ok(()));
+                drop(ready);
+                let mut taken = work(Worker { poll, delay, stop: &stop }, &bound);
+                taken.cpu = cpu;
+                taken.cpu_ns = thread_cpu_time().as_nanos() as u64;
+                if let Bound::Udp(s) = &bound {
+                    taken.dropped = socket_drops(s).ok().map(u64::from);
+                }
+                taken
+            }
+            Err(why) => {
+                let _ = ready.send(Err(why));
+                Taken::default()
+            }
+        };
+        let builder = std::thread::Builder::new().name("answer".into()).stack_size(256 << 10);
+        service.threads.push(builder.spawn(thread).map_err(|e| format!("start a thread: {}", words(&e)))?);
+    }
+    drop(ready);
+    for _ in 0..asked.threads {
+        all_ready.recv().unwrap_or_else(|_| Err("a thread ended before it began".into()))?;
+    }
+    Ok(service)
+}
+
+fn listen(protocol: Protocol, ip: IpAddr) -> io::Result<(Bound, SocketAddr)> {
+    match protocol {
+        Protocol::Udp => {
+            let s = UdpSocket::bind((ip, 0))?;
+            s.set_nonblocking(true)?;
+            let at = s.local_addr()?;
+            Ok((Bound::Udp(s), at))
+        }
+        Protocol::Tcp => {
+            let s = TcpListener::bind((ip, 0))?;
+            s.set_nonblocking(true)?;
+            let at = s.local_addr()?;
+            Ok((Bound::Tcp(s), at))
+        }
+    }
+}
+
+fn prepare(bound: &Bound, cpu: Option<u32>) -> Result<Poll, String> {
+    let text = |e: ringwise_sys::Error| e.to_string();
+    if let Some(cpu) = cpu {
+        pin(cpu).map_err(text)?;
+    }
+    timer_slack(1).map_err(text)?;
+    let poll = Poll::new().map_err(text)?;
+    match bound {
+        Bound::Udp(s) => {
+            receive_buffer(s, ROOM).map_err(text)?;
+            poll.add(s, 0, false).map_err(text)?;
+        }
+        Bound::Tcp(s) => poll.add(s, 0, false).map_err(text)?,
+    }
+    Ok(poll)
+}
