@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use crate::result::{
-    Comparison, Environment, Latency, Limit, LoadResult, Metric, Phase, Point, Session, Trial, Unit, Verdict,
+    self, Comparison, Environment, Latency, Limit, LoadResult, Metric, Phase, Point, Session, Trial, Unit, Verdict,
 };
 use crate::stats::{Paired, Rule, holm, mean, paired, sorted};
 
 use Metric::*;
 
 impl Metric {
+    /// What a trial has. The rates that are searched have lines of their own.
     pub const ALL: [Metric; 11] = [
         Rate,
         Loss,
@@ -26,12 +27,14 @@ impl Metric {
 
     /// Fewer interrupts are better because each costs; what they cost in latency has its own metrics.
     pub fn higher_is_better(self) -> bool {
-        self == Rate
+        matches!(self, Rate | RateWithoutLoss | RateHalfPercent)
     }
 
     pub fn name(self) -> &'static str {
         match self {
             Rate => "rate",
+            RateWithoutLoss => "rate without loss",
+            RateHalfPercent => "rate at 0.5 % loss",
             Loss => "loss",
             LatencyMean => "latency mean",
             LatencyP50 => "latency p50",
@@ -48,7 +51,7 @@ impl Metric {
     /// That of [`Rate`] depends on the load: [`rate_unit`].
     pub fn unit(self) -> &'static str {
         match self {
-            Rate => "/s",
+            Rate | RateWithoutLoss | RateHalfPercent => "/s",
             Loss => "%",
             LatencyMean | LatencyP50 | LatencyP90 | LatencyP99 | LatencyP999 | Delay => "us",
             Cpu => "% of one CPU",
@@ -89,6 +92,7 @@ pub fn value(trial: &Trial, metric: Metric) -> Option<f64> {
     let host = &trial.host;
     let value = match metric {
         Rate => load(trial, "throughput").map(|l| if l.unit == Unit::Bytes { l.bits_per_s } else { l.done_per_s }),
+        RateWithoutLoss | RateHalfPercent => None,
         Loss => load(trial, "throughput")?.lost_percent,
         LatencyMean => latency(|l| Some(l.mean_us)),
         LatencyP50 => latency(|l| Some(l.p50_us)),
@@ -159,16 +163,59 @@ pub fn compare(session: &Session, trials: &[Trial]) -> Vec<Comparison> {
             }
         }
     }
+    corrected(session, open)
+}
+
+/// The rates that were found without loss and with half a per cent, as [`compare`] has trials: by block, every state with
+/// the first.
+pub fn rates(session: &Session, list: &[result::Rate]) -> Vec<Comparison> {
+    let Some(base) = session.states.first() else { return Vec::new() };
+    let mut points: Vec<&Point> = Vec::new();
+    for r in list {
+        if !points.contains(&&r.point) {
+            points.push(&r.point);
+        }
+    }
+    let mut open = Vec::new();
+    for point in points {
+        for metric in [RateWithoutLoss, RateHalfPercent] {
+            let loss = if metric == RateWithoutLoss { 0.0 } else { 0.5 };
+            let of = |state: &str, block: u32| {
+                let mut here = list.iter().filter(|r| r.point == *point && r.loss_percent == loss);
+                here.find(|r| r.state == state && r.block == block)?.found_per_s
+            };
+            for with in &session.states[1..] {
+                let both: Vec<(f64, f64)> =
+                    (0..session.design.blocks).filter_map(|b| Some((of(&base.name, b)?, of(&with.name, b)?))).collect();
+                if both.is_empty() {
+                    continue;
+                }
+                let (a, b): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
+                let seed = session.design.seed.wrapping_add(open.len() as u64 + 1);
+                let pairs = paired(&a, &b, session.design.alpha, seed);
+                let mut notes = Vec::new();
+                if pairs.pairs < session.design.blocks {
+                    notes.push(format!("{} of {} blocks have both values", pairs.pairs, session.design.blocks));
+                }
+                let out = bare(session, point, metric, [&base.name, &with.name], &pairs, notes);
+                open.push(Open { out, pairs, primary: true, generator: false });
+            }
+        }
+    }
+    corrected(session, open)
+}
+
+fn corrected(session: &Session, open: Vec<Open>) -> Vec<Comparison> {
     let p = |o: &Open| o.out.p.unwrap_or(1.0);
     let all = holm(&open.iter().map(p).collect::<Vec<_>>());
     let among = holm(&open.iter().filter(|o| o.primary).map(p).collect::<Vec<_>>());
     let (count, count_primary) = (all.len(), among.len());
     let mut among = among.into_iter();
-    let corrected = |(o, all): (Open, f64)| {
+    let one = |(o, all): (Open, f64)| {
         let (p, comparisons) = if o.primary { (among.next(), count_primary) } else { (Some(all), count) };
         close(session, o, p, comparisons)
     };
-    open.into_iter().zip(all).map(corrected).collect()
+    open.into_iter().zip(all).map(one).collect()
 }
 
 fn one(session: &Session, metric: Metric, both: &[(&Trial, &Trial)], seed: u64) -> Option<(Comparison, Paired)> {
@@ -190,11 +237,24 @@ fn one(session: &Session, metric: Metric, both: &[(&Trial, &Trial)], seed: u64) 
         notes.extend(limits(&used));
     }
     notes.extend(doubts(&used));
-    let out = Comparison {
-        point: a.point.clone(),
+    let out = bare(session, &a.point, metric, [&a.state, &b.state], &pairs, notes);
+    Some((out, pairs))
+}
+
+/// Before it is judged.
+fn bare(
+    session: &Session,
+    point: &Point,
+    metric: Metric,
+    [base, with]: [&str; 2],
+    pairs: &Paired,
+    notes: Vec<String>,
+) -> Comparison {
+    Comparison {
+        point: point.clone(),
         metric,
-        base: a.state.clone(),
-        with: b.state.clone(),
+        base: base.to_owned(),
+        with: with.to_owned(),
         pairs: pairs.pairs,
         base_mean: pairs.base_mean,
         with_mean: pairs.with_mean,
@@ -209,8 +269,7 @@ fn one(session: &Session, metric: Metric, both: &[(&Trial, &Trial)], seed: u64) 
         equivalent_percent: session.design.equivalent_percent,
         verdict: Verdict::Inconclusive,
         notes,
-    };
-    Some((out, pairs))
+    }
 }
 
 fn close(session: &Session, o: Open, p_corrected: Option<f64>, comparisons: usize) -> Comparison {

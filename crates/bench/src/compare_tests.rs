@@ -3,7 +3,7 @@ use crate::result::{CpuUse, Design, HostSide, State};
 use crate::rng::Rng;
 
 fn session(workload: &str, states: &[&str], blocks: u32) -> Session {
-    let state = |name: &&str| State { name: (*name).to_owned(), what: String::new() };
+    let state = |name: &&str| State { name: (*name).to_owned(), what: String::new(), value: None };
     let design = Design { seed: 3, blocks, alpha: 0.05, equivalent_percent: 2.0, ..Design::default() };
     Session { workload: workload.to_owned(), states: states.iter().map(state).collect(), design, ..Session::default() }
 }
@@ -171,4 +171,28 @@ fn environments_that_differ_say_in_what() {
     );
     let hash = Environment { hash: "x".to_owned(), ..a.clone() };
     assert_eq!(comparable(&a, &hash).len(), 1);
+}
+
+#[test]
+fn rates_that_were_found_are_compared_by_block() {
+    let session = Session {
+        states: ["before", "tuned"].map(|n| State { name: n.into(), ..State::default() }).into(),
+        design: Design { blocks: 8, alpha: 0.05, equivalent_percent: 2.0, seed: 3, ..Design::default() },
+        ..Session::default()
+    };
+    let mut list = Vec::new();
+    for block in 0..8 {
+        for (state, rate) in [("before", 1000.0 + f64::from(block)), ("tuned", 1300.0 - f64::from(block % 3))] {
+            for (loss_percent, more) in [(0.0, 0.0), (0.5, 50.0)] {
+                let found_per_s = (loss_percent == 0.0 || block != 7).then_some(rate + more);
+                list.push(result::Rate { state: state.into(), block, loss_percent, found_per_s, ..Default::default() });
+            }
+        }
+    }
+    let out = rates(&session, &list);
+    assert_eq!(out.iter().map(|c| c.metric).collect::<Vec<_>>(), [Metric::RateWithoutLoss, Metric::RateHalfPercent]);
+    assert_eq!((out[0].pairs, out[1].pairs), (8, 7));
+    assert!(out.iter().all(|c| c.verdict == Verdict::Better), "{out:?}");
+    assert!(out[1].notes.iter().any(|n| n == "7 of 8 blocks have both values"));
+    assert!((out[0].change_percent.unwrap() - 29.5).abs() < 0.5);
 }

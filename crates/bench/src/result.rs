@@ -318,6 +318,10 @@ pub enum Limit {
 pub enum Metric {
     /// Transactions or packets done a second (of the throughput group where there are two).
     Rate,
+    /// The highest offered rate without loss, of [`Rate`] lines.
+    RateWithoutLoss,
+    /// The highest with half a per cent.
+    RateHalfPercent,
     Loss,
     LatencyMean,
     LatencyP50,
