@@ -12,6 +12,7 @@
 pub mod compare;
 pub mod delay;
 pub mod design;
+pub mod halving;
 pub mod hist;
 pub mod load;
 pub mod rate;

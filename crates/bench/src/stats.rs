@@ -170,7 +170,7 @@ fn normal_quantile(q: f64) -> f64 {
 }
 
 /// Quantile of Student's distribution (Abramowitz and Stegun 26.7.5).
-fn student_quantile(q: f64, freedom: f64) -> f64 {
+pub(crate) fn student_quantile(q: f64, freedom: f64) -> f64 {
     let (z, v) = (normal_quantile(q), freedom);
     let (z2, z3) = (z * z, z * z * z);
     let first = (z3 + z) / 4.0;
