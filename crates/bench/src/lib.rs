@@ -12,9 +12,11 @@
 pub mod compare;
 pub mod delay;
 pub mod design;
+pub mod forward;
 pub mod halving;
 pub mod hist;
 pub mod load;
+pub mod pktgen;
 pub mod rate;
 pub mod result;
 pub mod rng;

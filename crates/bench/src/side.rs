@@ -168,7 +168,7 @@ pub struct PktgenPort {
     pub random_sources: bool,
     pub destinations: (IpAddr, IpAddr),
     pub random_destinations: bool,
-    /// Each frame so many times before the next one (`clone_skb` + 1).
+    /// Each frame so many times before the next one; 1: never the same one twice.
     pub copies: u32,
     pub source_ports: (u16, u16),
 }

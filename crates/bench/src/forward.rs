@@ -1,0 +1,340 @@
+//! Forwarding: what is sent, what a wire carries, and what became of it. Pure: counters in, results out.
+//!
+//! Two recipes. Greenhost's: two ports in, one out, random sources over a /8, random destinations over a /24, frames of
+//! 1000 to 20 bytes. Red Hat's (2015): sources in turn, each frame four times, a rule for each source that forces it to its
+//! queue, `/dev/cpu_dma_latency` held meanwhile ([`ringwise_sys::hold`]).
+//!
+//! Sizes are those of a frame without FCS, as pktgen counts. Greenhost's own numbers are in these: 1000, 500, 250 and 100 of
+//! them at one gigabit are 122.1, 238.5, 456.2 and 1008.1 kpps, and 122.2, 238.8, 456.8 and 1010 were measured; as IP packets
+//! or UDP payload they would be 1 to 26 % fewer. 50 and 20 are padded to 60, and 1.49 Mpps is what a gigabit carries.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use crate::pktgen::FRAME_MIN_BYTES;
+use crate::result::{Counted, CpuUse, HostSide, Limit, LoadResult, Port, Unit};
+use crate::side::{DevCount, Pktgen, PktgenPort};
+
+pub const FCS_BYTES: u32 = 4;
+/// Preamble, start delimiter and the gap between frames.
+pub const GAP_BYTES: u32 = 20;
+/// Ethernet, IPv4 and UDP without their payload, and without FCS.
+const HEADER_BYTES: u32 = 14 + 20 + 8;
+/// Greenhost's, in its order.
+pub const GREENHOST_SIZES: [u32; 6] = [1000, 500, 250, 100, 50, 20];
+/// Of one destination, in [`redhat`].
+const COPIES: u32 = 4;
+
+// ------------------------------------------------------------------ what a wire carries
+
+/// The frame (without FCS) that carries so many bytes of UDP payload.
+pub fn frame_of_payload(payload_bytes: u32) -> u32 {
+    padded(payload_bytes.saturating_add(HEADER_BYTES))
+}
+
+/// What is sent for a frame of that size (without FCS): at least 60 bytes.
+pub fn padded(frame_bytes: u32) -> u32 {
+    frame_bytes.max(FRAME_MIN_BYTES)
+}
+
+/// What a frame (without FCS) takes of the wire, with FCS, preamble and gap.
+pub fn wire_bytes(frame_bytes: u32) -> u32 {
+    padded(frame_bytes).saturating_add(FCS_BYTES + GAP_BYTES)
+}
+
+/// Frames of that size (without FCS) that the wire carries each second.
+pub fn line_rate_per_s(speed_mbit_per_s: u64, frame_bytes: u32) -> f64 {
+    speed_mbit_per_s as f64 * 1e6 / (8.0 * f64::from(wire_bytes(frame_bytes)))
+}
+
+/// Nanoseconds between two frames of that size (without FCS) at line rate; none where there is no speed.
+pub fn budget_ns(speed_mbit_per_s: u64, frame_bytes: u32) -> Option<f64> {
+    (speed_mbit_per_s > 0).then(|| 1e9 / line_rate_per_s(speed_mbit_per_s, frame_bytes))
+}
+
+// ------------------------------------------------------------------ what is sent
+
+/// Where a stream begins and which port it is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct From {
+    pub dev: String,
+    /// The CPU of `kpktgend_N`.
+    pub cpu: u32,
+    /// Of the router's port at the other end of the wire, as the user named it.
+    pub to_mac: String,
+}
+
+/// The addresses of a recipe. Both are networks whose remaining bits are made up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Addresses {
+    /// A /8.
+    pub sources: Ipv4Addr,
+    /// A /24.
+    pub destinations: Ipv4Addr,
+}
+
+impl Default for Addresses {
+    /// Private sources, and destinations of the network that is kept for benchmarks (RFC 2544).
+    fn default() -> Addresses {
+        Addresses { sources: Ipv4Addr::new(10, 0, 0, 0), destinations: Ipv4Addr::new(198, 18, 0, 0) }
+    }
+}
+
+fn network(a: Ipv4Addr, bits: u32) -> (IpAddr, IpAddr) {
+    let host = u32::MAX.checked_shr(bits).unwrap_or(0);
+    let first = u32::from(a) & !host;
+    (IpAddr::V4(first.into()), IpAddr::V4((first | host).into()))
+}
+
+/// Greenhost's load. `offered_per_s`: of all ports together, in equal parts; none: as fast as they can.
+pub fn greenhost(from: &[From], frame_bytes: u32, offered_per_s: Option<f64>, time: Duration, at: Addresses) -> Pktgen {
+    let each = offered_per_s.map(|r| r / from.len().max(1) as f64);
+    let ports = from.iter().map(|f| PktgenPort {
+        dev: f.dev.clone(),
+        cpu: f.cpu,
+        to_mac: f.to_mac.clone(),
+        frame_bytes: padded(frame_bytes),
+        per_s: each,
+        sources: network(at.sources, 8),
+        random_sources: true,
+        destinations: network(at.destinations, 24),
+        random_destinations: true,
+        copies: 1,
+        source_ports: (1024, 1024),
+    });
+    Pktgen { ports: ports.collect(), time }
+}
+
+/// Red Hat's load: so many sources in turn, each frame four times, to one destination.
+pub fn redhat(
+    from: &[From],
+    frame_bytes: u32,
+    sources: u32,
+    offered_per_s: Option<f64>,
+    time: Duration,
+    at: Addresses,
+) -> Pktgen {
+    let mut p = greenhost(from, frame_bytes, offered_per_s, time, at);
+    for port in &mut p.ports {
+        port.sources = (source(at, 0).into(), source(at, sources.max(1) - 1).into());
+        port.random_sources = false;
+        let to = IpAddr::V4((u32::from(at.destinations) & !255 | 1).into());
+        port.destinations = (to, to);
+        port.random_destinations = false;
+        port.copies = COPIES;
+    }
+    p
+}
+
+fn source(at: Addresses, i: u32) -> Ipv4Addr {
+    (u32::from(at.sources) & 0xff00_0000 | (i + 1) & 0x00ff_ffff).into()
+}
+
+/// The rules, in ethtool's words, that force each source of [`redhat`] to its queue: round and round over `queues`.
+pub fn redhat_rules(sources: u32, queues: u32, at: Addresses) -> Vec<String> {
+    let rule = |i| format!("flow-type udp4 src-ip {} action {}", source(at, i), i % queues.max(1));
+    (0..sources.max(1)).map(rule).collect()
+}
+
+/// The same load, thin and short: to be sent after interrupts were given other CPUs and before the load itself.
+///
+/// An interrupt moves when it is raised the next time, and a queue that is never empty raises none: under full load at once
+/// the queues would stay on their old CPUs for the whole trial. Random sources reach every queue; 1,000 packets a second and
+/// half a second let each of 64 queues raise some.
+pub fn settle(load: &Pktgen) -> Pktgen {
+    let mut p = load.clone();
+    p.time = Duration::from_millis(500);
+    for port in &mut p.ports {
+        port.per_s = Some(port.per_s.map_or(1_000.0, |r| r.clamp(1.0, 1_000.0)));
+        port.copies = 1;
+    }
+    p
+}
+
+// ------------------------------------------------------------------ what became of it
+
+/// Counters of one port before and after, each with its own host's clock.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Span {
+    pub before: DevCount,
+    pub after: DevCount,
+}
+
+impl Span {
+    fn rx(&self) -> u64 {
+        self.after.rx_packets.saturating_sub(self.before.rx_packets)
+    }
+
+    fn tx(&self) -> u64 {
+        self.after.tx_packets.saturating_sub(self.before.tx_packets)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.after.rx_dropped.saturating_sub(self.before.rx_dropped)
+    }
+}
+
+/// Pairs the counters of two readings by the port's name.
+///
+/// Errors: a port that is in one of them only, or whose counters went backwards.
+pub fn spans(devs: &[String], before: &[DevCount], after: &[DevCount]) -> Result<Vec<Span>, String> {
+    let find = |list: &[DevCount], dev: &str, when: &str| {
+        list.iter().find(|c| c.dev == dev).cloned().ok_or_else(|| format!("{dev}: no counters {when} the trial"))
+    };
+    let one = |dev: &String| {
+        let s = Span { before: find(before, dev, "before")?, after: find(after, dev, "after")? };
+        let (b, a) = (&s.before, &s.after);
+        if a.rx_packets < b.rx_packets || a.tx_packets < b.tx_packets {
+            return Err(format!("{dev}: its counters went backwards: was it reset in the trial?"));
+        }
+        Ok(s)
+    };
+    devs.iter().map(one).collect()
+}
+
+/// What passed each place in one trial. The trial begins before the first packet is sent and ends after the last one has
+/// arrived, so the sums belong together.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Flow {
+    pub sent: u64,
+    /// Of the router's ports in.
+    pub received: u64,
+    /// Of the router's ports out.
+    pub forwarded: u64,
+    /// None: nobody counts at the far end.
+    pub arrived: Option<u64>,
+    /// By place.
+    pub lost: BTreeMap<String, u64>,
+    /// What does not add up.
+    pub doubts: Vec<String>,
+}
+
+/// `sent`, `input`, `output` and `sink`: the generator's ports, the router's in and out, and what is behind it.
+///
+/// A port in is named for its own loss where there are as many ports that send, in the same order.
+pub fn flow(sent: &[Span], input: &[Span], output: &[Span], sink: Option<&[Span]>) -> Flow {
+    let mut f = Flow {
+        sent: sent.iter().map(Span::tx).sum(),
+        received: input.iter().map(Span::rx).sum(),
+        forwarded: output.iter().map(Span::tx).sum(),
+        arrived: sink.map(|s| s.iter().map(Span::rx).sum()),
+        ..Flow::default()
+    };
+    let mut step = |place: String, from: u64, to: u64| {
+        if from > to {
+            *f.lost.entry(place).or_default() += from - to;
+        } else if to > from {
+            f.doubts.push(format!("{place}: {} packets more than were sent to it: other traffic", to - from));
+        }
+    };
+    if sent.len() == input.len() {
+        for (s, i) in sent.iter().zip(input) {
+            step(format!("{} wire or ring", i.after.dev), s.tx(), i.rx());
+        }
+    } else {
+        step(format!("{} wire or ring", names(input)), f.sent, f.received);
+    }
+    step("router".into(), f.received, f.forwarded);
+    if let (Some(sink), Some(arrived)) = (sink, f.arrived) {
+        step(format!("{} wire or ring", names(sink)), f.forwarded, arrived);
+    }
+    for i in input.iter().filter(|i| i.dropped() > 0) {
+        f.doubts.push(format!("{}: counted {} of what was lost itself (rx_dropped)", i.after.dev, i.dropped()));
+    }
+    f
+}
+
+fn names(spans: &[Span]) -> String {
+    spans.iter().map(|s| s.after.dev.as_str()).collect::<Vec<_>>().join("+")
+}
+
+impl Flow {
+    /// The end that is counted: behind the router, or what left it.
+    fn through(&self) -> u64 {
+        self.arrived.unwrap_or(self.forwarded)
+    }
+
+    /// None where nothing was sent.
+    pub fn lost_percent(&self) -> Option<f64> {
+        (self.sent > 0).then(|| 100.0 * self.sent.saturating_sub(self.through()) as f64 / self.sent as f64)
+    }
+
+    /// One result of the whole test. `seconds`: the time of sending, by the generator's clock; `loads`: its own words.
+    pub fn load(&self, loads: &[LoadResult], frame_bytes: u32, seconds: f64) -> LoadResult {
+        let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+        let offered: Vec<f64> = loads.iter().filter_map(|l| l.offered_per_s).collect();
+        let busiest = loads
+            .iter()
+            .filter_map(|l| l.busiest_thread_percent)
+            .fold(None, |m: Option<f64>, b| Some(m.map_or(b, |m| m.max(b))));
+        LoadResult {
+            group: String::new(),
+            unit: Unit::Packets,
+            threads: loads.iter().map(|l| l.threads).sum(),
+            offered_per_s: (!offered.is_empty() && offered.len() == loads.len()).then(|| offered.iter().sum()),
+            sent_per_s: per_s(self.sent),
+            done_per_s: per_s(self.through()),
+            lost_percent: self.lost_percent(),
+            bits_per_s: per_s(self.through()) * 8.0 * f64::from(padded(frame_bytes) + FCS_BYTES),
+            counted: Counted::Frame,
+            latency: None,
+            busiest_thread_percent: busiest,
+            generator_cpu_percent: None,
+        }
+    }
+
+    /// The rates, losses and the line rate of the ports out, into what else is known of the host under test.
+    pub fn host(&self, side: &mut HostSide, output: &[Port], frame_bytes: u32, seconds: f64) {
+        if seconds > 0.0 {
+            side.received_per_s = Some(self.received as f64 / seconds);
+            side.transmitted_per_s = Some(self.forwarded as f64 / seconds);
+        }
+        side.lost.extend(self.lost.clone());
+        let speeds: Vec<u64> = output.iter().filter_map(|p| p.speed_mbit_per_s).filter(|s| *s > 0).collect();
+        if speeds.is_empty() || speeds.len() != output.len() {
+            side.unknown.insert("line rate".into(), "a port out does not say its speed".into());
+            return;
+        }
+        let line: f64 = speeds.iter().map(|s| line_rate_per_s(*s, frame_bytes)).sum();
+        side.line_rate_percent = side.transmitted_per_s.map(|r| 100.0 * r / line);
+        side.budget_ns_per_packet = Some(1e9 / line);
+    }
+}
+
+/// Closer to its line rate than this, a port is its own limit.
+const LINK_PERCENT: f64 = 98.0;
+/// Less of what was offered than this, and the generator is the limit.
+const OFFERED_PERCENT: f64 = 98.0;
+/// Less loss than this is none, for the question what the limit was.
+const LOSS_PERCENT: f64 = 0.1;
+/// A CPU with less idle time than the rest of this.
+const BUSY_PERCENT: f64 = 97.0;
+
+/// What kept more packets from being forwarded. `load` and `side`: as [`Flow::load`] and [`Flow::host`] give them.
+pub fn limit(load: &LoadResult, side: &HostSide, output: &[Port], generator: &[CpuUse]) -> Limit {
+    let lost = load.lost_percent.unwrap_or(0.0);
+    if side.line_rate_percent.is_some_and(|p| p >= LINK_PERCENT) {
+        return Limit::Link(output.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join("+"));
+    }
+    if let Some(offered) = load.offered_per_s.filter(|o| load.sent_per_s < o * OFFERED_PERCENT / 100.0) {
+        return Limit::Generator(format!("sent {:.0} of {offered:.0} packets/s", load.sent_per_s));
+    }
+    if lost <= LOSS_PERCENT {
+        return match load.offered_per_s {
+            Some(_) => Limit::Offered,
+            None => Limit::Generator(format!(
+                "sent {:.0} packets/s, as fast as it could, and none was lost",
+                load.sent_per_s
+            )),
+        };
+    }
+    let busy = side.cpus.iter().filter(|c| c.busy_percent >= BUSY_PERCENT);
+    // A CPU that only sends says nothing about the router, where both are one host.
+    let cpus: Vec<u32> = busy.map(|c| c.cpu).filter(|c| generator.iter().all(|g| g.cpu != *c)).collect();
+    if cpus.is_empty() { Limit::Unknown } else { Limit::Cpu(cpus) }
+}
+
+#[cfg(test)]
+#[path = "forward_tests.rs"]
+mod tests;

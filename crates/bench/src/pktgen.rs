@@ -1,0 +1,419 @@
+//! The kernel's packet generator, by its files: what is written to them and what they say is plain text here, [`run`] writes and
+//! reads it.
+//!
+//! The files are those of the network namespace of the calling thread. `start` returns when every thread has sent what it
+//! was to send, so another thread writes it. Facts of Linux 5.10 to 7.3, `net/core/pktgen.c`:
+//!
+//! - `pgctrl` cuts off the last byte of a write, so every word has its line end.
+//! - An unknown flag is no error of the write: what it came to is read from the file's `Result:` too.
+//! - Random addresses and all ports stay below their maximum; addresses that are stepped through reach it.
+//! - `clone_skb` N sends each frame N times; 0 and 1 are the same.
+//! - `rem_device_all` is done later by the thread; a device that is added before that is taken away as well.
+//! - `start` starts whatever is laid down in the namespace, so nothing else may be.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ringwise_sys::errno_text;
+
+use crate::forward::{FCS_BYTES, line_rate_per_s};
+use crate::result::{Counted, LoadResult, Unit};
+use crate::side::{Pktgen, PktgenPort};
+
+/// Of the namespace of the thread that opens it, also where that is not its process's.
+const DIR: &str = "/proc/thread-self/net/pktgen";
+/// `discard`: nobody answers.
+const UDP_PORT: u16 = 9;
+/// A frame without FCS that Ethernet carries; shorter ones are padded to this.
+pub const FRAME_MIN_BYTES: u32 = 60;
+/// A frame without FCS at the largest MTU that igb and its like take.
+pub const FRAME_MAX_BYTES: u32 = 9_216 + 14;
+/// Nobody means to send for longer.
+pub const TIME_MAX: Duration = Duration::from_secs(3_600);
+/// A thread takes its devices away within an eighth of a second, on a busy guest later.
+const LET_GO: Duration = Duration::from_secs(10);
+
+// ------------------------------------------------------------------ what is written
+
+/// What is wrong with a request, before anything is touched.
+pub fn check(p: &Pktgen) -> Result<(), String> {
+    if p.ports.is_empty() {
+        return Err("pktgen: no port to send from".into());
+    }
+    if p.time.is_zero() || p.time > TIME_MAX {
+        return Err(format!("pktgen: a time of {:?}; right: up to {} s", p.time, TIME_MAX.as_secs()));
+    }
+    for (i, port) in p.ports.iter().enumerate() {
+        let dev = &port.dev;
+        if !is_name(dev) {
+            return Err(format!("pktgen: {dev:?} is no name of an interface"));
+        }
+        if p.ports[..i].iter().any(|other| other.dev == *dev) {
+            return Err(format!("pktgen: {dev} is named twice"));
+        }
+        let fault = |what: String| Err(format!("pktgen: {dev}: {what}"));
+        if unicast(&port.to_mac).is_none() {
+            return fault(format!(
+                "{:?} is no unicast MAC address; right: that of the port that is to receive, as 52:54:00:00:00:01",
+                port.to_mac
+            ));
+        }
+        if !(FRAME_MIN_BYTES..=FRAME_MAX_BYTES).contains(&port.frame_bytes) {
+            return fault(format!(
+                "frames of {} bytes; right: {FRAME_MIN_BYTES} to {FRAME_MAX_BYTES}, without FCS",
+                port.frame_bytes
+            ));
+        }
+        // `delay` is what is kept: nanoseconds between packets, whole ones.
+        if port.per_s.is_some_and(|r| !(1.0..=1e9).contains(&r)) {
+            return fault(format!("{} packets/s; right: 1 to 1e9", port.per_s.unwrap_or_default()));
+        }
+        if port.copies == 0 || port.copies > 1_000_000 {
+            return fault(format!("each frame {} times; right: 1 to 1000000", port.copies));
+        }
+        let ranges = [range("sources", port.sources), range("destinations", port.destinations)];
+        if let Some(why) = ranges.into_iter().find_map(Result::err) {
+            return fault(why);
+        }
+        if port.source_ports.0 > port.source_ports.1 {
+            return fault(format!("source ports {} to {}: backwards", port.source_ports.0, port.source_ports.1));
+        }
+    }
+    Ok(())
+}
+
+fn is_name(dev: &str) -> bool {
+    (1..16).contains(&dev.len()) && !matches!(dev, "." | "..") && dev.bytes().all(|b| b.is_ascii_graphic() && b != b'/')
+}
+
+fn unicast(mac: &str) -> Option<[u8; 6]> {
+    let mut bytes = [0; 6];
+    let mut parts = mac.split(':');
+    for b in &mut bytes {
+        let part = parts.next().filter(|p| p.len() == 2 && p.bytes().all(|c| c.is_ascii_hexdigit()))?;
+        *b = u8::from_str_radix(part, 16).ok()?;
+    }
+    (parts.next().is_none() && bytes[0] & 1 == 0 && bytes != [0; 6]).then_some(bytes)
+}
+
+/// First and last address, as numbers.
+fn range(what: &str, (first, last): (IpAddr, IpAddr)) -> Result<(u32, u32), String> {
+    let (IpAddr::V4(a), IpAddr::V4(b)) = (first, last) else {
+        return Err(format!("{what} {first} to {last}: only IPv4 is sent"));
+    };
+    if a > b {
+        return Err(format!("{what} {first} to {last}: backwards"));
+    }
+    if a.is_multicast() || b.is_multicast() || b.is_broadcast() {
+        return Err(format!("{what} {first} to {last}: unicast addresses only"));
+    }
+    Ok((a.into(), b.into()))
+}
+
+/// The words for a port's own file, after it was added to its thread.
+///
+/// `count`: packets after which it ends by itself, if nobody stops it. Errors: as [`check`].
+pub fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, String> {
+    let (src_min, src_max) = range("sources", port.sources)?;
+    let (dst_min, dst_max) = range("destinations", port.destinations)?;
+    let ip = |n: u32| Ipv4Addr::from(n);
+    // Random addresses stay below their maximum.
+    let top = |min: u32, max: u32, random: bool| if random && max > min { max.saturating_add(1) } else { max };
+    let (low, high) = port.source_ports;
+    let mut w = vec![
+        format!("count {count}"),
+        // Of the frame without FCS.
+        format!("pkt_size {}", port.frame_bytes),
+        "delay 0".into(),
+        format!("dst_mac {}", port.to_mac),
+        format!("src_min {}", ip(src_min)),
+        format!("src_max {}", ip(top(src_min, src_max, port.random_sources))),
+        format!("dst_min {}", ip(dst_min)),
+        format!("dst_max {}", ip(top(dst_min, dst_max, port.random_destinations))),
+        format!("udp_src_min {low}"),
+        // As many as are named; the last one of all, 65535, cannot be had.
+        format!("udp_src_max {}", if high > low { high.saturating_add(1) } else { high }),
+        format!("udp_dst_min {UDP_PORT}"),
+        format!("udp_dst_max {UDP_PORT}"),
+    ];
+    if port.random_sources && src_max > src_min {
+        w.push("flag IPSRC_RND".into());
+    }
+    if port.random_destinations && dst_max > dst_min {
+        w.push("flag IPDST_RND".into());
+    }
+    // Only where it is wanted: interfaces whose frames may not be shared refuse it.
+    if port.copies > 1 {
+        w.push(format!("clone_skb {}", port.copies));
+    }
+    if let Some(rate) = port.per_s {
+        w.push(format!("ratep {}", rate.round() as u64));
+    }
+    Ok(w)
+}
+
+/// After how many packets a port ends although nobody has stopped it: what it may send in its time and two seconds more.
+///
+/// `speed_mbit_per_s`: of the port, for a load without a rate.
+pub fn bound(port: &PktgenPort, time: Duration, speed_mbit_per_s: Option<u64>) -> u64 {
+    let line = line_rate_per_s(speed_mbit_per_s.filter(|s| *s > 0).unwrap_or(100_000), port.frame_bytes);
+    (port.per_s.unwrap_or(line).min(line.max(1.0)) * (time.as_secs_f64() + 2.0)).ceil() as u64
+}
+
+// ------------------------------------------------------------------ what is read
+
+/// What a port's file says after it was stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    pub sent: u64,
+    /// Frames that the driver or its queue refused.
+    pub errors: u64,
+    /// From the first packet to the last, µs.
+    pub elapsed_us: u64,
+    /// Of these, waiting for the next packet's time.
+    pub idle_us: u64,
+}
+
+/// The words behind the last `Result:`, over all their lines; none where it says nothing.
+pub fn result_of(text: &str) -> Option<String> {
+    let (_, rest) = text.rsplit_once("Result:")?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Reads a port's file after a run.
+///
+/// Errors: its result is not one of a run, with pktgen's own words.
+pub fn outcome(text: &str) -> Result<Outcome, String> {
+    let said = result_of(text).unwrap_or_else(|| "no result".into());
+    let read = || {
+        // `OK: 1650283(c37+d1650246) usec, 8251 (60byte,0frags) 4999pps ...`
+        let rest = said.strip_prefix("OK: ")?;
+        let (elapsed, rest) = rest.split_once("(c")?;
+        let (_, rest) = rest.split_once("+d")?;
+        let (idle, rest) = rest.split_once(") usec, ")?;
+        let (sent, rest) = rest.split_once(' ')?;
+        let (_, errors) = rest.rsplit_once("errors: ")?;
+        Some(Outcome {
+            sent: sent.parse().ok()?,
+            errors: errors.trim().parse().ok()?,
+            elapsed_us: elapsed.parse().ok()?,
+            idle_us: idle.parse().ok()?,
+        })
+    };
+    read().ok_or_else(|| format!("pktgen did not run: {said}"))
+}
+
+/// The devices in a thread's file: those that send now, and those that are laid down.
+pub fn devices(text: &str) -> (Vec<String>, Vec<String>) {
+    let after = |key: &str| -> Vec<String> {
+        let line = text.lines().find_map(|l| l.trim().strip_prefix(key));
+        line.map_or_else(Vec::new, |l| l.split_whitespace().map(str::to_string).collect())
+    };
+    (after("Running:"), after("Stopped:"))
+}
+
+/// What the ports have sent, one result each. What arrived is not known here: `done_per_s` is what left, until
+/// [`crate::forward::Flow`] says better, and `lost_percent` stays unknown.
+pub fn loads(sent: &[(&PktgenPort, Outcome)]) -> Vec<LoadResult> {
+    sent.iter().map(|(port, o)| load(port, o, sent)).collect()
+}
+
+fn load(port: &PktgenPort, o: &Outcome, all: &[(&PktgenPort, Outcome)]) -> LoadResult {
+    let seconds = o.elapsed_us as f64 / 1e6;
+    let per_s = if o.elapsed_us > 0 { o.sent as f64 / seconds } else { 0.0 };
+    // A thread waits for one of its ports at a time, and writes the wait down there.
+    let same = all.iter().filter(|(p, _)| p.cpu == port.cpu);
+    let busy = o.elapsed_us.saturating_sub(same.map(|(_, o)| o.idle_us).sum());
+    LoadResult {
+        group: if all.len() == 1 { String::new() } else { port.dev.clone() },
+        unit: Unit::Packets,
+        threads: 1,
+        offered_per_s: port.per_s,
+        sent_per_s: per_s,
+        done_per_s: per_s,
+        lost_percent: None,
+        bits_per_s: per_s * 8.0 * f64::from(port.frame_bytes + FCS_BYTES),
+        counted: Counted::Frame,
+        latency: None,
+        busiest_thread_percent: (o.elapsed_us > 0).then(|| 100.0 * busy as f64 / o.elapsed_us as f64),
+        generator_cpu_percent: None,
+    }
+}
+
+// ------------------------------------------------------------------ the files
+
+/// Sends from all ports at the same time, for `time` or until `stop`. Nothing is left laid down, whatever happens.
+///
+/// Errors: see [`check`]; no pktgen; somebody else's pktgen is running; a word was refused, with errno and pktgen's own
+/// words; a port ended by itself, as one does whose link is gone.
+pub fn run(p: &Pktgen, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+    check(p)?;
+    let at = Files { dir: PathBuf::from(DIR) };
+    at.ready()?;
+    at.clear()?;
+    let done = at.send(p, stop);
+    // Of two errors the first one tells more.
+    let cleared = at.clear();
+    let loads = done?;
+    cleared?;
+    Ok(loads)
+}
+
+struct Files {
+    dir: PathBuf,
+}
+
+impl Files {
+    fn said(&self, file: &str) -> Result<String, String> {
+        let path = self.dir.join(file);
+        fs::read_to_string(&path).map_err(|e| format!("/proc/net/pktgen/{file}: {}", words_of(&e)))
+    }
+
+    /// Writes a word with its line end in one write, and reads what came of it.
+    fn tell(&self, file: &str, word: &str) -> Result<(), String> {
+        let written = fs::write(self.dir.join(file), format!("{word}\n"));
+        // `pgctrl` has no result.
+        let said = if file == "pgctrl" { None } else { self.said(file).ok().and_then(|t| result_of(&t)) };
+        match (written, said) {
+            (Err(e), said) => Err(format!(
+                "/proc/net/pktgen/{file}: {word:?}: {}{}{}",
+                words_of(&e),
+                said.map_or(String::new(), |s| format!("; it says: {s}")),
+                hint(word, &e),
+            )),
+            (Ok(()), Some(s)) if !s.starts_with("OK") => {
+                Err(format!("/proc/net/pktgen/{file}: {word:?}: it says: {s}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn ready(&self) -> Result<(), String> {
+        match fs::metadata(&self.dir) {
+            Ok(_) => Ok(()),
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                Err("there is no /proc/net/pktgen: load the kernel's generator with `modprobe pktgen` \
+                     (CONFIG_NET_PKTGEN), where the network namespace is already there or will be made later"
+                    .into())
+            }
+            Err(e) => Err(format!("/proc/net/pktgen: {}", words_of(&e))),
+        }
+    }
+
+    /// The names of its files: threads, and devices.
+    fn names(&self) -> Result<(Vec<String>, Vec<String>), String> {
+        let list = fs::read_dir(&self.dir).map_err(|e| format!("/proc/net/pktgen: {}", words_of(&e)))?;
+        let mut all: Vec<String> = list.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        all.retain(|n| n != "pgctrl");
+        all.sort();
+        Ok(all.into_iter().partition(|n| n.starts_with("kpktgend_")))
+    }
+
+    /// Takes away every device, and waits until its thread has done so.
+    fn clear(&self) -> Result<(), String> {
+        let (threads, devs) = self.names()?;
+        if devs.is_empty() {
+            return Ok(());
+        }
+        for t in &threads {
+            let (running, stopped) = devices(&self.said(t)?);
+            if let Some(dev) = running.first() {
+                return Err(format!(
+                    "pktgen already sends from {dev} ({t}), and that is not ours; `echo stop >/proc/net/pktgen/pgctrl` ends it"
+                ));
+            }
+            if !stopped.is_empty() {
+                self.tell(t, "rem_device_all")?;
+            }
+        }
+        let end = Instant::now() + LET_GO;
+        loop {
+            let (_, devs) = self.names()?;
+            match devs.first() {
+                None => return Ok(()),
+                Some(dev) if Instant::now() > end => {
+                    return Err(format!("pktgen does not let go of {dev} within {} s", LET_GO.as_secs()));
+                }
+                Some(_) => thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    fn send(&self, p: &Pktgen, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+        for port in &p.ports {
+            let kthread = format!("kpktgend_{}", port.cpu);
+            let (threads, _) = self.names()?;
+            if !threads.contains(&kthread) {
+                return Err(format!(
+                    "pktgen has no thread for CPU {}: it is offline, or came online later; there are {}",
+                    port.cpu,
+                    threads.join(", ")
+                ));
+            }
+            self.tell(&kthread, &format!("add_device {}", port.dev))?;
+            let count = bound(port, p.time, speed(&port.dev));
+            for word in words(port, count)? {
+                self.tell(&port.dev, &word)?;
+            }
+        }
+        let mut asked = false;
+        let began = Instant::now();
+        let started = thread::scope(|s| {
+            let start = s.spawn(|| self.tell("pgctrl", "start"));
+            while !start.is_finished() {
+                if began.elapsed() >= p.time || stop.load(Ordering::Relaxed) {
+                    asked = true;
+                    // Also again: a `stop` before the threads have begun is lost.
+                    let _ = self.tell("pgctrl", "stop");
+                }
+                let left = p.time.saturating_sub(began.elapsed());
+                thread::sleep(left.clamp(Duration::from_millis(1), Duration::from_millis(50)));
+            }
+            start.join()
+        });
+        started.map_err(|_| "the thread that starts pktgen has ended".to_string())??;
+        let mut sent = Vec::new();
+        for port in &p.ports {
+            let o = outcome(&self.said(&port.dev)?).map_err(|why| format!("{}: {why}", port.dev))?;
+            if !asked {
+                return Err(format!(
+                    "{}: pktgen ended by itself after {:.3} s and {} packets, {} s were asked for: is its link still there?",
+                    port.dev,
+                    o.elapsed_us as f64 / 1e6,
+                    o.sent,
+                    p.time.as_secs_f64()
+                ));
+            }
+            sent.push((port, o));
+        }
+        Ok(loads(&sent))
+    }
+}
+
+fn words_of(e: &std::io::Error) -> String {
+    e.raw_os_error().map_or_else(|| e.to_string(), errno_text)
+}
+
+/// What would be right, where the kernel's words do not say it.
+fn hint(word: &str, e: &std::io::Error) -> &'static str {
+    // The kernel's own ENOTSUPP, 524, has no name outside it.
+    match (word.split(' ').next(), e.raw_os_error()) {
+        (Some("clone_skb"), Some(524 | 95 | 22)) => " (this interface cannot send one frame several times)",
+        (Some("add_device"), Some(19 | 22)) => " (is the interface in this network namespace, and up?)",
+        _ => "",
+    }
+}
+
+fn speed(dev: &str) -> Option<u64> {
+    fs::read_to_string(Path::new("/sys/class/net").join(dev).join("speed")).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+#[path = "pktgen_tests.rs"]
+mod tests;
