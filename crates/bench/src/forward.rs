@@ -103,7 +103,7 @@ pub fn greenhost(from: &[From], frame_bytes: u32, offered_per_s: Option<f64>, ti
         copies: 1,
         source_ports: (1024, 1024),
     });
-    Pktgen { ports: ports.collect(), time }
+    Pktgen { ports: ports.collect(), time, ..Pktgen::default() }
 }
 
 /// Red Hat's load: so many sources in turn, each frame four times, to one destination.
@@ -144,6 +144,7 @@ pub fn redhat_rules(sources: u32, queues: u32, at: Addresses) -> Vec<String> {
 /// half a second let each of 64 queues raise some.
 pub fn settle(load: &Pktgen) -> Pktgen {
     let mut p = load.clone();
+    p.warmup = Duration::ZERO;
     p.time = Duration::from_millis(500);
     for port in &mut p.ports {
         port.per_s = Some(port.per_s.map_or(1_000.0, |r| r.clamp(1.0, 1_000.0)));

@@ -10,6 +10,7 @@
 //! - `clone_skb` N sends each frame N times; 0 and 1 are the same.
 //! - `rem_device_all` is done later by the thread; a device that is added before that is taken away as well.
 //! - `start` starts whatever is laid down in the namespace, so nothing else may be.
+//! - Its own `Result:` is of the whole run; what a port has sent so far is read while it runs.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -23,7 +24,7 @@ use ringwise_sys::errno_text;
 
 use crate::forward::{FCS_BYTES, line_rate_per_s};
 use crate::result::{Counted, LoadResult, Unit};
-use crate::side::{Pktgen, PktgenPort};
+use crate::side::{DevCount, Pktgen, PktgenPort};
 
 /// Of the namespace of the thread that opens it, also where that is not its process's.
 const DIR: &str = "/proc/thread-self/net/pktgen";
@@ -37,6 +38,8 @@ pub const FRAME_MAX_BYTES: u32 = 9_216 + 14;
 pub const TIME_MAX: Duration = Duration::from_secs(3_600);
 /// A thread takes its devices away within an eighth of a second, on a busy guest later.
 const LET_GO: Duration = Duration::from_secs(10);
+/// Packets that are on their way have arrived, or are lost.
+const ARRIVES: Duration = Duration::from_secs(2);
 
 // ------------------------------------------------------------------ what is written
 
@@ -45,8 +48,13 @@ pub fn check(p: &Pktgen) -> Result<(), String> {
     if p.ports.is_empty() {
         return Err("pktgen: no port to send from".into());
     }
-    if p.time.is_zero() || p.time > TIME_MAX {
-        return Err(format!("pktgen: a time of {:?}; right: up to {} s", p.time, TIME_MAX.as_secs()));
+    if p.time.is_zero() || p.warmup.saturating_add(p.time) > TIME_MAX {
+        return Err(format!(
+            "pktgen: {:?} of warm-up and {:?} behind it; right: up to {} s, and some behind the warm-up",
+            p.warmup,
+            p.time,
+            TIME_MAX.as_secs()
+        ));
     }
     for (i, port) in p.ports.iter().enumerate() {
         let dev = &port.dev;
@@ -161,21 +169,22 @@ pub fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, String> {
 ///
 /// `speed_mbit_per_s`: of the port, for a load without a rate.
 pub fn bound(port: &PktgenPort, time: Duration, speed_mbit_per_s: Option<u64>) -> u64 {
-    let line = line_rate_per_s(speed_mbit_per_s.filter(|s| *s > 0).unwrap_or(100_000), port.frame_bytes);
+    // The speed may be that of another namespace's port, so it is not believed when it is low.
+    let line = line_rate_per_s(speed_mbit_per_s.filter(|s| *s > 0).unwrap_or(100_000).max(1_000), port.frame_bytes);
     (port.per_s.unwrap_or(line).min(line.max(1.0)) * (time.as_secs_f64() + 2.0)).ceil() as u64
 }
 
 // ------------------------------------------------------------------ what is read
 
-/// What a port's file says after it was stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+/// What a port's file says it has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
     pub sent: u64,
     /// Frames that the driver or its queue refused.
     pub errors: u64,
-    /// From the first packet to the last, µs.
-    pub elapsed_us: u64,
-    /// Of these, waiting for the next packet's time.
+    /// The kernel's clock, µs: now, or when the port was stopped.
+    pub at_us: u64,
+    /// Waited for the next packet's time, µs.
     pub idle_us: u64,
 }
 
@@ -186,27 +195,25 @@ pub fn result_of(text: &str) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// Reads a port's file after a run.
+/// Reads a port's file.
 ///
-/// Errors: its result is not one of a run, with pktgen's own words.
-pub fn outcome(text: &str) -> Result<Outcome, String> {
-    let said = result_of(text).unwrap_or_else(|| "no result".into());
+/// Errors: it tells of no run, with pktgen's own words.
+pub fn progress(text: &str) -> Result<Progress, String> {
     let read = || {
-        // `OK: 1650283(c37+d1650246) usec, 8251 (60byte,0frags) 4999pps ...`
-        let rest = said.strip_prefix("OK: ")?;
-        let (elapsed, rest) = rest.split_once("(c")?;
-        let (_, rest) = rest.split_once("+d")?;
-        let (idle, rest) = rest.split_once(") usec, ")?;
-        let (sent, rest) = rest.split_once(' ')?;
-        let (_, errors) = rest.rsplit_once("errors: ")?;
-        Some(Outcome {
-            sent: sent.parse().ok()?,
-            errors: errors.trim().parse().ok()?,
-            elapsed_us: elapsed.parse().ok()?,
-            idle_us: idle.parse().ok()?,
-        })
+        let (_, now) = text.split_once("Current:")?;
+        let value = |key: &str| {
+            let (_, rest) = now.split_once(key)?;
+            rest.split_whitespace().next()?.trim_end_matches("us").parse::<u64>().ok()
+        };
+        let p = Progress {
+            sent: value("pkts-sofar:")?,
+            errors: value("errors:")?,
+            at_us: value("stopped:")?,
+            idle_us: value("idle:")?,
+        };
+        (value("started:")? > 0).then_some(p)
     };
-    read().ok_or_else(|| format!("pktgen did not run: {said}"))
+    read().ok_or_else(|| format!("pktgen did not run: {}", result_of(text).unwrap_or_else(|| "no result".into())))
 }
 
 /// The devices in a thread's file: those that send now, and those that are laid down.
@@ -218,51 +225,81 @@ pub fn devices(text: &str) -> (Vec<String>, Vec<String>) {
     (after("Running:"), after("Stopped:"))
 }
 
-/// What the ports have sent, one result each. What arrived is not known here: `done_per_s` is what left, until
-/// [`crate::forward::Flow`] says better, and `lost_percent` stays unknown.
-pub fn loads(sent: &[(&PktgenPort, Outcome)]) -> Vec<LoadResult> {
-    sent.iter().map(|(port, o)| load(port, o, sent)).collect()
-}
-
-fn load(port: &PktgenPort, o: &Outcome, all: &[(&PktgenPort, Outcome)]) -> LoadResult {
-    let seconds = o.elapsed_us as f64 / 1e6;
-    let per_s = if o.elapsed_us > 0 { o.sent as f64 / seconds } else { 0.0 };
-    // A thread waits for one of its ports at a time, and writes the wait down there.
-    let same = all.iter().filter(|(p, _)| p.cpu == port.cpu);
-    let busy = o.elapsed_us.saturating_sub(same.map(|(_, o)| o.idle_us).sum());
-    LoadResult {
-        group: if all.len() == 1 { String::new() } else { port.dev.clone() },
-        unit: Unit::Packets,
-        threads: 1,
-        offered_per_s: port.per_s,
-        sent_per_s: per_s,
-        done_per_s: per_s,
-        lost_percent: None,
-        bits_per_s: per_s * 8.0 * f64::from(port.frame_bytes + FCS_BYTES),
-        counted: Counted::Frame,
-        latency: None,
-        busiest_thread_percent: (o.elapsed_us > 0).then(|| 100.0 * busy as f64 / o.elapsed_us as f64),
-        generator_cpu_percent: None,
-    }
+/// What the ports have sent between two readings, one result each. What arrived is not known here: `done_per_s` is what
+/// left, until [`crate::forward::Flow`] says better, and `lost_percent` stays unknown.
+pub fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) -> Vec<LoadResult> {
+    let idle = |i: usize| to[i].idle_us.saturating_sub(from[i].idle_us);
+    let one = |(i, port): (usize, &PktgenPort)| {
+        let elapsed_us = to[i].at_us.saturating_sub(from[i].at_us);
+        let sent = to[i].sent.saturating_sub(from[i].sent);
+        let per_s = if elapsed_us > 0 { sent as f64 * 1e6 / elapsed_us as f64 } else { 0.0 };
+        // A thread waits for one of its ports at a time, and writes the wait down there.
+        let same = ports.iter().enumerate().filter(|(_, p)| p.cpu == port.cpu);
+        let busy = elapsed_us.saturating_sub(same.map(|(j, _)| idle(j)).sum());
+        LoadResult {
+            group: if ports.len() == 1 { String::new() } else { port.dev.clone() },
+            unit: Unit::Packets,
+            threads: 1,
+            offered_per_s: port.per_s,
+            sent_per_s: per_s,
+            done_per_s: per_s,
+            lost_percent: None,
+            bits_per_s: per_s * 8.0 * f64::from(port.frame_bytes + FCS_BYTES),
+            counted: Counted::Frame,
+            latency: None,
+            busiest_thread_percent: (elapsed_us > 0).then(|| 100.0 * busy as f64 / elapsed_us as f64),
+            generator_cpu_percent: None,
+        }
+    };
+    ports.iter().enumerate().map(one).collect()
 }
 
 // ------------------------------------------------------------------ the files
 
-/// Sends from all ports at the same time, for `time` or until `stop`. Nothing is left laid down, whatever happens.
+/// What a run came to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Generated {
+    /// Of the time behind the warm-up, by pktgen's own counts.
+    pub loads: Vec<LoadResult>,
+    /// Before the first packet, behind the warm-up, at the end of sending, and when nothing more arrives.
+    pub counts: [Vec<DevCount>; 4],
+}
+
+/// Counters of interfaces, now.
+pub type Count<'a> = &'a dyn Fn(&[String]) -> Result<Vec<DevCount>, String>;
+
+/// Sends from all ports at the same time, for the warm-up and `time`, or until `stop`. Nothing is left laid down, whatever
+/// happens.
 ///
 /// Errors: see [`check`]; no pktgen; somebody else's pktgen is running; a word was refused, with errno and pktgen's own
-/// words; a port ended by itself, as one does whose link is gone.
-pub fn run(p: &Pktgen, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+/// words; a port ended by itself, as one does whose link is gone; it was stopped before the warm-up was over.
+pub fn run(p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generated, String> {
     check(p)?;
     let at = Files { dir: PathBuf::from(DIR) };
     at.ready()?;
     at.clear()?;
-    let done = at.send(p, stop);
+    let done = at.send(p, stop, count);
     // Of two errors the first one tells more.
     let cleared = at.clear();
-    let loads = done?;
+    let mut generated = done?;
     cleared?;
-    Ok(loads)
+    generated.counts[3] = quiet(&p.count, count)?;
+    Ok(generated)
+}
+
+/// The counters when two looks in turn find no more received packets, or after [`ARRIVES`].
+fn quiet(devs: &[String], count: Count) -> Result<Vec<DevCount>, String> {
+    let end = Instant::now() + ARRIVES;
+    let received = |c: &[DevCount]| c.iter().map(|c| c.rx_packets).sum::<u64>();
+    let mut last = count(devs)?;
+    loop {
+        thread::sleep(Duration::from_millis(100));
+        let now = count(devs)?;
+        if received(&now) == received(&last) || Instant::now() > end {
+            return Ok(now);
+        }
+        last = now;
+    }
 }
 
 struct Files {
@@ -345,7 +382,7 @@ impl Files {
         }
     }
 
-    fn send(&self, p: &Pktgen, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+    fn lay_down(&self, p: &Pktgen) -> Result<(), String> {
         for port in &p.ports {
             let kthread = format!("kpktgend_{}", port.cpu);
             let (threads, _) = self.names()?;
@@ -357,42 +394,85 @@ impl Files {
                 ));
             }
             self.tell(&kthread, &format!("add_device {}", port.dev))?;
-            let count = bound(port, p.time, speed(&port.dev));
+            let count = bound(port, p.warmup + p.time, speed(&port.dev));
             for word in words(port, count)? {
                 self.tell(&port.dev, &word)?;
             }
         }
-        let mut asked = false;
-        let began = Instant::now();
-        let started = thread::scope(|s| {
+        Ok(())
+    }
+
+    fn send(&self, p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generated, String> {
+        self.lay_down(p)?;
+        let mut counts = [count(&p.count)?, Vec::new(), Vec::new(), Vec::new()];
+        thread::scope(|s| {
             let start = s.spawn(|| self.tell("pgctrl", "start"));
-            while !start.is_finished() {
-                if began.elapsed() >= p.time || stop.load(Ordering::Relaxed) {
-                    asked = true;
-                    // Also again: a `stop` before the threads have begun is lost.
-                    let _ = self.tell("pgctrl", "stop");
-                }
-                let left = p.time.saturating_sub(began.elapsed());
-                thread::sleep(left.clamp(Duration::from_millis(1), Duration::from_millis(50)));
+            let sending = || !start.is_finished();
+            let mut measure = || {
+                wait(p.warmup, stop, &sending);
+                let from = self.progress(p, stop)?;
+                counts[1] = count(&p.count)?;
+                wait(p.time, stop, &sending);
+                let to = self.progress(p, stop)?;
+                counts[2] = count(&p.count)?;
+                Ok(loads(&p.ports, &from, &to))
+            };
+            let loads = measure();
+            while sending() {
+                // Also again: a `stop` before the threads have begun is lost.
+                let _ = self.tell("pgctrl", "stop");
+                thread::sleep(Duration::from_millis(10));
             }
-            start.join()
-        });
-        started.map_err(|_| "the thread that starts pktgen has ended".to_string())??;
-        let mut sent = Vec::new();
+            let started = start.join().map_err(|_| "the thread that starts pktgen has ended".to_string())?;
+            started.and(loads)
+        })
+        .map(|loads| Generated { loads, counts })
+    }
+
+    /// What each port has sent so far; an error where one sends no more, or nothing was sent before the stop.
+    fn progress(&self, p: &Pktgen, stop: &AtomicBool) -> Result<Vec<Progress>, String> {
+        let mut all = Vec::new();
         for port in &p.ports {
-            let o = outcome(&self.said(&port.dev)?).map_err(|why| format!("{}: {why}", port.dev))?;
-            if !asked {
-                return Err(format!(
-                    "{}: pktgen ended by itself after {:.3} s and {} packets, {} s were asked for: is its link still there?",
-                    port.dev,
-                    o.elapsed_us as f64 / 1e6,
-                    o.sent,
-                    p.time.as_secs_f64()
-                ));
+            // The threads begin within an eighth of a second.
+            let end = Instant::now() + LET_GO;
+            loop {
+                let kthread = format!("kpktgend_{}", port.cpu);
+                let (running, _) = devices(&self.said(&kthread)?);
+                let text = self.said(&port.dev)?;
+                let so_far = progress(&text);
+                if running.contains(&port.dev) {
+                    if let Ok(so_far) = so_far {
+                        all.push(so_far);
+                        break;
+                    }
+                } else if let Some(said) = result_of(&text).filter(|r| r.contains(" usec, ")) {
+                    return Err(format!(
+                        "{}: pktgen ended by itself: is its link still there? It says: {said}",
+                        port.dev
+                    ));
+                }
+                if stop.load(Ordering::Relaxed) {
+                    return Err("stopped before it was sent".into());
+                }
+                if Instant::now() > end {
+                    return Err(format!("{}: pktgen does not begin within {} s", port.dev, LET_GO.as_secs()));
+                }
+                thread::sleep(Duration::from_millis(10));
             }
-            sent.push((port, o));
         }
-        Ok(loads(&sent))
+        Ok(all)
+    }
+}
+
+/// Until the time is over, `stop` is set, or it is no longer `sending`.
+fn wait(time: Duration, stop: &AtomicBool, sending: &dyn Fn() -> bool) {
+    let end = Instant::now() + time;
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() || stop.load(Ordering::Relaxed) || !sending() {
+            return;
+        }
+        thread::sleep(left.min(Duration::from_millis(20)));
     }
 }
 

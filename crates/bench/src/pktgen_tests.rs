@@ -46,29 +46,40 @@ fn port() -> PktgenPort {
 
 #[test]
 fn a_run_is_read_from_its_file() {
-    let o = outcome(FAR0).unwrap();
-    assert_eq!(o, Outcome { sent: 23_624, errors: 0, elapsed_us: 4_727_157, idle_us: 24_542 });
+    let p = progress(FAR0).unwrap();
+    assert_eq!(p, Progress { sent: 23_624, errors: 0, at_us: 184_460_471, idle_us: 24_542 });
+    let later = |seconds: u64, sent: u64, idle_us: u64| Progress {
+        sent: p.sent + sent,
+        at_us: p.at_us + seconds * 1_000_000,
+        idle_us: p.idle_us + idle_us,
+        ..p
+    };
     // Two ports of one thread: it was busy for what neither waited.
-    let waits = Outcome { idle_us: 2_339_001, ..o.clone() };
-    let (a, b) = (port(), PktgenPort { dev: "far1".into(), per_s: None, ..port() });
-    let l = loads(&[(&a, o.clone()), (&b, waits)]);
+    let ports = [port(), PktgenPort { dev: "far1".into(), per_s: None, ..port() }];
+    let l = loads(&ports, &[p, p], &[later(2, 9_900, 100), later(2, 10_000, 999_900)]);
     assert_eq!((l[0].group.as_str(), l[1].group.as_str()), ("far0", "far1"));
-    assert!((l[0].sent_per_s - 4_997.5).abs() < 0.1, "{}", l[0].sent_per_s);
-    assert!((l[0].bits_per_s - l[0].sent_per_s * 512.0).abs() < 1e-6);
-    assert_eq!((l[0].offered_per_s, l[1].offered_per_s, l[0].lost_percent), (Some(5_000.0), None, None));
-    let busy = l[0].busiest_thread_percent.unwrap();
-    assert!((busy - 50.0).abs() < 0.1, "{busy}");
-    assert_eq!(loads(&[(&a, o)])[0].group, "");
+    assert_eq!((l[0].sent_per_s, l[1].sent_per_s, l[0].lost_percent), (4_950.0, 5_000.0, None));
+    assert_eq!((l[0].bits_per_s, l[0].counted), (4_950.0 * 512.0, Counted::Frame));
+    assert_eq!((l[0].offered_per_s, l[1].offered_per_s), (Some(5_000.0), None));
+    assert_eq!((l[0].busiest_thread_percent, l[1].busiest_thread_percent), (Some(50.0), Some(50.0)));
+    // Of different threads each for itself; a lone one has no name.
+    let apart = [port(), PktgenPort { cpu: 6, ..ports[1].clone() }];
+    let l = loads(&apart, &[p, p], &[later(2, 9_900, 100_000), later(2, 10_000, 1_000_000)]);
+    assert_eq!((l[0].busiest_thread_percent, l[1].busiest_thread_percent), (Some(95.0), Some(50.0)));
+    let l = loads(&ports[..1], &[p], &[p]);
+    assert_eq!((l[0].group.as_str(), l[0].sent_per_s, l[0].busiest_thread_percent), ("", 0.0, None));
 }
 
 #[test]
 fn what_is_no_run_is_told_in_its_words() {
-    let text = |result: &str| format!("Current:\n     pkts-sofar: 0  errors: 0\n{result}");
-    assert_eq!(outcome(&text("Result: Idle\n")).unwrap_err(), "pktgen did not run: Idle");
-    assert_eq!(outcome(&text("Result: OK: count=0\n")).unwrap_err(), "pktgen did not run: OK: count=0");
-    assert_eq!(outcome("").unwrap_err(), "pktgen did not run: no result");
+    // Before its first run.
+    let idle = FAR0.replace("179733314us", "0us").replace("184460471us", "0us");
+    let idle = format!("{}Result: OK: clone_skb=4\n", idle.split("Result:").next().unwrap());
+    assert_eq!(progress(&idle).unwrap_err(), "pktgen did not run: OK: clone_skb=4");
+    assert_eq!(progress("").unwrap_err(), "pktgen did not run: no result");
     let unknown = "Result: Flag -:NONSENSE:- unknown\nAvailable flags, (prepend ! to un-set flag):\nIPV6, IPSRC_RND\n";
     assert!(result_of(unknown).unwrap().starts_with("Flag -:NONSENSE:- unknown Available flags"));
+    assert!(result_of(FAR0).unwrap().ends_with("4997pps 2Mb/sec (2398560bps) errors: 0"));
 }
 
 #[test]
@@ -124,7 +135,8 @@ fn a_run_nobody_stops_ends_all_the_same() {
 
 #[test]
 fn bad_requests_are_refused_before_anything_is_touched() {
-    let told = |p: PktgenPort| check(&Pktgen { ports: vec![p], time: Duration::from_secs(1) }).unwrap_err();
+    let of = |ports, time| Pktgen { ports, time, ..Pktgen::default() };
+    let told = |p: PktgenPort| check(&of(vec![p], Duration::from_secs(1))).unwrap_err();
     let ip = |s: &str| s.parse::<IpAddr>().unwrap();
     for mac in
         ["", "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", "52:54:00:00:00", "52:54:00:00:00:+1"]
@@ -142,12 +154,25 @@ fn bad_requests_are_refused_before_anything_is_touched() {
     assert!(told(PktgenPort { sources: (ip("::1"), ip("::2")), ..port() }).contains("only IPv4"));
     assert!(told(PktgenPort { destinations: (ip("224.0.0.1"), ip("224.0.0.9")), ..port() }).contains("unicast"));
     assert!(told(PktgenPort { source_ports: (5, 4), ..port() }).contains("backwards"));
-    let of = |ports, time| check(&Pktgen { ports, time });
+    let of = |ports, time| check(&of(ports, time));
     assert!(of(vec![], Duration::from_secs(1)).unwrap_err().contains("no port"));
-    assert!(of(vec![port()], Duration::ZERO).unwrap_err().contains("time"));
-    assert!(of(vec![port()], Duration::from_secs(4_000)).unwrap_err().contains("time"));
+    assert!(of(vec![port()], Duration::ZERO).unwrap_err().contains("warm-up"));
+    assert!(of(vec![port()], Duration::from_secs(4_000)).unwrap_err().contains("warm-up"));
     assert!(of(vec![port(), port()], Duration::from_secs(1)).unwrap_err().contains("twice"));
     of(vec![port()], Duration::from_secs(1)).unwrap();
+}
+
+#[test]
+fn it_ends_when_nothing_more_arrives() {
+    let looks = std::cell::Cell::new(0);
+    let count = |devs: &[String]| -> Result<Vec<DevCount>, String> {
+        looks.set(looks.get() + 1);
+        let rx_packets = looks.get().min(3);
+        Ok(devs.iter().map(|d| DevCount { dev: d.clone(), rx_packets, ..DevCount::default() }).collect())
+    };
+    let last = quiet(&["far2".into()], &count).unwrap();
+    assert_eq!((last[0].rx_packets, looks.get()), (3, 4));
+    assert_eq!(quiet(&[], &|_| Err("gone".into())).unwrap_err(), "gone");
 }
 
 /// Ordinary files in place of pktgen's: what is written there, and that a leftover is seen.
@@ -162,8 +187,8 @@ fn nobody_elses_run_is_touched() {
     fs::write(dir.join("eth5"), FAR0).unwrap();
     let e = at.clear().unwrap_err();
     assert!(e.starts_with("pktgen already sends from eth5 (kpktgend_0)"), "{e}");
-    let none = Pktgen { ports: vec![PktgenPort { cpu: 3, ..port() }], time: Duration::from_secs(1) };
-    let e = at.send(&none, &AtomicBool::new(false)).unwrap_err();
+    let none = Pktgen { ports: vec![PktgenPort { cpu: 3, ..port() }], ..Pktgen::default() };
+    let e = at.send(&none, &AtomicBool::new(false), &|_| Ok(Vec::new())).unwrap_err();
     assert!(e.starts_with("pktgen has no thread for CPU 3") && e.ends_with("there are kpktgend_0"), "{e}");
     fs::remove_dir_all(&dir).unwrap();
     assert!(at.ready().unwrap_err().contains("modprobe pktgen"));
