@@ -282,6 +282,7 @@ impl Flow {
             latency: None,
             busiest_thread_percent: busiest,
             generator_cpu_percent: None,
+            trouble: None,
         }
     }
 

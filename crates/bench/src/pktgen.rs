@@ -249,6 +249,7 @@ pub fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) -> Vec<Lo
             latency: None,
             busiest_thread_percent: (elapsed_us > 0).then(|| 100.0 * busy as f64 / elapsed_us as f64),
             generator_cpu_percent: None,
+            trouble: None,
         }
     };
     ports.iter().enumerate().map(one).collect()
