@@ -1,0 +1,221 @@
+//! netperf and iperf3 as children, without a shell. What they print is read in [`netperf`] and [`iperf3`].
+
+pub mod iperf3;
+pub mod netperf;
+
+use std::io::Read;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ringwise_sys::guardian::kill_group;
+use ringwise_sys::load::dies_with_us;
+
+use crate::load::{self, one_host, words};
+use crate::result::LoadResult;
+use crate::side::{Group, Load};
+
+/// Beyond its own time, for connecting and for the report.
+const SLACK: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(20);
+const LISTENS_WITHIN: Duration = Duration::from_secs(5);
+/// Of what a child prints.
+const MOST: u64 = 8 << 20;
+
+/// A child whose output is read on. Ends, with what it has started, when it is dropped.
+struct Running {
+    name: String,
+    child: Child,
+    output: Option<JoinHandle<String>>,
+    errors: Option<JoinHandle<String>>,
+}
+
+/// What a child has left.
+#[derive(Debug, Default)]
+struct Left {
+    good: bool,
+    status: String,
+    output: String,
+    errors: String,
+}
+
+impl Running {
+    /// Err: it does not start; where it is missing, how it can be had.
+    fn start(name: &str, args: &[String]) -> Result<Self, String> {
+        let mut command = Command::new(name);
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        dies_with_us(&mut command);
+        let mut child = command.spawn().map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => missing(name),
+            _ => format!("{name}: {}", words(&e)),
+        })?;
+        let collect = |stream: Option<Box<dyn Read + Send>>| {
+            stream.and_then(|s| std::thread::Builder::new().name("output".into()).spawn(move || all_of(s)).ok())
+        };
+        let output = collect(child.stdout.take().map(|s| Box::new(s) as _));
+        let errors = collect(child.stderr.take().map(|s| Box::new(s) as _));
+        Ok(Self { name: name.into(), child, output, errors })
+    }
+
+    /// It has ended by itself.
+    fn ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Ends it, if it has not ended.
+    fn left(mut self) -> Left {
+        if !self.ended() {
+            kill_group(self.child.id());
+        }
+        let status = self.child.wait();
+        let text = |t: Option<JoinHandle<String>>| t.and_then(|t| t.join().ok()).unwrap_or_default();
+        Left {
+            good: status.as_ref().is_ok_and(std::process::ExitStatus::success),
+            status: status.map_or_else(|e| words(&e), |s| s.to_string()),
+            output: text(self.output.take()),
+            errors: text(self.errors.take()).trim().to_string(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.ended() {
+            kill_group(self.child.id());
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn all_of(stream: Box<dyn Read + Send>) -> String {
+    let mut bytes = Vec::new();
+    // What was read before an error is all there is.
+    let _ = stream.take(MOST).read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn missing(name: &str) -> String {
+    let package = if name == "iperf3" { "apt install iperf3" } else { "apt install netperf (Debian: in non-free)" };
+    format!("{name} is not in PATH: {package}; the built-in load needs neither")
+}
+
+fn known(name: &str) -> Result<(), String> {
+    match name {
+        "netperf" | "netserver" | "iperf3" => Ok(()),
+        _ => Err(format!("{name} is not driven here: netperf, netserver and iperf3 are")),
+    }
+}
+
+/// `netserver` or `iperf3 -s`.
+pub struct Server {
+    at: SocketAddr,
+    running: Running,
+}
+
+impl Server {
+    pub fn at(&self) -> SocketAddr {
+        self.at
+    }
+
+    /// Err: it had ended before, with its words.
+    pub fn stop(mut self) -> Result<(), String> {
+        if self.running.ended() {
+            let name = self.running.name.clone();
+            let left = self.running.left();
+            return Err(format!("{name} had ended by itself: {}", said(&left)));
+        }
+        Ok(())
+    }
+}
+
+/// Err: it is missing, does not listen, or the address is none of one host.
+pub fn serve(program: &str, bind: IpAddr, port: u16) -> Result<Server, String> {
+    known(program)?;
+    one_host(bind).map_err(|why| format!("not listening on {bind}: {why}"))?;
+    let text = |s: &str| s.to_string();
+    let (name, args) = match program {
+        "iperf3" => ("iperf3", [text("-s"), text("-B"), bind.to_string(), text("-p"), port.to_string()].to_vec()),
+        _ => ("netserver", [text("-D"), text("-L"), bind.to_string(), text("-p"), port.to_string()].to_vec()),
+    };
+    let at = SocketAddr::new(bind, port);
+    if is_listening(port) {
+        return Err(format!("{name}: somebody listens on port {port} already (EADDRINUSE)"));
+    }
+    let mut running = Running::start(name, &args)?;
+    let until = Instant::now() + LISTENS_WITHIN;
+    while !is_listening(port) {
+        if running.ended() {
+            return Err(format!("{name} ended: {}", said(&running.left())));
+        }
+        if Instant::now() > until {
+            return Err(format!("{name} does not listen on {at} after {LISTENS_WITHIN:?}: {}", said(&running.left())));
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(Server { at, running })
+}
+
+/// By `/proc/net/tcp`: a connection to find out would be one too many for a server of one.
+fn is_listening(port: u16) -> bool {
+    const LISTEN: &str = "0A";
+    let port = format!(":{port:04X}");
+    ["tcp", "tcp6"].iter().any(|file| {
+        let text = std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+        text.lines().any(|l| {
+            let mut fields = l.split_ascii_whitespace().skip(1);
+            fields.next().is_some_and(|local| local.ends_with(&port)) && fields.nth(1) == Some(LISTEN)
+        })
+    })
+}
+
+fn said(left: &Left) -> String {
+    let words = if left.errors.is_empty() { left.output.trim() } else { &left.errors };
+    let start: String = words.chars().take(500).collect();
+    if start.is_empty() { left.status.clone() } else { format!("{}: {start}", left.status) }
+}
+
+/// Runs all groups at the same time; blocks until they are over or `stop` is set.
+///
+/// Err: refused, missing, or what the program said.
+pub fn run(program: &str, port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+    known(program)?;
+    load::check(load)?;
+    if load.time.as_secs() < 1 || load.time.subsec_nanos() > 0 || load.warmup.subsec_nanos() > 0 {
+        return Err(format!("{program} takes whole seconds, not {:?} and {:?}", load.warmup, load.time));
+    }
+    if program == "iperf3" { iperf3::run(port, load, stop) } else { netperf::run(port, load, stop) }
+}
+
+/// Starts one child for each list of arguments and waits for all. In the order of `lists`.
+///
+/// Err: one of them failed: its words; `stop`; late.
+fn together(name: &str, lists: &[Vec<String>], time: Duration, stop: &AtomicBool) -> Result<Vec<Left>, String> {
+    let mut running = Vec::new();
+    for args in lists {
+        running.push(Running::start(name, args)?);
+    }
+    let until = Instant::now() + time + SLACK;
+    while !running.iter_mut().all(Running::ended) {
+        if stop.load(Ordering::Relaxed) {
+            return Err("stopped before its time was over".into());
+        }
+        if Instant::now() > until {
+            let late = running.into_iter().map(Running::left).map(|l| said(&l)).collect::<Vec<_>>();
+            return Err(format!("{name} was not done {SLACK:?} after its time: {}", late.join("; ")));
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(running.into_iter().map(Running::left).collect())
+}
+
+/// CPU of the i-th thread of a group.
+fn cpu(g: &Group, i: usize) -> Option<u32> {
+    if g.cpus.is_empty() { None } else { Some(g.cpus[i % g.cpus.len()]) }
+}
+
+#[cfg(test)]
+#[path = "programs_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! iperf3's streams, read from its `-J` output.
+
+use std::sync::atomic::AtomicBool;
+
+use serde::Deserialize;
+
+use crate::programs::{cpu, said, together};
+use crate::result::{Counted, LoadResult, Unit};
+use crate::side::{Group, Load, Pattern, Protocol};
+
+/// `-P` of iperf3 goes no further.
+const MOST_STREAMS: u32 = 128;
+
+pub fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+    let [g] = load.groups.as_slice() else {
+        return Err("iperf3 -s serves one test at a time: one group, or the built-in load".into());
+    };
+    check(g)?;
+    let args = args(port, g, load.warmup.as_secs(), load.time.as_secs());
+    let all = together("iperf3", &[args], load.warmup + load.time, stop)?;
+    let left = all.first().ok_or("iperf3 was not started")?;
+    // It tells errors in its report and ends well.
+    match result(g, &left.output) {
+        Ok(r) if left.good => Ok(vec![r]),
+        Ok(_) => Err(format!("iperf3: {}", said(left))),
+        Err(why) if left.errors.is_empty() => Err(why),
+        Err(why) => Err(format!("{why}; it said: {}", left.errors)),
+    }
+}
+
+fn check(g: &Group) -> Result<(), String> {
+    if g.pattern != Pattern::Send {
+        return Err("iperf3 has streams only: requests and responses need netperf or the built-in load".into());
+    }
+    if g.threads != 1 || g.to.len() != 1 {
+        return Err("iperf3 -s serves one client at a time: one thread with several flows, or the built-in load".into());
+    }
+    if g.flows > MOST_STREAMS || g.skew > 0.0 {
+        return Err(format!("iperf3 has up to {MOST_STREAMS} flows, all alike: the built-in load has more"));
+    }
+    Ok(())
+}
+
+fn args(port: u16, g: &Group, warmup: u64, seconds: u64) -> Vec<String> {
+    let flows = g.flows.max(1);
+    let pair = |name: &str, value: String| [name.to_string(), value];
+    let mut out = vec!["-J".to_string()];
+    out.extend(pair("-c", g.to[0].ip().to_string()));
+    out.extend(pair("-p", port.to_string()));
+    out.extend(pair("-t", seconds.to_string()));
+    out.extend(pair("-O", warmup.to_string()));
+    out.extend(pair("-P", flows.to_string()));
+    out.extend(pair("-l", g.size_bytes.to_string()));
+    if let Some(c) = cpu(g, 0) {
+        out.extend(pair("-A", c.to_string()));
+    }
+    // Bits of payload of each stream; 0: as much as can be had (UDP would else be 1 Mbit/s).
+    let bits = g.per_s.map_or(0, |r| (r * f64::from(g.size_bytes) * 8.0 / f64::from(flows)).round().max(1.0) as u64);
+    if g.protocol == Protocol::Udp {
+        out.push("-u".into());
+        out.extend(pair("-b", bits.to_string()));
+    } else if bits > 0 {
+        out.extend(pair("-b", bits.to_string()));
+    }
+    out
+}
+
+#[derive(Deserialize)]
+struct Report {
+    error: Option<String>,
+    #[serde(default)]
+    end: End,
+}
+
+#[derive(Default, Deserialize)]
+struct End {
+    /// UDP: what the receiver knows of all streams.
+    sum: Option<Sum>,
+    sum_sent: Option<Sum>,
+    sum_received: Option<Sum>,
+    cpu_utilization_percent: Option<Cpu>,
+}
+
+#[derive(Deserialize)]
+struct Sum {
+    seconds: f64,
+    bytes: f64,
+    packets: Option<f64>,
+    lost_packets: Option<f64>,
+    retransmits: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Cpu {
+    host_total: f64,
+}
+
+/// Err: iperf3's own words, or a report that lacks what it should have.
+pub fn result(g: &Group, text: &str) -> Result<LoadResult, String> {
+    let report: Report = serde_json::from_str(text).map_err(|e| {
+        let start: String = text.trim().chars().take(200).collect();
+        format!("iperf3's report was not understood: {e}: {start:?}")
+    })?;
+    if let Some(e) = report.error {
+        return Err(format!("iperf3: {e}"));
+    }
+    let end = report.end;
+    let need = |s: Option<Sum>, name: &str| {
+        s.filter(|s| s.seconds > 0.0).ok_or_else(|| format!("iperf3's report has no end.{name}"))
+    };
+    let cpu = end.cpu_utilization_percent.map(|c| c.host_total);
+    let base = LoadResult {
+        group: g.name.clone(),
+        threads: 1,
+        offered_per_s: g.per_s,
+        counted: Counted::Payload,
+        // One thread for each stream since 3.16: with more than one nothing is known of the busiest.
+        busiest_thread_percent: cpu.filter(|_| g.flows <= 1),
+        generator_cpu_percent: cpu,
+        ..LoadResult::default()
+    };
+    if g.protocol == Protocol::Udp {
+        let sum = need(end.sum, "sum")?;
+        let (Some(packets), Some(lost)) = (sum.packets, sum.lost_packets) else {
+            return Err("iperf3's report has no packets in end.sum".into());
+        };
+        let arrived = (packets - lost).max(0.0) / sum.seconds;
+        return Ok(LoadResult {
+            unit: Unit::Packets,
+            sent_per_s: packets / sum.seconds,
+            done_per_s: arrived,
+            lost_percent: (packets > 0.0).then(|| lost / packets * 100.0),
+            bits_per_s: arrived * f64::from(g.size_bytes) * 8.0,
+            ..base
+        });
+    }
+    let (sent, received) = (need(end.sum_sent, "sum_sent")?, need(end.sum_received, "sum_received")?);
+    let size = f64::from(g.size_bytes);
+    Ok(LoadResult {
+        unit: Unit::Bytes,
+        sent_per_s: sent.bytes / sent.seconds / size,
+        done_per_s: received.bytes / received.seconds / size,
+        bits_per_s: received.bytes / received.seconds * 8.0,
+        trouble: sent.retransmits.filter(|n| *n > 0).map(|n| format!("{n} segments were sent again")),
+        ..base
+    })
+}

@@ -1,0 +1,234 @@
+//! An end of a test behind a stream of lines: TCP, or a child (`ssh HOST ringwise bench serve --stdio`, or ourselves in
+//! a network namespace).
+
+use std::io::{BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::load::words;
+use crate::side::{Error, Hello, PROTOCOL, Reply, Request, Side};
+use crate::wire::{ALIVE_EACH, Answered, Asked, read_line, write_asked};
+
+/// For a connection and its first reply.
+const GREETED_WITHIN: Duration = Duration::from_secs(10);
+/// A child may have to log in first.
+const CHILD_GREETED_WITHIN: Duration = Duration::from_secs(60);
+const CHILD_ENDS_WITHIN: Duration = Duration::from_secs(3);
+/// Of what a child says on its standard error, the end.
+const MOST_WORDS: usize = 4096;
+
+type Output = Arc<Mutex<Box<dyn Write + Send>>>;
+
+/// The other end stops everything when this is dropped.
+pub struct RemoteSide {
+    name: String,
+    hello: Hello,
+    id: u64,
+    output: Option<Output>,
+    replies: Receiver<Result<Answered, String>>,
+    alive: Option<(Sender<()>, JoinHandle<()>)>,
+    stream: Option<TcpStream>,
+    child: Option<Child>,
+    /// What the child says for people.
+    said: Arc<Mutex<String>>,
+}
+
+impl RemoteSide {
+    /// Errors: no connection, with errno; the versions differ; the secret is wrong; somebody else is at work there.
+    pub fn tcp(at: SocketAddr, secret: Option<&str>) -> Result<Self, Error> {
+        let name = at.to_string();
+        let lost = |e: std::io::Error| Error::Lost { side: name.clone(), why: words(&e) };
+        let stream = TcpStream::connect_timeout(&at, GREETED_WITHIN).map_err(lost)?;
+        stream.set_nodelay(true).map_err(lost)?;
+        stream.set_write_timeout(Some(GREETED_WITHIN)).map_err(lost)?;
+        let (input, output) = (stream.try_clone().map_err(lost)?, stream.try_clone().map_err(lost)?);
+        let mut side = Self::over(name, Box::new(input), Box::new(output))?;
+        side.stream = Some(stream);
+        side.greet(secret, GREETED_WITHIN)?;
+        Ok(side)
+    }
+
+    /// A program that reads and writes our lines; its standard error is kept for messages.
+    ///
+    /// Errors: it does not start, with errno; as above.
+    pub fn child(mut command: Command, name: &str) -> Result<Self, Error> {
+        let lost = |e: std::io::Error| Error::Lost { side: name.into(), why: format!("start it: {}", words(&e)) };
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(lost)?;
+        let (Some(output), Some(input), Some(mut errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(Error::Lost { side: name.into(), why: "it has no standard streams".into() });
+        };
+        let mut side = match Self::over(name.into(), Box::new(input), Box::new(output)) {
+            Ok(side) => side,
+            Err(e) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(e);
+            }
+        };
+        side.child = Some(child);
+        let said = side.said.clone();
+        // Without this thread its words are lost, and nothing else.
+        let _ = std::thread::Builder::new().name("words".into()).spawn(move || {
+            let mut buffer = [0; 512];
+            while let Ok(n @ 1..) = errors.read(&mut buffer) {
+                let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+                said.push_str(&String::from_utf8_lossy(&buffer[..n]));
+                if said.len() > MOST_WORDS {
+                    let cut = (said.len() - MOST_WORDS..).find(|i| said.is_char_boundary(*i)).unwrap_or(0);
+                    said.drain(..cut);
+                }
+            }
+        });
+        side.greet(None, CHILD_GREETED_WITHIN)?;
+        Ok(side)
+    }
+
+    /// Who it is.
+    pub fn hello(&self) -> &Hello {
+        &self.hello
+    }
+
+    fn over(name: String, input: Box<dyn Read + Send>, output: Box<dyn Write + Send>) -> Result<Self, Error> {
+        let failed = |e: std::io::Error| Error::Lost { side: name.clone(), why: words(&e) };
+        let (tell, replies) = mpsc::channel();
+        let lines = move || {
+            let mut from = BufReader::new(input);
+            loop {
+                let heard = match read_line(&mut from) {
+                    Ok(Some(line)) => serde_json::from_str(&line).map_err(|e| format!("{e} in: {}", start_of(&line))),
+                    Ok(None) => Err("it was closed at the other end".into()),
+                    Err(e) => Err(words(&e)),
+                };
+                let last = heard.is_err();
+                if tell.send(heard).is_err() || last {
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("replies".into()).spawn(lines).map_err(failed)?;
+        let output: Output = Arc::new(Mutex::new(output));
+        let to = output.clone();
+        let (end, ended) = mpsc::channel();
+        let alive = move || {
+            while ended.recv_timeout(ALIVE_EACH) == Err(RecvTimeoutError::Timeout) {
+                let mut to = to.lock().unwrap_or_else(PoisonError::into_inner);
+                // Who waits for a reply learns of it.
+                if write_asked(&mut **to, &Asked { id: 0, request: None }).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("alive".into()).spawn(alive).map_err(failed)?;
+        Ok(Self {
+            name,
+            hello: Hello::default(),
+            id: 0,
+            output: Some(output),
+            replies,
+            alive: Some((end, thread)),
+            stream: None,
+            child: None,
+            said: Arc::default(),
+        })
+    }
+
+    fn greet(&mut self, secret: Option<&str>, within: Duration) -> Result<(), Error> {
+        let hello = Request::Hello {
+            protocol: PROTOCOL,
+            ringwise: env!("CARGO_PKG_VERSION").into(),
+            secret: secret.map(str::to_string),
+        };
+        // Where it is refused unheard, the words why are in what it has sent.
+        let started = self.start(hello);
+        let side = self.name.clone();
+        match self.finish(within) {
+            Ok(Reply::Hello(h)) if h.protocol == PROTOCOL => {
+                self.hello = h;
+                Ok(())
+            }
+            Ok(Reply::Hello(h)) => Err(Error::Versions { side, theirs: h.protocol, version: h.ringwise }),
+            Ok(other) => Err(Error::Lost { side, why: format!("it answered a hello with {other:?}") }),
+            Err(Error::Lost { why, .. }) if started.is_err() => Err(Error::Lost { side, why }),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn lost(&self, why: String) -> Error {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = said.trim();
+        let why = if said.is_empty() { why } else { format!("{why}; it said: {said}") };
+        Error::Lost { side: self.name.clone(), why }
+    }
+}
+
+fn start_of(line: &str) -> String {
+    line.chars().take(80).collect()
+}
+
+impl Side for RemoteSide {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(&mut self, request: Request) -> Result<(), Error> {
+        self.id += 1;
+        let asked = Asked { id: self.id, request: Some(request) };
+        let Some(output) = &self.output else { return Err(self.lost("it was closed here".into())) };
+        let written = write_asked(&mut **output.lock().unwrap_or_else(PoisonError::into_inner), &asked);
+        written.map_err(|e| self.lost(words(&e)))
+    }
+
+    fn finish(&mut self, bound: Duration) -> Result<Reply, Error> {
+        let until = Instant::now() + bound;
+        loop {
+            match self.replies.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                // Of a request that was stopped since; 0 is said to whoever it is.
+                Ok(Ok(Answered { id, .. })) if id != 0 && id != self.id => {}
+                Ok(Ok(Answered { reply: Reply::Failed { why }, .. })) => {
+                    return Err(Error::Refused { side: self.name.clone(), why });
+                }
+                Ok(Ok(Answered { reply, .. })) => return Ok(reply),
+                Ok(Err(why)) => {
+                    // What a child has said last may come a moment after its end.
+                    if self.child.is_some() {
+                        std::thread::sleep(Duration::from_millis(50));
+                    }
+                    return Err(self.lost(why));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(Error::Late { side: self.name.clone(), seconds: bound.as_secs() });
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(self.lost("it is gone".into())),
+            }
+        }
+    }
+}
+
+impl Drop for RemoteSide {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.stream {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        if let Some((end, thread)) = self.alive.take() {
+            drop(end);
+            let _ = thread.join();
+        }
+        // The end of its input is the sign to stop everything.
+        self.output = None;
+        if let Some(child) = &mut self.child {
+            let until = Instant::now() + CHILD_ENDS_WITHIN;
+            while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}

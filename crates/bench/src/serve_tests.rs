@@ -1,0 +1,166 @@
+//! Over 127.0.0.1.
+
+use std::net::UdpSocket;
+
+use super::*;
+use crate::remote::RemoteSide;
+use crate::side::{Answer, Error, Group, Load, Side};
+use crate::wire::write_asked;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Serves while `client` runs; what was said for people.
+fn served(silent: Duration, secret: Option<&str>, client: impl FnOnce(SocketAddr)) -> Vec<String> {
+    let stop = AtomicBool::new(false);
+    let said = std::sync::Mutex::new(Vec::new());
+    let (tell, at) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let serve = scope.spawn(|| {
+            let say = |line: &str| said.lock().unwrap().push(line.to_string());
+            let mut opened = |at| tell.send(at).unwrap();
+            serve_for(silent, "127.0.0.1:0".parse().unwrap(), secret, &stop, &mut opened, &say)
+        });
+        client(at.recv().unwrap());
+        stop.store(true, Ordering::Relaxed);
+        serve.join().unwrap().unwrap();
+    });
+    said.into_inner().unwrap()
+}
+
+fn long_load(to: SocketAddr) -> Request {
+    let group = Group { size_bytes: 64, threads: 1, to: vec![to], per_s: Some(1000.0), ..Group::default() };
+    Request::Load(Load { groups: vec![group], time: Duration::from_secs(3000), ..Load::default() })
+}
+
+/// Nothing comes any more; fails after a while.
+fn falls_silent(target: &UdpSocket) {
+    target.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    let begun = Instant::now();
+    while target.recv(&mut [0; 2048]).is_ok() {
+        assert!(begun.elapsed() < SOON, "it still sends");
+    }
+}
+
+#[test]
+fn a_test_over_the_stream() {
+    served(SILENT, None, |at| {
+        let mut side = RemoteSide::tcp(at, None).unwrap();
+        assert_eq!((side.hello().protocol, side.name()), (PROTOCOL, at.to_string().as_str()));
+        assert!(side.hello().interfaces.iter().any(|i| i.0 == "lo"));
+        let busy = RemoteSide::tcp(at, None).err().unwrap().to_string();
+        assert!(busy.contains("one at a time"), "{busy}");
+        let answer = Answer { bind: Some(at.ip()), threads: 1, ..Answer::default() };
+        let Reply::Listening { at: to } = side.ask(Request::Answer(answer), SOON).unwrap() else { panic!() };
+        let group = Group { size_bytes: 64, threads: 1, to, ..Group::default() };
+        let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };
+        let mut here = crate::local::LocalSide::new("here");
+        let Reply::Loaded(r) = here.ask(Request::Load(load), SOON).unwrap() else { panic!() };
+        assert!(r[0].done_per_s > 0.0);
+        let Reply::Stopped { taken } = side.ask(Request::Stop, SOON).unwrap() else { panic!() };
+        assert!(taken[0].packets > 0);
+        let refused = side.ask(Request::Count { devs: vec!["no-such-dev".into()] }, SOON).unwrap_err();
+        assert!(matches!(&refused, Error::Refused { .. }) && refused.to_string().contains("ENODEV"), "{refused}");
+    });
+}
+
+#[test]
+fn a_client_that_is_gone_leaves_nothing_running() {
+    let target = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let said = served(SILENT, None, |at| {
+        let mut side = RemoteSide::tcp(at, None).unwrap();
+        side.start(long_load(target.local_addr().unwrap())).unwrap();
+        target.recv(&mut [0; 2048]).unwrap();
+        drop(side);
+        falls_silent(&target);
+        // And the next one is welcome.
+        let begun = Instant::now();
+        while let Err(e) = RemoteSide::tcp(at, None) {
+            assert!(begun.elapsed() < SOON, "{e}");
+        }
+    });
+    assert!(said[1].contains("everything is stopped"), "{said:?}");
+}
+
+#[test]
+fn a_client_without_a_word_is_gone_too() {
+    let target = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let said = served(Duration::from_millis(300), None, |at| {
+        // By hand: it does not say that it is alive.
+        let mut stream = TcpStream::connect(at).unwrap();
+        let hello = Request::Hello { protocol: PROTOCOL, ringwise: "test".into(), secret: None };
+        write_asked(&mut stream, &Asked { id: 1, request: Some(hello) }).unwrap();
+        let load = long_load(target.local_addr().unwrap());
+        write_asked(&mut stream, &Asked { id: 2, request: Some(load) }).unwrap();
+        target.recv(&mut [0; 2048]).unwrap();
+        falls_silent(&target);
+    });
+    assert!(said[1].contains("not a word"), "{said:?}");
+}
+
+#[test]
+fn strangers_are_refused_with_words() {
+    served(SILENT, Some("open sesame"), |at| {
+        for (secret, words) in [(None, "a secret is needed"), (Some("open"), "not the secret")] {
+            let why = loop {
+                // Until the one before is gone.
+                match RemoteSide::tcp(at, secret).err().unwrap().to_string() {
+                    busy if busy.contains("one at a time") => std::thread::sleep(Duration::from_millis(10)),
+                    why => break why,
+                }
+            };
+            assert!(why.contains(words), "{why}");
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        RemoteSide::tcp(at, Some("open sesame")).unwrap();
+    });
+    served(SILENT, None, |at| {
+        for (line, words) in [
+            ("{\"id\":1,\"request\":\"stop\"}\n", "to be a hello"),
+            ("GET / HTTP/1.1\n", "not understood"),
+            (
+                "{\"id\":1,\"request\":{\"hello\":{\"protocol\":99,\"ringwise\":\"9.9\",\"secret\":null}}}\n",
+                "\"protocol\":1",
+            ),
+        ] {
+            let mut stream = TcpStream::connect(at).unwrap();
+            stream.write_all(line.as_bytes()).unwrap();
+            let mut text = String::new();
+            stream.read_to_string(&mut text).unwrap();
+            assert!(text.contains(words), "{text}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+}
+
+#[test]
+fn another_version_at_the_other_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let other = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        read_line(&mut BufReader::new(stream.try_clone().unwrap())).unwrap();
+        let hello = crate::side::Hello { protocol: 7, ringwise: "3.2.1".into(), ..Default::default() };
+        write_answered(&mut stream, &Answered { id: 1, reply: Reply::Hello(hello) }).unwrap();
+    });
+    let e = RemoteSide::tcp(at, None).err().unwrap();
+    assert!(matches!(e, Error::Versions { theirs: 7, .. }) && e.to_string().contains("3.2.1"), "{e}");
+    other.join().unwrap();
+    let gone = RemoteSide::tcp(at, None).err().unwrap().to_string();
+    assert!(gone.contains("ECONNREFUSED"), "{gone}");
+}
+
+#[test]
+fn a_child_that_dies_leaves_its_words() {
+    let mut sh = std::process::Command::new("/bin/sh");
+    sh.args(["-c", "echo 'Host key verification failed.' >&2; exit 255"]);
+    let e = RemoteSide::child(sh, "ssh b").err().unwrap().to_string();
+    assert!(e.starts_with("ssh b: the control connection is gone") && e.contains("Host key"), "{e}");
+    let e = RemoteSide::child(std::process::Command::new("/no/such"), "x").err().unwrap().to_string();
+    assert!(e.contains("ENOENT"), "{e}");
+}
+
+#[test]
+fn nobody_serves_everywhere() {
+    let e = serve("0.0.0.0:0".parse().unwrap(), None, &AtomicBool::new(false), &mut |_| {}, &|_| {}).unwrap_err();
+    assert!(e.contains("every address"), "{e}");
+}
