@@ -21,6 +21,7 @@ pub mod snapshot;
 pub mod topology;
 pub mod vector;
 pub mod wish;
+pub mod words;
 
 pub use bond::{Bond, BondMember};
 pub use control::{ControlPath, ControlReason};

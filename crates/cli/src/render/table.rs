@@ -2,29 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use ringwise_model::words::plain;
 use ringwise_model::{CpuSet, Fact, Nic, NicKind, Snapshot, Vector};
 
 use super::show::far_queues;
-use super::text::{self, hang, is_listed, len, link, no_answer, pad, plural, right, set, thousands, user, word};
+use super::text::{self, hang, is_listed, len, link, no_answer, pad, plural, set, thousands, user, word};
 use crate::style::{Style, Tint};
-
-/// Columns two blanks apart, as wide as their widest cell; those named in `numbers` right-aligned.
-pub fn plain(rows: &[Vec<String>], numbers: &[usize]) -> String {
-    let n = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width: Vec<usize> =
-        (0..n).map(|i| rows.iter().filter_map(|r| r.get(i)).map(|c| len(c)).max().unwrap_or(0)).collect();
-    let mut out = String::new();
-    for r in rows {
-        let cells: Vec<String> = r
-            .iter()
-            .enumerate()
-            .map(|(i, c)| if numbers.contains(&i) { right(c, width[i]) } else { pad(c, width[i]) })
-            .collect();
-        out.push_str(cells.join("  ").trim_end());
-        out.push('\n');
-    }
-    out
-}
 
 /// Queues now and at most: `8/63`, separate ones as `4+4/8+8`; where the driver has no channels to change,
 /// those that are there: `1/1`.

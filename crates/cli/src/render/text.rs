@@ -2,29 +2,8 @@
 
 use std::collections::BTreeSet;
 
+pub use ringwise_model::words::{hang, len, pad, plural, right, thousands};
 use ringwise_model::{Confidence, CpuSet, Fact, MapSource, Nic, NicKind, Snapshot, User, Vector};
-
-/// Thousands commas, for people.
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
-
-/// `1 queue`, `8 queues`.
-pub fn plural(n: usize, one: &str) -> String {
-    let s = match one {
-        "switch" => "es",
-        _ => "s",
-    };
-    format!("{} {one}{}", thousands(n as u64), if n == 1 { "" } else { s })
-}
 
 /// `8 queues`, as the driver counts them where it does.
 pub fn queues(n: &Nic) -> String {
@@ -43,49 +22,6 @@ pub fn directories(n: &Nic) -> Option<String> {
     let served = sure.flat_map(|v| v.rx()).collect::<BTreeSet<_>>().len();
     (rx != tx && served > 0 && served < rx)
         .then(|| format!("{} ({rx} receive, {tx} transmit directories)", plural(served, "queue")))
-}
-
-/// Width in columns; everything we print is one column a character.
-pub fn len(s: &str) -> usize {
-    s.chars().count()
-}
-
-/// Left-aligned in `width` columns.
-pub fn pad(s: &str, width: usize) -> String {
-    format!("{s}{}", " ".repeat(width.saturating_sub(len(s))))
-}
-
-/// Right-aligned in `width` columns.
-pub fn right(s: &str, width: usize) -> String {
-    format!("{}{s}", " ".repeat(width.saturating_sub(len(s))))
-}
-
-/// `text` behind `head`, broken between words, further lines indented to the head's width.
-/// A word longer than a line stays whole.
-pub fn hang(head: &str, text: &str, width: Option<usize>) -> String {
-    let indent = len(head);
-    let Some(width) = width else {
-        return format!("{head}{text}").trim_end().to_string() + "\n";
-    };
-    let mut out = String::new();
-    let mut line = head.to_string();
-    let mut fresh = true;
-    for word in text.split(' ').filter(|w| !w.is_empty()) {
-        if !fresh && len(&line) + 1 + len(word) > width {
-            out.push_str(line.trim_end());
-            out.push('\n');
-            line = " ".repeat(indent);
-            fresh = true;
-        }
-        if !fresh {
-            line.push(' ');
-        }
-        line.push_str(word);
-        fresh = false;
-    }
-    out.push_str(line.trim_end());
-    out.push('\n');
-    out
 }
 
 /// The kernel's list, or `none`.
@@ -256,19 +192,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_for_people() {
-        assert_eq!(thousands(2114), "2,114");
-        assert_eq!(thousands(41_180_123), "41,180,123");
-        assert_eq!(thousands(999), "999");
-        assert_eq!(plural(1, "queue"), "1 queue");
+    fn masks_are_the_kernels() {
         assert_eq!(mask(&"0,33".parse().unwrap()), "2,00000001");
         assert_eq!(mask(&CpuSet::new()), "0");
-    }
-
-    #[test]
-    fn hangs_between_words_and_keeps_long_ones() {
-        assert_eq!(hang("a   ", "bb cc dd", Some(9)), "a   bb cc\n    dd\n");
-        assert_eq!(hang("a ", "0123456789 x", Some(5)), "a 0123456789\n  x\n");
-        assert_eq!(hang("a ", "b c d e f", None), "a b c d e f\n");
     }
 }

@@ -1,7 +1,7 @@
 //! `show --svg`: the block diagram of an interface. Queues, the interrupts that serve them, the CPUs these go to,
 //! in cores and nodes, and the lines between. The same host gives the same bytes.
 
-pub(crate) mod canvas;
+pub(crate) use ringwise_bench::figure::canvas;
 mod cpus;
 mod draw;
 mod groups;

@@ -84,11 +84,13 @@ pub struct Font<'a> {
     pub fill: &'a str,
     pub bold: bool,
     pub middle: bool,
+    /// The text ends where it is put.
+    pub end: bool,
 }
 
 impl<'a> Font<'a> {
     pub fn left(size: f64, fill: &'a str) -> Self {
-        Self { size, fill, bold: false, middle: false }
+        Self { size, fill, bold: false, middle: false, end: false }
     }
 
     pub fn bold(self) -> Self {
@@ -97,6 +99,10 @@ impl<'a> Font<'a> {
 
     pub fn middle(self) -> Self {
         Self { middle: true, ..self }
+    }
+
+    pub fn end(self) -> Self {
+        Self { end: true, ..self }
     }
 }
 
@@ -146,13 +152,21 @@ impl Canvas {
     /// Text with its middle line at `p.y`.
     pub fn text(&mut self, p: Point, text: &str, font: &Font<'_>) {
         let w = width(text, font.size);
-        self.reach(if font.middle { p.x + w / 2.0 } else { p.x + w }, p.y + font.size * 0.6);
+        let right = match (font.middle, font.end) {
+            (true, _) => p.x + w / 2.0,
+            (_, true) => p.x,
+            _ => p.x + w,
+        };
+        self.reach(right, p.y + font.size * 0.6);
         let mut more = String::new();
         if font.bold {
             more.push_str(" font-weight=\"bold\"");
         }
         if font.middle {
             more.push_str(" text-anchor=\"middle\"");
+        }
+        if font.end {
+            more.push_str(" text-anchor=\"end\"");
         }
         // dominant-baseline is not known to all viewers.
         self.put(format_args!(

@@ -1,0 +1,174 @@
+//! A session as one file for a browser: nothing is loaded from anywhere, nothing runs.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::words::plural;
+
+use crate::figure::canvas::escape;
+use crate::figure::{Figure, figures};
+use crate::file::Results;
+use crate::result::Verdict;
+use crate::table::{self, Table};
+use crate::words;
+
+const CSS: &str = "\
+:root{color-scheme:light}*{box-sizing:border-box}\
+body{font:15px/1.5 system-ui,-apple-system,'Segoe UI',sans-serif;color:#1d2433;background:#fff;max-width:86em;margin:0 auto;padding:1.6em 2em 4em}\
+h1{font-size:1.55em;line-height:1.25;margin:.6em 0 .2em}h2{font-size:1.15em;margin:2.4em 0 .5em;padding-bottom:.25em;border-bottom:1px solid #c9d0da}\
+p{margin:.4em 0;max-width:62em}.sub{color:#556070}\
+.caveat{background:#fff4dc;border-left:5px solid #b58400;padding:.45em .9em;font-weight:600;max-width:none;margin:0}\
+.note{background:#fdece3;border-left:5px solid #d55e00;padding:.35em .9em}\
+ul.v{list-style:none;padding:0;margin:.6em 0}ul.v li{padding:.22em 0 .22em .8em;margin:.2em 0;border-left:5px solid #aab2bf}\
+ul.v li.better{border-color:#0072b2}ul.v li.worse{border-color:#d55e00}ul.v b{font-weight:650}\
+.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,560px),1fr));gap:1.4em 1.6em;align-items:start}\
+figure{margin:0;border:1px solid #e3e7ed;padding:.6em .6em .4em;break-inside:avoid}figure.wide{grid-column:1/-1}\
+figure svg{display:block;max-width:100%;height:auto}figcaption{color:#556070;font-size:.86em;padding:.2em .5em}\
+.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.88em}\
+th,td{padding:.28em .7em;text-align:right;border-bottom:1px solid #e3e7ed;white-space:nowrap;font-variant-numeric:tabular-nums}\
+th{color:#556070;font-weight:600;border-bottom:1px solid #aab2bf;vertical-align:bottom}th.w,td.w{text-align:left}td.long{white-space:normal;min-width:16em}\
+tr.first td{border-top:1px solid #aab2bf}dl{display:grid;grid-template-columns:max-content 1fr;gap:.15em 1.2em;margin:.5em 0}\
+dt{color:#556070}dd{margin:0;overflow-wrap:anywhere}\
+@media print{body{font-size:10pt;padding:0;max-width:none}.scroll{overflow:visible}table{font-size:7pt}th,td{padding:.15em .4em;white-space:normal}\
+.figures{grid-template-columns:1fr 1fr;gap:.6em}h2{break-after:avoid}tr{break-inside:avoid}}";
+
+/// `started` is when the session began, in words.
+pub fn html(r: &Results, started: &str) -> String {
+    let s = &r.session;
+    let title = s.title.clone().unwrap_or_else(|| format!("{}: {}", s.workload, words::compared(r)));
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width\"/>\n<title>{}</title>\n<style>{CSS}</style>\n</head>\n<body>\n",
+        escape(&title)
+    );
+    if let Some(c) = &s.caveat {
+        out.push_str(&format!("<p class=\"caveat\">{}: these numbers hold for that alone.</p>\n", escape(c)));
+    }
+    out.push_str(&format!("<h1>{}</h1>\n", escape(&title)));
+    let peer = s.peer.as_ref().map_or("this host alone".into(), |p| format!("peer {p}"));
+    let common = words::common(r);
+    let common = if common.is_empty() { common } else { format!("; {common}") };
+    let what = format!(
+        "{} ({}), {}, on {}; {peer}{common}. Began {started}; ringwise {}.",
+        s.workload,
+        s.driver,
+        words::compared(r),
+        words::ports(r),
+        s.ringwise
+    );
+    out.push_str(&format!("<p class=\"sub\">{}</p>\n", escape(&what)));
+    for n in words::notes(r) {
+        out.push_str(&format!("<p class=\"note\">{}</p>\n", escape(&n)));
+    }
+    verdicts(&mut out, r);
+    list(&mut out, "States", &s.states.iter().map(|s| (s.name.as_str(), s.what.as_str())).collect::<Vec<_>>());
+    pictures(&mut out, &figures(r));
+    if !r.trials.is_empty() {
+        show(&mut out, &table::measures(r, false));
+        show(&mut out, &table::costs(r));
+    }
+    for t in [table::rates(r, false), table::scores(r), table::lost(r), table::comparisons(r)].into_iter().flatten() {
+        show(&mut out, &t);
+    }
+    let doubts = table::doubts(r);
+    if !doubts.is_empty() {
+        out.push_str("<h2>Doubts, and what is not known</h2>\n<ul>\n");
+        doubts.iter().for_each(|d| out.push_str(&format!("<li>{}</li>\n", escape(d))));
+        out.push_str("</ul>\n");
+    }
+    out.push_str(&format!("<h2>Design</h2>\n<p>{}.</p>\n", escape(&words::design(r))));
+    if let Some(end) = &r.end {
+        let restored = if end.restored { "found again as it was at the start" } else { "not as it was at the start" };
+        out.push_str(&format!("<p>It took {:.0} s; the host was {restored}.</p>\n", end.seconds));
+    }
+    let e = &s.environment;
+    let mut all: Vec<(&str, &str)> = vec![("hash", &e.hash)];
+    all.extend(e.capture.as_ref().map(|c| ("capture", c.as_str())));
+    all.extend(pairs(&e.facts));
+    list(&mut out, "Environment", &all);
+    list(&mut out, "The peer", &pairs(&e.peer));
+    out.push_str("<p class=\"sub\">What holds here need not hold elsewhere: results of different environments do not compare.</p>\n");
+    out.push_str("</body>\n</html>\n");
+    out
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
+    map.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect()
+}
+
+fn verdicts(out: &mut String, r: &Results) {
+    if r.comparisons.is_empty() {
+        return;
+    }
+    let n = plural(r.comparisons.len(), "comparison");
+    out.push_str(&format!("<h2>Verdicts</h2>\n<p><b>{n}: {}.</b></p>\n<ul class=\"v\">\n", escape(&words::tally(r))));
+    for (v, line) in words::verdicts(r) {
+        let class = match v {
+            Some(Verdict::Better) => " class=\"better\"",
+            Some(Verdict::Worse) => " class=\"worse\"",
+            _ => "",
+        };
+        let (head, rest) = line.split_once(": ").unwrap_or(("", &line));
+        out.push_str(&format!("<li{class}><b>{}:</b> {}</li>\n", escape(head), escape(rest)));
+    }
+    out.push_str("</ul>\n");
+    if let Some(d) = words::detectable(r) {
+        out.push_str(&format!(
+            "<p class=\"sub\">Least change that would be found 80 times of 100: {}.</p>\n",
+            escape(&d)
+        ));
+    }
+}
+
+fn list(out: &mut String, title: &str, all: &[(&str, &str)]) {
+    if all.is_empty() {
+        return;
+    }
+    out.push_str(&format!("<h2>{title}</h2>\n<dl>\n"));
+    all.iter().for_each(|(k, v)| out.push_str(&format!("<dt>{}</dt><dd>{}</dd>\n", escape(k), escape(v))));
+    out.push_str("</dl>\n");
+}
+
+fn pictures(out: &mut String, all: &[Figure]) {
+    if all.is_empty() {
+        return;
+    }
+    out.push_str("<h2>Figures</h2>\n<div class=\"figures\">\n");
+    for f in all {
+        out.push_str(&format!(
+            "<figure id=\"{}\">\n{}<figcaption>{}</figcaption>\n</figure>\n",
+            f.name,
+            f.svg,
+            escape(&f.caption)
+        ));
+    }
+    out.push_str("</div>\n");
+}
+
+fn show(out: &mut String, t: &Table) {
+    let is_words = |i: usize| i < t.words || matches!(t.head[i].as_str(), "limited by" | "notes");
+    if t.head.len() == t.words {
+        return;
+    }
+    out.push_str(&format!("<h2>{}</h2>\n<div class=\"scroll\"><table>\n<tr>", escape(&t.title)));
+    for (i, h) in t.head.iter().enumerate() {
+        out.push_str(&format!("<th{}>{}</th>", if is_words(i) { " class=\"w\"" } else { "" }, escape(h)));
+    }
+    out.push_str("</tr>\n");
+    let mut last = "";
+    for row in &t.rows {
+        // The point stands once above its states; a line parts it from the next.
+        let first = t.head[0] == "point" && row[0] != last && !last.is_empty();
+        last = if t.head[0] == "point" { &row[0] } else { "" };
+        out.push_str(if first { "<tr class=\"first\">" } else { "<tr>" });
+        for (i, cell) in row.iter().enumerate() {
+            let class = match (is_words(i), cell.chars().count() > 44) {
+                (true, true) => " class=\"w long\"",
+                (true, false) => " class=\"w\"",
+                _ => "",
+            };
+            out.push_str(&format!("<td{class}>{}</td>", escape(cell)));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str(&format!("</table></div>\n<p class=\"sub\">{}</p>\n", escape(&t.note)));
+}

@@ -1,0 +1,246 @@
+//! What is shown of a session: HTML, SVG and text of sessions that were made up. RINGWISE_BLESS=1 rewrites the goldens.
+
+mod made;
+
+use std::path::{Path, PathBuf};
+
+use ringwise_bench::file::{Results, read, write};
+use ringwise_bench::result::Line;
+use ringwise_bench::{figure, html, text};
+use ringwise_testkit::golden;
+use serde_json::Value;
+
+const STARTED: &str = "2026-09-21T15:33:20+02:00";
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn lines(r: &Results) -> String {
+    let mut all = vec![Line::Session(Box::new(r.session.clone()))];
+    all.extend(r.trials.iter().map(|t| Line::Trial(Box::new(t.clone()))));
+    all.extend(r.comparisons.iter().map(|c| Line::Comparison(Box::new(c.clone()))));
+    all.extend(r.rates.iter().map(|x| Line::Rate(Box::new(x.clone()))));
+    all.extend(r.end.iter().map(|e| Line::End(e.clone())));
+    all.iter().map(|l| write(l).unwrap()).collect()
+}
+
+/// What a file gives: numbers of few digits, which are read as they were written.
+fn through_a_file(r: &Results) -> Results {
+    fn shorten(v: &mut Value) {
+        match v {
+            Value::Number(n) if n.is_f64() => *v = ((n.as_f64().unwrap() * 1e3).round() / 1e3).into(),
+            Value::Array(a) => a.iter_mut().for_each(shorten),
+            Value::Object(o) => o.values_mut().for_each(shorten),
+            _ => {}
+        }
+    }
+    let mut text = String::new();
+    for line in lines(r).lines() {
+        let mut v: Value = serde_json::from_str(line).unwrap();
+        shorten(&mut v);
+        text.push_str(&format!("{v}\n"));
+    }
+    read("made", &text).unwrap()
+}
+
+fn shown(r: &Results, width: Option<usize>, ascii: bool) -> String {
+    text::text(r, &text::Look { width, ascii, paint: &|_, t| t.to_string() })
+}
+
+#[test]
+fn pages() {
+    for (name, made) in [("forward", made::forward()), ("mixed", made::mixed()), ("queues", made::queues())] {
+        // As from a file: what a file says about itself is shown too.
+        let r = read(name, &lines(&made)).unwrap();
+        golden::compare(&path(&format!("{name}.html")), &html::html(&r, STARTED));
+        golden::compare(&path(&format!("{name}.txt")), &shown(&r, Some(80), false));
+    }
+}
+
+/// Tags balance, attributes are quoted and once each, only entities of XML, and nothing is loaded or runs.
+fn well_formed(name: &str, text: &str) {
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{name}: a control character");
+    let (mut open, mut rest) = (Vec::new(), text.strip_prefix("<!DOCTYPE html>\n").unwrap_or(text));
+    while let Some((before, after)) = rest.split_once('<') {
+        entities(name, before);
+        let (tag, after) = after.split_once('>').unwrap_or_else(|| panic!("{name}: a tag does not end"));
+        rest = after;
+        if let Some(closes) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closes), "{name}: closes what was opened last");
+            continue;
+        }
+        let (inner, empty) = tag.strip_suffix('/').map_or((tag, false), |i| (i, true));
+        let (element, attributes) = inner.split_once(' ').unwrap_or((inner, ""));
+        assert!(element.bytes().all(|b| b.is_ascii_alphanumeric()), "{name}: element {element:?}");
+        assert!(!["script", "link", "img", "iframe", "object"].contains(&element), "{name}: {element}");
+        let mut seen = Vec::new();
+        let mut left = attributes;
+        while !left.is_empty() {
+            let (key, value) = left.split_once("=\"").unwrap_or_else(|| panic!("{name}: {tag}"));
+            let (value, more) = value.split_once('"').unwrap_or_else(|| panic!("{name}: {tag}"));
+            let key = key.trim();
+            assert!(!seen.contains(&key) && !key.starts_with("on"), "{name}: {key} in {tag}");
+            assert!(!["src", "href"].contains(&key), "{name}: {tag}");
+            entities(name, value);
+            seen.push(key);
+            left = more.trim_start();
+        }
+        if !empty {
+            open.push(element);
+        }
+    }
+    assert!(open.is_empty() && rest.trim().is_empty(), "{name}: left {open:?}, {rest:?}");
+    assert!(!text.contains("url(") && !text.contains("@import"), "{name}: loads something");
+}
+
+fn entities(name: &str, text: &str) {
+    for part in text.split('&').skip(1) {
+        let known = ["amp;", "lt;", "gt;", "quot;", "apos;"];
+        assert!(known.iter().any(|k| part.starts_with(k)), "{name}: &{}", part.chars().take(9).collect::<String>());
+    }
+}
+
+#[test]
+fn every_page_and_figure_is_well_formed() {
+    for (name, r) in [("forward", made::forward()), ("mixed", made::mixed()), ("queues", made::queues())] {
+        well_formed(name, &html::html(&r, STARTED));
+        for f in figure::figures(&r) {
+            well_formed(&f.name, &f.svg);
+            assert!(!f.svg.contains("NaN") && !f.svg.contains("inf"), "{name} {}", f.name);
+        }
+    }
+}
+
+#[test]
+fn figures_of_the_articles_are_there() {
+    let names = |r: &Results| figure::figures(r).into_iter().map(|f| f.name).collect::<Vec<_>>();
+    let forward = names(&made::forward());
+    for want in ["changes-1", "packets-by-size-1", "bits-by-size-1", "rate-without-loss-2", "queues-6"] {
+        assert!(forward.iter().any(|n| n == want), "{want} in {forward:?}");
+    }
+    assert!(!forward.iter().any(|n| n.starts_with("percentiles")), "no latency was measured: {forward:?}");
+    let mixed = figure::figures(&made::mixed());
+    // Two mixes, two states against the first; two levels and two mixes.
+    let count = |kind: &str| mixed.iter().filter(|f| f.name.rsplit_once('-').is_some_and(|n| n.0 == kind)).count();
+    assert_eq!((count("score"), count("latency"), count("throughput"), count("percentiles")), (4, 4, 4, 8));
+    let last = mixed.iter().rfind(|f| f.name.starts_with("percentiles")).unwrap();
+    assert!(last.caption.contains("4 more points are not drawn"), "{}", last.caption);
+    assert!(names(&made::queues()).contains(&"rate-by-queues-1".to_string()));
+    // A session without trials has nothing to draw.
+    let mut none = made::queues();
+    (none.trials, none.comparisons) = (vec![], vec![]);
+    assert_eq!(names(&none), [""; 0]);
+    well_formed("none", &html::html(&none, STARTED));
+}
+
+#[test]
+fn what_a_user_names_cannot_break_a_page() {
+    let mut r = made::queues();
+    let evil = "<script>&\"'\u{1}</svg>";
+    r.session.states[1].name = evil.into();
+    r.session.title = Some(evil.into());
+    r.session.caveat = Some(evil.into());
+    r.session.environment.facts.insert(evil.into(), evil.into());
+    r.trials.iter_mut().filter(|t| t.state == "7.2").for_each(|t| t.state = evil.into());
+    r.trials[0].doubts = vec![evil.into()];
+    r.comparisons.iter_mut().for_each(|c| c.with = evil.into());
+    let page = html::html(&r, evil);
+    well_formed("evil", &page);
+    let text = shown(&r, Some(80), false);
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+    assert!(page.contains("&lt;script&gt;&amp;&quot;&apos;\u{fffd}&lt;/svg&gt;"));
+}
+
+#[test]
+fn the_caveat_comes_first() {
+    let r = made::forward();
+    let first = shown(&r, None, true).lines().next().unwrap_or_default().to_string();
+    assert_eq!(first, "emulated NIC (igb in QEMU), not a NIC: these numbers hold for that alone");
+    let page = html::html(&r, STARTED);
+    let body = page.split("<body>").nth(1).unwrap();
+    assert!(body.find("not a NIC").unwrap() < body.find("<h1>").unwrap());
+}
+
+#[test]
+fn a_terminal_of_80_columns() {
+    for r in [made::forward(), made::mixed(), made::queues()] {
+        let folded = shown(&r, Some(80), true);
+        assert!(folded.is_ascii(), "{folded}");
+        let long: Vec<&str> = folded.lines().filter(|l| l.len() > 80).collect();
+        assert!(long.is_empty(), "{long:#?}");
+        // Elsewhere each record is one line.
+        let rows =
+            shown(&r, None, true).lines().filter(|l| l.contains("  groups  ") || l.contains("  spread  ")).count();
+        assert_eq!(rows >= 12, r.session.states.len() > 2 || r.session.workload == "forward");
+    }
+}
+
+#[test]
+fn colours_are_the_callers() {
+    let mark = |t: text::Tone, s: &str| format!("<{t:?}>{s}");
+    let out = text::text(&made::forward(), &text::Look { width: Some(80), ascii: false, paint: &mark });
+    assert!(out.contains("<Worse>  CPU, spread: 6 worse"), "{out}");
+    assert!(out.starts_with("<Caution>emulated NIC"), "{out}");
+}
+
+#[test]
+fn a_file_is_read_as_it_was_written() {
+    let made = through_a_file(&made::forward());
+    assert!(read("x", &lines(&made)).unwrap() == made);
+    // Members that are not known yet.
+    let text = lines(&made).replacen("\"kind\":\"trial\"", "\"kind\":\"trial\",\"moon\":{\"phase\":3}", 1);
+    assert!(read("x", &text).unwrap() == made);
+}
+
+#[test]
+fn files_that_are_not_whole() {
+    let made = through_a_file(&made::queues());
+    let text = lines(&made);
+    let all: Vec<&str> = text.lines().collect();
+    let cut = |n: usize| all[..n].join("\n") + "\n";
+    let r = read("x", &cut(12)).unwrap();
+    assert_eq!((r.trials.len(), r.end.is_none()), (11, true));
+    assert_eq!(r.notes, ["no end: the session was cut short or still runs (11 trials are here)"]);
+    let torn = format!("{}{}", cut(12), &all[12][..40]);
+    let r = read("x", &torn).unwrap();
+    assert_eq!(r.notes[0], "line 13 is torn: the last one was not written to its end");
+    // The newline alone is missing: that line is whole.
+    assert!(read("x", text.trim_end()).unwrap() == made);
+    let strange = format!("{}{}\n{}", cut(3), r#"{"kind":"weather","wind":3}"#, &text[cut(3).len()..]);
+    let r = read("x", &strange).unwrap();
+    assert_eq!(r.notes, ["1 of kind \"weather\" (from line 4) left out: not known to this ringwise"]);
+    assert!(r.trials == made.trials);
+    let late = format!("{text}{}\n", all[1]);
+    assert_eq!(
+        read("x", &late).unwrap().notes,
+        [format!("line {} stands after the end of the session", all.len() + 1)]
+    );
+}
+
+#[test]
+fn files_that_are_refused() {
+    let text = lines(&through_a_file(&made::queues()));
+    let fails = |text: &str| read("x.jsonl", text).unwrap_err();
+    assert_eq!(fails(""), "x.jsonl: empty: no session was written");
+    let (first, rest) = text.split_once('\n').unwrap();
+    let begins = fails(rest);
+    assert_eq!(begins, "x.jsonl:1: begins with \"trial\": a file of results begins with its session");
+    assert_eq!(
+        fails(&text.replacen("\"version\":1", "\"version\":2", 1)),
+        "x.jsonl:1: version 2 of ringwise.bench: this ringwise reads version 1"
+    );
+    assert_eq!(
+        fails(&text.replacen("ringwise.bench", "ringwise.plan", 1)),
+        "x.jsonl:1: schema ringwise.plan: ringwise.bench is wanted"
+    );
+    assert_eq!(fails(&format!("{first}\n{text}")), "x.jsonl:2: a second session begins: one file holds one");
+    let broken = fails(&format!("{first}\n{{\"kind\":\"tri\n{rest}"));
+    assert!(broken.starts_with("x.jsonl:2: no line of results: "), "{broken}");
+    let wrong = fails(&text.replacen("\"seconds\":10.0", "\"seconds\":\"ten\"", 1));
+    assert!(wrong.starts_with("x.jsonl:2: trial: invalid type: string \"ten\""), "{wrong}");
+    let stranger = fails(&text.replacen("\"state\":\"7.1\"", "\"state\":\"7.3\"", 1));
+    assert_eq!(stranger, "x.jsonl:2: state \"7.3\" is none of the session's");
+    let twins = fails(&text.replacen("\"name\":\"7.2\"", "\"name\":\"7.1\"", 1));
+    assert_eq!(twins, "x.jsonl:1: two states named \"7.1\"");
+}
