@@ -291,7 +291,7 @@ fn close(session: &Session, o: Open, p_corrected: Option<f64>, comparisons: usiz
 }
 
 /// Standard deviation of the first state's differences from itself, around 0, in per cent. None: fewer than two pairs.
-fn calibration_noise(here: &[&Trial], metric: Metric) -> Option<f64> {
+pub fn calibration_noise(here: &[&Trial], metric: Metric) -> Option<f64> {
     let mut by_block: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
     for t in here.iter().filter(|t| t.phase == Phase::Calibration) {
         by_block.entry(t.block).or_default().extend(value(t, metric).map(|v| (t.order, v)));

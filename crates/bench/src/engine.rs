@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use crate::load::{Service, answer, sink};
+use crate::pktgen::{self, Generated};
 use crate::programs;
 use crate::side::{Program, Reply, Request};
 use crate::{hello, load};
@@ -66,10 +67,10 @@ impl Engine {
             Request::Program(Program::Serve { program, bind, port }) => {
                 self.listen(programs::serve(&program, bind, port).map(Up::Program), tell);
             }
-            Request::Load(l) => self.work(tell, Box::new(move |stop| load::run(&l, stop))),
+            Request::Load(l) => self.work(tell, Box::new(move |stop| load::run(&l, stop).map(Reply::Loaded))),
             Request::Pktgen(p) => self.work(tell, Box::new(move |stop| pktgen(&p, stop))),
             Request::Program(Program::Run { program, port, load }) => {
-                self.work(tell, Box::new(move |stop| programs::run(&program, port, &load, stop)));
+                self.work(tell, Box::new(move |stop| programs::run(&program, port, &load, stop).map(Reply::Loaded)));
             }
             // Taken care of by `take`.
             Request::Hello { .. } | Request::Count { .. } | Request::Stop => {}
@@ -91,18 +92,14 @@ impl Engine {
     }
 
     #[allow(clippy::type_complexity, reason = "one kind of work, written once")]
-    fn work(
-        &mut self,
-        tell: Tell,
-        run: Box<dyn FnOnce(&AtomicBool) -> Result<Vec<crate::result::LoadResult>, String> + Send>,
-    ) {
+    fn work(&mut self, tell: Tell, run: Box<dyn FnOnce(&AtomicBool) -> Result<Reply, String> + Send>) {
         let (stop, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (stopped, done) = (stop.clone(), over.clone());
         let tell = Arc::new(std::sync::Mutex::new(Some(tell)));
         let by_thread = tell.clone();
         let take = |t: &std::sync::Mutex<Option<Tell>>| t.lock().ok().and_then(|mut t| t.take());
         let started = std::thread::Builder::new().name("work".into()).spawn(move || {
-            let reply = run(&stopped).map_or_else(|why| Reply::Failed { why }, Reply::Loaded);
+            let reply = run(&stopped).unwrap_or_else(|why| Reply::Failed { why });
             done.store(true, Ordering::Release);
             if let Some(tell) = take(&by_thread) {
                 tell(reply);
@@ -145,6 +142,7 @@ impl Drop for Engine {
     }
 }
 
-fn pktgen(_: &crate::side::Pktgen, _: &AtomicBool) -> Result<Vec<crate::result::LoadResult>, String> {
-    Err("the kernel's packet generator is not driven by this version; the built-in load is".into())
+fn pktgen(p: &crate::side::Pktgen, stop: &AtomicBool) -> Result<Reply, String> {
+    let Generated { loads, counts } = pktgen::run(p, stop, &hello::count)?;
+    Ok(Reply::Generated { loads, counts })
 }

@@ -198,11 +198,9 @@ pub enum Program {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Taken {
     pub cpu: Option<u32>,
+    /// Without the warm-up of our own generator, where it sends datagrams.
     pub packets: u64,
     pub bytes: u64,
-    /// Of `packets`, those that were sent after the warm-up.
-    #[serde(default)]
-    pub measured: u64,
     /// Lost at the socket, where the kernel says so.
     pub dropped: Option<u64>,
     /// CPU time of the thread.

@@ -12,7 +12,7 @@ fn near(rng: &mut Rng, percent: f64) -> f64 {
 }
 
 fn state(name: &str, what: &str) -> State {
-    State { name: name.into(), what: what.into() }
+    State { name: name.into(), what: what.into(), value: None }
 }
 
 fn session(workload: &str, states: Vec<State>, blocks: u32) -> Session {
@@ -29,6 +29,7 @@ fn session(workload: &str, states: Vec<State>, blocks: u32) -> Session {
         caveat: None,
         peer: Some("10.0.0.2:4710".into()),
         states,
+        swept: None,
         design: Design {
             seed: 7,
             blocks,
