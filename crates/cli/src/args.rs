@@ -1,5 +1,6 @@
 //! The one table of commands and flags; help, man pages and completions come from it.
 
+mod bench;
 mod check;
 mod explain;
 mod export;
@@ -12,6 +13,10 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use ringwise_model::{CpuSet, Goal};
 
 use crate::disturbs;
+pub use bench::{
+    BenchArgs, BenchCmd, BenchReportArgs, DriveArg, DriverArg, Level, PeerArgs, ProtocolArg, Recipe, RunArgs,
+    SearchArgs, SearchFor, ServeArgs, StateArgs,
+};
 pub use check::{CheckArgs, CheckOutput, FailOn};
 pub use explain::ExplainArgs;
 pub use export::{ExportArgs, ReportArgs};
@@ -150,6 +155,9 @@ pub enum Cmd {
     Report(ReportArgs),
     /// Finish what a killed or failed run left behind
     Recover(RecoverArgs),
+    /// Load, measure and compare states, with intervals; leaves the host as found
+    #[command(after_long_help = disturbs::BENCH)]
+    Bench(BenchArgs),
     /// Keep CPUs from sleeping deeply while a command runs
     #[command(
         after_long_help = "Status: that of CMD, 128 and the signal's number where a signal ended it; 125 hold itself failed and CMD was not started, 126 CMD cannot be run, 127 CMD was not found. Signals are passed on to CMD."

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod apply;
+mod bench;
 mod capture;
 mod check;
 mod config;
@@ -100,6 +101,7 @@ pub fn run(cli: Cli) -> Result<Status> {
         Cmd::Adopt(a) => adopt::run(&a, &common),
         Cmd::History(a) => history::run(&a, &common),
         Cmd::Recover(a) => recover::run(&a, &common),
+        Cmd::Bench(a) => bench::run(&a, &common),
         Cmd::Hold(a) => hold::run(&a, &common),
         Cmd::Capture(a) => capture::run(&a, &common),
         Cmd::Persist(a) => persist::run(&a, &common),

@@ -1,0 +1,396 @@
+//! Flags of `ringwise bench`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use ringwise_model::CpuSet;
+
+use super::{Format, Write};
+
+#[derive(Debug, Clone, Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    pub what: BenchCmd,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+pub enum BenchCmd {
+    /// Request and response, one at a time: latency
+    Rr(Box<RunArgs>),
+    /// Several requests on the way for each connection: throughput in both directions
+    Burst(Box<RunArgs>),
+    /// Both at once, a group of threads each
+    Mixed(Box<RunArgs>),
+    /// Datagrams or streams one way
+    Stream(Box<RunArgs>),
+    /// One receiver on the queue's own CPU, its sibling, its cache, its node, another node
+    Receive(Box<RunArgs>),
+    /// Packets through this host
+    Forward(Box<RunArgs>),
+    /// Find queues, rings, moderation and placement for a workload, within a time
+    Search(Box<SearchArgs>),
+    /// Be the other end: answer, load and count for the host that asks
+    Serve(ServeArgs),
+    /// Tables, figures and verdicts of what was measured
+    Report(BenchReportArgs),
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ProtocolArg {
+    #[default]
+    Tcp,
+    Udp,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum DriverArg {
+    #[default]
+    BuiltIn,
+    Netperf,
+    Iperf3,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum DriveArg {
+    /// The peer loads, this host answers
+    #[default]
+    Peer,
+    /// This host loads, the peer answers
+    Here,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Recipe {
+    /// Random sources over a /8 and destinations over a /24
+    #[default]
+    Random,
+    /// Sources in turn, each frame four times, flows led to queues by rules, CPUs kept awake
+    Turn,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunArgs {
+    /// Interfaces under test; the first has the address that is loaded
+    #[arg(value_name = "DEV")]
+    pub devs: Vec<String>,
+    #[command(flatten)]
+    pub states: StateArgs,
+    #[command(flatten)]
+    pub peer: PeerArgs,
+    #[command(flatten)]
+    pub load: LoadArgs,
+    #[command(flatten)]
+    pub forward: ForwardArgs,
+    #[command(flatten)]
+    pub design: DesignArgs,
+    #[command(flatten)]
+    pub keep: KeepArgs,
+    /// Interrupt the control path (ssh session, default route, network mounts) all the same; each state is on trial
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub write: Write,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// What is compared. The host as found comes first and is what the others are compared with.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "States")]
+pub struct StateArgs {
+    /// A state and the flags of plan that make it, from the host as found: 'bulk=--set eth0.coalesce.rx-usecs=62',
+    /// 'tuned=--goal forward --allow-disruption', 'file=--config x.toml'; repeatable
+    #[arg(long = "state", value_name = "NAME=FLAGS")]
+    pub states: Vec<String>,
+    /// The first state is this one instead of the host as found
+    #[arg(long, value_name = "NAME=FLAGS")]
+    pub base: Option<String>,
+    /// A state for each value of a key of --set: eth0.coalesce.rx-usecs=0,10,50; or queues=1,2,4
+    #[arg(long, value_name = "KEY=VALUES")]
+    pub sweep: Option<String>,
+    /// A state for each goal
+    #[arg(long, value_name = "GOALS", value_delimiter = ',')]
+    pub goals: Vec<ringwise_model::Goal>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Peer")]
+pub struct PeerArgs {
+    /// ringwise bench serve on the other host: ADDRESS:PORT of the control connection
+    #[arg(long, value_name = "ADDR:PORT", group = "other_end")]
+    pub peer: Option<String>,
+    /// Start it there by ssh; ringwise must be in its PATH
+    #[arg(long, value_name = "HOST", group = "other_end")]
+    pub ssh: Option<String>,
+    /// The other end is a network namespace of this host (as ip netns has it); over a veth it is not a NIC that is measured
+    #[arg(long, value_name = "NAME", group = "other_end")]
+    pub netns: Option<String>,
+    /// File with the words that serve --secret-file wants
+    #[arg(long, value_name = "FILE")]
+    pub secret_file: Option<PathBuf>,
+    /// Our address on the test network [default: the first of DEV]
+    #[arg(long, value_name = "ADDR")]
+    pub address: Option<IpAddr>,
+    /// Its address on the test network, with --drive here
+    #[arg(long, value_name = "ADDR")]
+    pub peer_address: Option<IpAddr>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Load")]
+pub struct LoadArgs {
+    /// Payload bytes (64,256,1k,64k) [default: rr 64 to 1k, burst and mixed 64 to 64k, forward 1000,500,250,100,50,20]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = bytes)]
+    pub size: Vec<u32>,
+    /// Load threads; several: an axis
+    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with = "level", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Vec<u32>,
+    /// light, medium, heavy: a quarter, one, two threads for each core here [default: medium]
+    #[arg(long, value_name = "LEVELS", value_delimiter = ',')]
+    pub level: Vec<Level>,
+    /// Latency threads to throughput threads: 1/2:1/2,2/3:1/3,1/3:2/3,1:0,0:1 [default: all of these]
+    #[arg(long, value_name = "MIXES", value_delimiter = ',')]
+    pub mix: Vec<String>,
+    /// Connections, or source ports; several: an axis
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub flows: Vec<u32>,
+    /// Zipf's exponent over the flows; several: an axis
+    #[arg(long, value_name = "S", value_delimiter = ',', value_parser = skew)]
+    pub skew: Vec<f64>,
+    /// Offered a second, all threads together, at intended times (k and M are understood); without it the next one
+    /// goes when one is done; several: an axis
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = rate)]
+    pub rate: Vec<f64>,
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub protocol: Option<ProtocolArg>,
+    /// Requests on the way for each connection of burst and mixed
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=1024))]
+    pub burst: u32,
+    /// CPUs of the threads here [default: all that ringwise may use]
+    #[arg(long, value_name = "LIST", value_parser = super::cpus)]
+    pub cpus: Option<CpuSet>,
+    /// CPUs of the threads at the peer [default: all of it]
+    #[arg(long, value_name = "LIST", value_parser = super::cpus)]
+    pub peer_cpus: Option<CpuSet>,
+    /// Who loads; netperf and iperf3 where they are installed at both ends
+    #[arg(long, value_name = "PROGRAM", value_enum, default_value_t)]
+    pub driver: DriverArg,
+    #[arg(long, value_name = "WHO", value_enum, default_value_t)]
+    pub drive: DriveArg,
+    /// Weight of latency in the score of mixed
+    #[arg(long, value_name = "W", default_value_t = 0.5, value_parser = weight)]
+    pub weight: f64,
+    /// The answering end waits so long: to prove the harness on a known delay
+    #[arg(long, value_name = "US", default_value_t = 0, hide = true)]
+    pub delay_us: u32,
+    /// Only in this state, by its name
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub delay_in: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Forward")]
+pub struct ForwardArgs {
+    /// Ports here by which packets come in
+    #[arg(long = "in", value_name = "DEVS", value_delimiter = ',')]
+    pub into: Vec<String>,
+    /// Port here by which they go out
+    #[arg(long, value_name = "DEV")]
+    pub out: Option<String>,
+    /// The peer's ports, one for each of --in, in the same order
+    #[arg(long = "gen", value_name = "DEVS", value_delimiter = ',')]
+    pub generators: Vec<String>,
+    /// The peer's port that is reached by --out
+    #[arg(long, value_name = "DEV")]
+    pub sink: Option<String>,
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
+    pub recipe: Recipe,
+    /// Source addresses [default: 10.0.0.0/8]
+    #[arg(long, value_name = "NET")]
+    pub sources: Option<String>,
+    /// Destination addresses, routed to --out by the host under test
+    #[arg(long, value_name = "NET")]
+    pub destinations: Option<String>,
+    /// Search the highest rate without loss and the highest with 0.5 %, in each state
+    #[arg(long)]
+    pub find_rate: bool,
+    /// In ports that are loaded at once; several: an axis
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub interfaces: Vec<u32>,
+    /// Routes that are added to the main table while it is measured (unreachable ones of 198.19.0.0/16); several: an axis
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=65_536))]
+    pub routes: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Design")]
+pub struct DesignArgs {
+    /// Blocks: in each, every state is measured once at every point, in random order
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub pairs: u32,
+    /// Blocks before them, of the first state against itself
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub calibrate: u32,
+    /// Measured each time
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::when::duration)]
+    pub trial: Duration,
+    /// Loaded before that and not counted
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::when::duration)]
+    pub warm: Duration,
+    /// Closer than this counts as equivalent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent)]
+    pub within: f64,
+    /// A change of this size must be found 80 times of 100: refused where the pairs cannot, by the calibration
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub detect: Option<f64>,
+    /// Of the order and of the resampling [default: from the clock]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Results")]
+pub struct KeepArgs {
+    /// Results as JSON lines, as they come [default: ringwise-bench-DATE.jsonl]
+    #[arg(long, value_name = "FILE")]
+    pub results: Option<PathBuf>,
+    /// The report with figures, one file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// A capture of this host beside the results
+    #[arg(long, value_name = "FILE")]
+    pub capture: Option<PathBuf>,
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct SearchArgs {
+    /// For which workload: rr, burst or stream
+    #[arg(long, value_name = "WORKLOAD", value_enum, default_value_t)]
+    pub workload: SearchFor,
+    /// All of it, the last comparison included
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::when::duration)]
+    pub budget: Duration,
+    /// Also what interrupts traffic: queues and rings
+    #[arg(long)]
+    pub allow_disruption: bool,
+    /// Write the configuration that was found
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum SearchFor {
+    #[default]
+    Rr,
+    Burst,
+    Stream,
+    Forward,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    Light,
+    Medium,
+    Heavy,
+}
+
+impl Level {
+    /// Threads a core.
+    pub fn factor(self) -> f64 {
+        match self {
+            Self::Light => 0.25,
+            Self::Medium => 1.0,
+            Self::Heavy => 2.0,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Medium => "medium",
+            Self::Heavy => "heavy",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct ServeArgs {
+    /// Listen here for the control connection; never on all addresses
+    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "stdio")]
+    pub listen: Option<SocketAddr>,
+    /// The control connection is stdin and stdout (what --ssh starts)
+    #[arg(long, conflicts_with = "listen")]
+    pub stdio: bool,
+    /// Work in this network namespace
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// Only for those who know the words in this file
+    #[arg(long, value_name = "FILE")]
+    pub secret_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Default, Args)]
+pub struct BenchReportArgs {
+    /// Results; several are compared as far as they were measured under the same conditions
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// One file with tables and figures
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Each figure as a file
+    #[arg(long, value_name = "DIR")]
+    pub svg: Option<PathBuf>,
+    /// Weight of latency in the score
+    #[arg(long, value_name = "W", default_value_t = 0.5, value_parser = weight)]
+    pub weight: f64,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+/// `64`, `1k`, `64k`.
+fn bytes(text: &str) -> Result<u32, String> {
+    let bad = || format!("\"{text}\" is no size between 1 and 1M bytes (right would be e.g. 64 or 1k)");
+    let (digits, factor) = match text.strip_suffix(['k', 'K']) {
+        Some(d) => (d, 1024),
+        None => match text.strip_suffix('M') {
+            Some(d) => (d, 1 << 20),
+            None => (text, 1),
+        },
+    };
+    let n: u32 = digits.parse().map_err(|_| bad())?;
+    n.checked_mul(factor).filter(|n| (1..=1 << 20).contains(n)).ok_or_else(bad)
+}
+
+/// `20000`, `20k`, `1.5M`.
+fn rate(text: &str) -> Result<f64, String> {
+    let (digits, factor) = match text.strip_suffix('k') {
+        Some(d) => (d, 1e3),
+        None => match text.strip_suffix('M') {
+            Some(d) => (d, 1e6),
+            None => (text, 1.0),
+        },
+    };
+    let n = digits.parse::<f64>().ok().map(|n| n * factor).filter(|n| (1.0..=1e9).contains(n));
+    n.ok_or_else(|| format!("\"{text}\" is no rate between 1 and 1000M a second (right would be e.g. 20k)"))
+}
+
+fn skew(text: &str) -> Result<f64, String> {
+    let s = text.parse().ok().filter(|s: &f64| (0.0..=3.0).contains(s));
+    s.ok_or_else(|| format!("\"{text}\" is no exponent between 0 and 3"))
+}
+
+fn weight(text: &str) -> Result<f64, String> {
+    let w = text.parse().ok().filter(|w: &f64| (0.0..=1.0).contains(w));
+    w.ok_or_else(|| format!("\"{text}\" is no weight between 0 (throughput alone) and 1 (latency alone)"))
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let p = text.trim_end_matches('%').parse().ok().filter(|p: &f64| (0.01..=100.0).contains(p));
+    p.ok_or_else(|| format!("\"{text}\" is no percentage between 0.01 and 100"))
+}

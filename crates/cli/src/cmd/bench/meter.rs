@@ -1,0 +1,179 @@
+//! What the host under test did between two moments: counters of `observe` as [`HostSide`].
+
+use std::collections::BTreeMap;
+
+use ringwise_bench::result::{CpuUse, HostSide, Limit, QueueUse};
+use ringwise_model::{CpuId, Dir};
+use ringwise_observe::{Bottleneck, Counters, Counts, LinkRates, Place, Rates};
+use ringwise_sys::Host;
+
+use crate::args::Common;
+use crate::cmd::counting::Counting;
+use crate::exit::{Fail, Result};
+use crate::source::Source;
+
+/// A CPU with less idle time than this is the limit.
+const FULL_PERCENT: f64 = 97.0;
+/// A link with more than this is.
+const LINE_PERCENT: f64 = 97.0;
+
+pub struct Meter<'a> {
+    counting: Counting<'a>,
+    first: Counters,
+}
+
+/// From `begin` to `end`.
+pub struct Measured {
+    pub seconds: f64,
+    pub side: HostSide,
+    pub rates: Rates,
+}
+
+impl<'a> Meter<'a> {
+    /// Queues and vectors as they are now: a new one after each switch of a state.
+    pub fn new(source: &'a Source, devs: &[String], common: &Common) -> Result<Self> {
+        let quiet = Common { quiet: true, ..common.clone() };
+        Ok(Self { counting: Counting::new(source, devs, &quiet, false)?, first: Counters::default() })
+    }
+
+    pub fn begin(&mut self) {
+        self.first = self.counting.read();
+    }
+
+    /// Errors: the counters of the beginning are of another time.
+    pub fn end(&mut self) -> Result<Measured> {
+        let last = self.counting.read();
+        let rates = Rates::between(&self.counting.layout, &self.first, &last)
+            .ok_or_else(|| Fail::error("the clock of this host stands still: nothing can be counted"))?;
+        let side = side(&rates, &self.first, &last);
+        Ok(Measured { seconds: rates.seconds, side, rates })
+    }
+}
+
+/// Pure.
+fn side(r: &Rates, first: &Counters, last: &Counters) -> HostSide {
+    let mut out = HostSide { cpus: cpus(first, last), ..HostSide::default() };
+    let sum = |f: fn(&LinkRates) -> Option<u64>| -> Option<u64> {
+        // One that is not told makes the sum unknown.
+        r.links.values().map(f).sum()
+    };
+    let (rx, tx) = (sum(|l| l.rx.packets), sum(|l| l.tx.packets));
+    out.received_per_s = rx.map(|n| n as f64 / r.seconds);
+    out.transmitted_per_s = tx.map(|n| n as f64 / r.seconds);
+    let interrupts: u64 = r.cpus.values().map(|c| c.interrupts).sum();
+    out.interrupts_per_s = Some(interrupts as f64 / r.seconds);
+    // What only goes out costs as well; forwarded packets count once.
+    let packets = rx.zip(tx).map(|(a, b)| a.max(b)).filter(|n| *n > 0);
+    out.interrupts_per_packet = packets.map(|n| interrupts as f64 / n as f64);
+    let busy: f64 = out.cpus.iter().map(|c| c.busy_percent).sum::<f64>() / 100.0;
+    out.cpu_ns_per_packet = packets.filter(|_| !out.cpus.is_empty()).map(|n| busy * r.seconds * 1e9 / n as f64);
+    let line = r.links.values().flat_map(|l| [l.rx.line_percent, l.tx.line_percent]).flatten();
+    out.line_rate_percent = line.fold(None, |m: Option<f64>, p| Some(m.map_or(p, |m| m.max(p))));
+    for l in &Bottleneck::of(r).lost {
+        *out.lost.entry(place(&l.place)).or_default() += l.packets;
+    }
+    for (name, l) in &r.links {
+        for q in l.queues.iter().filter(|q| q.dir == Dir::Rx) {
+            if let Some(packets) = q.packets {
+                out.queues.push(QueueUse { dev: name.clone(), queue: q.queue, packets });
+            }
+        }
+    }
+    let balance = r.links.values().filter_map(|l| l.rx_balance).map(|b| b.max_over_mean);
+    out.queue_max_over_mean = balance.fold(None, |m: Option<f64>, b| Some(m.map_or(b, |m| m.max(b))));
+    out
+}
+
+fn place(p: &Place) -> String {
+    match p {
+        Place::Ring(dev, Some(q)) => format!("{dev} ring (most: queue {q})"),
+        Place::Ring(dev, None) => format!("{dev} ring"),
+        Place::Stack(dev) => format!("{dev} driver or stack"),
+        Place::Tx(dev) => format!("{dev} transmit"),
+        Place::Qdisc(dev) => format!("{dev} qdisc"),
+        Place::NoBuffer(dev) => format!("{dev} no buffer"),
+        Place::Backlog(cpu) => format!("backlog of CPU {cpu}"),
+        Place::FlowLimit(cpu) => format!("flow limit of CPU {cpu}"),
+        Place::Socket(name) => format!("socket {name}"),
+    }
+}
+
+/// Ticks of `/proc/stat` as shares of all that passed. `guest` is in `user` already.
+fn cpus(first: &Counters, last: &Counters) -> Vec<CpuUse> {
+    let one = |(cpu, after): (&CpuId, &Counts)| {
+        let before = first.cpus.get(cpu)?;
+        let ticks = |name: &str| Some(after.get(name)?.saturating_sub(*before.get(name)?) as f64);
+        let some = |name: &str| ticks(name).unwrap_or(0.0);
+        let (user, nice, system) = (ticks("user")?, some("nice"), ticks("system")?);
+        let (irq, soft, steal) = (some("irq"), some("softirq"), some("steal"));
+        let idle = ticks("idle")? + some("iowait");
+        let all = user + nice + system + irq + soft + steal + idle;
+        if all <= 0.0 {
+            return None;
+        }
+        let percent = |n: f64| 100.0 * n / all;
+        Some(CpuUse {
+            cpu: cpu.0,
+            busy_percent: percent(all - idle - steal),
+            user_percent: percent(user + nice),
+            system_percent: percent(system),
+            softirq_percent: percent(soft),
+            irq_percent: percent(irq),
+            ..CpuUse::default()
+        })
+    };
+    last.cpus.iter().filter_map(one).collect()
+}
+
+/// What kept it from being more, as far as this host can tell. `offered`: whether all that was offered was done;
+/// none where nothing was offered but as much as can be had.
+pub fn limit(m: &Measured, offered: Option<bool>, generator_percent: Option<f64>) -> Limit {
+    if offered == Some(true) {
+        return Limit::Offered;
+    }
+    let by_line = |l: &LinkRates| {
+        let all = [l.rx.line_percent, l.tx.line_percent, l.rx.line_packets_percent, l.tx.line_packets_percent];
+        all.into_iter().flatten().any(|p| p >= LINE_PERCENT)
+    };
+    if let Some((name, _)) = m.rates.links.iter().find(|(_, l)| by_line(l)) {
+        return Limit::Link(name.clone());
+    }
+    let full: Vec<u32> = m.side.cpus.iter().filter(|c| c.busy_percent >= FULL_PERCENT).map(|c| c.cpu).collect();
+    if !full.is_empty() {
+        return Limit::Cpu(full);
+    }
+    match generator_percent {
+        Some(p) if p >= 90.0 => Limit::Generator(format!("its busiest thread used {p:.0} % of a CPU")),
+        _ => Limit::Unknown,
+    }
+}
+
+/// Facts of the host that may matter for the numbers and that no state changes.
+pub fn facts(host: &dyn Host) -> BTreeMap<String, String> {
+    let mut out = BTreeMap::new();
+    let mut file = |name: &str, path: &str| {
+        if let Ok(t) = host.read_text(path) {
+            out.insert(name.to_string(), t.trim().to_string());
+        }
+    };
+    file("kernel command line", "/proc/cmdline");
+    file("mitigations off", "/sys/devices/system/cpu/mitigations");
+    file("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    file("turbo off", "/sys/devices/system/cpu/intel_pstate/no_turbo");
+    file("idle driver", "/sys/devices/system/cpu/cpuidle/current_driver");
+    file("busy_poll", "/proc/sys/net/core/busy_poll");
+    file("netdev_budget", "/proc/sys/net/core/netdev_budget");
+    file("default qdisc", "/proc/sys/net/core/default_qdisc");
+    file("ip_forward", "/proc/sys/net/ipv4/ip_forward");
+    if let Ok(t) = host.read_text("/proc/cpuinfo") {
+        let of = |key: &str| t.lines().find_map(|l| Some(l.strip_prefix(key)?.split_once(':')?.1.trim().to_string()));
+        out.extend(of("model name").map(|v| ("cpu".to_string(), v)));
+    }
+    if let Ok(t) = host.read_text("/proc/modules") {
+        let filters = ["nf_tables", "ip_tables", "nf_conntrack"];
+        let there = filters.iter().filter(|f| t.lines().any(|l| l.split(' ').next() == Some(f)));
+        let list: Vec<&str> = there.copied().collect();
+        out.insert("packet filter".into(), if list.is_empty() { "none".into() } else { list.join(", ") });
+    }
+    out
+}

@@ -1,0 +1,119 @@
+//! What was measured, as text, as a page, as figures.
+
+use std::path::Path;
+
+use ringwise_bench::file::{self, Results};
+use ringwise_bench::result::{Comparison, End, Rate, SCHEMA, Session, Trial, VERSION};
+use ringwise_bench::text::{Look, Tone};
+use ringwise_bench::{compare, figure, html, text};
+use serde::Serialize;
+
+use crate::args::{BenchReportArgs, Common};
+use crate::exit::{Fail, Result, Status};
+use crate::style::{Style, Tint};
+use crate::{out, when};
+
+pub fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
+    let mut all: Vec<(String, Results)> = Vec::new();
+    for path in &a.files {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|e| Fail::error(format!("{name}: {e}")))?;
+        let mut r = file::read(&name, &text).map_err(Fail::error)?;
+        if r.comparisons.is_empty() && !r.trials.is_empty() {
+            // Cut short before they were made.
+            r.comparisons = compare::compare(&r.session, &r.trials);
+        }
+        all.push((name, r));
+    }
+    let as_json = a.format.json(common);
+    if all.len() > 1 && (a.html.is_some() || a.svg.is_some() || as_json) {
+        return Err(Fail::usage("--html, --svg and -o json are of one file of results"));
+    }
+    for (i, (name, r)) in all.iter().enumerate() {
+        if all.len() > 1 {
+            out::answer(&format!("{}{name}\n", if i > 0 { "\n" } else { "" }))?;
+        }
+        show(r, a.html.as_deref(), a.svg.as_deref(), as_json, common)?;
+    }
+    let mut status = Status::Ok;
+    if let [(first, a), others @ ..] = all.as_slice() {
+        for (name, b) in others {
+            let differ = compare::comparable(&a.session.environment, &b.session.environment);
+            if differ.is_empty() {
+                out::answer(&format!("\n{first} and {name} were measured under the same conditions.\n"))?;
+                continue;
+            }
+            status = Status::Findings;
+            let list: String = differ.iter().map(|d| format!("  {d}\n")).collect();
+            out::answer(&format!("\n{first} and {name} are not to be compared: their environments differ in\n{list}"))?;
+        }
+    }
+    Ok(status)
+}
+
+/// `-o json`: the same as the lines, as one document.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    version: u32,
+    session: &'a Session,
+    trials: &'a [Trial],
+    comparisons: &'a [Comparison],
+    rates: &'a [Rate],
+    /// None: it was cut short.
+    end: &'a Option<End>,
+    notes: &'a [String],
+}
+
+impl<'a> Document<'a> {
+    fn of(r: &'a Results) -> Self {
+        Self {
+            schema: SCHEMA,
+            version: VERSION,
+            session: &r.session,
+            trials: &r.trials,
+            comparisons: &r.comparisons,
+            rates: &r.rates,
+            end: &r.end,
+            notes: &r.notes,
+        }
+    }
+}
+
+/// The answer on stdout, and the files that were asked for.
+pub fn show(r: &Results, page: Option<&Path>, svg: Option<&Path>, as_json: bool, common: &Common) -> Result<()> {
+    let style = Style::detect(common);
+    if as_json {
+        out::json(&Document::of(r))?;
+    } else {
+        let paint = |tone: Tone, t: &str| match tone {
+            Tone::Better => style.paint(Tint::Green, t),
+            Tone::Worse => style.paint(Tint::Red, t),
+            Tone::Caution => style.paint(Tint::Yellow, t),
+            Tone::Bold => style.paint(Tint::Bold, t),
+            Tone::Dim => style.paint(Tint::Dim, t),
+        };
+        let look = Look { width: style.width, ascii: style.ascii, paint: &paint };
+        out::answer(&text::text(r, &look))?;
+    }
+    if let Some(path) = page {
+        self::page(r, path, common)?;
+    }
+    if let Some(dir) = svg {
+        std::fs::create_dir_all(dir).map_err(|e| Fail::error(format!("{}: {e}", dir.display())))?;
+        for f in figure::figures(r) {
+            write(&dir.join(format!("{}.svg", f.name)), &f.svg)?;
+        }
+    }
+    Ok(())
+}
+
+pub fn page(r: &Results, path: &Path, common: &Common) -> Result<()> {
+    write(path, &html::html(r, &when::full(r.session.started_unix, common.utc)))?;
+    out::note(common.quiet, &format!("ringwise: the page is in {}", path.display()));
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))
+}

@@ -1,0 +1,58 @@
+//! `ringwise bench serve`: the other end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ringwise_bench::serve;
+use ringwise_sys::proc;
+
+use super::sides::secret;
+use crate::args::{Common, ServeArgs};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+
+pub fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
+    let secret = secret(a.secret_file.as_deref())?;
+    let flag = proc::install_signal_flag().map_err(|e| Fail::error(e.to_string()))?;
+    let stop = Arc::new(AtomicBool::new(false));
+    if a.stdio {
+        // The namespace is entered before there is a second thread.
+        return match serve::serve_stdio(a.netns.as_deref(), &stop) {
+            Ok(_) => Ok(Status::Ok),
+            Err(why) => Err(Fail::error(why)),
+        };
+    }
+    if let Some(name) = &a.netns {
+        ringwise_sys::load::enter_netns(name).map_err(|e| Fail::error(e.to_string()))?;
+    }
+    let seen = stop.clone();
+    let watch = move || {
+        while flag.raised().is_none() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        seen.store(true, Ordering::Relaxed);
+    };
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(watch)
+        .map_err(|e| Fail::error(format!("no thread for signals: {e}")))?;
+    let addr = a.listen.ok_or_else(|| Fail::usage("serve needs --listen ADDR:PORT or --stdio"))?;
+    if addr.ip().is_unspecified() {
+        return Err(Fail::usage(format!(
+            "{addr} is every address of this host; name the one of the control network, e.g. 192.0.2.7:{}",
+            addr.port()
+        )));
+    }
+    if secret.is_none() && !addr.ip().is_loopback() {
+        out::note(
+            common.quiet,
+            "ringwise: whoever reaches this address can make this host send: --secret-file asks for a secret",
+        );
+    }
+    let say = |text: &str| out::later(common.quiet, format!("ringwise: {text}"));
+    let mut opened = |at: SocketAddr| out::note(common.quiet, &format!("ringwise: listening on {at}"));
+    serve::serve(addr, secret.as_deref(), &stop, &mut opened, &say).map_err(Fail::error)?;
+    Ok(Status::Ok)
+}
