@@ -70,7 +70,7 @@ pub fn rate_unit(unit: Unit) -> &'static str {
     }
 }
 
-/// What a workload is made for. These are corrected among themselves, so that the many others do not cost them pairs.
+/// What a workload is made for. They have half of alpha for themselves, so that the many others do not cost them pairs.
 pub fn primary(workload: &str) -> &'static [Metric] {
     match workload {
         "rr" => &[LatencyMean, LatencyP99],
@@ -144,7 +144,8 @@ struct Open {
 
 /// Every state but the first with the first one, at every point, in every metric that both have.
 ///
-/// Holm's correction: the [`primary`] metrics of the workload over all points and states; the others over everything.
+/// Holm's correction over all states and points, the [`primary`] metrics of the workload among themselves and the others
+/// among themselves, each at half of alpha: the chance of one or more false verdicts in the session stays below alpha.
 pub fn compare(session: &Session, trials: &[Trial]) -> Vec<Comparison> {
     let Some(base) = session.states.first() else { return Vec::new() };
     let first = primary(&session.workload);
@@ -206,16 +207,17 @@ pub fn rates(session: &Session, list: &[result::Rate]) -> Vec<Comparison> {
 }
 
 fn corrected(session: &Session, open: Vec<Open>) -> Vec<Comparison> {
-    let p = |o: &Open| o.out.p.unwrap_or(1.0);
-    let all = holm(&open.iter().map(p).collect::<Vec<_>>());
-    let among = holm(&open.iter().filter(|o| o.primary).map(p).collect::<Vec<_>>());
-    let (count, count_primary) = (all.len(), among.len());
-    let mut among = among.into_iter();
-    let one = |(o, all): (Open, f64)| {
-        let (p, comparisons) = if o.primary { (among.next(), count_primary) } else { (Some(all), count) };
-        close(session, o, p, comparisons)
-    };
-    open.into_iter().zip(all).map(one).collect()
+    let families = if open.iter().all(|o| o.primary == open[0].primary) { 1 } else { 2 };
+    let mut out: Vec<Option<Comparison>> = vec![None; open.len()];
+    for primary in [true, false] {
+        let family: Vec<usize> = (0..open.len()).filter(|i| open[*i].primary == primary).collect();
+        let p = holm(&family.iter().map(|i| open[*i].out.p.unwrap_or(1.0)).collect::<Vec<_>>());
+        for (i, p) in family.iter().zip(&p) {
+            let p = (p * families as f64).min(1.0);
+            out[*i] = Some(close(session, &open[*i], p, families * family.len()));
+        }
+    }
+    out.into_iter().flatten().collect()
 }
 
 fn one(session: &Session, metric: Metric, both: &[(&Trial, &Trial)], seed: u64) -> Option<(Comparison, Paired)> {
@@ -272,16 +274,16 @@ fn bare(
     }
 }
 
-fn close(session: &Session, o: Open, p_corrected: Option<f64>, comparisons: usize) -> Comparison {
-    let Open { mut out, pairs, generator, .. } = o;
+fn close(session: &Session, o: &Open, p_corrected: f64, comparisons: usize) -> Comparison {
+    let mut out = o.out.clone();
     let alpha = session.design.alpha;
     let higher_is_better = out.metric.higher_is_better();
     let rule = Rule { alpha, equivalent_percent: out.equivalent_percent, higher_is_better, comparisons };
-    let (verdict, mut notes) = pairs.verdict(p_corrected, &rule);
-    out.p_corrected = p_corrected.filter(|_| out.p.is_some());
+    let (verdict, mut notes) = o.pairs.verdict(Some(p_corrected), &rule);
+    out.p_corrected = out.p.map(|_| p_corrected);
     out.detectable_percent = out.noise_percent.and_then(|n| crate::stats::detectable(n, out.pairs, alpha, comparisons));
     out.verdict = verdict;
-    if generator && verdict == Verdict::Equivalent {
+    if o.generator && verdict == Verdict::Equivalent {
         out.verdict = Verdict::Inconclusive;
         notes = vec!["what the generator could send was equal: the host's own limit was not met".to_owned()];
     }

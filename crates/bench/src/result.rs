@@ -364,7 +364,7 @@ pub struct Comparison {
     pub high_percent: Option<f64>,
     /// Two-sided, of no difference.
     pub p: Option<f64>,
-    /// After Holm's correction: the workload's primary metrics among themselves, the others over everything compared.
+    /// After Holm's correction over everything that was compared, half of alpha for the workload's primary metrics.
     pub p_corrected: Option<f64>,
     /// The smallest true change that so many pairs with this noise find 80 times of 100.
     pub detectable_percent: Option<f64>,

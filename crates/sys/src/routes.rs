@@ -90,12 +90,16 @@ fn change(socket: &mut Socket, kind: u16, to: [u8; 4]) -> Result<()> {
     body.extend(to);
     let flags = if kind == NEW { CREATE } else { 0 };
     let what = if kind == NEW { "route-new" } else { "route-del" };
-    socket.request(kind, flags, &body).map(drop).map_err(|e| failed(&format!("{what} {}.{}.{}.{}", to[0], to[1], to[2], to[3]), e))
+    socket
+        .request(kind, flags, &body)
+        .map(drop)
+        .map_err(|e| failed(&format!("{what} {}.{}.{}.{}", to[0], to[1], to[2], to[3]), e))
 }
 
 /// Destinations in the main table that bear our number.
 fn ours(socket: &mut Socket) -> Result<Vec<[u8; 4]>> {
-    let list = socket.request(GET, DUMP, &[AF_INET, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).map_err(|e| failed("routes", e))?;
+    let list =
+        socket.request(GET, DUMP, &[AF_INET, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).map_err(|e| failed("routes", e))?;
     Ok(list.iter().filter_map(|m| destination(m)).collect())
 }
 
