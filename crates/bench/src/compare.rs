@@ -147,6 +147,23 @@ struct Open {
 /// Holm's correction over all states and points, the [`primary`] metrics of the workload among themselves and the others
 /// among themselves, each at half of alpha: the chance of one or more false verdicts in the session stays below alpha.
 pub fn compare(session: &Session, trials: &[Trial]) -> Vec<Comparison> {
+    corrected(session, of_trials(session, trials))
+}
+
+/// The rates that were found without loss and with half a per cent, as [`compare`] has trials: by block, every state with
+/// the first. Where a session has both, [`compare_all`] keeps alpha for them together.
+pub fn rates(session: &Session, list: &[result::Rate]) -> Vec<Comparison> {
+    corrected(session, of_rates(session, list))
+}
+
+/// [`rates`] and [`compare`], corrected together; the rates that were found are primary.
+pub fn compare_all(session: &Session, trials: &[Trial], found: &[result::Rate]) -> Vec<Comparison> {
+    let mut open = of_rates(session, found);
+    open.extend(of_trials(session, trials));
+    corrected(session, open)
+}
+
+fn of_trials(session: &Session, trials: &[Trial]) -> Vec<Open> {
     let Some(base) = session.states.first() else { return Vec::new() };
     let first = primary(&session.workload);
     let mut open = Vec::new();
@@ -164,12 +181,10 @@ pub fn compare(session: &Session, trials: &[Trial]) -> Vec<Comparison> {
             }
         }
     }
-    corrected(session, open)
+    open
 }
 
-/// The rates that were found without loss and with half a per cent, as [`compare`] has trials: by block, every state with
-/// the first.
-pub fn rates(session: &Session, list: &[result::Rate]) -> Vec<Comparison> {
+fn of_rates(session: &Session, list: &[result::Rate]) -> Vec<Open> {
     let Some(base) = session.states.first() else { return Vec::new() };
     let mut points: Vec<&Point> = Vec::new();
     for r in list {
@@ -183,27 +198,44 @@ pub fn rates(session: &Session, list: &[result::Rate]) -> Vec<Comparison> {
             let loss = if metric == RateWithoutLoss { 0.0 } else { 0.5 };
             let of = |state: &str, block: u32| {
                 let mut here = list.iter().filter(|r| r.point == *point && r.loss_percent == loss);
-                here.find(|r| r.state == state && r.block == block)?.found_per_s
+                here.find(|r| r.state == state && r.block == block)
             };
             for with in &session.states[1..] {
-                let both: Vec<(f64, f64)> =
-                    (0..session.design.blocks).filter_map(|b| Some((of(&base.name, b)?, of(&with.name, b)?))).collect();
-                if both.is_empty() {
+                let blocks = 0..session.design.blocks;
+                let both: Vec<_> = blocks.filter_map(|b| Some((of(&base.name, b)?, of(&with.name, b)?))).collect();
+                let known = both.iter().filter_map(|(a, b)| Some((a.found_per_s?, b.found_per_s?)));
+                let (a, b): (Vec<f64>, Vec<f64>) = known.unzip();
+                if a.is_empty() {
                     continue;
                 }
-                let (a, b): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
                 let seed = session.design.seed.wrapping_add(open.len() as u64 + 1);
                 let pairs = paired(&a, &b, session.design.alpha, seed);
                 let mut notes = Vec::new();
                 if pairs.pairs < session.design.blocks {
                     notes.push(format!("{} of {} blocks have both values", pairs.pairs, session.design.blocks));
                 }
+                for (i, state) in [base, with].into_iter().enumerate() {
+                    let none = both.iter().filter(|p| [p.0, p.1][i].found_per_s.is_none()).count();
+                    if none > 0 {
+                        notes.push(format!(
+                            "{}: not even the lowest rate passed in {none} blocks, left out",
+                            state.name
+                        ));
+                    }
+                }
+                let is = |r: &result::Rate| matches!(r.limit, Limit::Generator(_));
+                let count = |i: usize| both.iter().filter(|p| is([p.0, p.1][i])).count();
+                let generator = 2 * count(0).max(count(1)) > both.len();
+                if count(0) + count(1) > 0 {
+                    let of = 2 * both.len();
+                    notes.push(format!("{} of {of} searches: the generator was the limit", count(0) + count(1)));
+                }
                 let out = bare(session, point, metric, [&base.name, &with.name], &pairs, notes);
-                open.push(Open { out, pairs, primary: true, generator: false });
+                open.push(Open { out, pairs, primary: true, generator });
             }
         }
     }
-    corrected(session, open)
+    open
 }
 
 fn corrected(session: &Session, open: Vec<Open>) -> Vec<Comparison> {

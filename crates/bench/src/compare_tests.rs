@@ -225,6 +225,26 @@ fn rates_that_were_found_are_compared_by_block() {
     assert!(out.iter().all(|c| c.verdict == Verdict::Better), "{out:?}");
     assert!(out[1].notes.iter().any(|n| n == "7 of 8 blocks have both values"));
     assert!((out[0].change_percent.unwrap() - 29.5).abs() < 0.5);
+    assert!(
+        out[1].notes.iter().any(|n| n == "tuned: not even the lowest rate passed in 1 blocks, left out"),
+        "{out:?}"
+    );
+    // Together with the trials of the session they are corrected for those as well.
+    let all = compare_all(&session, &[], &list);
+    assert_eq!(all, out);
+    let trials: Vec<Trial> = (0..16).map(|i| trial(["before", "tuned"][i % 2], i as u32 / 2, 100.0, 1.0)).collect();
+    let all = compare_all(&session, &trials, &list);
+    // Two families, three in this one.
+    assert_eq!((out[0].p_corrected, all[0].p_corrected), (Some(2.0 * 2.0 / 256.0), Some(2.0 * 3.0 * 2.0 / 256.0)));
+    list.iter_mut().for_each(|r| {
+        r.limit = Limit::Generator(String::new());
+        r.found_per_s = Some(1000.0 + f64::from(r.block));
+    });
+    const NOT_MET: &str = "what the generator could send was equal: the host's own limit was not met";
+    let out = rates(&session, &list);
+    assert_eq!((out[0].verdict, out[0].notes[0].as_str()), (Verdict::Inconclusive, NOT_MET));
+    list.iter_mut().for_each(|r| r.limit = Limit::Unknown);
+    assert_eq!(rates(&session, &list)[0].verdict, Verdict::Equivalent);
 }
 
 #[test]
