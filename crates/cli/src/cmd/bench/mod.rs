@@ -36,7 +36,7 @@ fn messages(kind: Kind, a: &RunArgs, common: &Common) -> Result<Status> {
     let dev = a.devs.first().ok_or_else(|| Fail::usage("no interface is named").next("ringwise show"))?;
     let (list, swept) = states::wanted(&a.states)?;
     let source = source::live()?;
-    let s = source.snapshot(&Options { parts: Parts::ALL, ..Options::all() }, common)?;
+    let s = source.snapshot(&Options { parts: Parts::ALL, follow: a.devs.clone(), ..Options::all() }, common)?;
     let address = sides::address(a, dev, &s)?;
     let mut load = Messages::new(kind, a, sides::open(&a.peer)?, address, &s)?;
     if kind == Kind::Receive {

@@ -23,7 +23,7 @@ use crate::source;
 pub fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     let run = &a.run;
     let source = source::live()?;
-    let s = source.snapshot(&Options { parts: Parts::ALL, ..Options::all() }, common)?;
+    let s = source.snapshot(&Options { parts: Parts::ALL, follow: run.devs.clone(), ..Options::all() }, common)?;
     let (mut load, devs): (Box<dyn Workload>, Vec<String>) = match a.workload {
         SearchFor::Forward => {
             let f = Forward::open(run, &s, &source)?;

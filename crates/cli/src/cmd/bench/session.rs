@@ -147,7 +147,7 @@ pub fn ready<'a>(
         can_go_on(&a.write, "bench")?;
         none_waits(source, &store(common), &Style::detect(common))?;
     }
-    let s = source.snapshot(&Options { parts: Parts::ALL, ..Options::all() }, common)?;
+    let s = source.snapshot(&Options { parts: Parts::ALL, follow: devs.clone(), ..Options::all() }, common)?;
     let ports = ports(&s, &devs)?;
     let prepared = states::prepare(list, &devs, source, common)?;
     for p in prepared.iter().filter(|p| p.state.what != "as found" && p.changes() == 0) {
