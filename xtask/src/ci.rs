@@ -12,6 +12,7 @@ const STEPS: &[(&str, &[&str])] = &[
     ("format", &["fmt", "--all", "--check"]),
     ("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
     ("tests", &["test", "--workspace", "--no-fail-fast"]),
+    ("figures", &["xtask", "figures"]),
     ("layering", &["xtask", "layering"]),
     ("grafana", &["xtask", "grafana"]),
     ("lab", &["xtask", "lab"]),

@@ -8,6 +8,7 @@ mod cmd;
 mod cost;
 mod demo;
 mod dev;
+mod figures;
 mod fixtures;
 mod grafana;
 mod host;
@@ -44,6 +45,7 @@ usage: cargo xtask TASK
   ci                    what `make test` runs after setup: format, clippy, tests, layering, lab
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
+  figures               the pages of bench's goldens in a headless Chromium: everything drawn, nothing covered
   layering              compare the directions between crates with ARCHITECTURE.md
   bless                 rewrite golden results of all tests, on purpose only
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         "layering" => layering::run(&paths::root()).map(|()| ExitCode::SUCCESS),
         "bless" => dev::bless(&paths::root()),
         "grafana" => grafana::run(rest),
+        "figures" => figures::run(rest),
         "fixtures" => fixtures::run(rest),
         "picture" => picture::run(&paths::root(), rest),
         "man" => dev::man(&paths::root(), rest),

@@ -24,6 +24,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("mkfs.ext4", "e2fsprogs"),
     ("mmdebstrap", "mmdebstrap"),
     ("setpriv", "util-linux"),
+    ("chromium", "chromium"),
 ];
 
 pub fn run(args: &[String]) -> Result<ExitCode> {

@@ -21,7 +21,7 @@ p{margin:.4em 0;max-width:62em}.sub{color:#556070}\
 ul.v{list-style:none;padding:0;margin:.6em 0}ul.v li{padding:.22em 0 .22em .8em;margin:.2em 0;border-left:5px solid #aab2bf}\
 ul.v li.better{border-color:#0072b2}ul.v li.worse{border-color:#d55e00}ul.v b{font-weight:650}\
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,560px),1fr));gap:1.4em 1.6em;align-items:start}\
-figure{margin:0;border:1px solid #e3e7ed;padding:.6em .6em .4em;break-inside:avoid}figure.wide{grid-column:1/-1}\
+figure{margin:0;border:1px solid #e3e7ed;padding:.6em .6em .4em;break-inside:avoid}figure.wide{grid-column:1/-1}@media(max-width:60em){.figures{grid-template-columns:1fr}}\
 figure svg{display:block;max-width:100%;height:auto}figcaption{color:#556070;font-size:.86em;padding:.2em .5em}\
 .scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.88em}\
 th,td{padding:.28em .7em;text-align:right;border-bottom:1px solid #e3e7ed;white-space:nowrap;font-variant-numeric:tabular-nums}\
@@ -135,8 +135,9 @@ fn pictures(out: &mut String, all: &[Figure]) {
     out.push_str("<h2>Figures</h2>\n<div class=\"figures\">\n");
     for f in all {
         out.push_str(&format!(
-            "<figure id=\"{}\">\n{}<figcaption>{}</figcaption>\n</figure>\n",
+            "<figure id=\"{}\"{}>\n{}<figcaption>{}</figcaption>\n</figure>\n",
             f.name,
+            if f.wide { " class=\"wide\"" } else { "" },
             f.svg,
             escape(&f.caption)
         ));

@@ -38,8 +38,8 @@ fn colour(v: Verdict) -> &'static str {
     }
 }
 
-/// None: no change is known.
-pub fn draw(f: &Forest) -> Option<String> {
+/// With its width. None: no change is known.
+pub fn draw(f: &Forest) -> Option<(String, f64)> {
     let rows: Vec<&Row> = f.parts.iter().flat_map(|p| &p.1).collect();
     let most = rows.iter().filter_map(|r| r.change).map(f64::abs).reduce(f64::max)?;
     let band = rows.iter().map(|r| r.equivalent).fold(0.0, f64::max);
@@ -83,8 +83,8 @@ pub fn draw(f: &Forest) -> Option<String> {
         }
     }
     key(&mut c, bottom + 50.0, band);
-    let title = f.title.clone();
-    Some(document(c, &title, 0.0))
+    let wide = c.right;
+    Some((document(c, &f.title, 0.0), wide))
 }
 
 fn row(c: &mut Canvas, r: &Row, y: f64, x: &dyn Fn(f64) -> f64, ticks: &axis::Ticks) {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn forest(rows: Vec<Row>) -> Option<String> {
-        draw(&Forest { title: "t".into(), parts: vec![(String::new(), rows)] })
+        draw(&Forest { title: "t".into(), parts: vec![(String::new(), rows)] }).map(|d| d.0)
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Figure {
     pub caption: String,
     /// A whole document.
     pub svg: String,
+    /// Takes the room of two.
+    pub wide: bool,
 }
 
 const FONT: &str = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";

@@ -5,7 +5,7 @@ mod relative;
 mod single;
 
 use super::Figure;
-use super::chart::{Chart, Look, Series, Spot, draw};
+use super::chart::{self, Chart, Look, Series, Spot};
 use crate::file::Results;
 use crate::result::{Point, Unit};
 use crate::summary::{self, Get, Row};
@@ -67,14 +67,16 @@ pub fn figures(r: &Results) -> Vec<Figure> {
 }
 
 impl<'a> Session<'a> {
-    fn add(&mut self, name: &str, title: String, caption: String, svg: Option<String>) {
+    /// With its width.
+    fn add(&mut self, name: &str, title: String, caption: String, svg: Option<(String, f64)>) {
         let Some(svg) = svg else { return };
         let n = 1 + self.out.iter().filter(|f| f.name.rsplit_once('-').is_some_and(|(k, _)| k == name)).count();
-        self.out.push(Figure { name: format!("{name}-{n}"), title, caption, svg });
+        let wide = svg.1 > chart::WIDTH + 60.0;
+        self.out.push(Figure { name: format!("{name}-{n}"), title, caption, svg: svg.0, wide });
     }
 
     fn add_chart(&mut self, name: &str, caption: &str, chart: &Chart) {
-        let svg = draw(chart);
+        let svg = chart::draw(chart).map(|s| (s, chart::WIDTH));
         let intervals = chart.series.iter().flat_map(|s| &s.spots).any(|p| p.low.is_some());
         let whiskers = if intervals {
             let held = (1.0 - self.r.session.design.alpha) * 100.0;
