@@ -244,3 +244,45 @@ fn files_that_are_refused() {
     let twins = fails(&text.replacen("\"name\":\"7.2\"", "\"name\":\"7.1\"", 1));
     assert_eq!(twins, "x.jsonl:1: two states named \"7.1\"");
 }
+
+#[path = "../../cli/tests/common/schema.rs"]
+mod schema;
+
+fn repository(file: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file)).unwrap()
+}
+
+#[test]
+fn lines_are_as_their_schema_says() {
+    let s: Value = serde_json::from_str(&repository("schemas/ringwise.bench.v1.json")).unwrap();
+    for r in [made::forward(), made::mixed(), made::queues()] {
+        for line in lines(&r).lines() {
+            let wrong = schema::check(&s, &serde_json::from_str(line).unwrap());
+            assert!(wrong.is_empty(), "{line}\n{wrong:#?}");
+        }
+    }
+    let mut trial: Value = serde_json::from_str(lines(&made::queues()).lines().nth(1).unwrap()).unwrap();
+    trial["limit"] = Value::from("moon");
+    assert!(!schema::check(&s, &trial).is_empty());
+}
+
+#[test]
+fn every_member_is_described() {
+    fn members(v: &Value, out: &mut Vec<String>) {
+        if let Some(p) = v["properties"].as_object() {
+            out.extend(p.keys().cloned());
+        }
+        match v {
+            Value::Array(a) => a.iter().for_each(|v| members(v, out)),
+            Value::Object(o) => o.values().for_each(|v| members(v, out)),
+            _ => {}
+        }
+    }
+    let s: Value = serde_json::from_str(&repository("schemas/ringwise.bench.v1.json")).unwrap();
+    let page = repository("docs/bench-report.md");
+    let mut all = Vec::new();
+    members(&s, &mut all);
+    assert!(all.len() > 100, "{}", all.len());
+    all.retain(|m| m != "kind" && !page.contains(&format!("`{m}`")) && !page.contains(&format!("{{\"{m}\"")));
+    assert_eq!(all, [""; 0], "not in docs/bench-report.md");
+}
