@@ -255,7 +255,7 @@ pub fn comparisons(r: &Results) -> Option<Table> {
             percent(c.detectable_percent),
             percent(c.noise_percent),
             percent(c.calibration_noise_percent),
-            c.notes.join("; "),
+            if c.notes.is_empty() { "-".into() } else { c.notes.join("; ") },
         ]);
     }
     let head = [
@@ -297,6 +297,9 @@ pub fn doubts(r: &Results) -> Vec<String> {
     for t in &r.trials {
         for d in &t.doubts {
             said.entry(d.clone()).or_default().push(t);
+        }
+        for trouble in t.loads.iter().filter_map(|l| l.trouble.as_ref()) {
+            said.entry(format!("load: {trouble}")).or_default().push(t);
         }
         for (what, why) in &t.host.unknown {
             said.entry(format!("{what} unknown: {why}")).or_default().push(t);

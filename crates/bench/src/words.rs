@@ -40,12 +40,17 @@ pub fn metric(m: Metric, unit: Unit) -> &'static str {
 pub fn amount(m: Metric, unit: Unit, v: f64) -> String {
     match m {
         Metric::Rate if unit == Unit::Bytes => bits(v),
-        Metric::Rate => count(v),
+        Metric::Rate | Metric::RateWithoutLoss | Metric::RateHalfPercent => count(v),
         Metric::Loss => format!("{} %", digits(v)),
         Metric::Cpu => format!("{v:.0} %"),
         Metric::CpuNsPerPacket => format!("{v:.0} ns"),
         Metric::InterruptsPerPacket => digits(v),
-        _ => format!("{} us", digits(v)),
+        Metric::LatencyMean
+        | Metric::LatencyP50
+        | Metric::LatencyP90
+        | Metric::LatencyP99
+        | Metric::LatencyP999
+        | Metric::Delay => format!("{} us", digits(v)),
     }
 }
 
@@ -290,4 +295,22 @@ pub fn notes(r: &Results) -> Vec<String> {
         out.push("no trial was measured".into());
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_their_units() {
+        let say = |m, v| amount(m, Unit::Packets, v);
+        assert_eq!(say(Metric::Rate, 1_487_999.6), "1,488,000");
+        assert_eq!(say(Metric::RateWithoutLoss, 380e3), "380,000");
+        assert_eq!(say(Metric::LatencyP99, 0.5), "0.5000 us");
+        assert_eq!(say(Metric::Delay, 12_345.6), "12,346 us");
+        assert_eq!(say(Metric::Loss, 0.0), "0.00 %");
+        assert_eq!(amount(Metric::Rate, Unit::Bytes, 9.41e8), "941 Mbit/s");
+        assert_eq!(bits(2.5e10), "25.0 Gbit/s");
+        assert_eq!(digits(9.996), "10.0");
+    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ringwise_bench::file::{Results, read, write};
 use ringwise_bench::result::Line;
-use ringwise_bench::{figure, html, text};
+use ringwise_bench::{figure, html, table, text};
 use ringwise_testkit::golden;
 use serde_json::Value;
 
@@ -50,7 +50,9 @@ fn shown(r: &Results, width: Option<usize>, ascii: bool) -> String {
 
 #[test]
 fn pages() {
-    for (name, made) in [("forward", made::forward()), ("mixed", made::mixed()), ("queues", made::queues())] {
+    for (name, made) in
+        [("forward", made::forward()), ("mixed", made::mixed()), ("queues", made::queues()), ("sweep", made::sweep())]
+    {
         // As from a file: what a file says about itself is shown too.
         let r = read(name, &lines(&made)).unwrap();
         golden::compare(&path(&format!("{name}.html")), &html::html(&r, STARTED));
@@ -103,7 +105,9 @@ fn entities(name: &str, text: &str) {
 
 #[test]
 fn every_page_and_figure_is_well_formed() {
-    for (name, r) in [("forward", made::forward()), ("mixed", made::mixed()), ("queues", made::queues())] {
+    for (name, r) in
+        [("forward", made::forward()), ("mixed", made::mixed()), ("queues", made::queues()), ("sweep", made::sweep())]
+    {
         well_formed(name, &html::html(&r, STARTED));
         for f in figure::figures(&r) {
             well_formed(&f.name, &f.svg);
@@ -127,6 +131,7 @@ fn figures_of_the_articles_are_there() {
     let last = mixed.iter().rfind(|f| f.name.starts_with("percentiles")).unwrap();
     assert!(last.caption.contains("4 more points are not drawn"), "{}", last.caption);
     assert!(names(&made::queues()).contains(&"rate-by-queues-1".to_string()));
+    assert_eq!(names(&made::sweep()), ["changes-1", "rate-by-value-1"]);
     // A session without trials has nothing to draw.
     let mut none = made::queues();
     (none.trials, none.comparisons) = (vec![], vec![]);
@@ -164,15 +169,15 @@ fn the_caveat_comes_first() {
 
 #[test]
 fn a_terminal_of_80_columns() {
-    for r in [made::forward(), made::mixed(), made::queues()] {
+    for r in [made::forward(), made::mixed(), made::queues(), made::sweep()] {
         let folded = shown(&r, Some(80), true);
         assert!(folded.is_ascii(), "{folded}");
         let long: Vec<&str> = folded.lines().filter(|l| l.len() > 80).collect();
         assert!(long.is_empty(), "{long:#?}");
         // Elsewhere each record is one line.
-        let rows =
-            shown(&r, None, true).lines().filter(|l| l.contains("  groups  ") || l.contains("  spread  ")).count();
-        assert_eq!(rows >= 12, r.session.states.len() > 2 || r.session.workload == "forward");
+        let (plain, table) = (shown(&r, None, false), table::measures(&r, false));
+        let whole = |row: &Vec<String>| plain.lines().any(|l| row.iter().all(|cell| l.contains(cell.as_str())));
+        assert!(table.rows.len() >= 5 && table.rows.iter().all(whole), "{plain}");
     }
 }
 
@@ -255,7 +260,7 @@ fn repository(file: &str) -> String {
 #[test]
 fn lines_are_as_their_schema_says() {
     let s: Value = serde_json::from_str(&repository("schemas/ringwise.bench.v1.json")).unwrap();
-    for r in [made::forward(), made::mixed(), made::queues()] {
+    for r in [made::forward(), made::mixed(), made::queues(), made::sweep()] {
         for line in lines(&r).lines() {
             let wrong = schema::check(&s, &serde_json::from_str(line).unwrap());
             assert!(wrong.is_empty(), "{line}\n{wrong:#?}");

@@ -193,7 +193,7 @@ fn axes(c: &mut Canvas, chart: &Chart, f: &Frame, right: Option<&Y>) {
     c.line(&[at(a.x, floor), at(end, floor)], &Ink::line(FAINT, 1.0, ""));
     let (label, words): (&str, Vec<String>) = match &chart.x {
         X::Sizes { .. } => ("bytes", f.x.at.iter().map(|v| axis::size(*v)).collect()),
-        X::Counts(label) => (label, f.x.at.iter().map(|v| v.to_string()).collect()),
+        X::Counts(label) => (label, f.x.at.iter().map(f64::to_string).collect()),
         X::Names(label, names) => (label, names.clone()),
     };
     // A word that would touch the one before it is left out; its tick stays.

@@ -310,3 +310,50 @@ pub fn queues() -> Results {
         notes: vec![],
     }
 }
+
+/// Values of one key against what was found; with searched rates, and a load that had trouble.
+pub fn sweep() -> Results {
+    let mut states = vec![state("before", "as found")];
+    for queues in [1u32, 2, 4, 8] {
+        let value = Some(f64::from(queues));
+        states.push(State { value, ..state(&format!("queues={queues}"), &format!("--set eth1.channels={queues}")) });
+    }
+    let mut s = session("forward", states.clone(), 12);
+    s.swept = Some("eth1.channels".into());
+    let mut rng = Rng::new(4);
+    let (mut trials, mut rates) = (Vec::new(), Vec::new());
+    for block in 0..12 {
+        for (order, state) in states.iter().enumerate() {
+            let can = state.value.map_or(420e3, |q| (400e3 * q).min(1.3e6)) * near(&mut rng, 2.0);
+            trials.push(Trial {
+                state: state.name.clone(),
+                block,
+                order: order as u32,
+                seconds: 10.0,
+                loads: vec![LoadResult {
+                    unit: Unit::Packets,
+                    threads: 2,
+                    sent_per_s: 1.488e6,
+                    done_per_s: can,
+                    bits_per_s: can * 512.0,
+                    counted: Counted::Frame,
+                    trouble: (block == 4 && order == 2).then(|| "3 sends failed, the first with ENOBUFS".into()),
+                    ..LoadResult::default()
+                }],
+                host: HostSide { budget_ns_per_packet: Some(672.0), ..HostSide::default() },
+                ..Trial::default()
+            });
+            rates.push(Rate {
+                state: state.name.clone(),
+                block,
+                found_per_s: Some(can * 0.94),
+                above_per_s: Some(can * 0.95),
+                trials: 8,
+                ..Rate::default()
+            });
+        }
+    }
+    let comparisons = compare(&s, &trials);
+    let end = Some(End { restored: true, notes: vec![], seconds: 800.0 });
+    Results { session: s, trials, comparisons, rates, end, notes: vec![] }
+}

@@ -152,6 +152,44 @@ impl Session<'_> {
             self.add_chart("rate-by-place", "Means over the blocks.", &chart);
         }
     }
+
+    /// States that are values of one key: the line goes through them; a first state without a value is a level.
+    pub(super) fn swept(&mut self) {
+        let Some(key) = self.r.session.swept.clone() else { return };
+        for rest in self.rests(&[]) {
+            let (mut spots, mut bound, mut mark): (Vec<Spot>, Vec<Spot>, _) = (Vec::new(), Vec::new(), None);
+            for r in self.rows.iter().filter(|r| *r.point == rest) {
+                let state = &self.r.session.states[r.index];
+                let spot = self.spot(state.value.unwrap_or(0.0), r, &|t| value(t, Metric::Rate));
+                if state.value.is_some() {
+                    spots.push(spot);
+                    bound.push(Spot { x: spot.x, y: r.mean(&line_packets), ..Spot::default() });
+                } else if r.index == 0 {
+                    mark = spot.y.map(|y| (y, state.name.clone()));
+                }
+            }
+            if spots.len() < 2 {
+                continue;
+            }
+            spots.sort_by(|a, b| a.x.total_cmp(&b.x));
+            bound.sort_by(|a, b| a.x.total_cmp(&b.x));
+            let most = spots.iter().filter_map(|s| s.y).fold(0.0, f64::max);
+            let mut series = vec![Series { name: key.clone(), look: Look::Of(1), right: false, spots }];
+            let near = bound.iter().all(|s| s.y.is_some_and(|y| y <= most * 2.5));
+            if self.unit == Unit::Packets && near {
+                series.push(Series { name: "line rate".into(), look: Look::Bound, right: false, spots: bound });
+            }
+            let chart = Chart {
+                title: self.title(&format!("Rate by {key}"), &rest),
+                x: X::Counts(key.clone()),
+                left: Y { mark, ..Y::from_zero(rate_unit(self.unit), true) },
+                right: None,
+                bars: false,
+                series,
+            };
+            self.add_chart("rate-by-value", "Means over the blocks.", &chart);
+        }
+    }
 }
 
 /// Packets a second at line rate.

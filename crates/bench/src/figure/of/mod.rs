@@ -59,6 +59,7 @@ pub fn figures(r: &Results) -> Vec<Figure> {
     s.searched();
     s.by_count();
     s.by_place();
+    s.swept();
     s.normalised();
     s.scores();
     s.percentiles();
