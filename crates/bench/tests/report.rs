@@ -131,7 +131,7 @@ fn figures_of_the_articles_are_there() {
     let last = mixed.iter().rfind(|f| f.name.starts_with("percentiles")).unwrap();
     assert!(last.caption.contains("4 more points are not drawn"), "{}", last.caption);
     assert!(names(&made::queues()).contains(&"rate-by-queues-1".to_string()));
-    assert_eq!(names(&made::sweep()), ["changes-1", "rate-by-value-1"]);
+    assert_eq!(names(&made::sweep()), ["changes-1", "changes-2", "rate-by-value-1"]);
     // A session without trials has nothing to draw.
     let mut none = made::queues();
     (none.trials, none.comparisons) = (vec![], vec![]);

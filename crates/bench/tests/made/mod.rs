@@ -1,6 +1,6 @@
 //! Sessions that nobody measured, for what is shown of them.
 
-use ringwise_bench::compare::compare;
+use ringwise_bench::compare::{compare, compare_all};
 use ringwise_bench::file::Results;
 use ringwise_bench::result::*;
 use ringwise_bench::rng::Rng;
@@ -353,7 +353,7 @@ pub fn sweep() -> Results {
             });
         }
     }
-    let comparisons = compare(&s, &trials);
+    let comparisons = compare_all(&s, &trials, &rates);
     let end = Some(End { restored: true, notes: vec![], seconds: 800.0 });
     Results { session: s, trials, comparisons, rates, end, notes: vec![] }
 }
