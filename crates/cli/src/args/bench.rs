@@ -277,9 +277,9 @@ pub struct SearchArgs {
     /// Also what interrupts traffic: queues and rings
     #[arg(long)]
     pub allow_disruption: bool,
-    /// Write the configuration that was found
+    /// Write the configuration that was found to a file
     #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
+    pub save: Option<PathBuf>,
     #[command(flatten)]
     pub run: RunArgs,
 }

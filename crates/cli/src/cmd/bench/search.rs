@@ -74,7 +74,7 @@ pub fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
             format!("{lines}{}", file(w, &devs, &s, common)?)
         }
     };
-    match (&a.out, found) {
+    match (&a.save, found) {
         (Some(path), Some(w)) => {
             ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
             out::answer(&format!(
