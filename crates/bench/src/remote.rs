@@ -52,7 +52,8 @@ impl RemoteSide {
         Ok(side)
     }
 
-    /// A program that reads and writes our lines; its standard error is kept for messages.
+    /// A program that reads and writes our lines; its standard error is kept for messages. Ctrl-C at a terminal ends it
+    /// as well, unless the command has a process group of its own (then `ssh` cannot ask for a password).
     ///
     /// Errors: it does not start, with errno; as above.
     pub fn child(mut command: Command, name: &str) -> Result<Self, Error> {

@@ -130,6 +130,7 @@ pub struct Group {
     pub per_s: Option<f64>,
 }
 
+/// How many are on the way holds without a rate; with one, requests are sent at their times, answered or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
@@ -198,8 +199,10 @@ pub enum Program {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Taken {
     pub cpu: Option<u32>,
-    /// Without the warm-up of our own generator, where it sends datagrams.
+    /// Without the warm-up of our own generator, where it sends datagrams. Over TCP messages answered, or reads of what is
+    /// only counted.
     pub packets: u64,
+    /// Of payload, in what `packets` counts.
     pub bytes: u64,
     /// Lost at the socket, where the kernel says so.
     pub dropped: Option<u64>,

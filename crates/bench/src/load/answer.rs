@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ringwise_sys::load::room_for_files;
 
-use crate::load::packet::{self, ANSWER, OPENING, REQUEST};
+use crate::load::packet::{self, ANSWER, OPENING, REQUEST, WARM_REQUEST};
 use crate::load::service::{Asked, Bound, LOOK, Service, Worker, start};
 use crate::side::{Answer, Taken};
 
@@ -54,10 +54,12 @@ fn datagrams(mut w: Worker, socket: &UdpSocket) -> Taken {
         }
         for _ in 0..if ready.is_empty() { 0 } else { IN_A_ROW } {
             let Ok((n, from)) = socket.recv_from(&mut buffer) else { break };
-            let Some((REQUEST, _, _)) = packet::get(&buffer[..n]) else { continue };
+            let Some((kind @ (REQUEST | WARM_REQUEST), ..)) = packet::get(&buffer[..n]) else { continue };
             buffer[3] = ANSWER;
-            taken.packets += 1;
-            taken.bytes += n as u64;
+            if kind == REQUEST {
+                taken.packets += 1;
+                taken.bytes += n as u64;
+            }
             if w.delay.is_zero() {
                 send(&buffer[..n], from);
             } else {

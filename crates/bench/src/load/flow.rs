@@ -104,7 +104,12 @@ pub struct Flow {
 impl Flow {
     /// Err: which call failed, with errno.
     pub fn open(protocol: Protocol, to: SocketAddr, tag: u32, kind: u8, size: u32) -> Result<Self, String> {
-        let failed = |e: io::Error| format!("connect to {to}: {}", words(&e));
+        let failed = |e: io::Error| match e.kind() {
+            io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable | io::ErrorKind::WouldBlock => {
+                format!("connect to {to}: {}: no source port is left (net.ipv4.ip_local_port_range)", words(&e))
+            }
+            _ => format!("connect to {to}: {}", words(&e)),
+        };
         let socket = match protocol {
             Protocol::Udp => {
                 let any: SocketAddr = match to {

@@ -13,8 +13,10 @@ pub const REQUEST: u8 = 1;
 pub const ANSWER: u8 = 2;
 /// To be counted.
 pub const ONE_WAY: u8 = 3;
-/// Not to be counted.
+/// The same, of the warm-up.
 pub const WARM_UP: u8 = 4;
+/// To be answered, of the warm-up.
+pub const WARM_REQUEST: u8 = 5;
 
 /// `tag` is of one flow of one run: answers to others are foreign. `us`: intended time since the start, for who
 /// reads a capture.

@@ -65,7 +65,7 @@ fn an_injected_delay_is_measured() {
             let g = Group { per_s, ..group(protocol, Pattern::Rr, service.at()) };
             let l = once(g, 300).unwrap().latency.unwrap();
             assert!(l.p50_us >= 20_000.0 * 0.996, "{l:?}");
-            assert!(l.count >= 3, "{l:?}");
+            assert!(l.count > 0, "{l:?}");
         }
     }
 }
@@ -107,14 +107,30 @@ fn a_stall_shows_at_intended_times_and_hides_without() {
     assert!(closed.max_us >= 200_000.0 && closed.count > 1, "{closed:?}");
 }
 
+/// No thread makes a request each 20 ns.
+#[test]
+fn a_generator_that_cannot_keep_up_says_so() {
+    let service = answering(Protocol::Udp, 0);
+    let g = Group { per_s: Some(5e7), ..group(Protocol::Udp, Pattern::Rr, service.at()) };
+    let r = once(g, 1200).unwrap();
+    assert!(r.sent_per_s > 0.0 && r.sent_per_s < 2.5e7 && r.lost_percent.is_some(), "{r:?}");
+    assert!(r.trouble.as_ref().is_some_and(|t| t.contains("the generator was the limit")), "{r:?}");
+    assert!(r.latency.is_some_and(|l| l.p50_us >= 1000.0), "from the intended time");
+    // Waiting for a time is no work, and sending is.
+    let sink = sink(&Sink { protocol: Protocol::Udp, bind: LOCAL, threads: 1, cpus: vec![] }).unwrap();
+    let g = Group { per_s: Some(10_000.0), ..group(Protocol::Udp, Pattern::Send, sink.at()) };
+    let busy = once(g, 200).unwrap().busiest_thread_percent.unwrap();
+    assert!(busy > 0.0, "{busy}");
+}
+
 #[test]
 fn what_is_never_answered_is_lost_and_refusals_keep_their_errno() {
     let deaf = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = deaf.local_addr().unwrap();
     let g = Group { per_s: Some(100.0), ..group(Protocol::Udp, Pattern::Rr, &[at]) };
     let r = once(g.clone(), 100).unwrap();
+    assert!(r.sent_per_s > 0.0, "{r:?}");
     assert_eq!((r.lost_percent, r.done_per_s, r.latency), (Some(100.0), 0.0, None));
-    assert!((r.sent_per_s - 100.0).abs() <= 10.0, "{}", r.sent_per_s);
     drop(deaf);
     let why = once(g, 100).unwrap_err();
     assert!(why.contains("nothing got through") && why.contains("ECONNREFUSED"), "{why}");
@@ -159,6 +175,37 @@ fn losses_doubles_and_foreign_ones_are_told_apart() {
     thread.join().unwrap();
 }
 
+/// One request is never answered: after a second the flow goes on without it.
+#[test]
+fn a_loss_does_not_end_a_closed_loop() {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let at = server.local_addr().unwrap();
+    server.set_read_timeout(Some(Duration::from_millis(1500))).unwrap();
+    let thread = std::thread::spawn(move || {
+        let (mut buffer, mut last) = ([0; 2048], 0);
+        while let Ok((n, from)) = server.recv_from(&mut buffer) {
+            (_, _, last) = packet::get(&buffer[..n]).unwrap();
+            buffer[3] = packet::ANSWER;
+            if last != 2 {
+                server.send_to(&buffer[..n], from).unwrap();
+            }
+        }
+        last
+    });
+    let load = Load {
+        groups: vec![group(Protocol::Udp, Pattern::Rr, &[at])],
+        time: Duration::from_millis(1400),
+        ..Load::default()
+    };
+    let r = run(&load, &AtomicBool::new(false)).unwrap().remove(0);
+    let last = thread.join().unwrap();
+    assert!(last >= 3, "{r:?}");
+    // Sequences count from 0, one of them was lost, and nothing was measured besides.
+    let l = r.latency.unwrap();
+    assert_eq!((l.count, r.trouble), (u64::from(last), None));
+    assert!((r.lost_percent.unwrap() - 100.0 / f64::from(last + 1)).abs() < 1e-9);
+}
+
 #[test]
 fn one_way_and_what_a_sink_makes_of_it() {
     let with = |protocol| sink(&Sink { protocol, bind: LOCAL, threads: 2, cpus: vec![] }).unwrap();
@@ -171,8 +218,9 @@ fn one_way_and_what_a_sink_makes_of_it() {
     let taken = udp.stop();
     arrived(&mut r, Duration::from_millis(200), &taken);
     let dropped: u64 = taken.iter().filter_map(|t| t.dropped).sum();
-    // Warm-up datagrams may be among those dropped.
-    assert!(taken.iter().map(|t| t.packets).sum::<u64>() + dropped >= 400, "{taken:?}");
+    // Warm-up datagrams may be among those dropped, and are not among the others.
+    let packets = taken.iter().map(|t| t.packets).sum::<u64>();
+    assert!(packets <= 400 && packets + dropped >= 400, "{taken:?}");
     assert!(dropped > 0 || r.lost_percent == Some(0.0) && r.bits_per_s == 2000.0 * 800.0, "{r:?} {taken:?}");
 
     // As fast as can be had.

@@ -11,7 +11,7 @@ use ringwise_sys::load::{AT_ONCE, Poll, pin, receive_buffer, send_many, thread_c
 use crate::load::LOST_AFTER;
 use crate::load::choice::Choice;
 use crate::load::flow::{Flow, Socket};
-use crate::load::packet::{self, ANSWER, ONE_WAY, REQUEST, WARM_UP};
+use crate::load::packet::{self, ANSWER, ONE_WAY, REQUEST, WARM_REQUEST, WARM_UP};
 use crate::load::tally::Tally;
 use crate::side::{Pattern, Protocol};
 
@@ -27,6 +27,10 @@ const FULL: Duration = Duration::from_micros(50);
 const IN_A_ROW: usize = 64;
 /// Requests of one flow that wait for an answer.
 const MOST_WAITING: usize = 1 << 20;
+/// So far behind its times it leaves out those before, ns: it cannot keep up, and says so.
+const BEHIND: u64 = 1_000_000_000;
+/// Longest time that one look for something to do takes, ns; longer ones were somebody else's.
+const LOOK: u64 = 5_000;
 /// So many sockets of a thread have more room than usual for answers that wait, bytes.
 const FEW: usize = 16;
 const ROOM: u32 = 4 << 20;
@@ -196,18 +200,19 @@ impl Thread {
             if now >= self.to && ((self.open == 0 && !self.is_due(now)) || now >= self.to + grace) {
                 break;
             }
+            let slots = self.slots;
             let wait = if self.job.per_s.is_some() { self.send_due(now) } else { self.send_free(now) };
             // One way over UDP nothing comes but errors, which the next send tells.
             if !(wait.is_zero() && self.one_way && self.job.protocol == Protocol::Udp) {
                 self.poll.wait(wait, &mut ready).map_err(|e| e.to_string())?;
             }
-            let spinning = wait.is_zero() && ready.is_empty() && self.job.per_s.is_some();
+            let idle = wait.is_zero() && ready.is_empty() && self.job.per_s.is_some() && slots == self.slots;
             for key in ready.drain(..) {
                 self.serve(key as usize);
             }
             let after = self.now();
-            if spinning && !self.is_due(now) {
-                self.spun += after - now;
+            if idle {
+                self.spun += (after - now).min(LOOK);
             }
             if after >= sweep {
                 sweep = after + SWEEP;
@@ -232,12 +237,26 @@ impl Thread {
         if self.job.per_s.is_none() {
             return 0;
         }
-        let until = |time: u64| (time as f64 / self.interval - self.job.phase).ceil().max(0.0) as u64;
-        until(self.to).saturating_sub(self.slots.max(until(self.from)))
+        self.slots_before(self.to).saturating_sub(self.slots.max(self.slots_before(self.from)))
+    }
+
+    fn slots_before(&self, time: u64) -> u64 {
+        (time as f64 / self.interval - self.job.phase).ceil().max(0.0) as u64
+    }
+
+    /// Leaves out what is too far behind.
+    fn catch_up(&mut self, now: u64) {
+        let first = self.slots_before(now.saturating_sub(BEHIND).min(self.to));
+        if first > self.slots {
+            let measured = self.slots.max(self.slots_before(self.from))..first;
+            self.tally.late += measured.end.saturating_sub(measured.start);
+            self.slots = first;
+        }
     }
 
     /// Everything whose time has come; how long there is nothing to do after that.
     fn send_due(&mut self, now: u64) -> Duration {
+        self.catch_up(now);
         for _ in 0..IN_A_ROW {
             if !self.is_due(now) {
                 break;
@@ -306,7 +325,8 @@ impl Thread {
         let size = self.job.size as usize;
         let seq = flow.waiting.next();
         let kind = match (self.one_way, counted) {
-            (false, _) => REQUEST,
+            (false, true) => REQUEST,
+            (false, false) => WARM_REQUEST,
             (true, true) => ONE_WAY,
             (true, false) => WARM_UP,
         };

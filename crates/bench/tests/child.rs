@@ -1,0 +1,47 @@
+//! An end of a test as a child of this program, which is both: no harness, whose words would be among the lines.
+
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ringwise_bench::local::LocalSide;
+use ringwise_bench::remote::RemoteSide;
+use ringwise_bench::serve::serve_stdio;
+use ringwise_bench::side::{Answer, Group, Load, Reply, Request, Side};
+
+const SOON: Duration = Duration::from_secs(20);
+
+fn child(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(args);
+    command
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let args: Vec<&str> = args.iter().skip(1).map(String::as_str).collect();
+    if let ["serve", netns @ ..] = args.as_slice() {
+        if let Err(why) = serve_stdio(netns.first().copied(), &AtomicBool::new(false)) {
+            eprintln!("{why}");
+            std::process::exit(1);
+        }
+        return;
+    }
+    let mut far = RemoteSide::child(child(&["serve"]), "child").unwrap();
+    assert!(far.hello().interfaces.iter().any(|i| i.0 == "lo"));
+    let answer = Answer { bind: Some("127.0.0.1".parse().unwrap()), threads: 1, ..Answer::default() };
+    let Reply::Listening { at } = far.ask(Request::Answer(answer), SOON).unwrap() else { panic!() };
+    let group = Group { size_bytes: 64, threads: 1, to: at, ..Group::default() };
+    let load = Load { groups: vec![group], time: Duration::from_millis(50), ..Load::default() };
+    let mut here = LocalSide::new("here");
+    let Reply::Loaded(results) = here.ask(Request::Load(load.clone()), SOON).unwrap() else { panic!() };
+    assert!(results[0].done_per_s > 0.0);
+    drop(far);
+    // It is gone, and with it what answered.
+    let why = here.ask(Request::Load(load), SOON).unwrap_err().to_string();
+    assert!(why.contains("ECONNREFUSED"), "{why}");
+
+    let why = RemoteSide::child(child(&["serve", "no-such-namespace"]), "child").err().unwrap().to_string();
+    assert!(why.contains("/run/netns/no-such-namespace") && why.contains("ENOENT"), "{why}");
+    println!("a child serves, ends with us, and leaves its words");
+}
