@@ -19,6 +19,8 @@ pub struct Tally {
     pub latency: Hist,
     /// Intended within the stretch, and more than 1 ms late, or never sent.
     pub late: u64,
+    /// Times that the kernel took no more, at an intended time.
+    pub full: u64,
     /// Answers to nothing that was still waited for: a second time, or after [`super::LOST_AFTER`].
     pub again: u64,
     /// Datagrams that were not answers to us.
@@ -45,6 +47,7 @@ impl Tally {
         self.bytes += o.bytes;
         self.latency.merge(&o.latency);
         self.late += o.late;
+        self.full += o.full;
         self.again += o.again;
         self.foreign += o.foreign;
         self.errors += o.errors;
@@ -60,10 +63,12 @@ impl Tally {
         if let Some(first) = &self.first_error {
             out.push(format!("{} calls failed, the first one: {first}", self.errors));
         }
-        if self.late * 100 > self.asked {
+        if self.late * 100 > self.asked.max(self.sent) {
+            let full =
+                if self.full > 0 { format!(" (its sockets were full {} times)", self.full) } else { String::new() };
+            let late = self.late;
             out.push(format!(
-                "{} requests were more than 1 ms late or never sent: the generator was the limit",
-                self.late
+                "{late} requests were more than 1 ms late or never sent: the generator was the limit{full}"
             ));
         }
         for (n, words) in

@@ -265,6 +265,7 @@ impl Thread {
             let f = self.held.take().unwrap_or_else(|| self.choice.pick());
             match self.send(f, intended) {
                 Sent::Full => {
+                    self.tally.full += 1;
                     self.held = Some(f);
                     return FULL;
                 }
