@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -58,11 +59,14 @@ pub fn open(p: &PeerArgs) -> Result<Sides> {
         }
         let mut c = Command::new("ssh");
         c.args(["-o", "BatchMode=yes", "--", host, "ringwise", "bench", "serve", "--stdio"]);
+        c.process_group(0);
         RemoteSide::child(c, host)
     } else if let Some(name) = p.netns.as_deref() {
         let program = std::env::current_exe().map_err(|e| Fail::error(format!("this program cannot be found: {e}")))?;
         let mut c = Command::new(program);
         c.args(["bench", "serve", "--stdio", "--netns", name]);
+        // Ctrl-C is for us: it ends when its input does.
+        c.process_group(0);
         RemoteSide::child(c, &format!("namespace {name}"))
     } else {
         return Err(Fail::usage("there is no other end: --peer ADDR:PORT, --ssh HOST or --netns NAME")
