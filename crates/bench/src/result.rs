@@ -85,6 +85,9 @@ pub struct Design {
     pub equivalent_percent: f64,
     /// 0.05: intervals hold 95 %.
     pub alpha: f64,
+    /// Of latency in the score; none: a half.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<f64>,
 }
 
 /// The host under test and its peer, as far as it may matter for the numbers.

@@ -182,9 +182,6 @@ pub fn searches(r: &Results) -> Vec<Search<'_>> {
     out
 }
 
-/// Of latency, in a score.
-const WEIGHT: f64 = 0.5;
-
 /// What a score is, in words.
 pub const SCORE: &str = "W · latency part + (1 − W) · throughput part; above 1 the state is ahead of the first one.";
 
@@ -199,7 +196,7 @@ pub fn performance(m: Metric, change_percent: f64) -> Option<f64> {
 
 /// Of every point that is a mix of both.
 pub fn scores(r: &Results) -> Vec<Score> {
-    let mut out = score::scores(&r.session, &r.trials, WEIGHT);
+    let mut out = score::scores(&r.session, &r.trials, r.session.design.weight.unwrap_or(0.5));
     out.retain(|s| s.point.mix.is_some());
     out.sort_by(|a, b| order(&a.point, &b.point));
     out

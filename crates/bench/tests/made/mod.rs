@@ -38,6 +38,7 @@ fn session(workload: &str, states: Vec<State>, blocks: u32) -> Session {
             trial_s: 10.0,
             equivalent_percent: 2.0,
             alpha: 0.05,
+            weight: None,
         },
         environment: Environment {
             hash: "5f0c11d2a9b3e877".into(),

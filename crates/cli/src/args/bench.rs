@@ -259,7 +259,7 @@ pub struct KeepArgs {
     /// The report with figures, one file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// A capture of this host beside the results
+    /// The capture of this host that belongs to the results [default: beside them, .capture.tar; none: no capture]
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
     #[arg(long, value_name = "TEXT")]
@@ -346,9 +346,9 @@ pub struct BenchReportArgs {
     /// Each figure as a file
     #[arg(long, value_name = "DIR")]
     pub svg: Option<PathBuf>,
-    /// Weight of latency in the score
-    #[arg(long, value_name = "W", default_value_t = 0.5, value_parser = weight)]
-    pub weight: f64,
+    /// Weight of latency in the score [default: as it was measured with]
+    #[arg(long, value_name = "W", value_parser = weight)]
+    pub weight: Option<f64>,
     #[command(flatten)]
     pub format: Format,
 }

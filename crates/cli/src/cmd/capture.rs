@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ringwise_discover::{Options, Parts};
 use ringwise_model::Snapshot;
 use ringwise_observe::{Layout, Sampler};
-use ringwise_sys::{Host, Real, Recorder};
+use ringwise_sys::{Host, Real, Recorder, Redacted};
 
 use super::standing::Standing;
 use crate::args::{CaptureArgs, Common};
@@ -29,6 +29,46 @@ const ALSO: [&str; 7] = [
 pub const SAMPLES: &str = "/samples/counters";
 
 pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
+    let (s, answers, redacted) = to_file(a, common)?;
+    if common.json {
+        out::json(&serde_json::json!({
+            "schema": "ringwise.capture", "version": 1, "file": a.file.display().to_string(),
+            "answers": answers, "interfaces": s.nics.len(), "redacted": redacted,
+        }))?;
+        return Ok(Status::Ok);
+    }
+    let mut text = format!(
+        "{}: {} with {} answers, refusals among them\n",
+        a.file.display(),
+        plural(s.nics.len(), "interface"),
+        thousands(answers as u64)
+    );
+    if a.redact {
+        for r in &redacted {
+            text.push_str(&format!(
+                "replaced  {}: {} in {}\n",
+                r.kind,
+                thousands(r.distinct as u64),
+                plural(r.places, "place")
+            ));
+        }
+        if redacted.is_empty() {
+            text.push_str("replaced  nothing\n");
+        }
+        text.push_str("Left as they are: interface names, drivers, models, versions, CPU and PCI layout.\n");
+    } else {
+        text.push_str("It holds addresses and the host name; --redact replaces them.\n");
+    }
+    if ringwise_sys::proc::euid() != 0 {
+        text.push_str("Not recorded as root: what needs root is in it as refused.\n");
+    }
+    text.push_str(&format!("Next: ringwise show --from {}\n", a.file.display()));
+    out::answer(&text)?;
+    Ok(Status::Ok)
+}
+
+/// Records the host. How many answers it holds, and what was replaced.
+pub fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usize, Vec<Redacted>)> {
     if a.file.exists() {
         return Err(Fail::error(format!("{} exists; a capture overwrites nothing", a.file.display())));
     }
@@ -59,41 +99,7 @@ pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
     }
     let redacted = if a.redact { recording.redact() } else { Vec::new() };
     recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;
-    if common.json {
-        out::json(&serde_json::json!({
-            "schema": "ringwise.capture", "version": 1, "file": a.file.display().to_string(),
-            "answers": recording.len(), "interfaces": s.nics.len(), "redacted": redacted,
-        }))?;
-        return Ok(Status::Ok);
-    }
-    let mut text = format!(
-        "{}: {} with {} answers, refusals among them\n",
-        a.file.display(),
-        plural(s.nics.len(), "interface"),
-        thousands(recording.len() as u64)
-    );
-    if a.redact {
-        for r in &redacted {
-            text.push_str(&format!(
-                "replaced  {}: {} in {}\n",
-                r.kind,
-                thousands(r.distinct as u64),
-                plural(r.places, "place")
-            ));
-        }
-        if redacted.is_empty() {
-            text.push_str("replaced  nothing\n");
-        }
-        text.push_str("Left as they are: interface names, drivers, models, versions, CPU and PCI layout.\n");
-    } else {
-        text.push_str("It holds addresses and the host name; --redact replaces them.\n");
-    }
-    if ringwise_sys::proc::euid() != 0 {
-        text.push_str("Not recorded as root: what needs root is in it as refused.\n");
-    }
-    text.push_str(&format!("Next: ringwise show --from {}\n", a.file.display()));
-    out::answer(&text)?;
-    Ok(Status::Ok)
+    Ok((s, recording.len(), redacted))
 }
 
 /// Asks everything once.

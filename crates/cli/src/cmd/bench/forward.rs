@@ -269,6 +269,7 @@ impl<'a> Forward<'a> {
             // For each packet that was forwarded, not received.
             let packets = received.unwrap_or(n).max(n);
             m.side.cpu_ns_per_packet = Some(ns * packets as f64 / n as f64);
+            m.side.cycles_per_packet = m.side.cycles_per_packet.map(|c| c * packets as f64 / n as f64);
         }
     }
 

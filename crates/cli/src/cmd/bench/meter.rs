@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_bench::forward;
 use ringwise_bench::result::{CpuUse, HostSide, Limit, QueueUse};
-use ringwise_model::{CpuId, Dir};
+use ringwise_model::{CpuId, CpuSet, Dir};
 use ringwise_observe::{Bottleneck, Counters, Counts, LinkRates, Place, Rates};
 use ringwise_sys::Host;
+use ringwise_sys::load::Cycles;
 
 use crate::args::Common;
 use crate::cmd::counting::Counting;
@@ -20,6 +22,9 @@ const LINE_PERCENT: f64 = 97.0;
 pub struct Meter<'a> {
     counting: Counting<'a>,
     first: Counters,
+    /// One for each CPU, or why not.
+    cycles: std::result::Result<Vec<Cycles>, String>,
+    cycles_first: Option<u64>,
 }
 
 /// From `begin` to `end`.
@@ -33,11 +38,22 @@ impl<'a> Meter<'a> {
     /// Queues and vectors as they are now: a new one after each switch of a state.
     pub fn new(source: &'a Source, devs: &[String], common: &Common) -> Result<Self> {
         let quiet = Common { quiet: true, ..common.clone() };
-        Ok(Self { counting: Counting::new(source, devs, &quiet, false)?, first: Counters::default() })
+        let counting = Counting::new(source, devs, &quiet, false)?;
+        let online = source.host.read_text("/sys/devices/system/cpu/online").unwrap_or_default();
+        let cpus: CpuSet = online.trim().parse().unwrap_or_default();
+        let cycles: std::result::Result<Vec<Cycles>, _> = cpus.iter().map(|c| Cycles::open(c.0)).collect();
+        let cycles = cycles.map_err(|e| e.to_string());
+        Ok(Self { counting, first: Counters::default(), cycles, cycles_first: None })
     }
 
     pub fn begin(&mut self) {
         self.first = self.counting.read();
+        self.cycles_first = self.cycles();
+    }
+
+    /// Of all CPUs since they were opened.
+    fn cycles(&mut self) -> Option<u64> {
+        self.cycles.as_mut().ok()?.iter_mut().map(|c| c.read().ok()).sum()
     }
 
     /// Errors: the counters of the beginning are of another time.
@@ -45,7 +61,14 @@ impl<'a> Meter<'a> {
         let last = self.counting.read();
         let rates = Rates::between(&self.counting.layout, &self.first, &last)
             .ok_or_else(|| Fail::error("the clock of this host stands still: nothing can be counted"))?;
-        let side = side(&rates, &self.first, &last);
+        let mut side = side(&rates, &self.first, &last);
+        let cycles = self.cycles().zip(self.cycles_first).map(|(b, a)| b.saturating_sub(a));
+        // Time and cycles are of the same packets.
+        let packets = side.received_per_s.zip(side.transmitted_per_s).map(|(a, b)| a.max(b) * rates.seconds);
+        side.cycles_per_packet = cycles.zip(packets.filter(|n| *n > 0.0)).map(|(c, n)| c as f64 / n);
+        if let Err(why) = &self.cycles {
+            side.unknown.insert("cycles".into(), why.clone());
+        }
         Ok(Measured { seconds: rates.seconds, side, rates })
     }
 }
@@ -69,6 +92,8 @@ fn side(r: &Rates, first: &Counters, last: &Counters) -> HostSide {
     out.cpu_ns_per_packet = packets.filter(|_| !out.cpus.is_empty()).map(|n| busy * r.seconds * 1e9 / n as f64);
     let line = r.links.values().flat_map(|l| [l.rx.line_percent, l.tx.line_percent]).flatten();
     out.line_rate_percent = line.fold(None, |m: Option<f64>, p| Some(m.map_or(p, |m| m.max(p))));
+    out.budget_ns_per_packet =
+        r.links.values().filter_map(budget_ns).fold(None, |m: Option<f64>, b| Some(m.map_or(b, |m| m.min(b))));
     for l in &Bottleneck::of(r).lost {
         *out.lost.entry(place(&l.place)).or_default() += l.packets;
     }
@@ -82,6 +107,13 @@ fn side(r: &Rates, first: &Counters, last: &Counters) -> HostSide {
     let balance = r.links.values().filter_map(|l| l.rx_balance).map(|b| b.max_over_mean);
     out.queue_max_over_mean = balance.fold(None, |m: Option<f64>, b| Some(m.map_or(b, |m| m.max(b))));
     out
+}
+
+/// Between frames of the mean size of its busier direction, at line rate.
+fn budget_ns(l: &LinkRates) -> Option<f64> {
+    let busier = if l.rx.pps >= l.tx.pps { &l.rx } else { &l.tx };
+    let (speed, bytes) = (l.speed_mbps.filter(|s| *s > 0)?, busier.avg_bytes?);
+    forward::budget_ns(u64::from(speed), bytes.round() as u32)
 }
 
 fn place(p: &Place) -> String {

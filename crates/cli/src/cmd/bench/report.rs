@@ -23,6 +23,7 @@ pub fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
             // Cut short before they were made.
             r.comparisons = compare::compare(&r.session, &r.trials);
         }
+        r.session.design.weight = a.weight.or(r.session.design.weight);
         all.push((name, r));
     }
     let as_json = a.format.json(common);

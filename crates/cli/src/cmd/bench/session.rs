@@ -17,7 +17,8 @@ use ringwise_model::{Fact, NicKind, Snapshot};
 
 use super::meter::{self, Measured, Meter};
 use super::states::{self, Switch};
-use crate::args::{Common, RunArgs};
+use crate::args::{CaptureArgs, Common, RunArgs};
+use crate::cmd::capture;
 use crate::cmd::transaction::{can_go_on, confirmed, policy, store};
 use crate::cmd::trial::none_waits;
 use crate::exit::{Fail, Result, Status};
@@ -156,7 +157,7 @@ pub fn ready<'a>(
     }
     let d = &a.design;
     let seed = d.seed.unwrap_or_else(|| source.host.unix_time() ^ u64::from(std::process::id()) << 32);
-    let session = Session {
+    let mut session = Session {
         schema: SCHEMA.into(),
         version: VERSION,
         ringwise: env!("CARGO_PKG_VERSION").into(),
@@ -177,8 +178,9 @@ pub fn ready<'a>(
             trial_s: d.trial.as_secs_f64(),
             equivalent_percent: d.within,
             alpha: 0.05,
+            weight: Some(a.load.weight),
         },
-        environment: environment(source, &s, &devs, load, a),
+        environment: environment(source, &s, &devs, load),
     };
     announce(a, &session, &prepared, load, common);
     if a.write.dry_run {
@@ -190,10 +192,16 @@ pub fn ready<'a>(
     let mut policy = policy()?;
     policy.force = a.force;
     let path = a.keep.results.clone().unwrap_or_else(|| default_results(source, common));
+    let capture = match &a.keep.capture {
+        Some(p) if p == Path::new("none") => None,
+        Some(p) => Some(p.clone()),
+        None => Some(path.with_extension("capture.tar")),
+    };
     let mut results = Sink::create(&path)?;
-    if let Some(file) = &a.keep.capture {
-        let args = crate::args::CaptureArgs { file: file.clone(), ..Default::default() };
-        crate::cmd::capture::run(&args, &Common { quiet: true, ..common.clone() })?;
+    if let Some(file) = capture {
+        let args = CaptureArgs { file: file.clone(), ..CaptureArgs::default() };
+        capture::to_file(&args, &Common { quiet: true, ..common.clone() })?;
+        session.environment.capture = Some(file.display().to_string());
     }
     results.add(&Line::Session(Box::new(session.clone())))?;
     out::note(common.quiet, &format!("ringwise: results go to {}", path.display()));
@@ -275,7 +283,7 @@ fn caveat(s: &Snapshot, devs: &[String]) -> Option<String> {
 }
 
 /// Values of the host under test that no state sets, in words.
-fn environment(source: &Source, s: &Snapshot, devs: &[String], load: &dyn Workload, a: &RunArgs) -> Environment {
+fn environment(source: &Source, s: &Snapshot, devs: &[String], load: &dyn Workload) -> Environment {
     let mut facts = meter::facts(source.host.as_ref());
     let mut add = |name: String, f: &Fact<String>| {
         let text = match f {
@@ -322,7 +330,7 @@ fn environment(source: &Source, s: &Snapshot, devs: &[String], load: &dyn Worklo
     }
     let peer = load.peer_facts();
     let hash = hash(facts.iter().chain(&peer));
-    Environment { hash, facts, peer, capture: a.keep.capture.as_ref().map(|p| p.display().to_string()) }
+    Environment { hash, facts, peer, capture: None }
 }
 
 /// FNV-1a over the facts. It tells apart, and is no seal.
