@@ -30,6 +30,9 @@ pub struct Host {
     /// CPUs that are taken offline before anything else runs.
     #[serde(default)]
     pub offline: Vec<u32>,
+    /// More shell variables for the guest, a line each.
+    #[serde(skip)]
+    pub variables: String,
     /// Seconds that booting and shutting down may take.
     #[serde(default = "boot_limit")]
     pub boot_limit: u64,
@@ -136,8 +139,12 @@ impl Driver {
 
 /// Every host, by name.
 pub fn all() -> Result<Vec<Host>> {
-    let dir = paths::lab().join("hosts");
-    let mut files: Vec<_> = fs::read_dir(&dir)
+    in_dir(&paths::lab().join("hosts"))
+}
+
+/// The hosts of another directory: `lab/bench/`.
+pub fn in_dir(dir: &Path) -> Result<Vec<Host>> {
+    let mut files: Vec<_> = fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
         .flatten()
         .map(|e| e.path())
@@ -229,7 +236,7 @@ impl Host {
         let managed = tests.iter().position(|n| n.managed).map_or(-1, |p| p as i64);
         format!(
             "HOST={}\nSYSTEM={}\nCPUS={}\nSOCKETS={}\nCORES={}\nTHREADS={}\nL3={}\nNODES={}\nNODE_CPUS='{}'\n\
-             NODE_DISTANCES='{}'\nOFFLINE='{}'\nMQNIC_BUS={}\nMQNIC_MANAGED={managed}\n",
+             NODE_DISTANCES='{}'\nOFFLINE='{}'\nMQNIC_BUS={}\nMQNIC_MANAGED={managed}\n{}",
             self.name,
             match self.system {
                 System::Busybox => "busybox",
@@ -248,6 +255,7 @@ impl Host {
             list(&|n| n.distance.iter().map(u32::to_string).collect::<Vec<_>>().join(",")),
             self.offline.iter().map(u32::to_string).collect::<Vec<_>>().join(" "),
             buses.join(","),
+            self.variables,
         )
     }
 

@@ -63,10 +63,12 @@ fn options(args: &[String]) -> Result<Options> {
 }
 
 /// One boot: a host on a kernel with the scenarios that share it.
-struct Job<'a> {
-    host: &'a Host,
-    kernel: &'a Kernel,
-    scenarios: Vec<&'a Scenario>,
+pub struct Job<'a> {
+    pub host: &'a Host,
+    pub kernel: &'a Kernel,
+    pub scenarios: Vec<&'a Scenario>,
+    /// Where what scenarios keep goes; none: to the boot's other files.
+    pub keep: Option<&'a Path>,
 }
 
 pub fn run(args: &[String]) -> Result<ExitCode> {
@@ -100,7 +102,12 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     };
     let minutes = o.minutes.as_deref().map(|m| m.parse().with_context(|| format!("--minutes: not a number: {m:?}")));
     let end = minutes.transpose()?.map(|m: u64| Instant::now() + Duration::from_secs(60 * m));
-    let Outcome { score: total, wrong, unsteady, lost, times } = work(jobs, &ringwise, o.keep, end)?;
+    report(work(jobs, &ringwise, o.keep, end, PARALLEL)?)
+}
+
+/// The lines that close a run.
+pub fn report(outcome: Outcome) -> Result<ExitCode> {
+    let Outcome { score: total, wrong, unsteady, lost, times } = outcome;
     // Once more at the end, where people look first.
     for t in times.chunks(3) {
         println!("lab: took {}", t.join(", "));
@@ -118,7 +125,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn known<'a>(what: &str, asked: Option<&str>, have: impl Iterator<Item = &'a str>) -> Result<()> {
+pub fn known<'a>(what: &str, asked: Option<&str>, have: impl Iterator<Item = &'a str>) -> Result<()> {
     let have: Vec<&str> = have.collect();
     match asked {
         Some(a) if !have.contains(&a) => bail!("no {what} {a:?}; there are {}", have.join(", ")),
@@ -141,7 +148,7 @@ fn plan<'a>(o: &Options, hosts: &'a [Host], kernels: &'a [Kernel], scenarios: &'
                 .filter(|s| o.scenario.as_ref().map_or(!s.benchmark, |t| s.name.contains(t.as_str())))
                 .collect();
             if !scenarios.is_empty() {
-                jobs.push(Job { host, kernel, scenarios });
+                jobs.push(Job { host, kernel, scenarios, keep: None });
             }
         }
     }
@@ -150,8 +157,8 @@ fn plan<'a>(o: &Options, hosts: &'a [Host], kernels: &'a [Kernel], scenarios: &'
 
 /// What came of all boots.
 #[derive(Debug, Default)]
-struct Outcome {
-    score: Score,
+pub struct Outcome {
+    pub score: Score,
     /// What failed, and did so again.
     wrong: Vec<String>,
     /// What failed in one guest and held in the next.
@@ -162,8 +169,8 @@ struct Outcome {
     times: Vec<String>,
 }
 
-/// Runs all jobs, `PARALLEL` at a time. What has not run at `end` has failed.
-fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool, end: Option<Instant>) -> Result<Outcome> {
+/// Runs all jobs, `at_once` of them at a time. What has not run at `end` has failed.
+pub fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool, end: Option<Instant>, at_once: usize) -> Result<Outcome> {
     // Fetching and building is done first and in turn: apt and make want to be alone.
     let mut queue = Vec::new();
     for job in jobs.into_iter().rev() {
@@ -181,7 +188,7 @@ fn work(jobs: Vec<Job>, ringwise: &Path, keep: bool, end: Option<Instant>) -> Re
     let total = Mutex::new(Outcome::default());
     let next = || queue.lock().ok().and_then(|mut q| q.pop());
     std::thread::scope(|threads| {
-        for _ in 0..PARALLEL {
+        for _ in 0..at_once {
             threads.spawn(|| {
                 while let Some((job, guest)) = next() {
                     let run = Run { job: &job, guest: &guest, ringwise, keep, end };
@@ -379,7 +386,7 @@ impl Run<'_> {
         }
         // What scenarios want to outlive the guest.
         for file in fs::read_dir(results.join("keep")).into_iter().flatten().flatten() {
-            let _ = fs::copy(file.path(), guest.dir.join(file.file_name()));
+            let _ = fs::copy(file.path(), job.keep.unwrap_or(&guest.dir).join(file.file_name()));
         }
         for line in said.iter().take(5) {
             r.text += &format!("  kernel: {line}\n");

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod apt;
+mod bench;
 mod boot;
 mod ci;
 mod cmd;
@@ -22,6 +23,7 @@ mod paths;
 mod peers;
 mod picture;
 mod program;
+mod reproduction;
 mod scenario;
 mod setup;
 mod tools;
@@ -42,6 +44,8 @@ usage: cargo xtask TASK
       --list            show what would run, and stop
       --keep            keep the share directory of each boot
   lab shell [--host H] [--kernel K]   an interactive guest
+  lab bench [--quick] [--only SECTION] [--kernel K] [--program FILE]
+                        the experiments of the articles, one guest at a time; writes docs/reproduction.md (a lane of its own)
   ci                    what `make test` runs after setup: format, clippy, tests, layering, lab
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
     };
     let done = match task {
         "setup" => setup::run(rest),
+        "lab" if rest.first().is_some_and(|w| w == "bench") => bench::run(&rest[1..]),
         "lab" => lab::run(rest),
         "demo" => demo::run(rest),
         "cost" => cost::run(rest),

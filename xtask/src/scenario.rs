@@ -3,7 +3,7 @@
 use crate::paths;
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
 pub struct Scenario {
@@ -25,8 +25,12 @@ pub struct Scenario {
 
 /// Every scenario, in the order of their names.
 pub fn all() -> Result<Vec<Scenario>> {
-    let dir = paths::lab().join("scenarios");
-    let mut files: Vec<_> = fs::read_dir(&dir)
+    in_dir(&paths::lab().join("scenarios"))
+}
+
+/// Those of another directory: `lab/bench/`.
+pub fn in_dir(dir: &Path) -> Result<Vec<Scenario>> {
+    let mut files: Vec<_> = fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
         .flatten()
         .map(|e| e.path())

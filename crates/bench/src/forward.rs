@@ -264,6 +264,7 @@ impl Flow {
     /// One result of the whole test. `seconds`: the time of sending, by the generator's clock; `loads`: its own words.
     pub fn load(&self, loads: &[LoadResult], frame_bytes: u32, seconds: f64) -> LoadResult {
         let per_s = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
+        let trouble: Vec<&str> = loads.iter().filter_map(|l| l.trouble.as_deref()).collect();
         let offered: Vec<f64> = loads.iter().filter_map(|l| l.offered_per_s).collect();
         let busiest = loads
             .iter()
@@ -282,7 +283,7 @@ impl Flow {
             latency: None,
             busiest_thread_percent: busiest,
             generator_cpu_percent: None,
-            trouble: None,
+            trouble: (!trouble.is_empty()).then(|| trouble.join("; ")),
         }
     }
 

@@ -156,8 +156,10 @@ fn load(offered: Option<f64>) -> LoadResult {
 #[test]
 fn rates_are_of_the_time_of_sending() {
     let f = lossy();
-    let each = [load(Some(8_000.0)), load(Some(8_000.0))];
+    let bad = LoadResult { trouble: Some("3 frames were refused".into()), ..load(Some(8_000.0)) };
+    let each = [load(Some(8_000.0)), bad];
     let l = f.load(&each, 60, 2.0);
+    assert_eq!(l.trouble.as_deref(), Some("3 frames were refused"));
     assert_eq!((l.offered_per_s, l.sent_per_s, l.done_per_s), (Some(16_000.0), 16_000.0, 9_200.0));
     close(l.bits_per_s, 9_200.0 * 512.0, 1e-6);
     let mut side = HostSide::default();

@@ -235,6 +235,7 @@ pub fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) -> Vec<Lo
         let per_s = if elapsed_us > 0 { sent as f64 * 1e6 / elapsed_us as f64 } else { 0.0 };
         // A thread waits for one of its ports at a time, and writes the wait down there.
         let same = ports.iter().enumerate().filter(|(_, p)| p.cpu == port.cpu);
+        let refused = to[i].errors.saturating_sub(from[i].errors);
         let busy = elapsed_us.saturating_sub(same.map(|(j, _)| idle(j)).sum());
         LoadResult {
             group: if ports.len() == 1 { String::new() } else { port.dev.clone() },
@@ -249,7 +250,7 @@ pub fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) -> Vec<Lo
             latency: None,
             busiest_thread_percent: (elapsed_us > 0).then(|| 100.0 * busy as f64 / elapsed_us as f64),
             generator_cpu_percent: None,
-            trouble: None,
+            trouble: (refused > 0).then(|| format!("{refused} frames were refused by {} or its queue", port.dev)),
         }
     };
     ports.iter().enumerate().map(one).collect()
@@ -322,7 +323,8 @@ impl Files {
             (Err(e), said) => Err(format!(
                 "/proc/net/pktgen/{file}: {word:?}: {}{}{}",
                 words_of(&e),
-                said.map_or(String::new(), |s| format!("; it says: {s}")),
+                // Some refusals leave the result of the word before.
+                said.filter(|s| !s.starts_with("OK")).map_or(String::new(), |s| format!("; it says: {s}")),
                 hint(word, &e),
             )),
             (Ok(()), Some(s)) if !s.starts_with("OK") => {

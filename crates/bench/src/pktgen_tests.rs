@@ -66,7 +66,11 @@ fn a_run_is_read_from_its_file() {
     let apart = [port(), PktgenPort { cpu: 6, ..ports[1].clone() }];
     let l = loads(&apart, &[p, p], &[later(2, 9_900, 100_000), later(2, 10_000, 1_000_000)]);
     assert_eq!((l[0].busiest_thread_percent, l[1].busiest_thread_percent), (Some(95.0), Some(50.0)));
+    let refused = Progress { errors: 3, ..later(2, 9_900, 100) };
+    let l = loads(&ports[..1], &[p], &[refused]);
+    assert_eq!(l[0].trouble.as_deref(), Some("3 frames were refused by far0 or its queue"));
     let l = loads(&ports[..1], &[p], &[p]);
+    assert_eq!(l[0].trouble, None);
     assert_eq!((l[0].group.as_str(), l[0].sent_per_s, l[0].busiest_thread_percent), ("", 0.0, None));
 }
 

@@ -1,0 +1,129 @@
+# Sourced after lib.sh by the sections of `cargo xtask lab bench` (bench/*.sh). Far ends live in the network namespace `far`.
+
+# The shell's own one knows no namespaces.
+ip() { /usr/bin/ip "$@"; }
+
+# Where results go; a section that is begun again begins anew.
+KEEP=$H/results/keep
+mkdir -p $KEEP
+export RINGWISE_STATE_DIR=/tmp/ringwise
+
+# far COMMAND...: runs it in the namespace of the far ends.
+far() {
+	ip netns exec far "$@"
+}
+
+# pick FULL QUICK: what this run is to have
+pick() {
+	if [ -n "$QUICK" ]; then echo "$2"; else echo "$1"; fi
+}
+
+# dev_vectors DEV: the numbers of its interrupts
+dev_vectors() {
+	ls /sys/class/net/$1/device/msi_irqs 2>/dev/null | sort -n
+}
+
+# all_on CPU DEV...: every interrupt of these devices on that CPU
+all_on() {
+	_cpu=$1
+	shift
+	for _dev in "$@"; do
+		for _n in $(dev_vectors $_dev); do
+			echo $_cpu >/proc/irq/$_n/smp_affinity_list
+		done
+	done
+}
+
+# measured NAME WORKLOAD WORDS...: `ringwise bench WORKLOAD` with its results in NAME.jsonl. What it says is kept beside them.
+measured() {
+	_name=$1
+	shift
+	rm -f $KEEP/$_name.jsonl
+	ringwise bench "$@" --yes --seed 7 --title "$_name" --results $KEEP/$_name.jsonl >$KEEP/$_name.txt 2>&1
+	_rc=$?
+	[ $_rc = 0 ] || tail -n 20 $KEEP/$_name.txt
+	same "$_name: status" $_rc 0
+	check "$_name: the host is as found" grep -q '"kind":"end".*"restored":true' $KEEP/$_name.jsonl
+}
+
+# verdict NAME METRIC WITH: of its first point
+verdict() {
+	awk -v m="\"metric\":\"$2\"" -v w="\"with\":\"$3\"" '/"kind":"comparison"/ && index($0, m) && index($0, w) {
+		if (match($0, /"verdict":"[a-z]*"/)) { print substr($0, RSTART + 11, RLENGTH - 12); exit } }' $KEEP/$1.jsonl
+}
+
+# ------------------------------------------------------------------ the router
+
+# Router: CPUs 0-5. 7 is for the generator alone, 6 for the sink and for whoever measures: on one CPU with the generator
+# the sink loses what has come through.
+GENERATOR_CPU=7
+SINK_CPU=6
+# Each packet is compared with so many rules, twice: they make the guest's CPUs the bottleneck instead of QEMU's device
+# model. Tried on two cores of a machine, 60 bytes, 6 CPUs, packets/s forwarded of 2 x 8,000 offered: without rules 16,000
+# by CPU 0 alone; 1,000 rules: CPU 0 10,300, six CPUs all 16,000; 2,000 rules: 6,000 and 12,900. Faster than 10,000 a second
+# and port, the generator waits in a loop and takes one of the machine's cores for itself.
+RULES=1500
+OFFERED=12000
+
+# far_up DEV...: moves them to the namespace
+far_up() {
+	[ -e /run/netns/far ] && return
+	ip netns add far
+	ip -n far link set lo up
+	for _dev in "$@"; do
+		ip link set $_dev netns far
+		ip -n far link set $_dev up
+	done
+}
+
+# far_vectors CPU DEV...: also of those that are in the namespace
+far_vectors() {
+	_cpu=$1
+	shift
+	for _dev in "$@"; do
+		for _n in $(irqs $_dev | cut -d' ' -f1); do
+			echo $_cpu >/proc/irq/$_n/smp_affinity_list
+		done
+	done
+}
+
+# fresh: interrupts where the kernel puts them by itself. To allow a vector every CPU is not enough: it stays where it is
+# as long as it may.
+fresh() {
+	for _i in 0 1 2; do
+		ethtool -L eth$_i combined 5
+		ethtool -L eth$_i combined 6
+	done
+	for _i in 0 1 2; do
+		wait_link eth$_i
+	done
+}
+
+# router_up: six queues a port; one route, a gateway with a fixed address, the rules.
+router_up() {
+	[ -e /run/netns/far ] && return
+	modprobe pktgen
+	far_up far0 far1 far2
+	# After they are up: a driver may ask for its vectors anew.
+	far_vectors $GENERATOR_CPU far0 far1
+	far_vectors $SINK_CPU far2
+	for _i in 0 1 2; do
+		ethtool -L eth$_i combined 6
+		echo 0 >/proc/sys/net/ipv4/conf/eth$_i/rp_filter
+		ip address add 192.0.$((2 + _i)).1/24 dev eth$_i
+		wait_link eth$_i
+	done
+	echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
+	echo 1 >/proc/sys/net/ipv4/ip_forward
+	ip neigh replace 192.0.4.2 lladdr $(far cat /sys/class/net/far2/address) nud permanent dev eth2
+	ip route add 198.18.0.0/24 via 192.0.4.2
+	# The sink has counted before it throws away.
+	ip -n far route add blackhole default
+	seq 1 $RULES | awk '{ printf "rule add from 172.16.%d.%d to 172.31.1.1 lookup 100 pref %d\n", $1 / 250, $1 % 250 + 1, 1000 + $1 }' >/tmp/rules
+	ip -batch /tmp/rules
+}
+
+# The words that every forwarding test has.
+FORWARD="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus $GENERATOR_CPU"
+# The layout that ringwise plans for the router's CPUs.
+TUNED="tuned=--goal forward --exclude-cpus 6-7"

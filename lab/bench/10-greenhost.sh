@@ -1,0 +1,32 @@
+# The router of Greenhost: all interrupts on CPU 0, as Linux 3.2 had them, against the layout that is planned, what today's
+# kernel does by itself, and irqbalance.
+# hosts: router
+# kernels: all
+# timeout: 600
+# needs: irqbalance
+. /h/lib.sh
+. /h/bench.sh
+. /h/irqbalance.sh
+
+router_up
+
+all_on 0 eth0 eth1 eth2
+measured greenhost forward $FORWARD --size 20 --rate $OFFERED --state "$TUNED" \
+	--pairs $(pick 10 4) --calibrate $(pick 4 2) --trial 2s --warm 500ms
+same "greenhost: tuned forwards more than CPU 0" "$(verdict greenhost rate tuned)" better
+
+# By size, as their table: too few pairs for a verdict.
+[ -n "$QUICK" ] || measured greenhost-sizes forward $FORWARD --size 1000,500,250,100,50,20 --rate $OFFERED --state "$TUNED" \
+	--pairs 2 --calibrate 0 --trial 1s --warm 500ms
+
+# Whatever comes out: what today's kernel does by itself, and irqbalance.
+fresh
+measured greenhost-kernel forward $FORWARD --size 20 --rate $OFFERED --state "$TUNED" \
+	--pairs $(pick 6 2) --calibrate 2 --trial 2s --warm 500ms
+
+all_on 0 eth0 eth1 eth2
+start
+sleep 5
+measured greenhost-irqbalance forward $FORWARD --size 20 --rate $OFFERED --state "$TUNED" \
+	--pairs $(pick 6 2) --calibrate 2 --trial 2s --warm 500ms
+stop

@@ -1,0 +1,100 @@
+//! `cargo xtask lab bench`: the articles' experiments in guests of their own, one at a time; `docs/reproduction.md` from what they
+//! leave. A lane of its own: neither `lab` nor `ci` runs it.
+
+use crate::lab::{self, Job};
+use crate::scenario::{self, Scenario};
+use crate::{host, kernel, paths, program, reproduction, setup};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[derive(Debug, Default)]
+struct Options {
+    quick: bool,
+    only: Option<String>,
+    kernel: Option<String>,
+    program: Option<PathBuf>,
+}
+
+fn options(args: &[String]) -> Result<Options> {
+    let mut o = Options::default();
+    let mut it = args.iter();
+    while let Some(arg) = it.next() {
+        let mut value = || it.next().with_context(|| format!("{arg} needs a value"));
+        match arg.as_str() {
+            "--quick" => o.quick = true,
+            "--only" => o.only = Some(value()?.clone()),
+            "--kernel" => o.kernel = Some(value()?.clone()),
+            "--program" => o.program = Some(value()?.into()),
+            other => bail!("lab bench: unknown option {other:?}"),
+        }
+    }
+    Ok(o)
+}
+
+/// Where the last run of each section left its result files.
+pub fn results() -> PathBuf {
+    paths::target().join("lab/bench")
+}
+
+pub fn run(args: &[String]) -> Result<ExitCode> {
+    let o = options(args)?;
+    let dir = paths::lab().join("bench");
+    let mut hosts = host::in_dir(&dir)?;
+    for h in &mut hosts {
+        h.variables = format!("QUICK={}\n", if o.quick { "1" } else { "" });
+    }
+    let mut sections = scenario::in_dir(&dir)?;
+    if let Some(only) = &o.only {
+        sections.retain(|s| s.name.contains(only.as_str()));
+        if sections.is_empty() {
+            bail!("no section of lab/bench has {only:?} in its name");
+        }
+    }
+    let kernels = kernel::table()?;
+    let wanted = o.kernel.as_deref().unwrap_or("6.12");
+    lab::known("kernel", Some(wanted), kernels.iter().map(|k| k.name.as_str()))?;
+    let kernel = kernels.iter().find(|k| k.name == wanted).context("it is known")?;
+    let keep = results();
+    let mut jobs = Vec::new();
+    for host in &hosts {
+        let scenarios: Vec<&Scenario> = sections.iter().filter(|s| s.runs_on(&host.name, &kernel.name)).collect();
+        if !scenarios.is_empty() {
+            jobs.push(Job { host, kernel, scenarios, keep: Some(&keep) });
+        }
+    }
+    setup::tools()?;
+    let ringwise = o.program.clone().map_or_else(program::build, Ok)?;
+    fs::create_dir_all(&keep)?;
+    // One guest at a time: two would measure each other.
+    let outcome = lab::work(jobs, &ringwise, true, None, 1)?;
+    let page = paths::root().join("docs/reproduction.md");
+    fs::write(&page, reproduction::page(&keep)?).with_context(|| page.display().to_string())?;
+    println!("lab bench: {} is written", page.display());
+    lab::report(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_section_has_a_host_of_its_own_kind() {
+        let dir = paths::lab().join("bench");
+        let hosts = host::in_dir(&dir).unwrap();
+        let sections = scenario::in_dir(&dir).unwrap();
+        assert!(!sections.is_empty());
+        for s in sections {
+            assert!(hosts.iter().any(|h| s.runs_on(&h.name, "6.12")), "{}: no host of lab/bench", s.name);
+        }
+    }
+
+    #[test]
+    fn options_are_read() {
+        let o = options(&["--quick", "--only", "greenhost"].map(String::from)).unwrap();
+        assert!(o.quick && o.only.as_deref() == Some("greenhost"));
+        assert!(options(&["--only".into()]).is_err());
+        assert!(options(&["--all".into()]).is_err());
+    }
+}
