@@ -12,7 +12,7 @@ router_up
 
 all_on 0 eth0 eth1 eth2
 measured greenhost forward $FORWARD --size 20 --rate $OFFERED --state "$TUNED" \
-	--pairs $(pick 10 4) --calibrate $(pick 4 2) --trial 2s --warm 500ms
+	--pairs $(pick 12 4) --calibrate $(pick 4 2) --trial 2s --warm 500ms
 same "greenhost: tuned forwards more than CPU 0" "$(verdict greenhost rate tuned)" better
 
 # By size, as their table: too few pairs for a verdict.
@@ -22,11 +22,11 @@ same "greenhost: tuned forwards more than CPU 0" "$(verdict greenhost rate tuned
 # Whatever comes out: what today's kernel does by itself, and irqbalance.
 fresh
 measured greenhost-kernel forward $FORWARD --size 20 --rate $OFFERED --state "$TUNED" \
-	--pairs $(pick 6 2) --calibrate 2 --trial 2s --warm 500ms
+	--pairs $(pick 8 2) --calibrate 2 --trial 2s --warm 500ms
 
 all_on 0 eth0 eth1 eth2
 start
 sleep 5
 measured greenhost-irqbalance forward $FORWARD --size 20 --rate $OFFERED --state "$TUNED" \
-	--pairs $(pick 6 2) --calibrate 2 --trial 2s --warm 500ms
+	--pairs $(pick 8 2) --calibrate 2 --trial 2s --warm 500ms
 stop
