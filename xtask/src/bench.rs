@@ -47,7 +47,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     }
     let mut sections = scenario::in_dir(&dir)?;
     if let Some(only) = &o.only {
-        sections.retain(|s| s.name.contains(only.as_str()));
+        sections.retain(|s| only.split(',').any(|o| s.name.contains(o)));
         if sections.is_empty() {
             bail!("no section of lab/bench has {only:?} in its name");
         }

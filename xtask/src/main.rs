@@ -44,7 +44,7 @@ usage: cargo xtask TASK
       --list            show what would run, and stop
       --keep            keep the share directory of each boot
   lab shell [--host H] [--kernel K]   an interactive guest
-  lab bench [--quick] [--only SECTION] [--kernel K] [--program FILE]
+  lab bench [--quick] [--only SECTIONS] [--kernel K] [--program FILE]
                         the experiments of the articles, one guest at a time; writes docs/reproduction.md (a lane of its own)
   ci                    what `make test` runs after setup: format, clippy, tests, layering, lab
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool

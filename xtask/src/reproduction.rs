@@ -49,7 +49,7 @@ pub fn page(dir: &Path) -> Result<String> {
         Metric::Rate,
         "the planned layout forwards more than the kernel's default",
     );
-    out += "\nAgainst irqbalance at an interval of a second (`before`); whatever came out:\n\n";
+    out += "\nAgainst the layout that irqbalance left after twelve seconds under this load (`before`); it was stopped then, because no\nstate holds while it runs. Whatever came out:\n\n";
     let balanced = file("greenhost-irqbalance")?;
     shown(&mut out, "greenhost-irqbalance", balanced.as_ref());
     judged(&mut out, balanced.as_ref(), "tuned", Metric::Rate, "the planned layout forwards more than irqbalance's");
