@@ -16,9 +16,11 @@ wait_link eth0
 wait_link mq0
 
 load="--netns far --size 64 --threads 4 --trial 3s --warm 500ms --cpus 0-3 --peer-cpus 4-7"
-measured table rr eth0 $load --pairs $(pick 6 2) --calibrate 2 \
+measured table rr eth0 $load --pairs $(pick 8 2) --calibrate 2 \
 	--state 'rps=--set eth0.rps_cpus="0-3"' \
 	--state 'rfs=--set eth0.rps_cpus="0-3" --set eth0.rps_flow_cnt=4096 --set host.rfs_entries=32768'
-measured table-xps rr mq0 $load --pairs $(pick 4 2) --calibrate 2 \
-	--base 'none=--set mq0.xps_cpus="none"' \
-	--state 'xps=--set mq0.xps_cpus={ "0" = "0", "1" = "1", "2" = "2", "3" = "3", "4" = "4", "5" = "5", "6" = "6", "7" = "7" }'
+for f in /sys/class/net/mq0/queues/tx-*/xps_cpus; do
+	echo 0 >$f
+done
+each=$(seq 0 7 | awk '{ printf "%s\"%d\" = \"%d\"", NR > 1 ? ", " : "", $1, $1 }')
+measured table-xps rr mq0 $load --pairs $(pick 8 2) --calibrate 2 --state "xps=--set 'mq0.xps_cpus={ $each }'"

@@ -46,6 +46,7 @@ usage: cargo xtask TASK
   lab shell [--host H] [--kernel K]   an interactive guest
   lab bench [--quick] [--only SECTIONS] [--kernel K] [--program FILE]
                         the experiments of the articles, one guest at a time; writes docs/reproduction.md (a lane of its own)
+      --page            only write it anew from the results that are there
   ci                    what `make test` runs after setup: format, clippy, tests, layering, lab
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)

@@ -139,9 +139,7 @@ fn shown(out: &mut String, name: &str, file: Option<&Results>) {
     let wanted: Vec<_> =
         r.comparisons.iter().filter(|c| primary(&r.session.workload).contains(&c.metric)).cloned().collect();
     let fewer = Results { comparisons: wanted, ..r.clone() };
-    if let Some(mut t) = table::comparisons(&fewer) {
-        t.title = "Compared".into();
-        t.note.clear();
+    if let Some(t) = table::comparisons(&fewer) {
         markdown(out, &t);
     }
 }
@@ -151,7 +149,7 @@ fn markdown(out: &mut String, t: &Table) {
         format!("| {} |", cells.iter().map(|c| c.replace('|', "\\|")).collect::<Vec<_>>().join(" | "))
     };
     let rule: Vec<&str> = (0..t.head.len()).map(|i| if i < t.words { "---" } else { "---:" }).collect();
-    let _ = writeln!(out, "\n{}. {}\n\n{}\n| {} |", t.title, t.note, line(&t.head), rule.join(" | "));
+    let _ = writeln!(out, "\n{}:\n\n{}\n| {} |", t.title, line(&t.head), rule.join(" | "));
     for row in &t.rows {
         let _ = writeln!(out, "{}", line(row));
     }
