@@ -37,7 +37,7 @@ pub fn page(dir: &Path) -> Result<String> {
         "spreading the load over all CPUs forwards more than CPU 0 alone",
     );
     judged(&mut out, cpu0.as_ref(), "tuned", Metric::Loss, "spreading the load loses less");
-    out += "\nBy size of the frame (too few pairs for a verdict):\n\n";
+    out += "\nBy size, here that of the UDP payload (too few pairs for a verdict):\n\n";
     shown(&mut out, "greenhost-sizes", file("greenhost-sizes")?.as_ref());
     out += "\nAgainst what the kernel of today does by itself (`before`), as their Fedora 18 already did; whatever came out:\n\n";
     let kernel = file("greenhost-kernel")?;
