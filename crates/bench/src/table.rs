@@ -291,26 +291,28 @@ pub fn comparisons(r: &Results) -> Option<Table> {
     (!t.rows.is_empty()).then_some(t)
 }
 
-/// Doubts about trials and what could not be read, each once with how often.
+/// Doubts about trials and what could not be read, each once with how often; what differs in its numbers alone is one.
 pub fn doubts(r: &Results) -> Vec<String> {
-    let mut said: BTreeMap<String, Vec<&Trial>> = BTreeMap::new();
+    let mut said: BTreeMap<String, (String, bool, Vec<&Trial>)> = BTreeMap::new();
     for t in &r.trials {
-        for d in &t.doubts {
-            said.entry(d.clone()).or_default().push(t);
-        }
-        for trouble in t.loads.iter().filter_map(|l| l.trouble.as_ref()) {
-            said.entry(format!("load: {trouble}")).or_default().push(t);
-        }
-        for (what, why) in &t.host.unknown {
-            said.entry(format!("{what} unknown: {why}")).or_default().push(t);
+        let troubles = t.loads.iter().filter_map(|l| l.trouble.as_ref()).map(|w| format!("load: {w}"));
+        let unknown = t.host.unknown.iter().map(|(what, why)| format!("{what} unknown: {why}"));
+        for d in t.doubts.iter().cloned().chain(troubles).chain(unknown) {
+            let (first, same, trials) =
+                said.entry(d.replace(|c: char| c.is_ascii_digit(), "")).or_insert((d.clone(), true, vec![]));
+            *same &= *first == d;
+            trials.push(t);
         }
     }
     let all = r.trials.len();
-    said.into_iter()
-        .map(|(what, t)| match t.as_slice() {
-            [one] => format!("{what} ({}, block {})", one.state, one.block),
-            many if many.len() == all => format!("{what} (all {})", plural(all, "trial")),
-            many => format!("{what} ({} of {})", many.len(), plural(all, "trial")),
+    said.into_values()
+        .map(|(what, same, t)| {
+            let numbers = if same { "" } else { ", the numbers differ" };
+            match t.as_slice() {
+                [one] => format!("{what} ({}, block {})", one.state, one.block),
+                many if many.len() == all => format!("{what} (all {}{numbers})", plural(all, "trial")),
+                many => format!("{what} ({} of {}{numbers})", many.len(), plural(all, "trial")),
+            }
         })
         .collect()
 }

@@ -155,7 +155,7 @@ pub enum Cmd {
     Report(ReportArgs),
     /// Finish what a killed or failed run left behind
     Recover(RecoverArgs),
-    /// Load, measure and compare states, with intervals; leaves the host as found
+    /// Load, measure, compare states; leaves the host as found
     #[command(after_long_help = disturbs::BENCH)]
     Bench(BenchArgs),
     /// Keep CPUs from sleeping deeply while a command runs
@@ -484,7 +484,7 @@ impl Format {
 pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["status", "show", "check", "watch", "explain", "export"]),
     ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
-    ("Prove", &["verify", "history", "report"]),
+    ("Prove", &["verify", "history", "report", "bench"]),
     ("Files", &["capture", "config", "support"]),
 ];
 

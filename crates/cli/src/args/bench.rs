@@ -262,6 +262,7 @@ pub struct KeepArgs {
     /// The capture of this host that belongs to the results [default: beside them, .capture.tar; none: no capture]
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
+    /// For the reader of the report
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
 }

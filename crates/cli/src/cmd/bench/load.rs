@@ -417,7 +417,6 @@ impl Workload for Messages<'_> {
             if let Some(o) = l.offered_per_s.filter(|o| l.sent_per_s < 0.98 * o) {
                 doubts.push(format!("{who}only {:.0} of {o:.0} a second were sent", l.sent_per_s));
             }
-            doubts.extend(l.trouble.iter().map(|t| format!("{who}{t}")));
             if l.done_per_s == 0.0 && l.bits_per_s == 0.0 {
                 doubts.push(format!("{who}nothing got through"));
             }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ringwise_bench::file::{self, Results};
-use ringwise_bench::result::{Comparison, End, Rate, SCHEMA, Session, Trial, VERSION};
+use ringwise_bench::result::{Comparison, End, Rate, Session, Trial};
 use ringwise_bench::text::{Look, Tone};
 use ringwise_bench::{compare, figure, html, text};
 use serde::Serialize;
@@ -69,8 +69,8 @@ struct Document<'a> {
 impl<'a> Document<'a> {
     fn of(r: &'a Results) -> Self {
         Self {
-            schema: SCHEMA,
-            version: VERSION,
+            schema: "ringwise.bench-report",
+            version: 1,
             session: &r.session,
             trials: &r.trials,
             comparisons: &r.comparisons,

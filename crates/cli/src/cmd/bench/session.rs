@@ -216,13 +216,14 @@ fn announce(a: &RunArgs, s: &Session, prepared: &[states::Prepared], load: &dyn 
     let one = a.design.warm + a.design.trial;
     let trials = points * (prepared.len() * a.design.pairs as usize + 2 * a.design.calibrate as usize);
     let text = format!(
-        "{}: {} states, {points} {}, {} blocks: {trials} trials of {} s, {} min at least",
+        "{}: {}, {}, {}: {} of {} s, {} at least",
         s.workload,
-        prepared.len(),
-        if points == 1 { "point" } else { "points" },
-        a.design.pairs,
+        several(prepared.len(), "state"),
+        several(points, "point"),
+        several(a.design.pairs as usize, "block"),
+        several(trials, "trial"),
         one.as_secs_f64(),
-        (one.as_secs_f64() * trials as f64 / 60.0).ceil(),
+        span(one.as_secs_f64() * trials as f64),
     );
     out::note(common.quiet, &text);
     if let Some(c) = &s.caveat {
@@ -232,6 +233,19 @@ fn announce(a: &RunArgs, s: &Session, prepared: &[states::Prepared], load: &dyn 
         let n = p.changes();
         let what = if n == 0 { String::new() } else { format!(" ({n} settings, put back after each stretch)") };
         out::note(common.quiet, &format!("  {:<12} {}{what}", p.state.name, p.state.what));
+    }
+}
+
+fn several(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `12 s`, `3 min`, `2.5 h`, upwards.
+fn span(s: f64) -> String {
+    match s {
+        s if s < 120.0 => format!("{} s", s.ceil()),
+        s if s < 7200.0 => format!("{} min", (s / 60.0).ceil()),
+        s => format!("{:.1} h", (s / 360.0).ceil() / 10.0),
     }
 }
 
@@ -442,7 +456,7 @@ fn progress(r: &Ready, slot: &Slot, i: usize, of: usize, state: &str, point: &Po
         Phase::Measure => format!("block {}", slot.block + 1),
     };
     let left = r.begin.elapsed().as_secs_f64() / (i as f64).max(1.0) * (of - i) as f64;
-    let left = if i == 0 { String::new() } else { format!(", {} min left", (left / 60.0).ceil()) };
+    let left = if i == 0 { String::new() } else { format!(", {} left", span(left)) };
     let at = words::point(point, point);
     out::later(r.cx.common.quiet, format!("  {:>4}/{of} {what}: {state} {at}{left}", i + 1));
 }
