@@ -14,7 +14,7 @@ use ringwise_model::{CpuSet, Goal};
 
 use crate::disturbs;
 pub use bench::{
-    BenchArgs, BenchCmd, BenchReportArgs, DriveArg, DriverArg, Level, PeerArgs, ProtocolArg, Recipe, RunArgs,
+    Among, BenchArgs, BenchCmd, BenchReportArgs, DriveArg, DriverArg, Level, PeerArgs, ProtocolArg, Recipe, RunArgs,
     SearchArgs, SearchFor, ServeArgs, StateArgs,
 };
 pub use check::{CheckArgs, CheckOutput, FailOn};

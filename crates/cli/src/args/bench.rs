@@ -272,6 +272,9 @@ pub struct SearchArgs {
     /// For which workload: rr, burst or stream
     #[arg(long, value_name = "WORKLOAD", value_enum, default_value_t)]
     pub workload: SearchFor,
+    /// What is searched [default: all]
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    pub among: Vec<Among>,
     /// All of it, the last comparison included
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::when::duration)]
     pub budget: Duration,
@@ -292,6 +295,18 @@ pub enum SearchFor {
     Burst,
     Stream,
     Forward,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Among {
+    /// Goals
+    Placement,
+    /// Microseconds between interrupts
+    Moderation,
+    /// Their number
+    Queues,
+    /// Their size
+    Rings,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -397,6 +397,7 @@ fn searched(r: &mut Ready, load: &mut Forward, trials: &mut Vec<Trial>, rates: &
             let at_s = r.begin.elapsed().as_secs_f64();
             let got = load.once(point, Some(per_s), &state, &r.cx)?;
             r.switch.holds()?;
+            session::links(&r.cx)?;
             let (sent, lost) =
                 got.loads.first().map_or((0.0, 100.0), |l| (l.sent_per_s, l.lost_percent.unwrap_or(100.0)));
             let text = format!(

@@ -14,7 +14,7 @@ use super::load::{Kind, Messages};
 use super::session::{self, Ready, Workload};
 use super::states::{self, Wanted};
 use super::{report, sides};
-use crate::args::{Common, SearchArgs, SearchFor};
+use crate::args::{Among, Common, SearchArgs, SearchFor};
 use crate::cmd::{goals, wanted};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -50,7 +50,7 @@ pub fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     };
     let (mut list, _) = states::wanted(&run.states)?;
     // Somebody's own candidates stand beside ours.
-    list.extend(candidates(&s, &devs, a.allow_disruption));
+    list.extend(candidates(&s, &devs, &a.among, a.allow_disruption));
     let mut ready = session::ready(run, devs.clone(), &source, common, load.as_ref(), &list, None)?;
     let mut trials = Vec::new();
     let searched = search(a, &mut ready, load.as_mut(), point, &mut trials);
@@ -90,18 +90,20 @@ pub fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
 }
 
 /// What one can do about an interface, each alone, and the most likely together.
-fn candidates(s: &Snapshot, devs: &[String], disruption: bool) -> Vec<Wanted> {
+fn candidates(s: &Snapshot, devs: &[String], among: &[Among], disruption: bool) -> Vec<Wanted> {
+    let of = |kind: Among| among.is_empty() || among.contains(&kind);
     let mut out: Vec<Wanted> = Vec::new();
     let mut add = |name: String, flags: String| {
         let disrupt = if disruption { " --allow-disruption" } else { "" };
         out.push(Wanted { name, flags: Some(format!("{flags}{disrupt}")), value: None });
     };
-    for g in [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency] {
+    let goals = [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency];
+    for g in goals.into_iter().filter(|_| of(Among::Placement)) {
         add(g.to_string(), format!("--goal {g}"));
     }
     let each =
         |key: &str, value: String| -> String { devs.iter().map(|d| format!(" --set {d}.{key}={value}")).collect() };
-    for usecs in [0, 20, 62, 125] {
+    for usecs in [0, 20, 62, 125].into_iter().filter(|_| of(Among::Moderation)) {
         add(format!("rx-usecs={usecs}"), each("coalesce.rx-usecs", usecs.to_string()));
     }
     if !disruption {
@@ -111,12 +113,12 @@ fn candidates(s: &Snapshot, devs: &[String], disruption: bool) -> Vec<Wanted> {
     let most = nic.and_then(|n| n.channels.known()).and_then(|c| c.combined.as_ref()).map_or(0, |c: &Count| c.max);
     let cores = u32::try_from(s.topology.online.iter().count()).unwrap_or(1);
     let mut n = 1;
-    while n <= most.min(cores) {
+    while n <= most.min(cores) && of(Among::Queues) {
         add(format!("queues={n}"), format!("--queues {n}"));
         n *= 2;
     }
     let ring = nic.and_then(|n| n.rings.known()).and_then(|r| r.rx.as_ref()).map(|c: &Count| (c.now, c.max));
-    if let Some((now, max)) = ring {
+    if let Some((now, max)) = ring.filter(|_| of(Among::Rings)) {
         for n in [now * 4, max, now / 2] {
             if n != now && (64..=max).contains(&n) {
                 add(format!("ring={n}"), each("rings.rx", n.to_string()));
@@ -211,7 +213,7 @@ fn one(
     r.switch.go(state, hold)?;
     let name = r.session.states[state].name.clone();
     let at_s = r.begin.elapsed().as_secs_f64();
-    let got = load.trial(p, &name, &r.cx)?;
+    let got = session::measured(load, p, &name, &r.cx)?;
     r.switch.holds()?;
     let slot = Slot { phase: Phase::Measure, block, order, state, point: 0, second: false };
     let trial = session::trial(p.clone(), &name, &slot, at_s, got);

@@ -265,8 +265,18 @@ fn ports(s: &Snapshot, devs: &[String]) -> Result<Vec<Port>> {
     devs.iter().map(one).collect()
 }
 
+/// A trial whose links were there to its end. Of what went wrong without a link the link is the first cause.
+pub fn measured(load: &mut dyn Workload, p: &Point, state: &str, cx: &Cx) -> Result<Got> {
+    let got = load.trial(p, state, cx);
+    match (links(cx), got) {
+        (Ok(()), got) => got,
+        (Err(link), Ok(_)) => Err(link),
+        (Err(link), Err(f)) => Err(Fail { message: format!("{}; {}", link.message, f.message), ..f }),
+    }
+}
+
 /// A link that went down meanwhile makes every number wrong.
-fn links(cx: &Cx) -> Result<()> {
+pub fn links(cx: &Cx) -> Result<()> {
     for dev in &cx.devs {
         match cx.source.host.read_text(&format!("/sys/class/net/{dev}/carrier")) {
             Ok(t) if t.trim() == "1" => {}
@@ -424,9 +434,8 @@ fn trials_of(r: &mut Ready, load: &mut dyn Workload, points: &[Point], trials: &
         let point = &points[slot.point];
         progress(r, slot, i, slots.len(), &name, point);
         let at_s = r.begin.elapsed().as_secs_f64();
-        let got = load.trial(point, &name, &r.cx)?;
+        let got = measured(load, point, &name, &r.cx)?;
         r.switch.holds()?;
-        links(&r.cx)?;
         let trial = trial(point.clone(), &name, slot, at_s, got);
         r.results.add(&Line::Trial(Box::new(trial.clone())))?;
         trials.push(trial);
