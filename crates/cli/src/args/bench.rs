@@ -66,7 +66,7 @@ pub enum Recipe {
     /// Random sources over a /8 and destinations over a /24
     #[default]
     Random,
-    /// Sources in turn, each frame four times, flows led to queues by rules, CPUs kept awake
+    /// Sources in turn, each frame four times, CPUs kept awake; the rules that lead them to queues are a state's
     Turn,
 }
 
@@ -88,9 +88,9 @@ pub struct RunArgs {
     #[command(flatten)]
     pub keep: KeepArgs,
     /// Interrupt the control path (ssh session, default route, network mounts) all the same; each state is on trial
-    #[arg(long)]
+    #[arg(long, help_heading = "Run")]
     pub force: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Run")]
     pub write: Write,
     #[command(flatten)]
     pub format: Format,
