@@ -197,6 +197,10 @@ pub fn ready<'a>(
         Some(p) => Some(p.clone()),
         None => Some(path.with_extension("capture.tar")),
     };
+    if let Some(file) = capture.as_ref().filter(|f| f.exists()) {
+        return Err(Fail::error(format!("{} is there already; a capture is never written over", file.display()))
+            .next("--capture FILE, or --capture none"));
+    }
     let mut results = Sink::create(&path)?;
     if let Some(file) = capture {
         let args = CaptureArgs { file: file.clone(), ..CaptureArgs::default() };
