@@ -504,10 +504,9 @@ pub fn command() -> clap::Command {
 
 Usage: ringwise [COMMAND] [FLAGS]      without a command: status
 {text}
-Everywhere: -j (JSON), -q (errors only), -v (paths, interrupt numbers),
-  --color auto|always|never, --ascii, --utc, --state-dir DIR, -h, -V
-Reading commands take --from FILE: a capture, a sos report, or a directory or
-archive with proc/ and sys/. Writing ones take -y (do not ask), -n (only say).
+Everywhere: -j (JSON), -q (errors only), -v (paths, interrupt numbers), -h, -V,
+  --color auto|always|never, --ascii, --utc, --state-dir DIR. Reading ones:
+  --from FILE (a capture, sos report, proc/ and sys/). Writing ones: -y, -n.
 Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 somebody is needed,
   4 failed and put back, 5 not fully put back, 6 refused. More: man ringwise
 "
