@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_knob::Learned;
+use ringwise_model::Order;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Holder, Refusal};
@@ -143,7 +144,7 @@ impl Store {
                 }
             }
         }
-        out.sort();
+        out.order();
         Ok(out)
     }
 

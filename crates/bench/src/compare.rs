@@ -8,6 +8,7 @@ use crate::result::{
 use crate::stats::{Paired, Rule, holm, mean, paired, sorted};
 
 use Metric::*;
+use ringwise_model::Order;
 
 impl Metric {
     /// What a trial has. The rates that are searched have lines of their own.
@@ -389,7 +390,7 @@ pub fn comparable(a: &Environment, b: &Environment) -> Vec<String> {
 
 fn differing(whose: &str, a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Vec<String> {
     let mut keys: Vec<&String> = a.keys().chain(b.keys()).collect();
-    keys.sort_unstable();
+    keys.order();
     keys.dedup();
     let word = |map: &BTreeMap<String, String>, key: &str| map.get(key).map_or("not known", String::as_str).to_owned();
     keys.into_iter()

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ringwise_model::Order;
 use ringwise_sys::errno_text;
 
 use crate::forward::{FCS_BYTES, line_rate_per_s};
@@ -351,7 +352,7 @@ impl Files {
         let list = fs::read_dir(&self.dir).map_err(|e| format!("/proc/net/pktgen: {}", words_of(&e)))?;
         let mut all: Vec<String> = list.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
         all.retain(|n| n != "pgctrl");
-        all.sort();
+        all.order();
         Ok(all.into_iter().partition(|n| n.starts_with("kpktgend_")))
     }
 

@@ -1,5 +1,6 @@
 //! Known findings that somebody has accepted, with a reason and a last day. A file of JSON.
 
+use ringwise_model::Order;
 use serde::{Deserialize, Serialize};
 
 use crate::report::{Accepted, Report};
@@ -69,7 +70,7 @@ impl Baseline {
         e.sound()?;
         self.accepted.retain(|o| (&o.rule, &o.dev) != (&e.rule, &e.dev));
         self.accepted.push(e);
-        self.accepted.sort_by(|a, b| (&a.rule, &a.dev).cmp(&(&b.rule, &b.dev)));
+        self.accepted.order_by(|a, b| (&a.rule, &a.dev).cmp(&(&b.rule, &b.dev)));
         Ok(())
     }
 

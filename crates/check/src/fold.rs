@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 
 use crate::report::Finding;
 use crate::rules;
+use ringwise_model::Order;
 
 /// Sorted, consequences below their cause.
 pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
     let order = |f: &Finding| (Reverse(f.severity), f.rule.clone(), f.dev.clone());
-    all.sort_by_key(order);
+    all.order_by_key(order);
     let mut cause = vec![None; all.len()];
     for (i, f) in all.iter().enumerate() {
         let under = rules::find(&f.rule).map_or(&[][..], |r| r.under);
@@ -46,6 +47,6 @@ pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
         }
     }
     let mut out: Vec<Finding> = out.into_iter().flatten().collect();
-    out.sort_by_key(order);
+    out.order_by_key(order);
     out
 }

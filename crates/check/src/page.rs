@@ -2,6 +2,7 @@
 
 use crate::rule::{Confidence, Rule};
 use crate::rules::{LEFT_OUT, find, rules};
+use ringwise_model::Order;
 
 /// Name and text of each part; lists with a dash a line.
 fn parts(r: &Rule) -> Vec<(&'static str, String)> {
@@ -95,7 +96,7 @@ pub fn index_page() -> String {
         rules().count()
     );
     let mut all: Vec<&Rule> = rules().collect();
-    all.sort_by_key(|r| r.id);
+    all.order_by_key(|r| r.id);
     for r in all {
         let by = if r.ours.is_some() { "`ringwise plan`" } else { "by hand" };
         let rates = if r.rates { "yes" } else { "" };

@@ -1,5 +1,6 @@
 //! What came out.
 
+use ringwise_model::Order;
 use serde::{Deserialize, Serialize};
 
 use crate::{RoleGuess, Severity};
@@ -127,7 +128,7 @@ impl Report {
             .flat_map(|f| std::iter::once(f).chain(&f.consequences))
             .map(|f| f.rule.as_str())
             .collect();
-        ids.sort_unstable();
+        ids.order();
         ids.dedup();
         ids
     }

@@ -1,5 +1,6 @@
 //! What stops discovery as a whole. Anything smaller is an `Unread` in the snapshot.
 
+use ringwise_model::Order;
 use std::fmt;
 
 /// Discovery that could not begin.
@@ -49,7 +50,7 @@ impl std::error::Error for Error {}
 
 impl Error {
     pub(crate) fn no_such_device(name: &str, mut existing: Vec<String>) -> Self {
-        existing.sort_by(|a, b| crate::natural::compare(a, b));
+        existing.order_by(|a, b| crate::natural::compare(a, b));
         existing.dedup();
         let near = existing
             .iter()

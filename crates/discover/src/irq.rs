@@ -10,7 +10,8 @@ use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_bloc
 use ringwise_kfmt::netdev_nl::{self, NapiInfo, cmd};
 use ringwise_kfmt::{cpulist, cpumask, interrupts, sysfs};
 use ringwise_model::{
-    Channels, Confidence, CpuSet, Dir, Fact, IrqId, MapSource, Movable, NodeId, Role, RxQueue, TxQueue, Unread, Vector,
+    Channels, Confidence, CpuSet, Dir, Fact, IrqId, MapSource, Movable, NodeId, Order, Role, RxQueue, TxQueue, Unread,
+    Vector,
 };
 use ringwise_sys::{Host, Request};
 
@@ -135,7 +136,7 @@ pub fn genl(r: &mut Reader, dev: &str) -> Genl {
             out.napi.insert((q.dir, q.id), n);
         }
     }
-    out.xsk.sort_unstable();
+    out.xsk.order();
     out.xsk.dedup();
     if out.napi.is_empty() {
         return out;
@@ -315,7 +316,7 @@ fn together(a: NameMatch, b: NameMatch) -> NameMatch {
             r1.extend(r2);
             t1.extend(t2);
             for list in [&mut r1, &mut t1] {
-                list.sort_unstable();
+                list.order();
                 list.dedup();
             }
             Queues { rx: r1, tx: t1, exact_driver: e1 && e2 }
@@ -346,7 +347,7 @@ fn role(
         tx.extend(t.iter().copied().filter(|q| free(Dir::Tx, *q) && ids(around, Dir::Tx).any(|i| i == *q)));
     }
     for list in [&mut rx, &mut tx] {
-        list.sort_unstable();
+        list.order();
         list.dedup();
     }
     if rx.is_empty() && tx.is_empty() {
@@ -478,6 +479,6 @@ fn sorted(mut vectors: Vec<Vector>) -> Vec<Vector> {
         };
         (rank, rx.or(tx), rx.is_none(), v.irq)
     };
-    vectors.sort_by_key(key);
+    vectors.order_by_key(key);
     vectors
 }

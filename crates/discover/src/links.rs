@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ringwise_kfmt::ParseError;
 use ringwise_kfmt::rtnl::{self, LinkInfo};
-use ringwise_model::{Bystanders, Fact, IfIndex};
+use ringwise_model::{Bystanders, Fact, IfIndex, Order};
 use ringwise_sys::Request;
 
 use crate::natural;
@@ -53,14 +53,14 @@ pub fn ports(r: &mut Reader) -> Vec<Port> {
             return from_files(r);
         }
     };
-    ports.sort_by(|a, b| natural::compare(&a.name, &b.name));
+    ports.order_by(|a, b| natural::compare(&a.name, &b.name));
     ports
 }
 
 /// The same from the directories alone.
 pub fn from_files(r: &mut Reader) -> Vec<Port> {
     let mut ports = from_sysfs(r);
-    ports.sort_by(|a, b| natural::compare(&a.name, &b.name));
+    ports.order_by(|a, b| natural::compare(&a.name, &b.name));
     ports
 }
 
@@ -86,7 +86,7 @@ fn from_dump(infos: Vec<LinkInfo>) -> Vec<Port> {
             };
             let mut lower: Vec<IfIndex> = below.into_iter().collect();
             lower.extend(members.get(&l.ifindex).into_iter().flatten());
-            lower.sort_unstable();
+            lower.order();
             lower.dedup();
             let sort = match &l.kind {
                 _ if l.is_loopback() => Sort::Loopback,
@@ -133,7 +133,7 @@ fn from_sysfs(r: &mut Reader) -> Vec<Port> {
         .into_iter()
         .map(|(mut p, below, master)| {
             p.lower = below.iter().filter_map(|n| index.get(n).copied()).collect();
-            p.lower.sort_unstable();
+            p.lower.order();
             p.master = master.and_then(|n| index.get(&n).copied());
             p
         })
@@ -212,7 +212,7 @@ pub fn choose(ports: &[Port], named: &[usize], follow: &[usize]) -> Chosen {
     }
     listed.extend(seen);
     let mut listed: Vec<usize> = listed.into_iter().collect();
-    listed.sort_unstable();
+    listed.order();
     let bystanders = bystanders(ports, &listed);
     Chosen { listed, bystanders }
 }

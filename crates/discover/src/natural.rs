@@ -1,5 +1,6 @@
 //! Order of names as people count: `eth2` before `eth10`.
 
+use ringwise_model::Order;
 use std::cmp::Ordering;
 
 /// Compares runs of digits by value and everything else by character; equal values with leading
@@ -48,7 +49,7 @@ pub fn number(name: &str, prefix: &str) -> Option<u32> {
 /// Numbers of all names `prefixN`, sorted.
 pub fn numbers(names: &[String], prefix: &str) -> Vec<u32> {
     let mut out: Vec<u32> = names.iter().filter_map(|n| number(n, prefix)).collect();
-    out.sort_unstable();
+    out.order();
     out.dedup();
     out
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ringwise_kfmt::sockets::{self, Waiting};
-use ringwise_model::Flow;
+use ringwise_model::{Flow, Order};
 use ringwise_sys::{Error, Host};
 
 /// Whether a process of this name or unit is meant.
@@ -105,7 +105,7 @@ pub fn listeners(host: &dyn Host, flow: &Flow) -> Result<Vec<Listener>, NotListe
     let not = |found: String, right: &str| NotListening { who: who.clone(), found, right: right.to_string() };
     let unreadable = |e: Error| not(format!("{} cannot be read: {}", e.what, e.reason()), "name its ports instead");
     let mut all: Vec<u32> = host.list("/proc").map_err(unreadable)?.iter().filter_map(|n| n.parse().ok()).collect();
-    all.sort_unstable();
+    all.order();
     let pids: Vec<u32> = all.iter().copied().filter(|pid| belongs(&pid.to_string())).collect();
     if pids.is_empty() {
         let found = format!("not running (none of {} processes is it)", all.len());

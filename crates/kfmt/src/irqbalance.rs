@@ -1,6 +1,7 @@
 //! Messages on the control socket of irqbalance (irqbalance(1), API).
 
 use crate::ParseError;
+use ringwise_model::Order;
 
 /// Bytes of one message that irqbalance 1.9 reads. Versions after it read more, but keep only `LIST` bytes of the list.
 const MESSAGE: usize = 500;
@@ -39,7 +40,7 @@ pub fn parse_setup(text: &str) -> Result<Setup, ParseError> {
     if !whole {
         return Err(bad(text, "BANNED at its end"));
     }
-    banned.sort_unstable();
+    banned.order();
     banned.dedup();
     Ok(Setup { interval_s, banned })
 }

@@ -14,6 +14,7 @@ pub mod ids;
 pub mod intent;
 pub mod napi;
 pub mod nic;
+pub mod order;
 pub mod queue;
 pub mod rivals;
 pub mod rules;
@@ -35,6 +36,7 @@ pub use napi::{Napi, NapiInstance, NapiThread, NapiValues};
 pub use nic::{
     Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rings, Rss, RssContext, User, not_asked,
 };
+pub use order::{Gather, Order};
 pub use queue::{Bql, RxQueue, TxQueue};
 pub use rivals::{Irqbalance, Rival};
 pub use rules::{Action, Rule, Rules};

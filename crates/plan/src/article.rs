@@ -2,7 +2,7 @@
 //! queues for latency on the first threads of the first cores of both nodes, the rest for bulk.
 //! Its list of CPUs of node 1 is misprinted there; the topology decides here.
 
-use ringwise_model::{FarNode, Intent, Smt};
+use ringwise_model::{FarNode, Intent, Order, Smt};
 
 use crate::dev::Dev;
 use crate::machine::{Machine, Near};
@@ -48,7 +48,7 @@ pub(crate) fn place(
             })
             .filter(|(_, _, cpus)| !cpus.is_empty())
             .collect();
-        nodes.sort();
+        nodes.order();
         if nodes.len() < 2 {
             return Err(no("--pair-as-article needs two nodes with usable CPUs".into()));
         }
@@ -77,19 +77,19 @@ pub(crate) fn place(
                 .iter()
                 .map(|c| (m.cores[m.core[*c]].iter().filter(|t| usable[**t]).position(|t| t == c).unwrap_or(0), *c))
                 .collect();
-            ranked.sort_unstable();
+            ranked.order();
             lat.extend(ranked.iter().take(want).map(|r| r.1));
             bulk.extend(ranked.iter().take(*half).skip(want).map(|r| r.1));
         }
         let mut all: Vec<usize> = lat.iter().chain(&bulk).copied().collect();
-        all.sort_unstable();
+        all.order();
         for (q, cpu) in all.iter().enumerate() {
             d.cpu[q] = Some(*cpu);
         }
         for (name, cpus) in [(LATENCY, &lat), (BULK, &bulk)] {
             let mut queues: Vec<u32> =
                 cpus.iter().filter_map(|c| all.binary_search(c).ok()).map(|q| q as u32).collect();
-            queues.sort_unstable();
+            queues.order();
             groups.push(Group {
                 dev: d.name().to_string(),
                 name: name.to_string(),

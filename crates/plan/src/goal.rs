@@ -1,6 +1,6 @@
 //! What each goal means for the settings planned here (DESIGN section 3).
 
-use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
+use ringwise_model::{CpuSet, FarNode, Goal, Intent, Order, Smt};
 
 /// Flow table of the host for request/response servers: kernel documentation, networking/scaling.
 const RFS_RPC: u32 = 32_768;
@@ -74,7 +74,7 @@ pub fn in_full(intent: &Intent) -> Intent {
 /// The intent with every open member as the goal has it; lists sorted, so that their order changes nothing.
 pub(crate) fn resolve(intent: &Intent) -> Intent {
     let mut i = intent.clone();
-    i.devs.sort_by(|a, b| crate::select::natural(a, b));
+    i.devs.order_by(|a, b| crate::select::natural(a, b));
     i.devs.dedup();
     let article = i.pair_as_article;
     i.smt.get_or_insert(match i.goal {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::Smt;
+use ringwise_model::{Order, Smt};
 
 use crate::machine::{Class, Machine, Zone};
 
@@ -176,7 +176,7 @@ impl<'a> Picker<'a> {
             picks.push((*n, *p));
             *n += 1;
         }
-        picks.sort_by_key(|(n, p)| (*n, p.cpu));
+        picks.order_by_key(|(n, p)| (*n, p.cpu));
         let mut on_core: BTreeMap<usize, u32> = BTreeMap::new();
         let mut ranked: Vec<_> = picks
             .into_iter()
@@ -186,7 +186,7 @@ impl<'a> Picker<'a> {
                 ((p.class, *tier, p.partial, p.weakness, p.distance, p.cpu), p.cpu)
             })
             .collect();
-        ranked.sort_unstable();
+        ranked.order();
         ranked.into_iter().map(|(_, cpu)| cpu).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Dir, FarNode, Goal, IfIndex, Intent, NicKind, Smt, Snapshot};
+use ringwise_model::{Dir, FarNode, Goal, IfIndex, Intent, NicKind, Order, Smt, Snapshot};
 
 use crate::dev::Dev;
 use crate::machine::{Class, Machine, Near, Zone};
@@ -93,7 +93,7 @@ fn sets(s: &Snapshot, devs: &[Dev], places: &Places) -> Vec<Alike> {
     };
     // By identity, so that neither the order nor the names of the devices change the layout.
     let mut order: Vec<usize> = (0..devs.len()).collect();
-    order.sort_by(|a, b| {
+    order.order_by(|a, b| {
         let id = |i: &usize| {
             let d = &devs[*i].nic.dev;
             (d.bus_address.is_none(), d.bus_address.clone(), d.permanent_mac.clone())
@@ -123,7 +123,7 @@ fn sets(s: &Snapshot, devs: &[Dev], places: &Places) -> Vec<Alike> {
         g.n = g.devs.iter().map(|i| movable(&devs[*i])).max().unwrap_or(0);
     }
     // Who has the fewest places to go chooses first.
-    out.sort_by_key(|g| places.get(&g.zone).map_or(0, |p| p.cands.len()));
+    out.order_by_key(|g| places.get(&g.zone).map_or(0, |p| p.cands.len()));
     out
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use ringwise_model::{Fact, Intent, Nic, NicKind, Snapshot, User};
+use ringwise_model::{Fact, Intent, Nic, NicKind, Order, Snapshot, User};
 
 use crate::{LeftAlone, Refusal};
 
@@ -90,7 +90,7 @@ fn never(nic: &Nic) -> Option<String> {
 /// The devices to plan, by name in natural order, and those left alone.
 pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a Nic>, Vec<LeftAlone>), Refusal> {
     let mut nics: Vec<&Nic> = s.nics.iter().collect();
-    nics.sort_by(|a, b| natural(a.name(), b.name()));
+    nics.order_by(|a, b| natural(a.name(), b.name()));
     let mut left = Vec::new();
     let mut chosen = Vec::new();
     for name in &intent.devs {
@@ -132,7 +132,7 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
     if chosen.is_empty() {
         return Err(Refusal::NothingTunable { left_alone: left });
     }
-    chosen.sort_by(|a, b| natural(a.name(), b.name()));
+    chosen.order_by(|a, b| natural(a.name(), b.name()));
     Ok((chosen, left))
 }
 

@@ -4,7 +4,7 @@
 //! CPUs are covered too: a CPU in no mask falls back to a hash over all queues (rule Q16).
 
 use ringwise_knob::{Match, Setting, xps as knob_xps};
-use ringwise_model::{CpuId, CpuSet, Fact};
+use ringwise_model::{CpuId, CpuSet, Fact, Order};
 
 use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
@@ -77,7 +77,7 @@ pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
             continue;
         }
         bases.push(cpus);
-        queues.sort_unstable();
+        queues.order();
         for c in cpus {
             if s.of[*c].is_none()
                 && let Some(q) = s.least(&queues)

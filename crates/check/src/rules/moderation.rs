@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Goal, Nic, User};
+use ringwise_model::{Coalesce, Goal, Nic, Order, User};
 
 use super::text::bytes;
 use crate::cx::Cx;
@@ -105,7 +105,7 @@ pub(super) static RULES: &[Rule] = &[
                         .filter(|(q, _)| **q < used)
                         .filter_map(|(_, c): (_, &Coalesce)| c.0.get(key).copied())
                         .collect();
-                    v.sort_unstable();
+                    v.order();
                     v.dedup();
                     v
                 };

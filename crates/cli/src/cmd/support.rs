@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ringwise_apply::Entry;
 use ringwise_kfmt::ethtool_ioctl;
-use ringwise_model::{Nic, Snapshot};
+use ringwise_model::{Nic, Order, Snapshot};
 use ringwise_sys::{Host, IoctlCmd, Real, Recorder, Recording, Refusal, Request, kernel_log};
 
 use super::transaction::{store, words};
@@ -179,7 +179,7 @@ fn state(out: &mut Papers, folder: &str, dir: &Path) {
     };
     let mut names: Vec<String> = list.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
     names.retain(|n| n.ends_with(".jsonl") || n.ends_with(".json"));
-    names.sort();
+    names.order();
     for name in names {
         let path = dir.join(&name);
         let what = if name.ends_with(".jsonl") { "journal of a transaction" } else { "kept by ringwise" };

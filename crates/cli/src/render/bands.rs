@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Family, Of, Setting, Step, irq};
-use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
+use ringwise_model::{CpuSet, Fact, Nic, Order, Snapshot};
 use ringwise_plan::Plan;
 
 use super::text::{hang, len, numbers, pad, right};
@@ -104,7 +104,7 @@ pub fn bands<'a>(plan: &'a Plan, s: Option<&Snapshot>, dev: Option<&str>) -> Vec
     }
     let mut bands: Vec<Band> = out.into_values().filter(|b| !b.steps.is_empty()).collect();
     for b in &mut bands {
-        b.columns.sort_by_key(|c| c.queue);
+        b.columns.order_by_key(|c| c.queue);
     }
     bands
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
+use ringwise_model::{CpuId, CpuSet, NodeId, Order, Topology};
 
 /// One CPU as a column of the matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Ranks {
     pub fn of(t: &Topology) -> Self {
         let rank = |sets: Vec<(CpuId, CpuSet)>| {
             let mut firsts: Vec<CpuId> = sets.iter().filter_map(|(_, s)| s.first()).collect();
-            firsts.sort();
+            firsts.order();
             firsts.dedup();
             sets.into_iter()
                 .filter_map(|(cpu, s)| Some((cpu, firsts.binary_search(&s.first()?).ok()?)))
@@ -75,6 +75,6 @@ pub fn columns(t: &Topology, ranks: &Ranks) -> Vec<Column> {
             Column { cpu, place, core: ranks.core(cpu), l3: ranks.l3(cpu) }
         })
         .collect();
-    out.sort_by_key(|c| (c.place, c.core, c.cpu));
+    out.order_by_key(|c| (c.place, c.core, c.cpu));
     out
 }

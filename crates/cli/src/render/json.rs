@@ -1,6 +1,6 @@
 //! Documents for programs: `schema` and `version` first, raw numbers, nothing of the terminal.
 
-use ringwise_model::{Dir, Nic, Snapshot, Vector};
+use ringwise_model::{Dir, Nic, Order, Snapshot, Vector};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ pub fn snapshot(s: &Snapshot, devs: &[String]) -> Value {
 
 fn interface(n: &Nic) -> Value {
     let mut ids: Vec<u32> = n.rx_queues.iter().map(|q| q.id).chain(n.tx_queues.iter().map(|q| q.id)).collect();
-    ids.sort_unstable();
+    ids.order();
     ids.dedup();
     let queues: Vec<Value> =
         ids.into_iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verify};
 use ringwise_knob::{Match, Setting};
-use ringwise_model::{CpuSet, Fact};
+use ringwise_model::{CpuSet, Fact, Order};
 use serde::Serialize;
 
 use super::hands;
@@ -212,7 +212,7 @@ pub fn history(list: &[Entry], style: &Style) -> String {
     let head = ["ID", if style.utc { "WHEN (UTC)" } else { "WHEN (local)" }, "WHO", "WHAT", "STATE"];
     let mut rows = vec![head.map(String::from).to_vec()];
     let mut newest: Vec<&Entry> = list.iter().collect();
-    newest.sort_by_key(|e| std::cmp::Reverse(e.id));
+    newest.order_by_key(|e| std::cmp::Reverse(e.id));
     for e in newest {
         // No header was left of it: nothing of this is known, and it is not 1970.
         let unknown = || "unknown".to_string();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::Rival;
+use ringwise_model::{Order, Rival};
 use ringwise_sys::Host;
 
 /// Where systemd-udevd looks for `.link` files, the strongest first.
@@ -149,7 +149,7 @@ fn links(host: &dyn Host) -> Vec<Rival> {
     let mut out = Vec::new();
     for dir in LINKS {
         let mut names = host.list(dir).unwrap_or_default();
-        names.sort();
+        names.order();
         for name in names.into_iter().filter(|n| n.ends_with(".link")) {
             if seen.contains(&name) {
                 continue;
@@ -194,7 +194,7 @@ fn scripts(host: &dyn Host) -> Vec<Rival> {
     let mut paths: Vec<String> = SCRIPTS.iter().map(|p| (*p).to_string()).collect();
     for (dir, end) in SCRIPT_DIRS {
         let mut names = host.list(dir).unwrap_or_default();
-        names.sort();
+        names.order();
         paths.extend(names.into_iter().filter(|n| n.ends_with(end)).map(|n| format!("{dir}/{n}")));
     }
     let mut out = Vec::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Of, Setting, coalesce, napi as knob_napi};
-use ringwise_model::{CpuId, CpuSet, Fact, NapiValues};
+use ringwise_model::{CpuId, CpuSet, Fact, NapiValues, Order};
 
 use super::{Cx, Team, Want, told, words};
 use crate::moderation::{self, Fixed, ONE_INTERVAL, rx_alone};
@@ -102,7 +102,7 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
                 words(t, format!("policy {} of group {}: {}", t.policy.name, t.name, first(&t.policy.when)));
             cx.want(Want { setting, instead, rule, reason, source, needed: true });
         }
-        missing.sort();
+        missing.order();
         missing.dedup();
         if !missing.is_empty() {
             let why = format!("the driver has no such parameter of a queue; policy {} would set it", t.policy.name);

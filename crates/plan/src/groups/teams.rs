@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuSet, Flow, Goal, GroupQueues, GroupWish, Intent, Policy, Snapshot};
+use ringwise_model::{CpuSet, Flow, Goal, GroupQueues, GroupWish, Intent, Order, Policy, Snapshot};
 
 use super::latency_share;
 use crate::dev::Dev;
@@ -176,7 +176,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
             free.push(all);
         }
     }
-    free.sort();
+    free.order();
     let autos: Vec<usize> = (0..meant.len()).filter(|i| meant[*i].queues == GroupQueues::Auto).collect();
     let left = |free: &Vec<Vec<u32>>| free.iter().map(|u| u.len() as u32).sum::<u32>();
     // Latency queues have the lowest numbers, in the order of the groups.
@@ -200,7 +200,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
     if bad || out_teams.iter().any(|t| t.queues.is_empty()) {
         return Vec::new();
     }
-    out_teams.iter_mut().for_each(|t| t.queues.sort_unstable());
+    out_teams.iter_mut().for_each(|t| t.queues.order());
     out_teams
 }
 

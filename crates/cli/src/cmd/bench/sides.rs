@@ -10,7 +10,7 @@ use std::time::Duration;
 use ringwise_bench::local::LocalSide;
 use ringwise_bench::remote::RemoteSide;
 use ringwise_bench::side::{Error, Hello, Reply, Request, Side};
-use ringwise_model::{CpuSet, Fact, Snapshot};
+use ringwise_model::{CpuSet, Fact, Order, Snapshot};
 
 use crate::args::{PeerArgs, RunArgs};
 use crate::exit::{Fail, Result};
@@ -126,7 +126,7 @@ pub fn address(a: &RunArgs, dev: &str, s: &Snapshot) -> Result<IpAddr> {
         IpAddr::V4(v) => !v.is_link_local(),
         IpAddr::V6(v) => !v.is_unicast_link_local(),
     });
-    found.sort_by_key(IpAddr::is_ipv6);
+    found.order_by_key(IpAddr::is_ipv6);
     found.first().copied().ok_or_else(|| none("has no address that a peer could load"))
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ringwise_check::accept::{Baseline, Entry};
 use ringwise_check::{GoalFrom, Input, Report, Severity, Unopened, capability, formats, judge};
-use ringwise_model::{Goal, Intent, Snapshot};
+use ringwise_model::{Goal, Intent, Order, Snapshot};
 
 use super::standing::{self, Part, Standing};
 use super::{flows, hands, show, wanted};
@@ -60,7 +60,7 @@ pub fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         }
     }
     // Worst first.
-    reports.sort_by_key(|r| {
+    reports.order_by_key(|r| {
         std::cmp::Reverse((r.count(Severity::Error), r.count(Severity::Warning), r.count(Severity::Info)))
     });
     let worst = reports.iter().filter_map(Report::worst).max();
