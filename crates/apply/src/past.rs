@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ringwise_knob::{Address, FOR_GROUPS, Of, Setting, SettingMap, compare, live, overlap};
-use ringwise_model::Snapshot;
+use ringwise_model::{Gather, Snapshot};
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
@@ -34,7 +34,7 @@ pub(crate) struct Kept {
 }
 
 fn map<'a>(names: &Names, settings: impl IntoIterator<Item = &'a Setting>) -> SettingMap {
-    settings.into_iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).collect()
+    settings.into_iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).into_map()
 }
 
 /// The kept transactions of this boot in order, without those that a rollback has undone. A rollback that is
@@ -62,7 +62,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
         let steps = h.steps.iter().map(|s| &s.setting).filter(|s| !given_up.contains(s));
         let wants = h.already.iter().chain(steps).chain(outcome.instead.iter().map(|i| &i.kept));
         let groups = h.steps.iter().filter(|s| FOR_GROUPS.contains(&s.rule.as_str()));
-        let for_groups = groups.filter_map(|s| names.setting(&s.setting).address()).collect();
+        let for_groups = groups.filter_map(|s| names.setting(&s.setting).address()).into_set();
         out.push(Kept {
             id: j.id,
             kind: h.kind.clone(),
@@ -141,7 +141,7 @@ fn standing<'a>(kept: &'a [Kept], now: &Snapshot) -> BTreeMap<Address, (&'a Kept
         }
     }
     // A later transaction may have moved what an earlier one wanted without naming it: what it left counts.
-    let mut settings: SettingMap = out.iter().map(|(a, (_, s))| (a.clone(), s.clone())).collect();
+    let mut settings: SettingMap = out.iter().map(|(a, (_, s))| (a.clone(), s.clone())).into_map();
     drop_doomed_by_wants(&mut settings, now);
     out.retain(|a, _| settings.contains_key(a));
     out

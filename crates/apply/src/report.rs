@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ringwise_knob::{Hand, Made, Match, Origin, Setting, Window};
-use ringwise_model::{CpuSet, Fact};
+use ringwise_model::{CpuSet, Fact, Gather};
 use serde::{Deserialize, Serialize};
 
 use crate::{OnTrial, Outcome, Pending, rivals};
@@ -230,7 +230,7 @@ impl Verify {
             [Some(first), _, ..] if masks.iter().all(|m| *m == Some(first)) => Some((dev, first.clone())),
             _ => None,
         };
-        masks.into_iter().filter_map(all_alike).collect()
+        masks.into_iter().filter_map(all_alike).into_map()
     }
 
     /// 0 as applied (or nothing in force) · 3 drift, a transaction that was cut short or that we cannot read.

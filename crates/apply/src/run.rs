@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_knob::{Address, Match, Setting, SettingMap, Step, compare, live};
-use ringwise_model::{DevId, Fact, Snapshot};
+use ringwise_model::{DevId, Fact, Gather, Snapshot};
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
@@ -265,7 +265,7 @@ pub(crate) fn transact(
     notes.extend(guard.as_ref().and_then(|g| g.note()));
     let guard = Sent(guard);
     // What is only found right is wanted from now on too: its origin counts as well.
-    let mut origin: SettingMap = request.already.iter().filter_map(|s| Some((s.address()?, s.clone()))).collect();
+    let mut origin: SettingMap = request.already.iter().filter_map(|s| Some((s.address()?, s.clone()))).into_map();
     origin.extend(start.clone());
     Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &origin)).map_err(state)?;
     let header = Header {

@@ -7,7 +7,7 @@ use ringwise_knob::{
     Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, coalesce, collateral, compare, diff,
     features::waits, irq, learned::What, live, overlap, rules,
 };
-use ringwise_model::{DevId, Fact, Snapshot, Unread};
+use ringwise_model::{DevId, Fact, Gather, Snapshot, Unread};
 
 use crate::cx::Cx;
 use crate::journal::{Journal, Record};
@@ -196,9 +196,9 @@ impl Tx<'_> {
             return Ok(());
         }
         self.start =
-            self.start.values().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).collect();
+            self.start.values().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).into_map();
         self.steps = self.steps.iter().map(|s| names.step(s)).collect();
-        self.given_up = self.given_up.iter().map(|a| names.address(a)).collect();
+        self.given_up = self.given_up.iter().map(|a| names.address(a)).into_set();
         for d in &mut self.devices {
             if let Some(n) = self.now.nics.iter().find(|n| d.same_device(&n.dev)) {
                 d.name.clone_from(&n.dev.name);
@@ -309,10 +309,10 @@ impl Tx<'_> {
     /// What the host should be like now: the steps, and of the start what a step may have disturbed.
     fn wanted(&self) -> SettingMap {
         let steps = self.steps.iter().filter_map(|s| s.setting.address().map(|a| (a, s.setting.clone())));
-        let mut wanted: SettingMap = steps.filter(|(a, _)| !self.given_up.contains(a)).collect();
+        let mut wanted: SettingMap = steps.filter(|(a, _)| !self.given_up.contains(a)).into_map();
         let asked: Vec<Setting> = wanted.values().cloned().collect();
         // Vectors that were two may be one now: the steps come first, then what served the receive queue.
-        let mut taken: BTreeSet<Address> = wanted.keys().map(|a| canonical(&self.now, a)).collect();
+        let mut taken: BTreeSet<Address> = wanted.keys().map(|a| canonical(&self.now, a)).into_set();
         for (address, setting) in &self.start {
             let setting = &self.possible(setting);
             if !self.given_up.contains(address)
@@ -432,7 +432,7 @@ impl Tx<'_> {
     /// The settings of the transaction as they are now, for those who ask later what somebody else has changed.
     pub fn after(&self) -> Vec<Setting> {
         let steps = self.steps.iter().filter_map(|s| s.setting.address());
-        let all: BTreeSet<Address> = self.start.keys().cloned().chain(steps).collect();
+        let all: BTreeSet<Address> = self.start.keys().cloned().chain(steps).into_set();
         all.iter().filter_map(|a| live(&self.now, a).known().cloned()).collect()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ringwise_knob::{Address, Family, IfRefused, Setting, SettingMap, Step, compare, diff, live, order};
-use ringwise_model::{Fact, Snapshot};
+use ringwise_model::{Fact, Gather, Snapshot};
 use ringwise_sys::{Host, proc};
 
 use crate::adopt::write_down;
@@ -83,7 +83,7 @@ pub(crate) fn resume(
         other => other.map_err(|e| Refusal::State { path: read.path.clone(), why: e.to_string() })?,
     };
     let start: SettingMap =
-        header.start.iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).collect();
+        header.start.iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).into_map();
     let mut out = Outcome::nothing();
     out.transaction = Some(read.id);
     let mut tx = Tx {
@@ -236,14 +236,14 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
 
 /// As the last of these transactions left each setting.
 fn last_left(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
-    in_force(journals, now).into_iter().filter(|k| k.id >= id).flat_map(|k| k.after).collect()
+    in_force(journals, now).into_iter().filter(|k| k.id >= id).flat_map(|k| k.after).into_map()
 }
 
 /// What differs; for a device that is restarted on the way, everything, because any of it may be lost there.
 fn steps(now: &Snapshot, target: &SettingMap, id: u64) -> Vec<Step> {
-    let differs: BTreeSet<Address> = diff(now, target).into_iter().map(|c| c.address).collect();
+    let differs: BTreeSet<Address> = diff(now, target).into_iter().map(|c| c.address).into_set();
     let restarted: BTreeSet<&str> =
-        differs.iter().filter(|a| a.interrupts_traffic()).filter_map(Address::dev).collect();
+        differs.iter().filter(|a| a.interrupts_traffic()).filter_map(Address::dev).into_set();
     let reason = if id == 0 { "as first found since boot".to_string() } else { format!("as before transaction {id}") };
     let step = |(a, s): (&Address, &Setting)| Step {
         setting: s.clone(),

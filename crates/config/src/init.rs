@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Goal, Knob, Nic, Snapshot, Table, Wish};
+use ringwise_model::{Gather, Goal, Knob, Nic, Snapshot, Table, Wish};
 
 use crate::print::print_entry;
 use crate::value::{Entry, Matcher};
@@ -94,7 +94,7 @@ fn settled(all: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
         () if k.starts_with("tx-") => adaptive("tx"),
         () => false,
     };
-    all.iter().filter(|(k, v)| !of(k) && (k.starts_with("use-") || **v != 0)).map(|(k, v)| (k.clone(), *v)).collect()
+    all.iter().filter(|(k, v)| !of(k) && (k.starts_with("use-") || **v != 0)).map(|(k, v)| (k.clone(), *v)).into_map()
 }
 
 /// In words where they say it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ringwise_kfmt::ethtool_nl::msg;
 use ringwise_kfmt::{audit, qdisc};
-use ringwise_model::{DevExtra, Extra, Fact, IfIndex, Nic, NicKind, Qdiscs, Snapshot};
+use ringwise_model::{DevExtra, Extra, Fact, Gather, IfIndex, Nic, NicKind, Qdiscs, Snapshot};
 use ringwise_sys::{Host, Request};
 
 use crate::ethtool::{first, request};
@@ -72,7 +72,7 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
             let mut r = Reader::new(host.as_ref());
             let qdiscs = r.ask(&Request::Qdiscs, qdiscs);
             let devs = own.iter().map(|(name, dir)| (name.clone(), dev(&mut r, name, dir)));
-            (qdiscs, devs.collect::<BTreeMap<_, _>>())
+            (qdiscs, devs.into_map())
         })
     };
     match asked {

@@ -10,8 +10,8 @@ use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_bloc
 use ringwise_kfmt::netdev_nl::{self, NapiInfo, cmd};
 use ringwise_kfmt::{cpulist, cpumask, interrupts, sysfs};
 use ringwise_model::{
-    Channels, Confidence, CpuSet, Dir, Fact, IrqId, MapSource, Movable, NodeId, Order, Role, RxQueue, TxQueue, Unread,
-    Vector,
+    Channels, Confidence, CpuSet, Dir, Fact, Gather, IrqId, MapSource, Movable, NodeId, Order, Role, RxQueue, TxQueue,
+    Unread, Vector,
 };
 use ringwise_sys::{Host, Request};
 
@@ -146,7 +146,7 @@ pub fn genl(r: &mut Reader, dev: &str) -> Genl {
     });
     if let Fact::Known(napis) = &napis {
         let irqs: HashMap<u32, u32> = napis.iter().filter_map(|n| Some((n.id, n.irq?.0))).collect();
-        out.irq = out.napi.iter().filter_map(|(q, n)| Some((*q, *irqs.get(n)?))).collect();
+        out.irq = out.napi.iter().filter_map(|(q, n)| Some((*q, *irqs.get(n)?))).into_map();
     }
     if let Fact::Unknown(u) = &napis {
         out.asked = Fact::Unknown(u.clone());
@@ -159,7 +159,7 @@ pub fn genl(r: &mut Reader, dev: &str) -> Genl {
 pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl, parts: Parts) -> Vec<Vector> {
     let msi = msi_irqs(r, &around.device.dirs);
     let mut names: BTreeMap<u32, Option<Vec<String>>> =
-        msi.iter().flatten().map(|irq| (*irq, table.names(r.host, *irq))).collect();
+        msi.iter().flatten().map(|irq| (*irq, table.names(r.host, *irq))).into_map();
     for irq in genl.irq.values() {
         names.entry(*irq).or_insert_with(|| table.names(r.host, *irq));
     }
@@ -305,7 +305,7 @@ fn meanings(names: &BTreeMap<u32, Option<Vec<String>>>, msi: bool, around: &Arou
         .map(|(irq, list)| {
             (*irq, list.iter().map(|n| classify(n, &ctx)).reduce(together).unwrap_or(NameMatch::Unknown))
         })
-        .collect()
+        .into_map()
 }
 
 /// A vector with several actions: queues add up; a queue outweighs control, which outweighs the rest.

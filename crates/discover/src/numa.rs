@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::{ParseError, cpulist, cpumask, sysfs};
-use ringwise_model::{Fact, Node, NodeId, Unread};
+use ringwise_model::{Fact, Gather, Node, NodeId, Unread};
 
 use crate::natural;
 use crate::read::Reader;
@@ -52,7 +52,7 @@ fn distances(text: &str, ids: &[u32]) -> Result<BTreeMap<NodeId, u32>, ParseErro
     if numbers.len() != ids.len() {
         return Err(ParseError::new("node distance", text, "one number for each node"));
     }
-    Ok(ids.iter().map(|i| NodeId(*i)).zip(numbers).collect())
+    Ok(ids.iter().map(|i| NodeId(*i)).zip(numbers).into_map())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ringwise_kfmt::sockets::{self, Waiting};
-use ringwise_model::{Flow, Order};
+use ringwise_model::{Flow, Gather, Order};
 use ringwise_sys::{Error, Host};
 
 /// Whether a process of this name or unit is meant.
@@ -47,7 +47,7 @@ impl Listener {
     pub fn matches(&self) -> Vec<(String, BTreeMap<String, String>)> {
         let fields = |address: Option<IpAddr>| {
             let port = [("dst-port".to_string(), self.port.to_string())];
-            port.into_iter().chain(address.map(|a| ("dst-ip".to_string(), a.to_string()))).collect()
+            port.into_iter().chain(address.map(|a| ("dst-ip".to_string(), a.to_string()))).into_map()
         };
         let (four, six) = (format!("{}4", self.protocol), format!("{}6", self.protocol));
         match self.address {

@@ -2,6 +2,7 @@
 //! A body of the seam like a capture: what a command printed is told as the kernel would have told it; everything else
 //! is "not in a sos report".
 
+use ringwise_model::Gather;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -82,7 +83,7 @@ impl Report {
             let what = "ip -s -d link";
             let printed = self.networking(what)?;
             let all = ip_text::links(&printed).map_err(|e| Error::other(what, e.to_string()))?;
-            Ok(all.into_iter().map(|l| (l.info.name.clone(), l)).collect())
+            Ok(all.into_iter().map(|l| (l.info.name.clone(), l)).into_map())
         };
         self.links.get_or_init(read).as_ref().map_err(Clone::clone)
     }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Fact, Order};
+use ringwise_model::{Fact, Gather, Order};
 
 use crate::{Setting, rivals, rss, rules};
 
@@ -34,7 +34,7 @@ fn left<'a>(all: impl Iterator<Item = (&'a Fact<Setting>, &'a Setting)>) -> BTre
         }
         _ => None,
     });
-    each.collect()
+    each.into_set()
 }
 
 /// Puts changes, already in the order of their addresses, into the order in which they can be done. The kernel

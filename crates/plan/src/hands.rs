@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Hand, Made, Of, Setting, Step, irq};
-use ringwise_model::{Fact, Snapshot};
+use ringwise_model::{Fact, Gather, Snapshot};
 
 use crate::Kept;
 use crate::dev::Dev;
@@ -56,7 +56,7 @@ pub(crate) struct Keep {
 impl Keep {
     pub fn new(s: &Snapshot, keep: &[Hand]) -> Self {
         let by = keep.iter().flat_map(|h| names(s, &h.setting).into_iter().map(|a| (a, h.clone())));
-        Self { by: by.collect(), done: Vec::new() }
+        Self { by: by.into_map(), done: Vec::new() }
     }
 
     fn note(&mut self, hand: Hand, wanted: Setting) {

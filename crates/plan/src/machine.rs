@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ringwise_model::{CpuId, CpuSet, Fact, Nic, NodeId, Order, Topology};
+use ringwise_model::{CpuId, CpuSet, Fact, Gather, Nic, NodeId, Order, Topology};
 
 /// Distance up to which another node counts as near: the same socket on machines with sub-NUMA nodes.
 const NEAR_DISTANCE: u32 = 12;
@@ -151,7 +151,7 @@ impl<'a> Machine<'a> {
                     .by_node
                     .keys()
                     .map(|k| (*k, k.and_then(|k| self.topo.distance(*node, k)).unwrap_or(far)))
-                    .collect();
+                    .into_map();
                 let home: Vec<Option<NodeId>> = if self.by_node.contains_key(&Some(*node)) {
                     vec![Some(*node)]
                 } else {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Order, Smt};
+use ringwise_model::{Gather, Order, Smt};
 
 use crate::machine::{Class, Machine, Zone};
 
@@ -139,7 +139,7 @@ impl<'a> Picker<'a> {
         let mut order: BTreeSet<(Worth, u32, u32, usize)> = units
             .iter()
             .filter_map(|(l3, u)| u.first().map(|(w, _)| (*w, own(self, *l3), loads.l3[*l3], *l3)))
-            .collect();
+            .into_set();
         for _ in 0..n {
             let Some((worth, _, _, l3)) = order.pop_first() else { return };
             let Some(unit) = units.get_mut(&l3) else { return };

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuSet, Flow, Goal, NodeId};
+use ringwise_model::{CpuSet, Flow, Gather, Goal, NodeId};
 
 use crate::Program;
 use crate::dev::Dev;
@@ -20,7 +20,7 @@ enum Kind {
 }
 
 pub(crate) fn plan(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], usable: &[bool]) -> Vec<Program> {
-    let busy: BTreeSet<usize> = devs.iter().flat_map(|d| d.cpu.iter().flatten()).map(|c| m.core[*c]).collect();
+    let busy: BTreeSet<usize> = devs.iter().flat_map(|d| d.cpu.iter().flatten()).map(|c| m.core[*c]).into_set();
     let mut out = Vec::new();
     for (d, teams) in devs.iter().zip(teams) {
         let all: Vec<u32> = (0..d.pairs() as u32).collect();
@@ -49,8 +49,8 @@ fn one(
     busy: &BTreeSet<usize>,
     usable: &[bool],
 ) -> Option<Program> {
-    let own: BTreeSet<usize> = queues.iter().filter_map(|q| d.cpu.get(*q as usize).copied().flatten()).collect();
-    let l3s: BTreeSet<usize> = own.iter().map(|c| m.l3[*c]).collect();
+    let own: BTreeSet<usize> = queues.iter().filter_map(|q| d.cpu.get(*q as usize).copied().flatten()).into_set();
+    let l3s: BTreeSet<usize> = own.iter().map(|c| m.l3[*c]).into_set();
     let idle = |c: &usize| usable[*c] && !busy.contains(&m.core[*c]);
     let beside: Vec<usize> = (0..m.cpus.len()).filter(|c| l3s.contains(&m.l3[*c])).filter(idle).collect();
     let (cpus, why) = match kind {
@@ -93,7 +93,7 @@ fn one(
 fn drop_in(m: &Machine, cpus: &CpuSet) -> String {
     let mut out = format!("[Service]\nCPUAffinity={cpus}\n");
     let nodes: BTreeMap<NodeId, ()> =
-        cpus.iter().filter_map(|c| m.at(c)).filter_map(|c| m.node[c]).map(|n| (n, ())).collect();
+        cpus.iter().filter_map(|c| m.at(c)).filter_map(|c| m.node[c]).map(|n| (n, ())).into_map();
     let mut all = nodes.keys();
     match (all.next(), all.next()) {
         _ if !m.has_nodes() => {}

@@ -14,7 +14,7 @@ mod steer;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting};
-use ringwise_model::{CpuId, CpuSet, Fact, Intent, Knob, Order, Snapshot, Unread, Wish};
+use ringwise_model::{CpuId, CpuSet, Fact, Gather, Intent, Knob, Order, Snapshot, Unread, Wish};
 
 use crate::dev::Dev;
 use crate::select::natural;
@@ -116,7 +116,7 @@ impl Cx<'_, '_> {
         let Some(address) = setting.address() else { return };
         let Some(old) = self.laid.by.get_mut(&address) else {
             let said = vec![self.wish.said.clone()];
-            let queues = queue.into_iter().collect();
+            let queues = queue.into_iter().into_set();
             self.laid.by.insert(address, One { setting, said, with: None, instead: Vec::new(), queues });
             return;
         };

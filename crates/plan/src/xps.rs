@@ -4,7 +4,7 @@
 //! CPUs are covered too: a CPU in no mask falls back to a hash over all queues (rule Q16).
 
 use ringwise_knob::{Match, Setting, xps as knob_xps};
-use ringwise_model::{CpuId, CpuSet, Fact, Order};
+use ringwise_model::{CpuId, CpuSet, Fact, Gather, Order};
 
 use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
@@ -117,7 +117,7 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
         }
     }
     let mut donors: std::collections::BTreeSet<(usize, usize)> =
-        (0..s.count.len()).filter(|q| s.count[*q] > 1 && !spare[*q].is_empty()).map(|q| (s.count[q], q)).collect();
+        (0..s.count.len()).filter(|q| s.count[*q] > 1 && !spare[*q].is_empty()).map(|q| (s.count[q], q)).into_set();
     for q in empty {
         let Some((k, donor)) = donors.pop_last() else { return };
         // The one nearest to the queue's own interrupt, else the last.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Goal, Nic, NicKind};
+use ringwise_model::{Gather, Goal, Nic, NicKind};
 
 use super::text::count;
 use crate::cx::Cx;
@@ -31,7 +31,7 @@ fn bonds<'a>(cx: &Cx<'a>) -> impl Iterator<Item = (&'a Nic, Vec<&'a Nic>)> {
 
 fn modules(cx: &Cx) -> Option<BTreeSet<String>> {
     let text = cx.i.extra.file("/proc/modules");
-    Some(text.known()?.split_ascii_whitespace().map(str::to_string).collect())
+    Some(text.known()?.split_ascii_whitespace().map(str::to_string).into_set())
 }
 
 pub(super) static RULES: &[Rule] = &[
@@ -294,14 +294,14 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             let mut any = None;
             for (b, members) in bonds(cx) {
-                let drivers: BTreeSet<&str> = members.iter().map(|m| cx.driver(m)).collect();
+                let drivers: BTreeSet<&str> = members.iter().map(|m| cx.driver(m)).into_set();
                 if members.len() < 2 || drivers.len() != 1 {
                     continue;
                 }
                 any = Some(());
                 say.at(b.name());
                 let mut differs = Vec::new();
-                let alike = |f: Told| members.iter().map(|m| f(m)).collect::<BTreeSet<_>>();
+                let alike = |f: Told| members.iter().map(|m| f(m)).into_set();
                 let kinds: [(&str, Told); 3] = [
                     ("queues", &|n| {
                         n.channels.known().map(|c| format!("{}/{}", c.rx_queues(), c.tx_queues())).unwrap_or_default()
@@ -503,7 +503,7 @@ pub(super) static RULES: &[Rule] = &[
                 .into_iter()
                 .filter_map(|k| Some((k, *cx.s.bystanders.count.get(k)?)))
                 .filter(|(_, n)| *n > 0)
-                .collect();
+                .into_map();
             let (kind, n) = kinds.into_iter().next()?;
             cx.each(say, |nic, say| {
                 let f = cx.feature(nic, "rx-udp_tunnel-port-offload", say)?;

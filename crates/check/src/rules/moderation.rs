@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Goal, Nic, Order, User};
+use ringwise_model::{Coalesce, Gather, Goal, Nic, Order, User};
 
 use super::text::bytes;
 use crate::cx::Cx;
@@ -272,13 +272,7 @@ pub(super) static RULES: &[Rule] = &[
                 let mtu = *say.get(&n.link.mtu)?;
                 // Two buffers of up to half a page each; jumbo frames take pages.
                 let buffer = if mtu <= 1500 { 2048 } else { u64::from(mtu).next_multiple_of(4096) };
-                let domains = cx
-                    .near(n)
-                    .iter()
-                    .map(|c| cx.s.topology.l3_of(c))
-                    .collect::<std::collections::BTreeSet<_>>()
-                    .len()
-                    .max(1);
+                let domains = cx.near(n).iter().map(|c| cx.s.topology.l3_of(c)).into_set().len().max(1);
                 let queues = (cx.rx_queues(n) as u64).div_ceil(domains as u64);
                 let need = queues * u64::from(ring) * buffer;
                 if need > l3 && ring > 256 {

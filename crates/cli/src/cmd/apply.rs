@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ringwise_apply::Request;
 use ringwise_knob::Setting;
-use ringwise_model::Snapshot;
+use ringwise_model::{Gather, Snapshot};
 use ringwise_plan::Plan;
 
 use super::hands::{self, Take};
@@ -128,7 +128,7 @@ fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn
 
 /// What was there, as the plan shows it.
 fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
-    plan.steps.iter().filter_map(|st| Some((st.setting.address()?, bands::now_text(st, s)))).collect()
+    plan.steps.iter().filter_map(|st| Some((st.setting.address()?, bands::now_text(st, s)))).into_map()
 }
 
 /// The plan for the host as it is. On a terminal somebody is asked about what it would undo; nobody there,

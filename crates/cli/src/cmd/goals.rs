@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use ringwise_config::{Config, Entry};
-use ringwise_model::{Goal, Intent, Knob, Wish};
+use ringwise_model::{Gather, Goal, Intent, Knob, Wish};
 
 /// Each goal of the file. They are comments because a device may lack some of it, which is said and passed over; a
 /// key in its place is the user's, and must be there.
 pub fn lay_down(c: &Config) -> String {
-    let mut goals: BTreeSet<Goal> = c.entries.iter().filter_map(|e| e.goal).collect();
+    let mut goals: BTreeSet<Goal> = c.entries.iter().filter_map(|e| e.goal).into_set();
     goals.insert(c.host.goal.unwrap_or_default());
     goals.into_iter().map(|g| of_goal(g, c)).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::FromArgMatches;
 use ringwise_apply::{Ending, Verify};
 use ringwise_knob::{Hand, Learned, Made, Match};
-use ringwise_model::{Fact, Intent, Snapshot};
+use ringwise_model::{Fact, Gather, Intent, Snapshot};
 use ringwise_plan::{Hands, Plan, Refusal};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ impl Standing {
     /// What each apply that is in force asked for, newest first, with the interfaces it has the last word about. Where one
     /// was of the whole host, none are named.
     pub fn parts(&self, s: &Snapshot, recorded: bool) -> Vec<Part> {
-        let mut left: BTreeSet<String> = s.tunable().map(|n| n.name().to_string()).collect();
+        let mut left: BTreeSet<String> = s.tunable().map(|n| n.name().to_string()).into_set();
         let mut out = Vec::new();
         for a in self.applied.iter().rev() {
             let (devs, mut args) = words(a);

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ringwise_config::{Config, HostPart};
-use ringwise_model::{FarNode, Goal, GroupQueues, Intent, Smt, Snapshot};
+use ringwise_model::{FarNode, Gather, Goal, GroupQueues, Intent, Smt, Snapshot};
 
 use crate::args::{Common, FarNodeArg, IntentArgs, SmtArg};
 use crate::exit::{Fail, Result, Status};
@@ -195,7 +195,7 @@ impl Wanted {
 
     /// With what the goal has for every member that was left open.
     fn in_full(&self, mut c: Config) -> Config {
-        let dev_goals = c.entries.iter().filter_map(|e| Some((e.matcher.to_string(), e.goal?))).collect();
+        let dev_goals = c.entries.iter().filter_map(|e| Some((e.matcher.to_string(), e.goal?))).into_map();
         let h = &mut c.host;
         let open = Intent {
             goal: h.goal.unwrap_or_default(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Family, Of, Setting, Step, irq};
-use ringwise_model::{CpuSet, Fact, Nic, Order, Snapshot};
+use ringwise_model::{CpuSet, Fact, Gather, Nic, Order, Snapshot};
 use ringwise_plan::Plan;
 
 use super::text::{hang, len, numbers, pad, right};
@@ -88,7 +88,7 @@ pub fn bands<'a>(plan: &'a Plan, s: Option<&Snapshot>, dev: Option<&str>) -> Vec
     let has = |f: fn(&Of) -> bool| of_dev.iter().any(|(_, a)| matches!(a, Address::IrqCpus { of, .. } if f(of)));
     let split = has(|o| matches!(o, Of::Rx(_))) && has(|o| matches!(o, Of::Tx(_)));
     let steps: BTreeMap<Address, &Step> =
-        plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).filter(|(a, _)| a.dev() == dev).collect();
+        plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).filter(|(a, _)| a.dev() == dev).into_map();
     let mut out: BTreeMap<(u8, String), Band> = BTreeMap::new();
     for (setting, address) in &of_dev {
         let (order, title, queue) = key(address, split);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, CpuSet, NodeId, Order, Topology};
+use ringwise_model::{CpuId, CpuSet, Gather, NodeId, Order, Topology};
 
 /// One CPU as a column of the matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,9 +36,7 @@ impl Ranks {
             let mut firsts: Vec<CpuId> = sets.iter().filter_map(|(_, s)| s.first()).collect();
             firsts.order();
             firsts.dedup();
-            sets.into_iter()
-                .filter_map(|(cpu, s)| Some((cpu, firsts.binary_search(&s.first()?).ok()?)))
-                .collect::<BTreeMap<_, _>>()
+            sets.into_iter().filter_map(|(cpu, s)| Some((cpu, firsts.binary_search(&s.first()?).ok()?))).into_map()
         };
         Self {
             core: rank(t.cpus.values().filter_map(|c| Some((c.id, c.siblings.known()?.clone()))).collect()),

@@ -1,5 +1,6 @@
 //! Other people's hands: when, what it looks like, and the two ways on.
 
+use ringwise_model::Gather;
 use std::collections::BTreeSet;
 
 use ringwise_apply::{Happened, Newer, Outcome, Standing};
@@ -64,7 +65,8 @@ pub fn ways_on(drifted: &[&Standing], a: &Advice, width: Option<usize>) -> Strin
     }
     out.push_str(&format!("Put back: {}\n", a.again.as_deref().unwrap_or("ringwise apply --take-over")));
     let addresses: Vec<_> = drifted.iter().filter(|s| !matches!(s.how, Match::Unknown(_))).collect();
-    let devs: BTreeSet<String> = addresses.iter().filter_map(|s| s.want.address()?.dev().map(str::to_string)).collect();
+    let devs: BTreeSet<String> =
+        addresses.iter().filter_map(|s| s.want.address()?.dev().map(str::to_string)).into_set();
     let host = addresses.iter().any(|s| s.want.address().is_some_and(|a| a.dev().is_none()));
     match (host, devs.is_empty()) {
         (true, _) => out.push_str("Keep:     ringwise adopt --all\n"),
@@ -160,7 +162,7 @@ pub fn mark(plan: &Plan, st: &ringwise_knob::Step, utc: bool) -> String {
 }
 
 fn devices(list: &[&Hand]) -> String {
-    let devs: BTreeSet<String> = list.iter().filter_map(|h| h.address()?.dev().map(str::to_string)).collect();
+    let devs: BTreeSet<String> = list.iter().filter_map(|h| h.address()?.dev().map(str::to_string)).into_set();
     if list.iter().any(|h| h.address().is_some_and(|a| a.dev().is_none())) {
         return "--all".into();
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Setting, Step};
-use ringwise_model::{Fact, Snapshot};
+use ringwise_model::{Fact, Gather, Snapshot};
 use ringwise_plan::{NotPossible, Plan};
 
 use super::bands::{bands, now_text};
@@ -211,7 +211,7 @@ fn reasons(steps: &[&Step], notes: &mut Notes, style: &Style) -> String {
 
 /// `--full`: one line a setting, those that hold too.
 fn lines(plan: &Plan, s: Option<&Snapshot>, notes: &mut Notes, utc: bool) -> String {
-    let steps: BTreeMap<_, &Step> = plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).collect();
+    let steps: BTreeMap<_, &Step> = plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).into_map();
     let addresses: Vec<String> =
         plan.target.iter().map(|t| t.address().map_or_else(|| t.value_text(), |a| a.to_string())).collect();
     let width = addresses.iter().map(|a| len(a)).max().unwrap_or(0);

@@ -10,22 +10,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use ringwise_knob::{Address, Of, Setting, SettingMap, collateral, irq, order, rules};
-use ringwise_model::{Dir, Fact, Nic, Rule, Snapshot};
+use ringwise_model::{Dir, Fact, Gather, Nic, Rule, Snapshot};
 use ringwise_plan::Plan;
 
 /// The script, or why there cannot be one.
 pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     let steps: Vec<&Setting> = plan.steps.iter().map(|st| &st.setting).filter(|st| st.address().is_some()).collect();
     let (left_out, planned): (Vec<&Setting>, Vec<&Setting>) = steps.into_iter().partition(|st| netlink_alone(st));
-    let by_address =
-        |all: &[&Setting]| -> SettingMap { all.iter().filter_map(|st| Some((st.address()?, (*st).clone()))).collect() };
+    let by_address = |all: &[&Setting]| -> SettingMap {
+        all.iter().filter_map(|st| Some((st.address()?, (*st).clone()))).into_map()
+    };
     let wanted = by_address(&planned);
     let found: Vec<&Setting> =
         plan.steps.iter().filter(|st| !netlink_alone(&st.setting)).filter_map(|st| st.from.known()).collect();
     let found = by_address(&found);
     let addresses: Vec<_> = wanted.keys().cloned().collect();
     let restarted: BTreeSet<String> =
-        addresses.iter().filter(|a| a.interrupts_traffic()).filter_map(|a| a.dev().map(str::to_string)).collect();
+        addresses.iter().filter(|a| a.interrupts_traffic()).filter_map(|a| a.dev().map(str::to_string)).into_set();
     let mut before = collateral(s, &addresses);
     before.extend(found.clone());
     // The way back goes from what the plan makes to what was: rules make way for fewer queues there too.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verify};
 use ringwise_knob::{Match, Setting};
-use ringwise_model::{CpuSet, Fact, Order};
+use ringwise_model::{CpuSet, Fact, Gather, Order};
 use serde::Serialize;
 
 use super::hands;
@@ -63,7 +63,7 @@ pub fn verify(
     if v.settings.is_empty() {
         out.push_str(&format!("{host}: nothing applied by ringwise is in force in this boot.\n"));
     } else {
-        let ids: BTreeSet<u64> = v.settings.iter().map(|s| s.transaction).collect();
+        let ids: BTreeSet<u64> = v.settings.iter().map(|s| s.transaction).into_set();
         let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
         let text = format!(
             "{host}: {} of {} settings as applied by transaction {}",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{Entry, Fate, Pending, Standing, Verify};
 use ringwise_knob::{Address, Match, Window};
-use ringwise_model::Snapshot;
+use ringwise_model::{Gather, Snapshot};
 
 use super::text::{self, hang, pad, plural};
 use super::{rivals, table};
@@ -194,7 +194,7 @@ fn remarks(s: &Snapshot, st: &Standings) -> BTreeMap<String, String> {
     for (dev, list) in moved {
         parts.entry(dev).or_default().push(moved_text(&list));
     }
-    parts.into_iter().map(|(dev, list)| (dev, list.join(", "))).collect()
+    parts.into_iter().map(|(dev, list)| (dev, list.join(", "))).into_map()
 }
 
 /// `2 queues moved` where only interrupts did, else `3 settings changed`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Order, Rival};
+use ringwise_model::{Gather, Order, Rival};
 use ringwise_sys::Host;
 
 /// Where systemd-udevd looks for `.link` files, the strongest first.
@@ -101,7 +101,7 @@ fn tuned(host: &dyn Host, pid: u32) -> Rival {
         let text = PROFILES.iter().find_map(|d| host.read_text(&format!("{d}/{profile}/tuned.conf")).ok());
         let all = settings(&text.unwrap_or_default());
         let kinds: BTreeMap<&str, &str> =
-            all.iter().filter(|(_, k, _)| k == "type").map(|(s, _, v)| (s.as_str(), v.as_str())).collect();
+            all.iter().filter(|(_, k, _)| k == "type").map(|(s, _, v)| (s.as_str(), v.as_str())).into_map();
         for (section, key, value) in &all {
             let kind = kinds.get(section.as_str()).copied().unwrap_or(section);
             match (kind, key.as_str()) {

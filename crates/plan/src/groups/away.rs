@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Made, Setting, rss as knob_rss, rules as knob_rules};
-use ringwise_model::{Fact, Rule, Rules, Snapshot};
+use ringwise_model::{Fact, Gather, Rule, Rules, Snapshot};
 
 use super::{ARTICLE, Cx, Want};
 use crate::dev::{Dev, LearnedIndex};
@@ -14,7 +14,7 @@ const RULE: &str = ringwise_knob::FOR_GROUPS[1];
 
 /// After everything that is wanted of the device is laid down.
 pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out) {
-    let planned: BTreeSet<&Address> = out.entries.iter().map(|e| &e.0).chain(&out.laid).collect();
+    let planned: BTreeSet<&Address> = out.entries.iter().map(|e| &e.0).chain(&out.laid).into_set();
     let idle = |m: &&Made| m.address().is_some_and(|a| a.dev() == Some(d.name()) && !planned.contains(&a));
     let idle: Vec<Made> = out.made.iter().filter(idle).cloned().collect();
     if idle.is_empty() {
@@ -27,7 +27,7 @@ pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out)
             (Setting::RssContext { context, .. }, Setting::RssContext { table: None, .. }) => Some(*context),
             _ => None,
         })
-        .collect();
+        .into_set();
     let steered = |m: &&Made| !matches!(m.setting, Setting::RssTable { .. });
     for m in idle.iter().filter(steered).filter(|m| !m.as_left) {
         let what = m.address().map_or_else(String::new, |a| a.to_string());
@@ -113,7 +113,7 @@ fn still_needed(cx: &Cx, context: u32) -> Option<String> {
         Fact::Unknown(u) => return Some(format!("whether a rule leads to it cannot be read ({u})")),
     };
     let mut then: BTreeMap<u32, Option<&Rule>> =
-        rules.rules.iter().map(|(at, r)| (place(rules, *at, r), Some(r))).collect();
+        rules.rules.iter().map(|(at, r)| (place(rules, *at, r), Some(r))).into_map();
     for (_, setting, _) in &cx.out.entries {
         if let Setting::FlowRule { dev, location, rule } = setting
             && dev == cx.d.name()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Of, Setting, coalesce, napi as knob_napi};
-use ringwise_model::{CpuId, CpuSet, Fact, NapiValues, Order};
+use ringwise_model::{CpuId, CpuSet, Fact, Gather, NapiValues, Order};
 
 use super::{Cx, Team, Want, told, words};
 use crate::moderation::{self, Fixed, ONE_INTERVAL, rx_alone};
@@ -131,7 +131,7 @@ fn adaptive_off(cx: &mut Cx, teams: &[Team], of_queue: Option<&BTreeMap<String, 
     let held = |k: &&str| now.0.contains_key(*k) && !of_queue.is_some_and(|q| q.contains_key(*k));
     // Laid down also where it is off already, so that it is held there.
     let params: BTreeMap<String, u32> =
-        SWITCHES.iter().filter(|k| on(k) || held(k)).map(|k| (k.to_string(), 0)).collect();
+        SWITCHES.iter().filter(|k| on(k) || held(k)).map(|k| (k.to_string(), 0)).into_map();
     if params.is_empty() {
         return;
     }

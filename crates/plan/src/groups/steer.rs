@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_knob::{Address, Setting, features, rss as knob_rss};
-use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
+use ringwise_model::{Action, Fact, Flow, Gather, Rss, Rule, Rules, Table};
 
 use super::{Cx, Team, Want, words};
 use crate::NotPossible;
@@ -175,7 +175,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
                 Address::RssContext { dev: d, context } if *d == dev => Some(*context),
                 _ => None,
             })
-            .collect();
+            .into_set();
         let free = |n: &u32| !taken.contains(n);
         let same = live.iter().find(|(n, c)| c.table == table && free(n)).map(|(n, _)| *n);
         let context = named

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuSet, Flow, Goal, GroupQueues, GroupWish, Intent, Order, Policy, Snapshot};
+use ringwise_model::{CpuSet, Flow, Gather, Goal, GroupQueues, GroupWish, Intent, Order, Policy, Snapshot};
 
 use super::latency_share;
 use crate::dev::Dev;
@@ -163,7 +163,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
     let mut free: Vec<Vec<u32>> = Vec::new();
     for u in &d.units {
         let all: Vec<u32> = u.queues.iter().map(|q| *q as u32).filter(|q| *q < n).collect();
-        let owners: BTreeSet<Option<&String>> = all.iter().map(|q| claims.get(q)).collect();
+        let owners: BTreeSet<Option<&String>> = all.iter().map(|q| claims.get(q)).into_set();
         if owners.len() > 1 {
             let list: Vec<String> = all.iter().map(u32::to_string).collect();
             let found = format!("queues {} share one interrupt", list.join(" "));

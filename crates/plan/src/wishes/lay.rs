@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_knob::{Address, Family, Setting, coalesce as knob_coalesce, compare, features, live};
-use ringwise_model::{Fact, Intent, Snapshot};
+use ringwise_model::{Fact, Gather, Intent, Snapshot};
 
 use super::{Laid, One, RULE};
 use crate::dev::{Dev, LearnedIndex};
@@ -97,7 +97,7 @@ fn per_queue_all(d: &Dev, intent: &Intent, laid: &mut Laid) {
     };
     let of_queue = |k: &String| !k.starts_with("use-") && all.values().all(|c| c.0.contains_key(k));
     let mine: std::collections::BTreeMap<String, u32> =
-        params.iter().filter(|(k, _)| of_queue(k)).map(|(k, v)| (k.clone(), *v)).collect();
+        params.iter().filter(|(k, _)| of_queue(k)).map(|(k, v)| (k.clone(), *v)).into_map();
     params.retain(|k, _| !of_queue(k));
     let (said, with, empty) = (said.clone(), *with, params.is_empty());
     if empty {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ringwise_bench::local::LocalSide;
 use ringwise_bench::remote::RemoteSide;
 use ringwise_bench::side::{Error, Hello, Reply, Request, Side};
-use ringwise_model::{CpuSet, Fact, Order, Snapshot};
+use ringwise_model::{CpuSet, Fact, Gather, Order, Snapshot};
 
 use crate::args::{PeerArgs, RunArgs};
 use crate::exit::{Fail, Result};
@@ -81,7 +81,7 @@ impl Sides {
     pub fn facts(&self) -> BTreeMap<String, String> {
         let h = &self.hello;
         let list = [("host", &h.host), ("kernel", &h.kernel), ("cpus online", &h.cpus), ("ringwise", &h.ringwise)];
-        list.into_iter().map(|(k, v)| (k.to_string(), v.clone())).collect()
+        list.into_iter().map(|(k, v)| (k.to_string(), v.clone())).into_map()
     }
 
     /// Who answers, and who loads.

@@ -2,7 +2,7 @@
 
 use ringwise_check::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
 use ringwise_discover::Options;
-use ringwise_model::Snapshot;
+use ringwise_model::{Gather, Snapshot};
 use ringwise_observe::{Counters, Layout, LinkRates, Rates, Sampler};
 use ringwise_sys::Host;
 
@@ -68,8 +68,8 @@ pub fn of(r: &Rates) -> Traffic {
     protocols.extend(r.socket_drops.clone());
     Traffic {
         seconds: r.seconds,
-        links: r.links.iter().map(|(k, l)| (k.clone(), link(l))).collect(),
-        cpus: r.cpus.iter().map(|(k, c)| (*k, cpu(c))).collect(),
+        links: r.links.iter().map(|(k, l)| (k.clone(), link(l))).into_map(),
+        cpus: r.cpus.iter().map(|(k, c)| (*k, cpu(c))).into_map(),
         protocols,
     }
 }
