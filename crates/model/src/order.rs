@@ -141,7 +141,7 @@ mod tests {
                 assert_eq!(got, want, "{len} items");
                 got.order_by_key(|p| p.0);
                 assert_eq!(got, want, "in order already");
-                want.sort_by(|a, b| b.0.cmp(&a.0));
+                want.sort_by_key(|p| std::cmp::Reverse(p.0));
                 got.order_by(|a, b| b.0.cmp(&a.0));
                 assert_eq!(got, want, "backwards");
                 want.sort();

@@ -1,7 +1,5 @@
 //! Words, numbers and line breaks that all renderers share.
 
-use std::collections::BTreeSet;
-
 pub use ringwise_model::words::{hang, len, pad, plural, right, thousands};
 use ringwise_model::{Confidence, CpuSet, Fact, Gather, MapSource, Nic, NicKind, Snapshot, User, Vector};
 
