@@ -260,6 +260,16 @@ fn man_pages_and_completions() {
     assert!(names.contains(&"ringwise.8".into()) && names.contains(&"ringwise-apply.8".into()), "{names:?}");
     let apply = fs::read_to_string(dir.join("ringwise-apply.8")).unwrap();
     assert!(apply.contains("allow\\-disruption"), "{apply}");
+    // What a page names is there: those of the commands of a command, too.
+    for page in &names {
+        let text = fs::read_to_string(dir.join(page)).unwrap().replace('\\', "");
+        for other in text.lines().filter_map(|l| l.strip_suffix("(8)")).filter(|l| l.starts_with("ringwise-")) {
+            let there = names.contains(&format!("{other}.8")) || other.ends_with("-help");
+            assert!(there, "{page} names {other}");
+        }
+    }
+    let rr = fs::read_to_string(dir.join("ringwise-bench-rr.8")).unwrap().replace('\\', "");
+    assert!(rr.contains("ringwise bench rr") && rr.contains("--calibrate"), "{rr}");
     fs::remove_dir_all(dir).unwrap();
     for shell in ["bash", "zsh", "fish"] {
         let r = run(&["__completions", shell]);

@@ -6,14 +6,14 @@ use crate::args::command;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 
-/// `ringwise.8` and `ringwise-COMMAND.8` into `dir`.
+/// `ringwise.8`, `ringwise-COMMAND.8` and `ringwise-bench-rr.8` and the like into `dir`.
 pub fn man(dir: &Path) -> Result<Status> {
     std::fs::create_dir_all(dir).map_err(|e| Fail::error(format!("{}: {e}", dir.display())))?;
     let root = command();
     let version = env!("CARGO_PKG_VERSION");
-    let write = |cmd: clap::Command, name: &str| -> Result<()> {
+    let write = |cmd: clap::Command, words: &str| -> Result<()> {
         let mut text = Vec::new();
-        let usage = synopsis(&cmd, &name.replacen('-', " ", 1));
+        let (usage, name) = (synopsis(&cmd, words), &words.replace(' ', "-"));
         clap_mangen::Man::new(cmd)
             .section("8")
             .title(name)
@@ -27,10 +27,15 @@ pub fn man(dir: &Path) -> Result<Status> {
     };
     let mut built = root.clone();
     built.build();
-    for sub in built.get_subcommands().filter(|c| !c.is_hide_set()) {
-        let name = format!("ringwise-{}", sub.get_name());
-        // The name is a leaked literal in clap's type; one a command, in a program that ends at once.
-        write(sub.clone().name(&*Box::leak(name.clone().into_boxed_str())), &name)?;
+    // With those that commands have of their own: their pages are named in that of the command.
+    let mut rest: Vec<(String, &clap::Command)> = vec![("ringwise".into(), &built)];
+    while let Some((words, cmd)) = rest.pop() {
+        for sub in cmd.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
+            let words = format!("{words} {}", sub.get_name());
+            // The name is a leaked literal in clap's type; one a command, in a program that ends at once.
+            write(sub.clone().name(&*Box::leak(words.replace(' ', "-").into_boxed_str())), &words)?;
+            rest.push((words, sub));
+        }
     }
     write(root, "ringwise")?;
     let file = dir.join("ringwise.toml.5");

@@ -11,7 +11,7 @@ use ringwise_bench::design::{Slot, order};
 use ringwise_bench::result::{
     Design, End, Environment, Limit, Line, LoadResult, Metric, Phase, Point, Port, SCHEMA, Session, Trial, VERSION,
 };
-use ringwise_bench::{compare, file::Results, stats, words};
+use ringwise_bench::{compare, file::Results, stats, summary, words};
 use ringwise_discover::{Options, Parts};
 use ringwise_model::{Fact, NicKind, Snapshot};
 
@@ -197,7 +197,7 @@ pub fn ready<'a>(
         Some(p) => Some(p.clone()),
         None => Some(path.with_extension("capture.tar")),
     };
-    if let Some(file) = capture.as_ref().filter(|f| f.exists()) {
+    if let Some(file) = capture.as_ref().filter(|f| f.exists() && !path.exists()) {
         return Err(Fail::error(format!("{} is there already; a capture is never written over", file.display()))
             .next("--capture FILE, or --capture none"));
     }
@@ -425,6 +425,7 @@ fn trials_of(r: &mut Ready, load: &mut dyn Workload, points: &[Point], trials: &
     let d = r.session.design.clone();
     let slots = order(r.session.states.len(), points.len(), d.blocks, d.calibration_blocks, d.seed);
     let one = Duration::from_secs_f64(d.warmup_s + d.trial_s) + AROUND;
+    let varies = summary::varying(&points.iter().collect::<Vec<_>>());
     let mut checked = false;
     for (i, slot) in slots.iter().enumerate() {
         r.cx.go_on()?;
@@ -436,7 +437,7 @@ fn trials_of(r: &mut Ready, load: &mut dyn Workload, points: &[Point], trials: &
         r.switch.go(slot.state, one * u32::try_from(same).unwrap_or(u32::MAX) + AROUND)?;
         let name = r.session.states[slot.state].name.clone();
         let point = &points[slot.point];
-        progress(r, slot, i, slots.len(), &name, point);
+        progress(r, slot, i, slots.len(), &name, point, &varies);
         let at_s = r.begin.elapsed().as_secs_f64();
         let got = measured(load, point, &name, &r.cx)?;
         r.switch.holds()?;
@@ -463,14 +464,15 @@ pub fn trial(point: Point, state: &str, slot: &Slot, at_s: f64, got: Got) -> Tri
     }
 }
 
-fn progress(r: &Ready, slot: &Slot, i: usize, of: usize, state: &str, point: &Point) {
+/// `varies`: what the points differ in; the rest has been said.
+fn progress(r: &Ready, slot: &Slot, i: usize, of: usize, state: &str, point: &Point, varies: &Point) {
     let what = match slot.phase {
         Phase::Calibration => "calibration".to_string(),
         Phase::Measure => format!("block {}", slot.block + 1),
     };
     let left = r.begin.elapsed().as_secs_f64() / (i as f64).max(1.0) * (of - i) as f64;
     let left = if i == 0 { String::new() } else { format!(", {} left", span(left)) };
-    let at = words::point(point, point);
+    let at = words::point(point, varies);
     out::later(r.cx.common.quiet, format!("  {:>4}/{of} {what}: {state} {at}{left}", i + 1));
 }
 
