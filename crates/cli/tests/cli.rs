@@ -263,7 +263,8 @@ fn man_pages_and_completions() {
     // What a page names is there: those of the commands of a command, too.
     for page in &names {
         let text = fs::read_to_string(dir.join(page)).unwrap().replace('\\', "");
-        for other in text.lines().filter_map(|l| l.strip_suffix("(8)")).filter(|l| l.starts_with("ringwise-")) {
+        let words = text.split([' ', ',', '\n']).filter_map(|w| w.strip_suffix("(8)"));
+        for other in words.filter(|w| w.starts_with("ringwise-")) {
             let there = names.contains(&format!("{other}.8")) || other.ends_with("-help");
             assert!(there, "{page} names {other}");
         }

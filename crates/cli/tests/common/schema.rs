@@ -40,6 +40,7 @@ fn walk(root: &Value, s: &Value, v: &Value, at: &str, out: &mut Vec<String>) {
         "anyOf",
         "additionalProperties",
         "minimum",
+        "maximum",
         "pattern",
     ];
     for k in s.as_object().expect("a schema is an object").keys() {
@@ -67,6 +68,9 @@ fn walk(root: &Value, s: &Value, v: &Value, at: &str, out: &mut Vec<String>) {
     }
     if s["minimum"].as_i64().is_some_and(|m| v.as_i64().is_some_and(|n| n < m)) {
         out.push(format!("{at}: {v} is too small"));
+    }
+    if s["maximum"].as_f64().is_some_and(|m| v.as_f64().is_some_and(|n| n > m)) {
+        out.push(format!("{at}: {v} is too large"));
     }
     for key in ["oneOf", "anyOf"] {
         if let Some(list) = s[key].as_array() {
