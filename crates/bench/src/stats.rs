@@ -2,6 +2,8 @@
 //!
 //! Nothing here supposes a normal distribution but [`detectable`] and [`pairs_for`], which only advise.
 
+use ringwise_model::Order;
+
 use crate::result::Verdict;
 use crate::rng::Rng;
 
@@ -141,7 +143,7 @@ fn signed_sums(list: &[f64]) -> Vec<f64> {
 /// Holm's step-down: with all of them below alpha, the chance of one or more false ones is below alpha.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut by_size: Vec<usize> = (0..p.len()).collect();
-    by_size.sort_unstable_by(|a, b| p[*a].total_cmp(&p[*b]));
+    by_size.order_by(|a, b| p[*a].total_cmp(&p[*b]));
     let mut out = vec![0.0; p.len()];
     let mut least = 0.0f64;
     for (rank, i) in by_size.into_iter().enumerate() {

@@ -52,7 +52,7 @@ pub fn is_date(text: &str) -> bool {
 impl Baseline {
     /// Errors: no such document, with what is wrong.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let b: Self = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let b: Self = serde_json::from_slice(text.as_bytes()).map_err(|e| e.to_string())?;
         if b.schema != SCHEMA || b.version != 1 {
             return Err(format!(
                 "schema \"{}\" version {}: right would be \"{SCHEMA}\" version 1",

@@ -64,7 +64,7 @@ impl Standing {
     /// What a capture says of it.
     pub fn recorded(host: &dyn Host) -> Self {
         let text = host.read_text(FILE).ok();
-        text.and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default()
+        text.and_then(|t| serde_json::from_slice(t.as_bytes()).ok()).unwrap_or_default()
     }
 
     pub fn file() -> String {

@@ -115,15 +115,15 @@ impl Names {
 
     /// Texts to look for everywhere, longest first, so that no part of one hides another.
     pub fn everywhere(&self) -> Vec<(String, String, &'static str)> {
-        self.longest_first(|_, everywhere| everywhere)
+        self.longest_first(&|_, everywhere| everywhere)
     }
 
     /// Short ones and words of paths as well: for texts of our own, which nothing is looked up in.
     pub fn all(&self) -> Vec<(String, String, &'static str)> {
-        self.longest_first(|text, _| !text.is_empty() && !COMMON.contains(&text.to_lowercase().as_str()))
+        self.longest_first(&|text, _| !text.is_empty() && !COMMON.contains(&text.to_lowercase().as_str()))
     }
 
-    fn longest_first(&self, wanted: impl Fn(&str, bool) -> bool) -> Vec<(String, String, &'static str)> {
+    fn longest_first(&self, wanted: &dyn Fn(&str, bool) -> bool) -> Vec<(String, String, &'static str)> {
         let mut all: Vec<_> = self
             .strings
             .iter()
