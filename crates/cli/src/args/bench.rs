@@ -207,6 +207,9 @@ pub struct ForwardArgs {
     pub sink: Option<String>,
     #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
     pub recipe: Recipe,
+    /// With --recipe turn: rules lead the sources to the queues in turn, in every state; the first one has goal balanced then
+    #[arg(long)]
+    pub lead: bool,
     /// Source addresses [default: 10.0.0.0/8]
     #[arg(long, value_name = "NET")]
     pub sources: Option<String>,

@@ -51,8 +51,11 @@ pub struct Forward<'a> {
 pub fn run(a: &RunArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let s = source.snapshot(&Options { parts: Parts::ALL, ..Options::all() }, common)?;
-    let (list, swept) = states::wanted(&a.states)?;
+    let (mut list, swept) = states::wanted(&a.states)?;
     let mut load = Forward::open(a, &s, &source)?;
+    if a.forward.lead {
+        load.lead(&mut list, &s)?;
+    }
     let ready = session::ready(a, load.devs(), &source, common, &load, &list, swept)?;
     if !a.forward.find_rate {
         return ended(a, common, session::run(ready, &mut load));
@@ -306,6 +309,30 @@ impl<'a> Forward<'a> {
 }
 
 impl Forward<'_> {
+    /// Rules that force each source to its queue, among the flags of every state: round and round over the queues that the
+    /// state has.
+    fn lead(&self, list: &mut [states::Wanted], s: &Snapshot) -> Result<()> {
+        if self.a.forward.recipe != Recipe::Turn {
+            return Err(Fail::usage("--lead is for --recipe turn: random sources are too many for rules"));
+        }
+        let sources = self.a.load.flows.iter().copied().max().unwrap_or(SOURCES);
+        for w in list {
+            let mut flags = w.flags.take().unwrap_or_default();
+            for dev in &self.into {
+                let now = s.nic(dev).and_then(|n| n.channels.known()).map(|c| c.rx_queues()).filter(|n| *n > 0);
+                let now = now.ok_or_else(|| Fail::error(format!("{dev} does not say how many queues it has")))?;
+                let queues = w.value.filter(|_| flags.contains("--queues")).map_or(now, |v| v as u32);
+                let rules: Vec<String> = recipe::redhat_rules(sources, queues, self.addresses)
+                    .iter()
+                    .map(|r| format!("\"{}\"", r.trim_start_matches("flow-type ")))
+                    .collect();
+                flags.push_str(&format!(" --set '{dev}.rule=[{}]'", rules.join(",")));
+            }
+            w.flags = Some(flags.trim().to_string());
+        }
+        Ok(())
+    }
+
     /// The highest rate that is tried: `--rate`, else what the ports in carry together.
     fn top(&self, p: &Point) -> f64 {
         let n = p.interfaces.map_or(self.from.len(), |n| self.from.len().min(n as usize)) as f64;

@@ -149,10 +149,23 @@ pub fn prepare(list: &[Wanted], devs: &[String], source: &Source, common: &Commo
             out.push(Prepared { state, plan: None });
             continue;
         };
-        let state = State { name: w.name.clone(), what: flags.clone(), value: w.value };
+        let state = State { name: w.name.clone(), what: shown(flags), value: w.value };
         out.push(Prepared { plan: Some(plan(w, &intent(w, flags)?, devs, source, common)?), state });
     }
     Ok(out)
+}
+
+/// Flags for people: of a long list of rules how many they are.
+fn shown(flags: &str) -> String {
+    let (mut out, mut rest) = (String::new(), flags);
+    while let Some((before, list)) = rest.split_once(".rule=[") {
+        let (rules, after) = list.split_once(']').unwrap_or((list, ""));
+        let n = rules.matches("\",\"").count() + 1;
+        out.push_str(before);
+        out.push_str(&if n > 4 { format!(".rule=[{n} rules]") } else { format!(".rule=[{rules}]") });
+        rest = after;
+    }
+    out + rest
 }
 
 fn plan(w: &Wanted, i: &IntentArgs, devs: &[String], source: &Source, common: &Common) -> Result<Plan> {
@@ -338,6 +351,15 @@ mod tests {
         }
         let twice = StateArgs { states: vec!["before=--goal rpc".into()], ..StateArgs::default() };
         assert!(wanted(&twice).unwrap_err().message.contains("two states are called before"));
+    }
+
+    #[test]
+    fn many_rules_are_shown_as_their_number() {
+        let rules: Vec<String> = (0..6).map(|i| format!("\"udp4 src-ip 10.0.0.{i} action 0\"")).collect();
+        let flags = format!("--queues 2 --set 'mq0.rule=[{}]' --strict", rules.join(","));
+        assert_eq!(shown(&flags), "--queues 2 --set 'mq0.rule=[6 rules]' --strict");
+        assert_eq!(shown("--set 'a.rule=[\"x\"]'"), "--set 'a.rule=[\"x\"]'");
+        assert_eq!(shown("--goal rpc"), "--goal rpc");
     }
 
     #[test]
