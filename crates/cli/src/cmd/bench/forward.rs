@@ -418,9 +418,10 @@ fn searched(r: &mut Ready, load: &mut Forward, trials: &mut Vec<Trial>, rates: &
         let (point, state) = (&points[slot.point], r.session.states[slot.state].name.clone());
         let top = load.top(point);
         let mut search = RateSearch::new(top / 1000.0, top, &[0.0, PARTIAL_PERCENT], PRECISION, MOST_TRIALS);
+        let mut tried = 0;
         while let Some(per_s) = search.ask() {
-            // Each trial has its time from now: a search is longer than a guard should wait.
-            r.switch.go(slot.state, one * MOST_TRIALS)?;
+            r.switch.go(slot.state, one * MOST_TRIALS.saturating_sub(tried).max(1))?;
+            tried += 1;
             let at_s = r.begin.elapsed().as_secs_f64();
             let got = load.once(point, Some(per_s), &state, &r.cx)?;
             r.switch.holds()?;

@@ -434,7 +434,7 @@ fn trials_of(r: &mut Ready, load: &mut dyn Workload, points: &[Point], trials: &
             detectable(r, trials)?;
         }
         let same = slots[i..].iter().take_while(|s| s.state == slot.state).count();
-        r.switch.go(slot.state, one * u32::try_from(same).unwrap_or(u32::MAX) + AROUND)?;
+        r.switch.go(slot.state, one * u32::try_from(same).unwrap_or(u32::MAX))?;
         let name = r.session.states[slot.state].name.clone();
         let point = &points[slot.point];
         progress(r, slot, i, slots.len(), &name, point, &varies);

@@ -3,7 +3,7 @@
 //! Every state is one transaction from the host as found, on trial: a guard puts it back when this process is gone, at the
 //! latest when the time ends that its measurement may take. Between two states the host is as found.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Command, FromArgMatches};
 use ringwise_apply::guard::settle;
@@ -187,6 +187,8 @@ pub struct Switch<'a> {
     pub states: Vec<Prepared>,
     at: usize,
     transaction: Option<u64>,
+    /// When the guard puts it back.
+    until: Instant,
     /// What the states' steps found; it must be so in the end.
     start: Vec<Setting>,
     /// Where it could not be put back as it was.
@@ -206,6 +208,7 @@ impl<'a> Switch<'a> {
             states: Vec::new(),
             at: NOWHERE,
             transaction: None,
+            until: Instant::now(),
             start: Vec::new(),
             not_back: Vec::new(),
         };
@@ -226,7 +229,8 @@ impl<'a> Switch<'a> {
 
     /// The host is in this state when it returns, for `hold` at least; what measures longer is put back meanwhile.
     pub fn go(&mut self, to: usize, hold: Duration) -> Result<()> {
-        if self.at == to && self.transaction.is_none() {
+        // It stays, unless its time would be over before.
+        if self.at == to && (self.transaction.is_none() || Instant::now() + hold <= self.until) {
             return Ok(());
         }
         self.back("another state is measured")?;
@@ -236,6 +240,8 @@ impl<'a> Switch<'a> {
             return Ok(());
         };
         let mut policy = self.policy.clone();
+        // Counted from the end of the verification, so it is a little later.
+        self.until = Instant::now() + hold;
         (policy.trial, policy.tied) = (Some(hold), true);
         let request = Request {
             devices: plan.devices.clone(),
