@@ -10,6 +10,8 @@ B=/tmp/bench-turn
 rm -rf $B
 mkdir $B
 modprobe pktgen
+# The shell's own one knows no namespaces.
+ip() { /usr/bin/ip "$@"; }
 rules() {
 	ethtool -n mq0 2>/dev/null | grep -c '^Filter:'
 }
