@@ -437,7 +437,7 @@ fn searched(r: &mut Ready, load: &mut Forward, trials: &mut Vec<Trial>, rates: &
             search.saw(sent, lost);
             let mut point = point.clone();
             point.offered_per_s = Some(per_s);
-            let trial = session::trial(point, &state, &slot, at_s, got);
+            let trial = session::trial(point, &state, &slot, at_s, got, &r.switch.doubts);
             r.results.add(&Line::Trial(Box::new(trial.clone())))?;
             trials.push(trial);
         }

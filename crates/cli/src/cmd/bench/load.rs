@@ -59,6 +59,11 @@ impl<'a> Messages<'a> {
             sides,
             places: Vec::new(),
         };
+        if out.cpus_here.is_empty() || out.cpus_peer.is_empty() {
+            let (who, flag) =
+                if out.cpus_here.is_empty() { ("this host", "--cpus") } else { (out.sides.peer.name(), "--peer-cpus") };
+            return Err(Fail::error(format!("{who} does not say which CPUs it has")).next(format!("{flag} LIST")));
+        }
         out.sound()?;
         Ok(out)
     }
@@ -210,7 +215,7 @@ impl<'a> Messages<'a> {
             Some((program, port)) => Request::Program(Program::Run { program: program.into(), port, load }),
             None => Request::Load(load),
         };
-        let probe = DelayProbe::start(&online(cx)).ok();
+        let probe = DelayProbe::start(&online(cx));
         let mut meter = cx.meter()?;
         self.sides.pair(here_loads).1.start(request).map_err(failed)?;
         cx.wait(warmup)?;
@@ -218,8 +223,8 @@ impl<'a> Messages<'a> {
         cx.wait(time)?;
         let mut measured = meter.end()?;
         match probe {
-            Some(p) => delays(&mut measured, &p.stop()),
-            None => drop(measured.side.unknown.insert("delay".into(), "no thread could be started".into())),
+            Ok(p) => delays(&mut measured, &p.stop()),
+            Err(why) => drop(measured.side.unknown.insert("delay".into(), why)),
         }
         let (_, loading) = self.sides.pair(here_loads);
         let loads = match loading.finish(PATIENCE + time).map_err(failed)? {

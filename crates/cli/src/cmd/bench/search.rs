@@ -216,7 +216,7 @@ fn one(
     let got = session::measured(load, p, &name, &r.cx)?;
     r.switch.holds()?;
     let slot = Slot { phase: Phase::Measure, block, order, state, point: 0, second: false };
-    let trial = session::trial(p.clone(), &name, &slot, at_s, got);
+    let trial = session::trial(p.clone(), &name, &slot, at_s, got, &r.switch.doubts);
     let rate = compare::value(&trial, Metric::Rate).unwrap_or(0.0);
     let p99 = compare::value(&trial, Metric::LatencyP99).map(|v| format!(", p99 {v:.0} us")).unwrap_or_default();
     out::later(r.cx.common.quiet, format!("  {:>5.0} s  {name}: {rate:.0}/s{p99}", at_s));

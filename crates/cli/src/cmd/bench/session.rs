@@ -22,6 +22,7 @@ use crate::cmd::capture;
 use crate::cmd::transaction::{can_go_on, confirmed, policy, store};
 use crate::cmd::trial::none_waits;
 use crate::exit::{Fail, Result, Status};
+use crate::render::text::plural;
 use crate::source::Source;
 use crate::style::Style;
 use crate::{out, when};
@@ -69,6 +70,7 @@ impl<'a> Cx<'a> {
     pub fn new(a: &'a RunArgs, devs: Vec<String>, source: &'a Source, common: &'a Common) -> Self {
         Self { source, common, devs, a, seed: 1, stop: Default::default() }
     }
+
     pub fn meter(&self) -> Result<Meter<'_>> {
         Meter::new(self.source, &self.devs, self.common)
     }
@@ -127,7 +129,7 @@ pub struct Ready<'a> {
     pub begin: Instant,
 }
 
-pub fn default_results(source: &Source, common: &Common) -> PathBuf {
+fn default_results(source: &Source, common: &Common) -> PathBuf {
     let time = when::second(source.host.unix_time(), common.utc).replace([' ', ':'], "-");
     format!("ringwise-bench-{time}.jsonl").into()
 }
@@ -222,10 +224,10 @@ fn announce(a: &RunArgs, s: &Session, prepared: &[states::Prepared], load: &dyn 
     let text = format!(
         "{}: {}, {}, {}: {} of {} s, {} at least",
         s.workload,
-        several(prepared.len(), "state"),
-        several(points, "point"),
-        several(a.design.pairs as usize, "block"),
-        several(trials, "trial"),
+        plural(prepared.len(), "state"),
+        plural(points, "point"),
+        plural(a.design.pairs as usize, "block"),
+        plural(trials, "trial"),
         one.as_secs_f64(),
         span(one.as_secs_f64() * trials as f64),
     );
@@ -238,10 +240,6 @@ fn announce(a: &RunArgs, s: &Session, prepared: &[states::Prepared], load: &dyn 
         let what = if n == 0 { String::new() } else { format!(" ({n} settings, put back after each stretch)") };
         out::note(common.quiet, &format!("  {:<12} {}{what}", p.state.name, p.state.what));
     }
-}
-
-fn several(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// `12 s`, `3 min`, `2.5 h`, upwards.
@@ -441,14 +439,15 @@ fn trials_of(r: &mut Ready, load: &mut dyn Workload, points: &[Point], trials: &
         let at_s = r.begin.elapsed().as_secs_f64();
         let got = measured(load, point, &name, &r.cx)?;
         r.switch.holds()?;
-        let trial = trial(point.clone(), &name, slot, at_s, got);
+        let trial = trial(point.clone(), &name, slot, at_s, got, &r.switch.doubts);
         r.results.add(&Line::Trial(Box::new(trial.clone())))?;
         trials.push(trial);
     }
     Ok(())
 }
 
-pub fn trial(point: Point, state: &str, slot: &Slot, at_s: f64, got: Got) -> Trial {
+/// `state_doubts`: of the state in force.
+pub fn trial(point: Point, state: &str, slot: &Slot, at_s: f64, got: Got, state_doubts: &[String]) -> Trial {
     Trial {
         point,
         state: state.to_string(),
@@ -460,7 +459,7 @@ pub fn trial(point: Point, state: &str, slot: &Slot, at_s: f64, got: Got) -> Tri
         loads: got.loads,
         host: got.measured.side,
         limit: got.limit,
-        doubts: got.doubts,
+        doubts: got.doubts.into_iter().chain(state_doubts.iter().cloned()).collect(),
     }
 }
 

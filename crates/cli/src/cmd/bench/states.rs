@@ -191,6 +191,8 @@ pub struct Switch<'a> {
     until: Instant,
     /// What the states' steps found; it must be so in the end.
     start: Vec<Setting>,
+    /// What the state that is in force is not, although it was asked for.
+    pub doubts: Vec<String>,
     /// Where it could not be put back as it was.
     pub not_back: Vec<String>,
 }
@@ -210,6 +212,7 @@ impl<'a> Switch<'a> {
             transaction: None,
             until: Instant::now(),
             start: Vec::new(),
+            doubts: Vec::new(),
             not_back: Vec::new(),
         };
         states.into_iter().for_each(|p| s.add(p));
@@ -264,11 +267,13 @@ impl<'a> Switch<'a> {
                 return Err(Fail::new(status, format!("state {name} could not be applied and was put back: {why}")));
             }
         }
-        for i in &o.ignored {
-            out::note(
-                self.common.quiet,
-                &format!("ringwise: state {name}: accepted and not done: {:?}", i.asked.address()),
-            );
+        let asked = |s: &Setting| s.address().map_or_else(|| s.value_text(), |a| format!("{a} {}", s.value_text()));
+        let ignored = o.ignored.iter().map(|i| format!("accepted and not done: {}", asked(&i.asked)));
+        let refused = o.refused.iter().map(|r| format!("refused: {}: {}", asked(&r.asked), r.failure.words));
+        let instead = o.instead.iter().map(|i| format!("{} instead of {}", asked(&i.kept), asked(&i.asked)));
+        self.doubts = ignored.chain(refused).chain(instead).map(|d| format!("state {name}: {d}")).collect();
+        for d in &self.doubts {
+            out::note(self.common.quiet, &format!("ringwise: {d}"));
         }
         self.at = to;
         Ok(())
@@ -289,6 +294,7 @@ impl<'a> Switch<'a> {
 
     /// To the host as found.
     pub fn back(&mut self, why: &str) -> Result<()> {
+        self.doubts.clear();
         let Some(id) = self.transaction else { return Ok(()) };
         self.at = NOWHERE;
         if let Err(e) = undo_now(&self.store, id, "bench", why, self.source.host.unix_time())
