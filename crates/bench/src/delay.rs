@@ -1,4 +1,4 @@
-//! How late an ordinary thread runs that wants to each millisecond: what programs feel of interrupts and softirqs.
+//! How late an ordinary thread runs that wants to every ten milliseconds (each millisecond would be a load of its own): what programs feel of interrupts and softirqs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use ringwise_sys::load::{pin, timer_slack};
 use crate::hist::Hist;
 use crate::load::words;
 
-const EACH: Duration = Duration::from_millis(1);
+const EACH: Duration = Duration::from_millis(10);
 
 /// A thread for each CPU, pinned, of ordinary priority. Ends when it is dropped.
 pub struct DelayProbe {

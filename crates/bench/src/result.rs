@@ -285,7 +285,7 @@ pub struct CpuUse {
     pub system_percent: f64,
     pub softirq_percent: f64,
     pub irq_percent: f64,
-    /// How late an ordinary thread was that wanted to run each millisecond.
+    /// How late an ordinary thread was that wanted to run every ten milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_p99_us: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

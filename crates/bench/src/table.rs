@@ -131,7 +131,7 @@ pub fn costs(r: &Results) -> Table {
             digits,
         ),
     ];
-    let note = "Means over the blocks. Delay: how late an ordinary thread ran that wanted to each millisecond, on the worst CPU.";
+    let note = "Means over the blocks. Delay: how late an ordinary thread ran that wanted to every ten milliseconds, on the worst CPU.";
     table("What it cost", note, r, &summary::rows(r), columns, false)
 }
 

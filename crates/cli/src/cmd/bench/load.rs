@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use ringwise_bench::delay::DelayProbe;
 use ringwise_bench::load::arrived;
 use ringwise_bench::result::{Limit, LoadResult, Point};
 use ringwise_bench::side::{Answer, Group, Load, Pattern, Program, Protocol, Reply, Request, Side, Sink, Taken};
@@ -43,7 +42,7 @@ pub struct Messages<'a> {
 
 impl<'a> Messages<'a> {
     pub fn new(kind: Kind, a: &'a RunArgs, sides: Sides, address: IpAddr, s: &Snapshot) -> Result<Self> {
-        let allowed = s.topology.online.to_string();
+        let allowed = super::meter::ordinary(s).to_string();
         let mut one = BTreeMap::new();
         for c in s.topology.cpus.values() {
             *one.entry(s.topology.siblings_of(c.id).iter().next()).or_insert(0_u32) += 1;
@@ -215,17 +214,12 @@ impl<'a> Messages<'a> {
             Some((program, port)) => Request::Program(Program::Run { program: program.into(), port, load }),
             None => Request::Load(load),
         };
-        let probe = DelayProbe::start(&online(cx));
         let mut meter = cx.meter()?;
         self.sides.pair(here_loads).1.start(request).map_err(failed)?;
         cx.wait(warmup)?;
         meter.begin();
         cx.wait(time)?;
-        let mut measured = meter.end()?;
-        match probe {
-            Ok(p) => delays(&mut measured, &p.stop()),
-            Err(why) => drop(measured.side.unknown.insert("delay".into(), why)),
-        }
+        let measured = meter.end()?;
         let (_, loading) = self.sides.pair(here_loads);
         let loads = match loading.finish(PATIENCE + time).map_err(failed)? {
             Reply::Loaded(l) => l,
@@ -272,19 +266,6 @@ struct Counted {
     loads: Vec<LoadResult>,
     taken: Vec<Taken>,
     measured: Measured,
-}
-
-fn online(cx: &Cx) -> Vec<u32> {
-    let text = cx.source.host.read_text("/sys/devices/system/cpu/online").unwrap_or_default();
-    sides::cpus(None, text.trim())
-}
-
-fn delays(m: &mut Measured, list: &[(u32, f64, f64)]) {
-    for c in &mut m.side.cpus {
-        if let Some((_, p99, max)) = list.iter().find(|(cpu, ..)| *cpu == c.cpu) {
-            (c.delay_p99_us, c.delay_max_us) = (Some(*p99), Some(*max));
-        }
-    }
 }
 
 /// `1/2:1/2`, `2/3:1/3`, `1:0`: latency to throughput threads of `threads`.

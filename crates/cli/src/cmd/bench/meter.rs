@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_bench::delay::DelayProbe;
 use ringwise_bench::forward;
 use ringwise_bench::result::{CpuUse, HostSide, Limit, QueueUse};
-use ringwise_model::{CpuId, CpuSet, Dir};
+use ringwise_model::{CpuId, CpuSet, Dir, Snapshot};
 use ringwise_observe::{Bottleneck, Counters, Counts, LinkRates, Place, Rates};
 use ringwise_sys::Host;
 use ringwise_sys::load::Cycles;
@@ -25,6 +26,9 @@ pub struct Meter<'a> {
     /// One for each CPU, or why not.
     cycles: std::result::Result<Vec<Cycles>, String>,
     cycles_first: Option<u64>,
+    /// CPUs on which an ordinary thread looks how late it runs.
+    cpus: CpuSet,
+    probe: std::result::Result<DelayProbe, String>,
 }
 
 /// From `begin` to `end`.
@@ -36,17 +40,26 @@ pub struct Measured {
 
 impl<'a> Meter<'a> {
     /// Queues and vectors as they are now: a new one after each switch of a state.
-    pub fn new(source: &'a Source, devs: &[String], common: &Common) -> Result<Self> {
+    pub fn new(source: &'a Source, devs: &[String], cpus: &CpuSet, common: &Common) -> Result<Self> {
         let quiet = Common { quiet: true, ..common.clone() };
         let counting = Counting::new(source, devs, &quiet, false)?;
         let online = source.host.read_text("/sys/devices/system/cpu/online").unwrap_or_default();
-        let cpus: CpuSet = online.trim().parse().unwrap_or_default();
-        let cycles: std::result::Result<Vec<Cycles>, _> = cpus.iter().map(|c| Cycles::open(c.0)).collect();
+        let online: CpuSet = online.trim().parse().unwrap_or_default();
+        let cycles: std::result::Result<Vec<Cycles>, _> = online.iter().map(|c| Cycles::open(c.0)).collect();
         let cycles = cycles.map_err(|e| e.to_string());
-        Ok(Self { counting, first: Counters::default(), cycles, cycles_first: None })
+        Ok(Self {
+            counting,
+            first: Counters::default(),
+            cycles,
+            cycles_first: None,
+            cpus: cpus.clone(),
+            probe: Err("not begun".into()),
+        })
     }
 
     pub fn begin(&mut self) {
+        let cpus: Vec<u32> = self.cpus.iter().map(|c| c.0).collect();
+        self.probe = DelayProbe::start(&cpus);
         self.first = self.counting.read();
         self.cycles_first = self.cycles();
     }
@@ -59,6 +72,7 @@ impl<'a> Meter<'a> {
     /// Errors: the counters of the beginning are of another time.
     pub fn end(&mut self) -> Result<Measured> {
         let last = self.counting.read();
+        let probe = std::mem::replace(&mut self.probe, Err("not begun".into()));
         let rates = Rates::between(&self.counting.layout, &self.first, &last)
             .ok_or_else(|| Fail::error("the clock of this host stands still: nothing can be counted"))?;
         let mut side = side(&rates, &self.first, &last);
@@ -66,10 +80,28 @@ impl<'a> Meter<'a> {
         // Time and cycles are of the same packets.
         let packets = side.received_per_s.zip(side.transmitted_per_s).map(|(a, b)| a.max(b) * rates.seconds);
         side.cycles_per_packet = cycles.zip(packets.filter(|n| *n > 0.0)).map(|(c, n)| c as f64 / n);
+        match probe {
+            Ok(p) => delays(&mut side, &p.stop()),
+            Err(why) => drop(side.unknown.insert("delay".into(), why)),
+        }
         if let Err(why) = &self.cycles {
             side.unknown.insert("cycles".into(), why.clone());
         }
         Ok(Measured { seconds: rates.seconds, side, rates })
+    }
+}
+
+/// CPUs that are nobody's alone: the isolated ones are left in peace.
+pub fn ordinary(s: &Snapshot) -> CpuSet {
+    let isolated = s.topology.isolated_all();
+    s.topology.online.iter().filter(|c| !isolated.contains(*c)).collect()
+}
+
+fn delays(side: &mut HostSide, list: &[(u32, f64, f64)]) {
+    for c in &mut side.cpus {
+        if let Some((_, p99, max)) = list.iter().find(|(cpu, ..)| *cpu == c.cpu) {
+            (c.delay_p99_us, c.delay_max_us) = (Some(*p99), Some(*max));
+        }
     }
 }
 

@@ -40,7 +40,7 @@ fn messages(kind: Kind, a: &RunArgs, common: &Common) -> Result<Status> {
     let address = sides::address(a, dev, &s)?;
     let mut load = Messages::new(kind, a, sides::open(&a.peer)?, address, &s)?;
     if kind == Kind::Receive {
-        load.find_places(&session::Cx::new(a, a.devs.clone(), &source, common), &s)?;
+        load.find_places(&session::Cx::new(a, a.devs.clone(), &s, &source, common), &s)?;
     }
     let ready = session::ready(a, a.devs.clone(), &source, common, &load, &list, swept)?;
     ended(a, common, session::run(ready, &mut load))

@@ -13,7 +13,7 @@ use ringwise_bench::result::{
 };
 use ringwise_bench::{compare, file::Results, stats, summary, words};
 use ringwise_discover::{Options, Parts};
-use ringwise_model::{Fact, NicKind, Snapshot};
+use ringwise_model::{CpuSet, Fact, NicKind, Snapshot};
 
 use super::meter::{self, Measured, Meter};
 use super::states::{self, Switch};
@@ -62,17 +62,19 @@ pub struct Cx<'a> {
     pub devs: Vec<String>,
     pub a: &'a RunArgs,
     pub seed: u64,
+    /// That are not isolated.
+    cpus: CpuSet,
     stop: std::sync::Arc<std::sync::atomic::AtomicBool>,
 }
 
 impl<'a> Cx<'a> {
     /// Of a look before anything is asked.
-    pub fn new(a: &'a RunArgs, devs: Vec<String>, source: &'a Source, common: &'a Common) -> Self {
-        Self { source, common, devs, a, seed: 1, stop: Default::default() }
+    pub fn new(a: &'a RunArgs, devs: Vec<String>, s: &Snapshot, source: &'a Source, common: &'a Common) -> Self {
+        Self { source, common, devs, a, seed: 1, cpus: meter::ordinary(s), stop: Default::default() }
     }
 
     pub fn meter(&self) -> Result<Meter<'_>> {
-        Meter::new(self.source, &self.devs, self.common)
+        Meter::new(self.source, &self.devs, &self.cpus, self.common)
     }
 
     /// Sleeps, and gives up at a signal.
@@ -212,7 +214,7 @@ pub fn ready<'a>(
     results.add(&Line::Session(Box::new(session.clone())))?;
     out::note(common.quiet, &format!("ringwise: results go to {}", path.display()));
     let stop = policy.stop.clone();
-    let cx = Cx { source, common, devs, a, seed, stop };
+    let cx = Cx { seed, stop, ..Cx::new(a, devs, &s, source, common) };
     Ok(Ready { cx, switch: Switch::new(source, common, policy, prepared), session, results, begin })
 }
 
@@ -330,9 +332,8 @@ fn environment(source: &Source, s: &Snapshot, devs: &[String], load: &dyn Worklo
         &h.rivals.as_ref().map(|r| if r.is_empty() { "none".into() } else { r.join(", ") }),
     );
     if let Some(p) = &h.power {
-        let words = |m: &BTreeMap<String, ringwise_model::CpuSet>| {
-            m.iter().map(|(k, v)| format!("{k} on {v}")).collect::<Vec<_>>().join(", ")
-        };
+        let words =
+            |m: &BTreeMap<String, CpuSet>| m.iter().map(|(k, v)| format!("{k} on {v}")).collect::<Vec<_>>().join(", ");
         add("governor".into(), &p.governor.as_ref().map(words));
         add("aspm".into(), &p.aspm);
     }
