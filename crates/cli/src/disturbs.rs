@@ -89,7 +89,8 @@ pub const BENCH: &str = disturbs!(
     "  It loads the network between the two ends and the CPUs of both, within the times that it says before
   it begins. Each state is a transaction on trial: it is put back when the next one is measured, at the
   end, at a signal, and by its guard when ringwise is killed or the time of its measurement is over.
-  Before and after each trial: what watch reads, and a thread on each CPU that is not isolated and wants to run every
-  millisecond, to see how late it comes. forward --routes adds routes of its own (ip route show proto
-  251) while it measures. serve and report change nothing; serve sends and answers for whoever asks."
+  Before and after each trial: what watch reads, and meanwhile a thread on each CPU that is not
+  isolated and wants to run every ten milliseconds, to see how late it comes. forward --routes adds
+  routes of its own (ip route show proto 251) while it measures. serve and report change nothing;
+  serve sends and answers for whoever asks."
 );

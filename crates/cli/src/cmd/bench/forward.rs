@@ -10,7 +10,7 @@ use ringwise_bench::forward::{self as recipe, Addresses, From, flow, frame_of_pa
 use ringwise_bench::rate::RateSearch;
 use ringwise_bench::result::{Limit, Line, LoadResult, Point, Port, Rate, Trial};
 use ringwise_bench::side::{DevCount, Pktgen, Reply, Request, Side};
-use ringwise_bench::words;
+use ringwise_bench::{compare, words};
 use ringwise_discover::{Options, Parts};
 use ringwise_model::{CpuSet, Fact, Snapshot};
 use ringwise_sys::hold;
@@ -407,7 +407,9 @@ fn find_rates(mut r: Ready, load: &mut Forward) -> Result<(Results, Status)> {
     let mut rates = Vec::new();
     let broken = searched(&mut r, load, &mut trials, &mut rates).err();
     load.end();
-    session::finish(r, trials, rates, broken)
+    // The offered rates are none of the points.
+    let comparisons = compare::rates(&r.session, &rates);
+    session::finish(r, trials, rates, comparisons, broken)
 }
 
 fn searched(r: &mut Ready, load: &mut Forward, trials: &mut Vec<Trial>, rates: &mut Vec<Rate>) -> Result<()> {

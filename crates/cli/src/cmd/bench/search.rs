@@ -53,14 +53,17 @@ pub fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     list.extend(candidates(&s, &devs, &a.among, a.allow_disruption));
     let mut ready = session::ready(run, devs.clone(), &source, common, load.as_ref(), &list, None)?;
     let mut trials = Vec::new();
-    let searched = search(a, &mut ready, load.as_mut(), point, &mut trials);
+    let mut proof = None;
+    let searched = search(a, &mut ready, load.as_mut(), point, &mut trials, &mut proof);
     load.end();
     let states: Vec<String> = ready.session.states.iter().map(|s| s.name.clone()).collect();
     let (outcome, broken) = match searched {
         Ok(o) => (Some(o), None),
         Err(f) => (None, Some(f)),
     };
-    let (results, status) = session::finish(ready, trials, Vec::new(), broken)?;
+    // Trials that chose one would flatter it: only those of the proof are compared.
+    let comparisons = compare::compare(&ready.session, &trials[proof.unwrap_or(trials.len())..]);
+    let (results, status) = session::finish(ready, trials, Vec::new(), comparisons, broken)?;
     if let Some(page) = &run.keep.html {
         report::page(&results, page, common)?;
     }
@@ -150,6 +153,7 @@ fn search(
     load: &mut dyn Workload,
     p: &Point,
     trials: &mut Vec<Trial>,
+    proof: &mut Option<usize>,
 ) -> Result<Outcome> {
     let metric = metric(a);
     let hold = a.run.design.warm + a.run.design.trial + session::AROUND;
@@ -174,6 +178,10 @@ fn search(
         let asked = h.ask().to_vec();
         if asked.is_empty() || begin.elapsed() > a.budget {
             break;
+        }
+        // The last one and the start: the proof.
+        if asked.len() == 2 {
+            proof.get_or_insert(trials.len());
         }
         let mut scores = Vec::new();
         for (order, who) in (0..).zip(&asked) {

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use ringwise_bench::design::{Slot, order};
 use ringwise_bench::result::{
-    Design, End, Environment, Limit, Line, LoadResult, Metric, Phase, Point, Port, SCHEMA, Session, Trial, VERSION,
+    Comparison, Design, End, Environment, Limit, Line, LoadResult, Metric, Phase, Point, Port, SCHEMA, Session, Trial,
+    VERSION,
 };
 use ringwise_bench::{compare, file::Results, stats, summary, words};
 use ringwise_discover::{Options, Parts};
@@ -377,7 +378,8 @@ pub fn run(mut r: Ready, load: &mut dyn Workload) -> Result<(Results, Status)> {
     let mut trials = Vec::new();
     let broken = trials_of(&mut r, load, &points, &mut trials).err();
     load.end();
-    finish(r, trials, Vec::new(), broken)
+    let comparisons = compare::compare(&r.session, &trials);
+    finish(r, trials, Vec::new(), comparisons, broken)
 }
 
 /// Back to the host as found, the comparisons, the end of the file.
@@ -385,6 +387,7 @@ pub fn finish(
     mut r: Ready,
     trials: Vec<Trial>,
     rates: Vec<ringwise_bench::result::Rate>,
+    comparisons: Vec<Comparison>,
     broken: Option<Fail>,
 ) -> Result<(Results, Status)> {
     let mut notes: Vec<String> = broken.iter().map(|f| f.message.clone()).collect();
@@ -397,11 +400,6 @@ pub fn finish(
             notes.push(f.message.clone());
             false
         }
-    };
-    // The offered rates of a search are none of its points.
-    let comparisons = match rates.is_empty() {
-        true => compare::compare(&r.session, &trials),
-        false => compare::rates(&r.session, &rates),
     };
     for c in &comparisons {
         r.results.add(&Line::Comparison(Box::new(c.clone())))?;
