@@ -210,12 +210,16 @@ fn text(f: &Fact<String>) -> String {
 
 /// FNV-1a over the values, whatever their layout: white space and the order of members do not count.
 fn digest(doc: &Value) -> String {
-    let mut h: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut h = FNV;
     feed(&mut h, doc, true);
     format!("fnv1a64:{h:016x}")
 }
 
-fn add(h: &mut u64, text: &str) {
+/// Where FNV-1a begins.
+pub const FNV: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// A text and its length. It tells apart, and is no seal.
+pub fn add(h: &mut u64, text: &str) {
     for b in text.len().to_le_bytes().iter().chain(text.as_bytes()) {
         *h = (*h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3);
     }

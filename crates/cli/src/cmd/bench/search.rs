@@ -163,7 +163,7 @@ fn search(
     if candidates == 0 {
         return Err(Fail::error("there is no candidate"));
     }
-    one(r, load, p, (1, u32::MAX, 0), hold, trials)?;
+    one(r, load, p, (Phase::Calibration, 1, 0, 0), hold, trials)?;
     let each = begin.elapsed().max(Duration::from_millis(1));
     trials.clear();
     let budget = (a.budget.saturating_sub(begin.elapsed()).as_secs_f64() / each.as_secs_f64()) as u32;
@@ -190,7 +190,7 @@ fn search(
                 Who::Candidate(c) => c + 1,
             };
             let n = trials.len();
-            let done = one(r, load, p, (state, block, order), hold, trials);
+            let done = one(r, load, p, (Phase::Measure, state, block, order), hold, trials);
             match done {
                 Ok(()) => scores.push(trials.get(n).and_then(|t| score(t, metric))),
                 // A candidate that cannot be had here is out; the host was put back.
@@ -213,7 +213,7 @@ fn one(
     r: &mut Ready,
     load: &mut dyn Workload,
     p: &Point,
-    (state, block, order): (usize, u32, u32),
+    (phase, state, block, order): (Phase, usize, u32, u32),
     hold: Duration,
     trials: &mut Vec<Trial>,
 ) -> Result<()> {
@@ -223,7 +223,7 @@ fn one(
     let at_s = r.begin.elapsed().as_secs_f64();
     let got = session::measured(load, p, &name, &r.cx)?;
     r.switch.holds()?;
-    let slot = Slot { phase: Phase::Measure, block, order, state, point: 0, second: false };
+    let slot = Slot { phase, block, order, state, point: 0, second: false };
     let trial = session::trial(p.clone(), &name, &slot, at_s, got, &r.switch.doubts);
     let rate = compare::value(&trial, Metric::Rate).unwrap_or(0.0);
     let p99 = compare::value(&trial, Metric::LatencyP99).map(|v| format!(", p99 {v:.0} us")).unwrap_or_default();

@@ -19,9 +19,9 @@ use ringwise_model::{CpuSet, Fact, NicKind, Snapshot};
 use super::meter::{self, Measured, Meter};
 use super::states::{self, Switch};
 use crate::args::{CaptureArgs, Common, RunArgs};
-use crate::cmd::capture;
 use crate::cmd::transaction::{can_go_on, confirmed, policy, store};
 use crate::cmd::trial::none_waits;
+use crate::cmd::{capture, reviewed};
 use crate::exit::{Fail, Result, Status};
 use crate::render::text::plural;
 use crate::source::Source;
@@ -357,19 +357,10 @@ fn environment(source: &Source, s: &Snapshot, devs: &[String], load: &dyn Worklo
         add(format!("{d} moderation as found"), &n.coalesce.as_ref().map(coalesce));
     }
     let peer = load.peer_facts();
-    let hash = hash(facts.iter().chain(&peer));
+    let mut h = reviewed::FNV;
+    facts.iter().chain(&peer).flat_map(|(k, v)| [k, v]).for_each(|t| reviewed::add(&mut h, t));
+    let hash = format!("{h:016x}");
     Environment { hash, facts, peer, capture: None }
-}
-
-/// FNV-1a over the facts. It tells apart, and is no seal.
-fn hash<'a>(facts: impl Iterator<Item = (&'a String, &'a String)>) -> String {
-    let mut h: u64 = 0xcbf2_9ce4_8422_2325;
-    for (k, v) in facts {
-        for b in k.bytes().chain([0]).chain(v.bytes()).chain([0]) {
-            h = (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    format!("{h:016x}")
 }
 
 /// Everything, to the end: results, comparisons, the host as found. The status says whether it came to that.
