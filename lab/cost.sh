@@ -1,4 +1,4 @@
-# What one sample of ringwise watch costs beside programs that show interrupts or queues. Sourced by 72-cost.sh in a guest;
+# What one sample of ringwise watch costs beside programs that show interrupts or queues. Sourced by 705-watch-cost.sh in a guest;
 # `cargo xtask cost` runs it in namespaces of its own. Wants: PEERS, the directory that they run in by chroot; DEVS.
 # User and system time of a program with what it starts, of N samples and of one, so that its start does not count.
 N=${N:-10}

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::paths;
 
-/// Without arguments `tree.tar.gz` from every `host.toml`; `--from-lab` copies what `90-capture` left.
+/// Without arguments `tree.tar.gz` from every `host.toml`; `--from-lab` copies what `900-capture` left.
 pub fn run(args: &[String]) -> Result<ExitCode> {
     let hosts = paths::root().join("fixtures/hosts");
     match args {
@@ -47,7 +47,7 @@ fn from_lab(hosts: &Path) -> Result<ExitCode> {
         found.push(name);
     }
     if found.is_empty() {
-        bail!("no capture in {}: cargo xtask lab --scenario 90-capture makes them", lab.display());
+        bail!("no capture in {}: cargo xtask lab --scenario 900-capture makes them", lab.display());
     }
     found.sort();
     println!("{}", found.join("\n"));

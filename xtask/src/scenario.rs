@@ -155,18 +155,34 @@ mod tests {
 
     fn scenario(extra: &str) -> Scenario {
         let text = format!("#!/bin/sh\n# hosts: a b\n# kernels: all\n{extra}");
-        header(&text, PathBuf::from("x/10-try.sh")).unwrap()
+        header(&text, PathBuf::from("x/100-try.sh")).unwrap()
     }
 
     #[test]
     fn the_header_says_where_it_runs() {
         let s = scenario("# timeout: 7\n# needs: mqnic\n");
-        assert_eq!((s.name.as_str(), s.timeout, s.needs_mqnic), ("10-try", 7, true));
+        assert_eq!((s.name.as_str(), s.timeout, s.needs_mqnic), ("100-try", 7, true));
         assert!(s.runs_on("a", "6.12") && !s.runs_on("c", "6.12"));
         assert!(!s.benchmark && scenario("# lane: benchmark\n").benchmark);
         let s = scenario("# except: a@6.12 b@5.10\n");
         assert!(!s.runs_on("a", "6.12") && s.runs_on("b", "6.12"));
         assert!(header("# hosts: a\n", PathBuf::new()).is_err());
+    }
+
+    #[test]
+    fn numbers_have_three_digits_and_are_unique() {
+        let mut seen = std::collections::BTreeMap::new();
+        for s in all().unwrap() {
+            let number = s.name.split('-').next().unwrap_or_default().to_string();
+            assert!(
+                number.len() == 3 && number.bytes().all(|b| b.is_ascii_digit()),
+                "{}: no three-digit number",
+                s.name
+            );
+            if let Some(other) = seen.insert(number, s.name.clone()) {
+                panic!("{other} and {} have the same number", s.name);
+            }
+        }
     }
 
     #[test]

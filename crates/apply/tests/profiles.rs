@@ -142,7 +142,7 @@ fn calls_for_64_queues() {
     assert!(calls["ETHTOOL_PERQUEUE eth0"] <= 2 * 64 + 4, "{calls:?}");
 }
 
-/// A thread that one transaction makes and a later one moves has no CPUs to go back to: it ends. lab: 69-napi
+/// A thread that one transaction makes and a later one moves has no CPUs to go back to: it ends. lab: 690-napi
 #[test]
 fn threads_that_were_moved_end_with_the_rollback() {
     for kernel in ["6.12.48", "7.3.4"] {

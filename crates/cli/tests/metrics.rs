@@ -1,5 +1,5 @@
 //! `ringwise export` as a program: a recording served and written to a file. Live hosts: `cargo xtask grafana` and
-//! lab/scenarios/72-report.sh.
+//! lab/scenarios/715-report.sh.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

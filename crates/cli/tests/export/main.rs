@@ -1,4 +1,4 @@
-//! What other programs make of `config export`. `.link` files and rules: systemd-udevd, in lab/scenarios/66-export.sh.
+//! What other programs make of `config export`. `.link` files and rules: systemd-udevd, in lab/scenarios/655-export.sh.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

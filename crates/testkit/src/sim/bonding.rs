@@ -1,4 +1,4 @@
-//! The bonding driver's files. lab: scenario 55-control, "bond: …"
+//! The bonding driver's files. lab: scenario 535-control, "bond: …"
 
 use std::time::Duration;
 

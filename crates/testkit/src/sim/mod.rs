@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Each behaviour in it is a fact of a real kernel; the comment beside it names the check of the lab's
-//! scenarios `10-facts` and `11-facts-more` that shows it (`lab: "TITLE"`).
+//! scenarios `100-facts` and `110-facts-more` that shows it (`lab: "TITLE"`).
 //! It forwards no packets: interrupts happen when [`Sim::interrupt`] is called.
 
 mod bonding;

@@ -1,5 +1,5 @@
 //! irqbalance and systemd beside the kernel: what they are told, and what they do with it.
-//! lab: the checks of `54-rivals` and `57-rivals-systemd`
+//! lab: the checks of `530-irqbalance` and `560-irqbalance-systemd`
 
 use std::collections::{BTreeMap, BTreeSet};
 

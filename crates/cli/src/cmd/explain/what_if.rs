@@ -255,7 +255,7 @@ mod tests {
             "somebody's, and it fits"
         );
         assert_eq!(table_for("ice", &[3, 0, 0, 1], 4, 2), [0, 1, 0, 1]);
-        assert_eq!(table_for("igb", &[0, 1, 2, 3], 4, 2), [0, 0, 1, 1], "as 76-explain.sh sees it");
+        assert_eq!(table_for("igb", &[0, 1, 2, 3], 4, 2), [0, 0, 1, 1], "as 760-explain.sh sees it");
         assert_eq!(table_for("igb", &[1, 0, 2, 3], 4, 4), [1, 0, 2, 3]);
         assert!(table_for("ice", &[], 4, 2).is_empty());
     }

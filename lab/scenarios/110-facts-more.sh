@@ -1,5 +1,5 @@
 #!/bin/sh
-# More of what 10-facts shows: words of refusals, roundings, tables, defaults. Each is a behaviour of the Sim host.
+# More of what 100-facts shows: words of refusals, roundings, tables, defaults. Each is a behaviour of the Sim host.
 # hosts: router16 small2 isolated
 # kernels: all
 # timeout: 180
