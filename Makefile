@@ -1,16 +1,20 @@
-# make demo   the whole story in a virtual machine
-# make test   everything that must hold
-# Both install what they need (as root, on Debian 12 or newer) and say what.
+# make demo       the whole story in a virtual machine
+# make test       what must hold on every change: some 15 minutes
+# make test-all   all of it, with the whole lab; SINCE=REV: of the lab, what a change since REV can touch
+# Each installs what it needs (as root, on Debian 12 or newer) and says what.
 
 CARGO ?= cargo
 
-.PHONY: demo test setup
+.PHONY: demo test test-all setup
 
-demo: setup
+demo:
 	@$(CARGO) xtask demo
 
-test: setup
+test:
 	@$(CARGO) xtask ci
+
+test-all:
+	@$(CARGO) xtask ci --all $(if $(SINCE),--since $(SINCE))
 
 setup:
 	@$(CARGO) xtask setup

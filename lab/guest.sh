@@ -7,14 +7,17 @@ export RINGWISE_DEVICE_DEADLINE_MS=20000
 hostname $HOST
 
 # Started from the share, a program is fetched page by page each time, for seconds.
-if [ -e ringwise ]; then
-	mkdir -p /run/lab
-	mount -t tmpfs -o mode=755 lab /run/lab
-	cp ringwise /run/lab/ringwise
-	mount --bind /run/lab/ringwise /h/ringwise
-fi
+mkdir -p /run/lab
+mount -t tmpfs -o mode=755 lab /run/lab
+for program in ringwise heartbeat; do
+	cp $program /run/lab/$program
+	mount --bind /run/lab/$program /h/$program
+done
 
+# A sign of life from every CPU, before drivers load: without it xtask takes the guest for lost.
 mkdir -p results
+./heartbeat results/heartbeat &
+trap "kill $!" EXIT
 for cpu in $OFFLINE; do
 	echo 0 >/sys/devices/system/cpu/cpu$cpu/online
 done
@@ -58,13 +61,6 @@ shell)
 	exit 0
 	;;
 esac
-
-# A sign of life: without it xtask takes the guest for lost (Pace in xtask/src/boot.rs).
-while :; do
-	echo >results/beat
-	sleep 5
-done &
-trap "kill $!" EXIT
 
 # A scenario that ends with status 75 has left `PHASE HOW` in results/again (see next_phase in
 # remote.sh): the guest reboots, and the scenario is called again with that PHASE.

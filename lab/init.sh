@@ -5,6 +5,12 @@ export PATH=/usr/bin:/bin:/usr/sbin:/sbin
 # busybox's own `ip` would hide the real one.
 rm -f /bin/ip /bin/tc
 mount -t proc proc /proc
+# Only to see whether a guest boots at all: 42 is the answer that xtask waits for (qemu.rs).
+if grep -q lab.probe /proc/cmdline; then
+	mount -t devtmpfs dev /dev
+	printf '\x2a' | dd of=/dev/port bs=1 seek=244 count=1 2>/dev/null
+	poweroff -f
+fi
 # The demo keeps the terminal for itself.
 say() { grep -q lab.quiet /proc/cmdline || echo "$@"; }
 mount -t sysfs sys /sys

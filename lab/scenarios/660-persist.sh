@@ -2,6 +2,7 @@
 # A configuration over real reboots: applied by udev's hook when interfaces come, skipped after a boot that died, taken away again.
 # hosts: remote
 # kernels: 6.12
+# areas: persist
 # timeout: 900
 . /h/lib.sh
 . /h/state.sh

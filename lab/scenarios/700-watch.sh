@@ -2,6 +2,7 @@
 # What watch tells is what was sent, to the packet, and what the kernel's own files count; losses are named by place.
 # hosts: router16 small2
 # kernels: 6.12
+# areas: watch
 # timeout: 600
 # needs: mqnic
 . /h/lib.sh

@@ -4,6 +4,7 @@
 # lane: benchmark
 # hosts: router16
 # kernels: 6.12
+# areas: watch
 # timeout: 1800
 # needs: peers
 . /h/lib.sh

@@ -2,6 +2,7 @@
 # watch --per-flow: flows of known size on known queues, to the packet; bounded, and told who may not listen.
 # hosts: router16 small2
 # kernels: 6.12
+# areas: flow watch
 # timeout: 600
 # needs: mqnic
 . /h/lib.sh

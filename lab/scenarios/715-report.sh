@@ -3,6 +3,7 @@
 # Metrics: to the packet, without a capability, while a device goes, and with the drift that verify finds.
 # hosts: small2
 # kernels: 6.12
+# areas: export check
 # timeout: 900
 . /h/lib.sh
 . /h/state.sh

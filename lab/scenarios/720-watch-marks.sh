@@ -2,6 +2,7 @@
 # What is made again, goes, comes back or does not answer is a mark in what watch tells, never a number that nobody sent.
 # hosts: router16
 # kernels: 6.12
+# areas: watch
 # timeout: 900
 # needs: mqnic
 . /h/lib.sh

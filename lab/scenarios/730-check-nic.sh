@@ -3,6 +3,7 @@
 # foreseen are raised.
 # hosts: router16
 # kernels: 6.12
+# areas: check
 # timeout: 900
 # needs: mqnic
 . /h/lib.sh

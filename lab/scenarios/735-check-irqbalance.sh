@@ -2,6 +2,7 @@
 # check beside irqbalance: that it runs and was not told, and where it moves what was laid down.
 # hosts: router16
 # kernels: 6.12
+# areas: check
 # timeout: 600
 # needs: irqbalance
 . /h/lib.sh

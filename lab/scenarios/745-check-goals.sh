@@ -3,6 +3,7 @@
 # reason in expected/check-HOST.txt; and a capture finds what the host finds, before and after.
 # hosts: router16 small2 big64 isolated interleaved router3 remote
 # kernels: 6.12
+# areas: check
 # timeout: 900
 . /h/lib.sh
 . /h/state.sh

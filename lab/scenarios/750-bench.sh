@@ -2,6 +2,7 @@
 # bench: states are switched and compared, and the host is as found after its end, a signal, a kill, a lost peer, a port that goes down.
 # hosts: remote
 # kernels: 6.12
+# areas: bench
 # timeout: 900
 . /h/lib.sh
 . /h/remote.sh

@@ -3,6 +3,7 @@
 # and the CPU the CPU. `lands` sends one packet of each and asks the kernel, packet by packet (lab/tools/lands.c).
 # hosts: router16 small2
 # kernels: 6.12 newest
+# areas: flow
 # timeout: 1200
 # needs: mqnic
 . /h/lib.sh

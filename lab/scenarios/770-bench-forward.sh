@@ -2,6 +2,7 @@
 # bench forward and search: packets through the host, the rates without loss, the size of the table; the host is as found.
 # hosts: remote
 # kernels: 6.12
+# areas: bench
 # timeout: 900
 . /h/lib.sh
 . /h/remote.sh

@@ -4,11 +4,13 @@
 //! addresses are taken from its sources and only the suites are replaced. Lists and downloads
 //! stay in our cache, so the machine's own apt state does not change.
 
-use crate::{cmd, paths};
+use crate::{cmd, paths, progress};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// One archive of the machine's configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,24 +129,71 @@ impl Apt {
 
     /// Downloads packages and unpacks them into `root`, installing nothing.
     pub fn unpack(&self, packages: &[String], root: &Path) -> Result<()> {
-        let tmp = self.dir.join(format!("fetch-{}", cmd::hash(&[root.as_os_str().as_encoded_bytes()])));
-        let _ = fs::remove_dir_all(&tmp);
-        fs::create_dir_all(&tmp)?;
-        fs::create_dir_all(root)?;
-        cmd::retried(&format!("downloading {}", packages.join(" ")), || {
-            cmd::output(self.command("apt-get").current_dir(&tmp).args(["-q", "download"]).args(packages)).map(drop)
-        })?;
-        let mut seen = 0;
-        for entry in fs::read_dir(&tmp)? {
-            cmd::output(Command::new("dpkg-deb").arg("-x").arg(entry?.path()).arg(root))?;
-            seen += 1;
-        }
-        fs::remove_dir_all(&tmp)?;
+        let mut download = self.command("apt-get");
+        download.args(["-q", "download"]).args(packages);
+        let seen = self.unpack_what(&mut download, &packages.join(" "), root)?;
         if seen < packages.len() {
             bail!("only {seen} of {} arrived", packages.join(" "));
         }
         Ok(())
     }
+
+    /// A package of `suite` and all that it needs, the C library included, as on a machine that has nothing.
+    pub fn unpack_whole(&self, package: &str, suite: &str, root: &Path) -> Result<()> {
+        let mut install = self.command("apt-get");
+        install.args(["-q", "-y", "--no-install-recommends", "--download-only", "-t", suite]);
+        install.args(["-o", "Dir::State::status=/dev/null", "install", package]);
+        self.unpack_what(&mut install, package, root).map(drop)
+    }
+
+    /// Runs what downloads, and unpacks every package that came: their number. Progress is shown under `what`'s first word.
+    fn unpack_what(&self, download: &mut Command, what: &str, root: &Path) -> Result<usize> {
+        let tmp = self.dir.join(format!("fetch-{}", cmd::hash(&[root.as_os_str().as_encoded_bytes()])));
+        let _tmp = progress::temporary(&tmp);
+        let _ = fs::remove_dir_all(&tmp);
+        fs::create_dir_all(tmp.join("partial"))?;
+        fs::create_dir_all(root)?;
+        let archives = format!("Dir::Cache::Archives={}", tmp.display());
+        download.current_dir(&tmp).args(["-o", &archives]);
+        cmd::retried(&format!("downloading {what}"), || {
+            watched(|| megabytes(&tmp), || cmd::output(download).map(drop))
+        })?;
+        progress::set("fetching", "unpacking");
+        let mut seen = 0;
+        for path in fs::read_dir(&tmp)?.flatten().map(|e| e.path()) {
+            if path.extension().is_some_and(|e| e == "deb") {
+                cmd::output(Command::new("dpkg-deb").arg("-x").arg(path).arg(root))?;
+                seen += 1;
+            }
+        }
+        progress::end("fetching");
+        Ok(seen)
+    }
+}
+
+/// Megabytes that have come so far.
+fn megabytes(dir: &Path) -> u64 {
+    let size = |d: &Path| -> u64 {
+        fs::read_dir(d).into_iter().flatten().flatten().filter_map(|e| e.metadata().ok()).map(|m| m.len()).sum()
+    };
+    (size(dir) + size(&dir.join("partial"))) / 1_000_000
+}
+
+/// Shows how much has come while `work` goes on.
+fn watched<T>(come: impl Fn() -> u64 + Sync, work: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                progress::set("fetching", format!("{} MB", come()));
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            progress::end("fetching");
+        });
+        let done = work();
+        over.store(true, Ordering::Relaxed);
+        done
+    })
 }
 
 /// The closure over library packages in the output of `apt-cache depends --recurse`.

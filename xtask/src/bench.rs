@@ -71,8 +71,8 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
             jobs.push(Job { host, kernel, scenarios, keep: Some(&keep) });
         }
     }
-    setup::tools()?;
-    let ringwise = o.program.clone().map_or_else(program::build, Ok)?;
+    setup::tools(setup::Lane::All)?;
+    let ringwise = o.program.clone().map_or_else(|| program::build(program::Profile::Release), Ok)?;
     fs::create_dir_all(&keep)?;
     // One guest at a time: two would measure each other.
     let outcome = lab::work(jobs, &ringwise, false, None, 1)?;

@@ -1,10 +1,11 @@
 //! One guest: a share directory in, QEMU with a deadline, results out.
 
+use crate::heartbeat::{Dead, Heartbeat};
 use crate::host::{Host, System};
+use crate::qemu::{self, Accel, Qemu};
 use crate::scenario::Scenario;
-use crate::{image, irqbalance, kernel, mqnic, paths, peers, userland};
+use crate::{image, irqbalance, kernel, mqnic, paths, peers, progress, userland};
 use anyhow::{Context, Result};
-use std::cell::RefCell;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{IsTerminal, Read, Write};
@@ -30,6 +31,8 @@ pub struct Guest<'a> {
     pub test_nic: mqnic::Built,
     /// Its root file system, where that is not the initramfs.
     disk: Option<PathBuf>,
+    qemu: Qemu,
+    pub accel: Accel,
     pub dir: PathBuf,
 }
 
@@ -44,19 +47,26 @@ pub struct Ended {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lost {
-    /// The guest's kernel reported a stall: QEMU now and then loses a timer of an idle CPU.
+    /// One CPU no longer runs its timers, while the others do.
+    DeafCpu { cpu: usize, at: String },
+    /// No CPU has run its timers for a while.
+    Silent { at: String },
+    /// The guest's kernel reported a stall.
     Stalled,
     /// QEMU ended by a signal of its own: an assertion in its memory map, while the guest maps devices.
     Died,
-    /// It was past its time limit there, at which the guest itself would have ended it, or gave no sign of life: its
-    /// clock stands still.
+    /// It was past its time limit there, at which the guest itself would have ended it: its clock stands still.
     Still { at: String },
 }
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Lost::Stalled => f.write_str("the guest stalled"),
+            Lost::DeafCpu { cpu, at } => {
+                write!(f, "CPU {cpu} of the guest stopped at \"{at}\": no heartbeat for 15 s while the others went on")
+            }
+            Lost::Silent { at } => write!(f, "the guest stopped at \"{at}\": no heartbeat of any CPU for 90 s"),
+            Lost::Stalled => f.write_str("the guest's kernel reported a stall"),
             Lost::Died => f.write_str("QEMU itself died"),
             Lost::Still { at } => write!(f, "the guest stood still at \"{at}\""),
         }
@@ -74,11 +84,16 @@ impl Ended {
 
 impl<'a> Guest<'a> {
     pub fn prepare(host: &'a Host, k: &'a kernel::Kernel) -> Result<Guest<'a>> {
+        let qemu = qemu::ensure()?;
         let ready = kernel::ensure(k)?;
-        let test_nic = mqnic::ensure(k, &ready)?;
+        let accel = qemu::accel(&qemu, &ready)?;
+        let test_nic = match host.has_test_nic() {
+            true => mqnic::ensure(k, &ready)?,
+            false => mqnic::Built::No("this host has none".into()),
+        };
         let disk = (host.system == System::Systemd).then(userland::ensure).transpose()?;
         let dir = free_dir(&format!("{}-{}", host.name, k.name));
-        Ok(Guest { host, kernel: &k.name, ready, test_nic, disk, dir })
+        Ok(Guest { host, kernel: &k.name, ready, test_nic, disk, qemu, accel, dir })
     }
 
     pub fn share(&self) -> PathBuf {
@@ -91,7 +106,7 @@ impl<'a> Guest<'a> {
         for s in scenarios.iter().filter(|s| !results.join(format!("{}.rc", s.name)).exists()) {
             remove(&results.join(format!("{}.out", s.name)))?;
         }
-        for file in ["phase", "again", "booted", "beat"] {
+        for file in ["phase", "again", "booted", "heartbeat"] {
             remove(&results.join(file))?;
         }
         Ok(())
@@ -177,13 +192,13 @@ impl<'a> Guest<'a> {
     pub fn run(&self, mode: Mode, limit: Duration) -> Result<Ended> {
         let initrd = image::ensure(&self.ready)?;
         // QEMU ends with us, even when we are killed.
-        let mut words = vec!["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64"];
+        let mut words = vec!["setpriv", "--pdeathsig", "KILL"];
         if self.host.needs_tap() {
             // It makes its tap in a namespace of its own: the machine's network is not touched.
             words.splice(0..0, ["unshare", "-n"]);
         }
         let mut c = Command::new(words[0]);
-        c.args(&words[1..]);
+        c.args(&words[1..]).args(self.qemu.words());
         let append = format!(
             "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check lpj=8000000 \
              apparmor=0 audit=0 net.ifnames=0 {} {} {}",
@@ -192,10 +207,17 @@ impl<'a> Guest<'a> {
             if mode == Mode::Demo { "lab.quiet" } else { "" }
         );
         c.args(self.host.qemu())
-            .args(["-accel", "tcg,thread=multi"])
+            .args(["-accel", self.accel.option()])
             .args(["-nodefaults", "-no-user-config", "-display", "none"])
             .args(["-serial", "stdio", "-monitor", "none"])
-            .args(["-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-fsdev"])
+            // The latter has no driver (lab/scenarios/000-lab.sh switches its memory off and on).
+            .args([
+                "-device",
+                "isa-debug-exit,iobase=0xf4,iosize=0x4",
+                "-device",
+                "nvme,bus=pcie.0,serial=map,msix_qsize=9",
+                "-fsdev",
+            ])
             .arg(format!("local,id=lab,path={},security_model=none,multidevs=remap", self.share().display()))
             .args(["-device", "virtio-9p-pci,bus=pcie.0,fsdev=lab,mount_tag=lab"])
             .arg("-kernel")
@@ -226,6 +248,7 @@ impl<'a> Guest<'a> {
         }
         let start = Instant::now();
         let mut child = c.spawn().context("cannot start QEMU: run `cargo xtask setup`")?;
+        let _child = progress::child(child.id());
         let echo = match (mode, child.stdout.take()) {
             (Mode::Demo, Some(out)) => Some((out, File::create(&console)?)),
             _ => None,
@@ -238,18 +261,30 @@ impl<'a> Guest<'a> {
             let never_up = || mode == Mode::Scenarios && Instant::now() > up_by && !is_up(&console);
             let stalled = || mode != Mode::Shell && (has_stalled(&console) || never_up());
             let limits = self.limits();
-            let pace = RefCell::new(Pace::new(start, Duration::from_secs(self.host.boot_limit)));
-            let beat = self.share().join("results/beat");
-            let still = || match mode {
-                Mode::Scenarios => pace.borrow_mut().is_over(&words_of(&console), age(&beat), &limits),
-                _ => None,
-            };
-            let status = wait(&mut child, limit, &|| stalled() || still().is_some())?;
-            let lost = match status {
-                Some(s) => s.signal().map(|_| Lost::Died),
-                None if stalled() => Some(Lost::Stalled),
-                None => still().map(|at| Lost::Still { at }),
-            };
+            let mut pace = Pace::new(start, Duration::from_secs(self.host.boot_limit));
+            let mut heartbeat = Heartbeat::new(&self.share());
+            let mut lost = None;
+            let status = wait(&mut child, limit, &mut || {
+                if mode == Mode::Shell {
+                    return false;
+                }
+                let said = words_of(&console);
+                if last_words(&said).is_some_and(|w| w.starts_with("reboot")) {
+                    heartbeat.pause();
+                }
+                let at = || last_words(&said).unwrap_or("boot").to_string();
+                lost = match heartbeat.dead() {
+                    Some(Dead::Cpu(cpu)) => Some(Lost::DeafCpu { cpu, at: at() }),
+                    Some(Dead::All) => Some(Lost::Silent { at: at() }),
+                    None if stalled() => Some(Lost::Stalled),
+                    None if mode == Mode::Scenarios => pace.is_over(&said, &limits).map(|at| Lost::Still { at }),
+                    None => None,
+                };
+                lost.is_some()
+            })?;
+            if status.is_some_and(|s| s.signal().is_some()) {
+                lost = Some(Lost::Died);
+            }
             Ok(Ended { status, took: start.elapsed(), lost })
         })
     }
@@ -266,16 +301,14 @@ struct Pace {
 impl Pace {
     /// What a scenario's end may take beyond its limit, on a busy machine.
     const GRACE: Duration = Duration::from_secs(90);
-    /// A guest in a scenario writes a sign of life each five seconds of its own clock (lab/guest.sh).
-    const SILENCE: Duration = Duration::from_secs(180);
 
     fn new(since: Instant, boot: Duration) -> Pace {
         Pace { said: 0, since, boot }
     }
 
-    /// What the guest said last, if that is longer ago than it may be, or the last `beat` is. A guest that reboots
-    /// within a scenario says so, and says so again when it is up.
-    fn is_over(&mut self, console: &str, beat: Option<Duration>, limits: &[(String, Duration)]) -> Option<String> {
+    /// What the guest said last, if that is longer ago than it may be. A guest that reboots within a scenario says so,
+    /// and says so again when it is up.
+    fn is_over(&mut self, console: &str, limits: &[(String, Duration)]) -> Option<String> {
         let said: Vec<&str> = console.lines().filter_map(|l| l.trim_end().strip_prefix("lab: ")).collect();
         if said.len() != self.said {
             (self.said, self.since) = (said.len(), Instant::now());
@@ -285,16 +318,16 @@ impl Pace {
         let name = last.split(',').next().unwrap_or(last);
         let quiet = self.since.elapsed();
         let over = match limits.iter().find(|(n, _)| n == name) {
-            Some((_, limit)) => quiet > *limit + Self::GRACE || beat.is_some_and(|b| b.min(quiet) > Self::SILENCE),
+            Some((_, limit)) => quiet > *limit + Self::GRACE,
             None => quiet > self.boot,
         };
         over.then(|| last.to_string())
     }
 }
 
-/// How long ago a file was written.
-fn age(file: &Path) -> Option<Duration> {
-    fs::metadata(file).ok()?.modified().ok()?.elapsed().ok()
+/// What the guest said last of how far it is.
+fn last_words(console: &str) -> Option<&str> {
+    console.lines().filter_map(|l| l.trim_end().strip_prefix("lab: ")).next_back()
 }
 
 /// Copies the guest's console to the terminal as it comes, and keeps it.
@@ -364,7 +397,7 @@ fn charset() -> &'static str {
 }
 
 /// Waits up to `limit` or until `give_up`, then ends the process.
-fn wait(child: &mut Child, limit: Duration, give_up: &dyn Fn() -> bool) -> Result<Option<ExitStatus>> {
+fn wait(child: &mut Child, limit: Duration, give_up: &mut dyn FnMut() -> bool) -> Result<Option<ExitStatus>> {
     let end = Instant::now() + limit;
     for turn in 0u64.. {
         if let Some(status) = child.try_wait()? {
@@ -410,7 +443,7 @@ mod tests {
     #[test]
     fn a_scenario_past_its_limit_is_seen_and_the_next_one_has_its_own() {
         let (one, two) = ("x\nlab: up after 1 s\nlab: 10-a\r\n", "lab: up after 1 s\nlab: 10-a\nlab: 20-b, phase 2\n");
-        let over = |said, console| at(said, 120).is_over(console, None, &limits());
+        let over = |said, console| at(said, 120).is_over(console, &limits());
         assert_eq!(over(2, one).as_deref(), Some("10-a"), "120 s are more than 5 and the grace");
         assert_eq!(over(1, one), None, "it has just begun");
         assert_eq!(over(3, two), None, "it may take 500 s");
@@ -419,20 +452,11 @@ mod tests {
     #[test]
     fn a_guest_whose_drivers_never_load_or_that_never_comes_back_is_seen() {
         let up = "lab: up after 1 s\n";
-        assert_eq!(at(1, 120).is_over(up, None, &limits()), None, "the drivers are loading");
-        assert_eq!(at(1, 250).is_over(up, None, &limits()).as_deref(), Some("up after 1 s"));
+        assert_eq!(at(1, 120).is_over(up, &limits()), None, "the drivers are loading");
+        assert_eq!(at(1, 250).is_over(up, &limits()).as_deref(), Some("up after 1 s"));
         let reboot = "lab: up after 1 s\nlab: 20-b\nlab: reboot (hard)\n";
-        assert_eq!(at(3, 120).is_over(reboot, None, &limits()), None);
-        assert_eq!(at(3, 250).is_over(reboot, None, &limits()).as_deref(), Some("reboot (hard)"));
-        assert_eq!(at(0, 999).is_over("", None, &limits()), None, "the limit of the boot is seen elsewhere");
-    }
-
-    #[test]
-    fn a_guest_without_a_sign_of_life_is_seen_before_its_scenario_is_over() {
-        let console = "lab: up after 1 s\nlab: 20-b\n";
-        let over = |ago, beat| at(2, ago).is_over(console, Some(Duration::from_secs(beat)), &limits());
-        assert_eq!(over(300, 6), None, "it lives");
-        assert_eq!(over(300, 200).as_deref(), Some("20-b"));
-        assert_eq!(over(30, 900), None, "that sign is of the boot before");
+        assert_eq!(at(3, 120).is_over(reboot, &limits()), None);
+        assert_eq!(at(3, 250).is_over(reboot, &limits()).as_deref(), Some("reboot (hard)"));
+        assert_eq!(at(0, 999).is_over("", &limits()), None, "the limit of the boot is seen elsewhere");
     }
 }

@@ -1,45 +1,89 @@
-//! `cargo xtask ci`: everything `make test` promises, every step run, one summary line last.
+//! `cargo xtask ci`: everything `make test` promises, every step run, one summary line last. With `--all` the whole lab
+//! instead of its quick set, and the checks that need more to be fetched.
 
-use crate::paths;
-use anyhow::Result;
+use crate::setup::{self, Lane};
+use crate::{paths, progress};
+use anyhow::{Context, Result, bail};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// A run that is not over by then would be ended from outside, without a word.
-const ALL: Duration = Duration::from_secs(80 * 60);
+const QUICK: Duration = Duration::from_secs(80 * 60);
+/// The whole lab is run by people, who see where it is.
+const ALL: Duration = Duration::from_secs(180 * 60);
 
-const STEPS: &[(&str, &[&str])] = &[
-    ("format", &["fmt", "--all", "--check"]),
-    ("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]),
-    ("tests", &["test", "--workspace", "--no-fail-fast"]),
-    ("figures", &["xtask", "figures"]),
-    ("layering", &["xtask", "layering"]),
-    ("grafana", &["xtask", "grafana"]),
-    ("lab", &["xtask", "lab"]),
+/// A step: its name, cargo's arguments, the first lane that has it, and whether it needs what `setup` fetches.
+struct Step(&'static str, &'static [&'static str], Lane, bool);
+
+const STEPS: &[Step] = &[
+    Step("format", &["fmt", "--all", "--check"], Lane::Quick, false),
+    Step("layering", &["xtask", "layering"], Lane::Quick, false),
+    Step("shellcheck", &["xtask", "shellcheck"], Lane::Quick, false),
+    Step("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], Lane::Quick, false),
+    // Without the line for each test: what fails is printed whole.
+    Step("tests", &["test", "--workspace", "--no-fail-fast", "--quiet"], Lane::Quick, true),
+    Step("figures", &["xtask", "figures"], Lane::Quick, true),
+    Step("grafana", &["xtask", "grafana"], Lane::All, true),
+    Step("lab", &["xtask", "lab"], Lane::Quick, true),
 ];
 
-pub fn run(_: &[String]) -> Result<ExitCode> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut failed = Vec::new();
-    let begin = Instant::now();
-    for (name, args) in STEPS {
-        let mut args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
-        if *name == "lab" {
-            let left = ALL.saturating_sub(begin.elapsed());
-            args.push(format!("--minutes={}", left.as_secs() / 60));
-        }
-        println!("== {name}: cargo {}", args.join(" "));
-        let start = Instant::now();
-        let status = Command::new(&cargo).current_dir(paths::root()).args(&args).stdin(Stdio::null()).status()?;
-        println!("== {name}: {status}, {:.0} s", start.elapsed().as_secs_f64());
-        if !status.success() {
-            failed.push(*name);
+pub fn run(args: &[String]) -> Result<ExitCode> {
+    let (mut lane, mut extra) = (Lane::Quick, Vec::new());
+    let mut it = args.iter();
+    while let Some(a) = it.next() {
+        match a.as_str() {
+            "--all" => lane = Lane::All,
+            "--since" => extra = vec!["--since".to_string(), it.next().context("--since needs a revision")?.clone()],
+            other => bail!("ci takes --all and --since REV, not {other:?}"),
         }
     }
-    let passed = STEPS.len() - failed.len();
+    if !extra.is_empty() && lane == Lane::Quick {
+        bail!("--since chooses from the whole lab: say --all as well");
+    }
+    progress::catch_signals()?;
+    let begin = Instant::now();
+    setup::tools(lane)?;
+    setup::rust_components()?;
+    let steps: Vec<&Step> = STEPS.iter().filter(|s| s.2 <= lane).collect();
+    let mut failed = Vec::new();
+    // What is fetched comes while the first steps run.
+    std::thread::scope(|threads| -> Result<()> {
+        let mut fetching = Some(threads.spawn(|| setup::fetch(lane)));
+        for Step(name, args, _, fetched) in &steps {
+            if *fetched && let Some(f) = fetching.take() {
+                let waits = Instant::now();
+                let got = f.join().map_err(|_| anyhow::anyhow!("the thread that fetches died"))?;
+                println!("== fetched, {:.0} s waited for it", waits.elapsed().as_secs_f64());
+                got?;
+            }
+            let mut args: Vec<String> = args.iter().map(|a| a.to_string()).collect();
+            if *name == "lab" {
+                let left = if lane == Lane::All { ALL } else { QUICK }.saturating_sub(begin.elapsed());
+                args.push(format!("--minutes={}", left.as_secs() / 60));
+                args.extend((lane == Lane::Quick).then(|| "--quick".to_string()));
+                args.extend(extra.iter().cloned());
+            }
+            if !step(name, &args)? {
+                failed.push(*name);
+            }
+        }
+        Ok(())
+    })?;
     if !failed.is_empty() {
         println!("failed: {}", failed.join(" "));
     }
-    println!("steps: {passed} passed, {} failed, 0 skipped", failed.len());
+    println!("took {:.0} min in all", begin.elapsed().as_secs_f64() / 60.0);
+    println!("steps: {} passed, {} failed, 0 skipped", steps.len() - failed.len(), failed.len());
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn step(name: &str, args: &[String]) -> Result<bool> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    println!("== {name}: cargo {}", args.join(" "));
+    let start = Instant::now();
+    let mut child = Command::new(&cargo).current_dir(paths::root()).args(args).stdin(Stdio::null()).spawn()?;
+    let _child = progress::child(child.id());
+    let status = child.wait()?;
+    println!("== {name}: {status}, {:.0} s", start.elapsed().as_secs_f64());
+    Ok(status.success())
 }

@@ -49,7 +49,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
         [flag, path] if flag == "--program" => Some(PathBuf::from(path)),
         [other, ..] => bail!("cost takes only --program FILE, not {other:?}"),
     };
-    let ringwise = given.map_or_else(program::build, Ok)?;
+    let ringwise = given.map_or_else(|| program::build(program::Profile::Release), Ok)?;
     let dir = std::env::temp_dir().join(format!("ringwise-cost-{}", std::process::id()));
     let root = dir.join("peers");
     fs::create_dir_all(&root)?;

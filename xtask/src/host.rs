@@ -187,6 +187,16 @@ impl Host {
         Ok(())
     }
 
+    pub fn has_test_nic(&self) -> bool {
+        self.nic.iter().any(|n| n.driver == Driver::Mqnic)
+    }
+
+    /// The same machine without test NICs, which need a module to be built.
+    pub fn without_test_nics(mut self) -> Host {
+        self.nic.retain(|n| n.driver != Driver::Mqnic);
+        self
+    }
+
     /// The test NICs; the guest numbers them in this order, and 0-1, 2-3 are pairs.
     fn test_nics(&self) -> Vec<&Nic> {
         self.nic.iter().filter(|n| n.driver == Driver::Mqnic).collect()

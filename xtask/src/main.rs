@@ -12,20 +12,25 @@ mod dev;
 mod figures;
 mod fixtures;
 mod grafana;
+mod heartbeat;
 mod host;
 mod image;
 mod irqbalance;
 mod kernel;
 mod lab;
+mod lane;
 mod layering;
 mod mqnic;
 mod paths;
 mod peers;
 mod picture;
 mod program;
+mod progress;
+mod qemu;
 mod reproduction;
 mod scenario;
 mod setup;
+mod times;
 mod tools;
 mod userland;
 
@@ -34,20 +39,26 @@ use std::process::ExitCode;
 const HELP: &str = "\
 usage: cargo xtask TASK
 
-  setup                 install what the lab needs (says what), fetch kernels and tools into the cache
+  setup [--lane demo|quick|all]
+                        install what the lab needs (says what), fetch QEMU, kernels and tools into the cache
   lab [options]         boot the lab hosts and run the scenarios
+      --quick           only the quick set, as `make test` does (# quick: in a scenario's header)
+      --since REV       only what a change since that revision can touch (lab/areas.toml)
       --host H          only this host (lab/hosts/H.toml)
       --kernel K        only this kernel (a name of lab/kernels.toml)
       --scenario TEXT   only scenarios whose name contains TEXT
       --program FILE    this static ringwise instead of a fresh build
       --minutes N       end after that time; what has not run by then has failed
+      --record          after a green run, write its times and counts into lab/README.md
       --list            show what would run, and stop
       --keep            keep the share directory of each boot
   lab shell [--host H] [--kernel K]   an interactive guest
   lab bench [--quick] [--only SECTIONS] [--kernel K] [--program FILE]
                         the experiments of the articles, one guest at a time; writes docs/reproduction.md (a lane of its own)
       --page            only write it anew from the results that are there
-  ci                    what `make test` runs after setup: format, clippy, tests, layering, lab
+  ci [--all [--since REV]]
+                        what `make test` runs: format, directions, shell, clippy, tests, figures, the quick lab;
+                        --all: what `make test-all` runs, with the dashboard and the whole lab
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
   figures               the pages of bench's goldens in a headless Chromium: everything drawn, nothing covered

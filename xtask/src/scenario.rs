@@ -13,6 +13,12 @@ pub struct Scenario {
     kernels: Vec<String>,
     /// `host@kernel` where it does not run all the same.
     except: Vec<String>,
+    /// `host@kernel` where it belongs to the quick set of `make test`.
+    quick: Vec<String>,
+    /// Names from lab/areas.toml: a change there is a reason to run it.
+    pub areas: Vec<String>,
+    /// A complaint of the kernel that it causes on purpose.
+    pub provokes: Option<String>,
     pub timeout: u64,
     pub needs_mqnic: bool,
     pub needs_irqbalance: bool,
@@ -53,6 +59,9 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
         hosts: vec![],
         kernels: vec![],
         except: vec![],
+        quick: vec![],
+        areas: vec![],
+        provokes: None,
         timeout: 60,
         needs_mqnic: false,
         needs_irqbalance: false,
@@ -70,6 +79,9 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
             "hosts" => s.hosts = words(value),
             "kernels" => s.kernels = words(value),
             "except" => s.except = words(value),
+            "quick" => s.quick = words(value),
+            "areas" => s.areas = words(value),
+            "provokes" => s.provokes = Some(value.to_string()),
             "timeout" => s.timeout = value.parse().context("timeout: seconds")?,
             "needs" if value == "mqnic" => s.needs_mqnic = true,
             "needs" if value == "irqbalance" => s.needs_irqbalance = true,
@@ -84,6 +96,11 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
     if s.hosts.is_empty() || s.kernels.is_empty() {
         bail!("the header must have `# hosts:` and `# kernels:`");
     }
+    for boot in &s.quick {
+        if !boot.split_once('@').is_some_and(|(host, kernel)| s.runs_on(host, kernel)) {
+            bail!("quick: expected HOST@KERNEL of a boot where it runs, found {boot:?}");
+        }
+    }
     Ok(s)
 }
 
@@ -92,6 +109,11 @@ impl Scenario {
         let in_list = |list: &[String], x: &str| list.iter().any(|w| w == x || w == "all");
         let except = self.except.contains(&format!("{host}@{kernel}"));
         in_list(&self.hosts, host) && in_list(&self.kernels, kernel) && !except
+    }
+
+    /// Does it belong to the quick set there?
+    pub fn quick_on(&self, host: &str, kernel: &str) -> bool {
+        self.quick.contains(&format!("{host}@{kernel}"))
     }
 }
 
@@ -167,6 +189,10 @@ mod tests {
         let s = scenario("# except: a@6.12 b@5.10\n");
         assert!(!s.runs_on("a", "6.12") && s.runs_on("b", "6.12"));
         assert!(header("# hosts: a\n", PathBuf::new()).is_err());
+        let s = scenario("# quick: a@6.12\n# areas: bench flow\n# provokes: NETDEV WATCHDOG\n");
+        assert!(s.quick_on("a", "6.12") && !s.quick_on("b", "6.12"));
+        assert_eq!((s.areas.join(" ").as_str(), s.provokes.as_deref()), ("bench flow", Some("NETDEV WATCHDOG")));
+        assert!(header("# hosts: a\n# kernels: all\n# quick: c@6.12\n", PathBuf::new()).is_err());
     }
 
     #[test]

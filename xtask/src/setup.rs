@@ -1,70 +1,102 @@
 //! `cargo xtask setup`: what the lab needs, from a machine where nothing was installed by hand.
 
-use crate::{apt, cmd, grafana, host, kernel, mqnic, paths, userland};
+use crate::{apt, cmd, grafana, host, image, kernel, lab, mqnic, paths, progress, qemu, userland};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-/// A program that is looked for, and the package that brings it.
-const TOOLS: &[(&str, &str)] = &[
-    ("cpio", "cpio"),
-    ("depmod", "kmod"),
-    ("modprobe", "kmod"),
-    ("ethtool", "ethtool"),
-    ("ip", "iproute2"),
-    ("tc", "iproute2"),
-    ("xz", "xz-utils"),
-    ("zstd", "zstd"),
-    ("gzip", "gzip"),
-    ("gcc", "gcc"),
-    ("strip", "binutils"),
-    ("make", "make"),
-    ("unshare", "util-linux"),
-    ("mkfs.ext4", "e2fsprogs"),
-    ("mmdebstrap", "mmdebstrap"),
-    ("setpriv", "util-linux"),
-    ("chromium", "chromium"),
+/// What is to be run: each needs what the ones before it need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lane {
+    Demo,
+    /// `make test`
+    Quick,
+    /// `make test-all`
+    All,
+}
+
+/// A program that is looked for, the package that brings it, and the first lane that needs it.
+const TOOLS: &[(&str, &str, Lane)] = &[
+    ("cpio", "cpio", Lane::Demo),
+    ("depmod", "kmod", Lane::Demo),
+    ("modprobe", "kmod", Lane::Demo),
+    ("ethtool", "ethtool", Lane::Demo),
+    ("ip", "iproute2", Lane::Demo),
+    ("tc", "iproute2", Lane::Demo),
+    ("xz", "xz-utils", Lane::Demo),
+    ("zstd", "zstd", Lane::Demo),
+    ("gzip", "gzip", Lane::Demo),
+    ("gcc", "gcc", Lane::Demo),
+    ("strip", "binutils", Lane::Demo),
+    ("unshare", "util-linux", Lane::Demo),
+    ("setpriv", "util-linux", Lane::Demo),
+    ("make", "make", Lane::Quick),
+    ("mkfs.ext4", "e2fsprogs", Lane::Quick),
+    ("mmdebstrap", "mmdebstrap", Lane::Quick),
+    ("chromium", "chromium", Lane::Quick),
 ];
 
 pub fn run(args: &[String]) -> Result<ExitCode> {
-    if let Some(other) = args.first() {
-        bail!("setup takes no argument {other:?}");
+    let lane = match args {
+        [] => Lane::All,
+        [flag, lane] if flag == "--lane" => match lane.as_str() {
+            "demo" => Lane::Demo,
+            "quick" => Lane::Quick,
+            "all" => Lane::All,
+            other => bail!("--lane: expected demo, quick or all, found {other:?}"),
+        },
+        [other, ..] => bail!("setup takes only --lane LANE, not {other:?}"),
+    };
+    progress::catch_signals()?;
+    tools(lane)?;
+    if lane > Lane::Demo {
+        rust_components()?;
     }
-    tools()?;
-    rust_components()?;
-    let kernels = kernel::table()?;
-    for k in &kernels {
-        let got = kernel::ensure(k)?;
-        let nic = match mqnic::ensure(k, &got)? {
-            mqnic::Built::Module(_) => "test NIC built".to_string(),
-            mqnic::Built::No(why) => format!("no test NIC: {why}"),
-        };
-        println!("setup: kernel {:5} {} ({nic})", k.name, got.release);
-    }
-    if host::all()?.iter().any(|h| h.system == host::System::Systemd) {
-        let image = userland::ensure()?;
-        println!("setup: userland {}", image.display());
-    }
-    if let Err(e) = tuned() {
-        println!("setup: no tuned ({e:#}): the test that its profiles are read says skipped");
-    }
-    if let Err(e) = grafana::prometheus() {
-        println!("setup: no prometheus ({e:#}): the check of the dashboard fails, promtool in the tests says skipped");
-    }
+    progress::shown(|| fetch(lane))?;
     println!("setup: done, cache {}", paths::cache().display());
     Ok(ExitCode::SUCCESS)
 }
 
-/// QEMU's version, if it is there at all.
-fn qemu_major() -> Option<u32> {
-    let out = cmd::output(Command::new("qemu-system-x86_64").arg("--version")).ok()?;
-    let word = out.split("version ").nth(1)?;
-    word.split('.').next()?.parse().ok()
+/// What goes into the cache: nothing is installed.
+pub fn fetch(lane: Lane) -> Result<()> {
+    let qemu = qemu::ensure()?;
+    let boots = lab::boots(lane)?;
+    for k in kernel::table()? {
+        let here: Vec<_> = boots.iter().filter(|(_, kernel)| *kernel == k.name).collect();
+        if here.is_empty() {
+            continue;
+        }
+        let got = kernel::ensure(&k)?;
+        image::ensure(&got)?;
+        let nic = match here.iter().any(|(h, _)| h.has_test_nic()) && lane > Lane::Demo {
+            false => String::new(),
+            true => match mqnic::ensure(&k, &got)? {
+                mqnic::Built::Module(_) => " (test NIC built)".into(),
+                mqnic::Built::No(why) => format!(" (no test NIC: {why})"),
+            },
+        };
+        let accel = qemu::accel(&qemu, &got)?;
+        println!("setup: kernel {:6} {}{nic}, in QEMU {} {accel}", k.name, got.release, qemu.version);
+    }
+    if boots.iter().any(|(h, _)| h.system == host::System::Systemd) {
+        println!("setup: userland {}", userland::ensure()?.display());
+    }
+    if lane > Lane::Demo
+        && let Err(e) = tuned()
+    {
+        println!("setup: no tuned ({e:#}): the test that its profiles are read says skipped");
+    }
+    if lane == Lane::All
+        && let Err(e) = grafana::prometheus()
+    {
+        println!("setup: no prometheus ({e:#}): the check of the dashboard fails, promtool in the tests says skipped");
+    }
+    Ok(())
 }
 
 /// The parts of the Rust toolchain that a minimal installation leaves out.
-fn rust_components() -> Result<()> {
+pub fn rust_components() -> Result<()> {
     for (tool, component) in [("cargo-fmt", "rustfmt"), ("cargo-clippy", "clippy")] {
         let there = Command::new(tool).arg("--version").output();
         if there.is_ok_and(|o| o.status.success()) || cmd::find("rustup").is_none() {
@@ -77,39 +109,22 @@ fn rust_components() -> Result<()> {
 }
 
 /// Installs missing programs, and says which.
-pub fn tools() -> Result<()> {
+pub fn tools(lane: Lane) -> Result<()> {
+    let wanted = TOOLS.iter().filter(|t| lane >= t.2);
     let mut missing: Vec<&str> =
-        TOOLS.iter().filter(|(program, _)| cmd::find(program).is_none()).map(|(_, package)| *package).collect();
+        wanted.filter(|(program, ..)| cmd::find(program).is_none()).map(|(_, package, _)| *package).collect();
+    missing.sort_unstable();
     missing.dedup();
-    let qemu = qemu_major().is_none_or(|v| v < 8);
-    if missing.is_empty() && !qemu {
+    if missing.is_empty() {
         return Ok(());
     }
     let release = apt::codename()?;
-    let backports = format!("{release}-backports");
-    let names = [release.clone(), format!("{release}-updates"), format!("{release}-security"), backports.clone()];
-    let mut suites: Vec<&str> = names.iter().map(String::as_str).collect();
-    // Before Debian 13 the distribution's own QEMU has neither igb nor small L3 domains.
-    let from_backports = qemu && release == "bookworm";
-    if !from_backports {
-        suites.pop();
-    }
+    let names = [release.clone(), format!("{release}-updates"), format!("{release}-security")];
+    let suites: Vec<&str> = names.iter().map(String::as_str).collect();
     let apt = apt::Apt::new("tools", &suites)?;
+    println!("setup: installing {} on this machine", missing.join(" "));
     apt.update()?;
-    if !missing.is_empty() {
-        println!("setup: installing {}", missing.join(" "));
-        apt.install(None, &missing)?;
-    }
-    if qemu {
-        let target = from_backports.then_some(backports.as_str());
-        println!("setup: installing qemu-system-x86 from {}", target.unwrap_or(&release));
-        apt.install(target, &["qemu-system-x86"])?;
-    }
-    match qemu_major() {
-        Some(v) if v >= 8 => Ok(()),
-        Some(v) => bail!("QEMU {v} is too old: the lab needs 8.0 or newer"),
-        None => bail!("QEMU was installed but does not start"),
-    }
+    apt.install(None, &missing)
 }
 
 /// tuned's Python modules, unpacked into the cache: what reads an exported profile in the tests.
