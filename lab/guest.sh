@@ -4,7 +4,7 @@
 export HOST KERNEL SYSTEM LC_ALL NO_COLOR
 # Emulated on a busy machine, a device may take longer than ringwise waits by itself.
 export RINGWISE_DEVICE_DEADLINE_MS=20000
-hostname $HOST
+hostname "$HOST"
 
 # Started from the share, a program is fetched page by page each time, for seconds.
 if [ -e ringwise ]; then
@@ -16,7 +16,7 @@ fi
 
 mkdir -p results
 for cpu in $OFFLINE; do
-	echo 0 >/sys/devices/system/cpu/cpu$cpu/online
+	echo 0 >/sys/devices/system/cpu/cpu"$cpu"/online
 done
 
 # Drivers load in the order of the host file.
@@ -33,7 +33,7 @@ done
 for pass in 1 2; do
 	for dev in /sys/class/net/*; do
 		old=${dev##*/}
-		mac=$(cat $dev/address)
+		mac=$(cat "$dev/address")
 		new=$(awk -v m="$mac" '$1 == m { print $2 }' nics)
 		[ -n "$new" ] || continue
 		[ $pass = 1 ] && new=tmp-$new
@@ -41,10 +41,10 @@ for pass in 1 2; do
 	done
 done
 awk '{ print $2 }' nics | while read -r name; do
-	[ -e /sys/class/net/$name ] && ip link set $name up
+	[ -e "/sys/class/net/$name" ] && ip link set "$name" up
 done
 
-export PATH=/h:$PATH COLUMNS
+export PATH="/h:$PATH" COLUMNS
 case $MODE in
 demo)
 	sh ./demo.sh
@@ -64,27 +64,28 @@ while :; do
 	echo >results/beat
 	sleep 5
 done &
+# shellcheck disable=SC2064 # this process, now
 trap "kill $!" EXIT
 
 # A scenario that ends with status 75 has left `PHASE HOW` in results/again (see next_phase in
 # remote.sh): the guest reboots, and the scenario is called again with that PHASE.
 while read -r name limit; do
-	[ -e results/$name.rc ] && continue
+	[ -e "results/$name.rc" ] && continue
 	PHASE=1
 	[ -e results/phase ] && read -r PHASE <results/phase
 	rm -f results/phase results/again
 	export PHASE
-	[ $PHASE = 1 ] && echo "lab: $name" || echo "lab: $name, phase $PHASE"
+	[ "$PHASE" = 1 ] && echo "lab: $name" || echo "lab: $name, phase $PHASE"
 	t0=$(cut -d' ' -f1 /proc/uptime)
-	timeout -s KILL "$limit" sh ./scenarios/$name.sh >>results/$name.out 2>&1 </dev/null
+	timeout -s KILL "$limit" sh "./scenarios/$name.sh" >>"results/$name.out" 2>&1 </dev/null
 	rc=$?
 	t1=$(cut -d' ' -f1 /proc/uptime)
 	if [ $rc = 75 ] && [ "$SYSTEM" = systemd ] && [ -e results/again ]; then
-		read -r PHASE how <results/again
-		echo $PHASE >results/phase
+		read -r PHASE _ <results/again
+		echo "$PHASE" >results/phase
 		exit 75
 	fi
-	echo "$rc $t0 $t1" >results/$name.rc
+	echo "$rc $t0 $t1" >"results/$name.rc"
 done <plan
 dmesg >>results/dmesg
 exit 0

@@ -4,22 +4,22 @@
 # dev_irqs DEV: the interrupt numbers of the device, in order.
 dev_irqs() {
 	_d=/sys/class/net/$1/device
-	[ -d $_d/msi_irqs ] || _d=$_d/..
-	ls $_d/msi_irqs 2>/dev/null | sort -n
+	[ -d "$_d/msi_irqs" ] || _d=$_d/..
+	ls "$_d/msi_irqs" 2>/dev/null | sort -n
 }
 
 # irq_name N: the action of an interrupt.
 irq_name() {
-	look _a /sys/kernel/irq/$1/actions
+	look _a "/sys/kernel/irq/$1/actions"
 	echo "$_a"
 }
 
 # queue_irq DEV NAME: the number of the interrupt whose action ends in NAME.
 queue_irq() {
-	for _n in $(dev_irqs $1); do
-		look _a /sys/kernel/irq/$_n/actions
+	for _n in $(dev_irqs "$1"); do
+		look _a "/sys/kernel/irq/$_n/actions"
 		case $_a in
-		*"$2") echo $_n && return ;;
+		*"$2") echo "$_n" && return ;;
 		esac
 	done
 	return 1
@@ -27,20 +27,20 @@ queue_irq() {
 
 # affinity DEV: `name=cpus` for each interrupt of the device that has an action.
 affinity() {
-	for _n in $(dev_irqs $1); do
-		look _a /sys/kernel/irq/$_n/actions
+	for _n in $(dev_irqs "$1"); do
+		look _a "/sys/kernel/irq/$_n/actions"
 		[ -n "$_a" ] || continue
-		look _l /proc/irq/$_n/smp_affinity_list
+		look _l "/proc/irq/$_n/smp_affinity_list"
 		echo "irq $_a=$_l"
 	done
 }
 
 # queues DEV: RPS, RFS and XPS of every queue.
 queues() {
-	for _f in /sys/class/net/$1/queues/*/rps_cpus /sys/class/net/$1/queues/*/rps_flow_cnt \
-		/sys/class/net/$1/queues/*/xps_cpus /sys/class/net/$1/queues/*/xps_rxqs; do
-		[ -e $_f ] || continue
-		look _l $_f
+	for _f in "/sys/class/net/$1"/queues/*/rps_cpus "/sys/class/net/$1"/queues/*/rps_flow_cnt \
+		"/sys/class/net/$1"/queues/*/xps_cpus "/sys/class/net/$1"/queues/*/xps_rxqs; do
+		[ -e "$_f" ] || continue
+		look _l "$_f"
 		echo "${_f#/sys/class/net/}=$_l"
 	done
 }
@@ -50,7 +50,7 @@ state() {
 	for _dev in "$@"; do
 		for _what in l g c x; do
 			echo "ethtool $_what"
-			ethtool -$_what $_dev 2>/dev/null
+			ethtool -$_what "$_dev" 2>/dev/null
 		done | awk 'BEGIN { word["l"] = "channels"; word["g"] = "rings"; word["c"] = "moderation"; word["x"] = "table" }
 			$1 == "ethtool" { if (NR > 1) print line; what = $2; on = what ~ /[cx]/; line = word[what]; next }
 			/Current/ { on = 1 }
@@ -59,8 +59,8 @@ state() {
 			what == "x" && !/^ *[0-9]+:/ { next }
 			{ $1 = $1; line = line " " $0 }
 			END { print line }'
-		affinity $_dev
-		queues $_dev
+		affinity "$_dev"
+		queues "$_dev"
 	done
 	echo "rfs $(cat /proc/sys/net/core/rps_sock_flow_entries)"
 }
@@ -77,7 +77,7 @@ unchanged() {
 # links DEV...: waits for each that can have a carrier.
 links() {
 	for _dev in "$@"; do
-		wait_link $_dev
+		wait_link "$_dev"
 	done
 }
 
@@ -89,9 +89,9 @@ status() {
 		"$@" >/tmp/out 2>/tmp/err </dev/null
 		_got=$?
 		# Emulated on a busy machine, a device may miss its deadline; nothing was touched then.
-		[ $_got = 1 ] && [ $_want != 1 ] && grep -q 'it cannot be planned now' /tmp/err || break
+		if [ $_got != 1 ] || [ "$_want" = 1 ] || ! grep -q 'it cannot be planned now' /tmp/err; then break; fi
 	done
-	if [ $_got = $_want ]; then
+	if [ "$_got" = "$_want" ]; then
 		ok "$_name"
 	else
 		not_ok "$_name" "status $_got, wanted $_want; $(tail -n 4 /tmp/err /tmp/out | tr '\n' ' ')"
@@ -113,5 +113,5 @@ as_nobody() {
 	[ -e /etc/group ] || echo 'nogroup:x:65534:' >/etc/group
 	_cmd=$1
 	shift
-	start-stop-daemon -S -c 65534:65534 -x /h/$_cmd -- "$@"
+	start-stop-daemon -S -c 65534:65534 -x "/h/$_cmd" -- "$@"
 }

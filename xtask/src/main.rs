@@ -26,6 +26,7 @@ mod program;
 mod reproduction;
 mod scenario;
 mod setup;
+mod shellcheck;
 mod tools;
 mod userland;
 
@@ -52,6 +53,7 @@ usage: cargo xtask TASK
                         --schema: its JSON by Grafana's own types (npm)
   figures               the pages of bench's goldens in a headless Chromium: everything drawn, nothing covered
   layering              compare the directions between crates with ARCHITECTURE.md
+  shellcheck            check every shell script of the lab
   bless                 rewrite golden results of all tests, on purpose only
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
   man [DIR]             man pages and completions (default target/man)
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         "demo" => demo::run(rest),
         "cost" => cost::run(rest),
         "ci" => ci::run(rest),
+        "shellcheck" => shellcheck::run(rest),
         "layering" => layering::run(&paths::root()).map(|()| ExitCode::SUCCESS),
         "bless" => dev::bless(&paths::root()),
         "grafana" => grafana::run(rest),

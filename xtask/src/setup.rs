@@ -25,6 +25,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("mmdebstrap", "mmdebstrap"),
     ("setpriv", "util-linux"),
     ("chromium", "chromium"),
+    ("shellcheck", "shellcheck"),
 ];
 
 pub fn run(args: &[String]) -> Result<ExitCode> {
