@@ -43,24 +43,7 @@ irq() {
 
 # settled DEV...: every interrupt of these igb goes where it was asked to
 settled() {
-	for _i in $(seq 300); do
-		_all=yes
-		for _x in "$@"; do
-			for _n in $(dev_irqs "$_x"); do
-				look _a "/sys/kernel/irq/$_n/actions"
-				case $_a in
-				*TxRx-* | *-rx-* | *-tx-*)
-					look _e "/proc/irq/$_n/effective_affinity_list"
-					look _m "/proc/irq/$_n/smp_affinity_list"
-					[ "$_e" = "$_m" ] || _all=no
-					;;
-				esac
-			done
-		done
-		[ $_all = yes ] && return
-		sleep 0.2
-	done
-	echo "interrupts of $* have not arrived"
+	state settled "$@"
 }
 
 # untouched: without the steering in software and the flow rules that were laid down here before

@@ -2,10 +2,12 @@
 
 # wait_until SECONDS COMMAND...: succeeds as soon as the command does
 wait_until() {
-	_end=$(($(cut -d. -f1 /proc/uptime) + $1))
+	look _now /proc/uptime
+	_end=$((${_now%%.*} + $1))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ "$(cut -d. -f1 /proc/uptime)" -lt $_end ] || return 1
+		look _now /proc/uptime
+		[ "${_now%%.*}" -lt $_end ] || return 1
 		sleep 0.1
 	done
 }

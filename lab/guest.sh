@@ -10,8 +10,10 @@ hostname "$HOST"
 if [ -e ringwise ]; then
 	mkdir -p /run/lab
 	mount -t tmpfs -o mode=755 lab /run/lab
-	cp ringwise /run/lab/ringwise
-	mount --bind /run/lab/ringwise /h/ringwise
+	for program in ringwise state lands; do
+		cp $program /run/lab/$program
+		mount --bind /run/lab/$program /h/$program
+	done
 fi
 
 mkdir -p results
@@ -19,7 +21,31 @@ for cpu in $OFFLINE; do
 	echo 0 >/sys/devices/system/cpu/cpu"$cpu"/online
 done
 
-# Drivers load in the order of the host file.
+# name_nics: names those that are new as the host file does, and brings them up. A name that another NIC still has is taken
+# in a second pass.
+name_nics() {
+	for pass in 1 2; do
+		for dev in /sys/class/net/*; do
+			old=${dev##*/}
+			read -r mac <"$dev/address"
+			while read -r its new _; do
+				[ "$its" = "$mac" ] || continue
+				if [ "$old" != "$new" ]; then
+					[ $pass = 1 ] && [ -e "/sys/class/net/$new" ] && new=tmp-$new
+					ip link set "$old" name "$new"
+				fi
+				read -r flags <"/sys/class/net/$new/flags"
+				case $new:$((flags & 1)) in
+				tmp-*) ;;
+				*:0) ip link set "$new" up ;;
+				esac
+				break
+			done <nics
+		done
+	done
+}
+
+# Drivers load in the order of the host file. The links of one come up while the next one loads.
 for module in $(awk '!seen[$3]++ { print $3 }' nics); do
 	case $module in
 	mqnic)
@@ -27,21 +53,7 @@ for module in $(awk '!seen[$3]++ { print $3 }' nics); do
 		;;
 	*) modprobe "$module" ;;
 	esac
-done
-
-# Two passes, because a name may still be taken by another NIC.
-for pass in 1 2; do
-	for dev in /sys/class/net/*; do
-		old=${dev##*/}
-		mac=$(cat "$dev/address")
-		new=$(awk -v m="$mac" '$1 == m { print $2 }' nics)
-		[ -n "$new" ] || continue
-		[ $pass = 1 ] && new=tmp-$new
-		ip link set "$old" name "$new"
-	done
-done
-awk '{ print $2 }' nics | while read -r name; do
-	[ -e "/sys/class/net/$name" ] && ip link set "$name" up
+	name_nics
 done
 
 export PATH="/h:$PATH" COLUMNS

@@ -82,13 +82,7 @@ look() {
 
 # wait_link DEV: up to ten seconds
 wait_link() {
-	for _i in $(seq 100); do
-		look _up "/sys/class/net/$1/carrier"
-		[ "$_up" = 1 ] && return 0
-		sleep 0.1
-	done
-	echo "$1 has no link"
-	return 1
+	state links "$1"
 }
 
 # irqs DEV: `NUMBER NAME` of each vector that bears the device's name (also eth0-rx-0)
