@@ -42,6 +42,7 @@ usage: cargo xtask TASK
       --scenario TEXT   only scenarios whose name contains TEXT
       --program FILE    this static ringwise instead of a fresh build
       --minutes N       end after that time; what has not run by then has failed
+      --shuffle SEED    run each boot's scenarios in another order, the same one for the same number
       --list            show what would run, and stop
       --keep            keep the share directory of each boot
   lab shell [--host H] [--kernel K]   an interactive guest
