@@ -5,7 +5,7 @@ ip() { /usr/bin/ip "$@"; }
 
 # Where results go; a section that is begun again begins anew.
 KEEP=$H/results/keep
-mkdir -p $KEEP
+mkdir -p "$KEEP"
 export RINGWISE_STATE_DIR=/tmp/ringwise
 
 # far COMMAND...: runs it in the namespace of the far ends.
@@ -20,7 +20,7 @@ pick() {
 
 # dev_vectors DEV: the numbers of its interrupts
 dev_vectors() {
-	ls /sys/class/net/$1/device/msi_irqs 2>/dev/null | sort -n
+	ls "/sys/class/net/$1/device/msi_irqs" 2>/dev/null | sort -n
 }
 
 # all_on CPU DEV...: every interrupt of these devices on that CPU
@@ -28,8 +28,8 @@ all_on() {
 	_cpu=$1
 	shift
 	for _dev in "$@"; do
-		for _n in $(dev_vectors $_dev); do
-			echo $_cpu >/proc/irq/$_n/smp_affinity_list
+		for _n in $(dev_vectors "$_dev"); do
+			echo "$_cpu" >"/proc/irq/$_n/smp_affinity_list"
 		done
 	done
 }
@@ -38,18 +38,18 @@ all_on() {
 measured() {
 	_name=$1
 	shift
-	rm -f $KEEP/$_name.jsonl
-	ringwise bench "$@" --yes --seed 7 --title "$_name" --results $KEEP/$_name.jsonl >$KEEP/$_name.txt 2>&1
+	rm -f "$KEEP/$_name.jsonl"
+	ringwise bench "$@" --yes --seed 7 --title "$_name" --results "$KEEP/$_name.jsonl" >"$KEEP/$_name.txt" 2>&1
 	_rc=$?
-	[ $_rc = 0 ] || tail -n 20 $KEEP/$_name.txt
+	[ $_rc = 0 ] || tail -n 20 "$KEEP/$_name.txt"
 	same "$_name: status" $_rc 0
-	check "$_name: the host is as found" grep -q '"kind":"end".*"restored":true' $KEEP/$_name.jsonl
+	check "$_name: the host is as found" grep -q '"kind":"end".*"restored":true' "$KEEP/$_name.jsonl"
 }
 
 # verdict NAME METRIC WITH: of its first point
 verdict() {
 	awk -v m="\"metric\":\"$2\"" -v w="\"with\":\"$3\"" '/"kind":"comparison"/ && index($0, m) && index($0, w) {
-		if (match($0, /"verdict":"[a-z]*"/)) { print substr($0, RSTART + 11, RLENGTH - 12); exit } }' $KEEP/$1.jsonl
+		if (match($0, /"verdict":"[a-z]*"/)) { print substr($0, RSTART + 11, RLENGTH - 12); exit } }' "$KEEP/$1.jsonl"
 }
 
 # ------------------------------------------------------------------ the router
@@ -65,6 +65,7 @@ SINK_CPU=6
 # On a busy machine the tuned router takes the cores that the generator needs: little is offered, and each packet is dear
 # (2,000 rules, 2 x 5,000 offered: CPU 0 4,700, six CPUs 9,600 and more).
 RULES=2000
+# shellcheck disable=SC2034 # used by the sections
 OFFERED=9000
 
 # far_up DEV...: moves them to the namespace
@@ -73,8 +74,8 @@ far_up() {
 	ip netns add far
 	ip -n far link set lo up
 	for _dev in "$@"; do
-		ip link set $_dev netns far
-		ip -n far link set $_dev up
+		ip link set "$_dev" netns far
+		ip -n far link set "$_dev" up
 	done
 }
 
@@ -83,8 +84,8 @@ far_vectors() {
 	_cpu=$1
 	shift
 	for _dev in "$@"; do
-		for _n in $(irqs $_dev | cut -d' ' -f1); do
-			echo $_cpu >/proc/irq/$_n/smp_affinity_list
+		for _n in $(irqs "$_dev" | cut -d' ' -f1); do
+			echo "$_cpu" >"/proc/irq/$_n/smp_affinity_list"
 		done
 	done
 }
@@ -117,7 +118,7 @@ router_up() {
 	done
 	echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
 	echo 1 >/proc/sys/net/ipv4/ip_forward
-	ip neigh replace 192.0.4.2 lladdr $(far cat /sys/class/net/far2/address) nud permanent dev eth2
+	ip neigh replace 192.0.4.2 lladdr "$(far cat /sys/class/net/far2/address)" nud permanent dev eth2
 	ip route add 198.18.0.0/24 via 192.0.4.2
 	# The sink has counted before it throws away.
 	ip -n far route add blackhole default
@@ -126,6 +127,8 @@ router_up() {
 }
 
 # The words that every forwarding test has.
+# shellcheck disable=SC2034 # used by the sections
 FORWARD="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus $GENERATOR_CPU"
 # The layout that ringwise plans for the router's CPUs.
+# shellcheck disable=SC2034 # used by the sections
 TUNED="tuned=--goal forward --exclude-cpus 6-7"

@@ -32,46 +32,29 @@ findings() {
 
 # irq DEV QUEUE CPU: laid there, and arrived (igb makes an interrupt for every queue every two seconds)
 irq() {
-	_n=$(queue_irq $1 TxRx-$2)
-	echo $3 >/proc/irq/$_n/smp_affinity_list
+	_n=$(queue_irq "$1" "TxRx-$2")
+	echo "$3" >"/proc/irq/$_n/smp_affinity_list"
 	for _i in $(seq 300); do
-		[ "$(effective $_n)" = $3 ] && return
+		[ "$(effective "$_n")" = "$3" ] && return
 		sleep 0.2
 	done
-	echo "$1 queue $2 stays on CPU $(effective $_n)"
+	echo "$1 queue $2 stays on CPU $(effective "$_n")"
 }
 
 # settled DEV...: every interrupt of these igb goes where it was asked to
 settled() {
-	for _i in $(seq 300); do
-		_all=yes
-		for _x in "$@"; do
-			for _n in $(dev_irqs $_x); do
-				look _a /sys/kernel/irq/$_n/actions
-				case $_a in
-				*TxRx-* | *-rx-* | *-tx-*)
-					look _e /proc/irq/$_n/effective_affinity_list
-					look _m /proc/irq/$_n/smp_affinity_list
-					[ "$_e" = "$_m" ] || _all=no
-					;;
-				esac
-			done
-		done
-		[ $_all = yes ] && return
-		sleep 0.2
-	done
-	echo "interrupts of $* have not arrived"
+	state settled "$@"
 }
 
 # untouched: without the steering in software and the flow rules that were laid down here before
 untouched() {
 	for _f in /sys/class/net/*/queues/rx-*/rps_cpus /sys/class/net/*/queues/rx-*/rps_flow_cnt /sys/class/net/*/queues/tx-*/xps_cpus; do
-		echo 0 >$_f
+		echo 0 >"$_f"
 	done 2>/dev/null
 	echo 0 >/proc/sys/net/core/rps_sock_flow_entries
 	for _d in mq0 mq1; do
 		for _f in $(ethtool -n $_d 2>/dev/null | sed -n 's/^Filter: //p'); do
-			ethtool -N $_d delete $_f
+			ethtool -N $_d delete "$_f"
 		done
 	done
 }

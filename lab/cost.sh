@@ -1,3 +1,4 @@
+# shellcheck disable=SC2086 # $DEVS is a list
 # What one sample of ringwise watch costs beside programs that show interrupts or queues. Sourced by 705-watch-cost.sh in a guest;
 # `cargo xtask cost` runs it in namespaces of its own. Wants: PEERS, the directory that they run in by chroot; DEVS.
 # User and system time of a program with what it starts, of N samples and of one, so that its start does not count.
@@ -7,15 +8,15 @@ N=${N:-10}
 if [ -n "${CGROUP:-}" ]; then
 	# The kernel's own sum, also of short programs.
 	cpu_us() {
-		_u=$(awk '$1 == "usage_usec" { print $2 }' $CGROUP/cpu.stat)
-		sh -c 'echo 0 >'$CGROUP'/cgroup.procs; exec "$@"' sh "$@" >/dev/null 2>>$PEERS/tmp/cost.err </dev/null
-		awk -v u=$_u '$1 == "usage_usec" { print $2 - u }' $CGROUP/cpu.stat
+		_u=$(awk '$1 == "usage_usec" { print $2 }' "$CGROUP/cpu.stat")
+		sh -c 'echo 0 >'"$CGROUP"'/cgroup.procs; exec "$@"' sh "$@" >/dev/null 2>>"$PEERS/tmp/cost.err" </dev/null
+		awk -v u="$_u" '$1 == "usage_usec" { print $2 - u }' "$CGROUP/cpu.stat"
 	}
 else
 	# bash: to the millisecond.
 	cpu_us() {
 		TIMEFORMAT='%3U %3S'
-		{ time "$@" >/dev/null 2>>$PEERS/tmp/cost.err </dev/null; } 2>&1 | awk '{ printf "%d\n", ($1 + $2) * 1000000 }'
+		{ time "$@" >/dev/null 2>>"$PEERS/tmp/cost.err" </dev/null; } 2>&1 | awk '{ printf "%d\n", ($1 + $2) * 1000000 }'
 	}
 fi
 
@@ -28,25 +29,25 @@ sample_us() {
 
 peers_up() {
 	for _d in proc sys dev; do
-		mount --rbind /$_d $PEERS/$_d
+		mount --rbind /$_d "$PEERS/$_d"
 	done
 }
 peers_down() {
 	for _d in proc sys dev; do
-		umount -l $PEERS/$_d
+		umount -l "$PEERS/$_d"
 	done
 }
 
 # costs: a line for each: microseconds a sample, what
 costs() {
-	: >$PEERS/tmp/cost.err
+	: >"$PEERS/tmp/cost.err"
 	echo "$(sample_us ringwise watch $DEVS --plain --interval 1s --count) ringwise watch --plain"
 	echo "$(sample_us ringwise watch $DEVS --queues --interval 1s --count) ringwise watch --queues"
 	echo "$(sample_us ringwise watch $DEVS -o json --interval 1s --count) ringwise watch -j, byte limits and idle states too"
 	export LC_ALL=C
-	echo "$(sample_us chroot $PEERS irqtop -b -C -e 1) irqtop -e: interrupts by CPU, packets by queue"
-	echo "$(sample_us chroot $PEERS irqtop -b -C -i 1) irqtop -i: interrupts by CPU"
-	echo "$(sample_us chroot $PEERS sar -I ALL -n DEV -n SOFT -P ALL 1) sar -I ALL -n DEV -n SOFT: sums of interrupts, interfaces, softnet"
-	echo "$(sample_us chroot $PEERS mpstat -I ALL -P ALL 1) mpstat -I ALL -P ALL: interrupts and time by CPU"
-	echo "$(cpu_us chroot $PEERS lsirq -J) lsirq: sums of interrupts, one sample with its start"
+	echo "$(sample_us chroot "$PEERS" irqtop -b -C -e 1) irqtop -e: interrupts by CPU, packets by queue"
+	echo "$(sample_us chroot "$PEERS" irqtop -b -C -i 1) irqtop -i: interrupts by CPU"
+	echo "$(sample_us chroot "$PEERS" sar -I ALL -n DEV -n SOFT -P ALL 1) sar -I ALL -n DEV -n SOFT: sums of interrupts, interfaces, softnet"
+	echo "$(sample_us chroot "$PEERS" mpstat -I ALL -P ALL 1) mpstat -I ALL -P ALL: interrupts and time by CPU"
+	echo "$(cpu_us chroot "$PEERS" lsirq -J) lsirq: sums of interrupts, one sample with its start"
 }

@@ -5,7 +5,7 @@
 export RINGWISE_STATE_DIR=/tmp/ringwise
 
 bold=$(printf '\033[1m') plain=$(printf '\033[0m')
-[ -n "$NO_COLOR" ] && bold= plain=
+[ -n "$NO_COLOR" ] && bold='' plain=''
 
 # step TEXT: a heading.
 step() {
@@ -27,10 +27,10 @@ links eth0 eth1
 # As many a router is found: somebody's script once put all queues on CPU 0 and switched RPS on everywhere.
 for dev in eth0 eth1; do
 	for irq in $(dev_irqs $dev); do
-		echo 0 >/proc/irq/$irq/smp_affinity_list
+		echo 0 >"/proc/irq/$irq/smp_affinity_list"
 	done
-	for f in /sys/class/net/$dev/queues/rx-*/rps_cpus; do
-		echo ffff >$f
+	for f in "/sys/class/net/$dev"/queues/rx-*/rps_cpus; do
+		echo ffff >"$f"
 	done
 done
 traffic eth0 eth1 256 2000 >/dev/null

@@ -2,28 +2,30 @@
 
 # wait_until SECONDS COMMAND...: succeeds as soon as the command does
 wait_until() {
-	_end=$(($(cut -d. -f1 /proc/uptime) + $1))
+	look _now /proc/uptime
+	_end=$((${_now%%.*} + $1))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ $(cut -d. -f1 /proc/uptime) -lt $_end ] || return 1
+		look _now /proc/uptime
+		[ "${_now%%.*}" -lt $_end ] || return 1
 		sleep 0.1
 	done
 }
 
 # let_go: nobody holds the lock
 let_go() {
-	! grep -q " FLOCK .*:$(stat -c %i $S/lock) " /proc/locks
+	! grep -q " FLOCK .*:$(stat -c %i "$S/lock") " /proc/locks
 }
 
 # guard_pid: from the second line of the lock file
 guard_pid() {
-	sed -n '2s/.*"pid":\([0-9]*\).*/\1/p' $S/lock
+	sed -n '2s/.*"pid":\([0-9]*\).*/\1/p' "$S/lock"
 }
 
 # is_guard: what the lock file names is a guard by now
 is_guard() {
 	_g=$(guard_pid)
-	[ -n "$_g" ] && tr '\0' ' ' </proc/$_g/cmdline | grep -q __guard
+	[ -n "$_g" ] && tr '\0' ' ' <"/proc/$_g/cmdline" | grep -q __guard
 }
 
 # ending: the state column of the last transaction
@@ -33,6 +35,7 @@ ending() {
 
 as_before() {
 	check "$1: the guard lets go" wait_until 120 let_go
+	# shellcheck disable=SC2086 # a list
 	state $devs >/tmp/after
 	unchanged "$1: the host is as before" /tmp/before /tmp/after
 }
@@ -42,5 +45,6 @@ clean_up() {
 	wait_until 120 let_go
 	ringwise recover --yes >/dev/null 2>&1
 	ringwise rollback --yes 0 >/dev/null 2>&1
+	# shellcheck disable=SC2086 # a list
 	links $devs >/dev/null
 }

@@ -4,12 +4,12 @@
 export HOST KERNEL SYSTEM LC_ALL NO_COLOR
 # Emulated on a busy machine, a device may take longer than ringwise waits by itself.
 export RINGWISE_DEVICE_DEADLINE_MS=20000
-hostname $HOST
+hostname "$HOST"
 
 # Started from the share, a program is fetched page by page each time, for seconds.
 mkdir -p /run/lab
 mount -t tmpfs -o mode=755 lab /run/lab
-for program in ringwise heartbeat; do
+for program in ringwise heartbeat state lands; do
 	cp $program /run/lab/$program
 	mount --bind /run/lab/$program /h/$program
 done
@@ -17,12 +17,37 @@ done
 # A sign of life from every CPU, before drivers load: without it xtask takes the guest for lost.
 mkdir -p results
 ./heartbeat results/heartbeat &
+# shellcheck disable=SC2064 # this process, now
 trap "kill $!" EXIT
 for cpu in $OFFLINE; do
-	echo 0 >/sys/devices/system/cpu/cpu$cpu/online
+	echo 0 >/sys/devices/system/cpu/cpu"$cpu"/online
 done
 
-# Drivers load in the order of the host file.
+# name_nics: names those that are new as the host file does, and brings them up. A name that another NIC still has is taken
+# in a second pass.
+name_nics() {
+	for pass in 1 2; do
+		for dev in /sys/class/net/*; do
+			old=${dev##*/}
+			read -r mac <"$dev/address"
+			while read -r its new _; do
+				[ "$its" = "$mac" ] || continue
+				if [ "$old" != "$new" ]; then
+					[ $pass = 1 ] && [ -e "/sys/class/net/$new" ] && new=tmp-$new
+					ip link set "$old" name "$new"
+				fi
+				read -r flags <"/sys/class/net/$new/flags"
+				case $new:$((flags & 1)) in
+				tmp-*) ;;
+				*:0) ip link set "$new" up ;;
+				esac
+				break
+			done <nics
+		done
+	done
+}
+
+# Drivers load in the order of the host file. The links of one come up while the next one loads.
 for module in $(awk '!seen[$3]++ { print $3 }' nics); do
 	case $module in
 	mqnic)
@@ -30,24 +55,10 @@ for module in $(awk '!seen[$3]++ { print $3 }' nics); do
 		;;
 	*) modprobe "$module" ;;
 	esac
+	name_nics
 done
 
-# Two passes, because a name may still be taken by another NIC.
-for pass in 1 2; do
-	for dev in /sys/class/net/*; do
-		old=${dev##*/}
-		mac=$(cat $dev/address)
-		new=$(awk -v m="$mac" '$1 == m { print $2 }' nics)
-		[ -n "$new" ] || continue
-		[ $pass = 1 ] && new=tmp-$new
-		ip link set "$old" name "$new"
-	done
-done
-awk '{ print $2 }' nics | while read -r name; do
-	[ -e /sys/class/net/$name ] && ip link set $name up
-done
-
-export PATH=/h:$PATH COLUMNS
+export PATH="/h:$PATH" COLUMNS
 case $MODE in
 demo)
 	sh ./demo.sh
@@ -65,22 +76,22 @@ esac
 # A scenario that ends with status 75 has left `PHASE HOW` in results/again (see next_phase in
 # remote.sh): the guest reboots, and the scenario is called again with that PHASE.
 while read -r name limit; do
-	[ -e results/$name.rc ] && continue
+	[ -e "results/$name.rc" ] && continue
 	PHASE=1
 	[ -e results/phase ] && read -r PHASE <results/phase
 	rm -f results/phase results/again
 	export PHASE
-	[ $PHASE = 1 ] && echo "lab: $name" || echo "lab: $name, phase $PHASE"
+	[ "$PHASE" = 1 ] && echo "lab: $name" || echo "lab: $name, phase $PHASE"
 	t0=$(cut -d' ' -f1 /proc/uptime)
-	timeout -s KILL "$limit" sh ./scenarios/$name.sh >>results/$name.out 2>&1 </dev/null
+	timeout -s KILL "$limit" sh "./scenarios/$name.sh" >>"results/$name.out" 2>&1 </dev/null
 	rc=$?
 	t1=$(cut -d' ' -f1 /proc/uptime)
 	if [ $rc = 75 ] && [ "$SYSTEM" = systemd ] && [ -e results/again ]; then
-		read -r PHASE how <results/again
-		echo $PHASE >results/phase
+		read -r PHASE _ <results/again
+		echo "$PHASE" >results/phase
 		exit 75
 	fi
-	echo "$rc $t0 $t1" >results/$name.rc
+	echo "$rc $t0 $t1" >"results/$name.rc"
 done <plan
 dmesg >>results/dmesg
 exit 0

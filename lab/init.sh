@@ -33,7 +33,7 @@ if mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 lab /h; then
 			modprobe $module
 		done
 		mkdir -p /new
-		if mount -t ext4 /dev/$disk /new; then
+		if mount -t ext4 "/dev/$disk" /new; then
 			mount -t tmpfs modules /new/usr/lib/modules
 			cp -a /lib/modules/. /new/usr/lib/modules
 			for dir in h dev run sys proc; do
@@ -52,5 +52,5 @@ if mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 lab /h; then
 fi
 say "lab: status $rc after $(cut -d' ' -f1 /proc/uptime) s"
 # QEMU's debug exit turns this byte into its own exit status.
-printf "\\x$(printf %02x "$rc")" | dd of=/dev/port bs=1 seek=244 count=1 2>/dev/null
+printf %b "\\x$(printf %02x "$rc")" | dd of=/dev/port bs=1 seek=244 count=1 2>/dev/null
 poweroff -f

@@ -14,6 +14,6 @@ start() {
 	not_ok "irqbalance runs" "$(tail -n 3 /tmp/irqbalance | tr '\n' ' ')"
 }
 stop() {
-	kill $pid
-	wait $pid 2>/dev/null
+	kill "$pid"
+	wait "$pid" 2>/dev/null
 }

@@ -1,7 +1,7 @@
 # Helpers for scenarios; the first group prints result lines that xtask counts.
 H=/h
 . $H/host.env
-export PATH=$H:$PATH COLUMNS=200
+export PATH="$H:$PATH" COLUMNS=200
 
 # ok NAME
 ok() {
@@ -50,26 +50,26 @@ expand_online() {
 	for _c in $(expand "$1"); do
 		case " $OFFLINE " in
 		*" $_c "*) ;;
-		*) echo $_c ;;
+		*) echo "$_c" ;;
 		esac
 	done | tr '\n' ' ' | sed 's/ $//'
 }
 
 # cpus_in FILE: how many CPUs the list in it names
 cpus_in() {
-	expand "$(cat $1)" | wc -w
+	expand "$(cat "$1")" | wc -w
 }
 
 driver_of() {
-	basename "$(readlink -f $(pci_of $1)/driver)" | sed 's/^virtio-pci$/virtio_net/'
+	basename "$(readlink -f "$(pci_of "$1")/driver")" | sed 's/^virtio-pci$/virtio_net/'
 }
 
 # pci_of DEV: its PCI function; virtio has a device of its own in between
 pci_of() {
-	_d=$(readlink -f /sys/class/net/$1/device)
+	_d=$(readlink -f "/sys/class/net/$1/device")
 	case $_d in
-	*/virtio*) dirname $_d ;;
-	*) echo $_d ;;
+	*/virtio*) dirname "$_d" ;;
+	*) echo "$_d" ;;
 	esac
 }
 
@@ -77,18 +77,12 @@ pci_of() {
 # No process is begun for it: emulated, those for reading files took most of the lab's time.
 look() {
 	eval "$1="
-	{ read -r $1 <$2; } 2>/dev/null
+	{ read -r "$1" <"$2"; } 2>/dev/null
 }
 
 # wait_link DEV: up to ten seconds
 wait_link() {
-	for _i in $(seq 100); do
-		look _up /sys/class/net/$1/carrier
-		[ "$_up" = 1 ] && return 0
-		sleep 0.1
-	done
-	echo "$1 has no link"
-	return 1
+	state links "$1"
 }
 
 # irqs DEV: `NUMBER NAME` of each vector that bears the device's name (also eth0-rx-0)
@@ -108,10 +102,10 @@ irq_counts() {
 
 # asked NUMBER, effective NUMBER: CPU lists
 asked() {
-	cat /proc/irq/$1/smp_affinity_list
+	cat "/proc/irq/$1/smp_affinity_list"
 }
 effective() {
-	cat /proc/irq/$1/effective_affinity_list
+	cat "/proc/irq/$1/effective_affinity_list"
 }
 
 # errno_of VALUE FILE: writes it, prints the kernel's word for the refusal, or `ok`
@@ -125,19 +119,19 @@ errno_of() {
 
 # rx_packets DEV: received packets by queue, where the driver counts them so
 rx_packets() {
-	ethtool -S $1 | awk '/rx_queue_[0-9]+_packets/ { split($1, a, "_"); q[a[3] + 0] = $2; if (a[3] + 0 > m) m = a[3] + 0 }
+	ethtool -S "$1" | awk '/rx_queue_[0-9]+_packets/ { split($1, a, "_"); q[a[3] + 0] = $2; if (a[3] + 0 > m) m = a[3] + 0 }
 		END { for (i = 0; i <= m; i++) printf "%s ", q[i] }'
 }
 
 _pg() {
-	echo "$2" >/proc/net/pktgen/$1 || echo "pktgen: $1 refused '$2'" >&2
+	echo "$2" >"/proc/net/pktgen/$1" || echo "pktgen: $1 refused '$2'" >&2
 }
 
 # pktgen's thread removes devices in its own time: asked too early, it takes the next one away as well.
 _pg_empty() {
 	for _i in $(seq 100); do
 		[ "$(ls /proc/net/pktgen | grep -vc -e '^kpktgend_' -e '^pgctrl$')" = 0 ] && return
-		[ $_i = 1 ] && _pg kpktgend_0 rem_device_all
+		[ "$_i" = 1 ] && _pg kpktgend_0 rem_device_all
 		sleep 0.1
 	done
 	echo "pktgen does not let go of its device" >&2
@@ -148,7 +142,7 @@ _pg_run() {
 	(echo start >/proc/net/pktgen/pgctrl) &
 	_sends=$!
 	(
-		sleep $1
+		sleep "$1"
 		echo stop >/proc/net/pktgen/pgctrl
 	) >/dev/null 2>&1 &
 	_stops=$!
@@ -166,12 +160,12 @@ traffic() {
 	_pg_empty
 	_pg $_t "add_device $_src"
 	for _w in "count $_n" "clone_skb 0" "pkt_size 60" "delay 0" "dst 10.1.1.1" \
-		"dst_mac $(cat /sys/class/net/$2/address)" "src_min 10.9.0.1" \
+		"dst_mac $(cat "/sys/class/net/$2/address")" "src_min 10.9.0.1" \
 		"src_max 10.9.$(((_flows - 1) / 250)).$(((_flows - 1) % 250 + 1))" \
 		"udp_src_min 1024" "udp_src_max 1024" "udp_dst_min 9" "udp_dst_max 9" "ratep 20000"; do
-		_pg $_src "$_w"
+		_pg "$_src" "$_w"
 	done
-	[ $_flows -gt 1 ] && _pg $_src "flag IPSRC_RND"
+	[ "$_flows" -gt 1 ] && _pg "$_src" "flag IPSRC_RND"
 	_pg_run 15
 	# What is on its way arrives, and moderated interrupts fire.
 	sleep 0.5

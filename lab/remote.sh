@@ -25,17 +25,18 @@ far_up() {
 }
 
 # _bond NETNS-OPTIONS DEV DEV ADDRESS
+# shellcheck disable=SC2086 # options, or none
 _bond() {
 	ip $1 link add bond0 type bond mode 802.3ad lacp_rate fast miimon 100 xmit_hash_policy layer3+4
 	for _dev in $2 $3; do
-		ip $1 link set $_dev down
-		ip $1 link set $_dev master bond0
-		ip $1 link set $_dev up
+		ip $1 link set "$_dev" down
+		ip $1 link set "$_dev" master bond0
+		ip $1 link set "$_dev" up
 	done
 	ip $1 link set bond0 up
 	ip $1 link add link bond0 name bond0.100 type vlan id 100
 	ip $1 link set bond0.100 up
-	ip $1 address add $4/24 dev bond0.100
+	ip $1 address add "$4/24" dev bond0.100
 }
 
 # bond_up: 802.3ad on both ends, a VLAN on top with 10.100.0.1 here and 10.100.0.2 there.
@@ -88,7 +89,7 @@ wait_for() {
 	_end=$(($(cut -d. -f1 /proc/uptime) + $1))
 	shift
 	until "$@" >/dev/null 2>&1; do
-		[ $(cut -d. -f1 /proc/uptime) -lt $_end ] || return 1
+		[ "$(cut -d. -f1 /proc/uptime)" -lt $_end ] || return 1
 		sleep 0.2
 	done
 }
@@ -97,69 +98,69 @@ wait_for() {
 
 # session_open NAME [ADDRESS]: root logs in from the far end, on a terminal, and a shell waits.
 session_open() {
-	rm -f $S/$1.*
-	mkfifo $S/$1.in
+	rm -f "$S/$1".*
+	mkfifo "$S/$1.in"
 	# Holds the shell's input open.
-	sleep infinity >$S/$1.in 2>/dev/null &
-	echo $! >$S/$1.holder
-	ip netns exec far ssh -tt root@${2:-10.100.0.1} 'stty -echo -onlcr; echo ready; exec env PS1= ENV= PATH=/h:$PATH RINGWISE_DEVICE_DEADLINE_MS=20000 sh' \
-		<$S/$1.in >$S/$1.out 2>&1 &
-	echo $! >$S/$1.pid
+	sleep infinity >"$S/$1.in" 2>/dev/null &
+	echo $! >"$S/$1.holder"
+	ip netns exec far ssh -tt root@"${2:-10.100.0.1}" 'stty -echo -onlcr; echo ready; exec env PS1= ENV= PATH=/h:$PATH RINGWISE_DEVICE_DEADLINE_MS=20000 sh' \
+		<"$S/$1.in" >"$S/$1.out" 2>&1 &
+	echo $! >"$S/$1.pid"
 	# What is typed before would be echoed.
-	wait_for 120 grep -q '^ready' $S/$1.out || { cat $S/$1.out && return 1; }
-	session_run $1 'cd /; echo $XDG_SESSION_ID' >$S/$1.id || { cat $S/$1.out && return 1; }
-	[ -s $S/$1.id ]
+	wait_for 120 grep -q '^ready' "$S/$1.out" || { cat "$S/$1.out" && return 1; }
+	session_run "$1" 'cd /; echo $XDG_SESSION_ID' >"$S/$1.id" || { cat "$S/$1.out" && return 1; }
+	[ -s "$S/$1.id" ]
 }
 
 # session_run NAME COMMAND: its output and its status; 255 if no answer came in $SESSION_LIMIT seconds
 session_run() {
-	_n=$(($(cat $S/$1.n 2>/dev/null || echo 0) + 1))
-	echo $_n >$S/$1.n
-	_at=$(stat -c %s $S/$1.out 2>/dev/null || echo 0)
+	_n=$(($(cat "$S/$1.n" 2>/dev/null || echo 0) + 1))
+	echo $_n >"$S/$1.n"
+	_at=$(stat -c %s "$S/$1.out" 2>/dev/null || echo 0)
 	echo "$2
-echo done:$_n:\$?" >$S/$1.in
-	wait_for ${SESSION_LIMIT:-120} _answered $1 $_n || return 255
-	tail -c +$((_at + 1)) $S/$1.out | sed "/^done:$_n:/,\$d"
-	return $(sed -n "s/^done:$_n:\([0-9]*\).*/\1/p" $S/$1.out)
+echo done:$_n:\$?" >"$S/$1.in"
+	wait_for "${SESSION_LIMIT:-120}" _answered "$1" $_n || return 255
+	tail -c +$((_at + 1)) "$S/$1.out" | sed "/^done:$_n:/,\$d"
+	return "$(sed -n "s/^done:$_n:\([0-9]*\).*/\1/p" "$S/$1.out")"
 }
 _answered() {
-	grep -q "^done:$2:" $S/$1.out || { ! kill -0 $(cat $S/$1.pid) && echo "done:$2:254" >>$S/$1.out; }
+	grep -q "^done:$2:" "$S/$1.out" || { ! kill -0 "$(cat "$S/$1.pid")" && echo "done:$2:254" >>"$S/$1.out"; }
 }
 
 # session_send NAME COMMAND: types it and does not wait
 session_send() {
-	echo "$2" >$S/$1.in
+	echo "$2" >"$S/$1.in"
 }
 
 # session_alive NAME: it still answers
 session_alive() {
-	kill -0 $(cat $S/$1.pid) 2>/dev/null && (SESSION_LIMIT=30 session_run $1 true)
+	kill -0 "$(cat "$S/$1.pid")" 2>/dev/null && (SESSION_LIMIT=30 session_run "$1" true)
 }
 
 # session_id NAME, session_scope NAME: what logind calls it
 session_id() {
-	cat $S/$1.id
+	cat "$S/$1.id"
 }
 session_scope() {
-	echo session-$(session_id $1).scope
+	echo "session-$(session_id "$1").scope"
 }
 
 # scope_pids NAME: every process in its scope, with its name
 scope_pids() {
-	for _p in $(cat /sys/fs/cgroup/user.slice/user-0.slice/$(session_scope $1)/cgroup.procs 2>/dev/null); do
-		echo "$_p $(cat /proc/$_p/comm)"
+	for _p in $(cat "/sys/fs/cgroup/user.slice/user-0.slice/$(session_scope "$1")/cgroup.procs" 2>/dev/null); do
+		echo "$_p $(cat "/proc/$_p/comm")"
 	done
 }
 
 # session_kill NAME: logind ends it, with everything in its scope (the image has KillUserProcesses=yes)
 session_kill() {
-	loginctl terminate-session $(session_id $1)
+	loginctl terminate-session "$(session_id "$1")"
 }
 
 # session_close NAME: the client goes away without a word
 session_close() {
-	kill -9 $(cat $S/$1.pid) $(cat $S/$1.holder) 2>/dev/null
-	rm -f $S/$1.*
+	kill -9 "$(cat "$S/$1.pid")" "$(cat "$S/$1.holder")" 2>/dev/null
+	rm -f "$S/$1".*
 }
 
 # sshd_stop: nobody can log in any more, and who is in is thrown out; sshd_start brings it back
@@ -185,10 +186,12 @@ irqbalance_stop() {
 # udev_start, udev_stop: systemd-udevd, at the next boots of this guest too; masked unless a scenario wants it.
 # What was there before it is not gone through anew: udevadm trigger does that for one device.
 UDEVD="systemd-udevd-kernel.socket systemd-udevd-control.socket systemd-udevd.service"
+# shellcheck disable=SC2086 # a list
 udev_start() {
 	systemctl -q unmask $UDEVD
 	systemctl start $UDEVD && udevadm settle --timeout=60
 }
+# shellcheck disable=SC2086 # a list
 udev_stop() {
 	udevadm settle --timeout=60
 	systemctl stop $UDEVD
@@ -199,7 +202,7 @@ udev_stop() {
 
 # next_phase PHASE [hard]: ends the scenario; the guest reboots, orderly or (hard) as after a power cut, and the scenario runs again with $PHASE. What is to be known then belongs in /h/results or /var.
 next_phase() {
-	echo "$1 ${2:-clean}" >$H/results/again
+	echo "$1 ${2:-clean}" >"$H/results/again"
 	[ "$2" = hard ] || sync
 	exit 75
 }
@@ -230,10 +233,10 @@ on_trial() {
 
 # guard_gone ID: nobody watches over that transaction any more, and its trial is decided
 guard_gone() {
-	! systemctl -q is-active ringwise-trial-$1 && ! on_trial && ! pgrep '^guard-' >/dev/null
+	! systemctl -q is-active "ringwise-trial-$1" && ! on_trial && ! pgrep '^guard-' >/dev/null
 }
 
 # fate ID: how the transaction ended, from its journal
 fate() {
-	tail -n 3 "$(journal $1)"
+	tail -n 3 "$(journal "$1")"
 }

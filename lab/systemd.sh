@@ -25,5 +25,5 @@ if [ $rc = 75 ]; then
 fi
 echo "lab: status $rc after $(cut -d' ' -f1 /proc/uptime) s"
 # QEMU's debug exit turns this byte into its own exit status.
-printf "\\$(printf %03o "$rc")" | dd of=/dev/port bs=1 seek=244 count=1 2>/dev/null
+printf %b "\\0$(printf %03o "$rc")" | dd of=/dev/port bs=1 seek=244 count=1 2>/dev/null
 poweroff -f

@@ -16,8 +16,8 @@ taken() {
 # samples N: until that many are in the recording
 samples() {
 	for _i in $(seq 600); do
-		[ $(taken) -ge $1 ] && return
-		[ -d /proc/$_w ] || break
+		[ "$(taken)" -ge "$1" ] && return
+		[ -d "/proc/$_w" ] || break
 		sleep 0.1
 	done
 	not_ok "$1 samples" "$(taken) of them: $(cat /tmp/w.err)"
@@ -25,8 +25,8 @@ samples() {
 # told: two samples more, then the whole of it as JSON lines in /tmp/w.json
 told() {
 	samples $(($(taken) + 2))
-	kill $_w
-	wait $_w 2>/dev/null
+	kill "$_w"
+	wait "$_w" 2>/dev/null
 	ringwise watch --replay $rec -o json >/tmp/w.json
 }
 # of DEV: /tmp/w.json becomes what it says of this interface
@@ -44,19 +44,19 @@ queue() {
 }
 # above N: numbers of packets that are larger, the first of them
 above() {
-	grep -oE '"(packets|[rt]x_packets|softnet_processed)":[0-9]*' /tmp/w.json | awk -F: -v n=$1 '$2 > n' | head -1
+	grep -oE '"(packets|[rt]x_packets|softnet_processed)":[0-9]*' /tmp/w.json | awk -F: -v n="$1" '$2 > n' | head -1
 }
 # snmp FILE GROUP NAME: a counter of /proc/net
 snmp() {
-	awk -v g="$2:" -v n="$3" '$1 == g && !h { for (i = 2; i <= NF; i++) if ($i == n) h = i; next } $1 == g { print $h; exit }' /proc/net/$1
+	awk -v g="$2:" -v n="$3" '$1 == g && !h { for (i = 2; i <= NF; i++) if ($i == n) h = i; next } $1 == g { print $h; exit }' "/proc/net/$1"
 }
 # softnet COLUMN: of all CPUs together
 softnet() {
-	awk -v c=$1 'function hex(s,  i, n) { for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
+	awk -v c="$1" 'function hex(s,  i, n) { for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
 		{ s += hex($c) } END { printf "%d", s }' /proc/net/softnet_stat
 }
 stat_of() {
-	cat /sys/class/net/$1/statistics/$2
+	cat "/sys/class/net/$1/statistics/$2"
 }
 # send SRC COUNT WORD...: with pktgen
 send() {
@@ -65,7 +65,7 @@ send() {
 	_pg_empty
 	_pg kpktgend_0 "add_device $_src"
 	for _w2 in "count $_n" "clone_skb 0" "pkt_size 60" "delay 0" "udp_src_min 1024" "udp_src_max 1024" "$@"; do
-		_pg $_src "$_w2"
+		_pg "$_src" "$_w2"
 	done
 	_pg_run 60
 }
@@ -73,10 +73,10 @@ send() {
 quiet_net() {
 	modprobe pktgen
 	for _f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do
-		echo 1 >$_f
+		echo 1 >"$_f"
 	done
 }
 # queue_of DEV PORT QUEUE: UDP to this port goes there
 queue_of() {
-	ethtool -N $1 flow-type udp4 dst-port $2 action $3 >/dev/null
+	ethtool -N "$1" flow-type udp4 dst-port "$2" action "$3" >/dev/null
 }

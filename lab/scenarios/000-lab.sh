@@ -7,6 +7,7 @@
 
 cpu=/sys/devices/system/cpu
 same "number of CPUs" "$(ls -d $cpu/cpu[0-9]* | wc -l)" "$CPUS"
+# shellcheck disable=SC2116 # one blank between words
 same "offline CPUs" "$(cat $cpu/offline)" "$(echo $OFFLINE)"
 
 # A core's threads, and what shares an L3.
@@ -35,7 +36,7 @@ for want in $NODE_DISTANCES; do
 done
 
 # Every NIC of the host file is there, on its node, with its driver.
-while read -r mac name driver queues node kind; do
+while read -r mac name driver queues node _; do
 	if [ "$driver" = mqnic ] && [ "$HAVE_MQNIC" = 0 ]; then
 		continue
 	fi

@@ -192,7 +192,7 @@ sent() {
 tx_irq=$(irq_of mq1-TxRx-0)
 tx_cpus=$(asked $tx_irq)
 echo 0 >/proc/irq/$tx_irq/smp_affinity_list
-for try in 1 2 3 4 5 6; do
+for _ in 1 2 3 4 5 6; do
 	at_once=$(sent 0 0)
 	late=$(sent 8000 0)
 	two=$(sent 8000 2)
@@ -244,12 +244,12 @@ ethtool -K mq0 ntuple on
 mkfifo /tmp/t.open
 exec 7<>/tmp/t.open
 # A connection's own port may lead it to its reader's queue by chance, and then nothing is to be steered.
-for try in 1 2 3 4 5 6; do
+for _ in 1 2 3 4 5 6; do
 	ethtool -S mq0 >/tmp/t.before
 	for cpu in 5 3; do
 		taskset $(printf %x $((1 << cpu))) nc -l -p 500$cpu <&7 >/dev/null &
 		reader=$!
-		for i in $(seq 50); do
+		for _ in $(seq 50); do
 			grep -q ":$(printf %04X 500$cpu) .* 0A " /proc/net/tcp /proc/net/tcp6 && break
 			sleep 0.1
 		done
@@ -266,7 +266,7 @@ check "to the reader's queue" sh -c "set -- $(arrived); [ \$((\$6 + \$4)) -gt \$
 for q in 0 1 2 3 4 5 6 7; do
 	echo 0 >/sys/class/net/mq0/queues/rx-$q/rps_flow_cnt
 done
-for i in $(seq 100); do
+for _ in $(seq 100); do
 	left=$(ethtool -S mq0 | awk '/arfs_filters/ { print $2 }')
 	[ $left = 0 ] && break
 	sleep 0.1

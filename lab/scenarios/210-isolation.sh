@@ -22,7 +22,7 @@ done
 same "it leaves the isolated CPUs" "$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/$pid/status)" 0-1
 : >/tmp/seen
 while [ -e /proc/$pid/task ]; do
-	for t in /proc/$pid/task/*; do
+	for t in "/proc/$pid"/task/*; do
 		# The CPU it ran on last is the 37th word behind the name.
 		a=$(awk '/^Cpus_allowed_list/ { print $2 }' $t/status 2>/dev/null)
 		c=$(sed 's/.*) //' $t/stat 2>/dev/null | cut -d' ' -f37)

@@ -53,7 +53,7 @@ state $dev >/tmp/after
 unchanged "as first found" /tmp/before /tmp/after
 
 # As the driver left it, for the scenarios that follow.
-for f in /sys/class/net/$dev/queues/*/xps_cpus /sys/class/net/$dev/queues/*/rps_cpus /sys/class/net/$dev/queues/*/rps_flow_cnt; do
+for f in "/sys/class/net/$dev"/queues/*/xps_cpus "/sys/class/net/$dev"/queues/*/rps_cpus "/sys/class/net/$dev"/queues/*/rps_flow_cnt; do
 	echo 0 >$f
 done
 ethtool -X $dev default

@@ -40,6 +40,7 @@ note: no transaction of this boot was cut short or is on trial"
 	clean_up
 done
 check "some of the kills came in the middle ($cut of 6)" [ $cut -ge 3 ]
+# shellcheck disable=SC2009 # no pgrep that lists arguments
 same "no guard and no copy is left" "$(ls $S | grep guard; ps | grep '[_]_guard')" ""
 
 # 2. Nobody confirms.

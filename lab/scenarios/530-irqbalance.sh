@@ -66,7 +66,7 @@ says "plan: irqbalance is named" "irqbalance"
 says "plan: what happens next" "banned (until its restart)"
 
 status "apply" 0 ringwise apply --yes $devs
-cat /tmp/err | sed 's/^/# /'
+sed 's/^/# /' /tmp/err
 for d in $devs; do affinity $d; done >/tmp/layout54
 same "all our interrupts are banned, somebody's own too" "$(bans)" \
 	"$({ numbers; echo $own; } | sort -n | tr '\n' ' ' | sed 's/ $//')"
@@ -110,7 +110,7 @@ same "after its restart it holds again for 30 s" "$(for_30s /tmp/layout54)" 0
 # Other numbers.
 numbers >/tmp/numbers54
 status "apply: fewer channels" 0 ringwise apply --yes --take-over $devs --queues 2 --allow-disruption
-cat /tmp/err | sed 's/^/# /'
+sed 's/^/# /' /tmp/err
 links $devs
 for d in $devs; do affinity $d; done >/tmp/layout54
 echo "# numbers: $(tr '\n' ' ' </tmp/numbers54), now $(numbers | tr '\n' ' ')"
@@ -120,7 +120,7 @@ same "after renumbering those of now are banned, and no others" "$(bans)" \
 same "after renumbering it holds for 30 s" "$(for_30s /tmp/layout54)" 0
 
 status "rollback" 0 ringwise rollback --yes 0
-cat /tmp/err | sed 's/^/# /'
+sed 's/^/# /' /tmp/err
 same "its list is as it was" "$(bans)" "$own"
 check "no file of ours is left" [ ! -e /run/ringwise/irqbalance-bans ]
 status "verify: nothing is wanted any more" 0 ringwise verify

@@ -28,7 +28,7 @@ asked() {
 	_pid=$!
 	sleep 1
 	(
-		printf "$2"
+		printf %b "$2"
 		_i=0
 		while [ ! -e /tmp/asked.rc ] && [ $_i -lt 90 ]; do
 			sleep 1

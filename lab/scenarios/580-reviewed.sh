@@ -48,7 +48,7 @@ sed -n "s|^eth0/queues/tx-1/xps_cpus=||p" /tmp/first >$xps
 sed -n 's/^irq .*-rx-1=//p' /tmp/first | tail -n 1 >$(irq)
 state $devs >/tmp/now
 unchanged "as it was planned for" /tmp/first /tmp/now
-cd /tmp
+cd /tmp || exit
 status "apply FILE" 0 ringwise apply --yes edge.plan
 state $devs >/tmp/now
 same "does exactly that: the queue" "$(cat $xps | tr -d 0,)" 2

@@ -27,10 +27,10 @@ crowd() {
 	for n in $(dev_irqs $1); do
 		[ -n "$(irq_name $n)" ] && echo 0 >/proc/irq/$n/smp_affinity_list 2>/dev/null
 	done
-	for f in /sys/class/net/$1/queues/tx-*/xps_cpus; do
+	for f in "/sys/class/net/$1"/queues/tx-*/xps_cpus; do
 		echo 3 2>/dev/null >$f
 	done
-	for f in /sys/class/net/$1/queues/rx-*/rps_flow_cnt; do
+	for f in "/sys/class/net/$1"/queues/rx-*/rps_flow_cnt; do
 		echo 64 2>/dev/null >$f
 	done
 }

@@ -176,13 +176,13 @@ everything eth0 >/tmp/before
 sed 's/mq1/eth0/; s/, { program = "nc" }//' /tmp/two.toml >/tmp/igb.toml
 ringwise plan eth0 --config /tmp/igb.toml >/tmp/out 2>/tmp/err
 says "igb: which moderation there is not" "eth0 moderation of single queues"
-cat /tmp/out | grep '^x' | head
+grep '^x' /tmp/out | head
 status "igb: a rule that it refuses puts everything back" 4 ringwise apply --yes eth0 --config /tmp/igb.toml
 links eth0
 everything eth0 >/tmp/after
 unchanged "igb: nothing is half done" /tmp/before /tmp/after
 # A kind of rule is learned at each run.
-for try in 1 2 3 4 5 6 7 8; do
+for _ in 1 2 3 4 5 6 7 8; do
 	ringwise apply --yes eth0 --config /tmp/igb.toml >/tmp/out 2>/tmp/err
 	rc=$?
 	[ $rc = 4 ] || break

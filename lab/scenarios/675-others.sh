@@ -40,7 +40,7 @@ END
 	ringwise plan $dev --config /tmp/mixed.toml >/tmp/out 2>/tmp/err
 	grep '^x' /tmp/out
 	# A refusal that nobody could know of puts everything back and is remembered.
-	for try in 1 2 3 4 5; do
+	for _ in 1 2 3 4 5; do
 		ringwise apply --yes $dev --config /tmp/mixed.toml >/tmp/out 2>/tmp/err
 		rc=$?
 		links $dev

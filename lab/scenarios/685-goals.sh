@@ -33,7 +33,8 @@ begin() {
 	name=$1
 	shift
 	on=$*
-	export RINGWISE_STATE_DIR=/tmp/rw68.$(echo $name | tr ' ' -)
+	RINGWISE_STATE_DIR=/tmp/rw68.$(echo $name | tr ' ' -)
+	export RINGWISE_STATE_DIR
 	links $devs >/dev/null
 	all >/tmp/before
 }
@@ -58,7 +59,7 @@ queue_cpus() {
 		for _n in $(dev_irqs $_x); do
 			look _a /sys/kernel/irq/$_n/actions
 			case $_a in
-			*TxRx-* | *rxtx-* | *-rx-* | *-tx-* | *input.* | *output.*) echo $(expand $(cat /proc/irq/$_n/smp_affinity_list)) | tr ' ' '\n' ;;
+			*TxRx-* | *rxtx-* | *-rx-* | *-tx-* | *input.* | *output.*) expand "$(cat /proc/irq/$_n/smp_affinity_list)" | tr ' ' '\n' | grep . ;;
 			esac
 		done
 	done | sort -un

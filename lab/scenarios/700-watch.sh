@@ -112,7 +112,7 @@ sleep 0.5
 kill -STOP $reader
 port=$((0x$(awk 'NR > 1 { split($2, a, ":"); print a[2]; exit }' /proc/net/udp)))
 echo $rmem >/proc/sys/net/core/rmem_default
-full=$(snmp snmp Udp RcvbufErrors) udp=$(snmp snmp Udp InDatagrams)
+full=$(snmp snmp Udp RcvbufErrors)
 record mq0
 send mq1 500 "dst 10.1.1.1" "src_min 10.1.1.9" "src_max 10.1.1.9" "$to" "udp_src_min 69" "udp_src_max 69" "udp_dst_min $port" "udp_dst_max $port"
 told

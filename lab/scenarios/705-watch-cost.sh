@@ -17,6 +17,7 @@ mkdir $CGROUP
 . /h/cost.sh
 peers_up
 costs >/tmp/costs
+# shellcheck disable=SC2116 # one line
 echo "# interfaces: $(echo $DEVS)"
 sed 's/^/# us a sample: /' /tmp/costs
 cat $PEERS/tmp/cost.err

@@ -68,7 +68,7 @@ ethtool -K mq0 ntuple on
 for port in 1001:1 1002:1 1003:3 1004:7; do
 	queue_of mq0 ${port%:*} ${port#*:}
 done
-flows() { cat /proc/net/packet | grep -c ' 0003 '; }
+flows() { grep -c ' 0003 ' /proc/net/packet; }
 before=$(flows)
 listen mq0 --sample 1
 same "a socket for each queue, and one" "$(($(flows) - before))" 9

@@ -25,7 +25,8 @@ send() {
 	echo start >/proc/net/pktgen/pgctrl
 	_pg_empty
 }
-# until COMMAND...: as long as it may take on a stalled guest
+# until_ok COMMAND...: as long as it may take on a stalled guest
+# shellcheck disable=SC2317 # by `check`
 until_ok() {
 	for _i in $(seq 1200); do
 		"$@" >/dev/null 2>&1 && return 0
@@ -130,7 +131,7 @@ q='ringwise_queue_packets_total{device="eth0",queue="1",direction="tx"}'
 was=$(value "$q")
 send eth0 57 "queue_map_min 1" "queue_map_max 1"
 # A sample is as old as it may be, and the guest as slow as it is.
-for i in $(seq 30); do
+for _ in $(seq 30); do
 	page
 	[ "$(($(value "$q") - was))" -ge 57 ] && break
 	sleep 1

@@ -77,12 +77,12 @@ wait_link eth0
 links eth2 eth3
 lands -g 11 1000 >/tmp/flows
 # Several packets share an interrupt: until there are enough to judge by.
-for i in $(seq 20); do
+for _ in $(seq 20); do
 	lands eth3 eth2 16 </tmp/flows >/tmp/came
 	[ "$(irq_counts $(irq_of eth2-rxtx-0) | awk '{ for (i = 1; i <= NF; i++) s += $i; print s }')" -gt 300 ] && break
 done
 same "vmxnet3: one queue gets all" "$(awk '$2 != "lost" { print $2 }' /tmp/came | sort -u | tr '\n' ' ')" "0 "
-echo "# interrupts: $(irqs eth2 | while read n name; do echo $name $(irq_counts $n | awk '{ for (i = 1; i <= NF; i++) s += $i; print s }'); done | tr '\n' ' ')"
+echo "# interrupts: $(irqs eth2 | while read -r n name; do echo $name $(irq_counts $n | awk '{ for (i = 1; i <= NF; i++) s += $i; print s }'); done | tr '\n' ' ')"
 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp eth2 >/tmp/out 2>/tmp/err
 sed 's/^/# /' /tmp/out | head -12
 says "vmxnet3: it is said" "does not heed its table"

@@ -80,7 +80,7 @@ where() {
 # stacked: on a CPU that an earlier queue of its NIC has already.
 # smt-shared: another queue of its NIC is on another CPU of the same core.
 layout() {
-	for try in 1 2 3 4; do
+	for _ in 1 2 3 4; do
 		both_ways 4000
 		where >/tmp/where80
 		grep -q ' no$' /tmp/where80 || break

@@ -27,6 +27,7 @@ echo "$HOST-$KERNEL" >/h/results/keep/capture.name
 : >/tmp/errors
 for try in 1 2 3 4 5 6 7 8; do
 	rm -f $file
+	# shellcheck disable=SC2129 # different files besides
 	ringwise show -j >/tmp/before.json 2>>/tmp/errors
 	ringwise plan -j --config none >/tmp/plan.json 2>>/tmp/errors
 	ringwise capture $file >/tmp/out 2>>/tmp/errors

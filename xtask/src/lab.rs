@@ -33,6 +33,7 @@ struct Options {
     quick: bool,
     since: Option<String>,
     record: bool,
+    shuffle: Option<String>,
 }
 
 fn options(args: &[String]) -> Result<Options> {
@@ -58,6 +59,7 @@ fn options(args: &[String]) -> Result<Options> {
                 o.record = true;
                 continue;
             }
+            "--shuffle" => &mut o.shuffle,
             "--list" => {
                 o.list = true;
                 continue;
@@ -115,6 +117,11 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     }
     // The longest boots first, so that the last one is not alone.
     jobs.sort_by_key(|j| std::cmp::Reverse(j.scenarios.iter().map(|s| s.timeout).sum::<u64>()));
+    if let Some(seed) = &o.shuffle {
+        let seed = seed.parse().with_context(|| format!("--shuffle: not a number: {seed:?}"))?;
+        println!("lab: scenarios in the order of --shuffle {seed}");
+        jobs.iter_mut().for_each(|j| shuffle(&mut j.scenarios, seed));
+    }
     if o.list {
         for j in &jobs {
             let names: Vec<&str> = j.scenarios.iter().map(|s| s.name.as_str()).collect();
@@ -210,6 +217,16 @@ fn plan<'a>(
         }
     }
     jobs
+}
+
+/// The same order for the same seed and the same length (Fisher and Yates, with a linear congruential generator).
+fn shuffle<T>(items: &mut [T], seed: u64) {
+    let mut state = seed;
+    for left in (2..=items.len()).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let below = u64::try_from(left).unwrap_or(u64::MAX);
+        items.swap(left - 1, usize::try_from((state >> 33) % below).unwrap_or(0));
+    }
 }
 
 /// What came of all boots.
@@ -539,6 +556,20 @@ mod tests {
         assert!(o.list && !o.keep);
         assert!(options(&["--host".to_string()]).is_err());
         assert!(options(&["--what".to_string()]).is_err());
+    }
+
+    #[test]
+    fn a_seed_gives_one_order() {
+        let order = |seed| {
+            let mut items: Vec<u32> = (0..20).collect();
+            shuffle(&mut items, seed);
+            items
+        };
+        assert_eq!(order(7), order(7));
+        assert_ne!(order(7), order(8));
+        let mut sorted = order(7);
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..20).collect::<Vec<u32>>());
     }
 
     #[test]

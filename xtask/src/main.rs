@@ -30,6 +30,7 @@ mod qemu;
 mod reproduction;
 mod scenario;
 mod setup;
+mod shellcheck;
 mod times;
 mod tools;
 mod userland;
@@ -50,6 +51,7 @@ usage: cargo xtask TASK
       --program FILE    this static ringwise instead of a fresh build
       --minutes N       end after that time; what has not run by then has failed
       --record          after a green run, write its times and counts into lab/README.md
+      --shuffle SEED    run each boot's scenarios in another order, the same one for the same number
       --list            show what would run, and stop
       --keep            keep the share directory of each boot
   lab shell [--host H] [--kernel K]   an interactive guest
@@ -63,6 +65,7 @@ usage: cargo xtask TASK
                         --schema: its JSON by Grafana's own types (npm)
   figures               the pages of bench's goldens in a headless Chromium: everything drawn, nothing covered
   layering              compare the directions between crates with ARCHITECTURE.md
+  shellcheck            check every shell script of the lab
   bless                 rewrite golden results of all tests, on purpose only
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
   man [DIR]             man pages and completions (default target/man)
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         "demo" => demo::run(rest),
         "cost" => cost::run(rest),
         "ci" => ci::run(rest),
+        "shellcheck" => shellcheck::run(rest),
         "layering" => layering::run(&paths::root()).map(|()| ExitCode::SUCCESS),
         "bless" => dev::bless(&paths::root()),
         "grafana" => grafana::run(rest),

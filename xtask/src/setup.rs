@@ -32,6 +32,7 @@ const TOOLS: &[(&str, &str, Lane)] = &[
     ("unshare", "util-linux", Lane::Demo),
     ("setpriv", "util-linux", Lane::Demo),
     ("make", "make", Lane::Quick),
+    ("shellcheck", "shellcheck", Lane::Quick),
     ("mkfs.ext4", "e2fsprogs", Lane::Quick),
     ("mmdebstrap", "mmdebstrap", Lane::Quick),
     ("chromium", "chromium", Lane::Quick),
