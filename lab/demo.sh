@@ -12,18 +12,26 @@ step() {
 	printf '\n%s== %s%s\n' "$bold" "$1" "$plain"
 }
 
-# run COMMAND...: shows the command, then runs it.
+# now TEXT: what happens until the next line.
+now() {
+	printf '%s ...\n' "$1"
+}
+
+# run COMMAND...: shows the command, then runs it, for a minute at most.
 failed=0
 run() {
 	printf '\n%s# %s%s\n' "$bold" "$*" "$plain"
-	"$@" </dev/null || {
+	timeout -s KILL 60 "$@" </dev/null || {
 		rc=$?
+		[ $rc = 137 ] && echo "no end within a minute: it was killed"
 		echo "(status $rc)"
 		failed=$((failed + 1))
 	}
 }
 
+now "The guest is up: waiting for its links"
 links eth0 eth1
+now "Laying it out badly, and sending 4,000 packets"
 # As many a router is found: somebody's script once put all queues on CPU 0 and switched RPS on everywhere.
 for dev in eth0 eth1; do
 	for irq in $(dev_irqs $dev); do
@@ -47,8 +55,10 @@ step "3. Apply: one transaction, journal first, every value read back"
 run ringwise apply --yes eth0 eth1
 
 step "4. Traffic: is each queue counted on its CPU, and on no other?"
+now "Sending 6,000 packets of 1,024 flows, so that every interrupt arrives on its new CPU"
 traffic eth0 eth1 1024 3000 >/dev/null
 traffic eth1 eth0 1024 3000 >/dev/null
+now "Sending 12,000 more while ringwise counts"
 (
 	i=0
 	while [ $i -lt 3 ]; do
@@ -58,6 +68,7 @@ traffic eth1 eth0 1024 3000 >/dev/null
 	done
 ) >/dev/null 2>&1 &
 run ringwise verify --for 3s
+now "The last packets arrive"
 wait
 
 step "5. What changed"
@@ -68,7 +79,7 @@ step "6. Put it all back, as first found"
 run ringwise rollback --yes 0
 state eth0 eth1 >/tmp/after
 if cmp -s /tmp/before /tmp/after; then
-	printf '\nAn independent reader (plain shell) finds every value as it was before step 3.\n'
+	printf '\nAn independent reader (lab/tools/state.c) finds every value as it was before step 3.\n'
 else
 	printf '\nNOT as before:\n'
 	diff /tmp/before /tmp/after

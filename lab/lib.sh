@@ -137,7 +137,7 @@ _pg_empty() {
 	echo "pktgen does not let go of its device" >&2
 }
 
-# _pg_run SECONDS: sends what was laid down, to its end or for so long at most, and lets go of the device.
+# _pg_run SECONDS: sends what was configured, to its end or for so long at most, and removes the device.
 _pg_run() {
 	(echo start >/proc/net/pktgen/pgctrl) &
 	_sends=$!

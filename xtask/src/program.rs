@@ -49,9 +49,11 @@ pub fn build(profile: Profile) -> Result<PathBuf> {
     let out = child.stdout.take().context("cargo's messages")?;
     let mut done = 0;
     for line in BufReader::new(out).lines() {
-        if line?.contains("\"reason\":\"compiler-artifact\"") {
+        let line = line?;
+        // Build scripts are compiled as well; the list of crates does not count them.
+        if line.contains("\"reason\":\"compiler-artifact\"") && !line.contains("\"kind\":[\"custom-build\"]") {
             done += 1;
-            progress::set("building", all.map_or(format!("{done} crates"), |n| format!("{done} of {n} crates")));
+            progress::set("building", all.map_or(format!("{done} crates"), |n| format!("{} of {n} crates", done.min(n))));
         }
     }
     let status = child.wait()?;
