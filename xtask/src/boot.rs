@@ -2,7 +2,7 @@
 
 use crate::host::{Host, System};
 use crate::scenario::Scenario;
-use crate::{image, irqbalance, kernel, mqnic, paths, peers, userland};
+use crate::{image, irqbalance, kernel, module, paths, peers, userland};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::fmt;
@@ -27,7 +27,8 @@ pub struct Guest<'a> {
     pub host: &'a Host,
     pub kernel: &'a str,
     pub ready: kernel::Ready,
-    pub test_nic: mqnic::Built,
+    pub test_nic: module::Built,
+    pub cost_model: module::Built,
     /// Its root file system, where that is not the initramfs.
     disk: Option<PathBuf>,
     pub dir: PathBuf,
@@ -75,10 +76,11 @@ impl Ended {
 impl<'a> Guest<'a> {
     pub fn prepare(host: &'a Host, k: &'a kernel::Kernel) -> Result<Guest<'a>> {
         let ready = kernel::ensure(k)?;
-        let test_nic = mqnic::ensure(k, &ready)?;
+        let test_nic = module::TEST_NIC.ensure(k, &ready)?;
+        let cost_model = module::COST_MODEL.ensure(k, &ready)?;
         let disk = (host.system == System::Systemd).then(userland::ensure).transpose()?;
         let dir = free_dir(&format!("{}-{}", host.name, k.name));
-        Ok(Guest { host, kernel: &k.name, ready, test_nic, disk, dir })
+        Ok(Guest { host, kernel: &k.name, ready, test_nic, cost_model, disk, dir })
     }
 
     pub fn share(&self) -> PathBuf {
@@ -142,7 +144,7 @@ impl<'a> Guest<'a> {
             Mode::Demo => "demo",
             Mode::Shell => "shell",
         };
-        let has_nic = matches!(self.test_nic, mqnic::Built::Module(_));
+        let has_nic = matches!(self.test_nic, module::Built::Module(_));
         let env = format!(
             "{}KERNEL={}\nMODE={mode_word}\nHAVE_MQNIC={}\nCOLUMNS={}\nLC_ALL={}\nNO_COLOR={}\n",
             self.host.guest_variables(),
@@ -157,8 +159,10 @@ impl<'a> Guest<'a> {
         fs::copy(ringwise, &to)?;
         fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
         crate::tools::install(&share)?;
-        if let mqnic::Built::Module(ko) = &self.test_nic {
-            fs::copy(ko, share.join("mqnic.ko"))?;
+        for (built, m) in [(&self.test_nic, module::TEST_NIC), (&self.cost_model, module::COST_MODEL)] {
+            if let module::Built::Module(ko) = built {
+                fs::copy(ko, share.join(format!("{}.ko", m.name)))?;
+            }
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ mod irqbalance;
 mod kernel;
 mod lab;
 mod layering;
-mod mqnic;
+mod module;
 mod paths;
 mod peers;
 mod picture;

@@ -1,6 +1,6 @@
 //! `cargo xtask setup`: what the lab needs, from a machine where nothing was installed by hand.
 
-use crate::{apt, cmd, grafana, host, kernel, mqnic, paths, userland};
+use crate::{apt, cmd, grafana, host, kernel, module, paths, userland};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::PathBuf;
@@ -36,11 +36,14 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     let kernels = kernel::table()?;
     for k in &kernels {
         let got = kernel::ensure(k)?;
-        let nic = match mqnic::ensure(k, &got)? {
-            mqnic::Built::Module(_) => "test NIC built".to_string(),
-            mqnic::Built::No(why) => format!("no test NIC: {why}"),
-        };
-        println!("setup: kernel {:5} {} ({nic})", k.name, got.release);
+        let mut modules = Vec::new();
+        for m in [module::TEST_NIC, module::COST_MODEL] {
+            modules.push(match m.ensure(k, &got)? {
+                module::Built::Module(_) => format!("{} built", m.title),
+                module::Built::No(why) => format!("no {}: {why}", m.title),
+            });
+        }
+        println!("setup: kernel {:5} {} ({})", k.name, got.release, modules.join(", "));
     }
     if host::all()?.iter().any(|h| h.system == host::System::Systemd) {
         let image = userland::ensure()?;
