@@ -38,22 +38,27 @@ static void lc_halt_until(struct lc_level *level, u64 end, bool may_yield)
 	local_irq_enable();
 }
 
-/* Whether a CPU is being charged, or between two charges that follow each other. */
-static bool lc_is_busy(int cpu, u64 now, u64 gap)
+static bool lc_was_charged(const struct lc_level *level, u64 now)
 {
-	struct lc_cpu *c = per_cpu_ptr(&lc_cpus, cpu);
-
-	if (READ_ONCE(c->soft.charging) || READ_ONCE(c->task.charging))
-		return true;
-	return READ_ONCE(c->busy) && (s64)(now - READ_ONCE(c->soft.real_end)) <= (s64)gap;
+	return (s64)(now - READ_ONCE(level->real_end)) <= (s64)LC_MAX_LAG;
 }
 
-static bool lc_sibling_is_busy(u64 now, u64 gap)
+/* Whether a CPU is being charged, or is between two charges: it was not idle since the last one. */
+static bool lc_is_busy(int cpu, u64 now)
+{
+	const struct lc_cpu *c = per_cpu_ptr(&lc_cpus, cpu);
+
+	return READ_ONCE(c->soft.charging) || READ_ONCE(c->task.charging) ||
+	       (READ_ONCE(c->busy) && lc_was_charged(&c->soft, now)) ||
+	       (READ_ONCE(c->task_busy) && lc_was_charged(&c->task, now));
+}
+
+static bool lc_sibling_is_busy(u64 now)
 {
 	int cpu, self = smp_processor_id();
 
 	for_each_cpu(cpu, topology_sibling_cpumask(self))
-		if (cpu != self && lc_is_busy(cpu, now, gap))
+		if (cpu != self && lc_is_busy(cpu, now))
 			return true;
 	return false;
 }
@@ -62,9 +67,8 @@ static bool lc_sibling_is_busy(u64 now, u64 gap)
 static u64 lc_time(struct net_device *dev, u64 now, u64 ns)
 {
 	int node = dev ? dev_to_node(&dev->dev) : NUMA_NO_NODE;
-	u64 base = ns;
 
-	if (lc_sibling_is_busy(now, base)) {
+	if (lc_sibling_is_busy(now)) {
 		ns = ns * READ_ONCE(lc_sibling_percent) / 100;
 		lc_count(sibling, 1);
 	}
@@ -161,7 +165,7 @@ int lc_charge_task(u64 ns)
 			used = now - begin - (READ_ONCE(c->soft_time) - soft);
 		} while (used < ns && !need_resched());
 		hrtimer_cancel(&c->task.timer);
-		c->task.real_end = now;
+		WRITE_ONCE(c->task.real_end, now);
 		c->task.want_end = now - (used > ns ? used - ns : 0);
 		c->task_soft = c->soft_time;
 		WRITE_ONCE(c->task_busy, true);

@@ -18,8 +18,8 @@
 
 /* The highest cost of a packet and the longest occupation, before their factors, in nanoseconds. */
 #define LC_MAX		(100 * NSEC_PER_MSEC)
-/* The longest charge for a buffer of many segments. */
-#define LC_MAX_BUFFER	NSEC_PER_SEC
+/* The highest cost of a buffer of many segments: a poll of 64 of them stays below what the kernel reports as a lockup. */
+#define LC_MAX_BUFFER	(250 * NSEC_PER_MSEC)
 /* How much a CPU that was kept waiting by the host may catch up. */
 #define LC_MAX_LAG	(200 * NSEC_PER_MSEC)
 #define LC_MAX_PERCENT	1000
