@@ -128,10 +128,11 @@ _pg() {
 }
 
 # pktgen's thread removes devices in its own time: asked too early, it takes the next one away as well.
+# PG_CPU: the CPU that sends.
 _pg_empty() {
 	for _i in $(seq 100); do
 		[ "$(ls /proc/net/pktgen | grep -vc -e '^kpktgend_' -e '^pgctrl$')" = 0 ] && return
-		[ "$_i" = 1 ] && _pg kpktgend_0 rem_device_all
+		[ "$_i" = 1 ] && _pg "kpktgend_${PG_CPU:-0}" rem_device_all
 		sleep 0.1
 	done
 	echo "pktgen does not let go of its device" >&2
@@ -156,9 +157,9 @@ _pg_run() {
 traffic() {
 	_src=$1 _flows=${3:-256} _n=${4:-4000}
 	modprobe pktgen || return
-	_t=kpktgend_0
+	_t=kpktgend_${PG_CPU:-0}
 	_pg_empty
-	_pg $_t "add_device $_src"
+	_pg "$_t" "add_device $_src"
 	for _w in "count $_n" "clone_skb 0" "pkt_size 60" "delay 0" "dst 10.1.1.1" \
 		"dst_mac $(cat "/sys/class/net/$2/address")" "src_min 10.9.0.1" \
 		"src_max 10.9.$(((_flows - 1) / 250)).$(((_flows - 1) % 250 + 1))" \

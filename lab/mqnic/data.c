@@ -78,6 +78,7 @@ int mq_poll(struct napi_struct *napi, int budget)
 		v->rx->rx_bytes += skb->len;
 		done++;
 		skb_record_rx_queue(skb, v->rx - v->nic->q);
+		mq_charge(v->nic->dev);
 		napi_gro_receive(napi, skb);
 	}
 	if (done < budget && napi_complete_done(napi, done)) {

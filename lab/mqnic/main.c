@@ -35,6 +35,8 @@ module_param_named(rlimit, mq_rlimit, int, 0644);
 MODULE_PARM_DESC(rlimit, "quirk 8192: the most rules");
 module_param_named(separate, mq_separate, int, 0644);
 MODULE_PARM_DESC(separate, "bit mask of the devices that offer separate channels (default: none)");
+module_param_cb(poll_ns, &mq_poll_ns_ops, NULL, 0644);
+MODULE_PARM_DESC(poll_ns, "nanoseconds that a packet costs in the driver's poll; needs the module labcost (default: 0)");
 
 struct mqnic *mq_devs[MQ_DEVS];
 
@@ -461,7 +463,20 @@ static struct pci_driver mq_driver = {
 	.probe = mq_probe,
 	.remove = mq_remove,
 };
-module_pci_driver(mq_driver);
+
+static int __init mq_init(void)
+{
+	return pci_register_driver(&mq_driver);
+}
+
+static void __exit mq_exit(void)
+{
+	pci_unregister_driver(&mq_driver);
+	mq_charge_exit();
+}
+
+module_init(mq_init);
+module_exit(mq_exit);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("multi-queue NIC for tests");

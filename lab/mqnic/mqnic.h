@@ -146,6 +146,12 @@ struct mqnic {
 extern struct mqnic *mq_devs[MQ_DEVS];
 extern int mq_vlimit, mq_hang, mq_hanging, mq_climit, mq_rlimit, mq_separate;
 
+/* cost.c; labcost is the lab's cost model (lab/cost), which need not be loaded. */
+void labcost_poll(struct net_device *dev, unsigned int ns);
+extern const struct kernel_param_ops mq_poll_ns_ops;
+void mq_charge(struct net_device *dev);
+void mq_charge_exit(void);
+
 /* main.c */
 int mq_open(struct net_device *dev);
 int mq_stop(struct net_device *dev);

@@ -4,7 +4,7 @@ use crate::heartbeat::{Dead, Heartbeat};
 use crate::host::{Host, System};
 use crate::qemu::{self, Accel, Qemu};
 use crate::scenario::Scenario;
-use crate::{image, irqbalance, kernel, mqnic, paths, peers, progress, userland};
+use crate::{image, irqbalance, kernel, module, paths, peers, progress, userland};
 use anyhow::{Context, Result};
 use std::fmt;
 use std::fs::{self, File};
@@ -28,7 +28,8 @@ pub struct Guest<'a> {
     pub host: &'a Host,
     pub kernel: &'a str,
     pub ready: kernel::Ready,
-    pub test_nic: mqnic::Built,
+    pub test_nic: module::Built,
+    pub cost_model: module::Built,
     /// Its root file system, where that is not the initramfs.
     disk: Option<PathBuf>,
     qemu: Qemu,
@@ -87,13 +88,16 @@ impl<'a> Guest<'a> {
         let qemu = qemu::ensure()?;
         let ready = kernel::ensure(k)?;
         let accel = qemu::accel(&qemu, &ready)?;
-        let test_nic = match host.has_test_nic() {
-            true => mqnic::ensure(k, &ready)?,
-            false => mqnic::Built::No("this host has none".into()),
+        let (test_nic, cost_model) = match host.has_test_nic() {
+            true => (module::TEST_NIC.ensure(k, &ready)?, module::COST_MODEL.ensure(k, &ready)?),
+            false => {
+                let none = module::Built::No("it is for hosts with a test NIC".into());
+                (none.clone(), none)
+            }
         };
         let disk = (host.system == System::Systemd).then(userland::ensure).transpose()?;
         let dir = free_dir(&format!("{}-{}", host.name, k.name));
-        Ok(Guest { host, kernel: &k.name, ready, test_nic, disk, qemu, accel, dir })
+        Ok(Guest { host, kernel: &k.name, ready, test_nic, cost_model, disk, qemu, accel, dir })
     }
 
     pub fn share(&self) -> PathBuf {
@@ -157,7 +161,7 @@ impl<'a> Guest<'a> {
             Mode::Demo => "demo",
             Mode::Shell => "shell",
         };
-        let has_nic = matches!(self.test_nic, mqnic::Built::Module(_));
+        let has_nic = matches!(self.test_nic, module::Built::Module(_));
         let env = format!(
             "{}KERNEL={}\nMODE={mode_word}\nHAVE_MQNIC={}\nCOLUMNS={}\nLC_ALL={}\nNO_COLOR={}\n",
             self.host.guest_variables(),
@@ -172,8 +176,10 @@ impl<'a> Guest<'a> {
         fs::copy(ringwise, &to)?;
         fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
         crate::tools::install(&share)?;
-        if let mqnic::Built::Module(ko) = &self.test_nic {
-            fs::copy(ko, share.join("mqnic.ko"))?;
+        for (built, m) in [(&self.test_nic, module::TEST_NIC), (&self.cost_model, module::COST_MODEL)] {
+            if let module::Built::Module(ko) = built {
+                fs::copy(ko, share.join(format!("{}.ko", m.name)))?;
+            }
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use crate::boot::{Guest, Lost, Mode};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::lane::{self, Choice};
-use crate::mqnic::Built;
+use crate::module::Built;
 use crate::program::Profile;
 use crate::scenario::{self, Scenario, Score};
 use crate::setup::Lane;
@@ -401,13 +401,18 @@ impl Run<'_> {
         let mut r = Report::default();
         let mut run = Vec::new();
         for s in scenarios {
-            match (&guest.test_nic, s.needs_mqnic) {
+            let needed = [(&guest.test_nic, s.needs_mqnic), (&guest.cost_model, s.needs_cost)];
+            let missing = needed.into_iter().find_map(|(built, needed)| match built {
                 // Declared in lab/kernels.toml, so it is no failure.
-                (Built::No(why), true) if !job.kernel.test_nic => {
+                Built::No(why) if needed && !job.kernel.test_nic => Some(why),
+                _ => None,
+            });
+            match missing {
+                Some(why) => {
                     r.skipped += 1;
                     r.text += &format!("  {:24} skipped: {why}\n", s.name);
                 }
-                _ => run.push(*s),
+                None => run.push(*s),
             }
         }
         let full = Duration::from_secs(job.host.boot_limit + run.iter().map(|s| s.timeout).sum::<u64>());

@@ -20,7 +20,7 @@ mod kernel;
 mod lab;
 mod lane;
 mod layering;
-mod mqnic;
+mod module;
 mod paths;
 mod peers;
 mod picture;

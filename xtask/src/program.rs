@@ -53,7 +53,10 @@ pub fn build(profile: Profile) -> Result<PathBuf> {
         // Build scripts are compiled as well; the list of crates does not count them.
         if line.contains("\"reason\":\"compiler-artifact\"") && !line.contains("\"kind\":[\"custom-build\"]") {
             done += 1;
-            progress::set("building", all.map_or(format!("{done} crates"), |n| format!("{} of {n} crates", done.min(n))));
+            progress::set(
+                "building",
+                all.map_or(format!("{done} crates"), |n| format!("{} of {n} crates", done.min(n))),
+            );
         }
     }
     let status = child.wait()?;

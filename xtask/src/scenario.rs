@@ -21,6 +21,7 @@ pub struct Scenario {
     pub provokes: Option<String>,
     pub timeout: u64,
     pub needs_mqnic: bool,
+    pub needs_cost: bool,
     pub needs_irqbalance: bool,
     pub needs_peers: bool,
     /// It measures and judges nothing: it runs when it is asked for by `--scenario`.
@@ -64,6 +65,7 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
         provokes: None,
         timeout: 60,
         needs_mqnic: false,
+        needs_cost: false,
         needs_irqbalance: false,
         needs_peers: false,
         benchmark: false,
@@ -86,7 +88,8 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
             "needs" if value == "mqnic" => s.needs_mqnic = true,
             "needs" if value == "irqbalance" => s.needs_irqbalance = true,
             "needs" if value == "peers" => s.needs_peers = true,
-            "needs" => bail!("needs: only mqnic, irqbalance and peers are known, not {value:?}"),
+            "needs" if value == "cost" => s.needs_cost = true,
+            "needs" => bail!("needs: only mqnic, cost, irqbalance and peers are known, not {value:?}"),
             "lane" if value == "benchmark" => s.benchmark = true,
             "lane" => bail!("lane: only benchmark is known, not {value:?}"),
             "may-skip" => s.may_skip = Some(value.to_string()),
@@ -186,6 +189,8 @@ mod tests {
         assert_eq!((s.name.as_str(), s.timeout, s.needs_mqnic), ("100-try", 7, true));
         assert!(s.runs_on("a", "6.12") && !s.runs_on("c", "6.12"));
         assert!(!s.benchmark && scenario("# lane: benchmark\n").benchmark);
+        let s = scenario("# needs: mqnic\n# needs: cost\n");
+        assert!(s.needs_mqnic && s.needs_cost, "one line for each");
         let s = scenario("# except: a@6.12 b@5.10\n");
         assert!(!s.runs_on("a", "6.12") && s.runs_on("b", "6.12"));
         assert!(header("# hosts: a\n", PathBuf::new()).is_err());

@@ -1,6 +1,6 @@
 //! `cargo xtask setup`: what the lab needs, from a machine where nothing was installed by hand.
 
-use crate::{apt, cmd, grafana, host, image, kernel, lab, mqnic, paths, progress, qemu, userland};
+use crate::{apt, cmd, grafana, host, image, kernel, lab, module, paths, progress, qemu, userland};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::PathBuf;
@@ -70,15 +70,17 @@ pub fn fetch(lane: Lane) -> Result<()> {
         }
         let got = kernel::ensure(&k)?;
         image::ensure(&got)?;
-        let nic = match here.iter().any(|(h, _)| h.has_test_nic()) && lane > Lane::Demo {
-            false => String::new(),
-            true => match mqnic::ensure(&k, &got)? {
-                mqnic::Built::Module(_) => " (test NIC built)".into(),
-                mqnic::Built::No(why) => format!(" (no test NIC: {why})"),
-            },
-        };
+        let mut built = String::new();
+        if here.iter().any(|(h, _)| h.has_test_nic()) && lane > Lane::Demo {
+            for m in [module::TEST_NIC, module::COST_MODEL] {
+                built += &match m.ensure(&k, &got)? {
+                    module::Built::Module(_) => format!(", {} built", m.title),
+                    module::Built::No(why) => format!(", no {}: {why}", m.title),
+                };
+            }
+        }
         let accel = qemu::accel(&qemu, &got)?;
-        println!("setup: kernel {:6} {}{nic}, in QEMU {} {accel}", k.name, got.release, qemu.version);
+        println!("setup: kernel {:6} {}{built}; runs in QEMU {} {accel}", k.name, got.release, qemu.version);
     }
     if boots.iter().any(|(h, _)| h.system == host::System::Systemd) {
         println!("setup: userland {}", userland::ensure()?.display());

@@ -1,4 +1,4 @@
-//! The test NIC's kernel module, built against each kernel's headers and kept in the cache.
+//! The lab's own kernel modules, built against each kernel's headers and kept in the cache.
 
 use crate::kernel::{Kernel, Ready};
 use crate::{apt::Apt, cmd, paths};
@@ -8,70 +8,87 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A module, or why there is none.
+/// A kernel module whose sources are in `lab/`.
+#[derive(Debug)]
+pub struct Module {
+    /// As the kernel calls it.
+    pub name: &'static str,
+    /// As messages call it.
+    pub title: &'static str,
+    /// The directory of its sources in `lab/`.
+    sources: &'static str,
+}
+
+pub const TEST_NIC: Module = Module { name: "mqnic", title: "test NIC", sources: "mqnic" };
+pub const COST_MODEL: Module = Module { name: "labcost", title: "cost model", sources: "cost" };
+
+/// A module for one kernel, or the reason why there is none.
 #[derive(Debug, Clone)]
 pub enum Built {
     Module(PathBuf),
     No(String),
 }
 
-/// The names of what it is made of, in order.
-fn sources(dir: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(dir).with_context(|| dir.display().to_string())? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        // A build by hand leaves a .mod.c behind.
-        let code = (name.ends_with(".c") && !name.ends_with(".mod.c")) || name.ends_with(".h");
-        if name == "Kbuild" || code {
-            names.push(name);
+impl Module {
+    /// The names of its source files, sorted.
+    fn sources(&self) -> Result<Vec<String>> {
+        let dir = paths::lab().join(self.sources);
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            // A build with make in this directory leaves a .mod.c behind.
+            let code = (name.ends_with(".c") && !name.ends_with(".mod.c")) || name.ends_with(".h");
+            if name == "Kbuild" || code {
+                names.push(name);
+            }
         }
+        names.sort();
+        Ok(names)
     }
-    names.sort();
-    Ok(names)
-}
 
-/// The module for this kernel, from the cache or built.
-pub fn ensure(k: &Kernel, r: &Ready) -> Result<Built> {
-    if !k.test_nic {
-        return Ok(Built::No("the archive has no headers for this kernel".into()));
+    /// The module for this kernel, from the cache or built.
+    pub fn ensure(&self, k: &Kernel, r: &Ready) -> Result<Built> {
+        if !k.test_nic {
+            return Ok(Built::No("the archive has no headers for this kernel".into()));
+        }
+        let from = paths::lab().join(self.sources);
+        let mut parts: Vec<Vec<u8>> = vec![r.release.clone().into_bytes()];
+        let sources = self.sources()?;
+        for file in &sources {
+            parts.push(format!("\0{file}\0").into_bytes());
+            parts.push(fs::read(from.join(file)).with_context(|| format!("lab/{}/{file}", self.sources))?);
+        }
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        let dir = paths::cache().join("modules");
+        let ko = dir.join(format!("{}-{}-{}.ko", self.name, r.release, cmd::hash(&parts)));
+        if ko.is_file() {
+            return Ok(Built::Module(ko));
+        }
+        let headers = headers(k, r)?;
+        // Another lab may be building the same module.
+        let work = dir.join(format!("build-{}-{}-{}", self.name, r.release, std::process::id()));
+        let _ = fs::remove_dir_all(&work);
+        fs::create_dir_all(&work)?;
+        for file in &sources {
+            fs::copy(from.join(file), work.join(file))?;
+        }
+        println!("setup: building the {} for {}", self.title, r.release);
+        let mut make = Command::new("make");
+        make.arg("-s")
+            .arg("-C")
+            .arg(headers.join("usr/src").join(format!("linux-headers-{}", r.release)))
+            .arg(format!("M={}", work.display()))
+            // The headers ask for the compiler of their own build, and for pahole.
+            .arg(format!("CC={}", compiler(&dir)?.display()))
+            .args(["HOSTCC=gcc", "CONFIG_DEBUG_INFO_BTF_MODULES=", "CONFIG_MODULE_SIG="])
+            .arg("modules");
+        cmd::output(&mut make).with_context(|| format!("the {} for {}", self.title, r.release))?;
+        let fresh = work.join(format!("{}.ko", self.name));
+        cmd::output(Command::new("strip").arg("--strip-debug").arg(&fresh))?;
+        fs::rename(&fresh, &ko)?;
+        fs::remove_dir_all(&work)?;
+        Ok(Built::Module(ko))
     }
-    let source = paths::lab().join("mqnic");
-    let mut parts: Vec<Vec<u8>> = vec![r.release.clone().into_bytes()];
-    let sources = sources(&source)?;
-    for file in &sources {
-        parts.push(format!("\0{file}\0").into_bytes());
-        parts.push(fs::read(source.join(file)).with_context(|| format!("lab/mqnic/{file}"))?);
-    }
-    let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-    let dir = paths::cache().join("mqnic");
-    let ko = dir.join(format!("mqnic-{}-{}.ko", r.release, cmd::hash(&parts)));
-    if ko.is_file() {
-        return Ok(Built::Module(ko));
-    }
-    let headers = headers(k, r)?;
-    // Another lab may be building the same.
-    let work = dir.join(format!("build-{}-{}", r.release, std::process::id()));
-    let _ = fs::remove_dir_all(&work);
-    fs::create_dir_all(&work)?;
-    for file in &sources {
-        fs::copy(source.join(file), work.join(file))?;
-    }
-    println!("setup: building the test NIC for {}", r.release);
-    let mut make = Command::new("make");
-    make.arg("-s")
-        .arg("-C")
-        .arg(headers.join("usr/src").join(format!("linux-headers-{}", r.release)))
-        .arg(format!("M={}", work.display()))
-        // The headers ask for the compiler of their own build, and for pahole.
-        .arg(format!("CC={}", compiler(&dir)?.display()))
-        .args(["HOSTCC=gcc", "CONFIG_DEBUG_INFO_BTF_MODULES=", "CONFIG_MODULE_SIG="])
-        .arg("modules");
-    cmd::output(&mut make).with_context(|| format!("the test NIC for {}", r.release))?;
-    let fresh = work.join("mqnic.ko");
-    cmd::output(Command::new("strip").arg("--strip-debug").arg(&fresh))?;
-    fs::rename(&fresh, &ko)?;
-    fs::remove_dir_all(&work)?;
-    Ok(Built::Module(ko))
 }
 
 /// The machine's gcc, spared the options that only a newer one knows.
