@@ -2,6 +2,7 @@
 # The guest is the machine that the host file describes.
 # hosts: all
 # kernels: all
+# quick: small2@6.12 router16@6.12 router16@newest remote@6.12
 # timeout: 60
 . /h/lib.sh
 

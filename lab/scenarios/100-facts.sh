@@ -2,6 +2,7 @@
 # What drivers and kernel reset, refuse, round and delay: each behaviour of the Sim host is shown here.
 # hosts: router16 small2
 # kernels: all
+# quick: router16@newest
 # timeout: 180
 . /h/lib.sh
 

@@ -2,6 +2,7 @@
 # With traffic: later interrupts of each queue are counted on the planned CPU and on no other.
 # hosts: router16
 # kernels: 6.1 6.12 newest
+# quick: router16@6.12
 # timeout: 400
 . /h/lib.sh
 . /h/state.sh

@@ -2,6 +2,7 @@
 # The session dies with everything in it, sshd goes, the line goes: the guard stays, and puts back.
 # hosts: remote
 # kernels: 6.12
+# quick: remote@6.12
 # timeout: 1200
 . /h/lib.sh
 . /h/state.sh

@@ -2,6 +2,7 @@
 # A device that misbehaves: refused, ignored and lost settings are told, put back and remembered.
 # hosts: router16
 # kernels: 6.12 newest
+# quick: router16@6.12
 # timeout: 500
 # needs: mqnic
 . /h/lib.sh

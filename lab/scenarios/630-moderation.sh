@@ -3,6 +3,7 @@
 # refused, rounded and ignored, put back; and what the drivers do, as the simulated host has it.
 # hosts: router16 small2
 # kernels: 5.10 6.1 6.12 6.18 newest
+# quick: small2@6.12 router16@6.12
 # timeout: 500
 . /h/lib.sh
 . /h/state.sh

@@ -2,6 +2,7 @@
 # RSS: tables, key, function, transform, hash fields and contexts, compared with ethtool.
 # hosts: router16 small2
 # kernels: 5.10 6.1 6.12 newest
+# quick: small2@6.12
 # areas: flow
 # timeout: 500
 # needs: mqnic

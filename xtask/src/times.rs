@@ -33,6 +33,9 @@ impl Times {
 }
 
 pub fn print(t: &Times) {
+    if t.boots.is_empty() {
+        return;
+    }
     let list = |all: &[String]| all.iter().map(|l| format!("lab:   {l}\n")).collect::<String>();
     let boots: Vec<String> = t.boots.iter().map(|(b, s)| format!("{s:6.0} s  {b}")).collect();
     let slow: Vec<String> = t.slowest().iter().map(|(b, s)| format!("{s:6.0} s  {b}")).collect();
