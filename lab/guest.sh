@@ -10,7 +10,7 @@ hostname "$HOST"
 if [ -e ringwise ]; then
 	mkdir -p /run/lab
 	mount -t tmpfs -o mode=755 lab /run/lab
-	for program in ringwise state lands; do
+	for program in ringwise state fresh lands; do
 		cp $program /run/lab/$program
 		mount --bind /run/lab/$program /h/$program
 	done
@@ -71,6 +71,16 @@ shell)
 	;;
 esac
 
+# Each scenario begins with the settings of a guest that has just booted, whatever the one before it left (`fresh` prints
+# what that was). Not on hosts with systemd, whose scenarios reboot.
+if [ "$SYSTEM" != systemd ]; then
+	names=$(awk '{ print $2 }' nics)
+	# shellcheck disable=SC2086 # a list
+	./state links $names
+	# shellcheck disable=SC2086 # a list
+	./fresh save /run/lab/settings $names
+fi
+
 # A sign of life: without it xtask takes the guest for lost (Pace in xtask/src/boot.rs).
 while :; do
 	echo >results/beat
@@ -88,6 +98,7 @@ while read -r name limit; do
 	rm -f results/phase results/again
 	export PHASE
 	[ "$PHASE" = 1 ] && echo "lab: $name" || echo "lab: $name, phase $PHASE"
+	[ -e /run/lab/settings ] && ./fresh restore /run/lab/settings >>"results/$name.out" 2>&1
 	t0=$(cut -d' ' -f1 /proc/uptime)
 	timeout -s KILL "$limit" sh "./scenarios/$name.sh" >>"results/$name.out" 2>&1 </dev/null
 	rc=$?
