@@ -9,7 +9,7 @@ hostname "$HOST"
 # Started from the share, a program is fetched page by page each time, for seconds.
 mkdir -p /run/lab
 mount -t tmpfs -o mode=755 lab /run/lab
-for program in ringwise heartbeat state lands; do
+for program in ringwise heartbeat state fresh lands; do
 	cp $program /run/lab/$program
 	mount --bind /run/lab/$program /h/$program
 done
@@ -73,6 +73,16 @@ shell)
 	;;
 esac
 
+# Each scenario begins with the settings of a guest that has just booted, whatever the one before it left (`fresh` prints
+# what that was). Not on hosts with systemd, whose scenarios reboot.
+if [ "$SYSTEM" != systemd ]; then
+	names=$(awk '{ print $2 }' nics)
+	# shellcheck disable=SC2086 # a list
+	./state links $names
+	# shellcheck disable=SC2086 # a list
+	./fresh save /run/lab/settings $names
+fi
+
 # A scenario that ends with status 75 has left `PHASE HOW` in results/again (see next_phase in
 # remote.sh): the guest reboots, and the scenario is called again with that PHASE.
 while read -r name limit; do
@@ -82,6 +92,7 @@ while read -r name limit; do
 	rm -f results/phase results/again
 	export PHASE
 	[ "$PHASE" = 1 ] && echo "lab: $name" || echo "lab: $name, phase $PHASE"
+	[ -e /run/lab/settings ] && ./fresh restore /run/lab/settings >>"results/$name.out" 2>&1
 	t0=$(cut -d' ' -f1 /proc/uptime)
 	timeout -s KILL "$limit" sh "./scenarios/$name.sh" >>"results/$name.out" 2>&1 </dev/null
 	rc=$?

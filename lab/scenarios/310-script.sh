@@ -2,7 +2,7 @@
 # The shell script of a plan and apply end in the same state, and the script's undo in the first: for where queues run,
 # and for what ethtool, files and sysctls set. It believes neither ethtool's status nor that it is there.
 # hosts: router16 small2
-# kernels: 6.1 6.12
+# kernels: 6.12
 # timeout: 1800
 . /h/lib.sh
 . /h/state.sh
@@ -112,8 +112,7 @@ ip link set mq0 up
 ip link set mq1 up
 links mq0 mq1
 echo -1 >/sys/module/mqnic/parameters/quirk_dev
-context=
-[ $KERNEL = 6.1 ] || context='context = { 1 = "equal 2 start 2" },'
+context='context = { 1 = "equal 2 start 2" },'
 cat >/tmp/mq.toml <<END
 version = 1
 [[interface]]
@@ -136,7 +135,7 @@ ethtool -K mq1 ntuple on
 ethtool -N mq1 flow-type udp4 dst-port 9 action 7 loc 0 >/dev/null
 ethtool -N mq1 flow-type tcp6 dst-ip 2001:db8::1 dst-port 80 action -1 loc 63 >/dev/null
 ethtool -X mq1 equal 3 start 5
-[ $KERNEL = 6.1 ] || ethtool -X mq1 context new equal 2 start 6 >/dev/null
+ethtool -X mq1 context new equal 2 start 6 >/dev/null
 ethtool --per-queue mq1 queue_mask 0x2 --coalesce rx-usecs 8 >/dev/null
 sed -i 's/^flow = "udp4.*/&\nlocation = 0/' /tmp/mq.toml
 export RINGWISE_STATE_DIR=/tmp/rw31.mq2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # With traffic: later interrupts of each queue are counted on the planned CPU and on no other.
 # hosts: router16
-# kernels: 6.1 6.12 newest
+# kernels: 6.12 newest
 # quick: router16@6.12
 # timeout: 400
 . /h/lib.sh

@@ -71,6 +71,7 @@ unchanged "as before" /tmp/before /tmp/after
 status "a trial of 6 s" 0 ringwise apply --yes --confirm 6s eth1
 locked=
 for f in $(for n in $(dev_irqs eth1); do echo /proc/irq/$n/smp_affinity_list; done) /sys/class/net/eth1/queues/tx-*/xps_cpus; do
+	f=$(readlink -f $f) # busybox looks it up among the mounts by that name
 	mount --bind $f $f && mount -o remount,bind,ro $f && locked="$locked $f"
 done
 check "the guard gives up in the end" wait_until 120 let_go
@@ -78,6 +79,7 @@ check "history says how far it came" sh -c "ringwise history | sed -n 2p | grep 
 status "the first screen wants somebody" 3 ringwise
 status "too late, and not fully put back" 5 ringwise confirm
 says "it names what is left" "by hand"
+same "none of these files can be written" "$(echo $locked | wc -w)" $(($(dev_irqs eth1 | wc -l) + 2))
 umount $locked
 status "recover does the rest" 0 ringwise recover --yes
 as_before "recovered after a failed undo"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Rules of every type of ethtool(8), laid down by ringwise from a file and read by ethtool, and by ringwise as it wrote them.
 # hosts: router16
-# kernels: 6.1 6.12 newest
+# kernels: 6.12 newest
 # timeout: 300
 # needs: mqnic
 . /h/lib.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Accelerated RFS as goal rpc sets it up, with streams: each arrives in a queue whose interrupt is on its reader's CPU.
 # hosts: router16
-# kernels: 6.1 6.12
+# kernels: 6.12
 # timeout: 300
 # needs: mqnic
 . /h/lib.sh

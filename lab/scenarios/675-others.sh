@@ -2,7 +2,7 @@
 # Goal mixed with a named flow on drivers that have neither rules nor moderation by queue, or say so and do not do it;
 # and XPS by receive queue. What can be had is, the rest is said, and all of it is put back.
 # hosts: router16 small2
-# kernels: 6.12 6.18 newest
+# kernels: 6.12 newest
 # timeout: 600
 . /h/lib.sh
 . /h/state.sh

@@ -2,7 +2,7 @@
 /*
  * state: what ringwise may change on a device, read without ringwise and without ethtool.
  *
- *   state DEV...               channels, rings, moderation, RSS table, the CPUs of each interrupt, RPS, RFS and XPS of
+ *   state DEV...               channels, rings, moderation, RSS table and key, the CPUs of each interrupt, RPS, RFS and XPS of
  *                              each queue; then the size of the host's RFS table
  *   state irqs DEV             the numbers of its interrupts, in order
  *   state queue-irq DEV NAME   the number of the interrupt whose name ends in NAME
@@ -363,12 +363,17 @@ static void table(const char *dev)
 	t->cmd = ETHTOOL_GRSSH;
 	t->indir_size = size.indir_size;
 	t->key_size = size.key_size;
-	if (ask(dev, t) == 0)
+	if (ask(dev, t) == 0) {
+		const uint8_t *key = (const uint8_t *)&t->rss_config[t->indir_size];
+
 		for (i = 0; i < t->indir_size; i++) {
 			if (i % 8 == 0)
 				printf(" %u:", i);
 			printf(" %u", t->rss_config[i]);
 		}
+		for (i = 0; i < t->key_size; i++)
+			printf(i ? ":%02x" : "\nkey %02x", key[i]);
+	}
 	putchar('\n');
 	free(t);
 }
