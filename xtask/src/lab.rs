@@ -4,10 +4,12 @@ use crate::boot::{Guest, Lost, Mode};
 use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::mqnic::Built;
+use crate::mutants::Checked;
 use crate::scenario::{self, Scenario, Score};
 use crate::{demo, host, kernel, program, setup};
 use anyhow::{Context, Result, bail};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -26,6 +28,8 @@ struct Options {
     shell: bool,
     program: Option<String>,
     minutes: Option<String>,
+    /// For `mutants`: no second guest, each scenario ends at its first failed check, and what came of them goes to this file.
+    once: Option<String>,
 }
 
 fn options(args: &[String]) -> Result<Options> {
@@ -42,6 +46,7 @@ fn options(args: &[String]) -> Result<Options> {
             "--scenario" => &mut o.scenario,
             "--program" => &mut o.program,
             "--minutes" => &mut o.minutes,
+            "--once" => &mut o.once,
             "--list" => {
                 o.list = true;
                 continue;
@@ -69,6 +74,8 @@ pub struct Job<'a> {
     pub scenarios: Vec<&'a Scenario>,
     /// Where what scenarios keep goes; none: to the boot's other files.
     pub keep: Option<&'a Path>,
+    /// Run it for `mutants`, see `Options`.
+    pub once: Option<&'a Path>,
 }
 
 pub fn run(args: &[String]) -> Result<ExitCode> {
@@ -133,7 +140,7 @@ pub fn known<'a>(what: &str, asked: Option<&str>, have: impl Iterator<Item = &'a
     }
 }
 
-fn plan<'a>(o: &Options, hosts: &'a [Host], kernels: &'a [Kernel], scenarios: &'a [Scenario]) -> Vec<Job<'a>> {
+fn plan<'a>(o: &'a Options, hosts: &'a [Host], kernels: &'a [Kernel], scenarios: &'a [Scenario]) -> Vec<Job<'a>> {
     let mut jobs = Vec::new();
     for host in hosts {
         for kernel in kernels {
@@ -148,7 +155,7 @@ fn plan<'a>(o: &Options, hosts: &'a [Host], kernels: &'a [Kernel], scenarios: &'
                 .filter(|s| o.scenario.as_ref().map_or(!s.benchmark, |t| s.name.contains(t.as_str())))
                 .collect();
             if !scenarios.is_empty() {
-                jobs.push(Job { host, kernel, scenarios, keep: None });
+                jobs.push(Job { host, kernel, scenarios, keep: None, once: o.once.as_deref().map(Path::new) });
             }
         }
     }
@@ -264,8 +271,15 @@ impl Run<'_> {
         println!("{}: booting", self.name());
         let first = self.boots(&self.job.scenarios);
         print!("{}", first.text);
-        let again: Vec<&Scenario> = first.parts.iter().filter(|(_, n)| n.failed > 0).map(|(s, _)| *s).collect();
-        for (_, n) in first.parts.iter().filter(|(_, n)| n.failed == 0) {
+        let retry = |n: &Score| n.failed > 0 && self.job.once.is_none();
+        let again: Vec<&Scenario> = first.parts.iter().filter(|(_, n)| retry(n)).map(|(s, _)| *s).collect();
+        if let Some(file) = self.job.once {
+            let checked: Vec<Checked> = first.parts.iter().map(|(s, n)| Checked::new(&s.name, n)).collect();
+            if let Err(e) = serde_json::to_vec(&checked).map_err(Into::into).and_then(|json| fs::write(file, json)) {
+                out.wrong.push(format!("{}: {e}", file.display()));
+            }
+        }
+        for (_, n) in first.parts.iter().filter(|(_, n)| !retry(n)) {
             out.score.add(n);
         }
         out.score.skipped += first.skipped;
@@ -333,6 +347,11 @@ impl Run<'_> {
         let full = Duration::from_secs(job.host.boot_limit + run.iter().map(|s| s.timeout).sum::<u64>());
         let limit = full.min(self.left());
         let filled = if again { guest.go_on(&run) } else { guest.fill(self.ringwise, Mode::Scenarios, &run) };
+        let filled = filled.and_then(|()| match job.once {
+            // lib.sh ends a scenario at its first failed check then.
+            Some(_) => Ok(File::options().append(true).open(guest.share().join("host.env"))?.write_all(b"ONCE=1\n")?),
+            None => Ok(()),
+        });
         let booted = filled.and_then(|()| guest.run(Mode::Scenarios, limit));
         let ended = match booted {
             Ok(e) => e,

@@ -19,6 +19,7 @@ mod kernel;
 mod lab;
 mod layering;
 mod mqnic;
+mod mutants;
 mod paths;
 mod peers;
 mod picture;
@@ -47,6 +48,7 @@ usage: cargo xtask TASK
   lab bench [--quick] [--only SECTIONS] [--kernel K] [--program FILE]
                         the experiments of the articles, one guest at a time; writes docs/reproduction.md (a lane of its own)
       --page            only write it anew from the results that are there
+  mutants [NAME...]     faults of the write path (lab/mutants), each of which its scenario must find
   ci                    what `make test` runs after setup: format, clippy, tests, layering, lab
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
@@ -71,6 +73,7 @@ fn main() -> ExitCode {
         "lab" if rest.first().is_some_and(|w| w == "bench") => bench::run(&rest[1..]),
         "lab" => lab::run(rest),
         "demo" => demo::run(rest),
+        "mutants" => mutants::run(rest),
         "cost" => cost::run(rest),
         "ci" => ci::run(rest),
         "layering" => layering::run(&paths::root()).map(|()| ExitCode::SUCCESS),

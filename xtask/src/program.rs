@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::Command;
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Builds it: nothing of the guest's own libraries is needed, and any x86-64 runs it.
 pub fn build() -> Result<PathBuf> {
