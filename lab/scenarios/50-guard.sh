@@ -28,7 +28,7 @@ for lines in 1 2 3 4 6 9; do
 	done
 	kill -9 $pid 2>/dev/null
 	wait $pid 2>/dev/null
-	wait_until 120 let_go
+	check "killed after $lines lines: the guard ends" wait_until 120 let_go
 	case "$(ending)" in
 	*"failed, put back"*)
 		cut=$((cut + 1))
