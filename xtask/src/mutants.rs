@@ -51,7 +51,8 @@ enum Verdict {
 fn verdict(found: Option<&Checked>, succeeded: bool) -> Verdict {
     let Some(c) = found else { return Verdict::Undecided("the scenario did not run".into()) };
     match (c.failed_checks.first(), c.other.first()) {
-        (Some(check), _) => Verdict::Killed(check.clone()),
+        // Its name is enough here; the detail may be long.
+        (Some(check), _) => Verdict::Killed(check.split(" # ").next().unwrap_or(check).to_string()),
         (None, Some(why)) => Verdict::Undecided(why.clone()),
         (None, None) if c.passed == 0 => Verdict::Undecided("nothing was checked".into()),
         (None, None) if !succeeded => Verdict::Undecided("the lab failed outside of the scenario".into()),
@@ -285,7 +286,7 @@ mod tests {
     #[test]
     fn only_a_failed_check_kills() {
         let killed = checked(&["it ended with status 137", "not ok as before # it differs"], 3);
-        assert_eq!(verdict(Some(&killed), false), Verdict::Killed("not ok as before # it differs".into()));
+        assert_eq!(verdict(Some(&killed), false), Verdict::Killed("not ok as before".into()));
         assert_eq!(verdict(Some(&checked(&[], 3)), true), Verdict::Survived);
         for undecided in [None, Some(&checked(&["no end after 60 s"], 3)), Some(&checked(&[], 0))] {
             assert!(matches!(verdict(undecided, true), Verdict::Undecided(_)));
