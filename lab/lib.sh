@@ -8,9 +8,10 @@ ok() {
 	echo "ok $1"
 }
 
-# not_ok NAME DETAIL
+# not_ok NAME DETAIL. For `cargo xtask mutants`, the first one is enough: the scenario ends there.
 not_ok() {
 	echo "not ok $1 # $2"
+	[ -z "$ONCE" ] || kill -KILL $$
 }
 
 # skip NAME REASON: a failure unless the scenario's header has `# may-skip:`.

@@ -2,6 +2,7 @@
 # The guard without systemd: when the applier is killed, from the first write to the last, the host ends as before.
 # hosts: small2
 # kernels: 6.12
+# quick: small2@6.12
 # timeout: 600
 . /h/lib.sh
 . /h/state.sh
@@ -27,7 +28,7 @@ for lines in 1 2 3 4 6 9; do
 	done
 	kill -9 $pid 2>/dev/null
 	wait $pid 2>/dev/null
-	wait_until 120 let_go
+	check "killed after $lines lines: the guard ends" wait_until 120 let_go
 	case "$(ending)" in
 	*"failed, put back"*)
 		cut=$((cut + 1))

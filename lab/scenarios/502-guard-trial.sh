@@ -2,6 +2,7 @@
 # The guard without systemd: a trial that expires, that is confirmed, and that a health command decides.
 # hosts: small2
 # kernels: 6.12
+# quick: small2@6.12
 # timeout: 600
 . /h/lib.sh
 . /h/state.sh

@@ -5,12 +5,14 @@ use crate::host::Host;
 use crate::kernel::Kernel;
 use crate::lane::{self, Choice};
 use crate::module::Built;
+use crate::mutants::Checked;
 use crate::program::Profile;
 use crate::scenario::{self, Scenario, Score};
 use crate::setup::Lane;
 use crate::{demo, host, kernel, program, progress, setup, times};
 use anyhow::{Context, Result, bail};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -34,6 +36,8 @@ struct Options {
     since: Option<String>,
     record: bool,
     shuffle: Option<String>,
+    /// For `mutants`: no second guest, each scenario ends at its first failed check, and what came of them goes to this file.
+    once: Option<String>,
 }
 
 fn options(args: &[String]) -> Result<Options> {
@@ -60,6 +64,7 @@ fn options(args: &[String]) -> Result<Options> {
                 continue;
             }
             "--shuffle" => &mut o.shuffle,
+            "--once" => &mut o.once,
             "--list" => {
                 o.list = true;
                 continue;
@@ -87,6 +92,8 @@ pub struct Job<'a> {
     pub scenarios: Vec<&'a Scenario>,
     /// Where what scenarios keep goes; none: to the boot's other files.
     pub keep: Option<&'a Path>,
+    /// Run it for `mutants`, see `Options`.
+    pub once: Option<&'a Path>,
 }
 
 pub fn run(args: &[String]) -> Result<ExitCode> {
@@ -153,7 +160,8 @@ pub fn boots(lane: Lane) -> Result<Vec<(Host, String)>> {
         return Ok(router.map(|h| (h.without_test_nics(), demo::KERNEL.to_string())).into_iter().collect());
     }
     let choice = if lane == Lane::Quick { Choice::Quick } else { Choice::All };
-    let jobs = plan(&Options::default(), &choice, &hosts, &kernels, &scenarios);
+    let all = Options::default();
+    let jobs = plan(&all, &choice, &hosts, &kernels, &scenarios);
     Ok(jobs.iter().map(|j| (j.host.clone(), j.kernel.name.clone())).collect())
 }
 
@@ -192,7 +200,7 @@ pub fn known<'a>(what: &str, asked: Option<&str>, have: impl Iterator<Item = &'a
 }
 
 fn plan<'a>(
-    o: &Options,
+    o: &'a Options,
     choice: &Choice,
     hosts: &'a [Host],
     kernels: &'a [Kernel],
@@ -212,7 +220,7 @@ fn plan<'a>(
                 .filter(|s| o.scenario.as_ref().map_or(!s.benchmark, |t| s.name.contains(t.as_str())))
                 .collect();
             if !scenarios.is_empty() {
-                jobs.push(Job { host, kernel, scenarios, keep: None });
+                jobs.push(Job { host, kernel, scenarios, keep: None, once: o.once.as_deref().map(Path::new) });
             }
         }
     }
@@ -342,8 +350,15 @@ impl Run<'_> {
         println!("{}: booting", self.name());
         let first = self.boots(&self.job.scenarios);
         print!("{}", first.text);
-        let again: Vec<&Scenario> = first.parts.iter().filter(|(_, n)| n.failed > 0).map(|(s, _)| *s).collect();
-        for (_, n) in first.parts.iter().filter(|(_, n)| n.failed == 0) {
+        let retry = |n: &Score| n.failed > 0 && self.job.once.is_none();
+        let again: Vec<&Scenario> = first.parts.iter().filter(|(_, n)| retry(n)).map(|(s, _)| *s).collect();
+        if let Some(file) = self.job.once {
+            let checked: Vec<Checked> = first.parts.iter().map(|(s, n)| Checked::new(&s.name, n)).collect();
+            if let Err(e) = serde_json::to_vec(&checked).map_err(Into::into).and_then(|json| fs::write(file, json)) {
+                out.wrong.push(format!("{}: {e}", file.display()));
+            }
+        }
+        for (_, n) in first.parts.iter().filter(|(_, n)| !retry(n)) {
             out.score.add(n);
         }
         out.score.skipped += first.skipped;
@@ -418,6 +433,11 @@ impl Run<'_> {
         let full = Duration::from_secs(job.host.boot_limit + run.iter().map(|s| s.timeout).sum::<u64>());
         let limit = full.min(self.left());
         let filled = if again { guest.go_on(&run) } else { guest.fill(self.ringwise, Mode::Scenarios, &run) };
+        let filled = filled.and_then(|()| match job.once {
+            // lib.sh ends a scenario at its first failed check then.
+            Some(_) => Ok(File::options().append(true).open(guest.share().join("host.env"))?.write_all(b"ONCE=1\n")?),
+            None => Ok(()),
+        });
         let booted = filled.and_then(|()| guest.run(Mode::Scenarios, limit));
         let ended = match booted {
             Ok(e) => e,

@@ -21,6 +21,7 @@ mod lab;
 mod lane;
 mod layering;
 mod module;
+mod mutants;
 mod paths;
 mod peers;
 mod picture;
@@ -58,6 +59,7 @@ usage: cargo xtask TASK
   lab bench [--quick] [--only SECTIONS] [--kernel K] [--program FILE]
                         the experiments of the articles, one guest at a time; writes docs/reproduction.md (a lane of its own)
       --page            only write it anew from the results that are there
+  mutants [NAME...]     faults of the write path (lab/mutants), each of which its scenario must find
   ci [--all [--since REV]]
                         what `make test` runs: format, directions, shell, clippy, tests, figures, the quick lab;
                         --all: what `make test-all` runs, with the dashboard and the whole lab
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         "lab" if rest.first().is_some_and(|w| w == "bench") => bench::run(&rest[1..]),
         "lab" => lab::run(rest),
         "demo" => demo::run(rest),
+        "mutants" => mutants::run(rest),
         "cost" => cost::run(rest),
         "ci" => ci::run(rest),
         "shellcheck" => shellcheck::run(rest),
