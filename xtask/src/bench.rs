@@ -1,9 +1,9 @@
 //! `cargo xtask lab bench`: the articles' experiments in guests of their own, one at a time; `docs/reproduction.md` from what they
 //! leave. A lane of its own: neither `lab` nor `ci` runs it.
 
-use crate::lab::{self, Job};
+use crate::job::Job;
 use crate::scenario::{self, Scenario};
-use crate::{host, kernel, paths, program, reproduction, setup};
+use crate::{host, kernel, lab, paths, program, reproduction, setup};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::PathBuf;

@@ -16,6 +16,7 @@ mod heartbeat;
 mod host;
 mod image;
 mod irqbalance;
+mod job;
 mod kernel;
 mod lab;
 mod lane;
