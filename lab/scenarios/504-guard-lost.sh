@@ -39,6 +39,7 @@ if mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null; then
 	as_before "its group is killed"
 	rmdir /sys/fs/cgroup/session
 	same "and leaves no group behind" "$(ls -d /sys/fs/cgroup/ringwise* 2>/dev/null)" ""
+	umount /sys/fs/cgroup
 else
 	skip "control groups" "this kernel has none"
 fi

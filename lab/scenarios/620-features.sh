@@ -16,17 +16,24 @@ links $devs >/dev/null
 
 # theirs DEV: `NAME on` and `NAME off [fixed]` by the kernel's names; ethtool has names of its own for some.
 theirs() {
-	ethtool -k $1 2>/dev/null | sed 's/^[\t ]*//; s/ \[not requested\]//; s/ \[requested .*\]//' |
-		grep -v -e '^Features for' -e '^tx-checksumming' -e '^scatter-gather' -e '^tcp-segmentation-offload' |
-		sed 's/^rx-checksumming/rx-checksum/; s/^generic-segmentation-offload/tx-generic-segmentation/
-			s/^generic-receive-offload/rx-gro/; s/^large-receive-offload/rx-lro/; s/^rx-vlan-offload/rx-vlan-hw-parse/
-			s/^tx-vlan-offload/tx-vlan-hw-insert/; s/^ntuple-filters/rx-ntuple-filter/
-			s/^receive-hashing/rx-hashing/; s/://' | sort
+	ethtool -k $1 2>/dev/null | awk 'BEGIN {
+		k["rx-checksumming"] = "rx-checksum"; k["generic-segmentation-offload"] = "tx-generic-segmentation"
+		k["generic-receive-offload"] = "rx-gro"; k["large-receive-offload"] = "rx-lro"; k["rx-vlan-offload"] = "rx-vlan-hw-parse"
+		k["tx-vlan-offload"] = "tx-vlan-hw-insert"; k["ntuple-filters"] = "rx-ntuple-filter"; k["receive-hashing"] = "rx-hashing" }
+		/^Features for/ || /^(tx-checksumming|scatter-gather|tcp-segmentation-offload)/ { next }
+		{ sub(/ \[not requested\]/, ""); sub(/ \[requested .*\]/, ""); sub(/:/, ""); if ($1 in k) $1 = k[$1]; else $1 = $1; print }' | sort
 }
+# ours DEV: the same from ringwise, of all devices at once in /tmp/json
 ours() {
-	ringwise show $1 -j 2>/dev/null | tr -d ' \n' | sed 's/.*"features":{"known":{//; s/}}.*/}/; s/},/}\n/g' |
-		sed -n 's/^"\([^"]*\)":{"fixed":\([a-z]*\),"on":\([a-z]*\),"wanted":[a-z]*}$/\1 \3 \2/p' |
-		sed 's/ true \([a-z]*\)$/ on \1/; s/ false \([a-z]*\)$/ off \1/; s/ true$/ [fixed]/; s/ false$//' | sort
+	awk -v dev=$1 '/^  "/ { nics = /"nics"/ } !nics { next }
+		/^      "/ { features = /"features"/ }
+		/^        "name": / { name = $2; gsub(/[",]/, "", name) }
+		/^    \{/ { n = 0 }
+		/^    \}/ && name == dev { for (i = 0; i < n; i++) print line[i] }
+		!features { next }
+		/^          "/ { f = $1; gsub(/[":]/, "", f) }
+		/"fixed": / { fixed = /true/ ? " [fixed]" : "" }
+		/"on": / { line[n++] = f (/true/ ? " on" : " off") fixed }' /tmp/json | sort
 }
 feature() {
 	theirs $1 | awk -v n="$2" '$1 == n { print $2 }'
@@ -53,6 +60,7 @@ ethtool -K mq0 ntuple on >/dev/null 2>&1
 all >/tmp/start
 
 # --- read
+ringwise show -j $devs >/tmp/json 2>/dev/null
 for dev in $devs; do
 	case $HOST:$dev in router16:eth1 | *:mq[1-9]) continue ;; esac
 	theirs $dev >/tmp/theirs
@@ -65,10 +73,10 @@ for dev in $devs; do
 	p=$(awk '$1 == "pause" { gsub(",", ""); for (i = 2; i <= NF; i++) if ($i == "rx" || $i == "tx") printf "%s ", $(i + 1) }' /tmp/show)
 	same "$dev: pause frames as ethtool -a says them" "$p" "$a"
 done
-ringwise show $igb -j 2>/dev/null | tr -d '\n' | tr -s ' ' >/tmp/json
+tr -d '\n' </tmp/json | tr -s ' ' >/tmp/sysctls
 for f in busy_poll busy_read dev_weight dev_weight_rx_bias dev_weight_tx_bias flow_limit_cpu_bitmap flow_limit_table_len \
 	netdev_budget netdev_budget_usecs netdev_max_backlog; do
-	same "sysctls as the files say them: $f" "$(sed "s/.*\"net.core.$f\": { \"known\": \"\([^\"]*\)\".*/\1/" /tmp/json)" "$(cat $core/$f)"
+	same "sysctls as the files say them: $f" "$(sed "s/.*\"net.core.$f\": { \"known\": \"\([^\"]*\)\".*/\1/" /tmp/sysctls)" "$(cat $core/$f)"
 done
 
 # --- features: the kernel's own, and one of the driver
@@ -190,6 +198,7 @@ if [ -e /dev/cpu_dma_latency ]; then
 	status "hold: a command that is not there" 127 ringwise hold --cpu-latency 0 -- /no/such
 	says "hold: it is named" "/no/such"
 	status "hold: a command that a signal ended" 143 ringwise hold --cpu-latency 0 -- sh -c 'kill -TERM $$'
+	rm -f /tmp/ready
 	ringwise hold --cpu-latency 3 -- sh -c 'trap "echo got; exit 9" TERM; echo ready >/tmp/ready; while :; do sleep 0.1; done' >/tmp/held 2>&1 &
 	p=$!
 	for _ in $(seq 300); do [ -e /tmp/ready ] && break; sleep 0.1; done

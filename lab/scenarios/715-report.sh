@@ -50,7 +50,7 @@ wait_link eth0
 wait_link eth1
 
 # --- measured before and after
-$R apply eth0 --set 'eth0.rps_cpus="0-1"' --yes --measure 40s >/tmp/w72.out 2>/tmp/w72.err &
+$R apply eth0 --set 'eth0.rps_cpus="0-1"' --yes --measure 12s >/tmp/w72.out 2>/tmp/w72.err &
 p=$!
 check "the window before begins" until_ok grep -q 'measuring before' /tmp/w72.err
 send eth0 137 "queue_map_min 1" "queue_map_max 1"
