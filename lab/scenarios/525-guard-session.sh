@@ -37,7 +37,7 @@ session_close work
 
 check "a session" session_open work
 id=$(($(last_id) + 1))
-check "apply on trial" session_run work "$apply --confirm 30s"
+check "apply on trial" session_run work "$apply --confirm 15s"
 tuned "scope killed on trial"
 check "the guard is a unit outside of the session" systemctl -q is-active ringwise-trial-$id.service
 session_kill work
@@ -62,7 +62,7 @@ state $devs >/tmp/after
 unchanged "as before" /tmp/before /tmp/after
 
 id=$(($(last_id) + 1))
-check "apply on trial" session_run other "$apply --confirm 30s"
+check "apply on trial" session_run other "$apply --confirm 15s"
 tuned "sshd gone"
 sshd_stop
 check "nobody can log in" sh -c '! ip netns exec far ssh -o ConnectTimeout=5 root@10.100.0.1 true'
@@ -78,7 +78,7 @@ same "with --force and without --confirm as well" "$(session_run plain "$apply -
 state $devs >/tmp/after
 unchanged "and nothing was touched" /tmp/before /tmp/after
 id=$(($(last_id) + 1))
-check "with both it is done" session_run plain "$apply --force --confirm 30s"
+check "with both it is done" session_run plain "$apply --force --confirm 15s"
 far ip link set far2 down
 tuned "line cut"
 check "nobody is there to confirm" sh -c '! ip netns exec far ssh -o ConnectTimeout=5 root@10.2.0.1 true'
