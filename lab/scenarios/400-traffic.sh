@@ -24,6 +24,7 @@ traffic eth1 eth0 1024 4000
 ) >/dev/null 2>&1 &
 status "verify --for 5s under traffic" 0 ringwise verify --for 5s
 cat /tmp/out
+cp /tmp/out /tmp/planned
 wait
 # The same by hand: counts grow in one column only.
 for dev in eth0 eth1; do
@@ -35,7 +36,8 @@ done
 traffic eth0 eth1 1024 8000
 for q in 0 1 2 3 4 5 6 7; do
 	n=$(queue_irq eth1 TxRx-$q)
-	want=$(cat /proc/irq/$n/smp_affinity_list)
+	# What the kernel was asked for may be another queue's.
+	want=$(sed -n "s/^ *eth1 rx-$q  planned CPU \([0-9]*\) .*/\1/p" /tmp/planned)
 	got=$(grep "^ *$n:" /proc/interrupts | tr -s ' ' | awk -v old="$(cat /tmp/q.eth1.$q)" '{
 		split(old, o, " "); sub(/^ /, "")
 		for (i = 2; i <= 17; i++) if ($i != o[i]) printf "%s%d", (c++ ? "," : ""), i - 2 }')
