@@ -1,5 +1,5 @@
 # make demo       the whole story in a virtual machine
-# make test       what must hold on every change: some 15 minutes
+# make test       what must hold on every change: some 25 minutes
 # make test-all   all of it, with the whole lab; SINCE=REV: of the lab, what a change since REV can touch
 # Each installs what it needs (as root, on Debian 12 or newer) and says what.
 

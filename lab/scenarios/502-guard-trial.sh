@@ -14,7 +14,7 @@ apply="ringwise apply --yes --allow-disruption --queues 1 $devs"
 links $devs
 state $devs >/tmp/before
 
-# Nobody confirms.
+# The trial is not confirmed.
 status "a trial of 3 s" 0 $apply --confirm 3s
 says "it says until when" "ON TRIAL until"
 says "and how to keep it" "ringwise confirm"
@@ -33,13 +33,13 @@ same "it is in a session of its own" "$(cut -d' ' -f6 /proc/$g/stat | grep -cx "
 same "its parent is the first process" "$(sed -n 's/^PPid:\t//p' /proc/$g/status)" 1
 same "it runs from a copy" "$(readlink /proc/$g/exe)" "$S/guard-$(printf %04d $(sed -n 's/.*"transaction": \([0-9]*\).*/\1/p' /tmp/out | head -1))"
 same "the last to go for want of memory" "$(cat /proc/$g/oom_score_adj)" -1000
-status "the first screen wants somebody" 3 ringwise
+status "status asks for attention" 3 ringwise
 says "and says what for" "ON TRIAL"
 status "a second apply meanwhile" 6 $apply
 says "it hears of the trial" "on trial"
 says "and of who holds it" "$g"
 status "a rollback meanwhile" 6 ringwise rollback --yes 0
-status "reading waits for nobody" 3 ringwise verify
+status "verify does not wait" 3 ringwise verify
 status "confirm" 0 ringwise confirm
 check "the guard is gone" let_go
 status "once more" 0 ringwise confirm
@@ -62,7 +62,7 @@ status "nothing is on trial" 6 ringwise confirm
 status "--health true" 0 $apply --health true
 clean_up
 status "--health that fails" 4 $apply --health 'echo no way out; exit 7'
-says "its status is told" "status 7"
+says "its exit status is reported" "status 7"
 says "and its last words" "no way out"
 as_before "vetoed"
 check "history says who" sh -c "ringwise history | sed -n 2p | grep -q 'undone by health command'"

@@ -50,7 +50,7 @@ status "a trial" 0 $apply --confirm 600s
 check "its guard is at work" wait_until 20 is_guard
 kill -9 $(guard_pid)
 check "the lock is free" wait_until 20 let_go
-status "the first screen wants somebody again" 3 ringwise
+status "status asks for attention again" 3 ringwise
 says "because the guard is gone" "its guard is gone"
 status "nothing else may start" 6 $apply
 says "it names both ways out" "ringwise recover"

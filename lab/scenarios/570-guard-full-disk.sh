@@ -76,7 +76,7 @@ for f in $(for n in $(dev_irqs eth1); do echo /proc/irq/$n/smp_affinity_list; do
 done
 check "the guard gives up in the end" wait_until 120 let_go
 check "history says how far it came" sh -c "ringwise history | sed -n 2p | grep -q 'NOT fully undone by timer'"
-status "the first screen wants somebody" 3 ringwise
+status "status asks for attention" 3 ringwise
 status "too late, and not fully put back" 5 ringwise confirm
 says "it names what is left" "by hand"
 same "none of these files can be written" "$(echo $locked | wc -w)" $(($(dev_irqs eth1 | wc -l) + 2))

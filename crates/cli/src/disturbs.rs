@@ -1,5 +1,5 @@
 //! What each reading command disturbs, for its `--help` and man page. What is said here was measured in the
-//! lab (`210-isolation.sh`) or stands in the kernel's source, which is then named.
+//! lab (`210-isolation.sh`) or is in the kernel's source, which is then named.
 
 /// Of every command that reads the host.
 macro_rules! disturbs {
