@@ -2,7 +2,7 @@
 # 8 -> 4 channels on igb and back, with everything that the change destroys set by hand before.
 # hosts: router16
 # kernels: all
-# quick: router16@6.12 router16@newest
+# quick: router16@6.12
 # timeout: 400
 . /h/lib.sh
 . /h/state.sh

@@ -3,7 +3,6 @@
 # member, so that the session lives; the last member that carries is never interrupted.
 # hosts: remote
 # kernels: 6.12
-# quick: remote@6.12
 # timeout: 600
 . /h/lib.sh
 . /h/state.sh

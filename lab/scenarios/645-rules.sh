@@ -3,7 +3,6 @@
 # taken away again; and what the kernel and the drivers refuse, as the simulated host has it.
 # hosts: router16 small2
 # kernels: 6.1 6.12 6.18 newest
-# quick: router16@6.12
 # timeout: 600
 . /h/lib.sh
 . /h/state.sh

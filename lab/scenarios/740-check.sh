@@ -3,7 +3,6 @@
 # others (consequences stand under their cause); a capture says the same as the host.
 # hosts: router16 small2
 # kernels: 6.12
-# quick: small2@6.12
 # areas: check
 # timeout: 1200
 . /h/lib.sh

@@ -2,7 +2,7 @@
 # A capture says what the live host says. It stays in results/keep for fixtures/hosts.
 # hosts: all
 # kernels: all
-# quick: small2@6.12 router16@newest
+# quick: small2@6.12
 # timeout: 180
 . /h/lib.sh
 . /h/state.sh

@@ -32,7 +32,7 @@ pub struct Guest<'a> {
     pub cost_model: module::Built,
     /// Its root file system, where that is not the initramfs.
     disk: Option<PathBuf>,
-    qemu: Qemu,
+    pub qemu: Qemu,
     pub accel: Accel,
     pub dir: PathBuf,
 }

@@ -35,6 +35,8 @@ pub struct Outcome {
     pub retried: usize,
     /// Guests that QEMU lost.
     pub lost: Vec<String>,
+    /// Checks that passed in an earlier run and were not run again.
+    pub unchanged: u32,
     pub times: Times,
 }
 

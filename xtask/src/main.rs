@@ -12,6 +12,7 @@ mod dev;
 mod figures;
 mod fixtures;
 mod grafana;
+mod green;
 mod heartbeat;
 mod host;
 mod image;
@@ -53,6 +54,7 @@ usage: cargo xtask TASK
       --program FILE    this static ringwise instead of a fresh build
       --minutes N       end after that time; what has not run by then has failed
       --record          after a green run, write its times and counts into lab/README.md
+      --skip-unchanged  no boot that was green and for which nothing has changed since (kept below target/)
       --shuffle SEED    run each boot's scenarios in another order, the same one for the same number
       --list            show what would run, and stop
       --keep            keep the share directory of each boot
@@ -61,8 +63,9 @@ usage: cargo xtask TASK
                         the experiments of the articles, one guest at a time; writes docs/reproduction.md (a lane of its own)
       --page            only write it anew from the results that are there
   mutants [NAME...]     faults of the write path (lab/mutants), each of which its scenario must find
-  ci [--all [--since REV]]
+  ci [--again] [--all [--since REV]]
                         what `make test` runs: format, directions, shell, clippy, tests, figures, the quick lab;
+                        --again: boots it anew even where nothing has changed since it was green;
                         --all: what `make test-all` runs, with the dashboard and the whole lab
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)

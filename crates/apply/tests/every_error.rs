@@ -11,6 +11,18 @@ use ringwise_model::Snapshot;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build};
 
 const ERRNOS: [i32; 9] = [1, 5, 12, 16, 19, 22, 28, 75, 95];
+/// EIO as any other, EBUSY which is tried again, EOPNOTSUPP which is learned.
+const SPECIAL: [i32; 3] = [5, 16, 95];
+
+/// Which errors a write gets: in `make test` each write gets those that are treated differently and one of the others in
+/// turn; `make test-all` (RINGWISE_TESTS=all) gives each write all of them.
+fn errnos(write: usize) -> Vec<i32> {
+    if std::env::var_os("RINGWISE_TESTS").is_some_and(|t| t == "all") {
+        return ERRNOS.to_vec();
+    }
+    let others: Vec<i32> = ERRNOS.into_iter().filter(|e| !SPECIAL.contains(e)).collect();
+    SPECIAL.into_iter().chain([others[write % others.len()]]).collect()
+}
 
 fn igb() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 6).mqnic("eth1", 0, 2).done()));
@@ -74,9 +86,10 @@ fn at_every_write(make: impl Fn() -> Arc<Sim>, wanted: &[Setting], times: Times)
     let out = apply(&sim, &dir, wanted).unwrap();
     assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
     let writes = sim.writes();
-    let mut put_back = 0;
+    let (mut tries, mut put_back) = (0, 0);
     for k in 0..writes {
-        for errno in ERRNOS {
+        for errno in errnos(k) {
+            tries += 1;
             let (sim, dir) = (make(), Dir::new());
             let before = look(&sim);
             let request = request_if(&before, wanted, IfRefused::PutBack);
@@ -104,7 +117,8 @@ fn at_every_write(make: impl Fn() -> Arc<Sim>, wanted: &[Setting], times: Times)
             }
         }
     }
-    assert!(put_back >= writes * (ERRNOS.len() - 2), "only {put_back} of {} were put back", writes * ERRNOS.len());
+    // All but EBUSY once, and what is refused where nothing depends on it.
+    assert!(put_back >= tries - 2 * writes, "only {put_back} of {tries} were put back");
     writes
 }
 
