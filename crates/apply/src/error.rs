@@ -31,8 +31,9 @@ pub enum Refusal {
     NoGuard { why: String },
     /// A run of this boot was killed half-way.
     Unfinished { transaction: u64 },
-    /// Of this boot, but written by a version whose journals we cannot read. `undo`: what it carries for this case.
-    Newer { transaction: u64, why: String, path: PathBuf, undo: Vec<String> },
+    /// Of this boot, but written by a version whose journals we cannot read, or damaged. `undo`: what it carries for
+    /// this case.
+    Newer { transaction: u64, why: String, path: PathBuf, undo: Vec<String>, damaged: bool },
     /// A capture is no host.
     Recorded,
     /// A device of the request is not there.
@@ -76,13 +77,14 @@ impl fmt::Display for Refusal {
                 f,
                 "transaction {transaction} of this boot was cut short and is half-applied: run ringwise recover"
             ),
-            Self::Newer { transaction, why, path, undo } => {
+            Self::Newer { transaction, why, path, undo, damaged } => {
                 let path = path.display();
-                write!(
-                    f,
-                    "transaction {transaction} of this boot cannot be read, {why}: use ringwise of that version, or put it \
-                     back by hand and move {path} away"
-                )?;
+                let way = if *damaged {
+                    "nothing of it is put back from there; compare the commands below with the host, use what is right, and"
+                } else {
+                    "use ringwise of that version, or put it back by hand and"
+                };
+                write!(f, "transaction {transaction} of this boot cannot be read, {why}: {way} move {path} away")?;
                 undo.iter().try_for_each(|c| write!(f, "\n  {c}"))
             }
             Self::Recorded => f.write_str("this is a recorded host; only a live one can be changed"),

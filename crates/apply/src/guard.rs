@@ -9,8 +9,9 @@
 //!                        └─ else ─► leaves
 //! ```
 //!
-//! It is told only that the applier is done or dead. What to do then stands on disk, so that a guard that is
-//! started again goes on where the last one was.
+//! What to do when the applier is done or dead stands on disk, so that a guard that is started again goes on where
+//! the last one was. The journal as it was last read is kept in memory as well: where it vanishes or is damaged
+//! before the transaction is over, that is reason enough to put everything back.
 
 use std::fmt::Debug;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -32,6 +33,8 @@ use crate::{Error, Event, Failure, Holder, Outcome, Policy, Store, Verdict};
 const EACH: Duration = Duration::from_millis(200);
 /// Looks at a host that cannot be discovered, a second apart, before it gives up.
 const TRIES: u32 = 60;
+/// Looks for a journal, [`EACH`] apart, before it counts as gone.
+const LOOKS: u32 = 5;
 
 /// Starts guards.
 pub trait Guardian: Debug + Send + Sync {
@@ -52,6 +55,8 @@ pub struct Job<'a> {
 /// The applier's end of a guard. Dropped without a word it means death.
 pub trait Armed {
     fn is_there(&mut self) -> bool;
+    /// The journal has its header on disk. When this returns the guard has it in memory, and the first write may come.
+    fn begun(&mut self) -> Result<(), String>;
     /// The transaction has an end on disk. `on_trial`: the guard stays; else it is waited for, within bounds.
     fn done(&mut self, on_trial: bool) -> Result<(), String>;
     /// What is worth saying about it.
@@ -64,12 +69,18 @@ pub trait Armed {
 pub trait Watched {
     /// Waits at most this long for something new.
     fn look(&mut self, wait: Duration) -> Seen;
+    /// Tells the applier that what was seen is taken note of.
+    fn answer(&mut self);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     Working,
-    Done,
+    /// The journal has its header.
+    Begun,
+    Done {
+        on_trial: bool,
+    },
     /// And how that is known.
     Died(String),
 }
@@ -77,7 +88,7 @@ pub enum Seen {
 /// The whole life of a guard. `watched`: none when it was started again, or its applier is known to be gone;
 /// `lock`: none when nobody handed it over, then it is waited for. The outcome: of what it put back.
 ///
-/// Errors: the host could not be read for a minute, or the journal cannot; nothing was put back then.
+/// Errors: the host could not be read for a minute, or the journal cannot and never could; nothing was put back then.
 pub fn guard(
     host: &Arc<dyn Host>,
     store: &Store,
@@ -94,11 +105,26 @@ pub fn guard(
         Some(fd) => Lock::handed(&dir, fd),
         None => wait_for_lock(&cx, store)?,
     };
+    let mut known = None;
     if let Some(watched) = watched {
         loop {
             match watched.look(EACH) {
                 Seen::Working => {}
-                Seen::Done => break,
+                Seen::Begun => {
+                    known = whole(Read::of(store, transaction)?);
+                    // Without it the applier hears nothing, and writes nothing.
+                    if known.is_some() {
+                        watched.answer();
+                    }
+                }
+                Seen::Done { on_trial } => {
+                    watched.answer();
+                    if !on_trial {
+                        // It has an end, and the applier says so itself: a lost journal is nothing to act on any more.
+                        known = None;
+                    }
+                    break;
+                }
                 Seen::Died(how) => {
                     why = how;
                     break;
@@ -108,12 +134,17 @@ pub fn guard(
     }
     // A disk that cannot be read now may be read later, and nobody else is left to try.
     for _ in 1..TRIES {
-        match from_disk(&cx, store, &lock, transaction, &why, events) {
-            Err(Error::State { .. }) => cx.host.sleep(Duration::from_secs(1)),
+        match from_disk(&cx, store, &lock, transaction, &why, &mut known, events) {
+            Err(Error::State { .. }) if known.is_none() => cx.host.sleep(Duration::from_secs(1)),
             other => return other,
         }
     }
-    from_disk(&cx, store, &lock, transaction, &why, events)
+    from_disk(&cx, store, &lock, transaction, &why, &mut known, events)
+}
+
+/// With a header that can be relied on.
+fn whole(read: Option<Read>) -> Option<Read> {
+    read.filter(|r| r.header.is_some() && r.newer.is_none())
 }
 
 fn wait_for_lock(cx: &Cx, store: &Store) -> Result<Lock, Error> {
@@ -125,25 +156,38 @@ fn wait_for_lock(cx: &Cx, store: &Store) -> Result<Lock, Error> {
     }
 }
 
-/// Goes on with a transaction that nobody works on: puts back what has no end, waits while it is on trial.
+/// Goes on with a transaction that nobody works on: puts back what has no end, waits while it is on trial. `known`: its
+/// journal as it was last read whole.
 pub(crate) fn from_disk(
     cx: &Cx,
     store: &Store,
     lock: &Lock,
     transaction: u64,
     why: &str,
+    known: &mut Option<Read>,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Option<Outcome>, Error> {
     let mut missing = 0;
     let mut told = false;
     loop {
-        let Some((_, path)) = store.journals()?.into_iter().find(|(id, _)| *id == transaction) else {
+        let read = match (journal(cx, store, transaction), &known) {
+            (Ok(Journaled::Whole(read)), _) => *read,
+            (Ok(_), None) => return Ok(None),
+            (Err(e), None) => return Err(e),
+            (lost, Some(last)) => {
+                let how = match lost {
+                    Ok(Journaled::Damaged) => "its journal is damaged".to_string(),
+                    Ok(_) => "its journal is gone".into(),
+                    Err(e) => format!("its journal cannot be read: {e}"),
+                };
+                return put_back(cx, store, lock, last.clone(), over("guard", &how), events).map(Some);
+            }
+        };
+        *known = Some(read.clone());
+        let Some(header) = read.header.as_ref().filter(|_| read.closed.is_none()) else {
             return Ok(None);
         };
-        let read = Read::load(transaction, &path)?;
-        let Some(header) = read.header.as_ref().filter(|_| read.closed.is_none() && read.newer.is_none()) else {
-            return Ok(None);
-        };
+        let path = read.path.clone();
         let holder = Holder {
             pid: Some(std::process::id()),
             who: Some(header.who.clone()),
@@ -197,6 +241,29 @@ pub(crate) fn from_disk(
     }
 }
 
+enum Journaled {
+    Whole(Box<Read>),
+    Damaged,
+    Gone,
+}
+
+/// The journal as it is on disk; looked for more than once, because a directory may only be away for a moment.
+fn journal(cx: &Cx, store: &Store, transaction: u64) -> Result<Journaled, Error> {
+    let mut tries = 0;
+    loop {
+        let found = Read::of(store, transaction).map(|r| match r {
+            None => Journaled::Gone,
+            Some(r) if r.header.is_some() && r.newer.is_none() => Journaled::Whole(r.into()),
+            Some(_) => Journaled::Damaged,
+        });
+        tries += 1;
+        if matches!(found, Ok(Journaled::Whole(_))) || tries == LOOKS {
+            return found;
+        }
+        cx.host.sleep(EACH);
+    }
+}
+
 fn failure(words: String, meaning: &str) -> Failure {
     Failure { setting: None, errno: None, words, meaning: meaning.into(), path: None, data: None }
 }
@@ -228,8 +295,8 @@ fn put_back(
     };
     let id = read.id;
     let out = resume(*cx, store, lock, read, now, Some(failure), events)?;
-    if let Some((j, _)) = Read::of(store, id)?.and_then(|r| r.end) {
-        debug_assert_eq!(j.transaction, Some(id));
+    // What was put back counts, whether or not its journal can still be read.
+    if let Ok(Some(Read { end: Some(_), .. })) = Read::of(store, id) {
         Files::clear(&lock.dir, id);
     }
     Ok(out)
@@ -256,7 +323,7 @@ pub fn settle(
         match by {
             None if cut => match store.lock() {
                 Ok(lock) => {
-                    from_disk(&cx, store, &lock, transaction, "its guard is gone", events)?;
+                    from_disk(&cx, store, &lock, transaction, "its guard is gone", &mut None, events)?;
                 }
                 // Somebody was faster, the guard that was started again perhaps.
                 Err(e) if matches!(e.refusal(), Some(crate::Refusal::Locked { .. })) => {}

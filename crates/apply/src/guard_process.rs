@@ -6,6 +6,7 @@
 //!            ◄─────────────────────────────── connects ────────────────────────────────────────────
 //!            ── "lock" with the open file of the lock ──►   holds a process descriptor of the applier
 //!            ◄─────────────────────────────── "armed" ──────
+//!            ── "begun" ──► "ok"                    it has read the journal's header
 //!            ── "done" or "trial" ──► "ok"                  or the end of the stream: dead
 //! ```
 
@@ -264,6 +265,15 @@ impl Armed for Linked {
         guardian::readable(&[self.stream.as_fd()], Duration::ZERO).is_ok_and(|r| !r[0])
     }
 
+    fn begun(&mut self) -> Result<(), String> {
+        let mut talk = || -> io::Result<()> {
+            self.stream.set_read_timeout(Some(self.bound))?;
+            self.stream.write_all(b"begun\n")?;
+            expect(&self.stream, "ok")
+        };
+        talk().map_err(|e| e.to_string())
+    }
+
     fn done(&mut self, on_trial: bool) -> Result<(), String> {
         let mut talk = || -> io::Result<()> {
             self.stream.set_read_timeout(Some(self.bound))?;
@@ -335,16 +345,19 @@ impl Watched for Link {
         if ready[0] {
             let mut text = [0; 64];
             return match self.stream.read(&mut text).map(|n| &text[..n]) {
-                Ok(b"done\n" | b"trial\n") => {
-                    let _ = self.stream.write_all(b"ok\n"); // it need not wait for the answer
-                    Seen::Done
-                }
+                Ok(b"begun\n") => Seen::Begun,
+                Ok(b"done\n") => Seen::Done { on_trial: false },
+                Ok(b"trial\n") => Seen::Done { on_trial: true },
                 _ => self.died(),
             };
         }
         // One of its threads may hang in the kernel, and keep the process and its files for as long.
         let ended = ready.get(1) == Some(&true) || self.pid.is_some_and(guardian::ended);
         if ended { self.died() } else { Seen::Working }
+    }
+
+    fn answer(&mut self) {
+        let _ = self.stream.write_all(b"ok\n"); // whoever does not wait for it is gone, which is seen next
     }
 }
 

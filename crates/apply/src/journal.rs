@@ -1,7 +1,7 @@
 //! One transaction on disk: JSON lines, the header first. Everything that is needed to put the host
 //! back stands in the header, which is on disk before the first write; the later lines are the account.
 //!
-//! A torn last line is passed over. Lines after the header are written at once and not synced one by
+//! Each line carries a checksum (see `sum`), and a line without a right one is never used. A torn last line is passed over. Lines after the header are written at once and not synced one by
 //! one: what they would be needed for after a power failure, the kernel's settings, is gone with it.
 
 use std::borrow::Cow;
@@ -15,11 +15,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::newer::{Head, elsewhere};
 use crate::store::{Lock, Store, sync_dir};
+use crate::sum::{self, Sum};
 use crate::trial::{Fate, Files, Trial};
 use crate::{Error, Failure, Kind, Newer, Outcome, Request, Verdict};
 
-/// Of the file. A journal of another one is not replayed.
-pub(crate) const FORMAT: u32 = 1;
+/// Of the file: every line with a checksum. A journal of another one is not replayed, but for [`BEFORE_SUMS`].
+pub(crate) const FORMAT: u32 = 2;
+/// As version 0.1 wrote it, without checksums.
+pub(crate) const BEFORE_SUMS: u32 = 1;
 
 /// What was to be done, by whom and where, and the host before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,7 +204,7 @@ impl Journal {
     }
 
     fn put(&mut self, record: &Record) -> io::Result<()> {
-        let mut line = serde_json::to_vec(record)?;
+        let mut line = sum::add(serde_json::to_vec(record)?);
         line.push(b'\n');
         self.file()?.write_all(&line)
     }
@@ -224,7 +227,7 @@ pub(crate) struct Read {
     /// None: `headless` says why.
     pub header: Option<Header>,
     pub headless: Option<String>,
-    /// In a format that only a later version reads.
+    /// In a format that only a later version reads, or with a damaged first line.
     pub newer: Option<Head>,
     pub end: Option<(Outcome, Vec<Setting>)>,
     pub closed: Option<String>,
@@ -254,6 +257,11 @@ fn headless(lines: &[&[u8]], ended: bool) -> String {
     words.into()
 }
 
+/// A whole header in the format of version 0.1.
+fn is_before_sums(first: &[u8]) -> bool {
+    matches!(Line::read(first), Ok(Line::Begin(h)) if h.format == BEFORE_SUMS)
+}
+
 impl Read {
     pub fn load(id: u64, path: &Path) -> Result<Self, Error> {
         let files = Files::read(path, id);
@@ -272,8 +280,18 @@ impl Read {
         let mut trial = files.trial;
         let mut fate = if files.confirmed { Fate::Confirmed { by: None } } else { Fate::Pending };
         let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()).collect();
-        out.newer = lines.first().and_then(|l| Head::read(l));
+        let first = lines.first().copied().unwrap_or_default();
+        let first_is = sum::check(first);
+        out.newer = Head::read(first).filter(|_| first_is != Sum::Wrong);
+        // One flipped bit does not make the number of the old format out of ours.
+        let summed = first_is != Sum::None || !is_before_sums(first);
         for (n, line) in lines.iter().enumerate() {
+            if summed && sum::check(line) != Sum::Right {
+                // What is not whole yet is not damaged.
+                let torn = n + 1 == lines.len() && !bytes.ends_with(b"\n");
+                out.damaged += usize::from(!torn);
+                continue;
+            }
             match Line::read(line) {
                 Ok(Line::Begin(h)) => out.header = Some(*h),
                 Ok(Line::End(e)) => out.end = Some((e.outcome, e.after)),
@@ -300,6 +318,11 @@ impl Read {
         out.trial = trial.map(|t| (t, fate));
         if out.header.is_none() {
             out.headless = Some(headless(&lines, bytes.ends_with(b"\n")));
+            // The first step comes after the header, so a header alone has changed nothing.
+            let is_over = out.end.as_ref().is_some_and(|(o, _)| o.left_nothing());
+            if out.newer.is_none() && lines.len() > 1 && !is_over && out.closed.is_none() {
+                out.newer = Some(Head::damaged(first));
+            }
         }
         Ok(out)
     }

@@ -80,7 +80,7 @@ mod tests {
         let first = first.fresh().unwrap();
         fs::write(&file, "no record\nno record\n\n").unwrap();
         let second = first.fresh().unwrap();
-        assert_eq!((second.all.len(), second.all[0].damaged), (1, 1));
+        assert_eq!((second.all.len(), second.all[0].damaged), (1, 2));
         fs::write(dir.join("tx-0002.jsonl"), "").unwrap();
         assert_eq!(second.fresh().unwrap().all.len(), 2);
         fs::remove_dir_all(&dir).unwrap();

@@ -56,6 +56,7 @@ mod rules;
 mod run;
 mod seen;
 mod store;
+mod sum;
 mod trial;
 mod tx;
 mod undo;

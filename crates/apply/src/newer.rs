@@ -1,12 +1,15 @@
 //! Journals in a format of a later version. Of such a file only what every format promises is read: the
 //! first line is a JSON object with `format`, `tool`, `machine_id`, `boot_id` and `undo`.
+//!
+//! And journals whose first line is damaged: their undo commands are shown for people to judge, and nothing of them is
+//! written by us.
 
 use std::path::Path;
 
 use ringwise_model::Host;
 use serde_json::Value;
 
-use crate::journal::FORMAT;
+use crate::journal::{BEFORE_SUMS, FORMAT};
 use crate::{Newer, Refusal};
 
 /// The first line as far as it is known.
@@ -18,35 +21,72 @@ pub(crate) struct Head {
     pub boot_id: Option<String>,
     pub unix_time: u64,
     pub undo: Vec<String>,
+    /// The checksum of the line is wrong: nothing of it can be relied on, not even whose it is.
+    pub damaged: bool,
 }
 
 impl Head {
     /// None: it is in our format, or no header at all.
     pub fn read(first: &[u8]) -> Option<Self> {
         let v: Value = serde_json::from_slice(first).ok()?;
-        let format = v["format"].as_u64().filter(|f| *f != u64::from(FORMAT))?;
+        let format = v["format"].as_u64().filter(|f| ![FORMAT, BEFORE_SUMS].map(u64::from).contains(f))?;
+        Some(Self::of(&v, format))
+    }
+
+    /// What can be read of a first line that is damaged.
+    pub fn damaged(first: &[u8]) -> Self {
+        let v: Value = serde_json::from_slice(first).unwrap_or_default();
+        let mut head = Self { damaged: true, ..Self::of(&v, 0) };
+        if head.undo.is_empty() {
+            head.undo = commands(&String::from_utf8_lossy(first));
+        }
+        head
+    }
+
+    fn of(v: &Value, format: u64) -> Self {
         let text = |key: &str| v[key].as_str().map(str::to_string);
         let undo = v["undo"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_string);
-        Some(Self {
+        Self {
             tool: text("tool").unwrap_or_else(|| "of unknown version".into()),
             format,
             machine_id: text("machine_id"),
             boot_id: text("boot_id"),
             unix_time: v["unix_time"].as_u64().unwrap_or(0),
             undo: undo.collect(),
-        })
+            damaged: false,
+        }
     }
 
     pub fn why(&self) -> String {
+        if self.damaged {
+            return "the first line of its journal is damaged".into();
+        }
         format!("it was written by ringwise {} in another format ({})", self.tool, self.format)
     }
 
+    /// A damaged one counts as of this boot: what it has changed may still be so.
     pub fn elsewhere(&self, host: &Host) -> Option<&'static str> {
+        if self.damaged {
+            return None;
+        }
         elsewhere(&self.machine_id, &self.boot_id, host)
     }
 
     pub fn report(&self, id: u64, path: &Path) -> Newer {
-        Newer { transaction: id, why: self.why(), path: path.to_path_buf(), undo: self.undo.clone() }
+        let (path, undo) = (path.to_path_buf(), self.undo.clone());
+        Newer { transaction: id, why: self.why(), path, undo, damaged: self.damaged }
+    }
+}
+
+/// The strings of the list `undo` in a line that is no JSON any more, up to the first that is none.
+fn commands(line: &str) -> Vec<String> {
+    let mut rest = line.split_once(r#""undo":["#).map_or("", |(_, r)| r);
+    let mut all = Vec::new();
+    loop {
+        let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+        let Some(Ok(command)) = strings.next() else { return all };
+        rest = rest[strings.byte_offset()..].trim_start_matches(',');
+        all.push(command);
     }
 }
 
@@ -62,7 +102,7 @@ pub(crate) fn elsewhere(machine: &Option<String>, boot: &Option<String>, host: &
 
 impl From<Newer> for Refusal {
     fn from(n: Newer) -> Self {
-        Self::Newer { transaction: n.transaction, why: n.why, path: n.path, undo: n.undo }
+        Self::Newer { transaction: n.transaction, why: n.why, path: n.path, undo: n.undo, damaged: n.damaged }
     }
 }
 
@@ -73,15 +113,25 @@ mod tests {
     #[test]
     fn only_what_every_format_promises_is_read() {
         let h = Head::read(
-            br#"{"record":"begin","format":2,"tool":"9.0","boot_id":"b","new":{"a":1},"undo":["echo 1 > /x",{"later":1}]}"#,
+            br#"{"record":"begin","format":9,"tool":"9.0","boot_id":"b","new":{"a":1},"undo":["echo 1 > /x",{"later":1}]}"#,
         )
         .unwrap();
-        assert_eq!((h.tool.as_str(), h.format, h.boot_id.as_deref()), ("9.0", 2, Some("b")));
+        assert_eq!((h.tool.as_str(), h.format, h.boot_id.as_deref()), ("9.0", 9, Some("b")));
         assert_eq!(h.undo, ["echo 1 > /x"]);
-        assert_eq!(h.why(), "it was written by ringwise 9.0 in another format (2)");
-        for ours in [&br#"{"record":"begin","format":1}"#[..], b"{\"record\":", b"", b"[]", b"{\"format\":\"2\"}"] {
+        assert_eq!(h.why(), "it was written by ringwise 9.0 in another format (9)");
+        for ours in [&br#"{"record":"begin","format":1}"#[..], b"{\"record\":", b"", b"[]", b"{\"format\":\"9\"}"] {
             assert_eq!(Head::read(ours), None);
         }
-        assert_eq!(Head::read(b"{\"format\":2}").unwrap().tool, "of unknown version");
+        assert_eq!(Head::read(b"{\"format\":9}").unwrap().tool, "of unknown version");
+    }
+
+    #[test]
+    fn of_a_damaged_line_the_commands_are_read_that_can_be() {
+        let whole = br#"{"record":"begin","tool":"0.2","undo":["echo 1 > /x","ethtool -L eth0 \"a\""],"z":1}"#;
+        assert_eq!(Head::damaged(whole).undo, ["echo 1 > /x", r#"ethtool -L eth0 "a""#]);
+        let cut = br#"{"record":"begin","tool":"0.2,"undo":["echo 1 > /x","ethtool -L eth0 \"a\"","ech"#;
+        assert_eq!(Head::damaged(cut).undo, ["echo 1 > /x", r#"ethtool -L eth0 "a""#]);
+        assert_eq!(Head::damaged(b"\xff\x00").undo, [""; 0]);
+        assert_eq!(Head::damaged(b"").why(), "the first line of its journal is damaged");
     }
 }

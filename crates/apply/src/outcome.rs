@@ -160,6 +160,11 @@ impl Outcome {
         }
     }
 
+    /// Nothing of it is in force, and nothing is left to put back.
+    pub(crate) fn left_nothing(&self) -> bool {
+        matches!(self.verdict, Verdict::PutBack | Verdict::Recovered | Verdict::NothingToDo)
+    }
+
     /// 0 applied, recovered or nothing to do · 4 failed and put back · 5 not fully put back.
     pub fn exit_status(&self) -> u8 {
         match self.verdict {

@@ -123,7 +123,7 @@ impl Standing {
     }
 }
 
-/// A transaction of this boot in a format that only a newer version reads.
+/// A transaction of this boot in a format that only a newer version reads, or whose journal is damaged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Newer {
     pub transaction: u64,
@@ -132,6 +132,9 @@ pub struct Newer {
     pub path: PathBuf,
     /// Plain commands that undo it, as it carries them.
     pub undo: Vec<String>,
+    /// Its journal is damaged: the commands may be as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub damaged: bool,
 }
 
 /// A run that goes on now, or the guard of a trial: from the lock file.

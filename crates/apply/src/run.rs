@@ -278,6 +278,12 @@ pub(crate) fn transact(
     let devices = header.devices.clone();
     let journal = Journal::begin(store, lock, header)
         .map_err(|e| Refusal::State { path: lock.dir.clone(), why: e.to_string() })?;
+    let mut guard = guard;
+    if let Some(why) = guard.0.as_mut().and_then(|g| g.begun().err()) {
+        // Nothing was changed, so a journal would only be in the way.
+        let _ = std::fs::remove_file(journal.path());
+        return Err(Refusal::NoGuard { why: format!("it was armed, and does not answer any more: {why}") }.into());
+    }
     let mut out = Outcome::nothing();
     out.transaction = Some(id);
     out.kept.clone_from(&request.kept);

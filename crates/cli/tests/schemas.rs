@@ -130,6 +130,7 @@ fn outcomes_verify_history() {
         }),
         made: vec![],
         newer: vec![Newer {
+            damaged: false,
             transaction: 5,
             why: "another format".into(),
             path: "/x".into(),

@@ -46,6 +46,10 @@ impl Armed for End {
         !self.0.state.lock().unwrap().gone
     }
 
+    fn begun(&mut self) -> Result<(), String> {
+        if self.0.state.lock().unwrap().gone { Err("it is gone".into()) } else { Ok(()) }
+    }
+
     fn done(&mut self, on_trial: bool) -> Result<(), String> {
         let mut s = self.0.state.lock().unwrap();
         s.done.push(on_trial);

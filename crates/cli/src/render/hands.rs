@@ -78,11 +78,15 @@ pub fn ways_on(drifted: &[&Standing], a: &Advice, width: Option<usize>) -> Strin
     out
 }
 
-/// A transaction of this boot that only a later version reads.
+/// A transaction of this boot that only a later version reads, or whose journal is damaged.
 pub fn newer(n: &Newer, style: &Style) -> String {
     let text = format!("transaction {} is not counted here: {} ({})", n.transaction, n.why, n.path.display());
     let mut out = hang("", &text, style.width);
-    out.push_str("By hand, as it says itself:\n");
+    out.push_str(if n.damaged {
+        "By hand, as far as it can be read (compare with the host before you use any of it):\n"
+    } else {
+        "By hand, as it says itself:\n"
+    });
     n.undo.iter().for_each(|c| out.push_str(&format!("  {c}\n")));
     out
 }
