@@ -282,3 +282,23 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
         path: j.path.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beyond_the_channels_is_counted_for_each_direction() {
+        let dev = || "eth0".to_string();
+        let counts = (4, 2);
+        let rps = |queue| Address::RpsCpus { dev: dev(), queue };
+        let xps = |queue| Address::XpsCpus { dev: dev(), queue };
+        let coalesce = |queue| Address::QueueCoalesce { dev: dev(), queue };
+        let first = |of: &dyn Fn(u32) -> Address| (0..9).find(|q| beyond(&of(*q), counts));
+        assert_eq!((first(&rps), first(&xps)), (Some(4), Some(2)));
+        // One address for both directions: it is there as long as one of them is.
+        assert_eq!(first(&coalesce), Some(4));
+        assert_eq!((0..9).find(|q| beyond(&coalesce(*q), (1, 3))), Some(3));
+        assert!(!beyond(&Address::RfsEntries, (0, 0)));
+    }
+}

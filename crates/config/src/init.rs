@@ -103,3 +103,36 @@ fn table(entries: &[u32]) -> Table {
     let even = entries.iter().enumerate().all(|(i, q)| *q == i as u32 % queues);
     if even { Table::Equal { queues, start: 0 } } else { Table::Explicit(entries.to_vec()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_moderation_only_what_somebody_may_have_chosen_is_kept() {
+        let all = [
+            ("use-adaptive-rx", 1),
+            ("use-adaptive-tx", 0),
+            ("rx-usecs", 50),
+            ("rx-frames", 0),
+            ("tx-usecs", 30),
+            ("tx-frames", 0),
+            ("rx-profile.0.usec", 8),
+            ("stats-block-usecs", 7),
+            ("sample-interval", 0),
+        ];
+        let kept = settled(&all.map(|(k, v)| (k.to_string(), v)).into());
+        let kept: Vec<(&str, u32)> = kept.iter().map(|(k, v)| (k.as_str(), *v)).collect();
+        // Not the driver's value of the moment, and nothing that is zero but for the switches.
+        assert_eq!(
+            kept,
+            [
+                ("rx-profile.0.usec", 8),
+                ("stats-block-usecs", 7),
+                ("tx-usecs", 30),
+                ("use-adaptive-rx", 1),
+                ("use-adaptive-tx", 0)
+            ]
+        );
+    }
+}

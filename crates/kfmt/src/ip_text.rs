@@ -280,5 +280,7 @@ mod tests {
         assert_eq!(q[1].1.queue_of(&q[0].1), Some(1));
         assert_eq!((q[2].1.handle, q[2].1.parent), (0xffff_0000, 0xffff_fff1));
         assert!(qdiscs("").is_err() && qdiscs("qdisc mq\n").is_err());
+        let e = qdiscs("qdisc mq 0: dev eth0 root\n\nqdisc mq\n").unwrap_err();
+        assert_eq!((e.line, e.found.as_str()), (Some(3), "qdisc mq"));
     }
 }

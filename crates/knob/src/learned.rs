@@ -82,3 +82,43 @@ impl Learned {
             && matches!(self.address, Address::QueueCoalesce { .. } | Address::Napi { .. })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What eth1 refused or ignored under 6.12.
+    fn learned(asked: Setting, what: What) -> Learned {
+        let device =
+            DevId { name: "eth1".into(), ifindex: None, bus_address: Some("0000:01:00.0".into()), permanent_mac: None };
+        let address = asked.address().unwrap();
+        Learned { device, driver: Some("igb".into()), kernel: "6.12".into(), address, asked, what, unix_time: 1 }
+    }
+
+    fn xps(dev: &str, cpus: &str) -> Setting {
+        Setting::XpsCpus { dev: dev.into(), queue: 0, cpus: cpus.parse().unwrap() }
+    }
+
+    #[test]
+    fn a_refused_value_is_refused_and_others_are_not() {
+        let l = learned(xps("eth1", "3"), What::Refused { errno: 22, words: "Invalid argument".into() });
+        let applies = |s: &Setting| l.applies(&l.device, Some("igb"), "6.12", s);
+        assert!(applies(&xps("eth1", "3")));
+        assert!(!applies(&xps("eth1", "4")), "another value may be taken");
+        assert!(!applies(&Setting::XpsCpus { dev: "eth1".into(), queue: 1, cpus: "3".parse().unwrap() }));
+        assert!(!l.applies(&l.device, Some("igb"), "6.13", &xps("eth1", "3")), "another kernel, another try");
+        assert!(!l.applies(&l.device, Some("igc"), "6.12", &xps("eth1", "3")));
+        // The same device under another name.
+        let renamed = DevId { name: "lan0".into(), ..l.device.clone() };
+        assert!(l.applies(&renamed, Some("igb"), "6.12", &xps("lan0", "3")));
+        assert!(!l.applies(&renamed, Some("igb"), "6.12", &xps("lan0", "4")));
+    }
+
+    #[test]
+    fn what_is_not_supported_is_so_with_every_value() {
+        let of =
+            |n| Setting::QueueCoalesce { dev: "eth1".into(), queue: 0, params: [("rx-usecs".to_string(), n)].into() };
+        let l = learned(of(20), What::Refused { errno: EOPNOTSUPP, words: "Operation not supported".into() });
+        assert!(l.applies(&l.device, Some("igb"), "6.12", &of(50)));
+    }
+}

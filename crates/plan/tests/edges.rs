@@ -300,3 +300,25 @@ fn the_expected_effect_in_numbers() {
     assert_eq!((busiest.before, busiest.after), (None, Some(12.5)));
     assert!(busiest.text.ends_with("unknown"));
 }
+
+#[test]
+fn only_members_of_the_same_bond_are_missing_from_a_plan() {
+    let in_bond = |name: &str, bond| NicSpec { master: Some(bond), ..igb(name, 0, 4) };
+    let nics = vec![in_bond("eth1", 20), in_bond("eth2", 20), in_bond("eth3", 21), in_bond("eth4", 21)];
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
+    let bonds = vec![20, 21];
+    let s = HostSpec {
+        name: "edge3".into(),
+        cpu,
+        nics,
+        bonds,
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    let p = ok(&s, &Intent { devs: vec!["eth1".into()], ..Intent::default() });
+    let about: Vec<&String> = p.warnings.iter().filter(|w| w.contains("not in this plan")).collect();
+    let [one] = about[..] else { panic!("{about:?}") };
+    assert!(one.contains("eth2 of it is not in this plan") && !one.contains("eth3"), "{one}");
+}

@@ -485,3 +485,16 @@ fn threads_go_with_their_queue() {
     let p = plan(&s, &intent(vec![Knob::Napi { queues: None, values: own }]), &[]).unwrap();
     assert!(threads(&p).is_empty());
 }
+
+#[test]
+fn a_sysctl_is_laid_down_where_the_kernel_has_it() {
+    let knob = Knob::Sysctl { name: "net.core.netdev_budget".into(), value: "600".into() };
+    let i = Intent { wishes: vec![Wish { dev: None, knob, said: "--set".into() }], ..Intent::default() };
+    let mut s = host();
+    assert_eq!(laid(&plan(&s, &i, &[]).expect("can be planned")), ["net.core.netdev_budget: 600"]);
+    s.host.sysctls.insert("net.core.netdev_budget".into(), Fact::Absent);
+    match plan(&s, &i, &[]) {
+        Ok(p) => assert_eq!(laid(&p), [""; 0]),
+        Err(e) => assert!(e.to_string().contains("no such sysctl"), "{e}"),
+    }
+}
