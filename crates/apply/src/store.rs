@@ -158,6 +158,21 @@ impl Store {
         Ok(Vec::new())
     }
 
+    /// Forgets what was learned of these devices (named as they were then), of all of them where none is given. What was
+    /// forgotten.
+    ///
+    /// Errors: a run holds the lock, or the file cannot be read or written.
+    pub fn forget(&self, devs: &[String]) -> Result<Vec<Learned>, Error> {
+        let (forgotten, left): (Vec<_>, Vec<_>) =
+            self.learned()?.into_iter().partition(|l| devs.is_empty() || devs.contains(&l.device.name));
+        if forgotten.is_empty() {
+            return Ok(forgotten);
+        }
+        let lock = self.lock()?;
+        self.write_json(&lock.dir.join("learned.json"), &LearnedFile { format: 1, learned: left })?;
+        Ok(forgotten)
+    }
+
     /// Adds to what is known; what speaks of the same setting in the same way is replaced.
     pub(crate) fn learn(&self, lock: &Lock, new: &[Learned]) -> Result<(), Error> {
         if new.is_empty() {

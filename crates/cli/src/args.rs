@@ -150,6 +150,8 @@ pub enum Cmd {
     Persist(PersistArgs),
     /// The transactions of this boot and before
     History(HistoryArgs),
+    /// What devices refused or ignored, and plans go round
+    Learned(LearnedArgs),
     /// Counters before and after a transaction (apply --measure)
     #[command(after_long_help = disturbs::REPORT)]
     Report(ReportArgs),
@@ -451,6 +453,18 @@ pub struct HistoryArgs {
 }
 
 #[derive(Debug, Clone, Default, Args)]
+pub struct LearnedArgs {
+    /// Only of these interfaces (named as they were then)
+    #[arg(value_name = "DEV")]
+    pub devs: Vec<String>,
+    /// Forget it: the next plan tries these settings again
+    #[arg(long)]
+    pub forget: bool,
+    #[command(flatten)]
+    pub format: Format,
+}
+
+#[derive(Debug, Clone, Default, Args)]
 pub struct RecoverArgs {
     #[command(flatten)]
     pub write: Write,
@@ -484,7 +498,7 @@ impl Format {
 pub const GROUPS: [(&str, &[&str]); 4] = [
     ("Look", &["status", "show", "check", "watch", "explain", "export"]),
     ("Change", &["plan", "apply", "confirm", "rollback", "adopt", "persist", "recover", "hold"]),
-    ("Prove", &["verify", "history", "report", "bench"]),
+    ("Prove", &["verify", "history", "learned", "report", "bench"]),
     ("Files", &["capture", "config", "support"]),
 ];
 
@@ -501,7 +515,6 @@ pub fn command() -> clap::Command {
     }
     let template = format!(
         "{{about}}
-
 Usage: ringwise [COMMAND] [FLAGS]      without a command: status
 {text}
 Everywhere: -j (JSON), -q (errors only), -v (paths, interrupt numbers), -h, -V,

@@ -13,8 +13,9 @@ use ringwise_apply::{
     Standing, Verdict, Verify,
 };
 use ringwise_cli::render::json::{Document, snapshot};
-use ringwise_knob::{Hand, Match, Origin, Setting, Window};
-use ringwise_model::{CpuSet, Fact};
+use ringwise_knob::learned::What;
+use ringwise_knob::{Hand, Learned, Match, Origin, Setting, Window};
+use ringwise_model::{CpuSet, DevId, Fact};
 use serde_json::{Value, json};
 
 fn schema(name: &str) -> Value {
@@ -160,6 +161,43 @@ fn outcomes_verify_history() {
     };
     let doc = Document { schema: "ringwise.history", version: 1, body: json!({ "transactions": [e] }) };
     holds("ringwise.history", &serde_json::to_value(&doc).unwrap());
+}
+
+#[test]
+fn learned_can_be_listed_and_forgotten() {
+    let device = DevId { name: "eth1".into(), ifindex: None, bus_address: None, permanent_mac: None };
+    let of = |setting: Setting, what: What| Learned {
+        device: device.clone(),
+        driver: Some("igb".into()),
+        kernel: "6.12.1".into(),
+        address: setting.address().unwrap(),
+        asked: setting,
+        what,
+        unix_time: 1_700_000_000,
+    };
+    let xps = |cpus: &str| Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: cpus.parse().unwrap() };
+    let channels = Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) };
+    let list = [
+        of(channels, What::Refused { errno: 95, words: "Operation not supported".into() }),
+        of(xps("3"), What::Ignored { got: xps("") }),
+    ];
+    let dir = std::env::temp_dir().join(format!("ringwise-learned-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("learned.json"), json!({ "format": 1, "learned": list }).to_string()).unwrap();
+    let state = dir.display().to_string();
+    let doc = run(&["learned", "-j", "--state-dir", &state]);
+    holds("ringwise.learned", &doc);
+    assert_eq!(doc["learned"].as_array().unwrap().len(), 2);
+    let text = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(["learned", "--state-dir", &state]).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("refused: Operation not supported") && text.contains("reads back as"), "{text}");
+    // Another interface is an error, and nothing is forgotten by it.
+    let other = ["learned", "--forget", "eth7", "--state-dir", &state];
+    assert_eq!(Command::new(env!("CARGO_BIN_EXE_ringwise")).args(other).output().unwrap().status.code(), Some(1));
+    let doc = run(&["learned", "--forget", "eth1", "-j", "--state-dir", &state]);
+    assert_eq!((doc["forgotten"].clone(), doc["learned"].as_array().unwrap().len()), (json!(true), 2));
+    assert_eq!(run(&["learned", "-j", "--state-dir", &state])["learned"], json!([]));
+    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]

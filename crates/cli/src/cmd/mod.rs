@@ -18,6 +18,7 @@ mod hands;
 mod history;
 mod hold;
 mod in_force;
+mod learned;
 mod measure;
 mod persist;
 mod plan;
@@ -100,6 +101,7 @@ pub fn run(cli: Cli) -> Result<Status> {
         Cmd::Rollback(a) => rollback::run(&a, &common),
         Cmd::Adopt(a) => adopt::run(&a, &common),
         Cmd::History(a) => history::run(&a, &common),
+        Cmd::Learned(a) => learned::run(&a, &common),
         Cmd::Recover(a) => recover::run(&a, &common),
         Cmd::Bench(a) => bench::run(&a, &common),
         Cmd::Hold(a) => hold::run(&a, &common),

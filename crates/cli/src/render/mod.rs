@@ -11,6 +11,7 @@ pub mod facts;
 mod groups;
 pub mod hands;
 pub mod json;
+pub mod learned;
 pub mod matrix;
 pub mod moderation;
 pub mod outcome;

@@ -1,0 +1,30 @@
+//! `ringwise learned`: what devices were found to refuse or ignore.
+
+use serde_json::json;
+
+use super::transaction::{fail, store};
+use crate::args::{Common, LearnedArgs};
+use crate::exit::{Fail, Result, Status};
+use crate::out;
+use crate::render::json::Document;
+use crate::render::learned;
+use crate::style::Style;
+
+pub fn run(a: &LearnedArgs, common: &Common) -> Result<Status> {
+    let store = store(common);
+    let mut list = store.learned().map_err(|e| fail(&e))?;
+    list.retain(|l| a.devs.is_empty() || a.devs.contains(&l.device.name));
+    if let Some(d) = a.devs.iter().find(|d| !list.iter().any(|l| l.device.name == **d)) {
+        return Err(Fail::error(format!("nothing was learned of {d}")).next("ringwise learned"));
+    }
+    if a.forget {
+        list = store.forget(&a.devs).map_err(|e| fail(&e))?;
+    }
+    if a.format.json(common) {
+        let body = json!({ "learned": list, "forgotten": a.forget });
+        out::json(&Document { schema: "ringwise.learned", version: 1, body })?;
+        return Ok(Status::Ok);
+    }
+    out::answer(&learned::text(&list, a.forget, &Style::detect(common)))?;
+    Ok(Status::Ok)
+}

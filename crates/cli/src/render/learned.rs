@@ -1,0 +1,38 @@
+//! `learned`: a line for each setting that a plan goes round.
+
+use ringwise_knob::Learned;
+use ringwise_knob::learned::What;
+use ringwise_model::Order;
+use ringwise_sys::errno_text;
+
+use super::table;
+use super::text::plural;
+use crate::style::Style;
+use crate::when;
+
+fn found(l: &Learned) -> String {
+    match &l.what {
+        What::Refused { errno, words } if words.is_empty() => format!("refused: {}", errno_text(*errno)),
+        What::Refused { words, .. } => format!("refused: {words}"),
+        What::Ignored { got } => format!("reads back as {}", got.value_text()),
+    }
+}
+
+pub fn text(list: &[Learned], forgotten: bool, style: &Style) -> String {
+    if list.is_empty() {
+        return "Nothing was learned: no device has refused or ignored a setting yet.\n".into();
+    }
+    let mut sorted: Vec<&Learned> = list.iter().collect();
+    sorted.order_by_key(|l| (l.device.name.clone(), l.address.clone(), l.unix_time));
+    let mut rows = vec![["SETTING", "ASKED", "FOUND", "KERNEL", "WHEN"].map(String::from).to_vec()];
+    for l in sorted {
+        let when = when::minute(l.unix_time, style.utc);
+        rows.push(vec![l.address.to_string(), l.asked.value_text(), found(l), l.kernel.clone(), when]);
+    }
+    let mut out = table::plain(&rows, &[]);
+    out.push_str(&match forgotten {
+        true => format!("Forgotten: {}. The next plan tries them again.\n", plural(list.len(), "setting")),
+        false => "Try them again: ringwise learned --forget\n".into(),
+    });
+    out
+}
