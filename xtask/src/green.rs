@@ -9,6 +9,17 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
+/// What earlier runs count for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Earlier {
+    /// Nothing is read or kept.
+    Ignored,
+    /// Every boot runs, and its result replaces the earlier one.
+    Replaced,
+    /// A boot that was green and is unchanged does not run.
+    Trusted,
+}
+
 /// What was green: kept below `target/`, so a clean clone knows of none.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
@@ -16,7 +27,6 @@ pub struct Green {
     /// A hash of all that the boot depends on.
     inputs: u64,
     pub passed: u32,
-    pub skipped: u32,
 }
 
 /// The record of one boot, and what it depends on now.
@@ -55,7 +65,7 @@ impl Record {
                 _ => Ok(()),
             };
         }
-        let green = Green { inputs: self.inputs, passed: o.score.passed, skipped: o.score.skipped };
+        let green = Green { inputs: self.inputs, passed: o.score.passed };
         fs::write(&self.path, serde_json::to_vec(&green)?).with_context(|| self.path.display().to_string())
     }
 }

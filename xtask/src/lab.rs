@@ -1,7 +1,7 @@
 //! `cargo xtask lab`: plan the boots, run two at a time, print what came of each scenario.
 
 use crate::boot::{Guest, Mode};
-use crate::green::Record;
+use crate::green::{Earlier, Record};
 use crate::host::Host;
 use crate::job::{Job, Outcome, Run};
 use crate::kernel::Kernel;
@@ -109,6 +109,9 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
         (None, true) => Choice::Quick,
         (None, false) => Choice::All,
     };
+    if o.skip_unchanged && !o.quick {
+        bail!("--skip-unchanged is for --quick: only of the quick set is it known what was green");
+    }
     let mut jobs = plan(&o, &choice, &hosts, &kernels, &scenarios);
     if jobs.is_empty() {
         if o.since.is_some() {
@@ -140,7 +143,12 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
     };
     let minutes = o.minutes.as_deref().map(|m| m.parse().with_context(|| format!("--minutes: not a number: {m:?}")));
     let end = minutes.transpose()?.map(|m: u64| Instant::now() + Duration::from_secs(60 * m));
-    let outcome = work(jobs, &ringwise, o.keep, end, PARALLEL, o.skip_unchanged)?;
+    let earlier = match (o.quick, o.skip_unchanged) {
+        (true, true) => Earlier::Trusted,
+        (true, false) => Earlier::Replaced,
+        (false, _) => Earlier::Ignored,
+    };
+    let outcome = work(jobs, &ringwise, o.keep, end, PARALLEL, earlier)?;
     if o.record {
         times::record(&outcome.times, &outcome.score, outcome.lost.len())?;
     }
@@ -246,7 +254,7 @@ pub fn work(
     keep: bool,
     end: Option<Instant>,
     at_once: usize,
-    skip_unchanged: bool,
+    earlier: Earlier,
 ) -> Result<Outcome> {
     // Fetching and building is done first and in turn: apt and make want to be alone.
     let mut queue = Vec::new();
@@ -260,8 +268,8 @@ pub fn work(
         if job.scenarios.iter().any(|s| s.needs_peers) {
             crate::peers::ensure()?;
         }
-        let record = if skip_unchanged { Some(Record::of(&job, &guest, ringwise)?) } else { None };
-        if let Some(green) = record.as_ref().and_then(Record::holds) {
+        let record = if earlier == Earlier::Ignored { None } else { Some(Record::of(&job, &guest, ringwise)?) };
+        if let Some(green) = record.as_ref().filter(|_| earlier == Earlier::Trusted).and_then(Record::holds) {
             println!(
                 "{} on {}: nothing has changed since its {} checks passed: not booted",
                 job.host.name, guest.ready.release, green.passed

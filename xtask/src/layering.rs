@@ -43,11 +43,26 @@ pub fn run(root: &Path) -> Result<()> {
     }
     for room in actual.keys() {
         words(root, room, &mut wrong)?;
+        forgotten(&root.join("crates").join(room), &mut wrong)?;
     }
     if !wrong.is_empty() {
         bail!("directions:\n  {}", wrong.join("\n  "));
     }
     println!("directions: {} rooms as ARCHITECTURE.md says", actual.len());
+    Ok(())
+}
+
+/// Test files that no program has: where `tests/main.rs` names the modules, cargo looks for no others.
+fn forgotten(room: &Path, wrong: &mut Vec<String>) -> Result<()> {
+    let tests = room.join("tests");
+    let Ok(main) = std::fs::read_to_string(tests.join("main.rs")) else { return Ok(()) };
+    for file in std::fs::read_dir(&tests)? {
+        let path = file?.path();
+        let Some(name) = path.file_name().and_then(|n| n.to_str()?.strip_suffix(".rs")) else { continue };
+        if name != "main" && !main.lines().any(|l| l == format!("mod {name};")) {
+            wrong.push(format!("{}: tests/main.rs has no `mod {name};`, so that nothing runs it", path.display()));
+        }
+    }
     Ok(())
 }
 

@@ -54,7 +54,7 @@ usage: cargo xtask TASK
       --program FILE    this static ringwise instead of a fresh build
       --minutes N       end after that time; what has not run by then has failed
       --record          after a green run, write its times and counts into lab/README.md
-      --skip-unchanged  no boot that was green and for which nothing has changed since (kept below target/)
+      --skip-unchanged  with --quick: leave out boots that passed before if nothing has changed since
       --shuffle SEED    run each boot's scenarios in another order, the same one for the same number
       --list            show what would run, and stop
       --keep            keep the share directory of each boot

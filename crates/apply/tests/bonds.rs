@@ -1,10 +1,8 @@
 //! Members of a bond, and the way in.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::{Event, Policy, Refusal, Request, Verdict};
 use ringwise_knob::Setting;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build};

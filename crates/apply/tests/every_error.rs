@@ -1,10 +1,8 @@
 //! An error at every write, with every errno: the start, or an exact account.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::{Outcome, Policy, Verdict};
 use ringwise_knob::{IfRefused, Setting, compare};
 use ringwise_model::Snapshot;
@@ -17,7 +15,7 @@ const SPECIAL: [i32; 3] = [5, 16, 95];
 /// Which errors a write gets: in `make test` each write gets those that are treated differently and one of the others in
 /// turn; `make test-all` (RINGWISE_TESTS=all) gives each write all of them.
 fn errnos(write: usize) -> Vec<i32> {
-    if std::env::var_os("RINGWISE_TESTS").is_some_and(|t| t == "all") {
+    if ringwise_testkit::lane::everything() {
         return ERRNOS.to_vec();
     }
     let others: Vec<i32> = ERRNOS.into_iter().filter(|e| !SPECIAL.contains(e)).collect();

@@ -1,10 +1,8 @@
 //! Features, pause frames and settings of the host, through the transaction and back.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::{Refusal, Verdict};
 use ringwise_knob::{IfRefused, Setting};
 use ringwise_model::CpuId;

@@ -1,6 +1,5 @@
 //! The guard: no write without one; whatever the moment of death, it puts back; a trial ends in exactly one way.
 
-mod common;
 #[path = "common/guards.rs"]
 mod guards;
 
@@ -9,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use guards::Here;
 use ringwise_apply::{Confirmed, Ending, Fate, Outcome, Policy, Refusal, Store, Verdict, confirm, pending, undo_now};
 use ringwise_knob::Setting;

@@ -1,10 +1,8 @@
 //! A device that is renamed or pulled while a transaction is under way.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::{Event, Verdict};
 use ringwise_knob::Setting;
 use ringwise_testkit::sim::{Sim, build};

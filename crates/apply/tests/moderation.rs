@@ -1,11 +1,9 @@
 //! Moderation of devices and queues, NAPI, and what takes the place of what a driver refuses.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::{Outcome, Request, Verdict};
 use ringwise_knob::{IfRefused, Match, Of, Setting, compare, live};
 use ringwise_model::{Fact, NapiValues};

@@ -1,10 +1,8 @@
 //! Rolling back, verifying, and somebody else at the same knobs.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::{Ending, Kind, Policy, Refusal, Verdict};
 use ringwise_knob::{Match, Setting};
 use ringwise_testkit::sim::{At, Fault, Quirk, Sim, build};

@@ -1,12 +1,10 @@
 //! Moderation that a device has and no queue: CQE mode, and the profiles of adaptive moderation.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::Verdict;
 use ringwise_kfmt::ethtool_ioctl::perqueue;
 use ringwise_kfmt::ethtool_nl::coalesce::PARAMETERS;

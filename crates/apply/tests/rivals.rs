@@ -1,11 +1,9 @@
 //! irqbalance beside us: told, told again after renumbering and restart, and told the old list in the end.
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::Verdict;
 use ringwise_knob::rivals::Left;
 use ringwise_knob::{IfRefused, Of, Setting, compare};

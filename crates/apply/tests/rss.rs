@@ -1,10 +1,8 @@
 //! RSS: tables, key, function, transform, hash fields and contexts.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::{Error, Outcome, Refusal, Verdict};
 use ringwise_kfmt::{ethtool_ioctl, ethtool_nl};
 use ringwise_knob::rss::{LETTERS, default, simulate};

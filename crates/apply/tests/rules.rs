@@ -1,10 +1,8 @@
 //! Flow steering rules on the simulated host: written, replaced, put back, and making way for fewer queues.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::{Outcome, Verdict};
 use ringwise_kfmt::rule::parse_rule;
 use ringwise_knob::{IfRefused, Setting, compare, rules};

@@ -1,10 +1,8 @@
 //! Discovery finds in the simulated host what it was built from.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_knob::{Of, irq as irq_of};
 use ringwise_model::Fact;
 use ringwise_testkit::sim::{Sim, build};

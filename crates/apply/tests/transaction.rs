@@ -1,10 +1,9 @@
 //! A transaction that goes well, and the ones that are refused before anything is touched.
 
-mod common;
-
+use crate::common;
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::{Refusal, Verdict};
 use ringwise_knob::{IfRefused, compare};
 use ringwise_model::{Fact, Snapshot};

@@ -1,16 +1,15 @@
 //! `ringwise bench` from end to end, without root: loopback, nothing is switched. Loads are small and paced: what is looked at is
 //! what is said, counted and left behind, not how fast this machine is.
 
-mod common;
-
+use crate::common;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::common::root;
 use clap::{Args, FromArgMatches};
-use common::root;
 use ringwise_bench::file::{Results, read};
 use ringwise_bench::result::{Limit, Phase, Unit};
 use ringwise_cli::args::{self, BenchCmd, Cli, Cmd, IntentArgs};

@@ -1,12 +1,10 @@
 //! `ringwise check` as people and programs see it: every host of `fixtures/hosts`, several at once, the
 //! baseline, formats and statuses.
 
-mod common;
-
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use common::{fixtures, root, schema};
+use crate::common::{fixtures, root, schema};
 
 fn run(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).env("TZ", "UTC").env("LANG", "C.UTF-8").output().unwrap()

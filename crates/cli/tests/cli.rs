@@ -1,12 +1,10 @@
 //! The program as people and scripts meet it: exit statuses, messages, bad input. Never changes the machine.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use common::fixtures;
+use crate::common::fixtures;
 
 struct Ran {
     status: i32,

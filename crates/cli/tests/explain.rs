@@ -1,12 +1,10 @@
 //! `ringwise explain` on recorded hosts: predictions, documents, words for what is wrong.
 
-mod common;
-
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use common::schema::check;
-use common::*;
+use crate::common::schema::check;
+use crate::common::*;
 use serde_json::Value;
 
 fn run(args: &[&str], input: &str) -> Output {

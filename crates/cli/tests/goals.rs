@@ -1,12 +1,11 @@
 //! Each goal on a host with four kinds of card: planned, applied, nothing left to do, all of it put back.
 
-mod common;
-
+use crate::common;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::golden;
-use common::schema::check;
+use crate::common::golden;
+use crate::common::schema::check;
 use ringwise_apply::{Event, Outcome, Policy, Request, Store, Verdict};
 use ringwise_cli::render::plan as page;
 use ringwise_cli::style::Style;

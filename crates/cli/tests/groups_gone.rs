@@ -1,8 +1,6 @@
 //! Groups that shrink, change or vanish: what an earlier transaction made for them goes, somebody else's stays.
 
-mod common;
-
-use common::lay::{Lay, differing};
+use crate::common::lay::{Lay, differing};
 use ringwise_apply::Verdict;
 use ringwise_knob::Address;
 use ringwise_model::{Action, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, Rules, Snapshot};

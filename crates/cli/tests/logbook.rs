@@ -1,10 +1,8 @@
 //! What goes into the machine's log for hand-made events.
 
-mod common;
-
 use std::time::Duration;
 
-use common::set;
+use crate::common::set;
 use ringwise_apply::{Event, Failure, Phase};
 use ringwise_cli::logbook::{Line, event};
 use ringwise_knob::{Match, Setting};

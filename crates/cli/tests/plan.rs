@@ -1,9 +1,7 @@
 //! What `plan` prints for a hand-made plan.
 
-mod common;
-
-use common::plans::{edge3_plan, empty};
-use common::*;
+use crate::common::plans::{edge3_plan, empty};
+use crate::common::*;
 use ringwise_cli::render::{diff, plan, script};
 use ringwise_cli::style::Style;
 use ringwise_knob::{Setting, Step};

@@ -1,13 +1,11 @@
 //! Every release leaves the files it writes in `fixtures/releases/VERSION`; every later one reads them all.
 //! `RINGWISE_BLESS=1` makes the folder of the present version where there is none; a folder is never changed.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use common::root;
+use crate::common::root;
 use ringwise_apply::{Ending, Kind, Policy, Request, Store, Verdict};
 use ringwise_discover::{Options, snapshot};
 use ringwise_knob::{IfRefused, Of, Setting, Step, compare, live};

@@ -1,9 +1,7 @@
 //! `ringwise report` on made-up windows: text, JSON by its schema, and one file for a browser.
 
-mod common;
-
-use common::schema::check;
-use common::*;
+use crate::common::schema::check;
+use crate::common::*;
 use ringwise_cli::render::report::{Report, Span, html, json, text};
 use ringwise_cli::style::Style;
 use ringwise_model::{CpuId, IrqId};

@@ -1,11 +1,9 @@
 //! Plan files and other people's hands, as the program meets them. Everything here ends before the machine is touched.
 
-mod common;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::fixtures;
+use crate::common::fixtures;
 use ringwise_testkit::dir::Dir;
 use serde_json::{Value, json};
 

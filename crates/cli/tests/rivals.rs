@@ -1,8 +1,6 @@
 //! Who else moves what we set, in the plan, in `status`, in the script and in the diff.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use ringwise_cli::render::{diff, plan, rivals, script};
 use ringwise_cli::style::Style;
 use ringwise_model::{Fact, Intent, Irqbalance, Rival, Snapshot};

@@ -1,13 +1,11 @@
 //! Documents for programs are as their schemas say, and schemas do not change unnoticed.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::plans::edge3_plan;
-use common::schema::check;
-use common::*;
+use crate::common::plans::edge3_plan;
+use crate::common::schema::check;
+use crate::common::*;
 use ringwise_apply::{
     Ending, Entry, Failure, Fate, Holder, Ignored, Kind, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused,
     Standing, Verdict, Verify,

@@ -1,13 +1,11 @@
 //! The shell script, run by sh on a copy of the files it touches.
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::plans::edge3_plan;
-use common::*;
+use crate::common::plans::edge3_plan;
+use crate::common::*;
 use ringwise_cli::render::script;
 use ringwise_cli::render::text::mask;
 use ringwise_knob::{IfRefused, Of, Setting, Step};

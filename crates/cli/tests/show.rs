@@ -1,8 +1,6 @@
 //! What `show` prints for hand-made hosts.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use ringwise_cli::render::{show, table};
 use ringwise_cli::style::Style;
 use ringwise_model::*;

@@ -1,11 +1,9 @@
 //! Reports of `sos report`: what stands in them is read, what does not is unknown with that reason.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::root;
+use crate::common::root;
 use ringwise_testkit::dir::Dir;
 use serde_json::Value;
 

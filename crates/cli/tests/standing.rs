@@ -1,10 +1,8 @@
 //! What `apply`, `verify`, `history` and `status` print for hand-made values.
 
-mod common;
-
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use ringwise_apply::{Ending, Entry, Event, Failure, Happened, Kind, Outcome, Phase, Standing, Verify};
 use ringwise_cli::render::hands::{Advice, Evidence};
 use ringwise_cli::render::outcome::{self, Before};

@@ -1,12 +1,10 @@
 //! The block diagram: well formed, whole, inside its own bounds.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::*;
+use crate::common::*;
 use ringwise_cli::render::show::far_queues;
 use ringwise_cli::render::svg;
 use ringwise_model::*;

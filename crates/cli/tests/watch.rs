@@ -1,13 +1,11 @@
 //! `ringwise watch` on recordings: lines, page and JSON of known counters.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use common::schema::check;
-use common::*;
+use crate::common::schema::check;
+use crate::common::*;
 use ringwise_model::{CpuId, IrqId, NodeId};
 use ringwise_observe::{Counters, Counts, Layout, Link, Source, Wiring};
 use serde_json::{Value, json};

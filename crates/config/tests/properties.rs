@@ -1,8 +1,7 @@
 //! What holds for any text, on mutations of a whole file.
 
 #[allow(dead_code)]
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 
 const WHOLE: &str = include_str!("whole.toml");

@@ -1,10 +1,8 @@
 //! Queue → NAPI → interrupt → CPU, by the habits of the drivers of the lab.
 
-mod common;
-
 use std::time::Duration;
 
-use common::machine::{Machine, NicPlan, igb};
+use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, device, snapshot};
 use ringwise_model::{Confidence, Dir, Fact, MapSource, Movable, Nic, NicKind, Role, User};
 

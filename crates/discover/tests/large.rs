@@ -1,11 +1,9 @@
 //! A big machine is read whole; its time and memory are measured by the benchmarks of `crates/cli`.
 
-mod common;
-
 use std::time::Duration;
 
-use common::Tree;
-use common::machine::{Machine, NicPlan, igb};
+use crate::common::Tree;
+use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, snapshot};
 
 fn big() -> Tree {

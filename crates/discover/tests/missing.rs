@@ -1,9 +1,7 @@
 //! A tree with any one thing taken away, forbidden or spoilt is still read, and says what is missing.
 
-mod common;
-
-use common::Tree;
-use common::machine::{Machine, NicPlan, eth1_plan};
+use crate::common::Tree;
+use crate::common::machine::{Machine, NicPlan, eth1_plan};
 use ringwise_discover::{Options, snapshot};
 use ringwise_model::Snapshot;
 

@@ -1,10 +1,8 @@
 //! A host that was recorded while it was read gives the same snapshot again.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::machine::{Machine, NicPlan, igb};
+use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, forget_others, snapshot};
 use ringwise_model::Fact;
 use ringwise_sys::{Captured, Host, Recorder};

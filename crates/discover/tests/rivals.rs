@@ -1,10 +1,9 @@
 //! Rivals with what they would set, and what of them a recording keeps.
 
-mod common;
-
+use crate::common;
 use std::sync::Arc;
 
-use common::machine::Machine;
+use crate::common::machine::Machine;
 use ringwise_discover::rivals::{DEVICES, find};
 use ringwise_discover::{forget_others, rivals};
 use ringwise_model::Fact;

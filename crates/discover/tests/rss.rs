@@ -1,9 +1,7 @@
 //! RSS of kernels before 6.17: hash fields, and before 6.2 everything, by ioctl.
 
-mod common;
-
-use common::Tree;
-use common::machine::{Machine, eth1_plan};
+use crate::common::Tree;
+use crate::common::machine::{Machine, eth1_plan};
 use ringwise_discover::{Options, snapshot};
 use ringwise_kfmt::ethtool_ioctl::{self, Rxfh, RxfhSizes};
 use ringwise_kfmt::ethtool_nl::msg;

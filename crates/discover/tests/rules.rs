@@ -1,9 +1,7 @@
 //! Flow steering rules as the ioctl tells them.
 
-mod common;
-
-use common::Tree;
-use common::machine::{Machine, eth1_plan};
+use crate::common::Tree;
+use crate::common::machine::{Machine, eth1_plan};
 use ringwise_discover::{Options, snapshot};
 use ringwise_kfmt::ethtool_ioctl::rxnfc;
 use ringwise_kfmt::rule::{FlowSpec, parse_rule};

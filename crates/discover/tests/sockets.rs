@@ -1,8 +1,6 @@
 //! Where a program or unit listens, on a made tree.
 
-mod common;
-
-use common::Tree;
+use crate::common::Tree;
 use ringwise_discover::sockets::{Listener, listeners};
 use ringwise_model::Flow;
 

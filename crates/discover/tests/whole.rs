@@ -1,11 +1,10 @@
 //! The snapshot as a whole: choice of interfaces, errors, topology, facts of the host.
 
-mod common;
-
+use crate::common;
 use std::time::{Duration, Instant};
 
-use common::Tree;
-use common::machine::{Machine, NicPlan, igb, named, soft};
+use crate::common::Tree;
+use crate::common::machine::{Machine, NicPlan, igb, named, soft};
 use ringwise_discover::{Error, Options, device, host, snapshot, topology};
 use ringwise_model::{CpuId, Fact, IfIndex, NicKind, NodeId, Snapshot, User};
 use ringwise_sys::Request;

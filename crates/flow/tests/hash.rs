@@ -1,7 +1,6 @@
 //! Against the published vectors, and tables against the definition bit by bit.
 
-mod common;
-
+use crate::common;
 use proptest::prelude::*;
 use ringwise_flow::hash::input;
 use ringwise_flow::toeplitz::{LONGEST, bit_by_bit};

@@ -1,10 +1,9 @@
 //! Every public parser on mutated realistic inputs: the same mutations in every run.
 
-mod common;
 #[path = "common/samples.rs"]
 mod samples;
 
-use common::FAMILIES;
+use crate::common::FAMILIES;
 
 const MUTATIONS: u32 = 20_000;
 const SEED: u64 = 0x7269_6e67_7769_7365;

@@ -3,6 +3,7 @@
 
 pub mod dir;
 pub mod golden;
+pub mod lane;
 pub mod machines;
 pub mod project;
 pub mod sim;

@@ -1,0 +1,18 @@
+//! All integration tests of the crate in one program: one link, and tests of different files run side by side.
+
+mod bonds;
+mod common;
+mod cut_short;
+mod every_error;
+mod features;
+mod guard;
+mod hands;
+mod middle;
+mod moderation;
+mod past;
+mod profiles;
+mod rivals;
+mod rss;
+mod rules;
+mod sim_is_a_host;
+mod transaction;

@@ -1,0 +1,29 @@
+//! All integration tests of the crate in one program: one link, and tests of different files run side by side.
+
+mod bench;
+mod check;
+mod cli;
+mod common;
+mod config;
+mod explain;
+mod goals;
+mod groups_gone;
+mod guard;
+mod hosts;
+mod logbook;
+mod metrics;
+mod mixed;
+mod plan;
+mod releases;
+mod report;
+mod reviewed;
+mod rivals;
+mod schemas;
+mod screen;
+mod script;
+mod show;
+mod sos;
+mod standing;
+mod support;
+mod svg;
+mod watch;

@@ -1,0 +1,11 @@
+//! All integration tests of the crate in one program: one link, and tests of different files run side by side.
+
+mod cases;
+mod edges;
+mod goals;
+mod groups;
+mod hands;
+mod moderation;
+mod properties;
+mod steering;
+mod wishes;
