@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Address, Setting};
-use ringwise_model::Fact;
+use ringwise_model::{CpuSet, Fact};
 use serde::Serialize;
 
 use crate::Holder;
@@ -52,6 +52,8 @@ pub enum Refusal {
     State { path: PathBuf, why: String },
     /// It would interrupt the way in, or may. `ways` in words; `force`, `trial`: what was given already.
     ControlPath { addresses: Vec<Address>, ways: Vec<String>, force: bool, trial: bool },
+    /// A sleep of 10 ms did not return from them within 2 s, and their timer interrupts did not go on.
+    DeafCpus { cpus: CpuSet },
     /// It would cut a bond off.
     LastMember { address: Address, why: String },
     /// `rollback ID`, `recover`: no such thing to undo.
@@ -117,6 +119,15 @@ impl fmt::Display for Refusal {
                     _ => "that needs --force and --confirm, which puts everything back unless you confirm",
                 };
                 write!(f, ": {missing}; nothing was touched")
+            }
+            Self::DeafCpus { cpus } => {
+                let (one, it) = if cpus.len() == 1 { ("CPU", "it") } else { ("CPUs", "them") };
+                let verb = if cpus.len() == 1 { "serves" } else { "serve" };
+                write!(
+                    f,
+                    "{one} {cpus} {verb} no timer: a sleep of 10 ms there did not return within 2 s, and a queue whose \
+                     interrupt goes to {it} would stand still; leave {it} out (--exclude-cpus {cpus}); nothing was touched"
+                )
             }
             Self::LastMember { address, why } => {
                 write!(f, "{address} would cut it off: {why}; nothing was touched")

@@ -19,15 +19,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringwise_knob::Step;
+use ringwise_model::Snapshot;
+use ringwise_observe::Stuck;
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
 use crate::journal::{Read, Record};
+use crate::names::Names;
 use crate::store::Lock;
 use crate::trial::{self, Fate, Files, Keeper, OnTrial, Stage, Trial, decide, note};
 use crate::tx::{Tx, guard_gone};
-use crate::undo::resume;
-use crate::{Error, Event, Failure, Holder, Outcome, Policy, Store, Verdict};
+use crate::undo::{resume, rollback};
+use crate::watch::{self, Watch};
+use crate::{Error, Event, Failure, Holder, Outcome, Policy, Request, Store, Verdict};
 
 /// How often it looks. Everything that counts is a file or a clock; a look is two calls.
 const EACH: Duration = Duration::from_millis(200);
@@ -169,6 +174,8 @@ pub(crate) fn from_disk(
 ) -> Result<Option<Outcome>, Error> {
     let mut missing = 0;
     let mut told = false;
+    let mut watch = None;
+    let mut stuck: Option<String> = None;
     loop {
         let read = match (journal(cx, store, transaction), &known) {
             (Ok(Journaled::Whole(read)), _) => *read,
@@ -213,17 +220,20 @@ pub(crate) fn from_disk(
         let left = trial.left(cx.now());
         let waits = trial::file(dir, transaction, Stage::Trial);
         let gone = || trial.tied.as_ref().is_some_and(|k| k.is_gone(cx.host.as_ref()));
-        if waits.exists() && !left.is_zero() && !gone() {
+        if waits.exists() && !left.is_zero() && !gone() && stuck.is_none() {
+            let watch = watch.get_or_insert_with(|| Late::begin(cx, &read));
             // Few calls a look: the journal is read again when something has been decided.
-            while waits.exists() && !trial.left(cx.now()).is_zero() && !gone() {
+            while waits.exists() && !trial.left(cx.now()).is_zero() && !gone() && stuck.is_none() {
                 cx.host.sleep(left.min(EACH));
+                stuck = watch.as_mut().and_then(|w| w.look(cx)).map(|s| s.0);
             }
             continue;
         }
         // Gone without a word that it was confirmed (somebody took the file away) counts as not confirmed.
-        let ended = left.is_zero() || gone();
+        let ended = left.is_zero() || gone() || stuck.is_some();
         let won = if ended { decide(store, dir, transaction, Stage::Expired) } else { Ok(false) };
         let (by, why) = match won {
+            Ok(true) if stuck.is_some() => ("guard", stuck.clone().unwrap_or_default()),
             Ok(true) if !left.is_zero() => ("guard", "the process that it was for is gone".to_string()),
             Ok(true) => ("timer", format!("it was not confirmed within {} s", trial.ms.div_ceil(1000))),
             Ok(false) if missing < 3 => {
@@ -239,6 +249,76 @@ pub(crate) fn from_disk(
         let _ = note(store, &path, &Record::TrialOver { by: by.into(), why: why.clone(), unix_time });
         return put_back(cx, store, lock, read, over(by, &why), events).map(Some);
     }
+}
+
+/// The watch that goes on after the run.
+struct Late {
+    watch: Watch,
+    until: Duration,
+    steps: Vec<Step>,
+    stuck_before: Vec<Stuck>,
+    now: Snapshot,
+}
+
+impl Late {
+    /// None: nothing is to be watched, or the host cannot be discovered.
+    fn begin(cx: &Cx, read: &Read) -> Option<Self> {
+        let header = read.header.as_ref().filter(|h| h.watch_ms > 0)?;
+        let now = cx.look().ok()?;
+        let names = Names::new(&header.devices, &now);
+        let steps: Vec<Step> = header.steps.iter().map(|s| names.step(s)).collect();
+        let watch = Watch::new(cx, &now, &watch::devices(&steps))?;
+        let until = cx.now() + Duration::from_millis(header.watch_ms);
+        Some(Self { watch, until, steps, stuck_before: header.stuck_before.clone(), now })
+    }
+
+    fn is_over(&self, cx: &Cx) -> bool {
+        cx.now() >= self.until
+    }
+
+    /// What stands still now, in words and as values.
+    fn look(&mut self, cx: &Cx) -> Option<(String, Vec<Stuck>)> {
+        if self.is_over(cx) {
+            return None;
+        }
+        self.watch.look(cx);
+        let stuck = self.watch.new_stuck(&self.stuck_before);
+        (!stuck.is_empty()).then(|| (watch::words(&stuck, &self.steps, &self.now), stuck))
+    }
+}
+
+/// After a run that was kept: goes on looking for queues that stand still, without the lock, and rolls back when one
+/// does. Ends when a later transaction begins.
+///
+/// Errors: as [`rollback`]; refused where somebody has changed the settings since.
+pub fn watch_on(
+    host: &Arc<dyn Host>,
+    store: &Store,
+    transaction: u64,
+    policy: &Policy,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Option<Outcome>, Error> {
+    let cx = Cx { host, policy };
+    let kept = |r: &Read| r.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied) && r.trial.is_none();
+    let Some(read) = Read::of(store, transaction)?.filter(kept) else { return Ok(None) };
+    let Some(mut late) = Late::begin(&cx, &read) else { return Ok(None) };
+    while !late.is_over(&cx) {
+        cx.host.sleep(EACH);
+        if store.journals()?.last().is_none_or(|(id, _)| *id != transaction) {
+            return Ok(None);
+        }
+        if let Some((words, stuck)) = late.look(&cx) {
+            let request = Request {
+                who: "guard".into(),
+                command: "ringwise __guard".into(),
+                reason: Some(words),
+                stuck,
+                ..Request::default()
+            };
+            return rollback(host, store, transaction, &request, policy, events).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 enum Journaled {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Setting, Step};
 use ringwise_model::{DevId, Host, Snapshot};
+use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
 use crate::newer::{Head, elsewhere};
@@ -46,8 +47,21 @@ pub(crate) struct Header {
     pub already: Vec<Setting>,
     /// Every setting that is touched or may be disturbed, as found.
     pub start: Vec<Setting>,
+    /// How long the guard goes on looking for queues that stand still.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub watch_ms: u64,
+    /// Queues that stood still, for which the guard rolls back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stuck: Vec<Stuck>,
+    /// Queues that stood still before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stuck_before: Vec<Stuck>,
     /// The same as commands for people. Interrupt numbers as of the start.
     pub undo: Vec<String>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Header {
@@ -70,6 +84,9 @@ impl Header {
             steps: request.steps.clone(),
             already: Vec::new(),
             start: Vec::new(),
+            watch_ms: 0,
+            stuck: request.stuck.clone(),
+            stuck_before: Vec::new(),
             undo: Vec::new(),
         }
     }

@@ -36,6 +36,7 @@ mod irq;
 mod journal;
 mod journals;
 mod ledger;
+mod lives;
 mod made;
 mod names;
 mod napi;
@@ -60,6 +61,7 @@ mod sum;
 mod trial;
 mod tx;
 mod undo;
+mod watch;
 mod xps;
 
 pub use adopt::{adopt, adoptable};

@@ -275,6 +275,7 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
         ending,
         undone_by: None,
         trial: trial.clone(),
+        stuck: h.map(|h| h.stuck.clone()).unwrap_or_default(),
         damaged: j.damaged,
         // Written while it was pending; what became of it since stands beside it.
         outcome: j.end.as_ref().map(|(o, _)| Outcome { trial: trial.clone(), ..o.clone() }),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ringwise_knob::{Hand, Made, Match, Origin, Setting, Window};
 use ringwise_model::{CpuSet, Fact, Gather};
+use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
 use crate::{OnTrial, Outcome, Pending, rivals};
@@ -79,6 +80,9 @@ pub struct Entry {
     /// It was, or is, to be confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<OnTrial>,
+    /// Queues that stood still after the transaction before, for which the guard rolled it back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stuck: Vec<Stuck>,
     /// Lines of its journal that cannot be read.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub damaged: usize,

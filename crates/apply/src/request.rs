@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ringwise_knob::{Hand, Setting, Step};
 use ringwise_model::DevId;
+use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
 use crate::Guardian;
@@ -35,6 +36,9 @@ pub struct Request {
     /// What somebody else has set and the steps leave alone; for the account.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,
+    /// Queues that stood still after an earlier transaction, for which the guard rolls it back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stuck: Vec<Stuck>,
 }
 
 /// Bounds of a run.
@@ -60,6 +64,9 @@ pub struct Policy {
     pub guard: Option<Arc<dyn Guardian>>,
     /// It is kept only if it is confirmed within this time from the end of the verification.
     pub trial: Option<Duration>,
+    /// After the steps, how long transmit queues are watched for one that stands still; at most, and a second where
+    /// nothing is suspicious. Zero: not at all.
+    pub watch: Duration,
     /// The trial also ends with this process: what only `bench` wants goes with it.
     pub tied: bool,
 }
@@ -77,6 +84,7 @@ impl Default for Policy {
             retry_wait: Duration::from_millis(50),
             guard: None,
             trial: None,
+            watch: Duration::ZERO,
             tied: false,
         }
     }

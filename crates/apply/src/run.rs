@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ringwise_knob::{Address, Match, Setting, SettingMap, Step, compare, live};
 use ringwise_model::{DevId, Fact, Gather, Snapshot};
+use ringwise_observe::Stuck;
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
@@ -17,8 +18,9 @@ use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::store::Lock;
 use crate::trial::Files;
-use crate::tx::{Tx, start_of};
-use crate::{Error, Event, Holder, Job, Kind, Moved, Outcome, Policy, Refusal, Request, Store, Verdict, rivals};
+use crate::tx::{Done, Tx, start_of};
+use crate::watch::{self, Watch};
+use crate::{Error, Event, Holder, Job, Kind, Moved, Outcome, Phase, Policy, Refusal, Request, Store, Verdict, rivals};
 
 /// Does the steps of `request` as one transaction: all of it stays, or the host is put back.
 ///
@@ -237,6 +239,12 @@ pub(crate) fn transact(
     crate::bond::check(&now, &request.steps)?;
     let mut notes = notes;
     notes.extend(crate::control::check(&cx, &now, &request.steps)?);
+    match crate::lives::check(&cx, &now, &request.steps) {
+        Ok(said) => notes.extend(said),
+        // The way back is never refused.
+        Err(e) if kind != Kind::Apply => notes.push(e.to_string()),
+        Err(e) => return Err(e),
+    }
     notes.extend(rivals::note_restart(&now, &request.steps));
     let mut request = request;
     crate::bond::order_steps(&now, &mut request.steps);
@@ -264,6 +272,12 @@ pub(crate) fn transact(
     };
     notes.extend(guard.as_ref().and_then(|g| g.note()));
     let guard = Sent(guard);
+    let watch = if kind == Kind::Apply { cx.policy.watch } else { Duration::ZERO };
+    let watched = if watch.is_zero() { None } else { Watch::new(&cx, &now, &watch::devices(&request.steps)) };
+    let stuck_before = watched.map(|mut w| w.already(&cx)).unwrap_or_default();
+    if !stuck_before.is_empty() {
+        notes.push(format!("stood still before anything was changed: {}", watch::words(&stuck_before, &[], &now)));
+    }
     // What is only found right is wanted from now on too: its origin counts as well.
     let mut origin: SettingMap = request.already.iter().filter_map(|s| Some((s.address()?, s.clone()))).into_map();
     origin.extend(start.clone());
@@ -273,6 +287,8 @@ pub(crate) fn transact(
         already: request.already.clone(),
         start: start.values().cloned().collect(),
         undo: start.values().filter_map(|s| s.command(&now)).collect(),
+        watch_ms: guard_watch_ms(watch),
+        stuck_before: stuck_before.clone(),
         ..Header::of(id, kind, &request, &now, cx.host.unix_time())
     };
     let devices = header.devices.clone();
@@ -304,7 +320,7 @@ pub(crate) fn transact(
         guard: guard.keep(),
     };
     notes.into_iter().for_each(|n| tx.note(n));
-    match tx.forward() {
+    match tx.forward().and_then(|()| tx.still_sends(watch, &stuck_before)) {
         Ok(()) => {
             tx.out.verdict = Verdict::Applied;
             tx.out.changed = !(tx.out.applied.is_empty() && tx.out.side_effects.is_empty());
@@ -312,6 +328,11 @@ pub(crate) fn transact(
         Err(failure) => tx.put_back(*failure),
     }
     Ok(tx.finish(store, lock, begin, Some(holder)))
+}
+
+/// The guard sees what comes later: three times as long as the run itself.
+fn guard_watch_ms(watch: Duration) -> u64 {
+    u64::try_from(watch.as_millis()).unwrap_or(u64::MAX).saturating_mul(3)
 }
 
 /// Devices of the request and those its steps name, as found now.
@@ -330,6 +351,21 @@ fn devices(request: &Request, now: &Snapshot) -> Vec<DevId> {
 }
 
 impl Tx<'_> {
+    /// Looks for queues that stand still since the steps. An error: it has to be put back.
+    fn still_sends(&mut self, time: Duration, before: &[Stuck]) -> Done {
+        if time.is_zero() {
+            return Ok(());
+        }
+        let Some(mut watch) = Watch::new(&self.cx, &self.now, &watch::devices(&self.steps)) else { return Ok(()) };
+        let stuck = watch.after(&self.cx, time, before);
+        if stuck.is_empty() {
+            return Ok(());
+        }
+        let failure = watch::failure(watch::words(&stuck, &self.steps, &self.now));
+        self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
+        Err(failure.into())
+    }
+
     /// The account on disk. When that fails, what was done cannot be found again later: it is put back.
     pub fn finish(mut self, store: &Store, lock: &Lock, begin: Duration, holder: Option<Holder>) -> Outcome {
         if let Err(e) = store.learn(lock, &self.learned) {

@@ -1,16 +1,11 @@
 //! One flipped bit in a journal, or a journal that is gone: the host is read back, whatever is said.
 
-mod common;
-#[path = "common/guards.rs"]
-#[allow(dead_code)] // each test file uses its part
-mod guards;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::*;
-use guards::Here;
+use crate::common::guards::Here;
+use crate::common::*;
 use ringwise_apply::guard::{Seen, Watched, guard};
 use ringwise_apply::{Outcome, Policy, Store, Verdict};
 use ringwise_knob::Setting;

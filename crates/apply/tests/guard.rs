@@ -1,15 +1,12 @@
 //! The guard: no write without one; whatever the moment of death, it puts back; a trial ends in exactly one way.
 
-#[path = "common/guards.rs"]
-mod guards;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::common::guards::Here;
 use crate::common::*;
-use guards::Here;
 use ringwise_apply::{Confirmed, Ending, Fate, Outcome, Policy, Refusal, Store, Verdict, confirm, pending, undo_now};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;

@@ -350,6 +350,10 @@ pub struct ApplyArgs {
     /// --confirm 60s unless given
     #[arg(long, value_name = "CMD")]
     pub health: Option<String>,
+    /// Watch transmit queues for up to this long, and put everything back if one stands still; the guard goes on for three
+    /// times as long. 0: do not watch
+    #[arg(long, value_name = "TIME", value_parser = crate::when::duration_or_none, default_value = "4s")]
+    pub watch: std::time::Duration,
     /// Count for this long before the transaction, and again after it (after ringwise confirm, where it is on
     /// trial): ringwise report tells the difference
     #[arg(long, value_name = "TIME", value_parser = crate::when::duration, conflicts_with_all = ["boot", "dry_run"])]

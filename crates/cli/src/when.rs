@@ -55,6 +55,11 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Ok(d)
 }
 
+/// The same, and `0` for none.
+pub fn duration_or_none(text: &str) -> Result<Duration, String> {
+    if text == "0" { Ok(Duration::ZERO) } else { duration(text) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

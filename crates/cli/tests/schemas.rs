@@ -151,6 +151,7 @@ fn outcomes_verify_history() {
         steps: 3,
         ending: Ending::Closed { why: "another boot".into() },
         trial: Some(on_trial(Fate::Confirmed { by: Some("anna".into()) })),
+        stuck: Vec::new(),
         damaged: 2,
         undone_by: None,
         outcome: Some(o),

@@ -125,6 +125,7 @@ fn entry(id: u64) -> Entry {
         ending: if id == 14 { Ending::Unfinished } else { Ending::Kept },
         undone_by: (id == 11).then_some(13),
         trial: None,
+        stuck: Vec::new(),
         damaged: 0,
         outcome: None,
         undo: vec!["echo 0-15 > /proc/irq/37/smp_affinity_list".into()],

@@ -20,6 +20,7 @@ mod queues;
 mod rates;
 mod sample;
 mod sampler;
+mod stalls;
 mod together;
 mod worker;
 
@@ -34,4 +35,5 @@ pub use queues::{Balance, Mark, QueueRates};
 pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sample::{Error, Sample, Softnet, sample};
 pub use sampler::Sampler;
+pub use stalls::{How, STUCK_MS, Stalls, Stuck};
 pub use worker::panicked;

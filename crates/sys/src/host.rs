@@ -172,6 +172,10 @@ pub enum Request {
     NetdevSet { cmd: u8, name: &'static str, dev: String, attrs: Vec<u8> },
     /// CPUs that a kernel thread may run on (`sched_setaffinity`), in ascending order.
     ThreadCpus { pid: u32, cpus: Vec<u32> },
+    /// Sleeps 10 ms on each of these CPUs, pinned there. The reply, eight bytes for each CPU whose
+    /// sleeper did not return within 2 s: its number and 0; or its number and the errno for which no thread could run
+    /// there (EINVAL: offline, or forbidden by a cpuset). Numbers of 32 bits in the host's byte order.
+    Sleep { cpus: Vec<u32> },
     /// `SIOCETHTOOL` with this struct; the reply is the struct after the call.
     Ioctl { cmd: IoctlCmd, dev: String, payload: Vec<u8> },
     /// One message to the control socket of irqbalance, and its answer: `setup` asks, `settings …` changes.
@@ -211,7 +215,8 @@ impl Request {
             Self::Links | Self::Addrs | Self::Route { .. } | Self::DefaultRoutes | Self::Sessions | Self::Qdiscs => {
                 None
             }
-            Self::Irqbalance { .. } | Self::Place { .. } | Self::DaemonReload | Self::ThreadCpus { .. } => None,
+            Self::Irqbalance { .. } | Self::Place { .. } | Self::DaemonReload => None,
+            Self::ThreadCpus { .. } | Self::Sleep { .. } => None,
             Self::EthtoolGet { dev, .. }
             | Self::EthtoolDump { dev, .. }
             | Self::EthtoolSet { dev, .. }
@@ -248,6 +253,7 @@ impl fmt::Display for Request {
                 write!(f, "{name} {dev}")
             }
             Self::ThreadCpus { pid, .. } => write!(f, "sched_setaffinity {pid}"),
+            Self::Sleep { cpus } => write!(f, "sleep of 10 ms on {} CPUs", cpus.len()),
             Self::Ioctl { cmd, dev, .. } => {
                 let name = match cmd {
                     IoctlCmd::DrvinfoGet => "ETHTOOL_GDRVINFO",

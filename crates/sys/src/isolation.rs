@@ -107,7 +107,7 @@ fn format(cpus: &Cpus) -> String {
 const WORDS: usize = (MAX_CPU as usize + 1) / 64;
 
 /// CPUs that the calling thread may use.
-fn allowed() -> io::Result<Cpus> {
+pub(crate) fn allowed() -> io::Result<Cpus> {
     let mut mask = [0u64; WORDS];
     // SAFETY: the kernel writes at most the given number of bytes to a live array of that size.
     let rc = unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask), mask.as_mut_ptr()) };

@@ -1,6 +1,8 @@
 //! What the tests share: a simulated host, a state directory, a request made from wanted settings.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod guards;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;

@@ -86,6 +86,7 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     let mut policy = policy()?;
     policy.force = a.force;
     policy.trial = trial::wanted(a);
+    policy.watch = a.watch;
     if a.boot && !plan.steps.is_empty() {
         at_boot::begins(&source, common)?;
     }

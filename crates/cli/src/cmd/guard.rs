@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use ringwise_apply::guard::{Watched, guard};
+use ringwise_apply::guard::{Watched, guard, watch_on};
 use ringwise_apply::{Link, Policy, Process, remove_copy};
 use ringwise_sys::guardian::{self, OwnGroup};
 
@@ -36,6 +36,12 @@ pub fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     let watched = link.as_mut().map(|l| l as &mut dyn Watched);
     let policy = Policy::default();
     let done = guard(&source.host, &store, a.transaction, lock, watched, &policy, &mut |e| log.event(e));
+    // The run waits for the end of the connection.
+    drop(link);
+    let done = match done {
+        Ok(None) => watch_on(&source.host, &store, a.transaction, &policy, &mut |e| log.event(e)),
+        other => other,
+    };
     for dir in store.dirs() {
         if done.is_ok() {
             remove_copy(dir, a.transaction);

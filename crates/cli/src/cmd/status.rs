@@ -94,6 +94,7 @@ fn standing_of(
             let (v, list) = (j.verify(s), j.history(&s.host));
             st.last = standing::last_in_force(&list).cloned();
             st.half_way = standing::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
+            st.stuck = list.iter().rfind(|e| e.this_boot).filter(|e| !e.stuck.is_empty()).cloned();
             st.verify = Some(v);
         }
         Err(e) => st.unreadable = Some(words(&e)),
@@ -121,6 +122,7 @@ fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value
         "applied": st.last,
         "verify": st.verify,
         "not_put_back": st.half_way,
+        "stuck": st.stuck,
         "boot": st.boot,
         "state_unreadable": st.unreadable,
         "control": s.control,

@@ -20,6 +20,8 @@ pub struct Standings {
     pub last: Option<Entry>,
     /// The transaction of which something could not be put back.
     pub half_way: Option<u64>,
+    /// The last transaction is the guard's: queues stood still, and it rolled back what was before.
+    pub stuck: Option<Entry>,
     pub unreadable: Option<String>,
     /// What is kept over a reboot. `None`: a recording.
     pub boot: Option<Boot>,
@@ -29,6 +31,7 @@ pub struct Standings {
 pub fn needs_somebody(st: &Standings) -> bool {
     matches!(st.boot, Some(Boot::Skipped { .. }))
         || st.half_way.is_some()
+        || st.stuck.is_some()
         || st.unreadable.is_some()
         || st.verify.as_ref().is_some_and(is_off)
 }
@@ -63,7 +66,7 @@ pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
         if let Some(text) = boot(st.boot.as_ref(), !v.settings.is_empty(), style) {
             line("boot", &text);
         }
-        for text in pending(v, st.half_way, style) {
+        for text in pending(v, st, style) {
             line("pending", &text);
         }
     }
@@ -132,7 +135,7 @@ fn now(v: &Verify, style: &Style) -> String {
 }
 
 /// Everything that waits for somebody; one line each.
-fn pending(v: &Verify, half_way: Option<u64>, style: &Style) -> Vec<String> {
+fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
     let red = |t: String| style.paint(Tint::Red, &t);
     let mut out = Vec::new();
     if let Some(p) = &v.trial {
@@ -141,7 +144,11 @@ fn pending(v: &Verify, half_way: Option<u64>, style: &Style) -> Vec<String> {
     if let Some(id) = v.unfinished {
         out.push(red(format!("transaction {id} was cut short: ringwise recover")));
     }
-    if let Some(id) = half_way {
+    if let Some(e) = &st.stuck {
+        let why = e.reason.as_deref().unwrap_or_default();
+        out.push(red(format!("transaction {}: the guard went {}: {why}", e.id, e.title)));
+    }
+    if let Some(id) = st.half_way {
         out.push(red(format!("transaction {id} failed and is not fully put back: ringwise recover")));
     }
     for n in &v.newer {
@@ -223,6 +230,9 @@ fn next(s: &Snapshot, st: &Standings) -> String {
     }
     if let Some(n) = v.newer.first() {
         return format!("Next: ringwise history {}\n", n.transaction);
+    }
+    if let Some(e) = &st.stuck {
+        return format!("Next: ringwise history {}\n", e.id);
     }
     if is_off(v) {
         let dev = v.drifted().find_map(|d| d.want.address()?.dev().map(str::to_string));

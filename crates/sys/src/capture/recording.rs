@@ -68,6 +68,7 @@ impl Asked {
             Request::EthtoolSet { .. }
             | Request::NetdevSet { .. }
             | Request::ThreadCpus { .. }
+            | Request::Sleep { .. }
             | Request::Place { .. }
             | Request::DaemonReload => None,
         }

@@ -10,6 +10,7 @@ pub(crate) mod netlink;
 mod others;
 mod requests;
 mod sessions;
+mod sleepers;
 mod tasks;
 
 use std::fs::{File, OpenOptions};
@@ -139,6 +140,7 @@ impl Host for Real {
                 others::place(&self.path(path), request, content.as_deref(), *executable)
             }
             Request::DaemonReload => others::daemon_reload(request),
+            Request::Sleep { cpus } => sleepers::late(request, cpus),
             Request::ThreadCpus { pid, cpus } => tasks::set_cpus(request, *pid, cpus),
             _ => requests::netlink(&self.sockets, request),
         }

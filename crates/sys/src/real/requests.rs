@@ -223,6 +223,7 @@ pub fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u8>>> {
         | Request::StatNames { .. }
         | Request::StatValues { .. }
         | Request::ThreadCpus { .. }
+        | Request::Sleep { .. }
         | Request::Irqbalance { .. }
         | Request::Place { .. }
         | Request::DaemonReload => Err(Error::other(what, "no netlink request")),

@@ -1,6 +1,6 @@
 //! The files that discovery reads, from the model.
 
-use ringwise_model::{CpuId, CpuSet, Fact, Nic, NicKind, Topology};
+use ringwise_model::{Bql, CpuId, CpuSet, Dir, Fact, Nic, NicKind, Topology};
 use ringwise_sys::{Error, Result};
 
 use super::State;
@@ -200,7 +200,10 @@ fn device(s: &State, i: usize) -> Tree {
             other => put(&mut t, format!("{d}/xps_cpus"), other, |c| mask(c, &possible)),
         }
         put(&mut t, format!("{d}/xps_rxqs"), &q.xps_rxqs, |r| mask(&r.iter().map(|q| CpuId(*q)).collect(), &rx));
-        if let Fact::Known(b) = &q.bql {
+        let asked = nic.vector_of(Dir::Tx, q.id).and_then(|v| v.asked.known());
+        let stalls = asked.is_some_and(|c| !c.is_empty() && c.is_subset(&s.stalled));
+        let stalled = Bql { limit_bytes: 9084, limit_min_bytes: 0, limit_max_bytes: 1 << 30, inflight_bytes: 3028 };
+        if let Some(b) = if stalls { Some(&stalled) } else { q.bql.known() } {
             let d = format!("{d}/byte_queue_limits");
             t.file(format!("{d}/limit"), b.limit_bytes);
             t.file(format!("{d}/limit_min"), b.limit_min_bytes);
@@ -273,7 +276,10 @@ fn interrupts(s: &State) -> String {
     }
     out.push_str(" NMI:");
     cpus.iter().for_each(|_| out.push_str("          0"));
-    out.push_str("   Non-maskable interrupts\n");
+    out.push_str("   Non-maskable interrupts\n LOC:");
+    let ticks = |c: &CpuId| if s.late_cpus.get(c) == Some(&false) { 0 } else { s.ticks };
+    cpus.iter().for_each(|c| out.push_str(&format!(" {:>10}", ticks(c))));
+    out.push_str("   Local timer interrupts\n");
     out
 }
 
@@ -297,6 +303,7 @@ pub(super) fn real_path(s: &mut State, path: &str) -> Option<String> {
 
 pub(super) fn read(s: &mut State, path: &str) -> Result<Vec<u8>> {
     if path == "/proc/interrupts" {
+        s.ticks += 1;
         return Ok(interrupts(s).into_bytes());
     }
     let what = format!("read {path}");

@@ -72,6 +72,12 @@ pub(crate) struct State {
     pub next_irq: u32,
     /// CPUs whose interrupt vectors are used up.
     pub full_cpus: CpuSet,
+    /// CPUs where a sleeper does not return; true: their timer interrupts are counted all the same.
+    pub late_cpus: BTreeMap<CpuId, bool>,
+    /// CPUs that serve no interrupt: queues whose vector is sent there have bytes in flight and complete nothing.
+    pub stalled: CpuSet,
+    /// Reads of `/proc/interrupts` so far: between two of them every timer has fired.
+    pub ticks: u64,
     /// Of an interrupt: how many reads after a write still show the mask before it, and that mask.
     pub old_masks: BTreeMap<u32, (usize, Option<CpuSet>)>,
     pub faults: Vec<Fault>,
@@ -121,6 +127,9 @@ impl Sim {
                 now: Duration::from_secs(1000),
                 next_irq,
                 full_cpus: CpuSet::new(),
+                late_cpus: BTreeMap::new(),
+                stalled: CpuSet::new(),
+                ticks: 0,
                 old_masks: BTreeMap::new(),
                 faults: Vec::new(),
                 writes: 0,
@@ -314,6 +323,20 @@ impl Sim {
     /// No interrupt vector is left on these CPUs.
     pub fn fill_cpus(&self, cpus: CpuSet) {
         self.lock().full_cpus = cpus;
+    }
+
+    /// A sleep on the CPU does not return: it serves no timer, or (`busy`) something else runs there all the time.
+    /// lab: "a CPU that serves no timer is refused", "a busy CPU is not"
+    pub fn late_cpu(&self, cpu: CpuId, busy: bool) {
+        self.lock().late_cpus.insert(cpu, busy);
+    }
+
+    /// From now on the CPU serves no interrupt, while every queue has something to send.
+    /// lab: "a queue on a CPU that serves nothing completes nothing"
+    pub fn stalled_cpu(&self, cpu: CpuId) {
+        let mut s = self.lock();
+        s.stalled.insert(cpu);
+        s.stale_all();
     }
 
     /// The CPU goes offline: interrupts that could go nowhere else are given to every online CPU.

@@ -6,7 +6,7 @@ use ringwise_kfmt::ethtool_ioctl as ioctl;
 use ringwise_kfmt::netdev_nl::{self, QueueInfo};
 use ringwise_kfmt::rtnl::{self, LinkInfo, XdpAttached};
 use ringwise_kfmt::{ParseError, ethtool_nl as nl, nl as attrs};
-use ringwise_model::{Dir, Fact, Nic, NicKind, User};
+use ringwise_model::{CpuId, Dir, Fact, Nic, NicKind, User};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
 use super::{State, kernel, rules};
@@ -118,6 +118,14 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
             Err(no(EOPNOTSUPP))
         }
         Request::Irqbalance { socket, command } => super::others::ask(s, socket, command),
+        Request::Sleep { cpus } => {
+            let cpus = cpus.iter().map(|c| CpuId(*c));
+            let reply = cpus.filter_map(|c| match (s.topology.online.contains(c), s.late_cpus.contains_key(&c)) {
+                (false, _) => Some((c, EINVAL)),
+                (true, late) => late.then_some((c, 0)),
+            });
+            Ok(reply.map(|(c, errno)| [c.0.to_ne_bytes(), errno.to_ne_bytes()].concat()).collect())
+        }
         Request::EthtoolSet { .. }
         | Request::NetdevSet { .. }
         | Request::ThreadCpus { .. }

@@ -1,0 +1,77 @@
+//! Before the first write every CPU that work is sent to shows that it serves timers: a queue whose interrupt goes to
+//! one that does not stands still.
+
+use std::collections::BTreeMap;
+
+use ringwise_kfmt::interrupts;
+use ringwise_knob::{Setting, Step, compare};
+use ringwise_model::{CpuId, CpuSet, Snapshot};
+use ringwise_sys::Request;
+
+use crate::cx::Cx;
+use crate::{Error, Refusal};
+
+/// CPUs that these steps send work to and that have not got it now.
+fn targets(now: &Snapshot, steps: &[Step]) -> CpuSet {
+    let mut all = CpuSet::new();
+    for s in steps.iter().filter(|s| !compare(&s.setting, now).holds()) {
+        if let Setting::IrqCpus { cpus, .. } | Setting::RpsCpus { cpus, .. } | Setting::NapiThread { cpus, .. } =
+            &s.setting
+        {
+            all = all.union(cpus);
+        }
+    }
+    all.intersection(&now.topology.online)
+}
+
+/// What is worth saying comes back as sentences.
+///
+/// Errors: a CPU neither woke its sleeper nor counted a timer interrupt meanwhile.
+pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<String>, Error> {
+    let cpus = targets(now, steps);
+    if cpus.is_empty() {
+        return Ok(Vec::new());
+    }
+    let before = timers(cx);
+    let reply = match cx.ask(Request::Sleep { cpus: cpus.iter().map(|c| c.0).collect() }) {
+        Ok(r) => r,
+        Err(e) => return Ok(vec![format!("whether CPUs {cpus} serve timers could not be tried: {e}")]),
+    };
+    let (mut late, mut untried) = (CpuSet::new(), BTreeMap::new());
+    for m in &reply {
+        let ([cpu, errno], []) = m.as_chunks::<4>() else { continue };
+        match i32::from_ne_bytes(*errno) {
+            0 => late.insert(CpuId(u32::from_ne_bytes(*cpu))),
+            e => untried.entry(e).or_insert_with(CpuSet::new).insert(CpuId(u32::from_ne_bytes(*cpu))),
+        }
+    }
+    let after = if late.is_empty() { None } else { timers(cx) };
+    let counted = |c: &CpuId| Some((before.as_ref()?.get(c)?, after.as_ref()?.get(c)?));
+    let deaf: CpuSet = late.iter().filter(|c| counted(c).is_some_and(|(b, a)| b == a)).collect();
+    if !deaf.is_empty() {
+        return Err(Refusal::DeafCpus { cpus: deaf }.into());
+    }
+    let text = |(errno, cpus): (i32, CpuSet)| {
+        let why = ringwise_sys::errno_text(errno);
+        format!("whether CPUs {cpus} serve timers could not be tried: {why}")
+    };
+    let mut said: Vec<String> = untried.into_iter().map(text).collect();
+    if !late.is_empty() {
+        said.push(format!("a sleep of 10 ms on CPUs {late} took more than 2 s: they are busy with something else"));
+    }
+    Ok(said)
+}
+
+/// Timer interrupts of each CPU: row `LOC` of x86, the architecture's timer elsewhere. None: not counted here.
+fn timers(cx: &Cx) -> Option<BTreeMap<CpuId, u64>> {
+    let text = cx.read_text("/proc/interrupts").ok()?;
+    let table = interrupts::parse(text.as_bytes()).ok()?;
+    let mut sums = BTreeMap::new();
+    let timer = |h: &interrupts::Head| h.label == "LOC" || h.names.iter().any(|n| n.ends_with("timer"));
+    for row in table.rows.iter().filter(|r| timer(&r.head)) {
+        for (cpu, n) in table.cpus.iter().zip(&row.counts) {
+            *sums.entry(*cpu).or_insert(0u64) += n;
+        }
+    }
+    (!sums.is_empty()).then_some(sums)
+}

@@ -1,0 +1,140 @@
+//! Whether every transmit queue still sends after a change: a queue whose interrupt went to a CPU that does not serve it
+//! stands still, and the kernel says nothing for five seconds.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use ringwise_knob::{Of, Setting, Step, irq};
+use ringwise_model::{CpuSet, Dir, IrqId, Snapshot};
+use ringwise_observe::{How, Layout, STUCK_MS, Sampler, Stalls, Stuck};
+
+use crate::Failure;
+use crate::cx::Cx;
+
+const EACH: Duration = Duration::from_millis(250);
+/// With nothing suspicious by then the watch ends.
+const AT_LEAST: Duration = Duration::from_secs(1);
+/// Between the two looks before the first write.
+const BEFORE: Duration = Duration::from_millis(200);
+
+pub(crate) struct Watch {
+    devs: Vec<String>,
+    layout: Layout,
+    sampler: Sampler,
+    stalls: Stalls,
+}
+
+impl Watch {
+    /// Nothing to watch: none of these devices has a transmit queue.
+    pub fn new(cx: &Cx, now: &Snapshot, devs: &[String]) -> Option<Self> {
+        let has_queues = |d: &&String| now.nic(d).is_some_and(|n| !n.tx_queues.is_empty());
+        let devs: Vec<String> = devs.iter().filter(has_queues).cloned().collect();
+        if devs.is_empty() {
+            return None;
+        }
+        let layout = Layout::of(now, &devs);
+        let sampler = Sampler::new(cx.host.as_ref(), &layout, true).with_deadline(cx.host, cx.policy.deadline);
+        let mut watch = Self { devs, layout, sampler, stalls: Stalls::new() };
+        watch.look(cx);
+        Some(watch)
+    }
+
+    pub fn look(&mut self, cx: &Cx) {
+        let counters = self.sampler.read(cx.host.as_ref());
+        let carrier = |d: &&String| cx.read_text(&format!("/sys/class/net/{d}/carrier")).is_ok_and(|t| t == "1");
+        let up: BTreeSet<String> = self.devs.iter().filter(carrier).cloned().collect();
+        self.stalls.look(&self.layout, &counters, &up);
+    }
+
+    /// Looks until `time` is over; `enough` is asked after each look whether that will do.
+    fn until(&mut self, cx: &Cx, time: Duration, each: Duration, enough: impl Fn(&Stalls, Duration) -> bool) {
+        let begin = cx.now();
+        loop {
+            let took = cx.now().saturating_sub(begin);
+            if took >= time || cx.policy.stopped() {
+                return;
+            }
+            cx.host.sleep(each.min(time - took));
+            self.look(cx);
+            if enough(&self.stalls, cx.now().saturating_sub(begin)) {
+                return;
+            }
+        }
+    }
+
+    /// Queues that stand still already. With bytes in flight everywhere and progress nowhere it takes three seconds to
+    /// be sure; with progress one more look.
+    pub fn already(&mut self, cx: &Cx) -> Vec<Stuck> {
+        let bound = Duration::from_millis(STUCK_MS) + EACH;
+        if self.stalls.in_flight() {
+            self.until(cx, bound, BEFORE, |s, _| !s.suspects() || !s.stuck().is_empty());
+        }
+        self.stalls.stuck()
+    }
+
+    /// Those that stand still now and did not before.
+    pub fn after(&mut self, cx: &Cx, time: Duration, before: &[Stuck]) -> Vec<Stuck> {
+        let new = |s: &Stalls| fresh(s.stuck(), before);
+        self.until(cx, time, EACH, |s, took| !new(s).is_empty() || (took >= AT_LEAST && !s.suspects()));
+        new(&self.stalls)
+    }
+
+    /// The same for one look more.
+    pub fn new_stuck(&self, before: &[Stuck]) -> Vec<Stuck> {
+        fresh(self.stalls.stuck(), before)
+    }
+}
+
+fn fresh(all: Vec<Stuck>, before: &[Stuck]) -> Vec<Stuck> {
+    all.into_iter().filter(|s| !before.iter().any(|b| (&b.dev, b.queue) == (&s.dev, s.queue))).collect()
+}
+
+/// Devices of which a queue could come to stand still by these steps.
+pub(crate) fn devices(steps: &[Step]) -> Vec<String> {
+    let mut devs: Vec<String> = Vec::new();
+    for dev in steps.iter().filter_map(|s| s.setting.address()?.dev().map(str::to_string)) {
+        if !devs.contains(&dev) {
+            devs.push(dev);
+        }
+    }
+    devs
+}
+
+/// `eth1 tx-3 completed nothing for 3 s after its interrupt went to CPU 14`
+pub(crate) fn words(stuck: &[Stuck], steps: &[Step], now: &Snapshot) -> String {
+    let moved = moved(steps, now);
+    let one = |s: &Stuck| {
+        let at = format!("{} tx-{}", s.dev, s.queue);
+        let irq = now.nic(&s.dev).and_then(|n| n.vector_of(Dir::Tx, s.queue)).map(|v| v.irq);
+        let after = match irq.and_then(|i| moved.get(&i)) {
+            Some(cpus) if cpus.len() == 1 => format!(" after its interrupt went to CPU {cpus}"),
+            Some(cpus) => format!(" after its interrupt went to CPUs {cpus}"),
+            None => String::new(),
+        };
+        match s.how {
+            How::NothingCompleted { ms, bytes } => {
+                format!("{at} completed nothing for {} s{after} ({bytes} bytes in flight)", ms / 1000)
+            }
+            How::TimedOut { times } => format!("{at} timed out{after} ({times} times by the kernel's watchdog)"),
+        }
+    };
+    stuck.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// Where these steps send which interrupt.
+fn moved(steps: &[Step], now: &Snapshot) -> BTreeMap<IrqId, CpuSet> {
+    let mut out = BTreeMap::new();
+    for s in steps {
+        if let Setting::IrqCpus { dev, of, cpus } = &s.setting
+            && let Some(v) = now.nic(dev).and_then(|n| irq::vector(n, Of::clone(of)))
+        {
+            out.insert(v.irq, cpus.clone());
+        }
+    }
+    out
+}
+
+pub(crate) fn failure(words: String) -> Failure {
+    let meaning = "the queue stands still".into();
+    Failure { setting: None, errno: None, words, meaning, path: None, data: None }
+}

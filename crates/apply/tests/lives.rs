@@ -1,0 +1,50 @@
+//! CPUs that serve no timer get no work.
+
+use ringwise_apply::{Refusal, Verdict};
+use ringwise_model::CpuId;
+use ringwise_testkit::sim::{Sim, build};
+
+use crate::common::*;
+use std::sync::Arc;
+
+fn sim() -> Arc<Sim> {
+    Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()))
+}
+
+#[test]
+fn a_cpu_without_a_timer_is_refused_before_anything_is_written() {
+    let (sim, dir) = (sim(), Dir::new());
+    sim.late_cpu(CpuId(2), false);
+    let before = look(&sim);
+    for wanted in [irq("eth0", 1, "2"), rps("eth0", 0, "1-2")] {
+        let e = apply(&sim, &dir, &[wanted]).unwrap_err();
+        let Some(Refusal::DeafCpus { cpus }) = e.refusal() else { panic!("{e}") };
+        assert_eq!(cpus.to_string(), "2");
+        assert!(e.to_string().starts_with("CPU 2 serves no timer: "), "{e}");
+    }
+    assert_eq!(sim.writes(), 0);
+    assert!(differing(&before, &look(&sim)).is_empty());
+    // Where a packet is sent from is no work that is sent there, and other CPUs are not asked.
+    let out = apply(&sim, &dir, &[xps("eth0", 1, "2"), irq("eth0", 1, "3")]).unwrap();
+    assert_eq!((out.verdict, out.notes), (Verdict::Applied, Vec::new()));
+}
+
+#[test]
+fn a_busy_cpu_is_told_and_not_refused() {
+    let (sim, dir) = (sim(), Dir::new());
+    sim.late_cpu(CpuId(2), true);
+    let out = apply(&sim, &dir, &[irq("eth0", 1, "2")]).unwrap();
+    assert_eq!(out.verdict, Verdict::Applied);
+    let said = "a sleep of 10 ms on CPUs 2 took more than 2 s: they are busy with something else";
+    assert_eq!(out.notes, [said]);
+}
+
+#[test]
+fn the_way_back_is_not_refused() {
+    let (sim, dir) = (sim(), Dir::new());
+    assert_eq!(apply(&sim, &dir, &[irq("eth0", 2, "0")]).unwrap().verdict, Verdict::Applied);
+    sim.late_cpu(CpuId(2), false);
+    let out = rollback(&sim, &dir, 0, &policy()).unwrap();
+    assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
+    assert!(out.notes.iter().any(|n| n.starts_with("CPU 2 serves no timer")), "{:?}", out.notes);
+}

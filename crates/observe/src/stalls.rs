@@ -1,0 +1,256 @@
+//! Transmit queues that stand still: bytes in flight and nothing completed, or the kernel's watchdog. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_model::{CpuId, IrqId};
+use serde::{Deserialize, Serialize};
+
+use crate::counters::{Counters, Counts};
+use crate::layout::{Layout, Wiring};
+
+/// A queue that completed nothing for this long is stuck.
+pub const STUCK_MS: u64 = 3000;
+
+/// What was seen of a queue that does not send.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum How {
+    /// Bytes were in flight all the time, and none was completed.
+    NothingCompleted { ms: u64, bytes: u64 },
+    /// The kernel's watchdog found it stuck so many times (`tx_timeout`).
+    TimedOut { times: u64 },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stuck {
+    pub dev: String,
+    pub queue: u32,
+    #[serde(flatten)]
+    pub how: How,
+}
+
+/// Looks at the same queues again and again.
+#[derive(Debug, Default)]
+pub struct Stalls {
+    queues: BTreeMap<(String, u32), Queue>,
+    /// By device: pause frames received so far.
+    paused: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Queue {
+    last: Seen,
+    timeouts_at_first: Option<u64>,
+    /// Time of the look before the first one without progress.
+    still_since_us: Option<u64>,
+    observed: bool,
+}
+
+/// One look at one queue.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    at_us: u64,
+    inflight: Option<u64>,
+    packets: Option<u64>,
+    timeouts: Option<u64>,
+    /// Of its vector, over all CPUs.
+    interrupts: Option<u64>,
+}
+
+impl Stalls {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// `has_carrier`: by device; without a carrier, or when pause frames came, a queue that waits is in order.
+    pub fn look(&mut self, layout: &Layout, now: &Counters, has_carrier: &BTreeSet<String>) {
+        for (dev, link) in &now.links {
+            let Some(wiring) = layout.links.get(dev) else { continue };
+            let pauses = link.counts.get("rx_pause").copied().unwrap_or(0);
+            let was_paused = self.paused.insert(dev.clone(), pauses).is_some_and(|before| pauses != before);
+            let may_wait = was_paused || !has_carrier.contains(dev);
+            for (id, counts) in &link.tx {
+                let seen = Seen::of(*id, counts, wiring, now);
+                let queue = self.queues.entry((dev.clone(), *id)).or_default();
+                queue.look(seen, may_wait);
+            }
+        }
+    }
+
+    /// What stands still now, in the order of devices and queues.
+    pub fn stuck(&self) -> Vec<Stuck> {
+        let one = |((dev, id), q): (&(String, u32), &Queue)| {
+            let times = q.last.timeouts.zip(q.timeouts_at_first).map_or(0, |(now, first)| now.saturating_sub(first));
+            let ms = q.still_ms();
+            let how = if ms >= STUCK_MS {
+                How::NothingCompleted { ms, bytes: q.last.inflight.unwrap_or(0) }
+            } else if times > 0 {
+                How::TimedOut { times }
+            } else {
+                return None;
+            };
+            Some(Stuck { dev: dev.clone(), queue: *id, how })
+        };
+        self.queues.iter().filter_map(one).collect()
+    }
+
+    /// Whether some queue had bytes in flight at the last look.
+    pub fn in_flight(&self) -> bool {
+        self.queues.values().any(|q| q.last.inflight.is_some_and(|n| n > 0))
+    }
+
+    /// Whether some queue had bytes in flight and no progress at the last look; it may be stuck soon.
+    pub fn suspects(&self) -> bool {
+        self.queues.values().any(|q| q.still_since_us.is_some())
+    }
+
+    /// Queues of which nothing can be said: no byte queue limits, or neither packets nor interrupts are counted.
+    pub fn not_observed(&self) -> Vec<(String, u32)> {
+        self.queues.iter().filter(|(_, q)| !q.observed).map(|(at, _)| at.clone()).collect()
+    }
+}
+
+impl Seen {
+    fn of(id: u32, counts: &Counts, wiring: &Wiring, now: &Counters) -> Self {
+        let of = |name: &str| counts.get(name).copied();
+        let sum = |irq: IrqId| now.irqs.get(&irq).map(|by_cpu: &BTreeMap<CpuId, u64>| by_cpu.values().sum());
+        Self {
+            at_us: now.at_us,
+            // Drivers without byte queue limits have the files all the same, with a limit of 0.
+            inflight: of("bql_inflight").filter(|n| *n > 0 || of("bql_limit").is_some_and(|l| l > 0)),
+            packets: of("packets"),
+            timeouts: of("timeouts"),
+            interrupts: wiring.tx.get(&id).copied().flatten().and_then(sum),
+        }
+    }
+
+    /// Nothing says that anything was completed since then, and something could have said so.
+    fn no_progress_since(&self, before: &Self) -> bool {
+        let same = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a == b);
+        let bytes = self.inflight.zip(before.inflight).is_some_and(|(now, then)| then > 0 && now >= then);
+        let told = same(self.packets, before.packets).or_else(|| same(self.interrupts, before.interrupts));
+        bytes && told == Some(true)
+    }
+}
+
+impl Queue {
+    fn look(&mut self, seen: Seen, may_wait: bool) {
+        self.timeouts_at_first = self.timeouts_at_first.or(seen.timeouts);
+        self.observed |= seen.inflight.is_some() && (seen.packets.is_some() || seen.interrupts.is_some());
+        if may_wait {
+            self.still_since_us = None;
+            // A time-out now is none of a queue that should have sent.
+            self.timeouts_at_first = seen.timeouts;
+        } else if seen.no_progress_since(&self.last) {
+            self.still_since_us.get_or_insert(self.last.at_us);
+        } else {
+            self.still_since_us = None;
+        }
+        self.last = seen;
+    }
+
+    fn still_ms(&self) -> u64 {
+        self.still_since_us.map_or(0, |since| self.last.at_us.saturating_sub(since) / 1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::counters::Link;
+
+    fn layout() -> Layout {
+        let wiring = Wiring { tx: [(0, Some(IrqId(30)))].into(), ..Wiring::default() };
+        Layout { links: [("eth0".to_string(), wiring)].into(), ..Layout::default() }
+    }
+
+    /// In milliseconds; the counters of tx-0, `irq` for its vector and `rx_pause` for the device.
+    fn at(ms: u64, list: &[(&str, u64)]) -> Counters {
+        let of = |name: &str| list.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
+        let counts = |keep: &dyn Fn(&str) -> bool| -> Counts {
+            list.iter().filter(|(n, _)| keep(n)).map(|(n, v)| (n.to_string(), *v)).collect()
+        };
+        let link = Link {
+            counts: counts(&|n| n == "rx_pause"),
+            tx: [(0, counts(&|n| !matches!(n, "irq" | "rx_pause")))].into(),
+            ..Link::default()
+        };
+        Counters {
+            at_us: ms * 1000,
+            links: [("eth0".to_string(), link)].into(),
+            irqs: of("irq").map(|n| (IrqId(30), [(CpuId(1), n)].into())).into_iter().collect(),
+            ..Counters::default()
+        }
+    }
+
+    fn after(looks: &[Counters], carrier: bool) -> Stalls {
+        let (mut s, up) = (Stalls::new(), if carrier { [String::from("eth0")].into() } else { BTreeSet::new() });
+        looks.iter().for_each(|c| s.look(&layout(), c, &up));
+        s
+    }
+
+    fn still(extra: &[(&str, u64)]) -> Vec<Counters> {
+        let list: Vec<_> =
+            [("bql_inflight", 3028), ("bql_limit", 9000)].into_iter().chain(extra.iter().copied()).collect();
+        [0, 1000, 2000, 3000].map(|ms| at(ms, &list)).into()
+    }
+
+    #[test]
+    fn bytes_in_flight_and_nothing_completed_for_three_seconds() {
+        let s = after(&still(&[("irq", 7)]), true);
+        let how = How::NothingCompleted { ms: 3000, bytes: 3028 };
+        assert_eq!(s.stuck(), [Stuck { dev: "eth0".into(), queue: 0, how }]);
+        let s = after(&still(&[("irq", 7)])[..3], true);
+        assert_eq!((s.stuck(), s.suspects()), (Vec::new(), true));
+    }
+
+    #[test]
+    fn progress_of_any_kind_is_no_stall() {
+        let moving: [&dyn Fn(u64) -> Vec<(&'static str, u64)>; 3] = [
+            // The limit is reached all the time, and packets go on.
+            &|n| vec![("bql_inflight", 9000), ("bql_limit", 9000), ("packets", n * 80), ("irq", 7)],
+            // Nobody counts its packets.
+            &|n| vec![("bql_inflight", 9000), ("bql_limit", 9000), ("irq", 7 + n)],
+            &|n| vec![("bql_inflight", 9000 - n), ("bql_limit", 9000), ("irq", 7)],
+        ];
+        for list in moving {
+            let looks: Vec<_> = (0..6).map(|n| at(n * 1000, &list(n))).collect();
+            let s = after(&looks, true);
+            assert_eq!((s.stuck(), s.not_observed()), (Vec::new(), Vec::new()));
+        }
+        // A vector that still interrupts, for receiving perhaps, hides nothing where packets are counted.
+        let looks: Vec<_> = (0..4)
+            .map(|n| at(n * 1000, &[("bql_inflight", 60), ("bql_limit", 9), ("packets", 5), ("irq", n)]))
+            .collect();
+        assert_eq!(after(&looks, true).stuck().len(), 1);
+    }
+
+    #[test]
+    fn without_a_carrier_or_under_pause_frames_it_may_wait() {
+        assert_eq!(after(&still(&[("irq", 7)]), false).stuck(), []);
+        let looks: Vec<_> = (0..5)
+            .map(|n| {
+                at(n * 1000, &[("bql_inflight", 60), ("bql_limit", 90), ("irq", 7), ("rx_pause", n), ("timeouts", n)])
+            })
+            .collect();
+        assert_eq!(after(&looks, true).stuck(), []);
+    }
+
+    #[test]
+    fn the_watchdog_counts_from_the_first_look() {
+        let looks = |times: [u64; 2]| times.map(|t| at(t * 1000, &[("timeouts", 4 + t), ("bql_inflight", 0)]));
+        assert_eq!(after(&looks([0, 0]), true).stuck(), []);
+        let s = after(&looks([0, 2]), true);
+        assert_eq!(s.stuck()[0].how, How::TimedOut { times: 2 });
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_not_called_healthy() {
+        let name = vec![("eth0".to_string(), 0)];
+        // No byte queue limits in the driver; limits, and nobody who counts.
+        let none: Vec<_> =
+            (0..5).map(|n| at(n * 1000, &[("bql_inflight", 0), ("bql_limit", 0), ("packets", n)])).collect();
+        assert_eq!((after(&none, true).stuck(), after(&none, true).not_observed()), (Vec::new(), name.clone()));
+        assert_eq!((after(&still(&[]), true).stuck(), after(&still(&[]), true).not_observed()), (Vec::new(), name));
+    }
+}
