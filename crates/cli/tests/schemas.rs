@@ -14,6 +14,7 @@ use ringwise_cli::render::json::{Document, snapshot};
 use ringwise_knob::learned::What;
 use ringwise_knob::{Hand, Learned, Match, Origin, Setting, Window};
 use ringwise_model::{CpuSet, DevId, Fact};
+use ringwise_observe::{How, Stuck};
 use serde_json::{Value, json};
 
 fn schema(name: &str) -> Value {
@@ -151,7 +152,10 @@ fn outcomes_verify_history() {
         steps: 3,
         ending: Ending::Closed { why: "another boot".into() },
         trial: Some(on_trial(Fate::Confirmed { by: Some("anna".into()) })),
-        stuck: Vec::new(),
+        stuck: vec![
+            Stuck { dev: "eth1".into(), queue: 3, how: How::NothingCompleted { ms: 3000, bytes: 3028 } },
+            Stuck { dev: "eth1".into(), queue: 4, how: How::TimedOut { times: 1 } },
+        ],
         damaged: 2,
         undone_by: None,
         outcome: Some(o),
