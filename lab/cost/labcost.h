@@ -22,6 +22,8 @@
 #define LC_MAX_BUFFER	(250 * NSEC_PER_MSEC)
 /* How much a CPU that was kept waiting by the host may catch up. */
 #define LC_MAX_LAG	(200 * NSEC_PER_MSEC)
+/* Below the 15 s after which a guest with a dead CPU is given up, and below every watchdog of the kernel for CPUs. */
+#define LC_MAX_DEAF_MS	12000
 #define LC_MAX_PERCENT	1000
 
 /* What a CPU was charged since the module was loaded. */

@@ -123,6 +123,40 @@ static struct miscdevice lc_device = {
 	.mode = 0666,
 };
 
+/* /dev/labdeaf: for the milliseconds that are written the CPU of the writer serves no interrupt at all, as one whose timer
+ * or local APIC is dead. It spins: with a halt nothing would ever end it.
+ */
+static ssize_t lc_deaf_write(struct file *file, const char __user *from, size_t size, loff_t *at)
+{
+	unsigned int msecs;
+	unsigned long flags;
+	u64 end;
+	int err = kstrtouint_from_user(from, size, 10, &msecs);
+
+	if (err)
+		return err;
+	if (msecs > LC_MAX_DEAF_MS)
+		return -EINVAL;
+	local_irq_save(flags);
+	end = ktime_get_ns() + (u64)msecs * NSEC_PER_MSEC;
+	while (ktime_get_ns() < end)
+		cpu_relax();
+	local_irq_restore(flags);
+	return size;
+}
+
+static const struct file_operations lc_deaf_file = {
+	.owner = THIS_MODULE,
+	.write = lc_deaf_write,
+};
+
+static struct miscdevice lc_deaf_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "labdeaf",
+	.fops = &lc_deaf_file,
+	.mode = 0600,
+};
+
 /* /proc/labcost: the counters of each CPU since the last write to this file. */
 static struct lc_counts *lc_base;
 static u64 lc_since;
@@ -200,10 +234,15 @@ static int __init lc_init(void)
 	err = misc_register(&lc_device);
 	if (err)
 		goto net;
+	err = misc_register(&lc_deaf_device);
+	if (err)
+		goto device;
 	err = -ENOMEM;
 	if (!proc_create("labcost", 0644, NULL, &lc_proc))
-		goto device;
+		goto deaf;
 	return 0;
+deaf:
+	misc_deregister(&lc_deaf_device);
 device:
 	misc_deregister(&lc_device);
 net:
@@ -219,6 +258,7 @@ base:
 static void __exit lc_exit(void)
 {
 	remove_proc_entry("labcost", NULL);
+	misc_deregister(&lc_deaf_device);
 	misc_deregister(&lc_device);
 	unregister_pernet_subsys(&lc_net_ops);
 	lc_charge_exit();

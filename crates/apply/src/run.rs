@@ -273,8 +273,8 @@ pub(crate) fn transact(
     notes.extend(guard.as_ref().and_then(|g| g.note()));
     let guard = Sent(guard);
     let watch = if kind == Kind::Apply { cx.policy.watch } else { Duration::ZERO };
-    let watched = if watch.is_zero() { None } else { Watch::new(&cx, &now, &watch::devices(&request.steps)) };
-    let stuck_before = watched.map(|mut w| w.already(&cx)).unwrap_or_default();
+    let mut watched = if watch.is_zero() { None } else { Watch::new(&cx, &now, &watch::devices(&request.steps)) };
+    let stuck_before = watched.as_mut().map(|w| w.already(&cx)).unwrap_or_default();
     if !stuck_before.is_empty() {
         notes.push(format!("stood still before anything was changed: {}", watch::words(&stuck_before, &[], &now)));
     }
@@ -320,7 +320,7 @@ pub(crate) fn transact(
         guard: guard.keep(),
     };
     notes.into_iter().for_each(|n| tx.note(n));
-    match tx.forward().and_then(|()| tx.still_sends(watch, &stuck_before)) {
+    match tx.forward().and_then(|()| tx.still_sends(watched, watch, &stuck_before)) {
         Ok(()) => {
             tx.out.verdict = Verdict::Applied;
             tx.out.changed = !(tx.out.applied.is_empty() && tx.out.side_effects.is_empty());
@@ -352,11 +352,9 @@ fn devices(request: &Request, now: &Snapshot) -> Vec<DevId> {
 
 impl Tx<'_> {
     /// Looks for queues that stand still since the steps. An error: it has to be put back.
-    fn still_sends(&mut self, time: Duration, before: &[Stuck]) -> Done {
-        if time.is_zero() {
-            return Ok(());
-        }
-        let Some(mut watch) = Watch::new(&self.cx, &self.now, &watch::devices(&self.steps)) else { return Ok(()) };
+    fn still_sends(&mut self, watch: Option<Watch>, time: Duration, before: &[Stuck]) -> Done {
+        let Some(mut watch) = watch else { return Ok(()) };
+        watch.follow(&self.cx, &self.now, watch::devices(&self.steps));
         let stuck = watch.after(&self.cx, time, before);
         if stuck.is_empty() {
             return Ok(());

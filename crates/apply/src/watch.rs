@@ -39,6 +39,14 @@ impl Watch {
         Some(watch)
     }
 
+    /// After the steps: queues and vectors may be others. What was seen before still counts.
+    pub fn follow(&mut self, cx: &Cx, now: &Snapshot, devs: Vec<String>) {
+        self.devs = devs;
+        self.layout = Layout::of(now, &self.devs);
+        self.sampler.follow(&self.layout);
+        self.look(cx);
+    }
+
     pub fn look(&mut self, cx: &Cx) {
         let counters = self.sampler.read(cx.host.as_ref());
         let carrier = |d: &&String| cx.read_text(&format!("/sys/class/net/{d}/carrier")).is_ok_and(|t| t == "1");

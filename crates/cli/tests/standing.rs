@@ -11,6 +11,7 @@ use ringwise_cli::render::status::{self, Page, Standings};
 use ringwise_cli::style::Style;
 use ringwise_knob::{Match, Of, Setting, Window};
 use ringwise_model::Fact;
+use ringwise_observe::How;
 
 fn irq(q: u32, cpus: &str) -> Setting {
     Setting::IrqCpus { dev: "eth2".into(), of: Of::Rx(q), cpus: set(cpus) }
@@ -142,12 +143,18 @@ fn drift_is_told_setting_by_setting() {
         planned: set(planned),
         seen_on: on.map(set),
         interrupts: n,
+        packets: None,
+        stuck: None,
+        polled: false,
     };
     let counted = [
         seen(0, "8", Some("8"), Some(9120)),
         seen(1, "10", Some(""), Some(0)),
         seen(3, "14", Some("12"), Some(7)),
         seen(4, "9", None, None),
+        // No interrupt, and no idle queue all the same.
+        Counted { packets: Some(81_000), polled: true, ..seen(5, "11", Some(""), Some(0)) },
+        Counted { stuck: Some(How::NothingCompleted { ms: 3000, bytes: 3028 }), ..seen(6, "13", Some(""), Some(0)) },
     ];
     let advice = Advice {
         again: Some("ringwise apply --goal forward --take-over".into()),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ringwise_apply::{Entry, Journals, Verify};
 use ringwise_discover::Options;
 use ringwise_knob::{Match, Of, Setting, irq};
-use ringwise_model::{CpuSet, IrqId, Snapshot};
-use ringwise_observe::{Counted as Count, Delta, IrqDelta, sample};
+use ringwise_model::{CpuSet, Gather, IrqId, Snapshot};
+use ringwise_observe::{Counted as Count, Counters, Delta, How, IrqDelta, Layout, Sampler, Stalls, more, sample};
 
 use super::hands;
 use super::transaction::{fail, store};
@@ -48,8 +48,11 @@ pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
         s = source.snapshot(&options, common)?;
         (v, journals) = look(&s)?;
     }
-    let astray = counted.as_ref().is_some_and(|(c, _)| c.iter().any(Counted::astray));
-    let status = if v.exit_status() != 0 || astray { Status::Findings } else { Status::Ok };
+    if let Some((list, _)) = &mut counted {
+        still_pending(list, &v);
+    }
+    let found = counted.as_ref().is_some_and(|(c, _)| c.iter().any(Counted::is_finding));
+    let status = if v.exit_status() != 0 || found { Status::Findings } else { Status::Ok };
     if a.format.json(common) {
         let mut doc = serde_json::to_value(&v).map_err(|e| Fail::error(e.to_string()))?;
         if let Some((list, seconds)) = &counted {
@@ -101,15 +104,92 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
     let read = || sample(source.host.as_ref(), &irqs).map_err(|e| Fail::error(e.to_string()));
     let first = read()?;
     let step = Duration::from_secs(10);
-    let mut left = time;
+    let (mut left, mut told) = (time, None);
+    let mut sends = Sends::begin(source, s, &watched);
     while !left.is_zero() {
-        out::note(common.quiet, &format!("ringwise: counting interrupts, {:.0} s left", left.as_secs_f64().ceil()));
-        let now = left.min(step);
+        if told.is_none_or(|at: Duration| at.saturating_sub(left) >= step) {
+            out::note(common.quiet, &format!("ringwise: counting interrupts, {:.0} s left", left.as_secs_f64().ceil()));
+            told = Some(left);
+        }
+        let now = left.min(LOOK);
         source.host.sleep(now);
         left = left.saturating_sub(now);
+        sends.look(source);
     }
     let delta = Delta::between(&first, &read()?);
-    Ok(watched.iter().map(|w| counted(w, delta.irqs.get(&w.irq))).collect())
+    let one = |w: &Watched| {
+        let (packets, stuck) = sends.of(w);
+        Counted { packets, stuck, ..counted(w, delta.irqs.get(&w.irq)) }
+    };
+    Ok(watched.iter().map(one).collect())
+}
+
+/// How often queues are looked at while interrupts are counted.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What the queues of the vectors did meanwhile.
+struct Sends {
+    layout: Layout,
+    sampler: Sampler,
+    stalls: Stalls,
+    first: Counters,
+    last: Counters,
+}
+
+impl Sends {
+    fn begin(source: &Source, s: &Snapshot, watched: &[Watched]) -> Self {
+        let mut devs: Vec<String> = Vec::new();
+        for w in watched {
+            if !devs.contains(&w.dev) {
+                devs.push(w.dev.clone());
+            }
+        }
+        let layout = if devs.is_empty() { Layout::default() } else { Layout::of(s, &devs) };
+        let sampler = Sampler::new(source.host.as_ref(), &layout, true);
+        let (first, last) = (Counters::default(), Counters::default());
+        let mut sends = Self { layout, sampler, stalls: Stalls::new(), first, last };
+        sends.look(source);
+        sends.first = sends.last.clone();
+        sends
+    }
+
+    fn look(&mut self, source: &Source) {
+        self.last = self.sampler.read(source.host.as_ref());
+        let up = |d: &&String| source.host.read_text(&format!("/sys/class/net/{d}/carrier")).is_ok_and(|t| t == "1");
+        let up = self.layout.links.keys().filter(up).cloned().into_set();
+        self.stalls.look(&self.layout, &self.last, &up);
+    }
+
+    /// Packets of all queues of the vector, where they are counted; what stands still there.
+    fn of(&self, w: &Watched) -> (Option<u64>, Option<How>) {
+        let Some(wiring) = self.layout.links.get(&w.dev) else { return (None, None) };
+        let queues = |all: &std::collections::BTreeMap<u32, Option<IrqId>>| -> Vec<u32> {
+            all.iter().filter(|(_, irq)| **irq == Some(w.irq)).map(|(id, _)| *id).collect()
+        };
+        let (rx, tx) = (queues(&wiring.rx), queues(&wiring.tx));
+        let packets = || {
+            let (a, b) = (self.first.links.get(&w.dev)?, self.last.links.get(&w.dev)?);
+            let mut sum = 0;
+            for (ids, a, b) in [(&rx, &a.rx, &b.rx), (&tx, &a.tx, &b.tx)] {
+                for id in ids {
+                    sum += more("packets", *a.get(id)?.get("packets")?, *b.get(id)?.get("packets")?)?;
+                }
+            }
+            Some(sum)
+        };
+        let stuck = self.stalls.stuck().into_iter().find(|s| s.dev == w.dev && tx.contains(&s.queue));
+        (packets(), stuck.map(|s| s.how))
+    }
+}
+
+/// Those that are on their way still, and have had packets enough to arrive.
+fn still_pending(list: &mut [Counted], now: &Verify) {
+    for s in now.settings.iter().filter(|s| s.how == Match::Pending) {
+        let Setting::IrqCpus { dev, of, .. } = &s.want else { continue };
+        for c in list.iter_mut().filter(|c| c.dev == *dev && c.queue == of.to_string()) {
+            c.polled = c.packets.is_some_and(|n| n > 0) && c.interrupts == Some(0);
+        }
+    }
 }
 
 fn counted(w: &Watched, d: Option<&IrqDelta>) -> Counted {
@@ -130,5 +210,8 @@ fn counted(w: &Watched, d: Option<&IrqDelta>) -> Counted {
         planned: w.planned.clone(),
         seen_on,
         interrupts: d.and_then(IrqDelta::total),
+        packets: None,
+        stuck: None,
+        polled: false,
     }
 }

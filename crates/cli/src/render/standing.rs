@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verify};
 use ringwise_knob::{Match, Setting};
 use ringwise_model::{CpuSet, Fact, Gather, Order};
+use ringwise_observe::How;
 use serde::Serialize;
 
 use super::hands;
@@ -37,16 +38,29 @@ pub struct Counted {
     /// CPUs that counted interrupts. `None`: not to be told (the vector appeared, vanished or was reset).
     pub seen_on: Option<CpuSet>,
     pub interrupts: Option<u64>,
+    /// Received and sent by the queues of the vector. `None`: nobody counts them.
+    pub packets: Option<u64>,
+    /// Its transmit queue stands still.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<How>,
+    /// Still on its way to the planned CPU, although packets came and went: its driver polls the queue all the time and
+    /// takes no interrupt that could move it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub polled: bool,
 }
 
 impl Counted {
+    pub fn is_finding(&self) -> bool {
+        self.astray() || self.stuck.is_some() || self.polled
+    }
+
     /// Interrupts came, and not all of them where they were meant to.
     pub fn astray(&self) -> bool {
         self.seen_on.as_ref().is_some_and(|s| !s.is_subset(&self.planned))
     }
 
     pub fn idle(&self) -> bool {
-        self.interrupts == Some(0)
+        self.interrupts == Some(0) && self.packets.is_none_or(|n| n == 0) && self.stuck.is_none()
     }
 }
 
@@ -115,7 +129,10 @@ fn counts(list: &[Counted], seconds: f64, style: &Style) -> String {
     let astray: Vec<&Counted> = list.iter().filter(|c| c.astray()).collect();
     let untold = list.iter().filter(|c| c.seen_on.is_none()).count();
     let idle = list.iter().filter(|c| c.idle()).count();
-    let good = list.len() - astray.len() - untold - idle;
+    let stuck = list.iter().filter(|c| c.stuck.is_some()).count();
+    let polled = list.iter().filter(|c| c.polled && c.stuck.is_none()).count();
+    let plain = |c: &&Counted| !c.astray() && c.seen_on.is_some() && !c.idle() && c.stuck.is_none() && !c.polled;
+    let good = list.iter().filter(plain).count();
     let mut parts = vec![format!("{good} on their CPU and on no other")];
     if idle > 0 {
         parts.push(format!("{idle} idle"));
@@ -126,17 +143,45 @@ fn counts(list: &[Counted], seconds: f64, style: &Style) -> String {
     if untold > 0 {
         parts.push(format!("{untold} not to be told (restarted meanwhile)"));
     }
+    if stuck > 0 {
+        parts.push(format!("{stuck} stuck"));
+    }
+    if polled > 0 {
+        parts.push(format!("{polled} still polled elsewhere"));
+    }
     let text = format!("{}: {}", plural(list.len(), "queue interrupt"), parts.join(", "));
     let mut out = hang(&format!("  counted for {seconds:.1} s: "), &text, style.width);
-    let shown = list.iter().filter(|c| style.verbose > 0 || style.width.is_none() || c.astray() || c.seen_on.is_none());
+    let shown =
+        list.iter().filter(|c| style.verbose > 0 || style.width.is_none() || c.is_finding() || c.seen_on.is_none());
     for c in shown {
         let seen = c.seen_on.as_ref().map_or("unknown".into(), text::set);
         let n = c.interrupts.map_or("unknown".into(), text::thousands);
         let line = format!("    {} {}  planned CPU {}  seen on {seen}  interrupts {n}", c.dev, c.queue, c.planned);
-        out.push_str(&if c.astray() { style.paint(Tint::Yellow, &line) } else { line });
+        out.push_str(&if c.is_finding() { style.paint(Tint::Yellow, &line) } else { line });
         out.push('\n');
+        if let Some(text) = stands_still(c) {
+            out.push_str(&hang("      ", &style.paint(Tint::Yellow, &text), style.width));
+        }
     }
     out
+}
+
+/// What is wrong besides the CPU.
+fn stands_still(c: &Counted) -> Option<String> {
+    match c.stuck {
+        Some(How::NothingCompleted { ms, bytes }) => {
+            return Some(format!("stuck: completed nothing for {} s, {bytes} bytes in flight", ms / 1000));
+        }
+        Some(How::TimedOut { times }) => {
+            return Some(format!("stuck: timed out, {times} times by the kernel's watchdog"));
+        }
+        None => {}
+    }
+    let packets = c.packets.filter(|_| c.polled)?;
+    Some(format!(
+        "not moved yet: {} packets were polled without an interrupt; it moves when the queue is empty once",
+        text::thousands(packets)
+    ))
 }
 
 fn state(e: &Entry) -> String {
