@@ -7,11 +7,13 @@
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Setting, Step};
 use ringwise_model::{DevId, Host, Snapshot};
 use ringwise_observe::Stuck;
+use ringwise_sys::trust;
 use serde::{Deserialize, Serialize};
 
 use crate::newer::{Head, elsewhere};
@@ -183,7 +185,7 @@ impl Journal {
     pub fn begin(store: &Store, lock: &Lock, header: Header) -> io::Result<Self> {
         let path = lock.dir.join(format!("tx-{:04}.jsonl", header.transaction));
         store.before_write(&path)?;
-        let file = OpenOptions::new().append(true).create_new(true).open(&path)?;
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
         let mut journal = Self { file: Ok(file), path, store: store.clone() };
         let written = journal.put(&Record::Begin(Box::new(header))).and_then(|()| journal.sync());
         if let Err(e) = written.and_then(|()| sync_dir(&journal.path)) {
@@ -198,7 +200,7 @@ impl Journal {
     pub fn resume(store: &Store, path: &Path) -> io::Result<Self> {
         store.before_write(path)?;
         let torn = std::fs::read(path)?.last().is_some_and(|b| *b != b'\n');
-        let mut file = OpenOptions::new().append(true).open(path)?;
+        let mut file = OpenOptions::new().append(true).custom_flags(trust::NO_LINK).open(path)?;
         if torn {
             file.write_all(b"\n")?;
         }

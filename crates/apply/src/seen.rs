@@ -2,12 +2,13 @@
 //! down when somebody else was at work, and nothing hangs on it: it is written where it can be, without a
 //! lock, and one that is missing, torn or of another boot only makes the window wider.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Address, Match, Setting, Window, live};
 use ringwise_model::{DevId, Fact, Snapshot};
+use ringwise_sys::trust::Beside;
 use serde::{Deserialize, Serialize};
 
 use crate::names::Names;
@@ -175,12 +176,9 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
 fn write(store: &Store, dir: &Path, seen: &Seen) -> std::io::Result<()> {
     let to = path(dir);
     store.before_write(&to)?;
-    let beside = dir.join(format!(".seen.{}", std::process::id()));
     let mut text = serde_json::to_vec(seen)?;
     text.push(b'\n');
-    let done = File::create(&beside).and_then(|mut f| f.write_all(&text)).and_then(|()| fs::rename(&beside, &to));
-    if done.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    done
+    let mut new = Beside::create(&to, 0o600)?;
+    new.file.write_all(&text)?;
+    new.place()
 }

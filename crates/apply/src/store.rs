@@ -2,13 +2,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_knob::Learned;
 use ringwise_model::Order;
+use ringwise_sys::trust::{self, Beside};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Holder, Refusal};
@@ -99,8 +100,12 @@ impl Store {
     fn lock_in(&self, dir: &Path) -> io::Result<Result<Lock, Error>> {
         let path = dir.join("lock");
         self.before_write(&path)?;
-        fs::create_dir_all(dir)?;
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
+        private(dir)?;
+        let mut open = OpenOptions::new();
+        open.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(trust::NO_LINK);
+        let mut file = open.open(&path)?;
+        // Versions before made them for all to read, and whoever may read the lock may hold it.
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => {
@@ -191,17 +196,30 @@ impl Store {
         let fail = |source| Error::State { path: path.to_path_buf(), source };
         self.before_write(path).map_err(fail)?;
         let text = serde_json::to_vec_pretty(value).map_err(|e| fail(e.into()))?;
-        let beside = path.with_extension("new");
         let write = || -> io::Result<()> {
-            let mut f = File::create(&beside)?;
-            f.write_all(&text)?;
-            f.write_all(b"\n")?;
-            f.sync_all()?;
-            fs::rename(&beside, path)?;
+            let mut new = Beside::create(path, 0o600)?;
+            new.file.write_all(&text)?;
+            new.file.write_all(b"\n")?;
+            new.finish()?;
             sync_dir(path)
         };
         write().map_err(fail)
     }
+}
+
+/// Made for this user alone where it is not there; refused where somebody else can write to it, or to a directory above.
+fn private(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    if let Some(why) = trust::others_write(dir) {
+        let text = format!("{why}, and could change what is put back from there");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    // Our own, as versions before made it. What somebody has named may hold other things; our files there are private.
+    let m = fs::metadata(dir)?;
+    if m.mode() & 0o077 != 0 && PLACES.iter().any(|p| Path::new(p) == dir) {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
 }
 
 /// None: there is no such file. A file that cannot be read as what it should be is an error, not an empty one.

@@ -17,6 +17,7 @@ pub mod render;
 mod source;
 pub mod style;
 pub mod tui;
+mod visible;
 pub mod when;
 
 use std::process::ExitCode;

@@ -5,7 +5,10 @@ use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use ringwise_sys::proc;
+
 use crate::exit::{Fail, Result};
+use crate::visible;
 
 /// What the thread that writes for [`later`] is sent.
 enum Line {
@@ -55,18 +58,27 @@ fn caught_up() {
 
 fn write_error(text: &str) {
     let mut err = std::io::stderr().lock();
-    let _ = writeln!(err, "{text}");
+    let _ = writeln!(err, "{}", visible::text(text));
 }
 
 /// A question; the cursor stays behind it.
 pub fn prompt(text: &str) {
     caught_up();
     let mut err = std::io::stderr().lock();
-    let _ = write!(err, "{text} ").and_then(|()| err.flush());
+    let _ = write!(err, "{} ", visible::text(text)).and_then(|()| err.flush());
 }
 
-/// Writes the answer.
+/// Writes the answer, for people.
 pub fn answer(text: &str) -> Result<()> {
+    whole(&visible::text(text))
+}
+
+/// A script or a file: byte for byte, unless a terminal would act on it.
+pub fn file(text: &str) -> Result<()> {
+    if proc::is_tty(&std::io::stdout()) { answer(text) } else { whole(text) }
+}
+
+fn whole(text: &str) -> Result<()> {
     caught_up();
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -79,7 +91,7 @@ pub fn answer(text: &str) -> Result<()> {
 pub fn json<T: serde::Serialize>(doc: &T) -> Result<()> {
     let mut text = serde_json::to_string_pretty(doc).map_err(|e| Fail::error(format!("cannot write JSON: {e}")))?;
     text.push('\n');
-    answer(&text)
+    whole(&visible::json(&text))
 }
 
 /// Progress, questions and warnings. A closed stderr is nobody's concern.

@@ -31,6 +31,9 @@ pub enum Mark {
     Unknown,
 }
 
+/// All that is ever sent to a terminal besides text: red, yellow, green, dim, bold, and their end.
+pub const SEQUENCES: [&str; 6] = ["\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[1m", "\x1b[0m"];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tint {
     /// Loses packets, or failed.
@@ -60,6 +63,9 @@ impl Style {
             When::Never => false,
             When::Auto => terminal && env("NO_COLOR").is_none() && !dumb,
         };
+        if color {
+            crate::visible::with_color();
+        }
         let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG")).unwrap_or_default();
         let utf8 = locale.to_ascii_lowercase().replace('-', "").contains("utf8");
         let width = terminal.then(|| proc::terminal_size(&out).map_or(80, |(w, _)| usize::from(w)));
@@ -100,13 +106,14 @@ impl Style {
         if !self.color {
             return text.to_string();
         }
-        let code = match t {
-            Tint::Red => "31",
-            Tint::Yellow => "33",
-            Tint::Green => "32",
-            Tint::Dim => "2",
-            Tint::Bold => "1",
+        let [red, yellow, green, dim, bold, end] = SEQUENCES;
+        let begin = match t {
+            Tint::Red => red,
+            Tint::Yellow => yellow,
+            Tint::Green => green,
+            Tint::Dim => dim,
+            Tint::Bold => bold,
         };
-        format!("\x1b[{code}m{text}\x1b[0m")
+        format!("{begin}{text}{end}")
     }
 }

@@ -119,6 +119,14 @@ fn bad_input_is_told_with_what_would_be_right() {
 }
 
 #[test]
+fn a_terminal_acts_on_nothing_that_somebody_else_wrote() {
+    let r = run(&["show", "eth9\x1b[2J\u{9b}31m\r", "--from", &article48()]);
+    assert!(r.err.contains("eth9\\x1b[2J\\x9b31m\\x0d") && !r.err.contains(['\x1b', '\u{9b}', '\r']), "{:?}", r.err);
+    let r = run(&["show", "eth9\x1b[2J\u{9b}31m", "--color", "always", "--from", &article48()]);
+    assert!(!r.err.replace("\x1b[31m", "").replace("\x1b[0m", "").contains(['\x1b', '\u{9b}']), "{:?}", r.err);
+}
+
+#[test]
 fn captures_that_are_none() {
     let dir = temp("captures");
     let path = |n: &str| dir.join(n).display().to_string();

@@ -20,6 +20,7 @@ mod redact;
 pub mod routes;
 pub mod store;
 pub mod terminal;
+pub mod trust;
 
 pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
 pub use deadline::{Pending, start, with_deadline};

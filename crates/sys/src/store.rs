@@ -3,11 +3,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::host::{Error, Result};
 use crate::real::io_error;
+use crate::trust::{self, Beside};
 
 fn failed(verb: &str, path: &Path) -> impl Fn(io::Error) -> Error {
     let path = path.display().to_string();
@@ -32,9 +32,9 @@ pub fn write_shared(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 fn replace(path: &Path, bytes: &[u8], mode: u32, keep_mode: bool) -> Result<()> {
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let there = fs::metadata(path).ok();
-    if let Some(m) = &there {
+    let path = &target(path).map_err(failed("write", path))?;
+    let there = fs::symlink_metadata(path).ok();
+    if let Some(m) = there.as_ref().filter(|m| !m.is_symlink()) {
         // Not ours to replace where it could not be written; a directory says what it is.
         let mut f = OpenOptions::new().write(true).open(path).map_err(failed("write", path))?;
         if !m.is_file() {
@@ -46,25 +46,26 @@ fn replace(path: &Path, bytes: &[u8], mode: u32, keep_mode: bool) -> Result<()> 
         Some(p) => p,
         None => return Err(Error::other(format!("write {}", path.display()), "not a file name")),
     };
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temp = dir.join(format!(".{name}.{}", std::process::id()));
-    let written = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(mode)
-        .open(&temp)
-        .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()))
+    let mut new = Beside::create(path, mode).map_err(failed("write", path))?;
+    new.file
+        .write_all(bytes)
         .and_then(|()| match &there {
-            Some(m) if keep_mode => fs::set_permissions(&temp, m.permissions()),
+            Some(m) if keep_mode && m.is_file() => new.file.set_permissions(m.permissions()),
             _ => Ok(()),
         })
-        .and_then(|()| fs::rename(&temp, path));
-    if let Err(e) = written {
-        let _ = fs::remove_file(&temp); // the first error is the one to tell
-        return Err(failed("write", path)(e));
-    }
+        .and_then(|()| new.finish())
+        .map_err(failed("write", path))?;
     sync_dir(dir)
+}
+
+/// Where a link leads, if nobody else could have put it there; else the link itself, which is replaced.
+pub(crate) fn target(path: &Path) -> io::Result<PathBuf> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
+    let dir = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if is_link && trust::others_write(&fs::canonicalize(dir)?).is_none() {
+        return fs::canonicalize(path).or_else(|_| Ok(path.to_path_buf()));
+    }
+    Ok(path.to_path_buf())
 }
 
 #[cfg(test)]
@@ -85,6 +86,29 @@ mod tests {
         write_atomic(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "no temporary file is left");
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_link_in_a_directory_of_everybody_is_replaced_and_not_followed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = dir("planted");
+        let (victim, to) = (dir.join("victim"), dir.join("shared/report.html"));
+        fs::create_dir_all(dir.join("shared")).unwrap();
+        fs::set_permissions(dir.join("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
+        fs::write(&victim, "mine").unwrap();
+        for write in [write_atomic, write_shared] {
+            let _ = fs::remove_file(&to);
+            symlink(&victim, &to).unwrap();
+            write(&to, b"new").unwrap();
+            assert_eq!(fs::read(&victim).unwrap(), b"mine");
+            assert_eq!(fs::read(&to).unwrap(), b"new");
+        }
+        // Nor to a device.
+        let _ = fs::remove_file(&to);
+        symlink("/dev/full", &to).unwrap();
+        write_shared(&to, b"new").unwrap();
+        assert!(fs::symlink_metadata(&to).unwrap().is_file());
         fs::remove_dir_all(dir).unwrap();
     }
 

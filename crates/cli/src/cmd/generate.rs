@@ -83,7 +83,7 @@ fn config_page(version: &str) -> String {
 pub fn completions(shell: clap_complete::Shell) -> Result<Status> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command(), "ringwise", &mut text);
-    out::answer(&String::from_utf8_lossy(&text))?;
+    out::file(&String::from_utf8_lossy(&text))?;
     Ok(Status::Ok)
 }
 

@@ -38,7 +38,7 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
         PlanOutput::Sh => {
             let text = script::text(&plan, &s)
                 .map_err(|why| Fail::error(format!("no script can be written for this plan: {why}")))?;
-            out::answer(&text)?;
+            out::file(&text)?;
         }
         PlanOutput::Text => {
             let style = Style::detect(common);

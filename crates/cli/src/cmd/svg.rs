@@ -29,7 +29,7 @@ pub fn run(file: &Path, a: &ShowArgs, common: &Common) -> Result<Status> {
     }
     let text = svg::render(&s, &nics);
     if file == Path::new("-") {
-        out::answer(&text)?;
+        out::file(&text)?;
         return Ok(Status::Ok);
     }
     store::write_shared(file, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;

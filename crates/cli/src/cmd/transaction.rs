@@ -116,7 +116,7 @@ pub fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String) -> Re
         return Ok(true);
     }
     loop {
-        eprint_question(question);
+        out::prompt(question);
         let mut line = String::new();
         let n = std::io::stdin().lock().read_line(&mut line).map_err(|e| Fail::refused(format!("no answer: {e}")))?;
         match line.trim().to_ascii_lowercase().as_str() {
@@ -131,18 +131,11 @@ pub fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String) -> Re
 
 /// Asks for one of these words; anything else, and no terminal's answer, is none of them.
 pub fn answer(question: &str, words: &[&str]) -> Result<Option<String>> {
-    eprint_question(question);
+    out::prompt(question);
     let mut line = String::new();
     let n = std::io::stdin().lock().read_line(&mut line).map_err(|e| Fail::refused(format!("no answer: {e}")))?;
     let word = line.trim().to_ascii_lowercase();
     Ok((n > 0 && words.contains(&word.as_str())).then_some(word))
-}
-
-fn eprint_question(text: &str) {
-    use std::io::Write as _;
-    let mut err = std::io::stderr().lock();
-    let _ = write!(err, "{text} ");
-    let _ = err.flush();
 }
 
 /// What the settings in force are now: the left side of `0 -> 0-15` when they are taken back.

@@ -10,6 +10,7 @@ use super::path::clean;
 use super::recording::Recording;
 use crate::host::{Error, Result};
 use crate::real::io_error;
+use crate::trust::{self, Beside};
 
 impl Recording {
     /// Members by name, in the order they are written.
@@ -52,33 +53,31 @@ impl Recording {
         let name = path.display().to_string();
         let failed = |e: io::Error| io_error("write", &name, &e);
         let gzip = path.extension().is_some_and(|e| e.to_string_lossy().to_lowercase().ends_with("gz"));
-        if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        let path = &crate::store::target(path).map_err(failed)?;
+        if fs::symlink_metadata(path).is_ok_and(|m| !m.is_file() && !m.is_symlink()) {
             // /dev/stdout and its like are written in place.
             let file = fs::OpenOptions::new().write(true).open(path).map_err(failed)?;
             return self.write_to(file, gzip).map_err(failed);
         }
-        let Some(file_name) = path.file_name() else {
-            return Err(Error::other(format!("write {name}"), "not a file name"));
-        };
-        let temp = path.with_file_name(format!(".{}.{}", file_name.to_string_lossy(), std::process::id()));
-        let written = fs::File::create(&temp)
-            .and_then(|f| self.write_to(&f, gzip).and_then(|()| f.sync_all()))
-            .and_then(|()| fs::rename(&temp, path));
-        written.map_err(|e| {
-            let _ = fs::remove_file(&temp); // the first error is the one to tell
-            failed(e)
-        })
+        let new = Beside::create(path, 0o600).map_err(failed)?;
+        self.write_to(&new.file, gzip).and_then(|()| new.finish()).map_err(failed)
     }
 
     /// The same as plain files below `dir`, which is made.
+    ///
+    /// Errors: as those of files; others can write to the directory, and could have put links there.
     pub fn write_dir(&self, dir: &Path) -> Result<()> {
+        if let Some(why) = fs::canonicalize(dir).ok().and_then(|d| trust::others_write(&d)) {
+            return Err(Error::other(format!("write {}", dir.display()), why));
+        }
         for (name, bytes) in self.members() {
             let path = dir.join(name);
             let failed = |e: io::Error| io_error("write", &path.display().to_string(), &e);
             if let Some(parent) = path.parent() {
                 fs::create_dir_all(parent).map_err(failed)?;
             }
-            fs::write(&path, &bytes).map_err(failed)?;
+            let mut new = Beside::create(&path, 0o600).map_err(failed)?;
+            new.file.write_all(&bytes).and_then(|()| new.finish()).map_err(failed)?;
         }
         Ok(())
     }

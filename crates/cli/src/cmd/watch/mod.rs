@@ -20,6 +20,7 @@ use crate::out;
 use crate::render::watch::{self, Shape};
 use crate::source;
 use crate::style::Style;
+use crate::visible;
 use live::Live;
 use record::{Entry, Replay};
 
@@ -60,6 +61,7 @@ impl Screen {
     fn put(&mut self, text: &str) -> Result<bool> {
         self.lines += text.lines().count();
         let mut to = std::io::stdout().lock();
+        let text = if self.shape == Shape::Json { visible::json(text) } else { visible::text(text) };
         match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),

@@ -1,0 +1,90 @@
+//! What a terminal acts on is made visible. Host names, names of interfaces, drivers and processes, paths, and what a peer
+//! says are somebody else's, and may hold anything.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether our own colours are on their way out.
+static COLOR: AtomicBool = AtomicBool::new(false);
+
+/// From now on the colours of [`crate::style::Style::paint`] pass.
+pub fn with_color() {
+    COLOR.store(true, Ordering::Relaxed);
+}
+
+/// Text for people: control characters are written out (`\x1b`), but for tab, newline and our own colours.
+pub fn text(text: &str) -> Cow<'_, str> {
+    written_out(text, COLOR.load(Ordering::Relaxed), |c| format!("\\x{:02x}", u32::from(c)))
+}
+
+/// A JSON text, where such characters stand inside strings only.
+pub fn json(text: &str) -> Cow<'_, str> {
+    written_out(text, false, |c| format!("\\u{:04x}", u32::from(c)))
+}
+
+fn written_out(text: &str, color: bool, how: impl Fn(char) -> String) -> Cow<'_, str> {
+    if !text.chars().any(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some(n) = our_color(rest).filter(|_| color) {
+            out.push_str(&rest[..n]);
+            rest = &rest[n..];
+            continue;
+        }
+        if acts(c) {
+            let _ = write!(out, "{}", how(c)); // into a string
+        } else {
+            out.push(c);
+        }
+        rest = &rest[c.len_utf8()..];
+    }
+    Cow::Owned(out)
+}
+
+/// C0 without tab and newline, DEL, C1, and what turns the direction of writing.
+fn acts(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Length of the sequence of ours that this begins with.
+fn our_color(text: &str) -> Option<usize> {
+    crate::style::SEQUENCES.iter().find(|s| text.starts_with(**s)).map(|s| s.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_acts_on_is_written_out() {
+        let of = |t: &str| written_out(t, false, |c| format!("\\x{:02x}", u32::from(c))).into_owned();
+        assert_eq!(of("eth0\tup\n"), "eth0\tup\n");
+        assert_eq!(of("a\x1b[2Jb\x1b]0;t\x07\r\u{9b}31m\x7f"), "a\\x1b[2Jb\\x1b]0;t\\x07\\x0d\\x9b31m\\x7f");
+        assert_eq!(of("abc\u{202e}dcba"), "abc\\x202edcba");
+        assert_eq!(of("Zürich · 3"), "Zürich · 3");
+        assert_eq!(of("\x1b[31mred\x1b[0m"), "\\x1b[31mred\\x1b[0m");
+    }
+
+    #[test]
+    fn only_our_own_colours_pass_where_there_are_colours() {
+        let of = |t: &str| written_out(t, true, |c| format!("\\x{:02x}", u32::from(c))).into_owned();
+        let style = crate::style::Style { color: true, ..crate::style::Style::plain(None) };
+        let painted = style.paint(crate::style::Tint::Yellow, "slow");
+        assert_eq!(of(&painted), painted);
+        assert_eq!(of("\x1b[31;8mhidden\x1b[2K"), "\\x1b[31;8mhidden\\x1b[2K");
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let doc = serde_json::json!({ "name": "a\u{9b}2J\x1b\u{202e}\x7f" });
+        let text = serde_json::to_string(&doc).unwrap();
+        let safe = json(&text);
+        assert!(!safe.chars().any(acts), "{safe:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), doc);
+    }
+}

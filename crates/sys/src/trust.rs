@@ -1,0 +1,158 @@
+//! Who else can write where we do: directories of other users, links that they plant, names that they foresee.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::proc::euid;
+
+const STICKY: u32 = 0o1000;
+/// For `OpenOptions::custom_flags`: a link at the name is an error (ELOOP).
+pub const NO_LINK: i32 = libc::O_NOFOLLOW;
+
+/// Why somebody else than root and this user can change what is at `path`: the file or directory itself, or a directory
+/// above. What does not exist yet is judged by the nearest directory that does. In a directory with the sticky bit (`/tmp`)
+/// others cannot replace what is not theirs; at `path` itself that does not help.
+pub fn others_write(path: &Path) -> Option<String> {
+    let mut there = path.to_path_buf();
+    while fs::symlink_metadata(&there).is_err() {
+        there = there.parent()?.to_path_buf();
+    }
+    // Links are what their target is; who could replace the link is told by its directory.
+    let real = fs::canonicalize(&there).ok()?;
+    let through_link = (real != there).then(|| there.parent().map(Path::to_path_buf)).flatten();
+    let chain = real.ancestors().map(Path::to_path_buf).chain(through_link);
+    for (n, p) in chain.enumerate() {
+        let Ok(m) = fs::metadata(&p) else { continue };
+        // 65534: in a user namespace, whoever has no number there, root of the host among them.
+        if m.uid() != 0 && m.uid() != euid() && m.uid() != 65534 {
+            return Some(format!("{} belongs to user {}", p.display(), m.uid()));
+        }
+        let itself = n == 0 && real == path.canonicalize().unwrap_or_default();
+        if m.mode() & STICKY != 0 && m.is_dir() && !itself {
+            continue;
+        }
+        if m.mode() & 0o002 != 0 {
+            return Some(format!("everybody may write to {}", p.display()));
+        }
+        if m.mode() & 0o020 != 0 && m.gid() != 0 {
+            return Some(format!("group {} may write to {}", m.gid(), p.display()));
+        }
+    }
+    None
+}
+
+/// A new file beside another, under a name that nobody foresees; it takes the other's place at the end, or is gone.
+#[derive(Debug)]
+pub struct Beside {
+    pub file: File,
+    temp: PathBuf,
+    to: PathBuf,
+    done: bool,
+}
+
+impl Beside {
+    /// Errors: the directory is not there or cannot be written. A link at the name is never followed.
+    pub fn create(to: &Path, mode: u32) -> io::Result<Self> {
+        let name = to.file_name().ok_or_else(|| io::Error::other("not a file name"))?;
+        for _ in 0..8 {
+            let temp = to.with_file_name(format!(".{}.{:016x}", name.to_string_lossy(), random()?));
+            match OpenOptions::new().write(true).create_new(true).mode(mode).custom_flags(libc::O_NOFOLLOW).open(&temp)
+            {
+                Ok(file) => return Ok(Self { file, temp, to: to.to_path_buf(), done: false }),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Err(io::Error::from(io::ErrorKind::AlreadyExists))
+    }
+
+    /// On disk, and then under the name: the old file or the new one, never half of it.
+    pub fn finish(self) -> io::Result<()> {
+        self.file.sync_all()?;
+        self.place()
+    }
+
+    /// The same for what a power failure may take.
+    pub fn place(mut self) -> io::Result<()> {
+        fs::rename(&self.temp, &self.to)?;
+        self.done = true;
+        Ok(())
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if !self.done {
+            let _ = fs::remove_file(&self.temp); // what went wrong before is the error to tell
+        }
+    }
+}
+
+fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn dir(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("ringwise-trust-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    fn mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_others_write_is_named() {
+        let dir = dir("others");
+        assert_eq!(others_write(&dir), None);
+        assert_eq!(others_write(&dir.join("a/b")), None, "judged by what is there");
+        mode(&dir, 0o777);
+        let said = others_write(&dir.join("a/b")).unwrap();
+        assert_eq!(said, format!("everybody may write to {}", dir.display()));
+        mode(&dir, 0o1777);
+        fs::create_dir(dir.join("mine")).unwrap();
+        assert_eq!(others_write(&dir.join("mine")), None, "nobody else can take it away");
+        assert!(others_write(&dir).is_some(), "but they can put files there");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_link_is_what_its_target_is_and_who_could_replace_it() {
+        let dir = dir("link");
+        fs::create_dir(dir.join("open")).unwrap();
+        mode(&dir.join("open"), 0o777);
+        symlink("open", dir.join("to")).unwrap();
+        assert!(others_write(&dir.join("to")).is_some());
+        symlink("/etc", dir.join("open/planted")).unwrap();
+        assert!(others_write(&dir.join("open/planted")).is_some());
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn what_is_planted_is_not_written_through() {
+        let dir = dir("beside");
+        let (to, victim) = (dir.join("out.tar"), dir.join("victim"));
+        fs::write(&victim, "mine").unwrap();
+        symlink(&victim, &to).unwrap();
+        let mut b = Beside::create(&to, 0o600).unwrap();
+        b.file.write_all(b"new").unwrap();
+        b.finish().unwrap();
+        assert_eq!((fs::read(&victim).unwrap(), fs::read(&to).unwrap()), (b"mine".to_vec(), b"new".to_vec()));
+        assert_eq!(fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o600);
+        drop(Beside::create(&to, 0o600).unwrap());
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "nothing is left of what was not finished");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}
