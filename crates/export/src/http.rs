@@ -1,9 +1,10 @@
 //! A small HTTP/1.1 server for one page: few connections at a time, each with little time, closed after its answer.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::page::Form;
@@ -11,8 +12,10 @@ use crate::page::Form;
 /// What one client may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Connections at a time; more are told to come again.
+    /// Requests that are answered at a time, one of them for this host alone; more are told to come again.
     pub connections: usize,
+    /// Connections whose request has not arrived; one more, and the oldest of them is closed.
+    pub waiting: usize,
     /// Of a request, without a body.
     pub bytes: usize,
     /// For a request to arrive, and again for the answer to be taken.
@@ -21,7 +24,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { connections: 8, bytes: 8192, time: Duration::from_secs(5) }
+        Self { connections: 8, waiting: 64, bytes: 8192, time: Duration::from_secs(5) }
     }
 }
 
@@ -50,10 +53,11 @@ pub fn serve(
     page: impl Fn(Form) -> Answer + Send + Sync + 'static,
 ) -> io::Result<()> {
     let page = Arc::new(page);
-    let open = Arc::new(AtomicUsize::new(0));
+    let places = Arc::new(AtomicUsize::new(0));
+    let waiting = Arc::new(Waiting::default());
     loop {
-        let stream = match listener.accept() {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept() {
+            Ok(client) => client,
             // Of that one client, or for want of files: the next may do better.
             Err(e) if transient(&e) => {
                 std::thread::sleep(Duration::from_millis(50));
@@ -61,19 +65,60 @@ pub fn serve(
             }
             Err(e) => return Err(e),
         };
-        let now = Open::new(&open);
-        if now.count > bounds.connections {
-            busy(stream);
-            continue;
-        }
-        let page = Arc::clone(&page);
+        let (page, places, waiting) = (Arc::clone(&page), Arc::clone(&places), Arc::clone(&waiting));
+        let Ok(ticket) = waiting.enter(&stream, bounds.waiting) else { continue };
+        let is_local = peer.ip().to_canonical().is_loopback();
         let one = move || {
             // Whoever goes away in the middle is nobody's concern.
-            let _ = client(stream, bounds, page.as_ref());
-            drop(now);
+            let _ = client(stream, bounds, is_local, (&waiting, ticket), &places, page.as_ref());
+            waiting.leave(ticket);
         };
         // Without a thread the connection is closed, which says it as well.
         drop(std::thread::Builder::new().name("client".into()).stack_size(256 << 10).spawn(one));
+    }
+}
+
+/// Connections whose request has not arrived, in the order in which they came.
+#[derive(Default)]
+struct Waiting {
+    list: Mutex<(u64, VecDeque<(u64, TcpStream)>)>,
+}
+
+impl Waiting {
+    fn enter(&self, stream: &TcpStream, most: usize) -> io::Result<u64> {
+        let stream = stream.try_clone()?;
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        list.0 += 1;
+        let ticket = list.0;
+        list.1.push_back((ticket, stream));
+        // Whoever has a request sends it at once: the oldest has none.
+        if list.1.len() > most.max(1)
+            && let Some((_, oldest)) = list.1.pop_front()
+        {
+            let _ = oldest.shutdown(Shutdown::Both); // it is gone already, then
+        }
+        Ok(ticket)
+    }
+
+    fn leave(&self, ticket: u64) {
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        list.1.retain(|(t, _)| *t != ticket);
+    }
+}
+
+/// One of the requests that are answered now.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(taken: &'a AtomicUsize, most: usize) -> Option<Self> {
+        let more = |n: usize| (n < most).then_some(n + 1);
+        taken.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok().map(|_| Self(taken))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -83,39 +128,25 @@ fn transient(e: &io::Error) -> bool {
         || matches!(e.raw_os_error(), Some(1 | 12 | 23 | 24 | 71 | 105))
 }
 
-/// Counts itself among those that are open.
-struct Open {
-    all: Arc<AtomicUsize>,
-    count: usize,
-}
-
-impl Open {
-    fn new(all: &Arc<AtomicUsize>) -> Self {
-        Self { all: Arc::clone(all), count: all.fetch_add(1, Ordering::SeqCst) + 1 }
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.all.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// Never waits: it runs where connections are accepted.
-fn busy(mut stream: TcpStream) {
-    if stream.set_nonblocking(true).is_ok() {
-        let text = text(&plain("503 Service Unavailable", "too many connections"), true);
-        let _ = stream.write(text.as_bytes()); // it is closed in any case
-    }
-}
-
-fn client(mut stream: TcpStream, bounds: Bounds, page: &dyn Fn(Form) -> Answer) -> io::Result<()> {
+fn client(
+    mut stream: TcpStream,
+    bounds: Bounds,
+    is_local: bool,
+    (waiting, ticket): (&Waiting, u64),
+    places: &AtomicUsize,
+    page: &dyn Fn(Form) -> Answer,
+) -> io::Result<()> {
     let until = Instant::now() + bounds.time;
-    let (reply, body) = match head(&mut stream, bounds.bytes, until)? {
+    let head = head(&mut stream, bounds.bytes, until)?;
+    waiting.leave(ticket);
+    let most = if is_local { bounds.connections } else { bounds.connections.saturating_sub(1) };
+    let place = Place::take(places, most.max(1));
+    let (reply, body) = match head {
+        Head::Gone => return Ok(()),
+        _ if place.is_none() => (plain("503 Service Unavailable", "too many requests at a time"), true),
         Head::Whole(h) => answer(&h, page),
         Head::TooLong => (plain("431 Request Header Fields Too Large", "the request is too long"), true),
         Head::Late => (plain("408 Request Timeout", "the request did not come in time"), true),
-        Head::Gone => return Ok(()),
     };
     let until = Instant::now() + bounds.time;
     let text = text(&reply, body);
@@ -125,7 +156,7 @@ fn client(mut stream: TcpStream, bounds: Bounds, page: &dyn Fn(Form) -> Answer) 
         let n = stream.write(rest)?;
         rest = &rest[n..];
     }
-    stream.shutdown(std::net::Shutdown::Write)?;
+    stream.shutdown(Shutdown::Write)?;
     // What the client still sends would make the kernel reset the connection, and lose the answer.
     let mut sink = [0; 1024];
     for _ in 0..64 {

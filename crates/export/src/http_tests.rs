@@ -47,32 +47,58 @@ fn requests_good_and_bad() {
     assert!(get("/metrics", "").ends_with("plain 1\n"));
 }
 
-#[test]
-fn slow_and_many_clients_do_not_keep_others_out() {
-    let bounds = Bounds { connections: 2, time: Duration::from_millis(300), ..Bounds::default() };
-    let at = started(bounds);
-    let mut slow: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(at).unwrap()).collect();
-    slow[0].write_all(b"GET /metrics").unwrap();
-    // The third is told so, unless the first two are over by then.
-    let mut third = TcpStream::connect(at).unwrap();
+fn get(at: std::net::SocketAddr) -> io::Result<String> {
+    let mut s = TcpStream::connect(at)?;
+    s.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
     let mut said = String::new();
-    let _ = third.read_to_string(&mut said);
-    assert!(said.starts_with("HTTP/1.1 503 ") || said.starts_with("HTTP/1.1 408 "), "{said:?}");
-    for s in &mut slow {
-        let mut said = String::new();
-        s.read_to_string(&mut said).unwrap();
-        assert!(said.starts_with("HTTP/1.1 408 "), "{said:?}");
+    s.read_to_string(&mut said)?;
+    Ok(said)
+}
+
+#[test]
+fn clients_that_send_nothing_take_nobodys_place() {
+    let at = started(Bounds { time: Duration::from_secs(60), ..Bounds::default() });
+    let mut slow: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(at).unwrap()).collect();
+    slow[0].write_all(b"GET /metrics").unwrap();
+    for _ in 0..20 {
+        assert!(get(at).unwrap().ends_with("plain 1\n"));
     }
-    // A slot is free again as soon as a client's thread has ended; who comes before that may be cut off.
-    let served = || -> io::Result<bool> {
-        let mut s = TcpStream::connect(at)?;
-        s.write_all(b"GET /metrics HTTP/1.1\r\n\r\n")?;
-        let mut said = String::new();
-        s.read_to_string(&mut said)?;
-        Ok(said.ends_with("plain 1\n"))
-    };
-    assert!((0..100).any(|_| {
-        std::thread::sleep(Duration::from_millis(20));
-        served().unwrap_or(false)
-    }));
+    drop(slow);
+}
+
+#[test]
+fn the_oldest_without_a_request_makes_room() {
+    let at = started(Bounds { waiting: 2, time: Duration::from_secs(60), ..Bounds::default() });
+    let mut slow: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(at).unwrap()).collect();
+    assert!(get(at).unwrap().ends_with("plain 1\n"));
+    let mut said = String::new();
+    // Closed, with or without a reset.
+    let _ = slow[0].read_to_string(&mut said);
+    assert_eq!(said, "");
+    slow[1].write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    slow[1].read_to_string(&mut said).unwrap();
+    assert!(said.ends_with("plain 1\n"), "{said:?}");
+}
+
+#[test]
+fn who_sends_nothing_in_time_is_told_so() {
+    let at = started(Bounds { time: Duration::from_millis(300), ..Bounds::default() });
+    let mut s = TcpStream::connect(at).unwrap();
+    s.write_all(b"GET /metrics").unwrap();
+    let mut said = String::new();
+    s.read_to_string(&mut said).unwrap();
+    assert!(said.starts_with("HTTP/1.1 408 "), "{said:?}");
+}
+
+#[test]
+fn one_place_is_for_this_host_alone() {
+    let taken = AtomicUsize::new(0);
+    // Seven from elsewhere, and no eighth.
+    let others: Vec<_> = (0..8).map_while(|_| Place::take(&taken, 7)).collect();
+    assert_eq!(others.len(), 7);
+    let mine = Place::take(&taken, 8);
+    assert!(mine.is_some() && Place::take(&taken, 8).is_none());
+    drop(others);
+    drop(mine);
+    assert_eq!(taken.load(Ordering::SeqCst), 0);
 }
