@@ -41,6 +41,7 @@ impl Engine {
             Request::Hello { .. } => tell(hello::hello().map_or_else(failed, Reply::Hello)),
             Request::Count { devs } => tell(hello::count(&devs).map_or_else(failed, Reply::Counted)),
             Request::Stop => tell(self.stop()),
+            Request::Prove { .. } => tell(failed("nobody has asked for a proof".into())),
             request => match self.busy() {
                 Some(what) => tell(failed(format!("{what} here: stop that first"))),
                 None => self.begin(request, tell),
@@ -73,7 +74,7 @@ impl Engine {
                 self.work(tell, Box::new(move |stop| programs::run(&program, port, &load, stop).map(Reply::Loaded)));
             }
             // Taken care of by `take`.
-            Request::Hello { .. } | Request::Count { .. } | Request::Stop => {}
+            Request::Hello { .. } | Request::Prove { .. } | Request::Count { .. } | Request::Stop => {}
         }
     }
 

@@ -2,7 +2,7 @@
 //! a network namespace).
 
 use std::io::{BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::load::words;
-use crate::side::{Error, Hello, PROTOCOL, Reply, Request, Side};
+use crate::secret::{self, Who};
+use crate::side::{Error, Hello, PROTOCOL, Program, Reply, Request, Side};
 use crate::wire::{ALIVE_EACH, Answered, Asked, read_line, write_asked};
 
 /// For a connection and its first reply.
@@ -33,6 +34,8 @@ pub struct RemoteSide {
     alive: Option<(Sender<()>, JoinHandle<()>)>,
     stream: Option<TcpStream>,
     child: Option<Child>,
+    /// Whom the other end may name as where it listens: itself, and what was asked for.
+    may_name: Vec<IpAddr>,
     /// What the child says for people.
     said: Arc<Mutex<String>>,
 }
@@ -48,6 +51,7 @@ impl RemoteSide {
         let (input, output) = (stream.try_clone().map_err(lost)?, stream.try_clone().map_err(lost)?);
         let mut side = Self::over(name, Box::new(input), Box::new(output))?;
         side.stream = Some(stream);
+        side.may_name.push(at.ip());
         side.greet(secret, GREETED_WITHIN)?;
         Ok(side)
     }
@@ -136,20 +140,34 @@ impl RemoteSide {
             alive: Some((end, thread)),
             stream: None,
             child: None,
+            may_name: Vec::new(),
             said: Arc::default(),
         })
     }
 
     fn greet(&mut self, secret: Option<&str>, within: Duration) -> Result<(), Error> {
-        let hello = Request::Hello {
-            protocol: PROTOCOL,
-            ringwise: env!("CARGO_PKG_VERSION").into(),
-            secret: secret.map(str::to_string),
-        };
-        // Where it is refused unheard, the words why are in what it has sent.
-        let started = self.start(hello);
         let side = self.name.clone();
-        match self.finish(within) {
+        let lost = |why: String| Error::Lost { side: side.clone(), why };
+        let nonce = secret.map(|_| secret::nonce()).transpose().map_err(|e| lost(format!("/dev/urandom: {e}")))?;
+        let ringwise = env!("CARGO_PKG_VERSION").to_string();
+        // Where it is refused unheard, the words why are in what it has sent.
+        let started = self.start(Request::Hello { protocol: PROTOCOL, ringwise, nonce: nonce.clone() });
+        let first = self.finish(within);
+        let answer = match (first, secret, &nonce) {
+            (Ok(Reply::Challenge { nonce: theirs, proof }), Some(words), Some(ours)) => {
+                // What it asks of us later is done: it has to be who we think it is.
+                if !secret::same(&proof, &secret::proof(words, Who::Server, ours, &theirs)) {
+                    return Err(Error::Refused { side, why: "this is not the secret".into() });
+                }
+                self.start(Request::Prove { proof: secret::proof(words, Who::Client, ours, &theirs) })?;
+                self.finish(within)
+            }
+            (Ok(Reply::Hello(h)), Some(_), _) if h.protocol == PROTOCOL => {
+                return Err(Error::Refused { side, why: "it asks for no secret, so that anybody may be there".into() });
+            }
+            (other, ..) => other,
+        };
+        match answer {
             Ok(Reply::Hello(h)) if h.protocol == PROTOCOL => {
                 self.hello = h;
                 Ok(())
@@ -180,6 +198,13 @@ impl Side for RemoteSide {
 
     fn start(&mut self, request: Request) -> Result<(), Error> {
         self.id += 1;
+        let bind = match &request {
+            Request::Answer(a) => a.bind,
+            Request::Sink(s) => s.bind,
+            Request::Program(Program::Serve { bind, .. }) => Some(*bind),
+            _ => None,
+        };
+        self.may_name.extend(bind.filter(|b| !self.may_name.contains(b)));
         let asked = Asked { id: self.id, request: Some(request) };
         let Some(output) = &self.output else { return Err(self.lost("it was closed here".into())) };
         let written = write_asked(&mut **output.lock().unwrap_or_else(PoisonError::into_inner), &asked);
@@ -194,6 +219,15 @@ impl Side for RemoteSide {
                 Ok(Ok(Answered { id, .. })) if id != 0 && id != self.id => {}
                 Ok(Ok(Answered { reply: Reply::Failed { why }, .. })) => {
                     return Err(Error::Refused { side: self.name.clone(), why });
+                }
+                Ok(Ok(Answered { reply: Reply::Listening { at }, .. })) => {
+                    // The load goes there: no peer says where to.
+                    return match at.iter().find(|a| !self.may_name.contains(&a.ip())) {
+                        None => Ok(Reply::Listening { at }),
+                        Some(a) => {
+                            Err(self.lost(format!("it says that it listens on {a}, which nobody has asked for")))
+                        }
+                    };
                 }
                 Ok(Ok(Answered { reply, .. })) => return Ok(reply),
                 Ok(Err(why)) => {

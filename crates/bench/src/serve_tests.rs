@@ -18,7 +18,7 @@ fn served(silent: Duration, secret: Option<&str>, client: impl FnOnce(SocketAddr
         let serve = scope.spawn(|| {
             let say = |line: &str| said.lock().unwrap().push(line.to_string());
             let mut opened = |at| tell.send(at).unwrap();
-            serve_for(silent, "127.0.0.1:0".parse().unwrap(), secret, &stop, &mut opened, &say)
+            serve_for(silent, "127.0.0.1:0".parse().unwrap(), secret, &Allowed::default(), &stop, &mut opened, &say)
         });
         client(at.recv().unwrap());
         stop.store(true, Ordering::Relaxed);
@@ -87,7 +87,7 @@ fn a_client_without_a_word_is_gone_too() {
     let said = served(Duration::from_millis(300), None, |at| {
         // By hand: it does not say that it is alive.
         let mut stream = TcpStream::connect(at).unwrap();
-        let hello = Request::Hello { protocol: PROTOCOL, ringwise: "test".into(), secret: None };
+        let hello = Request::Hello { protocol: PROTOCOL, ringwise: "test".into(), nonce: None };
         write_asked(&mut stream, &Asked { id: 1, request: Some(hello) }).unwrap();
         let load = long_load(target.local_addr().unwrap());
         write_asked(&mut stream, &Asked { id: 2, request: Some(load) }).unwrap();
@@ -127,8 +127,8 @@ fn strangers_are_refused_with_words() {
             ("{\"id\":1,\"request\":\"stop\"}\n", "to be a hello"),
             ("GET / HTTP/1.1\n", "not understood"),
             (
-                "{\"id\":1,\"request\":{\"hello\":{\"protocol\":99,\"ringwise\":\"9.9\",\"secret\":null}}}\n",
-                "\"protocol\":1",
+                "{\"id\":1,\"request\":{\"hello\":{\"protocol\":99,\"ringwise\":\"9.9\",\"nonce\":null}}}\n",
+                "\"protocol\":2",
             ),
         ] {
             let said = in_turn(|| {
@@ -173,6 +173,8 @@ fn a_child_that_dies_leaves_its_words() {
 
 #[test]
 fn nobody_serves_everywhere() {
-    let e = serve("0.0.0.0:0".parse().unwrap(), None, &AtomicBool::new(false), &mut |_| {}, &|_| {}).unwrap_err();
+    let e =
+        serve("0.0.0.0:0".parse().unwrap(), None, &Allowed::default(), &AtomicBool::new(false), &mut |_| {}, &|_| {})
+            .unwrap_err();
     assert!(e.contains("every address"), "{e}");
 }

@@ -9,13 +9,20 @@ use serde::{Deserialize, Serialize};
 use crate::result::LoadResult;
 
 /// Of the words below. Two ends with different numbers do not work together.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// The first one, always.
-    Hello { protocol: u32, ringwise: String, secret: Option<String> },
+    /// The first one, always. `nonce`: from whoever knows a secret (see `secret`).
+    Hello {
+        protocol: u32,
+        ringwise: String,
+        #[serde(default)]
+        nonce: Option<String>,
+    },
+    /// The answer to a [`Reply::Challenge`].
+    Prove { proof: String },
     /// Answers transactions until [`Request::Stop`].
     Answer(Answer),
     /// Takes datagrams, or a stream, and counts them until [`Request::Stop`].
@@ -36,6 +43,11 @@ pub enum Request {
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
     Hello(Hello),
+    /// A secret is needed here, and `proof` shows that it is known here.
+    Challenge {
+        nonce: String,
+        proof: String,
+    },
     /// One address a thread.
     Listening {
         at: Vec<SocketAddr>,

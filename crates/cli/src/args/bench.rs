@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use ringwise_bench::limits::Net;
 use ringwise_model::CpuSet;
 
 use super::{Format, Write};
@@ -349,9 +350,15 @@ pub struct ServeArgs {
     /// Work in this network namespace
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
-    /// Only for those who know the words in this file
+    /// Only for those who know the words in this file; needed for every address that other hosts reach
     #[arg(long, value_name = "FILE")]
     pub secret_file: Option<PathBuf>,
+    /// This address or network may be loaded too, besides the one that the control connection comes from
+    #[arg(long, value_name = "ADDR[/LEN]", value_parser = Net::parse, conflicts_with = "stdio")]
+    pub allow_target: Vec<Net>,
+    /// The kernel's packet generator may send on this interface
+    #[arg(long, value_name = "DEV", conflicts_with = "stdio")]
+    pub allow_pktgen: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, Args)]

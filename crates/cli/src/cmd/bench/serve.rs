@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ringwise_bench::limits::Allowed;
 use ringwise_bench::serve;
 use ringwise_sys::proc;
 
@@ -46,13 +47,14 @@ pub fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
         )));
     }
     if secret.is_none() && !addr.ip().is_loopback() {
-        out::note(
-            common.quiet,
-            "ringwise: whoever reaches this address can make this host send: --secret-file asks for a secret",
-        );
+        return Err(Fail::usage(format!(
+            "{addr} is reached from other hosts, and without a secret whoever reaches it could make this host send"
+        ))
+        .next("head -c 24 /dev/urandom | base64 >secret.txt, and --secret-file secret.txt at both ends; or --ssh"));
     }
     let say = |text: &str| out::later(common.quiet, format!("ringwise: {text}"));
     let mut opened = |at: SocketAddr| out::note(common.quiet, &format!("ringwise: listening on {at}"));
-    serve::serve(addr, secret.as_deref(), &stop, &mut opened, &say).map_err(Fail::error)?;
+    let allowed = Allowed { targets: a.allow_target.clone(), pktgen: a.allow_pktgen.clone() };
+    serve::serve(addr, secret.as_deref(), &allowed, &stop, &mut opened, &say).map_err(Fail::error)?;
     Ok(Status::Ok)
 }

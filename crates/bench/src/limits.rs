@@ -1,0 +1,227 @@
+//! What a client on the network may ask of `bench serve`. Who comes through ssh, or is this process, may use a shell as
+//! well, and is not bound.
+
+use std::net::IpAddr;
+
+use crate::side::{Answer, Group, Load, Pattern, Pktgen, Program, Request, Sink};
+
+/// Threads, and sockets of all of them.
+const THREADS: u32 = 512;
+const FLOWS: u32 = 1 << 16;
+const GROUPS: usize = 16;
+/// Bytes that all requests on their way may hold.
+const BYTES: u64 = 64 << 20;
+const SECONDS: u64 = 3600;
+const DELAY_US: u32 = 1_000_000;
+/// Interfaces, CPUs and addresses in one request.
+const LIST: usize = 8192;
+const NAME: usize = 64;
+
+/// Addresses that have the first `bits` bits of `ip`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Net {
+    ip: IpAddr,
+    bits: u32,
+}
+
+impl Net {
+    /// `192.0.2.7`, `192.0.2.0/24`, `2001:db8::/64`.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let bad = || format!("\"{text}\" is no address or network (right would be e.g. 192.0.2.7 or 192.0.2.0/24)");
+        let (ip, bits) = text.split_once('/').map_or((text, None), |(ip, bits)| (ip, Some(bits)));
+        let ip: IpAddr = ip.parse().map_err(|_| bad())?;
+        let most = if ip.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(most), |b| b.parse().map_err(|_| bad()))?;
+        if bits > most { Err(bad()) } else { Ok(Self { ip, bits }) }
+    }
+
+    fn has(&self, ip: IpAddr) -> bool {
+        let top = |n: u128, width: u32| n.checked_shr(width - self.bits).unwrap_or(0);
+        match (self.ip, ip.to_canonical()) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => top(a.to_bits().into(), 32) == top(b.to_bits().into(), 32),
+            (IpAddr::V6(a), IpAddr::V6(b)) => top(a.to_bits(), 128) == top(b.to_bits(), 128),
+            _ => false,
+        }
+    }
+}
+
+/// What the person who started the server has allowed.
+#[derive(Debug, Clone, Default)]
+pub struct Allowed {
+    /// Besides the client's own address.
+    pub targets: Vec<Net>,
+    /// Interfaces of the packet generator.
+    pub pktgen: Vec<String>,
+}
+
+/// The same, for one client.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    pub client: IpAddr,
+    pub allowed: Allowed,
+}
+
+impl Limits {
+    /// Why it is not done.
+    pub fn refuse(&self, request: &Request) -> Option<String> {
+        match request {
+            Request::Hello { .. } | Request::Prove { .. } | Request::Stop => None,
+            Request::Answer(Answer { threads, cpus, delay_us, .. }) => {
+                at_most("delay_us", *delay_us, DELAY_US).or_else(|| ends(*threads, cpus))
+            }
+            Request::Sink(Sink { threads, cpus, .. }) => ends(*threads, cpus),
+            Request::Load(load) => self.load(load),
+            Request::Pktgen(p) => self.pktgen(p),
+            Request::Count { devs } => names(devs),
+            Request::Program(Program::Serve { program, .. }) => names(std::slice::from_ref(program)),
+            Request::Program(Program::Run { program, load, .. }) => {
+                names(std::slice::from_ref(program)).or_else(|| self.load(load))
+            }
+        }
+    }
+
+    fn load(&self, load: &Load) -> Option<String> {
+        let groups = &load.groups;
+        let sum = |of: fn(&Group) -> u64| groups.iter().fold(0u64, |n, g| n.saturating_add(of(g)));
+        let on_their_way = |g: &Group| {
+            let each = if let Pattern::Burst(n) = g.pattern { u64::from(n.max(1)) } else { 1 };
+            u64::from(g.flows.max(g.threads)).saturating_mul(each).saturating_mul(u64::from(g.size_bytes).max(64))
+        };
+        let bytes = groups.iter().fold(0u64, |n, g| n.saturating_add(on_their_way(g)));
+        let target = groups.iter().flat_map(|g| &g.to).find(|to| !self.may_be_loaded(to.ip()));
+        at_most("groups", groups.len(), GROUPS)
+            .or_else(|| at_most("threads", sum(|g| g.threads.into()), u64::from(THREADS)))
+            .or_else(|| at_most("flows", sum(|g| g.flows.into()), u64::from(FLOWS)))
+            .or_else(|| at_most("bytes on their way", bytes, BYTES))
+            .or_else(|| at_most("seconds", load.warmup.saturating_add(load.time).as_secs(), SECONDS))
+            .or_else(|| groups.iter().find_map(|g| at_most("CPUs or addresses", g.cpus.len().max(g.to.len()), LIST)))
+            .or_else(|| groups.iter().find_map(|g| at_most("bytes of a name", g.name.len(), NAME)))
+            .or_else(|| {
+                let to = target?.ip();
+                Some(format!(
+                    "{to} is not the address that the control connection comes from ({}), and was not allowed: \
+                     ringwise bench serve --allow-target {to}",
+                    self.client
+                ))
+            })
+    }
+
+    fn may_be_loaded(&self, to: IpAddr) -> bool {
+        to.to_canonical() == self.client.to_canonical() || self.allowed.targets.iter().any(|n| n.has(to))
+    }
+
+    fn pktgen(&self, p: &Pktgen) -> Option<String> {
+        let seconds = p.warmup.saturating_add(p.time).as_secs();
+        let port = p.ports.iter().find(|port| !self.allowed.pktgen.contains(&port.dev));
+        at_most("ports", p.ports.len(), GROUPS)
+            .or_else(|| at_most("seconds", seconds, SECONDS))
+            .or_else(|| names(&p.count))
+            .or_else(|| {
+                let dev = &port?.dev;
+                let may = names(std::slice::from_ref(dev)).is_none();
+                let how = if may { format!(": ringwise bench serve --allow-pktgen {dev}") } else { String::new() };
+                Some(format!("the packet generator was not allowed on that interface{how}"))
+            })
+    }
+}
+
+fn ends(threads: u32, cpus: &[u32]) -> Option<String> {
+    at_most("threads", threads, THREADS).or_else(|| at_most("CPUs", cpus.len(), LIST))
+}
+
+fn names(all: &[String]) -> Option<String> {
+    let longest = all.iter().map(String::len).max().unwrap_or(0);
+    at_most("names", all.len(), NAME).or_else(|| at_most("bytes of a name", longest, NAME))
+}
+
+fn at_most<T: PartialOrd + std::fmt::Display>(what: &str, got: T, most: T) -> Option<String> {
+    (got > most).then(|| format!("{got} {what} are asked for; a client on the network may ask for {most}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::side::PktgenPort;
+    use std::time::Duration;
+
+    fn limits(targets: &[&str]) -> Limits {
+        let targets = targets.iter().map(|t| Net::parse(t).unwrap()).collect();
+        let allowed = Allowed { targets, pktgen: vec!["eth1".into()] };
+        Limits { client: "192.0.2.10".parse().unwrap(), allowed }
+    }
+
+    fn to(ip: &str) -> Request {
+        let to = vec![format!("{ip}:9").parse().unwrap()];
+        Request::Load(Load { groups: vec![Group { to, threads: 1, ..Group::default() }], ..Load::default() })
+    }
+
+    #[test]
+    fn only_the_client_and_what_was_allowed_is_loaded() {
+        let l = limits(&["10.2.0.0/16", "2001:db8::/32"]);
+        for good in ["192.0.2.10", "10.2.200.1", "[2001:db8:1::7]", "[::ffff:192.0.2.10]"] {
+            assert_eq!(l.refuse(&to(good)), None, "{good}");
+        }
+        for bad in ["192.0.2.11", "10.3.0.1", "[2001:db9::1]", "127.0.0.1"] {
+            assert!(l.refuse(&to(bad)).unwrap().contains("--allow-target"), "{bad}");
+        }
+        let Request::Load(load) = to("198.51.100.9") else { unreachable!() };
+        let run = Request::Program(Program::Run { program: "netperf".into(), port: 1, load });
+        assert!(l.refuse(&run).unwrap().starts_with("198.51.100.9 is not the address"));
+    }
+
+    #[test]
+    fn networks() {
+        for text in ["192.0.2.0/33", "::/129", "x", "192.0.2.0/", "192.0.2.0/-1"] {
+            assert!(Net::parse(text).unwrap_err().contains("right would be"), "{text}");
+        }
+        assert!(Net::parse("0.0.0.0/0").unwrap().has("198.51.100.9".parse().unwrap()));
+        assert!(!Net::parse("0.0.0.0/0").unwrap().has("::1".parse().unwrap()));
+    }
+
+    #[test]
+    fn what_would_fill_the_memory_is_refused() {
+        let l = limits(&["0.0.0.0/0"]);
+        let with = |g: Group| Request::Load(Load { groups: vec![g], ..Load::default() });
+        let good = Group { threads: 64, flows: 4096, size_bytes: 1400, pattern: Pattern::Burst(8), ..Group::default() };
+        assert_eq!(l.refuse(&with(good.clone())), None);
+        for bad in [
+            Group { threads: 513, ..good.clone() },
+            Group { flows: 1 << 17, ..good.clone() },
+            Group { pattern: Pattern::Burst(u32::MAX), ..good.clone() },
+            Group { size_bytes: 1 << 20, ..good.clone() },
+            Group { name: "x".repeat(65), ..good.clone() },
+            Group { cpus: vec![0; 8193], ..good.clone() },
+        ] {
+            assert!(l.refuse(&with(bad.clone())).is_some(), "{bad:?}");
+        }
+        let long = Load { time: Duration::from_secs(3601), ..Load::default() };
+        assert!(l.refuse(&Request::Load(long)).is_some());
+        assert!(l.refuse(&Request::Answer(Answer { delay_us: 1_000_001, ..Answer::default() })).is_some());
+        assert!(l.refuse(&Request::Sink(Sink { threads: 513, ..Sink::default() })).is_some());
+        assert!(l.refuse(&Request::Count { devs: vec!["x".repeat(65)] }).is_some());
+    }
+
+    #[test]
+    fn the_packet_generator_only_where_it_was_allowed() {
+        let port = |dev: &str| {
+            let any = "192.0.2.1".parse().unwrap();
+            let (sources, destinations, to_mac) = ((any, any), (any, any), String::new());
+            let port = PktgenPort {
+                dev: dev.into(),
+                cpu: 0,
+                to_mac,
+                frame_bytes: 60,
+                per_s: None,
+                sources,
+                random_sources: false,
+                destinations,
+                random_destinations: false,
+                copies: 1,
+                source_ports: (9, 9),
+            };
+            Request::Pktgen(Pktgen { ports: vec![port], ..Pktgen::default() })
+        };
+        assert_eq!(limits(&[]).refuse(&port("eth1")), None);
+        assert!(limits(&[]).refuse(&port("eth0")).unwrap().contains("--allow-pktgen eth0"));
+    }
+}
