@@ -26,7 +26,7 @@ change="--yes --allow-disruption --queues 2 eth2"
 # A state directory of its own, too small for a copy of the program.
 J=$small
 export RINGWISE_STATE_DIR=$J
-mount -t tmpfs -o size=256k small $J
+mount -t tmpfs -o size=256k,mode=700 small $J
 check "the disk is full" fill
 status "no room for a journal: refused" 6 ringwise apply $change --confirm 10s
 cat /tmp/err

@@ -18,7 +18,7 @@ state $devs >/tmp/before
 seen=
 mkdir -p /tmp/full
 for free in 0 8 16 24 40 200; do
-	mount -t tmpfs -o size=512k full /tmp/full
+	mount -t tmpfs -o size=512k,mode=700 full /tmp/full
 	fill=$((512 - free - 4))
 	dd if=/dev/zero of=/tmp/full/fill bs=1k count=$fill 2>/dev/null
 	S=/tmp/full
@@ -33,8 +33,14 @@ for free in 0 8 16 24 40 200; do
 done
 check "a full disk refuses or puts back (statuses: $seen)" sh -c "echo '$seen' | grep -q 6 && ! echo '$seen' | grep -q '[1235]'"
 
+# A directory of everybody holds nothing that root acts on later.
+chmod 1777 /tmp/full
+status "a state directory that others can write" 6 $apply --state-dir /tmp/full
+says "it says why" "everybody may write to /tmp/full"
+same "and nothing lies there" "$(ls -A /tmp/full)" ""
+
 # 2. No copy can be run from the state directory.
-mount -t tmpfs -o size=32m,noexec noexec /tmp/full
+mount -t tmpfs -o size=32m,noexec,mode=700 noexec /tmp/full
 status "a noexec state directory" 0 $apply --state-dir /tmp/full --confirm 3s
 as_before "with a guard from memory"
 was=$(cat /proc/sys/vm/memfd_noexec)

@@ -118,5 +118,6 @@ pub(crate) fn write_down(
         let _ = std::fs::remove_file(journal.path());
         return Err(refuse(e).into());
     }
+    store.publish(None);
     Ok(out)
 }

@@ -204,6 +204,7 @@ pub(crate) fn from_disk(
         };
         if !told {
             lock.note(&holder);
+            store.publish(Some(&holder));
             told = true;
         }
         let Some(trial) = read.on_trial().cloned() else {

@@ -239,7 +239,7 @@ impl Journal {
 }
 
 /// A journal as found.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Read {
     pub id: u64,
     pub path: PathBuf,
@@ -352,7 +352,13 @@ impl Read {
     }
 
     pub fn all(store: &Store) -> Result<Vec<Self>, Error> {
-        store.journals()?.into_iter().map(|(id, path)| Self::load(id, &path)).collect()
+        let all = || store.journals()?.into_iter().map(|(id, path)| Self::load(id, &path)).collect();
+        match all() {
+            Err(Error::State { path, source }) if source.kind() == io::ErrorKind::PermissionDenied => {
+                store.published_journals().ok_or(Error::State { path, source })
+            }
+            other => other,
+        }
     }
 
     /// Cut short, and nobody has said what became of it.

@@ -44,6 +44,7 @@ mod newer;
 mod outcome;
 mod past;
 mod pause;
+mod published;
 mod put;
 mod put_back;
 mod report;

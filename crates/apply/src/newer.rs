@@ -7,13 +7,14 @@
 use std::path::Path;
 
 use ringwise_model::Host;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::journal::{BEFORE_SUMS, FORMAT};
 use crate::{Newer, Refusal};
 
 /// The first line as far as it is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     pub tool: String,
     pub format: u64,

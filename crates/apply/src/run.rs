@@ -262,6 +262,7 @@ pub(crate) fn transact(
         trial_until_unix: None,
     };
     lock.note(&holder);
+    store.publish(Some(&holder));
     // Before anything is written down: what is refused here leaves nothing behind.
     let guard = match &cx.policy.guard {
         Some(g) => {
@@ -397,6 +398,8 @@ impl Tx<'_> {
             }
         }
         self.dismiss(store, lock);
+        // On trial its guard holds the lock, and says so itself.
+        store.publish(if self.out.trial.is_some() { store.held() } else { None }.as_ref());
         self.out
     }
 

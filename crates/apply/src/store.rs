@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Holder, Refusal};
 
 /// Where state is kept; the first that can be written.
-const PLACES: [&str; 2] = ["/var/lib/ringwise", "/run/ringwise"];
+const PLACES: [&str; 2] = ["/var/lib/ringwise", "/run/ringwise/state"];
 /// Overrides [`PLACES`].
 const VARIABLE: &str = "RINGWISE_STATE_DIR";
 
@@ -50,7 +50,7 @@ struct LearnedFile {
 }
 
 impl Store {
-    /// `dir` (`--state-dir`), else `RINGWISE_STATE_DIR`, else `/var/lib/ringwise`, and `/run/ringwise` where that
+    /// `dir` (`--state-dir`), else `RINGWISE_STATE_DIR`, else `/var/lib/ringwise`, and `/run/ringwise/state` where that
     /// cannot be written. Touches nothing.
     pub fn open(dir: Option<&Path>) -> Self {
         let chosen = dir.map(Path::to_path_buf).or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from));
@@ -62,6 +62,11 @@ impl Store {
     pub fn with_hook(mut self, hook: Hook) -> Self {
         self.hook = Some(hook);
         self
+    }
+
+    /// Nobody has named a directory.
+    pub(crate) fn is_default(&self) -> bool {
+        self.dirs.iter().map(PathBuf::as_path).eq(PLACES.iter().map(Path::new))
     }
 
     pub fn dirs(&self) -> &[PathBuf] {
@@ -123,7 +128,10 @@ impl Store {
     /// hangs on it.
     pub(crate) fn held(&self) -> Option<Holder> {
         self.dirs.iter().find_map(|dir| {
-            let mut file = File::open(dir.join("lock")).ok()?;
+            let mut file = match File::open(dir.join("lock")) {
+                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => return self.published_holder(),
+                other => other.ok()?,
+            };
             match file.try_lock_shared() {
                 Err(fs::TryLockError::WouldBlock) => Some(Holder::read(&mut file)),
                 _ => None,
@@ -156,8 +164,13 @@ impl Store {
     /// What devices were found to refuse or ignore. Empty where nothing was written yet.
     pub fn learned(&self) -> Result<Vec<Learned>, Error> {
         for dir in &self.dirs {
-            if let Some(file) = read_json::<LearnedFile>(&dir.join("learned.json"))? {
-                return Ok(file.learned);
+            match read_json::<LearnedFile>(&dir.join("learned.json")) {
+                Ok(Some(file)) => return Ok(file.learned),
+                Ok(None) => {}
+                Err(Error::State { path, source }) if source.kind() == io::ErrorKind::PermissionDenied => {
+                    return self.published_learned().ok_or(Error::State { path, source });
+                }
+                Err(e) => return Err(e),
             }
         }
         Ok(Vec::new())
@@ -207,16 +220,21 @@ impl Store {
     }
 }
 
-/// Made for this user alone where it is not there; refused where somebody else can write to it, or to a directory above.
+/// Made where it is not there; refused where somebody else can write to it, or to a directory above. In one that somebody
+/// has named, what is published lies as well, so that others may go through it; our other files there are private.
 fn private(dir: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let ours = PLACES.iter().any(|p| Path::new(p) == dir);
+    if let Some(above) = dir.parent() {
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(above)?;
+    }
+    fs::DirBuilder::new().recursive(true).mode(if ours { 0o700 } else { 0o711 }).create(dir)?;
     if let Some(why) = trust::others_write(dir) {
         let text = format!("{why}, and could change what is put back from there");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
-    // Our own, as versions before made it. What somebody has named may hold other things; our files there are private.
+    // As versions before made it.
     let m = fs::metadata(dir)?;
-    if m.mode() & 0o077 != 0 && PLACES.iter().any(|p| Path::new(p) == dir) {
+    if m.mode() & 0o077 != 0 && ours {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
     }
     Ok(())

@@ -52,6 +52,11 @@ impl Keeper {
         Some(Self { pid, started: alive_since(host, pid)? })
     }
 
+    /// A process of the machine that this one runs on.
+    pub fn of(pid: u32) -> Option<Self> {
+        Some(Self { pid, started: alive_since(&ringwise_sys::Real::new().ok()?, pid)? })
+    }
+
     /// Only what is known to be gone is.
     pub fn is_gone(&self, host: &dyn Host) -> bool {
         match host.read_text(&format!("/proc/{}/stat", self.pid)) {
@@ -249,6 +254,7 @@ pub fn confirm(store: &Store, host: &ringwise_model::Host, who: &str, unix_time:
             if noted.is_ok() {
                 Files::clear(dir, transaction);
             }
+            store.publish(None);
             return Ok(Confirmed::Kept { transaction, noted });
         }
     }
@@ -269,6 +275,7 @@ pub fn undo_now(store: &Store, transaction: u64, by: &str, why: &str, unix_time:
     }
     // Without it the guard knows from the file that it has to, only not why.
     let _ = note(store, &j.path, &Record::TrialOver { by: by.into(), why: why.into(), unix_time });
+    store.publish(store.held().as_ref());
     Ok(true)
 }
 

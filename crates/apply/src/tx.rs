@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use ringwise_kfmt::cpulist;
 use ringwise_knob::{
     Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, coalesce, collateral, compare, diff,
     features::waits, irq, learned::What, live, overlap, rules,
@@ -436,10 +437,23 @@ impl Tx<'_> {
         all.iter().filter_map(|a| live(&self.now, a).known().cloned()).collect()
     }
 
+    /// As of this moment: the CPU may have gone since the host was looked at. What cannot be read counts as offline.
+    fn asks_for_an_offline_cpu(&self, setting: &Setting) -> bool {
+        let (Setting::IrqCpus { cpus, .. }
+        | Setting::XpsCpus { cpus, .. }
+        | Setting::RpsCpus { cpus, .. }
+        | Setting::NapiThread { cpus, .. }) = setting
+        else {
+            return false;
+        };
+        let online = self.cx.read_text("/sys/devices/system/cpu/online").ok().and_then(|t| cpulist::parse(&t).ok());
+        online.is_none_or(|online| !cpus.is_subset(&online))
+    }
+
     pub fn learn(&mut self, setting: &Setting, what: What) {
         let (Some(address), Fact::Known(kernel)) = (setting.address(), &self.now.host.kernel) else { return };
-        // What a program refuses is no property of the device.
-        if address.family() == Family::Rivals {
+        // What a program refuses is no property of the device, nor what cannot be while a CPU is offline.
+        if address.family() == Family::Rivals || self.asks_for_an_offline_cpu(setting) {
             return;
         }
         let Some(nic) = address.dev().and_then(|d| self.now.nic(d)) else { return };

@@ -37,7 +37,7 @@ fn does_what_is_asked_and_a_second_time_nothing() {
     assert!(out.changed && out.side_effects.is_empty() && out.failed.is_none());
     holds(&look(&sim), &wanted());
     assert_eq!(sim.writes(), 11);
-    assert_eq!(dir.files(), ["first-found.json", "lock", "tx-0001.jsonl"]);
+    assert_eq!(dir.files(), ["first-found.json", "lock", "status.json", "tx-0001.jsonl"]);
 
     sim.forget_writes();
     let again = run(&sim, &dir, &ringwise_apply::Request { steps: request.steps.clone(), ..request }).unwrap();

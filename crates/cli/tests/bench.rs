@@ -223,7 +223,9 @@ fn who_may_ask_and_who_is_there() {
     assert!(!Path::new(&file).exists(), "nothing was measured");
     for (args, words) in [
         (vec!["--listen", "0.0.0.0:0"], "every address of this host"),
-        (vec!["--listen", "192.0.2.1:0"], "EADDRNOTAVAIL"),
+        (vec!["--listen", "192.0.2.1:0"], "without a secret whoever reaches it"),
+        (vec!["--listen", "192.0.2.1:0", "--secret-file", &right], "EADDRNOTAVAIL"),
+        (vec!["--listen", "127.0.0.1:0", "--allow-target", "192.0.2.0/33"], "no address or network"),
         (vec!["--netns", "ringwise-none", "--stdio"], "ENOENT"),
     ] {
         let mut all = vec!["bench", "serve"];

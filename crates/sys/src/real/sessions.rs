@@ -175,6 +175,13 @@ fn end(text: &str) -> Option<End> {
     Some((address, port))
 }
 
+/// `Uid:` of `/proc/PID/status`: real, effective, saved, file system. The owner of the directory says less: it is root for
+/// every process that cannot be dumped.
+fn effective_uid(process: &Path) -> Option<u32> {
+    let status = std::fs::read_to_string(process.join("status")).ok()?;
+    status.lines().find_map(|l| l.strip_prefix("Uid:"))?.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// Inodes of the sockets of ssh servers; true: some are not shown to us.
 fn held_by_servers(root: &Path) -> Result<(BTreeSet<u64>, bool)> {
     let mut out = (BTreeSet::new(), false);
@@ -185,7 +192,8 @@ fn held_by_servers(root: &Path) -> Result<(BTreeSet<u64>, bool)> {
             continue;
         }
         let Ok(comm) = std::fs::read_to_string(dir.join("comm")) else { continue };
-        if !is_server(comm.trim_end()) {
+        // The server's own process is root's; a name alone can be anybody's. Where it cannot be told, it counts.
+        if !is_server(comm.trim_end()) || effective_uid(&dir).is_some_and(|uid| uid != 0) {
             continue;
         }
         let Ok(fds) = std::fs::read_dir(dir.join("fd")) else {
@@ -275,6 +283,20 @@ mod tests {
         // The same with a variable that is still true: that one, and whoever else may sit before it.
         p.process(61, "bash", 60, &format!("SSH_CONNECTION={MINE}\0"));
         assert_eq!(p.look(61), [(false, OTHER.to_string()), (true, MINE.to_string())]);
+    }
+
+    #[test]
+    fn a_process_that_only_calls_itself_sshd_is_no_server() {
+        let p = Proc::new("called");
+        p.process(40, "sshd", 1, "");
+        p.socket(40, 4, 701);
+        p.process(70, "sshd", 1, "");
+        p.file("70/status", "Name:\tsshd\nUid:\t1000\t1000\t1000\t1000\n");
+        p.socket(70, 4, 700);
+        p.process(61, "cron", 1, "");
+        assert_eq!(p.look(61), [(false, OTHER.to_string())]);
+        p.file("70/status", "Name:\tsshd\nUid:\t1000\t0\t0\t0\n");
+        assert_eq!(p.look(61).len(), 2);
     }
 
     #[test]

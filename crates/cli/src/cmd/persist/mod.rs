@@ -45,7 +45,7 @@ pub fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         Some(_) => None,
         None => Some(std::env::current_exe().map_err(|e| Fail::error(format!("where this program lies: {e}")))?),
     };
-    place::check(&root, program.as_deref(), &config)?;
+    place::check(&root, program.as_deref(), &config, &state_dir)?;
     let program = match &program {
         None => INSTALLED,
         Some(p) => p.to_str().ok_or_else(|| Fail::error(format!("{} is not UTF-8", p.display())))?,

@@ -1,7 +1,8 @@
 //! What cannot be had at boot: a program or a file where nothing is then, units that are somebody else's, no systemd.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use ringwise_sys::trust;
 
 use super::units::HEAD;
 use crate::boot;
@@ -14,7 +15,7 @@ const ABSENT: [&str; 10] = ["tmpfs", "ramfs", "devtmpfs", "9p", "nfs", "nfs4", "
 const WANTS_TARGETS: [&str; 2] = ["/etc/systemd/system/ringwise.service", "../ringwise.service"];
 
 /// Refused before anything is asked or written.
-pub fn check(root: &Path, program: Option<&Path>, config: &Path) -> Result<()> {
+pub fn check(root: &Path, program: Option<&Path>, config: &Path, state_dir: &Path) -> Result<()> {
     if let Some(program) = program {
         systemd(program, config)?;
         let again =
@@ -24,13 +25,21 @@ pub fn check(root: &Path, program: Option<&Path>, config: &Path) -> Result<()> {
             let text = format!("this program is {}, and {why}: a boot could not start it", program.display());
             return Err(Fail::refused(text).next(again));
         }
-        if let Some(why) = others_write(program) {
+        if let Some(why) = trust::others_write(program) {
             let text = format!("{why}: whoever can change this program would be root at the next boot");
             return Err(Fail::refused(text).next(again));
         }
         if let Some(why) = absent_at_boot(config, &mounts) {
             let text = format!("the configuration is {}, and {why}: a boot could not read it", config.display());
             return Err(Fail::refused(text).next("ringwise persist --config FILE, with one below /etc"));
+        }
+        for (what, path) in [("the configuration", config), ("the state directory", state_dir)] {
+            if let Some(why) = trust::others_write(path) {
+                let text =
+                    format!("{why}: whoever can change {what} {} decides what root does at boot", path.display());
+                return Err(Fail::refused(text)
+                    .next(format!("chown root: {0} && chmod go-w {0}, and every directory above", path.display())));
+            }
         }
     }
     for path in [boot::SERVICE, boot::LATE, boot::LIVED, boot::TIMER, boot::RULES] {
@@ -88,21 +97,6 @@ fn mount_of(path: &Path, mounts: &str) -> Option<(PathBuf, String)> {
     let all = mounts.lines().filter_map(of).filter(|(at, _)| path.starts_with(at));
     // Of two in one place the later one counts.
     all.enumerate().max_by_key(|(i, (at, _))| (at.components().count(), *i)).map(|(_, m)| m)
-}
-
-/// Somebody else than root owns it or a directory above, or everybody may write there.
-fn others_write(program: &Path) -> Option<String> {
-    for p in program.ancestors() {
-        let Ok(m) = p.metadata() else { continue };
-        if m.uid() != 0 {
-            return Some(format!("{} belongs to user {}", p.display(), m.uid()));
-        }
-        let sticky = m.mode() & 0o1000 != 0 && m.is_dir();
-        if m.mode() & 0o002 != 0 && !sticky {
-            return Some(format!("everybody may write to {}", p.display()));
-        }
-    }
-    None
 }
 
 /// There, a file, and not written by us. Masked ones and directories are said when they are written.

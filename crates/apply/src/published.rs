@@ -1,0 +1,114 @@
+//! What everybody may know of the state: `/run/ringwise/status.json`, or `status.json` in a state directory that somebody
+//! has named. Journals are for root alone: reasons and command lines may hold secrets (`--health`).
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use ringwise_knob::Learned;
+use ringwise_sys::trust::{self, Beside};
+use serde::{Deserialize, Serialize};
+
+use crate::journal::Read;
+use crate::trial::{Fate, Keeper};
+use crate::{Holder, Store};
+
+const FORMAT: u32 = 1;
+/// The last ones; older journals are of interest to root.
+const MOST: usize = 200;
+
+#[derive(Serialize, Deserialize)]
+struct Published {
+    format: u32,
+    journals: Vec<Read>,
+    learned: Vec<Learned>,
+    /// Who held the lock when this was written, and which process that was.
+    holder: Option<(Holder, Option<Keeper>)>,
+}
+
+impl Store {
+    /// Where it stands; none for a store without a place.
+    fn public(&self) -> Option<PathBuf> {
+        let dir = if self.is_default() { Path::new("/run/ringwise") } else { self.dirs().first()? };
+        Some(dir.join("status.json"))
+    }
+
+    /// Tells everybody what is so now. What cannot be told is no reason to fail: root knows it all the same.
+    pub(crate) fn publish(&self, holder: Option<&Holder>) {
+        let _ = self.try_publish(holder);
+    }
+
+    fn try_publish(&self, holder: Option<&Holder>) -> io::Result<()> {
+        let Some(path) = self.public() else { return Ok(()) };
+        let mut journals = Read::all(self).map_err(io::Error::other)?;
+        journals.drain(..journals.len().saturating_sub(MOST));
+        journals.iter_mut().for_each(without_secrets);
+        let learned = self.learned().unwrap_or_default();
+        let holder = holder.map(|h| (Holder { command: None, ..h.clone() }, h.pid.and_then(Keeper::of)));
+        let text = serde_json::to_vec(&Published { format: FORMAT, journals, learned, holder })?;
+        let dir = path.parent().unwrap_or(Path::new("/"));
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(dir)?;
+        if trust::others_write(dir).is_some() {
+            return Ok(());
+        }
+        let mut new = Beside::create(&path, 0o644)?;
+        // Whatever the umask is.
+        new.file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+        new.file.write_all(&text)?;
+        new.place()
+    }
+
+    fn published(&self) -> Option<Published> {
+        let path = self.public()?;
+        let dir = path.parent()?;
+        // Only root tells what root has done.
+        if trust::others_write(dir).is_some() {
+            return None;
+        }
+        let p: Published = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+        (p.format == FORMAT).then_some(p)
+    }
+
+    /// For who may not read the journals.
+    pub(crate) fn published_journals(&self) -> Option<Vec<Read>> {
+        Some(self.published()?.journals)
+    }
+
+    pub(crate) fn published_learned(&self) -> Option<Vec<Learned>> {
+        Some(self.published()?.learned)
+    }
+
+    /// Who holds the lock, if that process is still there.
+    pub(crate) fn published_holder(&self) -> Option<Holder> {
+        let (holder, keeper) = self.published()?.holder?;
+        let host = ringwise_sys::Real::new().ok()?;
+        keeper.filter(|k| !k.is_gone(&host)).map(|_| holder)
+    }
+}
+
+/// Reasons and command lines, and what a health command said.
+fn without_secrets(read: &mut Read) {
+    if let Some(h) = &mut read.header {
+        h.reason = None;
+        h.command = String::new();
+    }
+    let by_itself = |by: &str| matches!(by, "timer" | "guard");
+    let mut said = false;
+    if let Some((_, Fate::Undone { by, why })) = &mut read.trial
+        && !by_itself(by)
+    {
+        said = true;
+        *why = String::new();
+    }
+    if let Some((o, _)) = &mut read.end {
+        if let Some(Fate::Undone { by, why }) = o.trial.as_mut().map(|t| &mut t.fate)
+            && !by_itself(by)
+        {
+            *why = String::new();
+        }
+        if let Some(f) = o.failed.as_mut().filter(|_| said) {
+            f.words = String::new();
+        }
+    }
+}
