@@ -43,7 +43,7 @@ fn does_what_is_asked_and_a_second_time_nothing() {
     let again = run(&sim, &dir, &ringwise_apply::Request { steps: request.steps.clone(), ..request }).unwrap();
     assert_eq!((again.verdict, again.transaction, again.changed), (Verdict::NothingToDo, None, false));
     assert_eq!((sim.writes(), again.already_so.len()), (0, 11));
-    assert_eq!(dir.files().len(), 3);
+    assert_eq!(dir.files().len(), 4);
 }
 
 #[test]
