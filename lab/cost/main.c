@@ -123,25 +123,55 @@ static struct miscdevice lc_device = {
 	.mode = 0666,
 };
 
-/* /dev/labdeaf: for the milliseconds that are written the CPU of the writer serves no interrupt at all, as one whose timer
- * or local APIC is dead. It spins: with a halt nothing would ever end it.
- */
-static ssize_t lc_deaf_write(struct file *file, const char __user *from, size_t size, loff_t *at)
+/* Reads the milliseconds that are written. */
+static int lc_msecs(const char __user *from, size_t size, u64 *ns)
 {
 	unsigned int msecs;
-	unsigned long flags;
-	u64 end;
 	int err = kstrtouint_from_user(from, size, 10, &msecs);
 
 	if (err)
 		return err;
 	if (msecs > LC_MAX_DEAF_MS)
 		return -EINVAL;
-	local_irq_save(flags);
-	end = ktime_get_ns() + (u64)msecs * NSEC_PER_MSEC;
+	*ns = (u64)msecs * NSEC_PER_MSEC;
+	return 0;
+}
+
+/* With a halt nothing would ever end it. */
+static void lc_spin(u64 ns)
+{
+	u64 end = ktime_get_ns() + ns;
+
 	while (ktime_get_ns() < end)
 		cpu_relax();
+}
+
+/* /dev/labdeaf: for so long the CPU of the writer serves no interrupt at all, as one whose timer or local APIC is dead. */
+static ssize_t lc_deaf_write(struct file *file, const char __user *from, size_t size, loff_t *at)
+{
+	unsigned long flags;
+	u64 ns;
+	int err = lc_msecs(from, size, &ns);
+
+	if (err)
+		return err;
+	local_irq_save(flags);
+	lc_spin(ns);
 	local_irq_restore(flags);
+	return size;
+}
+
+/* /dev/labbusy: for so long nothing else runs there, and interrupts are served. */
+static ssize_t lc_busy_write(struct file *file, const char __user *from, size_t size, loff_t *at)
+{
+	u64 ns;
+	int err = lc_msecs(from, size, &ns);
+
+	if (err)
+		return err;
+	preempt_disable();
+	lc_spin(ns);
+	preempt_enable();
 	return size;
 }
 
@@ -150,10 +180,22 @@ static const struct file_operations lc_deaf_file = {
 	.write = lc_deaf_write,
 };
 
+static const struct file_operations lc_busy_file = {
+	.owner = THIS_MODULE,
+	.write = lc_busy_write,
+};
+
 static struct miscdevice lc_deaf_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "labdeaf",
 	.fops = &lc_deaf_file,
+	.mode = 0600,
+};
+
+static struct miscdevice lc_busy_device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "labbusy",
+	.fops = &lc_busy_file,
 	.mode = 0600,
 };
 
@@ -237,10 +279,15 @@ static int __init lc_init(void)
 	err = misc_register(&lc_deaf_device);
 	if (err)
 		goto device;
+	err = misc_register(&lc_busy_device);
+	if (err)
+		goto deaf;
 	err = -ENOMEM;
 	if (!proc_create("labcost", 0644, NULL, &lc_proc))
-		goto deaf;
+		goto busy;
 	return 0;
+busy:
+	misc_deregister(&lc_busy_device);
 deaf:
 	misc_deregister(&lc_deaf_device);
 device:
@@ -258,6 +305,7 @@ base:
 static void __exit lc_exit(void)
 {
 	remove_proc_entry("labcost", NULL);
+	misc_deregister(&lc_busy_device);
 	misc_deregister(&lc_deaf_device);
 	misc_deregister(&lc_device);
 	unregister_pernet_subsys(&lc_net_ops);
