@@ -13,6 +13,7 @@ mod middle;
 mod moderation;
 mod past;
 mod profiles;
+mod published;
 mod rivals;
 mod rss;
 mod rules;
