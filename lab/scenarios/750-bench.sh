@@ -151,7 +151,7 @@ bad "netperf is not installed" 1 "netperf" ringwise bench rr $common --netns far
 bad "every address" 2 "every address" ringwise bench serve --listen 0.0.0.0:4710
 bad "results are not written over" 1 "there already" ringwise bench rr $common --netns far --pairs 1 --size 64 --results $B/rr.jsonl
 bad "nobody is asked" 6 "not a terminal" ringwise bench rr eth2 --netns far --size 64 --state "$SLOW"
-check "another version" sh -c "printf '%s\n' '{\"id\":1,\"request\":{\"hello\":{\"protocol\":99,\"ringwise\":\"9.9\",\"secret\":null}}}' | ringwise bench serve --stdio | grep -q '\"protocol\":1'"
+check "another version" sh -c "printf '%s\n' '{\"id\":1,\"request\":{\"hello\":{\"protocol\":99,\"ringwise\":\"9.9\",\"nonce\":null}}}' | ringwise bench serve --stdio | grep -q '\"protocol\":2'"
 
 # The way in: a session over eth2, and a state that interrupts it.
 session_open way 10.2.0.1
