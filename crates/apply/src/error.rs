@@ -176,10 +176,9 @@ pub enum Error {
 }
 
 impl Error {
-    /// 6: refused before anything was touched; 1: error, nothing changed, also where what is named does not exist.
+    /// 6: refused before anything was touched; 1: error, nothing changed.
     pub fn exit_status(&self) -> u8 {
         match self {
-            Self::Refused(r) if matches!(**r, Refusal::NoTransaction { .. }) => 1,
             Self::Refused(_) => 6,
             Self::Discover(_) | Self::State { .. } => 1,
         }

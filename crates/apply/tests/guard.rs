@@ -389,7 +389,7 @@ fn undone_on_request() {
     let f = out.failed.as_ref().unwrap();
     assert_eq!((f.words.as_str(), f.meaning.as_str()), ("it ended with status 7", "undone by health command"));
     is_before(&before, &sim, "undone");
-    assert_eq!(undo_now(&dir.store(), 1, "anna", "", 0).unwrap_err().exit_status(), 1);
+    assert_eq!(undo_now(&dir.store(), 1, "anna", "", 0).unwrap_err().exit_status(), 6);
 }
 
 #[test]
