@@ -1,5 +1,5 @@
-//! What everybody may know of the state: `/run/ringwise/status.json`, or `status.json` in a state directory that somebody
-//! has named. Journals are for root alone: reasons and command lines may hold secrets (`--health`).
+//! What everybody may know of the state: `/run/ringwise/status.json`, or `status.json` in the directory of
+//! `--state-dir`. Journals are for root alone: reasons and command lines may hold secrets (`--health`).
 
 use std::fs;
 use std::io::{self, Write};

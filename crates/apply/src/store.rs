@@ -64,7 +64,7 @@ impl Store {
         self
     }
 
-    /// Nobody has named a directory.
+    /// Without `--state-dir` and its variable.
     pub(crate) fn is_default(&self) -> bool {
         self.dirs.iter().map(PathBuf::as_path).eq(PLACES.iter().map(Path::new))
     }
@@ -220,8 +220,8 @@ impl Store {
     }
 }
 
-/// Made where it is not there; refused where somebody else can write to it, or to a directory above. In one that somebody
-/// has named, what is published lies as well, so that others may go through it; our other files there are private.
+/// Made where it is not there; refused where somebody else can write to it, or to a directory above. In one given by
+/// `--state-dir` the published file lies as well, so that others may go through it; our other files there are private.
 fn private(dir: &Path) -> io::Result<()> {
     let ours = PLACES.iter().any(|p| Path::new(p) == dir);
     if let Some(above) = dir.parent() {
