@@ -39,7 +39,7 @@ unchanged "nothing was touched" /tmp/before /tmp/after
 taskset "$(printf '%x' $((1 << cpu)))" sh -c "echo 8000 >/dev/labbusy" &
 sleep 0.3
 status "a busy CPU is not refused" 0 ringwise apply --yes --goal forward eth1
-says "it is told" "a sleep of 10 ms on CPUs $cpu took more than 2 s"
+says "it is told" "a sleep of 10 ms on CPU $cpu took more than 2 s"
 wait
 status "and back" 0 ringwise rollback --yes 0
 

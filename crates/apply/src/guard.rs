@@ -291,7 +291,7 @@ impl Late {
 /// After a run that was kept: goes on looking for queues that stand still, without the lock, and rolls back when one
 /// does. Ends when a later transaction begins.
 ///
-/// Errors: as [`rollback`]; refused where somebody has changed the settings since.
+/// Errors: as [`rollback`], which refuses if the settings were changed outside ringwise since.
 pub fn watch_on(
     host: &Arc<dyn Host>,
     store: &Store,

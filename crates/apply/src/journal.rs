@@ -1,8 +1,9 @@
 //! One transaction on disk: JSON lines, the header first. Everything that is needed to put the host
 //! back stands in the header, which is on disk before the first write; the later lines are the account.
 //!
-//! Each line carries a checksum (see `sum`), and a line without a right one is never used. A torn last line is passed over. Lines after the header are written at once and not synced one by
-//! one: what they would be needed for after a power failure, the kernel's settings, is gone with it.
+//! Each line carries a checksum (see `sum`), and a line with a wrong one is never used. A torn last line is skipped.
+//! Lines after the header are written at once and not synced one by one: what they would be needed for after a power
+//! failure, the kernel's settings, is gone with it.
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};

@@ -35,7 +35,7 @@ pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<Strin
     let before = timers(cx);
     let reply = match cx.ask(Request::Sleep { cpus: cpus.iter().map(|c| c.0).collect() }) {
         Ok(r) => r,
-        Err(e) => return Ok(vec![format!("whether CPUs {cpus} serve timers could not be tried: {e}")]),
+        Err(e) => return Ok(vec![format!("timers could not be probed on {}: {e}", cpus_text(&cpus))]),
     };
     let (mut late, mut untried) = (CpuSet::new(), BTreeMap::new());
     for m in &reply {
@@ -53,13 +53,18 @@ pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<Strin
     }
     let text = |(errno, cpus): (i32, CpuSet)| {
         let why = ringwise_sys::errno_text(errno);
-        format!("whether CPUs {cpus} serve timers could not be tried: {why}")
+        format!("timers could not be probed on {}: {why}", cpus_text(&cpus))
     };
     let mut said: Vec<String> = untried.into_iter().map(text).collect();
     if !late.is_empty() {
-        said.push(format!("a sleep of 10 ms on CPUs {late} took more than 2 s: they are busy with something else"));
+        said.push(format!("a sleep of 10 ms on {} took more than 2 s: other work keeps it busy", cpus_text(&late)));
     }
     Ok(said)
+}
+
+/// `CPU 3`, `CPUs 3-5`
+pub(crate) fn cpus_text(cpus: &CpuSet) -> String {
+    format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
 }
 
 /// Timer interrupts of each CPU: row `LOC` of x86, the architecture's timer elsewhere. None: not counted here.

@@ -357,6 +357,8 @@ impl Tx<'_> {
         let Some(mut watch) = watch else { return Ok(()) };
         watch.follow(&self.cx, &self.now, watch::devices(&self.steps));
         let stuck = watch.after(&self.cx, time, before);
+        // A signal ends the watch early; without a guard nothing would look further.
+        self.check_stop()?;
         if stuck.is_empty() {
             return Ok(());
         }
@@ -398,7 +400,7 @@ impl Tx<'_> {
             }
         }
         self.dismiss(store, lock);
-        // On trial its guard holds the lock, and says so itself.
+        // During a trial the guard holds the lock and publishes that.
         store.publish(if self.out.trial.is_some() { store.held() } else { None }.as_ref());
         self.out
     }

@@ -220,7 +220,7 @@ impl Store {
     }
 }
 
-/// Made where it is not there; refused where somebody else can write to it, or to a directory above. In one given by
+/// Creates the directory; refuses one that another user can write to, also further up. In one given by
 /// `--state-dir` the published file lies as well, so that others may go through it; our other files there are private.
 fn private(dir: &Path) -> io::Result<()> {
     let ours = PLACES.iter().any(|p| Path::new(p) == dir);

@@ -96,7 +96,7 @@ impl Tx<'_> {
         self.settle()
     }
 
-    fn check_stop(&mut self) -> Done {
+    pub fn check_stop(&mut self) -> Done {
         if self.guard.as_mut().is_some_and(|g| !g.is_there()) {
             return Err(guard_gone().into());
         }

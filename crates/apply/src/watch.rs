@@ -10,6 +10,7 @@ use ringwise_observe::{How, Layout, STUCK_MS, Sampler, Stalls, Stuck};
 
 use crate::Failure;
 use crate::cx::Cx;
+use crate::lives::cpus_text;
 
 const EACH: Duration = Duration::from_millis(250);
 /// With nothing suspicious by then the watch ends.
@@ -115,8 +116,7 @@ pub(crate) fn words(stuck: &[Stuck], steps: &[Step], now: &Snapshot) -> String {
         let at = format!("{} tx-{}", s.dev, s.queue);
         let irq = now.nic(&s.dev).and_then(|n| n.vector_of(Dir::Tx, s.queue)).map(|v| v.irq);
         let after = match irq.and_then(|i| moved.get(&i)) {
-            Some(cpus) if cpus.len() == 1 => format!(" after its interrupt went to CPU {cpus}"),
-            Some(cpus) => format!(" after its interrupt went to CPUs {cpus}"),
+            Some(cpus) => format!(" after its interrupt went to {}", cpus_text(cpus)),
             None => String::new(),
         };
         match s.how {

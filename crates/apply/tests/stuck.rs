@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_apply::guard::watch_on;
-use ringwise_apply::{Ending, Error, Fate, Kind, Outcome, Policy, Verdict, history};
+use ringwise_apply::{Ending, Error, Event, Fate, Kind, Outcome, Phase, Policy, Verdict, history};
 use ringwise_knob::Setting;
 use ringwise_model::CpuId;
 use ringwise_sys::Clock;
@@ -47,6 +47,24 @@ fn a_queue_that_stands_still_is_put_back() {
     assert_eq!((out.verdict, out.notes), (Verdict::Applied, Vec::new()));
     // Who does not want to wait does not.
     assert_eq!(go(&sim, &dir, &policy(), &wanted()).unwrap().verdict, Verdict::Applied);
+}
+
+#[test]
+fn a_signal_during_the_watch_puts_everything_back() {
+    let (sim, dir) = (sim(), Dir::new());
+    let before = look(&sim);
+    let policy = watching();
+    let request = request(&look(&sim), &wanted());
+    let stop = policy.stop.clone();
+    // The signal comes after the last step has been verified.
+    let mut on_verified = |e: &Event| {
+        if matches!(e, Event::Verified { phase: Phase::Apply, .. }) {
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    };
+    let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy, &mut on_verified).unwrap();
+    assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4));
+    assert_eq!(differing(&before, &look(&sim)), Vec::<String>::new());
 }
 
 #[test]

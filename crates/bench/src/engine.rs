@@ -41,7 +41,7 @@ impl Engine {
             Request::Hello { .. } => tell(hello::hello().map_or_else(failed, Reply::Hello)),
             Request::Count { devs } => tell(hello::count(&devs).map_or_else(failed, Reply::Counted)),
             Request::Stop => tell(self.stop()),
-            Request::Prove { .. } => tell(failed("nobody has asked for a proof".into())),
+            Request::Prove { .. } => tell(failed("a proof without a challenge".into())),
             request => match self.busy() {
                 Some(what) => tell(failed(format!("{what} here: stop that first"))),
                 None => self.begin(request, tell),

@@ -27,7 +27,7 @@ pub struct Net {
 impl Net {
     /// `192.0.2.7`, `192.0.2.0/24`, `2001:db8::/64`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let bad = || format!("\"{text}\" is no address or network (right would be e.g. 192.0.2.7 or 192.0.2.0/24)");
+        let bad = || format!("\"{text}\" is not an address or network; expected for example 192.0.2.7 or 192.0.2.0/24");
         let (ip, bits) = text.split_once('/').map_or((text, None), |(ip, bits)| (ip, Some(bits)));
         let ip: IpAddr = ip.parse().map_err(|_| bad())?;
         let most = if ip.is_ipv4() { 32 } else { 128 };
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn networks() {
         for text in ["192.0.2.0/33", "::/129", "x", "192.0.2.0/", "192.0.2.0/-1"] {
-            assert!(Net::parse(text).unwrap_err().contains("right would be"), "{text}");
+            assert!(Net::parse(text).unwrap_err().contains("expected for example"), "{text}");
         }
         assert!(Net::parse("0.0.0.0/0").unwrap().has("198.51.100.9".parse().unwrap()));
         assert!(!Net::parse("0.0.0.0/0").unwrap().has("::1".parse().unwrap()));

@@ -7,8 +7,7 @@
 //!
 //! A proof is the HMAC-SHA-256 of who shows it and both numbers, with the words as key.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 use hmac_sha256::HMAC;
 
@@ -21,9 +20,7 @@ pub enum Who {
 
 /// 256 random bits in hex.
 pub fn nonce() -> io::Result<String> {
-    let mut bytes = [0; 32];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(hex(&bytes))
+    Ok(hex(&ringwise_sys::trust::random::<32>()?))
 }
 
 pub fn proof(secret: &str, who: Who, of_client: &str, of_server: &str) -> String {

@@ -178,3 +178,77 @@ fn nobody_serves_everywhere() {
             .unwrap_err();
     assert!(e.contains("every address"), "{e}");
 }
+
+#[test]
+fn an_address_of_other_hosts_needs_a_secret() {
+    let at = "192.0.2.1:0".parse().unwrap();
+    let e = serve(at, None, &Allowed::default(), &AtomicBool::new(false), &mut |_| {}, &|_| {}).unwrap_err();
+    assert!(e.contains("without a secret"), "{e}");
+}
+
+#[test]
+fn a_client_with_a_secret_does_not_trust_a_server_without_one() {
+    served(SILENT, None, |at| {
+        let e = RemoteSide::tcp(at, Some("open sesame")).err().unwrap();
+        assert!(matches!(e, Error::Refused { .. }), "{e}");
+    });
+}
+
+#[test]
+fn the_place_is_free_while_strangers_wait() {
+    served(SILENT, None, |at| {
+        let strangers: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(at).unwrap()).collect();
+        assert!(RemoteSide::tcp(at, None).is_ok());
+        drop(strangers);
+    });
+}
+
+#[test]
+fn a_target_that_was_not_allowed_gets_no_packet() {
+    let target = UdpSocket::bind("127.0.0.2:0").unwrap();
+    served(SILENT, None, |at| {
+        let mut side = RemoteSide::tcp(at, None).unwrap();
+        let e = side.ask(long_load(target.local_addr().unwrap()), SOON).unwrap_err();
+        assert!(matches!(&e, Error::Refused { .. }) && e.to_string().contains("--allow-target 127.0.0.2"), "{e}");
+    });
+    target.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert!(target.recv(&mut [0; 2048]).is_err());
+}
+
+/// Requests that wait behind a lost connection are not begun, and the load before them ends.
+#[test]
+fn a_lost_connection_counts_more_than_what_is_queued() {
+    let target = UdpSocket::bind("127.0.0.1:0").unwrap();
+    served(SILENT, None, |at| {
+        let mut stream = TcpStream::connect(at).unwrap();
+        let hello = Request::Hello { protocol: PROTOCOL, ringwise: "test".into(), nonce: None };
+        write_asked(&mut stream, &Asked { id: 1, request: Some(hello) }).unwrap();
+        for id in 2..20 {
+            let request = if id % 2 == 0 { long_load(target.local_addr().unwrap()) } else { Request::Stop };
+            write_asked(&mut stream, &Asked { id, request: Some(request) }).unwrap();
+        }
+        drop(stream);
+        falls_silent(&target);
+    });
+}
+
+#[test]
+fn a_peer_does_not_say_where_the_load_goes() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let other = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap());
+        let hello = crate::side::Hello { protocol: PROTOCOL, ..Default::default() };
+        for reply in [Reply::Hello(hello), Reply::Listening { at: vec!["198.51.100.9:9".parse().unwrap()] }] {
+            let asked: Asked = serde_json::from_str(&read_line(&mut lines).unwrap().unwrap()).unwrap();
+            write_answered(&mut stream, &Answered { id: asked.id, reply }).unwrap();
+        }
+    });
+    let mut side = RemoteSide::tcp(at, None).unwrap();
+    let answer = Answer { bind: Some(at.ip()), threads: 1, ..Answer::default() };
+    let e = side.ask(Request::Answer(answer), SOON).unwrap_err();
+    assert!(matches!(&e, Error::Lost { .. }) && e.to_string().contains("198.51.100.9"), "{e}");
+    drop(side);
+    other.join().unwrap();
+}

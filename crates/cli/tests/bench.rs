@@ -225,7 +225,7 @@ fn who_may_ask_and_who_is_there() {
         (vec!["--listen", "0.0.0.0:0"], "every address of this host"),
         (vec!["--listen", "192.0.2.1:0"], "without a secret whoever reaches it"),
         (vec!["--listen", "192.0.2.1:0", "--secret-file", &right], "EADDRNOTAVAIL"),
-        (vec!["--listen", "127.0.0.1:0", "--allow-target", "192.0.2.0/33"], "no address or network"),
+        (vec!["--listen", "127.0.0.1:0", "--allow-target", "192.0.2.0/33"], "is not an address or network"),
         (vec!["--netns", "ringwise-none", "--stdio"], "ENOENT"),
     ] {
         let mut all = vec!["bench", "serve"];

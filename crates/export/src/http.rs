@@ -65,6 +65,7 @@ pub fn serve(
             }
             Err(e) => return Err(e),
         };
+        let list = Arc::clone(&waiting);
         let (page, places, waiting) = (Arc::clone(&page), Arc::clone(&places), Arc::clone(&waiting));
         let Ok(ticket) = waiting.enter(&stream, bounds.waiting) else { continue };
         let is_local = peer.ip().to_canonical().is_loopback();
@@ -73,8 +74,10 @@ pub fn serve(
             let _ = client(stream, bounds, is_local, (&waiting, ticket), &places, page.as_ref());
             waiting.leave(ticket);
         };
-        // Without a thread the connection is closed, which says it as well.
-        drop(std::thread::Builder::new().name("client".into()).stack_size(256 << 10).spawn(one));
+        // Without a thread the connection is closed.
+        if std::thread::Builder::new().name("client".into()).stack_size(256 << 10).spawn(one).is_err() {
+            list.leave(ticket);
+        }
     }
 }
 

@@ -20,11 +20,18 @@ pub fn others_write(path: &Path) -> Option<String> {
         there = there.parent()?.to_path_buf();
     }
     // Links are what their target is; who could replace the link is told by its directory.
-    let real = fs::canonicalize(&there).ok()?;
+    let unknown = |p: &Path, e: io::Error| Some(format!("who can write to {} is unknown: {e}", p.display()));
+    let real = match fs::canonicalize(&there) {
+        Ok(real) => real,
+        Err(e) => return unknown(&there, e),
+    };
     let through_link = (real != there).then(|| there.parent().map(Path::to_path_buf)).flatten();
     let chain = real.ancestors().map(Path::to_path_buf).chain(through_link);
     for (n, p) in chain.enumerate() {
-        let Ok(m) = fs::metadata(&p) else { continue };
+        let m = match fs::metadata(&p) {
+            Ok(m) => m,
+            Err(e) => return unknown(&p, e),
+        };
         // 65534: in a user namespace, whoever has no number there, root of the host among them.
         if m.uid() != 0 && m.uid() != euid() && m.uid() != 65534 {
             return Some(format!("{} belongs to user {}", p.display(), m.uid()));
@@ -36,7 +43,8 @@ pub fn others_write(path: &Path) -> Option<String> {
         if m.mode() & 0o002 != 0 {
             return Some(format!("everybody may write to {}", p.display()));
         }
-        if m.mode() & 0o020 != 0 && m.gid() != 0 {
+        // Debian gives /usr/local to the group staff, whose members are trusted with programs of root.
+        if m.mode() & 0o020 != 0 && m.gid() != 0 && !p.starts_with("/usr/local") {
             return Some(format!("group {} may write to {}", m.gid(), p.display()));
         }
     }
@@ -57,7 +65,7 @@ impl Beside {
     pub fn create(to: &Path, mode: u32) -> io::Result<Self> {
         let name = to.file_name().ok_or_else(|| io::Error::other("not a file name"))?;
         for _ in 0..8 {
-            let temp = to.with_file_name(format!(".{}.{:016x}", name.to_string_lossy(), random()?));
+            let temp = to.with_file_name(format!(".{}.{:016x}", name.to_string_lossy(), u64::from_ne_bytes(random()?)));
             match OpenOptions::new().write(true).create_new(true).mode(mode).custom_flags(libc::O_NOFOLLOW).open(&temp)
             {
                 Ok(file) => return Ok(Self { file, temp, to: to.to_path_buf(), done: false }),
@@ -90,10 +98,11 @@ impl Drop for Beside {
     }
 }
 
-fn random() -> io::Result<u64> {
-    let mut bytes = [0; 8];
+/// Bytes that nobody can guess.
+pub fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(u64::from_ne_bytes(bytes))
+    Ok(bytes)
 }
 
 #[cfg(test)]

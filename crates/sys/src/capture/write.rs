@@ -77,7 +77,7 @@ impl Recording {
                 fs::create_dir_all(parent).map_err(failed)?;
             }
             let mut new = Beside::create(&path, 0o600).map_err(failed)?;
-            new.file.write_all(&bytes).and_then(|()| new.finish()).map_err(failed)?;
+            new.file.write_all(&bytes).and_then(|()| new.place()).map_err(failed)?;
         }
         Ok(())
     }
