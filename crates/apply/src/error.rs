@@ -56,7 +56,9 @@ pub enum Refusal {
     DeafCpus { cpus: CpuSet },
     /// It would cut a bond off.
     LastMember { address: Address, why: String },
-    /// `rollback ID`, `recover`: no such thing to undo.
+    /// `rollback ID`: there is no transaction with this number.
+    UnknownTransaction { transaction: u64 },
+    /// `rollback ID`, `confirm`: it is there, and there is nothing to undo or to decide.
     NoTransaction { why: String },
 }
 
@@ -132,6 +134,7 @@ impl fmt::Display for Refusal {
             Self::LastMember { address, why } => {
                 write!(f, "{address} would cut it off: {why}; nothing was touched")
             }
+            Self::UnknownTransaction { transaction } => write!(f, "there is no transaction {transaction}"),
             Self::NoTransaction { why } => f.write_str(why),
         }
     }
@@ -179,6 +182,7 @@ impl Error {
     /// 6: refused before anything was touched; 1: error, nothing changed.
     pub fn exit_status(&self) -> u8 {
         match self {
+            Self::Refused(r) if matches!(**r, Refusal::UnknownTransaction { .. }) => 1,
             Self::Refused(_) => 6,
             Self::Discover(_) | Self::State { .. } => 1,
         }

@@ -79,6 +79,10 @@ pub enum Event {
         bond: String,
         took: Duration,
     },
+    /// After refusals the rest was planned again: `steps` are left to do.
+    Replanned {
+        steps: usize,
+    },
     /// The steps are over; everything that was touched is put back.
     PuttingBack {
         why: String,

@@ -111,6 +111,15 @@ pub(crate) enum Record {
         setting: Setting,
         failure: Option<Failure>,
     },
+    /// From here on these are the steps, after the refusal of some. Everything that is put back for them stands in the
+    /// header and in `start`, which is on disk before the first of them is written.
+    Replanned {
+        steps: Vec<Step>,
+        already: Vec<Setting>,
+        /// As in the header: what these steps touch or may disturb beyond that, as found before the first write.
+        start: Vec<Setting>,
+        undo: Vec<String>,
+    },
     PutBack {
         why: String,
     },
@@ -317,6 +326,13 @@ impl Read {
                 Ok(Line::End(e)) => out.end = Some((e.outcome, e.after)),
                 Ok(Line::Account) => {}
                 Ok(Line::Other(r)) => match *r {
+                    Record::Replanned { steps, already, start, undo } => {
+                        if let Some(h) = &mut out.header {
+                            (h.steps, h.already) = (steps, already);
+                            h.start.extend(start);
+                            h.undo.extend(undo);
+                        }
+                    }
                     Record::Closed { why, .. } => out.closed = Some(why),
                     Record::Trial(t) => _ = trial.get_or_insert(t),
                     Record::Confirmed { by, .. } => fate = Fate::Confirmed { by: Some(by) },

@@ -108,6 +108,9 @@ pub struct Outcome {
     /// Refused or not kept, and something else stands in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instead: Vec<Instead>,
+    /// Refused or ignored without anything in its place, and the goal is not fully met without it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmet: Vec<Address>,
     /// Somebody else's values that were left alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,
@@ -147,6 +150,7 @@ impl Outcome {
             refused: Vec::new(),
             ignored: Vec::new(),
             instead: Vec::new(),
+            unmet: Vec::new(),
             kept: Vec::new(),
             side_effects: Vec::new(),
             failed: None,
@@ -165,9 +169,10 @@ impl Outcome {
         matches!(self.verdict, Verdict::PutBack | Verdict::Recovered | Verdict::NothingToDo)
     }
 
-    /// 0 applied, recovered or nothing to do · 4 failed and put back · 5 not fully put back.
+    /// 0 applied, recovered or nothing to do · 3 applied without what was refused · 4 failed and put back · 5 not fully put back.
     pub fn exit_status(&self) -> u8 {
         match self.verdict {
+            Verdict::Applied if !self.unmet.is_empty() => 3,
             Verdict::NothingToDo | Verdict::Applied | Verdict::Recovered => 0,
             Verdict::PutBack => 4,
             Verdict::PutBackIncomplete => 5,

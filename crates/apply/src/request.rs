@@ -9,7 +9,7 @@ use ringwise_model::DevId;
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
-use crate::Guardian;
+use crate::{Guardian, Planner};
 
 /// One transaction: the steps in the order in which they are to be done, and who wants them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +67,8 @@ pub struct Policy {
     /// After the steps, how long transmit queues are watched for one that stands still; at most, and a second where
     /// nothing is suspicious. Zero: not at all.
     pub watch: Duration,
+    /// Who plans again when a step of a goal is refused. None: nothing takes the place of refused steps.
+    pub planner: Option<Arc<dyn Planner>>,
     /// The trial also ends with this process: what only `bench` wants goes with it.
     pub tied: bool,
 }
@@ -85,6 +87,7 @@ impl Default for Policy {
             guard: None,
             trial: None,
             watch: Duration::ZERO,
+            planner: None,
             tied: false,
         }
     }

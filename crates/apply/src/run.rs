@@ -16,6 +16,7 @@ use crate::guard::Sent;
 use crate::journal::{Header, Journal, Read, Record, Whose};
 use crate::ledger::Ledger;
 use crate::names::Names;
+use crate::replan::{Disk, Replan};
 use crate::store::Lock;
 use crate::trial::Files;
 use crate::tx::{Done, Tx, start_of};
@@ -144,7 +145,7 @@ pub(crate) fn close_others(store: &Store, _lock: &Lock, now: &Snapshot, unix_tim
 }
 
 /// Everything is checked before the first write: each setting is what the steps say it is, and can be put back.
-fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -> Result<(), Error> {
+pub(crate) fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -> Result<(), Error> {
     let mut moved = not_as_reviewed(now, relies_on);
     let mut restarted: BTreeSet<&str> = BTreeSet::new();
     for step in steps {
@@ -319,11 +320,14 @@ pub(crate) fn transact(
         learned: Vec::new(),
         given_up: BTreeSet::new(),
         guard: guard.keep(),
+        replan: Replan::default(),
     };
     notes.into_iter().for_each(|n| tx.note(n));
-    match tx.forward().and_then(|()| tx.still_sends(watched, watch, &stuck_before)) {
+    let disk = Disk { store, lock };
+    match tx.forward(disk).and_then(|()| tx.still_sends(watched, watch, &stuck_before)) {
         Ok(()) => {
             tx.out.verdict = Verdict::Applied;
+            tx.out.unmet = tx.unmet();
             tx.out.changed = !(tx.out.applied.is_empty() && tx.out.side_effects.is_empty());
         }
         Err(failure) => tx.put_back(*failure),
@@ -369,7 +373,10 @@ impl Tx<'_> {
 
     /// The account on disk. When that fails, what was done cannot be found again later: it is put back.
     pub fn finish(mut self, store: &Store, lock: &Lock, begin: Duration, holder: Option<Holder>) -> Outcome {
-        if let Err(e) = store.learn(lock, &self.learned) {
+        // What fails for another reason says nothing about a device, but for what the kernel does not support at all.
+        let kept = self.out.verdict == Verdict::Applied;
+        let learned = std::mem::take(&mut self.learned).into_iter().filter(|l| kept || l.what.is_not_supported());
+        if let Err(e) = store.learn(lock, &learned.collect::<Vec<_>>()) {
             let source = std::error::Error::source(&e).map(|s| s.to_string()).unwrap_or_default();
             self.note(format!("what was refused or ignored could not be remembered: {e}: {source}"));
         }

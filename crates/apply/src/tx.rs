@@ -14,6 +14,7 @@ use crate::cx::Cx;
 use crate::journal::{Journal, Record};
 use crate::names::Names;
 use crate::put::{Put, put};
+use crate::replan::{Disk, Replan};
 use crate::{Adjusted, Armed, Event, Failure, Ignored, Outcome, Phase, Refused, fallback, features};
 
 /// Times that the host is brought to what is wanted and looked at again, before it counts as not to be had.
@@ -41,6 +42,7 @@ pub(crate) struct Tx<'a> {
     pub given_up: BTreeSet<Address>,
     /// Who puts it back if this process dies.
     pub guard: Option<Box<dyn Armed>>,
+    pub replan: Replan,
 }
 
 /// Values before the steps: of what they name, and of what naming it may disturb.
@@ -85,14 +87,19 @@ impl Tx<'_> {
     }
 
     /// The steps, and then everything as wanted. An error: it has to be put back.
-    pub fn forward(&mut self) -> Done {
-        for i in 0..self.steps.len() {
+    pub fn forward(&mut self, disk: Disk) -> Done {
+        let mut next = 0;
+        loop {
             self.check_stop()?;
+            if self.replan_due(self.steps.get(next)) {
+                next = self.plan_again(disk, next)?;
+                continue;
+            }
+            let Some(step) = self.steps.get(next).cloned() else { break };
             self.refresh(true)?;
-            let step = self.steps[i].clone();
             self.step(&step)?;
+            next += 1;
         }
-        self.check_stop()?;
         self.settle()
     }
 
@@ -245,13 +252,21 @@ impl Tx<'_> {
     }
 
     /// True: something else has taken the step's place. An error where nothing has and nothing may be left out.
-    fn replaced(&mut self, step: &Step, failure: &Failure) -> Result<bool, Box<Failure>> {
+    fn replaced(&mut self, step: &Step, failure: &Failure, learned: bool) -> Result<bool, Box<Failure>> {
         if self.instead(step, failure)? {
             return Ok(true);
         }
-        if step.if_refused == IfRefused::PutBack {
+        let fails = match step.if_refused {
+            IfRefused::PutBack => true,
+            IfRefused::Replan => !(learned && self.can_replan()),
+            IfRefused::Skip => false,
+        };
+        if fails {
             self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
             return Err(failure.clone().into());
+        }
+        if learned {
+            self.replan_later(step, failure);
         }
         Ok(false)
     }
@@ -276,9 +291,9 @@ impl Tx<'_> {
             }
             Put::Refused(failure) => {
                 let words = failure.words.clone();
-                self.learn(setting, What::Refused { errno: failure.errno.unwrap_or(0), words });
+                let learned = self.learn(setting, What::Refused { errno: failure.errno.unwrap_or(0), words });
                 self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
-                if self.replaced(step, &failure)? {
+                if self.replaced(step, &failure, learned)? {
                     return Ok(());
                 }
                 self.event(Event::Refused { phase: Phase::Apply, setting: setting.clone(), failure: failure.clone() });
@@ -287,12 +302,10 @@ impl Tx<'_> {
                 Ok(())
             }
             Put::NotKept { now } => {
-                if let Fact::Known(got) = &now {
-                    self.learn(setting, What::Ignored { got: got.clone() });
-                }
+                let learned = now.known().is_some_and(|got| self.learn(setting, What::Ignored { got: got.clone() }));
                 let failure = not_kept(setting, &now);
                 self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
-                if self.replaced(step, &failure)? {
+                if self.replaced(step, &failure, learned)? {
                     return Ok(());
                 }
                 self.event(Event::Ignored { phase: Phase::Apply, setting: setting.clone(), now: now.known().cloned() });
@@ -450,13 +463,14 @@ impl Tx<'_> {
         online.is_none_or(|online| !cpus.is_subset(&online))
     }
 
-    pub fn learn(&mut self, setting: &Setting, what: What) {
-        let (Some(address), Fact::Known(kernel)) = (setting.address(), &self.now.host.kernel) else { return };
+    /// False: it says nothing about the device.
+    pub fn learn(&mut self, setting: &Setting, what: What) -> bool {
+        let (Some(address), Fact::Known(kernel)) = (setting.address(), &self.now.host.kernel) else { return false };
         // What a program refuses is no property of the device, nor what cannot be while a CPU is offline.
         if address.family() == Family::Rivals || self.asks_for_an_offline_cpu(setting) {
-            return;
+            return false;
         }
-        let Some(nic) = address.dev().and_then(|d| self.now.nic(d)) else { return };
+        let Some(nic) = address.dev().and_then(|d| self.now.nic(d)) else { return false };
         self.learned.push(Learned {
             device: nic.dev.clone(),
             driver: nic.driver.known().cloned(),
@@ -466,6 +480,7 @@ impl Tx<'_> {
             what,
             unix_time: self.cx.host.unix_time(),
         });
+        true
     }
 }
 

@@ -14,6 +14,7 @@ use crate::journal::{Journal, Read, Whose};
 use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::past::{Kept, drop_doomed, in_force};
+use crate::replan::Replan;
 use crate::rivals::moved_by_it;
 use crate::run::{close_others, transact};
 use crate::store::Lock;
@@ -100,6 +101,7 @@ pub(crate) fn resume(
         learned: Vec::new(),
         given_up: BTreeSet::new(),
         guard: None,
+        replan: Replan::default(),
     };
     for (old, new) in names.changed() {
         tx.note(format!("{old} is {new} now"));
@@ -196,7 +198,7 @@ pub fn rollback(
 fn exists(journals: &[Read], now: &Snapshot, id: u64) -> Result<(), Error> {
     let no = |why: String| Err(Refusal::NoTransaction { why }.into());
     let Some(j) = journals.iter().find(|j| j.id == id) else {
-        return no(format!("there is no transaction {id}: see ringwise history"));
+        return Err(Refusal::UnknownTransaction { transaction: id }.into());
     };
     if let Whose::Other(why) | Whose::Newer(why) = j.whose(&now.host) {
         return no(format!("transaction {id} cannot be undone here: {why}"));

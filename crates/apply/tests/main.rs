@@ -14,6 +14,7 @@ mod moderation;
 mod past;
 mod profiles;
 mod published;
+mod replan;
 mod rivals;
 mod rss;
 mod rules;

@@ -182,11 +182,11 @@ fn refusals_that_are_allowed_are_remembered() {
     assert_eq!(learned.len(), 1);
     let nic = now.nic("eth0").unwrap();
     assert!(learned[0].applies(&nic.dev, Some("mqnic"), "6.12.48", &irq("eth0", 0, "2")));
-    // The other way: put back, and remembered all the same.
+    // The other way: put back, and nothing is learned from it.
     let other = request_if(&now, &[irq("eth0", 1, "3"), xps("eth0", 1, "3")], IfRefused::PutBack);
     let out = run(&sim, &dir, &other).unwrap();
     assert_eq!((out.verdict, out.exit_status()), (Verdict::PutBack, 4));
-    assert_eq!(dir.store().learned().unwrap().len(), 2);
+    assert_eq!(dir.store().learned().unwrap(), learned);
 }
 
 #[test]
@@ -198,7 +198,8 @@ fn accepted_and_ignored() {
         let want = [xps("eth0", 1, "1"), rps("eth0", 0, "0-1"), rps("eth0", 1, "0-1")];
         let out = run(&sim, &dir, &request_if(&before, &want, how)).unwrap();
         assert_eq!(out.verdict, verdict);
-        assert_eq!(dir.store().learned().unwrap().len(), 1);
+        assert_eq!(dir.store().learned().unwrap().len(), usize::from(how == IfRefused::Skip));
+        assert_eq!(out.exit_status(), if how == IfRefused::Skip { 3 } else { 4 });
         if how == IfRefused::Skip {
             assert_eq!(out.ignored[0].now, Fact::Known(rps("eth0", 0, "")));
             assert_eq!(out.applied.len(), 2);

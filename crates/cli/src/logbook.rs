@@ -151,6 +151,11 @@ pub fn event(e: &Event, who: &str, reason: Option<&str>) -> Option<Line> {
         Event::Failed { phase, failure } => {
             Line::new(Error, "failed", format!("{}FAILED: {}", by(phase), refusal(failure))).failed(failure)
         }
+        Event::Replanned { steps } => Line::new(
+            Notice,
+            "planned_again",
+            format!("planned again without what was refused: {}", plural(*steps, "step")),
+        ),
         Event::PuttingBack { why } => Line::new(Warning, "putting_back", format!("putting back: {why}")),
         Event::Verified { phase, ok, of, .. } => {
             let what = if *phase == Phase::PutBack { "as before" } else { "read back as asked" };

@@ -30,6 +30,13 @@ pub enum What {
     Ignored { got: Setting },
 }
 
+impl What {
+    /// The kernel or the driver has no such call. Other refusals may have been of the moment.
+    pub fn is_not_supported(&self) -> bool {
+        matches!(self, Self::Refused { errno: EOPNOTSUPP, .. })
+    }
+}
+
 impl Learned {
     /// Whether it speaks of this setting of this device under this kernel. A vector that cannot be
     /// moved cannot be moved anywhere, and what is not supported is so with no value; other refusals are about
@@ -69,7 +76,7 @@ impl Learned {
             return false;
         };
         *dev == device.name
-            && matches!(self.what, What::Refused { errno: EOPNOTSUPP, .. })
+            && self.what.is_not_supported()
             && was.flow == now.flow
             && was.fields.keys().eq(now.fields.keys())
             && std::mem::discriminant(&was.action) == std::mem::discriminant(&now.action)
@@ -78,8 +85,7 @@ impl Learned {
 
     /// The driver or kernel has no such setting of single queues.
     fn not_supported(&self) -> bool {
-        matches!(self.what, What::Refused { errno: EOPNOTSUPP, .. })
-            && matches!(self.address, Address::QueueCoalesce { .. } | Address::Napi { .. })
+        self.what.is_not_supported() && matches!(self.address, Address::QueueCoalesce { .. } | Address::Napi { .. })
     }
 }
 

@@ -11,7 +11,9 @@ use crate::Setting;
 pub enum IfRefused {
     /// Later steps build on it: put everything back.
     PutBack,
-    /// Note it, remember it, go on.
+    /// Later steps build on it: plan again. Where nobody can, put everything back.
+    Replan,
+    /// Note it, remember it, go on. Plan again if somebody can.
     Skip,
 }
 

@@ -161,8 +161,14 @@ impl Cx<'_, '_> {
         let matched = compare(&setting, self.s);
         let live = live(self.s, &address);
         let wanted = Wanted { setting, live, matched, anew: after.is_some(), needed: w.needed };
-        let by =
-            By { rule: w.rule, reason: w.reason, source: w.source, instead: rest, after: after.unwrap_or(CHANNELS) };
+        let by = By {
+            rule: w.rule,
+            reason: w.reason,
+            source: w.source,
+            instead: rest,
+            after: after.unwrap_or(CHANNELS),
+            named: false,
+        };
         self.out.enter(Some(nic), self.learned, wanted, || by);
     }
 }

@@ -248,11 +248,15 @@ fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, o
     if let Some(said) = d.laid_in.clone() {
         let said = [said];
         let (reason, source) = (wishes::reason(&said, None), wishes::source(&said));
-        let by = By { rule: wishes::RULE, reason, source, instead: Vec::new(), after: CHANNELS };
+        let by = By { rule: wishes::RULE, reason, source, instead: Vec::new(), after: CHANNELS, named: true };
         return out.enter(Some(d.nic), learned, w, || by);
     }
     let (rule, reason) = channels::reason(intent, d.rx_now.max(d.tx_now), d.rx, cores);
-    out.want(Some(d.nic), learned, w, || Why { rule, reason, source: SCALING });
+    if out.laid.contains(&ringwise_knob::Address::Channels { dev: d.name().to_string() }) {
+        return;
+    }
+    let named = intent.queues.is_some();
+    out.enter(Some(d.nic), learned, w, || By { named, ..Why { rule, reason, source: SCALING }.into() });
 }
 
 fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Out, groups: Vec<Group>) -> Plan {

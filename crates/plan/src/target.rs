@@ -38,11 +38,20 @@ pub(crate) struct By {
     pub instead: Vec<Setting>,
     /// The step before it for which it is written again.
     pub after: &'static str,
+    /// The user named this very setting: without it the plan is not what was asked for.
+    pub named: bool,
 }
 
 impl From<Why> for By {
     fn from(w: Why) -> Self {
-        Self { rule: w.rule, reason: w.reason, source: w.source.to_string(), instead: Vec::new(), after: CHANNELS }
+        Self {
+            rule: w.rule,
+            reason: w.reason,
+            source: w.source.to_string(),
+            instead: Vec::new(),
+            after: CHANNELS,
+            named: false,
+        }
     }
 }
 
@@ -103,10 +112,11 @@ impl Out {
             };
             let if_refused = match &w.setting {
                 Setting::RssContext { table: None, .. } => IfRefused::Skip,
+                _ if why.named => IfRefused::PutBack,
                 // The table leaves the queues of a group out: without its rules nothing would come to them.
-                Setting::FlowRule { rule: Some(_), .. } if rule == FOR_GROUPS[1] => IfRefused::PutBack,
+                Setting::FlowRule { rule: Some(_), .. } if rule == FOR_GROUPS[1] => IfRefused::Replan,
                 // Everything behind it is planned for the new queues; rules build on the context and the feature.
-                Setting::Channels { .. } | Setting::RssContext { .. } | Setting::Ntuple { .. } => IfRefused::PutBack,
+                Setting::Channels { .. } | Setting::RssContext { .. } | Setting::Ntuple { .. } => IfRefused::Replan,
                 _ => IfRefused::Skip,
             };
             Step {

@@ -14,6 +14,8 @@ use super::{Dir, State as _, host, policy};
 pub struct State {
     pub lock: Option<OwnedFd>,
     pub armed: u32,
+    /// Times that it has read the journal.
+    pub begun: u32,
     pub gone: bool,
     /// What `done` was told.
     pub done: Vec<bool>,
@@ -47,7 +49,9 @@ impl Armed for End {
     }
 
     fn begun(&mut self) -> Result<(), String> {
-        if self.0.state.lock().unwrap().gone { Err("it is gone".into()) } else { Ok(()) }
+        let mut s = self.0.state.lock().unwrap();
+        s.begun += 1;
+        if s.gone { Err("it is gone".into()) } else { Ok(()) }
     }
 
     fn done(&mut self, on_trial: bool) -> Result<(), String> {

@@ -1,20 +1,22 @@
 //! `ringwise apply`
 
 use std::path::Path;
+use std::sync::Arc;
 
 use ringwise_apply::Request;
-use ringwise_knob::Setting;
+use ringwise_knob::{IfRefused, Setting};
 use ringwise_model::{Gather, Snapshot};
 use ringwise_plan::Plan;
 
 use super::hands::{self, Take};
 use super::measure::{self, Measure};
+use super::replan;
 use super::reviewed;
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
 use super::trial;
 use crate::args::{ApplyArgs, Common, From};
 use crate::cmd::persist::at_boot;
-use crate::cmd::plan::{self, flags, make};
+use crate::cmd::plan::{self, Made, flags, make};
 use crate::exit::{Fail, Result, Status};
 use crate::render::outcome::Before;
 use crate::render::{bands, control, hands as hands_page, plan as page};
@@ -41,19 +43,21 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let style = Style::detect(common);
     let file = reviewed::file(a, &source)?;
-    let (s, plan) = match &file {
+    let (made, plan) = match &file {
+        // Reviewed: no other steps than these.
         Some(file) => (None, load(file, &source, common)?),
         None => match decided(a, &source, common, &style)? {
-            Some((s, plan)) => (s, plan),
+            Some((made, take, plan)) => (Some((made, take)), plan),
             None => {
                 out::note(common.quiet, "ringwise: no interface to tune is here yet, or has a link; nothing was done");
                 return Ok(Status::Ok);
             }
         },
     };
+    let s = made.as_ref().map(|(m, _)| &m.snapshot);
     let as_json = a.format.json(common);
     let again = flags(&a.devs, &a.intent);
-    let text = || page::text(&plan, s.as_ref(), &again, false, false, &style);
+    let text = || page::text(&plan, s, &again, false, false, &style);
     if a.write.dry_run {
         if as_json {
             out::json(&plan)?;
@@ -77,13 +81,20 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     let mut request =
         Request { devices: plan.devices.clone(), steps: plan.steps.clone(), ..request(title, a.reason.as_ref()) };
     request.kept = plan.kept.iter().map(|k| k.hand.clone()).collect();
-    let already: Vec<Setting> = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
-    request.already = already.iter().filter(|s| !request.kept.iter().any(|h| h.setting == **s)).cloned().collect();
+    request.already = replan::already(&plan);
     if file.is_some() {
         // What it found right and left alone was reviewed too.
-        request.relies_on = already;
+        request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
+    }
+    if a.boot {
+        // Nobody is there to name something else: the rest is better than nothing.
+        let named = request.steps.iter_mut().filter(|s| s.if_refused == IfRefused::PutBack);
+        named.for_each(|s| s.if_refused = IfRefused::Replan);
     }
     let mut policy = policy()?;
+    if let Some((made, take)) = &made {
+        policy.planner = Some(Arc::new(made.planner(&source, *take)));
+    }
     policy.force = a.force;
     policy.trial = trial::wanted(a);
     policy.watch = a.watch;
@@ -96,7 +107,7 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
         m.before(&policy.stop)?;
     }
     let store = store(common);
-    let before = before(&plan, s.as_ref());
+    let before = before(&plan, s);
     let err = stderr_style(&style);
     let mut print = printer(&source.host, &before, &err, common.quiet, a.reason.as_deref());
     let outcome = ringwise_apply::run(&source.host, &request, &store, &policy, &mut print).map_err(|e| fail(&e))?;
@@ -134,22 +145,23 @@ fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
 
 /// The plan for the host as it is. On a terminal somebody is asked about what it would undo; nobody there,
 /// it stays. None: at boot, nothing to plan for yet.
-fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Option<Snapshot>, Plan)>> {
+fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Made, Take, Plan)>> {
     let made = make(source, &a.devs, &a.intent, a.boot, common)?;
     let made = if a.boot { made.at_boot(common) } else { made };
     if a.boot && made.nothing_yet() {
         return Ok(None);
     }
-    let take = match (a.intent.take_over, a.write.yes) {
+    let mut take = match (a.intent.take_over, a.write.yes) {
         (true, _) => Take::Over,
         (false, true) => Take::Keep,
         (false, false) => Take::Ask,
     };
     let mut plan = made.plan(take)?;
     if take == Take::Ask && !a.write.dry_run && !plan.by_hand.is_empty() {
-        plan = made.plan(hands::ask(&plan.by_hand, style)?)?;
+        take = hands::ask(&plan.by_hand, style)?;
+        plan = made.plan(take)?;
     }
-    Ok(Some((Some(made.snapshot), plan)))
+    Ok(Some((made, take, plan)))
 }
 
 fn steps_on(plan: &Plan, target: &Setting) -> bool {

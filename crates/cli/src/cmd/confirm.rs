@@ -72,7 +72,7 @@ fn outcome(source: &Source, store: &Store, id: u64) -> Result<Option<Outcome>> {
 /// What a transaction came to that is not kept: status 4, or 5 where not all of it could be put back.
 pub fn end(source: &Source, store: &Store, id: u64, as_json: bool, style: &Style) -> Result<Status> {
     match outcome(source, store, id)? {
-        Some(o) if o.exit_status() != 0 => finish(&o, "Applied", as_json, style),
+        Some(o) if matches!(o.exit_status(), 4 | 5) => finish(&o, "Applied", as_json, style),
         // It was recovered: as before, and not kept.
         Some(o) if o.verdict != Verdict::Applied => finish(&o, "Applied", as_json, style).map(|_| Status::PutBack),
         _ => Err(Fail::new(Status::PutBack, format!("transaction {id} is still being put back"))

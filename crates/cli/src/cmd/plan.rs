@@ -1,5 +1,7 @@
 //! `ringwise plan`
 
+use std::sync::Arc;
+
 use ringwise_discover::Options;
 use ringwise_knob::{self as knob, Hand, Learned};
 use ringwise_model::{Intent, Snapshot};
@@ -8,6 +10,7 @@ use ringwise_plan::{Hands, Plan, Refusal};
 use super::flows::{self, Missing};
 use super::goals;
 use super::hands::{self, Take};
+use super::replan::Again;
 use super::reviewed::{self, Expiry};
 use super::wanted;
 use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
@@ -60,6 +63,7 @@ pub fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &
 
 /// The host as read, and what is wanted of it.
 pub struct Made {
+    options: Options,
     pub snapshot: Snapshot,
     learned: Vec<Learned>,
     /// What somebody else has set on it.
@@ -92,11 +96,26 @@ impl Made {
         self
     }
 
-    pub fn plan(&self, take: Take) -> Result<Plan> {
+    fn hands(&self, take: Take) -> Hands {
         // What leads flows that are not known now may be wanted still.
         let known =
             |m: &&knob::Made| m.address().is_none_or(|a| !self.missing.iter().any(|x| a.dev() == Some(x.dev.as_str())));
-        let hands = hands::hands(&self.hands, self.made.iter().filter(known).cloned().collect(), take);
+        hands::hands(&self.hands, self.made.iter().filter(known).cloned().collect(), take)
+    }
+
+    /// Who plans the same again when a step of it is refused.
+    pub fn planner(&self, source: &Source, take: Take) -> Again {
+        Again {
+            host: Arc::clone(&source.host),
+            options: self.options.clone(),
+            intent: self.intent.clone(),
+            hands: self.hands(take),
+            learned: self.learned.clone(),
+        }
+    }
+
+    pub fn plan(&self, take: Take) -> Result<Plan> {
+        let hands = self.hands(take);
         let mut plan = ringwise_plan::plan_around(&self.snapshot, &self.intent, &self.learned, &hands)
             .map_err(|r| Fail::error(r.to_string()))?;
         plan.refused.extend(self.missing.iter().map(Missing::not_possible));
@@ -125,7 +144,7 @@ pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, at_boot: bool
         let text = format!("ringwise: {m}; its flows are left out: when it listens, run ringwise apply");
         out::note(common.quiet, &text);
     }
-    Ok(Made { snapshot: s, learned, hands, made, missing, intent })
+    Ok(Made { options, snapshot: s, learned, hands, made, missing, intent })
 }
 
 /// Of now, also where the plan is for a recording.

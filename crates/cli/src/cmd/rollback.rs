@@ -26,7 +26,7 @@ pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     let list = ringwise_apply::history(&store, &host).map_err(|e| fail(&e))?;
     let entry = list.iter().find(|e| e.id == a.id);
     if a.id != 0 && entry.is_none() {
-        return Err(Fail::refused(format!("there is no transaction {}", a.id)).next("ringwise history"));
+        return Err(fail(&ringwise_apply::Refusal::UnknownTransaction { transaction: a.id }.into()));
     }
     let what =
         || entry.map_or_else(|| "Every setting as first found since boot.\n".into(), |e| standing::entry(e, &style));

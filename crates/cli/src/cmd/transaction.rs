@@ -56,7 +56,9 @@ pub fn fail(e: &ringwise_apply::Error) -> Fail {
             Some(t) => fail.next(format!("ringwise confirm, before {}", when::clock(t, false))),
             None => fail,
         },
-        Some(ringwise_apply::Refusal::NoTransaction { .. }) => fail.next("ringwise history"),
+        Some(ringwise_apply::Refusal::NoTransaction { .. } | ringwise_apply::Refusal::UnknownTransaction { .. }) => {
+            fail.next("ringwise history")
+        }
         _ => fail,
     }
 }
@@ -180,6 +182,7 @@ pub fn finish(o: &Outcome, verb: &str, as_json: bool, style: &Style) -> Result<S
     }
     Ok(match o.exit_status() {
         0 => Status::Ok,
+        3 => Status::Findings,
         4 => Status::PutBack,
         _ => Status::NotPutBack,
     })

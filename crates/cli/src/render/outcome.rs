@@ -1,6 +1,6 @@
 //! `apply`, `rollback`, `recover`: a line as it happens, and what came of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{Event, Failure, Fate, NotPutBack, OnTrial, Outcome, Phase, Verdict};
 use ringwise_knob::{Address, Match, Setting};
@@ -93,6 +93,9 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
         Event::BondBack { dev, bond, took: t } => {
             line(clock, Phase::Apply, &format!("{dev} {bond} uses it again"), &format!("ok{}", took(*t)))
         }
+        Event::Replanned { steps } => {
+            format!("{clock}  planned again without what was refused: {}", plural(*steps, "step"))
+        }
         Event::PuttingBack { why } => format!("{clock}  {}", red(&format!("putting back: {why}"))),
         Event::Verified { phase, ok, of, pending } => {
             let what = match phase {
@@ -111,6 +114,26 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
 
 fn seconds(o: &Outcome) -> String {
     format!("{:.1} s", o.took_ms as f64 / 1000.0)
+}
+
+/// `8 settings,` or `4 of 8 settings; 4 refused by the kernel or the driver: EIO;`
+fn count(o: &Outcome) -> String {
+    if o.unmet.is_empty() {
+        return plural(o.applied.len(), "setting") + ",";
+    }
+    let is_unmet = |s: &Setting| s.address().is_some_and(|a| o.unmet.contains(&a));
+    let refused: Vec<&Failure> = o.refused.iter().filter(|r| is_unmet(&r.asked)).map(|r| &r.failure).collect();
+    let ignored = o.ignored.iter().filter(|i| is_unmet(&i.asked)).count();
+    let mut text = format!("{} of {}", o.applied.len(), plural(o.applied.len() + o.unmet.len(), "setting"));
+    if !refused.is_empty() {
+        let words: BTreeSet<&str> = refused.iter().map(|f| f.words.as_str()).collect();
+        let words: Vec<&str> = words.into_iter().collect();
+        text.push_str(&format!("; {} refused by the kernel or the driver: {}", refused.len(), words.join(", ")));
+    }
+    if ignored > 0 {
+        text.push_str(&format!("; {ignored} accepted by the driver and not kept"));
+    }
+    text + ";"
 }
 
 /// What came of it. `verb`: `Applied`, `Rolled back`, `Recovered`.
@@ -159,13 +182,14 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
         }
         Verdict::Applied => {
             let text = format!(
-                "{verb} as transaction {id} in {}: {}, {} of {} read back.",
+                "{verb} as transaction {id} in {}: {} {} of {} read back.",
                 seconds(o),
-                plural(o.applied.len(), "setting"),
+                count(o),
                 o.verified,
                 o.verified_of
             );
-            out.push_str(&style.paint(Tint::Green, hang("", &text, w).trim_end()));
+            let tint = if o.unmet.is_empty() { Tint::Green } else { Tint::Yellow };
+            out.push_str(&style.paint(tint, hang("", &text, w).trim_end()));
             out.push('\n');
             match o.trial.as_ref().filter(|t| t.fate == Fate::Pending) {
                 Some(t) => out.push_str(&on_trial(t, style)),
@@ -174,8 +198,9 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
             if verb == "Applied" {
                 out.push_str("Gone after a reboot.\n");
                 if !o.refused.is_empty() || !o.ignored.is_empty() || !o.instead.is_empty() {
-                    out.push_str(&hang("", "What was refused or ignored is remembered; a new plan goes round it.", w));
-                    out.push_str("Next: ringwise plan\n");
+                    let text = "What was refused or ignored is remembered; later plans leave it out.";
+                    out.push_str(&hang("", text, w));
+                    out.push_str("List: ringwise learned\n");
                 }
             }
         }

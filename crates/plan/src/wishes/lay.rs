@@ -250,6 +250,7 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
             source: source(&one.said),
             instead,
             after,
+            named: true,
         });
     }
 }

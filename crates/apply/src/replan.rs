@@ -1,0 +1,209 @@
+//! A new plan in the middle of a run, after the kernel or the driver refused a step of the goal: what the remaining
+//! steps build on is not there. It becomes part of the same transaction, with the same guard and one way back.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use ringwise_knob::{Address, Family, IfRefused, Learned, Setting, SettingMap, Step};
+use ringwise_model::Gather;
+
+use crate::journal::Record;
+use crate::ledger::Ledger;
+use crate::names::Names;
+use crate::store::Lock;
+use crate::tx::{Tx, guard_gone, start_of};
+use crate::{Error, Event, Failure, Request, Store, bond, control, lives, rivals, run};
+
+/// New plans in one run, at most. Each has to know of a refusal that the one before did not.
+const MOST: u32 = 8;
+
+/// Plans again for the same intent.
+pub trait Planner: Debug + Send + Sync {
+    /// From the host as it is now. `learned`: what was refused or ignored in this run.
+    ///
+    /// Errors: why there is no plan, in words for people.
+    fn plan_again(&self, learned: &[Learned]) -> Result<NewPlan, String>;
+}
+
+/// What a [`Planner`] returns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct NewPlan {
+    /// As in [`Request`].
+    pub steps: Vec<Step>,
+    /// As in [`Request`].
+    pub already: Vec<Setting>,
+    /// What the goal needs and cannot have on this host.
+    pub unmet: Vec<Address>,
+}
+
+/// Where the transaction is kept.
+#[derive(Clone, Copy)]
+pub(crate) struct Disk<'a> {
+    pub store: &'a Store,
+    pub lock: &'a Lock,
+}
+
+/// What a refusal has made of the plan.
+#[derive(Debug, Default)]
+pub(crate) struct Replan {
+    plans: u32,
+    /// Something was learned since the last plan.
+    due: Option<Due>,
+    /// Refused or ignored, and the goal does not need it.
+    not_needed: BTreeSet<Address>,
+    /// Addresses whose steps interrupt traffic in the plan that the user has approved.
+    approved: Option<BTreeSet<Address>>,
+}
+
+#[derive(Debug)]
+struct Due {
+    family: Family,
+    /// Later steps build on the refused one: they cannot be done without a new plan.
+    or_fail: Option<Failure>,
+}
+
+impl Tx<'_> {
+    /// Whether a new plan may still take the place of the steps that are left.
+    pub(crate) fn can_replan(&self) -> bool {
+        self.cx.policy.planner.is_some() && self.replan.plans < MOST
+    }
+
+    /// A step was refused or ignored, and that was learned.
+    pub(crate) fn replan_later(&mut self, step: &Step, failure: &Failure) {
+        let Some(family) = step.setting.address().map(|a| a.family()).filter(|_| self.can_replan()) else { return };
+        let or_fail = (step.if_refused == IfRefused::Replan).then(|| failure.clone());
+        let before = self.replan.due.take().and_then(|d| d.or_fail);
+        self.replan.due = Some(Due { family, or_fail: before.or(or_fail) });
+    }
+
+    /// Steps of the family that was refused are tried to the end: each one refused belongs into the same new plan.
+    pub(crate) fn replan_due(&self, next: Option<&Step>) -> bool {
+        let Some(due) = &self.replan.due else { return false };
+        let family = next.and_then(|s| s.setting.address()).map(|a| a.family());
+        due.or_fail.is_some() || family != Some(due.family)
+    }
+
+    /// Replaces the steps from `next` on. The index of the first one to be done.
+    pub(crate) fn plan_again(&mut self, disk: Disk, next: usize) -> Result<usize, Box<Failure>> {
+        let Some(due) = self.replan.due.take() else { return Ok(next) };
+        self.replan.plans += 1;
+        self.refresh(true)?;
+        self.look()?;
+        match self.new_plan() {
+            Ok(plan) => self.take_plan(disk, next, plan),
+            // As planned at first, without what was refused.
+            Err(why) => {
+                self.note(format!("there is no new plan after the refusal: {why}"));
+                due.or_fail.map_or(Ok(next), |f| Err(f.into()))
+            }
+        }
+    }
+
+    /// Checked like the first one, before anything of it is written. Errors: in words.
+    fn new_plan(&mut self) -> Result<NewPlan, String> {
+        let Some(planner) = self.cx.policy.planner.clone() else { return Err("no planner".into()) };
+        let devices: Vec<_> = self.before.nics.iter().map(|n| n.dev.clone()).collect();
+        if Names::new(&devices, &self.now).changed().next().is_some() {
+            return Err("an interface was renamed meanwhile".into());
+        }
+        let plan = planner.plan_again(&self.learned)?;
+        let mut request = Request { steps: plan.steps, already: plan.already, ..Request::default() };
+        rivals::hold_too(&mut request, &self.now);
+        bond::order_steps(&self.now, &mut request.steps);
+        let approved = self.replan.approved.get_or_insert_with(|| interrupting(&self.steps));
+        if let Some(more) = interrupting(&request.steps).difference(approved).next() {
+            return Err(format!("it would interrupt traffic ({more}), which the first one did not"));
+        }
+        let words = |e: Error| e.to_string();
+        let todo: Vec<Step> = request.steps.clone();
+        run::preflight(&self.now, &todo, &[]).map_err(words)?;
+        bond::check(&self.now, &todo).map_err(words)?;
+        control::check(&self.cx, &self.now, &todo).map_err(words)?;
+        lives::check(&self.cx, &self.now, &todo).map_err(words)?;
+        Ok(NewPlan { steps: request.steps, already: request.already, unmet: plan.unmet })
+    }
+
+    fn take_plan(&mut self, disk: Disk, next: usize, plan: NewPlan) -> Result<usize, Box<Failure>> {
+        // What was done stays, unless the new plan has something else there: a plan does not name all that it found right.
+        let replaced = |s: &Step| {
+            let address = s.setting.address();
+            let given_up = address.as_ref().is_none_or(|a| self.given_up.contains(a));
+            given_up || plan.steps.iter().any(|p| p.setting.address() == address)
+        };
+        let mut steps = std::mem::take(&mut self.steps);
+        steps.truncate(next);
+        steps.retain(|s| !replaced(s));
+        let first = steps.len();
+        let again = |s: &Setting| plan.steps.iter().any(|p| p.setting.address() == s.address());
+        self.out.applied.retain(|s| !again(s));
+        self.out.already_so.retain(|s| !again(s));
+        let refused = self.refused_addresses();
+        self.replan.not_needed = refused.into_iter().filter(|a| !plan.unmet.contains(a)).into_set();
+        for address in plan.steps.iter().filter_map(|s| s.setting.address()) {
+            self.given_up.remove(&address);
+        }
+        let known = |a: &Address| self.start.contains_key(a);
+        let more: SettingMap = start_of(&self.before, &plan.steps).into_iter().filter(|(a, _)| !known(a)).into_map();
+        steps.extend(plan.steps);
+        let mut origin: SettingMap = plan
+            .already
+            .iter()
+            .filter(|s| !steps.iter().any(|p| p.setting == **s))
+            .filter_map(|s| Some((s.address()?, s.clone())))
+            .into_map();
+        // Values that this run has set itself are not as found.
+        origin.retain(|a, _| !self.start.contains_key(a));
+        origin.extend(more.clone());
+        let already: Vec<Setting> =
+            plan.already.into_iter().filter(|s| !steps.iter().any(|p| p.setting == *s)).collect();
+        Ledger::read(disk.lock, &self.now.host)
+            .and_then(|l| l.note(disk.store, disk.lock, &self.before, &origin))
+            .map_err(|e| state_failure(&e))?;
+        let record = Record::Replanned {
+            steps: steps.clone(),
+            already,
+            undo: more.values().filter_map(|s| s.command(&self.now)).collect(),
+            start: more.values().cloned().collect(),
+        };
+        self.record(record)?;
+        self.journal.sync().map_err(|e| self.journal_failure(&e))?;
+        // From now on it has to know the way back from these steps too.
+        if let Some(why) = self.guard.as_mut().and_then(|g| g.begun().err()) {
+            return Err(Failure { words: format!("the guard does not answer: {why}"), ..guard_gone() }.into());
+        }
+        self.event(Event::Replanned { steps: steps.len() - first });
+        self.start.extend(more);
+        self.steps = steps;
+        Ok(first)
+    }
+
+    fn refused_addresses(&self) -> BTreeSet<Address> {
+        let refused = self.out.refused.iter().map(|r| &r.asked);
+        refused.chain(self.out.ignored.iter().map(|i| &i.asked)).filter_map(Setting::address).into_set()
+    }
+
+    /// What was refused or ignored, and neither replaced by another value nor unnecessary by the last plan.
+    pub(crate) fn unmet(&self) -> Vec<Address> {
+        let has_step = |a: &Address| {
+            !self.given_up.contains(a) && self.steps.iter().any(|s| s.setting.address().as_ref() == Some(a))
+        };
+        let all = self.refused_addresses().into_iter();
+        all.filter(|a| !has_step(a) && !self.replan.not_needed.contains(a)).collect()
+    }
+}
+
+fn interrupting(steps: &[Step]) -> BTreeSet<Address> {
+    steps.iter().filter_map(|s| s.setting.address()).filter(Address::interrupts_traffic).into_set()
+}
+
+fn state_failure(e: &Error) -> Failure {
+    let source = std::error::Error::source(e);
+    Failure {
+        setting: None,
+        errno: None,
+        words: source.map_or_else(|| e.to_string(), |s| format!("{e}: {s}")),
+        meaning: "what was found first cannot be noted".into(),
+        path: None,
+        data: None,
+    }
+}
