@@ -1,11 +1,16 @@
 //! Interrupt affinity: `/proc/irq/N/smp_affinity_list`. The list form has no group widths to get wrong.
 
+use std::time::Duration;
+
 use ringwise_kfmt::cpulist;
-use ringwise_knob::{Of, irq};
-use ringwise_model::{CpuSet, IrqId, Snapshot};
+use ringwise_knob::{Of, Setting, irq};
+use ringwise_model::{CpuId, CpuSet, IrqId, Snapshot};
 use ringwise_sys::{Error, Result};
 
 use crate::cx::Cx;
+
+/// An interrupt moves when it is raised the next time. How long one of a queue in use may take to be raised.
+const NEXT: Duration = Duration::from_millis(20);
 
 /// The number of now: a change of channels before this one may have given another.
 fn number(now: &Snapshot, dev: &str, of: Of) -> Result<IrqId> {
@@ -15,9 +20,62 @@ fn number(now: &Snapshot, dev: &str, of: Of) -> Result<IrqId> {
     })
 }
 
-pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Result<()> {
+/// `on`: the CPU of the set that is to serve it. An interrupt stays where it is when that is in the set
+/// (arch/x86/kernel/apic/vector.c, `assign_vector_locked`), so this CPU is written alone before the set.
+pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet, on: Option<CpuId>) -> Result<()> {
     let n = number(now, dev, of)?;
-    cx.write(&format!("/proc/irq/{n}/smp_affinity_list"), format!("{}\n", cpulist::format(cpus)))
+    let path = format!("/proc/irq/{n}/smp_affinity_list");
+    if let Some(cpu) = on.filter(|c| cpus.contains(*c) && cpus.len() > 1) {
+        let there = || effective(cx, n) == Some(cpu);
+        // Where that is refused (the CPU is offline), the kernel chooses one of the set.
+        if !there() && cx.write(&path, format!("{cpu}\n")).is_ok() && !there() {
+            cx.host.sleep(NEXT);
+        }
+    }
+    cx.write(&path, format!("{}\n", cpulist::format(cpus)))
+}
+
+fn effective(cx: &Cx, n: IrqId) -> Option<CpuId> {
+    let cpus = cx.fact(&format!("/proc/irq/{n}/effective_affinity_list"), cpulist::parse);
+    cpus.known().and_then(one)
+}
+
+fn one(cpus: &CpuSet) -> Option<CpuId> {
+    cpus.first().filter(|_| cpus.len() == 1)
+}
+
+/// A value from before, with the CPU that serves the interrupt now.
+pub(crate) fn with_place(now: &Snapshot, mut setting: Setting) -> Setting {
+    if let Setting::IrqCpus { dev, of, cpus, on } = &mut setting {
+        let vector = now.nic(dev).and_then(|n| irq::vector(n, *of));
+        let cpu = vector.and_then(|v| v.effective.known()).and_then(one);
+        *on = cpu.filter(|c| cpus.len() > 1 && cpus.contains(*c));
+    }
+    setting
+}
+
+/// Interrupts that have their mask from before and are served by another CPU than then: the kernel chose it, or none
+/// of them was raised since. One sentence about all of them.
+pub(crate) fn elsewhere<'a>(now: &Snapshot, settings: impl IntoIterator<Item = &'a Setting>) -> Option<String> {
+    const NAMED: usize = 4;
+    let place = |s: &Setting| {
+        let Setting::IrqCpus { dev, of, on: Some(was), .. } = s else { return None };
+        let vector = now.nic(dev).and_then(|n| irq::vector(n, *of))?;
+        let is = vector.effective.known().and_then(one).filter(|is| is != was)?;
+        Some(format!("{dev} {of} (CPU {is}, was CPU {was})"))
+    };
+    let all: Vec<String> = settings.into_iter().filter_map(place).collect();
+    let (named, more) =
+        (all.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", "), all.len().saturating_sub(NAMED));
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let (subject, verb) =
+        if all.len() == 1 { ("an interrupt has its", "is") } else { ("interrupts have their", "are") };
+    (!all.is_empty()).then(|| {
+        format!(
+            "{subject} earlier mask back and {verb} still served by another CPU of it, because the queue was idle or the \
+             kernel chose so: {named}{more}"
+        )
+    })
 }
 
 /// What was asked and where it goes, into the snapshot.

@@ -110,7 +110,7 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
         Setting::NapiThread { dev, of, cpus } => napi::write_thread(cx, now, dev, *of, cpus),
         Setting::Sysctl { name, value } => host::write_sysctl(cx, name, value),
         Setting::CpuLatency { cpu, value } => host::write_latency(cx, *cpu, value),
-        Setting::IrqCpus { dev, of, cpus } => irq::write(cx, now, dev, *of, cpus),
+        Setting::IrqCpus { dev, of, cpus, on } => irq::write(cx, now, dev, *of, cpus, *on),
         Setting::XpsCpus { dev, queue, cpus } => xps::write(cx, dev, *queue, cpus),
         Setting::XpsRxqs { dev, queue, rxqs } => xps::write_rxqs(cx, dev, *queue, rxqs),
         Setting::RpsCpus { dev, queue, cpus } => rps::write(cx, dev, *queue, cpus),

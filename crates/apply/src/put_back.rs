@@ -140,6 +140,10 @@ impl Tx<'_> {
                 command: was.command(&self.now),
             });
         }
+        if looked.is_ok() {
+            let text = crate::irq::elsewhere(&self.now, self.out.put_back.iter());
+            text.into_iter().for_each(|t| self.note(t));
+        }
         self.out.verified_of = self.start.len();
         self.out.verified = self.start.len() - left.len();
         let (ok, of) = (self.out.verified, self.out.verified_of);

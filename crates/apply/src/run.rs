@@ -328,6 +328,8 @@ pub(crate) fn transact(
         Ok(()) => {
             tx.out.verdict = Verdict::Applied;
             tx.out.unmet = tx.unmet();
+            let text = crate::irq::elsewhere(&tx.now, tx.out.applied.iter());
+            text.into_iter().for_each(|t| tx.note(t));
             tx.out.changed = !(tx.out.applied.is_empty() && tx.out.side_effects.is_empty());
         }
         Err(failure) => tx.put_back(*failure),

@@ -51,7 +51,7 @@ pub(crate) fn start_of(now: &Snapshot, steps: &[Step]) -> SettingMap {
     let mut start = collateral(now, &touched);
     let canonical = touched.iter().map(|a| canonical(now, a));
     start.extend(canonical.filter_map(|a| live(now, &a).known().cloned().map(|s| (a, s))));
-    start
+    start.into_iter().map(|(a, s)| (a, crate::irq::with_place(now, s))).into_map()
 }
 
 /// A vector that serves a receive and a transmit queue has one affinity: one address for it.

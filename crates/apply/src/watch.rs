@@ -133,7 +133,7 @@ pub(crate) fn words(stuck: &[Stuck], steps: &[Step], now: &Snapshot) -> String {
 fn moved(steps: &[Step], now: &Snapshot) -> BTreeMap<IrqId, CpuSet> {
     let mut out = BTreeMap::new();
     for s in steps {
-        if let Setting::IrqCpus { dev, of, cpus } = &s.setting
+        if let Setting::IrqCpus { dev, of, cpus, .. } = &s.setting
             && let Some(v) = now.nic(dev).and_then(|n| irq::vector(n, Of::clone(of)))
         {
             out.insert(v.irq, cpus.clone());

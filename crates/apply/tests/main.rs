@@ -12,6 +12,7 @@ mod lives;
 mod middle;
 mod moderation;
 mod past;
+mod placement;
 mod profiles;
 mod published;
 mod replan;

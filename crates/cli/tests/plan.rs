@@ -88,7 +88,7 @@ fn names_of_both_kinds_where_channels_change() {
     let mut p = empty(&s);
     for setting in [
         Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) },
-        Setting::IrqCpus { dev: "eth1".into(), of: Of::Tx(2), cpus: set("4") },
+        Setting::IrqCpus { dev: "eth1".into(), of: Of::Tx(2), cpus: set("4"), on: None },
     ] {
         let from = live(&s, &setting.address().unwrap());
         p.steps.push(Step {

@@ -31,7 +31,7 @@ fn look(host: &Arc<dyn Host>) -> Snapshot {
 }
 
 fn irq(q: u32, list: &str) -> Setting {
-    Setting::IrqCpus { dev: "eth0".into(), of: Of::Rx(q), cpus: list.parse().unwrap() }
+    Setting::IrqCpus { dev: "eth0".into(), of: Of::Rx(q), cpus: list.parse().unwrap(), on: None }
 }
 
 fn xps(queue: u32, list: &str) -> Setting {

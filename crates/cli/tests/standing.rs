@@ -14,7 +14,7 @@ use ringwise_model::Fact;
 use ringwise_observe::How;
 
 fn irq(q: u32, cpus: &str) -> Setting {
-    Setting::IrqCpus { dev: "eth2".into(), of: Of::Rx(q), cpus: set(cpus) }
+    Setting::IrqCpus { dev: "eth2".into(), of: Of::Rx(q), cpus: set(cpus), on: None }
 }
 
 fn failure() -> Failure {

@@ -126,7 +126,7 @@ pub fn compare(want: &Setting, s: &Snapshot) -> Match {
         let driver = s.nic(dev).and_then(|n| n.driver.known());
         return coalesce::compare(driver.map(String::as_str), want, params);
     }
-    if let Setting::IrqCpus { dev, of, cpus } = want {
+    if let Setting::IrqCpus { dev, of, cpus, .. } = want {
         return s.nic(dev).map_or(Match::Gone, |n| irq::compare(n, *of, cpus));
     }
     if address.family() == crate::Family::Rivals {

@@ -39,7 +39,7 @@ pub fn live(nic: &Nic, of: Of) -> Fact<Setting> {
         return Fact::Absent;
     };
     let dev = nic.dev.name.clone();
-    v.asked.as_ref().map(|cpus: &CpuSet| Setting::IrqCpus { dev, of, cpus: cpus.clone() })
+    v.asked.as_ref().map(|cpus: &CpuSet| Setting::IrqCpus { dev, of, cpus: cpus.clone(), on: None })
 }
 
 /// On x86 an interrupt moves at its next occurrence: a mask that reads back while the effective CPU

@@ -137,6 +137,10 @@ pub enum Setting {
         dev: String,
         of: Of,
         cpus: CpuSet,
+        /// The CPU of the set that served it when this value was found. Only in values from before: a mask that is
+        /// widened moves nothing, so this CPU is written first. No part of the comparison.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        on: Option<CpuId>,
     },
     XpsCpus {
         dev: String,
@@ -272,7 +276,7 @@ impl Setting {
             Self::NapiThread { dev, of, cpus } => napi::thread_command(now, dev, *of, cpus),
             Self::Sysctl { name, value } => Some(host::sysctl_command(name, value)),
             Self::CpuLatency { cpu, value } => Some(host::latency_command(*cpu, value)),
-            Self::IrqCpus { dev, of, cpus } => irq::command(now, dev, *of, cpus),
+            Self::IrqCpus { dev, of, cpus, .. } => irq::command(now, dev, *of, cpus),
             Self::XpsCpus { dev, queue, cpus } => Some(xps::command(dev, *queue, cpus)),
             Self::XpsRxqs { dev, queue, rxqs } => Some(xps::command_rxqs(dev, *queue, rxqs)),
             Self::RpsCpus { dev, queue, cpus } => Some(rps::command(dev, *queue, cpus)),

@@ -254,7 +254,7 @@ impl<'a> Dev<'a> {
             _ => {
                 let names = v.rx().iter().map(|q| Of::Rx(*q)).chain(v.tx().iter().map(|q| Of::Tx(*q)));
                 names.into_iter().find_map(|of| {
-                    let s = Setting::IrqCpus { dev: dev.clone(), of, cpus: CpuSet::new() };
+                    let s = Setting::IrqCpus { dev: dev.clone(), of, cpus: CpuSet::new(), on: None };
                     learned.why(self.nic, &s)
                 })?
             }

@@ -93,7 +93,7 @@ impl Keep {
     /// The layout as it will be, for what is said about it.
     pub fn lay_out(&self, m: &Machine, d: &mut Dev) {
         for k in &self.done {
-            let Setting::IrqCpus { dev, of, cpus } = &k.hand.setting else { continue };
+            let Setting::IrqCpus { dev, of, cpus, .. } = &k.hand.setting else { continue };
             let Some(v) = (dev == d.name()).then(|| irq::vector(d.nic, *of)).flatten() else { continue };
             let only = if cpus.len() == 1 { cpus.first() } else { None };
             let at = only.map_or_else(|| Dev::now(m, v), |c| m.at(c));

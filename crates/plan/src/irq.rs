@@ -161,10 +161,10 @@ pub(crate) fn plan(
         let cpus = m.set([cpu]);
         let dev = d.name().to_string();
         let live = v.map_or(Fact::Absent, |v| {
-            v.asked.as_ref().map(|c| Setting::IrqCpus { dev: dev.clone(), of, cpus: c.clone() })
+            v.asked.as_ref().map(|c| Setting::IrqCpus { dev: dev.clone(), of, cpus: c.clone(), on: None })
         });
         let matched = v.map_or(ringwise_knob::Match::Gone, |v| knob_irq::compare_vector(v, &cpus));
-        let setting = Setting::IrqCpus { dev, of, cpus };
+        let setting = Setting::IrqCpus { dev, of, cpus, on: None };
         out.want(None, learned, Wanted { setting, live, matched, anew, needed: true }, || x.why(d, v, cpu));
     };
     if d.channels.is_some() {

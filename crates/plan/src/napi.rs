@@ -65,7 +65,7 @@ fn same(d: &Dev, a: Of, b: Of) -> bool {
 /// As the interrupt is laid down, else where it is.
 fn cpus(m: &Machine, d: &Dev, of: Of, out: &Out) -> Option<CpuSet> {
     let laid = out.entries.iter().find_map(|(_, s, _)| match s {
-        Setting::IrqCpus { dev, of: o, cpus } if dev == d.name() && same(d, *o, of) => Some(cpus.clone()),
+        Setting::IrqCpus { dev, of: o, cpus, .. } if dev == d.name() && same(d, *o, of) => Some(cpus.clone()),
         _ => None,
     });
     let (Of::Rx(q) | Of::Tx(q) | Of::Control(q)) = of;

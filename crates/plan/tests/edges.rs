@@ -58,7 +58,7 @@ fn learned(s: &Snapshot, asked: Setting, what: What) -> Learned {
 #[test]
 fn a_refused_interrupt_stays_and_the_others_go_round_it() {
     let s = host(vec![NicSpec { irqs: Irqs::Round, ..igb("eth1", 0, 4) }]);
-    let asked = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(1), cpus: set("2") };
+    let asked = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(1), cpus: set("2"), on: None };
     let l = learned(&s, asked, What::Refused { errno: 1, words: "Operation not permitted".into() });
     let p = plan(&s, &Intent::default(), std::slice::from_ref(&l)).expect("can be planned");
     // Queue 1 was found on CPU 1 and stays: the rest takes the three other cores.

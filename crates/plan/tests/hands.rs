@@ -46,7 +46,9 @@ fn set_to(s: &mut Snapshot, to: &Setting) {
 
 fn hand(origin: Origin, setting: Setting, applied: &str) -> Hand {
     let was = match &setting {
-        Setting::IrqCpus { dev, of, .. } => Setting::IrqCpus { dev: dev.clone(), of: *of, cpus: set(applied) },
+        Setting::IrqCpus { dev, of, .. } => {
+            Setting::IrqCpus { dev: dev.clone(), of: *of, cpus: set(applied), on: None }
+        }
         Setting::XpsCpus { dev, queue, .. } => Setting::XpsCpus { dev: dev.clone(), queue: *queue, cpus: set(applied) },
         other => other.clone(),
     };
@@ -57,7 +59,7 @@ fn hand(origin: Origin, setting: Setting, applied: &str) -> Hand {
 /// Queue 2's interrupt sits on CPU 9, on the far node, by somebody's hand.
 fn moved() -> (Snapshot, Setting) {
     let mut s = tuned();
-    let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(2), cpus: set("9") };
+    let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(2), cpus: set("9"), on: None };
     set_to(&mut s, &setting);
     (s, setting)
 }
@@ -99,7 +101,7 @@ fn what_is_kept_is_no_step_and_the_layout_says_so() {
 #[test]
 fn what_is_kept_as_the_plan_has_it_anyway_is_not_worth_a_word() {
     let s = tuned();
-    let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(2), cpus: set("4") };
+    let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(2), cpus: set("4"), on: None };
     let p = around(&s, Hands { keep: vec![hand(Origin::Adopted, setting, "4")], mark: vec![], ..Hands::default() });
     assert!(p.steps.is_empty() && p.kept.is_empty());
 }
@@ -107,7 +109,7 @@ fn what_is_kept_as_the_plan_has_it_anyway_is_not_worth_a_word() {
 #[test]
 fn a_kept_interrupt_is_kept_by_every_name_of_its_vector() {
     let (s, _) = moved();
-    let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Tx(2), cpus: set("9") };
+    let setting = Setting::IrqCpus { dev: "eth1".into(), of: Of::Tx(2), cpus: set("9"), on: None };
     let h = hand(Origin::ByHand, setting, "4");
     assert!(around(&s, Hands { keep: vec![h.clone()], mark: vec![], ..Hands::default() }).steps.is_empty());
     assert_eq!(around(&s, Hands { mark: vec![h], keep: vec![], ..Hands::default() }).by_hand.len(), 1);
@@ -116,7 +118,7 @@ fn a_kept_interrupt_is_kept_by_every_name_of_its_vector() {
 #[test]
 fn the_others_are_planned_as_if_nothing_were_kept() {
     let (mut s, setting) = moved();
-    set_to(&mut s, &Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(1), cpus: set("0-15") });
+    set_to(&mut s, &Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(1), cpus: set("0-15"), on: None });
     set_to(&mut s, &Setting::XpsCpus { dev: "eth1".into(), queue: 3, cpus: CpuSet::new() });
     let p =
         around(&s, Hands { keep: vec![hand(Origin::ByHand, setting.clone(), "4")], mark: vec![], ..Hands::default() });

@@ -107,7 +107,7 @@ fn before_what_the_goal_would_have() {
     let p = plan(&host(), &intent(vec![Knob::IrqCpus { queues: Some(vec![0]), cpus: cpus.clone() }]), &[]).unwrap();
     let of_zero: Vec<&Setting> =
         p.target.iter().filter(|t| matches!(t, Setting::IrqCpus { of: Of::Rx(0), .. })).collect();
-    assert_eq!(of_zero, [&Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(0), cpus }]);
+    assert_eq!(of_zero, [&Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(0), cpus, on: None }]);
     // The others are placed around it, and XPS goes with it.
     let mut used: Vec<u32> = p.layout[0].queues.iter().map(|q| q.cpu.unwrap().0).collect();
     assert_eq!(used[0], 5);

@@ -56,11 +56,11 @@ pub fn policy() -> Policy {
 }
 
 pub fn irq(dev: &str, q: u32, list: &str) -> Setting {
-    Setting::IrqCpus { dev: dev.into(), of: Of::Rx(q), cpus: cpus(list) }
+    Setting::IrqCpus { dev: dev.into(), of: Of::Rx(q), cpus: cpus(list), on: None }
 }
 
 pub fn irq_tx(dev: &str, q: u32, list: &str) -> Setting {
-    Setting::IrqCpus { dev: dev.into(), of: Of::Tx(q), cpus: cpus(list) }
+    Setting::IrqCpus { dev: dev.into(), of: Of::Tx(q), cpus: cpus(list), on: None }
 }
 
 pub fn xps(dev: &str, queue: u32, list: &str) -> Setting {

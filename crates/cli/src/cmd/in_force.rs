@@ -75,7 +75,7 @@ fn knob(s: &Setting) -> Option<(Option<String>, Knob)> {
         }
         Setting::NapiDevice { dev, values } => (Some(dev), Knob::Napi { queues: None, values }),
         Setting::Napi { dev, of: o, values } => (Some(dev), Knob::Napi { queues: Some(of(&o)?), values }),
-        Setting::IrqCpus { dev, of: o, cpus } => (Some(dev), Knob::IrqCpus { queues: Some(of(&o)?), cpus }),
+        Setting::IrqCpus { dev, of: o, cpus, .. } => (Some(dev), Knob::IrqCpus { queues: Some(of(&o)?), cpus }),
         Setting::XpsCpus { dev, queue: q, cpus } if !cpus.is_empty() => {
             (Some(dev), Knob::XpsCpus { queues: queue(&q), cpus })
         }
@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn queues_with_one_value_stand_together() {
-        let irq = |q, c: &str| Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(q), cpus: c.parse().unwrap() };
+        let irq =
+            |q, c: &str| Setting::IrqCpus { dev: "eth1".into(), of: Of::Rx(q), cpus: c.parse().unwrap(), on: None };
         let all = [irq(0, "2"), irq(1, "3"), irq(2, "2"), Setting::RfsEntries { entries: 0 }];
         let c = Config::of_intent(&Intent { wishes: wishes(all.iter()), ..Intent::default() });
         let text = ringwise_config::print(&c);

@@ -95,7 +95,7 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
         .settings
         .iter()
         .filter_map(|st| {
-            let Setting::IrqCpus { dev, of, cpus } = &st.want else { return None };
+            let Setting::IrqCpus { dev, of, cpus, .. } = &st.want else { return None };
             let irq = irq::vector(s.nic(dev)?, *of)?.irq;
             Some(Watched { dev: dev.clone(), of: *of, irq, planned: cpus.clone(), pending: st.how == Match::Pending })
         })

@@ -132,7 +132,7 @@ pub fn now_text(st: &Step, s: Option<&Snapshot>) -> String {
         Fact::Absent => "-".into(),
         Fact::Unknown(_) => "unknown".into(),
     };
-    let Setting::IrqCpus { dev, of, cpus } = &st.setting else {
+    let Setting::IrqCpus { dev, of, cpus, .. } = &st.setting else {
         return asked;
     };
     let Some((s, nic)) = s.and_then(|s| Some((s, s.nic(dev)?))) else {

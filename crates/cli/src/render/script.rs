@@ -171,7 +171,7 @@ impl<'a> Way<'a> {
 
     fn line(&self, setting: &Setting) -> Result<String, String> {
         Ok(match setting {
-            Setting::IrqCpus { dev, of, cpus } => {
+            Setting::IrqCpus { dev, of, cpus, .. } => {
                 let names = names(action(self.s, dev, *of)?, *of, self.restarted.contains(dev));
                 format!("irq_cpus {} {} {}", quote(dev), quote(&names), quote(&cpus.to_string()))
             }

@@ -14,7 +14,12 @@ pub fn edge3_plan(s: &Snapshot) -> Plan {
             let q = q as u32;
             let name = dev.to_string();
             let xps: CpuSet = [CpuId(*o), CpuId(*o + 8)].into_iter().collect();
-            target.push(Setting::IrqCpus { dev: name.clone(), of: Of::Rx(q), cpus: CpuSet::one(CpuId(base + o)) });
+            target.push(Setting::IrqCpus {
+                dev: name.clone(),
+                of: Of::Rx(q),
+                cpus: CpuSet::one(CpuId(base + o)),
+                on: None,
+            });
             target.push(Setting::XpsCpus { dev: name.clone(), queue: q, cpus: xps });
             target.push(Setting::RpsCpus { dev: name, queue: q, cpus: CpuSet::new() });
         }

@@ -202,7 +202,7 @@ pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
             lost.push(q);
         }
         for of in names {
-            cx.lay_for(Setting::IrqCpus { dev: dev.clone(), of, cpus: cpus.clone() }, Some(q));
+            cx.lay_for(Setting::IrqCpus { dev: dev.clone(), of, cpus: cpus.clone(), on: None }, Some(q));
         }
     }
     if !lost.is_empty() {

@@ -80,6 +80,8 @@ pub(crate) struct State {
     pub ticks: u64,
     /// Of an interrupt: how many reads after a write still show the mask before it, and that mask.
     pub old_masks: BTreeMap<u32, (usize, Option<CpuSet>)>,
+    /// Devices with traffic on every queue whenever time passes.
+    pub in_use: Vec<String>,
     pub faults: Vec<Fault>,
     /// Writes that are counted so far; the first is 0.
     pub writes: usize,
@@ -131,6 +133,7 @@ impl Sim {
                 stalled: CpuSet::new(),
                 ticks: 0,
                 old_masks: BTreeMap::new(),
+                in_use: Vec::new(),
                 faults: Vec::new(),
                 writes: 0,
                 log: Vec::new(),
@@ -250,6 +253,11 @@ impl Sim {
             s.nics.iter().filter(|n| n.dev.name == dev).flat_map(|n| &n.vectors).map(|v| v.irq.0).collect()
         };
         irqs.into_iter().for_each(|i| self.interrupt(i));
+    }
+
+    /// From now on every interrupt of the device comes whenever time passes.
+    pub fn in_use(&self, dev: &str) {
+        self.lock().in_use.push(dev.into());
     }
 
     /// Time passes until every link is back.
@@ -426,6 +434,9 @@ impl Clock for Sim {
         for e in s.extra.iter_mut().filter(|e| e.link_at > before && e.link_at <= now) {
             e.tree = None;
         }
+        let in_use = s.in_use.clone();
+        drop(s);
+        in_use.iter().for_each(|dev| self.traffic(dev));
     }
 }
 
