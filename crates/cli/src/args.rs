@@ -524,7 +524,7 @@ Usage: ringwise [COMMAND] [FLAGS]      without a command: status
 Everywhere: -j (JSON), -q (errors only), -v (paths, interrupt numbers), -h, -V,
   --color auto|always|never, --ascii, --utc, --state-dir DIR. Reading ones:
   --from FILE (a capture, sos report, proc/ and sys/). Writing ones: -y, -n.
-Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 somebody is needed,
+Exit status: 0 fine or nothing to do, 1 error, 2 usage, 3 needs attention,
   4 failed and put back, 5 not fully put back, 6 refused. More: man ringwise
 "
     );

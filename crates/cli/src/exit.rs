@@ -13,7 +13,8 @@ pub enum Status {
     Error = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// Drift, an unfinished journal, somebody is needed; `plan --exit-code` with something to do.
+    /// Needs attention: drift, an unfinished journal, applied without what was refused; `plan --exit-code` with
+    /// something to do.
     Findings = 3,
     /// Failed, and put back.
     PutBack = 4,

@@ -148,7 +148,7 @@ fn captures_that_are_none() {
 fn nobody_to_ask_is_a_refusal() {
     refused(6, &["not a terminal", "--yes"], &["apply"]);
     refused(6, &["not a terminal"], &["rollback", "3"]);
-    refused(6, &["no transaction 3"], &["rollback", "3", "--yes"]);
+    refused(1, &["no transaction 3"], &["rollback", "3", "--yes"]);
 }
 
 #[test]
