@@ -108,7 +108,8 @@ pub struct Outcome {
     /// Refused or not kept, and something else stands in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instead: Vec<Instead>,
-    /// Refused or ignored without anything in its place, and the goal is not fully met without it.
+    /// Refused or ignored without anything in its place, and the goal is not fully met without it. A setting that the
+    /// driver does not support at all counts only where nobody planned again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmet: Vec<Address>,
     /// Somebody else's values that were left alone.

@@ -49,7 +49,7 @@ pub(crate) struct Replan {
     plans: u32,
     /// Something was learned since the last plan.
     due: Option<Due>,
-    /// Refused or ignored, and the goal does not need it.
+    /// Refused or ignored, and the new plan is complete without it.
     not_needed: BTreeSet<Address>,
     /// Addresses whose steps interrupt traffic in the plan that the user has approved.
     approved: Option<BTreeSet<Address>>,
@@ -137,8 +137,10 @@ impl Tx<'_> {
         let again = |s: &Setting| plan.steps.iter().any(|p| p.setting.address() == s.address());
         self.out.applied.retain(|s| !again(s));
         self.out.already_so.retain(|s| !again(s));
-        let refused = self.refused_addresses();
-        self.replan.not_needed = refused.into_iter().filter(|a| !plan.unmet.contains(a)).into_set();
+        // What the driver has no call for at all is no part of what this host can have.
+        let has_no_call = |a: &Address| self.learned.iter().any(|l| l.address == *a && l.what.is_not_supported());
+        let refused = self.refused_addresses().into_iter();
+        self.replan.not_needed = refused.filter(|a| !plan.unmet.contains(a) || has_no_call(a)).into_set();
         for address in plan.steps.iter().filter_map(|s| s.setting.address()) {
             self.given_up.remove(&address);
         }
