@@ -1,8 +1,9 @@
 #!/bin/sh
 # On a host that has no time left, apply, confirm and rollback work: it is the one that needs tuning.
-# hosts: small2
+# hosts: router16
 # kernels: 6.12
 # timeout: 600
+# needs: mqnic
 # needs: cost
 . /h/lib.sh
 . /h/state.sh
@@ -29,7 +30,7 @@ slower() {
 round() {
 	state eth0 eth1 >/tmp/before
 	_from=$(centiseconds)
-	status "$1: apply" 0 ringwise apply --yes --confirm 300
+	status "$1: apply" 0 ringwise apply --yes --confirm 300 --goal forward eth0 eth1
 	cat /tmp/err
 	status "$1: confirm" 0 ringwise confirm
 	status "$1: rollback" 0 ringwise rollback --yes 0
@@ -40,19 +41,20 @@ round() {
 }
 
 # --- every CPU is busy with received packets
+ip() { /usr/bin/ip "$@"; }
 modprobe pktgen
-ip link add v0 type veth peer name v1
-for dev in v0 v1; do
+for dev in mq0 mq1; do
 	echo 1 >/proc/sys/net/ipv6/conf/$dev/disable_ipv6
-	ip link set $dev up
+	wait_link $dev
 done
-echo f >/sys/class/net/v1/queues/rx-0/rps_cpus
-cost_load v1
+for queue in /sys/class/net/mq1/queues/rx-*; do echo ffff >$queue/rps_cpus; done
+cost_load mq1
 _pg_empty
-_pg kpktgend_0 "add_device v0"
-for word in "count 0" "clone_skb 0" "pkt_size 100" "delay 0" "ratep 2000" "dst_mac $(cat /sys/class/net/v1/address)" \
-	"src_min 10.9.0.1" "src_max 10.9.3.250" "flag IPSRC_RND" "dst 10.9.9.9"; do
-	_pg v0 "$word"
+_pg kpktgend_0 "add_device mq0"
+for word in "count 0" "clone_skb 0" "pkt_size 100" "delay 0" "ratep 2600" "dst_mac $(cat /sys/class/net/mq1/address)" \
+	"src_min 10.9.0.1" "src_max 10.9.3.250" "flag IPSRC_RND" "dst 10.9.9.9" \
+	"udp_src_min 1024" "udp_src_max 1024" "udp_dst_min 9" "udp_dst_max 9"; do
+	_pg mq0 "$word"
 done
 _pg_run 300 &
 sender=$!

@@ -10,7 +10,7 @@ use ringwise_cli::render::standing::{self, Counted};
 use ringwise_cli::render::status::{self, Page, Standings};
 use ringwise_cli::style::Style;
 use ringwise_knob::{Match, Of, Setting, Window};
-use ringwise_model::Fact;
+use ringwise_model::{CpuId, Fact};
 use ringwise_observe::How;
 
 fn irq(q: u32, cpus: &str) -> Setting {
@@ -146,6 +146,7 @@ fn drift_is_told_setting_by_setting() {
         packets: None,
         stuck: None,
         polled: false,
+        polled_on: None,
     };
     let counted = [
         seen(0, "8", Some("8"), Some(9120)),
@@ -153,7 +154,7 @@ fn drift_is_told_setting_by_setting() {
         seen(3, "14", Some("12"), Some(7)),
         seen(4, "9", None, None),
         // No interrupt, and no idle queue all the same.
-        Counted { packets: Some(81_000), polled: true, ..seen(5, "11", Some(""), Some(0)) },
+        Counted { packets: Some(81_000), polled: true, polled_on: Some(CpuId(4)), ..seen(5, "11", Some(""), Some(0)) },
         Counted { stuck: Some(How::NothingCompleted { ms: 3000, bytes: 3028 }), ..seen(6, "13", Some(""), Some(0)) },
     ];
     let advice = Advice {

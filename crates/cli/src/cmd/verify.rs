@@ -1,12 +1,14 @@
 //! `ringwise verify`
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ringwise_apply::{Entry, Journals, Verify};
 use ringwise_discover::Options;
 use ringwise_knob::{Match, Of, Setting, irq};
-use ringwise_model::{CpuSet, Gather, IrqId, Snapshot};
-use ringwise_observe::{Counted as Count, Counters, Delta, How, IrqDelta, Layout, Sampler, Stalls, more, sample};
+use ringwise_model::{CpuId, CpuSet, Fact, Gather, IrqId, Nic, Snapshot};
+use ringwise_observe::{Counted as Count, Counters, Counts, Delta, How, IrqDelta, Layout, PolledOn, Sampler, Stalls};
+use ringwise_observe::{more, polled_on, sample};
 
 use super::hands;
 use super::transaction::{fail, store};
@@ -119,7 +121,11 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
     let delta = Delta::between(&first, &read()?);
     let one = |w: &Watched| {
         let (packets, stuck) = sends.of(w);
-        Counted { packets, stuck, ..counted(w, delta.irqs.get(&w.irq)) }
+        let (polled, polled_on) = match sends.polled_on(s, &watched, w) {
+            PolledOn::Planned => (false, None),
+            PolledOn::Elsewhere { cpu } => (true, cpu),
+        };
+        Counted { packets, stuck, polled, polled_on, ..counted(w, delta.irqs.get(&w.irq)) }
     };
     Ok(watched.iter().map(one).collect())
 }
@@ -160,6 +166,38 @@ impl Sends {
         self.stalls.look(&self.layout, &self.last, &up);
     }
 
+    /// Increase of what each CPU has taken from the queues.
+    fn processed(&self) -> BTreeMap<CpuId, u64> {
+        const NAME: &str = "softnet_processed";
+        let of = |(cpu, now): (&CpuId, &Counts)| {
+            let before = self.first.cpus.get(cpu)?.get(NAME)?;
+            Some((*cpu, more(NAME, *before, *now.get(NAME)?)?))
+        };
+        self.last.cpus.iter().filter_map(of).into_map()
+    }
+
+    /// Of the vectors of these devices, without RPS and XDP: those whose packets are not processed where planned.
+    fn polled_on(&self, s: &Snapshot, watched: &[Watched], w: &Watched) -> PolledOn {
+        let plain = |n: &Nic| {
+            matches!(n.users, Fact::Absent)
+                && n.rx_queues.iter().all(|q| q.rps_cpus.known().is_none_or(CpuSet::is_empty))
+        };
+        let (Some(packets), true) = (self.received(w), s.nic(&w.dev).is_some_and(plain)) else {
+            return PolledOn::Planned;
+        };
+        let others = watched.iter().filter(|o| o.irq != w.irq).fold(CpuSet::new(), |all, o| all.union(&o.planned));
+        polled_on(packets, &w.planned, &others, &self.processed())
+    }
+
+    /// Packets of the receive queues of the vector.
+    fn received(&self, w: &Watched) -> Option<u64> {
+        let rx = &self.layout.links.get(&w.dev)?.rx;
+        let (a, b) = (self.first.links.get(&w.dev)?, self.last.links.get(&w.dev)?);
+        let ids = rx.iter().filter(|(_, irq)| **irq == Some(w.irq)).map(|(id, _)| id);
+        let of = |id: &u32| more("packets", *a.rx.get(id)?.get("packets")?, *b.rx.get(id)?.get("packets")?);
+        ids.map(of).sum()
+    }
+
     /// Packets of all queues of the vector, where they are counted; what stands still there.
     fn of(&self, w: &Watched) -> (Option<u64>, Option<How>) {
         let Some(wiring) = self.layout.links.get(&w.dev) else { return (None, None) };
@@ -187,7 +225,7 @@ fn still_pending(list: &mut [Counted], now: &Verify) {
     for s in now.settings.iter().filter(|s| s.how == Match::Pending) {
         let Setting::IrqCpus { dev, of, .. } = &s.want else { continue };
         for c in list.iter_mut().filter(|c| c.dev == *dev && c.queue == of.to_string()) {
-            c.polled = c.packets.is_some_and(|n| n > 0) && c.interrupts == Some(0);
+            c.polled |= c.packets.is_some_and(|n| n > 0) && c.interrupts == Some(0);
         }
     }
 }
@@ -213,5 +251,6 @@ fn counted(w: &Watched, d: Option<&IrqDelta>) -> Counted {
         packets: None,
         stuck: None,
         polled: false,
+        polled_on: None,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verify};
 use ringwise_knob::{Match, Setting};
-use ringwise_model::{CpuSet, Fact, Gather, Order};
+use ringwise_model::{CpuId, CpuSet, Fact, Gather, Order};
 use ringwise_observe::How;
 use serde::Serialize;
 
@@ -43,10 +43,12 @@ pub struct Counted {
     /// Its transmit queue stands still.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stuck: Option<How>,
-    /// Still on its way to the planned CPU, although packets came and went: its driver polls the queue all the time and
-    /// takes no interrupt that could move it.
+    /// Not on the planned CPU yet, although packets came: the queue is never empty, and polled where that began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub polled: bool,
+    /// Where that is. `None`: not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub polled_on: Option<CpuId>,
 }
 
 impl Counted {
@@ -178,8 +180,9 @@ fn stands_still(c: &Counted) -> Option<String> {
         None => {}
     }
     let packets = c.packets.filter(|_| c.polled)?;
+    let place = c.polled_on.map_or_else(|| "another CPU".into(), |cpu| format!("CPU {cpu}"));
     Some(format!(
-        "not moved yet: {} packets were polled without an interrupt; it moves when the queue is empty once",
+        "still polled on {place} ({} packets): it moves when the queue is empty once",
         text::thousands(packets)
     ))
 }
