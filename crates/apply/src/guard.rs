@@ -345,16 +345,12 @@ fn journal(cx: &Cx, store: &Store, transaction: u64) -> Result<Journaled, Error>
     }
 }
 
-fn failure(words: String, meaning: &str) -> Failure {
-    Failure { setting: None, errno: None, words, meaning: meaning.into(), path: None, data: None }
-}
-
 fn died(why: &str) -> Failure {
-    failure(why.into(), "its guard put everything back")
+    Failure::new(why, "its guard put everything back")
 }
 
 fn over(by: &str, why: &str) -> Failure {
-    failure(why.into(), &format!("undone by {by}"))
+    Failure::new(why, format!("undone by {by}"))
 }
 
 fn put_back(
@@ -468,7 +464,7 @@ impl Tx<'_> {
         store.write_json(&path, &trial).map_err(|e| {
             let words = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
             let path = Some(path.display().to_string());
-            Failure { path, ..failure(words, "the trial cannot be written down") }
+            Failure { path, ..Failure::new(words, "the trial cannot be written down") }
         })?;
         self.out.trial = Some(OnTrial::new(&trial, Fate::Pending));
         lock.note(&Holder { trial_until_unix: Some(trial.until_unix), ..holder });

@@ -43,6 +43,17 @@ pub struct Failure {
     /// What was written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
+    /// It was given up after its time: the call may still take effect.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+}
+
+impl Failure {
+    /// Of no single setting, and without the kernel's word.
+    pub(crate) fn new(words: impl Into<String>, meaning: impl Into<String>) -> Self {
+        let (words, meaning) = (words.into(), meaning.into());
+        Self { setting: None, errno: None, words, meaning, path: None, data: None, late: false }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

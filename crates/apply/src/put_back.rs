@@ -22,7 +22,7 @@ impl Tx<'_> {
             None => why.words.clone(),
         };
         self.event(Event::PuttingBack { why: text.clone() });
-        if why.path.is_some() && why.errno.is_none() && why.words.starts_with("no answer") {
+        if why.late {
             self.note("the late call may still take effect: look again with ringwise verify".into());
         }
         self.out.failed = Some(why);

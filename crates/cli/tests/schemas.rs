@@ -88,6 +88,7 @@ fn outcome() -> Outcome {
         meaning: "no vector".into(),
         path: Some("/proc/irq/39/smp_affinity_list".into()),
         data: Some("3".into()),
+        late: false,
     };
     let doc = json!({
         "schema": "ringwise.outcome", "version": 1, "verdict": "put_back_incomplete", "changed": true,

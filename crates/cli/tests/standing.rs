@@ -25,6 +25,7 @@ fn failure() -> Failure {
         meaning: "no interrupt vector is left on that CPU".into(),
         path: Some("/proc/irq/39/smp_affinity_list".into()),
         data: Some("3".into()),
+        late: false,
     }
 }
 
