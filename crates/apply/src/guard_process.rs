@@ -2,7 +2,7 @@
 //! the two say to each other.
 //!
 //! ```text
-//!   applier: listens ── copy of the program ── systemd-run, else own session and control group ──► guard
+//!   applier: listens ── a program to start (`guard_place`) ── systemd-run, else own session and control group ──► guard
 //!            ◄─────────────────────────────── connects ────────────────────────────────────────────
 //!            ── "lock" with the open file of the lock ──►   holds a process descriptor of the applier
 //!            ◄─────────────────────────────── "armed" ──────
@@ -10,10 +10,8 @@
 //!            ── "done" or "trial" ──► "ok"                  or the end of the stream: dead
 //! ```
 
-use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,6 +20,7 @@ use std::time::{Duration, Instant};
 use ringwise_sys::{guardian, proc};
 
 use crate::guard::{Seen, Watched};
+use crate::guard_place::{Place, Search, spawn};
 use crate::{Armed, Guardian, Job};
 
 /// The one external program, and an optional one.
@@ -33,8 +32,12 @@ const EACH: Duration = Duration::from_millis(10);
 /// Starts `ringwise __guard`.
 #[derive(Debug, Clone)]
 pub struct Process {
-    /// The program; a copy of it is run.
+    /// The program, which is run from where it is installed or from a copy.
     pub program: PathBuf,
+    /// Only from a copy, wherever the program lies.
+    pub copies_only: bool,
+    /// Where a copy is made that the state directory does not take.
+    pub run: PathBuf,
     /// Within which the guard must be armed, and within which it must answer.
     pub bound: Duration,
 }
@@ -42,59 +45,8 @@ pub struct Process {
 impl Default for Process {
     fn default() -> Self {
         let slow = std::env::var(SLOW).ok().and_then(|t| t.parse().ok()).map_or(Duration::ZERO, Duration::from_millis);
-        Self { program: "/proc/self/exe".into(), bound: Duration::from_secs(10).max(slow * 2) }
-    }
-}
-
-/// Where the program lies that is run.
-enum Copy {
-    File(PathBuf),
-    /// Without a name, where no file can be made or run.
-    Memory(File),
-}
-
-fn copy_path(dir: &Path, transaction: u64) -> PathBuf {
-    dir.join(format!("guard-{transaction:04}"))
-}
-
-impl Copy {
-    fn make(program: &Path, dir: &Path, transaction: u64) -> Result<Self, String> {
-        Self::clean(dir);
-        let path = copy_path(dir, transaction);
-        let in_file = || -> io::Result<()> {
-            if guardian::no_exec(dir)? {
-                return Err(io::Error::other("it is mounted noexec"));
-            }
-            let mut from = File::open(program)?;
-            let mut to = File::create_new(&path)?;
-            to.set_permissions(fs::Permissions::from_mode(0o700))?;
-            io::copy(&mut from, &mut to).map(|_| ())
-        };
-        let in_memory = || -> io::Result<File> {
-            let mut to = guardian::memory_file("ringwise-guard")?;
-            io::copy(&mut File::open(program)?, &mut to)?;
-            Ok(to)
-        };
-        let Err(why) = in_file() else { return Ok(Self::File(path)) };
-        let _ = fs::remove_file(&path); // half of it, or nothing
-        in_memory()
-            .map(Self::Memory)
-            .map_err(|e| format!("no copy of the program in {} ({why}) and none in memory ({e})", dir.display()))
-    }
-
-    /// Copies of guards that were killed. Under the lock no other one is at work.
-    fn clean(dir: &Path) {
-        let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
-        for path in names.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("guard-"))) {
-            let _ = fs::remove_file(path); // one that stays is tried again the next time
-        }
-    }
-
-    fn path(&self, process: &str) -> PathBuf {
-        match self {
-            Self::File(p) => p.clone(),
-            Self::Memory(f) => format!("/proc/{process}/fd/{}", f.as_raw_fd()).into(),
-        }
+        let bound = Duration::from_secs(10).max(slow * 2);
+        Self { program: "/proc/self/exe".into(), copies_only: false, run: "/run/ringwise".into(), bound }
     }
 }
 
@@ -106,14 +58,22 @@ impl Guardian for Process {
         let name = format!("ringwise-guard-{}-{}-{stamp}", std::process::id(), job.transaction);
         let listener = guardian::listen(&name).map_err(|e| format!("no socket: {e}"))?;
         listener.set_nonblocking(true).map_err(|e| e.to_string())?;
-        let copy = Copy::make(&self.program, &dir, job.transaction)?;
+        let search = Search {
+            program: &self.program,
+            copies_only: self.copies_only,
+            dir: &dir,
+            run: &self.run,
+            transaction: job.transaction,
+            end,
+        };
+        let place = search.find()?;
         let id = job.transaction.to_string();
         let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id, "--socket".into(), name];
         args.extend(["--state-dir".into(), dir.display().to_string()]);
-        let (found, note) = self.launch(&copy, &args, &listener, job.transaction, end);
+        let (found, note) = self.launch(&place, &args, &listener, job.transaction, end);
         let armed = found.and_then(|stream| self.greet(stream, job, end));
         if armed.is_err() {
-            let _ = fs::remove_file(copy_path(&dir, job.transaction));
+            search.clean();
         }
         let stream = armed.map_err(|e| match &note {
             Some(n) => format!("{e} ({n})"),
@@ -124,10 +84,10 @@ impl Guardian for Process {
 }
 
 impl Process {
-    /// By systemd where that is the first process and sees what we see; else by ourselves. With it why not by systemd.
+    /// By systemd where that is the first process and sees what we see; else by ourselves. With it what is worth a note.
     fn launch(
         &self,
-        copy: &Copy,
+        place: &Place,
         args: &[String],
         listener: &UnixListener,
         transaction: u64,
@@ -137,14 +97,17 @@ impl Process {
         if Path::new("/run/systemd/system").is_dir() && guardian::namespaces_of_init() {
             let half = Instant::now() + end.saturating_duration_since(Instant::now()) / 2;
             let me = std::process::id().to_string();
-            match by_systemd(&copy.path(&me), args, transaction)
-                .and_then(|mut run| accept(listener, Some(&mut run), half))
-            {
-                Ok(stream) => return (Ok(stream), None),
+            let run = by_systemd(&place.path(&me), args, transaction, place.only_once().is_none());
+            match run.and_then(|mut run| accept(listener, Some(&mut run), half)) {
+                Ok(stream) => {
+                    let once =
+                        |why| format!("the guard runs from memory, so it cannot be restarted if it is killed: {why}");
+                    return (Ok(stream), place.only_once().map(once));
+                }
                 Err(e) => note = Some(format!("the guard runs without systemd: {e}")),
             }
         }
-        let started = by_ourselves(&copy.path("self"), args);
+        let started = by_ourselves(&place.path("self"), args);
         (started.and_then(|()| accept(listener, None, end)), note)
     }
 
@@ -162,14 +125,18 @@ impl Process {
     }
 }
 
-fn by_systemd(program: &Path, args: &[String], transaction: u64) -> Result<Child, String> {
+fn by_systemd(program: &Path, args: &[String], transaction: u64, again: bool) -> Result<Child, String> {
     let run = SYSTEMD_RUN.iter().find(|p| Path::new(p).exists()).ok_or("there is no systemd-run")?;
     let mut c = Command::new(run);
     c.args(["--quiet", "--collect", "--no-ask-password"]);
     c.arg(format!("--unit=ringwise-trial-{transaction}"));
     c.arg(format!("--description=ringwise: puts transaction {transaction} back if nobody keeps it"));
     // Asked to stop it ends at once: whoever shuts down loses the settings anyway and need not wait for it.
-    let properties = ["Restart=on-failure", "RestartSec=1", "OOMScoreAdjust=-1000", "KillSignal=SIGKILL"];
+    let mut properties = vec!["OOMScoreAdjust=-1000", "KillSignal=SIGKILL"];
+    if again {
+        // 203: it cannot be executed, now or later.
+        properties.extend(["Restart=on-failure", "RestartSec=1", "RestartPreventExitStatus=203"]);
+    }
     c.args(properties.iter().map(|p| format!("--property={p}")));
     if let Ok(slow) = std::env::var(SLOW) {
         c.arg(format!("--setenv={SLOW}={slow}"));
@@ -183,16 +150,7 @@ fn by_systemd(program: &Path, args: &[String], transaction: u64) -> Result<Child
 fn by_ourselves(program: &Path, args: &[String]) -> Result<(), String> {
     let mut c = Command::new(program);
     c.args(args).arg("--detach").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    // A child that another thread starts at this moment may still hold the copy open for writing.
-    let mut tries = 0;
-    let child = loop {
-        match c.spawn() {
-            Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy && tries < 40 => tries += 1,
-            other => break other,
-        }
-        std::thread::sleep(EACH);
-    };
-    let out = child.and_then(Child::wait_with_output).map_err(|e| format!("{}: {e}", program.display()))?;
+    let out = spawn(&mut c).and_then(Child::wait_with_output).map_err(|e| format!("{}: {e}", program.display()))?;
     if out.status.success() {
         return Ok(());
     }
@@ -359,9 +317,4 @@ impl Watched for Link {
     fn answer(&mut self) {
         let _ = self.stream.write_all(b"ok\n"); // whoever does not wait for it is gone, which is seen next
     }
-}
-
-/// Takes the copy away that this guard runs from.
-pub fn remove_copy(dir: &Path, transaction: u64) {
-    let _ = fs::remove_file(copy_path(dir, transaction)); // the next run takes it away
 }

@@ -78,7 +78,7 @@ impl Drop for Dir {
 }
 
 fn arm(dir: &Dir, lock: &File) -> Box<dyn Armed> {
-    let process = Process { program: RINGWISE.into(), ..Process::default() };
+    let process = Process { program: RINGWISE.into(), copies_only: true, ..Process::default() };
     process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).unwrap()
 }
 
@@ -117,8 +117,16 @@ fn it_is_somewhere_else_and_goes_when_it_is_told() {
     let open = fs::read_dir(format!("/proc/{it}/fd")).unwrap().flatten().filter_map(|e| fs::read_link(e.path()).ok());
     let open: Vec<_> = open.filter(|p| p.is_absolute() && !p.starts_with("/dev") && !p.starts_with("/proc")).collect();
     assert!(open.iter().all(|p| *p == dir.0.join("lock")) && !open.is_empty(), "{open:?}");
-    // The program may be replaced meanwhile.
     assert!(dir.0.join("guard-0001").exists());
+    let status = |name: &str| {
+        let text = fs::read_to_string(format!("/proc/{it}/status")).unwrap();
+        text.lines().find_map(|l| l.strip_prefix(name).map(|v| v.trim().to_string())).unwrap()
+    };
+    assert_eq!(status("Name:"), "guard-0001");
+    const CAP_IPC_LOCK: u32 = 14;
+    if u64::from_str_radix(&status("CapEff:"), 16).unwrap() >> CAP_IPC_LOCK & 1 == 1 {
+        assert_ne!(status("VmLck:"), "0 kB", "its program stays in memory");
+    }
     drop(lock);
     assert!(dir.is_locked(), "it shares the lock");
     armed.done(false).unwrap();
@@ -219,11 +227,12 @@ fn killed_and_started_again_it_goes_on() {
 fn where_no_guard_can_be_started_it_says_why() {
     let dir = Dir::new("none");
     let lock = dir.lock();
-    let process = Process { program: "/nonesuch/ringwise".into(), ..Process::default() };
+    let process = Process { program: "/nonesuch/ringwise".into(), run: dir.0.join("run"), ..Process::default() };
     let e = process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).err().unwrap();
-    assert!(e.contains("no copy of the program") && e.contains("No such file"), "{e}");
+    assert!(e.contains("executed from no file") && e.contains("No such file"), "{e}");
     // It starts and does not do what a guard does.
-    let process = Process { program: "/bin/true".into(), bound: Duration::from_millis(300) };
+    let bound = Duration::from_secs(2);
+    let process = Process { program: "/bin/true".into(), copies_only: true, run: dir.0.join("run"), bound };
     let e = process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).err().unwrap();
     assert!(e.contains("did not report"), "{e}");
     assert!(!dir.0.join("guard-0001").exists());

@@ -161,6 +161,13 @@ pub fn no_exec(dir: &Path) -> io::Result<bool> {
     Ok(info.f_flag & libc::ST_NOEXEC != 0)
 }
 
+/// What is mapped now stays in memory: the program goes on where its file, or the network that it lies behind, is gone.
+/// Needs CAP_IPC_LOCK or a limit (RLIMIT_MEMLOCK) of that size.
+pub fn stay_in_memory() -> io::Result<()> {
+    // SAFETY: flags only; what is mapped later is not touched.
+    check(unsafe { libc::mlockall(libc::MCL_CURRENT) }).map(|_| ())
+}
+
 /// A session of its own: no terminal, none of its signals.
 pub fn new_session() -> io::Result<()> {
     // SAFETY: no arguments.

@@ -18,9 +18,12 @@ pub fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
         return detach(a, common);
     }
     guardian::ignore_signals();
-    // Both are asked for and not vital: without root, or in a container, they are refused.
+    // Asked for and not vital: without root, or in a container, these are refused.
     let _ = std::env::set_current_dir("/");
     let _ = guardian::spared_by_oom();
+    let _ = guardian::stay_in_memory();
+    // Whatever file it runs from, this is what `ps` and `pgrep` show.
+    let _ = std::fs::write("/proc/self/comm", format!("guard-{:04}", a.transaction));
     let group =
         if a.detached { OwnGroup::enter(&format!("ringwise-trial-{}", a.transaction)).ok().flatten() } else { None };
     let source = source::live()?;
