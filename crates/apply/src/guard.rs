@@ -379,6 +379,11 @@ fn put_back(
     Ok(out)
 }
 
+/// Who holds the lock now: during a trial, and until its guard has let go, the guard.
+pub fn holder(store: &Store) -> Option<Holder> {
+    store.held()
+}
+
 /// Waits until its guard has let go of a transaction whose trial is decided, and goes on itself where that has
 /// left no end. What came of it; none: it takes longer than `bound`.
 ///

@@ -37,8 +37,8 @@ impl Dir {
         text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
     }
 
-    /// A transaction that has begun, and has nothing to put back. `seconds`: it is applied, on trial for so long.
-    fn journal(&self, seconds: Option<u64>) {
+    /// A transaction that has begun, and has nothing to put back. `seconds`: it is applied, on trial for so long from now.
+    fn journal(&self, seconds: Option<i64>) {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap().trim().to_string();
         let head = json!({
             "record": "begin", "format": 1, "tool": "0.1.0", "transaction": 1, "kind": "apply", "machine_id": null,
@@ -55,7 +55,8 @@ impl Dir {
         if let Some(seconds) = seconds {
             let up: f64 = fs::read_to_string("/proc/uptime").unwrap().split(' ').next().unwrap().parse().unwrap();
             let mut trial = json!({
-                "ms": seconds * 1000, "until_boot_ms": (up * 1000.0) as u64 + seconds * 1000, "until_unix": 1,
+                "ms": seconds.abs() * 1000, "until_boot_ms": ((up * 1000.0) as i64 + seconds * 1000).max(1),
+                "until_unix": 1,
                 "boot_id": boot, "who": "anna",
             });
             fs::write(self.0.join("trial-0001.json"), trial.to_string()).unwrap();
@@ -78,7 +79,8 @@ impl Drop for Dir {
 }
 
 fn arm(dir: &Dir, lock: &File) -> Box<dyn Armed> {
-    let process = Process { program: RINGWISE.into(), copies_only: true, ..Process::default() };
+    let run = dir.0.join("run");
+    let process = Process { program: RINGWISE.into(), copies_only: true, run, ..Process::default() };
     process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).unwrap()
 }
 
@@ -221,6 +223,60 @@ fn killed_and_started_again_it_goes_on() {
     until("the lock", || dir.is_locked());
     assert_eq!(dir.ringwise(&["confirm"]).status.code(), Some(0));
     assert!(again.wait().unwrap().success());
+}
+
+fn signal(name: &str, pid: u32) {
+    assert!(Command::new("/bin/kill").arg(format!("-{name}")).arg(pid.to_string()).status().unwrap().success());
+}
+
+#[test]
+fn a_guard_that_does_not_answer_is_named() {
+    let dir = Dir::new("stopped");
+    let lock = dir.lock();
+    let mut armed = arm(&dir, &lock);
+    dir.journal(Some(3600));
+    armed.done(true).unwrap();
+    drop((lock, armed));
+    let pid = guards(&dir.0)[0];
+    until("the note of the guard", || fs::read_to_string(dir.0.join("lock")).unwrap().starts_with(&pid.to_string()));
+    signal("STOP", pid);
+    let text = |o: &Output| String::from_utf8_lossy(&[o.stdout.clone(), o.stderr.clone()].concat()).into_owned();
+    // The deadline passes, and it does nothing about it.
+    dir.journal(Some(-60));
+    let o = dir.ringwise(&[]);
+    assert!(o.status.code() == Some(3) && text(&o).contains("OVERDUE"), "{o:?}");
+    assert!(text(&o).contains(&format!("its guard (process {pid}) does not put it back")), "{o:?}");
+    let doc: Value = serde_json::from_slice(&dir.ringwise(&["-j"]).stdout).unwrap();
+    assert!(doc["overdue_s"].as_u64().is_some_and(|s| s >= 60), "{}", doc["overdue_s"]);
+    let o = dir.ringwise(&["confirm"]);
+    assert_eq!(o.status.code(), Some(3), "{o:?}");
+    assert!(
+        text(&o).contains("too late") && text(&o).contains(&format!("kill -9 {pid}, then ringwise recover")),
+        "{o:?}"
+    );
+    // In time it is kept, whatever the guard does.
+    dir.journal(Some(3600));
+    let o = dir.ringwise(&["confirm"]);
+    assert_eq!(o.status.code(), Some(3), "{o:?}");
+    let said = format!("transaction 1 is kept, but its guard (process {pid}) does not answer");
+    assert!(text(&o).contains(&said), "{o:?}");
+    signal("CONT", pid);
+    until("the lock", || !dir.is_locked());
+    let o = dir.ringwise(&["confirm"]);
+    assert!(o.status.success() && text(&o).contains("was confirmed before"), "{o:?}");
+}
+
+#[test]
+fn without_a_guard_a_trial_that_is_over_is_for_recover() {
+    let dir = Dir::new("overdue");
+    drop(dir.lock());
+    dir.journal(Some(-60));
+    let o = dir.ringwise(&["confirm"]);
+    assert_eq!(o.status.code(), Some(6), "{o:?}");
+    let text = String::from_utf8(o.stderr).unwrap();
+    assert!(text.contains("its guard is gone") && text.contains("Try: ringwise recover"), "{text}");
+    let page = String::from_utf8(dir.ringwise(&[]).stdout).unwrap();
+    assert!(page.contains("OVERDUE") && page.contains("Next: ringwise recover"), "{page}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use ringwise_apply::{Ending, Journals, Store};
 use ringwise_discover::{Options, Parts};
@@ -37,7 +38,7 @@ pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let options = Options { parts, rivals_within: Some(all.deadline / RIVALS_SHARE), ..all };
     let s = source.snapshot(&options, common)?;
     let st = match journals {
-        Some(j) => standing_of(&s, &store, j.and_then(Journals::fresh)),
+        Some(j) => standing_of(&s, &store, j.and_then(Journals::fresh), source.host.since_boot()),
         None => Standings::default(),
     };
     let status = if page::needs_somebody(&st) { Status::Findings } else { Status::Ok };
@@ -78,17 +79,18 @@ fn parts(families: BTreeSet<Family>) -> Parts {
 }
 
 /// What was applied, and whether it still holds.
-pub fn standings(s: &Snapshot, store: &Store) -> Standings {
-    standing_of(s, store, Journals::read(store))
+pub fn standings(s: &Snapshot, store: &Store, since_boot: Duration) -> Standings {
+    standing_of(s, store, Journals::read(store), since_boot)
 }
 
 fn standing_of(
     s: &Snapshot,
     store: &Store,
     journals: std::result::Result<Journals, ringwise_apply::Error>,
+    since_boot: Duration,
 ) -> Standings {
     let dir = store.dirs().first().cloned().unwrap_or_default();
-    let mut st = Standings { boot: Some(boot::kept(Path::new("/"), &dir)), ..Standings::default() };
+    let mut st = Standings { boot: Some(boot::kept(Path::new("/"), &dir)), since_boot, ..Standings::default() };
     match journals {
         Ok(j) => {
             let (v, list) = (j.verify(s), j.history(&s.host));
@@ -121,6 +123,7 @@ fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value
         "cpus_online": s.topology.online,
         "applied": st.last,
         "verify": st.verify,
+        "overdue_s": st.overdue().map(|(_, late)| late.as_secs()),
         "not_put_back": st.half_way,
         "stuck": st.stuck,
         "boot": st.boot,

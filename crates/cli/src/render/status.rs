@@ -1,8 +1,9 @@
 //! `ringwise` alone, and `ringwise status`: the first screen, also at three in the morning.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use ringwise_apply::{Entry, Fate, Pending, Standing, Verify};
+use ringwise_apply::{Entry, Fate, Holder, Pending, Standing, Verify};
 use ringwise_knob::{Address, Match, Window};
 use ringwise_model::{Gather, Snapshot};
 
@@ -25,6 +26,16 @@ pub struct Standings {
     pub unreadable: Option<String>,
     /// What is kept over a reboot. `None`: a recording.
     pub boot: Option<Boot>,
+    /// Time since boot, of the trial's deadline too.
+    pub since_boot: Duration,
+}
+
+impl Standings {
+    /// The trial that nobody has ended although its deadline has passed, and for how long.
+    pub fn overdue(&self) -> Option<(&Pending, Duration)> {
+        let trial = self.verify.as_ref()?.trial.as_ref()?;
+        Some((trial, trial.trial.overdue(self.since_boot)?))
+    }
 }
 
 /// Somebody is needed. What is not known is no good news.
@@ -139,7 +150,10 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
     let red = |t: String| style.paint(Tint::Red, &t);
     let mut out = Vec::new();
     if let Some(p) = &v.trial {
-        out.push(red(trial(p, style)));
+        out.push(red(match st.overdue() {
+            Some((p, late)) => format!("{}: {}", overdue(p, late, &when::clock(p.trial.until_unix, style.utc)), end(p)),
+            None => trial(p, style),
+        }));
     }
     if let Some(id) = v.unfinished {
         out.push(red(format!("transaction {id} was cut short: ringwise recover")));
@@ -163,6 +177,25 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
         out.push("nothing waits for confirmation, no unfinished journal".into());
     }
     out
+}
+
+/// Of a trial that should have been ended `late` ago.
+pub fn overdue(p: &Pending, late: Duration, until: &str) -> String {
+    let (id, late) = (p.transaction, plural(usize::try_from(late.as_secs()).unwrap_or(usize::MAX), "second"));
+    let why = match &p.guard {
+        Some(Holder { pid: Some(pid), .. }) => format!("its guard (process {pid}) does not put it back"),
+        Some(_) => "its guard does not put it back".into(),
+        None => "its guard is gone: nobody puts it back".into(),
+    };
+    format!("transaction {id} of {} is OVERDUE: its trial ended at {until}, {late} ago, and {why}", p.who)
+}
+
+/// How to end an overdue trial.
+fn end(p: &Pending) -> String {
+    match p.guard.as_ref().and_then(|g| g.pid) {
+        Some(pid) => format!("kill -9 {pid}, then ringwise recover"),
+        None => "ringwise recover".into(),
+    }
 }
 
 fn trial(p: &Pending, style: &Style) -> String {
@@ -224,6 +257,9 @@ fn next(s: &Snapshot, st: &Standings) -> String {
     let Some(v) = &st.verify else { return otherwise(s) };
     if v.unfinished.is_some() || st.half_way.is_some() {
         return "Next: ringwise recover\n".into();
+    }
+    if let Some((p, _)) = st.overdue() {
+        return format!("Next: {}\n", end(p));
     }
     if v.trial.is_some() {
         return "Next: ringwise confirm\n".into();
