@@ -65,7 +65,7 @@ check "it is kept" sh -c "ringwise history | sed -n 2p | grep -q 'in force'"
 clean_up
 
 # Its deadline passes without a guard.
-status "a trial of 3 s" 0 $apply --confirm 3s
+status "a trial of 15 s" 0 $apply --confirm 15s
 wait_until 20 is_guard && kill -9 $(guard_pid)
 wait_until 20 let_go
 check "it is overdue" wait_until 60 sh -c "ringwise | grep -q OVERDUE"

@@ -9,7 +9,7 @@ use ringwise_model::DevId;
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
-use crate::Guardian;
+use crate::{Guardian, NotPutBack};
 
 /// One transaction: the steps in the order in which they are to be done, and who wants them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct Request {
     /// Settings besides the steps that must be as given here, or it is refused: a reviewed plan counts on them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relies_on: Vec<Setting>,
+    /// What the steps leave out because CPUs are offline; for the account.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<NotPutBack>,
     /// What somebody else has set and the steps leave alone; for the account.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,

@@ -90,6 +90,7 @@ fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outco
     out.pending = request.steps.iter().filter(pending).filter_map(|s| s.setting.address()).collect();
     out.already_so = request.steps.iter().map(|s| s.setting.clone()).collect();
     out.kept.clone_from(&request.kept);
+    out.waiting.clone_from(&request.waiting);
     (out.verified, out.verified_of) = (out.already_so.len(), out.already_so.len());
     out.notes = notes;
     out
@@ -304,6 +305,7 @@ pub(crate) fn transact(
     let mut out = Outcome::nothing();
     out.transaction = Some(id);
     out.kept.clone_from(&request.kept);
+    out.waiting.clone_from(&request.waiting);
     events(&Event::Begun { transaction: id, steps: request.steps.len() });
     let mut tx = Tx {
         cx,

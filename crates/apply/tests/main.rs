@@ -11,6 +11,7 @@ mod hands;
 mod lives;
 mod middle;
 mod moderation;
+mod offline;
 mod past;
 mod profiles;
 mod published;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use ringwise_apply::{Ending, Journals, Store};
+use ringwise_apply::{Ending, Entry, Journals, Store};
 use ringwise_discover::{Options, Parts};
-use ringwise_knob::Family;
-use ringwise_model::Snapshot;
+use ringwise_knob::{Family, compare, offline};
+use ringwise_model::{CpuSet, Snapshot};
 use serde_json::json;
 
 use super::transaction::{store, words};
@@ -17,7 +17,7 @@ use crate::exit::{Result, Status};
 use crate::out;
 use crate::render::json::Document;
 use crate::render::standing;
-use crate::render::status::{self as page, Page, Standings};
+use crate::render::status::{self as page, Page, Standings, Waiting};
 use crate::source;
 use crate::style::Style;
 
@@ -96,12 +96,26 @@ fn standing_of(
             let (v, list) = (j.verify(s), j.history(&s.host));
             st.last = standing::last_in_force(&list).cloned();
             st.half_way = standing::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
+            st.waiting = standing::waiting(&list).and_then(|e| waiting(e, s));
             st.stuck = list.iter().rfind(|e| e.this_boot).filter(|e| !e.stuck.is_empty()).cloned();
             st.verify = Some(v);
         }
         Err(e) => st.unreadable = Some(words(&e)),
     }
     st
+}
+
+/// None: nothing waits any more.
+fn waiting(e: &Entry, s: &Snapshot) -> Option<Waiting> {
+    let all = e.outcome.iter().flat_map(|o| &o.waiting).map(|w| &w.was);
+    let missing: Vec<CpuSet> = all
+        .map(|was| (was, offline::missing(was, s)))
+        .filter(|(was, missing)| !missing.is_empty() || !compare(was, s).holds())
+        .map(|(_, missing)| missing)
+        .collect();
+    let offline = missing.iter().fold(CpuSet::new(), |all, m| all.union(m));
+    let ready = missing.iter().any(CpuSet::is_empty);
+    (!missing.is_empty()).then(|| Waiting { transaction: e.id, settings: missing.len(), offline, ready })
 }
 
 fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value> {
@@ -125,6 +139,7 @@ fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value
         "verify": st.verify,
         "overdue_s": st.overdue().map(|(_, late)| late.as_secs()),
         "not_put_back": st.half_way,
+        "waiting": st.waiting,
         "stuck": st.stuck,
         "boot": st.boot,
         "state_unreadable": st.unreadable,

@@ -180,6 +180,7 @@ pub fn finish(o: &Outcome, verb: &str, as_json: bool, style: &Style) -> Result<S
     }
     Ok(match o.exit_status() {
         0 => Status::Ok,
+        3 => Status::Findings,
         4 => Status::PutBack,
         _ => Status::NotPutBack,
     })

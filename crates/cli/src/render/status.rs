@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use ringwise_apply::{Entry, Fate, Holder, Pending, Standing, Verify};
 use ringwise_knob::{Address, Match, Window};
-use ringwise_model::{Gather, Snapshot};
+use ringwise_model::{CpuSet, Gather, Snapshot};
 
 use super::text::{self, hang, pad, plural};
-use super::{rivals, table};
+use super::{outcome, rivals, table};
 use crate::boot::Boot;
 use crate::style::{Style, Tint};
 use crate::when;
@@ -21,6 +21,8 @@ pub struct Standings {
     pub last: Option<Entry>,
     /// The transaction of which something could not be put back.
     pub half_way: Option<u64>,
+    /// A rollback had to leave something because CPUs were offline.
+    pub waiting: Option<Waiting>,
     /// The last transaction is the guard's: queues stood still, and it rolled back what was before.
     pub stuck: Option<Entry>,
     pub unreadable: Option<String>,
@@ -28,6 +30,17 @@ pub struct Standings {
     pub boot: Option<Boot>,
     /// Time since boot, of the trial's deadline too.
     pub since_boot: Duration,
+}
+
+/// What the last rollback left and is not so yet.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Waiting {
+    pub transaction: u64,
+    pub settings: usize,
+    /// Those of the CPUs that are offline still. Empty: all of it can be restored.
+    pub offline: CpuSet,
+    /// Some of it can be restored now.
+    pub ready: bool,
 }
 
 impl Standings {
@@ -43,6 +56,7 @@ pub fn needs_somebody(st: &Standings) -> bool {
     matches!(st.boot, Some(Boot::Skipped { .. }))
         || st.half_way.is_some()
         || st.stuck.is_some()
+        || st.waiting.as_ref().is_some_and(|w| w.ready)
         || st.unreadable.is_some()
         || st.verify.as_ref().is_some_and(is_off)
 }
@@ -165,6 +179,13 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
     if let Some(id) = st.half_way {
         out.push(red(format!("transaction {id} failed and is not fully put back: ringwise recover")));
     }
+    if let Some(w) = &st.waiting {
+        let what = format!("{} of rollback {}", plural(w.settings, "setting"), w.transaction);
+        out.push(match w.ready {
+            true => red(format!("{what} can be restored now that a CPU is online again: ringwise recover")),
+            false => format!("{what} to be restored when {} online again", outcome::is(&w.offline)),
+        });
+    }
     for n in &v.newer {
         out.push(red(format!("transaction {}: {}; its undo: ringwise history {0}", n.transaction, n.why)));
     }
@@ -255,7 +276,7 @@ fn moved_text(list: &[Address]) -> String {
 /// What to type now.
 fn next(s: &Snapshot, st: &Standings) -> String {
     let Some(v) = &st.verify else { return otherwise(s) };
-    if v.unfinished.is_some() || st.half_way.is_some() {
+    if v.unfinished.is_some() || st.half_way.is_some() || st.waiting.as_ref().is_some_and(|w| w.ready) {
         return "Next: ringwise recover\n".into();
     }
     if let Some((p, _)) = st.overdue() {
