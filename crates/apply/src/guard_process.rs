@@ -7,6 +7,8 @@
 //!            ── "lock" with the open file of the lock ──►   holds a process descriptor of the applier
 //!            ◄─────────────────────────────── "armed" ──────
 //!            ── "begun" ──► "ok"                    it has read the journal's header
+//!            ── "alive", at most one a second ──►
+//!            ◄── "taken"                            it heard nothing for too long, and puts back
 //!            ── "done" or "trial" ──► "ok"                  or the end of the stream: dead
 //! ```
 
@@ -15,19 +17,24 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ringwise_sys::{guardian, proc};
 
 use crate::guard::{Seen, Watched};
 use crate::guard_place::{Place, Search, spawn};
-use crate::{Armed, Guardian, Job};
+use crate::{Armed, Guardian, Halt, Job, Lost, Policy, SignOfLife};
 
 /// The one external program, and an optional one.
 const SYSTEMD_RUN: [&str; 2] = ["/usr/bin/systemd-run", "/bin/systemd-run"];
 /// Overrides the bounds of a device on slow machines, also those of the guard.
 const SLOW: &str = "RINGWISE_DEVICE_DEADLINE_MS";
 const EACH: Duration = Duration::from_millis(10);
+/// Between two signs of life.
+const SIGN: Duration = Duration::from_secs(1);
+/// For a guard that has taken over to put back, channels and links included.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts `ringwise __guard`.
 #[derive(Debug, Clone)]
@@ -40,13 +47,16 @@ pub struct Process {
     pub run: PathBuf,
     /// Within which the guard must be armed, and within which it must answer.
     pub bound: Duration,
+    /// For how long this process may give no sign of life, see [`crate::Policy::silence`].
+    pub silence: Duration,
 }
 
 impl Default for Process {
     fn default() -> Self {
         let slow = std::env::var(SLOW).ok().and_then(|t| t.parse().ok()).map_or(Duration::ZERO, Duration::from_millis);
         let bound = Duration::from_secs(10).max(slow * 2);
-        Self { program: "/proc/self/exe".into(), copies_only: false, run: "/run/ringwise".into(), bound }
+        let silence = Policy::default().silence + slow;
+        Self { program: "/proc/self/exe".into(), copies_only: false, run: "/run/ringwise".into(), bound, silence }
     }
 }
 
@@ -70,6 +80,7 @@ impl Guardian for Process {
         let id = job.transaction.to_string();
         let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id, "--socket".into(), name];
         args.extend(["--state-dir".into(), dir.display().to_string()]);
+        args.extend(["--silence-ms".into(), self.silence.as_millis().to_string()]);
         let (found, note) = self.launch(&place, &args, &listener, job.transaction, end);
         let armed = found.and_then(|stream| self.greet(stream, job, end));
         if armed.is_err() {
@@ -79,7 +90,8 @@ impl Guardian for Process {
             Some(n) => format!("{e} ({n})"),
             None => e,
         })?;
-        Ok(Box::new(Linked { stream, bound: self.bound, note }))
+        let lines = Lines::new(stream);
+        Ok(Box::new(Linked { lines, bound: self.bound, note, taken: false }))
     }
 }
 
@@ -118,7 +130,7 @@ impl Process {
             stream.set_read_timeout(Some(left))?;
             stream.set_write_timeout(Some(left))?;
             guardian::send_fd(&stream, b"lock\n", job.lock)?;
-            expect(&stream, "armed")
+            Lines::new(stream.try_clone()?).expect("armed")
         };
         talk().map_err(|e| format!("it was started and does not answer: {e}"))?;
         Ok(stream)
@@ -199,46 +211,93 @@ fn accept(listener: &UnixListener, mut starter: Option<&mut Child>, end: Instant
     }
 }
 
-/// One word and a newline, and nothing after it.
-fn expect(mut stream: &UnixStream, word: &str) -> io::Result<()> {
-    let mut text = [0; 64];
-    let n = stream.read(&mut text)?;
-    match String::from_utf8_lossy(&text[..n]).trim_end() {
-        w if w == word => Ok(()),
-        "" => Err(io::Error::other("it is gone")),
-        w => Err(io::Error::other(format!("it says \"{w}\" instead of \"{word}\""))),
+/// Words from the other end, one a line.
+struct Lines {
+    stream: Arc<UnixStream>,
+    rest: Vec<u8>,
+}
+
+impl Lines {
+    fn new(stream: UnixStream) -> Self {
+        Self { stream: Arc::new(stream), rest: Vec::new() }
+    }
+
+    /// A word that is here.
+    fn word(&mut self) -> Option<String> {
+        let end = self.rest.iter().position(|b| *b == b'\n')?;
+        let line: Vec<u8> = self.rest.drain(..=end).collect();
+        Some(String::from_utf8_lossy(&line).trim_end().to_string())
+    }
+
+    /// Waits for more, within the stream's time. False: it has ended.
+    fn more(&mut self) -> io::Result<bool> {
+        let mut text = [0; 64];
+        let n = (&*self.stream).read(&mut text)?;
+        self.rest.extend_from_slice(&text[..n]);
+        Ok(n > 0)
+    }
+
+    fn next(&mut self) -> io::Result<Option<String>> {
+        loop {
+            match self.word() {
+                None if !self.more()? => return Ok(None),
+                None => {}
+                word => return Ok(word),
+            }
+        }
+    }
+
+    fn expect(&mut self, word: &str) -> io::Result<()> {
+        match self.next()? {
+            Some(w) if w == word => Ok(()),
+            Some(w) => Err(io::Error::other(format!("it says \"{w}\" instead of \"{word}\""))),
+            None => Err(io::Error::other("it is gone")),
+        }
     }
 }
 
 /// The applier's end.
 struct Linked {
-    stream: UnixStream,
+    lines: Lines,
     bound: Duration,
     note: Option<String>,
+    /// It has said that it takes over.
+    taken: bool,
+}
+
+impl Linked {
+    fn say(&mut self, word: &str) -> io::Result<()> {
+        self.lines.stream.set_read_timeout(Some(self.bound))?;
+        (&*self.lines.stream).write_all(format!("{word}\n").as_bytes())?;
+        let heard = self.lines.next()?;
+        match heard.as_deref() {
+            Some("ok") => Ok(()),
+            Some("taken") => {
+                self.taken = true;
+                Err(io::Error::other("it has taken over"))
+            }
+            Some(w) => Err(io::Error::other(format!("it says \"{w}\" instead of \"ok\""))),
+            None => Err(io::Error::other("it is gone")),
+        }
+    }
 }
 
 impl Armed for Linked {
     fn is_there(&mut self) -> bool {
         // It says nothing while it waits: anything to read is its end.
-        guardian::readable(&[self.stream.as_fd()], Duration::ZERO).is_ok_and(|r| !r[0])
+        let quiet = || guardian::readable(&[self.lines.stream.as_fd()], Duration::ZERO).is_ok_and(|r| !r[0]);
+        !self.taken && self.lines.rest.is_empty() && quiet()
     }
 
     fn begun(&mut self) -> Result<(), String> {
-        let mut talk = || -> io::Result<()> {
-            self.stream.set_read_timeout(Some(self.bound))?;
-            self.stream.write_all(b"begun\n")?;
-            expect(&self.stream, "ok")
-        };
-        talk().map_err(|e| e.to_string())
+        self.say("begun").map_err(|e| e.to_string())
     }
 
     fn done(&mut self, on_trial: bool) -> Result<(), String> {
         let mut talk = || -> io::Result<()> {
-            self.stream.set_read_timeout(Some(self.bound))?;
-            self.stream.write_all(if on_trial { b"trial\n" } else { b"done\n" })?;
-            expect(&self.stream, "ok")?;
+            self.say(if on_trial { "trial" } else { "done" })?;
             // Until it is gone it holds the lock.
-            if !on_trial && self.stream.read(&mut [0; 8])? != 0 {
+            if !on_trial && self.lines.more()? {
                 return Err(io::Error::other("it goes on talking"));
             }
             Ok(())
@@ -249,11 +308,41 @@ impl Armed for Linked {
     fn note(&self) -> Option<String> {
         self.note.clone()
     }
+
+    fn sign_of_life(&self) -> Option<SignOfLife> {
+        let (stream, last) = (Arc::downgrade(&self.lines.stream), Mutex::new(None::<Instant>));
+        Some(Arc::new(move || {
+            // Where another thread is at it, one sign is enough.
+            let Ok(mut last) = last.try_lock() else { return };
+            if last.is_none_or(|t| t.elapsed() >= SIGN)
+                && let Some(stream) = stream.upgrade()
+            {
+                *last = Some(Instant::now());
+                let _ = (&*stream).write_all(b"alive\n"); // whether it is there is asked elsewhere
+            }
+        }))
+    }
+
+    fn lost(&mut self) -> Lost {
+        let _ = self.lines.stream.set_read_timeout(Some(self.bound)); // without it this waits for the end
+        while !self.taken
+            && let Ok(Some(word)) = self.lines.next()
+        {
+            self.taken = word == "taken";
+        }
+        if !self.taken {
+            return Lost::Died;
+        }
+        // It ends when it has put back.
+        let _ = self.lines.stream.set_read_timeout(Some(PATIENCE));
+        while let Ok(true) = self.lines.more() {}
+        Lost::TookOver
+    }
 }
 
 /// The guard's end.
 pub struct Link {
-    stream: UnixStream,
+    lines: Lines,
     pid: Option<u32>,
     process: Option<OwnedFd>,
 }
@@ -277,12 +366,27 @@ impl Link {
         };
         // Without it, or in another namespace, the end of the stream says the same.
         let process = peer.pid.and_then(|p| guardian::pidfd(p).ok());
-        Ok((Self { stream, pid: peer.pid, process }, lock))
+        Ok((Self { lines: Lines::new(stream), pid: peer.pid, process }, lock))
     }
 
     /// From now on everything is put back if the applier dies.
     pub fn armed(&mut self) -> io::Result<()> {
-        self.stream.write_all(b"armed\n")
+        self.say("armed")
+    }
+
+    fn say(&self, word: &str) -> io::Result<()> {
+        (&*self.lines.stream).write_all(format!("{word}\n").as_bytes())
+    }
+
+    /// What its next word means, if it is here whole.
+    fn heard(&mut self) -> Option<Seen> {
+        Some(match self.lines.word()?.as_str() {
+            "alive" => Seen::Alive,
+            "begun" => Seen::Begun,
+            "done" => Seen::Done { on_trial: false },
+            "trial" => Seen::Done { on_trial: true },
+            _ => self.died(),
+        })
     }
 
     fn died(&self) -> Seen {
@@ -293,28 +397,41 @@ impl Link {
 
 impl Watched for Link {
     fn look(&mut self, wait: Duration) -> Seen {
+        if let Some(seen) = self.heard() {
+            return seen;
+        }
         let fds: Vec<_> =
-            [Some(self.stream.as_fd()), self.process.as_ref().map(AsFd::as_fd)].into_iter().flatten().collect();
+            [Some(self.lines.stream.as_fd()), self.process.as_ref().map(AsFd::as_fd)].into_iter().flatten().collect();
         let ready = match guardian::readable(&fds, wait) {
             Ok(r) => r,
             Err(_) => return self.died(),
         };
         // First what it has said: it may have ended since.
         if ready[0] {
-            let mut text = [0; 64];
-            return match self.stream.read(&mut text).map(|n| &text[..n]) {
-                Ok(b"begun\n") => Seen::Begun,
-                Ok(b"done\n") => Seen::Done { on_trial: false },
-                Ok(b"trial\n") => Seen::Done { on_trial: true },
+            return match self.lines.more() {
+                Ok(true) => self.heard().unwrap_or(Seen::Quiet),
                 _ => self.died(),
             };
         }
         // One of its threads may hang in the kernel, and keep the process and its files for as long.
         let ended = ready.get(1) == Some(&true) || self.pid.is_some_and(guardian::ended);
-        if ended { self.died() } else { Seen::Working }
+        if ended { self.died() } else { Seen::Quiet }
     }
 
     fn answer(&mut self) {
-        let _ = self.stream.write_all(b"ok\n"); // whoever does not wait for it is gone, which is seen next
+        let _ = self.say("ok"); // whoever does not wait for it is gone, which is seen next
+    }
+
+    fn halted(&self) -> (Option<u32>, Halt) {
+        let halt = match self.pid.map(guardian::state) {
+            Some(Ok(Some('T' | 't'))) => Halt::Stopped,
+            Some(Ok(Some('D'))) => Halt::InKernel,
+            _ => Halt::Silent,
+        };
+        (self.pid, halt)
+    }
+
+    fn take_over(&mut self) {
+        let _ = self.say("taken"); // whoever does not hear it sees the end of the connection
     }
 }

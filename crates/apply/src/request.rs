@@ -65,6 +65,9 @@ pub struct Policy {
     pub retry_wait: Duration,
     /// Who puts everything back if this process dies. None where that is seen to otherwise (tests).
     pub guard: Option<Arc<dyn Guardian>>,
+    /// For a guard: how long the process that applies may give no sign of life before the guard takes over. Longer than
+    /// any single wait of it, which is `deadline` for a call.
+    pub silence: Duration,
     /// It is kept only if it is confirmed within this time from the end of the verification.
     pub trial: Option<Duration>,
     /// After the steps, how long transmit queues are watched for one that stands still; at most, and a second where
@@ -86,6 +89,7 @@ impl Default for Policy {
             tries: std::num::NonZeroU32::new(5).expect("5 is not 0"),
             retry_wait: Duration::from_millis(50),
             guard: None,
+            silence: Duration::from_secs(30),
             trial: None,
             watch: Duration::ZERO,
             tied: false,

@@ -17,6 +17,7 @@ use crate::journal::{Header, Journal, Read, Record, Whose};
 use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::store::Lock;
+use crate::takeover::Living;
 use crate::trial::Files;
 use crate::tx::{Done, Tx, start_of};
 use crate::watch::{self, Watch};
@@ -273,6 +274,9 @@ pub(crate) fn transact(
         None => None,
     };
     notes.extend(guard.as_ref().and_then(|g| g.note()));
+    let sign = guard.as_ref().and_then(|g| g.sign_of_life());
+    let living: Option<Arc<dyn Host>> = sign.map(|sign| Arc::new(Living { host: cx.host.clone(), sign }) as _);
+    let cx = Cx { host: living.as_ref().unwrap_or(cx.host), ..cx };
     let guard = Sent(guard);
     let watch = if kind == Kind::Apply { cx.policy.watch } else { Duration::ZERO };
     let mut watched = if watch.is_zero() { None } else { Watch::new(&cx, &now, &watch::devices(&request.steps)) };

@@ -95,7 +95,7 @@ impl Tx<'_> {
 
     pub fn check_stop(&mut self) -> Done {
         if self.guard.as_mut().is_some_and(|g| !g.is_there()) {
-            return Err(guard_gone().into());
+            return Err(self.guard_lost().into());
         }
         if !self.cx.policy.stopped() {
             return Ok(());

@@ -20,4 +20,5 @@ mod rss;
 mod rules;
 mod sim_is_a_host;
 mod stuck;
+mod takeover;
 mod transaction;

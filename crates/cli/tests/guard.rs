@@ -1,6 +1,7 @@
 //! The guard as a real process, without root and without a kernel setting: what is to be put back is so already.
 
 use std::fs::{self, File};
+use std::io::BufRead;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -266,6 +267,62 @@ fn a_guard_that_does_not_answer_is_named() {
     assert!(o.status.success() && text(&o).contains("was confirmed before"), "{o:?}");
 }
 
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// With a guard, at work until that is gone; says what became of it.
+#[test]
+#[ignore = "the process that the next test stops"]
+fn applier() {
+    let Some(dir) = std::env::var_os("RINGWISE_TEST_DIR") else { return };
+    let dir = std::mem::ManuallyDrop::new(Dir(dir.into()));
+    let lock = dir.lock();
+    let run = dir.0.join("run");
+    let process = Process { program: RINGWISE.into(), copies_only: true, run, silence: SILENCE, ..Process::default() };
+    let mut armed = process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).unwrap();
+    armed.begun().unwrap();
+    let sign = armed.sign_of_life().unwrap();
+    println!("\nat work");
+    while armed.is_there() {
+        sign();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    println!("\n{:?}", armed.lost());
+}
+
+#[test]
+fn an_applier_that_is_stopped_loses_the_transaction_to_its_guard() {
+    let dir = Dir::new("hangs");
+    dir.journal(None);
+    let mut c = Command::new(std::env::current_exe().unwrap());
+    c.args(["--exact", "guard::applier", "--ignored", "--nocapture"]).env("RINGWISE_TEST_DIR", &dir.0);
+    let mut child = c.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|l| l == "at work"), "it has a guard");
+    // Longer than the bound, with signs of life.
+    std::thread::sleep(SILENCE * 2);
+    assert_eq!(dir.records().len(), 1, "{:?}", dir.records());
+    signal("STOP", child.id());
+    until("the guard to put back", || {
+        let text = fs::read_to_string(dir.0.join("tx-0001.jsonl")).unwrap();
+        let last = text.lines().last().and_then(|l| serde_json::from_str::<Value>(l).ok());
+        last.is_some_and(|r| r["record"] == "end")
+    });
+    let words = format!("the process that applied it ({}) has been stopped for 5 s", child.id());
+    let (records, end) = (dir.records(), dir.records().pop().unwrap());
+    assert!(records[1]["record"] == "taken_over" && records[1]["why"] == words.as_str(), "{records:?}");
+    assert_eq!(end["outcome"]["verdict"], "put_back");
+    assert_eq!(end["outcome"]["failed"]["words"], words.as_str());
+    until("the guard to leave", || guards(&dir.0).is_empty());
+    // It has the lock still, by which it is named.
+    assert!(dir.is_locked());
+    let holder = fs::read_to_string(dir.0.join("lock")).unwrap();
+    assert!(holder.starts_with(&format!("{}\n", child.id())), "{holder}");
+    signal("CONT", child.id());
+    assert!(lines.any(|l| l == "TookOver"), "it learns of that");
+    assert!(child.wait().unwrap().success());
+    assert!(!dir.is_locked());
+}
+
 #[test]
 fn without_a_guard_a_trial_that_is_over_is_for_recover() {
     let dir = Dir::new("overdue");
@@ -288,7 +345,8 @@ fn where_no_guard_can_be_started_it_says_why() {
     assert!(e.contains("executed from no file") && e.contains("No such file"), "{e}");
     // It starts and does not do what a guard does.
     let bound = Duration::from_secs(2);
-    let process = Process { program: "/bin/true".into(), copies_only: true, run: dir.0.join("run"), bound };
+    let process =
+        Process { program: "/bin/true".into(), copies_only: true, run: dir.0.join("run"), bound, ..Process::default() };
     let e = process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).err().unwrap();
     assert!(e.contains("did not report"), "{e}");
     assert!(!dir.0.join("guard-0001").exists());
