@@ -118,8 +118,20 @@ check "offline: the interrupt leaves the CPU" [ "$(effective $n)" != $last ]
 moved=$(asked $n)
 same "affinity: an offline CPU alone" "$(errno_of $last $list)" "Invalid argument"
 same "rps_cpus accepts an offline CPU" "$(errno_of $(printf %x $((1 << last))) $(q $igb)/rx-0/rps_cpus)" ok
+same "rps_cpus drops an offline CPU" "$(hex $(q $igb)/rx-0/rps_cpus)" ""
+both=$(printf %x $(((1 << last) | 1)))
+echo $both >$(q $igb)/rx-0/rps_cpus
+same "rps_cpus keeps the CPUs beside it" "$(hex $(q $igb)/rx-0/rps_cpus)" 1
 echo 0 >$(q $igb)/rx-0/rps_cpus
+xps=$(q $igb)/tx-0/xps_cpus
+was=$(cat $xps)
+echo $both >$xps
+same "xps_cpus drops an offline CPU" "$(hex $xps)" 1
+same "affinity keeps an offline CPU beside another" "$(errno_of 0,$last $list; cat $list)" "ok
+$([ $last = 1 ] && echo 0-1 || echo 0,$last)"
+echo $moved >$list
 echo 1 >/sys/devices/system/cpu/cpu$last/online
+echo $was >$xps
 same "offline: it does not come back" "$(asked $n)" "$moved"
 
 # --- the test NIC

@@ -63,3 +63,25 @@ wait_until 20 let_go
 status "confirm without a guard" 0 ringwise confirm
 check "it is kept" sh -c "ringwise history | sed -n 2p | grep -q 'in force'"
 clean_up
+
+# Its deadline passes without a guard.
+status "a trial of 15 s" 0 $apply --confirm 15s
+wait_until 20 is_guard && kill -9 $(guard_pid)
+wait_until 20 let_go
+check "it is overdue" wait_until 60 sh -c "ringwise | grep -q OVERDUE"
+status "confirm is refused" 6 ringwise confirm
+says "it names the way out" "ringwise recover"
+status "recover puts it back" 0 ringwise recover --yes
+as_before "overdue"
+
+# The guard is stopped.
+status "a trial" 0 $apply --confirm 600s
+check "its guard" wait_until 20 is_guard
+g=$(guard_pid)
+kill -STOP $g
+status "confirm with a guard that does not answer" 3 ringwise confirm
+says "it is kept" "is kept, but its guard (process $g) does not answer"
+kill -CONT $g
+check "the guard goes" wait_until 60 let_go
+status "then all is well" 0 ringwise confirm
+clean_up

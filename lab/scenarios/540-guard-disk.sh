@@ -34,9 +34,10 @@ state $devs >/tmp/after
 unchanged "and nothing was touched" /tmp/before /tmp/after
 rm -f $J/full $J/more
 
-status "no room for the guard's copy: it runs from memory" 0 ringwise apply $change --confirm 15s
+status "no room for the guard's copy: it runs from /run" 0 ringwise apply $change --confirm 15s
 check "on trial" on_trial
 check "no copy in the directory" sh -c "! ls $J/guard-* 2>/dev/null"
+check "one in /run" sh -c "ls /run/ringwise/guard-*"
 check "the disk is full while it is on trial" fill
 ls -l $J
 back "full on trial" 1
@@ -48,6 +49,14 @@ says "with the command" "ringwise recover"
 status "recover with room again" 0 ringwise recover --yes
 cat /tmp/out /tmp/err
 status "then nothing is left to do" 0 ringwise
+
+id=$(($(last_id) + 1))
+mount -t tmpfs -o size=1m,noexec,mode=755 noexec /run/ringwise
+status "no room and a noexec /run: it runs from memory" 0 ringwise apply $change --confirm 15s
+says "and says that it cannot be restarted" "cannot be restarted"
+same "nor is it" "$(systemctl show -P Restart ringwise-trial-$id.service)" no
+back "from memory" $id
+umount /run/ringwise
 
 id=$(($(last_id) + 1))
 ringwise apply $change --confirm 15s >/tmp/out 2>/tmp/err </dev/null &
@@ -75,6 +84,7 @@ for how in removed replaced; do
 	id=$(($(last_id) + 1))
 	status "apply on trial" 0 $program apply $change --confirm 15s
 	check "on trial" on_trial
+	same "its guard is the installed program" "$(readlink /proc/$(systemctl show -P MainPID ringwise-trial-$id.service)/exe)" $program
 	rm -f $program
 	[ $how = replaced ] && printf '#!/bin/sh\nexit 1\n' >$program && chmod 755 $program
 	back "the program is $how" $id

@@ -42,6 +42,13 @@ same "and nothing lies there" "$(ls -A /tmp/full)" ""
 # 2. No copy can be run from the state directory.
 mount -t tmpfs -o size=32m,noexec,mode=700 noexec /tmp/full
 status "a noexec state directory" 0 $apply --state-dir /tmp/full --confirm 3s
+check "its guard runs from /run" sh -c "readlink /proc/$(guard_pid)/exe | grep -q '^/run/ringwise/guard-'"
+as_before "with a guard from /run"
+same "no copy stays there" "$(ls /run/ringwise | grep guard)" ""
+mkdir -p /run/ringwise
+mount -t tmpfs -o size=32m,noexec,mode=755 noexec /run/ringwise
+status "a noexec /run too" 0 $apply --state-dir /tmp/full --confirm 3s
+check "its guard runs from memory" sh -c "readlink /proc/$(guard_pid)/exe | grep -q memfd"
 as_before "with a guard from memory"
 was=$(cat /proc/sys/vm/memfd_noexec)
 echo 2 >/proc/sys/vm/memfd_noexec
@@ -51,6 +58,7 @@ same "no journal is left of it" "$(ls /tmp/full | grep -c 'tx-0002')" 0
 state $devs >/tmp/after
 unchanged "and nothing was touched" /tmp/before /tmp/after
 echo $was >/proc/sys/vm/memfd_noexec
+umount /run/ringwise
 umount /tmp/full
 
 # 3. A terminal behind a cut network takes nothing any more.

@@ -84,11 +84,7 @@ impl Tx<'_> {
         match fresh(&self.cx, bond) {
             Some(b) if b.hangs_on(dev) => Err(Failure {
                 setting: Some(setting.clone()),
-                errno: None,
-                words: last_one(bond, &b, dev),
-                meaning: format!("interrupting it would cut {bond} off"),
-                path: None,
-                data: None,
+                ..Failure::new(last_one(bond, &b, dev), format!("interrupting it would cut {bond} off"))
             }
             .into()),
             _ => Ok(()),

@@ -35,10 +35,8 @@ impl<'a> Cx<'a> {
     ) -> Result<T> {
         let host = Arc::clone(self.host);
         let time = self.policy.deadline;
-        with_deadline(time, move || call(host.as_ref())).unwrap_or_else(|| {
-            let words = format!("no answer within {} s", time.as_secs_f32());
-            Err(Error { data, ..Error::other(what, words) })
-        })
+        with_deadline(time, move || call(host.as_ref()))
+            .unwrap_or_else(|| Err(Error { data, ..Error::late(what, time) }))
     }
 
     pub fn write(&self, path: &str, text: String) -> Result<()> {

@@ -5,6 +5,7 @@
 //!   applier ── arm ──► guard                          no guard, no write
 //!      │ works           │ waits
 //!      ├─ dies ─────────►├─ journal without an end ─► put back
+//!      ├─ silent ───────►├─ journal without an end ─► marked as taken over, put back
 //!      └─ done ─────────►├─ on trial ─► confirmed: leaves │ deadline, undone: put back
 //!                        └─ else ─► leaves
 //! ```
@@ -28,6 +29,7 @@ use crate::cx::Cx;
 use crate::journal::{Read, Record};
 use crate::names::Names;
 use crate::store::Lock;
+use crate::takeover::{Halt, Lost, SignOfLife, halted, take_over, taken, took_over};
 use crate::trial::{self, Fate, Files, Keeper, OnTrial, Stage, Trial, decide, note};
 use crate::tx::{Tx, guard_gone};
 use crate::undo::{resume, rollback};
@@ -68,6 +70,14 @@ pub trait Armed {
     fn note(&self) -> Option<String> {
         None
     }
+    /// What to call whenever something is done. None: it needs no signs of life.
+    fn sign_of_life(&self) -> Option<SignOfLife> {
+        None
+    }
+    /// Why it is not there, or does not answer.
+    fn lost(&mut self) -> Lost {
+        Lost::Died
+    }
 }
 
 /// The guard's view of the applier.
@@ -76,11 +86,18 @@ pub trait Watched {
     fn look(&mut self, wait: Duration) -> Seen;
     /// Tells the applier that what was seen is taken note of.
     fn answer(&mut self);
+    /// Its process, and what keeps that from giving a sign of life.
+    fn halted(&self) -> (Option<u32>, Halt);
+    /// Tells the applier that nothing it does counts any more.
+    fn take_over(&mut self);
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    Working,
+    /// Nothing new.
+    Quiet,
+    /// It gave a sign of life.
+    Alive,
     /// The journal has its header.
     Begun,
     Done {
@@ -111,10 +128,36 @@ pub fn guard(
         None => wait_for_lock(&cx, store)?,
     };
     let mut known = None;
+    let mut hung = None;
     if let Some(watched) = watched {
+        let mut silent = Duration::ZERO;
         loop {
-            match watched.look(EACH) {
-                Seen::Working => {}
+            let begin = cx.now();
+            let seen = watched.look(EACH);
+            // A guard that was itself suspended, or had no CPU, has not listened for all that time.
+            let listened = cx.now().saturating_sub(begin).min(EACH * 2);
+            silent = if seen == Seen::Quiet { silent + listened } else { Duration::ZERO };
+            match seen {
+                Seen::Quiet if silent < policy.silence => {}
+                Seen::Quiet => match Read::of(store, transaction) {
+                    // Its end says what is to be done; only the word is missing.
+                    Ok(Some(read)) if read.end.is_some() => {
+                        watched.answer();
+                        if read.on_trial().is_none() {
+                            known = None;
+                        }
+                        break;
+                    }
+                    read => {
+                        let (pid, halt) = watched.halted();
+                        why = halted(pid, halt, silent);
+                        hung = pid;
+                        take_over(&cx, store, read.ok().flatten().as_ref().or(known.as_ref()), &why);
+                        watched.take_over();
+                        break;
+                    }
+                },
+                Seen::Alive => {}
                 Seen::Begun => {
                     known = whole(Read::of(store, transaction)?);
                     // Without it the applier hears nothing, and writes nothing.
@@ -138,13 +181,21 @@ pub fn guard(
         }
     }
     // A disk that cannot be read now may be read later, and nobody else is left to try.
-    for _ in 1..TRIES {
+    let mut tries = 1;
+    let out = loop {
         match from_disk(&cx, store, &lock, transaction, &why, &mut known, events) {
-            Err(Error::State { .. }) if known.is_none() => cx.host.sleep(Duration::from_secs(1)),
-            other => return other,
+            Err(Error::State { .. }) if known.is_none() && tries < TRIES => cx.host.sleep(Duration::from_secs(1)),
+            other => break other,
         }
+        tries += 1;
+    };
+    if let Some(pid) = hung {
+        // It shares the lock: until it ends nobody else gets it.
+        let header = known.as_ref().and_then(|k| k.header.as_ref());
+        let (who, command) = header.map(|h| (h.who.clone(), h.command.clone())).unzip();
+        lock.note(&Holder { pid: Some(pid), who, command, transaction: Some(transaction), trial_until_unix: None });
     }
-    from_disk(&cx, store, &lock, transaction, &why, &mut known, events)
+    out
 }
 
 /// With a header that can be relied on.
@@ -211,8 +262,9 @@ pub(crate) fn from_disk(
             if read.end.is_some() {
                 return Ok(None);
             }
-            let failure = match &read.trial {
-                Some((_, Fate::Undone { by, why })) => over(by, why),
+            let failure = match (&read.taken, &read.trial) {
+                (Some(why), _) => taken(why),
+                (None, Some((_, Fate::Undone { by, why }))) => over(by, why),
                 _ => died(why),
             };
             return put_back(cx, store, lock, read, failure, events).map(Some);
@@ -345,16 +397,12 @@ fn journal(cx: &Cx, store: &Store, transaction: u64) -> Result<Journaled, Error>
     }
 }
 
-fn failure(words: String, meaning: &str) -> Failure {
-    Failure { setting: None, errno: None, words, meaning: meaning.into(), path: None, data: None }
-}
-
 fn died(why: &str) -> Failure {
-    failure(why.into(), "its guard put everything back")
+    Failure::new(why, "its guard put everything back")
 }
 
 fn over(by: &str, why: &str) -> Failure {
-    failure(why.into(), &format!("undone by {by}"))
+    Failure::new(why, format!("undone by {by}"))
 }
 
 fn put_back(
@@ -381,6 +429,11 @@ fn put_back(
         Files::clear(&lock.dir, id);
     }
     Ok(out)
+}
+
+/// Who holds the lock now: during a trial, and until its guard has let go, the guard.
+pub fn holder(store: &Store) -> Option<Holder> {
+    store.held()
 }
 
 /// Waits until its guard has let go of a transaction whose trial is decided, and goes on itself where that has
@@ -452,7 +505,7 @@ impl Tx<'_> {
         holder: Holder,
     ) -> Result<(), Box<Failure>> {
         if self.guard.as_mut().is_some_and(|g| !g.is_there()) {
-            return Err(guard_gone().into());
+            return Err(self.guard_lost().into());
         }
         let id = self.out.transaction.unwrap_or_default();
         let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
@@ -468,11 +521,22 @@ impl Tx<'_> {
         store.write_json(&path, &trial).map_err(|e| {
             let words = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
             let path = Some(path.display().to_string());
-            Failure { path, ..failure(words, "the trial cannot be written down") }
+            Failure { path, ..Failure::new(words, "the trial cannot be written down") }
         })?;
         self.out.trial = Some(OnTrial::new(&trial, Fate::Pending));
         lock.note(&Holder { trial_until_unix: Some(trial.until_unix), ..holder });
         self.journal.add(&Record::Trial(trial)).map_err(|e| self.journal_failure(&e).into())
+    }
+
+    /// Why everything is put back, once the guard is not there.
+    pub fn guard_lost(&mut self) -> Failure {
+        match self.guard.as_mut().map(|g| g.lost()) {
+            Some(Lost::TookOver) => {
+                self.guard = None;
+                took_over()
+            }
+            _ => guard_gone(),
+        }
     }
 
     /// Tells the guard that the transaction has its end.
@@ -488,7 +552,10 @@ impl Tx<'_> {
             let renamed = decide(store, &lock.dir, id, Stage::Expired).is_ok();
             let (by, unix_time) = ("ringwise".to_string(), self.cx.host.unix_time());
             let _ = self.journal.add(&Record::TrialOver { by, why: why.clone(), unix_time });
-            self.put_back(Failure { words: format!("the guard is gone: {why}"), ..guard_gone() });
+            self.put_back(match guard.lost() {
+                Lost::TookOver => took_over(),
+                Lost::Died => Failure { words: format!("the guard is gone: {why}"), ..guard_gone() },
+            });
             self.out.trial = None;
             if let Err(e) = self.end() {
                 self.note(format!("the end is not in {}: {e}", self.journal.path().display()));
@@ -496,7 +563,16 @@ impl Tx<'_> {
                 Files::clear(&lock.dir, id);
             }
         } else if !on_trial && let Err(why) = guard.done(false) {
-            self.note(format!("the guard did not end as it should: {why}"));
+            match (guard.lost(), self.out.verdict) {
+                (Lost::TookOver, Verdict::Applied) => {
+                    self.put_back(took_over());
+                    if let Err(e) = self.end() {
+                        self.note(format!("the end is not in {}: {e}", self.journal.path().display()));
+                    }
+                }
+                (Lost::TookOver, _) => {}
+                (Lost::Died, _) => self.note(format!("the guard did not end as it should: {why}")),
+            }
         }
     }
 }

@@ -2,99 +2,61 @@
 //! the two say to each other.
 //!
 //! ```text
-//!   applier: listens ── copy of the program ── systemd-run, else own session and control group ──► guard
+//!   applier: listens ── a program to start (`guard_place`) ── systemd-run, else own session and control group ──► guard
 //!            ◄─────────────────────────────── connects ────────────────────────────────────────────
 //!            ── "lock" with the open file of the lock ──►   holds a process descriptor of the applier
 //!            ◄─────────────────────────────── "armed" ──────
 //!            ── "begun" ──► "ok"                    it has read the journal's header
+//!            ── "alive", at most one a second ──►
+//!            ◄── "taken"                            it heard nothing for too long, and puts back
 //!            ── "done" or "trial" ──► "ok"                  or the end of the stream: dead
 //! ```
 
-use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ringwise_sys::{guardian, proc};
 
 use crate::guard::{Seen, Watched};
-use crate::{Armed, Guardian, Job};
+use crate::guard_place::{Place, Search, spawn};
+use crate::{Armed, Guardian, Halt, Job, Lost, Policy, SignOfLife};
 
 /// The one external program, and an optional one.
 const SYSTEMD_RUN: [&str; 2] = ["/usr/bin/systemd-run", "/bin/systemd-run"];
 /// Overrides the bounds of a device on slow machines, also those of the guard.
 const SLOW: &str = "RINGWISE_DEVICE_DEADLINE_MS";
 const EACH: Duration = Duration::from_millis(10);
+/// Between two signs of life.
+const SIGN: Duration = Duration::from_secs(1);
+/// For a guard that has taken over to put back, channels and links included.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts `ringwise __guard`.
 #[derive(Debug, Clone)]
 pub struct Process {
-    /// The program; a copy of it is run.
+    /// The program, which is run from where it is installed or from a copy.
     pub program: PathBuf,
+    /// Only from a copy, wherever the program lies.
+    pub copies_only: bool,
+    /// Where a copy is made that the state directory does not take.
+    pub run: PathBuf,
     /// Within which the guard must be armed, and within which it must answer.
     pub bound: Duration,
+    /// For how long this process may give no sign of life, see [`crate::Policy::silence`].
+    pub silence: Duration,
 }
 
 impl Default for Process {
     fn default() -> Self {
         let slow = std::env::var(SLOW).ok().and_then(|t| t.parse().ok()).map_or(Duration::ZERO, Duration::from_millis);
-        Self { program: "/proc/self/exe".into(), bound: Duration::from_secs(10).max(slow * 2) }
-    }
-}
-
-/// Where the program lies that is run.
-enum Copy {
-    File(PathBuf),
-    /// Without a name, where no file can be made or run.
-    Memory(File),
-}
-
-fn copy_path(dir: &Path, transaction: u64) -> PathBuf {
-    dir.join(format!("guard-{transaction:04}"))
-}
-
-impl Copy {
-    fn make(program: &Path, dir: &Path, transaction: u64) -> Result<Self, String> {
-        Self::clean(dir);
-        let path = copy_path(dir, transaction);
-        let in_file = || -> io::Result<()> {
-            if guardian::no_exec(dir)? {
-                return Err(io::Error::other("it is mounted noexec"));
-            }
-            let mut from = File::open(program)?;
-            let mut to = File::create_new(&path)?;
-            to.set_permissions(fs::Permissions::from_mode(0o700))?;
-            io::copy(&mut from, &mut to).map(|_| ())
-        };
-        let in_memory = || -> io::Result<File> {
-            let mut to = guardian::memory_file("ringwise-guard")?;
-            io::copy(&mut File::open(program)?, &mut to)?;
-            Ok(to)
-        };
-        let Err(why) = in_file() else { return Ok(Self::File(path)) };
-        let _ = fs::remove_file(&path); // half of it, or nothing
-        in_memory()
-            .map(Self::Memory)
-            .map_err(|e| format!("no copy of the program in {} ({why}) and none in memory ({e})", dir.display()))
-    }
-
-    /// Copies of guards that were killed. Under the lock no other one is at work.
-    fn clean(dir: &Path) {
-        let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
-        for path in names.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("guard-"))) {
-            let _ = fs::remove_file(path); // one that stays is tried again the next time
-        }
-    }
-
-    fn path(&self, process: &str) -> PathBuf {
-        match self {
-            Self::File(p) => p.clone(),
-            Self::Memory(f) => format!("/proc/{process}/fd/{}", f.as_raw_fd()).into(),
-        }
+        let bound = Duration::from_secs(10).max(slow * 2);
+        let silence = Policy::default().silence + slow;
+        Self { program: "/proc/self/exe".into(), copies_only: false, run: "/run/ringwise".into(), bound, silence }
     }
 }
 
@@ -106,28 +68,38 @@ impl Guardian for Process {
         let name = format!("ringwise-guard-{}-{}-{stamp}", std::process::id(), job.transaction);
         let listener = guardian::listen(&name).map_err(|e| format!("no socket: {e}"))?;
         listener.set_nonblocking(true).map_err(|e| e.to_string())?;
-        let copy = Copy::make(&self.program, &dir, job.transaction)?;
+        let search = Search {
+            program: &self.program,
+            copies_only: self.copies_only,
+            dir: &dir,
+            run: &self.run,
+            transaction: job.transaction,
+            end,
+        };
+        let place = search.find()?;
         let id = job.transaction.to_string();
         let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id, "--socket".into(), name];
         args.extend(["--state-dir".into(), dir.display().to_string()]);
-        let (found, note) = self.launch(&copy, &args, &listener, job.transaction, end);
+        args.extend(["--silence-ms".into(), self.silence.as_millis().to_string()]);
+        let (found, note) = self.launch(&place, &args, &listener, job.transaction, end);
         let armed = found.and_then(|stream| self.greet(stream, job, end));
         if armed.is_err() {
-            let _ = fs::remove_file(copy_path(&dir, job.transaction));
+            search.clean();
         }
         let stream = armed.map_err(|e| match &note {
             Some(n) => format!("{e} ({n})"),
             None => e,
         })?;
-        Ok(Box::new(Linked { stream, bound: self.bound, note }))
+        let lines = Lines::new(stream);
+        Ok(Box::new(Linked { lines, bound: self.bound, note, taken: false }))
     }
 }
 
 impl Process {
-    /// By systemd where that is the first process and sees what we see; else by ourselves. With it why not by systemd.
+    /// By systemd where that is the first process and sees what we see; else by ourselves. With it what is worth a note.
     fn launch(
         &self,
-        copy: &Copy,
+        place: &Place,
         args: &[String],
         listener: &UnixListener,
         transaction: u64,
@@ -137,14 +109,17 @@ impl Process {
         if Path::new("/run/systemd/system").is_dir() && guardian::namespaces_of_init() {
             let half = Instant::now() + end.saturating_duration_since(Instant::now()) / 2;
             let me = std::process::id().to_string();
-            match by_systemd(&copy.path(&me), args, transaction)
-                .and_then(|mut run| accept(listener, Some(&mut run), half))
-            {
-                Ok(stream) => return (Ok(stream), None),
+            let run = by_systemd(&place.path(&me), args, transaction, place.only_once().is_none());
+            match run.and_then(|mut run| accept(listener, Some(&mut run), half)) {
+                Ok(stream) => {
+                    let once =
+                        |why| format!("the guard runs from memory, so it cannot be restarted if it is killed: {why}");
+                    return (Ok(stream), place.only_once().map(once));
+                }
                 Err(e) => note = Some(format!("the guard runs without systemd: {e}")),
             }
         }
-        let started = by_ourselves(&copy.path("self"), args);
+        let started = by_ourselves(&place.path("self"), args);
         (started.and_then(|()| accept(listener, None, end)), note)
     }
 
@@ -155,21 +130,25 @@ impl Process {
             stream.set_read_timeout(Some(left))?;
             stream.set_write_timeout(Some(left))?;
             guardian::send_fd(&stream, b"lock\n", job.lock)?;
-            expect(&stream, "armed")
+            Lines::new(stream.try_clone()?).expect("armed")
         };
         talk().map_err(|e| format!("it was started and does not answer: {e}"))?;
         Ok(stream)
     }
 }
 
-fn by_systemd(program: &Path, args: &[String], transaction: u64) -> Result<Child, String> {
+fn by_systemd(program: &Path, args: &[String], transaction: u64, again: bool) -> Result<Child, String> {
     let run = SYSTEMD_RUN.iter().find(|p| Path::new(p).exists()).ok_or("there is no systemd-run")?;
     let mut c = Command::new(run);
     c.args(["--quiet", "--collect", "--no-ask-password"]);
     c.arg(format!("--unit=ringwise-trial-{transaction}"));
     c.arg(format!("--description=ringwise: puts transaction {transaction} back if nobody keeps it"));
     // Asked to stop it ends at once: whoever shuts down loses the settings anyway and need not wait for it.
-    let properties = ["Restart=on-failure", "RestartSec=1", "OOMScoreAdjust=-1000", "KillSignal=SIGKILL"];
+    let mut properties = vec!["OOMScoreAdjust=-1000", "KillSignal=SIGKILL"];
+    if again {
+        // 203: it cannot be executed, now or later.
+        properties.extend(["Restart=on-failure", "RestartSec=1", "RestartPreventExitStatus=203"]);
+    }
     c.args(properties.iter().map(|p| format!("--property={p}")));
     if let Ok(slow) = std::env::var(SLOW) {
         c.arg(format!("--setenv={SLOW}={slow}"));
@@ -183,16 +162,7 @@ fn by_systemd(program: &Path, args: &[String], transaction: u64) -> Result<Child
 fn by_ourselves(program: &Path, args: &[String]) -> Result<(), String> {
     let mut c = Command::new(program);
     c.args(args).arg("--detach").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    // A child that another thread starts at this moment may still hold the copy open for writing.
-    let mut tries = 0;
-    let child = loop {
-        match c.spawn() {
-            Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy && tries < 40 => tries += 1,
-            other => break other,
-        }
-        std::thread::sleep(EACH);
-    };
-    let out = child.and_then(Child::wait_with_output).map_err(|e| format!("{}: {e}", program.display()))?;
+    let out = spawn(&mut c).and_then(Child::wait_with_output).map_err(|e| format!("{}: {e}", program.display()))?;
     if out.status.success() {
         return Ok(());
     }
@@ -241,46 +211,93 @@ fn accept(listener: &UnixListener, mut starter: Option<&mut Child>, end: Instant
     }
 }
 
-/// One word and a newline, and nothing after it.
-fn expect(mut stream: &UnixStream, word: &str) -> io::Result<()> {
-    let mut text = [0; 64];
-    let n = stream.read(&mut text)?;
-    match String::from_utf8_lossy(&text[..n]).trim_end() {
-        w if w == word => Ok(()),
-        "" => Err(io::Error::other("it is gone")),
-        w => Err(io::Error::other(format!("it says \"{w}\" instead of \"{word}\""))),
+/// Words from the other end, one a line.
+struct Lines {
+    stream: Arc<UnixStream>,
+    rest: Vec<u8>,
+}
+
+impl Lines {
+    fn new(stream: UnixStream) -> Self {
+        Self { stream: Arc::new(stream), rest: Vec::new() }
+    }
+
+    /// A word that is here.
+    fn word(&mut self) -> Option<String> {
+        let end = self.rest.iter().position(|b| *b == b'\n')?;
+        let line: Vec<u8> = self.rest.drain(..=end).collect();
+        Some(String::from_utf8_lossy(&line).trim_end().to_string())
+    }
+
+    /// Waits for more, within the stream's time. False: it has ended.
+    fn more(&mut self) -> io::Result<bool> {
+        let mut text = [0; 64];
+        let n = (&*self.stream).read(&mut text)?;
+        self.rest.extend_from_slice(&text[..n]);
+        Ok(n > 0)
+    }
+
+    fn next(&mut self) -> io::Result<Option<String>> {
+        loop {
+            match self.word() {
+                None if !self.more()? => return Ok(None),
+                None => {}
+                word => return Ok(word),
+            }
+        }
+    }
+
+    fn expect(&mut self, word: &str) -> io::Result<()> {
+        match self.next()? {
+            Some(w) if w == word => Ok(()),
+            Some(w) => Err(io::Error::other(format!("it says \"{w}\" instead of \"{word}\""))),
+            None => Err(io::Error::other("it is gone")),
+        }
     }
 }
 
 /// The applier's end.
 struct Linked {
-    stream: UnixStream,
+    lines: Lines,
     bound: Duration,
     note: Option<String>,
+    /// It has said that it takes over.
+    taken: bool,
+}
+
+impl Linked {
+    fn say(&mut self, word: &str) -> io::Result<()> {
+        self.lines.stream.set_read_timeout(Some(self.bound))?;
+        (&*self.lines.stream).write_all(format!("{word}\n").as_bytes())?;
+        let heard = self.lines.next()?;
+        match heard.as_deref() {
+            Some("ok") => Ok(()),
+            Some("taken") => {
+                self.taken = true;
+                Err(io::Error::other("it has taken over"))
+            }
+            Some(w) => Err(io::Error::other(format!("it says \"{w}\" instead of \"ok\""))),
+            None => Err(io::Error::other("it is gone")),
+        }
+    }
 }
 
 impl Armed for Linked {
     fn is_there(&mut self) -> bool {
         // It says nothing while it waits: anything to read is its end.
-        guardian::readable(&[self.stream.as_fd()], Duration::ZERO).is_ok_and(|r| !r[0])
+        let quiet = || guardian::readable(&[self.lines.stream.as_fd()], Duration::ZERO).is_ok_and(|r| !r[0]);
+        !self.taken && self.lines.rest.is_empty() && quiet()
     }
 
     fn begun(&mut self) -> Result<(), String> {
-        let mut talk = || -> io::Result<()> {
-            self.stream.set_read_timeout(Some(self.bound))?;
-            self.stream.write_all(b"begun\n")?;
-            expect(&self.stream, "ok")
-        };
-        talk().map_err(|e| e.to_string())
+        self.say("begun").map_err(|e| e.to_string())
     }
 
     fn done(&mut self, on_trial: bool) -> Result<(), String> {
         let mut talk = || -> io::Result<()> {
-            self.stream.set_read_timeout(Some(self.bound))?;
-            self.stream.write_all(if on_trial { b"trial\n" } else { b"done\n" })?;
-            expect(&self.stream, "ok")?;
+            self.say(if on_trial { "trial" } else { "done" })?;
             // Until it is gone it holds the lock.
-            if !on_trial && self.stream.read(&mut [0; 8])? != 0 {
+            if !on_trial && self.lines.more()? {
                 return Err(io::Error::other("it goes on talking"));
             }
             Ok(())
@@ -291,11 +308,41 @@ impl Armed for Linked {
     fn note(&self) -> Option<String> {
         self.note.clone()
     }
+
+    fn sign_of_life(&self) -> Option<SignOfLife> {
+        let (stream, last) = (Arc::downgrade(&self.lines.stream), Mutex::new(None::<Instant>));
+        Some(Arc::new(move || {
+            // Where another thread is at it, one sign is enough.
+            let Ok(mut last) = last.try_lock() else { return };
+            if last.is_none_or(|t| t.elapsed() >= SIGN)
+                && let Some(stream) = stream.upgrade()
+            {
+                *last = Some(Instant::now());
+                let _ = (&*stream).write_all(b"alive\n"); // whether it is there is asked elsewhere
+            }
+        }))
+    }
+
+    fn lost(&mut self) -> Lost {
+        let _ = self.lines.stream.set_read_timeout(Some(self.bound)); // without it this waits for the end
+        while !self.taken
+            && let Ok(Some(word)) = self.lines.next()
+        {
+            self.taken = word == "taken";
+        }
+        if !self.taken {
+            return Lost::Died;
+        }
+        // It ends when it has put back.
+        let _ = self.lines.stream.set_read_timeout(Some(PATIENCE));
+        while let Ok(true) = self.lines.more() {}
+        Lost::TookOver
+    }
 }
 
 /// The guard's end.
 pub struct Link {
-    stream: UnixStream,
+    lines: Lines,
     pid: Option<u32>,
     process: Option<OwnedFd>,
 }
@@ -319,12 +366,27 @@ impl Link {
         };
         // Without it, or in another namespace, the end of the stream says the same.
         let process = peer.pid.and_then(|p| guardian::pidfd(p).ok());
-        Ok((Self { stream, pid: peer.pid, process }, lock))
+        Ok((Self { lines: Lines::new(stream), pid: peer.pid, process }, lock))
     }
 
     /// From now on everything is put back if the applier dies.
     pub fn armed(&mut self) -> io::Result<()> {
-        self.stream.write_all(b"armed\n")
+        self.say("armed")
+    }
+
+    fn say(&self, word: &str) -> io::Result<()> {
+        (&*self.lines.stream).write_all(format!("{word}\n").as_bytes())
+    }
+
+    /// What its next word means, if it is here whole.
+    fn heard(&mut self) -> Option<Seen> {
+        Some(match self.lines.word()?.as_str() {
+            "alive" => Seen::Alive,
+            "begun" => Seen::Begun,
+            "done" => Seen::Done { on_trial: false },
+            "trial" => Seen::Done { on_trial: true },
+            _ => self.died(),
+        })
     }
 
     fn died(&self) -> Seen {
@@ -335,33 +397,41 @@ impl Link {
 
 impl Watched for Link {
     fn look(&mut self, wait: Duration) -> Seen {
+        if let Some(seen) = self.heard() {
+            return seen;
+        }
         let fds: Vec<_> =
-            [Some(self.stream.as_fd()), self.process.as_ref().map(AsFd::as_fd)].into_iter().flatten().collect();
+            [Some(self.lines.stream.as_fd()), self.process.as_ref().map(AsFd::as_fd)].into_iter().flatten().collect();
         let ready = match guardian::readable(&fds, wait) {
             Ok(r) => r,
             Err(_) => return self.died(),
         };
         // First what it has said: it may have ended since.
         if ready[0] {
-            let mut text = [0; 64];
-            return match self.stream.read(&mut text).map(|n| &text[..n]) {
-                Ok(b"begun\n") => Seen::Begun,
-                Ok(b"done\n") => Seen::Done { on_trial: false },
-                Ok(b"trial\n") => Seen::Done { on_trial: true },
+            return match self.lines.more() {
+                Ok(true) => self.heard().unwrap_or(Seen::Quiet),
                 _ => self.died(),
             };
         }
         // One of its threads may hang in the kernel, and keep the process and its files for as long.
         let ended = ready.get(1) == Some(&true) || self.pid.is_some_and(guardian::ended);
-        if ended { self.died() } else { Seen::Working }
+        if ended { self.died() } else { Seen::Quiet }
     }
 
     fn answer(&mut self) {
-        let _ = self.stream.write_all(b"ok\n"); // whoever does not wait for it is gone, which is seen next
+        let _ = self.say("ok"); // whoever does not wait for it is gone, which is seen next
     }
-}
 
-/// Takes the copy away that this guard runs from.
-pub fn remove_copy(dir: &Path, transaction: u64) {
-    let _ = fs::remove_file(copy_path(dir, transaction)); // the next run takes it away
+    fn halted(&self) -> (Option<u32>, Halt) {
+        let halt = match self.pid.map(guardian::state) {
+            Some(Ok(Some('T' | 't'))) => Halt::Stopped,
+            Some(Ok(Some('D'))) => Halt::InKernel,
+            _ => Halt::Silent,
+        };
+        (self.pid, halt)
+    }
+
+    fn take_over(&mut self) {
+        let _ = self.say("taken"); // whoever does not hear it sees the end of the connection
+    }
 }

@@ -140,6 +140,12 @@ pub(crate) enum Record {
         why: String,
         unix_time: u64,
     },
+    /// The guard puts back although the process that applied it is there: it gave no sign of life. Nothing that this process
+    /// says later keeps the transaction.
+    TakenOver {
+        why: String,
+        unix_time: u64,
+    },
     /// Nothing of it can be put back any more.
     Closed {
         why: String,
@@ -261,6 +267,9 @@ pub(crate) struct Read {
     pub end: Option<(Outcome, Vec<Setting>)>,
     pub closed: Option<String>,
     pub trial: Option<(Trial, Fate)>,
+    /// Why its guard has taken over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<String>,
     /// Lines in the middle that are no records.
     pub damaged: usize,
 }
@@ -304,6 +313,7 @@ impl Read {
             end: None,
             closed: None,
             trial: None,
+            taken: None,
             damaged: 0,
         };
         let mut trial = files.trial;
@@ -323,6 +333,8 @@ impl Read {
             }
             match Line::read(line) {
                 Ok(Line::Begin(h)) => out.header = Some(*h),
+                // By the process that was taken over from, before it knew.
+                Ok(Line::End(e)) if out.taken.is_some() && e.outcome.verdict == Verdict::Applied => {}
                 Ok(Line::End(e)) => out.end = Some((e.outcome, e.after)),
                 Ok(Line::Account) => {}
                 Ok(Line::Other(r)) => match *r {
@@ -339,6 +351,13 @@ impl Read {
                     // What comes after it is the account of putting back; until that has an end it has none.
                     Record::TrialOver { by, why, .. } => {
                         fate = Fate::Undone { by, why };
+                        out.end = None;
+                    }
+                    Record::TakenOver { why, .. } => {
+                        if fate == Fate::Pending {
+                            fate = Fate::Undone { by: "guard".into(), why: why.clone() };
+                        }
+                        out.taken = Some(why);
                         out.end = None;
                     }
                     _ => {}

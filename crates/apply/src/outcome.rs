@@ -1,10 +1,11 @@
 //! What came of a transaction, to the last setting.
 
-use ringwise_knob::{Address, Hand, Setting};
-use ringwise_model::Fact;
+use ringwise_knob::{Address, Hand, Setting, live, offline};
+use ringwise_model::{CpuSet, Fact, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::OnTrial;
+use crate::lives::cpus_text;
 
 /// Name and version of the JSON document.
 pub const SCHEMA: &str = "ringwise.outcome";
@@ -43,6 +44,17 @@ pub struct Failure {
     /// What was written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
+    /// It was given up after its time: the call may still take effect.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
+}
+
+impl Failure {
+    /// Of no single setting, and without the kernel's word.
+    pub(crate) fn new(words: impl Into<String>, meaning: impl Into<String>) -> Self {
+        let (words, meaning) = (words.into(), meaning.into());
+        Self { setting: None, errno: None, words, meaning, path: None, data: None, late: false }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +95,21 @@ pub struct NotPutBack {
     /// None where what it names does not exist now (a queue, a vector).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// CPUs that it names and that are offline: once they are back the rest can be restored.
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    pub offline: CpuSet,
+}
+
+impl NotPutBack {
+    /// None: no offline CPU is in the way of this setting.
+    pub(crate) fn waiting(was: &Setting, now: &Snapshot) -> Option<Self> {
+        let offline = offline::missing(was, now);
+        let address = was.address().filter(|_| !offline.is_empty())?;
+        let is = if offline.len() == 1 { "is" } else { "are" };
+        let why = format!("{} {is} offline", cpus_text(&offline));
+        let (is_now, command) = (live(now, &address), was.command(now));
+        Some(Self { address, was: was.clone(), now: is_now, why, command, offline })
+    }
 }
 
 /// The result of [`crate::run`], [`crate::recover`] and [`crate::rollback`].
@@ -123,6 +150,9 @@ pub struct Outcome {
     /// Settings written to get back to the start.
     pub put_back: Vec<Setting>,
     pub put_back_incomplete: Vec<NotPutBack>,
+    /// What a rollback could not restore while CPUs are offline; `recover` does it later.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<NotPutBack>,
     /// Settings that were discovered again and found as they should be.
     pub verified: usize,
     /// Of how many.
@@ -157,6 +187,7 @@ impl Outcome {
             failed: None,
             put_back: Vec::new(),
             put_back_incomplete: Vec::new(),
+            waiting: Vec::new(),
             verified: 0,
             verified_of: 0,
             trial: None,
@@ -170,10 +201,11 @@ impl Outcome {
         matches!(self.verdict, Verdict::PutBack | Verdict::Recovered | Verdict::NothingToDo)
     }
 
-    /// 0 applied, recovered or nothing to do · 3 applied without what was refused · 4 failed and put back · 5 not fully put back.
+    /// 0 applied, recovered or nothing to do · 3 applied without what was refused, or something of it waits for a CPU · 4
+    /// failed and put back · 5 not fully put back.
     pub fn exit_status(&self) -> u8 {
         match self.verdict {
-            Verdict::Applied if !self.unmet.is_empty() => 3,
+            Verdict::NothingToDo | Verdict::Applied if !(self.unmet.is_empty() && self.waiting.is_empty()) => 3,
             Verdict::NothingToDo | Verdict::Applied | Verdict::Recovered => 0,
             Verdict::PutBack => 4,
             Verdict::PutBackIncomplete => 5,

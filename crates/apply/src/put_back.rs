@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::features::waits;
-use ringwise_knob::{Address, compare, diff, live};
-use ringwise_model::Fact;
+use ringwise_knob::{Address, compare, diff, live, offline};
+use ringwise_model::{CpuSet, Fact};
 
 use crate::journal::Record;
 use crate::put::Put;
@@ -22,7 +22,7 @@ impl Tx<'_> {
             None => why.words.clone(),
         };
         self.event(Event::PuttingBack { why: text.clone() });
-        if why.path.is_some() && why.errno.is_none() && why.words.starts_with("no answer") {
+        if why.late {
             self.note("the late call may still take effect: look again with ringwise verify".into());
         }
         self.out.failed = Some(why);
@@ -64,17 +64,22 @@ impl Tx<'_> {
                 if waits(&self.now, &change.to) {
                     continue;
                 }
-                self.wait_for_others(&change.to);
-                match self.put(Phase::PutBack, &change.to) {
+                // The rest of it, or all, waits for CPUs that are offline.
+                let Some(to) = offline::accepted(&change.to, &self.now.topology.online) else { continue };
+                if to != change.to && compare(&to, &self.now).holds() {
+                    continue;
+                }
+                self.wait_for_others(&to);
+                match self.put(Phase::PutBack, &to) {
                     Put::Kept { .. } => {
                         wrote = true;
                         errors.remove(&change.address);
-                        if !self.out.put_back.contains(&change.to) {
-                            self.out.put_back.push(change.to);
+                        if !self.out.put_back.contains(&to) {
+                            self.out.put_back.push(to);
                         }
                     }
                     Put::NotKept { now } => {
-                        let failure = not_kept(&change.to, &now);
+                        let failure = not_kept(&to, &now);
                         errors.insert(change.address, failure.words.clone());
                         self.event(Event::Failed { phase: Phase::PutBack, failure });
                     }
@@ -117,8 +122,14 @@ impl Tx<'_> {
         let looked = self.look().map_err(|f| said(&f));
         let mut left = Vec::new();
         for (address, was) in &self.start {
-            if looked.is_ok() && compare(was, &self.now).holds() {
-                continue;
+            if looked.is_ok() {
+                if let Some(waiting) = NotPutBack::waiting(was, &self.now) {
+                    left.push(waiting);
+                    continue;
+                }
+                if compare(was, &self.now).holds() {
+                    continue;
+                }
             }
             let now = match &looked {
                 Ok(()) => live(&self.now, address),
@@ -138,6 +149,7 @@ impl Tx<'_> {
                 now,
                 why,
                 command: was.command(&self.now),
+                offline: CpuSet::new(),
             });
         }
         if looked.is_ok() {

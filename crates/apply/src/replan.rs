@@ -207,5 +207,6 @@ fn state_failure(e: &Error) -> Failure {
         meaning: "what was found first cannot be noted".into(),
         path: None,
         data: None,
+        late: false,
     }
 }

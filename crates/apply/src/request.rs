@@ -9,7 +9,7 @@ use ringwise_model::DevId;
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
-use crate::{Guardian, Planner};
+use crate::{Guardian, NotPutBack, Planner};
 
 /// One transaction: the steps in the order in which they are to be done, and who wants them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct Request {
     /// Settings besides the steps that must be as given here, or it is refused: a reviewed plan counts on them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relies_on: Vec<Setting>,
+    /// What the steps leave out because CPUs are offline; for the account.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<NotPutBack>,
     /// What somebody else has set and the steps leave alone; for the account.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,
@@ -62,6 +65,9 @@ pub struct Policy {
     pub retry_wait: Duration,
     /// Who puts everything back if this process dies. None where that is seen to otherwise (tests).
     pub guard: Option<Arc<dyn Guardian>>,
+    /// For a guard: how long the process that applies may give no sign of life before the guard takes over. Longer than
+    /// any single wait of it, which is `deadline` for a call.
+    pub silence: Duration,
     /// It is kept only if it is confirmed within this time from the end of the verification.
     pub trial: Option<Duration>,
     /// After the steps, how long transmit queues are watched for one that stands still; at most, and a second where
@@ -85,6 +91,7 @@ impl Default for Policy {
             tries: std::num::NonZeroU32::new(5).expect("5 is not 0"),
             retry_wait: Duration::from_millis(50),
             guard: None,
+            silence: Duration::from_secs(30),
             trial: None,
             watch: Duration::ZERO,
             planner: None,

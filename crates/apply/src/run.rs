@@ -18,6 +18,7 @@ use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::replan::{Disk, Replan};
 use crate::store::Lock;
+use crate::takeover::Living;
 use crate::trial::Files;
 use crate::tx::{Done, Tx, start_of};
 use crate::watch::{self, Watch};
@@ -91,6 +92,7 @@ fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outco
     out.pending = request.steps.iter().filter(pending).filter_map(|s| s.setting.address()).collect();
     out.already_so = request.steps.iter().map(|s| s.setting.clone()).collect();
     out.kept.clone_from(&request.kept);
+    out.waiting.clone_from(&request.waiting);
     (out.verified, out.verified_of) = (out.already_so.len(), out.already_so.len());
     out.notes = notes;
     out
@@ -273,6 +275,9 @@ pub(crate) fn transact(
         None => None,
     };
     notes.extend(guard.as_ref().and_then(|g| g.note()));
+    let sign = guard.as_ref().and_then(|g| g.sign_of_life());
+    let living: Option<Arc<dyn Host>> = sign.map(|sign| Arc::new(Living { host: cx.host.clone(), sign }) as _);
+    let cx = Cx { host: living.as_ref().unwrap_or(cx.host), ..cx };
     let guard = Sent(guard);
     let watch = if kind == Kind::Apply { cx.policy.watch } else { Duration::ZERO };
     let mut watched = if watch.is_zero() { None } else { Watch::new(&cx, &now, &watch::devices(&request.steps)) };
@@ -305,6 +310,7 @@ pub(crate) fn transact(
     let mut out = Outcome::nothing();
     out.transaction = Some(id);
     out.kept.clone_from(&request.kept);
+    out.waiting.clone_from(&request.waiting);
     events(&Event::Begun { transaction: id, steps: request.steps.len() });
     let mut tx = Tx {
         cx,

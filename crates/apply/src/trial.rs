@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringwise_sys::Host;
+use ringwise_sys::{Clock, Host};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{Journal, Read, Record, Whose};
@@ -114,7 +114,16 @@ pub struct OnTrial {
     pub fate: Fate,
 }
 
+/// A guard looks five times a second, and may have to wait for a CPU.
+const PROMPT: Duration = Duration::from_secs(5);
+
 impl OnTrial {
+    /// For how long its deadline has passed, where that is longer than a guard takes to act.
+    pub fn overdue(&self, since_boot: Duration) -> Option<Duration> {
+        let late = since_boot.checked_sub(Duration::from_millis(self.until_boot_ms))?;
+        (self.fate == Fate::Pending && late > PROMPT).then_some(late)
+    }
+
     pub(crate) fn new(t: &Trial, fate: Fate) -> Self {
         let (until_unix, until_boot_ms) = (t.until_unix, t.until_boot_ms);
         Self { seconds: t.ms.div_ceil(1000), until_unix, until_boot_ms, fate }
@@ -208,6 +217,8 @@ pub enum Confirmed {
     Already { transaction: u64 },
     /// It is being put back, or was.
     TooLate { transaction: u64, by: String, why: String },
+    /// Its deadline has passed for so long, and it is not put back yet. `guard`: who is to do it; none: nobody.
+    Overdue { transaction: u64, late: Duration, guard: Option<Holder> },
     /// The last transaction of this boot is no trial.
     Nothing,
 }
@@ -230,8 +241,13 @@ pub(crate) fn pending_of(all: &[Read], store: &Store, host: &ringwise_model::Hos
     Some(Pending { transaction: j.id, trial, who, guard: store.held() })
 }
 
-/// Keeps what is on trial. Needs no lock: the guard holds that until the end.
-pub fn confirm(store: &Store, host: &ringwise_model::Host, who: &str, unix_time: u64) -> Result<Confirmed, Error> {
+/// Keeps what is on trial, until its deadline. Needs no lock: the guard holds that until the end.
+pub fn confirm(
+    store: &Store,
+    host: &ringwise_model::Host,
+    who: &str,
+    clock: &(impl Clock + ?Sized),
+) -> Result<Confirmed, Error> {
     // Twice, because somebody else may decide between reading and renaming.
     for _ in 0..2 {
         let Some(j) = last(store, host)? else { return Ok(Confirmed::Nothing) };
@@ -244,12 +260,18 @@ pub fn confirm(store: &Store, host: &ringwise_model::Host, who: &str, unix_time:
             Some(_) if j.end.as_ref().is_some_and(|(o, _)| o.verdict != Verdict::Applied) => {
                 return Ok(Confirmed::Nothing);
             }
-            Some((_, Fate::Pending)) => {}
+            Some((trial, Fate::Pending)) => {
+                let now = clock.since_boot();
+                if trial.left(now).is_zero() {
+                    let late = now.saturating_sub(Duration::from_millis(trial.until_boot_ms));
+                    return Ok(Confirmed::Overdue { transaction, late, guard: store.held() });
+                }
+            }
         }
         let dir = j.path.parent().unwrap_or(Path::new("."));
         let fail = |source| Error::State { path: file(dir, transaction, Stage::Confirmed), source };
         if decide(store, dir, transaction, Stage::Confirmed).map_err(fail)? {
-            let record = Record::Confirmed { by: who.to_string(), unix_time };
+            let record = Record::Confirmed { by: who.to_string(), unix_time: clock.unix_time() };
             let noted = note(store, &j.path, &record).map_err(|e| e.to_string());
             if noted.is_ok() {
                 Files::clear(dir, transaction);

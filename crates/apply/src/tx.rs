@@ -77,12 +77,9 @@ impl Tx<'_> {
 
     pub fn journal_failure(&self, e: &std::io::Error) -> Failure {
         Failure {
-            setting: None,
             errno: e.raw_os_error(),
-            words: e.to_string(),
-            meaning: "the journal cannot be written".into(),
             path: Some(self.journal.path().display().to_string()),
-            data: None,
+            ..Failure::new(e.to_string(), "the journal cannot be written")
         }
     }
 
@@ -105,14 +102,12 @@ impl Tx<'_> {
 
     pub fn check_stop(&mut self) -> Done {
         if self.guard.as_mut().is_some_and(|g| !g.is_there()) {
-            return Err(guard_gone().into());
+            return Err(self.guard_lost().into());
         }
         if !self.cx.policy.stopped() {
             return Ok(());
         }
-        let words = "stopped on request";
-        Err(Failure { setting: None, errno: None, words: words.into(), meaning: String::new(), path: None, data: None }
-            .into())
+        Err(Failure::new("stopped on request", "").into())
     }
 
     /// Looks again where a step has restarted a device, after its link is back.
@@ -128,8 +123,7 @@ impl Tx<'_> {
                 let wait = self.cx.policy.link_wait.as_secs_f32();
                 let words = format!("the link of {dev} did not come back within {wait} s");
                 if link_needed {
-                    let meaning = "it was up before the device was restarted".into();
-                    return Err(Failure { setting: None, errno: None, words, meaning, path: None, data: None }.into());
+                    return Err(Failure::new(words, "it was up before the device was restarted").into());
                 }
                 self.note(words);
                 continue;
@@ -140,8 +134,7 @@ impl Tx<'_> {
                 let bond = self.bond_of(&dev).map_or_else(|| "its bond".into(), |b| b.name().to_string());
                 let words = format!("{bond} did not use {dev} again within {wait} s");
                 if link_needed {
-                    let meaning = "it carried before the device was restarted".into();
-                    return Err(Failure { setting: None, errno: None, words, meaning, path: None, data: None }.into());
+                    return Err(Failure::new(words, "it carried before the device was restarted").into());
                 }
                 self.note(words);
             }
@@ -190,13 +183,9 @@ impl Tx<'_> {
 
     /// Discovers again, and follows devices that were renamed meanwhile.
     pub fn look(&mut self) -> Done {
-        self.now = self.cx.look().map_err(|e| Failure {
-            setting: None,
-            errno: None,
-            words: std::error::Error::source(&e).map_or(e.to_string(), |s| format!("{e}: {s}")),
-            meaning: "the host cannot be discovered again".into(),
-            path: None,
-            data: None,
+        self.now = self.cx.look().map_err(|e| {
+            let words = std::error::Error::source(&e).map_or(e.to_string(), |s| format!("{e}: {s}"));
+            Failure::new(words, "the host cannot be discovered again")
         })?;
         let names = Names::new(&self.devices, &self.now);
         let changed: Vec<String> = names.changed().map(|(a, b)| format!("{a} is {b} now")).collect();
@@ -493,8 +482,7 @@ fn is_even(table: &[u32], queues: usize) -> bool {
 }
 
 pub(crate) fn guard_gone() -> Failure {
-    let meaning = "nobody would put it back if this process died".into();
-    Failure { setting: None, errno: None, words: "the guard is gone".into(), meaning, path: None, data: None }
+    Failure::new("the guard is gone", "nobody would put it back if this process died")
 }
 
 pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
@@ -506,5 +494,5 @@ pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
     };
     let somebody = || format!("the device or somebody else does not leave the {family} at {}", setting.value_text());
     let meaning = features::meaning(setting).unwrap_or_else(somebody);
-    Failure { setting: Some(setting.clone()), errno: None, words, meaning, path: None, data: None }
+    Failure { setting: Some(setting.clone()), ..Failure::new(words, meaning) }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, Family, IfRefused, Setting, SettingMap, Step, compare, diff, live, order};
-use ringwise_model::{Fact, Gather, Snapshot};
+use ringwise_knob::{Address, Family, IfRefused, Setting, SettingMap, Step, compare, diff, live, offline, order};
+use ringwise_model::{DevId, Fact, Gather, Nic, Snapshot};
 use ringwise_sys::{Host, proc};
 
 use crate::adopt::write_down;
@@ -20,10 +20,11 @@ use crate::run::{close_others, transact};
 use crate::store::Lock;
 use crate::trial::undo_now;
 use crate::tx::Tx;
-use crate::{Error, Event, Failure, Kind, Moved, Outcome, Policy, Refusal, Request, Store, Verdict};
+use crate::{Error, Event, Failure, Kind, Moved, NotPutBack, Outcome, Policy, Refusal, Request, Store, Verdict};
 
 /// Puts the host back to before a transaction of this boot that was cut short, or that could not be put
-/// back whole at the time. Nothing to recover is an [`Outcome`] with nothing done.
+/// back whole at the time; else restores what the last rollback had to leave because CPUs were offline. Nothing to recover
+/// is an [`Outcome`] with nothing done.
 ///
 /// Errors: as [`crate::run`].
 pub fn recover(
@@ -37,13 +38,17 @@ pub fn recover(
     if let Some(newer) = journals.iter().find_map(|j| j.newer_here(&now.host)) {
         return Err(Refusal::from(newer).into());
     }
-    let Some(_) = to_recover(&journals, &now) else {
+    let open = to_recover(&journals, &now).is_some();
+    if !open && rest(&journals, &now).is_none() {
         let mut out = Outcome::nothing();
         out.notes.push("no transaction of this boot was cut short or is on trial".into());
         return Ok(out);
-    };
+    }
     if now.host.read_only.known() == Some(&true) {
         return Err(Refusal::ReadOnly.into());
+    }
+    if !open {
+        return finish_rollback(cx, store, events);
     }
     let lock = store.lock()?;
     // Whoever held the lock until now may have ended it.
@@ -159,6 +164,7 @@ pub fn rollback(
     // A device that went away has nothing to be put back on.
     target.retain(|a, _| a.dev().is_none_or(|d| now.nic(d).is_some()));
     drop_doomed(&mut target, &now);
+    let waiting = wait_for_cpus(&mut target, &now);
     let forgotten = |dev: &str| {
         let ban = left.get(&Address::IrqbalanceBan { dev: dev.to_string() });
         ban.is_some_and(|b| !compare(b, &now).holds())
@@ -166,6 +172,8 @@ pub fn rollback(
     let moved: Vec<Moved> = left
         .iter()
         .filter(|(a, _)| !moved_by_it(a, forgotten))
+        // The kernel moves what a CPU leaves behind that goes offline.
+        .filter(|(_, s)| offline::missing(s, &now).is_empty())
         .filter(|(a, s)| target.contains_key(*a) && !compare(s, &now).holds() && !compare(&target[*a], &now).holds())
         .map(|(a, s)| Moved { address: a.clone(), expected: Fact::Known(s.clone()), now: live(&now, a) })
         .collect();
@@ -178,9 +186,10 @@ pub fn rollback(
         return Err(Refusal::Changed { moved }.into());
     }
     let mut request = request.clone();
-    request.devices =
-        now.nics.iter().filter(|n| target.keys().any(|a| a.dev() == Some(n.name()))).map(|n| n.dev.clone()).collect();
-    request.steps = steps(&now, &target, id);
+    request.devices = devices(&now, &target);
+    let reason = if id == 0 { "as first found since boot".to_string() } else { format!("as before transaction {id}") };
+    request.steps = steps(&now, &target, &reason);
+    request.waiting = waiting;
     if request.title.is_empty() {
         request.title =
             if id == 0 { "back to as first found".into() } else { format!("back to before transaction {id}") };
@@ -191,6 +200,52 @@ pub fn rollback(
         // The host is so already (only adopted, or put back by hand); what is wanted from now on is not.
         return write_down(cx, request, kind, &now, notes, store, &lock, events);
     }
+    transact(cx, request, kind, now, notes, store, &lock, events)
+}
+
+/// Takes out of the target what cannot be restored while CPUs are offline, and returns it. What the kernel takes of it
+/// stays.
+fn wait_for_cpus(target: &mut SettingMap, now: &Snapshot) -> Vec<NotPutBack> {
+    let waiting: Vec<NotPutBack> = target.values().filter_map(|s| NotPutBack::waiting(s, now)).collect();
+    for w in &waiting {
+        match offline::accepted(&w.was, &now.topology.online) {
+            Some(part) => _ = target.insert(w.address.clone(), part),
+            None => _ = target.remove(&w.address),
+        }
+    }
+    waiting
+}
+
+/// Of the last transaction of this boot, where it is a rollback: what it has left until CPUs are online again.
+fn rest(journals: &[Read], now: &Snapshot) -> Option<(u64, Kind, SettingMap)> {
+    let j = journals.iter().rfind(|j| j.whose(&now.host) == Whose::ThisBoot && j.header.is_some())?;
+    let (header, (outcome, _)) = (j.header.as_ref()?, j.end.as_ref()?);
+    let names = Names::new(&header.devices, now);
+    let left = outcome.waiting.iter().map(|w| names.setting(&w.was));
+    let still = |s: &Setting| !compare(s, now).holds() || !offline::missing(s, now).is_empty();
+    let left: SettingMap = left.filter(still).filter_map(|s| s.address().map(|a| (a, s))).into_map();
+    let rollback = matches!(header.kind, Kind::Rollback { .. }) && outcome.verdict == Verdict::Applied;
+    (rollback && !left.is_empty()).then(|| (j.id, header.kind.clone(), left))
+}
+
+/// Restores what a rollback had to leave: a rollback of its own, to the same state.
+fn finish_rollback(cx: Cx, store: &Store, events: &mut dyn FnMut(&Event)) -> Result<Outcome, Error> {
+    let lock = store.lock()?;
+    let now = cx.look()?;
+    let notes = close_others(store, &lock, &now, cx.host.unix_time())?;
+    let Some((id, kind, mut target)) = rest(&Read::all(store)?, &now) else { return Ok(Outcome::nothing()) };
+    target.retain(|a, _| a.dev().is_none_or(|d| now.nic(d).is_some()));
+    drop_doomed(&mut target, &now);
+    let waiting = wait_for_cpus(&mut target, &now);
+    let request = Request {
+        devices: devices(&now, &target),
+        steps: steps(&now, &target, &format!("transaction {id} had to leave it while a CPU was offline")),
+        waiting,
+        title: format!("the rest of transaction {id}"),
+        who: proc::user_name(),
+        command: "ringwise recover".into(),
+        ..Request::default()
+    };
     transact(cx, request, kind, now, notes, store, &lock, events)
 }
 
@@ -241,17 +296,21 @@ fn last_left(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
     in_force(journals, now).into_iter().filter(|k| k.id >= id).flat_map(|k| k.after).into_map()
 }
 
+fn devices(now: &Snapshot, target: &SettingMap) -> Vec<DevId> {
+    let named = |n: &&Nic| target.keys().any(|a| a.dev() == Some(n.name()));
+    now.nics.iter().filter(named).map(|n| n.dev.clone()).collect()
+}
+
 /// What differs; for a device that is restarted on the way, everything, because any of it may be lost there.
-fn steps(now: &Snapshot, target: &SettingMap, id: u64) -> Vec<Step> {
+fn steps(now: &Snapshot, target: &SettingMap, reason: &str) -> Vec<Step> {
     let differs: BTreeSet<Address> = diff(now, target).into_iter().map(|c| c.address).into_set();
     let restarted: BTreeSet<&str> =
         differs.iter().filter(|a| a.interrupts_traffic()).filter_map(Address::dev).into_set();
-    let reason = if id == 0 { "as first found since boot".to_string() } else { format!("as before transaction {id}") };
     let step = |(a, s): (&Address, &Setting)| Step {
         setting: s.clone(),
         from: live(now, a),
         rule: "rollback".into(),
-        reason: reason.clone(),
+        reason: reason.to_string(),
         source: "the journal of ringwise".into(),
         interrupts_traffic: a.interrupts_traffic(),
         if_refused: IfRefused::PutBack,

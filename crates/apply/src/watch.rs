@@ -143,6 +143,5 @@ fn moved(steps: &[Step], now: &Snapshot) -> BTreeMap<IrqId, CpuSet> {
 }
 
 pub(crate) fn failure(words: String) -> Failure {
-    let meaning = "the queue stands still".into();
-    Failure { setting: None, errno: None, words, meaning, path: None, data: None }
+    Failure::new(words, "the queue stands still")
 }

@@ -241,6 +241,7 @@ fn a_call_that_hangs_is_late_and_the_rest_is_put_back() {
     let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy, &mut |_| {}).unwrap();
     let failure = out.failed.as_ref().unwrap();
     assert_eq!((failure.errno, failure.words.as_str()), (None, "no answer within 1.5 s"));
+    assert!(failure.late && out.notes.iter().any(|n| n.contains("may still take effect")), "{out:?}");
     assert_eq!(out.exit_status(), 4);
     assert!(differing(&before, &look(&sim)).is_empty());
     sim.heal();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::guards::Here;
 use crate::common::*;
 use ringwise_apply::guard::{Seen, Watched, guard};
-use ringwise_apply::{Outcome, Policy, Store, Verdict};
+use ringwise_apply::{Halt, Outcome, Policy, Store, Verdict};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
@@ -77,6 +77,12 @@ impl<F: FnMut()> Watched for Script<F> {
     fn answer(&mut self) {
         self.answered += 1;
     }
+
+    fn halted(&self) -> (Option<u32>, Halt) {
+        (None, Halt::Silent)
+    }
+
+    fn take_over(&mut self) {}
 }
 
 /// A guard that had read the header before `meanwhile`.

@@ -221,7 +221,7 @@ fn nobody_confirms() {
     let h = &ringwise_apply::history(&dir.store(), &before.host).unwrap()[0];
     assert_eq!(h.ending, Ending::PutBack);
     assert!(matches!(&h.trial.as_ref().unwrap().fate, Fate::Undone { by, .. } if by == "timer"), "{:?}", h.trial);
-    let late = confirm(&dir.store(), &before.host, "anna", 0).unwrap();
+    let late = confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap();
     assert!(matches!(late, Confirmed::TooLate { transaction: 1, .. }), "{late:?}");
     assert!(ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().settings.is_empty());
 }
@@ -230,22 +230,25 @@ fn nobody_confirms() {
 fn somebody_confirms() {
     let (sim, dir, here) = (sim(), Dir::new(), Here::default());
     let before = look(&sim);
-    assert_eq!(confirm(&dir.store(), &before.host, "anna", 0).unwrap(), Confirmed::Nothing);
+    assert_eq!(confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap(), Confirmed::Nothing);
     go(&sim, &dir.store(), &trial(&here, 60)).unwrap();
     let applied = look(&sim);
-    let said = confirm(&dir.store(), &before.host, "anna", 7).unwrap();
+    let said = confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap();
     assert_eq!(said, Confirmed::Kept { transaction: 1, noted: Ok(()) });
     assert_eq!(here.acts(&sim, &dir.store()).unwrap(), None);
     is_before(&applied, &sim, "kept");
     assert_eq!(ending(&dir, &before), Ending::Kept);
     let h = &ringwise_apply::history(&dir.store(), &before.host).unwrap()[0];
     assert_eq!(h.trial.as_ref().unwrap().fate, Fate::Confirmed { by: Some("anna".into()) });
-    assert_eq!(confirm(&dir.store(), &before.host, "otto", 8).unwrap(), Confirmed::Already { transaction: 1 });
+    assert_eq!(
+        confirm(&dir.store(), &before.host, "otto", sim.as_ref()).unwrap(),
+        Confirmed::Already { transaction: 1 }
+    );
     assert_eq!(ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().exit_status(), 0);
     assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
     is_before(&before, &sim, "rolled back");
     // The last transaction was no trial.
-    assert_eq!(confirm(&dir.store(), &before.host, "anna", 9).unwrap(), Confirmed::Nothing);
+    assert_eq!(confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap(), Confirmed::Nothing);
 }
 
 #[test]
@@ -258,12 +261,12 @@ fn a_confirmation_that_the_journal_does_not_take_counts_all_the_same() {
         true => Err(std::io::Error::from_raw_os_error(ENOSPC)),
         false => Ok(()),
     }));
-    let said = confirm(&full, &now.host, "anna", 0).unwrap();
+    let said = confirm(&full, &now.host, "anna", sim.as_ref()).unwrap();
     assert!(matches!(said, Confirmed::Kept { noted: Err(_), .. }), "{said:?}");
     assert_eq!(here.acts(&sim, &dir.store()).unwrap(), None);
     is_before(&applied, &sim, "kept");
     assert_eq!(ending(&dir, &now), Ending::Kept);
-    assert_eq!(confirm(&dir.store(), &now.host, "otto", 0).unwrap(), Confirmed::Already { transaction: 1 });
+    assert_eq!(confirm(&dir.store(), &now.host, "otto", sim.as_ref()).unwrap(), Confirmed::Already { transaction: 1 });
 }
 
 #[test]
@@ -281,7 +284,7 @@ fn one_of_both_wins() {
                 for _ in 0..round * 20 {
                     std::hint::spin_loop();
                 }
-                confirm(&dir.store(), &before.host, "anna", 0).unwrap()
+                confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap()
             });
             barrier.wait();
             let out = here.acts(&sim, &dir.store()).unwrap();
@@ -292,7 +295,7 @@ fn one_of_both_wins() {
                 assert!(!differing(&before, &look(&sim)).is_empty());
                 assert_eq!(ending(&dir, &before), Ending::Kept);
             }
-            (Confirmed::TooLate { .. }, Some(o)) => {
+            (Confirmed::TooLate { .. } | Confirmed::Overdue { .. }, Some(o)) => {
                 assert_eq!(o.verdict, Verdict::PutBack);
                 is_before(&before, &sim, "too late");
             }
@@ -357,7 +360,7 @@ fn a_guard_that_is_killed_during_the_trial() {
         assert_eq!(e.exit_status(), 6, "{e}");
         match way {
             "confirm" => {
-                let said = confirm(&dir.store(), &before.host, "anna", 0).unwrap();
+                let said = confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap();
                 assert!(matches!(said, Confirmed::Kept { .. }));
                 is_before(&applied, &sim, way);
                 assert_eq!(ending(&dir, &before), Ending::Kept);
@@ -374,6 +377,38 @@ fn a_guard_that_is_killed_during_the_trial() {
             }
         }
         assert_eq!(pending(&dir.store(), &before.host).unwrap(), None);
+    }
+}
+
+#[test]
+fn a_confirmation_past_the_deadline_is_refused() {
+    for guard in [true, false] {
+        let (sim, dir, here) = (sim(), Dir::new(), Here::default());
+        let before = look(&sim);
+        go(&sim, &dir.store(), &trial(&here, 60)).unwrap();
+        if !guard {
+            here.state.lock().unwrap().lock = None;
+        }
+        let overdue = |sim: &Arc<Sim>| {
+            let p = pending(&dir.store(), &before.host).unwrap().unwrap();
+            p.trial.overdue(sim.since_boot())
+        };
+        Clock::sleep(sim.as_ref(), Duration::from_secs(63));
+        assert_eq!(overdue(&sim), None, "it may be about to act");
+        Clock::sleep(sim.as_ref(), Duration::from_secs(37));
+        let late = overdue(&sim).unwrap();
+        assert!((35..41).contains(&late.as_secs()), "{late:?}");
+        let said = confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap();
+        let Confirmed::Overdue { transaction: 1, late: said, guard: by } = said else { panic!("{said:?}") };
+        assert_eq!((said, by.is_some()), (late, guard));
+        // Nothing is decided by that.
+        assert!(dir.0.join("trial-0001.json").exists());
+        let out = match guard {
+            true => here.acts(&sim, &dir.store()).unwrap().unwrap(),
+            false => recover(&sim, &dir).unwrap(),
+        };
+        assert_eq!(out.verdict, if guard { Verdict::PutBack } else { Verdict::Recovered });
+        is_before(&before, &sim, "overdue");
     }
 }
 
@@ -402,7 +437,7 @@ fn a_reboot_ends_it() {
     other.boot_id("99999999-2222-3333-4444-555555555555");
     let now = look(&other);
     assert_eq!(pending(&dir.store(), &now.host).unwrap(), None);
-    assert_eq!(confirm(&dir.store(), &now.host, "anna", 0).unwrap(), Confirmed::Nothing);
+    assert_eq!(confirm(&dir.store(), &now.host, "anna", sim.as_ref()).unwrap(), Confirmed::Nothing);
     assert_eq!(recover(&other, &dir).unwrap().verdict, Verdict::NothingToDo);
     let h = &ringwise_apply::history(&dir.store(), &now.host).unwrap()[0];
     assert!(!h.this_boot && h.trial.as_ref().unwrap().fate == Fate::Pending);

@@ -384,6 +384,9 @@ pub struct GuardArgs {
     /// Where its applier listens
     #[arg(long)]
     pub socket: Option<String>,
+    /// For how long its applier may give no sign of life
+    #[arg(long)]
+    pub silence_ms: Option<u64>,
     /// Only start it outside of this session
     #[arg(long)]
     pub detach: bool,

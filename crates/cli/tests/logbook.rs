@@ -53,6 +53,7 @@ fn a_failure_keeps_the_kernels_word() {
         meaning: "no vector is left".into(),
         path: None,
         data: None,
+        late: false,
     };
     let l = line(&Event::Failed { phase: Phase::Apply, failure });
     assert!(l.message.contains("ENOSPC (No space left on device): no vector is left"), "{}", l.message);

@@ -88,6 +88,7 @@ fn outcome() -> Outcome {
         meaning: "no vector".into(),
         path: Some("/proc/irq/39/smp_affinity_list".into()),
         data: Some("3".into()),
+        late: false,
     };
     let doc = json!({
         "schema": "ringwise.outcome", "version": 1, "verdict": "put_back_incomplete", "changed": true,
@@ -96,7 +97,7 @@ fn outcome() -> Outcome {
         "ignored": [Ignored { asked: setting(), now: Fact::Absent }], "side_effects": [],
         "failed": failure, "put_back": [], "put_back_incomplete": [NotPutBack {
             address: setting().address().unwrap(), was: setting(), now: Fact::unknown("x", "gone"), why: "gone".into(),
-            command: Some("echo 0 > x".into()),
+            command: Some("echo 0 > x".into()), offline: set("3"),
         }], "verified": 40, "verified_of": 41, "notes": ["a note"], "took_ms": 900,
         "trial": on_trial(Fate::Undone { by: "timer".into(), why: "it was not confirmed within 60 s".into() }),
     });

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::common::*;
-use ringwise_apply::{Ending, Entry, Event, Failure, Happened, Kind, Outcome, Phase, Standing, Verify};
+use ringwise_apply::{Ending, Entry, Event, Failure, Happened, Kind, NotPutBack, Outcome, Phase, Standing, Verify};
+use ringwise_cli::logbook;
 use ringwise_cli::render::hands::{Advice, Evidence};
 use ringwise_cli::render::outcome::{self, Before};
 use ringwise_cli::render::standing::{self, Counted};
-use ringwise_cli::render::status::{self, Page, Standings};
+use ringwise_cli::render::status::{self, Page, Standings, Waiting};
 use ringwise_cli::style::Style;
 use ringwise_knob::{Match, Of, Setting, Window};
 use ringwise_model::{CpuId, Fact};
@@ -25,6 +26,7 @@ fn failure() -> Failure {
         meaning: "no interrupt vector is left on that CPU".into(),
         path: Some("/proc/irq/39/smp_affinity_list".into()),
         data: Some("3".into()),
+        late: false,
     }
 }
 
@@ -209,4 +211,45 @@ fn what_could_not_be_put_back_needs_somebody() {
     let text = status::page(&edge3(), &st, Page::default(), &Style::plain(Some(80)));
     assert!(text.contains("transaction 12 failed and is not fully put back: ringwise recover"), "{text}");
     assert!(text.ends_with("Next: ringwise recover\n"), "{text}");
+}
+
+#[test]
+fn what_waits_for_an_offline_cpu_is_named() {
+    let left = NotPutBack {
+        address: irq(3, "3").address().unwrap(),
+        was: irq(3, "3"),
+        now: Fact::Known(irq(3, "0-2")),
+        why: "CPU 3 is offline".into(),
+        command: Some("echo 3 > /proc/irq/37/smp_affinity_list".into()),
+        offline: set("3"),
+    };
+    let mut o = outcome("applied");
+    (o.put_back_incomplete, o.waiting) = (Vec::new(), vec![left.clone()]);
+    assert_eq!(o.exit_status(), 3);
+    let style = Style::plain(Some(100));
+    let text = outcome::summary(&o, "Rolled back", &style);
+    let said = "1 setting not restored yet:\n  eth2 interrupt CPU rx-3 was 3, now 0-2: CPU 3 is offline\n";
+    assert!(text.contains(said) && text.contains("When CPU 3 is online again: ringwise recover\n"), "{text}");
+    let line = logbook::outcome(&o).unwrap();
+    assert!(line.message.ends_with("1 waiting for offline CPUs"), "{}", line.message);
+    // As what could not be put back it has no command that would work now.
+    let mut o = outcome("put_back_incomplete");
+    o.put_back_incomplete = vec![left];
+    let text = outcome::summary(&o, "Applied", &style);
+    assert!(text.contains("when CPU 3 is online again:  ringwise recover") && !text.contains("echo 3"), "{text}");
+    // Status 3 only once it can be done.
+    for (ready, offline) in [(false, "3"), (true, "")] {
+        let waiting = Some(Waiting { transaction: 13, settings: 1, offline: set(offline), ready });
+        let verify = Some(Verify { settings: Vec::new(), ..drift() });
+        let st = Standings { waiting, verify, ..Standings::default() };
+        assert_eq!(status::needs_somebody(&st), ready);
+        let text = status::page(&edge3(), &st, Page::default(), &Style::plain(None));
+        let said = if ready {
+            "can be restored now that a CPU is online again: ringwise recover"
+        } else {
+            "when CPU 3 is online again"
+        };
+        assert!(text.contains(said), "{text}");
+        assert_eq!(text.ends_with("Next: ringwise recover\n"), ready, "{text}");
+    }
 }

@@ -135,7 +135,12 @@ pub fn compare(want: &Setting, s: &Snapshot) -> Match {
     match live(s, &address) {
         Fact::Absent => Match::Gone,
         Fact::Unknown(u) => Match::Unknown(u),
-        Fact::Known(got) => compare_values(want, &got),
+        Fact::Known(got) => match (want, &got) {
+            (Setting::RpsCpus { cpus, .. }, Setting::RpsCpus { cpus: got, .. }) => {
+                rps::compare_on(&s.topology, cpus, got)
+            }
+            _ => compare_values(want, &got),
+        },
     }
 }
 
@@ -159,7 +164,6 @@ fn compare_values(want: &Setting, got: &Setting) -> Match {
         | (S::Napi { values, .. }, S::Napi { values: v, .. }) => napi::compare(values, v),
         (S::Sysctl { name, value }, S::Sysctl { value: v, .. }) => host::compare_sysctl(name, value, v),
         (S::XpsCpus { cpus, .. }, S::XpsCpus { cpus: c, .. }) => xps::compare(cpus, c),
-        (S::RpsCpus { cpus, .. }, S::RpsCpus { cpus: c, .. }) => rps::compare(cpus, c),
         (S::RpsFlowCnt { entries, .. }, S::RpsFlowCnt { entries: e, .. })
         | (S::RfsEntries { entries }, S::RfsEntries { entries: e }) => rfs::compare(*entries, *e),
         _ if want == got => Match::Same,

@@ -21,6 +21,7 @@ pub mod host;
 pub mod irq;
 pub mod learned;
 pub mod napi;
+pub mod offline;
 mod order;
 pub mod overlap;
 pub mod pause;

@@ -1,6 +1,6 @@
 //! Receive packet steering (`queues/rx-N/rps_cpus`). An empty set is off.
 
-use ringwise_model::{CpuSet, Fact, Nic};
+use ringwise_model::{CpuSet, Fact, Nic, Topology};
 
 use crate::setting::mask;
 use crate::{Match, Setting};
@@ -23,6 +23,21 @@ pub fn compare(want: &CpuSet, got: &CpuSet) -> Match {
     } else {
         Match::Differs
     }
+}
+
+/// The same on a host of which it is known which CPUs the kernel drops: isolated ones and those that are offline.
+pub fn compare_on(t: &Topology, want: &CpuSet, got: &CpuSet) -> Match {
+    let of = |f: &Fact<CpuSet>| match f {
+        Fact::Known(c) => Some(c.clone()),
+        Fact::Absent => Some(CpuSet::new()),
+        Fact::Unknown(_) => None,
+    };
+    let found = compare(want, got);
+    let isolated: Option<Vec<CpuSet>> = [&t.isolated, &t.nohz_full, &t.cgroup_isolated].map(of).into_iter().collect();
+    let Some(isolated) = isolated.filter(|_| found == Match::Adjusted) else { return found };
+    let isolated = isolated.iter().fold(CpuSet::new(), |all, c| all.union(c));
+    let dropped = want.difference(got).intersection(&t.online);
+    if dropped.is_subset(&isolated) { found } else { Match::Differs }
 }
 
 pub fn command(dev: &str, queue: u32, cpus: &CpuSet) -> String {

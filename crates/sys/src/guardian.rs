@@ -127,11 +127,18 @@ pub fn readable(fds: &[BorrowedFd], wait: Duration) -> io::Result<Vec<bool>> {
 
 /// The process has ended, or its first thread has: others of it may hang in the kernel, where no signal ends them.
 pub fn ended(pid: u32) -> bool {
-    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        // `PID (NAME) STATE`, and the name may hold anything.
-        Ok(text) => text.rsplit(") ").next().is_some_and(|t| t.starts_with(['Z', 'X'])),
+    match state(pid) {
+        Ok(state) => matches!(state, Some('Z' | 'X')),
         Err(e) => e.kind() == io::ErrorKind::NotFound,
     }
+}
+
+/// The state of its first thread, by the letters of proc(5): `T` stopped, `t` stopped by a debugger, `D` in the kernel and
+/// not to be interrupted.
+pub fn state(pid: u32) -> io::Result<Option<char>> {
+    // `PID (NAME) STATE`, and the name may hold anything.
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    Ok(text.rsplit(") ").next().and_then(|t| t.chars().next()))
 }
 
 /// A file without a name that can be run as `/proc/self/fd/N`.
@@ -159,6 +166,13 @@ pub fn no_exec(dir: &Path) -> io::Result<bool> {
     };
     check(rc)?;
     Ok(info.f_flag & libc::ST_NOEXEC != 0)
+}
+
+/// What is mapped now stays in memory: the program goes on where its file, or the network that it lies behind, is gone.
+/// Needs CAP_IPC_LOCK or a limit (RLIMIT_MEMLOCK) of that size.
+pub fn stay_in_memory() -> io::Result<()> {
+    // SAFETY: flags only; what is mapped later is not touched.
+    check(unsafe { libc::mlockall(libc::MCL_CURRENT) }).map(|_| ())
 }
 
 /// A session of its own: no terminal, none of its signals.

@@ -16,16 +16,23 @@ pub struct Error {
     pub errno: Option<i32>,
     /// extack message of the kernel, or our words where errno is none.
     pub words: Option<String>,
+    /// It was given up after its time: the call may still take effect.
+    pub late: bool,
 }
 
 impl Error {
     pub fn errno(what: impl Into<String>, errno: i32) -> Self {
-        Self { what: what.into(), data: None, errno: Some(errno), words: None }
+        Self { what: what.into(), data: None, errno: Some(errno), words: None, late: false }
     }
 
     /// Not the kernel's answer: say why there is none.
     pub fn other(what: impl Into<String>, words: impl Into<String>) -> Self {
-        Self { what: what.into(), data: None, errno: None, words: Some(words.into()) }
+        Self { what: what.into(), data: None, errno: None, words: Some(words.into()), late: false }
+    }
+
+    /// No answer within this time.
+    pub fn late(what: impl Into<String>, time: Duration) -> Self {
+        Self { late: true, ..Self::other(what, format!("no answer within {} s", time.as_secs_f32())) }
     }
 
     /// The thing does not exist here, by the kernel's word: ENOENT, ENODEV, ENXIO, EOPNOTSUPP.

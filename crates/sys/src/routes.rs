@@ -75,7 +75,7 @@ fn open() -> Result<Socket> {
 
 fn failed(what: &str, e: Fail) -> Error {
     match e {
-        Fail::Kernel { errno, words } => Error { what: what.into(), data: None, errno: Some(errno), words },
+        Fail::Kernel { errno, words } => Error { words, ..Error::errno(what, errno) },
         Fail::Socket(errno) => Error::other(what, errno_text(errno)),
         other => Error::other(what, format!("{other:?}")),
     }

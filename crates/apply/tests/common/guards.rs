@@ -4,29 +4,40 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
 use ringwise_apply::guard::guard;
-use ringwise_apply::{Armed, Error, Guardian, Job, Outcome, Policy, Store};
+use ringwise_apply::{Armed, Error, Guardian, Job, Lost, Outcome, Policy, Store};
 use ringwise_testkit::sim::Sim;
 
 use super::{Dir, State as _, host, policy};
 
 /// What a guard in this process holds.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct State {
     pub lock: Option<OwnedFd>,
     pub armed: u32,
     /// Times that it has read the journal.
     pub begun: u32,
     pub gone: bool,
+    /// It has taken over, which its applier learns where it asks next; with `unheard` only at the end.
+    pub took_over: bool,
+    pub unheard: bool,
+    /// The applier is killed where it tells that it is done.
+    pub kills_at_done: Option<Arc<Sim>>,
     /// What `done` was told.
     pub done: Vec<bool>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Here {
     pub state: Arc<Mutex<State>>,
     pub refuses: bool,
     /// It dies as soon as it is told that a trial begins.
     pub dies_on_trial: bool,
+}
+
+impl std::fmt::Debug for Here {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Here").finish_non_exhaustive()
+    }
 }
 
 struct End(Here);
@@ -45,7 +56,8 @@ impl Guardian for Here {
 
 impl Armed for End {
     fn is_there(&mut self) -> bool {
-        !self.0.state.lock().unwrap().gone
+        let s = self.0.state.lock().unwrap();
+        !s.gone && !(s.took_over && !s.unheard)
     }
 
     fn begun(&mut self) -> Result<(), String> {
@@ -57,6 +69,13 @@ impl Armed for End {
     fn done(&mut self, on_trial: bool) -> Result<(), String> {
         let mut s = self.0.state.lock().unwrap();
         s.done.push(on_trial);
+        if let Some(sim) = s.kills_at_done.take() {
+            drop(s);
+            sim.kill();
+        }
+        if s.took_over {
+            return Err("it has taken over".into());
+        }
         if !on_trial {
             s.lock = None;
         }
@@ -65,6 +84,10 @@ impl Armed for End {
             return Err("it is gone".into());
         }
         Ok(())
+    }
+
+    fn lost(&mut self) -> Lost {
+        if self.0.state.lock().unwrap().took_over { Lost::TookOver } else { Lost::Died }
     }
 }
 

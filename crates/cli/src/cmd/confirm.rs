@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ringwise_apply::guard::settle;
-use ringwise_apply::{Confirmed, Outcome, Policy, Store, Verdict};
+use ringwise_apply::guard::{holder, settle};
+use ringwise_apply::{Confirmed, Holder, Outcome, Policy, Process, Store, Verdict, pending};
 
 use super::transaction::{fail, finish, store, who};
 use crate::args::{Common, ConfirmArgs};
@@ -15,13 +15,14 @@ use crate::style::Style;
 
 /// For a guard to put back what is too late, channels and links included.
 const BOUND: Duration = Duration::from_secs(120);
+const EACH: Duration = Duration::from_millis(100);
 
 pub fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let style = Style::detect(common);
     let store = store(common);
     let (host, _) = ringwise_discover::host(source.host.as_ref());
-    let waits = ringwise_apply::pending(&store, &host).ok().flatten().map(|p| p.transaction);
+    let waits = pending(&store, &host).ok().flatten().map(|p| p.transaction);
     let status = decide(&source, &store, a.format.json(common), &style)?;
     if let (Status::Ok, Some(id)) = (status, waits) {
         super::measure::confirmed(&source, common, id);
@@ -32,10 +33,10 @@ pub fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
 /// Confirms, waits until the guard has let go, and says what became of it.
 pub fn decide(source: &Source, store: &Store, as_json: bool, style: &Style) -> Result<Status> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
-    let said = ringwise_apply::confirm(store, &host, &who(), source.host.unix_time()).map_err(|e| fail(&e))?;
+    let said = ringwise_apply::confirm(store, &host, &who(), source.host.as_ref()).map_err(|e| fail(&e))?;
     let (id, kept) = match said {
         Confirmed::Nothing => {
-            return Err(Fail::refused("nothing is on trial: the last transaction of this boot waits for nobody")
+            return Err(Fail::refused("nothing is on trial: no transaction of this boot is waiting for confirmation")
                 .next("ringwise history"));
         }
         Confirmed::Kept { transaction, noted } => {
@@ -49,9 +50,20 @@ pub fn decide(source: &Source, store: &Store, as_json: bool, style: &Style) -> R
             out::error(&format!("ringwise: too late: transaction {transaction} is undone by {by}: {why}"));
             return end(source, store, transaction, as_json, style);
         }
+        Confirmed::Overdue { transaction, late, guard } => {
+            let over = format!("too late: the trial of transaction {transaction} ended {} s ago", late.as_secs());
+            let Some(guard) = guard else {
+                return Err(Fail::refused(format!("{over}, and its guard is gone: nobody has put it back"))
+                    .next("ringwise recover"));
+            };
+            out::error(&format!("ringwise: {over}; waiting for its guard{} to put it back", process(&guard)));
+            if !ended(source, store)? {
+                return Err(idle(transaction, &guard));
+            }
+            return end(source, store, transaction, as_json, style);
+        }
     };
-    let o = outcome(source, store, id)?;
-    match o {
+    match outcome(source, store, id, prompt())? {
         Some(o) if o.verdict == Verdict::Applied => {
             Logbook::of(Some(id)).outcome(&o);
             if as_json {
@@ -61,17 +73,60 @@ pub fn decide(source: &Source, store: &Store, as_json: bool, style: &Style) -> R
             }
             Ok(Status::Ok)
         }
-        _ => end(source, store, id, as_json, style),
+        Some(_) => end(source, store, id, as_json, style),
+        None => {
+            let guard = holder(store).unwrap_or_default();
+            let text = format!(
+                "transaction {id} {kept}, but its guard{} does not answer and still holds the lock: nothing else can be \
+                 applied until it ends",
+                process(&guard)
+            );
+            Err(Fail::new(Status::Findings, text).next(kill(&guard, "ringwise")))
+        }
     }
 }
 
-fn outcome(source: &Source, store: &Store, id: u64) -> Result<Option<Outcome>> {
-    settle(&source.host, store, id, BOUND, &Policy::default(), &mut |_| {}).map_err(|e| fail(&e))
+/// For a guard to notice what was decided.
+fn prompt() -> Duration {
+    Process::default().bound
+}
+
+/// ` (process 812)`
+pub fn process(guard: &Holder) -> String {
+    guard.pid.map(|p| format!(" (process {p})")).unwrap_or_default()
+}
+
+/// A guard that does not do what it should is ended, and what is left to do is done by `then`.
+fn kill(guard: &Holder, then: &str) -> String {
+    guard.pid.map_or_else(|| then.to_string(), |p| format!("kill -9 {p}, then {then}"))
+}
+
+/// The deadline has passed, and a guard that is there does nothing about it.
+fn idle(id: u64, guard: &Holder) -> Fail {
+    let text = format!("transaction {id} is not put back: its guard{} does not answer", process(guard));
+    Fail::new(Status::Findings, text).next(kill(guard, "ringwise recover"))
+}
+
+/// Waits until the guard has ended a trial that is over. False: it does not.
+fn ended(source: &Source, store: &Store) -> Result<bool> {
+    let (host, _) = ringwise_discover::host(source.host.as_ref());
+    let until = source.host.since_boot() + prompt();
+    while pending(store, &host).map_err(|e| fail(&e))?.is_some() {
+        if source.host.since_boot() >= until {
+            return Ok(false);
+        }
+        source.host.sleep(EACH);
+    }
+    Ok(true)
+}
+
+fn outcome(source: &Source, store: &Store, id: u64, bound: Duration) -> Result<Option<Outcome>> {
+    settle(&source.host, store, id, bound, &Policy::default(), &mut |_| {}).map_err(|e| fail(&e))
 }
 
 /// What a transaction came to that is not kept: status 4, or 5 where not all of it could be put back.
 pub fn end(source: &Source, store: &Store, id: u64, as_json: bool, style: &Style) -> Result<Status> {
-    match outcome(source, store, id)? {
+    match outcome(source, store, id, BOUND)? {
         Some(o) if matches!(o.exit_status(), 4 | 5) => finish(&o, "Applied", as_json, style),
         // It was recovered: as before, and not kept.
         Some(o) if o.verdict != Verdict::Applied => finish(&o, "Applied", as_json, style).map(|_| Status::PutBack),

@@ -2,6 +2,7 @@
 //! trial ends. Started by `apply` and `rollback` only (see `ringwise_apply::guard`).
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use ringwise_apply::guard::{Watched, guard, watch_on};
 use ringwise_apply::{Link, Policy, Process, remove_copy};
@@ -18,9 +19,12 @@ pub fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
         return detach(a, common);
     }
     guardian::ignore_signals();
-    // Both are asked for and not vital: without root, or in a container, they are refused.
+    // Asked for and not vital: without root, or in a container, these are refused.
     let _ = std::env::set_current_dir("/");
     let _ = guardian::spared_by_oom();
+    let _ = guardian::stay_in_memory();
+    // Whatever file it runs from, this is what `ps` and `pgrep` show.
+    let _ = std::fs::write("/proc/self/comm", format!("guard-{:04}", a.transaction));
     let group =
         if a.detached { OwnGroup::enter(&format!("ringwise-trial-{}", a.transaction)).ok().flatten() } else { None };
     let source = source::live()?;
@@ -34,7 +38,8 @@ pub fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     }
     let mut log = Logbook::of(Some(a.transaction));
     let watched = link.as_mut().map(|l| l as &mut dyn Watched);
-    let policy = Policy::default();
+    let mut policy = Policy::default();
+    policy.silence = a.silence_ms.map_or(policy.silence, Duration::from_millis);
     let done = guard(&source.host, &store, a.transaction, lock, watched, &policy, &mut |e| log.event(e));
     // The run waits for the end of the connection.
     drop(link);
@@ -68,6 +73,9 @@ fn detach(a: &GuardArgs, common: &Common) -> Result<Status> {
     }
     if let Some(d) = &common.state_dir {
         c.arg("--state-dir").arg(d);
+    }
+    if let Some(ms) = a.silence_ms {
+        c.arg("--silence-ms").arg(ms.to_string());
     }
     c.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     c.spawn().map_err(|e| failed("/proc/self/exe", e))?;

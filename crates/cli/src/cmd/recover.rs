@@ -1,10 +1,12 @@
 //! `ringwise recover`
 
+use ringwise_apply::Entry;
+
 use super::transaction::{can_go_on, confirmed, fail, finish, policy, printer, stderr_style, store};
 use crate::args::{Common, RecoverArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::standing::to_recover;
+use crate::render::standing::{to_recover, waiting};
 use crate::source;
 use crate::style::Style;
 
@@ -14,22 +16,24 @@ pub fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
     let store = store(common);
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let list = ringwise_apply::history(&store, &host).map_err(|e| fail(&e))?;
-    let open = to_recover(&list);
-    let what = match open {
-        Some(e) => format!("transaction {} ({})", e.id, e.title),
-        None => "no transaction of this boot is unfinished".into(),
+    let named = |e: &Entry| format!("transaction {} ({})", e.id, e.title);
+    let (would, question, what) = match (to_recover(&list), waiting(&list)) {
+        (Some(e), _) => {
+            let what = named(e);
+            (format!("Would put back: {what}"), Some(format!("Put the host back to before {what}? [y/N]")), what)
+        }
+        (None, Some(e)) => {
+            let what = format!("what {} had to leave while a CPU was offline", named(e));
+            (format!("Would restore: {what}"), Some(format!("Restore {what}? [y/N]")), what)
+        }
+        (None, None) => ("Nothing to do: no transaction of this boot is unfinished.".into(), None, String::new()),
     };
     if a.write.dry_run {
-        out::answer(&if open.is_none() {
-            format!("Nothing to do: {what}.\n")
-        } else {
-            format!("Would put back: {what}\n")
-        })?;
+        out::answer(&format!("{would}\n"))?;
         return Ok(Status::Ok);
     }
-    if open.is_some() {
+    if let Some(question) = question {
         can_go_on(&a.write, "recover")?;
-        let question = format!("Put the host back to before {what}? [y/N]");
         if !confirmed(&a.write, &question, &|| what.clone())? {
             return Err(Fail::refused("not confirmed; nothing was touched"));
         }

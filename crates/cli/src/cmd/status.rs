@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
-use ringwise_apply::{Ending, Journals, Store};
+use ringwise_apply::{Ending, Entry, Journals, Store};
 use ringwise_discover::{Options, Parts};
-use ringwise_knob::Family;
-use ringwise_model::Snapshot;
+use ringwise_knob::{Family, compare, offline};
+use ringwise_model::{CpuSet, Snapshot};
 use serde_json::json;
 
 use super::transaction::{store, words};
@@ -16,7 +17,7 @@ use crate::exit::{Result, Status};
 use crate::out;
 use crate::render::json::Document;
 use crate::render::standing;
-use crate::render::status::{self as page, Page, Standings};
+use crate::render::status::{self as page, Page, Standings, Waiting};
 use crate::source;
 use crate::style::Style;
 
@@ -37,7 +38,7 @@ pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let options = Options { parts, rivals_within: Some(all.deadline / RIVALS_SHARE), ..all };
     let s = source.snapshot(&options, common)?;
     let st = match journals {
-        Some(j) => standing_of(&s, &store, j.and_then(Journals::fresh)),
+        Some(j) => standing_of(&s, &store, j.and_then(Journals::fresh), source.host.since_boot()),
         None => Standings::default(),
     };
     let status = if page::needs_somebody(&st) { Status::Findings } else { Status::Ok };
@@ -78,28 +79,43 @@ fn parts(families: BTreeSet<Family>) -> Parts {
 }
 
 /// What was applied, and whether it still holds.
-pub fn standings(s: &Snapshot, store: &Store) -> Standings {
-    standing_of(s, store, Journals::read(store))
+pub fn standings(s: &Snapshot, store: &Store, since_boot: Duration) -> Standings {
+    standing_of(s, store, Journals::read(store), since_boot)
 }
 
 fn standing_of(
     s: &Snapshot,
     store: &Store,
     journals: std::result::Result<Journals, ringwise_apply::Error>,
+    since_boot: Duration,
 ) -> Standings {
     let dir = store.dirs().first().cloned().unwrap_or_default();
-    let mut st = Standings { boot: Some(boot::kept(Path::new("/"), &dir)), ..Standings::default() };
+    let mut st = Standings { boot: Some(boot::kept(Path::new("/"), &dir)), since_boot, ..Standings::default() };
     match journals {
         Ok(j) => {
             let (v, list) = (j.verify(s), j.history(&s.host));
             st.last = standing::last_in_force(&list).cloned();
             st.half_way = standing::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
+            st.waiting = standing::waiting(&list).and_then(|e| waiting(e, s));
             st.stuck = list.iter().rfind(|e| e.this_boot).filter(|e| !e.stuck.is_empty()).cloned();
             st.verify = Some(v);
         }
         Err(e) => st.unreadable = Some(words(&e)),
     }
     st
+}
+
+/// None: nothing waits any more.
+fn waiting(e: &Entry, s: &Snapshot) -> Option<Waiting> {
+    let all = e.outcome.iter().flat_map(|o| &o.waiting).map(|w| &w.was);
+    let missing: Vec<CpuSet> = all
+        .map(|was| (was, offline::missing(was, s)))
+        .filter(|(was, missing)| !missing.is_empty() || !compare(was, s).holds())
+        .map(|(_, missing)| missing)
+        .collect();
+    let offline = missing.iter().fold(CpuSet::new(), |all, m| all.union(m));
+    let ready = missing.iter().any(CpuSet::is_empty);
+    (!missing.is_empty()).then(|| Waiting { transaction: e.id, settings: missing.len(), offline, ready })
 }
 
 fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value> {
@@ -121,7 +137,9 @@ fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value
         "cpus_online": s.topology.online,
         "applied": st.last,
         "verify": st.verify,
+        "overdue_s": st.overdue().map(|(_, late)| late.as_secs()),
         "not_put_back": st.half_way,
+        "waiting": st.waiting,
         "stuck": st.stuck,
         "boot": st.boot,
         "state_unreadable": st.unreadable,

@@ -147,7 +147,7 @@ fn papers(host: &Arc<dyn Host>, s: &Snapshot, common: &Common) -> (Papers, Vec<(
     let verify = ringwise_apply::verify_in(s, &store);
     let pretty = |v: serde_json::Result<String>| v.map_err(|e| e.to_string());
     let how = Page { all: true, ..Page::default() };
-    let text = page::page(s, &status::standings(s, &store), how, &Style::plain(None));
+    let text = page::page(s, &status::standings(s, &store, host.since_boot()), how, &Style::plain(None));
     out.add("status.txt", "status", Ok(text));
     out.add(
         "verify.json",

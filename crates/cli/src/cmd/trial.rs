@@ -15,6 +15,7 @@ use crate::args::{ApplyArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::outcome::summary;
+use crate::render::status::overdue;
 use crate::source::Source;
 use crate::style::Style;
 use crate::when;
@@ -45,7 +46,7 @@ pub fn follow(
     if let Some(command) = &a.health {
         out::note(common.quiet, &format!("on trial; health command: {command}"));
         return match health(command, trial, source, policy) {
-            Ok(()) => decide(source, store, as_json, style),
+            Ok(()) => kept(source, store, as_json, style),
             Err(why) => undo(source, store, id, "health command", &why, as_json, style),
         };
     }
@@ -55,9 +56,9 @@ pub fn follow(
     }
     out::answer(&summary(o, verb, style))?;
     match ask(source, store, policy) {
-        Answer::Keep => decide(source, store, as_json, style),
+        Answer::Keep => kept(source, store, as_json, style),
         Answer::Undo => undo(source, store, id, &who(), "undone on the terminal", as_json, style),
-        Answer::Decided => decide(source, store, as_json, style),
+        Answer::Decided => kept(source, store, as_json, style),
         Answer::Left => {
             out::error("\nringwise: still on trial: ringwise confirm keeps it");
             Ok(Status::Ok)
@@ -65,10 +66,18 @@ pub fn follow(
     }
 }
 
+/// As `ringwise confirm`, but its refusal is none of this command, which has changed the host.
+fn kept(source: &Source, store: &Store, as_json: bool, style: &Style) -> Result<Status> {
+    decide(source, store, as_json, style).map_err(|f| match f.status {
+        Status::Refused => Fail { status: Status::Findings, ..f },
+        _ => f,
+    })
+}
+
 fn undo(source: &Source, store: &Store, id: u64, by: &str, why: &str, as_json: bool, style: &Style) -> Result<Status> {
     match undo_now(store, id, by, why, source.host.unix_time()) {
         // Somebody else was faster; what came of it says who.
-        Ok(false) => return decide(source, store, as_json, style),
+        Ok(false) => return kept(source, store, as_json, style),
         Err(e) if e.refusal().is_none() => return Err(fail(&e)),
         _ => {}
     }
@@ -197,9 +206,12 @@ pub fn none_waits(source: &Source, store: &Store, style: &Style) -> Result<()> {
     match ringwise_apply::pending(store, &host).map_err(|e| fail(&e))? {
         Some(Pending { guard: None, transaction, .. }) => Err(fail(&Refusal::OnTrial { transaction }.into())),
         Some(p) => {
+            let until = when::clock(p.trial.until_unix, style.utc);
+            if let Some(late) = p.trial.overdue(source.host.since_boot()) {
+                return Err(Fail::refused(overdue(&p, late, &until)).next("ringwise"));
+            }
             let pid =
                 p.guard.as_ref().and_then(|g| g.pid).map(|n| format!(" (guard: process {n})")).unwrap_or_default();
-            let until = when::clock(p.trial.until_unix, style.utc);
             let text = format!(
                 "transaction {} of {} is on trial until {until}{pid}: it stays so only if somebody confirms it",
                 p.transaction, p.who

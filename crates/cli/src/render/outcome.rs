@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_apply::{Event, Failure, Fate, NotPutBack, OnTrial, Outcome, Phase, Verdict};
 use ringwise_knob::{Address, Match, Setting};
-use ringwise_model::Fact;
+use ringwise_model::{CpuSet, Fact};
 
 use super::text::{hang, pad, plural};
 use crate::style::{Style, Tint};
@@ -240,10 +240,29 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
             out.push_str(&format!("The account is kept: ringwise history {id}. Finish later: ringwise recover\n"));
         }
     }
+    if stands && !o.waiting.is_empty() {
+        out.push_str(&style.paint(Tint::Yellow, &format!("{} not restored yet:", plural(o.waiting.len(), "setting"))));
+        out.push('\n');
+        for n in &o.waiting {
+            out.push_str(&hang("  ", &left(n), w));
+        }
+        let again = if o.transaction.is_some() { "ringwise recover" } else { "the same command again" };
+        out.push_str(&hang("", &format!("When {} online again: {again}", is(&offline(&o.waiting))), w));
+    }
     for n in &o.notes {
         out.push_str(&hang("note: ", n, w));
     }
     out
+}
+
+/// The offline CPUs that any of them waits for.
+pub fn offline(list: &[NotPutBack]) -> CpuSet {
+    list.iter().fold(CpuSet::new(), |all, n| all.union(&n.offline))
+}
+
+/// `CPU 3 is`, `CPUs 3-5 are`
+pub fn is(cpus: &CpuSet) -> String {
+    if cpus.len() == 1 { format!("CPU {cpus} is") } else { format!("CPUs {cpus} are") }
 }
 
 fn on_trial(t: &OnTrial, style: &Style) -> String {
@@ -275,9 +294,16 @@ fn fact(f: &Fact<Setting>) -> String {
     }
 }
 
+fn left(n: &NotPutBack) -> String {
+    format!("{}  was {}, now {}: {}", n.address, n.was.value_text(), fact(&n.now), n.why)
+}
+
 fn not_back(n: &NotPutBack, w: Option<usize>) -> String {
-    let mut out = hang("  ", &format!("{}  was {}, now {}: {}", n.address, n.was.value_text(), fact(&n.now), n.why), w);
+    let mut out = hang("  ", &left(n), w);
     match &n.command {
+        _ if !n.offline.is_empty() => {
+            out.push_str(&format!("    when {} online again:  ringwise recover\n", is(&n.offline)));
+        }
         Some(c) => out.push_str(&format!("    by hand:  {c}\n")),
         None => out.push_str("    by hand:  nothing to write to now; when it is back: ringwise recover\n"),
     }

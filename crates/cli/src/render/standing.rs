@@ -252,6 +252,12 @@ pub fn to_recover(list: &[Entry]) -> Option<&Entry> {
     cut.or_else(|| list.iter().rfind(|e| e.this_boot).filter(|e| e.ending == Ending::PutBackIncomplete))
 }
 
+/// The last transaction of this boot, where it is a rollback that had to leave something because CPUs were offline.
+pub fn waiting(list: &[Entry]) -> Option<&Entry> {
+    let last = list.iter().rfind(|e| e.this_boot).filter(|e| e.ending == Ending::Kept)?;
+    Some(last).filter(|e| e.outcome.as_ref().is_some_and(|o| !o.waiting.is_empty()))
+}
+
 /// One line a transaction, newest first.
 pub fn history(list: &[Entry], style: &Style) -> String {
     if list.is_empty() {

@@ -1,13 +1,14 @@
 //! `ringwise` alone, and `ringwise status`: the first screen, also at three in the morning.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use ringwise_apply::{Entry, Fate, Pending, Standing, Verify};
+use ringwise_apply::{Entry, Fate, Holder, Pending, Standing, Verify};
 use ringwise_knob::{Address, Match, Window};
-use ringwise_model::{Gather, Snapshot};
+use ringwise_model::{CpuSet, Gather, Snapshot};
 
 use super::text::{self, hang, pad, plural};
-use super::{rivals, table};
+use super::{outcome, rivals, table};
 use crate::boot::Boot;
 use crate::style::{Style, Tint};
 use crate::when;
@@ -20,11 +21,34 @@ pub struct Standings {
     pub last: Option<Entry>,
     /// The transaction of which something could not be put back.
     pub half_way: Option<u64>,
+    /// A rollback had to leave something because CPUs were offline.
+    pub waiting: Option<Waiting>,
     /// The last transaction is the guard's: queues stood still, and it rolled back what was before.
     pub stuck: Option<Entry>,
     pub unreadable: Option<String>,
     /// What is kept over a reboot. `None`: a recording.
     pub boot: Option<Boot>,
+    /// Time since boot, of the trial's deadline too.
+    pub since_boot: Duration,
+}
+
+/// What the last rollback left and is not so yet.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Waiting {
+    pub transaction: u64,
+    pub settings: usize,
+    /// Those of the CPUs that are offline still. Empty: all of it can be restored.
+    pub offline: CpuSet,
+    /// Some of it can be restored now.
+    pub ready: bool,
+}
+
+impl Standings {
+    /// The trial that nobody has ended although its deadline has passed, and for how long.
+    pub fn overdue(&self) -> Option<(&Pending, Duration)> {
+        let trial = self.verify.as_ref()?.trial.as_ref()?;
+        Some((trial, trial.trial.overdue(self.since_boot)?))
+    }
 }
 
 /// Somebody is needed. What is not known is no good news.
@@ -32,6 +56,7 @@ pub fn needs_somebody(st: &Standings) -> bool {
     matches!(st.boot, Some(Boot::Skipped { .. }))
         || st.half_way.is_some()
         || st.stuck.is_some()
+        || st.waiting.as_ref().is_some_and(|w| w.ready)
         || st.unreadable.is_some()
         || st.verify.as_ref().is_some_and(is_off)
 }
@@ -139,7 +164,10 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
     let red = |t: String| style.paint(Tint::Red, &t);
     let mut out = Vec::new();
     if let Some(p) = &v.trial {
-        out.push(red(trial(p, style)));
+        out.push(red(match st.overdue() {
+            Some((p, late)) => format!("{}: {}", overdue(p, late, &when::clock(p.trial.until_unix, style.utc)), end(p)),
+            None => trial(p, style),
+        }));
     }
     if let Some(id) = v.unfinished {
         out.push(red(format!("transaction {id} was cut short: ringwise recover")));
@@ -150,6 +178,13 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
     }
     if let Some(id) = st.half_way {
         out.push(red(format!("transaction {id} failed and is not fully put back: ringwise recover")));
+    }
+    if let Some(w) = &st.waiting {
+        let what = format!("{} of rollback {}", plural(w.settings, "setting"), w.transaction);
+        out.push(match w.ready {
+            true => red(format!("{what} can be restored now that a CPU is online again: ringwise recover")),
+            false => format!("{what} to be restored when {} online again", outcome::is(&w.offline)),
+        });
     }
     for n in &v.newer {
         out.push(red(format!("transaction {}: {}; its undo: ringwise history {0}", n.transaction, n.why)));
@@ -163,6 +198,25 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
         out.push("nothing waits for confirmation, no unfinished journal".into());
     }
     out
+}
+
+/// Of a trial that should have been ended `late` ago.
+pub fn overdue(p: &Pending, late: Duration, until: &str) -> String {
+    let (id, late) = (p.transaction, plural(usize::try_from(late.as_secs()).unwrap_or(usize::MAX), "second"));
+    let why = match &p.guard {
+        Some(Holder { pid: Some(pid), .. }) => format!("its guard (process {pid}) does not put it back"),
+        Some(_) => "its guard does not put it back".into(),
+        None => "its guard is gone: nobody puts it back".into(),
+    };
+    format!("transaction {id} of {} is OVERDUE: its trial ended at {until}, {late} ago, and {why}", p.who)
+}
+
+/// How to end an overdue trial.
+fn end(p: &Pending) -> String {
+    match p.guard.as_ref().and_then(|g| g.pid) {
+        Some(pid) => format!("kill -9 {pid}, then ringwise recover"),
+        None => "ringwise recover".into(),
+    }
 }
 
 fn trial(p: &Pending, style: &Style) -> String {
@@ -222,8 +276,11 @@ fn moved_text(list: &[Address]) -> String {
 /// What to type now.
 fn next(s: &Snapshot, st: &Standings) -> String {
     let Some(v) = &st.verify else { return otherwise(s) };
-    if v.unfinished.is_some() || st.half_way.is_some() {
+    if v.unfinished.is_some() || st.half_way.is_some() || st.waiting.as_ref().is_some_and(|w| w.ready) {
         return "Next: ringwise recover\n".into();
+    }
+    if let Some((p, _)) = st.overdue() {
+        return format!("Next: {}\n", end(p));
     }
     if v.trial.is_some() {
         return "Next: ringwise confirm\n".into();

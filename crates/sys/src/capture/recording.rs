@@ -16,7 +16,7 @@ pub struct Refusal {
 
 impl Refusal {
     pub fn into_error(self, what: String) -> Error {
-        Error { what, data: None, errno: self.errno, words: self.words }
+        Error { what, data: None, errno: self.errno, words: self.words, late: false }
     }
 }
 

@@ -43,7 +43,7 @@ pub fn irqbalance(socket: &Path, request: &Request, command: &str) -> Result<Vec
     match done {
         Some(Ok(answer)) => Ok(vec![answer]),
         Some(Err(e)) => Err(failed(&what, &e)),
-        None => Err(Error::other(what, format!("no answer within {} s", ANSWER.as_secs()))),
+        None => Err(Error::late(what, ANSWER)),
     }
 }
 
@@ -98,7 +98,7 @@ pub fn daemon_reload(request: &Request) -> Result<Vec<Vec<u8>>> {
             Err(Error::other(what, format!("{}: {words}", out.status)))
         }
         Some(Err(e)) => Err(failed(&what, &e)),
-        None => Err(Error::other(what, format!("no answer within {} s", RELOAD.as_secs()))),
+        None => Err(Error::late(what, RELOAD)),
     }
 }
 

@@ -58,12 +58,9 @@ fn lock(pool: &Mutex<Pool>) -> std::sync::MutexGuard<'_, Pool> {
 
 fn error(what: &str, fail: Fail) -> Error {
     match fail {
-        Fail::Kernel { errno, words } => Error { what: what.into(), data: None, errno: Some(errno), words },
+        Fail::Kernel { errno, words } => Error { words, ..Error::errno(what, errno) },
         Fail::Socket(errno) => Error { words: Some("netlink socket".into()), ..Error::errno(what, errno) },
-        Fail::Timeout => Error {
-            words: Some(format!("no answer within {} s", TIMEOUT.as_secs())),
-            ..Error::errno(what, libc::ETIMEDOUT)
-        },
+        Fail::Timeout => Error { errno: Some(libc::ETIMEDOUT), ..Error::late(what, TIMEOUT) },
         Fail::Inconsistent => Error::other(what, format!("the list changed during each of {DUMP_TRIES} readings")),
         Fail::Broken(words) => Error::other(what, words),
     }

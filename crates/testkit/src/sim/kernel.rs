@@ -104,6 +104,7 @@ fn power_of_two(n: u32) -> Result<u32> {
 fn queue_file(s: &mut State, i: usize, queue: &str, file: &str, text: &str) -> Result<()> {
     let possible = s.possible();
     let isolated = s.topology.isolated.known().cloned().unwrap_or_default();
+    let online = s.topology.online.clone();
     let nic = &mut s.nics[i];
     let number = |p: &str| queue.strip_prefix(p).and_then(|n| n.parse::<u32>().ok());
     match (number("rx-"), number("tx-"), file) {
@@ -119,7 +120,9 @@ fn queue_file(s: &mut State, i: usize, queue: &str, file: &str, text: &str) -> R
                 }
             }
             let q = nic.rx_queues.iter_mut().find(|x| x.id == q).ok_or_else(|| no(ENOENT))?;
-            q.rps_cpus = Fact::Known(set);
+            // Offline CPUs are dropped without a word, also where nothing is left: RPS is off then.
+            // net/core/net-sysfs.c, netdev_rx_queue_set_rps_mask. lab: "rps_cpus drops an offline CPU"
+            q.rps_cpus = Fact::Known(set.intersection(&online));
         }
         (Some(q), _, "rps_flow_cnt") => {
             let n: u32 = text.trim().parse().map_err(|_| no(EINVAL))?;
@@ -134,8 +137,8 @@ fn queue_file(s: &mut State, i: usize, queue: &str, file: &str, text: &str) -> R
             }
             let set = mask(text, &possible)?;
             let q = nic.tx_queues.iter_mut().find(|x| x.id == q).ok_or_else(|| no(ENOENT))?;
-            // Offline CPUs are kept. lab: "rps_cpus accepts an offline CPU"
-            q.xps_cpus = Fact::Known(set);
+            // As for RPS. net/core/dev.c, __netif_set_xps_queue. lab: "xps_cpus drops an offline CPU"
+            q.xps_cpus = Fact::Known(set.intersection(&online));
         }
         (_, Some(q), "xps_rxqs") => {
             let rx: CpuSet = nic.rx_queues.iter().map(|q| ringwise_model::CpuId(q.id)).collect();

@@ -70,6 +70,8 @@ pub(crate) struct State {
     pub fixed: Tree,
     pub now: Duration,
     pub next_irq: u32,
+    /// CPUs that went offline, with their place.
+    pub offline: BTreeMap<CpuId, ringwise_model::Cpu>,
     /// CPUs whose interrupt vectors are used up.
     pub full_cpus: CpuSet,
     /// CPUs where a sleeper does not return; true: their timer interrupts are counted all the same.
@@ -128,6 +130,7 @@ impl Sim {
                 fixed: files::fixed(&snapshot.topology),
                 now: Duration::from_secs(1000),
                 next_irq,
+                offline: BTreeMap::new(),
                 full_cpus: CpuSet::new(),
                 late_cpus: BTreeMap::new(),
                 stalled: CpuSet::new(),
@@ -352,7 +355,9 @@ impl Sim {
     pub fn cpu_offline(&self, cpu: CpuId) {
         let mut s = self.lock();
         s.topology.online.remove(cpu);
-        s.topology.cpus.remove(&cpu);
+        if let Some(place) = s.topology.cpus.remove(&cpu) {
+            s.offline.insert(cpu, place);
+        }
         let online = s.topology.online.clone();
         for v in s.nics.iter_mut().flat_map(|n| &mut n.vectors) {
             if v.asked.known().is_some_and(|a| !a.intersects(&online)) {
@@ -360,6 +365,16 @@ impl Sim {
             }
             driver::settle(v, &online);
         }
+        s.fixed = files::fixed(&s.topology);
+        s.stale_all();
+    }
+
+    /// The CPU comes back. Nothing goes back to it by itself. lab: "offline: it does not come back"
+    pub fn cpu_online(&self, cpu: CpuId) {
+        let mut s = self.lock();
+        let Some(place) = s.offline.remove(&cpu) else { return };
+        s.topology.cpus.insert(cpu, place);
+        s.topology.online.insert(cpu);
         s.fixed = files::fixed(&s.topology);
         s.stale_all();
     }

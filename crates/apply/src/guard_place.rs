@@ -1,0 +1,220 @@
+//! The file that the guard is started from: the first one that can really be executed.
+//!
+//! ```text
+//!   installed program ─► copy in the state directory ─► copy in /run/ringwise ─► memory
+//!   └─────────────── each is executed once as a test ──────────────┘             └─ cannot be started again
+//! ```
+//!
+//! The installed program comes first because every host lets its services execute it, which is not so for what lies in
+//! `/var/lib` (`noexec`, SELinux). An upgrade does not disturb a guard that runs; one that is started again after an upgrade
+//! is of the new version, which reads the journals of all earlier ones.
+
+use std::fs::{self, DirBuilder, File, Metadata};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ringwise_sys::{guardian, trust};
+
+const EACH: Duration = Duration::from_millis(10);
+/// With the names of copies.
+const PREFIX: &str = "guard-";
+
+/// What is looked for, and where.
+pub(crate) struct Search<'a> {
+    pub program: &'a Path,
+    /// Not the program itself.
+    pub copies_only: bool,
+    /// The state directory.
+    pub dir: &'a Path,
+    /// The directory after it, in memory where `/run` is.
+    pub run: &'a Path,
+    pub transaction: u64,
+    /// Until when a program that is tried must have ended.
+    pub end: Instant,
+}
+
+/// Where the guard's program lies.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// The installed program, or a copy that goes with the guard.
+    File(PathBuf),
+    /// Without a name; `why` no file would do.
+    Memory { file: File, why: String },
+}
+
+impl Search<'_> {
+    /// Errors: why there is none.
+    pub fn find(&self) -> Result<Place, String> {
+        self.clean();
+        let mut why = Vec::new();
+        if !self.copies_only {
+            match installed(self.program).and_then(|p| self.executes(&p).map(|()| p)) {
+                Ok(path) => return Ok(Place::File(path)),
+                Err(e) => why.push(format!("{}: {e}", self.program.display())),
+            }
+        }
+        for path in self.copies() {
+            match self.copy_to(&path).and_then(|()| self.executes(&path)) {
+                Ok(()) => return Ok(Place::File(path)),
+                Err(e) => why.push(format!("{}: {e}", path.display())),
+            }
+            let _ = fs::remove_file(&path); // half of it, or nothing
+        }
+        let why = why.join("; ");
+        let in_memory = || -> io::Result<File> {
+            let mut to = guardian::memory_file("ringwise-guard")?;
+            io::copy(&mut File::open(self.program)?, &mut to)?;
+            Ok(to)
+        };
+        match in_memory() {
+            Ok(file) => Ok(Place::Memory { file, why }),
+            Err(e) => Err(format!("its program can be executed from no file ({why}) and not from memory ({e})")),
+        }
+    }
+
+    /// Paths of copies, in the order in which they are tried.
+    fn copies(&self) -> Vec<PathBuf> {
+        let in_run = name_in_run(self.dir, self.transaction).map(|n| self.run.join(n));
+        std::iter::once(copy_path(self.dir, self.transaction)).chain(in_run).collect()
+    }
+
+    fn copy_to(&self, path: &Path) -> Result<(), String> {
+        if path.parent() == Some(self.run) {
+            DirBuilder::new().recursive(true).mode(0o755).create(self.run).map_err(|e| e.to_string())?;
+            if let Some(why) = trust::others_write(self.run) {
+                return Err(why);
+            }
+        }
+        let copy = || -> io::Result<u64> {
+            let mut from = File::open(self.program)?;
+            let mut to = File::create_new(path)?;
+            to.set_permissions(fs::Permissions::from_mode(0o700))?;
+            io::copy(&mut from, &mut to)
+        };
+        copy().map(|_| ()).map_err(|e| e.to_string())
+    }
+
+    /// Executes it once: mount options alone do not tell whether that is allowed.
+    fn executes(&self, path: &Path) -> Result<(), String> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        let end = Instant::now() + left / 4;
+        let mut c = Command::new(path);
+        c.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = spawn(&mut c).map_err(|e| {
+            let dir = path.parent().unwrap_or(path);
+            let noexec = if guardian::no_exec(dir).is_ok_and(|no| no) { ", which is mounted noexec" } else { "" };
+            format!("cannot be executed there{noexec}: {e}")
+        })?;
+        loop {
+            match child.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(Some(status)) => return Err(format!("executed as a test it ended with {status}")),
+                Ok(None) if Instant::now() < end => std::thread::sleep(EACH),
+                Ok(None) => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(format!("executed as a test it did not end within {} s", (left / 4).as_secs_f32()));
+                }
+                Err(e) => return Err(format!("executed as a test it cannot be waited for: {e}")),
+            }
+        }
+    }
+
+    /// Removes copies of guards that were killed. Under the lock no other guard of this state directory is at work.
+    pub fn clean(&self) {
+        remove(self.dir, PREFIX);
+        if let Some(prefix) = run_prefix(self.dir) {
+            remove(self.run, &prefix);
+        }
+    }
+}
+
+/// The path of a program that stays where it is as long as the host runs.
+///
+/// Errors: why this is none.
+fn installed(program: &Path) -> Result<PathBuf, String> {
+    let gone = |e: io::Error| format!("it was replaced or removed since it was started ({e})");
+    let at = |p: &Path| fs::metadata(p).map_err(|e| format!("{}: {e}", p.display()));
+    let running = at(program)?;
+    let path = program.canonicalize().map_err(gone)?;
+    let there = fs::metadata(&path).map_err(gone)?;
+    let id = |m: &Metadata| (m.dev(), m.ino());
+    if id(&running) != id(&there) {
+        return Err("it was replaced since it was started".into());
+    }
+    if let Some(why) = trust::others_write(&path) {
+        return Err(why);
+    }
+    // Without these two nothing works any more; any other file system may be unmounted, or be reached over the network.
+    let stays = ["/", "/usr"].iter().any(|p| fs::metadata(p).is_ok_and(|m| m.dev() == there.dev()));
+    if stays { Ok(path) } else { Err(format!("{} is neither on the file system of / nor of /usr", path.display())) }
+}
+
+fn copy_path(dir: &Path, transaction: u64) -> PathBuf {
+    dir.join(format!("{PREFIX}{transaction:04}"))
+}
+
+/// Several state directories may have copies there.
+fn run_prefix(dir: &Path) -> Option<String> {
+    let m = fs::metadata(dir).ok()?;
+    Some(format!("{PREFIX}{:x}-{:x}-", m.dev(), m.ino()))
+}
+
+fn name_in_run(dir: &Path, transaction: u64) -> Option<String> {
+    Some(format!("{}{transaction:04}", run_prefix(dir)?))
+}
+
+fn remove(dir: &Path, prefix: &str) {
+    let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
+    for path in names.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(prefix))) {
+        let _ = fs::remove_file(path); // one that stays is tried again the next time
+    }
+}
+
+/// Removes the copy that this guard runs from.
+pub fn remove_copy(dir: &Path, transaction: u64) {
+    let _ = fs::remove_file(copy_path(dir, transaction)); // the next run removes it
+    let exe = fs::read_link("/proc/self/exe").unwrap_or_default();
+    let name = name_in_run(dir, transaction);
+    if name.is_some_and(|n| exe.file_name().is_some_and(|e| *e == *n)) {
+        let _ = fs::remove_file(exe); // as above
+    }
+}
+
+impl Place {
+    /// `process`: `self`, or the number of this process for another one that starts it.
+    pub fn path(&self, process: &str) -> PathBuf {
+        match self {
+            Self::File(p) => p.clone(),
+            Self::Memory { file, .. } => format!("/proc/{process}/fd/{}", file.as_raw_fd()).into(),
+        }
+    }
+
+    /// Why it cannot be started again.
+    pub fn only_once(&self) -> Option<&str> {
+        match self {
+            Self::File(_) => None,
+            Self::Memory { why, .. } => Some(why),
+        }
+    }
+}
+
+/// A child that another thread starts at this moment may still hold a copy open for writing.
+pub(crate) fn spawn(c: &mut Command) -> io::Result<Child> {
+    let mut tries = 0;
+    loop {
+        match c.spawn() {
+            Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy && tries < 40 => tries += 1,
+            other => return other,
+        }
+        std::thread::sleep(EACH);
+    }
+}
+
+#[cfg(test)]
+#[path = "guard_place_tests.rs"]
+mod tests;

@@ -1,0 +1,122 @@
+use std::os::fd::AsRawFd;
+
+use super::*;
+
+/// A directory for a state directory, one that stands for `/run/ringwise`, and a program.
+struct Here {
+    top: PathBuf,
+    state: PathBuf,
+    run: PathBuf,
+    program: PathBuf,
+}
+
+impl Here {
+    fn new(name: &str, script: &str) -> Self {
+        let top = std::env::temp_dir().join(format!("ringwise-place-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&top);
+        fs::create_dir_all(&top).unwrap();
+        let top = top.canonicalize().unwrap();
+        let (state, run, program) = (top.join("state"), top.join("run"), top.join("program"));
+        fs::create_dir(&state).unwrap();
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { top, state, run, program }
+    }
+
+    fn search<'a>(&'a self, program: &'a Path, copies_only: bool) -> Search<'a> {
+        let end = Instant::now() + Duration::from_secs(400);
+        Search { program, copies_only, dir: &self.state, run: &self.run, transaction: 7, end }
+    }
+
+    fn copies(&self) -> Vec<PathBuf> {
+        let list = |d: &Path| fs::read_dir(d).into_iter().flatten().flatten().map(|e| e.path()).collect::<Vec<_>>();
+        [list(&self.state), list(&self.run)].concat()
+    }
+}
+
+impl Drop for Here {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.top);
+    }
+}
+
+fn file(place: Result<Place, String>) -> PathBuf {
+    match place {
+        Ok(Place::File(path)) => path,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_first_copy_that_can_be_executed_is_taken() {
+    let here = Here::new("order", "exit 0");
+    assert_eq!(file(here.search(&here.program, true).find()), here.state.join("guard-0007"));
+    // As a state directory on a file system that is mounted noexec.
+    let here = Here::new("second", "case $0 in */state/*) exit 126 ;; esac");
+    let path = file(here.search(&here.program, true).find());
+    assert_eq!((path.parent(), here.copies()), (Some(here.run.as_path()), vec![path.clone()]));
+    // A copy of another state directory stays, one of our own that was left behind does not.
+    let (other, old) = (here.run.join("guard-1-1-0007"), here.state.join("guard-0006"));
+    fs::write(&other, "").unwrap();
+    fs::write(&old, "").unwrap();
+    let again = file(here.search(&here.program, true).find());
+    assert_eq!(again, path);
+    assert!(other.exists() && !old.exists());
+}
+
+#[test]
+fn without_such_a_file_it_runs_from_memory_and_it_is_said_why() {
+    let here = Here::new("memory", "case $0 in */state/* | */run/*) exit 126 ;; esac");
+    let place = here.search(&here.program, true).find().unwrap();
+    let why = place.only_once().unwrap();
+    assert!(why.contains("state/guard-0007: executed as a test it ended with exit status: 126"), "{why}");
+    assert!(why.contains("/run/guard-"), "{why}");
+    assert!(place.path("self").starts_with("/proc/self/fd"));
+    assert_eq!(here.copies(), Vec::<PathBuf>::new());
+    let e = here.search(Path::new("/nonesuch"), true).find().unwrap_err();
+    assert!(e.contains("No such file") && e.contains("not from memory"), "{e}");
+}
+
+#[test]
+fn a_program_that_does_not_end_is_not_taken() {
+    let here = Here::new("hangs", "case $0 in */state/*) exec sleep 1000 ;; esac");
+    let search = Search { end: Instant::now() + Duration::from_secs(2), ..here.search(&here.program, true) };
+    // Which of the two places is left when the time is over depends on the machine; the first is not taken.
+    match search.find() {
+        Ok(Place::File(path)) => assert_eq!(path.parent(), Some(here.run.as_path())),
+        Ok(place) => assert!(place.only_once().unwrap().contains("did not end within"), "{place:?}"),
+        Err(e) => panic!("{e}"),
+    }
+}
+
+#[test]
+fn a_program_that_is_installed_runs_from_where_it_is() {
+    let program = Path::new("/bin/true");
+    let real = program.canonicalize().unwrap();
+    let dev = |p: &Path| fs::metadata(p).unwrap().dev();
+    if ![dev(Path::new("/")), dev(Path::new("/usr"))].contains(&dev(&real)) {
+        println!("skipped: {} is on a file system of its own", real.display());
+        return;
+    }
+    let here = Here::new("installed", "exit 0");
+    assert_eq!(file(here.search(program, false).find()), real);
+    assert_eq!(here.copies(), Vec::<PathBuf>::new());
+    assert_eq!(file(here.search(program, true).find()), here.state.join("guard-0007"));
+}
+
+#[test]
+fn a_program_that_does_not_stay_is_copied() {
+    let here = Here::new("goes", "exit 0");
+    fs::set_permissions(&here.top, fs::Permissions::from_mode(0o777)).unwrap();
+    let e = installed(&here.program).unwrap_err();
+    assert!(e.contains("everybody may write"), "{e}");
+    fs::set_permissions(&here.top, fs::Permissions::from_mode(0o755)).unwrap();
+    // As /proc/self/exe after an upgrade: a link to a file that has no name any more.
+    let running = File::open(&here.program).unwrap();
+    let link = PathBuf::from(format!("/proc/self/fd/{}", running.as_raw_fd()));
+    fs::rename(&here.program, here.top.join("old")).unwrap();
+    fs::write(&here.program, "another version").unwrap();
+    fs::remove_file(here.top.join("old")).unwrap();
+    let e = installed(&link).unwrap_err();
+    assert!(e.contains("replaced or removed since it was started"), "{e}");
+}
