@@ -108,6 +108,7 @@ pub(crate) fn write_down(
     (out.verified, out.verified_of) = (settings.len(), settings.len());
     out.already_so = settings.clone();
     out.notes = notes;
+    out.notes.extend(lock.notes.iter().cloned());
     let refuse = |e: std::io::Error| Refusal::State { path: lock.dir.clone(), why: e.to_string() };
     let mut journal = Journal::begin(store, lock, header).map_err(refuse)?;
     events(&Event::Begun { transaction: id, steps: request.steps.len() });

@@ -2,9 +2,9 @@
 //! the two say to each other.
 //!
 //! ```text
-//!   applier: listens ── copy of the program ── systemd-run, else own session and control group ──► guard
+//!   applier: listens at a file for its own user ── copy of the program ── systemd-run, else own session and control group ──► guard
 //!            ◄─────────────────────────────── connects ────────────────────────────────────────────
-//!            ── "lock" with the open file of the lock ──►   holds a process descriptor of the applier
+//!            ── "lock" with the open files of the lock ──►  holds a process descriptor of the applier
 //!            ◄─────────────────────────────── "armed" ──────
 //!            ── "begun" ──► "ok"                    it has read the journal's header
 //!            ── "done" or "trial" ──► "ok"                  or the end of the stream: dead
@@ -12,17 +12,17 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ringwise_sys::{guardian, proc};
+use ringwise_sys::{guardian, local, proc, trust};
 
 use crate::guard::{Seen, Watched};
-use crate::{Armed, Guardian, Job};
+use crate::{Armed, Guardian, Job, OpenLock};
 
 /// The one external program, and an optional one.
 const SYSTEMD_RUN: [&str; 2] = ["/usr/bin/systemd-run", "/bin/systemd-run"];
@@ -59,7 +59,6 @@ fn copy_path(dir: &Path, transaction: u64) -> PathBuf {
 
 impl Copy {
     fn make(program: &Path, dir: &Path, transaction: u64) -> Result<Self, String> {
-        Self::clean(dir);
         let path = copy_path(dir, transaction);
         let in_file = || -> io::Result<()> {
             if guardian::no_exec(dir)? {
@@ -82,14 +81,6 @@ impl Copy {
             .map_err(|e| format!("no copy of the program in {} ({why}) and none in memory ({e})", dir.display()))
     }
 
-    /// Copies of guards that were killed. Under the lock no other one is at work.
-    fn clean(dir: &Path) {
-        let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
-        for path in names.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("guard-"))) {
-            let _ = fs::remove_file(path); // one that stays is tried again the next time
-        }
-    }
-
     fn path(&self, process: &str) -> PathBuf {
         match self {
             Self::File(p) => p.clone(),
@@ -98,19 +89,58 @@ impl Copy {
     }
 }
 
+/// Copies and sockets of guards that were killed. Under the lock no other one is at work.
+fn clean(dir: &Path) {
+    let names = fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path());
+    for path in names.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("guard-"))) {
+        let _ = fs::remove_file(path); // one that stays is tried again the next time
+    }
+}
+
+/// Where the guard reports. A file of the state directory, which no other user can connect to: an abstract name stands in
+/// /proc/net/unix, and whoever knows it can fill its queue.
+struct Door {
+    listener: UnixListener,
+    name: String,
+}
+
+impl Door {
+    fn open(dir: &Path, transaction: u64) -> io::Result<Self> {
+        let file = format!("{}.sock", copy_path(dir, transaction).display());
+        let (listener, name) = match local::listen(&file) {
+            Ok(listener) => (listener, file),
+            // A full disk, a file system without sockets: strangers are turned away one by one then.
+            Err(_) => {
+                let name = format!("@ringwise-guard-{:032x}", u128::from_ne_bytes(trust::random()?));
+                (local::listen(&name)?, name)
+            }
+        };
+        let door = Self { listener, name };
+        door.listener.set_nonblocking(true)?;
+        Ok(door)
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if !self.name.starts_with('@') {
+            let _ = fs::remove_file(&self.name); // the next run takes it away
+        }
+    }
+}
+
 impl Guardian for Process {
     fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, String> {
         let end = Instant::now() + self.bound;
         let dir = job.dir.canonicalize().map_err(|e| format!("{}: {e}", job.dir.display()))?;
-        let stamp = std::time::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_nanos());
-        let name = format!("ringwise-guard-{}-{}-{stamp}", std::process::id(), job.transaction);
-        let listener = guardian::listen(&name).map_err(|e| format!("no socket: {e}"))?;
-        listener.set_nonblocking(true).map_err(|e| e.to_string())?;
+        clean(&dir);
+        let door = Door::open(&dir, job.transaction).map_err(|e| format!("no socket: {e}"))?;
         let copy = Copy::make(&self.program, &dir, job.transaction)?;
         let id = job.transaction.to_string();
-        let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id, "--socket".into(), name];
+        let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id];
+        args.extend(["--socket".into(), door.name.clone()]);
         args.extend(["--state-dir".into(), dir.display().to_string()]);
-        let (found, note) = self.launch(&copy, &args, &listener, job.transaction, end);
+        let (found, note) = self.launch(&copy, &args, &door.listener, job.transaction, end);
         let armed = found.and_then(|stream| self.greet(stream, job, end));
         if armed.is_err() {
             let _ = fs::remove_file(copy_path(&dir, job.transaction));
@@ -138,14 +168,14 @@ impl Process {
             let half = Instant::now() + end.saturating_duration_since(Instant::now()) / 2;
             let me = std::process::id().to_string();
             match by_systemd(&copy.path(&me), args, transaction)
-                .and_then(|mut run| accept(listener, Some(&mut run), half))
+                .and_then(|mut run| accept(listener, &is_ours, Some(&mut run), half))
             {
                 Ok(stream) => return (Ok(stream), None),
                 Err(e) => note = Some(format!("the guard runs without systemd: {e}")),
             }
         }
         let started = by_ourselves(&copy.path("self"), args);
-        (started.and_then(|()| accept(listener, None, end)), note)
+        (started.and_then(|()| accept(listener, &is_ours, None, end)), note)
     }
 
     fn greet(&self, stream: UnixStream, job: &Job, end: Instant) -> Result<UnixStream, String> {
@@ -154,7 +184,8 @@ impl Process {
             stream.set_nonblocking(false)?;
             stream.set_read_timeout(Some(left))?;
             stream.set_write_timeout(Some(left))?;
-            guardian::send_fd(&stream, b"lock\n", job.lock)?;
+            let both: Vec<BorrowedFd> = [Some(job.lock.file), job.lock.socket].into_iter().flatten().collect();
+            guardian::send_fds(&stream, b"lock\n", &both)?;
             expect(&stream, "armed")
         };
         talk().map_err(|e| format!("it was started and does not answer: {e}"))?;
@@ -199,13 +230,23 @@ fn by_ourselves(program: &Path, args: &[String]) -> Result<(), String> {
     Err(format!("it ended with {}: {}", out.status, String::from_utf8_lossy(&out.stderr).trim()))
 }
 
+/// Any user may find an abstract name; only our own is the guard.
+fn is_ours(stream: &UnixStream) -> bool {
+    guardian::peer(stream).is_ok_and(|p| p.uid == proc::euid())
+}
+
 /// Waits for the guard to connect. `starter`: whose failure ends the waiting.
-fn accept(listener: &UnixListener, mut starter: Option<&mut Child>, end: Instant) -> Result<UnixStream, String> {
+fn accept(
+    listener: &UnixListener,
+    ours: &dyn Fn(&UnixStream) -> bool,
+    mut starter: Option<&mut Child>,
+    end: Instant,
+) -> Result<UnixStream, String> {
     let mut failed = None;
+    let mut strangers = 0u64;
     loop {
-        match listener.accept() {
-            // Any user may find the name; only our own is the guard.
-            Ok((s, _)) if guardian::peer(&s).is_ok_and(|p| p.uid == proc::euid()) => {
+        let idle = match listener.accept() {
+            Ok((s, _)) if ours(&s) => {
                 if let Some(c) = starter {
                     // It only waits for its job to be reported; nobody is waiting for that here.
                     let _ = c.kill();
@@ -213,10 +254,16 @@ fn accept(listener: &UnixListener, mut starter: Option<&mut Child>, end: Instant
                 }
                 return Ok(s);
             }
-            Ok(_) => {}
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            // At once the next: behind many of them the guard may be waiting.
+            Ok(_) => {
+                strangers += 1;
+                false
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => true,
+            // It went away again before it was its turn.
+            Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => false,
             Err(e) => return Err(format!("accept: {e}")),
-        }
+        };
         if let Some(f) = failed {
             return Err(f);
         }
@@ -235,9 +282,13 @@ fn accept(listener: &UnixListener, mut starter: Option<&mut Child>, end: Instant
                 let _ = c.kill();
                 let _ = c.wait();
             }
-            return Err("it did not report within the time for it".into());
+            let others =
+                if strangers > 0 { format!(", and {strangers} connections of other users") } else { String::new() };
+            return Err(format!("it did not report within the time for it{others}"));
         }
-        std::thread::sleep(EACH);
+        if idle {
+            let _ = guardian::readable(&[listener.as_fd()], EACH); // accept tells what is wrong
+        }
     }
 }
 
@@ -304,8 +355,8 @@ impl Link {
     /// Reports to the applier and takes the lock from it.
     ///
     /// Errors: it is not there any more, or not who it should be.
-    pub fn connect(name: &str, bound: Duration) -> io::Result<(Self, OwnedFd)> {
-        let stream = guardian::connect(name)?;
+    pub fn connect(name: &str, bound: Duration) -> io::Result<(Self, OpenLock<OwnedFd>)> {
+        let stream = local::connect(name, Some(bound))?;
         stream.set_read_timeout(Some(bound))?;
         stream.set_write_timeout(Some(bound))?;
         let peer = guardian::peer(&stream)?;
@@ -313,9 +364,11 @@ impl Link {
             return Err(io::Error::other(format!("the other end is of user {}", peer.uid)));
         }
         let mut text = [0; 64];
-        let lock = match guardian::recv_fd(&stream, &mut text)? {
-            (5, Some(fd)) if &text[..5] == b"lock\n" => fd,
-            (n, _) => return Err(io::Error::other(format!("no lock was handed over ({n} bytes)"))),
+        let (n, fds) = guardian::recv_fds(&stream, &mut text)?;
+        let mut fds = fds.into_iter();
+        let lock = match (fds.next(), fds.next(), fds.next()) {
+            (Some(file), socket, None) if &text[..n] == b"lock\n" => OpenLock { file, socket },
+            _ => return Err(io::Error::other(format!("no lock was handed over ({n} bytes)"))),
         };
         // Without it, or in another namespace, the end of the stream says the same.
         let process = peer.pid.and_then(|p| guardian::pidfd(p).ok());
@@ -365,3 +418,7 @@ impl Watched for Link {
 pub fn remove_copy(dir: &Path, transaction: u64) {
     let _ = fs::remove_file(copy_path(dir, transaction)); // the next run takes it away
 }
+
+#[cfg(test)]
+#[path = "guard_process_tests.rs"]
+mod tests;
