@@ -140,7 +140,7 @@ impl Guardian for Process {
         let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id];
         args.extend(["--socket".into(), door.name.clone()]);
         args.extend(["--state-dir".into(), dir.display().to_string()]);
-        let (found, note) = self.launch(&copy, &args, &door.listener, job.transaction, end);
+        let (found, note) = self.launch(&copy, &args, &door.listener, &dir, job.transaction, end);
         let armed = found.and_then(|stream| self.greet(stream, job, end));
         if armed.is_err() {
             let _ = fs::remove_file(copy_path(&dir, job.transaction));
@@ -154,17 +154,18 @@ impl Guardian for Process {
 }
 
 impl Process {
-    /// By systemd where that is the first process and sees what we see; else by ourselves. With it why not by systemd.
+    /// By systemd where that is the first process and sees the state directory that we see; else by ourselves. With it why not by systemd.
     fn launch(
         &self,
         copy: &Copy,
         args: &[String],
         listener: &UnixListener,
+        dir: &Path,
         transaction: u64,
         end: Instant,
     ) -> (Result<UnixStream, String>, Option<String>) {
         let mut note = None;
-        if Path::new("/run/systemd/system").is_dir() && guardian::namespaces_of_init() {
+        if Path::new("/run/systemd/system").is_dir() && guardian::shared_with_init(dir) {
             let half = Instant::now() + end.saturating_duration_since(Instant::now()) / 2;
             let me = std::process::id().to_string();
             match by_systemd(&copy.path(&me), args, transaction)

@@ -6,6 +6,7 @@ use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -199,13 +200,21 @@ pub fn spared_by_oom() -> io::Result<()> {
     std::fs::write("/proc/self/oom_score_adj", "-1000")
 }
 
-/// Whether files and interfaces mean the same to us and to the first process.
-pub fn namespaces_of_init() -> bool {
+/// Whether interfaces, processes and what is in `dir` are the same to us and to the first process. A service of systemd
+/// with a mount namespace of its own shares them; a container does not.
+pub fn shared_with_init(dir: &Path) -> bool {
     let same = |kind: &str| {
         let of = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/{kind}"));
         matches!((of("1"), of("self")), (Ok(a), Ok(b)) if a == b)
     };
-    same("net") && same("mnt") && same("pid")
+    same("net") && same("pid") && (same("mnt") || same_place(Path::new("/proc/1/root"), dir))
+}
+
+/// Whether `dir` (absolute, without links) is the same directory below another root.
+fn same_place(root: &Path, dir: &Path) -> bool {
+    let Ok(below) = dir.strip_prefix("/") else { return false };
+    let place = |p: &Path| std::fs::metadata(p).map(|m| (m.dev(), m.ino()));
+    matches!((place(&root.join(below)), place(dir)), (Ok(a), Ok(b)) if a == b)
 }
 
 /// A control group of our own, outside that of the session which may be killed as a whole.

@@ -81,3 +81,16 @@ fn places_in_control_groups() {
     assert_eq!(group_of("proc /proc proc rw 0 0\n", "0::/\n"), None);
     assert_eq!(group_of(unified, ""), None);
 }
+
+#[test]
+fn the_same_directory_below_another_root() {
+    let dir = std::env::temp_dir().join(format!("ringwise-root-{}", std::process::id()));
+    let dir = { std::fs::create_dir_all(&dir).map(|()| dir.canonicalize().unwrap()).unwrap() };
+    assert!(same_place(Path::new("/proc/self/root"), &dir));
+    // Of the same name and empty too, as in a container.
+    let below = dir.join("container").join(dir.strip_prefix("/").unwrap());
+    std::fs::create_dir_all(&below).unwrap();
+    assert!(!same_place(&dir.join("container"), &dir));
+    assert!(!same_place(&dir.join("none"), &dir) && !same_place(Path::new("/"), Path::new("relative")));
+    std::fs::remove_dir_all(&dir).unwrap();
+}
