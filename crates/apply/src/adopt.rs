@@ -109,6 +109,7 @@ pub(crate) fn write_down(
     out.already_so = settings.clone();
     out.notes = notes;
     out.waiting.clone_from(&request.waiting);
+    out.notes.extend(lock.notes.iter().cloned());
     let refuse = |e: std::io::Error| Refusal::State { path: lock.dir.clone(), why: e.to_string() };
     let mut journal = Journal::begin(store, lock, header).map_err(refuse)?;
     events(&Event::Begun { transaction: id, steps: request.steps.len() });

@@ -25,6 +25,9 @@ pub struct Moved {
 pub enum Refusal {
     /// Another run holds the lock.
     Locked { pid: Option<u32>, path: PathBuf, holder: Box<Holder> },
+    /// A run with another state directory, or another view of it, changes the interfaces of this network namespace.
+    /// `pid`: of the process that began; none: not of our PID namespace.
+    Elsewhere { pid: Option<u32>, uid: u32, socket: String },
     /// A transaction waits for its confirmation, and its guard is gone.
     OnTrial { transaction: u64 },
     /// Nobody would put it back if this process died.
@@ -62,10 +65,25 @@ pub enum Refusal {
     NoTransaction { why: String },
 }
 
+impl Refusal {
+    /// Another run is at work: the same request may succeed later.
+    pub fn is_locked(&self) -> bool {
+        matches!(self, Self::Locked { .. } | Self::Elsewhere { .. })
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Locked { path, holder, .. } => locked(f, path, holder),
+            Self::Elsewhere { pid, uid, socket } => {
+                let pid = pid.map_or("in another PID namespace".into(), |p| p.to_string());
+                write!(
+                    f,
+                    "another ringwise is changing the interfaces of this host, with another state directory or in a \
+                     container (process {pid}, user {uid}, socket {socket})"
+                )
+            }
             Self::OnTrial { transaction } => write!(
                 f,
                 "transaction {transaction} is on trial and its guard is gone: run ringwise confirm to keep it, ringwise \

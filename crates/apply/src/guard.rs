@@ -28,13 +28,13 @@ use ringwise_sys::Host;
 use crate::cx::Cx;
 use crate::journal::{Read, Record};
 use crate::names::Names;
-use crate::store::Lock;
+use crate::store::{Lock, OpenLock};
 use crate::takeover::{Halt, Lost, SignOfLife, halted, take_over, taken, took_over};
 use crate::trial::{self, Fate, Files, Keeper, OnTrial, Stage, Trial, decide, note};
 use crate::tx::{Tx, guard_gone};
 use crate::undo::{resume, rollback};
 use crate::watch::{self, Watch};
-use crate::{Error, Event, Failure, Holder, Outcome, Policy, Request, Store, Verdict};
+use crate::{Error, Event, Failure, Holder, Outcome, Policy, Refusal, Request, Store, Verdict};
 
 /// How often it looks. Everything that counts is a file or a clock; a look is two calls.
 const EACH: Duration = Duration::from_millis(200);
@@ -55,7 +55,7 @@ pub struct Job<'a> {
     /// The state directory with the journal.
     pub dir: &'a Path,
     /// The lock, to be shared.
-    pub lock: BorrowedFd<'a>,
+    pub lock: OpenLock<BorrowedFd<'a>>,
     pub transaction: u64,
 }
 
@@ -115,7 +115,7 @@ pub fn guard(
     host: &Arc<dyn Host>,
     store: &Store,
     transaction: u64,
-    lock: Option<OwnedFd>,
+    lock: Option<OpenLock<OwnedFd>>,
     watched: Option<&mut dyn Watched>,
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
@@ -124,7 +124,7 @@ pub fn guard(
     let dir = store.dirs().first().cloned().unwrap_or_default();
     let mut why = "the process that applied it is gone".to_string();
     let lock = match lock {
-        Some(fd) => Lock::handed(&dir, fd),
+        Some(open) => Lock::handed(&dir, open),
         None => wait_for_lock(&cx, store)?,
     };
     let mut known = None;
@@ -206,7 +206,7 @@ fn whole(read: Option<Read>) -> Option<Read> {
 fn wait_for_lock(cx: &Cx, store: &Store) -> Result<Lock, Error> {
     loop {
         match store.lock() {
-            Err(e) if matches!(e.refusal(), Some(crate::Refusal::Locked { .. })) => cx.host.sleep(EACH),
+            Err(e) if e.refusal().is_some_and(Refusal::is_locked) => cx.host.sleep(EACH),
             other => return other,
         }
     }
@@ -460,7 +460,7 @@ pub fn settle(
                     from_disk(&cx, store, &lock, transaction, "its guard is gone", &mut None, events)?;
                 }
                 // Somebody was faster, the guard that was started again perhaps.
-                Err(e) if matches!(e.refusal(), Some(crate::Refusal::Locked { .. })) => {}
+                Err(e) if e.refusal().is_some_and(Refusal::is_locked) => {}
                 Err(e) => return Err(e),
             },
             Some(h) if cut || h.transaction == Some(transaction) => {}

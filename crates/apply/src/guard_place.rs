@@ -154,7 +154,7 @@ fn installed(program: &Path) -> Result<PathBuf, String> {
     if stays { Ok(path) } else { Err(format!("{} is neither on the file system of / nor of /usr", path.display())) }
 }
 
-fn copy_path(dir: &Path, transaction: u64) -> PathBuf {
+pub(crate) fn copy_path(dir: &Path, transaction: u64) -> PathBuf {
     dir.join(format!("{PREFIX}{transaction:04}"))
 }
 

@@ -2,9 +2,10 @@
 //! the two say to each other.
 //!
 //! ```text
-//!   applier: listens ── a program to start (`guard_place`) ── systemd-run, else own session and control group ──► guard
+//!   applier: listens at a file for its own user ── a program to start (`guard_place`) ── systemd-run, else own session and
+//!            control group ──► guard
 //!            ◄─────────────────────────────── connects ────────────────────────────────────────────
-//!            ── "lock" with the open file of the lock ──►   holds a process descriptor of the applier
+//!            ── "lock" with the open files of the lock ──►  holds a process descriptor of the applier
 //!            ◄─────────────────────────────── "armed" ──────
 //!            ── "begun" ──► "ok"                    it has read the journal's header
 //!            ── "alive", at most one a second ──►
@@ -12,19 +13,20 @@
 //!            ── "done" or "trial" ──► "ok"                  or the end of the stream: dead
 //! ```
 
+use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use ringwise_sys::{guardian, proc};
+use ringwise_sys::{guardian, local, proc, trust};
 
 use crate::guard::{Seen, Watched};
-use crate::guard_place::{Place, Search, spawn};
-use crate::{Armed, Guardian, Halt, Job, Lost, Policy, SignOfLife};
+use crate::guard_place::{Place, Search, copy_path, spawn};
+use crate::{Armed, Guardian, Halt, Job, Lost, OpenLock, Policy, SignOfLife};
 
 /// The one external program, and an optional one.
 const SYSTEMD_RUN: [&str; 2] = ["/usr/bin/systemd-run", "/bin/systemd-run"];
@@ -60,14 +62,42 @@ impl Default for Process {
     }
 }
 
+/// Where the guard reports. A file of the state directory, which no other user can connect to: an abstract name stands in
+/// /proc/net/unix, and whoever knows it can fill its queue.
+struct Door {
+    listener: UnixListener,
+    name: String,
+}
+
+impl Door {
+    fn open(dir: &Path, transaction: u64) -> io::Result<Self> {
+        let file = format!("{}.sock", copy_path(dir, transaction).display());
+        let (listener, name) = match local::listen(&file) {
+            Ok(listener) => (listener, file),
+            // A full disk, a file system without sockets: strangers are turned away one by one then.
+            Err(_) => {
+                let name = format!("@ringwise-guard-{:032x}", u128::from_ne_bytes(trust::random()?));
+                (local::listen(&name)?, name)
+            }
+        };
+        let door = Self { listener, name };
+        door.listener.set_nonblocking(true)?;
+        Ok(door)
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if !self.name.starts_with('@') {
+            let _ = fs::remove_file(&self.name); // the next run takes it away
+        }
+    }
+}
+
 impl Guardian for Process {
     fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, String> {
         let end = Instant::now() + self.bound;
         let dir = job.dir.canonicalize().map_err(|e| format!("{}: {e}", job.dir.display()))?;
-        let stamp = std::time::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_nanos());
-        let name = format!("ringwise-guard-{}-{}-{stamp}", std::process::id(), job.transaction);
-        let listener = guardian::listen(&name).map_err(|e| format!("no socket: {e}"))?;
-        listener.set_nonblocking(true).map_err(|e| e.to_string())?;
         let search = Search {
             program: &self.program,
             copies_only: self.copies_only,
@@ -77,11 +107,14 @@ impl Guardian for Process {
             end,
         };
         let place = search.find()?;
+        // Behind the search, which takes away what guards that were killed have left.
+        let door = Door::open(&dir, job.transaction).map_err(|e| format!("no socket: {e}"))?;
         let id = job.transaction.to_string();
-        let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id, "--socket".into(), name];
+        let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id];
+        args.extend(["--socket".into(), door.name.clone()]);
         args.extend(["--state-dir".into(), dir.display().to_string()]);
         args.extend(["--silence-ms".into(), self.silence.as_millis().to_string()]);
-        let (found, note) = self.launch(&place, &args, &listener, job.transaction, end);
+        let (found, note) = self.launch(&place, &args, &door.listener, &dir, job.transaction, end);
         let armed = found.and_then(|stream| self.greet(stream, job, end));
         if armed.is_err() {
             search.clean();
@@ -96,21 +129,23 @@ impl Guardian for Process {
 }
 
 impl Process {
-    /// By systemd where that is the first process and sees what we see; else by ourselves. With it what is worth a note.
+    /// By systemd where that is the first process and sees the state directory that we see; else by ourselves. With it
+    /// what is worth a note.
     fn launch(
         &self,
         place: &Place,
         args: &[String],
         listener: &UnixListener,
+        dir: &Path,
         transaction: u64,
         end: Instant,
     ) -> (Result<UnixStream, String>, Option<String>) {
         let mut note = None;
-        if Path::new("/run/systemd/system").is_dir() && guardian::namespaces_of_init() {
+        if Path::new("/run/systemd/system").is_dir() && guardian::shared_with_init(dir) {
             let half = Instant::now() + end.saturating_duration_since(Instant::now()) / 2;
             let me = std::process::id().to_string();
             let run = by_systemd(&place.path(&me), args, transaction, place.only_once().is_none());
-            match run.and_then(|mut run| accept(listener, Some(&mut run), half)) {
+            match run.and_then(|mut run| accept(listener, &is_ours, Some(&mut run), half)) {
                 Ok(stream) => {
                     let once =
                         |why| format!("the guard runs from memory, so it cannot be restarted if it is killed: {why}");
@@ -120,7 +155,7 @@ impl Process {
             }
         }
         let started = by_ourselves(&place.path("self"), args);
-        (started.and_then(|()| accept(listener, None, end)), note)
+        (started.and_then(|()| accept(listener, &is_ours, None, end)), note)
     }
 
     fn greet(&self, stream: UnixStream, job: &Job, end: Instant) -> Result<UnixStream, String> {
@@ -129,7 +164,8 @@ impl Process {
             stream.set_nonblocking(false)?;
             stream.set_read_timeout(Some(left))?;
             stream.set_write_timeout(Some(left))?;
-            guardian::send_fd(&stream, b"lock\n", job.lock)?;
+            let both: Vec<BorrowedFd> = [Some(job.lock.file), job.lock.socket].into_iter().flatten().collect();
+            guardian::send_fds(&stream, b"lock\n", &both)?;
             Lines::new(stream.try_clone()?).expect("armed")
         };
         talk().map_err(|e| format!("it was started and does not answer: {e}"))?;
@@ -169,13 +205,23 @@ fn by_ourselves(program: &Path, args: &[String]) -> Result<(), String> {
     Err(format!("it ended with {}: {}", out.status, String::from_utf8_lossy(&out.stderr).trim()))
 }
 
+/// Any user may find an abstract name; only our own is the guard.
+fn is_ours(stream: &UnixStream) -> bool {
+    guardian::peer(stream).is_ok_and(|p| p.uid == proc::euid())
+}
+
 /// Waits for the guard to connect. `starter`: whose failure ends the waiting.
-fn accept(listener: &UnixListener, mut starter: Option<&mut Child>, end: Instant) -> Result<UnixStream, String> {
+fn accept(
+    listener: &UnixListener,
+    ours: &dyn Fn(&UnixStream) -> bool,
+    mut starter: Option<&mut Child>,
+    end: Instant,
+) -> Result<UnixStream, String> {
     let mut failed = None;
+    let mut strangers = 0u64;
     loop {
-        match listener.accept() {
-            // Any user may find the name; only our own is the guard.
-            Ok((s, _)) if guardian::peer(&s).is_ok_and(|p| p.uid == proc::euid()) => {
+        let idle = match listener.accept() {
+            Ok((s, _)) if ours(&s) => {
                 if let Some(c) = starter {
                     // It only waits for its job to be reported; nobody is waiting for that here.
                     let _ = c.kill();
@@ -183,10 +229,16 @@ fn accept(listener: &UnixListener, mut starter: Option<&mut Child>, end: Instant
                 }
                 return Ok(s);
             }
-            Ok(_) => {}
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+            // At once the next: behind many of them the guard may be waiting.
+            Ok(_) => {
+                strangers += 1;
+                false
+            }
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => true,
+            // It went away again before it was its turn.
+            Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => false,
             Err(e) => return Err(format!("accept: {e}")),
-        }
+        };
         if let Some(f) = failed {
             return Err(f);
         }
@@ -205,9 +257,13 @@ fn accept(listener: &UnixListener, mut starter: Option<&mut Child>, end: Instant
                 let _ = c.kill();
                 let _ = c.wait();
             }
-            return Err("it did not report within the time for it".into());
+            let others =
+                if strangers > 0 { format!(", and {strangers} connections of other users") } else { String::new() };
+            return Err(format!("it did not report within the time for it{others}"));
         }
-        std::thread::sleep(EACH);
+        if idle {
+            let _ = guardian::readable(&[listener.as_fd()], EACH); // accept tells what is wrong
+        }
     }
 }
 
@@ -351,8 +407,8 @@ impl Link {
     /// Reports to the applier and takes the lock from it.
     ///
     /// Errors: it is not there any more, or not who it should be.
-    pub fn connect(name: &str, bound: Duration) -> io::Result<(Self, OwnedFd)> {
-        let stream = guardian::connect(name)?;
+    pub fn connect(name: &str, bound: Duration) -> io::Result<(Self, OpenLock<OwnedFd>)> {
+        let stream = local::connect(name, Some(bound))?;
         stream.set_read_timeout(Some(bound))?;
         stream.set_write_timeout(Some(bound))?;
         let peer = guardian::peer(&stream)?;
@@ -360,9 +416,11 @@ impl Link {
             return Err(io::Error::other(format!("the other end is of user {}", peer.uid)));
         }
         let mut text = [0; 64];
-        let lock = match guardian::recv_fd(&stream, &mut text)? {
-            (5, Some(fd)) if &text[..5] == b"lock\n" => fd,
-            (n, _) => return Err(io::Error::other(format!("no lock was handed over ({n} bytes)"))),
+        let (n, fds) = guardian::recv_fds(&stream, &mut text)?;
+        let mut fds = fds.into_iter();
+        let lock = match (fds.next(), fds.next(), fds.next()) {
+            (Some(file), socket, None) if &text[..n] == b"lock\n" => OpenLock { file, socket },
+            _ => return Err(io::Error::other(format!("no lock was handed over ({n} bytes)"))),
         };
         // Without it, or in another namespace, the end of the stream says the same.
         let process = peer.pid.and_then(|p| guardian::pidfd(p).ok());
@@ -435,3 +493,7 @@ impl Watched for Link {
         let _ = self.say("taken"); // whoever does not hear it sees the end of the connection
     }
 }
+
+#[cfg(test)]
+#[path = "guard_process_tests.rs"]
+mod tests;

@@ -84,7 +84,7 @@ pub use report::{Ending, Entry, Holder, Kind, Newer, Standing, Verify};
 pub use request::{Policy, Request};
 pub use run::run;
 pub use seen::{Happened, happened, note_seen};
-pub use store::{Hook, Store};
+pub use store::{Hook, OpenLock, Store};
 pub use takeover::{Halt, Lost, SignOfLife};
 pub use trial::{Confirmed, Fate, OnTrial, Pending, confirm, pending, undo_now};
 pub use undo::{recover, rollback};

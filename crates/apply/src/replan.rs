@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use ringwise_knob::{Address, Family, IfRefused, Learned, Setting, SettingMap, Step};
 use ringwise_model::Gather;
+use ringwise_sys::Host;
 
 use crate::journal::Record;
 use crate::ledger::Ledger;
@@ -19,10 +21,10 @@ const MOST: u32 = 8;
 
 /// Plans again for the same intent.
 pub trait Planner: Debug + Send + Sync {
-    /// From the host as it is now. `learned`: what was refused or ignored in this run.
+    /// From the host as it is now, read by `host` alone: its guard counts on signs of life. `learned`: what was refused or ignored in this run.
     ///
     /// Errors: why there is no plan, in words for people.
-    fn plan_again(&self, learned: &[Learned]) -> Result<NewPlan, String>;
+    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned]) -> Result<NewPlan, String>;
 }
 
 /// What a [`Planner`] returns.
@@ -106,7 +108,7 @@ impl Tx<'_> {
         if Names::new(&devices, &self.now).changed().next().is_some() {
             return Err("an interface was renamed meanwhile".into());
         }
-        let plan = planner.plan_again(&self.learned)?;
+        let plan = planner.plan_again(self.cx.host, &self.learned)?;
         let mut request = Request { steps: plan.steps, already: plan.already, ..Request::default() };
         rivals::hold_too(&mut request, &self.now);
         bond::order_steps(&self.now, &mut request.steps);

@@ -1,7 +1,6 @@
 //! From the request to the outcome.
 
 use std::collections::BTreeSet;
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -225,6 +224,8 @@ pub(crate) fn transact(
 ) -> Result<Outcome, Error> {
     let begin = cx.now();
     let mut now = now;
+    let mut notes = notes;
+    notes.extend(lock.notes.iter().cloned());
     if let Err(e) = preflight(&now, &request.steps, &request.relies_on) {
         // As when it is read back: masks may be on their way.
         let Error::Refused(refusal) = &e else { return Err(e) };
@@ -240,7 +241,6 @@ pub(crate) fn transact(
         return Ok(nothing_to_do(&request, &now, notes));
     }
     crate::bond::check(&now, &request.steps)?;
-    let mut notes = notes;
     notes.extend(crate::control::check(&cx, &now, &request.steps)?);
     match crate::lives::check(&cx, &now, &request.steps) {
         Ok(said) => notes.extend(said),
@@ -269,7 +269,7 @@ pub(crate) fn transact(
     // Before anything is written down: what is refused here leaves nothing behind.
     let guard = match &cx.policy.guard {
         Some(g) => {
-            let job = Job { dir: &lock.dir, lock: lock.file.as_fd(), transaction: id };
+            let job = Job { dir: &lock.dir, lock: lock.open(), transaction: id };
             Some(g.arm(&job).map_err(|why| Refusal::NoGuard { why })?)
         }
         None => None,

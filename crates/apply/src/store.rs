@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use ringwise_knob::Learned;
 use ringwise_model::Order;
+use ringwise_sys::host_lock::{self, Attempt, Stranger};
 use ringwise_sys::trust::{self, Beside};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +30,8 @@ pub struct Store {
     /// In order of preference; journals are read from all of them.
     dirs: Vec<PathBuf>,
     hook: Option<Hook>,
+    /// Of the sockets by which runs with different state directories know of each other.
+    socket_name: String,
 }
 
 impl std::fmt::Debug for Store {
@@ -55,7 +59,13 @@ impl Store {
     pub fn open(dir: Option<&Path>) -> Self {
         let chosen = dir.map(Path::to_path_buf).or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from));
         let dirs = chosen.map_or_else(|| PLACES.iter().map(PathBuf::from).collect(), |d| vec![d]);
-        Self { dirs, hook: None }
+        Self { dirs, hook: None, socket_name: host_lock::NAME.into() }
+    }
+
+    /// For a host that is not this one, as in tests: its runs do not meet those of other hosts.
+    pub fn with_socket_name(mut self, name: impl Into<String>) -> Self {
+        self.socket_name = name.into();
+        self
     }
 
     /// The same with something that runs before each write, to try a full disk or a sudden end.
@@ -77,11 +87,17 @@ impl Store {
         self.hook.as_ref().map_or(Ok(()), |h| h(path))
     }
 
-    /// The one lock of the host, and the directory that takes the journal.
+    /// The one lock of the host, and the directory that takes the journal: the file in it, and a socket in the network
+    /// namespace for whoever has another view of the directory.
     pub(crate) fn lock(&self) -> Result<Lock, Error> {
+        self.lock_with(true)
+    }
+
+    /// `host`: the host will be changed, not only the files here.
+    fn lock_with(&self, host: bool) -> Result<Lock, Error> {
         let mut why = None;
         for dir in &self.dirs {
-            match self.lock_patiently(dir) {
+            match self.lock_patiently(dir, host) {
                 Ok(lock) => return lock,
                 Err(e) => _ = why.get_or_insert((dir.clone(), e)),
             }
@@ -91,18 +107,19 @@ impl Store {
         Err(Refusal::State { path, why: format!("{e}{hint}") }.into())
     }
 
-    /// A reader that asks whether it is held holds it for a moment itself.
-    fn lock_patiently(&self, dir: &Path) -> io::Result<Result<Lock, Error>> {
+    /// A reader that asks whether it is held holds it for a moment itself, and two that begin at once with different
+    /// directories may both give way.
+    fn lock_patiently(&self, dir: &Path, host: bool) -> io::Result<Result<Lock, Error>> {
         for _ in 0..10 {
-            match self.lock_in(dir) {
-                Ok(Err(_)) => std::thread::sleep(Duration::from_millis(20)),
+            match self.lock_in(dir, host) {
+                Ok(Err(_)) => std::thread::sleep(Duration::from_millis(20 + u64::from(std::process::id() % 7))),
                 other => return other,
             }
         }
-        self.lock_in(dir)
+        self.lock_in(dir, host)
     }
 
-    fn lock_in(&self, dir: &Path) -> io::Result<Result<Lock, Error>> {
+    fn lock_in(&self, dir: &Path, host: bool) -> io::Result<Result<Lock, Error>> {
         let path = dir.join("lock");
         self.before_write(&path)?;
         private(dir)?;
@@ -119,9 +136,20 @@ impl Store {
             }
             Err(fs::TryLockError::Error(e)) => return Err(e),
         }
+        let (socket, notes) = match host.then(|| host_lock::take(&self.socket_name)) {
+            None => (None, Vec::new()),
+            Some(Ok(Attempt::Held { name, by })) => {
+                return Ok(Err(Refusal::Elsewhere { pid: by.pid, uid: by.uid, socket: name }.into()));
+            }
+            Some(Ok(Attempt::Taken { socket, strangers })) => {
+                let notes = about(&strangers, socket.is_some());
+                (socket, notes)
+            }
+            Some(Err(e)) => (None, vec![format!("no unix socket can be made ({e}): {UNSEEN}")]),
+        };
         file.set_len(0)?;
         writeln!(file, "{}", std::process::id())?;
-        Ok(Ok(Lock { dir: dir.to_path_buf(), file }))
+        Ok(Ok(Lock { dir: dir.to_path_buf(), file, socket, notes }))
     }
 
     /// Whether a run holds the lock now. Takes it for a moment itself where not: ask only when something
@@ -186,7 +214,7 @@ impl Store {
         if forgotten.is_empty() {
             return Ok(forgotten);
         }
-        let lock = self.lock()?;
+        let lock = self.lock_with(false)?;
         self.write_json(&lock.dir.join("learned.json"), &LearnedFile { format: 1, learned: left })?;
         Ok(forgotten)
     }
@@ -255,17 +283,57 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |d| File::open(d)?.sync_all())
 }
 
+const UNSEEN: &str = "a ringwise with another state directory, as in a container, would not be noticed";
+
+/// Names of the lock that other users have taken. `some`: one was left for us.
+fn about(strangers: &[Stranger], some: bool) -> Vec<String> {
+    let one = |s: &Stranger| match &s.uid {
+        Ok(uid) => format!("{} (user {uid})", s.name),
+        Err(why) => format!("{} (user unknown: {why})", s.name),
+    };
+    let list = strangers.iter().map(one).collect::<Vec<_>>().join(", ");
+    match (strangers.is_empty(), some) {
+        (true, true) => Vec::new(),
+        (false, true) => vec![format!("another user has taken names of the lock of ringwise: {list}")],
+        (false, false) => vec![format!("other users have taken all names of the lock of ringwise, {list}: {UNSEEN}")],
+        (true, false) => {
+            vec![format!("all names of the lock of ringwise are taken, and nothing listens there: {UNSEEN}")]
+        }
+    }
+}
+
 /// Held while anything is changed; the kernel lets go of it when the process ends, however it does.
 #[derive(Debug)]
 pub(crate) struct Lock {
     pub dir: PathBuf,
     pub file: File,
+    /// None: not needed, or no name was left; `notes` says so.
+    socket: Option<OwnedFd>,
+    pub notes: Vec<String>,
+}
+
+/// What is open while the lock is held, to be shared with the guard.
+#[derive(Debug)]
+pub struct OpenLock<F> {
+    pub file: F,
+    pub socket: Option<F>,
+}
+
+impl OpenLock<BorrowedFd<'_>> {
+    pub fn try_clone(&self) -> io::Result<OpenLock<OwnedFd>> {
+        let socket = self.socket.map(|s| s.try_clone_to_owned()).transpose()?;
+        Ok(OpenLock { file: self.file.try_clone_to_owned()?, socket })
+    }
 }
 
 impl Lock {
-    /// The lock that another process has handed over together with its open file.
-    pub fn handed(dir: &Path, file: impl Into<File>) -> Self {
-        Self { dir: dir.to_path_buf(), file: file.into() }
+    /// The lock that another process has handed over together with its open files.
+    pub fn handed(dir: &Path, open: OpenLock<OwnedFd>) -> Self {
+        Self { dir: dir.to_path_buf(), file: open.file.into(), socket: open.socket, notes: Vec::new() }
+    }
+
+    pub fn open(&self) -> OpenLock<BorrowedFd<'_>> {
+        OpenLock { file: self.file.as_fd(), socket: self.socket.as_ref().map(AsFd::as_fd) }
     }
 
     /// For those who find it locked. Its place is the file itself, which is there already: nothing hangs on it.
@@ -297,7 +365,10 @@ mod tests {
     #[test]
     fn the_next_place_is_taken_where_the_first_cannot_be_written() {
         let dir = std::env::temp_dir().join(format!("ringwise-store-{}", std::process::id()));
-        let store = Store { dirs: vec!["/proc/none/ringwise".into(), dir.clone()], hook: None };
+        let store =
+            |dirs| Store { dirs, hook: None, socket_name: format!("ringwise-test-store-{}", std::process::id()) };
+        let nowhere = store(vec!["/proc/none/ringwise".into()]);
+        let store = store(vec!["/proc/none/ringwise".into(), dir.clone()]);
         assert!(store.journals().unwrap().is_empty());
         assert!(!dir.exists());
         let lock = store.lock().unwrap();
@@ -311,10 +382,20 @@ mod tests {
         drop(lock);
         assert_eq!(store.held(), None);
         fs::remove_dir_all(&dir).unwrap();
-        let nowhere = Store { dirs: vec!["/proc/none/ringwise".into()], hook: None };
         let e = nowhere.lock().unwrap_err();
         assert_eq!(e.exit_status(), 6);
         assert!(e.to_string().starts_with("no journal can be written in /proc/none/ringwise"), "{e}");
+    }
+
+    #[test]
+    fn strangers_are_named_and_what_is_lost_with_them() {
+        let s = |n: u32, uid| Stranger { name: format!("@ringwise-lock-{n}"), uid };
+        assert_eq!(about(&[], true), Vec::<String>::new());
+        let one = about(&[s(0, Ok(1000))], true);
+        assert_eq!(one, ["another user has taken names of the lock of ringwise: @ringwise-lock-0 (user 1000)"]);
+        let all = about(&[s(0, Ok(1000)), s(1, Err("EACCES".into()))], false).concat();
+        assert!(all.contains("-1 (user unknown: EACCES)") && all.ends_with(UNSEEN), "{all}");
+        assert!(about(&[], false).concat().ends_with(UNSEEN));
     }
 
     #[test]

@@ -111,6 +111,7 @@ pub(crate) fn resume(
     for (old, new) in names.changed() {
         tx.note(format!("{old} is {new} now"));
     }
+    lock.notes.iter().for_each(|n| tx.note(n.clone()));
     if let Some(text) = unsure {
         tx.note(text);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::common::guards::Here;
 use crate::common::*;
 use ringwise_apply::guard::{Seen, Watched, guard};
-use ringwise_apply::{Halt, Outcome, Policy, Store, Verdict};
+use ringwise_apply::{Halt, OpenLock, Outcome, Policy, Store, Verdict};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
@@ -146,7 +146,7 @@ fn what_the_applier_has_ended_stays_although_its_journal_is_lost() {
     assert_eq!(go(&sim, &dir.store(), &here.policy()).verdict, Verdict::Applied);
     let applied = look(&sim);
     let lock = std::fs::File::options().read(true).write(true).open(dir.0.join("lock")).unwrap();
-    here.state.lock().unwrap().lock = Some(lock.into());
+    here.state.lock().unwrap().lock = Some(OpenLock { file: lock.into(), socket: None });
     let journal = dir.journal(1);
     let out = guarded(&sim, &dir, &here, Seen::Done { on_trial: false }, || flip(&journal, 900));
     assert!(out.is_none() && differing(&applied, &look(&sim)).is_empty(), "{out:?}");

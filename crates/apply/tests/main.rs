@@ -3,6 +3,7 @@
 mod bonds;
 mod common;
 mod cut_short;
+mod elsewhere;
 mod every_error;
 mod features;
 mod flipped;

@@ -9,6 +9,7 @@ use ringwise_discover::Options;
 use ringwise_knob::{Address, Family, IfRefused, Learned, Of, Setting, compare};
 use ringwise_model::{Goal, Intent};
 use ringwise_plan::Plan;
+use ringwise_sys::Host;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
 
 const EIO: i32 = 5;
@@ -49,7 +50,7 @@ fn already(plan: &Plan) -> Vec<Setting> {
 }
 
 impl Planner for Again {
-    fn plan_again(&self, learned: &[Learned]) -> Result<NewPlan, String> {
+    fn plan_again(&self, _: &Arc<dyn Host>, learned: &[Learned]) -> Result<NewPlan, String> {
         let plan = self.plan(learned);
         self.plans.lock().unwrap().push(plan.clone());
         let unmet = plan.refused.iter().filter(|r| r.needed).filter_map(|r| r.address.clone()).collect();
@@ -171,7 +172,7 @@ fn what_the_user_named_is_not_replaced_by_another_plan() {
 struct Stubborn(Request, Mutex<u32>);
 
 impl Planner for Stubborn {
-    fn plan_again(&self, _: &[Learned]) -> Result<NewPlan, String> {
+    fn plan_again(&self, _: &Arc<dyn Host>, _: &[Learned]) -> Result<NewPlan, String> {
         *self.1.lock().unwrap() += 1;
         Ok(NewPlan { steps: self.0.steps.clone(), ..NewPlan::default() })
     }

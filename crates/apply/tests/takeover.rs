@@ -1,13 +1,13 @@
 //! An applier that hangs without dying: its guard takes over after a bound, and what the applier does later counts no more.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::guards::Here;
 use crate::common::*;
 use ringwise_apply::guard::{Seen, Watched, guard};
-use ringwise_apply::{Ending, Event, Fate, Halt, Outcome, Phase, Policy, Verdict};
+use ringwise_apply::{Ending, Event, Fate, Halt, OpenLock, Outcome, Phase, Policy, Verdict};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
 use ringwise_sys::Clock;
@@ -74,7 +74,7 @@ impl Watched for Applier {
     }
 }
 
-fn guards(sim: &Arc<Sim>, dir: &Dir, lock: Option<OwnedFd>, applier: &mut Applier) -> Option<Outcome> {
+fn guards(sim: &Arc<Sim>, dir: &Dir, lock: Option<OpenLock<OwnedFd>>, applier: &mut Applier) -> Option<Outcome> {
     let policy = Policy { silence: BOUND, ..policy() };
     guard(&host(sim), &dir.store(), 1, lock, Some(applier), &policy, &mut |_| {}).unwrap()
 }
@@ -106,7 +106,8 @@ fn silence_is_taken_for_death_after_a_bound() {
     let (sim, dir, here, before) = half_done();
     let mut applier = Applier::silent(&sim);
     let lock = here.state.lock().unwrap().lock.take().unwrap();
-    let shared = lock.try_clone().unwrap();
+    let shared =
+        OpenLock { file: lock.file.as_fd(), socket: lock.socket.as_ref().map(AsFd::as_fd) }.try_clone().unwrap();
     let begin = sim.since_boot();
     let out = guards(&sim, &dir, Some(lock), &mut applier).unwrap();
     assert!(applier.took >= BOUND && applier.took < BOUND * 2, "{:?}", applier.took);

@@ -5,9 +5,13 @@
 //!                                              └─► the next boot finds "applying" of another boot: "skipped"
 //! ```
 
-use std::io::ErrorKind;
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use ringwise_sys::trust;
 use serde::{Deserialize, Serialize};
 
 /// Of the mark.
@@ -132,14 +136,52 @@ pub fn forget(state_dir: &Path) -> Result<(), String> {
     }
 }
 
-/// One `--boot` at a time; the lock goes with the file.
-pub fn alone(state_dir: &Path) -> Result<std::fs::File, String> {
+/// How long one `--boot` waits for another: shorter than `TimeoutStartSec=` of the units, so that the message is logged.
+pub const ALONE_WITHIN: Duration = Duration::from_secs(120);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// One `--boot` at a time; the lock is released when the file is closed. Waits for another one, no longer than `within`.
+pub fn alone(state_dir: &Path, within: Duration) -> Result<File, String> {
     let path = state_dir.join("boot.lock");
-    let said = |e: std::io::Error| format!("{}: {e}", path.display());
-    std::fs::create_dir_all(state_dir).map_err(said)?;
-    let file = std::fs::OpenOptions::new().create(true).write(true).truncate(false).open(&path).map_err(said)?;
-    file.lock().map_err(said)?;
+    let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+    std::fs::create_dir_all(state_dir).map_err(failed)?;
+    let mut open = OpenOptions::new();
+    open.create(true).read(true).write(true).truncate(false).mode(0o600).custom_flags(trust::NO_LINK);
+    let mut file = open.open(&path).map_err(failed)?;
+    // Earlier versions made it for all to read, and whoever may read a lock may hold it.
+    file.set_permissions(Permissions::from_mode(0o600)).map_err(failed)?;
+    let end = Instant::now() + within;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::Error(e)) => return Err(failed(e)),
+            Err(TryLockError::WouldBlock) if Instant::now() >= end => {
+                return Err(format!(
+                    "another ringwise apply --boot holds {} ({}); gave up after {} s, nothing was touched",
+                    path.display(),
+                    holder(&mut file),
+                    within.as_secs()
+                ));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_EVERY),
+        }
+    }
+    let command: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    // For the message above only: a note that could not be written is no reason to stop.
+    let _ = file.set_len(0).and_then(|()| writeln!(file, "{}\n{}", std::process::id(), command.join(" ")));
     Ok(file)
+}
+
+/// What the one that holds the lock has noted.
+fn holder(file: &mut File) -> String {
+    let mut text = String::new();
+    let noted = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(4096).read_to_string(&mut text));
+    match (noted, text.split_once('\n')) {
+        (Ok(_), Some((pid, command))) if pid.parse::<u32>().is_ok() => {
+            format!("process {pid}, \"{}\"", command.trim_end())
+        }
+        _ => "process unknown".into(),
+    }
 }
 
 /// `Environment=` of the service: which file it applies.
@@ -201,6 +243,35 @@ mod tests {
         assert_eq!(decide(&d, "four"), Ok(()), "that one lived");
         std::fs::write(mark_file(&d), "{").unwrap();
         assert!(decide(&d, "five").is_err(), "a mark that cannot be read is no leave");
+        std::fs::remove_dir_all(d).unwrap();
+    }
+
+    #[test]
+    fn one_at_a_time_and_nobody_waits_for_ever() {
+        let d = dir("alone");
+        let first = alone(&d, Duration::ZERO).unwrap();
+        let why = alone(&d, Duration::from_millis(150)).unwrap_err();
+        let (me, program) = (std::process::id(), std::env::args().next().unwrap());
+        assert!(why.contains(&format!("(process {me}, \"{program}")), "{why}");
+        assert!(why.contains("gave up after 0 s, nothing was touched"), "{why}");
+        // Whoever may open it may hold it.
+        let mode = |m: u32| std::fs::set_permissions(d.join("boot.lock"), Permissions::from_mode(m)).unwrap();
+        mode(0o644);
+        drop(first);
+        let second = alone(&d, Duration::ZERO).unwrap();
+        assert_eq!(second.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        // One that waits gets it when it is released.
+        std::thread::scope(|s| {
+            let third = s.spawn(|| alone(&d, Duration::from_secs(60)));
+            std::thread::sleep(Duration::from_millis(150));
+            drop(second);
+            third.join().unwrap().unwrap();
+        });
+        // Held by something that has noted nothing.
+        std::fs::write(d.join("boot.lock"), "").unwrap();
+        let other = File::open(d.join("boot.lock")).unwrap();
+        other.lock().unwrap();
+        assert!(alone(&d, Duration::ZERO).unwrap_err().contains("boot.lock (process unknown)"));
         std::fs::remove_dir_all(d).unwrap();
     }
 

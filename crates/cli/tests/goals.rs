@@ -34,7 +34,7 @@ fn look(sim: &Arc<Sim>) -> Snapshot {
 }
 
 fn store(dir: &Dir) -> Store {
-    Store::open(Some(&dir.0))
+    Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-test{}", dir.0.display()))
 }
 
 fn intent(goal: Goal, allow_disruption: bool) -> Intent {

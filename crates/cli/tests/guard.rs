@@ -2,13 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::BufRead;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use ringwise_apply::{Armed, Guardian, Job, Process};
+use ringwise_apply::{Armed, Guardian, Job, OpenLock, Process};
 use ringwise_cli::args::command;
+use ringwise_sys::host_lock::{Attempt, take};
 use serde_json::{Value, json};
 
 const RINGWISE: &str = env!("CARGO_BIN_EXE_ringwise");
@@ -79,10 +80,15 @@ impl Drop for Dir {
     }
 }
 
+fn job<'a>(dir: &'a Dir, lock: &'a File, socket: Option<&'a OwnedFd>) -> Job<'a> {
+    let lock = OpenLock { file: lock.as_fd(), socket: socket.map(AsFd::as_fd) };
+    Job { dir: &dir.0, lock, transaction: 1 }
+}
+
 fn arm(dir: &Dir, lock: &File) -> Box<dyn Armed> {
     let run = dir.0.join("run");
     let process = Process { program: RINGWISE.into(), copies_only: true, run, ..Process::default() };
-    process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).unwrap()
+    process.arm(&job(dir, lock, None)).unwrap()
 }
 
 fn until(what: &str, mut done: impl FnMut() -> bool) {
@@ -136,6 +142,56 @@ fn it_is_somewhere_else_and_goes_when_it_is_told() {
     until("the lock", || !dir.is_locked());
     until("the process", || guards(&dir.0).is_empty());
     assert!(!dir.0.join("guard-0001").exists());
+}
+
+/// Who changes this host with other files finds it held, whichever process holds it just now.
+#[test]
+fn it_shares_the_lock_of_the_network_namespace() {
+    let dir = Dir::new("socket");
+    let lock = dir.lock();
+    let name = format!("ringwise-test-guard-{}", std::process::id());
+    let held = || matches!(take(&name).unwrap(), Attempt::Held { .. });
+    let Attempt::Taken { socket: Some(socket), .. } = take(&name).unwrap() else { panic!("held") };
+    let process = Process { program: RINGWISE.into(), ..Process::default() };
+    let mut armed = process.arm(&job(&dir, &lock, Some(&socket))).unwrap();
+    drop((socket, lock));
+    assert!(held() && dir.is_locked());
+    let left: Vec<_> = fs::read_dir(&dir.0).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert!(left.iter().all(|n| n.to_str().is_some_and(|n| !n.ends_with(".sock"))), "{left:?}");
+    armed.done(false).unwrap();
+    until("the socket", || !held());
+}
+
+/// Two processes with two state directories in two mount namespaces and one network namespace, which is not the host's.
+#[test]
+fn another_mount_namespace_is_no_way_around_the_lock() {
+    let unshare =
+        |args: &[&str]| Command::new("unshare").args(args).arg("true").output().is_ok_and(|o| o.status.success());
+    if !(unshare(&["--net"]) && unshare(&["--mount"])) {
+        assert!(std::env::var_os("RINGWISE_REQUIRE_NETNS").is_none(), "no private network namespace");
+        return println!("another_mount_namespace_is_no_way_around_the_lock: skipped: no right to make namespaces");
+    }
+    let (here, there) = (Dir::new("mount-a"), Dir::new("mount-b"));
+    here.journal(Some(3600));
+    there.journal(None);
+    let script = r#"
+        "$0" __guard --transaction 1 --socket @ringwise-nobody --state-dir "$1" & guard=$!
+        while ! grep -q '@ringwise-lock-0$' /proc/net/unix; do kill -0 $guard || exit 9; sleep 0.05; done
+        recover() { unshare --mount "$0" recover --yes --state-dir "$1"; echo "status $?"; }
+        recover "$2"
+        "$0" confirm --state-dir "$1" && wait $guard && recover "$2""#;
+    let mut c = Command::new("unshare");
+    c.args(["--net", "sh", "-c", script, RINGWISE]).args([&here.0, &there.0]);
+    let o = c.output().unwrap();
+    let (out, err) = (String::from_utf8(o.stdout).unwrap(), String::from_utf8(o.stderr).unwrap());
+    let statuses: Vec<&str> = out.lines().filter(|l| l.starts_with("status")).collect();
+    assert_eq!(statuses, ["status 6", "status 0"], "{out}{err}");
+    assert!(
+        err.contains("another ringwise is changing the interfaces of this host, with another state directory"),
+        "{err}"
+    );
+    assert!(err.contains("user 0, socket @ringwise-lock-0"), "{err}");
+    assert_eq!(there.records().last().unwrap()["outcome"]["verdict"], "recovered");
 }
 
 #[test]
@@ -278,7 +334,7 @@ fn applier() {
     let lock = dir.lock();
     let run = dir.0.join("run");
     let process = Process { program: RINGWISE.into(), copies_only: true, run, silence: SILENCE, ..Process::default() };
-    let mut armed = process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).unwrap();
+    let mut armed = process.arm(&job(&dir, &lock, None)).unwrap();
     armed.begun().unwrap();
     let sign = armed.sign_of_life().unwrap();
     println!("\nat work");
@@ -341,13 +397,13 @@ fn where_no_guard_can_be_started_it_says_why() {
     let dir = Dir::new("none");
     let lock = dir.lock();
     let process = Process { program: "/nonesuch/ringwise".into(), run: dir.0.join("run"), ..Process::default() };
-    let e = process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).err().unwrap();
+    let e = process.arm(&job(&dir, &lock, None)).err().unwrap();
     assert!(e.contains("executed from no file") && e.contains("No such file"), "{e}");
     // It starts and does not do what a guard does.
     let bound = Duration::from_secs(2);
     let process =
         Process { program: "/bin/true".into(), copies_only: true, run: dir.0.join("run"), bound, ..Process::default() };
-    let e = process.arm(&Job { dir: &dir.0, lock: lock.as_fd(), transaction: 1 }).err().unwrap();
+    let e = process.arm(&job(&dir, &lock, None)).err().unwrap();
     assert!(e.contains("did not report"), "{e}");
     assert!(!dir.0.join("guard-0001").exists());
 }

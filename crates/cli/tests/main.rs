@@ -26,4 +26,5 @@ mod sos;
 mod standing;
 mod support;
 mod svg;
+mod units;
 mod watch;

@@ -75,7 +75,7 @@ fn write_release(dir: &Path) {
     recorder.finish().write_tar(&dir.join("capture.tar.gz")).unwrap();
     let text = serde_json::to_string_pretty(&plan(&now, &Intent::default(), &[]).unwrap()).unwrap();
     std::fs::write(dir.join("host.plan"), text + "\n").unwrap();
-    let store = Store::open(Some(dir));
+    let store = Store::open(Some(dir)).with_socket_name(format!("ringwise-test{}", dir.display()));
     let policy = Policy::default();
     let run = |wanted: &[Setting], if_refused| {
         let now = look(&host);
@@ -169,7 +169,7 @@ fn journals_ledger_and_what_was_learned() {
         let name = release.display();
         let (dir, sim) = state(&release);
         let host: Arc<dyn Host> = sim.clone();
-        let store = Store::open(Some(&dir.0));
+        let store = Store::open(Some(&dir.0)).with_socket_name(format!("ringwise-test{}", dir.0.display()));
         let before = sim_start();
         let now = look(&host);
         let v = ringwise_apply::verify_in(&now, &store).unwrap();

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,39 +34,40 @@ pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
     Ok(Peer { pid: u32::try_from(cred.pid).ok().filter(|p| *p > 0), uid: cred.uid })
 }
 
-/// A listener without a file: its name is gone with the process.
-pub fn listen(name: &str) -> io::Result<UnixListener> {
-    UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
-}
+/// How many descriptors a message may carry.
+const DESCRIPTORS: usize = 4;
+const EACH: usize = size_of::<libc::c_int>();
 
-pub fn connect(name: &str) -> io::Result<UnixStream> {
-    UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)
-}
-
-/// Room for one descriptor in a control message, aligned as the kernel wants it.
+/// Room for them in a control message, aligned as the kernel wants it.
 #[repr(C)]
 union Control {
     _align: libc::cmsghdr,
     bytes: [u8; 64],
 }
 
-/// Sends `text` with a copy of the descriptor: both ends then share one open file, and so its lock.
-pub fn send_fd(stream: &UnixStream, text: &[u8], fd: BorrowedFd) -> io::Result<()> {
+/// Sends `text` with copies of the descriptors: both ends then share the open files, and so their locks.
+pub fn send_fds(stream: &UnixStream, text: &[u8], fds: &[BorrowedFd]) -> io::Result<()> {
+    if fds.is_empty() || fds.len() > DESCRIPTORS {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
     let mut io = [IoSlice::new(text)];
     let mut control = Control { bytes: [0; 64] };
+    let length = (fds.len() * EACH) as u32;
     // SAFETY: all-zero is a valid msghdr; the pointers set below are to live buffers with their lengths, and
-    // CMSG_SPACE of one int (24 bytes) fits the 64 of `control`, so CMSG_FIRSTHDR is not null.
+    // CMSG_SPACE of four ints (32 bytes) fits the 64 of `control`, so CMSG_FIRSTHDR is not null.
     unsafe {
         let mut msg: libc::msghdr = std::mem::zeroed();
         msg.msg_iov = io.as_mut_ptr().cast();
         msg.msg_iovlen = 1;
         msg.msg_control = (&raw mut control).cast();
-        msg.msg_controllen = libc::CMSG_SPACE(size_of::<libc::c_int>() as u32) as _;
+        msg.msg_controllen = libc::CMSG_SPACE(length) as _;
         let head = libc::CMSG_FIRSTHDR(&raw const msg);
         (*head).cmsg_level = libc::SOL_SOCKET;
         (*head).cmsg_type = libc::SCM_RIGHTS;
-        (*head).cmsg_len = libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as _;
-        libc::CMSG_DATA(head).cast::<libc::c_int>().write_unaligned(fd.as_raw_fd());
+        (*head).cmsg_len = libc::CMSG_LEN(length) as _;
+        for (n, fd) in fds.iter().enumerate() {
+            libc::CMSG_DATA(head).cast::<libc::c_int>().add(n).write_unaligned(fd.as_raw_fd());
+        }
         let sent = libc::sendmsg(stream.as_raw_fd(), &raw const msg, libc::MSG_NOSIGNAL);
         match usize::try_from(sent) {
             Err(_) => Err(io::Error::last_os_error()),
@@ -76,12 +77,12 @@ pub fn send_fd(stream: &UnixStream, text: &[u8], fd: BorrowedFd) -> io::Result<(
     }
 }
 
-/// One message and the descriptor that came with it. Length 0: the other end is closed.
-pub fn recv_fd(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+/// One message and the descriptors that came with it. Length 0: the other end is closed.
+pub fn recv_fds(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut io = [IoSliceMut::new(buffer)];
     let mut control = Control { bytes: [0; 64] };
-    // SAFETY: as in `send_fd`; the kernel writes at most the lengths given. A descriptor in the answer is
-    // new and ours alone, so it may be owned.
+    // SAFETY: as in `send_fds`; the kernel writes at most the lengths given, and `cmsg_len` covers what it has written.
+    // Descriptors in the answer are new and ours alone, so they may be owned.
     unsafe {
         let mut msg: libc::msghdr = std::mem::zeroed();
         msg.msg_iov = io.as_mut_ptr().cast();
@@ -91,13 +92,15 @@ pub fn recv_fd(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Opt
         let n = libc::recvmsg(stream.as_raw_fd(), &raw mut msg, libc::MSG_CMSG_CLOEXEC);
         let Ok(n) = usize::try_from(n) else { return Err(io::Error::last_os_error()) };
         let head = libc::CMSG_FIRSTHDR(&raw const msg);
-        let one = libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as usize;
-        let fd = (!head.is_null()
-            && (*head).cmsg_level == libc::SOL_SOCKET
-            && (*head).cmsg_type == libc::SCM_RIGHTS
-            && (*head).cmsg_len as usize == one)
-            .then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(head).cast::<libc::c_int>().read_unaligned()));
-        Ok((n, fd))
+        let mut fds = Vec::new();
+        if !head.is_null() && (*head).cmsg_level == libc::SOL_SOCKET && (*head).cmsg_type == libc::SCM_RIGHTS {
+            let data = ((*head).cmsg_len as usize).saturating_sub(libc::CMSG_LEN(0) as usize);
+            for i in 0..data / EACH {
+                let raw = libc::CMSG_DATA(head).cast::<libc::c_int>().add(i).read_unaligned();
+                fds.push(OwnedFd::from_raw_fd(raw));
+            }
+        }
+        Ok((n, fds))
     }
 }
 
@@ -211,13 +214,21 @@ pub fn spared_by_oom() -> io::Result<()> {
     std::fs::write("/proc/self/oom_score_adj", "-1000")
 }
 
-/// Whether files and interfaces mean the same to us and to the first process.
-pub fn namespaces_of_init() -> bool {
+/// Whether interfaces, processes and what is in `dir` are the same to us and to the first process. A service of systemd
+/// with a mount namespace of its own shares them; a container does not.
+pub fn shared_with_init(dir: &Path) -> bool {
     let same = |kind: &str| {
         let of = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/{kind}"));
         matches!((of("1"), of("self")), (Ok(a), Ok(b)) if a == b)
     };
-    same("net") && same("mnt") && same("pid")
+    same("net") && same("pid") && (same("mnt") || same_place(Path::new("/proc/1/root"), dir))
+}
+
+/// Whether `dir` (absolute, without links) is the same directory below another root.
+fn same_place(root: &Path, dir: &Path) -> bool {
+    let Ok(below) = dir.strip_prefix("/") else { return false };
+    let place = |p: &Path| std::fs::metadata(p).map(|m| (m.dev(), m.ino()));
+    matches!((place(&root.join(below)), place(dir)), (Ok(a), Ok(b)) if a == b)
 }
 
 /// A control group of our own, outside that of the session which may be killed as a whole.

@@ -1,20 +1,20 @@
 use std::fs::TryLockError;
-use std::io::Read;
 use std::process::{Command, Stdio};
 
 use super::*;
 
 #[test]
-fn a_descriptor_goes_over_and_shares_the_lock() {
+fn descriptors_go_over_and_share_the_lock() {
     let path = std::env::temp_dir().join(format!("ringwise-lock-{}", std::process::id()));
     let file = File::create(&path).unwrap();
     file.try_lock().unwrap();
     let (a, b) = UnixStream::pair().unwrap();
-    send_fd(&a, b"lock\n", file.as_fd()).unwrap();
+    send_fds(&a, b"lock\n", &[file.as_fd(), a.as_fd()]).unwrap();
     let mut text = [0; 64];
-    let (n, fd) = recv_fd(&b, &mut text).unwrap();
-    assert_eq!(&text[..n], b"lock\n");
-    let got = File::from(fd.unwrap());
+    let (n, mut fds) = recv_fds(&b, &mut text).unwrap();
+    assert_eq!((&text[..n], fds.len()), (&b"lock\n"[..], 2));
+    let got = File::from(fds.remove(0));
+    drop(fds);
     // The sender's end of it is gone; the lock is not.
     drop(file);
     let other = File::open(&path).unwrap();
@@ -26,23 +26,10 @@ fn a_descriptor_goes_over_and_shares_the_lock() {
     assert_eq!((peer(&a).unwrap(), peer(&b).unwrap()), (me, me));
     // A message without one, and the end.
     (&a).write_all(b"done\n").unwrap();
-    assert!(matches!(recv_fd(&b, &mut text).unwrap(), (5, None)));
+    assert!(matches!(recv_fds(&b, &mut text).unwrap(), (5, fds) if fds.is_empty()));
     drop(a);
-    assert!(matches!(recv_fd(&b, &mut text).unwrap(), (0, None)));
-}
-
-#[test]
-fn a_name_without_a_file() {
-    let name = format!("ringwise-test-{}", std::process::id());
-    let listener = listen(&name).unwrap();
-    assert_eq!(listen(&name).unwrap_err().raw_os_error(), Some(libc::EADDRINUSE));
-    let mut there = connect(&name).unwrap();
-    let (mut here, _) = listener.accept().unwrap();
-    there.write_all(b"x").unwrap();
-    let mut b = [0];
-    here.read_exact(&mut b).unwrap();
-    drop(listener);
-    assert_eq!(connect(&name).unwrap_err().raw_os_error(), Some(libc::ECONNREFUSED));
+    assert!(matches!(recv_fds(&b, &mut text).unwrap(), (0, fds) if fds.is_empty()));
+    assert!(send_fds(&b, b"x", &[]).is_err());
 }
 
 #[test]
@@ -93,4 +80,17 @@ fn places_in_control_groups() {
     assert_eq!(group_of(hybrid, mine).unwrap(), ("/sys/fs/cgroup/systemd".into(), "/user.slice/a"));
     assert_eq!(group_of("proc /proc proc rw 0 0\n", "0::/\n"), None);
     assert_eq!(group_of(unified, ""), None);
+}
+
+#[test]
+fn the_same_directory_below_another_root() {
+    let dir = std::env::temp_dir().join(format!("ringwise-root-{}", std::process::id()));
+    let dir = { std::fs::create_dir_all(&dir).map(|()| dir.canonicalize().unwrap()).unwrap() };
+    assert!(same_place(Path::new("/proc/self/root"), &dir));
+    // Of the same name and empty too, as in a container.
+    let below = dir.join("container").join(dir.strip_prefix("/").unwrap());
+    std::fs::create_dir_all(&below).unwrap();
+    assert!(!same_place(&dir.join("container"), &dir));
+    assert!(!same_place(&dir.join("none"), &dir) && !same_place(Path::new("/"), Path::new("relative")));
+    std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
 use ringwise_apply::guard::guard;
-use ringwise_apply::{Armed, Error, Guardian, Job, Lost, Outcome, Policy, Store};
+use ringwise_apply::{Armed, Error, Guardian, Job, Lost, OpenLock, Outcome, Policy, Store};
 use ringwise_testkit::sim::Sim;
 
 use super::{Dir, State as _, host, policy};
@@ -12,7 +12,7 @@ use super::{Dir, State as _, host, policy};
 /// What a guard in this process holds.
 #[derive(Default)]
 pub struct State {
-    pub lock: Option<OwnedFd>,
+    pub lock: Option<OpenLock<OwnedFd>>,
     pub armed: u32,
     /// Times that it has read the journal.
     pub begun: u32,
@@ -48,7 +48,7 @@ impl Guardian for Here {
             return Err("fork: EAGAIN (Resource temporarily unavailable)".into());
         }
         let mut s = self.state.lock().unwrap();
-        s.lock = Some(job.lock.try_clone_to_owned().unwrap());
+        s.lock = Some(job.lock.try_clone().unwrap());
         s.armed += 1;
         Ok(Box::new(End(self.clone())))
     }

@@ -24,7 +24,7 @@ pub trait State {
 
 impl State for Dir {
     fn store(&self) -> Store {
-        Store::open(Some(&self.0))
+        Store::open(Some(&self.0)).with_socket_name(socket(self))
     }
 
     fn journal(&self, id: u64) -> PathBuf {
@@ -37,6 +37,11 @@ impl State for Dir {
         names.sort();
         names
     }
+}
+
+/// A simulated host of its own does not meet the others in the lock of this one.
+pub fn socket(dir: &Dir) -> String {
+    format!("ringwise-test{}", dir.0.display())
 }
 
 pub fn cpus(list: &str) -> CpuSet {

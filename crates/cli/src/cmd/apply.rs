@@ -93,7 +93,7 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     }
     let mut policy = policy()?;
     if let Some((made, take)) = &made {
-        policy.planner = Some(Arc::new(made.planner(&source, *take)));
+        policy.planner = Some(Arc::new(made.planner(*take)));
     }
     policy.force = a.force;
     policy.trial = trial::wanted(a);

@@ -1,7 +1,5 @@
 //! `ringwise plan`
 
-use std::sync::Arc;
-
 use ringwise_discover::Options;
 use ringwise_knob::{self as knob, Hand, Learned};
 use ringwise_model::{Intent, Snapshot};
@@ -104,9 +102,8 @@ impl Made {
     }
 
     /// Who plans the same again when a step of it is refused.
-    pub fn planner(&self, source: &Source, take: Take) -> Again {
+    pub fn planner(&self, take: Take) -> Again {
         Again {
-            host: Arc::clone(&source.host),
             options: self.options.clone(),
             intent: self.intent.clone(),
             hands: self.hands(take),

@@ -1,6 +1,5 @@
 //! Plans again in the middle of `apply`, when a step of the goal was refused.
 
-use std::fmt;
 use std::sync::Arc;
 
 use ringwise_apply::{NewPlan, Planner};
@@ -12,23 +11,17 @@ use ringwise_sys::Host;
 
 /// The same intent as the first plan's, on the same host. What was changed outside ringwise is as it was then: what
 /// differs now is the work of this run.
+#[derive(Debug)]
 pub struct Again {
-    pub host: Arc<dyn Host>,
     pub options: Options,
     pub intent: Intent,
     pub hands: Hands,
     pub learned: Vec<Learned>,
 }
 
-impl fmt::Debug for Again {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Again").field("intent", &self.intent).finish_non_exhaustive()
-    }
-}
-
 impl Planner for Again {
-    fn plan_again(&self, learned: &[Learned]) -> Result<NewPlan, String> {
-        let now = ringwise_discover::snapshot(&self.host, &self.options).map_err(|e| super::transaction::words(&e))?;
+    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned]) -> Result<NewPlan, String> {
+        let now = ringwise_discover::snapshot(host, &self.options).map_err(|e| super::transaction::words(&e))?;
         let known: Vec<Learned> = self.learned.iter().chain(learned).cloned().collect();
         let plan = ringwise_plan::plan_around(&now, &self.intent, &known, &self.hands).map_err(|r| r.to_string())?;
         let unmet = plan.refused.iter().filter(|r| r.needed).filter_map(|r| r.address.clone()).collect();

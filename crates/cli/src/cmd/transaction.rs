@@ -56,6 +56,9 @@ pub fn fail(e: &ringwise_apply::Error) -> Fail {
             Some(t) => fail.next(format!("ringwise confirm, before {}", when::clock(t, false))),
             None => fail,
         },
+        Some(ringwise_apply::Refusal::Elsewhere { .. }) => {
+            fail.next("ss -xlp | grep ringwise-lock, which shows the process")
+        }
         Some(ringwise_apply::Refusal::NoTransaction { .. } | ringwise_apply::Refusal::UnknownTransaction { .. }) => {
             fail.next("ringwise history")
         }

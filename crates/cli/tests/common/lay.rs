@@ -38,7 +38,7 @@ impl Lay {
     }
 
     pub fn store(&self) -> Store {
-        Store::open(Some(&self.dir.0))
+        Store::open(Some(&self.dir.0)).with_socket_name(format!("ringwise-test{}", self.dir.0.display()))
     }
 
     /// A store whose process is dead when the host's is: nothing is written to it after that.

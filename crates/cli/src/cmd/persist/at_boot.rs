@@ -26,7 +26,7 @@ pub fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<File>> {
         return Ok(None);
     }
     let dir = state_dir(common);
-    let alone = boot::alone(&dir).map_err(Fail::error)?;
+    let alone = boot::alone(&dir, boot::ALONE_WITHIN).map_err(Fail::refused)?;
     match boot::may_apply(&dir) {
         Ok(()) => Ok(Some(alone)),
         Err(why) => Err(Fail::new(Status::Findings, format!("skipped: {why}; nothing was touched"))

@@ -12,6 +12,51 @@ pub struct Units<'a> {
 /// By it a file of ours is known.
 pub const HEAD: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
 
+/// Of every unit. A system call that systemd does not know fails as on a kernel that does not have it; older ones
+/// have `close_range` in no group.
+const COMMON: &str = "NoNewPrivileges=yes
+ProtectSystem=full
+ProtectHome=read-only
+PrivateMounts=yes
+PrivateDevices=yes
+ProtectClock=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+SystemCallArchitectures=native
+SystemCallFilter=@system-service close_range
+SystemCallFilter=~@privileged
+SystemCallErrorNumber=ENOSYS
+IPAddressDeny=any
+";
+
+/// Of units that apply: what stays open, and why.
+const APPLIES: &str = "# What ringwise needs, and what is not restricted because of it:
+# NET_ADMIN: netlink, ethtool and the files below /sys/class/net. SYS_NICE: CPUs of NAPI threads.
+# SYS_PTRACE and DAC_READ_SEARCH: which process holds which socket (ssh sessions, programs that the configuration names),
+# and whether the first process, which starts the guard, sees the same files. SYS_RESOURCE: a guard that is started
+# without systemd is not the first to go when memory runs out.
+CapabilityBoundingSet=CAP_NET_ADMIN CAP_SYS_NICE CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_SYS_RESOURCE
+# Unix: systemd, irqbalance, the guard, the journal. Netlink: settings. Inet: ethtool's ioctl; no packet is sent.
+RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET
+# ProtectKernelTunables: /proc/irq, /proc/sys/net and /sys/class/net are written. ProtectControlGroups: a guard that is
+# started without systemd leaves this unit's group. ProtectProc, ProcSubset: see SYS_PTRACE, and /proc/interrupts is read.
+# UMask: /run/ringwise/status.json is for everybody. PrivateTmp: a state directory may lie there.
+";
+
+/// Of the unit that writes one file of the state directory.
+const REMEMBERS: &str = "CapabilityBoundingSet=
+RestrictAddressFamilies=AF_UNIX
+PrivateNetwork=yes
+ProtectKernelTunables=yes
+ProtectControlGroups=yes
+";
+
 impl Units<'_> {
     /// Path below the root, and text.
     pub fn files(&self) -> Vec<(&'static str, String)> {
@@ -33,6 +78,12 @@ impl Units<'_> {
         format!("{} apply --config {} --yes --boot", self.program(), word(self.config))
     }
 
+    /// Below /usr, /etc and /root too.
+    fn sandbox(&self, own: &str) -> String {
+        let dir = self.state_dir.map(|d| format!("ReadWritePaths={}\n", quoted(&format!("-{d}")))).unwrap_or_default();
+        format!("\n{own}{COMMON}{dir}")
+    }
+
     /// Ordered before nothing: nobody waits for it but the end of multi-user.target, and that no longer than the
     /// time of its start.
     fn service(&self) -> String {
@@ -50,10 +101,11 @@ RemainAfterExit=yes
 ExecStart={apply}
 ExecStop={program} persist --lived
 TimeoutStartSec=3min
-
+{sandbox}
 [Install]
 WantedBy=multi-user.target
 ",
+            sandbox = self.sandbox(APPLIES),
             config = percent(self.config),
             names = boot::names(self.config),
             apply = self.apply(),
@@ -74,8 +126,9 @@ Wants=ringwise-lived.timer
 Type=oneshot
 ExecStart={apply} --late %i
 TimeoutStartSec=5min
-",
-            apply = self.apply()
+{sandbox}",
+            apply = self.apply(),
+            sandbox = self.sandbox(APPLIES),
         )
     }
 
@@ -87,8 +140,9 @@ Description=Remembers that this boot outlived the tuning of its network interfac
 [Service]
 Type=oneshot
 ExecStart={program} persist --lived
-",
-            program = self.program()
+{sandbox}",
+            program = self.program(),
+            sandbox = self.sandbox(REMEMBERS),
         )
     }
 }
@@ -124,7 +178,11 @@ fn word(text: &str) -> String {
     if text.chars().all(plain) {
         return text.to_string();
     }
-    format!("\"{}\"", percent(text).replace('\\', "\\\\").replace('"', "\\\"").replace('$', "$$"))
+    quoted(text).replace('$', "$$")
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", percent(text).replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 #[cfg(test)]
@@ -138,6 +196,17 @@ mod tests {
             let before = text.lines().filter(|l| l.starts_with("Before=")).collect::<Vec<_>>();
             assert!(before.iter().all(|l| *l == "Before=ringwise-lived.timer"), "{path}: {before:?}");
             assert!(!text.contains("RequiredBy") && !text.contains("network-online"), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_start_takes_longer_than_the_wait_for_another() {
+        let u = Units { program: "/usr/sbin/ringwise", config: "/etc/r.toml", state_dir: Some("/srv/a b") };
+        for text in [u.service(), u.late()] {
+            let minutes = text.lines().find_map(|l| l.strip_prefix("TimeoutStartSec=")?.strip_suffix("min"));
+            let start = std::time::Duration::from_secs(60 * minutes.unwrap().parse::<u64>().unwrap());
+            assert!(start >= boot::ALONE_WITHIN + std::time::Duration::from_secs(60), "{text}");
+            assert!(text.contains("\nReadWritePaths=\"-/srv/a b\"\n"), "{text}");
         }
     }
 

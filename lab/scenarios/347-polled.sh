@@ -7,7 +7,7 @@
 . /h/lib.sh
 . /h/state.sh
 . /h/cost-model.sh
-export RINGWISE_STATE_DIR=/tmp/rw345
+export RINGWISE_STATE_DIR=/tmp/rw347
 
 links eth0 eth1
 ip() { /usr/bin/ip "$@"; }
