@@ -55,7 +55,7 @@ impl Guardian for Here {
 impl Armed for End {
     fn is_there(&mut self) -> bool {
         let s = self.0.state.lock().unwrap();
-        !s.gone && !(s.took_over && !s.unheard)
+        !s.gone && (!s.took_over || s.unheard)
     }
 
     fn begun(&mut self) -> Result<(), String> {
