@@ -2,9 +2,11 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ringwise_apply::guard::guard;
-use ringwise_apply::{Armed, Error, Guardian, Job, Lost, Outcome, Policy, Store};
+use ringwise_apply::{Armed, Error, Guardian, Job, Lost, Outcome, Policy, SignOfLife, Store};
+use ringwise_sys::Clock;
 use ringwise_testkit::sim::Sim;
 
 use super::{Dir, State as _, host, policy};
@@ -18,6 +20,9 @@ pub struct State {
     /// It has taken over, which its applier learns where it asks next; with `unheard` only at the end.
     pub took_over: bool,
     pub unheard: bool,
+    /// When the applier gave signs of life, by the clock of this host.
+    pub signs: Vec<Duration>,
+    pub clock: Option<Arc<Sim>>,
     /// The applier is killed where it tells that it is done.
     pub kills_at_done: Option<Arc<Sim>>,
     /// What `done` was told.
@@ -80,6 +85,15 @@ impl Armed for End {
             return Err("it is gone".into());
         }
         Ok(())
+    }
+
+    fn sign_of_life(&self) -> Option<SignOfLife> {
+        let clock = self.0.state.lock().unwrap().clock.clone()?;
+        let here = self.0.clone();
+        Some(Arc::new(move || {
+            let now = clock.since_boot();
+            here.state.lock().unwrap().signs.push(now);
+        }))
     }
 
     fn lost(&mut self) -> Lost {
