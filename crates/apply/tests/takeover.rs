@@ -138,6 +138,24 @@ fn with_signs_of_life_it_waits() {
 }
 
 #[test]
+fn a_run_gives_signs_of_life_also_while_it_waits() {
+    let (sim, dir, here) = (sim(), Dir::new(), Here::default());
+    here.state.lock().unwrap().clock = Some(sim.clone());
+    // No link for longer than the guard would wait: the run fails, and puts back.
+    let policy = Policy { link_wait: BOUND * 2, ..here.policy() };
+    let request = request(&look(&sim), &wanted());
+    let out = ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy, &mut |e| {
+        if matches!(e, Event::LinkWait { .. }) {
+            sim.cable("eth0", false);
+        }
+    });
+    assert_eq!(out.unwrap().verdict, Verdict::PutBack);
+    let signs = here.state.lock().unwrap().signs.clone();
+    let gap = signs.windows(2).map(|w| w[1].saturating_sub(w[0])).max().unwrap();
+    assert!(*signs.last().unwrap() - signs[0] > BOUND * 2 && gap < Duration::from_secs(1), "{gap:?}");
+}
+
+#[test]
 fn what_has_its_end_on_disk_is_not_taken_over() {
     // Stopped before it could tell its guard.
     for seconds in [None, Some(60)] {

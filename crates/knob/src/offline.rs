@@ -12,10 +12,10 @@ use crate::{Match, Setting, compare};
 pub fn accepted(setting: &Setting, online: &CpuSet) -> Option<Setting> {
     let mut out = setting.clone();
     match &mut out {
-        Setting::IrqCpus { cpus, .. } | Setting::NapiThread { cpus, .. } => {
-            if !cpus.is_empty() && !cpus.intersects(online) {
-                return None;
-            }
+        Setting::IrqCpus { cpus, .. } | Setting::NapiThread { cpus, .. }
+            if !cpus.is_empty() && !cpus.intersects(online) =>
+        {
+            return None;
         }
         Setting::XpsCpus { cpus, .. } | Setting::RpsCpus { cpus, .. } => *cpus = cpus.intersection(online),
         // Of CPUs that are offline nothing is discovered.

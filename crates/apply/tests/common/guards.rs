@@ -2,9 +2,11 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ringwise_apply::guard::guard;
-use ringwise_apply::{Armed, Error, Guardian, Job, Lost, OpenLock, Outcome, Policy, Store};
+use ringwise_apply::{Armed, Error, Guardian, Job, Lost, OpenLock, Outcome, Policy, SignOfLife, Store};
+use ringwise_sys::Clock;
 use ringwise_testkit::sim::Sim;
 
 use super::{Dir, State as _, host, policy};
@@ -20,6 +22,9 @@ pub struct State {
     /// It has taken over, which its applier learns where it asks next; with `unheard` only at the end.
     pub took_over: bool,
     pub unheard: bool,
+    /// When the applier gave signs of life, by the clock of this host.
+    pub signs: Vec<Duration>,
+    pub clock: Option<Arc<Sim>>,
     /// The applier is killed where it tells that it is done.
     pub kills_at_done: Option<Arc<Sim>>,
     /// What `done` was told.
@@ -57,7 +62,7 @@ impl Guardian for Here {
 impl Armed for End {
     fn is_there(&mut self) -> bool {
         let s = self.0.state.lock().unwrap();
-        !s.gone && !(s.took_over && !s.unheard)
+        !s.gone && (!s.took_over || s.unheard)
     }
 
     fn begun(&mut self) -> Result<(), String> {
@@ -84,6 +89,15 @@ impl Armed for End {
             return Err("it is gone".into());
         }
         Ok(())
+    }
+
+    fn sign_of_life(&self) -> Option<SignOfLife> {
+        let clock = self.0.state.lock().unwrap().clock.clone()?;
+        let here = self.0.clone();
+        Some(Arc::new(move || {
+            let now = clock.since_boot();
+            here.state.lock().unwrap().signs.push(now);
+        }))
     }
 
     fn lost(&mut self) -> Lost {

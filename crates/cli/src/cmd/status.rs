@@ -115,7 +115,7 @@ fn waiting(e: &Entry, s: &Snapshot) -> Option<Waiting> {
         .collect();
     let offline = missing.iter().fold(CpuSet::new(), |all, m| all.union(m));
     let ready = missing.iter().any(CpuSet::is_empty);
-    (!missing.is_empty()).then(|| Waiting { transaction: e.id, settings: missing.len(), offline, ready })
+    (!missing.is_empty()).then_some(Waiting { transaction: e.id, settings: missing.len(), offline, ready })
 }
 
 fn document(s: &Snapshot, st: &Standings) -> Document<'static, serde_json::Value> {
