@@ -94,6 +94,8 @@ case $PHASE in
 	check "its hook applies what the file says of eth2" wait_for 240 usecs eth2 30
 	check "and of the host" wait_for 240 budget 450
 	check "each unit comes to its end" wait_for 240 hooks_done
+	check "the guard was a service of its own, outside of their sandbox" sh -c 'journalctl -b --no-pager -u "ringwise-trial-*" | grep -q Started'
+	check "nothing was refused by the sandbox" sh -c '! journalctl -b --no-pager -u "ringwise*" | grep -E "EPERM|ENOSYS|EACCES|EROFS|EAFNOSUPPORT|without systemd"'
 	systemctl list-units --plain --no-legend --all 'ringwise*'
 	journalctl -b --no-pager -u 'ringwise*' | tail -n 60
 	check "udev wanted it" sh -c 'systemctl show -P WantedBy ringwise@eth2.service | grep -q device'

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Address, Setting};
+use ringwise_model::words::visible;
 use ringwise_model::{CpuSet, Fact};
 use serde::Serialize;
 
@@ -160,8 +161,8 @@ impl fmt::Display for Refusal {
 
 fn locked(f: &mut fmt::Formatter<'_>, path: &Path, h: &Holder) -> fmt::Result {
     let mut who: Vec<String> = h.pid.map(|p| format!("process {p}")).into_iter().collect();
-    who.extend(h.who.clone());
-    who.extend(h.command.as_ref().map(|c| format!("\"{c}\"")));
+    who.extend(h.who.as_ref().map(|w| visible(w).into_owned()));
+    who.extend(h.command.as_ref().map(|c| format!("\"{}\"", visible(c))));
     who.push(format!("lock {}", path.display()));
     let who = who.join(", ");
     match (h.transaction, h.trial_until_unix) {
@@ -237,5 +238,19 @@ impl std::error::Error for Error {
             Self::Discover(e) => Some(e),
             Self::State { source, .. } => Some(source),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_holds_the_lock_is_named_in_one_line() {
+        let name = "x\nOK: all is well".to_string();
+        let holder = Holder { pid: Some(7), who: Some(name.clone()), command: Some(name), ..Holder::default() };
+        let text = Refusal::Locked { pid: Some(7), path: "/s/lock".into(), holder: holder.into() }.to_string();
+        let twice = "x\\x0aOK: all is well, \"x\\x0aOK: all is well\"";
+        assert_eq!(text, format!("another ringwise is changing this host (process 7, {twice}, lock /s/lock)"));
     }
 }

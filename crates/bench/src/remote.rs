@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ringwise_model::words::visible;
+
 use crate::load::words;
 use crate::secret::{self, Who};
 use crate::side::{Error, Hello, PROTOCOL, Program, Reply, Request, Side};
@@ -182,7 +184,9 @@ impl RemoteSide {
     fn lost(&self, why: String) -> Error {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let said = said.trim();
-        let why = if said.is_empty() { why } else { format!("{why}; it said: {said}") };
+        // Several lines may be right, but none of them is to look like one of ours.
+        let lines: Vec<_> = said.lines().map(visible).collect();
+        let why = if said.is_empty() { why } else { format!("{why}; it said: {}", lines.join("\n    ")) };
         Error::Lost { side: self.name.clone(), why }
     }
 }
@@ -218,7 +222,7 @@ impl Side for RemoteSide {
                 // Of a request that was stopped since; 0 is said to whoever it is.
                 Ok(Ok(Answered { id, .. })) if id != 0 && id != self.id => {}
                 Ok(Ok(Answered { reply: Reply::Failed { why }, .. })) => {
-                    return Err(Error::Refused { side: self.name.clone(), why });
+                    return Err(Error::Refused { side: self.name.clone(), why: visible(&why).into_owned() });
                 }
                 Ok(Ok(Answered { reply: Reply::Listening { at }, .. })) => {
                     // The load goes there: no peer says where to.

@@ -43,5 +43,10 @@ fn main() {
 
     let why = RemoteSide::child(child(&["serve", "no-such-namespace"]), "child").err().unwrap().to_string();
     assert!(why.contains("/run/netns/no-such-namespace") && why.contains("ENOENT"), "{why}");
+    // Several lines, as ssh has them, none of which looks like one of ours.
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "printf 'Warning: banner\\nOK: all is \\twell\\n' >&2; exit 1"]);
+    let why = RemoteSide::child(shell, "child").err().unwrap().to_string();
+    assert!(why.ends_with("it said: Warning: banner\n    OK: all is \\x09well"), "{why}");
     println!("a child serves, ends with us, and leaves its words");
 }

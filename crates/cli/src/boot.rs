@@ -11,6 +11,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ringwise_model::words::visible;
 use ringwise_sys::trust;
 use serde::{Deserialize, Serialize};
 
@@ -178,7 +179,7 @@ fn holder(file: &mut File) -> String {
     let noted = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(4096).read_to_string(&mut text));
     match (noted, text.split_once('\n')) {
         (Ok(_), Some((pid, command))) if pid.parse::<u32>().is_ok() => {
-            format!("process {pid}, \"{}\"", command.trim_end())
+            format!("process {pid}, \"{}\"", visible(command.trim_end()))
         }
         _ => "process unknown".into(),
     }

@@ -1,5 +1,6 @@
 //! What a terminal acts on is made visible. Host names, names of interfaces, drivers and processes, paths, and what a peer
-//! says are somebody else's, and may hold anything.
+//! says are somebody else's, and may hold anything. Newlines in them are written out before, where they become part of a
+//! text: here they cannot be told from ours.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -45,10 +46,9 @@ fn written_out(text: &str, color: bool, how: impl Fn(char) -> String) -> Cow<'_,
     Cow::Owned(out)
 }
 
-/// C0 without tab and newline, DEL, C1, and what turns the direction of writing.
+/// In a whole text lines end and columns are set apart; in a name they do not ([`ringwise_model::words::visible`]).
 fn acts(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    !matches!(c, '\n' | '\t') && ringwise_model::words::acts(c)
 }
 
 /// Length of the sequence of ours that this begins with.

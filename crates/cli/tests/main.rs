@@ -13,6 +13,7 @@ mod hosts;
 mod logbook;
 mod metrics;
 mod mixed;
+mod names;
 mod plan;
 mod releases;
 mod report;

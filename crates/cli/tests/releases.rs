@@ -94,7 +94,8 @@ fn write_release(dir: &Path) {
 }
 
 /// `Recorder` takes a host, not a shared one.
-struct Shared(Arc<dyn Host>);
+/// A host that a recorder may own.
+pub struct Shared(pub Arc<dyn Host>);
 
 impl ringwise_sys::Clock for Shared {
     fn since_boot(&self) -> std::time::Duration {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ringwise_kfmt::ParseError;
 use ringwise_kfmt::rtnl::{self, LinkInfo};
-use ringwise_model::{Bystanders, Fact, IfIndex, Order};
+use ringwise_model::{Bystanders, Fact, IfIndex, Order, Unread};
 use ringwise_sys::Request;
 
 use crate::natural;
@@ -53,13 +53,24 @@ pub fn ports(r: &mut Reader) -> Vec<Port> {
             return from_files(r);
         }
     };
+    only_valid(&mut ports, r);
     ports.order_by(|a, b| natural::compare(&a.name, &b.name));
     ports
+}
+
+/// The kernel takes no white space in a name (`dev_valid_name`). A recording that holds one was not made by it, and such a name
+/// could stand as a line of its own wherever it is printed.
+fn only_valid(ports: &mut Vec<Port>, r: &mut Reader) {
+    let wrong = |name: &str| name.contains(|c: char| c.is_ascii_whitespace() || c == '\x0b');
+    for p in ports.extract_if(.., |p| wrong(&p.name)) {
+        r.unread.push(Unread::new(p.name, None, "not a name that Linux allows for an interface"));
+    }
 }
 
 /// The same from the directories alone.
 pub fn from_files(r: &mut Reader) -> Vec<Port> {
     let mut ports = from_sysfs(r);
+    only_valid(&mut ports, r);
     ports.order_by(|a, b| natural::compare(&a.name, &b.name));
     ports
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ringwise_kfmt::sockets::{self, Waiting};
+use ringwise_model::words::visible;
 use ringwise_model::{Flow, Gather, Order};
 use ringwise_sys::{Error, Host};
 
@@ -85,8 +86,8 @@ fn unit_of(name: &str) -> String {
 pub fn who(flow: &Flow) -> Option<String> {
     match flow {
         Flow::Match { .. } => None,
-        Flow::Program(name) => Some(format!("program \"{name}\"")),
-        Flow::Unit(name) => Some(format!("unit \"{}\"", unit_of(name))),
+        Flow::Program(name) => Some(format!("program \"{}\"", visible(name))),
+        Flow::Unit(name) => Some(format!("unit \"{}\"", visible(&unit_of(name)))),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, device, snapshot};
 use ringwise_model::{Confidence, Dir, Fact, MapSource, Movable, Nic, NicKind, Role, User};
+use ringwise_sys::Request;
 
 fn plan<'a>(name: &'a str, driver: &'a str, queues: u32, vectors: Vec<String>) -> NicPlan<'a> {
     NicPlan { name, driver, bus: "0000:03:00.0", node: 0, queues, vectors, up: true, genl_first: None }
@@ -38,6 +39,21 @@ fn igb_with_eight_queues_has_pairs_and_a_control_vector() {
     assert_eq!(v.count, Fact::Known(1036));
     assert_eq!(v.movable, Movable::UnknownUntilTried);
     assert_eq!(n.unread, []);
+}
+
+#[test]
+fn what_linux_allows_no_interface_to_be_called_is_none() {
+    let mut m = Machine::new(4, 1);
+    m.nic(&plan("eth1", "igb", 4, igb("eth1", 4)));
+    let mut tree = m.finish();
+    let name = "x\nOK: all is well";
+    // As in a tree without the dump.
+    tree.kernel.remove(&Request::Links);
+    tree.file(format!("/sys/class/net/{name}/ifindex"), "9\n").file(format!("/sys/class/net/{name}/type"), "1\n");
+    let s = snapshot(&tree.shared(), &Options::all()).unwrap();
+    assert_eq!(s.nics.iter().map(Nic::name).collect::<Vec<_>>(), ["eth1"]);
+    let said = s.unread.iter().find(|u| u.what == name).unwrap();
+    assert_eq!(said.to_string(), "x\\x0aOK: all is well: not a name that Linux allows for an interface");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::visible;
+
 /// One thing read from the host.
 ///
 /// In JSON: `{"known": VALUE}`, `"absent"`, or `{"unknown": {"what": …, "errno": …, "why": …}}`.
@@ -38,7 +40,7 @@ impl Unread {
 
 impl std::fmt::Display for Unread {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.what, self.why)
+        write!(f, "{}: {}", visible(&self.what), visible(&self.why))
     }
 }
 

@@ -1,5 +1,41 @@
 //! Numbers, columns and line breaks, as everything that prints for people writes them.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// What a terminal acts on: control characters, tab and newline among them, line separators, and what turns the direction
+/// of writing.
+pub fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A name that others choose (of a host, a process, a unit, a file), in a text for people: whatever could begin a line of
+/// its own, or make the terminal act, is written out (`\x0a`).
+pub fn visible(name: &str) -> Cow<'_, str> {
+    written_out(name, acts)
+}
+
+/// A paragraph or a cell: one line, whatever names are in it. Colours are left alone.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    written_out(text, |c| matches!(c, '\t'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}'))
+}
+
+fn written_out(text: &str, which: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&which) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if which(c) {
+            let _ = write!(out, "\\x{:02x}", u32::from(c)); // into a string
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Thousands commas, for people.
 pub fn thousands(n: u64) -> String {
     let digits = n.to_string();
@@ -29,17 +65,20 @@ pub fn len(s: &str) -> usize {
 
 /// Left-aligned in `width` columns.
 pub fn pad(s: &str, width: usize) -> String {
-    format!("{s}{}", " ".repeat(width.saturating_sub(len(s))))
+    let s = one_line(s);
+    format!("{s}{}", " ".repeat(width.saturating_sub(len(&s))))
 }
 
 /// Right-aligned in `width` columns.
 pub fn right(s: &str, width: usize) -> String {
-    format!("{}{s}", " ".repeat(width.saturating_sub(len(s))))
+    let s = one_line(s);
+    format!("{}{s}", " ".repeat(width.saturating_sub(len(&s))))
 }
 
 /// `text` behind `head`, broken between words, further lines indented to the head's width.
-/// A word longer than a line stays whole.
+/// A word longer than a line stays whole. Only here do lines break: names cannot.
 pub fn hang(head: &str, text: &str, width: Option<usize>) -> String {
+    let (head, text) = (&*one_line(head), &*one_line(text));
     let indent = len(head);
     let Some(width) = width else {
         return format!("{head}{text}").trim_end().to_string() + "\n";
@@ -67,11 +106,12 @@ pub fn hang(head: &str, text: &str, width: Option<usize>) -> String {
 
 /// Columns two blanks apart, as wide as their widest cell; those named in `numbers` right-aligned.
 pub fn plain(rows: &[Vec<String>], numbers: &[usize]) -> String {
+    let rows: Vec<Vec<Cow<str>>> = rows.iter().map(|r| r.iter().map(|c| one_line(c)).collect()).collect();
     let n = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width: Vec<usize> =
         (0..n).map(|i| rows.iter().filter_map(|r| r.get(i)).map(|c| len(c)).max().unwrap_or(0)).collect();
     let mut out = String::new();
-    for r in rows {
+    for r in &rows {
         let cells: Vec<String> = r
             .iter()
             .enumerate()
@@ -93,6 +133,22 @@ mod tests {
         assert_eq!(thousands(41_180_123), "41,180,123");
         assert_eq!(thousands(999), "999");
         assert_eq!(plural(1, "queue"), "1 queue");
+    }
+
+    #[test]
+    fn a_name_begins_no_line() {
+        let name = "x\nOK: all is well";
+        assert_eq!(visible(name), "x\\x0aOK: all is well");
+        assert_eq!(visible("a\tb\r\x1b[2J\u{85}\u{2028}\u{202e}"), "a\\x09b\\x0d\\x1b[2J\\x85\\x2028\\x202e");
+        assert!(matches!(visible("Zürich · 3"), Cow::Borrowed(_)));
+        assert_eq!(one_line("\x1b[31mred\x1b[0m\n"), "\x1b[31mred\x1b[0m\\x0a");
+        for width in [None, Some(40)] {
+            assert_eq!(hang("socket  ", name, width), "socket  x\\x0aOK: all is well\n");
+        }
+        // As wide as it is then.
+        let table = plain(&[vec![name.into(), "1".into()], vec!["eth0".into(), "2".into()]], &[]);
+        assert_eq!(table, "x\\x0aOK: all is well  1\neth0                  2\n");
+        assert_eq!(pad("a\nb", 8), "a\\x0ab  ");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::hands::Advice;
 use crate::render::standing::{self, Counted};
-use crate::render::text::host_name;
+use crate::render::text::{host_name, visible};
 use crate::source::{self, Source};
 use crate::style::Style;
 
@@ -39,7 +39,7 @@ pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
         // Nothing in this directory is about that host: that is no word on what was applied there.
         return Err(Fail::error(format!(
             "what was applied on {} is not known here: its record is kept on the host itself (below /var/lib/ringwise)",
-            host_name(&s)
+            visible(&host_name(&s))
         ))
         .next("ringwise verify --from FILE --state-dir COPY-OF-ITS-RECORD"));
     }

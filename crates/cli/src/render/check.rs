@@ -6,15 +6,16 @@ use ringwise_check::capability::{Capability, Here};
 use ringwise_check::{Finding, Report, Severity, Unopened};
 use ringwise_model::{Order, Snapshot};
 
-use super::text::{pad, plural};
+use super::text::{one_line, pad, plural};
 use crate::style::{Style, Tint};
 
 /// Unread values of one reason above which they are counted instead of listed.
 const MANY: usize = 3;
 
 fn wrap(text: &str, indent: usize, style: &Style) -> String {
+    let text = one_line(text);
     // Not a terminal: a record a line.
-    let Some(width) = style.width else { return text.to_string() };
+    let Some(width) = style.width else { return text.into_owned() };
     let mut out = String::new();
     let mut at = indent;
     for (i, word) in text.split(' ').enumerate() {

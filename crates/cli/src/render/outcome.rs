@@ -6,7 +6,7 @@ use ringwise_apply::{Event, Failure, Fate, NotPutBack, OnTrial, Outcome, Phase, 
 use ringwise_knob::{Address, Match, Setting};
 use ringwise_model::{CpuSet, Fact};
 
-use super::text::{hang, pad, plural};
+use super::text::{hang, one_line, pad, plural};
 use crate::style::{Style, Tint};
 use crate::when;
 
@@ -31,7 +31,7 @@ fn line(clock: &str, phase: Phase, what: &str, end: &str) -> String {
 }
 
 fn failure(f: &Failure) -> Vec<String> {
-    let mut out = vec![format!("          {}: {}", f.words, f.meaning)];
+    let mut out = vec![format!("          {}: {}", one_line(&f.words), f.meaning)];
     if let (Some(p), Some(d)) = (&f.path, &f.data) {
         out.push(format!("          {p} <- \"{}\"", d.trim_end()));
     }
@@ -54,7 +54,7 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
         Event::Begun { transaction, steps } => {
             format!("{clock}  transaction {transaction} begins: {}", plural(*steps, "step"))
         }
-        Event::Note { text } => format!("{clock}  {text}"),
+        Event::Note { text } => format!("{clock}  {}", one_line(text)),
         Event::AlreadySo { phase, setting } if style.verbose > 0 => line(clock, *phase, &change(setting), "so already"),
         Event::Done { phase, setting, now, how, took: t } => {
             let end = match how {

@@ -43,7 +43,7 @@ impl Notes {
 }
 
 pub fn name(plan: &Plan) -> String {
-    plan.host.name.known().cloned().unwrap_or_else(|| "host of unknown name".into())
+    plan.host.name.known().map_or_else(|| "host of unknown name".into(), |n| text::visible(n).into_owned())
 }
 
 /// The whole page. `again`: the flags of this plan, for the next command. `recorded`: not a live host.

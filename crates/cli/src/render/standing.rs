@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::hands;
 use super::table;
-use super::text::{self, hang, pad, plural};
+use super::text::{self, hang, pad, plural, visible};
 use crate::style::{Style, Tint};
 use crate::when;
 
@@ -75,6 +75,7 @@ pub fn verify(
     style: &Style,
 ) -> String {
     let w = style.width;
+    let host = visible(host);
     let mut out = String::new();
     if v.settings.is_empty() {
         out.push_str(&format!("{host}: nothing applied by ringwise is in force in this boot.\n"));

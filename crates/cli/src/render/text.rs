@@ -1,6 +1,6 @@
 //! Words, numbers and line breaks that all renderers share.
 
-pub use ringwise_model::words::{hang, len, pad, plural, right, thousands};
+pub use ringwise_model::words::{hang, len, one_line, pad, plural, right, thousands, visible};
 use ringwise_model::{Confidence, CpuSet, Fact, Gather, MapSource, Nic, NicKind, Snapshot, User, Vector};
 
 /// `8 queues`, as the driver counts them where it does.
@@ -30,7 +30,7 @@ pub fn set(c: &CpuSet) -> String {
 /// The value, `-` where it does not exist here, `unknown` where it could not be read.
 pub fn word<T>(f: &Fact<T>, show: impl FnOnce(&T) -> String) -> String {
     match f {
-        Fact::Known(v) => show(v),
+        Fact::Known(v) => one_line(&show(v)).into_owned(),
         Fact::Absent => "-".into(),
         Fact::Unknown(_) => "unknown".into(),
     }
@@ -39,7 +39,7 @@ pub fn word<T>(f: &Fact<T>, show: impl FnOnce(&T) -> String) -> String {
 /// As [`word`], with the reason behind `unknown`.
 pub fn sentence<T>(f: &Fact<T>, absent: &str, show: impl FnOnce(&T) -> String) -> String {
     match f {
-        Fact::Known(v) => show(v),
+        Fact::Known(v) => one_line(&show(v)).into_owned(),
         Fact::Absent => absent.into(),
         Fact::Unknown(u) => format!("unknown ({})", u.why),
     }
@@ -122,6 +122,7 @@ pub fn is_listed(n: &Nic) -> bool {
     !matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback)
 }
 
+/// As the host has it, for documents; in a text it has to be made [`visible`].
 pub fn host_name(s: &Snapshot) -> String {
     match &s.host.name {
         Fact::Known(n) => n.clone(),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use ringwise_bench::local::LocalSide;
 use ringwise_bench::remote::RemoteSide;
 use ringwise_bench::side::{Error, Hello, Reply, Request, Side};
+use ringwise_model::words::visible;
 use ringwise_model::{CpuSet, Fact, Gather, Order, Snapshot};
 
 use crate::args::{PeerArgs, RunArgs};
@@ -102,7 +103,7 @@ impl Sides {
 /// The words of a reply that is not the one that belongs there.
 pub fn unexpected(side: &dyn Side, reply: &Reply) -> Fail {
     match reply {
-        Reply::Failed { why } => Fail::error(format!("{}: {why}", side.name())),
+        Reply::Failed { why } => Fail::error(format!("{}: {}", side.name(), visible(why))),
         _ => Fail::error(format!("{}: an answer that does not belong to the question: {reply:?}", side.name())),
     }
 }

@@ -8,7 +8,7 @@ use ringwise_model::{Dir, Gather, Nic, Snapshot};
 use serde_json::{Value, json};
 
 use super::{hang, wrap};
-use crate::render::text::{numbers, plural, right, thousands};
+use crate::render::text::{numbers, plural, right, thousands, visible};
 use crate::style::Style;
 
 /// A rule for each flow that is too heavy, and a table that leaves their queues out.
@@ -74,7 +74,7 @@ fn heavy_line(h: &Heavy, total: &Load) -> String {
 pub fn text(m: &Many, style: &Style) -> String {
     let w = style.width;
     let nic = m.nic;
-    let driver = nic.driver.known().map_or("driver unknown", String::as_str);
+    let driver = nic.driver.known().map_or("driver unknown".into(), |d| visible(d));
     let entries = nic.rss.known().map_or(0, |r| r.table.len());
     let mut out = format!("{}  {driver}  {}, {entries} entries", nic.name(), plural(m.now.queues.len(), "queue"));
     out.push_str(&format!("      {}\n", m.from));

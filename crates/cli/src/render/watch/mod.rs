@@ -6,6 +6,7 @@ mod page;
 
 use ringwise_observe::{LinkRates, Mark, QueueRates, Rates};
 
+use crate::render::text::visible;
 use crate::style::Style;
 use crate::when;
 
@@ -40,6 +41,7 @@ pub fn head(shape: Shape, host: &str, unix: u64, seconds: f64, style: &Style) ->
     }
     let day = when::full(unix, style.utc);
     let (date, zone) = (day.get(..10).unwrap_or(&day), day.get(19..).unwrap_or_default());
+    let host = visible(host);
     format!("# {host} {date}{zone}  interval {seconds:.3} s  bits: frames without preamble and FCS\n{}", columns(shape))
 }
 
@@ -155,7 +157,7 @@ pub(crate) fn evenness(l: &LinkRates) -> String {
 
 pub(crate) fn source(l: &LinkRates) -> String {
     match (&l.driver, l.source) {
-        (Some(d), ringwise_observe::Source::Ethtool) => format!("ethtool -S ({d})"),
+        (Some(d), ringwise_observe::Source::Ethtool) => format!("ethtool -S ({})", visible(d)),
         (_, s) => s.text().to_string(),
     }
 }

@@ -6,11 +6,12 @@ use ringwise_model::{CpuId, Dir, Order};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
 
 use super::{a_second, evenness, mark, missing, percent, source, whole};
-use crate::render::text::thousands;
+use crate::render::text::{thousands, visible};
 use crate::style::{Style, Tint};
 use crate::when;
 
 pub fn page(host: &str, r: &Rates, style: &Style) -> String {
+    let host = visible(host);
     let mut out = format!("{host}  {}  over {:.3} s\n\n", when::full(r.unix_time, style.utc), r.seconds);
     out.push_str("INTERFACE       RX pps    Mb/s  line  avg B      TX pps    Mb/s  line   drop/s\n");
     for (name, l) in &r.links {
