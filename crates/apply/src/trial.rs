@@ -19,7 +19,9 @@ use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{Journal, Read, Record, Whose};
-use crate::store::{read_json, sync_dir};
+use crate::state_file;
+use crate::store::sync_dir;
+use crate::sum::Sum;
 use crate::{Error, Holder, Refusal, Store, Verdict};
 
 /// Content of `trial-NNNN.json`, and of its record in the journal.
@@ -164,7 +166,7 @@ pub(crate) fn decide(store: &Store, dir: &Path, id: u64, to: Stage) -> io::Resul
 /// found in one or the other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Files {
-    pub trial: Option<Trial>,
+    pub trial: Option<(Trial, Sum)>,
     pub confirmed: bool,
     pub expired: bool,
 }
@@ -176,8 +178,8 @@ impl Files {
         let there = |p: &Path| fs::symlink_metadata(p).is_ok();
         let (confirmed, expired) = (file(dir, id, Stage::Confirmed), file(dir, id, Stage::Expired));
         let (is_confirmed, is_expired) = (there(&confirmed), there(&expired));
-        // Its record in the journal says the same: one that is torn is not asked a second time.
-        let one = [trial, confirmed, expired].iter().find_map(|p| read_json(p).ok().flatten());
+        // Its record in the journal says the same: one that is torn or damaged is not needed.
+        let one = [trial, confirmed, expired].iter().find_map(|p| state_file::read_with_sum(p));
         Self { trial: one, confirmed: is_confirmed, expired: is_expired }
     }
 

@@ -6,6 +6,7 @@ mod cut_short;
 mod every_error;
 mod features;
 mod flipped;
+mod flipped_state;
 mod guard;
 mod hands;
 mod lives;
