@@ -197,13 +197,17 @@ pub fn spared_by_oom() -> io::Result<()> {
     std::fs::write("/proc/self/oom_score_adj", "-1000")
 }
 
-/// Whether files and interfaces mean the same to us and to the first process.
+/// Whether files, interfaces and the time since boot mean the same to us and to the first process.
 pub fn namespaces_of_init() -> bool {
-    let same = |kind: &str| {
-        let of = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/{kind}"));
-        matches!((of("1"), of("self")), (Ok(a), Ok(b)) if a == b)
-    };
-    same("net") && same("mnt") && same("pid")
+    namespaces_below(Path::new("/proc"))
+}
+
+fn namespaces_below(proc: &Path) -> bool {
+    let of = |who: &str, kind: &str| std::fs::read_link(proc.join(who).join("ns").join(kind));
+    let same = |kind: &str| matches!((of("1", kind), of("self", kind)), (Ok(a), Ok(b)) if a == b);
+    // Kernels before 5.6 have no time namespaces.
+    let without_time = matches!(of("self", "time"), Err(e) if e.kind() == io::ErrorKind::NotFound);
+    same("net") && same("mnt") && same("pid") && (without_time || same("time"))
 }
 
 /// A control group of our own, outside that of the session which may be killed as a whole.

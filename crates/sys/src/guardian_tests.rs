@@ -94,3 +94,26 @@ fn places_in_control_groups() {
     assert_eq!(group_of("proc /proc proc rw 0 0\n", "0::/\n"), None);
     assert_eq!(group_of(unified, ""), None);
 }
+
+#[test]
+fn a_time_of_our_own_is_no_namespace_of_init() {
+    let proc = std::env::temp_dir().join(format!("ringwise-namespaces-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&proc);
+    let link = |who: &str, kind: &str, id: u32| {
+        let dir = proc.join(who).join("ns");
+        std::fs::create_dir_all(&dir).unwrap();
+        let _ = std::fs::remove_file(dir.join(kind));
+        std::os::unix::fs::symlink(format!("{kind}:[{id}]"), dir.join(kind)).unwrap();
+    };
+    for who in ["1", "self"] {
+        ["net", "mnt", "pid"].iter().for_each(|kind| link(who, kind, 7));
+    }
+    assert!(namespaces_below(&proc), "a kernel without time namespaces");
+    link("self", "time", 8);
+    assert!(!namespaces_below(&proc), "that of the first process is not known");
+    link("1", "time", 8);
+    assert!(namespaces_below(&proc));
+    link("self", "time", 9);
+    assert!(!namespaces_below(&proc), "its boot was at another time");
+    std::fs::remove_dir_all(proc).unwrap();
+}
