@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringwise_sys::Host;
+use ringwise_sys::{Clock, Host};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{Journal, Read, Record, Whose};
@@ -120,6 +120,13 @@ impl OnTrial {
     pub(crate) fn new(t: &Trial, fate: Fate) -> Self {
         let (until_unix, until_boot_ms) = (t.until_unix, t.until_boot_ms);
         Self { seconds: t.ms.div_ceil(1000), until_unix, until_boot_ms, fate }
+    }
+
+    /// The deadline in seconds since 1970 on the clock as it is set now.
+    pub fn until(&self, clock: &dyn Clock) -> u64 {
+        let ms = |d: Duration| i64::try_from(d.as_millis()).unwrap_or(i64::MAX);
+        let left = i64::try_from(self.until_boot_ms).unwrap_or(i64::MAX).saturating_sub(ms(clock.since_boot()));
+        clock.unix_time().saturating_add_signed(left.div_euclid(1000))
     }
 }
 

@@ -1,6 +1,7 @@
 //! All integration tests of the crate in one program: one link, and tests of different files run side by side.
 
 mod bonds;
+mod clocks;
 mod common;
 mod cut_short;
 mod every_error;
