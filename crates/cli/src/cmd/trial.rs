@@ -199,7 +199,7 @@ pub fn none_waits(source: &Source, store: &Store, style: &Style) -> Result<()> {
         Some(p) => {
             let pid =
                 p.guard.as_ref().and_then(|g| g.pid).map(|n| format!(" (guard: process {n})")).unwrap_or_default();
-            let until = when::clock(p.trial.until_unix, style.utc);
+            let until = when::clock(p.trial.until(source.host.as_ref()), style.utc);
             let text = format!(
                 "transaction {} of {} is on trial until {until}{pid}: it stays so only if somebody confirms it",
                 p.transaction, p.who
