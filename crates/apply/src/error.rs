@@ -195,6 +195,12 @@ pub enum Error {
         path: PathBuf,
         source: std::io::Error,
     },
+    /// A file of the state directory is not what was written. `then`: what its user can do.
+    Damaged {
+        path: PathBuf,
+        why: String,
+        then: &'static str,
+    },
 }
 
 impl Error {
@@ -203,7 +209,7 @@ impl Error {
         match self {
             Self::Refused(r) if matches!(**r, Refusal::UnknownTransaction { .. }) => 1,
             Self::Refused(_) => 6,
-            Self::Discover(_) | Self::State { .. } => 1,
+            Self::Discover(_) | Self::State { .. } | Self::Damaged { .. } => 1,
         }
     }
 
@@ -227,6 +233,9 @@ impl fmt::Display for Error {
             Self::Refused(r) => r.fmt(f),
             Self::Discover(_) => f.write_str("the host cannot be read"),
             Self::State { path, .. } => write!(f, "{}", path.display()),
+            Self::Damaged { path, why, then } => {
+                write!(f, "{} is damaged ({why}) and is not used: {then}", path.display())
+            }
         }
     }
 }
@@ -234,7 +243,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Refused(_) => None,
+            Self::Refused(_) | Self::Damaged { .. } => None,
             Self::Discover(e) => Some(e),
             Self::State { source, .. } => Some(source),
         }

@@ -262,7 +262,7 @@ pub(crate) struct Read {
     /// None: `headless` says why.
     pub header: Option<Header>,
     pub headless: Option<String>,
-    /// In a format that only a later version reads, or with a damaged first line.
+    /// In a format that only a later version reads, or damaged.
     pub newer: Option<Head>,
     pub end: Option<(Outcome, Vec<Setting>)>,
     pub closed: Option<String>,
@@ -295,6 +295,20 @@ fn headless(lines: &[&[u8]], ended: bool) -> String {
     words.into()
 }
 
+/// No transaction begins while an earlier one of the same boot has no end or is on trial. Where one seems to, a line of it
+/// is damaged: whether it was kept or put back is not known.
+fn without_end(mut all: Vec<Read>) -> Vec<Read> {
+    let boot = |r: &Read| r.header.as_ref().map(|h| (h.machine_id.clone(), h.boot_id.clone()));
+    let boots: Vec<_> = all.iter().map(boot).collect();
+    for (n, read) in all.iter_mut().enumerate() {
+        let is_followed = boots[n].is_some() && boots[n + 1..].contains(&boots[n]);
+        if is_followed && (read.unfinished() || read.on_trial().is_some()) && read.newer.is_none() {
+            read.newer = read.header.as_ref().map(Head::without_end);
+        }
+    }
+    all
+}
+
 /// A whole header in the format of version 0.1.
 fn is_before_sums(first: &[u8]) -> bool {
     matches!(Line::read(first), Ok(Line::Begin(h)) if h.format == BEFORE_SUMS)
@@ -316,7 +330,6 @@ impl Read {
             taken: None,
             damaged: 0,
         };
-        let mut trial = files.trial;
         let mut fate = if files.confirmed { Fate::Confirmed { by: None } } else { Fate::Pending };
         let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty()).collect();
         let first = lines.first().copied().unwrap_or_default();
@@ -324,6 +337,7 @@ impl Read {
         out.newer = Head::read(first).filter(|_| first_is != Sum::Wrong);
         // One flipped bit does not make the number of the old format out of ours.
         let summed = first_is != Sum::None || !is_before_sums(first);
+        let mut trial = files.trial.filter(|(_, sum)| !summed || *sum == Sum::Right).map(|(t, _)| t);
         for (n, line) in lines.iter().enumerate() {
             if summed && sum::check(line) != Sum::Right {
                 // What is not whole yet is not damaged.
@@ -388,8 +402,9 @@ impl Read {
     }
 
     pub fn all(store: &Store) -> Result<Vec<Self>, Error> {
-        let all = || store.journals()?.into_iter().map(|(id, path)| Self::load(id, &path)).collect();
-        match all() {
+        let load = |(id, path): (u64, PathBuf)| Self::load(id, &path);
+        let all = || store.journals()?.into_iter().map(load).collect::<Result<Vec<Self>, _>>();
+        match all().map(without_end) {
             Err(Error::State { path, source }) if source.kind() == io::ErrorKind::PermissionDenied => {
                 store.published_journals().ok_or(Error::State { path, source })
             }

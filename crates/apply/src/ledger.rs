@@ -3,12 +3,18 @@
 use std::path::PathBuf;
 
 use ringwise_knob::{Address, Family, Setting, SettingMap, compare};
-use ringwise_model::{DevId, Fact, Host, Snapshot};
+use ringwise_model::{DevId, Host, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::names::Names;
-use crate::store::{Lock, Store, read_json};
+use crate::newer::elsewhere;
+use crate::state_file::{self, SUMMED};
+use crate::store::{Lock, Store};
+
+/// What helps where it is damaged.
+const MOVE_AWAY: &str = "the settings as first found since boot are unknown; ringwise rollback ID works without the file, \
+                         and after it is moved away the next transaction counts its own start as first found";
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
@@ -25,17 +31,16 @@ impl Ledger {
         lock.dir.join("first-found.json")
     }
 
-    /// That of this boot; an empty one where there is none.
+    /// That of this boot; an empty one where there is none, or only one of another boot or machine.
     pub fn read(lock: &Lock, host: &Host) -> Result<Self, Error> {
         let fresh = Self {
-            format: 1,
+            format: SUMMED,
             boot_id: host.boot_id.known().cloned(),
             machine_id: host.machine_id.known().cloned(),
             ..Self::default()
         };
-        let found: Option<Self> = read_json(&Self::path(lock))?;
-        let same = |a: &Option<String>, b: &Fact<String>| a.as_ref() == b.known();
-        Ok(found.filter(|l| same(&l.boot_id, &host.boot_id) && same(&l.machine_id, &host.machine_id)).unwrap_or(fresh))
+        let found: Option<Self> = state_file::read(&Self::path(lock), MOVE_AWAY)?;
+        Ok(found.filter(|l| elsewhere(&l.machine_id, &l.boot_id, host).is_none()).unwrap_or(fresh))
     }
 
     /// Adds what is not in it yet, and writes it when that was anything.
@@ -75,6 +80,8 @@ impl Ledger {
                 added = true;
             }
         }
+        // Also one that was read from a file of version 0.1.
+        self.format = SUMMED;
         if added { store.write_json(&Self::path(lock), &self) } else { Ok(()) }
     }
 

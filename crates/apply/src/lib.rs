@@ -59,6 +59,7 @@ mod rss;
 mod rules;
 mod run;
 mod seen;
+mod state_file;
 mod store;
 mod sum;
 mod takeover;

@@ -1,8 +1,8 @@
 //! Journals in a format of a later version. Of such a file only what every format promises is read: the
 //! first line is a JSON object with `format`, `tool`, `machine_id`, `boot_id` and `undo`.
 //!
-//! And journals whose first line is damaged: their undo commands are shown for people to judge, and nothing of them is
-//! written by us.
+//! And journals whose first line is damaged, or whose end is although later transactions followed: their undo commands are
+//! shown for people to judge, and nothing of them is written by us.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use ringwise_model::Host;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::journal::{BEFORE_SUMS, FORMAT};
+use crate::journal::{BEFORE_SUMS, FORMAT, Header};
 use crate::{Newer, Refusal};
 
 /// The first line as far as it is known.
@@ -22,8 +22,17 @@ pub(crate) struct Head {
     pub boot_id: Option<String>,
     pub unix_time: u64,
     pub undo: Vec<String>,
-    /// The checksum of the line is wrong: nothing of it can be relied on, not even whose it is.
-    pub damaged: bool,
+    pub damage: Option<Damage>,
+}
+
+/// What of a journal is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Damage {
+    /// The checksum of the first line is wrong: nothing of it can be relied on, not even whose it is.
+    Begin,
+    /// It had an end, because a later transaction has begun, and no line says which.
+    End,
 }
 
 impl Head {
@@ -37,7 +46,7 @@ impl Head {
     /// What can be read of a first line that is damaged.
     pub fn damaged(first: &[u8]) -> Self {
         let v: Value = serde_json::from_slice(first).unwrap_or_default();
-        let mut head = Self { damaged: true, ..Self::of(&v, 0) };
+        let mut head = Self { damage: Some(Damage::Begin), ..Self::of(&v, 0) };
         if head.undo.is_empty() {
             head.undo = commands(&String::from_utf8_lossy(first));
         }
@@ -54,20 +63,35 @@ impl Head {
             boot_id: text("boot_id"),
             unix_time: v["unix_time"].as_u64().unwrap_or(0),
             undo: undo.collect(),
-            damaged: false,
+            damage: None,
+        }
+    }
+
+    /// Of a journal whose header is whole and whose end is lost.
+    pub fn without_end(h: &Header) -> Self {
+        Self {
+            tool: h.tool.clone(),
+            format: h.format.into(),
+            machine_id: h.machine_id.clone(),
+            boot_id: h.boot_id.clone(),
+            unix_time: h.unix_time,
+            undo: h.undo.clone(),
+            damage: Some(Damage::End),
         }
     }
 
     pub fn why(&self) -> String {
-        if self.damaged {
-            return "the first line of its journal is damaged".into();
+        match self.damage {
+            Some(Damage::Begin) => return "the first line of its journal is damaged".into(),
+            Some(Damage::End) => return "the end of its journal is lost".into(),
+            None => {}
         }
         format!("it was written by ringwise {} in another format ({})", self.tool, self.format)
     }
 
-    /// A damaged one counts as of this boot: what it has changed may still be so.
+    /// One with a damaged first line counts as of this boot: what it has changed may still be so.
     pub fn elsewhere(&self, host: &Host) -> Option<&'static str> {
-        if self.damaged {
+        if self.damage == Some(Damage::Begin) {
             return None;
         }
         elsewhere(&self.machine_id, &self.boot_id, host)
@@ -75,7 +99,7 @@ impl Head {
 
     pub fn report(&self, id: u64, path: &Path) -> Newer {
         let (path, undo) = (path.to_path_buf(), self.undo.clone());
-        Newer { transaction: id, why: self.why(), path, undo, damaged: self.damaged }
+        Newer { transaction: id, why: self.why(), path, undo, damaged: self.damage.is_some() }
     }
 }
 

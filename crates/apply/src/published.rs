@@ -11,10 +11,10 @@ use ringwise_sys::trust::{self, Beside};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::Read;
+use crate::state_file::{self, SUMMED};
 use crate::trial::{Fate, Keeper};
 use crate::{Holder, Store};
 
-const FORMAT: u32 = 1;
 /// The last ones; older journals are of interest to root.
 const MOST: usize = 200;
 
@@ -46,7 +46,7 @@ impl Store {
         journals.iter_mut().for_each(without_secrets);
         let learned = self.learned().unwrap_or_default();
         let holder = holder.map(|h| (Holder { command: None, ..h.clone() }, h.pid.and_then(Keeper::of)));
-        let text = serde_json::to_vec(&Published { format: FORMAT, journals, learned, holder })?;
+        let text = state_file::text(&Published { format: SUMMED, journals, learned, holder })?;
         let dir = path.parent().unwrap_or(Path::new("/"));
         fs::DirBuilder::new().recursive(true).mode(0o755).create(dir)?;
         if trust::others_write(dir).is_some() {
@@ -66,8 +66,8 @@ impl Store {
         if trust::others_write(dir).is_some() {
             return None;
         }
-        let p: Published = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
-        (p.format == FORMAT).then_some(p)
+        let p: Published = state_file::read_whole(&path)?;
+        (p.format == SUMMED).then_some(p)
     }
 
     /// For who may not read the journals.
@@ -110,5 +110,30 @@ fn without_secrets(read: &mut Read) {
         if let Some(f) = o.failed.as_mut().filter(|_| said) {
             f.words = String::new();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_flipped_bit_and_nobody_is_told_anything() {
+        let dir = std::env::temp_dir().join(format!("ringwise-published-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("tx-0001.jsonl"), "{\"record\":\"begin\"").unwrap();
+        let store = Store::open(Some(&dir));
+        store.publish(None);
+        let path = dir.join("status.json");
+        let (whole, told) = (fs::read(&path).unwrap(), |s: &Store| s.published_journals().map(|j| format!("{j:?}")));
+        let right = told(&store).unwrap();
+        assert!(right.contains("torn before its first step"), "{right}");
+        for bit in 0..whole.len() * 8 {
+            let mut flipped = whole.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, &flipped).unwrap();
+            assert!(told(&store).is_none_or(|t| t == right), "bit {bit}: {:?}", told(&store));
+        }
+        fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -288,7 +288,11 @@ pub(crate) fn transact(
     // What is only found right is wanted from now on too: its origin counts as well.
     let mut origin: SettingMap = request.already.iter().filter_map(|s| Some((s.address()?, s.clone()))).into_map();
     origin.extend(start.clone());
-    Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &origin)).map_err(state)?;
+    match Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &origin)) {
+        // The way back is never refused.
+        Err(e @ Error::Damaged { .. }) if kind != Kind::Apply => notes.push(e.to_string()),
+        noted => noted.map_err(state)?,
+    }
     let header = Header {
         devices: devices(&request, &now),
         already: request.already.clone(),

@@ -2,7 +2,6 @@
 //! down when somebody else was at work, and nothing hangs on it: it is written where it can be, without a
 //! lock, and one that is missing, torn or of another boot only makes the window wider.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,10 +11,9 @@ use ringwise_sys::trust::Beside;
 use serde::{Deserialize, Serialize};
 
 use crate::names::Names;
+use crate::state_file::{self, SUMMED};
 use crate::store::Store;
 use crate::{Standing, Verify};
-
-const FORMAT: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seen {
@@ -51,10 +49,10 @@ fn path(dir: &Path) -> PathBuf {
 
 /// That of this boot; anything else is as good as none.
 pub(crate) fn read(store: &Store, now: &Snapshot) -> Option<Seen> {
-    let read = |dir: &PathBuf| serde_json::from_slice::<Seen>(&fs::read(path(dir)).ok()?).ok();
+    let read = |dir: &PathBuf| state_file::read_whole::<Seen>(&path(dir));
     let seen = store.dirs().iter().find_map(read)?;
     let same = |a: &Option<String>, b: &Fact<String>| a.as_ref() == b.known();
-    let ours = seen.format == FORMAT && same(&seen.boot_id, &now.host.boot_id);
+    let ours = seen.format == SUMMED && same(&seen.boot_id, &now.host.boot_id);
     (ours && same(&seen.machine_id, &now.host.machine_id)).then_some(seen)
 }
 
@@ -156,7 +154,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
         Some(was.cloned().unwrap_or_else(|| Device { id: n.dev.clone(), channels: None }))
     });
     let new = Seen {
-        format: FORMAT,
+        format: SUMMED,
         boot_id: now.host.boot_id.known().cloned(),
         machine_id: now.host.machine_id.known().cloned(),
         at: unix_time,
@@ -176,8 +174,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
 fn write(store: &Store, dir: &Path, seen: &Seen) -> std::io::Result<()> {
     let to = path(dir);
     store.before_write(&to)?;
-    let mut text = serde_json::to_vec(seen)?;
-    text.push(b'\n');
+    let text = state_file::text(seen)?;
     let mut new = Beside::create(&to, 0o600)?;
     new.file.write_all(&text)?;
     new.place()

@@ -14,6 +14,7 @@ use ringwise_sys::host_lock::{self, Attempt, Stranger};
 use ringwise_sys::trust::{self, Beside};
 use serde::{Deserialize, Serialize};
 
+use crate::state_file::{self, SUMMED};
 use crate::{Error, Holder, Refusal};
 
 /// Where state is kept; the first that can be written.
@@ -45,6 +46,9 @@ impl Default for Store {
         Self::open(None)
     }
 }
+
+/// What helps where `learned.json` is damaged.
+const FORGET: &str = "ringwise learned --forget begins a new one";
 
 /// Content of `learned.json`.
 #[derive(Serialize, Deserialize)]
@@ -192,7 +196,7 @@ impl Store {
     /// What devices were found to refuse or ignore. Empty where nothing was written yet.
     pub fn learned(&self) -> Result<Vec<Learned>, Error> {
         for dir in &self.dirs {
-            match read_json::<LearnedFile>(&dir.join("learned.json")) {
+            match state_file::read::<LearnedFile>(&dir.join("learned.json"), FORGET) {
                 Ok(Some(file)) => return Ok(file.learned),
                 Ok(None) => {}
                 Err(Error::State { path, source }) if source.kind() == io::ErrorKind::PermissionDenied => {
@@ -205,17 +209,22 @@ impl Store {
     }
 
     /// Forgets what was learned of these devices (named as they were then), of all of them where none is given. What was
-    /// forgotten.
+    /// forgotten. A damaged file is replaced when all is to be forgotten.
     ///
     /// Errors: a run holds the lock, or the file cannot be read or written.
     pub fn forget(&self, devs: &[String]) -> Result<Vec<Learned>, Error> {
+        let learned = match self.learned() {
+            Err(Error::Damaged { .. }) if devs.is_empty() => None,
+            other => Some(other?),
+        };
+        let is_damaged = learned.is_none();
         let (forgotten, left): (Vec<_>, Vec<_>) =
-            self.learned()?.into_iter().partition(|l| devs.is_empty() || devs.contains(&l.device.name));
-        if forgotten.is_empty() {
+            learned.unwrap_or_default().into_iter().partition(|l| devs.is_empty() || devs.contains(&l.device.name));
+        if forgotten.is_empty() && !is_damaged {
             return Ok(forgotten);
         }
         let lock = self.lock_with(false)?;
-        self.write_json(&lock.dir.join("learned.json"), &LearnedFile { format: 1, learned: left })?;
+        self.write_json(&lock.dir.join("learned.json"), &LearnedFile { format: SUMMED, learned: left })?;
         Ok(forgotten)
     }
 
@@ -229,18 +238,17 @@ impl Store {
             learned.retain(|l| !n.replaces(l));
             learned.push(n.clone());
         }
-        self.write_json(&lock.dir.join("learned.json"), &LearnedFile { format: 1, learned })
+        self.write_json(&lock.dir.join("learned.json"), &LearnedFile { format: SUMMED, learned })
     }
 
-    /// Writes beside, syncs and renames: the file is the old or the new one, never half.
+    /// Writes with a checksum beside, syncs and renames: the file is the old or the new one, never half.
     pub(crate) fn write_json<T: Serialize>(&self, path: &Path, value: &T) -> Result<(), Error> {
         let fail = |source| Error::State { path: path.to_path_buf(), source };
         self.before_write(path).map_err(fail)?;
-        let text = serde_json::to_vec_pretty(value).map_err(|e| fail(e.into()))?;
+        let text = state_file::text(value).map_err(|e| fail(e.into()))?;
         let write = || -> io::Result<()> {
             let mut new = Beside::create(path, 0o600)?;
             new.file.write_all(&text)?;
-            new.file.write_all(b"\n")?;
             new.finish()?;
             sync_dir(path)
         };
@@ -266,16 +274,6 @@ fn private(dir: &Path) -> io::Result<()> {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
     }
     Ok(())
-}
-
-/// None: there is no such file. A file that cannot be read as what it should be is an error, not an empty one.
-pub(crate) fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Option<T>, Error> {
-    let fail = |source| Error::State { path: path.to_path_buf(), source };
-    match fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| fail(e.into())),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(fail(e)),
-    }
 }
 
 /// A new name is on disk only when its directory is.
@@ -403,9 +401,13 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("ringwise-broken-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("learned.json"), "{").unwrap();
-        let e = Store::open(Some(&dir)).learned().unwrap_err();
-        fs::remove_dir_all(&dir).unwrap();
+        let store = Store::open(Some(&dir));
+        let e = store.learned().unwrap_err();
         assert_eq!(e.exit_status(), 1);
-        assert!(e.to_string().ends_with("learned.json"), "{e}");
+        assert!(e.to_string().contains("learned.json is damaged"), "{e}");
+        assert!(store.forget(&["eth0".into()]).is_err());
+        assert_eq!(store.forget(&[]).unwrap(), []);
+        assert_eq!(store.learned().unwrap(), []);
+        fs::remove_dir_all(&dir).unwrap();
     }
 }

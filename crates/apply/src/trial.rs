@@ -19,7 +19,9 @@ use ringwise_sys::{Clock, Host};
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{Journal, Read, Record, Whose};
-use crate::store::{read_json, sync_dir};
+use crate::state_file;
+use crate::store::sync_dir;
+use crate::sum::Sum;
 use crate::{Error, Holder, Refusal, Store, Verdict};
 
 /// Content of `trial-NNNN.json`, and of its record in the journal.
@@ -128,6 +130,13 @@ impl OnTrial {
         let (until_unix, until_boot_ms) = (t.until_unix, t.until_boot_ms);
         Self { seconds: t.ms.div_ceil(1000), until_unix, until_boot_ms, fate }
     }
+
+    /// The deadline in seconds since 1970 on the clock as it is set now.
+    pub fn until(&self, clock: &dyn Clock) -> u64 {
+        let ms = |d: Duration| i64::try_from(d.as_millis()).unwrap_or(i64::MAX);
+        let left = i64::try_from(self.until_boot_ms).unwrap_or(i64::MAX).saturating_sub(ms(clock.since_boot()));
+        clock.unix_time().saturating_add_signed(left.div_euclid(1000))
+    }
 }
 
 /// A trial that waits for its confirmation.
@@ -173,7 +182,7 @@ pub(crate) fn decide(store: &Store, dir: &Path, id: u64, to: Stage) -> io::Resul
 /// found in one or the other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Files {
-    pub trial: Option<Trial>,
+    pub trial: Option<(Trial, Sum)>,
     pub confirmed: bool,
     pub expired: bool,
 }
@@ -185,8 +194,8 @@ impl Files {
         let there = |p: &Path| fs::symlink_metadata(p).is_ok();
         let (confirmed, expired) = (file(dir, id, Stage::Confirmed), file(dir, id, Stage::Expired));
         let (is_confirmed, is_expired) = (there(&confirmed), there(&expired));
-        // Its record in the journal says the same: one that is torn is not asked a second time.
-        let one = [trial, confirmed, expired].iter().find_map(|p| read_json(p).ok().flatten());
+        // Its record in the journal says the same: one that is torn or damaged is not needed.
+        let one = [trial, confirmed, expired].iter().find_map(|p| state_file::read_with_sum(p));
         Self { trial: one, confirmed: is_confirmed, expired: is_expired }
     }
 

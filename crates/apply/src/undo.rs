@@ -10,7 +10,7 @@ use ringwise_sys::{Host, proc};
 use crate::adopt::write_down;
 use crate::cx::Cx;
 use crate::error::fact_text;
-use crate::journal::{Journal, Read, Whose};
+use crate::journal::{Journal, Read, Record, Whose};
 use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::past::{Kept, drop_doomed, in_force};
@@ -18,7 +18,7 @@ use crate::replan::Replan;
 use crate::rivals::moved_by_it;
 use crate::run::{close_others, transact};
 use crate::store::Lock;
-use crate::trial::undo_now;
+use crate::trial::{note, undo_now};
 use crate::tx::Tx;
 use crate::{Error, Event, Failure, Kind, Moved, NotPutBack, Outcome, Policy, Refusal, Request, Store, Verdict};
 
@@ -60,10 +60,15 @@ pub fn recover(
         // With the lock in our hands no guard is left; somebody may confirm it all the same.
         let by = proc::user_name();
         let why = "ringwise recover was asked for";
-        if !undo_now(store, read.id, &by, why, host.unix_time())? {
-            let mut out = Outcome::nothing();
-            out.notes.push(format!("transaction {} was confirmed meanwhile", read.id));
-            return Ok(out);
+        let (id, unix_time) = (read.id, host.unix_time());
+        if !undo_now(store, id, &by, why, unix_time)? {
+            if Read::of(store, id)?.is_none_or(|r| r.on_trial().is_none()) {
+                let mut out = Outcome::nothing();
+                out.notes.push(format!("transaction {id} was confirmed meanwhile"));
+                return Ok(out);
+            }
+            // Neither a file nor the journal says that it was confirmed. Where this is not noted it is put back all the same.
+            let _ = note(store, &read.path, &Record::TrialOver { by, why: why.into(), unix_time });
         }
     }
     resume(cx, store, &lock, read, now, None, events)

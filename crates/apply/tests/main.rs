@@ -1,12 +1,14 @@
 //! All integration tests of the crate in one program: one link, and tests of different files run side by side.
 
 mod bonds;
+mod clocks;
 mod common;
 mod cut_short;
 mod elsewhere;
 mod every_error;
 mod features;
 mod flipped;
+mod flipped_state;
 mod guard;
 mod hands;
 mod lives;

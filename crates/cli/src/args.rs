@@ -343,7 +343,7 @@ pub struct ApplyArgs {
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
     /// Put everything back unless ringwise confirm comes within this time (60s, 5m) of the end of the
-    /// verification, whatever becomes of this session
+    /// verification, whatever becomes of this session. Suspend counts, setting the clock does not
     #[arg(long, value_name = "TIME", value_parser = crate::when::duration)]
     pub confirm: Option<std::time::Duration>,
     /// Run CMD (sh -c) when it is applied: status 0 confirms, anything else puts everything back; with

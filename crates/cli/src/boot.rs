@@ -277,6 +277,24 @@ mod tests {
     }
 
     #[test]
+    fn one_flipped_bit_of_the_mark_is_never_leave() {
+        // In memory: each refusal is written down and synced.
+        let dir = ringwise_testkit::dir::Dir::new();
+        let d = dir.0.clone();
+        let boots = ["11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"];
+        for fate in [Fate::Applying, Fate::Skipped] {
+            write_mark(&d, &Mark { format: FORMAT, boot_id: boots[0].into(), unix_time: 7, fate }).unwrap();
+            let whole = std::fs::read(mark_file(&d)).unwrap();
+            for bit in 0..whole.len() * 8 {
+                let mut flipped = whole.clone();
+                flipped[bit / 8] ^= 1 << (bit % 8);
+                std::fs::write(mark_file(&d), flipped).unwrap();
+                assert!(decide(&d, boots[1]).is_err(), "{fate:?}, bit {bit}");
+            }
+        }
+    }
+
+    #[test]
     fn what_is_kept_is_read_from_the_files() {
         let root = dir("root");
         let state = root.join("var/lib/ringwise");

@@ -11,6 +11,10 @@ use crate::layout::{Layout, Wiring};
 /// A queue that completed nothing for this long is stuck.
 pub const STUCK_MS: u64 = 3000;
 
+/// Time between two looks counts up to this, which a device may take to answer. The host may have been suspended for the
+/// rest, and no queue sends then.
+const LOOK_US: u64 = 2_000_000;
+
 /// What was seen of a queue that does not send.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
@@ -41,8 +45,8 @@ pub struct Stalls {
 struct Queue {
     last: Seen,
     timeouts_at_first: Option<u64>,
-    /// Time of the look before the first one without progress.
-    still_since_us: Option<u64>,
+    /// For how long there was no progress, if there was none at the last look.
+    still_us: Option<u64>,
     observed: bool,
 }
 
@@ -101,7 +105,7 @@ impl Stalls {
 
     /// Whether some queue had bytes in flight and no progress at the last look; it may be stuck soon.
     pub fn suspects(&self) -> bool {
-        self.queues.values().any(|q| q.still_since_us.is_some())
+        self.queues.values().any(|q| q.still_us.is_some())
     }
 
     /// Queues of which nothing can be said: no byte queue limits, or neither packets nor interrupts are counted.
@@ -138,19 +142,20 @@ impl Queue {
         self.timeouts_at_first = self.timeouts_at_first.or(seen.timeouts);
         self.observed |= seen.inflight.is_some() && (seen.packets.is_some() || seen.interrupts.is_some());
         if may_wait {
-            self.still_since_us = None;
+            self.still_us = None;
             // A time-out now is none of a queue that should have sent.
             self.timeouts_at_first = seen.timeouts;
         } else if seen.no_progress_since(&self.last) {
-            self.still_since_us.get_or_insert(self.last.at_us);
+            let gap = seen.at_us.saturating_sub(self.last.at_us).min(LOOK_US);
+            self.still_us = Some(self.still_us.unwrap_or(0) + gap);
         } else {
-            self.still_since_us = None;
+            self.still_us = None;
         }
         self.last = seen;
     }
 
     fn still_ms(&self) -> u64 {
-        self.still_since_us.map_or(0, |since| self.last.at_us.saturating_sub(since) / 1000)
+        self.still_us.unwrap_or(0) / 1000
     }
 }
 
@@ -201,6 +206,14 @@ mod tests {
         let how = How::NothingCompleted { ms: 3000, bytes: 3028 };
         assert_eq!(s.stuck(), [Stuck { dev: "eth0".into(), queue: 0, how }]);
         let s = after(&still(&[("irq", 7)])[..3], true);
+        assert_eq!((s.stuck(), s.suspects()), (Vec::new(), true));
+    }
+
+    #[test]
+    fn a_suspend_between_two_looks_is_no_stall() {
+        let list = [("bql_inflight", 3028), ("bql_limit", 9000), ("irq", 7)];
+        let looks = [0, 200, 3_600_000, 3_600_200, 3_600_400].map(|ms| at(ms, &list));
+        let s = after(&looks, true);
         assert_eq!((s.stuck(), s.suspects()), (Vec::new(), true));
     }
 

@@ -214,14 +214,19 @@ pub fn spared_by_oom() -> io::Result<()> {
     std::fs::write("/proc/self/oom_score_adj", "-1000")
 }
 
-/// Whether interfaces, processes and what is in `dir` are the same to us and to the first process. A service of systemd
-/// with a mount namespace of its own shares them; a container does not.
+/// Whether interfaces, processes, the time since boot and what is in `dir` are the same to us and to the first process. A
+/// service of systemd with a mount namespace of its own shares them; a container does not.
 pub fn shared_with_init(dir: &Path) -> bool {
-    let same = |kind: &str| {
-        let of = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/{kind}"));
-        matches!((of("1"), of("self")), (Ok(a), Ok(b)) if a == b)
-    };
-    same("net") && same("pid") && (same("mnt") || same_place(Path::new("/proc/1/root"), dir))
+    shared_below(Path::new("/proc"), dir)
+}
+
+fn shared_below(proc: &Path, dir: &Path) -> bool {
+    let of = |who: &str, kind: &str| std::fs::read_link(proc.join(who).join("ns").join(kind));
+    let same = |kind: &str| matches!((of("1", kind), of("self", kind)), (Ok(a), Ok(b)) if a == b);
+    // Kernels before 5.6 have no time namespaces.
+    let without_time = matches!(of("self", "time"), Err(e) if e.kind() == io::ErrorKind::NotFound);
+    let place = || same("mnt") || same_place(&proc.join("1/root"), dir);
+    same("net") && same("pid") && (without_time || same("time")) && place()
 }
 
 /// Whether `dir` (absolute, without links) is the same directory below another root.

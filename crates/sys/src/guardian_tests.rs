@@ -94,3 +94,26 @@ fn the_same_directory_below_another_root() {
     assert!(!same_place(&dir.join("none"), &dir) && !same_place(Path::new("/"), Path::new("relative")));
     std::fs::remove_dir_all(&dir).unwrap();
 }
+
+#[test]
+fn a_time_of_our_own_is_no_namespace_of_init() {
+    let proc = std::env::temp_dir().join(format!("ringwise-namespaces-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&proc);
+    let link = |who: &str, kind: &str, id: u32| {
+        let dir = proc.join(who).join("ns");
+        std::fs::create_dir_all(&dir).unwrap();
+        let _ = std::fs::remove_file(dir.join(kind));
+        std::os::unix::fs::symlink(format!("{kind}:[{id}]"), dir.join(kind)).unwrap();
+    };
+    for who in ["1", "self"] {
+        ["net", "mnt", "pid"].iter().for_each(|kind| link(who, kind, 7));
+    }
+    assert!(shared_below(&proc, Path::new("/")), "a kernel without time namespaces");
+    link("self", "time", 8);
+    assert!(!shared_below(&proc, Path::new("/")), "that of the first process is not known");
+    link("1", "time", 8);
+    assert!(shared_below(&proc, Path::new("/")));
+    link("self", "time", 9);
+    assert!(!shared_below(&proc, Path::new("/")), "its boot was at another time");
+    std::fs::remove_dir_all(proc).unwrap();
+}

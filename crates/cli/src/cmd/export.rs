@@ -276,7 +276,7 @@ fn verified(source: &Source, store: &Store, common: &Common) -> Standing {
             readable: true,
             settings,
             unfinished: v.unfinished.is_some(),
-            trial_until_unix: v.trial.as_ref().map(|t| t.trial.until_unix),
+            trial_until_unix: v.trial.as_ref().map(|t| t.trial.until(source.host.as_ref())),
             last: journals.history(&s.host).last().map(last),
             ..unknown.clone()
         })

@@ -1,5 +1,6 @@
 //! `ringwise learned`: what devices were found to refuse or ignore.
 
+use ringwise_apply::Error;
 use serde_json::json;
 
 use super::transaction::{fail, store};
@@ -12,7 +13,11 @@ use crate::style::Style;
 
 pub fn run(a: &LearnedArgs, common: &Common) -> Result<Status> {
     let store = store(common);
-    let mut list = store.learned().map_err(|e| fail(&e))?;
+    let mut list = match store.learned() {
+        // What is damaged can be forgotten as a whole.
+        Err(Error::Damaged { .. }) if a.forget && a.devs.is_empty() => Vec::new(),
+        other => other.map_err(|e| fail(&e))?,
+    };
     list.retain(|l| a.devs.is_empty() || a.devs.contains(&l.device.name));
     if let Some(d) = a.devs.iter().find(|d| !list.iter().any(|l| l.device.name == **d)) {
         return Err(Fail::error(format!("nothing was learned of {d}")).next("ringwise learned"));

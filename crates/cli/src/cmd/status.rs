@@ -37,7 +37,7 @@ pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let all = Options::all();
     let options = Options { parts, rivals_within: Some(all.deadline / RIVALS_SHARE), ..all };
     let s = source.snapshot(&options, common)?;
-    let st = match journals {
+    let mut st = match journals {
         Some(j) => standing_of(&s, &store, j.and_then(Journals::fresh), source.host.since_boot()),
         None => Standings::default(),
     };
@@ -45,6 +45,10 @@ pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     if a.format.json(common) {
         out::json(&document(&s, &st))?;
         return Ok(status);
+    }
+    if let Some(p) = st.verify.as_mut().and_then(|v| v.trial.as_mut()) {
+        // People compare it with their clock, which may have been set since.
+        p.trial.until_unix = p.trial.until(source.host.as_ref());
     }
     let style = Style::detect(common);
     let how = Page { recorded: source.recorded, all: a.all, passive: source.passive };

@@ -206,7 +206,7 @@ pub fn none_waits(source: &Source, store: &Store, style: &Style) -> Result<()> {
     match ringwise_apply::pending(store, &host).map_err(|e| fail(&e))? {
         Some(Pending { guard: None, transaction, .. }) => Err(fail(&Refusal::OnTrial { transaction }.into())),
         Some(p) => {
-            let until = when::clock(p.trial.until_unix, style.utc);
+            let until = when::clock(p.trial.until(source.host.as_ref()), style.utc);
             if let Some(late) = p.trial.overdue(source.host.since_boot()) {
                 return Err(Fail::refused(overdue(&p, late, &until)).next("ringwise"));
             }

@@ -12,6 +12,7 @@
 
 mod bonding;
 pub mod build;
+mod clock;
 mod driver;
 mod fault;
 pub(crate) mod features;
@@ -32,6 +33,7 @@ use std::time::Duration;
 use ringwise_model::{CpuId, CpuSet, Fact, Nic, Snapshot, Topology};
 use ringwise_sys::{Clock, Error, Host, Request, Result};
 
+pub use clock::Jump;
 pub use driver::{Driver, Quirk};
 pub use fault::{At, Fault, Killed, Times, killed};
 
@@ -69,6 +71,10 @@ pub(crate) struct State {
     /// CPUs, nodes and what else does not change.
     pub fixed: Tree,
     pub now: Duration,
+    /// What was added to the wall clock by setting it, in seconds.
+    pub wall: i64,
+    /// What will happen to the clocks, by time since boot.
+    pub jumps: Vec<(Duration, Jump)>,
     pub next_irq: u32,
     /// CPUs that went offline, with their place.
     pub offline: BTreeMap<CpuId, ringwise_model::Cpu>,
@@ -101,9 +107,6 @@ pub(crate) struct State {
     pub routes: BTreeMap<std::net::IpAddr, u32>,
 }
 
-/// Seconds since 1970 at boot.
-const BOOT: u64 = 1_790_000_000;
-
 impl Sim {
     /// A host that discovery finds as `snapshot` describes it. Devices behave by the name of their driver.
     pub fn new(snapshot: &Snapshot) -> Self {
@@ -129,6 +132,8 @@ impl Sim {
                 extra,
                 fixed: files::fixed(&snapshot.topology),
                 now: Duration::from_secs(1000),
+                wall: 0,
+                jumps: Vec::new(),
                 next_irq,
                 offline: BTreeMap::new(),
                 full_cpus: CpuSet::new(),
@@ -424,34 +429,6 @@ impl State {
             self.nics.remove(i);
             self.extra.remove(i);
         }
-    }
-}
-
-impl Clock for Sim {
-    fn since_boot(&self) -> Duration {
-        self.alive().now
-    }
-
-    fn unix_time(&self) -> u64 {
-        BOOT + self.alive().now.as_secs()
-    }
-
-    /// Advances the clock of the simulation; nobody waits.
-    fn sleep(&self, time: Duration) {
-        let mut s = self.alive();
-        let before = s.now;
-        s.now += time;
-        // A link may be back.
-        let now = s.now;
-        if s.nics.iter().any(|n| n.bond.is_some()) {
-            s.stale_all();
-        }
-        for e in s.extra.iter_mut().filter(|e| e.link_at > before && e.link_at <= now) {
-            e.tree = None;
-        }
-        let in_use = s.in_use.clone();
-        drop(s);
-        in_use.iter().for_each(|dev| self.traffic(dev));
     }
 }
 

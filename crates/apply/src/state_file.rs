@@ -1,0 +1,97 @@
+//! Files of the state directory that are one JSON object: read as what was written, or not at all.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::sum::{self, Sum};
+
+/// Written with a checksum. Files of version 0.1 have format 1 and none.
+pub(crate) const SUMMED: u32 = 2;
+
+/// One line with its checksum.
+pub(crate) fn text<T: Serialize>(value: &T) -> serde_json::Result<Vec<u8>> {
+    let mut line = sum::add(serde_json::to_vec(value)?);
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// None: there is no such file. A file that cannot be read as what it should be is an error, not an empty one; so is one
+/// of format [`SUMMED`] whose checksum is missing or wrong. `then`: what its user can do about it.
+pub(crate) fn read<T: for<'a> Deserialize<'a>>(path: &Path, then: &'static str) -> Result<Option<T>, Error> {
+    #[derive(Deserialize)]
+    struct Format {
+        #[serde(default)]
+        format: u32,
+    }
+    let damaged = |why: String| Error::Damaged { path: path.to_path_buf(), why, then };
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(Error::State { path: path.to_path_buf(), source }),
+    };
+    let sum = check(&bytes);
+    if sum == Sum::Wrong {
+        return Err(damaged("wrong checksum".into()));
+    }
+    if sum == Sum::None && serde_json::from_slice::<Format>(&bytes).is_ok_and(|f| f.format >= SUMMED) {
+        return Err(damaged("no checksum".into()));
+    }
+    serde_json::from_slice(&bytes).map(Some).map_err(|e| damaged(e.to_string()))
+}
+
+/// The same where one that cannot be used is as good as none.
+pub(crate) fn read_whole<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<T> {
+    read(path, "").ok().flatten()
+}
+
+/// The same without a format of its own: whether the checksum must be there, the caller knows. A file that cannot be used
+/// is none.
+pub(crate) fn read_with_sum<T: for<'a> Deserialize<'a>>(path: &Path) -> Option<(T, Sum)> {
+    let bytes = fs::read(path).ok()?;
+    let sum = check(&bytes);
+    (sum != Sum::Wrong).then(|| serde_json::from_slice(&bytes).ok().map(|value| (value, sum))).flatten()
+}
+
+fn check(bytes: &[u8]) -> Sum {
+    sum::check(bytes.strip_suffix(b"\n").unwrap_or(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+    struct File {
+        format: u32,
+        entries: Vec<u32>,
+    }
+
+    #[test]
+    fn every_flipped_bit_is_an_error_and_files_of_version_0_1_have_no_checksum() {
+        let path = std::env::temp_dir().join(format!("ringwise-state-file-{}", std::process::id()));
+        let get = || read::<File>(&path, "then");
+        assert_eq!(get().unwrap(), None);
+        let whole = File { format: SUMMED, entries: vec![1, 2] };
+        let bytes = text(&whole).unwrap();
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(get().unwrap().as_ref(), Some(&whole));
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, &flipped).unwrap();
+            match get() {
+                Ok(read) => assert_eq!(read.as_ref(), Some(&whole), "bit {bit}"),
+                Err(e) => assert!(e.to_string().contains(" is damaged ("), "bit {bit}: {e}"),
+            }
+        }
+        fs::write(&path, r#"{"format":2,"entries":[1]}"#).unwrap();
+        assert!(get().unwrap_err().to_string().contains("(no checksum)"));
+        fs::write(&path, "{\n  \"format\": 1,\n  \"entries\": [7]\n}\n").unwrap();
+        assert_eq!(get().unwrap().unwrap().entries, [7]);
+        fs::remove_file(&path).unwrap();
+    }
+}

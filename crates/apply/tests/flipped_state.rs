@@ -1,0 +1,332 @@
+//! One flipped bit in any file of the state directory, then each command: the simulated host is read back. Every setting
+//! is as found, as left, or as the command was asked for; and no half-changed host is called fine.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::common::guards::Here;
+use crate::common::*;
+use ringwise_apply::{Confirmed, Error, Outcome, Policy, Refusal, Verdict, Verify};
+use ringwise_knob::{IfRefused, Setting, SettingMap, compare};
+use ringwise_model::Snapshot;
+use ringwise_sys::Clock;
+use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
+
+/// A state directory and its host, to be made again for each bit.
+struct Scene {
+    name: &'static str,
+    files: BTreeMap<String, Vec<u8>>,
+    /// Before anything was applied.
+    first: Snapshot,
+    /// Before the last transaction.
+    before: Snapshot,
+    left: Snapshot,
+}
+
+fn first_wanted() -> Vec<Setting> {
+    vec![irq("eth0", 0, "2"), xps("eth0", 0, "2"), rfs(4096), xps("eth0", 3, "3")]
+}
+
+fn second_wanted() -> Vec<Setting> {
+    vec![channels("eth0", 2), irq("eth0", 0, "1"), xps("eth0", 0, "3"), rps("eth0", 1, "3"), rfs(8192)]
+}
+
+/// By somebody who finds the host as it was left.
+fn third_wanted() -> Vec<Setting> {
+    vec![irq("eth0", 1, "3"), rps("eth0", 0, "1-2"), rfs(1024)]
+}
+
+/// What comes after the first transaction, which is kept and has learned something.
+enum Then {
+    Nothing,
+    Kept,
+    Killed,
+    /// Its guard is gone.
+    OnTrial,
+    Confirmed,
+    ConfirmedAndKept,
+    RolledBack,
+}
+
+fn scene(name: &'static str, then: &Then) -> Scene {
+    let (sim, dir, here) =
+        (Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done())), Dir::new(), Here::default());
+    let first = look(&sim);
+    sim.fault(Fault::Ignore { at: At::Matching("tx-3".into()) });
+    let request = request_if(&first, &first_wanted(), IfRefused::Skip);
+    let out = run(&sim, &dir, &request).unwrap();
+    assert_eq!((out.verdict, out.ignored.len()), (Verdict::Applied, 1));
+    sim.heal();
+    let mut before = look(&sim);
+    let second = |policy: &Policy| {
+        let request = crate::common::request(&look(&sim), &second_wanted());
+        ringwise_apply::run(&host(&sim), &request, &mortal(&dir, &sim), policy, &mut |_| {}).unwrap().verdict
+    };
+    match then {
+        Then::Nothing => {}
+        Then::Kept => assert_eq!(second(&policy()), Verdict::Applied),
+        Then::Killed => {
+            sim.forget_writes();
+            sim.fault(Fault::KillAfter { at: At::Write(3) });
+            assert!(killed(|| _ = second(&policy())));
+            sim.heal();
+        }
+        Then::OnTrial => {
+            let policy = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
+            assert_eq!(second(&policy), Verdict::Applied);
+        }
+        Then::Confirmed | Then::ConfirmedAndKept => {
+            let policy = Policy { trial: Some(Duration::from_secs(60)), ..here.policy() };
+            assert_eq!(second(&policy), Verdict::Applied);
+            here.state.lock().unwrap().lock = None;
+            let said = ringwise_apply::confirm(&dir.store(), &before.host, "anna", sim.as_ref()).unwrap();
+            assert_eq!(said, Confirmed::Kept { transaction: 2, noted: Ok(()) });
+            if matches!(then, Then::ConfirmedAndKept) {
+                before = look(&sim);
+                assert_eq!(apply(&sim, &dir, &[rfs(16384)]).unwrap().verdict, Verdict::Applied);
+            }
+        }
+        Then::RolledBack => assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied),
+    }
+    let left = look(&sim);
+    // What status remembers.
+    let mut v = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
+    ringwise_apply::note_seen(&dir.store(), &left, &mut v, sim.unix_time());
+    let files = dir.files().into_iter().map(|n| (n.clone(), std::fs::read(dir.0.join(n)).unwrap())).collect();
+    Scene { name, files, first, before, left }
+}
+
+impl Scene {
+    fn again(&self) -> (Arc<Sim>, Dir) {
+        let dir = Dir::new();
+        for (name, bytes) in &self.files {
+            std::fs::write(dir.0.join(name), bytes).unwrap();
+        }
+        (Arc::new(Sim::new(&self.left)), dir)
+    }
+
+    /// The values that this host may have afterwards.
+    fn known(&self, asked: &[Setting]) -> BTreeMap<ringwise_knob::Address, Vec<Setting>> {
+        let mut out: BTreeMap<_, Vec<Setting>> = BTreeMap::new();
+        for s in [&self.first, &self.before, &self.left] {
+            settings(s).into_iter().for_each(|(a, s)| out.entry(a).or_default().push(s));
+        }
+        asked.iter().for_each(|s| out.entry(s.address().unwrap()).or_default().push(s.clone()));
+        out
+    }
+
+    /// No value that was in none of the files.
+    fn check_values(&self, now: &Snapshot, asked: &[Setting], what: &str) {
+        let known = self.known(asked);
+        for (address, setting) in settings(now) {
+            // A queue that comes back has what the kernel gives to a new one.
+            let Some(known) = known.get(&address) else { continue };
+            assert!(known.contains(&setting), "{what}: {address} is {}", setting.value_text());
+        }
+    }
+}
+
+/// What a command came to, and what it makes of the host.
+struct Came {
+    sim: Arc<Sim>,
+    dir: Dir,
+    out: Result<Outcome, Error>,
+    /// Its settings.
+    now: Snapshot,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Recover,
+    RollBack(u64),
+    Apply,
+}
+
+impl Op {
+    fn asked(self) -> Vec<Setting> {
+        if self == Op::Apply { third_wanted() } else { Vec::new() }
+    }
+
+    fn go(self, sim: &Arc<Sim>, dir: &Dir) -> Result<Outcome, Error> {
+        match self {
+            Op::Recover => recover(sim, dir),
+            Op::RollBack(id) => rollback(sim, dir, id, &policy()),
+            Op::Apply => apply(sim, dir, &third_wanted()),
+        }
+    }
+}
+
+fn flip(path: &std::path::Path, bit: usize) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// Bits of the file: spread evenly, another selection for each `phase`; and one in each of its last lines, which are short.
+fn bits(bytes: &[u8], phase: usize) -> Vec<usize> {
+    let count = if ringwise_testkit::lane::everything() { 60 } else { 6 };
+    let all = bytes.len() * 8;
+    // Odd, so that all bits of a byte come up.
+    let step = (all / count).max(1) | 1;
+    let ends: Vec<usize> = (0..bytes.len()).rev().filter(|i| bytes[*i] == b'\n').take(4).collect();
+    let middles = ends.windows(2).map(|w| (w[0] + w[1]) / 2 * 8 + phase % 7);
+    (phase * step / 7 % step..all).step_by(step).chain(middles).collect()
+}
+
+fn settings_of(v: &Verify) -> SettingMap {
+    v.settings.iter().map(|s| (s.want.address().unwrap(), s.want.clone())).collect()
+}
+
+/// Status, then each command on a host of its own.
+fn every_command(scene: &Scene, check: impl Fn(&str, Op, &Came)) {
+    let (sim, dir) = scene.again();
+    let whole = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
+    let learned = dir.store().learned().unwrap();
+    for (n, (file, bytes)) in scene.files.iter().enumerate() {
+        for bit in bits(bytes, n) {
+            let (sim, dir) = scene.again();
+            flip(&dir.0.join(file), bit);
+            let what = format!("{}: {file} bit {bit}: status", scene.name);
+            // As it was, or somebody is called.
+            match ringwise_apply::verify(&host(&sim), &dir.store(), &policy()) {
+                Ok(v)
+                    if v.exit_status() == whole.exit_status()
+                        && v.newer.is_empty()
+                        && v.unfinished == whole.unfinished =>
+                {
+                    assert_eq!((settings_of(&v), &v.trial), (settings_of(&whole), &whole.trial), "{what}");
+                }
+                Ok(v) => assert_eq!(v.exit_status(), 3, "{what}"),
+                Err(e) => assert!(e.to_string().contains(file), "{what}: {e}"),
+            }
+            match dir.store().learned() {
+                Ok(l) => assert_eq!(l, learned, "{what}"),
+                Err(e) => assert!(e.to_string().contains(file), "{what}: {e}"),
+            }
+        }
+        for (m, op) in [Op::Recover, Op::RollBack(0), Op::RollBack(1), Op::Apply].into_iter().enumerate() {
+            for bit in bits(bytes, n + 3 * m) {
+                let (sim, dir) = scene.again();
+                flip(&dir.0.join(file), bit);
+                let what = format!("{}: {file} bit {bit}: {op:?}", scene.name);
+                let out = op.go(&sim, &dir);
+                let now = look(&sim);
+                scene.check_values(&now, &op.asked(), &what);
+                if out.is_err() {
+                    assert_eq!((sim.writes(), differing(&scene.left, &now)), (0, Vec::new()), "{what}");
+                }
+                check(&what, op, &Came { sim, dir, out, now });
+            }
+        }
+    }
+}
+
+fn kept(name: &'static str, then: &Then) {
+    let scene = scene(name, then);
+    every_command(&scene, |what, op, came| match (op, &came.out) {
+        // Its confirmation may be what is damaged: whoever is sent to recover can do so.
+        (Op::Apply, Err(e)) if matches!(e.refusal(), Some(Refusal::OnTrial { .. })) => {
+            assert_eq!(recover(&came.sim, &came.dir).unwrap().verdict, Verdict::Recovered, "{what}");
+            assert_eq!(differing(&scene.before, &look(&came.sim)), Vec::<String>::new(), "{what}");
+        }
+        (_, Err(e)) => assert!(!e.to_string().is_empty(), "{what}"),
+        // Its end may be what is damaged: then it is as if it had been cut short.
+        (Op::Recover, Ok(o)) if o.verdict == Verdict::Recovered => {
+            let before = if o.transaction == Some(1) { &scene.first } else { &scene.before };
+            assert_eq!(differing(before, &came.now), Vec::<String>::new(), "{what}");
+        }
+        (Op::Recover, Ok(o)) => {
+            assert_eq!((o.verdict, came.sim.writes()), (Verdict::NothingToDo, 0), "{what}");
+        }
+        (Op::RollBack(_), Ok(o)) => {
+            assert_eq!((o.verdict, differing(&scene.first, &came.now)), (Verdict::Applied, Vec::new()), "{what}");
+        }
+        (Op::Apply, Ok(o)) => {
+            assert_eq!(o.verdict, Verdict::Applied, "{what}");
+            assert!(third_wanted().iter().all(|s| compare(s, &came.now).holds()), "{what}");
+            // What was first found is still known, or it is said that it is not.
+            match rollback(&came.sim, &came.dir, 0, &policy()) {
+                Ok(_) => {
+                    assert_eq!(differing(&scene.first, &look(&came.sim)), Vec::<String>::new(), "{what}, and back")
+                }
+                Err(e) => assert!(!e.to_string().is_empty()),
+            }
+        }
+    });
+}
+
+#[test]
+fn of_a_transaction_that_is_kept() {
+    kept("one kept", &Then::Nothing);
+}
+
+#[test]
+fn of_two_transactions_that_are_kept() {
+    kept("two kept", &Then::Kept);
+}
+
+#[test]
+fn of_a_transaction_that_was_confirmed() {
+    kept("confirmed", &Then::Confirmed);
+}
+
+#[test]
+fn of_a_transaction_that_was_confirmed_before_another() {
+    kept("confirmed, and one more kept", &Then::ConfirmedAndKept);
+}
+
+#[test]
+fn of_a_transaction_that_was_cut_short() {
+    let scene = scene("cut short", &Then::Killed);
+    assert!(!differing(&scene.before, &scene.left).is_empty());
+    every_command(&scene, |what, op, came| match (op, &came.out) {
+        (Op::Recover, Ok(o)) => {
+            assert_eq!((o.verdict, differing(&scene.before, &came.now)), (Verdict::Recovered, Vec::new()), "{what}");
+        }
+        (_, Ok(o)) => panic!("{what}: {o:?}"),
+        (_, Err(e)) => assert!(e.exit_status() == 6 && !e.to_string().is_empty(), "{what}: {e}"),
+    });
+}
+
+#[test]
+fn of_a_transaction_on_trial() {
+    let scene = scene("on trial", &Then::OnTrial);
+    every_command(&scene, |what, op, came| match (op, &came.out) {
+        (Op::Recover, Ok(o)) => {
+            assert_eq!((o.verdict, differing(&scene.before, &came.now)), (Verdict::Recovered, Vec::new()), "{what}");
+        }
+        (_, Ok(o)) => panic!("{what}: {o:?}"),
+        (_, Err(e)) => assert!(!e.to_string().is_empty(), "{what}: {e}"),
+    });
+    // Whoever confirms keeps it, whatever became of its file.
+    for (n, (file, bytes)) in scene.files.iter().enumerate() {
+        for bit in bits(bytes, n) {
+            let (sim, dir) = scene.again();
+            flip(&dir.0.join(file), bit);
+            let said = ringwise_apply::confirm(&dir.store(), &scene.left.host, "anna", sim.as_ref());
+            assert_eq!(differing(&scene.left, &look(&sim)), Vec::<String>::new());
+            let v = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
+            let what = format!("{file} bit {bit}: {said:?}");
+            match said.unwrap() {
+                Confirmed::Kept { transaction: 2, noted: Ok(()) } => assert_eq!(v.trial, None, "{what}"),
+                _ => assert_eq!(v.exit_status(), 3, "{what}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn of_a_rollback() {
+    let scene = scene("rolled back", &Then::RolledBack);
+    assert_eq!(differing(&scene.first, &scene.left), Vec::<String>::new());
+    every_command(&scene, |what, op, came| match (op, &came.out) {
+        (Op::Apply, Ok(o)) => assert_eq!(o.verdict, Verdict::Applied, "{what}"),
+        // As before the rollback, whose end is damaged.
+        (Op::Recover, Ok(o)) if o.transaction == Some(2) => {
+            assert_eq!(differing(&scene.before, &came.now), Vec::<String>::new(), "{what}");
+        }
+        (_, Ok(_)) => assert_eq!(differing(&scene.first, &came.now), Vec::<String>::new(), "{what}"),
+        (_, Err(e)) => assert!(!e.to_string().is_empty(), "{what}"),
+    });
+}
