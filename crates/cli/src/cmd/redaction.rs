@@ -138,3 +138,6 @@ mod tests {
         assert_eq!(title("bench: acme"), "bench:");
     }
 }
+
+#[cfg(test)]
+mod secrets;
