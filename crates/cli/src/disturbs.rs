@@ -74,17 +74,35 @@ What it tells is in the record of transactions (measure-NNNN.rec; the last 20, a
 apply --measure has left it there. Where that was interrupted, or its transaction was confirmed later,
 the window after goes until now: counters are read once as watch reads them.
 The traffic before and after was not the same: the numbers say what was seen, not what caused it.";
-pub const CAPTURE: &str = disturbs!(
-    "  The same as show, then /proc/stat, /proc/softirqs, /proc/net/softnet_stat and /proc/cpuinfo; every
+pub const CAPTURE: &str = concat!(
+    disturbs!(
+        "  The same as show, then /proc/stat, /proc/softirqs, /proc/net/softnet_stat and /proc/cpuinfo; every
   file of the devices' directories that show reads, and what check reads; with --for the counters of watch, twice."
+    ),
+    "
+
+With --redact the same original has the same replacement everywhere, and show, check and plan give the
+same results apart from names. Replaced: MAC and IP addresses, ids of ports and switches, host name, machine
+and boot id, UUIDs, aliases and alternative names of interfaces, names of users, serial numbers, passwords and
+tokens that are labelled as such, servers and shares of mounts, URLs. Removed: reasons and health commands,
+values of command lines, values in files of other programs, attributes and files that ringwise does not know.
+Left: names of interfaces and of files that set queues, drivers, models, versions, CPU and PCI layout, RSS
+keys, times. docs/capture.md has the tables."
 );
 pub const PERSIST: &str = "\
 Nobody waits for it: the units are ordered before nothing, and one that fails is only listed by
 systemctl --failed. An interface that comes late, or is renamed, is waited for in a unit of its own
 (one minute for its link). If a boot ends within five minutes of tuning, other than by an orderly
 shutdown, the boots after it do not apply until ringwise persist is called again; status says so.";
-pub const SUPPORT: &str =
-    disturbs!("  The same as capture, the kernel's log once, and the driver's version of each interface.");
+pub const SUPPORT: &str = concat!(
+    disturbs!("  The same as capture, the kernel's log once, and the driver's version of each interface."),
+    "
+
+The archive is always redacted, as ringwise capture --help describes. Journals and state come without
+--reason, --health and what a health command printed; of command lines the program and the names of flags
+stay. Of the kernel's log the lines that begin with an interface or its driver stay, and a few forms about them;
+the others are counted. docs/capture.md has the tables."
+);
 pub const BENCH: &str = disturbs!(
     "  It loads the network between the two ends and the CPUs of both, within the times that it says before
   it begins. Each state is a transaction on trial: it is put back when the next one is measured, at the

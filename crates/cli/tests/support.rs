@@ -40,7 +40,7 @@ fn journal(place: &Place, mac: &str) {
         "{{\"record\":\"begin\",\"format\":1,\"tool\":\"0.1.0\",\"transaction\":1,\"kind\":\"apply\",\
          \"machine_id\":null,\"boot_id\":\"6f9d2b1e-4a57-4c8e-9f0a-1b2c3d4e5f60\",\"kernel\":null,\
          \"unix_time\":1795183327,\"title\":\"goal forward\",\"reason\":\"CHG-4711\",\
-         \"who\":\"root (sudo: annabella)\",\"command\":\"/home/annabella/ringwise apply on {}\",\
+         \"who\":\"root (sudo: annabella)\",\"command\":\"/home/annabella/ringwise apply on {} --health curl http://example-4712/\",\
          \"devices\":[{{\"name\":\"eth0\",\"ifindex\":2,\"bus_address\":null,\"permanent_mac\":\"{mac}\"}}],\
          \"steps\":[],\"start\":[],\"undo\":[]}}\n",
         read("/proc/sys/kernel/hostname")
@@ -102,7 +102,10 @@ fn nothing_of_the_host_or_its_people_is_in_it_and_it_opens_again() {
         assert!(out.contains(&format!("fs{path} ")), "{path} is not listed:\n{out}");
     }
     let journal = host.read_text("/support/state/tx-0001.jsonl").unwrap();
-    assert!(journal.contains("user-name-1") && journal.contains("CHG-4711"), "{journal}");
+    assert!(journal.contains("user-name-1") && journal.contains("ringwise apply"), "{journal}");
+    for typed in ["CHG-4711", "example-4712", "--health curl"] {
+        assert!(!all.contains(typed), "{typed}");
+    }
 
     let again = place.run(&["show", "--from", "s.tar"]);
     assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));

@@ -131,6 +131,19 @@ pub fn forget_others(recording: &mut Recording) {
             *bytes = others::words(&String::from_utf8_lossy(bytes)).into_bytes();
         }
     }
+    // Of directories full of them only those in which something was found: their names tell what runs here, too.
+    for dir in others::script_dirs() {
+        let tells = |name: &str| {
+            let content = recording.files.get(&format!("{dir}/{name}"));
+            content.is_some_and(|c| c.as_ref().is_ok_and(|b| !b.is_empty())) || name.starts_with("irqbalance")
+        };
+        let Some(Ok(names)) = recording.dirs.get(dir) else { continue };
+        let (kept, gone): (Vec<String>, Vec<String>) = names.iter().cloned().partition(|n| tells(n));
+        for name in gone {
+            recording.files.remove(&format!("{dir}/{name}"));
+        }
+        recording.dirs.insert(dir.to_string(), Ok(kept));
+    }
     if let Some(Ok(names)) = recording.dirs.get_mut("/proc") {
         names.retain(|n| natural::number(n, "").is_none() || kept.contains(n));
     }

@@ -41,7 +41,9 @@ fn machine() -> common::Tree {
         "[Match]\nOriginalName=*\n[Link]\nMACAddressPolicy=persistent\n",
     );
     t.file("/etc/rc.local", "#!/bin/sh\nPASSWORD=hunter2\n/opt/set_irq_affinity.sh local eth1\n");
-    t.file("/etc/cron.d/backup", "0 3 * * * root backup --token hunter2\n");
+    t.file("/etc/cron.d/backup-of-acme", "0 3 * * * root backup --token hunter2\n");
+    t.file("/etc/systemd/system/acme.service", "[Service]\nExecStart=/opt/acme/run --token hunter2\n");
+    t.file("/etc/cron.d/queues", "@reboot root ethtool -L eth1 combined 4\n");
     t
 }
 
@@ -49,6 +51,7 @@ fn machine() -> common::Tree {
 fn each_with_what_it_sets() {
     let want = [
         "ovs-vswitchd:  [] process 42",
+        "script: channels [] /etc/cron.d/queues (ethtool -L)",
         "script: interrupt affinity [] /etc/rc.local (set_irq_affinity)",
         "tuned: channels, ring sizes, interrupt affinity [eth1] process 41, profile router",
         "udev .link file: channels, interrupt affinity [OriginalName=eth1] /etc/systemd/network/10-nic.link",
@@ -67,7 +70,7 @@ fn a_recording_keeps_these_words_and_no_others() {
     forget_others(&mut recording);
     let text = format!("{recording:?}");
     let hidden = |s: &str| format!("{:?}", s.as_bytes());
-    for secret in ["hunter2", "secret-program"] {
+    for secret in ["hunter2", "secret-program", "acme"] {
         let bytes = hidden(secret);
         assert!(!text.contains(secret) && !text.contains(bytes.trim_matches(['[', ']'])), "{secret}");
     }

@@ -57,7 +57,7 @@ mod tests {
     fn what_the_kernel_takes_while_cpus_are_offline() {
         let online = set("0-2");
         let dev = || "eth0".to_string();
-        let irq = |c: &str| Setting::IrqCpus { dev: dev(), of: Of::Rx(0), cpus: set(c) };
+        let irq = |c: &str| Setting::IrqCpus { dev: dev(), of: Of::Rx(0), cpus: set(c), on: None };
         let xps = |c: &str| Setting::XpsCpus { dev: dev(), queue: 0, cpus: set(c) };
         let rps = |c: &str| Setting::RpsCpus { dev: dev(), queue: 0, cpus: set(c) };
         let latency = |c: u32| Setting::CpuLatency { cpu: CpuId(c), value: "0".into() };

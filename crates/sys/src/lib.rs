@@ -30,3 +30,4 @@ pub use host::{Clock, Error, Host, IoctlCmd, Request, Result, errno_text};
 pub use isolation::{Isolation, leave_isolated};
 pub use klog::kernel_log;
 pub use real::{Real, ifindex};
+pub use redact::{Flag, FlagValue, Grammar, Knowledge};

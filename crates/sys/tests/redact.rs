@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_sys::{Asked, Captured, Host, Real, Recorder, Recording, Refusal, Reply, Request};
+use ringwise_sys::{Asked, Captured, Host, Knowledge, Real, Recorder, Recording, Refusal, Reply, Request};
 
 const MAC: [u8; 6] = [0x3c, 0xec, 0xef, 0x12, 0x34, 0x56];
 const PERM: [u8; 6] = [0x3c, 0xec, 0xef, 0xab, 0xcd, 0xef];
@@ -213,5 +213,97 @@ fn a_recording_of_this_machine_names_it_no_more() {
     let after = archive(&r);
     for original in &originals {
         assert!(!holds(&after, original), "{original} is left");
+    }
+}
+
+/// Bytes of all kinds, texts that look like ours among them.
+fn noise(state: &mut u64, length: usize) -> Vec<u8> {
+    const WORDS: [&[u8]; 20] = [
+        b"password=",
+        b"://",
+        b"//a/b",
+        b"@x.y",
+        b"<6>[ 1.0] ",
+        b"igb ",
+        b"eth0: ",
+        b"10.1.2.3",
+        b"fe80::",
+        b"aa:bb:cc:dd:ee:ff",
+        b"iqn.2",
+        b"serial ",
+        b"\n",
+        b"=",
+        b":",
+        b"\"",
+        b"{\"who\":",
+        b"\xff\xfe",
+        b"\xc3\xa4",
+        b"\0",
+    ];
+    let mut next = || {
+        *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (*state >> 33) as usize
+    };
+    let mut out = Vec::new();
+    while out.len() < length {
+        match next() % 3 {
+            0 => out.extend(WORDS[next() % WORDS.len()]),
+            1 => out.push(next() as u8),
+            _ => out.push(b' ' + (next() % 95) as u8),
+        }
+    }
+    out
+}
+
+#[test]
+fn damaged_replies_and_texts_end_no_capture() {
+    let mut state = 7;
+    let kinds = [
+        ("links", 0),
+        ("addrs", 0),
+        ("route", 0),
+        ("qdiscs", 0),
+        ("default-routes", 0),
+        ("sessions", 0),
+        ("irqbalance", 0),
+    ];
+    let genl = [11, 13, 15, 17, 19, 21, 23, 38, 99].map(|c| ("ethtool-get", c));
+    let ioctl = [3, 0x29, 0x2e, 0x2f, 0x30, 0x46, 0x4b, 0x77].map(|c| ("ioctl", c));
+    let paths = [
+        "/support/kernel.log",
+        "/support/state/tx-0001.jsonl",
+        "/support/status.txt",
+        "/ringwise/standing",
+        "/proc/self/mounts",
+        "/proc/cmdline",
+        "/proc/7/cmdline",
+        "/proc/7/cgroup",
+        "/proc/version",
+        "/proc/modules",
+        "/sys/bus/pci/devices/0000:03:00.0/config",
+        "/sys/class/net/eth0/phys_port_id",
+        "/sys/class/net/eth0/device/uevent",
+        "/usr/lib/systemd/system/irqbalance.service",
+        "/etc/systemd/network/a.link",
+        "/etc/tuned/a/tuned.conf",
+        "/etc/os-release",
+        "/proc/net/route",
+        "/proc/net/tcp6",
+        "/proc/interrupts",
+    ];
+    for round in 0..60 {
+        let mut r = Recording::default();
+        for (kind, cmd) in kinds.into_iter().chain(genl).chain(ioctl).chain([("netdev", 10), ("later", 1)]) {
+            let message = noise(&mut state, round * 5);
+            r.kernel.insert(asked(kind, "eth0", cmd), Reply { name: kind.into(), answer: Ok(vec![message]) });
+        }
+        for path in paths {
+            r.files.insert(path.into(), Ok(noise(&mut state, round * 9)));
+        }
+        r.dirs.insert("/sys/class/net".into(), Ok(vec!["eth0".into()]));
+        let known = Knowledge { drivers: vec!["igb".into()], ..Knowledge::default() };
+        r.redact_with(&known);
+        let later = &r.kernel[&asked("later", "eth0", 1)];
+        assert!(later.answer.is_err(), "a reply that is not known is left out");
     }
 }

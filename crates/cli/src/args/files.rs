@@ -88,7 +88,8 @@ pub struct CaptureArgs {
     /// File to write; it must not exist
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Replace MAC and IP addresses, host name, aliases, serial numbers and the command line, consistently
+    /// Replace addresses, names, serial numbers and ids consistently, and remove passwords, reasons and values of command
+    /// lines
     #[arg(long)]
     pub redact: bool,
     /// Read files of proc and sys only, and none that takes the network lock or interrupts other CPUs

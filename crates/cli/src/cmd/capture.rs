@@ -7,6 +7,7 @@ use ringwise_model::Snapshot;
 use ringwise_observe::{Layout, Sampler};
 use ringwise_sys::{Host, Real, Recorder, Redacted};
 
+use super::redaction;
 use super::standing::Standing;
 use crate::args::{CaptureArgs, Common};
 use crate::exit::{Fail, Result, Status};
@@ -44,20 +45,9 @@ pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
         thousands(answers as u64)
     );
     if a.redact {
-        for r in &redacted {
-            text.push_str(&format!(
-                "replaced  {}: {} in {}\n",
-                r.kind,
-                thousands(r.distinct as u64),
-                plural(r.places, "place")
-            ));
-        }
-        if redacted.is_empty() {
-            text.push_str("replaced  nothing\n");
-        }
-        text.push_str("Left as they are: interface names, drivers, models, versions, CPU and PCI layout.\n");
+        text.push_str(&redaction::summary(&redacted));
     } else {
-        text.push_str("It holds addresses and the host name; --redact replaces them.\n");
+        text.push_str("It holds addresses and names of this host and of its users; --redact replaces them.\n");
     }
     if ringwise_sys::proc::euid() != 0 {
         text.push_str("Not recorded as root: what needs root is in it as refused.\n");
@@ -97,7 +87,7 @@ pub fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usize, Vec
     if let Some(text) = Standing::text(&s, common) {
         recording.files.insert(Standing::file(), Ok(text.into_bytes()));
     }
-    let redacted = if a.redact { recording.redact() } else { Vec::new() };
+    let redacted = if a.redact { recording.redact_with(&redaction::knowledge(&s, Vec::new())) } else { Vec::new() };
     recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;
     Ok((s, recording.len(), redacted))
 }

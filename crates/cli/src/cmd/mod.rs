@@ -23,6 +23,7 @@ mod measure;
 mod persist;
 mod plan;
 mod recover;
+mod redaction;
 mod replan;
 mod report;
 mod reviewed;

@@ -104,7 +104,9 @@ pub struct Part {
 
 fn words(a: &Applied) -> (Vec<String>, IntentArgs) {
     let goal = a.title.strip_prefix("goal ").and_then(|t| t.split(' ').next()?.parse().ok());
-    let words = a.command.split_ascii_whitespace().map(|w| w.trim_matches('\''));
+    // A redacted capture has flags without their values: texts and files, which no plan is made of.
+    let given = |w: &&str| !(w.starts_with("--") && w.ends_with('='));
+    let words = a.command.split_ascii_whitespace().map(|w| w.trim_matches('\'')).filter(given);
     let parsed = crate::args::command().try_get_matches_from(words).ok().and_then(|m| Cli::from_arg_matches(&m).ok());
     let (devs, mut args) = match parsed.and_then(|c| c.command) {
         Some(Cmd::Apply(a)) => (a.devs, a.intent),

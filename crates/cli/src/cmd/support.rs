@@ -8,10 +8,10 @@ use std::sync::Arc;
 use ringwise_apply::Entry;
 use ringwise_kfmt::ethtool_ioctl;
 use ringwise_model::{Nic, Order, Snapshot};
-use ringwise_sys::{Host, IoctlCmd, Real, Recorder, Recording, Refusal, Request, kernel_log};
+use ringwise_sys::{Host, IoctlCmd, Real, Recorder, Recording, Redacted, Refusal, Request, kernel_log};
 
 use super::transaction::{store, words};
-use super::{capture, status};
+use super::{capture, redaction, status};
 use crate::args::{Common, SupportArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -21,6 +21,7 @@ use crate::style::Style;
 
 /// Where in the recording the account lies; no path of a host begins so.
 const OURS: &str = "/support";
+const KERNEL_LOG: &str = "kernel.log";
 /// Files of the state directory of which more than this is no account any more.
 const LARGEST: u64 = 64 << 20;
 
@@ -34,7 +35,7 @@ struct Item {
 
 /// What is put beside the capture.
 #[derive(Default)]
-struct Papers {
+pub(super) struct Papers {
     /// Name below [`OURS`], what it is, content or why there is none.
     list: Vec<(String, String, std::result::Result<String, String>)>,
 }
@@ -57,16 +58,10 @@ pub fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
     };
     let s = capture::record(&host)?;
     let _ = host.read("/etc/os-release"); // an error is part of the recording
-    let (papers, names) = papers(&host, &s, common);
-    let mut recording = recorder.finish();
-    ringwise_discover::forget_others(&mut recording);
-    for (name, _, content) in &papers.list {
-        let answer = content.as_ref().map(|t| t.clone().into_bytes());
-        let refusal = |why: &String| Refusal { errno: None, words: Some(why.clone()) };
-        recording.files.insert(format!("{OURS}/{name}"), answer.map_err(refusal));
-    }
-    let redacted = recording.redact_with(&names);
-    let items = items(&recording, &papers);
+    let (papers, people) = papers(&host, &s, common, kernel_log());
+    let mut recording = together(recorder.finish(), &papers);
+    let redacted = recording.redact_with(&redaction::knowledge(&s, people));
+    let items = items(&recording, &papers, &redacted);
     if !a.dry_run {
         recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;
     }
@@ -90,12 +85,8 @@ pub fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
         format!("{} holds:\n", a.file.display())
     };
     text.push_str(&listing(&items));
-    for r in &redacted {
-        let (n, places) = (thousands(r.distinct as u64), plural(r.places, "place"));
-        text.push_str(&format!("replaced  {}: {n} in {places}\n", r.kind));
-    }
-    text.push_str("Left as they are: interface names, drivers, models, versions, CPU and PCI layout, reasons that\n");
-    text.push_str("were given with --reason. Read it before you send it.\n");
+    text.push_str(&redaction::summary(&redacted));
+    text.push_str("Read it before you send it.\n");
     if ringwise_sys::proc::euid() != 0 {
         text.push_str("Not made as root: what needs root is missing or recorded as refused.\n");
     }
@@ -106,7 +97,18 @@ pub fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-fn items(recording: &Recording, papers: &Papers) -> Vec<Item> {
+/// The recording with the papers in it, nothing redacted yet.
+pub(super) fn together(mut recording: Recording, papers: &Papers) -> Recording {
+    ringwise_discover::forget_others(&mut recording);
+    for (name, _, content) in &papers.list {
+        let answer = content.as_ref().map(|t| t.clone().into_bytes());
+        let refusal = |why: &String| Refusal { errno: None, words: Some(why.clone()) };
+        recording.files.insert(format!("{OURS}/{name}"), answer.map_err(refusal));
+    }
+    recording
+}
+
+fn items(recording: &Recording, papers: &Papers, redacted: &[Redacted]) -> Vec<Item> {
     let own = |path: &str| path.starts_with(&format!("{OURS}/"));
     let bytes = |path: &str| recording.files.get(path).and_then(|a| a.as_ref().ok()).map_or(0, Vec::len);
     let host: usize = recording.files.keys().filter(|p| !own(p)).map(|p| bytes(p)).sum();
@@ -119,7 +121,10 @@ fn items(recording: &Recording, papers: &Papers) -> Vec<Item> {
     };
     let rest = papers.list.iter().map(|(name, what, content)| Item {
         name: format!("fs{OURS}/{name}"),
-        what: what.clone(),
+        what: match redaction::kernel_lines_left_out(redacted) {
+            n if name == KERNEL_LOG => format!("{what}; {} left out", plural(n, "other")),
+            _ => what.clone(),
+        },
         size: content.as_ref().map(|_| bytes(&format!("{OURS}/{name}"))).map_err(String::clone),
     });
     std::iter::once(capture).chain(rest).collect()
@@ -140,14 +145,24 @@ fn listing(items: &[Item]) -> String {
 }
 
 /// The account, and the names of people in it.
-fn papers(host: &Arc<dyn Host>, s: &Snapshot, common: &Common) -> (Papers, Vec<(&'static str, String)>) {
+pub(super) fn papers(
+    host: &Arc<dyn Host>,
+    s: &Snapshot,
+    common: &Common,
+    log: ringwise_sys::Result<String>,
+) -> (Papers, Vec<(&'static str, String)>) {
     let mut out = Papers::default();
     let store = store(common);
     let history = ringwise_apply::history(&store, &s.host);
     let verify = ringwise_apply::verify_in(s, &store);
     let pretty = |v: serde_json::Result<String>| v.map_err(|e| e.to_string());
     let how = Page { all: true, ..Page::default() };
-    let text = page::page(s, &status::standings(s, &store, host.since_boot()), how, &Style::plain(None));
+    let mut standings = status::standings(s, &store, host.since_boot());
+    for e in standings.last.iter_mut() {
+        // What somebody typed is no part of the account.
+        (e.reason, e.title) = (None, redaction::title(&e.title));
+    }
+    let text = page::page(s, &standings, how, &Style::plain(None));
     out.add("status.txt", "status", Ok(text));
     out.add(
         "verify.json",
@@ -163,8 +178,8 @@ fn papers(host: &Arc<dyn Host>, s: &Snapshot, common: &Common) -> (Papers, Vec<(
         let folder = if i == 0 { "state".to_string() } else { format!("state-{}", i + 1) };
         state(&mut out, &folder, dir);
     }
-    let log = kernel_log().map_err(|e| e.reason()).map(|text| about(&text, s));
-    out.add("kernel.log", "kernel lines that name an interface, its driver or its address", log);
+    // All of it: which lines stay is decided where the rest is redacted.
+    out.add(KERNEL_LOG, "kernel lines that begin with an interface or its driver", log.map_err(|e| e.reason()));
     out.add("versions.txt", "versions of ringwise, kernel, distribution, drivers, firmware", Ok(versions(host, s)));
     (out, people(history.as_deref().unwrap_or_default()))
 }
@@ -178,7 +193,7 @@ fn state(out: &mut Papers, folder: &str, dir: &Path) {
         Err(e) => return out.add(folder, &format!("journals of {shown}"), Err(e.to_string())),
     };
     let mut names: Vec<String> = list.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
-    names.retain(|n| n.ends_with(".jsonl") || n.ends_with(".json"));
+    names.retain(|n| is_ours(n));
     names.order();
     for name in names {
         let path = dir.join(&name);
@@ -191,27 +206,15 @@ fn state(out: &mut Papers, folder: &str, dir: &Path) {
     }
 }
 
-/// Lines of the kernel's log that name an interface of the host, its driver or its bus address.
-fn about(log: &str, s: &Snapshot) -> String {
-    let mut marks: BTreeSet<&str> = BTreeSet::new();
-    for n in s.nics.iter().filter(|n| n.has_own_queues()) {
-        marks.insert(n.name());
-        marks.extend(n.driver.known().map(String::as_str));
-        marks.extend(n.dev.bus_address.as_deref());
-    }
-    let mut out = String::new();
-    for l in log.lines().filter(|l| marks.iter().any(|m| has_word(l, m))) {
-        out.push_str(l);
-        out.push('\n');
-    }
-    out
-}
-
-/// `eth1` in `eth1: link up`, not in `eth10`.
-fn has_word(line: &str, word: &str) -> bool {
-    let part = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    line.match_indices(word)
-        .any(|(at, w)| !part(line[..at].chars().next_back()) && !part(line[at + w.len()..].chars().next()))
+/// Files that ringwise makes there; the name of another one may tell something by itself.
+fn is_ours(name: &str) -> bool {
+    let one = matches!(name, "first-found.json" | "learned.json" | "seen.json" | "boot.json" | "status.json");
+    let number = |first: &str, last: &str| {
+        let digits = name.strip_prefix(first).and_then(|n| n.strip_suffix(last));
+        digits.is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let trial = ["trial-", "confirmed-", "expired-"].iter().any(|first| number(first, ".json"));
+    one || trial || number("tx-", ".jsonl")
 }
 
 fn versions(host: &Arc<dyn Host>, s: &Snapshot) -> String {
@@ -257,16 +260,4 @@ fn people(list: &[Entry]) -> Vec<(&'static str, String)> {
     }
     names.retain(|n| n.parse::<u64>().is_err());
     names.into_iter().map(|n| ("user name", n)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_kernel_lines() {
-        assert!(has_word("<6>[    1.2] igb 0000:01:00.0 eth1: link up", "eth1"));
-        assert!(has_word("eth1", "eth1") && has_word("(eth1)", "eth1"));
-        assert!(!has_word("eth10: link up, eth1x", "eth1"));
-    }
 }

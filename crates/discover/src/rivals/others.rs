@@ -169,6 +169,11 @@ fn links(host: &dyn Host) -> Vec<Rival> {
     out
 }
 
+/// Directories of files that are searched for words.
+pub(super) fn script_dirs() -> impl Iterator<Item = &'static str> {
+    SCRIPT_DIRS.iter().map(|(dir, _)| *dir)
+}
+
 /// Whether a path is one of the files that are searched for words.
 pub(super) fn is_script(path: &str) -> bool {
     SCRIPTS.contains(&path)

@@ -3,25 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::names::Names;
-
-/// Words of the kernel command line that a plan needs; everything else keeps its name only.
-const KNOWN_TOKENS: [&str; 15] = [
-    "isolcpus",
-    "nohz_full",
-    "rcu_nocbs",
-    "irqaffinity",
-    "mitigations",
-    "iommu",
-    "intel_iommu",
-    "amd_iommu",
-    "pci",
-    "nosmt",
-    "maxcpus",
-    "intel_idle.max_cstate",
-    "processor.max_cstate",
-    "idle",
-    "nr_cpus",
-];
+use super::{command, settings};
 
 const SERIALS: [&str; 27] = [
     "serial",
@@ -75,48 +57,88 @@ const PLAIN_NET: [&str; 16] = [
 
 /// Texts of `ringwise support` beside the files of the host.
 pub const OURS: &str = "/support/";
+/// What of the kernel's log is among them.
+pub const KERNEL_LOG: &str = "/support/kernel.log";
+/// What a capture holds of the settings that are in effect.
+const STANDING: &str = "/ringwise/standing";
+
+type OfText = fn(&str, &mut Names) -> String;
+type OfBytes = fn(&[u8], &mut Names) -> Vec<u8>;
 
 /// What a file is, by its path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum Rule {
-    /// Only what is found by its shape.
+    /// Only what is found by its shape or its label.
     Shapes,
     /// The same, but numbers with dots are versions.
     Version,
-    CommandLine,
     /// The whole content is one identifier of this kind, also looked for elsewhere.
     Whole(&'static str),
     /// Hardware id as digits.
     Id,
-    /// The first 64 bytes of PCI configuration: the serial number lies further on.
-    PciConfig,
-    Arguments,
-    CpuInfo,
-    Mounts,
-    /// Columns of `/proc/net/route`, `ipv6_route`, `if_inet6`, `tcp` and its like.
-    Route,
-    Inet6Columns(&'static [usize]),
-    Sockets,
+    /// A change of its own, then shapes.
+    Text(OfText),
+    /// The same, where numbers with dots are versions.
+    Versions(OfText),
+    /// A change that leaves nothing else to do.
+    Own(OfText),
+    Bytes(OfBytes),
+    /// JSON of ours; `intent`: plans are made of it.
+    Papers {
+        intent: bool,
+    },
+    Prose,
+    KernelLog,
     /// Content that can not be made safe.
     LeaveOut,
 }
 
+/// Trees of the kernel: small files, one value each, mostly numbers. Elsewhere only what has a rule is kept.
+const KERNEL: [&str; 2] = ["/proc/", "/sys/"];
+/// Where systemd looks for units.
+const UNITS: [&str; 5] = [
+    "/etc/systemd/system/",
+    "/run/systemd/system/",
+    "/usr/local/lib/systemd/system/",
+    "/usr/lib/systemd/system/",
+    "/lib/systemd/system/",
+];
+/// Scripts and tables of which a recording holds a few words (`ringwise_discover::forget_others`).
+const SCRIPTS: [&str; 4] = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/crontab", "/etc/network/interfaces"];
+const SCRIPT_DIRS: [&str; 3] = ["/etc/cron.d/", "/etc/udev/rules.d/", "/etc/network/if-up.d/"];
+
 pub fn rule(path: &str) -> Rule {
     let base = path.rsplit('/').next().unwrap_or_default();
     match path {
-        "/proc/cmdline" => return Rule::CommandLine,
-        "/proc/cpuinfo" => return Rule::CpuInfo,
-        "/proc/version"
-        | "/proc/sys/kernel/osrelease"
-        | "/proc/sys/kernel/version"
-        | "/etc/os-release"
-        | "/support/versions.txt" => return Rule::Version,
+        "/proc/cmdline" => return Rule::Text(command::kernel),
+        "/proc/cpuinfo" => return Rule::Text(cpu_info),
+        "/proc/version" => return Rule::Versions(settings::kernel_version),
+        "/proc/modules" => return Rule::Versions(|t, _| settings::modules(t)),
+        "/proc/sys/kernel/osrelease" | "/proc/sys/kernel/version" | "/support/versions.txt" => return Rule::Version,
+        "/etc/os-release" => return Rule::Versions(settings::os_release),
         "/proc/sys/kernel/hostname" | "/etc/hostname" | "/etc/mailname" => return Rule::Whole("host name"),
         "/proc/sys/kernel/domainname" => return Rule::Whole("domain name"),
         "/etc/machine-id" | "/var/lib/dbus/machine-id" => return Rule::Whole("machine id"),
-        "/proc/bootconfig" | "/etc/hosts" | "/etc/resolv.conf" | "/etc/passwd" | "/etc/shadow" | "/etc/group"
-        | "/etc/fstab" => return Rule::LeaveOut,
+        "/proc/bootconfig" => return Rule::LeaveOut,
+        // Names of profiles, as they stand in the paths of their files.
+        "/etc/tuned/active_profile" => return Rule::Shapes,
+        "/run/ringwise/irqbalance-devices" | "/run/ringwise/irqbalance-bans" => return Rule::Shapes,
+        STANDING => return Rule::Papers { intent: true },
+        KERNEL_LOG => return Rule::KernelLog,
         _ => {}
+    }
+    if path.starts_with(OURS) {
+        return if base.ends_with(".json") || base.ends_with(".jsonl") {
+            Rule::Papers { intent: false }
+        } else {
+            Rule::Prose
+        };
+    }
+    if path.starts_with("/samples/") {
+        return Rule::Shapes;
+    }
+    if !KERNEL.iter().any(|k| path.starts_with(k)) {
+        return of_others(path, base);
     }
     if let Some((before, table)) = path.split_once("/net/")
         && path.starts_with("/proc/")
@@ -124,71 +146,54 @@ pub fn rule(path: &str) -> Rule {
     {
         return net_rule(table);
     }
-    if path.starts_with("/proc/") && matches!(base, "mounts" | "mountinfo" | "mountstats") {
-        return if base == "mountstats" { Rule::LeaveOut } else { Rule::Mounts };
-    }
-    if path.starts_with("/proc/") && base == "cmdline" {
-        return Rule::Arguments;
-    }
-    if path.starts_with("/proc/") && matches!(base, "environ" | "keys" | "kmsg") {
-        return Rule::LeaveOut;
+    if path.starts_with("/proc/") {
+        match base {
+            "mounts" => return Rule::Own(settings::mounts),
+            "cmdline" => return Rule::Bytes(command::arguments),
+            "cgroup" => return Rule::Text(settings::control_group),
+            "status" => return Rule::Text(settings::status),
+            "mountinfo" | "mountstats" | "environ" | "keys" | "key-users" | "kmsg" | "maps" | "smaps" | "auxv" => {
+                return Rule::LeaveOut;
+            }
+            _ => {}
+        }
     }
     match base {
         "ifalias" => Rule::Whole("alias"),
+        "phys_port_name" => Rule::Whole("port name"),
         "phys_port_id" | "phys_switch_id" => Rule::Id,
-        "config" if path.starts_with("/sys/") => Rule::PciConfig,
+        "uevent" => Rule::Text(settings::uevent),
+        "config" if path.starts_with("/sys/") => Rule::Bytes(settings::pci_config),
         "version" | "bios_version" | "fw_version" | "firmware_version" | "fw_ver" => Rule::Version,
         _ if SERIALS.contains(&base) => Rule::Whole("serial"),
         _ => Rule::Shapes,
     }
 }
 
+/// Files of other programs.
+fn of_others(path: &str, base: &str) -> Rule {
+    if SCRIPTS.contains(&path) || SCRIPT_DIRS.iter().any(|d| path.starts_with(d)) {
+        return Rule::Text(settings::script);
+    }
+    if UNITS.iter().any(|d| path.starts_with(d)) {
+        return Rule::Text(settings::unit);
+    }
+    if base.ends_with(".link") && path.contains("/systemd/network/") {
+        return Rule::Text(settings::link);
+    }
+    if base == "tuned.conf" { Rule::Text(settings::tuned) } else { Rule::LeaveOut }
+}
+
 fn net_rule(table: &str) -> Rule {
     match table {
-        "route" => Rule::Route,
-        "ipv6_route" => Rule::Inet6Columns(&[0, 2, 4]),
-        "if_inet6" => Rule::Inet6Columns(&[0]),
-        "tcp" | "tcp6" | "udp" | "udp6" | "raw" | "raw6" | "udplite" | "udplite6" => Rule::Sockets,
+        "route" => Rule::Text(route),
+        "ipv6_route" => Rule::Text(ipv6_route),
+        "if_inet6" => Rule::Text(|t, n| inet6_columns(t, &[0], n)),
+        "tcp" | "tcp6" | "udp" | "udp6" | "raw" | "raw6" | "udplite" | "udplite6" => Rule::Text(sockets),
         t if PLAIN_NET.contains(&t) => Rule::Shapes,
         t if ["bonding/", "vlan/", "stat/", "dev_snmp6/"].iter().any(|d| t.starts_with(d)) => Rule::Shapes,
         _ => Rule::LeaveOut,
     }
-}
-
-/// Known words whole, others by name only, nothing after ` -- ` (the arguments of init).
-pub fn command_line(text: &str, names: &mut Names) -> String {
-    let mut out = Vec::new();
-    let mut rest = text.split_whitespace();
-    for token in rest.by_ref() {
-        if token == "--" {
-            names.count("command line");
-            break;
-        }
-        match token.split_once('=') {
-            _ if KNOWN_TOKENS.contains(&token.split('=').next().unwrap_or(token)) => out.push(token.to_string()),
-            Some((name, value)) => {
-                if !value.is_empty() {
-                    names.count("command line");
-                }
-                out.push(format!("{name}="));
-            }
-            None => out.push(token.to_string()),
-        }
-    }
-    out.join(" ") + "\n"
-}
-
-/// The program only: arguments may hold anything. Those of irqbalance say what it leaves alone, and hold no names.
-pub fn arguments(bytes: &[u8], names: &mut Names) -> Vec<u8> {
-    let program = bytes.split(|b| *b == 0).next().unwrap_or_default();
-    if program.rsplit(|b| *b == b'/').next() == Some(b"irqbalance") {
-        return bytes.to_vec();
-    }
-    let end = bytes.iter().position(|b| *b == 0).map_or(bytes.len(), |i| i + 1);
-    if end < bytes.len() {
-        names.count("process arguments");
-    }
-    bytes[..end].to_vec()
 }
 
 fn by_line(text: &str, change: impl FnMut(&str) -> String) -> String {
@@ -199,30 +204,9 @@ fn by_line(text: &str, change: impl FnMut(&str) -> String) -> String {
 pub fn cpu_info(text: &str, names: &mut Names) -> String {
     by_line(text, |line| match line.split_once(':') {
         Some((key, value)) if key.trim() == "Serial" => {
-            format!("{key}: {}", names.string("serial", value.trim(), value.trim().len() > 4))
+            format!("{key}: {}", names.string("serial", value.trim()))
         }
         _ => line.to_string(),
-    })
-}
-
-/// Sources on other machines (`server:/path`, `//server/share`) and the names of users in options.
-pub fn mounts(text: &str, names: &mut Names) -> String {
-    by_line(text, |line| {
-        let token = |t: &str| {
-            let server = t.split_once(":/").is_some_and(|(s, _)| !s.is_empty() && !s.contains(['/', '=', ',']));
-            if server || t.starts_with("//") {
-                return format!("{}:/export", names.string("network mount", t, false));
-            }
-            let options = t.split(',').map(|o| match o.split_once('=') {
-                Some((k @ ("username" | "user" | "domain" | "credentials" | "name" | "secret"), _)) => {
-                    names.count("network mount");
-                    format!("{k}=")
-                }
-                _ => o.to_string(),
-            });
-            options.collect::<Vec<_>>().join(",")
-        };
-        line.split(' ').map(token).collect::<Vec<_>>().join(" ")
     })
 }
 
@@ -262,7 +246,12 @@ pub fn route(text: &str, names: &mut Names) -> String {
     })
 }
 
-pub fn inet6_columns(text: &str, columns: &[usize], names: &mut Names) -> String {
+/// Destination, source and gateway.
+pub fn ipv6_route(text: &str, names: &mut Names) -> String {
+    inet6_columns(text, &[0, 2, 4], names)
+}
+
+fn inet6_columns(text: &str, columns: &[usize], names: &mut Names) -> String {
     by_line(text, |line| {
         let mut column = 0;
         let fields = line.split(' ').map(|f| {
@@ -296,25 +285,39 @@ mod tests {
 
     #[test]
     fn rules_by_path() {
+        let told = |path: &str| match rule(path) {
+            Rule::Shapes => "shapes",
+            Rule::Whole(kind) => kind,
+            Rule::Text(_) | Rule::Versions(_) | Rule::Own(_) | Rule::Bytes(_) => "its own",
+            Rule::LeaveOut => "left out",
+            Rule::Papers { intent: true } => "intent",
+            Rule::Papers { intent: false } => "papers",
+            Rule::KernelLog => "kernel log",
+            Rule::Prose => "prose",
+            Rule::Version | Rule::Id => "other",
+        };
         for (path, want) in [
-            ("/proc/interrupts", Rule::Shapes),
-            ("/proc/net/dev", Rule::Shapes),
-            ("/proc/self/net/unix", Rule::LeaveOut),
-            ("/proc/sys/net/ipv4/conf/all/rp_filter", Rule::Shapes),
-            ("/sys/class/net/eth1/ifalias", Rule::Whole("alias")),
-            ("/sys/class/dmi/id/product_serial", Rule::Whole("serial")),
-            ("/proc/77/cmdline", Rule::Arguments),
-            ("/sys/class/net/eth1/statistics/rx_bytes", Rule::Shapes),
+            ("/proc/interrupts", "shapes"),
+            ("/proc/net/dev", "shapes"),
+            ("/proc/self/net/unix", "left out"),
+            ("/proc/sys/net/ipv4/conf/all/rp_filter", "shapes"),
+            ("/sys/class/net/eth1/ifalias", "alias"),
+            ("/sys/class/dmi/id/product_serial", "serial"),
+            ("/proc/77/cmdline", "its own"),
+            ("/proc/77/environ", "left out"),
+            ("/sys/class/net/eth1/statistics/rx_bytes", "shapes"),
+            ("/etc/cron.d/backup", "its own"),
+            ("/lib/systemd/system/irqbalance.service", "its own"),
+            ("/usr/lib/systemd/network/10-x.link", "its own"),
+            ("/etc/passwd", "left out"),
+            ("/home/anna/x", "left out"),
+            ("/support/state/tx-0001.jsonl", "papers"),
+            ("/support/status.txt", "prose"),
+            ("/support/kernel.log", "kernel log"),
+            ("/ringwise/standing", "intent"),
         ] {
-            assert_eq!(rule(path), want, "{path}");
+            assert_eq!(told(path), want, "{path}");
         }
-    }
-
-    #[test]
-    fn the_command_line_keeps_what_a_plan_needs() {
-        let line = "BOOT_IMAGE=/vmlinuz root=UUID=1-2 quiet isolcpus=managed_irq,2-5 pci=nomsi nosmt ip=10.0.0.1 -- secret=1\n";
-        let got = command_line(line, &mut Names::default());
-        assert_eq!(got, "BOOT_IMAGE= root= quiet isolcpus=managed_irq,2-5 pci=nomsi nosmt ip=\n");
     }
 
     #[test]
@@ -327,22 +330,5 @@ mod tests {
         assert_eq!(sockets("   0: 0102000A:0016 00000000:0000 0A\n", n), "   0: 010012C6:0016 00000000:0000 0A\n");
         let mapped = "0000000000000000FFFF00000102000A:0016";
         assert_eq!(sockets(mapped, n), "0000000000000000FFFF0000010012C6:0016");
-    }
-
-    #[test]
-    fn of_arguments_only_those_of_irqbalance_stay() {
-        let mut names = Names::default();
-        let irqbalance = b"/usr/sbin/irqbalance\0--foreground\0--banirq=7\0";
-        assert_eq!(arguments(irqbalance, &mut names), irqbalance);
-        assert_eq!(arguments(b"/bin/mail\0-s\0secret\0", &mut names), b"/bin/mail\0");
-    }
-
-    #[test]
-    fn mounts_keep_their_kind() {
-        let got = mounts(
-            "nas7:/home/anna / nfs4 rw,addr=x,username=anna 0 0\nproc /proc proc rw 0 0\n",
-            &mut Names::default(),
-        );
-        assert_eq!(got, "network-mount-1:/export / nfs4 rw,addr=x,username= 0 0\nproc /proc proc rw 0 0\n");
     }
 }

@@ -1,104 +1,153 @@
-//! Takes what names a machine or its owner out of a recording: hardware and IP addresses, host name,
-//! interface aliases, serial numbers, machine, boot and disk ids, the kernel command line, arguments of processes.
+//! Takes what names a machine or its owner out of a recording: addresses, names that somebody gave (hosts, aliases,
+//! people), serial numbers and ids, passwords and the like by what stands beside them, texts that somebody typed.
 //!
+//! What a file or a reply may hold decides how it is done: of files of other programs, command lines, kernel lines and
+//! replies only what is known to be harmless stays; in the files of the kernel the rest is searched by shape.
 //! An original has the same pseudonym wherever it stands, in texts, paths and raw replies, so that what
 //! belonged together still does. What was replaced is counted by kind in [`Info::redacted`](crate::Info).
 //! It does not touch interface names, other than addresses in them (`enx…`), nor hardware models and versions.
 
+mod command;
+mod ethtool;
 mod files;
+mod kernel_lines;
+mod labels;
 mod names;
+mod papers;
 mod raw;
+mod settings;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::capture::{Answer, Asked, Recording, Redacted, Refusal, Reply};
 use files::Rule;
-use names::{COMMON, Names};
-use text::V4;
+use kernel_lines::Subjects;
+use names::Names;
+use papers::Papers;
+use text::{Care, Strings};
 
-type Strings = [(String, String, &'static str)];
+pub use command::{Flag, FlagValue, Grammar};
+
+/// What the caller knows about a recording.
+#[derive(Debug, Clone, Default)]
+pub struct Knowledge {
+    /// Texts that are private wherever they stand as words: `("user name", "anna")`.
+    pub texts: Vec<(&'static str, String)>,
+    /// Drivers of its interfaces: kernel lines that begin with one are kept.
+    pub drivers: Vec<String>,
+    /// Command lines of the program whose journals are in it.
+    pub grammar: Grammar,
+}
+
+/// What stays the same while a recording is gone through.
+struct Known<'a> {
+    by_caller: &'a Knowledge,
+    interfaces: Vec<String>,
+    /// What kernel lines may begin with.
+    subjects: Vec<String>,
+}
 
 impl Recording {
     /// Replaces every identifier; what was replaced is also returned.
     pub fn redact(&mut self) -> Vec<Redacted> {
-        self.redact_with(&[])
+        self.redact_with(&Knowledge::default())
     }
 
-    /// The same, and these names (`("user name", "anna")`) wherever they stand as words.
-    pub fn redact_with(&mut self, more: &[(&'static str, String)]) -> Vec<Redacted> {
+    /// The same, with what the caller knows.
+    pub fn redact_with(&mut self, by_caller: &Knowledge) -> Vec<Redacted> {
         let mut names = Names::default();
-        collect(self, more, &mut names);
+        let interfaces = interfaces(self);
+        let subjects = interfaces.iter().chain(&by_caller.drivers).cloned().collect();
+        let known = Known { by_caller, interfaces, subjects };
+        collect(self, by_caller, &mut names);
         // The first pass meets every address, so that in the second each is known everywhere.
-        let strings = names.everywhere();
-        rewrite(self, &mut names, &strings);
+        let (strings, ours) = (names.everywhere(), names.all());
+        rewrite(self, &known, &mut names, &strings, &ours);
         names.reset_counts();
-        let strings = names.everywhere();
-        let mut clean = rewrite(self, &mut names, &strings);
+        let (strings, ours) = (names.everywhere(), names.all());
+        let mut clean = rewrite(self, &known, &mut names, &strings, &ours);
         clean.info.redacted = names.report();
         *self = clean;
         self.info.redacted.clone()
     }
 }
 
+/// By the dump of links, and by the directory where there is none.
+fn interfaces(r: &Recording) -> Vec<String> {
+    let listed = r.dirs.get("/sys/class/net").and_then(|l| l.as_ref().ok()).into_iter().flatten().cloned();
+    let dump =
+        r.kernel.iter().filter(|(asked, _)| asked.kind == "links").flat_map(|(_, reply)| reply.answer.iter().flatten());
+    let all: BTreeSet<String> = listed.chain(dump.filter_map(|m| raw::interface(m))).collect();
+    all.into_iter().collect()
+}
+
 /// Names that have no shape, from the files and replies that hold them.
-fn collect(r: &Recording, more: &[(&'static str, String)], names: &mut Names) {
-    // Words that are part of a path (interfaces, drivers, `vm`) can not be replaced in running text.
-    let taken: BTreeSet<&str> =
-        r.files.keys().chain(r.dirs.keys()).chain(r.links.keys()).flat_map(|p| p.split('/')).collect();
-    let listed: BTreeSet<&str> = r.dirs.values().flatten().flatten().map(String::as_str).collect();
-    let mut add = |kind, name: &str| {
-        let everywhere = name.len() >= 4
-            && !COMMON.contains(&name.to_lowercase().as_str())
-            && !taken.contains(name)
-            && !listed.contains(name);
-        names.string(kind, name, everywhere);
-    };
-    for (kind, name) in more {
-        add(kind, name);
+fn collect(r: &Recording, by_caller: &Knowledge, names: &mut Names) {
+    let paths = r.files.keys().chain(r.dirs.keys()).chain(r.links.keys()).flat_map(|p| p.split('/'));
+    let listed = r.dirs.values().flatten().flatten().map(String::as_str);
+    names.taken = paths.chain(listed).map(str::to_string).collect();
+    for (kind, text) in &by_caller.texts {
+        names.string(kind, text);
     }
     for (path, answer) in &r.files {
-        let (Rule::Whole(kind), Ok(bytes)) = (files::rule(path), answer) else { continue };
-        let content = String::from_utf8_lossy(bytes);
-        let content = content.trim();
-        if content.is_empty() {
-            continue;
-        }
-        add(kind, content);
-        if let (true, Some((host, domain))) = (kind == "host name", content.split_once('.')) {
-            add(kind, host);
-            add("domain name", domain);
+        let Ok(bytes) = answer else { continue };
+        match files::rule(path) {
+            Rule::Whole(kind) => whole(kind, String::from_utf8_lossy(bytes).trim(), names),
+            Rule::Papers { .. } => papers::collect(bytes, names),
+            _ => {}
         }
     }
     for reply in r.kernel.iter().filter(|(asked, _)| asked.kind == "links").map(|(_, reply)| reply) {
-        for message in reply.answer.iter().flatten() {
-            if let Some(alias) = raw::alias(message) {
-                add("alias", &alias);
-            }
+        for (kind, name) in reply.answer.iter().flatten().flat_map(|m| raw::given(m)) {
+            names.string(kind, &name);
         }
+    }
+}
+
+fn whole(kind: &'static str, content: &str, names: &mut Names) {
+    if content.is_empty() {
+        return;
+    }
+    names.string(kind, content);
+    if let (true, Some((host, domain))) = (kind == "host name", content.split_once('.')) {
+        names.string(kind, host);
+        names.string("domain name", domain);
     }
 }
 
 fn string(input: &str, names: &mut Names, strings: &Strings) -> String {
-    String::from_utf8_lossy(&text::text(input.as_bytes(), names, strings, V4::Replace)).into_owned()
+    String::from_utf8_lossy(&text::text(input.as_bytes(), names, strings, Care::Tables)).into_owned()
 }
 
 fn refusal(r: &Refusal, names: &mut Names, strings: &Strings) -> Refusal {
-    Refusal { errno: r.errno, words: r.words.as_ref().map(|w| string(w, names, strings)) }
+    let clean = |w: &String, names: &mut Names| text::text(w.as_bytes(), names, strings, Care::Prose);
+    let words = r.words.as_ref().map(|w| String::from_utf8_lossy(&clean(w, names)).into_owned());
+    Refusal { errno: r.errno, words }
 }
 
-fn rewrite(r: &Recording, names: &mut Names, strings: &Strings) -> Recording {
+/// `ours`: what is looked for in texts of our own.
+fn rewrite(r: &Recording, known: &Known, names: &mut Names, strings: &Strings, ours: &Strings) -> Recording {
     let mut out = Recording { info: r.info.clone(), ..Recording::default() };
     out.info.note = r.info.note.as_ref().map(|n| string(n, names, strings));
     for (asked, reply) in &r.kernel {
         let dev = string(&asked.dev, names, strings);
         let answer = match &reply.answer {
-            Ok(messages) => Ok(messages.iter().map(|m| message(&asked.kind, m, names, strings)).collect()),
+            Ok(messages) => {
+                let all: Option<Vec<_>> = messages.iter().map(|m| message(asked, m, names, strings)).collect();
+                all.ok_or_else(|| {
+                    names.count("left out");
+                    Refusal { errno: None, words: Some("left out of the redacted capture".into()) }
+                })
+            }
             Err(e) => Err(refusal(e, names, strings)),
         };
         out.kernel.insert(Asked { dev, ..asked.clone() }, Reply { name: reply.name.clone(), answer });
     }
-    out.files = answers(&r.files, names, strings, |path, bytes, names| file(path, bytes, names, strings));
+    out.files = answers(&r.files, names, strings, |path, bytes, names| {
+        let strings = if path.starts_with(files::OURS) { ours } else { strings };
+        file(path, bytes, known, names, strings)
+    });
     out.links = answers(&r.links, names, strings, |_, target, names| string(target, names, strings));
     out.dirs = answers(&r.dirs, names, strings, |_, list, names| {
         let mut list: Vec<_> = list.iter().map(|n| string(n, names, strings)).collect();
@@ -125,63 +174,70 @@ fn answers<T>(
     out
 }
 
-fn message(kind: &str, message: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
-    match kind {
+/// One message of a reply; `None`: of a kind that is not known.
+fn message(asked: &Asked, message: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
+    let shapes = |text: &str, names: &mut Names| text::text(text.as_bytes(), names, strings, Care::Tables);
+    Some(match asked.kind.as_str() {
         "links" => raw::link(message, names, strings),
-        "addrs" => raw::addr(message, names, strings),
-        "route" => raw::route(message, names, strings),
+        "addrs" => raw::addr(message, names),
+        "route" => raw::route(message, names),
+        "qdiscs" => raw::qdisc(message, names, strings),
         "default-routes" => {
             let content = String::from_utf8_lossy(message);
-            let four = content.starts_with("Iface");
-            if four { files::route(&content, names) } else { files::inet6_columns(&content, &[0, 2, 4], names) }
-                .into_bytes()
+            let table = if content.starts_with("Iface") {
+                files::route(&content, names)
+            } else {
+                files::ipv6_route(&content, names)
+            };
+            shapes(&table, names)
         }
-        "sessions" => text::text(message, names, strings, V4::Replace),
-        _ => raw::in_place(message, names, strings),
-    }
+        "sessions" => shapes(&String::from_utf8_lossy(message), names),
+        "irqbalance" => irqbalance(&String::from_utf8_lossy(message)).into_bytes(),
+        "ethtool-get" | "ethtool-dump" => ethtool::ethtool(asked.cmd, message, names, strings)?,
+        "netdev" => ethtool::netdev(asked.cmd, message, names)?,
+        "ioctl" => ethtool::ioctl(asked.cmd, message, names, strings)?,
+        _ => return None,
+    })
 }
 
-fn file(path: &str, bytes: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
+/// Words in capitals and numbers.
+fn irqbalance(text: &str) -> String {
+    let number = |w: &str| w.bytes().all(|b| b.is_ascii_hexdigit() || matches!(b, b',' | b'-' | b'.'));
+    let known = |w: &&str| number(w) || ["SLEEP", "IRQ", "LOAD", "DIFF", "CLASS", "BANNED"].contains(w);
+    text.split_ascii_whitespace().filter(known).collect::<Vec<_>>().join(" ")
+}
+
+fn file(path: &str, bytes: &[u8], known: &Known, names: &mut Names, strings: &Strings) -> Vec<u8> {
     let content = || String::from_utf8_lossy(bytes).into_owned();
-    let mut v4 = V4::Replace;
-    let ours = path.starts_with(files::OURS).then(|| names.all());
-    let strings = ours.as_deref().unwrap_or(strings);
-    let changed = match files::rule(path) {
-        Rule::Shapes => bytes.to_vec(),
-        Rule::Version => {
-            v4 = V4::Keep;
-            bytes.to_vec()
+    let (changed, care) = match files::rule(path) {
+        Rule::Shapes => (bytes.to_vec(), Care::Tables),
+        Rule::Version => (bytes.to_vec(), Care::Versions),
+        Rule::Prose => (bytes.to_vec(), Care::Prose),
+        Rule::Text(change) => (change(&content(), names).into_bytes(), Care::Tables),
+        Rule::Versions(change) => (change(&content(), names).into_bytes(), Care::Versions),
+        Rule::Own(change) => return change(&content(), names).into_bytes(),
+        Rule::Bytes(change) => return change(bytes, names),
+        Rule::Papers { intent } => {
+            let p = Papers { grammar: &known.by_caller.grammar, interfaces: &known.interfaces, intent };
+            return papers::clean(bytes, &p, names, strings);
         }
-        Rule::CommandLine => files::command_line(&content(), names).into_bytes(),
+        Rule::KernelLog => {
+            let subjects = Subjects { all: &known.subjects };
+            return kernel_lines::kernel_lines(&content(), &subjects, names, strings).0.into_bytes();
+        }
         Rule::Whole(kind) => {
             let content = content();
-            let known = ["", "localhost", "(none)"].contains(&content.trim());
-            return if known {
-                bytes.to_vec()
-            } else {
-                (names.string(kind, content.trim(), false) + "\n").into_bytes()
-            };
+            let nothing = ["", "localhost", "(none)"].contains(&content.trim());
+            return if nothing { bytes.to_vec() } else { (names.string(kind, content.trim()) + "\n").into_bytes() };
         }
         Rule::Id => match crate::capture::from_hex(content().trim()) {
             Some(id) => return (crate::capture::to_hex(&names.hardware(&id)) + "\n").into_bytes(),
-            None => return (names.string("serial", content().trim(), false) + "\n").into_bytes(),
+            None => return (names.string("serial", content().trim()) + "\n").into_bytes(),
         },
-        Rule::PciConfig => {
-            if bytes.len() > 64 {
-                names.count("left out");
-            }
-            return bytes[..bytes.len().min(64)].to_vec();
-        }
-        Rule::Arguments => files::arguments(bytes, names),
-        Rule::CpuInfo => files::cpu_info(&content(), names).into_bytes(),
-        Rule::Mounts => files::mounts(&content(), names).into_bytes(),
-        Rule::Route => files::route(&content(), names).into_bytes(),
-        Rule::Inet6Columns(columns) => files::inet6_columns(&content(), columns, names).into_bytes(),
-        Rule::Sockets => files::sockets(&content(), names).into_bytes(),
         Rule::LeaveOut => {
             names.count("left out");
             return Vec::new();
         }
     };
-    text::text(&changed, names, strings, v4)
+    text::text(&changed, names, strings, care)
 }

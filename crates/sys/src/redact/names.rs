@@ -1,13 +1,29 @@
 //! The table of what was found and what stands in its place. One original has one pseudonym throughout.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::text::Strings;
 use crate::capture::Redacted;
 
 /// Names that tell nothing, and are words of every text.
 pub const COMMON: [&str; 10] =
     ["localhost", "(none)", "linux", "debian", "ubuntu", "fedora", "default", "unknown", "none", "root"];
+
+/// Where a known text is replaced.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Reach {
+    Here,
+    /// Also where it stands as a word in a text of our own.
+    Ours,
+    /// Also in every other text.
+    Everywhere,
+}
+
+struct Known {
+    name: String,
+    reach: Reach,
+}
 
 #[derive(Default)]
 pub struct Names {
@@ -15,8 +31,12 @@ pub struct Names {
     v4: HashMap<Ipv4Addr, u32>,
     v6: HashMap<Ipv6Addr, u32>,
     uuids: HashMap<String, usize>,
-    /// (original, pseudonym, kind, also to be replaced where it stands as a word in other texts)
-    strings: Vec<(String, String, &'static str, bool)>,
+    /// Parts of addresses by which flow rules match: value and mask.
+    masked: HashMap<(Vec<u8>, Vec<u8>), u32>,
+    /// By kind and text.
+    strings: BTreeMap<&'static str, HashMap<String, Known>>,
+    /// Words of paths (interfaces, drivers, `vm`): they cannot be replaced in running text.
+    pub taken: BTreeSet<String>,
     counts: BTreeMap<&'static str, usize>,
 }
 
@@ -68,6 +88,12 @@ impl Names {
 
     /// Wildcard, loopback and groups stay; link-local stays link-local; the rest comes from 2001:db8::/32.
     pub fn v6(&mut self, address: Ipv6Addr) -> Ipv6Addr {
+        if let [0xff02, 0, 0, 0, 0, 1, high @ 0xff00..=0xffff, _] = address.segments() {
+            // A solicited-node group: its last three bytes are those of the address of a host.
+            self.count("ipv6");
+            let n = next(&mut self.v6, address);
+            return Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, high & 0xff00 | (n >> 16) as u16 & 0xff, n as u16);
+        }
         if address.is_unspecified() || address.is_loopback() || address.is_multicast() {
             return address;
         }
@@ -91,6 +117,34 @@ impl Names {
         }
     }
 
+    /// An address of which only the bits of `mask` count, as in a flow rule. Different ones stay different.
+    pub fn masked(&mut self, value: &[u8], mask: &[u8]) -> Vec<u8> {
+        let counts: Vec<u8> = value.iter().zip(mask).map(|(v, m)| v & m).collect();
+        let is_group = counts.len() == 4 && counts[0] >= 224 || counts.len() == 16 && counts[0] == 0xff;
+        if counts.iter().all(|b| *b == 0) || is_group || counts.len() > 16 || counts.len() != mask.len() {
+            return counts;
+        }
+        if mask.iter().all(|b| *b == 0xff) {
+            return self.address(value);
+        }
+        self.count(match value.len() {
+            4 => "ipv4",
+            16 => "ipv6",
+            _ => "mac",
+        });
+        let base = match value.len() {
+            4 => vec![198, 18, 0, 0],
+            16 => [&[0x20, 1, 0x0d, 0xb8][..], &[0; 12]].concat(),
+            n => [&[2][..], &vec![0; n - 1]].concat(),
+        };
+        let number = |bytes: &[u8]| bytes.iter().fold(0u128, |n, b| n << 8 | u128::from(*b));
+        let bits = number(mask);
+        let n = u128::from(next(&mut self.masked, (counts, mask.to_vec())));
+        // The number goes into the lowest bits that count.
+        let out = (number(&base) & bits).wrapping_add(n << bits.trailing_zeros()) & bits;
+        out.to_be_bytes()[16 - value.len()..].to_vec()
+    }
+
     pub fn uuid(&mut self, uuid: &str) -> String {
         self.count("uuid");
         let n = self.uuids.len() + 1;
@@ -98,40 +152,62 @@ impl Names {
         format!("00000000-0000-4000-8000-{n:012x}")
     }
 
-    /// Remembers a text and gives its pseudonym. `everywhere`: it is also looked for in all other texts.
-    pub fn string(&mut self, kind: &'static str, text: &str, everywhere: bool) -> String {
+    /// Remembers a text and gives its pseudonym. Where else it is looked for: [`Names::reach`].
+    pub fn string(&mut self, kind: &'static str, text: &str) -> String {
+        let reach = self.reach(text);
+        self.remember(kind, text, reach)
+    }
+
+    fn remember(&mut self, kind: &'static str, text: &str, reach: Reach) -> String {
         self.count(kind);
-        if let Some((_, name, ..)) = self.strings.iter().find(|(t, _, k, _)| t == text && *k == kind) {
-            return name.clone();
+        let known = self.strings.entry(kind).or_default();
+        if let Some(known) = known.get(text) {
+            return known.name.clone();
         }
-        let n = self.strings.iter().filter(|(_, _, k, _)| *k == kind).count() + 1;
+        let n = known.len() + 1;
         let name = match kind {
             "machine id" => format!("{n:032x}"),
             _ => format!("{}-{n}", kind.replace(' ', "-")),
         };
-        self.strings.push((text.to_string(), name.clone(), kind, everywhere));
+        known.insert(text.to_string(), Known { name: name.clone(), reach });
         name
     }
 
-    /// Texts to look for everywhere, longest first, so that no part of one hides another.
-    pub fn everywhere(&self) -> Vec<(String, String, &'static str)> {
-        self.longest_first(&|_, everywhere| everywhere)
+    fn reach(&self, text: &str) -> Reach {
+        let digits = text.bytes().all(|b| b.is_ascii_digit());
+        if text.len() < 2 || digits && text.len() < 9 || COMMON.contains(&text.to_lowercase().as_str()) {
+            // It would be found in whatever is a word or a number.
+            Reach::Here
+        } else if text.len() < 4 || self.taken.contains(text) {
+            Reach::Ours
+        } else {
+            Reach::Everywhere
+        }
+    }
+
+    /// What a label gave away.
+    pub fn hidden(&mut self, kind: &'static str, bytes: &[u8]) -> String {
+        let text = String::from_utf8_lossy(bytes);
+        // `user=eth0`: a word that tells nothing, and that the rest is full of.
+        let plain = text.len() < 6 || self.taken.contains(text.as_ref());
+        let reach = if plain { Reach::Here } else { self.reach(&text) };
+        self.remember(kind, &text, reach)
+    }
+
+    /// Texts to look for everywhere.
+    pub fn everywhere(&self) -> Strings {
+        self.reaching(Reach::Everywhere)
     }
 
     /// Short ones and words of paths as well: for texts of our own, which nothing is looked up in.
-    pub fn all(&self) -> Vec<(String, String, &'static str)> {
-        self.longest_first(&|text, _| !text.is_empty() && !COMMON.contains(&text.to_lowercase().as_str()))
+    pub fn all(&self) -> Strings {
+        self.reaching(Reach::Ours)
     }
 
-    fn longest_first(&self, wanted: &dyn Fn(&str, bool) -> bool) -> Vec<(String, String, &'static str)> {
-        let mut all: Vec<_> = self
-            .strings
-            .iter()
-            .filter(|(text, .., everywhere)| wanted(text, *everywhere))
-            .map(|(text, name, kind, _)| (text.clone(), name.clone(), *kind))
-            .collect();
-        all.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then(a.0.cmp(&b.0)));
-        all
+    fn reaching(&self, least: Reach) -> Strings {
+        let all = self.strings.iter().flat_map(|(kind, known)| known.iter().map(move |(text, k)| (text, k, *kind)));
+        let wanted = all.filter(|(_, k, _)| k.reach >= least);
+        Strings::new(wanted.map(|(text, k, kind)| (text.clone(), k.name.clone(), kind)).collect())
     }
 
     /// Places are counted anew; the pseudonyms stay.
@@ -145,7 +221,7 @@ impl Names {
             "ipv4" => self.v4.len(),
             "ipv6" => self.v6.len(),
             "uuid" => self.uuids.len(),
-            _ => match self.strings.iter().filter(|(_, _, k, _)| *k == kind).count() {
+            _ => match self.strings.get(kind).map_or(0, HashMap::len) {
                 0 => places,
                 n => n,
             },

@@ -1,30 +1,43 @@
-//! Identifiers inside raw replies of the kernel. Links and addresses are taken apart attribute by attribute
-//! (`linux/if_link.h`, `linux/if_addr.h`); in all other replies known addresses and names are overwritten in place.
+//! rtnetlink replies: links, addresses, routes and queueing disciplines, attribute by attribute (`linux/if_link.h`,
+//! `linux/if_addr.h`, `linux/rtnetlink.h`). What is not known to be harmless is left out.
 
 use super::names::Names;
+use super::text::{self, Care, Strings};
 
-const IFLA_ADDRESS: u16 = 1;
-const IFLA_BROADCAST: u16 = 2;
-const IFLA_LINKINFO: u16 = 18;
-const IFLA_IFALIAS: u16 = 20;
-const IFLA_VFINFO_LIST: u16 = 22;
-const IFLA_VF_PORTS: u16 = 24;
-const IFLA_PORT_SELF: u16 = 25;
-const IFLA_AF_SPEC: u16 = 26;
-const IFLA_PHYS_PORT_ID: u16 = 31;
-const IFLA_PHYS_SWITCH_ID: u16 = 36;
-const IFLA_PERM_ADDRESS: u16 = 54;
+/// `IFLA_*`
+mod ifla {
+    pub const ADDRESS: u16 = 1;
+    pub const BROADCAST: u16 = 2;
+    pub const IFNAME: u16 = 3;
+    pub const QDISC: u16 = 6;
+    pub const LINKINFO: u16 = 18;
+    pub const IFALIAS: u16 = 20;
+    pub const PHYS_PORT_ID: u16 = 34;
+    pub const PHYS_SWITCH_ID: u16 = 36;
+    pub const PHYS_PORT_NAME: u16 = 38;
+    pub const XDP: u16 = 43;
+    pub const PROP_LIST: u16 = 52;
+    pub const ALT_IFNAME: u16 = 53;
+    pub const PERM_ADDRESS: u16 = 54;
+    pub const PARENT_DEV_NAME: u16 = 56;
+    pub const PARENT_DEV_BUS_NAME: u16 = 57;
+    /// Numbers: MTU, LINK, MASTER, TXQLEN, OPERSTATE, LINKMODE, NUM_VF, GROUP, PROMISCUITY, NUM_TX_QUEUES, NUM_RX_QUEUES,
+    /// CARRIER, CARRIER_CHANGES, LINK_NETNSID, PROTO_DOWN, GSO_MAX_SEGS, GSO_MAX_SIZE, carrier counts, MIN_MTU, MAX_MTU,
+    /// GRO_MAX_SIZE, TSO_MAX_SIZE, TSO_MAX_SEGS, ALLMULTI, GSO_IPV4_MAX_SIZE, GRO_IPV4_MAX_SIZE.
+    pub const NUMBERS: [u16; 27] =
+        [4, 5, 10, 13, 16, 17, 21, 27, 30, 31, 32, 33, 35, 37, 39, 40, 41, 47, 48, 50, 51, 58, 59, 60, 61, 63, 64];
+}
 
 const INFO_KIND: u16 = 1;
 const INFO_DATA: u16 = 2;
-const INFO_XSTATS: u16 = 3;
 const INFO_SLAVE_KIND: u16 = 4;
 const INFO_SLAVE_DATA: u16 = 5;
 
-type Strings<'a> = &'a [(String, String, &'static str)];
+/// Flag bits of a type: nested, network byte order.
+const FLAGS: u16 = 0xc000;
 
-/// (type with its flag bits, value) of each attribute; the rest that is none.
-fn split(mut bytes: &[u8]) -> (Vec<(u16, &[u8])>, &[u8]) {
+/// (type with its flag bits, value) of each attribute. What is none ends it.
+pub fn split(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
     let mut out = Vec::new();
     while bytes.len() >= 4 {
         let length = usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
@@ -33,43 +46,108 @@ fn split(mut bytes: &[u8]) -> (Vec<(u16, &[u8])>, &[u8]) {
         out.push((kind, value));
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    (out, bytes)
+    out
 }
 
-fn put(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
+pub fn put(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    // A longer one does not fit into its length; the kernel sends none.
+    let value = &value[..value.len().min(usize::from(u16::MAX) - 4)];
     out.extend(((4 + value.len()) as u16).to_ne_bytes());
     out.extend(kind.to_ne_bytes());
     out.extend_from_slice(value);
     out.resize(out.len().next_multiple_of(4), 0);
 }
 
-fn text_of(value: &[u8]) -> String {
-    String::from_utf8_lossy(value).trim_end_matches('\0').to_string()
+pub fn number(kind: u16) -> u16 {
+    kind & !FLAGS
 }
 
-/// Alias of a link message, when it has one.
-pub fn alias(message: &[u8]) -> Option<String> {
-    let (attrs, _) = split(message.get(16..)?);
-    attrs.iter().find(|(kind, _)| kind & 0x3fff == IFLA_IFALIAS).map(|(_, v)| text_of(v)).filter(|t| !t.is_empty())
+/// As long as a number of the kernel, or a flag.
+pub fn is_scalar(value: &[u8]) -> bool {
+    matches!(value.len(), 0 | 1 | 2 | 4 | 8)
+}
+
+/// Text up to the first NUL.
+pub fn text_of(value: &[u8]) -> String {
+    let end = value.iter().position(|b| *b == 0).unwrap_or(value.len());
+    String::from_utf8_lossy(&value[..end]).into_owned()
+}
+
+/// The same attribute with the private parts of its text replaced.
+pub fn put_text(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names, strings: &Strings) {
+    let mut text = text::text(text_of(value).as_bytes(), names, strings, Care::Tables);
+    text.push(0);
+    put(out, kind, &text);
+}
+
+fn put_name(out: &mut Vec<u8>, kind: u16, value: &[u8], what: &'static str, names: &mut Names) {
+    let text = text_of(value);
+    let name = if text.is_empty() { text } else { names.string(what, &text) };
+    put(out, kind, format!("{name}\0").as_bytes());
+}
+
+/// Names that a link message gives to its interface, besides its own: alias, alternative names, name of the port.
+pub fn given(message: &[u8]) -> Vec<(&'static str, String)> {
+    let mut out = Vec::new();
+    for (kind, value) in split(message.get(16..).unwrap_or_default()) {
+        match number(kind) {
+            ifla::IFALIAS => out.push(("alias", text_of(value))),
+            ifla::PHYS_PORT_NAME => out.push(("port name", text_of(value))),
+            ifla::PROP_LIST => {
+                let inner = split(value).into_iter().filter(|(k, _)| number(*k) == ifla::ALT_IFNAME);
+                out.extend(inner.map(|(_, v)| ("alternative name", text_of(v))));
+            }
+            _ => {}
+        }
+    }
+    out.retain(|(_, t)| !t.is_empty());
+    out
+}
+
+/// Name of the interface of a link message.
+pub fn interface(message: &[u8]) -> Option<String> {
+    let all = split(message.get(16..)?);
+    all.iter().find(|(k, _)| number(*k) == ifla::IFNAME).map(|(_, v)| text_of(v))
 }
 
 /// One RTM_NEWLINK: ifinfomsg and attributes.
-pub fn link(message: &[u8], names: &mut Names, strings: Strings) -> Vec<u8> {
+pub fn link(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
     let Some(head) = message.get(..16) else { return Vec::new() };
     let mut out = head.to_vec();
-    let (attrs, _) = split(&message[16..]);
-    for (kind, value) in attrs {
-        match kind & 0x3fff {
-            IFLA_ADDRESS | IFLA_BROADCAST | IFLA_PERM_ADDRESS => put(&mut out, kind, &names.address(value)),
-            IFLA_PHYS_PORT_ID | IFLA_PHYS_SWITCH_ID => put(&mut out, kind, &names.hardware(value)),
-            IFLA_IFALIAS => {
-                let name = names.string("alias", &text_of(value), true);
-                put(&mut out, kind, format!("{name}\0").as_bytes());
+    for (kind, value) in split(&message[16..]) {
+        match number(kind) {
+            ifla::ADDRESS | ifla::BROADCAST | ifla::PERM_ADDRESS => put(&mut out, kind, &names.address(value)),
+            ifla::PHYS_PORT_ID | ifla::PHYS_SWITCH_ID => put(&mut out, kind, &names.hardware(value)),
+            ifla::IFALIAS => put_name(&mut out, kind, value, "alias", names),
+            ifla::PHYS_PORT_NAME => put_name(&mut out, kind, value, "port name", names),
+            ifla::PROP_LIST => {
+                let mut list = Vec::new();
+                for (kind, value) in split(value).into_iter().filter(|(k, _)| number(*k) == ifla::ALT_IFNAME) {
+                    put_name(&mut list, kind, value, "alternative name", names);
+                }
+                put(&mut out, kind, &list);
             }
-            // Addresses, tokens and secrets that no reader of a capture needs.
-            IFLA_VFINFO_LIST | IFLA_VF_PORTS | IFLA_PORT_SELF | IFLA_AF_SPEC => names.count("left out"),
-            IFLA_LINKINFO => put(&mut out, kind, &link_info(value, names)),
-            _ => put(&mut out, kind, &in_place(value, names, strings)),
+            ifla::IFNAME | ifla::QDISC | ifla::PARENT_DEV_NAME | ifla::PARENT_DEV_BUS_NAME => {
+                put_text(&mut out, kind, value, names, strings);
+            }
+            ifla::LINKINFO => put(&mut out, kind, &link_info(value, names)),
+            ifla::XDP => put(&mut out, kind, &scalars(value, |_| true, names)),
+            n if ifla::NUMBERS.contains(&n) && is_scalar(value) => put(&mut out, kind, value),
+            // Virtual functions, ports, settings of IP, counters, memory of the device.
+            _ => names.count("left out"),
+        }
+    }
+    out
+}
+
+/// The numbers among attributes; those that `keep` does not name, and all others, are left out.
+fn scalars(value: &[u8], keep: impl Fn(u16) -> bool, names: &mut Names) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (kind, value) in split(value) {
+        if keep(number(kind)) && is_scalar(value) {
+            put(&mut out, kind, value);
+        } else {
+            names.count("left out");
         }
     }
     out
@@ -77,96 +155,98 @@ pub fn link(message: &[u8], names: &mut Names, strings: Strings) -> Vec<u8> {
 
 /// Of each kind only the attributes that hold no address: VLAN numbers, bond and MACVLAN modes.
 fn link_info(info: &[u8], names: &mut Names) -> Vec<u8> {
-    let (attrs, _) = split(info);
-    let name = |wanted: u16| {
-        attrs.iter().find(|(kind, _)| kind & 0x3fff == wanted).map(|(_, v)| text_of(v)).unwrap_or_default()
-    };
+    let all = split(info);
+    let name =
+        |wanted: u16| all.iter().find(|(kind, _)| number(*kind) == wanted).map(|(_, v)| text_of(v)).unwrap_or_default();
     let (own, slave) = (name(INFO_KIND), name(INFO_SLAVE_KIND));
     let mut out = Vec::new();
-    for (kind, value) in &attrs {
-        let keep: &[u16] = match (kind & 0x3fff, own.as_str(), slave.as_str()) {
-            (INFO_DATA, "vlan", _) => &[1, 2, 3, 4, 5],
+    for (kind, value) in &all {
+        let keep: &[u16] = match (number(*kind), own.as_str(), slave.as_str()) {
+            // Nested, but all numbers: protocol, flags; the maps are left out.
+            (INFO_DATA, "vlan", _) => &[1, 2, 5],
             // mode, active member, link supervision, hash policy, LACP rate and choice
             (INFO_DATA, "bond", _) => &[1, 2, 3, 4, 5, 6, 14, 21, 22],
             (INFO_DATA, "macvlan" | "macvtap", _) => &[1, 2],
             // state, link, failures, queue
             (INFO_SLAVE_DATA, _, "bond") => &[1, 2, 3, 5],
-            (INFO_DATA | INFO_SLAVE_DATA | INFO_XSTATS, ..) => &[],
-            _ => {
+            (INFO_KIND | INFO_SLAVE_KIND, ..) => {
+                // Names of modules.
                 put(&mut out, *kind, value);
                 continue;
             }
+            _ => &[],
         };
-        let mut kept = Vec::new();
-        for (kind, value) in split(value).0 {
-            if keep.contains(&(kind & 0x3fff)) {
-                put(&mut kept, kind, value);
-            } else {
-                names.count("left out");
-            }
-        }
-        put(&mut out, *kind, &kept);
+        put(&mut out, *kind, &scalars(value, |n| keep.contains(&n), names));
     }
     out
 }
 
-/// One RTM_NEWADDR: ifaddrmsg and attributes; types 1, 2, 4, 5 and 7 are addresses.
-pub fn addr(message: &[u8], names: &mut Names, strings: Strings) -> Vec<u8> {
+/// One RTM_NEWADDR: ifaddrmsg and attributes. 1, 2, 4, 5 and 7 are addresses, 3 is a label (`eth0:web`), 8, 9 and 11 are
+/// flags, metric and origin.
+pub fn addr(message: &[u8], names: &mut Names) -> Vec<u8> {
     let Some(head) = message.get(..8) else { return Vec::new() };
     let mut out = head.to_vec();
-    for (kind, value) in split(&message[8..]).0 {
-        match kind & 0x3fff {
+    for (kind, value) in split(&message[8..]) {
+        match number(kind) {
             1 | 2 | 4 | 5 | 7 => put(&mut out, kind, &names.address(value)),
-            _ => put(&mut out, kind, &in_place(value, names, strings)),
+            8 | 9 | 11 if is_scalar(value) => put(&mut out, kind, value),
+            _ => names.count("left out"),
         }
     }
     out
 }
 
-/// One RTM_NEWROUTE: rtmsg and attributes; types 1, 2, 5, 7 are addresses, 18 is one after its family.
-pub fn route(message: &[u8], names: &mut Names, strings: Strings) -> Vec<u8> {
+/// One RTM_NEWROUTE: rtmsg and attributes. 1, 2, 5 and 7 are addresses, 18 is one after its family; 3 and 4 are
+/// interfaces, 6 the metric, 15 the table, 20 the preference.
+pub fn route(message: &[u8], names: &mut Names) -> Vec<u8> {
     let Some(head) = message.get(..12) else { return Vec::new() };
     let mut out = head.to_vec();
-    for (kind, value) in split(&message[12..]).0 {
-        match (kind & 0x3fff, value.split_at_checked(2)) {
-            (1 | 2 | 5 | 7, _) => put(&mut out, kind, &names.address(value)),
-            (18, Some((family, address))) => put(&mut out, kind, &[family, &names.address(address)].concat()),
-            _ => put(&mut out, kind, &in_place(value, names, strings)),
+    route_attributes(&message[12..], &mut out, names);
+    out
+}
+
+const MULTIPATH: u16 = 9;
+
+fn route_attributes(bytes: &[u8], out: &mut Vec<u8>, names: &mut Names) {
+    for (kind, value) in split(bytes) {
+        match (number(kind), value.split_at_checked(2)) {
+            (1 | 2 | 5 | 7, _) => put(out, kind, &names.address(value)),
+            (18, Some((family, address))) => put(out, kind, &[family, &names.address(address)].concat()),
+            (MULTIPATH, _) => put(out, kind, &hops(value, names)),
+            (3 | 4 | 6 | 15 | 20, _) if is_scalar(value) => put(out, kind, value),
+            _ => names.count("left out"),
         }
+    }
+}
+
+/// `struct rtnexthop` (length of all, flags, hops, interface) with attributes of its own, several in a row.
+fn hops(mut bytes: &[u8], names: &mut Names) -> Vec<u8> {
+    let mut out = Vec::new();
+    while bytes.len() >= 8 {
+        let length = usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
+        let Some(one) = bytes.get(..length).filter(|o| o.len() >= 8) else { break };
+        let mut hop = one[..8].to_vec();
+        route_attributes(&one[8..], &mut hop, names);
+        let whole = (hop.len() as u16).to_ne_bytes();
+        hop[..2].copy_from_slice(&whole);
+        out.extend(hop);
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     out
 }
 
-/// The same length, so that every offset stays: known hardware addresses as bytes and as digits, known names.
-pub fn in_place(bytes: &[u8], names: &mut Names, strings: Strings) -> Vec<u8> {
-    let mut out = bytes.to_vec();
-    let mut at = 0;
-    while at + 6 <= out.len() {
-        let window = &out[at..at + 6];
-        // Addresses with many zeros would be found in any number.
-        let telling = window.iter().filter(|b| **b != 0).count() >= 4;
-        if telling && names.knows_hardware(window) {
-            let name = names.hardware(&bytes[at..at + 6]);
-            out[at..at + 6].copy_from_slice(&name);
-            at += 6;
-        } else {
-            at += 1;
-        }
-    }
-    // Shapes whose pseudonym is as long as they are.
-    let text = super::text::text(&out, names, &[], super::text::V4::Keep);
-    if text.len() == out.len() {
-        out = text;
-    }
-    for (from, _, kind) in strings {
-        let from = from.as_bytes();
-        let mut at = 0;
-        while at + from.len() <= out.len() {
-            if &out[at..at + from.len()] == from {
-                names.count(kind);
-                out[at..at + from.len()].fill(b'x');
-            }
-            at += 1;
+/// One RTM_NEWQDISC: tcmsg, the kind and whether the device does it.
+pub fn qdisc(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
+    const KIND: u16 = 1;
+    const OFFLOADED: u16 = 12;
+    let Some(head) = message.get(..20) else { return Vec::new() };
+    let mut out = head.to_vec();
+    for (kind, value) in split(&message[20..]) {
+        match number(kind) {
+            KIND => put_text(&mut out, kind, value, names, strings),
+            OFFLOADED if is_scalar(value) => put(&mut out, kind, value),
+            // Options and counters, which no reader of a capture needs.
+            _ => names.count("left out"),
         }
     }
     out

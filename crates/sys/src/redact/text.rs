@@ -1,7 +1,10 @@
-//! Finds addresses and ids in text (any bytes) by their shape, and known names as words.
+//! Finds addresses and ids in text (any bytes) by their shape, private values by their labels, and known names as
+//! words.
 
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::labels;
 use super::names::Names;
 
 fn hex(b: Option<&u8>) -> bool {
@@ -16,57 +19,163 @@ fn ascii(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
 }
 
-/// What may be taken for an IPv4 address: versions look like one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum V4 {
-    Replace,
-    Keep,
+/// How a text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Care {
+    /// Numbers with dots are versions.
+    Versions,
+    /// Tables of the kernel: other programs look things up in them.
+    Tables,
+    /// Written for people: addresses also where they are glued to words, long digits, paths, shares.
+    Prose,
 }
 
-/// `text` with everything of a known shape replaced, then the known names.
-pub fn text(input: &[u8], names: &mut Names, strings: &[(String, String, &'static str)], v4: V4) -> Vec<u8> {
-    let mut out = Vec::with_capacity(input.len());
-    let mut at = 0;
-    while at < input.len() {
-        match shape(input, at, names, v4) {
-            Some((length, name)) => {
-                out.extend(name);
-                at += length;
-            }
-            None => {
-                out.push(input[at]);
-                at += 1;
+/// A text in parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    Kept(Vec<u8>),
+    /// What stands in the place of something private.
+    Name(Vec<u8>),
+}
+
+/// Names that are looked for as words: original, pseudonym, kind.
+pub struct Strings {
+    all: Vec<(String, String, &'static str)>,
+    /// By their first two letters, in small ones; longest first, so that no part of one hides another.
+    by_first: HashMap<[u8; 2], Vec<usize>>,
+    /// First letters that there are.
+    begins: Vec<bool>,
+}
+
+impl Strings {
+    /// Those of less than two letters are not looked for.
+    pub fn new(mut all: Vec<(String, String, &'static str)>) -> Self {
+        all.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
+        let mut by_first: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut begins = vec![false; 256];
+        for (i, (text, ..)) in all.iter().enumerate() {
+            if let Some(first) = text.as_bytes().first_chunk::<2>() {
+                let first = first.map(|b| b.to_ascii_lowercase());
+                begins[usize::from(first[0])] = true;
+                by_first.entry(first).or_default().push(i);
             }
         }
+        Self { all, by_first, begins }
     }
-    for (from, to, kind) in strings {
-        out = words(&out, from.as_bytes(), to.as_bytes(), kind, names);
+
+    /// The longest that stands at `at`.
+    fn at(&self, input: &[u8], at: usize, care: Care) -> Option<&(String, String, &'static str)> {
+        // Of a table most bytes are inside of a word, or begin none that is known.
+        if care != Care::Prose && at > 0 && word(input.get(at - 1)) && word(input.get(at)) {
+            return None;
+        }
+        let first = input[at..].first_chunk::<2>()?.map(|b| b.to_ascii_lowercase());
+        if !self.begins[usize::from(first[0])] {
+            return None;
+        }
+        let candidates = self.by_first.get(&first)?;
+        candidates.iter().map(|i| &self.all[*i]).find(|(text, ..)| is_known(input, at, text.as_bytes(), care))
+    }
+}
+
+/// `text` with everything private replaced.
+pub fn text(input: &[u8], names: &mut Names, strings: &Strings, care: Care) -> Vec<u8> {
+    let mut out = Vec::with_capacity(input.len());
+    for piece in pieces(input, names, strings, care) {
+        match piece {
+            Piece::Kept(bytes) | Piece::Name(bytes) => out.extend(bytes),
+        }
+    }
+    out
+}
+
+/// The same, and which parts were replaced.
+pub fn pieces(input: &[u8], names: &mut Names, strings: &Strings, care: Care) -> Vec<Piece> {
+    let by_label = split(vec![Piece::Kept(input.to_vec())], |bytes, at, done| {
+        let l = labels::at(bytes, done, at, care)?;
+        Some((l.from, l.to, names.hidden(l.kind, &bytes[l.from..l.to]).into_bytes()))
+    });
+    let by_shape = split(by_label, |bytes, at, _| {
+        let (length, name) = shape(bytes, at, names, care)?;
+        Some((at, at + length, name))
+    });
+    if strings.all.is_empty() {
+        return by_shape;
+    }
+    split(by_shape, |bytes, at, _| {
+        let (from, to, kind) = strings.at(bytes, at, care)?;
+        names.count(kind);
+        Some((at, at + from.len(), to.as_bytes().to_vec()))
+    })
+}
+
+/// Cuts what `find` finds (first byte, the one behind the last, replacement) out of the kept parts. `find` is given
+/// the position and where the last replacement ended.
+fn split(all: Vec<Piece>, mut find: impl FnMut(&[u8], usize, usize) -> Option<(usize, usize, Vec<u8>)>) -> Vec<Piece> {
+    let mut out = Vec::new();
+    for piece in all {
+        let Piece::Kept(bytes) = piece else {
+            out.push(piece);
+            continue;
+        };
+        let (mut at, mut done) = (0, 0);
+        while at < bytes.len() {
+            let Some((from, to, name)) = find(&bytes, at, done) else {
+                at += 1;
+                continue;
+            };
+            if from > done {
+                out.push(Piece::Kept(bytes[done..from].to_vec()));
+            }
+            out.push(Piece::Name(name));
+            (at, done) = (to, to);
+        }
+        if done == 0 {
+            out.push(Piece::Kept(bytes));
+        } else if done < bytes.len() {
+            out.push(Piece::Kept(bytes[done..].to_vec()));
+        }
     }
     out
 }
 
 /// The identifier that begins at `at`: its length and what replaces it.
-fn shape(input: &[u8], at: usize, names: &mut Names, v4: V4) -> Option<(usize, Vec<u8>)> {
+fn shape(input: &[u8], at: usize, names: &mut Names, care: Care) -> Option<(usize, Vec<u8>)> {
     let first = input[at];
     if !first.is_ascii_hexdigit() && first != b':' {
-        return None;
+        return if care == Care::Prose { opaque(input, at, names) } else { None };
     }
     let before = at.checked_sub(1).map(|i| &input[i]);
     let rest = &input[at..];
-    if !word(before) {
-        if let Some(found) = uuid(rest, names).or_else(|| mac(before, rest, names)) {
-            return Some(found);
-        }
-        if let Some(found) = ipv6(input, at, names) {
-            return Some(found);
-        }
-        if v4 == V4::Replace
-            && let Some(found) = ipv4(before, rest, names)
-        {
-            return Some(found);
-        }
+    // After a letter that is no digit of an address one may still begin: `from10.1.2.3`.
+    let glued = word(before);
+    let prose = care == Care::Prose;
+    if !glued && let Some(found) = uuid(rest, names) {
+        return Some(found);
     }
-    bare_mac(input, at, names)
+    if let Some(found) = mac(before, rest, names, false) {
+        return Some(found);
+    }
+    // Letters before it may be digits as well: `via2001:db8::1`.
+    let whole_group = rest.get(4) == Some(&b':') && rest[..4].iter().all(u8::is_ascii_hexdigit);
+    if (!glued || prose && (!hex(before) || whole_group))
+        && let Some(found) = ipv6(input, at, names, prose)
+    {
+        return Some(found);
+    }
+    if prose && let Some(found) = mac(before, rest, names, true) {
+        return Some(found);
+    }
+    if let Some(found) = guid(before, rest, names) {
+        return Some(found);
+    }
+    if care != Care::Versions
+        && (!glued || prose && !before.is_some_and(u8::is_ascii_digit))
+        && let Some(found) = ipv4(before, rest, names, prose)
+    {
+        return Some(found);
+    }
+    bare_mac(input, at, names, prose).or_else(|| if prose { opaque(input, at, names) } else { None })
 }
 
 fn uuid(rest: &[u8], names: &mut Names) -> Option<(usize, Vec<u8>)> {
@@ -78,30 +187,70 @@ fn uuid(rest: &[u8], names: &mut Names) -> Option<(usize, Vec<u8>)> {
     (fits && !word(rest.get(36))).then(|| (36, names.uuid(ascii(id)).into_bytes()))
 }
 
-/// `aa:bb:…` or `aa-bb-…` of 6, 8 or 20 bytes: Ethernet, EUI-64, InfiniBand. Longer rows are hash keys.
-fn mac(before: Option<&u8>, rest: &[u8], names: &mut Names) -> Option<(usize, Vec<u8>)> {
+/// Longest row of octets that is taken for an address; longer ones are hash keys.
+const LONGEST_ROW: usize = 32;
+
+/// `aa:bb:…` or `aa-bb-…` of six bytes or more: Ethernet, EUI-64, InfiniBand, the header of a frame as netfilter
+/// logs it. `glued`: also where a letter or a digit follows.
+fn mac(before: Option<&u8>, rest: &[u8], names: &mut Names, glued: bool) -> Option<(usize, Vec<u8>)> {
     let separator = *rest.get(2).filter(|s| **s == b':' || **s == b'-')?;
-    if before == Some(&separator) {
+    if before == Some(&separator) || hex(before) && !glued {
         return None;
     }
     let mut bytes = Vec::new();
     let mut at = 0;
-    while hex(rest.get(at)) && hex(rest.get(at + 1)) && !word(rest.get(at + 2)) {
+    while hex(rest.get(at)) && hex(rest.get(at + 1)) {
         bytes.push(u8::from_str_radix(ascii(&rest[at..at + 2]), 16).ok()?);
         if rest.get(at + 2) != Some(&separator) || !hex(rest.get(at + 3)) {
             break;
         }
         at += 3;
     }
-    let end = bytes.len() * 3 - usize::from(!bytes.is_empty());
-    if !matches!(bytes.len(), 6 | 8 | 20) || rest.get(end) == Some(&separator) && word(rest.get(end + 1)) {
+    let mut end = bytes.len() * 3 - usize::from(!bytes.is_empty());
+    if rest.get(end) == Some(&separator) && word(rest.get(end + 1)) && bytes.len() >= 6 && !glued {
         return None;
     }
-    let name: Vec<String> = names.hardware(&bytes).iter().map(|b| format!("{b:02x}")).collect();
+    if word(rest.get(end)) && !glued {
+        return None;
+    }
+    // `…:ff00:` is a group of an IPv6 address; without letters behind it the row ends before.
+    if hex(rest.get(end)) && bytes.len() > 6 {
+        bytes.pop();
+        end -= 3;
+    }
+    if !(6..=LONGEST_ROW).contains(&bytes.len()) {
+        return None;
+    }
+    let name = match bytes.len() {
+        // Destination, source and type, as netfilter writes the header.
+        14 => [names.hardware(&bytes[..6]), names.hardware(&bytes[6..12]), bytes[12..].to_vec()].concat(),
+        _ => names.hardware(&bytes),
+    };
+    let name: Vec<String> = name.iter().map(|b| format!("{b:02x}")).collect();
     Some((end, name.join(std::str::from_utf8(&[separator]).unwrap_or(":")).into_bytes()))
 }
 
-fn ipv6(input: &[u8], at: usize, names: &mut Names) -> Option<(usize, Vec<u8>)> {
+/// `0011:2233:4455:6677`, as InfiniBand has it, and `0011.2233.4455` of switches.
+fn guid(before: Option<&u8>, rest: &[u8], names: &mut Names) -> Option<(usize, Vec<u8>)> {
+    let separator = *rest.get(4).filter(|s| **s == b':' || **s == b'.')?;
+    if word(before) || before == Some(&separator) {
+        return None;
+    }
+    let length = rest.iter().take_while(|b| b.is_ascii_hexdigit() || **b == separator).count();
+    let run = ascii(&rest[..length]).trim_end_matches(separator as char);
+    let groups: Vec<&str> = run.split(separator as char).collect();
+    let count = if separator == b':' { 4 } else { 3 };
+    let digits = groups.concat();
+    let letters = digits.bytes().any(|b| b.is_ascii_alphabetic()) || separator == b':';
+    if groups.len() != count || groups.iter().any(|g| g.len() != 4) || !letters || word(rest.get(run.len())) {
+        return None;
+    }
+    let name = crate::capture::to_hex(&names.hardware(&crate::capture::from_hex(&digits)?));
+    let groups: Vec<&str> = (0..count).map(|i| &name[i * 4..i * 4 + 4]).collect();
+    Some((run.len(), groups.join(&(separator as char).to_string()).into_bytes()))
+}
+
+fn ipv6(input: &[u8], at: usize, names: &mut Names, prose: bool) -> Option<(usize, Vec<u8>)> {
     let part = |b: &u8| b.is_ascii_hexdigit() || *b == b':' || *b == b'.';
     // Inside a longer row of groups nothing begins, except after a word: `inet6:fe80::1`.
     if at > 0 && matches!(input[at - 1], b':' | b'.') {
@@ -112,18 +261,23 @@ fn ipv6(input: &[u8], at: usize, names: &mut Names) -> Option<(usize, Vec<u8>)> 
     }
     let length = input[at..].iter().take_while(|b| part(b)).count();
     let mut run = ascii(&input[at..at + length]);
-    if word(input.get(at + length)) || run.matches(':').count() < 2 {
+    if word(input.get(at + length)) && !prose || run.matches(':').count() < 2 {
         return None;
     }
     loop {
         if let Ok(address) = run.parse::<Ipv6Addr>() {
             return Some((run.len(), names.v6(address).to_string().into_bytes()));
         }
-        run = run.strip_suffix(['.', ':'])?;
+        run = match run.strip_suffix(['.', ':']) {
+            Some(shorter) => shorter,
+            // Digits of a word behind it: `fe80::1eth0` has an e too many, which is no matter.
+            None if prose && word(input.get(at + length)) && run.len() > 3 => &run[..run.len() - 1],
+            None => return None,
+        }
     }
 }
 
-fn ipv4(before: Option<&u8>, rest: &[u8], names: &mut Names) -> Option<(usize, Vec<u8>)> {
+fn ipv4(before: Option<&u8>, rest: &[u8], names: &mut Names, prose: bool) -> Option<(usize, Vec<u8>)> {
     if before == Some(&b'.') {
         return None;
     }
@@ -133,66 +287,88 @@ fn ipv4(before: Option<&u8>, rest: &[u8], names: &mut Names) -> Option<(usize, V
     let (next, after) = (rest.get(run.len()), rest.get(run.len() + 1));
     // `5.10.0.1-generic` is a version.
     let version = next == Some(&b'-') && after.is_some_and(u8::is_ascii_alphabetic);
-    (!word(next) && !version).then(|| (run.len(), names.v4(address).to_string().into_bytes()))
+    (prose || !word(next) && !version).then(|| (run.len(), names.v4(address).to_string().into_bytes()))
 }
 
-/// Twelve hexadecimal digits: in interface names like `enx…`, else only where the address is known.
-fn bare_mac(input: &[u8], at: usize, names: &mut Names) -> Option<(usize, Vec<u8>)> {
+/// Twelve hexadecimal digits: in interface names like `enx…` and in prose, else only where the address is known.
+fn bare_mac(input: &[u8], at: usize, names: &mut Names, prose: bool) -> Option<(usize, Vec<u8>)> {
     let digits = input.get(at..at + 12)?;
     if !digits.iter().all(u8::is_ascii_hexdigit) || hex(input.get(at + 12)) || at > 0 && hex(input.get(at - 1)) {
         return None;
     }
     let bytes = crate::capture::from_hex(ascii(digits))?;
-    let named = at >= 3 && matches!(&input[at - 3..at], b"enx" | b"wlx" | b"wwx" | b"ibx");
+    let mixed = digits.iter().any(u8::is_ascii_digit) && digits.iter().any(u8::is_ascii_alphabetic);
+    let named = at >= 3 && matches!(&input[at - 3..at], b"enx" | b"wlx" | b"wwx" | b"ibx") || prose && mixed;
     (named || names.knows_hardware(&bytes)).then(|| (12, crate::capture::to_hex(&names.hardware(&bytes)).into_bytes()))
 }
 
-/// Every `from` that stands as a word of its own.
-fn words(input: &[u8], from: &[u8], to: &[u8], kind: &'static str, names: &mut Names) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut at = 0;
-    let mut copied = 0;
-    while let Some(found) = find(&input[at..], from).map(|i| i + at) {
-        let end = found + from.len();
-        let inside = found > 0 && word(input.get(found - 1)) || word(input.get(end));
-        if inside {
-            at = found + 1;
-            continue;
-        }
-        names.count(kind);
-        out.extend_from_slice(&input[copied..found]);
-        out.extend_from_slice(to);
-        (at, copied) = (end, end);
+/// In prose: sixteen hexadecimal digits or more, and long words of mixed letters and digits as keys have them.
+fn opaque(input: &[u8], at: usize, names: &mut Names) -> Option<(usize, Vec<u8>)> {
+    let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'_' | b'-' | b'=');
+    if !input[at].is_ascii_alphanumeric() || at > 0 && part(&input[at - 1]) {
+        return None;
     }
-    if copied == 0 {
-        return input.to_vec();
-    }
-    out.extend_from_slice(&input[copied..]);
-    out
+    let run = &input[at..at + input[at..].iter().take_while(|b| part(b)).count()];
+    let has = |f: fn(&u8) -> bool| run.iter().any(f);
+    let hexadecimal = run.len() >= 16 && run.iter().all(u8::is_ascii_hexdigit);
+    let mixed =
+        run.len() >= 24 && has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+    (hexadecimal || mixed).then(|| (run.len(), names.hidden("id", run).into_bytes()))
 }
 
-fn find(hay: &[u8], needle: &[u8]) -> Option<usize> {
-    let first = *needle.first()?;
-    let mut at = 0;
-    while at + needle.len() <= hay.len() {
-        at += hay[at..=hay.len() - needle.len()].iter().position(|b| *b == first)?;
-        if &hay[at..at + needle.len()] == needle {
-            return Some(at);
-        }
-        at += 1;
-    }
-    None
+/// Whether `known` stands at `at`: as a word of its own, and in prose also glued to others when it is a long one.
+fn is_known(input: &[u8], at: usize, known: &[u8], care: Care) -> bool {
+    let end = at + known.len();
+    let here = input.get(at..end).is_some_and(|b| b.eq_ignore_ascii_case(known));
+    let inside = at > 0 && word(input.get(at - 1)) || word(input.get(end));
+    here && (!inside || care == Care::Prose && known.len() >= 6)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn prose(input: &str) -> String {
+        let mut names = Names::default();
+        String::from_utf8(text(input.as_bytes(), &mut names, &Strings::new(Vec::new()), Care::Prose)).unwrap()
+    }
+
+    #[test]
+    fn in_prose_also_where_they_are_glued_to_words() {
+        for (from, to) in [
+            ("from10.1.2.3port", "from198.18.0.1port"),
+            ("v4=10.1.2.3,", "v4=198.18.0.1,"),
+            ("addr00:1b:21:aa:bb:cceth", "addr02:00:00:00:00:01eth"),
+            ("via2001:db8:7::1on", "via2001:db8::1on"),
+            ("hw 001b21aabbcc, 001b.21aa.bbcc", "hw 020000000001, 0200.0000.0001"),
+            ("id 4f5e6d7c8b9a0f1e2d3c4b5a", "id id-1"),
+            ("AKIAiosfodnn7EXAMPLEkey0", "id-1"),
+        ] {
+            assert_eq!(prose(from), to, "{from}");
+        }
+    }
+
+    #[test]
+    fn rows_of_octets() {
+        for (from, to) in [
+            // Destination and source, as netfilter writes them: each as wherever else it stands.
+            (
+                "MAC=00:1b:21:aa:bb:cc:3c:ec:ef:12:34:56:08:00 00:1b:21:aa:bb:cc",
+                "MAC=02:00:00:00:00:01:02:00:00:00:00:02:08:00 02:00:00:00:00:01",
+            ),
+            ("a 0011:2233:4455:6677 b", "a 0200:0000:0000:0002 b"),
+            ("port00:1b:21:aa:bb:cc", "port02:00:00:00:00:01"),
+            ("45:00:00:30:12:34:00:00:40:2f:aa", "02:00:00:00:00:00:00:00:00:00:02"),
+        ] {
+            assert_eq!(go(from), to, "{from}");
+        }
+    }
+
     fn go(input: &str) -> String {
         let mut names = Names::default();
         names.hardware(&[0, 0x1b, 0x21, 0xaa, 0xbb, 0xcc]);
-        let strings = [("web1".to_string(), "host-name-1".to_string(), "host name")];
-        String::from_utf8(text(input.as_bytes(), &mut names, &strings, V4::Replace)).unwrap()
+        let strings = Strings::new(vec![("web1".to_string(), "host-name-1".to_string(), "host name")]);
+        String::from_utf8(text(input.as_bytes(), &mut names, &strings, Care::Tables)).unwrap()
     }
 
     #[test]
@@ -208,6 +384,7 @@ mod tests {
             ("addr:10.1.2.3", "addr:198.18.0.1"),
             ("fe80::21b:21ff:feaa:bbcc/64 [2a01:4f8::7]:22", "fe80::1/64 [2001:db8::2]:22"),
             ("inet6:fe80::9,", "inet6:fe80::1,"),
+            ("ff02::1:ffaa:bbcc ff02::1", "ff02::1:ff00:1 ff02::1"),
             ("uuid=0AF3C1D2-0000-1111-2222-333344445555", "uuid=00000000-0000-4000-8000-000000000001"),
             ("web1: web1.example web10 xweb1", "host-name-1: host-name-1.example web10 xweb1"),
         ];

@@ -96,7 +96,7 @@ fn tell(a: &CheckArgs, reports: &[Report], unopened: &[Unopened], common: &Commo
 }
 
 /// The host as read, judged.
-fn one(a: &CheckArgs, source: &Source, common: &Common) -> Result<Report> {
+pub(in crate::cmd) fn one(a: &CheckArgs, source: &Source, common: &Common) -> Result<Report> {
     let s = source.snapshot(&traffic::options(&a.devs), common)?;
     let devs = show::names_in(&s, &a.devs)?;
     let host = source.host.as_ref();

@@ -1,0 +1,285 @@
+//! What ringwise wrote itself: journals, state, what `support` says about them, and what a capture holds of the
+//! settings that are in effect. JSON is taken apart by its keys, everything else is prose.
+
+use serde_json::{Map, Value};
+
+use super::command::{self, Grammar, Left};
+use super::names::Names;
+use super::text::{self, Care, Strings};
+
+/// Written instead of a text that somebody typed.
+const LEFT_OUT: &str = "(left out)";
+/// Words of `who` and `by` that name nobody.
+const NOBODY: [&str; 9] = ["", "root", "sudo", "uid", "timer", "guard", "health", "command", "somebody"];
+/// Who ends a trial by itself, with a reason that nobody has typed.
+const ITSELF: [&str; 2] = ["timer", "guard"];
+/// First words of titles.
+const TITLES: [&str; 6] = ["goal", "rollback", "adopt", "plan", "recover", "bench:"];
+
+/// What the texts are judged by.
+pub struct Papers<'a> {
+    pub grammar: &'a Grammar,
+    pub interfaces: &'a [String],
+    /// What a plan is made of stays: the settings that are in effect.
+    pub intent: bool,
+}
+
+/// Documents of a file: one, or one a line.
+fn documents(bytes: &[u8]) -> (bool, Vec<Option<Value>>) {
+    if let Ok(whole) = serde_json::from_slice(bytes) {
+        return (false, vec![Some(whole)]);
+    }
+    let lines = bytes.split(|b| *b == b'\n').filter(|l| !l.is_empty());
+    (true, lines.map(|l| serde_json::from_slice(l).ok()).collect())
+}
+
+/// Names of people and typed texts, which may stand anywhere else as well.
+pub fn collect(bytes: &[u8], names: &mut Names) {
+    for document in documents(bytes).1.into_iter().flatten() {
+        collect_from(&document, names);
+    }
+}
+
+fn collect_from(value: &Value, names: &mut Names) {
+    match value {
+        Value::Array(all) => all.iter().for_each(|v| collect_from(v, names)),
+        Value::Object(object) => {
+            for (key, value) in object {
+                match (key.as_str(), value) {
+                    ("who" | "by", Value::String(t)) => drop(who(t, names)),
+                    ("reason" | "why", Value::String(t)) if is_typed(object, key) && !t.is_empty() => {
+                        names.string("reason", t);
+                    }
+                    _ => {}
+                }
+                collect_from(value, names);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `--reason` of a transaction; why a person or a health command has undone one.
+fn is_typed(object: &Map<String, Value>, key: &str) -> bool {
+    match key {
+        "reason" => object.contains_key("command") || object.contains_key("who"),
+        _ => object.get("by").and_then(Value::as_str).is_some_and(|by| !ITSELF.contains(&by)),
+    }
+}
+
+/// A file of ours with everything private replaced. Lines that are no JSON are left out: torn ones.
+pub fn clean(bytes: &[u8], p: &Papers, names: &mut Names, strings: &Strings) -> Vec<u8> {
+    let (by_line, documents) = documents(bytes);
+    let trial = documents.iter().flatten().any(on_trial);
+    let mut out = Vec::new();
+    for document in documents {
+        let Some(mut document) = document else {
+            names.count("left out");
+            continue;
+        };
+        let mut walk = Walk { p, names: &mut *names, strings, trial };
+        walk.value(&mut document, "", &Map::new());
+        let text = if by_line { serde_json::to_vec(&document) } else { serde_json::to_vec_pretty(&document) };
+        // A value is always JSON again.
+        out.extend(text.unwrap_or_default());
+        out.push(b'\n');
+    }
+    out
+}
+
+/// Whether a health command may have had a word in it.
+fn on_trial(value: &Value) -> bool {
+    match value {
+        Value::Array(all) => all.iter().any(on_trial),
+        Value::Object(o) => {
+            let record = o.get("record").and_then(Value::as_str);
+            matches!(record, Some("trial" | "trial_over"))
+                || o.get("trial").is_some_and(|t| !t.is_null())
+                || o.values().any(on_trial)
+        }
+        _ => false,
+    }
+}
+
+fn who(text: &str, names: &mut Names) -> String {
+    let mut out = String::new();
+    for part in text.split_inclusive([' ', '(', ')', ':', ',']) {
+        let name = part.trim_end_matches([' ', '(', ')', ':', ',']);
+        let number = name.bytes().all(|b| b.is_ascii_digit());
+        if NOBODY.contains(&name) || number {
+            out.push_str(part);
+        } else {
+            out.push_str(&names.string("user name", name));
+            out.push_str(&part[name.len()..]);
+        }
+    }
+    out
+}
+
+struct Walk<'a> {
+    p: &'a Papers<'a>,
+    names: &'a mut Names,
+    strings: &'a Strings,
+    /// Somebody's words may stand in reasons.
+    trial: bool,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, value: &mut Value, key: &str, object: &Map<String, Value>) {
+        match value {
+            Value::String(text) => *text = self.text(text, key, object),
+            Value::Array(all) => all.iter_mut().for_each(|v| self.value(v, key, object)),
+            Value::Object(inner) => {
+                let was = inner.clone();
+                let mut new = Map::new();
+                for (key, value) in inner.iter_mut() {
+                    // It is of the line as it was, and would tell whether a guess at a name is right.
+                    if key == "crc32" {
+                        continue;
+                    }
+                    self.value(value, key, &was);
+                    new.insert(self.scrub(key, Care::Tables), value.take());
+                }
+                *inner = new;
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str, key: &str, object: &Map<String, Value>) -> String {
+        match key {
+            "command" => {
+                let left = if self.p.intent { Left::Intent } else { Left::Names };
+                command::line(text, self.p.grammar, left, self.p.interfaces, self.names)
+            }
+            "title" => self.title(text),
+            "who" | "by" => who(text, self.names),
+            "reason" | "why" if is_typed(object, key) => self.left_out(text),
+            "why" if object.get("record").and_then(Value::as_str) == Some("put_back") && self.trial => {
+                self.left_out(text)
+            }
+            "words" if object.get("errno").is_none_or(Value::is_null) && self.trial => self.left_out(text),
+            "raw" => self.digits(text),
+            "path" | "config" | "file" if text.starts_with('/') && text.matches('/').count() == 1 => {
+                format!("/{}", self.names.string("path", &text[1..]))
+            }
+            _ => self.scrub(text, if self.p.intent { Care::Tables } else { Care::Prose }),
+        }
+    }
+
+    fn scrub(&mut self, text: &str, care: Care) -> String {
+        String::from_utf8_lossy(&text::text(text.as_bytes(), self.names, self.strings, care)).into_owned()
+    }
+
+    fn left_out(&mut self, text: &str) -> String {
+        if text.is_empty() {
+            return String::new();
+        }
+        self.names.count("reason");
+        LEFT_OUT.into()
+    }
+
+    /// `goal forward`, `rollback of 13`, `adopt eth1`; files, and names of states, go.
+    fn title(&mut self, text: &str) -> String {
+        let mut out: Vec<&str> = Vec::new();
+        let mut dropped = false;
+        for word in text.split_ascii_whitespace() {
+            let known = match out.is_empty() {
+                true => TITLES.contains(&word),
+                false => {
+                    matches!(word, "of" | "--all" | "balanced" | "forward" | "rpc" | "stream" | "latency" | "mixed")
+                        || word.len() <= 6 && word.bytes().all(|b| b.is_ascii_digit())
+                        || self.p.interfaces.iter().any(|d| d == word)
+                }
+            };
+            if known {
+                out.push(word);
+            } else {
+                dropped = true;
+            }
+        }
+        if dropped {
+            self.names.count("title");
+        }
+        let title = out.join(" ");
+        self.scrub(&title, Care::Tables)
+    }
+
+    /// The bytes of a flow rule that has no words: addresses are among them, and where is not known.
+    fn digits(&mut self, text: &str) -> String {
+        self.names.count("left out");
+        "0".repeat(text.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::{Flag, FlagValue};
+
+    fn go(text: &str, intent: bool) -> String {
+        let flag = |name: &str, value| Flag { name: name.into(), value };
+        let grammar = Grammar {
+            program: "ringwise".into(),
+            commands: vec!["apply".into()],
+            flags: vec![flag("--goal", FlagValue::Plain), flag("--health", FlagValue::Private)],
+        };
+        let interfaces = ["eth0".to_string()];
+        let mut names = Names::default();
+        collect(text.as_bytes(), &mut names);
+        let strings = names.all();
+        let p = Papers { grammar: &grammar, interfaces: &interfaces, intent };
+        String::from_utf8(clean(text.as_bytes(), &p, &mut names, &strings)).unwrap()
+    }
+
+    #[test]
+    fn journals_keep_what_was_done_and_not_what_was_typed() {
+        let journal = concat!(
+            r#"{"record":"begin","command":"ringwise apply --goal forward --health curl","reason":"for ACME bank","#,
+            r#""who":"root (sudo: anna)","title":"goal forward","path":"/srv","steps":[{"reason":"one CPU a queue"}],"#,
+            r#""undo":["ip addr add 10.1.2.3/24 dev eth0"],"crc32":"0a1b2c3d"}"#,
+            "\n",
+            r#"{"record":"trial_over","by":"health command","why":"it said: hunter2"}"#,
+            "\n",
+            r#"{"record":"put_back","why":"it said: hunter2"}"#,
+            "\n",
+            r#"{"record":"end","outcome":{"failed":{"errno":null,"words":"it said: hunter2"},"note":"anna: it said: hunter2"}}"#,
+            "\n{torn anna\n",
+        );
+        let got = go(journal, false);
+        for gone in ["curl", "ACME", "anna", "hunter2", "/srv", "10.1.2.3", "crc32", "torn"] {
+            assert!(!got.contains(gone), "{gone} in {got}");
+        }
+        for kept in [
+            "apply --goal --health",
+            "root (sudo: user-name-1)",
+            "goal forward",
+            "one CPU a queue",
+            "198.18.0.1/24",
+            "health command",
+        ] {
+            assert!(got.contains(kept), "{kept} in {got}");
+        }
+        assert_eq!(got.lines().count(), 4);
+    }
+
+    #[test]
+    fn reasons_of_the_kernel_and_of_the_guard_stay() {
+        let text = r#"{"by":"timer","why":"it was not confirmed in time","failed":{"errno":22,"words":"EINVAL: too many"},"x":{"what":"a","why":"needs root"}}"#;
+        let got = go(text, false);
+        for kept in ["not confirmed in time", "too many", "needs root"] {
+            assert!(got.contains(kept), "{kept} in {got}");
+        }
+    }
+
+    #[test]
+    fn what_a_plan_is_made_of_stays() {
+        let text =
+            r#"{"applied":[{"command":"ringwise apply eth0 --goal rpc --health x","title":"plan /home/anna/x.json"}]}"#;
+        let got = go(text, true);
+        assert!(
+            got.contains("ringwise apply eth0 --goal=rpc --health=") && got.contains(r#""title": "plan""#),
+            "{got}"
+        );
+    }
+}
