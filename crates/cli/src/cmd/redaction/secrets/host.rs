@@ -369,7 +369,7 @@ pub fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
     let shared: Arc<dyn Host> = Arc::new(Shared(host.clone()));
     let now = ringwise_discover::snapshot(&shared, &Options::all()).unwrap();
     let setting = Setting::XpsCpus { dev: "eth0".into(), queue: 0, cpus: "1".parse().unwrap() };
-    let irq = Setting::IrqCpus { dev: "eth0".into(), of: Of::Rx(1), cpus: "1".parse().unwrap() };
+    let irq = Setting::IrqCpus { dev: "eth0".into(), of: Of::Rx(1), cpus: "1".parse().unwrap(), on: None };
     let step = |s: &Setting| Step {
         setting: s.clone(),
         from: live(&now, &s.address().unwrap()),
