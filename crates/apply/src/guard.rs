@@ -466,9 +466,12 @@ impl Tx<'_> {
         };
         let path = trial::file(&lock.dir, id, Stage::Trial);
         store.write_json(&path, &trial).map_err(|e| {
+            // The name may be there although its directory could not be synced.
+            Files::clear(&lock.dir, id);
             let words = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
+            let errno = if let Error::State { source, .. } = &e { source.raw_os_error() } else { None };
             let path = Some(path.display().to_string());
-            Failure { path, ..failure(words, "the trial cannot be written down") }
+            Failure { path, errno, ..failure(words, "the trial cannot be written down") }
         })?;
         self.out.trial = Some(OnTrial::new(&trial, Fate::Pending));
         lock.note(&Holder { trial_until_unix: Some(trial.until_unix), ..holder });

@@ -83,9 +83,9 @@ pub(crate) fn resume(
     let Some(header) = read.header else { return Ok(Outcome::nothing()) };
     let names = Names::new(&header.devices, &now);
     let journal = match Journal::resume(store, &read.path) {
-        // A guard puts back even where the account cannot be kept.
-        Err(e) if failed.is_some() => Journal::lost(store, &read.path, &e),
-        other => other.map_err(|e| Refusal::State { path: read.path.clone(), why: e.to_string() })?,
+        Ok(journal) => journal,
+        // It only goes towards the start, which is not worse without an account of it.
+        Err(e) => Journal::lost(store, &read.path, &e),
     };
     let start: SettingMap =
         header.start.iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).into_map();

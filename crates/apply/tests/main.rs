@@ -8,6 +8,7 @@ mod every_error;
 mod features;
 mod flipped;
 mod flipped_state;
+mod full_disk;
 mod guard;
 mod hands;
 mod lives;
