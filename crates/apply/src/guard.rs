@@ -25,7 +25,7 @@ use ringwise_observe::Stuck;
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
-use crate::journal::{Read, Record};
+use crate::journal::{Read, Record, Whose};
 use crate::names::Names;
 use crate::store::Lock;
 use crate::trial::{self, Fate, Files, Keeper, OnTrial, Stage, Trial, decide, note};
@@ -176,6 +176,7 @@ pub(crate) fn from_disk(
     let mut told = false;
     let mut watch = None;
     let mut stuck: Option<String> = None;
+    let (facts, _) = ringwise_discover::host_without_rivals(cx.host.as_ref());
     loop {
         let read = match (journal(cx, store, transaction), &known) {
             (Ok(Journaled::Whole(read)), _) => *read,
@@ -191,7 +192,9 @@ pub(crate) fn from_disk(
             }
         };
         *known = Some(read.clone());
-        let Some(header) = read.header.as_ref().filter(|_| read.closed.is_none()) else {
+        // Of another boot its settings are gone, and nothing is to be put back on this one.
+        let is_over = read.closed.is_some() || matches!(read.whose(&facts), Whose::Other(_));
+        let Some(header) = read.header.as_ref().filter(|_| !is_over) else {
             return Ok(None);
         };
         let path = read.path.clone();

@@ -39,6 +39,7 @@ pub fn recover(
     let Some(_) = to_recover(&journals, &now) else {
         let mut out = Outcome::nothing();
         out.notes.push("no transaction of this boot was cut short or is on trial".into());
+        out.notes.extend(journals.iter().filter_map(|j| open_elsewhere(j, &now)));
         return Ok(out);
     };
     if now.host.read_only.known() == Some(&true) {
@@ -121,6 +122,17 @@ pub(crate) fn resume(
     tx.out.verdict = if whole { Verdict::Recovered } else { Verdict::PutBackIncomplete };
     tx.out.changed = !tx.out.put_back.is_empty();
     Ok(tx.finish(store, lock, begin, None))
+}
+
+/// What an unfinished journal of another boot or machine is, and why nothing of it is put back.
+fn open_elsewhere(j: &Read, now: &Snapshot) -> Option<String> {
+    let was = match (j.unfinished(), j.on_trial()) {
+        (true, _) => "was cut short",
+        (_, Some(_)) => "was on trial",
+        _ => return None,
+    };
+    let Whose::Other(why) = j.whose(&now.host) else { return None };
+    Some(format!("transaction {} {was}, and nothing of it is put back: {why}", j.id))
 }
 
 /// The one that was cut short, else the last one of which something is still to be put back.

@@ -4,6 +4,7 @@ mod bonds;
 mod clocks;
 mod common;
 mod cut_short;
+mod elsewhere;
 mod every_error;
 mod features;
 mod flipped;
