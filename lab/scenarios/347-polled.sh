@@ -15,6 +15,7 @@ taskset -p 1000 $$ >/dev/null
 modprobe pktgen
 for dev in eth0 eth1; do echo 1 >/proc/sys/net/ipv6/conf/$dev/disable_ipv6; done
 cost_load eth0
+# shellcheck disable=SC2034 # _pg_empty reads it
 PG_CPU=14
 _pg_empty
 _pg kpktgend_14 "add_device eth1"

@@ -110,15 +110,14 @@ pub(crate) fn write_down(
     out.notes = notes;
     out.waiting.clone_from(&request.waiting);
     out.notes.extend(lock.notes.iter().cloned());
-    let refuse = |e: std::io::Error| Refusal::State { path: lock.dir.clone(), why: e.to_string() };
-    let mut journal = Journal::begin(store, lock, header).map_err(refuse)?;
+    let mut journal = Journal::begin(store, lock, header)?;
     events(&Event::Begun { transaction: id, steps: request.steps.len() });
     out.notes.iter().for_each(|text| events(&Event::Note { text: text.clone() }));
     let end = Record::End { outcome: Box::new(out.clone()), after: settings };
-    if let Err(e) = journal.add(&end).and_then(|()| journal.sync()) {
+    if let Err(e) = journal.add_durably(&end) {
         // Half of it would look like a run that was cut short.
         let _ = std::fs::remove_file(journal.path());
-        return Err(refuse(e).into());
+        return Err(Refusal::State { path: journal.path().to_path_buf(), why: e.to_string() }.into());
     }
     store.publish(None);
     Ok(out)

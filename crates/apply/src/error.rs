@@ -129,7 +129,7 @@ impl fmt::Display for Refusal {
                  privileges and both mounted writable",
             ),
             Self::State { path, why } => {
-                write!(f, "no journal can be written in {}, and without one nothing is changed: {why}", path.display())
+                write!(f, "{} cannot be written, and without a journal nothing is changed: {why}", path.display())
             }
             Self::ControlPath { addresses, ways, force, trial } => {
                 let list: Vec<String> = addresses.iter().map(Address::to_string).collect();

@@ -26,7 +26,7 @@ use ringwise_observe::Stuck;
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
-use crate::journal::{Read, Record};
+use crate::journal::{Read, Record, Whose};
 use crate::names::Names;
 use crate::store::{Lock, OpenLock};
 use crate::takeover::{Halt, Lost, SignOfLife, halted, take_over, taken, took_over};
@@ -227,6 +227,7 @@ pub(crate) fn from_disk(
     let mut told = false;
     let mut watch = None;
     let mut stuck: Option<String> = None;
+    let (facts, _) = ringwise_discover::host_without_rivals(cx.host.as_ref());
     loop {
         let read = match (journal(cx, store, transaction), &known) {
             (Ok(Journaled::Whole(read)), _) => *read,
@@ -242,7 +243,9 @@ pub(crate) fn from_disk(
             }
         };
         *known = Some(read.clone());
-        let Some(header) = read.header.as_ref().filter(|_| read.closed.is_none()) else {
+        // Of another boot its settings are gone, and nothing is to be put back on this one.
+        let is_over = read.closed.is_some() || matches!(read.whose(&facts), Whose::Other(_));
+        let Some(header) = read.header.as_ref().filter(|_| !is_over) else {
             return Ok(None);
         };
         let path = read.path.clone();
@@ -519,9 +522,12 @@ impl Tx<'_> {
         };
         let path = trial::file(&lock.dir, id, Stage::Trial);
         store.write_json(&path, &trial).map_err(|e| {
+            // The name may be there although its directory could not be synced.
+            Files::clear(&lock.dir, id);
             let words = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
+            let errno = if let Error::State { source, .. } = &e { source.raw_os_error() } else { None };
             let path = Some(path.display().to_string());
-            Failure { path, ..Failure::new(words, "the trial cannot be written down") }
+            Failure { path, errno, ..Failure::new(words, "the trial cannot be written down") }
         })?;
         self.out.trial = Some(OnTrial::new(&trial, Fate::Pending));
         lock.note(&Holder { trial_until_unix: Some(trial.until_unix), ..holder });

@@ -21,7 +21,7 @@ use crate::newer::{Head, elsewhere};
 use crate::store::{Lock, Store, sync_dir};
 use crate::sum::{self, Sum};
 use crate::trial::{Fate, Files, Trial};
-use crate::{Error, Failure, Kind, Newer, Outcome, Request, Verdict};
+use crate::{Error, Failure, Kind, Newer, Outcome, Refusal, Request, Verdict};
 
 /// Of the file: every line with a checksum. A journal of another one is not replayed, but for [`BEFORE_SUMS`].
 pub(crate) const FORMAT: u32 = 2;
@@ -194,17 +194,26 @@ pub(crate) struct Journal {
     file: Result<File, String>,
     path: PathBuf,
     store: Store,
+    /// Of the file, up to the end of the last whole line.
+    length: u64,
 }
 
 impl Journal {
     /// A new file with the header, on disk with its directory when this returns.
-    pub fn begin(store: &Store, lock: &Lock, header: Header) -> io::Result<Self> {
+    ///
+    /// Errors: the disk's; nothing of it is left then.
+    pub fn begin(store: &Store, lock: &Lock, header: Header) -> Result<Self, Refusal> {
         let path = lock.dir.join(format!("tx-{:04}.jsonl", header.transaction));
-        store.before_write(&path)?;
-        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
-        let mut journal = Self { file: Ok(file), path, store: store.clone() };
-        let written = journal.put(&Record::Begin(Box::new(header))).and_then(|()| journal.sync());
-        if let Err(e) = written.and_then(|()| sync_dir(&journal.path)) {
+        let refuse = |e: io::Error| Refusal::State { path: path.clone(), why: e.to_string() };
+        Self::create(store, &path, header).map_err(refuse)
+    }
+
+    fn create(store: &Store, path: &Path, header: Header) -> io::Result<Self> {
+        store.before_write(path)?;
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+        let mut journal = Self { file: Ok(file), path: path.to_path_buf(), store: store.clone(), length: 0 };
+        let written = journal.add(&Record::Begin(Box::new(header))).and_then(|()| journal.sync());
+        if let Err(e) = written.and_then(|()| journal.sync_dir()) {
             // Nothing was changed: an empty or torn journal would only be in the way. The disk's error counts.
             let _ = std::fs::remove_file(&journal.path);
             return Err(e);
@@ -220,33 +229,59 @@ impl Journal {
         if torn {
             file.write_all(b"\n")?;
         }
-        Ok(Self { file: Ok(file), path: path.to_path_buf(), store: store.clone() })
+        let length = file.metadata()?.len();
+        Ok(Self { file: Ok(file), path: path.to_path_buf(), store: store.clone(), length })
     }
 
     /// One that cannot be written.
     pub fn lost(store: &Store, path: &Path, why: &io::Error) -> Self {
-        Self { file: Err(why.to_string()), path: path.to_path_buf(), store: store.clone() }
+        Self { file: Err(why.to_string()), path: path.to_path_buf(), store: store.clone(), length: 0 }
     }
 
     fn file(&mut self) -> io::Result<&mut File> {
         self.file.as_mut().map_err(|why| io::Error::other(why.clone()))
     }
 
-    /// One line.
+    /// One line, or nothing of it: the next would go on in the middle of half a line.
     pub fn add(&mut self, record: &Record) -> io::Result<()> {
-        self.store.before_write(&self.path)?;
-        self.put(record)
-    }
-
-    fn put(&mut self, record: &Record) -> io::Result<()> {
         let mut line = sum::add(serde_json::to_vec(record)?);
         line.push(b'\n');
-        self.file()?.write_all(&line)
+        let written = self.store.before_write(&self.path).and_then(|()| self.file()?.write_all(&line));
+        match written {
+            Ok(()) => self.length += line.len() as u64,
+            Err(_) => self.cut(self.length),
+        }
+        written
+    }
+
+    /// One line that is on disk when this returns, or not in the file.
+    pub fn add_durably(&mut self, record: &Record) -> io::Result<()> {
+        let before = self.length;
+        let done = self.add(record).and_then(|()| self.sync());
+        if done.is_err() {
+            self.cut(before);
+        }
+        done
+    }
+
+    /// Takes away what was written last. Needs no space; where it fails the line is read as what it is.
+    fn cut(&mut self, length: u64) {
+        if let Ok(file) = &self.file
+            && file.set_len(length).is_ok()
+        {
+            self.length = length;
+        }
     }
 
     pub fn sync(&mut self) -> io::Result<()> {
         self.store.before_write(&self.path)?;
         self.file()?.sync_data()
+    }
+
+    /// Its name is on disk when this returns.
+    pub fn sync_dir(&self) -> io::Result<()> {
+        self.store.before_write(&self.path)?;
+        sync_dir(&self.path)
     }
 
     pub fn path(&self) -> &Path {

@@ -45,6 +45,8 @@ impl Ledger {
 
     /// Adds what is not in it yet, and writes it when that was anything.
     pub fn note(mut self, store: &Store, lock: &Lock, now: &Snapshot, start: &SettingMap) -> Result<(), Error> {
+        // Also one that was read from a file of version 0.1.
+        self.format = SUMMED;
         let mut added = false;
         for (address, setting) in start {
             let mut noted = setting.clone();
@@ -80,8 +82,6 @@ impl Ledger {
                 added = true;
             }
         }
-        // Also one that was read from a file of version 0.1.
-        self.format = SUMMED;
         if added { store.write_json(&Self::path(lock), &self) } else { Ok(()) }
     }
 

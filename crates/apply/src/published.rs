@@ -34,9 +34,14 @@ impl Store {
         Some(dir.join("status.json"))
     }
 
-    /// Tells everybody what is so now. What cannot be told is no reason to fail: root knows it all the same.
+    /// Tells everybody what is so now. What cannot be told is no reason to fail: root knows it all the same. But then nobody
+    /// is told what was so before.
     pub(crate) fn publish(&self, holder: Option<&Holder>) {
-        let _ = self.try_publish(holder);
+        if self.try_publish(holder).is_err()
+            && let Some(path) = self.public()
+        {
+            let _ = fs::remove_file(path); // one that is not there, or a disk on which nothing can be done
+        }
     }
 
     fn try_publish(&self, holder: Option<&Holder>) -> io::Result<()> {

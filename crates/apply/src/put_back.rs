@@ -35,7 +35,8 @@ impl Tx<'_> {
 
     pub fn back_to_start(&mut self, why: String) {
         if let Err(e) = self.record(Record::PutBack { why }) {
-            self.note(format!("{}: {}", e.meaning, e.words));
+            let path = self.journal.path().display();
+            self.note(format!("{}: {path}: {}", e.meaning, e.words));
         }
         let mut errors: BTreeMap<Address, String> = BTreeMap::new();
         // A call that was late may have restarted a device.

@@ -129,8 +129,7 @@ pub(crate) fn close_others(store: &Store, _lock: &Lock, now: &Snapshot, unix_tim
         };
         let close = |path: &Path| {
             let mut journal = Journal::resume(store, path)?;
-            journal.add(&Record::Closed { why: why.clone(), unix_time })?;
-            journal.sync()
+            journal.add_durably(&Record::Closed { why: why.clone(), unix_time })
         };
         let was = if j.on_trial().is_some() { "was on trial" } else { "was cut short" };
         let text = format!("transaction {} {was} and is closed now: {why}", j.id);
@@ -303,8 +302,7 @@ pub(crate) fn transact(
         ..Header::of(id, kind, &request, &now, cx.host.unix_time())
     };
     let devices = header.devices.clone();
-    let journal = Journal::begin(store, lock, header)
-        .map_err(|e| Refusal::State { path: lock.dir.clone(), why: e.to_string() })?;
+    let journal = Journal::begin(store, lock, header)?;
     let mut guard = guard;
     if let Some(why) = guard.0.as_mut().and_then(|g| g.begun().err()) {
         // Nothing was changed, so a journal would only be in the way.
@@ -404,8 +402,9 @@ impl Tx<'_> {
             if self.out.verdict == Verdict::Applied {
                 self.put_back(failure);
             } else {
+                let path = self.journal.path().display();
                 self.note(format!(
-                    "{}: {}; ringwise recover will find nothing left to do",
+                    "{}: {path}: {}; ringwise recover will find nothing left to do",
                     failure.meaning, failure.words
                 ));
             }
@@ -426,8 +425,7 @@ impl Tx<'_> {
 
     pub fn end(&mut self) -> std::io::Result<()> {
         let record = Record::End { outcome: Box::new(self.out.clone()), after: self.after() };
-        self.journal.add(&record)?;
-        self.journal.sync()
+        self.journal.add_durably(&record)
     }
 }
 

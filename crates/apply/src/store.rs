@@ -22,7 +22,8 @@ const PLACES: [&str; 2] = ["/var/lib/ringwise", "/run/ringwise/state"];
 /// Overrides [`PLACES`].
 const VARIABLE: &str = "RINGWISE_STATE_DIR";
 
-/// Called before each write to the state directory with the file's path; an error stands for the disk's.
+/// Called before each call that writes to the state directory (create, write, sync, rename, sync of the directory) with the
+/// file's path; an error stands for the disk's.
 pub type Hook = Arc<dyn Fn(&Path) -> io::Result<()> + Send + Sync>;
 
 /// The state directory. Nothing is made in it before something has to be written.
@@ -244,12 +245,17 @@ impl Store {
     /// Writes with a checksum beside, syncs and renames: the file is the old or the new one, never half.
     pub(crate) fn write_json<T: Serialize>(&self, path: &Path, value: &T) -> Result<(), Error> {
         let fail = |source| Error::State { path: path.to_path_buf(), source };
-        self.before_write(path).map_err(fail)?;
         let text = state_file::text(value).map_err(|e| fail(e.into()))?;
         let write = || -> io::Result<()> {
+            self.before_write(path)?;
             let mut new = Beside::create(path, 0o600)?;
+            self.before_write(path)?;
             new.file.write_all(&text)?;
-            new.finish()?;
+            self.before_write(path)?;
+            new.file.sync_all()?;
+            self.before_write(path)?;
+            new.place()?;
+            self.before_write(path)?;
             sync_dir(path)
         };
         write().map_err(fail)
@@ -382,7 +388,7 @@ mod tests {
         fs::remove_dir_all(&dir).unwrap();
         let e = nowhere.lock().unwrap_err();
         assert_eq!(e.exit_status(), 6);
-        assert!(e.to_string().starts_with("no journal can be written in /proc/none/ringwise"), "{e}");
+        assert!(e.to_string().starts_with("/proc/none/ringwise cannot be written"), "{e}");
     }
 
     #[test]

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::{Journal, Read, Record, Whose};
 use crate::state_file;
-use crate::store::sync_dir;
 use crate::sum::Sum;
 use crate::{Error, Holder, Refusal, Store, Verdict};
 
@@ -281,7 +280,7 @@ pub fn confirm(
         let fail = |source| Error::State { path: file(dir, transaction, Stage::Confirmed), source };
         if decide(store, dir, transaction, Stage::Confirmed).map_err(fail)? {
             let record = Record::Confirmed { by: who.to_string(), unix_time: clock.unix_time() };
-            let noted = note(store, &j.path, &record).map_err(|e| e.to_string());
+            let noted = note(store, &j.path, &record).map_err(|e| format!("{}: {e}", j.path.display()));
             if noted.is_ok() {
                 Files::clear(dir, transaction);
             }
@@ -313,9 +312,8 @@ pub fn undo_now(store: &Store, transaction: u64, by: &str, why: &str, unix_time:
 /// One line at the end of a journal that nobody else writes to now, on disk when this returns.
 pub(crate) fn note(store: &Store, path: &Path, record: &Record) -> io::Result<()> {
     let mut journal = Journal::resume(store, path)?;
-    journal.add(record)?;
-    journal.sync()?;
-    sync_dir(path)
+    journal.add_durably(record)?;
+    journal.sync_dir()
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ pub fn recover(
     if !open && rest(&journals, &now).is_none() {
         let mut out = Outcome::nothing();
         out.notes.push("no transaction of this boot was cut short or is on trial".into());
+        out.notes.extend(journals.iter().filter_map(|j| open_elsewhere(j, &now)));
         return Ok(out);
     }
     if now.host.read_only.known() == Some(&true) {
@@ -89,9 +90,9 @@ pub(crate) fn resume(
     let Some(header) = read.header else { return Ok(Outcome::nothing()) };
     let names = Names::new(&header.devices, &now);
     let journal = match Journal::resume(store, &read.path) {
-        // A guard puts back even where the account cannot be kept.
-        Err(e) if failed.is_some() => Journal::lost(store, &read.path, &e),
-        other => other.map_err(|e| Refusal::State { path: read.path.clone(), why: e.to_string() })?,
+        Ok(journal) => journal,
+        // It only goes towards the start, which is not worse without an account of it.
+        Err(e) => Journal::lost(store, &read.path, &e),
     };
     let start: SettingMap =
         header.start.iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).into_map();
@@ -129,6 +130,17 @@ pub(crate) fn resume(
     tx.out.verdict = if whole { Verdict::Recovered } else { Verdict::PutBackIncomplete };
     tx.out.changed = !tx.out.put_back.is_empty();
     Ok(tx.finish(store, lock, begin, None))
+}
+
+/// What an unfinished journal of another boot or machine is, and why nothing of it is put back.
+fn open_elsewhere(j: &Read, now: &Snapshot) -> Option<String> {
+    let was = match (j.unfinished(), j.on_trial()) {
+        (true, _) => "was cut short",
+        (_, Some(_)) => "was on trial",
+        _ => return None,
+    };
+    let Whose::Other(why) = j.whose(&now.host) else { return None };
+    Some(format!("transaction {} {was}, and nothing of it is put back: {why}", j.id))
 }
 
 /// The one that was cut short, else the last one of which something is still to be put back.

@@ -241,7 +241,7 @@ fn an_adopt_on_a_full_disk_is_refused_and_leaves_nothing() {
     apply(&sim, &dir, &layout("eth1", 4)).unwrap();
     by_hand(&sim, "eth1", 2, "7");
     let files = dir.files();
-    for left in 0..6 {
+    for left in 0..12 {
         let count = Arc::new(std::sync::atomic::AtomicUsize::new(left));
         let store = dir.store().with_hook(Arc::new(move |_| {
             use std::sync::atomic::Ordering::SeqCst;
@@ -263,7 +263,7 @@ fn an_adopt_on_a_full_disk_is_refused_and_leaves_nothing() {
             }
         }
     }
-    panic!("six writes were not enough");
+    panic!("twelve writes were not enough");
 }
 
 #[test]

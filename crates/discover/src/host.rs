@@ -12,7 +12,7 @@ use crate::{rfs, rivals, rps};
 /// Everything but the list of rivals is a handful of small files. Without `rps_default_mask`, which
 /// may hang: see [`rps::default_mask`].
 pub fn host(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
-    let (mut facts, mut unread) = without_rivals(host);
+    let (mut facts, mut unread) = host_without_rivals(host);
     let found = rivals::find(host);
     (facts.rivals, facts.rival_details, facts.irqbalance) = (found.names, found.details, found.irqbalance);
     if let Fact::Unknown(u) = &facts.rivals {
@@ -21,7 +21,8 @@ pub fn host(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     (facts, unread)
 }
 
-pub(crate) fn without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
+/// The same without a look at other programs.
+pub fn host_without_rivals(host: &dyn Host) -> (HostFacts, Vec<Unread>) {
     let mut r = Reader::new(host);
     let facts = HostFacts {
         name: r.text("/proc/sys/kernel/hostname"),

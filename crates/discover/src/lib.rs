@@ -48,7 +48,7 @@ pub use control::control;
 pub use cpus::topology;
 pub use error::Error;
 pub use extra::extra;
-pub use host::host;
+pub use host::{host, host_without_rivals};
 pub use napi::napi_again;
 pub use parts::Parts;
 pub use pool::{panicked, reads};

@@ -118,7 +118,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     };
     let (topology, more) = cpus::parts_of(host.as_ref(), options.parts.cores);
     r.unread.extend(more);
-    let (mut facts, more) = host::without_rivals(host.as_ref());
+    let (mut facts, more) = host::host_without_rivals(host.as_ref());
     r.unread.extend(more);
     if options.parts.host {
         let (sysctls, more) = host::sysctls(host.as_ref());

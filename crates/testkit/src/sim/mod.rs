@@ -394,6 +394,11 @@ impl Sim {
         self.lock().host.boot_id = Fact::Known(id.to_string());
     }
 
+    /// It is hidden, as in some containers.
+    pub fn boot_id_unreadable(&self) {
+        self.lock().host.boot_id = Fact::Absent;
+    }
+
     pub fn machine_id(&self, id: &str) {
         self.lock().host.machine_id = Fact::Known(id.to_string());
     }
