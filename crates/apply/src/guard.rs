@@ -190,7 +190,7 @@ pub fn guard(
         tries += 1;
     };
     if let Some(pid) = hung {
-        // It shares the lock: until it ends nobody else gets it.
+        // It shares the lock: until it ends no other run gets it.
         let header = known.as_ref().and_then(|k| k.header.as_ref());
         let (who, command) = header.map(|h| (h.who.clone(), h.command.clone())).unzip();
         lock.note(&Holder { pid: Some(pid), who, command, transaction: Some(transaction), trial_until_unix: None });

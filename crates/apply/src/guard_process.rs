@@ -63,7 +63,7 @@ impl Default for Process {
     }
 }
 
-/// Where the guard reports. A file of the state directory, which no other user can connect to: an abstract name stands in
+/// Where the guard reports. A file of the state directory, which no other user can connect to: an abstract name is listed in
 /// /proc/net/unix, and whoever knows it can fill its queue.
 struct Door {
     listener: UnixListener,

@@ -18,7 +18,7 @@ fn its_door_is_for_its_own_user_alone() {
     assert!(is_ours(&accept(&door.listener, &is_ours, None, Instant::now() + LONG).unwrap()));
     drop(door);
     assert!(!path.exists());
-    // No file can be made: an abstract name, which nobody can guess.
+    // No file can be made: an abstract name, which cannot be guessed.
     let door = Door::open(&dir.0.join("none"), 7).unwrap();
     assert!(door.name.starts_with("@ringwise-guard-") && door.name.len() == 48, "{}", door.name);
     let _ours = local::connect(&door.name, None).unwrap();

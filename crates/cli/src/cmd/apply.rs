@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ringwise_apply::Request;
-use ringwise_knob::{IfRefused, Setting};
+use ringwise_knob::Setting;
 use ringwise_model::{Gather, Snapshot};
 use ringwise_plan::Plan;
 
@@ -87,13 +87,11 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
         request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
     }
     if a.boot {
-        // Nobody is there to name something else: the rest is better than nothing.
-        let named = request.steps.iter_mut().filter(|s| s.if_refused == IfRefused::PutBack);
-        named.for_each(|s| s.if_refused = IfRefused::Replan);
+        replan::without_names(&mut request.steps);
     }
     let mut policy = policy()?;
     if let Some((made, take)) = &made {
-        policy.planner = Some(Arc::new(made.planner(*take)));
+        policy.planner = Some(Arc::new(made.planner(*take, a.boot)));
     }
     policy.force = a.force;
     policy.trial = trial::wanted(a);

@@ -102,12 +102,13 @@ impl Made {
     }
 
     /// Who plans the same again when a step of it is refused.
-    pub fn planner(&self, take: Take) -> Again {
+    pub fn planner(&self, take: Take, at_boot: bool) -> Again {
         Again {
             options: self.options.clone(),
             intent: self.intent.clone(),
             hands: self.hands(take),
             learned: self.learned.clone(),
+            at_boot,
         }
     }
 

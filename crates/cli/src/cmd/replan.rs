@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ringwise_apply::{NewPlan, Planner};
 use ringwise_discover::Options;
-use ringwise_knob::{Learned, Setting};
+use ringwise_knob::{IfRefused, Learned, Setting, Step};
 use ringwise_model::Intent;
 use ringwise_plan::{Hands, Plan};
 use ringwise_sys::Host;
@@ -17,13 +17,26 @@ pub struct Again {
     pub intent: Intent,
     pub hands: Hands,
     pub learned: Vec<Learned>,
+    /// See [`without_names`].
+    pub at_boot: bool,
+}
+
+/// At boot no one is there to name something else: what was named and is refused is left out, and the rest is better than
+/// nothing.
+pub fn without_names(steps: &mut [Step]) {
+    let named = steps.iter_mut().filter(|s| s.if_refused == IfRefused::PutBack);
+    named.for_each(|s| s.if_refused = IfRefused::Replan);
 }
 
 impl Planner for Again {
     fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned]) -> Result<NewPlan, String> {
         let now = ringwise_discover::snapshot(host, &self.options).map_err(|e| super::transaction::words(&e))?;
         let known: Vec<Learned> = self.learned.iter().chain(learned).cloned().collect();
-        let plan = ringwise_plan::plan_around(&now, &self.intent, &known, &self.hands).map_err(|r| r.to_string())?;
+        let mut plan =
+            ringwise_plan::plan_around(&now, &self.intent, &known, &self.hands).map_err(|r| r.to_string())?;
+        if self.at_boot {
+            without_names(&mut plan.steps);
+        }
         let unmet = plan.refused.iter().filter(|r| r.needed).filter_map(|r| r.address.clone()).collect();
         Ok(NewPlan { already: already(&plan), unmet, steps: plan.steps })
     }
