@@ -63,8 +63,8 @@ if [ $mode = 1 ]; then
 	export RINGWISE_STATE_DIR=/tmp/rw63p.quirk
 	echo 1 >$param/quirk_dev
 	echo 1 >$param/quirk
-	change "CQE mode: accepted and not done" 0 --set mq0.coalesce.cqe-mode-tx=true
-	says "CQE mode: it is found by reading back" "ignored"
+	change "CQE mode: accepted and not done" 4 --set mq0.coalesce.cqe-mode-tx=true
+	says "CQE mode: it is found by reading back" "accepted, but reads back as"
 	echo 0 >$param/quirk
 	echo -1 >$param/quirk_dev
 else

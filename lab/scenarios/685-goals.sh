@@ -40,7 +40,7 @@ begin() {
 }
 # goal WORDS...: applied, holds, and nothing is left to do.
 goal() {
-	status "$name: apply" 0 ringwise apply --yes --goal "$@" $on
+	status "$name: apply" ${applies:-0} ringwise apply --yes --goal "$@" $on
 	cat /tmp/out /tmp/err
 	links $on >/dev/null
 	status "$name: verify" 0 ringwise verify
@@ -213,7 +213,7 @@ same "rounds: down to a multiple of 8" "$(moderation mq0 | cut -d' ' -f3,4)" "56
 back
 echo 1 >$param/quirk
 begin "ignores" mq0
-goal rpc
+applies=3 goal rpc
 ringwise plan --goal rpc mq0 >/tmp/out 2>/tmp/err
 says "ignores: the next plan says so" "accepted before and ignored"
 back
