@@ -41,27 +41,5 @@ note: no transaction of this boot was cut short or is on trial"
 done
 check "some of the kills came in the middle ($cut of 6)" [ $cut -ge 3 ]
 
-# Stopped instead of killed: the guard takes over after a bound, 50 s here.
-j=$S/tx-$(printf %04d $(($(ls $S/*.jsonl | wc -l) + 1))).jsonl
-$apply >/tmp/out 2>/tmp/err </dev/null &
-pid=$!
-i=0
-while [ "$(cat $j 2>/dev/null | wc -l)" -lt 2 ] && [ -d /proc/$pid ] && [ $i -lt 6000 ]; do
-	sleep 0.01
-	i=$((i + 1))
-done
-kill -STOP $pid
-check "stopped: the guard puts back" wait_until 240 sh -c "ringwise history | sed -n 2p | grep -q 'failed, put back'"
-check "it says why" sh -c "ringwise history $(ls $S/*.jsonl | wc -l) | tr -s ' \n' ' ' | grep -q 'applied it ($pid) has been stopped'"
-state $devs >/tmp/after
-unchanged "stopped: the host is as before" /tmp/before /tmp/after
-status "stopped: it holds the lock" 6 $apply
-says "and is named" "$pid"
-kill -CONT $pid
-wait $pid
-same "it learns of that when it goes on" $? 4
-as_before "it went on"
-clean_up
-
 # shellcheck disable=SC2009 # no pgrep that lists arguments
 same "no guard and no copy is left" "$(ls $S | grep guard; ps | grep '[_]_guard')" ""

@@ -305,12 +305,15 @@ fn a_guard_that_does_not_answer_is_named() {
     assert!(text(&o).contains(&format!("its guard (process {pid}) does not put it back")), "{o:?}");
     let doc: Value = serde_json::from_slice(&dir.ringwise(&["-j"]).stdout).unwrap();
     assert!(doc["overdue_s"].as_u64().is_some_and(|s| s >= 60), "{}", doc["overdue_s"]);
-    let o = dir.ringwise(&["confirm"]);
-    assert_eq!(o.status.code(), Some(3), "{o:?}");
-    assert!(
-        text(&o).contains("too late") && text(&o).contains(&format!("kill -9 {pid}, then ringwise recover")),
-        "{o:?}"
-    );
+    // Two minutes are given to a guard that puts back.
+    if ringwise_testkit::lane::everything() {
+        let o = dir.ringwise(&["confirm"]);
+        assert_eq!(o.status.code(), Some(3), "{o:?}");
+        assert!(
+            text(&o).contains("too late") && text(&o).contains(&format!("kill -9 {pid}, then ringwise recover")),
+            "{o:?}"
+        );
+    }
     // In time it is kept, whatever the guard does.
     dir.journal(Some(3600));
     let o = dir.ringwise(&["confirm"]);
