@@ -6,6 +6,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+/// Two guests that boot at the same time want the same programs.
+static BUILDING: Mutex<()> = Mutex::new(());
 
 /// Builds what is not there yet, and puts all into `share`.
 pub fn install(share: &Path) -> Result<()> {
@@ -15,26 +19,48 @@ pub fn install(share: &Path) -> Result<()> {
         if source.extension().is_some_and(|x| x == "c") {
             let name = source.file_stem().context("a source has a name")?;
             let to = share.join(name);
-            fs::copy(build(&source)?, &to)?;
+            fs::copy(build(&source, &paths::cache().join("tools"))?, &to)?;
             fs::set_permissions(&to, fs::Permissions::from_mode(0o755))?;
         }
     }
     Ok(())
 }
 
-fn build(source: &Path) -> Result<PathBuf> {
+fn build(source: &Path, dir: &Path) -> Result<PathBuf> {
     let name = source.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
-    let dir = paths::cache().join("tools");
-    fs::create_dir_all(&dir)?;
+    let _alone = BUILDING.lock().unwrap_or_else(PoisonError::into_inner);
+    fs::create_dir_all(dir)?;
     let program = dir.join(format!("{name}-{}", cmd::hash(&[&fs::read(source)?])));
     if program.is_file() {
         return Ok(program);
     }
-    // Another lab may be building the same.
+    // Another lab, in another process, may be building the same.
     let tmp = dir.join(format!("{name}-{}.tmp", std::process::id()));
     let mut cc = Command::new(cmd::need("gcc")?);
     cc.args(["-static", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&tmp).arg(source);
     cmd::output(&mut cc).with_context(|| format!("building {}", source.display()))?;
-    fs::rename(&tmp, &program)?;
+    fs::rename(&tmp, &program).with_context(|| program.display().to_string())?;
     Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guests_that_boot_at_once_with_an_empty_cache_get_their_programs() {
+        let dir = std::env::temp_dir().join(format!("xtask-tools-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        let source = dir.join("nothing.c");
+        fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+        let all: Vec<_> = std::thread::scope(|s| {
+            let threads: Vec<_> = (0..4).map(|_| s.spawn(|| build(&source, &dir.join("cache")))).collect();
+            threads.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        for program in all {
+            assert!(Command::new(program.unwrap()).status().unwrap().success());
+        }
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }
