@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ringwise_kfmt::route::{self, DefaultRoute};
 use ringwise_model::{ControlPath, ControlReason, Fact, IfIndex, Order, Unread};
-use ringwise_sys::{Host, Request, with_deadline};
+use ringwise_sys::{Host, Request, alone_with_deadline};
 
 use crate::links::{self, Port, Sort};
 use crate::read::Reader;
@@ -25,7 +25,7 @@ pub fn control(host: &Arc<dyn Host>, deadline: Duration) -> Fact<Vec<ControlPath
         let ports = links::ports(&mut r);
         paths(h.as_ref(), &ports)
     };
-    with_deadline(deadline, read).map_or_else(|| late(deadline), Fact::Known)
+    alone_with_deadline(host, "control path", deadline, read).map_or_else(|| late(deadline), Fact::Known)
 }
 
 pub(crate) fn late(deadline: Duration) -> Fact<Vec<ControlPath>> {

@@ -8,9 +8,10 @@ use std::time::Duration;
 use ringwise_kfmt::ethtool_nl::msg;
 use ringwise_kfmt::{audit, qdisc};
 use ringwise_model::{DevExtra, Extra, Fact, Gather, IfIndex, Nic, NicKind, Qdiscs, Snapshot};
-use ringwise_sys::{Host, Request};
+use ringwise_sys::{Alone, Host, Request, alone_with_deadline};
 
 use crate::ethtool::{first, request};
+use crate::pool;
 use crate::read::{Reader, failed};
 
 const HOST: &[&str] = &[
@@ -66,23 +67,33 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
         })
         .collect();
     // Requests take the network lock, which a sick device may hold.
-    let asked = {
-        let host = host.clone();
-        ringwise_sys::with_deadline(deadline, move || {
-            let mut r = Reader::new(host.as_ref());
-            let qdiscs = r.ask(&Request::Qdiscs, qdiscs);
-            let devs = own.iter().map(|(name, dir)| (name.clone(), dev(&mut r, name, dir)));
-            (qdiscs, devs.into_map())
+    let asked = host.clone();
+    let all = move || Reader::new(asked.as_ref()).ask(&Request::Qdiscs, qdiscs);
+    let qdiscs = alone_with_deadline(host, "qdiscs", deadline, all);
+    out.qdiscs = Some(qdiscs.unwrap_or_else(|| {
+        Fact::unknown(Request::Qdiscs.to_string(), format!("no answer within {} s", deadline.as_secs_f64()))
+    }));
+    let task = |(name, dir): &(String, String)| -> pool::Task<DevExtra> {
+        let (host, name, dir) = (host.clone(), name.clone(), dir.clone());
+        Box::new(move || {
+            let _alone = Alone::new(&host, format!("more of {name}"), deadline)?;
+            Some(dev(&mut Reader::new(host.as_ref()), &name, &dir))
         })
     };
-    match asked {
-        Some((qdiscs, devs)) => (out.qdiscs, out.devs) = (Some(qdiscs), devs),
-        None => {
-            let why = format!("no answer within {} s", deadline.as_secs_f64());
-            out.qdiscs = Some(Fact::unknown(Request::Qdiscs.to_string(), why));
-        }
-    }
+    let told = pool::run(own.iter().map(task).collect(), deadline);
+    let told = told.into_iter().map(|d| d.unwrap_or_else(|| late(deadline)));
+    out.devs = own.into_iter().map(|(name, _)| name).zip(told).into_map();
     out
+}
+
+/// Of a device that does not answer.
+fn late(deadline: Duration) -> DevExtra {
+    let why = format!("no answer within {} s", deadline.as_secs_f64());
+    DevExtra {
+        pci: Some(Fact::unknown("PCI configuration space", why.clone())),
+        eee: Some(Fact::unknown("eee-get", why.clone())),
+        tcp_data_split: Some(Fact::unknown("rings-get", why)),
+    }
 }
 
 fn keep(r: &mut Reader, out: &mut Extra, path: String) {

@@ -36,9 +36,12 @@ fn park() {
     }
 }
 
+/// `None`: it did nothing, because an earlier one still hangs at the same device.
+pub type Task<T> = Box<dyn FnOnce() -> Option<T> + Send>;
+
 /// Runs every task in a thread of its own and returns the results in order. None: not done within
 /// `deadline` of its start, panicked, or no thread could be had. Late threads are never waited for.
-pub fn run<T: Send + 'static>(tasks: Vec<Box<dyn FnOnce() -> T + Send>>, deadline: Duration) -> Vec<Option<T>> {
+pub fn run<T: Send + 'static>(tasks: Vec<Task<T>>, deadline: Duration) -> Vec<Option<T>> {
     let mut results: Vec<Option<T>> = tasks.iter().map(|_| None).collect();
     let mut waiting: VecDeque<_> = tasks.into_iter().enumerate().collect();
     let mut running: Vec<(usize, Instant)> = Vec::new();
@@ -53,7 +56,7 @@ pub fn run<T: Send + 'static>(tasks: Vec<Box<dyn FnOnce() -> T + Send>>, deadlin
                 TASK.set(Some(Box::new(move || drop(over.send((index, None))))));
                 let value = task();
                 // Nobody listens any more when this is late.
-                let _ = sender.sender.send((index, Some(value)));
+                let _ = sender.sender.send((index, value));
             });
             if started.is_ok() {
                 running.push((index, Instant::now() + deadline));
@@ -93,8 +96,8 @@ impl<T> Drop for Done<T> {
 mod tests {
     use super::*;
 
-    fn task<T>(f: impl FnOnce() -> T + Send + 'static) -> Box<dyn FnOnce() -> T + Send> {
-        Box::new(f)
+    fn task<T>(f: impl FnOnce() -> T + Send + 'static) -> Task<T> {
+        Box::new(move || Some(f()))
     }
 
     #[test]
@@ -140,7 +143,7 @@ mod tests {
                     }
                 })
             })
-            .collect::<Vec<Box<dyn FnOnce() + Send>>>();
+            .collect::<Vec<Task<()>>>();
         assert!(run(tasks, Duration::from_millis(50)).iter().all(Option::is_none));
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringwise_kfmt::cpumask;
 use ringwise_model::{ControlPath, CpuSet, Fact, Gather, Nic, Snapshot, Unread};
-use ringwise_sys::Host;
+use ringwise_sys::{Alone, Host, alone_with_deadline};
 
 use crate::links::{Port, Sort};
 use crate::nics::{self, Common};
@@ -85,13 +85,15 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     let common = Arc::new(common(host, &mut r, options.deadline, options.parts));
     let chosen = links::choose(&ports, &named, &follow);
 
-    let mut tasks: Vec<Box<dyn FnOnce() -> Part + Send>> = Vec::new();
+    let mut tasks: Vec<pool::Task<Part>> = Vec::new();
     let read: Vec<usize> = chosen.listed.iter().copied().filter(|i| ports[*i].sort == Sort::Own).collect();
     for &i in &read {
         let (host, ports, common) = (host.clone(), ports.clone(), common.clone());
+        let deadline = options.deadline;
         tasks.push(Box::new(move || {
+            let _alone = Alone::new(&host, of_device(&ports[i].name), deadline)?;
             let kind = nics::master_kind(&ports, ports[i].master);
-            Part::Nic(Box::new(nics::read(&host, &common, &ports[i], kind.as_deref())))
+            Some(Part::Nic(Box::new(nics::read(&host, &common, &ports[i], kind.as_deref()))))
         }));
     }
     {
@@ -101,14 +103,15 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         tasks.push(Box::new(move || {
             let found =
                 if skip { rivals::irqbalance_alone(host.as_ref()) } else { rivals::find_within(host.as_ref(), time) };
-            Part::Rivals(Box::new(found))
+            Some(Part::Rivals(Box::new(found)))
         }));
     }
     tasks.push({
-        let host = host.clone();
+        let (host, deadline) = (host.clone(), options.deadline);
         Box::new(move || {
+            let _alone = Alone::new(&host, rps::DEFAULT_MASK, deadline)?;
             let mut r = Reader::new(host.as_ref());
-            Part::DefaultMask(rps::default_mask(&mut r), r.unread)
+            Some(Part::DefaultMask(rps::default_mask(&mut r), r.unread))
         })
     });
     // The host's other files cannot hang under the network lock: they are read here, meanwhile.
@@ -192,10 +195,15 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     })
 }
 
+/// What a device is read under, alone.
+fn of_device(name: &str) -> String {
+    format!("device {name}")
+}
+
 /// Asks for routes, and so takes the network lock.
 fn control_paths(host: &Arc<dyn Host>, ports: &Arc<Vec<Port>>, deadline: Duration) -> Fact<Vec<ControlPath>> {
     let (h, p) = (host.clone(), ports.clone());
-    let found = ringwise_sys::with_deadline(deadline, move || control::paths(h.as_ref(), &p));
+    let found = alone_with_deadline(host, "control path", deadline, move || control::paths(h.as_ref(), &p));
     found.map_or_else(|| control::late(deadline), Fact::Known)
 }
 
@@ -213,11 +221,13 @@ fn quietly(
         return BTreeMap::new();
     }
     let quiet: Arc<dyn Host> = Arc::new(Quiet { host: host.clone(), why: why.to_string() });
-    let task = |i: usize| -> Box<dyn FnOnce() -> Nic + Send> {
-        let (quiet, common, ports, why) = (quiet.clone(), common.clone(), ports.clone(), why.to_string());
+    let task = |i: usize| -> pool::Task<Nic> {
+        let (host, quiet, common, ports) = (host.clone(), quiet.clone(), common.clone(), ports.clone());
+        let why = why.to_string();
         Box::new(move || {
+            let _alone = Alone::new(&host, format!("files of {}", ports[i].name), deadline)?;
             let kind = nics::master_kind(&ports, ports[i].master);
-            nics::read_quiet(&quiet, &common, &ports[i], kind.as_deref(), &why)
+            Some(nics::read_quiet(&quiet, &common, &ports[i], kind.as_deref(), &why))
         })
     };
     let parts = pool::run(late.iter().map(|i| task(*i)).collect(), deadline);
@@ -241,7 +251,7 @@ pub fn device(host: &Arc<dyn Host>, name: &str, deadline: Duration) -> Result<Ni
         let (host, common, port) = (host.clone(), common.clone(), port.clone());
         move || nics::read(&host, &common, &port, kind.as_deref())
     };
-    let mut nic = match ringwise_sys::with_deadline(deadline, task) {
+    let mut nic = match alone_with_deadline(host, &of_device(&port.name), deadline, task) {
         Some(nic) => nic,
         None => {
             let why = format!("no answer within {} s", deadline.as_secs_f64());
@@ -266,7 +276,7 @@ fn readable(host: &dyn Host) -> Result<(), Error> {
 /// The dump takes the network lock, which a sick device may hold.
 fn ports(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Vec<Port> {
     let h = host.clone();
-    let found = ringwise_sys::with_deadline(deadline, move || {
+    let found = alone_with_deadline(host, "links", deadline, move || {
         let mut r = Reader::new(h.as_ref());
         (links::ports(&mut r), r.unread)
     });
@@ -285,7 +295,7 @@ fn ports(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Vec<Port> 
 
 fn common(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration, parts: Parts) -> Common {
     let h = host.clone();
-    let found = ringwise_sys::with_deadline(deadline, move || {
+    let found = alone_with_deadline(host, "addresses", deadline, move || {
         let mut r = Reader::new(h.as_ref());
         (nics::addresses(&mut r), r.unread)
     });

@@ -168,6 +168,29 @@ fn a_device_that_hangs_is_late_and_the_others_are_complete() {
     assert_eq!(n.unread[0].why, "no answer within 0.1 s");
 }
 
+/// An exporter looks at the host for months: a device that never answers costs it two threads (one for `check`), and
+/// the deadline once for each.
+#[test]
+fn a_device_that_hangs_for_good_is_asked_once() {
+    let mut tree = router().finish();
+    tree.hangs = Some("eth2".into());
+    let counted = std::sync::Arc::new(tree.host());
+    let host: std::sync::Arc<dyn ringwise_sys::Host> = counted.clone();
+    let deadline = Duration::from_millis(400);
+    let options = Options { deadline, ..Options::all() };
+    for _ in 0..40 {
+        let s = snapshot(&host, &options).unwrap();
+        let late = s.nic("eth2").unwrap();
+        assert_eq!((late.unread[0].why.as_str(), late.queue_vectors().count()), ("no answer within 0.4 s", 8));
+        assert_eq!(s.nic("eth1").unwrap().queue_vectors().count(), 8);
+        let more = ringwise_discover::extra(&host, &s, deadline);
+        let unknown = more.devs["eth2"].eee.as_ref().and_then(Fact::unread).map(|u| u.why.as_str());
+        assert_eq!(unknown, Some("no answer within 0.4 s"));
+        assert!(more.devs["eth1"].eee.as_ref().is_some_and(|e| e.unread().is_none() || *e == Fact::Absent));
+    }
+    assert_eq!(counted.hanging.load(std::sync::atomic::Ordering::SeqCst), 2);
+}
+
 #[test]
 fn what_needs_root_says_so() {
     let mut tree = router().finish();

@@ -68,7 +68,11 @@ impl Fill<'_> {
 pub fn counters(page: &mut Page, keep: &mut Keeper, layout: &Layout, c: &Counters) {
     let mut fill = Fill { page, keep };
     let none = Wiring::default();
+    for name in &c.silent {
+        fill.page.add(&t::ANSWERS, &[("device", name)], Value::Int(0));
+    }
     for (name, l) in &c.links {
+        fill.page.add(&t::ANSWERS, &[("device", name)], Value::Int(1));
         let wiring = layout.links.get(name).unwrap_or(&none);
         device(&mut fill, name, wiring, l);
         queues(&mut fill, name, wiring, l, layout);

@@ -72,6 +72,8 @@ families! {
         "Rules about rates that were not judged, for want of a page before.";
     DEVICE = "ringwise_device_info" Info "" ["device" "driver" "node" "queue_source"]
         "An interface: its driver, its NUMA node, and who counts its queues.";
+    ANSWERS = "ringwise_device_answers" Gauge "" ["device"]
+        "1: the device answered in time for this page; 0: it did not, and its counters are not on the page.";
     SPEED = "ringwise_device_speed_bytes_per_second" Gauge "bytes_per_second" ["device"]
         "Speed of the link, while there is one.";
     PACKETS = "ringwise_device_packets_total" Counter "packets" ["device" "direction"]

@@ -126,6 +126,19 @@ fn both_forms_are_read_and_say_the_same() {
 }
 
 #[test]
+fn a_device_that_does_not_answer_is_named_and_its_counters_are_not_told() {
+    let mut c = sample(2, 3);
+    c.links.remove("eth1");
+    c.silent = vec!["eth1".into()];
+    let text = text(&mut Keeper::new(10), &layout(2), &c);
+    let got = parse(&text, false).unwrap();
+    let at = |k: &str| got.series.get(k).map(String::as_str);
+    assert_eq!(at(r#"ringwise_device_answers{device="eth0"}"#), Some("1"));
+    assert_eq!(at(r#"ringwise_device_answers{device="eth1"}"#), Some("0"));
+    assert_eq!(at(r#"ringwise_device_packets_total{device="eth1",direction="rx"}"#), None);
+}
+
+#[test]
 fn what_is_not_known_is_not_told() {
     let mut p = Page::default();
     standing(&mut p, &Standing::default());

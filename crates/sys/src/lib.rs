@@ -2,6 +2,7 @@
 //! machine ([`Real`]) or a recorded one ([`Captured`]) stands. It carries text and bytes and knows no
 //! values of `model`; `kfmt` turns them into such.
 
+mod alone;
 mod capture;
 pub mod connections;
 mod deadline;
@@ -24,6 +25,7 @@ pub mod store;
 pub mod terminal;
 pub mod trust;
 
+pub use alone::{Alone, alone_with_deadline};
 pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
 pub use deadline::{Pending, start, with_deadline};
 pub use host::{Clock, Error, Host, IoctlCmd, Request, Result, errno_text};

@@ -28,6 +28,8 @@ pub struct MapHost {
     tree: Tree,
     dirs: HashMap<String, BTreeSet<String>>,
     pub reads: AtomicUsize,
+    /// Requests that never came back.
+    pub hanging: AtomicUsize,
 }
 
 impl Tree {
@@ -63,7 +65,7 @@ impl Tree {
                 at = parent;
             }
         }
-        MapHost { tree: self.clone(), dirs, reads: AtomicUsize::new(0) }
+        MapHost { tree: self.clone(), dirs, reads: AtomicUsize::new(0), hanging: AtomicUsize::new(0) }
     }
 
     pub fn shared(&self) -> std::sync::Arc<dyn Host> {
@@ -146,6 +148,7 @@ impl Host for MapHost {
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
         assert!(!request.writes(), "discovery sent {request}");
         if self.tree.hangs.is_some() && request.dev() == self.tree.hangs.as_deref() {
+            self.hanging.fetch_add(1, Ordering::SeqCst);
             loop {
                 std::thread::park();
             }
