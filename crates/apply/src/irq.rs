@@ -9,8 +9,11 @@ use ringwise_sys::{Error, Result};
 
 use crate::cx::Cx;
 
-/// An interrupt moves when it is raised the next time. How long one of a queue in use may take to be raised.
+/// An interrupt moves when it is raised the next time: how long that is waited for, and how often it is looked at.
 const NEXT: Duration = Duration::from_millis(20);
+/// The same for one that was raised since the host was read.
+const NEXT_IN_USE: Duration = Duration::from_millis(100);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The number of now: a change of channels before this one may have given another.
 fn number(now: &Snapshot, dev: &str, of: Of) -> Result<IrqId> {
@@ -28,11 +31,23 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet, o
     if let Some(cpu) = on.filter(|c| cpus.contains(*c) && cpus.len() > 1) {
         let there = || effective(cx, n) == Some(cpu);
         // Where that is refused (the CPU is offline), the kernel chooses one of the set.
-        if !there() && cx.write(&path, format!("{cpu}\n")).is_ok() && !there() {
-            cx.host.sleep(NEXT);
+        if !there() && cx.write(&path, format!("{cpu}\n")).is_ok() {
+            let next = if raised_since(cx, now, dev, of, n) { NEXT_IN_USE } else { NEXT };
+            let until = cx.now() + next;
+            while !there() && cx.now() < until {
+                cx.host.sleep(LOOK);
+            }
         }
     }
     cx.write(&path, format!("{}\n", cpulist::format(cpus)))
+}
+
+fn raised_since(cx: &Cx, now: &Snapshot, dev: &str, of: Of, n: IrqId) -> bool {
+    let before = now.nic(dev).and_then(|x| irq::vector(x, of)).and_then(|v| v.count.known());
+    let path = format!("/sys/kernel/irq/{n}/per_cpu_count");
+    let counts = cx.read_text(&path).ok();
+    let sum = |t: String| t.split(',').map(|c| c.trim().parse::<u64>().ok()).sum::<Option<u64>>();
+    matches!((before, counts.and_then(sum)), (Some(before), Some(after)) if after > *before)
 }
 
 fn effective(cx: &Cx, n: IrqId) -> Option<CpuId> {
