@@ -62,6 +62,7 @@ mod seen;
 mod state_file;
 mod store;
 mod sum;
+mod support;
 mod takeover;
 mod trial;
 mod tx;

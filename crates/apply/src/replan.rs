@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, Family, IfRefused, Learned, Setting, SettingMap, Step};
+use ringwise_knob::{Address, FOR_GROUPS, Family, IfRefused, Learned, Made, Setting, SettingMap, Step};
 use ringwise_model::Gather;
 use ringwise_sys::Host;
 
@@ -21,10 +21,11 @@ const MOST: u32 = 8;
 
 /// Plans again for the same intent.
 pub trait Planner: Debug + Send + Sync {
-    /// From the host as it is now, read by `host` alone: its guard counts on signs of life. `learned`: what was refused or ignored in this run.
+    /// From the host as it is now, read by `host` alone: its guard counts on signs of life. `learned`: what was refused or
+    /// ignored in this run; `made`: what this run has made for groups of queues so far.
     ///
     /// Errors: why there is no plan, in words for people.
-    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned]) -> Result<NewPlan, String>;
+    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, String>;
 }
 
 /// What a [`Planner`] returns.
@@ -108,7 +109,7 @@ impl Tx<'_> {
         if Names::new(&devices, &self.now).changed().next().is_some() {
             return Err("an interface was renamed meanwhile".into());
         }
-        let plan = planner.plan_again(self.cx.host, &self.learned)?;
+        let plan = planner.plan_again(self.cx.host, &self.learned, &self.made())?;
         let mut request = Request { steps: plan.steps, already: plan.already, ..Request::default() };
         rivals::hold_too(&mut request, &self.now);
         bond::order_steps(&self.now, &mut request.steps);
@@ -123,6 +124,17 @@ impl Tx<'_> {
         control::check(&self.cx, &self.now, &todo).map_err(words)?;
         lives::check(&self.cx, &self.now, &todo).map_err(words)?;
         Ok(NewPlan { steps: request.steps, already: request.already, unmet: plan.unmet })
+    }
+
+    /// What the first plans made for groups that the next one may not have.
+    fn made(&self) -> Vec<Made> {
+        let of_groups = |s: &&Step| FOR_GROUPS.contains(&s.rule.as_str()) && self.out.applied.contains(&s.setting);
+        let made = |s: &Step| {
+            let before = self.start.get(&s.setting.address()?)?.clone();
+            let (setting, transaction) = (s.setting.clone(), self.out.transaction?);
+            (setting != before).then_some(Made { setting, before, transaction, as_left: true })
+        };
+        self.steps.iter().filter(of_groups).filter_map(made).collect()
     }
 
     fn take_plan(&mut self, disk: Disk, next: usize, plan: NewPlan) -> Result<usize, Box<Failure>> {

@@ -250,6 +250,7 @@ pub(crate) fn transact(
     notes.extend(rivals::note_restart(&now, &request.steps));
     let mut request = request;
     crate::bond::order_steps(&now, &mut request.steps);
+    let forward = kind == Kind::Apply;
     let start = start_of(&now, &request.steps);
     let state = |e: Error| -> Error {
         let Error::State { path, source } = e else { return e };
@@ -278,7 +279,7 @@ pub(crate) fn transact(
     let living: Option<Arc<dyn Host>> = sign.map(|sign| Arc::new(Living { host: cx.host.clone(), sign }) as _);
     let cx = Cx { host: living.as_ref().unwrap_or(cx.host), ..cx };
     let guard = Sent(guard);
-    let watch = if kind == Kind::Apply { cx.policy.watch } else { Duration::ZERO };
+    let watch = if forward { cx.policy.watch } else { Duration::ZERO };
     let mut watched = if watch.is_zero() { None } else { Watch::new(&cx, &now, &watch::devices(&request.steps)) };
     let stuck_before = watched.as_mut().map(|w| w.already(&cx)).unwrap_or_default();
     if !stuck_before.is_empty() {
@@ -289,7 +290,7 @@ pub(crate) fn transact(
     origin.extend(start.clone());
     match Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &origin)) {
         // The way back is never refused.
-        Err(e @ Error::Damaged { .. }) if kind != Kind::Apply => notes.push(e.to_string()),
+        Err(e @ Error::Damaged { .. }) if !forward => notes.push(e.to_string()),
         noted => noted.map_err(state)?,
     }
     let header = Header {
@@ -332,7 +333,8 @@ pub(crate) fn transact(
     };
     notes.into_iter().for_each(|n| tx.note(n));
     let disk = Disk { store, lock };
-    match tx.forward(disk).and_then(|()| tx.still_sends(watched, watch, &stuck_before)) {
+    let asked = if forward { tx.ask_for_support(disk) } else { Ok(()) };
+    match asked.and_then(|()| tx.forward(disk)).and_then(|()| tx.still_sends(watched, watch, &stuck_before)) {
         Ok(()) => {
             tx.out.verdict = Verdict::Applied;
             tx.out.unmet = tx.unmet();

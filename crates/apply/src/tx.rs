@@ -241,7 +241,7 @@ impl Tx<'_> {
     }
 
     /// True: something else has taken the step's place. An error where nothing has and nothing may be left out.
-    fn replaced(&mut self, step: &Step, failure: &Failure, learned: bool) -> Result<bool, Box<Failure>> {
+    pub(crate) fn replaced(&mut self, step: &Step, failure: &Failure, learned: bool) -> Result<bool, Box<Failure>> {
         if self.instead(step, failure)? {
             return Ok(true);
         }

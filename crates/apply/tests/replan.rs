@@ -6,9 +6,9 @@ use crate::common::guards::Here;
 use crate::common::*;
 use ringwise_apply::{Event, NewPlan, Outcome, Planner, Policy, Request, Verdict};
 use ringwise_discover::Options;
-use ringwise_knob::{Address, Family, IfRefused, Learned, Of, Setting, compare};
-use ringwise_model::{Goal, Intent};
-use ringwise_plan::Plan;
+use ringwise_knob::{Address, Family, IfRefused, Learned, Made, Of, Setting, compare};
+use ringwise_model::{Flow, Goal, GroupQueues, GroupWish, Intent};
+use ringwise_plan::{Hands, Plan};
 use ringwise_sys::Host;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
 
@@ -50,8 +50,10 @@ fn already(plan: &Plan) -> Vec<Setting> {
 }
 
 impl Planner for Again {
-    fn plan_again(&self, _: &Arc<dyn Host>, learned: &[Learned]) -> Result<NewPlan, String> {
-        let plan = self.plan(learned);
+    fn plan_again(&self, _: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, String> {
+        let hands = Hands { made: made.to_vec(), ..Hands::default() };
+        let now = ringwise_discover::snapshot(&host(&self.sim), &Options::all()).unwrap();
+        let plan = ringwise_plan::plan_around(&now, &self.intent, learned, &hands).unwrap();
         self.plans.lock().unwrap().push(plan.clone());
         let unmet = plan.refused.iter().filter(|r| r.needed).filter_map(|r| r.address.clone()).collect();
         Ok(NewPlan { already: already(&plan), unmet, steps: plan.steps })
@@ -144,6 +146,8 @@ fn a_driver_without_channels_costs_the_goal_nothing() {
     let out = go(&sim, &dir, &again, &mut Vec::new());
     assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 0), "{out:#?}");
     assert_eq!(out.refused.iter().map(|r| &r.asked).collect::<Vec<_>>(), [&eth1]);
+    // The kernel was asked before anything was touched: no write was refused.
+    assert!(!sim.log().iter().any(|w| w.contains("channels-set eth1")), "{:?}", sim.log());
     let now = look(&sim);
     assert!(compare(&eth0, &now).holds() && !compare(&eth1, &now).holds());
     // The two queues that eth1 has are placed all the same.
@@ -154,8 +158,8 @@ fn a_driver_without_channels_costs_the_goal_nothing() {
 
 #[test]
 fn what_the_user_named_is_not_replaced_by_another_plan() {
-    let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 2).done()));
-    let at = At::Matching("channels-set eth0".into());
+    let sim = Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 2).igb("eth1", 0, 2).done()));
+    let at = At::Matching("channels-set eth1".into());
     sim.fault(Fault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
     let (dir, before) = (Dir::new(), look(&sim));
     let again = Again::new(&sim, Intent { queues: Some(4), allow_disruption: true, ..balanced() });
@@ -165,6 +169,8 @@ fn what_the_user_named_is_not_replaced_by_another_plan() {
     assert_eq!(dir.store().learned().unwrap().len(), 1, "a driver without such a call has it at no time");
     assert!(again.plans.lock().unwrap().is_empty());
     assert_eq!(differing(&before, &look(&sim)), [""; 0]);
+    // The link of eth0, whose channels would have been set first, never went down.
+    assert_eq!(sim.log(), [""; 0]);
 }
 
 /// Proposes what is refused, whatever it is told.
@@ -172,7 +178,7 @@ fn what_the_user_named_is_not_replaced_by_another_plan() {
 struct Stubborn(Request, Mutex<u32>);
 
 impl Planner for Stubborn {
-    fn plan_again(&self, _: &Arc<dyn Host>, _: &[Learned]) -> Result<NewPlan, String> {
+    fn plan_again(&self, _: &Arc<dyn Host>, _: &[Learned], _: &[Made]) -> Result<NewPlan, String> {
         *self.1.lock().unwrap() += 1;
         Ok(NewPlan { steps: self.0.steps.clone(), ..NewPlan::default() })
     }
@@ -222,4 +228,40 @@ fn killed_at_every_write_it_is_recovered() {
         assert_eq!(out.verdict, Verdict::Recovered, "write {k}: {out:#?}");
         assert_eq!(differing(&before, &look(&sim)), [""; 0], "write {k}");
     }
+}
+
+/// What the first plan made for a group is taken back by the plan without its flow rules, not by the next run.
+#[test]
+fn the_share_of_a_group_that_gets_no_flows_is_taken_back_in_the_same_run() {
+    let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 2).done()));
+    let at = At::Matching("ETHTOOL_SRXCLSRLINS".into());
+    sim.fault(Fault::Fail { at, errno: EOPNOTSUPP, times: Times::Always });
+    let (dir, before) = (Dir::new(), look(&sim));
+    let wish = GroupWish {
+        name: "latency".into(),
+        dev: "eth0".into(),
+        policy: "latency".into(),
+        queues: GroupQueues::Count(1),
+        cpus: None,
+        weight: None,
+        context: false,
+        flows: vec![Flow::Match { flow: "udp4".into(), fields: [("dst-port".to_string(), "9".to_string())].into() }],
+        said: "mixed.toml line 3".into(),
+    };
+    let again = Again::new(&sim, Intent { goal: Goal::Mixed, groups: vec![wish], ..balanced() });
+    let table = Address::RssTable { dev: "eth0".into() };
+    let rss = |s: &ringwise_model::Snapshot| ringwise_knob::live(s, &table).known().cloned().unwrap();
+    let share = again.first().steps.iter().map(|s| s.setting.clone()).find(|s| s.address() == Some(table.clone()));
+    assert_ne!(share.expect("queue 0 leaves the table"), rss(&before));
+    let out = go(&sim, &dir, &again, &mut Vec::new());
+    assert_eq!(out.verdict, Verdict::Applied, "{out:#?}");
+    assert_eq!(out.refused.len(), 1, "{:#?}", out.refused);
+    assert_eq!(rss(&look(&sim)), rss(&before));
+    // A second run has nothing to take back.
+    let now = look(&sim);
+    let made = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap().made;
+    let hands = Hands { made, ..Hands::default() };
+    let learned = dir.store().learned().unwrap();
+    let next = ringwise_plan::plan_around(&now, &again.intent, &learned, &hands).unwrap();
+    assert!(next.steps.is_empty(), "{:#?}", next.steps);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ringwise_apply::{NewPlan, Planner};
 use ringwise_discover::Options;
-use ringwise_knob::{IfRefused, Learned, Setting, Step};
+use ringwise_knob::{IfRefused, Learned, Made, Setting, Step};
 use ringwise_model::Intent;
 use ringwise_plan::{Hands, Plan};
 use ringwise_sys::Host;
@@ -29,11 +29,13 @@ pub fn without_names(steps: &mut [Step]) {
 }
 
 impl Planner for Again {
-    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned]) -> Result<NewPlan, String> {
+    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, String> {
         let now = ringwise_discover::snapshot(host, &self.options).map_err(|e| super::transaction::words(&e))?;
         let known: Vec<Learned> = self.learned.iter().chain(learned).cloned().collect();
-        let mut plan =
-            ringwise_plan::plan_around(&now, &self.intent, &known, &self.hands).map_err(|r| r.to_string())?;
+        let mut hands = self.hands.clone();
+        hands.made.retain(|m| made.iter().all(|new| new.address() != m.address()));
+        hands.made.extend_from_slice(made);
+        let mut plan = ringwise_plan::plan_around(&now, &self.intent, &known, &hands).map_err(|r| r.to_string())?;
         if self.at_boot {
             without_names(&mut plan.steps);
         }

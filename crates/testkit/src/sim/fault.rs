@@ -85,6 +85,12 @@ impl Sim {
         s
     }
 
+    /// A fault says that this request fails with EOPNOTSUPP whenever it is made.
+    pub(super) fn lacks_the_call(&self, what: &str) -> bool {
+        let lacks = |f: &Fault| matches!(f, Fault::Fail { at: At::Matching(text), errno: 95, times: Times::Always } if what.contains(text.as_str()));
+        self.lock().faults.iter().any(lacks)
+    }
+
     pub(super) fn faulted(
         &self,
         what: &str,

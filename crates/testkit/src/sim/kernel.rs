@@ -209,6 +209,11 @@ pub(super) fn old_mask(s: &mut State, path: &str) -> Option<Vec<u8>> {
     Some(format!("{old}\n").into_bytes())
 }
 
+/// lab: "vmxnet3: -L is refused"
+pub(super) fn sets_channels(driver: Driver) -> bool {
+    !matches!(driver, Driver::Vmxnet3 | Driver::E1000e)
+}
+
 /// net/ethtool/channels.c, `ethnl_set_channels`; `counts` by attribute number.
 pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>) -> Result<()> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
@@ -217,8 +222,7 @@ pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>
     let Fact::Known(channels) = nic.channels else {
         return Err(no(EOPNOTSUPP));
     };
-    // lab: "vmxnet3: -L is refused"
-    if matches!(driver, Driver::Vmxnet3 | Driver::E1000e) {
+    if !sets_channels(driver) {
         return Err(no(EOPNOTSUPP));
     }
     let kinds = [

@@ -469,6 +469,10 @@ impl Host for Sim {
             e.what = request.to_string();
             e
         };
+        let lacks = self.lacks_the_call(&request.to_string());
+        if let Some(answer) = netlink::support(&self.alive(), request, lacks) {
+            return answer.map_err(named);
+        }
         if request.writes() {
             let mut reply = Vec::new();
             let act = |s: &mut State| netlink::set(s, request).map(|r| reply = r);

@@ -134,6 +134,26 @@ pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
     }
 }
 
+/// The answer of the kernel's core to a request that sets nothing: it reaches no driver. lab: 615-support
+/// `None`: another request. `lacks`: a test says that the driver has no such call.
+pub(super) fn support(s: &State, request: &Request, lacks: bool) -> Option<Result<Vec<Vec<u8>>>> {
+    let Request::EthtoolSet { name, dev, attrs, .. } = request else { return None };
+    let calls = ["channels-set", "rings-set", "coalesce-set", "pause-set"];
+    if !attrs.is_empty() || !calls.contains(name) {
+        return None;
+    }
+    let Some(i) = s.index(dev) else { return Some(Err(no(ENODEV))) };
+    let nic = &s.nics[i];
+    let has = match *name {
+        // lab: "vmxnet3: -L is refused"
+        "channels-set" => nic.channels.known().is_some() && kernel::sets_channels(s.extra[i].driver),
+        "rings-set" => nic.rings.known().is_some(),
+        "coalesce-set" => nic.coalesce.known().is_some(),
+        _ => nic.pause.known().is_some(),
+    };
+    Some(if has && !lacks { Ok(Vec::new()) } else { Err(no(EOPNOTSUPP)) })
+}
+
 /// An order; it has passed the faults. The messages of the answer, if any.
 pub(super) fn set(s: &mut State, request: &Request) -> Result<Vec<Vec<u8>>> {
     super::rss::set(s, request).unwrap_or_else(|| order(s, request).map(|()| Vec::new()))

@@ -1,0 +1,68 @@
+//! Before the first write the kernel is asked whether a driver has the calls that the steps need.
+//!
+//! A request of the family `ethtool` that sets nothing reaches no driver: the kernel's core looks whether the driver has
+//! the call, and returns before it would make it, because nothing changes (net/ethtool/channels.c, rings.c, coalesce.c,
+//! pause.c; lab: 615-support). Only EOPNOTSUPP decides. Anything else says nothing: a driver that has the call may still
+//! refuse the value.
+
+use std::collections::BTreeMap;
+
+use ringwise_kfmt::ethtool_nl::msg;
+use ringwise_knob::learned::What;
+use ringwise_knob::{Setting, Step, compare};
+use ringwise_sys::{Error, Request};
+
+use crate::journal::Record;
+use crate::put;
+use crate::replan::Disk;
+use crate::tx::{Done, Tx};
+use crate::{Event, Refused};
+
+const EOPNOTSUPP: i32 = 95;
+
+/// The request that would make this setting, and sets nothing. None: its request reaches the driver.
+fn question(setting: &Setting) -> Option<Request> {
+    let (cmd, name, dev) = match setting {
+        Setting::Channels { dev, .. } => (msg::CHANNELS_SET, "channels-set", dev),
+        Setting::Rings { dev, .. } => (msg::RINGS_SET, "rings-set", dev),
+        Setting::Coalesce { dev, .. } => (msg::COALESCE_SET, "coalesce-set", dev),
+        Setting::Pause { dev, .. } => (msg::PAUSE_SET, "pause-set", dev),
+        _ => return None,
+    };
+    Some(Request::EthtoolSet { cmd, name, dev: dev.clone(), attrs: Vec::new() })
+}
+
+impl Tx<'_> {
+    /// Steps that the driver has no call for count as refused, and nothing has been touched by then.
+    pub(crate) fn ask_for_support(&mut self, disk: Disk) -> Done {
+        let mut asked: BTreeMap<String, Option<Error>> = BTreeMap::new();
+        let mut refused: Vec<(Step, Error)> = Vec::new();
+        for step in self.steps.iter().filter(|s| !compare(&s.setting, &self.now).holds()) {
+            let Some(request) = question(&step.setting) else { continue };
+            let answer = asked.entry(request.to_string()).or_insert_with(|| self.cx.order(request).err());
+            if let Some(e) = answer.as_ref().filter(|e| e.errno == Some(EOPNOTSUPP)) {
+                refused.push((step.clone(), e.clone()));
+            }
+        }
+        for (step, e) in refused {
+            let setting = step.setting.clone();
+            let failure = put::failure(&setting, &e, "the driver has no call for it; nothing was changed before");
+            let what = What::Refused { errno: EOPNOTSUPP, words: failure.words.clone() };
+            let learned = self.learn(&setting, what);
+            self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
+            self.steps.retain(|s| s != &step);
+            if self.replaced(&step, &failure, learned)? {
+                continue;
+            }
+            self.event(Event::Refused {
+                phase: crate::Phase::Apply,
+                setting: setting.clone(),
+                failure: failure.clone(),
+            });
+            self.given_up.extend(setting.address());
+            self.out.refused.push(Refused { asked: setting, failure });
+        }
+        // At once: the steps that are left may build on those that are not possible.
+        self.plan_again(disk, 0).map(|_| ())
+    }
+}

@@ -1,0 +1,73 @@
+#!/bin/sh
+# The kernel tells before the first write which calls a driver does not have: nothing is touched for a step that cannot be done.
+# hosts: router16
+# kernels: 5.10 6.1 6.12 newest
+# timeout: 240
+. /h/lib.sh
+. /h/state.sh
+export RINGWISE_STATE_DIR=/tmp/rw615
+
+links eth0 eth1 eth2
+tracing=/sys/kernel/tracing
+[ -e $tracing/kprobe_events ] || mount -t tracefs tracefs $tracing
+# Counts the calls that reach igb.
+for call in channels ringparam coalesce pauseparam; do
+	echo "p:lab/$call igb:igb_set_$call" >>$tracing/kprobe_events
+	echo 1 >$tracing/events/lab/$call/enable
+done
+# calls CALL: how often igb was called
+calls() {
+	awk -v c="$1" '$1 == c { n = $2 } END { print n + 0 }' $tracing/kprobe_profile
+}
+# value OPTION NAME: as ethtool shows it in the part for current settings
+value() {
+	ethtool "$1" eth0 | awk -v n="$2:" 'index($0, n) == 1 { v = $NF } END { print v }'
+}
+rx=$(value -g RX)
+usecs=$(value -c rx-usecs)
+queues=$(value -l Combined)
+pause=$(value -a RX)
+echo "eth0 has $queues channels, $rx descriptors, rx-usecs $usecs, pause frames $pause"
+ethtool -L eth0 combined "$queues"
+ethtool -G eth0 rx "$rx"
+ethtool -C eth0 rx-usecs "$usecs"
+ethtool -A eth0 rx "$pause"
+for call in channels ringparam coalesce pauseparam; do
+	same "a request for $call that changes nothing does not reach the driver" "$(calls $call)" 0
+done
+ethtool -C eth0 rx-usecs $((usecs + 1))
+same "one that changes something does" "$(calls coalesce)" 1
+ethtool -C eth0 rx-usecs "$usecs"
+before=$(calls coalesce)
+same "vmxnet3: -L is refused" "$(ethtool -L eth2 rx 1 2>&1 | grep -c 'not supported')" 1
+
+carrier() { cat /sys/class/net/$1/carrier_changes; }
+state eth0 eth1 eth2 >/tmp/before
+was="$(carrier eth0) $(carrier eth1) $(carrier eth2)"
+status "rings of eth0 and channels of eth2, as named" 4 ringwise apply --yes --allow-disruption --set eth0.rings.rx=512 --set eth2.channels.rx=1 eth0 eth2
+cat /tmp/err /tmp/out
+says "it names what is not supported" "eth2 channels"
+says "with the errno" "EOPNOTSUPP"
+same "no link went down" "$(carrier eth0) $(carrier eth1) $(carrier eth2)" "$was"
+for call in channels ringparam; do
+	same "igb was not called for $call" "$(calls $call)" 0
+done
+same "nor for moderation" "$(calls coalesce)" "$before"
+state eth0 eth1 eth2 >/tmp/after
+unchanged "all is as before" /tmp/before /tmp/after
+
+# A goal that wants more channels: refused by vmxnet3, and the rest is done.
+ethtool -L eth0 combined 4
+links eth0
+before=$(calls channels)
+status "a goal" 0 ringwise apply --yes --allow-disruption --goal forward eth0 eth2
+cat /tmp/err /tmp/out
+same "igb was called once for channels" $(($(calls channels) - before)) 1
+status "a second run has nothing to do" 0 ringwise apply --yes --allow-disruption --goal forward eth0 eth2
+same "and calls nobody" $(($(calls channels) - before)) 1
+status "rollback" 0 ringwise rollback --yes 0
+ethtool -L eth0 combined "$queues"
+for call in channels ringparam coalesce pauseparam; do
+	echo 0 >$tracing/events/lab/$call/enable
+done
+echo >$tracing/kprobe_events
