@@ -313,9 +313,14 @@ fn table(cx: &mut Cx, teams: &[Team], r: &Rss, led: &[bool], weighted: bool, out
         want = t;
     }
     let address = Address::RssTable { dev: dev.clone() };
+    let covers = |table: &[u32]| used.iter().all(|q| table.contains(q)) && table.iter().all(|q| used.contains(q));
+    // The one from before there were groups comes back.
+    let comes_back = cx.out.made.iter().any(|m| match &m.before {
+        Setting::RssTable { table, .. } => m.as_left && m.before.address().as_ref() == Some(&address) && covers(table),
+        _ => false,
+    });
     // As it is: every queue that is to take part does, and nobody named a flow or a share.
-    let covered = used.iter().all(|q| r.table.contains(q)) && r.table.iter().all(|q| used.contains(q));
-    let keep = !directed && !weighted && covered && cx.d.channels.is_none();
+    let keep = !directed && !weighted && (comes_back || covers(&r.table)) && cx.d.channels.is_none();
     if !keep && !cx.out.laid.contains(&address) {
         let (reason, rule) = match (directed, weighted) {
             (_, true) => ("shares of the groups".to_string(), SHARED),
