@@ -12,7 +12,10 @@ devs=$(awk '{ print $2 }' /h/nics)
 links $devs
 state $devs >/tmp/before
 # Learn first what cannot be moved: a script refuses as a whole what apply would note and pass over.
-status "apply, to learn" 0 ringwise apply --yes
+# Where the kernel places interrupts itself, some settings stay refused (status 3).
+ringwise apply --yes >/tmp/out 2>/tmp/err
+rc=$?
+check "apply, to learn (status $rc)" [ $rc = 0 -o $rc = 3 ]
 status "and back" 0 ringwise rollback --yes 0
 ringwise plan -o sh >/tmp/plan.sh 2>/tmp/err
 same "plan -o sh" "$?" 0

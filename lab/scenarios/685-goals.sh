@@ -213,7 +213,7 @@ same "rounds: down to a multiple of 8" "$(moderation mq0 | cut -d' ' -f3,4)" "56
 back
 echo 1 >$param/quirk
 begin "ignores" mq0
-applies=3 goal rpc
+goal rpc
 ringwise plan --goal rpc mq0 >/tmp/out 2>/tmp/err
 says "ignores: the next plan says so" "accepted before and ignored"
 back
