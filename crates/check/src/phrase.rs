@@ -37,9 +37,6 @@ pub(crate) fn finding(reason: &str, what: &str, several: bool) -> String {
     if let Some((missing, _)) = reason.split_once(": each CPU sends on ") {
         return missing.to_string();
     }
-    if let Some(rest) = reason.strip_prefix("queue and CPU in one order: ") {
-        return format!("{what} {} out of order: {rest}", by("is", "are"));
-    }
     if let Some((at, help)) =
         reason.split_once("one receive queue: ").and_then(|(_, r)| r.split_once(" takes the interrupts, "))
     {

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use ringwise_knob::{Of, Setting, irq as knob_irq};
 use ringwise_model::{Dir, Fact, Gather, Vector};
 
-use crate::Refusal;
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::{Class, Machine, Zone};
+use crate::place::Place;
 use crate::target::{Out, SCALING, Wanted, Why};
+use crate::{Refusal, goal};
 
 /// Where the interrupts of all devices go now.
 pub(crate) struct Now {
@@ -16,6 +17,7 @@ pub(crate) struct Now {
     all: Vec<u32>,
     /// The same as planned.
     planned: Vec<u32>,
+    devices: usize,
 }
 
 impl Now {
@@ -30,7 +32,7 @@ impl Now {
                 }
             }
         }
-        Self { all, planned }
+        Self { all, planned, devices: devs.len() }
     }
 }
 
@@ -44,6 +46,7 @@ fn pairs(m: &Machine, d: &Dev) -> BTreeSet<(u32, Option<usize>)> {
 struct Diagnosis<'a> {
     m: &'a Machine<'a>,
     zone: &'a Zone,
+    place: &'a Place,
     now: &'a Now,
     usable: &'a [bool],
     per_cpu: Vec<u32>,
@@ -56,10 +59,12 @@ struct Diagnosis<'a> {
 }
 
 impl<'a> Diagnosis<'a> {
-    fn new(m: &'a Machine, zone: &'a Zone, d: &Dev, now: &'a Now, usable: &'a [bool]) -> Self {
+    fn new(m: &'a Machine, place: &'a Place, d: &Dev, now: &'a Now, usable: &'a [bool]) -> Self {
+        let zone = &place.zone;
         let mut x = Self {
             m,
             zone,
+            place,
             now,
             usable,
             per_cpu: vec![0; m.cpus.len()],
@@ -138,25 +143,54 @@ impl<'a> Diagnosis<'a> {
             Fact::Known(asked) if asked.len() > 1 => {
                 with("A02", format!("it may wander over CPUs {asked}; one CPU is laid down"), SCALING)
             }
-            _ => with(
-                "R0.09",
-                "queue and CPU in one order: one queue a near core first, then the second threads".to_string(),
-                SCALING,
-            ),
+            _ => with("R0.09", self.why_at_all(d, now, to), SCALING),
         }
+    }
+
+    /// Where nothing is wrong with the CPU as such.
+    fn why_at_all(&self, d: &Dev, now: usize, to: usize) -> String {
+        let (m, goal, at) = (self.m, d.goal.name(), self.m.cpus[now]);
+        if !self.usable[now] {
+            return format!("CPU {at} is excluded from queue interrupts");
+        }
+        let core = |cpu: usize| self.place.cands.iter().find(|c| c.core == m.core[cpu]);
+        let Some(core_now) = core(now) else {
+            return format!("the goal {goal} uses fewer cores for queues, and not that of CPU {at}");
+        };
+        if !core_now.threads.contains(&now) {
+            return format!("CPU {at} is a second hardware thread, which the goal {goal} leaves to programs");
+        }
+        if let Some(core_then) = core(to) {
+            if core_now.partial && !core_then.partial {
+                return format!("the other hardware thread of CPU {at}'s core is excluded from queue interrupts");
+            }
+            if core_now.weakness > core_then.weakness {
+                return format!("CPU {at} is a slower core than CPU {}", m.cpus[to]);
+            }
+        }
+        if self.zone.distance[now] > self.zone.distance[to] {
+            return format!("CPU {at} is on a more distant node than CPU {}", m.cpus[to]);
+        }
+        if !d.urgent.is_empty() {
+            return format!("CPU {at} serves a queue of another group");
+        }
+        if goal::ports_alike(d.goal) && self.now.devices > 1 {
+            return "queues with the same number share a CPU, so that a forwarded packet stays on it".to_string();
+        }
+        format!("with the other queues where they are now, CPU {} is less loaded", m.cpus[to])
     }
 }
 
 pub(crate) fn plan(
     m: &Machine,
     d: &Dev,
-    zone: &Zone,
+    place: &Place,
     now: &Now,
     usable: &[bool],
     learned: &LearnedIndex,
     out: &mut Out,
 ) -> Result<(), Refusal> {
-    let x = Diagnosis::new(m, zone, d, now, usable);
+    let x = Diagnosis::new(m, place, d, now, usable);
     let mut push = |of: Of, v: Option<&Vector>, cpu: usize, anew: bool| {
         let cpus = m.set([cpu]);
         let dev = d.name().to_string();

@@ -37,6 +37,7 @@ mod rivals;
 mod rps;
 mod rules;
 mod select;
+mod stay;
 mod target;
 mod wishes;
 mod xps;

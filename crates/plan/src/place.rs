@@ -1,13 +1,15 @@
 //! Gives every queue its CPU: all devices together, so that they share the near cores.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use ringwise_model::{Dir, FarNode, Goal, IfIndex, Intent, NicKind, Order, Smt, Snapshot};
+use ringwise_model::{FarNode, Goal, IfIndex, Intent, NicKind, Order, Smt, Snapshot};
 
-use crate::dev::Dev;
+use crate::dev::{Dev, Unit};
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::pick::{CoreCand, Loads, Picker, candidates};
 use crate::select::natural;
+use crate::stay::{self, Stayer};
 use crate::{Refusal, goal, groups};
 
 /// Everything that devices with the same idea of near have in common.
@@ -76,12 +78,39 @@ fn reserve_half(m: &Machine, cands: &mut Vec<CoreCand>, home_cores: u32) {
     cands.retain(|c| cores.contains(&c.core));
 }
 
+fn counted(all: impl Iterator<Item = usize>) -> BTreeMap<usize, u32> {
+    let mut out = BTreeMap::new();
+    all.for_each(|x| *out.entry(x).or_default() += 1);
+    out
+}
+
 /// Devices that get one layout.
 struct Alike {
     devs: Vec<usize>,
     zone: (Near, Goal),
     /// Places needed.
     n: usize,
+}
+
+impl Alike {
+    /// A device by itself is placed around its units that cannot move; ports that look alike have a place for each.
+    fn places<'d>(&self, d: &'d Dev) -> impl Iterator<Item = &'d Unit> {
+        let alone = self.devs.len() == 1;
+        d.units.iter().filter(move |u| !alone || u.fixed.is_none())
+    }
+
+    /// By place, the CPU on which most of the devices have it now. A change of channels makes interrupts anew.
+    fn now(&self, m: &Machine, devs: &[Dev]) -> Vec<Option<usize>> {
+        let mut at: Vec<BTreeMap<usize, u32>> = vec![BTreeMap::new(); self.n];
+        for d in self.devs.iter().map(|i| &devs[*i]).filter(|d| d.channels.is_none()) {
+            for (place, u) in self.places(d).enumerate().filter(|(_, u)| u.fixed.is_none()) {
+                let cpu = u.queues.first().and_then(|q| d.pair_now(m, *q as u32));
+                cpu.into_iter().for_each(|c| *at[place].entry(c).or_default() += 1);
+            }
+        }
+        let most = |of: &BTreeMap<usize, u32>| of.iter().max_by_key(|(cpu, n)| (**n, Reverse(**cpu))).map(|(c, _)| *c);
+        at.iter().map(most).collect()
+    }
 }
 
 fn sets(s: &Snapshot, devs: &[Dev], places: &Places) -> Vec<Alike> {
@@ -118,9 +147,7 @@ fn sets(s: &Snapshot, devs: &[Dev], places: &Places) -> Vec<Alike> {
         }
     }
     for g in &mut out {
-        let alone = g.devs.len() == 1;
-        let movable = |d: &Dev| d.units.iter().filter(|u| !alone || u.fixed.is_none()).count();
-        g.n = g.devs.iter().map(|i| movable(&devs[*i])).max().unwrap_or(0);
+        g.n = g.devs.iter().map(|i| g.places(&devs[*i]).count()).max().unwrap_or(0);
     }
     // Who has the fewest places to go chooses first.
     out.order_by_key(|g| places.get(&g.zone).map_or(0, |p| p.cands.len()));
@@ -165,21 +192,25 @@ pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places
         let rest = g.n - p.picks.len();
         p.take(&mut loads, rest, false);
     }
-    for (g, p) in sets.iter().zip(pickers) {
+    let stayers: Vec<Stayer> = sets
+        .iter()
+        .zip(pickers)
+        .map(|(g, p)| {
+            let first = &devs[g.devs[0]];
+            let (cpus, now) = (p.in_order(), g.now(m, devs));
+            let ordered = !first.urgent.is_empty();
+            let assigned = if ordered {
+                let urgent: Vec<bool> = g.places(first).map(|u| u.queues.iter().any(|q| first.urgent[*q])).collect();
+                groups::deal(m, &cpus, &urgent).into_iter().map(Some).collect()
+            } else {
+                keep(&now, &cpus)
+            };
+            let fixed: &[usize] = if g.devs.len() == 1 { &fixed[g.devs[0]] } else { &[] };
+            Stayer { now, assigned, cands: &places[&g.zone].cands, fixed, ordered }
+        })
+        .collect();
+    for (g, cpus) in sets.iter().zip(stay::stay(m, &stayers)) {
         let alone = g.devs.len() == 1;
-        let first = &devs[g.devs[0]];
-        let mut cpus = p.in_order();
-        if !first.urgent.is_empty() {
-            let units = first.units.iter().filter(|u| !alone || u.fixed.is_none());
-            let urgent: Vec<bool> = units.map(|u| u.queues.iter().any(|q| first.urgent[*q])).collect();
-            cpus = groups::deal(m, &cpus, &urgent);
-        }
-        let mut cpus: Vec<Option<usize>> = cpus.into_iter().map(Some).collect();
-        // Ports that are to look alike are dealt out in order; a device by itself keeps what is well placed.
-        if alone && devs[g.devs[0]].goal == Goal::Balanced {
-            keep(m, &mut devs[g.devs[0]], &mut cpus);
-            continue;
-        }
         for i in &g.devs {
             let d = &mut devs[*i];
             let mut at = 0;
@@ -196,31 +227,19 @@ pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places
     }
 }
 
-/// Deals out the chosen CPUs so that a queue which was given exactly one of them before stays there:
-/// the layout is as good, and nothing moves without need.
-fn keep(m: &Machine, d: &mut Dev, cpus: &mut [Option<usize>]) {
-    let given = |d: &Dev, queue: usize| {
-        let v = d.vector(Dir::Rx, queue as u32).or_else(|| d.vector(Dir::Tx, queue as u32))?;
-        v.asked.known().filter(|c| c.len() == 1).and_then(|c| m.at(c.first()?))
-    };
-    let mut places: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for (i, c) in cpus.iter().enumerate().rev() {
-        places.entry(c.unwrap_or(usize::MAX)).or_default().push(i);
+/// Deals out the chosen CPUs so that what is on one of them now stays there; the others get theirs in order.
+fn keep(now: &[Option<usize>], cpus: &[usize]) -> Vec<Option<usize>> {
+    let mut left = counted(cpus.iter().copied());
+    let mut take = |cpu: usize| left.get_mut(&cpu).filter(|n| **n > 0).map(|n| *n -= 1).is_some();
+    // Of several on one CPU, those stay that would be there anyway.
+    let there = now.iter().zip(cpus).map(|(now, cpu)| now.filter(|now| now == cpu && take(*now)));
+    let mut out: Vec<Option<usize>> = there.collect();
+    for (place, now) in out.iter_mut().zip(now).filter(|(p, _)| p.is_none()) {
+        *place = now.filter(|cpu| take(*cpu));
     }
-    let mut open = Vec::new();
-    for (i, u) in d.units.iter().enumerate().filter(|(_, u)| u.fixed.is_none()) {
-        let stays = u.queues.first().and_then(|q| given(d, *q));
-        match stays.and_then(|cpu| places.get_mut(&cpu)?.pop()) {
-            Some(at) => {
-                let cpu = cpus[at].take();
-                u.queues.iter().for_each(|q| d.cpu[*q] = cpu);
-            }
-            None => open.push(i),
-        }
+    let mut rest = cpus.iter().copied().filter(|cpu| take(*cpu));
+    for place in out.iter_mut().filter(|p| p.is_none()) {
+        *place = rest.next();
     }
-    let mut rest = cpus.iter().copied().flatten();
-    for i in open {
-        let cpu = rest.next();
-        d.units[i].queues.iter().for_each(|q| d.cpu[*q] = cpu);
-    }
+    out
 }

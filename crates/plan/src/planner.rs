@@ -129,7 +129,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         let place = &places[&d.zone()];
         warn_about_device(&m, d, place, &mut out);
         want_channels(d, intent, share.cores, &learned, &mut out);
-        irq::plan(&m, d, &place.zone, &now, &usable, &learned, &mut out)?;
+        irq::plan(&m, d, place, &now, &usable, &learned, &mut out)?;
         xps::plan(&m, d, &learned, &mut out);
         rps::plan(s, &m, d, place, &usable, intent, &learned, &mut out);
     }

@@ -111,8 +111,8 @@ const RULES: &[RuleText] = &[
     },
     RuleText {
         id: "R0.09",
-        title: "queue and CPU one to one",
-        why: "Queue and CPU in one fixed order are easy to read, to check and to compare between interfaces.",
+        title: "the CPUs that a goal uses for queues",
+        why: "A goal keeps some CPUs free for programs. On a forwarding host, queues with the same number of all interfaces share a CPU, so that a forwarded packet stays on it.",
         source: ROUTER,
     },
     RuleText {

@@ -206,6 +206,40 @@ proptest! {
         prop_assert!(ringwise_knob::diff(&after, &map).is_empty());
     }
 
+    /// The same CPUs in any other order are as good, unless the order is what the goal is about.
+    #[test]
+    fn nothing_moves_for_the_sake_of_an_order(host in host(), intent in intent(), by in 1usize..5) {
+        let s = host.snapshot();
+        let Ok(p) = plan(&s, &intent, &[]) else { return Ok(()) };
+        if p.interrupts_traffic() || intent.goal == Goal::Mixed || (intent.goal == Goal::Forward && host.nics.len() > 1) {
+            return Ok(());
+        }
+        let mut after = project(&s, &p.target);
+        for nic in &mut after.nics {
+            // Shared vectors and managed ones have CPUs of their own kind.
+            let plain = |n: &&NicSpec| n.name == nic.dev.name && !n.managed && matches!(n.vectors, Vectors::Paired);
+            if !host.nics.iter().any(|n| plain(&n)) {
+                continue;
+            }
+            let of: Vec<usize> = (0..nic.vectors.len()).filter(|v| nic.vectors[*v].is_queue()).collect();
+            let cpus: Vec<_> = of.iter().map(|v| (nic.vectors[*v].asked.clone(), nic.vectors[*v].effective.clone())).collect();
+            for (n, v) in of.iter().enumerate() {
+                (nic.vectors[*v].asked, nic.vectors[*v].effective) = cpus[(n + by) % of.len()].clone();
+            }
+        }
+        let again = plan(&after, &intent, &[]).expect("a plan was possible before");
+        let moved = again.steps.iter().find(|s| matches!(&s.setting, Setting::IrqCpus { .. }));
+        prop_assert!(moved.is_none(), "{moved:?}");
+    }
+
+    #[test]
+    fn what_moves_has_a_gain(host in host(), intent in intent()) {
+        let s = host.snapshot();
+        let Ok(p) = plan(&s, &intent, &[]) else { return Ok(()) };
+        let vague = p.steps.iter().find(|s| s.reason.contains("where they are now"));
+        prop_assert!(vague.is_none(), "{vague:?}");
+    }
+
     #[test]
     fn neither_order_nor_repetition_matter(host in host(), intent in intent(), turn in 0usize..4, bits in any::<u64>()) {
         let s = dressed(host.snapshot(), bits);

@@ -522,9 +522,9 @@ pub(super) static RULES: &[Rule] = &[
     },
     Rule {
         id: "R0.09",
-        title: "queue and CPU out of order",
+        title: "a CPU that the goal does not use for this queue",
         reads: "smp_affinity_list",
-        condition: "the plan has another CPU for it, though nothing else is wrong",
+        condition: "the goal, an option or the order of the queues of a forwarding host requires another CPU",
         severity: Severity::Info,
         ours: Some(""),
         judge: |cx, say| planned::judge("R0.09", cx, say),

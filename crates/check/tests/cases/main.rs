@@ -96,7 +96,7 @@ cases! {
     "A18" Edited |w| { w.nic().vectors.remove(5); }, |w| w.nic().vectors[8].role = Role::Idle;
     "A19" HandWritten |w| thread(w, "0-15"), |w| thread(w, "0");
     "A20" HandWritten |w| { split(w, true); w.router() }, |w| split(w, true);
-    "R0.09" Edited |w| { goal(w, Goal::Forward); w.irq(0, 2); w.irq(1, 0) }, |w| { w.irq(0, 2); w.irq(1, 0) };
+    "R0.09" Edited |w| { goal(w, Goal::Rpc); w.irq(0, 1) }, |w| { w.irq(0, 2); w.irq(1, 0) };
     "R0.12" HandWritten |w| more(w, true), |w| more(w, false);
     "R0.11" HandWritten |w| more(w, true), |w| more(w, false);
     "R3.16" HandWritten |w| { w.intent.allow_disruption = true; w.intent.goal = Goal::Latency; }, |w| w.intent.goal = Goal::Latency;

@@ -1,0 +1,220 @@
+//! Which queues can stay where they are: a layout that is as good as the one that was chosen is not given up for it.
+//!
+//! "As good" is a sum for each thing that a queue may be moved for ([`Cost`]), and none of them may be worse than in the
+//! layout that was chosen without a look at the present one. So a plan made again finds what it laid out before as good.
+
+use std::collections::BTreeMap;
+
+use ringwise_model::Gather;
+
+use crate::machine::{Class, Machine};
+use crate::pick::CoreCand;
+
+/// What stays within one set of devices, by place.
+pub(crate) struct Stayer<'a> {
+    /// Where most of the devices have this place now.
+    pub now: Vec<Option<usize>>,
+    pub assigned: Vec<Option<usize>>,
+    pub cands: &'a [CoreCand],
+    /// CPUs of its own queues that cannot be moved.
+    pub fixed: &'a [usize],
+    /// Dealt out in an order that means something.
+    pub ordered: bool,
+}
+
+/// Smaller is better, member by member.
+#[derive(Clone, Copy, Default)]
+struct Cost {
+    far: u64,
+    other_nodes: u64,
+    partial: u64,
+    weakness: u64,
+    distance: u64,
+    /// Sums of squares: of the queues on each CPU and core.
+    cpus: u64,
+    cores: u64,
+}
+
+impl Cost {
+    fn within(&self, bound: &Self) -> bool {
+        let all = |c: &Self| [c.far, c.other_nodes, c.partial, c.weakness, c.distance, c.cpus, c.cores];
+        all(self).iter().zip(all(bound)).all(|(a, b)| *a <= b)
+    }
+}
+
+/// Queues by CPU and core.
+#[derive(Clone, Default)]
+struct Queues {
+    cpus: BTreeMap<usize, u64>,
+    cores: BTreeMap<usize, u64>,
+    squares: (u64, u64),
+}
+
+impl Queues {
+    fn add(&mut self, m: &Machine, cpu: usize) {
+        let more = |n: &mut u64| {
+            *n += 1;
+            2 * *n - 1
+        };
+        self.squares.0 += more(self.cpus.entry(cpu).or_default());
+        self.squares.1 += more(self.cores.entry(m.core[cpu]).or_default());
+    }
+
+    fn remove(&mut self, m: &Machine, cpu: usize) {
+        let less = |n: Option<&mut u64>| {
+            n.filter(|n| **n > 0).map_or(0, |n| {
+                *n -= 1;
+                2 * *n + 1
+            })
+        };
+        self.squares.0 -= less(self.cpus.get_mut(&cpu));
+        self.squares.1 -= less(self.cores.get_mut(&m.core[cpu]));
+    }
+
+    fn most(&self) -> (u64, u64) {
+        let most = |of: &BTreeMap<usize, u64>| of.values().max().copied().unwrap_or(0);
+        (most(&self.cpus), most(&self.cores))
+    }
+}
+
+#[derive(Clone)]
+struct State {
+    /// By set and place.
+    at: Vec<Vec<Option<usize>>>,
+    own: Vec<Queues>,
+    all: Queues,
+    /// Without the sums of squares.
+    costs: Vec<Cost>,
+}
+
+struct Search<'a> {
+    m: &'a Machine<'a>,
+    sets: &'a [Stayer<'a>],
+    /// By set: the core of each CPU that may be used.
+    allowed: Vec<BTreeMap<usize, &'a CoreCand>>,
+}
+
+impl Search<'_> {
+    fn begin(&self, at: &[Vec<Option<usize>>]) -> State {
+        let mut s = State {
+            at: at.iter().map(|set| vec![None; set.len()]).collect(),
+            own: vec![Queues::default(); at.len()],
+            all: Queues::default(),
+            costs: vec![Cost::default(); at.len()],
+        };
+        for (i, set) in self.sets.iter().enumerate() {
+            for cpu in set.fixed {
+                s.own[i].add(self.m, *cpu);
+                s.all.add(self.m, *cpu);
+            }
+            for (place, cpu) in at[i].iter().enumerate() {
+                self.put(&mut s, i, place, *cpu);
+            }
+        }
+        s
+    }
+
+    fn put(&self, s: &mut State, set: usize, place: usize, to: Option<usize>) {
+        let from = std::mem::replace(&mut s.at[set][place], to);
+        for (cpu, comes) in [(from, false), (to, true)] {
+            let Some(cpu) = cpu else { continue };
+            for queues in [&mut s.own[set], &mut s.all] {
+                if comes { queues.add(self.m, cpu) } else { queues.remove(self.m, cpu) }
+            }
+            let Some(c) = self.allowed[set].get(&cpu) else { continue };
+            let cost = &mut s.costs[set];
+            for (sum, n) in [
+                (&mut cost.far, u64::from(c.class == Class::Far)),
+                (&mut cost.other_nodes, u64::from(c.class != Class::Near)),
+                (&mut cost.partial, u64::from(c.partial)),
+                (&mut cost.weakness, c.weakness.into()),
+                (&mut cost.distance, c.distance.into()),
+            ] {
+                *sum = if comes { *sum + n } else { *sum - n };
+            }
+        }
+    }
+
+    fn cost(&self, s: &State, set: usize) -> Cost {
+        let (cpus, cores) = s.own[set].squares;
+        Cost { cpus, cores, ..s.costs[set] }
+    }
+
+    /// Whether this set, and all of them together, are as good as in `bound`.
+    fn as_good(&self, s: &State, bound: &State, set: usize) -> bool {
+        let (a, b) = (s.all.squares, bound.all.squares);
+        a.0 <= b.0 && a.1 <= b.1 && self.cost(s, set).within(&self.cost(bound, set))
+    }
+
+    /// The same of all sets, and nowhere is the fullest CPU or core fuller.
+    fn all_as_good(&self, s: &State, bound: &State) -> bool {
+        (0..self.sets.len()).all(|set| {
+            let (a, b) = (s.own[set].most(), bound.own[set].most());
+            self.as_good(s, bound, set) && a.0 <= b.0 && a.1 <= b.1
+        })
+    }
+
+    /// Where a place could stay.
+    fn stays(&self, set: usize, place: usize) -> Option<usize> {
+        self.sets[set].now[place].filter(|cpu| self.allowed[set].contains_key(cpu))
+    }
+
+    /// A set as it is now; false: some of it cannot stay.
+    fn put_back(&self, s: &mut State, set: usize) -> bool {
+        (0..s.at[set].len()).all(|place| {
+            let to = self.stays(set, place);
+            if to.is_some() {
+                self.put(s, set, place, to);
+            }
+            to.is_some()
+        })
+    }
+}
+
+fn by_cpu(cands: &[CoreCand]) -> BTreeMap<usize, &CoreCand> {
+    cands.iter().flat_map(|c| c.threads.iter().map(move |t| (*t, c))).into_map()
+}
+
+/// How often all places are tried: one may be free only after another has gone back.
+const ROUNDS: usize = 4;
+
+/// By set and place, the CPU that it gets.
+pub(crate) fn stay(m: &Machine, sets: &[Stayer]) -> Vec<Vec<Option<usize>>> {
+    let x = Search { m, sets, allowed: sets.iter().map(|s| by_cpu(s.cands)).collect() };
+    let chosen: Vec<Vec<Option<usize>>> = sets.iter().map(|s| s.assigned.clone()).collect();
+    let bound = x.begin(&chosen);
+    let movable: Vec<usize> = (0..sets.len()).filter(|i| !sets[*i].ordered).collect();
+
+    let mut whole = bound.clone();
+    if movable.iter().all(|set| x.put_back(&mut whole, *set)) && x.all_as_good(&whole, &bound) {
+        return whole.at;
+    }
+    let mut best = bound.clone();
+    for &set in &movable {
+        let before = best.at[set].clone();
+        if !x.put_back(&mut best, set) || !x.as_good(&best, &bound, set) {
+            before.into_iter().enumerate().for_each(|(place, cpu)| x.put(&mut best, set, place, cpu));
+        }
+    }
+    for _ in 0..ROUNDS {
+        let mut changed = false;
+        for &set in &movable {
+            for place in 0..best.at[set].len() {
+                let (from, to) = (best.at[set][place], x.stays(set, place));
+                if to.is_none() || to == from {
+                    continue;
+                }
+                x.put(&mut best, set, place, to);
+                let good = x.as_good(&best, &bound, set);
+                if !good {
+                    x.put(&mut best, set, place, from);
+                }
+                changed |= good;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    if x.all_as_good(&best, &bound) { best.at } else { chosen }
+}
