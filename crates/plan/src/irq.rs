@@ -147,6 +147,11 @@ impl<'a> Diagnosis<'a> {
         }
     }
 
+    /// Queues of the device that are served now by CPUs with the L3 cache of this one.
+    fn per_l3(&self, cpu: usize) -> usize {
+        self.m.l3s[self.m.l3[cpu]].iter().map(|c| self.per_cpu[*c] as usize).sum()
+    }
+
     /// Where nothing is wrong with the CPU as such.
     fn why_at_all(&self, d: &Dev, now: usize, to: usize) -> String {
         let (m, goal, at) = (self.m, d.goal.name(), self.m.cpus[now]);
@@ -176,6 +181,10 @@ impl<'a> Diagnosis<'a> {
         }
         if goal::ports_alike(d.goal) && self.now.devices > 1 {
             return "queues with the same number share a CPU, so that a forwarded packet stays on it".to_string();
+        }
+        let on_l3 = |cpu: usize| d.cpu.iter().flatten().filter(|c| m.l3[**c] == m.l3[cpu]).count();
+        if m.l3[now] != m.l3[to] && self.per_l3(now) > on_l3(to) {
+            return format!("its L3 cache serves more queues of {} than a free one nearby", d.name());
         }
         format!("with the other queues where they are now, CPU {} is less loaded", m.cpus[to])
     }

@@ -99,17 +99,16 @@ impl Alike {
         d.units.iter().filter(move |u| !alone || u.fixed.is_none())
     }
 
-    /// By place, the CPU on which most of the devices have it now. A change of channels makes interrupts anew.
+    /// By place, its CPU now: that of the device whose queues are spread best. A change of channels makes interrupts anew.
     fn now(&self, m: &Machine, devs: &[Dev]) -> Vec<Option<usize>> {
-        let mut at: Vec<BTreeMap<usize, u32>> = vec![BTreeMap::new(); self.n];
-        for d in self.devs.iter().map(|i| &devs[*i]).filter(|d| d.channels.is_none()) {
-            for (place, u) in self.places(d).enumerate().filter(|(_, u)| u.fixed.is_none()) {
-                let cpu = u.queues.first().and_then(|q| d.pair_now(m, *q as u32));
-                cpu.into_iter().for_each(|c| *at[place].entry(c).or_default() += 1);
-            }
-        }
-        let most = |of: &BTreeMap<usize, u32>| of.iter().max_by_key(|(cpu, n)| (**n, Reverse(**cpu))).map(|(c, _)| *c);
-        at.iter().map(most).collect()
+        let of = |d: &Dev| -> Vec<Option<usize>> {
+            let cpu = |u: &Unit| u.queues.first().filter(|_| u.fixed.is_none()).and_then(|q| d.pair_now(m, *q as u32));
+            self.places(d).map(cpu).collect()
+        };
+        let mut all: Vec<Vec<Option<usize>>> =
+            self.devs.iter().map(|i| &devs[*i]).filter(|d| d.channels.is_none()).map(of).collect();
+        all.order_by_key(|places| Reverse(counted(places.iter().flatten().copied()).len()));
+        (0..self.n).map(|place| all.iter().find_map(|of| of.get(place).copied().flatten())).collect()
     }
 }
 

@@ -30,24 +30,26 @@ struct Cost {
     partial: u64,
     weakness: u64,
     distance: u64,
-    /// Sums of squares: of the queues on each CPU and core.
+    /// Sums of squares: of the queues on each CPU, core and L3 cache.
     cpus: u64,
     cores: u64,
+    l3s: u64,
 }
 
 impl Cost {
     fn within(&self, bound: &Self) -> bool {
-        let all = |c: &Self| [c.far, c.other_nodes, c.partial, c.weakness, c.distance, c.cpus, c.cores];
+        let all = |c: &Self| [c.far, c.other_nodes, c.partial, c.weakness, c.distance, c.cpus, c.cores, c.l3s];
         all(self).iter().zip(all(bound)).all(|(a, b)| *a <= b)
     }
 }
 
-/// Queues by CPU and core.
+/// Queues by CPU, core and L3 cache.
 #[derive(Clone, Default)]
 struct Queues {
     cpus: BTreeMap<usize, u64>,
     cores: BTreeMap<usize, u64>,
-    squares: (u64, u64),
+    l3s: BTreeMap<usize, u64>,
+    squares: [u64; 3],
 }
 
 impl Queues {
@@ -56,8 +58,9 @@ impl Queues {
             *n += 1;
             2 * *n - 1
         };
-        self.squares.0 += more(self.cpus.entry(cpu).or_default());
-        self.squares.1 += more(self.cores.entry(m.core[cpu]).or_default());
+        self.squares[0] += more(self.cpus.entry(cpu).or_default());
+        self.squares[1] += more(self.cores.entry(m.core[cpu]).or_default());
+        self.squares[2] += more(self.l3s.entry(m.l3[cpu]).or_default());
     }
 
     fn remove(&mut self, m: &Machine, cpu: usize) {
@@ -67,8 +70,9 @@ impl Queues {
                 2 * *n + 1
             })
         };
-        self.squares.0 -= less(self.cpus.get_mut(&cpu));
-        self.squares.1 -= less(self.cores.get_mut(&m.core[cpu]));
+        self.squares[0] -= less(self.cpus.get_mut(&cpu));
+        self.squares[1] -= less(self.cores.get_mut(&m.core[cpu]));
+        self.squares[2] -= less(self.l3s.get_mut(&m.l3[cpu]));
     }
 
     fn most(&self) -> (u64, u64) {
@@ -136,14 +140,15 @@ impl Search<'_> {
     }
 
     fn cost(&self, s: &State, set: usize) -> Cost {
-        let (cpus, cores) = s.own[set].squares;
-        Cost { cpus, cores, ..s.costs[set] }
+        let [cpus, cores, l3s] = s.own[set].squares;
+        Cost { cpus, cores, l3s, ..s.costs[set] }
     }
 
     /// Whether this set, and all of them together, are as good as in `bound`.
     fn as_good(&self, s: &State, bound: &State, set: usize) -> bool {
-        let (a, b) = (s.all.squares, bound.all.squares);
-        a.0 <= b.0 && a.1 <= b.1 && self.cost(s, set).within(&self.cost(bound, set))
+        // Over all devices caches do not count: each has its own near ones.
+        let all = (0..2).all(|i| s.all.squares[i] <= bound.all.squares[i]);
+        all && self.cost(s, set).within(&self.cost(bound, set))
     }
 
     /// The same of all sets, and nowhere is the fullest CPU or core fuller.
@@ -198,6 +203,12 @@ pub(crate) fn stay(m: &Machine, sets: &[Stayer]) -> Vec<Vec<Option<usize>>> {
     }
     for _ in 0..ROUNDS {
         let mut changed = false;
+        let mut on: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
+        for &set in &movable {
+            for (place, cpu) in best.at[set].iter().enumerate() {
+                cpu.iter().for_each(|c| on.entry(*c).or_default().push((set, place)));
+            }
+        }
         for &set in &movable {
             for place in 0..best.at[set].len() {
                 let (from, to) = (best.at[set][place], x.stays(set, place));
@@ -206,6 +217,23 @@ pub(crate) fn stay(m: &Machine, sets: &[Stayer]) -> Vec<Vec<Option<usize>>> {
                 }
                 x.put(&mut best, set, place, to);
                 let good = x.as_good(&best, &bound, set);
+                if good {
+                    changed = true;
+                    continue;
+                }
+                // One that has no reason to be there may take the place that becomes free.
+                let there = to.and_then(|cpu| on.get(&cpu)).into_iter().flatten().copied();
+                let mut others =
+                    there.filter(|(s, p)| best.at[*s][*p] == to && x.stays(*s, *p) != to && (*s, *p) != (set, place));
+                let other = others.find(|(s, _)| from.is_some_and(|f| x.allowed[*s].contains_key(&f)));
+                let good = other.is_some_and(|(s, p)| {
+                    x.put(&mut best, s, p, from);
+                    let good = x.as_good(&best, &bound, set) && x.as_good(&best, &bound, s);
+                    if !good {
+                        x.put(&mut best, s, p, to);
+                    }
+                    good
+                });
                 if !good {
                     x.put(&mut best, set, place, from);
                 }
