@@ -46,13 +46,9 @@ ringwise plan $dev --config /tmp/units.toml -j >/tmp/plan.json 2>/tmp/err
 cat /tmp/err
 ports() { tr -d ' \n' </tmp/plan.json | grep -o '"dst-port":"[0-9]*"' | tr -dc '0-9\n' | sort -u | tr '\n' ' '; }
 same "the ports of both processes, not of the other unit" "$(ports)" "7001 7002 "
-status "the device's no puts all back" 4 ringwise apply --yes $dev --config /tmp/units.toml
+status "rules that the device refuses are planned without in the same run" 0 ringwise apply --yes $dev --config /tmp/units.toml
 cat /tmp/out /tmp/err
-says "with the rule and the kernel's word" "tcp4 dst-port 7001 action 0: EOPNOTSUPP"
-everything >/tmp/after
-unchanged "nothing is half done" /tmp/before /tmp/after
-status "without the kind of rule that is known to be refused" 0 ringwise apply --yes $dev --config /tmp/units.toml
-cat /tmp/out /tmp/err
+says "it names the rule and the errno" "$dev flow rule 0 EOPNOTSUPP"
 same "no rule is there" "$(ethtool -n $dev 2>&1 | grep -c '^Filter:')" 0
 same "and no queue is left out of the table" \
 	"$(ethtool -x $dev | awk '/^ *[0-9]+:/ { for (i = 2; i <= NF; i++) n[$i]++ } END { for (q = 0; q < 64; q++) if (q in n) printf "%d ", q }')" \

@@ -46,9 +46,13 @@ goals="stream latency forward"
 for goal in $goals; do
 	t1=$(t)
 	[ $goal = forward ] && echo 1 >/proc/sys/net/ipv4/ip_forward
+	if [ $goal = ${goals%% *} ]; then
+		# Interrupts that the kernel keeps (mq3 of router16) are known only after the first try: status 3.
+		ringwise apply --yes --take-over --goal $goal >/tmp/out 2>/tmp/err
+		rc=$?
+		check "$goal: apply, the first time (status $rc)" [ $rc = 0 -o $rc = 3 ]
+	fi
 	status "$goal: apply" 0 ringwise apply --yes --take-over --goal $goal
-	# Interrupts that the kernel keeps (mq3 of router16) are known only after the first try: XPS is laid for where they stay.
-	[ $goal = ${goals%% *} ] && status "$goal: apply, with what was learned" 0 ringwise apply --yes --take-over --goal $goal
 	links $devs >/dev/null
 	settled $igb
 	as_captured "$goal"
