@@ -408,9 +408,9 @@ pub struct VerifyArgs {
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct RollbackArgs {
-    /// Transaction from ringwise history; 0 is the host as first found since boot
+    /// Transaction from ringwise history; 0 is the host as first found since boot. Without it the last ones are shown
     #[arg(value_name = "ID")]
-    pub id: u64,
+    pub id: Option<u64>,
     /// Overwrite what somebody else has changed since
     #[arg(long)]
     pub take_over: bool,

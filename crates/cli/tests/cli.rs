@@ -147,6 +147,7 @@ fn captures_that_are_none() {
 #[test]
 fn nobody_to_ask_is_a_refusal() {
     refused(6, &["not a terminal", "--yes"], &["apply"]);
+    refused(2, &["rollback needs the number of a transaction", "No transaction yet"], &["rollback"]);
     refused(6, &["not a terminal"], &["rollback", "3"]);
     refused(1, &["no transaction 3"], &["rollback", "3", "--yes"]);
 }

@@ -8,9 +8,11 @@ use crate::out;
 use crate::render::standing;
 use crate::source;
 use crate::style::Style;
+use ringwise_apply::{Ending, Entry, Kind};
 
 pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
-    can_go_on(&a.write, &format!("rollback {}", a.id))?;
+    let Some(id) = a.id else { return Err(which(common)?) };
+    can_go_on(&a.write, &format!("rollback {id}"))?;
     let on_trial = ApplyArgs {
         confirm: a.confirm,
         health: a.health.clone(),
@@ -24,9 +26,9 @@ pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     let store = store(common);
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let list = ringwise_apply::history(&store, &host).map_err(|e| fail(&e))?;
-    let entry = list.iter().find(|e| e.id == a.id);
-    if a.id != 0 && entry.is_none() {
-        return Err(fail(&ringwise_apply::Refusal::UnknownTransaction { transaction: a.id }.into()));
+    let entry = list.iter().find(|e| e.id == id);
+    if id != 0 && entry.is_none() {
+        return Err(fail(&ringwise_apply::Refusal::UnknownTransaction { transaction: id }.into()));
     }
     let what =
         || entry.map_or_else(|| "Every setting as first found since boot.\n".into(), |e| standing::entry(e, &style));
@@ -34,7 +36,7 @@ pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
         out::answer(&what())?;
         return Ok(Status::Ok);
     }
-    let question = match a.id {
+    let question = match id {
         0 => "Put every setting back to as first found since boot? [y/N/show]".to_string(),
         id => format!("Put the host back to before transaction {id}? [y/N/show]"),
     };
@@ -45,18 +47,35 @@ pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     policy.take_over = a.take_over;
     policy.force = a.force;
     policy.trial = trial::wanted(&on_trial);
-    let request = request(format!("rollback of {}", a.id), a.reason.as_ref());
+    let request = request(format!("rollback of {id}"), a.reason.as_ref());
     let before = standing_now(&source.host, &store, &policy);
     let err = stderr_style(&style);
     let mut print = printer(&source.host, &before, &err, common.quiet, a.reason.as_deref());
-    let outcome = ringwise_apply::rollback(&source.host, &store, a.id, &request, &policy, &mut print).map_err(|e| {
+    let outcome = ringwise_apply::rollback(&source.host, &store, id, &request, &policy, &mut print).map_err(|e| {
         let f = fail(&e);
         match e.refusal() {
             Some(ringwise_apply::Refusal::Changed { .. }) => {
-                f.next(format!("ringwise rollback {} --take-over, to overwrite what somebody else has set", a.id))
+                f.next(format!("ringwise rollback {id} --take-over, to overwrite what somebody else has set"))
             }
             _ => f,
         }
     })?;
     trial::follow(&outcome, "Rolled back", &on_trial, common, &source, &store, &policy, &style)
+}
+
+/// Without a number: the last transactions, and the command for the newest that is in effect.
+fn which(common: &Common) -> Result<Fail> {
+    const SHOWN: usize = 5;
+    let source = source::live()?;
+    let (host, _) = ringwise_discover::host(source.host.as_ref());
+    let mut list = ringwise_apply::history(&store(common), &host).map_err(|e| fail(&e))?;
+    let in_effect = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
+    let newest = list.iter().filter(in_effect).filter(|e| !matches!(e.kind, Kind::Rollback { .. })).map(|e| e.id).max();
+    list.drain(..list.len().saturating_sub(SHOWN));
+    let last = standing::history(&list, &Style::detect(common));
+    let f = Fail::usage(format!("rollback needs the number of a transaction\n\n{last}"));
+    Ok(match newest {
+        Some(id) => f.next(format!("ringwise rollback {id}")),
+        None => f,
+    })
 }
