@@ -175,6 +175,18 @@ fn gve_needs_the_number_of_its_blocks() {
 }
 
 #[test]
+fn idpf_vectors_are_ranked_and_not_sure() {
+    // Queues 0 to 3 on kernels whose names carry the number of the vector.
+    let names = ["Mailbox-0", "eth1-TxRx-1", "eth1-TxRx-3", "eth1-TxRx-4", "eth1-TxRx-5"];
+    let n = only(plan("eth1", "idpf", 4, names.iter().map(|n| format!("idpf-{n}")).collect()));
+    assert_eq!(queues(&n), (0..4).map(|q| pair(q, &format!("idpf-{}", names[q as usize + 1]))).collect::<Vec<_>>());
+    assert!(n.queue_vectors().all(|v| v.confidence == Confidence::Likely && v.source == MapSource::MsiAndName));
+    // With a name missing nothing is known.
+    let n = only(plan("eth1", "idpf", 4, names[..4].iter().map(|n| format!("idpf-{n}")).collect()));
+    assert_eq!(n.queue_vectors().count(), 0);
+}
+
+#[test]
 fn one_shared_vector_serves_everything() {
     let n = only(plan("eth0", "e1000e", 1, vec!["eth0".into()]));
     assert_eq!(queues(&n), [pair(0, "eth0")]);

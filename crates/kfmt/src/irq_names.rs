@@ -6,10 +6,12 @@
 //! list of vectors is not known, only [`NameMatch::Queues`] means something: some control vectors
 //! carry neither an interface name nor an address.
 
+mod rank;
 mod shape;
 mod table;
 
-pub use table::{Evidence, PATTERNS, Pattern, Serves};
+pub use rank::RankedNumbers;
+pub use table::{Among, Direction, Evidence, PATTERNS, Pattern, Serves};
 
 /// What is known about the device whose vector the name belongs to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,6 +33,8 @@ pub struct NameContext<'a> {
     pub vectors: Option<u32>,
     /// gve: vectors of the device whose name has the notification block's form.
     pub ntfy_blocks: Option<u32>,
+    /// idpf, hns3 and vmxnet3: the numbers in the names of all vectors of the device.
+    pub ranked: Option<&'a RankedNumbers>,
 }
 
 /// What a name says.
@@ -103,6 +107,10 @@ fn interpret(p: &Pattern, found: &shape::Found, ctx: &NameContext, own: bool) ->
             }
             _ => NameMatch::Unknown,
         },
+        (Serves::Ranked(direction, _), Some(n)) => match ctx.ranked.and_then(|r| r.rank(p, n, ctx)) {
+            Some(queue) => directed(direction, queue, false),
+            None => NameMatch::Unknown,
+        },
         (Serves::GveBlock, Some(n)) => gve_block(n, ctx, queues),
         (Serves::All | Serves::AllIfOnly, _) => {
             if p.serves == Serves::AllIfOnly && ctx.vectors != Some(1) {
@@ -120,6 +128,12 @@ fn interpret(p: &Pattern, found: &shape::Found, ctx: &NameContext, own: bool) ->
         }
         (_, None) => NameMatch::Unknown,
     }
+}
+
+fn directed(direction: Direction, queue: u32, exact_driver: bool) -> NameMatch {
+    let of = |directions: [Direction; 2]| if directions.contains(&direction) { vec![queue] } else { vec![] };
+    let (rx, tx) = (of([Direction::Both, Direction::Rx]), of([Direction::Both, Direction::Tx]));
+    NameMatch::Queues { rx, tx, exact_driver }
 }
 
 /// gve has as many blocks as its maximum of queues needs: the lower half for transmit queues, the

@@ -2,7 +2,7 @@
 //! `{virtio}` the virtio device's name, `{n}` a number, `{m}` the last one of a range, `{*}` any rest.
 
 use Evidence::{Excerpt, Memory, Source};
-use Serves::{All, AllIfOnly, Control, GveBlock, Pair, Range, Rx, SomeQueue, Tx, Unused};
+use Serves::{All, AllIfOnly, Control, GveBlock, Pair, Range, Ranked, Rx, SomeQueue, Tx, Unused};
 
 /// One form of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,10 +31,29 @@ pub enum Serves {
     AllIfOnly,
     /// Notification block of gve.
     GveBlock,
+    /// The number is not the queue's, but grows with it.
+    Ranked(Direction, Among),
     /// A queue, but the number is not the queue's.
     SomeQueue,
     Control,
     Unused,
+}
+
+/// Whether a vector serves a receive queue, a transmit queue or the pair of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Both,
+    Rx,
+    Tx,
+}
+
+/// Which names are ranked together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    /// Those of all ranked forms of the driver, which count on one counter.
+    Driver,
+    /// Those of the same form.
+    Form,
 }
 
 /// Where a form is known from.
@@ -99,9 +118,13 @@ pub const PATTERNS: &[Pattern] = &[
     own(&["iavf"], "iavf-{if}-rx-{n}", Rx, Memory),
     own(&["iavf"], "iavf-{if}-tx-{n}", Tx, Memory),
     own(&["iavf"], "iavf-{bdf}:mbx", Control, Memory),
-    own(&["idpf"], "idpf-{if}-TxRx-{n}", Pair, Excerpt),
-    own(&["idpf"], "idpf-{if}-Rx-{n}", Rx, Memory),
-    own(&["idpf"], "idpf-{if}-Tx-{n}", Tx, Memory),
+    // idpf_txrx.c, idpf_vport_intr_req_irq: the index in the device's MSI-X table, where the mailbox is 0
+    // and other users leave gaps (TxRx-1, TxRx-3, TxRx-4, Tx-5 for queues 0 to 3). Since "idpf: change IRQ
+    // naming to match netdev and ethtool queue numbering" (2026, in 6.12.y from March on) it is the number
+    // of the queue. The rank is right for both.
+    own(&["idpf"], "idpf-{if}-TxRx-{n}", Ranked(Direction::Both, Among::Driver), Source),
+    own(&["idpf"], "idpf-{if}-Rx-{n}", Ranked(Direction::Rx, Among::Driver), Source),
+    own(&["idpf"], "idpf-{if}-Tx-{n}", Ranked(Direction::Tx, Among::Driver), Source),
     own(&["idpf"], "idpf-Mailbox-{n}", Control, Excerpt),
     // e1000e cuts the name so that the ending fits.
     own(&["e1000e"], "{if14}-rx-{n}", Rx, Source),
@@ -140,8 +163,10 @@ pub const PATTERNS: &[Pattern] = &[
     shared(&["virtio_net"], "{virtio}-virtqueues", All, Memory),
     shared(&["virtio_net"], "{virtio}", All, Excerpt),
     shared(&["vmxnet3"], "{if}-rxtx-{n}", Pair, Source),
-    own(&["vmxnet3"], "{if}-rx-{n}", Rx, Excerpt),
-    own(&["vmxnet3"], "{if}-tx-{n}", Tx, Excerpt),
+    // vmxnet3_drv.c, vmxnet3_request_irqs: without shared vectors the number is the vector's, and the
+    // receive queues' vectors follow those of the transmit queues. One vector may serve all of the latter.
+    own(&["vmxnet3"], "{if}-rx-{n}", Ranked(Direction::Rx, Among::Form), Source),
+    own(&["vmxnet3"], "{if}-tx-{n}", Ranked(Direction::Tx, Among::Form), Source),
     own(&["vmxnet3"], "{if}-event-{n}", Control, Source),
     own(&["vmxnet3"], "{if}", AllIfOnly, Memory),
     // gve_main.c
@@ -166,11 +191,17 @@ pub const PATTERNS: &[Pattern] = &[
     own(&["nfp"], "{if}-tx-{n}", Tx, Memory),
     own(&["nfp"], "{if}-lsc", Control, Excerpt),
     own(&["nfp"], "{if}-exn", Control, Excerpt),
-    own(&["hns3"], "hns3-{bdf}-TxRx-{n}", Pair, Memory),
-    own(&["hns3"], "hns3-{bdf}-Rx-{n}", Rx, Memory),
-    own(&["hns3"], "hns3-{bdf}-Tx-{n}", Tx, Memory),
-    own(&["hns3"], "hns3-{bdf}-misc", Control, Memory),
-    own(&["hns3"], "hclge-misc-{bdf}", Control, Memory),
+    // hns3_enet.c, hns3_nic_init_irq: the counter of TxRx grows by two for each vector, so that the names
+    // are TxRx-0, TxRx-2, TxRx-4; until 2020 they had the interface's name.
+    own(&["hns3"], "hns3-{bdf}-TxRx-{n}", Ranked(Direction::Both, Among::Form), Source),
+    own(&["hns3"], "{if}-TxRx-{n}", Ranked(Direction::Both, Among::Form), Source),
+    own(&["hns3"], "hns3-{bdf}-Rx-{n}", SomeQueue, Source),
+    own(&["hns3"], "hns3-{bdf}-Tx-{n}", SomeQueue, Source),
+    own(&["hns3"], "{if}-Rx-{n}", SomeQueue, Source),
+    own(&["hns3"], "{if}-Tx-{n}", SomeQueue, Source),
+    // hclge_main.c, hclge_misc_irq_init; hclgevf_main.c, hclgevf_misc_irq_init.
+    own(&["hns3"], "hclge-misc-{bdf}", Control, Source),
+    own(&["hns3"], "hclgevf-misc-{bdf}", Control, Source),
     own(&["hinic"], "{if}_rxq{n}", Rx, Memory),
     own(&["hinic"], "{if}_txq{n}", Tx, Memory),
     // ionic: a receive vector usually serves its transmit queue too, which the name does not say.

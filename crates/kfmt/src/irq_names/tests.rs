@@ -60,7 +60,7 @@ fn intel() {
         ("ice", "ice-0000:81:00.0:ctrl-TxRx-0", Control),
         ("iavf", "iavf-eth1-TxRx-2", q(&[2], &[2], false)),
         ("iavf", "iavf-0000:81:00.0:mbx", Control),
-        ("idpf", "idpf-eth1-TxRx-2", pair(2)),
+        ("idpf", "idpf-eth1-TxRx-2", Unknown),
         ("idpf", "idpf-Mailbox-0", Control),
         ("e1000e", "eth1-rx-0", q(&[0], &[], true)),
         ("e1000e", "eth1-tx-0", q(&[], &[0], true)),
@@ -101,8 +101,10 @@ fn mellanox_broadcom_and_the_like() {
         ("nfp", "eth1-exn", Control),
         ("rvu_nicpf", "eth1-rxtx-3", pair(3)),
         ("nicvf", "eth1-rxtx-3", pair(3)),
-        ("hns3", "hns3-0000:81:00.0-TxRx-3", q(&[3], &[3], false)),
-        ("hns3", "hns3-0000:81:00.0-misc", Control),
+        ("hns3", "hns3-0000:81:00.0-TxRx-2", Unknown),
+        ("hns3", "hns3-0000:81:00.0-Rx-2", Unknown),
+        ("hns3", "hclge-misc-0000:81:00.0", Control),
+        ("hns3", "hclgevf-misc-0000:81:00.0", Control),
         ("hinic", "eth1_rxq3", q(&[3], &[], false)),
         ("ionic", "ionic-eth1-rx0", q(&[0], &[], false)),
         ("ionic", "ionic-eth1-adminq0", Control),
@@ -137,8 +139,8 @@ fn guests() {
         ("virtio_net", "virtio10-input.0", NotOurs),
         ("virtio_net", "virtio-net-p0-input", Unknown),
         ("vmxnet3", "eth1-rxtx-0", q(&[0], &[0], true)),
-        ("vmxnet3", "eth1-rx-0", q(&[0], &[], true)),
-        ("vmxnet3", "eth1-tx-0", q(&[], &[0], true)),
+        ("vmxnet3", "eth1-rx-0", Unknown),
+        ("vmxnet3", "eth1-tx-0", Unknown),
         ("vmxnet3", "eth1-event-8", Control),
         ("gve", "gve-ntfy-blk0@pci:0000:81:00.0", q(&[], &[0], true)),
         ("gve", "gve-ntfy-blk3@pci:0000:81:00.0", Unused),
@@ -155,6 +157,55 @@ fn guests() {
         ("xen-netfront", "eth1-q0-rx", q(&[0], &[], false)),
         ("vif", "eth1", q(&[0, 1], &[0, 1], true)),
     ]);
+}
+
+/// What each of `names` means on a device with all of them and so many queues.
+fn ranked(driver: &str, names: &[&str], rx: u32, tx: u32) -> Vec<NameMatch> {
+    let c = NameContext { rx_queues: Some(rx), tx_queues: Some(tx), ..ctx(driver) };
+    let numbers = RankedNumbers::of(names.iter().copied(), &c);
+    names.iter().map(|n| classify(n, &NameContext { ranked: Some(&numbers), ..c })).collect()
+}
+
+#[test]
+fn idpf_counts_vectors() {
+    let pair = |n| q(&[n], &[n], false);
+    // The commit message of the change: ethtool -L eth1 tx 1 combined 3, before and after.
+    let want = [Control, pair(0), pair(1), pair(2), q(&[], &[3], false)];
+    let before = ["idpf-Mailbox-0", "idpf-eth1-TxRx-1", "idpf-eth1-TxRx-3", "idpf-eth1-TxRx-4", "idpf-eth1-Tx-5"];
+    assert_eq!(ranked("idpf", &before, 3, 4), want);
+    let after = ["idpf-Mailbox-0", "idpf-eth1-TxRx-0", "idpf-eth1-TxRx-1", "idpf-eth1-TxRx-2", "idpf-eth1-Tx-3"];
+    assert_eq!(ranked("idpf", &after, 3, 4), want);
+    // Numbers compare as numbers, in whatever order the vectors are listed.
+    assert_eq!(ranked("idpf", &["idpf-eth1-TxRx-10", "idpf-eth1-TxRx-9"], 2, 2), [pair(1), pair(0)]);
+    // The vectors of another port of the same function are not counted.
+    let ports = ["idpf-eth2-TxRx-1", "idpf-eth2-TxRx-2", "idpf-eth1-TxRx-3", "idpf-eth1-TxRx-4"];
+    assert_eq!(ranked("idpf", &ports, 2, 2), [NotOurs, NotOurs, pair(0), pair(1)]);
+    // A name is missing, or a vector serves several queues.
+    assert_eq!(ranked("idpf", &["idpf-eth1-TxRx-1", "idpf-eth1-TxRx-2"], 4, 4), [Unknown, Unknown]);
+    assert_eq!(ranked("idpf", &["idpf-eth1-TxRx-1", "idpf-eth1-Tx-1", "idpf-eth1-TxRx-2"], 2, 2)[0], Unknown);
+    let c = NameContext { rx_queues: None, ..ctx("idpf") };
+    let numbers = RankedNumbers::of(["idpf-eth1-TxRx-1"], &c);
+    assert_eq!(classify("idpf-eth1-TxRx-1", &NameContext { ranked: Some(&numbers), ..c }), Unknown);
+}
+
+#[test]
+fn hns3_counts_in_twos() {
+    let pair = |n| q(&[n], &[n], false);
+    let names = ["hclge-misc-0000:81:00.0", "hns3-0000:81:00.0-TxRx-0", "hns3-0000:81:00.0-TxRx-2"];
+    assert_eq!(ranked("hns3", &names, 2, 2), [Control, pair(0), pair(1)]);
+    assert_eq!(ranked("hns3", &["eth1-TxRx-0", "eth1-TxRx-2", "eth1-TxRx-4"], 3, 3), [pair(0), pair(1), pair(2)]);
+    assert_eq!(ranked("hns3", &["eth1-TxRx-0", "eth1-TxRx-2"], 3, 3), [Unknown, Unknown]);
+    assert_eq!(ranked("hns3", &["eth1-Rx-0", "eth1-Tx-0"], 1, 1), [Unknown, Unknown]);
+}
+
+#[test]
+fn vmxnet3_counts_vectors_where_queues_share_none() {
+    let names = ["eth1-tx-0", "eth1-tx-1", "eth1-rx-2", "eth1-rx-3", "eth1-event-4"];
+    let want = [q(&[], &[0], false), q(&[], &[1], false), q(&[0], &[], false), q(&[1], &[], false), Control];
+    assert_eq!(ranked("vmxnet3", &names, 2, 2), want);
+    // One vector for all transmit queues.
+    let names = ["eth1-tx-0", "eth1-rx-1", "eth1-rx-2"];
+    assert_eq!(ranked("vmxnet3", &names, 2, 2), [Unknown, q(&[0], &[], false), q(&[1], &[], false)]);
 }
 
 #[test]
@@ -235,12 +286,15 @@ fn every_row_is_reachable() {
             .replace("{m}", "1")
             .replace("{*}", "x");
         for driver in p.drivers {
-            let got = classify(&name, &ctx(driver));
+            let c = NameContext { rx_queues: Some(1), tx_queues: Some(1), ..ctx(driver) };
+            let numbers = RankedNumbers::of([name.as_str()], &c);
+            let got = classify(&name, &NameContext { ranked: Some(&numbers), ..c });
             let right = match p.serves {
                 Serves::Control => got == Control,
                 Serves::Unused => got == Unused,
                 Serves::SomeQueue => got == Unknown,
                 Serves::AllIfOnly => got == Control,
+                Serves::Ranked(..) => matches!(got, NameMatch::Queues { exact_driver: false, .. }),
                 _ => {
                     matches!(&got, NameMatch::Queues { exact_driver, .. } if *exact_driver == (p.evidence != Evidence::Memory))
                 }
