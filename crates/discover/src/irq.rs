@@ -248,7 +248,8 @@ fn by_name_only(host: &dyn Host, table: &Table, around: &Around, names: &mut BTr
     for (irq, line) in rows {
         let ours = |n: &String| {
             let address_unknown = device.bus_address.is_none() && n.contains('@');
-            marks.iter().any(|m| n.contains(m)) || n.starts_with("mlx5_comb") || address_unknown
+            let without_mark = n.starts_with("mlx5_comb") || n.starts_with("vif");
+            marks.iter().any(|m| n.contains(m)) || without_mark || address_unknown
         };
         if line.names.iter().any(ours) && queues(line, &ctx) {
             names.insert(*irq, Some(line.names.clone()));

@@ -73,6 +73,8 @@ pub fn of(family: &str) -> Vec<Vec<u8>> {
             "\u{4}virtio1-input.0",
             "\u{5}gve-ntfy-blk5@pci:0000:81:00.0",
             "\nenp3s0 CQ 0",
+            "\u{c}idpf-eth1-TxRx-3\nidpf-eth1-TxRx-1\nidpf-Mailbox-0\nidpf-eth1-Tx-5\nidpf-eth1-TxRx-4",
+            "\reth1-rx-4\neth1-tx-0\neth1-rx-5",
         ]
         .iter()
         .map(|t| t.as_bytes().to_vec())
