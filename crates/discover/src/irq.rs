@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
-use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
+use ringwise_kfmt::irq_names::{NameContext, NameMatch, RankedNumbers, classify, count_ntfy_blocks};
 use ringwise_kfmt::netdev_nl::{self, NapiInfo, cmd};
 use ringwise_kfmt::{cpulist, cpumask, interrupts, sysfs};
 use ringwise_model::{
@@ -243,10 +243,13 @@ fn by_name_only(host: &dyn Host, table: &Table, around: &Around, names: &mut BTr
         line.names.iter().any(|n| matches!(classify(n, ctx), NameMatch::Queues { .. }))
     };
     let ctx = context(around, None, None);
+    let ranked = RankedNumbers::of(rows.values().flat_map(|l| &l.names).map(String::as_str), &ctx);
+    let ctx = NameContext { ranked: Some(&ranked), ..ctx };
     for (irq, line) in rows {
         let ours = |n: &String| {
             let address_unknown = device.bus_address.is_none() && n.contains('@');
-            marks.iter().any(|m| n.contains(m)) || n.starts_with("mlx5_comb") || address_unknown
+            let without_mark = n.starts_with("mlx5_comb") || n.starts_with("vif");
+            marks.iter().any(|m| n.contains(m)) || without_mark || address_unknown
         };
         if line.names.iter().any(ours) && queues(line, &ctx) {
             names.insert(*irq, Some(line.names.clone()));
@@ -275,6 +278,7 @@ fn context<'a>(around: &Around<'a>, vectors: Option<u32>, blocks: Option<u32>) -
         tx_queues: Some(ids(around, Dir::Tx).count() as u32),
         vectors,
         ntfy_blocks: blocks,
+        ranked: None,
     }
 }
 
@@ -293,11 +297,12 @@ fn ids<'a>(around: &Around<'a>, dir: Dir) -> impl Iterator<Item = u32> + 'a {
 fn meanings(names: &BTreeMap<u32, Option<Vec<String>>>, msi: bool, around: &Around) -> BTreeMap<u32, NameMatch> {
     // Vectors that carry no name now count as well: the device has them.
     let count = if msi { Some(names.len() as u32) } else { (names.len() == 1).then_some(1) };
-    let blocks = (around.device.driver.known().map(String::as_str) == Some("gve")).then(|| {
-        let all = names.values().flatten().flatten().map(String::as_str);
-        count_ntfy_blocks(all, &context(around, count, None))
-    });
+    let all = || names.values().flatten().flatten().map(String::as_str);
+    let blocks = (around.device.driver.known().map(String::as_str) == Some("gve"))
+        .then(|| count_ntfy_blocks(all(), &context(around, count, None)));
     let ctx = context(around, count, blocks);
+    let ranked = RankedNumbers::of(all(), &ctx);
+    let ctx = NameContext { ranked: Some(&ranked), ..ctx };
     names
         .iter()
         .filter_map(|(irq, list)| Some((irq, list.as_ref()?)))

@@ -175,6 +175,48 @@ fn gve_needs_the_number_of_its_blocks() {
 }
 
 #[test]
+fn idpf_vectors_are_ranked_and_not_sure() {
+    // Queues 0 to 3 on kernels whose names carry the number of the vector.
+    let names = ["Mailbox-0", "eth1-TxRx-1", "eth1-TxRx-3", "eth1-TxRx-4", "eth1-TxRx-5"];
+    let n = only(plan("eth1", "idpf", 4, names.iter().map(|n| format!("idpf-{n}")).collect()));
+    assert_eq!(queues(&n), (0..4).map(|q| pair(q, &format!("idpf-{}", names[q as usize + 1]))).collect::<Vec<_>>());
+    assert!(n.queue_vectors().all(|v| v.confidence == Confidence::Likely && v.source == MapSource::MsiAndName));
+    // With a name missing nothing is known.
+    let n = only(plan("eth1", "idpf", 4, names[..4].iter().map(|n| format!("idpf-{n}")).collect()));
+    assert_eq!(n.queue_vectors().count(), 0);
+}
+
+#[test]
+fn chip_names_with_spaces_hide_no_vector() {
+    let names = (0..4).map(|q| format!("mlx5_comp{q}@pci:4ea0:00:02.0"));
+    let names: Vec<_> = std::iter::once("mlx5_async0@pci:4ea0:00:02.0".to_string()).chain(names).collect();
+    let mut m = Machine::new(4, 1);
+    m.nic(&NicPlan { bus: "4ea0:00:02.0", ..plan("enP20128s1", "mlx5_core", 4, names) });
+    let mut tree = m.finish();
+    let text = String::from_utf8(tree.files["/proc/interrupts"].clone().unwrap()).unwrap();
+    let text = text.replace("PCI-MSIX-0000:03:00.0", "Hyper-V PCIe MSI");
+    tree.file("/proc/interrupts", text);
+    let s = snapshot(&tree.shared(), &Options::all()).unwrap();
+    let n = s.nic("enP20128s1").unwrap();
+    assert_eq!(queues(n), (0..4).map(|q| pair(q, &format!("mlx5_comp{q}@pci:4ea0:00:02.0"))).collect::<Vec<_>>());
+    assert_eq!(n.vectors[4].role, Role::Control);
+}
+
+#[test]
+fn xen_vectors_are_found_by_their_device() {
+    let names = ["vif0-q0-tx", "vif0-q0-rx", "vif0-q1-tx", "vif0-q1-rx"];
+    let mut m = Machine::new(4, 1);
+    m.nic(&NicPlan { bus: "vif-0", ..plan("eth0", "vif", 2, names.map(str::to_string).to_vec()) });
+    let mut tree = m.finish();
+    tree.files.retain(|p, _| !p.contains("msi_irqs"));
+    let s = snapshot(&tree.shared(), &Options::all()).unwrap();
+    let n = s.nic("eth0").unwrap();
+    assert_eq!(n.vector_of(Dir::Rx, 1).unwrap().names, ["vif0-q1-rx"]);
+    assert_eq!(n.vector_of(Dir::Tx, 0).unwrap().names, ["vif0-q0-tx"]);
+    assert!(n.queue_vectors().all(|v| v.confidence == Confidence::Likely && v.source == MapSource::Name));
+}
+
+#[test]
 fn one_shared_vector_serves_everything() {
     let n = only(plan("eth0", "e1000e", 1, vec!["eth0".into()]));
     assert_eq!(queues(&n), [pair(0, "eth0")]);

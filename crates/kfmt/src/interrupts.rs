@@ -44,7 +44,7 @@ pub struct Head {
     pub label: String,
     /// Of numbered rows.
     pub irq: Option<IrqId>,
-    /// Interrupt chip: `IR-PCI-MSI`, `PCI-MSIX-0000:81:00.0`, `ITS-MSI`, `IO-APIC`. Empty on unnumbered rows.
+    /// Interrupt chip: `IR-PCI-MSI`, `PCI-MSIX-0000:81:00.0`, `ITS-MSI`, `Hyper-V PCIe MSI`. Empty on unnumbered rows.
     pub chip: String,
     /// Number within the chip with the trigger, as printed: `524288-edge`, `524288 Edge`, `-event`. May be empty.
     pub hwirq: String,
@@ -154,7 +154,7 @@ fn row(
         }
         return Ok(head);
     }
-    let (chip, rest) = first_word(rest);
+    let (chip, rest) = split_chip(rest);
     let (hwirq, names) = split_hwirq(rest);
     head.chip = text(chip);
     head.hwirq = text(hwirq);
@@ -164,16 +164,43 @@ fn row(
     Ok(head)
 }
 
+/// Splits off the chip. Its name may hold single spaces (`Hyper-V PCIe MSI`, `PCH PCI MSI`); the
+/// hardware number ends it. Where there is no number, the kernel puts at least two spaces before the
+/// first action (kernel/irq/proc.c, `show_interrupts`).
+fn split_chip(rest: &[u8]) -> (&[u8], &[u8]) {
+    let first = first_word(rest);
+    let mut after = first.1;
+    loop {
+        let (word, later) = first_word(after);
+        if word.is_empty() {
+            return first;
+        }
+        if is_hwirq(word) {
+            return rest.split_at(rest.len() - after.len());
+        }
+        let gap = after.iter().take_while(|b| b.is_ascii_whitespace()).count();
+        if gap > 1 {
+            return rest.split_at(rest.len() - after.len());
+        }
+        after = later;
+    }
+}
+
+/// `24-edge`, `-event` (a trigger name without a number), `24`.
+fn is_hwirq(word: &[u8]) -> bool {
+    let digits = word.iter().take_while(|b| b.is_ascii_digit()).count();
+    let is_number = digits > 0 && (digits == word.len() || word[digits] == b'-');
+    is_number || word.len() > 1 && word[0] == b'-'
+}
+
 /// Splits what follows the chip into the hardware number with its trigger and the action names.
 fn split_hwirq(rest: &[u8]) -> (&[u8], &[u8]) {
     let (word, after) = first_word(rest);
-    let digits = word.iter().take_while(|b| b.is_ascii_digit()).count();
-    // `24-edge`, `-event` (a trigger name without a number), `24`; anything else is a name already.
-    let is_number = digits > 0 && (digits == word.len() || word[digits] == b'-');
-    let is_trigger = word.len() > 1 && word[0] == b'-';
-    if !is_number && !is_trigger {
+    // Anything else is a name already.
+    if !is_hwirq(word) {
         return (b"", rest);
     }
+    let digits = word.iter().take_while(|b| b.is_ascii_digit()).count();
     let mut end = rest.len() - after.len();
     let mut names = after;
     // Architectures that show the trigger in a column of its own: `524288 Edge`, `27 Level`.

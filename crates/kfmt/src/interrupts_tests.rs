@@ -50,6 +50,62 @@ fn reads_an_arm64_table() {
     assert_eq!(t.rows[2].head.chip, "ITS-PCI-MSIX-0000:01:00.0");
 }
 
+/// Chip, hardware number and action of rows from public captures, and of variants of them.
+#[test]
+fn chip_names_may_hold_spaces() {
+    for (line, want) in [
+        // Azure, mlx5 and MANA (the latter: netdev mailing list, March 2024).
+        (
+            " 34:        154       9690  Hyper-V PCIe MSI 2701534461953-edge      mlx5_comp0@pci:4ea0:00:02.0",
+            ("Hyper-V PCIe MSI", "2701534461953-edge", "mlx5_comp0@pci:4ea0:00:02.0"),
+        ),
+        (
+            " 26:          0          1  Hyper-V PCIe MSI 4138200989698-edge      mana_q1@pci:7870:00:00.0",
+            ("Hyper-V PCIe MSI", "4138200989698-edge", "mana_q1@pci:7870:00:00.0"),
+        ),
+        // Raspberry Pi 4.
+        (
+            " 46:        364          0  BRCM STB PCIe MSI 524288 Edge      xhci_hcd",
+            ("BRCM STB PCIe MSI", "524288 Edge", "xhci_hcd"),
+        ),
+        (" 22:          0          0     GICv2 112 Level     bcm2708_fb DMA", ("GICv2", "112 Level", "bcm2708_fb DMA")),
+        // Loongson prints no trigger: commit message of "irqchip/loongson-pch-msi: Fix hwirq setting".
+        (
+            " 63:          6        173     PCH PCI MSI 1572865  enp3s0f0-rx-0",
+            ("PCH PCI MSI", "1572865", "enp3s0f0-rx-0"),
+        ),
+        (" 63:         12          4     PCH PCI MSI  73  enp3s0f0-rx-0", ("PCH PCI MSI", "73", "enp3s0f0-rx-0")),
+        (" 30:          0          0      PCH PIC  47  acpi", ("PCH PIC", "47", "acpi")),
+        // RISC-V, with and without the trigger.
+        ("  1:        355          0  SiFive PLIC   5 Edge      virtio0", ("SiFive PLIC", "5 Edge", "virtio0")),
+        ("  3:        591          0  SiFive PLIC   8  virtio0", ("SiFive PLIC", "8", "virtio0")),
+        ("  1:          0          0  SiFive PLIC   5  10011000.serial", ("SiFive PLIC", "5", "10011000.serial")),
+        // No hardware number: s390, Xen, and older kernels.
+        (
+            "  4:     282741          0   PCI-MSI  mlx5_comp0@pci:0001:00:00.0",
+            ("PCI-MSI", "", "mlx5_comp0@pci:0001:00:00.0"),
+        ),
+        ("100:         33          0   xen-dyn-event     vif0-q0-tx", ("xen-dyn-event", "", "vif0-q0-tx")),
+        (" 69:         70          0   PCI-MSI-edge      eth5-rx-0", ("PCI-MSI-edge", "", "eth5-rx-0")),
+        (
+            " 28:     123648          0  Hyper-V PCIe MSI-edge      eth1 CQ 1",
+            ("Hyper-V PCIe MSI-edge", "", "eth1 CQ 1"),
+        ),
+        // Spaces squeezed by the program that made the capture.
+        (" 52: 3172 0 IR-PCI-MSI-edge eth0-TxRx-0", ("IR-PCI-MSI-edge", "", "eth0-TxRx-0")),
+        (" 52: 3172 0 Hyper-V PCIe MSI 27-edge mlx5_async0", ("Hyper-V PCIe MSI", "27-edge", "mlx5_async0")),
+        // Nothing requested.
+        (
+            " 38:          0          0  Hyper-V PCIe MSI 2701534461960-edge    ",
+            ("Hyper-V PCIe MSI", "2701534461960-edge", ""),
+        ),
+    ] {
+        let t = parse(format!("CPU0 CPU1\n{line}\n").as_bytes()).unwrap();
+        let head = &t.rows[0].head;
+        assert_eq!((head.chip.as_str(), head.hwirq.as_str(), head.names.join("|").as_str()), want, "{line}");
+    }
+}
+
 #[test]
 fn totals_agree_with_counts() {
     let (full, sums) = (parse(X86.as_bytes()).unwrap(), parse_totals(X86.as_bytes()).unwrap());

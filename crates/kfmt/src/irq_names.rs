@@ -6,10 +6,12 @@
 //! list of vectors is not known, only [`NameMatch::Queues`] means something: some control vectors
 //! carry neither an interface name nor an address.
 
+mod rank;
 mod shape;
 mod table;
 
-pub use table::{Evidence, PATTERNS, Pattern, Serves};
+pub use rank::RankedNumbers;
+pub use table::{Among, Direction, PATTERNS, Pattern, Serves};
 
 /// What is known about the device whose vector the name belongs to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,6 +33,8 @@ pub struct NameContext<'a> {
     pub vectors: Option<u32>,
     /// gve: vectors of the device whose name has the notification block's form.
     pub ntfy_blocks: Option<u32>,
+    /// idpf, hns3 and vmxnet3: the numbers in the names of all vectors of the device.
+    pub ranked: Option<&'a RankedNumbers>,
 }
 
 /// What a name says.
@@ -40,7 +44,7 @@ pub enum NameMatch {
     Queues {
         rx: Vec<u32>,
         tx: Vec<u32>,
-        /// The form is the device's own driver's, and more than memory vouches for it.
+        /// The form is the device's own driver's, and its number is the queue's.
         exact_driver: bool,
     },
     /// Link changes, mailbox, management, RDMA: no queue of the stack.
@@ -77,11 +81,10 @@ pub fn classify(name: &str, ctx: &NameContext) -> NameMatch {
         }
         foreign = foreign || shape::matches_another_device(p.shape, name, ctx);
     }
-    if foreign { NameMatch::NotOurs } else { NameMatch::Unknown }
+    if foreign && !shape::starts_with_own_name(name, ctx) { NameMatch::NotOurs } else { NameMatch::Unknown }
 }
 
-fn interpret(p: &Pattern, found: &shape::Found, ctx: &NameContext, own: bool) -> NameMatch {
-    let exact_driver = own && p.evidence != Evidence::Memory;
+fn interpret(p: &Pattern, found: &shape::Found, ctx: &NameContext, exact_driver: bool) -> NameMatch {
     let queues = |rx: Vec<u32>, tx: Vec<u32>| {
         if rx.is_empty() && tx.is_empty() {
             return NameMatch::Unknown;
@@ -94,8 +97,17 @@ fn interpret(p: &Pattern, found: &shape::Found, ctx: &NameContext, own: bool) ->
         (Serves::Unused, _) => NameMatch::Unused,
         (Serves::SomeQueue, _) => NameMatch::Unknown,
         (Serves::Pair, Some(n)) => queues(vec![n], vec![n]),
+        (Serves::PairIfEqual, Some(n)) if ctx.rx_queues.is_some() && ctx.rx_queues == ctx.tx_queues => {
+            queues(vec![n], vec![n])
+        }
+        (Serves::PairIfEqual, _) => NameMatch::Unknown,
         (Serves::Rx, Some(n)) => queues(vec![n], vec![]),
         (Serves::Tx, Some(n)) => queues(vec![], vec![n]),
+        (Serves::NumberedFromOne(Direction::Tx), Some(0)) => queues(vec![], vec![0]),
+        (Serves::NumberedFromOne(direction), Some(n)) => match n.checked_sub(1) {
+            Some(queue) => directed(direction, queue, exact_driver),
+            None => NameMatch::Unknown,
+        },
         (Serves::Range, Some(first)) => match found.m {
             Some(last) if first <= last && last <= MAX_QUEUE => {
                 let all: Vec<u32> = (first..=last).collect();
@@ -103,8 +115,13 @@ fn interpret(p: &Pattern, found: &shape::Found, ctx: &NameContext, own: bool) ->
             }
             _ => NameMatch::Unknown,
         },
+        (Serves::Ranked(direction, _), Some(n)) => match ctx.ranked.and_then(|r| r.rank(p, n, ctx)) {
+            Some(queue) => directed(direction, queue, false),
+            None => NameMatch::Unknown,
+        },
         (Serves::GveBlock, Some(n)) => gve_block(n, ctx, queues),
-        (Serves::All | Serves::AllIfOnly, _) => {
+        (Serves::AllIfSole, _) if ctx.vectors != Some(1) => NameMatch::Unknown,
+        (Serves::All | Serves::AllIfOnly | Serves::AllIfSole, _) => {
             if p.serves == Serves::AllIfOnly && ctx.vectors != Some(1) {
                 return match ctx.vectors {
                     Some(_) => NameMatch::Control,
@@ -120,6 +137,12 @@ fn interpret(p: &Pattern, found: &shape::Found, ctx: &NameContext, own: bool) ->
         }
         (_, None) => NameMatch::Unknown,
     }
+}
+
+fn directed(direction: Direction, queue: u32, exact_driver: bool) -> NameMatch {
+    let of = |directions: [Direction; 2]| if directions.contains(&direction) { vec![queue] } else { vec![] };
+    let (rx, tx) = (of([Direction::Both, Direction::Rx]), of([Direction::Both, Direction::Tx]));
+    NameMatch::Queues { rx, tx, exact_driver }
 }
 
 /// gve has as many blocks as its maximum of queues needs: the lower half for transmit queues, the

@@ -113,16 +113,17 @@ proptest! {
     }
 
     #[test]
-    fn generated_tables_are_read(rows in proptest::collection::vec((any::<u32>(), any::<u32>(), "[a-z][a-z0-9-]{0,20}"), 1..50)) {
+    fn generated_tables_are_read(rows in proptest::collection::vec((any::<u32>(), any::<u32>(), "[a-z][a-z0-9-]{0,20}"), 1..50), chip in "[A-Za-z][A-Za-z0-9-]{0,8}( [A-Za-z][A-Za-z0-9-]{0,8}){0,3}") {
         let mut text = "        CPU0       CPU7\n".to_string();
         for (i, (a, b, name)) in rows.iter().enumerate() {
-            text.push_str(&format!("{i:4}: {a:10} {b:10}  PCI-MSIX-0000:81:00.0 {:4}-edge      {name}\n", i * 3));
+            text.push_str(&format!("{i:4}: {a:10} {b:10}  {chip} {:4}-edge      {name}\n", i * 3));
         }
         let t = interrupts::parse(text.as_bytes()).unwrap();
         prop_assert_eq!(t.cpus, [CpuId(0), CpuId(7)]);
         for (i, ((a, b, name), got)) in rows.iter().zip(&t.rows).enumerate() {
             prop_assert_eq!(&got.counts, &[u64::from(*a), u64::from(*b)]);
             prop_assert_eq!(&got.head.names, std::slice::from_ref(name));
+            prop_assert_eq!(&got.head.chip, &chip);
             prop_assert_eq!(&got.head.hwirq, &format!("{}-edge", i * 3));
         }
     }

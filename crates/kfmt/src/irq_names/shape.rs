@@ -26,8 +26,16 @@ pub(super) fn matches(shape: &str, name: &str, ctx: &NameContext) -> Option<Foun
 /// `name` in the form `shape`, but with the name or address of another device. A form that is
 /// nothing but a name proves nothing.
 pub(super) fn matches_another_device(shape: &str, name: &str, ctx: &NameContext) -> bool {
-    let named = ["{if}", "{if14}", "{bdf}", "{virtio}"].iter().any(|p| shape.contains(p) && shape != *p);
-    named && walk(shape, name, ctx, Whose::Anybody, Found::default()).is_some()
+    let named = ["{if", "{bdf}", "{virtio}"].iter().any(|p| shape.contains(p))
+        || shape.contains("{vif}") && ctx.bus_address.is_some();
+    let bare = shape.starts_with('{') && shape.ends_with('}') && shape.matches('{').count() == 1;
+    named && !bare && walk(shape, name, ctx, Whose::Anybody, Found::default()).is_some()
+}
+
+/// `eth1-sq-0` could be vector 0 of an interface `eth1-sq`, but more likely is one of eth1 in a form
+/// that is not in the table.
+pub(super) fn starts_with_own_name(name: &str, ctx: &NameContext) -> bool {
+    names(ctx).any(|own| name.strip_prefix(own).is_some_and(|rest| rest.starts_with('-')))
 }
 
 fn walk(shape: &str, name: &str, ctx: &NameContext, whose: Whose, found: Found) -> Option<Found> {
@@ -45,7 +53,15 @@ fn walk(shape: &str, name: &str, ctx: &NameContext, whose: Whose, found: Found) 
         "*" => Some(found),
         kind if whose == Whose::Anybody => anybody(kind, rest, next, found),
         "if" => names(ctx).find_map(|own| next(rest.strip_prefix(own)?, found)),
-        "if14" => names(ctx).find_map(|own| next(rest.strip_prefix(cut(own, 14))?, found)),
+        kind if kind.starts_with("if") => {
+            let bytes = kind[2..].parse().ok()?;
+            names(ctx).find_map(|own| next(rest.strip_prefix(cut(own, bytes))?, found))
+        }
+        // The device `vif-0` is `vif0` in names.
+        "vif" => {
+            let id = ctx.bus_address?.strip_prefix("vif-")?;
+            next(rest.strip_prefix("vif")?.strip_prefix(id)?, found)
+        }
         "bdf" => match ctx.bus_address {
             Some(own) => next(rest.strip_prefix(own)?, found),
             // Unknown in captures without device links: then any address will do.
@@ -60,10 +76,10 @@ fn walk(shape: &str, name: &str, ctx: &NameContext, whose: Whose, found: Found) 
 fn anybody(kind: &str, rest: &str, next: impl Fn(&str, Found) -> Option<Found>, found: Found) -> Option<Found> {
     let longest = match kind {
         // IFNAMSIZ without its NUL.
-        "if" | "if14" => 15,
+        kind if kind.starts_with("if") => 15,
         _ => 64,
     };
-    if kind == "virtio" && !rest.starts_with("virtio") {
+    if matches!(kind, "virtio" | "vif") && !rest.starts_with(kind) {
         return None;
     }
     let plausible = |c: char| match kind {

@@ -3,7 +3,7 @@
 //!
 //! Besides "no panic" each family checks what must hold for anything that was accepted.
 
-use ringwise_kfmt::irq_names::{NameContext, NameMatch, classify, count_ntfy_blocks};
+use ringwise_kfmt::irq_names::{NameContext, NameMatch, RankedNumbers, classify, count_ntfy_blocks};
 use ringwise_kfmt::{
     cmdline, cpulist, cpumask, ethtool_ioctl, ethtool_nl, ethtool_text, interrupts, ip_text, irqbalance, link_stats,
     netdev_nl, nl, packet as frames, procstat, qdisc, route, rtnl, rule, snmp, sockets, softnet, stat_names, sysfs,
@@ -147,7 +147,7 @@ pub fn text(data: &[u8]) {
 
 /// The first byte chooses the driver, the rest is the name.
 pub fn irq_names(data: &[u8]) {
-    const DRIVERS: [&str; 12] = [
+    const DRIVERS: [&str; 14] = [
         "igb",
         "ice",
         "i40e",
@@ -160,25 +160,32 @@ pub fn irq_names(data: &[u8]) {
         "am65-cpsw-nuss",
         "bna",
         "new",
+        "idpf",
+        "vmxnet3",
     ];
     let Some((first, name)) = data.split_first() else { return };
     let name = String::from_utf8_lossy(name);
     let ctx = NameContext {
         ifname: "eth1",
         other_names: &["enp3s0"],
-        driver: DRIVERS.get(usize::from(*first) % 13).copied(),
+        driver: DRIVERS.get(usize::from(first & 0x0f)).copied(),
         bus_address: (first & 0x40 == 0).then_some("0000:81:00.0"),
         virtio_name: Some("virtio1"),
         rx_queues: Some(4),
         tx_queues: Some(4),
         vectors: Some(if first & 0x80 == 0 { 9 } else { 1 }),
         ntfy_blocks: Some(8),
+        ranked: None,
     };
-    if let NameMatch::Queues { rx, tx, .. } = classify(&name, &ctx) {
+    // The first line is the name; all lines are the names of the device.
+    let ranked = RankedNumbers::of(name.lines(), &ctx);
+    let ctx = NameContext { ranked: Some(&ranked), ..ctx };
+    let name = name.lines().next().unwrap_or_default();
+    if let NameMatch::Queues { rx, tx, .. } = classify(name, &ctx) {
         assert!(!(rx.is_empty() && tx.is_empty()));
         assert!(rx.iter().chain(&tx).all(|q| *q <= 65_535));
     }
-    assert!(count_ntfy_blocks([&*name], &ctx) <= 1);
+    assert!(count_ntfy_blocks([name], &ctx) <= 1);
 }
 
 /// What was decoded and encoded again decodes to the same.

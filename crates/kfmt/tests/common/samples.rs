@@ -23,6 +23,7 @@ pub fn of(family: &str) -> Vec<Vec<u8>> {
         "interrupts" => texts(&[
             "           CPU0       CPU2       \n 36:       1200         34  IR-PCI-MSI 524288-edge      eth0-TxRx-0\n 37:          1          2  PCI-MSIX-0000:81:00.0    1-edge      eth0 CQ 0, i801\nNMI:          1          2   Non-maskable interrupts\nERR:          0\n",
             "           CPU0       CPU1       \n 11:        100        200     GICv3  30 Level     arch_timer\n 52:          7          8   ITS-MSI 524288 Edge      eth0\nIPI0:        11         22       Rescheduling interrupts\n",
+            "           CPU0       CPU1       \n 34:        154       9690  Hyper-V PCIe MSI 2701534461953-edge      mlx5_comp0@pci:4ea0:00:02.0\n 63:          6        173     PCH PCI MSI 1572865  enp3s0f0-rx-0\n",
         ]),
         "text" => texts(&[
             "flow-type tcp4 src-ip 10.0.0.0 m 0.0.0.255 dst-port 443 action 2 loc 7",
@@ -72,6 +73,8 @@ pub fn of(family: &str) -> Vec<Vec<u8>> {
             "\u{4}virtio1-input.0",
             "\u{5}gve-ntfy-blk5@pci:0000:81:00.0",
             "\nenp3s0 CQ 0",
+            "\u{c}idpf-eth1-TxRx-3\nidpf-eth1-TxRx-1\nidpf-Mailbox-0\nidpf-eth1-Tx-5\nidpf-eth1-TxRx-4",
+            "\reth1-rx-4\neth1-tx-0\neth1-rx-5",
         ]
         .iter()
         .map(|t| t.as_bytes().to_vec())
