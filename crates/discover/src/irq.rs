@@ -29,7 +29,8 @@ pub struct Table {
 
 struct Line {
     names: Vec<String>,
-    total: u64,
+    /// `None`: the row is cut short.
+    total: Option<u64>,
 }
 
 const INTERRUPTS: &str = "/proc/interrupts";
@@ -70,7 +71,11 @@ impl Table {
     }
 
     fn total(&self, host: &dyn Host, irq: u32) -> Fact<u64> {
-        self.rows(host).as_ref().and_then(|rows| rows.get(&irq).map_or(Fact::Absent, |l| Fact::Known(l.total)))
+        self.rows(host).as_ref().and_then(|rows| match rows.get(&irq).map(|l| l.total) {
+            Some(Some(total)) => Fact::Known(total),
+            Some(None) => Fact::unknown(INTERRUPTS, format!("the row of interrupt {irq} has fewer counts than CPUs")),
+            None => Fact::Absent,
+        })
     }
 }
 
