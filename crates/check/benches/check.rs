@@ -1,14 +1,73 @@
-//! How long all rules take on a host of 512 CPUs: `cargo bench -p ringwise-check`. Fails above 50 ms.
+//! How long all rules take on a host of 512 CPUs and how that grows with the number of interfaces:
+//! `cargo bench -p ringwise-check`. Fails above 50 ms, and above six times the time for four times the interfaces.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use ringwise_check::{CpuTraffic, GoalFrom, Input, LinkTraffic, QueueTraffic, Traffic, judge};
-use ringwise_model::{Dir, Extra, Intent};
+use ringwise_model::{Dir, Extra, Fact, Intent};
 use ringwise_testkit::machines::{HostSpec, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
+/// What all rules and the plan behind them take on a host with that many interfaces, of which nothing is tuned and
+/// half of what is read is unknown.
+fn of_many(interfaces: u32) -> (Duration, Duration) {
+    let nics = (0..interfaces).map(|i| NicSpec::new(&format!("eth{i}"), "igb", Some(i % 2), 2, 8)).collect();
+    let mut s = HostSpec {
+        name: "many".into(),
+        cpu: CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) },
+        nics,
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    for n in &mut s.nics {
+        let name = n.name().to_string();
+        n.rss = Fact::unknown(format!("rss-get {name}"), "not in this capture");
+        n.rings = Fact::unknown(format!("rings-get {name}"), "not in this capture");
+        n.pause = Fact::unknown(format!("pause-get {name}"), "not in this capture");
+    }
+    let intent = Intent::default();
+    let start = Instant::now();
+    let plan = ringwise_plan::plan(&s, &intent, &[]).expect("can be planned");
+    let planned = start.elapsed();
+    let extra = Extra::default();
+    let input = Input {
+        snapshot: &s,
+        extra: &extra,
+        plan: Ok(&plan),
+        intent: &intent,
+        goal_from: GoalFrom::Default,
+        traffic: None,
+        drift: None,
+        devs: &[],
+    };
+    let once = |_| {
+        let start = Instant::now();
+        assert!(judge(black_box(&input)).findings.len() as u32 > interfaces);
+        start.elapsed()
+    };
+    (planned, (0..3).map(once).min().unwrap_or_default())
+}
+
+/// Four times the interfaces may take six times as long: more is a search of all of them for each of them.
+fn growth(sizes: [u32; 3], judged: bool) {
+    let times: Vec<(u32, (Duration, Duration))> = sizes.map(|n| (n, of_many(n))).to_vec();
+    for (n, (plan, judge)) in &times {
+        println!("{n} interfaces: plan {plan:.1?}, rules {judge:.1?}");
+    }
+    let (few, many) = (times[0].1, times[2].1);
+    assert!(!judged || many.1 < few.1 * 6, "the rules grow faster than the number of interfaces");
+}
+
 fn main() {
+    if std::env::args().any(|a| a == "--test") {
+        growth([10, 20, 40], false);
+    } else {
+        growth([500, 1000, 2000], true);
+    }
     let cpu = CpuSpec { packages: 8, nodes: 2, l3s: 2, ..CpuSpec::flat(8, 2) };
     let nics = (0..16).map(|i| NicSpec::new(&format!("eth{i}"), "mlx5_core", Some(i % 16), 128, 128)).collect();
     let s = HostSpec {

@@ -1,12 +1,12 @@
 //! What rules are given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Goal, Intent, Nic, Snapshot, Vector};
 use ringwise_plan::Plan;
 
 use crate::role::{self, Role, RoleGuess};
-use crate::say::Say;
+use crate::say::{Family, Say};
 use crate::traffic::{LinkTraffic, Traffic};
 
 /// Where the goal comes from.
@@ -65,6 +65,8 @@ pub struct Cx<'a> {
     pub nics: Vec<&'a Nic>,
     /// What the plan would change, by rule.
     pub(crate) planned: BTreeMap<&'a str, Vec<&'a ringwise_knob::Step>>,
+    /// Interfaces at which the plan has a step of a family.
+    pub(crate) planned_at: BTreeSet<(Family, String)>,
 }
 
 impl<'a> Cx<'a> {
@@ -72,10 +74,16 @@ impl<'a> Cx<'a> {
         let named = |n: &&Nic| i.devs.is_empty() || i.devs.iter().any(|d| d == n.name());
         let nics = i.snapshot.tunable().filter(|n| n.link_is_up()).filter(named).collect();
         let mut planned: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+        let mut planned_at = BTreeSet::new();
         for step in i.plan.iter().flat_map(|p| &p.steps) {
             planned.entry(step.rule.as_str()).or_default().push(step);
+            if let Some(a) = step.setting.address()
+                && let (Some(family), Some(dev)) = (Family::of(&a), a.dev())
+            {
+                planned_at.insert((family, dev.to_string()));
+            }
         }
-        Self { i, s: i.snapshot, role: role::guess(i), nics, planned }
+        Self { i, s: i.snapshot, role: role::guess(i), nics, planned, planned_at }
     }
 
     pub fn forwards(&self) -> bool {

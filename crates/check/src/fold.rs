@@ -1,28 +1,61 @@
 //! Findings that follow from another one stand under it.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use crate::report::Finding;
 use crate::rules;
 use ringwise_model::Order;
 
+/// Where the findings of one rule stand.
+#[derive(Default)]
+struct Places<'a> {
+    first: Option<usize>,
+    of_host: Option<usize>,
+    of_dev: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Places<'a> {
+    fn add(&mut self, at: usize, dev: Option<&'a str>) {
+        self.first.get_or_insert(at);
+        match dev {
+            Some(d) => {
+                self.of_dev.entry(d).or_insert(at);
+            }
+            None => {
+                self.of_host.get_or_insert(at);
+            }
+        }
+    }
+
+    /// The first that a finding at `dev` may follow from.
+    fn first_for(&self, dev: Option<&str>) -> Option<usize> {
+        match dev {
+            None => self.first,
+            Some(d) => self.of_host.into_iter().chain(self.of_dev.get(d).copied()).min(),
+        }
+    }
+}
+
 /// Sorted, consequences below their cause.
 pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
     let order = |f: &Finding| (Reverse(f.severity), f.rule.clone(), f.dev.clone());
     all.order_by_key(order);
+    let mut places: BTreeMap<&str, Places> = BTreeMap::new();
+    for (i, f) in all.iter().enumerate() {
+        places.entry(&f.rule).or_default().add(i, f.dev.as_deref());
+    }
     let mut cause = vec![None; all.len()];
     for (i, f) in all.iter().enumerate() {
         let under = rules::find(&f.rule).map_or(&[][..], |r| r.under);
         // The first in the rule's own list that is there; of the same interface, or one of both is the host's.
-        cause[i] = under.iter().find_map(|id| {
-            all.iter().position(|c| {
-                c.rule == *id && (c.dev == f.dev || c.dev.is_none() || f.dev.is_none()) && c.rule != f.rule
-            })
-        });
+        let others = under.iter().filter(|id| **id != f.rule);
+        cause[i] = others.filter_map(|id| places.get(id)?.first_for(f.dev.as_deref())).next();
     }
-    // To the last cause; what would lead round in a circle stays where it is.
+    // To the last cause; what would lead round in a circle stays where it is. No way is longer than the list of rules.
+    let longest = all.len().min(rules::rules().count());
     let root = |mut i: usize| {
-        for _ in 0..all.len() {
+        for _ in 0..longest {
             match cause[i] {
                 Some(c) => i = c,
                 None => return i,

@@ -1,5 +1,7 @@
 //! What a rule says while it looks.
 
+use std::collections::BTreeSet;
+
 use ringwise_knob::Address;
 use ringwise_model::{Fact, Unread};
 
@@ -13,12 +15,14 @@ pub struct Say {
     dev: Option<String>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) unread: Vec<Unreadable>,
+    /// What is in `unread` already: device, what and why.
+    noted: BTreeSet<(Option<String>, String, String)>,
     pub(crate) no_samples: bool,
 }
 
 impl Say {
     pub(crate) fn new(rule: &'static Rule) -> Self {
-        Self { rule, dev: None, findings: Vec::new(), unread: Vec::new(), no_samples: false }
+        Self { rule, dev: None, findings: Vec::new(), unread: Vec::new(), noted: BTreeSet::new(), no_samples: false }
     }
 
     pub(crate) fn at(&mut self, dev: &str) {
@@ -55,10 +59,9 @@ impl Say {
     }
 
     pub fn unread(&mut self, u: &Unread) {
-        let rule = self.rule.id.to_string();
-        let u = Unreadable { rule, dev: self.dev.clone(), what: u.what.clone(), why: u.why.clone() };
-        if !self.unread.contains(&u) {
-            self.unread.push(u);
+        if self.noted.insert((self.dev.clone(), u.what.clone(), u.why.clone())) {
+            let rule = self.rule.id.to_string();
+            self.unread.push(Unreadable { rule, dev: self.dev.clone(), what: u.what.clone(), why: u.why.clone() });
         }
     }
 
@@ -88,10 +91,20 @@ impl Say {
 }
 
 /// Settings of a kind, of which the plan may have a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     RpsCpus,
     XpsCpus,
+}
+
+impl Family {
+    pub(crate) fn of(address: &Address) -> Option<Self> {
+        match address {
+            Address::RpsCpus { .. } => Some(Self::RpsCpus),
+            Address::XpsCpus { .. } => Some(Self::XpsCpus),
+            _ => None,
+        }
+    }
 }
 
 /// A finding in the making.
@@ -120,16 +133,8 @@ impl Found<'_> {
 
     /// The plan as it is takes it away, if it has a step of this kind at the interface.
     pub fn fix_planned(self, cx: &Cx, family: Family) -> Self {
-        let dev = self.0.dev.clone();
-        let hit = |a: Address| {
-            let same = match family {
-                Family::RpsCpus => matches!(a, Address::RpsCpus { .. }),
-                Family::XpsCpus => matches!(a, Address::XpsCpus { .. }),
-            };
-            same && a.dev() == dev.as_deref()
-        };
-        let steps = cx.i.plan.iter().flat_map(|p| &p.steps);
-        if steps.filter_map(|s| s.setting.address()).any(hit) { self.fix(cx, "") } else { self }
+        let planned = self.0.dev.as_ref().is_some_and(|d| cx.planned_at.contains(&(family, d.clone())));
+        if planned { self.fix(cx, "") } else { self }
     }
 
     /// A plain command with the values found.

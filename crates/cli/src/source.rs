@@ -1,6 +1,6 @@
 //! The live host, or a recording of one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringwise_discover::Options;
@@ -17,6 +17,8 @@ pub struct Source {
     pub recorded: bool,
     /// Files of proc and sys only.
     pub passive: bool,
+    /// Where the recording lies, if not in the directory that was named.
+    pub nested: Option<PathBuf>,
 }
 
 /// Opens what `--from` names, else this machine.
@@ -30,7 +32,7 @@ pub fn open(from: &From) -> Result<Source> {
 
 pub fn live() -> Result<Source> {
     let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
-    Ok(Source { host: Arc::new(real), recorded: false, passive: false })
+    Ok(Source { host: Arc::new(real), recorded: false, passive: false, nested: None })
 }
 
 fn recording(path: &Path) -> Result<Source> {
@@ -39,10 +41,11 @@ fn recording(path: &Path) -> Result<Source> {
         let name = path.display().to_string();
         let text = if text.contains(&name) { text } else { format!("{name}: {text}") };
         Fail::error(format!(
-            "{text}\nRight would be a file of ringwise capture, a sos report, or a directory or tar with proc/ and sys/ trees"
+            "{text}\nExpected a file of ringwise capture, a sos report, or a directory or tar with proc/ and sys/ trees"
         ))
     })?;
-    Ok(Source { host: ringwise_discover::sos::report(Arc::new(captured)), recorded: true, passive: false })
+    let nested = captured.nested().map(|below| path.join(below));
+    Ok(Source { host: ringwise_discover::sos::report(Arc::new(captured)), recorded: true, passive: false, nested })
 }
 
 impl Source {
@@ -53,6 +56,9 @@ impl Source {
 
     /// Reads it. What could not be seen for want of privileges is said on stderr.
     pub fn snapshot(&self, options: &Options, common: &Common) -> Result<Snapshot> {
+        if let Some(path) = &self.nested {
+            out::note(common.quiet, &format!("ringwise: reading {}, the only host below", path.display()));
+        }
         let s = ringwise_discover::snapshot(&self.host, options).map_err(|e| Fail::error(e.to_string()))?;
         if !self.recorded {
             let denied = s.unread.iter().chain(s.nics.iter().flat_map(|n| &n.unread));

@@ -203,3 +203,82 @@ fn cut_short_or_not_there() {
     let doc = json(&["show", "-j", "--from", &dir.0.display().to_string()]);
     assert_eq!(nic(&doc, "eth0")["channels"]["unknown"]["why"], WHY);
 }
+
+#[test]
+fn queues_that_nobody_printed_are_unknown_not_none() {
+    let dir = changed("queues", |path, bytes| (!path.contains("/ethtool_-l_")).then_some(bytes));
+    let from = dir.0.display().to_string();
+    for args in [&["show", "--from", &from][..], &["show", "eth0", "--from", &from], &["plan", "--from", &from]] {
+        let o = run(args);
+        let page = format!("{}{}", String::from_utf8_lossy(&o.stdout), String::from_utf8_lossy(&o.stderr));
+        for wrong in ["0 rx", "0 tx", "0 queues", "0/?", "0/0", "no receive queue", "no transmit queue"] {
+            assert!(!page.contains(wrong), "{args:?}, {wrong}: {page}");
+        }
+    }
+    let o = run(&["show", "eth0", "--from", &from]);
+    assert!(String::from_utf8_lossy(&o.stdout).contains("queues unknown"), "{}", String::from_utf8_lossy(&o.stdout));
+}
+
+/// Ports of mlx5 in a report whose `/sys/class/net` was not copied: `ethtool -i` tells which interrupts are whose.
+#[test]
+fn bus_info_of_a_report_without_links_decides() {
+    let dir = changed("mlx5", |path, bytes| {
+        let text = String::from_utf8(bytes).ok()?;
+        Some(match path {
+            p if p.contains("/ethtool_-i_") => text.replace("driver: ixgbe", "driver: mlx5_core").into_bytes(),
+            "proc/interrupts" => {
+                let mut out = text;
+                for (dev, address) in [("eth0", "0000:3b:00.0"), ("eth1", "0000:af:00.0")] {
+                    for q in 0..4 {
+                        let name = format!("mlx5_comp{q}@pci:{address}");
+                        out = out.replace(&format!("{dev}-TxRx-{q}"), &name);
+                    }
+                }
+                out.into_bytes()
+            }
+            _ => text.into_bytes(),
+        })
+    });
+    let _ = std::fs::remove_dir_all(dir.0.join("sys/class/net"));
+    let doc = json(&["show", "-j", "--from", &dir.0.display().to_string()]);
+    for (dev, address) in [("eth0", "0000:3b:00.0"), ("eth1", "0000:af:00.0")] {
+        let n = nic(&doc, dev);
+        assert_eq!(n["dev"]["bus_address"], address);
+        let vectors = n["vectors"].as_array().unwrap();
+        let names = vectors.iter().map(|v| v["names"][0].as_str().unwrap());
+        assert!(
+            !vectors.is_empty() && names.clone().all(|n| n.ends_with(address)),
+            "{dev}: {:?}",
+            names.collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn a_report_below_the_named_directory_is_named() {
+    let dir = changed("below", |_, bytes| Some(bytes));
+    let above = Dir::named("sos-above");
+    std::fs::rename(&dir.0, above.0.join("sosreport-edge7")).unwrap();
+    let from = above.0.display().to_string();
+    let o = run(&["show", "--from", &from]);
+    let note = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(note.contains(&format!("reading {from}/sosreport-edge7, the only host below")), "{note}");
+    assert!(o.status.success());
+    std::fs::create_dir_all(above.0.join("other/proc")).unwrap();
+    std::fs::write(above.0.join("other/proc/interrupts"), "  CPU0\n").unwrap();
+    let o = run(&["show", "--from", &from]);
+    let error = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(error.contains("more than one host: other, sosreport-edge7; name one of them"), "{error}");
+    assert_eq!(o.status.code(), Some(1));
+}
+
+#[test]
+fn the_content_of_a_file_that_is_no_recording_is_not_printed() {
+    let dir = Dir::named("sos-wrong");
+    let path = dir.0.join("passwd");
+    std::fs::write(&path, "root:x:0:0:root:/root:/bin/bash\n".repeat(40)).unwrap();
+    let o = run(&["show", "--from", &path.display().to_string()]);
+    let error = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert!(error.contains("not a tar archive") && error.contains("Expected a file of ringwise capture"), "{error}");
+    assert!(!error.contains("root") && !error.contains("bash"), "{error}");
+}

@@ -36,8 +36,11 @@ fn interface(n: &Nic) -> String {
     let wishes = now(n).into_iter().map(|knob| Wish { dev: None, knob, said: String::new() }).collect();
     let text = print_entry(&Entry { matcher, wishes, ..Entry::default() });
     let driver = n.driver.known().map(|d| format!(", {d}")).unwrap_or_default();
-    let mut out =
-        format!("\n# {}{driver}, {} receive and {} transmit queues", n.name(), n.rx_queues.len(), n.tx_queues.len());
+    let queues = match n.queues_unread() {
+        Some(_) => "queues unknown".to_string(),
+        None => format!("{} receive and {} transmit queues", n.rx_queues.len(), n.tx_queues.len()),
+    };
+    let mut out = format!("\n# {}{driver}, {queues}", n.name());
     out += "; commented: as it is now\n";
     let mut head = true;
     for line in text.lines().filter(|l| !l.is_empty()) {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_kfmt::{ParseError, cpulist, sysfs};
+use ringwise_kfmt::{ParseError, cpulist, cpumask, sysfs};
 use ringwise_model::cpuset::MAX_CPU;
 use ringwise_model::{Cpu, CpuId, CpuSet, Fact, Node, NodeId, Topology, Unread};
 use ringwise_sys::Host;
 
 use crate::parts::part;
-use crate::read::Reader;
+use crate::read::{Reader, failed};
 use crate::{natural, numa, virt};
 
 const CPU: &str = "/sys/devices/system/cpu";
@@ -44,7 +44,7 @@ fn nohz_full(text: &str) -> Result<CpuSet, ParseError> {
     if text.trim() == "(null)" { Ok(CpuSet::new()) } else { cpulist::parse(text) }
 }
 
-/// The kernel's list; in trees without it, the CPUs that `/proc` or the directories name.
+/// The kernel's list; in trees without it, the CPUs that `/proc` names, else the directories.
 fn online(r: &mut Reader) -> CpuSet {
     let path = format!("{CPU}/online");
     let listed = r.parse(&path, cpulist::parse);
@@ -70,15 +70,29 @@ fn online(r: &mut Reader) -> CpuSet {
             return cpus;
         }
     }
+    if let Ok(text) = r.host.read_text("/proc/cpuinfo") {
+        let cpus = set(&mut text.lines().filter_map(processor));
+        if !cpus.is_empty() {
+            return cpus;
+        }
+    }
     match r.host.list(CPU) {
-        // Offline CPUs have no topology directory.
+        // Offline CPUs have no topology directory; kernels that keep it say so in a file of the CPU.
         Ok(names) => natural::numbers(&names, "cpu")
             .into_iter()
             .filter(|n| *n <= MAX_CPU && r.host.list(&format!("{CPU}/cpu{n}/topology")).is_ok())
+            .filter(|n| r.host.read_text(&format!("{CPU}/cpu{n}/online")).map_or(true, |t| t != "0"))
             .map(CpuId)
             .collect(),
         Err(_) => CpuSet::new(),
     }
+}
+
+/// `processor\t: 3`, on s390 `processor 3: version = …`.
+fn processor(line: &str) -> Option<u32> {
+    let (key, value) = line.split_once(':')?;
+    let number = key.trim_end().strip_prefix("processor")?.trim_start();
+    natural::number(if number.is_empty() { value.trim() } else { number }, "")
 }
 
 fn cpus(r: &mut Reader, online: &CpuSet, nodes: &Fact<BTreeMap<NodeId, Node>>, cores: bool) -> BTreeMap<CpuId, Cpu> {
@@ -104,7 +118,7 @@ fn cpus(r: &mut Reader, online: &CpuSet, nodes: &Fact<BTreeMap<NodeId, Node>>, c
                 }),
                 die: part(cores, &dir, || r.parse(&format!("{dir}/die_id"), unsigned).flat("no die is known")),
                 core: part(cores, &dir, || r.parse(&format!("{dir}/core_id"), unsigned).flat("no core is known")),
-                siblings: siblings.get(id, || thread_siblings(r, &dir)),
+                siblings: siblings.get(id, || own_set(r, id, &dir, &SIBLINGS)),
                 l3: part(cores, &dir, || caches.get(r, id)),
                 node: node_of(id, nodes),
                 capacity,
@@ -132,24 +146,45 @@ impl Flat for Fact<Option<u32>> {
     }
 }
 
-/// The old name is on every kernel; the new one says the same (since 5.3).
-fn thread_siblings(r: &mut Reader, dir: &str) -> Fact<CpuSet> {
-    let old = format!("{dir}/thread_siblings_list");
-    if let Ok(text) = r.host.read_text(&old)
-        && let Ok(set) = cpulist::parse(&text)
-    {
-        return Fact::Known(set);
+/// The old name is on every kernel; the new one says the same (since 5.3). Copies of `/sys` may hold the masks only.
+const SIBLINGS: [&str; 4] = ["thread_siblings_list", "core_cpus_list", "thread_siblings", "core_cpus"];
+const SHARED: [&str; 2] = ["shared_cpu_list", "shared_cpu_map"];
+
+/// The set in the first of `files` that holds one with the CPU itself in it. A set without it contradicts what it is
+/// a set of, and is unknown.
+fn own_set(r: &mut Reader, cpu: CpuId, dir: &str, files: &[&str]) -> Fact<CpuSet> {
+    let mut why: Fact<CpuSet> = Fact::Absent;
+    for file in files {
+        let path = format!("{dir}/{file}");
+        let fact = match r.host.read_text(&path) {
+            Ok(text) => {
+                let set = if file.ends_with("_list") { cpulist::parse(&text) } else { cpumask::parse(&text) };
+                match set {
+                    Ok(set) if set.contains(cpu) => return Fact::Known(set),
+                    Ok(set) => {
+                        Fact::unknown(path, format!("found \"{set}\", expected a set that holds CPU {cpu} itself"))
+                    }
+                    Err(e) => Fact::unknown(path, e.to_string()),
+                }
+            }
+            Err(e) => failed(&path, &e),
+        };
+        if why.is_absent() {
+            why = fact;
+        }
     }
-    match r.parse(&format!("{dir}/core_cpus_list"), cpulist::parse) {
-        Fact::Absent => r.parse(&old, cpulist::parse),
-        other => other,
-    }
+    r.note(why)
 }
 
 fn node_of(cpu: CpuId, nodes: &Fact<BTreeMap<NodeId, Node>>) -> Fact<NodeId> {
-    nodes.as_ref().and_then(|map| match map.values().find(|n| n.cpus.contains(cpu)) {
-        Some(n) => Fact::Known(n.id),
-        None => Fact::unknown(format!("{CPU}/cpu{cpu}"), "no node lists this CPU"),
+    nodes.as_ref().and_then(|map| {
+        let mut lists = map.values().filter(|n| n.cpus.contains(cpu));
+        let unknown = |why: String| Fact::unknown(format!("{CPU}/cpu{cpu}"), why);
+        match (lists.next(), lists.next()) {
+            (Some(n), None) => Fact::Known(n.id),
+            (Some(a), Some(b)) => unknown(format!("nodes {} and {} both list this CPU", a.id, b.id)),
+            (None, _) => unknown("no node lists this CPU".into()),
+        }
     })
 }
 
@@ -174,44 +209,45 @@ impl Shared {
     }
 }
 
-/// Level-3 caches. The directory number of level 3 is looked for once and confirmed per domain.
+/// Level-3 caches. The directory number of level 3 is looked for once and confirmed per domain. A CPU without one says
+/// nothing about the others: clusters of one machine differ.
 #[derive(Default)]
 struct L3 {
     index: Option<u32>,
     domains: Shared,
-    /// The first CPU has a cache directory and no level 3 in it.
-    none: bool,
 }
 
 impl L3 {
     fn get(&mut self, r: &mut Reader, cpu: CpuId) -> Fact<CpuSet> {
-        let Self { index, domains, none } = self;
+        let Self { index, domains } = self;
         domains.get(cpu, || {
             let dir = format!("{CPU}/cpu{cpu}/cache");
-            let is_three =
-                |r: &mut Reader, i: u32| r.host.read_text(&format!("{dir}/index{i}/level")).is_ok_and(|t| t == "3");
-            let found = match *index {
-                Some(i) if is_three(r, i) => Some(i),
-                _ if *none => None,
-                _ => {
-                    let names = match r.list(&dir) {
-                        Fact::Known(names) => names,
-                        Fact::Absent => return Fact::Absent,
-                        Fact::Unknown(u) => return Fact::Unknown(u),
-                    };
-                    natural::numbers(&names, "index").into_iter().rev().find(|i| is_three(r, *i))
-                }
+            let level = |r: &mut Reader, i: u32| {
+                let path = format!("{dir}/index{i}/level");
+                r.host.read_text(&path).map_err(|e| failed(&path, &e))
             };
-            match found {
-                Some(i) => {
-                    *index = Some(i);
-                    r.parse(&format!("{dir}/index{i}/shared_cpu_list"), cpulist::parse)
-                }
-                None => {
-                    *none = index.is_none();
-                    Fact::Absent
+            if let Some(i) = *index
+                && level(r, i).is_ok_and(|l| l == "3")
+            {
+                return own_set(r, cpu, &format!("{dir}/index{i}"), &SHARED);
+            }
+            let names = match r.list(&dir) {
+                Fact::Known(names) => names,
+                Fact::Absent => return Fact::Absent,
+                Fact::Unknown(u) => return Fact::Unknown(u),
+            };
+            let mut unread = Fact::Absent;
+            for i in natural::numbers(&names, "index").into_iter().rev() {
+                match level(r, i) {
+                    Ok(l) if l == "3" => {
+                        *index = Some(i);
+                        return own_set(r, cpu, &format!("{dir}/index{i}"), &SHARED);
+                    }
+                    Ok(_) => {}
+                    Err(why) => unread = why,
                 }
             }
+            r.note(unread)
         })
     }
 }

@@ -1,8 +1,10 @@
 //! What stands behind an interface: driver, bus, node, and whether it is hardware at all.
 
-use ringwise_kfmt::{cpulist, sysfs};
+use ringwise_kfmt::{cpulist, ethtool_ioctl, sysfs};
 use ringwise_model::{CpuSet, Fact, NicKind, NodeId, Order};
+use ringwise_sys::IoctlCmd;
 
+use crate::ethtool;
 use crate::links::{NET, var};
 use crate::read::Reader;
 
@@ -15,7 +17,8 @@ const VIRTUAL_FUNCTION: &[&str] = &["iavf", "i40evf", "ixgbevf", "igbvf", "cxgb4
 pub struct Device {
     pub kind: NicKind,
     pub driver: Fact<String>,
-    /// `0000:03:00.0`; for virtio the PCI function (or other device) above it.
+    /// `0000:03:00.0`; for virtio the PCI function (or other device) above it. Where no link tells it, what the
+    /// driver calls `bus-info`.
     pub bus_address: Option<String>,
     pub node: Fact<NodeId>,
     pub local_cpus: Fact<CpuSet>,
@@ -65,7 +68,11 @@ pub fn device(r: &mut Reader, name: &str) -> Device {
         }
         dirs.push(format!("{dev}/.."));
     }
-    let bus_address = bus_address(r, &dirs, path.as_deref(), &vars, is_virtio);
+    let mut bus_address = bus_address(r, &dirs, path.as_deref(), &vars, is_virtio);
+    if bus_address.is_none() && !none {
+        bus_address = drvinfo(r, name).map(|d| d.bus_info).filter(|a| !a.is_empty() && a != "N/A");
+        dirs.extend(bus_address.iter().map(|a| format!("/sys/bus/pci/devices/{a}")));
+    }
     let (mut node, mut local_cpus) = (Fact::Absent, Fact::Absent);
     for dir in &dirs {
         if !node.is_known() {
@@ -133,18 +140,17 @@ fn driver(r: &mut Reader, dev: &str, vars: &str, none: bool, name: &str) -> Fact
         return Fact::Known(d);
     }
     // The ioctl tells it without sysfs; asked last because it takes the network lock.
-    let ask = crate::ethtool::ioctl(
-        name,
-        ringwise_sys::IoctlCmd::DrvinfoGet,
-        ringwise_kfmt::ethtool_ioctl::drvinfo_request(),
-    );
-    if let Ok(reply) = r.host.kernel(&ask)
-        && let Ok(info) = crate::ethtool::first(&reply).and_then(ringwise_kfmt::ethtool_ioctl::drvinfo)
-        && !info.driver.is_empty()
-    {
+    if let Some(info) = drvinfo(r, name).filter(|d| !d.driver.is_empty()) {
         return Fact::Known(info.driver);
     }
     r.link_name(&link)
+}
+
+/// What the driver says of itself (`ethtool -i`), without sysfs.
+fn drvinfo(r: &Reader, name: &str) -> Option<ethtool_ioctl::Drvinfo> {
+    let ask = ethtool::ioctl(name, IoctlCmd::DrvinfoGet, ethtool_ioctl::drvinfo_request());
+    let reply = r.host.kernel(&ask).ok()?;
+    ethtool::first(&reply).and_then(ethtool_ioctl::drvinfo).ok()
 }
 
 /// `/sys/devices/…/0000:03:00.0` of the interface, from where its class link points; without links followed.

@@ -17,6 +17,7 @@ use ringwise_sys::{Host, Request};
 
 use crate::device::Device;
 use crate::natural;
+use crate::neighbours::{Neighbours, address_in};
 use crate::parts::{Parts, part};
 use crate::read::Reader;
 
@@ -29,7 +30,8 @@ pub struct Table {
 
 struct Line {
     names: Vec<String>,
-    total: u64,
+    /// `None`: the row is cut short.
+    total: Option<u64>,
 }
 
 const INTERRUPTS: &str = "/proc/interrupts";
@@ -70,7 +72,11 @@ impl Table {
     }
 
     fn total(&self, host: &dyn Host, irq: u32) -> Fact<u64> {
-        self.rows(host).as_ref().and_then(|rows| rows.get(&irq).map_or(Fact::Absent, |l| Fact::Known(l.total)))
+        self.rows(host).as_ref().and_then(|rows| match rows.get(&irq).map(|l| l.total) {
+            Some(Some(total)) => Fact::Known(total),
+            Some(None) => Fact::unknown(INTERRUPTS, format!("the row of interrupt {irq} has fewer counts than CPUs")),
+            None => Fact::Absent,
+        })
     }
 }
 
@@ -105,6 +111,7 @@ pub struct Around<'a> {
     pub tx: &'a [TxQueue],
     /// Known to be without a link or switched off.
     pub down: bool,
+    pub neighbours: &'a Neighbours,
 }
 
 /// Queues that `queue-get` names: napi and interrupt, where the driver links them.
@@ -164,7 +171,7 @@ pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl, part
         names.entry(*irq).or_insert_with(|| table.names(r.host, *irq));
     }
     if msi.is_none() {
-        by_name_only(r.host, table, around, &mut names);
+        by_name_only(r, table, around, &mut names);
         if let Some(irq) = line_irq(r, &around.device.dirs) {
             names.entry(irq).or_insert_with(|| table.names(r.host, irq));
         }
@@ -233,9 +240,10 @@ fn line_irq(r: &Reader, dirs: &[String]) -> Option<u32> {
 }
 
 /// Rows whose name says a queue of this device.
-fn by_name_only(host: &dyn Host, table: &Table, around: &Around, names: &mut BTreeMap<u32, Option<Vec<String>>>) {
-    let Fact::Known(rows) = table.rows(host) else { return };
+fn by_name_only(r: &mut Reader, table: &Table, around: &Around, names: &mut BTreeMap<u32, Option<Vec<String>>>) {
+    let Fact::Known(rows) = table.rows(r.host) else { return };
     let device = around.device;
+    let driver = device.driver.known().map(String::as_str);
     let short = around.name.get(..14).unwrap_or(around.name);
     let marks: Vec<&str> =
         [Some(short), device.bus_address.as_deref(), device.virtio.as_deref()].into_iter().flatten().collect();
@@ -245,14 +253,39 @@ fn by_name_only(host: &dyn Host, table: &Table, around: &Around, names: &mut BTr
     let ctx = context(around, None, None);
     let ranked = RankedNumbers::of(rows.values().flat_map(|l| &l.names).map(String::as_str), &ctx);
     let ctx = NameContext { ranked: Some(&ranked), ..ctx };
+    let (mut by_address, mut unmarked) = (Vec::new(), Vec::new());
     for (irq, line) in rows {
-        let ours = |n: &String| {
-            let address_unknown = device.bus_address.is_none() && n.contains('@');
-            let without_mark = n.starts_with("mlx5_comb") || n.starts_with("vif");
-            marks.iter().any(|m| n.contains(m)) || without_mark || address_unknown
-        };
-        if line.names.iter().any(ours) && queues(line, &ctx) {
-            names.insert(*irq, Some(line.names.clone()));
+        let address = line.names.iter().find_map(|n| address_in(n)).filter(|_| device.bus_address.is_none());
+        // Xen's names carry the number of the device instead of its name.
+        let marked = |n: &String| n.starts_with("vif") || marks.iter().any(|m| n.contains(m));
+        if line.names.iter().any(marked) {
+            if queues(line, &ctx) {
+                names.insert(*irq, Some(line.names.clone()));
+            }
+        } else if let Some(address) = address.filter(|_| queues(line, &ctx)) {
+            by_address.push((*irq, address, line));
+        } else if line.names.iter().any(|n| n.starts_with("mlx5_comb")) && queues(line, &ctx) {
+            unmarked.push((*irq, line));
+        }
+    }
+    if !by_address.is_empty() {
+        let found = by_address.iter().map(|(_, a, _)| a.to_string());
+        match around.neighbours.address_of(r.host, around.name, driver, found) {
+            Some(ours) => {
+                let lines = by_address.iter().filter(|(_, a, _)| *a == ours);
+                names.extend(lines.map(|(irq, _, l)| (*irq, Some(l.names.clone()))));
+            }
+            None => {
+                r.unread.push(not_attributed(around, "they name a bus address, and its own bus address is unknown"))
+            }
+        }
+    }
+    if !unmarked.is_empty() {
+        if around.neighbours.is_only(r.host, around.name, driver) {
+            names.extend(unmarked.iter().map(|(irq, l)| (*irq, Some(l.names.clone()))));
+        } else {
+            r.unread
+                .push(not_attributed(around, "several interfaces of the driver may have interrupts of these names"));
         }
     }
     if names.is_empty() {
@@ -265,6 +298,10 @@ fn by_name_only(host: &dyn Host, table: &Table, around: &Around, names: &mut BTr
             names.insert(*irq, Some(line.names.clone()));
         }
     }
+}
+
+fn not_attributed(around: &Around, why: &str) -> Unread {
+    Unread::new(format!("queue interrupts of {}", around.name), None, why)
 }
 
 fn context<'a>(around: &Around<'a>, vectors: Option<u32>, blocks: Option<u32>) -> NameContext<'a> {
@@ -360,6 +397,10 @@ fn role(
         return match meaning {
             NameMatch::Control => (Role::Control, Confidence::Likely.max(sure_if(msi)), source),
             NameMatch::Unused => (Role::Idle, sure_if(msi), source),
+            // Which queues exist is not known: every interface has some.
+            _ if by_name && around.rx.is_empty() && around.tx.is_empty() => {
+                (Role::Unknown, Confidence::None, MapSource::Nothing)
+            }
             // Queues that do not exist now: a spare vector.
             _ if by_name => (Role::Idle, Confidence::Likely, source),
             _ if no_names => (Role::Idle, Confidence::None, MapSource::Nothing),

@@ -19,6 +19,7 @@ mod irq;
 mod links;
 mod napi;
 pub mod natural;
+mod neighbours;
 mod nics;
 mod numa;
 mod parts;

@@ -10,6 +10,7 @@ use ringwise_model::{DevId, Fact, IfIndex, Nic, NicKind, Unread};
 use ringwise_sys::{Host, Request};
 
 use crate::links::{NET, Port, Sort};
+use crate::neighbours::Neighbours;
 use crate::parts::{Parts, part};
 use crate::read::Reader;
 use crate::{channels, coalesce, device, features, irq, napi, pause, queues, rings, rss, rules, shown, users};
@@ -21,6 +22,7 @@ pub struct Common {
     pub table: irq::Table,
     pub addresses: Fact<HashMap<u32, Vec<String>>>,
     pub parts: Parts,
+    pub neighbours: Neighbours,
 }
 
 /// Addresses of all interfaces by index, from one dump.
@@ -61,6 +63,7 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
         rx: &rx_queues,
         tx: &tx_queues,
         down: is_down(&link, port),
+        neighbours: &common.neighbours,
     };
     let vectors = irq::vectors(&mut r, &common.table, &around, &genl, parts);
     let count = coalesce::queue_count(&channels, rx_queues.len(), tx_queues.len());

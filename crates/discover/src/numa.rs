@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::{ParseError, cpulist, cpumask, sysfs};
-use ringwise_model::{Fact, Gather, Node, NodeId, Unread};
+use ringwise_model::{CpuSet, Fact, Gather, Node, NodeId, Unread};
 
 use crate::natural;
 use crate::read::Reader;
@@ -42,6 +42,16 @@ pub fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
         };
         let distances = r.parse(&format!("{dir}/distance"), |t| distances(t, &ids));
         out.insert(NodeId(*id), Node { id: NodeId(*id), cpus, distances });
+    }
+    let (mut all, mut twice) = (CpuSet::new(), CpuSet::new());
+    for node in out.values() {
+        twice = twice.union(&all.intersection(&node.cpus));
+        all = all.union(&node.cpus);
+    }
+    if !twice.is_empty() {
+        let cpus = if twice.len() == 1 { "CPU" } else { "CPUs" };
+        let are = if twice.len() == 1 { "is" } else { "are" };
+        r.unread.push(Unread::new(NODE, None, format!("{cpus} {twice} {are} listed by more than one node")));
     }
     Fact::Known(out)
 }

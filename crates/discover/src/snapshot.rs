@@ -9,6 +9,7 @@ use ringwise_model::{ControlPath, CpuSet, Fact, Gather, Nic, Snapshot, Unread};
 use ringwise_sys::{Alone, Host, alone_with_deadline};
 
 use crate::links::{Port, Sort};
+use crate::neighbours::Neighbours;
 use crate::nics::{self, Common};
 use crate::parts::Parts;
 use crate::quiet::Quiet;
@@ -24,7 +25,7 @@ pub struct Options {
     /// Listed besides (with those below them), when they exist: the way to a peer may lead over one of
     /// thousands of VLANs.
     pub follow: Vec<String>,
-    /// For each device. A late one is in the snapshot with the reason.
+    /// For each device of a live host. A late one is in the snapshot with the reason.
     pub deadline: Duration,
     /// Without the search for programs that move settings (reads a file of every process).
     pub skip_rivals: bool,
@@ -79,17 +80,17 @@ enum Part {
 /// Errors: nothing at all can be read; an interface of `options.devs` is not there.
 pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Error> {
     readable(host.as_ref())?;
+    let deadline = time_for(host.as_ref(), options.deadline);
     let mut r = Reader::new(host.as_ref());
-    let ports = Arc::new(ports(host, &mut r, options.deadline));
+    let ports = Arc::new(ports(host, &mut r, deadline));
     let (named, follow) = names(&ports, options)?;
-    let common = Arc::new(common(host, &mut r, options.deadline, options.parts));
+    let common = Arc::new(common(host, &mut r, &ports, deadline, options.parts));
     let chosen = links::choose(&ports, &named, &follow);
 
     let mut tasks: Vec<pool::Task<Part>> = Vec::new();
     let read: Vec<usize> = chosen.listed.iter().copied().filter(|i| ports[*i].sort == Sort::Own).collect();
     for &i in &read {
         let (host, ports, common) = (host.clone(), ports.clone(), common.clone());
-        let deadline = options.deadline;
         tasks.push(Box::new(move || {
             let _alone = Alone::new(&host, of_device(&ports[i].name), deadline)?;
             let kind = nics::master_kind(&ports, ports[i].master);
@@ -107,7 +108,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         }));
     }
     tasks.push({
-        let (host, deadline) = (host.clone(), options.deadline);
+        let host = host.clone();
         Box::new(move || {
             let _alone = Alone::new(&host, rps::DEFAULT_MASK, deadline)?;
             let mut r = Reader::new(host.as_ref());
@@ -115,10 +116,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         })
     });
     // The host's other files cannot hang under the network lock: they are read here, meanwhile.
-    let devices = {
-        let deadline = options.deadline;
-        std::thread::Builder::new().name("devices".into()).spawn(move || pool::run(tasks, deadline))
-    };
+    let devices = { std::thread::Builder::new().name("devices".into()).spawn(move || pool::run(tasks, deadline)) };
     let (topology, more) = cpus::parts_of(host.as_ref(), options.parts.cores);
     r.unread.extend(more);
     let (mut facts, more) = host::host_without_rivals(host.as_ref());
@@ -142,7 +140,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         }
     };
     done.resize_with(read.len() + 2, || None);
-    let why = format!("no answer within {} s", options.deadline.as_secs_f64());
+    let why = format!("no answer within {} s", deadline.as_secs_f64());
     facts.rps_default_mask = match done.pop() {
         Some(Some(Part::DefaultMask(f, unread))) => {
             r.unread.extend(unread);
@@ -163,7 +161,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         r.unread.push(u.clone());
     }
     let late: Vec<usize> = read.iter().zip(&done).filter(|(_, d)| d.is_none()).map(|(i, _)| *i).collect();
-    let mut without = quietly(host, &common, &ports, &late, &why, options.deadline);
+    let mut without = quietly(host, &common, &ports, &late, &why, deadline);
     let mut done = done.into_iter();
     let nics = chosen
         .listed
@@ -182,7 +180,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         .collect();
     let control = match options.skip_control {
         true => Fact::unknown("control path", "not looked for"),
-        false => control_paths(host, &ports, options.deadline),
+        false => control_paths(host, &ports, deadline),
     };
     Ok(Snapshot {
         host: facts,
@@ -193,6 +191,14 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         held: held::held(host.as_ref()),
         unread: r.unread,
     })
+}
+
+/// A recording does not hang: it may take the time that its thousands of queues need. The bound is for a file system
+/// that hangs below it.
+const RECORDING: Duration = Duration::from_secs(600);
+
+fn time_for(host: &dyn Host, deadline: Duration) -> Duration {
+    if host.is_recorded() { deadline.max(RECORDING) } else { deadline }
 }
 
 /// What a device is read under, alone.
@@ -238,10 +244,11 @@ fn quietly(
 ///
 /// Errors: it is not there (any more).
 pub fn device(host: &Arc<dyn Host>, name: &str, deadline: Duration) -> Result<Nic, Error> {
+    let deadline = time_for(host.as_ref(), deadline);
     let mut r = Reader::new(host.as_ref());
     let ports = ports(host, &mut r, deadline);
     let i = find(&ports, name)?;
-    let common = Arc::new(common(host, &mut r, deadline, Parts::ALL));
+    let common = Arc::new(common(host, &mut r, &ports, deadline, Parts::ALL));
     let port = ports[i].clone();
     if port.sort != Sort::Own {
         return Ok(nics::listed(&common, &port));
@@ -293,7 +300,7 @@ fn ports(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Vec<Port> 
     }
 }
 
-fn common(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration, parts: Parts) -> Common {
+fn common(host: &Arc<dyn Host>, r: &mut Reader, ports: &[Port], deadline: Duration, parts: Parts) -> Common {
     let h = host.clone();
     let found = alone_with_deadline(host, "addresses", deadline, move || {
         let mut r = Reader::new(h.as_ref());
@@ -309,7 +316,8 @@ fn common(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration, parts: Parts
             r.note(Fact::unknown(what, format!("no answer within {} s", deadline.as_secs_f64())))
         }
     };
-    Common { table: irq::Table::read(r, parts.counts), addresses, parts }
+    let own = ports.iter().filter(|p| p.sort == Sort::Own).map(|p| p.name.clone()).collect();
+    Common { table: irq::Table::read(r, parts.counts), addresses, parts, neighbours: Neighbours::new(own) }
 }
 
 fn names(ports: &[Port], options: &Options) -> Result<(Vec<usize>, Vec<usize>), Error> {

@@ -5,6 +5,7 @@ mod common;
 mod hosts;
 mod large;
 mod missing;
+mod odd;
 mod real_machine;
 mod recorded;
 mod rivals;

@@ -9,9 +9,16 @@ const WHAT: &str = "CPU list";
 /// 65,536 CPUs); a text that repeats huge ranges would only burn time.
 const MAX_NAMED: u64 = 1 << 20;
 
-/// The kernel's list, also with `first-last:used/group`, surrounding white space passed over.
+/// Some kernels (5.15 release candidates on arm64) count the terminating NUL of `cpulist` and `cpumap` into the file.
+/// A NUL alone is no list.
+pub(crate) fn without_terminator(text: &str) -> &str {
+    text.strip_suffix('\0').filter(|t| !t.is_empty()).unwrap_or(text)
+}
+
+/// The kernel's list, also with `first-last:used/group`, surrounding white space and one trailing NUL passed over.
 /// The empty text is the empty set. CPU numbers up to [`ringwise_model::cpuset::MAX_CPU`].
 pub fn parse(text: &str) -> Result<CpuSet, ParseError> {
+    let text = without_terminator(text);
     let mut named = 0u64;
     for part in text.trim().split(',') {
         if let Some((first, last)) = part.split(':').next().and_then(|r| r.split_once('-'))
@@ -46,9 +53,18 @@ mod tests {
         assert_eq!(parse("0-7:2/4").unwrap(), parse("0-1,4-5").unwrap());
     }
 
+    /// 5.15 release candidates on arm64 count the terminator of `cpulist` and `cpumap` into the file.
+    #[test]
+    fn one_trailing_nul_is_passed_over() {
+        assert_eq!(parse("0-3\n\0").unwrap(), parse("0-3").unwrap());
+        assert_eq!(parse("0-3\0").unwrap(), parse("0-3").unwrap());
+        assert_eq!(parse("\n\0").unwrap(), CpuSet::new());
+        assert_eq!(crate::cpumask::parse("00000000,0000000f\n\0").unwrap(), parse("0-3").unwrap());
+    }
+
     #[test]
     fn refuses_the_rest() {
-        for bad in ["1,,2", "3-1", "0x3", "1 2", "0\0", "-1", "99999999", "0-3-5", "\0"] {
+        for bad in ["1,,2", "3-1", "0x3", "1 2", "0\0\0", "0\x001", "-1", "99999999", "0-3-5", "\0"] {
             assert!(parse(bad).is_err(), "{bad:?}");
         }
         let e = parse("0-3,x").unwrap_err();

@@ -4,16 +4,16 @@
 use ringwise_model::cpuset::MAX_CPU;
 use ringwise_model::{CpuId, CpuSet};
 
-use crate::ParseError;
+use crate::{ParseError, cpulist};
 
 const WHAT: &str = "CPU mask";
 const MAX_GROUPS: usize = (MAX_CPU as usize + 1) / 32;
 
-/// Reads a mask of at most 65,536 bits. White space around it and `0x` before a group are passed
+/// Reads a mask of at most 65,536 bits. White space around it, one trailing NUL and `0x` before a group are passed
 /// over. An empty group between commas stands for 32 zero bits, as other tools print it
 /// (`0xffff,,0xffff`); the kernel itself never prints one. The empty text is an error: no mask file is empty.
 pub fn parse(text: &str) -> Result<CpuSet, ParseError> {
-    let body = text.trim();
+    let body = cpulist::without_terminator(text).trim();
     if body.is_empty() {
         return Err(ParseError::new(WHAT, text, "hexadecimal groups such as 00000000,0000000f"));
     }
@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn refuses_the_rest() {
-        for bad in ["", "\n", "\0", "f\0", "0-3", "g", "123456789", "ffffffffffffffff", "1 2", "0x", "-1", "+1", "1,+1"]
+        for bad in
+            ["", "\n", "\0", "f\0\0", "0-3", "g", "123456789", "ffffffffffffffff", "1 2", "0x", "-1", "+1", "1,+1"]
         {
             assert!(parse(bad).is_err(), "{bad:?}");
         }

@@ -18,8 +18,17 @@ pub struct Interrupts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     pub head: Head,
-    /// Interrupts since boot, one per CPU of the header. Rows without a number (`ERR`, `MIS`) may have fewer.
+    /// Interrupts since boot, one per CPU of the header. Rows without a number (`ERR`, `MIS`) may have fewer, and so
+    /// does a row that was cut short: see [`Interrupts::is_whole`].
     pub counts: Vec<u64>,
+}
+
+impl Interrupts {
+    /// Whether the row has a count for each CPU of the header. Which CPUs are missing from a shorter row is unknown,
+    /// so its counts belong to no CPU.
+    pub fn is_whole(&self, row: &Row) -> bool {
+        row.counts.len() == self.cpus.len()
+    }
 }
 
 /// The table with one sum a row.
@@ -33,8 +42,9 @@ pub struct Totals {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Total {
     pub head: Head,
-    /// Interrupts since boot over all CPUs of the header.
-    pub total: u64,
+    /// Interrupts since boot over all CPUs of the header. `None`: the row is numbered and has fewer counts than the
+    /// header has CPUs.
+    pub total: Option<u64>,
 }
 
 /// What a row says besides its counts.
@@ -73,14 +83,16 @@ pub fn parse(bytes: &[u8]) -> Result<Interrupts, ParseError> {
 pub fn parse_totals(bytes: &[u8]) -> Result<Totals, ParseError> {
     let mut rows = Vec::new();
     let cpus = walk(bytes, |line, width, number| {
-        let mut total = 0u64;
+        let (mut total, mut counts) = (0u64, 0);
         let head = row(line, width, number, |n| {
+            counts += 1;
             total = total
                 .checked_add(n)
                 .ok_or_else(|| ParseError::at(WHAT, number, line, "counts whose sum fits in 64 bits"))?;
             Ok(())
         })?;
-        rows.push(Total { head, total });
+        let whole = head.irq.is_none() || counts == width;
+        rows.push(Total { head, total: whole.then_some(total) });
         Ok(())
     })?;
     Ok(Totals { cpus, rows })
@@ -142,9 +154,6 @@ fn row(
         count(n)?;
         seen += 1;
         rest = &at[end..];
-    }
-    if irq.is_some() && seen < width {
-        return Err(bad("as many counts as the header has CPUs"));
     }
     let mut head = Head { label: text(label), irq, ..Head::default() };
     let rest = rest.trim_ascii();

@@ -13,6 +13,7 @@ pub mod features;
 pub mod ids;
 pub mod intent;
 pub mod napi;
+pub mod natural;
 pub mod nic;
 pub mod order;
 pub mod queue;

@@ -233,6 +233,15 @@ impl Nic {
         !matches!(self.kind, NicKind::Software { .. } | NicKind::Loopback) && !self.rx_queues.is_empty()
     }
 
+    /// Why the queues are unknown. `None`: they were read; a device may have none.
+    pub fn queues_unread(&self) -> Option<&Unread> {
+        if !self.rx_queues.is_empty() || !self.tx_queues.is_empty() {
+            return None;
+        }
+        let path = format!("/sys/class/net/{}/queues", self.name());
+        self.unread.iter().find(|u| u.what == path || u.what == self.name())
+    }
+
     /// Known to have a link now.
     pub fn link_is_up(&self) -> bool {
         self.link.carrier.known() == Some(&true) || self.link.operstate.known().is_some_and(|s| s == "up")

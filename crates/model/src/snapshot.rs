@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ControlPath, Fact, IfIndex, Nic, NicKind, Topology, Unread};
+use crate::{ControlPath, Fact, IfIndex, Nic, NicKind, Topology, Unread, natural};
 
 /// Name of the JSON document `show -j` and captures hold.
 pub const SCHEMA: &str = "ringwise.snapshot";
@@ -101,8 +101,11 @@ fn not_asked() -> Fact<Vec<ControlPath>> {
 }
 
 impl Snapshot {
+    /// Discovery sorts the interfaces by name, and each step of a plan looks for its own among thousands. Snapshots
+    /// in another order are searched from the beginning.
     pub fn nic(&self, name: &str) -> Option<&Nic> {
-        self.nics.iter().find(|n| n.dev.name == name)
+        let sorted = self.nics.binary_search_by(|n| natural::compare(&n.dev.name, name)).ok();
+        sorted.and_then(|i| self.nics.get(i)).or_else(|| self.nics.iter().find(|n| n.dev.name == name))
     }
 
     pub fn nic_by_index(&self, index: IfIndex) -> Option<&Nic> {

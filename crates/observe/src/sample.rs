@@ -74,6 +74,7 @@ fn counts(bytes: &[u8], irqs: &[IrqId]) -> Result<BTreeMap<IrqId, BTreeMap<CpuId
     for row in &table.rows {
         if let Some(irq) = row.head.irq
             && wanted.contains(&irq)
+            && table.is_whole(row)
         {
             out.insert(irq, table.cpus.iter().copied().zip(row.counts.iter().copied()).into_map());
         }

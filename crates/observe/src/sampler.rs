@@ -270,7 +270,7 @@ impl Sampler {
             && let Some(bytes) = notes.take(host.read("/proc/interrupts"))
             && let Some(table) = notes.parsed(interrupts::parse(&bytes))
         {
-            for row in &table.rows {
+            for row in table.rows.iter().filter(|r| table.is_whole(r)) {
                 if let Some(irq) = row.head.irq.filter(|i| self.vectors.binary_search(i).is_ok()) {
                     let counts = table.cpus.iter().copied().zip(row.counts.iter().copied());
                     out.irqs.insert(irq, gather(counts.filter(|(_, n)| *n > 0)));

@@ -289,6 +289,76 @@ fn a_fifo_in_a_directory_does_not_hang() {
     assert_eq!(host.read("/proc/stat").unwrap_err().errno, None);
 }
 
+/// In a thread of its own: a reader that waits for a writer would never come back.
+fn open_soon(path: PathBuf) -> Option<String> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(Captured::open(&path).map(|_| ()).map_err(|e| e.to_string())));
+    receiver.recv_timeout(std::time::Duration::from_secs(10)).ok()?.err()
+}
+
+#[test]
+fn a_fifo_or_a_device_is_refused() {
+    let dir = Dir::new("special");
+    let path = dir.0.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let says = open_soon(path).expect("refused, not waited for");
+    assert!(says.contains("pipe: found a named pipe, expected a file or a directory"), "{says}");
+    let says = open_soon("/dev/zero".into()).expect("refused");
+    assert!(says.contains("found a character device"), "{says}");
+}
+
+/// What the shell opens for `--from <(zcat …)` is a pipe without a name, and has a writer.
+#[test]
+fn an_open_pipe_is_read() {
+    let dir = Dir::new("open-pipe");
+    let bytes = tar_of(&[("proc/interrupts", FILE, b"  CPU0\n")]);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let writing = std::thread::spawn(move || writer.write_all(&bytes));
+    use std::os::fd::AsRawFd;
+    let host = Captured::open(Path::new(&format!("/dev/fd/{}", reader.as_raw_fd()))).unwrap();
+    writing.join().unwrap().unwrap();
+    assert_eq!(host.read("/proc/interrupts").unwrap(), b"  CPU0\n");
+    drop(dir);
+}
+
+/// Whoever names the wrong file must not find its content in a log.
+#[test]
+fn an_error_does_not_print_the_file() {
+    let dir = Dir::new("secret");
+    let passwd =
+        b"root:x:0:0:root:/root:/bin/bash\ndaemon:$6$secret:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n".repeat(40);
+    for at in 0..64 {
+        let says = Captured::open(&dir.file("some", &passwd[at..])).unwrap_err().to_string();
+        assert!(says.contains("not a tar archive"), "{says}");
+        for word in ["root", "secret", "bash", "usr", "daemon"] {
+            assert!(!says.replace(&dir.0.display().to_string(), "").contains(word), "{says}");
+        }
+    }
+}
+
+#[test]
+fn a_nested_report_is_named_and_several_are_refused() {
+    let dir = Dir::new("nested");
+    foreign(&dir, "web1/");
+    let host = Captured::open(&dir.0).unwrap();
+    assert_eq!(host.nested(), Some("web1"));
+    assert_eq!(Captured::open(&dir.0.join("web1")).unwrap().nested(), None);
+    // At another depth, and of ours.
+    let refuses = |names: &[&str]| {
+        let says = Captured::open(&dir.0).unwrap_err().to_string();
+        assert!(says.contains(&format!("more than one host: {}", names.join(", "))), "{says}");
+    };
+    foreign(&dir, "old/web2/");
+    refuses(&["web1", "old/web2"]);
+    fs::remove_dir_all(dir.0.join("web1")).unwrap();
+    assert_eq!(Captured::open(&dir.0).unwrap().nested(), Some("old/web2"));
+    fs::remove_dir_all(dir.0.join("old")).unwrap();
+    record_live().write_dir(&dir.0.join("a")).unwrap();
+    assert_eq!(Captured::open(&dir.0).unwrap().nested(), Some("a"));
+    record_live().write_dir(&dir.0.join("b")).unwrap();
+    refuses(&["a", "b"]);
+}
+
 /// A tar of a report's shape, packed by liblzma (preset 6, CRC-64).
 const XZ: &str = "fd377a585a000004e6d6b4460200210116000000742fe5a3e027ff010f5d00399bcacdf391087f80397433483286deae\
     e40ac641445376340d1c114a6e36599f66ff7db263592eecaef59703185fde81234c66420184a71c01e7f760963ce10b\

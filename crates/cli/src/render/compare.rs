@@ -8,6 +8,13 @@ use super::steering;
 use super::text::{hang, link, numbers, vector_label, word};
 use crate::style::Style;
 
+fn queues(n: &Nic) -> String {
+    match n.queues_unread() {
+        Some(_) => "unknown".into(),
+        None => format!("{}/{}", n.rx_queues.len(), n.tx_queues.len()),
+    }
+}
+
 pub fn render(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
     let names: Vec<&str> = nics.iter().map(|n| n.name()).collect();
     let mut out = format!("Compared: {}\n\n", names.join(" "));
@@ -17,7 +24,7 @@ pub fn render(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
         ("driver", each(nics, |n| word(&n.driver, String::clone))),
         ("node", each(nics, |n| word(&n.node, |k: &NodeId| k.to_string()))),
         ("link", each(nics, link)),
-        ("queues", each(nics, |n| format!("{}/{}", n.rx_queues.len(), n.tx_queues.len()))),
+        ("queues", each(nics, queues)),
         ("queue on CPU", each(nics, layout)),
         ("RSS", each(nics, |n| steering::rss(&n.rss))),
         ("RPS", each(nics, |n| steering::rps(n, style))),

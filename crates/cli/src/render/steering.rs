@@ -143,6 +143,14 @@ fn letters(l: &str) -> String {
     }
 }
 
+/// Why no queue is shown.
+fn no_queue(n: &Nic, dir: &str) -> String {
+    match n.queues_unread() {
+        Some(u) => format!("unknown ({})", u.why),
+        None => format!("no {dir} queue"),
+    }
+}
+
 pub fn rps(n: &Nic, style: &Style) -> String {
     let total = n.rx_queues.len();
     let gs = groups(n.rx_queues.iter().map(|q| (q.id, q.rps_cpus.clone())));
@@ -151,7 +159,7 @@ pub fn rps(n: &Nic, style: &Style) -> String {
         f => sentence(f, "not in this kernel", |c| format!("-> {}", cpus(c, style))),
     };
     match gs.as_slice() {
-        [] => "no receive queue".into(),
+        [] => no_queue(n, "receive"),
         [(_, v)] if total > 1 => format!("{}{}", all(total), one(v)),
         gs => gs.iter().map(|(q, v)| format!("rx-{} {}", numbers(q.clone()), one(v))).collect::<Vec<_>>().join("; "),
     }
@@ -189,7 +197,7 @@ pub fn xps(n: &Nic, style: &Style) -> String {
         .collect();
     let gs = groups(n.tx_queues.iter().map(|q| (q.id, q.xps_cpus.clone())));
     let by_cpu = match gs.as_slice() {
-        [] => "no transmit queue".into(),
+        [] => no_queue(n, "transmit"),
         [(_, Fact::Known(c))] if c.is_empty() => format!("not set on any of {}", plural(total, "queue")),
         [(_, Fact::Absent)] => "not for a device with one transmit queue".into(),
         [(_, f @ Fact::Unknown(_))] => sentence(f, "", |_| String::new()),

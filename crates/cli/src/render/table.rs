@@ -13,7 +13,13 @@ use crate::style::{Style, Tint};
 /// those that are there: `1/1`.
 fn queues(n: &Nic) -> String {
     let (rx, tx) = (n.rx_queues.len(), n.tx_queues.len());
-    let there = if rx == tx { rx.to_string() } else { format!("{rx}+{tx}") };
+    let there = if n.queues_unread().is_some() {
+        "?".into()
+    } else if rx == tx {
+        rx.to_string()
+    } else {
+        format!("{rx}+{tx}")
+    };
     match &n.channels {
         Fact::Known(c) => match (c.combined.filter(|c| c.max > 0), c.rx, c.tx) {
             (Some(c), ..) => format!("{}/{}", c.now, c.max),

@@ -5,6 +5,9 @@ use ringwise_model::{Confidence, CpuSet, Fact, Gather, MapSource, Nic, NicKind, 
 
 /// `8 queues`, as the driver counts them where it does.
 pub fn queues(n: &Nic) -> String {
+    if n.queues_unread().is_some() && !n.channels.is_known() {
+        return "queues unknown".into();
+    }
     let dirs = n.rx_queues.len();
     match n.channels.known().map(|c| c.rx_queues() as usize).filter(|k| *k > 0) {
         Some(told) => plural(told.min(dirs), "queue"),

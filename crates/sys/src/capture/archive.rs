@@ -105,13 +105,19 @@ fn unxz(packed: impl Read + 'static) -> impl Read {
     )
 }
 
+/// The reader of headers quotes what it found instead of a number, behind a colon. The file may be any, and not meant to
+/// be shown.
+fn without_content(words: &str) -> &str {
+    words.split(':').next().unwrap_or_default()
+}
+
 fn read_tar(stream: impl Read, limits: Limits) -> std::result::Result<HashMap<String, Node>, String> {
     let mut archive = tar::Archive::new(Meter { inner: stream, limit: limits.stream, total: 0, zeros: 0 });
     let mut nodes = HashMap::new();
     let mut kept = 0u64;
-    let bad = |count: usize, e: &dyn std::fmt::Display| match count {
-        0 => format!("not a tar archive, or damaged at its beginning: {e}"),
-        n => format!("damaged or cut short after {n} entries: {e}"),
+    let bad = |count: usize, e: &dyn std::fmt::Display| match (count, without_content(&e.to_string())) {
+        (0, e) => format!("not a tar archive, or damaged at its beginning: {e}"),
+        (n, e) => format!("damaged or cut short after {n} entries: {e}"),
     };
     let mut count = 0;
     for entry in archive.entries().map_err(|e| bad(0, &e))? {

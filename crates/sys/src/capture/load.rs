@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::RwLock;
@@ -25,31 +26,75 @@ pub enum Loaded {
     Foreign { tree: Tree, kernel: BTreeMap<Asked, Reply>, info: Info },
 }
 
-pub fn load(path: &Path) -> Result<Loaded> {
+/// The host, and where below the directory that was named it was found.
+pub fn load(path: &Path) -> Result<(Loaded, Option<String>)> {
     let name = path.display().to_string();
     let meta = fs::metadata(path).map_err(|e| io_error("open", &name, &e))?;
+    if let Some(kind) = unreadable_kind(path, &meta) {
+        let words = format!("found {kind}, expected a file or a directory");
+        return Err(Error::other(format!("read capture {name}"), words));
+    }
     let made = meta.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     let mut source =
         if meta.is_dir() { Source::Disk(path.to_path_buf()) } else { Source::Memory(archive::unpack(path)?) };
     let fail = |words: String| Error::other(format!("read capture {name}"), words);
     // Ours has its manifest at the top: no need to know any directory.
-    let mut found = source.manifest(vec!["/".into()]).map_err(fail)?;
-    if found.is_none() {
-        source.fill_directories();
-        let below = source.directories("/").into_iter().map(|d| join("/", &d)).collect();
-        found = source.manifest(below).map_err(fail)?;
+    let found = match source.manifest("/").map_err(fail)? {
+        Some(listed) => Root::Ours("/".into(), Box::new(listed)),
+        None => {
+            source.fill_directories();
+            source.only_root().map_err(fail)?
+        }
+    };
+    // An archive has a directory of its own around a report; that is no news.
+    let nested = |root: &str| {
+        let below = root.trim_matches('/');
+        (meta.is_dir() && !below.is_empty() && below != "fs").then(|| below.to_string())
+    };
+    match found {
+        Root::Ours(root, listed) => {
+            let kernel = source.kernel(&root).map_err(fail)?;
+            let nested = nested(&root);
+            ours(source, &root, *listed, kernel).map(|r| (Loaded::Ours(r), nested)).map_err(fail)
+        }
+        Root::Foreign(root) => {
+            // A hand-made tree may hold kernel.json beside proc/ and sys/, or beside fs/.
+            let beside = if root.ends_with("/fs") { root[..root.len() - 3].to_string() } else { root.clone() };
+            let kernel = source.kernel(&beside).map_err(fail)?;
+            let tree = source.tree(&root);
+            let info = foreign_info(&tree, made.as_secs());
+            Ok((Loaded::Foreign { tree, kernel, info }, nested(&root)))
+        }
     }
-    if let Some((root, listed)) = found {
-        let kernel = source.kernel(&root).map_err(fail)?;
-        return ours(source, &root, listed, kernel).map(Loaded::Ours).map_err(fail);
+}
+
+/// What is no file and would be waited for, or has no end. A pipe without a name (`<(zcat …)`, standard input) has a
+/// writer and is read.
+fn unreadable_kind(path: &Path, meta: &fs::Metadata) -> Option<&'static str> {
+    let kind = meta.file_type();
+    if kind.is_fifo() && fs::canonicalize(path).is_ok() {
+        return Some("a named pipe");
     }
-    let root = source.foreign_root().map_err(fail)?;
-    // A hand-made tree may hold kernel.json beside proc/ and sys/, or beside fs/.
-    let beside = if root.ends_with("/fs") { root[..root.len() - 3].to_string() } else { root.clone() };
-    let kernel = source.kernel(&beside).map_err(fail)?;
-    let tree = source.tree(&root);
-    let info = foreign_info(&tree, made.as_secs());
-    Ok(Loaded::Foreign { tree, kernel, info })
+    let special = [
+        (kind.is_char_device(), "a character device"),
+        (kind.is_block_device(), "a block device"),
+        (kind.is_socket(), "a socket"),
+    ];
+    special.into_iter().find(|(is, _)| *is).map(|(_, name)| name)
+}
+
+/// Where a host was found.
+enum Root {
+    Ours(String, Box<Listed>),
+    Foreign(String),
+}
+
+impl Root {
+    fn path(&self) -> &str {
+        match self {
+            Self::Ours(path, _) | Self::Foreign(path) => path.trim_matches('/'),
+        }
+    }
 }
 
 enum Source {
@@ -115,19 +160,15 @@ impl Source {
         }
     }
 
-    /// Our manifest in one of `roots`, with the root it was found in.
-    fn manifest(&self, roots: Vec<String>) -> std::result::Result<Option<(String, Listed)>, String> {
-        for root in roots {
-            let Some(bytes) = self.read(&join(&root, "manifest.json")) else { continue };
-            // Only a capture of ours has fs/ or kernel.json beside it; others' manifests may be any text.
-            match json::parse_manifest(&bytes) {
-                Ok(Some(listed)) => return Ok(Some((root, listed))),
-                Ok(None) => {}
-                Err(words) if self.holds(&join(&root, "fs/")) => return Err(words),
-                Err(_) => {}
-            }
+    /// Our manifest in `root`.
+    fn manifest(&self, root: &str) -> std::result::Result<Option<Listed>, String> {
+        let Some(bytes) = self.read(&join(root, "manifest.json")) else { return Ok(None) };
+        // Only a capture of ours has fs/ or kernel.json beside it; others' manifests may be any text.
+        match json::parse_manifest(&bytes) {
+            Ok(listed) => Ok(listed),
+            Err(words) if self.holds(&join(root, "fs/")) => Err(words),
+            Err(_) => Ok(None),
         }
-        Ok(None)
     }
 
     fn kernel(&self, root: &str) -> std::result::Result<BTreeMap<Asked, Reply>, String> {
@@ -151,24 +192,31 @@ impl Source {
         Ok(replies)
     }
 
-    /// The highest directory that has one of [`MARKS`].
-    fn foreign_root(&self) -> std::result::Result<String, String> {
+    /// The one directory that holds a host: a capture of ours, or one of [`MARKS`]. What lies below such a directory
+    /// belongs to it.
+    fn only_root(&self) -> std::result::Result<Root, String> {
+        let mut found = Vec::new();
         let mut level = VecDeque::from(["/".to_string()]);
         for _ in 0..=DEPTH {
-            let found: Vec<_> =
-                level.iter().filter(|r| MARKS.iter().any(|m| self.exists(&join(r, m)))).cloned().collect();
-            match found.as_slice() {
-                [] => {}
-                [root] => return Ok(root.clone()),
-                more => return Err(format!("holds more than one host: {}", more.join(", "))),
+            let mut below = VecDeque::new();
+            for dir in level {
+                if let Some(listed) = self.manifest(&dir)? {
+                    found.push(Root::Ours(dir, Box::new(listed)));
+                } else if MARKS.iter().any(|m| self.exists(&join(&dir, m))) {
+                    found.push(Root::Foreign(dir));
+                } else if below.len() < 10_000 {
+                    let mut names = self.directories(&dir);
+                    names.sort_unstable();
+                    below.extend(names.iter().map(|d| join(&dir, d)));
+                }
             }
-            level = level
-                .iter()
-                .flat_map(|r| self.directories(r).into_iter().map(move |d| join(r, &d)))
-                .take(10_000)
-                .collect();
+            level = below;
         }
-        Err("neither a ringwise capture nor a tree with proc/ and sys/ in it".into())
+        if found.len() > 1 {
+            let names: Vec<&str> = found.iter().map(Root::path).collect();
+            return Err(format!("holds more than one host: {}; name one of them", names.join(", ")));
+        }
+        found.pop().ok_or_else(|| "neither a ringwise capture nor a tree with proc/ and sys/ in it".into())
     }
 }
 

@@ -39,18 +39,24 @@ pub struct Captured {
     /// Ours: complete answers. Foreign: only its `kernel` and `info` are in use.
     recording: Recording,
     foreign: Option<Tree>,
+    nested: Option<String>,
 }
 
 impl Captured {
     /// A directory, a `.tar` or a `.tar.gz` (by content, not by name).
     /// Errors name the file and what is wrong with it: not there, damaged, cut short, not a capture.
     pub fn open(path: &Path) -> Result<Self> {
-        Ok(match load::load(path)? {
-            Loaded::Ours(recording) => Self { recording, foreign: None },
-            Loaded::Foreign { tree, kernel, info } => {
-                Self { recording: Recording { info, kernel, ..Recording::default() }, foreign: Some(tree) }
-            }
-        })
+        let (loaded, nested) = load::load(path)?;
+        let (recording, foreign) = match loaded {
+            Loaded::Ours(recording) => (recording, None),
+            Loaded::Foreign { tree, kernel, info } => (Recording { info, kernel, ..Recording::default() }, Some(tree)),
+        };
+        Ok(Self { recording, foreign, nested })
+    }
+
+    /// Where below the directory that was named the host was found. `None`: in that directory itself, or in an archive.
+    pub fn nested(&self) -> Option<&str> {
+        self.nested.as_deref()
     }
 
     pub fn info(&self) -> &Info {
@@ -88,7 +94,7 @@ impl Captured {
 
 impl From<Recording> for Captured {
     fn from(recording: Recording) -> Self {
-        Self { recording, foreign: None }
+        Self { recording, foreign: None, nested: None }
     }
 }
 

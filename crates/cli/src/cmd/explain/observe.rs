@@ -30,7 +30,7 @@ fn sample(host: &dyn Host) -> Result<Sample> {
     let read = |path: &str| host.read(path).map_err(|e| Fail::error(format!("{path}: {}", e.reason())));
     let table = interrupts::parse(&read("/proc/interrupts")?).map_err(|e| Fail::error(e.to_string()))?;
     let mut irqs: BTreeMap<IrqId, BTreeMap<CpuId, u64>> = BTreeMap::new();
-    for row in &table.rows {
+    for row in table.rows.iter().filter(|r| table.is_whole(r)) {
         if let Some(irq) = row.head.irq {
             irqs.insert(irq, table.cpus.iter().copied().zip(row.counts.iter().copied()).into_map());
         }
