@@ -15,11 +15,12 @@ ip link set lo up
 cat >/tmp/ask.sh <<EOF
 #!/bin/sh
 export PATH=$PATH RINGWISE_STATE_DIR=$RINGWISE_STATE_DIR
-ringwise apply --goal forward eth1
+sh /tmp/ask.cmd
 echo \$? >/tmp/asked.rc
 while [ ! -e /tmp/asked.end ]; do sleep 1; done
 EOF
 chmod +x /tmp/ask.sh
+echo ringwise apply --goal forward eth1 >/tmp/ask.cmd
 
 # asked STATUS TEXT: apply on a terminal of its own; TEXT is typed ahead. What it says is in /tmp/out.
 asked() {
@@ -65,4 +66,12 @@ asked 0 't\ry\r'
 same "taken over" "$(cat $xps)" "$ours"
 status "as applied" 0 ringwise verify
 status "rollback 0" 0 ringwise rollback --yes 0
+
+status "a plan to be reviewed" 0 ringwise plan --goal forward eth1 --out /tmp/eth1.plan
+echo 1 >$xps
+echo ringwise apply /tmp/eth1.plan >/tmp/ask.cmd
+asked 6 'y\r'
+cat /tmp/out
+says "a plan that does not fit any more is refused" "no longer as planned"
+same "before anyone is asked" "$(grep -c 'Apply?' /tmp/out)" 0
 rm -rf $RINGWISE_STATE_DIR

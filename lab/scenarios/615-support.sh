@@ -44,7 +44,7 @@ same "vmxnet3: -L is refused" "$(ethtool -L eth2 rx 1 2>&1 | grep -c 'not suppor
 carrier() { cat /sys/class/net/$1/carrier_changes; }
 state eth0 eth1 eth2 >/tmp/before
 was="$(carrier eth0) $(carrier eth1) $(carrier eth2)"
-status "rings of eth0 and channels of eth2, as named" 4 ringwise apply --yes --allow-disruption --set eth0.rings.rx=512 --set eth2.channels.rx=1 eth0 eth2
+status "rings of eth0 and channels of eth2, as named" 4 ringwise apply --yes --allow-disruption --set eth0.rings.rx=512 --set eth2.channels.combined=4 eth0 eth2
 cat /tmp/err /tmp/out
 says "it names what is not supported" "eth2 channels"
 says "with the errno" "EOPNOTSUPP"
@@ -57,7 +57,7 @@ state eth0 eth1 eth2 >/tmp/after
 unchanged "all is as before" /tmp/before /tmp/after
 
 # A goal that wants more channels: refused by vmxnet3, and the rest is done.
-ethtool -L eth0 combined 4
+ethtool -L eth0 combined 2
 links eth0
 before=$(calls channels)
 status "a goal" 0 ringwise apply --yes --allow-disruption --goal forward eth0 eth2

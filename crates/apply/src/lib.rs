@@ -84,7 +84,7 @@ pub use past::{history, verify, verify_in};
 pub use replan::{NewPlan, Planner};
 pub use report::{Ending, Entry, Holder, Kind, Newer, Standing, Verify};
 pub use request::{Policy, Request};
-pub use run::run;
+pub use run::{run, still_fits};
 pub use seen::{Happened, happened, note_seen};
 pub use store::{Hook, OpenLock, Store};
 pub use takeover::{Halt, Lost, SignOfLife};

@@ -54,6 +54,29 @@ pub fn run(
     transact(cx, request, Kind::Apply, now, notes, store, &lock, events)
 }
 
+/// Whether the host is still as the steps of `request` expect it, before anyone is asked about them. Nothing is written.
+///
+/// Errors: what [`run`] would refuse for this reason.
+pub fn still_fits(host: &Arc<dyn Host>, request: &Request, policy: &Policy) -> Result<(), Error> {
+    let (cx, now) = Cx::begin(host, policy)?;
+    let (request, _) = follow(request, &now)?;
+    settled_preflight(&cx, now, &request).map(|_| ())
+}
+
+/// The preflight, once more where only masks differ: they may be on their way. The host as it is then.
+fn settled_preflight(cx: &Cx, now: Snapshot, request: &Request) -> Result<Snapshot, Error> {
+    let Err(e) = preflight(&now, &request.steps, &request.relies_on) else { return Ok(now) };
+    let Error::Refused(refusal) = &e else { return Err(e) };
+    let masks = |m: &Moved| matches!(m.address, Address::IrqCpus { .. });
+    if !matches!(&**refusal, Refusal::Changed { moved } if moved.iter().all(masks)) {
+        return Err(e);
+    }
+    cx.host.sleep(cx.policy.retry_wait);
+    let now = cx.look()?;
+    preflight(&now, &request.steps, &request.relies_on)?;
+    Ok(now)
+}
+
 /// The request under the names of now. Refused when a device is gone or a setting is not ours to know.
 fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), Error> {
     let names = Names::new(&request.devices, now);
@@ -222,20 +245,9 @@ pub(crate) fn transact(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
     let begin = cx.now();
-    let mut now = now;
     let mut notes = notes;
     notes.extend(lock.notes.iter().cloned());
-    if let Err(e) = preflight(&now, &request.steps, &request.relies_on) {
-        // As when it is read back: masks may be on their way.
-        let Error::Refused(refusal) = &e else { return Err(e) };
-        let masks = |m: &Moved| matches!(m.address, Address::IrqCpus { .. });
-        if !matches!(&**refusal, Refusal::Changed { moved } if moved.iter().all(masks)) {
-            return Err(e);
-        }
-        cx.host.sleep(cx.policy.retry_wait);
-        now = cx.look()?;
-        preflight(&now, &request.steps, &request.relies_on)?;
-    }
+    let now = settled_preflight(&cx, now, &request)?;
     if request.steps.iter().all(|s| compare(&s.setting, &now).holds()) {
         return Ok(nothing_to_do(&request, &now, notes));
     }

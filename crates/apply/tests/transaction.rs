@@ -91,8 +91,10 @@ fn refuses_what_is_no_longer_as_planned_and_names_it() {
         // This one is already as wanted: not in the way.
         h.write("/sys/class/net/eth1/queues/tx-1/xps_cpus", b"8").unwrap();
     });
+    // Known before anyone is asked, too.
+    let early = ringwise_apply::still_fits(&host(&sim), &request, &policy()).unwrap_err();
     let e = run(&sim, &dir, &request).unwrap_err();
-    assert_eq!(e.exit_status(), 6);
+    assert_eq!((e.exit_status(), e.to_string()), (6, early.to_string()));
     let Some(Refusal::Changed { moved }) = e.refusal() else { panic!("{e}") };
     assert_eq!(moved.len(), 1);
     assert_eq!(e.to_string(), "a setting is no longer as planned:\n  eth0 rx-0 rps_cpus: was none, is 7");

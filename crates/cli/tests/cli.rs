@@ -284,3 +284,16 @@ fn man_pages_and_completions() {
         assert!(r.status == 0 && r.out.contains("rollback"), "{shell}");
     }
 }
+
+#[test]
+fn what_was_requested_and_is_left_out_comes_first_with_its_command() {
+    let from = "../../fixtures/hosts/lab-router16-6.12/capture.tar.gz";
+    let r = run(&["plan", "eth0", "--queues", "4", "--from", from]);
+    let mut lines = r.out.lines();
+    let first = lines.next().unwrap_or_default();
+    assert!(first.starts_with("Requested but not planned, because it interrupts traffic"), "{}", r.out);
+    assert!(r.out.contains("\n      ringwise plan eth0 --queues 4 --allow-disruption\n"), "{}", r.out);
+    // What only the goal would like stays behind the plan.
+    let goal = run(&["plan", "mq0", "--goal", "stream", "--from", from]).out;
+    assert!(goal.starts_with("Plan for") && goal.contains("Left out, because it interrupts traffic"), "{goal}");
+}

@@ -274,9 +274,12 @@ fn in_the_way(intent: &Intent, d: &Dev, left: u32, made: &[Made]) -> Option<Stri
 }
 
 /// Rule and sentence for going from `now` to `want` queues.
+/// The rule of a number of queues that the user named.
+pub(crate) const NAMED: &str = "R0.11";
+
 pub(crate) fn reason(intent: &Intent, now: u32, want: u32, cores: u32) -> (&'static str, String) {
     if intent.queues.is_some() {
-        return ("R0.11", format!("{want} queues were asked for, there are {now}"));
+        return (NAMED, format!("{want} queues were asked for, there are {now}"));
     }
     match intent.goal {
         Goal::Latency => {

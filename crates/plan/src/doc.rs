@@ -127,6 +127,13 @@ pub struct LeftOut {
     pub outage: String,
 }
 
+impl LeftOut {
+    /// The user named it, on the command line or in the configuration.
+    pub fn is_named(&self) -> bool {
+        [crate::wishes::RULE, crate::channels::NAMED].contains(&self.rule.as_str())
+    }
+}
+
 /// Something that cannot be set here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotPossible {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::Request;
+use ringwise_apply::{Policy, Request};
 use ringwise_knob::Setting;
 use ringwise_model::{Gather, Snapshot};
 use ringwise_plan::Plan;
@@ -66,14 +66,6 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
         }
         return Ok(Status::Ok);
     }
-    if !plan.steps.is_empty() {
-        ask(a, &plan, common, &style, &text)?;
-    } else if !as_json && file.is_none() {
-        // No lock, no journal, no second look.
-        trial::none_waits(&source, &store(common), &style)?;
-        out::answer(&text())?;
-        return Ok(Status::Ok);
-    }
     let title = match &file {
         Some(f) => format!("plan {}", f.display()),
         None => format!("goal {}", plan.intent.goal),
@@ -88,6 +80,18 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     }
     if a.boot {
         replan::without_names(&mut request.steps);
+    }
+    if !plan.steps.is_empty() {
+        if file.is_some() {
+            // Before the question; a signal handler would keep Ctrl-C from ending it.
+            ringwise_apply::still_fits(&source.host, &request, &Policy::default()).map_err(|e| fail(&e))?;
+        }
+        ask(a, &plan, common, &style, &text)?;
+    } else if !as_json && file.is_none() {
+        // No lock, no journal, no second look.
+        trial::none_waits(&source, &store(common), &style)?;
+        out::answer(&text())?;
+        return Ok(Status::Ok);
     }
     let mut policy = policy()?;
     if let Some((made, take)) = &made {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Setting, Step};
 use ringwise_model::{Fact, Gather, Snapshot};
-use ringwise_plan::{NotPossible, Plan};
+use ringwise_plan::{LeftOut, NotPossible, Plan};
 
 use super::bands::{bands, now_text};
 use super::control;
@@ -51,7 +51,8 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full
     let w = style.width;
     if plan.steps.is_empty() {
         let (n, kept) = (plan.target.len(), plan.kept.len());
-        let mut out = if n == 0 {
+        let mut out = named(plan, w);
+        out += &if n == 0 {
             hang("", &format!("{}: nothing to place, nothing to change.", name(plan)), w)
         } else {
             let so = n.saturating_sub(kept);
@@ -61,7 +62,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full
         out.push_str(&hands::kept(plan, again, style));
         return out;
     }
-    let mut out = head(plan, w);
+    let mut out = named(plan, w) + &head(plan, w);
     let mut notes = Notes::default();
     if full {
         out.push_str(&lines(plan, s, &mut notes, style.utc));
@@ -264,20 +265,31 @@ fn rest(plan: &Plan, w: Option<usize>) -> String {
         let tail = if *needed { "; the goal is not fully met without it" } else { "; not needed for this goal" };
         out.push_str(&hang("x ", &format!("{what}: {why}{tail}"), w));
     }
-    let mut by: Vec<(&str, Vec<&ringwise_plan::LeftOut>)> = Vec::new();
-    for l in &plan.left_out {
+    out.push_str(&left_out(plan.left_out.iter().filter(|l| !l.is_named()), "Left out, because", w));
+    out
+}
+
+/// What the user named and the plan leaves out: it comes first.
+fn named(plan: &Plan, w: Option<usize>) -> String {
+    left_out(plan.left_out.iter().filter(|l| l.is_named()), "Requested but not planned, because", w)
+}
+
+fn left_out<'a>(list: impl Iterator<Item = &'a LeftOut>, title: &str, w: Option<usize>) -> String {
+    let mut by: Vec<(&str, Vec<&LeftOut>)> = Vec::new();
+    for l in list {
         match by.iter_mut().find(|(o, _)| *o == l.outage) {
             Some((_, v)) => v.push(l),
             None => by.push((&l.outage, vec![l])),
         }
     }
+    let mut out = String::new();
     for (outage, list) in by {
         let why = if outage.is_empty() {
             "it is yours to decide".into()
         } else {
             format!("it interrupts traffic ({outage})")
         };
-        out.push_str(&hang("", &format!("Left out, because {why}:"), w));
+        out.push_str(&hang("", &format!("{title} {why}:"), w));
         for l in list {
             let dev = l.setting.address().and_then(|a| a.dev().map(str::to_string)).unwrap_or_else(|| "host".into());
             out.push_str(&hang(&format!("  {dev}  "), &format!("{}: {}", change(&l.from, &l.setting), l.why), w));
