@@ -113,8 +113,8 @@ fn ends(address: &Address, settings: &SettingMap) -> bool {
 }
 
 /// Takes out settings of queues that do not exist with the channels in the map (else those of now), and of threads that
-/// end with it.
-pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) {
+/// end with it. Returned: those of the device as a whole whose value names such a queue.
+pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) -> Vec<Address> {
     let ended: Vec<Address> = settings.keys().filter(|a| ends(a, settings)).cloned().collect();
     settings.retain(|a, _| !ended.contains(a));
     let mut counts: BTreeMap<String, (u32, u32)> = BTreeMap::new();
@@ -126,6 +126,19 @@ pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) {
         }
     }
     settings.retain(|a, _| !a.dev().and_then(|d| counts.get(d)).is_some_and(|n| beyond(a, *n)));
+    let names_one = |a: &Address, s: &Setting| a.dev().and_then(|d| counts.get(d)).is_some_and(|n| names_beyond(s, *n));
+    let doomed: Vec<Address> = settings.iter().filter(|(a, s)| names_one(a, s)).map(|(a, _)| a.clone()).collect();
+    settings.retain(|a, _| !doomed.contains(a));
+    doomed
+}
+
+/// A table or rule that leads to a receive queue beyond these counts.
+fn names_beyond(setting: &Setting, (rx, _): (u32, u32)) -> bool {
+    match setting {
+        Setting::RssTable { table, .. } | Setting::RssContext { table: Some(table), .. } => table.iter().any(|q| *q >= rx),
+        Setting::FlowRule { rule: Some(rule), .. } => ringwise_knob::rules::queue(rule).is_some_and(|q| q >= rx),
+        _ => false,
+    }
 }
 
 /// The latest value that we applied for each setting, and by which transaction.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringwise_knob::{Hand, Setting, Step};
+use ringwise_knob::{Address, Hand, Setting, Step};
 use ringwise_model::DevId;
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,9 @@ pub struct Request {
     /// What the steps leave out because CPUs are offline; for the account.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<NotPutBack>,
+    /// What a rollback cannot restore, because the queues are not there; for the account.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmet: Vec<Address>,
     /// What somebody else has set and the steps leave alone; for the account.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,

@@ -327,6 +327,7 @@ pub(crate) fn transact(
     out.kept.clone_from(&request.kept);
     out.waiting.clone_from(&request.waiting);
     events(&Event::Begun { transaction: id, steps: request.steps.len() });
+    let unmet = request.unmet;
     let mut tx = Tx {
         cx,
         events,
@@ -349,7 +350,8 @@ pub(crate) fn transact(
     match asked.and_then(|()| tx.forward(disk)).and_then(|()| tx.still_sends(watched, watch, &stuck_before)) {
         Ok(()) => {
             tx.out.verdict = Verdict::Applied;
-            tx.out.unmet = tx.unmet();
+            tx.out.unmet = unmet;
+            tx.out.unmet.extend(tx.unmet());
             let text = crate::irq::elsewhere(&tx.now, tx.out.applied.iter());
             text.into_iter().for_each(|t| tx.note(t));
             tx.out.changed = !(tx.out.applied.is_empty() && tx.out.side_effects.is_empty());

@@ -181,7 +181,7 @@ pub fn rollback(
     };
     // A device that went away has nothing to be put back on.
     target.retain(|a, _| a.dev().is_none_or(|d| now.nic(d).is_some()));
-    drop_doomed(&mut target, &now);
+    let doomed = drop_doomed(&mut target, &now);
     let waiting = wait_for_cpus(&mut target, &now);
     let forgotten = |dev: &str| {
         let ban = left.get(&Address::IrqbalanceBan { dev: dev.to_string() });
@@ -208,6 +208,8 @@ pub fn rollback(
     let reason = if id == 0 { "as first found since boot".to_string() } else { format!("as before transaction {id}") };
     request.steps = steps(&now, &target, &reason);
     request.waiting = waiting;
+    notes.extend(doomed.iter().map(|a| format!("{a} is not restored: its earlier value names queues that do not exist now")));
+    request.unmet = doomed;
     if request.title.is_empty() {
         request.title =
             if id == 0 { "back to as first found".into() } else { format!("back to before transaction {id}") };
@@ -253,9 +255,10 @@ fn finish_rollback(cx: Cx, store: &Store, events: &mut dyn FnMut(&Event)) -> Res
     let notes = close_others(store, &lock, &now, cx.host.unix_time())?;
     let Some((id, kind, mut target)) = rest(&Read::all(store)?, &now) else { return Ok(Outcome::nothing()) };
     target.retain(|a, _| a.dev().is_none_or(|d| now.nic(d).is_some()));
-    drop_doomed(&mut target, &now);
+    let unmet = drop_doomed(&mut target, &now);
     let waiting = wait_for_cpus(&mut target, &now);
     let request = Request {
+        unmet,
         devices: devices(&now, &target),
         steps: steps(&now, &target, &format!("transaction {id} had to leave it while a CPU was offline")),
         waiting,

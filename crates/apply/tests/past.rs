@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::common::*;
 use ringwise_apply::{Ending, Kind, Policy, Refusal, Verdict};
-use ringwise_knob::{Match, Setting};
+use ringwise_knob::{Address, Match, Setting, live};
 use ringwise_testkit::sim::{At, Fault, Quirk, Sim, build};
 
 fn sim() -> Arc<Sim> {
@@ -278,4 +278,28 @@ fn what_was_put_back_or_is_of_another_boot_cannot_be_rolled_back() {
     sim.boot_id("99999999-2222-3333-4444-555555555555");
     assert!(rollback(&sim, &dir, 2, &policy()).unwrap_err().to_string().contains("earlier boot"));
     assert!(verify(&sim, &dir).settings.is_empty());
+}
+
+/// Somebody took queues away: the table from before cannot be had, and everything else is restored.
+#[test]
+fn a_table_for_queues_that_are_gone_does_not_stop_a_rollback() {
+    let (sim, dir) = (Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done())), Dir::new());
+    let before = look(&sim);
+    apply(&sim, &dir, &[table("eth0", &[0, 1], 128), rps("eth0", 0, "1"), xps("eth0", 0, "3")]).unwrap();
+    let attrs = ringwise_kfmt::ethtool_nl::channels_set(&ringwise_kfmt::ethtool_nl::ChannelCounts {
+        combined: Some(4),
+        ..Default::default()
+    });
+    let cmd = ringwise_kfmt::ethtool_nl::msg::CHANNELS_SET;
+    let set = ringwise_sys::Request::EthtoolSet { cmd, name: "channels-set", dev: "eth0".into(), attrs };
+    sim.outside(|h| h.kernel(&set).unwrap());
+    let out = rollback(&sim, &dir, 0, &policy()).unwrap();
+    assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 3), "{out:#?}");
+    let rss = Address::RssTable { dev: "eth0".into() };
+    assert_eq!(out.unmet, [rss.clone()]);
+    assert!(out.notes.iter().any(|n| n.starts_with("eth0 RSS table is not restored")), "{:?}", out.notes);
+    let now = look(&sim);
+    for a in [rps("eth0", 0, "1"), xps("eth0", 0, "3")].iter().filter_map(Setting::address) {
+        assert_eq!(live(&now, &a), live(&before, &a), "{a}");
+    }
 }
