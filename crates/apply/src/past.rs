@@ -135,7 +135,9 @@ pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) -> Vec<Addr
 /// A table or rule that leads to a receive queue beyond these counts.
 fn names_beyond(setting: &Setting, (rx, _): (u32, u32)) -> bool {
     match setting {
-        Setting::RssTable { table, .. } | Setting::RssContext { table: Some(table), .. } => table.iter().any(|q| *q >= rx),
+        Setting::RssTable { table, .. } | Setting::RssContext { table: Some(table), .. } => {
+            table.iter().any(|q| *q >= rx)
+        }
         Setting::FlowRule { rule: Some(rule), .. } => ringwise_knob::rules::queue(rule).is_some_and(|q| q >= rx),
         _ => false,
     }

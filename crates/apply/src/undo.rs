@@ -208,7 +208,9 @@ pub fn rollback(
     let reason = if id == 0 { "as first found since boot".to_string() } else { format!("as before transaction {id}") };
     request.steps = steps(&now, &target, &reason);
     request.waiting = waiting;
-    notes.extend(doomed.iter().map(|a| format!("{a} is not restored: its earlier value names queues that do not exist now")));
+    notes.extend(
+        doomed.iter().map(|a| format!("{a} is not restored: its earlier value names queues that do not exist now")),
+    );
     request.unmet = doomed;
     if request.title.is_empty() {
         request.title =

@@ -77,11 +77,24 @@ pub fn classify(name: &str, ctx: &NameContext) -> NameMatch {
     let mut foreign = false;
     for p in candidates {
         if let Some(found) = shape::matches(p.shape, name, ctx) {
+            let by_number = matches!(p.serves, Serves::Pair | Serves::Rx | Serves::Tx);
+            if listed && by_number && vectors_are_shared(ctx) {
+                return NameMatch::Unknown;
+            }
             return interpret(p, &found, ctx, listed);
         }
         foreign = foreign || shape::matches_another_device(p.shape, name, ctx);
     }
     if foreign && !shape::starts_with_own_name(name, ctx) { NameMatch::NotOurs } else { NameMatch::Unknown }
+}
+
+/// These drivers number vectors, one of which is not for queues. With fewer of them than queues, each serves several, and
+/// its name does not tell which.
+fn vectors_are_shared(ctx: &NameContext) -> bool {
+    let numbers_vectors = ctx.driver.is_some_and(|d| table::NUMBER_VECTORS.contains(&d));
+    let most = ctx.rx_queues.max(ctx.tx_queues);
+    numbers_vectors
+        && matches!((ctx.vectors, most), (Some(vectors), Some(queues)) if queues > vectors.saturating_sub(1))
 }
 
 fn interpret(p: &Pattern, found: &shape::Found, ctx: &NameContext, exact_driver: bool) -> NameMatch {

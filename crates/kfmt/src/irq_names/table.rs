@@ -81,6 +81,10 @@ const fn shared(drivers: Drivers, shape: &'static str, serves: Serves, source: &
     Pattern { drivers, shape, serves, source, shared: true }
 }
 
+/// The number in the name of a queue vector counts vectors, not queues (the functions of `INTEL_1G_SOURCE` for ixgbe,
+/// `IXGBEVF`, `FM10K`, `IAVF` and `I40EVF`).
+pub(super) const NUMBER_VECTORS: Drivers = &["ixgbe", "ixgbevf", "fm10k", "iavf", "i40evf"];
+
 const INTEL_1G: Drivers = &["igb", "ixgbe"];
 const INTEL_1G_SOURCE: &str = "intel/igb/igb_main.c igb_request_msix, intel/ixgbe/ixgbe_main.c ixgbe_request_msix_irqs";
 const IGBVF: &str = "intel/igbvf/netdev.c igbvf_request_msix";

@@ -422,3 +422,20 @@ fn every_row_is_reachable() {
         assert!(sourced, "{}: {}", p.shape, p.source);
     }
 }
+
+#[test]
+fn a_number_of_a_vector_that_serves_several_queues_is_no_queue() {
+    for (driver, name) in [("ixgbe", "eth1-TxRx-3"), ("ixgbevf", "eth1-rx-3"), ("iavf", "iavf-eth1-TxRx-3")] {
+        let with = |vectors, rx, tx| {
+            let c = NameContext { vectors, rx_queues: Some(rx), tx_queues: Some(tx), ..ctx(driver) };
+            classify(name, &c)
+        };
+        assert!(matches!(with(Some(9), 8, 8), NameMatch::Queues { .. }), "{driver}: eight and one for the link");
+        assert_eq!(with(Some(9), 16, 16), Unknown, "{driver}");
+        assert_eq!(with(Some(9), 8, 16), Unknown, "{driver}");
+        assert!(matches!(with(None, 16, 16), NameMatch::Queues { .. }), "{driver}: how many there are is not known");
+    }
+    // igb names the queue itself.
+    let c = NameContext { vectors: Some(3), rx_queues: Some(4), tx_queues: Some(4), ..ctx("igb") };
+    assert!(matches!(classify("eth1-TxRx-2", &c), NameMatch::Queues { .. }));
+}
