@@ -65,7 +65,7 @@ cat /tmp/err /tmp/out
 same "igb was called once for channels" $(($(calls channels) - before)) 1
 status "a second run has nothing to do" 0 ringwise apply --yes --allow-disruption --goal forward eth0 eth2
 same "and calls nobody" $(($(calls channels) - before)) 1
-status "rollback" 0 ringwise rollback --yes 0
+status "rollback" 0 ringwise rollback --yes $(ls $RINGWISE_STATE_DIR/tx-*.jsonl | wc -l)
 ethtool -L eth0 combined "$queues"
 for call in channels ringparam coalesce pauseparam; do
 	echo 0 >$tracing/events/lab/$call/enable

@@ -296,7 +296,7 @@ fn a_table_for_queues_that_are_gone_does_not_stop_a_rollback() {
     let out = rollback(&sim, &dir, 0, &policy()).unwrap();
     assert_eq!((out.verdict, out.exit_status()), (Verdict::Applied, 3), "{out:#?}");
     let rss = Address::RssTable { dev: "eth0".into() };
-    assert_eq!(out.unmet, [rss.clone()]);
+    assert_eq!(out.unmet, [rss]);
     assert!(out.notes.iter().any(|n| n.starts_with("eth0 RSS table is not restored")), "{:?}", out.notes);
     let now = look(&sim);
     for a in [rps("eth0", 0, "1"), xps("eth0", 0, "3")].iter().filter_map(Setting::address) {
