@@ -108,6 +108,8 @@ impl Guardian for Process {
             end,
         };
         let place = search.find()?;
+        // A host on which the search took most of its time needs as much again to start it.
+        let end = Instant::now() + self.bound;
         // Behind the search, which takes away what guards that were killed have left.
         let door = Door::open(&dir, job.transaction).map_err(|e| format!("no socket: {e}"))?;
         let id = job.transaction.to_string();
