@@ -94,11 +94,13 @@ pub(crate) fn write_down(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
     let id = store.journals()?.last().map_or(0, |(id, _)| *id) + 1;
-    let settings: Vec<Setting> = request.steps.iter().map(|s| s.setting.clone()).collect();
+    let steps = request.steps.iter().map(|s| &s.setting);
+    let settings: Vec<Setting> = steps.chain(&request.already).cloned().collect();
     let named =
         |n: &&ringwise_model::Nic| settings.iter().filter_map(Setting::address).any(|a| a.dev() == Some(n.name()));
     let header = Header {
         devices: now.nics.iter().filter(named).map(|n| n.dev.clone()).collect(),
+        already: request.already.clone(),
         start: settings.clone(),
         ..Header::of(id, kind, &request, now, cx.host.unix_time())
     };

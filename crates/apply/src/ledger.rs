@@ -1,6 +1,6 @@
 //! `first-found.json`: each setting as it was before we first touched it in this boot.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Address, Family, Setting, SettingMap, compare};
 use ringwise_model::{DevId, Host, Snapshot};
@@ -27,19 +27,24 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    fn path(lock: &Lock) -> PathBuf {
-        lock.dir.join("first-found.json")
+    fn path(dir: &Path) -> PathBuf {
+        dir.join("first-found.json")
     }
 
     /// That of this boot; an empty one where there is none, or only one of another boot or machine.
     pub fn read(lock: &Lock, host: &Host) -> Result<Self, Error> {
+        Self::read_in(&lock.dir, host)
+    }
+
+    /// The same without the lock: somebody may be writing it anew.
+    pub fn read_in(dir: &Path, host: &Host) -> Result<Self, Error> {
         let fresh = Self {
             format: SUMMED,
             boot_id: host.boot_id.known().cloned(),
             machine_id: host.machine_id.known().cloned(),
             ..Self::default()
         };
-        let found: Option<Self> = state_file::read(&Self::path(lock), MOVE_AWAY)?;
+        let found: Option<Self> = state_file::read(&Self::path(dir), MOVE_AWAY)?;
         Ok(found.filter(|l| elsewhere(&l.machine_id, &l.boot_id, host).is_none()).unwrap_or(fresh))
     }
 
@@ -82,7 +87,7 @@ impl Ledger {
                 added = true;
             }
         }
-        if added { store.write_json(&Self::path(lock), &self) } else { Ok(()) }
+        if added { store.write_json(&Self::path(&lock.dir), &self) } else { Ok(()) }
     }
 
     /// All of it under the names of now, and the devices that are gone.

@@ -89,4 +89,4 @@ pub use seen::{Happened, happened, note_seen};
 pub use store::{Hook, OpenLock, Store};
 pub use takeover::{Halt, Lost, SignOfLife};
 pub use trial::{Confirmed, Fate, OnTrial, Pending, confirm, pending, undo_now};
-pub use undo::{recover, rollback};
+pub use undo::{WouldUndo, recover, rollback, would_undo};

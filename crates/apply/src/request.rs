@@ -42,6 +42,10 @@ pub struct Request {
     /// What somebody else has set and the steps leave alone; for the account.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,
+    /// Where every setting is so already and the transaction in force has another title, this one is written down all the
+    /// same: it says what the host is for from now on.
+    #[serde(default, skip)]
+    pub replaces: bool,
     /// Queues that stood still after an earlier transaction, for which the guard rolls it back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stuck: Vec<Stuck>,

@@ -10,11 +10,13 @@ use ringwise_model::{DevId, Fact, Gather, Snapshot};
 use ringwise_observe::Stuck;
 use ringwise_sys::Host;
 
+use crate::adopt::write_down;
 use crate::cx::Cx;
 use crate::guard::Sent;
 use crate::journal::{Header, Journal, Read, Record, Whose};
 use crate::ledger::Ledger;
 use crate::names::Names;
+use crate::past::in_force;
 use crate::replan::{Disk, Replan};
 use crate::store::Lock;
 use crate::takeover::Living;
@@ -40,7 +42,10 @@ pub fn run(
     let so = |s: &Setting| compare(s, &now).holds();
     if request.steps.iter().all(|s| so(&s.setting)) && request.relies_on.iter().all(so) {
         unfinished_of_this_boot(store, &now)?;
-        return Ok(nothing_to_do(&request, &now, notes));
+        if !(request.replaces && other_in_force(store, &now, &request)?) {
+            return Ok(nothing_to_do(&request, &now, notes));
+        }
+        return replace(cx, request, notes, store, events);
     }
     if now.host.read_only.known() == Some(&true) {
         return Err(Refusal::ReadOnly.into());
@@ -106,6 +111,31 @@ fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), E
         }
     }
     Ok((out, names.changed().map(|(a, b)| format!("{a} is {b} now")).collect()))
+}
+
+/// Whether the last transaction in force is for something else, so that what is asked for now would not be on record.
+fn other_in_force(store: &Store, now: &Snapshot, request: &Request) -> Result<bool, Error> {
+    let journals = Read::all(store)?;
+    let last = in_force(&journals, now).into_iter().rfind(|k| k.kind == Kind::Apply);
+    let title = last.and_then(|k| journals.iter().find(|j| j.id == k.id)?.header.as_ref()).map(|h| &h.title);
+    Ok(title.is_some_and(|t| *t != request.title) && !request.already.is_empty())
+}
+
+/// Nothing is to be done: the journal alone says what the host is for from now on.
+fn replace(
+    cx: Cx,
+    mut request: Request,
+    mut notes: Vec<String>,
+    store: &Store,
+    events: &mut dyn FnMut(&Event),
+) -> Result<Outcome, Error> {
+    let lock = store.lock()?;
+    let now = cx.look()?;
+    notes.extend(close_others(store, &lock, &now, cx.host.unix_time())?);
+    request.already.extend(std::mem::take(&mut request.steps).into_iter().map(|s| s.setting));
+    request.already.retain(|s| compare(s, &now).holds());
+    notes.push("every setting is so already; nothing was written to the host".into());
+    write_down(cx, request, Kind::Apply, &now, notes, store, &lock, events)
 }
 
 fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outcome {

@@ -171,47 +171,16 @@ pub fn rollback(
     let lock = store.lock()?;
     let mut notes = close_others(store, &lock, &now, host.unix_time())?;
     let journals = Read::all(store)?;
-    let (mut target, left) = if id == 0 {
-        let (target, gone) = Ledger::read(&lock, &now.host)?.settings(&now);
-        notes.extend(gone.into_iter().map(|d| format!("{d} is not there any more and is left out")));
-        (target, last_left(&journals, &now, 0))
-    } else {
-        exists(&journals, &now, id)?;
-        (before(&journals, &now, id), last_left(&journals, &now, id))
-    };
-    // A device that went away has nothing to be put back on.
-    target.retain(|a, _| a.dev().is_none_or(|d| now.nic(d).is_some()));
-    let doomed = drop_doomed(&mut target, &now);
-    let waiting = wait_for_cpus(&mut target, &now);
-    let forgotten = |dev: &str| {
-        let ban = left.get(&Address::IrqbalanceBan { dev: dev.to_string() });
-        ban.is_some_and(|b| !compare(b, &now).holds())
-    };
-    let moved: Vec<Moved> = left
-        .iter()
-        .filter(|(a, _)| !moved_by_it(a, forgotten))
-        // The kernel moves what a CPU leaves behind that goes offline.
-        .filter(|(_, s)| offline::missing(s, &now).is_empty())
-        .filter(|(a, s)| target.contains_key(*a) && !compare(s, &now).holds() && !compare(&target[*a], &now).holds())
-        .map(|(a, s)| Moved { address: a.clone(), expected: Fact::Known(s.clone()), now: live(&now, a) })
-        .collect();
-    if id == 0 {
-        // As first found is asked for whoever changed it since; only said.
-        notes.extend(
-            moved.iter().map(|m| format!("{} was changed by somebody else to {}", m.address, fact_text(&m.now))),
-        );
-    } else if !moved.is_empty() && !policy.take_over {
-        return Err(Refusal::Changed { moved }.into());
+    let way = Way::back(&journals, || Ledger::read(&lock, &now.host), &now, id)?;
+    if id != 0 && !way.moved.is_empty() && !policy.take_over {
+        return Err(Refusal::Changed { moved: way.moved }.into());
     }
+    notes.extend(way.notes());
     let mut request = request.clone();
-    request.devices = devices(&now, &target);
-    let reason = if id == 0 { "as first found since boot".to_string() } else { format!("as before transaction {id}") };
-    request.steps = steps(&now, &target, &reason);
-    request.waiting = waiting;
-    notes.extend(
-        doomed.iter().map(|a| format!("{a} is not restored: its earlier value names queues that do not exist now")),
-    );
-    request.unmet = doomed;
+    request.devices = devices(&now, &way.target);
+    request.steps = way.steps(&now);
+    request.waiting = way.waiting;
+    request.unmet = way.doomed;
     if request.title.is_empty() {
         request.title =
             if id == 0 { "back to as first found".into() } else { format!("back to before transaction {id}") };
@@ -223,6 +192,96 @@ pub fn rollback(
         return write_down(cx, request, kind, &now, notes, store, &lock, events);
     }
     transact(cx, request, kind, now, notes, store, &lock, events)
+}
+
+/// What [`rollback`] would do now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WouldUndo {
+    pub steps: Vec<Step>,
+    /// Changed by somebody else since: a refusal for any `id` but 0, unless they are to be overwritten.
+    pub moved: Vec<Moved>,
+    pub notes: Vec<String>,
+}
+
+/// Looks without the lock and without a write.
+///
+/// Errors: as [`rollback`] has them about the transaction and its records.
+pub fn would_undo(now: &Snapshot, store: &Store, id: u64) -> Result<WouldUndo, Error> {
+    let journals = Read::all(store)?;
+    let dirs = store.dirs();
+    let first = dirs.iter().find(|d| d.is_dir()).or(dirs.first());
+    let dir = first.ok_or_else(|| Refusal::UnknownTransaction { transaction: id })?;
+    let way = Way::back(&journals, || Ledger::read_in(dir, &now.host), now, id)?;
+    let waiting = way.waiting.iter().map(|w| format!("{} waits until its CPUs are online", w.address));
+    let notes = way.notes().chain(waiting).collect();
+    Ok(WouldUndo { steps: way.steps(now), notes, moved: if id == 0 { Vec::new() } else { way.moved } })
+}
+
+/// From the host as it is to a state before.
+struct Way {
+    id: u64,
+    target: SettingMap,
+    /// Not as we left them.
+    moved: Vec<Moved>,
+    /// Devices of the target that are not there any more.
+    gone: Vec<String>,
+    /// Its earlier value names queues that are gone.
+    doomed: Vec<Address>,
+    waiting: Vec<NotPutBack>,
+}
+
+impl Way {
+    fn back(
+        journals: &[Read],
+        ledger: impl FnOnce() -> Result<Ledger, Error>,
+        now: &Snapshot,
+        id: u64,
+    ) -> Result<Self, Error> {
+        let left = last_left(journals, now, id);
+        let (mut target, gone) = if id == 0 {
+            ledger()?.settings(now)
+        } else {
+            exists(journals, now, id)?;
+            (before(journals, now, id), Vec::new())
+        };
+        // A device that went away has nothing to be put back on.
+        target.retain(|a, _| a.dev().is_none_or(|d| now.nic(d).is_some()));
+        let doomed = drop_doomed(&mut target, now);
+        let waiting = wait_for_cpus(&mut target, now);
+        let forgotten = |dev: &str| {
+            let ban = left.get(&Address::IrqbalanceBan { dev: dev.to_string() });
+            ban.is_some_and(|b| !compare(b, now).holds())
+        };
+        let moved: Vec<Moved> = left
+            .iter()
+            .filter(|(a, _)| !moved_by_it(a, forgotten))
+            // The kernel moves what a CPU leaves behind that goes offline.
+            .filter(|(_, s)| offline::missing(s, now).is_empty())
+            .filter(|(a, s)| target.contains_key(*a) && !compare(s, now).holds() && !compare(&target[*a], now).holds())
+            .map(|(a, s)| Moved { address: a.clone(), expected: Fact::Known(s.clone()), now: live(now, a) })
+            .collect();
+        Ok(Self { id, target, moved, gone, doomed, waiting })
+    }
+
+    fn steps(&self, now: &Snapshot) -> Vec<Step> {
+        let reason = match self.id {
+            0 => "as first found since boot".to_string(),
+            id => format!("as before transaction {id}"),
+        };
+        steps(now, &self.target, &reason)
+    }
+
+    fn notes(&self) -> impl Iterator<Item = String> {
+        // As first found is asked for whoever changed it since; only said.
+        let told = if self.id == 0 { self.moved.as_slice() } else { &[] };
+        let gone = self.gone.iter().map(|d| format!("{d} is not there any more and is left out"));
+        let moved = told.iter().map(|m| format!("{} was changed by somebody else to {}", m.address, fact_text(&m.now)));
+        let doomed = self
+            .doomed
+            .iter()
+            .map(|a| format!("{a} is not restored: its earlier value names queues that do not exist now"));
+        gone.chain(moved).chain(doomed).collect::<Vec<_>>().into_iter()
+    }
 }
 
 /// Takes out of the target what cannot be restored while CPUs are offline, and returns it. What the kernel takes of it

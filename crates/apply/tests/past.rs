@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use ringwise_apply::{Ending, Kind, Policy, Refusal, Verdict};
+use ringwise_apply::{Ending, Kind, Policy, Refusal, Request, Verdict};
 use ringwise_knob::{Address, Match, Setting, live};
 use ringwise_testkit::sim::{At, Fault, Quirk, Sim, build};
 
@@ -302,4 +302,60 @@ fn a_table_for_queues_that_are_gone_does_not_stop_a_rollback() {
     for a in [rps("eth0", 0, "1"), xps("eth0", 0, "3")].iter().filter_map(Setting::address) {
         assert_eq!(live(&now, &a), live(&before, &a), "{a}");
     }
+}
+
+/// The preview names what the rollback then does, and writes nothing.
+#[test]
+fn what_a_rollback_would_do() {
+    let (sim, dir) = (Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done())), Dir::new());
+    apply(&sim, &dir, &[rps("eth0", 0, "1"), xps("eth0", 0, "3")]).unwrap();
+    sim.outside(|h| h.write("/sys/class/net/eth0/queues/rx-0/rps_cpus", b"4")).unwrap();
+    let (store, now, writes) = (dir.store(), look(&sim), sim.writes());
+    for id in [1, 0] {
+        let would = ringwise_apply::would_undo(&now, &store, id).unwrap();
+        let addresses: Vec<_> = would.steps.iter().filter_map(|s| s.setting.address()).collect();
+        assert_eq!(addresses, [xps("eth0", 0, "3"), rps("eth0", 0, "1")].map(|s| s.address().unwrap()));
+        // As first found is restored whoever changed it.
+        assert_eq!((would.moved.len(), would.notes.len()), if id == 0 { (0, 1) } else { (1, 0) });
+    }
+    assert!(ringwise_apply::would_undo(&now, &store, 7).is_err());
+    assert_eq!(sim.writes(), writes);
+    let out = rollback(&sim, &dir, 0, &policy()).unwrap();
+    assert_eq!(out.applied.len(), 2, "{out:#?}");
+}
+
+/// Nothing is to be done for another goal: it is the one in force all the same, and nothing is written to the host.
+#[test]
+fn another_goal_is_on_record_though_it_changes_nothing() {
+    let (sim, dir) = (Arc::new(Sim::new(&build::host(8, 1).igb("eth0", 0, 8).done())), Dir::new());
+    let before = look(&sim);
+    let wanted = rps("eth0", 0, "1");
+    apply(&sim, &dir, std::slice::from_ref(&wanted)).unwrap();
+    let writes = sim.writes();
+    let other = |title: &str| {
+        let now = look(&sim);
+        let devices = vec![now.nic("eth0").unwrap().dev.clone()];
+        let request = Request {
+            devices,
+            already: vec![wanted.clone()],
+            title: title.into(),
+            replaces: true,
+            ..Request::default()
+        };
+        ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap()
+    };
+    let out = other("goal balanced");
+    assert_eq!((out.verdict, out.transaction, out.changed), (Verdict::Applied, Some(2), false), "{out:#?}");
+    assert_eq!(other("goal balanced").verdict, Verdict::NothingToDo);
+    assert_eq!(other("goal stream").transaction, Some(3));
+    assert_eq!(sim.writes(), writes);
+    let v = verify(&sim, &dir);
+    assert_eq!((v.settings.len(), v.settings[0].transaction), (1, 3));
+    // Undone, the one before is in force again; the value goes with the first of them.
+    rollback(&sim, &dir, 3, &policy()).unwrap();
+    assert_eq!(verify(&sim, &dir).settings[0].transaction, 2);
+    assert_eq!(sim.writes(), writes);
+    rollback(&sim, &dir, 1, &policy()).unwrap();
+    let address = wanted.address().unwrap();
+    assert_eq!(live(&look(&sim), &address), live(&before, &address));
 }
