@@ -37,11 +37,12 @@ pub(crate) fn finding(reason: &str, what: &str, several: bool) -> String {
     if let Some((missing, _)) = reason.split_once(": each CPU sends on ") {
         return missing.to_string();
     }
-    if let Some((at, help)) =
+    // Where its interrupt goes is the plan's, and not so yet.
+    if let Some((_, help)) =
         reason.split_once("one receive queue: ").and_then(|(_, r)| r.split_once(" takes the interrupts, "))
     {
         let help = help.replacen(" helps, ", " help, ", 1).replacen(" help, ", " could help, ", 1);
-        return format!("one receive queue: {at} takes all interrupts; {help}");
+        return format!("one receive queue: one CPU takes all interrupts; {help}");
     }
     let reason = reason.replace("; RPS would add an", "; RPS on top adds an");
     // These name what they are about.
@@ -91,7 +92,7 @@ mod tests {
         says(
             "one receive queue: CPU 0 takes the interrupts, CPU 1 helps, the nearest one outside its own core",
             "queue 0",
-            "one receive queue: CPU 0 takes all interrupts; CPU 1 could help, the nearest one outside its own core",
+            "one receive queue: one CPU takes all interrupts; CPU 1 could help, the nearest one outside its own core",
         );
         says("flow rules need it", "ntuple", "ntuple: flow rules need it");
         let all: Vec<String> = (0..5).map(|i| format!("{i}")).collect();

@@ -83,3 +83,8 @@ hosts! {
 fn every_folder_has_a_test() {
     assert_eq!(golden::folders(&hosts()), LISTED, "folders of fixtures/hosts and lines of hosts!");
 }
+
+/// Every host in `fixtures/hosts`, by name.
+pub fn all() -> impl Iterator<Item = (&'static str, Snapshot)> {
+    LISTED.iter().map(|name| (*name, discover(name)))
+}

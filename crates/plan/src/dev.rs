@@ -129,7 +129,9 @@ impl<'a> Dev<'a> {
 
     /// What devices with one set of candidate CPUs have in common.
     pub fn zone(&self) -> (Near, Goal) {
-        (self.near.clone(), self.goal)
+        // One queue has nothing to divide, so it needs no CPU without another policy.
+        let whole = self.goal == Goal::Mixed && self.rx_now.max(self.tx_now) < 2;
+        (self.near.clone(), if whole { Goal::Balanced } else { self.goal })
     }
 
     pub fn name(&self) -> &'a str {

@@ -158,8 +158,11 @@ pub struct Expected {
     /// `None`: not known (no interrupt came yet, or not readable).
     pub before: Option<f64>,
     pub after: Option<f64>,
-    /// `percent of queues`, `interrupts`, `queues`, `CPUs`.
+    /// `percent of queues`, `interrupts`, `queues`, `CPUs`; of each, less is better.
     pub unit: String,
+    /// Where it grows: what is gained for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worth: Option<String>,
 }
 
 /// A step that interrupts a way in: `apply` needs the user's word and a trial for it.

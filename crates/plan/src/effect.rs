@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::Confidence;
+use ringwise_model::{Confidence, FarNode, Goal, Intent, Smt};
 
 use crate::dev::Dev;
-use crate::machine::{Machine, Near};
+use crate::machine::{Class, Machine, Near};
 use crate::{DevLayout, DoubledCore, Expected, Placed};
 
 /// `None` where the device's node or the CPU's is not known. Counted by node, also where the plan takes nodes
@@ -99,10 +99,57 @@ fn off_node(m: &Machine, d: &Dev, then: bool) -> Option<(u32, u32)> {
     Some((off, cpus.len() as u32))
 }
 
-pub(crate) fn expected(m: &Machine, devs: &[Dev]) -> Vec<Expected> {
+/// What is gained by more queues on one CPU or core, or away from the device's node.
+fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<String> {
+    let said = |what: &str| Some(what.to_string());
+    let ends_far = || off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 < b.0);
+    match d.goal {
+        _ if intent.pair_as_article => said("the layout of the article"),
+        _ if intent.cpus.is_some() || !intent.reserve.union(&intent.exclude_cpus).is_empty() => {
+            said("the other CPUs are kept free of queues, as requested")
+        }
+        _ if d.channels.is_some() && d.rx < d.rx_now => said("there are fewer queues, one a physical core"),
+        _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
+        _ if ends_far() => said("more of its interrupts are on its own node"),
+        Goal::Latency => said("half of the cores are left to programs"),
+        Goal::Rpc | Goal::Stream if intent.smt.is_none() => {
+            said("one queue a physical core: second threads are left to programs")
+        }
+        _ if intent.smt == Some(Smt::OnePerCore) => {
+            said("one queue a physical core: second threads are left to programs")
+        }
+        Goal::Forward => said("ports have the same layout, so that a flow leaves on the CPU where it came in"),
+        Goal::Mixed => said("queues of two policies have no CPU in common"),
+        _ => all.clone(),
+    }
+}
+
+/// What all interfaces gain together, which one of them may pay for.
+fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
+    let isolated = |cpus: &Cpus| cpus.iter().flatten().any(|c| m.isolated.contains(m.cpus[*c]));
+    if devs.iter().any(|d| isolated(&before(m, d)) && !isolated(&after(d))) {
+        return Some("isolated CPUs are free of queues".into());
+    }
+    let off = |then: bool| devs.iter().filter_map(|d| off_node(m, d, then)).map(|(off, _)| off).sum::<u32>();
+    if off(true) < off(false) {
+        return Some("more interrupts of all interfaces are on their own node".into());
+    }
+    // None: where some of them go now is not known.
+    let squares = |of: &dyn Fn(&Dev) -> Cpus| -> Option<u64> {
+        let mut per: BTreeMap<usize, u64> = BTreeMap::new();
+        devs.iter().flat_map(of).try_for_each(|cpu| cpu.map(|c| *per.entry(c).or_default() += 1))?;
+        Some(per.into_values().map(|n| n * n).sum())
+    };
+    let evener = squares(&after)? < squares(&|d| before(m, d)).unwrap_or(u64::MAX);
+    evener.then(|| "queues of all interfaces together are spread evenly".into())
+}
+
+pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expected> {
     let mut out = Vec::new();
+    let all = gain_of_all(m, devs);
     for d in devs {
         let dev = d.name();
+        let first = out.len();
         let (b, a) = (before(m, d), after(d));
         if a.len() > 1 || b.len() > 1 {
             push(&mut out, Some(dev), busiest_percent(&b), busiest_percent(&a), "percent of queues", |b, a| match b {
@@ -128,6 +175,8 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev]) -> Vec<Expected> {
                 None => format!("CPUs without a transmit queue of {dev} laid down: {a:.0}; now unknown"),
             });
         }
+        let worse = out[first..].iter_mut().filter(|e| e.after > e.before && e.before.is_some());
+        worse.for_each(|e| tell(e, gain(m, d, intent, &all)));
     }
     // One line for all devices whose node is known: an interrupt on another node crosses the link between sockets.
     if m.has_nodes() {
@@ -144,9 +193,46 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev]) -> Vec<Expected> {
                 Some(b) => format!("interrupts off their device's node: {a:.0} of {of} instead of {b:.0}"),
                 None => format!("interrupts off their device's node: {a:.0} of {of}; now unknown"),
             });
+            if let Some(e) = out.last_mut().filter(|_| b.is_some_and(|b| b < f64::from(a))) {
+                let leaves = |d: &&Dev| off_node(m, d, true).zip(off_node(m, d, false)).is_some_and(|(a, b)| a.0 > b.0);
+                tell(e, devs.iter().find(leaves).and_then(|d| gain_far(m, d, intent)));
+            }
         }
     }
     out
+}
+
+/// What is gained by interrupts away from the device's node.
+fn gain_far(m: &Machine, d: &Dev, intent: &Intent) -> Option<String> {
+    let said = |what: &str| Some(what.to_string());
+    match d.goal {
+        _ if intent.pair_as_article => said("the layout of the article"),
+        _ if intent.cpus.is_some() || intent.far_node == Some(FarNode::Ok) => said("as requested"),
+        Goal::Mixed => said("every CPU of the node has a queue, and queues of two policies have no CPU in common"),
+        Goal::Forward => said("an idle core of a node close by goes before the second thread of a busy one"),
+        _ if !intent.reserve.union(&intent.exclude_cpus).is_empty() => {
+            said("CPUs of the node are kept free, as requested")
+        }
+        _ => {
+            let zone = m.zone(&d.near, false);
+            let cpus = || d.cpu.iter().flatten();
+            match () {
+                () if !cpus().any(|c| zone.home[*c]) => said("no CPU of the node may carry queues"),
+                () if cpus().any(|c| zone.class[*c] == Class::Socket) => {
+                    said("a CPU without a queue on a node of the same socket goes before one that has a queue")
+                }
+                () => None,
+            }
+        }
+    }
+}
+
+/// A number that grows is told with what is gained for it.
+fn tell(e: &mut Expected, gain: Option<String>) {
+    if let Some(gain) = gain {
+        e.text.push_str(&format!(": {gain}"));
+        e.worth = Some(gain);
+    }
 }
 
 /// Leaves out what stays as it is and what cannot be told.
@@ -166,6 +252,7 @@ fn push(
             before,
             after,
             unit: unit.to_string(),
+            worth: None,
         });
     }
 }

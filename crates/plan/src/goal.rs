@@ -27,8 +27,14 @@ pub(crate) fn queues(goal: Goal, now: u32, cores: u32) -> u32 {
         Goal::Rpc => now.min(cores.max(1)),
         Goal::Forward | Goal::Stream => cores.max(1),
         // The load is not known here: half of the cores, the rest stays free for programs.
-        Goal::Latency => now.min((cores / 2).max(1)),
+        Goal::Latency => now.min(for_queues(cores)),
     }
+}
+
+/// Of a node's physical cores those that carry queues with goal latency. With fewer than four, the half would be one CPU
+/// that takes every packet.
+pub(crate) fn for_queues(cores: u32) -> u32 {
+    if cores < 4 { cores.max(1) } else { cores / 2 }
 }
 
 pub(crate) fn rfs(goal: Goal) -> Rfs {

@@ -35,11 +35,13 @@ pub(crate) fn latency_share(n: u32) -> u32 {
     (n / 3).max(1).min(n.saturating_sub(1))
 }
 
-/// Deals the chosen CPUs (nearest first) out to queues in their order; `urgent` says which are for latency.
+/// Deals the chosen CPUs (nearest first) out to queues in their order; `urgent` says which are for latency, `far` which
+/// CPUs are on a far node.
 ///
 /// An urgent queue takes one thread of a core that would carry two others, nearest core first: so as few cores as
-/// possible carry two streams. Where no core would, it takes the nearest CPU whose core has no urgent queue yet.
-pub(crate) fn deal(m: &Machine, cpus: &[usize], urgent: &[bool]) -> Vec<usize> {
+/// possible carry two streams. Where no core would, it takes the nearest CPU whose core has no urgent queue yet. It
+/// goes to a far node only when no near CPU is left.
+pub(crate) fn deal(m: &Machine, cpus: &[usize], urgent: &[bool], far: &dyn Fn(usize) -> bool) -> Vec<usize> {
     let mut bulk: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, c) in cpus.iter().enumerate() {
         bulk.entry(m.core[*c]).or_default().push(at);
@@ -47,11 +49,13 @@ pub(crate) fn deal(m: &Machine, cpus: &[usize], urgent: &[bool]) -> Vec<usize> {
     let mut taken = vec![false; cpus.len()];
     let mut has_urgent = vec![false; m.cores.len()];
     for _ in 0..urgent.iter().filter(|u| **u).count() {
-        let crowded = bulk.values().map(Vec::len).max().filter(|n| *n > 1);
+        let any_near = bulk.values().flatten().any(|at| !far(cpus[*at]));
+        let near = || bulk.values().filter(|v| v.first().is_some_and(|at| !any_near || !far(cpus[*at])));
+        let crowded = near().map(Vec::len).max().filter(|n| *n > 1);
         let at = match crowded {
-            Some(n) => bulk.values().filter(|v| v.len() == n).filter_map(|v| v.first()).min().copied(),
+            Some(n) => near().filter(|v| v.len() == n).filter_map(|v| v.first()).min().copied(),
             None => {
-                let free = || bulk.values().filter_map(|v| v.first()).copied();
+                let free = || near().filter_map(|v| v.first()).copied();
                 free().filter(|at| !has_urgent[m.core[cpus[*at]]]).min().or_else(|| free().min())
             }
         };

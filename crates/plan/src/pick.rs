@@ -97,6 +97,7 @@ pub(crate) struct Pick {
 pub(crate) struct Picker<'a> {
     m: &'a Machine<'a>,
     cands: &'a [CoreCand],
+    own_cpu: BTreeMap<usize, u32>,
     own_core: BTreeMap<usize, u32>,
     own_l3: BTreeMap<usize, u32>,
     pub picks: Vec<Pick>,
@@ -105,8 +106,16 @@ pub(crate) struct Picker<'a> {
 impl<'a> Picker<'a> {
     /// `fixed`: CPUs of the device's own queues that cannot be moved (already counted in the loads).
     pub fn new(m: &'a Machine<'a>, cands: &'a [CoreCand], fixed: &[usize]) -> Self {
-        let mut p = Self { m, cands, own_core: BTreeMap::new(), own_l3: BTreeMap::new(), picks: Vec::new() };
+        let mut p = Self {
+            m,
+            cands,
+            own_cpu: BTreeMap::new(),
+            own_core: BTreeMap::new(),
+            own_l3: BTreeMap::new(),
+            picks: Vec::new(),
+        };
         for cpu in fixed {
+            *p.own_cpu.entry(*cpu).or_default() += 1;
             *p.own_core.entry(m.core[*cpu]).or_default() += 1;
             *p.own_l3.entry(m.l3[*cpu]).or_default() += 1;
         }
@@ -145,8 +154,13 @@ impl<'a> Picker<'a> {
             let Some(unit) = units.get_mut(&l3) else { return };
             let Some((_, i)) = unit.pop_first() else { return };
             let c = &self.cands[i];
-            let Some(&cpu) = c.threads.iter().min_by_key(|t| (loads.cpu[**t], **t)) else { return };
+            let Some(&cpu) =
+                c.threads.iter().min_by_key(|t| (loads.cpu[**t], self.own_cpu.get(t).copied().unwrap_or(0), **t))
+            else {
+                return;
+            };
             loads.add(self.m, cpu);
+            *self.own_cpu.entry(cpu).or_default() += 1;
             *self.own_core.entry(c.core).or_default() += 1;
             *self.own_l3.entry(l3).or_default() += 1;
             self.picks.push(Pick {

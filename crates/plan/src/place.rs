@@ -36,11 +36,17 @@ pub(crate) fn places(m: &Machine, devs: &[Dev], usable: &[bool], user: &Intent) 
         let intent = &goal::of_dev(user, d.name());
         let (smt, far) = (intent.smt.unwrap_or(Smt::All), intent.far_node.unwrap_or(FarNode::Last));
         let zone = m.zone(&d.near, goal::near_is_wide(intent.goal));
-        let mut cands = candidates(m, &zone, usable, smt, far == FarNode::Ok);
+        let on = |smt| candidates(m, &zone, usable, smt, far == FarNode::Ok);
+        let mut cands = on(smt);
+        // One queue a core is a goal's preference: it does not lay all queues on one CPU.
+        let one_core = cands.len() == 1 && smt == Smt::OnePerCore && user.smt.is_none();
+        if one_core {
+            cands = on(Smt::All);
+        }
         let mut far_instead = false;
         if far != FarNode::Ok {
             let any_near = cands.iter().any(|c| c.class != Class::Far);
-            if any_near && far == FarNode::Last && goal::far_when_full(intent.goal) {
+            if any_near && far == FarNode::Last && goal::far_when_full(d.zone().1) {
                 // Nearest first, so they are only taken where nothing near is left.
             } else if any_near {
                 cands.retain(|c| c.class != Class::Far);
@@ -61,6 +67,7 @@ pub(crate) fn places(m: &Machine, devs: &[Dev], usable: &[bool], user: &Intent) 
             .or_else(|| count(&|c| c.home))
             .or_else(|| count(&|c| Some((c.class, c.distance)) == nearest))
             .unwrap_or(0) as u32;
+        let home_cores = if one_core { cands[0].threads.len() as u32 } else { home_cores };
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
@@ -69,11 +76,11 @@ pub(crate) fn places(m: &Machine, devs: &[Dev], usable: &[bool], user: &Intent) 
     Ok(out)
 }
 
-/// Keeps as many cores as a latency goal takes for queues, spread as queues would be.
+/// Keeps as many cores as goal latency takes for queues, spread as queues would be.
 fn reserve_half(m: &Machine, cands: &mut Vec<CoreCand>, home_cores: u32) {
     let mut loads = Loads::new(m);
     let mut p = Picker::new(m, cands, &[]);
-    p.take(&mut loads, (home_cores as usize / 2).max(1), false);
+    p.take(&mut loads, goal::for_queues(home_cores) as usize, false);
     let cores: Vec<usize> = p.picks.iter().map(|p| m.core[p.cpu]).collect();
     cands.retain(|c| cores.contains(&c.core));
 }
@@ -200,7 +207,8 @@ pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places
             let ordered = !first.urgent.is_empty();
             let assigned = if ordered {
                 let urgent: Vec<bool> = g.places(first).map(|u| u.queues.iter().any(|q| first.urgent[*q])).collect();
-                groups::deal(m, &cpus, &urgent).into_iter().map(Some).collect()
+                let far = |cpu: usize| places[&g.zone].zone.class[cpu] == Class::Far;
+                groups::deal(m, &cpus, &urgent, &far).into_iter().map(Some).collect()
             } else {
                 keep(&now, &cpus)
             };

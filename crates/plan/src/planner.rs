@@ -148,7 +148,8 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     rivals::plan(s, &devs, &learned, &mut out);
     devs.iter_mut().for_each(|d| out.keep.lay_out(&m, d));
     napi::plan(&m, &devs, &learned, &mut out);
-    let programs = programs::plan(&m, &devs, &teams, &usable);
+    let (programs, notes) = programs::plan(&m, &devs, &teams, &usable);
+    out.advice.extend(notes);
     let mut plan = document(s, intent, &m, &devs, out, groups);
     plan.programs = programs;
     plan.by_hand = hands.marked(s, &plan.steps);
@@ -262,7 +263,7 @@ fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, o
 fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Out, groups: Vec<Group>) -> Plan {
     out.entries.order_by(|a, b| a.0.cmp(&b.0));
     ringwise_knob::order(&mut out.entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
-    let expected = if out.entries.is_empty() { Vec::new() } else { effect::expected(m, devs) };
+    let expected = if out.entries.is_empty() { Vec::new() } else { effect::expected(m, devs, &intent) };
     let mut doubled: Vec<_> = devs.iter().flat_map(|d| effect::doubled(m, d)).collect();
     for d in &mut doubled {
         let mine = groups.iter().filter(|g| g.dev == d.dev);

@@ -19,9 +19,15 @@ enum Kind {
     Streams,
 }
 
-pub(crate) fn plan(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], usable: &[bool]) -> Vec<Program> {
+/// Proposals, and notes about devices for which there is none.
+pub(crate) fn plan(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], usable: &[bool]) -> (Vec<Program>, Vec<String>) {
     let busy: BTreeSet<usize> = devs.iter().flat_map(|d| d.cpu.iter().flatten()).map(|c| m.core[*c]).into_set();
-    let mut out = Vec::new();
+    let (mut out, mut notes) = (Vec::new(), Vec::new());
+    let mut add = |found| match found {
+        Found::Proposal(p) => out.push(p),
+        Found::NoFreeCore(note) => notes.push(note),
+        Found::Nothing => {}
+    };
     for (d, teams) in devs.iter().zip(teams) {
         let all: Vec<u32> = (0..d.pairs() as u32).collect();
         if teams.is_empty() {
@@ -30,14 +36,21 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], usable: &[boo
                 Goal::Stream => Kind::Streams,
                 Goal::Balanced | Goal::Forward | Goal::Mixed => continue,
             };
-            out.extend(one(m, d, None, &all, kind, &busy, usable));
+            add(one(m, d, None, &all, kind, &busy, usable));
         }
         for t in teams {
             let kind = if t.urgent { Kind::Requests } else { Kind::Streams };
-            out.extend(one(m, d, Some(t), &t.queues, kind, &busy, usable));
+            add(one(m, d, Some(t), &t.queues, kind, &busy, usable));
         }
     }
-    out
+    (out, notes)
+}
+
+enum Found {
+    Proposal(Program),
+    /// Streams need a core of their own, and none is free.
+    NoFreeCore(String),
+    Nothing,
 }
 
 fn one(
@@ -48,29 +61,42 @@ fn one(
     kind: Kind,
     busy: &BTreeSet<usize>,
     usable: &[bool],
-) -> Option<Program> {
+) -> Found {
     let own: BTreeSet<usize> = queues.iter().filter_map(|q| d.cpu.get(*q as usize).copied().flatten()).into_set();
+    if own.is_empty() {
+        return Found::Nothing;
+    }
     let l3s: BTreeSet<usize> = own.iter().map(|c| m.l3[*c]).into_set();
+    let nodes: BTreeSet<Option<NodeId>> = own.iter().map(|c| m.node[*c]).into_set();
+    // Whole cores: on the second thread of an interrupt's core a program takes its time (article 003).
     let idle = |c: &usize| usable[*c] && !busy.contains(&m.core[*c]);
-    let beside: Vec<usize> = (0..m.cpus.len()).filter(|c| l3s.contains(&m.l3[*c])).filter(idle).collect();
+    let all = |near: &dyn Fn(usize) -> bool| m.set((0..m.cpus.len()).filter(|c| near(*c)).filter(idle));
     let (cpus, why) = match kind {
-        Kind::Requests => {
-            // The second threads of cores that carry one queue are the program's.
-            let threads = own.iter().flat_map(|c| &m.cores[m.core[*c]]).copied();
-            let spare = threads.filter(|c| usable[*c] && (own.contains(c) || team.is_none()));
-            (m.set(spare), "the CPUs of its interrupts: request and answer stay in one cache while there is headroom")
-        }
-        Kind::Streams if !beside.is_empty() => (
-            m.set(beside),
-            "other physical cores of the same L3: the program and its interrupts do not take each other's time",
+        Kind::Requests => (
+            m.set(own.iter().copied().filter(|c| usable[*c])),
+            "the CPUs of its interrupts: request and answer stay in one cache while there is headroom",
         ),
-        Kind::Streams => (
-            m.set(own.iter().copied()),
-            "every core of this cache carries a queue; on the CPUs of its own queues the program stays in one cache with them",
-        ),
+        Kind::Streams => match (all(&|c| l3s.contains(&m.l3[c])), all(&|c| nodes.contains(&m.node[c]))) {
+            (same_l3, _) if !same_l3.is_empty() => (
+                same_l3,
+                "other physical cores of the same L3: the program and its interrupts do not take each other's time",
+            ),
+            (_, same_node) if !same_node.is_empty() => (
+                same_node,
+                "the node's physical cores without a queue: the program and its interrupts do not take each other's time",
+            ),
+            _ => {
+                let of = team.map_or_else(String::new, |t| format!(" group {}", t.name));
+                return Found::NoFreeCore(format!(
+                    "{}{of}: every physical core near its queues carries one, so none is free for programs; fewer queues leave some free",
+                    d.name()
+                ));
+            }
+        },
     };
-    if cpus.is_empty() {
-        return None;
+    // Every CPU is where the scheduler puts it anyway.
+    if cpus.is_empty() || cpus == m.topo.online {
+        return Found::Nothing;
     }
     let names = team.map_or_else(Vec::new, |t| {
         let name = |f: &Flow| match f {
@@ -79,7 +105,7 @@ fn one(
         };
         t.flows.iter().filter_map(name).collect()
     });
-    Some(Program {
+    Found::Proposal(Program {
         dev: d.name().to_string(),
         group: team.map(|t| t.name.clone()),
         names,

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use ringwise_model::{CpuId, CpuSet, Fact, Goal, Intent};
 use ringwise_plan::{Plan, explain_rule, plan};
+use ringwise_testkit::machines::NicSpec;
+use ringwise_testkit::topo::CpuSpec;
 use ringwise_testkit::{golden, machines};
 
 fn text(p: &Plan) -> String {
@@ -69,6 +71,9 @@ fn run(host: &str) {
                 assert_eq!(s.interrupts_traffic, s.setting.address().is_some_and(|a| a.interrupts_traffic()));
                 assert!(allow_disruption || !s.interrupts_traffic);
             }
+            for e in p.expected.iter().filter(|e| e.before.is_some() && e.after > e.before) {
+                assert!(e.worth.is_some(), "{host}, goal {goal}: {}: nothing is gained for it", e.text);
+            }
             let may = if allow_disruption { " --allow-disruption" } else { "" };
             writeln!(out, "== {goal}{may}\n{}", text(&p)).unwrap();
         }
@@ -100,4 +105,18 @@ hosts! {
     big64 = "big64",
     isolated = "isolated",
     hybrid = "hybrid",
+}
+
+/// Half of two CPUs would be one that takes every packet; on one core, the second thread is the other CPU.
+#[test]
+fn on_two_cpus_latency_uses_both() {
+    for cpu in [CpuSpec::flat(2, 1), CpuSpec::flat(1, 2)] {
+        let nics = vec![NicSpec::new("eth0", "virtio_net", None, 2, 2)];
+        let s = machines::host("two", cpu, nics).snapshot();
+        for (goal, allow_disruption) in [(Goal::Latency, false), (Goal::Latency, true), (Goal::Rpc, false)] {
+            let p = plan(&s, &Intent { goal, allow_disruption, ..Intent::default() }, &[]).unwrap();
+            let cpus: Vec<CpuId> = p.layout[0].queues.iter().filter_map(|q| q.cpu).collect();
+            assert_eq!(cpus, [CpuId(0), CpuId(1)], "{goal}");
+        }
+    }
 }

@@ -103,14 +103,15 @@ fn forty_eight_queues_on_two_nodes() {
     let (latency, bulk) = (group(&p, "latency"), group(&p, "bulk"));
     assert_eq!(latency.queues, (0..16).collect::<Vec<_>>());
     assert_eq!(bulk.queues, (16..48).collect::<Vec<_>>());
-    // Every near core, then four of the other node; nowhere two of them on one core.
-    assert_eq!(latency.cpus.to_string(), "0-15");
-    assert_eq!(bulk.cpus.to_string(), "16-47");
+    // Every near core, then second threads of near cores: none of them on the other node.
+    assert_eq!(latency.cpus.to_string(), "0-11,24-27");
+    assert_eq!(bulk.cpus.to_string(), "12-23,28-47");
+    assert!(p.layout[0].queues[..16].iter().all(|q| q.far == Some(false)));
     let twice: Vec<_> = p.doubled_cores.iter().filter(|d| d.group.as_deref() == Some("bulk")).collect();
-    assert_eq!(twice.len(), 8);
-    assert!(!p.doubled_cores.iter().any(|d| d.group.as_deref() == Some("latency")));
+    assert_eq!(twice.len(), 12);
+    assert_eq!(p.doubled_cores.iter().filter(|d| d.group.as_deref() == Some("latency")).count(), 4);
     assert!(
-        p.warnings.iter().any(|w| w == "ens1f0: 8 physical cores (CPUs 16-23,40-47) carry two bulk queues each"),
+        p.warnings.iter().any(|w| w == "ens1f0: 12 physical cores (CPUs 12-23,36-47) carry two bulk queues each"),
         "{:?}",
         p.warnings
     );
@@ -139,8 +140,8 @@ fn forty_eight_queues_on_two_nodes() {
 #[test]
 fn resized_and_kept_near() {
     let p = plan(&article(), &Intent { latency_queues: Some(24), ..mixed() }, &[]).unwrap();
-    assert_eq!(group(&p, "latency").cpus.to_string(), "0-23");
-    assert!(!p.doubled_cores.iter().any(|d| d.group.is_some()), "{:?}", p.doubled_cores);
+    assert_eq!(group(&p, "latency").cpus.to_string(), "0-11,24-35");
+    assert!(p.layout[0].queues[..24].iter().all(|q| q.far == Some(false)));
     let near = plan(&article(), &Intent { far_node: Some(FarNode::Never), ..mixed() }, &[]).unwrap();
     assert_eq!(near.layout[0].queues.iter().filter(|q| q.far == Some(true)).count(), 0);
     assert!(near.warnings.iter().any(|w| w.starts_with("ens1f0: 48 queues on 24 CPUs")));
@@ -473,4 +474,19 @@ proptest! {
         let map = p.target.iter().filter_map(|t| t.address().map(|a| (a, t.clone()))).collect();
         prop_assert!(diff(&after, &map).is_empty());
     }
+}
+
+/// An interface with one queue has no groups: it stays near, on a CPU that has a queue already.
+#[test]
+fn one_queue_is_not_sent_to_the_far_node() {
+    let nics = vec![
+        NicSpec::new("eth0", "ice", Some(1), 8, 8),
+        NicSpec { vectors: Vectors::Shared, ..NicSpec::new("eth1", "e1000e", Some(1), 1, 0) },
+    ];
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 1) };
+    let s = spec(cpu, nics).snapshot();
+    let p = plan(&s, &Intent { goal: Goal::Mixed, ..Intent::default() }, &[]).unwrap();
+    let of = |dev: &str| &p.layout.iter().find(|l| l.dev == dev).unwrap().queues;
+    assert!(of("eth0").iter().any(|q| q.far == Some(true)), "{:?}", of("eth0"));
+    assert_eq!(of("eth1")[0].far, Some(false));
 }

@@ -282,7 +282,8 @@ impl HostSpec {
     }
 }
 
-fn host(name: &str, cpu: CpuSpec, nics: Vec<NicSpec>) -> HostSpec {
+/// One that nobody has touched.
+pub fn host(name: &str, cpu: CpuSpec, nics: Vec<NicSpec>) -> HostSpec {
     HostSpec {
         name: name.into(),
         cpu,

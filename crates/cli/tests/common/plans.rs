@@ -66,6 +66,7 @@ pub fn edge3_plan(s: &Snapshot) -> Plan {
         needed: false,
     }];
     plan.expected = vec![Expected {
+        worth: None,
         dev: Some("eth1".into()),
         text: "busiest CPU takes 12 % of eth1's queues instead of 50 %".into(),
         before: Some(50.0),

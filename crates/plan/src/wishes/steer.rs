@@ -1,7 +1,7 @@
 //! Wishes about where packets go: RSS, flow rules, interrupts, XPS, RPS, RFS.
 
 use ringwise_knob::{Address, Of, Setting, irq as knob_irq, rss as knob_rss};
-use ringwise_model::{Action, CpuSet, Dir, Fact, Knob, Rss, Rule, Table};
+use ringwise_model::{Action, CpuId, CpuSet, Dir, Fact, Knob, Rss, Rule, Table};
 
 use super::{Cx, span, unreadable};
 use crate::dev::Dev;
@@ -69,6 +69,18 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
         }
     };
     let Some(context) = context else {
+        // Weights for all queues, zeros among them, were meant so.
+        if let Table::Weight { weights, .. } = words
+            && (weights.len() as u32) < d.rx
+        {
+            let none: CpuSet = (0..d.rx).filter(|q| !table.contains(q)).map(CpuId).collect();
+            let (n, all) = (weights.len(), d.rx);
+            cx.laid.warnings.push(format!(
+                "{dev}: {n} of {all} queues have a weight; queue{} {none} get{} no packets by the RSS table",
+                if none.len() == 1 { "" } else { "s" },
+                if none.len() == 1 { "s" } else { "" },
+            ));
+        }
         cx.lay(Setting::RssTable { dev, table });
         return;
     };
