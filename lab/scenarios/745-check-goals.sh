@@ -42,7 +42,7 @@ check "untuned: something is found" grep -q '^warning\|^error' /tmp/live
 expected=/h/expected/check-$HOST.txt
 check "every finding that is expected has its reason" sh -c "[ -e $expected ] && ! grep -v '^#' $expected | grep -v '. # .'"
 
-goals="stream latency forward"
+goals="stream balanced rpc latency mixed forward"
 for goal in $goals; do
 	t1=$(t)
 	[ $goal = forward ] && echo 1 >/proc/sys/net/ipv4/ip_forward
@@ -55,6 +55,8 @@ for goal in $goals; do
 	status "$goal: apply" 0 ringwise apply --yes --take-over --goal $goal
 	links $devs >/dev/null
 	settled $igb
+	status "$goal: verify" 0 ringwise verify
+	status "$goal: nothing is left to do" 0 ringwise plan --exit-code --goal $goal
 	as_captured "$goal"
 	check "$goal: it is the goal in force, here and in the capture" sh -c "grep -q '\"goal\": \"$goal\"' /tmp/live.json && grep -q '\"goal\": \"$goal\"' /tmp/captured.json"
 	grep -v '^info' /tmp/live | cut -d' ' -f2- | sort -u >/tmp/found

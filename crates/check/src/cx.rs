@@ -73,6 +73,7 @@ impl<'a> Cx<'a> {
     pub fn new(i: &'a Input<'a>) -> Self {
         let named = |n: &&Nic| i.devs.is_empty() || i.devs.iter().any(|d| d == n.name());
         let nics = i.snapshot.tunable().filter(|n| n.link_is_up()).filter(named).collect();
+        let sockets = i.extra.file("/proc/net/sockstat").known().and_then(|t| role::tcp_in_use(t));
         let mut planned: BTreeMap<&str, Vec<_>> = BTreeMap::new();
         let mut planned_at = BTreeSet::new();
         for step in i.plan.iter().flat_map(|p| &p.steps) {
@@ -83,7 +84,7 @@ impl<'a> Cx<'a> {
                 planned_at.insert((family, dev.to_string()));
             }
         }
-        Self { i, s: i.snapshot, role: role::guess(i), nics, planned, planned_at }
+        Self { i, s: i.snapshot, role: role::guess(i.snapshot, sockets), nics, planned, planned_at }
     }
 
     pub fn forwards(&self) -> bool {

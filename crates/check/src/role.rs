@@ -1,9 +1,7 @@
 //! What the host is for, guessed from the host.
 
-use ringwise_model::{Fact, Snapshot};
+use ringwise_model::{Fact, Goal, Snapshot};
 use serde::{Deserialize, Serialize};
-
-use crate::cx::Input;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -26,12 +24,11 @@ pub struct RoleGuess {
 /// Sockets from which on a host counts as a server.
 const MANY: u64 = 100;
 
-pub(crate) fn guess(i: &Input) -> RoleGuess {
-    let s = i.snapshot;
+/// `tcp_sockets`: as [`tcp_in_use`] reads them; `None`: not known.
+pub fn guess(s: &Snapshot, tcp_sockets: Option<u64>) -> RoleGuess {
     let up = s.tunable().filter(|n| n.link_is_up()).count();
     let vlans = s.bystanders.count.get("vlan").copied().unwrap_or(0);
     let bridges = s.bystanders.count.get("bridge").copied().unwrap_or(0) > 0 || bridged(s) > 0;
-    let sockets = i.extra.file("/proc/net/sockstat").known().and_then(|t| tcp_in_use(t));
     let mut words = Vec::new();
     match &s.host.forwarding {
         Fact::Known(true) => words.push("ip_forward=1".to_string()),
@@ -43,14 +40,14 @@ pub(crate) fn guess(i: &Input) -> RoleGuess {
     if vlans > 0 {
         words.push(if vlans == 1 { "1 VLAN".into() } else { format!("{vlans} VLANs") });
     }
-    if let Some(n) = sockets {
+    if let Some(n) = tcp_sockets {
         words.push(if n == 1 { "1 TCP socket".into() } else { format!("{n} TCP sockets") });
     }
     // Hosts of containers forward too; a router has more than one way.
     let forwards = s.host.forwarding == Fact::Known(true) && (up > 1 || vlans > 1);
     let role = match () {
         () if forwards || bridged(s) > 1 => Role::Forward,
-        () if sockets.is_some_and(|n| n >= MANY) => Role::Server,
+        () if tcp_sockets.is_some_and(|n| n >= MANY) => Role::Server,
         () => Role::NotEvident,
     };
     if bridges && role == Role::Forward {
@@ -68,13 +65,22 @@ fn bridged(s: &Snapshot) -> usize {
     s.tunable().filter(|n| n.link_is_up() && n.master.is_some_and(bridge)).count()
 }
 
-/// `TCP: inuse 5 orphan 0 …`
-pub(crate) fn tcp_in_use(sockstat: &str) -> Option<u64> {
+/// From `/proc/net/sockstat`: `TCP: inuse 5 orphan 0 …`
+pub fn tcp_in_use(sockstat: &str) -> Option<u64> {
     let line = sockstat.lines().find_map(|l| l.strip_prefix("TCP:"))?;
     line.split_ascii_whitespace().skip_while(|w| *w != "inuse").nth(1)?.parse().ok()
 }
 
 impl RoleGuess {
+    /// The goal for such a host. `None`: nothing is evident.
+    pub fn goal(&self) -> Option<Goal> {
+        match self.role {
+            Role::Forward => Some(Goal::Forward),
+            Role::Server => Some(Goal::Rpc),
+            Role::NotEvident => None,
+        }
+    }
+
     /// For the first line.
     pub fn words(&self) -> String {
         match self.role {

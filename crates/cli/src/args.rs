@@ -218,9 +218,9 @@ pub struct ShowArgs {
 /// What is wanted. The same flags for plan and apply.
 #[derive(Debug, Clone, Default, Args)]
 pub struct IntentArgs {
-    /// balanced, forward, rpc, stream, latency or mixed
+    /// balanced, forward, rpc, stream, latency or mixed; auto: as the host looks (a router: forward, a server: rpc)
     #[arg(long, value_name = "GOAL")]
-    pub goal: Option<Goal>,
+    pub goal: Option<GoalArg>,
     /// What is wanted, as a file; flags go before it [default: /etc/ringwise/ringwise.toml where there is one;
     /// none: no file]
     #[arg(long, value_name = "FILE")]
@@ -267,6 +267,37 @@ pub struct IntentArgs {
     /// Only print the configuration file that says the same
     #[arg(long)]
     pub print_config: bool,
+}
+
+/// A goal, or the one that the host's role proposes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GoalArg {
+    Auto,
+    Of(Goal),
+}
+
+impl std::convert::From<Goal> for GoalArg {
+    fn from(goal: Goal) -> Self {
+        Self::Of(goal)
+    }
+}
+
+impl std::str::FromStr for GoalArg {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        if s == "auto" { Ok(Self::Auto) } else { s.parse().map(Self::Of).map_err(|e: String| format!("{e}, and auto")) }
+    }
+}
+
+impl IntentArgs {
+    /// `None`: not said, or `auto` that is not settled yet.
+    pub fn named_goal(&self) -> Option<Goal> {
+        match self.goal {
+            Some(GoalArg::Of(goal)) => Some(goal),
+            Some(GoalArg::Auto) | None => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

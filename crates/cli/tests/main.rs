@@ -1,11 +1,13 @@
 //! All integration tests of the crate in one program: one link, and tests of different files run side by side.
 
+mod agree;
 mod bench;
 mod check;
 mod cli;
 mod common;
 mod config;
 mod explain;
+mod first_try;
 mod goals;
 mod groups_gone;
 mod guard;

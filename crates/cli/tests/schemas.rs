@@ -69,6 +69,10 @@ fn hand_made_ones_too() {
     plan.by_hand = vec![hand];
     let steps = &plan.steps;
     holds("ringwise.adopt", &json!({ "schema": "ringwise.adopt", "version": 1, "settings": steps }));
+    let rollback = json!({
+        "schema": "ringwise.rollback", "version": 1, "steps": steps, "changed_since": ["eth1 rx-3 rps_cpus"], "notes": ["a note"],
+    });
+    holds("ringwise.rollback", &rollback);
     holds("ringwise.plan", &serde_json::to_value(plan).unwrap());
 }
 

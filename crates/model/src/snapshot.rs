@@ -1,6 +1,6 @@
 //! Everything that was read about a host at one moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -110,6 +110,23 @@ impl Snapshot {
 
     pub fn nic_by_index(&self, index: IfIndex) -> Option<&Nic> {
         self.nics.iter().find(|n| n.dev.ifindex == Some(index))
+    }
+
+    /// Interfaces with queues of their own on which this one lies: the members of a bond or bridge, the interface below a
+    /// VLAN. Empty where it has queues of its own.
+    pub fn members_of(&self, nic: &Nic) -> Vec<&Nic> {
+        let (mut found, mut seen) = (BTreeMap::new(), BTreeSet::new());
+        let mut todo: Vec<&Nic> = if nic.has_own_queues() { Vec::new() } else { vec![nic] };
+        while let Some(n) = todo.pop() {
+            for below in n.lower.iter().filter(|i| seen.insert(**i)).filter_map(|i| self.nic_by_index(*i)) {
+                if below.has_own_queues() {
+                    found.insert(below.dev.ifindex, below);
+                } else {
+                    todo.push(below);
+                }
+            }
+        }
+        found.into_values().collect()
     }
 
     /// Interfaces that a plan may consider: own queues, a driver.

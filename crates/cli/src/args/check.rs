@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use ringwise_check::Severity;
-use ringwise_model::Goal;
+
+use super::GoalArg;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum CheckOutput {
@@ -42,9 +43,9 @@ pub struct CheckArgs {
     /// Between the two samples that rules about rates need
     #[arg(long, value_name = "TIME", value_parser = crate::when::duration, default_value = "1s", conflicts_with = "from")]
     pub r#for: Duration,
-    /// What the host is for [default: as applied, else as the configuration file says, else balanced]
+    /// What the host is for [default: as applied, else as the configuration file says, else balanced]; auto: as the host looks
     #[arg(long, value_name = "GOAL")]
-    pub goal: Option<Goal>,
+    pub goal: Option<GoalArg>,
     /// The full page of a rule, and nothing else
     #[arg(long, value_name = "ID", conflicts_with_all = ["capabilities", "accept"])]
     pub explain: Option<String>,

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::{Policy, Request};
+use ringwise_apply::{Ending, Entry, Kind, Policy, Request};
 use ringwise_knob::Setting;
 use ringwise_model::{Gather, Snapshot};
 use ringwise_plan::Plan;
 
+use super::goals;
 use super::hands::{self, Take};
 use super::measure::{self, Measure};
 use super::replan;
@@ -43,6 +44,7 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let style = Style::detect(common);
     let file = reviewed::file(a, &source)?;
+    let a = &ApplyArgs { intent: goals::settled(&a.intent, &source, common)?, ..a.clone() };
     let (made, plan) = match &file {
         // Reviewed: no other steps than these.
         Some(file) => (None, load(file, &source, common)?),
@@ -74,6 +76,7 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
         Request { devices: plan.devices.clone(), steps: plan.steps.clone(), ..request(title, a.reason.as_ref()) };
     request.kept = plan.kept.iter().map(|k| k.hand.clone()).collect();
     request.already = replan::already(&plan);
+    request.replaces = true;
     if file.is_some() {
         // What it found right and left alone was reviewed too.
         request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
@@ -87,7 +90,7 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
             ringwise_apply::still_fits(&source.host, &request, &Policy::default()).map_err(|e| fail(&e))?;
         }
         ask(a, &plan, common, &style, &text)?;
-    } else if !as_json && file.is_none() {
+    } else if !as_json && file.is_none() && !another_goal(&source, common, &request.title) {
         // No lock, no journal, no second look.
         trial::none_waits(&source, &store(common), &style)?;
         out::answer(&text())?;
@@ -119,6 +122,15 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
         Some((m, path)) => measure::finish(m, &outcome, &path, ended, as_json, &policy.stop),
         None => ended,
     }
+}
+
+/// The last apply in force was for something else: then this one is written down, though it changes nothing.
+fn another_goal(source: &Source, common: &Common, title: &str) -> bool {
+    let (host, _) = ringwise_discover::host(source.host.as_ref());
+    let list = ringwise_apply::history(&store(common), &host).unwrap_or_default();
+    let in_force = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
+    let last = list.iter().filter(in_force).rfind(|e| e.kind == Kind::Apply);
+    last.is_some_and(|e| e.title != title)
 }
 
 /// Says what would happen and asks; no is a refusal.

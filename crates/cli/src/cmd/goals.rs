@@ -1,9 +1,16 @@
-//! What the goals of a configuration lay down, as comments in its own words.
+//! What the goals of a configuration lay down, as comments in its own words; and the goal that a host's role proposes.
 
 use std::collections::BTreeSet;
 
+use ringwise_check::RoleGuess;
 use ringwise_config::{Config, Entry};
-use ringwise_model::{Gather, Goal, Intent, Knob, Wish};
+use ringwise_model::{Gather, Goal, Intent, Knob, Snapshot, Wish};
+use ringwise_sys::Host;
+
+use crate::args::{Common, GoalArg, IntentArgs};
+use crate::exit::Result;
+use crate::out;
+use crate::source::Source;
 
 /// Each goal of the file. They are comments because a device may lack some of it, which is said and passed over; a
 /// key in its place is the user's, and must be there.
@@ -40,4 +47,30 @@ fn of_goal(goal: Goal, c: &Config) -> String {
         section("in each entry of an interface with queues to divide, where it has no groups", &mut lines);
     }
     out
+}
+
+/// What the host looks like.
+pub fn role(host: &dyn Host, s: &Snapshot) -> RoleGuess {
+    let sockets = host.read_text("/proc/net/sockstat").ok();
+    let sockets = sockets.and_then(|t| ringwise_check::tcp_in_use(&t));
+    ringwise_check::guess_role(s, sockets)
+}
+
+/// The goal of `--goal auto`, and why it is that one.
+pub fn of_role(host: &dyn Host, s: &Snapshot, common: &Common) -> Goal {
+    let role = role(host, s);
+    let goal = role.goal().unwrap_or_default();
+    let of = if role.goal().is_some() { "this host " } else { "" };
+    out::note(common.quiet, &format!("ringwise: goal {goal}: {of}{}", role.words()));
+    goal
+}
+
+/// With the goal in place of `auto`.
+pub fn settled(a: &IntentArgs, source: &Source, common: &Common) -> Result<IntentArgs> {
+    if a.goal != Some(GoalArg::Auto) {
+        return Ok(a.clone());
+    }
+    let s = source.snapshot(&ringwise_discover::Options::all(), common)?;
+    let goal = of_role(source.host.as_ref(), &s, common);
+    Ok(IntentArgs { goal: Some(goal.into()), ..a.clone() })
 }

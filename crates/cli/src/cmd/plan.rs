@@ -1,5 +1,6 @@
 //! `ringwise plan`
 
+use ringwise_check::RoleGuess;
 use ringwise_discover::Options;
 use ringwise_knob::{self as knob, Hand, Learned};
 use ringwise_model::{Intent, Snapshot};
@@ -11,7 +12,7 @@ use super::hands::{self, Take};
 use super::replan::Again;
 use super::reviewed::{self, Expiry};
 use super::wanted;
-use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
+use crate::args::{Common, From, GoalArg, IntentArgs, PlanArgs, PlanOutput};
 use crate::exit::{Fail, Result, Status};
 use crate::render::text::no_answer;
 use crate::render::{diff, plan as page, script};
@@ -24,6 +25,7 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
         return print_config(&a.devs, &a.intent, &a.from, common);
     }
     let source = source::open(&a.from)?;
+    let a = &PlanArgs { intent: goals::settled(&a.intent, &source, common)?, ..a.clone() };
     let format = if common.json { PlanOutput::Json } else { a.output };
     let made = make(&source, &a.devs, &a.intent, false, common)?;
     let plan = made.plan(if a.intent.take_over { Take::Over } else { Take::Ask })?;
@@ -52,7 +54,11 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
 
 /// `--print-config`: the file that says the same. A host is looked at where only it knows which entry `--set` means.
 pub fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &Common) -> Result<Status> {
-    let wanted = wanted::read(devs, intent, from.from.is_some())?;
+    let settled = match intent.goal {
+        Some(GoalArg::Auto) => &goals::settled(intent, &source::open(from)?, common)?,
+        _ => intent,
+    };
+    let wanted = wanted::read(devs, settled, from.from.is_some())?;
     let host = || source::open(from)?.snapshot(&Options::all(), common);
     let full = wanted.joined(host, common)?;
     out::answer(&(ringwise_config::print(&full) + &goals::lay_down(&full)))?;
@@ -71,6 +77,8 @@ pub struct Made {
     /// Flows of groups that are not known now.
     missing: Vec<Missing>,
     intent: Intent,
+    /// What the host looks like, where nobody has said what it is for.
+    role: Option<RoleGuess>,
 }
 
 impl Made {
@@ -117,13 +125,16 @@ impl Made {
         let mut plan = ringwise_plan::plan_around(&self.snapshot, &self.intent, &self.learned, &hands)
             .map_err(|r| Fail::error(r.to_string()))?;
         plan.refused.extend(self.missing.iter().map(Missing::not_possible));
+        if let Some((role, goal)) = self.role.as_ref().and_then(|r| Some((r, r.goal()?))) {
+            plan.advice.push(format!("this host {}: ringwise plan --goal {goal} is made for that", role.words()));
+        }
         Ok(plan)
     }
 }
 
 /// Reads the host to be planned.
-pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, at_boot: bool, common: &Common) -> Result<Made> {
-    let wanted = wanted::read(devs, intent, source.recorded)?;
+pub fn make(source: &Source, devs: &[String], args: &IntentArgs, at_boot: bool, common: &Common) -> Result<Made> {
+    let wanted = wanted::read(devs, args, source.recorded)?;
     let options = Options { follow: devs.to_vec(), ..Options::all() };
     let s = source.snapshot(&options, common)?;
     for n in &s.nics {
@@ -142,7 +153,9 @@ pub fn make(source: &Source, devs: &[String], intent: &IntentArgs, at_boot: bool
         let text = format!("ringwise: {m}; its flows are left out: when it listens, run ringwise apply");
         out::note(common.quiet, &text);
     }
-    Ok(Made { options, snapshot: s, learned, hands, made, missing, intent })
+    let said = intent.config.is_some() || args.goal.is_some();
+    let role = (!said).then(|| goals::role(source.host.as_ref(), &s));
+    Ok(Made { options, snapshot: s, learned, hands, made, missing, intent, role })
 }
 
 /// Of now, also where the plan is for a recording.
@@ -154,8 +167,10 @@ fn unix_time() -> Result<u64> {
 pub fn flags(devs: &[String], i: &IntentArgs) -> String {
     use clap::ValueEnum;
     let mut out: Vec<String> = devs.to_vec();
-    if let Some(goal) = i.goal {
-        out.push(format!("--goal {goal}"));
+    match i.goal {
+        Some(GoalArg::Auto) => out.push("--goal auto".into()),
+        Some(GoalArg::Of(goal)) => out.push(format!("--goal {goal}")),
+        None => {}
     }
     if let Some(file) = &i.config {
         out.push(format!("--config {}", shell(&file.display().to_string())));

@@ -6,9 +6,10 @@ use crate::args::{ApplyArgs, Common, RollbackArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::standing;
-use crate::source;
+use crate::source::{self, Source};
 use crate::style::Style;
-use ringwise_apply::{Ending, Entry, Kind};
+use ringwise_apply::{Ending, Entry, Kind, Store};
+use ringwise_discover::Options;
 
 pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     let Some(id) = a.id else { return Err(which(common)?) };
@@ -33,8 +34,7 @@ pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     let what =
         || entry.map_or_else(|| "Every setting as first found since boot.\n".into(), |e| standing::entry(e, &style));
     if a.write.dry_run {
-        out::answer(&what())?;
-        return Ok(Status::Ok);
+        return preview(id, a, &source, &store, common, &style);
     }
     let question = match id {
         0 => "Put every setting back to as first found since boot? [y/N/show]".to_string(),
@@ -61,6 +61,34 @@ pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
         }
     })?;
     trial::follow(&outcome, "Rolled back", &on_trial, common, &source, &store, &policy, &style)
+}
+
+/// What would be restored, and what stands in its way.
+fn preview(
+    id: u64,
+    a: &RollbackArgs,
+    source: &Source,
+    store: &Store,
+    common: &Common,
+    style: &Style,
+) -> Result<Status> {
+    // Somebody else's slow device is no reason to know less.
+    let options = Options { skip_rivals: true, ..Options::all() };
+    let now = ringwise_discover::snapshot(&source.host, &options).map_err(|e| Fail::error(e.to_string()))?;
+    let mut would = ringwise_apply::would_undo(&now, store, id).map_err(|e| fail(&e))?;
+    if a.take_over {
+        would.moved.clear();
+    }
+    if a.format.json(common) {
+        let moved: Vec<_> = would.moved.iter().map(|m| m.address.to_string()).collect();
+        out::json(&serde_json::json!({
+            "schema": "ringwise.rollback", "version": 1, "steps": would.steps, "changed_since": moved, "notes": would.notes,
+        }))?;
+    } else {
+        out::answer(&standing::would_undo(id, &would, style))?;
+    }
+    // As the rollback itself would end.
+    Ok(if would.moved.is_empty() { Status::Ok } else { Status::Refused })
 }
 
 /// Without a number: the last transactions, and the command for the newest that is in effect.

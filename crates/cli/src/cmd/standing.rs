@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hands::{self, Take};
 use super::transaction::{learned, store};
-use crate::args::{Cli, Cmd, Common, IntentArgs};
+use crate::args::{Cli, Cmd, Common, GoalArg, IntentArgs};
 
 /// Where in a recording it lies; no path of a host begins so.
 const FILE: &str = "/ringwise/standing";
@@ -112,7 +112,8 @@ fn words(a: &Applied) -> (Vec<String>, IntentArgs) {
         Some(Cmd::Apply(a)) => (a.devs, a.intent),
         _ => Default::default(),
     };
-    args.goal = args.goal.or(goal);
+    // What auto was then stands in the title.
+    args.goal = args.named_goal().or(goal).map(GoalArg::Of);
     args.override_config = true;
     // What was done then is not proposed again without the word.
     args.allow_disruption = false;
@@ -212,7 +213,7 @@ mod tests {
         ])
         .parts(&s, false);
         let told: Vec<(Vec<String>, Option<String>, Option<u32>)> =
-            parts.into_iter().map(|p| (p.devs, p.args.goal.map(|g| g.to_string()), p.args.queues)).collect();
+            parts.into_iter().map(|p| (p.devs, p.args.named_goal().map(|g| g.to_string()), p.args.queues)).collect();
         assert_eq!(
             told,
             [

@@ -1,12 +1,13 @@
 //! What is wanted: the configuration file, `--set` and the flags over it, before anything of the host is read.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ringwise_config::{Config, HostPart};
-use ringwise_model::{FarNode, Gather, Goal, GroupQueues, Intent, Smt, Snapshot};
+use ringwise_model::{FarNode, Gather, Goal, GroupQueues, Intent, NicKind, Smt, Snapshot};
 
-use crate::args::{Common, FarNodeArg, IntentArgs, SmtArg};
+use crate::args::{Common, FarNodeArg, GoalArg, IntentArgs, SmtArg};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 
@@ -64,6 +65,9 @@ fn find(named: Option<&Path>, recorded: bool) -> Result<Option<(PathBuf, Config)
 
 /// All of it, or what is wrong with it.
 pub fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
+    if a.goal == Some(GoalArg::Auto) {
+        return Err(Fail::usage("--goal auto is for plan, apply, check and persist; here the goal is named"));
+    }
     let mut over = Vec::new();
     let mut wrong = Vec::new();
     for s in &a.set {
@@ -77,7 +81,7 @@ pub fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
     }
     let found = find(a.config.as_deref(), recorded)?;
     let (file, mut config) = found.map_or_else(|| (None, Config::default()), |(p, c)| (Some(p), c));
-    if let (Some(goal), Some(path)) = (a.goal, &file) {
+    if let (Some(goal), Some(path)) = (a.named_goal(), &file) {
         let mut others: Vec<String> = Vec::new();
         if let Some(g) = config.host.goal.filter(|g| *g != goal) {
             others.push(format!("goal {g}"));
@@ -131,7 +135,7 @@ fn resize_latency(config: &mut Config, over: &[Config]) {
 /// Flags as `[host]` would say them.
 fn flags(a: &IntentArgs) -> HostPart {
     HostPart {
-        goal: a.goal,
+        goal: a.named_goal(),
         cpus: a.cpus.clone(),
         reserve: a.reserve.clone(),
         exclude_cpus: a.exclude_cpus.clone(),
@@ -221,12 +225,38 @@ impl Wanted {
         sound(&Config::of_intent(&i))?;
         i.config = self.file.as_ref().map(|f| f.display().to_string());
         if !self.devs.is_empty() {
-            let named = |dev: &String| self.devs.contains(dev);
-            i.devs.clone_from(&self.devs);
+            let (devs, notes) = members(s, &self.devs);
+            notes.iter().for_each(|n| out::note(common.quiet, &format!("ringwise: {n}")));
+            let named = |dev: &String| devs.contains(dev);
+            i.devs.clone_from(&devs);
             i.wishes.retain(|w| w.dev.as_ref().is_none_or(named));
             i.groups.retain(|g| named(&g.dev));
             i.dev_goals.retain(|dev, _| named(dev));
         }
         Ok(i)
     }
+}
+
+/// Of a bond, bridge or VLAN that is named, the interfaces below it: these have the queues. What it means is said.
+fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
+    let (mut devs, mut notes) = (Vec::new(), Vec::new());
+    for dev in named {
+        let below: Vec<String> = match s.nic(dev) {
+            Some(nic) => s.members_of(nic).iter().map(|n| n.name().to_string()).collect(),
+            None => Vec::new(),
+        };
+        if below.is_empty() {
+            devs.push(dev.clone());
+            continue;
+        }
+        let kind = match s.nic(dev).map(|n| &n.kind) {
+            Some(NicKind::Software { kind }) => format!(" ({kind})"),
+            _ => String::new(),
+        };
+        notes.push(format!("{dev}{kind} has no queues of its own; it stands for {}", below.join(", ")));
+        devs.extend(below);
+    }
+    let mut seen = BTreeSet::new();
+    devs.retain(|d| seen.insert(d.clone()));
+    (devs, notes)
 }

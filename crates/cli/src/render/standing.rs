@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verify};
+use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verify, WouldUndo};
 use ringwise_knob::{Match, Setting};
 use ringwise_model::{CpuId, CpuSet, Fact, Gather, Order};
 use ringwise_observe::How;
@@ -281,6 +281,44 @@ pub fn history(list: &[Entry], style: &Style) -> String {
         rows.push(["0", "-", "-", "as first found since boot", "rollback 0"].map(String::from).to_vec());
     }
     table::plain(&rows, &[0])
+}
+
+/// What `rollback -n` says: each setting with its value now and then.
+pub fn would_undo(id: u64, w: &WouldUndo, style: &Style) -> String {
+    let then = match id {
+        0 => "as first found since boot".to_string(),
+        id => format!("as before transaction {id}"),
+    };
+    let mut out = match w.steps.len() {
+        0 => format!("Nothing to restore: every setting is {then}.\n"),
+        n => format!("Would restore {} {then}:\n", plural(n, "setting")),
+    };
+    for st in &w.steps {
+        let now = match &st.from {
+            Fact::Known(v) => v.value_text(),
+            Fact::Absent => "not there".into(),
+            Fact::Unknown(u) => format!("unknown ({})", u.why),
+        };
+        out.push_str(&hang(
+            &format!("~ {}  ", address(&st.setting)),
+            &format!("{now} -> {}", st.setting.value_text()),
+            style.width,
+        ));
+    }
+    for n in &w.notes {
+        out.push_str(&hang("note: ", n, style.width));
+    }
+    if w.steps.iter().any(|st| st.interrupts_traffic) {
+        out.push_str("Steps among them interrupt traffic.\n");
+    }
+    if !w.moved.is_empty() {
+        let list: Vec<String> = w.moved.iter().map(|m| m.address.to_string()).collect();
+        let text = format!("{} changed by somebody else since: {}", plural(list.len(), "setting"), list.join(", "));
+        out.push_str(&hang("Refused as it is: ", &text, style.width));
+        out.push_str(&format!("To overwrite them: ringwise rollback {id} --take-over\n"));
+    }
+    out.push_str("Nothing was changed.\n");
+    out
 }
 
 /// Everything about one.

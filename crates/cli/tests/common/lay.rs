@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringwise_apply::{Event, Outcome, Policy, Request, Store};
 use ringwise_discover::Options;
-use ringwise_knob::{Address, IfRefused, compare, live_of_device};
+use ringwise_knob::{Address, IfRefused, Learned, compare, live_of_device};
 use ringwise_model::{Intent, Snapshot};
 use ringwise_plan::{Hands, Plan, plan_around};
 use ringwise_sys::Host;
@@ -62,6 +62,13 @@ impl Lay {
         self.try_plan(i).unwrap()
     }
 
+    /// With what drivers were found to refuse.
+    pub fn plan_knowing(&self, i: &Intent, learned: &[Learned]) -> Plan {
+        let s = self.look();
+        let v = ringwise_apply::verify_in(&s, &self.store()).unwrap();
+        plan_around(&s, i, learned, &Hands { keep: Vec::new(), mark: v.hands(), made: v.made }).unwrap()
+    }
+
     fn request(p: &Plan, all_or_nothing: bool) -> Request {
         let mut steps = p.steps.clone();
         if all_or_nothing {
@@ -82,6 +89,11 @@ impl Lay {
     pub fn run(&self, p: &Plan, all_or_nothing: bool) -> Outcome {
         let request = Self::request(p, all_or_nothing);
         ringwise_apply::run(&self.host(), &request, &self.store(), &policy(), &mut |_: &Event| {}).unwrap()
+    }
+
+    pub fn run_with(&self, p: &Plan, policy: &Policy) -> Outcome {
+        let request = Self::request(p, false);
+        ringwise_apply::run(&self.host(), &request, &self.store(), policy, &mut |_: &Event| {}).unwrap()
     }
 
     pub fn apply(&self, i: &Intent) -> Outcome {

@@ -378,7 +378,7 @@ mod tests {
     fn flags_of_a_state_are_those_of_plan() {
         let w = |f: &str| intent(&Wanted { name: "x".into(), flags: None, value: None }, f);
         let i = w("--goal forward --allow-disruption --set 'eth0.rss.table=equal 4'").unwrap();
-        assert_eq!((i.goal, i.allow_disruption), (Some(ringwise_model::Goal::Forward), true));
+        assert_eq!((i.goal, i.allow_disruption), (Some(ringwise_model::Goal::Forward.into()), true));
         assert_eq!(i.set, ["eth0.rss.table=equal 4"]);
         let e = w("--goall x").unwrap_err();
         assert!(e.message.starts_with("state x: unexpected argument '--goall'"), "{}", e.message);

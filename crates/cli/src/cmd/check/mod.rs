@@ -13,8 +13,8 @@ use ringwise_check::{GoalFrom, Input, Report, Severity, Unopened, capability, fo
 use ringwise_model::{Goal, Intent, Order, Snapshot};
 
 use super::standing::{self, Part, Standing};
-use super::{flows, hands, show, wanted};
-use crate::args::{CheckArgs, CheckOutput, Common, From, IntentArgs};
+use super::{flows, goals, hands, show, wanted};
+use crate::args::{CheckArgs, CheckOutput, Common, From, GoalArg, IntentArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::render::check as page;
 use crate::source::{self, Source};
@@ -105,7 +105,12 @@ pub(in crate::cmd) fn one(a: &CheckArgs, source: &Source, common: &Common) -> Re
         (false, true) => None,
         (false, false) => traffic::live(host, &s, a.r#for),
     };
-    judged(a.goal, source, &s, &devs, counted.as_ref(), common)
+    let goal = match a.goal {
+        Some(GoalArg::Auto) => Some(goals::of_role(host, &s, common)),
+        Some(GoalArg::Of(goal)) => Some(goal),
+        None => None,
+    };
+    judged(goal, source, &s, &devs, counted.as_ref(), common)
 }
 
 /// A host that was read, with what was counted beside.
@@ -150,11 +155,11 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
         // A file that is wrong, or that contradicts, is for plan to tell; the host is judged all the same.
         wanted::read(devs, args, source.recorded).and_then(|w| w.intent(s, &quiet)).unwrap_or_else(|e| {
             out::note(common.quiet, &format!("ringwise: judged by the goal alone: {}", e.message));
-            Intent { goal: args.goal.unwrap_or_default(), devs: devs.to_vec(), ..Intent::default() }
+            Intent { goal: args.named_goal().unwrap_or_default(), devs: devs.to_vec(), ..Intent::default() }
         })
     };
     if asked.is_some() {
-        let args = IntentArgs { goal: asked, override_config: true, ..IntentArgs::default() };
+        let args = IntentArgs { goal: asked.map(GoalArg::Of), override_config: true, ..IntentArgs::default() };
         return (GoalFrom::Asked, intent(&[], &args), Vec::new());
     }
     let config = !source.recorded && Path::new(wanted::DEFAULT).exists();

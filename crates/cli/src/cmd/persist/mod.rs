@@ -12,7 +12,7 @@ use ringwise_discover::Options;
 use ringwise_sys::Request;
 
 use super::transaction::{can_go_on, confirmed, store};
-use super::{in_force, wanted};
+use super::{goals, in_force, wanted};
 use crate::args::{Common, PersistArgs};
 use crate::boot;
 use crate::exit::{Fail, Result, Status};
@@ -59,7 +59,11 @@ pub fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         }
         Ok(_) => (wanted::load(&there)?, None),
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            let c = if given { wanted::of_flags(&a.intent)? } else { in_force::config(common)? };
+            let c = if given {
+                wanted::of_flags(&goals::settled(&a.intent, &source::live()?, common)?)?
+            } else {
+                in_force::config(common)?
+            };
             let text = header(&config, given) + &ringwise_config::print(&c);
             (c, Some(text))
         }

@@ -1,0 +1,83 @@
+//! What somebody types first: a bond's name, no goal, `--goal auto`.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use crate::releases::Shared;
+use ringwise_discover::{Options, snapshot};
+use ringwise_model::{Fact, Snapshot};
+use ringwise_sys::{Host, Recorder};
+use ringwise_testkit::dir::Dir;
+use ringwise_testkit::sim::{Sim, build};
+use serde_json::Value;
+
+fn router() -> Snapshot {
+    let built = build::host(8, 2).igb("eth0", 0, 4).igb("eth1", 1, 4).virtio("eth2", 0, 2);
+    let mut s = built.bond("bond0", "802.3ad", &["eth0", "eth1"]).done();
+    s.host.forwarding = Fact::Known(true);
+    s
+}
+
+fn capture(s: &Snapshot, file: &Path) {
+    let sim: Arc<dyn Host> = Arc::new(Sim::new(s));
+    let recorder = Arc::new(Recorder::new(Shared(sim)));
+    let recording: Arc<dyn Host> = recorder.clone();
+    snapshot(&recording, &Options::all()).unwrap();
+    let _ = recording.read_text("/proc/net/sockstat");
+    recorder.finish().write_tar(file).unwrap();
+}
+
+/// Status, stdout, stderr.
+fn ringwise(file: &Path, args: &[&str]) -> (Option<i32>, String, String) {
+    let mut c = Command::new(env!("CARGO_BIN_EXE_ringwise"));
+    let o = c.args(args).arg("--from").arg(file).output().unwrap();
+    let text = |b: Vec<u8>| String::from_utf8(b).unwrap();
+    (o.status.code(), text(o.stdout), text(o.stderr))
+}
+
+#[test]
+fn a_bond_stands_for_its_members() {
+    let dir = Dir::new();
+    let file = dir.0.join("router.tar.gz");
+    capture(&router(), &file);
+    let (status, out, err) = ringwise(&file, &["plan", "-j", "bond0"]);
+    assert_eq!(status, Some(0), "{err}");
+    assert_eq!(err, "ringwise: bond0 (bond) has no queues of its own; it stands for eth0, eth1\n");
+    let plan: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(plan["considered"], serde_json::json!(["eth0", "eth1"]));
+    // Named twice, planned once.
+    let (_, again, _) = ringwise(&file, &["plan", "-j", "eth1", "bond0"]);
+    let again: Value = serde_json::from_str(&again).unwrap();
+    assert_eq!(again["steps"], plan["steps"]);
+}
+
+#[test]
+fn the_role_proposes_a_goal() {
+    let dir = Dir::new();
+    let file = dir.0.join("router.tar.gz");
+    capture(&router(), &file);
+    let (_, text, err) = ringwise(&file, &["plan"]);
+    assert!(text.contains("looks like a router (ip_forward=1, 3 interfaces up)"), "{text}{err}");
+    assert!(text.contains("ringwise plan --goal forward"), "{text}");
+    // Somebody has said what it is for.
+    let (_, text, _) = ringwise(&file, &["plan", "--goal", "balanced"]);
+    assert!(!text.contains("looks like"), "{text}");
+
+    let (status, auto, err) = ringwise(&file, &["plan", "-j", "--goal", "auto"]);
+    assert_eq!(status, Some(0), "{err}");
+    assert_eq!(err, "ringwise: goal forward: this host looks like a router (ip_forward=1, 3 interfaces up)\n");
+    let (_, forward, _) = ringwise(&file, &["plan", "-j", "--goal", "forward"]);
+    assert_eq!(auto, forward);
+    let (_, report, err) = ringwise(&file, &["check", "-j", "--fail-on", "never", "--goal", "auto"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["goal"], "forward", "{err}");
+
+    let mut nothing = router();
+    nothing.host.forwarding = Fact::Known(false);
+    let file = dir.0.join("nothing.tar.gz");
+    capture(&nothing, &file);
+    let (_, plan, err) = ringwise(&file, &["plan", "-j", "--goal", "auto"]);
+    assert!(err.starts_with("ringwise: goal balanced: role not evident (ip_forward=0"), "{err}");
+    assert_eq!(serde_json::from_str::<Value>(&plan).unwrap()["intent"]["goal"], "balanced");
+}
