@@ -9,6 +9,7 @@ use crate::args::{AdoptArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::hands;
+use crate::render::text::plural;
 use crate::source::{self, Source};
 use crate::style::Style;
 
@@ -64,7 +65,7 @@ fn found(a: &AdoptArgs, source: &Source, store: &Store, common: &Common) -> Resu
     }
     let blind = v.drifted().filter(|st| matches!(st.how, Match::Unknown(_))).count();
     if blind > 0 {
-        out::note(common.quiet, &format!("ringwise: {blind} settings cannot be read and are not adopted"));
+        out::note(common.quiet, &format!("ringwise: not adopted, because unreadable: {}", plural(blind, "setting")));
     }
     Ok(ringwise_apply::adoptable(&v, &s, &a.devs))
 }

@@ -45,7 +45,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
             rest.push(format!("{} need two samples", r.not_evaluated.len()));
         }
         rest.push(format!("{unread} not readable"));
-        out += &wrap(&format!("{host}: no findings ({} rules, {}).", r.rules, rest.join(", ")), 2, style);
+        out += &wrap(&format!("{host}: no findings ({}, {}).", plural(r.rules, "rule"), rest.join(", ")), 2, style);
         out.push('\n');
         out += &could_not(r, style);
         return out;

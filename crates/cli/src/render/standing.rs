@@ -176,15 +176,15 @@ fn stands_still(c: &Counted) -> Option<String> {
             return Some(format!("stuck: completed nothing for {} s, {bytes} bytes in flight", ms / 1000));
         }
         Some(How::TimedOut { times }) => {
-            return Some(format!("stuck: timed out, {times} times by the kernel's watchdog"));
+            return Some(format!("stuck: timed out, {} by the kernel's watchdog", plural(times as usize, "time")));
         }
         None => {}
     }
     let packets = c.packets.filter(|_| c.polled)?;
     let place = c.polled_on.map_or_else(|| "another CPU".into(), |cpu| format!("CPU {cpu}"));
     Some(format!(
-        "still polled on {place} ({} packets): it moves when the queue is empty once",
-        text::thousands(packets)
+        "still polled on {place} ({}): it moves when the queue is empty once",
+        plural(packets as usize, "packet")
     ))
 }
 

@@ -10,7 +10,7 @@ use super::draw::{heading, window};
 use super::history::{Curve, curve};
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
-use crate::render::text::thousands;
+use crate::render::text::{plural, thousands};
 use crate::style::Tint;
 
 const COLUMNS: [Column; 15] = [
@@ -159,7 +159,7 @@ pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let room = usize::from(area.height).saturating_sub(2 + lines);
     let (from, n, words) = window(v.choice(Panel::Cpus).from, all.len(), room);
     let legend = if v.style.ascii { ".<10 -<40 =<60 *<90 #" } else { "·<10 ░<40 ▒<60 ▓<90 █" };
-    let more = if left_out > 0 { format!("  {left_out} lines of heat not shown") } else { String::new() };
+    let more = if left_out > 0 { format!("  {} of heat not shown", plural(left_out, "line")) } else { String::new() };
     let head = heading(v, Panel::Cpus, &format!("CPUS softirq+irq %: {legend}{more}{words}"));
     pen.put(area, 0, 0, &head.text, head.tint);
     let Some(r) = &v.rates else { return };

@@ -240,7 +240,8 @@ fn announce(a: &RunArgs, s: &Session, prepared: &[states::Prepared], load: &dyn 
     }
     for p in prepared {
         let n = p.changes();
-        let what = if n == 0 { String::new() } else { format!(" ({n} settings, put back after each stretch)") };
+        let what =
+            if n == 0 { String::new() } else { format!(" ({}, put back after each stretch)", plural(n, "setting")) };
         out::note(common.quiet, &format!("  {:<12} {}{what}", p.state.name, p.state.what));
     }
 }

@@ -68,7 +68,7 @@ fn evenness(e: &Evenness) -> String {
 fn heavy_line(h: &Heavy, total: &Load) -> String {
     let l = Load { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
     let queue = h.queue.map_or_else(|| "queue not known".into(), |q| format!("queue {q}"));
-    format!("{}  {} packets, {}, {queue}", h.flow.tuple, thousands(h.flow.packets), share(&l, total))
+    format!("{}  {}, {}, {queue}", h.flow.tuple, plural(h.flow.packets as usize, "packet"), share(&l, total))
 }
 
 pub fn text(m: &Many, style: &Style) -> String {
@@ -108,9 +108,9 @@ pub fn text(m: &Many, style: &Style) -> String {
         out.push_str("Nobody counted packets: each flow stands for one.\n");
     }
     if m.now.undecided.flows > 0 {
-        let n = thousands(m.now.undecided.flows);
+        let n = plural(m.now.undecided.flows as usize, "flow");
         let why = m.now.undecided_why.as_deref().map_or_else(String::new, |w| format!(": {w}"));
-        out.push_str(&hang("unknown ", &format!("{n} flows whose queue cannot be told{why}"), w));
+        out.push_str(&hang("unknown ", &format!("{n} whose queue cannot be told{why}"), w));
     }
     if !m.uncounted && m.now.heaviest.len() > 1 {
         for h in m.now.heaviest.iter().take(if style.verbose > 0 { 10 } else { 3 }) {
@@ -199,11 +199,11 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
     out.push_str(&hang("balance ", &head, w));
     for mv in b.moves.iter().take(8) {
         out.push_str(&format!(
-            "        entry {}: queue {} -> {}  ({} packets)\n",
+            "        entry {}: queue {} -> {}  ({})\n",
             mv.entry,
             mv.from,
             mv.to,
-            thousands(mv.packets)
+            plural(mv.packets as usize, "packet")
         ));
     }
     if b.moves.len() > 8 {
@@ -212,8 +212,9 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
     if let Some(i) = &m.isolated {
         let n = plural(i.rules.len(), "flow");
         let text = format!(
-            "{n} heavier than a queue's share: a rule and a queue for each, the other queues among themselves then at {:.2} ({} entries moved)",
-            i.others_to_mean, i.moves
+            "{n} heavier than a queue's share: a rule and a queue for each, the other queues among themselves then at {:.2} ({} moved)",
+            i.others_to_mean,
+            plural(i.moves, "entry")
         );
         out.push_str(&hang("heavy   ", &text, w));
         for (f, _, q) in &i.rules {
