@@ -188,13 +188,21 @@ type Wanted = (GoalFrom, Intent, Vec<(Vec<String>, Intent)>);
 
 fn explain(id: &str, common: &Common) -> Result<Status> {
     let Some(text) = ringwise_check::explain(id, Style::detect(common).text_width()) else {
-        return Err(
-            Fail::usage(format!("\"{id}\" is no rule")).next("ringwise check -j | grep '\"rule\"', or docs/rules")
-        );
+        return Err(match ringwise_check::nearest(id) {
+            Some(near) => {
+                let text = format!("there is no rule \"{id}\"; the nearest is {near}");
+                Fail::usage(text).next(format!("ringwise check --explain {near}"))
+            }
+            None => {
+                Fail::usage(format!("there is no rule \"{id}\"; expected an id as ringwise check shows it, e.g. A02"))
+                    .next("ringwise check")
+            }
+        });
     };
     if common.json {
         out::json(&serde_json::json!({ "schema": "ringwise.rule", "version": 1, "id": id, "page": text }))?;
         return Ok(Status::Ok);
+        let id = ringwise_check::find(id).map_or(id, |r| r.id);
     }
     out::answer(&text)?;
     Ok(Status::Ok)
