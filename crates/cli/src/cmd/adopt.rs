@@ -57,6 +57,9 @@ fn found(a: &AdoptArgs, source: &Source, store: &Store, common: &Common) -> Resu
     for dev in &a.devs {
         let on = |st: &&Standing| st.want.address().is_some_and(|x| x.dev() == Some(dev));
         if !v.settings.iter().any(|st| on(&st)) {
+            if s.nic(dev).is_none() {
+                return Err(source.no_such_device(dev, &s));
+            }
             return Err(Fail::error(format!(
                 "nothing that ringwise applied is in force on {dev}; there is nothing to adopt"
             ))

@@ -50,7 +50,7 @@ pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
         // People compare it with their clock, which may have been set since.
         p.trial.until_unix = p.trial.until(source.host.as_ref());
     }
-    let style = Style::detect(common);
+    let style = Style::detect(common).about(&source.recording);
     let how = Page { recorded: source.recorded, all: a.all, passive: source.passive };
     out::answer(&page::page(&s, &st, how, &style))?;
     Ok(status)

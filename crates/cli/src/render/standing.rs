@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verify};
-use ringwise_knob::{Match, Setting};
+use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verdict, Verify};
+use ringwise_knob::{Match, Origin, Setting};
 use ringwise_model::{CpuId, CpuSet, Fact, Gather, Order};
 use ringwise_observe::How;
 use serde::Serialize;
@@ -118,9 +118,10 @@ pub fn verify(
     if let Some(id) = v.unfinished {
         let text = format!("transaction {id} was cut short and is half-applied");
         out.push_str(&format!("{}\n", style.paint(Tint::Red, &text)));
-        out.push_str("Finish:   ringwise recover\n");
+        out.push_str(&format!("Finish:   {}\n", style.recording.there("ringwise recover")));
     } else if !drifted.is_empty() {
-        out.push_str(&hands::ways_on(&drifted, advice, w));
+        let changed = v.hands().iter().any(|h| h.origin == Origin::ByHand);
+        out.push_str(&hands::ways_on(&drifted, changed, advice, style));
     }
     for n in &v.newer {
         out.push_str(&hands::newer(n, style));

@@ -104,7 +104,7 @@ pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
     let extra = remarks(s, st);
     out.push_str(&table::interfaces(s, &extra, how.all, style));
     out.push('\n');
-    out.push_str(&next(s, st));
+    out.push_str(&next(s, st, style));
     out
 }
 
@@ -274,8 +274,8 @@ fn moved_text(list: &[Address]) -> String {
 }
 
 /// What to type now.
-fn next(s: &Snapshot, st: &Standings) -> String {
-    let Some(v) = &st.verify else { return otherwise(s) };
+fn next(s: &Snapshot, st: &Standings, style: &Style) -> String {
+    let Some(v) = &st.verify else { return otherwise(s, style) };
     if v.unfinished.is_some() || st.half_way.is_some() || st.waiting.as_ref().is_some_and(|w| w.ready) {
         return "Next: ringwise recover\n".into();
     }
@@ -296,12 +296,16 @@ fn next(s: &Snapshot, st: &Standings) -> String {
         let show = dev.map(|d| format!("      ringwise show {d}\n")).unwrap_or_default();
         return format!("Next: ringwise verify\n{show}");
     }
-    otherwise(s)
+    otherwise(s, style)
 }
 
-fn otherwise(s: &Snapshot) -> String {
+fn otherwise(s: &Snapshot, style: &Style) -> String {
     match s.nics.iter().find(|n| text::is_listed(n) && n.has_own_queues()) {
-        Some(n) => format!("Next: ringwise show {}\n      ringwise plan\n", n.name()),
+        Some(n) => {
+            let reads = |c: String| style.recording.reads(c);
+            let show = reads(format!("ringwise show {}", n.name()));
+            format!("Next: {show}\n      {}\n", reads("ringwise plan".into()))
+        }
         None => "Nothing here has queues of its own to tune.\n".into(),
     }
 }

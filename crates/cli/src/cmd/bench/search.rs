@@ -38,6 +38,7 @@ pub fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
                 _ => Kind::Stream,
             };
             let dev = run.devs.first().ok_or_else(|| Fail::usage("no interface is named").next("ringwise show"))?;
+            show::names_in(&source, &s, &run.devs)?;
             let address = sides::address(run, dev, &s)?;
             (Box::new(Messages::new(kind, run, sides::open(&run.peer)?, address, &s)?), run.devs.clone())
         }

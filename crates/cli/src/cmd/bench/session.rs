@@ -154,7 +154,7 @@ pub fn ready<'a>(
         none_waits(source, &store(common), &Style::detect(common))?;
     }
     let s = source.snapshot(&Options { parts: Parts::ALL, follow: devs.clone(), ..Options::all() }, common)?;
-    let ports = ports(&s, &devs)?;
+    let ports = ports(source, &s, &devs)?;
     let prepared = states::prepare(list, &devs, source, common)?;
     for p in prepared.iter().filter(|p| p.state.what != "as found" && p.changes() == 0) {
         let text = format!("ringwise: state {} changes nothing here: it is the host as found", p.state.name);
@@ -255,10 +255,9 @@ fn span(s: f64) -> String {
     }
 }
 
-fn ports(s: &Snapshot, devs: &[String]) -> Result<Vec<Port>> {
+fn ports(source: &Source, s: &Snapshot, devs: &[String]) -> Result<Vec<Port>> {
     let one = |d: &String| {
-        let nic =
-            s.nic(d).ok_or_else(|| Fail::error(format!("there is no interface {d} here")).next("ringwise show"))?;
+        let nic = s.nic(d).ok_or_else(|| source.no_such_device(d, s))?;
         if nic.link.carrier.known() == Some(&false) {
             return Err(Fail::error(format!("{d} has no link")).next(format!("ip link set {d} up")));
         }

@@ -130,7 +130,7 @@ pub fn text(m: &Many, style: &Style) -> String {
         out.push_str(&hang("advice  ", a, w));
     }
     if let Some(b) = &m.balanced {
-        balance(&mut out, b, m, w);
+        balance(&mut out, b, m, style);
     }
     out
 }
@@ -185,7 +185,8 @@ fn words(table: &[u32]) -> String {
     format!("[{}]", q.join(","))
 }
 
-fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
+fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
+    let w = style.width;
     let dev = m.nic.name();
     let head = format!(
         "{} of {} entries moved: max/mean {:.2} -> {:.2} (asked for {:.2}, with these entries at best {:.2})",
@@ -223,24 +224,25 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
         let on = i.ntuple_off.then(|| format!("--set {dev}.features.ntuple=true"));
         let rules = i.rules.iter().map(|(_, r, _)| format!("--set '{dev}.rule=\"{r}\"'"));
         let rules: Vec<String> = on.into_iter().chain(rules).collect();
-        out.push_str(&next(m, &i.table, &format!(" {}", rules.join(" "))));
+        out.push_str(&next(m, &i.table, &format!(" {}", rules.join(" ")), style));
     } else if !b.moves.is_empty() {
         if !b.reached() {
             let why = "No table reaches what was asked for: single entries are too heavy. No rule is proposed: either no \
                        single flow is more than a queue's share, or the device is not known to take any.";
             out.push_str(&hang("        ", why, w));
         }
-        out.push_str(&next(m, &b.table, ""));
+        out.push_str(&next(m, &b.table, "", style));
     }
 }
 
 /// The table is for a device that is as was asked.
-fn next(m: &Many, table: &[u32], more: &str) -> String {
+fn next(m: &Many, table: &[u32], more: &str, style: &Style) -> String {
     let dev = m.nic.name();
     let (set, files): (Vec<&String>, Vec<&String>) = m.what_if.iter().partition(|w| w.contains('='));
     let set: String = set.iter().map(|w| format!("--set '{dev}.{w}' ")).collect();
     let after: String = files.iter().map(|f| format!(", when {f} is applied")).collect();
-    format!("\nNext{after}: ringwise plan {dev} {set}--set '{dev}.rss.table={}'{more}\n", words(table))
+    let plan = format!("ringwise plan {dev} {set}--set '{dev}.rss.table={}'{more}", words(table));
+    format!("\nNext{after}: {}\n", style.recording.reads(plan))
 }
 
 fn loads(all: &std::collections::BTreeMap<u32, Load>, name: &str) -> Vec<Value> {
