@@ -5,6 +5,7 @@ mod check;
 mod cli;
 mod common;
 mod config;
+mod counts;
 mod explain;
 mod goals;
 mod groups_gone;

@@ -99,6 +99,7 @@ fn standing_of(
         Ok(j) => {
             let (v, list) = (j.verify(s), j.history(&s.host));
             st.last = standing::last_in_force(&list).cloned();
+            st.rolled_back = standing::last_rollback(&list).cloned();
             st.half_way = standing::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
             st.waiting = standing::waiting(&list).and_then(|e| waiting(e, s));
             st.stuck = list.iter().rfind(|e| e.this_boot).filter(|e| !e.stuck.is_empty()).cloned();

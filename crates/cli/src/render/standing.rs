@@ -9,8 +9,8 @@ use ringwise_observe::How;
 use serde::Serialize;
 
 use super::hands;
-use super::table;
 use super::text::{self, hang, pad, plural, visible};
+use super::{outcome, table};
 use crate::style::{Style, Tint};
 use crate::when;
 
@@ -198,6 +198,8 @@ fn state(e: &Entry) -> String {
     }
     match &e.ending {
         Ending::OnTrial { .. } => "on trial: ringwise confirm".into(),
+        // Nothing stays of it that could be in force: what it restored is nobody's setting.
+        Ending::Kept if e.this_boot && matches!(e.kind, Kind::Rollback { .. }) => "done".into(),
         Ending::Kept if e.this_boot => "in force".into(),
         Ending::Kept => e.elsewhere.clone().unwrap_or_else(|| "gone with a reboot".into()),
         Ending::PutBack => "failed, put back".into(),
@@ -223,16 +225,27 @@ fn trial(e: &Entry) -> Option<String> {
     }
 }
 
+/// `goal forward`, `rollback of 12`.
+pub fn title(e: &Entry) -> String {
+    match &e.kind {
+        Kind::Rollback { before: 0 } => "rollback to as first found".into(),
+        Kind::Rollback { before } => format!("rollback of {before}"),
+        _ => e.title.clone(),
+    }
+}
+
 fn what(e: &Entry) -> String {
     if e.unix_time == 0 {
         return "unknown".into();
     }
-    let mut parts = vec![match &e.kind {
-        Kind::Rollback { before: 0 } => "rollback to as first found".into(),
-        Kind::Rollback { before } => format!("rollback of {before}"),
-        _ => e.title.clone(),
-    }];
-    parts.push(plural(e.steps, if e.kind == Kind::Adopt { "setting" } else { "change" }));
+    let mut parts = vec![title(e)];
+    let kept = e.outcome.as_ref().filter(|o| o.verdict == Verdict::Applied && !o.unmet.is_empty());
+    parts.push(match (&e.kind, kept) {
+        (Kind::Adopt, _) => plural(e.steps, "setting"),
+        // As the apply itself has counted them.
+        (_, Some(o)) => outcome::changes(o),
+        _ => plural(e.steps, "change"),
+    });
     if let Some(r) = &e.reason {
         parts.push(r.clone());
     }
@@ -243,6 +256,12 @@ fn what(e: &Entry) -> String {
 pub fn last_in_force(list: &[Entry]) -> Option<&Entry> {
     let stands = |e: &&Entry| matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }) && e.undone_by.is_none();
     list.iter().filter(|e| e.this_boot && e.kind == Kind::Apply).rfind(stands)
+}
+
+/// The last transaction of this boot, where it is a rollback that stays.
+pub fn last_rollback(list: &[Entry]) -> Option<&Entry> {
+    let last = list.iter().rfind(|e| e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }))?;
+    Some(last).filter(|e| matches!(e.kind, Kind::Rollback { .. }))
 }
 
 /// What `recover` would put back: the transaction that was cut short, else the last one if something of it
@@ -312,7 +331,7 @@ pub fn entry(e: &Entry, style: &Style) -> String {
         for s in &o.put_back {
             out.push_str(&format!("put back  {} = {}\n", address(s), s.value_text()));
         }
-        out.push_str(&super::outcome::summary(o, "Applied", style));
+        out.push_str(&outcome::summary(o, "Applied", style));
     }
     if !e.undo.is_empty() {
         out.push_str("\nBy hand, with the interrupt numbers of that time:\n");
