@@ -1,8 +1,9 @@
 //! A session: points by states, in blocks and random order, always back to the host as found.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -132,9 +133,18 @@ pub struct Ready<'a> {
     pub begin: Instant,
 }
 
-fn default_results(source: &Source, common: &Common) -> PathBuf {
+/// Below the state directory: nobody expects files in the directory that a command is called in.
+fn default_results(source: &Source, common: &Common) -> Result<PathBuf> {
     let time = when::second(source.host.unix_time(), common.utc).replace([' ', ':'], "-");
-    format!("ringwise-bench-{time}.jsonl").into()
+    let mut refused = None;
+    for dir in store(common).dirs() {
+        let dir = dir.join("bench");
+        match DirBuilder::new().recursive(true).mode(0o700).create(&dir) {
+            Ok(()) => return Ok(dir.join(format!("{time}.jsonl"))),
+            Err(e) => refused = refused.or(Some(format!("{}: {e}", dir.display()))),
+        }
+    }
+    Err(Fail::error(format!("no place for the results: {}", refused.unwrap_or_default())).next("--results FILE"))
 }
 
 /// Checks, plans the states, asks, and opens the results.
@@ -196,7 +206,7 @@ pub fn ready<'a>(
     }
     let mut policy = policy()?;
     policy.force = a.force;
-    let path = a.keep.results.clone().unwrap_or_else(|| default_results(source, common));
+    let path = a.keep.results.clone().map_or_else(|| default_results(source, common), Ok)?;
     let capture = match &a.keep.capture {
         Some(p) if p == Path::new("none") => None,
         Some(p) => Some(p.clone()),
