@@ -73,6 +73,7 @@ fn a_hundred_secrets_of_twenty_kinds() {
     let log = host::log(&host, &mut plants);
     assert!(plants.list.len() >= 150, "{}", plants.list.len());
     let (mut recording, known) = supported(&host, &common, &log);
+    assert!(recording.files.contains_key(&Standing::file()), "what is in effect is part of it");
     look(&mut recording, &known, &plants);
     let log = recording.files.get("/support/kernel.log").unwrap().as_ref().unwrap();
     let log = String::from_utf8_lossy(log);
