@@ -196,6 +196,11 @@ impl Outcome {
         }
     }
 
+    /// Steps that are as asked now: written, or found so when it was their turn.
+    pub fn changes(&self) -> usize {
+        self.applied.len() + self.already_so.len()
+    }
+
     /// Nothing of it is in force, and nothing is left to put back.
     pub(crate) fn left_nothing(&self) -> bool {
         matches!(self.verdict, Verdict::PutBack | Verdict::Recovered | Verdict::NothingToDo)

@@ -123,7 +123,10 @@ pub(crate) fn words(stuck: &[Stuck], steps: &[Step], now: &Snapshot) -> String {
             How::NothingCompleted { ms, bytes } => {
                 format!("{at} completed nothing for {} s{after} ({bytes} bytes in flight)", ms / 1000)
             }
-            How::TimedOut { times } => format!("{at} timed out{after} ({times} times by the kernel's watchdog)"),
+            How::TimedOut { times } => {
+                let times = ringwise_model::words::plural(times as usize, "time");
+                format!("{at} timed out{after} ({times} by the kernel's watchdog)")
+            }
         }
     };
     stuck.iter().map(one).collect::<Vec<_>>().join("; ")

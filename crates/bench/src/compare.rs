@@ -9,6 +9,7 @@ use crate::stats::{Paired, Rule, holm, mean, paired, sorted};
 
 use Metric::*;
 use ringwise_model::Order;
+use ringwise_model::words::plural;
 
 impl Metric {
     /// What a trial has. The rates that are searched have lines of their own.
@@ -219,8 +220,9 @@ fn of_rates(session: &Session, list: &[result::Rate]) -> Vec<Open> {
                     let none = both.iter().filter(|p| [p.0, p.1][i].found_per_s.is_none()).count();
                     if none > 0 {
                         notes.push(format!(
-                            "{}: not even the lowest rate passed in {none} blocks, left out",
-                            state.name
+                            "{}: not even the lowest rate passed in {}, left out",
+                            state.name,
+                            plural(none, "block")
                         ));
                     }
                 }

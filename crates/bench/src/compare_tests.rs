@@ -225,10 +225,7 @@ fn rates_that_were_found_are_compared_by_block() {
     assert!(out.iter().all(|c| c.verdict == Verdict::Better), "{out:?}");
     assert!(out[1].notes.iter().any(|n| n == "7 of 8 blocks have both values"));
     assert!((out[0].change_percent.unwrap() - 29.5).abs() < 0.5);
-    assert!(
-        out[1].notes.iter().any(|n| n == "tuned: not even the lowest rate passed in 1 blocks, left out"),
-        "{out:?}"
-    );
+    assert!(out[1].notes.iter().any(|n| n == "tuned: not even the lowest rate passed in 1 block, left out"), "{out:?}");
     // Together with the trials of the session they are corrected for those as well.
     let all = compare_all(&session, &[], &list);
     assert_eq!(all, out);

@@ -1,5 +1,6 @@
 //! A results file: JSON lines, one [`Line`] each. Text to values and back; nothing is opened here.
 
+use ringwise_model::words::plural;
 use serde::Deserialize;
 
 use crate::result::{Comparison, End, Line, Rate, SCHEMA, Session, Trial, VERSION};
@@ -102,7 +103,11 @@ pub fn read(name: &str, text: &str) -> Result<Results, String> {
         notes.push(format!("{count} of kind {kind:?} (from line {line}) left out: not known to this ringwise"));
     }
     if out.end.is_none() {
-        notes.push(format!("no end: the session was cut short or still runs ({} trials are here)", out.trials.len()));
+        notes.push({
+            let n = out.trials.len();
+            let are = if n == 1 { "is" } else { "are" };
+            format!("no end: the session was cut short or still runs ({} {are} here)", plural(n, "trial"))
+        });
     }
     out.notes.append(&mut notes);
     Ok(out)

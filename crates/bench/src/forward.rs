@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
+use ringwise_model::words::plural;
+
 use crate::pktgen::FRAME_MIN_BYTES;
 use crate::result::{Counted, CpuUse, HostSide, Limit, LoadResult, Port, Unit};
 use crate::side::{DevCount, Pktgen, PktgenPort};
@@ -226,7 +228,10 @@ pub fn flow(sent: &[Span], input: &[Span], output: &[Span], sink: Option<&[Span]
         if from > to {
             *f.lost.entry(place).or_default() += from - to;
         } else if to > from {
-            f.doubts.push(format!("{place}: {} packets more than were sent to it: other traffic", to - from));
+            f.doubts.push(format!(
+                "{place}: {} more than were sent to it: other traffic",
+                plural((to - from) as usize, "packet")
+            ));
         }
     };
     if sent.len() == input.len() {

@@ -59,7 +59,9 @@ pub struct TooShort {
 impl std::fmt::Display for TooShort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let TooShort { trials, needed } = self;
-        write!(f, "{trials} trials are too few for so many candidates: {needed} at least, or fewer candidates")
+        let trials = ringwise_model::words::plural(*trials as usize, "trial");
+        let are = if self.trials == 1 { "is" } else { "are" };
+        write!(f, "{trials} {are} too few for so many candidates: {needed} at least, or fewer candidates")
     }
 }
 

@@ -3,6 +3,7 @@
 //! Nothing here supposes a normal distribution but [`detectable`] and [`pairs_for`], which only advise.
 
 use ringwise_model::Order;
+use ringwise_model::words::plural;
 
 use crate::result::Verdict;
 use crate::rng::Rng;
@@ -274,7 +275,11 @@ impl Paired {
         let x = rule.equivalent_percent;
         if (self.pairs as usize) < MIN_PAIRS {
             let least = least_pairs(rule.alpha, rule.comparisons);
-            let note = format!("{} pairs are too few: a difference needs at least {least}", self.pairs);
+            let note = format!(
+                "{} {} too few: a difference needs at least {least}",
+                plural(self.pairs as usize, "pair"),
+                if self.pairs == 1 { "is" } else { "are" }
+            );
             return (Verdict::Inconclusive, vec![note]);
         }
         let interval = self.low_percent.zip(self.high_percent).or(self.absolute);
@@ -300,8 +305,8 @@ impl Paired {
         let least = least_pairs(rule.alpha, rule.comparisons);
         if self.pairs < least {
             let of = if rule.comparisons > 1 { format!(" in {} comparisons", rule.comparisons) } else { String::new() };
-            notes
-                .push(format!("{} pairs cannot show a difference{of} at {}: at least {least}", self.pairs, rule.alpha));
+            let pairs = plural(self.pairs as usize, "pair");
+            notes.push(format!("{pairs} cannot show a difference{of} at {}: at least {least}", rule.alpha));
         } else if clear && rule.comparisons > 1 {
             notes.push(format!("not significant after correction over {} comparisons", rule.comparisons));
         }

@@ -33,5 +33,5 @@ pub use page::{explain, index_page, left_out_page, markdown};
 pub use report::{Accepted, Finding, Report, SCHEMA, Unopened, Unreadable, VERSION};
 pub use role::{Role, RoleGuess, guess as guess_role, tcp_in_use};
 pub use rule::{Confidence, Judge, Rule, Severity};
-pub use rules::{LEFT_OUT, LeftOut, find, rules};
+pub use rules::{LEFT_OUT, LeftOut, find, nearest, rules};
 pub use traffic::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};

@@ -1,7 +1,7 @@
 //! The full page of a rule: `check --explain ID` and `docs/rules/ID.md` are made of the same data.
 
 use crate::rule::{Confidence, Rule};
-use crate::rules::{LEFT_OUT, find, rules};
+use crate::rules::{LEFT_OUT, find, rules, same};
 use ringwise_model::Order;
 
 /// Name and text of each part; lists with a dash a line.
@@ -47,7 +47,7 @@ fn parts(r: &Rule) -> Vec<(&'static str, String)> {
 /// For a terminal. `None`: there is no such rule.
 pub fn explain(id: &str, width: usize) -> Option<String> {
     let Some(r) = find(id) else {
-        let l = LEFT_OUT.iter().find(|l| l.id.eq_ignore_ascii_case(id))?;
+        let l = LEFT_OUT.iter().find(|l| same(l.id, id))?;
         return Some(format!("{}  {}\nNot judged: {}\n", l.id, l.title, wrap(l.why, width.saturating_sub(12), 12)));
     };
     let mut out = format!("{}  {}  ({})\n\n", r.id, r.title, r.severity.name());

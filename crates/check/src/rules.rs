@@ -24,8 +24,61 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.into_iter().flatten()
 }
 
-/// By its id, or by one that leads to the same page.
+/// By its id, or by one that leads to the same page; `a2` is A02.
 pub fn find(id: &str) -> Option<&'static Rule> {
-    let same = |a: &str| a.eq_ignore_ascii_case(id);
-    rules().find(|r| same(r.id)).or_else(|| rules().find(|r| r.also.iter().any(|a| same(a))))
+    rules().find(|r| same(r.id, id)).or_else(|| rules().find(|r| r.also.iter().any(|a| same(a, id))))
+}
+
+/// Whether both are one id: neither upper case nor leading zeros matter.
+pub(crate) fn same(a: &str, b: &str) -> bool {
+    key(a) == key(b)
+}
+
+fn key(id: &str) -> String {
+    let mut out = String::new();
+    let mut chars = id.trim().chars().peekable();
+    while let Some(c) = chars.next() {
+        let begins = !out.ends_with(|l: char| l.is_ascii_digit());
+        if !(c == '0' && begins && chars.peek().is_some_and(char::is_ascii_digit)) {
+            out.push(c.to_ascii_uppercase());
+        }
+    }
+    out
+}
+
+/// The id that was probably meant by one that there is not: of the same letter, the nearest number.
+pub fn nearest(id: &str) -> Option<&'static str> {
+    let parts = |id: &str| {
+        let mut chars = id.trim().chars();
+        let letter = chars.next()?.to_ascii_uppercase();
+        Some((letter, chars.as_str().parse::<f64>().ok()?))
+    };
+    let (letter, number) = parts(id)?;
+    let far = |id: &str| parts(id).filter(|(l, _)| *l == letter).map(|(_, n)| (n - number).abs());
+    let all = rules().filter_map(|r| Some((far(r.id)?, r.id)));
+    all.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, id)| id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_found_as_it_is_typed() {
+        let found = |id| find(id).map(|r| r.id);
+        for id in ["A02", "a02", "a2", "A2", " A002 "] {
+            assert_eq!(found(id), Some("A02"), "{id}");
+        }
+        for id in ["A2x", "A", "2", "A20.1", ""] {
+            assert_eq!(found(id), None, "{id}");
+        }
+        assert_eq!((found("a20"), found("A010")), (Some("A20"), Some("A10")));
+        assert_eq!(crate::explain("r0.9", 80), crate::explain("R0.09", 80));
+    }
+
+    #[test]
+    fn the_nearest_id() {
+        assert_eq!((nearest("a5"), nearest("A99"), nearest("Q100")), (Some("A04"), Some("A20"), Some("Q32")));
+        assert_eq!((nearest("Z1"), nearest("irq"), nearest("")), (None, None, None));
+    }
 }

@@ -13,6 +13,7 @@ mod disturbs;
 pub mod exit;
 pub mod logbook;
 pub mod out;
+pub mod propose;
 pub mod render;
 mod source;
 pub mod style;

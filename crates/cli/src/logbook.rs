@@ -123,7 +123,7 @@ pub fn event(e: &Event, who: &str, reason: Option<&str>) -> Option<Line> {
     Some(match e {
         Event::Begun { steps, .. } => {
             let why = reason.map(|r| format!(" ({r})")).unwrap_or_default();
-            let text = format!("begins: {} by {who}{why}", plural(*steps, "step"));
+            let text = format!("begins: {} by {who}{why}", plural(*steps, "change"));
             let line = Line::new(Notice, "begun", text).with("RINGWISE_WHO", who);
             match reason {
                 Some(r) => line.with("RINGWISE_REASON", r),
@@ -154,7 +154,7 @@ pub fn event(e: &Event, who: &str, reason: Option<&str>) -> Option<Line> {
         Event::Replanned { steps } => Line::new(
             Notice,
             "planned_again",
-            format!("planned again without what was refused: {}", plural(*steps, "step")),
+            format!("planned again without what was refused: {}", plural(*steps, "change")),
         ),
         Event::PuttingBack { why } => Line::new(Warning, "putting_back", format!("putting back: {why}")),
         Event::Verified { phase, ok, of, .. } => {
@@ -172,7 +172,7 @@ pub fn outcome(o: &Outcome) -> Option<Line> {
         Verdict::NothingToDo => return None,
         Verdict::Applied => {
             let left = o.refused.len() + o.ignored.len();
-            let text = format!("done: {} applied", plural(o.applied.len(), "setting"));
+            let text = format!("done: {} applied", plural(o.changes(), "change"));
             let said = match left {
                 0 => (Priority::Notice, "applied", text),
                 n => (Priority::Warning, "applied", format!("{text}, {n} refused or ignored")),

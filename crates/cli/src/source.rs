@@ -4,12 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringwise_discover::Options;
-use ringwise_model::Snapshot;
+use ringwise_model::{NicKind, Snapshot};
 use ringwise_sys::{Captured, Host, Real, proc};
 
 use crate::args::{Common, From};
 use crate::exit::{Fail, Result};
 use crate::out;
+use crate::propose::Recording;
+use crate::render::text::plural;
 
 pub struct Source {
     pub host: Arc<dyn Host>,
@@ -19,6 +21,8 @@ pub struct Source {
     pub passive: bool,
     /// Where the recording lies, if not in the directory that was named.
     pub nested: Option<PathBuf>,
+    /// What `--from` names, for proposed commands.
+    pub recording: Recording,
 }
 
 /// Opens what `--from` names, else this machine.
@@ -32,7 +36,8 @@ pub fn open(from: &From) -> Result<Source> {
 
 pub fn live() -> Result<Source> {
     let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
-    Ok(Source { host: Arc::new(real), recorded: false, passive: false, nested: None })
+    let host = Arc::new(real);
+    Ok(Source { host, recorded: false, passive: false, nested: None, recording: Recording::default() })
 }
 
 fn recording(path: &Path) -> Result<Source> {
@@ -45,7 +50,8 @@ fn recording(path: &Path) -> Result<Source> {
         ))
     })?;
     let nested = captured.nested().map(|below| path.join(below));
-    Ok(Source { host: ringwise_discover::sos::report(Arc::new(captured)), recorded: true, passive: false, nested })
+    let host = ringwise_discover::sos::report(Arc::new(captured));
+    Ok(Source { host, recorded: true, passive: false, nested, recording: Recording::of(Some(path)) })
 }
 
 impl Source {
@@ -54,25 +60,45 @@ impl Source {
         Self { host: ringwise_discover::passive(self.host), passive: true, ..self }
     }
 
+    fn cannot_read(&self, e: &ringwise_discover::Error) -> Fail {
+        let fail = Fail::error(e.to_string());
+        match e {
+            ringwise_discover::Error::NoSuchDevice { .. } => fail.next(self.recording.reads("ringwise show --all")),
+            _ => fail,
+        }
+    }
+
+    /// An interface that was named is not in the snapshot: in the same words as where discovery looks for it.
+    pub fn no_such_device(&self, name: &str, s: &Snapshot) -> Fail {
+        let names = s.nics.iter().filter(|n| n.kind != NicKind::Loopback).map(|n| n.name().to_string());
+        self.cannot_read(&ringwise_discover::Error::no_such_device(name, names.collect()))
+    }
+
     /// Reads it. What could not be seen for want of privileges is said on stderr.
     pub fn snapshot(&self, options: &Options, common: &Common) -> Result<Snapshot> {
         if let Some(path) = &self.nested {
             out::note(common.quiet, &format!("ringwise: reading {}, the only host below", path.display()));
         }
-        let s = ringwise_discover::snapshot(&self.host, options).map_err(|e| Fail::error(e.to_string()))?;
+        let s = ringwise_discover::snapshot(&self.host, options).map_err(|e| self.cannot_read(&e))?;
         if !self.recorded {
             let denied = s.unread.iter().chain(s.nics.iter().flat_map(|n| &n.unread));
             let denied = denied.filter(|u| matches!(u.errno, Some(1 | 13))).count();
             if denied > 0 && proc::euid() != 0 {
                 out::note(
                     common.quiet,
-                    &format!("ringwise: {denied} values could not be read without root; they are shown as unknown"),
+                    &format!(
+                        "ringwise: {} could not be read without root and shown as unknown",
+                        plural(denied, "value")
+                    ),
                 );
             }
         }
         if self.passive {
             let n = ringwise_discover::left_out(&s).count();
-            let text = format!("ringwise: --passive left out {n} questions to the kernel; their answers are unknown");
+            let text = format!(
+                "ringwise: --passive left out {} to the kernel; what they ask is unknown",
+                plural(n, "question")
+            );
             out::note(common.quiet, &text);
         }
         Ok(s)

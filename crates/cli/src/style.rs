@@ -3,6 +3,7 @@
 use ringwise_sys::proc;
 
 use crate::args::{Common, When};
+use crate::propose::Recording;
 
 /// How to print. Renderers get one and ask nothing else about the world.
 #[derive(Debug, Clone)]
@@ -15,6 +16,8 @@ pub struct Style {
     pub utc: bool,
     /// Hex masks beside CPU lists.
     pub raw: bool,
+    /// What the page is about, for the commands that it proposes.
+    pub recording: Recording,
 }
 
 /// The marks of a matrix or a plan line: a character first, a colour second.
@@ -49,7 +52,8 @@ pub enum Tint {
 impl Style {
     /// As golden tests and files see it.
     pub fn plain(width: Option<usize>) -> Self {
-        Self { width, color: false, ascii: false, verbose: 0, utc: true, raw: false }
+        let recording = Recording::default();
+        Self { width, color: false, ascii: false, verbose: 0, utc: true, raw: false, recording }
     }
 
     /// From the environment and standard output.
@@ -76,7 +80,13 @@ impl Style {
             verbose: c.verbose,
             utc: c.utc,
             raw: false,
+            recording: Recording::default(),
         }
+    }
+
+    /// Of a page about what `--from` names.
+    pub fn about(self, recording: &Recording) -> Self {
+        Self { recording: recording.clone(), ..self }
     }
 
     /// Width for running text: of the terminal, at most 100; 80 when unknown.

@@ -149,6 +149,41 @@ fn a_session_its_file_its_text_and_its_page() {
     assert!(said.contains("has come") && said.contains("everything is stopped"), "{said}");
 }
 
+/// Nothing that was not asked for lies in the directory that the command is called in.
+#[test]
+fn results_that_nobody_named_are_in_the_state_directory() {
+    let (far, dir) = (Far::start(&[]), Dir::new());
+    let (here, state) = (dir.0.join("here"), path(&dir, "state"));
+    std::fs::create_dir(&here).unwrap();
+    let args =
+        ["--state-dir", &state, "bench", "rr", "lo", "--address", "127.0.0.1", "--peer", &far.at, "--threads", "1"];
+    let more = ["--pairs", "1", "--calibrate", "1", "--trial", "300ms", "--warm", "100ms", "--rate", "200"];
+    let o = ringwise(&[&args[..], &more[..]].concat()).current_dir(&here).output().unwrap();
+    let err = String::from_utf8_lossy(&o.stderr).into_owned();
+    assert_eq!(o.status.code(), Some(0), "{err}");
+    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "files where nobody asked for them");
+    let said = err.lines().find_map(|l| l.strip_prefix("ringwise: results go to ")).unwrap_or_else(|| panic!("{err}"));
+    assert!(said.starts_with(&format!("{state}/bench/")) && said.ends_with(".jsonl"), "{said}");
+    assert!(results(said).end.is_some() && Path::new(said).with_extension("capture.tar").exists());
+}
+
+/// The port that the kernel chose is the answer, also where nothing else is said.
+#[test]
+fn serve_tells_its_port_on_stdout() {
+    let mut child = ringwise(&["bench", "serve", "-q", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let port = line.trim().strip_prefix("127.0.0.1:").and_then(|p| p.parse::<u16>().ok());
+    assert!(port.is_some_and(|p| p > 0), "{line:?}");
+    ringwise_sys::pty::signal(child.id(), 15);
+    let o = child.wait_with_output().unwrap();
+    assert_eq!((o.status.code(), o.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
 #[test]
 fn burst_stream_and_mixed() {
     let (far, dir) = (Far::start(&[]), Dir::new());

@@ -155,8 +155,9 @@ fn two_of_the_same_name() {
 /// What is the same but for the interface is one line.
 #[test]
 fn one_command_for_what_is_alike() {
-    let page = text(&run(&["check", "--fail-on", "never", "--from", &capture("lab-router16-newest")]));
-    let line = "Mended by ringwise plan --set eth0.rps_flow_cnt=0 (eth2 eth3 mq0 alike): Q10";
+    let file = capture("lab-router16-newest");
+    let page = text(&run(&["check", "--fail-on", "never", "--from", &file]));
+    let line = format!("Mended by ringwise plan --set eth0.rps_flow_cnt=0 --from {file} (eth2 eth3 mq0 alike): Q10");
     assert!(page.lines().any(|l| l == line), "{page}");
 }
 

@@ -118,6 +118,91 @@ fn bad_input_is_told_with_what_would_be_right() {
     refused(1, &["no CPU is left", "0-47"], &["plan", "--reserve", "0-47", "--from", &f]);
 }
 
+/// What is proposed on a page about a recording is about that recording too.
+#[test]
+fn proposed_commands_carry_the_recording() {
+    let dir = temp("proposed");
+    let file = dir.join("my host.tar.gz");
+    fs::copy(article48(), &file).unwrap();
+    let file = file.display().to_string();
+    let from = format!(" --from '{file}'");
+    let proposed = |args: &[&str]| {
+        let r = run(&[args, &["--from", &file]].concat());
+        let lines = r.out.lines().map(str::trim).filter(|l| l.contains("ringwise "));
+        lines.map(str::to_string).collect::<Vec<_>>()
+    };
+    for args in [&["status"][..], &["show"], &["show", "eth0"], &["check", "--fail-on", "never"]] {
+        let lines = proposed(args);
+        assert!(!lines.is_empty(), "{args:?} proposes nothing");
+        // Pages of rules are about no host.
+        for l in lines.iter().filter(|l| !l.contains("--explain")) {
+            assert!(l.contains(&from), "{args:?}: {l}");
+        }
+    }
+    assert_eq!(
+        proposed(&["plan", "--goal", "rpc"]),
+        ["This is a recording. On the host itself: ringwise apply --goal rpc"]
+    );
+    let plan = dir.join("a.plan").display().to_string();
+    let said = format!("This is a recording. On the host itself: ringwise apply {plan}");
+    assert_eq!(proposed(&["plan", "--goal", "rpc", "--out", &plan]), [said]);
+    let _ = fs::remove_dir_all(&dir);
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_told_alike_everywhere() {
+    let f = article48();
+    let told = |args: &[&str]| {
+        let r = run(args);
+        assert_eq!((r.status, r.out.as_str()), (1, ""), "{args:?}: {}", r.err);
+        r.err
+    };
+    let show = told(&["show", "eth9", "--from", &f]);
+    assert!(show.contains("there is no interface \"eth9\"; did you mean eth0?; there are eth0 eth1"), "{show}");
+    assert!(show.contains(&format!("Try: ringwise show --all --from {f}")), "{show}");
+    let flow = "10.0.0.1:1234-10.0.0.2:80/tcp";
+    for args in [&["plan", "eth9"][..], &["check", "eth9"], &["explain", flow, "eth9"]] {
+        assert_eq!(told(&[args, &["--from", &f]].concat()), show, "{args:?}");
+    }
+    let live = told(&["show", "rwnone0"]);
+    let none = empty_state().display().to_string();
+    for args in [
+        &["plan", "rwnone0"][..],
+        &["apply", "rwnone0", "-n"],
+        &["watch", "rwnone0", "--plain"],
+        &["adopt", "rwnone0", "-n"],
+    ] {
+        let told = told(&[&["--state-dir", &none], args].concat());
+        assert!(told.contains("there is no interface \"rwnone0\"; there are"), "{args:?}: {told}");
+        assert_eq!(told.lines().last(), live.lines().last(), "{args:?}");
+    }
+}
+
+#[test]
+fn rules_are_found_as_they_are_typed() {
+    let a02 = run(&["check", "--explain", "A02"]);
+    assert!(a02.status == 0 && a02.out.starts_with("A02 "), "{}{}", a02.out, a02.err);
+    for id in ["a2", "A2", "a02"] {
+        assert_eq!(run(&["check", "--explain", id]).out, a02.out, "{id}");
+    }
+    refused(
+        2,
+        &["no rule \"A99\"", "nearest is A20", "Try: ringwise check --explain A20"],
+        &["check", "--explain", "A99"],
+    );
+    refused(2, &["no rule \"zzz\""], &["check", "--explain", "zzz"]);
+}
+
+#[test]
+fn a_transaction_that_is_unknown_is_an_error_and_no_refusal() {
+    let none = empty_state().display().to_string();
+    for args in
+        [&["history", "99"][..], &["rollback", "99", "-n"], &["rollback", "99", "-y"], &["report", "--since", "99"]]
+    {
+        refused(1, &["there is no transaction 99"], &[&["--state-dir", &none], args].concat());
+    }
+}
+
 #[test]
 fn a_terminal_acts_on_nothing_that_somebody_else_wrote() {
     let r = run(&["show", "eth9\x1b[2J\u{9b}31m\r", "--from", &article48()]);

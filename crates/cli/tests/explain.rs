@@ -228,7 +228,7 @@ fn usage() {
     for (args, words) in [
         (&["explain"][..], "name a flow"),
         (&["explain", "10.0.0.1", "eth0"][..], "PROTOCOL"),
-        (&["explain", FLOW, "nosuch", "--from", &file][..], "there is no interface nosuch"),
+        (&["explain", FLOW, "nosuch", "--from", &file][..], "there is no interface \"nosuch\""),
         (&["explain", "--synthetic", "count=x", "mq0", "--from", &file][..], "--synthetic"),
         (&["explain", "--sockets", "mq0", "--from", &file][..], "a recording holds no connections"),
         (&["explain", "--synthetic", "count=5", "--from", &file][..], "name the interface"),

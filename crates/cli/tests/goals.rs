@@ -305,7 +305,12 @@ fn for_people() {
         put_pause(&sim, "eth3", false, true);
         let s = look(&sim);
         let p = plan(&s, &intent(goal, allow), &[]).unwrap();
-        let out = page::text(&p, Some(&s), &format!("--goal {goal}"), false, false, &Style::plain(Some(80)));
+        let out = page::text(
+            &p,
+            Some(&s),
+            &page::Page { again: format!("--goal {goal}"), ..page::Page::default() },
+            &Style::plain(Some(80)),
+        );
         for l in out.lines() {
             assert!(l.chars().count() <= 80, "{l}");
         }

@@ -41,7 +41,12 @@ fn golden(name: &str) {
     for goal in GOALS {
         let intent = Intent { goal, allow_disruption: goal == Goal::Forward, ..Intent::default() };
         let page = match ringwise_plan::plan(&s, &intent, &[]) {
-            Ok(plan) => plan_page::text(&plan, Some(&s), &format!("--goal {goal}"), true, false, &style),
+            Ok(plan) => plan_page::text(
+                &plan,
+                Some(&s),
+                &plan_page::Page { again: format!("--goal {goal}"), recorded: true, ..plan_page::Page::default() },
+                &style,
+            ),
             Err(refusal) => format!("refused: {refusal}\n"),
         };
         golden::compare(&hosts().join(name).join(format!("plan-{goal}.txt")), &page);

@@ -6,6 +6,7 @@ mod check;
 mod cli;
 mod common;
 mod config;
+mod counts;
 mod explain;
 mod first_try;
 mod goals;

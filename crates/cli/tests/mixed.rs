@@ -178,7 +178,12 @@ fn killed_at_every_write_it_is_recovered() {
 fn at_80_columns(name: &str, host: &Snapshot, i: &Intent) {
     let lay = Lay::on(host);
     let (s, p) = (lay.look(), lay.plan(i));
-    let out = page::text(&p, Some(&s), "--goal mixed", false, false, &Style::plain(Some(80)));
+    let out = page::text(
+        &p,
+        Some(&s),
+        &page::Page { again: "--goal mixed".into(), ..page::Page::default() },
+        &Style::plain(Some(80)),
+    );
     for l in out.lines() {
         assert!(l.chars().count() <= 80, "{l}");
     }

@@ -11,7 +11,7 @@ use ringwise_model::Fact;
 fn bands_at_80_columns() {
     let s = edge3();
     let p = edge3_plan(&s);
-    let out = plan::text(&p, Some(&s), "", false, false, &Style::plain(Some(80)));
+    let out = plan::text(&p, Some(&s), &plan::Page::default(), &Style::plain(Some(80)));
     for l in out.lines() {
         assert!(l.chars().count() <= 80, "{l}");
     }
@@ -21,7 +21,12 @@ fn bands_at_80_columns() {
 #[test]
 fn one_line_a_setting() {
     let s = edge3();
-    let out = plan::text(&edge3_plan(&s), Some(&s), "--goal balanced", true, true, &Style::plain(None));
+    let out = plan::text(
+        &edge3_plan(&s),
+        Some(&s),
+        &plan::Page { again: "--goal balanced".into(), recorded: true, full: true, ..plan::Page::default() },
+        &Style::plain(None),
+    );
     golden("plan-full.txt", &out);
 }
 
@@ -31,7 +36,7 @@ fn nothing_to_do_is_one_line() {
     let mut p = empty(&s);
     p.target = edge3_plan(&s).target;
     p.already = p.target.len();
-    let out = plan::text(&p, Some(&s), "", false, false, &Style::plain(Some(80)));
+    let out = plan::text(&p, Some(&s), &plan::Page::default(), &Style::plain(Some(80)));
     assert_eq!(out, "edge3: nothing to change (48 of 48 settings are as planned).\n");
     assert_eq!(diff::text(&p), "");
 }
@@ -64,7 +69,7 @@ fn long_names_stand_apart() {
         p.target.push(setting.clone());
         p.steps.push(Step { from: Fact::Known(from), setting, ..like.clone() });
     }
-    let out = plan::text(&p, Some(&s), "", false, false, &Style::plain(Some(80)));
+    let out = plan::text(&p, Some(&s), &plan::Page::default(), &Style::plain(Some(80)));
     for line in
         ["~ tx-tcp-mangleid-segmentation  now  on   then off", "~ net.core.netdev_budget_usecs  now  8000   then 4000"]
     {

@@ -111,7 +111,7 @@ fn a_file_and_an_interface_are_told_apart_or_refused() {
     refused(&dir.0, 2, &["apply", "x.plan", "--take-over", "--yes"], &["--take-over is for a new plan"]);
     refused(&dir.0, 2, &["apply", "--plan", "x.plan", "--take-over"], &["cannot be used with"]);
     // No such file and no such interface: an interface.
-    refused(&dir.0, 1, &["apply", "nosuch0", "--yes"], &["there is no interface nosuch0"]);
+    refused(&dir.0, 1, &["apply", "nosuch0", "--yes"], &["there is no interface \"nosuch0\"", "ringwise show --all"]);
     refused(&dir.0, 6, &["apply"], &["not a terminal", "ringwise apply --yes"]);
     refused(&dir.0, 6, &["apply", "x.plan"], &["not a terminal"]);
 }
@@ -121,7 +121,7 @@ fn adopt_needs_devices_or_all_and_something_in_force() {
     let dir = Dir::named("reviewed-adopt");
     refused(&dir.0, 2, &["adopt"], &["DEV"]);
     refused(&dir.0, 2, &["adopt", "eth0", "--all"], &["cannot be used with"]);
-    refused(&dir.0, 1, &["adopt", "nosuch0", "--yes"], &["nothing that ringwise applied is in force on nosuch0"]);
+    refused(&dir.0, 1, &["adopt", "nosuch0", "--yes"], &["there is no interface \"nosuch0\""]);
     let (status, out, _) = run(&dir.0, &["adopt", "--all", "-n"]);
     assert_eq!((status, out.as_str()), (0, "Nothing to adopt: all settings are as applied.\n"));
     let (status, out, _) = run(&dir.0, &["adopt", "--all", "--yes"]);

@@ -46,7 +46,7 @@ fn the_plan_says_what_irqbalance_would_do_and_what_it_is_told() {
     for (unit, after) in [(true, "(again after its restart)"), (false, "(until its restart)")] {
         let s = edge3_with(running(unit));
         let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();
-        let text = block(&plan::text(&p, Some(&s), "", false, false, &Style::plain(Some(80))));
+        let text = block(&plan::text(&p, Some(&s), &plan::Page::default(), &Style::plain(Some(80))));
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[1].starts_with("~ irqbalance        now   running, would move 1"), "{text}");
         assert!(text.contains("interrupts of eth1 eth2 within"), "{text}");

@@ -13,7 +13,7 @@ use ringwise_apply::{
 use ringwise_cli::render::json::{Document, snapshot};
 use ringwise_knob::learned::What;
 use ringwise_knob::{Hand, Learned, Match, Origin, Setting, Window};
-use ringwise_model::{CpuSet, DevId, Fact};
+use ringwise_model::{CpuSet, DevId, Fact, Unread};
 use ringwise_observe::{How, Stuck};
 use serde_json::{Value, json};
 
@@ -53,6 +53,17 @@ fn snapshots_and_plans_of_every_host() {
 #[test]
 fn hand_made_ones_too() {
     holds("ringwise.snapshot", &snapshot(&edge3(), &[]));
+    let mut silent = edge3();
+    let nic = &mut silent.nics[1];
+    (nic.rx_queues, nic.tx_queues, nic.vectors) = (vec![], vec![], vec![]);
+    let path = "/sys/class/net/eth1/queues";
+    nic.unread = vec![Unread { what: path.into(), errno: Some(13), why: "permission denied".into() }];
+    let doc = snapshot(&silent, &[]);
+    holds("ringwise.snapshot", &doc);
+    let found = doc["interfaces"].as_array().unwrap().iter().find(|i| i["name"] == "eth1").expect("eth1 is listed");
+    assert_eq!((&found["queues"], &found["queues_unread"]["why"]), (&json!([]), &json!("permission denied")));
+    let known = doc["interfaces"].as_array().unwrap().iter().find(|i| i["name"] == "eth2").unwrap();
+    assert!(known.get("queues_unread").is_none(), "{known}");
     let mut ruled = edge3();
     let rules =
         ["tcp4 dst-port 443 action 2", "udp6 action -1", "ip4 action -2", "ether vf 1 queue 2", "tcp4 context 1"];

@@ -86,3 +86,19 @@ fn isolated_offline_and_silent() {
     assert!(out.contains("no answer within 2 s"));
     golden("show-isolated.txt", &out);
 }
+
+/// CPUs of a host with 256 of which the others are not there.
+#[test]
+fn cpu_numbers_of_three_digits_keep_a_gap() {
+    let on = set("128-223");
+    let mut t = topology(2, 64, 2, 8);
+    (t.online, t.present) = (on.clone(), Fact::Known(on.clone()));
+    t.cpus.retain(|c, _| on.contains(*c));
+    let cpus: Vec<u32> = (0..8).map(|q| 128 + q * 12).collect();
+    let s = host(t, vec![nic("eth0", 1, "ice", 1, &cpus, &on)]);
+    let page = one(&s, "eth0", None);
+    let head = page.lines().find(|l| l.starts_with("CPU ")).unwrap();
+    let numbers: Vec<String> = head.split_whitespace().skip(1).map(str::to_string).collect();
+    let want: Vec<String> = (128..224).map(|c| c.to_string()).chain(["asked".into()]).collect();
+    assert_eq!(numbers, want);
+}

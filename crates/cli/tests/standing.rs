@@ -160,7 +160,7 @@ fn drift_is_told_setting_by_setting() {
         Counted { stuck: Some(How::NothingCompleted { ms: 3000, bytes: 3028 }), ..seen(6, "13", Some(""), Some(0)) },
     ];
     let advice = Advice {
-        again: Some("ringwise apply --goal forward --take-over".into()),
+        again: Some("ringwise apply --goal forward".into()),
         evidence: Evidence { devices: vec![("eth2".into(), Happened::Nothing)], rivals: Some(vec![]) },
         now: Some(1_795_183_400),
     };

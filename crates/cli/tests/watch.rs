@@ -193,7 +193,7 @@ fn flows_against_their_schema() {
 fn per_flow_listens_on_one_interface() {
     for (args, status, words) in [
         (&["watch", "--per-flow"][..], 2, "one interface"),
-        (&["watch", "--per-flow", "no-such-dev"], 1, "there is no interface no-such-dev"),
+        (&["watch", "--per-flow", "no-such-dev"], 1, "there is no interface \"no-such-dev\""),
         (&["watch", "--top", "3"], 2, "--per-flow"),
     ] {
         let o = Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap();

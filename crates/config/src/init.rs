@@ -100,16 +100,52 @@ fn settled(all: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
     all.iter().filter(|(k, v)| !of(k) && (k.starts_with("use-") || **v != 0)).map(|(k, v)| (k.clone(), *v)).into_map()
 }
 
-/// In words where they say it.
+/// In ethtool's words where they stand for exactly this table.
 fn table(entries: &[u32]) -> Table {
-    let queues = entries.iter().max().map_or(1, |m| m + 1);
-    let even = entries.iter().enumerate().all(|(i, q)| *q == i as u32 % queues);
-    if even { Table::Equal { queues, start: 0 } } else { Table::Explicit(entries.to_vec()) }
+    let start = entries.iter().min().copied().unwrap_or(0);
+    let queues = entries.iter().max().map_or(1, |m| m - start + 1);
+    if entries.iter().enumerate().all(|(i, q)| *q == start + i as u32 % queues) {
+        return Table::Equal { queues, start };
+    }
+    weights(entries, start, queues).unwrap_or_else(|| Table::Explicit(entries.to_vec()))
+}
+
+/// Each queue's entries side by side, in order: as many as its weight.
+fn weights(entries: &[u32], start: u32, queues: u32) -> Option<Table> {
+    if !entries.is_sorted() {
+        return None;
+    }
+    let mut weights = vec![0u32; queues as usize];
+    entries.iter().for_each(|q| weights[(q - start) as usize] += 1);
+    let unit = weights.iter().fold(0, |a, b| greatest_divisor(a, *b));
+    weights.iter_mut().for_each(|w| *w /= unit);
+    // A long list of numbers says no more than the table itself.
+    (weights.len() * 2 <= entries.len()).then_some(Table::Weight { weights, start })
+}
+
+fn greatest_divisor(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { greatest_divisor(b, a % b) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_in_words_is_that_table() {
+        let text = |t: &[u32]| crate::words::table_text(&table(t));
+        let of = |n: u32, f: &dyn Fn(u32) -> u32| (0..n).map(f).collect::<Vec<u32>>();
+        assert_eq!(text(&of(128, &|i| i % 8)), "equal 8");
+        assert_eq!(text(&of(128, &|i| 4 + i % 4)), "equal 4 start 4");
+        assert_eq!(text(&of(128, &|_| 0)), "equal 1");
+        // Entries side by side, as some drivers lay them out.
+        assert_eq!(text(&of(128, &|i| i / 16)), "weight 1 1 1 1 1 1 1 1");
+        assert_eq!(text(&of(128, &|i| if i < 96 { 0 } else { 1 })), "weight 3 1");
+        assert_eq!(text(&of(128, &|i| if i < 64 { 2 } else { 5 })), "weight 1 0 0 1 start 2");
+        let mut odd = of(128, &|i| i % 8);
+        odd.swap(3, 9);
+        assert_eq!(table(&odd), Table::Explicit(odd.clone()));
+    }
 
     #[test]
     fn of_moderation_only_what_somebody_may_have_chosen_is_kept() {

@@ -32,7 +32,7 @@ fn a_number_of_latency_queues_that_says_nothing_or_something_else() {
     assert!(got.contains("latency_queues sizes a group of goal mixed, and the goal is rpc"), "{got}");
     for queues in ["queues = 1", "queues = [0]"] {
         let got = faults(&file("goal = \"mixed\"\nlatency_queues = 3", &format!("{policy}\n{queues}"))).join("\n");
-        assert!(got.contains("group \"latency\" has 1 queues, and latency_queues says 3"), "{got}");
+        assert!(got.contains("group \"latency\" has 1 queue, and latency_queues says 3"), "{got}");
     }
     for good in ["queues = 3", "queues = \"5-7\"", "queues = \"auto\"", ""] {
         parse("f.toml", &file("goal = \"mixed\"\nlatency_queues = 3", &format!("{policy}\n{good}"))).unwrap();

@@ -238,7 +238,8 @@ impl<'a> Net<'a> {
             }
             via.push(p.name.clone());
             if p.lower.is_empty() && !matches!(kind, "dummy" | "bridge" | "bond" | "team") {
-                let why = format!("where packets of {} (a {kind}) go is not known", p.name);
+                let why =
+                    format!("where packets of {} ({}) go is not known", p.name, ringwise_model::words::article(kind));
                 lost.get_or_insert(Unread::new(p.name.clone(), None, why));
             }
             let master = matches!(kind, "bridge" | "bond" | "team");

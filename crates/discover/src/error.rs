@@ -49,7 +49,8 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    pub(crate) fn no_such_device(name: &str, mut existing: Vec<String>) -> Self {
+    /// `existing`: the names to choose from.
+    pub fn no_such_device(name: &str, mut existing: Vec<String>) -> Self {
         existing.order_by(|a, b| crate::natural::compare(a, b));
         existing.dedup();
         let near = existing

@@ -81,7 +81,11 @@ impl Reader {
     }
 
     fn bad(&self, found: impl Into<String>, expected: &'static str) -> ParseError {
-        ParseError::new(WHAT, format!("{} (after {} packets)", found.into(), self.packets), expected)
+        ParseError::new(
+            WHAT,
+            format!("{} (after {})", found.into(), ringwise_model::words::plural(self.packets as usize, "packet")),
+            expected,
+        )
     }
 
     fn start<'a>(&mut self, b: &'a [u8]) -> Result<Step<'a>, ParseError> {

@@ -51,11 +51,19 @@ pub fn thousands(n: u64) -> String {
 
 /// `1 queue`, `8 queues`.
 pub fn plural(n: usize, one: &str) -> String {
-    let s = match one {
-        "switch" => "es",
-        _ => "s",
-    };
-    format!("{} {one}{}", thousands(n as u64), if n == 1 { "" } else { s })
+    let number = thousands(n as u64);
+    match (one, one.strip_suffix("ry")) {
+        _ if n == 1 => format!("{number} {one}"),
+        (_, Some(stem)) => format!("{number} {stem}ries"),
+        ("switch", _) => format!("{number} {one}es"),
+        _ => format!("{number} {one}s"),
+    }
+}
+
+/// The word with its article: `a vlan`, `an ifb`.
+pub fn article(word: &str) -> String {
+    let an = word.starts_with(|c: char| "aeiou".contains(c.to_ascii_lowercase()));
+    format!("{} {word}", if an { "an" } else { "a" })
 }
 
 /// Width in columns; everything we print is one column a character.
@@ -132,7 +140,9 @@ mod tests {
         assert_eq!(thousands(2114), "2,114");
         assert_eq!(thousands(41_180_123), "41,180,123");
         assert_eq!(thousands(999), "999");
-        assert_eq!(plural(1, "queue"), "1 queue");
+        assert_eq!([plural(1, "queue"), plural(0, "queue")], ["1 queue", "0 queues"]);
+        assert_eq!([plural(2, "entry"), plural(2, "switch"), plural(2, "key")], ["2 entries", "2 switches", "2 keys"]);
+        assert_eq!(["ifb", "vlan", "ipvlan"].map(article), ["an ifb", "a vlan", "an ipvlan"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! queues for latency on the first threads of the first cores of both nodes, the rest for bulk.
 //! Its list of CPUs of node 1 is misprinted there; the topology decides here.
 
+use ringwise_model::words::plural;
 use ringwise_model::{FarNode, Intent, Order, Smt};
 
 use crate::dev::Dev;
@@ -57,8 +58,10 @@ pub(crate) fn place(
         let latency = intent.latency_queues.unwrap_or_else(|| groups::latency_share(n as u32)) as usize;
         if latency == 0 || latency >= n {
             return Err(no(format!(
-                "--pair-as-article with {latency} latency queues: {} has {n} queues, so 1 to {}",
+                "--pair-as-article with {}: {} has {}, so 1 to {}",
+                plural(latency, "latency queue"),
                 d.name(),
+                plural(n, "queue"),
                 n.saturating_sub(1)
             )));
         }
@@ -67,10 +70,10 @@ pub(crate) fn place(
         for ((half, want), (_, _, cpus)) in halves.iter().zip(latency_halves).zip(&nodes) {
             if cpus.len() < *half {
                 return Err(no(format!(
-                    "--pair-as-article gives every queue its own CPU: {} of {}'s {n} queues would go to a node with {} usable CPUs",
+                    "--pair-as-article gives every queue its own CPU: {} of {}'s {n} queues would go to a node with {}",
                     half,
                     d.name(),
-                    cpus.len()
+                    plural(cpus.len(), "usable CPU")
                 )));
             }
             let mut ranked: Vec<(usize, usize)> = cpus

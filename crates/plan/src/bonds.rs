@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::Address;
+use ringwise_model::words::plural;
 use ringwise_model::{Goal, IfIndex, Intent, Nic, Snapshot};
 
 use crate::dev::Dev;
@@ -61,7 +62,11 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut O
         let stays = list.iter().find(|i| devs[**i].rx != devs[list[0]].rx).map(|_| {
             let unlike = list.iter().find(|i| devs[**i].channels.is_none()).unwrap_or(&list[0]);
             let d = &devs[*unlike];
-            format!("{name} keeps one layout for all its members, and {} stays at {} queues", d.name(), d.rx_now)
+            format!(
+                "{name} keeps one layout for all its members, and {} stays at {}",
+                d.name(),
+                plural(d.rx_now as usize, "queue")
+            )
         });
         let cut = list.iter().map(|i| devs[*i].name()).find(|n| bond.bond.as_ref().is_some_and(|b| b.hangs_on(n)));
         let cut = cut.map(|n| format!("{n} is the only member that carries {name}, which it would cut off"));

@@ -1,6 +1,7 @@
 //! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
 
 use ringwise_knob::{Made, Setting, rules as knob_rules};
+use ringwise_model::words::plural;
 use ringwise_model::{Channels, Fact, FarNode, Flow, Goal, GroupWish, Intent, Knob, Rule, Smt, Snapshot, Wish};
 
 use crate::bonds::Share;
@@ -279,20 +280,25 @@ pub(crate) const NAMED: &str = "R0.11";
 
 pub(crate) fn reason(intent: &Intent, now: u32, want: u32, cores: u32) -> (&'static str, String) {
     if intent.queues.is_some() {
-        return (NAMED, format!("{want} queues were asked for, there are {now}"));
+        return (NAMED, {
+            let (asked, was) = (plural(want as usize, "queue"), if want == 1 { "was" } else { "were" });
+            format!("{asked} {was} asked for, there {} {now}", if now == 1 { "is" } else { "are" })
+        });
     }
     match intent.goal {
         Goal::Latency => {
             ("R3.16", format!("the fewest queues that carry the load: half of the {cores} near physical cores"))
         }
-        _ if want < now => (
-            "Q02",
-            format!("one queue a physical core: {now} queues for the {cores} cores of its node; each costs interrupts"),
-        ),
+        _ if want < now => ("Q02", {
+            let cores = plural(cores as usize, "core");
+            format!("one queue a physical core: {now} queues for the {cores} of its node; each costs interrupts")
+        }),
         _ => (
             "Q01",
             format!(
-                "one queue a physical core: {now} queues leave {} of the {cores} cores of its node idle",
+                "one queue a physical core: {} leave{} {} of the {cores} cores of its node idle",
+                plural(now as usize, "queue"),
+                if now == 1 { "s" } else { "" },
                 cores.saturating_sub(now)
             ),
         ),

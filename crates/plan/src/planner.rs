@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Learned, Match, Setting};
+use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Fact, Goal, Intent, Order, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -346,6 +347,11 @@ fn warn_about_pairs(doubled: &[crate::DoubledCore], warnings: &mut Vec<String>) 
     }
     for ((dev, group), cpus) in by {
         let n = cores[&(dev, group)];
-        warnings.push(format!("{dev}: {n} physical cores (CPUs {cpus}) carry two {group} queues each"));
+        warnings.push(format!(
+            "{dev}: {} (CPUs {cpus}) {} two {group} queues{}",
+            plural(n as usize, "physical core"),
+            if n == 1 { "carries" } else { "carry" },
+            if n == 1 { "" } else { " each" }
+        ));
     }
 }

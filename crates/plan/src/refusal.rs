@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ringwise_model::words::plural;
 use ringwise_model::{CpuId, CpuSet, Goal};
 use serde::{Deserialize, Serialize};
 
@@ -110,7 +111,7 @@ impl fmt::Display for Refusal {
                 set(near)
             ),
             Self::TooManyQueues { dev, asked, max } => {
-                write!(f, "{dev} cannot have {asked} queues; 1 to {max} are possible")
+                write!(f, "{dev} cannot have {}; 1 to {max} are possible", plural(*asked as usize, "queue"))
             }
             Self::Conflict { dev, first, first_cpu, second, second_cpu } => write!(
                 f,

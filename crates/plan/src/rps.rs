@@ -110,8 +110,9 @@ fn why(d: &Dev, place: &Place, mask: &CpuSet, at: String) -> Why {
         with(
             "Q05",
             format!(
-                "{} queues already spread over all {cores} near cores; RPS would add an interrupt between CPUs for each packet burst",
-                d.rx
+                "{} queues already spread over {}; RPS would add an interrupt between CPUs for each packet burst",
+                d.rx,
+                if cores == 1 { "the near core".into() } else { format!("all {cores} near cores") }
             ),
         )
     } else {

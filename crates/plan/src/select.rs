@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use ringwise_model::words::article;
 use ringwise_model::{Fact, Intent, Nic, NicKind, Order, Snapshot, User};
 
 use crate::{LeftAlone, Refusal};
@@ -74,7 +75,7 @@ fn not_by_default(nic: &Nic) -> Option<String> {
 /// Why this device cannot be planned at all.
 fn never(nic: &Nic) -> Option<String> {
     match &nic.kind {
-        NicKind::Software { kind } => return Some(format!("a {kind} has no queues of its own")),
+        NicKind::Software { kind } => return Some(format!("{} has no queues of its own", article(kind))),
         NicKind::Loopback => return Some("the loopback has no queues of its own".into()),
         NicKind::Unknown | NicKind::Physical | NicKind::Vf | NicKind::Virtio | NicKind::Paravirtual => {}
     }

@@ -4,6 +4,7 @@
 //! CPUs are covered too: a CPU in no mask falls back to a hash over all queues (rule Q16).
 
 use ringwise_knob::{Match, Setting, xps as knob_xps};
+use ringwise_model::words::plural;
 use ringwise_model::{CpuId, CpuSet, Fact, Gather, Order};
 
 use crate::NotPossible;
@@ -183,7 +184,10 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) 
 fn why(found: usize, at: Option<CpuId>, cpus: &CpuSet, tx: usize, online: usize) -> Why {
     let with = |rule, reason| Why { rule, reason, source: SCALING };
     if cpus.is_empty() {
-        return with("Q16", format!("{tx} transmit queues for {online} CPUs: every CPU has one already"));
+        return with(
+            "Q16",
+            format!("{} for {}: every CPU has one already", plural(tx, "transmit queue"), plural(online, "CPU")),
+        );
     }
     let how = "each CPU sends on the queue whose interrupt is nearest to it";
     match found {

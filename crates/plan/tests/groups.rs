@@ -201,7 +201,7 @@ fn a_number_of_latency_queues_is_never_passed_over() {
     for queues in [GroupQueues::Count(1), GroupQueues::These(vec![7])] {
         assert_eq!(
             wrong(&article(), &group(queues)),
-            ["ens1f0 group latency of 1 queues: --latency-queues, or latency_queues, says 3; \
+            ["ens1f0 group latency of 1 queue: --latency-queues, or latency_queues, says 3; \
               right: the same number, or one of them alone"]
         );
     }

@@ -260,7 +260,9 @@ impl fmt::Display for Request {
                 write!(f, "{name} {dev}")
             }
             Self::ThreadCpus { pid, .. } => write!(f, "sched_setaffinity {pid}"),
-            Self::Sleep { cpus } => write!(f, "sleep of 10 ms on {} CPUs", cpus.len()),
+            Self::Sleep { cpus } => {
+                write!(f, "sleep of 10 ms on {} CPU{}", cpus.len(), if cpus.len() == 1 { "" } else { "s" })
+            }
             Self::Ioctl { cmd, dev, .. } => {
                 let name = match cmd {
                     IoctlCmd::DrvinfoGet => "ETHTOOL_GDRVINFO",

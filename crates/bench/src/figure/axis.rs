@@ -50,9 +50,12 @@ pub fn log(low: f64, high: f64) -> Ticks {
 }
 
 impl Ticks {
-    /// 0 at the low end, 1 at the high one; further where `v` lies outside.
+    /// 0 at the low end, 1 at the high one; further where `v` lies outside. A logarithmic axis has no place for 0 and
+    /// below: it is the low end.
     pub fn share(&self, v: f64) -> f64 {
-        if self.log {
+        if self.log && v <= 0.0 {
+            0.0
+        } else if self.log {
             (v.ln() - self.low.ln()) / (self.high.ln() - self.low.ln())
         } else {
             (v - self.low) / (self.high - self.low)

@@ -100,18 +100,49 @@ impl Frame {
     }
 }
 
-/// Smallest and largest of all values and intervals on that side.
-fn reach(chart: &Chart, right: bool) -> Option<(f64, f64)> {
-    let spots = chart.series.iter().filter(|s| s.right == right).flat_map(|s| &s.spots);
-    let all = spots.filter(|s| s.y.is_some()).flat_map(|s| [s.y, s.low, s.high]).flatten().filter(|v| v.is_finite());
-    all.fold(None, |m: Option<(f64, f64)>, v| Some(m.map_or((v, v), |(a, b)| (a.min(v), b.max(v)))))
+/// How far an interval may stretch an axis beyond the values themselves, on a linear axis and on a logarithmic one: an
+/// interval that is far wider would leave the values no room.
+const STRETCH: f64 = 2.5;
+const LOG_STRETCH: f64 = 10.0;
+
+/// Smallest and largest of the values on that side of the chart, and of the ends of their intervals.
+struct Reach {
+    values: (f64, f64),
+    intervals: (f64, f64),
 }
 
-fn left_ticks(y: &Y, (low, high): (f64, f64), bars: bool) -> Ticks {
-    if y.log && low > 0.0 && high / low > 20.0 {
+fn reach(chart: &Chart, right: bool) -> Option<Reach> {
+    let spots: Vec<&Spot> =
+        chart.series.iter().filter(|s| s.right == right).flat_map(|s| &s.spots).filter(|s| s.y.is_some()).collect();
+    let ends = |of: fn(&Spot) -> [Option<f64>; 3]| {
+        let all = spots.iter().flat_map(|s| of(s)).flatten().filter(|v| v.is_finite());
+        all.fold(None, |m: Option<(f64, f64)>, v| Some(m.map_or((v, v), |(a, b)| (a.min(v), b.max(v)))))
+    };
+    Some(Reach { values: ends(|s| [s.y, None, None])?, intervals: ends(|s| [s.y, s.low, s.high])? })
+}
+
+impl Reach {
+    /// Ends of a linear axis. Where no value is below 0 there is none (rates, latencies, shares), although the interval
+    /// of a mean may begin there.
+    fn linear(&self) -> (f64, f64) {
+        let ((least, most), (low, high)) = (self.values, self.intervals);
+        let far = least.abs().max(most.abs()) * STRETCH;
+        (low.max(if least >= 0.0 { 0.0 } else { -far }), high.min(far))
+    }
+
+    /// Ends of a logarithmic axis, where all values are above 0 and span more than 20 times.
+    fn log(&self) -> Option<(f64, f64)> {
+        let ((least, most), (low, high)) = (self.values, self.intervals);
+        let (low, high) = (low.max(least / LOG_STRETCH), high.min(most * LOG_STRETCH));
+        (least > 0.0 && most / least > 20.0).then_some((low, high))
+    }
+}
+
+fn left_ticks(y: &Y, reach: &Reach, bars: bool) -> Ticks {
+    if let Some((low, high)) = reach.log().filter(|_| y.log) {
         return axis::log(low, high);
     }
-    let (mut low, mut high) = (low, high);
+    let (mut low, mut high) = reach.linear();
     if let Some((m, _)) = y.mark {
         (low, high) = (low.min(m), high.max(m));
     }
@@ -123,9 +154,9 @@ fn left_ticks(y: &Y, (low, high): (f64, f64), bars: bool) -> Ticks {
 
 /// None: there is no value for the left axis, and an empty figure says nothing.
 pub fn draw(chart: &Chart) -> Option<String> {
-    let left = left_ticks(&chart.left, reach(chart, false)?, chart.bars);
+    let left = left_ticks(&chart.left, &reach(chart, false)?, chart.bars);
     let right_y = chart.right.as_ref().zip(reach(chart, true));
-    let right = right_y.as_ref().map(|(_, (_, high))| axis::steps(*high, left.at.len() - 1));
+    let right = right_y.as_ref().map(|(_, reach)| axis::steps(reach.linear().1, left.at.len() - 1));
     let mut c = Canvas::default();
     let top = heading(&mut c, &chart.title, WIDTH - 24.0);
     let area = Area { y: top + 22.0, ..PLOT };
@@ -338,6 +369,30 @@ mod tests {
         assert!(near(at[1], (320.0, 183.0)), "{at:?}");
         assert!(near(at[2], (62.0 + edge, 308.0)), "{at:?}");
         assert!(svg.contains(">M packets/s<") && !svg.contains("loss"), "no loss is known, so it has no axis");
+    }
+
+    /// One block of three had a latency of a second: the interval of that mean begins far below 0.
+    #[test]
+    fn an_outlier_does_not_move_the_axis_below_zero() {
+        let x = X::Names("share".into(), ["50 %", "99 %", "max"].map(String::from).to_vec());
+        let usual = series(0, false, &[(0.0, Some(20.0)), (1.0, Some(40.0)), (2.0, Some(90.0))]);
+        let mut one = series(1, false, &[(0.0, Some(21.0)), (1.0, Some(43.0)), (2.0, Some(334_000.0))]);
+        (one.spots[2].low, one.spots[2].high) = (Some(-1_100_000.0), Some(1_768_000.0));
+        for log in [true, false] {
+            let mut c = chart(x.clone(), vec![usual.clone(), one.clone()]);
+            c.left = Y { log, ..Y::from_zero("us", false) };
+            let svg = draw(&c).unwrap();
+            assert!(!svg.contains(">-") && !svg.contains("NaN"), "{svg}");
+            let at = attributes(&svg, "circle", ["cx", "cy"]);
+            let apart = (at[0].1 - at[2].1).abs();
+            assert!(!log || apart > 15.0, "20 and 90 us are {apart} apart: {at:?}");
+        }
+        // An interval alone makes no axis: the values keep most of it.
+        let mut c = chart(x, vec![series(0, false, &[(0.0, Some(20.0)), (1.0, Some(40.0)), (2.0, Some(50.0))])]);
+        (c.series[0].spots[2].low, c.series[0].spots[2].high) = (Some(-5000.0), Some(5100.0));
+        c.left = Y { log: true, ..Y::from_zero("us", false) };
+        let svg = draw(&c).unwrap();
+        assert!(!svg.contains(">-") && !svg.contains(">1000<"), "{svg}");
     }
 
     #[test]

@@ -20,6 +20,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use ringwise_model::words::plural;
+
 use crate::result::{Counted, LoadResult, Unit};
 use crate::rng::Rng;
 use crate::side::{Group, Load, Pattern, Protocol, Taken};
@@ -126,7 +128,7 @@ fn result(g: &Group, time: Duration, tallies: Vec<Tally>) -> Result<LoadResult, 
     let one_way = g.pattern == Pattern::Send;
     let through = if one_way { all.sent + all.bytes } else { all.done + all.answered };
     if let (0, Some(first)) = (through, &all.first_error) {
-        return Err(format!("nothing got through: {first} ({} times)", all.errors));
+        return Err(format!("nothing got through: {first} ({})", plural(all.errors as usize, "time")));
     }
     let per_s = |n: u64| n as f64 / time.as_secs_f64();
     let size = f64::from(g.size_bytes);

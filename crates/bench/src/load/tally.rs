@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ringwise_model::words::plural;
+
 use crate::hist::Hist;
 
 #[derive(Debug, Default)]
@@ -61,11 +63,14 @@ impl Tally {
     pub fn trouble(&self) -> Option<String> {
         let mut out = Vec::new();
         if let Some(first) = &self.first_error {
-            out.push(format!("{} calls failed, the first one: {first}", self.errors));
+            out.push(format!("{} failed, the first one: {first}", plural(self.errors as usize, "call")));
         }
         if self.late * 100 > self.asked.max(self.sent) {
-            let full =
-                if self.full > 0 { format!(" (its sockets were full {} times)", self.full) } else { String::new() };
+            let full = if self.full > 0 {
+                format!(" (its sockets were full {})", plural(self.full as usize, "time"))
+            } else {
+                String::new()
+            };
             let late = self.late;
             out.push(format!(
                 "{late} requests were more than 1 ms late or never sent: the generator was the limit{full}"

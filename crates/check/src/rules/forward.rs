@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{Gather, Goal, Nic, NicKind};
 
-use super::text::count;
+use super::text::{count, plural};
 use crate::cx::Cx;
 use crate::rule::{Confidence, Rule, Severity};
 
@@ -244,7 +244,7 @@ pub(super) static RULES: &[Rule] = &[
                 };
                 any = Some(());
                 if p.split_ascii_whitespace().next() == Some("layer2") {
-                    say.found(format!("xmit_hash_policy layer2 over {} members", members.len()));
+                    say.found(format!("xmit_hash_policy layer2 over {}", plural(members.len(), "member")));
                 }
             }
             say.of_host();
@@ -508,7 +508,11 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |nic, say| {
                 let f = cx.feature(nic, "rx-udp_tunnel-port-offload", say)?;
                 if !f.on && !f.fixed && !f.wanted {
-                    say.found(format!("rx-udp_tunnel-port-offload is off, with {n} {kind} interfaces")).fix(
+                    say.found(format!(
+                        "rx-udp_tunnel-port-offload is off, with {}",
+                        plural(n as usize, &format!("{kind} interface"))
+                    ))
+                    .fix(
                         cx,
                         &format!("--set {}.features.rx-udp_tunnel-port-offload=true --allow-disruption", nic.name()),
                     );

@@ -78,7 +78,9 @@ pub(super) static RULES: &[Rule] = &[
                 if let Some((cpu, busy)) = hot {
                     let want = max.min(cores);
                     say.found(format!(
-                        "{now} queues for {cores} near cores, and CPU {cpu} is {busy:.0} % busy with them"
+                        "{} for {}, and CPU {cpu} is {busy:.0} % busy with them",
+                        plural(now as usize, "queue"),
+                        plural(cores as usize, "near core")
                     ))
                     .fix(cx, &format!("{} --queues {want} --allow-disruption", n.name()));
                 }
@@ -115,7 +117,8 @@ pub(super) static RULES: &[Rule] = &[
                         .any(|l| l.rule == "Q02" && l.setting.address().is_some_and(|a| a.dev() == Some(n.name())))
                 });
                 if now > cores && left {
-                    say.found(format!("{now} queues for {cores} near physical cores")).fix(cx, "--allow-disruption");
+                    say.found(format!("{now} queues for {}", plural(cores as usize, "near physical core")))
+                        .fix(cx, "--allow-disruption");
                 }
                 Some(())
             })
@@ -138,7 +141,7 @@ pub(super) static RULES: &[Rule] = &[
                 c.combined.or(c.rx)?;
                 let (now, cpus) = (cx.rx_queues(n), cx.s.topology.online.len() as u32);
                 if now > cpus {
-                    say.found(format!("{now} queues for {cpus} CPUs"))
+                    say.found(format!("{now} queues for {}", plural(cpus as usize, "CPU")))
                         .fix(cx, &format!("{} --queues {cpus} --allow-disruption", n.name()));
                 }
                 Some(())
@@ -526,7 +529,7 @@ pub(super) static RULES: &[Rule] = &[
                 let max = c.combined.or(c.rx)?.max;
                 let cpus = cx.s.topology.online.len() as u32;
                 if max * 2 < cpus && cx.rx_queues(n) == max {
-                    say.found(format!("{max} queues at most for {cpus} CPUs"));
+                    say.found(format!("{} at most for {cpus} CPUs", plural(max as usize, "queue")));
                 }
                 Some(())
             })

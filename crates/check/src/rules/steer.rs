@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuSet, Dir, Goal, Nic};
 
-use super::text::{count, queues};
+use super::text::{count, plural, queues};
 use crate::cx::Cx;
 use crate::planned;
 use crate::role::tcp_in_use;
@@ -202,8 +202,8 @@ pub(super) static RULES: &[Rule] = &[
                     let sum: u64 = all.iter().map(|c| u64::from(*c)).sum();
                     let short = all.iter().any(|c| *c < want);
                     say.found(format!(
-                        "{} queues hold {} flows together, the host's table {}: {} each would be right",
-                        all.len(),
+                        "{} hold {} flows together, the host's table {}: {} each would be right",
+                        plural(all.len(), "queue"),
                         count(sum),
                         count(entries.into()),
                         count(want.into())

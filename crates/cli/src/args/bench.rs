@@ -257,7 +257,7 @@ pub struct DesignArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Results")]
 pub struct KeepArgs {
-    /// Results as JSON lines, as they come [default: ringwise-bench-DATE.jsonl]
+    /// Results as JSON lines, as they come [default: bench/DATE.jsonl in the state directory, and says so]
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
     /// The report with figures, one file
@@ -341,7 +341,8 @@ impl Level {
 
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
-    /// Listen here for the control connection; never on all addresses
+    /// Listen here for the control connection; never on all addresses. With port 0 the kernel chooses one, and the
+    /// address is printed on stdout
     #[arg(long, value_name = "ADDR:PORT", required_unless_present = "stdio")]
     pub listen: Option<SocketAddr>,
     /// The control connection is stdin and stdout (what --ssh starts)

@@ -9,6 +9,7 @@ use crate::args::{AdoptArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::hands;
+use crate::render::text::plural;
 use crate::source::{self, Source};
 use crate::style::Style;
 
@@ -56,6 +57,9 @@ fn found(a: &AdoptArgs, source: &Source, store: &Store, common: &Common) -> Resu
     for dev in &a.devs {
         let on = |st: &&Standing| st.want.address().is_some_and(|x| x.dev() == Some(dev));
         if !v.settings.iter().any(|st| on(&st)) {
+            if s.nic(dev).is_none() {
+                return Err(source.no_such_device(dev, &s));
+            }
             return Err(Fail::error(format!(
                 "nothing that ringwise applied is in force on {dev}; there is nothing to adopt"
             ))
@@ -64,7 +68,7 @@ fn found(a: &AdoptArgs, source: &Source, store: &Store, common: &Common) -> Resu
     }
     let blind = v.drifted().filter(|st| matches!(st.how, Match::Unknown(_))).count();
     if blind > 0 {
-        out::note(common.quiet, &format!("ringwise: {blind} settings cannot be read and are not adopted"));
+        out::note(common.quiet, &format!("ringwise: not adopted, because unreadable: {}", plural(blind, "setting")));
     }
     Ok(ringwise_apply::adoptable(&v, &s, &a.devs))
 }

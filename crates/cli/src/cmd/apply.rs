@@ -20,7 +20,8 @@ use crate::cmd::persist::at_boot;
 use crate::cmd::plan::{self, Made, flags, make};
 use crate::exit::{Fail, Result, Status};
 use crate::render::outcome::Before;
-use crate::render::{bands, control, hands as hands_page, plan as page};
+use crate::render::plan::{self as page, Page};
+use crate::render::{bands, control, hands as hands_page};
 use crate::source::{self, Source};
 use crate::style::Style;
 use crate::{out, render};
@@ -59,7 +60,8 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     let s = made.as_ref().map(|(m, _)| &m.snapshot);
     let as_json = a.format.json(common);
     let again = flags(&a.devs, &a.intent);
-    let text = || page::text(&plan, s, &again, false, false, &style);
+    let how = Page { again, file: file.as_ref().map(|f| f.display().to_string()), ..Page::default() };
+    let text = || page::text(&plan, s, &how, &style);
     if a.write.dry_run {
         if as_json {
             out::json(&plan)?;

@@ -9,6 +9,7 @@ use ringwise_model::Snapshot;
 use super::wanted;
 use crate::args::{Common, ConfigArgs, ConfigCmd, ConfigFile, ExportAs, From};
 use crate::exit::{Fail, Result, Status};
+use crate::render::text::plural;
 use crate::{out, source};
 
 pub fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
@@ -43,9 +44,11 @@ fn check(f: &ConfigFile, common: &Common) -> Result<Status> {
     let wishes = c.host.wishes.len() + c.entries.iter().map(|e| e.wishes.len()).sum::<usize>();
     let groups: usize = c.entries.iter().map(|e| e.groups.len()).sum();
     let text = format!(
-        "{}: sound: {} interface entries, {wishes} settings, {groups} groups\n",
+        "{}: sound: {}, {}, {}\n",
         path.display(),
-        c.entries.len()
+        plural(c.entries.len(), "interface entry"),
+        plural(wishes, "setting"),
+        plural(groups, "group")
     );
     if !common.quiet {
         out::answer(&text)?;

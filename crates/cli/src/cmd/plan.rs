@@ -14,8 +14,10 @@ use super::reviewed::{self, Expiry};
 use super::wanted;
 use crate::args::{Common, From, GoalArg, IntentArgs, PlanArgs, PlanOutput};
 use crate::exit::{Fail, Result, Status};
+use crate::propose::quote;
+use crate::render::plan::{self as page, Page};
 use crate::render::text::no_answer;
-use crate::render::{diff, plan as page, script};
+use crate::render::{diff, script};
 use crate::source::{self, Source};
 use crate::style::Style;
 use crate::{cmd::transaction, out};
@@ -44,9 +46,10 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
             out::file(&text)?;
         }
         PlanOutput::Text => {
-            let style = Style::detect(common);
-            let again = flags(&a.devs, &a.intent);
-            out::answer(&page::text(&plan, Some(&s), &again, source.recorded, a.full, &style))?;
+            let style = Style::detect(common).about(&source.recording);
+            let file = a.out.as_ref().map(|f| f.display().to_string());
+            let how = Page { again: flags(&a.devs, &a.intent), file, recorded: source.recorded, full: a.full };
+            out::answer(&page::text(&plan, Some(&s), &how, &style))?;
         }
     }
     Ok(if a.exit_code && !plan.steps.is_empty() { Status::Findings } else { Status::Ok })
@@ -141,11 +144,15 @@ pub fn make(source: &Source, devs: &[String], args: &IntentArgs, at_boot: bool, 
         let Some(why) = no_answer(n) else { continue };
         let text = format!("{}: {why}; it cannot be planned now", n.name());
         if devs.iter().any(|d| d == n.name()) {
-            return Err(Fail::error(text).next(format!("ringwise show {}", n.name())));
+            return Err(Fail::error(text).next(source.recording.reads(format!("ringwise show {}", n.name()))));
         }
         out::note(common.quiet, &format!("ringwise: {text}"));
     }
     let learned: Vec<Learned> = if source.recorded { Vec::new() } else { transaction::learned(common) };
+    // At boot an interface may come later.
+    if let Some(dev) = devs.iter().find(|d| !at_boot && s.nic(d).is_none()) {
+        return Err(source.no_such_device(dev, &s));
+    }
     let (hands, made) = hands::standing(source, &s, common).map(|v| (v.hands(), v.made)).unwrap_or_default();
     let mut intent = wanted.intent(&s, common)?;
     let missing = flows::look_up(source.host.as_ref(), &mut intent, at_boot)?;
@@ -173,9 +180,9 @@ pub fn flags(devs: &[String], i: &IntentArgs) -> String {
         None => {}
     }
     if let Some(file) = &i.config {
-        out.push(format!("--config {}", shell(&file.display().to_string())));
+        out.push(format!("--config {}", quote(&file.display().to_string())));
     }
-    out.extend(i.set.iter().map(|s| format!("--set {}", shell(s))));
+    out.extend(i.set.iter().map(|s| format!("--set {}", quote(s))));
     if i.override_config {
         out.push("--override-config".into());
     }
@@ -210,14 +217,4 @@ pub fn flags(devs: &[String], i: &IntentArgs) -> String {
         out.push("--take-over".into());
     }
     out.join(" ")
-}
-
-/// As one word of a shell.
-fn shell(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }

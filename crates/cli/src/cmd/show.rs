@@ -8,7 +8,7 @@ use crate::args::{Common, ShowArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::{json, show, table, text};
-use crate::source;
+use crate::source::{self, Source};
 use crate::style::Style;
 
 pub fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
@@ -23,7 +23,7 @@ pub fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
         out::json(&json::snapshot(&s, &a.devs))?;
         return Ok(Status::Ok);
     }
-    let style = Style { raw: a.raw, ..Style::detect(common) };
+    let style = Style { raw: a.raw, ..Style::detect(common) }.about(&source.recording);
     if !a.devs.is_empty() {
         out::answer(&show::devices(&s, &nics, &style))?;
         return Ok(Status::Ok);
@@ -33,22 +33,18 @@ pub fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
     page.push_str(&table::interfaces(&s, &Default::default(), a.all, &style));
     let first = s.nics.iter().find(|n| text::is_listed(n) && n.has_own_queues());
     if let Some(n) = first {
-        page.push_str(&format!("\nNext: ringwise show {}\n", n.name()));
+        page.push_str(&format!("\nNext: {}\n", style.recording.reads(format!("ringwise show {}", n.name()))));
     }
     out::answer(&page)?;
     Ok(Status::Ok)
 }
 
 /// Interfaces by their names or alternative names, in a snapshot of the whole host.
-pub fn names_in(s: &Snapshot, devs: &[String]) -> Result<Vec<String>> {
+pub fn names_in(source: &Source, s: &Snapshot, devs: &[String]) -> Result<Vec<String>> {
     let labelled = |d: &String| s.nics.iter().find(|n| n.labels.contains(d));
     let name = |d: &String| match s.nic(d).or_else(|| labelled(d)) {
         Some(n) => Ok(n.name().to_string()),
-        None => {
-            let have: Vec<&str> = s.nics.iter().map(Nic::name).collect();
-            let text = format!("there is no interface \"{d}\"; there are {}", have.join(" "));
-            Err(Fail::error(text).next("ringwise show --all"))
-        }
+        None => Err(source.no_such_device(d, s)),
     };
     devs.iter().map(name).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use clap::FromArgMatches;
-use ringwise_apply::{Ending, Verify};
+use ringwise_apply::{Ending, Entry, Verify};
 use ringwise_knob::{Hand, Learned, Made, Match};
 use ringwise_model::{Fact, Gather, Intent, Snapshot};
 use ringwise_plan::{Hands, Plan, Refusal};
@@ -11,6 +11,7 @@ use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
 use super::hands::{self, Take};
+use super::plan::flags;
 use super::transaction::{learned, store};
 use crate::args::{Cli, Cmd, Common, GoalArg, IntentArgs};
 
@@ -102,18 +103,45 @@ pub struct Part {
     pub devs: Vec<String>,
 }
 
-fn words(a: &Applied) -> (Vec<String>, IntentArgs) {
-    let goal = a.title.strip_prefix("goal ").and_then(|t| t.split(' ').next()?.parse().ok());
+/// The interfaces and the intent of the command line of an apply.
+fn parsed(command: &str) -> Option<(Vec<String>, IntentArgs)> {
     // A redacted capture has flags without their values: texts and files, which no plan is made of.
     let given = |w: &&str| !(w.starts_with("--") && w.ends_with('='));
-    let words = a.command.split_ascii_whitespace().map(|w| w.trim_matches('\'')).filter(given);
-    let parsed = crate::args::command().try_get_matches_from(words).ok().and_then(|m| Cli::from_arg_matches(&m).ok());
-    let (devs, mut args) = match parsed.and_then(|c| c.command) {
-        Some(Cmd::Apply(a)) => (a.devs, a.intent),
-        _ => Default::default(),
+    let words = command.split_ascii_whitespace().map(|w| w.trim_matches('\'')).filter(given);
+    let matches = crate::args::command().try_get_matches_from(words).ok()?;
+    match Cli::from_arg_matches(&matches).ok()?.command? {
+        Cmd::Apply(a) => Some((a.devs, a.intent)),
+        _ => None,
+    }
+}
+
+/// The command that applies the same again: what was wanted, without --yes and what else only that moment needed. A plan
+/// file was for its moment too.
+pub fn again(e: &Entry) -> String {
+    let (mut devs, mut args) = match e.title.starts_with("plan ") {
+        true => Default::default(),
+        false => parsed(&e.command).unwrap_or_default(),
     };
-    // What auto was then stands in the title.
-    args.goal = args.named_goal().or(goal).map(GoalArg::Of);
+    args.take_over = false;
+    args.goal = settled(&args, &e.title);
+    // A record of a command line has no quotes: words of a reason are no interfaces. A bond's name stood for its members.
+    let named = !devs.is_empty();
+    devs.retain(|d| e.devices.contains(d));
+    if named && devs.is_empty() {
+        devs.clone_from(&e.devices);
+    }
+    format!("ringwise apply {}", flags(&devs, &args)).trim_end().into()
+}
+
+/// What no flag says, and what auto was then, stands in the title.
+fn settled(args: &IntentArgs, title: &str) -> Option<GoalArg> {
+    let goal = || title.strip_prefix("goal ")?.split(' ').next()?.parse().ok();
+    args.named_goal().or_else(goal).map(GoalArg::Of)
+}
+
+fn words(a: &Applied) -> (Vec<String>, IntentArgs) {
+    let (devs, mut args) = parsed(&a.command).unwrap_or_default();
+    args.goal = settled(&args, &a.title);
     args.override_config = true;
     // What was done then is not proposed again without the word.
     args.allow_disruption = false;
@@ -222,6 +250,27 @@ mod tests {
                 (vec![], Some("latency".to_string()), None),
             ]
         );
+    }
+
+    #[test]
+    fn what_was_applied_is_proposed_again_without_its_moment() {
+        let entry = |command: &str, title: &str| -> Entry {
+            serde_json::from_value(serde_json::json!({
+                "id": 1, "kind": "apply", "title": title, "who": "root", "command": command, "unix_time": 1,
+                "this_boot": true, "devices": ["eth0", "eth1"], "steps": 3, "ending": "kept", "undo": [], "path": "",
+            }))
+            .unwrap()
+        };
+        for (command, want) in [
+            ("/usr/sbin/ringwise apply -y eth0 --goal rpc", "ringwise apply eth0 --goal rpc"),
+            ("ringwise -q apply --goal rpc --yes --take-over --confirm 60s", "ringwise apply --goal rpc"),
+            ("ringwise apply -y --queues 2 --allow-disruption", "ringwise apply --queues 2 --allow-disruption"),
+            ("ringwise apply -y --reason CHG-12 of Anna --goal rpc", "ringwise apply --goal rpc"),
+            ("ringwise apply --no-such-flag", "ringwise apply"),
+        ] {
+            assert_eq!(again(&entry(command, "goal rpc")), want, "{command}");
+        }
+        assert_eq!(again(&entry("ringwise apply -y host.plan", "plan host.plan")), "ringwise apply");
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
         // People compare it with their clock, which may have been set since.
         p.trial.until_unix = p.trial.until(source.host.as_ref());
     }
-    let style = Style::detect(common);
+    let style = Style::detect(common).about(&source.recording);
     let how = Page { recorded: source.recorded, all: a.all, passive: source.passive };
     out::answer(&page::page(&s, &st, how, &style))?;
     Ok(status)
@@ -99,6 +99,7 @@ fn standing_of(
         Ok(j) => {
             let (v, list) = (j.verify(s), j.history(&s.host));
             st.last = standing::last_in_force(&list).cloned();
+            st.rolled_back = standing::last_rollback(&list).cloned();
             st.half_way = standing::to_recover(&list).filter(|e| e.ending == Ending::PutBackIncomplete).map(|e| e.id);
             st.waiting = standing::waiting(&list).and_then(|e| waiting(e, s));
             st.stuck = list.iter().rfind(|e| e.this_boot).filter(|e| !e.stuck.is_empty()).cloned();

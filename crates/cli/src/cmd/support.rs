@@ -10,6 +10,7 @@ use ringwise_kfmt::ethtool_ioctl;
 use ringwise_model::{Nic, Order, Snapshot};
 use ringwise_sys::{Host, IoctlCmd, Real, Recorder, Recording, Redacted, Refusal, Request, kernel_log};
 
+use super::standing::Standing;
 use super::transaction::{store, words};
 use super::{capture, redaction, status};
 use crate::args::{Common, SupportArgs};
@@ -36,6 +37,8 @@ struct Item {
 /// What is put beside the capture.
 #[derive(Default)]
 pub(super) struct Papers {
+    /// What is in force, as a capture holds it. `None`: nothing was ever done here.
+    standing: Option<String>,
     /// Name below [`OURS`], what it is, content or why there is none.
     list: Vec<(String, String, std::result::Result<String, String>)>,
 }
@@ -105,15 +108,19 @@ pub(super) fn together(mut recording: Recording, papers: &Papers) -> Recording {
         let refusal = |why: &String| Refusal { errno: None, words: Some(why.clone()) };
         recording.files.insert(format!("{OURS}/{name}"), answer.map_err(refusal));
     }
+    if let Some(text) = &papers.standing {
+        recording.files.insert(Standing::file(), Ok(text.clone().into_bytes()));
+    }
     recording
 }
 
 fn items(recording: &Recording, papers: &Papers, redacted: &[Redacted]) -> Vec<Item> {
-    let own = |path: &str| path.starts_with(&format!("{OURS}/"));
+    let standing = Standing::file();
+    let own = |path: &str| path.starts_with(&format!("{OURS}/")) || path == standing;
     let bytes = |path: &str| recording.files.get(path).and_then(|a| a.as_ref().ok()).map_or(0, Vec::len);
     let host: usize = recording.files.keys().filter(|p| !own(p)).map(|p| bytes(p)).sum();
     let raw = recording.kernel.values().filter_map(|r| r.answer.as_ref().ok()).flatten().map(Vec::len).sum::<usize>();
-    let answers = recording.len() - papers.list.len();
+    let answers = recording.len() - papers.list.len() - usize::from(papers.standing.is_some());
     let capture = Item {
         name: "manifest.json kernel.json fs/".into(),
         what: format!("capture, {} answers, refusals among them", thousands(answers as u64)),
@@ -127,7 +134,12 @@ fn items(recording: &Recording, papers: &Papers, redacted: &[Redacted]) -> Vec<I
         },
         size: content.as_ref().map(|_| bytes(&format!("{OURS}/{name}"))).map_err(String::clone),
     });
-    std::iter::once(capture).chain(rest).collect()
+    let standing = papers.standing.as_ref().map(|_| Item {
+        name: format!("fs{standing}"),
+        what: "what is in force, for check --from".into(),
+        size: Ok(bytes(&standing)),
+    });
+    std::iter::once(capture).chain(standing).chain(rest).collect()
 }
 
 fn listing(items: &[Item]) -> String {
@@ -163,6 +175,7 @@ pub(super) fn papers(
         (e.reason, e.title) = (None, redaction::title(&e.title));
     }
     let text = page::page(s, &standings, how, &Style::plain(None));
+    out.standing = Standing::text(s, common);
     out.add("status.txt", "status", Ok(text));
     out.add(
         "verify.json",

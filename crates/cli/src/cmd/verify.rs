@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ringwise_apply::{Entry, Journals, Verify};
+use ringwise_apply::{Journals, Verify};
 use ringwise_discover::Options;
 use ringwise_knob::{Match, Of, Setting, irq};
 use ringwise_model::{CpuId, CpuSet, Fact, Gather, IrqId, Nic, Snapshot};
@@ -11,6 +11,7 @@ use ringwise_observe::{Counted as Count, Counters, Counts, Delta, How, IrqDelta,
 use ringwise_observe::{more, polled_on, sample};
 
 use super::hands;
+use super::standing as applied;
 use super::transaction::{fail, store};
 use crate::args::{Common, VerifyArgs};
 use crate::exit::{Fail, Result, Status};
@@ -63,23 +64,16 @@ pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
         out::json(&doc)?;
         return Ok(status);
     }
-    let style = Style::detect(common);
+    let style = Style::detect(common).about(&source.recording);
     let counted = counted.as_ref().map(|(c, seconds)| (c.as_slice(), *seconds));
     let list = journals.history(&s.host);
     let last = standing::last_in_force(&list);
     let evidence = hands::evidence(&source, &s, &v, &store);
     let now = (!source.recorded).then(|| source.host.unix_time());
-    let advice = Advice { again: last.map(put_back_command), evidence, now };
+    let again = last.map(applied::again);
+    let advice = Advice { again, evidence, now };
     out::answer(&standing::verify(&host_name(&s), &v, counted, &advice, &style))?;
     Ok(status)
-}
-
-/// The command that brings it back. A plan file was for the moment it was made in.
-fn put_back_command(e: &Entry) -> String {
-    let words = e.command.split(' ').filter(|w| *w != "--take-over");
-    let command =
-        if e.title.starts_with("plan ") { "ringwise apply".into() } else { words.collect::<Vec<_>>().join(" ") };
-    format!("{command} --take-over")
 }
 
 struct Watched {

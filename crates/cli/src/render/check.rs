@@ -1,12 +1,14 @@
 //! `check` for people.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use ringwise_check::capability::{Capability, Here};
 use ringwise_check::{Finding, Report, Severity, Unopened};
 use ringwise_model::{Order, Snapshot};
 
 use super::text::{one_line, pad, plural};
+use crate::propose::Recording;
 use crate::style::{Style, Tint};
 
 /// Unread values of one reason above which they are counted instead of listed.
@@ -45,7 +47,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
             rest.push(format!("{} need two samples", r.not_evaluated.len()));
         }
         rest.push(format!("{unread} not readable"));
-        out += &wrap(&format!("{host}: no findings ({} rules, {}).", r.rules, rest.join(", ")), 2, style);
+        out += &wrap(&format!("{host}: no findings ({}, {}).", plural(r.rules, "rule"), rest.join(", ")), 2, style);
         out.push('\n');
         out += &could_not(r, style);
         return out;
@@ -53,6 +55,8 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     out += &wrap(&format!("{host}  {}", r.role.words()), 0, style);
     out += &format!("\n{}\n", wrap(&format!("goal {} ({})", r.goal, r.goal_from), 0, style));
     if let Some(f) = &r.first {
+        // A sentence that ends with the command to type.
+        let f = if f.contains(": ringwise plan") { style.recording.reads(f) } else { f.clone() };
         out += &wrap(&format!("First: {f}"), 0, style);
         out.push('\n');
     }
@@ -81,7 +85,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     out += &could_not(r, style);
     out.push('\n');
     out += &summary(r, unread);
-    let fixes = fixes(&r.findings);
+    let fixes = fixes(&r.findings, style);
     for (command, ids) in &fixes {
         out += &wrap(&format!("Mended by {command}: {}", ids.join(" ")), 2, style);
         out.push('\n');
@@ -95,7 +99,12 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     }
     if let Some(f) = r.findings.first() {
         out += &format!("Why and how: ringwise check --explain {}\n", f.rule);
-        out += &format!("Accept one: ringwise check --accept {} --reason \"...\" --until {until}\n", f.rule);
+        let accept = format!("ringwise check --accept {} --reason \"...\" --until {until}", f.rule);
+        let accept = match style.recording.is_one() {
+            true => style.recording.reads(accept) + " --baseline FILE",
+            false => accept,
+        };
+        out += &format!("Accept one: {accept}\n");
     }
     out
 }
@@ -170,7 +179,7 @@ fn groups(findings: &[Finding], style: &Style) -> String {
 }
 
 /// Commands of ours, with the rules that each mends; what is the same but for the interface once.
-fn fixes(findings: &[Finding]) -> Vec<(String, Vec<String>)> {
+fn fixes(findings: &[Finding], style: &Style) -> Vec<(String, Vec<String>)> {
     struct Fix {
         alike: String,
         command: String,
@@ -197,9 +206,14 @@ fn fixes(findings: &[Finding]) -> Vec<(String, Vec<String>)> {
             None => all.push(Fix { alike, command: c.clone(), devs: Vec::new(), ids: vec![f.rule.clone()] }),
         }
     }
+    // Plans are made of a recording as well; what else a finding names is for the host itself.
+    let here = |c: String| match c.starts_with("ringwise plan") {
+        true => style.recording.reads(c),
+        false => c,
+    };
     let told = |f: Fix| match f.devs.is_empty() {
-        true => (f.command, f.ids),
-        false => (format!("{} ({} alike)", f.command, f.devs.join(" ")), f.ids),
+        true => (here(f.command), f.ids),
+        false => (format!("{} ({} alike)", here(f.command), f.devs.join(" ")), f.ids),
     };
     all.into_iter().map(told).collect()
 }
@@ -287,7 +301,7 @@ pub fn hosts(all: &[Report], unopened: &[Unopened], style: &Style) -> String {
     }
     out.push('\n');
     if let Some(file) = all.first().and_then(|r| r.file.as_ref()) {
-        out += &format!("Next: ringwise check --from {file}\n");
+        out += &format!("Next: {}\n", Recording::of(Some(Path::new(file))).reads("ringwise check"));
     }
     out
 }

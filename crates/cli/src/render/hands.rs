@@ -50,28 +50,36 @@ pub struct Evidence {
 /// What `verify` says beside the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Advice {
-    /// The command that brings back what was applied last.
+    /// The command that applied it last, without what only that moment needed.
     pub again: Option<String>,
     pub evidence: Evidence,
     /// Seconds since 1970; `None`: of a recording.
     pub now: Option<u64>,
 }
 
-/// The last lines of `verify` where something is not as applied.
-pub fn ways_on(drifted: &[&Standing], a: &Advice, width: Option<usize>) -> String {
+/// The last lines of `verify` where something is not as applied. `changed`: some of it outside ringwise.
+pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) -> String {
     let mut out = String::new();
     if let Some(text) = looks_like(drifted, &a.evidence) {
-        out.push_str(&hang("Looks like: ", &text, width));
+        out.push_str(&hang("Looks like: ", &text, style.width));
     }
-    out.push_str(&format!("Put back: {}\n", a.again.as_deref().unwrap_or("ringwise apply --take-over")));
+    let there = |c: &str| style.recording.there(c);
+    let again = a.again.as_deref().unwrap_or("ringwise apply");
+    if changed {
+        out.push_str(&format!("Put back: {}\n", there(&format!("{again} --take-over"))));
+        out.push_str(&hang("          ", "--take-over overwrites what was changed outside ringwise", style.width));
+    } else {
+        out.push_str(&format!("Put back: {}\n", there(again)));
+    }
     let addresses: Vec<_> = drifted.iter().filter(|s| !matches!(s.how, Match::Unknown(_))).collect();
     let devs: BTreeSet<String> =
         addresses.iter().filter_map(|s| s.want.address()?.dev().map(str::to_string)).into_set();
     let host = addresses.iter().any(|s| s.want.address().is_some_and(|a| a.dev().is_none()));
     match (host, devs.is_empty()) {
-        (true, _) => out.push_str("Keep:     ringwise adopt --all\n"),
+        (true, _) => out.push_str(&format!("Keep:     {}\n", there("ringwise adopt --all"))),
         (false, false) => {
-            out.push_str(&format!("Keep:     ringwise adopt {}\n", devs.into_iter().collect::<Vec<_>>().join(" ")));
+            let adopt = format!("ringwise adopt {}", devs.into_iter().collect::<Vec<_>>().join(" "));
+            out.push_str(&format!("Keep:     {}\n", there(&adopt)));
         }
         (false, true) => {}
     }
@@ -189,7 +197,7 @@ pub fn kept(plan: &Plan, again: &str, style: &Style) -> String {
         out.push_str(&hang(&format!("  = {}  ", address(&k.hand.setting)), &text, style.width));
     }
     let again = if again.is_empty() { String::new() } else { format!(" {again}") };
-    out.push_str(&format!("  take it:  ringwise apply{again} --take-over\n"));
+    out.push_str(&format!("  overwrite it:  ringwise apply{again} --take-over\n"));
     let by_hand: Vec<&Hand> = plan.kept.iter().map(|k| &k.hand).filter(|h| h.origin == Origin::ByHand).collect();
     if !by_hand.is_empty() {
         out.push_str(&format!("  keep it for good:  ringwise adopt {}\n", devices(&by_hand)));

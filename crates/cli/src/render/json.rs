@@ -4,6 +4,8 @@ use ringwise_model::{Dir, Nic, Order, Snapshot, Vector};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::text::is_listed;
+
 /// A value with its name and version in front.
 #[derive(Serialize)]
 pub struct Document<'a, T: Serialize> {
@@ -18,7 +20,7 @@ pub fn snapshot(s: &Snapshot, devs: &[String]) -> Value {
     let interfaces: Vec<Value> = s
         .nics
         .iter()
-        .filter(|n| if devs.is_empty() { n.has_own_queues() } else { devs.iter().any(|d| d == n.name()) })
+        .filter(|n| if devs.is_empty() { has_queues(n) } else { devs.iter().any(|d| d == n.name()) })
         .map(interface)
         .collect();
     json!({
@@ -31,6 +33,11 @@ pub fn snapshot(s: &Snapshot, devs: &[String]) -> Value {
         "bystanders": s.bystanders,
         "unread": s.unread,
     })
+}
+
+/// Queues of its own, or nobody knows.
+fn has_queues(n: &Nic) -> bool {
+    n.has_own_queues() || is_listed(n) && n.queues_unread().is_some()
 }
 
 fn interface(n: &Nic) -> Value {
@@ -49,7 +56,12 @@ fn interface(n: &Nic) -> Value {
                 json!({"queue": id, "rx": rx, "tx": tx})
             })
             .collect();
-    json!({"name": n.name(), "driver": n.driver, "node": n.node, "queues": queues})
+    let mut doc = json!({"name": n.name(), "driver": n.driver, "node": n.node, "queues": queues});
+    // In version 1 the queues are a list, also where they are unknown.
+    if let Some(why) = n.queues_unread() {
+        doc["queues_unread"] = json!(why);
+    }
+    doc
 }
 
 /// `null`: no interrupt is known for the queue.

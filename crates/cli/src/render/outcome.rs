@@ -52,7 +52,7 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
     let yellow = |t: &str| style.paint(Tint::Yellow, t);
     Some(match e {
         Event::Begun { transaction, steps } => {
-            format!("{clock}  transaction {transaction} begins: {}", plural(*steps, "step"))
+            format!("{clock}  transaction {transaction} begins: {}", plural(*steps, "change"))
         }
         Event::Note { text } => format!("{clock}  {}", one_line(text)),
         Event::AlreadySo { phase, setting } if style.verbose > 0 => line(clock, *phase, &change(setting), "so already"),
@@ -94,7 +94,7 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
             line(clock, Phase::Apply, &format!("{dev} {bond} uses it again"), &format!("ok{}", took(*t)))
         }
         Event::Replanned { steps } => {
-            format!("{clock}  planned again without what was refused: {}", plural(*steps, "step"))
+            format!("{clock}  planned again without what was refused: {}", plural(*steps, "change"))
         }
         Event::PuttingBack { why } => format!("{clock}  {}", red(&format!("putting back: {why}"))),
         Event::Verified { phase, ok, of, pending } => {
@@ -102,7 +102,7 @@ pub fn event(e: &Event, before: &Before, clock: &str, style: &Style) -> Option<S
                 Phase::PutBack => "as before",
                 _ => "read back as asked",
             };
-            let mut text = format!("{clock}  verify: {ok} of {of} {what}");
+            let mut text = format!("{clock}  verify: {ok} of {of} settings {what}");
             if !pending.is_empty() {
                 text.push_str(&format!("; {} pending: they move at the next interrupt of their queue", pending.len()));
             }
@@ -116,15 +116,34 @@ fn seconds(o: &Outcome) -> String {
     format!("{:.1} s", o.took_ms as f64 / 1000.0)
 }
 
-/// `8 settings,` or `4 of 8 settings; 4 refused by the kernel or the driver: EIO;`
+/// The changes of a plan that were made, as `plan` and `history` count them: `41 changes`, `4 of 8 changes`.
+pub fn changes(o: &Outcome) -> String {
+    let made = o.changes();
+    match o.unmet.len() {
+        0 => plural(made, "change"),
+        n => format!("{made} of {}", plural(made + n, "change")),
+    }
+}
+
+/// Everything that was discovered again at the end.
+fn read_back(o: &Outcome) -> String {
+    let beside = o.verified_of.saturating_sub(o.changes());
+    match (o.verified == o.verified_of, beside) {
+        (false, _) => format!("{} of {} settings read back", o.verified, o.verified_of),
+        (true, 0) => "all read back".into(),
+        (true, n) => format!("all read back, and {} that they may reset", plural(n, "setting")),
+    }
+}
+
+/// `8 changes,` or `4 of 8 changes; 4 refused by the kernel or the driver: EIO;`
 fn count(o: &Outcome) -> String {
+    let mut text = changes(o);
     if o.unmet.is_empty() {
-        return plural(o.applied.len(), "setting") + ",";
+        return text + ",";
     }
     let is_unmet = |s: &Setting| s.address().is_some_and(|a| o.unmet.contains(&a));
     let refused: Vec<&Failure> = o.refused.iter().filter(|r| is_unmet(&r.asked)).map(|r| &r.failure).collect();
     let ignored = o.ignored.iter().filter(|i| is_unmet(&i.asked)).count();
-    let mut text = format!("{} of {}", o.applied.len(), plural(o.applied.len() + o.unmet.len(), "setting"));
     if !refused.is_empty() {
         let words: BTreeSet<&str> = refused.iter().map(|f| f.words.as_str()).collect();
         let words: Vec<&str> = words.into_iter().collect();
@@ -181,13 +200,7 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
             ));
         }
         Verdict::Applied => {
-            let text = format!(
-                "{verb} as transaction {id} in {}: {} {} of {} read back.",
-                seconds(o),
-                count(o),
-                o.verified,
-                o.verified_of
-            );
+            let text = format!("{verb} as transaction {id} in {}: {} {}.", seconds(o), count(o), read_back(o));
             let tint = if o.unmet.is_empty() { Tint::Green } else { Tint::Yellow };
             out.push_str(&style.paint(tint, hang("", &text, w).trim_end()));
             out.push('\n');

@@ -12,6 +12,7 @@ use super::groups;
 use super::hands;
 use super::rivals;
 use super::text::{self, hang, len, pad, plural};
+use crate::propose::quote;
 use crate::style::{Style, Tint};
 
 /// Numbers for sources, in the order in which they are first named.
@@ -46,9 +47,22 @@ pub fn name(plan: &Plan) -> String {
     plan.host.name.known().map_or_else(|| "host of unknown name".into(), |n| text::visible(n).into_owned())
 }
 
-/// The whole page. `again`: the flags of this plan, for the next command. `recorded`: not a live host.
-pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full: bool, style: &Style) -> String {
-    let w = style.width;
+/// How the page is made.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    /// The flags of this plan, for the next command.
+    pub again: String,
+    /// The file that holds this plan.
+    pub file: Option<String>,
+    /// The plan is of another host, or of another time.
+    pub recorded: bool,
+    /// One line a setting instead of bands.
+    pub full: bool,
+}
+
+/// The whole page.
+pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> String {
+    let (w, again) = (style.width, how.again.as_str());
     if plan.steps.is_empty() {
         let (n, kept) = (plan.target.len(), plan.kept.len());
         let mut out = named(plan, w);
@@ -64,7 +78,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full
     }
     let mut out = named(plan, w) + &head(plan, w);
     let mut notes = Notes::default();
-    if full {
+    if how.full {
         out.push_str(&lines(plan, s, &mut notes, style.utc));
     } else {
         for dev in &plan.considered {
@@ -103,7 +117,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, again: &str, recorded: bool, full
     out.push_str(&hands::undone(plan, style));
     out.push_str(&totals(plan, w));
     out.push_str(&control::cuts(plan, style));
-    out.push_str(&next(plan, again, recorded));
+    out.push_str(&next(plan, how));
     if !notes.list.is_empty() {
         out.push('\n');
         out.push_str(&notes.render(w));
@@ -335,12 +349,17 @@ fn out_of(plan: &Plan, w: Option<usize>, tail: &str) -> String {
     hang("", &format!("{} {tail}", summary(plan)), w)
 }
 
-fn next(plan: &Plan, again: &str, recorded: bool) -> String {
+fn next(plan: &Plan, how: &Page) -> String {
     let plain = |n: &&String| n.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
     let file = format!("{}.plan", plan.host.name.known().filter(plain).map_or("host", String::as_str));
-    let again = if again.is_empty() { String::new() } else { format!(" {again}") };
-    if recorded {
-        return format!("This is a recording. On the host itself: ringwise apply{again}\n");
+    let again = if how.again.is_empty() { String::new() } else { format!(" {}", how.again) };
+    let written = how.file.as_deref().map(|f| format!("ringwise apply {}", quote(f)));
+    if how.recorded {
+        let apply = written.unwrap_or_else(|| format!("ringwise apply{again}"));
+        return format!("This is a recording. On the host itself: {apply}\n");
+    }
+    if let Some(apply) = written {
+        return format!("Next: {apply}\n");
     }
     format!(
         "Next: ringwise apply{again}\n  or, to have exactly this reviewed first:\n      ringwise plan{again} --out {file}\n      \

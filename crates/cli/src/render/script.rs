@@ -13,6 +13,8 @@ use ringwise_knob::{Address, Of, Setting, SettingMap, collateral, irq, order, ru
 use ringwise_model::{Dir, Fact, Gather, Nic, Rule, Snapshot};
 use ringwise_plan::Plan;
 
+use crate::propose::quote;
+
 /// The script, or why there cannot be one.
 pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     let steps: Vec<&Setting> = plan.steps.iter().map(|st| &st.setting).filter(|st| st.address().is_some()).collect();
@@ -115,12 +117,6 @@ fn netlink_alone(setting: &Setting) -> bool {
 /// Text in a comment: one line.
 fn word(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
-}
-
-/// One word for the shell.
-fn quote(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@,+=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text.into() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// The device is where it was: below its bus address, for virtio one step deeper.

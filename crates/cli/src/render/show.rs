@@ -28,7 +28,7 @@ pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
         out.push('\n');
     }
     let names: Vec<&str> = nics.iter().map(|n| n.name()).collect();
-    out.push_str(&format!("Next: ringwise plan {}\n", names.join(" ")));
+    out.push_str(&format!("Next: {}\n", style.recording.reads(format!("ringwise plan {}", names.join(" ")))));
     out
 }
 

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verify, WouldUndo};
-use ringwise_knob::{Match, Setting};
+use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verdict, Verify, WouldUndo};
+use ringwise_knob::{Match, Origin, Setting};
 use ringwise_model::{CpuId, CpuSet, Fact, Gather, Order};
 use ringwise_observe::How;
 use serde::Serialize;
 
 use super::hands;
-use super::table;
 use super::text::{self, hang, pad, plural, visible};
+use super::{outcome, table};
 use crate::style::{Style, Tint};
 use crate::when;
 
@@ -118,9 +118,10 @@ pub fn verify(
     if let Some(id) = v.unfinished {
         let text = format!("transaction {id} was cut short and is half-applied");
         out.push_str(&format!("{}\n", style.paint(Tint::Red, &text)));
-        out.push_str("Finish:   ringwise recover\n");
+        out.push_str(&format!("Finish:   {}\n", style.recording.there("ringwise recover")));
     } else if !drifted.is_empty() {
-        out.push_str(&hands::ways_on(&drifted, advice, w));
+        let changed = v.hands().iter().any(|h| h.origin == Origin::ByHand);
+        out.push_str(&hands::ways_on(&drifted, changed, advice, style));
     }
     for n in &v.newer {
         out.push_str(&hands::newer(n, style));
@@ -176,15 +177,15 @@ fn stands_still(c: &Counted) -> Option<String> {
             return Some(format!("stuck: completed nothing for {} s, {bytes} bytes in flight", ms / 1000));
         }
         Some(How::TimedOut { times }) => {
-            return Some(format!("stuck: timed out, {times} times by the kernel's watchdog"));
+            return Some(format!("stuck: timed out, {} by the kernel's watchdog", plural(times as usize, "time")));
         }
         None => {}
     }
     let packets = c.packets.filter(|_| c.polled)?;
     let place = c.polled_on.map_or_else(|| "another CPU".into(), |cpu| format!("CPU {cpu}"));
     Some(format!(
-        "still polled on {place} ({} packets): it moves when the queue is empty once",
-        text::thousands(packets)
+        "still polled on {place} ({}): it moves when the queue is empty once",
+        plural(packets as usize, "packet")
     ))
 }
 
@@ -197,6 +198,8 @@ fn state(e: &Entry) -> String {
     }
     match &e.ending {
         Ending::OnTrial { .. } => "on trial: ringwise confirm".into(),
+        // Nothing stays of it that could be in force: what it restored is nobody's setting.
+        Ending::Kept if e.this_boot && matches!(e.kind, Kind::Rollback { .. }) => "done".into(),
         Ending::Kept if e.this_boot => "in force".into(),
         Ending::Kept => e.elsewhere.clone().unwrap_or_else(|| "gone with a reboot".into()),
         Ending::PutBack => "failed, put back".into(),
@@ -222,16 +225,27 @@ fn trial(e: &Entry) -> Option<String> {
     }
 }
 
+/// `goal forward`, `rollback of 12`.
+pub fn title(e: &Entry) -> String {
+    match &e.kind {
+        Kind::Rollback { before: 0 } => "rollback to as first found".into(),
+        Kind::Rollback { before } => format!("rollback of {before}"),
+        _ => e.title.clone(),
+    }
+}
+
 fn what(e: &Entry) -> String {
     if e.unix_time == 0 {
         return "unknown".into();
     }
-    let mut parts = vec![match &e.kind {
-        Kind::Rollback { before: 0 } => "rollback to as first found".into(),
-        Kind::Rollback { before } => format!("rollback of {before}"),
-        _ => e.title.clone(),
-    }];
-    parts.push(plural(e.steps, if e.kind == Kind::Adopt { "setting" } else { "change" }));
+    let mut parts = vec![title(e)];
+    let kept = e.outcome.as_ref().filter(|o| o.verdict == Verdict::Applied && !o.unmet.is_empty());
+    parts.push(match (&e.kind, kept) {
+        (Kind::Adopt, _) => plural(e.steps, "setting"),
+        // As the apply itself has counted them.
+        (_, Some(o)) => outcome::changes(o),
+        _ => plural(e.steps, "change"),
+    });
     if let Some(r) = &e.reason {
         parts.push(r.clone());
     }
@@ -242,6 +256,12 @@ fn what(e: &Entry) -> String {
 pub fn last_in_force(list: &[Entry]) -> Option<&Entry> {
     let stands = |e: &&Entry| matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }) && e.undone_by.is_none();
     list.iter().filter(|e| e.this_boot && e.kind == Kind::Apply).rfind(stands)
+}
+
+/// The last transaction of this boot, where it is a rollback that stays.
+pub fn last_rollback(list: &[Entry]) -> Option<&Entry> {
+    let last = list.iter().rfind(|e| e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }))?;
+    Some(last).filter(|e| matches!(e.kind, Kind::Rollback { .. }))
 }
 
 /// What `recover` would put back: the transaction that was cut short, else the last one if something of it
@@ -349,7 +369,7 @@ pub fn entry(e: &Entry, style: &Style) -> String {
         for s in &o.put_back {
             out.push_str(&format!("put back  {} = {}\n", address(s), s.value_text()));
         }
-        out.push_str(&super::outcome::summary(o, "Applied", style));
+        out.push_str(&outcome::summary(o, "Applied", style));
     }
     if !e.undo.is_empty() {
         out.push_str("\nBy hand, with the interrupt numbers of that time:\n");

@@ -8,7 +8,7 @@ use ringwise_knob::{Address, Match, Window};
 use ringwise_model::{CpuSet, Gather, Snapshot};
 
 use super::text::{self, hang, pad, plural};
-use super::{outcome, rivals, table};
+use super::{outcome, rivals, standing, table};
 use crate::boot::Boot;
 use crate::style::{Style, Tint};
 use crate::when;
@@ -19,6 +19,8 @@ pub struct Standings {
     /// `None`: a recording, or the state directory could not be read (then with the reason).
     pub verify: Option<Verify>,
     pub last: Option<Entry>,
+    /// The rollback after which nothing of what was applied may be left.
+    pub rolled_back: Option<Entry>,
     /// The transaction of which something could not be put back.
     pub half_way: Option<u64>,
     /// A rollback had to leave something because CPUs were offline.
@@ -86,7 +88,7 @@ pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
     line("applied", &applied(st, how.recorded, style));
     if let Some(v) = &st.verify {
         if !v.settings.is_empty() {
-            line("now", &now(v, style));
+            line("now", &now(v, st.last.as_ref(), style));
         }
         if let Some(text) = boot(st.boot.as_ref(), !v.settings.is_empty(), style) {
             line("boot", &text);
@@ -104,7 +106,7 @@ pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
     let extra = remarks(s, st);
     out.push_str(&table::interfaces(s, &extra, how.all, style));
     out.push('\n');
-    out.push_str(&next(s, st));
+    out.push_str(&next(s, st, style));
     out
 }
 
@@ -116,7 +118,10 @@ fn applied(st: &Standings, recorded: bool, style: &Style) -> String {
             let reason = e.reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default();
             format!("transaction {}, {}, {} by {}{reason}", e.id, e.title, when::minute(e.unix_time, style.utc), e.who)
         }
-        _ => "nothing in this boot".into(),
+        _ => match &st.rolled_back {
+            Some(e) => format!("nothing any more (transaction {}: {})", e.id, standing::title(e)),
+            None => "nothing in this boot".into(),
+        },
     }
 }
 
@@ -141,7 +146,7 @@ fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
 }
 
 /// `2 of 41 settings differ since 2026-11-20 02:51 (ringwise verify)`
-fn now(v: &Verify, style: &Style) -> String {
+fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
     let drifted: Vec<&Standing> = v.drifted().filter(|s| was_asked(s)).collect();
     let left_out = v.drifted().count() - drifted.len();
     if drifted.is_empty() && left_out > 0 {
@@ -149,7 +154,15 @@ fn now(v: &Verify, style: &Style) -> String {
     }
     if drifted.is_empty() {
         let all = v.settings.len();
-        return if all == 1 { "the one setting as applied".into() } else { format!("all {all} settings as applied") };
+        let text =
+            if all == 1 { "the one setting as applied".into() } else { format!("all {all} settings as applied") };
+        // Of one transaction: how many of them it did not have to change.
+        let of_last = last.filter(|e| e.steps < all && v.settings.iter().all(|s| s.transaction == e.id));
+        let whole = |e: &&Entry| e.outcome.as_ref().is_some_and(|o| o.refused.is_empty() && o.ignored.is_empty());
+        return match of_last.filter(whole) {
+            Some(e) => format!("{text} ({}, the others were so before)", plural(e.steps, "change")),
+            None => text,
+        };
     }
     // The earliest moment at which all was well for certain.
     let windows: Option<Vec<Window>> = drifted.iter().map(|s| s.changed).collect();
@@ -274,8 +287,8 @@ fn moved_text(list: &[Address]) -> String {
 }
 
 /// What to type now.
-fn next(s: &Snapshot, st: &Standings) -> String {
-    let Some(v) = &st.verify else { return otherwise(s) };
+fn next(s: &Snapshot, st: &Standings, style: &Style) -> String {
+    let Some(v) = &st.verify else { return otherwise(s, style) };
     if v.unfinished.is_some() || st.half_way.is_some() || st.waiting.as_ref().is_some_and(|w| w.ready) {
         return "Next: ringwise recover\n".into();
     }
@@ -296,12 +309,16 @@ fn next(s: &Snapshot, st: &Standings) -> String {
         let show = dev.map(|d| format!("      ringwise show {d}\n")).unwrap_or_default();
         return format!("Next: ringwise verify\n{show}");
     }
-    otherwise(s)
+    otherwise(s, style)
 }
 
-fn otherwise(s: &Snapshot) -> String {
+fn otherwise(s: &Snapshot, style: &Style) -> String {
     match s.nics.iter().find(|n| text::is_listed(n) && n.has_own_queues()) {
-        Some(n) => format!("Next: ringwise show {}\n      ringwise plan\n", n.name()),
+        Some(n) => {
+            let reads = |c: String| style.recording.reads(c);
+            let show = reads(format!("ringwise show {}", n.name()));
+            format!("Next: {show}\n      {}\n", reads("ringwise plan".into()))
+        }
         None => "Nothing here has queues of its own to tune.\n".into(),
     }
 }

@@ -175,7 +175,11 @@ pub fn rfs(n: &Nic, host: &Host) -> String {
         f => sentence(f, "not in this kernel", |e| format!("{e} socket flow entries")),
     };
     let gs = groups(n.rx_queues.iter().map(|q| (q.id, q.rps_flow_cnt.clone())));
-    let one = |f: &Fact<u32>| sentence(f, "none", |e| if *e == 0 { "off".into() } else { format!("{e} entries") });
+    let one = |f: &Fact<u32>| {
+        sentence(f, "none", |e| {
+            if *e == 0 { "off".into() } else { format!("{e} {}", if *e == 1 { "entry" } else { "entries" }) }
+        })
+    };
     let queues = match gs.as_slice() {
         [] => String::new(),
         [(_, Fact::Known(0))] if host.rps_sock_flow_entries.known() == Some(&0) => String::new(),

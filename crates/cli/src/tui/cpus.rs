@@ -10,7 +10,7 @@ use super::draw::{heading, window};
 use super::history::{Curve, curve};
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
-use crate::render::text::thousands;
+use crate::render::text::{plural, thousands};
 use crate::style::Tint;
 
 const COLUMNS: [Column; 15] = [
@@ -55,6 +55,11 @@ fn tint(busy: Option<f64>) -> Option<Tint> {
     }
 }
 
+fn label_width(v: &View) -> usize {
+    let nodes = v.rates.iter().flat_map(|r| r.cpus.values()).filter_map(|c| c.node);
+    " node  ".len() + nodes.map(|n| n.to_string().len()).max().unwrap_or(1)
+}
+
 /// One line of the heat map: its label, and each CPU.
 type Line = (String, Vec<(String, Option<Tint>)>);
 
@@ -68,7 +73,8 @@ fn heat(v: &View, width: u16) -> Vec<Line> {
     let most = nodes.values().map(Vec::len).max().unwrap_or(0);
     // `12▓ 97 `, or only the shades where those have no room.
     let cell = digits + 5;
-    let label = 8;
+    // ` node 0 `, wider where nodes have two digits.
+    let label = label_width(v);
     let numbers = label + most * cell <= usize::from(width);
     let mut out = Vec::new();
     for (node, cpus) in nodes {
@@ -87,7 +93,7 @@ fn heat(v: &View, width: u16) -> Vec<Line> {
                 cells.push((format!(" {list}"), None));
             }
             let name = if i == 0 { name.clone() } else { String::new() };
-            out.push((format!(" {name:<7}"), cells));
+            out.push((format!(" {name:<0$}", label - 1), cells));
         }
     }
     out
@@ -159,13 +165,13 @@ pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let room = usize::from(area.height).saturating_sub(2 + lines);
     let (from, n, words) = window(v.choice(Panel::Cpus).from, all.len(), room);
     let legend = if v.style.ascii { ".<10 -<40 =<60 *<90 #" } else { "·<10 ░<40 ▒<60 ▓<90 █" };
-    let more = if left_out > 0 { format!("  {left_out} lines of heat not shown") } else { String::new() };
+    let more = if left_out > 0 { format!("  {} of heat not shown", plural(left_out, "line")) } else { String::new() };
     let head = heading(v, Panel::Cpus, &format!("CPUS softirq+irq %: {legend}{more}{words}"));
     pen.put(area, 0, 0, &head.text, head.tint);
     let Some(r) = &v.rates else { return };
     for (y, (label, cells)) in (1..area.height).zip(&heat) {
         pen.put(area, y, 0, label, None);
-        let mut x = 8;
+        let mut x = label.chars().count() as u16;
         for (text, tint) in cells {
             pen.put(area, y, x, text, *tint);
             x += text.chars().count() as u16;

@@ -101,9 +101,9 @@ pub fn wrapped(text: &str, width: usize, lines: usize) -> Vec<String> {
 }
 
 fn keys(v: &View, width: u16) -> String {
-    let panel = ["interfaces", "queues", "CPUs", "history"][v.focus as usize];
     if v.typing {
-        return format!("filter {panel}: {}_   Enter keeps it, Esc takes it away", v.choice(v.focus).filter);
+        let panel = ["interfaces", "queues", "CPUs", ""][v.listed() as usize];
+        return format!("filter {panel}: {}_   Enter keeps it, Esc takes it away", v.choice(v.listed()).filter);
     }
     let mut parts =
         vec!["q quit", "? help", "Tab panel", "s sort", "r reverse", "/ filter", "a all queues", "space pause"];

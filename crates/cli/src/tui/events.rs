@@ -2,6 +2,8 @@
 
 use ringwise_observe::{Counters, Mark, Rates};
 
+use crate::render::text::plural;
+
 /// One remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
@@ -30,11 +32,11 @@ pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
             }
         }
         if let Some(n) = l.counts.get("carrier_changes").filter(|n| **n > 0) {
-            texts.push(format!("{name} lost or found its link, {n} times"));
+            texts.push(format!("{name} lost or found its link, {}", plural(*n as usize, "time")));
         }
         let stuck: u64 = l.queues.iter().filter_map(|q| q.timeouts).sum();
         if stuck > 0 {
-            texts.push(format!("{name} transmit queues stuck, {stuck} times"));
+            texts.push(format!("{name} transmit queues stuck, {}", plural(stuck as usize, "time")));
         }
         // Less than before, and yet an increase is known: counted over the end of its bits.
         if let (Some(b), Some(n)) = (before.links.get(name), now.links.get(name)) {

@@ -138,16 +138,28 @@ impl View {
         &self.choices[p as usize]
     }
 
-    /// The interface whose queues and history are shown.
+    /// Whose order and filter the keys change. The history is of one interface: the list that it is chosen from.
+    pub fn listed(&self) -> Panel {
+        if self.focus == Panel::Past { Panel::Links } else { self.focus }
+    }
+
+    fn chosen(&mut self) -> &mut Choice {
+        &mut self.choices[self.listed() as usize]
+    }
+
+    /// The interface whose queues and history are shown: one that the filter of interfaces lets through, if there is any.
     pub fn link(&self) -> Option<&str> {
         let r = self.rates.as_ref()?;
-        let there = |n: &&String| r.links.contains_key(*n);
+        let shown = self.links_shown();
+        let passes = |n: &String| shown.is_empty() || shown.contains(&n.as_str());
+        let there = |n: &&String| r.links.contains_key(*n) && passes(n);
         let hot = || self.bottleneck.busiest.as_ref()?.queue.as_ref().map(|q| &q.link);
         let lossy = || {
-            let loss = r.links.iter().filter_map(|(n, l)| Some((l.drops.total().filter(|d| *d > 0)?, n)));
+            let loss = r.links.iter().filter(|(n, _)| passes(n));
+            let loss = loss.filter_map(|(n, l)| Some((l.drops.total().filter(|d| *d > 0)?, n)));
             loss.max_by_key(|(d, _)| *d).map(|(_, n)| n)
         };
-        let busiest = || r.links.iter().max_by_key(|(_, l)| l.rx.packets).map(|(n, _)| n);
+        let busiest = || r.links.iter().filter(|(n, _)| passes(n)).max_by_key(|(_, l)| l.rx.packets).map(|(n, _)| n);
         let name = self.picked.as_ref().filter(there).or_else(lossy).or_else(hot).filter(there).or_else(busiest)?;
         Some(name)
     }
@@ -170,11 +182,12 @@ impl View {
             Key::Char(' ' | 'p') => self.pause(),
             Key::Char('/') => self.typing = true,
             Key::Char('s') => {
-                let at = self.focus as usize;
-                self.choices[at].sort = (self.choices[at].sort + 1) % SORTS[at].len();
+                let sorts = SORTS[self.listed() as usize].len();
+                let c = self.chosen();
+                c.sort = (c.sort + 1) % sorts;
             }
             Key::Char('r') => {
-                let c = &mut self.choices[self.focus as usize];
+                let c = self.chosen();
                 c.backwards = !c.backwards;
             }
             Key::Char('a') => self.all = !self.all,
@@ -182,7 +195,7 @@ impl View {
             Key::BackTab => self.turn(PANELS.len() - 1),
             Key::Char(n @ '1'..='4') => self.focus = PANELS[n as usize - '1' as usize],
             Key::Escape => {
-                self.choices[self.focus as usize].filter.clear();
+                self.chosen().filter.clear();
                 self.picked = None;
             }
             Key::Up | Key::Char('k') => self.scroll(-1),
@@ -203,18 +216,15 @@ impl View {
     }
 
     fn typed(&mut self, key: Key) {
-        let c = &mut self.choices[self.focus as usize];
+        self.typing = !matches!(key, Key::Enter | Key::Escape);
+        let c = self.chosen();
         match key {
-            Key::Enter => self.typing = false,
-            Key::Escape => {
-                c.filter.clear();
-                self.typing = false;
-            }
+            Key::Escape => c.filter.clear(),
             Key::Backspace => drop(c.filter.pop()),
             Key::Char(ch) if !ch.is_control() && c.filter.len() < 60 => c.filter.push(ch),
             _ => {}
         }
-        self.choices[self.focus as usize].from = 0;
+        c.from = 0;
     }
 
     fn pause(&mut self) {

@@ -1,5 +1,6 @@
 //! What `[host]` and the groups of interfaces say of latency and bulk groups against each other.
 
+use ringwise_model::words::plural;
 use ringwise_model::{Goal, GroupQueues};
 
 use super::{Ctx, Keys};
@@ -32,7 +33,8 @@ pub(crate) fn check(host: Option<Keys<'_, '_>>, config: &Config, cx: &mut Ctx<'_
             GroupQueues::Auto => n,
         };
         if g.name.eq_ignore_ascii_case("latency") && has != n {
-            let found = format!("group \"{}\" has {has} queues, and latency_queues says {n}", g.name);
+            let found =
+                format!("group \"{}\" has {}, and latency_queues says {n}", g.name, plural(has as usize, "queue"));
             cx.fault(at(&g.said, "latency_queues"), found, "the same number, or one of them");
         }
     }

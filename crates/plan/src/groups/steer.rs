@@ -193,10 +193,11 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
         }
     } else if all.len() < t.queues.len() {
         cx.out.warnings.push(format!(
-            "{dev}: a rule leads to one queue, so {} of the {} queues of group {} get nothing from its {} rule{}",
+            "{dev}: a rule leads to one queue, so {} of the {} queues of group {} {} nothing from its {} rule{}",
             t.queues.len() - all.len(),
             t.queues.len(),
             t.name,
+            if t.queues.len() - all.len() == 1 { "gets" } else { "get" },
             all.len(),
             if all.len() == 1 { "" } else { "s" }
         ));

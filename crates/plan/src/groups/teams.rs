@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Flow, Gather, Goal, GroupQueues, GroupWish, Intent, Order, Policy, Snapshot};
 
 use super::latency_share;
@@ -110,7 +111,12 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
             && has != asked
         {
             let right = "the same number, or one of them alone".to_string();
-            wrong(w, format!(" of {has} queues"), format!("--latency-queues, or latency_queues, says {asked}"), right);
+            wrong(
+                w,
+                format!(" of {}", plural(has as usize, "queue")),
+                format!("--latency-queues, or latency_queues, says {asked}"),
+                right,
+            );
             bad = true;
         }
         let policy = policies::find(&w.policy, &intent.policies);
@@ -188,8 +194,12 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
         };
         let room = left(&free).saturating_sub(autos.iter().filter(|a| **a > i).count() as u32);
         if want == 0 || want > room {
-            let found = format!("there are {n} queues, and {room} of them can be its own");
-            wrong(w, format!(" of {want} queues"), found, format!("1 to {room} queues"));
+            let found = format!(
+                "there {} {}, and {room} of them can be its own",
+                if n == 1 { "is" } else { "are" },
+                plural(n as usize, "queue")
+            );
+            wrong(w, format!(" of {}", plural(want as usize, "queue")), found, format!("1 to {room} queues"));
             return Vec::new();
         }
         while (out_teams[i].queues.len() as u32) < want && !free.is_empty() {

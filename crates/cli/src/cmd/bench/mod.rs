@@ -13,6 +13,7 @@ mod states;
 use ringwise_bench::file::Results;
 use ringwise_discover::{Options, Parts};
 
+use super::show;
 use crate::args::{BenchArgs, BenchCmd, Common, RunArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::source;
@@ -37,6 +38,7 @@ fn messages(kind: Kind, a: &RunArgs, common: &Common) -> Result<Status> {
     let (list, swept) = states::wanted(&a.states)?;
     let source = source::live()?;
     let s = source.snapshot(&Options { parts: Parts::ALL, follow: a.devs.clone(), ..Options::all() }, common)?;
+    show::names_in(&source, &s, &a.devs)?;
     let address = sides::address(a, dev, &s)?;
     let mut load = Messages::new(kind, a, sides::open(&a.peer)?, address, &s)?;
     if kind == Kind::Receive {

@@ -15,9 +15,10 @@ use super::session::{self, Ready, Workload};
 use super::states::{self, Wanted};
 use super::{report, sides};
 use crate::args::{Among, Common, SearchArgs, SearchFor};
-use crate::cmd::{goals, wanted};
+use crate::cmd::{goals, show, wanted};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
+use crate::render::text::plural;
 use crate::source;
 
 pub fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
@@ -37,6 +38,7 @@ pub fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
                 _ => Kind::Stream,
             };
             let dev = run.devs.first().ok_or_else(|| Fail::usage("no interface is named").next("ringwise show"))?;
+            show::names_in(&source, &s, &run.devs)?;
             let address = sides::address(run, dev, &s)?;
             (Box::new(Messages::new(kind, run, sides::open(&run.peer)?, address, &s)?), run.devs.clone())
         }
@@ -236,9 +238,14 @@ fn one(
 /// Who was dropped and why, and what the last one is worth.
 fn evidence(o: &Outcome, states: &[String], metric: Metric) -> String {
     let name = |c: usize| states.get(c + 1).map_or("?", String::as_str);
-    let mut text = format!("{} trials of {} candidates, by {}\n", o.trials, states.len() - 1, metric.name());
+    let mut text = {
+        let (trials, all) = (plural(o.trials as usize, "trial"), plural(states.len() - 1, "candidate"));
+        format!("{trials} of {all}, by {}\n", metric.name())
+    };
     for d in &o.dropped {
-        let change = d.change_percent.map(|c| format!(" ({c:+.1} % against the start, of {} blocks)", d.blocks));
+        let change = d
+            .change_percent
+            .map(|c| format!(" ({c:+.1} % against the start, of {})", plural(d.blocks as usize, "block")));
         text.push_str(&format!("  round {}: {} out{}\n", d.round + 1, name(d.candidate), change.unwrap_or_default()));
     }
     if let Some(p) = &o.proof {
@@ -246,9 +253,9 @@ fn evidence(o: &Outcome, states: &[String], metric: Metric) -> String {
         let change = p.change_percent.map_or("unknown".into(), |c| format!("{c:+.1} %"));
         let who = o.winner.map_or("the last one", name);
         text.push_str(&format!(
-            "  proof: {who} against the start: {change}{} of {} pairs\n",
+            "  proof: {who} against the start: {change}{} of {}\n",
             interval.unwrap_or_default(),
-            p.pairs
+            plural(p.pairs as usize, "pair")
         ));
     }
     for n in &o.notes {

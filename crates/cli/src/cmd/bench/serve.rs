@@ -53,7 +53,13 @@ pub fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
         .next("head -c 24 /dev/urandom | base64 >secret.txt, and --secret-file secret.txt at both ends; or --ssh"));
     }
     let say = |text: &str| out::later(common.quiet, format!("ringwise: {text}"));
-    let mut opened = |at: SocketAddr| out::note(common.quiet, &format!("ringwise: listening on {at}"));
+    let mut opened = |at: SocketAddr| {
+        out::note(common.quiet, &format!("ringwise: listening on {at}"));
+        if addr.port() == 0 {
+            // The kernel chose it: that is the answer. A reader that is gone is no reason not to serve.
+            let _ = out::answer(&format!("{at}\n"));
+        }
+    };
     let allowed = Allowed { targets: a.allow_target.clone(), pktgen: a.allow_pktgen.clone() };
     serve::serve(addr, secret.as_deref(), &allowed, &stop, &mut opened, &say).map_err(Fail::error)?;
     Ok(Status::Ok)

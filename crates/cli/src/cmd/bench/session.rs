@@ -1,8 +1,9 @@
 //! A session: points by states, in blocks and random order, always back to the host as found.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -132,9 +133,18 @@ pub struct Ready<'a> {
     pub begin: Instant,
 }
 
-fn default_results(source: &Source, common: &Common) -> PathBuf {
+/// Below the state directory: nobody expects files in the directory that a command is called in.
+fn default_results(source: &Source, common: &Common) -> Result<PathBuf> {
     let time = when::second(source.host.unix_time(), common.utc).replace([' ', ':'], "-");
-    format!("ringwise-bench-{time}.jsonl").into()
+    let mut refused = None;
+    for dir in store(common).dirs() {
+        let dir = dir.join("bench");
+        match DirBuilder::new().recursive(true).mode(0o700).create(&dir) {
+            Ok(()) => return Ok(dir.join(format!("{time}.jsonl"))),
+            Err(e) => refused = refused.or(Some(format!("{}: {e}", dir.display()))),
+        }
+    }
+    Err(Fail::error(format!("no place for the results: {}", refused.unwrap_or_default())).next("--results FILE"))
 }
 
 /// Checks, plans the states, asks, and opens the results.
@@ -154,7 +164,7 @@ pub fn ready<'a>(
         none_waits(source, &store(common), &Style::detect(common))?;
     }
     let s = source.snapshot(&Options { parts: Parts::ALL, follow: devs.clone(), ..Options::all() }, common)?;
-    let ports = ports(&s, &devs)?;
+    let ports = ports(source, &s, &devs)?;
     let prepared = states::prepare(list, &devs, source, common)?;
     for p in prepared.iter().filter(|p| p.state.what != "as found" && p.changes() == 0) {
         let text = format!("ringwise: state {} changes nothing here: it is the host as found", p.state.name);
@@ -196,7 +206,7 @@ pub fn ready<'a>(
     }
     let mut policy = policy()?;
     policy.force = a.force;
-    let path = a.keep.results.clone().unwrap_or_else(|| default_results(source, common));
+    let path = a.keep.results.clone().map_or_else(|| default_results(source, common), Ok)?;
     let capture = match &a.keep.capture {
         Some(p) if p == Path::new("none") => None,
         Some(p) => Some(p.clone()),
@@ -240,7 +250,8 @@ fn announce(a: &RunArgs, s: &Session, prepared: &[states::Prepared], load: &dyn 
     }
     for p in prepared {
         let n = p.changes();
-        let what = if n == 0 { String::new() } else { format!(" ({n} settings, put back after each stretch)") };
+        let what =
+            if n == 0 { String::new() } else { format!(" ({}, put back after each stretch)", plural(n, "setting")) };
         out::note(common.quiet, &format!("  {:<12} {}{what}", p.state.name, p.state.what));
     }
 }
@@ -254,10 +265,9 @@ fn span(s: f64) -> String {
     }
 }
 
-fn ports(s: &Snapshot, devs: &[String]) -> Result<Vec<Port>> {
+fn ports(source: &Source, s: &Snapshot, devs: &[String]) -> Result<Vec<Port>> {
     let one = |d: &String| {
-        let nic =
-            s.nic(d).ok_or_else(|| Fail::error(format!("there is no interface {d} here")).next("ringwise show"))?;
+        let nic = s.nic(d).ok_or_else(|| source.no_such_device(d, s))?;
         if nic.link.carrier.known() == Some(&false) {
             return Err(Fail::error(format!("{d} has no link")).next(format!("ip link set {d} up")));
         }

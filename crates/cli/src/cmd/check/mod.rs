@@ -16,6 +16,7 @@ use super::standing::{self, Part, Standing};
 use super::{flows, goals, hands, show, wanted};
 use crate::args::{CheckArgs, CheckOutput, Common, From, GoalArg, IntentArgs};
 use crate::exit::{Fail, Result, Status};
+use crate::propose::Recording;
 use crate::render::check as page;
 use crate::source::{self, Source};
 use crate::style::Style;
@@ -85,7 +86,8 @@ fn tell(a: &CheckArgs, reports: &[Report], unopened: &[Unopened], common: &Commo
         (CheckOutput::Sarif, _) => out::json(&formats::sarif(reports, unopened)),
         (CheckOutput::Junit, _) => out::answer(&formats::junit(reports, unopened, a.fail_on.severity())),
         (CheckOutput::Text, false) => {
-            let style = Style::detect(common);
+            let one_file = a.from.first().filter(|_| a.from.len() == 1);
+            let style = Style::detect(common).about(&Recording::of(one_file.map(PathBuf::as_path)));
             let until = until()?;
             match reports {
                 [one] if a.from.len() < 2 => out::answer(&page::report(one, &until, &style)),
@@ -98,7 +100,7 @@ fn tell(a: &CheckArgs, reports: &[Report], unopened: &[Unopened], common: &Commo
 /// The host as read, judged.
 pub(in crate::cmd) fn one(a: &CheckArgs, source: &Source, common: &Common) -> Result<Report> {
     let s = source.snapshot(&traffic::options(&a.devs), common)?;
-    let devs = show::names_in(&s, &a.devs)?;
+    let devs = show::names_in(source, &s, &a.devs)?;
     let host = source.host.as_ref();
     let counted = match (source.recorded, source.passive) {
         (true, _) => traffic::recorded(host),
@@ -193,11 +195,19 @@ type Wanted = (GoalFrom, Intent, Vec<(Vec<String>, Intent)>);
 
 fn explain(id: &str, common: &Common) -> Result<Status> {
     let Some(text) = ringwise_check::explain(id, Style::detect(common).text_width()) else {
-        return Err(
-            Fail::usage(format!("\"{id}\" is no rule")).next("ringwise check -j | grep '\"rule\"', or docs/rules")
-        );
+        return Err(match ringwise_check::nearest(id) {
+            Some(near) => {
+                let text = format!("there is no rule \"{id}\"; the nearest is {near}");
+                Fail::usage(text).next(format!("ringwise check --explain {near}"))
+            }
+            None => {
+                Fail::usage(format!("there is no rule \"{id}\"; expected an id as ringwise check shows it, e.g. A02"))
+                    .next("ringwise check")
+            }
+        });
     };
     if common.json {
+        let id = ringwise_check::find(id).map_or(id, |r| r.id);
         out::json(&serde_json::json!({ "schema": "ringwise.rule", "version": 1, "id": id, "page": text }))?;
         return Ok(Status::Ok);
     }

@@ -59,7 +59,7 @@ pub fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
     if cx.a.format.json(cx.common) {
         out::json(&many::json(&m))?;
     } else {
-        out::answer(&many::text(&m, &Style::detect(cx.common)))?;
+        out::answer(&many::text(&m, &Style::detect(cx.common).about(&cx.source.recording)))?;
     }
     Ok(Status::Ok)
 }

@@ -59,8 +59,7 @@ pub fn run(a: &ExplainArgs, common: &Common) -> Result<Status> {
     if let Some(d) = &cx.dev
         && cx.now.nic(d).is_none()
     {
-        let have: Vec<&str> = cx.now.nics.iter().map(Nic::name).collect();
-        return Err(Fail::error(format!("there is no interface {d} with queues; there are {}", have.join(" "))));
+        return Err(cx.source.no_such_device(d, &cx.now));
     }
     match what {
         What::Flow(spec) => match spec.exact().map(|t| Tuple { vlan: a.vlan, ..t }) {

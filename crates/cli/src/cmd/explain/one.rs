@@ -92,7 +92,7 @@ impl Ways {
                 let why =
                     near_way.members.unread().map_or_else(|| "no interface with queues".into(), |u| u.to_string());
                 Fail::error(format!("by which interface it comes is not known: {why}"))
-                    .next(format!("ringwise explain {t} DEV"))
+                    .next(cx.source.recording.reads(format!("ringwise explain {t} DEV")))
             })?,
         };
         let far = if role == Role::Through { member(&to_dst, &mut unknown) } else { None };

@@ -77,8 +77,8 @@ pub fn population(a: &ExplainArgs, host: &dyn Host, common: &Common) -> Result<P
         let mut notes = Vec::new();
         if flows.len() < s.count as usize {
             notes.push(format!(
-                "{} flows would have been the same as others, and are left out",
-                s.count as usize - flows.len()
+                "left out, because the same as others: {}",
+                plural(s.count as usize - flows.len(), "flow")
             ));
         }
         let from = format!("{} made up, Zipf exponent {}", plural(flows.len(), "flow"), s.zipf);

@@ -13,7 +13,7 @@ use super::Cx;
 use super::read::Population;
 use crate::cmd::watch::flows::{coarseness, listen, rate, receive_queues};
 use crate::exit::{Fail, Result};
-use crate::render::text::thousands;
+use crate::render::text::{plural, thousands};
 
 /// As the device takes it, as far as watch tells.
 fn tuple(f: &Flow) -> Option<Tuple> {
@@ -55,10 +55,10 @@ pub fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population> {
         p.notes.push(format!("{percent:.1} % of the packets are of flows too light to be kept apart, or no IP"));
     }
     if lost > 0 {
-        p.notes.push(format!("{} packets of the sample found no room", thousands(lost)));
+        p.notes.push(format!("{} of the sample found no room", plural(lost as usize, "packet")));
     }
     let every = if one_in == 1 { "each".into() } else { format!("one in {}", thousands(u64::from(one_in))) };
-    p.from = format!("seen in {:.1} s: {} packets looked at ({every})", time.as_secs_f64(), thousands(all));
+    p.from = format!("seen in {:.1} s: {} looked at ({every})", time.as_secs_f64(), plural(all as usize, "packet"));
     Ok(p)
 }
 

@@ -73,6 +73,7 @@ fn a_hundred_secrets_of_twenty_kinds() {
     let log = host::log(&host, &mut plants);
     assert!(plants.list.len() >= 150, "{}", plants.list.len());
     let (mut recording, known) = supported(&host, &common, &log);
+    assert!(recording.files.contains_key(&Standing::file()), "what is in effect is part of it");
     look(&mut recording, &known, &plants);
     let log = recording.files.get("/support/kernel.log").unwrap().as_ref().unwrap();
     let log = String::from_utf8_lossy(log);
@@ -161,7 +162,7 @@ fn same(what: &str, a: &Value, b: &Value) {
 /// Snapshot, plan and findings of a recording, as JSON.
 fn judged(recording: Recording) -> [Value; 3] {
     let host: Arc<dyn Host> = Arc::new(Captured::from(recording));
-    let source = Source { host, recorded: true, passive: false, nested: None };
+    let source = Source { host, recorded: true, passive: false, nested: None, recording: Default::default() };
     let common = Common { quiet: true, ..Common::default() };
     let s = source.snapshot(&ringwise_discover::Options::all(), &common).unwrap();
     let plan = ringwise_plan::plan(&s, &ringwise_model::Intent::default(), &[]);

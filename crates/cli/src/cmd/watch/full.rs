@@ -10,6 +10,7 @@ use super::live::Live;
 use super::tape::Tape;
 use crate::args::{Common, WatchArgs};
 use crate::exit::{Fail, Result, Status};
+use crate::render::text::plural;
 use crate::source;
 use crate::style::Style;
 use crate::tui::{Act, Keys, Mode, Screen, View, draw, events};
@@ -157,7 +158,7 @@ pub fn replay(file: &std::path::Path, a: &WatchArgs, common: &Common) -> Result<
     at = tape.nearest(at)?;
     let mut view = View::new(tape.host(at), Style::detect(common), Mode::Replay { at, of: tape.len() - 1, speed });
     if tape.damaged() > 0 {
-        view.unread.push(format!("{} lines of {}", tape.damaged(), file.display()));
+        view.unread.push(format!("{} of {}", plural(tape.damaged() as usize, "line"), file.display()));
     }
     enter(&mut view, &mut tape, at)?;
     let mut taken = Taken::take()?;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use ringwise_observe::{Counters, Layout};
 
 use crate::exit::{Fail, Result};
+use crate::render::text::plural;
 
 /// Of the file; readers refuse a later one.
 const VERSION: u32 = 1;
@@ -174,7 +175,11 @@ impl Replay {
     pub fn notes(&self) -> Vec<String> {
         let mut out = Vec::new();
         if self.damaged > 0 {
-            out.push(format!("{} lines of {} cannot be read and are left out", self.damaged, self.path.display()));
+            out.push(format!(
+                "left out, because unreadable: {} of {}",
+                plural(self.damaged as usize, "line"),
+                self.path.display()
+            ));
         }
         if self.torn {
             out.push(format!("{} ends within a line; that one is left out", self.path.display()));

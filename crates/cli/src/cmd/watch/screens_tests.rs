@@ -214,6 +214,43 @@ fn paused_it_stands_still_and_loses_nothing() {
     assert_eq!(text(&shot(&v, 200, 60)), text(&shot(&at(5, style()), 200, 60)));
 }
 
+/// The keys on the history change the list that its interface is chosen from.
+#[test]
+fn the_history_is_of_an_interface_that_the_filter_lets_through() {
+    let mut v = at(LOSSY, style());
+    let first = v.link().unwrap().to_string();
+    let other = v.links_shown().into_iter().find(|n| *n != first).unwrap().to_string();
+    [Key::Char('4'), Key::Char('/')].into_iter().chain(other.chars().map(Key::Char)).for_each(|k| _ = v.key(k));
+    let screen = rows(&shot(&v, 200, 60));
+    assert!(screen.last().unwrap().contains(&format!("filter interfaces: {other}_")), "{screen:#?}");
+    v.key(Key::Enter);
+    assert_eq!((v.links_shown(), v.link()), (vec![other.as_str()], Some(other.as_str())));
+    let screen = rows(&shot(&v, 200, 60)).join("\n");
+    assert!(
+        screen.contains(&format!("HISTORY of {other},")) && screen.contains(&format!("filter: {other}")),
+        "{screen}"
+    );
+    assert!(!screen.lines().any(|l| l.contains("HISTORY") && l.contains("filter:")), "{screen}");
+    // One that lets nothing through leaves the panels of one interface as they were.
+    v.choices[0].filter = "nosuch0".into();
+    assert_eq!(v.link(), Some(first.as_str()));
+    v.key(Key::Escape);
+    assert_eq!(v.link(), Some(first.as_str()));
+}
+
+#[test]
+fn nodes_of_two_digits_keep_their_distance() {
+    let mut v = at(LOSSY, style());
+    let rates = v.rates.as_mut().unwrap();
+    let far = std::mem::take(&mut rates.cpus).into_iter().map(|(id, mut c)| {
+        c.node = Some(ringwise_model::NodeId(10));
+        (ringwise_model::CpuId(id.0 + 128), c)
+    });
+    rates.cpus = far.collect();
+    let screen = rows(&shot(&v, 200, 60)).join("\n");
+    assert!(screen.contains(" node 10 ·"), "{screen}");
+}
+
 #[test]
 fn sought_back_is_as_it_was() {
     let mut tape = tape();

@@ -68,7 +68,7 @@ fn evenness(e: &Evenness) -> String {
 fn heavy_line(h: &Heavy, total: &Load) -> String {
     let l = Load { flows: 1, packets: h.flow.packets, bytes: h.flow.bytes };
     let queue = h.queue.map_or_else(|| "queue not known".into(), |q| format!("queue {q}"));
-    format!("{}  {} packets, {}, {queue}", h.flow.tuple, thousands(h.flow.packets), share(&l, total))
+    format!("{}  {}, {}, {queue}", h.flow.tuple, plural(h.flow.packets as usize, "packet"), share(&l, total))
 }
 
 pub fn text(m: &Many, style: &Style) -> String {
@@ -108,9 +108,9 @@ pub fn text(m: &Many, style: &Style) -> String {
         out.push_str("Nobody counted packets: each flow stands for one.\n");
     }
     if m.now.undecided.flows > 0 {
-        let n = thousands(m.now.undecided.flows);
+        let n = plural(m.now.undecided.flows as usize, "flow");
         let why = m.now.undecided_why.as_deref().map_or_else(String::new, |w| format!(": {w}"));
-        out.push_str(&hang("unknown ", &format!("{n} flows whose queue cannot be told{why}"), w));
+        out.push_str(&hang("unknown ", &format!("{n} whose queue cannot be told{why}"), w));
     }
     if !m.uncounted && m.now.heaviest.len() > 1 {
         for h in m.now.heaviest.iter().take(if style.verbose > 0 { 10 } else { 3 }) {
@@ -130,7 +130,7 @@ pub fn text(m: &Many, style: &Style) -> String {
         out.push_str(&hang("advice  ", a, w));
     }
     if let Some(b) = &m.balanced {
-        balance(&mut out, b, m, w);
+        balance(&mut out, b, m, style);
     }
     out
 }
@@ -185,7 +185,8 @@ fn words(table: &[u32]) -> String {
     format!("[{}]", q.join(","))
 }
 
-fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
+fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
+    let w = style.width;
     let dev = m.nic.name();
     let head = format!(
         "{} of {} entries moved: max/mean {:.2} -> {:.2} (asked for {:.2}, with these entries at best {:.2})",
@@ -199,11 +200,11 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
     out.push_str(&hang("balance ", &head, w));
     for mv in b.moves.iter().take(8) {
         out.push_str(&format!(
-            "        entry {}: queue {} -> {}  ({} packets)\n",
+            "        entry {}: queue {} -> {}  ({})\n",
             mv.entry,
             mv.from,
             mv.to,
-            thousands(mv.packets)
+            plural(mv.packets as usize, "packet")
         ));
     }
     if b.moves.len() > 8 {
@@ -212,8 +213,9 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
     if let Some(i) = &m.isolated {
         let n = plural(i.rules.len(), "flow");
         let text = format!(
-            "{n} heavier than a queue's share: a rule and a queue for each, the other queues among themselves then at {:.2} ({} entries moved)",
-            i.others_to_mean, i.moves
+            "{n} heavier than a queue's share: a rule and a queue for each, the other queues among themselves then at {:.2} ({} moved)",
+            i.others_to_mean,
+            plural(i.moves, "entry")
         );
         out.push_str(&hang("heavy   ", &text, w));
         for (f, _, q) in &i.rules {
@@ -222,24 +224,25 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, w: Option<usize>) {
         let on = i.ntuple_off.then(|| format!("--set {dev}.features.ntuple=true"));
         let rules = i.rules.iter().map(|(_, r, _)| format!("--set '{dev}.rule=\"{r}\"'"));
         let rules: Vec<String> = on.into_iter().chain(rules).collect();
-        out.push_str(&next(m, &i.table, &format!(" {}", rules.join(" "))));
+        out.push_str(&next(m, &i.table, &format!(" {}", rules.join(" ")), style));
     } else if !b.moves.is_empty() {
         if !b.reached() {
             let why = "No table reaches what was asked for: single entries are too heavy. No rule is proposed: either no \
                        single flow is more than a queue's share, or the device is not known to take any.";
             out.push_str(&hang("        ", why, w));
         }
-        out.push_str(&next(m, &b.table, ""));
+        out.push_str(&next(m, &b.table, "", style));
     }
 }
 
 /// The table is for a device that is as was asked.
-fn next(m: &Many, table: &[u32], more: &str) -> String {
+fn next(m: &Many, table: &[u32], more: &str, style: &Style) -> String {
     let dev = m.nic.name();
     let (set, files): (Vec<&String>, Vec<&String>) = m.what_if.iter().partition(|w| w.contains('='));
     let set: String = set.iter().map(|w| format!("--set '{dev}.{w}' ")).collect();
     let after: String = files.iter().map(|f| format!(", when {f} is applied")).collect();
-    format!("\nNext{after}: ringwise plan {dev} {set}--set '{dev}.rss.table={}'{more}\n", words(table))
+    let plan = format!("ringwise plan {dev} {set}--set '{dev}.rss.table={}'{more}", words(table));
+    format!("\nNext{after}: {}\n", style.recording.reads(plan))
 }
 
 fn loads(all: &std::collections::BTreeMap<u32, Load>, name: &str) -> Vec<Value> {

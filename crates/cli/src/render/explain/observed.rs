@@ -7,7 +7,7 @@ use ringwise_model::CpuId;
 use serde_json::{Value, json};
 
 use super::{OneFlow, body, wrap};
-use crate::render::text::{hang, thousands};
+use crate::render::text::{hang, plural, thousands};
 use crate::style::Style;
 
 /// Packets of the flow alone.
@@ -129,9 +129,9 @@ pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
     }
     for (c, (packets, woken)) in &o.cpus {
         let rps =
-            if *woken > 0 { format!(", woken by RPS {} times", thousands(u64::from(*woken))) } else { String::new() };
+            if *woken > 0 { format!(", woken by RPS {}", plural(*woken as usize, "time")) } else { String::new() };
         let mark = mark(expect == Some(*c));
-        out.push_str(&format!("    CPU {c:<4} took {} packets{rps}{mark}\n", thousands(u64::from(*packets))));
+        out.push_str(&format!("    CPU {c:<4} took {}{rps}{mark}\n", plural(*packets as usize, "packet")));
     }
     out
 }

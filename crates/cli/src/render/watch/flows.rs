@@ -7,6 +7,7 @@ use ringwise_observe::{Flows, Heavy};
 
 use super::Shape;
 use super::json::Json;
+use crate::render::text::plural;
 use crate::style::Style;
 use crate::when;
 
@@ -71,7 +72,7 @@ fn lines(i: &Interval, top: usize, style: &Style) -> String {
     }
     let every = if i.one_in == 1 { "each".to_string() } else { format!("one in {}", i.one_in) };
     let unreadable: u64 = i.flows.queues.values().map(|q| q.unreadable).sum();
-    out += &format!("# {} {} packets looked at ({every})", i.dev, i.flows.packets());
+    out += &format!("# {} {} looked at ({every})", i.dev, plural(i.flows.packets() as usize, "packet"));
     for (n, what) in [(i.lost, "found no room"), (unreadable, "could not be read")] {
         if n > 0 {
             out += &format!("; {n} {what}");

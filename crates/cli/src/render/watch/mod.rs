@@ -95,6 +95,12 @@ pub(crate) fn a_second(n: u64, seconds: f64) -> String {
     format!("{:.0}", (n as f64 / seconds).ceil())
 }
 
+/// A name and a number at the ends of so many columns; at least one is between them.
+pub(crate) fn name_and(name: &str, number: &str, columns: usize) -> String {
+    let room = columns.saturating_sub(name.chars().count() + 1);
+    format!("{name} {number:>room$}")
+}
+
 fn interface(time: &str, name: &str, l: &LinkRates, r: &Rates) -> String {
     let word = missing(l);
     let mbps = |n: Option<f64>| n.map_or_else(|| word.to_string(), |n| format!("{n:.1}"));
@@ -102,8 +108,8 @@ fn interface(time: &str, name: &str, l: &LinkRates, r: &Rates) -> String {
     let drops = drops.map_or_else(|| word.to_string(), |n| a_second(n, r.seconds));
     let hot = r.busiest(l).map_or_else(|| "-".to_string(), |(cpu, n)| format!("cpu{cpu}={n:.0}%"));
     format!(
-        "{time} {name:<7}{:>7} {:>8} {:>4} {:>8} {:>8} {:>4} {drops:>7}  {hot}\n",
-        whole(l.rx.pps, word),
+        "{time} {} {:>8} {:>4} {:>8} {:>8} {:>4} {drops:>7}  {hot}\n",
+        name_and(name, &whole(l.rx.pps, word), 14),
         mbps(l.rx.mbps),
         percent(l.rx.line_percent),
         whole(l.tx.pps, word),
@@ -159,5 +165,16 @@ pub(crate) fn source(l: &LinkRates) -> String {
     match (&l.driver, l.source) {
         (Some(d), ringwise_observe::Source::Ethtool) => format!("ethtool -S ({})", visible(d)),
         (_, s) => s.text().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_and;
+
+    #[test]
+    fn a_name_and_a_number_never_touch() {
+        assert_eq!(name_and("eth1", "2312995", 14), "eth1   2312995");
+        assert_eq!(name_and("enp65s0", "2312995", 14), "enp65s0 2312995");
     }
 }

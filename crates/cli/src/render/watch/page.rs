@@ -5,8 +5,8 @@ use std::fmt::Write;
 use ringwise_model::{CpuId, Dir, Order};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
 
-use super::{a_second, evenness, mark, missing, percent, source, whole};
-use crate::render::text::{thousands, visible};
+use super::{a_second, evenness, mark, missing, name_and, percent, source, whole};
+use crate::render::text::{plural, thousands, visible};
 use crate::style::{Style, Tint};
 use crate::when;
 
@@ -41,8 +41,8 @@ fn interface(name: &str, l: &LinkRates, seconds: f64, style: &Style) -> String {
     let drops = format!("{:>8}", total.map_or_else(|| word.to_string(), |n| a_second(n, seconds)));
     let drops = if total.is_some_and(|n| n > 0) { style.paint(Tint::Red, &drops) } else { drops };
     format!(
-        "{name:<10}{:>12} {:>7} {:>5} {:>6} {:>11} {:>7} {:>5} {drops}\n",
-        big(l.rx.pps, word),
+        "{} {:>7} {:>5} {:>6} {:>11} {:>7} {:>5} {drops}\n",
+        name_and(name, &big(l.rx.pps, word), 22),
         mbps(l.rx.mbps),
         percent(l.rx.line_percent),
         whole(l.rx.avg_bytes, "-"),
@@ -76,11 +76,14 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
             }
         }
         if let Some(n) = l.counts.get("carrier_changes").filter(|n| **n > 0) {
-            lines.push(format!("{name} lost or found its link: {n} times"));
+            lines.push(format!("{name} lost or found its link: {}", plural(*n as usize, "time")));
         }
         let stuck: u64 = l.queues.iter().filter_map(|q| q.timeouts).sum();
         if stuck > 0 {
-            lines.push(format!("{name} transmit queues found stuck by the watchdog: {stuck} times"));
+            lines.push(format!(
+                "{name} transmit queues found stuck by the watchdog: {}",
+                plural(stuck as usize, "time")
+            ));
         }
     }
     for (cpu, c) in &r.cpus {

@@ -1,0 +1,60 @@
+//! Commands that a page proposes, as they can be copied into a shell.
+
+use std::path::Path;
+
+/// As one word of a shell.
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+/// The recording that a page is about, if it is not about this host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recording(Option<String>);
+
+impl Recording {
+    pub fn of(file: Option<&Path>) -> Self {
+        Self(file.map(|f| quote(&f.display().to_string())))
+    }
+
+    pub fn is_one(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// A command that reads: `ringwise plan eth0 --from FILE`.
+    pub fn reads(&self, command: impl Into<String>) -> String {
+        let command = command.into();
+        match &self.0 {
+            Some(file) => format!("{command} --from {file}"),
+            None => command,
+        }
+    }
+
+    /// A command that changes the host, or reads what only the host itself has: `on that host: ringwise apply`.
+    pub fn there(&self, command: impl Into<String>) -> String {
+        let command = command.into();
+        if self.is_one() { format!("on that host: {command}") } else { command }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_named_again() {
+        let this = Recording::of(None);
+        assert_eq!(
+            (this.reads("ringwise plan"), this.there("ringwise apply")),
+            ("ringwise plan".into(), "ringwise apply".into())
+        );
+        let file = Recording::of(Some(Path::new("/tmp/a host's.tar.gz")));
+        assert_eq!(file.reads("ringwise plan"), "ringwise plan --from '/tmp/a host'\\''s.tar.gz'");
+        assert_eq!(file.there("ringwise apply"), "on that host: ringwise apply");
+        assert_eq!(Recording::of(Some(Path::new("h.tar.gz"))).reads("ringwise show"), "ringwise show --from h.tar.gz");
+    }
+}
