@@ -210,7 +210,7 @@ pub fn would_undo(now: &Snapshot, store: &Store, id: u64) -> Result<WouldUndo, E
     let journals = Read::all(store)?;
     let dirs = store.dirs();
     let first = dirs.iter().find(|d| d.is_dir()).or(dirs.first());
-    let dir = first.ok_or_else(|| Refusal::UnknownTransaction { transaction: id })?;
+    let dir = first.ok_or(Refusal::UnknownTransaction { transaction: id })?;
     let way = Way::back(&journals, || Ledger::read_in(dir, &now.host), now, id)?;
     let waiting = way.waiting.iter().map(|w| format!("{} waits until its CPUs are online", w.address));
     let notes = way.notes().chain(waiting).collect();
