@@ -123,7 +123,9 @@ pub fn again(e: &Entry) -> String {
         false => parsed(&e.command).unwrap_or_default(),
     };
     args.take_over = false;
-    args.goal = settled(&args, &e.title);
+    if args.goal == Some(GoalArg::Auto) {
+        args.goal = settled(&args, &e.title);
+    }
     // A record of a command line has no quotes: words of a reason are no interfaces. A bond's name stood for its members.
     let named = !devs.is_empty();
     devs.retain(|d| e.devices.contains(d));
