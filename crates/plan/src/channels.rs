@@ -1,7 +1,7 @@
 //! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
 
 use ringwise_knob::{Made, Setting, rules as knob_rules};
-use ringwise_model::{Channels, Fact, FarNode, Flow, Goal, GroupWish, Intent, Knob, Rule, Smt, Snapshot, Wish};
+use ringwise_model::{Channels, Fact, FarNode, Flow, Goal, GroupWish, Intent, Rule, Smt, Snapshot};
 
 use crate::bonds::Share;
 use crate::dev::{Dev, LearnedIndex};
@@ -123,7 +123,7 @@ pub(crate) fn decide(
             needed: asked.is_some(),
         });
     };
-    if let Some(user) = channel_user(s, d.nic) {
+    if let Some(user) = channel_user(d) {
         out.left_alone.push(LeftAlone { dev: name, why: format!("channels only: in use by {user}") });
         return Ok(());
     }
@@ -164,7 +164,7 @@ pub(crate) fn decide(
         cannot(out, why);
         return Ok(());
     }
-    if let Some(why) = in_the_way(intent, d, want, &out.made) {
+    if let Some(why) = in_the_way(d, want, out.made.of(d.name())) {
         cannot(out, why);
         return Ok(());
     }
@@ -217,7 +217,7 @@ fn laid_down(
     if ringwise_knob::compare(&setting, s).holds() {
         return;
     }
-    if let Some(user) = channel_user(s, d.nic) {
+    if let Some(user) = channel_user(d) {
         cannot(out, format!("in use by {user} (laid down in {said})"));
         return;
     }
@@ -228,7 +228,7 @@ fn laid_down(
     let then = |w: Option<u32>, h: Option<ringwise_model::Count>| w.unwrap_or(h.map_or(0, |h| h.now));
     let both = then(*combined, c.combined);
     let counts = (both + then(*rx, c.rx), both + then(*tx, c.tx));
-    if let Some(why) = in_the_way(intent, d, counts.0, &out.made) {
+    if let Some(why) = in_the_way(d, counts.0, out.made.of(d.name())) {
         cannot(out, format!("{why} (laid down in {said})"));
         return;
     }
@@ -248,19 +248,16 @@ fn laid_down(
 
 /// Flow rules that send to queues which would go, and that nobody has spoken of: they are not thrown away for it.
 /// Those of a group follow it.
-fn in_the_way(intent: &Intent, d: &Dev, left: u32, made: &[Made]) -> Option<String> {
+fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<String> {
     let spoken_of = |at: u32, rule: &Rule| {
         let of_group = |m: &Made| {
             m.as_left
                 && matches!(&m.setting, Setting::FlowRule { dev, rule: Some(r), .. } if dev == d.name() && r == rule)
                 && matches!(m.before, Setting::FlowRule { rule: None, .. })
         };
-        let wish = |w: &Wish| {
-            matches!(w.knob, Knob::FlowRule { location: Some(n), .. } if n == at) && w.dev.as_deref() == Some(d.name())
-        };
         let flow = |f: &Flow| matches!(f, Flow::Match { flow, fields } if *flow == rule.flow && *fields == rule.fields);
-        let group = |g: &GroupWish| g.dev == d.name() && g.flows.iter().any(flow);
-        intent.wishes.iter().any(wish) || intent.groups.iter().any(group) || made.iter().any(of_group)
+        let group = |g: &&GroupWish| g.flows.iter().any(flow);
+        d.rules.contains(&at) || d.groups.iter().any(group) || made.iter().any(of_group)
     };
     let all: Vec<_> = knob_rules::beyond(d.nic, left).into_iter().filter(|(at, r)| !spoken_of(*at, r)).collect();
     let (at, rule) = all.first()?;

@@ -1,13 +1,17 @@
 //! One device while it is planned: its queues, what shares a vector, and what cannot be moved.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ringwise_knob::learned::What;
 use ringwise_knob::{Address, Learned, Of, Setting};
-use ringwise_model::{Confidence, CpuSet, Dir, Fact, Goal, Movable, Nic, Role, RxQueue, TxQueue, Vector};
+use ringwise_model::{
+    Confidence, CpuSet, Dir, Fact, Goal, GroupWish, Intent, Knob, Movable, Nic, Role, RxQueue, Snapshot, TxQueue,
+    Vector,
+};
 
 use crate::NotPossible;
 use crate::machine::{Machine, Near};
+use crate::select::natural;
 
 /// Learned refusals by the address they speak of.
 pub(crate) struct LearnedIndex<'a> {
@@ -56,6 +60,13 @@ pub(crate) struct Unit {
 
 pub(crate) struct Dev<'a> {
     pub nic: &'a Nic,
+    /// The bond, bridge or team that it is a member of, and what that is a member of.
+    pub master: Option<&'a Nic>,
+    pub above: Option<&'a Nic>,
+    /// Groups that the user configured for it.
+    pub groups: Vec<&'a GroupWish>,
+    /// Locations of flow rules that the user configured for it.
+    pub rules: Vec<u32>,
     pub near: Near,
     pub goal: Goal,
     /// By queue: of a group whose answers somebody waits for (`mixed`).
@@ -93,6 +104,10 @@ impl<'a> Dev<'a> {
     pub fn new(m: &Machine, nic: &'a Nic, goal: Goal) -> Self {
         let mut d = Self {
             nic,
+            master: None,
+            above: None,
+            groups: Vec::new(),
+            rules: Vec::new(),
             near: m.near(nic),
             goal,
             urgent: Vec::new(),
@@ -125,6 +140,38 @@ impl<'a> Dev<'a> {
         d.tx_now = real(told.map_or(0, |c| c.tx_queues()), nic.tx_queues.len());
         (d.rx, d.tx) = (d.rx_now, d.tx_now);
         d
+    }
+
+    /// All devices of a plan, in the order of `nics`, each with what the host and the intent say about it.
+    pub fn all(s: &'a Snapshot, m: &Machine, nics: &[&'a Nic], intent: &'a Intent) -> Vec<Self> {
+        let by_index = s.by_index();
+        let above = |n: &Nic| by_index.get(&n.master?).copied();
+        let mut groups: BTreeMap<&str, Vec<&GroupWish>> = BTreeMap::new();
+        for g in &intent.groups {
+            groups.entry(&g.dev).or_default().push(g);
+        }
+        let mut rules: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for w in &intent.wishes {
+            if let (Some(dev), Knob::FlowRule { location: Some(at), .. }) = (w.dev.as_deref(), &w.knob) {
+                rules.entry(dev).or_default().push(*at);
+            }
+        }
+        let of = |n: &&'a Nic| {
+            let master = above(n);
+            Self {
+                master,
+                above: master.and_then(above),
+                groups: groups.remove(n.name()).unwrap_or_default(),
+                rules: rules.remove(n.name()).unwrap_or_default(),
+                ..Self::new(m, n, intent.goal_of(n.name()))
+            }
+        };
+        nics.iter().map(of).collect()
+    }
+
+    /// The bond or team that it is a member of.
+    pub fn bond(&self) -> Option<&'a Nic> {
+        self.master.filter(|m| m.bond.is_some())
     }
 
     /// What devices with one set of candidate CPUs have in common.
@@ -271,6 +318,11 @@ impl<'a> Dev<'a> {
             .filter(|v| v.role == Role::Unknown || (v.is_queue() && v.confidence == Confidence::None))
             .count()
     }
+}
+
+/// The device of this name. `devs` are sorted by name, as they were selected.
+pub(crate) fn named<'d, 'a>(devs: &'d [Dev<'a>], name: &str) -> Option<&'d Dev<'a>> {
+    devs.binary_search_by(|d| natural(d.name(), name)).ok().and_then(|at| devs.get(at))
 }
 
 fn find(lead: &mut [usize], mut q: usize) -> usize {

@@ -231,7 +231,7 @@ impl Plan {
 
     /// Steps on this device; `None` for those of the host.
     pub fn steps_of<'a>(&'a self, dev: Option<&'a str>) -> impl Iterator<Item = &'a Step> {
-        self.steps.iter().filter(move |s| s.setting.address().is_some_and(|a| a.dev() == dev))
+        self.steps.iter().filter(move |s| !matches!(s.setting, Setting::Other(_)) && s.setting.dev() == dev)
     }
 }
 

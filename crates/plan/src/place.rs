@@ -3,14 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use ringwise_model::{FarNode, Goal, IfIndex, Intent, NicKind, Order, Smt, Snapshot};
+use ringwise_model::{FarNode, Gather, Goal, IfIndex, NicKind, Order, Smt};
 
 use crate::dev::{Dev, Unit};
+use crate::goal::{self, Resolved};
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::pick::{CoreCand, Loads, Picker, candidates};
 use crate::select::natural;
 use crate::stay::{self, Stayer};
-use crate::{Refusal, goal, groups};
+use crate::{Refusal, groups};
 
 /// Everything that devices with the same idea of near have in common.
 pub(crate) struct Place {
@@ -27,13 +28,13 @@ pub(crate) struct Place {
 pub(crate) type Places = BTreeMap<(Near, Goal), Place>;
 
 /// The places by idea of near and goal; a refusal where nothing is left and far CPUs are ruled out.
-pub(crate) fn places(m: &Machine, devs: &[Dev], usable: &[bool], user: &Intent) -> Result<Places, Refusal> {
+pub(crate) fn places(m: &Machine, devs: &[Dev], usable: &[bool], intents: &Resolved) -> Result<Places, Refusal> {
     let mut out = BTreeMap::new();
     for d in devs {
         if out.contains_key(&d.zone()) {
             continue;
         }
-        let intent = &goal::of_dev(user, d.name());
+        let intent = intents.of(d.goal);
         let (smt, far) = (intent.smt.unwrap_or(Smt::All), intent.far_node.unwrap_or(FarNode::Last));
         let zone = m.zone(&d.near, goal::near_is_wide(intent.goal));
         let mut cands = candidates(m, &zone, usable, smt, far == FarNode::Ok);
@@ -112,11 +113,11 @@ impl Alike {
     }
 }
 
-fn sets(s: &Snapshot, devs: &[Dev], places: &Places) -> Vec<Alike> {
+fn sets(devs: &[Dev], places: &Places) -> Vec<Alike> {
     let bond = |d: &Dev| -> Option<IfIndex> {
         let master = d.nic.master?;
         // Also where how its members stand is not known.
-        let kind = &s.nic_by_index(master)?.kind;
+        let kind = &d.master?.kind;
         matches!(kind, NicKind::Software { kind } if kind == "bond" || kind == "team").then_some(master)
     };
     // By identity, so that neither the order nor the names of the devices change the layout.
@@ -154,7 +155,7 @@ fn sets(s: &Snapshot, devs: &[Dev], places: &Places) -> Vec<Alike> {
 }
 
 /// Fills in `cpu` of every device.
-pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places) {
+pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Places) {
     let mut loads = Loads::new(m);
     let mut fixed: Vec<Vec<usize>> = vec![Vec::new(); devs.len()];
     for (i, d) in devs.iter_mut().enumerate() {
@@ -168,15 +169,15 @@ pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places
             }
         }
     }
-    let sets = sets(s, devs, places);
+    let sets = sets(devs, places);
     let mut sharers: BTreeMap<&Near, usize> = BTreeMap::new();
     for g in &sets {
         *sharers.entry(&g.zone.0).or_default() += 1;
     }
     let mut idle: BTreeMap<&(Near, Goal), usize> = BTreeMap::new();
     for g in &sets {
-        let n = places[&g.zone].cands.iter().filter(|c| c.home && loads.core[c.core] == 0).count();
-        idle.insert(&g.zone, n);
+        let count = || places[&g.zone].cands.iter().filter(|c| c.home && loads.core[c.core] == 0).count();
+        idle.entry(&g.zone).or_insert_with(count);
     }
     // First everybody takes his share of the idle cores at home, then what is left in the order of rank:
     // so no device is pushed off its own node by one that came before it.
@@ -191,6 +192,7 @@ pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places
         let rest = g.n - p.picks.len();
         p.take(&mut loads, rest, false);
     }
+    let zones: BTreeMap<&(Near, Goal), usize> = places.keys().zip(0..).into_map();
     let stayers: Vec<Stayer> = sets
         .iter()
         .zip(pickers)
@@ -205,10 +207,11 @@ pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places
                 keep(&now, &cpus)
             };
             let fixed: &[usize] = if g.devs.len() == 1 { &fixed[g.devs[0]] } else { &[] };
-            Stayer { now, assigned, cands: &places[&g.zone].cands, fixed, ordered }
+            Stayer { now, assigned, zone: zones[&g.zone], fixed, ordered }
         })
         .collect();
-    for (g, cpus) in sets.iter().zip(stay::stay(m, &stayers)) {
+    let cands: Vec<&[CoreCand]> = places.values().map(|p| p.cands.as_slice()).collect();
+    for (g, cpus) in sets.iter().zip(stay::stay(m, &cands, &stayers)) {
         let alone = g.devs.len() == 1;
         for i in &g.devs {
             let d = &mut devs[*i];

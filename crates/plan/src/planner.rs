@@ -6,8 +6,9 @@ use ringwise_knob::{Learned, Match, Setting};
 use ringwise_model::{CpuSet, Fact, Goal, Intent, Order, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
+use crate::goal::Resolved;
 use crate::groups::{self, Team};
-use crate::hands::{Hands, Keep};
+use crate::hands::{Hands, Keep, MadeByDevice};
 use crate::machine::{Class, Machine, Near};
 use crate::place::{self, Place};
 use crate::target::{By, CHANNELS, Out, SCALING, Wanted, Why};
@@ -32,10 +33,11 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     check_cpus(s, &intent)?;
     let (nics, left_alone) = select::devices(s, &intent)?;
     let m = Machine::new(&s.topology);
-    let mut out = Out { left_alone, keep: Keep::new(s, &hands.keep), made: hands.made.clone(), ..Out::default() };
-    let mut devs: Vec<Dev> = nics.iter().map(|n| Dev::new(&m, n, intent.goal_of(n.name()))).collect();
+    let mut out =
+        Out { left_alone, keep: Keep::new(s, &hands.keep), made: MadeByDevice::new(&hands.made), ..Out::default() };
+    let mut devs = Dev::all(s, &m, &nics, user);
     let article = intent.pair_as_article;
-    let mut laid = Laid::channels(s, &devs, &out.left_alone, &intent);
+    let mut laid = Laid::channels(s, &devs, &intent);
     let learned = LearnedIndex::new(learned, &s.host.kernel);
     if m.cpus.len() < 2 {
         out.warnings.push("one CPU: nothing to place".into());
@@ -73,10 +75,11 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         });
     }
     let usable: Vec<bool> = m.cpus.iter().map(|c| use_of.cpus.contains(*c)).collect();
-    let places = place::places(&m, &devs, &usable, user)?;
-    let intents: Vec<Intent> = devs.iter().map(|d| goal::of_dev(user, d.name())).collect();
+    let resolved = Resolved::new(user, devs.iter().map(|d| d.goal));
+    let places = place::places(&m, &devs, &usable, &resolved)?;
+    let intents: Vec<&Intent> = devs.iter().map(|d| resolved.of(d.goal)).collect();
     warn_about_host(s, &intent, &use_of, &mut out);
-    let shares = bonds::shares(s, &devs, |d| places[&d.zone()].home_cores);
+    let shares = bonds::shares(&devs, |d| places[&d.zone()].home_cores);
     for ((d, share), intent) in devs.iter_mut().zip(&shares).zip(&intents) {
         channels::decide(s, d, intent, *share, &mut laid, &learned, &mut out)?;
     }
@@ -115,15 +118,16 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         groups
     } else {
         devs.iter_mut().zip(&pins).for_each(|(d, pins)| d.pin(pins));
-        place::place(s, &m, &mut devs, &places);
+        place::place(&m, &mut devs, &places);
         Vec::new()
     };
     let now = irq::Now::new(&m, &devs);
     wishes::lay(s, &devs, laid, &intent, &learned, &mut out);
     if article {
         // The article's layout alone, or with its policies.
-        let of = |d: &Dev| if d.goal == Goal::Mixed { groups::of_article(&groups, d.name(), user) } else { Vec::new() };
-        teams = devs.iter().map(of).collect();
+        let by_device = by_device(&groups);
+        let of = |d: &Dev| by_device.get(d.name()).filter(|_| d.goal == Goal::Mixed);
+        teams = devs.iter().map(|d| of(d).map_or_else(Vec::new, |g| groups::of_article(g, user))).collect();
     }
     for ((d, share), intent) in devs.iter().zip(&shares).zip(&intents) {
         let place = &places[&d.zone()];
@@ -133,11 +137,13 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         xps::plan(&m, d, &learned, &mut out);
         rps::plan(s, &m, d, place, &usable, intent, &learned, &mut out);
     }
+    let mut planned: Vec<Group> = Vec::new();
     for (d, teams) in devs.iter().zip(&teams) {
-        let mine = groups::plan(s, &m, d, teams, &learned, &mut out);
-        groups.retain(|g| mine.is_empty() || g.dev != d.name());
-        groups.extend(mine);
+        planned.extend(groups::plan(s, &m, d, teams, &learned, &mut out));
     }
+    let with_policies = by_device(&planned);
+    groups.retain(|g| !with_policies.contains_key(g.dev.as_str()));
+    groups.extend(planned);
     for d in &devs {
         groups::away(s, d, &learned, &mut out);
         groups::contexts_on_fewer_queues(d, &mut out);
@@ -240,6 +246,14 @@ fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut Out) {
     }
 }
 
+fn by_device(groups: &[Group]) -> BTreeMap<&str, Vec<&Group>> {
+    let mut out: BTreeMap<&str, Vec<&Group>> = BTreeMap::new();
+    for g in groups {
+        out.entry(&g.dev).or_default().push(g);
+    }
+    out
+}
+
 fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, out: &mut Out) {
     let Some(setting) = d.channels.clone() else { return };
     let live = ringwise_knob::channels::live(d.nic);
@@ -260,12 +274,14 @@ fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, o
 }
 
 fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Out, groups: Vec<Group>) -> Plan {
-    out.entries.order_by(|a, b| a.0.cmp(&b.0));
-    ringwise_knob::order(&mut out.entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
-    let expected = if out.entries.is_empty() { Vec::new() } else { effect::expected(m, devs) };
+    let mut entries = out.entries.into_list();
+    entries.order_by(|a, b| a.0.cmp(&b.0));
+    ringwise_knob::order(&mut entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
+    let expected = if entries.is_empty() { Vec::new() } else { effect::expected(m, devs) };
     let mut doubled: Vec<_> = devs.iter().flat_map(|d| effect::doubled(m, d)).collect();
+    let by_device = by_device(&groups);
     for d in &mut doubled {
-        let mine = groups.iter().filter(|g| g.dev == d.dev);
+        let mine = by_device.get(d.dev.as_str()).into_iter().flatten();
         let alike = mine.filter(|g| d.queues.iter().all(|q| g.queues.binary_search(q).is_ok()));
         d.group = alike.map(|g| g.name.clone()).next();
     }
@@ -274,9 +290,9 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
     for d in devs.iter().filter(|d| !out.keep.moves(d.name())) {
         warn_about_stacks(m, d, &mut out.warnings);
     }
-    let mut target: Vec<Setting> = Vec::with_capacity(out.entries.len());
+    let mut target: Vec<Setting> = Vec::with_capacity(entries.len());
     let mut steps = Vec::new();
-    for (_, setting, step) in out.entries {
+    for (_, setting, step) in entries {
         target.push(setting);
         steps.extend(step);
     }
