@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Goal, Intent, Nic, Snapshot, Vector};
+use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Gather, Goal, Intent, Nic, Snapshot, Vector};
 use ringwise_plan::Plan;
 
+use crate::laid::WishesByDevice;
 use crate::role::{self, Role, RoleGuess};
 use crate::say::{Family, Say};
 use crate::traffic::{LinkTraffic, Traffic};
@@ -67,11 +68,20 @@ pub struct Cx<'a> {
     pub(crate) planned: BTreeMap<&'a str, Vec<&'a ringwise_knob::Step>>,
     /// Interfaces at which the plan has a step of a family.
     pub(crate) planned_at: BTreeSet<(Family, String)>,
+    /// What the user configured, by interface.
+    pub(crate) wishes: WishesByDevice<'a>,
+    /// Interfaces for which the user configured groups of queues.
+    pub(crate) grouped: BTreeSet<&'a str>,
+    /// Interfaces for which the plan has groups of queues.
+    pub(crate) planned_groups: BTreeSet<&'a str>,
+    /// Only these interfaces; `None`: all.
+    only: Option<BTreeSet<&'a str>>,
 }
 
 impl<'a> Cx<'a> {
     pub fn new(i: &'a Input<'a>) -> Self {
-        let named = |n: &&Nic| i.devs.is_empty() || i.devs.iter().any(|d| d == n.name());
+        let only = (!i.devs.is_empty()).then(|| i.devs.iter().map(String::as_str).into_set());
+        let named = |n: &&Nic| only.as_ref().is_none_or(|o| o.contains(n.name()));
         let nics = i.snapshot.tunable().filter(|n| n.link_is_up()).filter(named).collect();
         let mut planned: BTreeMap<&str, Vec<_>> = BTreeMap::new();
         let mut planned_at = BTreeSet::new();
@@ -83,7 +93,26 @@ impl<'a> Cx<'a> {
                 planned_at.insert((family, dev.to_string()));
             }
         }
-        Self { i, s: i.snapshot, role: role::guess(i), nics, planned, planned_at }
+        Self {
+            i,
+            s: i.snapshot,
+            role: role::guess(i),
+            nics,
+            planned,
+            planned_at,
+            wishes: WishesByDevice::new(i.intent),
+            grouped: i.intent.groups.iter().map(|g| g.dev.as_str()).into_set(),
+            planned_groups: i.plan.iter().flat_map(|p| &p.groups).map(|g| g.dev.as_str()).into_set(),
+            only,
+        }
+    }
+
+    /// Whether this interface is to be judged, or the host where it is `None`.
+    pub(crate) fn is_asked(&self, dev: Option<&str>) -> bool {
+        match (&self.only, dev) {
+            (Some(only), Some(d)) => only.contains(d),
+            _ => true,
+        }
     }
 
     pub fn forwards(&self) -> bool {

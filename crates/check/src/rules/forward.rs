@@ -174,8 +174,9 @@ pub(super) static RULES: &[Rule] = &[
         confidence: Confidence::Likely,
         severity: Severity::Info,
         judge: |cx, say| {
+            let by_index = cx.s.by_index();
             let bridge = |n: &&&Nic| {
-                let m = n.master.and_then(|m| cx.s.nic_by_index(m));
+                let m = n.master.and_then(|m| by_index.get(&m));
                 m.is_some_and(|m| matches!(&m.kind, NicKind::Software { kind } if kind == "bridge"))
             };
             let port = cx.nics.iter().find(bridge)?;
@@ -343,9 +344,12 @@ pub(super) static RULES: &[Rule] = &[
         by_hand: &["tc qdisc replace dev LOWER root noqueue (the member that is not addressed)"],
         judge: |cx, say| {
             let mut any = None;
-            for n in cx.nics.iter().filter(|n| cx.driver(n) == "hv_netvsc") {
-                let below = cx.s.nics.iter().find(|o| o.master.is_some() && o.master == n.dev.ifindex);
-                let Some(below) = below else { continue };
+            let mut members = BTreeMap::new();
+            for o in &cx.s.nics {
+                members.entry(o.master).or_insert(o);
+            }
+            for n in cx.nics.iter().filter(|n| n.dev.ifindex.is_some() && cx.driver(n) == "hv_netvsc") {
+                let Some(below) = members.get(&n.dev.ifindex) else { continue };
                 say.at(n.name());
                 let (Some(a), Some(b)) = (cx.qdisc(n, say), cx.qdisc(below, say)) else { continue };
                 any = Some(());

@@ -377,7 +377,7 @@ pub(super) static RULES: &[Rule] = &[
             let drift = cx.i.drift.as_ref()?;
             let mut by: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
             for (dev, what) in drift {
-                if cx.i.devs.is_empty() || dev.as_ref().is_none_or(|d| cx.i.devs.contains(d)) {
+                if cx.is_asked(dev.as_deref()) {
                     by.entry(dev.as_deref()).or_default().push(what);
                 }
             }

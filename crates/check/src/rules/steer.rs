@@ -138,7 +138,7 @@ pub(super) static RULES: &[Rule] = &[
                     let away = |c: &ringwise_model::CpuId| home.is_some() && cx.s.topology.node_of(*c) != home;
                     mask.iter().filter(away).collect()
                 });
-                if !list.is_empty() && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                if !list.is_empty() && !say.has_finding() {
                     say.found(format!("RPS of {} hands packets to CPUs {cpus} of another node", queues(&list)))
                         .fix_planned(cx, Family::RpsCpus);
                 }
@@ -198,7 +198,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 let want = power(entries / all.len() as u32).max(1);
-                if all.iter().any(|c| *c != want) && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                if all.iter().any(|c| *c != want) && !say.has_finding() {
                     let sum: u64 = all.iter().map(|c| u64::from(*c)).sum();
                     let short = all.iter().any(|c| *c < want);
                     say.found(format!(
