@@ -33,8 +33,7 @@ pub(crate) struct Share {
 
 pub(crate) fn shares(devs: &[Dev], cores: impl Fn(&Dev) -> u32) -> Vec<Share> {
     let max = |d: &Dev| d.nic.channels.known().and_then(channels::most).unwrap_or(u32::MAX);
-    let now = |d: &Dev| d.rx_now.max(d.tx_now);
-    let mut out: Vec<Share> = devs.iter().map(|d| Share { cores: cores(d), now: now(d), max: max(d) }).collect();
+    let mut out: Vec<Share> = devs.iter().map(|d| Share { cores: cores(d), now: d.pairs_now(), max: max(d) }).collect();
     for list in members(devs).values() {
         let least = |f: &dyn Fn(&Share) -> u32| list.iter().map(|i| f(&out[*i])).min().unwrap_or(0);
         let share = Share { cores: least(&|s| s.cores), now: least(&|s| s.now), max: least(&|s| s.max) };

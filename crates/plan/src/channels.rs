@@ -1,7 +1,7 @@
 //! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
 
 use ringwise_knob::{Made, Setting, rules as knob_rules};
-use ringwise_model::{Channels, Fact, FarNode, Flow, Goal, GroupWish, Intent, Rule, Smt, Snapshot};
+use ringwise_model::{Channels, Count, Fact, FarNode, Flow, Goal, GroupWish, Intent, Rule, Smt, Snapshot};
 
 use crate::bonds::Share;
 use crate::dev::{Dev, LearnedIndex};
@@ -112,7 +112,7 @@ pub(crate) fn decide(
         return Ok(());
     }
     let name = d.name().to_string();
-    let now = d.rx_now.max(d.tx_now);
+    let now = d.pairs_now();
     let asked = intent.queues;
     let article = intent.pair_as_article;
     let cannot = |out: &mut Out, why: String| {
@@ -151,7 +151,7 @@ pub(crate) fn decide(
         None if matches!(intent.goal, Goal::Balanced | Goal::Mixed) => now,
         None => goal::queues(intent.goal, share.now, cores).min(share.max.max(share.now)),
     };
-    if want == now && d.rx_now == d.tx_now {
+    if want == now && d.tx_now.is_none_or(|tx| tx == d.rx_now) {
         return Ok(());
     }
     if want == now && asked.is_none() {
@@ -178,7 +178,7 @@ pub(crate) fn decide(
         if let Fact::Unknown(u) = &d.nic.users {
             out.warnings.push(format!("{name}: whether somebody else uses its queues could not be read ({u})"));
         }
-        (d.rx, d.tx) = (want, want);
+        (d.rx, d.tx) = (want, Some(want));
         d.channels = Some(setting);
         return Ok(());
     }
@@ -225,16 +225,16 @@ fn laid_down(
         cannot(out, why);
         return;
     }
-    let then = |w: Option<u32>, h: Option<ringwise_model::Count>| w.unwrap_or(h.map_or(0, |h| h.now));
-    let both = then(*combined, c.combined);
-    let counts = (both + then(*rx, c.rx), both + then(*tx, c.tx));
+    let counts = (then(*combined, c.combined, *rx, c.rx), then(*combined, c.combined, *tx, c.tx));
+    // Where the driver has no count of this direction, the change leaves it as it is.
+    let counts = (counts.0.unwrap_or(d.rx_now), counts.1.or(d.tx_now));
     if let Some(why) = in_the_way(d, counts.0, out.made.of(d.name())) {
         cannot(out, format!("{why} (laid down in {said})"));
         return;
     }
     let live = ringwise_knob::channels::live(d.nic);
     if !intent.allow_disruption {
-        laid.will_have(&name, counts.0, counts.1);
+        laid.will_have(&name, counts.0, counts.1.unwrap_or(0));
         out.left_out.push(wishes::left_out(intent, &setting, live, &[said], Some(d.nic)));
         return;
     }
@@ -244,6 +244,13 @@ fn laid_down(
     (d.rx, d.tx) = counts;
     d.laid_in = Some(said);
     d.channels = Some(setting);
+}
+
+/// Queues of one direction with these counts; what is not requested stays. `None`: the driver has no count for it.
+pub(crate) fn then(combined: Option<u32>, both: Option<Count>, own: Option<u32>, has: Option<Count>) -> Option<u32> {
+    let both = combined.or(both.map(|c| c.now));
+    let own = own.or(has.map(|c| c.now));
+    both.or(own).map(|_| both.unwrap_or(0) + own.unwrap_or(0))
 }
 
 /// Flow rules that send to queues which would go, and that nobody has spoken of: they are not thrown away for it.

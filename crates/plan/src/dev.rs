@@ -71,12 +71,13 @@ pub(crate) struct Dev<'a> {
     pub goal: Goal,
     /// By queue: of a group whose answers somebody waits for (`mixed`).
     pub urgent: Vec<bool>,
-    /// Real queues now: a driver may show more directories than it uses.
+    /// Real queues now: a driver may show more directories than it uses. Devices without receive queues are not planned;
+    /// `None`: the number of transmit queues is unknown.
     pub rx_now: u32,
-    pub tx_now: u32,
+    pub tx_now: Option<u32>,
     /// After the plan.
     pub rx: u32,
-    pub tx: u32,
+    pub tx: Option<u32>,
     /// The channel setting that the plan writes.
     pub channels: Option<Setting>,
     /// Where the user laid it down.
@@ -112,9 +113,9 @@ impl<'a> Dev<'a> {
             goal,
             urgent: Vec::new(),
             rx_now: 0,
-            tx_now: 0,
+            tx_now: None,
             rx: 0,
-            tx: 0,
+            tx: None,
             channels: None,
             laid_in: None,
             units: Vec::new(),
@@ -134,10 +135,9 @@ impl<'a> Dev<'a> {
         }
         nic.rx_queues.iter().enumerate().for_each(|(i, q)| slot(&mut d.rx_dir, q.id, i));
         nic.tx_queues.iter().enumerate().for_each(|(i, q)| slot(&mut d.tx_dir, q.id, i));
-        let real = |told: u32, dirs: usize| if told > 0 { told.min(dirs as u32) } else { dirs as u32 };
-        let told = nic.channels.known();
-        d.rx_now = real(told.map_or(0, |c| c.rx_queues()), nic.rx_queues.len());
-        d.tx_now = real(told.map_or(0, |c| c.tx_queues()), nic.tx_queues.len());
+        // `select` has refused a device whose receive queues are unknown.
+        d.rx_now = nic.queues_in_use(Dir::Rx).unwrap_or(0);
+        d.tx_now = nic.queues_in_use(Dir::Tx);
         (d.rx, d.tx) = (d.rx_now, d.tx_now);
         d
     }
@@ -204,9 +204,14 @@ impl<'a> Dev<'a> {
         self.tx_dir.get(queue as usize).copied().flatten().map(|i| &self.nic.tx_queues[i])
     }
 
-    /// Queue pairs after the plan: the wider of the two directions.
+    /// Queue pairs after the plan: the wider of the two directions, as far as both are known.
     pub fn pairs(&self) -> usize {
-        self.rx.max(self.tx) as usize
+        self.rx.max(self.tx.unwrap_or(0)) as usize
+    }
+
+    /// The same now.
+    pub fn pairs_now(&self) -> u32 {
+        self.rx_now.max(self.tx_now.unwrap_or(0))
     }
 
     /// Where the vector's interrupt goes now.
@@ -310,7 +315,7 @@ impl<'a> Dev<'a> {
         Some(NotPossible { what: address.to_string(), address: Some(address), why, needed: true })
     }
 
-    /// Vectors that belong to the device and serve nobody knows what.
+    /// Interrupts of the device whose queue is not known.
     pub fn unknown_vectors(&self) -> usize {
         self.nic
             .vectors

@@ -137,7 +137,7 @@ impl LeftOut {
 /// Something that cannot be set here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotPossible {
-    /// `None` for things that have no address, as a vector that serves nobody knows what.
+    /// `None` for things that have no address, as an interrupt whose queue is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
     /// For people: `eth1 interrupt CPU rx-3`.

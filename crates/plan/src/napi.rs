@@ -19,7 +19,7 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], learned: &LearnedIndex, out: &mut 
         if restarted {
             // New instances are as the device says. Which directions share one is the driver's choice: both are named.
             if device.or(napi.device.threaded).is_some_and(|t| t > 0) && !napi.instances.is_empty() {
-                all.extend((0..d.rx).map(Of::Rx).chain((0..d.tx).map(Of::Tx)));
+                all.extend((0..d.rx).map(Of::Rx).chain((0..d.tx.unwrap_or(0)).map(Of::Tx)));
             }
         } else {
             let names = napi.instances.iter().filter_map(knob_napi::name);

@@ -221,8 +221,10 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
     }
     let lost = d.unknown_vectors();
     if lost > 0 {
-        out.warnings
-            .push(format!("{dev}: {lost} of its interrupts serve nobody knows which queue; they are left as they are"));
+        out.warnings.push(match lost {
+            1 => format!("{dev}: the queue of 1 interrupt is not known; it stays as it is"),
+            n => format!("{dev}: the queue of {n} interrupts is not known; they stay as they are"),
+        });
     }
     for v in d.nic.vectors.iter().filter(|v| !v.is_queue()) {
         if let Some(c) = Dev::now(m, v).map(|c| m.cpus[c])
@@ -265,7 +267,7 @@ fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, o
         let by = By { rule: wishes::RULE, reason, source, instead: Vec::new(), after: CHANNELS, named: true };
         return out.enter(Some(d.nic), learned, w, || by);
     }
-    let (rule, reason) = channels::reason(intent, d.rx_now.max(d.tx_now), d.rx, cores);
+    let (rule, reason) = channels::reason(intent, d.pairs_now(), d.rx, cores);
     if out.laid.contains(&ringwise_knob::Address::Channels { dev: d.name().to_string() }) {
         return;
     }

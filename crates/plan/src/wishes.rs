@@ -145,7 +145,11 @@ impl Cx<'_, '_> {
     /// The queues that are meant, of those that there are after the plan. `what` names the direction.
     pub fn queues(&mut self, named: Option<&Vec<u32>>, dir: ringwise_model::Dir, what: &str) -> Vec<u32> {
         let Some(d) = self.dev else { return Vec::new() };
-        let there = if dir == ringwise_model::Dir::Rx { d.rx } else { d.tx };
+        let Some(there) = (if dir == ringwise_model::Dir::Rx { Some(d.rx) } else { d.tx }) else {
+            let why = format!("the number of its {dir} queues is unknown");
+            self.cannot_any(None, format!("{} {what}", d.name()), why);
+            return Vec::new();
+        };
         let Some(named) = named else { return (0..there).collect() };
         let later = self.laid.later.get(d.name()).map_or(0, |l| if dir == ringwise_model::Dir::Rx { l.0 } else { l.1 });
         let (good, beyond): (Vec<u32>, Vec<u32>) = named.iter().partition(|q| **q < there);
