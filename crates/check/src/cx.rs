@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Gather, Goal, Intent, Nic, Snapshot, Vector};
+use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Gather, Goal, Intent, Nic, Snapshot, TxQueue, Vector};
 use ringwise_plan::Plan;
 
 use crate::laid::WishesByDevice;
@@ -159,19 +159,20 @@ impl<'a> Cx<'a> {
         say.get(&n.features)?.get(name)
     }
 
+    /// Interfaces without receive queues are not judged.
     pub fn rx_queues(&self, n: &Nic) -> u32 {
-        // sysfs may show more than are used (AF_XDP twins).
-        match n.channels.known().map(|c| c.rx_queues()) {
-            Some(c) if c > 0 => c.min(n.rx_queues.len() as u32),
-            _ => n.rx_queues.len() as u32,
-        }
+        n.queues_in_use(Dir::Rx).unwrap_or(0)
     }
 
-    pub fn tx_queues(&self, n: &Nic) -> u32 {
-        match n.channels.known().map(|c| c.tx_queues()) {
-            Some(c) if c > 0 => c.min(n.tx_queues.len() as u32),
-            _ => n.tx_queues.len() as u32,
-        }
+    pub fn tx_queues(&self, n: &Nic) -> Fact<u32> {
+        let unknown = || Fact::unknown(format!("transmit queues of {}", n.name()), "neither listed nor counted");
+        n.queues_in_use(Dir::Tx).map_or_else(unknown, Fact::Known)
+    }
+
+    /// Those of the listed transmit queues that the driver uses.
+    pub(crate) fn tx_queues_used(&self, n: &'a Nic) -> impl Iterator<Item = &'a TxQueue> {
+        let used = self.tx_queues(n).known().map_or(0, |n| *n as usize);
+        n.tx_queues.iter().take(used)
     }
 
     /// Where a vector goes: one CPU. What was asked for and has not arrived comes with the next interrupt.

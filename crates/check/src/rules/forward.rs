@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Gather, Goal, Nic, NicKind};
+use ringwise_model::{Count, Dir, Fact, Gather, Goal, Nic, NicKind};
 
 use super::text::count;
 use crate::cx::Cx;
@@ -16,8 +16,8 @@ const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhos
 
 const TRACKED: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
 
-/// What a member says of itself.
-type Told<'a> = &'a dyn Fn(&Nic) -> String;
+/// A value of a member of a bond; `None`: unknown, or the driver has none.
+type MemberValue<'a> = &'a dyn Fn(&Nic) -> Option<String>;
 
 /// Members of each bond or team that are listed.
 fn bonds<'a>(cx: &Cx<'a>) -> impl Iterator<Item = (&'a Nic, Vec<&'a Nic>)> {
@@ -302,23 +302,18 @@ pub(super) static RULES: &[Rule] = &[
                 any = Some(());
                 say.at(b.name());
                 let mut differs = Vec::new();
-                let alike = |f: Told| members.iter().map(|m| f(m)).into_set();
-                let kinds: [(&str, Told); 3] = [
-                    ("queues", &|n| {
-                        n.channels.known().map(|c| format!("{}/{}", c.rx_queues(), c.tx_queues())).unwrap_or_default()
-                    }),
-                    ("rings", &|n| {
-                        n.rings
-                            .known()
-                            .map(|r| format!("{:?}/{:?}", r.rx.map(|c| c.now), r.tx.map(|c| c.now)))
-                            .unwrap_or_default()
-                    }),
-                    ("rx-usecs", &|n| {
-                        n.coalesce.known().and_then(|c| c.0.get("rx-usecs")).map(u32::to_string).unwrap_or_default()
-                    }),
+                let count = |c: Option<Count>| c.map_or_else(|| "-".to_string(), |c| c.now.to_string());
+                let kinds: [(&str, MemberValue); 3] = [
+                    ("queues", &|n| Some(format!("{}/{}", n.queues_in_use(Dir::Rx)?, n.queues_in_use(Dir::Tx)?))),
+                    ("rings", &|n| n.rings.known().map(|r| format!("{}/{}", count(r.rx), count(r.tx)))),
+                    ("rx-usecs", &|n| n.coalesce.known()?.0.get("rx-usecs").map(u32::to_string)),
                 ];
-                for (what, f) in kinds {
-                    let all = alike(f);
+                for m in &members {
+                    // What of a member is unknown is noted, and differs from nothing.
+                    let _ = (say.get(&m.channels), say.get(&m.rings), say.get(&m.coalesce));
+                }
+                for (what, value) in kinds {
+                    let all: BTreeSet<String> = members.iter().filter_map(|m| value(m)).into_set();
                     if all.len() > 1 {
                         differs.push(format!("{what} {}", all.into_iter().collect::<Vec<_>>().join(" and ")));
                     }
@@ -485,7 +480,11 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let q = cx.qdisc(n, say)?;
                 if ["mqprio", "taprio"].contains(&q.root.as_str()) {
-                    say.found(format!("{} hands the {} transmit queues out to classes", q.root, cx.tx_queues(n)));
+                    let queues = match cx.tx_queues(n) {
+                        Fact::Known(n) => format!("{n} transmit queues"),
+                        _ => "transmit queues".into(),
+                    };
+                    say.found(format!("{} hands the {queues} out to classes", q.root));
                 }
                 Some(())
             })

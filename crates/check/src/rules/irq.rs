@@ -501,7 +501,7 @@ pub(super) static RULES: &[Rule] = &[
                 return None;
             }
             cx.each(say, |n, say| {
-                let pairs = cx.rx_queues(n).min(cx.tx_queues(n));
+                let pairs = cx.rx_queues(n).min(say.take(cx.tx_queues(n))?);
                 if (0..pairs).all(|q| n.vector_of(Dir::Rx, q).is_none_or(|v| v.tx().contains(&q))) {
                     return None;
                 }

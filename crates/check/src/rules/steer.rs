@@ -378,7 +378,8 @@ pub(super) static RULES: &[Rule] = &[
                     (Some(at), Some(cpus)) => cpus.contains(at),
                     _ => false,
                 };
-                n.tx_queues.iter().take(cx.tx_queues(n) as usize).all(sends)
+                // Without listed queues nothing shows that they agree.
+                !n.tx_queues.is_empty() && cx.tx_queues_used(n).all(sends)
             });
             Some(())
         },
@@ -396,15 +397,14 @@ pub(super) static RULES: &[Rule] = &[
             planned::judge("Q16", cx, say);
             let online = &cx.s.topology.online;
             cx.each(say, |n, say| {
-                let used = cx.tx_queues(n) as usize;
-                let masks: Option<Vec<&CpuSet>> = n.tx_queues.iter().take(used).map(|q| q.xps_cpus.known()).collect();
+                let masks: Option<Vec<&CpuSet>> = cx.tx_queues_used(n).map(|q| q.xps_cpus.known()).collect();
                 let masks = masks.filter(|m| m.len() > 1 && m.iter().any(|c| !c.is_empty()))?;
                 if n.tx_queues.iter().any(|q| q.xps_rxqs.known().is_some_and(|r| !r.is_empty())) {
                     return None;
                 }
                 let covered = masks.iter().fold(CpuSet::new(), |all, m| all.union(m));
                 let hole = online.difference(&covered);
-                if !hole.is_empty() && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                if !hole.is_empty() && !say.has_finding() {
                     say.found(format!("CPUs {hole} are in no XPS mask and fall back to the hash")).fix(cx, "");
                 }
                 Some(())
