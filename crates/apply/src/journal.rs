@@ -179,6 +179,13 @@ impl Line {
             #[serde(borrow)]
             record: Cow<'a, str>,
         }
+        // We write the tag first: the two lines that have megabytes need not be read twice for it.
+        if line.starts_with(br#"{"record":"begin","#) {
+            return Ok(Self::Begin(serde_json::from_slice(line)?));
+        }
+        if line.starts_with(br#"{"record":"end","#) {
+            return Ok(Self::End(serde_json::from_slice(line)?));
+        }
         Ok(match serde_json::from_slice::<Tag<'_>>(line)?.record.as_ref() {
             "begin" => Self::Begin(serde_json::from_slice(line)?),
             "end" => Self::End(serde_json::from_slice(line)?),

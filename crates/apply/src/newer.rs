@@ -35,12 +35,23 @@ pub(crate) enum Damage {
     End,
 }
 
+#[derive(Deserialize)]
+struct FormatOnly {
+    #[serde(default)]
+    format: Value,
+}
+
 impl Head {
     /// None: it is in our format, or no header at all.
     pub fn read(first: &[u8]) -> Option<Self> {
+        let foreign = |v: &Value| v.as_u64().filter(|f| ![FORMAT, BEFORE_SUMS].map(u64::from).contains(f));
+        // The header of a large host has megabytes, and nearly always our format: its values are kept only where they are
+        // needed.
+        if let Ok(h) = serde_json::from_slice::<FormatOnly>(first) {
+            foreign(&h.format)?;
+        }
         let v: Value = serde_json::from_slice(first).ok()?;
-        let format = v["format"].as_u64().filter(|f| ![FORMAT, BEFORE_SUMS].map(u64::from).contains(f))?;
-        Some(Self::of(&v, format))
+        Some(Self::of(&v, foreign(&v["format"])?))
     }
 
     /// What can be read of a first line that is damaged.

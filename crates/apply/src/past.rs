@@ -1,9 +1,10 @@
 //! What earlier transactions of this boot want and have left: `history`, `verify`, and the ground of a rollback.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, FOR_GROUPS, Of, Setting, SettingMap, compare, live, overlap};
+use ringwise_knob::{Address, FOR_GROUPS, Of, Setting, SettingMap, alike, compare, live, overlap};
 use ringwise_model::{Gather, Snapshot};
 use ringwise_sys::Host;
 
@@ -40,9 +41,9 @@ fn map<'a>(names: &Names, settings: impl IntoIterator<Item = &'a Setting>) -> Se
 /// The kept transactions of this boot in order, without those that a rollback has undone. A rollback that is
 /// undone itself brings back those that it had undone.
 pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
-    let mut out: Vec<Kept> = Vec::new();
+    let mut out: Vec<Rc<Kept>> = Vec::new();
     // What was in force before each of them.
-    let mut earlier: BTreeMap<u64, Vec<Kept>> = BTreeMap::from([(0, Vec::new())]);
+    let mut earlier: BTreeMap<u64, Vec<Rc<Kept>>> = BTreeMap::from([(0, Vec::new())]);
     for j in journals.iter().filter(|j| j.whose(&now.host) == Whose::ThisBoot) {
         let (Some(h), Some((outcome, after))) = (&j.header, &j.end) else { continue };
         if outcome.verdict != Verdict::Applied {
@@ -58,12 +59,17 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
         let names = Names::new(&h.devices, now);
         let refused = outcome.refused.iter().map(|r| &r.asked);
         let other = outcome.instead.iter().map(|i| &i.asked);
-        let given_up: Vec<&Setting> = refused.chain(outcome.ignored.iter().map(|i| &i.asked)).chain(other).collect();
-        let steps = h.steps.iter().map(|s| &s.setting).filter(|s| !given_up.contains(s));
+        let given_up = refused.chain(outcome.ignored.iter().map(|i| &i.asked)).chain(other);
+        let given_up: BTreeMap<Option<Address>, Vec<&Setting>> = given_up.fold(BTreeMap::new(), |mut by, s| {
+            by.entry(s.address()).or_default().push(s);
+            by
+        });
+        let kept = |s: &&Setting| !given_up.get(&s.address()).is_some_and(|list| list.contains(s));
+        let steps = h.steps.iter().map(|s| &s.setting).filter(kept);
         let wants = h.already.iter().chain(steps).chain(outcome.instead.iter().map(|i| &i.kept));
         let groups = h.steps.iter().filter(|s| FOR_GROUPS.contains(&s.rule.as_str()));
         let for_groups = groups.filter_map(|s| names.setting(&s.setting).address()).into_set();
-        out.push(Kept {
+        out.push(Rc::new(Kept {
             id: j.id,
             kind: h.kind.clone(),
             ended: h.unix_time.saturating_add(outcome.took_ms / 1000),
@@ -71,32 +77,50 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
             wants: map(&names, wants),
             after: map(&names, after),
             for_groups,
-        });
+        }));
     }
-    out
+    drop(earlier);
+    out.into_iter().map(|k| Rc::try_unwrap(k).unwrap_or_else(|k| (*k).clone())).collect()
 }
 
-/// Queues that exist with these counts; None: counts that say nothing about this direction.
-fn queues(setting: &Setting) -> Option<(u32, u32)> {
-    let Setting::Channels { rx, tx, combined, .. } = setting else { return None };
-    let c = combined.unwrap_or(0);
-    Some((c + rx.unwrap_or(0), c + tx.unwrap_or(0)))
+/// Queues that exist with the counts of a device; `None`: the counts do not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct QueueCounts {
+    rx: Option<u32>,
+    tx: Option<u32>,
 }
 
-/// Whether the setting belongs to a queue beyond these counts.
-fn beyond(address: &Address, (rx, tx): (u32, u32)) -> bool {
+impl QueueCounts {
+    /// With these channels; what they leave open is as it was before.
+    fn of(setting: &Setting, before: Option<&Setting>) -> Option<Self> {
+        let counts = |s: &Setting| match s {
+            Setting::Channels { rx, tx, combined, .. } => Some((*rx, *tx, *combined)),
+            _ => None,
+        };
+        let (rx, tx, combined) = counts(setting)?;
+        let (rx_before, tx_before, combined_before) = before.and_then(counts).unwrap_or_default();
+        let combined = combined.or(combined_before).unwrap_or(0);
+        // A device has a queue of each direction: where no count is above 0, none was reported.
+        let sum = |own: Option<u32>| Some(combined + own.unwrap_or(0)).filter(|n| *n > 0);
+        Some(Self { rx: sum(rx.or(rx_before)), tx: sum(tx.or(tx_before)) })
+    }
+}
+
+/// Whether the setting belongs to a queue beyond these counts. Where they do not tell, it does not.
+fn beyond(address: &Address, counts: QueueCounts) -> bool {
+    let QueueCounts { rx, tx } = counts;
     match address {
         Address::IrqCpus { of: Of::Rx(q), .. }
         | Address::RpsCpus { queue: q, .. }
         | Address::RpsFlowCnt { queue: q, .. }
         | Address::Napi { of: Of::Rx(q), .. }
-        | Address::NapiThread { of: Of::Rx(q), .. } => *q >= rx,
-        Address::QueueCoalesce { queue: q, .. } => *q >= rx.max(tx),
+        | Address::NapiThread { of: Of::Rx(q), .. } => rx.is_some_and(|n| *q >= n),
+        Address::QueueCoalesce { queue: q, .. } => rx.zip(tx).is_some_and(|(rx, tx)| *q >= rx.max(tx)),
         Address::IrqCpus { of: Of::Tx(q), .. }
         | Address::Napi { of: Of::Tx(q), .. }
         | Address::NapiThread { of: Of::Tx(q), .. }
         | Address::XpsCpus { queue: q, .. }
-        | Address::XpsRxqs { queue: q, .. } => *q >= tx,
+        | Address::XpsRxqs { queue: q, .. } => tx.is_some_and(|n| *q >= n),
         _ => false,
     }
 }
@@ -115,25 +139,25 @@ fn ends(address: &Address, settings: &SettingMap) -> bool {
 /// Takes out settings of queues that do not exist with the channels in the map (else those of now), and of threads that
 /// end with it. Returned: those of the device as a whole whose value names such a queue.
 pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) -> Vec<Address> {
-    let ended: Vec<Address> = settings.keys().filter(|a| ends(a, settings)).cloned().collect();
+    let ended = settings.keys().filter(|a| ends(a, settings)).cloned().into_set();
     settings.retain(|a, _| !ended.contains(a));
-    let mut counts: BTreeMap<String, (u32, u32)> = BTreeMap::new();
+    let mut counts: BTreeMap<String, QueueCounts> = BTreeMap::new();
     for nic in &now.nics {
         let address = Address::Channels { dev: nic.dev.name.clone() };
-        let now = live(now, &address).known().cloned();
-        if let Some(n) = settings.get(&address).cloned().or(now).as_ref().and_then(queues) {
-            counts.insert(nic.dev.name.clone(), n);
-        }
+        let now = live(now, &address);
+        let then = settings.get(&address).or(now.known()).and_then(|s| QueueCounts::of(s, now.known()));
+        counts.extend(then.map(|n| (nic.dev.name.clone(), n)));
     }
     settings.retain(|a, _| !a.dev().and_then(|d| counts.get(d)).is_some_and(|n| beyond(a, *n)));
     let names_one = |a: &Address, s: &Setting| a.dev().and_then(|d| counts.get(d)).is_some_and(|n| names_beyond(s, *n));
-    let doomed: Vec<Address> = settings.iter().filter(|(a, s)| names_one(a, s)).map(|(a, _)| a.clone()).collect();
+    let doomed = settings.iter().filter(|(a, s)| names_one(a, s)).map(|(a, _)| a.clone()).into_set();
     settings.retain(|a, _| !doomed.contains(a));
-    doomed
+    doomed.into_iter().collect()
 }
 
 /// A table or rule that leads to a receive queue beyond these counts.
-fn names_beyond(setting: &Setting, (rx, _): (u32, u32)) -> bool {
+fn names_beyond(setting: &Setting, counts: QueueCounts) -> bool {
+    let Some(rx) = counts.rx else { return false };
     match setting {
         Setting::RssTable { table, .. } | Setting::RssContext { table: Some(table), .. } => {
             table.iter().any(|q| *q >= rx)
@@ -147,11 +171,15 @@ fn names_beyond(setting: &Setting, (rx, _): (u32, u32)) -> bool {
 fn standing<'a>(kept: &'a [Kept], now: &Snapshot) -> BTreeMap<Address, (&'a Kept, Setting)> {
     let mut out: BTreeMap<Address, (&Kept, Setting)> = BTreeMap::new();
     for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
+        let counts = k.wants.iter().filter_map(|(a, s)| Some((s.dev()?, QueueCounts::of(s, k.start.get(a))?)));
+        let counts: BTreeMap<&str, QueueCounts> = counts.into_map();
+        if !counts.is_empty() {
+            out.retain(|a, _| !a.dev().and_then(|d| counts.get(d)).is_some_and(|n| beyond(a, *n)));
+        }
         for (address, setting) in &k.wants {
-            if let (Some(n), Some(dev)) = (queues(setting), address.dev()) {
-                out.retain(|a, _| a.dev() != Some(dev) || !beyond(a, n));
+            for gone in replaced(&out, setting, k.id) {
+                out.remove(&gone);
             }
-            out.retain(|_, (by, earlier)| by.id == k.id || !overlap::replaces(setting, earlier));
             out.insert(address.clone(), (k, setting.clone()));
         }
     }
@@ -162,14 +190,28 @@ fn standing<'a>(kept: &'a [Kept], now: &Snapshot) -> BTreeMap<Address, (&'a Kept
     out
 }
 
+/// Settings of earlier transactions that this one takes the place of. A search through all settings for each of them would
+/// take the square of the time: only what is set for a device replaces what was set for its queues.
+fn replaced(all: &BTreeMap<Address, (&Kept, Setting)>, setting: &Setting, id: u64) -> Vec<Address> {
+    let first = match setting {
+        Setting::Coalesce { dev, .. } => Address::QueueCoalesce { dev: dev.clone(), queue: 0 },
+        Setting::NapiDevice { dev, .. } => Address::Napi { dev: dev.clone(), of: Of::Rx(0) },
+        _ => return Vec::new(),
+    };
+    let of_queues = alike(all.range(&first..), &first);
+    let gone = of_queues.filter(|(_, (by, earlier))| by.id != id && overlap::replaces(setting, earlier));
+    gone.map(|(a, _)| a.clone()).collect()
+}
+
 /// Only channels that we set ourselves make settings of queues beyond them moot; anybody else's are drift.
 fn drop_doomed_by_wants(settings: &mut SettingMap, now: &Snapshot) {
+    let mut counts: BTreeMap<String, QueueCounts> = BTreeMap::new();
     for nic in &now.nics {
         let address = Address::Channels { dev: nic.dev.name.clone() };
-        if let Some(n) = settings.get(&address).and_then(queues) {
-            settings.retain(|a, _| a.dev() != Some(nic.dev.name.as_str()) || !beyond(a, n));
-        }
+        let wanted = settings.get(&address).and_then(|s| QueueCounts::of(s, live(now, &address).known()));
+        counts.extend(wanted.map(|n| (nic.dev.name.clone(), n)));
     }
+    settings.retain(|a, _| !a.dev().and_then(|d| counts.get(d)).is_some_and(|n| beyond(a, *n)));
 }
 
 /// What the transactions in force want, and how the host stands to it. Writes nothing.
@@ -304,9 +346,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_direction_without_a_count_is_unknown() {
+        let channels = |rx, tx, combined| Setting::Channels { dev: "eth0".into(), rx, tx, combined };
+        let of = |s, before: Option<Setting>| {
+            let c = QueueCounts::of(&s, before.as_ref()).unwrap();
+            (c.rx, c.tx)
+        };
+        assert_eq!(of(channels(None, None, Some(4)), None), (Some(4), Some(4)));
+        // Only receive queues were changed: those for transmission are as they were, and not gone.
+        assert_eq!(of(channels(Some(2), None, None), None), (Some(2), None));
+        assert_eq!(of(channels(Some(2), None, None), Some(channels(Some(4), Some(8), None))), (Some(2), Some(8)));
+        assert_eq!(of(channels(Some(1), None, None), Some(channels(Some(2), None, Some(4)))), (Some(5), Some(4)));
+        // A driver that reports no count of queues has queues all the same.
+        let nothing = QueueCounts::of(&channels(None, None, None), None).unwrap();
+        assert_eq!(nothing, QueueCounts { rx: None, tx: None });
+        let xps = Address::XpsCpus { dev: "eth0".into(), queue: 0 };
+        assert!(!beyond(&xps, nothing) && !beyond(&xps, QueueCounts { rx: Some(2), tx: None }));
+        let table = Setting::RssTable { dev: "eth0".into(), table: vec![0, 1] };
+        assert!(!names_beyond(&table, nothing));
+    }
+
+    #[test]
     fn beyond_the_channels_is_counted_for_each_direction() {
         let dev = || "eth0".to_string();
-        let counts = (4, 2);
+        let counts = QueueCounts { rx: Some(4), tx: Some(2) };
         let rps = |queue| Address::RpsCpus { dev: dev(), queue };
         let xps = |queue| Address::XpsCpus { dev: dev(), queue };
         let coalesce = |queue| Address::QueueCoalesce { dev: dev(), queue };
@@ -314,7 +377,7 @@ mod tests {
         assert_eq!((first(&rps), first(&xps)), (Some(4), Some(2)));
         // One address for both directions: it is there as long as one of them is.
         assert_eq!(first(&coalesce), Some(4));
-        assert_eq!((0..9).find(|q| beyond(&coalesce(*q), (1, 3))), Some(3));
-        assert!(!beyond(&Address::RfsEntries, (0, 0)));
+        assert_eq!((0..9).find(|q| beyond(&coalesce(*q), QueueCounts { rx: Some(1), tx: Some(3) })), Some(3));
+        assert!(!beyond(&Address::RfsEntries, counts));
     }
 }

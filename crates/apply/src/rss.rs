@@ -5,7 +5,7 @@ use ringwise_kfmt::ethtool_ioctl::{self as ioctl, RssOrder, TableOrder};
 use ringwise_kfmt::ethtool_nl::{self as nl, RssSet, msg};
 use ringwise_kfmt::nl::unhex;
 use ringwise_knob::rss::{TableError, default, moved, simulate};
-use ringwise_model::{Fact, Nic, Rss, RssContext, Snapshot, Table};
+use ringwise_model::{Dir, Fact, Nic, Rss, RssContext, Snapshot, Table};
 use ringwise_sys::{Error, IoctlCmd, Request, Result, with_deadline};
 
 use crate::cx::Cx;
@@ -26,8 +26,9 @@ fn rss<'a>(now: &'a Snapshot, dev: &str) -> Option<&'a Rss> {
     now.nic(dev)?.rss.known()
 }
 
-fn queues(nic: &Nic) -> u32 {
-    nic.rx_queues.len() as u32
+/// `None`: unknown.
+fn queues(nic: &Nic) -> Option<u32> {
+    nic.queues_in_use(Dir::Rx)
 }
 
 /// By netlink, and where the kernel has no such message, or it does not fit into one, by ioctl.
@@ -68,13 +69,15 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, table: &[u32]) -> Result
     let Some(nic) = now.nic(dev) else { return set_table(cx, now, dev, 0, table, false) };
     let size = rss(now, dev).map_or(table.len(), |r| r.table.len());
     possible(dev, table, size, nic)?;
-    set_table(cx, now, dev, 0, table, default(size, queues(nic)) == table)
+    set_table(cx, now, dev, 0, table, queues(nic).is_some_and(|n| default(size, n) == table))
 }
 
 /// A table that the kernel would refuse, and its ioctl without a word.
 fn possible(dev: &str, table: &[u32], size: usize, nic: &Nic) -> Result<()> {
     let refused = |e: TableError| Error::other(format!("RSS table of {dev}"), e.to_string());
-    simulate(&Table::Explicit(table.to_vec()), size, queues(nic)).map(|_| ()).map_err(refused)
+    // Where the number of queues is unknown, the kernel judges.
+    let Some(queues) = queues(nic) else { return Ok(()) };
+    simulate(&Table::Explicit(table.to_vec()), size, queues).map(|_| ()).map_err(refused)
 }
 
 fn set_table(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], as_default: bool) -> Result<()> {

@@ -8,7 +8,7 @@ use ringwise_knob::{
     Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, coalesce, collateral, compare, diff,
     features::waits, irq, learned::What, live, overlap, rules,
 };
-use ringwise_model::{DevId, Fact, Gather, Snapshot, Unread};
+use ringwise_model::{DevId, Dir, Fact, Gather, Snapshot, Unread};
 
 use crate::cx::Cx;
 use crate::journal::{Journal, Record};
@@ -349,15 +349,15 @@ impl Tx<'_> {
             return self.rule_fits(dev, rule);
         }
         let Some(nic) = address.dev().and_then(|d| self.now.nic(d)) else { return true };
-        let queues = nic.rx_queues.len();
-        if let Setting::RssContext { table: Some(table), .. } = setting {
-            return table.iter().all(|q| (*q as usize) < queues);
+        let queues = nic.queues_in_use(Dir::Rx);
+        match setting {
+            Setting::RssContext { table: Some(table), .. } => within(table, queues),
+            Setting::RssTable { dev, table } => {
+                let before = self.before.nic(&self.name_before(dev)).and_then(|n| n.queues_in_use(Dir::Rx));
+                within(table, queues) && !follows_queues(table, before, queues)
+            }
+            _ => true,
         }
-        let Setting::RssTable { dev, table } = setting else { return true };
-        let before = self.before.nic(&self.name_before(dev)).map_or(0, |n| n.rx_queues.len());
-        let within = table.iter().all(|q| (*q as usize) < queues);
-        // A table that was even over all queues is nobody's own: with other queues it is even over those.
-        within && (queues == before || !is_even(table, before))
     }
 
     /// A rule of before: the feature was not switched off, and what it sends to is there.
@@ -366,7 +366,7 @@ impl Tx<'_> {
         let Some(nic) = self.now.nic(dev) else { return false };
         let context = |c: u32| nic.rss.known().and_then(|r| r.contexts.known()).is_none_or(|all| all.contains_key(&c));
         !self.steps.iter().any(off)
-            && rules::queue(rule).is_none_or(|q| (q as usize) < nic.rx_queues.len())
+            && rules::queue(rule).is_none_or(|q| nic.queues_in_use(Dir::Rx).is_none_or(|n| q < n))
             && rule.context.is_none_or(context)
     }
 
@@ -474,11 +474,21 @@ impl Tx<'_> {
 }
 
 /// Every queue has entries, and none more than one more than another.
-fn is_even(table: &[u32], queues: usize) -> bool {
+/// Whether a table names only queues that exist; where their number is unknown, the kernel judges.
+fn within(table: &[u32], queues: Option<u32>) -> bool {
+    queues.is_none_or(|n| table.iter().all(|q| *q < n))
+}
+
+/// A table that was even over all queues was not set by anyone: with another number of queues it is even over those.
+fn follows_queues(table: &[u32], before: Option<u32>, now: Option<u32>) -> bool {
+    before.zip(now).is_some_and(|(before, now)| before != now && is_even(table, before))
+}
+
+fn is_even(table: &[u32], queues: u32) -> bool {
     let mut count: BTreeMap<u32, usize> = BTreeMap::new();
     table.iter().for_each(|q| *count.entry(*q).or_default() += 1);
     let (low, high) = (count.values().min().copied().unwrap_or(0), count.values().max().copied().unwrap_or(0));
-    count.len() == queues && high - low <= 1
+    count.len() as u32 == queues && high - low <= 1
 }
 
 pub(crate) fn guard_gone() -> Failure {
@@ -495,4 +505,19 @@ pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
     let somebody = || format!("the device or somebody else does not leave the {family} at {}", setting.value_text());
     let meaning = features::meaning(setting).unwrap_or_else(somebody);
     Failure { setting: Some(setting.clone()), ..Failure::new(words, meaning) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{follows_queues, within};
+
+    #[test]
+    fn a_table_is_judged_by_the_kernel_where_the_number_of_queues_is_unknown() {
+        let even = [0, 1, 2, 3, 0, 1, 2, 3];
+        assert!(within(&even, Some(4)) && !within(&even, Some(3)) && within(&even, None));
+        assert!(follows_queues(&even, Some(4), Some(8)) && !follows_queues(&even, Some(4), Some(4)));
+        // Not even over 0 queues, and not over other queues than before either: it comes back.
+        assert!(!follows_queues(&even, None, Some(8)) && !follows_queues(&even, Some(4), None));
+        assert!(!follows_queues(&[], None, Some(8)));
+    }
 }

@@ -1,5 +1,7 @@
 //! Known findings that somebody has accepted, with a reason and a last day. A file of JSON.
 
+use std::collections::BTreeMap;
+
 use ringwise_model::Order;
 use serde::{Deserialize, Serialize};
 
@@ -77,11 +79,17 @@ impl Baseline {
     /// Takes what is accepted out of the findings. `today`: `2026-11-21`. Entries that are over, in words.
     pub fn lay_over(&self, r: &mut Report, today: &str) -> Vec<String> {
         let (valid, over): (Vec<&Entry>, Vec<&Entry>) = self.accepted.iter().partition(|e| e.until.as_str() >= today);
+        let mut places: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
+        for (i, e) in valid.iter().enumerate() {
+            places.entry((&e.rule, e.dev.as_deref())).or_insert(i);
+        }
+        // The first of those for every interface and for this one.
+        let entry = |rule: &str, dev: &Option<String>| {
+            let of_dev = dev.as_deref().and_then(|d| places.get(&(rule, Some(d))));
+            of_dev.into_iter().chain(places.get(&(rule, None))).min().map(|i| valid[*i])
+        };
         let mut left = Vec::new();
         for mut f in std::mem::take(&mut r.findings) {
-            let entry = |rule: &str, dev: &Option<String>| {
-                valid.iter().find(|e| e.rule == rule && (e.dev.is_none() || e.dev == *dev)).copied()
-            };
             if let Some(e) = entry(&f.rule, &f.dev) {
                 // What follows from it and was not accepted is a finding of its own.
                 let (gone, stays): (Vec<_>, Vec<_>) =

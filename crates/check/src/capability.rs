@@ -1,6 +1,6 @@
 //! What kernel and devices here can do: probed, never taken from the version alone.
 
-use ringwise_model::{Extra, Fact, Nic, Snapshot};
+use ringwise_model::{Dir, Extra, Fact, Nic, Snapshot};
 use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -247,10 +247,9 @@ const TABLE: &[(&str, &str, &str, How)] = &[
         "four table entries a queue",
         "advice",
         "RSS table, channels: 4 leave about 16 % unevenness",
-        Device(|n| {
-            of(&n.rss, |r| {
-                r.table.len() >= 4 * n.channels.known().map_or(n.rx_queues.len(), |c| c.rx_queues() as usize)
-            })
+        Device(|n| match n.queues_in_use(Dir::Rx) {
+            Some(queues) => of(&n.rss, |r| r.table.len() >= 4 * queues as usize),
+            None => Here::Unknown,
         }),
     ),
 ];

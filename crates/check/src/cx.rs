@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Goal, Intent, Nic, Snapshot, Vector};
+use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Gather, Goal, Intent, Nic, Snapshot, TxQueue, Vector};
 use ringwise_plan::Plan;
 
+use crate::laid::WishesByDevice;
 use crate::role::{self, Role, RoleGuess};
 use crate::say::{Family, Say};
 use crate::traffic::{LinkTraffic, Traffic};
@@ -67,11 +68,20 @@ pub struct Cx<'a> {
     pub(crate) planned: BTreeMap<&'a str, Vec<&'a ringwise_knob::Step>>,
     /// Interfaces at which the plan has a step of a family.
     pub(crate) planned_at: BTreeSet<(Family, String)>,
+    /// What the user configured, by interface.
+    pub(crate) wishes: WishesByDevice<'a>,
+    /// Interfaces for which the user configured groups of queues.
+    pub(crate) grouped: BTreeSet<&'a str>,
+    /// Interfaces for which the plan has groups of queues.
+    pub(crate) planned_groups: BTreeSet<&'a str>,
+    /// Only these interfaces; `None`: all.
+    only: Option<BTreeSet<&'a str>>,
 }
 
 impl<'a> Cx<'a> {
     pub fn new(i: &'a Input<'a>) -> Self {
-        let named = |n: &&Nic| i.devs.is_empty() || i.devs.iter().any(|d| d == n.name());
+        let only = (!i.devs.is_empty()).then(|| i.devs.iter().map(String::as_str).into_set());
+        let named = |n: &&Nic| only.as_ref().is_none_or(|o| o.contains(n.name()));
         let nics = i.snapshot.tunable().filter(|n| n.link_is_up()).filter(named).collect();
         let sockets = i.extra.file("/proc/net/sockstat").known().and_then(|t| role::tcp_in_use(t));
         let mut planned: BTreeMap<&str, Vec<_>> = BTreeMap::new();
@@ -84,7 +94,26 @@ impl<'a> Cx<'a> {
                 planned_at.insert((family, dev.to_string()));
             }
         }
-        Self { i, s: i.snapshot, role: role::guess(i.snapshot, sockets), nics, planned, planned_at }
+        Self {
+            i,
+            s: i.snapshot,
+            role: role::guess(i.snapshot, sockets),
+            nics,
+            planned,
+            planned_at,
+            wishes: WishesByDevice::new(i.intent),
+            grouped: i.intent.groups.iter().map(|g| g.dev.as_str()).into_set(),
+            planned_groups: i.plan.iter().flat_map(|p| &p.groups).map(|g| g.dev.as_str()).into_set(),
+            only,
+        }
+    }
+
+    /// Whether this interface is to be judged, or the host where it is `None`.
+    pub(crate) fn is_asked(&self, dev: Option<&str>) -> bool {
+        match (&self.only, dev) {
+            (Some(only), Some(d)) => only.contains(d),
+            _ => true,
+        }
     }
 
     pub fn forwards(&self) -> bool {
@@ -131,19 +160,20 @@ impl<'a> Cx<'a> {
         say.get(&n.features)?.get(name)
     }
 
+    /// Interfaces without receive queues are not judged.
     pub fn rx_queues(&self, n: &Nic) -> u32 {
-        // sysfs may show more than are used (AF_XDP twins).
-        match n.channels.known().map(|c| c.rx_queues()) {
-            Some(c) if c > 0 => c.min(n.rx_queues.len() as u32),
-            _ => n.rx_queues.len() as u32,
-        }
+        n.queues_in_use(Dir::Rx).unwrap_or(0)
     }
 
-    pub fn tx_queues(&self, n: &Nic) -> u32 {
-        match n.channels.known().map(|c| c.tx_queues()) {
-            Some(c) if c > 0 => c.min(n.tx_queues.len() as u32),
-            _ => n.tx_queues.len() as u32,
-        }
+    pub fn tx_queues(&self, n: &Nic) -> Fact<u32> {
+        let unknown = || Fact::unknown(format!("transmit queues of {}", n.name()), "neither listed nor counted");
+        n.queues_in_use(Dir::Tx).map_or_else(unknown, Fact::Known)
+    }
+
+    /// Those of the listed transmit queues that the driver uses.
+    pub(crate) fn tx_queues_used(&self, n: &'a Nic) -> impl Iterator<Item = &'a TxQueue> {
+        let used = self.tx_queues(n).known().map_or(0, |n| *n as usize);
+        n.tx_queues.iter().take(used)
     }
 
     /// Where a vector goes: one CPU. What was asked for and has not arrived comes with the next interrupt.

@@ -41,8 +41,7 @@ pub fn judge(i: &Input) -> Report {
         r.unreadable.append(&mut say.unread);
     }
     // The plan and what was applied are of the whole host.
-    let asked = |d: &Option<String>| i.devs.is_empty() || d.as_ref().is_none_or(|d| i.devs.contains(d));
-    r.findings.retain(|f| asked(&f.dev));
+    r.findings.retain(|f| cx.is_asked(f.dev.as_deref()));
     r.findings = fold::fold(std::mem::take(&mut r.findings));
     r.first = first::sentence(&cx, &r.findings);
     r

@@ -1,20 +1,37 @@
 //! What somebody laid down on purpose is no fault: nothing is proposed against it.
 
+use std::collections::BTreeMap;
+
 use ringwise_knob::features::short_name;
 use ringwise_model::{Intent, Knob, Wish};
 
-/// Where a setting of these arguments of `ringwise plan` was laid down otherwise. `None`: nowhere.
-pub(crate) fn against<'a>(i: &'a Intent, arguments: &str) -> Option<&'a str> {
-    let sets = arguments.split("--set ").skip(1).filter_map(|s| s.trim().trim_matches('\'').split_once('='));
-    let mut hits = sets.filter_map(|(key, value)| {
-        let (dev, key) = key.split_once('.')?;
-        let value = value.split(" --").next().unwrap_or(value).trim_matches(['\'', '"', ' ']);
-        i.wishes.iter().find(|w| {
-            let mine = w.dev.as_deref().unwrap_or("host") == dev;
-            mine && wished(w, key).is_some_and(|v| v.is_empty() || v != value)
-        })
-    });
-    hits.next().map(|w| w.said.as_str())
+/// What the user configured beside the goal, by interface; `host` for the host itself.
+pub(crate) struct WishesByDevice<'a>(BTreeMap<&'a str, Vec<&'a Wish>>);
+
+impl<'a> WishesByDevice<'a> {
+    pub fn new(i: &'a Intent) -> Self {
+        let mut by: BTreeMap<&str, Vec<&Wish>> = BTreeMap::new();
+        for w in &i.wishes {
+            by.entry(w.dev.as_deref().unwrap_or("host")).or_default().push(w);
+        }
+        Self(by)
+    }
+
+    pub fn of(&self, dev: &str) -> &[&'a Wish] {
+        self.0.get(dev).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where the user configured a setting of these arguments of `ringwise plan` otherwise. `None`: nowhere.
+    pub fn against(&self, arguments: &str) -> Option<&'a str> {
+        let sets = arguments.split("--set ").skip(1).filter_map(|s| s.trim().trim_matches('\'').split_once('='));
+        let mut hits = sets.filter_map(|(key, value)| {
+            let (dev, key) = key.split_once('.')?;
+            let value = value.split(" --").next().unwrap_or(value).trim_matches(['\'', '"', ' ']);
+            let otherwise = |w: &&&Wish| wished(w, key).is_some_and(|v| v.is_empty() || v != value);
+            self.0.get(dev)?.iter().find(otherwise).copied()
+        });
+        hits.next().map(|w| w.said.as_str())
+    }
 }
 
 /// What it wants there; empty: something.
@@ -48,12 +65,13 @@ mod tests {
         let gro = Knob::Feature { name: "gro".into(), on: false };
         let sysctl = Knob::Sysctl { name: "net.core.busy_read".into(), value: "50".into() };
         let i = Intent { wishes: vec![wish(Some("eth1"), gro), wish(None, sysctl)], ..Intent::default() };
-        assert_eq!(against(&i, "--set eth1.features.gro=true"), Some("file"));
-        assert_eq!(against(&i, "--set eth1.features.rx-gro=true --allow-disruption"), Some("file"));
-        assert_eq!(against(&i, "--set eth1.features.gro=false --allow-disruption"), None);
-        assert_eq!(against(&i, "--set eth2.features.gro=true"), None);
-        assert_eq!(against(&i, "--set 'host.sysctl.\"net.core.busy_read\"=0'"), Some("file"));
-        assert_eq!(against(&i, "--set 'host.sysctl.\"net.core.busy_read\"=50'"), None);
-        assert_eq!(against(&i, ""), None);
+        let w = WishesByDevice::new(&i);
+        assert_eq!(w.against("--set eth1.features.gro=true"), Some("file"));
+        assert_eq!(w.against("--set eth1.features.rx-gro=true --allow-disruption"), Some("file"));
+        assert_eq!(w.against("--set eth1.features.gro=false --allow-disruption"), None);
+        assert_eq!(w.against("--set eth2.features.gro=true"), None);
+        assert_eq!(w.against("--set 'host.sysctl.\"net.core.busy_read\"=0'"), Some("file"));
+        assert_eq!(w.against("--set 'host.sysctl.\"net.core.busy_read\"=50'"), None);
+        assert_eq!(w.against(""), None);
     }
 }

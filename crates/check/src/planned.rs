@@ -95,7 +95,7 @@ fn not_known(cx: &Cx, say: &mut Say) {
     }
     // Without its queues a device is not judged at all.
     let hardware = |n: &Nic| !matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback);
-    let asked = |n: &Nic| cx.i.devs.is_empty() || cx.i.devs.iter().any(|d| d == n.name());
+    let asked = |n: &Nic| cx.is_asked(Some(n.name()));
     for n in cx.s.nics.iter().filter(|n| n.rx_queues.is_empty() && hardware(n) && asked(n)) {
         if let Some(u) = n.unread.iter().find(|u| u.what.ends_with("/queues") || u.what == n.name()) {
             say.at(n.name());

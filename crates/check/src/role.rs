@@ -58,8 +58,9 @@ pub fn guess(s: &Snapshot, tcp_sockets: Option<u64>) -> RoleGuess {
 
 /// Interfaces with queues of their own that are ports of a bridge.
 fn bridged(s: &Snapshot) -> usize {
+    let by_index = s.by_index();
     let bridge = |i| {
-        let master = s.nic_by_index(i);
+        let master = by_index.get(&i);
         master.is_some_and(|m| matches!(&m.kind, ringwise_model::NicKind::Software { kind } if kind == "bridge"))
     };
     s.tunable().filter(|n| n.link_is_up() && n.master.is_some_and(bridge)).count()

@@ -6,7 +6,6 @@ use ringwise_knob::Address;
 use ringwise_model::{Fact, Unread};
 
 use crate::cx::Cx;
-use crate::laid;
 use crate::report::{Finding, Unreadable};
 use crate::rule::{Rule, Severity};
 
@@ -17,12 +16,22 @@ pub struct Say {
     pub(crate) unread: Vec<Unreadable>,
     /// What is in `unread` already: device, what and why.
     noted: BTreeSet<(Option<String>, String, String)>,
+    /// Interfaces with a finding, or the host.
+    found_at: BTreeSet<Option<String>>,
     pub(crate) no_samples: bool,
 }
 
 impl Say {
     pub(crate) fn new(rule: &'static Rule) -> Self {
-        Self { rule, dev: None, findings: Vec::new(), unread: Vec::new(), noted: BTreeSet::new(), no_samples: false }
+        Self {
+            rule,
+            dev: None,
+            findings: Vec::new(),
+            unread: Vec::new(),
+            noted: BTreeSet::new(),
+            found_at: BTreeSet::new(),
+            no_samples: false,
+        }
     }
 
     pub(crate) fn at(&mut self, dev: &str) {
@@ -65,9 +74,15 @@ impl Say {
         }
     }
 
+    /// Whether this rule has a finding at the interface that is looked at.
+    pub(crate) fn has_finding(&self) -> bool {
+        self.found_at.contains(&self.dev)
+    }
+
     /// A finding at the interface that is looked at, or of the host.
     pub fn found(&mut self, text: impl Into<String>) -> Found<'_> {
         let r = self.rule;
+        self.found_at.insert(self.dev.clone());
         self.findings.push(Finding {
             rule: r.id.into(),
             severity: r.severity,
@@ -123,7 +138,7 @@ impl Found<'_> {
 
     /// A plan of ours takes it away, with these arguments on top. Not against what somebody laid down on purpose.
     pub fn fix(self, cx: &Cx, arguments: &str) -> Self {
-        if let Some(said) = laid::against(cx.i.intent, arguments) {
+        if let Some(said) = cx.wishes.against(arguments) {
             self.0.severity = Severity::Info;
             return self.evidence(format!("laid down in {said}: nothing is proposed against it"));
         }

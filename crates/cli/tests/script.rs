@@ -328,3 +328,22 @@ fn what_only_netlink_writes_is_said_before_anything_is_written() {
     assert!(said.contains("but for what this cannot write"), "{said}");
     assert_eq!(t.read("proc/sys/net/core/netdev_budget"), "600");
 }
+
+/// A driver that counts only transmit channels keeps its receive queues: the script says how many, and not 0, by which no
+/// entry of a table could be divided.
+#[test]
+fn receive_queues_that_the_driver_does_not_count_stay() {
+    let mut s = edge3();
+    let n = s.nics.iter_mut().find(|n| n.name() == "eth1").unwrap();
+    let receive = n.rx_queues.len();
+    let tx = Some(Count { now: 8, max: 8 });
+    n.channels = Fact::Known(Channels { rx: None, tx, combined: None, other: None });
+    let mut plan = edge3_plan(&s);
+    let setting = Setting::Channels { dev: "eth1".into(), rx: None, tx: Some(4), combined: None };
+    let from = Fact::Known(Setting::Channels { dev: "eth1".into(), rx: None, tx: Some(8), combined: None });
+    let step = Step { setting, from, interrupts_traffic: true, ..plan.steps[0].clone() };
+    plan.steps = vec![step];
+    let text = script::text(&plan, &s).unwrap();
+    assert!(text.contains(&format!("channels {receive} ")), "{text}");
+    assert!(!text.contains("channels 0 "), "{text}");
+}

@@ -102,3 +102,15 @@ fn cpu_numbers_of_three_digits_keep_a_gap() {
     let want: Vec<String> = (128..224).map(|c| c.to_string()).chain(["asked".into()]).collect();
     assert_eq!(numbers, want);
 }
+
+#[test]
+fn queues_that_only_the_driver_counts_are_not_0() {
+    let mut s = edge3();
+    let n = s.nics.iter_mut().find(|n| n.name() == "eth1").unwrap();
+    let queues = ringwise_cli::render::text::queues(n);
+    let why = Unread::new("/sys/class/net/eth1/queues", Some(13), "permission denied");
+    (n.rx_queues, n.tx_queues, n.unread) = (Vec::new(), Vec::new(), vec![why]);
+    assert_eq!(ringwise_cli::render::text::queues(n), queues, "as the driver reports them");
+    n.channels = Fact::Absent;
+    assert_eq!(ringwise_cli::render::text::queues(n), "queues unknown");
+}

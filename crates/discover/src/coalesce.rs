@@ -20,11 +20,19 @@ const WHAT: &str = "moderation of queues";
 /// Moderation of the queues below `queues` (`ETHTOOL_PERQUEUE`): all in one call, and one by one where a queue
 /// refuses. An answer does not prove that it can be set: virtio_net answers with defaults where the device has no
 /// such thing. `of_device`: parameters that the driver has.
-pub fn of_queues(r: &mut Reader, dev: &str, queues: u32, of_device: &Fact<Coalesce>) -> Fact<BTreeMap<u32, Coalesce>> {
-    let all: Vec<u32> = (0..queues.min(perqueue::MAX_QUEUES)).collect();
-    if all.is_empty() || of_device.is_absent() {
+pub fn of_queues(
+    r: &mut Reader,
+    dev: &str,
+    queues: Option<u32>,
+    of_device: &Fact<Coalesce>,
+) -> Fact<BTreeMap<u32, Coalesce>> {
+    if of_device.is_absent() {
         return Fact::Absent;
     }
+    let Some(queues) = queues else {
+        return Fact::unknown(format!("{WHAT} {dev}"), "the number of its queues is unknown");
+    };
+    let all: Vec<u32> = (0..queues.min(perqueue::MAX_QUEUES)).collect();
     let found = match ask(r.host, dev, &all, of_device) {
         Ok(found) => Fact::Known(found),
         // Before the single ones, the first alone: most drivers have no moderation of queues at all.
@@ -76,12 +84,11 @@ fn ask(
     Ok(found)
 }
 
-/// Queues that exist: the counts of the driver, else the directories.
-pub fn queue_count(channels: &Fact<ringwise_model::Channels>, rx: usize, tx: usize) -> u32 {
-    match channels {
-        Fact::Known(c) => c.rx_queues().max(c.tx_queues()),
-        _ => rx.max(tx) as u32,
-    }
+/// Queues that exist: the counts of the driver, else the directories. `None`: neither was read, or they name no queue.
+pub fn queue_count(channels: &Fact<ringwise_model::Channels>, rx: usize, tx: usize) -> Option<u32> {
+    let reported = channels.known().map(|c| c.rx_queues().max(c.tx_queues()));
+    let listed = Some(rx.max(tx) as u32);
+    reported.filter(|n| *n > 0).or(listed.filter(|n| *n > 0))
 }
 
 /// The moderation of the device and of its queues, read again into `nic`.
@@ -105,5 +112,40 @@ pub fn queue_coalesce_again(host: &dyn Host, nic: &mut Nic, queue: u32) {
             let what = format!("{WHAT} {}", nic.dev.name);
             *other = if e.is_absent() { Fact::Absent } else { Fact::Unknown(Unread::new(what, e.errno, e.reason())) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_model::{Channels, Count};
+
+    use super::*;
+
+    #[test]
+    fn queues_that_nothing_counts_are_unknown() {
+        let channels = |n: Option<u32>| {
+            let combined = n.map(|now| Count { now, max: 8 });
+            Fact::Known(Channels { rx: None, tx: None, combined, other: None })
+        };
+        let unread = || Fact::unknown("channels-get eth0", "not in this recording");
+        assert_eq!(queue_count(&channels(Some(4)), 8, 8), Some(4));
+        assert_eq!(queue_count(&channels(None), 0, 2), Some(2), "a driver that counts only other channels");
+        assert_eq!((queue_count(&unread(), 3, 0), queue_count(&unread(), 0, 0)), (Some(3), None));
+        let nic = ringwise_testkit::machines::NicSpec::new("eth0", "ice", Some(0), 2, 2);
+        let spec = ringwise_testkit::machines::HostSpec {
+            name: "one".into(),
+            cpu: ringwise_testkit::topo::CpuSpec::flat(2, 1),
+            nics: vec![nic],
+            bonds: Vec::new(),
+            rps_sock_flow_entries: 0,
+            control: Vec::new(),
+            held: Vec::new(),
+        };
+        let host = ringwise_testkit::sim::Sim::new(&spec.snapshot());
+        let mut r = Reader::new(&host);
+        let device = Fact::Known(Coalesce([("rx-usecs".to_string(), 5)].into()));
+        let found = of_queues(&mut r, "eth0", None, &device);
+        assert_eq!(found, Fact::unknown("moderation of queues eth0", "the number of its queues is unknown"));
+        assert_eq!(of_queues(&mut r, "eth0", None, &Fact::Absent), Fact::Absent);
     }
 }

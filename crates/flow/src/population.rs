@@ -101,7 +101,7 @@ const SHOWN: usize = 10;
 pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -> Spread {
     let mut out = Spread {
         dev: nic.dev.name.clone(),
-        queues: (0..steering.queues()).map(|q| (q, Load::default())).collect(),
+        queues: (0..steering.queues().unwrap_or(0)).map(|q| (q, Load::default())).collect(),
         cpus: BTreeMap::new(),
         nodes: BTreeMap::new(),
         total: Load::default(),

@@ -56,8 +56,10 @@ pub fn sending(s: &Snapshot, nic: &Nic, cpu: Option<CpuId>, rx: Option<u32>) -> 
 }
 
 fn choose(nic: &Nic, queues: &[u32], cpu: Option<CpuId>, rx: Option<u32>) -> (String, Vec<u32>) {
-    if queues.len() <= 1 {
-        return ("the only queue".into(), queues.to_vec());
+    match queues {
+        [] => return ("its transmit queues are not known".into(), Vec::new()),
+        [one] => return ("the only queue".into(), vec![*one]),
+        _ => {}
     }
     let of = |want: &dyn Fn(&ringwise_model::TxQueue) -> bool| -> Vec<u32> {
         nic.tx_queues.iter().filter(|t| queues.contains(&t.id) && want(t)).map(|t| t.id).collect()
@@ -94,5 +96,35 @@ fn choose(nic: &Nic, queues: &[u32], cpu: Option<CpuId>, rx: Option<u32>) -> (St
             (format!("the number of its receive queue ({none})"), vec![queues[at]])
         }
         None => (format!("the kernel's own hash ({none})"), queues.to_vec()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_queue_is_known_where_none_is_listed() {
+        let nic = ringwise_testkit::machines::NicSpec::new("eth0", "ice", Some(0), 2, 0);
+        let mut s = ringwise_testkit::machines::HostSpec {
+            name: "one".into(),
+            cpu: ringwise_testkit::topo::CpuSpec::flat(2, 1),
+            nics: vec![nic],
+            bonds: Vec::new(),
+            rps_sock_flow_entries: 0,
+            control: Vec::new(),
+            held: Vec::new(),
+        }
+        .snapshot();
+        assert_eq!(crate::steering::receive_queues(&s.nics[0]), Some(2));
+        s.nics[0].tx_queues.clear();
+        s.nics[0].rx_queues.clear();
+        let x = sending(&s, &s.nics[0], None, None);
+        assert_eq!((x.queue, x.by.as_str()), (None, "its transmit queues are not known"));
+        // Not one queue, which would be decided: a device with unknown queues may have any.
+        assert_eq!(crate::steering::receive_queues(&s.nics[0]), None);
+        let host_key = Fact::unknown("net.core.netdev_rss_key", "not asked");
+        let steering = crate::steering::Steering::new(&s.nics[0], &host_key);
+        assert_eq!(steering.queues(), None);
     }
 }

@@ -75,7 +75,7 @@ struct Spreader {
 #[derive(Debug, Clone)]
 pub struct Steering {
     driver: String,
-    queues: u32,
+    queues: Option<u32>,
     own: Option<Spreader>,
     no_table: String,
     contexts: BTreeMap<u32, Spreader>,
@@ -216,8 +216,14 @@ impl Steering {
         Self { asked: queue, ..self }
     }
 
-    pub fn queues(&self) -> u32 {
+    /// `None`: their number is not known.
+    pub fn queues(&self) -> Option<u32> {
         self.queues
+    }
+
+    /// All queues that are known; none where their number is not.
+    fn all_queues(&self) -> Vec<u32> {
+        (0..self.queues.unwrap_or(0)).collect()
     }
 
     /// What predictions rest on although nobody tells it, in words.
@@ -328,7 +334,7 @@ impl Steering {
             why_not: None,
             notes: Vec::new(),
         };
-        if self.queues <= 1 && self.queues != 0 && self.rules.is_empty() {
+        if self.queues == Some(1) && self.rules.is_empty() {
             (a.by, a.queue) = (By::OnlyOne, Some(0));
             return a;
         }
@@ -371,7 +377,7 @@ impl Steering {
             a.notes.push(format!("until it answers, the table holds: queue {q}"));
             a.queue = None;
             a.by = By::NotDecidable;
-            a.may_be = (0..self.queues).collect();
+            a.may_be = self.all_queues();
             a.why_not = Some(why.clone());
         }
         a
@@ -398,7 +404,7 @@ impl Steering {
                     Some(s) => self.by_table(Some(s), offset, t, a),
                     None => {
                         a.by = By::NotDecidable;
-                        a.may_be = (0..self.queues).collect();
+                        a.may_be = self.all_queues();
                         let why = if self.contexts_known { "does not exist" } else { "could not be read" };
                         a.why_not = Some(format!("the rule sends it to RSS context {c}, which {why}"));
                     }
@@ -420,7 +426,7 @@ impl Steering {
     fn by_table(&self, spreader: Option<&Spreader>, offset: u32, t: &Tuple, a: &mut Answer) {
         let Some(s) = spreader else {
             a.by = By::NotDecidable;
-            a.may_be = (0..self.queues).collect();
+            a.may_be = self.all_queues();
             a.why_not = Some(self.no_table.clone());
             return;
         };
@@ -469,14 +475,14 @@ fn entry(hash: u32, entries: usize) -> usize {
     if entries.is_power_of_two() { hash as usize & (entries - 1) } else { hash as usize % entries.max(1) }
 }
 
-/// Receive queues in use; 0: not known.
-pub fn receive_queues(nic: &Nic) -> u32 {
+/// Receive queues in use; `None`: not known.
+pub fn receive_queues(nic: &Nic) -> Option<u32> {
     let told = nic.channels.known().map(|c| c.rx_queues()).filter(|n| *n > 0);
-    told.unwrap_or(nic.rx_queues.len() as u32)
+    told.or(Some(nic.rx_queues.len() as u32).filter(|n| *n > 0))
 }
 
-fn steers_itself(nic: &Nic, driver: &str, queues: u32, ntuple: Option<bool>) -> Option<String> {
-    if queues <= 1 {
+fn steers_itself(nic: &Nic, driver: &str, queues: Option<u32>, ntuple: Option<bool>) -> Option<String> {
+    if queues == Some(1) {
         return None;
     }
     if let (true, Fact::Unknown(u)) = (ATR_BY_FLAG.contains(&driver), &nic.private_flags) {

@@ -1,5 +1,7 @@
 //! Which setting, without its value.
 
+use std::mem::discriminant;
+
 use ringwise_model::CpuId;
 use serde::{Deserialize, Serialize};
 
@@ -161,6 +163,15 @@ pub enum Address {
     CpuLatency {
         cpu: CpuId,
     },
+}
+
+/// Of a range of an ordered map, what is of the same kind and device as its first address: settings of one kind stand
+/// together, by device and queue.
+pub fn alike<'a, V: 'a>(
+    range: impl Iterator<Item = (&'a Address, V)>,
+    first: &Address,
+) -> impl Iterator<Item = (&'a Address, V)> {
+    range.take_while(move |(a, _)| discriminant(*a) == discriminant(first) && a.dev() == first.dev())
 }
 
 /// A family of settings; one file of this name in each room.

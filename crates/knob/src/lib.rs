@@ -36,7 +36,7 @@ mod setting;
 mod step;
 pub mod xps;
 
-pub use address::{Address, Family, Of};
+pub use address::{Address, Family, Of, alike};
 pub use diff::{Change, Match, SettingMap, collateral, compare, diff, live, live_of_device};
 pub use hand::{FOR_GROUPS, Hand, Made, Origin, Window};
 pub use learned::Learned;

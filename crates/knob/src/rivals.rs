@@ -143,8 +143,9 @@ pub fn list(b: &Irqbalance, nic: &Nic, left: &Left) -> Option<Vec<u32>> {
 
 /// The list of now without what we added for this device, under whatever numbers it had then.
 pub fn theirs(b: &Irqbalance, nic: &Nic) -> Option<Vec<u32>> {
-    let ours = |n: u32| b.ours.iter().any(|(a, m)| *m == n && Some(a.as_str()) == nic.dev.bus_address.as_deref());
-    Some(b.banned.known()?.iter().copied().filter(|n| !ours(*n)).collect())
+    let bus = nic.dev.bus_address.as_deref();
+    let ours = b.ours.iter().filter(|(a, _)| Some(a.as_str()) == bus).map(|(_, n)| *n).into_set();
+    Some(b.banned.known()?.iter().copied().filter(|n| !ours.contains(n)).collect())
 }
 
 pub fn text(left: &Left) -> String {

@@ -210,6 +210,11 @@ impl Setting {
         matches!(self, Self::RssContext { table: None, .. } | Self::FlowRule { rule: None, .. })
     }
 
+    /// The device, `None` for settings of the host.
+    pub fn dev(&self) -> Option<&str> {
+        of_device!(self, dev => Some(dev), [Self::Other(_)] => None)
+    }
+
     /// The same setting for a device that has another name now.
     pub fn renamed(&self, name: &str) -> Self {
         let mut s = self.clone();

@@ -51,7 +51,24 @@ impl CpuSet {
 
     /// CPUs `first..=last`.
     pub fn range(first: u32, last: u32) -> Self {
-        (first..=last).map(CpuId).collect()
+        let mut set = Self::new();
+        if first <= last {
+            set.insert_range(first, last);
+        }
+        set
+    }
+
+    /// CPUs `first..=last`, a word at a time: journals and captures of large hosts hold thousands of `0-511`.
+    fn insert_range(&mut self, first: u32, last: u32) {
+        let (low, high) = (first as usize / 64, last as usize / 64);
+        if self.words.len() <= high {
+            self.words.resize(high + 1, 0);
+        }
+        for (i, word) in self.words.iter_mut().enumerate().take(high + 1).skip(low) {
+            let from = if i == low { first % 64 } else { 0 };
+            let to = if i == high { last % 64 } else { 63 };
+            *word |= (u64::MAX << from) & (u64::MAX >> (63 - to));
+        }
     }
 
     pub fn insert(&mut self, cpu: CpuId) {
@@ -227,10 +244,11 @@ impl FromStr for CpuSet {
             if used == 0 || group == 0 || used > group {
                 return Err(bad(at, "used/group must be 1 or more and used not above group"));
             }
-            for c in first..=last {
-                if (c - first) % group < used {
-                    set.insert(CpuId(c));
-                }
+            if used == group {
+                set.insert_range(first, last);
+            } else {
+                let member = |c: &u32| (c - first) % group < used;
+                (first..=last).filter(member).for_each(|c| set.insert(CpuId(c)));
             }
             at += part.len() + 1;
         }
@@ -257,6 +275,18 @@ mod tests {
 
     fn set(s: &str) -> CpuSet {
         s.parse().unwrap()
+    }
+
+    #[test]
+    fn ranges_are_their_cpus_one_by_one() {
+        for (first, last) in [(0, 0), (0, 63), (0, 64), (63, 64), (5, 5), (5, 70), (64, 127), (100, 511), (511, 511)] {
+            let each: CpuSet = (first..=last).map(CpuId).collect();
+            assert_eq!(CpuSet::range(first, last), each, "{first}-{last}");
+            assert_eq!(set(&format!("{first}-{last}")), each);
+            let beside: CpuSet = [CpuId(2), CpuId(300)].into_iter().chain(each.iter()).collect();
+            assert_eq!(set(&format!("2,300,{first}-{last}")), beside, "with others in the same words");
+        }
+        assert!(CpuSet::range(4, 3).is_empty());
     }
 
     #[test]

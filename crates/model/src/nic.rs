@@ -233,6 +233,17 @@ impl Nic {
         !matches!(self.kind, NicKind::Software { .. } | NicKind::Loopback) && !self.rx_queues.is_empty()
     }
 
+    /// Queues of one direction that are in use: as many as the driver reports, and no more than there are directories
+    /// (mlx5 shows more than it uses). `None`: neither of them tells; every device has at least one queue of each.
+    pub fn queues_in_use(&self, dir: Dir) -> Option<u32> {
+        let reported = self.channels.known().map(|c| if dir == Dir::Rx { c.rx_queues() } else { c.tx_queues() });
+        let listed = if dir == Dir::Rx { self.rx_queues.len() } else { self.tx_queues.len() } as u32;
+        match (reported.filter(|n| *n > 0), Some(listed).filter(|n| *n > 0)) {
+            (Some(reported), Some(listed)) => Some(reported.min(listed)),
+            (reported, listed) => reported.or(listed),
+        }
+    }
+
     /// Why the queues are unknown. `None`: they were read; a device may have none.
     pub fn queues_unread(&self) -> Option<&Unread> {
         if !self.rx_queues.is_empty() || !self.tx_queues.is_empty() {

@@ -129,6 +129,17 @@ impl Snapshot {
         found.into_values().collect()
     }
 
+    /// All interfaces by number, for a look at each of them: [`Self::nic_by_index`] searches through all.
+    pub fn by_index(&self) -> BTreeMap<IfIndex, &Nic> {
+        let mut out = BTreeMap::new();
+        for n in &self.nics {
+            if let Some(index) = n.dev.ifindex {
+                out.entry(index).or_insert(n);
+            }
+        }
+        out
+    }
+
     /// Interfaces that a plan may consider: own queues, a driver.
     pub fn tunable(&self) -> impl Iterator<Item = &Nic> {
         self.nics.iter().filter(|n| n.has_own_queues() && !matches!(n.kind, NicKind::Unknown) && !n.driver.is_absent())

@@ -1,13 +1,13 @@
 //! How long planning takes, and how it grows: `cargo bench -p ringwise-plan`.
 //!
-//! Fails when the big machine takes longer than 20 ms or growth is steeper than n log n in the
-//! number of queues (with a margin of two for the noise of a shared machine).
+//! Fails when the big machine takes longer than 20 ms or growth is steeper than n log n in the number of queues or of
+//! interfaces (with a margin of two for the noise of a shared machine).
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use ringwise_model::{Goal, Intent, Snapshot};
-use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::machines::{HostSpec, Irqs, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
 /// `nodes` nodes of 16 cores with two threads; NICs dealt out over the nodes.
@@ -19,6 +19,22 @@ fn machine(packages: u32, nics: u32, queues_each: u32) -> Snapshot {
         name: "big".into(),
         cpu,
         nics: nics.collect(),
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot()
+}
+
+/// Interfaces of two queues on two nodes; half of them are laid out already.
+fn interfaces(n: u32) -> Snapshot {
+    let irqs = |i: u32| if i.is_multiple_of(2) { Irqs::AllOnFirst } else { Irqs::Round };
+    let nic = |i: u32| NicSpec { irqs: irqs(i), ..NicSpec::new(&format!("eth{i}"), "igb", Some(i % 2), 2, 8) };
+    HostSpec {
+        name: "many".into(),
+        cpu: CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) },
+        nics: (0..n).map(nic).collect(),
         bonds: Vec::new(),
         rps_sock_flow_entries: 0,
         control: Vec::new(),
@@ -55,6 +71,17 @@ fn main() {
             "plan {goal:9} 64 CPUs, 1 NIC, 128 queues {a:>9.2?}   512 CPUs, 16 NICs, 2,048 queues {b:>9.2?}   x{grown:.1} (n log n with margin: x{may:.1})"
         );
         failed |= runs > 1 && (b > Duration::from_millis(20) || grown > may);
+    }
+    let (few, many) = if runs > 1 { (500, 4000) } else { (5, 40) };
+    let (small, big) = (interfaces(few), interfaces(many));
+    for goal in Goal::ALL {
+        let (a, b) = (best(&small, goal, runs.min(5)), best(&big, goal, runs.min(5)));
+        let nlogn = |n: u32| f64::from(n) * f64::from(n).log2();
+        let (grown, may) = (b.as_secs_f64() / a.as_secs_f64(), 2.0 * nlogn(many) / nlogn(few));
+        println!(
+            "plan {goal:9} {few} interfaces {a:>9.2?}   {many} interfaces {b:>9.2?}   x{grown:.1} (n log n with margin: x{may:.1})"
+        );
+        failed |= runs > 1 && grown > may;
     }
     if failed {
         println!("FAILED: above 20 ms, or steeper than n log n");

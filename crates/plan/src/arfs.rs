@@ -41,7 +41,7 @@ pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
         let dev = d.name().to_string();
         let address = Address::Ntuple { dev: dev.clone() };
         // Rules want it too.
-        if out.entries.iter().any(|(a, ..)| *a == address) {
+        if out.entries.contains(&address) {
             continue;
         }
         let live = match rules::live_ntuple(d.nic) {
@@ -57,7 +57,7 @@ pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
         );
         out.want(Some(d.nic), learned, w, || Why { rule: "R2.04", reason: why, source: SCALING });
         // The rest of the plan does not build on it.
-        if let Some((_, _, Some(step))) = out.entries.iter_mut().find(|(a, ..)| *a == address) {
+        if let Some((_, _, Some(step))) = out.entries.get_mut(&address) {
             step.if_refused = IfRefused::Skip;
         }
     }

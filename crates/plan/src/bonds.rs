@@ -4,22 +4,17 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::Address;
 use ringwise_model::words::plural;
-use ringwise_model::{Goal, IfIndex, Intent, Nic, Snapshot};
+use ringwise_model::{Gather, Goal, IfIndex, Intent, Nic, Snapshot};
 
 use crate::dev::Dev;
 use crate::target::Out;
 use crate::{LeftOut, NotPossible, channels};
 
-/// The bond or team above a device.
-fn master<'a>(s: &'a Snapshot, nic: &Nic) -> Option<&'a Nic> {
-    s.nic_by_index(nic.master?).filter(|m| m.bond.is_some())
-}
-
 /// Devices of the plan by their bond; those without a bond are not in it.
-pub(crate) fn members(s: &Snapshot, devs: &[Dev]) -> BTreeMap<IfIndex, Vec<usize>> {
+fn members(devs: &[Dev]) -> BTreeMap<IfIndex, Vec<usize>> {
     let mut out: BTreeMap<IfIndex, Vec<usize>> = BTreeMap::new();
     for (i, d) in devs.iter().enumerate() {
-        if let (Some(_), Some(index)) = (master(s, d.nic), d.nic.master) {
+        if let (Some(_), Some(index)) = (d.bond(), d.nic.master) {
             out.entry(index).or_default().push(i);
         }
     }
@@ -37,11 +32,10 @@ pub(crate) struct Share {
     pub max: u32,
 }
 
-pub(crate) fn shares(s: &Snapshot, devs: &[Dev], cores: impl Fn(&Dev) -> u32) -> Vec<Share> {
+pub(crate) fn shares(devs: &[Dev], cores: impl Fn(&Dev) -> u32) -> Vec<Share> {
     let max = |d: &Dev| d.nic.channels.known().and_then(channels::most).unwrap_or(u32::MAX);
-    let now = |d: &Dev| d.rx_now.max(d.tx_now);
-    let mut out: Vec<Share> = devs.iter().map(|d| Share { cores: cores(d), now: now(d), max: max(d) }).collect();
-    for list in members(s, devs).values() {
+    let mut out: Vec<Share> = devs.iter().map(|d| Share { cores: cores(d), now: d.pairs_now(), max: max(d) }).collect();
+    for list in members(devs).values() {
         let least = |f: &dyn Fn(&Share) -> u32| list.iter().map(|i| f(&out[*i])).min().unwrap_or(0);
         let share = Share { cores: least(&|s| s.cores), now: least(&|s| s.now), max: least(&|s| s.max) };
         list.iter().for_each(|i| out[*i] = share);
@@ -52,10 +46,12 @@ pub(crate) fn shares(s: &Snapshot, devs: &[Dev], cores: impl Fn(&Dev) -> u32) ->
 /// After each device was decided for itself: a change that one member cannot have, no member gets; nor one
 /// that would cut the bond off.
 pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut Out) {
-    for (index, list) in members(s, devs) {
-        let Some(bond) = s.nic_by_index(index) else { continue };
+    let hardware = hardware_by_master(s, intent);
+    for (index, list) in members(devs) {
+        let Some(bond) = devs[list[0]].bond() else { continue };
         let name = bond.name();
-        warn_about_rest(s, bond, devs, &list, intent, out);
+        let all = hardware.get(&index).map_or(&[][..], Vec::as_slice);
+        warn_about_rest(bond, all, devs, &list, intent, out);
         if list.iter().all(|i| devs[*i].channels.is_none()) {
             continue;
         }
@@ -98,13 +94,25 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut O
     }
 }
 
+/// Interfaces with queues of their own by the bond or bridge above them. Where the user named no interface, no member is
+/// left out of the plan because of that, and nothing has to be looked up.
+fn hardware_by_master<'a>(s: &'a Snapshot, intent: &Intent) -> BTreeMap<IfIndex, Vec<&'a str>> {
+    let mut out: BTreeMap<IfIndex, Vec<&str>> = BTreeMap::new();
+    for n in s.nics.iter().filter(|n| !intent.devs.is_empty() && n.has_own_queues()) {
+        if let Some(m) = n.master {
+            out.entry(m).or_default().push(n.name());
+        }
+    }
+    out
+}
+
 /// Members that are not in the plan, or that have another number of queues which nobody asked to change.
-fn warn_about_rest(s: &Snapshot, bond: &Nic, devs: &[Dev], list: &[usize], intent: &Intent, out: &mut Out) {
+fn warn_about_rest(bond: &Nic, all: &[&str], devs: &[Dev], list: &[usize], intent: &Intent, out: &mut Out) {
     let name = bond.name();
     let planned: Vec<&str> = list.iter().map(|i| devs[*i].name()).collect();
-    let rest = s.nics.iter().filter(|n| n.master.is_some() && n.master == bond.dev.ifindex && n.has_own_queues());
-    let rest: Vec<&str> = rest.map(Nic::name).filter(|n| !planned.contains(n)).collect();
-    if !rest.is_empty() && !intent.devs.is_empty() {
+    let in_plan = planned.iter().copied().into_set();
+    let rest: Vec<&str> = all.iter().copied().filter(|n| !in_plan.contains(n)).collect();
+    if !rest.is_empty() {
         out.warnings.push(format!(
             "{name}: {} of it {} not in this plan, so its members may be laid out differently",
             rest.join(" "),

@@ -2,7 +2,7 @@
 
 use ringwise_knob::{Made, Setting, rules as knob_rules};
 use ringwise_model::words::plural;
-use ringwise_model::{Channels, Fact, FarNode, Flow, Goal, GroupWish, Intent, Knob, Rule, Smt, Snapshot, Wish};
+use ringwise_model::{Channels, Count, Fact, FarNode, Flow, Goal, GroupWish, Intent, Rule, Smt, Snapshot};
 
 use crate::bonds::Share;
 use crate::dev::{Dev, LearnedIndex};
@@ -113,7 +113,7 @@ pub(crate) fn decide(
         return Ok(());
     }
     let name = d.name().to_string();
-    let now = d.rx_now.max(d.tx_now);
+    let now = d.pairs_now();
     let asked = intent.queues;
     let article = intent.pair_as_article;
     let cannot = |out: &mut Out, why: String| {
@@ -124,7 +124,7 @@ pub(crate) fn decide(
             needed: asked.is_some(),
         });
     };
-    if let Some(user) = channel_user(s, d.nic) {
+    if let Some(user) = channel_user(d) {
         out.left_alone.push(LeftAlone { dev: name, why: format!("channels only: in use by {user}") });
         return Ok(());
     }
@@ -152,7 +152,7 @@ pub(crate) fn decide(
         None if matches!(intent.goal, Goal::Balanced | Goal::Mixed) => now,
         None => goal::queues(intent.goal, share.now, cores).min(share.max.max(share.now)),
     };
-    if want == now && d.rx_now == d.tx_now {
+    if want == now && d.tx_now.is_none_or(|tx| tx == d.rx_now) {
         return Ok(());
     }
     if want == now && asked.is_none() {
@@ -165,7 +165,7 @@ pub(crate) fn decide(
         cannot(out, why);
         return Ok(());
     }
-    if let Some(why) = in_the_way(intent, d, want, &out.made) {
+    if let Some(why) = in_the_way(d, want, out.made.of(d.name())) {
         cannot(out, why);
         return Ok(());
     }
@@ -179,7 +179,7 @@ pub(crate) fn decide(
         if let Fact::Unknown(u) = &d.nic.users {
             out.warnings.push(format!("{name}: whether somebody else uses its queues could not be read ({u})"));
         }
-        (d.rx, d.tx) = (want, want);
+        (d.rx, d.tx) = (want, Some(want));
         d.channels = Some(setting);
         return Ok(());
     }
@@ -218,7 +218,7 @@ fn laid_down(
     if ringwise_knob::compare(&setting, s).holds() {
         return;
     }
-    if let Some(user) = channel_user(s, d.nic) {
+    if let Some(user) = channel_user(d) {
         cannot(out, format!("in use by {user} (laid down in {said})"));
         return;
     }
@@ -226,16 +226,16 @@ fn laid_down(
         cannot(out, why);
         return;
     }
-    let then = |w: Option<u32>, h: Option<ringwise_model::Count>| w.unwrap_or(h.map_or(0, |h| h.now));
-    let both = then(*combined, c.combined);
-    let counts = (both + then(*rx, c.rx), both + then(*tx, c.tx));
-    if let Some(why) = in_the_way(intent, d, counts.0, &out.made) {
+    let counts = (then(*combined, c.combined, *rx, c.rx), then(*combined, c.combined, *tx, c.tx));
+    // Where the driver has no count of this direction, the change leaves it as it is.
+    let counts = (counts.0.unwrap_or(d.rx_now), counts.1.or(d.tx_now));
+    if let Some(why) = in_the_way(d, counts.0, out.made.of(d.name())) {
         cannot(out, format!("{why} (laid down in {said})"));
         return;
     }
     let live = ringwise_knob::channels::live(d.nic);
     if !intent.allow_disruption {
-        laid.will_have(&name, counts.0, counts.1);
+        laid.will_have(&name, counts.0, counts.1.unwrap_or(0));
         out.left_out.push(wishes::left_out(intent, &setting, live, &[said], Some(d.nic)));
         return;
     }
@@ -247,21 +247,25 @@ fn laid_down(
     d.channels = Some(setting);
 }
 
+/// Queues of one direction with these counts; what is not requested stays. `None`: the driver has no count for it.
+pub(crate) fn then(combined: Option<u32>, both: Option<Count>, own: Option<u32>, has: Option<Count>) -> Option<u32> {
+    let both = combined.or(both.map(|c| c.now));
+    let own = own.or(has.map(|c| c.now));
+    both.or(own).map(|_| both.unwrap_or(0) + own.unwrap_or(0))
+}
+
 /// Flow rules that send to queues which would go, and that nobody has spoken of: they are not thrown away for it.
 /// Those of a group follow it.
-fn in_the_way(intent: &Intent, d: &Dev, left: u32, made: &[Made]) -> Option<String> {
+fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<String> {
     let spoken_of = |at: u32, rule: &Rule| {
         let of_group = |m: &Made| {
             m.as_left
                 && matches!(&m.setting, Setting::FlowRule { dev, rule: Some(r), .. } if dev == d.name() && r == rule)
                 && matches!(m.before, Setting::FlowRule { rule: None, .. })
         };
-        let wish = |w: &Wish| {
-            matches!(w.knob, Knob::FlowRule { location: Some(n), .. } if n == at) && w.dev.as_deref() == Some(d.name())
-        };
         let flow = |f: &Flow| matches!(f, Flow::Match { flow, fields } if *flow == rule.flow && *fields == rule.fields);
-        let group = |g: &GroupWish| g.dev == d.name() && g.flows.iter().any(flow);
-        intent.wishes.iter().any(wish) || intent.groups.iter().any(group) || made.iter().any(of_group)
+        let group = |g: &&GroupWish| g.flows.iter().any(flow);
+        d.rules.contains(&at) || d.groups.iter().any(group) || made.iter().any(of_group)
     };
     let all: Vec<_> = knob_rules::beyond(d.nic, left).into_iter().filter(|(at, r)| !spoken_of(*at, r)).collect();
     let (at, rule) = all.first()?;

@@ -1,13 +1,17 @@
 //! One device while it is planned: its queues, what shares a vector, and what cannot be moved.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ringwise_knob::learned::What;
 use ringwise_knob::{Address, Learned, Of, Setting};
-use ringwise_model::{Confidence, CpuSet, Dir, Fact, Goal, Movable, Nic, Role, RxQueue, TxQueue, Vector};
+use ringwise_model::{
+    Confidence, CpuSet, Dir, Fact, Goal, GroupWish, Intent, Knob, Movable, Nic, Role, RxQueue, Snapshot, TxQueue,
+    Vector,
+};
 
 use crate::NotPossible;
 use crate::machine::{Machine, Near};
+use crate::select::natural;
 
 /// Learned refusals by the address they speak of.
 pub(crate) struct LearnedIndex<'a> {
@@ -56,16 +60,24 @@ pub(crate) struct Unit {
 
 pub(crate) struct Dev<'a> {
     pub nic: &'a Nic,
+    /// The bond, bridge or team that it is a member of, and what that is a member of.
+    pub master: Option<&'a Nic>,
+    pub above: Option<&'a Nic>,
+    /// Groups that the user configured for it.
+    pub groups: Vec<&'a GroupWish>,
+    /// Locations of flow rules that the user configured for it.
+    pub rules: Vec<u32>,
     pub near: Near,
     pub goal: Goal,
     /// By queue: of a group whose answers somebody waits for (`mixed`).
     pub urgent: Vec<bool>,
-    /// Real queues now: a driver may show more directories than it uses.
+    /// Real queues now: a driver may show more directories than it uses. Devices without receive queues are not planned;
+    /// `None`: the number of transmit queues is unknown.
     pub rx_now: u32,
-    pub tx_now: u32,
+    pub tx_now: Option<u32>,
     /// After the plan.
     pub rx: u32,
-    pub tx: u32,
+    pub tx: Option<u32>,
     /// The channel setting that the plan writes.
     pub channels: Option<Setting>,
     /// Where the user laid it down.
@@ -93,13 +105,17 @@ impl<'a> Dev<'a> {
     pub fn new(m: &Machine, nic: &'a Nic, goal: Goal) -> Self {
         let mut d = Self {
             nic,
+            master: None,
+            above: None,
+            groups: Vec::new(),
+            rules: Vec::new(),
             near: m.near(nic),
             goal,
             urgent: Vec::new(),
             rx_now: 0,
-            tx_now: 0,
+            tx_now: None,
             rx: 0,
-            tx: 0,
+            tx: None,
             channels: None,
             laid_in: None,
             units: Vec::new(),
@@ -119,18 +135,49 @@ impl<'a> Dev<'a> {
         }
         nic.rx_queues.iter().enumerate().for_each(|(i, q)| slot(&mut d.rx_dir, q.id, i));
         nic.tx_queues.iter().enumerate().for_each(|(i, q)| slot(&mut d.tx_dir, q.id, i));
-        let real = |told: u32, dirs: usize| if told > 0 { told.min(dirs as u32) } else { dirs as u32 };
-        let told = nic.channels.known();
-        d.rx_now = real(told.map_or(0, |c| c.rx_queues()), nic.rx_queues.len());
-        d.tx_now = real(told.map_or(0, |c| c.tx_queues()), nic.tx_queues.len());
+        // `select` has refused a device whose receive queues are unknown.
+        d.rx_now = nic.queues_in_use(Dir::Rx).unwrap_or(0);
+        d.tx_now = nic.queues_in_use(Dir::Tx);
         (d.rx, d.tx) = (d.rx_now, d.tx_now);
         d
+    }
+
+    /// All devices of a plan, in the order of `nics`, each with what the host and the intent say about it.
+    pub fn all(s: &'a Snapshot, m: &Machine, nics: &[&'a Nic], intent: &'a Intent) -> Vec<Self> {
+        let by_index = s.by_index();
+        let above = |n: &Nic| by_index.get(&n.master?).copied();
+        let mut groups: BTreeMap<&str, Vec<&GroupWish>> = BTreeMap::new();
+        for g in &intent.groups {
+            groups.entry(&g.dev).or_default().push(g);
+        }
+        let mut rules: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for w in &intent.wishes {
+            if let (Some(dev), Knob::FlowRule { location: Some(at), .. }) = (w.dev.as_deref(), &w.knob) {
+                rules.entry(dev).or_default().push(*at);
+            }
+        }
+        let of = |n: &&'a Nic| {
+            let master = above(n);
+            Self {
+                master,
+                above: master.and_then(above),
+                groups: groups.remove(n.name()).unwrap_or_default(),
+                rules: rules.remove(n.name()).unwrap_or_default(),
+                ..Self::new(m, n, intent.goal_of(n.name()))
+            }
+        };
+        nics.iter().map(of).collect()
+    }
+
+    /// The bond or team that it is a member of.
+    pub fn bond(&self) -> Option<&'a Nic> {
+        self.master.filter(|m| m.bond.is_some())
     }
 
     /// What devices with one set of candidate CPUs have in common.
     pub fn zone(&self) -> (Near, Goal) {
         // One queue has nothing to divide, so it needs no CPU without another policy.
-        let whole = self.goal == Goal::Mixed && self.rx_now.max(self.tx_now) < 2;
+        let whole = self.goal == Goal::Mixed && self.pairs_now() < 2;
         (self.near.clone(), if whole { Goal::Balanced } else { self.goal })
     }
 
@@ -159,9 +206,14 @@ impl<'a> Dev<'a> {
         self.tx_dir.get(queue as usize).copied().flatten().map(|i| &self.nic.tx_queues[i])
     }
 
-    /// Queue pairs after the plan: the wider of the two directions.
+    /// Queue pairs after the plan: the wider of the two directions, as far as both are known.
     pub fn pairs(&self) -> usize {
-        self.rx.max(self.tx) as usize
+        self.rx.max(self.tx.unwrap_or(0)) as usize
+    }
+
+    /// The same now.
+    pub fn pairs_now(&self) -> u32 {
+        self.rx_now.max(self.tx_now.unwrap_or(0))
     }
 
     /// Where the vector's interrupt goes now.
@@ -265,7 +317,7 @@ impl<'a> Dev<'a> {
         Some(NotPossible { what: address.to_string(), address: Some(address), why, needed: true })
     }
 
-    /// Vectors that belong to the device and serve nobody knows what.
+    /// Interrupts of the device whose queue is not known.
     pub fn unknown_vectors(&self) -> usize {
         self.nic
             .vectors
@@ -273,6 +325,11 @@ impl<'a> Dev<'a> {
             .filter(|v| v.role == Role::Unknown || (v.is_queue() && v.confidence == Confidence::None))
             .count()
     }
+}
+
+/// The device of this name. `devs` are sorted by name, as they were selected.
+pub(crate) fn named<'d, 'a>(devs: &'d [Dev<'a>], name: &str) -> Option<&'d Dev<'a>> {
+    devs.binary_search_by(|d| natural(d.name(), name)).ok().and_then(|at| devs.get(at))
 }
 
 fn find(lead: &mut [usize], mut q: usize) -> usize {

@@ -137,7 +137,7 @@ impl LeftOut {
 /// Something that cannot be set here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotPossible {
-    /// `None` for things that have no address, as a vector that serves nobody knows what.
+    /// `None` for things that have no address, as an interrupt whose queue is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
     /// For people: `eth1 interrupt CPU rx-3`.
@@ -234,7 +234,7 @@ impl Plan {
 
     /// Steps on this device; `None` for those of the host.
     pub fn steps_of<'a>(&'a self, dev: Option<&'a str>) -> impl Iterator<Item = &'a Step> {
-        self.steps.iter().filter(move |s| s.setting.address().is_some_and(|a| a.dev() == dev))
+        self.steps.iter().filter(move |s| !matches!(s.setting, Setting::Other(_)) && s.setting.dev() == dev)
     }
 }
 

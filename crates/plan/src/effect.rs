@@ -26,7 +26,7 @@ fn after(d: &Dev) -> Cpus {
 }
 
 fn before(m: &Machine, d: &Dev) -> Cpus {
-    (0..d.rx_now.max(d.tx_now)).map(|q| d.pair_now(m, q)).collect()
+    (0..d.pairs_now()).map(|q| d.pair_now(m, q)).collect()
 }
 
 fn per_core(m: &Machine, cpus: &Cpus) -> BTreeMap<usize, Vec<u32>> {
@@ -161,7 +161,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
                 None => format!("most queues of {dev} on one physical core: {a:.0}; now unknown"),
             });
         }
-        if d.tx > 1 {
+        if d.tx.is_some_and(|tx| tx > 1) {
             let none = d
                 .nic
                 .tx_queues

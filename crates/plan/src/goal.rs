@@ -1,6 +1,8 @@
 //! What each goal means for the settings planned here (DESIGN section 3).
 
-use ringwise_model::{CpuSet, FarNode, Goal, Intent, Order, Smt};
+use std::collections::BTreeMap;
+
+use ringwise_model::{CpuSet, FarNode, Gather, Goal, Intent, Order, Smt};
 
 /// Flow table of the host for request/response servers: kernel documentation, networking/scaling.
 const RFS_RPC: u32 = 32_768;
@@ -71,9 +73,9 @@ pub(crate) fn near_is_wide(goal: Goal) -> bool {
 /// of the host, it would be said of these too.
 pub fn in_full(intent: &Intent) -> Intent {
     let mut full = resolve(intent);
-    let others = || intent.dev_goals.keys().map(|dev| of_dev(intent, dev));
-    full.smt = full.smt.filter(|_| others().all(|o| o.smt == full.smt));
-    full.far_node = full.far_node.filter(|_| others().all(|o| o.far_node == full.far_node));
+    let others = Resolved::new(intent, intent.dev_goals.values().copied());
+    full.smt = full.smt.filter(|_| others.all().all(|o| o.smt == full.smt));
+    full.far_node = full.far_node.filter(|_| others.all().all(|o| o.far_node == full.far_node));
     full
 }
 
@@ -93,9 +95,25 @@ pub(crate) fn resolve(intent: &Intent) -> Intent {
     i
 }
 
-/// The resolved intent of one interface; `user` is as it was said.
-pub(crate) fn of_dev(user: &Intent, dev: &str) -> Intent {
-    resolve(&Intent { goal: user.goal_of(dev), ..user.clone() })
+/// The resolved intents of interfaces, by their goal: an intent may name thousands of them, and is the same for all that
+/// have one goal.
+pub(crate) struct Resolved(BTreeMap<Goal, Intent>);
+
+impl Resolved {
+    /// `user` is as it was said.
+    pub fn new(user: &Intent, goals: impl Iterator<Item = Goal>) -> Self {
+        let of = |goal| (goal, resolve(&Intent { goal, ..user.clone() }));
+        Self(goals.into_set().into_iter().map(of).into_map())
+    }
+
+    /// Of a goal that was among those of `new`.
+    pub fn of(&self, goal: Goal) -> &Intent {
+        &self.0[&goal]
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Intent> {
+        self.0.values()
+    }
 }
 
 /// Whether far CPUs come into play as soon as every near one has a queue: two policies on one CPU would undo

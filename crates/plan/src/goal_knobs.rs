@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, Setting, coalesce, compare, live};
+use ringwise_knob::{Address, Setting, alike, coalesce, compare, live};
 use ringwise_model::{CpuId, Fact, Gather, Goal, Intent, Knob, Policy, Snapshot, Unread, User};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -97,16 +97,24 @@ pub fn lays_down(goal: Goal, own: &[Policy]) -> LaysDown {
     }
 }
 
-/// What cannot be had, once for all devices alike.
+/// What cannot be had, once for all devices alike: what, why and whether it is needed, each with its devices.
 #[derive(Default)]
-struct Notes(Vec<(Vec<String>, String, String, bool)>);
+struct Notes {
+    list: Vec<(Note, Vec<String>)>,
+    places: BTreeMap<Note, usize>,
+}
+
+type Note = (String, String, bool);
+/// Devices, why, and whether it is needed.
+type NoteLine = (Vec<String>, String, bool);
 
 impl Notes {
     fn add(&mut self, dev: &str, what: &str, why: impl Into<String>, needed: bool) {
-        let why = why.into();
-        match self.0.iter_mut().find(|(_, w, y, n)| w == what && *y == why && *n == needed) {
-            Some((devs, ..)) => devs.push(dev.to_string()),
-            None => self.0.push((vec![dev.to_string()], what.to_string(), why, needed)),
+        let note = (what.to_string(), why.into(), needed);
+        let at = *self.places.entry(note.clone()).or_insert(self.list.len());
+        match self.list.get_mut(at) {
+            Some((_, devs)) => devs.push(dev.to_string()),
+            None => self.list.push((note, vec![dev.to_string()])),
         }
     }
 
@@ -115,14 +123,18 @@ impl Notes {
     }
 
     fn say(self, out: &mut Out) {
-        let mut alike: Vec<(Vec<String>, Vec<String>, String, bool)> = Vec::new();
-        for (devs, what, why, needed) in self.0 {
-            match alike.iter_mut().find(|(d, _, y, n)| *d == devs && *y == why && *n == needed) {
-                Some((_, all, ..)) => all.push(what),
-                None => alike.push((devs, vec![what], why, needed)),
+        // The same reason on the same devices is one line.
+        let mut lines: Vec<(NoteLine, Vec<String>)> = Vec::new();
+        let mut places: BTreeMap<NoteLine, usize> = BTreeMap::new();
+        for ((what, why, needed), devs) in self.list {
+            let line = (devs, why, needed);
+            let at = *places.entry(line.clone()).or_insert(lines.len());
+            match lines.get_mut(at) {
+                Some((_, all)) => all.push(what),
+                None => lines.push((line, vec![what])),
             }
         }
-        for (devs, what, why, needed) in alike {
+        for ((devs, why, needed), what) in lines {
             let what = what.join(", ");
             let what = if devs.iter().all(String::is_empty) { what } else { format!("{} {what}", devs.join(" ")) };
             out.refused.push(NotPossible { address: None, what, why, needed });
@@ -169,7 +181,7 @@ pub(crate) fn plan(
 /// With the user's word; without it in what is left out.
 fn propose(cx: &mut Cx, intent: &Intent, w: Want) {
     let Some(address) = w.setting.address() else { return };
-    if cx.out.laid.contains(&address) || cx.out.entries.iter().any(|(a, ..)| *a == address) {
+    if cx.out.laid.contains(&address) || cx.out.entries.contains(&address) {
         return;
     }
     let untried = std::iter::once(&w.setting).chain(&w.instead).find(|s| cx.learned.why(cx.d.nic, s).is_none());
@@ -188,9 +200,13 @@ fn propose(cx: &mut Cx, intent: &Intent, w: Want) {
 fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     let wanted = moderation_of(cx.d.goal);
     let dev = cx.d.name().to_string();
-    let mine =
-        |a: &Address| matches!(a, Address::Coalesce { dev: d } | Address::QueueCoalesce { dev: d, .. } if *d == dev);
-    if wanted == Moderation::Keep || cx.out.laid.iter().any(mine) {
+    let queue = Address::QueueCoalesce { dev: dev.clone(), queue: 0 };
+    let laid = &cx.out.laid;
+    let mine = || {
+        let queues = laid.range(&queue..).map(|a| (a, ()));
+        laid.contains(&Address::Coalesce { dev: dev.clone() }) || alike(queues, &queue).next().is_some()
+    };
+    if wanted == Moderation::Keep || mine() {
         return;
     }
     let fixed = wanted != Moderation::Adaptive;
@@ -215,7 +231,7 @@ fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     cx.want(Want { setting, instead, rule: "M01", reason: reason.clone(), source: source.to_string(), needed: fixed });
     // The device shows its first queue on some drivers: others may have what groups gave them.
     let Some(all) = cx.d.nic.queue_coalesce.known().filter(|_| holds) else { return };
-    for (queue, now) in all.iter().filter(|(q, _)| **q < cx.d.rx.max(cx.d.tx)) {
+    for (queue, now) in all.iter().filter(|(q, _)| (**q as usize) < cx.d.pairs()) {
         let params: BTreeMap<String, u32> =
             params.iter().filter(|(k, _)| now.0.contains_key(*k)).map(|(k, v)| (k.clone(), *v)).into_map();
         if !coalesce::compare(driver(cx.d.nic), &params, &now.0).holds() {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use ringwise_knob::{Address, Setting, compare, live};
 use ringwise_model::{Fact, Intent, Snapshot};
 
-use crate::dev::{Dev, LearnedIndex};
+use crate::dev::{Dev, LearnedIndex, named};
 use crate::machine::Machine;
 use crate::target::{By, CHANNELS, Out, Wanted};
 use crate::{Group, WrongWish, wishes};
@@ -106,7 +106,7 @@ pub(crate) fn number_without_group(devs: &[Dev], intent: &Intent, out: &mut Out)
 
 /// The article's layout makes the groups itself, of all queues: none can stand beside it.
 pub(crate) fn beside_article(devs: &[Dev], intent: &Intent, laid: &mut wishes::Laid) {
-    for g in intent.groups.iter().filter(|g| devs.iter().any(|d| d.name() == g.dev)) {
+    for g in intent.groups.iter().filter(|g| named(devs, &g.dev).is_some()) {
         laid.wrong.push(WrongWish {
             said: g.said.clone(),
             what: format!("{} group {}", g.dev, g.name),
@@ -128,7 +128,7 @@ impl Cx<'_, '_> {
     /// Whether an earlier step makes or resets it.
     fn anew(&self, address: &Address) -> Option<&'static str> {
         let dev = self.d.name().to_string();
-        let written = |a: &Address| self.out.entries.iter().any(|(b, _, step)| b == a && step.is_some());
+        let written = |a: &Address| self.out.entries.get(a).is_some_and(|(_, _, step)| step.is_some());
         if self.d.channels.is_some()
             && (Address::Channels { dev: dev.clone() }).invalidates().contains(&address.family())
         {
@@ -158,7 +158,7 @@ impl Cx<'_, '_> {
         let rest: Vec<Setting> = choice.collect();
         let setting = good.unwrap_or(w.setting);
         let Some(address) = setting.address() else { return };
-        if self.out.laid.contains(&address) || self.out.entries.iter().any(|(a, ..)| *a == address) {
+        if self.out.laid.contains(&address) || self.out.entries.contains(&address) {
             return;
         }
         let after = self.anew(&address);

@@ -1,6 +1,6 @@
 //! Settings that are somebody else's: kept as they are, or marked where a step would undo them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Hand, Made, Of, Setting, Step, irq};
 use ringwise_model::{Fact, Gather, Snapshot};
@@ -23,7 +23,10 @@ pub struct Hands {
 
 impl Hands {
     pub(crate) fn marked(&self, s: &Snapshot, steps: &[Step]) -> Vec<Hand> {
-        let steps: Vec<Address> = steps.iter().filter_map(|st| st.setting.address()).collect();
+        if self.mark.is_empty() {
+            return Vec::new();
+        }
+        let steps: BTreeSet<Address> = steps.iter().filter_map(|st| st.setting.address()).into_set();
         let hit = |h: &&Hand| names(s, &h.setting).iter().any(|a| steps.contains(a));
         self.mark.iter().filter(hit).cloned().collect()
     }
@@ -45,24 +48,53 @@ pub(crate) fn names(s: &Snapshot, setting: &Setting) -> Vec<Address> {
     out
 }
 
+/// What earlier plans have made for groups, by device.
+#[derive(Debug, Default)]
+pub(crate) struct MadeByDevice(BTreeMap<String, Vec<Made>>);
+
+impl MadeByDevice {
+    pub fn new(made: &[Made]) -> Self {
+        let mut by: BTreeMap<String, Vec<Made>> = BTreeMap::new();
+        for m in made {
+            if let Some(dev) = m.address().as_ref().and_then(Address::dev) {
+                by.entry(dev.to_string()).or_default().push(m.clone());
+            }
+        }
+        Self(by)
+    }
+
+    pub fn of(&self, dev: &str) -> &[Made] {
+        self.0.get(dev).map_or(&[], Vec::as_slice)
+    }
+}
+
 /// What stays, by every name it goes by.
 #[derive(Debug, Default)]
 pub(crate) struct Keep {
     by: BTreeMap<Address, Hand>,
     /// Where the plan wanted something else.
     pub done: Vec<Kept>,
+    /// Addresses of the manual changes in `done`.
+    noted: BTreeSet<Address>,
+    /// Interrupts among `done`, by device: their places in the list.
+    interrupts: BTreeMap<String, Vec<usize>>,
 }
 
 impl Keep {
     pub fn new(s: &Snapshot, keep: &[Hand]) -> Self {
         let by = keep.iter().flat_map(|h| names(s, &h.setting).into_iter().map(|a| (a, h.clone())));
-        Self { by: by.into_map(), done: Vec::new() }
+        Self { by: by.into_map(), ..Self::default() }
     }
 
     fn note(&mut self, hand: Hand, wanted: Setting) {
-        if !self.done.iter().any(|k| k.hand.setting == hand.setting) {
-            self.done.push(Kept { hand, wanted });
+        // Each address has one manual change.
+        if !hand.address().is_some_and(|a| self.noted.insert(a)) {
+            return;
         }
+        if let Setting::IrqCpus { dev, .. } = &hand.setting {
+            self.interrupts.entry(dev.clone()).or_default().push(self.done.len());
+        }
+        self.done.push(Kept { hand, wanted });
     }
 
     /// The value that stays instead of the wanted one. None: the plan goes on.
@@ -87,14 +119,14 @@ impl Keep {
 
     /// Whether an interrupt of this device stays elsewhere than the plan would have it.
     pub fn moves(&self, dev: &str) -> bool {
-        self.done.iter().any(|k| matches!(&k.hand.setting, Setting::IrqCpus { dev: d, .. } if d == dev))
+        self.interrupts.contains_key(dev)
     }
 
     /// The layout as it will be, for what is said about it.
     pub fn lay_out(&self, m: &Machine, d: &mut Dev) {
-        for k in &self.done {
-            let Setting::IrqCpus { dev, of, cpus, .. } = &k.hand.setting else { continue };
-            let Some(v) = (dev == d.name()).then(|| irq::vector(d.nic, *of)).flatten() else { continue };
+        for k in self.interrupts.get(d.name()).into_iter().flatten().filter_map(|at| self.done.get(*at)) {
+            let Setting::IrqCpus { of, cpus, .. } = &k.hand.setting else { continue };
+            let Some(v) = irq::vector(d.nic, *of) else { continue };
             let only = if cpus.len() == 1 { cpus.first() } else { None };
             let at = only.map_or_else(|| Dev::now(m, v), |c| m.at(c));
             for q in v.rx().iter().chain(v.tx()) {

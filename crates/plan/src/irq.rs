@@ -215,9 +215,9 @@ pub(crate) fn plan(
         for (q, cpu) in d.cpu.iter().enumerate() {
             let Some(cpu) = *cpu else { continue };
             let q = q as u32;
-            for (of, dir, n) in [(Of::Rx(q), Dir::Rx, d.rx), (Of::Tx(q), Dir::Tx, d.tx)] {
+            for (of, dir, n) in [(Of::Rx(q), Dir::Rx, Some(d.rx)), (Of::Tx(q), Dir::Tx, d.tx)] {
                 let stuck = d.vector_index(of).is_some_and(|i| d.stuck[i]);
-                if q < n && !stuck {
+                if n.is_some_and(|n| q < n) && !stuck {
                     push(of, d.vector(dir, q), cpu, true);
                 }
             }

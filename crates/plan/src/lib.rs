@@ -18,6 +18,7 @@ mod control;
 mod dev;
 mod doc;
 mod effect;
+mod entries;
 mod goal;
 mod goal_knobs;
 mod groups;

@@ -21,11 +21,11 @@ pub(crate) fn one_interval(d: &Dev) -> bool {
     if !matches!(driver(d.nic), Some("igb" | "igc")) {
         return false;
     }
-    if let Some(Setting::Channels { combined: Some(n), .. }) = &d.channels {
-        let max = d.nic.channels.known().and_then(|c| c.combined).map_or(0, |c| c.max);
-        if let Some(pairs) = coalesce::pairs_with(driver(d.nic), *n, max) {
-            return pairs;
-        }
+    if let Some(Setting::Channels { combined: Some(n), .. }) = &d.channels
+        && let Some(has) = d.nic.channels.known().and_then(|c| c.combined)
+        && let Some(pairs) = coalesce::pairs_with(driver(d.nic), *n, has.max)
+    {
+        return pairs;
     }
     d.nic.queue_vectors().any(|v| !v.rx().is_empty() && !v.tx().is_empty())
 }

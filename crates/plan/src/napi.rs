@@ -1,6 +1,6 @@
 //! NAPI threads run where the interrupt of their queue goes.
 
-use ringwise_knob::{Of, Setting, napi as knob_napi};
+use ringwise_knob::{Address, Of, Setting, napi as knob_napi};
 use ringwise_model::{CpuSet, Fact};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -11,15 +11,15 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], learned: &LearnedIndex, out: &mut 
     for d in devs {
         let Some(napi) = d.nic.napi.known() else { continue };
         let restarted = d.channels.is_some();
-        let device = out.entries.iter().find_map(|(_, s, _)| match s {
-            Setting::NapiDevice { dev, values } if dev == d.name() => values.threaded,
+        let device = match out.entries.get(&Address::NapiDevice { dev: d.name().to_string() }) {
+            Some((_, Setting::NapiDevice { values, .. }, _)) => values.threaded,
             _ => None,
-        });
+        };
         let mut all: Vec<Of> = Vec::new();
         if restarted {
             // New instances are as the device says. Which directions share one is the driver's choice: both are named.
             if device.or(napi.device.threaded).is_some_and(|t| t > 0) && !napi.instances.is_empty() {
-                all.extend((0..d.rx).map(Of::Rx).chain((0..d.tx).map(Of::Tx)));
+                all.extend((0..d.rx).map(Of::Rx).chain((0..d.tx.unwrap_or(0)).map(Of::Tx)));
             }
         } else {
             let names = napi.instances.iter().filter_map(knob_napi::name);
@@ -49,8 +49,9 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], learned: &LearnedIndex, out: &mut 
 
 /// Whether a thread polls, with what the plan lays down.
 fn threaded(d: &Dev, of: Of, device: Option<u32>, out: &Out) -> bool {
-    let wanted = out.entries.iter().find_map(|(_, s, _)| match s {
-        Setting::Napi { dev, of: o, values } if dev == d.name() && same(d, *o, of) => values.threaded,
+    let first = Address::Napi { dev: d.name().to_string(), of: Of::Rx(0) };
+    let wanted = out.entries.alike(&first).into_iter().find_map(|(_, s, _)| match s {
+        Setting::Napi { of: o, values, .. } if same(d, *o, of) => values.threaded,
         _ => None,
     });
     let there = knob_napi::instance(d.nic, of).is_some_and(|i| i.thread.is_some());
@@ -64,8 +65,9 @@ fn same(d: &Dev, a: Of, b: Of) -> bool {
 
 /// As the interrupt is laid down, else where it is.
 fn cpus(m: &Machine, d: &Dev, of: Of, out: &Out) -> Option<CpuSet> {
-    let laid = out.entries.iter().find_map(|(_, s, _)| match s {
-        Setting::IrqCpus { dev, of: o, cpus, .. } if dev == d.name() && same(d, *o, of) => Some(cpus.clone()),
+    let first = Address::IrqCpus { dev: d.name().to_string(), of: Of::Rx(0) };
+    let laid = out.entries.alike(&first).into_iter().find_map(|(_, s, _)| match s {
+        Setting::IrqCpus { of: o, cpus, .. } if same(d, *o, of) => Some(cpus.clone()),
         _ => None,
     });
     let (Of::Rx(q) | Of::Tx(q) | Of::Control(q)) = of;

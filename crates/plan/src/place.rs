@@ -3,14 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use ringwise_model::{FarNode, Goal, IfIndex, Intent, NicKind, Order, Smt, Snapshot};
+use ringwise_model::{FarNode, Gather, Goal, IfIndex, NicKind, Order, Smt};
 
 use crate::dev::{Dev, Unit};
+use crate::goal::{self, Resolved};
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::pick::{CoreCand, Loads, Picker, candidates};
 use crate::select::natural;
 use crate::stay::{self, Stayer};
-use crate::{Refusal, goal, groups};
+use crate::{Refusal, groups};
 
 /// Everything that devices with the same idea of near have in common.
 pub(crate) struct Place {
@@ -27,19 +28,26 @@ pub(crate) struct Place {
 pub(crate) type Places = BTreeMap<(Near, Goal), Place>;
 
 /// The places by idea of near and goal; a refusal where nothing is left and far CPUs are ruled out.
-pub(crate) fn places(m: &Machine, devs: &[Dev], usable: &[bool], user: &Intent) -> Result<Places, Refusal> {
+/// `smt_named`: the user has said which threads carry queues.
+pub(crate) fn places(
+    m: &Machine,
+    devs: &[Dev],
+    usable: &[bool],
+    intents: &Resolved,
+    smt_named: bool,
+) -> Result<Places, Refusal> {
     let mut out = BTreeMap::new();
     for d in devs {
         if out.contains_key(&d.zone()) {
             continue;
         }
-        let intent = &goal::of_dev(user, d.name());
+        let intent = intents.of(d.goal);
         let (smt, far) = (intent.smt.unwrap_or(Smt::All), intent.far_node.unwrap_or(FarNode::Last));
         let zone = m.zone(&d.near, goal::near_is_wide(intent.goal));
         let on = |smt| candidates(m, &zone, usable, smt, far == FarNode::Ok);
         let mut cands = on(smt);
         // One queue a core is a goal's preference: it does not lay all queues on one CPU.
-        let one_core = cands.len() == 1 && smt == Smt::OnePerCore && user.smt.is_none();
+        let one_core = cands.len() == 1 && smt == Smt::OnePerCore && !smt_named;
         if one_core {
             cands = on(Smt::All);
         }
@@ -119,11 +127,11 @@ impl Alike {
     }
 }
 
-fn sets(s: &Snapshot, devs: &[Dev], places: &Places) -> Vec<Alike> {
+fn sets(devs: &[Dev], places: &Places) -> Vec<Alike> {
     let bond = |d: &Dev| -> Option<IfIndex> {
         let master = d.nic.master?;
         // Also where how its members stand is not known.
-        let kind = &s.nic_by_index(master)?.kind;
+        let kind = &d.master?.kind;
         matches!(kind, NicKind::Software { kind } if kind == "bond" || kind == "team").then_some(master)
     };
     // By identity, so that neither the order nor the names of the devices change the layout.
@@ -161,7 +169,7 @@ fn sets(s: &Snapshot, devs: &[Dev], places: &Places) -> Vec<Alike> {
 }
 
 /// Fills in `cpu` of every device.
-pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places) {
+pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Places) {
     let mut loads = Loads::new(m);
     let mut fixed: Vec<Vec<usize>> = vec![Vec::new(); devs.len()];
     for (i, d) in devs.iter_mut().enumerate() {
@@ -175,15 +183,15 @@ pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places
             }
         }
     }
-    let sets = sets(s, devs, places);
+    let sets = sets(devs, places);
     let mut sharers: BTreeMap<&Near, usize> = BTreeMap::new();
     for g in &sets {
         *sharers.entry(&g.zone.0).or_default() += 1;
     }
     let mut idle: BTreeMap<&(Near, Goal), usize> = BTreeMap::new();
     for g in &sets {
-        let n = places[&g.zone].cands.iter().filter(|c| c.home && loads.core[c.core] == 0).count();
-        idle.insert(&g.zone, n);
+        let count = || places[&g.zone].cands.iter().filter(|c| c.home && loads.core[c.core] == 0).count();
+        idle.entry(&g.zone).or_insert_with(count);
     }
     // First everybody takes his share of the idle cores at home, then what is left in the order of rank:
     // so no device is pushed off its own node by one that came before it.
@@ -198,6 +206,7 @@ pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places
         let rest = g.n - p.picks.len();
         p.take(&mut loads, rest, false);
     }
+    let zones: BTreeMap<&(Near, Goal), usize> = places.keys().zip(0..).into_map();
     let stayers: Vec<Stayer> = sets
         .iter()
         .zip(pickers)
@@ -213,10 +222,11 @@ pub(crate) fn place(s: &Snapshot, m: &Machine, devs: &mut [Dev], places: &Places
                 keep(&now, &cpus)
             };
             let fixed: &[usize] = if g.devs.len() == 1 { &fixed[g.devs[0]] } else { &[] };
-            Stayer { now, assigned, cands: &places[&g.zone].cands, fixed, ordered }
+            Stayer { now, assigned, zone: zones[&g.zone], fixed, ordered }
         })
         .collect();
-    for (g, cpus) in sets.iter().zip(stay::stay(m, &stayers)) {
+    let cands: Vec<&[CoreCand]> = places.values().map(|p| p.cands.as_slice()).collect();
+    for (g, cpus) in sets.iter().zip(stay::stay(m, &cands, &stayers)) {
         let alone = g.devs.len() == 1;
         for i in &g.devs {
             let d = &mut devs[*i];

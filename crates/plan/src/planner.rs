@@ -7,8 +7,9 @@ use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Fact, Goal, Intent, Order, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
+use crate::goal::Resolved;
 use crate::groups::{self, Team};
-use crate::hands::{Hands, Keep};
+use crate::hands::{Hands, Keep, MadeByDevice};
 use crate::machine::{Class, Machine, Near};
 use crate::place::{self, Place};
 use crate::target::{By, CHANNELS, Out, SCALING, Wanted, Why};
@@ -33,10 +34,11 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     check_cpus(s, &intent)?;
     let (nics, left_alone) = select::devices(s, &intent)?;
     let m = Machine::new(&s.topology);
-    let mut out = Out { left_alone, keep: Keep::new(s, &hands.keep), made: hands.made.clone(), ..Out::default() };
-    let mut devs: Vec<Dev> = nics.iter().map(|n| Dev::new(&m, n, intent.goal_of(n.name()))).collect();
+    let mut out =
+        Out { left_alone, keep: Keep::new(s, &hands.keep), made: MadeByDevice::new(&hands.made), ..Out::default() };
+    let mut devs = Dev::all(s, &m, &nics, user);
     let article = intent.pair_as_article;
-    let mut laid = Laid::channels(s, &devs, &out.left_alone, &intent);
+    let mut laid = Laid::channels(s, &devs, &intent);
     let learned = LearnedIndex::new(learned, &s.host.kernel);
     if m.cpus.len() < 2 {
         out.warnings.push("one CPU: nothing to place".into());
@@ -74,10 +76,11 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         });
     }
     let usable: Vec<bool> = m.cpus.iter().map(|c| use_of.cpus.contains(*c)).collect();
-    let places = place::places(&m, &devs, &usable, user)?;
-    let intents: Vec<Intent> = devs.iter().map(|d| goal::of_dev(user, d.name())).collect();
+    let resolved = Resolved::new(user, devs.iter().map(|d| d.goal));
+    let places = place::places(&m, &devs, &usable, &resolved, user.smt.is_some())?;
+    let intents: Vec<&Intent> = devs.iter().map(|d| resolved.of(d.goal)).collect();
     warn_about_host(s, &intent, &use_of, &mut out);
-    let shares = bonds::shares(s, &devs, |d| places[&d.zone()].home_cores);
+    let shares = bonds::shares(&devs, |d| places[&d.zone()].home_cores);
     for ((d, share), intent) in devs.iter_mut().zip(&shares).zip(&intents) {
         channels::decide(s, d, intent, *share, &mut laid, &learned, &mut out)?;
     }
@@ -116,15 +119,16 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         groups
     } else {
         devs.iter_mut().zip(&pins).for_each(|(d, pins)| d.pin(pins));
-        place::place(s, &m, &mut devs, &places);
+        place::place(&m, &mut devs, &places);
         Vec::new()
     };
     let now = irq::Now::new(&m, &devs);
     wishes::lay(s, &devs, laid, &intent, &learned, &mut out);
     if article {
         // The article's layout alone, or with its policies.
-        let of = |d: &Dev| if d.goal == Goal::Mixed { groups::of_article(&groups, d.name(), user) } else { Vec::new() };
-        teams = devs.iter().map(of).collect();
+        let by_device = by_device(&groups);
+        let of = |d: &Dev| by_device.get(d.name()).filter(|_| d.goal == Goal::Mixed);
+        teams = devs.iter().map(|d| of(d).map_or_else(Vec::new, |g| groups::of_article(g, user))).collect();
     }
     for ((d, share), intent) in devs.iter().zip(&shares).zip(&intents) {
         let place = &places[&d.zone()];
@@ -134,11 +138,13 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         xps::plan(&m, d, &learned, &mut out);
         rps::plan(s, &m, d, place, &usable, intent, &learned, &mut out);
     }
+    let mut planned: Vec<Group> = Vec::new();
     for (d, teams) in devs.iter().zip(&teams) {
-        let mine = groups::plan(s, &m, d, teams, &learned, &mut out);
-        groups.retain(|g| mine.is_empty() || g.dev != d.name());
-        groups.extend(mine);
+        planned.extend(groups::plan(s, &m, d, teams, &learned, &mut out));
     }
+    let with_policies = by_device(&planned);
+    groups.retain(|g| !with_policies.contains_key(g.dev.as_str()));
+    groups.extend(planned);
     for d in &devs {
         groups::away(s, d, &learned, &mut out);
         groups::contexts_on_fewer_queues(d, &mut out);
@@ -217,8 +223,10 @@ fn warn_about_device(m: &Machine, d: &Dev, place: &Place, out: &mut Out) {
     }
     let lost = d.unknown_vectors();
     if lost > 0 {
-        out.warnings
-            .push(format!("{dev}: {lost} of its interrupts serve nobody knows which queue; they are left as they are"));
+        out.warnings.push(match lost {
+            1 => format!("{dev}: the queue of 1 interrupt is not known; it stays as it is"),
+            n => format!("{dev}: the queue of {n} interrupts is not known; they stay as they are"),
+        });
     }
     for v in d.nic.vectors.iter().filter(|v| !v.is_queue()) {
         if let Some(c) = Dev::now(m, v).map(|c| m.cpus[c])
@@ -242,6 +250,14 @@ fn name_no_more_than_needed(intent: &Intent, devices: usize, out: &mut Out) {
     }
 }
 
+fn by_device(groups: &[Group]) -> BTreeMap<&str, Vec<&Group>> {
+    let mut out: BTreeMap<&str, Vec<&Group>> = BTreeMap::new();
+    for g in groups {
+        out.entry(&g.dev).or_default().push(g);
+    }
+    out
+}
+
 fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, out: &mut Out) {
     let Some(setting) = d.channels.clone() else { return };
     let live = ringwise_knob::channels::live(d.nic);
@@ -253,7 +269,7 @@ fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, o
         let by = By { rule: wishes::RULE, reason, source, instead: Vec::new(), after: CHANNELS, named: true };
         return out.enter(Some(d.nic), learned, w, || by);
     }
-    let (rule, reason) = channels::reason(intent, d.rx_now.max(d.tx_now), d.rx, cores);
+    let (rule, reason) = channels::reason(intent, d.pairs_now(), d.rx, cores);
     if out.laid.contains(&ringwise_knob::Address::Channels { dev: d.name().to_string() }) {
         return;
     }
@@ -262,12 +278,14 @@ fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, o
 }
 
 fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Out, groups: Vec<Group>) -> Plan {
-    out.entries.order_by(|a, b| a.0.cmp(&b.0));
-    ringwise_knob::order(&mut out.entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
-    let expected = if out.entries.is_empty() { Vec::new() } else { effect::expected(m, devs, &intent) };
+    let mut entries = out.entries.into_list();
+    entries.order_by(|a, b| a.0.cmp(&b.0));
+    ringwise_knob::order(&mut entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
+    let expected = if entries.is_empty() { Vec::new() } else { effect::expected(m, devs, &intent) };
     let mut doubled: Vec<_> = devs.iter().flat_map(|d| effect::doubled(m, d)).collect();
+    let by_device = by_device(&groups);
     for d in &mut doubled {
-        let mine = groups.iter().filter(|g| g.dev == d.dev);
+        let mine = by_device.get(d.dev.as_str()).into_iter().flatten();
         let alike = mine.filter(|g| d.queues.iter().all(|q| g.queues.binary_search(q).is_ok()));
         d.group = alike.map(|g| g.name.clone()).next();
     }
@@ -276,9 +294,9 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
     for d in devs.iter().filter(|d| !out.keep.moves(d.name())) {
         warn_about_stacks(m, d, &mut out.warnings);
     }
-    let mut target: Vec<Setting> = Vec::with_capacity(out.entries.len());
+    let mut target: Vec<Setting> = Vec::with_capacity(entries.len());
     let mut steps = Vec::new();
-    for (_, setting, step) in out.entries {
+    for (_, setting, step) in entries {
         target.push(setting);
         steps.extend(step);
     }

@@ -1,7 +1,7 @@
 //! Receive flow steering: the host's table and each queue's share of it.
 
 use ringwise_knob::{Match, Setting, rfs as knob_rfs};
-use ringwise_model::{Fact, Snapshot};
+use ringwise_model::{Fact, Gather, Snapshot};
 
 use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
@@ -32,12 +32,12 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
     if want == Rfs::Keep {
         return;
     }
-    let considered = |name: &str| devs.iter().any(|d| d.name() == name && goal::rfs(d.goal) != Rfs::Keep);
+    let considered = devs.iter().filter(|d| goal::rfs(d.goal) != Rfs::Keep).map(Dev::name).into_set();
     // The table belongs to the host: others may live by it.
     let others: Vec<&str> = s
         .nics
         .iter()
-        .filter(|n| !considered(n.name()))
+        .filter(|n| !considered.contains(n.name()))
         .filter(|n| n.rx_queues.iter().any(|q| q.rps_flow_cnt.known().is_some_and(|c| *c > 0)))
         .map(|n| n.name())
         .collect();

@@ -6,7 +6,7 @@ use ringwise_knob::rivals::{Left, compare, live_ban, live_restart};
 use ringwise_knob::{Address, Setting};
 use ringwise_model::{Fact, Gather, Rival, Snapshot};
 
-use crate::dev::{Dev, LearnedIndex};
+use crate::dev::{Dev, LearnedIndex, named};
 use crate::target::{Out, Wanted, Why};
 
 const SOURCE: &str = "irqbalance(1), API and --policyscript";
@@ -70,7 +70,7 @@ fn others(s: &Snapshot, devs: &[Dev], out: &mut Out) {
 fn concerns(r: &Rival, devs: &[Dev]) -> bool {
     let names: Vec<&str> = r.devices.iter().filter_map(|d| d.strip_prefix("OriginalName=")).collect();
     let plain = |n: &&str| !n.contains(['*', '?', '[', '!', ' ']);
-    names.is_empty() || !names.iter().all(plain) || names.iter().any(|n| devs.iter().any(|d| d.name() == *n))
+    names.is_empty() || !names.iter().all(plain) || names.iter().any(|n| named(devs, n).is_some())
 }
 
 fn sentence(r: &Rival) -> String {

@@ -25,12 +25,8 @@ fn helpers(m: &Machine, at: Option<usize>, place: &Place, may: &[bool], one_per_
         found = ring(&|c| place.zone.class[c] == Class::Near);
     }
     if one_per_core {
-        let mut seen = Vec::new();
-        found.retain(|c| {
-            let new = !seen.contains(&m.core[*c]);
-            seen.push(m.core[*c]);
-            new
-        });
+        let mut seen = vec![false; m.cores.len()];
+        found.retain(|c| !std::mem::replace(&mut seen[m.core[*c]], true));
     }
     m.set(found)
 }

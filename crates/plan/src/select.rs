@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 
 use ringwise_model::words::article;
-use ringwise_model::{Fact, Intent, Nic, NicKind, Order, Snapshot, User};
+use ringwise_model::{Fact, Gather, Intent, Nic, NicKind, Order, Snapshot, User};
 
+use crate::dev::Dev;
 use crate::{LeftAlone, Refusal};
 
 /// `eth2` before `eth10`.
@@ -31,11 +32,11 @@ pub(crate) fn natural(a: &str, b: &str) -> Ordering {
 
 /// Who uses the queues, when that forbids touching the channel count. A program on a bond, and a switch that
 /// a bond is part of, use the queues of its members.
-pub(crate) fn channel_user(s: &Snapshot, nic: &Nic) -> Option<String> {
-    let bond = nic.master.and_then(|m| s.nic_by_index(m)).filter(|m| m.bond.is_some());
-    let mut users: Vec<User> = nic.users.known().cloned().unwrap_or_default();
+pub(crate) fn channel_user(d: &Dev) -> Option<String> {
+    let bond = d.bond();
+    let mut users: Vec<User> = d.nic.users.known().cloned().unwrap_or_default();
     users.extend(bond.and_then(|b| b.users.known()).into_iter().flatten().cloned());
-    let above = bond.and_then(|b| s.nic_by_index(b.master?));
+    let above = bond.and(d.above);
     if above.is_some_and(|n| matches!(&n.kind, NicKind::Software { kind } if kind == "openvswitch")) {
         users.push(User::Ovs);
     }
@@ -95,10 +96,11 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
     let mut left = Vec::new();
     let mut chosen = Vec::new();
     for name in &intent.devs {
-        let Some(nic) = nics.iter().find(|n| n.name() == name) else {
+        let Ok(at) = nics.binary_search_by(|n| natural(n.name(), name)) else {
             let have = nics.iter().filter(|n| n.has_own_queues()).map(|n| n.name().to_string()).collect();
             return Err(Refusal::UnknownDevice { dev: name.clone(), have });
         };
+        let nic = nics[at];
         let mut why = never(nic);
         if why.is_none() && nic.queue_vectors().next().is_none() && !nic.link_is_up() {
             why = Some("its link is down, and it has no queue interrupts before it is up".into());
@@ -110,10 +112,11 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
             }
             return Err(Refusal::NotTunable { dev: name.clone(), why });
         }
-        chosen.push(*nic);
+        chosen.push(nic);
     }
+    let named = intent.devs.iter().into_set();
     for nic in &nics {
-        if nic.kind == NicKind::Loopback || intent.devs.iter().any(|d| d == nic.name()) {
+        if nic.kind == NicKind::Loopback || named.contains(&nic.dev.name) {
             continue;
         }
         let why = if intent.devs.is_empty() { not_by_default(nic) } else { Some("not named".to_string()) };

@@ -3,7 +3,7 @@
 //! "As good" is a sum for each thing that a queue may be moved for ([`Cost`]), and none of them may be worse than in the
 //! layout that was chosen without a look at the present one. So a plan made again finds what it laid out before as good.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use ringwise_model::Gather;
 
@@ -15,7 +15,8 @@ pub(crate) struct Stayer<'a> {
     /// Where most of the devices have this place now.
     pub now: Vec<Option<usize>>,
     pub assigned: Vec<Option<usize>>,
-    pub cands: &'a [CoreCand],
+    /// Which of the lists of cores it may use.
+    pub zone: usize,
     /// CPUs of its own queues that cannot be moved.
     pub fixed: &'a [usize],
     /// Dealt out in an order that means something.
@@ -94,8 +95,51 @@ struct State {
 struct Search<'a> {
     m: &'a Machine<'a>,
     sets: &'a [Stayer<'a>],
-    /// By set: the core of each CPU that may be used.
+    /// By zone: the core of each CPU that may be used.
     allowed: Vec<BTreeMap<usize, &'a CoreCand>>,
+}
+
+/// Places that have no reason to be on their CPU and may exchange it with another place.
+#[derive(Default)]
+struct Exchangeable {
+    /// By CPU and zone, sets and places in their order.
+    by: BTreeMap<(usize, usize), VecDeque<(usize, usize)>>,
+    /// How many places were looked at: the tests count them.
+    looked_at: usize,
+}
+
+impl Exchangeable {
+    fn new(x: &Search, at: &State, sets: &[usize]) -> Self {
+        let mut out = Self::default();
+        for &set in sets {
+            for (place, cpu) in at.at[set].iter().enumerate() {
+                if let Some(cpu) = cpu.filter(|c| x.stays(set, place) != Some(*c)) {
+                    out.by.entry((cpu, x.sets[set].zone)).or_default().push_back((set, place));
+                }
+            }
+        }
+        out
+    }
+
+    /// The first place on this CPU that may go to `to`. A place that has left its CPU does not come back in the same
+    /// round, so it is looked at once.
+    fn first(&mut self, x: &Search, at: &State, cpu: usize, to: usize) -> Option<(usize, usize)> {
+        let mut first: Option<(usize, usize)> = None;
+        for ((_, zone), places) in self.by.range_mut((cpu, 0)..=(cpu, usize::MAX)) {
+            if !x.allowed[*zone].contains_key(&to) {
+                continue;
+            }
+            while let Some(&(set, place)) = places.front() {
+                self.looked_at += 1;
+                if at.at[set][place] == Some(cpu) {
+                    first = Some(first.map_or((set, place), |f| f.min((set, place))));
+                    break;
+                }
+                places.pop_front();
+            }
+        }
+        first
+    }
 }
 
 impl Search<'_> {
@@ -125,7 +169,7 @@ impl Search<'_> {
             for queues in [&mut s.own[set], &mut s.all] {
                 if comes { queues.add(self.m, cpu) } else { queues.remove(self.m, cpu) }
             }
-            let Some(c) = self.allowed[set].get(&cpu) else { continue };
+            let Some(c) = self.allowed(set).get(&cpu) else { continue };
             let cost = &mut s.costs[set];
             for (sum, n) in [
                 (&mut cost.far, u64::from(c.class == Class::Far)),
@@ -161,7 +205,11 @@ impl Search<'_> {
 
     /// Where a place could stay.
     fn stays(&self, set: usize, place: usize) -> Option<usize> {
-        self.sets[set].now[place].filter(|cpu| self.allowed[set].contains_key(cpu))
+        self.sets[set].now[place].filter(|cpu| self.allowed(set).contains_key(cpu))
+    }
+
+    fn allowed(&self, set: usize) -> &BTreeMap<usize, &CoreCand> {
+        &self.allowed[self.sets[set].zone]
     }
 
     /// A set as it is now; false: some of it cannot stay.
@@ -183,9 +231,9 @@ fn by_cpu(cands: &[CoreCand]) -> BTreeMap<usize, &CoreCand> {
 /// How often all places are tried: one may be free only after another has gone back.
 const ROUNDS: usize = 4;
 
-/// By set and place, the CPU that it gets.
-pub(crate) fn stay(m: &Machine, sets: &[Stayer]) -> Vec<Vec<Option<usize>>> {
-    let x = Search { m, sets, allowed: sets.iter().map(|s| by_cpu(s.cands)).collect() };
+/// By set and place, the CPU that it gets. `zones`: the lists of cores that sets may use.
+pub(crate) fn stay(m: &Machine, zones: &[&[CoreCand]], sets: &[Stayer]) -> Vec<Vec<Option<usize>>> {
+    let x = Search { m, sets, allowed: zones.iter().map(|z| by_cpu(z)).collect() };
     let chosen: Vec<Vec<Option<usize>>> = sets.iter().map(|s| s.assigned.clone()).collect();
     let bound = x.begin(&chosen);
     let movable: Vec<usize> = (0..sets.len()).filter(|i| !sets[*i].ordered).collect();
@@ -203,18 +251,11 @@ pub(crate) fn stay(m: &Machine, sets: &[Stayer]) -> Vec<Vec<Option<usize>>> {
     }
     for _ in 0..ROUNDS {
         let mut changed = false;
-        let mut on: BTreeMap<usize, Vec<(usize, usize)>> = BTreeMap::new();
-        for &set in &movable {
-            for (place, cpu) in best.at[set].iter().enumerate() {
-                cpu.iter().for_each(|c| on.entry(*c).or_default().push((set, place)));
-            }
-        }
+        let mut others = Exchangeable::new(&x, &best, &movable);
         for &set in &movable {
             for place in 0..best.at[set].len() {
                 let (from, to) = (best.at[set][place], x.stays(set, place));
-                if to.is_none() || to == from {
-                    continue;
-                }
+                let Some(there) = to.filter(|_| to != from) else { continue };
                 x.put(&mut best, set, place, to);
                 let good = x.as_good(&best, &bound, set);
                 if good {
@@ -222,10 +263,7 @@ pub(crate) fn stay(m: &Machine, sets: &[Stayer]) -> Vec<Vec<Option<usize>>> {
                     continue;
                 }
                 // One that has no reason to be there may take the place that becomes free.
-                let there = to.and_then(|cpu| on.get(&cpu)).into_iter().flatten().copied();
-                let mut others =
-                    there.filter(|(s, p)| best.at[*s][*p] == to && x.stays(*s, *p) != to && (*s, *p) != (set, place));
-                let other = others.find(|(s, _)| from.is_some_and(|f| x.allowed[*s].contains_key(&f)));
+                let other = from.and_then(|f| others.first(&x, &best, there, f));
                 let good = other.is_some_and(|(s, p)| {
                     x.put(&mut best, s, p, from);
                     let good = x.as_good(&best, &bound, set) && x.as_good(&best, &bound, s);
@@ -245,4 +283,63 @@ pub(crate) fn stay(m: &Machine, sets: &[Stayer]) -> Vec<Vec<Option<usize>>> {
         }
     }
     if x.all_as_good(&best, &bound) { best.at } else { chosen }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_testkit::topo::CpuSpec;
+
+    use super::*;
+
+    /// Sets of two places each that are on CPUs 0 and 1 and would like to stay on the other one, or on a third: every
+    /// place looks for another to exchange with.
+    fn looked_at(sets: usize) -> usize {
+        let topo = CpuSpec::flat(4, 1).topology();
+        let m = Machine::new(&topo);
+        let core = |core: usize| CoreCand {
+            core,
+            l3: m.l3[core],
+            class: Class::Near,
+            weakness: 0,
+            distance: 10,
+            home: true,
+            partial: false,
+            threads: vec![core],
+        };
+        let zones: Vec<Vec<CoreCand>> = vec![(0..4).map(core).collect(), (0..2).map(core).collect()];
+        let zones: Vec<&[CoreCand]> = zones.iter().map(Vec::as_slice).collect();
+        let stayer = |i: usize| Stayer {
+            now: if i.is_multiple_of(2) { vec![Some(1), Some(1)] } else { vec![Some(0), None] },
+            assigned: vec![Some(0), Some(1)],
+            zone: usize::from(i.is_multiple_of(3)),
+            fixed: &[],
+            ordered: false,
+        };
+        let stayers: Vec<Stayer> = (0..sets).map(stayer).collect();
+        let x = Search { m: &m, sets: &stayers, allowed: zones.iter().map(|z| by_cpu(z)).collect() };
+        let chosen: Vec<Vec<Option<usize>>> = stayers.iter().map(|s| s.assigned.clone()).collect();
+        let state = x.begin(&chosen);
+        let movable: Vec<usize> = (0..sets).collect();
+        let mut others = Exchangeable::new(&x, &state, &movable);
+        let mut gone = state.clone();
+        for set in 0..sets {
+            let found = others.first(&x, &gone, 0, 1);
+            // As the search over all places found it: the first that has no reason to be there.
+            let all = (0..sets).flat_map(|s| (0..2).map(move |p| (s, p)));
+            let mut expected = all.filter(|(s, p)| gone.at[*s][*p] == Some(0) && x.stays(*s, *p) != Some(0));
+            assert_eq!(found, expected.next(), "after {set}");
+            let Some((s, p)) = found else { break };
+            x.put(&mut gone, s, p, Some(1));
+        }
+        let at = stay(&m, &zones, &stayers);
+        assert_eq!(at.iter().flatten().flatten().count(), 2 * sets);
+        others.looked_at
+    }
+
+    #[test]
+    fn the_search_for_an_exchange_looks_at_each_place_once() {
+        let (few, many) = (looked_at(50), looked_at(400));
+        assert!(few > 25, "{few}");
+        assert!(many <= few * 10, "{few} for 50 devices, {many} for 400");
+    }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Made, Match, Setting, Step};
+use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Match, Setting, Step};
 use ringwise_model::{Fact, Nic};
 
 use crate::dev::LearnedIndex;
-use crate::hands::Keep;
+use crate::entries::Entries;
+use crate::hands::{Keep, MadeByDevice};
 use crate::{LeftAlone, LeftOut, NotPossible};
 
 /// Rule id, sentence, source.
@@ -62,8 +63,8 @@ pub(crate) struct Out {
     /// What is somebody else's and stays.
     pub keep: Keep,
     /// What earlier plans have made for groups.
-    pub made: Vec<Made>,
-    pub entries: Vec<(Address, Setting, Option<Step>)>,
+    pub made: MadeByDevice,
+    pub entries: Entries,
     pub left_out: Vec<LeftOut>,
     pub wanted_counts: Vec<u32>,
     pub left_alone: Vec<LeftAlone>,
@@ -86,8 +87,8 @@ impl Out {
         let Some(address) = w.setting.address() else { return };
         if let Some(now) = self.keep.instead_of(&address, &w) {
             // A channel change that resets it makes apply put it right, as anything that was set before.
-            if !self.entries.iter().any(|(a, ..)| now.address().as_ref() == Some(a)) {
-                self.entries.extend(now.address().map(|a| (a, now, None)));
+            if let Some(a) = now.address().filter(|a| !self.entries.contains(a)) {
+                self.entries.push((a, now, None));
             }
             return;
         }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringwise_knob::{Address, Setting};
 use ringwise_model::{CpuId, CpuSet, Fact, Gather, Intent, Knob, Order, Snapshot, Unread, Wish};
 
-use crate::dev::Dev;
+use crate::dev::{Dev, named};
 use crate::select::natural;
 use crate::{LeftAlone, NotPossible, Refusal, WrongWish};
 
@@ -43,6 +43,8 @@ pub(crate) struct Laid {
     pub by: BTreeMap<Address, One>,
     pub wrong: Vec<WrongWish>,
     pub refused: Vec<NotPossible>,
+    /// What is in `refused` already: address, what and why.
+    noted: BTreeSet<(Option<Address>, String, String)>,
     pub warnings: Vec<String>,
     /// Channel counts by device: what to write, and where it was said.
     channels: BTreeMap<String, (Setting, String)>,
@@ -92,7 +94,7 @@ impl Cx<'_, '_> {
         }
         let entry =
             NotPossible { address, what, why: format!("{why} (laid down in {})", self.wish.said), needed: true };
-        if !self.laid.refused.contains(&entry) {
+        if self.laid.noted.insert((entry.address.clone(), entry.what.clone(), entry.why.clone())) {
             self.laid.refused.push(entry);
         }
     }
@@ -143,7 +145,11 @@ impl Cx<'_, '_> {
     /// The queues that are meant, of those that there are after the plan. `what` names the direction.
     pub fn queues(&mut self, named: Option<&Vec<u32>>, dir: ringwise_model::Dir, what: &str) -> Vec<u32> {
         let Some(d) = self.dev else { return Vec::new() };
-        let there = if dir == ringwise_model::Dir::Rx { d.rx } else { d.tx };
+        let Some(there) = (if dir == ringwise_model::Dir::Rx { Some(d.rx) } else { d.tx }) else {
+            let why = format!("the number of its {dir} queues is unknown");
+            self.cannot_any(None, format!("{} {what}", d.name()), why);
+            return Vec::new();
+        };
         let Some(named) = named else { return (0..there).collect() };
         let later = self.laid.later.get(d.name()).map_or(0, |l| if dir == ringwise_model::Dir::Rx { l.0 } else { l.1 });
         let (good, beyond): (Vec<u32>, Vec<u32>) = named.iter().partition(|q| **q < there);
@@ -243,14 +249,13 @@ impl Laid {
     }
 
     /// The channel counts that were laid down, before the queues are counted.
-    pub fn channels(s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent) -> Self {
+    pub fn channels(s: &Snapshot, devs: &[Dev], intent: &Intent) -> Self {
         let mut laid = Self::default();
-        for wish in &intent.wishes {
-            let of_channels = matches!(wish.knob, Knob::Channels { .. });
-            if !of_channels || whose(s, devs, left_alone, intent, wish) != Whose::Planned {
+        for wish in intent.wishes.iter().filter(|w| matches!(w.knob, Knob::Channels { .. })) {
+            let dev = wish.dev.as_deref().and_then(|n| named(devs, n));
+            if dev.is_none() {
                 continue;
             }
-            let dev = wish.dev.as_deref().and_then(|n| devs.iter().find(|d| d.name() == n));
             device::channels(&mut Cx { s, dev, wish, strict: intent.strict, laid: &mut laid });
         }
         for (address, one) in std::mem::take(&mut laid.by) {
@@ -280,10 +285,14 @@ impl Laid {
             Knob::FlowRule { .. } => 1,
             _ => 0,
         });
+        let mut not_planned: BTreeMap<&str, &str> = BTreeMap::new();
+        for l in left_alone {
+            not_planned.entry(&l.dev).or_insert(&l.why);
+        }
         for wish in wishes {
-            let dev = match whose(s, devs, left_alone, intent, wish) {
+            let dev = match whose(s, devs, &not_planned, intent, wish) {
                 Whose::Host => None,
-                Whose::Planned => wish.dev.as_deref().and_then(|n| devs.iter().find(|d| d.name() == n)),
+                Whose::Planned(d) => Some(d),
                 Whose::NotNow => continue,
                 Whose::LeftAlone(why) => {
                     let what = format!("{} as laid down in {}", wish.dev.as_deref().unwrap_or_default(), wish.said);
@@ -323,10 +332,9 @@ impl Laid {
     }
 }
 
-#[derive(PartialEq)]
-enum Whose {
+enum Whose<'d, 'n> {
     Host,
-    Planned,
+    Planned(&'d Dev<'n>),
     /// Of an interface that is not named on the command line.
     NotNow,
     LeftAlone(String),
@@ -334,13 +342,20 @@ enum Whose {
     NoName,
 }
 
-fn whose(s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent, wish: &Wish) -> Whose {
+/// `not_planned`: why interfaces of this host are left alone.
+fn whose<'d, 'n>(
+    s: &Snapshot,
+    devs: &'d [Dev<'n>],
+    not_planned: &BTreeMap<&str, &str>,
+    intent: &Intent,
+    wish: &Wish,
+) -> Whose<'d, 'n> {
     if matches!(wish.knob, Knob::RfsEntries { .. } | Knob::Sysctl { .. } | Knob::CpuLatency { .. }) {
         return Whose::Host;
     }
     let Some(name) = &wish.dev else { return Whose::NoName };
-    if devs.iter().any(|d| d.name() == name) {
-        return Whose::Planned;
+    if let Some(d) = named(devs, name) {
+        return Whose::Planned(d);
     }
     if s.nic(name).is_none() {
         return Whose::Nobody;
@@ -348,8 +363,8 @@ fn whose(s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent, 
     if !intent.devs.is_empty() {
         return Whose::NotNow;
     }
-    let why = left_alone.iter().find(|l| l.dev == *name).map(|l| l.why.clone());
-    Whose::LeftAlone(why.unwrap_or_else(|| "it has no queues of its own".into()))
+    let why = not_planned.get(name.as_str()).copied().unwrap_or("it has no queues of its own");
+    Whose::LeftAlone(why.into())
 }
 
 /// The knob in words.

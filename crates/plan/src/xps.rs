@@ -135,11 +135,16 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
 }
 
 pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) {
-    if d.tx < 2 {
+    let name = d.name();
+    let Some(n) = d.tx else {
+        let why = "the number of its transmit queues is unknown".to_string();
+        out.refused.push(NotPossible { address: None, what: format!("{name} XPS CPUs"), why, needed: false });
+        return;
+    };
+    if n < 2 {
         return;
     }
-    let name = d.name();
-    let tx = d.tx as usize;
+    let tx = n as usize;
     if d.cpu.iter().take(tx).all(Option::is_none) {
         let why = "where its interrupts go is not known".to_string();
         out.refused.push(NotPossible { address: None, what: format!("{name} XPS CPUs"), why, needed: false });
@@ -154,14 +159,14 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) 
     }
     let anew = d.channels.is_some();
     let found: usize =
-        (0..d.tx).filter(|q| d.tx_queue(*q).is_some_and(|t| t.xps_cpus.known().is_some_and(|c| !c.is_empty()))).count();
+        (0..n).filter(|q| d.tx_queue(*q).is_some_and(|t| t.xps_cpus.known().is_some_and(|c| !c.is_empty()))).count();
     let absent = |q: u32| d.tx_queue(q).is_none_or(|t| t.xps_cpus.is_absent());
-    if !anew && (0..d.tx).all(absent) {
+    if !anew && (0..n).all(absent) {
         let why = "this kernel shows no xps_cpus for it".to_string();
         out.refused.push(NotPossible { address: None, what: format!("{name} XPS CPUs"), why, needed: false });
         return;
     }
-    if (0..d.tx).any(|q| d.tx_queue(q).is_some_and(|t| t.xps_rxqs.known().is_some_and(|r| !r.is_empty()))) {
+    if (0..n).any(|q| d.tx_queue(q).is_some_and(|t| t.xps_rxqs.known().is_some_and(|r| !r.is_empty()))) {
         out.warnings.push(format!("{name}: xps_rxqs is set and goes before the XPS CPUs; it is left as it is"));
     }
     for (q, cpus) in masks.into_iter().enumerate() {

@@ -235,12 +235,16 @@ fn names_do_not_change_the_layout() {
 }
 
 #[test]
-fn interrupts_that_serve_nobody_knows_what() {
+fn interrupts_whose_queue_is_not_known() {
     let mut s = host(vec![igb("eth1", 0, 2)]);
     s.nics[0].vectors.iter_mut().for_each(|v| v.confidence = Confidence::None);
     let p = ok(&s, &Intent::default());
     assert!(p.steps.is_empty(), "{:?}", p.steps);
-    assert!(p.warnings.iter().any(|w| w.contains("nobody knows which queue")), "{:?}", p.warnings);
+    let text = "eth1: the queue of 2 interrupts is not known; they stay as they are";
+    assert!(p.warnings.iter().any(|w| w == text), "{:?}", p.warnings);
+    s.nics[0].vectors.retain(|v| v.rx() != [0]);
+    let text = "eth1: the queue of 1 interrupt is not known; it stays as it is";
+    assert!(ok(&s, &Intent::default()).warnings.iter().any(|w| w == text));
     assert_eq!(cpus(&p, "eth1"), [None, None]);
     // One queue without a known interrupt still gets help from the CPUs of its node.
     let s = host(vec![NicSpec { vectors: Vectors::None, ..NicSpec::new("eth1", "hv_netvsc", Some(1), 1, 0) }]);

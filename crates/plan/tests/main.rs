@@ -8,4 +8,5 @@ mod hands;
 mod moderation;
 mod properties;
 mod steering;
+mod unknown_queues;
 mod wishes;

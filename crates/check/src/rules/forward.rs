@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Gather, Goal, Nic, NicKind};
+use ringwise_model::{Count, Dir, Fact, Gather, Goal, Nic, NicKind};
 
 use super::text::{count, plural};
 use crate::cx::Cx;
@@ -16,8 +16,8 @@ const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhos
 
 const TRACKED: &str = "/proc/sys/net/netfilter/nf_conntrack_count";
 
-/// What a member says of itself.
-type Told<'a> = &'a dyn Fn(&Nic) -> String;
+/// A value of a member of a bond; `None`: unknown, or the driver has none.
+type MemberValue<'a> = &'a dyn Fn(&Nic) -> Option<String>;
 
 /// Members of each bond or team that are listed.
 fn bonds<'a>(cx: &Cx<'a>) -> impl Iterator<Item = (&'a Nic, Vec<&'a Nic>)> {
@@ -174,8 +174,9 @@ pub(super) static RULES: &[Rule] = &[
         confidence: Confidence::Likely,
         severity: Severity::Info,
         judge: |cx, say| {
+            let by_index = cx.s.by_index();
             let bridge = |n: &&&Nic| {
-                let m = n.master.and_then(|m| cx.s.nic_by_index(m));
+                let m = n.master.and_then(|m| by_index.get(&m));
                 m.is_some_and(|m| matches!(&m.kind, NicKind::Software { kind } if kind == "bridge"))
             };
             let port = cx.nics.iter().find(bridge)?;
@@ -301,23 +302,18 @@ pub(super) static RULES: &[Rule] = &[
                 any = Some(());
                 say.at(b.name());
                 let mut differs = Vec::new();
-                let alike = |f: Told| members.iter().map(|m| f(m)).into_set();
-                let kinds: [(&str, Told); 3] = [
-                    ("queues", &|n| {
-                        n.channels.known().map(|c| format!("{}/{}", c.rx_queues(), c.tx_queues())).unwrap_or_default()
-                    }),
-                    ("rings", &|n| {
-                        n.rings
-                            .known()
-                            .map(|r| format!("{:?}/{:?}", r.rx.map(|c| c.now), r.tx.map(|c| c.now)))
-                            .unwrap_or_default()
-                    }),
-                    ("rx-usecs", &|n| {
-                        n.coalesce.known().and_then(|c| c.0.get("rx-usecs")).map(u32::to_string).unwrap_or_default()
-                    }),
+                let count = |c: Option<Count>| c.map_or_else(|| "-".to_string(), |c| c.now.to_string());
+                let kinds: [(&str, MemberValue); 3] = [
+                    ("queues", &|n| Some(format!("{}/{}", n.queues_in_use(Dir::Rx)?, n.queues_in_use(Dir::Tx)?))),
+                    ("rings", &|n| n.rings.known().map(|r| format!("{}/{}", count(r.rx), count(r.tx)))),
+                    ("rx-usecs", &|n| n.coalesce.known()?.0.get("rx-usecs").map(u32::to_string)),
                 ];
-                for (what, f) in kinds {
-                    let all = alike(f);
+                for m in &members {
+                    // What of a member is unknown is noted, and differs from nothing.
+                    let _ = (say.get(&m.channels), say.get(&m.rings), say.get(&m.coalesce));
+                }
+                for (what, value) in kinds {
+                    let all: BTreeSet<String> = members.iter().filter_map(|m| value(m)).into_set();
                     if all.len() > 1 {
                         differs.push(format!("{what} {}", all.into_iter().collect::<Vec<_>>().join(" and ")));
                     }
@@ -343,9 +339,12 @@ pub(super) static RULES: &[Rule] = &[
         by_hand: &["tc qdisc replace dev LOWER root noqueue (the member that is not addressed)"],
         judge: |cx, say| {
             let mut any = None;
-            for n in cx.nics.iter().filter(|n| cx.driver(n) == "hv_netvsc") {
-                let below = cx.s.nics.iter().find(|o| o.master.is_some() && o.master == n.dev.ifindex);
-                let Some(below) = below else { continue };
+            let mut members = BTreeMap::new();
+            for o in &cx.s.nics {
+                members.entry(o.master).or_insert(o);
+            }
+            for n in cx.nics.iter().filter(|n| n.dev.ifindex.is_some() && cx.driver(n) == "hv_netvsc") {
+                let Some(below) = members.get(&n.dev.ifindex) else { continue };
                 say.at(n.name());
                 let (Some(a), Some(b)) = (cx.qdisc(n, say), cx.qdisc(below, say)) else { continue };
                 any = Some(());
@@ -481,7 +480,11 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let q = cx.qdisc(n, say)?;
                 if ["mqprio", "taprio"].contains(&q.root.as_str()) {
-                    say.found(format!("{} hands the {} transmit queues out to classes", q.root, cx.tx_queues(n)));
+                    let queues = match cx.tx_queues(n) {
+                        Fact::Known(n) => format!("{n} transmit queues"),
+                        _ => "transmit queues".into(),
+                    };
+                    say.found(format!("{} hands the {queues} out to classes", q.root));
                 }
                 Some(())
             })

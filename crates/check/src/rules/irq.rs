@@ -377,7 +377,7 @@ pub(super) static RULES: &[Rule] = &[
             let drift = cx.i.drift.as_ref()?;
             let mut by: BTreeMap<Option<&str>, Vec<&str>> = BTreeMap::new();
             for (dev, what) in drift {
-                if cx.i.devs.is_empty() || dev.as_ref().is_none_or(|d| cx.i.devs.contains(d)) {
+                if cx.is_asked(dev.as_deref()) {
                     by.entry(dev.as_deref()).or_default().push(what);
                 }
             }
@@ -501,7 +501,7 @@ pub(super) static RULES: &[Rule] = &[
                 return None;
             }
             cx.each(say, |n, say| {
-                let pairs = cx.rx_queues(n).min(cx.tx_queues(n));
+                let pairs = cx.rx_queues(n).min(say.take(cx.tx_queues(n))?);
                 if (0..pairs).all(|q| n.vector_of(Dir::Rx, q).is_none_or(|v| v.tx().contains(&q))) {
                     return None;
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Gather, Goal, Nic, Order, User};
+use ringwise_model::{Coalesce, Gather, Goal, Knob, Nic, Order, User, Wish};
 
 use super::text::bytes;
 use crate::cx::Cx;
@@ -21,10 +21,8 @@ fn params<'a>(n: &'a Nic, say: &mut Say) -> Option<&'a BTreeMap<String, u32>> {
 
 /// Somebody lays the moderation of single queues down on purpose.
 fn grouped(cx: &Cx, n: &Nic) -> bool {
-    let laid = cx.i.intent.wishes.iter().any(|w| {
-        w.dev.as_deref() == Some(n.name()) && matches!(&w.knob, ringwise_model::Knob::Coalesce { queues: Some(_), .. })
-    });
-    laid || cx.goal_of(n) == Goal::Mixed || cx.i.intent.groups.iter().any(|g| g.dev == n.name())
+    let single = |w: &&Wish| matches!(&w.knob, Knob::Coalesce { queues: Some(_), .. });
+    cx.wishes.of(n.name()).iter().any(single) || cx.goal_of(n) == Goal::Mixed || cx.grouped.contains(n.name())
 }
 
 fn feature_off<'a>(n: &'a Nic, names: &[&'a str], say: &mut Say) -> Option<Vec<&'a str>> {
@@ -64,10 +62,8 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let laid = |key: &str| {
-                    cx.i.intent.wishes.iter().any(|w| {
-                        let ringwise_model::Knob::Coalesce { params, .. } = &w.knob else { return false };
-                        w.dev.as_deref() == Some(n.name()) && params.contains_key(key)
-                    })
+                    let has = |w: &&Wish| matches!(&w.knob, Knob::Coalesce { params, .. } if params.contains_key(key));
+                    cx.wishes.of(n.name()).iter().any(has)
                 };
                 if !laid("rx-usecs") || laid("use-adaptive-rx") {
                     return None;
@@ -305,7 +301,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 let off = feature_off(n, &["rx-gro"], say)?;
-                if !off.is_empty() && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                if !off.is_empty() && !say.has_finding() {
                     say.found("GRO is off: each packet of a stream goes through the stack alone")
                         .severity(if cx.forwards() { Severity::Info } else { Severity::Warning })
                         .fix(cx, &set_features(n, &["gro"], true));
@@ -358,7 +354,7 @@ pub(super) static RULES: &[Rule] = &[
                     "tx-scatter-gather",
                 ];
                 let off = feature_off(n, &names, say)?;
-                if !off.is_empty() && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                if !off.is_empty() && !say.has_finding() {
                     say.found(format!("{} off", off.join(", ")))
                         .fix(cx, &(set_features(n, &off, true) + " --allow-disruption"));
                 }
@@ -428,15 +424,12 @@ pub(super) static RULES: &[Rule] = &[
                 if n.users.known().is_some_and(|u| u.iter().any(|u| matches!(u, User::Rdma { .. }))) {
                     return None;
                 }
-                let laid = |w: &ringwise_model::Wish| {
-                    w.dev.as_deref() == Some(n.name()) && matches!(w.knob, ringwise_model::Knob::Pause { .. })
-                };
-                if cx.i.intent.wishes.iter().any(laid) {
+                if cx.wishes.of(n.name()).iter().any(|w| matches!(w.knob, Knob::Pause { .. })) {
                     return None;
                 }
                 let p = say.get(&n.pause)?;
                 let on = |b: Option<bool>| b == Some(true);
-                if (on(p.rx) || on(p.tx)) && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                if (on(p.rx) || on(p.tx)) && !say.has_finding() {
                     let word = |b: Option<bool>| if on(b) { "on" } else { "off" };
                     say.found(format!(
                         "pause frames rx {}, tx {}: a router that pauses slows its neighbour",

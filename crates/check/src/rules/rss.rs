@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Action, Dir, Goal, NicKind};
+use ringwise_model::{Action, Dir, Gather, Goal, Knob, NicKind};
+use ringwise_plan::NotPossible;
 
 use super::text::{count, plural, queues};
 use crate::cx::Cx;
@@ -15,13 +16,10 @@ const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhos
 /// Entries of the table by queue; `None`: no table, or one that a mixed goal lays out on purpose.
 fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say) -> Option<BTreeMap<u32, u32>> {
     let rss = say.get(&n.rss)?;
-    let groups = cx.i.plan.as_ref().is_ok_and(|p| p.groups.iter().any(|g| g.dev == n.name()));
-    if rss.table.is_empty() || groups || cx.goal_of(n) == Goal::Mixed {
+    if rss.table.is_empty() || cx.planned_groups.contains(n.name()) || cx.goal_of(n) == Goal::Mixed {
         return None;
     }
-    let wished = cx.i.intent.wishes.iter().any(|w| {
-        w.dev.as_deref() == Some(n.name()) && matches!(&w.knob, ringwise_model::Knob::RssTable { context: None, .. })
-    });
+    let wished = cx.wishes.of(n.name()).iter().any(|w| matches!(&w.knob, Knob::RssTable { context: None, .. }));
     let mut by: BTreeMap<u32, u32> = BTreeMap::new();
     rss.table.iter().for_each(|q| *by.entry(*q).or_default() += 1);
     (!wished).then_some(by)
@@ -107,16 +105,13 @@ pub(super) static RULES: &[Rule] = &[
             if !say.findings.is_empty() {
                 return Some(());
             }
+            let left_out = cx.i.plan.iter().flat_map(|p| &p.left_out).filter(|l| l.rule == "Q02");
+            let left_out = left_out.filter_map(|l| l.setting.dev()).into_set();
             cx.each(say, |n, say| {
                 let c = say.get(&n.channels)?;
                 c.combined.or(c.rx)?;
                 let (now, cores) = (cx.rx_queues(n), cx.cores(&cx.near(n)) as u32);
-                let left = cx.i.plan.as_ref().is_ok_and(|p| {
-                    p.left_out
-                        .iter()
-                        .any(|l| l.rule == "Q02" && l.setting.address().is_some_and(|a| a.dev() == Some(n.name())))
-                });
-                if now > cores && left {
+                if now > cores && left_out.contains(n.name()) {
                     say.found(format!("{now} queues for {}", plural(cores as usize, "near physical core")))
                         .fix(cx, "--allow-disruption");
                 }
@@ -296,16 +291,20 @@ pub(super) static RULES: &[Rule] = &[
         by_hand: &["ethtool -N DEV delete ID, ethtool -X DEV default, then ethtool -L"],
         judge: |cx, say| {
             let plan = cx.i.plan.as_ref().ok()?;
+            // What has no address begins with the name of its interface.
+            let dev = |r: &'_ NotPossible| -> String {
+                let named = r.address.as_ref().and_then(|a| a.dev()).or(r.what.split(' ').next());
+                named.unwrap_or_default().to_string()
+            };
+            let mut refused: BTreeMap<String, &NotPossible> = BTreeMap::new();
+            for r in plan.refused.iter().filter(|r| r.why.starts_with("flow rule")) {
+                refused.entry(dev(r)).or_insert(r);
+            }
             cx.each(say, |n, say| {
                 if say.get(&n.rules)?.rules.is_empty() {
                     return None;
                 }
-                let about = |r: &&ringwise_plan::NotPossible| {
-                    let channels =
-                        matches!(&r.address, Some(ringwise_knob::Address::Channels { dev }) if dev == n.name());
-                    (channels || r.what.starts_with(n.name())) && r.why.starts_with("flow rule")
-                };
-                if let Some(r) = plan.refused.iter().find(about) {
+                if let Some(r) = refused.get(n.name()) {
                     say.found(r.why.clone());
                 }
                 Some(())
@@ -418,9 +417,7 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let there = n.rules.known().map_or(0, |r| r.rules.len());
-                let laid = cx.i.intent.wishes.iter().any(|w| {
-                    w.dev.as_deref() == Some(n.name()) && matches!(&w.knob, ringwise_model::Knob::FlowRule { .. })
-                });
+                let laid = cx.wishes.of(n.name()).iter().any(|w| matches!(&w.knob, Knob::FlowRule { .. }));
                 if there == 0 && !laid {
                     return None;
                 }

@@ -75,13 +75,11 @@ pub(super) static RULES: &[Rule] = &[
         more: "mq gives each transmit queue a discipline of its own. Since 3.18 packets go to the device in bulk with one doorbell (xmit_more), by way of the discipline's bulk dequeue and byte queue limits: fewer writes to the device, less locking a packet, fewer interrupts. With it pktgen sends 60-byte frames at the full rate of 10 Gbit/s (Duyck, 2015).",
         judge: |cx, say| {
             cx.each(say, |n, say| {
-                if cx.tx_queues(n) < 2 {
-                    return None;
-                }
+                let tx = say.take(cx.tx_queues(n)).filter(|tx| *tx > 1)?;
                 let q = cx.qdisc(n, say)?;
                 let single = ["pfifo_fast", "pfifo", "bfifo", "fq", "fq_codel", "sfq", "codel", "fq_pie", "pie"];
                 if single.contains(&q.root.as_str()) {
-                    say.found(format!("{} alone over {} transmit queues: one lock", q.root, cx.tx_queues(n)));
+                    say.found(format!("{} alone over {tx} transmit queues: one lock", q.root));
                 }
                 Some(())
             })
@@ -101,12 +99,13 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             cx.each(say, |n, say| {
                 let speed = *n.link.speed_mbps.known()?;
-                if cx.tx_queues(n) < 2 || speed < 10_000 {
+                if speed < 10_000 {
                     return None;
                 }
+                let tx = say.take(cx.tx_queues(n)).filter(|tx| *tx > 1)?;
                 let q = cx.qdisc(n, say)?;
                 if ["htb", "hfsc", "tbf", "cake", "prio", "drr", "cbq"].contains(&q.root.as_str()) {
-                    say.found(format!("{} over {} transmit queues at {speed} Mb/s: one lock", q.root, cx.tx_queues(n)));
+                    say.found(format!("{} over {tx} transmit queues at {speed} Mb/s: one lock", q.root));
                 }
                 Some(())
             })
@@ -127,7 +126,7 @@ pub(super) static RULES: &[Rule] = &[
                 let mtu = u64::from(*n.link.mtu.known().unwrap_or(&1500));
                 let mut any = false;
                 let mut low = Vec::new();
-                for q in n.tx_queues.iter().take(cx.tx_queues(n) as usize) {
+                for q in cx.tx_queues_used(n) {
                     let Some(b) = say.get(&q.bql) else { continue };
                     any = true;
                     if b.limit_max_bytes < 2 * mtu {

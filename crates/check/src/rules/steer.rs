@@ -138,7 +138,7 @@ pub(super) static RULES: &[Rule] = &[
                     let away = |c: &ringwise_model::CpuId| home.is_some() && cx.s.topology.node_of(*c) != home;
                     mask.iter().filter(away).collect()
                 });
-                if !list.is_empty() && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                if !list.is_empty() && !say.has_finding() {
                     say.found(format!("RPS of {} hands packets to CPUs {cpus} of another node", queues(&list)))
                         .fix_planned(cx, Family::RpsCpus);
                 }
@@ -198,7 +198,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 let want = power(entries / all.len() as u32).max(1);
-                if all.iter().any(|c| *c != want) && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                if all.iter().any(|c| *c != want) && !say.has_finding() {
                     let sum: u64 = all.iter().map(|c| u64::from(*c)).sum();
                     let short = all.iter().any(|c| *c < want);
                     say.found(format!(
@@ -378,7 +378,8 @@ pub(super) static RULES: &[Rule] = &[
                     (Some(at), Some(cpus)) => cpus.contains(at),
                     _ => false,
                 };
-                n.tx_queues.iter().take(cx.tx_queues(n) as usize).all(sends)
+                // Without listed queues nothing shows that they agree.
+                !n.tx_queues.is_empty() && cx.tx_queues_used(n).all(sends)
             });
             Some(())
         },
@@ -396,15 +397,14 @@ pub(super) static RULES: &[Rule] = &[
             planned::judge("Q16", cx, say);
             let online = &cx.s.topology.online;
             cx.each(say, |n, say| {
-                let used = cx.tx_queues(n) as usize;
-                let masks: Option<Vec<&CpuSet>> = n.tx_queues.iter().take(used).map(|q| q.xps_cpus.known()).collect();
+                let masks: Option<Vec<&CpuSet>> = cx.tx_queues_used(n).map(|q| q.xps_cpus.known()).collect();
                 let masks = masks.filter(|m| m.len() > 1 && m.iter().any(|c| !c.is_empty()))?;
                 if n.tx_queues.iter().any(|q| q.xps_rxqs.known().is_some_and(|r| !r.is_empty())) {
                     return None;
                 }
                 let covered = masks.iter().fold(CpuSet::new(), |all, m| all.union(m));
                 let hole = online.difference(&covered);
-                if !hole.is_empty() && !say.findings.iter().any(|f| f.dev.as_deref() == Some(n.name())) {
+                if !hole.is_empty() && !say.has_finding() {
                     say.found(format!("CPUs {hole} are in no XPS mask and fall back to the hash")).fix(cx, "");
                 }
                 Some(())

@@ -104,3 +104,39 @@ fn texts_of_recorded_hosts() {
     }
     assert!(seen > 50, "{seen}");
 }
+
+/// What of a device is unknown is noted, and is not 0.
+#[test]
+fn unknown_numbers_of_queues() {
+    let unlisted = |w: &mut World| {
+        w.nic().tx_queues.clear();
+        w.nic().channels = Fact::unknown("channels-get eth1", "not in this recording");
+    };
+    let mut w = World::tuned();
+    w.qdisc("fq_codel", "");
+    assert!(w.judge().ids().contains(&"M16"));
+    unlisted(&mut w);
+    let r = w.judge();
+    assert!(!r.ids().contains(&"M16"));
+    let noted = |u: &ringwise_check::Unreadable| u.rule == "M16" && u.what == "transmit queues of eth1";
+    assert!(r.unreadable.iter().any(noted), "{:?}", r.unreadable);
+    assert!(!r.not_applied.contains(&"M16".to_string()));
+
+    // A member whose channels could not be read does not differ from the other.
+    let mut w = World::tuned();
+    w.bond("802.3ad", "layer3+4 1");
+    unlisted(&mut w);
+    w.nic().coalesce = Fact::unknown("coalesce-get eth1", "not in this recording");
+    let r = w.judge();
+    assert!(!r.ids().contains(&"F11"), "{:?}", r.findings.iter().find(|f| f.rule == "F11"));
+    assert!(r.unreadable.iter().any(|u| u.rule == "F11" && u.what == "channels-get eth1"), "{:?}", r.unreadable);
+
+    // Four entries a queue are not 0 entries.
+    let mut w = World::tuned();
+    w.rss().table.truncate(8);
+    let Fact::Known(c) = &mut w.nic().channels else { panic!() };
+    (c.rx, c.combined) = (None, None);
+    let table = ringwise_check::capability::table(&w.s, &w.x);
+    let four = table.iter().find(|c| c.feature == "four table entries a queue").unwrap();
+    assert!(!four.devs.contains(&"eth1".to_string()), "8 entries for 8 queues: {four:?}");
+}

@@ -1,5 +1,6 @@
 //! Plans again in the middle of `apply`, when a step of the goal was refused.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ringwise_apply::{NewPlan, Planner};
@@ -46,7 +47,13 @@ impl Planner for Again {
 
 /// Settings of a plan that hold already, without those that the user or another program had set and that stay.
 pub fn already(plan: &Plan) -> Vec<Setting> {
-    let holds = |t: &&Setting| !plan.steps.iter().any(|s| s.setting == **t);
-    let kept = |t: &&Setting| plan.kept.iter().any(|k| k.hand.setting == **t);
-    plan.target.iter().filter(holds).filter(|t| !kept(t)).cloned().collect()
+    let written = plan.steps.iter().map(|s| &s.setting);
+    let others = written.chain(plan.kept.iter().map(|k| &k.hand.setting));
+    // One setting has one value in a plan, and one that stays.
+    let others: BTreeMap<_, Vec<&Setting>> = others.fold(BTreeMap::new(), |mut by, s| {
+        by.entry(s.address()).or_default().push(s);
+        by
+    });
+    let ours = |t: &&Setting| !others.get(&t.address()).is_some_and(|list| list.contains(t));
+    plan.target.iter().filter(ours).cloned().collect()
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Family, Of, Setting, Step, irq};
-use ringwise_model::{CpuSet, Fact, Gather, Nic, Order, Snapshot};
-use ringwise_plan::Plan;
+use ringwise_model::{CpuSet, Fact, Nic, Order, Snapshot};
+use ringwise_plan::DevLayout;
 
+use super::plan_index::PlanPart;
 use super::text::{hang, len, numbers, pad, right};
 use crate::style::Style;
 
@@ -77,28 +78,21 @@ fn noun(title: &str) -> &'static str {
     }
 }
 
-/// Bands of one device, or of the host (`None`), in writing order; those without a change are left out.
-pub fn bands<'a>(plan: &'a Plan, s: Option<&Snapshot>, dev: Option<&str>) -> Vec<Band<'a>> {
-    let of_dev: Vec<(&Setting, Address)> = plan
-        .target
-        .iter()
-        .filter_map(|t| Some((t, t.address()?)))
-        .filter(|(_, a)| a.dev() == dev && !of_rival(a))
-        .collect();
-    let has = |f: fn(&Of) -> bool| of_dev.iter().any(|(_, a)| matches!(a, Address::IrqCpus { of, .. } if f(of)));
+/// Bands of one device, or of the host, in writing order; those without a change are left out.
+pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
+    let settings = || part.target.iter().filter(|(_, a)| !of_rival(a));
+    let has = |f: fn(&Of) -> bool| settings().any(|(_, a)| matches!(a, Address::IrqCpus { of, .. } if f(of)));
     let split = has(|o| matches!(o, Of::Rx(_))) && has(|o| matches!(o, Of::Tx(_)));
-    let steps: BTreeMap<Address, &Step> =
-        plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).filter(|(a, _)| a.dev() == dev).into_map();
     let mut out: BTreeMap<(u8, String), Band> = BTreeMap::new();
-    for (setting, address) in &of_dev {
+    for (setting, address) in settings() {
         let (order, title, queue) = key(address, split);
-        let step = steps.get(address).copied();
+        let step = part.steps.get(address).copied();
         let band = out.entry((order, title.clone()));
         let band = band.or_insert_with(|| Band { title, columns: Vec::new(), steps: Vec::new() });
         band.columns.push(Column {
             queue,
-            now: step.map_or_else(|| then_text(setting, plan), |st| now_text(st, s)),
-            then: then_text(setting, plan),
+            now: step.map_or_else(|| then_text(setting, part.layout), |st| now_text(st, s)),
+            then: then_text(setting, part.layout),
         });
         band.steps.extend(step);
     }
@@ -113,11 +107,11 @@ fn of_rival(a: &Address) -> bool {
     a.family() == Family::Rivals
 }
 
-fn then_text(s: &Setting, plan: &Plan) -> String {
+fn then_text(s: &Setting, layout: Option<&DevLayout>) -> String {
     let text = s.value_text();
     match s {
-        Setting::IrqCpus { dev, of: Of::Rx(q) | Of::Tx(q), .. } => {
-            let far = plan.layout.iter().find(|l| l.dev == *dev).and_then(|l| l.queues.iter().find(|p| p.queue == *q));
+        Setting::IrqCpus { of: Of::Rx(q) | Of::Tx(q), .. } => {
+            let far = layout.and_then(|l| l.queues.iter().find(|p| p.queue == *q));
             if far.is_some_and(|p| p.far == Some(true)) { format!("{text}!") } else { text }
         }
         _ => text,

@@ -1,6 +1,6 @@
 //! `check` for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use ringwise_check::capability::{Capability, Here};
@@ -147,21 +147,24 @@ fn groups(findings: &[Finding], style: &Style) -> String {
         };
         out += &style.paint(tint, &s.name().to_uppercase());
         out.push('\n');
-        let mut said: Vec<usize> = Vec::new();
-        for (i, f) in mine.iter().enumerate() {
-            if said.contains(&i) {
-                continue;
+        // A host has thousands of findings: those that read alike are found by their text.
+        let mut lines: Vec<(&Finding, Vec<&Finding>)> = Vec::new();
+        let mut places: BTreeMap<(&str, &str, &[String]), usize> = BTreeMap::new();
+        for f in mine {
+            let at = *places.entry((&f.rule, &f.text, &f.also)).or_insert(lines.len());
+            match lines.get_mut(at) {
+                Some((_, more)) => more.push(f),
+                None => lines.push((f, Vec::new())),
             }
-            let alike = |o: &Finding| o.rule == f.rule && o.text == f.text && o.also == f.also;
-            let more: Vec<usize> = (i + 1..mine.len()).filter(|j| alike(mine[*j])).collect();
+        }
+        for (f, more) in lines {
             let mut text = f.text.clone();
             if !f.also.is_empty() {
                 text += &format!(" (also {})", f.also.join(" "));
             }
             if !more.is_empty() {
-                let names: Vec<&str> = more.iter().map(|j| mine[*j].dev.as_deref().unwrap_or("host")).collect();
+                let names: Vec<&str> = more.iter().map(|o| o.dev.as_deref().unwrap_or("host")).collect();
                 text += &format!(" ({} too)", names.join(" "));
-                said.extend(more);
             }
             let dev = pad(f.dev.as_deref().unwrap_or("host"), width);
             out += &format!("  {:<5} {dev}  {}\n", f.rule, wrap(&text, 10 + width, style));
@@ -181,12 +184,13 @@ fn groups(findings: &[Finding], style: &Style) -> String {
 /// Commands of ours, with the rules that each mends; what is the same but for the interface once.
 fn fixes(findings: &[Finding], style: &Style) -> Vec<(String, Vec<String>)> {
     struct Fix {
-        alike: String,
         command: String,
         devs: Vec<String>,
+        named: BTreeSet<String>,
         ids: Vec<String>,
     }
     let mut all: Vec<Fix> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for f in findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences)) {
         let Some(c) = &f.remedy else { continue };
         let dev = f.dev.clone().unwrap_or_default();
@@ -194,16 +198,20 @@ fn fixes(findings: &[Finding], style: &Style) -> Vec<(String, Vec<String>)> {
             true => c.clone(),
             false => c.split(' ').map(|w| generic(w, &dev)).collect::<Vec<_>>().join(" "),
         };
-        match all.iter_mut().find(|o| o.alike == alike) {
+        let at = *places.entry(alike).or_insert(all.len());
+        match all.get_mut(at) {
             Some(o) => {
-                if o.command != *c && !o.devs.contains(&dev) {
+                if o.command != *c && o.named.insert(dev.clone()) {
                     o.devs.push(dev);
                 }
                 if !o.ids.contains(&f.rule) {
                     o.ids.push(f.rule.clone());
                 }
             }
-            None => all.push(Fix { alike, command: c.clone(), devs: Vec::new(), ids: vec![f.rule.clone()] }),
+            None => {
+                let (devs, named) = (Vec::new(), BTreeSet::new());
+                all.push(Fix { command: c.clone(), devs, named, ids: vec![f.rule.clone()] });
+            }
         }
     }
     // Plans are made of a recording as well; what else a finding names is for the host itself.

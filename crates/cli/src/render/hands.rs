@@ -7,6 +7,7 @@ use ringwise_apply::{Happened, Newer, Outcome, Standing};
 use ringwise_knob::{Family, Hand, Match, Origin, Setting, Window};
 use ringwise_plan::Plan;
 
+use super::plan_index::PlanIndex;
 use super::text::{hang, plural};
 use crate::style::{Style, Tint};
 use crate::when;
@@ -153,10 +154,9 @@ fn origin(h: &Hand, utc: bool) -> String {
 }
 
 /// Lines below a band whose steps undo somebody's change.
-pub fn marks(plan: &Plan, steps: &[&ringwise_knob::Step], style: &Style) -> String {
-    let hit = |h: &&Hand| steps.iter().any(|st| st.setting.address() == h.address());
+pub fn marks(index: &PlanIndex, steps: &[&ringwise_knob::Step], style: &Style) -> String {
     let mut out = String::new();
-    for h in plan.by_hand.iter().filter(hit) {
+    for h in index.manual_changes(steps) {
         let was = match h.origin {
             Origin::ByHand => format!("; transaction {} had set {}", h.transaction, h.applied.value_text()),
             Origin::Adopted => String::new(),
@@ -168,9 +168,8 @@ pub fn marks(plan: &Plan, steps: &[&ringwise_knob::Step], style: &Style) -> Stri
 }
 
 /// `(by hand, since …)` behind a line of `plan --full`.
-pub fn mark(plan: &Plan, st: &ringwise_knob::Step, utc: bool) -> String {
-    let h = plan.by_hand.iter().find(|h| h.address() == st.setting.address());
-    h.map(|h| format!(" ({})", origin(h, utc))).unwrap_or_default()
+pub fn mark(index: &PlanIndex, st: &ringwise_knob::Step, utc: bool) -> String {
+    index.manual_change(st).map(|h| format!(" ({})", origin(h, utc))).unwrap_or_default()
 }
 
 fn devices(list: &[&Hand]) -> String {

@@ -16,6 +16,7 @@ pub mod matrix;
 pub mod moderation;
 pub mod outcome;
 pub mod plan;
+pub mod plan_index;
 pub mod report;
 pub mod rivals;
 pub mod rules;

@@ -10,6 +10,7 @@ use super::bands::{bands, now_text};
 use super::control;
 use super::groups;
 use super::hands;
+use super::plan_index::PlanIndex;
 use super::rivals;
 use super::text::{self, hang, len, pad, plural};
 use crate::propose::quote;
@@ -78,13 +79,14 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> Str
     }
     let mut out = named(plan, w) + &head(plan, w);
     let mut notes = Notes::default();
+    let index = PlanIndex::new(plan);
     if how.full {
-        out.push_str(&lines(plan, s, &mut notes, style.utc));
+        out.push_str(&lines(plan, &index, s, &mut notes, style.utc));
     } else {
         for dev in &plan.considered {
-            out.push_str(&device(plan, s, dev, &mut notes, style));
+            out.push_str(&device(&index, s, dev, &mut notes, style));
         }
-        let host = bands(plan, s, None);
+        let host = bands(&index.host, s);
         let told = rivals::steps(plan);
         if !host.is_empty() || !told.is_empty() {
             out.push_str(&format!("{}\n", style.paint(Tint::Bold, "host")));
@@ -95,7 +97,7 @@ pub fn text(plan: &Plan, s: Option<&Snapshot>, how: &Page, style: &Style) -> Str
             for b in &host {
                 out.push_str(&b.render(false, style));
                 out.push_str(&reasons(&b.steps, &mut notes, style));
-                out.push_str(&hands::marks(plan, &b.steps, style));
+                out.push_str(&hands::marks(&index, &b.steps, style));
             }
             out.push('\n');
         }
@@ -154,10 +156,12 @@ fn head(plan: &Plan, w: Option<usize>) -> String {
     out
 }
 
-fn device(plan: &Plan, s: Option<&Snapshot>, dev: &str, notes: &mut Notes, style: &Style) -> String {
-    let bands = bands(plan, s, Some(dev));
+fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Notes, style: &Style) -> String {
+    let as_planned = || format!("{dev}   as planned already\n\n");
+    let Some(part) = index.device(dev) else { return as_planned() };
+    let bands = bands(part, s);
     if bands.is_empty() {
-        return format!("{dev}   as planned already\n\n");
+        return as_planned();
     }
     let mut about = Vec::new();
     if let Some(n) = s.and_then(|s| s.nic(dev)) {
@@ -176,17 +180,16 @@ fn device(plan: &Plan, s: Option<&Snapshot>, dev: &str, notes: &mut Notes, style
         out.push_str(&b.render(first && queues, style));
         first = first && !queues;
         out.push_str(&reasons(&b.steps, notes, style));
-        out.push_str(&hands::marks(plan, &b.steps, style));
+        out.push_str(&hands::marks(index, &b.steps, style));
     }
-    for g in plan.groups.iter().filter(|g| g.dev == dev) {
+    for g in &part.groups {
         let queues = text::numbers(g.queues.iter().copied());
         let text = format!("queues {queues} on CPUs {}{}", g.cpus, groups::reached(g));
         out.push_str(&hang(&format!("  group {}: ", g.name), &text, style.width));
     }
-    let doubled: Vec<String> = plan
+    let doubled: Vec<String> = part
         .doubled_cores
         .iter()
-        .filter(|d| d.dev == dev)
         .map(|d| format!("{} (queues {})", d.core, text::numbers(d.queues.iter().copied())))
         .collect();
     if !doubled.is_empty() {
@@ -225,7 +228,7 @@ fn reasons(steps: &[&Step], notes: &mut Notes, style: &Style) -> String {
 }
 
 /// `--full`: one line a setting, those that hold too.
-fn lines(plan: &Plan, s: Option<&Snapshot>, notes: &mut Notes, utc: bool) -> String {
+fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Notes, utc: bool) -> String {
     let steps: BTreeMap<_, &Step> = plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).into_map();
     let addresses: Vec<String> =
         plan.target.iter().map(|t| t.address().map_or_else(|| t.value_text(), |a| a.to_string())).collect();
@@ -240,7 +243,7 @@ fn lines(plan: &Plan, s: Option<&Snapshot>, notes: &mut Notes, utc: bool) -> Str
                     "~ {}  {}{} -> {}   {} {}: {}",
                     pad(a, width),
                     now_text(st, s),
-                    hands::mark(plan, st, utc),
+                    hands::mark(index, st, utc),
                     t.value_text(),
                     mark,
                     st.rule,
@@ -321,8 +324,8 @@ pub fn totals(plan: &Plan, w: Option<usize>) -> String {
 /// The count alone.
 pub fn summary(plan: &Plan) -> String {
     let of_host = plan.steps_of(None).count();
-    let devs: Vec<&str> =
-        plan.considered.iter().map(String::as_str).filter(|d| plan.steps_of(Some(d)).count() > 0).collect();
+    let changed = plan.steps.iter().filter_map(|st| st.setting.dev()).into_set();
+    let devs: Vec<&str> = plan.considered.iter().map(String::as_str).filter(|d| changed.contains(d)).collect();
     let of_devs = plan.steps.len() - of_host;
     let mut parts = Vec::new();
     if of_devs > 0 {

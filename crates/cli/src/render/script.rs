@@ -182,16 +182,18 @@ impl<'a> Way<'a> {
         })
     }
 
-    /// Receive queues of the device at the end.
+    /// Receive queues of the device at the end; `None`: unknown.
     fn rx_queues(&self, dev: &str) -> Option<u32> {
         let nic = self.s.nic(dev)?;
         let Some(Setting::Channels { rx, combined, .. }) = self.after.get(&Address::Channels { dev: dev.into() })
         else {
-            return Some(nic.rx_queues.len() as u32);
+            return nic.queues_in_use(Dir::Rx);
         };
         let now = nic.channels.known();
-        let left = |to: &Option<u32>, now: Option<ringwise_model::Count>| to.or(now.map(|c| c.now)).unwrap_or(0);
-        Some(left(rx, now.and_then(|c| c.rx)) + left(combined, now.and_then(|c| c.combined)))
+        let rx = rx.or(now.and_then(|c| c.rx).map(|c| c.now));
+        let combined = combined.or(now.and_then(|c| c.combined).map(|c| c.now));
+        // A device has at least one: where no count is above 0, none was reported, and the queues stay as they are.
+        Some(rx.unwrap_or(0) + combined.unwrap_or(0)).filter(|n| *n > 0).or(nic.queues_in_use(Dir::Rx))
     }
 }
 

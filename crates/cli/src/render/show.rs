@@ -221,7 +221,12 @@ fn carries(s: &Snapshot, n: &Nic) -> String {
     if let Some(m) = n.master.and_then(|m| s.nic_by_index(m)) {
         parts.push(format!("member of {}", m.name()));
     }
-    let lower: Vec<&str> = n.lower.iter().filter_map(|l| s.nic_by_index(*l)).map(Nic::name).collect();
+    if n.lower.is_empty() {
+        return parts.join(", ");
+    }
+    // A bridge may have thousands of ports.
+    let by_index = s.by_index();
+    let lower: Vec<&str> = n.lower.iter().filter_map(|l| by_index.get(l)).map(|n| n.name()).collect();
     if !lower.is_empty() {
         parts.push(format!("on top of {}", lower.join(" ")));
     }

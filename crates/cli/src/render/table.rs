@@ -52,7 +52,8 @@ fn irq_cpus(n: &Nic) -> String {
     }
 }
 
-fn remark(s: &Snapshot, n: &Nic) -> String {
+/// `master`: the bond or bridge that it is a member of.
+fn remark(s: &Snapshot, n: &Nic, master: Option<&Nic>) -> String {
     let mut parts = Vec::new();
     if let Some(w) = no_answer(n) {
         parts.push(w.to_string());
@@ -75,7 +76,7 @@ fn remark(s: &Snapshot, n: &Nic) -> String {
             parts.push("virtual function".into());
         }
     }
-    if let Some(m) = n.master.and_then(|m| s.nic_by_index(m)) {
+    if let Some(m) = master {
         parts.push(format!("member of {}", m.name()));
     }
     parts.join(", ")
@@ -99,6 +100,7 @@ pub fn interfaces(s: &Snapshot, extra: &BTreeMap<String, String>, all: bool, sty
     let listed: Vec<&Nic> = s.nics.iter().filter(|n| all || is_listed(n)).collect();
     let mut rows = vec![["INTERFACE", "DRIVER", "NODE", "LINK", "QUEUES", "IRQ CPUS"].map(String::from).to_vec()];
     let mut remarks = vec!["REMARK".to_string()];
+    let by_index = s.by_index();
     for n in &listed {
         let own = n.has_own_queues();
         rows.push(vec![
@@ -114,7 +116,8 @@ pub fn interfaces(s: &Snapshot, extra: &BTreeMap<String, String>, all: bool, sty
             if own { irq_cpus(n) } else { "-".into() },
         ]);
         let first = extra.get(n.name()).cloned();
-        let parts: Vec<String> = first.into_iter().chain([remark(s, n)]).filter(|r| !r.is_empty()).collect();
+        let master = n.master.and_then(|m| by_index.get(&m)).copied();
+        let parts: Vec<String> = first.into_iter().chain([remark(s, n, master)]).filter(|r| !r.is_empty()).collect();
         remarks.push(parts.join(", "));
     }
     let mut out = String::new();

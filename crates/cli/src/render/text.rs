@@ -1,17 +1,16 @@
 //! Words, numbers and line breaks that all renderers share.
 
 pub use ringwise_model::words::{hang, len, one_line, pad, plural, right, thousands, visible};
-use ringwise_model::{Confidence, CpuSet, Fact, Gather, MapSource, Nic, NicKind, Snapshot, User, Vector};
+use ringwise_model::{Confidence, CpuSet, Dir, Fact, Gather, MapSource, Nic, NicKind, Snapshot, User, Vector};
 
 /// `8 queues`, as the driver counts them where it does.
 pub fn queues(n: &Nic) -> String {
-    if n.queues_unread().is_some() && !n.channels.is_known() {
-        return "queues unknown".into();
-    }
-    let dirs = n.rx_queues.len();
-    match n.channels.known().map(|c| c.rx_queues() as usize).filter(|k| *k > 0) {
-        Some(told) => plural(told.min(dirs), "queue"),
-        None => directories(n).unwrap_or_else(|| plural(dirs, "queue")),
+    let reported = n.channels.known().is_some_and(|c| c.rx_queues() > 0);
+    match n.queues_in_use(Dir::Rx) {
+        Some(used) if reported => plural(used as usize, "queue"),
+        Some(used) => directories(n).unwrap_or_else(|| plural(used as usize, "queue")),
+        None if n.queues_unread().is_some() => "queues unknown".into(),
+        None => plural(0, "queue"),
     }
 }
 

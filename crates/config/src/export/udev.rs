@@ -14,21 +14,23 @@ pub fn udev(i: &Intent, nics: &[Nic]) -> Exported {
         let Some(n) = nic(nics, dev) else { continue };
         let count = |rx: bool| if rx { n.rx_queues.len() } else { n.tx_queues.len() } as u32;
         let mut attrs: Vec<(String, String)> = Vec::new();
+        // False: all queues are meant, and their number is unknown.
         let mut each = |queues: &Option<Vec<u32>>, rx: bool, file: &str, value: String| {
             let all: Vec<u32> = queues.clone().unwrap_or_else(|| (0..count(rx)).collect());
             let dir = if rx { "rx" } else { "tx" };
             attrs.extend(all.iter().map(|q| (format!("queues/{dir}-{q}/{file}"), value.clone())));
+            !all.is_empty()
         };
         let mut own: Vec<(String, String)> = Vec::new();
         for w in of(i, dev) {
             let mask = |c: &CpuSet| ringwise_kfmt::cpumask::format(c, None);
-            match &w.knob {
+            let written = match &w.knob {
                 Knob::XpsCpus { queues, cpus } => each(queues, false, "xps_cpus", mask(cpus)),
                 Knob::RpsCpus { queues, cpus } => each(queues, true, "rps_cpus", mask(cpus)),
                 Knob::RpsFlowCnt { queues, entries } => each(queues, true, "rps_flow_cnt", entries.to_string()),
                 Knob::XpsRxqs { queues, rxqs } => {
                     let set = rxqs.iter().map(|q| CpuId(*q)).collect();
-                    each(queues, false, "xps_rxqs", mask(&set));
+                    each(queues, false, "xps_rxqs", mask(&set))
                 }
                 Knob::Napi { queues: None, values } => {
                     let all = [
@@ -40,8 +42,12 @@ pub fn udev(i: &Intent, nics: &[Nic]) -> Exported {
                     if values.irq_suspend_timeout_ns.is_some() {
                         out.leave_out(w, "napi.irq_suspend_timeout_ns");
                     }
+                    true
                 }
-                _ => out.leave(w),
+                _ => false,
+            };
+            if !written {
+                out.leave(w);
             }
         }
         attrs.extend(own);
@@ -60,4 +66,38 @@ pub fn udev(i: &Intent, nics: &[Nic]) -> Exported {
     out.files.push(("82-ringwise.rules".into(), text));
     out.leave_host(i);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_model::Wish;
+    use ringwise_testkit::machines::{HostSpec, NicSpec};
+    use ringwise_testkit::topo::CpuSpec;
+
+    use super::*;
+
+    #[test]
+    fn all_queues_of_an_unknown_number_are_left_out_and_named() {
+        let mut s = HostSpec {
+            name: "one".into(),
+            cpu: CpuSpec::flat(4, 1),
+            nics: vec![NicSpec::new("eth0", "igb", Some(0), 2, 2)],
+            bonds: Vec::new(),
+            rps_sock_flow_entries: 0,
+            control: Vec::new(),
+            held: Vec::new(),
+        }
+        .snapshot();
+        let wish = Wish {
+            dev: Some("eth0".into()),
+            knob: Knob::RpsFlowCnt { queues: None, entries: 256 },
+            said: "a.toml line 3".into(),
+        };
+        let i = Intent { wishes: vec![wish], ..Intent::default() };
+        assert!(udev(&i, &s.nics).files[0].1.contains("queues/rx-1/rps_flow_cnt"));
+        s.nics[0].rx_queues.clear();
+        let out = udev(&i, &s.nics);
+        assert!(!out.files[0].1.contains("rps_flow_cnt"), "{}", out.files[0].1);
+        assert!(out.left_out.iter().any(|l| l.contains("a.toml line 3")), "{:?}", out.left_out);
+    }
 }

@@ -14,9 +14,8 @@ const RULE: &str = ringwise_knob::FOR_GROUPS[1];
 
 /// After everything that is wanted of the device is laid down.
 pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out) {
-    let planned: BTreeSet<&Address> = out.entries.iter().map(|e| &e.0).chain(&out.laid).into_set();
-    let idle = |m: &&Made| m.address().is_some_and(|a| a.dev() == Some(d.name()) && !planned.contains(&a));
-    let idle: Vec<Made> = out.made.iter().filter(idle).cloned().collect();
+    let idle = |m: &&Made| m.address().is_some_and(|a| !out.entries.contains(&a) && !out.laid.contains(&a));
+    let idle: Vec<Made> = out.made.of(d.name()).iter().filter(idle).cloned().collect();
     if idle.is_empty() {
         return;
     }
@@ -114,10 +113,8 @@ fn still_needed(cx: &Cx, context: u32) -> Option<String> {
     };
     let mut then: BTreeMap<u32, Option<&Rule>> =
         rules.rules.iter().map(|(at, r)| (place(rules, *at, r), Some(r))).into_map();
-    for (_, setting, _) in &cx.out.entries {
-        if let Setting::FlowRule { dev, location, rule } = setting
-            && dev == cx.d.name()
-        {
+    for (_, setting, _) in cx.out.entries.alike(&Address::FlowRule { dev: cx.d.name().to_string(), location: 0 }) {
+        if let Setting::FlowRule { location, rule, .. } = setting {
             then.insert(*location, rule.as_ref());
         }
     }
@@ -129,9 +126,8 @@ fn still_needed(cx: &Cx, context: u32) -> Option<String> {
 fn others(cx: &mut Cx) {
     let nic = cx.d.nic;
     let dev = || nic.dev.name.clone();
-    let ours = |a: &Address| {
-        cx.out.entries.iter().any(|(b, ..)| a == b) || cx.out.made.iter().any(|m| m.address().as_ref() == Some(a))
-    };
+    let made = cx.out.made.of(nic.name());
+    let ours = |a: &Address| cx.out.entries.contains(a) || made.iter().any(|m| m.address().as_ref() == Some(a));
     let rules = nic.rules.known().into_iter().flat_map(|all| all.rules.iter().map(move |(at, r)| place(all, *at, r)));
     let rules = rules.map(|location| Address::FlowRule { dev: dev(), location });
     let contexts = nic.rss.known().and_then(|r| r.contexts.known()).into_iter().flat_map(|all| all.keys());
@@ -149,7 +145,7 @@ pub(crate) fn contexts_on_fewer_queues(d: &Dev, out: &mut Out) {
     for (n, c) in contexts {
         let address = Address::RssContext { dev: d.name().to_string(), context: *n };
         let lost = c.table.iter().filter(|q| **q >= d.rx).count();
-        if lost > 0 && !out.entries.iter().any(|(a, ..)| *a == address) {
+        if lost > 0 && !out.entries.contains(&address) {
             out.warnings.push(format!(
                 "{address}: {lost} of its {} entries lead to queues that go; they are shared out among queues {}",
                 c.table.len(),

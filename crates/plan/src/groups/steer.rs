@@ -1,9 +1,7 @@
 //! Which flows reach which group: contexts and rules for named flows, the device's table for the rest.
 
-use std::collections::BTreeSet;
-
 use ringwise_knob::{Address, Setting, features, rss as knob_rss};
-use ringwise_model::{Action, Fact, Flow, Gather, Rss, Rule, Rules, Table};
+use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
 
 use super::{Cx, Team, Want, words};
 use crate::NotPossible;
@@ -29,7 +27,7 @@ struct Spare {
 
 fn spare(cx: &Cx, teams: &[Team], rules: &Rules) -> Spare {
     let wanted = |r: &Rule| teams.iter().flat_map(matches).any(|(f, m)| r.flow == *f && r.fields == *m);
-    let mine = cx.out.made.iter().filter(|m| m.as_left && m.address().is_some_and(|a| a.dev() == Some(cx.d.name())));
+    let mine = cx.out.made.of(cx.d.name()).iter().filter(|m| m.as_left);
     let mut out = Spare::default();
     for m in mine.clone() {
         if let Setting::FlowRule { location, rule: Some(r), .. } = &m.setting
@@ -161,22 +159,11 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
         // number. One that leads somebody else's flows too is not changed.
         let ours = |x: &Rule| all.iter().any(|(f, m)| x.flow == **f && x.fields == **m);
         let named = rules.rules.values().find(|x| ours(x));
-        let made = |n: u32| {
-            let a = Address::RssContext { dev: dev.clone(), context: n };
-            cx.out.made.iter().any(|m| m.address().as_ref() == Some(&a))
-        };
+        let address = |context| Address::RssContext { dev: dev.clone(), context };
+        let made = |n: u32| cx.out.made.of(&dev).iter().any(|m| m.address().as_ref() == Some(&address(n)));
         let shared = |n: u32| rules.rules.values().any(|x| x.context == Some(n) && !ours(x));
         let good = |n: &u32| live.get(n).is_some_and(|c| c.table == table || made(*n) || !shared(*n));
-        let taken: BTreeSet<u32> = cx
-            .out
-            .entries
-            .iter()
-            .filter_map(|(a, ..)| match a {
-                Address::RssContext { dev: d, context } if *d == dev => Some(*context),
-                _ => None,
-            })
-            .into_set();
-        let free = |n: &u32| !taken.contains(n);
+        let free = |n: &u32| !cx.out.entries.contains(&address(*n));
         let same = live.iter().find(|(n, c)| c.table == table && free(n)).map(|(n, _)| *n);
         let context = named
             .and_then(|x| x.context)
@@ -226,7 +213,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
         let (_, reason, source) = words(t, format!("a flow of group {}", t.name));
         cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         let address = Address::FlowRule { dev: dev.clone(), location };
-        if cx.out.laid.contains(&address) || cx.out.entries.iter().any(|(a, ..)| *a == address) {
+        if cx.out.laid.contains(&address) || cx.out.entries.contains(&address) {
             *r.rules.get_or_insert(0) += 1;
         }
     }
@@ -237,7 +224,7 @@ fn place(cx: &Cx, rules: &Rules, rule: &Rule, spare: &Spare) -> Option<u32> {
     let dev = cx.d.name().to_string();
     let mine = |n: &u32| {
         let a = Address::FlowRule { dev: dev.clone(), location: *n };
-        cx.out.laid.contains(&a) || cx.out.entries.iter().any(|(b, ..)| *b == a)
+        cx.out.laid.contains(&a) || cx.out.entries.contains(&a)
     };
     let same = |r: &Rule| r.flow == rule.flow && r.fields == rule.fields;
     let there = rules.rules.iter().find(|(n, r)| same(r) && !rules.chooses_location && !mine(n));
@@ -316,7 +303,7 @@ fn table(cx: &mut Cx, teams: &[Team], r: &Rss, led: &[bool], weighted: bool, out
     let address = Address::RssTable { dev: dev.clone() };
     let covers = |table: &[u32]| used.iter().all(|q| table.contains(q)) && table.iter().all(|q| used.contains(q));
     // The one from before there were groups comes back.
-    let comes_back = cx.out.made.iter().any(|m| match &m.before {
+    let comes_back = cx.out.made.of(&dev).iter().any(|m| match &m.before {
         Setting::RssTable { table, .. } => m.as_left && m.before.address().as_ref() == Some(&address) && covers(table),
         _ => false,
     });
@@ -338,10 +325,10 @@ fn table(cx: &mut Cx, teams: &[Team], r: &Rss, led: &[bool], weighted: bool, out
         let list: Vec<String> = starved.iter().map(u32::to_string).collect();
         cx.out.warnings.push(format!("{dev}: the table of {size} entries is too short for queues {}", list.join(" ")));
     }
-    let then = cx.out.entries.iter().find_map(|(a, s, _)| match s {
-        Setting::RssTable { table, .. } if *a == address => Some(table.clone()),
+    let then = match cx.out.entries.get(&address) {
+        Some((_, Setting::RssTable { table, .. }, _)) => Some(table.clone()),
         _ => None,
-    });
+    };
     let then = then.unwrap_or_else(|| r.table.clone());
     for (t, o) in teams.iter().zip(out) {
         o.entries = Some(then.iter().filter(|q| t.queues.contains(q)).count() as u32);

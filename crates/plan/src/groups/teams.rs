@@ -53,7 +53,7 @@ pub fn implied(intent: &Intent) -> [GroupWish; 2] {
 
 /// The groups that are meant: those laid down; for `mixed` latency and bulk, of which either may be laid down.
 fn meant(d: &Dev, intent: &Intent) -> Vec<GroupWish> {
-    let mine: Vec<GroupWish> = intent.groups.iter().filter(|g| g.dev == d.name()).cloned().collect();
+    let mine: Vec<GroupWish> = d.groups.iter().copied().cloned().collect();
     let named = |n: &str, g: &GroupWish| g.name.eq_ignore_ascii_case(n);
     if d.goal != Goal::Mixed || !mine.iter().all(|g| named(LATENCY, g) || named(BULK, g)) {
         return mine;
@@ -82,7 +82,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
     let dev = d.name();
     let n = d.rx;
     let units = d.units.iter().filter(|u| u.queues.iter().any(|q| (*q as u32) < n)).count();
-    if intent.groups.iter().all(|g| g.dev != dev) && units < 2 {
+    if d.groups.is_empty() && units < 2 {
         let why = if n < 2 { "it has one queue" } else { "all its queues share one interrupt" };
         out.warnings.push(format!("{dev}: {why}, so there is nothing to divide into groups"));
         return Vec::new();
@@ -231,8 +231,8 @@ fn share(teams: &[Team], autos: &[usize], i: usize, left: u32) -> u32 {
     }
 }
 
-/// The groups of the article's layout.
-pub(crate) fn of_article(groups: &[Group], dev: &str, intent: &Intent) -> Vec<Team> {
+/// The groups of the article's layout on one device.
+pub(crate) fn of_article(groups: &[&Group], intent: &Intent) -> Vec<Team> {
     let of = |g: &Group| {
         Some(Team {
             name: g.name.clone(),
@@ -247,7 +247,7 @@ pub(crate) fn of_article(groups: &[Group], dev: &str, intent: &Intent) -> Vec<Te
             said: None,
         })
     };
-    groups.iter().filter(|g| g.dev == dev).filter_map(of).collect()
+    groups.iter().copied().filter_map(of).collect()
 }
 
 /// Queues of groups with CPUs of their own go there, by turns.

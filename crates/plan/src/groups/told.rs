@@ -70,7 +70,7 @@ fn of_queue(cx: &Cx, queue: u32) -> Option<Told> {
 }
 
 fn planned<'a>(cx: &'a Cx, address: &Address) -> Option<&'a Setting> {
-    cx.out.entries.iter().find(|(a, ..)| a == address).map(|(_, s, _)| s)
+    cx.out.entries.get(address).map(|(_, s, _)| s)
 }
 
 /// Without the switches.

@@ -6,6 +6,7 @@ use ringwise_knob::{Address, Of, Setting, coalesce as knob_coalesce, features, n
 use ringwise_model::{Count, Dir, Fact, Knob, NapiValues, Order};
 
 use super::{Cx, list, unreadable, what};
+use crate::channels::then;
 
 pub(super) fn channels(cx: &mut Cx) {
     let (Some(d), Knob::Channels { rx, tx, combined }) = (cx.dev, &cx.wish.knob) else { return };
@@ -35,11 +36,13 @@ pub(super) fn channels(cx: &mut Cx) {
             }
         }
     }
-    let then = |w: &Option<u32>, h: Option<Count>| w.unwrap_or(h.map_or(0, |h| h.now));
-    let (r, t, both) = (then(rx, c.rx), then(tx, c.tx), then(combined, c.combined));
-    if good && (both + r == 0 || both + t == 0) {
+    let (r, t) = (then(*combined, c.combined, *rx, c.rx), then(*combined, c.combined, *tx, c.tx));
+    if good && (r == Some(0) || t == Some(0)) {
         good = false;
-        let found = format!("{} receive and {} transmit queues would be left", both + r, both + t);
+        // A count that the driver does not have stays as it is.
+        let left = [(r, "receive"), (t, "transmit")];
+        let left = left.into_iter().filter_map(|(n, dir)| n.map(|n| format!("{n} {dir}")));
+        let found = format!("{} queues would be left", left.collect::<Vec<_>>().join(" and "));
         cx.wrong("channels", found, "at least one of each");
     }
     if good {
@@ -169,8 +172,7 @@ pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap
         let what = format!("moderation of queues {} {}", list(named), names.join(" "));
         cx.wrong(what, "the kernel sets this for a device, not for single queues", "the same without queues");
     }
-    let rx = d.rx.max(d.tx);
-    let dir = if d.rx == rx { Dir::Rx } else { Dir::Tx };
+    let dir = if d.tx.is_none_or(|tx| d.rx >= tx) { Dir::Rx } else { Dir::Tx };
     for q in cx.queues(Some(named), dir, "moderation") {
         // A queue that an earlier step makes is like the others.
         let Some(has) = all.get(&q).or_else(|| all.values().next()) else { continue };

@@ -1,12 +1,12 @@
 //! What follows from wishes together, and how they get into the plan.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, Family, Setting, coalesce as knob_coalesce, compare, features, live};
+use ringwise_knob::{Address, Family, Of, Setting, alike, coalesce as knob_coalesce, compare, features, live};
 use ringwise_model::{Fact, Gather, Intent, Snapshot};
 
 use super::{Laid, One, RULE};
-use crate::dev::{Dev, LearnedIndex};
+use crate::dev::{Dev, LearnedIndex, named};
 use crate::machine::Machine;
 use crate::target::{By, CHANNELS, Out, Wanted};
 use crate::{LeftOut, NotPossible, WrongWish, channels, moderation};
@@ -22,7 +22,7 @@ pub(super) fn together(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut L
         adaptive_off_first(s, laid, a);
     }
     for d in devs {
-        per_queue_all(d, intent, laid);
+        per_queue_all(d, laid);
         not_taken(s, d, intent, laid);
         ntuple_for_rules(s, d, laid);
     }
@@ -84,26 +84,25 @@ fn not_taken(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid) {
 
 /// Where single queues get values of their own, the device's are given to every other queue by name: many drivers
 /// read one queue's values back as the device's, and writing the device overwrites the queues.
-fn per_queue_all(d: &Dev, intent: &Intent, laid: &mut Laid) {
+fn per_queue_all(d: &Dev, laid: &mut Laid) {
     let dev = d.name().to_string();
     let Some(all) = d.nic.queue_coalesce.known().filter(|all| !all.is_empty()) else { return };
-    let grouped = intent.groups.iter().any(|g| g.dev == dev);
-    let single = laid.by.keys().any(|a| matches!(a, Address::QueueCoalesce { dev: n, .. } if *n == dev));
+    let single = laid.alike(&Address::QueueCoalesce { dev: dev.clone(), queue: 0 }).next().is_some();
     let whole = Address::Coalesce { dev: dev.clone() };
     let Some(One { setting: Setting::Coalesce { params, .. }, said, with, .. }) =
-        laid.by.get_mut(&whole).filter(|_| single && !grouped)
+        laid.by.get_mut(&whole).filter(|_| single && d.groups.is_empty())
     else {
         return;
     };
     let of_queue = |k: &String| !k.starts_with("use-") && all.values().all(|c| c.0.contains_key(k));
-    let mine: std::collections::BTreeMap<String, u32> =
+    let mine: BTreeMap<String, u32> =
         params.iter().filter(|(k, _)| of_queue(k)).map(|(k, v)| (k.clone(), *v)).into_map();
     params.retain(|k, _| !of_queue(k));
     let (said, with, empty) = (said.clone(), *with, params.is_empty());
     if empty {
         laid.by.remove(&whole);
     }
-    for queue in 0..d.rx.max(d.tx) {
+    for queue in 0..d.pairs() as u32 {
         let address = Address::QueueCoalesce { dev: dev.clone(), queue };
         match laid.by.get_mut(&address) {
             Some(One { setting: Setting::QueueCoalesce { params, .. }, .. }) => {
@@ -132,13 +131,8 @@ fn ntuple_for_rules(s: &Snapshot, d: &Dev, laid: &mut Laid) {
     {
         one.with = Some("many drivers drop the flow rules that are there with it");
     }
-    let rules: Vec<&One> = laid
-        .by
-        .iter()
-        .filter(|(a, _)| matches!(a, Address::FlowRule { dev: n, .. } if *n == dev))
-        .map(|x| x.1)
-        .collect();
-    let Some(said) = rules.first().map(|o| o.said.clone()) else { return };
+    let first = laid.alike(&Address::FlowRule { dev: dev.clone(), location: 0 }).next();
+    let Some(said) = first.map(|(_, one)| one.said.clone()) else { return };
     let address = Address::Ntuple { dev: dev.clone() };
     if let Some(One { setting: Setting::Ntuple { on: false, .. }, said: off, .. }) = laid.by.get(&address) {
         laid.wrong.push(WrongWish {
@@ -159,15 +153,17 @@ fn ntuple_for_rules(s: &Snapshot, d: &Dev, laid: &mut Laid) {
 }
 
 impl Laid {
+    /// Settings of the same kind and device from this address on.
+    fn alike(&self, first: &Address) -> impl Iterator<Item = (&Address, &One)> {
+        alike(self.by.range(first..), first)
+    }
+
     /// The CPU of each queue whose interrupt was laid down, so that other queues are placed around it.
     /// Of a set of several: where it goes now, if that is in the set.
     pub fn pins(&self, m: &Machine, d: &Dev) -> Vec<(usize, Option<usize>)> {
         let mut out = Vec::new();
-        for one in self.by.values() {
-            let Setting::IrqCpus { dev, cpus, .. } = &one.setting else { continue };
-            if dev != d.name() {
-                continue;
-            }
+        for (_, one) in self.alike(&Address::IrqCpus { dev: d.name().to_string(), of: Of::Rx(0) }) {
+            let Setting::IrqCpus { cpus, .. } = &one.setting else { continue };
             for q in &one.queues {
                 let at = match cpus.len() {
                     1 => cpus.first().and_then(|c| m.at(c)),
@@ -206,9 +202,9 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
     out.refused.extend(laid.refused);
     out.warnings.extend(laid.warnings);
     // A device whose whole moderation or rings are written loses what its queues had.
-    let mut again: Vec<(String, &'static [Family], &'static str)> = Vec::new();
+    let mut again: BTreeMap<String, Vec<(&'static [Family], &'static str)>> = BTreeMap::new();
     for (address, one) in laid.by {
-        let dev = address.dev().and_then(|n| devs.iter().find(|d| d.name() == n));
+        let dev = address.dev().and_then(|n| named(devs, n));
         let (mut setting, mut instead, live) = (one.setting, one.instead, live(s, &address));
         // Refused before: what of it was kept then stays, and the rest is said.
         let known = dev.and_then(|d| learned.why(d.nic, &setting).map(|why| (d, why)));
@@ -223,11 +219,10 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
         }
         let matched = compare(&setting, s);
         let channels = dev.is_some_and(|d| d.channels.is_some());
-        let before = again
-            .iter()
-            .find(|(n, families, _)| Some(n.as_str()) == address.dev() && families.contains(&address.family()));
+        let before = address.dev().and_then(|n| again.get(n)).into_iter().flatten();
+        let before = before.copied().find(|(families, _)| families.contains(&address.family()));
         let resets = channels && Address::Channels { dev: String::new() }.invalidates().contains(&address.family());
-        let after = if resets { CHANNELS } else { before.map_or(CHANNELS, |b| b.2) };
+        let after = if resets { CHANNELS } else { before.map_or(CHANNELS, |b| b.1) };
         let anew = resets || before.is_some();
         let holds = matched.holds() && !anew;
         if address.interrupts_traffic() && !holds && !intent.allow_disruption && !matches!(live, Fact::Unknown(_)) {
@@ -236,9 +231,12 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
         }
         if !holds && let Some(n) = address.dev() {
             match address {
-                Address::Rings { .. } => again.push((n.to_string(), address.invalidates(), "the ring change")),
+                Address::Rings { .. } => {
+                    again.entry(n.to_string()).or_default().push((address.invalidates(), "the ring change"));
+                }
                 Address::Coalesce { .. } => {
-                    again.push((n.to_string(), &[Family::Coalesce], "writing the whole device's moderation"));
+                    let what = "writing the whole device's moderation";
+                    again.entry(n.to_string()).or_default().push((&[Family::Coalesce], what));
                 }
                 _ => {}
             }

@@ -194,12 +194,13 @@ pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
     if !cx.online(cpus, "interrupt CPU") {
         return;
     }
-    let wide = if d.rx >= d.tx { Dir::Rx } else { Dir::Tx };
+    let wide = if d.tx.is_none_or(|tx| d.rx >= tx) { Dir::Rx } else { Dir::Tx };
     let mut lost = Vec::new();
     for q in cx.queues(queues, wide, "interrupt CPU") {
         let mut names = Vec::new();
-        for (of, dir, n) in [(Of::Rx(q), Dir::Rx, d.rx), (Of::Tx(q), Dir::Tx, d.tx)] {
-            if q >= n || d.vector_index(of).is_some_and(|i| d.stuck[i]) {
+        for (of, dir, n) in [(Of::Rx(q), Dir::Rx, Some(d.rx)), (Of::Tx(q), Dir::Tx, d.tx)] {
+            // Where the number is unknown, an interrupt with the queue's name shows that the queue exists.
+            if n.is_some_and(|n| q >= n) || d.vector_index(of).is_some_and(|i| d.stuck[i]) {
                 continue;
             }
             match d.vector(dir, q) {
@@ -267,7 +268,7 @@ pub(super) fn queues(cx: &mut Cx) {
 }
 
 fn one_transmit_queue(cx: &mut Cx) -> bool {
-    let one = cx.dev.is_some_and(|d| d.tx < 2);
+    let one = cx.dev.is_some_and(|d| d.tx.is_some_and(|tx| tx < 2));
     if one {
         let what = format!("{} XPS", cx.name());
         cx.cannot_any(None, what, "a device with one transmit queue has no XPS");

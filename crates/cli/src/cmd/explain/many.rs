@@ -75,7 +75,7 @@ struct Loads {
 
 fn loads(steering: &Steering, flows: &[Counted]) -> Loads {
     let entries = vec![0; steering.table().len()];
-    let mut l = Loads { entries, fixed: vec![0; steering.queues() as usize], untold: 0 };
+    let mut l = Loads { entries, fixed: vec![0; steering.queues().unwrap_or(0) as usize], untold: 0 };
     for f in flows {
         // A device that steers by itself heeds no entry.
         let to = steering.queue(&f.tuple).and_then(|q| match steering.is_ruled(&f.tuple) {
@@ -98,6 +98,11 @@ fn balanced(
     if steering.table().is_empty() {
         return Err(Fail::error(format!("{name} has no table that is known: nothing can be moved")));
     }
+    let Some(queues) = steering.queues() else {
+        return Err(Fail::error(format!(
+            "{name}: the number of its receive queues is unknown: nothing can be proposed"
+        )));
+    };
     let l = loads(steering, flows);
     let all: u64 = flows.iter().map(|f| f.packets).sum();
     let why = || flows.iter().find_map(|f| steering.answer(&f.tuple).why_not).unwrap_or_default();
@@ -111,12 +116,12 @@ fn balanced(
             why()
         ));
     }
-    Ok(balance(steering.table(), &l.entries, &l.fixed, steering.queues(), |_| true, target))
+    Ok(balance(steering.table(), &l.entries, &l.fixed, queues, |_| true, target))
 }
 
 /// Rules of their own for flows that are more than a queue's share, each with a queue that the table leaves out.
 fn isolated(nic: &Nic, steering: &Steering, flows: &[Counted], b: &Balanced) -> Option<Isolated> {
-    let queues = steering.queues();
+    let queues = steering.queues()?;
     let ntuple = nic.features.known().and_then(|f| f.get(NTUPLE)).filter(|f| f.on || !f.fixed)?;
     if b.reached() || !matches!(nic.rules, Fact::Known(_)) || queues < 3 {
         return None;

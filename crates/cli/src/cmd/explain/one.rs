@@ -191,14 +191,16 @@ pub fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
 
 /// `--if-queue`, which must be there.
 pub fn asked(cx: &Cx, nic: &Nic) -> Result<Option<u32>> {
-    let queues = receive_queues(nic);
-    match cx.a.if_queue {
-        Some(q) if q >= queues => Err(Fail::usage(format!(
+    match (cx.a.if_queue, receive_queues(nic)) {
+        (Some(q), None) => {
+            Err(Fail::error(format!("--if-queue {q}: the number of receive queues of {} is unknown", nic.name())))
+        }
+        (Some(q), Some(queues)) if q >= queues => Err(Fail::usage(format!(
             "--if-queue {q}: {} has the receive queues 0 to {}",
             nic.name(),
             queues.max(1) - 1
         ))),
-        asked => Ok(asked),
+        (asked, _) => Ok(asked),
     }
 }
 

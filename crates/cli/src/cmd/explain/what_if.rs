@@ -53,6 +53,8 @@ fn by_wish(n: &mut Nic, knob: &Knob) -> Result<()> {
         Knob::RssTable { context, table } => {
             let Fact::Known(r) = &mut n.rss else { return Err(no_rss(&dev)) };
             let size = r.table.len();
+            let queues =
+                queues.ok_or_else(|| Fail::error(format!("{dev}: the number of its receive queues is unknown")))?;
             let new = rss::simulate(table, size, queues).map_err(|e| Fail::usage(format!("{dev}: {e}")))?;
             match context {
                 None => r.table = new,
@@ -135,8 +137,9 @@ fn channels(n: &mut Nic, rx: Option<u32>, tx: Option<u32>, combined: Option<u32>
             }
         }
     }
-    let queues = ringwise_flow::steering::receive_queues(n);
-    if let Fact::Known(r) = &mut n.rss {
+    // Still unknown: the counts that were requested are not those of a driver that reports any.
+    let Some(queues) = ringwise_flow::steering::receive_queues(n) else { return };
+    if let (Fact::Known(r), Some(before)) = (&mut n.rss, before) {
         let driver = n.driver.known().map_or("", String::as_str);
         r.table = table_for(driver, &r.table, before, queues);
     }

@@ -33,7 +33,7 @@ pub(super) fn of_profile(parameter: &str) -> bool {
 
 pub(super) fn line(way: &Way, setting: &Setting) -> Result<String, String> {
     Ok(match setting {
-        Setting::Channels { dev, rx, tx, combined } => channels(way, dev, [*rx, *tx, *combined]),
+        Setting::Channels { dev, rx, tx, combined } => channels(way, dev, [*rx, *tx, *combined])?,
         Setting::Rings { dev, rx, tx } => {
             let expect: Vec<String> =
                 [("RX", rx), ("TX", tx)].iter().filter_map(|(k, n)| n.map(|n| at_least(k, n))).collect();
@@ -91,7 +91,7 @@ fn order(dev: &str, ask: &str, more: &str, tell: &str, expect: &str, words: &str
     format!("by_ethtool {} {ask} {} {tell} {} {words}", quote(dev), quote(more), quote(expect))
 }
 
-fn channels(way: &Way, dev: &str, [rx, tx, combined]: [Option<u32>; 3]) -> String {
+fn channels(way: &Way, dev: &str, [rx, tx, combined]: [Option<u32>; 3]) -> Result<String, String> {
     let has = [("RX", "rx", rx), ("TX", "tx", tx), ("Combined", "combined", combined)];
     let all: Vec<_> = has.iter().filter_map(|(k, w, n)| n.map(|n| (k, w, n))).collect();
     // ethtool prints n/a for counts that a driver does not have.
@@ -100,10 +100,12 @@ fn channels(way: &Way, dev: &str, [rx, tx, combined]: [Option<u32>; 3]) -> Strin
     // A zero is told only beside nothing else: drivers refuse counts that they do not have.
     let some = all.iter().any(|(.., n)| *n > 0);
     let words: Vec<String> = all.iter().filter(|(.., n)| *n > 0 || !some).map(|(_, w, n)| format!("{w} {n}")).collect();
-    let left = way.rx_queues(dev).unwrap_or(0);
+    let left = way
+        .rx_queues(dev)
+        .ok_or_else(|| format!("{dev}: the number of receive queues after the channel change is unknown"))?;
     let contexts: Vec<String> = way.contexts.get(dev).into_iter().flatten().map(u32::to_string).collect();
     let rest = order(dev, "-l", "", "-L", &expect.join(" "), &words.join(" "));
-    format!("channels {left} {} {}", quote(&contexts.join(" ")), rest.trim_start_matches("by_ethtool "))
+    Ok(format!("channels {left} {} {}", quote(&contexts.join(" ")), rest.trim_start_matches("by_ethtool ")))
 }
 
 /// Drivers round up.

@@ -1,0 +1,89 @@
+//! The settings of a plan while it is made, and where each of them stands.
+
+use std::collections::BTreeMap;
+
+use ringwise_knob::{Address, Setting, Step, alike};
+use ringwise_model::Order;
+
+/// A setting that the plan configures; the step is `None` where nothing has to be written.
+pub(crate) type Entry = (Address, Setting, Option<Step>);
+
+/// Entries in the order in which they were planned. Later parts of a plan ask for the entry at an address once for each
+/// queue, so that a search through all entries would take the square of the time.
+#[derive(Default)]
+pub(crate) struct Entries {
+    list: Vec<Entry>,
+    /// Place in the list of the first entry at an address.
+    places: BTreeMap<Address, usize>,
+}
+
+impl Entries {
+    pub fn push(&mut self, entry: Entry) {
+        self.places.entry(entry.0.clone()).or_insert(self.list.len());
+        self.list.push(entry);
+    }
+
+    pub fn contains(&self, address: &Address) -> bool {
+        self.places.contains_key(address)
+    }
+
+    pub fn get(&self, address: &Address) -> Option<&Entry> {
+        self.places.get(address).and_then(|at| self.list.get(*at))
+    }
+
+    pub fn get_mut(&mut self, address: &Address) -> Option<&mut Entry> {
+        self.places.get(address).and_then(|at| self.list.get_mut(*at))
+    }
+
+    /// Entries of the same kind and device from this address on, in the order in which they were planned.
+    pub fn alike(&self, first: &Address) -> Vec<&Entry> {
+        let mut places: Vec<usize> = alike(self.places.range(first..), first).map(|(_, at)| *at).collect();
+        places.order();
+        places.into_iter().filter_map(|at| self.list.get(at)).collect()
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Entry> {
+        self.list.iter()
+    }
+
+    pub fn into_list(self) -> Vec<Entry> {
+        self.list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rfs(dev: &str, queue: u32, entries: u32) -> Entry {
+        let setting = Setting::RpsFlowCnt { dev: dev.into(), queue, entries };
+        (setting.address().unwrap(), setting, None)
+    }
+
+    fn at(dev: &str, queue: u32) -> Address {
+        Address::RpsFlowCnt { dev: dev.into(), queue }
+    }
+
+    #[test]
+    fn an_entry_is_found_by_its_address() {
+        let mut e = Entries::default();
+        [rfs("eth1", 7, 1), rfs("eth0", 0, 2), rfs("eth1", 2, 3)].into_iter().for_each(|x| e.push(x));
+        assert!(e.contains(&at("eth1", 2)) && !e.contains(&at("eth0", 1)));
+        assert_eq!(e.get(&at("eth1", 2)), Some(&rfs("eth1", 2, 3)));
+        assert_eq!(e.get_mut(&at("eth0", 0)), Some(&mut rfs("eth0", 0, 2)));
+        let kept: Vec<Entry> = e.into_list();
+        assert_eq!(kept, [rfs("eth1", 7, 1), rfs("eth0", 0, 2), rfs("eth1", 2, 3)], "as planned");
+    }
+
+    #[test]
+    fn entries_alike_are_those_of_one_device_and_kind() {
+        let mut e = Entries::default();
+        let rps = Setting::RpsCpus { dev: "eth1".into(), queue: 9, cpus: Default::default() };
+        e.push((rps.address().unwrap(), rps, None));
+        let all = [rfs("eth1", 7, 1), rfs("eth10", 0, 2), rfs("eth1", 2, 3), rfs("eth0", 5, 4), rfs("eth1", 0, 5)];
+        all.iter().for_each(|x| e.push(x.clone()));
+        let found: Vec<&Entry> = e.alike(&at("eth1", 0));
+        assert_eq!(found, [&all[0], &all[2], &all[4]], "in the order in which they were planned");
+        assert!(e.alike(&at("eth2", 0)).is_empty());
+    }
+}

@@ -1,0 +1,96 @@
+//! The number of queues of one direction is unknown: nothing is computed from 0.
+
+use ringwise_knob::{Address, Setting};
+use ringwise_model::{Channels, Count, CpuSet, Dir, Fact, Intent, Knob, Snapshot, Unread, Wish};
+use ringwise_plan::{Plan, Refusal, plan};
+use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::topo::CpuSpec;
+
+/// Four queues of each direction, of which no directory for transmission is listed.
+fn host(channels: Fact<Channels>) -> Snapshot {
+    let mut s = HostSpec {
+        name: "edge3".into(),
+        cpu: CpuSpec::flat(8, 1),
+        nics: vec![NicSpec::new("eth1", "ice", Some(0), 4, 8)],
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    s.nics[0].tx_queues.clear();
+    s.nics[0].channels = channels;
+    s
+}
+
+fn channels(rx: Option<u32>, tx: Option<u32>, combined: Option<u32>) -> Fact<Channels> {
+    let count = |n: Option<u32>| n.map(|now| Count { now, max: 8 });
+    Fact::Known(Channels { rx: count(rx), tx: count(tx), combined: count(combined), other: None })
+}
+
+fn unread() -> Fact<Channels> {
+    Fact::Unknown(Unread::new("channels-get eth1", Some(5), "input/output error"))
+}
+
+fn wish(knob: Knob) -> Intent {
+    let wish = Wish { dev: Some("eth1".into()), knob, said: "--set".into() };
+    Intent { wishes: vec![wish], allow_disruption: true, ..Intent::default() }
+}
+
+fn ok(s: &Snapshot, intent: &Intent) -> Plan {
+    plan(s, intent, &[]).unwrap_or_else(|r| panic!("{r}"))
+}
+
+#[test]
+fn counts_come_from_the_driver_or_the_directories() {
+    let of = |s: &Snapshot| (s.nics[0].queues_in_use(Dir::Rx), s.nics[0].queues_in_use(Dir::Tx));
+    assert_eq!(of(&host(channels(None, None, Some(4)))), (Some(4), Some(4)));
+    assert_eq!(of(&host(channels(Some(4), None, None))), (Some(4), None));
+    assert_eq!(of(&host(channels(None, None, None))), (Some(4), None));
+    assert_eq!(of(&host(channels(None, None, Some(2)))), (Some(2), Some(2)), "no more than the driver reports");
+    let mut s = host(unread());
+    s.nics[0].rx_queues.clear();
+    assert_eq!(of(&s), (None, None));
+    assert!(matches!(plan(&s, &Intent::default(), &[]), Err(Refusal::NothingTunable { .. })));
+}
+
+#[test]
+fn unknown_transmit_queues_get_no_xps_and_the_plan_says_so() {
+    let p = ok(&host(unread()), &Intent::default());
+    assert!(p.target.iter().all(|t| !matches!(t, Setting::XpsCpus { .. })), "{:?}", p.target);
+    let why: Vec<&str> = p.refused.iter().filter(|r| r.what == "eth1 XPS CPUs").map(|r| r.why.as_str()).collect();
+    assert_eq!(why, ["the number of its transmit queues is unknown"]);
+    // Receive interrupts are placed all the same.
+    assert!(p.steps.iter().any(|s| matches!(s.setting, Setting::IrqCpus { .. })));
+}
+
+#[test]
+fn as_many_queues_as_there_are_is_no_change() {
+    let intent = Intent { queues: Some(4), allow_disruption: true, ..Intent::default() };
+    let four = |s: &Snapshot| ok(s, &intent).steps.iter().any(|s| matches!(s.setting, Setting::Channels { .. }));
+    assert!(!four(&host(channels(None, None, Some(4)))), "no interruption for a direction that is not listed");
+}
+
+#[test]
+fn settings_of_unknown_queues_cannot_be_configured() {
+    let cpus: CpuSet = "3".parse().unwrap();
+    for queues in [None, Some(vec![2])] {
+        let p = ok(&host(unread()), &wish(Knob::XpsCpus { queues, cpus: cpus.clone() }));
+        let r: Vec<_> = p.refused.iter().filter(|r| r.why.contains("laid down in --set")).collect();
+        assert_eq!(r.len(), 1, "{:?}", p.refused);
+        assert!(r[0].why.starts_with("the number of its tx queues is unknown"), "{}", r[0].why);
+    }
+}
+
+#[test]
+fn a_driver_that_counts_one_direction_keeps_the_other() {
+    let fewer = Knob::Channels { rx: Some(2), tx: None, combined: None };
+    let p = ok(&host(channels(Some(4), None, None)), &wish(fewer));
+    let want = Setting::Channels { dev: "eth1".into(), rx: Some(2), tx: None, combined: None };
+    assert!(p.steps.iter().any(|s| s.setting == want), "{:?}", p.steps);
+    assert!(!p.steps.iter().any(|s| matches!(s.setting.address(), Some(Address::XpsCpus { .. }))));
+    // None at all is still refused, with the direction that is counted.
+    let none = wish(Knob::Channels { rx: Some(0), tx: None, combined: None });
+    let Err(Refusal::WrongWishes { wrong }) = plan(&host(channels(Some(4), None, None)), &none, &[]) else { panic!() };
+    assert_eq!((wrong[0].found.as_str(), wrong.len()), ("0 receive queues would be left", 1));
+}
