@@ -127,7 +127,7 @@ pub fn again(e: &Entry) -> String {
         args.goal = settled(&args, &e.title);
     }
     // A record of a command line has no quotes: words of a reason are no interfaces. A bond's name stood for its members.
-    let named = !devs.is_empty();
+    let named = !devs.is_empty() && !e.command.contains("--reason");
     devs.retain(|d| e.devices.contains(d));
     if named && devs.is_empty() {
         devs.clone_from(&e.devices);
