@@ -85,10 +85,12 @@ fn off_node(m: &Machine, d: &Dev, then: bool) -> Option<(u32, u32)> {
     let cpus: Cpus = if then && d.channels.is_some() {
         d.cpu.clone()
     } else {
-        let vectors = d.nic.queue_vectors().filter(|v| v.confidence != Confidence::None);
-        let place = |v: &ringwise_model::Vector| {
+        let all = d.nic.vectors.iter().enumerate();
+        let vectors = all.filter(|(_, v)| v.is_queue() && v.confidence != Confidence::None);
+        let place = |(i, v): (usize, &ringwise_model::Vector)| {
             let q = v.rx().first().or(v.tx().first()).copied()?;
-            if then { d.cpu.get(q as usize).copied().flatten() } else { Dev::now(m, v) }
+            // One that the kernel keeps where it is stays there.
+            if then && !d.stuck[i] { d.cpu.get(q as usize).copied().flatten() } else { Dev::now(m, v) }
         };
         vectors.map(place).collect()
     };
@@ -134,13 +136,17 @@ fn gain_of_all(m: &Machine, devs: &[Dev]) -> Option<String> {
     if off(true) < off(false) {
         return Some("more interrupts of all interfaces are on their own node".into());
     }
-    // None: where some of them go now is not known.
-    let squares = |of: &dyn Fn(&Dev) -> Cpus| -> Option<u64> {
+    // Of the queues on each CPU, and on each core.
+    let squares = |of: &dyn Fn(&Dev) -> Cpus, place: &dyn Fn(usize) -> usize| -> u64 {
         let mut per: BTreeMap<usize, u64> = BTreeMap::new();
-        devs.iter().flat_map(of).try_for_each(|cpu| cpu.map(|c| *per.entry(c).or_default() += 1))?;
-        Some(per.into_values().map(|n| n * n).sum())
+        devs.iter().flat_map(of).flatten().for_each(|cpu| *per.entry(place(cpu)).or_default() += 1);
+        per.into_values().map(|n| n * n).sum()
     };
-    let evener = squares(&after)? < squares(&|d| before(m, d)).unwrap_or(u64::MAX);
+    let falls = |place: &dyn Fn(usize) -> usize| squares(&after, place) < squares(&|d| before(m, d), place);
+    // Where some of them go now is not known: with several interfaces they are dealt out together.
+    let known = |cpus: Cpus| cpus.iter().flatten().count();
+    let unknown = devs.len() > 1 && devs.iter().any(|d| known(before(m, d)) < known(after(d)));
+    let evener = unknown || falls(&|cpu| cpu) || falls(&|cpu| m.core[cpu]);
     evener.then(|| "queues of all interfaces together are spread evenly".into())
 }
 
