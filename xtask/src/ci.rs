@@ -6,12 +6,15 @@ use crate::setup::{self, Lane};
 use crate::{paths, progress};
 use anyhow::{Context, Result, bail};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A run that is not over by then would be ended from outside, without a word.
 const QUICK: Duration = Duration::from_secs(80 * 60);
 /// The whole lab is run by people, who see where it is.
 const ALL: Duration = Duration::from_secs(180 * 60);
+
+/// Of each property, in the whole lane.
+const NEW_CASES: &str = "10000";
 
 /// A step: its name, cargo's arguments, the first lane that has it, and whether it needs what `setup` fetches.
 struct Step(&'static str, &'static [&'static str], Lane, bool);
@@ -97,8 +100,13 @@ fn step(name: &str, args: &[String], lane: Lane) -> Result<bool> {
     let start = Instant::now();
     let mut c = Command::new(&cargo);
     if lane == Lane::All {
-        // Tests that try a selection try everything then.
-        c.env("RINGWISE_TESTS", "all");
+        // Tests that try a selection try everything then, and properties try cases that no run has tried before.
+        c.env("RINGWISE_TESTS", "all").env("PROPTEST_CASES", NEW_CASES);
+        if name == "tests" {
+            let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_secs());
+            println!("== {name}: PROPTEST_CASES={NEW_CASES} PROPTEST_RNG_SEED={seed}");
+            c.env("PROPTEST_RNG_SEED", seed.to_string());
+        }
     }
     let mut child = c.current_dir(paths::root()).args(args).stdin(Stdio::null()).spawn()?;
     let _child = progress::child(child.id());

@@ -177,8 +177,14 @@ impl<'a> Dev<'a> {
     /// What devices with one set of candidate CPUs have in common.
     pub fn zone(&self) -> (Near, Goal) {
         // One queue has nothing to divide, so it needs no CPU without another policy.
-        let whole = self.goal == Goal::Mixed && self.pairs_now() < 2;
+        let whole = self.goal == Goal::Mixed && self.pairs() < 2;
         (self.near.clone(), if whole { Goal::Balanced } else { self.goal })
+    }
+
+    /// The zones that it may get while its number of queues is still open.
+    pub fn possible_zones(&self) -> impl Iterator<Item = (Near, Goal)> {
+        let whole = (self.goal == Goal::Mixed).then_some(Goal::Balanced);
+        std::iter::once(self.goal).chain(whole).map(|goal| (self.near.clone(), goal))
     }
 
     pub fn name(&self) -> &'a str {

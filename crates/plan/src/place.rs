@@ -37,8 +37,8 @@ pub(crate) fn places(
     smt_named: bool,
 ) -> Result<Places, Refusal> {
     let mut out = BTreeMap::new();
-    for d in devs {
-        if out.contains_key(&d.zone()) {
+    for (d, at) in devs.iter().flat_map(|d| d.possible_zones().map(move |at| (d, at))) {
+        if out.contains_key(&at) {
             continue;
         }
         let intent = intents.of(d.goal);
@@ -54,7 +54,7 @@ pub(crate) fn places(
         let mut far_instead = false;
         if far != FarNode::Ok {
             let any_near = cands.iter().any(|c| c.class != Class::Far);
-            if any_near && far == FarNode::Last && goal::far_when_full(d.zone().1) {
+            if any_near && far == FarNode::Last && goal::far_when_full(at.1) {
                 // Nearest first, so they are only taken where nothing near is left.
             } else if any_near {
                 cands.retain(|c| c.class != Class::Far);
@@ -79,7 +79,7 @@ pub(crate) fn places(
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
-        out.insert(d.zone(), Place { zone, cands, home_cores, far_instead });
+        out.insert(at, Place { zone, cands, home_cores, far_instead });
     }
     Ok(out)
 }

@@ -425,7 +425,7 @@ fn a_goal_of_one_interface() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(600), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn groups_are_disjoint_near_and_final(
@@ -489,4 +489,17 @@ fn one_queue_is_not_sent_to_the_far_node() {
     let of = |dev: &str| &p.layout.iter().find(|l| l.dev == dev).unwrap().queues;
     assert!(of("eth0").iter().any(|q| q.far == Some(true)), "{:?}", of("eth0"));
     assert_eq!(of("eth1")[0].far, Some(false));
+}
+
+/// The number of queues after the plan counts: a plan made again finds one queue there and must not move it.
+#[test]
+fn an_interface_that_is_left_one_queue_stays_near_as_well() {
+    let nics = ["eth0", "eth1"].map(|n| NicSpec::new(n, "igb", Some(1), if n == "eth0" { 1 } else { 2 }, 2));
+    let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(1, 1) };
+    let s = spec(cpu, nics.to_vec()).snapshot();
+    let i = Intent { goal: Goal::Mixed, queues: Some(1), allow_disruption: true, ..Intent::default() };
+    let p = plan(&s, &i, &[]).unwrap();
+    assert!(p.interrupts_traffic());
+    assert!(p.layout.iter().flat_map(|l| &l.queues).all(|q| q.far == Some(false)), "{:?}", p.layout);
+    assert_eq!(plan(&project(&s, &p.target), &i, &[]).unwrap().steps, []);
 }

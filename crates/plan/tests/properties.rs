@@ -1,5 +1,5 @@
-//! What holds for every machine, on thousands of generated ones. The seed is fixed by the runner; a
-//! failure prints the smallest machine that shows it.
+//! What holds for every machine, on thousands of generated ones: the same ones in every run of `cargo test` (the seed is
+//! in `.cargo/config.toml`), new and more of them in `make test-all`. A failure prints the smallest machine that shows it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,11 @@ use ringwise_testkit::machines::{HostSpec, Irqs, NicSpec, Vectors};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::{CpuSpec, Numbering};
 
-const CASES: u32 = 1500;
+/// `PROPTEST_CASES` asks for more.
+fn config() -> ProptestConfig {
+    let c = ProptestConfig::default();
+    ProptestConfig { cases: c.cases.max(1500), failure_persistence: None, ..c }
+}
 
 fn cpus() -> impl Strategy<Value = CpuSpec> {
     let numbering = prop_oneof![Just(Numbering::Adjacent), Just(Numbering::ThreadsLast), Just(Numbering::RoundRobin)];
@@ -169,7 +173,7 @@ fn cores(s: &Snapshot, cpus: &CpuSet) -> Vec<CpuSet> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn only_usable_cpus_and_queues_that_exist(host in host(), intent in intent(), bits in any::<u64>()) {
