@@ -34,44 +34,6 @@ near() {
 	fi
 }
 
-# send SRC DST RATE WORD...: pktgen sends from SRC to DST until send_end, 60 s at most. Its thread looks for work every 100 ms
-# and `start` waits 125 ms for it: on a busy machine that may be over too early, and then it is started again.
-send() {
-	_src=$1 _dst=$2 _rate=$3
-	shift 3
-	for _attempt in 1 2 3 4 5; do
-		_pg_empty
-		_pg kpktgend_$PG_CPU "add_device $_src"
-		for _w in "count $((60 * _rate))" "clone_skb 0" "pkt_size 100" "delay 0" "dst_mac $(cat /sys/class/net/$_dst/address)" \
-			"udp_src_min 1024" "udp_src_max 1024" "udp_dst_min 9" "udp_dst_max 9" "ratep $_rate" "$@"; do
-			_pg $_src "$_w"
-		done
-		_pg_run 60 &
-		sender=$!
-		sends && return
-		echo "$_src did not send, started again"
-		send_end
-	done
-	not_ok "$_src sends" "$(tr '\n' ' ' </proc/net/pktgen/kpktgend_$PG_CPU)"
-}
-# sends: in four spans of 0.2 s, one after the other
-sends() {
-	_spans=0
-	look _before /sys/class/net/$_src/statistics/tx_packets
-	for _i in $(seq 25); do
-		sleep 0.2
-		look _now /sys/class/net/$_src/statistics/tx_packets
-		if [ $_now -gt $_before ]; then _spans=$((_spans + 1)); else _spans=0; fi
-		[ $_spans = 4 ] && return
-		_before=$_now
-	done
-	return 1
-}
-send_end() {
-	cost_off
-	echo stop >/proc/net/pktgen/pgctrl
-	wait $sender
-}
 many="src_min 10.9.0.1"
 many_to="src_max 10.9.3.250"
 

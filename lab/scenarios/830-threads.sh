@@ -1,6 +1,7 @@
 #!/bin/sh
 # Two threads of a core under the cost model: packets/s at overload, and the highest rate that a layout keeps up with, for one
-# queue a core, one a thread, and six queues on four cores with an even table and with one weighted by what each CPU carries.
+# queue a core, one a thread, and six queues on four cores with three tables: even, the same share for each core, and as
+# the model has it that each CPU carries.
 # hosts: router16
 # kernels: 6.12
 # lane: benchmark
@@ -82,10 +83,12 @@ layout 8 "equal 8" 0 2 4 6 1 3 5 7
 measure "one-a-thread"
 layout 6 "equal 6" 0 2 4 6 1 3
 measure "six-even"
+layout 6 "weight 1 1 2 2 1 1" 0 2 4 6 1 3
+measure "six-by-core"
 layout 6 "weight 2 2 3 3 2 2" 0 2 4 6 1 3
-measure "six-weighted"
+measure "six-by-thread"
 echo "$results" | tr ';' '\n' | grep . >/h/results/threads.txt
 cost_off
-check "four layouts were measured" [ "$(wc -l </h/results/threads.txt)" = 4 ]
+check "five layouts were measured" [ "$(wc -l </h/results/threads.txt)" = 5 ]
 ethtool -X mq0 default
 ethtool -L mq0 combined 8
