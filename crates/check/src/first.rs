@@ -10,7 +10,8 @@ const ORDER: &[&str] = &[
     "Q04", "Q14",
 ];
 
-pub(crate) fn sentence(cx: &Cx, findings: &[Finding]) -> Option<String> {
+/// The sentence, and whether it ends with a command.
+pub(crate) fn sentence(cx: &Cx, findings: &[Finding]) -> Option<(String, bool)> {
     let bad = || findings.iter().filter(|f| f.severity > Severity::Info);
     let rank = |f: &Finding| ORDER.iter().position(|o| *o == f.rule).unwrap_or(ORDER.len());
     let top = bad().min_by_key(|f| (std::cmp::Reverse(f.severity), rank(f)))?;
@@ -25,11 +26,12 @@ pub(crate) fn sentence(cx: &Cx, findings: &[Finding]) -> Option<String> {
     }
     let changes = cx.i.plan.as_ref().map_or(0, |p| p.steps.len());
     let planned = findings.iter().any(|f| f.remedy.is_some() && cx.planned.contains_key(f.rule.as_str()));
-    if planned && changes > 0 {
+    let mends = planned && changes > 0;
+    if mends {
         let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };
         out += &format!(" {n} would mend what can be mended by layout: {}", cx.command(""));
     } else if let Some(r) = &top.remedy {
         out += &format!(" Mended by: {r}");
     }
-    Some(out)
+    Some((out, mends || top.remedy.is_some()))
 }

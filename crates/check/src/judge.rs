@@ -19,6 +19,7 @@ pub fn judge(i: &Input) -> Report {
         goal: cx.goal().to_string(),
         goal_from: i.goal_from.words().into(),
         first: None,
+        first_has_command: false,
         findings: Vec::new(),
         accepted: Vec::new(),
         unreadable: Vec::new(),
@@ -43,6 +44,8 @@ pub fn judge(i: &Input) -> Report {
     // The plan and what was applied are of the whole host.
     r.findings.retain(|f| cx.is_asked(f.dev.as_deref()));
     r.findings = fold::fold(std::mem::take(&mut r.findings));
-    r.first = first::sentence(&cx, &r.findings);
+    if let Some((text, has_command)) = first::sentence(&cx, &r.findings) {
+        (r.first, r.first_has_command) = (Some(text), has_command);
+    }
     r
 }

@@ -26,6 +26,9 @@ pub struct Report {
     pub goal_from: String,
     /// What limits this host first, in one or two sentences. `None`: nothing does.
     pub first: Option<String>,
+    /// Whether `first` ends with a `ringwise plan` to type.
+    #[serde(skip)]
+    pub first_has_command: bool,
     /// Worst first; consequences are in `also` of their cause.
     pub findings: Vec<Finding>,
     /// Accepted ones, with the reason.
@@ -58,7 +61,7 @@ pub struct Finding {
     pub evidence: Vec<String>,
     pub why: String,
     pub source: String,
-    /// A command of ours that leads to a plan without it. `None`: not ours to mend.
+    /// The `ringwise plan` that mends it. `None`: ringwise cannot.
     pub remedy: Option<String>,
     /// Plain commands, or what else to do.
     pub by_hand: Vec<String>,

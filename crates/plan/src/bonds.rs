@@ -80,6 +80,7 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut O
                     what: format!("{} channels", d.name()),
                     why: why.clone(),
                     needed: intent.queues.is_some(),
+                    blocked_by: None,
                 }),
                 (None, why) => out.left_out.push(LeftOut {
                     from: ringwise_knob::channels::live(d.nic),

@@ -1,6 +1,6 @@
 //! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
 
-use ringwise_knob::{Made, Setting, rules as knob_rules};
+use ringwise_knob::{Address, Made, Setting, rules as knob_rules};
 use ringwise_model::words::plural;
 use ringwise_model::{Channels, Count, Fact, FarNode, Flow, Goal, GroupWish, Intent, Rule, Smt, Snapshot};
 
@@ -116,14 +116,12 @@ pub(crate) fn decide(
     let now = d.pairs_now();
     let asked = intent.queues;
     let article = intent.pair_as_article;
-    let cannot = |out: &mut Out, why: String| {
-        out.refused.push(NotPossible {
-            address: Some(ringwise_knob::Address::Channels { dev: name.clone() }),
-            what: format!("{name} channels"),
-            why,
-            needed: asked.is_some(),
-        });
+    let cannot_for = |out: &mut Out, why: String, blocked_by: Option<Address>| {
+        let address = Some(Address::Channels { dev: name.clone() });
+        let (what, needed) = (format!("{name} channels"), asked.is_some());
+        out.refused.push(NotPossible { address, what, why, needed, blocked_by });
     };
+    let cannot = |out: &mut Out, why: String| cannot_for(out, why, None);
     if let Some(user) = channel_user(d) {
         out.left_alone.push(LeftAlone { dev: name, why: format!("channels only: in use by {user}") });
         return Ok(());
@@ -165,8 +163,8 @@ pub(crate) fn decide(
         cannot(out, why);
         return Ok(());
     }
-    if let Some(why) = in_the_way(d, want, out.made.of(d.name())) {
-        cannot(out, why);
+    if let Some((rule, why)) = in_the_way(d, want, out.made.of(d.name())) {
+        cannot_for(out, why, Some(rule));
         return Ok(());
     }
     // `balanced` never interrupts traffic by itself; a number on the command line is the user's word.
@@ -209,11 +207,12 @@ fn laid_down(
     out: &mut Out,
 ) {
     let name = d.name().to_string();
-    let address = ringwise_knob::Address::Channels { dev: name.clone() };
-    let cannot = |out: &mut Out, why: String| {
+    let cannot_for = |out: &mut Out, why: String, blocked_by: Option<Address>| {
+        let address = Address::Channels { dev: name.clone() };
         let what = address.to_string();
-        out.refused.push(NotPossible { address: Some(address.clone()), what, why, needed: true });
+        out.refused.push(NotPossible { address: Some(address), what, why, needed: true, blocked_by });
     };
+    let cannot = |out: &mut Out, why: String| cannot_for(out, why, None);
     let (Some(c), Setting::Channels { rx, tx, combined, .. }) = (d.nic.channels.known(), &setting) else { return };
     if ringwise_knob::compare(&setting, s).holds() {
         return;
@@ -229,8 +228,8 @@ fn laid_down(
     let counts = (then(*combined, c.combined, *rx, c.rx), then(*combined, c.combined, *tx, c.tx));
     // Where the driver has no count of this direction, the change leaves it as it is.
     let counts = (counts.0.unwrap_or(d.rx_now), counts.1.or(d.tx_now));
-    if let Some(why) = in_the_way(d, counts.0, out.made.of(d.name())) {
-        cannot(out, format!("{why} (laid down in {said})"));
+    if let Some((rule, why)) = in_the_way(d, counts.0, out.made.of(d.name())) {
+        cannot_for(out, format!("{why} (laid down in {said})"), Some(rule));
         return;
     }
     let live = ringwise_knob::channels::live(d.nic);
@@ -256,7 +255,7 @@ pub(crate) fn then(combined: Option<u32>, both: Option<Count>, own: Option<u32>,
 
 /// Flow rules that send to queues which would go, and that nobody has spoken of: they are not thrown away for it.
 /// Those of a group follow it.
-fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<String> {
+fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, String)> {
     let spoken_of = |at: u32, rule: &Rule| {
         let of_group = |m: &Made| {
             m.as_left
@@ -270,12 +269,13 @@ fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<String> {
     let all: Vec<_> = knob_rules::beyond(d.nic, left).into_iter().filter(|(at, r)| !spoken_of(*at, r)).collect();
     let (at, rule) = all.first()?;
     let more = if all.len() > 1 { format!(", and {} more", all.len() - 1) } else { String::new() };
-    Some(format!(
+    let why = format!(
         "flow rule {at} ({}) sends to a queue that {left} would not have{more}: delete it (ethtool -N {} delete {at}), \
          or lay down another one in its place",
         knob_rules::text(rule),
         d.name()
-    ))
+    );
+    Some((Address::FlowRule { dev: d.name().to_string(), location: *at }, why))
 }
 
 /// Rule and sentence for going from `now` to `want` queues.

@@ -320,7 +320,7 @@ impl<'a> Dev<'a> {
             }
         };
         let address = Address::IrqCpus { dev, of };
-        Some(NotPossible { what: address.to_string(), address: Some(address), why, needed: true })
+        Some(NotPossible { what: address.to_string(), address: Some(address), why, needed: true, blocked_by: None })
     }
 
     /// Interrupts of the device whose queue is not known.

@@ -145,6 +145,9 @@ pub struct NotPossible {
     pub why: String,
     /// The goal is not fully met without it.
     pub needed: bool,
+    /// The setting of the host that stands in its way: a flow rule that sends to a queue which would go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<Address>,
 }
 
 /// One checkable number.

@@ -110,10 +110,14 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
         _ if intent.cpus.is_some() || !intent.reserve.union(&intent.exclude_cpus).is_empty() => {
             said("the other CPUs are kept free of queues, as requested")
         }
-        _ if d.channels.is_some() && d.rx < d.rx_now => said("there are fewer queues, one a physical core"),
+        _ if d.channels.is_some() && d.rx < d.rx_now => match d.goal {
+            _ if intent.queues.is_some() || d.laid_in.is_some() => said("there are fewer queues, as requested"),
+            Goal::Latency => said("there are fewer queues, on half of the physical cores"),
+            _ => said("there are fewer queues, one a physical core"),
+        },
         _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
         _ if ends_far() => said("more of its interrupts are on its own node"),
-        Goal::Latency => said("half of the cores are left to programs"),
+        Goal::Latency => said("the other cores are left to programs"),
         Goal::Rpc | Goal::Stream if intent.smt.is_none() => {
             said("one queue a physical core: second threads are left to programs")
         }

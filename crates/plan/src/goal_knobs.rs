@@ -137,7 +137,7 @@ impl Notes {
         for ((devs, why, needed), what) in lines {
             let what = what.join(", ");
             let what = if devs.iter().all(String::is_empty) { what } else { format!("{} {what}", devs.join(" ")) };
-            out.refused.push(NotPossible { address: None, what, why, needed });
+            out.refused.push(NotPossible { address: None, what, why, needed, blocked_by: None });
         }
     }
 }

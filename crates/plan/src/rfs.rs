@@ -54,6 +54,7 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
                 what,
                 why,
                 needed: want != Rfs::Off,
+                blocked_by: None,
             });
             return;
         }

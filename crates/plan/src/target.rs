@@ -101,7 +101,7 @@ impl Out {
         };
         if let Some(why) = obstacle {
             let what = address.to_string();
-            self.refused.push(NotPossible { address: Some(address), what, why, needed: w.needed });
+            self.refused.push(NotPossible { address: Some(address), what, why, needed: w.needed, blocked_by: None });
             return;
         }
         let step = (!holds).then(|| {

@@ -92,8 +92,13 @@ impl Cx<'_, '_> {
             });
             return;
         }
-        let entry =
-            NotPossible { address, what, why: format!("{why} (laid down in {})", self.wish.said), needed: true };
+        let entry = NotPossible {
+            address,
+            what,
+            why: format!("{why} (laid down in {})", self.wish.said),
+            needed: true,
+            blocked_by: None,
+        };
         if self.laid.noted.insert((entry.address.clone(), entry.what.clone(), entry.why.clone())) {
             self.laid.refused.push(entry);
         }

@@ -138,7 +138,13 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) 
     let name = d.name();
     let Some(n) = d.tx else {
         let why = "the number of its transmit queues is unknown".to_string();
-        out.refused.push(NotPossible { address: None, what: format!("{name} XPS CPUs"), why, needed: false });
+        out.refused.push(NotPossible {
+            address: None,
+            what: format!("{name} XPS CPUs"),
+            why,
+            needed: false,
+            blocked_by: None,
+        });
         return;
     };
     if n < 2 {
@@ -147,7 +153,13 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) 
     let tx = n as usize;
     if d.cpu.iter().take(tx).all(Option::is_none) {
         let why = "where its interrupts go is not known".to_string();
-        out.refused.push(NotPossible { address: None, what: format!("{name} XPS CPUs"), why, needed: false });
+        out.refused.push(NotPossible {
+            address: None,
+            what: format!("{name} XPS CPUs"),
+            why,
+            needed: false,
+            blocked_by: None,
+        });
         return;
     }
     let of = spread(m, &d.cpu[..tx]);
@@ -163,7 +175,13 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) 
     let absent = |q: u32| d.tx_queue(q).is_none_or(|t| t.xps_cpus.is_absent());
     if !anew && (0..n).all(absent) {
         let why = "this kernel shows no xps_cpus for it".to_string();
-        out.refused.push(NotPossible { address: None, what: format!("{name} XPS CPUs"), why, needed: false });
+        out.refused.push(NotPossible {
+            address: None,
+            what: format!("{name} XPS CPUs"),
+            why,
+            needed: false,
+            blocked_by: None,
+        });
         return;
     }
     if (0..n).any(|q| d.tx_queue(q).is_some_and(|t| t.xps_rxqs.known().is_some_and(|r| !r.is_empty()))) {

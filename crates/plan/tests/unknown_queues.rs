@@ -3,21 +3,13 @@
 use ringwise_knob::{Address, Setting};
 use ringwise_model::{Channels, Count, CpuSet, Dir, Fact, Intent, Knob, Snapshot, Unread, Wish};
 use ringwise_plan::{Plan, Refusal, plan};
-use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
 /// Four queues of each direction, of which no directory for transmission is listed.
 fn host(channels: Fact<Channels>) -> Snapshot {
-    let mut s = HostSpec {
-        name: "edge3".into(),
-        cpu: CpuSpec::flat(8, 1),
-        nics: vec![NicSpec::new("eth1", "ice", Some(0), 4, 8)],
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let nic = NicSpec::new("eth1", "ice", Some(0), 4, 8);
+    let mut s = machines::host("edge3", CpuSpec::flat(8, 1), vec![nic]).snapshot();
     s.nics[0].tx_queues.clear();
     s.nics[0].channels = channels;
     s

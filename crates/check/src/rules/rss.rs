@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_knob::Address;
 use ringwise_model::{Action, Dir, Gather, Goal, Knob, NicKind};
 use ringwise_plan::NotPossible;
 
@@ -291,14 +292,11 @@ pub(super) static RULES: &[Rule] = &[
         by_hand: &["ethtool -N DEV delete ID, ethtool -X DEV default, then ethtool -L"],
         judge: |cx, say| {
             let plan = cx.i.plan.as_ref().ok()?;
-            // What has no address begins with the name of its interface.
-            let dev = |r: &'_ NotPossible| -> String {
-                let named = r.address.as_ref().and_then(|a| a.dev()).or(r.what.split(' ').next());
-                named.unwrap_or_default().to_string()
-            };
-            let mut refused: BTreeMap<String, &NotPossible> = BTreeMap::new();
-            for r in plan.refused.iter().filter(|r| r.why.starts_with("flow rule")) {
-                refused.entry(dev(r)).or_insert(r);
+            let mut refused: BTreeMap<&str, &NotPossible> = BTreeMap::new();
+            for r in &plan.refused {
+                if let Some(Address::FlowRule { dev, .. }) = &r.blocked_by {
+                    refused.entry(dev).or_insert(r);
+                }
             }
             cx.each(say, |n, say| {
                 if say.get(&n.rules)?.rules.is_empty() {

@@ -26,6 +26,7 @@ impl Missing {
             what: format!("{} group {}: flows of {}", self.dev, self.group, self.who),
             why: format!("{} (laid down in {})", self.why, self.said),
             needed: true,
+            blocked_by: None,
         }
     }
 }

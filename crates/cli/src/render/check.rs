@@ -55,8 +55,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     out += &wrap(&format!("{host}  {}", r.role.words()), 0, style);
     out += &format!("\n{}\n", wrap(&format!("goal {} ({})", r.goal, r.goal_from), 0, style));
     if let Some(f) = &r.first {
-        // A sentence that ends with the command to type.
-        let f = if f.contains(": ringwise plan") { style.recording.reads(f) } else { f.clone() };
+        let f = if r.first_has_command { style.recording.reads(f) } else { f.clone() };
         out += &wrap(&format!("First: {f}"), 0, style);
         out.push('\n');
     }
@@ -214,11 +213,8 @@ fn fixes(findings: &[Finding], style: &Style) -> Vec<(String, Vec<String>)> {
             }
         }
     }
-    // Plans are made of a recording as well; what else a finding names is for the host itself.
-    let here = |c: String| match c.starts_with("ringwise plan") {
-        true => style.recording.reads(c),
-        false => c,
-    };
+    // Every remedy is a `ringwise plan`, which can be made of a recording as well.
+    let here = |c: String| style.recording.reads(c);
     let told = |f: Fix| match f.devs.is_empty() {
         true => (here(f.command), f.ids),
         false => (format!("{} ({} alike)", here(f.command), f.devs.join(" ")), f.ids),

@@ -64,6 +64,7 @@ pub fn edge3_plan(s: &Snapshot) -> Plan {
         what: "eth1 RSS key".into(),
         why: "this driver cannot set it (EOPNOTSUPP)".into(),
         needed: false,
+        blocked_by: None,
     }];
     plan.expected = vec![Expected {
         worth: None,

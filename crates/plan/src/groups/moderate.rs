@@ -26,7 +26,7 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
 
 fn refuse(cx: &mut Cx, what: &str, why: String, needed: bool) {
     let what = format!("{} {what}", cx.d.name());
-    cx.out.refused.push(NotPossible { address: None, what, why, needed });
+    cx.out.refused.push(NotPossible { address: None, what, why, needed, blocked_by: None });
 }
 
 /// The largest group; of equals the last, which is not the one for latency.

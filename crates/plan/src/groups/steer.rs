@@ -111,7 +111,7 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
 
 fn refuse(cx: &mut Cx, what: &str, why: &str) {
     let what = format!("{} {what}", cx.d.name());
-    cx.out.refused.push(NotPossible { address: None, what, why: why.to_string(), needed: true });
+    cx.out.refused.push(NotPossible { address: None, what, why: why.to_string(), needed: true, blocked_by: None });
 }
 
 /// Said because the groups do nothing for a flow that does not reach them on purpose.

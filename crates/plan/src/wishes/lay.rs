@@ -214,7 +214,7 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
             let other = instead.remove(i);
             let why = format!("{why}; {} in its place (laid down in {})", other.value_text(), one.said.join(", "));
             let what = format!("{address} {}", setting.value_text());
-            out.refused.push(NotPossible { address: None, what, why, needed: true });
+            out.refused.push(NotPossible { address: None, what, why, needed: true, blocked_by: None });
             setting = other;
         }
         let matched = compare(&setting, s);
