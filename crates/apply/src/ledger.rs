@@ -36,7 +36,7 @@ impl Ledger {
         Self::read_in(&lock.dir, host)
     }
 
-    /// The same without the lock: somebody may be writing it anew.
+    /// The same without the lock: another ringwise may be replacing the file at this moment.
     pub fn read_in(dir: &Path, host: &Host) -> Result<Self, Error> {
         let fresh = Self {
             format: SUMMED,

@@ -80,7 +80,7 @@ pub use guard_place::remove_copy;
 pub use guard_process::{Link, Process};
 pub use journals::Journals;
 pub use outcome::{Adjusted, Failure, Ignored, Instead, NotPutBack, Outcome, Refused, Verdict};
-pub use past::{history, verify, verify_in};
+pub use past::{history, replaces_another, verify, verify_in};
 pub use replan::{NewPlan, Planner};
 pub use report::{Ending, Entry, Holder, Kind, Newer, Standing, Verify};
 pub use request::{Policy, Request};

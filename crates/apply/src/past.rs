@@ -267,6 +267,14 @@ pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>,
     Ok(history_of(&Read::all(store)?, host, store))
 }
 
+/// Whether the last apply in effect has another title: one that changes nothing would not be on record then.
+pub fn replaces_another(store: &Store, host: &ringwise_model::Host, title: &str) -> Result<bool, Error> {
+    let in_effect = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
+    let list = history(store, host)?;
+    let last = list.iter().filter(in_effect).rfind(|e| e.kind == Kind::Apply);
+    Ok(last.is_some_and(|e| e.title != title))
+}
+
 pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: &Store) -> Vec<Entry> {
     let mut out: Vec<Entry> = journals.iter().map(|j| entry(j, host)).collect();
     if let Some(last) = out.last_mut().filter(|e| e.ending == Ending::Unfinished)

@@ -108,7 +108,7 @@ pub struct Standing {
     pub want: Setting,
     pub now: Fact<Setting>,
     pub how: Match,
-    /// When it was changed by somebody else; none where it holds or cannot be read.
+    /// When it was changed outside ringwise; none where it holds or cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Window>,
 }

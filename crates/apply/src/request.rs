@@ -42,8 +42,8 @@ pub struct Request {
     /// What somebody else has set and the steps leave alone; for the account.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,
-    /// Where every setting is so already and the transaction in force has another title, this one is written down all the
-    /// same: it says what the host is for from now on.
+    /// Record this transaction even where every setting has its value already, if the one in effect has another title: the
+    /// record says what the host is for from now on.
     #[serde(default, skip)]
     pub replaces: bool,
     /// Queues that stood still after an earlier transaction, for which the guard rolls it back.

@@ -16,7 +16,7 @@ use crate::guard::Sent;
 use crate::journal::{Header, Journal, Read, Record, Whose};
 use crate::ledger::Ledger;
 use crate::names::Names;
-use crate::past::in_force;
+use crate::past::replaces_another;
 use crate::replan::{Disk, Replan};
 use crate::store::Lock;
 use crate::takeover::Living;
@@ -42,7 +42,8 @@ pub fn run(
     let so = |s: &Setting| compare(s, &now).holds();
     if request.steps.iter().all(|s| so(&s.setting)) && request.relies_on.iter().all(so) {
         unfinished_of_this_boot(store, &now)?;
-        if !(request.replaces && other_in_force(store, &now, &request)?) {
+        let on_record = request.replaces && !request.already.is_empty();
+        if !(on_record && replaces_another(store, &now.host, &request.title)?) {
             return Ok(nothing_to_do(&request, &now, notes));
         }
         return replace(cx, request, notes, store, events);
@@ -113,15 +114,7 @@ fn follow(request: &Request, now: &Snapshot) -> Result<(Request, Vec<String>), E
     Ok((out, names.changed().map(|(a, b)| format!("{a} is {b} now")).collect()))
 }
 
-/// Whether the last transaction in force is for something else, so that what is asked for now would not be on record.
-fn other_in_force(store: &Store, now: &Snapshot, request: &Request) -> Result<bool, Error> {
-    let journals = Read::all(store)?;
-    let last = in_force(&journals, now).into_iter().rfind(|k| k.kind == Kind::Apply);
-    let title = last.and_then(|k| journals.iter().find(|j| j.id == k.id)?.header.as_ref()).map(|h| &h.title);
-    Ok(title.is_some_and(|t| *t != request.title) && !request.already.is_empty())
-}
-
-/// Nothing is to be done: the journal alone says what the host is for from now on.
+/// Nothing has to be written to the host: the journal records what it is for from now on.
 fn replace(
     cx: Cx,
     mut request: Request,

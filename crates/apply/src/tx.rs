@@ -473,7 +473,6 @@ impl Tx<'_> {
     }
 }
 
-/// Every queue has entries, and none more than one more than another.
 /// Whether a table names only queues that exist; where their number is unknown, the kernel judges.
 fn within(table: &[u32], queues: Option<u32>) -> bool {
     queues.is_none_or(|n| table.iter().all(|q| *q < n))
@@ -484,6 +483,7 @@ fn follows_queues(table: &[u32], before: Option<u32>, now: Option<u32>) -> bool 
     before.zip(now).is_some_and(|(before, now)| before != now && is_even(table, before))
 }
 
+/// Every queue has entries, and their numbers differ by one at most.
 fn is_even(table: &[u32], queues: u32) -> bool {
     let mut count: BTreeMap<u32, usize> = BTreeMap::new();
     table.iter().for_each(|q| *count.entry(*q).or_default() += 1);

@@ -198,7 +198,7 @@ pub fn rollback(
 #[derive(Debug, Clone, PartialEq)]
 pub struct WouldUndo {
     pub steps: Vec<Step>,
-    /// Changed by somebody else since: a refusal for any `id` but 0, unless they are to be overwritten.
+    /// Changed outside ringwise since. A rollback with another `id` than 0 refuses to overwrite them unless it is told to.
     pub moved: Vec<Moved>,
     pub notes: Vec<String>,
 }
@@ -272,10 +272,10 @@ impl Way {
     }
 
     fn notes(&self) -> impl Iterator<Item = String> {
-        // As first found is asked for whoever changed it since; only said.
+        // Rollback 0 overwrites manual changes: they are only reported.
         let told = if self.id == 0 { self.moved.as_slice() } else { &[] };
-        let gone = self.gone.iter().map(|d| format!("{d} is not there any more and is left out"));
-        let moved = told.iter().map(|m| format!("{} was changed by somebody else to {}", m.address, fact_text(&m.now)));
+        let gone = self.gone.iter().map(|d| format!("{d} does not exist any more and is skipped"));
+        let moved = told.iter().map(|m| format!("{} was changed outside ringwise to {}", m.address, fact_text(&m.now)));
         let doomed = self
             .doomed
             .iter()

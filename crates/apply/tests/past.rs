@@ -263,7 +263,7 @@ fn rollback_zero_does_so_whoever_changed_it_and_says_it() {
     let out = rollback(&sim, &dir, 0, &policy()).unwrap();
     assert_eq!(out.verdict, Verdict::Applied, "{:?}", out.failed);
     assert!(differing(&start, &look(&sim)).is_empty(), "{:?}", differing(&start, &look(&sim)));
-    assert!(out.notes.iter().any(|n| n == "eth0 rx-1 rps_cpus was changed by somebody else to 4-7"), "{:?}", out.notes);
+    assert!(out.notes.iter().any(|n| n == "eth0 rx-1 rps_cpus was changed outside ringwise to 4-7"), "{:?}", out.notes);
 }
 
 #[test]

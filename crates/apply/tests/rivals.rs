@@ -69,7 +69,7 @@ fn what_a_restarted_one_moves_is_drift_and_nobodys_wish() {
     let v = ringwise_apply::verify(&host(&sim), &dir.store(), &policy()).unwrap();
     assert_eq!((v.exit_status(), v.drifted().count()), (3, layout("eth1").len()));
     assert_eq!(v.hands(), Vec::new());
-    // Not refused as changed by somebody else either.
+    // Not refused as a manual change either.
     assert_eq!(rollback(&sim, &dir, 1, &policy()).unwrap().verdict, Verdict::Applied);
     assert_eq!(sim.irqbalance_bans(), [7]);
 }

@@ -218,7 +218,7 @@ pub struct ShowArgs {
 /// What is wanted. The same flags for plan and apply.
 #[derive(Debug, Clone, Default, Args)]
 pub struct IntentArgs {
-    /// balanced, forward, rpc, stream, latency or mixed; auto: as the host looks (a router: forward, a server: rpc)
+    /// balanced, forward, rpc, stream, latency or mixed; auto chooses by the host's role (router: forward, server: rpc)
     #[arg(long, value_name = "GOAL")]
     pub goal: Option<GoalArg>,
     /// What is wanted, as a file; flags go before it [default: /etc/ringwise/ringwise.toml where there is one;
@@ -291,7 +291,7 @@ impl std::str::FromStr for GoalArg {
 }
 
 impl IntentArgs {
-    /// `None`: not said, or `auto` that is not settled yet.
+    /// `None`: no goal is given, or `auto`, which is not resolved yet.
     pub fn named_goal(&self) -> Option<Goal> {
         match self.goal {
             Some(GoalArg::Of(goal)) => Some(goal),

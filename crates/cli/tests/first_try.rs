@@ -1,4 +1,4 @@
-//! What somebody types first: a bond's name, no goal, `--goal auto`.
+//! What a new user types first: a bond's name, no goal, `--goal auto`.
 
 use std::path::Path;
 use std::process::Command;
@@ -43,7 +43,7 @@ fn a_bond_stands_for_its_members() {
     capture(&router(), &file);
     let (status, out, err) = ringwise(&file, &["plan", "-j", "bond0"]);
     assert_eq!(status, Some(0), "{err}");
-    assert_eq!(err, "ringwise: bond0 (bond) has no queues of its own; it stands for eth0, eth1\n");
+    assert_eq!(err, "ringwise: bond0 (bond) has no queues of its own: using eth0, eth1 instead\n");
     let plan: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(plan["considered"], serde_json::json!(["eth0", "eth1"]));
     // Named twice, planned once.
@@ -60,7 +60,7 @@ fn the_role_proposes_a_goal() {
     let (_, text, err) = ringwise(&file, &["plan"]);
     assert!(text.contains("looks like a router (ip_forward=1, 3 interfaces up)"), "{text}{err}");
     assert!(text.contains("ringwise plan --goal forward"), "{text}");
-    // Somebody has said what it is for.
+    // The goal is given.
     let (_, text, _) = ringwise(&file, &["plan", "--goal", "balanced"]);
     assert!(!text.contains("looks like"), "{text}");
 

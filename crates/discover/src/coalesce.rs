@@ -118,6 +118,8 @@ pub fn queue_coalesce_again(host: &dyn Host, nic: &mut Nic, queue: u32) {
 #[cfg(test)]
 mod tests {
     use ringwise_model::{Channels, Count};
+    use ringwise_testkit::machines::{self, NicSpec};
+    use ringwise_testkit::topo::CpuSpec;
 
     use super::*;
 
@@ -131,16 +133,8 @@ mod tests {
         assert_eq!(queue_count(&channels(Some(4)), 8, 8), Some(4));
         assert_eq!(queue_count(&channels(None), 0, 2), Some(2), "a driver that counts only other channels");
         assert_eq!((queue_count(&unread(), 3, 0), queue_count(&unread(), 0, 0)), (Some(3), None));
-        let nic = ringwise_testkit::machines::NicSpec::new("eth0", "ice", Some(0), 2, 2);
-        let spec = ringwise_testkit::machines::HostSpec {
-            name: "one".into(),
-            cpu: ringwise_testkit::topo::CpuSpec::flat(2, 1),
-            nics: vec![nic],
-            bonds: Vec::new(),
-            rps_sock_flow_entries: 0,
-            control: Vec::new(),
-            held: Vec::new(),
-        };
+        let nic = NicSpec::new("eth0", "ice", Some(0), 2, 2);
+        let spec = machines::host("one", CpuSpec::flat(2, 1), vec![nic]);
         let host = ringwise_testkit::sim::Sim::new(&spec.snapshot());
         let mut r = Reader::new(&host);
         let device = Fact::Known(Coalesce([("rx-usecs".to_string(), 5)].into()));

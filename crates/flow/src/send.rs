@@ -101,21 +101,15 @@ fn choose(nic: &Nic, queues: &[u32], cpu: Option<CpuId>, rx: Option<u32>) -> (St
 
 #[cfg(test)]
 mod tests {
+    use ringwise_testkit::machines::{self, NicSpec};
+    use ringwise_testkit::topo::CpuSpec;
+
     use super::*;
 
     #[test]
     fn no_queue_is_known_where_none_is_listed() {
-        let nic = ringwise_testkit::machines::NicSpec::new("eth0", "ice", Some(0), 2, 0);
-        let mut s = ringwise_testkit::machines::HostSpec {
-            name: "one".into(),
-            cpu: ringwise_testkit::topo::CpuSpec::flat(2, 1),
-            nics: vec![nic],
-            bonds: Vec::new(),
-            rps_sock_flow_entries: 0,
-            control: Vec::new(),
-            held: Vec::new(),
-        }
-        .snapshot();
+        let nic = NicSpec::new("eth0", "ice", Some(0), 2, 0);
+        let mut s = machines::host("one", CpuSpec::flat(2, 1), vec![nic]).snapshot();
         assert_eq!(crate::steering::receive_queues(&s.nics[0]), Some(2));
         s.nics[0].tx_queues.clear();
         s.nics[0].rx_queues.clear();

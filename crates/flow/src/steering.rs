@@ -475,7 +475,8 @@ fn entry(hash: u32, entries: usize) -> usize {
     if entries.is_power_of_two() { hash as usize & (entries - 1) } else { hash as usize % entries.max(1) }
 }
 
-/// Receive queues in use; `None`: not known.
+/// Receive queues in use; `None`: not known. The driver's count goes first even where fewer directories are listed, because
+/// predictions are also made for queues that a channel change would add.
 pub fn receive_queues(nic: &Nic) -> Option<u32> {
     let told = nic.channels.known().map(|c| c.rx_queues()).filter(|n| *n > 0);
     told.or(Some(nic.rx_queues.len() as u32).filter(|n| *n > 0))

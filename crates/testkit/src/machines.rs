@@ -282,7 +282,7 @@ impl HostSpec {
     }
 }
 
-/// One that nobody has touched.
+/// A host with default settings and no bonds.
 pub fn host(name: &str, cpu: CpuSpec, nics: Vec<NicSpec>) -> HostSpec {
     HostSpec {
         name: name.into(),

@@ -122,8 +122,8 @@ fn reach(chart: &Chart, right: bool) -> Option<Reach> {
 }
 
 impl Reach {
-    /// Ends of a linear axis. Where no value is below 0 there is none (rates, latencies, shares), although the interval
-    /// of a mean may begin there.
+    /// Ends of a linear axis. Rates, latencies and shares are never negative, so their axis begins at 0 even where the
+    /// interval of a mean reaches below it.
     fn linear(&self) -> (f64, f64) {
         let ((least, most), (low, high)) = (self.values, self.intervals);
         let far = least.abs().max(most.abs()) * STRETCH;

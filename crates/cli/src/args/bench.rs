@@ -257,7 +257,7 @@ pub struct DesignArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Results")]
 pub struct KeepArgs {
-    /// Results as JSON lines, as they come [default: bench/DATE.jsonl in the state directory, and says so]
+    /// Results as JSON lines, as they come [default: bench/DATE.jsonl in the state directory]
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
     /// The report with figures, one file

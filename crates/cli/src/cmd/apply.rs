@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ringwise_apply::{Ending, Entry, Kind, Policy, Request};
+use ringwise_apply::{Policy, Request};
 use ringwise_knob::Setting;
 use ringwise_model::{Gather, Snapshot};
 use ringwise_plan::Plan;
@@ -92,7 +92,7 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
             ringwise_apply::still_fits(&source.host, &request, &Policy::default()).map_err(|e| fail(&e))?;
         }
         ask(a, &plan, common, &style, &text)?;
-    } else if !as_json && file.is_none() && !another_goal(&source, common, &request.title) {
+    } else if !as_json && file.is_none() && !another_goal(&source, common, &request.title)? {
         // No lock, no journal, no second look.
         trial::none_waits(&source, &store(common), &style)?;
         out::answer(&text())?;
@@ -126,13 +126,10 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     }
 }
 
-/// The last apply in force was for something else: then this one is written down, though it changes nothing.
-fn another_goal(source: &Source, common: &Common, title: &str) -> bool {
+/// The last apply in effect was for something else: then this one is recorded, though it changes nothing.
+fn another_goal(source: &Source, common: &Common, title: &str) -> Result<bool> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
-    let list = ringwise_apply::history(&store(common), &host).unwrap_or_default();
-    let in_force = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
-    let last = list.iter().filter(in_force).rfind(|e| e.kind == Kind::Apply);
-    last.is_some_and(|e| e.title != title)
+    ringwise_apply::replaces_another(&store(common), &host, title).map_err(|e| fail(&e))
 }
 
 /// Says what would happen and asks; no is a refusal.

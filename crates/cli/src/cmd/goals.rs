@@ -1,4 +1,4 @@
-//! What the goals of a configuration lay down, as comments in its own words; and the goal that a host's role proposes.
+//! The settings that the goals of a configuration imply, as comments in its syntax; and the goal that fits a host's role.
 
 use std::collections::BTreeSet;
 
@@ -49,14 +49,14 @@ fn of_goal(goal: Goal, c: &Config) -> String {
     out
 }
 
-/// What the host looks like.
+/// The host's role, guessed from what it shows.
 pub fn role(host: &dyn Host, s: &Snapshot) -> RoleGuess {
     let sockets = host.read_text("/proc/net/sockstat").ok();
     let sockets = sockets.and_then(|t| ringwise_check::tcp_in_use(&t));
     ringwise_check::guess_role(s, sockets)
 }
 
-/// The goal of `--goal auto`, and why it is that one.
+/// The goal that `--goal auto` stands for; the reason is printed on stderr.
 pub fn of_role(host: &dyn Host, s: &Snapshot, common: &Common) -> Goal {
     let role = role(host, s);
     let goal = role.goal().unwrap_or_default();
@@ -65,7 +65,7 @@ pub fn of_role(host: &dyn Host, s: &Snapshot, common: &Common) -> Goal {
     goal
 }
 
-/// With the goal in place of `auto`.
+/// The same arguments with `auto` replaced by a goal.
 pub fn settled(a: &IntentArgs, source: &Source, common: &Common) -> Result<IntentArgs> {
     if a.goal != Some(GoalArg::Auto) {
         return Ok(a.clone());

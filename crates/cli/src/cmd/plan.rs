@@ -80,7 +80,7 @@ pub struct Made {
     /// Flows of groups that are not known now.
     missing: Vec<Missing>,
     intent: Intent,
-    /// What the host looks like, where nobody has said what it is for.
+    /// The guessed role, where neither a flag nor a file names a goal.
     role: Option<RoleGuess>,
 }
 

@@ -72,7 +72,7 @@ fn preview(
     common: &Common,
     style: &Style,
 ) -> Result<Status> {
-    // Somebody else's slow device is no reason to know less.
+    // The search for competing programs reads a file of every process, and a rollback needs none of it.
     let options = Options { skip_rivals: true, ..Options::all() };
     let now = ringwise_discover::snapshot(&source.host, &options).map_err(|e| Fail::error(e.to_string()))?;
     let mut would = ringwise_apply::would_undo(&now, store, id).map_err(|e| fail(&e))?;

@@ -66,7 +66,7 @@ fn find(named: Option<&Path>, recorded: bool) -> Result<Option<(PathBuf, Config)
 /// All of it, or what is wrong with it.
 pub fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
     if a.goal == Some(GoalArg::Auto) {
-        return Err(Fail::usage("--goal auto is for plan, apply, check and persist; here the goal is named"));
+        return Err(Fail::usage("--goal auto works with plan, apply, check and persist only; name the goal here"));
     }
     let mut over = Vec::new();
     let mut wrong = Vec::new();
@@ -237,7 +237,7 @@ impl Wanted {
     }
 }
 
-/// Of a bond, bridge or VLAN that is named, the interfaces below it: these have the queues. What it means is said.
+/// Replaces a bond, bridge or VLAN by the interfaces below it, which have the queues. Returns notes for the user as well.
 fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut devs, mut notes) = (Vec::new(), Vec::new());
     for dev in named {
@@ -253,7 +253,7 @@ fn members(s: &Snapshot, named: &[String]) -> (Vec<String>, Vec<String>) {
             Some(NicKind::Software { kind }) => format!(" ({kind})"),
             _ => String::new(),
         };
-        notes.push(format!("{dev}{kind} has no queues of its own; it stands for {}", below.join(", ")));
+        notes.push(format!("{dev}{kind} has no queues of its own: using {} instead", below.join(", ")));
         devs.extend(below);
     }
     let mut seen = BTreeSet::new();

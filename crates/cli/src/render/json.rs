@@ -35,7 +35,7 @@ pub fn snapshot(s: &Snapshot, devs: &[String]) -> Value {
     })
 }
 
-/// Queues of its own, or nobody knows.
+/// It has queues of its own, or they could not be read.
 fn has_queues(n: &Nic) -> bool {
     n.has_own_queues() || is_listed(n) && n.queues_unread().is_some()
 }

@@ -198,7 +198,7 @@ fn state(e: &Entry) -> String {
     }
     match &e.ending {
         Ending::OnTrial { .. } => "on trial: ringwise confirm".into(),
-        // Nothing stays of it that could be in force: what it restored is nobody's setting.
+        // A rollback leaves no setting of ringwise in effect.
         Ending::Kept if e.this_boot && matches!(e.kind, Kind::Rollback { .. }) => "done".into(),
         Ending::Kept if e.this_boot => "in force".into(),
         Ending::Kept => e.elsewhere.clone().unwrap_or_else(|| "gone with a reboot".into()),
@@ -333,8 +333,8 @@ pub fn would_undo(id: u64, w: &WouldUndo, style: &Style) -> String {
     }
     if !w.moved.is_empty() {
         let list: Vec<String> = w.moved.iter().map(|m| m.address.to_string()).collect();
-        let text = format!("{} changed by somebody else since: {}", plural(list.len(), "setting"), list.join(", "));
-        out.push_str(&hang("Refused as it is: ", &text, style.width));
+        let text = format!("{} changed outside ringwise since: {}", plural(list.len(), "setting"), list.join(", "));
+        out.push_str(&hang("A rollback would be refused: ", &text, style.width));
         out.push_str(&format!("To overwrite them: ringwise rollback {id} --take-over\n"));
     }
     out.push_str("Nothing was changed.\n");

@@ -71,23 +71,15 @@ pub fn udev(i: &Intent, nics: &[Nic]) -> Exported {
 #[cfg(test)]
 mod tests {
     use ringwise_model::Wish;
-    use ringwise_testkit::machines::{HostSpec, NicSpec};
+    use ringwise_testkit::machines::{self, NicSpec};
     use ringwise_testkit::topo::CpuSpec;
 
     use super::*;
 
     #[test]
     fn all_queues_of_an_unknown_number_are_left_out_and_named() {
-        let mut s = HostSpec {
-            name: "one".into(),
-            cpu: CpuSpec::flat(4, 1),
-            nics: vec![NicSpec::new("eth0", "igb", Some(0), 2, 2)],
-            bonds: Vec::new(),
-            rps_sock_flow_entries: 0,
-            control: Vec::new(),
-            held: Vec::new(),
-        }
-        .snapshot();
+        let nic = NicSpec::new("eth0", "igb", Some(0), 2, 2);
+        let mut s = machines::host("one", CpuSpec::flat(4, 1), vec![nic]).snapshot();
         let wish = Wish {
             dev: Some("eth0".into()),
             knob: Knob::RpsFlowCnt { queues: None, entries: 256 },

@@ -133,7 +133,7 @@ pub struct Ready<'a> {
     pub begin: Instant,
 }
 
-/// Below the state directory: nobody expects files in the directory that a command is called in.
+/// Below the state directory, because an unrequested file in the current directory would be a surprise.
 fn default_results(source: &Source, common: &Common) -> Result<PathBuf> {
     let time = when::second(source.host.unix_time(), common.utc).replace([' ', ':'], "-");
     let mut refused = None;
