@@ -286,7 +286,7 @@ impl std::str::FromStr for GoalArg {
     type Err = String;
 
     fn from_str(s: &str) -> Result<Self, String> {
-        if s == "auto" { Ok(Self::Auto) } else { s.parse().map(Self::Of).map_err(|e: String| format!("{e}, and auto")) }
+        if s == "auto" { Ok(Self::Auto) } else { s.parse().map(Self::Of).map_err(|e: String| format!("{e}, or auto")) }
     }
 }
 

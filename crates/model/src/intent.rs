@@ -54,7 +54,7 @@ impl std::str::FromStr for Goal {
         Self::ALL
             .into_iter()
             .find(|g| g.name() == s)
-            .ok_or_else(|| format!("\"{s}\" is no goal; there are balanced, forward, rpc, stream, latency and mixed"))
+            .ok_or_else(|| format!("\"{s}\" is not a goal; expected balanced, forward, rpc, stream, latency or mixed"))
     }
 }
 
