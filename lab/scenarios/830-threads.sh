@@ -1,7 +1,8 @@
 #!/bin/sh
-# Two threads of a core under the cost model: packets/s at overload, and the highest rate that a layout keeps up with, for one
-# queue a core, one a thread, and six queues on four cores with three tables: even, the same share for each core, and as
-# the model has it that each CPU carries.
+# Two threads of a core under the cost model: packets/s at overload, and the highest rate that a layout keeps up with. On four
+# cores: one queue a core, one a thread, six queues with three tables (even, the same share for each core, by what each
+# CPU carries). On six cores: six queues, eight with an even table, eight by what each CPU carries. One queue with RPS to
+# three other cores: one thread of each, and both.
 # hosts: router16
 # kernels: 6.12
 # lane: benchmark
@@ -72,7 +73,7 @@ highest() {
 measure() {
 	offered 2600
 	overload=$got
-	highest 900 2000
+	highest 600 2500
 	echo "$1: at overload $overload packets/s (of $sent offered last), keeps up with $low"
 	results="$results$1 $overload $low;"
 }
@@ -87,8 +88,21 @@ layout 6 "weight 1 1 2 2 1 1" 0 2 4 6 1 3
 measure "six-by-core"
 layout 6 "weight 2 2 3 3 2 2" 0 2 4 6 1 3
 measure "six-by-thread"
+layout 6 "equal 6" 0 2 4 6 8 10
+measure "six-cores"
+layout 8 "equal 8" 0 2 4 6 8 10 1 3
+measure "eight-even"
+layout 8 "weight 2 2 3 3 3 3 2 2" 0 2 4 6 8 10 1 3
+measure "eight-by-thread"
+layout 1 "equal 1" 0
+rps=/sys/class/net/mq0/queues/rx-0/rps_cpus
+echo 54 >$rps
+measure "rps-a-core"
+echo fc >$rps
+measure "rps-a-thread"
+echo 0 >$rps
 echo "$results" | tr ';' '\n' | grep . >/h/results/threads.txt
 cost_off
-check "five layouts were measured" [ "$(wc -l </h/results/threads.txt)" = 5 ]
+check "ten layouts were measured" [ "$(wc -l </h/results/threads.txt)" = 10 ]
 ethtool -X mq0 default
 ethtool -L mq0 combined 8

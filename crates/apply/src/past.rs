@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, FOR_GROUPS, Of, Setting, SettingMap, alike, compare, live, overlap};
+use ringwise_knob::{Address, Of, Setting, SettingMap, alike, compare, goes_with_layout, live, overlap};
 use ringwise_model::{Gather, Snapshot};
 use ringwise_sys::Host;
 
@@ -67,7 +67,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
         let kept = |s: &&Setting| !given_up.get(&s.address()).is_some_and(|list| list.contains(s));
         let steps = h.steps.iter().map(|s| &s.setting).filter(kept);
         let wants = h.already.iter().chain(steps).chain(outcome.instead.iter().map(|i| &i.kept));
-        let groups = h.steps.iter().filter(|s| FOR_GROUPS.contains(&s.rule.as_str()));
+        let groups = h.steps.iter().filter(|s| goes_with_layout(&s.rule));
         let for_groups = groups.filter_map(|s| names.setting(&s.setting).address()).into_set();
         out.push(Rc::new(Kept {
             id: j.id,

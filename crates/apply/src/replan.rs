@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, FOR_GROUPS, Family, IfRefused, Learned, Made, Setting, SettingMap, Step};
+use ringwise_knob::{Address, Family, IfRefused, Learned, Made, Setting, SettingMap, Step, goes_with_layout};
 use ringwise_model::Gather;
 use ringwise_sys::Host;
 
@@ -128,7 +128,7 @@ impl Tx<'_> {
 
     /// What the first plans made for groups that the next one may not have.
     fn made(&self) -> Vec<Made> {
-        let of_groups = |s: &&Step| FOR_GROUPS.contains(&s.rule.as_str()) && self.out.applied.contains(&s.setting);
+        let of_groups = |s: &&Step| goes_with_layout(&s.rule) && self.out.applied.contains(&s.setting);
         let made = |s: &Step| {
             let before = self.start.get(&s.setting.address()?)?.clone();
             let (setting, transaction) = (s.setting.clone(), self.out.transaction?);

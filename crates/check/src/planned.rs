@@ -54,6 +54,8 @@ fn severity(rule: &str, cx: &Cx, dev: Option<&str>, steps: &[&Step]) -> Option<S
         "A03" if far(cx, dev, steps) => Some(Severity::Error),
         // Every interrupt is where it should be, for now.
         "A02" if steps.iter().all(|s| s.reason.ends_with("; it is held on one")) => Some(Severity::Info),
+        // There are CPUs for all of them, but not near the interface.
+        "Q03" => Some(Severity::Info),
         // Two devices compete only when both have something to do.
         "A15" if idle(cx, dev) => Some(Severity::Info),
         _ => None,

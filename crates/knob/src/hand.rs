@@ -47,12 +47,20 @@ impl Hand {
 /// rules. Stands in journals: never to be changed.
 pub const FOR_GROUPS: [&str; 2] = ["R4.05", "R4.06"];
 
-/// A context, flow rule or table that a transaction in force has made for a group, and that is still there.
+/// Rule of plans behind an RSS table by what CPUs carry. Stands in journals: never to be changed.
+pub const FOR_SHARES: &str = "Q33";
+
+/// Whether what a step of this rule makes is there for one layout only, and goes with it.
+pub fn goes_with_layout(rule: &str) -> bool {
+    rule == FOR_SHARES || FOR_GROUPS.contains(&rule)
+}
+
+/// A context, flow rule or table that a transaction in force has made for a group or a layout, and that is still there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     /// As it was left.
     pub setting: Setting,
-    /// What was there before groups: none, or somebody's.
+    /// What was there before: none, or somebody's.
     pub before: Setting,
     pub transaction: u64,
     /// Nobody has changed it since.

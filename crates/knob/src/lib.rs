@@ -38,7 +38,7 @@ pub mod xps;
 
 pub use address::{Address, Family, Of, alike};
 pub use diff::{Change, Match, SettingMap, collateral, compare, diff, live, live_of_device};
-pub use hand::{FOR_GROUPS, Hand, Made, Origin, Window};
+pub use hand::{FOR_GROUPS, FOR_SHARES, Hand, Made, Origin, Window, goes_with_layout};
 pub use learned::Learned;
 pub use order::order;
 pub use react::{Reaction, react};

@@ -26,18 +26,30 @@ fn members(devs: &[Dev]) -> BTreeMap<IfIndex, Vec<usize>> {
 pub(crate) struct Share {
     /// Physical cores near it; of members the fewest.
     pub cores: u32,
+    /// Their threads that may carry queues; of members the fewest.
+    pub cpus: u32,
     /// Queues there are; of members the fewest.
     pub now: u32,
     /// Queues there can be; of members the fewest.
     pub max: u32,
 }
 
-pub(crate) fn shares(devs: &[Dev], cores: impl Fn(&Dev) -> u32) -> Vec<Share> {
+/// `near`: physical cores and threads near a device.
+pub(crate) fn shares(devs: &[Dev], near: impl Fn(&Dev) -> (u32, u32)) -> Vec<Share> {
     let max = |d: &Dev| d.nic.channels.known().and_then(channels::most).unwrap_or(u32::MAX);
-    let mut out: Vec<Share> = devs.iter().map(|d| Share { cores: cores(d), now: d.pairs_now(), max: max(d) }).collect();
+    let of = |d: &Dev| {
+        let (cores, cpus) = near(d);
+        Share { cores, cpus, now: d.pairs_now(), max: max(d) }
+    };
+    let mut out: Vec<Share> = devs.iter().map(of).collect();
     for list in members(devs).values() {
         let least = |f: &dyn Fn(&Share) -> u32| list.iter().map(|i| f(&out[*i])).min().unwrap_or(0);
-        let share = Share { cores: least(&|s| s.cores), now: least(&|s| s.now), max: least(&|s| s.max) };
+        let share = Share {
+            cores: least(&|s| s.cores),
+            cpus: least(&|s| s.cpus),
+            now: least(&|s| s.now),
+            max: least(&|s| s.max),
+        };
         list.iter().for_each(|i| out[*i] = share);
     }
     out

@@ -126,7 +126,6 @@ pub(crate) fn decide(
         out.left_alone.push(LeftAlone { dev: name, why: format!("channels only: in use by {user}") });
         return Ok(());
     }
-    let cores = share.cores;
     let limit = d.nic.channels.known().and_then(|c| for_count(&name, c, 1));
     let Some((_, max)) = limit else {
         if asked.is_some_and(|n| n != now) {
@@ -148,7 +147,7 @@ pub(crate) fn decide(
         Some(n) => n,
         None if article => now,
         None if matches!(intent.goal, Goal::Balanced | Goal::Mixed) => now,
-        None => goal::queues(intent.goal, share.now, cores).min(share.max.max(share.now)),
+        None => goal::queues(intent.goal, share).min(share.max.max(share.now)),
     };
     if want == now && d.tx_now.is_none_or(|tx| tx == d.rx_now) {
         return Ok(());
@@ -181,7 +180,7 @@ pub(crate) fn decide(
         d.channels = Some(setting);
         return Ok(());
     }
-    let (rule, why) = reason(intent, now, want, cores);
+    let (rule, why) = reason(intent, now, want, share);
     out.wanted_counts.push(want);
     out.left_out.push(LeftOut {
         from: ringwise_knob::channels::live(d.nic),
@@ -278,33 +277,38 @@ fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, String)> {
     Some((Address::FlowRule { dev: d.name().to_string(), location: *at }, why))
 }
 
-/// Rule and sentence for going from `now` to `want` queues.
 /// The rule of a number of queues that the user named.
 pub(crate) const NAMED: &str = "R0.11";
 
-pub(crate) fn reason(intent: &Intent, now: u32, want: u32, cores: u32) -> (&'static str, String) {
+/// Rule and sentence for going from `now` to `want` queues.
+pub(crate) fn reason(intent: &Intent, now: u32, want: u32, near: Share) -> (&'static str, String) {
     if intent.queues.is_some() {
         return (NAMED, {
             let (asked, was) = (plural(want as usize, "queue"), if want == 1 { "was" } else { "were" });
             format!("{asked} {was} asked for, there {} {now}", if now == 1 { "is" } else { "are" })
         });
     }
+    let queues = plural(now as usize, "queue");
+    let leave = if now == 1 { "leaves" } else { "leave" };
     match intent.goal {
         Goal::Latency => {
-            ("R3.16", format!("the fewest queues that carry the load: half of the {cores} near physical cores"))
+            ("R3.16", format!("the fewest queues that carry the load: half of the {} near physical cores", near.cores))
         }
-        _ if want < now => ("Q02", {
-            let cores = plural(cores as usize, "core");
-            format!("one queue a physical core: {now} queues for the {cores} of its node; each costs interrupts")
-        }),
-        _ => (
-            "Q01",
-            format!(
-                "one queue a physical core: {} leave{} {} of the {cores} cores of its node idle",
-                plural(now as usize, "queue"),
-                if now == 1 { "s" } else { "" },
-                cores.saturating_sub(now)
-            ),
-        ),
+        Goal::Forward if want < now => {
+            let cpus = plural(near.cpus as usize, "CPU");
+            ("Q03", format!("one queue a CPU: {queues} for the {cpus} of its node; each costs interrupts"))
+        }
+        Goal::Forward => {
+            let (idle, all) = (near.cpus.saturating_sub(now), near.cpus);
+            ("Q01", format!("one queue a CPU: {queues} {leave} {idle} of the {all} CPUs of its node idle"))
+        }
+        _ if want < now => {
+            let cores = plural(near.cores as usize, "core");
+            ("Q02", format!("one queue a physical core: {queues} for the {cores} of its node; each costs interrupts"))
+        }
+        _ => {
+            let (idle, all) = (near.cores.saturating_sub(now), near.cores);
+            ("Q01", format!("one queue a physical core: {queues} {leave} {idle} of the {all} cores of its node idle"))
+        }
     }
 }

@@ -87,6 +87,8 @@ pub(crate) struct Dev<'a> {
     pub stuck: Vec<bool>,
     /// CPU of each queue pair after the plan, by queue number.
     pub cpu: Vec<Option<usize>>,
+    /// The RSS table that the plan has for it by what CPUs carry.
+    pub table: Option<Vec<u32>>,
     rx_vector: Vec<Option<usize>>,
     tx_vector: Vec<Option<usize>>,
     rx_dir: Vec<Option<usize>>,
@@ -121,6 +123,7 @@ impl<'a> Dev<'a> {
             units: Vec::new(),
             stuck: vec![false; nic.vectors.len()],
             cpu: Vec::new(),
+            table: None,
             rx_vector: Vec::new(),
             tx_vector: Vec::new(),
             rx_dir: Vec::new(),

@@ -6,7 +6,7 @@ use ringwise_model::{Confidence, FarNode, Goal, Intent, Smt};
 
 use crate::dev::Dev;
 use crate::machine::{Class, Machine, Near};
-use crate::{DevLayout, DoubledCore, Expected, Placed};
+use crate::{DevLayout, DoubledCore, Expected, Placed, shares};
 
 /// `None` where the device's node or the CPU's is not known. Counted by node, also where the plan takes nodes
 /// close by for near: what crosses to another node is said.
@@ -72,12 +72,41 @@ fn busiest_percent(cpus: &Cpus) -> Option<f64> {
     Some(f64::from(*per.values().max()?) * 100.0 / cpus.len() as f64)
 }
 
+/// The same by entries of the RSS table, where queues have unlike shares of it.
+fn busiest_by_table(cpus: &Cpus, table: &[u32]) -> Option<f64> {
+    let mut per: BTreeMap<usize, u32> = BTreeMap::new();
+    for q in table {
+        *per.entry(cpus.get(*q as usize).copied().flatten()?).or_default() += 1;
+    }
+    Some(f64::from(*per.values().max()?) * 100.0 / table.len() as f64)
+}
+
 /// Queues on the core that has most of them.
 fn fullest_core(m: &Machine, cpus: &Cpus) -> Option<f64> {
     if cpus.iter().any(Option::is_none) {
         return None;
     }
     per_core(m, cpus).values().map(Vec::len).max().map(|n| n as f64)
+}
+
+/// Load of the fullest CPU over all interfaces, each of which brings a load of 1, beside what the CPU carries; `None` where a
+/// CPU is not known, or an interface has one queue, which RPS may share out.
+fn fullest(m: &Machine, devs: &[Dev], then: bool) -> Option<f64> {
+    let mut load: BTreeMap<usize, f64> = BTreeMap::new();
+    for d in devs {
+        let (cpus, rx) = if then { (after(d), d.rx) } else { (before(m, d), d.rx_now) };
+        let live = || d.nic.rss.known().map(|r| &r.table).filter(|t| !t.is_empty() && (!then || d.channels.is_none()));
+        let by_turns: Vec<u32> = (0..rx).collect();
+        let table = d.table.as_ref().filter(|_| then).or_else(live).unwrap_or(&by_turns);
+        if rx < 2 {
+            return None;
+        }
+        for q in table {
+            *load.entry(cpus.get(*q as usize).copied().flatten()?).or_default() += 1.0 / table.len() as f64;
+        }
+    }
+    let carries = shares::capacity(m, load.keys().copied());
+    load.into_iter().map(|(c, l)| l * 100.0 / carries[&c]).max_by(f64::total_cmp)
 }
 
 /// Queue vectors on far nodes: how many of how many; `None` where one is not known.
@@ -113,9 +142,11 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
         _ if d.channels.is_some() && d.rx < d.rx_now => match d.goal {
             _ if intent.queues.is_some() || d.laid_in.is_some() => said("there are fewer queues, as requested"),
             Goal::Latency => said("there are fewer queues, on half of the physical cores"),
+            Goal::Forward => said("there are fewer queues, one a CPU"),
             _ => said("there are fewer queues, one a physical core"),
         },
         _ if d.channels.is_some() && d.rx > d.rx_now => said("there are more queues"),
+        _ if d.table.is_some() => said("a CPU that has a core to itself carries more than one that shares it"),
         _ if ends_far() => said("more of its interrupts are on its own node"),
         Goal::Latency => said("the other cores are left to programs"),
         Goal::Rpc | Goal::Stream if intent.smt.is_none() => {
@@ -162,9 +193,13 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
         let first = out.len();
         let (b, a) = (before(m, d), after(d));
         if a.len() > 1 || b.len() > 1 {
-            push(&mut out, Some(dev), busiest_percent(&b), busiest_percent(&a), "percent of queues", |b, a| match b {
-                Some(b) => format!("busiest CPU takes {a:.0} % of {dev}'s queues instead of {b:.0} %"),
-                None => format!("busiest CPU takes {a:.0} % of {dev}'s queues; how many it takes now is unknown"),
+            let (what, unit, then) = match &d.table {
+                Some(table) => ("RSS table", "percent of the RSS table", busiest_by_table(&a, table)),
+                None => ("queues", "percent of queues", busiest_percent(&a)),
+            };
+            push(&mut out, Some(dev), busiest_percent(&b), then, unit, |b, a| match b {
+                Some(b) => format!("busiest CPU takes {a:.0} % of {dev}'s {what} instead of {b:.0} %"),
+                None => format!("busiest CPU takes {a:.0} % of {dev}'s {what}; how much it takes now is unknown"),
             });
             push(&mut out, Some(dev), fullest_core(m, &b), fullest_core(m, &a), "queues", |b, a| match b {
                 Some(b) => format!("most queues of {dev} on one physical core: {a:.0} instead of {b:.0}"),
@@ -187,6 +222,23 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
         }
         let worse = out[first..].iter_mut().filter(|e| e.after > e.before && e.before.is_some());
         worse.for_each(|e| tell(e, gain(m, d, intent, &all)));
+    }
+    if !devs.is_empty() && devs.iter().all(|d| d.goal == Goal::Forward) {
+        let (b, a) = (fullest(m, devs, false), fullest(m, devs, true));
+        if let (Some(was), Some(is)) = (b, a)
+            && (was - is).abs() * 100.0 > was
+        {
+            let unit = "load of the fullest CPU for each interface's load (modelled)";
+            push(&mut out, None, b, a, unit, |_, _| {
+                format!(
+                    "{:.1} times as much traffic before a CPU is full (modelled: even flows, the same load on each interface)",
+                    was / is
+                )
+            });
+            if let Some(e) = out.last_mut().filter(|_| is > was) {
+                tell(e, devs.iter().find_map(|d| gain(m, d, intent, &all)));
+            }
+        }
     }
     // One line for all devices whose node is known: an interrupt on another node crosses the link between sockets.
     if m.has_nodes() {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{CpuSet, FarNode, Gather, Goal, Intent, Order, Smt};
 
+use crate::bonds::Share;
+
 /// Flow table of the host for request/response servers: kernel documentation, networking/scaling.
 const RFS_RPC: u32 = 32_768;
 /// For few long flows: 32 KB, stays in a core's own cache.
@@ -21,13 +23,16 @@ pub(crate) enum Rfs {
     },
 }
 
-/// How many queues a goal wants, from the physical cores of the device's node.
-pub(crate) fn queues(goal: Goal, now: u32, cores: u32) -> u32 {
+/// How many queues a goal wants, from the physical cores of the device's node and their threads.
+pub(crate) fn queues(goal: Goal, near: Share) -> u32 {
+    let Share { now, cores, cpus, .. } = near;
     match goal {
         // Nothing that interrupts traffic, ever; groups are made of the queues that are there.
         Goal::Balanced | Goal::Mixed => now,
         Goal::Rpc => now.min(cores.max(1)),
-        Goal::Forward | Goal::Stream => cores.max(1),
+        // Both threads of a core together carry more than one alone (lab: 830-threads).
+        Goal::Forward => cpus.max(1),
+        Goal::Stream => cores.max(1),
         // The load is not known here: half of the cores, the rest stays free for programs.
         Goal::Latency => now.min(for_queues(cores)),
     }
@@ -51,11 +56,6 @@ pub(crate) fn rfs(goal: Goal) -> Rfs {
 /// Whether a device with one receive queue gets help from other CPUs.
 pub(crate) fn rps_for_one_queue(goal: Goal) -> bool {
     goal != Goal::Latency
-}
-
-/// Only the first thread of a core helps: a forwarding host gains nothing from the second.
-pub(crate) fn rps_one_per_core(goal: Goal, smt: Smt) -> bool {
-    goal == Goal::Forward || smt == Smt::OnePerCore
 }
 
 /// The same layout on every port near the same node: a flow that leaves by queue i of another port

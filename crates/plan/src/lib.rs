@@ -38,6 +38,7 @@ mod rivals;
 mod rps;
 mod rules;
 mod select;
+mod shares;
 mod stay;
 mod target;
 mod wishes;

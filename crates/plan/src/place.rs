@@ -21,6 +21,8 @@ pub(crate) struct Place {
     /// Physical cores of the device's own node that may carry queues, whole ones if there are any (of the
     /// nearest node where its own has none).
     pub home_cores: u32,
+    /// Those threads of these cores that may carry queues.
+    pub home_cpus: u32,
     /// No near CPU was left, so others are used.
     pub far_instead: bool,
 }
@@ -70,16 +72,20 @@ pub(crate) fn places(
             }
         }
         let nearest = cands.iter().map(|c| (c.class, c.distance)).min();
-        let count = |f: &dyn Fn(&CoreCand) -> bool| Some(cands.iter().filter(|c| f(c)).count()).filter(|n| *n > 0);
-        let home_cores = count(&|c| c.home && !c.partial)
+        let count = |f: &dyn Fn(&CoreCand) -> bool| {
+            let all = cands.iter().filter(|c| f(c)).map(|c| c.threads.len());
+            let (cores, cpus) = all.fold((0, 0), |(cores, cpus), n| (cores + 1, cpus + n as u32));
+            (cores > 0).then_some((cores, cpus))
+        };
+        let (home_cores, home_cpus) = count(&|c| c.home && !c.partial)
             .or_else(|| count(&|c| c.home))
             .or_else(|| count(&|c| Some((c.class, c.distance)) == nearest))
-            .unwrap_or(0) as u32;
-        let home_cores = if one_core { cands[0].threads.len() as u32 } else { home_cores };
+            .unwrap_or((0, 0));
+        let home_cores = if one_core { home_cpus } else { home_cores };
         if intent.goal == Goal::Latency && !intent.pair_as_article {
             reserve_half(m, &mut cands, home_cores);
         }
-        out.insert(at, Place { zone, cands, home_cores, far_instead });
+        out.insert(at, Place { zone, cands, home_cores, home_cpus, far_instead });
     }
     Ok(out)
 }

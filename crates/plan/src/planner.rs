@@ -17,7 +17,7 @@ use crate::wishes::{self, Laid};
 use crate::{Group, Plan, PlanHost, Refusal, SCHEMA, VERSION};
 use crate::{
     arfs, article, bonds, channels, control, effect, goal, goal_knobs, irq, napi, programs, rfs, rivals, rps, select,
-    xps,
+    shares, xps,
 };
 
 /// Plans the host for the intent; `learned` is what devices were found to refuse or ignore.
@@ -42,8 +42,9 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     let learned = LearnedIndex::new(learned, &s.host.kernel);
     if m.cpus.len() < 2 {
         out.warnings.push("one CPU: nothing to place".into());
+        let one = bonds::Share { cores: 1, cpus: 1, now: 1, max: 1 };
         devs.iter_mut().try_for_each(|d| {
-            let none = bonds::Share { cores: 1, now: d.rx_now, max: d.rx_now };
+            let none = bonds::Share { now: d.rx_now, max: d.rx_now, ..one };
             channels::decide(
                 s,
                 d,
@@ -58,7 +59,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
         laid.refuse()?;
         out.laid = laid.names(s);
         for d in &devs {
-            want_channels(d, &intent, 1, &learned, &mut out);
+            want_channels(d, &intent, one, &learned, &mut out);
         }
         wishes::lay(s, &devs, laid, &intent, &learned, &mut out);
         goal_knobs::plan(s, &m, &devs, &[], &learned, &intent, &mut out);
@@ -80,7 +81,10 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     let places = place::places(&m, &devs, &usable, &resolved, user.smt.is_some())?;
     let intents: Vec<&Intent> = devs.iter().map(|d| resolved.of(d.goal)).collect();
     warn_about_host(s, &intent, &use_of, &mut out);
-    let shares = bonds::shares(&devs, |d| places[&d.zone()].home_cores);
+    let shares = bonds::shares(&devs, |d| {
+        let place = &places[&d.zone()];
+        (place.home_cores, place.home_cpus)
+    });
     for ((d, share), intent) in devs.iter_mut().zip(&shares).zip(&intents) {
         channels::decide(s, d, intent, *share, &mut laid, &learned, &mut out)?;
     }
@@ -133,7 +137,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     for ((d, share), intent) in devs.iter().zip(&shares).zip(&intents) {
         let place = &places[&d.zone()];
         warn_about_device(&m, d, place, &mut out);
-        want_channels(d, intent, share.cores, &learned, &mut out);
+        want_channels(d, intent, *share, &learned, &mut out);
         irq::plan(&m, d, place, &now, &usable, &learned, &mut out)?;
         xps::plan(&m, d, &learned, &mut out);
         rps::plan(s, &m, d, place, &usable, intent, &learned, &mut out);
@@ -145,6 +149,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     let with_policies = by_device(&planned);
     groups.retain(|g| !with_policies.contains_key(g.dev.as_str()));
     groups.extend(planned);
+    shares::plan(s, &m, &mut devs, &teams, &learned, &mut out);
     for d in &devs {
         groups::away(s, d, &learned, &mut out);
         groups::contexts_on_fewer_queues(d, &mut out);
@@ -258,7 +263,7 @@ fn by_device(groups: &[Group]) -> BTreeMap<&str, Vec<&Group>> {
     out
 }
 
-fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, out: &mut Out) {
+fn want_channels(d: &Dev, intent: &Intent, share: bonds::Share, learned: &LearnedIndex, out: &mut Out) {
     let Some(setting) = d.channels.clone() else { return };
     let live = ringwise_knob::channels::live(d.nic);
     // `decide` found another count than the one that is there.
@@ -269,7 +274,7 @@ fn want_channels(d: &Dev, intent: &Intent, cores: u32, learned: &LearnedIndex, o
         let by = By { rule: wishes::RULE, reason, source, instead: Vec::new(), after: CHANNELS, named: true };
         return out.enter(Some(d.nic), learned, w, || by);
     }
-    let (rule, reason) = channels::reason(intent, d.pairs_now(), d.rx, cores);
+    let (rule, reason) = channels::reason(intent, d.pairs_now(), d.rx, share);
     if out.laid.contains(&ringwise_knob::Address::Channels { dev: d.name().to_string() }) {
         return;
     }

@@ -48,7 +48,7 @@ pub(crate) fn plan(
         // The kernel silently drops isolated CPUs from the mask, so they are never asked for.
         let may: Vec<bool> = (0..usable.len()).map(|c| usable[c] && !m.isolated.contains(m.cpus[c])).collect();
         let at = d.cpu.first().copied().flatten();
-        helpers(m, at, place, &may, goal::rps_one_per_core(d.goal, intent.smt.unwrap_or(Smt::All)))
+        helpers(m, at, place, &may, intent.smt == Some(Smt::OnePerCore))
     } else {
         CpuSet::new()
     };

@@ -62,6 +62,12 @@ const RULES: &[RuleText] = &[
         source: SCALING,
     },
     RuleText {
+        id: "Q03",
+        title: "more queues than CPUs",
+        why: "Two queues of one CPU cost a second interrupt and a second ring, and share out nothing.",
+        source: ROUTER,
+    },
+    RuleText {
         id: "Q04",
         title: "one receive queue",
         why: "With one queue one CPU does all the work. RPS hands packets to CPUs that share its cache.",
@@ -107,6 +113,12 @@ const RULES: &[RuleText] = &[
         id: "Q16",
         title: "CPU without a transmit queue",
         why: "A CPU in no XPS mask falls back to the hash over all queues; every online CPU belongs in exactly one.",
+        source: SCALING,
+    },
+    RuleText {
+        id: "Q33",
+        title: "the RSS table by what CPUs carry",
+        why: "Two threads of a core share it. With an even table their queues overflow while CPUs that have a core to themselves are not full; with parts by what each CPU carries, all are full at the same load. How much two threads carry is a model: a third more than one.",
         source: SCALING,
     },
     RuleText {

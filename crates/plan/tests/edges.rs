@@ -3,7 +3,7 @@
 use ringwise_knob::learned::What;
 use ringwise_knob::{Address, Learned, Of, Setting};
 use ringwise_model::{
-    Confidence, CpuId, CpuSet, Fact, FarNode, Goal, IfIndex, Intent, NicKind, NodeId, Role, Snapshot, User,
+    Confidence, CpuId, CpuSet, Fact, FarNode, Goal, IfIndex, Intent, NicKind, NodeId, Role, Smt, Snapshot, User,
 };
 use ringwise_plan::{Plan, Refusal, plan, score};
 use ringwise_testkit::machines::{HostSpec, Irqs, NicSpec, Vectors};
@@ -282,8 +282,11 @@ fn a_score_of_any_layout() {
     let after = score(&project(&s, &p.target));
     assert_eq!((after.far, after.stacked, after.smt_shared), (0, 0, 16));
     let may = Intent { goal: Goal::Forward, allow_disruption: true, ..Intent::default() };
-    let best = score(&project(&s, &ok(&s, &may).target));
-    assert_eq!((best.queues, best.far, best.stacked, best.smt_shared), (8, 0, 0, 0));
+    let threads = score(&project(&s, &ok(&s, &may).target));
+    assert_eq!((threads.queues, threads.far, threads.stacked, threads.smt_shared), (16, 0, 0, 16));
+    let may = Intent { smt: Some(Smt::OnePerCore), ..may };
+    let cores = score(&project(&s, &ok(&s, &may).target));
+    assert_eq!((cores.queues, cores.far, cores.stacked, cores.smt_shared), (8, 0, 0, 0));
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod groups;
 mod hands;
 mod moderation;
 mod properties;
+mod shares;
 mod steering;
 mod unknown_queues;
 mod wishes;

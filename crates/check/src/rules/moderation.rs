@@ -272,12 +272,14 @@ pub(super) static RULES: &[Rule] = &[
                 let queues = (cx.rx_queues(n) as u64).div_ceil(domains as u64);
                 let need = queues * u64::from(ring) * buffer;
                 if need > l3 && ring > 256 {
+                    let room = u32::try_from(l3 / (queues * buffer)).unwrap_or(u32::MAX).max(256);
+                    let fits = (1 << room.ilog2()).min(ring / 2).max(256);
                     say.found(format!(
                         "{queues} rings of {ring} share a cache: {} of buffers in {}",
                         bytes(need),
                         bytes(l3)
                     ))
-                    .fix(cx, &format!("--set {}.rings.rx={} --allow-disruption", n.name(), ring / 2));
+                    .fix(cx, &format!("--set {}.rings.rx={} --allow-disruption", n.name(), fits));
                 }
                 Some(())
             })

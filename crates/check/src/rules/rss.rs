@@ -1,8 +1,8 @@
 //! Queues, and how the device spreads flows over them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::Address;
+use ringwise_knob::{Address, Setting, rss as knob_rss};
 use ringwise_model::{Action, Dir, Gather, Goal, Knob, NicKind};
 use ringwise_plan::NotPossible;
 
@@ -14,7 +14,7 @@ use crate::rule::{Confidence, Rule, Severity};
 const SCALING: &str = "kernel documentation, networking/scaling";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
 
-/// Entries of the table by queue; `None`: no table, or one that a mixed goal lays out on purpose.
+/// Entries of the table by queue; `None`: no table, or one that a goal lays out on purpose.
 fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say) -> Option<BTreeMap<u32, u32>> {
     let rss = say.get(&n.rss)?;
     if rss.table.is_empty() || cx.planned_groups.contains(n.name()) || cx.goal_of(n) == Goal::Mixed {
@@ -23,7 +23,20 @@ fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say)
     let wished = cx.wishes.of(n.name()).iter().any(|w| matches!(&w.knob, Knob::RssTable { context: None, .. }));
     let mut by: BTreeMap<u32, u32> = BTreeMap::new();
     rss.table.iter().for_each(|q| *by.entry(*q).or_default() += 1);
-    (!wished).then_some(by)
+    (!wished && !by_capacity(cx, n)).then_some(by)
+}
+
+/// The plan has an uneven table for it, by what CPUs carry.
+fn by_capacity(cx: &Cx, n: &ringwise_model::Nic) -> bool {
+    let mut target = cx.i.plan.iter().flat_map(|p| &p.target);
+    let even = |t: &[u32]| *t == knob_rss::default(t.len(), cx.rx_queues(n));
+    target.any(|t| matches!(t, Setting::RssTable { dev, table } if dev == n.name() && !even(table)))
+}
+
+/// Interfaces whose change of channels by this rule the plan has left out.
+fn left_out<'a>(cx: &Cx<'a>, rule: &str) -> BTreeSet<&'a str> {
+    let all = cx.i.plan.iter().flat_map(|p| &p.left_out).filter(|l| l.rule == rule);
+    all.filter_map(|l| l.setting.dev()).into_set()
 }
 
 /// Drivers that are known to have a symmetric hash; the kernel does not tell which could.
@@ -92,22 +105,21 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q02",
         title: "more queues than physical cores",
         reads: "channels, topology",
-        guard: "a goal that wants one queue a core (forward, rpc, stream, latency)",
+        guard: "a goal that wants one queue a core (rpc, stream, latency)",
         condition: "more receive queues than near physical cores",
         severity: Severity::Info,
         ours: Some("--allow-disruption"),
         also: &["R0.07"],
-        more: "The limit of what helps differs: on hosts that forward, second threads of a core bring nothing; on hosts where programs run beside, they may. The kernel's own default is half of the physical cores since 5.18, for drivers that ask it.",
+        more: "The limit of what helps differs: on hosts that only forward, both threads of a core together carry more than one; beside programs the second thread is the program's. The kernel's own default is half of the physical cores since 5.18, for drivers that ask it.",
         judge: |cx, say| {
-            if !matches!(cx.goal(), Goal::Forward | Goal::Rpc | Goal::Stream | Goal::Latency) {
+            if !matches!(cx.goal(), Goal::Rpc | Goal::Stream | Goal::Latency) {
                 return None;
             }
             planned::judge("Q02", cx, say);
             if !say.findings.is_empty() {
                 return Some(());
             }
-            let left_out = cx.i.plan.iter().flat_map(|p| &p.left_out).filter(|l| l.rule == "Q02");
-            let left_out = left_out.filter_map(|l| l.setting.dev()).into_set();
+            let left_out = left_out(cx, "Q02");
             cx.each(say, |n, say| {
                 let c = say.get(&n.channels)?;
                 c.combined.or(c.rx)?;
@@ -125,13 +137,18 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q03",
         title: "more queues than CPUs",
         reads: "channels, cpu/online",
-        condition: "more receive queues than online CPUs",
+        condition: "more receive queues than online CPUs; with goal forward, more than CPUs near the interface",
         why: "Two queues of one CPU cost a second interrupt and a second ring, and share out nothing.",
         source: ROUTER,
         ours: Some("DEV --queues N --allow-disruption"),
         also: &["R0.06"],
         under: &["Q02"],
         judge: |cx, say| {
+            planned::judge("Q03", cx, say);
+            if !say.findings.is_empty() {
+                return Some(());
+            }
+            let left_out = left_out(cx, "Q03");
             cx.each(say, |n, say| {
                 let c = say.get(&n.channels)?;
                 c.combined.or(c.rx)?;
@@ -139,6 +156,11 @@ pub(super) static RULES: &[Rule] = &[
                 if now > cpus {
                     say.found(format!("{now} queues for {}", plural(cpus as usize, "CPU")))
                         .fix(cx, &format!("{} --queues {cpus} --allow-disruption", n.name()));
+                } else if left_out.contains(n.name()) {
+                    let near = plural(cx.near(n).len(), "near CPU");
+                    say.found(format!("{now} queues for {near}"))
+                        .fix(cx, "--allow-disruption")
+                        .severity(Severity::Info);
                 }
                 Some(())
             })
@@ -186,7 +208,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q19",
         title: "the RSS table is uneven",
         reads: "RSS table",
-        guard: "nobody laid it out on purpose (groups, configuration)",
+        guard: "nobody laid it out on purpose (groups, configuration, goal forward by what CPUs carry)",
         condition: "of the queues that it names one has more entries than another by more than one",
         why: "Each entry is an equal part of the flows: twice the entries are twice the packets.",
         source: "ethtool(8)",
@@ -529,6 +551,17 @@ pub(super) static RULES: &[Rule] = &[
                 Some(())
             })
         },
+        ..Rule::BASE
+    },
+    Rule {
+        id: "Q33",
+        title: "the RSS table by what CPUs carry",
+        reads: "RSS table, topology",
+        guard: "goal forward, and fewer queues than CPUs",
+        condition: "queues on both threads of a core have as many entries as those with a core to themselves",
+        severity: Severity::Info,
+        ours: Some(""),
+        judge: |cx, say| planned::judge("Q33", cx, say),
         ..Rule::BASE
     },
     Rule {

@@ -103,14 +103,14 @@ cases! {
     "R0.13" HandWritten |w| thread(w, "5"), |w| thread(w, "0");
 
     "Q01" Edited |w| { fewer(w, 2); w.cpu(0).softirq = Some(95.0) }, |w| { fewer(w, 2); };
-    "Q02" Edited |w| goal(w, Goal::Forward), |w| goal(w, Goal::Balanced);
+    "Q02" Edited |w| goal(w, Goal::Rpc), |w| goal(w, Goal::Forward);
     "Q03" HandWritten |w| { w.s.topology.online = set("0-5") }, |w| { w.s.topology.online = set("0-7") };
     "Q18" Edited |w| { w.rss().fields.insert("udp4".into(), "sd".into()); w.protocol("Udp:InDatagrams", 31_000) },
         |w| { w.rss().fields.insert("udp4".into(), "sd".into()); w.protocol("Udp:InDatagrams", 31_000); w.protocol("Ip:ReasmReqds", 5) };
     "Q19" Edited |w| w.rss().table = (0..128).map(|i| if i < 96 { 0 } else { i % 8 }).collect(), |w| w.rss().table = (0..128).map(|i| i * 7 / 128).collect();
     "Q20" Edited |w| w.rss().table = (0..128).map(|i| [0, 1, 2, 4, 5, 6, 7][i % 7]).collect(), |w| { w.rss().table = (0..128).map(|i| [0, 1, 2, 4, 5, 6, 7][i % 7]).collect(); w.rule(queue(Action::Queue(3))) };
     "Q21" HandWritten |w| w.rss().table = (0..16).map(|i| i % 8).collect(), |w| w.rss().table = (0..32).map(|i| i % 8).collect();
-    "Q22" Edited |w| { goal(w, Goal::Forward); w.rule(queue(Action::Queue(7))) }, |w| { goal(w, Goal::Forward); w.rule(queue(Action::Queue(1))) };
+    "Q22" Edited |w| { goal(w, Goal::Stream); w.rule(queue(Action::Queue(7))) }, |w| { goal(w, Goal::Stream); w.rule(queue(Action::Queue(1))) };
     "Q23" Edited |w| w.link().rx_max_over_mean = Some(2.5), |w| { w.link().rx_max_over_mean = Some(2.5); w.link().rx_packets = Some(500) };
     "Q25" Edited |w| w.rss().key = Fact::Known("6d5a".repeat(20)), |w| w.rss().key = Fact::Known("6d5b00".repeat(10));
     "Q26" HandWritten |w| { w.router(); w.tracks(5000, 65_536); w.nic().driver = Fact::Known("ice".into()); w.rss().symmetric = Fact::Known("none".into()) }, |w| { w.router(); w.tracks(5000, 65_536); w.rss().symmetric = Fact::Known("none".into()) };
@@ -118,6 +118,8 @@ cases! {
     "Q28" Edited |w| w.rule(queue(Action::Queue(8))), |w| w.rule(queue(Action::Queue(7)));
     "Q30" HandWritten |w| { w.nic().driver = Fact::Known("ixgbe".into()); w.feature("rx-ntuple-filter", false); w.protocol("TcpExt:TCPOFOQueue", 5000) },
         |w| { w.feature("rx-ntuple-filter", false); w.protocol("TcpExt:TCPOFOQueue", 5000) };
+    "Q33" Edited |w| { fewer(w, 6); goal(w, Goal::Forward); w.rss().table = (0..128).map(|i| i % 6).collect() },
+        |w| { fewer(w, 6); goal(w, Goal::Forward) };
     "F13" HandWritten |w| { w.nic().kind = NicKind::Vf; fewer(w, 4); let Fact::Known(c) = &mut w.nic().channels else { panic!() }; c.combined = Some(Count { now: 4, max: 4 }) },
         |w| w.nic().kind = NicKind::Vf;
     "R1.10" HandWritten |w| { grouped(w); w.intent.groups = vec![group()]; w.feature("rx-ntuple-filter", false) },

@@ -67,7 +67,7 @@ pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out)
         if let (Setting::RssTable { dev, table: now }, Setting::RssTable { table, .. }) = (&m.setting, &m.before) {
             let fits = table.len() == now.len() && table.iter().all(|q| *q < d.rx);
             let table = if fits { table.clone() } else { knob_rss::default(now.len(), d.rx) };
-            let reason = format!("as it was before groups had their shares of it (transaction {})", m.transaction);
+            let reason = format!("as it was before queues had unlike shares of it (transaction {})", m.transaction);
             lay(&mut cx, Setting::RssTable { dev: dev.clone(), table }, reason);
         }
     }

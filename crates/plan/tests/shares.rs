@@ -1,0 +1,136 @@
+//! Goal `forward` with fewer queues than CPUs: the RSS table by what each CPU carries.
+
+use ringwise_knob::{Address, Made, Setting};
+use ringwise_model::{Fact, Goal, Intent, Rss, Snapshot};
+use ringwise_plan::{Hands, Plan, plan, plan_around};
+use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::project::project;
+use ringwise_testkit::topo::{CpuSpec, Numbering};
+
+fn rss(table: Vec<u32>) -> Fact<Rss> {
+    Fact::Known(Rss {
+        table,
+        function: Fact::Absent,
+        key: Fact::Absent,
+        fields: Default::default(),
+        symmetric: Fact::Absent,
+        contexts: Fact::Absent,
+    })
+}
+
+/// One node of cores with two threads (0 and 4 of one core, 1 and 5, …), and one interface.
+fn host(cores: u32, queues: u32) -> Snapshot {
+    let mut s = HostSpec {
+        name: "edge3".into(),
+        cpu: CpuSpec { numbering: Numbering::ThreadsLast, ..CpuSpec::flat(cores, 2) },
+        nics: vec![NicSpec::new("eth1", "igb", Some(0), queues, queues)],
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot();
+    s.nics[0].rss = rss((0..128).map(|i| i * queues / 128).collect());
+    s
+}
+
+fn intent(goal: Goal) -> Intent {
+    Intent { goal, ..Intent::default() }
+}
+
+fn ok(s: &Snapshot, goal: Goal) -> Plan {
+    plan(s, &intent(goal), &[]).unwrap()
+}
+
+/// The table that a plan lays out: its step's, else what it found right.
+fn table(p: &Plan) -> Option<Vec<u32>> {
+    p.target.iter().find_map(|t| match t {
+        Setting::RssTable { table, .. } => Some(table.clone()),
+        _ => None,
+    })
+}
+
+fn entries(table: &[u32], queues: u32) -> Vec<usize> {
+    (0..queues).map(|q| table.iter().filter(|t| **t == q).count()).collect()
+}
+
+#[test]
+fn a_queue_that_shares_its_core_gets_two_thirds() {
+    let s = host(4, 6);
+    let p = ok(&s, Goal::Forward);
+    let alone: Vec<bool> = p.layout[0].queues.iter().map(|q| !q.shares_core).collect();
+    assert_eq!(alone.iter().filter(|a| **a).count(), 2);
+    let got = entries(&table(&p).unwrap(), 6);
+    for (n, alone) in got.iter().zip(&alone) {
+        // Of 128 entries 3 or 2 in 14.
+        let right = if *alone { 27..=28 } else { 18..=19 };
+        assert!(right.contains(n), "{got:?} {alone:?}");
+    }
+    let rules: Vec<&str> =
+        p.steps.iter().filter(|s| matches!(s.setting, Setting::RssTable { .. })).map(|s| s.rule.as_str()).collect();
+    assert_eq!(rules, ["Q33"]);
+    assert!(!p.steps.iter().any(|s| s.interrupts_traffic && s.rule == "Q33"));
+    let gain = p.expected.iter().find(|e| e.unit.contains("modelled")).unwrap();
+    assert!(gain.after < gain.before, "{gain:?}");
+}
+
+#[test]
+fn a_second_plan_has_no_step() {
+    let s = host(4, 6);
+    let after = project(&s, &ok(&s, Goal::Forward).target);
+    let again = ok(&after, Goal::Forward);
+    assert!(again.steps.is_empty(), "{:?}", again.steps);
+    assert!(table(&again).is_some());
+}
+
+#[test]
+fn even_where_every_cpu_carries_the_same() {
+    for queues in [2, 4, 8] {
+        assert_eq!(table(&ok(&host(4, queues), Goal::Forward)), None, "{queues} queues on four cores");
+    }
+    // More queues than CPUs: some CPUs have two, and each of these queues gets half.
+    let p = ok(&host(2, 6), Goal::Forward);
+    let mut got = entries(&table(&p).unwrap(), 6);
+    got.sort_unstable();
+    assert_eq!(got, [16, 16, 16, 16, 32, 32]);
+}
+
+#[test]
+fn no_other_goal_touches_it() {
+    for goal in [Goal::Balanced, Goal::Rpc, Goal::Stream, Goal::Latency] {
+        assert_eq!(table(&ok(&host(4, 6), goal)), None, "{goal}");
+    }
+}
+
+#[test]
+fn a_table_that_somebody_has_set_stays() {
+    let mut s = host(4, 6);
+    let own: Vec<u32> = (0..128).map(|i| if i < 64 { 0 } else { i % 6 }).collect();
+    s.nics[0].rss = rss(own.clone());
+    assert_eq!(table(&ok(&s, Goal::Forward)), None);
+    // Unless an earlier plan has set it.
+    let setting = Setting::RssTable { dev: "eth1".into(), table: own };
+    let even = Setting::RssTable { dev: "eth1".into(), table: (0..128).map(|i| i % 6).collect() };
+    let made = Made { setting, before: even.clone(), transaction: 7, as_left: true };
+    let hands = Hands { made: vec![made], ..Hands::default() };
+    let p = plan_around(&s, &intent(Goal::Forward), &[], &hands).unwrap();
+    assert_eq!(entries(&table(&p).unwrap(), 6).iter().max(), Some(&28));
+    // With another goal the one from before comes back.
+    let p = plan_around(&s, &intent(Goal::Balanced), &[], &hands).unwrap();
+    let address = Address::RssTable { dev: "eth1".into() };
+    let back: Vec<&Setting> =
+        p.steps.iter().map(|s| &s.setting).filter(|s| s.address() == Some(address.clone())).collect();
+    assert_eq!(back, [&even]);
+}
+
+#[test]
+fn without_a_table_or_with_one_too_short_there_is_none() {
+    let mut s = host(4, 6);
+    s.nics[0].rss = Fact::Absent;
+    assert_eq!(table(&ok(&s, Goal::Forward)), None);
+    s.nics[0].rss = Fact::unknown("RSS table", "EPERM");
+    assert_eq!(table(&ok(&s, Goal::Forward)), None);
+    // Four entries cannot give six queues a part each.
+    s.nics[0].rss = rss(vec![0, 1, 2, 3]);
+    assert_eq!(table(&ok(&s, Goal::Forward)), None);
+}
