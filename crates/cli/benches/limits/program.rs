@@ -9,7 +9,7 @@ use crate::{Result, links, machine, median};
 pub fn measure(table: &mut Table) -> Result<()> {
     let program = build()?;
     let size = std::fs::metadata(&program)?.len() as f64 / 1e6;
-    table.below("static binary", 8.0, size, "MB");
+    table.below("static binary", 12.0, size, "MB");
     let interp = Command::new("readelf").arg("-l").arg(&program).output();
     match interp {
         Ok(out) if out.status.success() => {

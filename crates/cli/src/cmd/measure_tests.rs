@@ -94,7 +94,7 @@ impl Case {
         };
         let devices = s.nics.iter().map(|n| n.dev.clone()).collect();
         let request = Request { devices, steps: vec![step], title: "a test".into(), ..Request::default() };
-        let store = store(&self.common);
+        let store = store(&self.common).with_socket_name(self.dir.file_name().unwrap().to_string_lossy());
         ringwise_apply::run(&source.host, &request, &store, &Policy::default(), &mut |_| {}).unwrap()
     }
 

@@ -6,6 +6,8 @@
 //! counts, as it cannot be told by which of them somebody works.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
@@ -138,7 +140,7 @@ fn established(root: &Path) -> Result<Vec<Row>> {
     let mut out = Vec::new();
     for (file, must) in [("tcp", true), ("tcp6", false)] {
         let path = format!("/proc/net/{file}");
-        match std::fs::read_to_string(root.join(&path[1..])) {
+        match in_few_reads(&root.join(&path[1..])) {
             Ok(text) => out.extend(text.lines().skip(1).filter_map(row)),
             Err(e) if must => return Err(super::io_error("read", &path, &e)),
             // No IPv6 here.
@@ -146,6 +148,13 @@ fn established(root: &Path) -> Result<Vec<Row>> {
         }
     }
     Ok(out)
+}
+
+/// For each read(2) beyond the first lines the kernel walks its whole table of connections, a millisecond or more.
+fn in_few_reads(path: &Path) -> std::io::Result<String> {
+    let mut text = String::with_capacity(64 << 10);
+    File::open(path)?.read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn row(line: &str) -> Option<Row> {

@@ -397,7 +397,7 @@ pub fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
         command,
         ..Transaction::default()
     };
-    let store = Store::open(Some(&state.0));
+    let store = Store::open(Some(&state.0)).with_socket_name(format!("ringwise-test-secrets-{}", std::process::id()));
     let o = ringwise_apply::run(&shared, &request, &store, &Policy::default(), &mut |_| {}).unwrap();
     assert_eq!(o.verdict, Verdict::Applied);
 }
