@@ -366,7 +366,7 @@ pub fn watch_on(
         if let Some((words, stuck)) = late.look(&cx) {
             let request = Request {
                 who: "guard".into(),
-                command: "ringwise __guard".into(),
+                argv: vec!["ringwise".into(), "__guard".into()],
                 reason: Some(words),
                 stuck,
                 ..Request::default()

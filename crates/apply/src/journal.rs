@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Setting, Step};
-use ringwise_model::{DevId, Host, Snapshot};
+use ringwise_model::{DevId, Host, Requested, Snapshot};
 use ringwise_observe::Stuck;
 use ringwise_sys::trust;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,14 @@ pub(crate) struct Header {
     pub title: String,
     pub reason: Option<String>,
     pub who: String,
+    /// For people.
     pub command: String,
+    /// The same word by word. Empty: written by a version that kept only the line.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub argv: Vec<String>,
+    /// What `apply` was run for. `None`: another command, or a version that did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<Requested>,
     pub devices: Vec<DevId>,
     pub steps: Vec<Step>,
     /// Wanted too, and found so.
@@ -82,7 +89,9 @@ impl Header {
             title: request.title.clone(),
             reason: request.reason.clone(),
             who: request.who.clone(),
-            command: request.command.clone(),
+            command: request.command(),
+            argv: request.argv.clone(),
+            requested: request.requested.clone(),
             devices: Vec::new(),
             steps: request.steps.clone(),
             already: Vec::new(),

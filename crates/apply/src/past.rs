@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ringwise_knob::{Address, Of, Setting, SettingMap, alike, compare, goes_with_layout, live, overlap};
-use ringwise_model::{Gather, Snapshot};
+use ringwise_model::{Gather, Requested, Snapshot};
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
@@ -267,12 +267,12 @@ pub fn history(store: &Store, host: &ringwise_model::Host) -> Result<Vec<Entry>,
     Ok(history_of(&Read::all(store)?, host, store))
 }
 
-/// Whether the last apply in effect has another title: one that changes nothing would not be on record then.
-pub fn replaces_another(store: &Store, host: &ringwise_model::Host, title: &str) -> Result<bool, Error> {
+/// Whether the last apply in effect was for other goals, or for unknown ones: one that changes nothing is recorded then.
+pub fn replaces_another(store: &Store, host: &ringwise_model::Host, requested: &Requested) -> Result<bool, Error> {
     let in_effect = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
     let list = history(store, host)?;
     let last = list.iter().filter(in_effect).rfind(|e| e.kind == Kind::Apply);
-    Ok(last.is_some_and(|e| e.title != title))
+    Ok(last.is_some_and(|e| !e.requested.as_ref().is_some_and(|r| r.has_goals_of(requested))))
 }
 
 pub(crate) fn history_of(journals: &[Read], host: &ringwise_model::Host, store: &Store) -> Vec<Entry> {
@@ -331,6 +331,8 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
         title: text(|h| &h.title),
         who: text(|h| &h.who),
         command: text(|h| &h.command),
+        requested: h.and_then(|h| h.requested.clone()),
+        argv: h.map(|h| h.argv.clone()).unwrap_or_default(),
         reason: h.and_then(|h| h.reason.clone()),
         unix_time: h.map_or_else(|| j.newer.as_ref().map_or(0, |n| n.unix_time), |h| h.unix_time),
         this_boot: elsewhere.is_none(),

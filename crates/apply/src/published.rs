@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use ringwise_knob::Learned;
+use ringwise_model::Requested;
 use ringwise_sys::trust::{self, Beside};
 use serde::{Deserialize, Serialize};
 
@@ -92,11 +93,13 @@ impl Store {
     }
 }
 
-/// Reasons and command lines, and what a health command said.
+/// Reasons, command lines and other text that a person typed, and what a health command said.
 fn without_secrets(read: &mut Read) {
     if let Some(h) = &mut read.header {
         h.reason = None;
         h.command = String::new();
+        h.argv.truncate(1);
+        h.requested = h.requested.take().map(Requested::without_typed_text);
     }
     let by_itself = |by: &str| matches!(by, "timer" | "guard");
     let mut said = false;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ringwise_knob::{Hand, Made, Match, Origin, Setting, Window};
-use ringwise_model::{CpuSet, Fact, Gather};
+use ringwise_model::{CpuSet, Fact, Gather, Requested};
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,12 @@ pub struct Entry {
     pub title: String,
     pub who: String,
     pub command: String,
+    /// What `apply` was run for. `None`: another command, or recorded by a version that did not keep it.
+    #[serde(skip)]
+    pub requested: Option<Requested>,
+    /// The command line word by word. Empty: recorded by a version that kept only the line.
+    #[serde(skip)]
+    pub argv: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Seconds since 1970.

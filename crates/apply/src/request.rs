@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ringwise_knob::{Address, Hand, Setting, Step};
-use ringwise_model::DevId;
+use ringwise_model::{DevId, Requested, shell};
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
@@ -25,8 +25,12 @@ pub struct Request {
     pub reason: Option<String>,
     /// `root (sudo: anna)`.
     pub who: String,
-    /// The command line.
-    pub command: String,
+    /// The command line, word by word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub argv: Vec<String>,
+    /// What `apply` was run for. `None`: another command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<Requested>,
     /// Settings of the plan that hold already. They are wanted from now on, like the steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub already: Vec<Setting>,
@@ -42,13 +46,16 @@ pub struct Request {
     /// What somebody else has set and the steps leave alone; for the account.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,
-    /// Record this transaction even where every setting has its value already, if the one in effect has another title: the
-    /// record says what the host is for from now on.
-    #[serde(default, skip)]
-    pub replaces: bool,
     /// Queues that stood still after an earlier transaction, for which the guard rolls it back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stuck: Vec<Stuck>,
+}
+
+impl Request {
+    /// The command line as it can be copied into a shell.
+    pub fn command(&self) -> String {
+        shell::join(&self.argv)
+    }
 }
 
 /// Bounds of a run.

@@ -42,8 +42,8 @@ pub fn run(
     let so = |s: &Setting| compare(s, &now).holds();
     if request.steps.iter().all(|s| so(&s.setting)) && request.relies_on.iter().all(so) {
         unfinished_of_this_boot(store, &now)?;
-        let on_record = request.replaces && !request.already.is_empty();
-        if !(on_record && replaces_another(store, &now.host, &request.title)?) {
+        let requested = request.requested.as_ref().filter(|_| !request.already.is_empty());
+        if !requested.map_or(Ok(false), |r| replaces_another(store, &now.host, r))? {
             return Ok(nothing_to_do(&request, &now, notes));
         }
         return replace(cx, request, notes, store, events);
@@ -295,7 +295,7 @@ pub(crate) fn transact(
     let holder = Holder {
         pid: Some(std::process::id()),
         who: Some(request.who.clone()),
-        command: Some(request.command.clone()),
+        command: Some(request.command()),
         transaction: Some(id),
         trial_until_unix: None,
     };

@@ -325,7 +325,7 @@ fn finish_rollback(cx: Cx, store: &Store, events: &mut dyn FnMut(&Event)) -> Res
         waiting,
         title: format!("the rest of transaction {id}"),
         who: proc::user_name(),
-        command: "ringwise recover".into(),
+        argv: vec!["ringwise".into(), "recover".into()],
         ..Request::default()
     };
     transact(cx, request, kind, now, notes, store, &lock, events)

@@ -66,7 +66,11 @@ fn go(sim: &Arc<Sim>, store: &Store, policy: &Policy) -> Result<Outcome, Error> 
 }
 
 fn back(sim: &Arc<Sim>, store: &Store) -> Result<Outcome, Error> {
-    let request = Request { who: "root".into(), command: "ringwise rollback 1".into(), ..Request::default() };
+    let request = Request {
+        who: "root".into(),
+        argv: vec!["ringwise".into(), "rollback".into(), "1".into()],
+        ..Request::default()
+    };
     ringwise_apply::rollback(&host(sim), store, 1, &request, &policy(), &mut |_| {})
 }
 

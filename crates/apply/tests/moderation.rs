@@ -50,7 +50,7 @@ fn with(request: Request, instead: &dyn Fn(&Setting) -> Vec<Setting>) -> Request
 }
 
 fn rollback(sim: &Arc<Sim>, dir: &Dir) -> Outcome {
-    let r = Request { who: "root".into(), command: "ringwise rollback".into(), ..Request::default() };
+    let r = Request { who: "root".into(), argv: vec!["ringwise".into(), "rollback".into()], ..Request::default() };
     ringwise_apply::rollback(&host(sim), &dir.store(), 0, &r, &policy(), &mut |_| {}).unwrap()
 }
 

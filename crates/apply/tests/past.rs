@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::common::*;
 use ringwise_apply::{Ending, Kind, Policy, Refusal, Request, Verdict};
 use ringwise_knob::{Address, Match, Setting, live};
+use ringwise_model::{Goal, Intent, Requested};
 use ringwise_testkit::sim::{At, Fault, Quirk, Sim, build};
 
 fn sim() -> Arc<Sim> {
@@ -332,22 +333,25 @@ fn another_goal_is_on_record_though_it_changes_nothing() {
     let wanted = rps("eth0", 0, "1");
     apply(&sim, &dir, std::slice::from_ref(&wanted)).unwrap();
     let writes = sim.writes();
-    let other = |title: &str| {
+    let other = |goal: Goal| {
         let now = look(&sim);
         let devices = vec![now.nic("eth0").unwrap().dev.clone()];
         let request = Request {
             devices,
             already: vec![wanted.clone()],
-            title: title.into(),
-            replaces: true,
+            title: format!("goal {goal}"),
+            requested: Some(Requested { flags: None, intent: Intent { goal, ..Intent::default() } }),
             ..Request::default()
         };
         ringwise_apply::run(&host(&sim), &request, &dir.store(), &policy(), &mut |_| {}).unwrap()
     };
-    let out = other("goal balanced");
+    let out = other(Goal::Balanced);
     assert_eq!((out.verdict, out.transaction, out.changed), (Verdict::Applied, Some(2), false), "{out:#?}");
-    assert_eq!(other("goal balanced").verdict, Verdict::NothingToDo);
-    assert_eq!(other("goal stream").transaction, Some(3));
+    assert_eq!(other(Goal::Balanced).verdict, Verdict::NothingToDo);
+    assert_eq!(other(Goal::Stream).transaction, Some(3));
+    let kept = ringwise_apply::history(&dir.store(), &look(&sim).host).unwrap();
+    let goals: Vec<_> = kept.iter().map(|e| e.requested.as_ref().map(|r| r.intent.goal)).collect();
+    assert_eq!(goals, [None, Some(Goal::Balanced), Some(Goal::Stream)]);
     assert_eq!(sim.writes(), writes);
     let v = verify(&sim, &dir);
     assert_eq!((v.settings.len(), v.settings[0].transaction), (1, 3));

@@ -17,7 +17,7 @@ fn no_secret_is_published_and_no_journal_is_readable() {
     let now = look(&sim);
     let request = Request {
         reason: Some("CHG-1 with key-one".into()),
-        command: "ringwise apply --health 'curl -H token-two'".into(),
+        argv: ["ringwise", "apply", "--health", "curl -H token-two"].map(String::from).into(),
         who: "root".into(),
         ..request(&now, &[irq("eth0", 1, "2")])
     };

@@ -5,12 +5,14 @@ mod check;
 mod explain;
 mod export;
 mod files;
+#[cfg(test)]
+mod printed;
 mod watch;
 
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use ringwise_model::{CpuSet, Goal};
+use ringwise_model::{CpuSet, FarNode, Goal, GoalChoice, IntentFlags, Smt};
 
 use crate::disturbs;
 pub use bench::{
@@ -220,7 +222,7 @@ pub struct ShowArgs {
 pub struct IntentArgs {
     /// balanced, forward, rpc, stream, latency or mixed; auto chooses by the host's role (router: forward, server: rpc)
     #[arg(long, value_name = "GOAL")]
-    pub goal: Option<GoalArg>,
+    pub goal: Option<GoalChoice>,
     /// What is wanted, as a file; flags go before it [default: /etc/ringwise/ringwise.toml where there is one;
     /// none: no file]
     #[arg(long, value_name = "FILE")]
@@ -269,33 +271,33 @@ pub struct IntentArgs {
     pub print_config: bool,
 }
 
-/// A goal, or the one that the host's role proposes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GoalArg {
-    Auto,
-    Of(Goal),
-}
-
-impl std::convert::From<Goal> for GoalArg {
-    fn from(goal: Goal) -> Self {
-        Self::Of(goal)
-    }
-}
-
-impl std::str::FromStr for GoalArg {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, String> {
-        if s == "auto" { Ok(Self::Auto) } else { s.parse().map(Self::Of).map_err(|e: String| format!("{e}, or auto")) }
-    }
-}
-
 impl IntentArgs {
+    /// As it is kept with a transaction.
+    pub fn flags(&self, devs: &[String]) -> IntentFlags {
+        IntentFlags {
+            devs: devs.to_vec(),
+            goal: self.goal,
+            config: self.config.as_ref().map(|f| f.display().to_string()),
+            set: self.set.clone(),
+            override_config: self.override_config,
+            cpus: self.cpus.clone(),
+            reserve: self.reserve.clone(),
+            exclude_cpus: self.exclude_cpus.clone(),
+            queues: self.queues,
+            smt: self.smt.map(Smt::from),
+            far_node: self.far_node.map(FarNode::from),
+            allow_disruption: self.allow_disruption,
+            pair_as_article: self.pair_as_article,
+            latency_queues: self.latency_queues,
+            strict: self.strict,
+        }
+    }
+
     /// `None`: no goal is given, or `auto`, which is not resolved yet.
     pub fn named_goal(&self) -> Option<Goal> {
         match self.goal {
-            Some(GoalArg::Of(goal)) => Some(goal),
-            Some(GoalArg::Auto) | None => None,
+            Some(GoalChoice::Of(goal)) => Some(goal),
+            Some(GoalChoice::Auto) | None => None,
         }
     }
 }
@@ -315,6 +317,25 @@ pub enum FarNodeArg {
     Last,
     /// As good as near ones
     Ok,
+}
+
+impl std::convert::From<SmtArg> for Smt {
+    fn from(arg: SmtArg) -> Self {
+        match arg {
+            SmtArg::OnePerCore => Self::OnePerCore,
+            SmtArg::All => Self::All,
+        }
+    }
+}
+
+impl std::convert::From<FarNodeArg> for FarNode {
+    fn from(arg: FarNodeArg) -> Self {
+        match arg {
+            FarNodeArg::Never => Self::Never,
+            FarNodeArg::Last => Self::Last,
+            FarNodeArg::Ok => Self::Ok,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, Args)]

@@ -11,7 +11,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ringwise_model::words::visible;
+use ringwise_model::{shell, words::visible};
 use ringwise_sys::trust;
 use serde::{Deserialize, Serialize};
 
@@ -167,9 +167,9 @@ pub fn alone(state_dir: &Path, within: Duration) -> Result<File, String> {
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_EVERY),
         }
     }
-    let command: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    let command = shell::join(std::env::args_os().map(|a| a.to_string_lossy().into_owned()));
     // For the message above only: a note that could not be written is no reason to stop.
-    let _ = file.set_len(0).and_then(|()| writeln!(file, "{}\n{}", std::process::id(), command.join(" ")));
+    let _ = file.set_len(0).and_then(|()| writeln!(file, "{}\n{command}", std::process::id()));
     Ok(file)
 }
 

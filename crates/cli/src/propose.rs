@@ -2,15 +2,7 @@
 
 use std::path::Path;
 
-/// As one word of a shell.
-pub fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
+pub use ringwise_model::shell::quote;
 
 /// The recording that a page is about, if it is not about this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,7 +45,7 @@ mod tests {
             ("ringwise plan".into(), "ringwise apply".into())
         );
         let file = Recording::of(Some(Path::new("/tmp/a host's.tar.gz")));
-        assert_eq!(file.reads("ringwise plan"), "ringwise plan --from '/tmp/a host'\\''s.tar.gz'");
+        assert_eq!(file.reads("ringwise plan"), "ringwise plan --from \"/tmp/a host's.tar.gz\"");
         assert_eq!(file.there("ringwise apply"), "on that host: ringwise apply");
         assert_eq!(Recording::of(Some(Path::new("h.tar.gz"))).reads("ringwise show"), "ringwise show --from h.tar.gz");
     }

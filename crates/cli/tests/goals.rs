@@ -51,7 +51,7 @@ fn policy() -> Policy {
 }
 
 fn words() -> Request {
-    Request { who: "root".into(), command: "ringwise apply".into(), ..Request::default() }
+    Request { who: "root".into(), argv: vec!["ringwise".into(), "apply".into()], ..Request::default() }
 }
 
 fn run(sim: &Arc<Sim>, dir: &Dir, p: &Plan) -> Outcome {

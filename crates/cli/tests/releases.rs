@@ -60,7 +60,7 @@ fn request(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> Request
         title: "goal balanced".into(),
         reason: Some("CHG-4711".into()),
         who: "root".into(),
-        command: "ringwise apply --yes".into(),
+        argv: ["ringwise", "apply", "--yes"].map(String::from).into(),
         ..Request::default()
     }
 }
@@ -87,7 +87,11 @@ fn write_release(dir: &Path) {
     sim.fault(Fault::Ignore { at: At::Matching("tx-5".into()) });
     assert_eq!(run(&[irq(4, "4"), xps(5, "5")], IfRefused::Skip).ignored.len(), 1);
     sim.heal();
-    let request = Request { who: "root".into(), command: "ringwise rollback 2".into(), ..Request::default() };
+    let request = Request {
+        who: "root".into(),
+        argv: ["ringwise", "rollback", "2"].map(String::from).into(),
+        ..Request::default()
+    };
     ringwise_apply::rollback(&host, &store, 2, &request, &policy, &mut |_| {}).unwrap();
     // Only what is read later belongs here.
     let _ = std::fs::remove_file(dir.join("lock"));
@@ -187,6 +191,8 @@ fn journals_ledger_and_what_was_learned() {
             "{name}"
         );
         assert!(list.iter().all(|e| e.this_boot && !e.who.is_empty()), "{name}");
+        // It kept the command line only: what was requested is unknown, and not read from that.
+        assert!(list.iter().all(|e| e.requested.is_none() && e.argv.is_empty()), "{name}");
         assert_eq!(list[0].reason.as_deref(), Some("CHG-4711"), "{name}");
         assert_eq!(store.learned().unwrap().len(), 1, "{name}");
         // The ledger of that version is the ground of a rollback by this one.

@@ -160,6 +160,8 @@ fn outcomes_verify_history() {
         title: "rollback of 12".into(),
         who: "root".into(),
         command: "ringwise rollback 12".into(),
+        argv: Vec::new(),
+        requested: None,
         reason: None,
         unix_time: 1_795_183_327,
         this_boot: true,

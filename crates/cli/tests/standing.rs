@@ -119,6 +119,8 @@ fn entry(id: u64) -> Entry {
         title: "goal forward".into(),
         who: "root".into(),
         command: "ringwise apply --goal forward --yes".into(),
+        argv: Vec::new(),
+        requested: None,
         reason: Some("CHG-4711".into()),
         unix_time: 1_795_183_327,
         this_boot: true,
@@ -161,6 +163,7 @@ fn drift_is_told_setting_by_setting() {
     ];
     let advice = Advice {
         again: Some("ringwise apply --goal forward".into()),
+        last: Some(12),
         evidence: Evidence { devices: vec![("eth2".into(), Happened::Nothing)], rivals: Some(vec![]) },
         now: Some(1_795_183_400),
     };

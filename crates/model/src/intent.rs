@@ -68,6 +68,27 @@ pub enum Smt {
     All,
 }
 
+impl Smt {
+    /// As in `--smt`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OnePerCore => "one-per-core",
+            Self::All => "all",
+        }
+    }
+}
+
+impl FarNode {
+    /// As in `--far-node`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Last => "last",
+            Self::Ok => "ok",
+        }
+    }
+}
+
 /// CPUs of nodes away from the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -17,8 +17,10 @@ pub mod natural;
 pub mod nic;
 pub mod order;
 pub mod queue;
+pub mod requested;
 pub mod rivals;
 pub mod rules;
+pub mod shell;
 pub mod snapshot;
 pub mod topology;
 pub mod vector;
@@ -39,6 +41,7 @@ pub use nic::{
 };
 pub use order::{Gather, Order};
 pub use queue::{Bql, RxQueue, TxQueue};
+pub use requested::{GoalChoice, IntentFlags, Requested};
 pub use rivals::{Irqbalance, Rival};
 pub use rules::{Action, Rule, Rules};
 pub use snapshot::{Bystanders, Held, Host, Power, Snapshot};

@@ -2,7 +2,7 @@
 
 use ringwise_knob::{Address, Made, Setting, rules as knob_rules};
 use ringwise_model::words::plural;
-use ringwise_model::{Channels, Count, Fact, FarNode, Flow, Goal, GroupWish, Intent, Rule, Smt, Snapshot};
+use ringwise_model::{Channels, Count, Fact, FarNode, Flow, Goal, GroupWish, Intent, Rule, Smt, Snapshot, shell};
 
 use crate::bonds::Share;
 use crate::dev::{Dev, LearnedIndex};
@@ -45,9 +45,7 @@ pub(crate) fn with_word(intent: &Intent, said: &[String]) -> String {
     let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
     let mut c = request(intent, &devs);
     for s in said.iter().filter(|s| s.starts_with("--set ")) {
-        let word = s.trim_start_matches("--set ");
-        let quote = if word.contains(char::is_whitespace) { "'" } else { "" };
-        c.push_str(&format!(" --set {quote}{word}{quote}"));
+        c.push_str(&format!(" --set {}", shell::quote(s.trim_start_matches("--set "))));
     }
     if let Some(n) = intent.queues {
         c.push_str(&format!(" --queues {n}"));
@@ -62,7 +60,7 @@ const DEFAULT_FILE: &str = "/etc/ringwise/ringwise.toml";
 fn request(intent: &Intent, devs: &[&str]) -> String {
     let mut c = String::from("ringwise plan");
     for dev in devs {
-        c.push_str(&format!(" {dev}"));
+        c.push_str(&format!(" {}", shell::quote(dev)));
     }
     let plain = goal::resolve(&Intent { goal: intent.goal, ..Intent::default() });
     if intent.goal != Goal::Balanced {
@@ -88,7 +86,7 @@ fn request(intent: &Intent, devs: &[&str]) -> String {
         c.push_str(&format!(" --latency-queues {n}"));
     }
     if let Some(f) = intent.config.as_ref().filter(|f| *f != DEFAULT_FILE) {
-        c.push_str(&format!(" --config {f}"));
+        c.push_str(&format!(" --config {}", shell::quote(f)));
     }
     c
 }

@@ -115,7 +115,7 @@ pub fn request_if(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> 
         title: "balanced".into(),
         reason: Some("CHG-1".into()),
         who: "root".into(),
-        command: "ringwise apply".into(),
+        argv: vec!["ringwise".into(), "apply".into()],
         ..Request::default()
     }
 }
@@ -138,7 +138,11 @@ pub fn recover(sim: &Arc<Sim>, dir: &Dir) -> Result<Outcome, ringwise_apply::Err
 }
 
 pub fn rollback(sim: &Arc<Sim>, dir: &Dir, id: u64, policy: &Policy) -> Result<Outcome, ringwise_apply::Error> {
-    let request = Request { who: "root".into(), command: format!("ringwise rollback {id}"), ..Request::default() };
+    let request = Request {
+        who: "root".into(),
+        argv: vec!["ringwise".into(), "rollback".into(), id.to_string()],
+        ..Request::default()
+    };
     ringwise_apply::rollback(&host(sim), &dir.store(), id, &request, policy, &mut |_| {})
 }
 

@@ -27,7 +27,7 @@ pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
         steps: first.steps.clone(),
         title: "benchmark".into(),
         who: "nobody".into(),
-        command: "bench".into(),
+        argv: vec!["bench".into()],
         ..Request::default()
     };
     let outcome = run(&host, &request, &store, &policy, &mut |_| {}).map_err(|e| e.to_string())?;

@@ -47,7 +47,7 @@ pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
         steps: made.steps.clone(),
         title: "benchmark".into(),
         who: "nobody".into(),
-        command: "bench".into(),
+        argv: vec!["bench".into()],
         ..Request::default()
     };
     let store = Store::open(Some(&dir.join("status-state")));

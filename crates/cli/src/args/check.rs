@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use ringwise_check::Severity;
 
-use super::GoalArg;
+use ringwise_model::GoalChoice;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum CheckOutput {
@@ -45,7 +45,7 @@ pub struct CheckArgs {
     pub r#for: Duration,
     /// What the host is for [default: as applied, else as the configuration file says, else balanced]; auto chooses by the host's role
     #[arg(long, value_name = "GOAL")]
-    pub goal: Option<GoalArg>,
+    pub goal: Option<GoalChoice>,
     /// The full page of a rule, and nothing else
     #[arg(long, value_name = "ID", conflicts_with_all = ["capabilities", "accept"])]
     pub explain: Option<String>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ringwise_apply::{Policy, Request};
 use ringwise_knob::Setting;
-use ringwise_model::{Gather, Snapshot};
+use ringwise_model::{Gather, Requested, Snapshot};
 use ringwise_plan::Plan;
 
 use super::goals;
@@ -78,7 +78,10 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
         Request { devices: plan.devices.clone(), steps: plan.steps.clone(), ..request(title, a.reason.as_ref()) };
     request.kept = plan.kept.iter().map(|k| k.hand.clone()).collect();
     request.already = replan::already(&plan);
-    request.replaces = true;
+    request.requested = Some(match &made {
+        Some((made, _)) => Requested { flags: Some(a.intent.flags(&a.devs)), intent: made.requested.clone() },
+        None => Requested { flags: None, intent: plan.intent.clone() },
+    });
     if file.is_some() {
         // What it found right and left alone was reviewed too.
         request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
@@ -92,7 +95,7 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
             ringwise_apply::still_fits(&source.host, &request, &Policy::default()).map_err(|e| fail(&e))?;
         }
         ask(a, &plan, common, &style, &text)?;
-    } else if !as_json && file.is_none() && !another_goal(&source, common, &request.title)? {
+    } else if !as_json && file.is_none() && !another_goal(&source, common, request.requested.as_ref())? {
         // No lock, no journal, no second look.
         trial::none_waits(&source, &store(common), &style)?;
         out::answer(&text())?;
@@ -126,10 +129,11 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     }
 }
 
-/// The last apply in effect was for something else: then this one is recorded, though it changes nothing.
-fn another_goal(source: &Source, common: &Common, title: &str) -> Result<bool> {
+/// The last apply in effect was for other goals: then this one is recorded, though it changes nothing.
+fn another_goal(source: &Source, common: &Common, requested: Option<&Requested>) -> Result<bool> {
+    let Some(requested) = requested else { return Ok(false) };
     let (host, _) = ringwise_discover::host(source.host.as_ref());
-    ringwise_apply::replaces_another(&store(common), &host, title).map_err(|e| fail(&e))
+    ringwise_apply::replaces_another(&store(common), &host, requested).map_err(|e| fail(&e))
 }
 
 /// Says what would happen and asks; no is a refusal.

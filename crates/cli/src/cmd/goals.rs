@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use ringwise_check::RoleGuess;
 use ringwise_config::{Config, Entry};
-use ringwise_model::{Gather, Goal, Intent, Knob, Snapshot, Wish};
+use ringwise_model::{Gather, Goal, GoalChoice, Intent, Knob, Snapshot, Wish};
 use ringwise_sys::Host;
 
-use crate::args::{Common, GoalArg, IntentArgs};
+use crate::args::{Common, IntentArgs};
 use crate::exit::Result;
 use crate::out;
 use crate::source::Source;
@@ -67,7 +67,7 @@ pub fn of_role(host: &dyn Host, s: &Snapshot, common: &Common) -> Goal {
 
 /// The same arguments with `auto` replaced by a goal.
 pub fn settled(a: &IntentArgs, source: &Source, common: &Common) -> Result<IntentArgs> {
-    if a.goal != Some(GoalArg::Auto) {
+    if a.goal != Some(GoalChoice::Auto) {
         return Ok(a.clone());
     }
     let s = source.snapshot(&ringwise_discover::Options::all(), common)?;

@@ -23,9 +23,9 @@ pub fn config(common: &Common) -> Result<Config> {
             .next("ringwise apply first, or ringwise persist --goal GOAL"));
     }
     let list = ringwise_apply::history(&store, &s.host).map_err(|e| Fail::error(words(&e)))?;
-    let title = list.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept).map(|e| e.title.as_str());
-    // The goal decides again at each boot; what was laid down beside it stays as it is in force.
-    let goal = title.filter_map(|t| t.strip_prefix("goal ")?.split(' ').next()?.parse().ok()).next();
+    let kept = list.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept);
+    // The goal decides again at each boot; what was configured beside it stays as it is in effect.
+    let goal = kept.filter_map(|e| Some(e.requested.as_ref()?.intent.goal)).next();
     let wishes = wishes(v.settings.iter().map(|s| &s.want));
     let mut c = Config::of_intent(&Intent { goal: goal.unwrap_or_default(), wishes, ..Intent::default() });
     c.host.goal = goal;

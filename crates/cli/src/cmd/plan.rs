@@ -3,7 +3,7 @@
 use ringwise_check::RoleGuess;
 use ringwise_discover::Options;
 use ringwise_knob::{self as knob, Hand, Learned};
-use ringwise_model::{Intent, Snapshot};
+use ringwise_model::{GoalChoice, Intent, Snapshot, shell};
 use ringwise_plan::{Hands, Plan, Refusal};
 
 use super::flows::{self, Missing};
@@ -12,9 +12,8 @@ use super::hands::{self, Take};
 use super::replan::Again;
 use super::reviewed::{self, Expiry};
 use super::wanted;
-use crate::args::{Common, From, GoalArg, IntentArgs, PlanArgs, PlanOutput};
+use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
 use crate::exit::{Fail, Result, Status};
-use crate::propose::quote;
 use crate::render::plan::{self as page, Page};
 use crate::render::text::no_answer;
 use crate::render::{diff, script};
@@ -58,7 +57,7 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
 /// `--print-config`: the file that says the same. A host is looked at where only it knows which entry `--set` means.
 pub fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &Common) -> Result<Status> {
     let settled = match intent.goal {
-        Some(GoalArg::Auto) => &goals::settled(intent, &source::open(from)?, common)?,
+        Some(GoalChoice::Auto) => &goals::settled(intent, &source::open(from)?, common)?,
         _ => intent,
     };
     let wanted = wanted::read(devs, settled, from.from.is_some())?;
@@ -79,6 +78,8 @@ pub struct Made {
     made: Vec<knob::Made>,
     /// Flows of groups that are not known now.
     missing: Vec<Missing>,
+    /// As merged from flags and file; programs in it are looked up in `intent`.
+    pub requested: Intent,
     intent: Intent,
     /// The guessed role, where neither a flag nor a file names a goal.
     role: Option<RoleGuess>,
@@ -154,7 +155,8 @@ pub fn make(source: &Source, devs: &[String], args: &IntentArgs, at_boot: bool, 
         return Err(source.no_such_device(dev, &s));
     }
     let (hands, made) = hands::standing(source, &s, common).map(|v| (v.hands(), v.made)).unwrap_or_default();
-    let mut intent = wanted.intent(&s, common)?;
+    let requested = wanted.intent(&s, common)?;
+    let mut intent = requested.clone();
     let missing = flows::look_up(source.host.as_ref(), &mut intent, at_boot)?;
     for m in missing.iter().filter(|_| at_boot) {
         let text = format!("ringwise: {m}; its flows are left out: when it listens, run ringwise apply");
@@ -162,7 +164,7 @@ pub fn make(source: &Source, devs: &[String], args: &IntentArgs, at_boot: bool, 
     }
     let said = intent.config.is_some() || args.goal.is_some();
     let role = (!said).then(|| goals::role(source.host.as_ref(), &s));
-    Ok(Made { options, snapshot: s, learned, hands, made, missing, intent, role })
+    Ok(Made { options, snapshot: s, learned, hands, made, missing, requested, intent, role })
 }
 
 /// Of now, also where the plan is for a recording.
@@ -170,51 +172,9 @@ fn unix_time() -> Result<u64> {
     Ok(source::live()?.host.unix_time())
 }
 
-/// The same wish as words of a command line.
+/// The same intent as words behind a command.
 pub fn flags(devs: &[String], i: &IntentArgs) -> String {
-    use clap::ValueEnum;
-    let mut out: Vec<String> = devs.to_vec();
-    match i.goal {
-        Some(GoalArg::Auto) => out.push("--goal auto".into()),
-        Some(GoalArg::Of(goal)) => out.push(format!("--goal {goal}")),
-        None => {}
-    }
-    if let Some(file) = &i.config {
-        out.push(format!("--config {}", quote(&file.display().to_string())));
-    }
-    out.extend(i.set.iter().map(|s| format!("--set {}", quote(s))));
-    if i.override_config {
-        out.push("--override-config".into());
-    }
-    for (flag, set) in [("--cpus", &i.cpus), ("--reserve", &i.reserve), ("--exclude-cpus", &i.exclude_cpus)] {
-        if let Some(s) = set {
-            out.push(format!("{flag} {s}"));
-        }
-    }
-    if let Some(n) = i.queues {
-        out.push(format!("--queues {n}"));
-    }
-    let smt = i.smt.and_then(|v| v.to_possible_value());
-    let far = i.far_node.and_then(|v| v.to_possible_value());
-    for (flag, value) in [("--smt", smt), ("--far-node", far)] {
-        if let Some(v) = value {
-            out.push(format!("{flag} {}", v.get_name()));
-        }
-    }
-    if i.allow_disruption {
-        out.push("--allow-disruption".into());
-    }
-    if i.pair_as_article {
-        out.push("--pair-as-article".into());
-    }
-    if let Some(n) = i.latency_queues {
-        out.push(format!("--latency-queues {n}"));
-    }
-    if i.strict {
-        out.push("--strict".into());
-    }
-    if i.take_over {
-        out.push("--take-over".into());
-    }
-    out.join(" ")
+    let mut words = i.flags(devs).words();
+    words.extend(i.take_over.then(|| "--take-over".to_string()));
+    shell::join(words)
 }

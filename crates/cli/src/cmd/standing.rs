@@ -2,25 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use clap::FromArgMatches;
-use ringwise_apply::{Ending, Entry, Verify};
+use ringwise_apply::{Ending, Entry, Kind, Verify};
 use ringwise_knob::{Hand, Learned, Made, Match};
-use ringwise_model::{Fact, Gather, Intent, Snapshot};
+use ringwise_model::{Fact, Gather, Intent, Requested, Snapshot, shell};
 use ringwise_plan::{Hands, Plan, Refusal};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
 use super::hands::{self, Take};
-use super::plan::flags;
 use super::transaction::{learned, store};
-use crate::args::{Cli, Cmd, Common, GoalArg, IntentArgs};
+use crate::args::Common;
 
 /// Where in a recording it lies; no path of a host begins so.
 const FILE: &str = "/ringwise/standing";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Standing {
-    /// Command lines of what was applied and kept, oldest first.
+    /// What was applied and kept, oldest first.
     pub applied: Vec<Applied>,
     pub learned: Vec<Learned>,
     /// Settings that differ now, in words with their device. `None`: the record could not be read.
@@ -31,11 +29,15 @@ pub struct Standing {
     pub made: Vec<Made>,
 }
 
+/// A transaction in effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
-    pub command: String,
-    /// `goal forward …`
-    pub title: String,
+    /// 0: of a capture that does not tell.
+    #[serde(default)]
+    pub transaction: u64,
+    /// `None`: it was recorded by a version that kept the command line only.
+    #[serde(default)]
+    pub requested: Option<Requested>,
 }
 
 impl Standing {
@@ -43,10 +45,11 @@ impl Standing {
     pub fn live(s: &Snapshot, v: Option<&Verify>, common: &Common) -> Self {
         let history = ringwise_apply::history(&store(common), &s.host).unwrap_or_default();
         let kept = history.into_iter().filter(|e| {
-            e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none() && e.title.starts_with("goal ")
+            let applies = e.requested.is_some() || e.argv.is_empty();
+            e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none() && e.kind == Kind::Apply && applies
         });
         Self {
-            applied: kept.map(|e| Applied { command: e.command, title: e.title }).collect(),
+            applied: kept.map(|e| Applied { transaction: e.id, requested: e.requested }).collect(),
             learned: learned(common),
             drift: v.map(drift),
             hands: v.map(Verify::hands).unwrap_or_default(),
@@ -72,21 +75,24 @@ impl Standing {
         FILE.into()
     }
 
-    /// What each apply that is in force asked for, newest first, with the interfaces it has the last word about. Where one
-    /// was of the whole host, none are named.
-    pub fn parts(&self, s: &Snapshot, recorded: bool) -> Vec<Part> {
+    /// What each apply that is in effect requested, newest first, with the interfaces that no later one names. Where one
+    /// was of the whole host, none are named. Nothing older than a transaction whose request is unknown counts.
+    pub fn parts(&self, s: &Snapshot) -> Parts {
         let mut left: BTreeSet<String> = s.tunable().map(|n| n.name().to_string()).into_set();
-        let mut out = Vec::new();
+        let mut out = Parts::default();
         for a in self.applied.iter().rev() {
-            let (devs, mut args) = words(a);
-            if recorded {
-                // What lies here says nothing about a recorded host.
-                args.config = Some("none".into());
-            }
-            let whole = devs.is_empty();
-            let mine: Vec<String> = devs.into_iter().filter(|d| left.remove(d)).collect();
-            if whole || !mine.is_empty() {
-                out.push(Part { args, devs: mine });
+            let Some(r) = &a.requested else {
+                out.unknown = Some(a.transaction);
+                break;
+            };
+            let whole = r.flags.as_ref().map_or(&r.intent.devs, |f| &f.devs).is_empty();
+            let devs: Vec<String> = match whole {
+                true => r.intent.devs.clone(),
+                false => r.intent.devs.iter().filter(|d| left.remove(*d)).cloned().collect(),
+            };
+            let from_config = r.intent.config.is_some() && r.flags.as_ref().is_some_and(|f| f.goal.is_none());
+            if whole || !devs.is_empty() {
+                out.list.push(Part { intent: judged(&r.intent, &devs), whole, devs, from_config });
             }
             if whole {
                 break;
@@ -96,59 +102,41 @@ impl Standing {
     }
 }
 
-/// One apply, as it was asked for.
+#[derive(Debug, Default)]
+pub struct Parts {
+    pub list: Vec<Part>,
+    /// The transaction from which on it is not known what was requested.
+    pub unknown: Option<u64>,
+}
+
+/// One apply, as it was requested.
+#[derive(Debug)]
 pub struct Part {
-    pub args: IntentArgs,
-    /// Empty: all that no later one names.
+    pub intent: Intent,
+    /// Of all interfaces that no later one names.
+    pub whole: bool,
     pub devs: Vec<String>,
+    /// Its goal is the configuration file's.
+    pub from_config: bool,
 }
 
-/// The interfaces and the intent of the command line of an apply.
-fn parsed(command: &str) -> Option<(Vec<String>, IntentArgs)> {
-    // A redacted capture has flags without their values: texts and files, which no plan is made of.
-    let given = |w: &&str| !(w.starts_with("--") && w.ends_with('='));
-    let words = command.split_ascii_whitespace().map(|w| w.trim_matches('\'')).filter(given);
-    let matches = crate::args::command().try_get_matches_from(words).ok()?;
-    match Cli::from_arg_matches(&matches).ok()?.command? {
-        Cmd::Apply(a) => Some((a.devs, a.intent)),
-        _ => None,
+/// The intent by which a host is judged: what was done with permission to interrupt traffic is not proposed again.
+fn judged(requested: &Intent, devs: &[String]) -> Intent {
+    let mut i = Intent { devs: devs.to_vec(), allow_disruption: false, ..requested.clone() };
+    if !devs.is_empty() {
+        let named = |dev: &String| devs.contains(dev);
+        i.wishes.retain(|w| w.dev.as_ref().is_none_or(named));
+        i.groups.retain(|g| named(&g.dev));
+        i.dev_goals.retain(|dev, _| named(dev));
     }
+    i
 }
 
-/// The command that applies the same again: what was wanted, without --yes and what else only that moment needed. A plan
-/// file was for its moment too.
-pub fn again(e: &Entry) -> String {
-    let (mut devs, mut args) = match e.title.starts_with("plan ") {
-        true => Default::default(),
-        false => parsed(&e.command).unwrap_or_default(),
-    };
-    args.take_over = false;
-    if args.goal == Some(GoalArg::Auto) {
-        args.goal = settled(&args, &e.title);
-    }
-    // A record of a command line has no quotes: words of a reason are no interfaces. A bond's name stood for its members.
-    let named = !devs.is_empty() && !e.command.contains("--reason");
-    devs.retain(|d| e.devices.contains(d));
-    if named && devs.is_empty() {
-        devs.clone_from(&e.devices);
-    }
-    format!("ringwise apply {}", flags(&devs, &args)).trim_end().into()
-}
-
-/// What no flag says, and what auto was then, stands in the title.
-fn settled(args: &IntentArgs, title: &str) -> Option<GoalArg> {
-    let goal = || title.strip_prefix("goal ")?.split(' ').next()?.parse().ok();
-    args.named_goal().or_else(goal).map(GoalArg::Of)
-}
-
-fn words(a: &Applied) -> (Vec<String>, IntentArgs) {
-    let (devs, mut args) = parsed(&a.command).unwrap_or_default();
-    args.goal = settled(&args, &a.title);
-    args.override_config = true;
-    // What was done then is not proposed again without the word.
-    args.allow_disruption = false;
-    args.take_over = false;
-    (devs, args)
+/// The command that applies the same again, without what only that moment needed. `None`: a reviewed plan was applied, or
+/// what was requested is not recorded.
+pub fn again(e: &Entry) -> Option<String> {
+    let flags = e.requested.as_ref()?.flags.as_ref()?;
+    Some(shell::join(["ringwise".into(), "apply".into()].into_iter().chain(flags.words())))
 }
 
 /// What differs from what was applied, in words.
@@ -211,6 +199,8 @@ pub fn plan(
 
 #[cfg(test)]
 mod tests {
+    use ringwise_model::{Goal, IntentFlags, Knob, Wish};
+
     use super::*;
 
     fn host(names: &[&str]) -> Snapshot {
@@ -227,59 +217,94 @@ mod tests {
         .snapshot()
     }
 
-    fn standing(commands: &[&str]) -> Standing {
-        let one = |c: &&str| Applied { command: c.to_string(), title: "goal balanced".into() };
-        Standing { applied: commands.iter().map(one).collect(), ..Standing::default() }
+    fn applied(intent: Intent) -> Applied {
+        let flags = IntentFlags { devs: intent.devs.clone(), ..IntentFlags::default() };
+        Applied { transaction: 1, requested: Some(Requested { flags: Some(flags), intent }) }
+    }
+
+    fn of(devs: &[&str], goal: Goal) -> Intent {
+        Intent { devs: devs.iter().map(|d| d.to_string()).collect(), goal, ..Intent::default() }
     }
 
     #[test]
     fn the_last_word_about_each_interface() {
         let s = host(&["eth0", "eth1", "eth2"]);
-        let parts = standing(&[
-            "ringwise apply --yes eth0 --goal rpc",
-            "ringwise apply --yes --goal latency",
-            "ringwise apply --yes eth1 eth2 --queues 2 --allow-disruption",
-            "ringwise apply --yes eth2 --goal stream",
-        ])
-        .parts(&s, false);
-        let told: Vec<(Vec<String>, Option<String>, Option<u32>)> =
-            parts.into_iter().map(|p| (p.devs, p.args.named_goal().map(|g| g.to_string()), p.args.queues)).collect();
+        let mut all = Standing::default();
+        let two = Intent { queues: Some(2), allow_disruption: true, ..of(&["eth1", "eth2"], Goal::Balanced) };
+        all.applied =
+            [of(&["eth0"], Goal::Rpc), of(&[], Goal::Latency), two, of(&["eth2"], Goal::Stream)].map(applied).into();
+        let parts = all.parts(&s);
+        let told: Vec<_> = parts
+            .list
+            .iter()
+            .map(|p| (p.devs.join(" "), p.intent.goal, p.intent.queues, p.intent.allow_disruption, p.whole))
+            .collect();
         assert_eq!(
             told,
             [
-                (vec!["eth2".to_string()], Some("stream".to_string()), None),
-                (vec!["eth1".to_string()], Some("balanced".to_string()), Some(2)),
-                (vec![], Some("latency".to_string()), None),
+                ("eth2".to_string(), Goal::Stream, None, false, false),
+                ("eth1".to_string(), Goal::Balanced, Some(2), false, false),
+                (String::new(), Goal::Latency, None, false, true),
             ]
         );
+        assert_eq!(parts.unknown, None);
     }
 
+    /// Captures and journals of versions that kept a command line only.
     #[test]
-    fn what_was_applied_is_proposed_again_without_its_moment() {
-        let entry = |command: &str, title: &str| -> Entry {
-            serde_json::from_value(serde_json::json!({
-                "id": 1, "kind": "apply", "title": title, "who": "root", "command": command, "unix_time": 1,
+    fn what_an_earlier_version_recorded_is_unknown() {
+        let s = host(&["eth0", "eth1"]);
+        let old = r#"{"applied":[{"command":"ringwise apply eth0 --goal rpc","title":"goal rpc"}],
+            "learned":[],"drift":[],"hands":[],"made":[]}"#;
+        let mut all: Standing = serde_json::from_str(old).unwrap();
+        assert_eq!(all.applied, [Applied { transaction: 0, requested: None }]);
+        all.applied.push(applied(of(&["eth1"], Goal::Stream)));
+        let parts = all.parts(&s);
+        assert_eq!((parts.list.len(), parts.unknown), (1, Some(0)));
+        assert_eq!(parts.list[0].devs, ["eth1"]);
+    }
+
+    /// An interface by itself has the wishes that name it, and those that name none.
+    #[test]
+    fn an_interface_that_a_later_apply_names_is_no_part_of_an_earlier_one() {
+        let s = host(&["eth0", "eth1"]);
+        let wish = |dev: &str| Wish {
+            dev: Some(dev.into()),
+            knob: Knob::Rings { rx: Some(512), tx: None },
+            said: "--set".into(),
+        };
+        let both = Intent { wishes: vec![wish("eth0"), wish("eth1")], ..of(&["eth0", "eth1"], Goal::Rpc) };
+        let all =
+            Standing { applied: vec![applied(both), applied(of(&["eth1"], Goal::Stream))], ..Standing::default() };
+        let parts = all.parts(&s).list;
+        assert_eq!((&parts[1].devs, &parts[1].intent.wishes), (&vec!["eth0".to_string()], &vec![wish("eth0")]));
+    }
+
+    /// Words that a person typed beside it change nothing, and what was printed is read as the same flags.
+    #[test]
+    fn the_command_that_applies_the_same_again() {
+        let entry = |requested: Option<Requested>| -> Entry {
+            let mut e: Entry = serde_json::from_value(serde_json::json!({
+                "id": 1, "kind": "apply", "title": "goal rpc", "who": "root", "command": "", "unix_time": 1,
                 "this_boot": true, "devices": ["eth0", "eth1"], "steps": 3, "ending": "kept", "undo": [], "path": "",
             }))
-            .unwrap()
+            .unwrap();
+            e.requested = requested;
+            e
         };
-        for (command, want) in [
-            ("/usr/sbin/ringwise apply -y eth0 --goal rpc", "ringwise apply eth0 --goal rpc"),
-            ("ringwise -q apply --goal rpc --yes --take-over --confirm 60s", "ringwise apply --goal rpc"),
-            ("ringwise apply -y --queues 2 --allow-disruption", "ringwise apply --queues 2 --allow-disruption"),
-            ("ringwise apply -y --reason CHG-12 of Anna --goal rpc", "ringwise apply --goal rpc"),
-            ("ringwise apply --no-such-flag", "ringwise apply"),
-        ] {
-            assert_eq!(again(&entry(command, "goal rpc")), want, "{command}");
-        }
-        assert_eq!(again(&entry("ringwise apply -y host.plan", "plan host.plan")), "ringwise apply");
-    }
-
-    #[test]
-    fn a_recording_is_not_judged_by_a_file_of_this_host() {
-        let s = host(&["eth0"]);
-        let parts = standing(&["ringwise apply --yes --config /srv/a.toml"]).parts(&s, true);
-        assert_eq!(parts[0].args.config.as_deref(), Some(std::path::Path::new("none")));
+        let flags = IntentFlags {
+            devs: vec!["eth1".into()],
+            goal: Some(Goal::Rpc.into()),
+            set: vec!["eth1.rss.table=\"weight 3 1\"".into()],
+            ..IntentFlags::default()
+        };
+        let asked = |flags| Requested { flags, intent: of(&["eth1"], Goal::Rpc) };
+        assert_eq!(
+            again(&entry(Some(asked(Some(flags))))).unwrap(),
+            "ringwise apply eth1 --goal rpc --set 'eth1.rss.table=\"weight 3 1\"'"
+        );
+        assert_eq!(again(&entry(Some(asked(None)))), None, "a reviewed plan");
+        assert_eq!(again(&entry(None)), None, "an earlier version");
     }
 
     /// One interface with fewer queues than the others were given: nothing of that is a finding.

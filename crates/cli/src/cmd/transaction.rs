@@ -79,8 +79,8 @@ pub fn who() -> String {
 
 /// A request without steps: who asks for what, and why.
 pub fn request(title: String, reason: Option<&String>) -> Request {
-    let command: Vec<String> = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
-    Request { title, reason: reason.cloned(), who: who(), command: command.join(" "), ..Request::default() }
+    let argv = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    Request { title, reason: reason.cloned(), who: who(), argv, ..Request::default() }
 }
 
 /// The ordinary bounds; a signal stops at the next step and puts everything back.

@@ -70,8 +70,8 @@ pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let last = standing::last_in_force(&list);
     let evidence = hands::evidence(&source, &s, &v, &store);
     let now = (!source.recorded).then(|| source.host.unix_time());
-    let again = last.map(applied::again);
-    let advice = Advice { again, evidence, now };
+    let again = last.and_then(applied::again);
+    let advice = Advice { again, last: last.map(|e| e.id), evidence, now };
     out::answer(&standing::verify(&host_name(&s), &v, counted, &advice, &style))?;
     Ok(status)
 }

@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ringwise_config::{Config, HostPart};
-use ringwise_model::{FarNode, Gather, Goal, GroupQueues, Intent, NicKind, Smt, Snapshot};
+use ringwise_model::{FarNode, Gather, Goal, GoalChoice, GroupQueues, Intent, NicKind, Smt, Snapshot};
 
-use crate::args::{Common, FarNodeArg, GoalArg, IntentArgs, SmtArg};
+use crate::args::{Common, IntentArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 
@@ -65,7 +65,7 @@ fn find(named: Option<&Path>, recorded: bool) -> Result<Option<(PathBuf, Config)
 
 /// All of it, or what is wrong with it.
 pub fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
-    if a.goal == Some(GoalArg::Auto) {
+    if a.goal == Some(GoalChoice::Auto) {
         return Err(Fail::usage("--goal auto works with plan, apply, check and persist only; name the goal here"));
     }
     let mut over = Vec::new();
@@ -140,15 +140,8 @@ fn flags(a: &IntentArgs) -> HostPart {
         reserve: a.reserve.clone(),
         exclude_cpus: a.exclude_cpus.clone(),
         queues: a.queues,
-        smt: a.smt.map(|s| match s {
-            SmtArg::OnePerCore => Smt::OnePerCore,
-            SmtArg::All => Smt::All,
-        }),
-        far_node: a.far_node.map(|f| match f {
-            FarNodeArg::Never => FarNode::Never,
-            FarNodeArg::Last => FarNode::Last,
-            FarNodeArg::Ok => FarNode::Ok,
-        }),
+        smt: a.smt.map(Smt::from),
+        far_node: a.far_node.map(FarNode::from),
         allow_disruption: a.allow_disruption.then_some(true),
         pair_as_article: a.pair_as_article.then_some(true),
         latency_queues: a.latency_queues,

@@ -51,8 +51,10 @@ pub struct Evidence {
 /// What `verify` says beside the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Advice {
-    /// The command that applied it last, without what only that moment needed.
+    /// The command that applied it last, without what only that moment needed. `None`: a reviewed plan, or not recorded.
     pub again: Option<String>,
+    /// The last transaction in effect.
+    pub last: Option<u64>,
     pub evidence: Evidence,
     /// Seconds since 1970; `None`: of a recording.
     pub now: Option<u64>,
@@ -65,13 +67,25 @@ pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) 
         out.push_str(&hang("Looks like: ", &text, style.width));
     }
     let there = |c: &str| style.recording.there(c);
-    let again = a.again.as_deref().unwrap_or("ringwise apply");
+    let Some(again) = a.again.as_deref() else {
+        let shown = a.last.map_or_else(|| "ringwise history".into(), |id| format!("ringwise history {id}"));
+        let text = format!("apply again what {} shows", there(&shown));
+        out.push_str(&hang("Put back: ", &text, style.width));
+        return out + &keep(drifted, style);
+    };
     if changed {
         out.push_str(&format!("Put back: {}\n", there(&format!("{again} --take-over"))));
         out.push_str(&hang("          ", "--take-over overwrites what was changed outside ringwise", style.width));
     } else {
         out.push_str(&format!("Put back: {}\n", there(again)));
     }
+    out + &keep(drifted, style)
+}
+
+/// How what differs becomes what is wanted.
+fn keep(drifted: &[&Standing], style: &Style) -> String {
+    let mut out = String::new();
+    let there = |c: &str| style.recording.there(c);
     let addresses: Vec<_> = drifted.iter().filter(|s| !matches!(s.how, Match::Unknown(_))).collect();
     let devs: BTreeSet<String> =
         addresses.iter().filter_map(|s| s.want.address()?.dev().map(str::to_string)).into_set();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ringwise_apply::{Event, Outcome, Policy, Request, Store};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, IfRefused, Learned, compare, live_of_device};
-use ringwise_model::{Intent, Snapshot};
+use ringwise_model::{Intent, Requested, Snapshot};
 use ringwise_plan::{Hands, Plan, plan_around};
 use ringwise_sys::Host;
 use ringwise_testkit::dir::Dir;
@@ -81,7 +81,8 @@ impl Lay {
             already,
             title: format!("goal {}", p.intent.goal),
             who: "root".into(),
-            command: "ringwise apply".into(),
+            argv: vec!["ringwise".into(), "apply".into()],
+            requested: Some(Requested { flags: None, intent: p.intent.clone() }),
             ..Request::default()
         }
     }
@@ -111,7 +112,11 @@ impl Lay {
     }
 
     pub fn rollback(&self, id: u64) -> Outcome {
-        let r = Request { who: "root".into(), command: format!("ringwise rollback {id}"), ..Request::default() };
+        let r = Request {
+            who: "root".into(),
+            argv: vec!["ringwise".into(), "rollback".into(), id.to_string()],
+            ..Request::default()
+        };
         ringwise_apply::rollback(&self.host(), &self.store(), id, &r, &policy(), &mut |_| {}).unwrap()
     }
 }

@@ -16,6 +16,9 @@ const ITSELF: [&str; 2] = ["timer", "guard"];
 /// First words of titles.
 const TITLES: [&str; 6] = ["goal", "rollback", "adopt", "plan", "recover", "bench:"];
 
+/// Groups and policies that ringwise has names for; all others a person has chosen.
+const OWN_NAMES: [&str; 3] = ["latency", "bulk", "cpu"];
+
 /// What the texts are judged by.
 pub struct Papers<'a> {
     pub grammar: &'a Grammar,
@@ -77,7 +80,7 @@ pub fn clean(bytes: &[u8], p: &Papers, names: &mut Names, strings: &Strings) -> 
             names.count("left out");
             continue;
         };
-        let mut walk = Walk { p, names: &mut *names, strings, trial };
+        let mut walk = Walk { p, names: &mut *names, strings, trial, chosen: false };
         walk.value(&mut document, "", &Map::new());
         let text = if by_line { serde_json::to_vec(&document) } else { serde_json::to_vec_pretty(&document) };
         // A value is always JSON again.
@@ -122,14 +125,24 @@ struct Walk<'a> {
     strings: &'a Strings,
     /// Somebody's words may stand in reasons.
     trial: bool,
+    /// Inside of groups and policies that were requested, whose names a person has chosen.
+    chosen: bool,
 }
 
 impl Walk<'_> {
     fn value(&mut self, value: &mut Value, key: &str, object: &Map<String, Value>) {
         match value {
             Value::String(text) => *text = self.text(text, key, object),
-            Value::Array(all) => all.iter_mut().for_each(|v| self.value(v, key, object)),
+            Value::Array(all) => {
+                let chosen = self.chosen;
+                self.chosen = chosen || matches!(key, "groups" | "policies");
+                all.iter_mut().for_each(|v| self.value(v, key, object));
+                self.chosen = chosen;
+            }
             Value::Object(inner) => {
+                if matches!(key, "intent" | "flags") {
+                    inner.remove("config");
+                }
                 let was = inner.clone();
                 let mut new = Map::new();
                 for (key, value) in inner.iter_mut() {
@@ -152,6 +165,15 @@ impl Walk<'_> {
                 let left = if self.p.intent { Left::Intent } else { Left::Names };
                 command::line(text, self.p.grammar, left, self.p.interfaces, self.names)
             }
+            "name" | "policy" if self.chosen && !OWN_NAMES.iter().any(|own| text.eq_ignore_ascii_case(own)) => {
+                self.names.string("name", text)
+            }
+            "program" | "unit" if self.chosen => self.names.string("program", text),
+            "when" if self.chosen => self.left_out(text),
+            // The flags stand in `requested`.
+            "argv" => self.left_out(text),
+            // A file and a line.
+            "said" => String::new(),
             "title" => self.title(text),
             "who" | "by" => who(text, self.names),
             "reason" | "why" if is_typed(object, key) => self.left_out(text),

@@ -11,7 +11,7 @@ use ringwise_apply::{Policy, Request, Store, Verdict, pending, undo_now};
 use ringwise_bench::result::State;
 use ringwise_discover::Options;
 use ringwise_knob::{Setting, compare};
-use ringwise_model::Fact;
+use ringwise_model::{Fact, shell};
 use ringwise_plan::Plan;
 
 use crate::args::{Common, IntentArgs, StateArgs};
@@ -108,29 +108,10 @@ fn sweep(text: &str) -> Result<(String, Vec<Wanted>)> {
     Ok((key.to_string(), values.iter().map(one).collect()))
 }
 
-/// Words as a shell would have them: quotes hold them together.
-fn words(text: &str) -> Option<Vec<String>> {
-    let (mut out, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for c in text.chars() {
-        match quote {
-            Some(q) if c == q => quote = None,
-            Some(_) => word.get_or_insert_default().push(c),
-            None if c == '\'' || c == '"' => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            None if c.is_whitespace() => out.extend(word.take()),
-            None => word.get_or_insert_default().push(c),
-        }
-    }
-    out.extend(word);
-    quote.is_none().then_some(out)
-}
-
 /// The flags of a state as `plan` understands them.
 pub fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
     let bad = |why: String| Fail::usage(format!("state {}: {why}", w.name));
-    let words = words(flags).ok_or_else(|| bad(format!("a quote in \"{flags}\" has no end")))?;
+    let words = shell::split(flags).ok_or_else(|| bad(format!("a quote in \"{flags}\" has no end")))?;
     let command = IntentArgs::augment_args(Command::new("state").no_binary_name(true).disable_help_flag(true));
     let found = command.try_get_matches_from(words).and_then(|m| IntentArgs::from_arg_matches(&m));
     let intent = found.map_err(|e| bad(e.to_string().trim().trim_start_matches("error: ").into()))?;
@@ -341,9 +322,9 @@ mod tests {
 
     #[test]
     fn words_of_a_state() {
-        assert_eq!(words("--set a.b=1  --goal  x").unwrap(), ["--set", "a.b=1", "--goal", "x"]);
-        assert_eq!(words("--set 'a.table=equal 4' \"\"").unwrap(), ["--set", "a.table=equal 4", ""]);
-        assert_eq!(words("--set 'a"), None);
+        assert_eq!(shell::split("--set a.b=1  --goal  x").unwrap(), ["--set", "a.b=1", "--goal", "x"]);
+        assert_eq!(shell::split("--set 'a.table=equal 4' \"\"").unwrap(), ["--set", "a.table=equal 4", ""]);
+        assert_eq!(shell::split("--set 'a"), None);
     }
 
     #[test]

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use ringwise_check::accept::{Baseline, Entry};
 use ringwise_check::{GoalFrom, Input, Report, Severity, Unopened, capability, formats, judge};
-use ringwise_model::{Goal, Intent, Order, Snapshot};
+use ringwise_model::{Goal, GoalChoice, Intent, Order, Snapshot};
 
 use super::standing::{self, Part, Standing};
 use super::{flows, goals, hands, show, wanted};
-use crate::args::{CheckArgs, CheckOutput, Common, From, GoalArg, IntentArgs};
+use crate::args::{CheckArgs, CheckOutput, Common, From, IntentArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::propose::Recording;
 use crate::render::check as page;
@@ -108,8 +108,8 @@ pub(in crate::cmd) fn one(a: &CheckArgs, source: &Source, common: &Common) -> Re
         (false, false) => traffic::live(host, &s, a.r#for),
     };
     let goal = match a.goal {
-        Some(GoalArg::Auto) => Some(goals::of_role(host, &s, common)),
-        Some(GoalArg::Of(goal)) => Some(goal),
+        Some(GoalChoice::Auto) => Some(goals::of_role(host, &s, common)),
+        Some(GoalChoice::Of(goal)) => Some(goal),
         None => None,
     };
     judged(goal, source, &s, &devs, counted.as_ref(), common)
@@ -161,23 +161,26 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
         })
     };
     if asked.is_some() {
-        let args = IntentArgs { goal: asked.map(GoalArg::Of), override_config: true, ..IntentArgs::default() };
+        let args = IntentArgs { goal: asked.map(GoalChoice::Of), override_config: true, ..IntentArgs::default() };
         return (GoalFrom::Asked, intent(&[], &args), Vec::new());
     }
     let config = !source.recorded && Path::new(wanted::DEFAULT).exists();
     let otherwise = if config { GoalFrom::Config } else { GoalFrom::Default };
-    let (whole, alone): (Vec<Part>, Vec<Part>) =
-        standing.parts(s, source.recorded).into_iter().partition(|p| p.devs.is_empty());
-    let parts: Vec<_> = alone.iter().map(|p| (p.devs.clone(), intent(&p.devs, &p.args))).collect();
-    let (from, mut all) = match whole.first() {
-        Some(p) if p.args.config.is_none() && config && p.args.goal.is_none() => {
-            (GoalFrom::Config, intent(&[], &p.args))
-        }
-        Some(p) => (GoalFrom::InForce, intent(&[], &p.args)),
+    let known = standing.parts(s);
+    if let Some(id) = known.unknown {
+        let text = "what it was applied for is unknown (recorded by an earlier version); judged without it";
+        out::note(common.quiet, &format!("ringwise: transaction {id}: {text}"));
+    }
+    let (whole, alone): (Vec<Part>, Vec<Part>) = known.list.into_iter().partition(|p| p.whole);
+    let parts: Vec<_> = alone.into_iter().map(|p| (p.devs, p.intent)).collect();
+    let of_whole = !whole.is_empty();
+    let (from, mut all) = match whole.into_iter().next() {
+        Some(p) if p.from_config => (GoalFrom::Config, p.intent),
+        Some(p) => (GoalFrom::InForce, p.intent),
         None => (otherwise, intent(&[], &IntentArgs::default())),
     };
     let from = match parts.first() {
-        Some(p) if whole.is_empty() => {
+        Some(p) if !of_whole => {
             // The host is what its last interfaces are for; those that were never applied are not.
             let rest: Vec<_> = s.tunable().map(|n| (n.name().to_string(), all.goal_of(n.name()))).collect();
             all.goal = p.1.goal;

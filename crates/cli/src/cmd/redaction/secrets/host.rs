@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ringwise_apply::{Policy, Request as Transaction, Store, Verdict};
+use ringwise_apply::{Request as Transaction, Store, Verdict};
 use ringwise_discover::Options;
 use ringwise_kfmt::rule::parse_rule;
 use ringwise_knob::{IfRefused, Of, Setting, Step, live};
-use ringwise_model::{Fact, Rule, Rules};
+use ringwise_model::{
+    Fact, Flow, Goal, GroupQueues, GroupWish, Intent, IntentFlags, Knob, NapiValues, Policy, Requested, Rule, Rules,
+    Wish,
+};
 use ringwise_sys::{Clock, Error, Host, Request, Result};
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Sim, build};
@@ -380,25 +383,53 @@ pub fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
         if_refused: IfRefused::PutBack,
         instead: Vec::new(),
     };
-    let command = format!(
-        "/home/{}/ringwise apply --yes eth0 --goal forward --queues 4 --reason {} --health curl -u {} --config {} --state-dir {}",
-        p.text("user name", "command line", "{}"),
-        p.text("reason", "command line", "for-{}"),
-        p.text("credentials", "command line, --health", "anna:{}"),
-        p.text("path", "command line, --config", "/srv/{}.toml"),
-        p.text("path", "command line, --state-dir", "{}"),
-    );
+    let file = p.text("path", "requested, configuration file", "/srv/{}.toml");
+    let group = GroupWish {
+        dev: "eth0".into(),
+        name: p.text("name", "requested, group", "{}"),
+        policy: p.text("name", "requested, policy of a group", "{}"),
+        queues: GroupQueues::Count(1),
+        cpus: None,
+        weight: None,
+        context: false,
+        flows: vec![Flow::Program(p.text("program", "requested, flow of a group", "{}"))],
+        said: format!("{file} line 7"),
+    };
+    let wish = Wish {
+        dev: Some("eth0".into()),
+        knob: Knob::Rings { rx: Some(512), tx: None },
+        said: format!("{} line 3", p.text("path", "requested, wish", "/srv/{}.toml")),
+    };
+    let own = Policy {
+        name: group.policy.clone(),
+        when: p.text("note", "requested, when a policy fits", "for {}"),
+        params: [("rx-usecs".to_string(), 10)].into(),
+        napi: NapiValues::default(),
+    };
+    let intent = Intent {
+        goal: Goal::Forward,
+        devs: vec!["eth0".into()],
+        queues: Some(4),
+        config: Some(file.clone()),
+        wishes: vec![wish],
+        groups: vec![group],
+        policies: vec![own],
+        ..Intent::default()
+    };
+    let flags =
+        IntentFlags { devs: vec!["eth0".into()], config: Some(file), queues: Some(4), ..IntentFlags::default() };
     let request = Transaction {
         devices: vec![now.nic("eth0").unwrap().dev.clone()],
         steps: [&setting, &irq].map(step).into(),
         title: "goal forward".into(),
         reason: Some("CHG-4711".into()),
         who: "root".into(),
-        command,
+        argv: ["ringwise", "apply", "--yes"].map(String::from).into(),
+        requested: Some(Requested { flags: Some(flags), intent }),
         ..Transaction::default()
     };
     let store = Store::open(Some(&state.0)).with_socket_name(format!("ringwise-test-secrets-{}", std::process::id()));
-    let o = ringwise_apply::run(&shared, &request, &store, &Policy::default(), &mut |_| {}).unwrap();
+    let o = ringwise_apply::run(&shared, &request, &store, &ringwise_apply::Policy::default(), &mut |_| {}).unwrap();
     assert_eq!(o.verdict, Verdict::Applied);
 }
 
@@ -425,6 +456,8 @@ pub fn papers(state: &Dir, p: &mut Plants) {
         "reason": p.text("reason", "journal, --reason", "because of {}"),
         "who": format!("root (sudo: {})", p.text("user name", "journal", "bert{}")),
         "command": format!("ringwise apply --yes --health curl --header X-Key:{}", p.text("token", "journal, command", "{}")),
+        "argv": ["ringwise", "apply", "--health", format!("curl -u {}", p.text("credentials", "journal, argv", "anna:{}")),
+            "--state-dir", p.text("path", "journal, argv", "{}")],
         "devices": [{ "name": "eth0", "ifindex": 2, "bus_address": null, "permanent_mac": mac_text(p.mac("journal")) }],
         "steps": [], "start": [{
             "knob": "flow_rule", "dev": "eth0", "location": 3,

@@ -1,0 +1,143 @@
+//! What a command line requests of the planner, and what came of it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CpuSet, FarNode, Goal, Intent, Smt};
+
+/// A goal, or the one that fits the role of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum GoalChoice {
+    Auto,
+    Of(Goal),
+}
+
+impl From<Goal> for GoalChoice {
+    fn from(goal: Goal) -> Self {
+        Self::Of(goal)
+    }
+}
+
+impl std::str::FromStr for GoalChoice {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        if s == "auto" { Ok(Self::Auto) } else { s.parse().map(Self::Of).map_err(|e: String| format!("{e}, or auto")) }
+    }
+}
+
+impl std::fmt::Display for GoalChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Auto => f.pad("auto"),
+            Self::Of(goal) => goal.fmt(f),
+        }
+    }
+}
+
+impl TryFrom<String> for GoalChoice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<GoalChoice> for String {
+    fn from(goal: GoalChoice) -> Self {
+        goal.to_string()
+    }
+}
+
+/// Interfaces and flags of `ringwise plan` and `ringwise apply` that state an intent, before the configuration file is
+/// merged into it. `None` and empty: not given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IntentFlags {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub devs: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<GoalChoice>,
+    /// `none`: no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
+    /// `DEV.KEY=VALUE`
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub override_config: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<CpuSet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reserve: Option<CpuSet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclude_cpus: Option<CpuSet>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queues: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smt: Option<Smt>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub far_node: Option<FarNode>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_disruption: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pair_as_article: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_queues: Option<u32>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
+}
+
+impl IntentFlags {
+    /// The words of a command line behind `ringwise plan` or `ringwise apply`, not quoted.
+    pub fn words(&self) -> Vec<String> {
+        let mut out = self.devs.clone();
+        let mut flag = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                out.extend([name.to_string(), value]);
+            }
+        };
+        flag("--goal", self.goal.map(|g| g.to_string()));
+        flag("--config", self.config.clone());
+        self.set.iter().for_each(|s| flag("--set", Some(s.clone())));
+        let cpus = [("--cpus", &self.cpus), ("--reserve", &self.reserve), ("--exclude-cpus", &self.exclude_cpus)];
+        cpus.into_iter().for_each(|(name, cpus)| flag(name, cpus.as_ref().map(CpuSet::to_string)));
+        flag("--queues", self.queues.map(|n| n.to_string()));
+        flag("--smt", self.smt.map(|s| s.name().to_string()));
+        flag("--far-node", self.far_node.map(|f| f.name().to_string()));
+        flag("--latency-queues", self.latency_queues.map(|n| n.to_string()));
+        let switches = [
+            ("--override-config", self.override_config),
+            ("--allow-disruption", self.allow_disruption),
+            ("--pair-as-article", self.pair_as_article),
+            ("--strict", self.strict),
+        ];
+        out.extend(switches.into_iter().filter(|(_, on)| *on).map(|(name, _)| name.to_string()));
+        out
+    }
+}
+
+/// What `ringwise apply` was run for, as transactions keep it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requested {
+    /// `None`: a reviewed plan was applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flags: Option<IntentFlags>,
+    /// With the configuration file, as it was merged then.
+    pub intent: Intent,
+}
+
+impl Requested {
+    /// Whether both make the host one for the same goals.
+    pub fn has_goals_of(&self, other: &Self) -> bool {
+        let (a, b) = (&self.intent, &other.intent);
+        a.goal == b.goal && a.dev_goals == b.dev_goals
+    }
+
+    /// Without what a person has typed: files, names of groups and policies, flags.
+    pub fn without_typed_text(self) -> Self {
+        let mut intent = Intent { config: None, groups: Vec::new(), policies: Vec::new(), ..self.intent };
+        intent.wishes.iter_mut().for_each(|w| w.said.clear());
+        Self { flags: None, intent }
+    }
+}
