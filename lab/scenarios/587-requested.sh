@@ -18,12 +18,12 @@ ringwise history 1 -o json >/tmp/history.json
 same "the journal has the words of the command line" \
 	"$(head -n 1 $RINGWISE_STATE_DIR/tx-0001.jsonl | grep -c '"argv":\["[^"]*","apply","--yes","--goal","rpc","--reason","move mq1","--set"')" 1
 same "and the intent" "$(head -n 1 $RINGWISE_STATE_DIR/tx-0001.jsonl | grep -c '"requested":{"flags":.*"intent":{"goal":"rpc"')" 1
-status "check" 2 ringwise check
+status "check" 3 ringwise check
 cat /tmp/out
 says "it judges by the goal that was applied" "goal rpc"
 status "verify finds all as applied" 0 ringwise verify
 ethtool -X mq0 default
-status "verify finds the manual change" 2 ringwise verify
+status "verify finds the manual change" 3 ringwise verify
 cat /tmp/out
 back=$(sed -n 's/^Put back: //p' /tmp/out)
 echo "it prints: $back"

@@ -115,10 +115,12 @@ fn a_session_its_file_its_text_and_its_page() {
         let [l] = t.loads.as_slice() else { panic!("{:?}", t.loads) };
         let latency = l.latency.as_ref().unwrap();
         assert_eq!((l.unit, latency.open_loop, l.offered_per_s), (Unit::Transactions, true, Some(500.0)));
-        assert!(latency.count > 0 && l.done_per_s > 0.0 && t.seconds >= 0.3, "{t:?}");
+        assert!(latency.count > 0 && t.seconds >= 0.3, "{t:?}");
         assert!(latency.p50_us <= latency.p99_us && latency.p99_us <= latency.max_us, "{latency:?}");
         assert!(!t.host.cpus.is_empty() && t.host.received_per_s.unwrap() > 0.0, "{:?}", t.host);
     }
+    // A busy machine may stop the process for the whole of one.
+    assert!(done.trials.iter().flat_map(|t| &t.loads).any(|l| l.done_per_s > 0.0), "{:?}", done.trials);
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("<svg") && html.contains("a &lt;title&gt;") && html.contains("not a NIC"), "{page}");
 

@@ -2,7 +2,9 @@
 
 use ringwise_knob::{Address, Made, Setting, rules as knob_rules};
 use ringwise_model::words::plural;
-use ringwise_model::{Channels, Count, Fact, FarNode, Flow, Goal, GroupWish, Intent, Rule, Smt, Snapshot, shell};
+use ringwise_model::{
+    Channels, Count, CpuSet, Fact, Flow, Goal, GoalChoice, GroupWish, Intent, IntentFlags, Rule, Snapshot, shell,
+};
 
 use crate::bonds::Share;
 use crate::dev::{Dev, LearnedIndex};
@@ -34,61 +36,43 @@ pub(crate) fn outage(driver: Option<&str>) -> &'static str {
     }
 }
 
-/// The command that takes a change in: the same request with a number and the user's word. It names
-/// devices only where others would be caught by it.
+/// The command that includes a change: the same request with a number of queues and permission to interrupt traffic. It
+/// names devices only where others would be changed by it.
 pub(crate) fn command(intent: &Intent, devs: &[&str], n: u32) -> String {
-    format!("{} --queues {n} --allow-disruption", request(intent, devs))
+    plan_with(IntentFlags { queues: Some(n), ..request(intent, devs) })
 }
 
-/// The command that takes in what was laid down there and interrupts traffic.
+/// The command that includes what was configured there and interrupts traffic.
 pub(crate) fn with_word(intent: &Intent, said: &[String]) -> String {
     let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
-    let mut c = request(intent, &devs);
-    for s in said.iter().filter(|s| s.starts_with("--set ")) {
-        c.push_str(&format!(" --set {}", shell::quote(s.trim_start_matches("--set "))));
-    }
-    if let Some(n) = intent.queues {
-        c.push_str(&format!(" --queues {n}"));
-    }
-    c.push_str(" --allow-disruption");
-    c
+    let set = said.iter().filter_map(|s| s.strip_prefix("--set ")).map(str::to_string).collect();
+    plan_with(IntentFlags { set, queues: intent.queues, ..request(intent, &devs) })
+}
+
+fn plan_with(flags: IntentFlags) -> String {
+    let flags = IntentFlags { allow_disruption: true, ..flags };
+    shell::join(["ringwise".to_string(), "plan".to_string()].into_iter().chain(flags.words()))
 }
 
 /// Read without being named.
 const DEFAULT_FILE: &str = "/etc/ringwise/ringwise.toml";
 
-fn request(intent: &Intent, devs: &[&str]) -> String {
-    let mut c = String::from("ringwise plan");
-    for dev in devs {
-        c.push_str(&format!(" {}", shell::quote(dev)));
-    }
+/// The flags that state the intent, without those that the goal has anyway.
+fn request(intent: &Intent, devs: &[&str]) -> IntentFlags {
     let plain = goal::resolve(&Intent { goal: intent.goal, ..Intent::default() });
-    if intent.goal != Goal::Balanced {
-        c.push_str(&format!(" --goal {}", intent.goal));
+    let some = |cpus: &CpuSet| Some(cpus.clone()).filter(|c| !c.is_empty());
+    IntentFlags {
+        devs: devs.iter().map(|d| d.to_string()).collect(),
+        goal: Some(intent.goal).filter(|g| *g != Goal::Balanced).map(GoalChoice::Of),
+        config: intent.config.clone().filter(|f| f != DEFAULT_FILE),
+        cpus: intent.cpus.clone(),
+        reserve: some(&intent.reserve),
+        exclude_cpus: some(&intent.exclude_cpus),
+        smt: intent.smt.filter(|_| intent.smt != plain.smt),
+        far_node: intent.far_node.filter(|_| intent.far_node != plain.far_node),
+        latency_queues: intent.latency_queues,
+        ..IntentFlags::default()
     }
-    let named = intent.cpus.as_ref().map(|c| ("--cpus", c));
-    let kept = [("--reserve", &intent.reserve), ("--exclude-cpus", &intent.exclude_cpus)];
-    for (option, cpus) in named.into_iter().chain(kept.into_iter().filter(|(_, c)| !c.is_empty())) {
-        c.push_str(&format!(" {option} {cpus}"));
-    }
-    match intent.smt.filter(|_| intent.smt != plain.smt) {
-        Some(Smt::OnePerCore) => c.push_str(" --smt one-per-core"),
-        Some(Smt::All) => c.push_str(" --smt all"),
-        None => {}
-    }
-    match intent.far_node.filter(|_| intent.far_node != plain.far_node) {
-        Some(FarNode::Never) => c.push_str(" --far-node never"),
-        Some(FarNode::Last) => c.push_str(" --far-node last"),
-        Some(FarNode::Ok) => c.push_str(" --far-node ok"),
-        None => {}
-    }
-    if let Some(n) = intent.latency_queues {
-        c.push_str(&format!(" --latency-queues {n}"));
-    }
-    if let Some(f) = intent.config.as_ref().filter(|f| *f != DEFAULT_FILE) {
-        c.push_str(&format!(" --config {}", shell::quote(f)));
-    }
-    c
 }
 
 /// The largest count that can be set, if one can.
