@@ -38,7 +38,8 @@ from=$(polls)
 echo "the queue is polled on CPU $from"
 state eth0 >/tmp/before
 
-status "apply to other CPUs" 0 ringwise apply --yes --goal forward --exclude-cpus "$from" eth0
+# Not goal forward: eight queues on seven CPUs get another RSS table, and the flow another queue.
+status "apply to other CPUs" 0 ringwise apply --yes --exclude-cpus "$from" eth0
 cat /tmp/err /tmp/out
 same "the queue stays where it is polled" "$(polls)" "$from"
 ringwise verify --for 3s >/tmp/out 2>/tmp/err

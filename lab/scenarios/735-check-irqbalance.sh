@@ -37,6 +37,11 @@ moved() {
 	echo "$_n interrupts were not moved: $(affinity eth1 | tr '\n' ' ')"
 }
 
+# As they will be after irqbalance has moved them: the same plan comes of it.
+for irq in $(dev_irqs eth1); do
+	echo 8 >/proc/irq/$irq/smp_affinity_list
+done
+moved
 status "apply" 0 ringwise apply --yes
 settled $on
 foreseen "tuned" ""

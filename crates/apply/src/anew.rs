@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{DevId, Gather, Snapshot};
+use ringwise_model::{DevId, Snapshot};
 
 use crate::journal::{Read, Whose};
 use crate::outcome::Verdict;
@@ -23,7 +23,7 @@ fn of(devices: &[&DevId], now: &Snapshot) -> BTreeSet<String> {
         let last = devices.iter().rev().find(|d| d.same_device(&n.dev));
         last.is_some_and(|d| d.ifindex.is_some() && d.ifindex != n.dev.ifindex)
     };
-    now.nics.iter().filter(anew).map(|n| n.name().to_string()).into_set()
+    now.nics.iter().filter(anew).map(|n| n.name().to_string()).collect::<BTreeSet<_>>()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ringwise_knob::{Address, Change, Setting, Step, compare};
-use ringwise_model::{Bond, Nic, Order, Snapshot};
+use ringwise_model::{Bond, Nic, Snapshot};
 use ringwise_sys::with_deadline;
 
 use crate::cx::Cx;
@@ -37,7 +37,7 @@ fn together<T: Clone>(now: &Snapshot, list: &mut [T], address: impl Fn(&T) -> Op
     let mut sorted: Vec<T> = places.iter().map(|i| list[*i].clone()).collect();
     let order: Vec<Option<String>> = sorted.iter().map(&dev).collect();
     // In the order in which the members come first.
-    sorted.order_by_key(|t| order.iter().position(|o| *o == dev(t)));
+    sorted.sort_by_key(|t| order.iter().position(|o| *o == dev(t)));
     for (i, t) in places.into_iter().zip(sorted) {
         list[i] = t;
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl::perqueue;
 use ringwise_kfmt::ethtool_nl as nl;
-use ringwise_model::{Coalesce, Gather, Snapshot};
+use ringwise_model::{Coalesce, Snapshot};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
 use crate::cx::Cx;
@@ -72,14 +72,14 @@ fn in_order(want: &Params, have: Option<&Params>, set: &dyn Fn(&Params) -> Resul
         .iter()
         .filter(|(k, v)| have.is_none_or(|h| h.get(*k) != Some(*v)))
         .map(|(k, v)| (k.clone(), *v))
-        .into_map();
+        .collect::<BTreeMap<_, _>>();
     let refused = match set(&differ) {
         Err(e) if e.errno == Some(EINVAL) => e,
         other => return other,
     };
     let flag = |k: &str| k.starts_with("use-adaptive-");
     let part = |keep: &dyn Fn(&str, u32) -> bool| -> Params {
-        differ.iter().filter(|(k, v)| keep(k, **v)).map(|(k, v)| (k.clone(), *v)).into_map()
+        differ.iter().filter(|(k, v)| keep(k, **v)).map(|(k, v)| (k.clone(), *v)).collect::<BTreeMap<_, _>>()
     };
     let parts = [part(&|k, v| flag(k) && v == 0), part(&|k, _| !flag(k)), part(&|k, v| flag(k) && v != 0)];
     let parts: Vec<&Params> = parts.iter().filter(|p| !p.is_empty()).collect();
@@ -87,7 +87,8 @@ fn in_order(want: &Params, have: Option<&Params>, set: &dyn Fn(&Params) -> Resul
     for (i, p) in parts.iter().enumerate() {
         if let Err(e) = set(p) {
             for done in parts[..i].iter().rev() {
-                let old: Params = done.keys().filter_map(|k| Some((k.clone(), *have.get(k)?))).into_map();
+                let old: Params =
+                    done.keys().filter_map(|k| Some((k.clone(), *have.get(k)?))).collect::<BTreeMap<_, _>>();
                 // What cannot be taken back shows when everything is looked at again.
                 let _ = set(&old);
             }

@@ -1,6 +1,4 @@
 //! What would have to be read to compare the host with what was applied: told before anything is read.
-
-use ringwise_model::Gather;
 use std::collections::BTreeSet;
 
 use ringwise_knob::Family;
@@ -20,5 +18,9 @@ pub fn families(store: &Store) -> Result<BTreeSet<Family>, Error> {
 pub(crate) fn of(journals: &[Read]) -> BTreeSet<Family> {
     let headers = journals.iter().filter_map(|j| j.header.as_ref());
     // What took the place of a step is owned too.
-    headers.flat_map(|h| crate::fallback::settings(&h.steps)).filter_map(|s| s.address()).map(|a| a.family()).into_set()
+    headers
+        .flat_map(|h| crate::fallback::settings(&h.steps))
+        .filter_map(|s| s.address())
+        .map(|a| a.family())
+        .collect::<BTreeSet<_>>()
 }

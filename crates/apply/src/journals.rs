@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use ringwise_knob::Family;
-use ringwise_model::{Host, Order, Snapshot};
+use ringwise_model::{Host, Snapshot};
 
 use crate::journal::Read;
 use crate::{Entry, Error, Store, Verify, families, past};
@@ -59,7 +59,7 @@ fn seen(store: &Store) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
             (e.path(), m.as_ref().map_or(0, fs::Metadata::len), m.and_then(|m| m.modified().ok()))
         })
         .collect();
-    out.order();
+    out.sort();
     out
 }
 

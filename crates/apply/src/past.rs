@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ringwise_knob::{Address, Of, Setting, SettingMap, alike, compare, goes_with_layout, live, overlap};
-use ringwise_model::{Gather, Requested, Snapshot};
+use ringwise_model::{Requested, Snapshot};
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
@@ -35,7 +35,11 @@ pub(crate) struct Kept {
 }
 
 fn map<'a>(names: &Names, settings: impl IntoIterator<Item = &'a Setting>) -> SettingMap {
-    settings.into_iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).into_map()
+    settings
+        .into_iter()
+        .map(|s| names.setting(s))
+        .filter_map(|s| s.address().map(|a| (a, s)))
+        .collect::<BTreeMap<_, _>>()
 }
 
 /// The kept transactions of this boot in order, without those that a rollback has undone. A rollback that is
@@ -68,7 +72,7 @@ pub(crate) fn in_force(journals: &[Read], now: &Snapshot) -> Vec<Kept> {
         let steps = h.steps.iter().map(|s| &s.setting).filter(kept);
         let wants = h.already.iter().chain(steps).chain(outcome.instead.iter().map(|i| &i.kept));
         let groups = h.steps.iter().filter(|s| goes_with_layout(&s.rule));
-        let for_groups = groups.filter_map(|s| names.setting(&s.setting).address()).into_set();
+        let for_groups = groups.filter_map(|s| names.setting(&s.setting).address()).collect::<BTreeSet<_>>();
         out.push(Rc::new(Kept {
             id: j.id,
             kind: h.kind.clone(),
@@ -139,7 +143,7 @@ fn ends(address: &Address, settings: &SettingMap) -> bool {
 /// Takes out settings of queues that do not exist with the channels in the map (else those of now), and of threads that
 /// end with it. Returned: those of the device as a whole whose value names such a queue.
 pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) -> Vec<Address> {
-    let ended = settings.keys().filter(|a| ends(a, settings)).cloned().into_set();
+    let ended = settings.keys().filter(|a| ends(a, settings)).cloned().collect::<BTreeSet<_>>();
     settings.retain(|a, _| !ended.contains(a));
     let mut counts: BTreeMap<String, QueueCounts> = BTreeMap::new();
     for nic in &now.nics {
@@ -150,7 +154,7 @@ pub(crate) fn drop_doomed(settings: &mut SettingMap, now: &Snapshot) -> Vec<Addr
     }
     settings.retain(|a, _| !a.dev().and_then(|d| counts.get(d)).is_some_and(|n| beyond(a, *n)));
     let names_one = |a: &Address, s: &Setting| a.dev().and_then(|d| counts.get(d)).is_some_and(|n| names_beyond(s, *n));
-    let doomed = settings.iter().filter(|(a, s)| names_one(a, s)).map(|(a, _)| a.clone()).into_set();
+    let doomed = settings.iter().filter(|(a, s)| names_one(a, s)).map(|(a, _)| a.clone()).collect::<BTreeSet<_>>();
     settings.retain(|a, _| !doomed.contains(a));
     doomed.into_iter().collect()
 }
@@ -172,7 +176,7 @@ fn standing<'a>(kept: &'a [Kept], now: &Snapshot) -> BTreeMap<Address, (&'a Kept
     let mut out: BTreeMap<Address, (&Kept, Setting)> = BTreeMap::new();
     for k in kept.iter().filter(|k| !matches!(k.kind, Kind::Rollback { .. })) {
         let counts = k.wants.iter().filter_map(|(a, s)| Some((s.dev()?, QueueCounts::of(s, k.start.get(a))?)));
-        let counts: BTreeMap<&str, QueueCounts> = counts.into_map();
+        let counts: BTreeMap<&str, QueueCounts> = counts.collect();
         if !counts.is_empty() {
             out.retain(|a, _| !a.dev().and_then(|d| counts.get(d)).is_some_and(|n| beyond(a, *n)));
         }
@@ -184,7 +188,7 @@ fn standing<'a>(kept: &'a [Kept], now: &Snapshot) -> BTreeMap<Address, (&'a Kept
         }
     }
     // A later transaction may have moved what an earlier one wanted without naming it: what it left counts.
-    let mut settings: SettingMap = out.iter().map(|(a, (_, s))| (a.clone(), s.clone())).into_map();
+    let mut settings: SettingMap = out.iter().map(|(a, (_, s))| (a.clone(), s.clone())).collect::<BTreeMap<_, _>>();
     drop_doomed_by_wants(&mut settings, now);
     out.retain(|a, _| settings.contains_key(a));
     out

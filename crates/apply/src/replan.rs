@@ -1,12 +1,11 @@
 //! A new plan in the middle of a run, after the kernel or the driver refused a step of the goal: what the remaining
 //! steps build on is not there. It becomes part of the same transaction, with the same guard and one way back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use ringwise_knob::{Address, Family, IfRefused, Learned, Made, Setting, SettingMap, Step, goes_with_layout};
-use ringwise_model::Gather;
 use ringwise_sys::Host;
 
 use crate::journal::Record;
@@ -154,19 +153,20 @@ impl Tx<'_> {
         // What the driver has no call for at all is no part of what this host can have.
         let has_no_call = |a: &Address| self.learned.iter().any(|l| l.address == *a && l.what.is_not_supported());
         let refused = self.refused_addresses().into_iter();
-        self.replan.not_needed = refused.filter(|a| !plan.unmet.contains(a) || has_no_call(a)).into_set();
+        self.replan.not_needed = refused.filter(|a| !plan.unmet.contains(a) || has_no_call(a)).collect::<BTreeSet<_>>();
         for address in plan.steps.iter().filter_map(|s| s.setting.address()) {
             self.given_up.remove(&address);
         }
         let known = |a: &Address| self.start.contains_key(a);
-        let more: SettingMap = start_of(&self.before, &plan.steps).into_iter().filter(|(a, _)| !known(a)).into_map();
+        let more: SettingMap =
+            start_of(&self.before, &plan.steps).into_iter().filter(|(a, _)| !known(a)).collect::<BTreeMap<_, _>>();
         steps.extend(plan.steps);
         let mut origin: SettingMap = plan
             .already
             .iter()
             .filter(|s| !steps.iter().any(|p| p.setting == **s))
             .filter_map(|s| Some((s.address()?, s.clone())))
-            .into_map();
+            .collect::<BTreeMap<_, _>>();
         // Values that this run has set itself are not as found.
         origin.retain(|a, _| !self.start.contains_key(a));
         origin.extend(more.clone());
@@ -195,7 +195,7 @@ impl Tx<'_> {
 
     fn refused_addresses(&self) -> BTreeSet<Address> {
         let refused = self.out.refused.iter().map(|r| &r.asked);
-        refused.chain(self.out.ignored.iter().map(|i| &i.asked)).filter_map(Setting::address).into_set()
+        refused.chain(self.out.ignored.iter().map(|i| &i.asked)).filter_map(Setting::address).collect::<BTreeSet<_>>()
     }
 
     /// What was refused or ignored, and neither replaced by another value nor unnecessary by the last plan.
@@ -209,7 +209,7 @@ impl Tx<'_> {
 }
 
 fn interrupting(steps: &[Step]) -> BTreeSet<Address> {
-    steps.iter().filter_map(|s| s.setting.address()).filter(Address::interrupts_traffic).into_set()
+    steps.iter().filter_map(|s| s.setting.address()).filter(Address::interrupts_traffic).collect::<BTreeSet<_>>()
 }
 
 fn state_failure(e: &Error) -> Failure {

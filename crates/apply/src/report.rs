@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ringwise_knob::{Hand, Made, Match, Origin, Setting, Window};
-use ringwise_model::{CpuSet, Fact, Gather, Requested};
+use ringwise_model::{CpuSet, Fact, Requested};
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
@@ -243,7 +243,7 @@ impl Verify {
             [Some(first), _, ..] if masks.iter().all(|m| *m == Some(first)) => Some((dev, first.clone())),
             _ => None,
         };
-        masks.into_iter().filter_map(all_alike).into_map()
+        masks.into_iter().filter_map(all_alike).collect::<BTreeMap<_, _>>()
     }
 
     /// 0 as applied (or nothing in force) · 3 drift, a transaction that was cut short or that we cannot read.

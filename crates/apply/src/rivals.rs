@@ -7,7 +7,7 @@ use ringwise_discover::rivals::{BANS, DEVICES, POLICY, dropin, irqbalance, run_o
 use ringwise_kfmt::irqbalance::ban_order;
 use ringwise_knob::rivals::{Left, list, live_restart, theirs};
 use ringwise_knob::{Address, IfRefused, Setting, Step, compare, live};
-use ringwise_model::{Fact, Irqbalance, Nic, Order, Snapshot};
+use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use ringwise_sys::{Error, Request, Result, with_deadline};
 
 use crate::cx::Cx;
@@ -142,7 +142,7 @@ pub(crate) fn write_restart(cx: &Cx, now: &Snapshot, dev: &str, left: bool) -> R
     let mut kept: Vec<String> = b.kept.iter().filter(|k| **k != bus).cloned().collect();
     if left {
         kept.push(bus);
-        kept.order();
+        kept.sort();
     }
     let store = Store::open(None);
     let script = store.dirs().first().map(|d| d.join(POLICY).display().to_string()).unwrap_or_default();

@@ -1,12 +1,12 @@
 //! From the request to the outcome.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_knob::{Address, Match, Setting, SettingMap, Step, compare, live};
-use ringwise_model::{DevId, Fact, Gather, Snapshot};
+use ringwise_model::{DevId, Fact, Snapshot};
 use ringwise_observe::Stuck;
 use ringwise_sys::Host;
 
@@ -321,7 +321,8 @@ pub(crate) fn transact(
         notes.push(format!("stood still before anything was changed: {}", watch::words(&stuck_before, &[], &now)));
     }
     // What is only found right is wanted from now on too: its origin counts as well.
-    let mut origin: SettingMap = request.already.iter().filter_map(|s| Some((s.address()?, s.clone()))).into_map();
+    let mut origin: SettingMap =
+        request.already.iter().filter_map(|s| Some((s.address()?, s.clone()))).collect::<BTreeMap<_, _>>();
     origin.extend(start.clone());
     match Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &origin)) {
         // The way back is never refused.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_knob::Learned;
-use ringwise_model::Order;
 use ringwise_sys::host_lock::{self, Attempt, Stranger};
 use ringwise_sys::trust::{self, Beside};
 use serde::{Deserialize, Serialize};
@@ -190,7 +189,7 @@ impl Store {
                 }
             }
         }
-        out.order();
+        out.sort();
         Ok(out)
     }
 

@@ -8,7 +8,7 @@ use ringwise_knob::{
     Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, coalesce, collateral, compare, diff,
     features::waits, irq, learned::What, live, overlap, rules,
 };
-use ringwise_model::{DevId, Dir, Fact, Gather, Snapshot, Unread};
+use ringwise_model::{DevId, Dir, Fact, Snapshot, Unread};
 
 use crate::cx::Cx;
 use crate::journal::{Journal, Record};
@@ -51,7 +51,7 @@ pub(crate) fn start_of(now: &Snapshot, steps: &[Step]) -> SettingMap {
     let mut start = collateral(now, &touched);
     let canonical = touched.iter().map(|a| canonical(now, a));
     start.extend(canonical.filter_map(|a| live(now, &a).known().cloned().map(|s| (a, s))));
-    start.into_iter().map(|(a, s)| (a, crate::irq::with_place(now, s))).into_map()
+    start.into_iter().map(|(a, s)| (a, crate::irq::with_place(now, s))).collect::<BTreeMap<_, _>>()
 }
 
 /// A vector that serves a receive and a transmit queue has one affinity: one address for it.
@@ -192,10 +192,14 @@ impl Tx<'_> {
         if changed.is_empty() {
             return Ok(());
         }
-        self.start =
-            self.start.values().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).into_map();
+        self.start = self
+            .start
+            .values()
+            .map(|s| names.setting(s))
+            .filter_map(|s| s.address().map(|a| (a, s)))
+            .collect::<BTreeMap<_, _>>();
         self.steps = self.steps.iter().map(|s| names.step(s)).collect();
-        self.given_up = self.given_up.iter().map(|a| names.address(a)).into_set();
+        self.given_up = self.given_up.iter().map(|a| names.address(a)).collect::<BTreeSet<_>>();
         for d in &mut self.devices {
             if let Some(n) = self.now.nics.iter().find(|n| d.same_device(&n.dev)) {
                 d.name.clone_from(&n.dev.name);
@@ -312,10 +316,10 @@ impl Tx<'_> {
     /// What the host should be like now: the steps, and of the start what a step may have disturbed.
     fn wanted(&self) -> SettingMap {
         let steps = self.steps.iter().filter_map(|s| s.setting.address().map(|a| (a, s.setting.clone())));
-        let mut wanted: SettingMap = steps.filter(|(a, _)| !self.given_up.contains(a)).into_map();
+        let mut wanted: SettingMap = steps.filter(|(a, _)| !self.given_up.contains(a)).collect::<BTreeMap<_, _>>();
         let asked: Vec<Setting> = wanted.values().cloned().collect();
         // Vectors that were two may be one now: the steps come first, then what served the receive queue.
-        let mut taken: BTreeSet<Address> = wanted.keys().map(|a| canonical(&self.now, a)).into_set();
+        let mut taken: BTreeSet<Address> = wanted.keys().map(|a| canonical(&self.now, a)).collect();
         for (address, setting) in &self.start {
             let setting = &self.possible(setting);
             if !self.given_up.contains(address)
@@ -435,7 +439,7 @@ impl Tx<'_> {
     /// The settings of the transaction as they are now, for those who ask later what somebody else has changed.
     pub fn after(&self) -> Vec<Setting> {
         let steps = self.steps.iter().filter_map(|s| s.setting.address());
-        let all: BTreeSet<Address> = self.start.keys().cloned().chain(steps).into_set();
+        let all: BTreeSet<Address> = self.start.keys().cloned().chain(steps).collect();
         all.iter().filter_map(|a| live(&self.now, a).known().cloned()).collect()
     }
 

@@ -1,10 +1,10 @@
 //! `recover`: after a run that was cut short. `rollback`: to a state before.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ringwise_knob::{Address, Family, IfRefused, Setting, SettingMap, Step, compare, diff, live, offline, order};
-use ringwise_model::{DevId, Fact, Gather, Nic, Snapshot};
+use ringwise_model::{DevId, Fact, Nic, Snapshot};
 use ringwise_sys::{Host, proc};
 
 use crate::adopt::write_down;
@@ -94,8 +94,12 @@ pub(crate) fn resume(
         // It only goes towards the start, which is not worse without an account of it.
         Err(e) => Journal::lost(store, &read.path, &e),
     };
-    let start: SettingMap =
-        header.start.iter().map(|s| names.setting(s)).filter_map(|s| s.address().map(|a| (a, s))).into_map();
+    let start: SettingMap = header
+        .start
+        .iter()
+        .map(|s| names.setting(s))
+        .filter_map(|s| s.address().map(|a| (a, s)))
+        .collect::<BTreeMap<_, _>>();
     let mut out = Outcome::nothing();
     out.transaction = Some(read.id);
     let mut tx = Tx {
@@ -304,7 +308,7 @@ fn rest(journals: &[Read], now: &Snapshot) -> Option<(u64, Kind, SettingMap)> {
     let names = Names::new(&header.devices, now);
     let left = outcome.waiting.iter().map(|w| names.setting(&w.was));
     let still = |s: &Setting| !compare(s, now).holds() || !offline::missing(s, now).is_empty();
-    let left: SettingMap = left.filter(still).filter_map(|s| s.address().map(|a| (a, s))).into_map();
+    let left: SettingMap = left.filter(still).filter_map(|s| s.address().map(|a| (a, s))).collect::<BTreeMap<_, _>>();
     let rollback = matches!(header.kind, Kind::Rollback { .. }) && outcome.verdict == Verdict::Applied;
     (rollback && !left.is_empty()).then(|| (j.id, header.kind.clone(), left))
 }
@@ -375,7 +379,7 @@ fn before(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
 
 /// As the last of these transactions left each setting.
 fn last_left(journals: &[Read], now: &Snapshot, id: u64) -> SettingMap {
-    in_force(journals, now).into_iter().filter(|k| k.id >= id).flat_map(|k| k.after).into_map()
+    in_force(journals, now).into_iter().filter(|k| k.id >= id).flat_map(|k| k.after).collect::<BTreeMap<_, _>>()
 }
 
 fn devices(now: &Snapshot, target: &SettingMap) -> Vec<DevId> {
@@ -385,9 +389,9 @@ fn devices(now: &Snapshot, target: &SettingMap) -> Vec<DevId> {
 
 /// What differs; for a device that is restarted on the way, everything, because any of it may be lost there.
 fn steps(now: &Snapshot, target: &SettingMap, reason: &str) -> Vec<Step> {
-    let differs: BTreeSet<Address> = diff(now, target).into_iter().map(|c| c.address).into_set();
+    let differs: BTreeSet<Address> = diff(now, target).into_iter().map(|c| c.address).collect();
     let restarted: BTreeSet<&str> =
-        differs.iter().filter(|a| a.interrupts_traffic()).filter_map(Address::dev).into_set();
+        differs.iter().filter(|a| a.interrupts_traffic()).filter_map(Address::dev).collect();
     let step = |(a, s): (&Address, &Setting)| Step {
         setting: s.clone(),
         from: live(now, a),

@@ -8,7 +8,6 @@ use crate::result::{
 use crate::stats::{Paired, Rule, holm, mean, paired, sorted};
 
 use Metric::*;
-use ringwise_model::Order;
 use ringwise_model::words::plural;
 
 impl Metric {
@@ -392,7 +391,7 @@ pub fn comparable(a: &Environment, b: &Environment) -> Vec<String> {
 
 fn differing(whose: &str, a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Vec<String> {
     let mut keys: Vec<&String> = a.keys().chain(b.keys()).collect();
-    keys.order();
+    keys.sort();
     keys.dedup();
     let word = |map: &BTreeMap<String, String>, key: &str| map.get(key).map_or("not known", String::as_str).to_owned();
     keys.into_iter()

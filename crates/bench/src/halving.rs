@@ -6,7 +6,6 @@
 use crate::result::Verdict;
 use crate::rng::Rng;
 use crate::stats::{Paired, Rule, deviation, mean, paired, student_quantile};
-use ringwise_model::Order;
 
 /// Blocks of the last proof, as the budget allows.
 const PROOF: std::ops::RangeInclusive<u32> = 6..=20;
@@ -217,7 +216,7 @@ impl Halving {
     /// Best first.
     fn rank(&mut self) {
         let mut by: Vec<(f64, usize)> = self.alive.iter().map(|c| (self.merit(*c), *c)).collect();
-        by.order_by(|a, b| b.0.total_cmp(&a.0));
+        by.sort_by(|a, b| b.0.total_cmp(&a.0));
         self.alive = by.into_iter().map(|(_, c)| c).collect();
     }
 

@@ -12,6 +12,7 @@
 //! - `start` starts whatever is laid down in the namespace, so nothing else may be.
 //! - Its own `Result:` is of the whole run; what a port has sent so far is read while it runs.
 
+use ringwise_sys::errno_text;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
@@ -19,9 +20,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use ringwise_model::Order;
-use ringwise_sys::errno_text;
 
 use crate::forward::{FCS_BYTES, line_rate_per_s};
 use crate::result::{Counted, LoadResult, Unit};
@@ -352,7 +350,7 @@ impl Files {
         let list = fs::read_dir(&self.dir).map_err(|e| format!("/proc/net/pktgen: {}", words_of(&e)))?;
         let mut all: Vec<String> = list.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
         all.retain(|n| n != "pgctrl");
-        all.order();
+        all.sort();
         Ok(all.into_iter().partition(|n| n.starts_with("kpktgend_")))
     }
 

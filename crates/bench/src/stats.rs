@@ -1,8 +1,6 @@
 //! Two states measured in pairs: interval, p-value, equivalence, what could have been found.
 //!
 //! Nothing here supposes a normal distribution but [`detectable`] and [`pairs_for`], which only advise.
-
-use ringwise_model::Order;
 use ringwise_model::words::plural;
 
 use crate::result::Verdict;
@@ -144,7 +142,7 @@ fn signed_sums(list: &[f64]) -> Vec<f64> {
 /// Holm's step-down: with all of them below alpha, the chance of one or more false ones is below alpha.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut by_size: Vec<usize> = (0..p.len()).collect();
-    by_size.order_by(|a, b| p[*a].total_cmp(&p[*b]));
+    by_size.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
     let mut out = vec![0.0; p.len()];
     let mut least = 0.0f64;
     for (rank, i) in by_size.into_iter().enumerate() {

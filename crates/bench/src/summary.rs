@@ -8,7 +8,6 @@ use crate::file::Results;
 use crate::result::{Counted, Design, Latency, LoadResult, Metric, Phase, Point, Rate, Trial, Unit};
 use crate::score::{self, Score};
 use crate::{stats, words};
-use ringwise_model::Order;
 
 /// A value of a trial; none: this one does not know.
 pub type Get<'a> = &'a dyn Fn(&Trial) -> Option<f64>;
@@ -34,7 +33,7 @@ pub fn rows(r: &Results) -> Vec<Row<'_>> {
             }
         }
     }
-    out.order_by(|a, b| order(a.point, b.point).then(a.index.cmp(&b.index)));
+    out.sort_by(|a, b| order(a.point, b.point).then(a.index.cmp(&b.index)));
     out
 }
 
@@ -82,7 +81,7 @@ impl Row<'_> {
             *count.entry(words::limit(&t.limit)).or_default() += 1;
         }
         let mut all: Vec<(String, usize)> = count.into_iter().collect();
-        all.order_by_key(|a| std::cmp::Reverse(a.1));
+        all.sort_by_key(|a| std::cmp::Reverse(a.1));
         match all.as_slice() {
             [(one, _)] => one.clone(),
             _ => {
@@ -135,7 +134,7 @@ pub fn points(r: &Results) -> Vec<&Point> {
             out.push(p);
         }
     }
-    out.order_by(|a, b| order(a, b));
+    out.sort_by(|a, b| order(a, b));
     out
 }
 
@@ -177,7 +176,7 @@ pub fn searches(r: &Results) -> Vec<Search<'_>> {
             }
         }
     }
-    out.order_by(|a, b| {
+    out.sort_by(|a, b| {
         order(a.point, b.point).then(a.loss_percent.total_cmp(&b.loss_percent)).then(a.index.cmp(&b.index))
     });
     out
@@ -199,7 +198,7 @@ pub fn performance(m: Metric, change_percent: f64) -> Option<f64> {
 pub fn scores(r: &Results) -> Vec<Score> {
     let mut out = score::scores(&r.session, &r.trials, r.session.design.weight.unwrap_or(0.5));
     out.retain(|s| s.point.mix.is_some());
-    out.order_by(|a, b| order(&a.point, &b.point));
+    out.sort_by(|a, b| order(&a.point, &b.point));
     out
 }
 

@@ -1,9 +1,7 @@
 //! The tables of a session, as words: for HTML whole, for a terminal the columns that fit.
 
-use std::collections::BTreeMap;
-
-use ringwise_model::Order;
 use ringwise_model::words::plural;
+use std::collections::BTreeMap;
 
 use crate::compare::{rate_unit, value};
 use crate::file::Results;
@@ -139,7 +137,7 @@ pub fn costs(r: &Results) -> Table {
 pub fn lost(r: &Results) -> Option<Table> {
     let rows = summary::rows(r);
     let mut places: Vec<String> = rows.iter().flat_map(|r| r.lost().into_keys()).map(String::from).collect();
-    places.order();
+    places.sort();
     places.dedup();
     let column = |place: &String| {
         let key = place.clone();
@@ -172,7 +170,7 @@ pub fn rates(r: &Results, narrow: bool) -> Option<Table> {
         let found = s.found();
         let show = |v: Option<f64>| v.map_or_else(|| "none".into(), count);
         let mut limits: Vec<String> = s.blocks.iter().map(|b| words::limit(&b.limit)).collect();
-        limits.order();
+        limits.sort();
         limits.dedup();
         t.rows.push(vec![
             match words::point(s.point, &varies) {
@@ -237,7 +235,7 @@ pub fn comparisons(r: &Results) -> Option<Table> {
     let varies = summary::varying(&summary::points(r));
     let unit = summary::unit(r);
     let mut all: Vec<_> = r.comparisons.iter().collect();
-    all.order_by(|a, b| summary::order(&a.point, &b.point).then(a.metric.cmp(&b.metric)));
+    all.sort_by(|a, b| summary::order(&a.point, &b.point).then(a.metric.cmp(&b.metric)));
     let mut rows = Vec::new();
     for c in all {
         let percent = |v: Option<f64>| v.map_or_else(|| UNKNOWN.into(), |v| format!("{} %", digits(v)));

@@ -1,6 +1,4 @@
 //! The words that every way of showing a session shares.
-
-use ringwise_model::Order;
 use ringwise_model::words::{plural, thousands};
 
 use crate::compare::rate_unit;
@@ -171,7 +169,7 @@ pub fn tally(r: &Results) -> String {
 pub fn verdicts(r: &Results) -> Vec<(Option<Verdict>, String)> {
     let (u, varies) = (unit(r), varying(&points(r)));
     let mut all: Vec<&Comparison> = r.comparisons.iter().collect();
-    all.order_by(|a, b| order(&a.point, &b.point).then(a.metric.cmp(&b.metric)));
+    all.sort_by(|a, b| order(&a.point, &b.point).then(a.metric.cmp(&b.metric)));
     if all.len() <= FEW {
         let line = |c: &&Comparison| {
             let mut text = format!("{}: {} {}", verdict(c.verdict), change(c), metric(c.metric, u));
@@ -188,7 +186,7 @@ pub fn verdicts(r: &Results) -> Vec<(Option<Verdict>, String)> {
     }
     let mut kinds: Vec<(Metric, &str)> = all.iter().map(|c| (c.metric, c.with.as_str())).collect();
     let place = |s: &str| r.session.states.iter().position(|x| x.name == s);
-    kinds.order_by_key(|k| (k.0, place(k.1)));
+    kinds.sort_by_key(|k| (k.0, place(k.1)));
     kinds.dedup();
     let mut out = Vec::new();
     for (m, with) in kinds {
@@ -233,7 +231,7 @@ pub fn detectable(r: &Results) -> Option<String> {
             None => parts.push((c.metric, d, d)),
         }
     }
-    parts.order_by_key(|p| p.0);
+    parts.sort_by_key(|p| p.0);
     let u = unit(r);
     let say = |(m, l, h): &(Metric, f64, f64)| {
         let (l, h) = (format!("{l:.1}"), format!("{h:.1}"));

@@ -1,9 +1,7 @@
 //! Known findings that somebody has accepted, with a reason and a last day. A file of JSON.
 
-use std::collections::BTreeMap;
-
-use ringwise_model::Order;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 use crate::report::{Accepted, Report};
 use crate::rules;
@@ -72,7 +70,7 @@ impl Baseline {
         e.sound()?;
         self.accepted.retain(|o| (&o.rule, &o.dev) != (&e.rule, &e.dev));
         self.accepted.push(e);
-        self.accepted.order_by(|a, b| (&a.rule, &a.dev).cmp(&(&b.rule, &b.dev)));
+        self.accepted.sort_by(|a, b| (&a.rule, &a.dev).cmp(&(&b.rule, &b.dev)));
         Ok(())
     }
 

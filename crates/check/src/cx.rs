@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Gather, Goal, Intent, Nic, Snapshot, TxQueue, Vector};
+use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Goal, Intent, Nic, Snapshot, TxQueue, Vector};
 use ringwise_plan::Plan;
 
 use crate::laid::WishesByDevice;
@@ -80,7 +80,7 @@ pub struct Cx<'a> {
 
 impl<'a> Cx<'a> {
     pub fn new(i: &'a Input<'a>) -> Self {
-        let only = (!i.devs.is_empty()).then(|| i.devs.iter().map(String::as_str).into_set());
+        let only = (!i.devs.is_empty()).then(|| i.devs.iter().map(String::as_str).collect::<BTreeSet<_>>());
         let named = |n: &&Nic| only.as_ref().is_none_or(|o| o.contains(n.name()));
         let nics = i.snapshot.tunable().filter(|n| n.link_is_up()).filter(named).collect();
         let sockets = i.extra.file("/proc/net/sockstat").known().and_then(|t| role::tcp_in_use(t));
@@ -102,8 +102,8 @@ impl<'a> Cx<'a> {
             planned,
             planned_at,
             wishes: WishesByDevice::new(i.intent),
-            grouped: i.intent.groups.iter().map(|g| g.dev.as_str()).into_set(),
-            planned_groups: i.plan.iter().flat_map(|p| &p.groups).map(|g| g.dev.as_str()).into_set(),
+            grouped: i.intent.groups.iter().map(|g| g.dev.as_str()).collect::<BTreeSet<_>>(),
+            planned_groups: i.plan.iter().flat_map(|p| &p.groups).map(|g| g.dev.as_str()).collect::<BTreeSet<_>>(),
             only,
         }
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use crate::report::Finding;
 use crate::rules;
-use ringwise_model::Order;
 
 /// Where the findings of one rule stand.
 #[derive(Default)]
@@ -40,7 +39,7 @@ impl<'a> Places<'a> {
 /// Sorted, consequences below their cause.
 pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
     let order = |f: &Finding| (Reverse(f.severity), f.rule.clone(), f.dev.clone());
-    all.order_by_key(order);
+    all.sort_by_key(order);
     let mut places: BTreeMap<&str, Places> = BTreeMap::new();
     for (i, f) in all.iter().enumerate() {
         places.entry(&f.rule).or_default().add(i, f.dev.as_deref());
@@ -80,6 +79,6 @@ pub(crate) fn fold(mut all: Vec<Finding>) -> Vec<Finding> {
         }
     }
     let mut out: Vec<Finding> = out.into_iter().flatten().collect();
-    out.order_by_key(order);
+    out.sort_by_key(order);
     out
 }

@@ -2,7 +2,6 @@
 
 use crate::rule::{Confidence, Rule};
 use crate::rules::{LEFT_OUT, find, rules, same};
-use ringwise_model::Order;
 
 /// Name and text of each part; lists with a dash a line.
 fn parts(r: &Rule) -> Vec<(&'static str, String)> {
@@ -96,7 +95,7 @@ pub fn index_page() -> String {
         rules().count()
     );
     let mut all: Vec<&Rule> = rules().collect();
-    all.order_by_key(|r| r.id);
+    all.sort_by_key(|r| r.id);
     for r in all {
         let by = if r.ours.is_some() { "`ringwise plan`" } else { "by hand" };
         let rates = if r.rates { "yes" } else { "" };

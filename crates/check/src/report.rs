@@ -1,6 +1,4 @@
 //! What came out.
-
-use ringwise_model::Order;
 use serde::{Deserialize, Serialize};
 
 use crate::{RoleGuess, Severity};
@@ -131,7 +129,7 @@ impl Report {
             .flat_map(|f| std::iter::once(f).chain(&f.consequences))
             .map(|f| f.rule.as_str())
             .collect();
-        ids.order();
+        ids.sort();
         ids.dedup();
         ids
     }

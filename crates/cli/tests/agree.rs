@@ -10,7 +10,7 @@ use ringwise_apply::{NewPlan, Planner, Policy, Verdict};
 use ringwise_check::{GoalFrom, Input, Severity, judge};
 use ringwise_discover::Options;
 use ringwise_knob::{Learned, Made};
-use ringwise_model::{Extra, Gather, Goal, Intent, Snapshot};
+use ringwise_model::{Extra, Goal, Intent, Snapshot};
 use ringwise_plan::{Hands, Plan, Refusal, plan_around};
 use ringwise_sys::Host;
 use ringwise_testkit::lane::everything;
@@ -44,7 +44,7 @@ fn found(s: &Snapshot, p: &Plan, goal_from: GoalFrom) -> BTreeSet<(String, Optio
         devs: &[],
     };
     let serious = judge(&input).findings.into_iter().filter(|f| f.severity >= Severity::Warning);
-    serious.map(|f| (f.rule, f.dev)).into_set()
+    serious.map(|f| (f.rule, f.dev)).collect::<BTreeSet<_>>()
 }
 
 fn agree(host: &str, s: &Snapshot, goal: Goal, allow_disruption: bool) {

@@ -1,6 +1,4 @@
 //! What is wrong with a file: where, what was found, what would be right.
-
-use ringwise_model::Order;
 use std::fmt;
 use std::ops::Range;
 
@@ -32,7 +30,7 @@ const CUT: &str = "...";
 
 impl Faults {
     pub(crate) fn new(file: &str, text: &str, mut all: Vec<Fault>) -> Self {
-        all.order_by(|a, b| (a.at.start, a.at.end, &a.found).cmp(&(b.at.start, b.at.end, &b.found)));
+        all.sort_by(|a, b| (a.at.start, a.at.end, &a.found).cmp(&(b.at.start, b.at.end, &b.found)));
         all.dedup();
         Self { file: file.to_string(), text: text.to_string(), all }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Gather, Goal, Knob, Nic, Snapshot, Table, Wish};
+use ringwise_model::{Goal, Knob, Nic, Snapshot, Table, Wish};
 
 use crate::print::print_entry;
 use crate::value::{Entry, Matcher};
@@ -97,7 +97,10 @@ fn settled(all: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
         () if k.starts_with("tx-") => adaptive("tx"),
         () => false,
     };
-    all.iter().filter(|(k, v)| !of(k) && (k.starts_with("use-") || **v != 0)).map(|(k, v)| (k.clone(), *v)).into_map()
+    all.iter()
+        .filter(|(k, v)| !of(k) && (k.starts_with("use-") || **v != 0))
+        .map(|(k, v)| (k.clone(), *v))
+        .collect::<BTreeMap<_, _>>()
 }
 
 /// In ethtool's words where they stand for exactly this table.

@@ -2,7 +2,7 @@
 //! nothing of the kind to others than its own daemon: of its members only the link is known.
 
 use ringwise_kfmt::ParseError;
-use ringwise_model::{Bond, BondMember, Fact, Order};
+use ringwise_model::{Bond, BondMember, Fact};
 use ringwise_sys::Host;
 
 use crate::links::{NET, Port, Sort};
@@ -36,7 +36,7 @@ pub(crate) fn read(r: &mut Reader, name: &str) -> Option<Bond> {
         }
     };
     let mut members: Vec<BondMember> = members.split_whitespace().map(|m| member(r, m)).collect();
-    members.order_by(|a, b| natural::compare(&a.name, &b.name));
+    members.sort_by(|a, b| natural::compare(&a.name, &b.name));
     Some(Bond {
         mode: r.parse(&format!("{dir}/mode"), first_word).and_then(some),
         active: r.parse(&format!("{dir}/active_slave"), first_word).and_then(some),
@@ -49,7 +49,7 @@ pub(crate) fn read(r: &mut Reader, name: &str) -> Option<Bond> {
 fn team(r: &mut Reader, name: &str) -> Option<Bond> {
     let entries = r.list(&format!("{NET}/{name}"));
     let mut names: Vec<&str> = entries.known()?.iter().filter_map(|e| e.strip_prefix("lower_")).collect();
-    names.order_by(|a, b| natural::compare(a, b));
+    names.sort_by(|a, b| natural::compare(a, b));
     let member = |m: &str| BondMember {
         name: m.to_string(),
         state: Fact::Absent,

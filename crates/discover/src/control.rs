@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_kfmt::route::{self, DefaultRoute};
-use ringwise_model::{ControlPath, ControlReason, Fact, IfIndex, Order, Unread};
+use ringwise_model::{ControlPath, ControlReason, Fact, IfIndex, Unread};
 use ringwise_sys::{Host, Request, alone_with_deadline};
 
 use crate::links::{self, Port, Sort};
@@ -71,7 +71,7 @@ pub(crate) fn paths(host: &dyn Host, ports: &[Port]) -> Vec<ControlPath> {
     }
     match r.list(ISCSI) {
         Fact::Known(mut list) => {
-            list.order();
+            list.sort();
             for c in list {
                 let address = r.text(&format!("{ISCSI}/{c}/address"));
                 let m = Mount { point: None, kind: "iscsi".into(), server: c, address: told(address) };
@@ -250,7 +250,7 @@ impl<'a> Net<'a> {
                 }
             }
         }
-        members.order_by(|a, b| crate::natural::compare(a, b));
+        members.sort_by(|a, b| crate::natural::compare(a, b));
         let out = Some(self.ports[top].name.clone());
         if via.is_empty() {
             via.clone_from(&members);

@@ -1,6 +1,4 @@
 //! What stops discovery as a whole. Anything smaller is an `Unread` in the snapshot.
-
-use ringwise_model::Order;
 use std::fmt;
 
 /// Discovery that could not begin.
@@ -51,7 +49,7 @@ impl std::error::Error for Error {}
 impl Error {
     /// `existing`: the names to choose from.
     pub fn no_such_device(name: &str, mut existing: Vec<String>) -> Self {
-        existing.order_by(|a, b| crate::natural::compare(a, b));
+        existing.sort_by(|a, b| crate::natural::compare(a, b));
         existing.dedup();
         let near = existing
             .iter()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ringwise_kfmt::ethtool_nl::msg;
 use ringwise_kfmt::{audit, qdisc};
-use ringwise_model::{DevExtra, Extra, Fact, Gather, IfIndex, Nic, NicKind, Qdiscs, Snapshot};
+use ringwise_model::{DevExtra, Extra, Fact, IfIndex, Nic, NicKind, Qdiscs, Snapshot};
 use ringwise_sys::{Alone, Host, Request, alone_with_deadline};
 
 use crate::ethtool::{first, request};
@@ -82,7 +82,7 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
     };
     let told = pool::run(own.iter().map(task).collect(), deadline);
     let told = told.into_iter().map(|d| d.unwrap_or_else(|| late(deadline)));
-    out.devs = own.into_iter().map(|(name, _)| name).zip(told).into_map();
+    out.devs = own.into_iter().map(|(name, _)| name).zip(told).collect::<BTreeMap<_, _>>();
     out
 }
 

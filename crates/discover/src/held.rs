@@ -1,6 +1,6 @@
 //! Network functions that a user-space driver (DPDK, a guest) holds: no interface shows them.
 
-use ringwise_model::{Held, Order};
+use ringwise_model::Held;
 use ringwise_sys::Host;
 
 const DRIVERS: &[&str] = &["vfio-pci", "igb_uio", "uio_pci_generic"];
@@ -18,6 +18,6 @@ pub fn held(host: &dyn Host) -> Vec<Held> {
             }
         }
     }
-    out.order_by(|a, b| a.bus_address.cmp(&b.bus_address));
+    out.sort_by(|a, b| a.bus_address.cmp(&b.bus_address));
     out
 }

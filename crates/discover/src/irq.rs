@@ -10,8 +10,7 @@ use ringwise_kfmt::irq_names::{NameContext, NameMatch, RankedNumbers, classify, 
 use ringwise_kfmt::netdev_nl::{self, NapiInfo, cmd};
 use ringwise_kfmt::{cpulist, cpumask, interrupts, sysfs};
 use ringwise_model::{
-    Channels, Confidence, CpuSet, Dir, Fact, Gather, IrqId, MapSource, Movable, NodeId, Order, Role, RxQueue, TxQueue,
-    Unread, Vector,
+    Channels, Confidence, CpuSet, Dir, Fact, IrqId, MapSource, Movable, NodeId, Role, RxQueue, TxQueue, Unread, Vector,
 };
 use ringwise_sys::{Host, Request};
 
@@ -143,7 +142,7 @@ pub fn genl(r: &mut Reader, dev: &str) -> Genl {
             out.napi.insert((q.dir, q.id), n);
         }
     }
-    out.xsk.order();
+    out.xsk.sort();
     out.xsk.dedup();
     if out.napi.is_empty() {
         return out;
@@ -153,7 +152,7 @@ pub fn genl(r: &mut Reader, dev: &str) -> Genl {
     });
     if let Fact::Known(napis) = &napis {
         let irqs: HashMap<u32, u32> = napis.iter().filter_map(|n| Some((n.id, n.irq?.0))).collect();
-        out.irq = out.napi.iter().filter_map(|(q, n)| Some((*q, *irqs.get(n)?))).into_map();
+        out.irq = out.napi.iter().filter_map(|(q, n)| Some((*q, *irqs.get(n)?))).collect::<BTreeMap<_, _>>();
     }
     if let Fact::Unknown(u) = &napis {
         out.asked = Fact::Unknown(u.clone());
@@ -166,7 +165,7 @@ pub fn genl(r: &mut Reader, dev: &str) -> Genl {
 pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl, parts: Parts) -> Vec<Vector> {
     let msi = msi_irqs(r, &around.device.dirs);
     let mut names: BTreeMap<u32, Option<Vec<String>>> =
-        msi.iter().flatten().map(|irq| (*irq, table.names(r.host, *irq))).into_map();
+        msi.iter().flatten().map(|irq| (*irq, table.names(r.host, *irq))).collect();
     for irq in genl.irq.values() {
         names.entry(*irq).or_insert_with(|| table.names(r.host, *irq));
     }
@@ -347,7 +346,7 @@ fn meanings(names: &BTreeMap<u32, Option<Vec<String>>>, msi: bool, around: &Arou
         .map(|(irq, list)| {
             (*irq, list.iter().map(|n| classify(n, &ctx)).reduce(together).unwrap_or(NameMatch::Unknown))
         })
-        .into_map()
+        .collect::<BTreeMap<_, _>>()
 }
 
 /// A vector with several actions: queues add up; a queue outweighs control, which outweighs the rest.
@@ -358,7 +357,7 @@ fn together(a: NameMatch, b: NameMatch) -> NameMatch {
             r1.extend(r2);
             t1.extend(t2);
             for list in [&mut r1, &mut t1] {
-                list.order();
+                list.sort();
                 list.dedup();
             }
             Queues { rx: r1, tx: t1, exact_driver: e1 && e2 }
@@ -389,7 +388,7 @@ fn role(
         tx.extend(t.iter().copied().filter(|q| free(Dir::Tx, *q) && ids(around, Dir::Tx).any(|i| i == *q)));
     }
     for list in [&mut rx, &mut tx] {
-        list.order();
+        list.sort();
         list.dedup();
     }
     if rx.is_empty() && tx.is_empty() {
@@ -525,6 +524,6 @@ fn sorted(mut vectors: Vec<Vector>) -> Vec<Vector> {
         };
         (rank, rx.or(tx), rx.is_none(), v.irq)
     };
-    vectors.order_by_key(key);
+    vectors.sort_by_key(key);
     vectors
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ringwise_kfmt::ParseError;
 use ringwise_kfmt::rtnl::{self, LinkInfo};
-use ringwise_model::{Bystanders, Fact, IfIndex, Order, Unread};
+use ringwise_model::{Bystanders, Fact, IfIndex, Unread};
 use ringwise_sys::Request;
 
 use crate::natural;
@@ -54,7 +54,7 @@ pub fn ports(r: &mut Reader) -> Vec<Port> {
         }
     };
     only_valid(&mut ports, r);
-    ports.order_by(|a, b| natural::compare(&a.name, &b.name));
+    ports.sort_by(|a, b| natural::compare(&a.name, &b.name));
     ports
 }
 
@@ -71,7 +71,7 @@ fn only_valid(ports: &mut Vec<Port>, r: &mut Reader) {
 pub fn from_files(r: &mut Reader) -> Vec<Port> {
     let mut ports = from_sysfs(r);
     only_valid(&mut ports, r);
-    ports.order_by(|a, b| natural::compare(&a.name, &b.name));
+    ports.sort_by(|a, b| natural::compare(&a.name, &b.name));
     ports
 }
 
@@ -97,7 +97,7 @@ fn from_dump(infos: Vec<LinkInfo>) -> Vec<Port> {
             };
             let mut lower: Vec<IfIndex> = below.into_iter().collect();
             lower.extend(members.get(&l.ifindex).into_iter().flatten());
-            lower.order();
+            lower.sort();
             lower.dedup();
             let sort = match &l.kind {
                 _ if l.is_loopback() => Sort::Loopback,
@@ -144,7 +144,7 @@ fn from_sysfs(r: &mut Reader) -> Vec<Port> {
         .into_iter()
         .map(|(mut p, below, master)| {
             p.lower = below.iter().filter_map(|n| index.get(n).copied()).collect();
-            p.lower.order();
+            p.lower.sort();
             p.master = master.and_then(|n| index.get(&n).copied());
             p
         })
@@ -223,7 +223,7 @@ pub fn choose(ports: &[Port], named: &[usize], follow: &[usize]) -> Chosen {
     }
     listed.extend(seen);
     let mut listed: Vec<usize> = listed.into_iter().collect();
-    listed.order();
+    listed.sort();
     let bystanders = bystanders(ports, &listed);
     Chosen { listed, bystanders }
 }

@@ -1,7 +1,7 @@
 //! NAPI settings: of the device from sysfs, of its instances from the netdev family, of their threads from procfs.
 
 use ringwise_kfmt::{ParseError, sysfs, task};
-use ringwise_model::{CpuSet, Dir, Fact, Napi, NapiInstance, NapiThread, NapiValues, Nic, Order};
+use ringwise_model::{CpuSet, Dir, Fact, Napi, NapiInstance, NapiThread, NapiValues, Nic};
 use ringwise_sys::Host;
 
 use crate::irq::{self, Genl};
@@ -67,7 +67,7 @@ fn instances(host: &dyn Host, genl: &Genl, of_device: Option<u32>) -> Vec<NapiIn
         })
         .filter(|i| !(i.rx.is_empty() && i.tx.is_empty()))
         .collect();
-    out.order_by_key(|i| (i.rx.is_empty(), i.rx.first().copied(), i.tx.first().copied()));
+    out.sort_by_key(|i| (i.rx.is_empty(), i.rx.first().copied(), i.tx.first().copied()));
     out
 }
 

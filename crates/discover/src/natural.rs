@@ -1,6 +1,4 @@
 //! Names with numbers in them.
-
-use ringwise_model::Order;
 pub use ringwise_model::natural::compare;
 
 /// The number after `prefix`, when the rest is only digits: `number("rx-10", "rx-")` = 10.
@@ -15,7 +13,7 @@ pub fn number(name: &str, prefix: &str) -> Option<u32> {
 /// Numbers of all names `prefixN`, sorted.
 pub fn numbers(names: &[String], prefix: &str) -> Vec<u32> {
     let mut out: Vec<u32> = names.iter().filter_map(|n| number(n, prefix)).collect();
-    out.order();
+    out.sort();
     out.dedup();
     out
 }

@@ -1,8 +1,8 @@
 //! The other interfaces of the host, as far as they bear on whose an interrupt is.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-use ringwise_model::{Gather, Order};
 use ringwise_sys::Host;
 
 use crate::device;
@@ -57,8 +57,8 @@ impl Neighbours {
         driver: Option<&str>,
         found: impl Iterator<Item = String>,
     ) -> Option<String> {
-        let mut left: Vec<String> = found.into_set().into_iter().collect();
-        left.order();
+        let mut left: Vec<String> = found.collect::<BTreeSet<_>>().into_iter().collect();
+        left.sort();
         for other in self.alike(host, name, driver) {
             let address = other.bus_address.as_ref()?;
             left.retain(|a| a != address);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::{ParseError, cpulist, cpumask, sysfs};
-use ringwise_model::{CpuSet, Fact, Gather, Node, NodeId, Unread};
+use ringwise_model::{CpuSet, Fact, Node, NodeId, Unread};
 
 use crate::natural;
 use crate::read::Reader;
@@ -62,7 +62,7 @@ fn distances(text: &str, ids: &[u32]) -> Result<BTreeMap<NodeId, u32>, ParseErro
     if numbers.len() != ids.len() {
         return Err(ParseError::new("node distance", text, "one number for each node"));
     }
-    Ok(ids.iter().map(|i| NodeId(*i)).zip(numbers).into_map())
+    Ok(ids.iter().map(|i| NodeId(*i)).zip(numbers).collect::<BTreeMap<_, _>>())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod others;
 
 use std::time::Duration;
 
-use ringwise_model::{Fact, Irqbalance, Order, Rival, Unread};
+use ringwise_model::{Fact, Irqbalance, Rival, Unread};
 use ringwise_sys::{Host, Recording};
 
 use crate::natural;
@@ -51,7 +51,7 @@ pub fn find_within(host: &dyn Host, time: Option<Duration>) -> Found {
     });
     let by_name = processes.known().map(|all| all.iter().find(|(_, n)| n == "irqbalance").map(|(pid, _)| *pid));
     let mut details = others::details(host, processes.known().map_or(&[], Vec::as_slice));
-    details.order();
+    details.sort();
     Found { names, details, irqbalance: irqbalance(host, by_name) }
 }
 
@@ -79,7 +79,7 @@ fn processes(host: &dyn Host, time: Option<Duration>) -> Fact<Vec<(u32, String)>
         return Fact::Unknown(Unread::new(what, None, "no process is shown here"));
     }
     // Services are older than what people start, and kernel threads are the most: first found, first counted.
-    pids.order();
+    pids.sort();
     let mut out: Vec<(u32, String)> = Vec::new();
     let mut refused = None;
     let of = pids.len();
@@ -97,7 +97,7 @@ fn processes(host: &dyn Host, time: Option<Duration>) -> Fact<Vec<(u32, String)>
             Err(e) => refused = Some(crate::read::unread(&path, &e)),
         }
     }
-    out.order_by(|a, b| a.1.cmp(&b.1));
+    out.sort_by(|a, b| a.1.cmp(&b.1));
     match refused {
         // One that is seen is a rival whatever the others are; none seen among hidden ones is not "none".
         Some(why) if out.is_empty() => Fact::Unknown(why),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_kfmt::ethtool_ioctl::{self, RxfhSizes};
 use ringwise_kfmt::ethtool_nl::{self, RssParts, msg};
 use ringwise_kfmt::nl::hex;
-use ringwise_model::{Fact, Gather, Rss, RssContext, Unread};
+use ringwise_model::{Fact, Rss, RssContext, Unread};
 use ringwise_sys::{Host, IoctlCmd, Request};
 
 use crate::ethtool::{first, ioctl, request};
@@ -98,7 +98,7 @@ fn contexts(r: &mut Reader, dev: &str) -> Fact<BTreeMap<u32, RssContext>> {
         Ok(reply) => {
             let each = reply.iter().map(|m| ethtool_nl::rss(m));
             match each.collect::<Result<Vec<_>, _>>() {
-                Ok(all) => Fact::Known(all.into_iter().filter_map(context).into_map()),
+                Ok(all) => Fact::Known(all.into_iter().filter_map(context).collect::<BTreeMap<_, _>>()),
                 Err(e) => Fact::unknown(ask.to_string(), e.to_string()),
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::{ParseError, cpulist, ethtool_ioctl, sysfs};
-use ringwise_model::{CpuSet, Fact, Order, Pcie, PcieLink, Power, Topology};
+use ringwise_model::{CpuSet, Fact, Pcie, PcieLink, Power, Topology};
 use ringwise_sys::IoctlCmd;
 
 use crate::ethtool::{first, ioctl};
@@ -50,7 +50,7 @@ pub fn power(r: &mut Reader, t: &Topology) -> Power {
         Ok(l) => l.into_iter().filter(|n| n.starts_with("policy")).collect(),
         Err(_) => Vec::new(),
     };
-    policies.order_by(|a, b| natural::compare(a, b));
+    policies.sort_by(|a, b| natural::compare(a, b));
     let quiet = t.isolated_all();
     let text = |t: &str| -> Result<String, ParseError> { Ok(t.to_string()) };
     let (mut governor, mut preference) = (Fact::Absent, Fact::Absent);

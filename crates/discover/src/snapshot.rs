@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_kfmt::cpumask;
-use ringwise_model::{ControlPath, CpuSet, Fact, Gather, Nic, Snapshot, Unread};
+use ringwise_model::{ControlPath, CpuSet, Fact, Nic, Snapshot, Unread};
 use ringwise_sys::{Alone, Host, alone_with_deadline};
 
 use crate::links::{Port, Sort};
@@ -237,7 +237,7 @@ fn quietly(
         })
     };
     let parts = pool::run(late.iter().map(|i| task(*i)).collect(), deadline);
-    late.iter().zip(parts).filter_map(|(i, nic)| Some((*i, nic?))).into_map()
+    late.iter().zip(parts).filter_map(|(i, nic)| Some((*i, nic?))).collect::<BTreeMap<_, _>>()
 }
 
 /// One device, read again: its links, its own files and requests, and `/proc/interrupts`.

@@ -9,8 +9,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ringwise_kfmt::sockets::{self, Waiting};
+use ringwise_model::Flow;
 use ringwise_model::words::visible;
-use ringwise_model::{Flow, Gather, Order};
 use ringwise_sys::{Error, Host};
 
 /// Whether a process of this name or unit is meant.
@@ -48,7 +48,7 @@ impl Listener {
     pub fn matches(&self) -> Vec<(String, BTreeMap<String, String>)> {
         let fields = |address: Option<IpAddr>| {
             let port = [("dst-port".to_string(), self.port.to_string())];
-            port.into_iter().chain(address.map(|a| ("dst-ip".to_string(), a.to_string()))).into_map()
+            port.into_iter().chain(address.map(|a| ("dst-ip".to_string(), a.to_string()))).collect::<BTreeMap<_, _>>()
         };
         let (four, six) = (format!("{}4", self.protocol), format!("{}6", self.protocol));
         match self.address {
@@ -106,7 +106,7 @@ pub fn listeners(host: &dyn Host, flow: &Flow) -> Result<Vec<Listener>, NotListe
     let not = |found: String, right: &str| NotListening { who: who.clone(), found, right: right.to_string() };
     let unreadable = |e: Error| not(format!("{} cannot be read: {}", e.what, e.reason()), "name its ports instead");
     let mut all: Vec<u32> = host.list("/proc").map_err(unreadable)?.iter().filter_map(|n| n.parse().ok()).collect();
-    all.order();
+    all.sort();
     let pids: Vec<u32> = all.iter().copied().filter(|pid| belongs(&pid.to_string())).collect();
     if pids.is_empty() {
         let found = format!("not running (none of {} processes is it)", all.len());

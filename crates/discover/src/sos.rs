@@ -1,8 +1,6 @@
 //! A report of `sos report`: files of proc and sys as far as its plugins copy them, and the printed output of commands.
 //! A body of the seam like a capture: what a command printed is told as the kernel would have told it; everything else
 //! is "not in a sos report".
-
-use ringwise_model::Gather;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -83,7 +81,7 @@ impl Report {
             let what = "ip -s -d link";
             let printed = self.networking(what)?;
             let all = ip_text::links(&printed).map_err(|e| Error::other(what, e.to_string()))?;
-            Ok(all.into_iter().map(|l| (l.info.name.clone(), l)).into_map())
+            Ok(all.into_iter().map(|l| (l.info.name.clone(), l)).collect::<BTreeMap<_, _>>())
         };
         self.links.get_or_init(read).as_ref().map_err(Clone::clone)
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ringwise_kfmt::inet_diag::{self, Talk};
 use ringwise_kfmt::sockets::{self, Connected};
-use ringwise_model::{ControlReason, CpuId, Fact, Order};
+use ringwise_model::{ControlReason, CpuId, Fact};
 use ringwise_sys::Host;
 
 use crate::control::Net;
@@ -124,7 +124,7 @@ pub struct Holder {
 /// None: no process that can be looked into holds it.
 pub fn holder(host: &dyn Host, inode: u64) -> Option<Holder> {
     let mut pids: Vec<u32> = host.list("/proc").ok()?.iter().filter_map(|n| n.parse().ok()).collect();
-    pids.order();
+    pids.sort();
     let pid = pids.into_iter().find(|p| crate::sockets::inodes_of(host, *p).is_ok_and(|all| all.contains(&inode)))?;
     let name = host.read_text(&format!("/proc/{pid}/comm")).ok();
     // Behind the name, which may hold anything; `processor` is the 39th field (proc(5)).

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, IrqId, Order};
+use ringwise_model::{CpuId, IrqId};
 use ringwise_observe::{Counters, Counts, Layout, Link, Source, Wiring};
 
 use crate::keep::{Keeper, Raw};
@@ -162,7 +162,7 @@ fn interrupts(
         }
     }
     for (irq, (mut ids, rx, tx)) in of {
-        ids.order();
+        ids.sort();
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         let ids = ids.join(",");
         let direction = match (rx, tx) {

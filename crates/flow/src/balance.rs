@@ -2,8 +2,6 @@
 //!
 //! Buckets go from the fullest queue to the emptiest, the largest that fits first, as in RSS++; a queue whose last
 //! bucket is still too heavy keeps it: no table can split it.
-
-use ringwise_model::Order;
 use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -57,7 +55,7 @@ pub fn balance(
     let biggest = loads.iter().copied().max().unwrap_or(0).max(fixed.iter().copied().max().unwrap_or(0));
     let floor = if total == 0 { 1.0 } else { (biggest as f64 / mean).max(1.0) };
     for b in &mut buckets {
-        b.order();
+        b.sort();
     }
     let mut out = table.to_vec();
     let limit = (mean * target.max(1.0)) as u64;

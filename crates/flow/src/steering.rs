@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_kfmt::nl::unhex;
-use ringwise_model::{Action, Fact, Gather, Nic, Rule};
+use ringwise_model::{Action, Fact, Nic, Rule};
 use serde::Serialize;
 
 use crate::hash::{Fields, Transform, input};
@@ -362,7 +362,7 @@ impl Steering {
         }
         self.by_table(self.own.as_ref(), 0, t, &mut a);
         if let Some((at, _, what)) = might.first() {
-            let mut queues: BTreeSet<u32> = a.queue.into_iter().chain(a.may_be.iter().copied()).into_set();
+            let mut queues: BTreeSet<u32> = a.queue.into_iter().chain(a.may_be.iter().copied()).collect();
             queues.extend(might.iter().flat_map(|(_, r, _)| self.targets(r)));
             a.why_not = Some(format!("rule {at} may mean it, depending on {what}"));
             (a.by, a.queue, a.may_be) = (By::NotDecidable, None, queues.into_iter().collect());
@@ -461,7 +461,7 @@ impl Steering {
                     }
                     None => {
                         a.by = By::NotDecidable;
-                        let all: BTreeSet<u32> = s.table.iter().map(|q| q + offset).into_set();
+                        let all: BTreeSet<u32> = s.table.iter().map(|q| q + offset).collect();
                         a.may_be = all.into_iter().collect();
                         a.notes.push("all packets of this direction go to one of them, and always to the same".into());
                     }
@@ -503,7 +503,7 @@ fn steers_itself(nic: &Nic, driver: &str, queues: Option<u32>, ntuple: Option<bo
 /// The table names several queues, yet nearly all interrupts came from one: perhaps the device does not heed it.
 pub fn heeds_table(nic: &Nic) -> Option<String> {
     let table = &nic.rss.known()?.table;
-    let named: BTreeSet<u32> = table.iter().copied().into_set();
+    let named: BTreeSet<u32> = table.iter().copied().collect();
     if named.len() < 2 {
         return None;
     }

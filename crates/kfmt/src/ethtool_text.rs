@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::nic::Pause;
-use ringwise_model::{Channels, Coalesce, Count, Feature, Gather, Rings};
+use ringwise_model::{Channels, Coalesce, Count, Feature, Rings};
 
 use crate::ParseError;
 use crate::ethtool_ioctl::Drvinfo;
@@ -58,7 +58,7 @@ fn counts(what: &'static str, text: &str) -> Result<BTreeMap<String, Count>, Par
         let max = max.filter(|m| *m > 0)?;
         Some((key.to_string(), Count { now: now.get(key).copied().flatten()?, max }))
     };
-    Ok(maximum.into_iter().filter_map(both).into_map())
+    Ok(maximum.into_iter().filter_map(both).collect::<BTreeMap<_, _>>())
 }
 
 /// `ethtool -l DEV`
@@ -190,7 +190,7 @@ pub fn private_flags(text: &str) -> Result<BTreeMap<String, bool>, ParseError> {
     if !lines.next().is_some_and(|l| l.starts_with("Private flags for ")) {
         return Err(ParseError::new("ethtool --show-priv-flags", text, "private flags"));
     }
-    Ok(lines.filter_map(pair).filter_map(|(k, v)| Some((k.to_string(), on(v)?))).into_map())
+    Ok(lines.filter_map(pair).filter_map(|(k, v)| Some((k.to_string(), on(v)?))).collect::<BTreeMap<_, _>>())
 }
 
 /// `ethtool -i DEV`

@@ -1,7 +1,6 @@
 //! Messages on the control socket of irqbalance (irqbalance(1), API).
 
 use crate::ParseError;
-use ringwise_model::Order;
 
 /// Bytes of one message that irqbalance 1.9 reads. Versions after it read more, but keep only `LIST` bytes of the list.
 const MESSAGE: usize = 500;
@@ -40,7 +39,7 @@ pub fn parse_setup(text: &str) -> Result<Setup, ParseError> {
     if !whole {
         return Err(bad(text, "BANNED at its end"));
     }
-    banned.order();
+    banned.sort();
     banned.dedup();
     Ok(Setup { interval_s, banned })
 }

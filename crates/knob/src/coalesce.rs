@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Fact, Gather, Nic};
+use ringwise_model::{Coalesce, Fact, Nic};
 
 use crate::{Match, Setting};
 
@@ -15,7 +15,7 @@ pub fn live(nic: &Nic) -> Fact<Setting> {
 /// directions reports 0 for `tx-usecs` and refuses any (`igb_get_coalesce`, `igb_set_coalesce`). Seen in the lab.
 pub fn told(nic: &Nic, params: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
     let none = nic.driver.known().is_some_and(|d| d == "igb") && nic.vectors.iter().any(|v| v.role.is_pair());
-    params.iter().filter(|(k, _)| !none || *k != "tx-usecs").map(|(k, v)| (k.clone(), *v)).into_map()
+    params.iter().filter(|(k, _)| !none || *k != "tx-usecs").map(|(k, v)| (k.clone(), *v)).collect::<BTreeMap<_, _>>()
 }
 
 /// Whether one interrupt serves both directions once the device has `queues` of at most `max`: only of igb is it known

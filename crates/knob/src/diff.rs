@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Fact, Gather, Nic, Snapshot, Unread};
+use ringwise_model::{Fact, Nic, Snapshot, Unread};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -108,7 +108,7 @@ pub fn live_of_device(s: &Snapshot, dev: &str) -> SettingMap {
         addresses.push(Address::RpsCpus { dev: name(), queue: q.id });
         addresses.push(Address::RpsFlowCnt { dev: name(), queue: q.id });
     }
-    addresses.into_iter().filter_map(|a| live(s, &a).known().cloned().map(|v| (a, v))).into_map()
+    addresses.into_iter().filter_map(|a| live(s, &a).known().cloned().map(|v| (a, v))).collect::<BTreeMap<_, _>>()
 }
 
 /// How the setting stands in this snapshot.

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Fact, Gather, Order};
+use ringwise_model::Fact;
 
 use crate::{Setting, rivals, rss, rules};
 
@@ -34,7 +34,7 @@ fn left<'a>(all: impl Iterator<Item = (&'a Fact<Setting>, &'a Setting)>) -> BTre
         }
         _ => None,
     });
-    each.into_set()
+    each.collect::<BTreeSet<_>>()
 }
 
 /// Puts changes, already in the order of their addresses, into the order in which they can be done. The kernel
@@ -57,7 +57,7 @@ pub fn order<T>(changes: &mut [T], parts: impl Fn(&T) -> (&Fact<Setting>, &Setti
         changes.iter().map(rank).collect()
     };
     let mut places: Vec<usize> = (0..changes.len()).collect();
-    places.order_by_key(|i| ranks[*i]);
+    places.sort_by_key(|i| ranks[*i]);
     permute(changes, places);
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{Fact, Gather, Irqbalance, Nic, Snapshot};
+use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use serde::{Deserialize, Serialize};
 
 use crate::{Match, Of, Setting, irq};
@@ -73,7 +73,7 @@ fn of_list(nic: &Nic, list: &[u32]) -> Left {
         return Left::All;
     }
     let of = irq::addresses(nic).into_iter();
-    Left::These(of.filter(|of| irq::vector(nic, *of).is_some_and(|v| has(v.irq.0))).into_set())
+    Left::These(of.filter(|of| irq::vector(nic, *of).is_some_and(|v| has(v.irq.0))).collect::<BTreeSet<_>>())
 }
 
 /// Absent: irqbalance is no service of systemd, or started in a way that cannot be added to.
@@ -129,7 +129,7 @@ pub fn lets_go(from: &Fact<Setting>, to: &Setting) -> bool {
 
 /// The whole list that irqbalance is to have: other people's bans stay, and so do those of other devices.
 pub fn list(b: &Irqbalance, nic: &Nic, left: &Left) -> Option<Vec<u32>> {
-    let mut out: BTreeSet<u32> = theirs(b, nic)?.into_iter().into_set();
+    let mut out: BTreeSet<u32> = theirs(b, nic)?.into_iter().collect();
     match left {
         Left::All => out.extend(nic.vectors.iter().map(|v| v.irq.0)),
         Left::These(of) => {
@@ -144,7 +144,7 @@ pub fn list(b: &Irqbalance, nic: &Nic, left: &Left) -> Option<Vec<u32>> {
 /// The list of now without what we added for this device, under whatever numbers it had then.
 pub fn theirs(b: &Irqbalance, nic: &Nic) -> Option<Vec<u32>> {
     let bus = nic.dev.bus_address.as_deref();
-    let ours = b.ours.iter().filter(|(a, _)| Some(a.as_str()) == bus).map(|(_, n)| *n).into_set();
+    let ours = b.ours.iter().filter(|(a, _)| Some(a.as_str()) == bus).map(|(_, n)| *n).collect::<BTreeSet<_>>();
     Some(b.banned.known()?.iter().copied().filter(|n| !ours.contains(n)).collect())
 }
 

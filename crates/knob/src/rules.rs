@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{Action, Fact, Gather, Nic, Rule, Rules};
+use ringwise_model::{Action, Fact, Nic, Rule, Rules};
 
 use crate::features::NTUPLE;
 use crate::{Address, Setting};
@@ -86,7 +86,7 @@ pub fn addresses(nic: &Nic) -> Vec<Address> {
     }
     let Some(all) = nic.rules.known() else { return out };
     let place = |(at, r): (&u32, &Rule)| if all.chooses_location { by_content(r) } else { *at };
-    let places: BTreeSet<u32> = all.rules.iter().map(place).into_set();
+    let places: BTreeSet<u32> = all.rules.iter().map(place).collect();
     out.extend(places.into_iter().map(|location| Address::FlowRule { dev: dev(), location }));
     out
 }

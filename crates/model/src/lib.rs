@@ -15,7 +15,6 @@ pub mod intent;
 pub mod napi;
 pub mod natural;
 pub mod nic;
-pub mod order;
 pub mod queue;
 pub mod requested;
 pub mod rivals;
@@ -39,7 +38,6 @@ pub use napi::{Napi, NapiInstance, NapiThread, NapiValues};
 pub use nic::{
     Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rings, Rss, RssContext, User, not_asked,
 };
-pub use order::{Gather, Order};
 pub use queue::{Bql, RxQueue, TxQueue};
 pub use requested::{GoalChoice, IntentFlags, Requested};
 pub use rivals::{Irqbalance, Rival};

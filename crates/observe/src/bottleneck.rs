@@ -1,6 +1,6 @@
 //! Where packets are lost, and which CPU, interrupt and queue hold up the rest. Pure.
 
-use ringwise_model::{CpuId, Dir, IrqId, NodeId, Order};
+use ringwise_model::{CpuId, Dir, IrqId, NodeId};
 
 use crate::queues::QueueRates;
 use crate::rates::{CpuRates, LinkRates, Rates};
@@ -132,7 +132,7 @@ fn lost(r: &Rates) -> Vec<Loss> {
     for (name, n) in &r.socket_drops {
         add(Place::Socket(name.clone()), Some(*n));
     }
-    out.order_by_key(|l| (matches!(l.place, Place::NoBuffer(_)), std::cmp::Reverse(l.packets)));
+    out.sort_by_key(|l| (matches!(l.place, Place::NoBuffer(_)), std::cmp::Reverse(l.packets)));
     out
 }
 

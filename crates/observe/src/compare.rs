@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, Dir, Gather};
+use ringwise_model::{CpuId, Dir};
 
 use crate::rates::{LinkRates, Rates};
 
@@ -89,7 +89,7 @@ const LINK: [OfLink; 14] = [
     ("busiest_cpu_percent", "its busiest CPU, softirq + irq %", |o| o.rates.busiest(o.link).map(|b| b.1)),
     ("cpus_with_interrupts", "CPUs that took its interrupts", |o| {
         let told = o.link.queues.iter().any(|q| q.interrupts.is_some());
-        let cpus: BTreeSet<CpuId> = o.link.queues.iter().flat_map(|q| q.cpus.iter()).into_set();
+        let cpus: BTreeSet<CpuId> = o.link.queues.iter().flat_map(|q| q.cpus.iter()).collect();
         told.then_some(cpus.len() as f64)
     }),
 ];
@@ -121,7 +121,7 @@ impl Comparison {
     pub fn of(before: &Rates, after: Option<&Rates>) -> Self {
         let mut out = Self::default();
         let names: BTreeSet<&String> =
-            before.links.keys().chain(after.into_iter().flat_map(|a| a.links.keys())).into_set();
+            before.links.keys().chain(after.into_iter().flat_map(|a| a.links.keys())).collect();
         for name in names {
             let one = |r: &Rates, f: fn(&One<'_>) -> Option<f64>| f(&One { link: r.links.get(name)?, rates: r });
             let figures = LINK.iter().map(|(key, what, f)| Figure {

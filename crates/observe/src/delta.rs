@@ -1,9 +1,9 @@
 //! What happened between two samples. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_model::{CpuId, CpuSet, Gather, IrqId};
+use ringwise_model::{CpuId, CpuSet, IrqId};
 use serde::{Deserialize, Serialize};
 
 use crate::{Sample, Softnet};
@@ -103,7 +103,7 @@ impl IrqDelta {
 /// A reset of one CPU's column is one of the whole row: the number belongs to another interrupt now.
 fn counted(before: &BTreeMap<CpuId, u64>, after: &BTreeMap<CpuId, u64>) -> BTreeMap<CpuId, Counted> {
     let reset = before.iter().any(|(cpu, b)| after.get(cpu).is_some_and(|a| a < b));
-    let cpus: std::collections::BTreeSet<CpuId> = before.keys().chain(after.keys()).copied().into_set();
+    let cpus: std::collections::BTreeSet<CpuId> = before.keys().chain(after.keys()).copied().collect::<BTreeSet<_>>();
     cpus.into_iter()
         .map(|cpu| {
             let c = match (before.get(&cpu), after.get(&cpu)) {
@@ -113,7 +113,7 @@ fn counted(before: &BTreeMap<CpuId, u64>, after: &BTreeMap<CpuId, u64>) -> BTree
             };
             (cpu, c)
         })
-        .into_map()
+        .collect::<BTreeMap<_, _>>()
 }
 
 fn since(b: &Softnet, a: &Softnet) -> SoftnetDelta {

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::packet::{self, Flow};
-use ringwise_model::Order;
 
 /// Flows of one queue that are held.
 pub const HELD: usize = 64;
@@ -83,7 +82,7 @@ impl QueueFlows {
     /// The heaviest, by packets that are surely theirs.
     pub fn top(&self, n: usize) -> Vec<Heavy> {
         let mut all: Vec<Heavy> = self.held.iter().map(|(_, h)| *h).collect();
-        all.order_by(|a, b| {
+        all.sort_by(|a, b| {
             (b.packets - b.over, b.packets).cmp(&(a.packets - a.over, a.packets)).then(a.flow.cmp(&b.flow))
         });
         all.truncate(n);

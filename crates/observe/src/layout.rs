@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, Order, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, Snapshot};
 
 /// The chain as it was when somebody last looked; counters are read and told along it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Layout {
         for w in self.links.values() {
             all.extend(w.rx.values().chain(w.tx.values()).flatten().map(|i| i.0));
         }
-        all.order();
+        all.sort();
         all.dedup();
         all.into_iter().map(IrqId).collect()
     }

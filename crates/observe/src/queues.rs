@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, Order};
+use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId};
 
 use crate::counters::{Counts, Link, grown};
 use crate::layout::{Layout, Wiring};
@@ -102,7 +102,7 @@ fn direction(
     let wired = if dir == Dir::Rx { &wiring.rx } else { &wiring.tx };
     let all = wired.keys().chain(before.keys()).chain(after.keys());
     let mut ids: Vec<u32> = all.copied().collect();
-    ids.order();
+    ids.sort();
     ids.dedup();
     let one = |id: u32| {
         let (counts, reset, gauges, mark) = match (before.get(&id), after.get(&id)) {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, IrqId, NodeId, Order};
+use ringwise_model::{CpuId, IrqId, NodeId};
 
 use crate::counters::{Counters, Counts, Link, Source, grown, more, more_32};
 use crate::idle;
@@ -175,7 +175,7 @@ impl Rates {
         let of_link = link.queues.iter().filter_map(|q| q.cpu);
         let mut busy: Vec<(CpuId, f64)> =
             of_link.filter_map(|c| Some((c, self.cpus.get(&c)?.busy_percent()?))).collect();
-        busy.order_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        busy.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         busy.first().copied()
     }
 }

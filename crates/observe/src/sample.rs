@@ -1,11 +1,11 @@
 //! Raw counters of one moment: `/proc/interrupts` and `/proc/net/softnet_stat`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 use ringwise_kfmt::{ParseError, interrupts, softnet};
-use ringwise_model::{CpuId, Fact, Gather, IrqId, Unread};
+use ringwise_model::{CpuId, Fact, IrqId, Unread};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
@@ -69,14 +69,14 @@ pub fn sample(host: &dyn Host, irqs: &[IrqId]) -> Result<Sample, Error> {
 /// Columns are matched by the CPU of the header, never by their place.
 fn counts(bytes: &[u8], irqs: &[IrqId]) -> Result<BTreeMap<IrqId, BTreeMap<CpuId, u64>>, ParseError> {
     let table = interrupts::parse(bytes)?;
-    let wanted: std::collections::BTreeSet<IrqId> = irqs.iter().copied().into_set();
+    let wanted: std::collections::BTreeSet<IrqId> = irqs.iter().copied().collect::<BTreeSet<_>>();
     let mut out = BTreeMap::new();
     for row in &table.rows {
         if let Some(irq) = row.head.irq
             && wanted.contains(&irq)
             && table.is_whole(row)
         {
-            out.insert(irq, table.cpus.iter().copied().zip(row.counts.iter().copied()).into_map());
+            out.insert(irq, table.cpus.iter().copied().zip(row.counts.iter().copied()).collect::<BTreeMap<_, _>>());
         }
     }
     Ok(out)

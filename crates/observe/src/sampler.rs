@@ -1,11 +1,11 @@
 //! Reads [`Counters`] along a [`Layout`]. What a device does not have is asked once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringwise_kfmt::{cpulist, interrupts, procstat, qdisc, snmp, softnet};
-use ringwise_model::{CpuId, Gather, IrqId, Unread};
+use ringwise_model::{CpuId, IrqId, Unread};
 use ringwise_sys::{Host, Request};
 
 use crate::counters::{Counters, Counts, Link};
@@ -137,7 +137,7 @@ impl Sampler {
             }
         }
         if self.detail {
-            let took = out.irqs.values().flat_map(BTreeMap::keys).copied().into_set();
+            let took = out.irqs.values().flat_map(BTreeMap::keys).copied().collect::<BTreeSet<_>>();
             self.idle.read(host, took, &mut out.cpus, &mut notes);
         }
         for path in ["/proc/net/snmp", "/proc/net/netstat"] {

@@ -3,7 +3,7 @@
 //! Its list of CPUs of node 1 is misprinted there; the topology decides here.
 
 use ringwise_model::words::plural;
-use ringwise_model::{FarNode, Intent, Order, Smt};
+use ringwise_model::{FarNode, Intent, Smt};
 
 use crate::dev::Dev;
 use crate::machine::{Machine, Near};
@@ -49,7 +49,7 @@ pub(crate) fn place(
             })
             .filter(|(_, _, cpus)| !cpus.is_empty())
             .collect();
-        nodes.order();
+        nodes.sort();
         if nodes.len() < 2 {
             return Err(no("--pair-as-article needs two nodes with usable CPUs".into()));
         }
@@ -80,19 +80,19 @@ pub(crate) fn place(
                 .iter()
                 .map(|c| (m.cores[m.core[*c]].iter().filter(|t| usable[**t]).position(|t| t == c).unwrap_or(0), *c))
                 .collect();
-            ranked.order();
+            ranked.sort();
             lat.extend(ranked.iter().take(want).map(|r| r.1));
             bulk.extend(ranked.iter().take(*half).skip(want).map(|r| r.1));
         }
         let mut all: Vec<usize> = lat.iter().chain(&bulk).copied().collect();
-        all.order();
+        all.sort();
         for (q, cpu) in all.iter().enumerate() {
             d.cpu[q] = Some(*cpu);
         }
         for (name, cpus) in [(LATENCY, &lat), (BULK, &bulk)] {
             let mut queues: Vec<u32> =
                 cpus.iter().filter_map(|c| all.binary_search(c).ok()).map(|q| q as u32).collect();
-            queues.order();
+            queues.sort();
             groups.push(Group {
                 dev: d.name().to_string(),
                 name: name.to_string(),

@@ -1,10 +1,10 @@
 //! Members of one bond get one layout: the same number of queues, and all of them or none a new one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::Address;
 use ringwise_model::words::plural;
-use ringwise_model::{Gather, Goal, IfIndex, Intent, Nic, Snapshot};
+use ringwise_model::{Goal, IfIndex, Intent, Nic, Snapshot};
 
 use crate::dev::Dev;
 use crate::target::Out;
@@ -123,7 +123,7 @@ fn hardware_by_master<'a>(s: &'a Snapshot, intent: &Intent) -> BTreeMap<IfIndex,
 fn warn_about_rest(bond: &Nic, all: &[&str], devs: &[Dev], list: &[usize], intent: &Intent, out: &mut Out) {
     let name = bond.name();
     let planned: Vec<&str> = list.iter().map(|i| devs[*i].name()).collect();
-    let in_plan = planned.iter().copied().into_set();
+    let in_plan = planned.iter().copied().collect::<BTreeSet<_>>();
     let rest: Vec<&str> = all.iter().copied().filter(|n| !in_plan.contains(n)).collect();
     if !rest.is_empty() {
         out.warnings.push(format!(

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Setting, Step, alike};
-use ringwise_model::Order;
 
 /// A setting that the plan configures; the step is `None` where nothing has to be written.
 pub(crate) type Entry = (Address, Setting, Option<Step>);
@@ -38,7 +37,7 @@ impl Entries {
     /// Entries of the same kind and device from this address on, in the order in which they were planned.
     pub fn alike(&self, first: &Address) -> Vec<&Entry> {
         let mut places: Vec<usize> = alike(self.places.range(first..), first).map(|(_, at)| *at).collect();
-        places.order();
+        places.sort();
         places.into_iter().filter_map(|at| self.list.get(at)).collect()
     }
 

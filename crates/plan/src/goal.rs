@@ -1,8 +1,8 @@
 //! What each goal means for the settings planned here (DESIGN section 3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuSet, FarNode, Gather, Goal, Intent, Order, Smt};
+use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
 
 use crate::bonds::Share;
 
@@ -82,7 +82,7 @@ pub fn in_full(intent: &Intent) -> Intent {
 /// The intent with every open member as the goal has it; lists sorted, so that their order changes nothing.
 pub(crate) fn resolve(intent: &Intent) -> Intent {
     let mut i = intent.clone();
-    i.devs.order_by(|a, b| crate::select::natural(a, b));
+    i.devs.sort_by(|a, b| crate::select::natural(a, b));
     i.devs.dedup();
     let article = i.pair_as_article;
     i.smt.get_or_insert(match i.goal {
@@ -103,7 +103,7 @@ impl Resolved {
     /// `user` is as it was said.
     pub fn new(user: &Intent, goals: impl Iterator<Item = Goal>) -> Self {
         let of = |goal| (goal, resolve(&Intent { goal, ..user.clone() }));
-        Self(goals.into_set().into_iter().map(of).into_map())
+        Self(goals.collect::<BTreeSet<_>>().into_iter().map(of).collect::<BTreeMap<_, _>>())
     }
 
     /// Of a goal that was among those of `new`.

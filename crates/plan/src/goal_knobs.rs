@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting, alike, coalesce, compare, live};
-use ringwise_model::{CpuId, Fact, Gather, Goal, Intent, Knob, Policy, Snapshot, Unread, User};
+use ringwise_model::{CpuId, Fact, Goal, Intent, Knob, Policy, Snapshot, Unread, User};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::{self, Rfs};
@@ -233,7 +233,7 @@ fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     let Some(all) = cx.d.nic.queue_coalesce.known().filter(|_| holds) else { return };
     for (queue, now) in all.iter().filter(|(q, _)| (**q as usize) < cx.d.pairs()) {
         let params: BTreeMap<String, u32> =
-            params.iter().filter(|(k, _)| now.0.contains_key(*k)).map(|(k, v)| (k.clone(), *v)).into_map();
+            params.iter().filter(|(k, _)| now.0.contains_key(*k)).map(|(k, v)| (k.clone(), *v)).collect();
         if !coalesce::compare(driver(cx.d.nic), &params, &now.0).holds() {
             let setting = Setting::QueueCoalesce { dev: dev.clone(), queue: *queue, params };
             let (reason, source) = (reason.clone(), source.to_string());
@@ -264,14 +264,14 @@ fn by_policy(cx: &Cx, policy: &Policy, has: &BTreeMap<String, u32>, notes: &mut 
 fn adaptive(cx: &Cx, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
     let load = "requests come alone and in bursts: the driver fits the interval to the load";
     let params: BTreeMap<String, u32> =
-        SWITCHES.iter().filter(|k| has.contains_key(**k)).map(|k| (k.to_string(), 1)).into_map();
+        SWITCHES.iter().filter(|k| has.contains_key(**k)).map(|k| (k.to_string(), 1)).collect();
     if !params.is_empty() {
         return Some((params, load.to_string(), DIM));
     }
     let one = one_interval(cx.d);
     let usecs = ["rx-usecs", "tx-usecs"].into_iter().filter(|k| !one || *k != "tx-usecs");
     let modes = usecs.filter_map(|k| Some((k.to_string(), coalesce::own_mode(driver(cx.d.nic), *has.get(k)?)?)));
-    let params: BTreeMap<String, u32> = modes.into_map();
+    let params: BTreeMap<String, u32> = modes.collect();
     if params.is_empty() {
         notes.add(cx.d.name(), "adaptive moderation", "the driver has none; its fixed interval stays", false);
         return None;

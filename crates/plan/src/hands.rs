@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Hand, Made, Of, Setting, Step, irq};
-use ringwise_model::{Fact, Gather, Snapshot};
+use ringwise_model::{Fact, Snapshot};
 
 use crate::Kept;
 use crate::dev::Dev;
@@ -26,7 +26,7 @@ impl Hands {
         if self.mark.is_empty() {
             return Vec::new();
         }
-        let steps: BTreeSet<Address> = steps.iter().filter_map(|st| st.setting.address()).into_set();
+        let steps: BTreeSet<Address> = steps.iter().filter_map(|st| st.setting.address()).collect();
         let hit = |h: &&Hand| names(s, &h.setting).iter().any(|a| steps.contains(a));
         self.mark.iter().filter(hit).cloned().collect()
     }
@@ -83,7 +83,7 @@ pub(crate) struct Keep {
 impl Keep {
     pub fn new(s: &Snapshot, keep: &[Hand]) -> Self {
         let by = keep.iter().flat_map(|h| names(s, &h.setting).into_iter().map(|a| (a, h.clone())));
-        Self { by: by.into_map(), ..Self::default() }
+        Self { by: by.collect::<BTreeMap<_, _>>(), ..Self::default() }
     }
 
     fn note(&mut self, hand: Hand, wanted: Setting) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_knob::{Of, Setting, irq as knob_irq};
-use ringwise_model::{Dir, Fact, Gather, Vector};
+use ringwise_model::{Dir, Fact, Vector};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::{Class, Machine, Zone};
@@ -39,7 +39,7 @@ impl Now {
 /// Queues of the device with the CPU that takes them now; the two vectors of a pair on one CPU count once.
 fn pairs(m: &Machine, d: &Dev) -> BTreeSet<(u32, Option<usize>)> {
     let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
-    d.nic.queue_vectors().filter_map(|v| Some((queue(v)?, Dev::now(m, v)))).into_set()
+    d.nic.queue_vectors().filter_map(|v| Some((queue(v)?, Dev::now(m, v)))).collect::<BTreeSet<_>>()
 }
 
 /// What is wrong with the present layout of one device.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ringwise_model::{CpuId, CpuSet, Fact, Gather, Nic, NodeId, Order, Topology};
+use ringwise_model::{CpuId, CpuSet, Fact, Nic, NodeId, Topology};
 
 /// Distance up to which another node counts as near: the same socket on machines with sub-NUMA nodes.
 const NEAR_DISTANCE: u32 = 12;
@@ -128,7 +128,7 @@ impl<'a> Machine<'a> {
         let mut z = Zone { class: vec![Class::Near; n], distance: vec![0; n], home: vec![true; n] };
         let home_packages = |m: &Self, z: &Zone| -> Vec<u32> {
             let mut p: Vec<u32> = (0..n).filter(|i| z.home[*i]).filter_map(|i| m.package[i]).collect();
-            p.order();
+            p.sort();
             p.dedup();
             p
         };
@@ -151,7 +151,7 @@ impl<'a> Machine<'a> {
                     .by_node
                     .keys()
                     .map(|k| (*k, k.and_then(|k| self.topo.distance(*node, k)).unwrap_or(far)))
-                    .into_map();
+                    .collect();
                 let home: Vec<Option<NodeId>> = if self.by_node.contains_key(&Some(*node)) {
                     vec![Some(*node)]
                 } else {

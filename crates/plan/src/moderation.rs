@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Setting, coalesce};
-use ringwise_model::{Gather, Nic, Policy};
+use ringwise_model::{Nic, Policy};
 
 use crate::dev::Dev;
 use crate::policies;
@@ -68,7 +68,8 @@ pub(crate) fn rx_alone(dev: &str, params: &Params) -> Vec<Setting> {
 
 /// The same without some; none where nothing goes or nothing is left.
 fn less(dev: &str, params: &Params, mut goes: impl FnMut(&str) -> bool) -> Vec<Setting> {
-    let left: Params = params.iter().filter(|(k, _)| !goes(k)).map(|(k, v)| (k.clone(), *v)).into_map();
+    let left: Params =
+        params.iter().filter(|(k, _)| !goes(k)).map(|(k, v)| (k.clone(), *v)).collect::<BTreeMap<_, _>>();
     let some = !left.is_empty() && left.len() < params.len();
     some.then(|| Setting::Coalesce { dev: dev.to_string(), params: left }).into_iter().collect()
 }

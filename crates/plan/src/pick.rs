@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Gather, Order, Smt};
+use ringwise_model::Smt;
 
 use crate::machine::{Class, Machine, Zone};
 
@@ -148,7 +148,7 @@ impl<'a> Picker<'a> {
         let mut order: BTreeSet<(Worth, u32, u32, usize)> = units
             .iter()
             .filter_map(|(l3, u)| u.first().map(|(w, _)| (*w, own(self, *l3), loads.l3[*l3], *l3)))
-            .into_set();
+            .collect();
         for _ in 0..n {
             let Some((worth, _, _, l3)) = order.pop_first() else { return };
             let Some(unit) = units.get_mut(&l3) else { return };
@@ -190,7 +190,7 @@ impl<'a> Picker<'a> {
             picks.push((*n, *p));
             *n += 1;
         }
-        picks.order_by_key(|(n, p)| (*n, p.cpu));
+        picks.sort_by_key(|(n, p)| (*n, p.cpu));
         let mut on_core: BTreeMap<usize, u32> = BTreeMap::new();
         let mut ranked: Vec<_> = picks
             .into_iter()
@@ -200,7 +200,7 @@ impl<'a> Picker<'a> {
                 ((p.class, *tier, p.partial, p.weakness, p.distance, p.cpu), p.cpu)
             })
             .collect();
-        ranked.order();
+        ranked.sort();
         ranked.into_iter().map(|(_, cpu)| cpu).collect()
     }
 }

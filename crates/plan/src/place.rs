@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use ringwise_model::{FarNode, Gather, Goal, IfIndex, NicKind, Order, Smt};
+use ringwise_model::{FarNode, Goal, IfIndex, NicKind, Smt};
 
 use crate::dev::{Dev, Unit};
 use crate::goal::{self, Resolved};
@@ -128,7 +128,7 @@ impl Alike {
         };
         let mut all: Vec<Vec<Option<usize>>> =
             self.devs.iter().map(|i| &devs[*i]).filter(|d| d.channels.is_none()).map(of).collect();
-        all.order_by_key(|places| Reverse(counted(places.iter().flatten().copied()).len()));
+        all.sort_by_key(|places| Reverse(counted(places.iter().flatten().copied()).len()));
         (0..self.n).map(|place| all.iter().find_map(|of| of.get(place).copied().flatten())).collect()
     }
 }
@@ -142,7 +142,7 @@ fn sets(devs: &[Dev], places: &Places) -> Vec<Alike> {
     };
     // By identity, so that neither the order nor the names of the devices change the layout.
     let mut order: Vec<usize> = (0..devs.len()).collect();
-    order.order_by(|a, b| {
+    order.sort_by(|a, b| {
         let id = |i: &usize| {
             let d = &devs[*i].nic.dev;
             (d.bus_address.is_none(), d.bus_address.clone(), d.permanent_mac.clone())
@@ -170,7 +170,7 @@ fn sets(devs: &[Dev], places: &Places) -> Vec<Alike> {
         g.n = g.devs.iter().map(|i| g.places(&devs[*i]).count()).max().unwrap_or(0);
     }
     // Who has the fewest places to go chooses first.
-    out.order_by_key(|g| places.get(&g.zone).map_or(0, |p| p.cands.len()));
+    out.sort_by_key(|g| places.get(&g.zone).map_or(0, |p| p.cands.len()));
     out
 }
 
@@ -212,7 +212,7 @@ pub(crate) fn place(m: &Machine, devs: &mut [Dev], places: &Places) {
         let rest = g.n - p.picks.len();
         p.take(&mut loads, rest, false);
     }
-    let zones: BTreeMap<&(Near, Goal), usize> = places.keys().zip(0..).into_map();
+    let zones: BTreeMap<&(Near, Goal), usize> = places.keys().zip(0..).collect();
     let stayers: Vec<Stayer> = sets
         .iter()
         .zip(pickers)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Learned, Match, Setting};
 use ringwise_model::words::plural;
-use ringwise_model::{CpuSet, Fact, Goal, Intent, Order, Snapshot};
+use ringwise_model::{CpuSet, Fact, Goal, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::Resolved;
@@ -284,7 +284,7 @@ fn want_channels(d: &Dev, intent: &Intent, share: bonds::Share, learned: &Learne
 
 fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Out, groups: Vec<Group>) -> Plan {
     let mut entries = out.entries.into_list();
-    entries.order_by(|a, b| a.0.cmp(&b.0));
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
     ringwise_knob::order(&mut entries, |(_, to, step)| (step.as_ref().map_or(&Fact::Absent, |s| &s.from), to));
     let expected = if entries.is_empty() { Vec::new() } else { effect::expected(m, devs, &intent) };
     let mut doubled: Vec<_> = devs.iter().flat_map(|d| effect::doubled(m, d)).collect();
@@ -310,7 +310,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
     out.warnings.retain(|w| seen.insert(w.clone(), ()).is_none());
     let mut said: BTreeMap<String, ()> = BTreeMap::new();
     out.advice.retain(|a| said.insert(a.clone(), ()).is_none());
-    out.left_alone.order_by(|a, b| select::natural(&a.dev, &b.dev));
+    out.left_alone.sort_by(|a, b| select::natural(&a.dev, &b.dev));
     Plan {
         schema: SCHEMA.to_string(),
         version: VERSION,

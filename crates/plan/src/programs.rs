@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuSet, Flow, Gather, Goal, NodeId};
+use ringwise_model::{CpuSet, Flow, Goal, NodeId};
 
 use crate::Program;
 use crate::dev::Dev;
@@ -21,7 +21,7 @@ enum Kind {
 
 /// Proposals, and notes about devices for which there is none.
 pub(crate) fn plan(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], usable: &[bool]) -> (Vec<Program>, Vec<String>) {
-    let busy: BTreeSet<usize> = devs.iter().flat_map(|d| d.cpu.iter().flatten()).map(|c| m.core[*c]).into_set();
+    let busy: BTreeSet<usize> = devs.iter().flat_map(|d| d.cpu.iter().flatten()).map(|c| m.core[*c]).collect();
     let (mut out, mut notes) = (Vec::new(), Vec::new());
     let mut add = |found| match found {
         Found::Proposal(p) => out.push(p),
@@ -62,12 +62,12 @@ fn one(
     busy: &BTreeSet<usize>,
     usable: &[bool],
 ) -> Found {
-    let own: BTreeSet<usize> = queues.iter().filter_map(|q| d.cpu.get(*q as usize).copied().flatten()).into_set();
+    let own: BTreeSet<usize> = queues.iter().filter_map(|q| d.cpu.get(*q as usize).copied().flatten()).collect();
     if own.is_empty() {
         return Found::Nothing;
     }
-    let l3s: BTreeSet<usize> = own.iter().map(|c| m.l3[*c]).into_set();
-    let nodes: BTreeSet<Option<NodeId>> = own.iter().map(|c| m.node[*c]).into_set();
+    let l3s: BTreeSet<usize> = own.iter().map(|c| m.l3[*c]).collect();
+    let nodes: BTreeSet<Option<NodeId>> = own.iter().map(|c| m.node[*c]).collect();
     // Whole cores: on the second thread of an interrupt's core a program takes its time (article 003).
     let idle = |c: &usize| usable[*c] && !busy.contains(&m.core[*c]);
     let all = |near: &dyn Fn(usize) -> bool| m.set((0..m.cpus.len()).filter(|c| near(*c)).filter(idle));
@@ -119,7 +119,7 @@ fn one(
 fn drop_in(m: &Machine, cpus: &CpuSet) -> String {
     let mut out = format!("[Service]\nCPUAffinity={cpus}\n");
     let nodes: BTreeMap<NodeId, ()> =
-        cpus.iter().filter_map(|c| m.at(c)).filter_map(|c| m.node[c]).map(|n| (n, ())).into_map();
+        cpus.iter().filter_map(|c| m.at(c)).filter_map(|c| m.node[c]).map(|n| (n, ())).collect();
     let mut all = nodes.keys();
     match (all.next(), all.next()) {
         _ if !m.has_nodes() => {}

@@ -1,7 +1,8 @@
 //! Receive flow steering: the host's table and each queue's share of it.
 
 use ringwise_knob::{Match, Setting, rfs as knob_rfs};
-use ringwise_model::{Fact, Gather, Snapshot};
+use ringwise_model::{Fact, Snapshot};
+use std::collections::BTreeSet;
 
 use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
@@ -32,7 +33,7 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
     if want == Rfs::Keep {
         return;
     }
-    let considered = devs.iter().filter(|d| goal::rfs(d.goal) != Rfs::Keep).map(Dev::name).into_set();
+    let considered = devs.iter().filter(|d| goal::rfs(d.goal) != Rfs::Keep).map(Dev::name).collect::<BTreeSet<_>>();
     // The table belongs to the host: others may live by it.
     let others: Vec<&str> = s
         .nics

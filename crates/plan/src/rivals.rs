@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_knob::rivals::{Left, compare, live_ban, live_restart};
 use ringwise_knob::{Address, Setting};
-use ringwise_model::{Fact, Gather, Rival, Snapshot};
+use ringwise_model::{Fact, Rival, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex, named};
 use crate::target::{Out, Wanted, Why};
@@ -22,7 +22,7 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
             Address::IrqCpus { dev, .. } => Some(dev.clone()),
             _ => None,
         })
-        .into_set();
+        .collect();
     let every = b.interval_s.known().map_or_else(|| "soon".to_string(), |n| format!("within {n} s"));
     for d in devs.iter().filter(|d| placed.contains(d.name())) {
         let dev = d.name().to_string();

@@ -1,9 +1,10 @@
 //! Which interfaces a plan is about.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use ringwise_model::words::article;
-use ringwise_model::{Fact, Gather, Intent, Nic, NicKind, Order, Snapshot, User};
+use ringwise_model::{Fact, Intent, Nic, NicKind, Snapshot, User};
 
 use crate::dev::Dev;
 use crate::{LeftAlone, Refusal};
@@ -92,7 +93,7 @@ fn never(nic: &Nic) -> Option<String> {
 /// The devices to plan, by name in natural order, and those left alone.
 pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a Nic>, Vec<LeftAlone>), Refusal> {
     let mut nics: Vec<&Nic> = s.nics.iter().collect();
-    nics.order_by(|a, b| natural(a.name(), b.name()));
+    nics.sort_by(|a, b| natural(a.name(), b.name()));
     let mut left = Vec::new();
     let mut chosen = Vec::new();
     for name in &intent.devs {
@@ -114,7 +115,7 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
         }
         chosen.push(nic);
     }
-    let named = intent.devs.iter().into_set();
+    let named = intent.devs.iter().collect::<BTreeSet<_>>();
     for nic in &nics {
         if nic.kind == NicKind::Loopback || named.contains(&nic.dev.name) {
             continue;
@@ -136,7 +137,7 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
     if chosen.is_empty() {
         return Err(Refusal::NothingTunable { left_alone: left });
     }
-    chosen.order_by(|a, b| natural(a.name(), b.name()));
+    chosen.sort_by(|a, b| natural(a.name(), b.name()));
     Ok((chosen, left))
 }
 

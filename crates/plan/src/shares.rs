@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, FOR_SHARES, Setting, rss as knob_rss};
-use ringwise_model::{Fact, Gather, Goal, Snapshot};
+use ringwise_model::{Fact, Goal, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::groups::{Cx, Team, Want};
@@ -22,14 +22,14 @@ const WORTH_PERCENT: f64 = 5.0;
 
 /// What each CPU carries in percent of a core with one busy thread, by its index; the queues of all interfaces are busy.
 pub(crate) fn capacity(m: &Machine, cpus: impl Iterator<Item = usize>) -> BTreeMap<usize, f64> {
-    let busy: BTreeSet<usize> = cpus.into_set();
+    let busy: BTreeSet<usize> = cpus.collect();
     let mut threads: BTreeMap<usize, u32> = BTreeMap::new();
     busy.iter().for_each(|c| *threads.entry(m.core[*c]).or_default() += 1);
     let of = |c: usize| match threads[&m.core[c]] {
         1 => 100.0,
         n => CORE_PERCENT / f64::from(n),
     };
-    busy.into_iter().map(|c| (c, of(c))).into_map()
+    busy.into_iter().map(|c| (c, of(c))).collect::<BTreeMap<_, _>>()
 }
 
 /// Load of the fullest CPU: parts of the interface's flows for each percent that the CPU carries.

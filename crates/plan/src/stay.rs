@@ -5,8 +5,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use ringwise_model::Gather;
-
 use crate::machine::{Class, Machine};
 use crate::pick::CoreCand;
 
@@ -229,7 +227,7 @@ impl Search<'_> {
 }
 
 fn by_cpu(cands: &[CoreCand]) -> BTreeMap<usize, &CoreCand> {
-    cands.iter().flat_map(|c| c.threads.iter().map(move |t| (*t, c))).into_map()
+    cands.iter().flat_map(|c| c.threads.iter().map(move |t| (*t, c))).collect::<BTreeMap<_, _>>()
 }
 
 /// How often all places are tried: one may be free only after another has gone back.

@@ -14,7 +14,7 @@ mod steer;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting};
-use ringwise_model::{CpuId, CpuSet, Fact, Gather, Intent, Knob, Order, Snapshot, Unread, Wish};
+use ringwise_model::{CpuId, CpuSet, Fact, Intent, Knob, Snapshot, Unread, Wish};
 
 use crate::dev::{Dev, named};
 use crate::select::natural;
@@ -123,7 +123,7 @@ impl Cx<'_, '_> {
         let Some(address) = setting.address() else { return };
         let Some(old) = self.laid.by.get_mut(&address) else {
             let said = vec![self.wish.said.clone()];
-            let queues = queue.into_iter().into_set();
+            let queues = queue.into_iter().collect::<BTreeSet<_>>();
             self.laid.by.insert(address, One { setting, said, with: None, instead: Vec::new(), queues });
             return;
         };
@@ -285,7 +285,7 @@ impl Laid {
     pub fn settings(&mut self, s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent) {
         let mut wishes: Vec<&Wish> = intent.wishes.iter().collect();
         // Rules name contexts, and take places that no other rule names.
-        wishes.order_by_key(|w| match &w.knob {
+        wishes.sort_by_key(|w| match &w.knob {
             Knob::FlowRule { location: None, .. } => 2,
             Knob::FlowRule { .. } => 1,
             _ => 0,
@@ -307,7 +307,7 @@ impl Laid {
                 }
                 Whose::Nobody => {
                     let mut names: Vec<&str> = devs.iter().map(Dev::name).collect();
-                    names.order_by(|a, b| natural(a, b));
+                    names.sort_by(|a, b| natural(a, b));
                     let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
                     cx.wrong(what(&wish.knob), "there is no such interface", format!("there are {}", names.join(" ")));
                     continue;

@@ -5,7 +5,8 @@
 
 use ringwise_knob::{Match, Setting, xps as knob_xps};
 use ringwise_model::words::plural;
-use ringwise_model::{CpuId, CpuSet, Fact, Gather, Order};
+use ringwise_model::{CpuId, CpuSet, Fact};
+use std::collections::BTreeSet;
 
 use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
@@ -78,7 +79,7 @@ pub(crate) fn spread(m: &Machine, cpu: &[Option<usize>]) -> Vec<Option<usize>> {
             continue;
         }
         bases.push(cpus);
-        queues.order();
+        queues.sort();
         for c in cpus {
             if s.of[*c].is_none()
                 && let Some(q) = s.least(&queues)
@@ -117,8 +118,10 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
             spare[q].push(c);
         }
     }
-    let mut donors: std::collections::BTreeSet<(usize, usize)> =
-        (0..s.count.len()).filter(|q| s.count[*q] > 1 && !spare[*q].is_empty()).map(|q| (s.count[q], q)).into_set();
+    let mut donors: std::collections::BTreeSet<(usize, usize)> = (0..s.count.len())
+        .filter(|q| s.count[*q] > 1 && !spare[*q].is_empty())
+        .map(|q| (s.count[q], q))
+        .collect::<BTreeSet<_>>();
     for q in empty {
         let Some((k, donor)) = donors.pop_last() else { return };
         // The one nearest to the queue's own interrupt, else the last.

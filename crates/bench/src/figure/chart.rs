@@ -3,7 +3,6 @@
 use super::axis::{self, Ticks};
 use super::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, Point, at, width};
 use super::{GRID, SMALL, colour, document, heading, marker, tint, whisker};
-use ringwise_model::Order;
 
 /// A value at a place; unknown is a gap.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -183,7 +182,7 @@ fn x_ticks(chart: &Chart) -> (Ticks, bool) {
     if let X::Names(_, names) = &chart.x {
         at = (0..names.len()).map(|i| i as f64).collect();
     }
-    at.order_by(f64::total_cmp);
+    at.sort_by(f64::total_cmp);
     at.dedup();
     let (first, last) = (at.first().copied().unwrap_or(0.0), at.last().copied().unwrap_or(1.0));
     let log = match chart.x {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Count, Dir, Fact, Gather, Goal, Nic, NicKind};
+use ringwise_model::{Count, Dir, Fact, Goal, Nic, NicKind};
 
 use super::text::{count, plural};
 use crate::cx::Cx;
@@ -31,7 +31,7 @@ fn bonds<'a>(cx: &Cx<'a>) -> impl Iterator<Item = (&'a Nic, Vec<&'a Nic>)> {
 
 fn modules(cx: &Cx) -> Option<BTreeSet<String>> {
     let text = cx.i.extra.file("/proc/modules");
-    Some(text.known()?.split_ascii_whitespace().map(str::to_string).into_set())
+    Some(text.known()?.split_ascii_whitespace().map(str::to_string).collect::<BTreeSet<_>>())
 }
 
 pub(super) static RULES: &[Rule] = &[
@@ -295,7 +295,7 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             let mut any = None;
             for (b, members) in bonds(cx) {
-                let drivers: BTreeSet<&str> = members.iter().map(|m| cx.driver(m)).into_set();
+                let drivers: BTreeSet<&str> = members.iter().map(|m| cx.driver(m)).collect();
                 if members.len() < 2 || drivers.len() != 1 {
                     continue;
                 }
@@ -313,7 +313,7 @@ pub(super) static RULES: &[Rule] = &[
                     let _ = (say.get(&m.channels), say.get(&m.rings), say.get(&m.coalesce));
                 }
                 for (what, value) in kinds {
-                    let all: BTreeSet<String> = members.iter().filter_map(|m| value(m)).into_set();
+                    let all: BTreeSet<String> = members.iter().filter_map(|m| value(m)).collect();
                     if all.len() > 1 {
                         differs.push(format!("{what} {}", all.into_iter().collect::<Vec<_>>().join(" and ")));
                     }
@@ -506,7 +506,7 @@ pub(super) static RULES: &[Rule] = &[
                 .into_iter()
                 .filter_map(|k| Some((k, *cx.s.bystanders.count.get(k)?)))
                 .filter(|(_, n)| *n > 0)
-                .into_map();
+                .collect();
             let (kind, n) = kinds.into_iter().next()?;
             cx.each(say, |nic, say| {
                 let f = cx.feature(nic, "rx-udp_tunnel-port-offload", say)?;

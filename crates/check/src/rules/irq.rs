@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, CpuSet, Dir, Fact, Goal, Movable, Order, Role as Serves};
+use ringwise_model::{CpuId, CpuSet, Dir, Fact, Goal, Movable, Role as Serves};
 
 use super::text::{count, plural, queues};
 use crate::planned;
@@ -165,7 +165,7 @@ pub(super) static RULES: &[Rule] = &[
                     }
                 }
                 for ((knob, cpus), (mut q, rest)) in seen {
-                    q.order();
+                    q.sort();
                     q.dedup();
                     let f = say.found(format!("{knob} of {} names CPU {cpus}, which is offline", queues(&q)));
                     let sets: Vec<String> =

@@ -1,8 +1,8 @@
 //! Moderation, rings, offloads, and queues in software.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Coalesce, Gather, Goal, Knob, Nic, Order, User, Wish};
+use ringwise_model::{Coalesce, Goal, Knob, Nic, User, Wish};
 
 use super::text::bytes;
 use crate::cx::Cx;
@@ -101,7 +101,7 @@ pub(super) static RULES: &[Rule] = &[
                         .filter(|(q, _)| **q < used)
                         .filter_map(|(_, c): (_, &Coalesce)| c.0.get(key).copied())
                         .collect();
-                    v.order();
+                    v.sort();
                     v.dedup();
                     v
                 };
@@ -268,7 +268,7 @@ pub(super) static RULES: &[Rule] = &[
                 let mtu = *say.get(&n.link.mtu)?;
                 // Two buffers of up to half a page each; jumbo frames take pages.
                 let buffer = if mtu <= 1500 { 2048 } else { u64::from(mtu).next_multiple_of(4096) };
-                let domains = cx.near(n).iter().map(|c| cx.s.topology.l3_of(c)).into_set().len().max(1);
+                let domains = cx.near(n).iter().map(|c| cx.s.topology.l3_of(c)).collect::<BTreeSet<_>>().len().max(1);
                 let queues = (cx.rx_queues(n) as u64).div_ceil(domains as u64);
                 let need = queues * u64::from(ring) * buffer;
                 if need > l3 && ring > 256 {

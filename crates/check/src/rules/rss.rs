@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting, rss as knob_rss};
-use ringwise_model::{Action, Dir, Gather, Goal, Knob, NicKind};
+use ringwise_model::{Action, Dir, Goal, Knob, NicKind};
 use ringwise_plan::NotPossible;
 
 use super::text::{count, plural, queues};
@@ -36,7 +36,7 @@ fn by_capacity(cx: &Cx, n: &ringwise_model::Nic) -> bool {
 /// Interfaces whose change of channels by this rule the plan has left out.
 fn left_out<'a>(cx: &Cx<'a>, rule: &str) -> BTreeSet<&'a str> {
     let all = cx.i.plan.iter().flat_map(|p| &p.left_out).filter(|l| l.rule == rule);
-    all.filter_map(|l| l.setting.dev()).into_set()
+    all.filter_map(|l| l.setting.dev()).collect::<BTreeSet<_>>()
 }
 
 /// Drivers that are known to have a symmetric hash; the kernel does not tell which could.

@@ -1,11 +1,12 @@
 //! `ringwise apply`
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use ringwise_apply::{Policy, Request};
 use ringwise_knob::Setting;
-use ringwise_model::{Gather, Requested, Snapshot};
+use ringwise_model::{Requested, Snapshot};
 use ringwise_plan::Plan;
 
 use super::goals;
@@ -157,7 +158,7 @@ fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn
 
 /// What was there, as the plan shows it.
 fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
-    plan.steps.iter().filter_map(|st| Some((st.setting.address()?, bands::now_text(st, s)))).into_map()
+    plan.steps.iter().filter_map(|st| Some((st.setting.address()?, bands::now_text(st, s)))).collect::<BTreeMap<_, _>>()
 }
 
 /// The plan for the host as it is. On a terminal somebody is asked about what it would undo; nobody there,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_check::RoleGuess;
 use ringwise_config::{Config, Entry};
-use ringwise_model::{Gather, Goal, GoalChoice, Intent, Knob, Snapshot, Wish};
+use ringwise_model::{Goal, GoalChoice, Intent, Knob, Snapshot, Wish};
 use ringwise_sys::Host;
 
 use crate::args::{Common, IntentArgs};
@@ -15,7 +15,7 @@ use crate::source::Source;
 /// Each goal of the file. They are comments because a device may lack some of it, which is said and passed over; a
 /// key in its place is the user's, and must be there.
 pub fn lay_down(c: &Config) -> String {
-    let mut goals: BTreeSet<Goal> = c.entries.iter().filter_map(|e| e.goal).into_set();
+    let mut goals: BTreeSet<Goal> = c.entries.iter().filter_map(|e| e.goal).collect();
     goals.insert(c.host.goal.unwrap_or_default());
     goals.into_iter().map(|g| of_goal(g, c)).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::{Store, Verify};
 use ringwise_knob::{Hand, Made, Origin};
-use ringwise_model::{Gather, Snapshot};
+use ringwise_model::Snapshot;
 use ringwise_plan::Hands;
 
 use super::transaction::{store, words};
@@ -65,7 +65,7 @@ pub fn chosen(list: Vec<Hand>, s: &Snapshot, common: &Common) -> Vec<Hand> {
 
 /// What is seen beside the settings that differ, for a guess at who it was.
 pub fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store) -> Evidence {
-    let devs: BTreeSet<String> = v.drifted().filter_map(|d| d.want.address()?.dev().map(str::to_string)).into_set();
+    let devs: BTreeSet<String> = v.drifted().filter_map(|d| d.want.address()?.dev().map(str::to_string)).collect();
     if devs.is_empty() || source.recorded {
         return Evidence::default();
     }

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ringwise_apply::{Outcome, Verdict};
-use ringwise_model::Order;
 use ringwise_observe::{Counters, Layout};
 
 use super::counting::Counting;
@@ -239,7 +238,7 @@ fn thin_out(path: &Path) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     let mut all: Vec<(u64, u64, PathBuf)> =
         entries.flatten().filter_map(|e| Some((number(&e.path())?, e.metadata().ok()?.len(), e.path()))).collect();
-    all.order();
+    all.sort();
     let mut bytes = 0;
     for (i, (_, length, path)) in all.iter().rev().enumerate() {
         bytes += length;

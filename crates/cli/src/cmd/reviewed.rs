@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringwise_model::{Fact, Host, Order};
+use ringwise_model::{Fact, Host};
 use ringwise_plan::Plan;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -242,7 +242,7 @@ fn feed(h: &mut u64, v: &Value, top: bool) {
         }
         Value::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();
-            keys.order();
+            keys.sort();
             add(h, &format!("{{{}", keys.len()));
             for k in keys {
                 add(h, k);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::{Ending, Entry, Kind, Verify};
 use ringwise_knob::{Hand, Learned, Made, Match};
-use ringwise_model::{Fact, Gather, Intent, Requested, Snapshot, shell};
+use ringwise_model::{Fact, Intent, Requested, Snapshot, shell};
 use ringwise_plan::{Hands, Plan, Refusal};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ impl Standing {
     /// What each apply that is in effect requested, newest first, with the interfaces that no later one names. Where one
     /// was of the whole host, none are named. Nothing older than a transaction whose request is unknown counts.
     pub fn parts(&self, s: &Snapshot) -> Parts {
-        let mut left: BTreeSet<String> = s.tunable().map(|n| n.name().to_string()).into_set();
+        let mut left: BTreeSet<String> = s.tunable().map(|n| n.name().to_string()).collect();
         let mut out = Parts::default();
         for a in self.applied.iter().rev() {
             let Some(r) = &a.requested else {

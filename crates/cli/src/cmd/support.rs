@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ringwise_apply::Entry;
 use ringwise_kfmt::ethtool_ioctl;
-use ringwise_model::{Nic, Order, Snapshot};
+use ringwise_model::{Nic, Snapshot};
 use ringwise_sys::{Host, IoctlCmd, Real, Recorder, Recording, Redacted, Refusal, Request, kernel_log};
 
 use super::standing::Standing;
@@ -207,7 +207,7 @@ fn state(out: &mut Papers, folder: &str, dir: &Path) {
     };
     let mut names: Vec<String> = list.flatten().filter_map(|e| e.file_name().into_string().ok()).collect();
     names.retain(|n| is_ours(n));
-    names.order();
+    names.sort();
     for name in names {
         let path = dir.join(&name);
         let what = if name.ends_with(".jsonl") { "journal of a transaction" } else { "kept by ringwise" };

@@ -1,6 +1,5 @@
 //! What apply, rollback and recover share: the store, the bounds, the question, the lines.
-
-use ringwise_model::Gather;
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -149,7 +148,7 @@ pub fn standing_now(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Bef
         // The run itself will tell what is wrong.
         return Before::default();
     };
-    v.settings.iter().filter_map(|s| Some((s.want.address()?, s.now.known()?.value_text()))).into_map()
+    v.settings.iter().filter_map(|s| Some((s.want.address()?, s.now.known()?.value_text()))).collect::<BTreeMap<_, _>>()
 }
 
 /// Prints events as they come, and tells the machine's log.

@@ -1,12 +1,12 @@
 //! `ringwise verify`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ringwise_apply::{Journals, Verify};
 use ringwise_discover::Options;
 use ringwise_knob::{Match, Of, Setting, irq};
-use ringwise_model::{CpuId, CpuSet, Fact, Gather, IrqId, Nic, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Fact, IrqId, Nic, Snapshot};
 use ringwise_observe::{Counted as Count, Counters, Counts, Delta, How, IrqDelta, Layout, PolledOn, Sampler, Stalls};
 use ringwise_observe::{more, polled_on, sample};
 
@@ -156,7 +156,7 @@ impl Sends {
     fn look(&mut self, source: &Source) {
         self.last = self.sampler.read(source.host.as_ref());
         let up = |d: &&String| source.host.read_text(&format!("/sys/class/net/{d}/carrier")).is_ok_and(|t| t == "1");
-        let up = self.layout.links.keys().filter(up).cloned().into_set();
+        let up = self.layout.links.keys().filter(up).cloned().collect::<BTreeSet<_>>();
         self.stalls.look(&self.layout, &self.last, &up);
     }
 
@@ -167,7 +167,7 @@ impl Sends {
             let before = self.first.cpus.get(cpu)?.get(NAME)?;
             Some((*cpu, more(NAME, *before, *now.get(NAME)?)?))
         };
-        self.last.cpus.iter().filter_map(of).into_map()
+        self.last.cpus.iter().filter_map(of).collect::<BTreeMap<_, _>>()
     }
 
     /// Of the vectors of these devices, without RPS and XDP: those whose packets are not processed where planned.

@@ -1,11 +1,11 @@
 //! What is wanted: the configuration file, `--set` and the flags over it, before anything of the host is read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ringwise_config::{Config, HostPart};
-use ringwise_model::{FarNode, Gather, Goal, GoalChoice, GroupQueues, Intent, NicKind, Smt, Snapshot};
+use ringwise_model::{FarNode, Goal, GoalChoice, GroupQueues, Intent, NicKind, Smt, Snapshot};
 
 use crate::args::{Common, IntentArgs};
 use crate::exit::{Fail, Result, Status};
@@ -192,7 +192,8 @@ impl Wanted {
 
     /// With what the goal has for every member that was left open.
     fn in_full(&self, mut c: Config) -> Config {
-        let dev_goals = c.entries.iter().filter_map(|e| Some((e.matcher.to_string(), e.goal?))).into_map();
+        let dev_goals =
+            c.entries.iter().filter_map(|e| Some((e.matcher.to_string(), e.goal?))).collect::<BTreeMap<_, _>>();
         let h = &mut c.host;
         let open = Intent {
             goal: h.goal.unwrap_or_default(),

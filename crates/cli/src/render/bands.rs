@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Family, Of, Setting, Step, irq};
-use ringwise_model::{CpuSet, Fact, Nic, Order, Snapshot};
+use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 use ringwise_plan::DevLayout;
 
 use super::plan_index::PlanPart;
@@ -98,7 +98,7 @@ pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
     }
     let mut bands: Vec<Band> = out.into_values().filter(|b| !b.steps.is_empty()).collect();
     for b in &mut bands {
-        b.columns.order_by_key(|c| c.queue);
+        b.columns.sort_by_key(|c| c.queue);
     }
     bands
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ringwise_check::capability::{Capability, Here};
 use ringwise_check::{Finding, Report, Severity, Unopened};
-use ringwise_model::{Order, Snapshot};
+use ringwise_model::Snapshot;
 
 use super::text::{one_line, pad, plural};
 use crate::propose::Recording;
@@ -91,7 +91,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
     }
     if !r.not_evaluated.is_empty() {
         let mut ids: Vec<&str> = r.not_evaluated.iter().map(String::as_str).collect();
-        ids.order();
+        ids.sort();
         let text = format!("Not evaluated, for want of two samples (capture --for 5s): {}", ids.join(" "));
         out += &wrap(&text, 2, style);
         out.push('\n');
@@ -110,7 +110,7 @@ pub fn report(r: &Report, until: &str, style: &Style) -> String {
 
 fn unread_rules(r: &Report) -> usize {
     let mut ids: Vec<&str> = r.unreadable.iter().map(|u| u.rule.as_str()).collect();
-    ids.order();
+    ids.sort();
     ids.dedup();
     ids.len()
 }
@@ -245,7 +245,7 @@ fn could_not(r: &Report, style: &Style) -> String {
     for (why, whats) in by {
         if whats.len() > MANY && style.verbose == 0 {
             let mut ids: Vec<&str> = whats.values().flatten().copied().collect();
-            ids.order();
+            ids.sort();
             ids.dedup();
             let text = format!("{}  {} values: {why} (-v lists them)", ids.join(" "), whats.len());
             out += &format!("  {}\n", wrap(&text, 2, style));
@@ -291,7 +291,7 @@ pub fn hosts(all: &[Report], unopened: &[Unopened], style: &Style) -> String {
         }
     }
     let mut shared: Vec<(&str, usize)> = shared.into_iter().filter(|(_, n)| *n > 1).collect();
-    shared.order_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    shared.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     if !shared.is_empty() {
         out += "\nOn several of them:\n";
         for (id, n) in shared {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, CpuSet, Gather, NodeId, Order, Topology};
+use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
 
 /// One CPU as a column of the matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,9 +34,11 @@ impl Ranks {
     pub fn of(t: &Topology) -> Self {
         let rank = |sets: Vec<(CpuId, CpuSet)>| {
             let mut firsts: Vec<CpuId> = sets.iter().filter_map(|(_, s)| s.first()).collect();
-            firsts.order();
+            firsts.sort();
             firsts.dedup();
-            sets.into_iter().filter_map(|(cpu, s)| Some((cpu, firsts.binary_search(&s.first()?).ok()?))).into_map()
+            sets.into_iter()
+                .filter_map(|(cpu, s)| Some((cpu, firsts.binary_search(&s.first()?).ok()?)))
+                .collect::<BTreeMap<_, _>>()
         };
         Self {
             core: rank(t.cpus.values().filter_map(|c| Some((c.id, c.siblings.known()?.clone()))).collect()),
@@ -73,6 +75,6 @@ pub fn columns(t: &Topology, ranks: &Ranks) -> Vec<Column> {
             Column { cpu, place, core: ranks.core(cpu), l3: ranks.l3(cpu) }
         })
         .collect();
-    out.order_by_key(|c| (c.place, c.core, c.cpu));
+    out.sort_by_key(|c| (c.place, c.core, c.cpu));
     out
 }

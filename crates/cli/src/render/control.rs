@@ -1,6 +1,4 @@
 //! Ways that must not be cut, and what a plan would do to them.
-
-use ringwise_model::Order;
 use ringwise_plan::Plan;
 
 use super::text::hang;
@@ -21,7 +19,7 @@ pub fn cuts(plan: &Plan, style: &Style) -> String {
         return String::new();
     }
     let mut ways: Vec<&str> = plan.cuts.iter().flat_map(|c| &c.ways).map(String::as_str).collect();
-    ways.order();
+    ways.sort();
     ways.dedup();
     let what: Vec<String> = plan.cuts.iter().map(|c| c.address.to_string()).collect();
     let text = format!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Of, Setting};
-use ringwise_model::{Fact, Gather};
+use ringwise_model::Fact;
 use ringwise_plan::Plan;
 
 const CONTEXT: usize = 3;
@@ -47,7 +47,7 @@ struct Line {
 /// Empty where nothing would change.
 pub fn text(plan: &Plan) -> String {
     let from: BTreeMap<Address, &Fact<Setting>> =
-        plan.steps.iter().filter_map(|s| Some((s.setting.address()?, &s.from))).into_map();
+        plan.steps.iter().filter_map(|s| Some((s.setting.address()?, &s.from))).collect();
     let lines: Vec<Line> = plan
         .target
         .iter()

@@ -1,6 +1,4 @@
 //! Other people's hands: when, what it looks like, and the two ways on.
-
-use ringwise_model::Gather;
 use std::collections::BTreeSet;
 
 use ringwise_apply::{Happened, Newer, Outcome, Standing};
@@ -87,8 +85,7 @@ fn keep(drifted: &[&Standing], style: &Style) -> String {
     let mut out = String::new();
     let there = |c: &str| style.recording.there(c);
     let addresses: Vec<_> = drifted.iter().filter(|s| !matches!(s.how, Match::Unknown(_))).collect();
-    let devs: BTreeSet<String> =
-        addresses.iter().filter_map(|s| s.want.address()?.dev().map(str::to_string)).into_set();
+    let devs: BTreeSet<String> = addresses.iter().filter_map(|s| s.want.address()?.dev().map(str::to_string)).collect();
     let host = addresses.iter().any(|s| s.want.address().is_some_and(|a| a.dev().is_none()));
     match (host, devs.is_empty()) {
         (true, _) => out.push_str(&format!("Keep:     {}\n", there("ringwise adopt --all"))),
@@ -187,7 +184,7 @@ pub fn mark(index: &PlanIndex, st: &ringwise_knob::Step, utc: bool) -> String {
 }
 
 fn devices(list: &[&Hand]) -> String {
-    let devs: BTreeSet<String> = list.iter().filter_map(|h| h.address()?.dev().map(str::to_string)).into_set();
+    let devs: BTreeSet<String> = list.iter().filter_map(|h| h.address()?.dev().map(str::to_string)).collect();
     if list.iter().any(|h| h.address().is_some_and(|a| a.dev().is_none())) {
         return "--all".into();
     }

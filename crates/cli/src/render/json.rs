@@ -1,6 +1,6 @@
 //! Documents for programs: `schema` and `version` first, raw numbers, nothing of the terminal.
 
-use ringwise_model::{Dir, Nic, Order, Snapshot, Vector};
+use ringwise_model::{Dir, Nic, Snapshot, Vector};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ fn has_queues(n: &Nic) -> bool {
 
 fn interface(n: &Nic) -> Value {
     let mut ids: Vec<u32> = n.rx_queues.iter().map(|q| q.id).chain(n.tx_queues.iter().map(|q| q.id)).collect();
-    ids.order();
+    ids.sort();
     ids.dedup();
     let queues: Vec<Value> =
         ids.into_iter()

@@ -2,7 +2,6 @@
 
 use ringwise_knob::Learned;
 use ringwise_knob::learned::What;
-use ringwise_model::Order;
 use ringwise_sys::errno_text;
 
 use super::table;
@@ -23,7 +22,7 @@ pub fn text(list: &[Learned], forgotten: bool, style: &Style) -> String {
         return "Nothing was learned: no device has refused or ignored a setting yet.\n".into();
     }
     let mut sorted: Vec<&Learned> = list.iter().collect();
-    sorted.order_by_key(|l| (l.device.name.clone(), l.address.clone(), l.unix_time));
+    sorted.sort_by_key(|l| (l.device.name.clone(), l.address.clone(), l.unix_time));
     let mut rows = vec![["SETTING", "ASKED", "FOUND", "KERNEL", "WHEN"].map(String::from).to_vec()];
     for l in sorted {
         let when = when::minute(l.unix_time, style.utc);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_apply::Outcome;
 use ringwise_knob::{Setting, overlap};
-use ringwise_model::{CpuId, CpuSet, Fact, Gather, NapiValues, Nic};
+use ringwise_model::{CpuId, CpuSet, Fact, NapiValues, Nic};
 
 use super::facts;
 use super::text::hang;
@@ -17,7 +17,7 @@ fn set(queues: impl IntoIterator<Item = u32>) -> String {
 /// None: nothing that the device's own line does not say.
 pub fn of_queues(n: &Nic) -> Option<String> {
     let (Fact::Known(all), Fact::Known(device)) = (&n.queue_coalesce, &n.coalesce) else { return None };
-    let values: BTreeMap<u32, BTreeMap<String, u32>> = all.iter().map(|(q, c)| (*q, c.0.clone())).into_map();
+    let values: BTreeMap<u32, BTreeMap<String, u32>> = all.iter().map(|(q, c)| (*q, c.0.clone())).collect();
     let groups = overlap::alike(&values);
     if groups.iter().all(|(v, _)| v.iter().all(|(k, n)| device.0.get(k) == Some(n))) {
         return None;

@@ -1,9 +1,9 @@
 //! `plan` for people: what, why, what not, and the next command.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Setting, Step};
-use ringwise_model::{Fact, Gather, Snapshot};
+use ringwise_model::{Fact, Snapshot};
 use ringwise_plan::{LeftOut, NotPossible, Plan};
 
 use super::bands::{bands, now_text};
@@ -229,7 +229,7 @@ fn reasons(steps: &[&Step], notes: &mut Notes, style: &Style) -> String {
 
 /// `--full`: one line a setting, those that hold too.
 fn lines(plan: &Plan, index: &PlanIndex, s: Option<&Snapshot>, notes: &mut Notes, utc: bool) -> String {
-    let steps: BTreeMap<_, &Step> = plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).into_map();
+    let steps: BTreeMap<_, &Step> = plan.steps.iter().filter_map(|st| Some((st.setting.address()?, st))).collect();
     let addresses: Vec<String> =
         plan.target.iter().map(|t| t.address().map_or_else(|| t.value_text(), |a| a.to_string())).collect();
     let width = addresses.iter().map(|a| len(a)).max().unwrap_or(0);
@@ -324,7 +324,7 @@ pub fn totals(plan: &Plan, w: Option<usize>) -> String {
 /// The count alone.
 pub fn summary(plan: &Plan) -> String {
     let of_host = plan.steps_of(None).count();
-    let changed = plan.steps.iter().filter_map(|st| st.setting.dev()).into_set();
+    let changed = plan.steps.iter().filter_map(|st| st.setting.dev()).collect::<BTreeSet<_>>();
     let devs: Vec<&str> = plan.considered.iter().map(String::as_str).filter(|d| changed.contains(d)).collect();
     let of_devs = plan.steps.len() - of_host;
     let mut parts = Vec::new();

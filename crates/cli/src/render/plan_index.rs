@@ -1,9 +1,8 @@
 //! A plan by device: a page shows one device after the other, and each of them looks for its own part of the plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Hand, Setting, Step};
-use ringwise_model::Gather;
 use ringwise_plan::{DevLayout, DoubledCore, Group, Plan};
 
 /// The part of one device, or of the host itself, in the order of the plan.
@@ -73,7 +72,8 @@ impl<'a> PlanIndex<'a> {
 
     /// Those that any of these steps overrides, in the order of the plan.
     pub fn manual_changes(&self, steps: &[&Step]) -> Vec<&'a Hand> {
-        let places = steps.iter().filter_map(|st| self.manual.get(&st.setting.address()?)).copied().into_set();
+        let places =
+            steps.iter().filter_map(|st| self.manual.get(&st.setting.address()?)).copied().collect::<BTreeSet<_>>();
         places.into_iter().filter_map(|i| self.changes.get(i)).collect()
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use ringwise_knob::{Address, Of, Setting, SettingMap, collateral, irq, order, rules};
-use ringwise_model::{Dir, Fact, Gather, Nic, Rule, Snapshot};
+use ringwise_model::{Dir, Fact, Nic, Rule, Snapshot};
 use ringwise_plan::Plan;
 
 use crate::propose::quote;
@@ -20,7 +20,7 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     let steps: Vec<&Setting> = plan.steps.iter().map(|st| &st.setting).filter(|st| st.address().is_some()).collect();
     let (left_out, planned): (Vec<&Setting>, Vec<&Setting>) = steps.into_iter().partition(|st| netlink_alone(st));
     let by_address = |all: &[&Setting]| -> SettingMap {
-        all.iter().filter_map(|st| Some((st.address()?, (*st).clone()))).into_map()
+        all.iter().filter_map(|st| Some((st.address()?, (*st).clone()))).collect::<BTreeMap<_, _>>()
     };
     let wanted = by_address(&planned);
     let found: Vec<&Setting> =
@@ -28,7 +28,7 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     let found = by_address(&found);
     let addresses: Vec<_> = wanted.keys().cloned().collect();
     let restarted: BTreeSet<String> =
-        addresses.iter().filter(|a| a.interrupts_traffic()).filter_map(|a| a.dev().map(str::to_string)).into_set();
+        addresses.iter().filter(|a| a.interrupts_traffic()).filter_map(|a| a.dev().map(str::to_string)).collect();
     let mut before = collateral(s, &addresses);
     before.extend(found.clone());
     // The way back goes from what the plan makes to what was: rules make way for fewer queues there too.

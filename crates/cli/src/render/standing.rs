@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_apply::{Ending, Entry, Fate, Kind, Standing, Verdict, Verify, WouldUndo};
 use ringwise_knob::{Match, Origin, Setting};
-use ringwise_model::{CpuId, CpuSet, Fact, Gather, Order};
+use ringwise_model::{CpuId, CpuSet, Fact};
 use ringwise_observe::How;
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ pub fn verify(
     if v.settings.is_empty() {
         out.push_str(&format!("{host}: nothing applied by ringwise is in force in this boot.\n"));
     } else {
-        let ids: BTreeSet<u64> = v.settings.iter().map(|s| s.transaction).into_set();
+        let ids: BTreeSet<u64> = v.settings.iter().map(|s| s.transaction).collect();
         let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
         let text = format!(
             "{host}: {} of {} settings as applied by transaction {}",
@@ -287,7 +287,7 @@ pub fn history(list: &[Entry], style: &Style) -> String {
     let head = ["ID", if style.utc { "WHEN (UTC)" } else { "WHEN (local)" }, "WHO", "WHAT", "STATE"];
     let mut rows = vec![head.map(String::from).to_vec()];
     let mut newest: Vec<&Entry> = list.iter().collect();
-    newest.order_by_key(|e| std::cmp::Reverse(e.id));
+    newest.sort_by_key(|e| std::cmp::Reverse(e.id));
     for e in newest {
         // No header was left of it: nothing of this is known, and it is not 1970.
         let unknown = || "unknown".to_string();

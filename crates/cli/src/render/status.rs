@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_apply::{Entry, Fate, Holder, Pending, Standing, Verify};
 use ringwise_knob::{Address, Match, Window};
-use ringwise_model::{CpuSet, Gather, Snapshot};
+use ringwise_model::{CpuSet, Snapshot};
 
 use super::text::{self, hang, pad, plural};
 use super::{outcome, rivals, standing, table};
@@ -268,7 +268,7 @@ fn remarks(s: &Snapshot, st: &Standings) -> BTreeMap<String, String> {
     for (dev, list) in moved {
         parts.entry(dev).or_default().push(moved_text(&list));
     }
-    parts.into_iter().map(|(dev, list)| (dev, list.join(", "))).into_map()
+    parts.into_iter().map(|(dev, list)| (dev, list.join(", "))).collect::<BTreeMap<_, _>>()
 }
 
 /// `2 queues moved` where only interrupts did, else `3 settings changed`.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, Order, Rss, RssContext};
+use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, Rss, RssContext};
 
 use super::text::{mask, numbers, plural, sentence, set};
 use crate::style::Style;
@@ -100,7 +100,7 @@ fn fields(f: &BTreeMap<String, String>) -> String {
         return format!("all {} flow types: {}", flows.len(), letters(l));
     }
     // The longest list, where it is one, is that of the rest.
-    by.order_by_key(|(_, flows)| (flows.len() > 4, flows.len()));
+    by.sort_by_key(|(_, flows)| (flows.len() > 4, flows.len()));
     let rest = by.len() - 1;
     let parts = by.iter().enumerate().map(|(i, (l, flows))| match flows.len() {
         n if i == rest && n > 4 => format!("{n} other flow types: {}", letters(l)),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use ringwise_model::words::plain;
-use ringwise_model::{CpuSet, Fact, Gather, Nic, NicKind, Snapshot, Vector};
+use ringwise_model::{CpuSet, Fact, Nic, NicKind, Snapshot, Vector};
 
 use super::show::far_queues;
 use super::text::{self, hang, is_listed, len, link, no_answer, pad, plural, set, thousands, user, word};
@@ -86,7 +86,7 @@ fn remark(s: &Snapshot, n: &Nic, master: Option<&Nic>) -> String {
 fn stacked(n: &Nic) -> Option<(u32, usize)> {
     let at = |v: &Vector| v.effective.known().filter(|e| e.len() == 1).and_then(CpuSet::first);
     let queue = |v: &Vector| v.rx().first().or(v.tx().first()).copied();
-    let pairs: BTreeSet<(u32, u32)> = n.queue_vectors().filter_map(|v| Some((at(v)?.0, queue(v)?))).into_set();
+    let pairs: BTreeSet<(u32, u32)> = n.queue_vectors().filter_map(|v| Some((at(v)?.0, queue(v)?))).collect();
     let mut per: BTreeMap<u32, usize> = BTreeMap::new();
     for (cpu, _) in pairs {
         *per.entry(cpu).or_default() += 1;
@@ -158,8 +158,7 @@ fn plain_padded(rows: &[Vec<String>]) -> Vec<String> {
 
 /// `2,114 vlan`, `1 bridge`: software interfaces without a line.
 pub fn hidden(s: &Snapshot, listed: &[&Nic]) -> Vec<String> {
-    let mut count: BTreeMap<String, u64> =
-        s.bystanders.count.iter().map(|(k, n)| (k.clone(), u64::from(*n))).into_map();
+    let mut count: BTreeMap<String, u64> = s.bystanders.count.iter().map(|(k, n)| (k.clone(), u64::from(*n))).collect();
     for n in s.nics.iter().filter(|n| !listed.iter().any(|l| l.name() == n.name())) {
         let kind = match &n.kind {
             NicKind::Software { kind } => kind.clone(),

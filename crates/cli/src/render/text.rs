@@ -1,7 +1,8 @@
 //! Words, numbers and line breaks that all renderers share.
 
 pub use ringwise_model::words::{hang, len, one_line, pad, plural, right, thousands, visible};
-use ringwise_model::{Confidence, CpuSet, Dir, Fact, Gather, MapSource, Nic, NicKind, Snapshot, User, Vector};
+use ringwise_model::{Confidence, CpuSet, Dir, Fact, MapSource, Nic, NicKind, Snapshot, User, Vector};
+use std::collections::BTreeSet;
 
 /// `8 queues`, as the driver counts them where it does.
 pub fn queues(n: &Nic) -> String {
@@ -19,7 +20,7 @@ pub fn queues(n: &Nic) -> String {
 pub fn directories(n: &Nic) -> Option<String> {
     let (rx, tx) = (n.rx_queues.len(), n.tx_queues.len());
     let sure = n.queue_vectors().filter(|v| v.confidence != Confidence::None);
-    let served = sure.flat_map(|v| v.rx()).into_set().len();
+    let served = sure.flat_map(|v| v.rx()).collect::<BTreeSet<_>>().len();
     (rx != tx && served > 0 && served < rx)
         .then(|| format!("{} ({rx} receive, {tx} transmit directories)", plural(served, "queue")))
 }

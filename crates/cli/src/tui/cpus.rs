@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ratatui_core::layout::Rect;
-use ringwise_model::{CpuId, CpuSet, NodeId, Order};
+use ringwise_model::{CpuId, CpuSet, NodeId};
 use ringwise_observe::CpuRates;
 
 use super::draw::{heading, window};
@@ -105,7 +105,7 @@ fn queues_of(v: &View, cpu: CpuId) -> String {
     let mut parts = Vec::new();
     for (name, l) in &r.links {
         let mut ids: Vec<u32> = l.queues.iter().filter(|q| q.cpu == Some(cpu)).map(|q| q.queue).collect();
-        ids.order();
+        ids.sort();
         ids.dedup();
         if !ids.is_empty() {
             parts.push(format!("{name}:{}", ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",")));

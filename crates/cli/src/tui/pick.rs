@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use ringwise_model::{CpuId, Dir, Order};
+use ringwise_model::{CpuId, Dir};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates};
 
 use super::view::{Panel, View};
@@ -85,8 +85,8 @@ impl View {
         let mut all: Vec<_> = r.links.iter().filter(|(n, l)| matches(&c.filter, &words(n, l))).collect();
         let packets = |l: &LinkRates| l.rx.packets.unwrap_or(0).saturating_add(l.tx.packets.unwrap_or(0));
         match c.sort {
-            1 => all.order_by_key(|(_, l)| Reverse(packets(l))),
-            2 => all.order_by_key(|(_, l)| Reverse(l.drops.total())),
+            1 => all.sort_by_key(|(_, l)| Reverse(packets(l))),
+            2 => all.sort_by_key(|(_, l)| Reverse(l.drops.total())),
             _ => {}
         }
         if c.backwards {
@@ -102,7 +102,7 @@ impl View {
         let mut all = Vec::new();
         for (name, link) in r.links.iter().filter(|(n, _)| self.all || Some(n.as_str()) == one) {
             let mut ids: Vec<u32> = link.queues.iter().map(|q| q.queue).collect();
-            ids.order();
+            ids.sort();
             ids.dedup();
             let find = |dir, id| link.queues.iter().find(|q| q.dir == dir && q.queue == id);
             all.extend(ids.into_iter().map(|id| Row { name, link, id, rx: find(Dir::Rx, id), tx: find(Dir::Tx, id) }));
@@ -115,9 +115,9 @@ impl View {
         };
         all.retain(|w| matches(&c.filter, &words(w)));
         match c.sort {
-            1 => all.order_by_key(|w| Reverse(w.packets())),
-            2 => all.order_by_key(|w| Reverse(w.drops())),
-            3 => all.order_by_key(Row::cpu),
+            1 => all.sort_by_key(|w| Reverse(w.packets())),
+            2 => all.sort_by_key(|w| Reverse(w.drops())),
+            3 => all.sort_by_key(Row::cpu),
             _ => {}
         }
         if c.backwards {
@@ -140,10 +140,10 @@ impl View {
             (a, b) => b.is_some().cmp(&a.is_some()),
         };
         match c.sort {
-            0 => all.order_by(|a, b| busy(a.1, b.1)),
+            0 => all.sort_by(|a, b| busy(a.1, b.1)),
             1 => {}
-            2 => all.order_by_key(|(_, c)| Reverse(count(c, "softnet_processed"))),
-            _ => all.order_by_key(|(_, c)| Reverse(count(c, "softnet_dropped"))),
+            2 => all.sort_by_key(|(_, c)| Reverse(count(c, "softnet_processed"))),
+            _ => all.sort_by_key(|(_, c)| Reverse(count(c, "softnet_dropped"))),
         }
         if c.backwards {
             all.reverse();

@@ -1,9 +1,10 @@
 //! `[[interface.group]]`
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use ringwise_kfmt::rule::parse_match;
-use ringwise_model::{Flow, Gather, GroupQueues, GroupWish};
+use ringwise_model::{Flow, GroupQueues, GroupWish};
 
 use super::{Ctx, Keys, list};
 use crate::value::{BUILT_IN_POLICIES, Config};
@@ -42,7 +43,7 @@ fn one(k: Keys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut Ctx<'_>) -> 
     let known = || BUILT_IN_POLICIES.into_iter().chain(config.policies.iter().map(|p| p.name.as_str()));
     if !known().any(|p| p.eq_ignore_ascii_case(&policy)) {
         let near = words::nearest(&policy, known());
-        let all = || known().into_set().into_iter().collect::<Vec<_>>().join(", ");
+        let all = || known().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
         let right = near.map_or_else(all, |n| format!("\"{n}\""));
         cx.fault(k.at("policy").unwrap_or(at.clone()), format!("there is no policy \"{policy}\""), right);
     }

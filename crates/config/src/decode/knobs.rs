@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use ringwise_kfmt::ethtool_ioctl;
 use ringwise_kfmt::rule::parse_rule;
-use ringwise_model::{CpuSet, Gather, Knob, NapiValues, Wish};
+use ringwise_model::{CpuSet, Knob, NapiValues, Wish};
 
 use super::{Ctx, Keys, list, one_or_more, wish};
 use crate::{check, spec, words};
@@ -15,7 +15,7 @@ use crate::{check, spec, words};
 pub(crate) fn params(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> BTreeMap<String, u32> {
     let names: Vec<&str> = k.iter().map(|(n, _, _)| n).filter(|n| *n != "queues").collect();
     let mut out: BTreeMap<String, u32> =
-        names.iter().filter_map(|n| Some((n.to_string(), k.number_or_switch(n)?))).into_map();
+        names.iter().filter_map(|n| Some((n.to_string(), k.number_or_switch(n)?))).collect();
     for name in ["rx-profile", "tx-profile"] {
         profile(k, name, &mut out, cx);
     }

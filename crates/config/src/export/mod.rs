@@ -13,7 +13,7 @@ pub use nmstate::nmstate;
 pub use tuned::tuned;
 pub use udev::udev;
 
-use ringwise_model::{Intent, Knob, Nic, Order, Wish};
+use ringwise_model::{Intent, Knob, Nic, Wish};
 
 /// Text of each file, by name, and what it does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ const HEAD: &str = "# Written by ringwise config export.\n";
 fn devs(i: &Intent) -> Vec<&str> {
     let mut out: Vec<&str> = i.wishes.iter().filter_map(|w| w.dev.as_deref()).collect();
     out.extend(i.groups.iter().map(|g| g.dev.as_str()));
-    out.order();
+    out.sort();
     out.dedup();
     out
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::irqbalance::parse_setup;
-use ringwise_model::{Fact, Irqbalance, Order, Unread};
+use ringwise_model::{Fact, Irqbalance, Unread};
 use ringwise_sys::{Host, Request};
 
 use crate::natural;
@@ -47,7 +47,7 @@ pub fn irqbalance(host: &dyn Host, by_name: Option<Option<u32>>) -> Fact<Irqbala
         // A socket stays behind where irqbalance was killed.
         .filter(|pid| host.read_text(&format!("/proc/{pid}/comm")).is_ok_and(|c| c == "irqbalance"))
         .collect();
-    pids.order();
+    pids.sort();
     match (pids.last(), by_name) {
         (Some(pid), _) => Fact::Known(running(host, *pid, Fact::Known(format!("{SOCKETS}/irqbalance{pid}.sock")))),
         (None, Some(Some(pid))) => Fact::Known(running(host, pid, Fact::Absent)),
@@ -134,7 +134,7 @@ fn setup(host: &dyn Host, socket: &str) -> (Fact<u32>, Fact<Vec<u32>>) {
 fn lines(host: &dyn Host, path: &str) -> Vec<String> {
     let text = host.read_text(path).unwrap_or_default();
     let mut out: Vec<String> = text.lines().map(|l| l.trim().to_string()).filter(|l| !l.is_empty()).collect();
-    out.order();
+    out.sort();
     out.dedup();
     out
 }

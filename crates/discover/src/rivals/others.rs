@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Gather, Order, Rival};
+use ringwise_model::Rival;
 use ringwise_sys::Host;
 
 /// Where systemd-udevd looks for `.link` files, the strongest first.
@@ -101,7 +101,7 @@ fn tuned(host: &dyn Host, pid: u32) -> Rival {
         let text = PROFILES.iter().find_map(|d| host.read_text(&format!("{d}/{profile}/tuned.conf")).ok());
         let all = settings(&text.unwrap_or_default());
         let kinds: BTreeMap<&str, &str> =
-            all.iter().filter(|(_, k, _)| k == "type").map(|(s, _, v)| (s.as_str(), v.as_str())).into_map();
+            all.iter().filter(|(_, k, _)| k == "type").map(|(s, _, v)| (s.as_str(), v.as_str())).collect();
         for (section, key, value) in &all {
             let kind = kinds.get(section.as_str()).copied().unwrap_or(section);
             match (kind, key.as_str()) {
@@ -149,7 +149,7 @@ fn links(host: &dyn Host) -> Vec<Rival> {
     let mut out = Vec::new();
     for dir in LINKS {
         let mut names = host.list(dir).unwrap_or_default();
-        names.order();
+        names.sort();
         for name in names.into_iter().filter(|n| n.ends_with(".link")) {
             if seen.contains(&name) {
                 continue;
@@ -199,7 +199,7 @@ fn scripts(host: &dyn Host) -> Vec<Rival> {
     let mut paths: Vec<String> = SCRIPTS.iter().map(|p| (*p).to_string()).collect();
     for (dir, end) in SCRIPT_DIRS {
         let mut names = host.list(dir).unwrap_or_default();
-        names.order();
+        names.sort();
         paths.extend(names.into_iter().filter(|n| n.ends_with(end)).map(|n| format!("{dir}/{n}")));
     }
     let mut out = Vec::new();

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Gather};
+use ringwise_model::Coalesce;
 
 use super::{set_word, short, word};
 use crate::ParseError;
@@ -76,7 +76,7 @@ pub fn get(reply: &[u8]) -> Result<BTreeMap<u32, Coalesce>, ParseError> {
         let at = HEAD + i * COALESCE_SIZE;
         let one = reply.get(at..at + COALESCE_SIZE).ok_or_else(|| short(WHAT, reply, "92 bytes for each queue"))?;
         let values = parameters().filter_map(|(at, name)| Some((name.to_string(), word(one, at)?)));
-        out.insert(queue, Coalesce(values.into_map()));
+        out.insert(queue, Coalesce(values.collect::<BTreeMap<_, _>>()));
     }
     Ok(out)
 }

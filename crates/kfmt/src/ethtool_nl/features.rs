@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Feature, Gather};
+use ringwise_model::Feature;
 
 use super::bitset::{self, Bit};
 use super::ids::{features as id, privflags};
@@ -15,7 +15,7 @@ fn set(t: &Table, kind: u16, names: &[String]) -> Result<Vec<Bit>, ParseError> {
 }
 
 fn on(bits: Vec<Bit>) -> BTreeSet<String> {
-    bits.into_iter().filter(|b| b.on).map(|b| b.name).into_set()
+    bits.into_iter().filter(|b| b.on).map(|b| b.name).collect::<BTreeSet<_>>()
 }
 
 /// Decodes a FEATURES_GET reply: every feature this kernel knows, by its name. `names`: the string set
@@ -33,7 +33,7 @@ pub fn features(reply: &[u8], names: &[String]) -> Result<BTreeMap<String, Featu
         let wanted = if fixed { on } else { wanted.contains(&b.name) };
         (b.name, Feature { on, wanted, fixed })
     };
-    Ok(changeable.into_iter().map(one).into_map())
+    Ok(changeable.into_iter().map(one).collect::<BTreeMap<_, _>>())
 }
 
 /// A FEATURES_GET reply as the kernel would send it, for simulated hosts.
@@ -57,13 +57,13 @@ pub fn features_set(wanted: &[(&str, bool)]) -> Result<Vec<u8>, TooLong> {
 /// Decodes what [`features_set`] encoded (for simulated hosts).
 pub fn features_set_decode(attrs: &[u8]) -> Result<BTreeMap<String, bool>, ParseError> {
     let t = Table::read("features set", attrs)?;
-    Ok(set(&t, id::WANTED, &[])?.into_iter().map(|b| (b.name, b.on)).into_map())
+    Ok(set(&t, id::WANTED, &[])?.into_iter().map(|b| (b.name, b.on)).collect::<BTreeMap<_, _>>())
 }
 
 /// Decodes a PRIVFLAGS_GET reply. `names` as in [`features`].
 pub fn private_flags(reply: &[u8], names: &[String]) -> Result<BTreeMap<String, bool>, ParseError> {
     let t = Table::read("private flags reply", reply)?;
-    Ok(set(&t, privflags::FLAGS, names)?.into_iter().map(|b| (b.name, b.on)).into_map())
+    Ok(set(&t, privflags::FLAGS, names)?.into_iter().map(|b| (b.name, b.on)).collect::<BTreeMap<_, _>>())
 }
 
 /// A PRIVFLAGS_GET reply as the kernel would send it, for simulated hosts.

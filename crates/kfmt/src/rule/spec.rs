@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Action, Gather, Rule};
+use ringwise_model::{Action, Rule};
 
 use super::fields::{self, DST_MAC, EXT, Field, IP_USER_FLOW, TO_MASK};
 use super::{RuleError, value};
@@ -186,7 +186,8 @@ impl FlowSpec {
             _ => true,
         };
         let all = flow.fields().filter(there);
-        all.filter_map(|f| Some((f.name.to_string(), value::text(f, self.value(f), self.counts(f))?))).into_map()
+        all.filter_map(|f| Some((f.name.to_string(), value::text(f, self.value(f), self.counts(f))?)))
+            .collect::<BTreeMap<_, _>>()
     }
 
     /// What the four bytes behind the addresses of ip4 and ip6 are called, by the protocol.

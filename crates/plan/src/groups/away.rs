@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Made, Setting, rss as knob_rss, rules as knob_rules};
-use ringwise_model::{Fact, Gather, Rule, Rules, Snapshot};
+use ringwise_model::{Fact, Rule, Rules, Snapshot};
 
 use super::{ARTICLE, Cx, Want};
 use crate::dev::{Dev, LearnedIndex};
@@ -26,7 +26,7 @@ pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out)
             (Setting::RssContext { context, .. }, Setting::RssContext { table: None, .. }) => Some(*context),
             _ => None,
         })
-        .into_set();
+        .collect();
     let steered = |m: &&Made| !matches!(m.setting, Setting::RssTable { .. });
     for m in idle.iter().filter(steered).filter(|m| !m.as_left) {
         let what = m.address().map_or_else(String::new, |a| a.to_string());
@@ -112,7 +112,7 @@ fn still_needed(cx: &Cx, context: u32) -> Option<String> {
         Fact::Unknown(u) => return Some(format!("whether a rule leads to it cannot be read ({u})")),
     };
     let mut then: BTreeMap<u32, Option<&Rule>> =
-        rules.rules.iter().map(|(at, r)| (place(rules, *at, r), Some(r))).into_map();
+        rules.rules.iter().map(|(at, r)| (place(rules, *at, r), Some(r))).collect();
     for (_, setting, _) in cx.out.entries.alike(&Address::FlowRule { dev: cx.d.name().to_string(), location: 0 }) {
         if let Setting::FlowRule { location, rule, .. } = setting {
             then.insert(*location, rule.as_ref());

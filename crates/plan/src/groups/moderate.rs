@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Of, Setting, coalesce, napi as knob_napi};
-use ringwise_model::{CpuId, CpuSet, Fact, Gather, NapiValues, Order};
+use ringwise_model::{CpuId, CpuSet, Fact, NapiValues};
 
 use super::{Cx, Team, Want, told, words};
 use crate::moderation::{self, Fixed, ONE_INTERVAL, rx_alone};
@@ -102,7 +102,7 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
                 words(t, format!("policy {} of group {}: {}", t.policy.name, t.name, first(&t.policy.when)));
             cx.want(Want { setting, instead, rule, reason, source, needed: true });
         }
-        missing.order();
+        missing.sort();
         missing.dedup();
         if !missing.is_empty() {
             let why = format!("the driver has no such parameter of a queue; policy {} would set it", t.policy.name);
@@ -131,7 +131,7 @@ fn adaptive_off(cx: &mut Cx, teams: &[Team], of_queue: Option<&BTreeMap<String, 
     let held = |k: &&str| now.0.contains_key(*k) && !of_queue.is_some_and(|q| q.contains_key(*k));
     // Laid down also where it is off already, so that it is held there.
     let params: BTreeMap<String, u32> =
-        SWITCHES.iter().filter(|k| on(k) || held(k)).map(|k| (k.to_string(), 0)).into_map();
+        SWITCHES.iter().filter(|k| on(k) || held(k)).map(|k| (k.to_string(), 0)).collect();
     if params.is_empty() {
         return;
     }

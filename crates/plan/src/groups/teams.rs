@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::words::plural;
-use ringwise_model::{CpuSet, Flow, Gather, Goal, GroupQueues, GroupWish, Intent, Order, Policy, Snapshot};
+use ringwise_model::{CpuSet, Flow, Goal, GroupQueues, GroupWish, Intent, Policy, Snapshot};
 
 use super::latency_share;
 use crate::dev::Dev;
@@ -169,7 +169,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
     let mut free: Vec<Vec<u32>> = Vec::new();
     for u in &d.units {
         let all: Vec<u32> = u.queues.iter().map(|q| *q as u32).filter(|q| *q < n).collect();
-        let owners: BTreeSet<Option<&String>> = all.iter().map(|q| claims.get(q)).into_set();
+        let owners: BTreeSet<Option<&String>> = all.iter().map(|q| claims.get(q)).collect();
         if owners.len() > 1 {
             let list: Vec<String> = all.iter().map(u32::to_string).collect();
             let found = format!("queues {} share one interrupt", list.join(" "));
@@ -182,7 +182,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
             free.push(all);
         }
     }
-    free.order();
+    free.sort();
     let autos: Vec<usize> = (0..meant.len()).filter(|i| meant[*i].queues == GroupQueues::Auto).collect();
     let left = |free: &Vec<Vec<u32>>| free.iter().map(|u| u.len() as u32).sum::<u32>();
     // Latency queues have the lowest numbers, in the order of the groups.
@@ -210,7 +210,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
     if bad || out_teams.iter().any(|t| t.queues.is_empty()) {
         return Vec::new();
     }
-    out_teams.iter_mut().for_each(|t| t.queues.order());
+    out_teams.iter_mut().for_each(|t| t.queues.sort());
     out_teams
 }
 

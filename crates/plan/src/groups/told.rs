@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Of, Setting, coalesce, napi as knob_napi};
-use ringwise_model::{CpuId, CpuSet, Gather};
+use ringwise_model::{CpuId, CpuSet};
 
 use super::{Cx, Team};
 
@@ -76,6 +76,6 @@ fn planned<'a>(cx: &'a Cx, address: &Address) -> Option<&'a Setting> {
 /// Without the switches.
 fn short(params: &BTreeMap<String, u32>) -> String {
     let plain: BTreeMap<String, u32> =
-        params.iter().filter(|(k, _)| !k.starts_with("use-")).map(|(k, v)| (k.clone(), *v)).into_map();
+        params.iter().filter(|(k, _)| !k.starts_with("use-")).map(|(k, v)| (k.clone(), *v)).collect();
     coalesce::text(if plain.is_empty() { params } else { &plain })
 }

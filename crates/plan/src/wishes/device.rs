@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Of, Setting, coalesce as knob_coalesce, features, napi as knob_napi};
-use ringwise_model::{Count, Dir, Fact, Knob, NapiValues, Order};
+use ringwise_model::{Count, Dir, Fact, Knob, NapiValues};
 
 use super::{Cx, list, unreadable, what};
 use crate::channels::then;
@@ -256,7 +256,7 @@ pub(super) fn napi(cx: &mut Cx, queues: Option<&Vec<u32>>, values: &NapiValues) 
             "this kernel or driver has no settings of single NAPI instances (Linux 6.13 and later)",
         );
     }
-    lacks.order();
+    lacks.sort();
     lacks.dedup();
     if !lacks.is_empty() {
         let what = format!("{dev} NAPI of queues {}", list(named));

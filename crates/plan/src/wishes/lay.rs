@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Family, Of, Setting, alike, coalesce as knob_coalesce, compare, features, live};
-use ringwise_model::{Fact, Gather, Intent, Snapshot};
+use ringwise_model::{Fact, Intent, Snapshot};
 
 use super::{Laid, One, RULE};
 use crate::dev::{Dev, LearnedIndex, named};
@@ -96,7 +96,7 @@ fn per_queue_all(d: &Dev, laid: &mut Laid) {
     };
     let of_queue = |k: &String| !k.starts_with("use-") && all.values().all(|c| c.0.contains_key(k));
     let mine: BTreeMap<String, u32> =
-        params.iter().filter(|(k, _)| of_queue(k)).map(|(k, v)| (k.clone(), *v)).into_map();
+        params.iter().filter(|(k, _)| of_queue(k)).map(|(k, v)| (k.clone(), *v)).collect();
     params.retain(|k, _| !of_queue(k));
     let (said, with, empty) = (said.clone(), *with, params.is_empty());
     if empty {

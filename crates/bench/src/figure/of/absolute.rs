@@ -6,7 +6,6 @@ use crate::figure::chart::{Chart, Look, Series, Spot, X, Y};
 use crate::result::{Metric, Point, Trial, Unit};
 use crate::summary::{self, Get};
 use crate::words;
-use ringwise_model::Order;
 
 impl Session<'_> {
     pub(super) fn by_size(&mut self) {
@@ -70,7 +69,7 @@ impl Session<'_> {
                     Some(Spot { x: (SIZE.get)(s.point)?, y, low, high })
                 });
                 let mut spots: Vec<Spot> = spots.collect();
-                spots.order_by(|a, b| a.x.total_cmp(&b.x));
+                spots.sort_by(|a, b| a.x.total_cmp(&b.x));
                 series.push(Series { name: state.name.clone(), look: Look::Of(i), right: false, spots });
             }
             if series.iter().all(|s| s.spots.len() < 2) {
@@ -127,7 +126,7 @@ impl Session<'_> {
                 continue;
             }
             let order = ["same-cpu", "sibling", "same-l3", "same-node", "other-node"];
-            names.order_by_key(|n| order.iter().position(|o| o == n).unwrap_or(order.len()));
+            names.sort_by_key(|n| order.iter().position(|o| o == n).unwrap_or(order.len()));
             let mut series = Vec::new();
             for (i, state) in self.r.session.states.iter().enumerate() {
                 let here = self.rows.iter().filter(|r| r.index == i && without(r.point, &[clear]) == rest);
@@ -172,8 +171,8 @@ impl Session<'_> {
             if spots.len() < 2 {
                 continue;
             }
-            spots.order_by(|a, b| a.x.total_cmp(&b.x));
-            bound.order_by(|a, b| a.x.total_cmp(&b.x));
+            spots.sort_by(|a, b| a.x.total_cmp(&b.x));
+            bound.sort_by(|a, b| a.x.total_cmp(&b.x));
             let most = spots.iter().filter_map(|s| s.y).fold(0.0, f64::max);
             let mut series = vec![Series { name: key.clone(), look: Look::Of(1), right: false, spots }];
             let near = bound.iter().all(|s| s.y.is_some_and(|y| y <= most * 2.5));

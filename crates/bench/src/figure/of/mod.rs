@@ -10,7 +10,6 @@ use crate::file::Results;
 use crate::result::{Point, Unit};
 use crate::summary::{self, Get, Row};
 use crate::words;
-use ringwise_model::Order;
 
 /// A member of [`Point`] that may be an axis.
 struct Axis {
@@ -122,7 +121,7 @@ impl<'a> Session<'a> {
         for (i, state) in self.r.session.states.iter().enumerate() {
             let here = self.rows.iter().filter(|r| r.index == i && without(r.point, &[axis.clear]) == *rest);
             let mut spots: Vec<Spot> = here.filter_map(|r| Some(self.spot((axis.get)(r.point)?, r, get))).collect();
-            spots.order_by(|a, b| a.x.total_cmp(&b.x));
+            spots.sort_by(|a, b| a.x.total_cmp(&b.x));
             let name = if right { format!("loss, {}", state.name) } else { state.name.clone() };
             out.push(Series { name, look: Look::Of(i), right, spots });
         }
@@ -140,7 +139,7 @@ impl<'a> Session<'a> {
                 spots.push(Spot { x, y, ..Spot::default() });
             }
         }
-        spots.order_by(|a, b| a.x.total_cmp(&b.x));
+        spots.sort_by(|a, b| a.x.total_cmp(&b.x));
         spots.iter().any(|s| s.y.is_some()).then(|| Series {
             name: "line rate".into(),
             look: Look::Bound,

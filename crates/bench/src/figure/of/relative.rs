@@ -7,14 +7,13 @@ use crate::figure::chart::{Chart, Look, Series, Spot, X, Y};
 use crate::figure::forest::{self, Forest};
 use crate::result::{Metric, Point, Unit};
 use crate::{summary, words};
-use ringwise_model::Order;
 
 impl Session<'_> {
     pub(super) fn changes(&mut self) {
         let mut parts: Vec<(Metric, Vec<forest::Row>)> = Vec::new();
         let several = self.r.session.states.len() > 2;
         let mut all: Vec<_> = self.r.comparisons.iter().collect();
-        all.order_by(|a, b| summary::order(&a.point, &b.point));
+        all.sort_by(|a, b| summary::order(&a.point, &b.point));
         for c in all {
             let mut label = words::point(&c.point, &self.varies);
             if several || label.is_empty() {
@@ -34,7 +33,7 @@ impl Session<'_> {
                 None => parts.push((c.metric, vec![row])),
             }
         }
-        parts.order_by_key(|p| p.0);
+        parts.sort_by_key(|p| p.0);
         let base = self.r.session.states.first().map_or("", |s| s.name.as_str());
         let caption = "Per cent of the first state's mean, with its interval. Shaded: what counts as equivalent.";
         let head = |m: Metric, unit| {
@@ -70,7 +69,7 @@ impl Session<'_> {
                 let here = |p: &Point| without(p, &[SIZE.clear]) == rest;
                 let mut sizes: Vec<u32> =
                     self.rows.iter().filter(|r| here(r.point)).filter_map(|r| r.point.size_bytes).collect();
-                sizes.order();
+                sizes.sort();
                 sizes.dedup();
                 let at = |p: &Point| sizes.iter().position(|s| Some(*s) == p.size_bytes).map(|i| i as f64);
                 let mut series = Vec::new();
@@ -150,7 +149,7 @@ impl Session<'_> {
                 });
                 series[i].spots.push(Spot { x, y: Some(s.score), low: s.low, high: s.high });
             }
-            series.iter_mut().for_each(|s| s.spots.order_by(|a, b| a.x.total_cmp(&b.x)));
+            series.iter_mut().for_each(|s| s.spots.sort_by(|a, b| a.x.total_cmp(&b.x)));
             let w = self.r.session.states.first().map_or("", |s| s.name.as_str());
             let chart = Chart {
                 title: self.title(&format!("Score of {with} against {w} by size"), &rest),

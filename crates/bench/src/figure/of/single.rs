@@ -7,7 +7,6 @@ use crate::compare::value;
 use crate::figure::chart::{Chart, Look, Series, Spot, X, Y};
 use crate::result::{Metric, Point};
 use crate::summary::{self, Get, Row};
-use ringwise_model::Order;
 
 /// Figures of single points (percentiles, queues) at most, of each kind.
 const SINGLE: usize = 8;
@@ -62,7 +61,7 @@ impl Session<'_> {
             let here: Vec<&Row> = self.rows.iter().filter(|r| *r.point == p).collect();
             let used = here.iter().flat_map(|r| r.trials.iter()).flat_map(|t| &t.host.queues);
             let mut all: Vec<(&str, u32)> = used.map(|q| (q.dev.as_str(), q.queue)).collect();
-            all.order();
+            all.sort();
             all.dedup();
             if all.len() < 2 {
                 continue;

@@ -11,7 +11,7 @@ use ringwise_bench::local::LocalSide;
 use ringwise_bench::remote::RemoteSide;
 use ringwise_bench::side::{Error, Hello, Reply, Request, Side};
 use ringwise_model::words::visible;
-use ringwise_model::{CpuSet, Fact, Gather, Order, Snapshot};
+use ringwise_model::{CpuSet, Fact, Snapshot};
 
 use crate::args::{PeerArgs, RunArgs};
 use crate::exit::{Fail, Result};
@@ -82,7 +82,7 @@ impl Sides {
     pub fn facts(&self) -> BTreeMap<String, String> {
         let h = &self.hello;
         let list = [("host", &h.host), ("kernel", &h.kernel), ("cpus online", &h.cpus), ("ringwise", &h.ringwise)];
-        list.into_iter().map(|(k, v)| (k.to_string(), v.clone())).into_map()
+        list.into_iter().map(|(k, v)| (k.to_string(), v.clone())).collect::<BTreeMap<_, _>>()
     }
 
     /// Who answers, and who loads.
@@ -127,7 +127,7 @@ pub fn address(a: &RunArgs, dev: &str, s: &Snapshot) -> Result<IpAddr> {
         IpAddr::V4(v) => !v.is_link_local(),
         IpAddr::V6(v) => !v.is_unicast_link_local(),
     });
-    found.order_by_key(IpAddr::is_ipv6);
+    found.sort_by_key(IpAddr::is_ipv6);
     found.first().copied().ok_or_else(|| none("has no address that a peer could load"))
 }
 

@@ -5,7 +5,6 @@ use std::path::Path;
 use ringwise_check::accept::Baseline;
 use ringwise_check::{Report, Severity};
 use ringwise_export::Findings;
-use ringwise_model::Order;
 use ringwise_observe::Rates;
 
 use super::{ACCEPTED, judged, today, traffic};
@@ -35,7 +34,7 @@ fn accepted() -> Result<Baseline> {
 
 fn numbers(r: &Report, unix_time: u64) -> Findings {
     let mut unread: Vec<&str> = r.unreadable.iter().map(|u| u.rule.as_str()).collect();
-    unread.order();
+    unread.sort();
     unread.dedup();
     Findings {
         unix_time,

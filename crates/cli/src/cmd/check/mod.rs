@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ringwise_check::accept::{Baseline, Entry};
 use ringwise_check::{GoalFrom, Input, Report, Severity, Unopened, capability, formats, judge};
-use ringwise_model::{Goal, GoalChoice, Intent, Order, Snapshot};
+use ringwise_model::{Goal, GoalChoice, Intent, Snapshot};
 
 use super::standing::{self, Part, Standing};
 use super::{flows, goals, hands, show, wanted};
@@ -61,7 +61,7 @@ pub fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
         }
     }
     // Worst first.
-    reports.order_by_key(|r| {
+    reports.sort_by_key(|r| {
         std::cmp::Reverse((r.count(Severity::Error), r.count(Severity::Warning), r.count(Severity::Info)))
     });
     let worst = reports.iter().filter_map(Report::worst).max();

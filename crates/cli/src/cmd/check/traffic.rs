@@ -2,9 +2,10 @@
 
 use ringwise_check::{CpuTraffic, LinkTraffic, QueueTraffic, Traffic};
 use ringwise_discover::Options;
-use ringwise_model::{Gather, Snapshot};
+use ringwise_model::Snapshot;
 use ringwise_observe::{Counters, Layout, LinkRates, Rates, Sampler};
 use ringwise_sys::Host;
+use std::collections::BTreeMap;
 
 use crate::cmd::capture::SAMPLES;
 
@@ -68,8 +69,8 @@ pub fn of(r: &Rates) -> Traffic {
     protocols.extend(r.socket_drops.clone());
     Traffic {
         seconds: r.seconds,
-        links: r.links.iter().map(|(k, l)| (k.clone(), link(l))).into_map(),
-        cpus: r.cpus.iter().map(|(k, c)| (*k, cpu(c))).into_map(),
+        links: r.links.iter().map(|(k, l)| (k.clone(), link(l))).collect::<BTreeMap<_, _>>(),
+        cpus: r.cpus.iter().map(|(k, c)| (*k, cpu(c))).collect::<BTreeMap<_, _>>(),
         protocols,
     }
 }

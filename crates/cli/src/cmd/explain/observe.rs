@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ringwise_flow::Tuple;
 use ringwise_kfmt::{interrupts, packet, softnet};
-use ringwise_model::{CpuId, Gather, IrqId};
+use ringwise_model::{CpuId, IrqId};
 use ringwise_sys::packets::{Tap, VNET};
 use ringwise_sys::{Host, connections};
 
@@ -32,7 +32,7 @@ fn sample(host: &dyn Host) -> Result<Sample> {
     let mut irqs: BTreeMap<IrqId, BTreeMap<CpuId, u64>> = BTreeMap::new();
     for row in table.rows.iter().filter(|r| table.is_whole(r)) {
         if let Some(irq) = row.head.irq {
-            irqs.insert(irq, table.cpus.iter().copied().zip(row.counts.iter().copied()).into_map());
+            irqs.insert(irq, table.cpus.iter().copied().zip(row.counts.iter().copied()).collect::<BTreeMap<_, _>>());
         }
     }
     let text = String::from_utf8_lossy(&read("/proc/net/softnet_stat")?).into_owned();
@@ -42,7 +42,7 @@ fn sample(host: &dyn Host) -> Result<Sample> {
         let cpu = r.cpu.or_else(|| online.get(i).copied())?;
         Some((cpu, (r.processed, r.received_rps.unwrap_or(0))))
     });
-    Ok(Sample { irqs, taken: taken.into_map() })
+    Ok(Sample { irqs, taken: taken.collect::<BTreeMap<_, _>>() })
 }
 
 /// Packets of the flow itself, where they may be listened to.
@@ -132,7 +132,7 @@ pub fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
             .iter()
             .map(|(c, n)| (*c, n.saturating_sub(a.get(c).copied().unwrap_or(0))))
             .filter(|(_, n)| *n > 0)
-            .into_map();
+            .collect();
         for q in v.rx() {
             o.queues.insert(*q, grown.clone());
         }

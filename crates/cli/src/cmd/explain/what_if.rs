@@ -5,7 +5,7 @@ use std::path::Path;
 use ringwise_config::Config;
 use ringwise_knob::{Of, Setting, rss};
 use ringwise_model::wish::Table;
-use ringwise_model::{Channels, CpuSet, Dir, Fact, Knob, Nic, Order, RssContext, RxQueue, Snapshot};
+use ringwise_model::{Channels, CpuSet, Dir, Fact, Knob, Nic, RssContext, RxQueue, Snapshot};
 
 use crate::cmd::reviewed;
 use crate::exit::{Fail, Result};
@@ -30,7 +30,7 @@ pub fn apply(s: &Snapshot, dev: &str, asked: &[String]) -> Result<Snapshot> {
     let bound = ringwise_config::bind(&Config::default(), &configs, &s.nics).map_err(|w| Fail::usage(w.join("\n")))?;
     let mut knobs: Vec<Knob> = bound.intent.wishes.into_iter().map(|w| w.knob).collect();
     // A change of channels resets the table: it comes first, whatever the order of the words.
-    knobs.order_by_key(|k| !matches!(k, Knob::Channels { .. }));
+    knobs.sort_by_key(|k| !matches!(k, Knob::Channels { .. }));
     for knob in knobs {
         by_wish(nic(&mut out, dev)?, &knob)?;
     }

@@ -1,7 +1,6 @@
 //! Samples of this host, recorded where that is wanted, along a layout that is looked at anew when it is stale.
 
 use ringwise_discover::{Options, Parts};
-use ringwise_model::Order;
 use ringwise_observe::{Counters, Layout, Rates, Sampler};
 use ringwise_sys::Host;
 
@@ -95,7 +94,7 @@ fn look(source: &Source, a: &WatchArgs, common: &Common) -> Result<(Layout, Stri
 
 pub fn interfaces(host: &dyn Host) -> Vec<String> {
     let mut names = host.list("/sys/class/net").unwrap_or_default();
-    names.order();
+    names.sort();
     names
 }
 

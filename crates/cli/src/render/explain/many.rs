@@ -4,8 +4,9 @@ use ringwise_flow::balance::Balanced;
 use ringwise_flow::chain;
 use ringwise_flow::population::{Evenness, Heavy, Load};
 use ringwise_flow::{Counted, Spread, Steering};
-use ringwise_model::{Dir, Gather, Nic, Snapshot};
+use ringwise_model::{Dir, Nic, Snapshot};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 use super::{hang, wrap};
 use crate::render::text::{numbers, plural, right, thousands, visible};
@@ -141,7 +142,7 @@ fn table(out: &mut String, m: &Many) {
     out.push_str(if bytes { "             BYTES" } else { "" });
     out.push_str(if m.then.is_some() { "          AS IF   SHARE\n" } else { "\n" });
     let then_queues = m.then.iter().flat_map(|t| t.queues.keys().copied());
-    let ids: std::collections::BTreeSet<u32> = m.now.queues.keys().copied().chain(then_queues).into_set();
+    let ids: std::collections::BTreeSet<u32> = m.now.queues.keys().copied().chain(then_queues).collect::<BTreeSet<_>>();
     for q in ids {
         let cpu = m
             .nic

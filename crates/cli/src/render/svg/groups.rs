@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{Coalesce, Fact, Gather, Nic};
+use ringwise_model::{Coalesce, Fact, Nic};
 
 use crate::render::text::{numbers, plural};
 
@@ -28,7 +28,7 @@ impl Groups {
     pub fn of(n: &Nic) -> Self {
         let per_queue = n.queue_coalesce.known();
         let contexts = n.rss.known().and_then(|r| r.contexts.known());
-        let ids: BTreeSet<u32> = n.rx_queues.iter().map(|q| q.id).chain(n.tx_queues.iter().map(|q| q.id)).into_set();
+        let ids: BTreeSet<u32> = n.rx_queues.iter().map(|q| q.id).chain(n.tx_queues.iter().map(|q| q.id)).collect();
         let mut keys: Vec<(Option<&Coalesce>, Vec<u32>)> = Vec::new();
         let mut of = BTreeMap::new();
         for q in ids {
@@ -87,7 +87,7 @@ impl Groups {
 /// Parameters that are not the same everywhere.
 fn differing<'a>(all: impl Iterator<Item = Option<&'a Coalesce>>) -> Vec<&'a str> {
     let all: Vec<&Coalesce> = all.flatten().collect();
-    let names: BTreeSet<&str> = all.iter().flat_map(|c| c.0.keys()).map(String::as_str).into_set();
+    let names: BTreeSet<&str> = all.iter().flat_map(|c| c.0.keys()).map(String::as_str).collect();
     names.into_iter().filter(|n| all.iter().any(|c| c.0.get(*n) != all[0].0.get(*n))).collect()
 }
 

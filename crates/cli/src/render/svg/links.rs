@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{CpuId, CpuSet, Fact, Gather, Nic, Topology};
+use ringwise_model::{CpuId, CpuSet, Fact, Nic, Topology};
 
 use super::rows::{Block, Target};
 
@@ -41,7 +41,7 @@ impl Steering {
             Target::Words(_) => None,
         });
         let steered = self.xps.iter().chain(&self.rps).map(|(_, c)| c.as_slice());
-        irqs.chain(steered).flatten().copied().into_set()
+        irqs.chain(steered).flatten().copied().collect::<BTreeSet<_>>()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, Gather, Topology, Vector};
+use ringwise_model::{CpuId, Topology, Vector};
 
 use super::MARGIN;
 use super::canvas::{Point, at, width};
@@ -91,8 +91,8 @@ impl Labels {
             s
         };
         Self {
-            cpu: used.iter().map(|c| (*c, label(c))).into_map(),
-            takes: load.keys().copied().into_set(),
+            cpu: used.iter().map(|c| (*c, label(c))).collect::<BTreeMap<_, _>>(),
+            takes: load.keys().copied().collect::<BTreeSet<_>>(),
             repeated: load.values().any(|n| *n > 1),
         }
     }
@@ -119,7 +119,7 @@ pub fn others(n: &NodeBox) -> Option<String> {
 
 /// Several caches in a node: then it matters which.
 pub fn caches(nodes: &[NodeBox]) -> bool {
-    let l3 = |n: &NodeBox| n.cores.iter().filter_map(|c| c.l3).into_set().len();
+    let l3 = |n: &NodeBox| n.cores.iter().filter_map(|c| c.l3).collect::<BTreeSet<_>>().len();
     nodes.iter().any(|n| l3(n) > 1)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{Confidence, CpuId, CpuSet, Fact, Gather, Nic, Topology, Vector};
+use ringwise_model::{Confidence, CpuId, CpuSet, Fact, Nic, Topology, Vector};
 
 use crate::render::text::{is_down, numbers};
 
@@ -51,9 +51,9 @@ pub fn blocks<'a>(t: &Topology, n: &'a Nic) -> Vec<Block<'a>> {
             .collect();
         out.push(Block { vector: Some(v), rows, target: target(t, v) });
     }
-    let rx: BTreeSet<u32> = n.rx_queues.iter().map(|q| q.id).filter(|q| !rx_seen.contains(q)).into_set();
-    let tx: BTreeSet<u32> = n.tx_queues.iter().map(|q| q.id).filter(|q| !tx_seen.contains(q)).into_set();
-    let all: BTreeSet<u32> = rx.union(&tx).copied().into_set();
+    let rx: BTreeSet<u32> = n.rx_queues.iter().map(|q| q.id).filter(|q| !rx_seen.contains(q)).collect();
+    let tx: BTreeSet<u32> = n.tx_queues.iter().map(|q| q.id).filter(|q| !tx_seen.contains(q)).collect();
+    let all: BTreeSet<u32> = rx.union(&tx).copied().collect();
     if all.is_empty() {
         return out;
     }

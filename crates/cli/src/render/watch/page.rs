@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ringwise_model::{CpuId, Dir, Order};
+use ringwise_model::{CpuId, Dir};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
 
 use super::{a_second, evenness, mark, missing, name_and, percent, source, whole};
@@ -115,7 +115,7 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
     let _ = write!(out, "\nQUEUES OF {name} ({node}) by {}{}\n", source(l), evenness(l));
     out.push_str("queue     RX pps  share      TX pps    irq/s  pkt/irq   cpu node  drop/s  mark\n");
     let mut ids: Vec<u32> = l.queues.iter().map(|q| q.queue).collect();
-    ids.order();
+    ids.sort();
     ids.dedup();
     let find = |dir, id| l.queues.iter().find(|q| q.dir == dir && q.queue == id);
     for id in ids {
