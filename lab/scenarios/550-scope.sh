@@ -35,8 +35,8 @@ for id in $(seq 100 140); do
 done
 ip link set eth1 up
 wait_link eth1
-status "a VLAN is never tuned itself" 1 ringwise plan eth2.11
-says "the device below is named" "it lies on eth2: plan that instead"
+status "a VLAN stands for the interface below it" 0 ringwise plan eth2.11
+says "which is named" "eth2.11 (vlan) has no queues of its own: using eth2 instead"
 ip link del eth2.11
 ip link del eth2.12
 ip link del eth2.13

@@ -12,7 +12,8 @@ far_up
 links eth0 eth1 eth2
 
 status "nothing is applied yet" 0 ringwise
-says "and it says so" "nothing in this boot"
+# In this boot at all, or any more after the scenarios before.
+says "and it says so" "applied     nothing"
 
 # --- applied, by whom and why, and in the journal
 status "apply with a reason" 0 ringwise apply --yes --reason CHG-4711

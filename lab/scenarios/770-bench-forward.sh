@@ -3,7 +3,7 @@
 # hosts: remote
 # kernels: 6.12
 # areas: bench
-# timeout: 900
+# timeout: 1500
 . /h/lib.sh
 . /h/remote.sh
 . /h/state.sh
@@ -18,6 +18,7 @@ for dev in eth0 eth1; do
 done
 PORTS="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus 3"
 SHORT="--yes --seed 5 --calibrate 0 --trial 1s --warm 500ms --capture none"
+queues() { ls /sys/class/net/$1/queues; }
 before=$(for dev in eth0 eth1 eth2; do affinity $dev; queues $dev; done)
 
 # value FILE MEMBER: of the first trial
