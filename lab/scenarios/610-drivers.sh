@@ -134,7 +134,7 @@ for dev in $devs; do
 		;;
 	vmxnet3:1)
 		status "$dev: two queues fail and are put back" 4 ringwise apply --yes $dev --queues 2 --allow-disruption
-		says "$dev: with the errno and its meaning" "EOPNOTSUPP (Operation not supported): the driver does not support it"
+		says "$dev: with the errno and its meaning" "EOPNOTSUPP (Operation not supported): the driver has no"
 		as_before "$dev: as before"
 		status "$dev: the next plan" 0 ringwise plan $dev --queues 2 --allow-disruption
 		says "$dev: it knows why" "refused before on this kernel"
