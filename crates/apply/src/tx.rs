@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringwise_kfmt::cpulist;
 use ringwise_knob::{
     Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, coalesce, collateral, compare, diff,
-    features::waits, irq, learned::What, live, overlap, rules,
+    features::waits, irq, learned::What, live, overlap, rss, rules,
 };
 use ringwise_model::{DevId, Dir, Fact, Snapshot, Unread};
 
@@ -484,15 +484,7 @@ fn within(table: &[u32], queues: Option<u32>) -> bool {
 
 /// A table that was even over all queues was not set by anyone: with another number of queues it is even over those.
 fn follows_queues(table: &[u32], before: Option<u32>, now: Option<u32>) -> bool {
-    before.zip(now).is_some_and(|(before, now)| before != now && is_even(table, before))
-}
-
-/// Every queue has entries, and their numbers differ by one at most.
-fn is_even(table: &[u32], queues: u32) -> bool {
-    let mut count: BTreeMap<u32, usize> = BTreeMap::new();
-    table.iter().for_each(|q| *count.entry(*q).or_default() += 1);
-    let (low, high) = (count.values().min().copied().unwrap_or(0), count.values().max().copied().unwrap_or(0));
-    count.len() as u32 == queues && high - low <= 1
+    before.zip(now).is_some_and(|(before, now)| before != now && rss::is_even(table, before))
 }
 
 pub(crate) fn guard_gone() -> Failure {

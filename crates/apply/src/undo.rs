@@ -202,7 +202,7 @@ pub fn rollback(
 #[derive(Debug, Clone, PartialEq)]
 pub struct WouldUndo {
     pub steps: Vec<Step>,
-    /// Changed outside ringwise since. A rollback with another `id` than 0 refuses to overwrite them unless it is told to.
+    /// Changed outside ringwise since. A rollback to a transaction other than 0 overwrites them only with `take_over`.
     pub moved: Vec<Moved>,
     pub notes: Vec<String>,
 }

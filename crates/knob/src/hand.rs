@@ -47,7 +47,7 @@ impl Hand {
 /// rules. Stands in journals: never to be changed.
 pub const FOR_GROUPS: [&str; 2] = ["R4.05", "R4.06"];
 
-/// Rule of plans behind an RSS table by what CPUs carry. Stands in journals: never to be changed.
+/// Rule of plans behind an RSS table by what CPUs carry. Journals contain it, so it never changes.
 pub const FOR_SHARES: &str = "Q33";
 
 /// Whether what a step of this rule makes is there for one layout only, and goes with it.
@@ -60,7 +60,7 @@ pub fn goes_with_layout(rule: &str) -> bool {
 pub struct Made {
     /// As it was left.
     pub setting: Setting,
-    /// What was there before: none, or somebody's.
+    /// The setting before that transaction: none, or one that was configured outside ringwise.
     pub before: Setting,
     pub transaction: u64,
     /// Nobody has changed it since.

@@ -145,7 +145,7 @@ pub struct NotPossible {
     pub why: String,
     /// The goal is not fully met without it.
     pub needed: bool,
-    /// The setting of the host that stands in its way: a flow rule that sends to a queue which would go.
+    /// The setting that prevents it: a flow rule to a queue that would be removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_by: Option<Address>,
 }

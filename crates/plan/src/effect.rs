@@ -72,15 +72,6 @@ fn busiest_percent(cpus: &Cpus) -> Option<f64> {
     Some(f64::from(*per.values().max()?) * 100.0 / cpus.len() as f64)
 }
 
-/// The same by entries of the RSS table, where queues have unlike shares of it.
-fn busiest_by_table(cpus: &Cpus, table: &[u32]) -> Option<f64> {
-    let mut per: BTreeMap<usize, u32> = BTreeMap::new();
-    for q in table {
-        *per.entry(cpus.get(*q as usize).copied().flatten()?).or_default() += 1;
-    }
-    Some(f64::from(*per.values().max()?) * 100.0 / table.len() as f64)
-}
-
 /// Queues on the core that has most of them.
 fn fullest_core(m: &Machine, cpus: &Cpus) -> Option<f64> {
     if cpus.iter().any(Option::is_none) {
@@ -89,24 +80,28 @@ fn fullest_core(m: &Machine, cpus: &Cpus) -> Option<f64> {
     per_core(m, cpus).values().map(Vec::len).max().map(|n| n as f64)
 }
 
-/// Load of the fullest CPU over all interfaces, each of which brings a load of 1, beside what the CPU carries; `None` where a
-/// CPU is not known, or an interface has one queue, which RPS may share out.
+/// The same by entries of the RSS table, where queues have unlike shares of it.
+fn percent_of_table(cpus: &Cpus, table: &[u32]) -> Option<f64> {
+    shares::parts(cpus, table)?.into_values().max_by(f64::total_cmp).map(|part| part * 100.0)
+}
+
+/// Load of the fullest CPU over all interfaces, each of which brings a load of 1, beside what the CPU carries. `None` where a
+/// CPU is unknown, or an interface has one queue, whose packets RPS may spread.
 fn fullest(m: &Machine, devs: &[Dev], then: bool) -> Option<f64> {
     let mut load: BTreeMap<usize, f64> = BTreeMap::new();
     for d in devs {
         let (cpus, rx) = if then { (after(d), d.rx) } else { (before(m, d), d.rx_now) };
-        let live = || d.nic.rss.known().map(|r| &r.table).filter(|t| !t.is_empty() && (!then || d.channels.is_none()));
-        let by_turns: Vec<u32> = (0..rx).collect();
-        let table = d.table.as_ref().filter(|_| then).or_else(live).unwrap_or(&by_turns);
         if rx < 2 {
             return None;
         }
-        for q in table {
-            *load.entry(cpus.get(*q as usize).copied().flatten()?).or_default() += 1.0 / table.len() as f64;
+        let live = || d.nic.rss.known().map(|r| &r.table).filter(|t| !t.is_empty() && (!then || d.channels.is_none()));
+        let by_turns: Vec<u32> = (0..rx).collect();
+        let table = d.table.as_ref().filter(|_| then).or_else(live).unwrap_or(&by_turns);
+        for (cpu, part) in shares::parts(&cpus, table)? {
+            *load.entry(cpu).or_default() += part;
         }
     }
-    let carries = shares::capacity(m, load.keys().copied());
-    load.into_iter().map(|(c, l)| l * 100.0 / carries[&c]).max_by(f64::total_cmp)
+    shares::fullest(&load, &shares::capacity(m, load.keys().copied()))
 }
 
 /// Queue vectors on far nodes: how many of how many; `None` where one is not known.
@@ -194,7 +189,7 @@ pub(crate) fn expected(m: &Machine, devs: &[Dev], intent: &Intent) -> Vec<Expect
         let (b, a) = (before(m, d), after(d));
         if a.len() > 1 || b.len() > 1 {
             let (what, unit, then) = match &d.table {
-                Some(table) => ("RSS table", "percent of the RSS table", busiest_by_table(&a, table)),
+                Some(table) => ("RSS table", "percent of the RSS table", percent_of_table(&a, table)),
                 None => ("queues", "percent of queues", busiest_percent(&a)),
             };
             push(&mut out, Some(dev), busiest_percent(&b), then, unit, |b, a| match b {

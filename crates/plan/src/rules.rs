@@ -118,7 +118,7 @@ const RULES: &[RuleText] = &[
     RuleText {
         id: "Q33",
         title: "the RSS table by what CPUs carry",
-        why: "Two threads of a core share it. With an even table their queues overflow while CPUs that have a core to themselves are not full; with parts by what each CPU carries, all are full at the same load. How much two threads carry is a model: a third more than one.",
+        why: "Two threads of a core share it. With an even table their queues overflow while CPUs that have a core to themselves still have room. Shares by capacity fill all CPUs at the same load. The capacity of two threads is a model: a third more than that of one.",
         source: SCALING,
     },
     RuleText {

@@ -32,49 +32,39 @@ pub(crate) fn capacity(m: &Machine, cpus: impl Iterator<Item = usize>) -> BTreeM
     busy.into_iter().map(|c| (c, of(c))).collect::<BTreeMap<_, _>>()
 }
 
-/// Load of the fullest CPU: parts of the interface's flows for each percent that the CPU carries.
-fn fullest(cpus: &[usize], carries: &BTreeMap<usize, f64>, parts: &[f64]) -> f64 {
-    let sum: f64 = parts.iter().sum();
-    let mut load: BTreeMap<usize, f64> = BTreeMap::new();
-    cpus.iter().zip(parts).for_each(|(c, p)| *load.entry(*c).or_default() += p / sum);
-    load.into_iter().map(|(c, l)| l / carries[&c]).fold(0.0, f64::max)
-}
-
-fn entries(table: &[u32], queues: usize) -> Vec<f64> {
-    let mut out = vec![0.0; queues];
+/// The part of an interface's flows that each CPU gets with this table; `None` where the CPU of a queue in it is unknown.
+pub(crate) fn parts(cpus: &[Option<usize>], table: &[u32]) -> Option<BTreeMap<usize, f64>> {
+    let mut out: BTreeMap<usize, f64> = BTreeMap::new();
     for q in table {
-        if let Some(n) = out.get_mut(*q as usize) {
-            *n += 1.0;
-        }
+        *out.entry(cpus.get(*q as usize).copied().flatten()?).or_default() += 1.0 / table.len() as f64;
     }
-    out
+    Some(out)
 }
 
-/// Drivers have it by turns or in blocks.
-fn is_even(table: &[u32], queues: u32) -> bool {
-    let parts = entries(table, queues as usize);
-    let (most, least) = (parts.iter().copied().fold(0.0, f64::max), parts.iter().copied().fold(f64::MAX, f64::min));
-    most - least <= 1.0
+/// The highest of the loads, each beside what its CPU carries.
+pub(crate) fn fullest(load: &BTreeMap<usize, f64>, carries: &BTreeMap<usize, f64>) -> Option<f64> {
+    load.iter().map(|(c, l)| l * 100.0 / carries[c]).max_by(f64::total_cmp)
 }
 
 /// The table by what CPUs carry; none where an even one does as well.
 fn table(m: &Machine, devs: &[Dev], d: &Dev, size: usize) -> Option<Vec<u32>> {
-    let cpus: Vec<usize> = d.cpu.get(..d.rx as usize)?.iter().copied().collect::<Option<_>>()?;
-    if cpus.len() < 2 || size < cpus.len() {
+    let cpus = d.cpu.get(..d.rx as usize)?;
+    let known: Vec<usize> = cpus.iter().copied().collect::<Option<_>>()?;
+    if known.len() < 2 || size < known.len() {
         return None;
     }
     let carries = capacity(m, devs.iter().flat_map(|d| d.cpu.iter().flatten().copied()));
     let mut queues: BTreeMap<usize, u32> = BTreeMap::new();
-    cpus.iter().for_each(|c| *queues.entry(*c).or_default() += 1);
-    let weights: Vec<u32> = cpus.iter().map(|c| (carries[c] * 6.0 / f64::from(queues[c])).round() as u32).collect();
+    known.iter().for_each(|c| *queues.entry(*c).or_default() += 1);
+    let weights: Vec<u32> = known.iter().map(|c| (carries[c] * 6.0 / f64::from(queues[c])).round() as u32).collect();
     let table = knob_rss::by_weight(&weights, size);
-    let parts = entries(&table, cpus.len());
-    let even = fullest(&cpus, &carries, &vec![1.0; cpus.len()]);
-    let less = 100.0 - fullest(&cpus, &carries, &parts) * 100.0 / even;
-    (less >= WORTH_PERCENT && parts.iter().all(|n| *n > 0.0)).then_some(table)
+    let by_turns: Vec<u32> = (0..d.rx).collect();
+    let even = fullest(&parts(cpus, &by_turns)?, &carries)?;
+    let less = 100.0 - fullest(&parts(cpus, &table)?, &carries)? * 100.0 / even;
+    (less >= WORTH_PERCENT && (0..d.rx).all(|q| table.contains(&q))).then_some(table)
 }
 
-/// Wants the tables, and puts them down in the devices.
+/// Adds the tables to the plan, and notes them in the devices.
 pub(crate) fn plan(
     s: &Snapshot,
     m: &Machine,
@@ -95,9 +85,9 @@ pub(crate) fn plan(
             continue;
         }
         let Some(table) = table(m, devs, d, rss.table.len()) else { continue };
-        // One that somebody else laid out stays.
+        // A table that was configured outside ringwise is kept.
         let made = out.made.of(d.name()).iter().any(|made| made.as_left && made.address().as_ref() == Some(&address));
-        if !(is_even(&rss.table, d.rx_now) || made || rss.table == table) {
+        if !(knob_rss::is_even(&rss.table, d.rx_now) || made || rss.table == table) {
             continue;
         }
         let setting = Setting::RssTable { dev: d.name().to_string(), table: table.clone() };

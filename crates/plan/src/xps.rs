@@ -139,31 +139,17 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
 
 pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) {
     let name = d.name();
-    let Some(n) = d.tx else {
-        let why = "the number of its transmit queues is unknown".to_string();
-        out.refused.push(NotPossible {
-            address: None,
-            what: format!("{name} XPS CPUs"),
-            why,
-            needed: false,
-            blocked_by: None,
-        });
-        return;
+    let cannot = |out: &mut Out, why: &str| {
+        let what = format!("{name} XPS CPUs");
+        out.refused.push(NotPossible { address: None, what, why: why.into(), needed: false, blocked_by: None });
     };
+    let Some(n) = d.tx else { return cannot(out, "the number of its transmit queues is unknown") };
     if n < 2 {
         return;
     }
     let tx = n as usize;
     if d.cpu.iter().take(tx).all(Option::is_none) {
-        let why = "where its interrupts go is not known".to_string();
-        out.refused.push(NotPossible {
-            address: None,
-            what: format!("{name} XPS CPUs"),
-            why,
-            needed: false,
-            blocked_by: None,
-        });
-        return;
+        return cannot(out, "where its interrupts go is not known");
     }
     let of = spread(m, &d.cpu[..tx]);
     let mut masks = vec![CpuSet::new(); tx];

@@ -14,7 +14,7 @@ use crate::rule::{Confidence, Rule, Severity};
 const SCALING: &str = "kernel documentation, networking/scaling";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
 
-/// Entries of the table by queue; `None`: no table, or one that a goal lays out on purpose.
+/// Entries of the table by queue; `None`: no table, or one that is uneven on purpose.
 fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say) -> Option<BTreeMap<u32, u32>> {
     let rss = say.get(&n.rss)?;
     if rss.table.is_empty() || cx.planned_groups.contains(n.name()) || cx.goal_of(n) == Goal::Mixed {
@@ -23,13 +23,13 @@ fn table<'a>(cx: &Cx<'a>, n: &'a ringwise_model::Nic, say: &mut crate::say::Say)
     let wished = cx.wishes.of(n.name()).iter().any(|w| matches!(&w.knob, Knob::RssTable { context: None, .. }));
     let mut by: BTreeMap<u32, u32> = BTreeMap::new();
     rss.table.iter().for_each(|q| *by.entry(*q).or_default() += 1);
-    (!wished && !by_capacity(cx, n)).then_some(by)
+    (!wished && !planned_uneven(cx, n)).then_some(by)
 }
 
-/// The plan has an uneven table for it, by what CPUs carry.
-fn by_capacity(cx: &Cx, n: &ringwise_model::Nic) -> bool {
+/// The plan has an uneven table for it.
+fn planned_uneven(cx: &Cx, n: &ringwise_model::Nic) -> bool {
     let mut target = cx.i.plan.iter().flat_map(|p| &p.target);
-    let even = |t: &[u32]| *t == knob_rss::default(t.len(), cx.rx_queues(n));
+    let even = |t: &[u32]| knob_rss::is_even(t, cx.rx_queues(n));
     target.any(|t| matches!(t, Setting::RssTable { dev, table } if dev == n.name() && !even(table)))
 }
 
@@ -208,7 +208,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q19",
         title: "the RSS table is uneven",
         reads: "RSS table",
-        guard: "nobody laid it out on purpose (groups, configuration, goal forward by what CPUs carry)",
+        guard: "the table is not uneven on purpose (groups, configuration, goal forward with fewer queues than CPUs)",
         condition: "of the queues that it names one has more entries than another by more than one",
         why: "Each entry is an equal part of the flows: twice the entries are twice the packets.",
         source: "ethtool(8)",

@@ -1,5 +1,6 @@
 //! What a table in ethtool's words comes to, before anything is written.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use ringwise_model::wish::Table;
@@ -121,6 +122,14 @@ fn by_weights(weights: &[u32], start: u32, size: usize, queues: u32) -> Result<V
 /// The kernel's default (`ethtool_rxfh_indir_default`). What a driver sets up by itself may be another one.
 pub fn default(size: usize, queues: u32) -> Vec<u32> {
     (0..size).map(|i| (i % queues.max(1) as usize) as u32).collect()
+}
+
+/// Every queue has entries, and their numbers differ by one at most.
+pub fn is_even(table: &[u32], queues: u32) -> bool {
+    let mut count: BTreeMap<u32, usize> = BTreeMap::new();
+    table.iter().for_each(|q| *count.entry(*q).or_default() += 1);
+    let (low, high) = (count.values().min().copied().unwrap_or(0), count.values().max().copied().unwrap_or(0));
+    count.len() as u32 == queues && high - low <= 1
 }
 
 /// A table that named queues which go: their entries are shared out among the first `queues`, the others stay.
