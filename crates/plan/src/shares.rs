@@ -34,11 +34,11 @@ pub(crate) fn capacity(m: &Machine, cpus: impl Iterator<Item = usize>) -> BTreeM
 
 /// The part of an interface's flows that each CPU gets with this table; `None` where the CPU of a queue in it is unknown.
 pub(crate) fn parts(cpus: &[Option<usize>], table: &[u32]) -> Option<BTreeMap<usize, f64>> {
-    let mut out: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut entries: BTreeMap<usize, u32> = BTreeMap::new();
     for q in table {
-        *out.entry(cpus.get(*q as usize).copied().flatten()?).or_default() += 1.0 / table.len() as f64;
+        *entries.entry(cpus.get(*q as usize).copied().flatten()?).or_default() += 1;
     }
-    Some(out)
+    Some(entries.into_iter().map(|(cpu, n)| (cpu, f64::from(n) / table.len() as f64)).collect())
 }
 
 /// The highest of the loads, each beside what its CPU carries.
