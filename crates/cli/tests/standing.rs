@@ -168,6 +168,10 @@ fn drift_is_told_setting_by_setting() {
         now: Some(1_795_183_400),
     };
     golden("verify.txt", &standing::verify("edge3", &drift(), Some((&counted, 5.0)), &advice, &style));
+    // A reviewed plan was applied: no flags make the same again.
+    let text = standing::verify("edge3", &drift(), None, &Advice { again: None, ..advice }, &style);
+    assert!(text.contains("Put back: run the apply that ringwise history 12 shows again"), "{text}");
+    assert!(text.contains("Keep:     ringwise adopt"), "{text}");
     let mut good = drift();
     good.settings.truncate(1);
     let text = standing::verify("edge3", &good, None, &Advice::default(), &style);

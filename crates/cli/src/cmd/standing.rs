@@ -32,9 +32,9 @@ pub struct Standing {
 /// A transaction in effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
-    /// 0: of a capture that does not tell.
+    /// `None`: the capture was made by a version that did not record it.
     #[serde(default)]
-    pub transaction: u64,
+    pub transaction: Option<u64>,
     /// `None`: it was recorded by a version that kept the command line only.
     #[serde(default)]
     pub requested: Option<Requested>,
@@ -49,7 +49,7 @@ impl Standing {
             e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none() && e.kind == Kind::Apply && applies
         });
         Self {
-            applied: kept.map(|e| Applied { transaction: e.id, requested: e.requested }).collect(),
+            applied: kept.map(|e| Applied { transaction: Some(e.id), requested: e.requested }).collect(),
             learned: learned(common),
             drift: v.map(drift),
             hands: v.map(Verify::hands).unwrap_or_default(),
@@ -75,14 +75,14 @@ impl Standing {
         FILE.into()
     }
 
-    /// What each apply that is in effect requested, newest first, with the interfaces that no later one names. Where one
-    /// was of the whole host, none are named. Nothing older than a transaction whose request is unknown counts.
+    /// What each apply in effect requested, newest first, with those of its interfaces that no later one names. Transactions
+    /// before one of the whole host, or before one whose request is unknown, are not in it.
     pub fn parts(&self, s: &Snapshot) -> Parts {
         let mut left: BTreeSet<String> = s.tunable().map(|n| n.name().to_string()).collect();
         let mut out = Parts::default();
         for a in self.applied.iter().rev() {
             let Some(r) = &a.requested else {
-                out.unknown = Some(a.transaction);
+                out.unknown = Some(a.clone());
                 break;
             };
             let whole = r.flags.as_ref().map_or(&r.intent.devs, |f| &f.devs).is_empty();
@@ -105,8 +105,8 @@ impl Standing {
 #[derive(Debug, Default)]
 pub struct Parts {
     pub list: Vec<Part>,
-    /// The transaction from which on it is not known what was requested.
-    pub unknown: Option<u64>,
+    /// The newest transaction of which it is unknown what was requested.
+    pub unknown: Option<Applied>,
 }
 
 /// One apply, as it was requested.
@@ -219,7 +219,7 @@ mod tests {
 
     fn applied(intent: Intent) -> Applied {
         let flags = IntentFlags { devs: intent.devs.clone(), ..IntentFlags::default() };
-        Applied { transaction: 1, requested: Some(Requested { flags: Some(flags), intent }) }
+        Applied { transaction: Some(1), requested: Some(Requested { flags: Some(flags), intent }) }
     }
 
     fn of(devs: &[&str], goal: Goal) -> Intent {
@@ -257,10 +257,10 @@ mod tests {
         let old = r#"{"applied":[{"command":"ringwise apply eth0 --goal rpc","title":"goal rpc"}],
             "learned":[],"drift":[],"hands":[],"made":[]}"#;
         let mut all: Standing = serde_json::from_str(old).unwrap();
-        assert_eq!(all.applied, [Applied { transaction: 0, requested: None }]);
+        assert_eq!(all.applied, [Applied { transaction: None, requested: None }]);
         all.applied.push(applied(of(&["eth1"], Goal::Stream)));
         let parts = all.parts(&s);
-        assert_eq!((parts.list.len(), parts.unknown), (1, Some(0)));
+        assert_eq!((parts.list.len(), parts.unknown), (1, Some(Applied { transaction: None, requested: None })));
         assert_eq!(parts.list[0].devs, ["eth1"]);
     }
 

@@ -67,7 +67,8 @@ pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) 
     let there = |c: &str| style.recording.there(c);
     let Some(again) = a.again.as_deref() else {
         let shown = a.last.map_or_else(|| "ringwise history".into(), |id| format!("ringwise history {id}"));
-        let text = format!("apply again what {} shows", there(&shown));
+        let over = if changed { ", with --take-over" } else { "" };
+        let text = format!("run the apply that {} shows again{over}", there(&shown));
         out.push_str(&hang("Put back: ", &text, style.width));
         return out + &keep(drifted, style);
     };

@@ -167,9 +167,10 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
     let config = !source.recorded && Path::new(wanted::DEFAULT).exists();
     let otherwise = if config { GoalFrom::Config } else { GoalFrom::Default };
     let known = standing.parts(s);
-    if let Some(id) = known.unknown {
-        let text = "what it was applied for is unknown (recorded by an earlier version); judged without it";
-        out::note(common.quiet, &format!("ringwise: transaction {id}: {text}"));
+    if let Some(a) = &known.unknown {
+        let which = a.transaction.map_or_else(|| "a transaction".into(), |id| format!("transaction {id}"));
+        let text = "was recorded by an earlier version, so its goal and flags are unknown: judged without them";
+        out::note(common.quiet, &format!("ringwise: {which} {text}"));
     }
     let (whole, alone): (Vec<Part>, Vec<Part>) = known.list.into_iter().partition(|p| p.whole);
     let parts: Vec<_> = alone.into_iter().map(|p| (p.devs, p.intent)).collect();
