@@ -179,10 +179,11 @@ pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl, part
     // Ports that share one function list each other's vectors. Where no vector is ours, the interface
     // was renamed while it was up, and its vectors are kept as unknown.
     let ours = meanings.values().any(|m| matches!(m, NameMatch::Queues { .. }));
+    let links = links(genl, &meanings);
     let (mut drafts, mut renamed) = (Vec::new(), false);
     for (irq, names) in names {
         let meaning = meanings.remove(&irq).unwrap_or(NameMatch::Unknown);
-        let by_kernel: Vec<(Dir, u32)> = genl.irq.iter().filter(|(_, i)| **i == irq).map(|(q, _)| *q).collect();
+        let by_kernel: Vec<(Dir, u32)> = links.iter().filter(|(_, i)| **i == irq).map(|(q, _)| *q).collect();
         if by_kernel.is_empty() && meaning == NameMatch::NotOurs {
             if ours || msi.is_none() || !genl.irq.is_empty() {
                 continue;
@@ -197,7 +198,7 @@ pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl, part
             let unnamed = names.is_none();
             let names = names.unwrap_or_default();
             let (role, confidence, source) =
-                role(&meaning, &by_kernel, genl, msi.is_some(), names.is_empty() && !unnamed, around);
+                role(&meaning, &by_kernel, &links, msi.is_some(), names.is_empty() && !unnamed, around);
             let napi = match &role {
                 Role::Queues { rx, tx } => {
                     let of = |dir, list: &[u32]| list.iter().find_map(|q| genl.napi.get(&(dir, *q)).copied());
@@ -370,10 +371,27 @@ fn together(a: NameMatch, b: NameMatch) -> NameMatch {
     }
 }
 
+/// The interrupt of each queue by the kernel's own links, without those that the names show to be another queue's.
+///
+/// A NAPI instance holds one interrupt. e1000e has an interrupt for each direction and one instance: the kernel links
+/// the transmit queue to the receive interrupt (`e1000e_open` from 6.13 on; seen on 7.3).
+fn links(genl: &Genl, meanings: &BTreeMap<u32, NameMatch>) -> BTreeMap<(Dir, u32), u32> {
+    let names = |irq: &u32, dir, q: u32| match meanings.get(irq) {
+        Some(NameMatch::Queues { rx, tx, exact_driver: true }) => {
+            Some(if dir == Dir::Rx { rx.contains(&q) } else { tx.contains(&q) })
+        }
+        _ => None,
+    };
+    let elsewhere = |(dir, q): (Dir, u32), irq: u32| {
+        names(&irq, dir, q) == Some(false) && meanings.keys().any(|i| names(i, dir, q) == Some(true))
+    };
+    genl.irq.iter().filter(|(queue, irq)| !elsewhere(**queue, **irq)).map(|(queue, irq)| (*queue, *irq)).collect()
+}
+
 fn role(
     meaning: &NameMatch,
     by_kernel: &[(Dir, u32)],
-    genl: &Genl,
+    links: &BTreeMap<(Dir, u32), u32>,
     msi: bool,
     no_names: bool,
     around: &Around,
@@ -383,7 +401,7 @@ fn role(
     let by_name = matches!(meaning, NameMatch::Queues { .. });
     if let NameMatch::Queues { rx: r, tx: t, .. } = meaning {
         // Where the kernel links a queue itself, its word counts and not the name's.
-        let free = |dir, q: u32| !genl.irq.contains_key(&(dir, q));
+        let free = |dir, q: u32| !links.contains_key(&(dir, q));
         rx.extend(r.iter().copied().filter(|q| free(Dir::Rx, *q) && ids(around, Dir::Rx).any(|i| i == *q)));
         tx.extend(t.iter().copied().filter(|q| free(Dir::Tx, *q) && ids(around, Dir::Tx).any(|i| i == *q)));
     }

@@ -100,6 +100,14 @@ fn vmxnet3_e1000e_and_the_lab_device() {
     assert_eq!(queues(&n), [(vec![0], vec![], "eth2-rx-0".into()), (vec![], vec![0], "eth2-tx-0".into())]);
     assert_eq!(n.vectors[2].role, Role::Control);
     assert_eq!(n.tx_queues[0].xps_cpus, Fact::Absent);
+    // Newer kernels link both queues to the one NAPI instance, which holds the receive interrupt only.
+    let names = vec!["eth2-rx-0".into(), "eth2-tx-0".into(), "eth2".into()];
+    let n = only(NicPlan { genl_first: Some(0), ..plan("eth2", "e1000e", 1, names) });
+    assert_eq!(queues(&n), [(vec![0], vec![], "eth2-rx-0".into()), (vec![], vec![0], "eth2-tx-0".into())]);
+    assert_eq!([0, 1].map(|v| n.vectors[v].source), [MapSource::NetdevGenl, MapSource::MsiAndName]);
+    // With one interrupt for everything the link is right.
+    let n = only(NicPlan { genl_first: Some(0), ..plan("eth2", "e1000e", 1, vec!["eth2".into()]) });
+    assert_eq!(queues(&n), [(vec![0], vec![0], "eth2".into())]);
 
     let mut names = vec!["eth0-event".to_string()];
     names.extend((0..8).map(|q| format!("eth0-TxRx-{q}")));
