@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, IfRefused, Match, Setting, Step, live};
+use ringwise_knob::{Address, IfRefused, Match, Reason, Setting, Step, live};
 use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::Host;
 
@@ -38,7 +38,7 @@ pub fn adoptable(v: &Verify, now: &Snapshot, devs: &[String]) -> Vec<Step> {
             from: Fact::Known(setting.clone()),
             setting,
             rule: "adopt".into(),
-            reason: "somebody has set it so, and it is to stay".into(),
+            reason: Reason::Adopted,
             source: "ringwise adopt".into(),
             interrupts_traffic: false,
             if_refused: IfRefused::Skip,

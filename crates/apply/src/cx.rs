@@ -85,7 +85,7 @@ impl<'a> Cx<'a> {
                 Err(e) => Fact::Unknown(Unread::new(path, None, e.to_string())),
             },
             Err(e) if e.is_absent() => Fact::Absent,
-            Err(e) => Fact::Unknown(Unread::new(path, e.errno, e.reason())),
+            Err(e) => Fact::Unknown(Unread::new(path, e.errno, e.reason()).because(e.cause)),
         }
     }
 

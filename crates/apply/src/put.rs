@@ -82,7 +82,7 @@ pub(crate) fn failure(setting: &Setting, e: &Error, meaning: &str) -> Failure {
         meaning: meaning.to_string(),
         path: Some(e.what.strip_prefix("write ").unwrap_or(&e.what).to_string()),
         data: e.data.as_ref().map(|d| d.trim_end().to_string()),
-        late: e.late,
+        late: e.is_late(),
     }
 }
 

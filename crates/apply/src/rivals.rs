@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ringwise_discover::rivals::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
 use ringwise_kfmt::irqbalance::ban_order;
 use ringwise_knob::rivals::{Left, list, live_restart, theirs};
-use ringwise_knob::{Address, IfRefused, Setting, Step, compare, live};
+use ringwise_knob::{Address, IfRefused, Reason, Setting, Step, compare, live};
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use ringwise_sys::{Error, Request, Result, with_deadline};
 
@@ -19,8 +19,7 @@ const EMSGSIZE: i32 = 90;
 /// As it is now: it may have been restarted since the host was discovered.
 fn fresh(cx: &Cx) -> Fact<Irqbalance> {
     let (host, time) = (Arc::clone(cx.host), cx.policy.deadline);
-    with_deadline(time, move || irqbalance(host.as_ref(), None))
-        .unwrap_or_else(|| Fact::unknown("irqbalance", format!("no answer within {} s", time.as_secs_f32())))
+    with_deadline(time, move || irqbalance(host.as_ref(), None)).unwrap_or_else(|| Fact::late("irqbalance", time))
 }
 
 fn running(cx: &Cx) -> Result<Irqbalance> {
@@ -66,7 +65,7 @@ pub(crate) fn hold_too(request: &mut Wish, now: &Snapshot) {
         from: setting.address().map_or(Fact::Absent, |a| live(now, &a)),
         setting,
         rule: "A06".into(),
-        reason: "right when it was planned; irqbalance may move it until it is told".into(),
+        reason: Reason::UntilBanned,
         source: "irqbalance(1)".into(),
         interrupts_traffic: false,
         if_refused: IfRefused::Skip,

@@ -278,7 +278,7 @@ fn create(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], hkey:
 pub(crate) fn read(cx: &Cx, now: &mut Snapshot, dev: &str) {
     let (host, name, time) = (cx.host.clone(), dev.to_string(), cx.policy.deadline);
     let fact = with_deadline(time, move || ringwise_discover::rss_of(host.as_ref(), &name).0);
-    let late = || Fact::unknown(format!("RSS of {dev}"), format!("no answer within {} s", time.as_secs_f32()));
+    let late = || Fact::late(format!("RSS of {dev}"), time);
     let fact = fact.unwrap_or_else(late);
     now.nics.iter_mut().filter(|n| n.dev.name == dev).for_each(|n| n.rss = fact.clone());
 }

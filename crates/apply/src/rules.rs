@@ -43,7 +43,7 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, location: u32, rule: Opt
 pub(crate) fn read(cx: &Cx, now: &mut Snapshot, dev: &str, location: u32) {
     let (host, name, time) = (cx.host.clone(), dev.to_string(), cx.policy.deadline);
     let Some(nic) = now.nics.iter_mut().find(|n| n.dev.name == dev) else { return };
-    let late = || Fact::unknown(format!("flow rules of {dev}"), format!("no answer within {} s", time.as_secs_f32()));
+    let late = || Fact::late(format!("flow rules of {dev}"), time);
     if let (Fact::Known(all), true) = (&mut nic.rules, location & BY_CONTENT == 0) {
         let one = with_deadline(time, move || ringwise_discover::flow_rule(host.as_ref(), &name, location));
         match one.unwrap_or_else(late) {

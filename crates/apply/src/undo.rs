@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ringwise_knob::{Address, Family, IfRefused, Setting, SettingMap, Step, compare, diff, live, offline, order};
+use ringwise_knob::{
+    Address, Family, IfRefused, Reason, Setting, SettingMap, Step, compare, diff, live, offline, order,
+};
 use ringwise_model::{DevId, Fact, Nic, Snapshot};
 use ringwise_sys::{Host, proc};
 
@@ -268,11 +270,7 @@ impl Way {
     }
 
     fn steps(&self, now: &Snapshot) -> Vec<Step> {
-        let reason = match self.id {
-            0 => "as first found since boot".to_string(),
-            id => format!("as before transaction {id}"),
-        };
-        steps(now, &self.target, &reason)
+        steps(now, &self.target, &Reason::Undone { transaction: Some(self.id).filter(|id| *id > 0) })
     }
 
     fn notes(&self) -> impl Iterator<Item = String> {
@@ -325,7 +323,7 @@ fn finish_rollback(cx: Cx, store: &Store, events: &mut dyn FnMut(&Event)) -> Res
     let request = Request {
         unmet,
         devices: devices(&now, &target),
-        steps: steps(&now, &target, &format!("transaction {id} had to leave it while a CPU was offline")),
+        steps: steps(&now, &target, &Reason::CpuWasOffline { transaction: id }),
         waiting,
         title: format!("the rest of transaction {id}"),
         who: proc::user_name(),
@@ -388,7 +386,7 @@ fn devices(now: &Snapshot, target: &SettingMap) -> Vec<DevId> {
 }
 
 /// What differs; for a device that is restarted on the way, everything, because any of it may be lost there.
-fn steps(now: &Snapshot, target: &SettingMap, reason: &str) -> Vec<Step> {
+fn steps(now: &Snapshot, target: &SettingMap, reason: &Reason) -> Vec<Step> {
     let differs: BTreeSet<Address> = diff(now, target).into_iter().map(|c| c.address).collect();
     let restarted: BTreeSet<&str> =
         differs.iter().filter(|a| a.interrupts_traffic()).filter_map(Address::dev).collect();
@@ -396,7 +394,7 @@ fn steps(now: &Snapshot, target: &SettingMap, reason: &str) -> Vec<Step> {
         setting: s.clone(),
         from: live(now, a),
         rule: "rollback".into(),
-        reason: reason.to_string(),
+        reason: reason.clone(),
         source: "the journal of ringwise".into(),
         interrupts_traffic: a.interrupts_traffic(),
         if_refused: IfRefused::PutBack,

@@ -7,7 +7,7 @@ use crate::common::*;
 use ringwise_apply::{Event, NewPlan, Outcome, Planner, Policy, Request, Verdict};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, Family, IfRefused, Learned, Made, Of, Setting, compare};
-use ringwise_model::{Flow, Goal, GroupQueues, GroupWish, Intent};
+use ringwise_model::{ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent};
 use ringwise_plan::{Hands, Plan};
 use ringwise_sys::Host;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
@@ -246,7 +246,7 @@ fn the_share_of_a_group_that_gets_no_flows_is_taken_back_in_the_same_run() {
         weight: None,
         context: false,
         flows: vec![Flow::Match { flow: "udp4".into(), fields: [("dst-port".to_string(), "9".to_string())].into() }],
-        said: "mixed.toml line 3".into(),
+        by: ConfiguredBy::File { path: "mixed.toml".into(), line: 3 },
     };
     let again = Again::new(&sim, Intent { goal: Goal::Mixed, groups: vec![wish], ..balanced() });
     let table = Address::RssTable { dev: "eth0".into() };

@@ -2,9 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, CpuSet, Dir, Extra, Fact, Feature, Goal, Intent, Nic, Snapshot, TxQueue, Vector};
+use ringwise_model::{
+    Cause, CpuId, CpuSet, Dir, Extra, Fact, Feature, Goal, Intent, Nic, Snapshot, TxQueue, Unread, Vector, shell,
+};
 use ringwise_plan::Plan;
 
+use crate::fix::Fix;
 use crate::laid::WishesByDevice;
 use crate::role::{self, Role, RoleGuess};
 use crate::say::{Family, Say};
@@ -217,24 +220,16 @@ impl<'a> Cx<'a> {
     }
 
     /// `ringwise plan …` on top of what is wanted already.
-    pub fn command(&self, more: &str) -> String {
-        let mut out = "ringwise plan".to_string();
-        let says_goal = more.contains("--goal");
-        if !says_goal
-            && self.goal() != Goal::Balanced
-            && matches!(self.i.goal_from, GoalFrom::InForce | GoalFrom::Asked)
-        {
-            out += &format!(" --goal {}", self.goal());
-        }
-        if !more.is_empty() {
-            out.push(' ');
-            out += more;
-        }
-        out
+    pub fn command(&self, fix: &Fix) -> String {
+        let told = matches!(self.i.goal_from, GoalFrom::InForce | GoalFrom::Asked);
+        let goal = Some(self.goal()).filter(|g| told && *g != Goal::Balanced);
+        shell::join(["ringwise", "plan"].map(str::to_string).into_iter().chain(fix.words(goal)))
     }
 
     pub fn sysctl(&self, name: &str) -> Fact<String> {
-        self.s.host.sysctls.get(name).cloned().unwrap_or_else(|| Fact::unknown(name, "not in this capture"))
+        self.s.host.sysctls.get(name).cloned().unwrap_or_else(|| {
+            Fact::Unknown(Unread::new(name, None, "not in this capture").because(Cause::NotRecorded))
+        })
     }
 
     pub fn qdisc(&self, n: &Nic, say: &mut Say) -> Option<&'a ringwise_model::Qdiscs> {

@@ -1,6 +1,7 @@
 //! What limits this host first.
 
 use crate::cx::Cx;
+use crate::fix::Fix;
 use crate::report::Finding;
 use crate::rule::Severity;
 
@@ -29,7 +30,7 @@ pub(crate) fn sentence(cx: &Cx, findings: &[Finding]) -> Option<(String, bool)> 
     let mends = planned && changes > 0;
     if mends {
         let n = if changes == 1 { "1 change".into() } else { format!("{changes} changes") };
-        out += &format!(" {n} would mend what can be mended by layout: {}", cx.command(""));
+        out += &format!(" {n} would mend what can be mended by layout: {}", cx.command(&Fix::planned()));
     } else if let Some(r) = &top.remedy {
         out += &format!(" Mended by: {r}");
     }

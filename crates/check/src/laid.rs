@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::features::short_name;
-use ringwise_model::{Intent, Knob, Wish};
+use ringwise_model::{ConfiguredBy, Intent, Knob, Wish};
 
-/// What the user configured beside the goal, by interface; `host` for the host itself.
+use crate::fix::Fix;
+
+/// In place of an interface; no interface's name has a slash.
+const HOST: &str = "/";
+
+/// What the user configured beside the goal, by interface.
 pub(crate) struct WishesByDevice<'a>(BTreeMap<&'a str, Vec<&'a Wish>>);
 
 impl<'a> WishesByDevice<'a> {
     pub fn new(i: &'a Intent) -> Self {
         let mut by: BTreeMap<&str, Vec<&Wish>> = BTreeMap::new();
         for w in &i.wishes {
-            by.entry(w.dev.as_deref().unwrap_or("host")).or_default().push(w);
+            by.entry(w.dev.as_deref().unwrap_or(HOST)).or_default().push(w);
         }
         Self(by)
     }
@@ -21,16 +26,13 @@ impl<'a> WishesByDevice<'a> {
         self.0.get(dev).map_or(&[], Vec::as_slice)
     }
 
-    /// Where the user configured a setting of these arguments of `ringwise plan` otherwise. `None`: nowhere.
-    pub fn against(&self, arguments: &str) -> Option<&'a str> {
-        let sets = arguments.split("--set ").skip(1).filter_map(|s| s.trim().trim_matches('\'').split_once('='));
-        let mut hits = sets.filter_map(|(key, value)| {
-            let (dev, key) = key.split_once('.')?;
-            let value = value.split(" --").next().unwrap_or(value).trim_matches(['\'', '"', ' ']);
-            let otherwise = |w: &&&Wish| wished(w, key).is_some_and(|v| v.is_empty() || v != value);
-            self.0.get(dev)?.iter().find(otherwise).copied()
+    /// Where the user configured one of these settings otherwise. `None`: nowhere.
+    pub fn against(&self, fix: &Fix) -> Option<&'a ConfiguredBy> {
+        let mut hits = fix.sets.iter().filter_map(|set| {
+            let otherwise = |w: &&&Wish| wished(w, &set.key).is_some_and(|v| v.is_empty() || v != set.value);
+            self.0.get(set.dev.as_deref().unwrap_or(HOST))?.iter().find(otherwise).copied()
         });
-        hits.next().map(|w| w.said.as_str())
+        hits.next().map(|w| &w.by)
     }
 }
 
@@ -61,17 +63,17 @@ mod tests {
 
     #[test]
     fn of_the_same_setting_otherwise() {
-        let wish = |dev: Option<&str>, knob| Wish { dev: dev.map(str::to_string), knob, said: "file".into() };
+        let wish = |dev: Option<&str>, knob| Wish { dev: dev.map(str::to_string), knob, by: ConfiguredBy::InEffect };
         let gro = Knob::Feature { name: "gro".into(), on: false };
         let sysctl = Knob::Sysctl { name: "net.core.busy_read".into(), value: "50".into() };
         let i = Intent { wishes: vec![wish(Some("eth1"), gro), wish(None, sysctl)], ..Intent::default() };
         let w = WishesByDevice::new(&i);
-        assert_eq!(w.against("--set eth1.features.gro=true"), Some("file"));
-        assert_eq!(w.against("--set eth1.features.rx-gro=true --allow-disruption"), Some("file"));
-        assert_eq!(w.against("--set eth1.features.gro=false --allow-disruption"), None);
-        assert_eq!(w.against("--set eth2.features.gro=true"), None);
-        assert_eq!(w.against("--set 'host.sysctl.\"net.core.busy_read\"=0'"), Some("file"));
-        assert_eq!(w.against("--set 'host.sysctl.\"net.core.busy_read\"=50'"), None);
-        assert_eq!(w.against(""), None);
+        assert_eq!(w.against(&Fix::feature("eth1", "gro", true)), Some(&ConfiguredBy::InEffect));
+        assert_eq!(w.against(&Fix::feature("eth1", "rx-gro", true).disruptive()), Some(&ConfiguredBy::InEffect));
+        assert_eq!(w.against(&Fix::feature("eth1", "gro", false).disruptive()), None);
+        assert_eq!(w.against(&Fix::feature("eth2", "gro", true)), None);
+        assert_eq!(w.against(&Fix::sysctl("net.core.busy_read", 0)), Some(&ConfiguredBy::InEffect));
+        assert_eq!(w.against(&Fix::sysctl("net.core.busy_read", 50)), None);
+        assert_eq!(w.against(&Fix::planned()), None);
     }
 }

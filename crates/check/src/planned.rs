@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Of, Step};
-use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, NicKind};
+use ringwise_knob::{Address, Of, Reason, Step};
+use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, NicKind, Subject};
 
 use crate::cx::Cx;
-use crate::phrase;
-use crate::rule::Severity;
+use crate::fix::Fix;
+use crate::rule::{Needs, Severity};
 use crate::say::Say;
+use crate::wording;
 
 /// Judges a rule by the plan alone.
 pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
@@ -25,7 +26,7 @@ pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
             None => say.of_host(),
         }
         let severity = severity(rule, cx, dev, &steps);
-        let mut f = say.found(text(&steps)).fix(cx, "");
+        let mut f = say.found(text(&steps)).fix(cx, Fix::planned());
         if let Some(s) = severity {
             f = f.severity(s);
         }
@@ -53,7 +54,9 @@ fn severity(rule: &str, cx: &Cx, dev: Option<&str>, steps: &[&Step]) -> Option<S
     match rule {
         "A03" if far(cx, dev, steps) => Some(Severity::Error),
         // Every interrupt is where it should be, for now.
-        "A02" if steps.iter().all(|s| s.reason.ends_with("; it is held on one")) => Some(Severity::Info),
+        "A02" if steps.iter().all(|s| matches!(s.reason, Reason::FreeToMove { arrived: true, .. })) => {
+            Some(Severity::Info)
+        }
         // There are CPUs for all of them, but not near the interface.
         "Q03" => Some(Severity::Info),
         // Two devices compete only when both have something to do.
@@ -70,28 +73,28 @@ fn idle(cx: &Cx, dev: &str) -> bool {
 
 /// What the rule reads and the plan could not be made by: that there is no step then does not mean that all is well.
 fn not_known(cx: &Cx, say: &mut Say) {
-    let reads = say.rule.reads;
-    let interrupts = reads.contains("_affinity_list") || reads.contains("CPUs of the interrupts");
-    let nodes = cx.nodes() > 1 && reads.contains("numa_node");
+    let rule = say.rule;
+    let needs = |what: Needs| rule.needs.contains(&what);
+    let interrupts = needs(Needs::Interrupts);
+    let nodes = cx.nodes() > 1 && needs(Needs::Node);
     for n in &cx.nics {
         say.at(n.name());
         let vectors = n.queue_vectors().map(|v| v.effective.unread()).filter(|_| interrupts);
         let facts = [
             nodes.then(|| n.node.unread()),
-            reads.contains("rps_cpus").then(|| n.rx_queues.iter().find_map(|q| q.rps_cpus.unread())),
-            reads.contains("rps_flow_cnt").then(|| n.rx_queues.iter().find_map(|q| q.rps_flow_cnt.unread())),
-            reads.contains("xps_cpus").then(|| n.tx_queues.iter().find_map(|q| q.xps_cpus.unread())),
-            reads.contains("channels").then(|| n.channels.unread()),
-            (reads == "coalesce").then(|| n.coalesce.unread()),
-            reads.contains("RSS table").then(|| n.rss.unread()),
-            reads.contains("flow rules").then(|| n.rules.unread()),
+            needs(Needs::Rps).then(|| n.rx_queues.iter().find_map(|q| q.rps_cpus.unread())),
+            needs(Needs::Rfs).then(|| n.rx_queues.iter().find_map(|q| q.rps_flow_cnt.unread())),
+            needs(Needs::Xps).then(|| n.tx_queues.iter().find_map(|q| q.xps_cpus.unread())),
+            needs(Needs::Channels).then(|| n.channels.unread()),
+            needs(Needs::Moderation).then(|| n.coalesce.unread()),
+            needs(Needs::RssTable).then(|| n.rss.unread()),
+            needs(Needs::FlowRules).then(|| n.rules.unread()),
         ];
         // One of a kind is enough: the others have the same reason.
         for u in facts.into_iter().flatten().flatten().chain(vectors.flatten().take(1)) {
             say.unread(u);
         }
-        let named = format!("queue interrupts of {}", n.name());
-        for u in n.unread.iter().filter(|u| interrupts && u.what == named) {
+        for u in n.unread.iter().filter(|u| interrupts && u.subject == Some(Subject::QueueInterrupts)) {
             say.unread(u);
         }
     }
@@ -99,7 +102,7 @@ fn not_known(cx: &Cx, say: &mut Say) {
     let hardware = |n: &Nic| !matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback);
     let asked = |n: &Nic| cx.is_asked(Some(n.name()));
     for n in cx.s.nics.iter().filter(|n| n.rx_queues.is_empty() && hardware(n) && asked(n)) {
-        if let Some(u) = n.unread.iter().find(|u| u.what.ends_with("/queues") || u.what == n.name()) {
+        if let Some(u) = n.queues_unread() {
             say.at(n.name());
             say.unread(u);
         }
@@ -124,19 +127,19 @@ fn far(cx: &Cx, dev: &str, steps: &[&Step]) -> bool {
 
 /// In words of what is; what has other reasons follows.
 fn text(steps: &[&Step]) -> String {
-    let mut reasons: Vec<(&str, Vec<&Step>)> = Vec::new();
+    let mut reasons: Vec<(&Reason, Vec<&Step>)> = Vec::new();
     for s in steps {
-        match reasons.iter_mut().find(|(r, _)| *r == s.reason) {
+        match reasons.iter_mut().find(|(r, _)| **r == s.reason) {
             Some((_, list)) => list.push(s),
             None => reasons.push((&s.reason, vec![s])),
         }
     }
-    let one = |(reason, list): (&str, Vec<&Step>)| {
+    let one = |(reason, list): (&Reason, Vec<&Step>)| {
         let at: Vec<Address> = list.iter().filter_map(|s| s.setting.address()).collect();
         let (what, several) = subject(&at);
-        phrase::finding(reason, &what, several)
+        wording::finding(reason, &what, several)
     };
-    phrase::joined(reasons.into_iter().map(one).collect())
+    wording::joined(reasons.into_iter().map(one).collect())
 }
 
 /// Queues of settings of one kind, else what the one setting is called; whether it is several.

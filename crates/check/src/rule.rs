@@ -35,6 +35,22 @@ pub enum Confidence {
     Likely,
 }
 
+/// What a plan is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Which interrupts serve queues, and their CPUs.
+    Interrupts,
+    /// The interface's node, where there are several.
+    Node,
+    Rps,
+    Rfs,
+    Xps,
+    Channels,
+    Moderation,
+    RssTable,
+    FlowRules,
+}
+
 /// `None`: the rule did not apply here.
 pub type Judge = fn(&Cx, &mut Say) -> Option<()>;
 
@@ -43,6 +59,8 @@ pub struct Rule {
     pub title: &'static str,
     /// Files, requests and counters.
     pub reads: &'static str,
+    /// What of it the plan needs for this rule: unread, the rule is not judged there.
+    pub needs: &'static [Needs],
     /// Where it applies; empty: everywhere. Features are probed, never taken from a version alone.
     pub guard: &'static str,
     /// When it is a finding.
@@ -73,6 +91,7 @@ impl Rule {
         id: "",
         title: "",
         reads: "",
+        needs: &[],
         guard: "",
         condition: "",
         severity: Severity::Warning,

@@ -6,6 +6,7 @@ use ringwise_knob::Address;
 use ringwise_model::{Fact, Unread};
 
 use crate::cx::Cx;
+use crate::fix::Fix;
 use crate::report::{Finding, Unreadable};
 use crate::rule::{Rule, Severity};
 
@@ -136,20 +137,20 @@ impl Found<'_> {
         self
     }
 
-    /// A plan of ours takes it away, with these arguments on top. Not against what somebody laid down on purpose.
-    pub fn fix(self, cx: &Cx, arguments: &str) -> Self {
-        if let Some(said) = cx.wishes.against(arguments) {
+    /// A plan of ours takes it away, with this on top. Not against what somebody laid down on purpose.
+    pub fn fix(self, cx: &Cx, fix: Fix) -> Self {
+        if let Some(said) = cx.wishes.against(&fix) {
             self.0.severity = Severity::Info;
             return self.evidence(format!("laid down in {said}: nothing is proposed against it"));
         }
-        self.0.remedy = Some(cx.command(arguments));
+        self.0.remedy = Some(cx.command(&fix));
         self
     }
 
     /// The plan as it is takes it away, if it has a step of this kind at the interface.
     pub fn fix_planned(self, cx: &Cx, family: Family) -> Self {
         let planned = self.0.dev.as_ref().is_some_and(|d| cx.planned_at.contains(&(family, d.clone())));
-        if planned { self.fix(cx, "") } else { self }
+        if planned { self.fix(cx, Fix::planned()) } else { self }
     }
 
     /// A plain command with the values found.

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use crate::common::{fixtures, root, schema};
+use crate::common::{fixtures, newest_schema, schema};
 
 fn run(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).env("TZ", "UTC").env("LANG", "C.UTF-8").output().unwrap()
@@ -17,11 +17,6 @@ fn text(o: &Output) -> String {
 fn capture(name: &str) -> String {
     let (_, file) = fixtures().into_iter().find(|(n, _)| n == name).unwrap();
     file.display().to_string()
-}
-
-fn schema_of(name: &str) -> serde_json::Value {
-    let path = root().join("schemas").join(format!("{name}.v1.json"));
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
 fn temp(name: &str) -> PathBuf {
@@ -67,11 +62,11 @@ fn several_at_once_worst_first() {
     // How many share a rule is counted by hosts.
     args.push("-j");
     let doc: serde_json::Value = serde_json::from_slice(&run(&args).stdout).unwrap();
-    assert_eq!(schema::check(&schema_of("ringwise.checks"), &doc), [""; 0]);
+    assert_eq!(schema::check(&newest_schema("ringwise.checks"), &doc), [""; 0]);
     let hosts = doc["hosts"].as_array().unwrap();
     assert_eq!(hosts.len(), 3);
     assert_eq!(doc["unreadable"], serde_json::json!([]));
-    hosts.iter().for_each(|h| assert_eq!(schema::check(&schema_of("ringwise.check"), h), [""; 0]));
+    hosts.iter().for_each(|h| assert_eq!(schema::check(&newest_schema("ringwise.check"), h), [""; 0]));
     let shared = page.lines().skip_while(|l| *l != "On several of them:").nth(1).unwrap();
     let (id, n) = shared.trim().split_once("  ").map(|(id, rest)| (id.trim(), rest.trim())).unwrap();
     let has = |h: &&serde_json::Value| {
@@ -102,7 +97,7 @@ fn one_of_several_is_not_readable() {
     let o = check(&["-j", "--fail-on", "never"], &[&bad, gone, &good]);
     assert_eq!(o.status.code(), Some(1));
     let doc: serde_json::Value = serde_json::from_slice(&o.stdout).unwrap();
-    assert_eq!(schema::check(&schema_of("ringwise.checks"), &doc), [""; 0]);
+    assert_eq!(schema::check(&newest_schema("ringwise.checks"), &doc), [""; 0]);
     let unread: Vec<&str> = doc["unreadable"].as_array().unwrap().iter().map(|u| u["file"].as_str().unwrap()).collect();
     assert_eq!(unread, [bad.as_str(), gone]);
     assert!(doc["unreadable"][1]["why"].as_str().unwrap().contains("ENOENT"), "{doc}");

@@ -192,7 +192,10 @@ fn single_keys_go_before_the_file() {
     assert_eq!(code, Some(0), "{err}");
     let plan: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(plan["intent"]["wishes"][0]["dev"], "eth1");
-    assert_eq!(plan["intent"]["wishes"][0]["said"], "--set eth1.rings.rx=512");
+    assert_eq!(
+        plan["intent"]["wishes"][0]["by"],
+        serde_json::json!({ "kind": "argument", "argument": "eth1.rings.rx=512" })
+    );
     assert_eq!(plan["intent"]["smt"], "all");
 }
 
@@ -241,7 +244,7 @@ fn what_is_printed_means_the_same() {
             assert_eq!(code, Some(0), "{goal}: {err}\n{printed}");
             let mut i = serde_json::from_str::<serde_json::Value>(&out).unwrap()["intent"].take();
             i["config"].take();
-            i["wishes"][0]["said"].take();
+            i["wishes"][0]["by"].take();
             i
         };
         let host = host();
@@ -258,8 +261,8 @@ fn plan_of(args: &[&str]) -> serde_json::Value {
     let mut plan: serde_json::Value = serde_json::from_str(&out).unwrap();
     let i = &mut plan["intent"];
     i["config"].take();
-    i["wishes"].as_array_mut().into_iter().flatten().for_each(|w| drop(w["said"].take()));
-    i["groups"].as_array_mut().into_iter().flatten().for_each(|g| drop(g["said"].take()));
+    i["wishes"].as_array_mut().into_iter().flatten().for_each(|w| drop(w["by"].take()));
+    i["groups"].as_array_mut().into_iter().flatten().for_each(|g| drop(g["by"].take()));
     let i = i.take();
     for s in plan["steps"].as_array_mut().into_iter().flatten() {
         s["reason"].take();

@@ -2,8 +2,8 @@
 
 use crate::common::lay::{Lay, differing};
 use ringwise_apply::Verdict;
-use ringwise_knob::Address;
-use ringwise_model::{Action, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, Rules, Snapshot};
+use ringwise_knob::{Address, Reason};
+use ringwise_model::{Action, ConfiguredBy, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, Rules, Snapshot};
 use ringwise_plan::Plan;
 use ringwise_testkit::sim::{At, Fault, Times, build};
 
@@ -22,7 +22,7 @@ fn group(queues: u32, ports: &[u32]) -> Intent {
         weight: None,
         context: false,
         flows: ports.iter().map(port).collect(),
-        said: "ringwise.toml line 9".into(),
+        by: ConfiguredBy::File { path: "ringwise.toml".into(), line: 9 },
     };
     Intent { goal: Goal::Mixed, groups: vec![latency], ..Intent::default() }
 }
@@ -74,7 +74,7 @@ fn settles(lay: &Lay, i: &Intent) -> Plan {
     p
 }
 
-fn why<'a>(p: &'a Plan, what: &str) -> (&'a str, &'a str) {
+fn why<'a>(p: &'a Plan, what: &str) -> (&'a str, &'a Reason) {
     let step = p.steps.iter().find(|s| s.setting.address().is_some_and(|a| a.to_string() == what));
     let step = step.unwrap_or_else(|| panic!("{what}: {:#?}", p.steps));
     (&step.rule, &step.reason)
@@ -86,7 +86,7 @@ fn one_queue_needs_no_context() {
     let before = lay.look();
     let p = settles(&lay, &group(1, &[443, 53]));
     assert_eq!((contexts(&lay), rules(&lay)), (vec![], vec!["0 443 queue 0".to_string(), "1 53 queue 0".into()]));
-    assert_eq!(why(&p, "eth0 RSS context 1"), ("R4.06", "no group needs it any more; transaction 1 made it"));
+    assert_eq!(why(&p, "eth0 RSS context 1"), ("R4.06", &Reason::NotNeededByGroup { transaction: 1 }));
     // Rules turn away before the context goes.
     let place = |what: &str| p.steps.iter().position(|s| s.setting.address().unwrap().to_string() == what).unwrap();
     assert!(place("eth0 flow rule 0") < place("eth0 RSS context 1"));
@@ -102,7 +102,7 @@ fn another_flow_and_one_less() {
     let lay = laid();
     let p = settles(&lay, &group(2, &[8443]));
     assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["2 8443 context 1".to_string()]));
-    assert_eq!(why(&p, "eth0 flow rule 0"), ("R4.06", "no group leads this flow any more; transaction 1 did"));
+    assert_eq!(why(&p, "eth0 flow rule 0"), ("R4.06", &Reason::FlowNotLed { transaction: 1 }));
     // Other queues and other flows at once: the context is used again.
     settles(&lay, &group(3, &[25]));
     assert_eq!((contexts(&lay), rules(&lay)), (vec![1], vec!["0 25 context 1".to_string()]));
@@ -179,7 +179,7 @@ fn the_rule_that_a_groups_had_replaced_comes_back() {
                         context: None,
                     },
                 },
-                said: "--set".into(),
+                by: ConfiguredBy::Flag { name: "--set".into() },
             }],
             ..Intent::default()
         };

@@ -1,14 +1,13 @@
 //! Goal mixed from the plan through the transaction: groups, contexts, rules and per-queue moderation, and back.
 
-use crate::common;
-use crate::common::golden;
 use crate::common::lay::{Lay, differing};
 use crate::common::schema::check;
+use crate::common::{golden, newest_schema};
 use ringwise_apply::{Outcome, Verdict};
 use ringwise_cli::render::plan as page;
 use ringwise_cli::style::Style;
 use ringwise_knob::{Address, Setting, compare};
-use ringwise_model::{Flow, Goal, GroupQueues, GroupWish, Intent, Knob, Snapshot, Table, Wish};
+use ringwise_model::{ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent, Knob, Snapshot, Table, Wish};
 use ringwise_plan::Plan;
 use ringwise_testkit::lane::everything;
 use ringwise_testkit::sim::{At, Fault, Times, build};
@@ -29,7 +28,7 @@ fn intent() -> Intent {
         weight: None,
         context: false,
         flows: vec![port(443), port(53)],
-        said: "ringwise.toml line 9".into(),
+        by: ConfiguredBy::File { path: "ringwise.toml".into(), line: 9 },
     };
     Intent { goal: Goal::Mixed, groups: vec![latency], ..Intent::default() }
 }
@@ -70,7 +69,11 @@ fn on_igb_the_policy_is_what_it_takes() {
 fn on_igb_a_refused_wish_takes_nothing_with_it() {
     let lay = Lay::on(&build::host(8, 2).kernel("6.12.48").igb("eth0", 0, 8).linked().done());
     let params = [("rx-usecs".to_string(), 62), ("tx-usecs".to_string(), 20)].into();
-    let wish = Wish { dev: Some("eth0".into()), knob: Knob::Coalesce { queues: None, params }, said: "--set".into() };
+    let wish = Wish {
+        dev: Some("eth0".into()),
+        knob: Knob::Coalesce { queues: None, params },
+        by: ConfiguredBy::Flag { name: "--set".into() },
+    };
     let out = lay.apply(&Intent { wishes: vec![wish], ..Intent::default() });
     assert_eq!((out.verdict, out.instead.len()), (Verdict::Applied, 1), "{out:#?}");
     assert_eq!(out.instead[0].failure.errno, Some(22));
@@ -83,7 +86,7 @@ fn a_context_has_the_number_that_was_asked_for() {
     for kernel in ["6.12.48", "6.18.15"] {
         let lay = Lay::on(&build::host(8, 2).kernel(kernel).mqnic("eth0", 0, 8).linked().done());
         let knob = Knob::RssTable { context: Some(3), table: Table::Equal { queues: 2, start: 6 } };
-        let wish = Wish { dev: Some("eth0".into()), knob, said: "--set".into() };
+        let wish = Wish { dev: Some("eth0".into()), knob, by: ConfiguredBy::Flag { name: "--set".into() } };
         let i = Intent { wishes: vec![wish], ..Intent::default() };
         assert_eq!(lay.apply(&i).verdict, Verdict::Applied, "{kernel}");
         let now = lay.look();
@@ -188,8 +191,7 @@ fn at_80_columns(name: &str, host: &Snapshot, i: &Intent) {
         assert!(l.chars().count() <= 80, "{l}");
     }
     golden(name, &out);
-    let schema = std::fs::read(common::root().join("schemas/ringwise.plan.v1.json")).unwrap();
-    let wrong = check(&serde_json::from_slice(&schema).unwrap(), &serde_json::to_value(&p).unwrap());
+    let wrong = check(&newest_schema("ringwise.plan"), &serde_json::to_value(&p).unwrap());
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -4,7 +4,7 @@ use crate::common::plans::{edge3_plan, empty};
 use crate::common::*;
 use ringwise_cli::render::{diff, plan, script};
 use ringwise_cli::style::Style;
-use ringwise_knob::{Setting, Step};
+use ringwise_knob::{Reason, Setting, Step};
 use ringwise_model::Fact;
 
 #[test]
@@ -100,7 +100,7 @@ fn names_of_both_kinds_where_channels_change() {
             setting,
             from,
             rule: "A11".into(),
-            reason: "a test".into(),
+            reason: Reason::Text("a test".into()),
             source: "none".into(),
             interrupts_traffic: true,
             if_refused: IfRefused::PutBack,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::common::root;
 use ringwise_apply::{Ending, Kind, Policy, Request, Store, Verdict};
 use ringwise_discover::{Options, snapshot};
-use ringwise_knob::{IfRefused, Of, Setting, Step, compare, live};
+use ringwise_knob::{IfRefused, Of, Reason, Setting, Step, compare, live};
 use ringwise_model::{Intent, Snapshot};
 use ringwise_plan::{Plan, plan};
 use ringwise_sys::{Captured, Host, Recorder};
@@ -48,7 +48,7 @@ fn request(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> Request
         setting: s.clone(),
         from: live(now, &s.address().unwrap()),
         rule: "A03".into(),
-        reason: "one queue a near core".into(),
+        reason: Reason::Text("one queue a near core".into()),
         source: "kernel documentation, networking/scaling".into(),
         interrupts_traffic: false,
         if_refused,

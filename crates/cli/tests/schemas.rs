@@ -13,17 +13,12 @@ use ringwise_apply::{
 use ringwise_cli::render::json::{Document, snapshot};
 use ringwise_knob::learned::What;
 use ringwise_knob::{Hand, Learned, Match, Origin, Setting, Window};
-use ringwise_model::{CpuSet, DevId, Fact, Unread};
+use ringwise_model::{CpuSet, DevId, Fact, Subject, Unread};
 use ringwise_observe::{How, Stuck};
 use serde_json::{Value, json};
 
-fn schema(name: &str) -> Value {
-    let path = root().join("schemas").join(format!("{name}.v1.json"));
-    serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap()
-}
-
 fn holds(name: &str, doc: &Value) {
-    let wrong = check(&schema(name), doc);
+    let wrong = check(&newest_schema(name), doc);
     assert!(wrong.is_empty(), "{name}: {:#?}", &wrong[..wrong.len().min(10)]);
 }
 
@@ -57,7 +52,7 @@ fn hand_made_ones_too() {
     let nic = &mut silent.nics[1];
     (nic.rx_queues, nic.tx_queues, nic.vectors) = (vec![], vec![], vec![]);
     let path = "/sys/class/net/eth1/queues";
-    nic.unread = vec![Unread { what: path.into(), errno: Some(13), why: "permission denied".into() }];
+    nic.unread = vec![Unread::new(path, Some(13), "permission denied").of(Subject::Queues)];
     let doc = snapshot(&silent, &[]);
     holds("ringwise.snapshot", &doc);
     let found = doc["interfaces"].as_array().unwrap().iter().find(|i| i["name"] == "eth1").expect("eth1 is listed");
@@ -79,9 +74,9 @@ fn hand_made_ones_too() {
     plan.kept = vec![ringwise_plan::Kept { hand: hand.clone(), wanted: applied }];
     plan.by_hand = vec![hand];
     let steps = &plan.steps;
-    holds("ringwise.adopt", &json!({ "schema": "ringwise.adopt", "version": 1, "settings": steps }));
+    holds("ringwise.adopt", &json!({ "schema": "ringwise.adopt", "version": 2, "settings": steps }));
     let rollback = json!({
-        "schema": "ringwise.rollback", "version": 1, "steps": steps, "changed_since": ["eth1 rx-3 rps_cpus"], "notes": ["a note"],
+        "schema": "ringwise.rollback", "version": 2, "steps": steps, "changed_since": ["eth1 rx-3 rps_cpus"], "notes": ["a note"],
     });
     holds("ringwise.rollback", &rollback);
     holds("ringwise.plan", &serde_json::to_value(plan).unwrap());
@@ -227,7 +222,7 @@ fn the_checker_finds_what_is_wrong() {
     doc["version"] = json!(2);
     doc["topology"]["online"] = json!(16);
     doc["nics"][0].as_object_mut().unwrap().remove("link");
-    let wrong = check(&schema("ringwise.snapshot"), &doc);
+    let wrong = check(&newest_schema("ringwise.snapshot"), &doc);
     assert_eq!(wrong.len(), 3, "{wrong:#?}");
 }
 

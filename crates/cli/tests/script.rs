@@ -8,7 +8,7 @@ use crate::common::plans::edge3_plan;
 use crate::common::*;
 use ringwise_cli::render::script;
 use ringwise_cli::render::text::mask;
-use ringwise_knob::{IfRefused, Of, Setting, Step};
+use ringwise_knob::{IfRefused, Of, Reason, Setting, Step};
 use ringwise_model::*;
 
 struct Tree {
@@ -229,7 +229,7 @@ fn with(name: &str, settings: impl FnOnce(&mut Snapshot) -> Vec<Setting>) -> Tre
         from: setting.address().map_or(Fact::Absent, |a| ringwise_knob::live(&s, &a)),
         setting,
         rule: "F01".into(),
-        reason: "laid down".into(),
+        reason: Reason::Text("laid down".into()),
         source: "the file".into(),
         interrupts_traffic: false,
         if_refused: IfRefused::PutBack,

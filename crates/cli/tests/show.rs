@@ -1,5 +1,7 @@
 //! What `show` prints for hand-made hosts.
 
+use std::time::Duration;
+
 use crate::common::*;
 use ringwise_cli::render::{show, table};
 use ringwise_cli::style::Style;
@@ -79,8 +81,8 @@ fn isolated_offline_and_silent() {
     s.topology.cpus.remove(&CpuId(15));
     s.topology.isolated = Fact::Known(set("4-7"));
     let n = s.nics.iter_mut().find(|n| n.dev.name == "eth1").unwrap();
-    n.channels = Fact::unknown("channels-get eth1", "no answer within 2 s");
-    n.unread.push(Unread::new("channels-get eth1", None, "no answer within 2 s"));
+    n.channels = Fact::late("channels-get eth1", Duration::from_secs(2));
+    n.unread.push(Unread::late("channels-get eth1", Duration::from_secs(2)));
     n.vectors[3].effective = Fact::unknown("/proc/irq/233/effective_affinity_list", "needs root");
     let out = one(&s, "eth1", Some(80));
     assert!(out.contains("no answer within 2 s"));
@@ -108,7 +110,7 @@ fn queues_that_only_the_driver_counts_are_not_0() {
     let mut s = edge3();
     let n = s.nics.iter_mut().find(|n| n.name() == "eth1").unwrap();
     let queues = ringwise_cli::render::text::queues(n);
-    let why = Unread::new("/sys/class/net/eth1/queues", Some(13), "permission denied");
+    let why = Unread::new("/sys/class/net/eth1/queues", Some(13), "permission denied").of(Subject::Queues);
     (n.rx_queues, n.tx_queues, n.unread) = (Vec::new(), Vec::new(), vec![why]);
     assert_eq!(ringwise_cli::render::text::queues(n), queues, "as the driver reports them");
     n.channels = Fact::Absent;

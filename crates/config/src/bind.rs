@@ -1,6 +1,6 @@
 //! A configuration on one host: which entry is which interface, and the intent that comes of it.
 
-use ringwise_model::{GroupWish, Intent, Nic, Wish};
+use ringwise_model::{ConfiguredBy, GroupWish, Intent, Nic, Wish};
 
 use crate::merge;
 use crate::value::{Config, Entry, Matcher};
@@ -22,18 +22,18 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
     let mut said: Vec<(&str, Entry)> = Vec::new();
     let mut owner: Vec<(&str, &Entry)> = Vec::new();
     for e in &config.entries {
-        let found = devices(&e.matcher, nics, &e.said, &mut wrong);
+        let found = devices(&e.matcher, nics, &e.by, &mut wrong);
         if found.is_empty() {
-            notes.push(format!("{}: no interface here is {}; it is left out", e.said, e.matcher));
+            notes.push(format!("{}: no interface here is {}; it is left out", e.by, e.matcher));
         }
         for n in found {
             if let Some((_, other)) = owner.iter().find(|(name, _)| *name == n.name()) {
                 wrong.push(format!(
                     "{} is meant twice: {} ({}) and {} ({}); right would be one entry for it",
                     n.name(),
-                    other.said,
+                    other.by,
                     other.matcher,
-                    e.said,
+                    e.by,
                     e.matcher
                 ));
                 continue;
@@ -51,9 +51,9 @@ pub fn bind(config: &Config, over: &[Config], nics: &[Nic]) -> Result<Bound, Vec
             policies.push(p.clone());
         }
         for e in &o.entries {
-            let found = devices(&e.matcher, nics, &e.said, &mut wrong);
+            let found = devices(&e.matcher, nics, &e.by, &mut wrong);
             if found.is_empty() {
-                wrong.push(format!("{}: there is no interface {} here", e.said, e.matcher));
+                wrong.push(format!("{}: there is no interface {} here", e.by, e.matcher));
             }
             for n in found {
                 match said.iter_mut().find(|(name, _)| *name == n.name()) {
@@ -102,8 +102,10 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
     for o in over {
         c.lay(&Config { entries: Vec::new(), ..o.clone() });
         for e in &o.entries {
-            let alone: Vec<(&Nic, usize)> =
-                devices(&e.matcher, nics, "", &mut Vec::new()).into_iter().map(|n| (n, meaning(&c, n, nics))).collect();
+            let alone: Vec<(&Nic, usize)> = devices(&e.matcher, nics, &ConfiguredBy::Unknown, &mut Vec::new())
+                .into_iter()
+                .map(|n| (n, meaning(&c, n, nics)))
+                .collect();
             let meant = |at: &usize| *at < c.entries.len();
             // Nobody else means it, or exactly this entry does.
             if !alone.iter().any(|(_, at)| meant(at)) || c.entries.iter().any(|have| have.matcher == e.matcher) {
@@ -118,7 +120,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
                     c.entries.push(Entry { matcher, ..e.clone() });
                     continue;
                 }
-                let all = devices(&c.entries[at].matcher, nics, "", &mut Vec::new());
+                let all = devices(&c.entries[at].matcher, nics, &ConfiguredBy::Unknown, &mut Vec::new());
                 if all.len() > 1 {
                     let names: Vec<&str> = all.iter().map(|n| n.name()).collect();
                     let have = c.entries.remove(at);
@@ -126,7 +128,7 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
                         "{} means {} here: written out for each, because {} speaks of {} alone",
                         have.matcher,
                         names.join(" and "),
-                        e.said,
+                        e.by,
                         n.name()
                     ));
                     for (i, name) in names.into_iter().enumerate() {
@@ -144,7 +146,9 @@ pub fn joined(config: &Config, over: &[Config], nics: &[Nic]) -> (Config, Vec<St
 
 /// The place of the entry that means this interface; the end, if none does.
 fn meaning(c: &Config, n: &Nic, nics: &[Nic]) -> usize {
-    let means = |e: &Entry| devices(&e.matcher, nics, "", &mut Vec::new()).iter().any(|f| f.name() == n.name());
+    let means = |e: &Entry| {
+        devices(&e.matcher, nics, &ConfiguredBy::Unknown, &mut Vec::new()).iter().any(|f| f.name() == n.name())
+    };
     c.entries.iter().position(means).unwrap_or(c.entries.len())
 }
 
@@ -181,13 +185,13 @@ fn named(pattern: &str, n: &Nic) -> bool {
 
 /// Interfaces that a match means. More than one where it must be one is a fault; those without queues of their
 /// own (a bond, a VLAN) carry the address of their member and are never meant by it.
-fn devices<'a>(m: &Matcher, nics: &'a [Nic], said: &str, wrong: &mut Vec<String>) -> Vec<&'a Nic> {
+fn devices<'a>(m: &Matcher, nics: &'a [Nic], by: &ConfiguredBy, wrong: &mut Vec<String>) -> Vec<&'a Nic> {
     let exact = m.name.as_deref().is_some_and(|n| !is_glob(n));
     let found: Vec<&Nic> = nics.iter().filter(|n| (exact || n.has_own_queues()) && fits(m, n)).collect();
     if m.is_one() && found.len() > 1 {
         let names: Vec<&str> = found.iter().map(|n| n.name()).collect();
         wrong.push(format!(
-            "{said}: {m} must be one interface, but {} are; right would be bus or name beside it",
+            "{by}: {m} must be one interface, but {} are; right would be bus or name beside it",
             names.join(" and ")
         ));
         return Vec::new();

@@ -1,6 +1,6 @@
 //! What a configuration says against itself. Of one text, and of a file with `--set` and flags laid over it.
 
-use ringwise_model::{Action, Flow, Goal, GroupQueues, GroupWish, Knob, Table, Wish};
+use ringwise_model::{Action, ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Knob, Table, Wish};
 
 use crate::export::FEATURE_WORDS;
 use crate::value::{Config, Entry, HostPart};
@@ -10,9 +10,9 @@ use crate::words::{flow_text, glob_matches};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum At {
     /// As a wish has it.
-    Said(String),
+    Place(ConfiguredBy),
     /// A key of the group that has it so.
-    Group(String, &'static str),
+    Group(ConfiguredBy, &'static str),
     /// A key of `[host]`.
     Host(&'static str),
     /// A key of an entry.
@@ -29,7 +29,7 @@ pub struct Contradiction {
 /// Each in words, of configurations that were laid over each other.
 pub fn contradictions(c: &Config) -> Vec<String> {
     let place = |a: &At| match a {
-        At::Said(said) | At::Group(said, _) => said.clone(),
+        At::Place(by) | At::Group(by, _) => by.to_string(),
         At::Host(key) => format!("host.{key}"),
         At::Entry(i, key) => c.entries.get(*i).map_or_else(String::new, |e| format!("{key} of {}", e.matcher)),
     };
@@ -90,12 +90,12 @@ struct Cx<'a> {
     out: &'a mut Vec<Contradiction>,
 }
 
-fn said(w: &Wish) -> At {
-    At::Said(w.said.clone())
+fn place(w: &Wish) -> At {
+    At::Place(w.by.clone())
 }
 
 fn of_group(g: &GroupWish, key: &'static str) -> At {
-    At::Group(g.said.clone(), key)
+    At::Group(g.by.clone(), key)
 }
 
 impl Cx<'_> {
@@ -106,7 +106,7 @@ impl Cx<'_> {
         for w in &e.wishes {
             if let Some((q, what, n)) = beyond(&w.knob, left) {
                 let found = format!("{what} names queue {q}, but channels leaves {n}");
-                add(self.out, vec![said(w), said(channels)], found, right(n));
+                add(self.out, vec![place(w), place(channels)], found, right(n));
             }
         }
         let n = left.0;
@@ -115,13 +115,13 @@ impl Cx<'_> {
                 && let Some(q) = q.iter().find(|q| **q >= n)
             {
                 let found = format!("group \"{}\" names queue {q}, but channels leaves {n}", g.name);
-                add(self.out, vec![of_group(g, "queues"), said(channels)], found, right(n));
+                add(self.out, vec![of_group(g, "queues"), place(channels)], found, right(n));
             }
         }
         let counted: u32 = e.groups.iter().map(|g| if let GroupQueues::Count(n) = g.queues { n } else { 0 }).sum();
         if counted > n {
             let found = format!("the groups want {counted} queues, but channels leaves {n}");
-            add(self.out, vec![At::Entry(self.i, "group"), said(channels)], found, format!("{n} in all"));
+            add(self.out, vec![At::Entry(self.i, "group"), place(channels)], found, format!("{n} in all"));
         }
     }
 
@@ -174,7 +174,7 @@ impl Cx<'_> {
                 };
                 if of_it && !irq.is_subset(cpus) {
                     let found = format!("group \"{}\" is on CPUs {cpus}, its interrupts by irq_cpus on {irq}", g.name);
-                    add(self.out, vec![of_group(g, "cpus"), said(w)], found, "one of them");
+                    add(self.out, vec![of_group(g, "cpus"), place(w)], found, "one of them");
                 }
             }
         }
@@ -184,7 +184,7 @@ impl Cx<'_> {
         let table = self.e.wishes.iter().find(|w| matches!(w.knob, Knob::RssTable { context: None, .. }));
         if let (Some(t), Some(g)) = (table, self.e.groups.iter().find(|g| g.weight.is_some())) {
             let found = "the table is fixed here, but groups with a weight divide it";
-            add(self.out, vec![said(t), of_group(g, "weight")], found, "the table, or the weights");
+            add(self.out, vec![place(t), of_group(g, "weight")], found, "the table, or the weights");
         }
     }
 
@@ -194,7 +194,7 @@ impl Cx<'_> {
             for (other, before, was) in &all[..i] {
                 if on != was && overlap(name, before) {
                     let found = format!("{name} = {on} contradicts {before} = {was}");
-                    add(self.out, vec![said(w), said(other)], found, "one of them");
+                    add(self.out, vec![place(w), place(other)], found, "one of them");
                 }
             }
         }
@@ -205,15 +205,15 @@ impl Cx<'_> {
         if let Some((Goal::Forward, at)) = goal {
             for (w, ..) in all.iter().filter(|(_, name, on)| *on && overlap(name, "lro")) {
                 let found = "LRO is on, but what was merged cannot be forwarded as it came";
-                add(self.out, vec![said(w), at.clone()], found, "lro = false, or another goal");
+                add(self.out, vec![place(w), at.clone()], found, "lro = false, or another goal");
             }
         }
         let Some((off, ..)) = all.iter().find(|(_, name, on)| !on && overlap(name, "ntuple")) else { return };
-        let rule = self.e.wishes.iter().find(|w| matches!(w.knob, Knob::FlowRule { .. })).map(said);
+        let rule = self.e.wishes.iter().find(|w| matches!(w.knob, Knob::FlowRule { .. })).map(place);
         let flows = || self.e.groups.iter().find(|g| !g.flows.is_empty()).map(|g| of_group(g, "flows"));
         if let Some(at) = rule.or_else(flows) {
             let found = "ntuple is off, but flow rules need it";
-            add(self.out, vec![said(off), at], found, "ntuple = true, or no rules and flows");
+            add(self.out, vec![place(off), at], found, "ntuple = true, or no rules and flows");
         }
     }
 
@@ -226,7 +226,7 @@ impl Cx<'_> {
             let half = |a: char, b: char| fields.contains(a) != fields.contains(b);
             if half('s', 'd') || half('f', 'n') {
                 let found = format!("{flow} = \"{fields}\" hashes one direction only, the transform is symmetric");
-                add(self.out, vec![said(w), said(hash)], found, "\"sd\", \"sdfn\", or symmetric = \"none\"");
+                add(self.out, vec![place(w), place(hash)], found, "\"sd\", \"sdfn\", or symmetric = \"none\"");
             }
         }
     }
@@ -253,7 +253,7 @@ impl Cx<'_> {
                     (None, Action::Wake) => "wake up".into(),
                     (None, Action::Vf { vf, queue }) => format!("vf {vf} queue {queue}"),
                 };
-                meet(flow_text(&rule.flow, &rule.fields), to, said(w));
+                meet(flow_text(&rule.flow, &rule.fields), to, place(w));
             }
         }
         for g in &self.e.groups {
@@ -275,7 +275,7 @@ impl Cx<'_> {
             let Some(c) = rule.context else { continue };
             if !all.iter().any(|o| matches!(o.knob, Knob::RssTable { context: Some(n), .. } if n == c)) {
                 let found = format!("the rule leads to context {c}, which is not laid down here");
-                add(self.out, vec![said(w)], found, format!("rss.context.{c} = \"equal 2\" too"));
+                add(self.out, vec![place(w)], found, format!("rss.context.{c} = \"equal 2\" too"));
             }
         }
     }

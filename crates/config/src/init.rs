@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Goal, Knob, Nic, Snapshot, Table, Wish};
+use ringwise_model::{ConfiguredBy, Goal, Knob, Nic, Snapshot, Table, Wish};
 
 use crate::print::print_entry;
 use crate::value::{Entry, Matcher};
@@ -33,7 +33,7 @@ fn interface(n: &Nic) -> String {
         (None, Some(bus)) => Matcher { bus: Some(bus.clone()), ..Matcher::default() },
         (None, None) => Matcher { name: Some(n.name().to_string()), ..Matcher::default() },
     };
-    let wishes = now(n).into_iter().map(|knob| Wish { dev: None, knob, said: String::new() }).collect();
+    let wishes = now(n).into_iter().map(|knob| Wish { dev: None, knob, by: ConfiguredBy::Unknown }).collect();
     let text = print_entry(&Entry { matcher, wishes, ..Entry::default() });
     let driver = n.driver.known().map(|d| format!(", {d}")).unwrap_or_default();
     let queues = match n.queues_unread() {

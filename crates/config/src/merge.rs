@@ -54,7 +54,7 @@ fn wish(all: &mut Vec<Wish>, over: &Wish) {
     };
     let Some(base) = all.iter_mut().find(|b| same_place(&b.knob, &over.knob)) else { return all.push(over.clone()) };
     base.knob = both(&base.knob, &over.knob);
-    base.said.clone_from(&over.said);
+    base.by.clone_from(&over.by);
 }
 
 /// The queues (or CPUs) that both name, where one names others too, become sayings of their own. What is left of `over`.

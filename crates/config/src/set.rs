@@ -39,7 +39,7 @@ pub fn parse_set(argument: &str) -> Result<Config, Faults> {
     };
     let text = format!("version = 1\n{head_text}{key} = {value}\n");
     let known = INTERFACE.key(first).is_some() || dev == "host";
-    decode::document(&shown, &text, Origin::Argument).map_err(|mut f| {
+    decode::document(&shown, &text, Origin::Argument(argument)).map_err(|mut f| {
         if !known && FILE.key(&dev).is_some() {
             f.all.retain(|f| f.at.start > 0);
         }

@@ -1,6 +1,6 @@
 //! What a configuration says, before a host is looked at.
 
-use ringwise_model::{CpuSet, FarNode, Goal, GroupWish, Intent, Policy, Smt, Wish};
+use ringwise_model::{ConfiguredBy, CpuSet, FarNode, Goal, GroupWish, Intent, Policy, Smt, Wish};
 
 /// Policies that need no `[[policy]]`.
 pub const BUILT_IN_POLICIES: [&str; 3] = ["latency", "bulk", "cpu"];
@@ -38,7 +38,7 @@ pub struct Entry {
     /// Without `dev` until they are bound.
     pub wishes: Vec<Wish>,
     pub groups: Vec<GroupWish>,
-    pub said: String,
+    pub by: ConfiguredBy,
 }
 
 /// Which interfaces: everything that is said must hold.
@@ -77,20 +77,20 @@ impl std::fmt::Display for Matcher {
 }
 
 impl Config {
-    /// The same without where each thing was said.
+    /// The same without where each thing was configured.
     pub fn without_places(&self) -> Self {
         let mut c = self.clone();
-        c.sayings().for_each(String::clear);
+        c.places().for_each(|by| *by = ConfiguredBy::Unknown);
         c
     }
 
-    /// Where each thing was said.
-    pub(crate) fn sayings(&mut self) -> impl Iterator<Item = &mut String> {
+    /// Where each thing was configured.
+    pub(crate) fn places(&mut self) -> impl Iterator<Item = &mut ConfiguredBy> {
         let entries = self.entries.iter_mut().flat_map(|e| {
             let (wishes, groups) = (e.wishes.iter_mut(), e.groups.iter_mut());
-            std::iter::once(&mut e.said).chain(wishes.map(|w| &mut w.said)).chain(groups.map(|g| &mut g.said))
+            std::iter::once(&mut e.by).chain(wishes.map(|w| &mut w.by)).chain(groups.map(|g| &mut g.by))
         });
-        self.host.wishes.iter_mut().map(|w| &mut w.said).chain(entries)
+        self.host.wishes.iter_mut().map(|w| &mut w.by).chain(entries)
     }
 
     /// Another saying over this one. Entries are the same where they match by the same words.
@@ -129,27 +129,27 @@ impl Config {
             entries: Vec::new(),
             policies: i.policies.clone(),
         };
-        let mut of = |dev: &str, said: &str| -> usize {
+        let mut of = |dev: &str, by: &ConfiguredBy| -> usize {
             let found = c.entries.iter().position(|e| e.matcher.name.as_deref() == Some(dev));
             found.unwrap_or_else(|| {
                 let matcher = Matcher { name: Some(dev.to_string()), ..Matcher::default() };
-                c.entries.push(Entry { matcher, said: said.to_string(), ..Entry::default() });
+                c.entries.push(Entry { matcher, by: by.clone(), ..Entry::default() });
                 c.entries.len() - 1
             })
         };
         let mut goals = Vec::new();
         for (dev, goal) in &i.dev_goals {
-            goals.push((of(dev, ""), *goal));
+            goals.push((of(dev, &ConfiguredBy::Unknown), *goal));
         }
         let mut wishes = Vec::new();
         for w in &i.wishes {
             if let Some(dev) = &w.dev {
-                wishes.push((of(dev, &w.said), Wish { dev: None, ..w.clone() }));
+                wishes.push((of(dev, &w.by), Wish { dev: None, ..w.clone() }));
             }
         }
         let mut groups = Vec::new();
         for g in &i.groups {
-            groups.push((of(&g.dev, &g.said), GroupWish { dev: String::new(), ..g.clone() }));
+            groups.push((of(&g.dev, &g.by), GroupWish { dev: String::new(), ..g.clone() }));
         }
         goals.into_iter().for_each(|(at, g)| c.entries[at].goal = Some(g));
         wishes.into_iter().for_each(|(at, w)| c.entries[at].wishes.push(w));

@@ -87,8 +87,8 @@ fn single_keys_go_before_entries() {
     // A fixed value over an adaptive one switches that off.
     assert_eq!((coalesce.unwrap()["use-adaptive-rx"], coalesce.unwrap()["rx-usecs"]), (0, 30));
     assert_eq!(b.intent.dev_goals["eth1"], Goal::Rpc);
-    let said: Vec<&str> = b.intent.wishes.iter().map(|w| w.said.as_str()).collect();
-    assert!(said.contains(&"--set eth1.rings.rx=1024"), "{said:?}");
+    let said: Vec<String> = b.intent.wishes.iter().map(|w| w.by.to_string()).collect();
+    assert!(said.iter().any(|s| s == "--set eth1.rings.rx=1024"), "{said:?}");
     let wrong = bound("", &["eth7.rings.rx=1024"]).unwrap_err();
     assert!(wrong[0].contains("there is no interface name eth7 here"), "{}", wrong[0]);
 }

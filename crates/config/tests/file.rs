@@ -51,7 +51,7 @@ rule = ["tcp4 dst-port 443 action 2"]"#));
     has(Knob::Napi { queues: None, values });
     let rule = all.iter().find_map(|k| if let Knob::FlowRule { rule, .. } = k { Some(rule) } else { None }).unwrap();
     assert_eq!((rule.flow.as_str(), rule.action), ("tcp4", Action::Queue(2)));
-    assert_eq!(c.entries[0].wishes[0].said, "f.toml line 5");
+    assert_eq!(c.entries[0].wishes[0].by.to_string(), "f.toml line 5");
 }
 
 /// A step of a profile is told by its place; the model has one parameter for each number.
@@ -242,7 +242,7 @@ fn single_keys_of_a_command_line() {
     let knob = |arg: &str| {
         let c = parse_set(arg).unwrap_or_else(|f| panic!("{f}"));
         let mut all = c.entries[0].wishes.clone();
-        assert_eq!((all.len(), all[0].said.clone()), (1, format!("--set {arg}")));
+        assert_eq!((all.len(), all[0].by.to_string()), (1, format!("--set {arg}")));
         all.remove(0).knob
     };
     assert_eq!(

@@ -110,7 +110,11 @@ pub fn queue_coalesce_again(host: &dyn Host, nic: &mut Nic, queue: u32) {
         (Err(e), Fact::Known(all)) if e.is_absent() => _ = all.remove(&queue),
         (Err(e), other) => {
             let what = format!("{WHAT} {}", nic.dev.name);
-            *other = if e.is_absent() { Fact::Absent } else { Fact::Unknown(Unread::new(what, e.errno, e.reason())) };
+            *other = if e.is_absent() {
+                Fact::Absent
+            } else {
+                Fact::Unknown(Unread::new(what, e.errno, e.reason()).because(e.cause))
+            };
         }
     }
 }

@@ -29,7 +29,7 @@ pub fn control(host: &Arc<dyn Host>, deadline: Duration) -> Fact<Vec<ControlPath
 }
 
 pub(crate) fn late(deadline: Duration) -> Fact<Vec<ControlPath>> {
-    Fact::unknown("control path", format!("no answer within {} s", deadline.as_secs_f64()))
+    Fact::late("control path", deadline)
 }
 
 /// What cannot be looked for is a path that may run anywhere.

@@ -70,9 +70,7 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
     let asked = host.clone();
     let all = move || Reader::new(asked.as_ref()).ask(&Request::Qdiscs, qdiscs);
     let qdiscs = alone_with_deadline(host, "qdiscs", deadline, all);
-    out.qdiscs = Some(qdiscs.unwrap_or_else(|| {
-        Fact::unknown(Request::Qdiscs.to_string(), format!("no answer within {} s", deadline.as_secs_f64()))
-    }));
+    out.qdiscs = Some(qdiscs.unwrap_or_else(|| Fact::late(Request::Qdiscs.to_string(), deadline)));
     let task = |(name, dir): &(String, String)| -> pool::Task<DevExtra> {
         let (host, name, dir) = (host.clone(), name.clone(), dir.clone());
         Box::new(move || {
@@ -88,11 +86,10 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
 
 /// Of a device that does not answer.
 fn late(deadline: Duration) -> DevExtra {
-    let why = format!("no answer within {} s", deadline.as_secs_f64());
     DevExtra {
-        pci: Some(Fact::unknown("PCI configuration space", why.clone())),
-        eee: Some(Fact::unknown("eee-get", why.clone())),
-        tcp_data_split: Some(Fact::unknown("rings-get", why)),
+        pci: Some(Fact::late("PCI configuration space", deadline)),
+        eee: Some(Fact::late("eee-get", deadline)),
+        tcp_data_split: Some(Fact::late("rings-get", deadline)),
     }
 }
 

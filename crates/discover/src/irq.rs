@@ -10,7 +10,8 @@ use ringwise_kfmt::irq_names::{NameContext, NameMatch, RankedNumbers, classify, 
 use ringwise_kfmt::netdev_nl::{self, NapiInfo, cmd};
 use ringwise_kfmt::{cpulist, cpumask, interrupts, sysfs};
 use ringwise_model::{
-    Channels, Confidence, CpuSet, Dir, Fact, IrqId, MapSource, Movable, NodeId, Role, RxQueue, TxQueue, Unread, Vector,
+    Channels, Confidence, CpuSet, Dir, Fact, IrqId, MapSource, Movable, NodeId, Role, RxQueue, Subject, TxQueue,
+    Unread, Vector,
 };
 use ringwise_sys::{Host, Request};
 
@@ -301,7 +302,7 @@ fn by_name_only(r: &mut Reader, table: &Table, around: &Around, names: &mut BTre
 }
 
 fn not_attributed(around: &Around, why: &str) -> Unread {
-    Unread::new(format!("queue interrupts of {}", around.name), None, why)
+    Unread::new(format!("queue interrupts of {}", around.name), None, why).of(Subject::QueueInterrupts)
 }
 
 fn context<'a>(around: &Around<'a>, vectors: Option<u32>, blocks: Option<u32>) -> NameContext<'a> {
@@ -513,20 +514,16 @@ fn managed(host: &dyn Host, irq: u32) -> bool {
 }
 
 fn say_what_is_missing(r: &mut Reader, around: &Around, vectors: &[Vector], renamed: bool) {
-    let what = || format!("queue interrupts of {}", around.name);
+    let missing = |why| not_attributed(around, why);
     if renamed {
-        r.unread.push(Unread::new(
-            what(),
-            None,
-            "their names are those of another interface: was it renamed while it was up?",
-        ));
+        r.unread.push(missing("their names are those of another interface: was it renamed while it was up?"));
     } else if !vectors.is_empty() && vectors.iter().all(|v| v.names.is_empty() && !v.is_queue()) {
         let why = if around.down {
             "drivers name their interrupts only while the interface is up"
         } else {
             "the vectors carry no names"
         };
-        r.unread.push(Unread::new(what(), None, why));
+        r.unread.push(missing(why));
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringwise_kfmt::rtnl;
 use ringwise_kfmt::sysfs;
 use ringwise_model::nic::Link;
-use ringwise_model::{DevId, Fact, IfIndex, Nic, NicKind, Unread};
+use ringwise_model::{Cause, DevId, Fact, IfIndex, Nic, NicKind, Subject, Unread};
 use ringwise_sys::{Host, Request};
 
 use crate::links::{NET, Port, Sort};
@@ -109,13 +110,19 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
     }
 }
 
-/// A device that gave no answer, from a host that is not asked anything that may hang; `why` comes first in
-/// what is unread, and stands for the rest.
-pub fn read_quiet(quiet: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Option<&str>, why: &str) -> Nic {
+/// A device that gave no answer, from a host that is not asked anything that may hang; the missing answer comes
+/// first in what is unread, and stands for the rest.
+pub fn read_quiet(
+    quiet: &Arc<dyn Host>,
+    common: &Common,
+    port: &Port,
+    master_kind: Option<&str>,
+    within: Duration,
+) -> Nic {
     let mut nic = read(quiet, common, port, master_kind);
     nic.link = Link { speed_mbps: nic.link.speed_mbps, duplex: nic.link.duplex, ..listed(common, port).link };
-    nic.unread.retain(|u| u.why != why);
-    nic.unread.insert(0, Unread::new(port.name.clone(), None, why));
+    nic.unread.retain(|u| u.cause != Cause::Late);
+    nic.unread.insert(0, no_answer(port, within));
     nic
 }
 
@@ -153,8 +160,8 @@ pub fn listed(common: &Common, port: &Port) -> Nic {
 }
 
 /// A device that could not be read in time: only what the dumps said is there.
-pub fn late(common: &Common, port: &Port, why: &str) -> Nic {
-    let u = Unread::new(port.name.clone(), None, why);
+pub fn late(common: &Common, port: &Port, within: Duration) -> Nic {
+    let u = no_answer(port, within);
     let mut nic = bare(port, NicKind::Unknown, Some(&u));
     nic.dev.bus_address = port.info.as_ref().and_then(|i| i.parent_dev.clone());
     nic.dev.permanent_mac = port.info.as_ref().and_then(|i| i.perm_mac.clone());
@@ -166,10 +173,14 @@ pub fn late(common: &Common, port: &Port, why: &str) -> Nic {
     nic
 }
 
+fn no_answer(port: &Port, within: Duration) -> Unread {
+    Unread::late(port.name.clone(), within).of(Subject::Device)
+}
+
 /// Absent, or unknown with the one reason for everything.
 fn because<T>(late: Option<&Unread>, what: &str) -> Fact<T> {
     match late {
-        Some(u) => Fact::Unknown(Unread { what: format!("{what} of {}", u.what), ..u.clone() }),
+        Some(u) => Fact::Unknown(Unread { what: format!("{what} of {}", u.what), subject: None, ..u.clone() }),
         None => Fact::Absent,
     }
 }

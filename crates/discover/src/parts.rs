@@ -1,6 +1,6 @@
 //! What of a host is read. What is left out is unknown and says so.
 
-use ringwise_model::{Fact, Unread};
+use ringwise_model::Fact;
 
 /// Parts that are dear to read, or that only some commands need. Interfaces, links, drivers, nodes, channel
 /// counts, interrupts and the CPUs they go to are always read.
@@ -69,9 +69,7 @@ impl Parts {
     };
 }
 
-pub(crate) const NOT_ASKED: &str = "not asked";
-
 /// Reads it, or leaves it out.
 pub(crate) fn part<T>(wanted: bool, what: &str, read: impl FnOnce() -> Fact<T>) -> Fact<T> {
-    if wanted { read() } else { Fact::Unknown(Unread::new(what, None, NOT_ASKED)) }
+    if wanted { read() } else { Fact::not_asked(what) }
 }

@@ -1,18 +1,24 @@
 //! Queue directories of an interface, in numeric order.
 
 use ringwise_kfmt::sysfs;
-use ringwise_model::{Bql, Fact, RxQueue, TxQueue};
+use ringwise_model::{Bql, Fact, RxQueue, Subject, TxQueue};
 
 use crate::parts::part;
-use crate::read::Reader;
+use crate::read::{Reader, unread};
 use crate::{natural, rfs, rps, xps};
 
 /// Receive and transmit queues from `/sys/class/net/DEV/queues`. The directory may show more receive
 /// queues than the device has rings (mlx5 with AF_XDP rings on some kernels).
 pub fn queues(r: &mut Reader, dir: &str, steering: bool) -> (Vec<RxQueue>, Vec<TxQueue>) {
     let base = format!("{dir}/queues");
-    let Fact::Known(names) = r.list(&base) else {
-        return (Vec::new(), Vec::new());
+    let names = match r.host.list(&base) {
+        Ok(names) => names,
+        Err(e) => {
+            if !e.is_absent() {
+                r.unread.push(unread(&base, &e).of(Subject::Queues));
+            }
+            return (Vec::new(), Vec::new());
+        }
     };
     let rx = natural::numbers(&names, "rx-")
         .into_iter()

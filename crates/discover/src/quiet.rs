@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_model::{Snapshot, Unread};
+use ringwise_model::{Cause, Snapshot, Unread};
 use ringwise_sys::{Clock, Error, Host, Request, Result};
 
 /// Files whose reading takes the network lock (net/core/net-sysfs.c): a sick device may hold it, and then
@@ -26,24 +26,27 @@ fn interrupts_cpus(path: &str) -> bool {
     INTERRUPTING.contains(&path) || path.ends_with("/energy_performance_preference")
 }
 
-/// Why `--passive` left something out.
-const PASSIVE: &str = "not asked (--passive)";
-
 /// The host by its files alone, without those that take the network lock or interrupt other CPUs.
 pub fn passive(host: Arc<dyn Host>) -> Arc<dyn Host> {
-    Arc::new(Quiet { host, why: PASSIVE.to_string() })
+    Arc::new(Quiet { host, why: Unread::new("", None, "not asked (--passive)").because(Cause::Passive) })
 }
 
 /// What [`passive`] left out of this, by name.
 pub fn left_out(s: &Snapshot) -> impl Iterator<Item = &Unread> {
-    s.unread.iter().chain(s.nics.iter().flat_map(|n| &n.unread)).filter(|u| u.why == PASSIVE)
+    s.unread.iter().chain(s.nics.iter().flat_map(|n| &n.unread)).filter(|u| u.cause == Cause::Passive)
 }
 
 /// The host without kernel requests and without the files that need the network lock: those fail with `why`.
 pub struct Quiet {
     pub host: Arc<dyn Host>,
-    /// `no answer within 2 s`
-    pub why: String,
+    /// Without its `what`.
+    pub why: Unread,
+}
+
+impl Quiet {
+    fn refuses(&self, what: &str) -> Error {
+        Error { cause: self.why.cause, ..Error::other(what, self.why.why.clone()) }
+    }
 }
 
 impl Clock for Quiet {
@@ -61,7 +64,7 @@ impl Clock for Quiet {
 impl Host for Quiet {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         if takes_the_network_lock(path) || interrupts_cpus(path) {
-            return Err(Error::other(path, self.why.clone()));
+            return Err(self.refuses(path));
         }
         self.host.read(path)
     }
@@ -75,7 +78,7 @@ impl Host for Quiet {
         self.host.readlink(path)
     }
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
-        Err(Error::other(request.to_string(), self.why.clone()))
+        Err(self.refuses(&request.to_string()))
     }
     fn is_recorded(&self) -> bool {
         self.host.is_recorded()

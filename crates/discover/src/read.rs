@@ -14,7 +14,7 @@ pub fn unread(what: &str, e: &Error) -> Unread {
         (Some(EPERM | EACCES), Some(w)) => format!("needs root: {w}"),
         _ => e.reason(),
     };
-    Unread::new(what, e.errno, why)
+    Unread::new(what, e.errno, why).because(e.cause)
 }
 
 /// A failed read as a fact: the kernel's "not here" is absent, everything else unknown.

@@ -5,7 +5,7 @@ mod others;
 
 use std::time::Duration;
 
-use ringwise_model::{Fact, Irqbalance, Rival, Unread};
+use ringwise_model::{Cause, Fact, Irqbalance, Rival, Unread};
 use ringwise_sys::{Host, Recording};
 
 use crate::natural;
@@ -30,9 +30,11 @@ pub struct Found {
 }
 
 impl Found {
-    pub fn not(why: &str) -> Self {
-        let what = "/proc/*/comm";
-        Self { names: Fact::unknown(what, why), details: Vec::new(), irqbalance: Fact::unknown("irqbalance", why) }
+    /// Not known, for this reason whatever the `what` of it is.
+    pub fn not(why: &Unread) -> Self {
+        let of = |what: &str| Unread { what: what.to_string(), ..why.clone() };
+        let (names, irqbalance) = (Fact::Unknown(of("/proc/*/comm")), Fact::Unknown(of("irqbalance")));
+        Self { names, details: Vec::new(), irqbalance }
     }
 }
 
@@ -57,7 +59,10 @@ pub fn find_within(host: &dyn Host, time: Option<Duration>) -> Found {
 
 /// Only irqbalance, by its socket: no process is looked at but that one.
 pub fn irqbalance_alone(host: &dyn Host) -> Found {
-    Found { irqbalance: irqbalance(host, None), ..Found::not("not looked for") }
+    Found {
+        irqbalance: irqbalance(host, None),
+        ..Found::not(&Unread::new("", None, "not looked for").because(Cause::NotAsked))
+    }
 }
 
 /// Rivals that run now, by name, sorted. Known and empty: looked, none there. Processes of other

@@ -140,13 +140,12 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         }
     };
     done.resize_with(read.len() + 2, || None);
-    let why = format!("no answer within {} s", deadline.as_secs_f64());
     facts.rps_default_mask = match done.pop() {
         Some(Some(Part::DefaultMask(f, unread))) => {
             r.unread.extend(unread);
             f
         }
-        _ => r.note(Fact::unknown(rps::DEFAULT_MASK, why.clone())),
+        _ => r.note(Fact::late(rps::DEFAULT_MASK, deadline)),
     };
     if options.parts.host && !facts.sysctls.is_empty() {
         let mask = facts.rps_default_mask.as_ref().map(|m| cpumask::format(m, None));
@@ -154,14 +153,14 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
     }
     let found = match done.pop() {
         Some(Some(Part::Rivals(f))) => *f,
-        _ => rivals::Found::not(&why),
+        _ => rivals::Found::not(&Unread::late("", deadline)),
     };
     (facts.rivals, facts.rival_details, facts.irqbalance) = (found.names, found.details, found.irqbalance);
     if let (Fact::Unknown(u), false) = (&facts.rivals, options.skip_rivals) {
         r.unread.push(u.clone());
     }
     let late: Vec<usize> = read.iter().zip(&done).filter(|(_, d)| d.is_none()).map(|(i, _)| *i).collect();
-    let mut without = quietly(host, &common, &ports, &late, &why, deadline);
+    let mut without = quietly(host, &common, &ports, &late, deadline);
     let mut done = done.into_iter();
     let nics = chosen
         .listed
@@ -169,7 +168,7 @@ pub fn snapshot(host: &Arc<dyn Host>, options: &Options) -> Result<Snapshot, Err
         .map(|&i| match ports[i].sort {
             Sort::Own => match done.next() {
                 Some(Some(Part::Nic(nic))) => *nic,
-                _ => without.remove(&i).unwrap_or_else(|| nics::late(&common, &ports[i], &why)),
+                _ => without.remove(&i).unwrap_or_else(|| nics::late(&common, &ports[i], deadline)),
             },
             _ => {
                 let mut nic = nics::listed(&common, &ports[i]);
@@ -220,20 +219,18 @@ fn quietly(
     common: &Arc<Common>,
     ports: &Arc<Vec<Port>>,
     late: &[usize],
-    why: &str,
     deadline: Duration,
 ) -> BTreeMap<usize, Nic> {
     if late.is_empty() || host.is_recorded() {
         return BTreeMap::new();
     }
-    let quiet: Arc<dyn Host> = Arc::new(Quiet { host: host.clone(), why: why.to_string() });
+    let quiet: Arc<dyn Host> = Arc::new(Quiet { host: host.clone(), why: Unread::late("", deadline) });
     let task = |i: usize| -> pool::Task<Nic> {
         let (host, quiet, common, ports) = (host.clone(), quiet.clone(), common.clone(), ports.clone());
-        let why = why.to_string();
         Box::new(move || {
             let _alone = Alone::new(&host, format!("files of {}", ports[i].name), deadline)?;
             let kind = nics::master_kind(&ports, ports[i].master);
-            Some(nics::read_quiet(&quiet, &common, &ports[i], kind.as_deref(), &why))
+            Some(nics::read_quiet(&quiet, &common, &ports[i], kind.as_deref(), deadline))
         })
     };
     let parts = pool::run(late.iter().map(|i| task(*i)).collect(), deadline);
@@ -261,9 +258,8 @@ pub fn device(host: &Arc<dyn Host>, name: &str, deadline: Duration) -> Result<Ni
     let mut nic = match alone_with_deadline(host, &of_device(&port.name), deadline, task) {
         Some(nic) => nic,
         None => {
-            let why = format!("no answer within {} s", deadline.as_secs_f64());
-            let mut without = quietly(host, &common, &Arc::new(ports), &[i], &why, deadline);
-            without.remove(&i).unwrap_or_else(|| nics::late(&common, &port, &why))
+            let mut without = quietly(host, &common, &Arc::new(ports), &[i], deadline);
+            without.remove(&i).unwrap_or_else(|| nics::late(&common, &port, deadline))
         }
     };
     nic.unread.extend(r.unread);
@@ -293,8 +289,7 @@ fn ports(host: &Arc<dyn Host>, r: &mut Reader, deadline: Duration) -> Vec<Port> 
             ports
         }
         None => {
-            let why = format!("no answer within {} s", deadline.as_secs_f64());
-            r.unread.push(Unread::new(ringwise_sys::Request::Links.to_string(), None, why));
+            r.unread.push(Unread::late(ringwise_sys::Request::Links.to_string(), deadline));
             links::from_files(r)
         }
     }
@@ -313,7 +308,7 @@ fn common(host: &Arc<dyn Host>, r: &mut Reader, ports: &[Port], deadline: Durati
         }
         None => {
             let what = ringwise_sys::Request::Addrs.to_string();
-            r.note(Fact::unknown(what, format!("no answer within {} s", deadline.as_secs_f64())))
+            r.note(Fact::late(what, deadline))
         }
     };
     let own = ports.iter().filter(|p| p.sort == Sort::Own).map(|p| p.name.clone()).collect();

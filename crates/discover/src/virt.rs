@@ -2,7 +2,6 @@
 
 use ringwise_model::{Fact, Unread};
 
-use crate::parts::NOT_ASKED;
 use crate::read::Reader;
 
 /// Start of DMI `sys_vendor` or `product_name` → name. Vendors that also sell bare metal are not here.
@@ -58,7 +57,7 @@ pub fn hypervisor(r: &mut Reader, cpuinfo: bool) -> Fact<String> {
     }
     let what = "/proc/cpuinfo";
     if !cpuinfo {
-        return Fact::unknown(what, NOT_ASKED);
+        return Fact::not_asked(what);
     }
     match r.host.read_text(what) {
         Ok(text) => match text.lines().find(|l| l.starts_with("flags")) {

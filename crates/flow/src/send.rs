@@ -117,7 +117,7 @@ mod tests {
         assert_eq!((x.queue, x.by.as_str()), (None, "its transmit queues are not known"));
         // Not one queue, which would be decided: a device with unknown queues may have any.
         assert_eq!(crate::steering::receive_queues(&s.nics[0]), None);
-        let host_key = Fact::unknown("net.core.netdev_rss_key", "not asked");
+        let host_key = Fact::not_asked("net.core.netdev_rss_key");
         let steering = crate::steering::Steering::new(&s.nics[0], &host_key);
         assert_eq!(steering.queues(), None);
     }

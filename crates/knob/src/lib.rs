@@ -26,6 +26,7 @@ mod order;
 pub mod overlap;
 pub mod pause;
 mod react;
+pub mod reason;
 pub mod rfs;
 pub mod rings;
 pub mod rivals;
@@ -42,5 +43,6 @@ pub use hand::{FOR_GROUPS, FOR_SHARES, Hand, Made, Origin, Window, goes_with_lay
 pub use learned::Learned;
 pub use order::order;
 pub use react::{Reaction, react};
+pub use reason::{Forgets, Nearest, Reason, ResetBy, With, configured_in};
 pub use setting::Setting;
 pub use step::{IfRefused, Step};

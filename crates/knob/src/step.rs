@@ -3,7 +3,7 @@
 use ringwise_model::Fact;
 use serde::{Deserialize, Serialize};
 
-use crate::Setting;
+use crate::{Reason, Setting};
 
 /// What to do when the kernel refuses a step for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,8 +25,7 @@ pub struct Step {
     pub from: Fact<Setting>,
     /// Rule id, e.g. `A03`, `Q05`, `R0.09`.
     pub rule: String,
-    /// A sentence.
-    pub reason: String,
+    pub reason: Reason,
     /// Where the rule comes from, e.g. `kernel documentation, networking/scaling`.
     pub source: String,
     pub interrupts_traffic: bool,

@@ -63,7 +63,7 @@ pub struct Eee {
 impl Extra {
     /// A small file; unknown where nobody asked for it.
     pub fn file(&self, path: &str) -> Fact<String> {
-        self.text.get(path).cloned().unwrap_or_else(|| Fact::unknown(path, "not asked"))
+        self.text.get(path).cloned().unwrap_or_else(|| Fact::not_asked(path))
     }
 
     pub fn number(&self, path: &str) -> Fact<u64> {

@@ -2,6 +2,8 @@
 //!
 //! "Could not tell" carries why, and is never turned into a default value.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::words::visible;
@@ -30,11 +32,83 @@ pub struct Unread {
     pub errno: Option<i32>,
     /// In words: `needs root`, `not in this capture`, `no answer within 2 s`, or the kernel's own words.
     pub why: String,
+    /// The same for programs, where something depends on it.
+    #[serde(default, skip_serializing_if = "Cause::is_other")]
+    pub cause: Cause,
+    /// Subject of an interface that is unknown as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<Subject>,
+}
+
+/// Why something is unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", rename_all = "snake_case")]
+pub enum Cause {
+    /// As the text says.
+    #[default]
+    Other,
+    /// The command did not need it.
+    NotAsked,
+    /// Left out by `--passive`.
+    Passive,
+    /// The recording does not have it.
+    NotRecorded,
+    /// No answer in time.
+    Late,
+}
+
+impl Cause {
+    fn is_other(&self) -> bool {
+        *self == Self::Other
+    }
+}
+
+/// What a later version knows is [`Cause::Other`].
+impl From<String> for Cause {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "not_asked" => Self::NotAsked,
+            "passive" => Self::Passive,
+            "not_recorded" => Self::NotRecorded,
+            "late" => Self::Late,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What is unknown of an interface as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// Everything: the device did not answer.
+    Device,
+    /// Which queues it has.
+    Queues,
+    /// Which interrupts serve its queues.
+    QueueInterrupts,
 }
 
 impl Unread {
     pub fn new(what: impl Into<String>, errno: Option<i32>, why: impl Into<String>) -> Self {
-        Self { what: what.into(), errno, why: why.into() }
+        Self { what: what.into(), errno, why: why.into(), cause: Cause::Other, subject: None }
+    }
+
+    /// Something that the command did not need.
+    pub fn not_asked(what: impl Into<String>) -> Self {
+        Self::new(what, None, "not asked").because(Cause::NotAsked)
+    }
+
+    /// No answer within this time.
+    pub fn late(what: impl Into<String>, within: Duration) -> Self {
+        Self::new(what, None, format!("no answer within {} s", within.as_secs_f64())).because(Cause::Late)
+    }
+
+    pub fn because(self, cause: Cause) -> Self {
+        Self { cause, ..self }
+    }
+
+    pub fn of(self, subject: Subject) -> Self {
+        Self { subject: Some(subject), ..self }
     }
 }
 
@@ -45,7 +119,17 @@ impl std::fmt::Display for Unread {
 }
 
 impl<T> Fact<T> {
-    /// Not asked at all; `what` names the thing, `why` the reason.
+    /// Something that the command did not need.
+    pub fn not_asked(what: impl Into<String>) -> Self {
+        Self::Unknown(Unread::not_asked(what))
+    }
+
+    /// No answer within this time.
+    pub fn late(what: impl Into<String>, within: Duration) -> Self {
+        Self::Unknown(Unread::late(what, within))
+    }
+
+    /// `what` names the thing, `why` the reason.
     pub fn unknown(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self::Unknown(Unread::new(what, None, why))
     }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bond;
+pub mod configured;
 pub mod control;
 pub mod cpuset;
 pub mod extra;
@@ -27,10 +28,11 @@ pub mod wish;
 pub mod words;
 
 pub use bond::{Bond, BondMember};
+pub use configured::ConfiguredBy;
 pub use control::{ControlPath, ControlReason};
 pub use cpuset::CpuSet;
 pub use extra::{DevExtra, Eee, Extra, PacketSocket, PciControl, Qdiscs};
-pub use fact::{Fact, Unread};
+pub use fact::{Cause, Fact, Subject, Unread};
 pub use features::Feature;
 pub use ids::{CpuId, DevId, Dir, IfIndex, IrqId, NodeId};
 pub use intent::{FarNode, Goal, Intent, Smt};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bond, CpuSet, DevId, Dir, Fact, IfIndex, NodeId, RxQueue, TxQueue, Unread, Vector};
+use crate::{Bond, Cause, CpuSet, DevId, Dir, Fact, IfIndex, NodeId, RxQueue, Subject, TxQueue, Unread, Vector};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nic {
@@ -184,14 +184,13 @@ pub struct RssContext {
 
 /// Of parts that were not read.
 pub fn not_asked<T>() -> Fact<T> {
-    Fact::unknown(KNOB, NOT_ASKED)
+    Fact::not_asked(KNOB)
 }
 
 const KNOB: &str = "knob";
-const NOT_ASKED: &str = "not asked";
 
 fn not_read<T>(f: &Fact<T>) -> bool {
-    matches!(f, Fact::Unknown(u) if u.errno.is_none() && u.what == KNOB && u.why == NOT_ASKED)
+    matches!(f, Fact::Unknown(u) if u.cause == Cause::NotAsked && u.what == KNOB)
 }
 
 /// Somebody besides the network stack who uses queues of the device.
@@ -249,8 +248,7 @@ impl Nic {
         if !self.rx_queues.is_empty() || !self.tx_queues.is_empty() {
             return None;
         }
-        let path = format!("/sys/class/net/{}/queues", self.name());
-        self.unread.iter().find(|u| u.what == path || u.what == self.name())
+        self.unread.iter().find(|u| matches!(u.subject, Some(Subject::Queues | Subject::Device)))
     }
 
     /// Known to have a link now.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, FarNode, Goal, Intent, Smt};
+use crate::{ConfiguredBy, CpuSet, FarNode, Goal, Intent, Smt};
 
 /// A goal, or the one that fits the role of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,7 +137,7 @@ impl Requested {
     /// Without what a person has typed: files, names of groups and policies, flags.
     pub fn without_typed_text(self) -> Self {
         let mut intent = Intent { config: None, groups: Vec::new(), policies: Vec::new(), ..self.intent };
-        intent.wishes.iter_mut().for_each(|w| w.said.clear());
+        intent.wishes.iter_mut().for_each(|w| w.by = ConfiguredBy::default());
         Self { flags: None, intent }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuId, CpuSet, NapiValues, Rule};
+use crate::{ConfiguredBy, CpuId, CpuSet, NapiValues, Rule};
 
 /// One thing laid down. It goes before what the goal would have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,8 +14,14 @@ pub struct Wish {
     pub dev: Option<String>,
     #[serde(flatten)]
     pub knob: Knob,
-    /// Where it was said, for messages: `/etc/ringwise/ringwise.toml line 12`, `--set`.
-    pub said: String,
+    /// Where it was configured.
+    #[serde(
+        default,
+        alias = "said",
+        deserialize_with = "ConfiguredBy::read",
+        skip_serializing_if = "ConfiguredBy::is_unknown"
+    )]
+    pub by: ConfiguredBy,
 }
 
 /// A knob and the value wanted. Members that are `None` are left as they are; queues `None` are all queues.
@@ -139,7 +145,14 @@ pub struct GroupWish {
     pub context: bool,
     #[serde(default)]
     pub flows: Vec<Flow>,
-    pub said: String,
+    /// Where it was configured.
+    #[serde(
+        default,
+        alias = "said",
+        deserialize_with = "ConfiguredBy::read",
+        skip_serializing_if = "ConfiguredBy::is_unknown"
+    )]
+    pub by: ConfiguredBy,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

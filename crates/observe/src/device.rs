@@ -43,7 +43,7 @@ pub(crate) struct Notes(pub Vec<Unread>);
 impl Notes {
     pub fn error(&mut self, e: &Error) {
         if !e.is_absent() {
-            self.0.push(Unread::new(&e.what, e.errno, e.reason()));
+            self.0.push(Unread::new(&e.what, e.errno, e.reason()).because(e.cause));
         }
     }
 

@@ -61,7 +61,7 @@ pub fn sample(host: &dyn Host, irqs: &[IrqId]) -> Result<Sample, Error> {
     let softnet = match host.read_text(SOFTNET) {
         Ok(text) => by_cpu(&text),
         Err(e) if e.is_absent() => Fact::Absent,
-        Err(e) => Fact::Unknown(Unread::new(SOFTNET, e.errno, e.reason())),
+        Err(e) => Fact::Unknown(Unread::new(SOFTNET, e.errno, e.reason()).because(e.cause)),
     };
     Ok(Sample { at, irq_counts, softnet })
 }

@@ -5,7 +5,7 @@
 //! interrupts' affinity. It is judged by the driver's name; for others the feature may do harm (ixgbe stops its
 //! own sampling of flows), so it stays as it is.
 
-use ringwise_knob::{Address, IfRefused, Match, Setting, features, rules};
+use ringwise_knob::{Address, IfRefused, Match, Reason, Setting, features, rules};
 use ringwise_model::{Fact, Goal};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -51,10 +51,7 @@ pub(crate) fn plan(devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
         let matched = if f.on { Match::Same } else { Match::Differs };
         let setting = Setting::Ntuple { dev, on: true };
         let w = Wanted { setting, live, matched, anew: d.channels.is_some(), needed: false };
-        let why = format!(
-            "accelerated RFS: the device sends a flow to the queue of its program's CPU; {driver} has it by its name, \
-             its map of CPUs to queues cannot be read"
-        );
+        let why = Reason::AcceleratedRfs { driver: driver.clone() };
         out.want(Some(d.nic), learned, w, || Why { rule: "R2.04", reason: why, source: SCALING });
         // The rest of the plan does not build on it.
         if let Some((_, _, Some(step))) = out.entries.get_mut(&address) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::Address;
+use ringwise_knob::{Address, Reason};
 use ringwise_model::words::plural;
 use ringwise_model::{Goal, IfIndex, Intent, Nic, Snapshot};
 
@@ -77,7 +77,7 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut O
             )
         });
         let cut = list.iter().map(|i| devs[*i].name()).find(|n| bond.bond.as_ref().is_some_and(|b| b.hangs_on(n)));
-        let cut = cut.map(|n| format!("{n} is the only member that carries {name}, which it would cut off"));
+        let cut = cut.map(|dev| Reason::OnlyMember { dev: dev.to_string(), bond: name.to_string() });
         if stays.is_none() && cut.is_none() {
             continue;
         }
@@ -94,14 +94,15 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut O
                     needed: intent.queues.is_some(),
                     blocked_by: None,
                 }),
-                (None, why) => out.left_out.push(LeftOut {
+                (None, Some(reason)) => out.left_out.push(LeftOut {
                     from: ringwise_knob::channels::live(d.nic),
                     setting,
                     rule: "bond".into(),
-                    why: why.clone().unwrap_or_default(),
+                    reason: reason.clone(),
                     command: channels::command(intent, &[d.name()], want),
                     outage: format!("{name} would be cut off"),
                 }),
+                (None, None) => {}
             }
         }
     }

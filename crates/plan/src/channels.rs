@@ -1,9 +1,9 @@
 //! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
 
-use ringwise_knob::{Address, Made, Setting, rules as knob_rules};
-use ringwise_model::words::plural;
+use ringwise_knob::{Address, Made, Reason, Setting, configured_in, rules as knob_rules};
 use ringwise_model::{
-    Channels, Count, CpuSet, Fact, Flow, Goal, GoalChoice, GroupWish, Intent, IntentFlags, Rule, Snapshot, shell,
+    Channels, ConfiguredBy, Count, CpuSet, Fact, Flow, Goal, GoalChoice, GroupWish, Intent, IntentFlags, Rule,
+    Snapshot, shell,
 };
 
 use crate::bonds::Share;
@@ -43,9 +43,13 @@ pub(crate) fn command(intent: &Intent, devs: &[&str], n: u32) -> String {
 }
 
 /// The command that includes what was configured there and interrupts traffic.
-pub(crate) fn with_word(intent: &Intent, said: &[String]) -> String {
+pub(crate) fn with_word(intent: &Intent, by: &[ConfiguredBy]) -> String {
     let devs: Vec<&str> = intent.devs.iter().map(String::as_str).collect();
-    let set = said.iter().filter_map(|s| s.strip_prefix("--set ")).map(str::to_string).collect();
+    let argument = |by: &ConfiguredBy| match by {
+        ConfiguredBy::Argument { argument } => Some(argument.clone()),
+        _ => None,
+    };
+    let set = by.iter().filter_map(argument).collect();
     plan_with(IntentFlags { set, queues: intent.queues, ..request(intent, &devs) })
 }
 
@@ -90,8 +94,8 @@ pub(crate) fn decide(
     learned: &LearnedIndex,
     out: &mut Out,
 ) -> Result<(), Refusal> {
-    if let Some((setting, said)) = laid.channels_of(d.name()).cloned() {
-        laid_down(s, d, intent, setting, said, laid, learned, out);
+    if let Some((setting, by)) = laid.channels_of(d.name()).cloned() {
+        laid_down(s, d, intent, setting, by, laid, learned, out);
         return Ok(());
     }
     let name = d.name().to_string();
@@ -162,13 +166,13 @@ pub(crate) fn decide(
         d.channels = Some(setting);
         return Ok(());
     }
-    let (rule, why) = reason(intent, now, want, share);
+    let (rule, reason) = reason(intent, now, share);
     out.wanted_counts.push(want);
     out.left_out.push(LeftOut {
         from: ringwise_knob::channels::live(d.nic),
         setting,
         rule: rule.to_string(),
-        why,
+        reason,
         command: command(intent, &[&name], want),
         outage: outage(d.nic.driver.known().map(String::as_str)).to_string(),
     });
@@ -182,7 +186,7 @@ fn laid_down(
     d: &mut Dev,
     intent: &Intent,
     setting: Setting,
-    said: String,
+    by: Vec<ConfiguredBy>,
     laid: &mut Laid,
     learned: &LearnedIndex,
     out: &mut Out,
@@ -199,7 +203,7 @@ fn laid_down(
         return;
     }
     if let Some(user) = channel_user(d) {
-        cannot(out, format!("in use by {user} (laid down in {said})"));
+        cannot(out, format!("in use by {user} ({})", configured_in(&by)));
         return;
     }
     if let Some(why) = learned.why(d.nic, &setting) {
@@ -210,20 +214,20 @@ fn laid_down(
     // Where the driver has no count of this direction, the change leaves it as it is.
     let counts = (counts.0.unwrap_or(d.rx_now), counts.1.or(d.tx_now));
     if let Some((rule, why)) = in_the_way(d, counts.0, out.made.of(d.name())) {
-        cannot_for(out, format!("{why} (laid down in {said})"), Some(rule));
+        cannot_for(out, format!("{why} ({})", configured_in(&by)), Some(rule));
         return;
     }
     let live = ringwise_knob::channels::live(d.nic);
     if !intent.allow_disruption {
         laid.will_have(&name, counts.0, counts.1.unwrap_or(0));
-        out.left_out.push(wishes::left_out(intent, &setting, live, &[said], Some(d.nic)));
+        out.left_out.push(wishes::left_out(intent, &setting, live, &by, Some(d.nic)));
         return;
     }
     if out.keep.channels(d.name(), &setting) {
         return;
     }
     (d.rx, d.tx) = counts;
-    d.laid_in = Some(said);
+    d.configured_by = Some(by);
     d.channels = Some(setting);
 }
 
@@ -262,35 +266,15 @@ fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, String)> {
 /// The rule of a number of queues that the user named.
 pub(crate) const NAMED: &str = "R0.11";
 
-/// Rule and sentence for going from `now` to `want` queues.
-pub(crate) fn reason(intent: &Intent, now: u32, want: u32, near: Share) -> (&'static str, String) {
-    if intent.queues.is_some() {
-        return (NAMED, {
-            let (asked, was) = (plural(want as usize, "queue"), if want == 1 { "was" } else { "were" });
-            format!("{asked} {was} asked for, there {} {now}", if now == 1 { "is" } else { "are" })
-        });
+/// Why there are to be other than `now` queues, by its rule.
+pub(crate) fn reason(intent: &Intent, now: u32, near: Share) -> (&'static str, Reason) {
+    if let Some(queues) = intent.queues {
+        return (NAMED, Reason::QueuesRequested { queues, now });
     }
-    let queues = plural(now as usize, "queue");
-    let leave = if now == 1 { "leaves" } else { "leave" };
+    let Share { cores, cpus, .. } = near;
     match intent.goal {
-        Goal::Latency => {
-            ("R3.16", format!("the fewest queues that carry the load: half of the {} near physical cores", near.cores))
-        }
-        Goal::Forward if want < now => {
-            let cpus = plural(near.cpus as usize, "CPU");
-            ("Q03", format!("one queue a CPU: {queues} for the {cpus} of its node; each costs interrupts"))
-        }
-        Goal::Forward => {
-            let (idle, all) = (near.cpus.saturating_sub(now), near.cpus);
-            ("Q01", format!("one queue a CPU: {queues} {leave} {idle} of the {all} CPUs of its node idle"))
-        }
-        _ if want < now => {
-            let cores = plural(near.cores as usize, "core");
-            ("Q02", format!("one queue a physical core: {queues} for the {cores} of its node; each costs interrupts"))
-        }
-        _ => {
-            let (idle, all) = (near.cores.saturating_sub(now), near.cores);
-            ("Q01", format!("one queue a physical core: {queues} {leave} {idle} of the {all} cores of its node idle"))
-        }
+        Goal::Latency => ("R3.16", Reason::FewestQueues { cores }),
+        Goal::Forward => (if now > cpus { "Q03" } else { "Q01" }, Reason::OneQueueACpu { now, cpus }),
+        _ => (if now > cores { "Q02" } else { "Q01" }, Reason::OneQueueACore { now, cores }),
     }
 }

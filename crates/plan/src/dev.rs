@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use ringwise_knob::learned::What;
 use ringwise_knob::{Address, Learned, Of, Setting};
 use ringwise_model::{
-    Confidence, CpuSet, Dir, Fact, Goal, GroupWish, Intent, Knob, Movable, Nic, Role, RxQueue, Snapshot, TxQueue,
-    Vector,
+    Confidence, ConfiguredBy, CpuSet, Dir, Fact, Goal, GroupWish, Intent, Knob, Movable, Nic, Role, RxQueue, Snapshot,
+    TxQueue, Vector,
 };
 
 use crate::NotPossible;
@@ -81,7 +81,7 @@ pub(crate) struct Dev<'a> {
     /// The channel setting that the plan writes.
     pub channels: Option<Setting>,
     /// Where the user laid it down.
-    pub laid_in: Option<String>,
+    pub configured_by: Option<Vec<ConfiguredBy>>,
     pub units: Vec<Unit>,
     /// By vector: cannot be moved.
     pub stuck: Vec<bool>,
@@ -119,7 +119,7 @@ impl<'a> Dev<'a> {
             rx: 0,
             tx: None,
             channels: None,
-            laid_in: None,
+            configured_by: None,
             units: Vec::new(),
             stuck: vec![false; nic.vectors.len()],
             cpu: Vec::new(),

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Hand, Setting, Step};
+use ringwise_knob::{Address, Hand, Reason, Setting, Step};
 use ringwise_model::{ControlPath, CpuId, CpuSet, DevId, Fact, Intent, NodeId, Snapshot};
 use serde::{Deserialize, Serialize};
 
 /// Name of the JSON document.
 pub const SCHEMA: &str = "ringwise.plan";
 /// Additive changes keep it; a removed or changed member raises it.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// One plan for one host. Nothing in it depends on the order of devices or on the moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,7 +120,8 @@ pub struct LeftOut {
     /// What is there now, for `channels 8 -> 4`.
     pub from: Fact<Setting>,
     pub rule: String,
-    pub why: String,
+    #[serde(alias = "why")]
+    pub reason: Reason,
     /// The command line that would do it.
     pub command: String,
     /// Expected outage in words: `link down about 3 s`.
@@ -130,7 +131,7 @@ pub struct LeftOut {
 impl LeftOut {
     /// The user named it, on the command line or in the configuration.
     pub fn is_named(&self) -> bool {
-        [crate::wishes::RULE, crate::channels::NAMED].contains(&self.rule.as_str())
+        matches!(self.reason, Reason::Configured { .. } | Reason::QueuesRequested { .. })
     }
 }
 

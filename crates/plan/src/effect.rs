@@ -135,7 +135,7 @@ fn gain(m: &Machine, d: &Dev, intent: &Intent, all: &Option<String>) -> Option<S
             said("the other CPUs are kept free of queues, as requested")
         }
         _ if d.channels.is_some() && d.rx < d.rx_now => match d.goal {
-            _ if intent.queues.is_some() || d.laid_in.is_some() => said("there are fewer queues, as requested"),
+            _ if intent.queues.is_some() || d.configured_by.is_some() => said("there are fewer queues, as requested"),
             Goal::Latency => said("there are fewer queues, on half of the physical cores"),
             Goal::Forward => said("there are fewer queues, one a CPU"),
             _ => said("there are fewer queues, one a physical core"),

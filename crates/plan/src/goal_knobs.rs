@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, Setting, alike, coalesce, compare, live};
+use ringwise_knob::{Address, Reason, Setting, alike, coalesce, compare, live};
 use ringwise_model::{CpuId, Fact, Goal, Intent, Knob, Policy, Snapshot, Unread, User};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -160,15 +160,13 @@ pub(crate) fn plan(
         }
         match d.goal {
             Goal::Forward => {
-                let why = "packets joined by LRO cannot be sent on as they came, and the kernel drops them";
-                features(&mut cx, intent, &mut notes, "LRO", &[LRO], false, ("M11", why, NO_LRO));
+                let why = ("M11", Reason::LroBreaksForwarding, NO_LRO);
+                features(&mut cx, intent, &mut notes, "LRO", &[LRO], false, why);
                 pause(&mut cx, intent, &mut notes);
             }
             Goal::Stream => {
-                let why = "packets of a stream are joined before the stack sees them";
-                features(&mut cx, intent, &mut notes, "GRO", &[GRO], true, ("M10", why, OFFLOADS));
-                let why = "the device cuts long sends into packets, not the CPU";
-                features(&mut cx, intent, &mut notes, "TSO", &TSO, true, ("M14", why, OFFLOADS));
+                features(&mut cx, intent, &mut notes, "GRO", &[GRO], true, ("M10", Reason::GroJoins, OFFLOADS));
+                features(&mut cx, intent, &mut notes, "TSO", &TSO, true, ("M14", Reason::TsoCuts, OFFLOADS));
             }
             _ => {}
         }
@@ -191,7 +189,7 @@ fn propose(cx: &mut Cx, intent: &Intent, w: Want) {
         setting,
         from: live(cx.s, &address),
         rule: w.rule.into(),
-        why: w.reason,
+        reason: w.reason,
         command: channels::with_word(intent, &[]),
         outage: channels::outage(driver(cx.d.nic)).to_string(),
     });
@@ -242,7 +240,7 @@ fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     }
 }
 
-type Made = Option<(BTreeMap<String, u32>, String, &'static str)>;
+type Made = Option<(BTreeMap<String, u32>, Reason, &'static str)>;
 
 fn by_policy(cx: &Cx, policy: &Policy, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
     let dev = cx.d.name();
@@ -254,19 +252,17 @@ fn by_policy(cx: &Cx, policy: &Policy, has: &BTreeMap<String, u32>, notes: &mut 
     if fit.one_interval {
         notes.add(dev, "tx-usecs", ONE_INTERVAL, false);
     }
-    let mut reason = format!("policy {}: {}{}", policy.name, first_clause(&policy.when), fit.moved);
-    if SWITCHES.iter().any(|k| has.get(*k).is_some_and(|v| *v != 0) && fit.params.get(*k) == Some(&0)) {
-        reason += "; adaptive moderation goes off first, it would overwrite the values";
-    }
+    let adaptive_off = SWITCHES.iter().any(|k| has.get(*k).is_some_and(|v| *v != 0) && fit.params.get(*k) == Some(&0));
+    let (policy, when) = (policy.name.clone(), first_clause(&policy.when));
+    let reason = Reason::Policy { policy, when, moved: fit.moved, adaptive_off };
     (!fit.params.is_empty()).then_some((fit.params, reason, policies::SOURCE))
 }
 
 fn adaptive(cx: &Cx, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
-    let load = "requests come alone and in bursts: the driver fits the interval to the load";
     let params: BTreeMap<String, u32> =
         SWITCHES.iter().filter(|k| has.contains_key(**k)).map(|k| (k.to_string(), 1)).collect();
     if !params.is_empty() {
-        return Some((params, load.to_string(), DIM));
+        return Some((params, Reason::Adaptive { own_mode: BTreeMap::new() }, DIM));
     }
     let one = one_interval(cx.d);
     let usecs = ["rx-usecs", "tx-usecs"].into_iter().filter(|k| !one || *k != "tx-usecs");
@@ -276,7 +272,7 @@ fn adaptive(cx: &Cx, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
         notes.add(cx.d.name(), "adaptive moderation", "the driver has none; its fixed interval stays", false);
         return None;
     }
-    let reason = format!("{load} ({} is its own adaptive mode)", coalesce::text(&params));
+    let reason = Reason::Adaptive { own_mode: params.clone() };
     Some((params, reason, OWN_MODE))
 }
 
@@ -288,7 +284,7 @@ fn features(
     short: &str,
     names: &[&str],
     on: bool,
-    (rule, why, source): (&'static str, &str, &str),
+    (rule, reason, source): (&'static str, Reason, &str),
 ) {
     let dev = cx.d.name().to_string();
     let all = match &cx.d.nic.features {
@@ -324,7 +320,7 @@ fn features(
             continue;
         }
         let setting = Setting::Feature { dev: dev.clone(), name: name.into(), on };
-        let (reason, source) = (why.to_string(), source.to_string());
+        let (reason, source) = (reason.clone(), source.to_string());
         propose(cx, intent, Want { setting, instead: Vec::new(), rule, reason, source, needed: !on });
     }
 }
@@ -352,7 +348,7 @@ fn pause(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     if p.rx.is_none() && p.tx.is_none() {
         return;
     }
-    let reason = "a slow queue that sends pause frames stops all others of the link; a router rather drops".to_string();
+    let reason = Reason::PauseStopsLink;
     // Drivers that do not let it go from the link's own negotiation take the two alone.
     let instead = if negotiated { vec![off(None)] } else { Vec::new() };
     let setting = off(negotiated.then_some(false));
@@ -401,8 +397,7 @@ fn wake(
             continue;
         }
         let w = Wanted { matched: compare(&setting, s), setting, live, anew: false, needed: true };
-        let reason = format!("a CPU that sleeps deeper wakes up later than the {most} us that a packet may wait");
-        out.want(None, learned, w, || Why { rule: "H07", reason, source: PM_QOS });
+        out.want(None, learned, w, || Why { rule: "H07", reason: Reason::DeepSleep { usecs: most }, source: PM_QOS });
     }
 }
 

@@ -15,12 +15,12 @@ mod told;
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Setting, compare, live};
+use ringwise_knob::{Address, Reason, ResetBy, Setting, compare, live};
 use ringwise_model::{Fact, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex, named};
 use crate::machine::Machine;
-use crate::target::{By, CHANNELS, Out, Wanted};
+use crate::target::{By, Out, Wanted};
 use crate::{Group, WrongWish, wishes};
 
 pub(crate) use away::{away, contexts_on_fewer_queues};
@@ -77,7 +77,7 @@ pub(crate) struct Want {
     pub setting: Setting,
     pub instead: Vec<Setting>,
     pub rule: &'static str,
-    pub reason: String,
+    pub reason: Reason,
     pub source: String,
     pub needed: bool,
 }
@@ -87,7 +87,7 @@ pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wi
     for g in intent.groups.iter().filter(|g| s.nic(&g.dev).is_none()) {
         let have: Vec<&str> = devs.iter().map(Dev::name).collect();
         laid.wrong.push(WrongWish {
-            said: g.said.clone(),
+            said: g.by.to_string(),
             what: format!("{} group {}", g.dev, g.name),
             found: "there is no such interface".into(),
             right: format!("there are {}", have.join(" ")),
@@ -108,7 +108,7 @@ pub(crate) fn number_without_group(devs: &[Dev], intent: &Intent, out: &mut Out)
 pub(crate) fn beside_article(devs: &[Dev], intent: &Intent, laid: &mut wishes::Laid) {
     for g in intent.groups.iter().filter(|g| named(devs, &g.dev).is_some()) {
         laid.wrong.push(WrongWish {
-            said: g.said.clone(),
+            said: g.by.to_string(),
             what: format!("{} group {}", g.dev, g.name),
             found: "--pair-as-article makes groups latency and bulk of all queues".into(),
             right: "the group, or --pair-as-article".into(),
@@ -126,20 +126,20 @@ pub(crate) struct Cx<'a, 'n> {
 
 impl Cx<'_, '_> {
     /// Whether an earlier step makes or resets it.
-    fn anew(&self, address: &Address) -> Option<&'static str> {
+    fn anew(&self, address: &Address) -> Option<ResetBy> {
         let dev = self.d.name().to_string();
         let written = |a: &Address| self.out.entries.get(a).is_some_and(|(_, _, step)| step.is_some());
         if self.d.channels.is_some()
             && (Address::Channels { dev: dev.clone() }).invalidates().contains(&address.family())
         {
-            return Some(CHANNELS);
+            return Some(ResetBy::Channels);
         }
         let rings = Address::Rings { dev: dev.clone() };
         if written(&rings) && rings.invalidates().contains(&address.family()) {
-            return Some("the ring change");
+            return Some(ResetBy::Rings);
         }
         let whole = matches!(address, Address::QueueCoalesce { .. }) && written(&Address::Coalesce { dev });
-        whole.then_some("writing the whole device's moderation")
+        whole.then_some(ResetBy::Coalesce)
     }
 
     pub fn want(&mut self, w: Want) {
@@ -170,7 +170,7 @@ impl Cx<'_, '_> {
             reason: w.reason,
             source: w.source,
             instead: rest,
-            after: after.unwrap_or(CHANNELS),
+            after: after.unwrap_or(ResetBy::Channels),
             named: false,
         };
         self.out.enter(Some(nic), self.learned, wanted, || by);
@@ -213,7 +213,7 @@ pub(crate) fn plan(
 fn say(d: &Dev, teams: &[Team], out: &mut Out) {
     let dev = d.name();
     let mixed = d.goal == ringwise_model::Goal::Mixed;
-    if mixed && teams.iter().any(|t| t.policy.name == "bulk" && t.said.is_none()) {
+    if mixed && teams.iter().any(|t| t.policy.name == "bulk" && t.by.is_none()) {
         out.advice.push(
             "How busy the CPUs are is not known, so bulk queues get policy bulk, which is right while they are lightly \
              loaded; on busy CPUs give the group policy cpu."
@@ -241,13 +241,13 @@ fn say(d: &Dev, teams: &[Team], out: &mut Out) {
     }
 }
 
-/// `laid down in …` for groups of a file, else the article's rule.
-pub(super) fn words(team: &Team, text: String) -> (&'static str, String, String) {
-    match &team.said {
-        Some(said) => {
-            let said = [said.clone()];
-            (wishes::RULE, format!("{text} ({})", wishes::reason(&said, None)), wishes::source(&said))
+/// The place for groups of a file, else the article's rule.
+pub(super) fn why(team: &Team, reason: Reason) -> (&'static str, Reason, String) {
+    match &team.by {
+        Some(by) => {
+            let source = wishes::source(std::slice::from_ref(by));
+            (wishes::RULE, Reason::OfConfiguredGroup { reason: Box::new(reason), by: by.clone() }, source)
         }
-        None => ("R4.04", text, ARTICLE.to_string()),
+        None => ("R4.04", reason, ARTICLE.to_string()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Of, Setting, irq as knob_irq};
+use ringwise_knob::{Of, Reason, Setting, irq as knob_irq};
 use ringwise_model::{Dir, Fact, Vector};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -95,53 +95,48 @@ impl<'a> Diagnosis<'a> {
     }
 
     fn why(&self, d: &Dev, v: Option<&Vector>, to: usize) -> Why {
-        let (m, dev) = (self.m, d.name());
+        let (m, dev) = (self.m, || d.name().to_string());
         let with = |rule, reason, source| Why { rule, reason, source };
         let Some(v) = v else {
-            return with("R0.12", "the queue pair gets a CPU to itself as far as there are CPUs".to_string(), SCALING);
+            return with("R0.12", Reason::NewQueue, SCALING);
         };
         let Some(now) = Dev::now(m, v) else {
-            return with("A02", "where it goes now is not known; one CPU is laid down".to_string(), SCALING);
+            return with("A02", Reason::CpuUnknown, SCALING);
         };
         let at = m.cpus[now];
         if m.isolated.contains(at) && !self.usable[now] {
-            return with(
-                "A08",
-                format!("CPU {at} is isolated, interrupts disturb what runs there"),
-                "kernel parameters: isolcpus, nohz_full",
-            );
+            return with("A08", Reason::IsolatedCpu { cpu: at }, "kernel parameters: isolcpus, nohz_full");
         }
         if let Fact::Known(asked) = &v.asked
             && asked.len() > 1
             && now == to
         {
-            return with("A02", format!("it may wander over CPUs {asked}; it is held on one"), SCALING);
+            return with("A02", Reason::FreeToMove { among: asked.clone(), arrived: true }, SCALING);
         }
         if self.zone.class[now] > self.zone.class[to] {
-            let node = |c: usize| m.node[c].map_or("unknown".to_string(), |n| n.to_string());
-            return with("A03", format!("its CPU is on node {}, away from {dev}", node(now)), SCALING);
+            return with("A03", Reason::FarNode { dev: dev(), node: m.node[now] }, SCALING);
         }
         if self.vectors > 1 && self.per_cpu[now] * 10 >= self.vectors * 9 {
             return with(
                 "A01",
-                format!("CPU {at} takes {} of {dev}'s {} queue interrupts", self.per_cpu[now], self.vectors),
+                Reason::MostOnOneCpu { dev: dev(), cpu: at, queues: self.per_cpu[now], of: self.vectors },
                 SCALING,
             );
         }
         if now != to && self.per_cpu[now] > self.best {
-            return with("A01", format!("{} queues of {dev} share CPU {at}", self.per_cpu[now]), SCALING);
+            return with("A01", Reason::QueuesShareCpu { dev: dev(), cpu: at, queues: self.per_cpu[now] }, SCALING);
         }
         if self.per_core[m.core[now]] > 1 && self.near_core_free {
-            return with("A04", "its core carries another queue while a near core has none".to_string(), SCALING);
+            return with("A04", Reason::QueuesShareCore, SCALING);
         }
         let wide = matches!(&v.asked, Fact::Known(asked) if asked.len() > 1);
         let more = self.now.all[now] > self.now.all[to] && self.now.all[now] > self.best_of_all;
         if !wide && more {
-            return with("A15", "its CPU takes more queues of all interfaces than the new one".to_string(), SCALING);
+            return with("A15", Reason::CrowdedCpu, SCALING);
         }
         match &v.asked {
             Fact::Known(asked) if asked.len() > 1 => {
-                with("A02", format!("it may wander over CPUs {asked}; one CPU is laid down"), SCALING)
+                with("A02", Reason::FreeToMove { among: asked.clone(), arrived: false }, SCALING)
             }
             _ => with("R0.09", self.why_at_all(d, now, to), SCALING),
         }
@@ -153,40 +148,40 @@ impl<'a> Diagnosis<'a> {
     }
 
     /// Where nothing is wrong with the CPU as such.
-    fn why_at_all(&self, d: &Dev, now: usize, to: usize) -> String {
-        let (m, goal, at) = (self.m, d.goal.name(), self.m.cpus[now]);
+    fn why_at_all(&self, d: &Dev, now: usize, to: usize) -> Reason {
+        let (m, goal, cpu, planned) = (self.m, d.goal, self.m.cpus[now], self.m.cpus[to]);
         if !self.usable[now] {
-            return format!("CPU {at} is excluded from queue interrupts");
+            return Reason::ExcludedCpu { cpu };
         }
         let core = |cpu: usize| self.place.cands.iter().find(|c| c.core == m.core[cpu]);
         let Some(core_now) = core(now) else {
-            return format!("the goal {goal} uses fewer cores for queues, and not that of CPU {at}");
+            return Reason::CoreNotUsed { goal, cpu };
         };
         if !core_now.threads.contains(&now) {
-            return format!("CPU {at} is a second hardware thread, which the goal {goal} leaves to programs");
+            return Reason::SecondThread { goal, cpu };
         }
         if let Some(core_then) = core(to) {
             if core_now.partial && !core_then.partial {
-                return format!("the other hardware thread of CPU {at}'s core is excluded from queue interrupts");
+                return Reason::PartOfCore { cpu };
             }
             if core_now.weakness > core_then.weakness {
-                return format!("CPU {at} is a slower core than CPU {}", m.cpus[to]);
+                return Reason::SlowerCore { cpu, planned };
             }
         }
         if self.zone.distance[now] > self.zone.distance[to] {
-            return format!("CPU {at} is on a more distant node than CPU {}", m.cpus[to]);
+            return Reason::DistantNode { cpu, planned };
         }
         if !d.urgent.is_empty() {
-            return format!("CPU {at} serves a queue of another group");
+            return Reason::CpuOfOtherGroup { cpu };
         }
         if goal::ports_alike(d.goal) && self.now.devices > 1 {
-            return "queues with the same number share a CPU, so that a forwarded packet stays on it".to_string();
+            return Reason::SameNumberOneCpu;
         }
         let on_l3 = |cpu: usize| d.cpu.iter().flatten().filter(|c| m.l3[**c] == m.l3[cpu]).count();
         if m.l3[now] != m.l3[to] && self.per_l3(now) > on_l3(to) {
-            return format!("its L3 cache serves more queues of {} than a free one nearby", d.name());
+            return Reason::CrowdedCache { dev: d.name().to_string() };
         }
-        format!("with the other queues where they are now, CPU {} is less loaded", m.cpus[to])
+        Reason::LessLoaded { planned }
     }
 }
 

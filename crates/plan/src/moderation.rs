@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Setting, coalesce};
+use ringwise_knob::{Nearest, Setting, coalesce};
 use ringwise_model::{Nic, Policy};
 
 use crate::dev::Dev;
@@ -37,20 +37,19 @@ pub(crate) struct Fixed {
     pub missing: Vec<String>,
     /// `tx-usecs` was left out.
     pub one_interval: bool,
-    /// `; rx-usecs 10 instead of 5, ...`: the end of a reason.
-    pub moved: String,
+    /// Values that the driver does not take.
+    pub moved: Vec<Nearest>,
 }
 
 /// `has`: what the device reports.
 pub(crate) fn fixed(d: &Dev, policy: &Policy, has: &Params) -> Fixed {
     let policies::Fit { mut params, missing } = policies::fit(policy, has);
     let one_interval = one_interval(d) && params.remove("tx-usecs").is_some();
-    let mut moved = String::new();
+    let mut moved = Vec::new();
     for (k, v) in params.iter_mut().filter(|(k, _)| is_usecs(k)) {
         let takes = coalesce::nearest(driver(d.nic), *v);
         if takes != *v {
-            let most = if takes > *v { "least" } else { "greatest" };
-            moved += &format!("; {k} {takes} instead of {v}, the {most} fixed interval that the driver takes");
+            moved.push(Nearest { name: k.clone(), wanted: *v, takes });
             *v = takes;
         }
     }

@@ -1,6 +1,6 @@
 //! NAPI threads run where the interrupt of their queue goes.
 
-use ringwise_knob::{Address, Of, Setting, napi as knob_napi};
+use ringwise_knob::{Address, Of, Reason, Setting, napi as knob_napi};
 use ringwise_model::{CpuSet, Fact};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -40,7 +40,7 @@ pub(crate) fn plan(m: &Machine, devs: &[Dev], learned: &LearnedIndex, out: &mut 
             let w = Wanted { setting, live, matched, anew, needed: false };
             out.want(Some(d.nic), learned, w, || Why {
                 rule: "R0.13",
-                reason: "a thread polls this queue: it runs where the interrupt of the queue goes".to_string(),
+                reason: Reason::ThreadWithInterrupt,
                 source: "kernel documentation, networking/napi",
             });
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Learned, Match, Setting};
+use ringwise_knob::{Learned, Match, Reason, ResetBy, Setting};
 use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Fact, Goal, Intent, Snapshot};
 
@@ -12,7 +12,7 @@ use crate::groups::{self, Team};
 use crate::hands::{Hands, Keep, MadeByDevice};
 use crate::machine::{Class, Machine, Near};
 use crate::place::{self, Place};
-use crate::target::{By, CHANNELS, Out, SCALING, Wanted, Why};
+use crate::target::{By, Out, SCALING, Wanted, Why};
 use crate::wishes::{self, Laid};
 use crate::{Group, Plan, PlanHost, Refusal, SCHEMA, VERSION};
 use crate::{
@@ -268,13 +268,13 @@ fn want_channels(d: &Dev, intent: &Intent, share: bonds::Share, learned: &Learne
     let live = ringwise_knob::channels::live(d.nic);
     // `decide` found another count than the one that is there.
     let w = Wanted { setting, live, matched: Match::Differs, anew: false, needed: true };
-    if let Some(said) = d.laid_in.clone() {
-        let said = [said];
-        let (reason, source) = (wishes::reason(&said, None), wishes::source(&said));
-        let by = By { rule: wishes::RULE, reason, source, instead: Vec::new(), after: CHANNELS, named: true };
+    if let Some(by) = d.configured_by.clone() {
+        let source = wishes::source(&by);
+        let reason = Reason::Configured { by, with: None };
+        let by = By { rule: wishes::RULE, reason, source, instead: Vec::new(), after: ResetBy::Channels, named: true };
         return out.enter(Some(d.nic), learned, w, || by);
     }
-    let (rule, reason) = channels::reason(intent, d.pairs_now(), d.rx, share);
+    let (rule, reason) = channels::reason(intent, d.pairs_now(), share);
     if out.laid.contains(&ringwise_knob::Address::Channels { dev: d.name().to_string() }) {
         return;
     }

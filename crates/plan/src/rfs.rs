@@ -1,8 +1,9 @@
 //! Receive flow steering: the host's table and each queue's share of it.
 
-use ringwise_knob::{Match, Setting, rfs as knob_rfs};
-use ringwise_model::{Fact, Snapshot};
 use std::collections::BTreeSet;
+
+use ringwise_knob::{Match, Reason, Setting, rfs as knob_rfs};
+use ringwise_model::{Fact, Snapshot};
 
 use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
@@ -107,27 +108,17 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
 fn why_host(want: Rfs, entries: u32) -> Why {
     let with = |rule, reason| Why { rule, reason, source: SCALING };
     match want {
-        Rfs::Off | Rfs::Keep => with(
-            "Q11",
-            "this goal gains nothing from following sockets; the lookup for each packet is saved".to_string(),
-        ),
-        Rfs::On { at_least: true, .. } => {
-            with("R2.03", format!("packets follow their program's CPU: {entries} entries, for many connections"))
-        }
-        Rfs::On { .. } => with(
-            "R2.03",
-            format!(
-                "packets follow their program's CPU: {entries} entries are enough for few long flows and stay in the cache"
-            ),
-        ),
+        Rfs::Off | Rfs::Keep => with("Q11", Reason::RfsNoGain),
+        Rfs::On { at_least: true, .. } => with("R2.03", Reason::RfsManyConnections { entries }),
+        Rfs::On { .. } => with("R2.03", Reason::RfsLongFlows { entries }),
     }
 }
 
 fn why_queue(want: Rfs, entries: u32, queues: u32) -> Why {
     let with = |rule, reason| Why { rule, reason, source: SCALING };
     match want {
-        Rfs::Off | Rfs::Keep => with("Q11", "RFS is off for this goal".to_string()),
-        Rfs::On { .. } => with("Q09", format!("{entries} entries over {queues} queues, as a power of two")),
+        Rfs::Off | Rfs::Keep => with("Q11", Reason::RfsOff),
+        Rfs::On { .. } => with("Q09", Reason::RfsShare { entries, queues }),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringwise_knob::rivals::{Left, compare, live_ban, live_restart};
-use ringwise_knob::{Address, Setting};
+use ringwise_knob::{Address, Forgets, Reason, Setting};
 use ringwise_model::{Fact, Rival, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex, named};
@@ -23,7 +23,6 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
             _ => None,
         })
         .collect();
-    let every = b.interval_s.known().map_or_else(|| "soon".to_string(), |n| format!("within {n} s"));
     for d in devs.iter().filter(|d| placed.contains(d.name())) {
         let dev = d.name().to_string();
         let restart = Setting::IrqbalanceRestart { dev: dev.clone(), left: true };
@@ -32,10 +31,10 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
         if lasts {
             let matched = compare(s, &restart, &live);
             let w = Wanted { setting: restart, live, matched, anew: false, needed: false };
-            out.want(Some(d.nic), learned, w, || {
-                let reason =
-                    "bans die with the irqbalance that was told; the next one is started so that it leaves them alone";
-                Why { rule: "A06", reason: reason.into(), source: SOURCE }
+            out.want(Some(d.nic), learned, w, || Why {
+                rule: "A06",
+                reason: Reason::RestartForgetsBan,
+                source: SOURCE,
             });
         }
         let ban = Setting::IrqbalanceBan { dev: dev.clone(), left: Left::All };
@@ -43,16 +42,9 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
         let matched = compare(s, &ban, &live);
         let w = Wanted { setting: ban, live, matched, anew: false, needed: true };
         out.want(Some(d.nic), learned, w, || {
-            let after = match (&b.unit, lasts) {
-                (_, true) => "",
-                (Fact::Known(_), false) => {
-                    "; its unit cannot be added to, so its restart forgets it: ringwise verify shows that, apply mends it"
-                }
-                (_, false) => {
-                    "; systemd did not start it, so its restart forgets it: ringwise verify shows that, apply mends it"
-                }
-            };
-            Why { rule: "A06", reason: format!("it would move these interrupts {every}{after}"), source: SOURCE }
+            let forgets = (!lasts).then(|| if b.unit.is_known() { Forgets::UnitFixed } else { Forgets::NotByUnit });
+            let reason = Reason::IrqbalanceMoves { interval_s: b.interval_s.known().copied(), forgets };
+            Why { rule: "A06", reason, source: SOURCE }
         });
     }
 }

@@ -1,7 +1,7 @@
 //! Receive packet steering: help from other CPUs only for devices with one receive queue.
 
-use ringwise_knob::{Match, Setting, rps as knob_rps};
-use ringwise_model::{CpuSet, Fact, Intent, Smt, Snapshot};
+use ringwise_knob::{Match, Reason, Setting, rps as knob_rps};
+use ringwise_model::{CpuId, CpuSet, Fact, Intent, Smt, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal;
@@ -71,53 +71,28 @@ pub(crate) fn plan(
         // Masks of queues that stay outlive a channel change (lab: igb, virtio_net, vmxnet3).
         let anew = d.channels.is_some() && !exists;
         out.want(Some(d.nic), learned, Wanted { setting, live, matched, anew, needed: one }, || {
-            why(d, place, &mask, at_text(m, d))
+            why(d, place, &mask, d.cpu.first().copied().flatten().map(|c| m.cpus[c]))
         });
     }
 }
 
-fn at_text(m: &Machine, d: &Dev) -> String {
-    match d.cpu.first().copied().flatten() {
-        Some(c) => format!("CPU {}", m.cpus[c]),
-        None => "one CPU".to_string(),
-    }
-}
-
-fn why(d: &Dev, place: &Place, mask: &CpuSet, at: String) -> Why {
+fn why(d: &Dev, place: &Place, mask: &CpuSet, cpu: Option<CpuId>) -> Why {
     let with = |rule, reason| Why { rule, reason, source: SCALING };
     if !mask.is_empty() {
-        let help = match mask.len() {
-            1 => format!("CPU {mask} helps, the nearest one"),
-            _ => format!("CPUs {mask} help, the nearest ones"),
-        };
-        return with("Q04", format!("one receive queue: {at} takes the interrupts, {help} outside its own core"));
+        return with("Q04", Reason::OneQueue { cpu, helpers: mask.clone() });
     }
     if !goal::rps_for_one_queue(d.goal) {
-        return with(
-            "R3.17",
-            "RPS adds an interrupt between CPUs to every burst; this goal wants the shortest way".to_string(),
-        );
+        return with("R3.17", Reason::RpsNotForGoal);
     }
     if d.rx == 1 {
-        return with("Q07", "no other near CPU could help".to_string());
+        return with("Q07", Reason::NoHelper);
     }
     let cores = place.home_cores;
-    if d.rx >= cores {
-        with(
-            "Q05",
-            format!(
-                "{} queues already spread over {}; RPS would add an interrupt between CPUs for each packet burst",
-                d.rx,
-                if cores == 1 { "the near core".into() } else { format!("all {cores} near cores") }
-            ),
-        )
-    } else {
-        with(
-            "Q05",
-            format!(
-                "the device itself spreads flows over {} queues; RPS on top adds an interrupt between CPUs for each packet burst",
-                d.rx
-            ),
-        )
-    }
+    with(
+        "Q05",
+        match d.rx >= cores {
+            true => Reason::QueuesCoverCores { queues: d.rx, cores },
+            false => Reason::DeviceSpreads { queues: d.rx },
+        },
+    )
 }

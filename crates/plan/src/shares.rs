@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, FOR_SHARES, Setting, rss as knob_rss};
+use ringwise_knob::{Address, FOR_SHARES, Reason, Setting, rss as knob_rss};
 use ringwise_model::{Fact, Goal, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex};
@@ -91,9 +91,7 @@ pub(crate) fn plan(
             continue;
         }
         let setting = Setting::RssTable { dev: d.name().to_string(), table: table.clone() };
-        let reason =
-            "each queue gets what its CPU carries: both threads of a core together a third more than one (modelled)";
-        let (reason, source) = (reason.to_string(), SCALING.to_string());
+        let (reason, source) = (Reason::TableByCapacity, SCALING.to_string());
         let want = Want { setting, instead: Vec::new(), rule: FOR_SHARES, reason, source, needed: false };
         Cx { s, d, learned, out }.want(want);
         let has = |(_, setting, _): &(Address, Setting, _)| matches!(setting, Setting::RssTable { table: t, .. } if *t == table);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Match, Setting, Step};
+use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Match, Reason, ResetBy, Setting, Step};
 use ringwise_model::{Fact, Nic};
 
 use crate::dev::LearnedIndex;
@@ -10,14 +10,13 @@ use crate::entries::Entries;
 use crate::hands::{Keep, MadeByDevice};
 use crate::{LeftAlone, LeftOut, NotPossible};
 
-/// Rule id, sentence, source.
+/// Rule id, reason, source.
 pub(crate) struct Why {
     pub rule: &'static str,
-    pub reason: String,
+    pub reason: Reason,
     pub source: &'static str,
 }
 
-pub(crate) const CHANNELS: &str = "the channel change";
 pub(crate) const SCALING: &str = "kernel documentation, networking/scaling";
 
 /// A setting as it is, and as it is wanted.
@@ -34,11 +33,11 @@ pub(crate) struct Wanted {
 /// Why, by somebody who is named at run time, and what comes nearest where it cannot be had.
 pub(crate) struct By {
     pub rule: &'static str,
-    pub reason: String,
+    pub reason: Reason,
     pub source: String,
     pub instead: Vec<Setting>,
     /// The step before it for which it is written again.
-    pub after: &'static str,
+    pub after: ResetBy,
     /// The user named this very setting: without it the plan is not what was asked for.
     pub named: bool,
 }
@@ -50,7 +49,7 @@ impl From<Why> for By {
             reason: w.reason,
             source: w.source.to_string(),
             instead: Vec::new(),
-            after: CHANNELS,
+            after: ResetBy::Channels,
             named: false,
         }
     }
@@ -107,7 +106,7 @@ impl Out {
         let step = (!holds).then(|| {
             let why = why();
             let (reason, rule) = if w.matched.holds() {
-                (format!("as it is now; {} before it may reset it ({})", why.after, why.reason), why.rule)
+                (Reason::Reset { by: why.after, reason: Box::new(why.reason) }, why.rule)
             } else {
                 (why.reason, why.rule)
             };

@@ -13,14 +13,14 @@ mod steer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, Setting};
-use ringwise_model::{CpuId, CpuSet, Fact, Intent, Knob, Snapshot, Unread, Wish};
+use ringwise_knob::{Address, Setting, With, configured_in};
+use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Fact, Intent, Knob, Snapshot, Unread, Wish};
 
 use crate::dev::{Dev, named};
 use crate::select::natural;
 use crate::{LeftAlone, NotPossible, Refusal, WrongWish};
 
-pub(crate) use lay::{lay, left_out, reason, source};
+pub(crate) use lay::{lay, left_out, source};
 
 pub(crate) const RULE: &str = "W01";
 
@@ -28,9 +28,9 @@ pub(crate) const RULE: &str = "W01";
 pub(crate) struct One {
     pub setting: Setting,
     /// Where, in order; the last goes before the others.
-    pub said: Vec<String>,
-    /// What it brings with it: `adaptive moderation off first`.
-    pub with: Option<&'static str>,
+    pub by: Vec<ConfiguredBy>,
+    /// What it brings with it.
+    pub with: Option<With>,
     /// What of it can be had where the driver takes no more.
     instead: Vec<Setting>,
     /// Of an interrupt: the queues for which it was said.
@@ -47,7 +47,7 @@ pub(crate) struct Laid {
     noted: BTreeSet<(Option<Address>, String, String)>,
     pub warnings: Vec<String>,
     /// Channel counts by device: what to write, and where it was said.
-    channels: BTreeMap<String, (Setting, String)>,
+    channels: BTreeMap<String, (Setting, Vec<ConfiguredBy>)>,
     /// Counts that would be there with the user's word for it: receive, transmit.
     later: BTreeMap<String, (u32, u32)>,
 }
@@ -67,7 +67,7 @@ impl Cx<'_, '_> {
     pub fn wrong(&mut self, what: impl Into<String>, found: impl Into<String>, right: impl Into<String>) {
         let of = self.wish.dev.as_ref().map_or_else(String::new, |d| format!("{d} "));
         self.laid.wrong.push(WrongWish {
-            said: self.wish.said.clone(),
+            said: self.wish.by.to_string(),
             what: format!("{of}{}", what.into()),
             found: found.into(),
             right: right.into(),
@@ -83,7 +83,7 @@ impl Cx<'_, '_> {
     pub fn cannot_any(&mut self, address: Option<Address>, what: String, why: impl Into<String>) {
         let why = why.into();
         if self.strict {
-            let said = self.wish.said.clone();
+            let said = self.wish.by.to_string();
             self.laid.wrong.push(WrongWish {
                 said,
                 what,
@@ -95,7 +95,7 @@ impl Cx<'_, '_> {
         let entry = NotPossible {
             address,
             what,
-            why: format!("{why} (laid down in {})", self.wish.said),
+            why: format!("{why} ({})", configured_in(std::slice::from_ref(&self.wish.by))),
             needed: true,
             blocked_by: None,
         };
@@ -122,9 +122,9 @@ impl Cx<'_, '_> {
     pub fn lay_for(&mut self, setting: Setting, queue: Option<u32>) {
         let Some(address) = setting.address() else { return };
         let Some(old) = self.laid.by.get_mut(&address) else {
-            let said = vec![self.wish.said.clone()];
+            let by = vec![self.wish.by.clone()];
             let queues = queue.into_iter().collect::<BTreeSet<_>>();
-            self.laid.by.insert(address, One { setting, said, with: None, instead: Vec::new(), queues });
+            self.laid.by.insert(address, One { setting, by, with: None, instead: Vec::new(), queues });
             return;
         };
         let other = queue.filter(|q| !old.queues.contains(q) && old.setting != setting);
@@ -134,7 +134,7 @@ impl Cx<'_, '_> {
                 "queue {} shares its interrupt and is to go to CPUs {} ({})",
                 first.join(" "),
                 old.setting.value_text(),
-                old.said.join(", ")
+                places(&old.by)
             );
             let what = format!("interrupt CPU {}", setting.value_text());
             self.wrong(what, found, "one CPU set for queues of one interrupt");
@@ -142,8 +142,8 @@ impl Cx<'_, '_> {
         }
         old.setting = merged(&old.setting, setting);
         old.queues.extend(queue);
-        if !old.said.contains(&self.wish.said) {
-            old.said.push(self.wish.said.clone());
+        if !old.by.contains(&self.wish.by) {
+            old.by.push(self.wish.by.clone());
         }
     }
 
@@ -189,6 +189,11 @@ impl Cx<'_, '_> {
     pub fn name(&self) -> String {
         self.wish.dev.clone().unwrap_or_default()
     }
+}
+
+/// `FILE line 3, --set eth0.rings.rx=512`
+pub(super) fn places(by: &[ConfiguredBy]) -> String {
+    by.iter().map(ConfiguredBy::to_string).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn unreadable(u: &Unread) -> String {
@@ -265,14 +270,14 @@ impl Laid {
         }
         for (address, one) in std::mem::take(&mut laid.by) {
             if let Some(dev) = address.dev() {
-                laid.channels.insert(dev.to_string(), (one.setting, one.said.join(", ")));
+                laid.channels.insert(dev.to_string(), (one.setting, one.by));
             }
         }
         laid
     }
 
     /// What to write, and where it was said.
-    pub fn channels_of(&self, dev: &str) -> Option<&(Setting, String)> {
+    pub fn channels_of(&self, dev: &str) -> Option<&(Setting, Vec<ConfiguredBy>)> {
         self.channels.get(dev)
     }
 
@@ -300,7 +305,7 @@ impl Laid {
                 Whose::Planned(d) => Some(d),
                 Whose::NotNow => continue,
                 Whose::LeftAlone(why) => {
-                    let what = format!("{} as laid down in {}", wish.dev.as_deref().unwrap_or_default(), wish.said);
+                    let what = format!("{} as laid down in {}", wish.dev.as_deref().unwrap_or_default(), wish.by);
                     let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
                     cx.cannot_any(None, what, format!("the interface is left alone: {why}"));
                     continue;

@@ -3,10 +3,10 @@
 //! A mask only says on which queue a CPU sends; it puts no work on that CPU. So isolated and reserved
 //! CPUs are covered too: a CPU in no mask falls back to a hash over all queues (rule Q16).
 
-use ringwise_knob::{Match, Setting, xps as knob_xps};
-use ringwise_model::words::plural;
-use ringwise_model::{CpuId, CpuSet, Fact};
 use std::collections::BTreeSet;
+
+use ringwise_knob::{Match, Reason, Setting, xps as knob_xps};
+use ringwise_model::{CpuId, CpuSet, Fact};
 
 use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
@@ -187,24 +187,20 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) 
             _ => Match::Gone,
         };
         let at = d.cpu[q as usize].map(|c| m.cpus[c]);
-        let why = || why(found, at, &cpus, tx, m.cpus.len());
+        let why = || why(found, at, &cpus, n, m.cpus.len());
         let setting = Setting::XpsCpus { dev, queue: q, cpus: cpus.clone() };
         out.want(Some(d.nic), learned, Wanted { setting, live, matched, anew, needed: false }, why);
     }
 }
 
-fn why(found: usize, at: Option<CpuId>, cpus: &CpuSet, tx: usize, online: usize) -> Why {
+fn why(found: usize, at: Option<CpuId>, cpus: &CpuSet, queues: u32, online: usize) -> Why {
     let with = |rule, reason| Why { rule, reason, source: SCALING };
     if cpus.is_empty() {
-        return with(
-            "Q16",
-            format!("{} for {}: every CPU has one already", plural(tx, "transmit queue"), plural(online, "CPU")),
-        );
+        return with("Q16", Reason::QueueWithoutCpu { queues, cpus: online as u32 });
     }
-    let how = "each CPU sends on the queue whose interrupt is nearest to it";
     match found {
-        0 => with("Q14", format!("no XPS on {tx} transmit queues: {how}")),
-        _ if at.is_some() => with("Q15", how.to_string()),
-        _ => with("Q16", format!("{how}, as far as it is known where interrupts go")),
+        0 => with("Q14", Reason::NoXps { queues }),
+        _ if at.is_some() => with("Q15", Reason::NearestQueue),
+        _ => with("Q16", Reason::NearestKnownQueue),
     }
 }

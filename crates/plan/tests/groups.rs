@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use ringwise_knob::{Of, Setting, diff};
 use ringwise_model::{
-    Coalesce, CpuSet, Fact, FarNode, Feature, Flow, Goal, GroupQueues, GroupWish, Intent, Napi, NapiInstance,
-    NapiValues, Rss, Rules, Snapshot,
+    Coalesce, ConfiguredBy, CpuSet, Fact, FarNode, Feature, Flow, Goal, GroupQueues, GroupWish, Intent, Napi,
+    NapiInstance, NapiValues, Rss, Rules, Snapshot,
 };
 use ringwise_plan::{Group, Plan, Refusal, plan};
 use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
@@ -72,7 +72,7 @@ fn wish(name: &str, policy: &str, queues: GroupQueues) -> GroupWish {
         weight: None,
         context: false,
         flows: Vec::new(),
-        said: "ringwise.toml line 3".into(),
+        by: ConfiguredBy::File { path: "ringwise.toml".into(), line: 3 },
     }
 }
 

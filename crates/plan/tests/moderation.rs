@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ringwise_knob::learned::What;
 use ringwise_knob::{Learned, Of, Setting};
 use ringwise_model::{
-    Coalesce, Fact, Goal, GroupQueues, GroupWish, Intent, Knob, Napi, NapiInstance, NapiValues, Snapshot, Wish,
+    Coalesce, ConfiguredBy, Fact, Goal, GroupQueues, GroupWish, Intent, Knob, Napi, NapiInstance, NapiValues, Snapshot,
+    Wish,
 };
 use ringwise_plan::{Plan, Refusal, plan};
 use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
@@ -57,7 +58,10 @@ fn mixed() -> Intent {
 
 fn wishes(list: &[(&str, u32)]) -> Intent {
     let knob = Knob::Coalesce { queues: None, params: params(list) };
-    Intent { wishes: vec![Wish { dev: Some("eth0".into()), knob, said: "--set".into() }], ..Intent::default() }
+    Intent {
+        wishes: vec![Wish { dev: Some("eth0".into()), knob, by: ConfiguredBy::Flag { name: "--set".into() } }],
+        ..Intent::default()
+    }
 }
 
 fn device(p: &Plan) -> &ringwise_knob::Step {
@@ -90,7 +94,7 @@ fn a_groups_policy_for_the_device_is_what_its_driver_takes() {
     // Deferred by instance, the device gets the policy for latency, which this driver has not.
     let p = plan(&with_instances(igb()), &mixed(), &[]).unwrap();
     assert_eq!(device(&p).setting.value_text(), "rx-usecs 10");
-    assert!(device(&p).reason.contains("rx-usecs 10 instead of 5"), "{}", device(&p).reason);
+    assert!(device(&p).reason.to_string().contains("rx-usecs 10 instead of 5"), "{}", device(&p).reason);
     let instance = |q: u32| p.target.iter().any(|t| matches!(t, Setting::Napi { of: Of::Rx(n), .. } if *n == q));
     assert!((0..8).all(instance));
 }
@@ -174,7 +178,7 @@ fn group(policy: &str, queues: Vec<u32>) -> GroupWish {
         weight: None,
         context: false,
         flows: Vec::new(),
-        said: "ringwise.toml line 9".into(),
+        by: ConfiguredBy::File { path: "ringwise.toml".into(), line: 9 },
     }
 }
 
@@ -185,7 +189,7 @@ fn a_plan_says_of_a_group_what_it_lays_down() {
     s.nics[0].queue_coalesce = Fact::Known((0..8).map(|q| (q, now.clone())).collect());
     let said = |queues: Vec<u32>| {
         let knob = Knob::Coalesce { queues: Some(vec![0]), params: params(&[("rx-usecs", 99)]) };
-        let wishes = vec![Wish { dev: Some("eth0".into()), knob, said: "--set".into() }];
+        let wishes = vec![Wish { dev: Some("eth0".into()), knob, by: ConfiguredBy::Flag { name: "--set".into() } }];
         let p = plan(&s, &Intent { wishes, groups: vec![group("latency", queues)], ..Intent::default() }, &[]).unwrap();
         let step = p.steps.iter().find(|s| matches!(s.setting, Setting::QueueCoalesce { queue: 0, .. })).unwrap();
         assert_eq!(step.setting.value_text(), "rx-usecs 99 use-adaptive-rx 0");

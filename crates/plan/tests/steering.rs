@@ -1,7 +1,7 @@
 //! Flow rules in plans: what stands in the way of fewer queues, places that the driver chooses, accelerated RFS.
 
-use ringwise_knob::{Address, IfRefused, Setting, rules};
-use ringwise_model::{Action, Fact, Feature, Goal, Intent, Knob, Rule, Rules, Snapshot, Wish};
+use ringwise_knob::{Address, IfRefused, Reason, Setting, rules};
+use ringwise_model::{Action, ConfiguredBy, Fact, Feature, Goal, Intent, Knob, Rule, Rules, Snapshot, Wish};
 use ringwise_plan::{Plan, Refusal, plan};
 use ringwise_testkit::machines::{HostSpec, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
@@ -31,7 +31,11 @@ fn rule(port: &str, queue: u32) -> Rule {
 }
 
 fn laid(location: Option<u32>, rule: Rule) -> Wish {
-    Wish { dev: Some("eth1".into()), knob: Knob::FlowRule { location, rule }, said: "--set".into() }
+    Wish {
+        dev: Some("eth1".into()),
+        knob: Knob::FlowRule { location, rule },
+        by: ConfiguredBy::Flag { name: "--set".into() },
+    }
 }
 
 fn four(wishes: Vec<Wish>) -> Intent {
@@ -101,7 +105,7 @@ fn accelerated_rfs_where_the_driver_has_it() {
     let (found, tables) = ntuple(&host("ice", &[]), &rpc);
     let (place, step) = found.unwrap();
     assert_eq!((step.rule.as_str(), step.if_refused), ("R2.04", IfRefused::Skip));
-    assert!(step.reason.contains("ice has it by its name"), "{}", step.reason);
+    assert!(step.reason == Reason::AcceleratedRfs { driver: "ice".into() }, "{}", step.reason);
     assert!(place < tables.unwrap());
     assert!(ntuple(&host("ixgbe", &[]), &rpc).0.is_none(), "rules, but no steering of its own flows");
     assert!(ntuple(&host("ice", &[]), &Intent::default()).0.is_none(), "not for every goal");

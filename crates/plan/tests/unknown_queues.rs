@@ -1,7 +1,7 @@
 //! The number of queues of one direction is unknown: nothing is computed from 0.
 
 use ringwise_knob::{Address, Setting};
-use ringwise_model::{Channels, Count, CpuSet, Dir, Fact, Intent, Knob, Snapshot, Unread, Wish};
+use ringwise_model::{Channels, ConfiguredBy, Count, CpuSet, Dir, Fact, Intent, Knob, Snapshot, Unread, Wish};
 use ringwise_plan::{Plan, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
@@ -25,7 +25,7 @@ fn unread() -> Fact<Channels> {
 }
 
 fn wish(knob: Knob) -> Intent {
-    let wish = Wish { dev: Some("eth1".into()), knob, said: "--set".into() };
+    let wish = Wish { dev: Some("eth1".into()), knob, by: ConfiguredBy::Flag { name: "--set".into() } };
     Intent { wishes: vec![wish], allow_disruption: true, ..Intent::default() }
 }
 

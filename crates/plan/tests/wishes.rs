@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_knob::{Of, Setting};
 use ringwise_model::{
-    Action, Coalesce, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread, NapiValues,
-    Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
+    Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread,
+    NapiValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
 };
 use ringwise_plan::{Plan, Refusal, plan};
 use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
@@ -56,7 +56,11 @@ fn host() -> Snapshot {
 }
 
 fn wish(knob: Knob) -> Wish {
-    Wish { dev: Some("eth1".into()), knob, said: "/etc/ringwise/ringwise.toml line 7".into() }
+    Wish {
+        dev: Some("eth1".into()),
+        knob,
+        by: ConfiguredBy::File { path: "/etc/ringwise/ringwise.toml".into(), line: 7 },
+    }
 }
 
 fn intent(knobs: Vec<Knob>) -> Intent {
@@ -98,7 +102,7 @@ fn in_the_plan_with_where_it_was_said() {
     let starved = "eth1: 2 of 8 queues have a weight; queues 2-7 get no packets by the RSS table";
     assert!(p.warnings.iter().any(|w| w == starved), "{:?}", p.warnings);
     let step = p.steps.iter().find(|s| s.rule == "W01").unwrap();
-    assert_eq!(step.reason, "laid down in /etc/ringwise/ringwise.toml line 7");
+    assert_eq!(step.reason.to_string(), "laid down in /etc/ringwise/ringwise.toml line 7");
     assert_eq!(step.source, "/etc/ringwise/ringwise.toml");
     assert!(p.refused.is_empty() && p.left_out.is_empty());
 }
@@ -123,7 +127,7 @@ fn adaptive_goes_off_before_a_fixed_value() {
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5)]) }]), &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 5 use-adaptive-rx 0"]);
-    assert!(p.steps.iter().any(|s| s.reason.contains("adaptive moderation goes off first")));
+    assert!(p.steps.iter().any(|s| s.reason.to_string().contains("adaptive moderation goes off first")));
     // Transmit adapts nothing here: nothing is added.
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("tx-usecs", 5)]) }]), &[]).unwrap();
@@ -218,14 +222,18 @@ fn all_that_is_wrong_is_said_at_once() {
     i.wishes.push(Wish {
         dev: Some("eth9".into()),
         knob: Knob::Pause { autoneg: None, rx: None, tx: Some(false) },
-        said: "--set".into(),
+        by: ConfiguredBy::Flag { name: "--set".into() },
     });
     let sysctl = |name: &str| Knob::Sysctl { name: name.into(), value: "600".into() };
-    i.wishes.push(Wish { dev: None, knob: sysctl("net.ipv4.ip_forward"), said: "--set".into() });
+    i.wishes.push(Wish {
+        dev: None,
+        knob: sysctl("net.ipv4.ip_forward"),
+        by: ConfiguredBy::Flag { name: "--set".into() },
+    });
     i.wishes.push(Wish {
         dev: None,
         knob: Knob::CpuLatency { cpus: vec![CpuId(1)], value: "fast".into() },
-        said: "--set".into(),
+        by: ConfiguredBy::Flag { name: "--set".into() },
     });
     let got = wrong(&host(), &i);
     let want = [
@@ -491,7 +499,10 @@ fn threads_go_with_their_queue() {
 #[test]
 fn a_sysctl_is_laid_down_where_the_kernel_has_it() {
     let knob = Knob::Sysctl { name: "net.core.netdev_budget".into(), value: "600".into() };
-    let i = Intent { wishes: vec![Wish { dev: None, knob, said: "--set".into() }], ..Intent::default() };
+    let i = Intent {
+        wishes: vec![Wish { dev: None, knob, by: ConfiguredBy::Flag { name: "--set".into() } }],
+        ..Intent::default()
+    };
     let mut s = host();
     assert_eq!(laid(&plan(&s, &i, &[]).expect("can be planned")), ["net.core.netdev_budget: 600"]);
     s.host.sysctls.insert("net.core.netdev_budget".into(), Fact::Absent);

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use ringwise_model::{Cause, Unread};
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A file operation or kernel request that failed. The errno and the kernel's own words survive.
@@ -16,23 +18,28 @@ pub struct Error {
     pub errno: Option<i32>,
     /// extack message of the kernel, or our words where errno is none.
     pub words: Option<String>,
-    /// It was given up after its time: the call may still take effect.
-    pub late: bool,
+    /// With [`Cause::Late`] it was given up after its time: the call may still take effect.
+    pub cause: Cause,
 }
 
 impl Error {
     pub fn errno(what: impl Into<String>, errno: i32) -> Self {
-        Self { what: what.into(), data: None, errno: Some(errno), words: None, late: false }
+        Self { what: what.into(), data: None, errno: Some(errno), words: None, cause: Cause::Other }
     }
 
     /// Not the kernel's answer: say why there is none.
     pub fn other(what: impl Into<String>, words: impl Into<String>) -> Self {
-        Self { what: what.into(), data: None, errno: None, words: Some(words.into()), late: false }
+        Self { what: what.into(), data: None, errno: None, words: Some(words.into()), cause: Cause::Other }
     }
 
     /// No answer within this time.
     pub fn late(what: impl Into<String>, time: Duration) -> Self {
-        Self { late: true, ..Self::other(what, format!("no answer within {} s", time.as_secs_f32())) }
+        let Unread { what, why, cause, .. } = Unread::late(what, time);
+        Self { cause, ..Self::other(what, why) }
+    }
+
+    pub fn is_late(&self) -> bool {
+        self.cause == Cause::Late
     }
 
     /// The thing does not exist here, by the kernel's word: ENOENT, ENODEV, ENXIO, EOPNOTSUPP.

@@ -60,7 +60,8 @@ fn sample() -> Recording {
     r.dirs.insert("/sys/class/net".into(), Ok(vec!["enx3cecef123456".into(), "lo".into()]));
     let target = "../../devices/pci0000:00/0000:03:00.0/net/enx3cecef123456";
     r.links.insert("/sys/class/net/enx3cecef123456".into(), Ok(target.into()));
-    let gone = Refusal { errno: Some(19), words: Some("no device enx3cecef123456 at 203.0.113.77".into()) };
+    let gone =
+        Refusal { errno: Some(19), words: Some("no device enx3cecef123456 at 203.0.113.77".into()), late: false };
     r.files.insert("/sys/class/net/enx3cecef123456/duplex".into(), Err(gone));
     r.kernel.insert(asked("links", "", 0), Reply { name: "link-get".into(), answer: Ok(vec![link()]) });
     let v4 = [vec![2u8, 24, 0, 0, 7, 0, 0, 0], attr(1, &[203, 0, 113, 77]), attr(2, &[203, 0, 113, 77])].concat();

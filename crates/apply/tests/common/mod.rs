@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ringwise_apply::{Event, Outcome, Policy, Request, Store};
 use ringwise_discover::Options;
-use ringwise_knob::{IfRefused, Of, Setting, SettingMap, Step, compare, diff, live_of_device};
+use ringwise_knob::{IfRefused, Of, Reason, Setting, SettingMap, Step, compare, diff, live_of_device};
 use ringwise_model::{CpuSet, Snapshot};
 use ringwise_sys::Host;
 pub use ringwise_testkit::dir::Dir;
@@ -102,7 +102,7 @@ pub fn request_if(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> 
             setting: c.to,
             from: c.from,
             rule: "T01".into(),
-            reason: "the test wants it".into(),
+            reason: Reason::Text("the test wants it".into()),
             source: "the test".into(),
             if_refused,
             instead: Vec::new(),

@@ -3,6 +3,7 @@
 use ringwise_model::{Dir, User};
 
 use super::text::{count, cpus_of, per_second, queues};
+use crate::fix::Fix;
 use crate::rule::{Confidence, Rule, Severity};
 
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
@@ -366,7 +367,7 @@ pub(super) static RULES: &[Rule] = &[
                 let f = say.found(text);
                 let layout = ["A01", "A02", "A04", "A15", "Q04"];
                 if layout.iter().any(|r| cx.planned.contains_key(*r)) {
-                    f.fix(cx, "")
+                    f.fix(cx, Fix::planned())
                 } else {
                     f
                 };

@@ -6,6 +6,7 @@ use ringwise_model::{Count, Dir, Fact, Goal, Nic, NicKind};
 
 use super::text::{count, plural};
 use crate::cx::Cx;
+use crate::fix::Fix;
 use crate::rule::{Confidence, Rule, Severity};
 
 const XDP: &str = "The eXpress Data Path (CoNEXT 2018), public measurements";
@@ -208,10 +209,9 @@ pub(super) static RULES: &[Rule] = &[
                     .filter(|f| all.get(*f).is_some_and(|f| !f.on && !f.wanted && !f.fixed))
                     .collect();
                 if !off.is_empty() {
-                    let sets: Vec<String> =
-                        off.iter().map(|f| format!("--set {}.features.{f}=true", n.name())).collect();
+                    let fix = Fix::all(off.iter().map(|f| Fix::feature(n.name(), f, true)));
                     say.found(format!("{} off with {} VLANs above", off.join(", "), above.copied().unwrap_or(0)))
-                        .fix(cx, &format!("{} --allow-disruption", sets.join(" ")));
+                        .fix(cx, fix.disruptive());
                 }
                 Some(())
             })
@@ -515,10 +515,7 @@ pub(super) static RULES: &[Rule] = &[
                         "rx-udp_tunnel-port-offload is off, with {}",
                         plural(n as usize, &format!("{kind} interface"))
                     ))
-                    .fix(
-                        cx,
-                        &format!("--set {}.features.rx-udp_tunnel-port-offload=true --allow-disruption", nic.name()),
-                    );
+                    .fix(cx, Fix::feature(nic.name(), "rx-udp_tunnel-port-offload", true).disruptive());
                 }
                 Some(())
             })

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Goal, Movable, Role as Serves};
 
 use super::text::{count, plural, queues};
+use crate::fix::Fix;
 use crate::planned;
-use crate::rule::{Confidence, Rule, Severity};
+use crate::rule::{Confidence, Needs, Rule, Severity};
 use crate::say::Family;
 
 const SCALING: &str = "kernel documentation, networking/scaling";
@@ -18,6 +19,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A01",
         title: "queues share a CPU",
         reads: "effective_affinity_list of the queue interrupts",
+        needs: &[Needs::Interrupts],
         guard: "more than one queue and more than one CPU",
         condition: "nine tenths of a device's queue interrupts go to one CPU, or more of them than a CPU must take",
         ours: Some(""),
@@ -28,6 +30,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A02",
         title: "interrupt may wander",
         reads: "smp_affinity_list of the queue interrupts",
+        needs: &[Needs::Interrupts],
         condition: "more than one CPU is allowed, or it is not known where it goes",
         ours: Some(""),
         under: &["A01", "A03"],
@@ -38,6 +41,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A03",
         title: "interrupt away from the device",
         reads: "numa_node, effective_affinity_list, node distances",
+        needs: &[Needs::Interrupts, Needs::Node],
         guard: "more than one node, and the device's is known",
         condition: "the CPU is on another node while a near one is free; an error above distance 20",
         ours: Some(""),
@@ -50,6 +54,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A04",
         title: "two queues on one physical core",
         reads: "effective_affinity_list, thread_siblings_list",
+        needs: &[Needs::Interrupts],
         condition: "two queue interrupts on threads of one core while a near core has none",
         ours: Some(""),
         judge: |cx, say| planned::judge("A04", cx, say),
@@ -59,6 +64,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A06",
         title: "irqbalance moves what was laid down",
         reads: "irqbalance's process, command line and socket; smp_affinity_list",
+        needs: &[Needs::Interrupts],
         guard: "irqbalance runs",
         condition: "interrupts that go to one CPU each are not banned in it, or would not be after its restart",
         why: "Every ten seconds it moves interrupts that it was not told to leave alone, and it does not know that two of them belong to one pair.",
@@ -92,7 +98,8 @@ pub(super) static RULES: &[Rule] = &[
                 let all = at.len() == vs.len();
                 at.dedup();
                 if wide && all && at.len() == 1 {
-                    say.found(format!("{} queue interrupts, all left to CPU {}", vs.len(), at[0])).fix(cx, "");
+                    say.found(format!("{} queue interrupts, all left to CPU {}", vs.len(), at[0]))
+                        .fix(cx, Fix::planned());
                 }
                 Some(())
             })
@@ -168,14 +175,14 @@ pub(super) static RULES: &[Rule] = &[
                     q.sort();
                     q.dedup();
                     let f = say.found(format!("{knob} of {} names CPU {cpus}, which is offline", queues(&q)));
-                    let sets: Vec<String> =
-                        q.iter().map(|q| format!("--set {}.{knob}.{q}=\"{rest}\"", n.name())).collect();
+                    let sets = q.iter().map(|q| Fix::set(n.name(), format!("{knob}.{q}"), &rest));
+                    let fix = Fix::all(sets);
                     match knob {
-                        "irq_cpus" => f.fix(cx, ""),
+                        "irq_cpus" => f.fix(cx, Fix::planned()),
                         // No list is no mask: only the plan can take it away.
                         "rps_cpus" => f.fix_planned(cx, Family::RpsCpus),
                         _ if rest.is_empty() => f.fix_planned(cx, Family::XpsCpus),
-                        _ => f.fix(cx, &sets.join(" ")),
+                        _ => f.fix(cx, fix),
                     };
                 }
                 Some(())
@@ -241,7 +248,7 @@ pub(super) static RULES: &[Rule] = &[
                 if online > 1 && vs.iter().all(|v| v.asked.known().is_some_and(|a| a.len() > 1)) {
                     let have = if hinted == 1 { "has" } else { "have" };
                     say.found(format!("{} {have} a hint of the driver, none has a CPU", plural(hinted, "interrupt")))
-                        .fix(cx, "");
+                        .fix(cx, Fix::planned());
                 }
                 Some(())
             })
@@ -352,6 +359,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "A15",
         title: "interfaces pile up on the same CPUs",
         reads: "effective_affinity_list of all interfaces",
+        needs: &[Needs::Interrupts],
         guard: "more than one interface",
         condition: "a CPU takes more queues of all interfaces than a near one must, and the plan has a less loaded one",
         ours: Some(""),
@@ -390,7 +398,7 @@ pub(super) static RULES: &[Rule] = &[
                     [one] => one.to_string(),
                     more => format!("{} settings differ from what was applied: {}, …", more.len(), more[0]),
                 };
-                let f = say.found(text).fix(cx, "--take-over");
+                let f = say.found(text).fix(cx, Fix::take_over());
                 f.0.evidence = list.iter().map(|l| l.to_string()).collect();
             }
             say.of_host();
@@ -479,7 +487,8 @@ pub(super) static RULES: &[Rule] = &[
                     .flat_map(|i| i.rx.clone())
                     .collect();
                 if !loose.is_empty() {
-                    say.found(format!("the NAPI threads of {} may run on all CPUs", queues(&loose))).fix(cx, "");
+                    say.found(format!("the NAPI threads of {} may run on all CPUs", queues(&loose)))
+                        .fix(cx, Fix::planned());
                 }
                 Some(())
             })
@@ -513,7 +522,7 @@ pub(super) static RULES: &[Rule] = &[
                     .collect();
                 if !split.is_empty() {
                     say.found(format!("receive and transmit interrupts of {} are on different cores", queues(&split)))
-                        .fix(cx, "");
+                        .fix(cx, Fix::planned());
                 }
                 Some(())
             })
@@ -524,6 +533,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R0.09",
         title: "a CPU that the goal does not use for this queue",
         reads: "smp_affinity_list",
+        needs: &[Needs::Interrupts],
         condition: "the goal, an option or the order of the queues of a forwarding host requires another CPU",
         severity: Severity::Info,
         ours: Some(""),
@@ -534,6 +544,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R0.12",
         title: "a pair on one CPU",
         reads: "smp_affinity_list",
+        needs: &[Needs::Interrupts],
         condition: "the plan lays the pair on a CPU of its own",
         severity: Severity::Info,
         ours: Some(""),

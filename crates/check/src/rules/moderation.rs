@@ -6,8 +6,9 @@ use ringwise_model::{Coalesce, Goal, Knob, Nic, User, Wish};
 
 use super::text::bytes;
 use crate::cx::Cx;
+use crate::fix::Fix;
 use crate::planned;
-use crate::rule::{Confidence, Rule, Severity};
+use crate::rule::{Confidence, Needs, Rule, Severity};
 use crate::say::Say;
 
 const NAPI: &str = "kernel documentation, networking/napi";
@@ -31,9 +32,8 @@ fn feature_off<'a>(n: &'a Nic, names: &[&'a str], say: &mut Say) -> Option<Vec<&
     Some(names.iter().copied().filter(off).collect())
 }
 
-fn set_features(n: &Nic, names: &[&str], on: bool) -> String {
-    let one = |name: &&str| format!("--set {}.features.{name}={on}", n.name());
-    names.iter().map(one).collect::<Vec<_>>().join(" ")
+fn set_features(n: &Nic, names: &[&str], on: bool) -> Fix {
+    Fix::all(names.iter().map(|name| Fix::feature(n.name(), name, on)))
 }
 
 pub(super) static RULES: &[Rule] = &[
@@ -41,6 +41,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "M01",
         title: "moderation as the goal wants it",
         reads: "coalesce",
+        needs: &[Needs::Moderation],
         guard: "a goal with a policy (rpc, stream, latency)",
         condition: "the plan has other values",
         ours: Some(""),
@@ -70,7 +71,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 if params(n, say)?.get("use-adaptive-rx").is_some_and(|v| *v != 0) {
                     say.found("rx-usecs is laid down, but adaptive moderation is on and goes over it")
-                        .fix(cx, &format!("--set {}.coalesce.use-adaptive-rx=false", n.name()));
+                        .fix(cx, Fix::set(n.name(), "coalesce.use-adaptive-rx", false));
                 }
                 Some(())
             })
@@ -137,7 +138,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 if frames == 1 && c.get("rx-usecs").is_some_and(|u| *u > 0) {
                     say.found(format!("rx-frames is 1, so rx-usecs {} never comes to pass", c["rx-usecs"]))
-                        .fix(cx, &format!("--set {}.coalesce.rx-max-frames=0", n.name()));
+                        .fix(cx, Fix::set(n.name(), "coalesce.rx-max-frames", 0));
                 }
                 Some(())
             })
@@ -161,7 +162,7 @@ pub(super) static RULES: &[Rule] = &[
                 let (defer, flush) = (v.defer_hard_irqs?, v.gro_flush_timeout_ns?);
                 if defer > 0 && flush == 0 {
                     say.found(format!("napi_defer_hard_irqs is {defer}, gro_flush_timeout is 0: it has no effect"))
-                        .fix(cx, &format!("--set {}.napi.defer_hard_irqs=0", n.name()));
+                        .fix(cx, Fix::set(n.name(), "napi.defer_hard_irqs", 0));
                 }
                 // The time alone flushes GRO late, which some want; it defers nothing.
                 if defer == 0 && flush > 0 {
@@ -169,7 +170,7 @@ pub(super) static RULES: &[Rule] = &[
                         "gro_flush_timeout is {flush} ns, napi_defer_hard_irqs is 0: no interrupt is deferred"
                     ))
                     .severity(Severity::Info)
-                    .fix(cx, &format!("--set {}.napi.gro_flush_timeout_ns=0", n.name()));
+                    .fix(cx, Fix::set(n.name(), "napi.gro_flush_timeout_ns", 0));
                 }
                 Some(())
             })
@@ -235,7 +236,7 @@ pub(super) static RULES: &[Rule] = &[
                         ring.now,
                         ring.max
                     ))
-                    .fix(cx, &format!("--set {}.rings.rx={want} --allow-disruption", n.name()));
+                    .fix(cx, Fix::set(n.name(), "rings.rx", want).disruptive());
                 }
                 Some(())
             })
@@ -279,7 +280,7 @@ pub(super) static RULES: &[Rule] = &[
                         bytes(need),
                         bytes(l3)
                     ))
-                    .fix(cx, &format!("--set {}.rings.rx={} --allow-disruption", n.name(), fits));
+                    .fix(cx, Fix::set(n.name(), "rings.rx", fits).disruptive());
                 }
                 Some(())
             })
@@ -306,7 +307,7 @@ pub(super) static RULES: &[Rule] = &[
                 if !off.is_empty() && !say.has_finding() {
                     say.found("GRO is off: each packet of a stream goes through the stack alone")
                         .severity(if cx.forwards() { Severity::Info } else { Severity::Warning })
-                        .fix(cx, &set_features(n, &["gro"], true));
+                        .fix(cx, set_features(n, &["gro"], true));
                 }
                 Some(())
             })
@@ -329,7 +330,7 @@ pub(super) static RULES: &[Rule] = &[
                 let f = say.get(&n.features)?.get("rx-lro")?;
                 if f.on && !f.fixed {
                     say.found("LRO is on: packets that it joined are dropped instead of forwarded")
-                        .fix(cx, &format!("--set {}.features.lro=false --allow-disruption", n.name()));
+                        .fix(cx, Fix::feature(n.name(), "lro", false).disruptive());
                 }
                 Some(())
             })
@@ -357,8 +358,7 @@ pub(super) static RULES: &[Rule] = &[
                 ];
                 let off = feature_off(n, &names, say)?;
                 if !off.is_empty() && !say.has_finding() {
-                    say.found(format!("{} off", off.join(", ")))
-                        .fix(cx, &(set_features(n, &off, true) + " --allow-disruption"));
+                    say.found(format!("{} off", off.join(", "))).fix(cx, set_features(n, &off, true).disruptive());
                 }
                 Some(())
             })
@@ -378,8 +378,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let f = cx.feature(n, "tx-nocache-copy", say)?;
                 if f.on {
-                    say.found("tx-nocache-copy is on")
-                        .fix(cx, &format!("--set {}.features.tx-nocache-copy=false", n.name()));
+                    say.found("tx-nocache-copy is on").fix(cx, Fix::feature(n.name(), "tx-nocache-copy", false));
                 }
                 Some(())
             })
@@ -438,7 +437,7 @@ pub(super) static RULES: &[Rule] = &[
                         word(p.rx),
                         word(p.tx)
                     ))
-                    .fix(cx, "--goal forward --allow-disruption");
+                    .fix(cx, Fix::goal(Goal::Forward).disruptive());
                 }
                 Some(())
             })
@@ -449,6 +448,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R4.02",
         title: "adaptive off before fixed values",
         reads: "coalesce",
+        needs: &[Needs::Moderation],
         guard: "groups of queues",
         condition: "the plan switches it off",
         ours: Some(""),
@@ -469,6 +469,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R4.05",
         title: "groups share the table",
         reads: "RSS table and contexts",
+        needs: &[Needs::RssTable],
         guard: "groups of queues",
         condition: "the plan has another table",
         ours: Some(""),
@@ -479,6 +480,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R4.06",
         title: "named flows reach their group",
         reads: "flow rules",
+        needs: &[Needs::FlowRules],
         guard: "groups of queues",
         condition: "the plan adds or removes rules",
         ours: Some(""),

@@ -8,8 +8,9 @@ use ringwise_plan::NotPossible;
 
 use super::text::{count, plural, queues};
 use crate::cx::Cx;
+use crate::fix::Fix;
 use crate::planned;
-use crate::rule::{Confidence, Rule, Severity};
+use crate::rule::{Confidence, Needs, Rule, Severity};
 
 const SCALING: &str = "kernel documentation, networking/scaling";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";
@@ -66,6 +67,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q01",
         title: "fewer queues than near cores",
         reads: "channels, topology, /proc/stat",
+        needs: &[Needs::Channels],
         guard: "the driver can have more queues",
         condition: "fewer queues than near physical cores, and the CPU of one of them is above 80 % interrupt time",
         rates: true,
@@ -94,7 +96,7 @@ pub(super) static RULES: &[Rule] = &[
                         plural(now as usize, "queue"),
                         plural(cores as usize, "near core")
                     ))
-                    .fix(cx, &format!("{} --queues {want} --allow-disruption", n.name()));
+                    .fix(cx, Fix::queues(n.name(), want).disruptive());
                 }
                 Some(())
             })
@@ -105,6 +107,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q02",
         title: "more queues than physical cores",
         reads: "channels, topology",
+        needs: &[Needs::Channels],
         guard: "a goal that wants one queue a core (rpc, stream, latency)",
         condition: "more receive queues than near physical cores",
         severity: Severity::Info,
@@ -126,7 +129,7 @@ pub(super) static RULES: &[Rule] = &[
                 let (now, cores) = (cx.rx_queues(n), cx.cores(&cx.near(n)) as u32);
                 if now > cores && left_out.contains(n.name()) {
                     say.found(format!("{now} queues for {}", plural(cores as usize, "near physical core")))
-                        .fix(cx, "--allow-disruption");
+                        .fix(cx, Fix::planned().disruptive());
                 }
                 Some(())
             })
@@ -137,6 +140,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q03",
         title: "more queues than CPUs",
         reads: "channels, cpu/online",
+        needs: &[Needs::Channels],
         condition: "more receive queues than online CPUs; with goal forward, more than CPUs near the interface",
         why: "Two queues of one CPU cost a second interrupt and a second ring, and share out nothing.",
         source: ROUTER,
@@ -155,11 +159,11 @@ pub(super) static RULES: &[Rule] = &[
                 let (now, cpus) = (cx.rx_queues(n), cx.s.topology.online.len() as u32);
                 if now > cpus {
                     say.found(format!("{now} queues for {}", plural(cpus as usize, "CPU")))
-                        .fix(cx, &format!("{} --queues {cpus} --allow-disruption", n.name()));
+                        .fix(cx, Fix::queues(n.name(), cpus).disruptive());
                 } else if left_out.contains(n.name()) {
                     let near = plural(cx.near(n).len(), "near CPU");
                     say.found(format!("{now} queues for {near}"))
-                        .fix(cx, "--allow-disruption")
+                        .fix(cx, Fix::planned().disruptive())
                         .severity(Severity::Info);
                 }
                 Some(())
@@ -194,10 +198,9 @@ pub(super) static RULES: &[Rule] = &[
                 };
                 let without: Vec<&str> = ["udp4", "udp6"].into_iter().filter(|f| lacks(f)).collect();
                 if share > 20.0 && without.contains(&"udp4") {
-                    let sets: Vec<String> =
-                        without.iter().map(|f| format!("--set {}.rss.fields.{f}=sdfn", n.name())).collect();
-                    say.found(format!("UDP is hashed by addresses only; {share:.0} % of packets are UDP"))
-                        .fix(cx, &sets.join(" "));
+                    let sets = without.iter().map(|f| Fix::set(n.name(), format!("rss.fields.{f}"), "sdfn"));
+                    let fix = Fix::all(sets);
+                    say.found(format!("UDP is hashed by addresses only; {share:.0} % of packets are UDP")).fix(cx, fix);
                 }
                 Some(())
             })
@@ -232,7 +235,7 @@ pub(super) static RULES: &[Rule] = &[
                         worst.1,
                         f64::from(*worst.1) * 100.0 / f64::from(sum)
                     ))
-                    .fix(cx, &format!("--set {}.rss.table=\"equal {}\"", n.name(), cx.rx_queues(n)));
+                    .fix(cx, Fix::set(n.name(), "rss.table", format!("equal {}", cx.rx_queues(n))));
                 }
                 Some(())
             })
@@ -271,7 +274,7 @@ pub(super) static RULES: &[Rule] = &[
                 if !idle.is_empty() {
                     let get = if idle.len() == 1 { "gets" } else { "get" };
                     say.found(format!("{} of {used} {get} no flows: the table names only {named}", queues(&idle)))
-                        .fix(cx, &format!("--set {}.rss.table=\"equal {used}\"", n.name()));
+                        .fix(cx, Fix::set(n.name(), "rss.table", format!("equal {used}")));
                 }
                 Some(())
             })
@@ -416,7 +419,7 @@ pub(super) static RULES: &[Rule] = &[
                         "{} connections are tracked, and the hash does not bring their two directions together",
                         count(tracked)
                     ))
-                    .fix(cx, &format!("--set {}.rss.symmetric=symmetric-xor", n.name()));
+                    .fix(cx, Fix::set(n.name(), "rss.symmetric", "symmetric-xor"));
                 }
                 Some(())
             })
@@ -450,7 +453,7 @@ pub(super) static RULES: &[Rule] = &[
                             Severity::Info,
                         ),
                     };
-                    say.found(text).severity(severity).fix(cx, &format!("--set {}.features.ntuple=true", n.name()));
+                    say.found(text).severity(severity).fix(cx, Fix::feature(n.name(), "ntuple", true));
                 }
                 Some(())
             })
@@ -520,7 +523,7 @@ pub(super) static RULES: &[Rule] = &[
                         "{:.0} TCP segments/s come out of order while the driver steers flows by itself",
                         t.per_second(seen)
                     ))
-                    .fix(cx, &format!("--set {}.features.ntuple=true", n.name()));
+                    .fix(cx, Fix::feature(n.name(), "ntuple", true));
                 }
                 Some(())
             })
@@ -557,6 +560,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q33",
         title: "the RSS table by what CPUs carry",
         reads: "RSS table, topology",
+        needs: &[Needs::RssTable],
         guard: "goal forward, and fewer queues than CPUs",
         condition: "queues on both threads of a core have as many entries as those with a core to themselves",
         severity: Severity::Info,
@@ -568,6 +572,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R0.11",
         title: "number of queues as asked",
         reads: "channels",
+        needs: &[Needs::Channels],
         guard: "a number of queues is laid down, and disruption is allowed",
         condition: "the plan has another number",
         ours: Some(""),
@@ -578,6 +583,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R3.16",
         title: "fewest queues that carry the load",
         reads: "channels, topology",
+        needs: &[Needs::Channels],
         guard: "a goal for latency, and disruption is allowed",
         condition: "the plan has fewer queues",
         ours: Some(""),

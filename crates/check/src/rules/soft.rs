@@ -3,6 +3,7 @@
 use ringwise_model::Goal;
 
 use super::text::count;
+use crate::fix::Fix;
 use crate::rule::{Confidence, Rule, Severity};
 
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
@@ -26,11 +27,11 @@ pub(super) static RULES: &[Rule] = &[
                 let v = say.take(cx.sysctl(name))?;
                 if v != "0" {
                     seen.push(format!("{name} is {v} us"));
-                    sets.push(format!("--set 'host.sysctl.\"{name}\"=0'"));
+                    sets.push(Fix::sysctl(name, 0));
                 }
             }
             if !seen.is_empty() {
-                say.found(seen.join(", ")).fix(cx, &sets.join(" "));
+                say.found(seen.join(", ")).fix(cx, Fix::all(sets));
             }
             Some(())
         },
@@ -171,7 +172,7 @@ pub(super) static RULES: &[Rule] = &[
                 say.found(format!(
                     "CPU {cpu} gets more than 100,000 packets/s with RPS, the backlog has {limit} places"
                 ))
-                .fix(cx, "--set 'host.sysctl.\"net.core.netdev_max_backlog\"=4000'");
+                .fix(cx, Fix::sysctl("net.core.netdev_max_backlog", 4000));
             }
             Some(())
         },

@@ -4,9 +4,10 @@ use ringwise_model::{CpuSet, Dir, Goal, Nic};
 
 use super::text::{count, plural, queues};
 use crate::cx::Cx;
+use crate::fix::Fix;
 use crate::planned;
 use crate::role::tcp_in_use;
-use crate::rule::{Confidence, Rule, Severity};
+use crate::rule::{Confidence, Needs, Rule, Severity};
 use crate::say::{Family, Say};
 
 const SCALING: &str = "kernel documentation, networking/scaling";
@@ -56,6 +57,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q04",
         title: "one receive queue",
         reads: "channels, rps_cpus, topology",
+        needs: &[Needs::Rps, Needs::Channels],
         guard: "one receive queue, more than one CPU that shares its cache or node",
         condition: "RPS is not set over the cache mates of the interrupt's CPU",
         ours: Some(""),
@@ -81,6 +83,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q05",
         title: "RPS on top of RSS",
         reads: "rps_cpus of all queues, channels",
+        needs: &[Needs::Rps, Needs::Channels],
         guard: "more than one receive queue",
         condition: "RPS is set though the queues are spread over the near CPUs already",
         ours: Some(""),
@@ -121,6 +124,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q07",
         title: "RPS to CPUs that are far",
         reads: "rps_cpus, L3 and node of the interrupt's CPU",
+        needs: &[Needs::Rps],
         guard: "RPS is set; more than one node",
         condition: "the mask reaches another node than the interrupt's CPU is on",
         ours: Some(""),
@@ -183,6 +187,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q09",
         title: "RFS shares do not add up",
         reads: "rps_sock_flow_entries, rps_flow_cnt of the queues in use",
+        needs: &[Needs::Rfs],
         guard: "RFS is on",
         condition: "rps_flow_cnt of a queue is not the largest power of two up to entries by queues; for information where it is larger, which only costs memory",
         ours: Some("--set DEV.rps_flow_cnt=N"),
@@ -209,7 +214,7 @@ pub(super) static RULES: &[Rule] = &[
                         count(want.into())
                     ))
                     .severity(if short { Severity::Warning } else { Severity::Info })
-                    .fix(cx, &format!("--set {}.rps_flow_cnt={want}", n.name()));
+                    .fix(cx, Fix::set(n.name(), "rps_flow_cnt", want));
                 }
                 Some(())
             })
@@ -244,13 +249,13 @@ pub(super) static RULES: &[Rule] = &[
             }
             if entries > 0 && on.is_empty() && cx.i.devs.is_empty() {
                 say.found(format!("rps_sock_flow_entries is {}, but no queue has rps_flow_cnt", count(entries.into())))
-                    .fix(cx, "--set host.rfs_entries=0");
+                    .fix(cx, Fix::host("rfs_entries", 0));
             }
             if entries == 0 {
                 for n in on {
                     say.at(n.name());
                     say.found("rps_flow_cnt is set, but rps_sock_flow_entries is 0")
-                        .fix(cx, &format!("--set {}.rps_flow_cnt=0", n.name()));
+                        .fix(cx, Fix::set(n.name(), "rps_flow_cnt", 0));
                 }
             }
             say.of_host();
@@ -262,6 +267,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q11",
         title: "RFS without sockets",
         reads: "rps_sock_flow_entries, rps_flow_cnt, ip_forward",
+        needs: &[Needs::Rfs],
         guard: "a host that forwards, or a goal without RFS",
         condition: "RFS is on",
         severity: Severity::Info,
@@ -275,7 +281,7 @@ pub(super) static RULES: &[Rule] = &[
             let on = cx.nics.iter().any(|n| n.rx_queues.iter().any(|q| q.rps_flow_cnt.known().is_some_and(|c| *c > 0)));
             if entries > 0 && on && cx.goal() == Goal::Balanced {
                 say.found(format!("RFS with {} entries on a host that forwards", count(entries.into())))
-                    .fix(cx, "--goal forward");
+                    .fix(cx, Fix::goal(Goal::Forward));
             }
             Some(())
         },
@@ -300,16 +306,16 @@ pub(super) static RULES: &[Rule] = &[
             if u64::from(entries) < 2 * sockets {
                 let want = (2 * sockets).next_power_of_two().min(1 << 29);
                 // The tables of the queues are shares of it.
-                let mut sets = format!("--set host.rfs_entries={want}");
+                let mut sets = vec![Fix::host("rfs_entries", want)];
                 for n in &cx.nics {
                     let each: Vec<u32> = n.rx_queues.iter().filter_map(|q| q.rps_flow_cnt.known().copied()).collect();
                     let used = cx.rx_queues(n);
                     if used > 0 && each.iter().any(|c| *c > 0) {
-                        sets += &format!(" --set {}.rps_flow_cnt={}", n.name(), power(want as u32 / used).max(1));
+                        sets.push(Fix::set(n.name(), "rps_flow_cnt", power(want as u32 / used).max(1)));
                     }
                 }
                 say.found(format!("{} entries for {} TCP sockets", count(entries.into()), count(sockets)))
-                    .fix(cx, &sets);
+                    .fix(cx, Fix::all(sets));
             }
             Some(())
         },
@@ -344,7 +350,7 @@ pub(super) static RULES: &[Rule] = &[
                     let known = cx.goal_of(n) == Goal::Stream;
                     say.found(format!("RFS is on and {} could steer flows itself, but ntuple is off", cx.driver(n)))
                         .severity(if known { Severity::Info } else { Severity::Warning })
-                        .fix(cx, &format!("--set {}.features.ntuple=true", n.name()));
+                        .fix(cx, Fix::feature(n.name(), "ntuple", true));
                 }
                 Some(())
             })
@@ -355,6 +361,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q14",
         title: "no XPS",
         reads: "xps_cpus, xps_rxqs",
+        needs: &[Needs::Xps],
         guard: "more than one transmit queue and more than one CPU",
         condition: "no queue has CPUs",
         ours: Some(""),
@@ -367,6 +374,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q15",
         title: "XPS and interrupts disagree",
         reads: "xps_cpus, CPUs of the interrupts, topology",
+        needs: &[Needs::Interrupts, Needs::Xps],
         condition: "the plan has other CPUs for the queue, because its interrupt is elsewhere",
         ours: Some(""),
         under: &["A01", "A03", "A04", "A09", "A15", "R0.09"],
@@ -389,6 +397,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "Q16",
         title: "CPU without a transmit queue",
         reads: "xps_cpus of all queues, cpu/online",
+        needs: &[Needs::Xps],
         guard: "XPS is set on some queue",
         condition: "an online CPU is in no mask, or the plan has another",
         ours: Some(""),
@@ -405,7 +414,8 @@ pub(super) static RULES: &[Rule] = &[
                 let covered = masks.iter().fold(CpuSet::new(), |all, m| all.union(m));
                 let hole = online.difference(&covered);
                 if !hole.is_empty() && !say.has_finding() {
-                    say.found(format!("CPUs {hole} are in no XPS mask and fall back to the hash")).fix(cx, "");
+                    say.found(format!("CPUs {hole} are in no XPS mask and fall back to the hash"))
+                        .fix(cx, Fix::planned());
                 }
                 Some(())
             })
@@ -463,7 +473,7 @@ pub(super) static RULES: &[Rule] = &[
             }
             if !mask.is_empty() {
                 say.found(format!("net.core.rps_default_mask is {mask}: later interfaces get RPS over these CPUs"))
-                    .fix(cx, "--set 'host.sysctl.\"net.core.rps_default_mask\"=0'");
+                    .fix(cx, Fix::sysctl("net.core.rps_default_mask", 0));
             }
             Some(())
         },
@@ -499,6 +509,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R2.03",
         title: "RFS as the goal wants it",
         reads: "rps_sock_flow_entries, rps_flow_cnt",
+        needs: &[Needs::Rfs],
         guard: "a goal with RFS",
         condition: "the plan has other tables",
         ours: Some(""),
@@ -520,6 +531,7 @@ pub(super) static RULES: &[Rule] = &[
         id: "R3.17",
         title: "RPS costs an interrupt between CPUs",
         reads: "rps_cpus",
+        needs: &[Needs::Rps],
         guard: "a goal for latency",
         condition: "RPS is set",
         ours: Some(""),

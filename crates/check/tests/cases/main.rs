@@ -5,6 +5,8 @@ mod recorded;
 mod remedies;
 mod world;
 
+use std::time::Duration;
+
 use ringwise_check::{GoalFrom, LEFT_OUT, Report, Severity, rules};
 use ringwise_model::*;
 use world::{World, set};
@@ -374,7 +376,7 @@ fn group() -> GroupWish {
         weight: Some(0),
         context: false,
         flows: vec![Flow::Match { flow: "tcp4".into(), fields: [("dst-port".to_string(), "443".to_string())].into() }],
-        said: "--set".into(),
+        by: ConfiguredBy::Flag { name: "--set".into() },
     }
 }
 
@@ -566,10 +568,10 @@ fn what_the_plan_did_not_know_is_never_fine() {
     }
     assert!(!r.unreadable.iter().any(|u| u.rule == "A03"), "{:?}", r.unreadable);
     // A device whose queues cannot be told, or that gave no answer, is not judged: that is said.
-    for what in ["/sys/class/net/eth1/queues", "eth1"] {
+    for (what, subject) in [("/sys/class/net/eth1/queues", Subject::Queues), ("eth1", Subject::Device)] {
         let mut w = World::tuned();
-        w.nic().rx_queues.clear();
-        w.nic().unread.push(ringwise_model::Unread::new(what, None, "no answer within 2 s"));
+        (w.nic().rx_queues, w.nic().tx_queues) = (Vec::new(), Vec::new());
+        w.nic().unread.push(ringwise_model::Unread::late(what, Duration::from_secs(2)).of(subject));
         let r = w.judge();
         let of = |u: &&ringwise_check::Unreadable| u.rule == "A03" && u.dev.as_deref() == Some("eth1");
         assert_eq!(r.unreadable.iter().filter(of).count(), 1, "{what}: {:?}", r.unreadable);

@@ -365,7 +365,11 @@ impl World {
     }
 
     pub fn wish(&mut self, knob: Knob) {
-        self.intent.wishes.push(Wish { dev: Some("eth1".into()), knob, said: "--set".into() });
+        self.intent.wishes.push(Wish {
+            dev: Some("eth1".into()),
+            knob,
+            by: ConfiguredBy::Flag { name: "--set".into() },
+        });
     }
 
     /// A bond over both interfaces.

@@ -21,7 +21,7 @@ pub fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
     let as_json = a.format.json(common);
     if a.write.dry_run {
         if as_json {
-            out::json(&serde_json::json!({ "schema": "ringwise.adopt", "version": 1, "settings": steps }))?;
+            out::json(&serde_json::json!({ "schema": "ringwise.adopt", "version": 2, "settings": steps }))?;
         } else {
             out::answer(&hands::adoptable(&steps, &style))?;
         }

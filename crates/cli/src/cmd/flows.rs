@@ -1,7 +1,7 @@
 //! Flows that are named by a program or a systemd unit: where it listens now.
 
 use ringwise_discover::sockets::{Listener, listeners, who};
-use ringwise_model::{Flow, Intent};
+use ringwise_model::{ConfiguredBy, Flow, Intent};
 use ringwise_plan::NotPossible;
 use ringwise_sys::Host;
 
@@ -15,7 +15,7 @@ pub struct Missing {
     /// `unit "nginx.service"`
     who: String,
     why: String,
-    said: String,
+    by: ConfiguredBy,
 }
 
 impl Missing {
@@ -24,7 +24,7 @@ impl Missing {
         NotPossible {
             address: None,
             what: format!("{} group {}: flows of {}", self.dev, self.group, self.who),
-            why: format!("{} (laid down in {})", self.why, self.said),
+            why: format!("{} (laid down in {})", self.why, self.by),
             needed: true,
             blocked_by: None,
         }
@@ -33,7 +33,7 @@ impl Missing {
 
 impl std::fmt::Display for Missing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: group {}: {}: {}", self.said, self.group, self.who, self.why)
+        write!(f, "{}: group {}: {}: {}", self.by, self.group, self.who, self.why)
     }
 }
 
@@ -60,8 +60,8 @@ pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Ve
             match found {
                 Ok(all) => flows.extend(all.into_iter().map(|(flow, fields)| Flow::Match { flow, fields })),
                 Err(why) => {
-                    let (dev, group, said) = (g.dev.clone(), g.name.clone(), g.said.clone());
-                    missing.push(Missing { dev, group, who, why, said });
+                    let (dev, group, by) = (g.dev.clone(), g.name.clone(), g.by.clone());
+                    missing.push(Missing { dev, group, who, why, by });
                 }
             }
         }
@@ -100,7 +100,7 @@ mod tests {
             weight: None,
             context: false,
             flows: vec![flow],
-            said: "/etc/ringwise/ringwise.toml line 9".into(),
+            by: ConfiguredBy::File { path: "/etc/ringwise/ringwise.toml".into(), line: 9 },
         };
         Intent { groups: vec![group], ..Intent::default() }
     }

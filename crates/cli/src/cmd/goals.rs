@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_check::RoleGuess;
 use ringwise_config::{Config, Entry};
-use ringwise_model::{Goal, GoalChoice, Intent, Knob, Snapshot, Wish};
+use ringwise_model::{ConfiguredBy, Goal, GoalChoice, Intent, Knob, Snapshot, Wish};
 use ringwise_sys::Host;
 
 use crate::args::{Common, IntentArgs};
@@ -22,7 +22,7 @@ pub fn lay_down(c: &Config) -> String {
 
 fn of_goal(goal: Goal, c: &Config) -> String {
     let lays = ringwise_plan::lays_down(goal, &c.policies);
-    let wish = |knob: &Knob| Wish { dev: None, knob: knob.clone(), said: String::new() };
+    let wish = |knob: &Knob| Wish { dev: None, knob: knob.clone(), by: ConfiguredBy::Unknown };
     let entry = Entry { wishes: lays.device.iter().map(wish).collect(), ..Entry::default() };
     let text = ringwise_config::print_entry(&entry);
     // Of the entry the keys alone: it is for every interface.

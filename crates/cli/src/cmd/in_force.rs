@@ -3,7 +3,7 @@
 use ringwise_apply::Ending;
 use ringwise_config::Config;
 use ringwise_knob::{Of, Setting};
-use ringwise_model::{CpuId, CpuSet, Intent, Knob, Wish};
+use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Intent, Knob, Wish};
 
 use super::transaction::{store, words};
 use crate::args::Common;
@@ -40,7 +40,7 @@ pub fn wishes<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<Wish> {
         let same = out.iter_mut().filter(|w| w.dev == dev).find_map(|w| join(&w.knob, &knob).map(|k| (w, k)));
         match same {
             Some((w, k)) => w.knob = k,
-            None => out.push(Wish { dev, knob, said: "in force".into() }),
+            None => out.push(Wish { dev, knob, by: ConfiguredBy::InEffect }),
         }
     }
     out

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use ringwise_apply::{Policy, Request};
 use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
-use ringwise_knob::{Setting, Step};
+use ringwise_knob::{Reason, Setting, Step};
 use ringwise_sys::{Clock, Host, Result as Got};
 use ringwise_testkit::sim::{Sim, build};
 
@@ -86,7 +86,7 @@ impl Case {
             setting,
             from,
             rule: "T00".into(),
-            reason: "a test".into(),
+            reason: Reason::NearestQueue,
             source: "a test".into(),
             interrupts_traffic: false,
             if_refused: ringwise_knob::IfRefused::PutBack,

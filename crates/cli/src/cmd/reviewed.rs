@@ -132,9 +132,11 @@ fn parse(file: &Path, text: &str) -> Result<Reviewed> {
         return Err(Fail::error(text).next(again));
     }
     let version = value["version"].as_u64().unwrap_or(0);
-    if version != u64::from(ringwise_plan::VERSION) {
+    // In version 1 reasons were texts, and are read as such.
+    if !(1..=u64::from(ringwise_plan::VERSION)).contains(&version) {
         let by = value["file"]["tool"].as_str().map(|t| format!(", written by ringwise {t}")).unwrap_or_default();
-        let text = format!("{name} has plan version {version}{by}; this ringwise knows {}", ringwise_plan::VERSION);
+        let text =
+            format!("{name} has plan version {version}{by}; this ringwise knows 1 to {}", ringwise_plan::VERSION);
         return Err(Fail::error(text).next(again));
     }
     let whole = |e: serde_json::Error| Fail::error(format!("{name} is no whole plan: {e}")).next(again);
@@ -342,9 +344,9 @@ mod tests {
     #[test]
     fn a_file_of_a_later_version_is_refused_by_name() {
         let text =
-            written(Expiry(None)).replace("\"version\": 1", "\"version\": 2").replace(env!("CARGO_PKG_VERSION"), "9.0");
+            written(Expiry(None)).replace("\"version\": 1", "\"version\": 3").replace(env!("CARGO_PKG_VERSION"), "9.0");
         let e = parse(Path::new("x.plan"), &text).err().unwrap();
-        assert_eq!(e.message, "x.plan has plan version 2, written by ringwise 9.0; this ringwise knows 1");
+        assert_eq!(e.message, "x.plan has plan version 3, written by ringwise 9.0; this ringwise knows 1 to 2");
     }
 
     #[test]

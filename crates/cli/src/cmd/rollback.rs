@@ -82,7 +82,7 @@ fn preview(
     if a.format.json(common) {
         let moved: Vec<_> = would.moved.iter().map(|m| m.address.to_string()).collect();
         out::json(&serde_json::json!({
-            "schema": "ringwise.rollback", "version": 1, "steps": would.steps, "changed_since": moved, "notes": would.notes,
+            "schema": "ringwise.rollback", "version": 2, "steps": would.steps, "changed_since": moved, "notes": would.notes,
         }))?;
     } else {
         out::answer(&standing::would_undo(id, &would, style))?;

@@ -199,7 +199,7 @@ pub fn plan(
 
 #[cfg(test)]
 mod tests {
-    use ringwise_model::{Goal, IntentFlags, Knob, Wish};
+    use ringwise_model::{ConfiguredBy, Goal, IntentFlags, Knob, Wish};
 
     use super::*;
 
@@ -271,7 +271,7 @@ mod tests {
         let wish = |dev: &str| Wish {
             dev: Some(dev.into()),
             knob: Knob::Rings { rx: Some(512), tx: None },
-            said: "--set".into(),
+            by: ConfiguredBy::Unknown,
         };
         let both = Intent { wishes: vec![wish("eth0"), wish("eth1")], ..of(&["eth0", "eth1"], Goal::Rpc) };
         let all =

@@ -105,7 +105,7 @@ pub(super) fn together(mut recording: Recording, papers: &Papers) -> Recording {
     ringwise_discover::forget_others(&mut recording);
     for (name, _, content) in &papers.list {
         let answer = content.as_ref().map(|t| t.clone().into_bytes());
-        let refusal = |why: &String| Refusal { errno: None, words: Some(why.clone()) };
+        let refusal = |why: &String| Refusal { errno: None, words: Some(why.clone()), late: false };
         recording.files.insert(format!("{OURS}/{name}"), answer.map_err(refusal));
     }
     if let Some(text) = &papers.standing {

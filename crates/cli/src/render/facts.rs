@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::features::short_name;
-use ringwise_model::{CpuSet, Fact, Feature, Host, Nic, Pcie, PcieLink, Snapshot};
+use ringwise_model::{Cause, CpuSet, Fact, Feature, Host, Nic, Pcie, PcieLink, Snapshot};
 
 use super::text::{hang, pad, set, word};
 use crate::style::Style;
@@ -21,7 +21,7 @@ fn label(name: &str) -> &str {
 
 /// Not in this recording, or not asked: then there is no line. Another reason is one.
 pub fn silent<T>(f: &Fact<T>) -> bool {
-    matches!(f, Fact::Unknown(u) if u.errno.is_none() && matches!(u.why.as_str(), "not asked" | "not in this capture"))
+    matches!(f, Fact::Unknown(u) if matches!(u.cause, Cause::NotAsked | Cause::NotRecorded))
 }
 
 /// `gro gso tso rxhash on; lro ntuple off (fixed)`. None: nothing is known of it.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Setting, Step};
+use ringwise_knob::{Reason, Setting, Step};
 use ringwise_model::{Fact, Snapshot};
 use ringwise_plan::{LeftOut, NotPossible, Plan};
 
@@ -207,10 +207,10 @@ fn device(index: &PlanIndex, s: Option<&Snapshot>, dev: &str, notes: &mut Notes,
 
 /// Different reasons of one band, each once, with the numbers of their sources.
 fn reasons(steps: &[&Step], notes: &mut Notes, style: &Style) -> String {
-    let mut seen: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut seen: Vec<(&Reason, Vec<String>)> = Vec::new();
     for st in steps {
         let mark = notes.mark(st);
-        match seen.iter_mut().find(|(r, _)| *r == st.reason) {
+        match seen.iter_mut().find(|(r, _)| **r == st.reason) {
             Some((_, marks)) if !marks.contains(&mark) => marks.push(mark),
             Some(_) => {}
             None => seen.push((&st.reason, vec![mark])),
@@ -309,7 +309,7 @@ fn left_out<'a>(list: impl Iterator<Item = &'a LeftOut>, title: &str, w: Option<
         out.push_str(&hang("", &format!("{title} {why}:"), w));
         for l in list {
             let dev = l.setting.address().and_then(|a| a.dev().map(str::to_string)).unwrap_or_else(|| "host".into());
-            out.push_str(&hang(&format!("  {dev}  "), &format!("{}: {}", change(&l.from, &l.setting), l.why), w));
+            out.push_str(&hang(&format!("  {dev}  "), &format!("{}: {}", change(&l.from, &l.setting), l.reason), w));
             out.push_str(&format!("      {}\n", l.command));
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_apply::{Entry, Fate, Holder, Pending, Standing, Verify};
 use ringwise_knob::{Address, Match, Window};
-use ringwise_model::{CpuSet, Snapshot};
+use ringwise_model::{Cause, CpuSet, Snapshot};
 
 use super::text::{self, hang, pad, plural};
 use super::{outcome, rivals, standing, table};
@@ -69,7 +69,7 @@ fn is_off(v: &Verify) -> bool {
 
 /// `--passive` leaves settings out: that is no drift.
 fn was_asked(s: &Standing) -> bool {
-    !matches!(&s.how, Match::Unknown(u) if u.why.starts_with("not asked"))
+    !matches!(&s.how, Match::Unknown(u) if matches!(u.cause, Cause::NotAsked | Cause::Passive))
 }
 
 /// How the page is made: `recorded` is another machine or another time, `all` lists software interfaces too.

@@ -1,7 +1,7 @@
 //! Words, numbers and line breaks that all renderers share.
 
 pub use ringwise_model::words::{hang, len, one_line, pad, plural, right, thousands, visible};
-use ringwise_model::{Confidence, CpuSet, Dir, Fact, MapSource, Nic, NicKind, Snapshot, User, Vector};
+use ringwise_model::{Cause, Confidence, CpuSet, Dir, Fact, MapSource, Nic, NicKind, Snapshot, User, Vector};
 use std::collections::BTreeSet;
 
 /// `8 queues`, as the driver counts them where it does.
@@ -117,7 +117,7 @@ pub fn is_down(n: &Nic) -> bool {
 
 /// The reason where a device did not answer in time.
 pub fn no_answer(n: &Nic) -> Option<&str> {
-    n.unread.iter().map(|u| u.why.as_str()).find(|w| w.starts_with("no answer"))
+    n.unread.iter().find(|u| u.cause == Cause::Late).map(|u| u.why.as_str())
 }
 
 /// Interfaces that get a line of their own without `--all`.

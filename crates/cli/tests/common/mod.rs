@@ -236,3 +236,11 @@ pub fn fixtures() -> Vec<(String, PathBuf)> {
     assert!(!out.is_empty(), "no host in {}", dir.display());
     out
 }
+
+/// The schema of a document in its newest version.
+pub fn newest_schema(name: &str) -> serde_json::Value {
+    let dir = root().join("schemas");
+    let version = |v: &u32| dir.join(format!("{name}.v{v}.json"));
+    let path = (1..).map(|v| version(&v)).take_while(|p| p.exists()).last();
+    serde_json::from_slice(&std::fs::read(path.unwrap_or_else(|| panic!("no schema of {name}"))).unwrap()).unwrap()
+}

@@ -1,6 +1,6 @@
 //! Hand-made plans.
 
-use ringwise_knob::{IfRefused, Of, Setting, Step, live};
+use ringwise_knob::{IfRefused, Of, Reason, Setting, Step, live};
 use ringwise_model::{CpuId, CpuSet, Intent, NodeId, Snapshot};
 use ringwise_plan::{DevLayout, Expected, LeftAlone, LeftOut, NotPossible, Placed, Plan, PlanHost, SCHEMA, VERSION};
 
@@ -55,7 +55,7 @@ pub fn edge3_plan(s: &Snapshot) -> Plan {
         setting: Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) },
         from: live(s, &ringwise_knob::Address::Channels { dev: "eth1".into() }),
         rule: "A11".into(),
-        why: "one queue a physical core".into(),
+        reason: Reason::Text("one queue a physical core".into()),
         command: "ringwise plan --queues 4 --allow-disruption".into(),
         outage: "link down about 3 s".into(),
     }];
@@ -97,7 +97,7 @@ fn step(s: &Snapshot, to: &Setting) -> Option<Step> {
         setting: to.clone(),
         from,
         rule: rule.into(),
-        reason: reason.into(),
+        reason: Reason::Text(reason.into()),
         source: source.into(),
         interrupts_traffic: false,
         if_refused: IfRefused::PutBack,

@@ -69,7 +69,7 @@ fn one(k: Keys<'_, '_>, at: Range<usize>, config: &Config, cx: &mut Ctx<'_>) -> 
     if context && flows.is_empty() {
         cx.fault(at.clone(), format!("nothing would come to context of group \"{name}\""), "flows for it");
     }
-    Some(GroupWish { name, dev: String::new(), policy, queues, cpus, weight, context, flows, said: cx.said(&at) })
+    Some(GroupWish { name, dev: String::new(), policy, queues, cpus, weight, context, flows, by: cx.place(&at) })
 }
 
 fn flow(v: &super::Value<'_>, cx: &mut Ctx<'_>) -> Option<Flow> {

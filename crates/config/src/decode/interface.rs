@@ -28,7 +28,7 @@ pub(crate) fn entry(
         goal: k.text("goal").and_then(|g| g.parse::<Goal>().ok()),
         wishes,
         groups,
-        said: cx.said(&k.at("match").unwrap_or(at)),
+        by: cx.place(&k.at("match").unwrap_or(at)),
     };
     if let Some(at) = k.at("match")
         && let Some(i) = config.entries.iter().position(|o| o.matcher == e.matcher && o.matcher != Matcher::default())

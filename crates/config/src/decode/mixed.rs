@@ -1,19 +1,19 @@
 //! What `[host]` and the groups of interfaces say of latency and bulk groups against each other.
 
 use ringwise_model::words::plural;
-use ringwise_model::{Goal, GroupQueues};
+use ringwise_model::{ConfiguredBy, Goal, GroupQueues};
 
-use super::{Ctx, Keys};
+use super::{Ctx, Keys, bytes};
 use crate::value::Config;
 
 pub(crate) fn check(host: Option<Keys<'_, '_>>, config: &Config, cx: &mut Ctx<'_>) {
     let Some(host) = host else { return };
-    let at = |said: &str, key: &str| Ctx::place(said).or_else(|| host.at(key)).unwrap_or_default();
+    let at = |by: &ConfiguredBy, key: &str| bytes(by).or_else(|| host.at(key)).unwrap_or_default();
     for g in config.entries.iter().flat_map(|e| &e.groups) {
         if config.host.pair_as_article == Some(true) {
             let found =
                 format!("pair_as_article makes groups of all queues itself, group \"{}\" is beside them", g.name);
-            cx.fault(at(&g.said, "pair_as_article"), found, "the group, or pair_as_article");
+            cx.fault(at(&g.by, "pair_as_article"), found, "the group, or pair_as_article");
         }
     }
     let Some(n) = config.host.latency_queues else { return };
@@ -35,7 +35,7 @@ pub(crate) fn check(host: Option<Keys<'_, '_>>, config: &Config, cx: &mut Ctx<'_
         if g.name.eq_ignore_ascii_case("latency") && has != n {
             let found =
                 format!("group \"{}\" has {}, and latency_queues says {n}", g.name, plural(has as usize, "queue"));
-            cx.fault(at(&g.said, "latency_queues"), found, "the same number, or one of them");
+            cx.fault(at(&g.by, "latency_queues"), found, "the same number, or one of them");
         }
     }
 }

@@ -8,7 +8,7 @@ mod mixed;
 
 use std::ops::Range;
 
-use ringwise_model::{Policy, Wish};
+use ringwise_model::{ConfiguredBy, Policy, Wish};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -19,38 +19,36 @@ use crate::{check, contradict, spec, words};
 
 pub(crate) type Value<'a> = Spanned<DeValue<'a>>;
 
-/// Where a text came from, for "said".
+/// Where a text came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum Origin<'t> {
     File,
-    /// One argument of the command line: its name is all there is to say.
-    Argument,
+    /// One argument of the command line, as it was typed.
+    Argument(&'t str),
 }
 
 /// What decoding a document needs everywhere.
 pub(crate) struct Ctx<'t> {
     file: &'t str,
     text: &'t str,
-    origin: Origin,
+    origin: Origin<'t>,
     pub faults: Vec<Fault>,
 }
 
 impl Ctx<'_> {
     /// Stands for the place until the whole document is looked at.
-    pub fn said(&self, at: &Range<usize>) -> String {
-        format!("{} {}", at.start, at.end)
+    pub fn place(&self, at: &Range<usize>) -> ConfiguredBy {
+        ConfiguredBy::Bytes { from: at.start, to: at.end }
     }
 
-    fn place(said: &str) -> Option<Range<usize>> {
-        let (start, end) = said.split_once(' ')?;
-        Some(start.parse().ok()?..end.parse().ok()?)
-    }
-
-    /// As people read it.
-    fn in_words(&self, said: &mut String) {
-        *said = match (self.origin, Self::place(said)) {
-            (Origin::File, Some(at)) => format!("{} line {}", self.file, place(self.text, at.start).0),
-            _ => self.file.to_string(),
+    /// The line for the bytes.
+    fn resolve(&self, by: &mut ConfiguredBy) {
+        *by = match (self.origin, &*by) {
+            (Origin::Argument(text), _) => ConfiguredBy::Argument { argument: text.to_string() },
+            (Origin::File, ConfiguredBy::Bytes { from, .. }) => {
+                ConfiguredBy::File { path: self.file.to_string(), line: place(self.text, *from).0 }
+            }
+            (Origin::File, _) => ConfiguredBy::Unknown,
         };
     }
 
@@ -148,6 +146,13 @@ impl<'a, 'i> Keys<'a, 'i> {
     }
 }
 
+pub(crate) fn bytes(by: &ConfiguredBy) -> Option<Range<usize>> {
+    match by {
+        ConfiguredBy::Bytes { from, to } => Some(*from..*to),
+        _ => None,
+    }
+}
+
 pub(crate) fn list<'a, 'i>(v: Option<&'a Value<'i>>) -> impl Iterator<Item = &'a Value<'i>> + use<'a, 'i> {
     v.and_then(|v| v.get_ref().as_array()).into_iter().flatten()
 }
@@ -160,7 +165,7 @@ pub(crate) fn one_or_more<'a, 'i>(v: Option<&'a Value<'i>>) -> Vec<&'a Value<'i>
     }
 }
 
-pub(crate) fn document(file: &str, text: &str, origin: Origin) -> Result<Config, Faults> {
+pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Config, Faults> {
     let (doc, errors) = DeTable::parse_recoverable(text);
     let mut cx = Ctx { file, text, origin, faults: Vec::new() };
     // What follows from a syntax error on the same line is not said again.
@@ -200,9 +205,9 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin) -> Result<Config,
     mixed::check(keys.table("host", &spec::HOST), &config, &mut cx);
     for c in contradict::all(&config, origin == Origin::File) {
         let at = |p: &contradict::At| match p {
-            contradict::At::Said(said) => Ctx::place(said),
-            contradict::At::Group(said, key) => {
-                let at = Ctx::place(said)?;
+            contradict::At::Place(by) => bytes(by),
+            contradict::At::Group(by, key) => {
+                let at = bytes(by)?;
                 let mut groups = tables.iter().flat_map(|k| list(k.get("group"))).filter(|v| v.span() == at);
                 groups.next().and_then(|v| Keys::new(v.get_ref().as_table()?, &spec::GROUP).at(key)).or(Some(at))
             }
@@ -221,7 +226,7 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin) -> Result<Config,
     if !cx.faults.is_empty() {
         return Err(Faults::new(file, text, cx.faults));
     }
-    config.sayings().for_each(|said| cx.in_words(said));
+    config.places().for_each(|by| cx.resolve(by));
     Ok(config)
 }
 
@@ -245,5 +250,5 @@ fn policy(k: Keys<'_, '_>, at: Range<usize>, all: &mut Vec<Policy>, cx: &mut Ctx
 }
 
 pub(crate) fn wish(knob: ringwise_model::Knob, at: &Range<usize>, cx: &Ctx<'_>) -> Wish {
-    Wish { dev: None, knob, said: cx.said(at) }
+    Wish { dev: None, knob, by: cx.place(at) }
 }

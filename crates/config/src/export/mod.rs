@@ -45,7 +45,7 @@ impl Exported {
     fn beyond(i: &Intent) -> Self {
         let mut left_out =
             vec![format!("goal {}: it is decided on the host; as settings: ringwise plan -o sh", i.goal)];
-        left_out.extend(i.groups.iter().map(|g| format!("{} group \"{}\" ({})", g.dev, g.name, g.said)));
+        left_out.extend(i.groups.iter().map(|g| format!("{} group \"{}\" ({})", g.dev, g.name, g.by)));
         Self { files: Vec::new(), left_out }
     }
 
@@ -56,7 +56,7 @@ impl Exported {
     /// Of a wish, this.
     fn leave_out(&mut self, w: &Wish, what: &str) {
         let dev = w.dev.as_deref().unwrap_or("host");
-        self.left_out.push(format!("{dev} {what} ({})", w.said));
+        self.left_out.push(format!("{dev} {what} ({})", w.by));
     }
 
     fn leave_host(&mut self, i: &Intent) {

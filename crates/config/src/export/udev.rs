@@ -83,7 +83,7 @@ mod tests {
         let wish = Wish {
             dev: Some("eth0".into()),
             knob: Knob::RpsFlowCnt { queues: None, entries: 256 },
-            said: "a.toml line 3".into(),
+            by: ringwise_model::ConfiguredBy::File { path: "a.toml".into(), line: 3 },
         };
         let i = Intent { wishes: vec![wish], ..Intent::default() };
         assert!(udev(&i, &s.nics).files[0].1.contains("queues/rx-1/rps_flow_cnt"));

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, Made, Setting, rss as knob_rss, rules as knob_rules};
+use ringwise_knob::{Address, Made, Reason, Setting, rss as knob_rss, rules as knob_rules};
 use ringwise_model::{Fact, Rule, Rules, Snapshot};
 
 use super::{ARTICLE, Cx, Want};
@@ -40,7 +40,7 @@ pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out)
         if let Setting::FlowRule { dev, location, .. } = &m.setting {
             let rule = earlier(&mut cx, m, &gone);
             let setting = Setting::FlowRule { dev: dev.clone(), location: *location, rule };
-            let reason = format!("no group leads this flow any more; transaction {} did", m.transaction);
+            let reason = Reason::FlowNotLed { transaction: m.transaction };
             lay(&mut cx, setting, reason);
             any = true;
         }
@@ -60,14 +60,14 @@ pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out)
         if matches!(&m.before, Setting::RssContext { table: Some(t), .. } if !fits(t)) {
             continue;
         }
-        let reason = format!("no group needs it any more; transaction {} made it", m.transaction);
+        let reason = Reason::NotNeededByGroup { transaction: m.transaction };
         lay(&mut cx, m.before.clone(), reason);
     }
     for m in idle.iter().filter(|m| m.as_left) {
         if let (Setting::RssTable { dev, table: now }, Setting::RssTable { table, .. }) = (&m.setting, &m.before) {
             let fits = table.len() == now.len() && table.iter().all(|q| *q < d.rx);
             let table = if fits { table.clone() } else { knob_rss::default(now.len(), d.rx) };
-            let reason = format!("as it was before queues had unlike shares of it (transaction {})", m.transaction);
+            let reason = Reason::TableBeforeShares { transaction: m.transaction };
             lay(&mut cx, Setting::RssTable { dev: dev.clone(), table }, reason);
         }
     }
@@ -76,7 +76,7 @@ pub(crate) fn away(s: &Snapshot, d: &Dev, learned: &LearnedIndex, out: &mut Out)
     }
 }
 
-fn lay(cx: &mut Cx, setting: Setting, reason: String) {
+fn lay(cx: &mut Cx, setting: Setting, reason: Reason) {
     cx.want(Want { setting, instead: Vec::new(), rule: RULE, reason, source: ARTICLE.into(), needed: true });
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Address, Of, Setting, coalesce, napi as knob_napi};
+use ringwise_knob::{Address, Of, Reason, Setting, coalesce, napi as knob_napi};
 use ringwise_model::{CpuId, CpuSet, Fact, NapiValues};
 
-use super::{Cx, Team, Want, told, words};
+use super::{Cx, Team, Want, told, why};
 use crate::moderation::{self, Fixed, ONE_INTERVAL, rx_alone};
 use crate::{NotPossible, policies};
 
@@ -56,7 +56,7 @@ fn whole(cx: &Cx, team: &Team) -> Option<(Setting, Fixed)> {
 }
 
 /// The same, wanted, and what of it cannot be had.
-fn want_whole(cx: &mut Cx, team: &Team, setting: &Setting, fit: &Fixed, text: &str) {
+fn want_whole(cx: &mut Cx, team: &Team, setting: &Setting, fit: &Fixed, deferred: bool) {
     let instead = rx_alone(cx.d.name(), &fit.params);
     if !fit.missing.is_empty() {
         let why = format!("the driver has no such parameter; policy {} would set it", team.policy.name);
@@ -70,7 +70,8 @@ fn want_whole(cx: &mut Cx, team: &Team, setting: &Setting, fit: &Fixed, text: &s
         let what = format!("moderation {}", coalesce::text(&fit.params));
         refuse(cx, &what, format!("{why}; {} in its place", other.value_text()), false);
     }
-    let (rule, reason, source) = words(team, format!("policy {}: {text}{}", team.policy.name, fit.moved));
+    let (policy, moved) = (team.policy.name.clone(), fit.moved.clone());
+    let (rule, reason, source) = why(team, Reason::GroupPolicyForAll { policy, deferred, moved });
     cx.want(Want { setting: setting.clone(), instead, rule, reason, source, needed: true });
 }
 
@@ -98,8 +99,8 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
                 instead.extend(whole(cx, t).map(|w| w.0));
             }
             let setting = Setting::QueueCoalesce { dev: dev.clone(), queue: *q, params: fit.params };
-            let (rule, reason, source) =
-                words(t, format!("policy {} of group {}: {}", t.policy.name, t.name, first(&t.policy.when)));
+            let (policy, group, when) = (t.policy.name.clone(), t.name.clone(), first(&t.policy.when));
+            let (rule, reason, source) = why(t, Reason::GroupPolicy { policy, group, when });
             cx.want(Want { setting, instead, rule, reason, source, needed: true });
         }
         missing.sort();
@@ -136,7 +137,7 @@ fn adaptive_off(cx: &mut Cx, teams: &[Team], of_queue: Option<&BTreeMap<String, 
         return;
     }
     let setting = Setting::Coalesce { dev: cx.d.name().to_string(), params };
-    let reason = "adaptive moderation goes off before fixed values, which it would overwrite".to_string();
+    let reason = Reason::AdaptiveOffFirst;
     cx.want(Want { setting, instead: Vec::new(), rule: "R4.02", reason, source: super::ARTICLE.into(), needed: true });
 }
 
@@ -150,13 +151,7 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     let laid = cx.out.laid.contains(&Address::Coalesce { dev: cx.d.name().to_string() });
     let device = of_device.and_then(|t| whole(cx, t).map(|(s, fit)| (t, s, fit)));
     if let Some((t, setting, fit)) = device.as_ref().filter(|_| !laid) {
-        let text = match every {
-            true => {
-                "the device interrupts at once, and NAPI defers where a group can wait: its driver moderates no single queue"
-            }
-            false => "one policy for the device, that of the larger group: the driver moderates no single queue",
-        };
-        want_whole(cx, t, setting, fit, text);
+        want_whole(cx, t, setting, fit, every);
     }
     if !every {
         let why = match &device {
@@ -180,12 +175,9 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     }
     for (t, settings) in teams.iter().zip(deferred) {
         for setting in settings {
-            let text = format!(
-                "policy {} of group {}, by NAPI: the driver moderates the device as a whole",
-                t.policy.name, t.name
-            );
-            let (rule, reason, source) = words(t, text);
-            let source = if t.said.is_none() { policies::NAPI_SOURCE.to_string() } else { source };
+            let (policy, group) = (t.policy.name.clone(), t.name.clone());
+            let (rule, reason, source) = why(t, Reason::GroupPolicyByNapi { policy, group });
+            let source = if t.by.is_none() { policies::NAPI_SOURCE.to_string() } else { source };
             cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: true });
         }
     }

@@ -1,9 +1,9 @@
 //! Which flows reach which group: contexts and rules for named flows, the device's table for the rest.
 
-use ringwise_knob::{Address, Setting, features, rss as knob_rss};
+use ringwise_knob::{Address, Reason, Setting, features, rss as knob_rss};
 use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
 
-use super::{Cx, Team, Want, words};
+use super::{Cx, Team, Want, why};
 use crate::NotPossible;
 
 /// By these rules a later plan knows what was made for groups only.
@@ -174,8 +174,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
         r.context = context;
         if let Some(context) = context {
             let setting = Setting::RssContext { dev: dev.clone(), context, table: Some(table), key: None };
-            let text = format!("a table of its own over the queues of group {}", t.name);
-            let (_, reason, source) = words(t, text);
+            let (_, reason, source) = why(t, Reason::TableOfGroup { group: t.name.clone() });
             cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         }
     } else if all.len() < t.queues.len() {
@@ -206,11 +205,11 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
         for old in rules.rules.values().filter(|_| rules.chooses_location).filter(other) {
             let location = ringwise_knob::rules::by_content(old);
             let setting = Setting::FlowRule { dev: dev.clone(), location, rule: None };
-            let (_, reason, source) = words(t, "another rule for the same flow".to_string());
+            let (_, reason, source) = why(t, Reason::OtherRuleForFlow);
             cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         }
         let setting = Setting::FlowRule { dev: dev.clone(), location, rule: Some(rule) };
-        let (_, reason, source) = words(t, format!("a flow of group {}", t.name));
+        let (_, reason, source) = why(t, Reason::FlowOfGroup { group: t.name.clone() });
         cx.want(Want { setting, instead: Vec::new(), rule: LED, reason, source, needed: true });
         let address = Address::FlowRule { dev: dev.clone(), location };
         if cx.out.laid.contains(&address) || cx.out.entries.contains(&address) {
@@ -239,7 +238,7 @@ fn ntuple(cx: &mut Cx) {
         return;
     }
     let setting = Setting::Ntuple { dev, on: true };
-    let (reason, source) = ("flow rules need it".to_string(), "ethtool(8)".to_string());
+    let (reason, source) = (Reason::RulesNeedFeature, "ethtool(8)".to_string());
     cx.want(Want { setting, instead: Vec::new(), rule: "R1.10", reason, source, needed: true });
 }
 
@@ -310,15 +309,16 @@ fn table(cx: &mut Cx, teams: &[Team], r: &Rss, led: &[bool], weighted: bool, out
     // As it is: every queue that is to take part does, and nobody named a flow or a share.
     let keep = !directed && !weighted && (comes_back || covers(&r.table)) && cx.d.channels.is_none();
     if !keep && !cx.out.laid.contains(&address) {
-        let (reason, rule) = match (directed, weighted) {
-            (_, true) => ("shares of the groups".to_string(), SHARED),
-            (true, false) => ("flows that no rule knows stay off the queues that live by rules".to_string(), SHARED),
-            _ => ("no flow is named for a group, so every queue takes part".to_string(), SHARED),
+        let reason = match (directed, weighted) {
+            (_, true) => Reason::SharesOfGroups,
+            (true, false) => Reason::RuleQueuesKeptFree,
+            _ => Reason::NoFlowsNamed,
         };
         let setting = Setting::RssTable { dev: dev.clone(), table: want.clone() };
-        let source = teams.iter().find_map(|t| t.said.clone()).filter(|_| weighted);
-        let source = source.map_or_else(|| super::ARTICLE.to_string(), |s| crate::wishes::source(&[s]));
-        cx.want(Want { setting, instead: Vec::new(), rule, reason, source, needed: directed || weighted });
+        let by = teams.iter().find_map(|t| t.by.clone()).filter(|_| weighted);
+        let source = by.map_or_else(|| super::ARTICLE.to_string(), |by| crate::wishes::source(&[by]));
+        let needed = directed || weighted;
+        cx.want(Want { setting, instead: Vec::new(), rule: SHARED, reason, source, needed });
     }
     let starved: Vec<u32> = used.iter().copied().filter(|q| !want.contains(q)).collect();
     if !keep && !starved.is_empty() {

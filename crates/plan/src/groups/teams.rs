@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::words::plural;
-use ringwise_model::{CpuSet, Flow, Goal, GroupQueues, GroupWish, Intent, Policy, Snapshot};
+use ringwise_model::{ConfiguredBy, CpuSet, Flow, Goal, GroupQueues, GroupWish, Intent, Policy, Snapshot};
 
 use super::latency_share;
 use crate::dev::Dev;
@@ -28,7 +28,7 @@ pub(crate) struct Team {
     /// Its queues were named one by one.
     pub listed: bool,
     /// Where the user laid it down; `None`: the goal's.
-    pub said: Option<String>,
+    pub by: Option<ConfiguredBy>,
 }
 
 pub(super) const LATENCY: &str = "latency";
@@ -45,7 +45,7 @@ pub fn implied(intent: &Intent) -> [GroupWish; 2] {
         weight: None,
         context: false,
         flows: Vec::new(),
-        said: String::new(),
+        by: ConfiguredBy::Unknown,
     };
     let latency = intent.latency_queues.map_or(GroupQueues::Auto, GroupQueues::Count);
     [of(LATENCY, latency), of(BULK, GroupQueues::Auto)]
@@ -88,7 +88,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
         return Vec::new();
     }
     let mut wrong = |w: &GroupWish, what: String, found: String, right: String| {
-        let said = if w.said.is_empty() { "--latency-queues".to_string() } else { w.said.clone() };
+        let said = if w.by.is_unknown() { "--latency-queues".to_string() } else { w.by.to_string() };
         laid.wrong.push(WrongWish { said, what: format!("{dev} group {}{what}", w.name), found, right });
     };
     let mut names: BTreeSet<String> = BTreeSet::new();
@@ -159,7 +159,7 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
             context: w.context,
             flows: w.flows.clone(),
             listed: matches!(w.queues, GroupQueues::These(_)),
-            said: (!w.said.is_empty()).then(|| w.said.clone()),
+            by: (!w.by.is_unknown()).then(|| w.by.clone()),
         });
     }
     if bad {
@@ -244,7 +244,7 @@ pub(crate) fn of_article(groups: &[&Group], intent: &Intent) -> Vec<Team> {
             context: false,
             flows: Vec::new(),
             listed: false,
-            said: None,
+            by: None,
         })
     };
     groups.iter().copied().filter_map(of).collect()

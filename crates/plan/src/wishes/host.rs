@@ -42,11 +42,7 @@ pub(super) fn host(cx: &mut Cx) {
             }
             for cpu in cpus {
                 let address = Address::CpuLatency { cpu: *cpu };
-                let now = host
-                    .cpu_latency
-                    .get(cpu)
-                    .cloned()
-                    .unwrap_or_else(|| Fact::unknown(address.to_string(), "not asked"));
+                let now = host.cpu_latency.get(cpu).cloned().unwrap_or_else(|| Fact::not_asked(address.to_string()));
                 if cx.have(&now, address, "this kernel has no such file").is_some() {
                     cx.lay(Setting::CpuLatency { cpu: *cpu, value: value.clone() });
                 }

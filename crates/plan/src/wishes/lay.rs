@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, Family, Of, Setting, alike, coalesce as knob_coalesce, compare, features, live};
-use ringwise_model::{Fact, Intent, Snapshot};
+use ringwise_knob::{
+    Address, Family, Of, Reason, ResetBy, Setting, With, alike, coalesce as knob_coalesce, compare, configured_in,
+    features, live,
+};
+use ringwise_model::{ConfiguredBy, Fact, Intent, Snapshot};
 
-use super::{Laid, One, RULE};
+use super::{Laid, One, RULE, places};
 use crate::dev::{Dev, LearnedIndex, named};
 use crate::machine::Machine;
-use crate::target::{By, CHANNELS, Out, Wanted};
+use crate::target::{By, Out, Wanted};
 use crate::{LeftOut, NotPossible, WrongWish, channels, moderation};
 
 /// Each switch of adaptive moderation with the fixed values that it would overwrite.
@@ -41,14 +44,14 @@ fn adaptive_off_first(s: &Snapshot, laid: &mut Laid, address: &Address) {
         match params.get(switch) {
             Some(0) => {}
             Some(_) => laid.wrong.push(WrongWish {
-                said: one.said.join(", "),
+                said: places(&one.by),
                 what: format!("{address} {name} {}", params[name]),
                 found: format!("{switch} is to be on and would overwrite it"),
                 right: format!("{switch} off, or no fixed value"),
             }),
             None if now.get(switch).is_some_and(|v| *v != 0) => {
                 params.insert(switch.to_string(), 0);
-                one.with = Some("adaptive moderation goes off first, it would overwrite the value");
+                one.with = Some(With::AdaptiveOff);
             }
             None => {}
         }
@@ -63,21 +66,21 @@ fn not_taken(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid) {
     let Setting::Coalesce { params, .. } = &one.setting else { return };
     let (refused, rest) = moderation::not_taken(d, params);
     one.instead = rest;
-    let (said, driver) = (one.said.join(", "), moderation::driver(d.nic));
+    let (by, driver) = (one.by.clone(), moderation::driver(d.nic));
     for n in refused {
         let what = format!("{address} {}", n.what);
         let found = format!("{} is known to refuse it: {}", driver.unwrap_or_default(), n.why);
         let right = n.nearest.map_or("leave it out".to_string(), |n| format!("{n} is nearest"));
         if intent.strict {
-            laid.wrong.push(WrongWish { said: said.clone(), what, found, right });
+            laid.wrong.push(WrongWish { said: places(&by), what, found, right });
         } else {
-            laid.warnings.push(format!("{what}: {found}; {right} (laid down in {said})"));
+            laid.warnings.push(format!("{what}: {found}; {right} ({})", configured_in(&by)));
         }
     }
     for (k, v) in params {
         if let Some(kept) = knob_coalesce::always_rounded(driver, k, *v).filter(|kept| kept != v) {
             let driver = driver.unwrap_or_default();
-            laid.warnings.push(format!("{address} {k} {v}: {driver} keeps it as {kept} (laid down in {said})"));
+            laid.warnings.push(format!("{address} {k} {v}: {driver} keeps it as {kept} ({})", configured_in(&by)));
         }
     }
 }
@@ -89,7 +92,7 @@ fn per_queue_all(d: &Dev, laid: &mut Laid) {
     let Some(all) = d.nic.queue_coalesce.known().filter(|all| !all.is_empty()) else { return };
     let single = laid.alike(&Address::QueueCoalesce { dev: dev.clone(), queue: 0 }).next().is_some();
     let whole = Address::Coalesce { dev: dev.clone() };
-    let Some(One { setting: Setting::Coalesce { params, .. }, said, with, .. }) =
+    let Some(One { setting: Setting::Coalesce { params, .. }, by, with, .. }) =
         laid.by.get_mut(&whole).filter(|_| single && d.groups.is_empty())
     else {
         return;
@@ -98,7 +101,7 @@ fn per_queue_all(d: &Dev, laid: &mut Laid) {
     let mine: BTreeMap<String, u32> =
         params.iter().filter(|(k, _)| of_queue(k)).map(|(k, v)| (k.clone(), *v)).collect();
     params.retain(|k, _| !of_queue(k));
-    let (said, with, empty) = (said.clone(), *with, params.is_empty());
+    let (by, with, empty) = (by.clone(), *with, params.is_empty());
     if empty {
         laid.by.remove(&whole);
     }
@@ -115,7 +118,7 @@ fn per_queue_all(d: &Dev, laid: &mut Laid) {
                 let setting = Setting::QueueCoalesce { dev: dev.clone(), queue, params: mine.clone() };
                 laid.by.insert(
                     address,
-                    One { setting, said: said.clone(), with, instead: Vec::new(), queues: BTreeSet::new() },
+                    One { setting, by: by.clone(), with, instead: Vec::new(), queues: BTreeSet::new() },
                 );
             }
         }
@@ -129,16 +132,16 @@ fn ntuple_for_rules(s: &Snapshot, d: &Dev, laid: &mut Laid) {
     if let Some(one) = laid.by.get_mut(&Address::Ntuple { dev: dev.clone() }).filter(|_| there)
         && let Setting::Ntuple { on: false, .. } = one.setting
     {
-        one.with = Some("many drivers drop the flow rules that are there with it");
+        one.with = Some(With::RulesMayGo);
     }
     let first = laid.alike(&Address::FlowRule { dev: dev.clone(), location: 0 }).next();
-    let Some(said) = first.map(|(_, one)| one.said.clone()) else { return };
+    let Some(by) = first.map(|(_, one)| one.by.clone()) else { return };
     let address = Address::Ntuple { dev: dev.clone() };
-    if let Some(One { setting: Setting::Ntuple { on: false, .. }, said: off, .. }) = laid.by.get(&address) {
+    if let Some(One { setting: Setting::Ntuple { on: false, .. }, by: off, .. }) = laid.by.get(&address) {
         laid.wrong.push(WrongWish {
-            said: off.join(", "),
+            said: places(off),
             what: format!("{dev} {} off", features::NTUPLE),
-            found: format!("flow rules are laid down too ({})", said.join(", ")),
+            found: format!("flow rules are laid down too ({})", places(&by)),
             right: "on, or no rules".into(),
         });
         return;
@@ -147,8 +150,8 @@ fn ntuple_for_rules(s: &Snapshot, d: &Dev, laid: &mut Laid) {
     let fixed = d.nic.features.known().and_then(|f| f.get(features::NTUPLE)).is_some_and(|f| f.fixed);
     if off && !fixed && !laid.by.contains_key(&address) {
         let setting = Setting::Ntuple { dev, on: true };
-        let with = Some("flow rules need it");
-        laid.by.insert(address, One { setting, said, with, instead: Vec::new(), queues: BTreeSet::new() });
+        let with = Some(With::RulesNeedIt);
+        laid.by.insert(address, One { setting, by, with, instead: Vec::new(), queues: BTreeSet::new() });
     }
 }
 
@@ -185,16 +188,9 @@ impl Laid {
     }
 }
 
-pub(crate) fn reason(said: &[String], with: Option<&str>) -> String {
-    let with = with.map_or_else(String::new, |w| format!("; {w}"));
-    format!("laid down in {}{with}", said.join(", "))
-}
-
-/// The file or option: what comes before the line.
-pub(crate) fn source(said: &[String]) -> String {
-    let last = said.last().map_or("the command line", String::as_str);
-    let file = last.split_once(" line ").map_or(last, |x| x.0);
-    if file.starts_with("--") { "the command line".into() } else { file.to_string() }
+/// The file or the command line.
+pub(crate) fn source(by: &[ConfiguredBy]) -> String {
+    by.last().unwrap_or(&ConfiguredBy::Unknown).source().to_string()
 }
 
 /// Puts what was laid down into the plan; what interrupts traffic only with the user's word.
@@ -202,7 +198,7 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
     out.refused.extend(laid.refused);
     out.warnings.extend(laid.warnings);
     // A device whose whole moderation or rings are written loses what its queues had.
-    let mut again: BTreeMap<String, Vec<(&'static [Family], &'static str)>> = BTreeMap::new();
+    let mut again: BTreeMap<String, Vec<(&'static [Family], ResetBy)>> = BTreeMap::new();
     for (address, one) in laid.by {
         let dev = address.dev().and_then(|n| named(devs, n));
         let (mut setting, mut instead, live) = (one.setting, one.instead, live(s, &address));
@@ -212,7 +208,7 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
             && let Some(i) = instead.iter().position(|other| learned.why(d.nic, other).is_none())
         {
             let other = instead.remove(i);
-            let why = format!("{why}; {} in its place (laid down in {})", other.value_text(), one.said.join(", "));
+            let why = format!("{why}; {} in its place ({})", other.value_text(), configured_in(&one.by));
             let what = format!("{address} {}", setting.value_text());
             out.refused.push(NotPossible { address: None, what, why, needed: true, blocked_by: None });
             setting = other;
@@ -222,21 +218,20 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
         let before = address.dev().and_then(|n| again.get(n)).into_iter().flatten();
         let before = before.copied().find(|(families, _)| families.contains(&address.family()));
         let resets = channels && Address::Channels { dev: String::new() }.invalidates().contains(&address.family());
-        let after = if resets { CHANNELS } else { before.map_or(CHANNELS, |b| b.1) };
+        let after = if resets { ResetBy::Channels } else { before.map_or(ResetBy::Channels, |b| b.1) };
         let anew = resets || before.is_some();
         let holds = matched.holds() && !anew;
         if address.interrupts_traffic() && !holds && !intent.allow_disruption && !matches!(live, Fact::Unknown(_)) {
-            out.left_out.push(left_out(intent, &setting, live, &one.said, dev.map(|d| d.nic)));
+            out.left_out.push(left_out(intent, &setting, live, &one.by, dev.map(|d| d.nic)));
             continue;
         }
         if !holds && let Some(n) = address.dev() {
             match address {
                 Address::Rings { .. } => {
-                    again.entry(n.to_string()).or_default().push((address.invalidates(), "the ring change"));
+                    again.entry(n.to_string()).or_default().push((address.invalidates(), ResetBy::Rings));
                 }
                 Address::Coalesce { .. } => {
-                    let what = "writing the whole device's moderation";
-                    again.entry(n.to_string()).or_default().push((&[Family::Coalesce], what));
+                    again.entry(n.to_string()).or_default().push((&[Family::Coalesce], ResetBy::Coalesce));
                 }
                 _ => {}
             }
@@ -244,8 +239,8 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
         let w = Wanted { setting, live, matched, anew, needed: true };
         out.enter(dev.map(|d| d.nic), learned, w, || By {
             rule: RULE,
-            reason: reason(&one.said, one.with),
-            source: source(&one.said),
+            source: source(&one.by),
+            reason: Reason::Configured { by: one.by, with: one.with },
             instead,
             after,
             named: true,
@@ -258,7 +253,7 @@ pub(crate) fn left_out(
     intent: &Intent,
     setting: &Setting,
     from: Fact<Setting>,
-    said: &[String],
+    by: &[ConfiguredBy],
     nic: Option<&ringwise_model::Nic>,
 ) -> LeftOut {
     let driver = nic.and_then(|n| n.driver.known()).map(String::as_str);
@@ -266,8 +261,8 @@ pub(crate) fn left_out(
         setting: setting.clone(),
         from,
         rule: RULE.into(),
-        why: reason(said, None),
-        command: channels::with_word(intent, said),
+        reason: Reason::Configured { by: by.to_vec(), with: None },
+        command: channels::with_word(intent, by),
         outage: channels::outage(driver).to_string(),
     }
 }

@@ -47,6 +47,8 @@ struct Attempt {
     errno: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     words: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    late: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     names: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,6 +74,8 @@ struct KernelEntry {
     errno: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     words: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    late: bool,
     /// One string of hexadecimal digits a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reply: Option<Vec<String>>,
@@ -86,6 +90,7 @@ impl Attempt {
             errno: refusal.and_then(|r| r.errno),
             // Never both none: that is how a refusal is known from a success.
             words: refusal.and_then(|r| r.words.clone().or_else(|| r.errno.is_none().then(|| "no answer".into()))),
+            late: refusal.is_some_and(|r| r.late),
             names: None,
             target: None,
             size: None,
@@ -133,6 +138,7 @@ pub fn kernel(r: &Recording) -> String {
             payload: to_hex(&asked.payload),
             errno: reply.answer.as_ref().err().and_then(|r| r.errno),
             words: reply.answer.as_ref().err().and_then(|r| r.words.clone()),
+            late: reply.answer.as_ref().err().is_some_and(|r| r.late),
             reply: reply.answer.as_ref().ok().map(|m| m.iter().map(|b| to_hex(b)).collect()),
         })
         .collect();
@@ -182,7 +188,7 @@ pub fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
     };
     let mut files = Vec::new();
     for a in m.attempted {
-        let refusal = Refusal { errno: a.errno, words: a.words };
+        let refusal = Refusal { errno: a.errno, words: a.words, late: a.late };
         let refused = refusal.errno.is_some() || refusal.words.is_some();
         match (a.kind.as_str(), a.names, a.target) {
             ("file", ..) if refused => drop(recording.files.insert(a.path, Err(refusal))),
@@ -207,7 +213,7 @@ pub fn parse_kernel(bytes: &[u8], into: &mut std::collections::BTreeMap<Asked, R
             Some(messages) => {
                 Ok(messages.iter().map(|m| from_hex(m)).collect::<Option<Vec<_>>>().ok_or_else(broken)?)
             }
-            None => Err(Refusal { errno: e.errno, words: e.words.clone() }),
+            None => Err(Refusal { errno: e.errno, words: e.words.clone(), late: e.late }),
         };
         into.insert(Asked { kind: e.kind, dev: e.dev, cmd: e.cmd, payload }, Reply { name: e.name, answer });
     }

@@ -1,5 +1,7 @@
 //! Paths of a recorded host: absolute, resolved in memory, never leaving their root.
 
+use ringwise_model::Cause;
+
 use crate::host::Error;
 
 /// As Linux: more links than this in one path is ELOOP.
@@ -82,7 +84,7 @@ pub fn resolve(
 
 /// The error for what a capture does not tell.
 pub fn not_held(what: String) -> Error {
-    Error::other(what, "not in this capture")
+    Error { cause: Cause::NotRecorded, ..Error::other(what, "not in this capture") }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ringwise_model::Cause;
 use serde::{Deserialize, Serialize};
 
 use crate::host::{Error, Request};
@@ -12,17 +13,20 @@ use crate::host::{Error, Request};
 pub struct Refusal {
     pub errno: Option<i32>,
     pub words: Option<String>,
+    /// No answer in time.
+    pub late: bool,
 }
 
 impl Refusal {
     pub fn into_error(self, what: String) -> Error {
-        Error { what, data: None, errno: self.errno, words: self.words, late: false }
+        let cause = if self.late { Cause::Late } else { Cause::Other };
+        Error { what, data: None, errno: self.errno, words: self.words, cause }
     }
 }
 
 impl From<&Error> for Refusal {
     fn from(e: &Error) -> Self {
-        Self { errno: e.errno, words: e.words.clone() }
+        Self { errno: e.errno, words: e.words.clone(), late: e.is_late() }
     }
 }
 

@@ -123,7 +123,7 @@ fn string(input: &str, names: &mut Names, strings: &Strings) -> String {
 fn refusal(r: &Refusal, names: &mut Names, strings: &Strings) -> Refusal {
     let clean = |w: &String, names: &mut Names| text::text(w.as_bytes(), names, strings, Care::Prose);
     let words = r.words.as_ref().map(|w| String::from_utf8_lossy(&clean(w, names)).into_owned());
-    Refusal { errno: r.errno, words }
+    Refusal { errno: r.errno, words, late: r.late }
 }
 
 /// `ours`: what is looked for in texts of our own.
@@ -137,7 +137,7 @@ fn rewrite(r: &Recording, known: &Known, names: &mut Names, strings: &Strings, o
                 let all: Option<Vec<_>> = messages.iter().map(|m| message(asked, m, names, strings)).collect();
                 all.ok_or_else(|| {
                     names.count("left out");
-                    Refusal { errno: None, words: Some("left out of the redacted capture".into()) }
+                    Refusal { errno: None, words: Some("left out of the redacted capture".into()), late: false }
                 })
             }
             Err(e) => Err(refusal(e, names, strings)),

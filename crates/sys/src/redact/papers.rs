@@ -70,6 +70,13 @@ fn is_typed(object: &Map<String, Value>, key: &str) -> bool {
     }
 }
 
+/// The reason of a step that names what a person has typed: a file, a group, a policy.
+fn is_reason_with_typed_text(object: &Map<String, Value>) -> bool {
+    const TYPED: [&str; 5] = ["by", "group", "policy", "when", "reason"];
+    let facts = object.get("facts").filter(|_| object.contains_key("code"));
+    facts.is_some_and(|facts| TYPED.iter().any(|key| facts.get(key).is_some_and(|v| !v.is_null())))
+}
+
 /// A file of ours with everything private replaced. Lines that are no JSON are left out: torn ones.
 pub fn clean(bytes: &[u8], p: &Papers, names: &mut Names, strings: &Strings) -> Vec<u8> {
     let (by_line, documents) = documents(bytes);
@@ -142,6 +149,16 @@ impl Walk<'_> {
             Value::Object(inner) => {
                 if matches!(key, "intent" | "flags") {
                     inner.remove("config");
+                }
+                // A file and a line, or an argument.
+                if key == "by" && inner.contains_key("kind") {
+                    *inner = [("kind".to_string(), "unknown".into())].into_iter().collect();
+                    return;
+                }
+                if is_reason_with_typed_text(inner) {
+                    inner.remove("facts");
+                    inner.insert("text".into(), self.left_out("text").into());
+                    return;
                 }
                 let was = inner.clone();
                 let mut new = Map::new();

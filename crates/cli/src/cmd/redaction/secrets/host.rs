@@ -7,10 +7,10 @@ use std::time::Duration;
 use ringwise_apply::{Request as Transaction, Store, Verdict};
 use ringwise_discover::Options;
 use ringwise_kfmt::rule::parse_rule;
-use ringwise_knob::{IfRefused, Of, Setting, Step, live};
+use ringwise_knob::{IfRefused, Of, Reason, Setting, Step, live};
 use ringwise_model::{
-    Fact, Flow, Goal, GroupQueues, GroupWish, Intent, IntentFlags, Knob, NapiValues, Policy, Requested, Rule, Rules,
-    Wish,
+    ConfiguredBy, Fact, Flow, Goal, GroupQueues, GroupWish, Intent, IntentFlags, Knob, NapiValues, Policy, Requested,
+    Rule, Rules, Wish,
 };
 use ringwise_sys::{Clock, Error, Host, Request, Result};
 use ringwise_testkit::dir::Dir;
@@ -377,7 +377,7 @@ pub fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
         setting: s.clone(),
         from: live(&now, &s.address().unwrap()),
         rule: "A03".into(),
-        reason: "one queue a near core".into(),
+        reason: Reason::NearestQueue,
         source: "kernel documentation, networking/scaling".into(),
         interrupts_traffic: false,
         if_refused: IfRefused::PutBack,
@@ -393,12 +393,12 @@ pub fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
         weight: None,
         context: false,
         flows: vec![Flow::Program(p.text("program", "requested, flow of a group", "{}"))],
-        said: format!("{file} line 7"),
+        by: ConfiguredBy::File { path: file.clone(), line: 7 },
     };
     let wish = Wish {
         dev: Some("eth0".into()),
         knob: Knob::Rings { rx: Some(512), tx: None },
-        said: format!("{} line 3", p.text("path", "requested, wish", "/srv/{}.toml")),
+        by: ConfiguredBy::File { path: p.text("path", "requested, wish", "/srv/{}.toml"), line: 3 },
     };
     let own = Policy {
         name: group.policy.clone(),
@@ -448,6 +448,18 @@ pub fn release(host: &Arc<Planted>, p: &mut Plants) {
 /// Other files of the state directory.
 pub fn papers(state: &Dir, p: &mut Plants) {
     let raw: String = p.bytes("flow rule", "journal, raw", 52).iter().map(|b| format!("{b:02x}")).collect();
+    let group = Reason::FlowOfGroup { group: p.text("name", "journal, reason of a step", "{}") };
+    let by = ConfiguredBy::File { path: p.text("path", "journal, reason of a step", "/srv/{}.toml"), line: 7 };
+    let step = Step {
+        setting: Setting::XpsCpus { dev: "eth0".into(), queue: 0, cpus: "1".parse().unwrap() },
+        from: Fact::Absent,
+        rule: "W01".into(),
+        reason: Reason::OfConfiguredGroup { reason: Box::new(group), by },
+        source: p.text("path", "journal, source of a step", "/srv/{}.toml"),
+        interrupts_traffic: false,
+        if_refused: IfRefused::Skip,
+        instead: Vec::new(),
+    };
     let begin = serde_json::json!({
         "record": "begin", "format": 1, "tool": "0.1.0", "transaction": 2, "kind": "apply",
         "machine_id": p.bytes("machine id", "journal", 16).iter().map(|b| format!("{b:02x}")).collect::<String>(),
@@ -459,7 +471,7 @@ pub fn papers(state: &Dir, p: &mut Plants) {
         "argv": ["ringwise", "apply", "--health", format!("curl -u {}", p.text("credentials", "journal, argv", "anna:{}")),
             "--state-dir", p.text("path", "journal, argv", "{}")],
         "devices": [{ "name": "eth0", "ifindex": 2, "bus_address": null, "permanent_mac": mac_text(p.mac("journal")) }],
-        "steps": [], "start": [{
+        "steps": [step], "start": [{
             "knob": "flow_rule", "dev": "eth0", "location": 3,
             "rule": { "flow": "tcp4", "fields": { "src-ip": p.v4("journal, rule").to_string(), "raw": raw }, "action": { "queue": 1 } },
         }],

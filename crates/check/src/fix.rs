@@ -1,0 +1,102 @@
+//! What takes a finding away: the plan as it is, or with something on top of it.
+
+use ringwise_model::{Goal, GoalChoice, IntentFlags};
+
+/// On top of what is wanted already; with nothing the plan as it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fix {
+    pub(crate) sets: Vec<Set>,
+    /// The goal and the number of queues need the interface by name.
+    dev: Option<String>,
+    pub(crate) goal: Option<Goal>,
+    queues: Option<u32>,
+    disruptive: bool,
+    take_over: bool,
+}
+
+/// One `--set`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Set {
+    /// `None`: of the host.
+    pub dev: Option<String>,
+    /// Of the configuration file: `rings.rx`, `sysctl."net.core.busy_poll"`.
+    pub key: String,
+    /// As `--set` takes it, a text without its quotes.
+    pub value: String,
+}
+
+impl Set {
+    fn argument(&self) -> String {
+        let dev = match self.dev.as_deref() {
+            None => "host".to_string(),
+            // At a dot the key begins.
+            Some(dev) if dev.contains('.') => format!("\"{dev}\""),
+            Some(dev) => dev.to_string(),
+        };
+        format!("{dev}.{}={}", self.key, self.value)
+    }
+}
+
+impl Fix {
+    /// The plan as it is.
+    pub fn planned() -> Self {
+        Self::default()
+    }
+
+    pub fn goal(goal: Goal) -> Self {
+        Self { goal: Some(goal), ..Self::default() }
+    }
+
+    pub fn queues(dev: &str, n: u32) -> Self {
+        Self { dev: Some(dev.to_string()), queues: Some(n), ..Self::default() }
+    }
+
+    pub fn set(dev: &str, key: impl Into<String>, value: impl ToString) -> Self {
+        Self::one(Some(dev.to_string()), key.into(), value)
+    }
+
+    pub fn feature(dev: &str, name: &str, on: bool) -> Self {
+        Self::set(dev, format!("features.{name}"), on)
+    }
+
+    pub fn host(key: &str, value: impl ToString) -> Self {
+        Self::one(None, key.to_string(), value)
+    }
+
+    pub fn sysctl(name: &str, value: impl ToString) -> Self {
+        Self::one(None, format!("sysctl.\"{name}\""), value)
+    }
+
+    pub fn take_over() -> Self {
+        Self { take_over: true, ..Self::default() }
+    }
+
+    fn one(dev: Option<String>, key: String, value: impl ToString) -> Self {
+        Self { sets: vec![Set { dev, key, value: value.to_string() }], ..Self::default() }
+    }
+
+    /// All of these settings.
+    pub fn all(fixes: impl IntoIterator<Item = Self>) -> Self {
+        Self { sets: fixes.into_iter().flat_map(|f| f.sets).collect(), ..Self::default() }
+    }
+
+    /// Interrupts traffic.
+    pub fn disruptive(self) -> Self {
+        Self { disruptive: true, ..self }
+    }
+
+    /// Words behind `ringwise plan`; `goal`: the one that is wanted already and is not the default.
+    pub(crate) fn words(&self, goal: Option<Goal>) -> Vec<String> {
+        let flags = IntentFlags {
+            devs: self.dev.iter().cloned().collect(),
+            goal: self.goal.or(goal).map(GoalChoice::Of),
+            set: self.sets.iter().map(Set::argument).collect(),
+            queues: self.queues,
+            allow_disruption: self.disruptive,
+            ..IntentFlags::default()
+        };
+        let mut words = flags.words();
+        words.extend(self.take_over.then(|| "--take-over".to_string()));
+        words
+    }
+}

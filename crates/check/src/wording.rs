@@ -1,0 +1,106 @@
+//! A step's reason says what will be; a finding says what is. The same judgement in other words.
+
+use ringwise_knob::Reason;
+
+/// Groups of steps with different reasons that are told in one line; -v and JSON have all of them as evidence.
+const TOLD: usize = 2;
+
+/// The reason of one or several steps as a finding about `what` (`queues 4-5`).
+pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
+    use Reason as R;
+    let by = |one: &'static str, more: &'static str| if several { more } else { one };
+    match reason {
+        R::FreeToMove { among, arrived } => {
+            let chance = if *arrived {
+                by(", and is at the right one by chance", ", and each is at the right one by chance")
+            } else {
+                ""
+            };
+            format!("{} of {what} may go to any of CPUs {among}{chance}", by("the interrupt", "the interrupts"))
+        }
+        R::FarNode { dev, node } => {
+            let node = node.map_or_else(|| "unknown".to_string(), |n| n.to_string());
+            format!("{what} {} node {node}, away from {dev}", by("interrupts a CPU on", "interrupt CPUs on"))
+        }
+        R::QueuesShareCore => {
+            format!("{what} {} with others while a near core has none", by("shares its core", "share cores"))
+        }
+        R::CrowdedCpu => format!(
+            "{what} {} queues of other interfaces too, while a near CPU has fewer",
+            by("is on a CPU that takes", "are on CPUs that take")
+        ),
+        R::NearestQueue => {
+            format!("XPS of {what} is not for the CPUs that are nearest to {}", by("its interrupt", "their interrupts"))
+        }
+        R::NoXps { queues } => format!("no XPS on {queues} transmit queues"),
+        // Where its interrupt goes is the plan's, and not so yet.
+        R::OneQueue { helpers, .. } => {
+            let help = match helpers.len() {
+                1 => format!("CPU {helpers} could help, the nearest one"),
+                _ => format!("CPUs {helpers} could help, the nearest ones"),
+            };
+            format!("one receive queue: one CPU takes all interrupts; {help} outside its own core")
+        }
+        R::QueuesCoverCores { queues, cores } => format!(
+            "{queues} queues already spread over {}; RPS on top adds an interrupt between CPUs for each packet burst",
+            if *cores == 1 { "the near core".into() } else { format!("all {cores} near cores") }
+        ),
+        // These name what they are about.
+        R::MostOnOneCpu { .. } | R::QueuesShareCpu { .. } | R::DeviceSpreads { .. } | R::CrowdedCache { .. } => {
+            reason.to_string()
+        }
+        _ if what.is_empty() => reason.to_string(),
+        _ => format!("{what}: {reason}"),
+    }
+}
+
+/// Several of them in one line.
+pub(crate) fn joined(mut all: Vec<String>) -> String {
+    let more = all.len().saturating_sub(TOLD);
+    if more < 2 {
+        return all.join("; ");
+    }
+    all.truncate(TOLD);
+    format!("{}; {more} more like this", all.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_model::{CpuId, NodeId};
+
+    use super::*;
+
+    #[test]
+    fn said_as_it_is() {
+        let says =
+            |reason: Reason, what: &str, want: &str| assert_eq!(finding(&reason, what, what.contains("queues")), want);
+        let among = "0-7".parse().unwrap();
+        says(
+            Reason::FreeToMove { among, arrived: false },
+            "queues 0-2",
+            "the interrupts of queues 0-2 may go to any of CPUs 0-7",
+        );
+        says(
+            Reason::FreeToMove { among: "0-7".parse().unwrap(), arrived: true },
+            "queue 3",
+            "the interrupt of queue 3 may go to any of CPUs 0-7, and is at the right one by chance",
+        );
+        says(
+            Reason::FarNode { dev: "eth1".into(), node: Some(NodeId(1)) },
+            "queues 4-5",
+            "queues 4-5 interrupt CPUs on node 1, away from eth1",
+        );
+        says(Reason::NoXps { queues: 8 }, "transmit queues 0-7", "no XPS on 8 transmit queues");
+        let shared = Reason::QueuesShareCpu { dev: "eth1".into(), cpu: CpuId(0), queues: 4 };
+        says(shared, "queues 0-3", "4 queues of eth1 share CPU 0");
+        says(
+            Reason::OneQueue { cpu: Some(CpuId(0)), helpers: "1".parse().unwrap() },
+            "queue 0",
+            "one receive queue: one CPU takes all interrupts; CPU 1 could help, the nearest one outside its own core",
+        );
+        says(Reason::RulesNeedFeature, "ntuple", "ntuple: flow rules need it");
+        let all: Vec<String> = (0..5).map(|i| format!("{i}")).collect();
+        assert_eq!(joined(all.clone()), "0; 1; 3 more like this");
+        assert_eq!(joined(all[..3].to_vec()), "0; 1; 2");
+    }
+}
