@@ -1,5 +1,5 @@
 //! `cargo xtask layering`: the directions between the rooms, as the table in ARCHITECTURE.md has them,
-//! compared with what `cargo metadata` says; and what the pure rooms must not name.
+//! compared with what `cargo metadata` says; what the pure rooms must not name, and that nothing decides by sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -45,6 +45,7 @@ pub fn run(root: &Path) -> Result<()> {
         words(root, room, &mut wrong)?;
         forgotten(&root.join("crates").join(room), &mut wrong)?;
     }
+    crate::prose::check(&root.join("crates"), &mut wrong)?;
     if !wrong.is_empty() {
         bail!("directions:\n  {}", wrong.join("\n  "));
     }

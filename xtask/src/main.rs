@@ -29,6 +29,7 @@ mod peers;
 mod picture;
 mod program;
 mod progress;
+mod prose;
 mod qemu;
 mod reproduction;
 mod scenario;

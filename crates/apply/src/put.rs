@@ -80,7 +80,7 @@ pub(crate) fn failure(setting: &Setting, e: &Error, meaning: &str) -> Failure {
         errno: e.errno,
         words: e.reason(),
         meaning: meaning.to_string(),
-        path: Some(e.what.strip_prefix("write ").unwrap_or(&e.what).to_string()),
+        path: Some(e.object().to_string()),
         data: e.data.as_ref().map(|d| d.trim_end().to_string()),
         late: e.is_late(),
     }

@@ -101,14 +101,13 @@ fn verdicts(out: &mut String, r: &Results) {
     }
     let n = plural(r.comparisons.len(), "comparison");
     out.push_str(&format!("<h2>Verdicts</h2>\n<p><b>{n}: {}.</b></p>\n<ul class=\"v\">\n", escape(&words::tally(r))));
-    for (v, line) in words::verdicts(r) {
-        let class = match v {
+    for line in words::verdicts(r) {
+        let class = match line.verdict {
             Some(Verdict::Better) => " class=\"better\"",
             Some(Verdict::Worse) => " class=\"worse\"",
             _ => "",
         };
-        let (head, rest) = line.split_once(": ").unwrap_or(("", &line));
-        out.push_str(&format!("<li{class}><b>{}:</b> {}</li>\n", escape(head), escape(rest)));
+        out.push_str(&format!("<li{class}><b>{}:</b> {}</li>\n", escape(&line.head), escape(&line.text)));
     }
     out.push_str("</ul>\n");
     if let Some(d) = words::detectable(r) {

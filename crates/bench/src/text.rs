@@ -65,9 +65,9 @@ pub fn text(r: &Results, look: &Look) -> String {
     if !r.comparisons.is_empty() {
         let n = plural(r.comparisons.len(), "comparison");
         out.push_str(&painted(look, Tone::Bold, &look.hang("", &format!("{n}: {}", words::tally(r)))));
-        for (v, line) in words::verdicts(r) {
-            let lines = look.hang("  ", &line);
-            let tone = match v {
+        for line in words::verdicts(r) {
+            let lines = look.hang("  ", &format!("{}: {}", line.head, line.text));
+            let tone = match line.verdict {
                 Some(Verdict::Better) => Some(Tone::Better),
                 Some(Verdict::Worse) => Some(Tone::Worse),
                 _ => None,

@@ -165,14 +165,13 @@ pub fn tally(r: &Results) -> String {
 }
 
 /// The verdicts in words: each one where they are few, else what there is of each kind of number.
-/// With the verdict where a line has only one.
-pub fn verdicts(r: &Results) -> Vec<(Option<Verdict>, String)> {
+pub fn verdicts(r: &Results) -> Vec<Line> {
     let (u, varies) = (unit(r), varying(&points(r)));
     let mut all: Vec<&Comparison> = r.comparisons.iter().collect();
     all.sort_by(|a, b| order(&a.point, &b.point).then(a.metric.cmp(&b.metric)));
     if all.len() <= FEW {
         let line = |c: &&Comparison| {
-            let mut text = format!("{}: {} {}", verdict(c.verdict), change(c), metric(c.metric, u));
+            let mut text = format!("{} {}", change(c), metric(c.metric, u));
             text.push_str(&format!(" ({} {}", amount(c.metric, u, c.base_mean), arrow(c, u)));
             let at = point(&c.point, &varies);
             let at = if at.is_empty() { String::new() } else { format!(", {at}") };
@@ -180,7 +179,7 @@ pub fn verdicts(r: &Results) -> Vec<(Option<Verdict>, String)> {
             if !c.notes.is_empty() {
                 text.push_str(&format!("; {}", c.notes.join("; ")));
             }
-            (Some(c.verdict), text)
+            Line { verdict: Some(c.verdict), head: verdict(c.verdict).to_string(), text }
         };
         return all.iter().map(line).collect();
     }
@@ -209,9 +208,18 @@ pub fn verdicts(r: &Results) -> Vec<(Option<Verdict>, String)> {
                 only = Some(v);
             }
         }
-        out.push((only, format!("{}, {with}: {}", metric(m, u), parts.join(", "))));
+        let head = format!("{}, {with}", metric(m, u));
+        out.push(Line { verdict: only, head, text: parts.join(", ") });
     }
     out
+}
+
+/// A line about one verdict or several: `HEAD: TEXT`.
+pub struct Line {
+    /// Where it has only one.
+    pub verdict: Option<Verdict>,
+    pub head: String,
+    pub text: String,
 }
 
 /// So many verdicts are told one by one.

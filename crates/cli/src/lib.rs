@@ -33,6 +33,11 @@ pub fn main() -> ExitCode {
         // The message belongs on the screen that stays.
         let full = ringwise_sys::terminal::leave();
         told(panic);
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
+            // A shipped program has no names of functions: ARCHITECTURE.md says how to look them up.
+            let at = ringwise_sys::proc::load_address();
+            eprintln!("ringwise {}, loaded at {at:#x}", env!("CARGO_PKG_VERSION"));
+        }
         if full && ringwise_discover::reads() {
             ringwise_sys::terminal::reshow();
         }

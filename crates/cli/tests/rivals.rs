@@ -28,7 +28,7 @@ fn edge3_with(b: Irqbalance) -> Snapshot {
 }
 
 fn rival(name: &str, sets: &str, evidence: &str, running: bool) -> Rival {
-    Rival { name: name.into(), sets: sets.into(), devices: Vec::new(), evidence: evidence.into(), running }
+    Rival { name: name.into(), sets: sets.into(), devices: Vec::new(), evidence: evidence.into(), setup: None, running }
 }
 
 fn intent() -> Intent {
@@ -105,7 +105,7 @@ fn the_line_of_status() {
     s.host.rival_details = vec![
         rival("ovs-vswitchd", "", "process 40", true),
         rival("script", "interrupt affinity", "/etc/rc.local (set_irq_affinity)", false),
-        rival("tuned", "channels, ring sizes", "process 41, profile router", true),
+        Rival { setup: Some("profile router".into()), ..rival("tuned", "channels, ring sizes", "process 41", true) },
     ];
     assert_eq!(
         rivals::line(&s),
@@ -122,7 +122,10 @@ fn others_are_named_in_the_plan_with_what_happens_next() {
     let mut s = edge3_with(running(true));
     let mut link = rival("udev .link file", "channels", "/etc/systemd/network/10-nic.link", false);
     link.devices = vec!["OriginalName=eth9".into()];
-    s.host.rival_details = vec![rival("tuned", "channels", "process 41, profile router", true), link.clone()];
+    s.host.rival_details = vec![
+        Rival { setup: Some("profile router".into()), ..rival("tuned", "channels", "process 41", true) },
+        link.clone(),
+    ];
     let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();
     let said = |p: &ringwise_plan::Plan, w: &str| p.warnings.iter().any(|x| x.contains(w));
     assert!(said(&p, "tuned (process 41, profile router) sets channels when it starts"), "{:?}", p.warnings);

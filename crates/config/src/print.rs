@@ -22,6 +22,13 @@ pub fn print(c: &Config) -> String {
     out
 }
 
+/// The settings of an interface, without a word on which one. Flow rules and groups have tables of their own.
+pub fn print_knobs(e: &Entry) -> String {
+    let mut out = String::new();
+    knobs(e, &mut out);
+    out
+}
+
 /// One `[[interface]]`.
 pub fn print_entry(e: &Entry) -> String {
     let mut out = String::new();

@@ -13,7 +13,7 @@ fn told(host: &dyn Host) -> Vec<String> {
     find(host)
         .details
         .iter()
-        .map(|r| format!("{}: {} [{}] {}", r.name, r.sets, r.devices.join(" "), r.evidence))
+        .map(|r| format!("{}: {} [{}] {}", r.name, r.sets, r.devices.join(" "), r.shown()))
         .collect()
 }
 

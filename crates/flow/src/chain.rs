@@ -40,17 +40,43 @@ pub struct Departure {
 pub struct Direction {
     pub flow: Tuple,
     pub arrival: Option<Arrival>,
-    /// In words: `to this host`, `dev eth2.101 -> eth2`, or why it is not known.
-    pub route: String,
+    pub route: Route,
     pub local: bool,
     pub socket: Option<Socket>,
     pub departure: Option<Departure>,
 }
 
+/// Where the kernel sends a packet. A text in JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Route {
+    #[default]
+    ToThisHost,
+    /// `eth2.101 -> eth2`
+    Dev(String),
+    /// Why.
+    Unknown(String),
+}
+
+impl std::fmt::Display for Route {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ToThisHost => f.write_str("to this host"),
+            Self::Dev(way) => write!(f, "dev {way}"),
+            Self::Unknown(why) => write!(f, "not known: {why}"),
+        }
+    }
+}
+
+impl Serialize for Route {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
 /// What happens to packets behind the receive queue.
 #[derive(Debug, Clone, Default)]
 pub struct Way<'a> {
-    pub route: String,
+    pub route: Route,
     pub local: bool,
     pub out: Option<&'a Nic>,
     pub socket: Option<Socket>,

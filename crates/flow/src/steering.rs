@@ -59,6 +59,9 @@ pub struct Answer {
     pub why_not: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Rules may send it elsewhere: they could not be read.
+    #[serde(skip)]
+    pub rules_unread: bool,
 }
 
 /// A table with its key.
@@ -320,6 +323,7 @@ impl Steering {
 
     fn by_device(&self, t: &Tuple) -> Answer {
         let mut a = Answer {
+            rules_unread: false,
             by: By::NotDecidable,
             queue: None,
             may_be: Vec::new(),
@@ -369,6 +373,7 @@ impl Steering {
             return a;
         }
         if let Some(why) = self.rules_unread.as_ref().filter(|_| a.queue.is_some()) {
+            a.rules_unread = true;
             a.notes.push(format!("rules that send it elsewhere may be there: they could not be read ({why})"));
         }
         if let (Some(why), TCP, false) = (&self.steers_itself, t.protocol, t.fragment)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_flow::chain::{self, Way};
+use ringwise_flow::chain::{self, Route, Way};
 use ringwise_flow::population::spread;
 use ringwise_flow::stack::{Reach, Rps, landing};
 use ringwise_flow::steering::heeds_table;
@@ -273,7 +273,7 @@ fn the_way_through_and_its_crossings() {
     s.nics[1].tx_queues[4].xps_cpus = Fact::Known(CpuSet::one(CpuId(0)));
     let t = flow(VECTOR);
     let st = steering(&s);
-    let way = Way { route: "dev eth1".into(), local: false, out: Some(&s.nics[1]), socket: None };
+    let way = Way { route: Route::Dev("eth1".into()), local: false, out: Some(&s.nics[1]), socket: None };
     let d = chain::incoming(&s, &s.nics[0], &st, &t, way);
     let cpu = d.arrival.as_ref().unwrap().landing.as_ref().unwrap().cpu.clone().unwrap();
     assert_eq!((cpu.cpu, cpu.reach), (CpuId(0), Reach::Near));
@@ -286,7 +286,7 @@ fn the_way_through_and_its_crossings() {
     for q in &mut s.nics[1].tx_queues {
         q.xps_cpus = Fact::Known(CpuSet::new());
     }
-    let way = Way { route: String::new(), local: false, out: Some(&s.nics[1]), socket: None };
+    let way = Way { route: Route::default(), local: false, out: Some(&s.nics[1]), socket: None };
     let d = chain::incoming(&s, &s.nics[0], &st, &t, way);
     assert_eq!(d.departure.unwrap().sending.queue, Some(0));
 }

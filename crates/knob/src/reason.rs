@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Goal, NodeId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Why a plan has a step. In JSON `code`, `facts` and `text`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "code", content = "facts", rename_all = "snake_case", remote = "Self")]
+#[serde(rename_all = "snake_case", remote = "Self")]
 pub enum Reason {
     // Interrupts
     /// The queue does not exist yet.
@@ -301,12 +301,17 @@ impl Serialize for Reason {
             }
             Self::Other(value) => value.clone(),
             known => {
-                let mut value =
-                    Self::serialize(known, serde_json::value::Serializer).map_err(serde::ser::Error::custom)?;
-                if let Some(all) = value.as_object_mut() {
-                    all.insert("text".to_string(), Value::String(self.to_string()));
+                let mut all = Map::new();
+                match Self::serialize(known, serde_json::value::Serializer).map_err(serde::ser::Error::custom)? {
+                    Value::Object(named) => {
+                        for (code, facts) in named {
+                            all.extend([("code".to_string(), Value::String(code)), ("facts".to_string(), facts)]);
+                        }
+                    }
+                    code => _ = all.insert("code".to_string(), code),
                 }
-                value
+                all.insert("text".to_string(), Value::String(self.to_string()));
+                Value::Object(all)
             }
         };
         value.serialize(s)
@@ -317,14 +322,24 @@ impl Serialize for Reason {
 impl<'de> Deserialize<'de> for Reason {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(d)?;
-        Ok(match value {
-            Value::String(text) => Self::Text(text),
-            Value::Object(ref all) => match all.get("text").and_then(Value::as_str) {
-                Some(text) if !all.contains_key("code") => Self::Text(text.to_string()),
-                _ => Self::deserialize(&value).unwrap_or(Self::Other(value)),
-            },
+        let all = match value {
+            Value::String(text) => return Ok(Self::Text(text)),
+            Value::Object(all) => all,
             other => return Err(serde::de::Error::custom(format!("a reason is a text or an object, not {other}"))),
-        })
+        };
+        let named = match (all.get("code"), all.get("facts")) {
+            (Some(Value::String(code)), Some(facts)) => {
+                Value::Object([(code.clone(), facts.clone())].into_iter().collect())
+            }
+            (Some(code), _) => code.clone(),
+            (None, _) => {
+                return Ok(match all.get("text") {
+                    Some(Value::String(text)) => Self::Text(text.clone()),
+                    _ => Self::Other(Value::Object(all)),
+                });
+            }
+        };
+        Ok(Self::deserialize(named).unwrap_or(Self::Other(Value::Object(all))))
     }
 }
 

@@ -16,8 +16,18 @@ pub struct Rival {
     pub devices: Vec<String>,
     /// The file or the process that shows it.
     pub evidence: String,
+    /// How it is set up: `profile throughput-performance`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
     /// A program that runs now, and may act at any time; else it acts at boot, when a device appears or when asked.
     pub running: bool,
+}
+
+impl Rival {
+    /// What shows it, and how it is set up: `process 41, profile router`.
+    pub fn shown(&self) -> String {
+        std::iter::once(&self.evidence).chain(&self.setup).map(String::as_str).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The irqbalance that runs.

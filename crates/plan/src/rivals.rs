@@ -75,6 +75,8 @@ fn sentence(r: &Rival) -> String {
     };
     format!(
         "{} ({}) sets {}{on} {next}, over what is planned here; ringwise verify shows it then",
-        r.name, r.evidence, r.sets
+        r.name,
+        r.shown(),
+        r.sets
     )
 }

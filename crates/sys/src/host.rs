@@ -42,6 +42,11 @@ impl Error {
         self.cause == Cause::Late
     }
 
+    /// What was tried without the verb: a path, or a request.
+    pub fn object(&self) -> &str {
+        ["read ", "write "].iter().find_map(|verb| self.what.strip_prefix(verb)).unwrap_or(&self.what)
+    }
+
     /// The thing does not exist here, by the kernel's word: ENOENT, ENODEV, ENXIO, EOPNOTSUPP.
     /// A capture that merely lacks it answers with no errno instead.
     pub fn is_absent(&self) -> bool {

@@ -14,6 +14,15 @@ pub fn euid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// Where the program was loaded: an address of a backtrace less this is the one that `addr2line` wants.
+pub fn load_address() -> usize {
+    unsafe extern "C" {
+        /// The file's header, by the linker.
+        static __ehdr_start: u8;
+    }
+    (&raw const __ehdr_start).addr()
+}
+
 /// User and system time of this process so far, its threads included.
 pub fn cpu_time() -> std::time::Duration {
     // SAFETY: all-zero is a valid timespec (plain integers).
@@ -158,6 +167,15 @@ impl Drop for BlockedSignals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loaded_where_the_kernel_has_mapped_it() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let own = std::env::current_exe().unwrap().display().to_string();
+        let first = maps.lines().find(|l| l.ends_with(&own)).unwrap();
+        let (begin, _) = first.split_once('-').unwrap();
+        assert_eq!(load_address(), usize::from_str_radix(begin, 16).unwrap(), "{first}");
+    }
 
     #[test]
     fn names_come_from_passwd() {

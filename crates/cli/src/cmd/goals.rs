@@ -24,10 +24,9 @@ fn of_goal(goal: Goal, c: &Config) -> String {
     let lays = ringwise_plan::lays_down(goal, &c.policies);
     let wish = |knob: &Knob| Wish { dev: None, knob: knob.clone(), by: ConfiguredBy::Unknown };
     let entry = Entry { wishes: lays.device.iter().map(wish).collect(), ..Entry::default() };
-    let text = ringwise_config::print_entry(&entry);
-    // Of the entry the keys alone: it is for every interface.
-    let keys = text.lines().filter(|l| !l.is_empty() && !l.starts_with("[[") && !l.starts_with("match "));
-    let mut lines: Vec<String> = keys.map(str::to_string).collect();
+    // The keys alone: they are for every interface.
+    let text = ringwise_config::print_knobs(&entry);
+    let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
     let mut out = String::new();
     let mut section = |title: &str, lines: &mut Vec<String>| {
         if !lines.is_empty() {

@@ -71,7 +71,7 @@ fn irqbalance(s: &Snapshot, b: &Irqbalance) -> String {
 }
 
 fn other(r: &Rival) -> String {
-    let how = r.evidence.split_once(", ").map(|(_, rest)| format!(", {rest}")).unwrap_or_default();
+    let how = r.setup.as_ref().map(|s| format!(", {s}")).unwrap_or_default();
     match r.sets.as_str() {
         "" if r.name == "tuned" => format!("{} running{how}: sets nothing of ours", r.name),
         "" => format!("{} running: its interfaces' channels are left alone", r.name),

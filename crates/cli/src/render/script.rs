@@ -75,17 +75,14 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     let by_ethtool = !needs.is_empty();
     list(&mut out, "tools", needs.into_iter().map(Ok))?;
     out.push_str(&lists);
-    let (functions, main) = SHELL.split_at(SHELL.find("# A program that is needed").unwrap_or(0));
-    out.push_str(functions);
+    out.push_str(include_str!("script.sh"));
     if by_ethtool {
         out.push_str(include_str!("script-ethtool.sh").trim_start());
         out.push('\n');
     }
-    out.push_str(main);
+    out.push_str(include_str!("script-main.sh"));
     Ok(out)
 }
-
-const SHELL: &str = include_str!("script.sh");
 
 fn list(out: &mut String, name: &str, lines: impl Iterator<Item = Result<String, String>>) -> Result<(), String> {
     let _ = writeln!(out, "{name}() {{");

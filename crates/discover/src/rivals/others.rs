@@ -55,7 +55,7 @@ pub fn details(host: &dyn Host, processes: &[(u32, String)]) -> Vec<Rival> {
             }
             other => (other, String::new()),
         };
-        out.push(Rival { name: name.into(), sets, devices: Vec::new(), evidence, running: true });
+        out.push(Rival { name: name.into(), sets, devices: Vec::new(), evidence, setup: None, running: true });
     }
     out.extend(links(host));
     out.extend(scripts(host));
@@ -127,7 +127,8 @@ fn tuned(host: &dyn Host, pid: u32) -> Rival {
         name: "tuned".into(),
         sets: sets.join(", "),
         devices,
-        evidence: format!("process {pid}, {of}"),
+        evidence: format!("process {pid}"),
+        setup: Some(of),
         running: true,
     }
 }
@@ -161,7 +162,14 @@ fn links(host: &dyn Host) -> Vec<Rival> {
             let devices = all.iter().filter(|(s, ..)| s == "Match").map(|(_, k, v)| format!("{k}={v}")).collect();
             if !sets.is_empty() {
                 let sets = sets.join(", ");
-                out.push(Rival { name: "udev .link file".into(), sets, devices, evidence: path, running: false });
+                out.push(Rival {
+                    name: "udev .link file".into(),
+                    sets,
+                    devices,
+                    evidence: path,
+                    setup: None,
+                    running: false,
+                });
             }
             seen.push(name);
         }
@@ -218,6 +226,7 @@ fn scripts(host: &dyn Host) -> Vec<Rival> {
                 sets: sets.join(", "),
                 devices: Vec::new(),
                 evidence,
+                setup: None,
                 running: false,
             });
         }

@@ -166,7 +166,7 @@ pub fn ready<'a>(
     let s = source.snapshot(&Options { parts: Parts::ALL, follow: devs.clone(), ..Options::all() }, common)?;
     let ports = ports(source, &s, &devs)?;
     let prepared = states::prepare(list, &devs, source, common)?;
-    for p in prepared.iter().filter(|p| p.state.what != "as found" && p.changes() == 0) {
+    for p in prepared.iter().filter(|p| p.changes() == Some(0)) {
         let text = format!("ringwise: state {} changes nothing here: it is the host as found", p.state.name);
         out::note(common.quiet, &text);
     }
@@ -249,7 +249,7 @@ fn announce(a: &RunArgs, s: &Session, prepared: &[states::Prepared], load: &dyn 
         out::note(common.quiet, &format!("  {c}"));
     }
     for p in prepared {
-        let n = p.changes();
+        let n = p.changes().unwrap_or(0);
         let what =
             if n == 0 { String::new() } else { format!(" ({}, put back after each stretch)", plural(n, "setting")) };
         out::note(common.quiet, &format!("  {:<12} {}{what}", p.state.name, p.state.what));

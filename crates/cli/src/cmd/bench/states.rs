@@ -42,9 +42,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Nothing on this host would be changed for it.
-    pub fn changes(&self) -> usize {
-        self.plan.as_ref().map_or(0, |p| p.steps.len())
+    /// Settings that are changed for it; `None`: it is the host as found.
+    pub fn changes(&self) -> Option<usize> {
+        self.plan.as_ref().map(|p| p.steps.len())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ringwise_discover::way::{self, Way as Found};
-use ringwise_flow::chain::{self, Direction, Socket, Way};
+use ringwise_flow::chain::{self, Direction, Route, Socket, Way};
 use ringwise_flow::steering::receive_queues;
 use ringwise_flow::{Steering, Tuple};
 use ringwise_model::{Fact, Nic};
@@ -144,28 +144,32 @@ pub fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
     match &ways.role {
         Role::ToUs => {
             let socket = socket(host, t, &mut unknown);
-            let way = Way { route: "to this host".into(), local: true, out: None, socket: socket.clone() };
+            let way = Way { route: Route::ToThisHost, local: true, out: None, socket: socket.clone() };
             directions.push(chain::incoming(s, near, &near_steers, t, way));
-            let way = Way { route: format!("dev {}", ways.near_text), local: false, out: Some(near), socket };
+            let way = Way { route: Route::Dev(ways.near_text.clone()), local: false, out: Some(near), socket };
             directions.push(chain::outgoing(s, &back, way));
         }
         Role::FromUs => {
             let socket = socket(host, &back, &mut unknown);
-            let way =
-                Way { route: format!("dev {}", ways.near_text), local: false, out: Some(near), socket: socket.clone() };
+            let way = Way {
+                route: Route::Dev(ways.near_text.clone()),
+                local: false,
+                out: Some(near),
+                socket: socket.clone(),
+            };
             directions.push(chain::outgoing(s, t, way));
-            let way = Way { route: "to this host".into(), local: true, out: None, socket };
+            let way = Way { route: Route::ToThisHost, local: true, out: None, socket };
             directions.push(chain::incoming(s, near, &near_steers, &back, way));
         }
         Role::Through => {
-            let way = |route: &str, out| Way { route: format!("dev {route}"), local: false, out, socket: None };
+            let way = |route: &str, out| Way { route: Route::Dev(route.to_string()), local: false, out, socket: None };
             directions.push(chain::incoming(s, near, &near_steers, t, way(&ways.far_text, far)));
             if let (Some(far), Some(steers)) = (far, &far_steers) {
                 directions.push(chain::incoming(s, far, steers, &back, way(&ways.near_text, Some(near))));
             }
         }
         Role::Unknown(why) => {
-            let way = Way { route: format!("not known: {why}"), local: false, out: None, socket: None };
+            let way = Way { route: Route::Unknown(why.clone()), local: false, out: None, socket: None };
             directions.push(chain::incoming(s, near, &near_steers, t, way));
         }
     }

@@ -143,13 +143,16 @@ fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-fn put(path: &Path, text: &str) -> Result<()> {
+fn put(path: &Path, text: &str) -> ringwise_sys::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let said = |e: std::io::Error| Fail::error(format!("{}: {e}", path.display()));
+    let said = |e: std::io::Error| ringwise_sys::Error {
+        errno: e.raw_os_error(),
+        ..ringwise_sys::Error::other(path.display().to_string(), e.to_string())
+    };
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir).map_err(said)?;
     }
-    ringwise_sys::store::write_atomic(path, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))?;
+    ringwise_sys::store::write_atomic(path, text.as_bytes())?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).map_err(said)
 }
 

@@ -13,7 +13,7 @@ const RFS: &str = "net.core.rps_sock_flow_entries";
 pub fn said(source: &Source, s: &Snapshot, i: &Intent) -> Vec<String> {
     let mut out = Vec::new();
     for r in s.host.rival_details.iter().filter(|r| !r.running) {
-        out.push(format!("{} ({}) sets {} too; what acts last holds", r.evidence, r.name, r.sets));
+        out.push(format!("{} ({}) sets {} too; what acts last holds", r.shown(), r.name, r.sets));
     }
     let mut want: BTreeMap<String, String> = BTreeMap::new();
     for w in &i.wishes {

@@ -104,12 +104,15 @@ pub fn foreign(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file()) && !std::fs::read(path).is_ok_and(|t| t.starts_with(HEAD.as_bytes()))
 }
 
+const EROFS: i32 = 30;
+
 /// All of them, or none: what is there already is put back when one cannot be written.
-pub fn write_all(files: &[(PathBuf, String)], put: impl Fn(&Path, &str) -> Result<()>) -> Result<()> {
+pub fn write_all(files: &[(PathBuf, String)], put: impl Fn(&Path, &str) -> ringwise_sys::Result<()>) -> Result<()> {
     let mut before: Vec<(&Path, Option<Vec<u8>>)> = Vec::new();
     for (path, text) in files {
         before.push((path, std::fs::read(path).ok()));
-        if let Err(mut why) = put(path, text) {
+        if let Err(e) = put(path, text) {
+            let mut why = Fail::error(e.to_string());
             // The last one is as it was: it is written whole or not at all.
             before.pop();
             for (path, text) in before {
@@ -122,8 +125,7 @@ pub fn write_all(files: &[(PathBuf, String)], put: impl Fn(&Path, &str) -> Resul
                 }
             }
             why.message += "; nothing was changed";
-            let read_only = why.message.contains("(os error 30)");
-            return Err(match read_only {
+            return Err(match e.errno == Some(EROFS) {
                 true => why.next("where /etc comes with an image: ringwise persist --root DIR, while that is made"),
                 false => why,
             });
@@ -168,11 +170,12 @@ mod tests {
         std::fs::write(&old, "before").unwrap();
         let files = [(old.clone(), "a".into()), (new.clone(), "b".into()), (bad.clone(), "c".into())];
         let put = |p: &Path, t: &str| match p.ends_with("bad") {
-            true => Err(Fail::error("read-only")),
-            false => std::fs::write(p, t).map_err(|e| Fail::error(e.to_string())),
+            true => Err(ringwise_sys::Error::errno("write bad", EROFS)),
+            false => std::fs::write(p, t).map_err(|e| ringwise_sys::Error::other("write", e.to_string())),
         };
         let why = write_all(&files, put).unwrap_err();
-        assert!(why.message.starts_with("read-only; nothing was changed"), "{}", why.message);
+        assert!(why.message.contains("EROFS") && why.message.ends_with("; nothing was changed"), "{}", why.message);
+        assert!(why.to_string().contains("persist --root"), "{why}");
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "before");
         assert!(!new.exists() && !bad.exists());
         std::fs::remove_dir_all(dir).unwrap();

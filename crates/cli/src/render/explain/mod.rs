@@ -4,7 +4,7 @@ mod draw;
 pub mod many;
 pub mod observed;
 
-use ringwise_flow::chain::{Arrival, Departure, Direction, stations};
+use ringwise_flow::chain::{Arrival, Departure, Direction, Route, stations};
 use ringwise_flow::stack::{Landing, Place, Reach, Rfs, Rps, rfs_words};
 use ringwise_flow::steering::By;
 use ringwise_model::{CpuId, Snapshot};
@@ -110,7 +110,10 @@ fn ends(d: &Direction) -> String {
 }
 
 fn route(d: &Direction) -> String {
-    if d.route.starts_with("not known") { d.route.clone() } else { format!("{} (asked the kernel)", d.route) }
+    match &d.route {
+        Route::Unknown(_) => d.route.to_string(),
+        Route::ToThisHost | Route::Dev(_) => format!("{} (asked the kernel)", d.route),
+    }
 }
 
 fn node(s: &Snapshot, c: CpuId) -> String {
@@ -129,7 +132,7 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
         (Some(at), By::Dropped) => format!("steering rule {at} takes it away"),
         (Some(at), _) => format!("steering rule {at} means it"),
         (None, By::Asked) => "as if it came by the queue that was asked for".into(),
-        (None, _) if st.notes.iter().any(|n| n.contains("could not be read")) => "steering rules not known".into(),
+        (None, _) if st.rules_unread => "steering rules not known".into(),
         (None, _) => "no steering rule means it".into(),
     };
     line(&format!("{number}in       "), &format!("{}     {}   {rule}", a.dev, head_of(a.node)));

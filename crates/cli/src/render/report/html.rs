@@ -46,7 +46,7 @@ pub fn html(r: &Report, style: &Style) -> String {
     let _ = writeln!(out, "<p class=\"claim\"><strong>{CLAIM}.</strong> {WHY}</p>");
     let now = if r.until_now { ", until now" } else { "" };
     let second = r.after.as_ref().map_or_else(|| "after   not measured".into(), |s| span("after", s, style) + now);
-    for line in [span("before", &r.before, style), second, load(&r.comparison)] {
+    for line in [span("before", &r.before, style), second, format!("load    {}", load(&r.comparison))] {
         let _ = writeln!(out, "<p>{}</p>", escape(&line));
     }
     let host = ("host", &r.comparison.host);

@@ -68,9 +68,9 @@ pub(crate) fn change(f: &Figure) -> String {
 
 /// How much more or less traffic there was: the first thing to know.
 pub(crate) fn load(c: &Comparison) -> String {
-    let Some(f) = &c.load else { return "load    not known".into() };
-    let Some(after) = f.after else { return format!("load    {} {} before", number(f.before), f.what) };
-    let mut text = format!("load    {} before, {} after: {}", number(f.before), number(Some(after)), f.what);
+    let Some(f) = &c.load else { return "not known".into() };
+    let Some(after) = f.after else { return format!("{} {} before", number(f.before), f.what) };
+    let mut text = format!("{} before, {} after: {}", number(f.before), number(Some(after)), f.what);
     let change = change(f);
     if !change.is_empty() {
         text += &format!(" ({change})");
@@ -108,7 +108,7 @@ pub fn text(r: &Report, style: &Style) -> String {
         None => out.push_str("after   not measured\n"),
     }
     let load = load(&r.comparison);
-    out += &hang("load    ", load.strip_prefix("load    ").unwrap_or(&load), width);
+    out += &hang("load    ", &load, width);
     let host = ("host".to_string(), &r.comparison.host);
     let links = r.comparison.links.iter().map(|(n, f)| (n.clone(), f));
     for (name, figures) in links.chain(std::iter::once(host)) {
