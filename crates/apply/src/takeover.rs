@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_sys::{Clock, Host, Request, Result};
+use ringwise_sys::{Around, Host, Request, Result};
 
 use crate::cx::Cx;
 use crate::journal::{Read, Record};
@@ -91,17 +91,9 @@ impl Living {
     }
 }
 
-impl Clock for Living {
-    fn since_boot(&self) -> Duration {
-        self.alive().since_boot()
-    }
-
-    fn unix_time(&self) -> u64 {
-        self.alive().unix_time()
-    }
-
-    fn sleep(&self, time: Duration) {
-        self.alive().sleep(time);
+impl Around for Living {
+    fn inside(&self) -> &dyn Host {
+        self.alive()
     }
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use ringwise_model::words::plural;
 
-use crate::figure::canvas::escape;
 use crate::figure::{Figure, figures};
 use crate::file::Results;
 use crate::result::Verdict;
 use crate::table::{self, Table};
 use crate::words;
+use ringwise_model::words::xml;
 
 const CSS: &str = "\
 :root{color-scheme:light}*{box-sizing:border-box}\
@@ -38,12 +38,12 @@ pub fn html(r: &Results, started: &str) -> String {
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width\"/>\n<title>{}</title>\n<style>{CSS}</style>\n</head>\n<body>\n",
-        escape(&title)
+        xml(&title)
     );
     if let Some(c) = &s.caveat {
-        out.push_str(&format!("<p class=\"caveat\">{}: these numbers hold for that alone.</p>\n", escape(c)));
+        out.push_str(&format!("<p class=\"caveat\">{}: these numbers hold for that alone.</p>\n", xml(c)));
     }
-    out.push_str(&format!("<h1>{}</h1>\n", escape(&title)));
+    out.push_str(&format!("<h1>{}</h1>\n", xml(&title)));
     let peer = s.peer.as_ref().map_or("this host alone".into(), |p| format!("peer {p}"));
     let common = words::common(r);
     let common = if common.is_empty() { common } else { format!("; {common}") };
@@ -55,9 +55,9 @@ pub fn html(r: &Results, started: &str) -> String {
         words::ports(r),
         s.ringwise
     );
-    out.push_str(&format!("<p class=\"sub\">{}</p>\n", escape(&what)));
+    out.push_str(&format!("<p class=\"sub\">{}</p>\n", xml(&what)));
     for n in words::notes(r) {
-        out.push_str(&format!("<p class=\"note\">{}</p>\n", escape(&n)));
+        out.push_str(&format!("<p class=\"note\">{}</p>\n", xml(&n)));
     }
     verdicts(&mut out, r);
     list(&mut out, "States", &s.states.iter().map(|s| (s.name.as_str(), s.what.as_str())).collect::<Vec<_>>());
@@ -72,10 +72,10 @@ pub fn html(r: &Results, started: &str) -> String {
     let doubts = table::doubts(r);
     if !doubts.is_empty() {
         out.push_str("<h2>Doubts, and what is not known</h2>\n<ul>\n");
-        doubts.iter().for_each(|d| out.push_str(&format!("<li>{}</li>\n", escape(d))));
+        doubts.iter().for_each(|d| out.push_str(&format!("<li>{}</li>\n", xml(d))));
         out.push_str("</ul>\n");
     }
-    out.push_str(&format!("<h2>Design</h2>\n<p>{}.</p>\n", escape(&words::design(r))));
+    out.push_str(&format!("<h2>Design</h2>\n<p>{}.</p>\n", xml(&words::design(r))));
     if let Some(end) = &r.end {
         let restored = if end.restored { "found again as it was at the start" } else { "not as it was at the start" };
         out.push_str(&format!("<p>It took {:.0} s; the host was {restored}.</p>\n", end.seconds));
@@ -100,21 +100,18 @@ fn verdicts(out: &mut String, r: &Results) {
         return;
     }
     let n = plural(r.comparisons.len(), "comparison");
-    out.push_str(&format!("<h2>Verdicts</h2>\n<p><b>{n}: {}.</b></p>\n<ul class=\"v\">\n", escape(&words::tally(r))));
+    out.push_str(&format!("<h2>Verdicts</h2>\n<p><b>{n}: {}.</b></p>\n<ul class=\"v\">\n", xml(&words::tally(r))));
     for line in words::verdicts(r) {
         let class = match line.verdict {
             Some(Verdict::Better) => " class=\"better\"",
             Some(Verdict::Worse) => " class=\"worse\"",
             _ => "",
         };
-        out.push_str(&format!("<li{class}><b>{}:</b> {}</li>\n", escape(&line.head), escape(&line.text)));
+        out.push_str(&format!("<li{class}><b>{}:</b> {}</li>\n", xml(&line.head), xml(&line.text)));
     }
     out.push_str("</ul>\n");
     if let Some(d) = words::detectable(r) {
-        out.push_str(&format!(
-            "<p class=\"sub\">Least change that would be found 80 times of 100: {}.</p>\n",
-            escape(&d)
-        ));
+        out.push_str(&format!("<p class=\"sub\">Least change that would be found 80 times of 100: {}.</p>\n", xml(&d)));
     }
 }
 
@@ -123,7 +120,7 @@ fn list(out: &mut String, title: &str, all: &[(&str, &str)]) {
         return;
     }
     out.push_str(&format!("<h2>{title}</h2>\n<dl>\n"));
-    all.iter().for_each(|(k, v)| out.push_str(&format!("<dt>{}</dt><dd>{}</dd>\n", escape(k), escape(v))));
+    all.iter().for_each(|(k, v)| out.push_str(&format!("<dt>{}</dt><dd>{}</dd>\n", xml(k), xml(v))));
     out.push_str("</dl>\n");
 }
 
@@ -138,7 +135,7 @@ fn pictures(out: &mut String, all: &[Figure]) {
             f.name,
             if f.wide { " class=\"wide\"" } else { "" },
             f.svg,
-            escape(&f.caption)
+            xml(&f.caption)
         ));
     }
     out.push_str("</div>\n");
@@ -149,9 +146,9 @@ fn show(out: &mut String, t: &Table) {
     if t.head.len() == t.words {
         return;
     }
-    out.push_str(&format!("<h2>{}</h2>\n<div class=\"scroll\"><table>\n<tr>", escape(&t.title)));
+    out.push_str(&format!("<h2>{}</h2>\n<div class=\"scroll\"><table>\n<tr>", xml(&t.title)));
     for (i, h) in t.head.iter().enumerate() {
-        out.push_str(&format!("<th{}>{}</th>", if is_words(i) { " class=\"w\"" } else { "" }, escape(h)));
+        out.push_str(&format!("<th{}>{}</th>", if is_words(i) { " class=\"w\"" } else { "" }, xml(h)));
     }
     out.push_str("</tr>\n");
     let mut last = "";
@@ -166,9 +163,9 @@ fn show(out: &mut String, t: &Table) {
                 (true, false) => " class=\"w\"",
                 _ => "",
             };
-            out.push_str(&format!("<td{class}>{}</td>", escape(cell)));
+            out.push_str(&format!("<td{class}>{}</td>", xml(cell)));
         }
         out.push_str("</tr>\n");
     }
-    out.push_str(&format!("</table></div>\n<p class=\"sub\">{}</p>\n", escape(&t.note)));
+    out.push_str(&format!("</table></div>\n<p class=\"sub\">{}</p>\n", xml(&t.note)));
 }

@@ -1,5 +1,6 @@
 //! The report for other programs: SARIF 2.1.0 and JUnit.
 
+use ringwise_model::words::xml;
 use serde_json::{Value, json};
 
 use crate::report::{Accepted, Finding, Report, Unopened};
@@ -45,7 +46,7 @@ pub fn sarif(reports: &[Report], unopened: &[Unopened]) -> Value {
                 "logicalLocations": [{ "fullyQualifiedName": place(host, f), "kind": "resource" }],
             }],
             "partialFingerprints": { "ringwise/v1": format!("{} {}", place(host, f), f.rule) },
-            "properties": { "evidence": f.evidence, "remedy": f.remedy, "byHand": f.by_hand, "also": f.also },
+            "properties": { "evidence": f.evidence, "reasons": f.reasons, "remedy": f.remedy, "byHand": f.by_hand, "also": f.also },
         });
         if let Some(why) = accepted {
             v["suppressions"] = json!([{ "kind": "external", "status": "accepted", "justification": why }]);
@@ -156,21 +157,4 @@ pub fn junit(reports: &[Report], unopened: &[Unopened], fail_on: Option<Severity
         );
     }
     out + "</testsuites>\n"
-}
-
-fn xml(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(c),
-            // Other control characters cannot stand in XML at all.
-            c if c.is_control() => out.push('?'),
-            c => out.push(c),
-        }
-    }
-    out
 }

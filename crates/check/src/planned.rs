@@ -31,6 +31,9 @@ pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
             f = f.severity(s);
         }
         for s in steps {
+            if !f.0.reasons.contains(&s.reason) {
+                f.0.reasons.push(s.reason.clone());
+            }
             let Some(a) = s.setting.address() else { continue };
             let from = match &s.from {
                 Fact::Known(v) => v.value_text(),

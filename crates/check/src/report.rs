@@ -1,4 +1,5 @@
 //! What came out.
+use ringwise_knob::Reason;
 use serde::{Deserialize, Serialize};
 
 use crate::{RoleGuess, Severity};
@@ -57,6 +58,9 @@ pub struct Finding {
     pub text: String,
     /// What was found, one each.
     pub evidence: Vec<String>,
+    /// Why the plan would change it, each reason once; empty where the rule looks for itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
     pub why: String,
     pub source: String,
     /// The `ringwise plan` that mends it. `None`: ringwise cannot.

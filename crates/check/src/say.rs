@@ -91,6 +91,7 @@ impl Say {
             dev: self.dev.clone(),
             text: text.into(),
             evidence: Vec::new(),
+            reasons: Vec::new(),
             why: r.why().into(),
             source: r.source().into(),
             remedy: None,

@@ -4,30 +4,20 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use ringwise_check::{explain, index_page, left_out_page, markdown, rules};
+use ringwise_testkit::golden::compare;
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
-}
-
-fn current(path: &Path, want: &str) {
-    if std::env::var_os("RINGWISE_BLESS").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, want).unwrap();
-        return;
-    }
-    let got =
-        std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}; RINGWISE_BLESS=1 writes it", path.display()));
-    assert!(got == want, "{} is not as the rule's data says; RINGWISE_BLESS=1 writes it", path.display());
 }
 
 #[test]
 fn pages_are_current() {
     let dir = docs().join("rules");
     for r in rules() {
-        current(&dir.join(format!("{}.md", r.id)), &markdown(r));
+        compare(&dir.join(format!("{}.md", r.id)), &markdown(r));
     }
-    current(&docs().join("rules-left-out.md"), &left_out_page());
-    current(&docs().join("rules.md"), &index_page());
+    compare(&docs().join("rules-left-out.md"), &left_out_page());
+    compare(&docs().join("rules.md"), &index_page());
     let want: BTreeSet<String> = rules().map(|r| format!("{}.md", r.id)).collect();
     let got: BTreeSet<String> =
         std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();

@@ -25,9 +25,8 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-/// The whole program.
-pub fn main() -> ExitCode {
-    // A panic ends the program, and the guard puts back; one in the reading of a device is that device's.
+/// A panic ends the program, and the guard restores the settings; one in a thread that reads costs that answer.
+pub fn panic_hook() {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         // The message belongs on the screen that stays.
@@ -38,12 +37,16 @@ pub fn main() -> ExitCode {
             let at = ringwise_sys::proc::load_address();
             eprintln!("ringwise {}, loaded at {at:#x}", env!("CARGO_PKG_VERSION"));
         }
-        if full && ringwise_discover::reads() {
+        if full && ringwise_sys::reading::reads() {
             ringwise_sys::terminal::reshow();
         }
-        ringwise_discover::panicked();
-        ringwise_observe::panicked();
+        ringwise_sys::reading::panicked();
     }));
+}
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    panic_hook();
     let parsed = args::command().try_get_matches().and_then(|m| args::Cli::from_arg_matches(&m));
     let cli = match parsed {
         Ok(cli) => cli,

@@ -37,12 +37,7 @@ fn the_schema_is_the_one_in_the_tree() {
     let (code, out, err) = text(&ringwise(&["config", "schema"]));
     assert_eq!(code, Some(0), "{err}");
     let path = root().join("schemas/ringwise.config.v1.json");
-    let there = std::fs::read_to_string(&path).unwrap_or_default();
-    if std::env::var_os("RINGWISE_BLESS").is_some() && there != out {
-        std::fs::write(&path, &out).unwrap();
-        return;
-    }
-    assert_eq!(there, out, "ringwise config schema > schemas/ringwise.config.v1.json");
+    ringwise_testkit::golden::compare(&path, &out);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `ringwise export` as a program: a recording served and written to a file. Live hosts: `cargo xtask grafana` and
 //! lab/scenarios/715-report.sh.
 
+use ringwise_testkit::skipped;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -119,7 +120,7 @@ fn a_file_whole_or_not_at_all() {
             let o = c.wait_with_output().unwrap();
             assert_eq!(said(&o), (Some(0), String::new()), "{text}");
         }
-        None => eprintln!("skipped: no promtool here; cargo xtask grafana runs it"),
+        None => skipped("promtool reads the page", "no promtool here; cargo xtask grafana runs it"),
     }
 }
 

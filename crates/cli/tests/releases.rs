@@ -134,7 +134,7 @@ impl Host for Shared {
 #[test]
 fn this_version_has_left_its_files() {
     let dir = root().join("fixtures/releases").join(env!("CARGO_PKG_VERSION"));
-    if !dir.exists() && std::env::var_os("RINGWISE_BLESS").is_some() {
+    if !dir.exists() && ringwise_testkit::golden::blessing() {
         write_release(&dir);
     }
     assert!(dir.is_dir(), "{} is missing: RINGWISE_BLESS=1 makes it", dir.display());

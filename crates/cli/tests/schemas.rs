@@ -1,5 +1,6 @@
 //! Documents for programs are as their schemas say, and schemas do not change unnoticed.
 
+use std::hash::Hasher as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -228,7 +229,9 @@ fn the_checker_finds_what_is_wrong() {
 
 /// FNV-1a, 64 bits.
 fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3))
+    let mut h = ringwise_model::fnv::Fnv::default();
+    h.write(bytes);
+    h.finish()
 }
 
 /// `schemas/LOCK` names every schema with the hash of its text. A released file never changes: what
@@ -261,12 +264,12 @@ fn a_schema_does_not_change_without_a_new_version() {
             Some(l) => {
                 assert_eq!(*l, line, "{n} changed: raise the version (a new file), or edit schemas/LOCK on purpose")
             }
-            None if std::env::var_os("RINGWISE_BLESS").is_some() => lines.push(line),
+            None if ringwise_testkit::golden::blessing() => lines.push(line),
             None => panic!("{n} is not in schemas/LOCK; RINGWISE_BLESS=1 adds it"),
         }
     }
     assert_eq!(lines.len(), names.len(), "schemas/LOCK names a file that is not there");
-    if std::env::var_os("RINGWISE_BLESS").is_some() {
+    if ringwise_testkit::golden::blessing() {
         std::fs::write(dir.join("LOCK"), lines.join("\n") + "\n").unwrap();
     }
 }

@@ -298,13 +298,7 @@ fn the_picture_of_the_readme() {
     let out = ringwise(&["show", "mq3", "--from", host.to_str().unwrap(), "--svg", "-"]);
     assert!(out.status.success(), "{out:?}");
     let file = root().join("docs/chain.svg");
-    if std::env::var_os("RINGWISE_BLESS").is_some() {
-        std::fs::write(&file, &out.stdout).unwrap();
-    }
-    assert!(
-        std::fs::read(&file).unwrap() == out.stdout,
-        "docs/chain.svg is not what is drawn now: cargo xtask picture"
-    );
+    ringwise_testkit::golden::compare(&file, &String::from_utf8(out.stdout).unwrap());
 }
 
 fn ringwise(words: &[&str]) -> Output {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use ringwise_testkit::dir::Dir;
+use ringwise_testkit::skipped;
 
 /// Of ten; before there was a sandbox it was 9.6.
 const AT_MOST: f64 = 4.0;
@@ -36,7 +37,7 @@ fn the_services_are_sandboxed() {
             std::fs::rename(unit, &instance).unwrap();
             let said = match analyze(&["security", "--offline=true", "--no-pager"], &instance) {
                 Ok(said) => said,
-                Err(why) => return println!("the_services_are_sandboxed: skipped: {why}"),
+                Err(why) => return skipped("the_services_are_sandboxed", &why.to_string()),
             };
             let score = said.lines().find_map(|l| l.split_once("Overall exposure level for")?.1.split(": ").nth(1));
             let score: f64 = score.and_then(|s| s.split(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{said}"));

@@ -26,7 +26,7 @@ fn every_fault_is_said_at_once_where_it_is() {
         let wide: Vec<&str> = said.lines().filter(|l| l.chars().count() > 80).collect();
         wrong.extend((!wide.is_empty()).then(|| format!("{name}: more than 80 columns:\n{}", wide.join("\n"))));
         let golden = f.with_extension("txt");
-        if std::env::var_os("RINGWISE_BLESS").is_some() {
+        if ringwise_testkit::golden::blessing() {
             std::fs::write(&golden, &said).unwrap();
         } else if std::fs::read_to_string(&golden).unwrap_or_default() != said {
             wrong.push(format!("{name} says now:\n{said}"));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ringwise_kfmt::ethtool_nl::msg;
 use ringwise_kfmt::{audit, qdisc};
 use ringwise_model::{DevExtra, Extra, Fact, IfIndex, Nic, NicKind, Qdiscs, Snapshot};
-use ringwise_sys::{Alone, Host, Request, alone_with_deadline};
+use ringwise_sys::{Alone, Host, Request, alone_with_deadline, read_with_deadline};
 
 use crate::ethtool::{first, request};
 use crate::pool;
@@ -32,14 +32,13 @@ const HOST: &[&str] = &[
 const VULNERABILITIES: &str = "/sys/devices/system/cpu/vulnerabilities";
 const NET: &str = "/sys/class/net";
 
-/// Reads it, each interface with this deadline.
-pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
-    let mut r = Reader::new(host.as_ref());
+/// Nothing in these files waits for a device.
+const LONG: Duration = Duration::from_secs(3600);
+
+fn host_files(host: &dyn Host, files: Vec<String>) -> Extra {
+    let mut r = Reader::new(host);
     let mut out = Extra::default();
-    for path in HOST {
-        let fact = r.text(path);
-        out.text.insert((*path).into(), fact);
-    }
+    HOST.iter().for_each(|path| keep(&mut r, &mut out, (*path).into()));
     lines(&mut r, &mut out);
     if let Ok(names) = r.host.list(VULNERABILITIES) {
         for name in names {
@@ -48,13 +47,23 @@ pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
             }
         }
     }
-    if let Some(cpu) = s.topology.online.first() {
-        keep(&mut r, &mut out, format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/size"));
-    }
     out.packet_sockets = Some(r.parse("/proc/net/packet", audit::packet_sockets));
-    for n in &s.nics {
-        dev_files(&mut r, &mut out, n);
-    }
+    files.into_iter().for_each(|path| keep(&mut r, &mut out, path));
+    out
+}
+
+/// Reads it, each interface with this deadline.
+pub fn extra(host: &Arc<dyn Host>, s: &Snapshot, deadline: Duration) -> Extra {
+    let mut files: Vec<String> = s.nics.iter().flat_map(dev_files).collect();
+    let first = s.topology.online.first();
+    files.extend(first.map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cache/index3/size")));
+    let (of_host, read) = (host.clone(), files.clone());
+    let mut out = read_with_deadline(LONG, move || host_files(of_host.as_ref(), read)).unwrap_or_else(|| {
+        let none =
+            |path: String| (path.clone(), Fact::unknown(path, "the thread that reads it ended without an answer"));
+        let text = HOST.iter().map(|p| p.to_string()).chain(files).map(none).collect();
+        Extra { text, ..Extra::default() }
+    });
     let own: Vec<(String, String)> = s
         .nics
         .iter()
@@ -112,10 +121,10 @@ fn lines(r: &mut Reader, out: &mut Extra) {
     }
 }
 
-fn dev_files(r: &mut Reader, out: &mut Extra, n: &Nic) {
+fn dev_files(n: &Nic) -> Vec<String> {
     let name = n.name();
     if n.kind == NicKind::Loopback {
-        return;
+        return Vec::new();
     }
     let mut files = vec![
         format!("{NET}/{name}/flags"),
@@ -133,9 +142,7 @@ fn dev_files(r: &mut Reader, out: &mut Extra, n: &Nic) {
         files.push(format!("{NET}/{name}/queues/rx-0/rps_cpus"));
         files.push(format!("{NET}/{name}/bonding/xmit_hash_policy"));
     }
-    for f in files {
-        keep(r, out, f);
-    }
+    files
 }
 
 fn dev(r: &mut Reader, name: &str, dir: &str) -> DevExtra {

@@ -52,7 +52,6 @@ pub use extra::extra;
 pub use host::{host, host_without_rivals};
 pub use napi::napi_again;
 pub use parts::Parts;
-pub use pool::{panicked, reads};
 pub use quiet::{left_out, passive};
 pub use rivals::{forget_others, rivals};
 pub use rss::rss_of;

@@ -1,40 +1,14 @@
 //! Work on many devices side by side, each with its own deadline.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ringwise_sys::reading::reading;
+
 /// Threads that run at once; a late one is abandoned and its place given to the next.
 const AT_ONCE: usize = 32;
-
-thread_local! {
-    /// While a task runs in this thread: tells that nothing more comes of it.
-    static TASK: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
-}
-
-/// For the panic hook. Where a panic ends the process (release builds), a thread that reads a device ends its
-/// task without a result and never comes back, so that the fault stays that device's. Returns in every other
-/// thread, and where threads unwind.
-pub fn panicked() {
-    if cfg!(panic = "abort") {
-        park();
-    }
-}
-
-/// Whether this thread reads a device.
-pub fn reads() -> bool {
-    TASK.try_with(|t| t.try_borrow().map_or(true, |t| t.is_some())).unwrap_or(false)
-}
-
-fn park() {
-    let Some(over) = TASK.try_with(RefCell::take).ok().flatten() else { return };
-    over();
-    loop {
-        thread::park();
-    }
-}
 
 /// `None`: it did nothing, because an earlier one still hangs at the same device.
 pub type Task<T> = Box<dyn FnOnce() -> Option<T> + Send>;
@@ -53,8 +27,7 @@ pub fn run<T: Send + 'static>(tasks: Vec<Task<T>>, deadline: Duration) -> Vec<Op
             let sender = Done { sender: sender.clone(), index };
             let started = thread::Builder::new().name(format!("device {index}")).spawn(move || {
                 let over = sender.sender.clone();
-                TASK.set(Some(Box::new(move || drop(over.send((index, None))))));
-                let value = task();
+                let value = reading(move || drop(over.send((index, None))), task);
                 // Nobody listens any more when this is late.
                 let _ = sender.sender.send((index, value));
             });
@@ -116,21 +89,6 @@ mod tests {
         assert_eq!(out[0], Some(1));
         assert_eq!((out[1], out[2]), (None, None));
         assert!(out[3..].iter().enumerate().all(|(i, v)| *v == Some(i + 3)));
-    }
-
-    /// What the panic hook does where panics do not unwind; the hook of this process is the test harness's.
-    #[test]
-    fn a_parked_one_is_over_at_once_and_spoils_nobody_else() {
-        park(); // no task: comes back
-        let mut tasks = vec![task(|| {
-            park();
-            0
-        })];
-        tasks.extend((1..100).map(|i| task(move || i)));
-        // Nobody waits for the deadline.
-        let out = run(tasks, Duration::from_secs(86400));
-        assert_eq!(out[0], None);
-        assert!(out[1..].iter().enumerate().all(|(i, v)| *v == Some(i + 1)));
     }
 
     #[test]

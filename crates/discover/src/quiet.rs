@@ -2,10 +2,9 @@
 //! and for `--passive`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ringwise_model::{Cause, Snapshot, Unread};
-use ringwise_sys::{Clock, Error, Host, Request, Result};
+use ringwise_sys::{Around, Error, Host, Request, Result};
 
 /// Files whose reading takes the network lock (net/core/net-sysfs.c): a sick device may hold it, and then
 /// these wait like any request.
@@ -49,15 +48,9 @@ impl Quiet {
     }
 }
 
-impl Clock for Quiet {
-    fn since_boot(&self) -> Duration {
-        self.host.since_boot()
-    }
-    fn unix_time(&self) -> u64 {
-        self.host.unix_time()
-    }
-    fn sleep(&self, time: Duration) {
-        self.host.sleep(time);
+impl Around for Quiet {
+    fn inside(&self) -> &dyn Host {
+        self.host.as_ref()
     }
 }
 

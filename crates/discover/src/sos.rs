@@ -3,11 +3,10 @@
 //! is "not in a sos report".
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use ringwise_kfmt::ethtool_nl::{self, msg};
 use ringwise_kfmt::{ParseError, audit, ethtool_ioctl, ethtool_text as text, ip_text, nl, qdisc, rtnl};
-use ringwise_sys::{Clock, Error, Host, IoctlCmd, Request, Result};
+use ringwise_sys::{Around, Error, Host, IoctlCmd, Request, Result};
 
 use crate::links::NET;
 use crate::natural;
@@ -226,15 +225,9 @@ impl Report {
     }
 }
 
-impl Clock for Report {
-    fn since_boot(&self) -> Duration {
-        self.host.since_boot()
-    }
-    fn unix_time(&self) -> u64 {
-        self.host.unix_time()
-    }
-    fn sleep(&self, time: Duration) {
-        self.host.sleep(time);
+impl Around for Report {
+    fn inside(&self) -> &dyn Host {
+        self.host.as_ref()
     }
 }
 

@@ -172,11 +172,7 @@ mod tests {
         let text = std::fs::read_to_string(path).unwrap();
         let head = "|---|---|---|---|---|\n";
         let (before, rest) = text.split_once(head).unwrap();
-        let (got, after) = rest.split_once("\n\n").map_or((rest, ""), |(a, b)| (a, b));
-        if std::env::var_os("RINGWISE_BLESS").is_some() {
-            std::fs::write(path, format!("{before}{head}{rows}\n{after}")).unwrap();
-            return;
-        }
-        assert_eq!(format!("{got}\n"), rows, "RINGWISE_BLESS=1 rewrites the table of docs/metrics.md");
+        let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
+        ringwise_testkit::golden::compare(std::path::Path::new(path), &format!("{before}{head}{rows}\n{after}"));
     }
 }

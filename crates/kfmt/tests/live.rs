@@ -1,11 +1,12 @@
 //! The text parsers on the files of the machine that runs the test. Reads only.
 
 use ringwise_kfmt::{cmdline, cpulist, cpumask, interrupts, softnet, sysfs};
+use ringwise_testkit::skipped;
 
 fn read(path: &str) -> Option<String> {
     let text = std::fs::read_to_string(path).ok();
     if text.is_none() {
-        println!("skipped: {path} cannot be read here");
+        skipped("parsers on this machine", &format!("{path} cannot be read here"));
     }
     text
 }
@@ -16,7 +17,7 @@ fn masks_and_lists_of_this_kernel_agree() {
     let field = |name: &str| status.lines().find_map(|l| l.strip_prefix(name)).map(str::trim);
     for (mask, list) in [("Cpus_allowed:", "Cpus_allowed_list:"), ("Mems_allowed:", "Mems_allowed_list:")] {
         let (Some(mask), Some(list)) = (field(mask), field(list)) else {
-            println!("skipped: no {mask} in /proc/self/status");
+            skipped("masks_and_lists_of_this_kernel_agree", &format!("no {mask} in /proc/self/status"));
             continue;
         };
         let set = cpumask::parse(mask).unwrap();

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{Action, Fact, Nic, Rule, Rules};
+use ringwise_model::{Action, Fact, Nic, Rule, Rules, fnv};
 
 use crate::features::NTUPLE;
 use crate::{Address, Setting};
@@ -39,9 +39,7 @@ pub fn real(rules: &Rules, location: u32) -> Option<u32> {
 
 /// The location that stands for what the rule says. Stands in journals: never to be changed.
 pub fn by_content(rule: &Rule) -> u32 {
-    // FNV-1a, 32 bits.
-    let hash = text(rule).bytes().fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
-    hash | BY_CONTENT
+    fnv::of_32(text(rule).bytes()) | BY_CONTENT
 }
 
 /// Where a new rule goes: where the very rule is already, else the lowest place that is free and not `taken`.

@@ -11,6 +11,7 @@ pub mod cpuset;
 pub mod extra;
 pub mod fact;
 pub mod features;
+pub mod fnv;
 pub mod ids;
 pub mod intent;
 pub mod napi;

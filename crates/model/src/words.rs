@@ -60,6 +60,25 @@ pub fn plural(n: usize, one: &str) -> String {
     }
 }
 
+/// For XML and HTML, in attributes as well. Characters that cannot stand in XML are replaced: names come from the kernel,
+/// which takes nearly any byte.
+pub fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// The word with its article: `a vlan`, `an ifb`.
 pub fn article(word: &str) -> String {
     let an = word.starts_with(|c: char| "aeiou".contains(c.to_ascii_lowercase()));

@@ -5,8 +5,10 @@
 //! packets of its queue is held.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash as _, Hasher as _};
 
 use ringwise_kfmt::packet::{self, Flow};
+use ringwise_model::fnv::Fnv;
 
 /// Flows of one queue that are held.
 pub const HELD: usize = 64;
@@ -90,21 +92,9 @@ impl QueueFlows {
     }
 }
 
-/// FNV-1a: spares comparing whole flows.
+/// Spares comparing whole flows.
 fn hash(flow: &Flow) -> u64 {
-    use std::hash::{Hash, Hasher};
-    struct Fnv(u64);
-    impl Hasher for Fnv {
-        fn finish(&self) -> u64 {
-            self.0
-        }
-        fn write(&mut self, bytes: &[u8]) {
-            for b in bytes {
-                self.0 = (self.0 ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3);
-            }
-        }
-    }
-    let mut h = Fnv(0xcbf2_9ce4_8422_2325);
+    let mut h = Fnv::default();
     flow.hash(&mut h);
     h.finish()
 }

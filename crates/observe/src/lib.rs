@@ -38,4 +38,3 @@ pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};
 pub use sample::{Error, Sample, Softnet, sample};
 pub use sampler::Sampler;
 pub use stalls::{How, STUCK_MS, Stalls, Stuck};
-pub use worker::panicked;

@@ -3,22 +3,11 @@
 //! A question that is not answered in time stays open; nobody waits for it again, and nothing more is asked until it
 //! is answered. The late answer is thrown away.
 
-use std::cell::Cell;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Instant;
 
-thread_local! {
-    static AT_WORK: Cell<bool> = const { Cell::new(false) };
-}
-
-/// For the panic hook. Where a panic ends the process (release builds), a thread that reads a device stays where it is,
-/// so that the fault stays that device's. Returns in every other thread, and where threads unwind.
-pub fn panicked() {
-    while cfg!(panic = "abort") && AT_WORK.try_with(Cell::get).unwrap_or(false) {
-        thread::park();
-    }
-}
+use ringwise_sys::reading::reading;
 
 pub(crate) struct Worker<T> {
     ask: Sender<()>,
@@ -36,8 +25,8 @@ impl<T: Send + 'static> Worker<T> {
         let (answer, answers) = channel();
         let thread = thread::Builder::new().name("sampler".into());
         let _ = thread.spawn(move || {
-            AT_WORK.set(true);
-            while asked.recv().is_ok() && answer.send(work()).is_ok() {}
+            // One that panics does not answer, and is not asked again.
+            while asked.recv().is_ok() && answer.send(reading(|| {}, &mut work)).is_ok() {}
         });
         Self { ask, answers, open: false, asked: false }
     }

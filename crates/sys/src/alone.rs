@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::Host;
-use crate::deadline::with_deadline;
+use crate::deadline::read_with_deadline;
 
 /// The host by its address, and what is read there. A thread that hangs holds the host, so the address stays its own.
 type Key = (usize, String);
@@ -42,7 +42,7 @@ impl Drop for Alone {
     }
 }
 
-/// As [`with_deadline`], but nothing is started while an earlier reading of `what` on this host is late; the answer is
+/// As [`read_with_deadline`], but nothing is started while an earlier reading of `what` on this host is late; the answer is
 /// then `None` at once. `work` must own a reference to the host.
 pub fn alone_with_deadline<T: Send + 'static>(
     host: &Arc<dyn Host>,
@@ -56,7 +56,7 @@ pub fn alone_with_deadline<T: Send + 'static>(
         let _alone = alone;
         work()
     };
-    with_deadline(time.saturating_sub(began.elapsed()), work)
+    read_with_deadline(time.saturating_sub(began.elapsed()), work)
 }
 
 #[cfg(test)]

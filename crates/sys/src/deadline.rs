@@ -5,10 +5,25 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Result of `work`, or None when it took longer than `time` or panicked. A late thread is left behind and
-/// never waited for: it must own what it uses (an `Arc` of the host), and its result is thrown away.
+use crate::reading::reading;
+
+/// Result of `work`, or None when it took longer than `time`. A late thread is left behind and never waited for: it must
+/// own what it uses (an `Arc` of the host), and its result is thrown away. A panic ends the process in release builds.
 pub fn with_deadline<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     start(work).wait(time)
+}
+
+/// The same for work that only reads: where it panics the answer is None at once, in release builds too ([`reading`]).
+pub fn read_with_deadline<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (sender, receiver) = mpsc::channel();
+    let started = thread::Builder::new().name("reader".into()).spawn(move || {
+        let over = sender.clone();
+        let value = reading(move || drop(over.send(None)), work);
+        // Nobody listens any more when it is late.
+        let _ = sender.send(Some(value));
+    });
+    drop(started);
+    receiver.recv_timeout(time).ok().flatten()
 }
 
 /// Starts `work` now, to be waited for later: several run side by side.

@@ -309,6 +309,25 @@ pub trait Clock: Send + Sync {
     fn sleep(&self, time: Duration);
 }
 
+/// A host around another one, by whose clock it goes.
+pub trait Around: Send + Sync {
+    fn inside(&self) -> &dyn Host;
+}
+
+impl<T: Around> Clock for T {
+    fn since_boot(&self) -> Duration {
+        self.inside().since_boot()
+    }
+
+    fn unix_time(&self) -> u64 {
+        self.inside().unix_time()
+    }
+
+    fn sleep(&self, time: Duration) {
+        self.inside().sleep(time);
+    }
+}
+
 /// A host: the real one, a capture, or a simulated one. Paths are absolute (`/proc/…`, `/sys/…`, `/etc/…`).
 pub trait Host: Clock {
     /// Whole content. A kernel file is read with as few calls as possible.

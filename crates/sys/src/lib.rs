@@ -18,6 +18,7 @@ pub mod log;
 pub mod packets;
 pub mod proc;
 pub mod pty;
+pub mod reading;
 mod real;
 mod redact;
 pub mod routes;
@@ -27,8 +28,8 @@ pub mod trust;
 
 pub use alone::{Alone, alone_with_deadline};
 pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
-pub use deadline::{Pending, start, with_deadline};
-pub use host::{Clock, Error, Host, IoctlCmd, Request, Result, errno_text};
+pub use deadline::{Pending, read_with_deadline, start, with_deadline};
+pub use host::{Around, Clock, Error, Host, IoctlCmd, Request, Result, errno_text};
 pub use isolation::{Isolation, leave_isolated};
 pub use klog::kernel_log;
 pub use real::{Real, ifindex};

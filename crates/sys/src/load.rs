@@ -226,10 +226,10 @@ pub fn send_many(socket: &UdpSocket, bytes: &mut [u8], size: usize, count: usize
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// Takes up to [`AT_ONCE`] datagrams: of each the first `head` bytes (into `bytes`, which holds that many of them)
+/// Takes up to [`AT_ONCE`] datagrams or frames: of each the first `head` bytes (into `bytes`, which holds that many of them)
 /// and its whole length into `lengths`. Does not wait; EAGAIN: there is none.
 pub fn receive_many(
-    socket: &UdpSocket,
+    socket: &impl AsRawFd,
     bytes: &mut [u8],
     head: usize,
     lengths: &mut [usize; AT_ONCE],

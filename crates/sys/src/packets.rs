@@ -9,14 +9,13 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::host::{Error, Result};
+use crate::load::{AT_ONCE, receive_many};
 use crate::real::ifindex;
 
 /// Before the frame in [`Seen::bytes`]: `struct virtio_net_hdr`, by which frames that the kernel has put together are known.
 pub const VNET: usize = 10;
 /// Room for each frame behind that.
 const HEAD: usize = 128;
-/// Frames taken with one call.
-const AT_ONCE: usize = 32;
 /// Members of a group on every kernel; with more queues none is told apart.
 const MEMBERS: u32 = 256;
 /// Kernel memory for frames that wait, all sockets together, and at least for each.
@@ -177,40 +176,29 @@ impl Tap {
     }
 
     fn drain_one(&self, i: usize, buffer: &mut [u8], each: &mut impl FnMut(Seen)) -> Result<()> {
+        let mut lengths = [0; AT_ONCE];
         let queue = if self.by_queue { (i as u32).checked_sub(1) } else { None };
         // Sender after sender may fill it as fast as it is emptied; the rest waits for the next time.
         for _ in 0..1024 {
-            let mut slots: Vec<libc::iovec> = buffer
-                .chunks_exact_mut(VNET + HEAD)
-                .map(|c| libc::iovec { iov_base: c.as_mut_ptr().cast(), iov_len: c.len() })
-                .collect();
-            // SAFETY: all-zero is a valid mmsghdr: null pointers with lengths of 0.
-            let mut heads: [libc::mmsghdr; AT_ONCE] = unsafe { std::mem::zeroed() };
-            for (h, slot) in heads.iter_mut().zip(&mut slots) {
-                h.msg_hdr.msg_iov = slot;
-                h.msg_hdr.msg_iovlen = 1;
-            }
-            let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-            // SAFETY: each header points to one slot, each slot to its own part of `buffer`; all of them live.
-            let n = unsafe {
-                let fd = self.sockets[i].as_raw_fd();
-                libc::recvmmsg(fd, heads.as_mut_ptr(), AT_ONCE as u32, flags as _, std::ptr::null_mut())
-            };
-            if n < 0 {
-                match io::Error::last_os_error().raw_os_error() {
+            let n = match receive_many(&self.sockets[i], buffer, VNET + HEAD, &mut lengths) {
+                Ok(n) => n,
+                Err(e) => match e.raw_os_error() {
                     // EINVAL: a frame that has no virtio_net_hdr; it is gone.
                     Some(libc::EINTR | libc::EINVAL) => continue,
                     Some(libc::EAGAIN) => return Ok(()),
-                    _ => return Err(self.failed("recvmmsg")),
-                }
-            }
-            drop(slots);
-            for (h, bytes) in heads.iter().zip(buffer.chunks_exact(VNET + HEAD)).take(n as usize) {
-                let length = h.msg_len as usize;
-                let bytes = &bytes[..length.min(bytes.len())];
+                    errno => {
+                        return Err(Error {
+                            words: Some("recvmmsg".into()),
+                            ..Error::errno(&self.what, errno.unwrap_or(0))
+                        });
+                    }
+                },
+            };
+            for (length, bytes) in lengths.iter().zip(buffer.chunks_exact(VNET + HEAD)).take(n) {
+                let bytes = &bytes[..(*length).min(bytes.len())];
                 each(Seen { queue, bytes, length: length.saturating_sub(VNET) });
             }
-            if (n as usize) < AT_ONCE {
+            if n < AT_ONCE {
                 return Ok(());
             }
         }

@@ -4,14 +4,22 @@ use std::path::Path;
 
 use serde_json::Value;
 
+/// Whether golden results are to be rewritten: with `RINGWISE_BLESS=1` and no other value.
+pub fn blessing() -> bool {
+    std::env::var_os("RINGWISE_BLESS").is_some_and(|v| v == "1")
+}
+
 /// Fails with the first differing line. With `RINGWISE_BLESS=1` the file is written instead.
 ///
 /// # Panics
 /// On a difference, or when the file cannot be read or written.
 pub fn compare(path: &Path, got: &str) {
-    if std::env::var_os("RINGWISE_BLESS").is_some_and(|v| v == "1") {
+    if blessing() {
         if std::fs::read_to_string(path).is_ok_and(|old| old == got) {
             return;
+        }
+        if let Some(dir) = path.parent() {
+            std::fs::create_dir_all(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
         }
         std::fs::write(path, got).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         return;

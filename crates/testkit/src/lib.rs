@@ -7,5 +7,8 @@ pub mod lane;
 pub mod machines;
 pub mod project;
 pub mod sim;
+pub mod skip;
 pub mod topo;
 pub mod tree;
+
+pub use skip::skipped;

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use ringwise_model::words::xml;
+
 /// Advance of a character in ems. Monospace fonts have 0.6; the rest is slack.
 const ADVANCE: f64 = 0.61;
 
@@ -12,23 +14,6 @@ pub const PAGE: &str = "#ffffff";
 /// Width of a text in a monospace font.
 pub fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * ADVANCE
-}
-
-/// Names come from the kernel, which takes nearly any byte: XML takes no control characters.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&apos;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 /// No more digits than the eye sees, and always the same ones.
@@ -140,7 +125,7 @@ impl Canvas {
         if about.is_empty() {
             self.put(format_args!("{shape}/>"));
         } else {
-            self.put(format_args!("{shape}><title>{}</title></rect>", escape(about)));
+            self.put(format_args!("{shape}><title>{}</title></rect>", xml(about)));
         }
     }
 
@@ -175,7 +160,7 @@ impl Canvas {
             num(p.y + font.size * 0.35),
             num(font.size),
             font.fill,
-            escape(text)
+            xml(text)
         ));
     }
 
@@ -231,7 +216,7 @@ mod tests {
 
     #[test]
     fn names_are_escaped() {
-        assert_eq!(escape("a<b>&\"c'\u{1}"), "a&lt;b&gt;&amp;&quot;c&apos;\u{fffd}");
+        assert_eq!(xml("a<b>&\"c'\u{1}"), "a&lt;b&gt;&amp;&quot;c&apos;\u{fffd}");
     }
 
     #[test]

@@ -90,6 +90,6 @@ fn document(c: Canvas, title: &str, width: f64) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
          font-family=\"{FONT}\">\n<title>{}</title>\n\
          <rect x=\"0\" y=\"0\" width=\"{w}\" height=\"{h}\" fill=\"{PAGE}\"/>\n{body}</svg>\n",
-        canvas::escape(title),
+        ringwise_model::words::xml(title),
     )
 }

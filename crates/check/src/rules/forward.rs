@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ringwise_model::words::plural;
 use ringwise_model::{Count, Dir, Fact, Goal, Nic, NicKind};
 
-use super::text::{count, plural};
+use super::text::count;
 use crate::cx::Cx;
 use crate::fix::Fix;
 use crate::rule::{Confidence, Rule, Severity};

@@ -1,8 +1,9 @@
 //! The host around the device: PCI Express, power, memory, caches.
 
+use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Fact, Goal, User};
 
-use super::text::{bytes, count, gts, plural};
+use super::text::{bytes, count, gts};
 use crate::cx::Cx;
 use crate::planned;
 use crate::rule::{Confidence, Rule, Severity};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_model::words::plural;
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Goal, Movable, Role as Serves};
 
-use super::text::{count, plural, queues};
+use super::text::{count, queues};
 use crate::fix::Fix;
 use crate::planned;
 use crate::rule::{Confidence, Needs, Rule, Severity};

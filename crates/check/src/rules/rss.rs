@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting, rss as knob_rss};
+use ringwise_model::words::plural;
 use ringwise_model::{Action, Dir, Goal, Knob, NicKind};
 use ringwise_plan::NotPossible;
 
-use super::text::{count, plural, queues};
+use super::text::{count, queues};
 use crate::cx::Cx;
 use crate::fix::Fix;
 use crate::planned;

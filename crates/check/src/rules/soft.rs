@@ -201,7 +201,7 @@ pub(super) static RULES: &[Rule] = &[
             if on == 1 && !sockets.is_empty() {
                 say.found(format!(
                     "netdev_tstamp_prequeue is 1 with RPS and {}",
-                    super::text::plural(sockets.len(), "packet socket")
+                    ringwise_model::words::plural(sockets.len(), "packet socket")
                 ));
             }
             Some(())

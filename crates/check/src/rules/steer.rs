@@ -1,8 +1,9 @@
 //! Steering in software: RPS, RFS, XPS.
 
+use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Dir, Goal, Nic};
 
-use super::text::{count, plural, queues};
+use super::text::{count, queues};
 use crate::cx::Cx;
 use crate::fix::Fix;
 use crate::planned;

@@ -34,11 +34,6 @@ pub(crate) fn queues(list: &[u32]) -> String {
     if list.len() == 1 { format!("queue {set}") } else { format!("queues {set}") }
 }
 
-/// `1 socket`, `3 sockets`
-pub(crate) fn plural(n: usize, word: &str) -> String {
-    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
-}
-
 /// `0, 7 and 50`
 pub(crate) fn list<T: std::fmt::Display>(all: &[T]) -> String {
     let all: Vec<String> = all.iter().map(T::to_string).collect();
@@ -70,7 +65,6 @@ mod tests {
     fn in_words() {
         assert_eq!((count(0), count(1_234_567)), ("0".into(), "1,234,567".into()));
         assert_eq!(queues(&[3, 4, 5, 9]), "queues 3-5,9");
-        assert_eq!((plural(1, "port"), plural(2, "port")), ("1 port".into(), "2 ports".into()));
         assert_eq!((list(&[0, 7, 50]), list(&[5])), ("0, 7 and 50".into(), "5".into()));
         let t = Traffic { seconds: 4.0, ..Traffic::default() };
         assert_eq!((per_second(&t, 1), per_second(&t, 8)), ("0.25".into(), "2".into()));

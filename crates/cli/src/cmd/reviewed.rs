@@ -1,8 +1,10 @@
 //! Plan files: what `plan --out FILE` writes, and `apply FILE` does exactly or refuses.
 
+use std::hash::Hasher as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ringwise_model::fnv::Fnv;
 use ringwise_model::{Fact, Host};
 use ringwise_plan::Plan;
 use serde::{Deserialize, Serialize};
@@ -212,42 +214,32 @@ fn text(f: &Fact<String>) -> String {
 
 /// FNV-1a over the values, whatever their layout: white space and the order of members do not count.
 fn digest(doc: &Value) -> String {
-    let mut h = FNV;
+    let mut h = Fnv::default();
     feed(&mut h, doc, true);
-    format!("fnv1a64:{h:016x}")
+    format!("fnv1a64:{:016x}", h.finish())
 }
 
-/// Where FNV-1a begins.
-pub const FNV: u64 = 0xcbf2_9ce4_8422_2325;
-
-/// A text and its length. It tells apart, and is no seal.
-pub fn add(h: &mut u64, text: &str) {
-    for b in text.len().to_le_bytes().iter().chain(text.as_bytes()) {
-        *h = (*h ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3);
-    }
-}
-
-fn feed(h: &mut u64, v: &Value, top: bool) {
+fn feed(h: &mut Fnv, v: &Value, top: bool) {
     match v {
-        Value::Null => add(h, "null"),
-        Value::Bool(b) => add(h, if *b { "true" } else { "false" }),
+        Value::Null => h.text("null"),
+        Value::Bool(b) => h.text(if *b { "true" } else { "false" }),
         // A fraction may come back from text a little off.
-        Value::Number(n) if n.is_f64() => add(h, &format!("{:.9e}", n.as_f64().unwrap_or_default())),
-        Value::Number(n) => add(h, &n.to_string()),
+        Value::Number(n) if n.is_f64() => h.text(&format!("{:.9e}", n.as_f64().unwrap_or_default())),
+        Value::Number(n) => h.text(&n.to_string()),
         Value::String(s) => {
-            add(h, "\"");
-            add(h, s);
+            h.text("\"");
+            h.text(s);
         }
         Value::Array(list) => {
-            add(h, &format!("[{}", list.len()));
+            h.text(&format!("[{}", list.len()));
             list.iter().for_each(|v| feed(h, v, false));
         }
         Value::Object(map) => {
             let mut keys: Vec<&String> = map.keys().collect();
             keys.sort();
-            add(h, &format!("{{{}", keys.len()));
+            h.text(&format!("{{{}", keys.len()));
             for k in keys {
-                add(h, k);
+                h.text(k);
                 match (top && k == "file", &map[k]) {
                     (true, Value::Object(stamp)) => {
                         let mut stamp = stamp.clone();

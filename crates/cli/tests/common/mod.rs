@@ -13,13 +13,8 @@ use ringwise_model::*;
 
 /// Compares with `tests/golden/NAME`; `RINGWISE_BLESS=1` rewrites it.
 pub fn golden(name: &str, got: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("RINGWISE_BLESS").is_some() {
-        std::fs::write(&path, got).unwrap();
-        return;
-    }
-    let want = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}; RINGWISE_BLESS=1", path.display()));
-    assert!(want == got, "{name} differs\n--- golden\n{want}\n--- got\n{got}");
+    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    ringwise_testkit::golden::compare(&dir.join(name), got);
 }
 
 pub fn set(text: &str) -> CpuSet {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ringwise_testkit::skipped;
 use ringwise_config::export;
 use ringwise_testkit::dir::Dir;
 
@@ -200,8 +201,7 @@ fn tuned_reads_its_profile() {
         assert!(left.contains(lacks), "{lacks}: {left}");
     }
     let Some(modules) = tuned() else {
-        eprintln!("skipped: tuned's modules are not in the cache (cargo xtask setup)");
-        return;
+        return skipped("tuned reads its profile", "tuned's modules are not in the cache (cargo xtask setup)");
     };
     let dir = Dir::named("export-profile");
     std::fs::create_dir(dir.0.join("ringwise")).unwrap();
@@ -209,7 +209,7 @@ fn tuned_reads_its_profile() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/export/tuned.py");
     let o = match Command::new("python3").arg(script).arg(&modules).arg(&dir.0).output() {
         Ok(o) => o,
-        Err(e) => return eprintln!("skipped: python3: {e}"),
+        Err(e) => return skipped("tuned reads its profile", &format!("python3: {e}")),
     };
     assert!(o.status.success(), "{}\n{text}", words(&o.stderr));
     let read: serde_json::Value = serde_json::from_slice(&o.stdout).unwrap();

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use super::recording::{Answer, Asked, Info, Recording, Refusal, Reply};
-use crate::host::{Clock, Error, Host, Request, Result};
+use crate::host::{Around, Error, Host, Request, Result};
 
 /// A host that passes every reading question on to `H` and keeps the first answer to each.
 /// It writes nothing. Threads may ask side by side, and late ones may go on after [`Recorder::finish`].
@@ -100,16 +99,8 @@ impl<H: Host> Host for Recorder<H> {
     }
 }
 
-impl<H: Host> Clock for Recorder<H> {
-    fn since_boot(&self) -> Duration {
-        self.host.since_boot()
-    }
-
-    fn unix_time(&self) -> u64 {
-        self.host.unix_time()
-    }
-
-    fn sleep(&self, time: Duration) {
-        self.host.sleep(time);
+impl<H: Host> Around for Recorder<H> {
+    fn inside(&self) -> &dyn Host {
+        &self.host
     }
 }

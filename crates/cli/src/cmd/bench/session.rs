@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File};
+use std::hash::Hasher as _;
 use std::io::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -15,14 +16,15 @@ use ringwise_bench::result::{
 };
 use ringwise_bench::{compare, file::Results, stats, summary, words};
 use ringwise_discover::{Options, Parts};
+use ringwise_model::fnv::Fnv;
 use ringwise_model::{CpuSet, Fact, NicKind, Snapshot};
 
 use super::meter::{self, Measured, Meter};
 use super::states::{self, Switch};
 use crate::args::{CaptureArgs, Common, RunArgs};
+use crate::cmd::capture;
 use crate::cmd::transaction::{can_go_on, confirmed, policy, store};
 use crate::cmd::trial::none_waits;
-use crate::cmd::{capture, reviewed};
 use crate::exit::{Fail, Result, Status};
 use crate::render::text::plural;
 use crate::source::Source;
@@ -367,9 +369,9 @@ fn environment(source: &Source, s: &Snapshot, devs: &[String], load: &dyn Worklo
         add(format!("{d} moderation as found"), &n.coalesce.as_ref().map(coalesce));
     }
     let peer = load.peer_facts();
-    let mut h = reviewed::FNV;
-    facts.iter().chain(&peer).flat_map(|(k, v)| [k, v]).for_each(|t| reviewed::add(&mut h, t));
-    let hash = format!("{h:016x}");
+    let mut h = Fnv::default();
+    facts.iter().chain(&peer).flat_map(|(k, v)| [k, v]).for_each(|t| h.text(t));
+    let hash = format!("{:016x}", h.finish());
     Environment { hash, facts, peer, capture: None }
 }
 

@@ -14,12 +14,7 @@ fn root() -> PathBuf {
 }
 
 fn golden(path: &str, got: &str) {
-    let path = root().join(path);
-    if std::env::var_os("RINGWISE_BLESS").is_some() {
-        return std::fs::write(&path, got).unwrap();
-    }
-    let want = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}; RINGWISE_BLESS=1", path.display()));
-    assert!(want == got, "{} differs\n--- golden\n{want}\n--- got\n{got}", path.display());
+    ringwise_testkit::golden::compare(&root().join(path), got);
 }
 
 fn tape() -> Tape {

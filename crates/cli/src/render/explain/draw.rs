@@ -1,10 +1,11 @@
 //! The way of a flow as SVG: a row of stations for each direction, one band for each node.
 
 use ringwise_flow::chain::{Direction, stations};
+use ringwise_model::words::xml;
 use ringwise_model::{CpuId, Snapshot};
 
 use super::OneFlow;
-use crate::render::svg::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, escape, num, wrap};
+use crate::render::svg::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, num, wrap};
 
 const BOX: (f64, f64) = (150.0, 46.0);
 const GAP: f64 = 46.0;
@@ -101,7 +102,7 @@ pub fn svg(o: &OneFlow) -> String {
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
          font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\">\n<title>{}: its way through the host</title>\n\
          <rect x=\"0\" y=\"0\" width=\"{w}\" height=\"{h}\" fill=\"{PAGE}\"/>\n{}</svg>\n",
-        escape(&title),
+        xml(&title),
         c.body()
     )
 }

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use ringwise_observe::Figure;
 
 use super::{CLAIM, Report, WHY, after, change, load, number, span};
-use crate::render::svg::escape;
 use crate::style::Style;
 use crate::when;
+use ringwise_model::words::xml;
 
 const CSS: &str = "body{font:15px/1.45 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#1b1f24;background:#fff}\
 h1{font-size:1.35em}h2{font-size:1.1em;margin:1.6em 0 .4em}table{border-collapse:collapse;width:100%}\
@@ -37,30 +37,30 @@ pub fn html(r: &Report, style: &Style) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{0}</title>\n<style>{CSS}</style>\n</head>\n<body>\n\
          <h1>{0}, {1} ({2})</h1>\n",
-        escape(&title),
-        escape(&r.title),
-        escape(&when::full(r.unix_time, style.utc)),
+        xml(&title),
+        xml(&r.title),
+        xml(&when::full(r.unix_time, style.utc)),
     );
-    let reason = r.reason.as_ref().map(|t| format!(" Reason: {}.", escape(t))).unwrap_or_default();
+    let reason = r.reason.as_ref().map(|t| format!(" Reason: {}.", xml(t))).unwrap_or_default();
     let _ = writeln!(out, "<p>It is {}.{reason}</p>", r.state);
     let _ = writeln!(out, "<p class=\"claim\"><strong>{CLAIM}.</strong> {WHY}</p>");
     let now = if r.until_now { ", until now" } else { "" };
     let second = r.after.as_ref().map_or_else(|| "after   not measured".into(), |s| span("after", s, style) + now);
     for line in [span("before", &r.before, style), second, format!("load    {}", load(&r.comparison))] {
-        let _ = writeln!(out, "<p>{}</p>", escape(&line));
+        let _ = writeln!(out, "<p>{}</p>", xml(&line));
     }
     let host = ("host", &r.comparison.host);
     for (name, figures) in r.comparison.links.iter().map(|(n, f)| (n.as_str(), f)).chain(std::iter::once(host)) {
         let _ = writeln!(
             out,
             "<h2>{}</h2>\n<table>\n<tr><th></th><th>before</th><th>after</th><th>change</th><th class=\"bar\"></th></tr>",
-            escape(name)
+            xml(name)
         );
         for f in figures {
             let _ = writeln!(
                 out,
                 "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"bar\">{}</td></tr>",
-                escape(f.what),
+                xml(f.what),
                 number(f.before),
                 after(r, f),
                 change(f),
@@ -72,7 +72,7 @@ pub fn html(r: &Report, style: &Style) -> String {
     if !r.notes.is_empty() {
         out.push_str("<ul>\n");
         for n in &r.notes {
-            let _ = writeln!(out, "<li>{}</li>", escape(n));
+            let _ = writeln!(out, "<li>{}</li>", xml(n));
         }
         out.push_str("</ul>\n");
     }
@@ -86,6 +86,6 @@ mod tests {
 
     #[test]
     fn nothing_of_a_name_becomes_markup() {
-        assert_eq!(escape("<a b=\"&\">"), "&lt;a b=&quot;&amp;&quot;&gt;");
+        assert_eq!(xml("<a b=\"&\">"), "&lt;a b=&quot;&amp;&quot;&gt;");
     }
 }

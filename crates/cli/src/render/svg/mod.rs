@@ -11,9 +11,9 @@ mod notes;
 mod place;
 mod rows;
 
+use ringwise_model::words::xml;
 use ringwise_model::{Nic, Snapshot};
 
-pub use canvas::escape;
 use canvas::{PAGE, num};
 
 const MARGIN: f64 = 20.0;
@@ -36,6 +36,6 @@ pub fn render(s: &Snapshot, nics: &[&Nic]) -> String {
          font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\">\n\
          <title>{}: queues, interrupts and CPUs</title>\n\
          <rect x=\"0\" y=\"0\" width=\"{w}\" height=\"{h}\" fill=\"{PAGE}\"/>\n{body}</svg>\n",
-        escape(&names.join(" ")),
+        xml(&names.join(" ")),
     )
 }

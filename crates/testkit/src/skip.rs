@@ -1,0 +1,21 @@
+//! Tests that cannot run here say so, and are counted.
+
+use std::io::Write as _;
+
+/// Prints that `test` did not run and why, and adds a line to the file that `RINGWISE_SKIPPED` names (`cargo xtask ci` counts
+/// them). With `RINGWISE_REQUIRE_ALL=1`, which the lane sets that exists to run them, it fails instead.
+///
+/// # Panics
+/// With `RINGWISE_REQUIRE_ALL=1`; and when the file cannot be written.
+pub fn skipped(test: &str, why: &str) {
+    assert!(std::env::var_os("RINGWISE_REQUIRE_ALL").is_none_or(|v| v != "1"), "{test} must run here: {why}");
+    println!("{test}: skipped: {why}");
+    let Some(file) = std::env::var_os("RINGWISE_SKIPPED") else { return };
+    let line = format!("{test}: {}\n", why.replace('\n', " "));
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&file)
+        .and_then(|mut f| f.write_all(line.as_bytes()));
+    file.unwrap_or_else(|e| panic!("RINGWISE_SKIPPED: {e}"));
+}
