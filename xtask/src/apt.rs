@@ -21,12 +21,12 @@ struct Archive {
 }
 
 /// An apt that sees exactly the suites it was made with.
-pub struct Apt {
+pub(crate) struct Apt {
     dir: PathBuf,
 }
 
 /// The machine's release name, such as `bookworm`.
-pub fn codename() -> Result<String> {
+pub(crate) fn codename() -> Result<String> {
     let text = fs::read_to_string("/etc/os-release").context("/etc/os-release")?;
     let mut fields = text.lines().filter_map(|l| l.split_once('='));
     fields
@@ -38,7 +38,7 @@ pub fn codename() -> Result<String> {
 impl Apt {
     /// `suites` from the archive that carries the machine's own release, those that end in
     /// `-security` from the one that carries its security suite.
-    pub fn new(name: &str, suites: &[&str]) -> Result<Apt> {
+    pub(crate) fn new(name: &str, suites: &[&str]) -> Result<Apt> {
         let dir = paths::cache().join("apt").join(name);
         for sub in ["lists/partial", "archives/partial"] {
             fs::create_dir_all(dir.join(sub))?;
@@ -69,7 +69,7 @@ impl Apt {
     }
 
     /// The file with the suites, for programs that bring an apt of their own.
-    pub fn sources(&self) -> PathBuf {
+    pub(crate) fn sources(&self) -> PathBuf {
         self.dir.join("lab.sources")
     }
 
@@ -95,27 +95,27 @@ impl Apt {
         c
     }
 
-    pub fn update(&self) -> Result<()> {
+    pub(crate) fn update(&self) -> Result<()> {
         cmd::retried("reading the package lists", || {
             cmd::output(self.command("apt-get").args(["-q", "update"])).map(drop)
         })
     }
 
     /// All package names that start so.
-    pub fn names(&self, prefix: &str) -> Result<Vec<String>> {
+    pub(crate) fn names(&self, prefix: &str) -> Result<Vec<String>> {
         let out = cmd::output(self.command("apt-cache").args(["pkgnames", prefix]))?;
         Ok(out.lines().map(str::to_string).collect())
     }
 
     /// `package` and the libraries it needs, theirs included; the C library is the machine's.
-    pub fn with_libraries(&self, package: &str) -> Result<Vec<String>> {
+    pub(crate) fn with_libraries(&self, package: &str) -> Result<Vec<String>> {
         let mut c = self.command("apt-cache");
         c.args(["depends", "--recurse", "--important", "--no-pre-depends", package]);
         Ok(libraries(&cmd::output(&mut c)?, package))
     }
 
     /// Installs into the machine; `target` is a release to prefer, such as backports.
-    pub fn install(&self, target: Option<&str>, packages: &[&str]) -> Result<()> {
+    pub(crate) fn install(&self, target: Option<&str>, packages: &[&str]) -> Result<()> {
         cmd::retried("installing packages", || {
             let mut c = self.command("apt-get");
             c.args(["-q", "-y", "--no-install-recommends"]);
@@ -128,7 +128,7 @@ impl Apt {
     }
 
     /// Downloads packages and unpacks them into `root`, installing nothing.
-    pub fn unpack(&self, packages: &[String], root: &Path) -> Result<()> {
+    pub(crate) fn unpack(&self, packages: &[String], root: &Path) -> Result<()> {
         let mut download = self.command("apt-get");
         download.args(["-q", "download"]).args(packages);
         let seen = self.unpack_what(&mut download, &packages.join(" "), root)?;
@@ -139,7 +139,7 @@ impl Apt {
     }
 
     /// A package of `suite` and all that it needs, the C library included, as on a machine that has nothing.
-    pub fn unpack_whole(&self, package: &str, suite: &str, root: &Path) -> Result<()> {
+    pub(crate) fn unpack_whole(&self, package: &str, suite: &str, root: &Path) -> Result<()> {
         let mut install = self.command("apt-get");
         install.args(["-q", "-y", "--no-install-recommends", "--download-only", "-t", suite]);
         install.args(["-o", "Dir::State::status=/dev/null", "install", package]);

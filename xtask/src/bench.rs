@@ -37,11 +37,11 @@ fn options(args: &[String]) -> Result<Options> {
 }
 
 /// Where the last run of each section left its result files.
-pub fn results() -> PathBuf {
+pub(crate) fn results() -> PathBuf {
     paths::target().join("lab/bench")
 }
 
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let o = options(args)?;
     if o.page {
         write_page()?;

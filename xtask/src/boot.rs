@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 
 /// What the guest does after it is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     Scenarios,
     Demo,
     Shell,
 }
 
 /// Everything one boot needs, made before QEMU starts.
-pub struct Guest<'a> {
+pub(crate) struct Guest<'a> {
     pub host: &'a Host,
     pub kernel: &'a str,
     pub ready: kernel::Ready,
@@ -39,7 +39,7 @@ pub struct Guest<'a> {
 
 /// How a boot ended.
 #[derive(Debug)]
-pub struct Ended {
+pub(crate) struct Ended {
     pub status: Option<ExitStatus>,
     pub took: Duration,
     /// QEMU's own fault, so that the boot says nothing: its emulation stalled, or it died itself.
@@ -47,7 +47,7 @@ pub struct Ended {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lost {
+pub(crate) enum Lost {
     /// One CPU no longer runs its timers, while the others do.
     DeafCpu { cpu: usize, at: String },
     /// No CPU has run its timers for a while.
@@ -76,7 +76,7 @@ impl fmt::Display for Lost {
 
 impl Ended {
     /// The status the guest reported, if it lived to report one.
-    pub fn guest_status(&self) -> Option<u8> {
+    pub(crate) fn guest_status(&self) -> Option<u8> {
         // isa-debug-exit: QEMU ends with (value << 1) | 1; 0 is a guest that reported nothing.
         let code = self.status?.code()?;
         (code & 1 == 1).then(|| u8::try_from(code >> 1).unwrap_or(u8::MAX))
@@ -84,7 +84,7 @@ impl Ended {
 }
 
 impl<'a> Guest<'a> {
-    pub fn prepare(host: &'a Host, k: &'a kernel::Kernel) -> Result<Guest<'a>> {
+    pub(crate) fn prepare(host: &'a Host, k: &'a kernel::Kernel) -> Result<Guest<'a>> {
         let qemu = qemu::ensure()?;
         let ready = kernel::ensure(k)?;
         let accel = qemu::accel(&qemu, &ready)?;
@@ -100,12 +100,12 @@ impl<'a> Guest<'a> {
         Ok(Guest { host, kernel: &k.name, ready, test_nic, cost_model, disk, qemu, accel, dir })
     }
 
-    pub fn share(&self) -> PathBuf {
+    pub(crate) fn share(&self) -> PathBuf {
         self.dir.join("share")
     }
 
     /// Leaves what ended before the guest was lost, and takes away what a scenario left half done.
-    pub fn go_on(&self, scenarios: &[&Scenario]) -> Result<()> {
+    pub(crate) fn go_on(&self, scenarios: &[&Scenario]) -> Result<()> {
         let results = self.share().join("results");
         for s in scenarios.iter().filter(|s| !results.join(format!("{}.rc", s.name)).exists()) {
             remove(&results.join(format!("{}.out", s.name)))?;
@@ -117,7 +117,7 @@ impl<'a> Guest<'a> {
     }
 
     /// Keeps what a boot left beside what the next one will leave.
-    pub fn put_aside(&self) {
+    pub(crate) fn put_aside(&self) {
         let mut aside = self.dir.clone().into_os_string();
         aside.push(".first");
         let _ = fs::remove_dir_all(&aside);
@@ -125,7 +125,7 @@ impl<'a> Guest<'a> {
     }
 
     /// Fills the share directory.
-    pub fn fill(&self, ringwise: &Path, mode: Mode, scenarios: &[&Scenario]) -> Result<()> {
+    pub(crate) fn fill(&self, ringwise: &Path, mode: Mode, scenarios: &[&Scenario]) -> Result<()> {
         let _ = fs::remove_dir_all(&self.dir);
         fs::create_dir_all(&self.dir)?;
         fs::write(self.dir.join("pid"), std::process::id().to_string())?;
@@ -195,7 +195,7 @@ impl<'a> Guest<'a> {
     }
 
     /// Boots, and ends by itself: with the guest, or at the deadline.
-    pub fn run(&self, mode: Mode, limit: Duration) -> Result<Ended> {
+    pub(crate) fn run(&self, mode: Mode, limit: Duration) -> Result<Ended> {
         let initrd = image::ensure(&self.ready)?;
         // QEMU ends with us, even when we are killed.
         let mut words = vec!["setpriv", "--pdeathsig", "KILL"];

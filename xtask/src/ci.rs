@@ -32,7 +32,7 @@ const STEPS: &[Step] = &[
     Step("lab", &["xtask", "lab"], Lane::Quick, true),
 ];
 
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let (mut lane, mut again, mut extra) = (Lane::Quick, false, Vec::new());
     let mut it = args.iter();
     while let Some(a) = it.next() {

@@ -11,13 +11,13 @@ fn name(cmd: &Command) -> String {
 }
 
 /// Runs to the end and returns its stdout; on failure the error holds both outputs.
-pub fn output(cmd: &mut Command) -> Result<String> {
+pub(crate) fn output(cmd: &mut Command) -> Result<String> {
     let bytes = bytes(cmd)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The same, for programs that print bytes.
-pub fn bytes(cmd: &mut Command) -> Result<Vec<u8>> {
+pub(crate) fn bytes(cmd: &mut Command) -> Result<Vec<u8>> {
     let done = cmd.stdin(Stdio::null()).output().with_context(|| format!("cannot start {}", name(cmd)))?;
     if !done.status.success() {
         bail!(
@@ -32,7 +32,7 @@ pub fn bytes(cmd: &mut Command) -> Result<Vec<u8>> {
 }
 
 /// Runs with the terminal's own output.
-pub fn visible(cmd: &mut Command) -> Result<()> {
+pub(crate) fn visible(cmd: &mut Command) -> Result<()> {
     let status = cmd.stdin(Stdio::null()).status().with_context(|| format!("cannot start {}", name(cmd)))?;
     if !status.success() {
         bail!("{} ended with {status}", name(cmd));
@@ -41,7 +41,7 @@ pub fn visible(cmd: &mut Command) -> Result<()> {
 }
 
 /// Networks fail: tries up to three times, a little later each time.
-pub fn retried<T>(what: &str, mut f: impl FnMut() -> Result<T>) -> Result<T> {
+pub(crate) fn retried<T>(what: &str, mut f: impl FnMut() -> Result<T>) -> Result<T> {
     for attempt in 1..3 {
         match f() {
             Ok(v) => return Ok(v),
@@ -53,7 +53,7 @@ pub fn retried<T>(what: &str, mut f: impl FnMut() -> Result<T>) -> Result<T> {
 }
 
 /// The path of a program, also where a user's PATH leaves out the system directories.
-pub fn find(program: &str) -> Option<std::path::PathBuf> {
+pub(crate) fn find(program: &str) -> Option<std::path::PathBuf> {
     let path = std::env::var("PATH").unwrap_or_default();
     path.split(':')
         .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"])
@@ -62,12 +62,12 @@ pub fn find(program: &str) -> Option<std::path::PathBuf> {
 }
 
 /// `find`, or an error that says what to do.
-pub fn need(program: &str) -> Result<std::path::PathBuf> {
+pub(crate) fn need(program: &str) -> Result<std::path::PathBuf> {
     find(program).with_context(|| format!("{program} is missing: run `cargo xtask setup`"))
 }
 
 /// A hash that is the same on every run, for names of cached files.
-pub fn hash(parts: &[&[u8]]) -> String {
+pub(crate) fn hash(parts: &[&[u8]]) -> String {
     // FNV-1a, 64 bits: no dependency, and nobody attacks our own cache.
     let mut h: u64 = 0xcbf2_9ce4_8422_2325;
     for part in parts {

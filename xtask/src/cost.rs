@@ -43,7 +43,7 @@ done
 echo "memory at most: after 3 s $early kB, after $SAMPLES samples $last kB"
 "#;
 
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let given = match args {
         [] => None,
         [flag, path] if flag == "--program" => Some(PathBuf::from(path)),

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-pub const HOST: &str = "router16";
-pub const KERNEL: &str = "6.12";
+pub(crate) const HOST: &str = "router16";
+pub(crate) const KERNEL: &str = "6.12";
 
 /// The story takes two minutes on a quiet machine.
 const DEMO_LIMIT: Duration = Duration::from_secs(600);
@@ -18,7 +18,7 @@ const SHELL_LIMIT: Duration = Duration::from_secs(8 * 3600);
 /// Guests that are booted when one is lost.
 const BOOTS: usize = 3;
 
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let program = match args {
         [] => None,
         [flag, path] if flag == "--program" => Some(PathBuf::from(path)),
@@ -28,7 +28,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
 }
 
 /// Boots one guest on this terminal; its status is ours.
-pub fn guest(host_name: &str, kernel_name: &str, mode: Mode, program: Option<PathBuf>) -> Result<ExitCode> {
+pub(crate) fn guest(host_name: &str, kernel_name: &str, mode: Mode, program: Option<PathBuf>) -> Result<ExitCode> {
     let start = Instant::now();
     progress::catch_signals()?;
     let demo = mode == Mode::Demo;

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Result, bail};
 
 /// Rewrites the golden results of every test that reads `RINGWISE_BLESS`.
-pub fn bless(root: &Path) -> Result<ExitCode> {
+pub(crate) fn bless(root: &Path) -> Result<ExitCode> {
     let status = Command::new(env!("CARGO"))
         .args(["test", "--workspace", "--no-fail-fast", "--quiet"])
         .env("RINGWISE_BLESS", "1")
@@ -17,7 +17,7 @@ pub fn bless(root: &Path) -> Result<ExitCode> {
 }
 
 /// Man pages and completions from the binary's own flag table, into DIR (`target/man`).
-pub fn man(root: &Path, args: &[String]) -> Result<ExitCode> {
+pub(crate) fn man(root: &Path, args: &[String]) -> Result<ExitCode> {
     let dir = args.first().map_or_else(|| root.join("target/man"), PathBuf::from);
     std::fs::create_dir_all(&dir)?;
     let ringwise = |words: &[&str]| -> Result<Vec<u8>> {

@@ -41,7 +41,7 @@ window.addEventListener("load", () => {
 </script>
 "#;
 
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     if let Some(other) = args.first() {
         bail!("figures takes no argument {other:?}");
     }

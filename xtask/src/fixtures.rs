@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::paths;
 
 /// Without arguments `tree.tar.gz` from every `host.toml`; `--from-lab` copies what `900-capture` left.
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let hosts = paths::root().join("fixtures/hosts");
     match args {
         [] => write_trees(&hosts),

@@ -22,7 +22,7 @@ const PROMETHEUS: &str = "127.0.0.1:9790";
 /// Generous: Prometheus starts slowly on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let root = paths::root();
     let text = fs::read_to_string(root.join("contrib/grafana/ringwise.json"))?;
     let dashboard: Value = serde_json::from_str(&text).context("the dashboard")?;
@@ -46,7 +46,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
 }
 
 /// Prometheus and promtool of the distribution, unpacked into the cache.
-pub fn prometheus() -> Result<PathBuf> {
+pub(crate) fn prometheus() -> Result<PathBuf> {
     let root = paths::cache().join("prometheus");
     let bin = root.join("usr/bin");
     if bin.join("promtool").is_file() && bin.join("prometheus").is_file() {

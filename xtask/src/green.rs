@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// What earlier runs count for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Earlier {
+pub(crate) enum Earlier {
     /// Nothing is read or kept.
     Ignored,
     /// Every boot runs, and its result replaces the earlier one.
@@ -23,14 +23,14 @@ pub enum Earlier {
 /// What was green: kept below `target/`, so a clean clone knows of none.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub struct Green {
+pub(crate) struct Green {
     /// A hash of all that the boot depends on.
     inputs: u64,
     pub passed: u32,
 }
 
 /// The record of one boot, and what it depends on now.
-pub struct Record {
+pub(crate) struct Record {
     path: PathBuf,
     inputs: u64,
 }
@@ -38,7 +38,7 @@ pub struct Record {
 impl Record {
     /// # Errors
     /// A file that the boot depends on cannot be looked at.
-    pub fn of(job: &Job, guest: &Guest, ringwise: &Path) -> Result<Record> {
+    pub(crate) fn of(job: &Job, guest: &Guest, ringwise: &Path) -> Result<Record> {
         let path = paths::target().join("lab").join(format!("green-{}-{}.json", job.host.name, job.kernel.name));
         let mut all = DefaultHasher::new();
         (&guest.ready.release, guest.qemu.words(), guest.accel.option()).hash(&mut all);
@@ -52,13 +52,13 @@ impl Record {
     }
 
     /// The last green run, if nothing that it depends on is different now.
-    pub fn holds(&self) -> Option<Green> {
+    pub(crate) fn holds(&self) -> Option<Green> {
         let green: Green = serde_json::from_slice(&fs::read(&self.path).ok()?).ok()?;
         (green.inputs == self.inputs).then_some(green)
     }
 
     /// Keeps a run in which all held in the first guest; any other run removes the record.
-    pub fn keep(&self, o: &Outcome) -> Result<()> {
+    pub(crate) fn keep(&self, o: &Outcome) -> Result<()> {
         if o.score.failed > 0 || o.retried > 0 || !o.lost.is_empty() || o.score.passed == 0 {
             return match fs::remove_file(&self.path) {
                 Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e.into()),

@@ -14,7 +14,7 @@ const SILENT: Duration = Duration::from_secs(90);
 
 /// What is wrong with a guest's CPUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Dead {
+pub(crate) enum Dead {
     Cpu(usize),
     All,
 }
@@ -30,7 +30,7 @@ struct Seen {
 }
 
 /// Watches one guest, from boot to boot.
-pub struct Heartbeat {
+pub(crate) struct Heartbeat {
     file: PathBuf,
     cpus: Vec<Seen>,
     /// When a line last differed from the one before; none until there was a first one.
@@ -40,18 +40,18 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    pub fn new(share: &Path) -> Heartbeat {
+    pub(crate) fn new(share: &Path) -> Heartbeat {
         Heartbeat { file: share.join("results/heartbeat"), cpus: Vec::new(), alive: None, total: 0 }
     }
 
     /// Looks once.
-    pub fn dead(&mut self) -> Option<Dead> {
+    pub(crate) fn dead(&mut self) -> Option<Dead> {
         let text = fs::read_to_string(&self.file).unwrap_or_default();
         self.look(&text, Instant::now())
     }
 
     /// A guest that reboots has none for a while.
-    pub fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         self.cpus.clear();
         self.alive = None;
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Host {
+pub(crate) struct Host {
     #[serde(skip)]
     pub name: String,
     pub about: String,
@@ -48,7 +48,7 @@ fn boot_limit() -> u64 {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cpu {
+pub(crate) struct Cpu {
     pub sockets: u32,
     pub cores: u32,
     pub threads: u32,
@@ -64,7 +64,7 @@ fn model() -> String {
 }
 
 impl Cpu {
-    pub fn count(&self) -> u32 {
+    pub(crate) fn count(&self) -> u32 {
         self.sockets * self.cores * self.threads
     }
 }
@@ -72,7 +72,7 @@ impl Cpu {
 /// The guest's userland.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum System {
+pub(crate) enum System {
     /// The initramfs, with `lab/init.sh` as the first process.
     #[default]
     Busybox,
@@ -83,7 +83,7 @@ pub enum System {
 /// What shares one L3 cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum L3 {
+pub(crate) enum L3 {
     #[default]
     Package,
     Core,
@@ -91,7 +91,7 @@ pub enum L3 {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Node {
+pub(crate) struct Node {
     /// A CPU list such as `0-3,8`.
     pub cpus: String,
     pub memory: u32,
@@ -101,7 +101,7 @@ pub struct Node {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Nic {
+pub(crate) struct Nic {
     pub name: String,
     pub driver: Driver,
     pub node: Option<u32>,
@@ -117,7 +117,7 @@ pub struct Nic {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Driver {
+pub(crate) enum Driver {
     Igb,
     E1000e,
     Vmxnet3,
@@ -126,7 +126,7 @@ pub enum Driver {
 }
 
 impl Driver {
-    pub fn module(self) -> &'static str {
+    pub(crate) fn module(self) -> &'static str {
         match self {
             Driver::Igb => "igb",
             Driver::E1000e => "e1000e",
@@ -138,12 +138,12 @@ impl Driver {
 }
 
 /// Every host, by name.
-pub fn all() -> Result<Vec<Host>> {
+pub(crate) fn all() -> Result<Vec<Host>> {
     in_dir(&paths::lab().join("hosts"))
 }
 
 /// The hosts of another directory: `lab/bench/`.
-pub fn in_dir(dir: &Path) -> Result<Vec<Host>> {
+pub(crate) fn in_dir(dir: &Path) -> Result<Vec<Host>> {
     let mut files: Vec<_> = fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
         .flatten()
@@ -187,12 +187,12 @@ impl Host {
         Ok(())
     }
 
-    pub fn has_test_nic(&self) -> bool {
+    pub(crate) fn has_test_nic(&self) -> bool {
         self.nic.iter().any(|n| n.driver == Driver::Mqnic)
     }
 
     /// The same machine without test NICs, which need a module to be built.
-    pub fn without_test_nics(mut self) -> Host {
+    pub(crate) fn without_test_nics(mut self) -> Host {
         self.nic.retain(|n| n.driver != Driver::Mqnic);
         self
     }
@@ -228,7 +228,7 @@ impl Host {
     }
 
     /// `MAC NAME DRIVER QUEUES NODE` for each NIC; QUEUES is `-` where the driver decides.
-    pub fn nic_table(&self) -> String {
+    pub(crate) fn nic_table(&self) -> String {
         let line = |n: &Nic| {
             let queues = n.queues.map_or("-".to_string(), |q| q.to_string());
             let node = n.node.map_or("-1".to_string(), |q| q.to_string());
@@ -239,7 +239,7 @@ impl Host {
     }
 
     /// What scenarios may ask about the machine, as shell variables.
-    pub fn guest_variables(&self) -> String {
+    pub(crate) fn guest_variables(&self) -> String {
         let list = |f: &dyn Fn(&Node) -> String| self.node.iter().map(f).collect::<Vec<_>>().join(" ");
         let tests = self.test_nics();
         let buses: Vec<String> = tests.iter().map(|n| self.bus(n).to_string()).collect();
@@ -270,12 +270,12 @@ impl Host {
     }
 
     /// Does QEMU need a network namespace of its own (for its tap)?
-    pub fn needs_tap(&self) -> bool {
+    pub(crate) fn needs_tap(&self) -> bool {
         self.nic.iter().any(|n| n.driver == Driver::Virtio)
     }
 
     /// The machine part of the QEMU command line.
-    pub fn qemu(&self) -> Vec<String> {
+    pub(crate) fn qemu(&self) -> Vec<String> {
         let mut a: Vec<String> = Vec::new();
         let mut add = |flag: &str, value: String| a.extend([flag.to_string(), value]);
         let small_l3 = match self.cpu.l3 {

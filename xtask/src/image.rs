@@ -43,7 +43,7 @@ const NEEDED: &[&str] = &["9p", "9pnet_virtio"];
 const TOOLS: &[&str] = &["ethtool", "ip", "tc"];
 
 /// The image of this kernel, from the cache or made.
-pub fn ensure(k: &kernel::Ready) -> Result<PathBuf> {
+pub(crate) fn ensure(k: &kernel::Ready) -> Result<PathBuf> {
     let busybox = setup::busybox()?;
     let init = fs::read(paths::lab().join("init.sh"))?;
     let tools: Vec<PathBuf> = TOOLS.iter().map(|t| cmd::need(t)).collect::<Result<_>>()?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The unpacked package: `usr/sbin/irqbalance` and its libraries below it.
-pub fn ensure() -> Result<PathBuf> {
+pub(crate) fn ensure() -> Result<PathBuf> {
     let root = paths::cache().join("irqbalance");
     if program(&root).is_file() {
         return Ok(root);
@@ -31,7 +31,7 @@ pub fn ensure() -> Result<PathBuf> {
 }
 
 /// Puts the program into `share/irqbalance/`, what it links to beside it in `lib/`.
-pub fn put(share: &Path) -> Result<()> {
+pub(crate) fn put(share: &Path) -> Result<()> {
     let root = ensure()?;
     let to = share.join("irqbalance");
     fs::create_dir_all(to.join("lib"))?;

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// One boot: a host on a kernel with the scenarios that share it.
-pub struct Job<'a> {
+pub(crate) struct Job<'a> {
     pub host: &'a Host,
     pub kernel: &'a Kernel,
     pub scenarios: Vec<&'a Scenario>,
@@ -25,7 +25,7 @@ pub struct Job<'a> {
 
 /// What came of all boots.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub score: Score,
     /// What failed, and did so again.
     pub wrong: Vec<String>,
@@ -64,7 +64,7 @@ struct Report<'a> {
 
 /// A boot and what it runs with.
 #[derive(Clone, Copy)]
-pub struct Run<'a> {
+pub(crate) struct Run<'a> {
     pub job: &'a Job<'a>,
     pub guest: &'a Guest<'a>,
     pub ringwise: &'a Path,
@@ -84,7 +84,7 @@ impl Run<'_> {
 
     /// One job. Scenarios that fail are run once more in a fresh guest, and both runs are reported: under emulation a
     /// link may take longer than a scenario waits. What fails twice has failed, and so has what the kernel complained of.
-    pub fn all(&self) -> Outcome {
+    pub(crate) fn all(&self) -> Outcome {
         let mut out = Outcome::default();
         if self.left().is_zero() {
             println!("{}: not booted, the time for all boots is over", self.name());

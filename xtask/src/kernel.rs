@@ -9,7 +9,7 @@ use std::process::Command;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kernel {
+pub(crate) struct Kernel {
     pub name: String,
     prefix: String,
     suffix: String,
@@ -30,7 +30,7 @@ struct Table {
 
 /// A kernel on disk.
 #[derive(Debug, Clone)]
-pub struct Ready {
+pub(crate) struct Ready {
     pub release: String,
     /// Holds `lib/modules/RELEASE`.
     pub root: PathBuf,
@@ -39,7 +39,7 @@ pub struct Ready {
 }
 
 /// `lab/kernels.toml`.
-pub fn table() -> Result<Vec<Kernel>> {
+pub(crate) fn table() -> Result<Vec<Kernel>> {
     let path = paths::lab().join("kernels.toml");
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let table: Table = toml::from_str(&text).with_context(|| path.display().to_string())?;
@@ -47,12 +47,12 @@ pub fn table() -> Result<Vec<Kernel>> {
 }
 
 impl Kernel {
-    pub fn dir(&self) -> PathBuf {
+    pub(crate) fn dir(&self) -> PathBuf {
         paths::cache().join("kernels").join(&self.name)
     }
 
     /// An apt that sees this kernel's suites; lists are read once for each.
-    pub fn apt(&self) -> Result<Apt> {
+    pub(crate) fn apt(&self) -> Result<Apt> {
         let suites: Vec<&str> = self.suites.iter().map(String::as_str).collect();
         let apt = Apt::new(&format!("kernel-{}", self.name), &suites)?;
         apt.update()?;
@@ -61,7 +61,7 @@ impl Kernel {
 }
 
 /// The kernel, from the cache or fetched.
-pub fn ensure(k: &Kernel) -> Result<Ready> {
+pub(crate) fn ensure(k: &Kernel) -> Result<Ready> {
     let dir = k.dir();
     let stamp = dir.join("release");
     if let Ok(release) = fs::read_to_string(&stamp) {

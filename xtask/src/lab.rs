@@ -91,7 +91,7 @@ fn options(args: &[String]) -> Result<Options> {
     Ok(o)
 }
 
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let o = options(args)?;
     if o.shell {
         let host = o.host.as_deref().unwrap_or("router16");
@@ -156,7 +156,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
 }
 
 /// The boots of a lane: hosts with the names of kernels.
-pub fn boots(lane: Lane) -> Result<Vec<(Host, String)>> {
+pub(crate) fn boots(lane: Lane) -> Result<Vec<(Host, String)>> {
     let (hosts, kernels, scenarios) = (host::all()?, kernel::table()?, scenario::all()?);
     if lane == Lane::Demo {
         let router = hosts.into_iter().find(|h| h.name == demo::HOST);
@@ -172,7 +172,7 @@ pub fn boots(lane: Lane) -> Result<Vec<(Host, String)>> {
 const RETRIES: usize = 2;
 
 /// The lines that close a run.
-pub fn report(outcome: Outcome) -> Result<ExitCode> {
+pub(crate) fn report(outcome: Outcome) -> Result<ExitCode> {
     let Outcome { score: mut total, mut wrong, unsteady, retried, lost, unchanged, times } = outcome;
     // Once more at the end, where people look first.
     times::print(&times);
@@ -197,7 +197,7 @@ pub fn report(outcome: Outcome) -> Result<ExitCode> {
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub fn known<'a>(what: &str, asked: Option<&str>, have: impl Iterator<Item = &'a str>) -> Result<()> {
+pub(crate) fn known<'a>(what: &str, asked: Option<&str>, have: impl Iterator<Item = &'a str>) -> Result<()> {
     let have: Vec<&str> = have.collect();
     match asked {
         Some(a) if !have.contains(&a) => bail!("no {what} {a:?}; there are {}", have.join(", ")),
@@ -248,7 +248,7 @@ fn shuffle<T>(items: &mut [T], seed: u64) {
 }
 
 /// Runs all jobs, `at_once` of them at a time. What has not run at `end` has failed.
-pub fn work(
+pub(crate) fn work(
     jobs: Vec<Job>,
     ringwise: &Path,
     keep: bool,

@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// What a run of the lab is limited to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub(crate) enum Choice {
     All,
     /// Where a scenario's header has the boot in its line `# quick:`.
     Quick,
@@ -21,13 +21,13 @@ pub enum Choice {
 
 /// What a change can touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Touched {
+pub(crate) enum Touched {
     Everything,
     Only { areas: BTreeSet<String>, scenarios: BTreeSet<String>, hosts: BTreeSet<String> },
 }
 
 impl Choice {
-    pub fn has(&self, s: &Scenario, host: &Host, kernel: &str) -> bool {
+    pub(crate) fn has(&self, s: &Scenario, host: &Host, kernel: &str) -> bool {
         match self {
             Choice::All | Choice::Touched(Touched::Everything) => true,
             Choice::Quick => s.quick_on(&host.name, kernel),
@@ -61,12 +61,12 @@ fn table() -> Result<Table> {
 }
 
 /// The names of all areas, for the headers to be checked against.
-pub fn areas() -> Result<BTreeSet<String>> {
+pub(crate) fn areas() -> Result<BTreeSet<String>> {
     Ok(table()?.area.into_iter().map(|a| a.name).collect())
 }
 
 /// What has changed since a revision, uncommitted and new files included.
-pub fn since(revision: &str) -> Result<Touched> {
+pub(crate) fn since(revision: &str) -> Result<Touched> {
     let git = |args: &[&str]| cmd::output(Command::new("git").current_dir(paths::root()).args(args));
     let mut changed = git(&["diff", "--name-only", "--no-renames", revision, "--"])?;
     changed += &git(&["ls-files", "--others", "--exclude-standard"])?;
@@ -104,7 +104,7 @@ fn within(path: &str, pattern: &str) -> bool {
 }
 
 /// Every area that a header names has to be known.
-pub fn known_areas(scenarios: &[Scenario]) -> Result<()> {
+pub(crate) fn known_areas(scenarios: &[Scenario]) -> Result<()> {
     let known = areas()?;
     for s in scenarios {
         if let Some(a) = s.areas.iter().find(|a| !known.contains(*a)) {

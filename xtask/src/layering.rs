@@ -24,7 +24,7 @@ const FORBIDDEN: &[&str] = &[
     "std::thread",
 ];
 
-pub fn run(root: &Path) -> Result<()> {
+pub(crate) fn run(root: &Path) -> Result<()> {
     let allowed = table(&std::fs::read_to_string(root.join("ARCHITECTURE.md")).context("ARCHITECTURE.md")?)?;
     let actual = actual(root)?;
     let mut wrong = Vec::new();

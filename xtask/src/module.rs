@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// A kernel module whose sources are in `lab/`.
 #[derive(Debug)]
-pub struct Module {
+pub(crate) struct Module {
     /// As the kernel calls it.
     pub name: &'static str,
     /// As messages call it.
@@ -19,12 +19,12 @@ pub struct Module {
     sources: &'static str,
 }
 
-pub const TEST_NIC: Module = Module { name: "mqnic", title: "test NIC", sources: "mqnic" };
-pub const COST_MODEL: Module = Module { name: "labcost", title: "cost model", sources: "cost" };
+pub(crate) const TEST_NIC: Module = Module { name: "mqnic", title: "test NIC", sources: "mqnic" };
+pub(crate) const COST_MODEL: Module = Module { name: "labcost", title: "cost model", sources: "cost" };
 
 /// A module for one kernel, or the reason why there is none.
 #[derive(Debug, Clone)]
-pub enum Built {
+pub(crate) enum Built {
     Module(PathBuf),
     No(String),
 }
@@ -47,7 +47,7 @@ impl Module {
     }
 
     /// The module for this kernel, from the cache or built.
-    pub fn ensure(&self, k: &Kernel, r: &Ready) -> Result<Built> {
+    pub(crate) fn ensure(&self, k: &Kernel, r: &Ready) -> Result<Built> {
         if !k.test_nic {
             return Ok(Built::No("the archive has no headers for this kernel".into()));
         }

@@ -22,7 +22,7 @@ const PROFILE: [&str; 4] = ["lto=false", "codegen-units=16", "opt-level=1", "inc
 
 /// What one scenario did in a run of the lab with `--once`. The lab writes it, so that its report need not be parsed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Checked {
+pub(crate) struct Checked {
     scenario: String,
     passed: u32,
     /// Its `not ok` lines.
@@ -32,7 +32,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    pub fn new(scenario: &str, score: &Score) -> Self {
+    pub(crate) fn new(scenario: &str, score: &Score) -> Self {
         let (failed_checks, other) = score.wrong.iter().cloned().partition(|w| w.starts_with("not ok "));
         Self { scenario: scenario.into(), passed: score.passed, failed_checks, other }
     }
@@ -114,7 +114,7 @@ fn all() -> Result<Vec<Mutant>> {
     patches.into_iter().map(|p| read(p.clone()).with_context(|| p.display().to_string())).collect()
 }
 
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     if let Some(option) = args.iter().find(|a| a.starts_with('-')) {
         bail!("unknown option {option:?}; usage: cargo xtask mutants [NAME...]");
     }

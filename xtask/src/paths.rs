@@ -3,23 +3,23 @@
 use std::path::PathBuf;
 
 /// The root of the repository.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)
 }
 
 /// `lab/`.
-pub fn lab() -> PathBuf {
+pub(crate) fn lab() -> PathBuf {
     root().join("lab")
 }
 
 /// Cargo's target directory.
-pub fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from).unwrap_or_else(|| root().join("target"))
 }
 
 /// Kernels, tools and images: fetched once, outside the repository.
-pub fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     if let Some(dir) = std::env::var_os("RINGWISE_LAB_CACHE") {
         return PathBuf::from(dir);
     }

@@ -22,7 +22,7 @@ const PACKAGES: &[&str] = &[
 ];
 
 /// The directory as a tar file in the cache.
-pub fn ensure() -> Result<PathBuf> {
+pub(crate) fn ensure() -> Result<PathBuf> {
     let tar = paths::cache().join("peers.tar");
     if tar.is_file() {
         return Ok(tar);
@@ -63,7 +63,7 @@ pub fn ensure() -> Result<PathBuf> {
 }
 
 /// As `peers.tar` in the share.
-pub fn put(share: &Path) -> Result<()> {
+pub(crate) fn put(share: &Path) -> Result<()> {
     fs::copy(ensure()?, share.join("peers.tar"))?;
     Ok(())
 }

@@ -16,7 +16,7 @@ const TOP: usize = 62;
 /// One row: the queue and, per CPU, its mark.
 type Matrix = Vec<(String, Vec<char>)>;
 
-pub fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<ExitCode> {
     let file = match args {
         [] => return chain(root),
         [file] => file,

@@ -6,11 +6,11 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-pub const TARGET: &str = "x86_64-unknown-linux-gnu";
+pub(crate) const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// Both end on a panic, as what ships does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
+pub(crate) enum Profile {
     /// What ships.
     Release,
     /// The same code without optimisation across crates: built in a third of the time.
@@ -27,7 +27,7 @@ impl Profile {
 }
 
 /// Builds it: nothing of the guest's own libraries is needed, and any x86-64 runs it.
-pub fn build(profile: Profile) -> Result<PathBuf> {
+pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // It may take a while, and also waits for other builds in this tree.
     println!("building the static ringwise (profile {})", profile.name());

@@ -17,23 +17,23 @@ static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static CHILDREN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// Says what a part of the work is doing, until `end`.
-pub fn set(part: &'static str, text: impl Into<String>) {
+pub(crate) fn set(part: &'static str, text: impl Into<String>) {
     if let Ok(mut p) = PARTS.lock() {
         p.insert(part, text.into());
     }
 }
 
-pub fn end(part: &'static str) {
+pub(crate) fn end(part: &'static str) {
     if let Ok(mut p) = PARTS.lock() {
         p.remove(part);
     }
 }
 
 /// Removes what is left of its path when it is dropped.
-pub struct Temporary(PathBuf);
+pub(crate) struct Temporary(PathBuf);
 
 /// A file or directory that lives as long as what this returns, also when a signal ends the program.
-pub fn temporary(path: &Path) -> Temporary {
+pub(crate) fn temporary(path: &Path) -> Temporary {
     if let Ok(mut all) = TEMPORARY.lock() {
         all.push(path.to_path_buf());
     }
@@ -54,9 +54,9 @@ fn remove(path: &Path) {
 }
 
 /// A process that is killed when a signal ends the program.
-pub struct Child(u32);
+pub(crate) struct Child(u32);
 
-pub fn child(pid: u32) -> Child {
+pub(crate) fn child(pid: u32) -> Child {
     if let Ok(mut all) = CHILDREN.lock() {
         all.push(pid);
     }
@@ -72,7 +72,7 @@ impl Drop for Child {
 }
 
 /// From now on SIGINT, SIGTERM and SIGHUP end the children, remove what is temporary, and end the program.
-pub fn catch_signals() -> Result<()> {
+pub(crate) fn catch_signals() -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     std::thread::spawn(move || {
@@ -100,7 +100,7 @@ fn line(start: Instant) -> Option<String> {
 }
 
 /// Does the work, and shows its parts while it goes on.
-pub fn shown<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn shown<T>(work: impl FnOnce() -> T) -> T {
     let terminal = std::io::stdout().is_terminal();
     let (every, start) = (Duration::from_secs(if terminal { 1 } else { 20 }), Instant::now());
     let over = AtomicBool::new(false);

@@ -45,7 +45,7 @@ const METHODS: &[&str] = &[
 ];
 
 /// Adds a line for each place, and for each entry of the list that no place needs any more.
-pub fn check(crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
+pub(crate) fn check(crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
     let mut used = vec![false; ALLOWED.len()];
     for room in std::fs::read_dir(crates)? {
         let room = room?;

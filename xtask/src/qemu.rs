@@ -26,7 +26,7 @@ const RELEASE: &str = "trixie";
 const SUITE: &str = "trixie-backports";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version(u32, u32);
+pub(crate) struct Version(u32, u32);
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -36,7 +36,7 @@ impl fmt::Display for Version {
 
 /// What runs the guest's CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Accel {
+pub(crate) enum Accel {
     Kvm,
     /// Software emulation, a thread for each CPU.
     Threads,
@@ -46,7 +46,7 @@ pub enum Accel {
 
 impl Accel {
     /// QEMU's `-accel`.
-    pub fn option(self) -> &'static str {
+    pub(crate) fn option(self) -> &'static str {
         match self {
             Accel::Kvm => "kvm",
             Accel::Threads => "tcg,thread=multi",
@@ -67,7 +67,7 @@ impl fmt::Display for Accel {
 
 /// A QEMU that starts.
 #[derive(Debug, Clone)]
-pub struct Qemu {
+pub(crate) struct Qemu {
     pub version: Version,
     /// The program and the arguments that come before all others.
     words: Vec<String>,
@@ -75,7 +75,7 @@ pub struct Qemu {
 
 impl Qemu {
     /// The words of a command line, to be put behind `setpriv` and the like.
-    pub fn words(&self) -> &[String] {
+    pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
 
@@ -87,7 +87,7 @@ impl Qemu {
 }
 
 /// A QEMU for the lab: the system's own if it is new enough, else the one in the cache, else a new one.
-pub fn ensure() -> Result<Qemu> {
+pub(crate) fn ensure() -> Result<Qemu> {
     if let Ok(program) = std::env::var("RINGWISE_LAB_QEMU") {
         return asked(vec![program.clone()]).with_context(|| format!("RINGWISE_LAB_QEMU: {program} is no QEMU"));
     }
@@ -179,7 +179,7 @@ fn older(own: Option<Qemu>) -> Result<Qemu> {
 }
 
 /// How this machine runs guests. KVM counts only if a guest of ours booted with it: the device file alone says little.
-pub fn accel(q: &Qemu, ready: &Ready) -> Result<Accel> {
+pub(crate) fn accel(q: &Qemu, ready: &Ready) -> Result<Accel> {
     match std::env::var("RINGWISE_LAB_ACCEL").as_deref() {
         Ok("kvm") => return Ok(Accel::Kvm),
         Ok("multi") => return Ok(Accel::Threads),

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 /// The whole page. `dir`: where the sections' result files are.
-pub fn page(dir: &Path) -> Result<String> {
+pub(crate) fn page(dir: &Path) -> Result<String> {
     let file = |name: &str| -> Result<Option<Results>> {
         let path = dir.join(format!("{name}.jsonl"));
         match fs::read_to_string(&path) {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Clone)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     pub name: String,
     pub path: PathBuf,
     hosts: Vec<String>,
@@ -31,12 +31,12 @@ pub struct Scenario {
 }
 
 /// Every scenario, in the order of their names.
-pub fn all() -> Result<Vec<Scenario>> {
+pub(crate) fn all() -> Result<Vec<Scenario>> {
     in_dir(&paths::lab().join("scenarios"))
 }
 
 /// Those of another directory: `lab/bench/`.
-pub fn in_dir(dir: &Path) -> Result<Vec<Scenario>> {
+pub(crate) fn in_dir(dir: &Path) -> Result<Vec<Scenario>> {
     let mut files: Vec<_> = fs::read_dir(dir)
         .with_context(|| dir.display().to_string())?
         .flatten()
@@ -108,21 +108,21 @@ fn header(text: &str, path: PathBuf) -> Result<Scenario> {
 }
 
 impl Scenario {
-    pub fn runs_on(&self, host: &str, kernel: &str) -> bool {
+    pub(crate) fn runs_on(&self, host: &str, kernel: &str) -> bool {
         let in_list = |list: &[String], x: &str| list.iter().any(|w| w == x || w == "all");
         let except = self.except.contains(&format!("{host}@{kernel}"));
         in_list(&self.hosts, host) && in_list(&self.kernels, kernel) && !except
     }
 
     /// Does it belong to the quick set there?
-    pub fn quick_on(&self, host: &str, kernel: &str) -> bool {
+    pub(crate) fn quick_on(&self, host: &str, kernel: &str) -> bool {
         self.quick.contains(&format!("{host}@{kernel}"))
     }
 }
 
 /// What one scenario came to.
 #[derive(Debug, Default, Clone)]
-pub struct Score {
+pub(crate) struct Score {
     pub passed: u32,
     pub failed: u32,
     pub skipped: u32,
@@ -131,20 +131,20 @@ pub struct Score {
 }
 
 impl Score {
-    pub fn add(&mut self, other: &Score) {
+    pub(crate) fn add(&mut self, other: &Score) {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
     }
 
-    pub fn fail(&mut self, why: String) {
+    pub(crate) fn fail(&mut self, why: String) {
         self.failed += 1;
         self.wrong.push(why);
     }
 }
 
 /// Counts the result lines of a scenario that ended with `status`.
-pub fn score(s: &Scenario, output: &str, status: Option<i32>) -> Score {
+pub(crate) fn score(s: &Scenario, output: &str, status: Option<i32>) -> Score {
     let mut n = Score::default();
     for line in output.lines() {
         let line = line.trim_end();

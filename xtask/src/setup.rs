@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 
 /// What is to be run: each needs what the ones before it need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lane {
+pub(crate) enum Lane {
     Demo,
     /// `make test`
     Quick,
@@ -38,7 +38,7 @@ const TOOLS: &[(&str, &str, Lane)] = &[
     ("chromium", "chromium", Lane::Quick),
 ];
 
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let lane = match args {
         [] => Lane::All,
         [flag, lane] if flag == "--lane" => match lane.as_str() {
@@ -60,7 +60,7 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
 }
 
 /// What goes into the cache: nothing is installed.
-pub fn fetch(lane: Lane) -> Result<()> {
+pub(crate) fn fetch(lane: Lane) -> Result<()> {
     let qemu = qemu::ensure()?;
     let boots = lab::boots(lane)?;
     for k in kernel::table()? {
@@ -99,7 +99,7 @@ pub fn fetch(lane: Lane) -> Result<()> {
 }
 
 /// The parts of the Rust toolchain that a minimal installation leaves out.
-pub fn rust_components() -> Result<()> {
+pub(crate) fn rust_components() -> Result<()> {
     for (tool, component) in [("cargo-fmt", "rustfmt"), ("cargo-clippy", "clippy")] {
         let there = Command::new(tool).arg("--version").output();
         if there.is_ok_and(|o| o.status.success()) || cmd::find("rustup").is_none() {
@@ -112,7 +112,7 @@ pub fn rust_components() -> Result<()> {
 }
 
 /// Installs missing programs, and says which.
-pub fn tools(lane: Lane) -> Result<()> {
+pub(crate) fn tools(lane: Lane) -> Result<()> {
     let wanted = TOOLS.iter().filter(|t| lane >= t.2);
     let mut missing: Vec<&str> =
         wanted.filter(|(program, ..)| cmd::find(program).is_none()).map(|(_, package, _)| *package).collect();
@@ -148,7 +148,7 @@ fn tuned() -> Result<()> {
 }
 
 /// A static busybox, unpacked into the cache: the package would replace the machine's own one.
-pub fn busybox() -> Result<PathBuf> {
+pub(crate) fn busybox() -> Result<PathBuf> {
     let root = paths::cache().join("busybox");
     for place in ["bin/busybox", "usr/bin/busybox"] {
         if root.join(place).is_file() {

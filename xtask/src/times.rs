@@ -11,7 +11,7 @@ use std::time::Duration;
 const SLOWEST: usize = 10;
 
 #[derive(Debug, Default)]
-pub struct Times {
+pub(crate) struct Times {
     /// `HOST on KERNEL` with the seconds from its first boot's begin to its last one's end.
     pub boots: Vec<(String, f64)>,
     /// Each scenario with the boot it ran in and the seconds of the guest's clock.
@@ -19,7 +19,7 @@ pub struct Times {
 }
 
 impl Times {
-    pub fn add(&mut self, boot: &str, took: Duration, scenarios: Vec<(String, f64)>) {
+    pub(crate) fn add(&mut self, boot: &str, took: Duration, scenarios: Vec<(String, f64)>) {
         self.boots.push((boot.to_string(), took.as_secs_f64()));
         self.scenarios.extend(scenarios.into_iter().map(|(s, t)| (format!("{s} ({boot})"), t)));
     }
@@ -32,7 +32,7 @@ impl Times {
     }
 }
 
-pub fn print(t: &Times) {
+pub(crate) fn print(t: &Times) {
     if t.boots.is_empty() {
         return;
     }
@@ -50,7 +50,7 @@ const BEGIN: &str = "<!-- The last green run of everything: written by `cargo xt
 const END: &str = "<!-- end of the last green run -->\n";
 
 /// Writes the section of lab/README.md, if the run was green.
-pub fn record(t: &Times, score: &Score, lost: usize) -> Result<()> {
+pub(crate) fn record(t: &Times, score: &Score, lost: usize) -> Result<()> {
     if score.failed > 0 {
         println!("lab: lab/README.md stays as it is: this run was not green");
         return Ok(());

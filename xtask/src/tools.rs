@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 static BUILDING: Mutex<()> = Mutex::new(());
 
 /// Builds what is not there yet, and puts all into `share`.
-pub fn install(share: &Path) -> Result<()> {
+pub(crate) fn install(share: &Path) -> Result<()> {
     let dir = paths::lab().join("tools");
     for entry in fs::read_dir(&dir).with_context(|| dir.display().to_string())? {
         let source = entry?.path();

@@ -25,7 +25,7 @@ const PACKAGES: &[&str] = &[
 const LEFT_OUT: &[&str] = &["doc", "man", "locale", "info", "i18n"];
 
 /// The image, from the cache or made.
-pub fn ensure() -> Result<PathBuf> {
+pub(crate) fn ensure() -> Result<PathBuf> {
     let hook = paths::lab().join("userland/setup.sh");
     let release = apt::codename()?;
     let key = cmd::hash(&[&fs::read(&hook)?, PACKAGES.join(" ").as_bytes(), release.as_bytes(), b"1"]);

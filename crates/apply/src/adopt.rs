@@ -82,7 +82,7 @@ pub fn adopt(
 }
 
 /// A transaction that leaves the host as it is: the journal alone says what is wanted from now on.
-#[allow(clippy::too_many_arguments)] // as `transact`, whose place it takes
+#[allow(clippy::too_many_arguments, reason = "as `transact`, whose place it takes")]
 pub(crate) fn write_down(
     cx: Cx,
     request: Request,

@@ -77,7 +77,7 @@ pub(crate) fn check(now: &Snapshot, steps: &[Step]) -> Result<(), Error> {
 
 impl Tx<'_> {
     /// Just before the write: another member must carry now.
-    pub fn others_carry(&self, setting: &Setting) -> Done {
+    pub(crate) fn others_carry(&self, setting: &Setting) -> Done {
         let Some(address) = setting.address() else { return Ok(()) };
         let Some(dev) = interrupted(&self.now, Some(&address)) else { return Ok(()) };
         let Some((bond, _)) = of(&self.now, dev) else { return Ok(()) };
@@ -92,7 +92,7 @@ impl Tx<'_> {
     }
 
     /// On the way back it goes on in any case, but gives the others time to carry.
-    pub fn wait_for_others(&mut self, setting: &Setting) {
+    pub(crate) fn wait_for_others(&mut self, setting: &Setting) {
         let Some(address) = setting.address() else { return };
         let Some(dev) = interrupted(&self.now, Some(&address)).map(str::to_string) else { return };
         let Some(bond) = of(&self.now, &dev).map(|(n, _)| n.to_string()) else { return };
@@ -116,7 +116,7 @@ impl Tx<'_> {
     }
 
     /// After its link is back: until the bond uses the member as before. False: not in time.
-    pub fn wait_for_bond(&mut self, dev: &str, before: &str) -> bool {
+    pub(crate) fn wait_for_bond(&mut self, dev: &str, before: &str) -> bool {
         let carried = |(_, b): (&str, &Bond)| b.carries(before) == Some(true);
         if !of(&self.before, before).is_some_and(carried) {
             return true;
@@ -149,7 +149,7 @@ impl Tx<'_> {
     }
 
     /// The bond of a member, for words about it.
-    pub fn bond_of(&self, dev: &str) -> Option<&Nic> {
+    pub(crate) fn bond_of(&self, dev: &str) -> Option<&Nic> {
         self.now.nic_by_index(self.now.nic(dev)?.master?).filter(|n| n.bond.is_some())
     }
 }

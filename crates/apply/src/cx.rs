@@ -17,7 +17,7 @@ pub(crate) struct Cx<'a> {
 
 impl<'a> Cx<'a> {
     /// With what is there now. A recording cannot be changed.
-    pub fn begin(host: &'a Arc<dyn Host>, policy: &'a Policy) -> std::result::Result<(Self, Snapshot), Failed> {
+    pub(crate) fn begin(host: &'a Arc<dyn Host>, policy: &'a Policy) -> std::result::Result<(Self, Snapshot), Failed> {
         if host.is_recorded() {
             return Err(Refusal::Recorded.into());
         }
@@ -39,26 +39,26 @@ impl<'a> Cx<'a> {
             .unwrap_or_else(|| Err(Error { data, ..Error::late(what, time) }))
     }
 
-    pub fn write(&self, path: &str, text: String) -> Result<()> {
+    pub(crate) fn write(&self, path: &str, text: String) -> Result<()> {
         let (path, data) = (path.to_string(), text.clone());
         self.bounded(format!("write {path}"), Some(text), move |h| h.write(&path, data.as_bytes()))
     }
 
-    pub fn read_text(&self, path: &str) -> Result<String> {
+    pub(crate) fn read_text(&self, path: &str) -> Result<String> {
         let path = path.to_string();
         self.bounded(format!("read {path}"), None, move |h| h.read_text(&path))
     }
 
-    pub fn order(&self, request: Request) -> Result<()> {
+    pub(crate) fn order(&self, request: Request) -> Result<()> {
         self.ask(request).map(|_| ())
     }
 
-    pub fn ask(&self, request: Request) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn ask(&self, request: Request) -> Result<Vec<Vec<u8>>> {
         self.bounded(request.to_string(), None, move |h| h.kernel(&request))
     }
 
     /// A part of one device, read again by discovery into the snapshot.
-    pub fn again(
+    pub(crate) fn again(
         &self,
         now: &mut Snapshot,
         dev: &str,
@@ -78,7 +78,11 @@ impl<'a> Cx<'a> {
     }
 
     /// One file as a fact, with the parser that discovery uses for it.
-    pub fn fact<T>(&self, path: &str, parse: impl FnOnce(&str) -> std::result::Result<T, ParseError>) -> Fact<T> {
+    pub(crate) fn fact<T>(
+        &self,
+        path: &str,
+        parse: impl FnOnce(&str) -> std::result::Result<T, ParseError>,
+    ) -> Fact<T> {
         match self.read_text(path) {
             Ok(text) => match parse(&text) {
                 Ok(v) => Fact::Known(v),
@@ -89,7 +93,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    pub fn look(&self) -> std::result::Result<Snapshot, Failed> {
+    pub(crate) fn look(&self) -> std::result::Result<Snapshot, Failed> {
         let options = ringwise_discover::Options {
             deadline: self.policy.deadline,
             skip_rivals: true,
@@ -99,7 +103,7 @@ impl<'a> Cx<'a> {
         ringwise_discover::snapshot(self.host, &options).map_err(Failed::Discover)
     }
 
-    pub fn now(&self) -> Duration {
+    pub(crate) fn now(&self) -> Duration {
         self.host.since_boot()
     }
 }

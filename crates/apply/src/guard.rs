@@ -484,7 +484,7 @@ pub fn settle(
 pub(crate) struct Sent(pub Option<Box<dyn Armed>>);
 
 impl Sent {
-    pub fn keep(mut self) -> Option<Box<dyn Armed>> {
+    pub(crate) fn keep(mut self) -> Option<Box<dyn Armed>> {
         self.0.take()
     }
 }
@@ -500,7 +500,7 @@ impl Drop for Sent {
 
 impl Tx<'_> {
     /// Written down before the end is: a run that dies in between is cut short, never kept without a trial.
-    pub fn begin_trial(
+    pub(crate) fn begin_trial(
         &mut self,
         store: &Store,
         lock: &Lock,
@@ -535,7 +535,7 @@ impl Tx<'_> {
     }
 
     /// Why everything is put back, once the guard is not there.
-    pub fn guard_lost(&mut self) -> Failure {
+    pub(crate) fn guard_lost(&mut self) -> Failure {
         match self.guard.as_mut().map(|g| g.lost()) {
             Some(Lost::TookOver) => {
                 self.guard = None;
@@ -546,7 +546,7 @@ impl Tx<'_> {
     }
 
     /// Tells the guard that the transaction has its end.
-    pub fn dismiss(&mut self, store: &Store, lock: &Lock) {
+    pub(crate) fn dismiss(&mut self, store: &Store, lock: &Lock) {
         let id = self.out.transaction.unwrap_or_default();
         let on_trial = self.out.trial.is_some() && self.out.verdict == Verdict::Applied;
         if !on_trial && self.out.trial.take().is_some() {

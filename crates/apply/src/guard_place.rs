@@ -48,7 +48,7 @@ pub(crate) enum Place {
 
 impl Search<'_> {
     /// Errors: why there is none.
-    pub fn find(&self) -> Result<Place, String> {
+    pub(crate) fn find(&self) -> Result<Place, String> {
         self.clean();
         let mut why = Vec::new();
         if !self.copies_only {
@@ -125,7 +125,7 @@ impl Search<'_> {
     }
 
     /// Removes copies of guards that were killed. Under the lock no other guard of this state directory is at work.
-    pub fn clean(&self) {
+    pub(crate) fn clean(&self) {
         remove(self.dir, PREFIX);
         if let Some(prefix) = run_prefix(self.dir) {
             remove(self.run, &prefix);
@@ -187,7 +187,7 @@ pub fn remove_copy(dir: &Path, transaction: u64) {
 
 impl Place {
     /// `process`: `self`, or the number of this process for another one that starts it.
-    pub fn path(&self, process: &str) -> PathBuf {
+    pub(crate) fn path(&self, process: &str) -> PathBuf {
         match self {
             Self::File(p) => p.clone(),
             Self::Memory { file, .. } => format!("/proc/{process}/fd/{}", file.as_raw_fd()).into(),
@@ -195,7 +195,7 @@ impl Place {
     }
 
     /// Why it cannot be started again.
-    pub fn only_once(&self) -> Option<&str> {
+    pub(crate) fn only_once(&self) -> Option<&str> {
         match self {
             Self::File(_) => None,
             Self::Memory { why, .. } => Some(why),

@@ -76,7 +76,7 @@ fn is_zero(n: &u64) -> bool {
 
 impl Header {
     /// Who and where; no devices and nothing of the start yet.
-    pub fn of(transaction: u64, kind: Kind, request: &Request, now: &Snapshot, unix_time: u64) -> Self {
+    pub(crate) fn of(transaction: u64, kind: Kind, request: &Request, now: &Snapshot, unix_time: u64) -> Self {
         Self {
             format: FORMAT,
             tool: env!("CARGO_PKG_VERSION").into(),
@@ -218,7 +218,7 @@ impl Journal {
     /// A new file with the header, on disk with its directory when this returns.
     ///
     /// Errors: the disk's; nothing of it is left then.
-    pub fn begin(store: &Store, lock: &Lock, header: Header) -> Result<Self, Refusal> {
+    pub(crate) fn begin(store: &Store, lock: &Lock, header: Header) -> Result<Self, Refusal> {
         let path = lock.dir.join(format!("tx-{:04}.jsonl", header.transaction));
         let refuse = |e: io::Error| Refusal::State { path: path.clone(), why: e.to_string() };
         Self::create(store, &path, header).map_err(refuse)
@@ -238,7 +238,7 @@ impl Journal {
     }
 
     /// The end of an old one.
-    pub fn resume(store: &Store, path: &Path) -> io::Result<Self> {
+    pub(crate) fn resume(store: &Store, path: &Path) -> io::Result<Self> {
         store.before_write(path)?;
         let torn = std::fs::read(path)?.last().is_some_and(|b| *b != b'\n');
         let mut file = OpenOptions::new().append(true).custom_flags(trust::NO_LINK).open(path)?;
@@ -250,7 +250,7 @@ impl Journal {
     }
 
     /// One that cannot be written.
-    pub fn lost(store: &Store, path: &Path, why: &io::Error) -> Self {
+    pub(crate) fn lost(store: &Store, path: &Path, why: &io::Error) -> Self {
         Self { file: Err(why.to_string()), path: path.to_path_buf(), store: store.clone(), length: 0 }
     }
 
@@ -259,7 +259,7 @@ impl Journal {
     }
 
     /// One line, or nothing of it: the next would go on in the middle of half a line.
-    pub fn add(&mut self, record: &Record) -> io::Result<()> {
+    pub(crate) fn add(&mut self, record: &Record) -> io::Result<()> {
         let mut line = sum::add(serde_json::to_vec(record)?);
         line.push(b'\n');
         let written = self.store.before_write(&self.path).and_then(|()| self.file()?.write_all(&line));
@@ -271,7 +271,7 @@ impl Journal {
     }
 
     /// One line that is on disk when this returns, or not in the file.
-    pub fn add_durably(&mut self, record: &Record) -> io::Result<()> {
+    pub(crate) fn add_durably(&mut self, record: &Record) -> io::Result<()> {
         let before = self.length;
         let done = self.add(record).and_then(|()| self.sync());
         if done.is_err() {
@@ -289,18 +289,18 @@ impl Journal {
         }
     }
 
-    pub fn sync(&mut self) -> io::Result<()> {
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
         self.store.before_write(&self.path)?;
         self.file()?.sync_data()
     }
 
     /// Its name is on disk when this returns.
-    pub fn sync_dir(&self) -> io::Result<()> {
+    pub(crate) fn sync_dir(&self) -> io::Result<()> {
         self.store.before_write(&self.path)?;
         sync_dir(&self.path)
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -366,7 +366,7 @@ fn is_before_sums(first: &[u8]) -> bool {
 }
 
 impl Read {
-    pub fn load(id: u64, path: &Path) -> Result<Self, Error> {
+    pub(crate) fn load(id: u64, path: &Path) -> Result<Self, Error> {
         let files = Files::read(path, id);
         let bytes = std::fs::read(path).map_err(|source| Error::State { path: path.to_path_buf(), source })?;
         let mut out = Self {
@@ -447,12 +447,12 @@ impl Read {
         Ok(out)
     }
 
-    pub fn of(store: &Store, id: u64) -> Result<Option<Self>, Error> {
+    pub(crate) fn of(store: &Store, id: u64) -> Result<Option<Self>, Error> {
         let found = store.journals()?.into_iter().find(|(i, _)| *i == id);
         found.map(|(id, path)| Self::load(id, &path)).transpose()
     }
 
-    pub fn all(store: &Store) -> Result<Vec<Self>, Error> {
+    pub(crate) fn all(store: &Store) -> Result<Vec<Self>, Error> {
         let load = |(id, path): (u64, PathBuf)| Self::load(id, &path);
         let all = || store.journals()?.into_iter().map(load).collect::<Result<Vec<Self>, _>>();
         match all().map(without_end) {
@@ -464,11 +464,11 @@ impl Read {
     }
 
     /// Cut short, and nobody has said what became of it.
-    pub fn unfinished(&self) -> bool {
+    pub(crate) fn unfinished(&self) -> bool {
         self.end.is_none() && self.closed.is_none()
     }
 
-    pub fn whose(&self, host: &Host) -> Whose {
+    pub(crate) fn whose(&self, host: &Host) -> Whose {
         if let Some(n) = &self.newer {
             return n.elsewhere(host).map_or_else(|| Whose::Newer(n.why()), |why| Whose::Other(why.into()));
         }
@@ -479,7 +479,7 @@ impl Read {
     }
 
     /// What is taken for granted when it counts as of this boot.
-    pub fn unsure(&self, host: &Host) -> Option<String> {
+    pub(crate) fn unsure(&self, host: &Host) -> Option<String> {
         let h = self.header.as_ref()?;
         let known = h.boot_id.is_some() && host.boot_id.known().is_some();
         (!known).then(|| {
@@ -491,7 +491,7 @@ impl Read {
     }
 
     /// Of this boot, and not ours to read: nothing can be built on what is known then.
-    pub fn newer_here(&self, host: &Host) -> Option<Newer> {
+    pub(crate) fn newer_here(&self, host: &Host) -> Option<Newer> {
         let n = self.newer.as_ref().filter(|n| n.elsewhere(host).is_none())?;
         Some(n.report(self.id, &self.path))
     }

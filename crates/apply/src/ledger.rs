@@ -32,12 +32,12 @@ impl Ledger {
     }
 
     /// That of this boot; an empty one where there is none, or only one of another boot or machine.
-    pub fn read(lock: &Lock, host: &Host) -> Result<Self, Error> {
+    pub(crate) fn read(lock: &Lock, host: &Host) -> Result<Self, Error> {
         Self::read_in(&lock.dir, host)
     }
 
     /// The same without the lock: another ringwise may be replacing the file at this moment.
-    pub fn read_in(dir: &Path, host: &Host) -> Result<Self, Error> {
+    pub(crate) fn read_in(dir: &Path, host: &Host) -> Result<Self, Error> {
         let fresh = Self {
             format: SUMMED,
             boot_id: host.boot_id.known().cloned(),
@@ -49,7 +49,7 @@ impl Ledger {
     }
 
     /// Adds what is not in it yet, and writes it when that was anything.
-    pub fn note(mut self, store: &Store, lock: &Lock, now: &Snapshot, start: &SettingMap) -> Result<(), Error> {
+    pub(crate) fn note(mut self, store: &Store, lock: &Lock, now: &Snapshot, start: &SettingMap) -> Result<(), Error> {
         // Also one that was read from a file of version 0.1.
         self.format = SUMMED;
         let mut added = false;
@@ -91,7 +91,7 @@ impl Ledger {
     }
 
     /// All of it under the names of now, and the devices that are gone.
-    pub fn settings(&self, now: &Snapshot) -> (SettingMap, Vec<String>) {
+    pub(crate) fn settings(&self, now: &Snapshot) -> (SettingMap, Vec<String>) {
         let ids: Vec<DevId> = self.devices.iter().map(|(d, _)| d.clone()).collect();
         let names = Names::new(&ids, now);
         let mut map = SettingMap::new();

@@ -14,7 +14,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub fn new(devices: &[DevId], now: &Snapshot) -> Self {
+    pub(crate) fn new(devices: &[DevId], now: &Snapshot) -> Self {
         let mut out = Self::default();
         for d in devices {
             // Of several (bond members may share a MAC and have no bus), the one that kept its name.
@@ -28,7 +28,7 @@ impl Names {
         out
     }
 
-    pub fn changed(&self) -> impl Iterator<Item = (&String, &String)> {
+    pub(crate) fn changed(&self) -> impl Iterator<Item = (&String, &String)> {
         self.to.iter().filter(|(a, b)| a != b)
     }
 
@@ -36,16 +36,16 @@ impl Names {
         self.to.get(dev).filter(|n| *n != dev)
     }
 
-    pub fn address(&self, a: &Address) -> Address {
+    pub(crate) fn address(&self, a: &Address) -> Address {
         a.dev().and_then(|d| self.name(d)).map_or_else(|| a.clone(), |n| a.renamed(n))
     }
 
-    pub fn setting(&self, s: &Setting) -> Setting {
+    pub(crate) fn setting(&self, s: &Setting) -> Setting {
         let dev = s.address().and_then(|a| a.dev().map(str::to_string));
         dev.and_then(|d| self.name(&d).cloned()).map_or_else(|| s.clone(), |n| s.renamed(&n))
     }
 
-    pub fn step(&self, step: &Step) -> Step {
+    pub(crate) fn step(&self, step: &Step) -> Step {
         let mut out = step.clone();
         out.setting = self.setting(&step.setting);
         out.instead = step.instead.iter().map(|s| self.setting(s)).collect();

@@ -43,7 +43,7 @@ struct FormatOnly {
 
 impl Head {
     /// None: it is in our format, or no header at all.
-    pub fn read(first: &[u8]) -> Option<Self> {
+    pub(crate) fn read(first: &[u8]) -> Option<Self> {
         let foreign = |v: &Value| v.as_u64().filter(|f| ![FORMAT, BEFORE_SUMS].map(u64::from).contains(f));
         // The header of a large host has megabytes, and nearly always our format: its values are kept only where they are
         // needed.
@@ -55,7 +55,7 @@ impl Head {
     }
 
     /// What can be read of a first line that is damaged.
-    pub fn damaged(first: &[u8]) -> Self {
+    pub(crate) fn damaged(first: &[u8]) -> Self {
         let v: Value = serde_json::from_slice(first).unwrap_or_default();
         let mut head = Self { damage: Some(Damage::Begin), ..Self::of(&v, 0) };
         if head.undo.is_empty() {
@@ -79,7 +79,7 @@ impl Head {
     }
 
     /// Of a journal whose header is whole and whose end is lost.
-    pub fn without_end(h: &Header) -> Self {
+    pub(crate) fn without_end(h: &Header) -> Self {
         Self {
             tool: h.tool.clone(),
             format: h.format.into(),
@@ -91,7 +91,7 @@ impl Head {
         }
     }
 
-    pub fn why(&self) -> String {
+    pub(crate) fn why(&self) -> String {
         match self.damage {
             Some(Damage::Begin) => return "the first line of its journal is damaged".into(),
             Some(Damage::End) => return "the end of its journal is lost".into(),
@@ -101,14 +101,14 @@ impl Head {
     }
 
     /// One with a damaged first line counts as of this boot: what it has changed may still be so.
-    pub fn elsewhere(&self, host: &Host) -> Option<&'static str> {
+    pub(crate) fn elsewhere(&self, host: &Host) -> Option<&'static str> {
         if self.damage == Some(Damage::Begin) {
             return None;
         }
         elsewhere(&self.machine_id, &self.boot_id, host)
     }
 
-    pub fn report(&self, id: u64, path: &Path) -> Newer {
+    pub(crate) fn report(&self, id: u64, path: &Path) -> Newer {
         let (path, undo) = (path.to_path_buf(), self.undo.clone());
         Newer { transaction: id, why: self.why(), path, undo, damaged: self.damage.is_some() }
     }

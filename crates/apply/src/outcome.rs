@@ -8,8 +8,8 @@ use crate::OnTrial;
 use crate::lives::cpus_text;
 
 /// Name and version of the JSON document.
-pub const SCHEMA: &str = "ringwise.outcome";
-pub const VERSION: u32 = 1;
+pub(crate) const SCHEMA: &str = "ringwise.outcome";
+pub(crate) const VERSION: u32 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -16,7 +16,7 @@ const ROUNDS: u32 = 3;
 
 impl Tx<'_> {
     /// Brings the host back to the start as far as it goes, past every failure, and says what is left.
-    pub fn put_back(&mut self, why: Failure) {
+    pub(crate) fn put_back(&mut self, why: Failure) {
         let text = match &why.setting {
             Some(s) => format!("{}: {}", s.address().map(|a| a.to_string()).unwrap_or_default(), why.words),
             None => why.words.clone(),
@@ -33,7 +33,7 @@ impl Tx<'_> {
         self.out.pending.clear();
     }
 
-    pub fn back_to_start(&mut self, why: String) {
+    pub(crate) fn back_to_start(&mut self, why: String) {
         if let Err(e) = self.record(Record::PutBack { why }) {
             let path = self.journal.path().display();
             self.note(format!("{}: {path}: {}", e.meaning, e.words));

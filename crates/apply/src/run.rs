@@ -256,7 +256,10 @@ fn step_dev(step: &Step) -> Option<&str> {
 }
 
 /// Under the lock, from the preflight on.
-#[allow(clippy::too_many_arguments)] // one call for apply and rollback; a struct of these would only be unpacked again
+#[allow(
+    clippy::too_many_arguments,
+    reason = "one call for apply and rollback; a struct of these would only be unpacked again"
+)]
 pub(crate) fn transact(
     cx: Cx,
     request: Request,
@@ -422,7 +425,7 @@ impl Tx<'_> {
     }
 
     /// The account on disk. When that fails, what was done cannot be found again later: it is put back.
-    pub fn finish(mut self, store: &Store, lock: &Lock, begin: Duration, holder: Option<Holder>) -> Outcome {
+    pub(crate) fn finish(mut self, store: &Store, lock: &Lock, begin: Duration, holder: Option<Holder>) -> Outcome {
         // What fails for another reason says nothing about a device, but for what the kernel does not support at all.
         let kept = self.out.verdict == Verdict::Applied;
         let learned = std::mem::take(&mut self.learned).into_iter().filter(|l| kept || l.what.is_not_supported());
@@ -463,7 +466,7 @@ impl Tx<'_> {
         self.out
     }
 
-    pub fn end(&mut self) -> std::io::Result<()> {
+    pub(crate) fn end(&mut self) -> std::io::Result<()> {
         let record = Record::End { outcome: Box::new(self.out.clone()), after: self.after() };
         self.journal.add_durably(&record)
     }

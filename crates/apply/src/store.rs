@@ -331,16 +331,16 @@ impl OpenLock<BorrowedFd<'_>> {
 
 impl Lock {
     /// The lock that another process has handed over together with its open files.
-    pub fn handed(dir: &Path, open: OpenLock<OwnedFd>) -> Self {
+    pub(crate) fn handed(dir: &Path, open: OpenLock<OwnedFd>) -> Self {
         Self { dir: dir.to_path_buf(), file: open.file.into(), socket: open.socket, notes: Vec::new() }
     }
 
-    pub fn open(&self) -> OpenLock<BorrowedFd<'_>> {
+    pub(crate) fn open(&self) -> OpenLock<BorrowedFd<'_>> {
         OpenLock { file: self.file.as_fd(), socket: self.socket.as_ref().map(AsFd::as_fd) }
     }
 
     /// For those who find it locked. Its place is the file itself, which is there already: nothing hangs on it.
-    pub fn note(&self, holder: &Holder) {
+    pub(crate) fn note(&self, holder: &Holder) {
         let Ok(json) = serde_json::to_string(holder) else { return };
         let text = format!("{}\n{json}\n", holder.pid.map(|p| p.to_string()).unwrap_or_default());
         let written = self.file.write_all_at(text.as_bytes(), 0).and_then(|()| self.file.set_len(text.len() as u64));

@@ -48,18 +48,18 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     /// This process; none where `/proc` does not tell.
-    pub fn me(host: &dyn Host) -> Option<Self> {
+    pub(crate) fn me(host: &dyn Host) -> Option<Self> {
         let pid = std::process::id();
         Some(Self { pid, started: alive_since(host, pid)? })
     }
 
     /// A process of the machine that this one runs on.
-    pub fn of(pid: u32) -> Option<Self> {
+    pub(crate) fn of(pid: u32) -> Option<Self> {
         Some(Self { pid, started: alive_since(&ringwise_sys::Real::new().ok()?, pid)? })
     }
 
     /// Only what is known to be gone is.
-    pub fn is_gone(&self, host: &dyn Host) -> bool {
+    pub(crate) fn is_gone(&self, host: &dyn Host) -> bool {
         match host.read_text(&format!("/proc/{}/stat", self.pid)) {
             Ok(text) => started(&text).is_some_and(|(state, at)| at != self.started || state == "Z" || state == "X"),
             Err(e) => e.is_absent() || e.errno == Some(ESRCH),
@@ -81,7 +81,7 @@ fn started(stat: &str) -> Option<(&str, u64)> {
 }
 
 impl Trial {
-    pub fn left(&self, since_boot: Duration) -> Duration {
+    pub(crate) fn left(&self, since_boot: Duration) -> Duration {
         Duration::from_millis(self.until_boot_ms).saturating_sub(since_boot)
     }
 }
@@ -187,7 +187,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub fn read(journal: &Path, id: u64) -> Self {
+    pub(crate) fn read(journal: &Path, id: u64) -> Self {
         let dir = journal.parent().unwrap_or(Path::new("."));
         let trial = file(dir, id, Stage::Trial);
         let there = |p: &Path| fs::symlink_metadata(p).is_ok();
@@ -199,7 +199,7 @@ impl Files {
     }
 
     /// Takes away what the journal knows now.
-    pub fn clear(dir: &Path, id: u64) {
+    pub(crate) fn clear(dir: &Path, id: u64) {
         for stage in [Stage::Trial, Stage::Confirmed, Stage::Expired] {
             // One that stays is read together with the journal, and says nothing new.
             let _ = fs::remove_file(file(dir, id, stage));
@@ -209,7 +209,7 @@ impl Files {
 
 impl Read {
     /// On trial now.
-    pub fn on_trial(&self) -> Option<&Trial> {
+    pub(crate) fn on_trial(&self) -> Option<&Trial> {
         let applied = self.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::Applied);
         let (trial, fate) = self.trial.as_ref()?;
         (applied && self.closed.is_none() && *fate == Fate::Pending).then_some(trial)

@@ -62,20 +62,20 @@ fn canonical(now: &Snapshot, address: &Address) -> Address {
 }
 
 impl Tx<'_> {
-    pub fn event(&mut self, event: Event) {
+    pub(crate) fn event(&mut self, event: Event) {
         (self.events)(&event);
     }
 
-    pub fn note(&mut self, text: String) {
+    pub(crate) fn note(&mut self, text: String) {
         self.event(Event::Note { text: text.clone() });
         self.out.notes.push(text);
     }
 
-    pub fn record(&mut self, record: Record) -> Done {
+    pub(crate) fn record(&mut self, record: Record) -> Done {
         self.journal.add(&record).map_err(|e| self.journal_failure(&e).into())
     }
 
-    pub fn journal_failure(&self, e: &std::io::Error) -> Failure {
+    pub(crate) fn journal_failure(&self, e: &std::io::Error) -> Failure {
         Failure {
             errno: e.raw_os_error(),
             path: Some(self.journal.path().display().to_string()),
@@ -84,7 +84,7 @@ impl Tx<'_> {
     }
 
     /// The steps, and then everything as wanted. An error: it has to be put back.
-    pub fn forward(&mut self, disk: Disk) -> Done {
+    pub(crate) fn forward(&mut self, disk: Disk) -> Done {
         let mut next = 0;
         loop {
             self.check_stop()?;
@@ -100,7 +100,7 @@ impl Tx<'_> {
         self.settle()
     }
 
-    pub fn check_stop(&mut self) -> Done {
+    pub(crate) fn check_stop(&mut self) -> Done {
         if self.guard.as_mut().is_some_and(|g| !g.is_there()) {
             return Err(self.guard_lost().into());
         }
@@ -111,7 +111,7 @@ impl Tx<'_> {
     }
 
     /// Looks again where a step has restarted a device, after its link is back.
-    pub fn refresh(&mut self, link_needed: bool) -> Done {
+    pub(crate) fn refresh(&mut self, link_needed: bool) -> Done {
         if self.stale.is_empty() {
             return Ok(());
         }
@@ -182,7 +182,7 @@ impl Tx<'_> {
     }
 
     /// Discovers again, and follows devices that were renamed meanwhile.
-    pub fn look(&mut self) -> Done {
+    pub(crate) fn look(&mut self) -> Done {
         self.now = self.cx.look().map_err(|e| {
             let words = std::error::Error::source(&e).map_or(e.to_string(), |s| format!("{e}: {s}"));
             Failure::new(words, "the host cannot be discovered again")
@@ -219,7 +219,7 @@ impl Tx<'_> {
     }
 
     /// Writes it, says so, and keeps account of side effects on what is known.
-    pub fn put(&mut self, phase: Phase, setting: &Setting) -> Put {
+    pub(crate) fn put(&mut self, phase: Phase, setting: &Setting) -> Put {
         self.event(Event::Writing { phase, setting: setting.clone() });
         let begin = self.cx.now();
         let before = matches!(setting, Setting::Feature { .. }).then(|| self.now.clone());
@@ -437,7 +437,7 @@ impl Tx<'_> {
     }
 
     /// The settings of the transaction as they are now, for those who ask later what somebody else has changed.
-    pub fn after(&self) -> Vec<Setting> {
+    pub(crate) fn after(&self) -> Vec<Setting> {
         let steps = self.steps.iter().filter_map(|s| s.setting.address());
         let all: BTreeSet<Address> = self.start.keys().cloned().chain(steps).collect();
         all.iter().filter_map(|a| live(&self.now, a).known().cloned()).collect()
@@ -457,7 +457,7 @@ impl Tx<'_> {
     }
 
     /// False: it says nothing about the device.
-    pub fn learn(&mut self, setting: &Setting, what: What) -> bool {
+    pub(crate) fn learn(&mut self, setting: &Setting, what: What) -> bool {
         let (Some(address), Fact::Known(kernel)) = (setting.address(), &self.now.host.kernel) else { return false };
         // What a program refuses is no property of the device, nor what cannot be while a CPU is offline.
         if address.family() == Family::Rivals || self.asks_for_an_offline_cpu(setting) {

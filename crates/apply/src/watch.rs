@@ -27,7 +27,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     /// Nothing to watch: none of these devices has a transmit queue.
-    pub fn new(cx: &Cx, now: &Snapshot, devs: &[String]) -> Option<Self> {
+    pub(crate) fn new(cx: &Cx, now: &Snapshot, devs: &[String]) -> Option<Self> {
         let has_queues = |d: &&String| now.nic(d).is_some_and(|n| !n.tx_queues.is_empty());
         let devs: Vec<String> = devs.iter().filter(has_queues).cloned().collect();
         if devs.is_empty() {
@@ -41,14 +41,14 @@ impl Watch {
     }
 
     /// After the steps: queues and vectors may be others. What was seen before still counts.
-    pub fn follow(&mut self, cx: &Cx, now: &Snapshot, devs: Vec<String>) {
+    pub(crate) fn follow(&mut self, cx: &Cx, now: &Snapshot, devs: Vec<String>) {
         self.devs = devs;
         self.layout = Layout::of(now, &self.devs);
         self.sampler.follow(&self.layout);
         self.look(cx);
     }
 
-    pub fn look(&mut self, cx: &Cx) {
+    pub(crate) fn look(&mut self, cx: &Cx) {
         let counters = self.sampler.read(cx.host.as_ref());
         let carrier = |d: &&String| cx.read_text(&format!("/sys/class/net/{d}/carrier")).is_ok_and(|t| t == "1");
         let up: BTreeSet<String> = self.devs.iter().filter(carrier).cloned().collect();
@@ -73,7 +73,7 @@ impl Watch {
 
     /// Queues that stand still already. With bytes in flight everywhere and progress nowhere it takes three seconds to
     /// be sure; with progress one more look.
-    pub fn already(&mut self, cx: &Cx) -> Vec<Stuck> {
+    pub(crate) fn already(&mut self, cx: &Cx) -> Vec<Stuck> {
         let bound = Duration::from_millis(STUCK_MS) + EACH;
         if self.stalls.in_flight() {
             self.until(cx, bound, BEFORE, |s, _| !s.suspects() || !s.stuck().is_empty());
@@ -82,14 +82,14 @@ impl Watch {
     }
 
     /// Those that stand still now and did not before.
-    pub fn after(&mut self, cx: &Cx, time: Duration, before: &[Stuck]) -> Vec<Stuck> {
+    pub(crate) fn after(&mut self, cx: &Cx, time: Duration, before: &[Stuck]) -> Vec<Stuck> {
         let new = |s: &Stalls| fresh(s.stuck(), before);
         self.until(cx, time, EACH, |s, took| !new(s).is_empty() || (took >= AT_LEAST && !s.suspects()));
         new(&self.stalls)
     }
 
     /// The same for one look more.
-    pub fn new_stuck(&self, before: &[Stuck]) -> Vec<Stuck> {
+    pub(crate) fn new_stuck(&self, before: &[Stuck]) -> Vec<Stuck> {
         fresh(self.stalls.stuck(), before)
     }
 }

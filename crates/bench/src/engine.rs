@@ -11,7 +11,7 @@ use crate::side::{Program, Reply, Request};
 use crate::{hello, load};
 
 /// Takes a reply, when it is there.
-pub type Tell = Box<dyn FnOnce(Reply) + Send>;
+pub(crate) type Tell = Box<dyn FnOnce(Reply) + Send>;
 
 enum Up {
     Service(Service),
@@ -27,7 +27,7 @@ struct Work {
 
 /// At most one request at a time, besides those to count and to stop. Everything ends when it is dropped.
 #[derive(Default)]
-pub struct Engine {
+pub(crate) struct Engine {
     up: Option<Up>,
     work: Option<Work>,
 }
@@ -35,7 +35,7 @@ pub struct Engine {
 impl Engine {
     /// The reply may come later, from another thread. A stop comes before the reply to what it has stopped is of
     /// any interest, so both come.
-    pub fn take(&mut self, request: Request, tell: Tell) {
+    pub(crate) fn take(&mut self, request: Request, tell: Tell) {
         let failed = |why: String| Reply::Failed { why };
         match request {
             Request::Hello { .. } => tell(hello::hello().map_or_else(failed, Reply::Hello)),

@@ -11,7 +11,7 @@ use crate::side::{DevCount, Hello, PROTOCOL};
 /// Of the network namespace of the calling thread.
 ///
 /// Err: the kernel does not list its interfaces, with errno.
-pub fn hello() -> Result<Hello, String> {
+pub(crate) fn hello() -> Result<Hello, String> {
     let host = Real::new().map_err(|e| e.to_string())?;
     // What is not told stays empty: a name is for people.
     let text = |path: &str| host.read_text(path).unwrap_or_default();
@@ -61,7 +61,7 @@ fn interfaces(host: &Real) -> Result<Vec<(String, String, Vec<IpAddr>)>, String>
 }
 
 /// Err: an interface is not there (ENODEV), or does not tell what it counts.
-pub fn count(devs: &[String]) -> Result<Vec<DevCount>, String> {
+pub(crate) fn count(devs: &[String]) -> Result<Vec<DevCount>, String> {
     use ringwise_sys::Clock;
     let host = Real::new().map_err(|e| e.to_string())?;
     let one = |dev: &String| {

@@ -13,17 +13,17 @@ use hmac_sha256::HMAC;
 
 /// Who shows a proof: one end's is no use to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Who {
+pub(crate) enum Who {
     Client,
     Server,
 }
 
 /// 256 random bits in hex.
-pub fn nonce() -> io::Result<String> {
+pub(crate) fn nonce() -> io::Result<String> {
     Ok(hex(&ringwise_sys::trust::random::<32>()?))
 }
 
-pub fn proof(secret: &str, who: Who, of_client: &str, of_server: &str) -> String {
+pub(crate) fn proof(secret: &str, who: Who, of_client: &str, of_server: &str) -> String {
     let who = match who {
         Who::Client => "client",
         Who::Server => "server",
@@ -33,7 +33,7 @@ pub fn proof(secret: &str, who: Who, of_client: &str, of_server: &str) -> String
 }
 
 /// In a time that does not tell where they differ.
-pub fn same(a: &str, b: &str) -> bool {
+pub(crate) fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |d, (x, y)| d | (x ^ y)) == 0
 }
 

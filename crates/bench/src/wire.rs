@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::side::{Reply, Request};
 
 /// Nothing we say is longer; what is longer is not ours.
-pub const MOST: u64 = 1 << 20;
+pub(crate) const MOST: u64 = 1 << 20;
 /// Who asks says so often that it is still there.
-pub const ALIVE_EACH: Duration = Duration::from_secs(10);
+pub(crate) const ALIVE_EACH: Duration = Duration::from_secs(10);
 /// After so long without a word everything is stopped.
-pub const SILENT: Duration = Duration::from_secs(30);
+pub(crate) const SILENT: Duration = Duration::from_secs(30);
 /// For the first request.
-pub const FIRST: Duration = Duration::from_secs(10);
+pub(crate) const FIRST: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// Comes back with the reply.
     pub id: u64,
     /// None: still alive.
@@ -26,7 +26,7 @@ pub struct Asked {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Answered {
+pub(crate) struct Answered {
     /// 0: to no request.
     pub id: u64,
     pub reply: Reply,
@@ -35,7 +35,7 @@ pub struct Answered {
 /// Without its end; None: there is no more.
 ///
 /// Errors: longer than [`MOST`], cut off, no UTF-8, or what the stream says.
-pub fn read_line(from: &mut dyn BufRead) -> io::Result<Option<String>> {
+pub(crate) fn read_line(from: &mut dyn BufRead) -> io::Result<Option<String>> {
     let mut line = Vec::new();
     if from.take(MOST).read_until(b'\n', &mut line)? == 0 {
         return Ok(None);
@@ -47,11 +47,11 @@ pub fn read_line(from: &mut dyn BufRead) -> io::Result<Option<String>> {
     String::from_utf8(line).map(Some).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a line that is no text"))
 }
 
-pub fn write_asked(to: &mut dyn Write, asked: &Asked) -> io::Result<()> {
+pub(crate) fn write_asked(to: &mut dyn Write, asked: &Asked) -> io::Result<()> {
     write(to, serde_json::to_string(asked)?)
 }
 
-pub fn write_answered(to: &mut dyn Write, answered: &Answered) -> io::Result<()> {
+pub(crate) fn write_answered(to: &mut dyn Write, answered: &Answered) -> io::Result<()> {
     write(to, serde_json::to_string(answered)?)
 }
 

@@ -14,7 +14,7 @@ const HOST: &str = "/";
 pub(crate) struct WishesByDevice<'a>(BTreeMap<&'a str, Vec<&'a Wish>>);
 
 impl<'a> WishesByDevice<'a> {
-    pub fn new(i: &'a Intent) -> Self {
+    pub(crate) fn new(i: &'a Intent) -> Self {
         let mut by: BTreeMap<&str, Vec<&Wish>> = BTreeMap::new();
         for w in &i.wishes {
             by.entry(w.dev.as_deref().unwrap_or(HOST)).or_default().push(w);
@@ -22,12 +22,12 @@ impl<'a> WishesByDevice<'a> {
         Self(by)
     }
 
-    pub fn of(&self, dev: &str) -> &[&'a Wish] {
+    pub(crate) fn of(&self, dev: &str) -> &[&'a Wish] {
         self.0.get(dev).map_or(&[], Vec::as_slice)
     }
 
     /// Where the user configured one of these settings otherwise. `None`: nowhere.
-    pub fn against(&self, fix: &Fix) -> Option<&'a ConfiguredBy> {
+    pub(crate) fn against(&self, fix: &Fix) -> Option<&'a ConfiguredBy> {
         let mut hits = fix.sets.iter().filter_map(|set| {
             let otherwise = |w: &&&Wish| wished(w, &set.key).is_some_and(|v| v.is_empty() || v != set.value);
             self.0.get(set.dev.as_deref().unwrap_or(HOST))?.iter().find(otherwise).copied()

@@ -13,7 +13,7 @@ use crate::out;
 use crate::propose::Recording;
 use crate::render::text::plural;
 
-pub struct Source {
+pub(crate) struct Source {
     pub host: Arc<dyn Host>,
     /// Not a machine that runs now.
     pub recorded: bool,
@@ -26,7 +26,7 @@ pub struct Source {
 }
 
 /// Opens what `--from` names, else this machine.
-pub fn open(from: &From) -> Result<Source> {
+pub(crate) fn open(from: &From) -> Result<Source> {
     match &from.from {
         Some(path) => recording(path),
         None if from.passive => live().map(Source::by_files_alone),
@@ -34,7 +34,7 @@ pub fn open(from: &From) -> Result<Source> {
     }
 }
 
-pub fn live() -> Result<Source> {
+pub(crate) fn live() -> Result<Source> {
     let real = Real::new().map_err(|e| Fail::error(e.to_string()))?;
     let host = Arc::new(real);
     Ok(Source { host, recorded: false, passive: false, nested: None, recording: Recording::default() })
@@ -56,7 +56,7 @@ fn recording(path: &Path) -> Result<Source> {
 
 impl Source {
     /// `--passive`
-    pub fn by_files_alone(self) -> Self {
+    pub(crate) fn by_files_alone(self) -> Self {
         Self { host: ringwise_discover::passive(self.host), passive: true, ..self }
     }
 
@@ -69,13 +69,13 @@ impl Source {
     }
 
     /// An interface that was named is not in the snapshot: in the same words as where discovery looks for it.
-    pub fn no_such_device(&self, name: &str, s: &Snapshot) -> Fail {
+    pub(crate) fn no_such_device(&self, name: &str, s: &Snapshot) -> Fail {
         let names = s.nics.iter().filter(|n| n.kind != NicKind::Loopback).map(|n| n.name().to_string());
         self.cannot_read(&ringwise_discover::Error::no_such_device(name, names.collect()))
     }
 
     /// Reads it. What could not be seen for want of privileges is said on stderr.
-    pub fn snapshot(&self, options: &Options, common: &Common) -> Result<Snapshot> {
+    pub(crate) fn snapshot(&self, options: &Options, common: &Common) -> Result<Snapshot> {
         if let Some(path) = &self.nested {
             out::note(common.quiet, &format!("ringwise: reading {}, the only host below", path.display()));
         }

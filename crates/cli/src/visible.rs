@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static COLOR: AtomicBool = AtomicBool::new(false);
 
 /// From now on the colours of [`crate::style::Style::paint`] pass.
-pub fn with_color() {
+pub(crate) fn with_color() {
     COLOR.store(true, Ordering::Relaxed);
 }
 
 /// Text for people: control characters are written out (`\x1b`), but for tab, newline and our own colours.
-pub fn text(text: &str) -> Cow<'_, str> {
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
     written_out(text, COLOR.load(Ordering::Relaxed), |c| format!("\\x{:02x}", u32::from(c)))
 }
 
 /// A JSON text, where such characters stand inside strings only.
-pub fn json(text: &str) -> Cow<'_, str> {
+pub(crate) fn json(text: &str) -> Cow<'_, str> {
     written_out(text, false, |c| format!("\\u{:04x}", u32::from(c)))
 }
 

@@ -90,6 +90,6 @@ fn every_folder_has_a_test() {
 }
 
 /// Every host in `fixtures/hosts`, by name.
-pub fn all() -> impl Iterator<Item = (&'static str, Snapshot)> {
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, Snapshot)> {
     LISTED.iter().map(|name| (*name, discover(name)))
 }

@@ -99,7 +99,7 @@ fn write_release(dir: &Path) {
 
 /// `Recorder` takes a host, not a shared one.
 /// A host that a recorder may own.
-pub struct Shared(pub Arc<dyn Host>);
+pub(crate) struct Shared(pub Arc<dyn Host>);
 
 impl ringwise_sys::Clock for Shared {
     fn since_boot(&self) -> std::time::Duration {

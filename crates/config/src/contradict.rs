@@ -8,7 +8,7 @@ use crate::words::{flow_text, glob_matches};
 
 /// Where one half of a contradiction stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum At {
+pub(crate) enum At {
     /// As a wish has it.
     Place(ConfiguredBy),
     /// A key of the group that has it so.
@@ -20,7 +20,7 @@ pub enum At {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contradiction {
+pub(crate) struct Contradiction {
     pub at: Vec<At>,
     pub found: String,
     pub right: String,

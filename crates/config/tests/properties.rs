@@ -1,6 +1,6 @@
 //! What holds for any text, on mutations of a whole file.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "each test program uses a part")]
 use crate::common;
 use proptest::prelude::*;
 

@@ -10,7 +10,7 @@ use crate::natural;
 use crate::read::Reader;
 
 /// What the port's own dump says it is.
-pub fn is_bond(port: &Port) -> bool {
+pub(crate) fn is_bond(port: &Port) -> bool {
     matches!(&port.sort, Sort::Software(k) if k == "bond" || k == "team")
 }
 

@@ -7,6 +7,6 @@ use crate::ethtool::get;
 use crate::read::Reader;
 
 /// Absent: the driver has no channels to show (EOPNOTSUPP).
-pub fn channels(r: &mut Reader, dev: &str) -> Fact<Channels> {
+pub(crate) fn channels(r: &mut Reader, dev: &str) -> Fact<Channels> {
     get(r, dev, msg::CHANNELS_GET, "channels-get", ethtool_nl::channels)
 }

@@ -11,7 +11,7 @@ use ringwise_sys::{Error, Host, IoctlCmd};
 use crate::ethtool::{first, get, ioctl};
 use crate::read::{Reader, unread};
 
-pub fn coalesce(r: &mut Reader, dev: &str) -> Fact<Coalesce> {
+pub(crate) fn coalesce(r: &mut Reader, dev: &str) -> Fact<Coalesce> {
     get(r, dev, msg::COALESCE_GET, "coalesce-get", ethtool_nl::coalesce)
 }
 
@@ -20,7 +20,7 @@ const WHAT: &str = "moderation of queues";
 /// Moderation of the queues below `queues` (`ETHTOOL_PERQUEUE`): all in one call, and one by one where a queue
 /// refuses. An answer does not prove that it can be set: virtio_net answers with defaults where the device has no
 /// such thing. `of_device`: parameters that the driver has.
-pub fn of_queues(
+pub(crate) fn of_queues(
     r: &mut Reader,
     dev: &str,
     queues: Option<u32>,
@@ -85,7 +85,7 @@ fn ask(
 }
 
 /// Queues that exist: the counts of the driver, else the directories. `None`: neither was read, or they name no queue.
-pub fn queue_count(channels: &Fact<ringwise_model::Channels>, rx: usize, tx: usize) -> Option<u32> {
+pub(crate) fn queue_count(channels: &Fact<ringwise_model::Channels>, rx: usize, tx: usize) -> Option<u32> {
     let reported = channels.known().map(|c| c.rx_queues().max(c.tx_queues()));
     let listed = Some(rx.max(tx) as u32);
     reported.filter(|n| *n > 0).or(listed.filter(|n| *n > 0))

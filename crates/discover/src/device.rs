@@ -14,7 +14,7 @@ const PARAVIRTUAL: &[&str] = &["hv_netvsc", "vif", "xen_netfront", "xen-netfront
 /// Drivers of virtual functions only: in a guest no `physfn` tells. (mlx5, bnxt and others serve both.)
 const VIRTUAL_FUNCTION: &[&str] = &["iavf", "i40evf", "ixgbevf", "igbvf", "cxgb4vf", "nicvf", "rvu_nicvf"];
 
-pub struct Device {
+pub(crate) struct Device {
     pub kind: NicKind,
     pub driver: Fact<String>,
     /// `0000:03:00.0`; for virtio the PCI function (or other device) above it. Where no link tells it, what the
@@ -30,7 +30,7 @@ pub struct Device {
 }
 
 /// `name` is the interface. `dev_path` may be missing in parts: each part is asked by itself.
-pub fn device(r: &mut Reader, name: &str) -> Device {
+pub(crate) fn device(r: &mut Reader, name: &str) -> Device {
     let dev = format!("{NET}/{name}/device");
     let entries = r.host.list(&dev);
     let vars = r.host.read_text(&format!("{dev}/uevent")).unwrap_or_default();

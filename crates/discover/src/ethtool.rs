@@ -6,12 +6,12 @@ use ringwise_sys::{IoctlCmd, Request};
 
 use crate::read::Reader;
 
-pub fn request(dev: &str, cmd: u8, name: &'static str) -> Request {
+pub(crate) fn request(dev: &str, cmd: u8, name: &'static str) -> Request {
     Request::EthtoolGet { cmd, name, dev: dev.to_string() }
 }
 
 /// One GET about one device: exactly one message is the answer.
-pub fn get<T>(
+pub(crate) fn get<T>(
     r: &mut Reader,
     dev: &str,
     cmd: u8,
@@ -22,11 +22,11 @@ pub fn get<T>(
 }
 
 /// One ioctl with the whole struct there and back.
-pub fn ioctl(dev: &str, cmd: IoctlCmd, payload: Vec<u8>) -> Request {
+pub(crate) fn ioctl(dev: &str, cmd: IoctlCmd, payload: Vec<u8>) -> Request {
     Request::Ioctl { cmd, dev: dev.to_string(), payload }
 }
 
 /// The first message of a reply.
-pub fn first(reply: &[Vec<u8>]) -> Result<&[u8], ParseError> {
+pub(crate) fn first(reply: &[Vec<u8>]) -> Result<&[u8], ParseError> {
     reply.first().map(Vec::as_slice).ok_or_else(|| ParseError::new("kernel reply", "", "one message"))
 }

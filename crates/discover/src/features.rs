@@ -9,12 +9,12 @@ use ringwise_model::{Fact, Feature};
 use crate::ethtool::{first, request};
 use crate::read::Reader;
 
-pub fn features(r: &mut Reader, dev: &str) -> Fact<BTreeMap<String, Feature>> {
+pub(crate) fn features(r: &mut Reader, dev: &str) -> Fact<BTreeMap<String, Feature>> {
     r.ask_later(&request(dev, msg::FEATURES_GET, "features-get"), |reply| ethtool_nl::features(first(reply)?, &[]))
 }
 
 /// Absent: the driver has none.
-pub fn private_flags(r: &mut Reader, dev: &str) -> Fact<BTreeMap<String, bool>> {
+pub(crate) fn private_flags(r: &mut Reader, dev: &str) -> Fact<BTreeMap<String, bool>> {
     let ask = request(dev, msg::PRIVFLAGS_GET, "privflags-get");
     let found = r.ask_later(&ask, |reply| ethtool_nl::private_flags(first(reply)?, &[]));
     found.and_then(|all| if all.is_empty() { Fact::Absent } else { Fact::Known(all) })

@@ -7,7 +7,7 @@ const DRIVERS: &[&str] = &["vfio-pci", "igb_uio", "uio_pci_generic"];
 /// PCI class code of network controllers (linux/pci_ids.h).
 const NETWORK: &str = "0x02";
 
-pub fn held(host: &dyn Host) -> Vec<Held> {
+pub(crate) fn held(host: &dyn Host) -> Vec<Held> {
     let mut out = Vec::new();
     for driver in DRIVERS {
         let Ok(names) = host.list(&format!("/sys/bus/pci/drivers/{driver}")) else { continue };

@@ -22,7 +22,7 @@ use crate::parts::{Parts, part};
 use crate::read::Reader;
 
 /// `/proc/interrupts`, read once for all devices; or not at all, where the interrupts' own files tell the names.
-pub struct Table {
+pub(crate) struct Table {
     rows: OnceLock<Fact<HashMap<u32, Line>>>,
     /// debugfs shows the kernel's flags of each interrupt (root only, CONFIG_GENERIC_IRQ_DEBUGFS).
     debugfs: bool,
@@ -39,7 +39,7 @@ const DEBUGFS: &str = "/sys/kernel/debug/irq/irqs";
 
 impl Table {
     /// Without `now` the table is read only when something else does not tell enough.
-    pub fn read(r: &mut Reader, now: bool) -> Self {
+    pub(crate) fn read(r: &mut Reader, now: bool) -> Self {
         if !now {
             return Self { rows: OnceLock::new(), debugfs: false };
         }
@@ -102,7 +102,7 @@ fn actions(host: &dyn Host, irq: u32) -> Option<Vec<String>> {
 }
 
 /// What is known of the device when its vectors are looked for.
-pub struct Around<'a> {
+pub(crate) struct Around<'a> {
     pub name: &'a str,
     pub other_names: &'a [&'a str],
     pub device: &'a Device,
@@ -115,7 +115,7 @@ pub struct Around<'a> {
 }
 
 /// Queues that `queue-get` names: napi and interrupt, where the driver links them.
-pub struct Genl {
+pub(crate) struct Genl {
     /// Whether there was an answer. Absent: a kernel without the family.
     pub asked: Fact<()>,
     pub napi: BTreeMap<(Dir, u32), u32>,
@@ -127,7 +127,7 @@ pub struct Genl {
 }
 
 /// Asks the kernel's own links. Empty on kernels before 6.8 and with drivers that tell nothing.
-pub fn genl(r: &mut Reader, dev: &str) -> Genl {
+pub(crate) fn genl(r: &mut Reader, dev: &str) -> Genl {
     let dump = |cmd, name| Request::NetdevDump { cmd, name, dev: dev.to_string() };
     let queues = r.ask(&dump(cmd::QUEUE_GET, "queue-get"), |reply| {
         reply.iter().map(|m| netdev_nl::queue(m)).collect::<Result<Vec<_>, _>>()
@@ -163,7 +163,7 @@ pub fn genl(r: &mut Reader, dev: &str) -> Genl {
 }
 
 /// Every vector of the device, in the order of the model.
-pub fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl, parts: Parts) -> Vec<Vector> {
+pub(crate) fn vectors(r: &mut Reader, table: &Table, around: &Around, genl: &Genl, parts: Parts) -> Vec<Vector> {
     let msi = msi_irqs(r, &around.device.dirs);
     let mut names: BTreeMap<u32, Option<Vec<String>>> =
         msi.iter().flatten().map(|irq| (*irq, table.names(r.host, *irq))).collect();
@@ -438,7 +438,7 @@ fn sure_if(msi: bool) -> Confidence {
     if msi { Confidence::Sure } else { Confidence::Likely }
 }
 
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, reason = "the members of the value that it makes")]
 fn vector(
     r: &mut Reader,
     table: &Table,

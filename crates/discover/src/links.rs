@@ -11,11 +11,11 @@ use ringwise_sys::Request;
 use crate::natural;
 use crate::read::Reader;
 
-pub const NET: &str = "/sys/class/net";
+pub(crate) const NET: &str = "/sys/class/net";
 
 /// What an interface is before its own files are looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sort {
+pub(crate) enum Sort {
     /// May have a device with queues behind it.
     Own,
     Loopback,
@@ -25,7 +25,7 @@ pub enum Sort {
 
 /// One interface of the namespace.
 #[derive(Debug, Clone)]
-pub struct Port {
+pub(crate) struct Port {
     pub name: String,
     pub ifindex: Option<IfIndex>,
     pub sort: Sort,
@@ -41,7 +41,7 @@ const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 const HARDWARE: [&str; 2] = ["ipoib", "netdevsim"];
 
 /// Every interface, by name in natural order.
-pub fn ports(r: &mut Reader) -> Vec<Port> {
+pub(crate) fn ports(r: &mut Reader) -> Vec<Port> {
     let dump = match r.host.kernel(&Request::Links) {
         Ok(reply) => decode(&reply).map_err(|e| ringwise_sys::Error::other("", e.to_string())),
         Err(e) => Err(e),
@@ -68,7 +68,7 @@ fn only_valid(ports: &mut Vec<Port>, r: &mut Reader) {
 }
 
 /// The same from the directories alone.
-pub fn from_files(r: &mut Reader) -> Vec<Port> {
+pub(crate) fn from_files(r: &mut Reader) -> Vec<Port> {
     let mut ports = from_sysfs(r);
     only_valid(&mut ports, r);
     ports.sort_by(|a, b| natural::compare(&a.name, &b.name));
@@ -152,7 +152,7 @@ fn from_sysfs(r: &mut Reader) -> Vec<Port> {
 }
 
 /// Value of a line `KEY=VALUE`.
-pub fn var<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+pub(crate) fn var<'t>(text: &'t str, key: &str) -> Option<&'t str> {
     text.lines().find_map(|l| l.strip_prefix(key)?.strip_prefix('=')).filter(|v| !v.is_empty())
 }
 
@@ -191,7 +191,7 @@ const FEW_STACKED: usize = 32;
 const FEW_MASTERS: usize = 64;
 
 /// What becomes of each interface.
-pub struct Chosen {
+pub(crate) struct Chosen {
     /// Indices into the ports: to be read or listed.
     pub listed: Vec<usize>,
     pub bystanders: Bystanders,
@@ -199,7 +199,7 @@ pub struct Chosen {
 
 /// `named`: only these (with what lies below them); empty: all that have queues or carry others.
 /// `follow`: listed in any case, with what lies below.
-pub fn choose(ports: &[Port], named: &[usize], follow: &[usize]) -> Chosen {
+pub(crate) fn choose(ports: &[Port], named: &[usize], follow: &[usize]) -> Chosen {
     let at: HashMap<IfIndex, usize> = ports.iter().enumerate().filter_map(|(i, p)| Some((p.ifindex?, i))).collect();
     let is_master: HashSet<IfIndex> = ports.iter().filter_map(|p| p.master).collect();
     let soft = |p: &Port| matches!(p.sort, Sort::Software(_));

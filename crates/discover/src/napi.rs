@@ -9,7 +9,7 @@ use crate::links::NET;
 use crate::read::{Reader, failed};
 
 /// Unknown where one of the parts cannot be read: a value that is none says that the kernel has no such knob.
-pub fn napi(r: &mut Reader, dev: &str, genl: &Genl) -> Fact<Napi> {
+pub(crate) fn napi(r: &mut Reader, dev: &str, genl: &Genl) -> Fact<Napi> {
     let found = device(r.host, dev).and_then(|device| match &genl.asked {
         Fact::Unknown(u) => Fact::Unknown(u.clone()),
         _ => Fact::Known(Napi { device, instances: instances(r.host, genl, device.threaded) }),

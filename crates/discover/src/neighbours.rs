@@ -9,7 +9,7 @@ use crate::device;
 use crate::read::Reader;
 
 /// All interfaces that may have a device of their own.
-pub struct Neighbours {
+pub(crate) struct Neighbours {
     names: Vec<String>,
     identities: OnceLock<Vec<Identity>>,
 }
@@ -22,7 +22,7 @@ struct Identity {
 }
 
 impl Neighbours {
-    pub fn new(names: Vec<String>) -> Self {
+    pub(crate) fn new(names: Vec<String>) -> Self {
         Self { names, identities: OnceLock::new() }
     }
 
@@ -44,13 +44,13 @@ impl Neighbours {
     }
 
     /// Whether no other interface is of `driver`.
-    pub fn is_only(&self, host: &dyn Host, name: &str, driver: Option<&str>) -> bool {
+    pub(crate) fn is_only(&self, host: &dyn Host, name: &str, driver: Option<&str>) -> bool {
         self.alike(host, name, driver).next().is_none()
     }
 
     /// Which of the addresses in interrupt names is that of `name`, whose own is unknown: the only one that no other
     /// interface has. `None` where several are left, or another interface of the driver has an unknown one too.
-    pub fn address_of(
+    pub(crate) fn address_of(
         &self,
         host: &dyn Host,
         name: &str,
@@ -68,7 +68,7 @@ impl Neighbours {
 }
 
 /// The address in a name such as `mlx5_comp0@pci:0000:3b:00.0`.
-pub fn address_in(name: &str) -> Option<&str> {
+pub(crate) fn address_in(name: &str) -> Option<&str> {
     let (_, address) = name.split_once('@')?;
     Some(address.strip_prefix("pci:").unwrap_or(address))
 }

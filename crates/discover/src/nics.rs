@@ -19,7 +19,7 @@ use crate::{channels, coalesce, device, features, irq, napi, pause, queues, ring
 const EINVAL: i32 = 22;
 
 /// What all devices share; read once.
-pub struct Common {
+pub(crate) struct Common {
     pub table: irq::Table,
     pub addresses: Fact<HashMap<u32, Vec<String>>>,
     pub parts: Parts,
@@ -27,7 +27,7 @@ pub struct Common {
 }
 
 /// Addresses of all interfaces by index, from one dump.
-pub fn addresses(r: &mut Reader) -> Fact<HashMap<u32, Vec<String>>> {
+pub(crate) fn addresses(r: &mut Reader) -> Fact<HashMap<u32, Vec<String>>> {
     r.ask(&Request::Addrs, |reply| {
         let mut out: HashMap<u32, Vec<String>> = HashMap::new();
         for m in reply {
@@ -40,7 +40,7 @@ pub fn addresses(r: &mut Reader) -> Fact<HashMap<u32, Vec<String>>> {
 }
 
 /// A device with queues of its own, as far as one can see: every file and request of it.
-pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Option<&str>) -> Nic {
+pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Option<&str>) -> Nic {
     let mut r = Reader::new(host.as_ref());
     let (name, parts) = (port.name.as_str(), common.parts);
     let dir = format!("{NET}/{name}");
@@ -112,7 +112,7 @@ pub fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_kind: Opt
 
 /// A device that gave no answer, from a host that is not asked anything that may hang; the missing answer comes
 /// first in what is unread, and stands for the rest.
-pub fn read_quiet(
+pub(crate) fn read_quiet(
     quiet: &Arc<dyn Host>,
     common: &Common,
     port: &Port,
@@ -127,7 +127,7 @@ pub fn read_quiet(
 }
 
 /// A software interface or loopback: what the dumps say, no file of its own.
-pub fn listed(common: &Common, port: &Port) -> Nic {
+pub(crate) fn listed(common: &Common, port: &Port) -> Nic {
     let kind = match &port.sort {
         Sort::Loopback => NicKind::Loopback,
         Sort::Software(kind) => NicKind::Software { kind: kind.clone() },
@@ -160,7 +160,7 @@ pub fn listed(common: &Common, port: &Port) -> Nic {
 }
 
 /// A device that could not be read in time: only what the dumps said is there.
-pub fn late(common: &Common, port: &Port, within: Duration) -> Nic {
+pub(crate) fn late(common: &Common, port: &Port, within: Duration) -> Nic {
     let u = no_answer(port, within);
     let mut nic = bare(port, NicKind::Unknown, Some(&u));
     nic.dev.bus_address = port.info.as_ref().and_then(|i| i.parent_dev.clone());
@@ -280,7 +280,7 @@ fn permanent_mac(r: &Reader, dir: &str, port: &Port) -> Option<String> {
 }
 
 /// Index of the master's kind by interface index.
-pub fn master_kind(ports: &[Port], master: Option<IfIndex>) -> Option<String> {
+pub(crate) fn master_kind(ports: &[Port], master: Option<IfIndex>) -> Option<String> {
     let master = ports.iter().find(|p| p.ifindex.is_some() && p.ifindex == master)?;
     match &master.sort {
         Sort::Software(kind) => Some(kind.clone()),

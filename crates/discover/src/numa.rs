@@ -12,7 +12,7 @@ const NODE: &str = "/sys/devices/system/node";
 
 /// Every node directory. Absent: a kernel without NUMA. Unknown when a node's CPUs cannot be told:
 /// a map with a hole would make its CPUs look homeless.
-pub fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
+pub(crate) fn nodes(r: &mut Reader) -> Fact<BTreeMap<NodeId, Node>> {
     let ids = match r.list(NODE) {
         Fact::Known(names) => natural::numbers(&names, "node"),
         Fact::Absent => return Fact::Absent,

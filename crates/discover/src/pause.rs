@@ -7,6 +7,6 @@ use ringwise_model::nic::Pause;
 use crate::ethtool::get;
 use crate::read::Reader;
 
-pub fn pause(r: &mut Reader, dev: &str) -> Fact<Pause> {
+pub(crate) fn pause(r: &mut Reader, dev: &str) -> Fact<Pause> {
     get(r, dev, msg::PAUSE_GET, "pause-get", ethtool_nl::pause)
 }

@@ -11,11 +11,11 @@ use ringwise_sys::reading::reading;
 const AT_ONCE: usize = 32;
 
 /// `None`: it did nothing, because an earlier one still hangs at the same device.
-pub type Task<T> = Box<dyn FnOnce() -> Option<T> + Send>;
+pub(crate) type Task<T> = Box<dyn FnOnce() -> Option<T> + Send>;
 
 /// Runs every task in a thread of its own and returns the results in order. None: not done within
 /// `deadline` of its start, panicked, or no thread could be had. Late threads are never waited for.
-pub fn run<T: Send + 'static>(tasks: Vec<Task<T>>, deadline: Duration) -> Vec<Option<T>> {
+pub(crate) fn run<T: Send + 'static>(tasks: Vec<Task<T>>, deadline: Duration) -> Vec<Option<T>> {
     let mut results: Vec<Option<T>> = tasks.iter().map(|_| None).collect();
     let mut waiting: VecDeque<_> = tasks.into_iter().enumerate().collect();
     let mut running: Vec<(usize, Instant)> = Vec::new();

@@ -9,7 +9,7 @@ use crate::{natural, rfs, rps, xps};
 
 /// Receive and transmit queues from `/sys/class/net/DEV/queues`. The directory may show more receive
 /// queues than the device has rings (mlx5 with AF_XDP rings on some kernels).
-pub fn queues(r: &mut Reader, dir: &str, steering: bool) -> (Vec<RxQueue>, Vec<TxQueue>) {
+pub(crate) fn queues(r: &mut Reader, dir: &str, steering: bool) -> (Vec<RxQueue>, Vec<TxQueue>) {
     let base = format!("{dir}/queues");
     let names = match r.host.list(&base) {
         Ok(names) => names,

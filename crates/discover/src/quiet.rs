@@ -36,7 +36,7 @@ pub fn left_out(s: &Snapshot) -> impl Iterator<Item = &Unread> {
 }
 
 /// The host without kernel requests and without the files that need the network lock: those fail with `why`.
-pub struct Quiet {
+pub(crate) struct Quiet {
     pub host: Arc<dyn Host>,
     /// Without its `what`.
     pub why: Unread,

@@ -8,7 +8,7 @@ const EPERM: i32 = 1;
 const EACCES: i32 = 13;
 
 /// Why a thing stayed unread. `what` is the path or the request, without the verb.
-pub fn unread(what: &str, e: &Error) -> Unread {
+pub(crate) fn unread(what: &str, e: &Error) -> Unread {
     let why = match (e.errno, &e.words) {
         (Some(EPERM | EACCES), None) => "needs root".to_string(),
         (Some(EPERM | EACCES), Some(w)) => format!("needs root: {w}"),
@@ -18,23 +18,23 @@ pub fn unread(what: &str, e: &Error) -> Unread {
 }
 
 /// A failed read as a fact: the kernel's "not here" is absent, everything else unknown.
-pub fn failed<T>(what: &str, e: &Error) -> Fact<T> {
+pub(crate) fn failed<T>(what: &str, e: &Error) -> Fact<T> {
     if e.is_absent() { Fact::Absent } else { Fact::Unknown(unread(what, e)) }
 }
 
 /// Reads of one device or one part of the host; collects what could not be read.
-pub struct Reader<'h> {
+pub(crate) struct Reader<'h> {
     pub host: &'h dyn Host,
     pub unread: Vec<Unread>,
 }
 
 impl<'h> Reader<'h> {
-    pub fn new(host: &'h dyn Host) -> Self {
+    pub(crate) fn new(host: &'h dyn Host) -> Self {
         Self { host, unread: Vec::new() }
     }
 
     /// Keeps the reason of an unknown fact in the list as well.
-    pub fn note<T>(&mut self, fact: Fact<T>) -> Fact<T> {
+    pub(crate) fn note<T>(&mut self, fact: Fact<T>) -> Fact<T> {
         if let Fact::Unknown(u) = &fact {
             self.unread.push(u.clone());
         }
@@ -42,7 +42,7 @@ impl<'h> Reader<'h> {
     }
 
     /// A text file without trailing white space.
-    pub fn text(&mut self, path: &str) -> Fact<String> {
+    pub(crate) fn text(&mut self, path: &str) -> Fact<String> {
         let fact = match self.host.read_text(path) {
             Ok(t) => Fact::Known(t),
             Err(e) => failed(path, &e),
@@ -51,7 +51,7 @@ impl<'h> Reader<'h> {
     }
 
     /// A text file and its parser.
-    pub fn parse<T>(&mut self, path: &str, parse: impl FnOnce(&str) -> Result<T, ParseError>) -> Fact<T> {
+    pub(crate) fn parse<T>(&mut self, path: &str, parse: impl FnOnce(&str) -> Result<T, ParseError>) -> Fact<T> {
         let fact = match self.host.read_text(path) {
             Ok(t) => parsed(path, parse(&t)),
             Err(e) => failed(path, &e),
@@ -60,7 +60,7 @@ impl<'h> Reader<'h> {
     }
 
     /// The same, where an errno of `absent` means "not here" (`EINVAL` of `carrier` while down).
-    pub fn parse_or_absent<T>(
+    pub(crate) fn parse_or_absent<T>(
         &mut self,
         path: &str,
         absent: &[i32],
@@ -75,7 +75,7 @@ impl<'h> Reader<'h> {
     }
 
     /// Names in a directory.
-    pub fn list(&mut self, path: &str) -> Fact<Vec<String>> {
+    pub(crate) fn list(&mut self, path: &str) -> Fact<Vec<String>> {
         let fact = match self.host.list(path) {
             Ok(names) => Fact::Known(names),
             Err(e) => failed(path, &e),
@@ -84,7 +84,7 @@ impl<'h> Reader<'h> {
     }
 
     /// Last part of a link's target.
-    pub fn link_name(&mut self, path: &str) -> Fact<String> {
+    pub(crate) fn link_name(&mut self, path: &str) -> Fact<String> {
         let fact = match self.host.readlink(path) {
             Ok(target) => match target.rsplit('/').find(|p| !p.is_empty()) {
                 Some(name) => Fact::Known(name.to_string()),
@@ -96,7 +96,7 @@ impl<'h> Reader<'h> {
     }
 
     /// [`Reader::ask`] for what only later versions record: that an older recording lacks it is no news.
-    pub fn ask_later<T>(
+    pub(crate) fn ask_later<T>(
         &mut self,
         request: &Request,
         decode: impl FnOnce(&[Vec<u8>]) -> Result<T, ParseError>,
@@ -109,7 +109,7 @@ impl<'h> Reader<'h> {
     }
 
     /// [`Reader::parse`] in the same way.
-    pub fn parse_later<T>(&mut self, path: &str, parse: impl FnOnce(&str) -> Result<T, ParseError>) -> Fact<T> {
+    pub(crate) fn parse_later<T>(&mut self, path: &str, parse: impl FnOnce(&str) -> Result<T, ParseError>) -> Fact<T> {
         match self.host.read_text(path) {
             Err(e) if self.is_older_recording(&e) => failed(path, &e),
             Err(e) => self.note(failed(path, &e)),
@@ -118,12 +118,16 @@ impl<'h> Reader<'h> {
     }
 
     /// The recording holds no answer to this, not even a refusal.
-    pub fn is_older_recording(&self, e: &Error) -> bool {
+    pub(crate) fn is_older_recording(&self, e: &Error) -> bool {
         e.errno.is_none() && self.host.is_recorded()
     }
 
     /// A kernel request and the decoder of its reply.
-    pub fn ask<T>(&mut self, request: &Request, decode: impl FnOnce(&[Vec<u8>]) -> Result<T, ParseError>) -> Fact<T> {
+    pub(crate) fn ask<T>(
+        &mut self,
+        request: &Request,
+        decode: impl FnOnce(&[Vec<u8>]) -> Result<T, ParseError>,
+    ) -> Fact<T> {
         let fact = match self.host.kernel(request) {
             Ok(reply) => parsed(&request.to_string(), decode(&reply)),
             Err(e) => failed(&request.to_string(), &e),

@@ -6,11 +6,11 @@ use ringwise_model::Fact;
 use crate::read::Reader;
 
 /// `rps_flow_cnt` of one receive queue directory, entries. 0: off.
-pub fn queue(r: &mut Reader, queue_dir: &str) -> Fact<u32> {
+pub(crate) fn queue(r: &mut Reader, queue_dir: &str) -> Fact<u32> {
     r.parse(&format!("{queue_dir}/rps_flow_cnt"), sysfs::parse_u32)
 }
 
 /// sysctl `net.core.rps_sock_flow_entries`. 0: RFS off. Absent: a kernel without RPS.
-pub fn global(r: &mut Reader) -> Fact<u32> {
+pub(crate) fn global(r: &mut Reader) -> Fact<u32> {
     r.parse("/proc/sys/net/core/rps_sock_flow_entries", sysfs::parse_u32)
 }

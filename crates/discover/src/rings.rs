@@ -6,6 +6,6 @@ use ringwise_model::{Fact, Rings};
 use crate::ethtool::get;
 use crate::read::Reader;
 
-pub fn rings(r: &mut Reader, dev: &str) -> Fact<Rings> {
+pub(crate) fn rings(r: &mut Reader, dev: &str) -> Fact<Rings> {
     get(r, dev, msg::RINGS_GET, "rings-get", ethtool_nl::rings)
 }

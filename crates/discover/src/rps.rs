@@ -6,15 +6,15 @@ use ringwise_model::{CpuSet, Fact};
 use crate::read::Reader;
 
 /// `rps_cpus` of one receive queue directory. Empty: off. Absent: a kernel without RPS.
-pub fn mask(r: &mut Reader, queue_dir: &str) -> Fact<CpuSet> {
+pub(crate) fn mask(r: &mut Reader, queue_dir: &str) -> Fact<CpuSet> {
     r.parse(&format!("{queue_dir}/rps_cpus"), cpumask::parse)
 }
 
-pub const DEFAULT_MASK: &str = "/proc/sys/net/core/rps_default_mask";
+pub(crate) const DEFAULT_MASK: &str = "/proc/sys/net/core/rps_default_mask";
 
 /// sysctl `net.core.rps_default_mask` (since 6.3), given to queues that are made later. Reading it takes the
 /// network lock (net/core/sysctl_net_core.c), which a sick device may hold: only under a deadline.
-pub fn default_mask(r: &mut Reader) -> Fact<CpuSet> {
+pub(crate) fn default_mask(r: &mut Reader) -> Fact<CpuSet> {
     // The kernel prints an empty line while it was never written (net/core/sysctl_net_core.c).
     r.parse(DEFAULT_MASK, |t| if t.trim().is_empty() { Ok(CpuSet::new()) } else { cpumask::parse(t) })
 }

@@ -24,7 +24,7 @@ pub fn rss_of(host: &dyn Host, dev: &str) -> (Fact<Rss>, Vec<Unread>) {
 }
 
 /// Netlink where the kernel has it (since 6.2), else the ioctl. Absent: the device has no RSS.
-pub fn rss(r: &mut Reader, dev: &str) -> Fact<Rss> {
+pub(crate) fn rss(r: &mut Reader, dev: &str) -> Fact<Rss> {
     let ask = request(dev, msg::RSS_GET, "rss-get");
     let netlink = match r.host.kernel(&ask) {
         Ok(reply) => first(&reply).and_then(ethtool_nl::rss).map_err(|e| Fact::unknown(ask.to_string(), e.to_string())),

@@ -19,7 +19,7 @@ const TRIES: u32 = 4;
 const MOST: u32 = 8192;
 
 /// Absent: the driver does not count rules, so it has none.
-pub fn rules(r: &mut Reader, dev: &str) -> Fact<Rules> {
+pub(crate) fn rules(r: &mut Reader, dev: &str) -> Fact<Rules> {
     let ask = ioctl(dev, IoctlCmd::RuleCount, rxnfc::count_request());
     let counted = match r.ask_later(&ask, |reply| rxnfc::count(first(reply)?)) {
         Fact::Known(c) => c,

@@ -11,7 +11,7 @@ use crate::natural;
 use crate::read::Reader;
 
 /// As the driver words it; absent where it says nothing.
-pub fn firmware(r: &mut Reader, dev: &str) -> Fact<String> {
+pub(crate) fn firmware(r: &mut Reader, dev: &str) -> Fact<String> {
     let ask = ioctl(dev, IoctlCmd::DrvinfoGet, ethtool_ioctl::drvinfo_request());
     let told = r.ask_later(&ask, |reply| ethtool_ioctl::drvinfo(first(reply)?));
     told.and_then(|d| match d.fw_version.trim() {
@@ -21,7 +21,7 @@ pub fn firmware(r: &mut Reader, dev: &str) -> Fact<String> {
 }
 
 /// Of the function itself; for virtio of the one above. Absent: not on PCI Express.
-pub fn pcie(r: &mut Reader, dirs: &[String]) -> Fact<Pcie> {
+pub(crate) fn pcie(r: &mut Reader, dirs: &[String]) -> Fact<Pcie> {
     let mut out = Fact::Absent;
     for dir in dirs {
         out = one(r, dir);
@@ -45,7 +45,7 @@ fn one(r: &mut Reader, dir: &str) -> Fact<Pcie> {
 
 const CPU: &str = "/sys/devices/system/cpu";
 
-pub fn power(r: &mut Reader, t: &Topology) -> Power {
+pub(crate) fn power(r: &mut Reader, t: &Topology) -> Power {
     let mut policies = match r.host.list(&format!("{CPU}/cpufreq")) {
         Ok(l) => l.into_iter().filter(|n| n.starts_with("policy")).collect(),
         Err(_) => Vec::new(),

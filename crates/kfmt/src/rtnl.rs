@@ -17,34 +17,34 @@ const IFADDRMSG: usize = 8;
 
 /// `IFLA_*`.
 mod ifla {
-    pub const ADDRESS: u16 = 1;
-    pub const IFNAME: u16 = 3;
-    pub const MTU: u16 = 4;
-    pub const LINK: u16 = 5;
-    pub const MASTER: u16 = 10;
-    pub const OPERSTATE: u16 = 16;
-    pub const LINKINFO: u16 = 18;
-    pub const INFO_KIND: u16 = 1;
-    pub const IFALIAS: u16 = 20;
-    pub const NUM_TX_QUEUES: u16 = 31;
-    pub const NUM_RX_QUEUES: u16 = 32;
-    pub const CARRIER: u16 = 33;
-    pub const LINK_NETNSID: u16 = 37;
-    pub const XDP: u16 = 43;
-    pub const PROP_LIST: u16 = 52;
-    pub const ALT_IFNAME: u16 = 53;
-    pub const PERM_ADDRESS: u16 = 54;
-    pub const PARENT_DEV_NAME: u16 = 56;
-    pub const PARENT_DEV_BUS_NAME: u16 = 57;
+    pub(super) const ADDRESS: u16 = 1;
+    pub(super) const IFNAME: u16 = 3;
+    pub(super) const MTU: u16 = 4;
+    pub(super) const LINK: u16 = 5;
+    pub(super) const MASTER: u16 = 10;
+    pub(super) const OPERSTATE: u16 = 16;
+    pub(super) const LINKINFO: u16 = 18;
+    pub(super) const INFO_KIND: u16 = 1;
+    pub(super) const IFALIAS: u16 = 20;
+    pub(super) const NUM_TX_QUEUES: u16 = 31;
+    pub(super) const NUM_RX_QUEUES: u16 = 32;
+    pub(super) const CARRIER: u16 = 33;
+    pub(super) const LINK_NETNSID: u16 = 37;
+    pub(super) const XDP: u16 = 43;
+    pub(super) const PROP_LIST: u16 = 52;
+    pub(super) const ALT_IFNAME: u16 = 53;
+    pub(super) const PERM_ADDRESS: u16 = 54;
+    pub(super) const PARENT_DEV_NAME: u16 = 56;
+    pub(super) const PARENT_DEV_BUS_NAME: u16 = 57;
 }
 
 /// Within `IFLA_XDP`.
 mod xdp {
-    pub const ATTACHED: u16 = 2;
-    pub const PROG_ID: u16 = 4;
-    pub const DRV_PROG_ID: u16 = 5;
-    pub const SKB_PROG_ID: u16 = 6;
-    pub const HW_PROG_ID: u16 = 7;
+    pub(super) const ATTACHED: u16 = 2;
+    pub(super) const PROG_ID: u16 = 4;
+    pub(super) const DRV_PROG_ID: u16 = 5;
+    pub(super) const SKB_PROG_ID: u16 = 6;
+    pub(super) const HW_PROG_ID: u16 = 7;
 }
 
 /// `ARPHRD_LOOPBACK`, `ARPHRD_ETHER`.

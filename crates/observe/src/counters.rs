@@ -65,7 +65,7 @@ impl Source {
 }
 
 /// Values that go up and down among the [`Counts`].
-pub const GAUGES: [&str; 3] = ["softnet_backlog", "bql_inflight", "bql_limit"];
+pub(crate) const GAUGES: [&str; 3] = ["softnet_backlog", "bql_inflight", "bql_limit"];
 
 /// Counters that the kernel keeps in 32 bits, besides those of interrupts.
 fn is_32_bits(name: &str) -> bool {
@@ -91,7 +91,7 @@ pub fn more_32(before: u64, after: u64) -> Option<u64> {
 }
 
 /// Increase of every counter that is in both; names of those that went backwards. Gauges are left out.
-pub fn grown(before: &Counts, after: &Counts) -> (Counts, Vec<String>) {
+pub(crate) fn grown(before: &Counts, after: &Counts) -> (Counts, Vec<String>) {
     let (mut out, mut reset) = (Counts::new(), Vec::new());
     for (name, a) in after {
         let Some(b) = before.get(name).filter(|_| !GAUGES.contains(&name.as_str())) else { continue };

@@ -41,24 +41,24 @@ enum Asks {
 pub(crate) struct Notes(pub Vec<Unread>);
 
 impl Notes {
-    pub fn error(&mut self, e: &Error) {
+    pub(crate) fn error(&mut self, e: &Error) {
         if !e.is_absent() {
             self.0.push(Unread::new(&e.what, e.errno, e.reason()).because(e.cause));
         }
     }
 
-    pub fn take<T>(&mut self, r: Result<T, Error>) -> Option<T> {
+    pub(crate) fn take<T>(&mut self, r: Result<T, Error>) -> Option<T> {
         r.map_err(|e| self.error(&e)).ok()
     }
 
-    pub fn parsed<T>(&mut self, r: Result<T, ParseError>) -> Option<T> {
+    pub(crate) fn parsed<T>(&mut self, r: Result<T, ParseError>) -> Option<T> {
         r.map_err(|e| self.0.push(Unread::new(e.what, None, e.to_string()))).ok()
     }
 }
 
 impl Dev {
     /// `detail`: byte limits and timeouts of each transmit queue too, two or three small files each.
-    pub fn new(name: &str, wiring: &Wiring, detail: bool) -> Self {
+    pub(crate) fn new(name: &str, wiring: &Wiring, detail: bool) -> Self {
         Self {
             name: name.into(),
             wiring: wiring.clone(),
@@ -70,7 +70,7 @@ impl Dev {
         }
     }
 
-    pub fn read(&mut self, host: &dyn Host, notes: &mut Notes) -> Reading {
+    pub(crate) fn read(&mut self, host: &dyn Host, notes: &mut Notes) -> Reading {
         let messages = match host.kernel(&Request::Link { dev: self.name.clone() }) {
             Ok(m) => m,
             Err(e) if e.is_absent() => return Reading::Gone,

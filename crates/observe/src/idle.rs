@@ -9,13 +9,13 @@ use crate::counters::Counts;
 use crate::device::Notes;
 
 /// A counter is called `idle_us:2C6`, with the number of the state first: so they sort from shallow to deep.
-pub const PREFIX: &str = "idle_us:";
+pub(crate) const PREFIX: &str = "idle_us:";
 /// A file for each state of each CPU: of more CPUs than this nothing is read.
 const CPUS: usize = 64;
 const STATES: u32 = 10;
 
 /// `C6` of `2C6`.
-pub fn name(state: &str) -> String {
+pub(crate) fn name(state: &str) -> String {
     state.get(1..).unwrap_or_default().into()
 }
 
@@ -29,7 +29,13 @@ pub(crate) struct Idle {
 
 impl Idle {
     /// Of these CPUs: those that take interrupts.
-    pub fn read(&mut self, host: &dyn Host, of: BTreeSet<CpuId>, out: &mut BTreeMap<CpuId, Counts>, notes: &mut Notes) {
+    pub(crate) fn read(
+        &mut self,
+        host: &dyn Host,
+        of: BTreeSet<CpuId>,
+        out: &mut BTreeMap<CpuId, Counts>,
+        notes: &mut Notes,
+    ) {
         if of.len() > CPUS {
             if !std::mem::replace(&mut self.told, true) {
                 let why = format!("{} CPUs take interrupts; idle states are read of at most {CPUS}", of.len());

@@ -45,13 +45,13 @@ pub(crate) struct Late(Seats, usize);
 
 impl Late {
     /// It has answered in the meantime; what it said then is told to nobody.
-    pub fn back(&mut self) -> Option<Box<Dev>> {
+    pub(crate) fn back(&mut self) -> Option<Box<Dev>> {
         self.0.lock().get_mut(self.1)?.dev.take()
     }
 }
 
 impl Together {
-    pub fn start(devs: impl Iterator<Item = Box<Dev>>, host: &Arc<dyn Host>) -> Self {
+    pub(crate) fn start(devs: impl Iterator<Item = Box<Dev>>, host: &Arc<dyn Host>) -> Self {
         let seats = Seats(Arc::new(Mutex::new(devs.map(|d| Seat { dev: Some(d), told: None }).collect())));
         let (all, host) = (seats.clone(), host.clone());
         let work = move || {
@@ -69,18 +69,18 @@ impl Together {
         Self { seats, worker: Worker::start(work) }
     }
 
-    pub fn ask(&mut self) {
+    pub(crate) fn ask(&mut self) {
         self.worker.ask();
     }
 
     /// In their order; `None` when one of them is late: see [`Together::part`].
-    pub fn answer(&mut self, until: Instant) -> Option<Vec<(Reading, Vec<Unread>)>> {
+    pub(crate) fn answer(&mut self, until: Instant) -> Option<Vec<(Reading, Vec<Unread>)>> {
         self.worker.answer(until)?;
         self.seats.lock().iter_mut().map(|s| s.told.take()).collect()
     }
 
     /// From now on each for itself, in their order.
-    pub fn part(self) -> Vec<Left> {
+    pub(crate) fn part(self) -> Vec<Left> {
         let mut seats = self.seats.lock();
         let left = seats.iter_mut().enumerate().map(|(i, s)| match (s.dev.take(), s.told.take()) {
             (Some(dev), Some((reading, said))) => Left::Told(dev, reading, said),

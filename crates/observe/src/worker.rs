@@ -20,7 +20,7 @@ pub(crate) struct Worker<T> {
 
 impl<T: Send + 'static> Worker<T> {
     /// Without a thread there are no answers.
-    pub fn start(mut work: impl FnMut() -> T + Send + 'static) -> Self {
+    pub(crate) fn start(mut work: impl FnMut() -> T + Send + 'static) -> Self {
         let (ask, asked) = channel();
         let (answer, answers) = channel();
         let thread = thread::Builder::new().name("sampler".into());
@@ -32,7 +32,7 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// Unless an earlier question is still open.
-    pub fn ask(&mut self) {
+    pub(crate) fn ask(&mut self) {
         if self.open && self.answers.try_recv().is_ok() {
             self.open = false;
         }
@@ -41,7 +41,7 @@ impl<T: Send + 'static> Worker<T> {
     }
 
     /// `None`: not in time, or nothing was asked.
-    pub fn answer(&mut self, until: Instant) -> Option<T> {
+    pub(crate) fn answer(&mut self, until: Instant) -> Option<T> {
         if !std::mem::take(&mut self.asked) {
             return None;
         }

@@ -20,7 +20,7 @@ pub(crate) struct LearnedIndex<'a> {
 }
 
 impl<'a> LearnedIndex<'a> {
-    pub fn new(learned: &'a [Learned], kernel: &'a Fact<String>) -> Self {
+    pub(crate) fn new(learned: &'a [Learned], kernel: &'a Fact<String>) -> Self {
         let mut by: HashMap<&Address, Vec<&Learned>> = HashMap::new();
         for l in learned {
             by.entry(&l.address).or_default().push(l);
@@ -29,7 +29,7 @@ impl<'a> LearnedIndex<'a> {
     }
 
     /// Why this setting will not be tried again.
-    pub fn why(&self, nic: &Nic, setting: &Setting) -> Option<String> {
+    pub(crate) fn why(&self, nic: &Nic, setting: &Setting) -> Option<String> {
         if self.by.is_empty() {
             return None;
         }
@@ -104,7 +104,7 @@ fn slot(v: &mut Vec<Option<usize>>, at: u32, value: usize) {
 }
 
 impl<'a> Dev<'a> {
-    pub fn new(m: &Machine, nic: &'a Nic, goal: Goal) -> Self {
+    pub(crate) fn new(m: &Machine, nic: &'a Nic, goal: Goal) -> Self {
         let mut d = Self {
             nic,
             master: None,
@@ -146,7 +146,7 @@ impl<'a> Dev<'a> {
     }
 
     /// All devices of a plan, in the order of `nics`, each with what the host and the intent say about it.
-    pub fn all(s: &'a Snapshot, m: &Machine, nics: &[&'a Nic], intent: &'a Intent) -> Vec<Self> {
+    pub(crate) fn all(s: &'a Snapshot, m: &Machine, nics: &[&'a Nic], intent: &'a Intent) -> Vec<Self> {
         let by_index = s.by_index();
         let above = |n: &Nic| by_index.get(&n.master?).copied();
         let mut groups: BTreeMap<&str, Vec<&GroupWish>> = BTreeMap::new();
@@ -173,33 +173,33 @@ impl<'a> Dev<'a> {
     }
 
     /// The bond or team that it is a member of.
-    pub fn bond(&self) -> Option<&'a Nic> {
+    pub(crate) fn bond(&self) -> Option<&'a Nic> {
         self.master.filter(|m| m.bond.is_some())
     }
 
     /// What devices with one set of candidate CPUs have in common.
-    pub fn zone(&self) -> (Near, Goal) {
+    pub(crate) fn zone(&self) -> (Near, Goal) {
         // One queue has nothing to divide, so it needs no CPU without another policy.
         let whole = self.goal == Goal::Mixed && self.pairs() < 2;
         (self.near.clone(), if whole { Goal::Balanced } else { self.goal })
     }
 
     /// The zones that it may get while its number of queues is still open.
-    pub fn possible_zones(&self) -> impl Iterator<Item = (Near, Goal)> {
+    pub(crate) fn possible_zones(&self) -> impl Iterator<Item = (Near, Goal)> {
         let whole = (self.goal == Goal::Mixed).then_some(Goal::Balanced);
         std::iter::once(self.goal).chain(whole).map(|goal| (self.near.clone(), goal))
     }
 
-    pub fn name(&self) -> &'a str {
+    pub(crate) fn name(&self) -> &'a str {
         &self.nic.dev.name
     }
 
-    pub fn vector(&self, dir: Dir, queue: u32) -> Option<&'a Vector> {
+    pub(crate) fn vector(&self, dir: Dir, queue: u32) -> Option<&'a Vector> {
         let by = if dir == Dir::Rx { &self.rx_vector } else { &self.tx_vector };
         by.get(queue as usize).copied().flatten().map(|i| &self.nic.vectors[i])
     }
 
-    pub fn vector_index(&self, of: Of) -> Option<usize> {
+    pub(crate) fn vector_index(&self, of: Of) -> Option<usize> {
         match of {
             Of::Rx(q) => self.rx_vector.get(q as usize).copied().flatten(),
             Of::Tx(q) => self.tx_vector.get(q as usize).copied().flatten(),
@@ -207,26 +207,26 @@ impl<'a> Dev<'a> {
         }
     }
 
-    pub fn rx_queue(&self, queue: u32) -> Option<&'a RxQueue> {
+    pub(crate) fn rx_queue(&self, queue: u32) -> Option<&'a RxQueue> {
         self.rx_dir.get(queue as usize).copied().flatten().map(|i| &self.nic.rx_queues[i])
     }
 
-    pub fn tx_queue(&self, queue: u32) -> Option<&'a TxQueue> {
+    pub(crate) fn tx_queue(&self, queue: u32) -> Option<&'a TxQueue> {
         self.tx_dir.get(queue as usize).copied().flatten().map(|i| &self.nic.tx_queues[i])
     }
 
     /// Queue pairs after the plan: the wider of the two directions, as far as both are known.
-    pub fn pairs(&self) -> usize {
+    pub(crate) fn pairs(&self) -> usize {
         self.rx.max(self.tx.unwrap_or(0)) as usize
     }
 
     /// The same now.
-    pub fn pairs_now(&self) -> u32 {
+    pub(crate) fn pairs_now(&self) -> u32 {
         self.rx_now.max(self.tx_now.unwrap_or(0))
     }
 
     /// Where the vector's interrupt goes now.
-    pub fn now(m: &Machine, v: &Vector) -> Option<usize> {
+    pub(crate) fn now(m: &Machine, v: &Vector) -> Option<usize> {
         let single = |f: &Fact<CpuSet>| f.known().filter(|c| c.len() == 1).and_then(|c| m.at(c.first()?));
         match (&v.effective, v.asked.known()) {
             // It was asked to move and comes with the next interrupt.
@@ -237,13 +237,13 @@ impl<'a> Dev<'a> {
     }
 
     /// CPU of a queue pair now, by its receive interrupt, else its transmit one.
-    pub fn pair_now(&self, m: &Machine, queue: u32) -> Option<usize> {
+    pub(crate) fn pair_now(&self, m: &Machine, queue: u32) -> Option<usize> {
         let v = self.vector(Dir::Rx, queue).or_else(|| self.vector(Dir::Tx, queue))?;
         Self::now(m, v)
     }
 
     /// Splits the queues into units, noting interrupts that stay where they are.
-    pub fn split(&mut self, m: &Machine, learned: &LearnedIndex, refused: &mut Vec<NotPossible>) {
+    pub(crate) fn split(&mut self, m: &Machine, learned: &LearnedIndex, refused: &mut Vec<NotPossible>) {
         let n = self.pairs();
         let mut lead: Vec<usize> = (0..n).collect();
         if self.channels.is_none() {
@@ -299,7 +299,7 @@ impl<'a> Dev<'a> {
     }
 
     /// Queues whose interrupt the user laid down somewhere: the others are placed around them.
-    pub fn pin(&mut self, pins: &[(usize, Option<usize>)]) {
+    pub(crate) fn pin(&mut self, pins: &[(usize, Option<usize>)]) {
         for (queue, at) in pins {
             if let Some(u) = self.units.iter_mut().find(|u| u.queues.contains(queue)) {
                 u.fixed = Some(*at);
@@ -327,7 +327,7 @@ impl<'a> Dev<'a> {
     }
 
     /// Interrupts of the device whose queue is not known.
-    pub fn unknown_vectors(&self) -> usize {
+    pub(crate) fn unknown_vectors(&self) -> usize {
         self.nic
             .vectors
             .iter()

@@ -17,35 +17,35 @@ pub(crate) struct Entries {
 }
 
 impl Entries {
-    pub fn push(&mut self, entry: Entry) {
+    pub(crate) fn push(&mut self, entry: Entry) {
         self.places.entry(entry.0.clone()).or_insert(self.list.len());
         self.list.push(entry);
     }
 
-    pub fn contains(&self, address: &Address) -> bool {
+    pub(crate) fn contains(&self, address: &Address) -> bool {
         self.places.contains_key(address)
     }
 
-    pub fn get(&self, address: &Address) -> Option<&Entry> {
+    pub(crate) fn get(&self, address: &Address) -> Option<&Entry> {
         self.places.get(address).and_then(|at| self.list.get(*at))
     }
 
-    pub fn get_mut(&mut self, address: &Address) -> Option<&mut Entry> {
+    pub(crate) fn get_mut(&mut self, address: &Address) -> Option<&mut Entry> {
         self.places.get(address).and_then(|at| self.list.get_mut(*at))
     }
 
     /// Entries of the same kind and device from this address on, in the order in which they were planned.
-    pub fn alike(&self, first: &Address) -> Vec<&Entry> {
+    pub(crate) fn alike(&self, first: &Address) -> Vec<&Entry> {
         let mut places: Vec<usize> = alike(self.places.range(first..), first).map(|(_, at)| *at).collect();
         places.sort();
         places.into_iter().filter_map(|at| self.list.get(at)).collect()
     }
 
-    pub fn iter(&self) -> std::slice::Iter<'_, Entry> {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Entry> {
         self.list.iter()
     }
 
-    pub fn into_list(self) -> Vec<Entry> {
+    pub(crate) fn into_list(self) -> Vec<Entry> {
         self.list
     }
 }

@@ -101,13 +101,13 @@ pub(crate) struct Resolved(BTreeMap<Goal, Intent>);
 
 impl Resolved {
     /// `user` is as it was said.
-    pub fn new(user: &Intent, goals: impl Iterator<Item = Goal>) -> Self {
+    pub(crate) fn new(user: &Intent, goals: impl Iterator<Item = Goal>) -> Self {
         let of = |goal| (goal, resolve(&Intent { goal, ..user.clone() }));
         Self(goals.collect::<BTreeSet<_>>().into_iter().map(of).collect::<BTreeMap<_, _>>())
     }
 
     /// Of a goal that was among those of `new`.
-    pub fn of(&self, goal: Goal) -> &Intent {
+    pub(crate) fn of(&self, goal: Goal) -> &Intent {
         &self.0[&goal]
     }
 

@@ -142,7 +142,7 @@ impl Cx<'_, '_> {
         whole.then_some(ResetBy::Coalesce)
     }
 
-    pub fn want(&mut self, w: Want) {
+    pub(crate) fn want(&mut self, w: Want) {
         let Some(address) = w.setting.address() else { return };
         if self.out.laid.contains(&address) {
             return;

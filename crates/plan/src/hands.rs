@@ -53,7 +53,7 @@ pub(crate) fn names(s: &Snapshot, setting: &Setting) -> Vec<Address> {
 pub(crate) struct MadeByDevice(BTreeMap<String, Vec<Made>>);
 
 impl MadeByDevice {
-    pub fn new(made: &[Made]) -> Self {
+    pub(crate) fn new(made: &[Made]) -> Self {
         let mut by: BTreeMap<String, Vec<Made>> = BTreeMap::new();
         for m in made {
             if let Some(dev) = m.address().as_ref().and_then(Address::dev) {
@@ -63,7 +63,7 @@ impl MadeByDevice {
         Self(by)
     }
 
-    pub fn of(&self, dev: &str) -> &[Made] {
+    pub(crate) fn of(&self, dev: &str) -> &[Made] {
         self.0.get(dev).map_or(&[], Vec::as_slice)
     }
 }
@@ -81,7 +81,7 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    pub fn new(s: &Snapshot, keep: &[Hand]) -> Self {
+    pub(crate) fn new(s: &Snapshot, keep: &[Hand]) -> Self {
         let by = keep.iter().flat_map(|h| names(s, &h.setting).into_iter().map(|a| (a, h.clone())));
         Self { by: by.collect::<BTreeMap<_, _>>(), ..Self::default() }
     }
@@ -98,7 +98,7 @@ impl Keep {
     }
 
     /// The value that stays instead of the wanted one. None: the plan goes on.
-    pub fn instead_of(&mut self, address: &Address, w: &Wanted) -> Option<Setting> {
+    pub(crate) fn instead_of(&mut self, address: &Address, w: &Wanted) -> Option<Setting> {
         let hand = self.by.get(address)?.clone();
         if !matches!(w.live, Fact::Known(_)) {
             return None;
@@ -111,19 +111,19 @@ impl Keep {
     }
 
     /// Whether the count of channels stays as somebody has set it.
-    pub fn channels(&mut self, dev: &str, wanted: &Setting) -> bool {
+    pub(crate) fn channels(&mut self, dev: &str, wanted: &Setting) -> bool {
         let Some(hand) = self.by.get(&Address::Channels { dev: dev.to_string() }).cloned() else { return false };
         self.note(hand, wanted.clone());
         true
     }
 
     /// Whether an interrupt of this device stays elsewhere than the plan would have it.
-    pub fn moves(&self, dev: &str) -> bool {
+    pub(crate) fn moves(&self, dev: &str) -> bool {
         self.interrupts.contains_key(dev)
     }
 
     /// The layout as it will be, for what is said about it.
-    pub fn lay_out(&self, m: &Machine, d: &mut Dev) {
+    pub(crate) fn lay_out(&self, m: &Machine, d: &mut Dev) {
         for k in self.interrupts.get(d.name()).into_iter().flatten().filter_map(|at| self.done.get(*at)) {
             let Setting::IrqCpus { of, cpus, .. } = &k.hand.setting else { continue };
             let Some(v) = irq::vector(d.nic, *of) else { continue };

@@ -21,7 +21,7 @@ pub(crate) struct Now {
 }
 
 impl Now {
-    pub fn new(m: &Machine, devs: &[Dev]) -> Self {
+    pub(crate) fn new(m: &Machine, devs: &[Dev]) -> Self {
         let mut all = vec![0; m.cpus.len()];
         let mut planned = all.clone();
         for d in devs {

@@ -30,7 +30,7 @@ pub(crate) struct Machine<'a> {
 const NONE: u32 = u32::MAX;
 
 impl<'a> Machine<'a> {
-    pub fn new(topo: &'a Topology) -> Self {
+    pub(crate) fn new(topo: &'a Topology) -> Self {
         let cpus: Vec<CpuId> = topo.online.iter().collect();
         let mut index = vec![NONE; cpus.last().map_or(0, |c| c.0 as usize + 1)];
         for (i, c) in cpus.iter().enumerate() {
@@ -90,21 +90,21 @@ impl<'a> Machine<'a> {
         m
     }
 
-    pub fn at(&self, cpu: CpuId) -> Option<usize> {
+    pub(crate) fn at(&self, cpu: CpuId) -> Option<usize> {
         self.index.get(cpu.0 as usize).filter(|i| **i != NONE).map(|i| *i as usize)
     }
 
-    pub fn set(&self, cpus: impl IntoIterator<Item = usize>) -> CpuSet {
+    pub(crate) fn set(&self, cpus: impl IntoIterator<Item = usize>) -> CpuSet {
         cpus.into_iter().map(|i| self.cpus[i]).collect()
     }
 
     /// More than one node with CPUs, so that near and far mean something.
-    pub fn has_nodes(&self) -> bool {
+    pub(crate) fn has_nodes(&self) -> bool {
         self.by_node.len() > 1
     }
 
     /// What "near" means for this device.
-    pub fn near(&self, nic: &Nic) -> Near {
+    pub(crate) fn near(&self, nic: &Nic) -> Near {
         if let Fact::Known(n) = &nic.node
             && self.topo.node(*n).is_some()
             && self.node.iter().any(Option::is_some)
@@ -123,7 +123,7 @@ impl<'a> Machine<'a> {
     /// Class and distance of every CPU for devices with this idea of near.
     /// `wide`: nodes up to distance 12 count as near, so that an idle core there goes before a second thread at
     /// home (`forward`); else the device's own node is filled first, second threads included.
-    pub fn zone(&self, near: &Near, wide: bool) -> Zone {
+    pub(crate) fn zone(&self, near: &Near, wide: bool) -> Zone {
         let n = self.cpus.len();
         let mut z = Zone { class: vec![Class::Near; n], distance: vec![0; n], home: vec![true; n] };
         let home_packages = |m: &Self, z: &Zone| -> Vec<u32> {

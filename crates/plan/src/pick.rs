@@ -15,11 +15,11 @@ pub(crate) struct Loads {
 }
 
 impl Loads {
-    pub fn new(m: &Machine) -> Self {
+    pub(crate) fn new(m: &Machine) -> Self {
         Self { cpu: vec![0; m.cpus.len()], core: vec![0; m.cores.len()], l3: vec![0; m.l3s.len()] }
     }
 
-    pub fn add(&mut self, m: &Machine, cpu: usize) {
+    pub(crate) fn add(&mut self, m: &Machine, cpu: usize) {
         self.cpu[cpu] += 1;
         self.core[m.core[cpu]] += 1;
         self.l3[m.l3[cpu]] += 1;
@@ -105,7 +105,7 @@ pub(crate) struct Picker<'a> {
 
 impl<'a> Picker<'a> {
     /// `fixed`: CPUs of the device's own queues that cannot be moved (already counted in the loads).
-    pub fn new(m: &'a Machine<'a>, cands: &'a [CoreCand], fixed: &[usize]) -> Self {
+    pub(crate) fn new(m: &'a Machine<'a>, cands: &'a [CoreCand], fixed: &[usize]) -> Self {
         let mut p = Self {
             m,
             cands,
@@ -136,7 +136,7 @@ impl<'a> Picker<'a> {
     }
 
     /// Takes `n` more places. `home_idle`: only idle cores of the device's own node, fewer if there are not as many.
-    pub fn take(&mut self, loads: &mut Loads, n: usize, home_idle: bool) {
+    pub(crate) fn take(&mut self, loads: &mut Loads, n: usize, home_idle: bool) {
         // Per L3 its cores by worth; over them the L3s by their best core, then by how much they carry.
         let mut units: BTreeMap<usize, BTreeSet<(Worth, usize)>> = BTreeMap::new();
         for (i, c) in self.cands.iter().enumerate() {
@@ -182,7 +182,7 @@ impl<'a> Picker<'a> {
     /// The chosen CPUs in the order in which queues get them: a thread of each core by number, then second
     /// threads, …. By the device's own choice only, not by what others carry: so that ports look alike, and
     /// a plan made again after others moved keeps the order.
-    pub fn in_order(self) -> Vec<usize> {
+    pub(crate) fn in_order(self) -> Vec<usize> {
         let mut times: BTreeMap<usize, u32> = BTreeMap::new();
         let mut picks: Vec<(u32, Pick)> = Vec::with_capacity(self.picks.len());
         for p in &self.picks {

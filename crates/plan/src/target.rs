@@ -74,7 +74,7 @@ pub(crate) struct Out {
 
 impl Out {
     /// Lays down what the goal wants, unless the user has laid down something there.
-    pub fn want(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> Why) {
+    pub(crate) fn want(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> Why) {
         if w.setting.address().is_some_and(|a| self.laid.contains(&a)) {
             return;
         }
@@ -82,7 +82,7 @@ impl Out {
     }
 
     /// Lays down one setting. What was refused before, cannot be read or does not exist is noted instead.
-    pub fn enter(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> By) {
+    pub(crate) fn enter(&mut self, nic: Option<&Nic>, learned: &LearnedIndex, w: Wanted, why: impl FnOnce() -> By) {
         let Some(address) = w.setting.address() else { return };
         if let Some(now) = self.keep.instead_of(&address, &w) {
             // A channel change that resets it makes apply put it right, as anything that was set before.

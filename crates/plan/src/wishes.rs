@@ -64,7 +64,7 @@ pub(super) struct Cx<'a, 'n> {
 
 impl Cx<'_, '_> {
     /// Something that cannot be meant so.
-    pub fn wrong(&mut self, what: impl Into<String>, found: impl Into<String>, right: impl Into<String>) {
+    pub(crate) fn wrong(&mut self, what: impl Into<String>, found: impl Into<String>, right: impl Into<String>) {
         let of = self.wish.dev.as_ref().map_or_else(String::new, |d| format!("{d} "));
         self.laid.wrong.push(WrongWish {
             said: self.wish.by.to_string(),
@@ -75,12 +75,12 @@ impl Cx<'_, '_> {
     }
 
     /// Something that the device or kernel does not have.
-    pub fn cannot(&mut self, address: Address, why: impl Into<String>) {
+    pub(crate) fn cannot(&mut self, address: Address, why: impl Into<String>) {
         let what = address.to_string();
         self.cannot_any(Some(address), what, why);
     }
 
-    pub fn cannot_any(&mut self, address: Option<Address>, what: String, why: impl Into<String>) {
+    pub(crate) fn cannot_any(&mut self, address: Option<Address>, what: String, why: impl Into<String>) {
         let why = why.into();
         if self.strict {
             let said = self.wish.by.to_string();
@@ -105,7 +105,7 @@ impl Cx<'_, '_> {
     }
 
     /// The value that is there, or a word on why there is none to change.
-    pub fn have<'f, T>(&mut self, fact: &'f Fact<T>, address: Address, absent: &str) -> Option<&'f T> {
+    pub(crate) fn have<'f, T>(&mut self, fact: &'f Fact<T>, address: Address, absent: &str) -> Option<&'f T> {
         match fact {
             Fact::Known(v) => return Some(v),
             Fact::Absent => self.cannot(address, absent),
@@ -114,12 +114,12 @@ impl Cx<'_, '_> {
         None
     }
 
-    pub fn lay(&mut self, setting: Setting) {
+    pub(crate) fn lay(&mut self, setting: Setting) {
         self.lay_for(setting, None);
     }
 
     /// The same for one queue of several that may share an interrupt.
-    pub fn lay_for(&mut self, setting: Setting, queue: Option<u32>) {
+    pub(crate) fn lay_for(&mut self, setting: Setting, queue: Option<u32>) {
         let Some(address) = setting.address() else { return };
         let Some(old) = self.laid.by.get_mut(&address) else {
             let by = vec![self.wish.by.clone()];
@@ -148,7 +148,7 @@ impl Cx<'_, '_> {
     }
 
     /// The queues that are meant, of those that there are after the plan. `what` names the direction.
-    pub fn queues(&mut self, named: Option<&Vec<u32>>, dir: ringwise_model::Dir, what: &str) -> Vec<u32> {
+    pub(crate) fn queues(&mut self, named: Option<&Vec<u32>>, dir: ringwise_model::Dir, what: &str) -> Vec<u32> {
         let Some(d) = self.dev else { return Vec::new() };
         let Some(there) = (if dir == ringwise_model::Dir::Rx { Some(d.rx) } else { d.tx }) else {
             let why = format!("the number of its {dir} queues is unknown");
@@ -177,7 +177,7 @@ impl Cx<'_, '_> {
     }
 
     /// Whether all CPUs of the set are online; says so if not.
-    pub fn online(&mut self, cpus: &ringwise_model::CpuSet, what: &str) -> bool {
+    pub(crate) fn online(&mut self, cpus: &ringwise_model::CpuSet, what: &str) -> bool {
         let online = &self.s.topology.online;
         let off = cpus.difference(online);
         if !off.is_empty() {
@@ -186,7 +186,7 @@ impl Cx<'_, '_> {
         off.is_empty()
     }
 
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.wish.dev.clone().unwrap_or_default()
     }
 }
@@ -251,7 +251,7 @@ fn merged(old: &Setting, new: Setting) -> Setting {
 
 impl Laid {
     /// Nothing is planned as long as anything is wrong.
-    pub fn refuse(&mut self) -> Result<(), Refusal> {
+    pub(crate) fn refuse(&mut self) -> Result<(), Refusal> {
         match std::mem::take(&mut self.wrong) {
             wrong if wrong.is_empty() => Ok(()),
             wrong => Err(Refusal::WrongWishes { wrong }),
@@ -259,7 +259,7 @@ impl Laid {
     }
 
     /// The channel counts that were laid down, before the queues are counted.
-    pub fn channels(s: &Snapshot, devs: &[Dev], intent: &Intent) -> Self {
+    pub(crate) fn channels(s: &Snapshot, devs: &[Dev], intent: &Intent) -> Self {
         let mut laid = Self::default();
         for wish in intent.wishes.iter().filter(|w| matches!(w.knob, Knob::Channels { .. })) {
             let dev = wish.dev.as_deref().and_then(|n| named(devs, n));
@@ -277,17 +277,17 @@ impl Laid {
     }
 
     /// What to write, and where it was said.
-    pub fn channels_of(&self, dev: &str) -> Option<&(Setting, Vec<ConfiguredBy>)> {
+    pub(crate) fn channels_of(&self, dev: &str) -> Option<&(Setting, Vec<ConfiguredBy>)> {
         self.channels.get(dev)
     }
 
     /// Queues that there would be after a channel change that needs the user's word.
-    pub fn will_have(&mut self, dev: &str, rx: u32, tx: u32) {
+    pub(crate) fn will_have(&mut self, dev: &str, rx: u32, tx: u32) {
         self.later.insert(dev.to_string(), (rx, tx));
     }
 
     /// All the rest, when the queues are counted.
-    pub fn settings(&mut self, s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent) {
+    pub(crate) fn settings(&mut self, s: &Snapshot, devs: &[Dev], left_alone: &[LeftAlone], intent: &Intent) {
         let mut wishes: Vec<&Wish> = intent.wishes.iter().collect();
         // Rules name contexts, and take places that no other rule names.
         wishes.sort_by_key(|w| match &w.knob {

@@ -7,7 +7,7 @@ pub struct Dir(pub PathBuf);
 
 impl Dir {
     /// In memory where there is some: what is tested is the order of writes, not the disk.
-    #[allow(clippy::new_without_default)] // it makes something
+    #[allow(clippy::new_without_default, reason = "it makes something")]
     pub fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let memory = Path::new("/dev/shm");

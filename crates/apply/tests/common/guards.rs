@@ -13,7 +13,7 @@ use super::{Dir, State as _, host, policy};
 
 /// What a guard in this process holds.
 #[derive(Default)]
-pub struct State {
+pub(crate) struct State {
     pub lock: Option<OpenLock<OwnedFd>>,
     pub armed: u32,
     /// Times that it has read the journal.
@@ -32,7 +32,7 @@ pub struct State {
 }
 
 #[derive(Clone, Default)]
-pub struct Here {
+pub(crate) struct Here {
     pub state: Arc<Mutex<State>>,
     pub refuses: bool,
     /// It dies as soon as it is told that a trial begins.
@@ -106,19 +106,19 @@ impl Armed for End {
 }
 
 impl Here {
-    pub fn policy(&self) -> Policy {
+    pub(crate) fn policy(&self) -> Policy {
         Policy { guard: Some(Arc::new(self.clone())), ..policy() }
     }
 
     /// The applier is dead or done: what the guard does, from the lock that it holds.
-    pub fn acts(&self, sim: &Arc<Sim>, store: &Store) -> Result<Option<Outcome>, Error> {
+    pub(crate) fn acts(&self, sim: &Arc<Sim>, store: &Store) -> Result<Option<Outcome>, Error> {
         let lock = self.state.lock().unwrap().lock.take();
         let id = 1;
         guard(&host(sim), store, id, Some(lock.expect("the lock")), None, &policy(), &mut |_| {})
     }
 
     /// The same, started again without the lock.
-    pub fn started_again(sim: &Arc<Sim>, dir: &Dir) -> Result<Option<Outcome>, Error> {
+    pub(crate) fn started_again(sim: &Arc<Sim>, dir: &Dir) -> Result<Option<Outcome>, Error> {
         guard(&host(sim), &dir.store(), 1, None, None, &policy(), &mut |_| {})
     }
 }

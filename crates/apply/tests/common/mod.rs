@@ -1,7 +1,7 @@
 //! What the tests share: a simulated host, a state directory, a request made from wanted settings.
-#![allow(dead_code)] // each test file uses its part
+#![allow(dead_code, reason = "each test file uses its part")]
 
-pub mod guards;
+pub(crate) mod guards;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use ringwise_discover::Options;
 use ringwise_knob::{IfRefused, Of, Reason, Setting, SettingMap, Step, compare, diff, live_of_device};
 use ringwise_model::{CpuSet, Snapshot};
 use ringwise_sys::Host;
-pub use ringwise_testkit::dir::Dir;
+pub(crate) use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Killed, Sim};
 
 /// Of a state directory.
-pub trait State {
+pub(crate) trait State {
     fn store(&self) -> Store;
     fn journal(&self, id: u64) -> PathBuf;
     fn files(&self) -> Vec<String>;
@@ -40,60 +40,60 @@ impl State for Dir {
 }
 
 /// A simulated host of its own does not meet the others in the lock of this one.
-pub fn socket(dir: &Dir) -> String {
+pub(crate) fn socket(dir: &Dir) -> String {
     format!("ringwise-test{}", dir.0.display())
 }
 
-pub fn cpus(list: &str) -> CpuSet {
+pub(crate) fn cpus(list: &str) -> CpuSet {
     list.parse().unwrap()
 }
 
-pub fn host(sim: &Arc<Sim>) -> Arc<dyn Host> {
+pub(crate) fn host(sim: &Arc<Sim>) -> Arc<dyn Host> {
     sim.clone()
 }
 
-pub fn look(sim: &Arc<Sim>) -> Snapshot {
+pub(crate) fn look(sim: &Arc<Sim>) -> Snapshot {
     ringwise_discover::snapshot(&host(sim), &Options::all()).unwrap()
 }
 
-pub fn policy() -> Policy {
+pub(crate) fn policy() -> Policy {
     Policy { deadline: Duration::from_secs(5), ..Policy::default() }
 }
 
-pub fn irq(dev: &str, q: u32, list: &str) -> Setting {
+pub(crate) fn irq(dev: &str, q: u32, list: &str) -> Setting {
     Setting::IrqCpus { dev: dev.into(), of: Of::Rx(q), cpus: cpus(list), on: None }
 }
 
-pub fn irq_tx(dev: &str, q: u32, list: &str) -> Setting {
+pub(crate) fn irq_tx(dev: &str, q: u32, list: &str) -> Setting {
     Setting::IrqCpus { dev: dev.into(), of: Of::Tx(q), cpus: cpus(list), on: None }
 }
 
-pub fn xps(dev: &str, queue: u32, list: &str) -> Setting {
+pub(crate) fn xps(dev: &str, queue: u32, list: &str) -> Setting {
     Setting::XpsCpus { dev: dev.into(), queue, cpus: cpus(list) }
 }
 
-pub fn rps(dev: &str, queue: u32, list: &str) -> Setting {
+pub(crate) fn rps(dev: &str, queue: u32, list: &str) -> Setting {
     Setting::RpsCpus { dev: dev.into(), queue, cpus: cpus(list) }
 }
 
-pub fn flow_cnt(dev: &str, queue: u32, entries: u32) -> Setting {
+pub(crate) fn flow_cnt(dev: &str, queue: u32, entries: u32) -> Setting {
     Setting::RpsFlowCnt { dev: dev.into(), queue, entries }
 }
 
-pub fn rfs(entries: u32) -> Setting {
+pub(crate) fn rfs(entries: u32) -> Setting {
     Setting::RfsEntries { entries }
 }
 
-pub fn channels(dev: &str, n: u32) -> Setting {
+pub(crate) fn channels(dev: &str, n: u32) -> Setting {
     Setting::Channels { dev: dev.into(), rx: None, tx: None, combined: Some(n) }
 }
 
-pub fn table(dev: &str, queues: &[u32], size: usize) -> Setting {
+pub(crate) fn table(dev: &str, queues: &[u32], size: usize) -> Setting {
     Setting::RssTable { dev: dev.into(), table: queues.iter().copied().cycle().take(size).collect() }
 }
 
 /// The steps from what is to what is wanted, as `knob::diff` has them; `skip`: what may be refused.
-pub fn request_if(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> Request {
+pub(crate) fn request_if(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> Request {
     let target: SettingMap = wanted.iter().map(|s| (s.address().unwrap(), s.clone())).collect();
     let steps: Vec<Step> = diff(now, &target)
         .into_iter()
@@ -120,24 +120,24 @@ pub fn request_if(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> 
     }
 }
 
-pub fn request(now: &Snapshot, wanted: &[Setting]) -> Request {
+pub(crate) fn request(now: &Snapshot, wanted: &[Setting]) -> Request {
     request_if(now, wanted, IfRefused::PutBack)
 }
 
-pub fn run(sim: &Arc<Sim>, dir: &Dir, request: &Request) -> Result<Outcome, ringwise_apply::Error> {
+pub(crate) fn run(sim: &Arc<Sim>, dir: &Dir, request: &Request) -> Result<Outcome, ringwise_apply::Error> {
     ringwise_apply::run(&host(sim), request, &dir.store(), &policy(), &mut |_: &Event| {})
 }
 
-pub fn apply(sim: &Arc<Sim>, dir: &Dir, wanted: &[Setting]) -> Result<Outcome, ringwise_apply::Error> {
+pub(crate) fn apply(sim: &Arc<Sim>, dir: &Dir, wanted: &[Setting]) -> Result<Outcome, ringwise_apply::Error> {
     let now = look(sim);
     run(sim, dir, &request(&now, wanted))
 }
 
-pub fn recover(sim: &Arc<Sim>, dir: &Dir) -> Result<Outcome, ringwise_apply::Error> {
+pub(crate) fn recover(sim: &Arc<Sim>, dir: &Dir) -> Result<Outcome, ringwise_apply::Error> {
     ringwise_apply::recover(&host(sim), &dir.store(), &policy(), &mut |_| {})
 }
 
-pub fn rollback(sim: &Arc<Sim>, dir: &Dir, id: u64, policy: &Policy) -> Result<Outcome, ringwise_apply::Error> {
+pub(crate) fn rollback(sim: &Arc<Sim>, dir: &Dir, id: u64, policy: &Policy) -> Result<Outcome, ringwise_apply::Error> {
     let request = Request {
         who: "root".into(),
         argv: vec!["ringwise".into(), "rollback".into(), id.to_string()],
@@ -147,20 +147,20 @@ pub fn rollback(sim: &Arc<Sim>, dir: &Dir, id: u64, policy: &Policy) -> Result<O
 }
 
 /// Every setting of every device and of the host.
-pub fn settings(s: &Snapshot) -> SettingMap {
+pub(crate) fn settings(s: &Snapshot) -> SettingMap {
     let mut all: SettingMap = s.nics.iter().flat_map(|n| live_of_device(s, n.name())).collect();
     all.insert(rfs(0).address().unwrap(), rfs(s.host.rps_sock_flow_entries.known().copied().unwrap()));
     all
 }
 
 /// Settings of `before` that do not hold now.
-pub fn differing(before: &Snapshot, now: &Snapshot) -> Vec<String> {
+pub(crate) fn differing(before: &Snapshot, now: &Snapshot) -> Vec<String> {
     let differs = settings(before).into_values().filter(|s| !compare(s, now).holds());
     differs.map(|s| format!("{} was {}", s.address().unwrap(), s.value_text())).collect()
 }
 
 /// A store whose process is dead when the host's is: nothing is written to it after that.
-pub fn mortal(dir: &Dir, sim: &Arc<Sim>) -> Store {
+pub(crate) fn mortal(dir: &Dir, sim: &Arc<Sim>) -> Store {
     let sim = sim.clone();
     dir.store().with_hook(Arc::new(move |_: &Path| {
         if sim.is_dead() {

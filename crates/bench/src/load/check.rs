@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::side::{Group, Load, Pattern, Protocol};
 
-pub const MOST_THREADS: u32 = 1024;
-pub const MOST_FLOWS: u32 = 100_000;
-pub const MOST_TIME: Duration = Duration::from_secs(3600);
+pub(super) const MOST_THREADS: u32 = 1024;
+pub(super) const MOST_FLOWS: u32 = 100_000;
+pub(super) const MOST_TIME: Duration = Duration::from_secs(3600);
 
 /// Err: what was asked and what would be right.
 pub fn load(load: &Load) -> Result<(), String> {
@@ -61,13 +61,13 @@ fn group(g: &Group) -> Result<(), String> {
     g.to.iter().try_for_each(|to| target(*to))
 }
 
-pub fn threads(n: u32) -> Result<(), String> {
+pub(super) fn threads(n: u32) -> Result<(), String> {
     if (1..=MOST_THREADS).contains(&n) { Ok(()) } else { Err(format!("{n} threads: 1 to {MOST_THREADS}")) }
 }
 
 /// One host, and a port. (The broadcast address of a network is refused by the kernel: our sockets never ask for
 /// `SO_BROADCAST`.)
-pub fn target(to: SocketAddr) -> Result<(), String> {
+pub(super) fn target(to: SocketAddr) -> Result<(), String> {
     one_host(to.ip()).map_err(|why| format!("nothing is sent to {to}: {why}"))?;
     if to.port() == 0 { Err(format!("nothing is sent to {to}: it has no port")) } else { Ok(()) }
 }

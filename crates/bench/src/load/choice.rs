@@ -3,12 +3,12 @@
 use crate::rng::Rng;
 
 /// Of flow number `rank` (from 0) by Zipf's law, not normalised.
-pub fn weight(rank: u32, skew: f64) -> f64 {
+pub(super) fn weight(rank: u32, skew: f64) -> f64 {
     (f64::from(rank) + 1.0).powf(-skew)
 }
 
 /// Round and round without a skew, by chance with one.
-pub struct Choice {
+pub(super) struct Choice {
     flows: usize,
     next: usize,
     cumulative: Vec<f64>,
@@ -17,7 +17,7 @@ pub struct Choice {
 
 impl Choice {
     /// Among the flows of one thread, which are these among all.
-    pub fn new(ranks: &[u32], skew: f64, seed: u64) -> Self {
+    pub(super) fn new(ranks: &[u32], skew: f64, seed: u64) -> Self {
         let mut sum = 0.0;
         let cumulative = if skew > 0.0 {
             ranks
@@ -33,11 +33,11 @@ impl Choice {
         Self { flows: ranks.len(), next: 0, cumulative, rng: Rng::new(seed) }
     }
 
-    pub fn is_skewed(&self) -> bool {
+    pub(super) fn is_skewed(&self) -> bool {
         !self.cumulative.is_empty()
     }
 
-    pub fn pick(&mut self) -> usize {
+    pub(super) fn pick(&mut self) -> usize {
         if let Some(total) = self.cumulative.last() {
             let at = self.rng.unit() * total;
             return self.cumulative.partition_point(|c| *c <= at).min(self.flows - 1);

@@ -15,7 +15,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
 /// Intended times of requests without an answer, by sequence: an answer finds its own in one step.
 #[derive(Debug, Default)]
-pub struct Waiting {
+pub(super) struct Waiting {
     /// Of the first one.
     first: u32,
     times: VecDeque<u64>,
@@ -23,22 +23,22 @@ pub struct Waiting {
 
 impl Waiting {
     /// Its sequence.
-    pub fn push(&mut self, intended: u64) -> u32 {
+    pub(super) fn push(&mut self, intended: u64) -> u32 {
         self.times.push_back(intended);
         self.first.wrapping_add(self.times.len() as u32 - 1)
     }
 
     /// Of the next one.
-    pub fn next(&self) -> u32 {
+    pub(super) fn next(&self) -> u32 {
         self.first.wrapping_add(self.times.len() as u32)
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.times.len()
     }
 
     /// Intended time of this request, which is answered now. None: it was before, or given up, or never sent.
-    pub fn answer(&mut self, seq: u32) -> Option<u64> {
+    pub(super) fn answer(&mut self, seq: u32) -> Option<u64> {
         let at = seq.wrapping_sub(self.first) as usize;
         let slot = self.times.get_mut(at).filter(|t| **t != ANSWERED)?;
         let time = std::mem::replace(slot, ANSWERED);
@@ -50,7 +50,7 @@ impl Waiting {
     }
 
     /// Forgets those intended before `time`, and says how many had no answer.
-    pub fn forget(&mut self, time: u64) -> u64 {
+    pub(super) fn forget(&mut self, time: u64) -> u64 {
         let mut lost = 0;
         while let Some(t) = self.times.front().filter(|t| **t == ANSWERED || **t < time) {
             lost += u64::from(*t != ANSWERED);
@@ -60,29 +60,29 @@ impl Waiting {
         lost
     }
 
-    pub fn first(&self) -> u32 {
+    pub(super) fn first(&self) -> u32 {
         self.first
     }
 
     /// How many from this sequence to before that one have no answer.
-    pub fn unanswered(&self, from: u32, to: u32) -> usize {
+    pub(super) fn unanswered(&self, from: u32, to: u32) -> usize {
         let at = |seq: u32| (seq.wrapping_sub(self.first) as usize).min(self.times.len());
         let (from, to) = (at(from), at(to));
         self.times.range(from.min(to)..to).filter(|t| **t != ANSWERED).count()
     }
 
     /// How many of those intended before `time` wait since, from the first on.
-    pub fn before(&self, time: u64) -> u32 {
+    pub(super) fn before(&self, time: u64) -> u32 {
         self.times.iter().take_while(|t| **t == ANSWERED || **t < time).count() as u32
     }
 }
 
-pub enum Socket {
+pub(super) enum Socket {
     Udp(UdpSocket),
     Tcp(TcpStream),
 }
 
-pub struct Flow {
+pub(super) struct Flow {
     pub socket: Socket,
     /// Of this flow of this run.
     pub tag: u32,
@@ -103,7 +103,7 @@ pub struct Flow {
 
 impl Flow {
     /// Err: which call failed, with errno.
-    pub fn open(protocol: Protocol, to: SocketAddr, tag: u32, kind: u8, size: u32) -> Result<Self, String> {
+    pub(super) fn open(protocol: Protocol, to: SocketAddr, tag: u32, kind: u8, size: u32) -> Result<Self, String> {
         let failed = |e: io::Error| match e.kind() {
             io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable | io::ErrorKind::WouldBlock => {
                 format!("connect to {to}: {}: no source port is left (net.ipv4.ip_local_port_range)", words(&e))

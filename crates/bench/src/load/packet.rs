@@ -1,26 +1,26 @@
 //! What our datagrams begin with, and what a TCP connection begins with.
 
 /// Bytes of the head of a datagram: `rwb` and its kind, tag, sequence, microseconds; little-endian.
-pub const HEAD: usize = 16;
+pub(super) const HEAD: usize = 16;
 /// Bytes at the start of a connection: `rwb` and its kind, size of a message.
-pub const OPENING: usize = 8;
+pub(super) const OPENING: usize = 8;
 
 const MAGIC: [u8; 3] = *b"rwb";
 
 /// To be answered.
-pub const REQUEST: u8 = 1;
+pub(super) const REQUEST: u8 = 1;
 /// A request that comes back; never answered, so two ends cannot keep one alive between them.
-pub const ANSWER: u8 = 2;
+pub(super) const ANSWER: u8 = 2;
 /// To be counted.
-pub const ONE_WAY: u8 = 3;
+pub(super) const ONE_WAY: u8 = 3;
 /// The same, of the warm-up.
-pub const WARM_UP: u8 = 4;
+pub(super) const WARM_UP: u8 = 4;
 /// To be answered, of the warm-up.
-pub const WARM_REQUEST: u8 = 5;
+pub(super) const WARM_REQUEST: u8 = 5;
 
 /// `tag` is of one flow of one run: answers to others are foreign. `us`: intended time since the start, for who
 /// reads a capture.
-pub fn put(bytes: &mut [u8], kind: u8, tag: u32, seq: u32, us: u32) {
+pub(super) fn put(bytes: &mut [u8], kind: u8, tag: u32, seq: u32, us: u32) {
     bytes[..3].copy_from_slice(&MAGIC);
     bytes[3] = kind;
     bytes[4..8].copy_from_slice(&tag.to_le_bytes());
@@ -29,19 +29,19 @@ pub fn put(bytes: &mut [u8], kind: u8, tag: u32, seq: u32, us: u32) {
 }
 
 /// Kind, tag and sequence; None: not ours.
-pub fn get(bytes: &[u8]) -> Option<(u8, u32, u32)> {
+pub(super) fn get(bytes: &[u8]) -> Option<(u8, u32, u32)> {
     let head = bytes.get(..HEAD).filter(|h| h[..3] == MAGIC)?;
     let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     Some((head[3], word(4), word(8)))
 }
 
-pub fn opening(kind: u8, size: u32) -> [u8; OPENING] {
+pub(super) fn opening(kind: u8, size: u32) -> [u8; OPENING] {
     let s = size.to_le_bytes();
     [MAGIC[0], MAGIC[1], MAGIC[2], kind, s[0], s[1], s[2], s[3]]
 }
 
 /// Kind and size; None: not ours.
-pub fn opened(bytes: [u8; OPENING]) -> Option<(u8, u32)> {
+pub(super) fn opened(bytes: [u8; OPENING]) -> Option<(u8, u32)> {
     (bytes[..3] == MAGIC).then(|| (bytes[3], u32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]])))
 }
 

@@ -14,17 +14,17 @@ use crate::load::{check, words};
 use crate::side::{Protocol, Taken};
 
 /// Looks at least that often whether it is to stop.
-pub const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 /// For datagrams that wait, bytes of each socket.
 const ROOM: u32 = 8 << 20;
 
-pub enum Bound {
+pub(super) enum Bound {
     Udp(UdpSocket),
     Tcp(TcpListener),
 }
 
 /// What a thread works with. The key of its socket in `poll` is 0.
-pub struct Worker<'a> {
+pub(super) struct Worker<'a> {
     pub poll: Poll,
     pub delay: Duration,
     pub stop: &'a AtomicBool,
@@ -60,7 +60,7 @@ impl Drop for Service {
     }
 }
 
-pub struct Asked<'a> {
+pub(super) struct Asked<'a> {
     pub protocol: Protocol,
     pub bind: Option<IpAddr>,
     pub threads: u32,
@@ -69,7 +69,7 @@ pub struct Asked<'a> {
 }
 
 /// Err: refused, or a socket, a thread or its CPU is not to be had, with errno.
-pub fn start(asked: &Asked, work: fn(Worker, &Bound) -> Taken) -> Result<Service, String> {
+pub(super) fn start(asked: &Asked, work: fn(Worker, &Bound) -> Taken) -> Result<Service, String> {
     check::threads(asked.threads)?;
     let ip = asked.bind.ok_or("no address to listen on: name that of the interface under test")?;
     check::one_host(ip).map_err(|why| format!("not listening on {ip}: {why}"))?;

@@ -7,7 +7,7 @@ use ringwise_model::words::plural;
 use crate::hist::Hist;
 
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(super) struct Tally {
     /// Requests whose time was within the measured stretch, and that were given to the kernel.
     pub asked: u64,
     /// Those of them that were answered.
@@ -34,14 +34,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn error(&mut self, what: &str, e: &std::io::Error) {
+    pub(super) fn error(&mut self, what: &str, e: &std::io::Error) {
         self.errors += 1;
         if self.first_error.is_none() {
             self.first_error = Some(format!("{what}: {}", super::words(e)));
         }
     }
 
-    pub fn merge(&mut self, o: &Self) {
+    pub(super) fn merge(&mut self, o: &Self) {
         self.asked += o.asked;
         self.answered += o.answered;
         self.sent += o.sent;
@@ -60,7 +60,7 @@ impl Tally {
     }
 
     /// What a reader has to know besides the numbers.
-    pub fn trouble(&self) -> Option<String> {
+    pub(super) fn trouble(&self) -> Option<String> {
         let mut out = Vec::new();
         if let Some(first) = &self.first_error {
             out.push(format!("{} failed, the first one: {first}", plural(self.errors as usize, "call")));

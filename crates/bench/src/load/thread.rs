@@ -37,7 +37,7 @@ const ROOM: u32 = 4 << 20;
 /// Later than its intended time counts as late, ns.
 const LATE: u64 = 1_000_000;
 
-pub struct Job {
+pub(super) struct Job {
     pub protocol: Protocol,
     pub pattern: Pattern,
     pub size: u32,
@@ -58,7 +58,7 @@ pub struct Job {
 
 impl Job {
     /// Opens everything, reports it, waits for the common start. `go` closed: it does not take place.
-    pub fn work(self, ready: &Sender<Result<(), String>>, go: &Receiver<Instant>, stop: &AtomicBool) -> Tally {
+    pub(super) fn work(self, ready: &Sender<Result<(), String>>, go: &Receiver<Instant>, stop: &AtomicBool) -> Tally {
         let mut thread = match Thread::new(self) {
             Ok(t) => {
                 let _ = ready.send(Ok(()));

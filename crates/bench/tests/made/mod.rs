@@ -71,7 +71,7 @@ fn cpus(busy: &[f64]) -> Vec<CpuUse> {
 }
 
 /// Routing by size: all interrupts on CPU 0 against one CPU a queue; line rate is met at 1000 and 500 bytes.
-pub fn forward() -> Results {
+pub(crate) fn forward() -> Results {
     let states = vec![state("cpu0", "--set irq.affinity=0"), state("spread", "--goal forward")];
     let mut s = session("forward", states, 20);
     s.caveat = Some("emulated NIC (igb in QEMU), not a NIC".into());
@@ -175,7 +175,7 @@ pub fn forward() -> Results {
 }
 
 /// Latency and throughput threads at once, three states; it has no end.
-pub fn mixed() -> Results {
+pub(crate) fn mixed() -> Results {
     let states = vec![
         state("before", "as found"),
         state("adaptive", "--set eth1.coalesce.adaptive_rx=on"),
@@ -263,7 +263,7 @@ pub fn mixed() -> Results {
 }
 
 /// Rate by queues, one of two states with too few pairs to say anything.
-pub fn queues() -> Results {
+pub(crate) fn queues() -> Results {
     let mut s = session("receive", vec![state("7.1", "as found"), state("7.2", "--goal forward")], 3);
     s.caveat = Some("network namespaces on one host, not a NIC".into());
     s.peer = None;
@@ -313,7 +313,7 @@ pub fn queues() -> Results {
 }
 
 /// Values of one key against what was found; with searched rates, and a load that had trouble.
-pub fn sweep() -> Results {
+pub(crate) fn sweep() -> Results {
     let mut states = vec![state("before", "as found")];
     for queues in [1u32, 2, 4, 8] {
         let value = Some(f64::from(queues));

@@ -1,5 +1,5 @@
 //! A tuned host to edit: silent as it is.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each case uses a part")]
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use ringwise_testkit::project::project;
 use ringwise_testkit::topo::CpuSpec;
 
 #[derive(Clone)]
-pub struct World {
+pub(crate) struct World {
     pub s: Snapshot,
     pub x: Extra,
     pub t: Option<Traffic>,
@@ -19,11 +19,11 @@ pub struct World {
     pub drift: Option<Vec<(Option<String>, String)>>,
 }
 
-pub fn set(text: &str) -> CpuSet {
+pub(crate) fn set(text: &str) -> CpuSet {
     text.parse().unwrap()
 }
 
-pub fn feature(on: bool) -> Feature {
+pub(crate) fn feature(on: bool) -> Feature {
     Feature { on, wanted: on, fixed: false }
 }
 
@@ -141,7 +141,7 @@ fn extra(s: &Snapshot) -> Extra {
     x
 }
 
-pub fn dev(x: &mut Extra, name: &str, index: IfIndex) {
+pub(crate) fn dev(x: &mut Extra, name: &str, index: IfIndex) {
     let net = format!("/sys/class/net/{name}");
     for (path, v) in [
         (format!("{net}/flags"), Fact::Known("0x1003".to_string())),
@@ -221,14 +221,14 @@ fn traffic(s: &Snapshot) -> Traffic {
 
 impl World {
     /// As it is after `ringwise apply`.
-    pub fn tuned() -> Self {
+    pub(crate) fn tuned() -> Self {
         let mut w = Self::untuned();
         w.apply();
         w.t = Some(traffic(&w.s));
         w
     }
 
-    pub fn untuned() -> Self {
+    pub(crate) fn untuned() -> Self {
         let s = bare();
         let x = extra(&s);
         let t = traffic(&s);
@@ -236,14 +236,14 @@ impl World {
     }
 
     /// Writes what the plan says; whether there was anything.
-    pub fn apply(&mut self) -> bool {
+    pub(crate) fn apply(&mut self) -> bool {
         let plan = ringwise_plan::plan(&self.s, &self.intent, &[]).unwrap();
         let settings: Vec<_> = plan.steps.iter().map(|s| s.setting.clone()).collect();
         self.s = project(&self.s, &settings);
         !settings.is_empty()
     }
 
-    pub fn goal(mut self, goal: Goal) -> Self {
+    pub(crate) fn goal(mut self, goal: Goal) -> Self {
         self.intent.goal = goal;
         self.from = GoalFrom::InForce;
         self.apply();
@@ -251,12 +251,12 @@ impl World {
         self
     }
 
-    pub fn judge(&self) -> Report {
+    pub(crate) fn judge(&self) -> Report {
         self.judge_of(&[])
     }
 
     /// Of these interfaces; none: of all.
-    pub fn judge_of(&self, devs: &[String]) -> Report {
+    pub(crate) fn judge_of(&self, devs: &[String]) -> Report {
         let plan = ringwise_plan::plan(&self.s, &self.intent, &[]);
         judge(&Input {
             snapshot: &self.s,
@@ -270,101 +270,101 @@ impl World {
         })
     }
 
-    pub fn nic(&mut self) -> &mut Nic {
+    pub(crate) fn nic(&mut self) -> &mut Nic {
         &mut self.s.nics[0]
     }
 
-    pub fn link(&mut self) -> &mut LinkTraffic {
+    pub(crate) fn link(&mut self) -> &mut LinkTraffic {
         self.t.as_mut().unwrap().links.get_mut("eth1").unwrap()
     }
 
-    pub fn cpu(&mut self, n: u32) -> &mut CpuTraffic {
+    pub(crate) fn cpu(&mut self, n: u32) -> &mut CpuTraffic {
         self.t.as_mut().unwrap().cpus.get_mut(&CpuId(n)).unwrap()
     }
 
-    pub fn count(&mut self, name: &str, n: u64) {
+    pub(crate) fn count(&mut self, name: &str, n: u64) {
         self.link().counts.insert(name.into(), n);
     }
 
-    pub fn protocol(&mut self, name: &str, n: u64) {
+    pub(crate) fn protocol(&mut self, name: &str, n: u64) {
         self.t.as_mut().unwrap().protocols.insert(name.into(), n);
     }
 
-    pub fn file(&mut self, path: &str, v: &str) {
+    pub(crate) fn file(&mut self, path: &str, v: &str) {
         self.x.text.insert(path.into(), Fact::Known(v.into()));
     }
 
-    pub fn feature(&mut self, name: &str, on: bool) {
+    pub(crate) fn feature(&mut self, name: &str, on: bool) {
         let Fact::Known(all) = &mut self.nic().features else { panic!() };
         all.insert(name.into(), feature(on));
     }
 
-    pub fn rss(&mut self) -> &mut Rss {
+    pub(crate) fn rss(&mut self) -> &mut Rss {
         let Fact::Known(r) = &mut self.nic().rss else { panic!() };
         r
     }
 
-    pub fn coalesce(&mut self, name: &str, v: u32) {
+    pub(crate) fn coalesce(&mut self, name: &str, v: u32) {
         let Fact::Known(c) = &mut self.nic().coalesce else { panic!() };
         c.0.insert(name.into(), v);
     }
 
-    pub fn irq(&mut self, queue: u32, cpu: u32) {
+    pub(crate) fn irq(&mut self, queue: u32, cpu: u32) {
         let v = self.nic().vectors.iter_mut().find(|v| v.rx().contains(&queue)).unwrap();
         v.asked = Fact::Known(CpuSet::one(CpuId(cpu)));
         v.effective = v.asked.clone();
     }
 
-    pub fn rps(&mut self, cpus: &str) {
+    pub(crate) fn rps(&mut self, cpus: &str) {
         let cpus: CpuSet = if cpus.is_empty() { CpuSet::new() } else { set(cpus) };
         self.nic().rx_queues.iter_mut().for_each(|q| q.rps_cpus = Fact::Known(cpus.clone()));
     }
 
-    pub fn flows(&mut self, entries: u32, each: u32) {
+    pub(crate) fn flows(&mut self, entries: u32, each: u32) {
         self.s.host.rps_sock_flow_entries = Fact::Known(entries);
         self.s.nics.iter_mut().flat_map(|n| &mut n.rx_queues).for_each(|q| q.rps_flow_cnt = Fact::Known(each));
     }
 
-    pub fn qdisc(&mut self, root: &str, leaf: &str) {
+    pub(crate) fn qdisc(&mut self, root: &str, leaf: &str) {
         let i = self.nic().dev.ifindex.unwrap();
         let Some(Fact::Known(all)) = &mut self.x.qdiscs else { panic!() };
         let leaves = if leaf.is_empty() { BTreeMap::new() } else { [(leaf.to_string(), 8)].into() };
         all.insert(i, Qdiscs { root: root.into(), leaves });
     }
 
-    pub fn router(&mut self) {
+    pub(crate) fn router(&mut self) {
         self.s.host.forwarding = Fact::Known(true);
     }
 
-    pub fn guest(&mut self) {
+    pub(crate) fn guest(&mut self) {
         self.s.topology.hypervisor = Fact::Known("kvm".into());
     }
 
-    pub fn tracks(&mut self, n: u64, max: u64) {
+    pub(crate) fn tracks(&mut self, n: u64, max: u64) {
         self.file("/proc/sys/net/netfilter/nf_conntrack_count", &n.to_string());
         self.file("/proc/sys/net/netfilter/nf_conntrack_max", &max.to_string());
     }
 
-    pub fn speed(&mut self, mbps: u32) {
+    pub(crate) fn speed(&mut self, mbps: u32) {
         self.nic().link.speed_mbps = Fact::Known(mbps);
     }
 
-    pub fn rule(&mut self, r: Rule) {
+    pub(crate) fn rule(&mut self, r: Rule) {
         let Fact::Known(all) = &mut self.nic().rules else { panic!() };
         all.rules.insert(0, r);
     }
 
-    pub fn pcie(&mut self, now: (u32, u32), max: (u32, u32)) {
+    pub(crate) fn pcie(&mut self, now: (u32, u32), max: (u32, u32)) {
         let l = |(mtps, lanes)| PcieLink { mtps: Some(mtps), lanes };
         self.nic().pcie = Fact::Known(Pcie { now: l(now), max: l(max) });
     }
 
-    pub fn pci(&mut self, f: impl Fn(&mut PciControl)) {
+    pub(crate) fn pci(&mut self, f: impl Fn(&mut PciControl)) {
         let Some(Fact::Known(c)) = &mut self.x.devs.get_mut("eth1").unwrap().pci else { panic!() };
         f(c);
     }
 
-    pub fn wish(&mut self, knob: Knob) {
+    pub(crate) fn wish(&mut self, knob: Knob) {
         self.intent.wishes.push(Wish {
             dev: Some("eth1".into()),
             knob,
@@ -373,7 +373,7 @@ impl World {
     }
 
     /// A bond over both interfaces.
-    pub fn bond(&mut self, mode: &str, policy: &str) {
+    pub(crate) fn bond(&mut self, mode: &str, policy: &str) {
         let members = ["eth1", "eth2"].map(|n| BondMember {
             name: n.into(),
             state: Fact::Known("active".into()),
@@ -400,7 +400,7 @@ impl World {
     }
 
     /// Eth1 is the port of a bridge.
-    pub fn bridge(&mut self) {
+    pub(crate) fn bridge(&mut self) {
         let mut b = self.s.nics[0].clone();
         b.dev = DevId { name: "br0".into(), ifindex: Some(IfIndex(91)), bus_address: None, permanent_mac: None };
         b.kind = NicKind::Software { kind: "bridge".into() };

@@ -13,7 +13,7 @@ use ringwise_testkit::sim::{Sim, build};
 use crate::table::Table;
 use crate::{Result, machine, median};
 
-pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
+pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let sim = Arc::new(Sim::new(&build::host(16, 2).igb("eth0", 0, 8).igb("eth1", 1, 8).mqnic("mq0", 0, 8).done()));
     let host: Arc<dyn Host> = sim.clone();
     let intent = Intent { goal: Goal::Forward, ..Intent::default() };

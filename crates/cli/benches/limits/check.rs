@@ -12,7 +12,7 @@ use ringwise_sys::{Captured, Host, Recorder};
 use crate::table::Table;
 use crate::{Result, machine, median};
 
-pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
+pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let everything = Options { parts: Parts::ALL, ..machine::patient() };
     let file = dir.join("checked.tar.gz");
     let recorder = Arc::new(Recorder::new(machine::simulated(dir, 512, 16, 128)?));

@@ -15,7 +15,7 @@ const CPUS: u32 = 512;
 const NICS: u32 = 16;
 const QUEUES: u32 = 128;
 
-pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
+pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let ours = dir.join("large.tar.gz");
     machine::captured(dir, &ours, CPUS, NICS, QUEUES)?;
     let foreign = dir.join("large-foreign.tar.gz");
@@ -42,7 +42,7 @@ fn peak(file: &Path) -> Result<f64> {
 }
 
 /// The child: prints its peak in kB.
-pub fn child(file: &str) -> Result<()> {
+pub(crate) fn child(file: &str) -> Result<()> {
     let host: Arc<dyn Host> = Arc::new(Captured::open(Path::new(file))?);
     let s = snapshot(&host, &machine::patient())?;
     let status = std::fs::read_to_string("/proc/self/status")?;

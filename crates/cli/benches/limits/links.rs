@@ -8,7 +8,7 @@ use crate::table::Table;
 use crate::{Result, program, shortest};
 
 /// Needs root, `unshare` and `ip`; without them the row says so and counts as nothing.
-pub fn measure(table: &mut Table, program: &Path) -> Result<()> {
+pub(crate) fn measure(table: &mut Table, program: &Path) -> Result<()> {
     let what = "thousands of software interfaces add to show, running kernel";
     let out = Command::new("unshare").arg("-n").arg(std::env::current_exe()?).arg("--links").arg(program).output();
     match out {
@@ -24,7 +24,7 @@ pub fn measure(table: &mut Table, program: &Path) -> Result<()> {
 }
 
 /// Inside the namespace: prints what was added and the milliseconds that it costs.
-pub fn child(program: &str) -> Result<()> {
+pub(crate) fn child(program: &str) -> Result<()> {
     let show = || program::run(Command::new(program).arg("show"));
     show()?;
     // The difference of two noisy numbers: of the shortest runs.

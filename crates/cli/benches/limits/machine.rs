@@ -16,13 +16,13 @@ use ringwise_testkit::tree::{Entry, Host as Description, Tree};
 use crate::Result;
 
 /// Everything, and no device is late because this machine has other work: what is not read is not compared either.
-pub fn patient() -> Options {
+pub(crate) fn patient() -> Options {
     Options { deadline: PATIENCE, ..Options::all() }
 }
 
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
@@ -51,7 +51,7 @@ fn description(cpus: u32, nics: u32, queues: u32) -> Result<Description> {
 }
 
 /// The tree as plain files below `dir`, with that many processes.
-pub fn on_disk(dir: &Path, cpus: u32, nics: u32, queues: u32, processes: u32) -> Result<()> {
+pub(crate) fn on_disk(dir: &Path, cpus: u32, nics: u32, queues: u32, processes: u32) -> Result<()> {
     for (path, entry) in Tree::build(&description(cpus, nics, queues)?)?.entries() {
         let path = dir.join(path.trim_start_matches('/'));
         if let Some(above) = path.parent() {
@@ -71,7 +71,7 @@ pub fn on_disk(dir: &Path, cpus: u32, nics: u32, queues: u32, processes: u32) ->
 }
 
 /// The tree as another program would have packed it.
-pub fn foreign(file: &Path, cpus: u32, nics: u32, queues: u32) -> Result<()> {
+pub(crate) fn foreign(file: &Path, cpus: u32, nics: u32, queues: u32) -> Result<()> {
     std::fs::write(file, Tree::build(&description(cpus, nics, queues)?)?.tar_gz()?)?;
     Ok(())
 }
@@ -109,7 +109,7 @@ fn complete(mut s: Snapshot) -> Snapshot {
 }
 
 /// The simulated kernel of such a machine.
-pub fn simulated(dir: &Path, cpus: u32, nics: u32, queues: u32) -> Result<Sim> {
+pub(crate) fn simulated(dir: &Path, cpus: u32, nics: u32, queues: u32) -> Result<Sim> {
     let file = dir.join("described.tar.gz");
     foreign(&file, cpus, nics, queues)?;
     let host: Arc<dyn Host> = Arc::new(Captured::open(&file)?);
@@ -117,7 +117,7 @@ pub fn simulated(dir: &Path, cpus: u32, nics: u32, queues: u32) -> Result<Sim> {
 }
 
 /// Everything discovery asks of it, as `ringwise capture` writes it.
-pub fn captured(dir: &Path, file: &Path, cpus: u32, nics: u32, queues: u32) -> Result<()> {
+pub(crate) fn captured(dir: &Path, file: &Path, cpus: u32, nics: u32, queues: u32) -> Result<()> {
     let recorder = Arc::new(Recorder::new(simulated(dir, cpus, nics, queues)?));
     let host: Arc<dyn Host> = recorder.clone();
     snapshot(&host, &patient())?;
@@ -126,7 +126,7 @@ pub fn captured(dir: &Path, file: &Path, cpus: u32, nics: u32, queues: u32) -> R
 }
 
 /// Opened again; what is found there is what was described.
-pub fn opened(file: &Path, cpus: usize, nics: usize, queues: usize) -> Result<(Arc<dyn Host>, Snapshot)> {
+pub(crate) fn opened(file: &Path, cpus: usize, nics: usize, queues: usize) -> Result<(Arc<dyn Host>, Snapshot)> {
     let host: Arc<dyn Host> = Arc::new(Captured::open(file)?);
     let s = snapshot(&host, &patient())?;
     let own: Vec<_> = s.nics.iter().filter(|n| n.has_own_queues()).collect();

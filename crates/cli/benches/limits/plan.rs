@@ -12,7 +12,7 @@ use crate::{Result, machine, median, shortest};
 /// Measured times scatter; a curve that grows as n² exceeds this many times over.
 const SLACK: f64 = 1.25;
 
-pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
+pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let machine = |cpus: u32, queues: u32| -> Result<Snapshot> {
         let file = dir.join("grown.tar.gz");
         machine::captured(dir, &file, cpus, 16, queues / 16)?;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::table::Table;
 use crate::{Result, links, machine, median};
 
-pub fn measure(table: &mut Table) -> Result<()> {
+pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let program = build()?;
     let size = std::fs::metadata(&program)?.len() as f64 / 1e6;
     table.below("static binary", 12.0, size, "MB");
@@ -35,7 +35,7 @@ pub fn measure(table: &mut Table) -> Result<()> {
 }
 
 /// To its end; an error says what it said.
-pub fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let out = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output()?;
     if out.status.success() {
         return Ok(());

@@ -15,7 +15,7 @@ use crate::{Result, machine, median};
 const LIMIT_MS: f64 = 50.0;
 const PROCESSES: u32 = 5000;
 
-pub fn measure(table: &mut Table, dir: &Path) -> Result<()> {
+pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let hurry =
         |parts| Options { parts, rivals_within: Some(std::time::Duration::from_millis(20)), ..machine::patient() };
 

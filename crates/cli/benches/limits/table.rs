@@ -20,7 +20,7 @@ fn busy() -> bool {
 const FAR: f64 = 1.5;
 
 #[derive(Default)]
-pub struct Table {
+pub(crate) struct Table {
     rows: Vec<Row>,
 }
 
@@ -35,7 +35,7 @@ struct Row {
 }
 
 impl Table {
-    pub fn time(&mut self, what: &str, limit_ms: f64, measured: Timed) {
+    pub(crate) fn time(&mut self, what: &str, limit_ms: f64, measured: Timed) {
         let (wall, cpu) = (ms(measured.wall), ms(measured.cpu));
         let by_cpu = wall >= limit_ms && measured.cpu > Duration::ZERO && cpu < limit_ms && busy();
         let text = format!("{wall:.2} ms, CPU {cpu:.2} ms{}", if by_cpu { ", machine busy" } else { "" });
@@ -44,25 +44,25 @@ impl Table {
     }
 
     /// A number with a unit that must be below the limit.
-    pub fn below(&mut self, what: &str, limit: f64, measured: f64, unit: &str) {
+    pub(crate) fn below(&mut self, what: &str, limit: f64, measured: f64, unit: &str) {
         let (asked, found) = (format!("< {limit:.1} {unit}"), format!("{measured:.2} {unit}"));
         self.row(what, Some(asked), found, measured < limit, Some(measured / limit));
     }
 
-    pub fn exactly(&mut self, what: &str, limit: usize, measured: usize) {
+    pub(crate) fn exactly(&mut self, what: &str, limit: usize, measured: usize) {
         self.row(what, Some(limit.to_string()), measured.to_string(), limit == measured, None);
     }
 
-    pub fn note(&mut self, what: &str, measured: String) {
+    pub(crate) fn note(&mut self, what: &str, measured: String) {
         self.row(what, None, measured, true, None);
     }
 
-    pub fn note_time(&mut self, what: &str, measured: Timed) {
+    pub(crate) fn note_time(&mut self, what: &str, measured: Timed) {
         self.note(what, format!("{:.2} ms, CPU {:.2} ms", ms(measured.wall), ms(measured.cpu)));
     }
 
     /// Could not be measured here: no pass.
-    pub fn missing(&mut self, what: &str, why: &str) {
+    pub(crate) fn missing(&mut self, what: &str, why: &str) {
         self.row(what, Some("measured".into()), format!("not measured: {why}"), false, None);
     }
 
@@ -73,7 +73,7 @@ impl Table {
     }
 
     /// What is missed, a line each.
-    pub fn missed(&self) -> Vec<String> {
+    pub(crate) fn missed(&self) -> Vec<String> {
         let line = |r: &Row| {
             let times = r.times.filter(|t| t.is_finite()).map(|t| format!(", {t:.1} times that")).unwrap_or_default();
             format!("{}: {}, asked {}{times}", r.what.trim(), r.measured, r.limit.as_deref().unwrap_or("-"))
@@ -82,7 +82,7 @@ impl Table {
     }
 
     /// Missed by so much that other work of the machine is no excuse, or not measured at all.
-    pub fn far(&self) -> bool {
+    pub(crate) fn far(&self) -> bool {
         self.rows.iter().any(|r| !r.ok && r.times.is_none_or(|t| t > FAR))
     }
 
@@ -95,7 +95,7 @@ impl Table {
         [&r.what, r.limit.as_deref().unwrap_or("-"), &r.measured, verdict]
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let head = ["what", "limit", "measured", ""];
         let rows: Vec<[&str; 4]> = std::iter::once(head).chain(self.rows.iter().map(Self::cells)).collect();
         let width = |i: usize| rows.iter().map(|r| r[i].chars().count()).max().unwrap_or(0);
@@ -109,7 +109,7 @@ impl Table {
     }
 
     /// BENCHMARKS.md: the machine, then the table.
-    pub fn page(&self) -> Result<String> {
+    pub(crate) fn page(&self) -> Result<String> {
         let mut out = String::from(
             "# Benchmarks\n\nLimits of speed and size, and what was measured. Written by `BENCH_WRITE=1 cargo bench -p ringwise`;\n\
              the same command without the variable fails when a limit is missed: with status 1 by up to half of it, which a\n\

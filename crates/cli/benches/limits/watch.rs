@@ -118,7 +118,7 @@ fn layout() -> Layout {
     }
 }
 
-pub fn measure(table: &mut Table) -> Result<()> {
+pub(crate) fn measure(table: &mut Table) -> Result<()> {
     let layout = layout();
     let of = |what: &str| format!("a sample of watch, 512 CPUs, 2,048 queue interrupts, {what}");
     for (what, busy, files) in [

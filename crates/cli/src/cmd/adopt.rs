@@ -13,7 +13,7 @@ use crate::render::text::plural;
 use crate::source::{self, Source};
 use crate::style::Style;
 
-pub fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let style = Style::detect(common);
     let store = store(common);

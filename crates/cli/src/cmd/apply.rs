@@ -27,7 +27,7 @@ use crate::source::{self, Source};
 use crate::style::Style;
 use crate::{out, render};
 
-pub fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
     can_go_on(&a.write, "apply")?;
     trial::check(a)?;
     if a.intent.print_config {

@@ -27,9 +27,9 @@ const ALSO: [&str; 7] = [
 ];
 
 /// Where in a recording the counters of two moments lie; no path of a host begins so.
-pub const SAMPLES: &str = "/samples/counters";
+pub(super) const SAMPLES: &str = "/samples/counters";
 
-pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
     let (s, answers, redacted) = to_file(a, common)?;
     if common.json {
         out::json(&serde_json::json!({
@@ -58,7 +58,7 @@ pub fn run(a: &CaptureArgs, common: &Common) -> Result<Status> {
 }
 
 /// Records the host. How many answers it holds, and what was replaced.
-pub fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usize, Vec<Redacted>)> {
+pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usize, Vec<Redacted>)> {
     if a.file.exists() {
         return Err(Fail::error(format!("{} exists; a capture overwrites nothing", a.file.display())));
     }
@@ -93,7 +93,7 @@ pub fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usize, Vec
 }
 
 /// Asks everything once.
-pub fn record(host: &Arc<dyn Host>) -> Result<Snapshot> {
+pub(super) fn record(host: &Arc<dyn Host>) -> Result<Snapshot> {
     let options = Options { parts: Parts::ALL, ..Options::all() };
     let s = ringwise_discover::snapshot(host, &options).map_err(|e| Fail::error(e.to_string()))?;
     // What only check reads; an answer that is missing is part of the recording as well.

@@ -12,7 +12,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::render::text::plural;
 use crate::{out, source};
 
-pub fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
     match &a.what {
         ConfigCmd::Check(f) => check(f, common),
         ConfigCmd::Show(a) => show(&a.file, &a.from, common),

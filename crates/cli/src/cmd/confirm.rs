@@ -17,7 +17,7 @@ use crate::style::Style;
 const BOUND: Duration = Duration::from_secs(120);
 const EACH: Duration = Duration::from_millis(100);
 
-pub fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let style = Style::detect(common);
     let store = store(common);
@@ -31,7 +31,7 @@ pub fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
 }
 
 /// Confirms, waits until the guard has let go, and says what became of it.
-pub fn decide(source: &Source, store: &Store, as_json: bool, style: &Style) -> Result<Status> {
+pub(super) fn decide(source: &Source, store: &Store, as_json: bool, style: &Style) -> Result<Status> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let said = ringwise_apply::confirm(store, &host, &who(), source.host.as_ref()).map_err(|e| fail(&e))?;
     let (id, kept) = match said {
@@ -92,7 +92,7 @@ fn prompt() -> Duration {
 }
 
 /// ` (process 812)`
-pub fn process(guard: &Holder) -> String {
+pub(super) fn process(guard: &Holder) -> String {
     guard.pid.map(|p| format!(" (process {p})")).unwrap_or_default()
 }
 
@@ -125,7 +125,7 @@ fn outcome(source: &Source, store: &Store, id: u64, bound: Duration) -> Result<O
 }
 
 /// What a transaction came to that is not kept: status 4, or 5 where not all of it could be put back.
-pub fn end(source: &Source, store: &Store, id: u64, as_json: bool, style: &Style) -> Result<Status> {
+pub(super) fn end(source: &Source, store: &Store, id: u64, as_json: bool, style: &Style) -> Result<Status> {
     match outcome(source, store, id, BOUND)? {
         Some(o) if matches!(o.exit_status(), 4 | 5) => finish(&o, "Applied", as_json, style),
         // It was recovered: as before, and not kept.

@@ -11,7 +11,7 @@ use crate::exit::Result;
 use crate::render::text::host_name;
 use crate::source::Source;
 
-pub struct Counting<'a> {
+pub(super) struct Counting<'a> {
     source: &'a Source,
     devs: Vec<String>,
     common: Common,
@@ -25,7 +25,7 @@ pub struct Counting<'a> {
 
 impl<'a> Counting<'a> {
     /// Those that are named, which must be there now; nobody named: all with queues of their own.
-    pub fn new(source: &'a Source, devs: &[String], common: &Common, detail: bool) -> Result<Self> {
+    pub(super) fn new(source: &'a Source, devs: &[String], common: &Common, detail: bool) -> Result<Self> {
         let (layout, host) = look(source, devs, true, common)?;
         let real = source.host.as_ref();
         let sampler = Some(Sampler::new(real, &layout, detail));
@@ -36,7 +36,7 @@ impl<'a> Counting<'a> {
     }
 
     /// The layout is that of the counters when this returns.
-    pub fn read(&mut self) -> Counters {
+    pub(super) fn read(&mut self) -> Counters {
         let real: &dyn Host = self.source.host.as_ref();
         let mut now = self.sampled(real);
         let there = interfaces(real);
@@ -72,7 +72,7 @@ impl<'a> Counting<'a> {
 }
 
 /// Interfaces, queues, vectors and nodes as they are, and the host's name. `strict`: each that is named is there.
-pub fn look(source: &Source, devs: &[String], strict: bool, common: &Common) -> Result<(Layout, String)> {
+pub(super) fn look(source: &Source, devs: &[String], strict: bool, common: &Common) -> Result<(Layout, String)> {
     let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::only(devs) };
     let s = source.snapshot(&options, common)?;
     if strict {

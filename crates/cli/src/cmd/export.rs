@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// What waits for its page; more would only wait longer.
 const WAITING: usize = 16;
 
-pub fn run(a: &ExportArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &ExportArgs, common: &Common) -> Result<Status> {
     if common.json {
         return Err(Fail::usage("export tells metrics as text; ringwise watch -j tells counters as JSON"));
     }

@@ -9,7 +9,7 @@ use crate::exit::{Fail, Result};
 
 /// A flow that is led to its group by no rule, because where it goes is not known.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Missing {
+pub(super) struct Missing {
     pub dev: String,
     group: String,
     /// `unit "nginx.service"`
@@ -20,7 +20,7 @@ pub struct Missing {
 
 impl Missing {
     /// For the plan, which goes on without it.
-    pub fn not_possible(&self) -> NotPossible {
+    pub(super) fn not_possible(&self) -> NotPossible {
         NotPossible {
             address: None,
             what: format!("{} group {}: flows of {}", self.dev, self.group, self.who),
@@ -39,7 +39,7 @@ impl std::fmt::Display for Missing {
 
 /// Puts the fields beside the names, which stay for what is proposed about the programs. One that does not run is an
 /// error, as a group without its flows is none; at boot, where programs start in their own time, it is left out.
-pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Vec<Missing>> {
+pub(super) fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Vec<Missing>> {
     let mut missing = Vec::new();
     for g in &mut intent.groups {
         let mut flows = Vec::new();

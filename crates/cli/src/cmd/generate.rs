@@ -7,7 +7,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 
 /// `ringwise.8`, `ringwise-COMMAND.8` and `ringwise-bench-rr.8` and the like into `dir`.
-pub fn man(dir: &Path) -> Result<Status> {
+pub(super) fn man(dir: &Path) -> Result<Status> {
     std::fs::create_dir_all(dir).map_err(|e| Fail::error(format!("{}: {e}", dir.display())))?;
     let root = command();
     let version = env!("CARGO_PKG_VERSION");
@@ -80,7 +80,7 @@ fn config_page(version: &str) -> String {
     out
 }
 
-pub fn completions(shell: clap_complete::Shell) -> Result<Status> {
+pub(super) fn completions(shell: clap_complete::Shell) -> Result<Status> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command(), "ringwise", &mut text);
     out::file(&String::from_utf8_lossy(&text))?;

@@ -14,7 +14,7 @@ use crate::source::Source;
 
 /// Each goal of the file. They are comments because a device may lack some of it, which is said and passed over; a
 /// key in its place is the user's, and must be there.
-pub fn lay_down(c: &Config) -> String {
+pub(super) fn lay_down(c: &Config) -> String {
     let mut goals: BTreeSet<Goal> = c.entries.iter().filter_map(|e| e.goal).collect();
     goals.insert(c.host.goal.unwrap_or_default());
     goals.into_iter().map(|g| of_goal(g, c)).collect()
@@ -49,14 +49,14 @@ fn of_goal(goal: Goal, c: &Config) -> String {
 }
 
 /// The host's role, guessed from what it shows.
-pub fn role(host: &dyn Host, s: &Snapshot) -> RoleGuess {
+pub(super) fn role(host: &dyn Host, s: &Snapshot) -> RoleGuess {
     let sockets = host.read_text("/proc/net/sockstat").ok();
     let sockets = sockets.and_then(|t| ringwise_check::tcp_in_use(&t));
     ringwise_check::guess_role(s, sockets)
 }
 
 /// The goal that `--goal auto` stands for; the reason is printed on stderr.
-pub fn of_role(host: &dyn Host, s: &Snapshot, common: &Common) -> Goal {
+pub(super) fn of_role(host: &dyn Host, s: &Snapshot, common: &Common) -> Goal {
     let role = role(host, s);
     let goal = role.goal().unwrap_or_default();
     let of = if role.goal().is_some() { "this host " } else { "" };
@@ -65,7 +65,7 @@ pub fn of_role(host: &dyn Host, s: &Snapshot, common: &Common) -> Goal {
 }
 
 /// The same arguments with `auto` replaced by a goal.
-pub fn settled(a: &IntentArgs, source: &Source, common: &Common) -> Result<IntentArgs> {
+pub(super) fn settled(a: &IntentArgs, source: &Source, common: &Common) -> Result<IntentArgs> {
     if a.goal != Some(GoalChoice::Auto) {
         return Ok(a.clone());
     }

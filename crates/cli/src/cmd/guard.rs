@@ -14,7 +14,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::logbook::Logbook;
 use crate::source;
 
-pub fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &GuardArgs, common: &Common) -> Result<Status> {
     if a.detach {
         return detach(a, common);
     }

@@ -17,7 +17,7 @@ use crate::style::Style;
 
 /// What a plan does about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Take {
+pub(super) enum Take {
     /// Adopted stays; the rest is part of the plan, and marked.
     Ask,
     /// All of it stays.
@@ -29,7 +29,7 @@ pub enum Take {
 }
 
 /// How the settings in force stand, with this look remembered. `None`: a recording, or the record cannot be read.
-pub fn standing(source: &Source, s: &Snapshot, common: &Common) -> Option<Verify> {
+pub(super) fn standing(source: &Source, s: &Snapshot, common: &Common) -> Option<Verify> {
     if source.recorded {
         return None;
     }
@@ -47,7 +47,7 @@ pub fn standing(source: &Source, s: &Snapshot, common: &Common) -> Option<Verify
     }
 }
 
-pub fn hands(list: &[Hand], made: Vec<Made>, take: Take) -> Hands {
+pub(super) fn hands(list: &[Hand], made: Vec<Made>, take: Take) -> Hands {
     let (adopted, changed): (Vec<Hand>, Vec<Hand>) = list.iter().cloned().partition(|h| h.origin == Origin::Adopted);
     match take {
         Take::Ask | Take::Changed => Hands { keep: adopted, mark: changed, made },
@@ -57,14 +57,14 @@ pub fn hands(list: &[Hand], made: Vec<Made>, take: Take) -> Hands {
 }
 
 /// Without what devices have that were set up anew since we wrote to them: their drivers chose it, and nobody else.
-pub fn chosen(list: Vec<Hand>, s: &Snapshot, common: &Common) -> Vec<Hand> {
+pub(super) fn chosen(list: Vec<Hand>, s: &Snapshot, common: &Common) -> Vec<Hand> {
     let anew = ringwise_apply::set_up_anew(&store(common), s).unwrap_or_default();
     let of = |h: &Hand| h.address().and_then(|a| a.dev().map(str::to_string));
     list.into_iter().filter(|h| !of(h).is_some_and(|d| anew.contains(&d))).collect()
 }
 
 /// What is seen beside the settings that differ, for a guess at who it was.
-pub fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store) -> Evidence {
+pub(super) fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store) -> Evidence {
     let devs: BTreeSet<String> = v.drifted().filter_map(|d| d.want.address()?.dev().map(str::to_string)).collect();
     if devs.is_empty() || source.recorded {
         return Evidence::default();
@@ -75,7 +75,7 @@ pub fn evidence(source: &Source, s: &Snapshot, v: &Verify, store: &Store) -> Evi
 }
 
 /// Asks what is to become of changes that the plan would undo.
-pub fn ask(list: &[Hand], style: &Style) -> Result<Take> {
+pub(super) fn ask(list: &[Hand], style: &Style) -> Result<Take> {
     let text = page::question(list, style);
     match super::transaction::answer(&text, &["k", "keep", "t", "take", "take over", ""])?.as_deref() {
         Some("k" | "keep" | "") => Ok(Take::Keep),

@@ -9,7 +9,7 @@ use crate::render::standing;
 use crate::source;
 use crate::style::Style;
 
-pub fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let mut list = ringwise_apply::history(&store(common), &host).map_err(|e| fail(&e))?;

@@ -16,7 +16,7 @@ const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 
 /// Does not return but with the status of the program.
-pub fn run(a: &HoldArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &HoldArgs, common: &Common) -> Result<Status> {
     std::process::exit(held(a, common))
 }
 

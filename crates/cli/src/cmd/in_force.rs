@@ -11,7 +11,7 @@ use crate::exit::{Fail, Result};
 use crate::source;
 
 /// Of the journals of this boot. Nothing in force is an error: an empty file would be a goal of its own.
-pub fn config(common: &Common) -> Result<Config> {
+pub(super) fn config(common: &Common) -> Result<Config> {
     let source = source::live()?;
     let store = store(common);
     let parts = super::status::needed(&store);
@@ -33,7 +33,7 @@ pub fn config(common: &Common) -> Result<Config> {
 }
 
 /// Settings as somebody would lay them down. Queues with the same value stand together.
-pub fn wishes<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<Wish> {
+pub(super) fn wishes<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<Wish> {
     let mut out: Vec<Wish> = Vec::new();
     for s in settings {
         let Some((dev, knob)) = knob(s) else { continue };

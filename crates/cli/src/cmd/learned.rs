@@ -11,7 +11,7 @@ use crate::render::json::Document;
 use crate::render::learned;
 use crate::style::Style;
 
-pub fn run(a: &LearnedArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &LearnedArgs, common: &Common) -> Result<Status> {
     let store = store(common);
     let mut list = match store.learned() {
         // What is damaged can be forgotten as a whole.

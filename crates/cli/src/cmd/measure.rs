@@ -25,7 +25,7 @@ const BYTES: u64 = 32 << 20;
 
 /// Counters at the beginning and, if it came to that, at the end.
 #[derive(Debug, Clone)]
-pub struct Window {
+pub(super) struct Window {
     pub layout: Layout,
     pub first: Counters,
     pub last: Option<Counters>,
@@ -33,7 +33,7 @@ pub struct Window {
 
 /// What a recording beside a journal holds.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub(super) struct Measured {
     pub host: String,
     pub before: Window,
     pub after: Option<Window>,
@@ -41,7 +41,7 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
-pub struct Measure<'a> {
+pub(super) struct Measure<'a> {
     source: &'a Source,
     common: &'a Common,
     devs: Vec<String>,
@@ -58,12 +58,12 @@ enum Waited {
 }
 
 impl<'a> Measure<'a> {
-    pub fn new(source: &'a Source, common: &'a Common, devs: Vec<String>, time: Duration) -> Self {
+    pub(super) fn new(source: &'a Source, common: &'a Common, devs: Vec<String>, time: Duration) -> Self {
         Self { source, common, devs, time, host: String::new(), before: None }
     }
 
     /// Before the transaction. Stopped here, nothing was touched, and nothing is to be.
-    pub fn before(&mut self, stop: &AtomicBool) -> Result<()> {
+    pub(super) fn before(&mut self, stop: &AtomicBool) -> Result<()> {
         let mut counting = Counting::new(self.source, &self.devs, self.common, false)?;
         let first = counting.read();
         let layout = counting.layout.clone();
@@ -94,7 +94,7 @@ impl<'a> Measure<'a> {
     }
 
     /// Right after the transaction: what comes later, a reboot excepted, is compared with this.
-    pub fn applied(&self, o: &Outcome) -> Option<PathBuf> {
+    pub(super) fn applied(&self, o: &Outcome) -> Option<PathBuf> {
         let id = o.transaction.filter(|_| o.verdict == Verdict::Applied)?;
         let written = self.write(id);
         match written {
@@ -126,7 +126,7 @@ impl<'a> Measure<'a> {
     }
 
     /// The second window, where it is kept. Interrupted, it is as long as it became.
-    pub fn after(&self, path: &Path, trial: bool, stop: &AtomicBool) {
+    pub(super) fn after(&self, path: &Path, trial: bool, stop: &AtomicBool) {
         let measured = || -> Result<()> {
             if trial {
                 // What was on trial does not count.
@@ -151,7 +151,7 @@ fn links(layout: &Layout) -> Vec<String> {
 }
 
 /// The window after begins now; one that began before is forgotten.
-pub fn begin_after(source: &Source, common: &Common, devs: &[String], path: &Path) -> Result<()> {
+pub(super) fn begin_after(source: &Source, common: &Common, devs: &[String], path: &Path) -> Result<()> {
     let mut counting = Counting::new(source, devs, &Common { quiet: true, ..common.clone() }, false)?;
     let first = counting.read();
     let mut r = Recorder::open(path, &counting.host, first.unix_time)?;
@@ -168,7 +168,7 @@ fn append(path: &Path, c: &Counters) -> Result<()> {
 }
 
 /// What was confirmed counts from then on; for a transaction that was measured before.
-pub fn confirmed(source: &Source, common: &Common, id: u64) {
+pub(super) fn confirmed(source: &Source, common: &Common, id: u64) {
     let Ok(path) = journal_of(source, common, id).map(|j| j.with_file_name(name(id))) else { return };
     let Ok(m) = read(&path) else { return };
     // Whoever waits for the confirmation writes the same a little later.
@@ -194,7 +194,7 @@ fn journal_of(source: &Source, common: &Common, id: u64) -> Result<PathBuf> {
 }
 
 /// What was measured beside this journal.
-pub fn beside(journal: &Path, id: u64) -> Result<Measured> {
+pub(super) fn beside(journal: &Path, id: u64) -> Result<Measured> {
     let path = journal.with_file_name(name(id));
     if !path.exists() {
         return Err(Fail::error(format!(
@@ -250,7 +250,7 @@ fn thin_out(path: &Path) {
 }
 
 /// The end of an `apply --measure` whose transaction is applied: the second window, and the comparison.
-pub fn finish(
+pub(super) fn finish(
     m: &Measure<'_>,
     o: &Outcome,
     path: &Path,

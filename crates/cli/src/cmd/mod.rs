@@ -42,10 +42,10 @@ mod watch;
 use crate::args::{Cli, Cmd, From};
 use crate::exit::{Fail, Result, Status};
 
-pub use reviewed::{Expiry, expiry};
+pub(crate) use reviewed::{Expiry, expiry};
 
 /// Runs what was asked for.
-pub fn run(cli: Cli) -> Result<Status> {
+pub(crate) fn run(cli: Cli) -> Result<Status> {
     let Cli { common, status: top, command } = cli;
     let Some(command) = command else {
         return status::run(&top, &common);

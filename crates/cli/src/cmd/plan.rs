@@ -21,7 +21,7 @@ use crate::source::{self, Source};
 use crate::style::Style;
 use crate::{cmd::transaction, out};
 
-pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     if a.intent.print_config {
         return print_config(&a.devs, &a.intent, &a.from, common);
     }
@@ -55,7 +55,7 @@ pub fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
 }
 
 /// `--print-config`: the file that says the same. A host is looked at where only it knows which entry `--set` means.
-pub fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &Common) -> Result<Status> {
+pub(super) fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &Common) -> Result<Status> {
     let settled = match intent.goal {
         Some(GoalChoice::Auto) => &goals::settled(intent, &source::open(from)?, common)?,
         _ => intent,
@@ -68,7 +68,7 @@ pub fn print_config(devs: &[String], intent: &IntentArgs, from: &From, common: &
 }
 
 /// The host as read, and what is wanted of it.
-pub struct Made {
+pub(super) struct Made {
     options: Options,
     pub snapshot: Snapshot,
     learned: Vec<Learned>,
@@ -87,7 +87,7 @@ pub struct Made {
 
 impl Made {
     /// None of the interfaces that are wanted is here, or has a link.
-    pub fn nothing_yet(&self) -> bool {
+    pub(super) fn nothing_yet(&self) -> bool {
         // One that did not answer in time is there: that is an error, not nothing to do.
         if self.snapshot.nics.iter().any(|n| no_answer(n).is_some()) {
             return false;
@@ -101,7 +101,7 @@ impl Made {
     }
 
     /// Nobody is asked at boot: a device whose driver was loaded again gets what the file says.
-    pub fn at_boot(mut self, common: &Common) -> Self {
+    pub(super) fn at_boot(mut self, common: &Common) -> Self {
         self.hands = hands::chosen(self.hands, &self.snapshot, common);
         self
     }
@@ -114,7 +114,7 @@ impl Made {
     }
 
     /// Who plans the same again when a step of it is refused.
-    pub fn planner(&self, take: Take, at_boot: bool) -> Again {
+    pub(super) fn planner(&self, take: Take, at_boot: bool) -> Again {
         Again {
             options: self.options.clone(),
             intent: self.intent.clone(),
@@ -124,7 +124,7 @@ impl Made {
         }
     }
 
-    pub fn plan(&self, take: Take) -> Result<Plan> {
+    pub(super) fn plan(&self, take: Take) -> Result<Plan> {
         let hands = self.hands(take);
         let mut plan = ringwise_plan::plan_around(&self.snapshot, &self.intent, &self.learned, &hands)
             .map_err(|r| Fail::error(r.to_string()))?;
@@ -137,7 +137,13 @@ impl Made {
 }
 
 /// Reads the host to be planned.
-pub fn make(source: &Source, devs: &[String], args: &IntentArgs, at_boot: bool, common: &Common) -> Result<Made> {
+pub(super) fn make(
+    source: &Source,
+    devs: &[String],
+    args: &IntentArgs,
+    at_boot: bool,
+    common: &Common,
+) -> Result<Made> {
     let wanted = wanted::read(devs, args, source.recorded)?;
     let options = Options { follow: devs.to_vec(), ..Options::all() };
     let s = source.snapshot(&options, common)?;
@@ -173,7 +179,7 @@ fn unix_time() -> Result<u64> {
 }
 
 /// The same intent as words behind a command.
-pub fn flags(devs: &[String], i: &IntentArgs) -> String {
+pub(super) fn flags(devs: &[String], i: &IntentArgs) -> String {
     let mut words = i.flags(devs).words();
     words.extend(i.take_over.then(|| "--take-over".to_string()));
     shell::join(words)

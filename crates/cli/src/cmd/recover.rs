@@ -10,7 +10,7 @@ use crate::render::standing::{to_recover, waiting};
 use crate::source;
 use crate::style::Style;
 
-pub fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let style = Style::detect(common);
     let store = store(common);

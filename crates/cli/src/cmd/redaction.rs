@@ -37,7 +37,7 @@ const REMOVED: [&str; 9] = [
 const KERNEL_LINE: &str = "kernel line";
 
 /// `texts` are private wherever they stand.
-pub fn knowledge(s: &Snapshot, texts: Vec<(&'static str, String)>) -> Knowledge {
+pub(super) fn knowledge(s: &Snapshot, texts: Vec<(&'static str, String)>) -> Knowledge {
     let mut drivers: Vec<String> = s.nics.iter().filter_map(|n| n.driver.known().cloned()).collect();
     drivers.dedup();
     Knowledge { texts, drivers, grammar: grammar() }
@@ -77,7 +77,7 @@ fn value(arg: &Arg) -> FlagValue {
 }
 
 /// `goal forward`; of other titles the first word, as the rest may be a file or a name that somebody chose.
-pub fn title(text: &str) -> String {
+pub(super) fn title(text: &str) -> String {
     let mut words = text.split(' ');
     let first = words.next().unwrap_or_default();
     match words.next() {
@@ -86,12 +86,12 @@ pub fn title(text: &str) -> String {
     }
 }
 
-pub fn kernel_lines_left_out(redacted: &[Redacted]) -> usize {
+pub(super) fn kernel_lines_left_out(redacted: &[Redacted]) -> usize {
     redacted.iter().filter(|r| r.kind == KERNEL_LINE).map(|r| r.places).sum()
 }
 
 /// What was replaced and removed, and what stays.
-pub fn summary(redacted: &[Redacted]) -> String {
+pub(super) fn summary(redacted: &[Redacted]) -> String {
     let mut out = String::new();
     let (removed, replaced): (Vec<_>, Vec<_>) = redacted.iter().partition(|r| REMOVED.contains(&r.kind.as_str()));
     for r in &replaced {

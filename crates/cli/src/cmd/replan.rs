@@ -13,7 +13,7 @@ use ringwise_sys::Host;
 /// The same intent as the first plan's, on the same host. What was changed outside ringwise is as it was then: what
 /// differs now is the work of this run.
 #[derive(Debug)]
-pub struct Again {
+pub(super) struct Again {
     pub options: Options,
     pub intent: Intent,
     pub hands: Hands,
@@ -24,7 +24,7 @@ pub struct Again {
 
 /// At boot no one is there to name something else: what was named and is refused is left out, and the rest is better than
 /// nothing.
-pub fn without_names(steps: &mut [Step]) {
+pub(super) fn without_names(steps: &mut [Step]) {
     let named = steps.iter_mut().filter(|s| s.if_refused == IfRefused::PutBack);
     named.for_each(|s| s.if_refused = IfRefused::Replan);
 }
@@ -46,7 +46,7 @@ impl Planner for Again {
 }
 
 /// Settings of a plan that hold already, without those that the user or another program had set and that stay.
-pub fn already(plan: &Plan) -> Vec<Setting> {
+pub(super) fn already(plan: &Plan) -> Vec<Setting> {
     let written = plan.steps.iter().map(|s| &s.setting);
     let others = written.chain(plan.kept.iter().map(|k| &k.hand.setting));
     // One setting has one value in a plan, and one that stays.

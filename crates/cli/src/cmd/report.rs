@@ -16,7 +16,7 @@ use crate::render::report::{self as page, Report, Span};
 use crate::source::{self, Source};
 use crate::style::Style;
 
-pub fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
     if a.html.is_some() && common.json {
         return Err(Fail::usage("--html and --json are two kinds of answer; ask for one"));
     }
@@ -37,7 +37,7 @@ pub fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
 }
 
 /// The text, at the end of `apply --measure`.
-pub fn print(source: &Source, common: &Common, id: u64) -> Result<()> {
+pub(super) fn print(source: &Source, common: &Common, id: u64) -> Result<()> {
     out::answer(&page::text(&make(source, common, id)?, &Style::detect(common)))
 }
 

@@ -34,7 +34,7 @@ struct Stamp {
 pub struct Expiry(pub Option<Duration>);
 
 /// `24h`, `7d`, `90m`, `never`.
-pub fn expiry(text: &str) -> std::result::Result<Expiry, String> {
+pub(crate) fn expiry(text: &str) -> std::result::Result<Expiry, String> {
     if text == "never" {
         return Ok(Expiry(None));
     }
@@ -55,7 +55,7 @@ pub fn expiry(text: &str) -> std::result::Result<Expiry, String> {
 }
 
 /// A plan as read from a file.
-pub struct Reviewed {
+pub(super) struct Reviewed {
     pub path: PathBuf,
     pub plan: Plan,
     stamp: Option<Stamp>,
@@ -63,7 +63,7 @@ pub struct Reviewed {
 }
 
 /// The file that is to be applied, if it is one and not interfaces.
-pub fn file(a: &ApplyArgs, source: &Source) -> Result<Option<PathBuf>> {
+pub(super) fn file(a: &ApplyArgs, source: &Source) -> Result<Option<PathBuf>> {
     if let Some(path) = &a.plan {
         return Ok(Some(path.clone()));
     }
@@ -101,7 +101,7 @@ fn is_file(arg: &str, source: &Source) -> Result<bool> {
     }
 }
 
-pub fn write(file: &Path, plan: &Plan, expiry: Expiry, unix_time: u64) -> Result<()> {
+pub(super) fn write(file: &Path, plan: &Plan, expiry: Expiry, unix_time: u64) -> Result<()> {
     let broken = |e: serde_json::Error| Fail::error(format!("cannot write JSON: {e}"));
     let mut doc = serde_json::to_value(plan).map_err(broken)?;
     let mut stamp = Stamp {
@@ -118,7 +118,7 @@ pub fn write(file: &Path, plan: &Plan, expiry: Expiry, unix_time: u64) -> Result
     ringwise_sys::store::write_atomic(file, text.as_bytes()).map_err(|e| Fail::error(e.to_string()))
 }
 
-pub fn load(file: &Path) -> Result<Reviewed> {
+pub(super) fn load(file: &Path) -> Result<Reviewed> {
     let text = std::fs::read_to_string(file).map_err(|e| Fail::error(format!("{}: {e}", file.display())))?;
     parse(file, &text)
 }
@@ -154,7 +154,7 @@ fn parse(file: &Path, text: &str) -> Result<Reviewed> {
 
 impl Reviewed {
     /// Refused unless it is as it was written, for this boot of this machine, and in its time.
-    pub fn check(&self, here: &Host, unix_time: u64, utc: bool) -> Result<()> {
+    pub(super) fn check(&self, here: &Host, unix_time: u64, utc: bool) -> Result<()> {
         let file = self.path.display();
         let new = format!("ringwise plan --out {file}");
         let no = |why: String| Err(Fail::refused(why).next(new.clone()));
@@ -198,7 +198,7 @@ impl Reviewed {
     }
 
     /// For people, where the file is of an older version.
-    pub fn note(&self) -> Option<String> {
+    pub(super) fn note(&self) -> Option<String> {
         let old = self.stamp.is_none();
         old.then(|| format!("ringwise: {} does not say when it was made, and does not expire", self.path.display()))
     }

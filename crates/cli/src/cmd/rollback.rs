@@ -11,7 +11,7 @@ use crate::style::Style;
 use ringwise_apply::{Ending, Entry, Kind, Store};
 use ringwise_discover::Options;
 
-pub fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     let Some(id) = a.id else { return Err(which(common)?) };
     can_go_on(&a.write, &format!("rollback {id}"))?;
     let on_trial = ApplyArgs {

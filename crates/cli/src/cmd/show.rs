@@ -11,7 +11,7 @@ use crate::render::{json, show, table, text};
 use crate::source::{self, Source};
 use crate::style::Style;
 
-pub fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
     if let Some(file) = &a.svg {
         return svg::run(file, a, common);
     }
@@ -40,7 +40,7 @@ pub fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
 }
 
 /// Interfaces by their names or alternative names, in a snapshot of the whole host.
-pub fn names_in(source: &Source, s: &Snapshot, devs: &[String]) -> Result<Vec<String>> {
+pub(super) fn names_in(source: &Source, s: &Snapshot, devs: &[String]) -> Result<Vec<String>> {
     let labelled = |d: &String| s.nics.iter().find(|n| n.labels.contains(d));
     let name = |d: &String| match s.nic(d).or_else(|| labelled(d)) {
         Some(n) => Ok(n.name().to_string()),
@@ -50,7 +50,7 @@ pub fn names_in(source: &Source, s: &Snapshot, devs: &[String]) -> Result<Vec<St
 }
 
 /// The devices as named, alternative names followed by discovery.
-pub fn named<'a>(s: &'a Snapshot, devs: &[String]) -> Result<Vec<&'a Nic>> {
+pub(super) fn named<'a>(s: &'a Snapshot, devs: &[String]) -> Result<Vec<&'a Nic>> {
     let mut out: Vec<&Nic> = Vec::new();
     for d in devs {
         match s.nic(d) {

@@ -17,7 +17,7 @@ use crate::args::Common;
 const FILE: &str = "/ringwise/standing";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Standing {
+pub(super) struct Standing {
     /// What was applied and kept, oldest first.
     pub applied: Vec<Applied>,
     pub learned: Vec<Learned>,
@@ -31,7 +31,7 @@ pub struct Standing {
 
 /// A transaction in effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Applied {
+pub(super) struct Applied {
     /// `None`: the capture was made by a version that did not record it.
     #[serde(default)]
     pub transaction: Option<u64>,
@@ -42,7 +42,7 @@ pub struct Applied {
 
 impl Standing {
     /// Of this host; `v`: how what is in force stands.
-    pub fn live(s: &Snapshot, v: Option<&Verify>, common: &Common) -> Self {
+    pub(super) fn live(s: &Snapshot, v: Option<&Verify>, common: &Common) -> Self {
         let history = ringwise_apply::history(&store(common), &s.host).unwrap_or_default();
         let kept = history.into_iter().filter(|e| {
             let applies = e.requested.is_some() || e.argv.is_empty();
@@ -58,7 +58,7 @@ impl Standing {
     }
 
     /// As text for a capture. `None`: nothing was ever done here.
-    pub fn text(s: &Snapshot, common: &Common) -> Option<String> {
+    pub(super) fn text(s: &Snapshot, common: &Common) -> Option<String> {
         let v = ringwise_apply::verify_in(s, &store(common)).ok()?;
         let all = Self::live(s, Some(&v), &Common { quiet: true, ..common.clone() });
         let nothing = all.applied.is_empty() && all.learned.is_empty() && v.settings.is_empty();
@@ -66,18 +66,18 @@ impl Standing {
     }
 
     /// What a capture says of it.
-    pub fn recorded(host: &dyn Host) -> Self {
+    pub(super) fn recorded(host: &dyn Host) -> Self {
         let text = host.read_text(FILE).ok();
         text.and_then(|t| serde_json::from_slice(t.as_bytes()).ok()).unwrap_or_default()
     }
 
-    pub fn file() -> String {
+    pub(super) fn file() -> String {
         FILE.into()
     }
 
     /// What each apply in effect requested, newest first, with those of its interfaces that no later one names. Transactions
     /// before one of the whole host, or before one whose request is unknown, are not in it.
-    pub fn parts(&self, s: &Snapshot) -> Parts {
+    pub(super) fn parts(&self, s: &Snapshot) -> Parts {
         let mut left: BTreeSet<String> = s.tunable().map(|n| n.name().to_string()).collect();
         let mut out = Parts::default();
         for a in self.applied.iter().rev() {
@@ -103,7 +103,7 @@ impl Standing {
 }
 
 #[derive(Debug, Default)]
-pub struct Parts {
+pub(super) struct Parts {
     pub list: Vec<Part>,
     /// The newest transaction of which it is unknown what was requested.
     pub unknown: Option<Applied>,
@@ -111,7 +111,7 @@ pub struct Parts {
 
 /// One apply, as it was requested.
 #[derive(Debug)]
-pub struct Part {
+pub(super) struct Part {
     pub intent: Intent,
     /// Of all interfaces that no later one names.
     pub whole: bool,
@@ -134,7 +134,7 @@ fn judged(requested: &Intent, devs: &[String]) -> Intent {
 
 /// The command that applies the same again, without what only that moment needed. `None`: a reviewed plan was applied, or
 /// what was requested is not recorded.
-pub fn again(e: &Entry) -> Option<String> {
+pub(super) fn again(e: &Entry) -> Option<String> {
     let flags = e.requested.as_ref()?.flags.as_ref()?;
     Some(shell::join(["ringwise".into(), "apply".into()].into_iter().chain(flags.words())))
 }
@@ -155,7 +155,7 @@ fn drift(v: &Verify) -> Vec<(Option<String>, String)> {
 }
 
 /// The whole host with the goals of interfaces that were applied by themselves.
-pub fn join(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
+pub(super) fn join(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
     for (devs, part) in parts {
         let of = |d: &Option<String>| d.as_ref().is_some_and(|d| devs.contains(d));
         whole.wishes.retain(|w| !of(&w.dev));
@@ -169,7 +169,7 @@ pub fn join(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
 }
 
 /// The plan of the whole host; interfaces that were applied by themselves are planned as they were then.
-pub fn plan(
+pub(super) fn plan(
     s: &Snapshot,
     whole: &Intent,
     parts: &[(Vec<String>, Intent)],

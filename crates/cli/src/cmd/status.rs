@@ -25,7 +25,7 @@ use crate::style::Style;
 /// machine is slow. What was not looked at is said.
 const RIVALS_SHARE: u32 = 100;
 
-pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
     let source = source::open(&a.from)?;
     let store = store(common);
     let journals = (!source.recorded).then(|| Journals::read(&store));
@@ -57,7 +57,7 @@ pub fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
 }
 
 /// What has to be read to compare with what was applied, and no more.
-pub fn needed(store: &Store) -> Parts {
+pub(super) fn needed(store: &Store) -> Parts {
     // What cannot be read is told by the comparison itself.
     parts(ringwise_apply::families(store).unwrap_or_default())
 }
@@ -83,7 +83,7 @@ fn parts(families: BTreeSet<Family>) -> Parts {
 }
 
 /// What was applied, and whether it still holds.
-pub fn standings(s: &Snapshot, store: &Store, since_boot: Duration) -> Standings {
+pub(super) fn standings(s: &Snapshot, store: &Store, since_boot: Duration) -> Standings {
     standing_of(s, store, Journals::read(store), since_boot)
 }
 

@@ -49,7 +49,7 @@ impl Papers {
     }
 }
 
-pub fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &SupportArgs, common: &Common) -> Result<Status> {
     if !a.dry_run && std::fs::symlink_metadata(&a.file).is_ok() {
         return Err(Fail::error(format!("{} exists; support overwrites nothing", a.file.display())));
     }

@@ -13,7 +13,7 @@ use crate::out;
 use crate::render::svg;
 use crate::source;
 
-pub fn run(file: &Path, a: &ShowArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(file: &Path, a: &ShowArgs, common: &Common) -> Result<Status> {
     if common.json {
         return Err(Fail::usage("--svg and --json are two kinds of answer; ask for one"));
     }

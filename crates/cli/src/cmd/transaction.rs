@@ -17,12 +17,12 @@ use crate::render::outcome::{self, Before};
 use crate::style::Style;
 use crate::when;
 
-pub fn store(common: &Common) -> Store {
+pub(super) fn store(common: &Common) -> Store {
     Store::open(common.state_dir.as_deref())
 }
 
 /// What devices were found to refuse or ignore; unreadable is said and taken as none.
-pub fn learned(common: &Common) -> Vec<Learned> {
+pub(super) fn learned(common: &Common) -> Vec<Learned> {
     match store(common).learned() {
         Ok(l) => l,
         Err(e) => {
@@ -33,7 +33,7 @@ pub fn learned(common: &Common) -> Vec<Learned> {
 }
 
 /// An error with its causes.
-pub fn words(e: &dyn std::error::Error) -> String {
+pub(super) fn words(e: &dyn std::error::Error) -> String {
     let mut text = e.to_string();
     let mut cause = e.source();
     while let Some(c) = cause {
@@ -44,7 +44,7 @@ pub fn words(e: &dyn std::error::Error) -> String {
 }
 
 /// An error of apply, with its status and the next command.
-pub fn fail(e: &ringwise_apply::Error) -> Fail {
+pub(super) fn fail(e: &ringwise_apply::Error) -> Fail {
     let status = if e.exit_status() == 6 { Status::Refused } else { Status::Error };
     let fail = Fail::new(status, words(e));
     match e.refusal() {
@@ -66,7 +66,7 @@ pub fn fail(e: &ringwise_apply::Error) -> Fail {
 }
 
 /// `root`, `root (sudo: anna)`.
-pub fn who() -> String {
+pub(super) fn who() -> String {
     let name = proc::user_name();
     let before_sudo = std::env::var_os("SUDO_USER").is_some_and(|u| !u.is_empty());
     match (proc::euid(), before_sudo) {
@@ -77,13 +77,13 @@ pub fn who() -> String {
 }
 
 /// A request without steps: who asks for what, and why.
-pub fn request(title: String, reason: Option<&String>) -> Request {
+pub(super) fn request(title: String, reason: Option<&String>) -> Request {
     let argv = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     Request { title, reason: reason.cloned(), who: who(), argv, ..Request::default() }
 }
 
 /// The ordinary bounds; a signal stops at the next step and puts everything back.
-pub fn policy() -> Result<Policy> {
+pub(super) fn policy() -> Result<Policy> {
     let policy = Policy { guard: Some(Arc::new(Process::default())), ..Policy::default() };
     let flag = proc::install_signal_flag().map_err(|e| Fail::error(e.to_string()))?;
     let stop: Arc<AtomicBool> = policy.stop.clone();
@@ -100,7 +100,7 @@ pub fn policy() -> Result<Policy> {
 }
 
 /// Without a terminal there is nobody to ask; without root every write would be refused by the kernel.
-pub fn can_go_on(write: &Write, command: &str) -> Result<()> {
+pub(super) fn can_go_on(write: &Write, command: &str) -> Result<()> {
     if !write.dry_run && proc::euid() != 0 && proc::may_override() == Some(false) {
         return Err(Fail::error(format!("{command} needs root; nothing was touched"))
             .next(format!("sudo ringwise {command}, or ringwise {command} -n to see what it would do")));
@@ -115,7 +115,7 @@ pub fn can_go_on(write: &Write, command: &str) -> Result<()> {
 }
 
 /// Asks on the terminal. `more`: what `show` prints.
-pub fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String) -> Result<bool> {
+pub(super) fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String) -> Result<bool> {
     if write.yes {
         return Ok(true);
     }
@@ -134,7 +134,7 @@ pub fn confirmed(write: &Write, question: &str, more: &dyn Fn() -> String) -> Re
 }
 
 /// Asks for one of these words; anything else, and no terminal's answer, is none of them.
-pub fn answer(question: &str, words: &[&str]) -> Result<Option<String>> {
+pub(super) fn answer(question: &str, words: &[&str]) -> Result<Option<String>> {
     out::prompt(question);
     let mut line = String::new();
     let n = std::io::stdin().lock().read_line(&mut line).map_err(|e| Fail::refused(format!("no answer: {e}")))?;
@@ -143,7 +143,7 @@ pub fn answer(question: &str, words: &[&str]) -> Result<Option<String>> {
 }
 
 /// What the settings in force are now: the left side of `0 -> 0-15` when they are taken back.
-pub fn standing_now(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Before {
+pub(super) fn standing_now(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Before {
     let Ok(v) = ringwise_apply::verify(host, store, policy) else {
         // The run itself will tell what is wrong.
         return Before::default();
@@ -152,7 +152,7 @@ pub fn standing_now(host: &Arc<dyn Host>, store: &Store, policy: &Policy) -> Bef
 }
 
 /// Prints events as they come, and tells the machine's log.
-pub fn printer<'a>(
+pub(super) fn printer<'a>(
     host: &'a Arc<dyn Host>,
     before: &'a Before,
     style: &'a Style,
@@ -170,12 +170,12 @@ pub fn printer<'a>(
 }
 
 /// stderr is where events go: its own colour and no folding by stdout's width.
-pub fn stderr_style(style: &Style) -> Style {
+pub(super) fn stderr_style(style: &Style) -> Style {
     Style { color: style.color && proc::is_tty(&std::io::stderr()), ..style.clone() }
 }
 
 /// The answer, and the status.
-pub fn finish(o: &Outcome, verb: &str, as_json: bool, style: &Style) -> Result<Status> {
+pub(super) fn finish(o: &Outcome, verb: &str, as_json: bool, style: &Style) -> Result<Status> {
     Logbook::of(o.transaction).outcome(o);
     if as_json {
         out::json(o)?;

@@ -25,13 +25,13 @@ const EACH: Duration = Duration::from_millis(100);
 const LINES: usize = 5;
 
 /// How long a trial lasts, if there is to be one.
-pub fn wanted(a: &ApplyArgs) -> Option<Duration> {
+pub(super) fn wanted(a: &ApplyArgs) -> Option<Duration> {
     a.confirm.or(a.health.as_ref().map(|_| Duration::from_secs(60)))
 }
 
 /// The end of `apply`, and of a rollback on trial.
-#[allow(clippy::too_many_arguments)] // what both have at their end; a struct would only be unpacked again
-pub fn follow(
+#[allow(clippy::too_many_arguments, reason = "what both have at their end; a struct would only be unpacked again")]
+pub(super) fn follow(
     o: &Outcome,
     verb: &str,
     a: &ApplyArgs,
@@ -201,7 +201,7 @@ fn listen(mut reader: impl Read + Send + 'static) -> Receiver<Vec<String>> {
 }
 
 /// Nothing to do is no answer while what is so is to be put back.
-pub fn none_waits(source: &Source, store: &Store, style: &Style) -> Result<()> {
+pub(super) fn none_waits(source: &Source, store: &Store, style: &Style) -> Result<()> {
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     match ringwise_apply::pending(store, &host).map_err(|e| fail(&e))? {
         Some(Pending { guard: None, transaction, .. }) => Err(fail(&Refusal::OnTrial { transaction }.into())),
@@ -223,7 +223,7 @@ pub fn none_waits(source: &Source, store: &Store, style: &Style) -> Result<()> {
 }
 
 /// `--confirm` and `--health` make no sense where nothing is written.
-pub fn check(a: &ApplyArgs) -> Result<()> {
+pub(super) fn check(a: &ApplyArgs) -> Result<()> {
     match (&a.health, a.write.dry_run) {
         (Some(h), false) if h.trim().is_empty() => Err(Fail::usage("--health is given no command")),
         _ => Ok(()),

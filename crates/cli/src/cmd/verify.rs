@@ -22,7 +22,7 @@ use crate::render::text::{host_name, visible};
 use crate::source::{self, Source};
 use crate::style::Style;
 
-pub fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let source = source::open(&a.from)?;
     let store = store(common);
     let options = Options { skip_rivals: true, ..Options::all() };

@@ -12,10 +12,10 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 
 /// Where the file is looked for.
-pub const DEFAULT: &str = "/etc/ringwise/ringwise.toml";
+pub(super) const DEFAULT: &str = "/etc/ringwise/ringwise.toml";
 
 /// Read, sound, and not yet about any host.
-pub struct Wanted {
+pub(super) struct Wanted {
     /// None: flags alone.
     pub file: Option<PathBuf>,
     config: Config,
@@ -25,7 +25,7 @@ pub struct Wanted {
 }
 
 /// The file at `path`, or every fault of it.
-pub fn load(path: &Path) -> Result<Config> {
+pub(super) fn load(path: &Path) -> Result<Config> {
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(path, &e))?;
     parse(path, &text)
 }
@@ -64,7 +64,7 @@ fn find(named: Option<&Path>, recorded: bool) -> Result<Option<(PathBuf, Config)
 }
 
 /// All of it, or what is wrong with it.
-pub fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
+pub(super) fn read(devs: &[String], a: &IntentArgs, recorded: bool) -> Result<Wanted> {
     if a.goal == Some(GoalChoice::Auto) {
         return Err(Fail::usage("--goal auto works with plan, apply, check and persist only; name the goal here"));
     }
@@ -113,7 +113,7 @@ fn sound(c: &Config) -> Result<()> {
 }
 
 /// Flags and `--set` alone, as a configuration.
-pub fn of_flags(a: &IntentArgs) -> Result<Config> {
+pub(super) fn of_flags(a: &IntentArgs) -> Result<Config> {
     let w = read(&[], &IntentArgs { config: Some("none".into()), ..a.clone() }, false)?;
     Ok(w.whole())
 }
@@ -152,7 +152,7 @@ fn flags(a: &IntentArgs) -> HostPart {
 
 impl Wanted {
     /// As one file. Without a host only what names an interface is joined.
-    pub fn whole(&self) -> Config {
+    pub(super) fn whole(&self) -> Config {
         let mut c = self.config.clone();
         self.over.iter().for_each(|o| c.lay(o));
         self.only(c)
@@ -173,7 +173,7 @@ impl Wanted {
     }
 
     /// As one file that means on this host what flags and file mean together, where that needs a host.
-    pub fn joined(&self, host: impl FnOnce() -> Result<Snapshot>, common: &Common) -> Result<Config> {
+    pub(super) fn joined(&self, host: impl FnOnce() -> Result<Snapshot>, common: &Common) -> Result<Config> {
         if !self.needs_host() {
             return Ok(self.in_full(self.whole()));
         }
@@ -209,7 +209,7 @@ impl Wanted {
     }
 
     /// On this host.
-    pub fn intent(&self, s: &Snapshot, common: &Common) -> Result<Intent> {
+    pub(super) fn intent(&self, s: &Snapshot, common: &Common) -> Result<Intent> {
         let bound = self.bound(s)?;
         for n in &bound.notes {
             out::note(common.quiet, &format!("ringwise: {n}"));

@@ -5,7 +5,7 @@ use ringwise_plan::{Group, Plan, Program};
 use super::text::{hang, plural};
 
 /// `, policy latency (rx-usecs 5 tx-usecs 10 on each queue), no entry of the table, 2 rules to context 1`
-pub fn reached(g: &Group) -> String {
+pub(super) fn reached(g: &Group) -> String {
     let mut out = String::new();
     if let Some(p) = &g.policy {
         let how = g.moderation.as_deref().unwrap_or("not moderated by itself");
@@ -26,12 +26,12 @@ pub fn reached(g: &Group) -> String {
     out
 }
 
-pub fn advice(plan: &Plan, w: Option<usize>) -> String {
+pub(super) fn advice(plan: &Plan, w: Option<usize>) -> String {
     plan.advice.iter().map(|a| hang("Note: ", a, w)).collect()
 }
 
 /// CPUs for programs, as systemd and cgroups take them.
-pub fn programs(plan: &Plan, w: Option<usize>) -> String {
+pub(super) fn programs(plan: &Plan, w: Option<usize>) -> String {
     if plan.programs.is_empty() {
         return String::new();
     }

@@ -148,11 +148,11 @@ fn row(v: &View, id: CpuId, c: &CpuRates, seconds: f64) -> Vec<Cell> {
     ]
 }
 
-pub fn want(v: &View, width: u16) -> usize {
+pub(super) fn want(v: &View, width: u16) -> usize {
     2 + heat(v, width).len().min(HEAT) + v.rates.as_ref().map_or(0, |r| r.cpus.len())
 }
 
-pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     if area.height == 0 {
         return;
     }

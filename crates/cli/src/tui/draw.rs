@@ -73,7 +73,7 @@ fn title(v: &View, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// Broken between words; what is left after so many lines is named.
-pub fn wrapped(text: &str, width: usize, lines: usize) -> Vec<String> {
+pub(super) fn wrapped(text: &str, width: usize, lines: usize) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {
@@ -130,7 +130,7 @@ fn remark(v: &View) -> Option<(String, Option<Tint>)> {
 }
 
 /// The line above a panel; the one that the keys go to is marked.
-pub fn heading(v: &View, panel: Panel, words: &str) -> Cell {
+pub(super) fn heading(v: &View, panel: Panel, words: &str) -> Cell {
     let c = v.choice(panel);
     let mark = if v.focus == panel { '>' } else { ' ' };
     let sorts = super::pick::SORTS[panel as usize];
@@ -148,7 +148,7 @@ pub fn heading(v: &View, panel: Panel, words: &str) -> Cell {
 }
 
 /// First row shown, how many, and the words for it where not all are.
-pub fn window(from: usize, all: usize, room: usize) -> (usize, usize, String) {
+pub(super) fn window(from: usize, all: usize, room: usize) -> (usize, usize, String) {
     let n = all.min(room);
     let from = from.min(all - n);
     let words = match n {

@@ -9,7 +9,7 @@ use crate::render::text::thousands;
 use crate::style::Tint;
 
 /// Losses, and the bottleneck.
-pub fn headline(v: &View) -> [Cell; 2] {
+pub(super) fn headline(v: &View) -> [Cell; 2] {
     let Some(r) = &v.rates else {
         let first = Cell::new("The first interval is not over yet.", None);
         return [first, Cell::default()];

@@ -27,7 +27,7 @@ MARKS
  line   share of 64-byte packets / of bits that fit; more in docs/watch.md
 ";
 
-pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     let replay = if matches!(v.mode, Mode::Replay { .. }) { REPLAY } else { "" };
     let blocks = [KEYS, replay, MARKS];
     for (y, line) in (0..area.height).zip(blocks.iter().flat_map(|b| b.lines())) {

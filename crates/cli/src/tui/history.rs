@@ -6,7 +6,7 @@ use ringwise_model::{CpuId, Dir};
 use ringwise_observe::Rates;
 
 /// Points that are kept of each curve.
-pub const LENGTH: usize = 240;
+pub(super) const LENGTH: usize = 240;
 
 /// One interval of one curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -81,7 +81,7 @@ impl History {
 }
 
 /// The largest known.
-pub fn top(points: &[Point]) -> f32 {
+pub(super) fn top(points: &[Point]) -> f32 {
     points.iter().fold(0.0, |m, p| if let Point::Known(n) = p { m.max(*n) } else { m })
 }
 
@@ -90,7 +90,7 @@ const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 const ASCII: [char; 9] = [' ', '_', '.', ',', '-', '~', '=', '*', '#'];
 
 /// A curve in `rows` lines of text from the top, scaled so that `full` fills them; the newest at the right end of `width`.
-pub fn curve(points: &[Point], full: f32, width: usize, rows: usize, ascii: bool) -> Vec<String> {
+pub(super) fn curve(points: &[Point], full: f32, width: usize, rows: usize, ascii: bool) -> Vec<String> {
     let shown = &points[points.len().saturating_sub(width)..];
     let shapes = if ascii { &ASCII } else { &BLOCKS };
     let mut out = Vec::new();

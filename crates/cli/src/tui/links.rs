@@ -134,12 +134,12 @@ fn shown(v: &View, width: u16) -> Shown {
 }
 
 /// Lines that all of it would take.
-pub fn want(v: &View, width: u16) -> usize {
+pub(super) fn want(v: &View, width: u16) -> usize {
     let s = shown(v, width);
     1 + s.rows.len() + s.notes.iter().flatten().count()
 }
 
-pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     if area.height == 0 {
         return;
     }

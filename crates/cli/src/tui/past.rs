@@ -11,11 +11,11 @@ use crate::style::Tint;
 use crate::when;
 
 /// Lines that are enough.
-pub const WANT: usize = 13;
+pub(super) const WANT: usize = 13;
 /// Columns before a curve.
 const LABEL: u16 = 20;
 
-pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     if area.height == 0 {
         return;
     }
@@ -58,7 +58,7 @@ pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
 }
 
 /// The newest at the bottom.
-pub fn remarks(v: &View, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn remarks(v: &View, pen: &mut Pen<'_>, area: Rect) {
     if area.height == 0 {
         return;
     }

@@ -9,7 +9,7 @@ use super::view::{Panel, View};
 use crate::render::watch::mark;
 
 /// What each panel can be sorted by; the first is what it begins with.
-pub const SORTS: [&[&str]; 4] = [
+pub(super) const SORTS: [&[&str]; 4] = [
     &["name", "packets", "drops"],
     &["number", "packets", "drops", "cpu"],
     &["busy", "number", "packets", "drops"],
@@ -66,7 +66,7 @@ impl<'a> Row<'a> {
 }
 
 /// Every word of the filter begins a word of the row; one that ends with a digit is a whole word.
-pub fn matches(filter: &str, row: &str) -> bool {
+pub(super) fn matches(filter: &str, row: &str) -> bool {
     let row = row.to_ascii_lowercase();
     filter.to_ascii_lowercase().split_whitespace().all(|f| {
         let whole = f.ends_with(|c: char| c.is_ascii_digit());
@@ -153,7 +153,7 @@ impl View {
 }
 
 /// Had to do with packets.
-pub fn works(c: &CpuRates) -> bool {
+pub(super) fn works(c: &CpuRates) -> bool {
     let processed = c.counts.get("softnet_processed").is_some_and(|n| *n > 0);
     c.interrupts > 0 || processed || c.busy_percent().is_some_and(|n| n >= 1.0)
 }

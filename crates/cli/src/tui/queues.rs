@@ -93,11 +93,11 @@ fn row(v: &View, q: &Row<'_>, seconds: f64) -> Vec<Cell> {
     ]
 }
 
-pub fn want(v: &View) -> usize {
+pub(super) fn want(v: &View) -> usize {
     2 + v.queues_shown().len()
 }
 
-pub fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
+pub(super) fn draw(v: &View, pen: &mut Pen<'_>, area: Rect) {
     if area.height == 0 {
         return;
     }

@@ -7,20 +7,20 @@ use ratatui_core::style::{Color, Modifier, Style};
 use crate::style::Tint;
 
 /// Where text goes, and whether in colour.
-pub struct Pen<'a> {
+pub(super) struct Pen<'a> {
     pub buf: &'a mut Buffer,
     pub color: bool,
     pub ascii: bool,
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct Cell {
+pub(super) struct Cell {
     pub text: String,
     pub tint: Option<Tint>,
 }
 
 impl Cell {
-    pub fn new(text: impl Into<String>, tint: Option<Tint>) -> Self {
+    pub(super) fn new(text: impl Into<String>, tint: Option<Tint>) -> Self {
         Self { text: text.into(), tint }
     }
 }
@@ -37,23 +37,23 @@ impl From<&str> for Cell {
     }
 }
 
-pub struct Column {
+pub(super) struct Column {
     pub title: &'static str,
     /// At least so wide, that it does not move with every value.
     pub width: usize,
     pub left: bool,
 }
 
-pub const fn right(title: &'static str, width: usize) -> Column {
+pub(super) const fn right(title: &'static str, width: usize) -> Column {
     Column { title, width, left: false }
 }
 
-pub const fn left(title: &'static str, width: usize) -> Column {
+pub(super) const fn left(title: &'static str, width: usize) -> Column {
     Column { title, width, left: true }
 }
 
 impl Pen<'_> {
-    pub fn style(&self, tint: Option<Tint>) -> Style {
+    pub(super) fn style(&self, tint: Option<Tint>) -> Style {
         let s = Style::new();
         match (tint, self.color) {
             (None, _) => s,
@@ -67,7 +67,7 @@ impl Pen<'_> {
     }
 
     /// Text in one line, cut at the end of the area.
-    pub fn put(&mut self, area: Rect, line: u16, from: u16, text: &str, tint: Option<Tint>) {
+    pub(super) fn put(&mut self, area: Rect, line: u16, from: u16, text: &str, tint: Option<Tint>) {
         if line >= area.height || from >= area.width || !self.buf.area().contains((area.x, area.y + line).into()) {
             return;
         }
@@ -86,7 +86,7 @@ impl Pen<'_> {
     }
 
     /// Title lines stand out without colour, too.
-    pub fn bar(&mut self, area: Rect, line: u16) {
+    pub(super) fn bar(&mut self, area: Rect, line: u16) {
         if line < area.height {
             let row = Rect { y: area.y + line, height: 1, ..area }.intersection(*self.buf.area());
             self.buf.set_style(row, Style::new().add_modifier(Modifier::REVERSED));
@@ -94,7 +94,7 @@ impl Pen<'_> {
     }
 
     /// How many of these columns fit, and how wide each is.
-    pub fn fit(columns: &[Column], rows: &[Vec<Cell>], room: u16) -> Vec<usize> {
+    pub(super) fn fit(columns: &[Column], rows: &[Vec<Cell>], room: u16) -> Vec<usize> {
         let (mut widths, mut used) = (Vec::new(), 0);
         for (i, c) in columns.iter().enumerate() {
             let cells = rows.iter().filter_map(|r| r.get(i)).map(|c| c.text.chars().count());
@@ -110,7 +110,7 @@ impl Pen<'_> {
     }
 
     /// A heading and its rows, as many as there is room for.
-    pub fn table(&mut self, area: Rect, columns: &[Column], widths: &[usize], rows: &[Vec<Cell>]) {
+    pub(super) fn table(&mut self, area: Rect, columns: &[Column], widths: &[usize], rows: &[Vec<Cell>]) {
         let mut x = 0;
         for (i, (c, width)) in columns.iter().zip(widths).enumerate() {
             let heading = Cell::new(c.title, Some(Tint::Bold));

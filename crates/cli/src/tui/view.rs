@@ -23,7 +23,7 @@ pub enum Panel {
     Past,
 }
 
-pub const PANELS: [Panel; 4] = [Panel::Links, Panel::Queues, Panel::Cpus, Panel::Past];
+pub(super) const PANELS: [Panel; 4] = [Panel::Links, Panel::Queues, Panel::Cpus, Panel::Past];
 
 /// Where the intervals come from.
 #[derive(Debug, Clone, PartialEq)]

@@ -13,17 +13,17 @@ use ringwise_sys::Host;
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Killed, Sim, killed};
 
-pub struct Lay {
+pub(crate) struct Lay {
     pub sim: Arc<Sim>,
     dir: Dir,
 }
 
-pub fn policy() -> Policy {
+pub(crate) fn policy() -> Policy {
     Policy { deadline: Duration::from_secs(60), ..Policy::default() }
 }
 
 impl Lay {
-    pub fn on(s: &Snapshot) -> Self {
+    pub(crate) fn on(s: &Snapshot) -> Self {
         Self { sim: Arc::new(Sim::new(s)), dir: Dir::new() }
     }
 
@@ -31,13 +31,13 @@ impl Lay {
         self.sim.clone()
     }
 
-    pub fn look(&self) -> Snapshot {
+    pub(crate) fn look(&self) -> Snapshot {
         // A machine that builds other things beside is slow at times.
         let options = Options { deadline: Duration::from_secs(60), ..Options::all() };
         ringwise_discover::snapshot(&self.host(), &options).unwrap()
     }
 
-    pub fn store(&self) -> Store {
+    pub(crate) fn store(&self) -> Store {
         Store::open(Some(&self.dir.0)).with_socket_name(format!("ringwise-test{}", self.dir.0.display()))
     }
 
@@ -52,18 +52,18 @@ impl Lay {
         }))
     }
 
-    pub fn try_plan(&self, i: &Intent) -> Result<Plan, ringwise_plan::Refusal> {
+    pub(crate) fn try_plan(&self, i: &Intent) -> Result<Plan, ringwise_plan::Refusal> {
         let s = self.look();
         let v = ringwise_apply::verify_in(&s, &self.store()).unwrap();
         plan_around(&s, i, &[], &Hands { keep: Vec::new(), mark: v.hands(), made: v.made })
     }
 
-    pub fn plan(&self, i: &Intent) -> Plan {
+    pub(crate) fn plan(&self, i: &Intent) -> Plan {
         self.try_plan(i).unwrap()
     }
 
     /// With what drivers were found to refuse.
-    pub fn plan_knowing(&self, i: &Intent, learned: &[Learned]) -> Plan {
+    pub(crate) fn plan_knowing(&self, i: &Intent, learned: &[Learned]) -> Plan {
         let s = self.look();
         let v = ringwise_apply::verify_in(&s, &self.store()).unwrap();
         plan_around(&s, i, learned, &Hands { keep: Vec::new(), mark: v.hands(), made: v.made }).unwrap()
@@ -87,31 +87,31 @@ impl Lay {
         }
     }
 
-    pub fn run(&self, p: &Plan, all_or_nothing: bool) -> Outcome {
+    pub(crate) fn run(&self, p: &Plan, all_or_nothing: bool) -> Outcome {
         let request = Self::request(p, all_or_nothing);
         ringwise_apply::run(&self.host(), &request, &self.store(), &policy(), &mut |_: &Event| {}).unwrap()
     }
 
-    pub fn run_with(&self, p: &Plan, policy: &Policy) -> Outcome {
+    pub(crate) fn run_with(&self, p: &Plan, policy: &Policy) -> Outcome {
         let request = Self::request(p, false);
         ringwise_apply::run(&self.host(), &request, &self.store(), policy, &mut |_: &Event| {}).unwrap()
     }
 
-    pub fn apply(&self, i: &Intent) -> Outcome {
+    pub(crate) fn apply(&self, i: &Intent) -> Outcome {
         self.run(&self.plan(i), false)
     }
 
     /// True: it was killed on the way.
-    pub fn dies(&self, p: &Plan) -> bool {
+    pub(crate) fn dies(&self, p: &Plan) -> bool {
         let request = Self::request(p, true);
         killed(|| _ = ringwise_apply::run(&self.host(), &request, &self.mortal(), &policy(), &mut |_: &Event| {}))
     }
 
-    pub fn recover(&self) -> Outcome {
+    pub(crate) fn recover(&self) -> Outcome {
         ringwise_apply::recover(&self.host(), &self.store(), &policy(), &mut |_| {}).unwrap()
     }
 
-    pub fn rollback(&self, id: u64) -> Outcome {
+    pub(crate) fn rollback(&self, id: u64) -> Outcome {
         let r = Request {
             who: "root".into(),
             argv: vec!["ringwise".into(), "rollback".into(), id.to_string()],
@@ -122,7 +122,7 @@ impl Lay {
 }
 
 /// Settings of `before` that do not hold now, and what was not there then: rules and contexts too.
-pub fn differing(before: &Snapshot, now: &Snapshot) -> Vec<String> {
+pub(crate) fn differing(before: &Snapshot, now: &Snapshot) -> Vec<String> {
     let had = live_of_device(before, "eth0");
     let more: Vec<Address> = live_of_device(now, "eth0").into_keys().filter(|a| !had.contains_key(a)).collect();
     let differs = had.into_values().filter(|s| !compare(s, now).holds());

@@ -1,9 +1,9 @@
 //! Hand-made hosts for golden tests, and the comparison with golden files.
-#![allow(dead_code)] // each test program uses a part
+#![allow(dead_code, reason = "each test program uses a part")]
 
-pub mod lay;
-pub mod plans;
-pub mod schema;
+pub(crate) mod lay;
+pub(crate) mod plans;
+pub(crate) mod schema;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,17 +12,17 @@ use ringwise_model::nic::Pause;
 use ringwise_model::*;
 
 /// Compares with `tests/golden/NAME`; `RINGWISE_BLESS=1` rewrites it.
-pub fn golden(name: &str, got: &str) {
+pub(crate) fn golden(name: &str, got: &str) {
     let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     ringwise_testkit::golden::compare(&dir.join(name), got);
 }
 
-pub fn set(text: &str) -> CpuSet {
+pub(crate) fn set(text: &str) -> CpuSet {
     text.parse().unwrap()
 }
 
 /// `nodes` × `cores` × `threads`, siblings adjacent, one L3 for `l3_cores` cores.
-pub fn topology(nodes: u32, cores: u32, threads: u32, l3_cores: u32) -> Topology {
+pub(crate) fn topology(nodes: u32, cores: u32, threads: u32, l3_cores: u32) -> Topology {
     let per_node = cores * threads;
     let n = nodes * per_node;
     let cpu = |i: u32| {
@@ -60,7 +60,7 @@ pub fn topology(nodes: u32, cores: u32, threads: u32, l3_cores: u32) -> Topology
 }
 
 /// A combined-queue device whose queue `q` goes to `cpus[q]`.
-pub fn nic(name: &str, index: u32, driver: &str, node: u32, cpus: &[u32], all: &CpuSet) -> Nic {
+pub(crate) fn nic(name: &str, index: u32, driver: &str, node: u32, cpus: &[u32], all: &CpuSet) -> Nic {
     let count = cpus.len() as u32;
     let vector = |q: u32| Vector {
         irq: IrqId(30 + index * 100 + q),
@@ -149,7 +149,7 @@ pub fn nic(name: &str, index: u32, driver: &str, node: u32, cpus: &[u32], all: &
     }
 }
 
-pub fn host(topology: Topology, nics: Vec<Nic>) -> Snapshot {
+pub(crate) fn host(topology: Topology, nics: Vec<Nic>) -> Snapshot {
     Snapshot {
         host: Host {
             name: Fact::Known("edge3".into()),
@@ -180,7 +180,7 @@ pub fn host(topology: Topology, nics: Vec<Nic>) -> Snapshot {
 }
 
 /// The host of the mock-ups, as a kernel leaves it.
-pub fn edge3() -> Snapshot {
+pub(crate) fn edge3() -> Snapshot {
     let all = set("0-15");
     let mut eth0 = nic("eth0", 1, "e1000e", 0, &[0], &all);
     eth0.rss = Fact::Absent;
@@ -199,24 +199,24 @@ pub fn edge3() -> Snapshot {
 }
 
 /// Four nodes of 16 CPUs, 8 queues near.
-pub fn big64() -> Snapshot {
+pub(crate) fn big64() -> Snapshot {
     let all = set("0-63");
     host(topology(4, 8, 2, 8), vec![nic("eth0", 1, "ice", 1, &[16, 18, 20, 22, 24, 26, 28, 30], &all)])
 }
 
 /// Two nodes of 128 CPUs, 8 L3 domains a node, 16 queues of which one is far.
-pub fn epyc256() -> Snapshot {
+pub(crate) fn epyc256() -> Snapshot {
     let all = set("0-255");
     let cpus: Vec<u32> = (0..16).map(|q| if q == 15 { 130 } else { q * 8 }).collect();
     host(topology(2, 64, 2, 8), vec![nic("ens1f0", 1, "mlx5_core", 0, &cpus, &all)])
 }
 
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Captured and hand-written hosts that stand in the repository: name and file.
-pub fn fixtures() -> Vec<(String, PathBuf)> {
+pub(crate) fn fixtures() -> Vec<(String, PathBuf)> {
     let dir = root().join("fixtures/hosts");
     let mut out: Vec<(String, PathBuf)> = std::fs::read_dir(&dir)
         .unwrap()
@@ -233,7 +233,7 @@ pub fn fixtures() -> Vec<(String, PathBuf)> {
 }
 
 /// The schema of a document in its newest version.
-pub fn newest_schema(name: &str) -> serde_json::Value {
+pub(crate) fn newest_schema(name: &str) -> serde_json::Value {
     let dir = root().join("schemas");
     let version = |v: &u32| dir.join(format!("{name}.v{v}.json"));
     let path = (1..).map(|v| version(&v)).take_while(|p| p.exists()).last();

@@ -5,7 +5,7 @@ use ringwise_model::{CpuId, CpuSet, Intent, NodeId, Snapshot};
 use ringwise_plan::{DevLayout, Expected, LeftAlone, LeftOut, NotPossible, Placed, Plan, PlanHost, SCHEMA, VERSION};
 
 /// One queue a near core for eth1 and eth2 of `edge3`, XPS beside it, RPS off, RFS left.
-pub fn edge3_plan(s: &Snapshot) -> Plan {
+pub(crate) fn edge3_plan(s: &Snapshot) -> Plan {
     let mut target = Vec::new();
     let mut layout = Vec::new();
     for (dev, base) in [("eth1", 0u32), ("eth2", 8)] {
@@ -105,7 +105,7 @@ fn step(s: &Snapshot, to: &Setting) -> Option<Step> {
     })
 }
 
-pub fn empty(s: &Snapshot) -> Plan {
+pub(crate) fn empty(s: &Snapshot) -> Plan {
     Plan {
         schema: SCHEMA.into(),
         version: VERSION,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Every place where `value` is not as `schema` says.
-pub fn check(schema: &Value, value: &Value) -> Vec<String> {
+pub(crate) fn check(schema: &Value, value: &Value) -> Vec<String> {
     let mut out = Vec::new();
     walk(schema, schema, value, "", &mut out);
     out

@@ -37,7 +37,7 @@ pub(crate) struct Ctx<'t> {
 
 impl Ctx<'_> {
     /// Stands for the place until the whole document is looked at.
-    pub fn place(&self, at: &Range<usize>) -> ConfiguredBy {
+    pub(crate) fn place(&self, at: &Range<usize>) -> ConfiguredBy {
         ConfiguredBy::Bytes { from: at.start, to: at.end }
     }
 
@@ -53,7 +53,7 @@ impl Ctx<'_> {
     }
 
     /// A rule in words: the word that is wrong is underlined, where the string has no escapes.
-    pub fn words(&mut self, v: &Value<'_>, text: &str, e: ringwise_kfmt::rule::RuleError) {
+    pub(crate) fn words(&mut self, v: &Value<'_>, text: &str, e: ringwise_kfmt::rule::RuleError) {
         let whole = v.span();
         let plain = self.text.get(whole.start + 1..whole.end.saturating_sub(1)) == Some(text);
         let at = match e.at {
@@ -71,12 +71,12 @@ impl Ctx<'_> {
         self.fault(at, found, near.map_or_else(|| e.expected.clone(), |n| format!("\"{n}\"")));
     }
 
-    pub fn fault(&mut self, at: Range<usize>, found: impl Into<String>, right: impl Into<String>) {
+    pub(crate) fn fault(&mut self, at: Range<usize>, found: impl Into<String>, right: impl Into<String>) {
         self.fault_with(at, Vec::new(), found, right);
     }
 
     /// The same with other places that it has to do with.
-    pub fn fault_with(
+    pub(crate) fn fault_with(
         &mut self,
         at: Range<usize>,
         with: Vec<Range<usize>>,
@@ -96,51 +96,51 @@ pub(crate) struct Keys<'a, 'i> {
 }
 
 impl<'a, 'i> Keys<'a, 'i> {
-    pub fn new(table: &'a DeTable<'i>, spec: &'static Spec) -> Self {
+    pub(crate) fn new(table: &'a DeTable<'i>, spec: &'static Spec) -> Self {
         Self { table, spec }
     }
 
-    pub fn get(&self, name: &str) -> Option<&'a Value<'i>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Value<'i>> {
         self.table.iter().find(|(k, _)| self.spec.alias(k.get_ref()) == name).map(|(_, v)| v)
     }
 
     /// Where the key stands.
-    pub fn at(&self, name: &str) -> Option<Range<usize>> {
+    pub(crate) fn at(&self, name: &str) -> Option<Range<usize>> {
         self.table.iter().find(|(k, _)| self.spec.alias(k.get_ref()) == name).map(|(k, v)| k.span().start..v.span().end)
     }
 
-    pub fn text(&self, name: &str) -> Option<String> {
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
         self.get(name)?.get_ref().as_str().map(str::to_string)
     }
 
-    pub fn bool(&self, name: &str) -> Option<bool> {
+    pub(crate) fn bool(&self, name: &str) -> Option<bool> {
         self.get(name)?.get_ref().as_bool()
     }
 
-    pub fn u32(&self, name: &str) -> Option<u32> {
+    pub(crate) fn u32(&self, name: &str) -> Option<u32> {
         u32::try_from(check::int(self.get(name)?.get_ref())?).ok()
     }
 
-    pub fn u64(&self, name: &str) -> Option<u64> {
+    pub(crate) fn u64(&self, name: &str) -> Option<u64> {
         u64::try_from(check::int(self.get(name)?.get_ref())?).ok()
     }
 
     /// A number, or a switch as 0 and 1.
-    pub fn number_or_switch(&self, name: &str) -> Option<u32> {
+    pub(crate) fn number_or_switch(&self, name: &str) -> Option<u32> {
         self.bool(name).map(u32::from).or_else(|| self.u32(name))
     }
 
-    pub fn table(&self, name: &str, spec: &'static Spec) -> Option<Keys<'a, 'i>> {
+    pub(crate) fn table(&self, name: &str, spec: &'static Spec) -> Option<Keys<'a, 'i>> {
         Some(Keys::new(self.get(name)?.get_ref().as_table()?, spec))
     }
 
     /// Names and values of free keys, in natural order of TOML.
-    pub fn free(&self, name: &str) -> Vec<(&'a str, Range<usize>, &'a Value<'i>)> {
+    pub(crate) fn free(&self, name: &str) -> Vec<(&'a str, Range<usize>, &'a Value<'i>)> {
         let t = self.get(name).and_then(|v| v.get_ref().as_table());
         t.into_iter().flatten().map(|(k, v)| (k.get_ref().as_ref(), k.span(), v)).collect()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&'a str, Range<usize>, &'a Value<'i>)> + use<'a, 'i> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a str, Range<usize>, &'a Value<'i>)> + use<'a, 'i> {
         let spec = self.spec;
         self.table.iter().map(move |(k, v)| (spec.alias(k.get_ref()), k.span(), v))
     }

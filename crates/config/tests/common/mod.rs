@@ -3,7 +3,7 @@
 use ringwise_config::{parse, parse_set, print};
 
 /// A sound text is printed and read again as the same; an unsound one has words for what is wrong.
-pub fn config(data: &[u8]) {
+pub(crate) fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match parse("f", text) {
         Ok(c) => {

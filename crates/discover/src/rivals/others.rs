@@ -39,7 +39,7 @@ const WORDS: [(&str, &str); 12] = [
     ("ethtool -X", "RSS table"),
 ];
 
-pub fn details(host: &dyn Host, processes: &[(u32, String)]) -> Vec<Rival> {
+pub(super) fn details(host: &dyn Host, processes: &[(u32, String)]) -> Vec<Rival> {
     let mut out = Vec::new();
     for (pid, name) in processes {
         let evidence = format!("process {pid}");

@@ -10,7 +10,7 @@ use ringwise_sys::Request;
 use super::Tree;
 
 /// A machine that is being built.
-pub struct Machine {
+pub(crate) struct Machine {
     pub tree: Tree,
     pub cpus: u32,
     pub nodes: u32,
@@ -22,7 +22,7 @@ pub struct Machine {
 }
 
 /// A NIC to be added.
-pub struct NicPlan<'a> {
+pub(crate) struct NicPlan<'a> {
     pub name: &'a str,
     pub driver: &'a str,
     /// `0000:03:00.0`
@@ -38,7 +38,7 @@ pub struct NicPlan<'a> {
 
 impl Machine {
     /// Nodes alternate in blocks; two threads a core (numbered side by side), four cores an L3.
-    pub fn new(cpus: u32, nodes: u32) -> Self {
+    pub(crate) fn new(cpus: u32, nodes: u32) -> Self {
         let mut t = Tree::default();
         let all = format!("0-{}\n", cpus - 1);
         let base = "/sys/devices/system/cpu";
@@ -89,18 +89,18 @@ impl Machine {
     }
 
     /// Adds a link to the dump and returns its index.
-    pub fn link(&mut self, mut l: LinkInfo) -> u32 {
+    pub(crate) fn link(&mut self, mut l: LinkInfo) -> u32 {
         l.ifindex = self.links.len() as u32 + 1;
         self.links.push(l);
         self.links.len() as u32
     }
 
     /// Changes a link of the dump.
-    pub fn relink(&mut self, index: u32, change: impl FnOnce(&mut LinkInfo)) {
+    pub(crate) fn relink(&mut self, index: u32, change: impl FnOnce(&mut LinkInfo)) {
         change(&mut self.links[index as usize - 1]);
     }
 
-    pub fn address(&mut self, index: u32, address: &str) {
+    pub(crate) fn address(&mut self, index: u32, address: &str) {
         self.addrs.push(rtnl::addr_reply(index, address).unwrap());
     }
 
@@ -109,7 +109,7 @@ impl Machine {
     }
 
     /// Adds a NIC with its files and replies; returns its index and the number of its first vector.
-    pub fn nic(&mut self, p: &NicPlan) -> (u32, u32) {
+    pub(crate) fn nic(&mut self, p: &NicPlan) -> (u32, u32) {
         let virtio = (p.driver == "virtio_net").then(|| format!("virtio{}", p.bus.as_bytes()[6] - b'0'));
         let function = format!("/sys/devices/pci0000:00/{}", p.bus);
         let device = virtio.as_ref().map_or(function.clone(), |v| format!("{function}/{v}"));
@@ -218,7 +218,7 @@ impl Machine {
     }
 
     /// A queue that is linked to a NAPI instance whose interrupt nobody tells.
-    pub fn napi_without_irq(&mut self, name: &str, index: u32, queues: u32) {
+    pub(crate) fn napi_without_irq(&mut self, name: &str, index: u32, queues: u32) {
         let dump = |cmd, n| Request::NetdevDump { cmd, name: n, dev: name.to_string() };
         let queue = |q| QueueInfo {
             ifindex: IfIndex(index),
@@ -233,7 +233,7 @@ impl Machine {
     }
 
     /// The finished tree: `/proc/interrupts` and the dumps are written now.
-    pub fn finish(mut self) -> Tree {
+    pub(crate) fn finish(mut self) -> Tree {
         let mut text = String::from("    ");
         for c in 0..self.cpus {
             text.push_str(&format!("       CPU{c}"));
@@ -256,17 +256,17 @@ impl Machine {
     }
 }
 
-pub fn named(name: &str) -> LinkInfo {
+pub(crate) fn named(name: &str) -> LinkInfo {
     LinkInfo { name: name.to_string(), ..LinkInfo::default() }
 }
 
 /// A software link of a kind on top of another one.
-pub fn soft(name: &str, kind: &str, below: Option<u32>) -> LinkInfo {
+pub(crate) fn soft(name: &str, kind: &str, below: Option<u32>) -> LinkInfo {
     LinkInfo { kind: Some(kind.to_string()), link: below, flags: rtnl::IFF_UP, ..named(name) }
 }
 
 /// Of eth1, with four queues, on node 0.
-pub fn eth1_plan(driver: &str) -> NicPlan<'_> {
+pub(crate) fn eth1_plan(driver: &str) -> NicPlan<'_> {
     NicPlan {
         name: "eth1",
         driver,
@@ -280,7 +280,7 @@ pub fn eth1_plan(driver: &str) -> NicPlan<'_> {
 }
 
 /// igb with more than four queues: the link vector, then one for each pair.
-pub fn igb(name: &str, queues: u32) -> Vec<String> {
+pub(crate) fn igb(name: &str, queues: u32) -> Vec<String> {
     let mut v = vec![name.to_string()];
     if queues > 4 {
         v.extend((0..queues).map(|q| format!("{name}-TxRx-{q}")));

@@ -1,8 +1,8 @@
 //! A host in memory: files, links and replies by request, with the resolution of links that the
 //! kernel has, and a builder of small machines.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses its part")]
 
-pub mod machine;
+pub(crate) mod machine;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ type Content = std::result::Result<Vec<u8>, i32>;
 type Reply = std::result::Result<Vec<Vec<u8>>, i32>;
 
 #[derive(Default, Clone)]
-pub struct Tree {
+pub(crate) struct Tree {
     pub files: BTreeMap<String, Content>,
     pub links: BTreeMap<String, String>,
     pub kernel: HashMap<Request, Reply>,
@@ -24,7 +24,7 @@ pub struct Tree {
     pub hangs: Option<String>,
 }
 
-pub struct MapHost {
+pub(crate) struct MapHost {
     tree: Tree,
     dirs: HashMap<String, BTreeSet<String>>,
     pub reads: AtomicUsize,
@@ -33,27 +33,27 @@ pub struct MapHost {
 }
 
 impl Tree {
-    pub fn file(&mut self, path: impl Into<String>, text: impl AsRef<[u8]>) -> &mut Self {
+    pub(crate) fn file(&mut self, path: impl Into<String>, text: impl AsRef<[u8]>) -> &mut Self {
         self.files.insert(path.into(), Ok(text.as_ref().to_vec()));
         self
     }
 
-    pub fn error(&mut self, path: impl Into<String>, errno: i32) -> &mut Self {
+    pub(crate) fn error(&mut self, path: impl Into<String>, errno: i32) -> &mut Self {
         self.files.insert(path.into(), Err(errno));
         self
     }
 
-    pub fn link(&mut self, path: impl Into<String>, target: impl Into<String>) -> &mut Self {
+    pub(crate) fn link(&mut self, path: impl Into<String>, target: impl Into<String>) -> &mut Self {
         self.links.insert(path.into(), target.into());
         self
     }
 
-    pub fn reply(&mut self, request: Request, messages: Vec<Vec<u8>>) -> &mut Self {
+    pub(crate) fn reply(&mut self, request: Request, messages: Vec<Vec<u8>>) -> &mut Self {
         self.kernel.insert(request, Ok(messages));
         self
     }
 
-    pub fn host(&self) -> MapHost {
+    pub(crate) fn host(&self) -> MapHost {
         let mut dirs: HashMap<String, BTreeSet<String>> = HashMap::new();
         for path in self.files.keys().chain(self.links.keys()) {
             let mut at = path.as_str();
@@ -68,7 +68,7 @@ impl Tree {
         MapHost { tree: self.clone(), dirs, reads: AtomicUsize::new(0), hanging: AtomicUsize::new(0) }
     }
 
-    pub fn shared(&self) -> std::sync::Arc<dyn Host> {
+    pub(crate) fn shared(&self) -> std::sync::Arc<dyn Host> {
         std::sync::Arc::new(self.host())
     }
 }

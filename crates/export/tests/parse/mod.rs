@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Counter,
     Gauge,
     Info,
 }
 
 #[derive(Debug, Default)]
-pub struct Text {
+pub(crate) struct Text {
     /// By name of the samples.
     pub kinds: BTreeMap<String, Kind>,
     /// `name{labels}` to the value as it stands there.
     pub series: BTreeMap<String, String>,
 }
 
-pub fn parse(text: &str, open: bool) -> Result<Text, String> {
+pub(crate) fn parse(text: &str, open: bool) -> Result<Text, String> {
     let body = text.strip_suffix('\n').ok_or("the last line does not end")?;
     let body = if open { body.strip_suffix("# EOF").ok_or("no EOF")? } else { body };
     let mut out = Text::default();
@@ -128,13 +128,13 @@ fn sample(line: &str) -> Result<(String, String), String> {
 }
 
 /// Names of the labels of a key, in their order. Values in these tests hold no commas but those of queues.
-pub fn labels_of(key: &str) -> Vec<&str> {
+pub(crate) fn labels_of(key: &str) -> Vec<&str> {
     let inner = key.split_once('{').map_or("", |(_, l)| l.trim_end_matches('}'));
     inner.split("=\"").map(|p| p.rsplit(['"', ',']).next().unwrap_or_default()).filter(|n| !n.is_empty()).collect()
 }
 
 /// The value of a label, unescaped.
-pub fn value_of(key: &str, label: &str) -> Option<String> {
+pub(crate) fn value_of(key: &str, label: &str) -> Option<String> {
     let (_, rest) = key.split_once(&format!("{label}=\""))?;
     let mut out = String::new();
     let mut chars = rest.chars();

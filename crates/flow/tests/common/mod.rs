@@ -4,7 +4,7 @@ use ringwise_flow::synthetic::Synthetic;
 use ringwise_flow::{Spec, lines};
 
 /// A flow that is accepted survives being printed and read again.
-pub fn flows(data: &[u8]) {
+pub(crate) fn flows(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match text.parse::<Spec>() {
         Ok(spec) => {

@@ -2,7 +2,7 @@
 
 /// How a field is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     Mac,
     Ip4,
     Ip6,
@@ -13,7 +13,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub fn bytes(self) -> usize {
+    pub(super) fn bytes(self) -> usize {
         match self {
             Self::Mac => 6,
             Self::Ip4 => 4,
@@ -24,7 +24,7 @@ impl Kind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
+pub(super) struct Field {
     pub name: &'static str,
     pub kind: Kind,
     /// Offset of the value; its mask stands [`TO_MASK`] bytes behind.
@@ -32,9 +32,9 @@ pub struct Field {
 }
 
 /// From a value to its mask: the same for `h_u` (4) and `m_u` (76) as for `h_ext` (56) and `m_ext` (128).
-pub const TO_MASK: usize = 72;
+pub(super) const TO_MASK: usize = 72;
 
-pub struct Flow {
+pub(super) struct Flow {
     pub name: &'static str,
     /// `TCP_V4_FLOW` …
     pub number: u32,
@@ -101,20 +101,20 @@ const IP6: &[Field] = &[
 const ETHER: &[Field] = &[f("src", Kind::Mac, 10), f("dst", Kind::Mac, 4), f("proto", Kind::Hex(2), 16)];
 
 /// `struct ethtool_flow_ext`: h_dest 2, vlan_etype 8, vlan_tci 10, data 12.
-pub const DST_MAC: Field = f("dst-mac", Kind::Mac, 58);
-pub const EXT: [Field; 3] =
+pub(super) const DST_MAC: Field = f("dst-mac", Kind::Mac, 58);
+pub(super) const EXT: [Field; 3] =
     [f("vlan-etype", Kind::Hex(2), 64), f("vlan", Kind::Number(2), 66), f("user-def", Kind::Hex(8), 68)];
 
-pub const ETHER_FLOW: u32 = 0x12;
-pub const IP_USER_FLOW: u32 = 0x0d;
-pub const IPV6_USER_FLOW: u32 = 0x0e;
+pub(super) const ETHER_FLOW: u32 = 0x12;
+pub(super) const IP_USER_FLOW: u32 = 0x0d;
+pub(super) const IPV6_USER_FLOW: u32 = 0x0e;
 
 const fn flow_of(name: &'static str, number: u32, fields: &'static [Field]) -> Flow {
     Flow { name, number, fields }
 }
 
 /// Flow types of ethtool(8).
-pub static FLOWS: [Flow; 13] = [
+pub(super) static FLOWS: [Flow; 13] = [
     flow_of("ether", ETHER_FLOW, ETHER),
     flow_of("ip4", IP_USER_FLOW, IP4),
     flow_of("tcp4", 0x01, PORTS4),
@@ -132,21 +132,21 @@ pub static FLOWS: [Flow; 13] = [
 
 impl Flow {
     /// Those of the type, then those that every type has.
-    pub fn fields(&self) -> impl Iterator<Item = &'static Field> {
+    pub(super) fn fields(&self) -> impl Iterator<Item = &'static Field> {
         let mac = (self.number != ETHER_FLOW).then_some(&DST_MAC);
         self.fields.iter().chain(&EXT).chain(mac)
     }
 
-    pub fn field(&self, name: &str) -> Option<&'static Field> {
+    pub(super) fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields().find(|f| f.name == name)
     }
 
-    pub fn has_ports_and_protocol(&self) -> bool {
+    pub(super) fn has_ports_and_protocol(&self) -> bool {
         matches!(self.number, IP_USER_FLOW | IPV6_USER_FLOW)
     }
 }
 
-pub fn flow(name: &str) -> Option<&'static Flow> {
+pub(super) fn flow(name: &str) -> Option<&'static Flow> {
     // The short form that some writings have.
     let name = match name {
         "tcp" | "udp" | "sctp" => return flow(&format!("{name}4")),
@@ -161,12 +161,12 @@ pub fn flow_names() -> String {
     FLOWS.iter().map(|f| f.name).collect::<Vec<_>>().join(", ")
 }
 
-pub fn flow_by_number(number: u32) -> Option<&'static Flow> {
+pub(super) fn flow_by_number(number: u32) -> Option<&'static Flow> {
     FLOWS.iter().find(|f| f.number == number)
 }
 
 /// The field that a word of the user names.
-pub fn canonical(flow: &Flow, word: &str) -> Option<&'static str> {
+pub(super) fn canonical(flow: &Flow, word: &str) -> Option<&'static str> {
     let word = match (flow.number, word) {
         (ETHER_FLOW, "src-mac") => "src",
         (ETHER_FLOW, "dst-mac") => "dst",

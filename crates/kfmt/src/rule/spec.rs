@@ -38,7 +38,7 @@ pub struct FlowSpec {
 }
 
 /// `type-0x13`: flow type with its flags, of a rule that has no words.
-pub fn raw_type(name: &str) -> Option<u32> {
+pub(super) fn raw_type(name: &str) -> Option<u32> {
     u32::from_str_radix(name.strip_prefix("type-0x")?, 16).ok()
 }
 

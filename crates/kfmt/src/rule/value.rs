@@ -6,7 +6,7 @@ use super::RuleError;
 use super::fields::{Field, Kind};
 
 /// Decimal, or hexadecimal with `0x`. A leading 0 is octal for ethtool and is not taken.
-pub fn number(text: &str) -> Option<u64> {
+pub(super) fn number(text: &str) -> Option<u64> {
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return (!hex.starts_with('+')).then(|| u64::from_str_radix(hex, 16).ok()).flatten();
     }
@@ -60,7 +60,7 @@ fn prefix(bytes: usize, length: usize) -> Vec<u8> {
 }
 
 /// Value and the bits of it that count, from `V`, `V m M` or, of addresses, `V/24`.
-pub fn parse(field: &Field, text: &str) -> Result<(Vec<u8>, Vec<u8>), RuleError> {
+pub(super) fn parse(field: &Field, text: &str) -> Result<(Vec<u8>, Vec<u8>), RuleError> {
     let wrong = |found: &str, expected: &str| RuleError::new(field.name, found, expected);
     let (kind, n) = (field.kind, field.kind.bytes());
     let (value, mask) = match text.split_once(" m ") {
@@ -103,7 +103,7 @@ fn show(kind: Kind, b: &[u8]) -> String {
 }
 
 /// The text of a value; None where no bit counts.
-pub fn text(field: &Field, value: &[u8], counts: &[u8]) -> Option<String> {
+pub(super) fn text(field: &Field, value: &[u8], counts: &[u8]) -> Option<String> {
     if counts.iter().all(|b| *b == 0) {
         return None;
     }
@@ -121,7 +121,7 @@ pub fn text(field: &Field, value: &[u8], counts: &[u8]) -> Option<String> {
 }
 
 /// `tos` or `tclass` of a code point: its upper six bits, the two of ECN do not count.
-pub fn dscp(text: &str) -> Result<String, RuleError> {
+pub(super) fn dscp(text: &str) -> Result<String, RuleError> {
     match number(text).filter(|n| *n < 64) {
         Some(n) => Ok(format!("{} m 0x03", n << 2)),
         None => Err(RuleError::new("dscp", text, "a code point from 0 to 63")),

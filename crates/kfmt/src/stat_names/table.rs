@@ -25,7 +25,7 @@ impl Counter {
     }
 }
 
-pub type List = &'static [(&'static str, Dir, Counter)];
+pub(super) type List = &'static [(&'static str, Dir, Counter)];
 
 #[derive(Debug, Clone, Copy)]
 pub enum Names {

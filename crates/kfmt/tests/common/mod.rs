@@ -12,9 +12,9 @@ use ringwise_kfmt::{
 use ringwise_model::CpuId;
 
 /// A family of parsers: its name and a function that runs all of them.
-pub type Family = (&'static str, fn(&[u8]));
+pub(crate) type Family = (&'static str, fn(&[u8]));
 
-pub const FAMILIES: &[Family] = &[
+pub(crate) const FAMILIES: &[Family] = &[
     ("cpus", cpus),
     ("interrupts", interrupts),
     ("text", text),
@@ -26,7 +26,7 @@ pub const FAMILIES: &[Family] = &[
 ];
 
 /// A capture is walked to its end, whatever is in it: no step stands still, and packets lie within the bytes.
-pub fn pcap(data: &[u8]) {
+pub(crate) fn pcap(data: &[u8]) {
     use ringwise_kfmt::pcap::{Reader, Step};
     for link in [0, 1, 101, 113, 276, 999] {
         let _ = ringwise_kfmt::packet::seen(link, data);
@@ -53,7 +53,7 @@ pub fn pcap(data: &[u8]) {
 }
 
 /// Accepted lists and masks survive being printed and read again.
-pub fn cpus(data: &[u8]) {
+pub(crate) fn cpus(data: &[u8]) {
     let s = String::from_utf8_lossy(data);
     if let Ok(set) = cpulist::parse(&s) {
         assert_eq!(cpulist::parse(&cpulist::format(&set)).as_ref(), Ok(&set));
@@ -66,7 +66,7 @@ pub fn cpus(data: &[u8]) {
 }
 
 /// Both ways of reading the table agree, and memory is bounded by the input.
-pub fn interrupts(data: &[u8]) {
+pub(crate) fn interrupts(data: &[u8]) {
     let sums = interrupts::parse_totals(data);
     if let Ok(full) = interrupts::parse(data) {
         let held: usize = full.rows.iter().map(|r| r.counts.capacity()).sum();
@@ -79,7 +79,7 @@ pub fn interrupts(data: &[u8]) {
     }
 }
 
-pub fn text(data: &[u8]) {
+pub(crate) fn text(data: &[u8]) {
     let s = String::from_utf8_lossy(data);
     if let Ok(rows) = softnet::parse(&s) {
         assert!(!rows.is_empty());
@@ -146,7 +146,7 @@ pub fn text(data: &[u8]) {
 }
 
 /// The first byte chooses the driver, the rest is the name.
-pub fn irq_names(data: &[u8]) {
+pub(crate) fn irq_names(data: &[u8]) {
     const DRIVERS: [&str; 14] = [
         "igb",
         "ice",
@@ -189,7 +189,7 @@ pub fn irq_names(data: &[u8]) {
 }
 
 /// What was decoded and encoded again decodes to the same.
-pub fn netlink(data: &[u8]) {
+pub(crate) fn netlink(data: &[u8]) {
     let seen: usize = nl::attrs(data).map_while(Result::ok).map(|a| a.data.len() + 4).sum();
     assert!(seen <= data.len());
     if let Ok(r) = route::route(data) {
@@ -252,7 +252,7 @@ pub fn netlink(data: &[u8]) {
     }
 }
 
-pub fn ioctl(data: &[u8]) {
+pub(crate) fn ioctl(data: &[u8]) {
     use ethtool_ioctl::*;
     let _ = (drvinfo(data), grxfh_flow(data), grxfh_reply(data, "sdfn"));
     if let Ok(letters) = grxfh(data) {
@@ -288,7 +288,7 @@ pub fn ioctl(data: &[u8]) {
 }
 
 /// A frame made of what was found belongs to the same flow.
-pub fn packet(data: &[u8]) {
+pub(crate) fn packet(data: &[u8]) {
     let Some(found) = frames::flow(data) else { return };
     assert_eq!(frames::flow(&frames::frame_of(&found)), Some(found));
 }

@@ -7,7 +7,7 @@ use ringwise_kfmt::{ethtool_ioctl, ethtool_nl, netdev_nl, rtnl};
 use ringwise_model::nic::Pause;
 use ringwise_model::{Channels, Coalesce, Count, Dir, IfIndex, IrqId, Rings};
 
-pub fn of(family: &str) -> Vec<Vec<u8>> {
+pub(crate) fn of(family: &str) -> Vec<Vec<u8>> {
     let texts = |list: &[&str]| list.iter().map(|t| t.as_bytes().to_vec()).collect();
     match family {
         "cpus" => texts(&[

@@ -163,7 +163,7 @@ impl Laid {
 
     /// The CPU of each queue whose interrupt was laid down, so that other queues are placed around it.
     /// Of a set of several: where it goes now, if that is in the set.
-    pub fn pins(&self, m: &Machine, d: &Dev) -> Vec<(usize, Option<usize>)> {
+    pub(crate) fn pins(&self, m: &Machine, d: &Dev) -> Vec<(usize, Option<usize>)> {
         let mut out = Vec::new();
         for (_, one) in self.alike(&Address::IrqCpus { dev: d.name().to_string(), of: Of::Rx(0) }) {
             let Setting::IrqCpus { cpus, .. } = &one.setting else { continue };
@@ -179,7 +179,7 @@ impl Laid {
     }
 
     /// Every name of every address that was laid down.
-    pub fn names(&self, s: &Snapshot) -> BTreeSet<Address> {
+    pub(crate) fn names(&self, s: &Snapshot) -> BTreeSet<Address> {
         let mut out = BTreeSet::new();
         for one in self.by.values() {
             out.extend(crate::hands::names(s, &one.setting));

@@ -64,7 +64,7 @@ fn wanted(path: &str) -> bool {
 }
 
 /// Path (cleaned, absolute within the archive) → node. What directories hold is not filled in yet: [`add_directories`].
-pub fn unpack(path: &Path) -> Result<HashMap<String, Node>> {
+pub(super) fn unpack(path: &Path) -> Result<HashMap<String, Node>> {
     let name = path.display().to_string();
     let what = format!("read capture {name}");
     let open = |e: std::io::Error| crate::real::io_error("open", &name, &e);
@@ -175,7 +175,7 @@ fn read_tar(stream: impl Read, limits: Limits) -> std::result::Result<HashMap<St
 }
 
 /// Makes parents that the archive does not name, and fills in what each directory holds.
-pub fn add_directories(nodes: &mut HashMap<String, Node>) {
+pub(super) fn add_directories(nodes: &mut HashMap<String, Node>) {
     let mut paths: Vec<String> = nodes.keys().filter(|p| *p != "/").cloned().collect();
     let mut i = 0;
     while i < paths.len() {
@@ -202,7 +202,7 @@ pub fn add_directories(nodes: &mut HashMap<String, Node>) {
 }
 
 /// Bytes of a node, when it is a file.
-pub fn file<'a>(nodes: &'a HashMap<String, Node>, path: &str) -> Option<&'a Vec<u8>> {
+pub(super) fn file<'a>(nodes: &'a HashMap<String, Node>, path: &str) -> Option<&'a Vec<u8>> {
     match nodes.get(path) {
         Some(Node::File(bytes)) => Some(bytes),
         _ => None,

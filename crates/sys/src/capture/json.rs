@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::recording::{Answer, Asked, Info, Recording, Redacted, Refusal, Reply, from_hex, to_hex};
 
-pub const FORMAT: &str = "ringwise.capture";
-pub const VERSION: u32 = 1;
+pub(super) const FORMAT: &str = "ringwise.capture";
+pub(super) const VERSION: u32 = 1;
 
 #[derive(Deserialize)]
 struct Head {
@@ -98,7 +98,7 @@ impl Attempt {
     }
 }
 
-pub fn manifest(r: &Recording) -> String {
+pub(super) fn manifest(r: &Recording) -> String {
     let files = r.files.iter().map(|(path, answer)| Attempt {
         size: answer.as_ref().ok().map(|b| b.len() as u64),
         ..Attempt::new("file", path, answer)
@@ -126,7 +126,7 @@ pub fn manifest(r: &Recording) -> String {
     text(&manifest)
 }
 
-pub fn kernel(r: &Recording) -> String {
+pub(super) fn kernel(r: &Recording) -> String {
     let entries: Vec<_> = r
         .kernel
         .iter()
@@ -153,14 +153,14 @@ fn text(value: &impl Serialize) -> String {
 }
 
 /// What a manifest says, before the files' contents are there.
-pub struct Listed {
+pub(super) struct Listed {
     pub recording: Recording,
     /// Files that were read, with their sizes: the archive must hold them.
     pub files: Vec<(String, Option<u64>)>,
 }
 
 /// None: JSON, but not the manifest of a capture (other programs have a `manifest.json`, too).
-pub fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
+pub(super) fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
     // The head alone first: it says whether the rest is meant for us.
     let head: Head = match serde_json::from_slice(bytes) {
         Ok(head) => head,
@@ -204,7 +204,7 @@ pub fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
 }
 
 /// The requests of one kernel file, into `into`.
-pub fn parse_kernel(bytes: &[u8], into: &mut std::collections::BTreeMap<Asked, Reply>) -> Result<(), String> {
+pub(super) fn parse_kernel(bytes: &[u8], into: &mut std::collections::BTreeMap<Asked, Reply>) -> Result<(), String> {
     let entries: Vec<KernelEntry> = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
     for e in entries {
         let broken = || format!("{} {}: not hexadecimal digits", e.name, e.dev);

@@ -21,13 +21,13 @@ const MARKS: [&str; 4] = ["proc/interrupts", "sys/class/net", "sys/devices/syste
 /// Directories that are looked into when the marks are not at the top.
 const DEPTH: usize = 4;
 
-pub enum Loaded {
+pub(super) enum Loaded {
     Ours(Recording),
     Foreign { tree: Tree, kernel: BTreeMap<Asked, Reply>, info: Info },
 }
 
 /// The host, and where below the directory that was named it was found.
-pub fn load(path: &Path) -> Result<(Loaded, Option<String>)> {
+pub(super) fn load(path: &Path) -> Result<(Loaded, Option<String>)> {
     let name = path.display().to_string();
     let meta = fs::metadata(path).map_err(|e| io_error("open", &name, &e))?;
     if let Some(kind) = unreadable_kind(path, &meta) {

@@ -8,7 +8,7 @@ use crate::host::Error;
 const MAX_LINKS: usize = 40;
 
 /// `a//b/./c` → `/a/b/c`; None when a component is `..` or holds NUL. For names inside an archive.
-pub fn clean(path: &str) -> Option<String> {
+pub(super) fn clean(path: &str) -> Option<String> {
     let mut out = String::with_capacity(path.len() + 1);
     for part in path.split('/') {
         match part {
@@ -30,7 +30,7 @@ pub fn clean(path: &str) -> Option<String> {
 /// Walks `path` part by part. `link(resolved, asked)` tells the target of a link: `resolved` is the place
 /// reached, `asked` the part of the path walked so far without links followed. `..` above the root stays
 /// at the root and absolute targets begin there, so the result is always inside.
-pub fn resolve(
+pub(super) fn resolve(
     path: &str,
     follow_last: bool,
     link: impl Fn(&str, &str) -> Option<String>,
@@ -83,7 +83,7 @@ pub fn resolve(
 }
 
 /// The error for what a capture does not tell.
-pub fn not_held(what: String) -> Error {
+pub(super) fn not_held(what: String) -> Error {
     Error { cause: Cause::NotRecorded, ..Error::other(what, "not in this capture") }
 }
 

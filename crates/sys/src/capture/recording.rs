@@ -138,7 +138,7 @@ impl Recording {
     }
 }
 
-pub fn to_hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut out = String::with_capacity(bytes.len() * 2);
     for b in bytes {
@@ -148,7 +148,7 @@ pub fn to_hex(bytes: &[u8]) -> String {
     out
 }
 
-pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |c: u8| (c as char).to_digit(16).map(|d| d as u8);
     let text = text.as_bytes();
     if !text.len().is_multiple_of(2) {

@@ -11,17 +11,17 @@ use super::path::{not_held, resolve};
 use crate::host::{Error, Result};
 
 /// One file larger than this is refused.
-pub const FILE_LIMIT: u64 = 64 << 20;
+pub(super) const FILE_LIMIT: u64 = 64 << 20;
 
 #[derive(Debug, Clone)]
-pub enum Node {
+pub(super) enum Node {
     File(Arc<Vec<u8>>),
     Link(String),
     Dir(Vec<String>),
 }
 
 #[derive(Debug)]
-pub enum Tree {
+pub(super) enum Tree {
     /// Cleaned absolute path → node; every parent is there as a Dir.
     Memory {
         nodes: HashMap<String, Node>,
@@ -109,7 +109,7 @@ impl Tree {
         Some(at)
     }
 
-    pub fn read(&self, path: &str) -> Result<Vec<u8>> {
+    pub(super) fn read(&self, path: &str) -> Result<Vec<u8>> {
         let what = format!("read {path}");
         let at = self.resolve(&what, path, true)?;
         match self.kind(&at) {
@@ -138,7 +138,7 @@ impl Tree {
         }
     }
 
-    pub fn list(&self, path: &str) -> Result<Vec<String>> {
+    pub(super) fn list(&self, path: &str) -> Result<Vec<String>> {
         let what = format!("list {path}");
         let at = self.resolve(&what, path, true)?;
         match self.kind(&at) {
@@ -157,7 +157,7 @@ impl Tree {
         }
     }
 
-    pub fn readlink(&self, path: &str) -> Result<String> {
+    pub(super) fn readlink(&self, path: &str) -> Result<String> {
         let what = format!("readlink {path}");
         let at = self.resolve(&what, path, false)?;
         match self.kind(&at) {

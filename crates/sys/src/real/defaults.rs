@@ -8,7 +8,7 @@ use crate::host::Result;
 
 /// Two messages: of `/proc/net/route` the head and the lines of default routes, and those of
 /// `/proc/net/ipv6_route`. A table that is not there is an empty one: the kernel lacks that family.
-pub fn default_routes(root: &Path) -> Result<Vec<Vec<u8>>> {
+pub(super) fn default_routes(root: &Path) -> Result<Vec<Vec<u8>>> {
     // The IPv4 table comes in the order of its addresses (net/ipv4/fib_trie.c): the defaults are first.
     let v4 = pick(root, "/proc/net/route", |line, i| match line.split_whitespace().nth(1) {
         _ if i == 0 => Some(true),

@@ -56,7 +56,7 @@ fn is_name(dev: &str) -> bool {
 }
 
 /// The struct after the call. The first field (`cmd`) is set here.
-pub fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn ethtool(request: &Request, cmd: IoctlCmd, dev: &str, payload: &[u8]) -> Result<Vec<u8>> {
     let what = request.to_string();
     if !is_name(dev) {
         return Err(Error::other(what, NO_NAME));
@@ -103,7 +103,7 @@ fn call(what: &str, dev: &str, bytes: &mut [u8]) -> Result<()> {
 ///
 /// Before 6.18 or so the kernel writes as many as there are at that moment, whatever length is said, and a change of
 /// channels may come after the count was asked. So there is room for what no driver has.
-pub fn stats(request: &Request, dev: &str, names: bool) -> Result<Vec<u8>> {
+pub(super) fn stats(request: &Request, dev: &str, names: bool) -> Result<Vec<u8>> {
     let what = request.to_string();
     if !is_name(dev) {
         return Err(Error::other(what, NO_NAME));

@@ -9,12 +9,12 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-pub const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 
-pub const NLM_F_REQUEST: u16 = 0x1;
-pub const NLM_F_ACK: u16 = 0x4;
-pub const NLM_F_DUMP: u16 = 0x300;
-pub const NLA_F_NESTED: u16 = 0x8000;
+pub(crate) const NLM_F_REQUEST: u16 = 0x1;
+pub(crate) const NLM_F_ACK: u16 = 0x4;
+pub(crate) const NLM_F_DUMP: u16 = 0x300;
+pub(crate) const NLA_F_NESTED: u16 = 0x8000;
 
 const NLM_F_DUMP_INTR: u16 = 0x10;
 const NLM_F_CAPPED: u16 = 0x100;
@@ -27,7 +27,7 @@ const HEADER: usize = 16;
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fail {
+pub(crate) enum Fail {
     /// The kernel refused: errno and extack words.
     Kernel { errno: i32, words: Option<String> },
     /// The dump changed while it was read.
@@ -42,12 +42,12 @@ pub enum Fail {
 
 impl Fail {
     /// Whether the socket is still in step and may be used again.
-    pub fn in_step(&self) -> bool {
+    pub(crate) fn in_step(&self) -> bool {
         matches!(self, Self::Kernel { .. })
     }
 }
 
-pub struct Socket {
+pub(crate) struct Socket {
     fd: OwnedFd,
     seq: u32,
     buf: Vec<u8>,
@@ -59,7 +59,7 @@ fn last_errno() -> i32 {
 
 impl Socket {
     /// `protocol`: `libc::NETLINK_ROUTE` or `libc::NETLINK_GENERIC`.
-    pub fn open(protocol: i32) -> Result<Self, Fail> {
+    pub(crate) fn open(protocol: i32) -> Result<Self, Fail> {
         // SAFETY: no pointers; the result is checked before use.
         let raw = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
         if raw < 0 {
@@ -89,7 +89,7 @@ impl Socket {
 
     /// Sends `body` under a message header and returns the bodies (after `nlmsghdr`) of the answer.
     /// With `NLM_F_DUMP` it ends at NLMSG_DONE, else at the acknowledgement.
-    pub fn request(&mut self, kind: u16, flags: u16, body: &[u8]) -> Result<Vec<Vec<u8>>, Fail> {
+    pub(crate) fn request(&mut self, kind: u16, flags: u16, body: &[u8]) -> Result<Vec<Vec<u8>>, Fail> {
         self.seq = self.seq.wrapping_add(1);
         let dump = flags & NLM_F_DUMP == NLM_F_DUMP;
         let flags = NLM_F_REQUEST | flags | if dump { 0 } else { NLM_F_ACK };
@@ -197,7 +197,7 @@ fn message(kind: u16, flags: u16, seq: u32, body: &[u8]) -> Vec<u8> {
 }
 
 /// Appends one attribute, padded to 4 bytes.
-pub fn put_attr(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
+pub(crate) fn put_attr(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
     out.extend(((4 + value.len()) as u16).to_ne_bytes());
     out.extend(kind.to_ne_bytes());
     out.extend_from_slice(value);
@@ -205,7 +205,7 @@ pub fn put_attr(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
 }
 
 /// Attributes of `bytes` as (type without flag bits, value); ends silently at the first that does not fit.
-pub fn attrs(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attrs(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = u16_at(bytes, 0)? as usize;
         let kind = u16_at(bytes, 2)? & 0x3fff;

@@ -27,7 +27,7 @@ fn failed(what: &str, e: &io::Error) -> Error {
 
 /// One connection a message, as irqbalance wants it; it closes after its answer. Who is asking is told by the
 /// kernel: the receiving socket has `SO_PASSCRED`, so the sender need not say.
-pub fn irqbalance(socket: &Path, request: &Request, command: &str) -> Result<Vec<Vec<u8>>> {
+pub(super) fn irqbalance(socket: &Path, request: &Request, command: &str) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let (socket, command) = (socket.to_path_buf(), command.to_string());
     // Its queue holds two connections: of a stopped one even the connecting does not come back.
@@ -48,7 +48,7 @@ pub fn irqbalance(socket: &Path, request: &Request, command: &str) -> Result<Vec
 }
 
 /// Beside it first, then renamed: whoever reads it sees all of the old one or all of the new one.
-pub fn place(path: &Path, request: &Request, content: Option<&str>, executable: bool) -> Result<Vec<Vec<u8>>> {
+pub(super) fn place(path: &Path, request: &Request, content: Option<&str>, executable: bool) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let done = match content {
         Some(text) => replace(path, text, executable),
@@ -83,7 +83,7 @@ fn remove(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-pub fn daemon_reload(request: &Request) -> Result<Vec<Vec<u8>>> {
+pub(super) fn daemon_reload(request: &Request) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let Some(program) = SYSTEMCTL.iter().find(|p| Path::new(p).exists()) else {
         return Err(Error::other(what, "there is no systemctl here"));

@@ -40,7 +40,7 @@ const DUMP_TRIES: u32 = 8;
 
 /// Idle sockets and the ids of the families, which stay the same until the machine restarts.
 #[derive(Default)]
-pub struct Pool {
+pub(super) struct Pool {
     route: Vec<Socket>,
     generic: Vec<Socket>,
     families: Vec<(&'static str, u16)>,
@@ -185,7 +185,7 @@ fn route_body(to: std::net::IpAddr) -> Vec<u8> {
     body
 }
 
-pub fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u8>>> {
+pub(super) fn netlink(pool: &Mutex<Pool>, request: &Request) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let route =
         |kind, body: &[u8]| exchange(pool, libc::NETLINK_ROUTE, kind, NLM_F_DUMP, body).map_err(|f| error(&what, f));

@@ -30,7 +30,7 @@ struct Session {
 
 /// One message a session: `own` or `held`, and the four words of `SSH_CONNECTION`. Errors: it cannot be told
 /// whether there is one.
-pub fn sessions(root: &Path) -> Result<Vec<Vec<u8>>> {
+pub(super) fn sessions(root: &Path) -> Result<Vec<Vec<u8>>> {
     let own_environment = std::env::var("SSH_CONNECTION").ok().filter(|_| root == Path::new("/"));
     let found = look(root, std::process::id(), own_environment)?;
     Ok(found.iter().map(|s| format!("{} {}", if s.own { "own" } else { "held" }, s.connection).into_bytes()).collect())

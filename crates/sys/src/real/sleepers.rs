@@ -23,7 +23,7 @@ enum Said {
 /// The reply to [`Request::Sleep`].
 ///
 /// Errors: a thread cannot be started.
-pub fn late(request: &Request, cpus: &[u32]) -> Result<Vec<Vec<u8>>> {
+pub(super) fn late(request: &Request, cpus: &[u32]) -> Result<Vec<Vec<u8>>> {
     let mut reply = Vec::new();
     for some in cpus.chunks(AT_ONCE) {
         let late = together(request, some)?;

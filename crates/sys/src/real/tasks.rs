@@ -8,7 +8,7 @@ use crate::host::{Error, Request, Result};
 const MAX_CPU: u32 = 1 << 16;
 
 /// `sched_setaffinity` with a mask of just the size that is needed.
-pub fn set_cpus(request: &Request, pid: u32, cpus: &[u32]) -> Result<Vec<Vec<u8>>> {
+pub(super) fn set_cpus(request: &Request, pid: u32, cpus: &[u32]) -> Result<Vec<Vec<u8>>> {
     let what = request.to_string();
     let last = cpus.iter().copied().max().filter(|c| *c < MAX_CPU);
     let (Some(last), Ok(pid @ 1..)) = (last, libc::pid_t::try_from(pid)) else {

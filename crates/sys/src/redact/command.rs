@@ -30,7 +30,7 @@ pub struct Grammar {
 
 /// What of a command line is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
+pub(super) enum Left {
     /// Flags by name.
     Names,
     /// [`FlagValue::Plain`] values too, and interfaces; other values are empty.
@@ -164,7 +164,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Known words whole, others by name only, nothing after ` -- ` (the arguments of init).
-pub fn kernel(text: &str, names: &mut Names) -> String {
+pub(super) fn kernel(text: &str, names: &mut Names) -> String {
     let mut out = Vec::new();
     for word in words(text) {
         let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(n, v)| (n, Some(v)));
@@ -209,7 +209,7 @@ fn is_setting(value: &str, interfaces: &[String]) -> bool {
 }
 
 /// A command line of this program as one text. The words of quoted values are not told apart in it.
-pub fn line(text: &str, grammar: &Grammar, left: Left, interfaces: &[String], names: &mut Names) -> String {
+pub(super) fn line(text: &str, grammar: &Grammar, left: Left, interfaces: &[String], names: &mut Names) -> String {
     let mut all = text.split_ascii_whitespace().map(|w| w.trim_matches('\'')).peekable();
     let Some(program) = all.next() else { return String::new() };
     let base = program.rsplit('/').next().unwrap_or_default();
@@ -307,7 +307,7 @@ fn irqbalance(args: &[String], names: &mut Names) -> Vec<String> {
 }
 
 /// `/proc/PID/cmdline`: the program only, but for irqbalance.
-pub fn arguments(bytes: &[u8], names: &mut Names) -> Vec<u8> {
+pub(super) fn arguments(bytes: &[u8], names: &mut Names) -> Vec<u8> {
     let all: Vec<String> =
         bytes.split(|b| *b == 0).filter(|w| !w.is_empty()).map(|w| String::from_utf8_lossy(w).into_owned()).collect();
     let Some((first, rest)) = all.split_first() else { return Vec::new() };
@@ -321,7 +321,7 @@ pub fn arguments(bytes: &[u8], names: &mut Names) -> Vec<u8> {
 }
 
 /// `ExecStart=` and its like.
-pub fn exec(text: &str, names: &mut Names) -> String {
+pub(super) fn exec(text: &str, names: &mut Names) -> String {
     let text = text.trim_start_matches(['@', '-', ':', '+', '!']);
     let all = words(text);
     let Some((first, rest)) = all.split_first() else { return String::new() };

@@ -38,7 +38,7 @@ fn form(command: u32) -> Option<(Form, u16)> {
 }
 
 /// One message of an ethtool reply; `None`: of a command that is not known.
-pub fn ethtool(command: u32, message: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
+pub(super) fn ethtool(command: u32, message: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
     const TABLE: u16 = 4;
     const KEY: u16 = 5;
     let (form, last) = form(command)?;
@@ -116,7 +116,7 @@ fn put_bits(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names, strin
 }
 
 /// One message of the `netdev` family: of devices (1), queues (10) and NAPI instances (11), all of them numbers.
-pub fn netdev(command: u32, message: &[u8], names: &mut Names) -> Option<Vec<u8>> {
+pub(super) fn netdev(command: u32, message: &[u8], names: &mut Names) -> Option<Vec<u8>> {
     if !matches!(command, 1 | 10 | 11) {
         return None;
     }
@@ -133,20 +133,20 @@ pub fn netdev(command: u32, message: &[u8], names: &mut Names) -> Option<Vec<u8>
 
 /// Numbers of the ioctl (`ETHTOOL_G…`).
 mod command {
-    pub const DRVINFO: u32 = 0x03;
-    pub const RXFH_FIELDS: u32 = 0x29;
-    pub const RULE_COUNT: u32 = 0x2e;
-    pub const RULE: u32 = 0x2f;
-    pub const RULES: u32 = 0x30;
-    pub const RSS: u32 = 0x46;
-    pub const PER_QUEUE: u32 = 0x4b;
+    pub(super) const DRVINFO: u32 = 0x03;
+    pub(super) const RXFH_FIELDS: u32 = 0x29;
+    pub(super) const RULE_COUNT: u32 = 0x2e;
+    pub(super) const RULE: u32 = 0x2f;
+    pub(super) const RULES: u32 = 0x30;
+    pub(super) const RSS: u32 = 0x46;
+    pub(super) const PER_QUEUE: u32 = 0x4b;
 }
 
 /// `struct ethtool_rxnfc`: the rule from 16 to 184.
 const RULE: std::ops::Range<usize> = 16..184;
 
 /// The struct of an ioctl, as long as it was.
-pub fn ioctl(number: u32, reply: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
+pub(super) fn ioctl(number: u32, reply: &[u8], names: &mut Names, strings: &Strings) -> Option<Vec<u8>> {
     let mut out = reply.to_vec();
     match number {
         command::DRVINFO => drvinfo(&mut out, names, strings),

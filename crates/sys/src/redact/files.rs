@@ -56,9 +56,9 @@ const PLAIN_NET: [&str; 16] = [
 ];
 
 /// Texts of `ringwise support` beside the files of the host.
-pub const OURS: &str = "/support/";
+pub(super) const OURS: &str = "/support/";
 /// What of the kernel's log is among them.
-pub const KERNEL_LOG: &str = "/support/kernel.log";
+pub(super) const KERNEL_LOG: &str = "/support/kernel.log";
 /// What a capture holds of the settings that are in effect.
 const STANDING: &str = "/ringwise/standing";
 
@@ -67,7 +67,7 @@ type OfBytes = fn(&[u8], &mut Names) -> Vec<u8>;
 
 /// What a file is, by its path.
 #[derive(Clone, Copy)]
-pub enum Rule {
+pub(super) enum Rule {
     /// Only what is found by its shape or its label.
     Shapes,
     /// The same, but numbers with dots are versions.
@@ -107,7 +107,7 @@ const UNITS: [&str; 5] = [
 const SCRIPTS: [&str; 4] = ["/etc/rc.local", "/etc/rc.d/rc.local", "/etc/crontab", "/etc/network/interfaces"];
 const SCRIPT_DIRS: [&str; 3] = ["/etc/cron.d/", "/etc/udev/rules.d/", "/etc/network/if-up.d/"];
 
-pub fn rule(path: &str) -> Rule {
+pub(super) fn rule(path: &str) -> Rule {
     let base = path.rsplit('/').next().unwrap_or_default();
     match path {
         "/proc/cmdline" => return Rule::Text(command::kernel),
@@ -201,7 +201,7 @@ fn by_line(text: &str, change: impl FnMut(&str) -> String) -> String {
     text.lines().map(change).collect::<Vec<_>>().join("\n") + end
 }
 
-pub fn cpu_info(text: &str, names: &mut Names) -> String {
+pub(super) fn cpu_info(text: &str, names: &mut Names) -> String {
     by_line(text, |line| match line.split_once(':') {
         Some((key, value)) if key.trim() == "Serial" => {
             format!("{key}: {}", names.string("serial", value.trim()))
@@ -236,7 +236,7 @@ fn v6_words(digits: &str, names: &mut Names) -> Option<String> {
 }
 
 /// Destination and gateway; the mask is no identifier.
-pub fn route(text: &str, names: &mut Names) -> String {
+pub(super) fn route(text: &str, names: &mut Names) -> String {
     by_line(text, |line| {
         let fields = line.split('\t').enumerate().map(|(i, f)| match i {
             1 | 2 => v4_digits(f, names).unwrap_or_else(|| f.to_string()),
@@ -247,7 +247,7 @@ pub fn route(text: &str, names: &mut Names) -> String {
 }
 
 /// Destination, source and gateway.
-pub fn ipv6_route(text: &str, names: &mut Names) -> String {
+pub(super) fn ipv6_route(text: &str, names: &mut Names) -> String {
     inet6_columns(text, &[0, 2, 4], names)
 }
 
@@ -264,7 +264,7 @@ fn inet6_columns(text: &str, columns: &[usize], names: &mut Names) -> String {
 }
 
 /// `0100007F:0016` and the long form of IPv6.
-pub fn sockets(text: &str, names: &mut Names) -> String {
+pub(super) fn sockets(text: &str, names: &mut Names) -> String {
     by_line(text, |line| {
         let fields = line.split(' ').map(|f| match f.split_once(':') {
             Some((a, port)) if a.len() == 8 && port.len() == 4 => {

@@ -60,7 +60,7 @@ fn is_bus_address(word: &str) -> bool {
 }
 
 /// What a host has that lines may begin with.
-pub struct Subjects<'a> {
+pub(super) struct Subjects<'a> {
     /// Interfaces, drivers.
     pub all: &'a [String],
 }
@@ -114,7 +114,7 @@ impl Subjects<'_> {
 }
 
 /// The lines that are kept, with everything variable replaced, and how many are not.
-pub fn kernel_lines(log: &str, subjects: &Subjects, names: &mut Names, strings: &Strings) -> (String, usize) {
+pub(super) fn kernel_lines(log: &str, subjects: &Subjects, names: &mut Names, strings: &Strings) -> (String, usize) {
     let (mut out, mut left_out) = (String::new(), 0);
     for line in log.lines().filter(|l| !l.trim().is_empty()) {
         match split(line).filter(|(_, message)| subjects.keeps(message)) {

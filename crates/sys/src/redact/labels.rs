@@ -5,7 +5,7 @@ use super::text::Care;
 
 /// Part of a text that is replaced by a pseudonym of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Label {
+pub(super) struct Label {
     pub from: usize,
     pub to: usize,
     pub kind: &'static str,
@@ -46,7 +46,7 @@ const TO_THE_END: [&str; 4] = ["password", "passphrase", "authorization", "cooki
 const TARGETS: [&[u8]; 4] = [b"iqn.", b"nqn.", b"eui.", b"naa."];
 
 /// The first one that begins at `at`, or whose mark (`=`, `:`, `@`) stands there. None begins before `done`.
-pub fn at(input: &[u8], done: usize, at: usize, care: Care) -> Option<Label> {
+pub(super) fn at(input: &[u8], done: usize, at: usize, care: Care) -> Option<Label> {
     let found = match input[at] {
         b'=' => labelled(input, done, at),
         b':' if input[at..].starts_with(b"://") => url(input, done, at),

@@ -7,7 +7,7 @@ use super::text::Strings;
 use crate::capture::Redacted;
 
 /// Names that tell nothing, and are words of every text.
-pub const COMMON: [&str; 10] =
+pub(super) const COMMON: [&str; 10] =
     ["localhost", "(none)", "linux", "debian", "ubuntu", "fedora", "default", "unknown", "none", "root"];
 
 /// Where a known text is replaced.
@@ -26,7 +26,7 @@ struct Known {
 }
 
 #[derive(Default)]
-pub struct Names {
+pub(super) struct Names {
     hardware: HashMap<Vec<u8>, u32>,
     v4: HashMap<Ipv4Addr, u32>,
     v6: HashMap<Ipv6Addr, u32>,
@@ -46,13 +46,13 @@ fn next<K: std::hash::Hash + Eq>(table: &mut HashMap<K, u32>, key: K) -> u32 {
 }
 
 impl Names {
-    pub fn count(&mut self, kind: &'static str) {
+    pub(super) fn count(&mut self, kind: &'static str) {
         *self.counts.entry(kind).or_default() += 1;
     }
 
     /// A hardware address or id of any length: locally administered, numbered in its last three bytes.
     /// All zeros, all ones and what is shorter than 4 bytes tell nothing and stay.
-    pub fn hardware(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(super) fn hardware(&mut self, bytes: &[u8]) -> Vec<u8> {
         if bytes.len() < 4 || bytes.iter().all(|b| *b == 0) || bytes.iter().all(|b| *b == 0xff) {
             return bytes.to_vec();
         }
@@ -65,12 +65,12 @@ impl Names {
         out
     }
 
-    pub fn knows_hardware(&self, bytes: &[u8]) -> bool {
+    pub(super) fn knows_hardware(&self, bytes: &[u8]) -> bool {
         self.hardware.contains_key(bytes)
     }
 
     /// Wildcard, loopback, masks, broadcast and groups stay; the rest comes from the range for tests (198.18.0.0/15).
-    pub fn v4(&mut self, address: Ipv4Addr) -> Ipv4Addr {
+    pub(super) fn v4(&mut self, address: Ipv4Addr) -> Ipv4Addr {
         let bits = u32::from(address);
         let is_mask = bits.leading_ones() >= 8 && bits.leading_ones() + bits.trailing_zeros() == 32;
         if address.octets()[0] == 0
@@ -87,7 +87,7 @@ impl Names {
     }
 
     /// Wildcard, loopback and groups stay; link-local stays link-local; the rest comes from 2001:db8::/32.
-    pub fn v6(&mut self, address: Ipv6Addr) -> Ipv6Addr {
+    pub(super) fn v6(&mut self, address: Ipv6Addr) -> Ipv6Addr {
         if let [0xff02, 0, 0, 0, 0, 1, high @ 0xff00..=0xffff, _] = address.segments() {
             // A solicited-node group: its last three bytes are those of the address of a host.
             self.count("ipv6");
@@ -107,7 +107,7 @@ impl Names {
     }
 
     /// 4 bytes: IPv4, 16 bytes: IPv6, else a hardware address.
-    pub fn address(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(super) fn address(&mut self, bytes: &[u8]) -> Vec<u8> {
         if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
             self.v4(v4.into()).octets().to_vec()
         } else if let Ok(v6) = <[u8; 16]>::try_from(bytes) {
@@ -118,7 +118,7 @@ impl Names {
     }
 
     /// An address of which only the bits of `mask` count, as in a flow rule. Different ones stay different.
-    pub fn masked(&mut self, value: &[u8], mask: &[u8]) -> Vec<u8> {
+    pub(super) fn masked(&mut self, value: &[u8], mask: &[u8]) -> Vec<u8> {
         let counts: Vec<u8> = value.iter().zip(mask).map(|(v, m)| v & m).collect();
         let is_group = counts.len() == 4 && counts[0] >= 224 || counts.len() == 16 && counts[0] == 0xff;
         if counts.iter().all(|b| *b == 0) || is_group || counts.len() > 16 || counts.len() != mask.len() {
@@ -145,7 +145,7 @@ impl Names {
         out.to_be_bytes()[16 - value.len()..].to_vec()
     }
 
-    pub fn uuid(&mut self, uuid: &str) -> String {
+    pub(super) fn uuid(&mut self, uuid: &str) -> String {
         self.count("uuid");
         let n = self.uuids.len() + 1;
         let n = *self.uuids.entry(uuid.to_lowercase()).or_insert(n);
@@ -153,7 +153,7 @@ impl Names {
     }
 
     /// Remembers a text and gives its pseudonym. Where else it is looked for: [`Names::reach`].
-    pub fn string(&mut self, kind: &'static str, text: &str) -> String {
+    pub(super) fn string(&mut self, kind: &'static str, text: &str) -> String {
         let reach = self.reach(text);
         self.remember(kind, text, reach)
     }
@@ -186,7 +186,7 @@ impl Names {
     }
 
     /// What a label gave away.
-    pub fn hidden(&mut self, kind: &'static str, bytes: &[u8]) -> String {
+    pub(super) fn hidden(&mut self, kind: &'static str, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
         // `user=eth0`: a word that tells nothing, and that the rest is full of.
         let plain = text.len() < 6 || self.taken.contains(text.as_ref());
@@ -195,12 +195,12 @@ impl Names {
     }
 
     /// Texts to look for everywhere.
-    pub fn everywhere(&self) -> Strings {
+    pub(super) fn everywhere(&self) -> Strings {
         self.reaching(Reach::Everywhere)
     }
 
     /// Short ones and words of paths as well: for texts of our own, which nothing is looked up in.
-    pub fn all(&self) -> Strings {
+    pub(super) fn all(&self) -> Strings {
         self.reaching(Reach::Ours)
     }
 
@@ -211,11 +211,11 @@ impl Names {
     }
 
     /// Places are counted anew; the pseudonyms stay.
-    pub fn reset_counts(&mut self) {
+    pub(super) fn reset_counts(&mut self) {
         self.counts.clear();
     }
 
-    pub fn report(&self) -> Vec<Redacted> {
+    pub(super) fn report(&self) -> Vec<Redacted> {
         let distinct = |kind: &str, places: usize| match kind {
             "mac" => self.hardware.len(),
             "ipv4" => self.v4.len(),

@@ -20,7 +20,7 @@ const TITLES: [&str; 6] = ["goal", "rollback", "adopt", "plan", "recover", "benc
 const OWN_NAMES: [&str; 3] = ["latency", "bulk", "cpu"];
 
 /// What the texts are judged by.
-pub struct Papers<'a> {
+pub(super) struct Papers<'a> {
     pub grammar: &'a Grammar,
     pub interfaces: &'a [String],
     /// What a plan is made of stays: the settings that are in effect.
@@ -37,7 +37,7 @@ fn documents(bytes: &[u8]) -> (bool, Vec<Option<Value>>) {
 }
 
 /// Names of people and typed texts, which may stand anywhere else as well.
-pub fn collect(bytes: &[u8], names: &mut Names) {
+pub(super) fn collect(bytes: &[u8], names: &mut Names) {
     for document in documents(bytes).1.into_iter().flatten() {
         collect_from(&document, names);
     }
@@ -78,7 +78,7 @@ fn is_reason_with_typed_text(object: &Map<String, Value>) -> bool {
 }
 
 /// A file of ours with everything private replaced. Lines that are no JSON are left out: torn ones.
-pub fn clean(bytes: &[u8], p: &Papers, names: &mut Names, strings: &Strings) -> Vec<u8> {
+pub(super) fn clean(bytes: &[u8], p: &Papers, names: &mut Names, strings: &Strings) -> Vec<u8> {
     let (by_line, documents) = documents(bytes);
     let trial = documents.iter().flatten().any(on_trial);
     let mut out = Vec::new();

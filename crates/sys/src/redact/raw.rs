@@ -6,25 +6,25 @@ use super::text::{self, Care, Strings};
 
 /// `IFLA_*`
 mod ifla {
-    pub const ADDRESS: u16 = 1;
-    pub const BROADCAST: u16 = 2;
-    pub const IFNAME: u16 = 3;
-    pub const QDISC: u16 = 6;
-    pub const LINKINFO: u16 = 18;
-    pub const IFALIAS: u16 = 20;
-    pub const PHYS_PORT_ID: u16 = 34;
-    pub const PHYS_SWITCH_ID: u16 = 36;
-    pub const PHYS_PORT_NAME: u16 = 38;
-    pub const XDP: u16 = 43;
-    pub const PROP_LIST: u16 = 52;
-    pub const ALT_IFNAME: u16 = 53;
-    pub const PERM_ADDRESS: u16 = 54;
-    pub const PARENT_DEV_NAME: u16 = 56;
-    pub const PARENT_DEV_BUS_NAME: u16 = 57;
+    pub(super) const ADDRESS: u16 = 1;
+    pub(super) const BROADCAST: u16 = 2;
+    pub(super) const IFNAME: u16 = 3;
+    pub(super) const QDISC: u16 = 6;
+    pub(super) const LINKINFO: u16 = 18;
+    pub(super) const IFALIAS: u16 = 20;
+    pub(super) const PHYS_PORT_ID: u16 = 34;
+    pub(super) const PHYS_SWITCH_ID: u16 = 36;
+    pub(super) const PHYS_PORT_NAME: u16 = 38;
+    pub(super) const XDP: u16 = 43;
+    pub(super) const PROP_LIST: u16 = 52;
+    pub(super) const ALT_IFNAME: u16 = 53;
+    pub(super) const PERM_ADDRESS: u16 = 54;
+    pub(super) const PARENT_DEV_NAME: u16 = 56;
+    pub(super) const PARENT_DEV_BUS_NAME: u16 = 57;
     /// Numbers: MTU, LINK, MASTER, TXQLEN, OPERSTATE, LINKMODE, NUM_VF, GROUP, PROMISCUITY, NUM_TX_QUEUES, NUM_RX_QUEUES,
     /// CARRIER, CARRIER_CHANGES, LINK_NETNSID, PROTO_DOWN, GSO_MAX_SEGS, GSO_MAX_SIZE, carrier counts, MIN_MTU, MAX_MTU,
     /// GRO_MAX_SIZE, TSO_MAX_SIZE, TSO_MAX_SEGS, ALLMULTI, GSO_IPV4_MAX_SIZE, GRO_IPV4_MAX_SIZE.
-    pub const NUMBERS: [u16; 27] =
+    pub(super) const NUMBERS: [u16; 27] =
         [4, 5, 10, 13, 16, 17, 21, 27, 30, 31, 32, 33, 35, 37, 39, 40, 41, 47, 48, 50, 51, 58, 59, 60, 61, 63, 64];
 }
 
@@ -37,7 +37,7 @@ const INFO_SLAVE_DATA: u16 = 5;
 const FLAGS: u16 = 0xc000;
 
 /// (type with its flag bits, value) of each attribute. What is none ends it.
-pub fn split(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
+pub(super) fn split(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
     let mut out = Vec::new();
     while bytes.len() >= 4 {
         let length = usize::from(u16::from_ne_bytes([bytes[0], bytes[1]]));
@@ -49,7 +49,7 @@ pub fn split(mut bytes: &[u8]) -> Vec<(u16, &[u8])> {
     out
 }
 
-pub fn put(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
+pub(super) fn put(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
     // A longer one does not fit into its length; the kernel sends none.
     let value = &value[..value.len().min(usize::from(u16::MAX) - 4)];
     out.extend(((4 + value.len()) as u16).to_ne_bytes());
@@ -58,23 +58,23 @@ pub fn put(out: &mut Vec<u8>, kind: u16, value: &[u8]) {
     out.resize(out.len().next_multiple_of(4), 0);
 }
 
-pub fn number(kind: u16) -> u16 {
+pub(super) fn number(kind: u16) -> u16 {
     kind & !FLAGS
 }
 
 /// As long as a number of the kernel, or a flag.
-pub fn is_scalar(value: &[u8]) -> bool {
+pub(super) fn is_scalar(value: &[u8]) -> bool {
     matches!(value.len(), 0 | 1 | 2 | 4 | 8)
 }
 
 /// Text up to the first NUL.
-pub fn text_of(value: &[u8]) -> String {
+pub(super) fn text_of(value: &[u8]) -> String {
     let end = value.iter().position(|b| *b == 0).unwrap_or(value.len());
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
 /// The same attribute with the private parts of its text replaced.
-pub fn put_text(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names, strings: &Strings) {
+pub(super) fn put_text(out: &mut Vec<u8>, kind: u16, value: &[u8], names: &mut Names, strings: &Strings) {
     let mut text = text::text(text_of(value).as_bytes(), names, strings, Care::Tables);
     text.push(0);
     put(out, kind, &text);
@@ -87,7 +87,7 @@ fn put_name(out: &mut Vec<u8>, kind: u16, value: &[u8], what: &'static str, name
 }
 
 /// Names that a link message gives to its interface, besides its own: alias, alternative names, name of the port.
-pub fn given(message: &[u8]) -> Vec<(&'static str, String)> {
+pub(super) fn given(message: &[u8]) -> Vec<(&'static str, String)> {
     let mut out = Vec::new();
     for (kind, value) in split(message.get(16..).unwrap_or_default()) {
         match number(kind) {
@@ -105,13 +105,13 @@ pub fn given(message: &[u8]) -> Vec<(&'static str, String)> {
 }
 
 /// Name of the interface of a link message.
-pub fn interface(message: &[u8]) -> Option<String> {
+pub(super) fn interface(message: &[u8]) -> Option<String> {
     let all = split(message.get(16..)?);
     all.iter().find(|(k, _)| number(*k) == ifla::IFNAME).map(|(_, v)| text_of(v))
 }
 
 /// One RTM_NEWLINK: ifinfomsg and attributes.
-pub fn link(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
+pub(super) fn link(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
     let Some(head) = message.get(..16) else { return Vec::new() };
     let mut out = head.to_vec();
     for (kind, value) in split(&message[16..]) {
@@ -183,7 +183,7 @@ fn link_info(info: &[u8], names: &mut Names) -> Vec<u8> {
 
 /// One RTM_NEWADDR: ifaddrmsg and attributes. 1, 2, 4, 5 and 7 are addresses, 3 is a label (`eth0:web`), 8, 9 and 11 are
 /// flags, metric and origin.
-pub fn addr(message: &[u8], names: &mut Names) -> Vec<u8> {
+pub(super) fn addr(message: &[u8], names: &mut Names) -> Vec<u8> {
     let Some(head) = message.get(..8) else { return Vec::new() };
     let mut out = head.to_vec();
     for (kind, value) in split(&message[8..]) {
@@ -198,7 +198,7 @@ pub fn addr(message: &[u8], names: &mut Names) -> Vec<u8> {
 
 /// One RTM_NEWROUTE: rtmsg and attributes. 1, 2, 5 and 7 are addresses, 18 is one after its family; 3 and 4 are
 /// interfaces, 6 the metric, 15 the table, 20 the preference.
-pub fn route(message: &[u8], names: &mut Names) -> Vec<u8> {
+pub(super) fn route(message: &[u8], names: &mut Names) -> Vec<u8> {
     let Some(head) = message.get(..12) else { return Vec::new() };
     let mut out = head.to_vec();
     route_attributes(&message[12..], &mut out, names);
@@ -236,7 +236,7 @@ fn hops(mut bytes: &[u8], names: &mut Names) -> Vec<u8> {
 }
 
 /// One RTM_NEWQDISC: tcmsg, the kind and whether the device does it.
-pub fn qdisc(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
+pub(super) fn qdisc(message: &[u8], names: &mut Names, strings: &Strings) -> Vec<u8> {
     const KIND: u16 = 1;
     const OFFLOADED: u16 = 12;
     let Some(head) = message.get(..20) else { return Vec::new() };

@@ -84,7 +84,7 @@ fn source(text: &str, names: &mut Names) -> String {
 }
 
 /// `/proc/mounts`: what is a network's, what is read-only.
-pub fn mounts(text: &str, names: &mut Names) -> String {
+pub(super) fn mounts(text: &str, names: &mut Names) -> String {
     by_line(text, |line| {
         let words: Vec<&str> = line.split(' ').collect();
         let [from, point, kind, options, rest @ ..] = &words[..] else {
@@ -148,7 +148,7 @@ const SCRIPT_WORDS: [&str; 12] = [
     "ethtool -X",
 ];
 
-pub fn script(text: &str, names: &mut Names) -> String {
+pub(super) fn script(text: &str, names: &mut Names) -> String {
     by_line(text, |line| {
         let known = SCRIPT_WORDS.contains(&line);
         if !known {
@@ -197,7 +197,7 @@ fn ini(text: &str, names: &mut Names, value: impl Fn(&str, &str, &str, &mut Name
 }
 
 /// How a service is started; everything else by key only.
-pub fn unit(text: &str, names: &mut Names) -> String {
+pub(super) fn unit(text: &str, names: &mut Names) -> String {
     ini(text, names, |section, key, value, names| match (section, key) {
         ("", "") => matches!(value, "Unit" | "Service" | "Install").then(|| value.to_string()),
         ("Service", "ExecStart") => Some(command::exec(value, names)),
@@ -206,7 +206,7 @@ pub fn unit(text: &str, names: &mut Names) -> String {
 }
 
 /// A `.link` file: which interfaces it is of, and numbers.
-pub fn link(text: &str, names: &mut Names) -> String {
+pub(super) fn link(text: &str, names: &mut Names) -> String {
     ini(text, names, |section, key, value, _| match (section, key) {
         ("", "") => matches!(value, "Match" | "Link" | "SR-IOV").then(|| value.to_string()),
         // Replaced by their shape afterwards.
@@ -249,7 +249,7 @@ const PLUGINS: [&str; 20] = [
 ];
 
 /// A profile of tuned: which settings it makes, of which interfaces.
-pub fn tuned(text: &str, names: &mut Names) -> String {
+pub(super) fn tuned(text: &str, names: &mut Names) -> String {
     ini(text, names, |_, key, value, _| match key {
         "" => PLUGINS.contains(&value).then(|| value.to_string()),
         "include" | "devices" => Some(value.to_string()),
@@ -262,12 +262,12 @@ const RELEASE: [&str; 8] =
     ["NAME", "VERSION", "ID", "ID_LIKE", "PRETTY_NAME", "VERSION_ID", "VERSION_CODENAME", "PLATFORM_ID"];
 
 /// Name and version of the distribution.
-pub fn os_release(text: &str, names: &mut Names) -> String {
+pub(super) fn os_release(text: &str, names: &mut Names) -> String {
     kept(text, names, |line| line.split_once('=').is_some_and(|(k, _)| RELEASE.contains(&k)))
 }
 
 /// The version alone: behind it stands who has built the kernel, and where.
-pub fn kernel_version(text: &str, names: &mut Names) -> String {
+pub(super) fn kernel_version(text: &str, names: &mut Names) -> String {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     if words.len() > 3 {
         names.count("left out");
@@ -290,14 +290,14 @@ const UEVENT: [&str; 12] = [
     "MINOR",
 ];
 
-pub fn uevent(text: &str, names: &mut Names) -> String {
+pub(super) fn uevent(text: &str, names: &mut Names) -> String {
     let known =
         |line: &str| line.split_once('=').is_some_and(|(k, _)| UEVENT.contains(&k) || k.starts_with("OF_COMPATIBLE"));
     kept(text, names, known)
 }
 
 /// Of `/proc/PID/status` what says where a thread may run.
-pub fn status(text: &str, names: &mut Names) -> String {
+pub(super) fn status(text: &str, names: &mut Names) -> String {
     let keys = ["Name", "State", "Pid", "Cpus_allowed", "Cpus_allowed_list", "Mems_allowed", "Mems_allowed_list"];
     kept(text, names, |line| line.split_once(':').is_some_and(|(k, _)| keys.contains(&k)))
 }
@@ -313,7 +313,7 @@ fn kept(text: &str, names: &mut Names, known: impl Fn(&str) -> bool) -> String {
 }
 
 /// Names, sizes and users of modules, without their addresses in memory.
-pub fn modules(text: &str) -> String {
+pub(super) fn modules(text: &str) -> String {
     by_line(text, |line| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let end = if words.len() > 5 { " 0x0000000000000000" } else { "" };
@@ -322,7 +322,7 @@ pub fn modules(text: &str) -> String {
 }
 
 /// The service that a process belongs to; not the containers and sessions around it.
-pub fn control_group(text: &str, names: &mut Names) -> String {
+pub(super) fn control_group(text: &str, names: &mut Names) -> String {
     let known = |p: &str| {
         let slice = ["system.slice", "user.slice", "machine.slice", "init.scope", "-.slice"].contains(&p);
         p.is_empty() || slice || p.ends_with(".service") && p.contains("irqbalance")
@@ -339,7 +339,7 @@ pub fn control_group(text: &str, names: &mut Names) -> String {
 }
 
 /// The header of a PCI function and its PCI Express capability. Serial number and vital product data lie elsewhere.
-pub fn pci_config(bytes: &[u8], names: &mut Names) -> Vec<u8> {
+pub(super) fn pci_config(bytes: &[u8], names: &mut Names) -> Vec<u8> {
     const HEADER: usize = 64;
     const EXPRESS: u8 = 0x10;
     /// `PCI_CAP_EXP_ENDPOINT_SIZEOF_V2`.

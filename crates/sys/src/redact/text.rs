@@ -21,7 +21,7 @@ fn ascii(bytes: &[u8]) -> &str {
 
 /// How a text is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Care {
+pub(super) enum Care {
     /// Numbers with dots are versions.
     Versions,
     /// Tables of the kernel: other programs look things up in them.
@@ -32,14 +32,14 @@ pub enum Care {
 
 /// A text in parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub(super) enum Piece {
     Kept(Vec<u8>),
     /// What stands in the place of something private.
     Name(Vec<u8>),
 }
 
 /// Names that are looked for as words: original, pseudonym, kind.
-pub struct Strings {
+pub(super) struct Strings {
     all: Vec<(String, String, &'static str)>,
     /// By their first two letters, in small ones; longest first, so that no part of one hides another.
     by_first: HashMap<[u8; 2], Vec<usize>>,
@@ -49,7 +49,7 @@ pub struct Strings {
 
 impl Strings {
     /// Those of less than two letters are not looked for.
-    pub fn new(mut all: Vec<(String, String, &'static str)>) -> Self {
+    pub(super) fn new(mut all: Vec<(String, String, &'static str)>) -> Self {
         all.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
         let mut by_first: HashMap<_, Vec<usize>> = HashMap::new();
         let mut begins = vec![false; 256];
@@ -79,7 +79,7 @@ impl Strings {
 }
 
 /// `text` with everything private replaced.
-pub fn text(input: &[u8], names: &mut Names, strings: &Strings, care: Care) -> Vec<u8> {
+pub(super) fn text(input: &[u8], names: &mut Names, strings: &Strings, care: Care) -> Vec<u8> {
     let mut out = Vec::with_capacity(input.len());
     for piece in pieces(input, names, strings, care) {
         match piece {
@@ -90,7 +90,7 @@ pub fn text(input: &[u8], names: &mut Names, strings: &Strings, care: Care) -> V
 }
 
 /// The same, and which parts were replaced.
-pub fn pieces(input: &[u8], names: &mut Names, strings: &Strings, care: Care) -> Vec<Piece> {
+pub(super) fn pieces(input: &[u8], names: &mut Names, strings: &Strings, care: Care) -> Vec<Piece> {
     let by_label = split(vec![Piece::Kept(input.to_vec())], |bytes, at, done| {
         let l = labels::at(bytes, done, at, care)?;
         Some((l.from, l.to, names.hidden(l.kind, &bytes[l.from..l.to]).into_bytes()))

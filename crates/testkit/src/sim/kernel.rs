@@ -31,12 +31,12 @@ fn words(errno: i32, words: &str) -> Error {
 }
 
 impl State {
-    pub fn possible(&self) -> CpuSet {
+    pub(crate) fn possible(&self) -> CpuSet {
         self.topology.possible.known().cloned().unwrap_or_else(|| self.topology.online.clone())
     }
 
     /// Major and minor number.
-    pub fn version(&self) -> (u32, u32) {
+    pub(crate) fn version(&self) -> (u32, u32) {
         version_of(&self.host.kernel.known().cloned().unwrap_or_default())
     }
 }

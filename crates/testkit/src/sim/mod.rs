@@ -410,26 +410,26 @@ impl Sim {
 }
 
 impl State {
-    pub fn index(&self, dev: &str) -> Option<usize> {
+    pub(crate) fn index(&self, dev: &str) -> Option<usize> {
         self.nics.iter().position(|n| n.dev.name == dev)
     }
 
-    pub fn link_is_back(&self, i: usize) -> bool {
+    pub(crate) fn link_is_back(&self, i: usize) -> bool {
         self.now >= self.extra[i].link_at
     }
 
-    pub fn stale_all(&mut self) {
+    pub(crate) fn stale_all(&mut self) {
         self.extra.iter_mut().for_each(|e| e.tree = None);
     }
 
-    pub fn stale(&mut self, i: usize) {
+    pub(crate) fn stale(&mut self, i: usize) {
         if self.nics[i].master.is_some() {
             return self.stale_all();
         }
         self.extra[i].tree = None;
     }
 
-    pub fn unplug(&mut self, dev: &str) {
+    pub(crate) fn unplug(&mut self, dev: &str) {
         if let Some(i) = self.index(dev) {
             self.nics.remove(i);
             self.extra.remove(i);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// Part of a file tree. Directories exist because something is in them, or because they are named.
 #[derive(Debug, Clone, Default)]
-pub struct Tree {
+pub(crate) struct Tree {
     /// A file with its text, or the errno that reading it gives.
     pub files: BTreeMap<String, Result<String, i32>>,
     /// Relative or absolute targets.
@@ -12,21 +12,21 @@ pub struct Tree {
 }
 
 impl Tree {
-    pub fn file(&mut self, path: impl Into<String>, text: impl std::fmt::Display) {
+    pub(crate) fn file(&mut self, path: impl Into<String>, text: impl std::fmt::Display) {
         self.files.insert(path.into(), Ok(format!("{text}\n")));
     }
 
-    pub fn error(&mut self, path: impl Into<String>, errno: i32) {
+    pub(crate) fn error(&mut self, path: impl Into<String>, errno: i32) {
         self.files.insert(path.into(), Err(errno));
     }
 
-    pub fn link(&mut self, path: impl Into<String>, target: impl Into<String>) {
+    pub(crate) fn link(&mut self, path: impl Into<String>, target: impl Into<String>) {
         self.links.insert(path.into(), target.into());
     }
 }
 
 /// The path without links and `..`, walking over several trees. Loops end after 40 links as in the kernel.
-pub fn resolve(trees: &[&Tree], path: &str, follow_last: bool) -> Option<String> {
+pub(super) fn resolve(trees: &[&Tree], path: &str, follow_last: bool) -> Option<String> {
     let mut todo: Vec<String> = path.split('/').rev().filter(|p| !p.is_empty()).map(str::to_string).collect();
     let mut at = String::new();
     let mut links = 0;
@@ -59,7 +59,7 @@ pub fn resolve(trees: &[&Tree], path: &str, follow_last: bool) -> Option<String>
 }
 
 /// Names directly below a resolved directory.
-pub fn children(trees: &[&Tree], dir: &str) -> Vec<String> {
+pub(super) fn children(trees: &[&Tree], dir: &str) -> Vec<String> {
     let prefix = if dir == "/" { "/".to_string() } else { format!("{dir}/") };
     let mut names = Vec::new();
     let mut add = |path: &str| {

@@ -82,7 +82,7 @@ impl Cpus {
     }
 }
 
-pub fn write(tree: &mut Tree, host: &Host, cpus: &Cpus) {
+pub(super) fn write(tree: &mut Tree, host: &Host, cpus: &Cpus) {
     const DIR: &str = "/sys/devices/system/cpu";
     let d = &host.cpu;
     let range = |n: u32| if n == 1 { "0".to_string() } else { format!("0-{}", n - 1) };

@@ -20,7 +20,7 @@ struct Line {
     count: u64,
 }
 
-pub fn write(tree: &mut Tree, host: &Host, cpus: &Cpus, vectors: &[Vector]) -> Result<(), String> {
+pub(super) fn write(tree: &mut Tree, host: &Host, cpus: &Cpus, vectors: &[Vector]) -> Result<(), String> {
     let mut lines = fixed(host, cpus);
     for o in &host.other {
         for i in 0..o.count {
@@ -81,7 +81,7 @@ fn fixed(host: &Host, cpus: &Cpus) -> Vec<Line> {
         .collect()
 }
 
-#[allow(clippy::too_many_arguments)] // the members of a line
+#[allow(clippy::too_many_arguments, reason = "the members of a line")]
 fn msi(
     host: &Host,
     address: &str,

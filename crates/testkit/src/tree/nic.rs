@@ -5,7 +5,7 @@ use super::{Cpus, Tree, text};
 
 /// One vector that was written, for the interrupt files.
 #[derive(Debug, Clone)]
-pub struct Vector {
+pub(super) struct Vector {
     pub irq: u32,
     /// Index among the vectors of the PCI function.
     pub index: u32,
@@ -38,7 +38,7 @@ fn places(nic: &Nic, index: usize) -> Result<(String, Option<String>), String> {
 }
 
 /// Directory of a NIC's interface.
-pub fn interface_dir(host: &Host, name: &str) -> Result<String, String> {
+pub(super) fn interface_dir(host: &Host, name: &str) -> Result<String, String> {
     let mut virtio = 0;
     for nic in &host.nic {
         if nic.name == name {
@@ -50,7 +50,7 @@ pub fn interface_dir(host: &Host, name: &str) -> Result<String, String> {
 }
 
 /// Everything of all NICs; the vectors for the interrupt files.
-pub fn write(tree: &mut Tree, host: &Host, cpus: &Cpus) -> Result<Vec<Vector>, String> {
+pub(super) fn write(tree: &mut Tree, host: &Host, cpus: &Cpus) -> Result<Vec<Vector>, String> {
     let mut vectors = Vec::new();
     let mut virtio = 0;
     for nic in &host.nic {
@@ -211,8 +211,8 @@ fn interface(tree: &mut Tree, host: &Host, cpus: &Cpus, nic: &Nic, device: &str)
 }
 
 /// Attributes that every interface has (net/core/net-sysfs.c).
-#[allow(clippy::too_many_arguments)] // one line per attribute of the kernel
-pub fn common(
+#[allow(clippy::too_many_arguments, reason = "one line per attribute of the kernel")]
+pub(super) fn common(
     tree: &mut Tree,
     dir: &str,
     name: &str,

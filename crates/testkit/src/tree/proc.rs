@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::desc::{Arch, Host};
 use super::{Cpus, Tree};
 
-pub fn write(tree: &mut Tree, host: &Host, cpus: &Cpus) {
+pub(super) fn write(tree: &mut Tree, host: &Host, cpus: &Cpus) {
     tree.line("/proc/sys/kernel/hostname", &host.hostname);
     tree.line("/proc/sys/kernel/osrelease", &host.kernel);
     // Made from the name, so that every host has one of its own.

@@ -3,7 +3,7 @@
 use super::desc::{Host, Software};
 use super::{Cpus, Tree, nic, text};
 
-pub fn write(tree: &mut Tree, host: &Host, cpus: &Cpus) -> Result<(), String> {
+pub(super) fn write(tree: &mut Tree, host: &Host, cpus: &Cpus) -> Result<(), String> {
     device(tree, cpus, "lo", 1, 1, "00:00:00:00:00:00", "", 1);
     for s in &host.software {
         for (i, name) in s.names().iter().enumerate() {
@@ -58,7 +58,7 @@ fn one(tree: &mut Tree, host: &Host, cpus: &Cpus, s: &Software, name: &str, i: u
     Ok(())
 }
 
-#[allow(clippy::too_many_arguments)] // one line per attribute of the kernel
+#[allow(clippy::too_many_arguments, reason = "one line per attribute of the kernel")]
 fn device(
     tree: &mut Tree,
     cpus: &Cpus,

@@ -1,7 +1,7 @@
 //! Lists, masks and relative links as the kernel prints them.
 
 /// `0-3,8` for sorted numbers (lib/vsprintf.c, `%*pbl`).
-pub fn list(cpus: &[u32]) -> String {
+pub(super) fn list(cpus: &[u32]) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut i = 0;
     while i < cpus.len() {
@@ -16,7 +16,7 @@ pub fn list(cpus: &[u32]) -> String {
 }
 
 /// Hex in groups of 32 bits with commas, `bits` wide (`%*pb`).
-pub fn mask(cpus: &[u32], bits: u32) -> String {
+pub(super) fn mask(cpus: &[u32], bits: u32) -> String {
     let groups = bits.div_ceil(32).max(1) as usize;
     let mut words = vec![0u32; groups];
     for c in cpus {
@@ -31,7 +31,7 @@ pub fn mask(cpus: &[u32], bits: u32) -> String {
 }
 
 /// Numbers of a list such as `0-3,8`, sorted.
-pub fn numbers(text: &str) -> Result<Vec<u32>, String> {
+pub(super) fn numbers(text: &str) -> Result<Vec<u32>, String> {
     let mut out = Vec::new();
     for part in text.split(',').filter(|p| !p.is_empty()) {
         let number = |s: &str| s.parse::<u32>().map_err(|_| format!("{text:?} is not a list of CPUs"));
@@ -46,7 +46,7 @@ pub fn numbers(text: &str) -> Result<Vec<u32>, String> {
 }
 
 /// The way from the directory of `from` to `to`; as in sysfs it always ends in the target's own name.
-pub fn relative(from: &str, to: &str) -> String {
+pub(super) fn relative(from: &str, to: &str) -> String {
     let dir: Vec<&str> = from.rsplit_once('/').map_or("", |p| p.0).split('/').collect();
     let to: Vec<&str> = to.split('/').collect();
     let common = dir.iter().zip(&to[..to.len() - 1]).take_while(|(a, b)| a == b).count();
@@ -56,7 +56,7 @@ pub fn relative(from: &str, to: &str) -> String {
 }
 
 /// Whether `path` is `pattern` or below it; a part `*` stands for any one part.
-pub fn matches(pattern: &str, path: &str) -> bool {
+pub(super) fn matches(pattern: &str, path: &str) -> bool {
     let mut parts = path.split('/');
     pattern.split('/').all(|p| parts.next().is_some_and(|q| p == "*" || p == q))
 }

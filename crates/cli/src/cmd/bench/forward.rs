@@ -32,7 +32,7 @@ const MOST_TRIALS: u32 = 24;
 /// What RFC 2544's partial drop rate is called with here.
 const PARTIAL_PERCENT: f64 = 0.5;
 
-pub struct Forward<'a> {
+pub(super) struct Forward<'a> {
     a: &'a RunArgs,
     sides: Sides,
     from: Vec<From>,
@@ -48,7 +48,7 @@ pub struct Forward<'a> {
     _awake: Option<hold::CpuLatency>,
 }
 
-pub fn run(a: &RunArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &RunArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let s = source.snapshot(&Options { parts: Parts::ALL, ..Options::all() }, common)?;
     let (mut list, swept) = states::wanted(&a.states)?;
@@ -64,7 +64,7 @@ pub fn run(a: &RunArgs, common: &Common) -> Result<Status> {
 }
 
 impl<'a> Forward<'a> {
-    pub fn open(a: &'a RunArgs, s: &Snapshot, source: &Source) -> Result<Self> {
+    pub(super) fn open(a: &'a RunArgs, s: &Snapshot, source: &Source) -> Result<Self> {
         Self::new(a, s, |dev| {
             let path = format!("/sys/class/net/{dev}/address");
             source.host.read_text(&path).map(|t| t.trim().to_string()).map_err(|e| Fail::error(e.to_string()))
@@ -72,7 +72,7 @@ impl<'a> Forward<'a> {
     }
 
     /// Every port here that is counted.
-    pub fn devs(&self) -> Vec<String> {
+    pub(super) fn devs(&self) -> Vec<String> {
         self.into.iter().chain([&self.out]).cloned().collect()
     }
 

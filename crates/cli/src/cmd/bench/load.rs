@@ -16,7 +16,7 @@ use crate::args::{DriveArg, DriverArg, Level, ProtocolArg, RunArgs};
 use crate::exit::{Fail, Result};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     Rr,
     Burst,
     Mixed,
@@ -27,7 +27,7 @@ pub enum Kind {
 /// Latency messages of mixed are not longer.
 const LATENCY_BYTES: u32 = 1024;
 
-pub struct Messages<'a> {
+pub(super) struct Messages<'a> {
     kind: Kind,
     a: &'a RunArgs,
     sides: Sides,
@@ -41,7 +41,7 @@ pub struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    pub fn new(kind: Kind, a: &'a RunArgs, sides: Sides, address: IpAddr, s: &Snapshot) -> Result<Self> {
+    pub(super) fn new(kind: Kind, a: &'a RunArgs, sides: Sides, address: IpAddr, s: &Snapshot) -> Result<Self> {
         let allowed = super::meter::ordinary(s).to_string();
         let mut one = BTreeMap::new();
         for c in s.topology.cpus.values() {
@@ -173,7 +173,7 @@ impl<'a> Messages<'a> {
 
     /// Where the receiver is, found with a short load: the CPU that took most of the packets, and others by how far
     /// they are from it. What is not here is left out, with a word.
-    pub fn find_places(&mut self, cx: &Cx, s: &Snapshot) -> Result<()> {
+    pub(super) fn find_places(&mut self, cx: &Cx, s: &Snapshot) -> Result<()> {
         let probe = Point { size_bytes: self.sizes().first().copied(), threads: Some(1), ..Point::default() };
         let got = self.once(&probe, None, false, [Duration::from_millis(500), Duration::from_secs(1)], cx)?;
         let took = |c: &&ringwise_bench::result::CpuUse| c.softirq_percent + c.irq_percent;

@@ -20,7 +20,7 @@ const FULL_PERCENT: f64 = 97.0;
 /// A link with more than this is.
 const LINE_PERCENT: f64 = 97.0;
 
-pub struct Meter<'a> {
+pub(super) struct Meter<'a> {
     counting: Counting<'a>,
     first: Counters,
     /// One for each CPU, or why not.
@@ -32,7 +32,7 @@ pub struct Meter<'a> {
 }
 
 /// From `begin` to `end`.
-pub struct Measured {
+pub(super) struct Measured {
     pub seconds: f64,
     pub side: HostSide,
     pub rates: Rates,
@@ -40,7 +40,7 @@ pub struct Measured {
 
 impl<'a> Meter<'a> {
     /// Queues and vectors as they are now: a new one after each switch of a state.
-    pub fn new(source: &'a Source, devs: &[String], cpus: &CpuSet, common: &Common) -> Result<Self> {
+    pub(super) fn new(source: &'a Source, devs: &[String], cpus: &CpuSet, common: &Common) -> Result<Self> {
         let quiet = Common { quiet: true, ..common.clone() };
         let counting = Counting::new(source, devs, &quiet, false)?;
         let online = source.host.read_text("/sys/devices/system/cpu/online").unwrap_or_default();
@@ -57,7 +57,7 @@ impl<'a> Meter<'a> {
         })
     }
 
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         let cpus: Vec<u32> = self.cpus.iter().map(|c| c.0).collect();
         self.probe = DelayProbe::start(&cpus);
         self.first = self.counting.read();
@@ -70,7 +70,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Errors: the counters of the beginning are of another time.
-    pub fn end(&mut self) -> Result<Measured> {
+    pub(super) fn end(&mut self) -> Result<Measured> {
         let last = self.counting.read();
         let probe = std::mem::replace(&mut self.probe, Err("not begun".into()));
         let rates = Rates::between(&self.counting.layout, &self.first, &last)
@@ -92,7 +92,7 @@ impl<'a> Meter<'a> {
 }
 
 /// CPUs that are nobody's alone: the isolated ones are left in peace.
-pub fn ordinary(s: &Snapshot) -> CpuSet {
+pub(super) fn ordinary(s: &Snapshot) -> CpuSet {
     let isolated = s.topology.isolated_all();
     s.topology.online.iter().filter(|c| !isolated.contains(*c)).collect()
 }
@@ -191,7 +191,7 @@ fn cpus(first: &Counters, last: &Counters) -> Vec<CpuUse> {
 
 /// What kept it from being more, as far as this host can tell. `offered`: whether all that was offered was done;
 /// none where nothing was offered but as much as can be had.
-pub fn limit(m: &Measured, offered: Option<bool>, generator_percent: Option<f64>) -> Limit {
+pub(super) fn limit(m: &Measured, offered: Option<bool>, generator_percent: Option<f64>) -> Limit {
     if offered == Some(true) {
         return Limit::Offered;
     }
@@ -213,7 +213,7 @@ pub fn limit(m: &Measured, offered: Option<bool>, generator_percent: Option<f64>
 }
 
 /// Facts of the host that may matter for the numbers and that no state changes.
-pub fn facts(host: &dyn Host) -> BTreeMap<String, String> {
+pub(super) fn facts(host: &dyn Host) -> BTreeMap<String, String> {
     let mut out = BTreeMap::new();
     let mut file = |name: &str, path: &str| {
         if let Ok(t) = host.read_text(path) {

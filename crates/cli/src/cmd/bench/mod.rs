@@ -19,7 +19,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::source;
 use load::{Kind, Messages};
 
-pub fn run(a: &BenchArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &BenchArgs, common: &Common) -> Result<Status> {
     match &a.what {
         BenchCmd::Rr(a) => messages(Kind::Rr, a, common),
         BenchCmd::Burst(a) => messages(Kind::Burst, a, common),

@@ -13,7 +13,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::style::{Style, Tint};
 use crate::{out, when};
 
-pub fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
     let mut all: Vec<(String, Results)> = Vec::new();
     for path in &a.files {
         let name = path.display().to_string();
@@ -82,7 +82,7 @@ impl<'a> Document<'a> {
 }
 
 /// The answer on stdout, and the files that were asked for.
-pub fn show(r: &Results, page: Option<&Path>, svg: Option<&Path>, as_json: bool, common: &Common) -> Result<()> {
+pub(super) fn show(r: &Results, page: Option<&Path>, svg: Option<&Path>, as_json: bool, common: &Common) -> Result<()> {
     let style = Style::detect(common);
     if as_json {
         out::json(&Document::of(r))?;
@@ -109,7 +109,7 @@ pub fn show(r: &Results, page: Option<&Path>, svg: Option<&Path>, as_json: bool,
     Ok(())
 }
 
-pub fn page(r: &Results, path: &Path, common: &Common) -> Result<()> {
+pub(super) fn page(r: &Results, path: &Path, common: &Common) -> Result<()> {
     write(path, &html::html(r, &when::full(r.session.started_unix, common.utc)))?;
     out::note(common.quiet, &format!("ringwise: the page is in {}", path.display()));
     Ok(())

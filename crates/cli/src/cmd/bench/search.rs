@@ -21,7 +21,7 @@ use crate::out;
 use crate::render::text::plural;
 use crate::source;
 
-pub fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     let run = &a.run;
     let source = source::live()?;
     let s = source.snapshot(&Options { parts: Parts::ALL, follow: run.devs.clone(), ..Options::all() }, common)?;

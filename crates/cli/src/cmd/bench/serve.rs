@@ -14,7 +14,7 @@ use crate::args::{Common, ServeArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 
-pub fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
     let secret = secret(a.secret_file.as_deref())?;
     let flag = proc::install_signal_flag().map_err(|e| Fail::error(e.to_string()))?;
     let stop = Arc::new(AtomicBool::new(false));

@@ -32,10 +32,10 @@ use crate::style::Style;
 use crate::{out, when};
 
 /// For setting up and taking down a trial, and for a slow machine.
-pub const AROUND: Duration = Duration::from_secs(30);
+pub(super) const AROUND: Duration = Duration::from_secs(30);
 
 /// What a workload gives for one trial.
-pub struct Got {
+pub(super) struct Got {
     pub loads: Vec<LoadResult>,
     pub measured: Measured,
     pub limit: Limit,
@@ -43,7 +43,7 @@ pub struct Got {
 }
 
 /// A load and where it is measured.
-pub trait Workload {
+pub(super) trait Workload {
     fn name(&self) -> &'static str;
     fn driver(&self) -> &'static str;
     fn peer(&self) -> Option<String>;
@@ -59,7 +59,7 @@ pub trait Workload {
 }
 
 /// Of all trials.
-pub struct Cx<'a> {
+pub(super) struct Cx<'a> {
     pub source: &'a Source,
     pub common: &'a Common,
     /// Interfaces that are counted.
@@ -73,16 +73,16 @@ pub struct Cx<'a> {
 
 impl<'a> Cx<'a> {
     /// Of a look before anything is asked.
-    pub fn new(a: &'a RunArgs, devs: Vec<String>, s: &Snapshot, source: &'a Source, common: &'a Common) -> Self {
+    pub(super) fn new(a: &'a RunArgs, devs: Vec<String>, s: &Snapshot, source: &'a Source, common: &'a Common) -> Self {
         Self { source, common, devs, a, seed: 1, cpus: meter::ordinary(s), stop: Default::default() }
     }
 
-    pub fn meter(&self) -> Result<Meter<'_>> {
+    pub(super) fn meter(&self) -> Result<Meter<'_>> {
         Meter::new(self.source, &self.devs, &self.cpus, self.common)
     }
 
     /// Sleeps, and gives up at a signal.
-    pub fn wait(&self, time: Duration) -> Result<()> {
+    pub(super) fn wait(&self, time: Duration) -> Result<()> {
         let until = Instant::now() + time;
         loop {
             self.go_on()?;
@@ -94,7 +94,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    pub fn go_on(&self) -> Result<()> {
+    pub(super) fn go_on(&self) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(Fail::new(Status::PutBack, "stopped by a signal"));
         }
@@ -103,13 +103,13 @@ impl<'a> Cx<'a> {
 }
 
 /// Results as they come: what was measured before a crash is kept.
-pub struct Sink {
+pub(super) struct Sink {
     path: PathBuf,
     file: File,
 }
 
 impl Sink {
-    pub fn create(path: &Path) -> Result<Self> {
+    pub(super) fn create(path: &Path) -> Result<Self> {
         let file = File::options().write(true).create_new(true).open(path);
         let file = file.map_err(|e| match e.kind() {
             std::io::ErrorKind::AlreadyExists => {
@@ -120,14 +120,14 @@ impl Sink {
         Ok(Self { path: path.into(), file })
     }
 
-    pub fn add(&mut self, line: &Line) -> Result<()> {
+    pub(super) fn add(&mut self, line: &Line) -> Result<()> {
         let text = ringwise_bench::file::write(line).map_err(Fail::error)?;
         self.file.write_all(text.as_bytes()).map_err(|e| Fail::error(format!("{}: {e}", self.path.display())))
     }
 }
 
 /// What was made ready before anything was touched.
-pub struct Ready<'a> {
+pub(super) struct Ready<'a> {
     pub cx: Cx<'a>,
     pub switch: Switch<'a>,
     pub session: Session,
@@ -150,7 +150,7 @@ fn default_results(source: &Source, common: &Common) -> Result<PathBuf> {
 }
 
 /// Checks, plans the states, asks, and opens the results.
-pub fn ready<'a>(
+pub(super) fn ready<'a>(
     a: &'a RunArgs,
     devs: Vec<String>,
     source: &'a Source,
@@ -283,7 +283,7 @@ fn ports(source: &Source, s: &Snapshot, devs: &[String]) -> Result<Vec<Port>> {
 }
 
 /// A trial whose links were there to its end. Of what went wrong without a link the link is the first cause.
-pub fn measured(load: &mut dyn Workload, p: &Point, state: &str, cx: &Cx) -> Result<Got> {
+pub(super) fn measured(load: &mut dyn Workload, p: &Point, state: &str, cx: &Cx) -> Result<Got> {
     let got = load.trial(p, state, cx);
     match (links(cx), got) {
         (Ok(()), got) => got,
@@ -293,7 +293,7 @@ pub fn measured(load: &mut dyn Workload, p: &Point, state: &str, cx: &Cx) -> Res
 }
 
 /// A link that went down meanwhile makes every number wrong.
-pub fn links(cx: &Cx) -> Result<()> {
+pub(super) fn links(cx: &Cx) -> Result<()> {
     for dev in &cx.devs {
         match cx.source.host.read_text(&format!("/sys/class/net/{dev}/carrier")) {
             Ok(t) if t.trim() == "1" => {}
@@ -376,7 +376,7 @@ fn environment(source: &Source, s: &Snapshot, devs: &[String], load: &dyn Worklo
 }
 
 /// Everything, to the end: results, comparisons, the host as found. The status says whether it came to that.
-pub fn run(mut r: Ready, load: &mut dyn Workload) -> Result<(Results, Status)> {
+pub(super) fn run(mut r: Ready, load: &mut dyn Workload) -> Result<(Results, Status)> {
     let points = load.points();
     let mut trials = Vec::new();
     let broken = trials_of(&mut r, load, &points, &mut trials).err();
@@ -386,7 +386,7 @@ pub fn run(mut r: Ready, load: &mut dyn Workload) -> Result<(Results, Status)> {
 }
 
 /// Back to the host as found, the comparisons, the end of the file.
-pub fn finish(
+pub(super) fn finish(
     mut r: Ready,
     trials: Vec<Trial>,
     rates: Vec<ringwise_bench::result::Rate>,
@@ -449,7 +449,7 @@ fn trials_of(r: &mut Ready, load: &mut dyn Workload, points: &[Point], trials: &
 }
 
 /// `state_doubts`: of the state in force.
-pub fn trial(point: Point, state: &str, slot: &Slot, at_s: f64, got: Got, state_doubts: &[String]) -> Trial {
+pub(super) fn trial(point: Point, state: &str, slot: &Slot, at_s: f64, got: Got, state_doubts: &[String]) -> Trial {
     Trial {
         point,
         state: state.to_string(),

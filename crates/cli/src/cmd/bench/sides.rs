@@ -17,15 +17,15 @@ use crate::args::{PeerArgs, RunArgs};
 use crate::exit::{Fail, Result};
 
 /// What every request but a load has time for.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-pub struct Sides {
+pub(super) struct Sides {
     pub here: LocalSide,
     pub peer: RemoteSide,
     pub hello: Hello,
 }
 
-pub fn failed(e: Error) -> Fail {
+pub(super) fn failed(e: Error) -> Fail {
     let fail = Fail::error(e.to_string());
     match e {
         Error::Versions { .. } => fail.next("ringwise --version at both ends"),
@@ -34,7 +34,7 @@ pub fn failed(e: Error) -> Fail {
     }
 }
 
-pub fn secret(file: Option<&Path>) -> Result<Option<String>> {
+pub(super) fn secret(file: Option<&Path>) -> Result<Option<String>> {
     let Some(path) = file else { return Ok(None) };
     let text = std::fs::read_to_string(path).map_err(|e| Fail::error(format!("{}: {e}", path.display())))?;
     let word = text.trim();
@@ -47,7 +47,7 @@ pub fn secret(file: Option<&Path>) -> Result<Option<String>> {
 /// Opens both.
 ///
 /// Errors: nobody named, unreachable, another version, another secret.
-pub fn open(p: &PeerArgs) -> Result<Sides> {
+pub(super) fn open(p: &PeerArgs) -> Result<Sides> {
     let secret = secret(p.secret_file.as_deref())?;
     let opened = if let Some(addr) = &p.peer {
         let at: SocketAddr = addr.parse().map_err(|_| {
@@ -79,14 +79,14 @@ pub fn open(p: &PeerArgs) -> Result<Sides> {
 }
 
 impl Sides {
-    pub fn facts(&self) -> BTreeMap<String, String> {
+    pub(super) fn facts(&self) -> BTreeMap<String, String> {
         let h = &self.hello;
         let list = [("host", &h.host), ("kernel", &h.kernel), ("cpus online", &h.cpus), ("ringwise", &h.ringwise)];
         list.into_iter().map(|(k, v)| (k.to_string(), v.clone())).collect::<BTreeMap<_, _>>()
     }
 
     /// Who answers, and who loads.
-    pub fn pair(&mut self, here_loads: bool) -> (&mut dyn Side, &mut dyn Side) {
+    pub(super) fn pair(&mut self, here_loads: bool) -> (&mut dyn Side, &mut dyn Side) {
         match here_loads {
             false => (&mut self.here, &mut self.peer),
             true => (&mut self.peer, &mut self.here),
@@ -94,14 +94,14 @@ impl Sides {
     }
 
     /// Ends what either answers; errors of something that is gone already are nobody's concern.
-    pub fn stop(&mut self) {
+    pub(super) fn stop(&mut self) {
         let _ = self.here.ask(Request::Stop, PATIENCE);
         let _ = self.peer.ask(Request::Stop, PATIENCE);
     }
 }
 
 /// The words of a reply that is not the one that belongs there.
-pub fn unexpected(side: &dyn Side, reply: &Reply) -> Fail {
+pub(super) fn unexpected(side: &dyn Side, reply: &Reply) -> Fail {
     match reply {
         Reply::Failed { why } => Fail::error(format!("{}: {}", side.name(), visible(why))),
         _ => Fail::error(format!("{}: an answer that does not belong to the question: {reply:?}", side.name())),
@@ -109,7 +109,7 @@ pub fn unexpected(side: &dyn Side, reply: &Reply) -> Fail {
 }
 
 /// Where the load goes: `--address`, else the first global address of the interface, IPv4 before IPv6.
-pub fn address(a: &RunArgs, dev: &str, s: &Snapshot) -> Result<IpAddr> {
+pub(super) fn address(a: &RunArgs, dev: &str, s: &Snapshot) -> Result<IpAddr> {
     if let Some(ip) = a.peer.address {
         return Ok(ip);
     }
@@ -132,7 +132,7 @@ pub fn address(a: &RunArgs, dev: &str, s: &Snapshot) -> Result<IpAddr> {
 }
 
 /// CPUs of the threads at one end.
-pub fn cpus(wanted: Option<&CpuSet>, online: &str) -> Vec<u32> {
+pub(super) fn cpus(wanted: Option<&CpuSet>, online: &str) -> Vec<u32> {
     let all = || online.parse::<CpuSet>().unwrap_or_default();
     wanted.cloned().unwrap_or_else(all).iter().map(|c| c.0).collect()
 }

@@ -28,7 +28,7 @@ const BOUND: Duration = Duration::from_secs(120);
 
 /// A state by its name, and the flags that make it; none: the host as found.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub(super) struct Wanted {
     pub name: String,
     pub flags: Option<String>,
     /// Of a sweep.
@@ -36,20 +36,20 @@ pub struct Wanted {
 }
 
 /// A state that can be switched to.
-pub struct Prepared {
+pub(super) struct Prepared {
     pub state: State,
     plan: Option<Plan>,
 }
 
 impl Prepared {
     /// Settings that are changed for it; `None`: it is the host as found.
-    pub fn changes(&self) -> Option<usize> {
+    pub(super) fn changes(&self) -> Option<usize> {
         self.plan.as_ref().map(|p| p.steps.len())
     }
 }
 
 /// All of them as the command line says, and what a sweep goes along.
-pub fn wanted(a: &StateArgs) -> Result<(Vec<Wanted>, Option<String>)> {
+pub(super) fn wanted(a: &StateArgs) -> Result<(Vec<Wanted>, Option<String>)> {
     let mut out = vec![match &a.base {
         Some(text) => named(text)?,
         None => Wanted { name: "before".into(), flags: None, value: None },
@@ -109,7 +109,7 @@ fn sweep(text: &str) -> Result<(String, Vec<Wanted>)> {
 }
 
 /// The flags of a state as `plan` understands them.
-pub fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
+pub(super) fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
     let bad = |why: String| Fail::usage(format!("state {}: {why}", w.name));
     let words = shell::split(flags).ok_or_else(|| bad(format!("a quote in \"{flags}\" has no end")))?;
     let command = IntentArgs::augment_args(Command::new("state").no_binary_name(true).disable_help_flag(true));
@@ -122,7 +122,7 @@ pub fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
 }
 
 /// Plans every state from the host as it is.
-pub fn prepare(list: &[Wanted], devs: &[String], source: &Source, common: &Common) -> Result<Vec<Prepared>> {
+pub(super) fn prepare(list: &[Wanted], devs: &[String], source: &Source, common: &Common) -> Result<Vec<Prepared>> {
     let mut out = Vec::new();
     for w in list {
         let Some(flags) = &w.flags else {
@@ -160,7 +160,7 @@ fn plan(w: &Wanted, i: &IntentArgs, devs: &[String], source: &Source, common: &C
 }
 
 /// The host, from state to state.
-pub struct Switch<'a> {
+pub(super) struct Switch<'a> {
     source: &'a Source,
     common: &'a Common,
     pub policy: Policy,
@@ -182,7 +182,7 @@ pub struct Switch<'a> {
 const NOWHERE: usize = usize::MAX;
 
 impl<'a> Switch<'a> {
-    pub fn new(source: &'a Source, common: &'a Common, policy: Policy, states: Vec<Prepared>) -> Self {
+    pub(super) fn new(source: &'a Source, common: &'a Common, policy: Policy, states: Vec<Prepared>) -> Self {
         let mut s = Self {
             source,
             common,
@@ -200,7 +200,7 @@ impl<'a> Switch<'a> {
         s
     }
 
-    pub fn add(&mut self, p: Prepared) {
+    pub(super) fn add(&mut self, p: Prepared) {
         for step in p.plan.iter().flat_map(|p| &p.steps) {
             if let Fact::Known(from) = &step.from
                 && !self.start.contains(from)
@@ -212,7 +212,7 @@ impl<'a> Switch<'a> {
     }
 
     /// The host is in this state when it returns, for `hold` at least; what measures longer is put back meanwhile.
-    pub fn go(&mut self, to: usize, hold: Duration) -> Result<()> {
+    pub(super) fn go(&mut self, to: usize, hold: Duration) -> Result<()> {
         // It stays, unless its time would be over before.
         if self.at == to && (self.transaction.is_none() || Instant::now() + hold <= self.until) {
             return Ok(());
@@ -261,7 +261,7 @@ impl<'a> Switch<'a> {
     }
 
     /// Whether the state that was switched to is in force still: its trial has not been ended by the clock or somebody.
-    pub fn holds(&self) -> Result<()> {
+    pub(super) fn holds(&self) -> Result<()> {
         let Some(id) = self.transaction else { return Ok(()) };
         let (host, _) = ringwise_discover::host(self.source.host.as_ref());
         match pending(&self.store, &host).map_err(|e| fail(&e))? {
@@ -274,7 +274,7 @@ impl<'a> Switch<'a> {
     }
 
     /// To the host as found.
-    pub fn back(&mut self, why: &str) -> Result<()> {
+    pub(super) fn back(&mut self, why: &str) -> Result<()> {
         self.doubts.clear();
         let Some(id) = self.transaction else { return Ok(()) };
         self.at = NOWHERE;
@@ -300,7 +300,7 @@ impl<'a> Switch<'a> {
     }
 
     /// The end: as found, and looked at. What is not as it was, in words.
-    pub fn restored(&mut self) -> Result<Vec<String>> {
+    pub(super) fn restored(&mut self) -> Result<Vec<String>> {
         self.back("the measurement has ended")?;
         let mut wrong = std::mem::take(&mut self.not_back);
         if !self.start.is_empty() {

@@ -15,7 +15,7 @@ use crate::source::Source;
 
 /// What `ringwise check` would find on this host now, without what was accepted. Without rates the rules about them are
 /// not evaluated.
-pub fn findings(source: &Source, devs: &[String], rates: Option<&Rates>, common: &Common) -> Result<Findings> {
+pub(crate) fn findings(source: &Source, devs: &[String], rates: Option<&Rates>, common: &Common) -> Result<Findings> {
     let s = source.snapshot(&traffic::options(devs), common)?;
     let devs = show::names_in(source, &s, devs)?;
     let counted = rates.map(traffic::of);

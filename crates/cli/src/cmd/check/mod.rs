@@ -25,7 +25,7 @@ use crate::{out, when};
 /// Where accepted findings stand.
 const ACCEPTED: &str = "/etc/ringwise/accepted.json";
 
-pub fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &CheckArgs, common: &Common) -> Result<Status> {
     if let Some(id) = &a.explain {
         return explain(id, common);
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use crate::cmd::capture::SAMPLES;
 
 /// Two samples of this host. `None`: the host was not there long enough, as after a suspend.
-pub fn live(host: &dyn Host, s: &Snapshot, time: std::time::Duration) -> Option<Traffic> {
+pub(super) fn live(host: &dyn Host, s: &Snapshot, time: std::time::Duration) -> Option<Traffic> {
     let layout = Layout::of(s, &[]);
     let mut sampler = Sampler::new(host, &layout, true);
     let first = sampler.read(host);
@@ -20,7 +20,7 @@ pub fn live(host: &dyn Host, s: &Snapshot, time: std::time::Duration) -> Option<
 }
 
 /// Those that a capture holds.
-pub fn recorded(host: &dyn Host) -> Option<Traffic> {
+pub(super) fn recorded(host: &dyn Host) -> Option<Traffic> {
     let text = host.read_text(SAMPLES).ok()?;
     let mut lines = text.lines();
     let layout = Layout::from_line(lines.next()?)?;
@@ -29,7 +29,7 @@ pub fn recorded(host: &dyn Host) -> Option<Traffic> {
 }
 
 /// What rules need of the host beside what is planned by.
-pub fn options(devs: &[String]) -> Options {
+pub(super) fn options(devs: &[String]) -> Options {
     Options { parts: ringwise_discover::Parts::ALL, follow: devs.to_vec(), ..Options::all() }
 }
 
@@ -56,7 +56,7 @@ fn link(l: &LinkRates) -> LinkTraffic {
     }
 }
 
-pub fn of(r: &Rates) -> Traffic {
+pub(super) fn of(r: &Rates) -> Traffic {
     let cpu = |c: &ringwise_observe::CpuRates| CpuTraffic {
         softirq: c.softirq_percent,
         irq: c.irq_percent,

@@ -13,7 +13,7 @@ use crate::out;
 use crate::render::explain::many::{self, Isolated, Many};
 use crate::style::Style;
 
-pub fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
+pub(super) fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
     let dev = cx.interface()?;
     if cx.a.vlan.is_some() {
         p.flows.iter_mut().for_each(|f| f.tuple.vlan = f.tuple.vlan.or(cx.a.vlan));

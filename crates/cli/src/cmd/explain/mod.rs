@@ -36,7 +36,7 @@ struct Cx<'a> {
     dev: Option<String>,
 }
 
-pub fn run(a: &ExplainArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &ExplainArgs, common: &Common) -> Result<Status> {
     let (what, dev) = words(a)?;
     if a.svg.is_some() && !matches!(what, What::Flow(_)) {
         return Err(Fail::usage("--svg draws the way of one flow"));

@@ -77,7 +77,7 @@ impl Ear {
 /// Looks at the flow's program and socket: both may wander.
 const LOOKS: u32 = 20;
 
-pub fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
+pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     let ways = one::Ways::find(cx, t)?;
     let wait = cx.a.observe.unwrap_or_default();
     let one = one::answer(cx, t, &ways)?;

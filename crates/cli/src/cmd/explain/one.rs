@@ -15,7 +15,7 @@ use crate::out;
 use crate::render::explain::{self, OneFlow};
 use crate::style::Style;
 
-pub fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
+pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     let ways = Ways::find(cx, t)?;
     cx.apply_what_if(&ways.near)?;
     let one = answer(cx, t, &ways)?;
@@ -46,7 +46,7 @@ enum Role {
 }
 
 /// Interfaces on both sides.
-pub struct Ways {
+pub(super) struct Ways {
     role: Role,
     /// By which packets of the first direction come in (or leave, of what this host sends).
     near: String,
@@ -58,7 +58,7 @@ pub struct Ways {
 }
 
 impl Ways {
-    pub fn find(cx: &Cx, t: &Tuple) -> Result<Self> {
+    pub(super) fn find(cx: &Cx, t: &Tuple) -> Result<Self> {
         let host = cx.source.host.as_ref();
         if cx.source.recorded {
             let near = cx.dev.clone().map_or_else(|| cx.interface(), Ok)?;
@@ -126,7 +126,7 @@ fn text(w: &Found, bottom: &str) -> String {
     }
 }
 
-pub fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
+pub(super) fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
     let s = cx.host();
     let nic = |name: &str| -> Result<&Nic> {
         s.nic(name).ok_or_else(|| Fail::error(format!("{name} has no queues of its own that are known")))
@@ -194,7 +194,7 @@ pub fn answer<'a>(cx: &'a Cx, t: &Tuple, ways: &Ways) -> Result<OneFlow<'a>> {
 }
 
 /// `--if-queue`, which must be there.
-pub fn asked(cx: &Cx, nic: &Nic) -> Result<Option<u32>> {
+pub(super) fn asked(cx: &Cx, nic: &Nic) -> Result<Option<u32>> {
     match (cx.a.if_queue, receive_queues(nic)) {
         (Some(q), None) => {
             Err(Fail::error(format!("--if-queue {q}: the number of receive queues of {} is unknown", nic.name())))
@@ -220,7 +220,7 @@ fn socket(host: &dyn Host, t: &Tuple, unknown: &mut Vec<String>) -> Option<Socke
 }
 
 /// With its inode.
-pub fn socket_and_inode(host: &dyn Host, t: &Tuple) -> std::result::Result<Option<(Socket, u64)>, String> {
+pub(super) fn socket_and_inode(host: &dyn Host, t: &Tuple) -> std::result::Result<Option<(Socket, u64)>, String> {
     let Some((src, dst)) = t.ports else { return Ok(None) };
     let all = way::connections(host)?;
     let connected = all.iter().find(|(p, c)| *p == t.protocol && c.local == (t.dst, dst) && c.peer == (t.src, src));
@@ -242,6 +242,6 @@ pub fn socket_and_inode(host: &dyn Host, t: &Tuple) -> std::result::Result<Optio
 }
 
 /// The direction that comes in, for `--observe`.
-pub fn arriving(one: &OneFlow) -> Option<usize> {
+pub(super) fn arriving(one: &OneFlow) -> Option<usize> {
     one.directions.iter().position(|d: &Direction| d.arrival.is_some())
 }

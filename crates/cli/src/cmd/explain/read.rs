@@ -21,7 +21,7 @@ use crate::render::text::{plural, thousands};
 
 /// Flows with where they come from and what was left out.
 #[derive(Debug, Default)]
-pub struct Population {
+pub(super) struct Population {
     pub from: String,
     pub flows: Vec<Counted>,
     /// In words, with counts.
@@ -32,7 +32,7 @@ pub struct Population {
     pub seen: Vec<(Tuple, u32)>,
 }
 
-pub fn of_spec(spec: &Spec) -> Population {
+pub(super) fn of_spec(spec: &Spec) -> Population {
     let flows = spec.all().into_iter().map(|tuple| Counted { tuple, packets: 1, bytes: 0 });
     let what = match (spec.exact(), spec.src_port, spec.dst_port) {
         (Some(t), ..) => t.to_string(),
@@ -43,7 +43,7 @@ pub fn of_spec(spec: &Spec) -> Population {
 }
 
 /// Lines that are no flow are an error, and which one it was.
-pub fn stdin(as_they_come: bool) -> Result<Population> {
+pub(super) fn stdin(as_they_come: bool) -> Result<Population> {
     let mut p = Population { from: "standard input".into(), ..Population::default() };
     let mut counted = false;
     for (i, line) in std::io::stdin().lock().lines().enumerate() {
@@ -70,7 +70,7 @@ pub fn stdin(as_they_come: bool) -> Result<Population> {
     Ok(p)
 }
 
-pub fn population(a: &ExplainArgs, host: &dyn Host, common: &Common) -> Result<Population> {
+pub(super) fn population(a: &ExplainArgs, host: &dyn Host, common: &Common) -> Result<Population> {
     if let Some(words) = &a.synthetic {
         let s = Synthetic::parse(words).map_err(|e| Fail::usage(format!("--synthetic: {e}")))?;
         let flows = s.flows();
@@ -138,7 +138,7 @@ fn sockets(host: &dyn Host) -> Result<Population> {
 }
 
 /// As the device takes it: pieces by their addresses, also the first, which has ports.
-pub fn tuple(s: &Seen) -> Tuple {
+pub(super) fn tuple(s: &Seen) -> Tuple {
     let ports = s.ports.filter(|_| !s.fragment && has_ports(s.protocol));
     Tuple { src: s.src, dst: s.dst, protocol: s.protocol, ports, fragment: s.fragment, vlan: s.vlan }
 }

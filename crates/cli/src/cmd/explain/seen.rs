@@ -24,7 +24,7 @@ fn tuple(f: &Flow) -> Option<Tuple> {
     Some(Tuple { src: from, dst: to, protocol, ports, fragment, vlan: None })
 }
 
-pub fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population> {
+pub(super) fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population> {
     let host = cx.source.host.as_ref();
     let bad = |e: ringwise_sys::Error| Fail::error(e.to_string());
     let queues = receive_queues(host, dev)?;
@@ -63,7 +63,7 @@ pub fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population> {
 }
 
 /// A line of `watch --per-flow -j`.
-pub fn document(line: &str, p: &mut Population) -> std::result::Result<(), String> {
+pub(super) fn document(line: &str, p: &mut Population) -> std::result::Result<(), String> {
     let doc: Value = serde_json::from_str(line).map_err(|e| format!("no JSON: {e}"))?;
     let found = doc["schema"].as_str().unwrap_or("none");
     if found != crate::render::watch::flows::SCHEMA || doc["version"] != 1 {
@@ -100,7 +100,7 @@ pub fn document(line: &str, p: &mut Population) -> std::result::Result<(), Strin
 }
 
 /// How many of the flows came by the queue that is predicted.
-pub fn agreement(steering: &Steering, seen: &[(Tuple, u32)]) -> Option<String> {
+pub(super) fn agreement(steering: &Steering, seen: &[(Tuple, u32)]) -> Option<String> {
     let told: Vec<(u32, u32)> = seen.iter().filter_map(|(t, q)| Some((steering.queue(t)?, *q))).collect();
     let right = told.iter().filter(|(a, b)| a == b).count();
     (!told.is_empty()).then(|| {

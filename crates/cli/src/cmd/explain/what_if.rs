@@ -10,7 +10,7 @@ use ringwise_model::{Channels, CpuSet, Dir, Fact, Knob, Nic, RssContext, RxQueue
 use crate::cmd::reviewed;
 use crate::exit::{Fail, Result};
 
-pub fn apply(s: &Snapshot, dev: &str, asked: &[String]) -> Result<Snapshot> {
+pub(super) fn apply(s: &Snapshot, dev: &str, asked: &[String]) -> Result<Snapshot> {
     let mut out = s.clone();
     let mut configs = Vec::new();
     for a in asked {

@@ -18,7 +18,7 @@ const GONE: u32 = 10;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The right to begin, held until it is dropped. None: there is nothing to do.
-pub fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<File>> {
+pub(crate) fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<File>> {
     if let Some(dev) = &a.late
         && !link_comes(dev)?
     {
@@ -38,7 +38,7 @@ pub fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<File>> {
 static MARKED: AtomicBool = AtomicBool::new(false);
 
 /// Just before the first write.
-pub fn begins(source: &Source, common: &Common) -> Result<()> {
+pub(crate) fn begins(source: &Source, common: &Common) -> Result<()> {
     let before = boot::read_mark(&state_dir(common)).map_err(Fail::refused)?;
     MARKED.store(before.is_none_or(|m| m.fate != boot::Fate::Applying), Ordering::Relaxed);
     boot::applying(&state_dir(common), source.host.unix_time())
@@ -46,7 +46,7 @@ pub fn begins(source: &Source, common: &Common) -> Result<()> {
 }
 
 /// What was put back has nothing to outlive.
-pub fn ended(ended: &Result<Status>, common: &Common) -> Result<()> {
+pub(crate) fn ended(ended: &Result<Status>, common: &Common) -> Result<()> {
     let nothing_stays = match ended {
         Ok(s) => *s == Status::PutBack,
         Err(f) => matches!(f.status, Status::PutBack | Status::Refused),

@@ -1,6 +1,6 @@
 //! `ringwise persist`: the configuration is applied at every boot, and when an interface comes late.
 
-pub mod at_boot;
+pub(super) mod at_boot;
 mod others;
 mod place;
 mod units;
@@ -22,7 +22,7 @@ use units::Units;
 /// Where packages put the program.
 const INSTALLED: &str = "/usr/sbin/ringwise";
 
-pub fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let state_dir = state_dir(common);
     if a.lived {
         boot::lived(&state_dir).map_err(Fail::error)?;
@@ -119,7 +119,7 @@ pub fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
 }
 
 /// The first place: the others do not survive a reboot.
-pub fn state_dir(common: &Common) -> PathBuf {
+pub(super) fn state_dir(common: &Common) -> PathBuf {
     store(common).dirs().first().cloned().unwrap_or_default()
 }
 

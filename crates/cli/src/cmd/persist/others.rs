@@ -10,7 +10,7 @@ use crate::source::Source;
 const DIRS: [&str; 4] = ["/usr/lib/sysctl.d", "/usr/local/lib/sysctl.d", "/run/sysctl.d", "/etc/sysctl.d"];
 const RFS: &str = "net.core.rps_sock_flow_entries";
 
-pub fn said(source: &Source, s: &Snapshot, i: &Intent) -> Vec<String> {
+pub(super) fn said(source: &Source, s: &Snapshot, i: &Intent) -> Vec<String> {
     let mut out = Vec::new();
     for r in s.host.rival_details.iter().filter(|r| !r.running) {
         out.push(format!("{} ({}) sets {} too; what acts last holds", r.shown(), r.name, r.sets));

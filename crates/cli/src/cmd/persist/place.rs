@@ -15,7 +15,7 @@ const ABSENT: [&str; 10] = ["tmpfs", "ramfs", "devtmpfs", "9p", "nfs", "nfs4", "
 const WANTS_TARGETS: [&str; 2] = ["/etc/systemd/system/ringwise.service", "../ringwise.service"];
 
 /// Refused before anything is asked or written.
-pub fn check(root: &Path, program: Option<&Path>, config: &Path, state_dir: &Path) -> Result<()> {
+pub(super) fn check(root: &Path, program: Option<&Path>, config: &Path, state_dir: &Path) -> Result<()> {
     if let Some(program) = program {
         systemd(program, config)?;
         let again =
@@ -100,14 +100,17 @@ fn mount_of(path: &Path, mounts: &str) -> Option<(PathBuf, String)> {
 }
 
 /// There, a file, and not written by us. Masked ones and directories are said when they are written.
-pub fn foreign(path: &Path) -> bool {
+pub(super) fn foreign(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file()) && !std::fs::read(path).is_ok_and(|t| t.starts_with(HEAD.as_bytes()))
 }
 
 const EROFS: i32 = 30;
 
 /// All of them, or none: what is there already is put back when one cannot be written.
-pub fn write_all(files: &[(PathBuf, String)], put: impl Fn(&Path, &str) -> ringwise_sys::Result<()>) -> Result<()> {
+pub(super) fn write_all(
+    files: &[(PathBuf, String)],
+    put: impl Fn(&Path, &str) -> ringwise_sys::Result<()>,
+) -> Result<()> {
     let mut before: Vec<(&Path, Option<Vec<u8>>)> = Vec::new();
     for (path, text) in files {
         before.push((path, std::fs::read(path).ok()));

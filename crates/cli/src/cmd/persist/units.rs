@@ -3,14 +3,14 @@
 use crate::boot;
 
 /// What they say in common.
-pub struct Units<'a> {
+pub(super) struct Units<'a> {
     pub program: &'a str,
     pub config: &'a str,
     pub state_dir: Option<&'a str>,
 }
 
 /// By it a file of ours is known.
-pub const HEAD: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
+pub(super) const HEAD: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
 
 /// Of every unit. A system call that systemd does not know fails as on a kernel that does not have it; older ones
 /// have `close_range` in no group.
@@ -59,7 +59,7 @@ ProtectControlGroups=yes
 
 impl Units<'_> {
     /// Path below the root, and text.
-    pub fn files(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn files(&self) -> Vec<(&'static str, String)> {
         vec![
             (boot::SERVICE, self.service()),
             (boot::LATE, self.late()),

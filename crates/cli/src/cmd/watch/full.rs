@@ -24,7 +24,7 @@ const BEFORE: usize = 200;
 const STILL: Duration = Duration::from_secs(3600);
 
 /// Whether there is a person with a terminal that can do it.
-pub fn possible() -> bool {
+pub(super) fn possible() -> bool {
     let dumb = std::env::var("TERM").is_ok_and(|t| t == "dumb");
     proc::is_tty(&std::io::stdin()) && proc::is_tty(&std::io::stdout()) && !dumb
 }
@@ -105,7 +105,7 @@ fn ended(taken: Taken, signal: i32) -> Result<Status> {
     Ok(Status::Ok)
 }
 
-pub fn live(a: &WatchArgs, common: &Common) -> Result<Status> {
+pub(super) fn live(a: &WatchArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let host = source.host.as_ref();
     let mut live = Live::begin(&source, a, common, true)?;
@@ -147,7 +147,7 @@ pub fn live(a: &WatchArgs, common: &Common) -> Result<Status> {
     }
 }
 
-pub fn replay(file: &std::path::Path, a: &WatchArgs, common: &Common) -> Result<Status> {
+pub(super) fn replay(file: &std::path::Path, a: &WatchArgs, common: &Common) -> Result<Status> {
     // Only for the clock.
     let source = source::live()?;
     let host = source.host.as_ref();
@@ -213,7 +213,7 @@ pub fn replay(file: &std::path::Path, a: &WatchArgs, common: &Common) -> Result<
 }
 
 /// Shows this moment, with what was before it.
-pub fn enter(view: &mut View, tape: &mut Tape, at: usize) -> Result<()> {
+pub(super) fn enter(view: &mut View, tape: &mut Tape, at: usize) -> Result<()> {
     view.forget();
     view.host = tape.host(at).to_string();
     for i in at.saturating_sub(BEFORE)..=at {

@@ -11,7 +11,7 @@ use crate::exit::{Fail, Result};
 use crate::render::text::host_name;
 use crate::source::Source;
 
-pub struct Live<'a> {
+pub(super) struct Live<'a> {
     source: &'a Source,
     args: &'a WatchArgs,
     common: &'a Common,
@@ -28,7 +28,7 @@ pub struct Live<'a> {
 
 impl<'a> Live<'a> {
     /// `detail`: the small files of each queue, too.
-    pub fn begin(source: &'a Source, args: &'a WatchArgs, common: &'a Common, detail: bool) -> Result<Self> {
+    pub(super) fn begin(source: &'a Source, args: &'a WatchArgs, common: &'a Common, detail: bool) -> Result<Self> {
         let (layout, host) = look(source, args, common)?;
         if layout.links.is_empty() {
             let next = "ringwise show --all";
@@ -46,12 +46,12 @@ impl<'a> Live<'a> {
         Ok(Self { source, args, common, host, layout, sampler, recorder, names, before, now })
     }
 
-    pub fn sample(&mut self) -> Counters {
+    pub(super) fn sample(&mut self) -> Counters {
         self.sampler.read(self.source.host.as_ref())
     }
 
     /// The first: there is nothing to compare it with.
-    pub fn first(&mut self, now: Counters) -> Result<()> {
+    pub(super) fn first(&mut self, now: Counters) -> Result<()> {
         if let Some(r) = &mut self.recorder {
             r.write(&Entry::Sample(now.clone()))?;
         }
@@ -60,7 +60,7 @@ impl<'a> Live<'a> {
     }
 
     /// What happened since the one before.
-    pub fn take(&mut self, now: Counters) -> Result<Option<Rates>> {
+    pub(super) fn take(&mut self, now: Counters) -> Result<Option<Rates>> {
         let there = interfaces(self.source.host.as_ref());
         if there != self.names || stale(&self.now, &now) {
             self.names = there;
@@ -92,14 +92,14 @@ fn look(source: &Source, a: &WatchArgs, common: &Common) -> Result<(Layout, Stri
     Ok((Layout::of(&s, &named), host_name(&s)))
 }
 
-pub fn interfaces(host: &dyn Host) -> Vec<String> {
+pub(crate) fn interfaces(host: &dyn Host) -> Vec<String> {
     let mut names = host.list("/sys/class/net").unwrap_or_default();
     names.sort();
     names
 }
 
 /// Queues, vectors or links are others than those of the sample before.
-pub fn stale(before: &Counters, now: &Counters) -> bool {
+pub(crate) fn stale(before: &Counters, now: &Counters) -> bool {
     // It cannot be looked at either.
     if !now.silent.is_empty() {
         return false;

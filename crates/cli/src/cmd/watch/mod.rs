@@ -24,7 +24,7 @@ use crate::visible;
 use live::Live;
 use record::{Entry, Replay};
 
-pub fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
+pub(super) fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
     let shape = match () {
         () if a.format.json(common) => Shape::Json,
         () if a.once => Shape::Page,

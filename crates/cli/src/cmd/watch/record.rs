@@ -16,7 +16,7 @@ const VERSION: u32 = 1;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
+pub(crate) enum Entry {
     /// Somebody began to record; what comes after is compared with nothing before.
     Begin {
         recording: u32,
@@ -28,30 +28,30 @@ pub enum Entry {
     Sample(Counters),
 }
 
-pub fn fail(path: &Path, e: impl std::fmt::Display) -> Fail {
+pub(crate) fn fail(path: &Path, e: impl std::fmt::Display) -> Fail {
     Fail::error(format!("{}: {e}", path.display()))
 }
 
-pub fn refuse(path: &Path) -> Fail {
+pub(crate) fn refuse(path: &Path) -> Fail {
     fail(path, "is no recording of ringwise watch (--record)")
 }
 
 /// What this version reads.
-pub fn known(path: &Path, recording: u32) -> Result<()> {
+pub(crate) fn known(path: &Path, recording: u32) -> Result<()> {
     if recording > VERSION {
         return Err(fail(path, format!("was recorded by a later version (format {recording})")));
     }
     Ok(())
 }
 
-pub struct Recorder {
+pub(crate) struct Recorder {
     file: File,
     path: PathBuf,
 }
 
 impl Recorder {
     /// Appends to what is there, which must be a recording or empty.
-    pub fn open(path: &Path, host: &str, unix_time: u64) -> Result<Self> {
+    pub(crate) fn open(path: &Path, host: &str, unix_time: u64) -> Result<Self> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path);
         let mut file = file.map_err(|e| fail(path, e))?;
         let length = file.metadata().map_err(|e| fail(path, e))?.len();
@@ -73,7 +73,7 @@ impl Recorder {
         Ok(r)
     }
 
-    pub fn write(&mut self, entry: &Entry) -> Result<()> {
+    pub(crate) fn write(&mut self, entry: &Entry) -> Result<()> {
         let mut line = match entry {
             Entry::Begin { recording, host, unix_time } => format!("begin {recording} {unix_time} {host}"),
             Entry::Layout(l) => l.to_line(),
@@ -88,7 +88,7 @@ impl Recorder {
 /// The last word of every line.
 const END: &str = " .\n";
 
-pub fn parse(line: &[u8]) -> Option<Entry> {
+pub(crate) fn parse(line: &[u8]) -> Option<Entry> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix(END)?;
     if let Some(rest) = line.strip_prefix("begin ") {
         let mut words = rest.splitn(3, ' ');
@@ -100,13 +100,13 @@ pub fn parse(line: &[u8]) -> Option<Entry> {
 }
 
 /// Microseconds of a sample, found without reading the rest of it.
-pub fn at_us(line: &[u8]) -> Option<u64> {
+pub(crate) fn at_us(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"sample ")?;
     let mut digits = rest.iter().take_while(|b| b.is_ascii_digit());
     digits.try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
 }
 
-pub struct Replay {
+pub(crate) struct Replay {
     lines: BufReader<File>,
     path: PathBuf,
     /// Samples before this are passed over, counted from the first of all.
@@ -118,7 +118,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    pub fn open(path: &Path, seek: Option<Duration>) -> Result<Self> {
+    pub(crate) fn open(path: &Path, seek: Option<Duration>) -> Result<Self> {
         let file = File::open(path).map_err(|e| fail(path, e))?;
         let mut r = Self {
             lines: BufReader::new(file),
@@ -137,7 +137,7 @@ impl Replay {
     }
 
     /// The next line that can be read.
-    pub fn next(&mut self) -> Result<Option<Entry>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Entry>> {
         if let Some(e) = self.ready.pop_front() {
             return Ok(Some(e));
         }
@@ -172,7 +172,7 @@ impl Replay {
     }
 
     /// What was left out.
-    pub fn notes(&self) -> Vec<String> {
+    pub(crate) fn notes(&self) -> Vec<String> {
         let mut out = Vec::new();
         if self.damaged > 0 {
             out.push(format!(

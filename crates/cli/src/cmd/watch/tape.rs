@@ -10,7 +10,7 @@ use super::record::{Entry, at_us, fail, parse, refuse};
 use crate::exit::{Fail, Result};
 use crate::tui::{Event, events};
 
-pub struct Tape {
+pub(super) struct Tape {
     file: File,
     path: PathBuf,
     points: Vec<Point>,
@@ -39,7 +39,7 @@ struct Point {
 
 impl Tape {
     /// Looks at the begin of each line only.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub(super) fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| fail(path, e))?;
         let mut lines = BufReader::with_capacity(1 << 16, file.try_clone().map_err(|e| fail(path, e))?);
         let mut t = Self {
@@ -92,28 +92,28 @@ impl Tape {
     }
 
     /// Samples.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.points.len()
     }
 
-    pub fn host(&self, i: usize) -> &str {
+    pub(super) fn host(&self, i: usize) -> &str {
         self.points.get(i).map_or("", |p| &self.hosts[p.host])
     }
 
     /// From the sample before to this one, in microseconds.
-    pub fn step_us(&self, i: usize) -> u64 {
+    pub(super) fn step_us(&self, i: usize) -> u64 {
         let at = |i: usize| self.points.get(i).map_or(0, |p| p.at_us);
         if i == 0 { 0 } else { at(i).saturating_sub(at(i - 1)) }
     }
 
     /// The first sample that is so long after the first of all.
-    pub fn after(&self, us: u64) -> usize {
+    pub(super) fn after(&self, us: u64) -> usize {
         let from = self.points.first().map_or(0, |p| p.at_us).saturating_add(us);
         self.points.iter().position(|p| p.at_us >= from).unwrap_or(self.points.len())
     }
 
     /// Lines that cannot be read.
-    pub fn damaged(&self) -> u64 {
+    pub(super) fn damaged(&self) -> u64 {
         self.damaged
     }
 
@@ -133,7 +133,7 @@ impl Tape {
     }
 
     /// What happened between the sample before and this one; `None` where another recording begins or one is damaged.
-    pub fn frame(&mut self, i: usize) -> Result<Option<(Rates, Vec<Event>)>> {
+    pub(super) fn frame(&mut self, i: usize) -> Result<Option<(Rates, Vec<Event>)>> {
         let (Some(b), Some(p)) = (i.checked_sub(1).and_then(|b| self.points.get(b)), self.points.get(i)) else {
             return Ok(None);
         };
@@ -159,7 +159,7 @@ impl Tape {
     }
 
     /// The frame at or after this sample, else the last before.
-    pub fn nearest(&mut self, i: usize) -> Result<usize> {
+    pub(super) fn nearest(&mut self, i: usize) -> Result<usize> {
         for at in (i..self.len()).chain((0..i.min(self.len())).rev()) {
             if self.frame(at)?.is_some() {
                 return Ok(at);

@@ -10,7 +10,7 @@ use crate::render::columns::{Place, Ranks, columns};
 const ALL_CORES: usize = 16;
 
 #[derive(Debug)]
-pub struct Core {
+pub(super) struct Core {
     pub rank: Option<usize>,
     pub l3: Option<usize>,
     /// Something leads to them: one below the other, so that each has its own line.
@@ -20,13 +20,13 @@ pub struct Core {
 }
 
 impl Core {
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.used.len().max(1)
     }
 }
 
 #[derive(Debug)]
-pub struct NodeBox {
+pub(super) struct NodeBox {
     pub place: Place,
     /// The device is here.
     pub own: bool,
@@ -37,7 +37,7 @@ pub struct NodeBox {
 }
 
 impl NodeBox {
-    pub fn title(&self, numa: bool) -> String {
+    pub(super) fn title(&self, numa: bool) -> String {
         match self.place {
             Place::Node(n) if self.own => format!("node {n}, the device's own"),
             Place::Node(n) => format!("node {n}"),
@@ -47,7 +47,7 @@ impl NodeBox {
     }
 }
 
-pub fn nodes(t: &Topology, used: &BTreeSet<CpuId>, own: Option<NodeId>) -> Vec<NodeBox> {
+pub(super) fn nodes(t: &Topology, used: &BTreeSet<CpuId>, own: Option<NodeId>) -> Vec<NodeBox> {
     let ranks = Ranks::of(t);
     let mut cores: Vec<(Place, Core)> = Vec::new();
     for c in columns(t, &ranks).into_iter().filter(|c| c.place != Place::Offline) {

@@ -15,14 +15,14 @@ use crate::render::columns::Ranks;
 use crate::render::show::head_parts;
 use crate::render::text::{set, vector_label, word};
 
-pub const NEAR: &str = "#0072b2";
-pub const FAR: &str = "#c8500a";
-pub const UNSURE: &str = "#5b6472";
-pub const XPS: &str = "#7a4fa3";
-pub const RPS: &str = "#0b7a55";
-pub const XPS_DASH: &str = "5 3";
-pub const RPS_DASH: &str = "1.5 2.5";
-pub const FAR_DASH: &str = "10 3";
+pub(super) const NEAR: &str = "#0072b2";
+pub(super) const FAR: &str = "#c8500a";
+pub(super) const UNSURE: &str = "#5b6472";
+pub(super) const XPS: &str = "#7a4fa3";
+pub(super) const RPS: &str = "#0b7a55";
+pub(super) const XPS_DASH: &str = "5 3";
+pub(super) const RPS_DASH: &str = "1.5 2.5";
+pub(super) const FAR_DASH: &str = "10 3";
 const QUEUE: (&str, &str) = ("#e6ebf2", "#8592a6");
 
 /// Everything that is drawn of one device.
@@ -38,7 +38,7 @@ struct Picture<'a> {
     x: Columns,
 }
 
-pub fn device(s: &Snapshot, n: &Nic) -> Canvas {
+pub(super) fn device(s: &Snapshot, n: &Nic) -> Canvas {
     let t = &s.topology;
     let blocks = blocks(t, n);
     let links = Steering::of(t, n);
@@ -308,7 +308,7 @@ fn b_top(b: &Block<'_>, p: &Places, all: &[Block<'_>]) -> Option<f64> {
 }
 
 /// The mark of a line to another node, for those who do not see the colour.
-pub fn badge(c: &mut Canvas, p: Point) {
+pub(super) fn badge(c: &mut Canvas, p: Point) {
     c.dot(p, 7.0, FAR);
     c.text(p, "!", &Font::left(11.0, PAGE).bold().middle());
 }

@@ -17,7 +17,7 @@ const COLOURS: [(&str, &str); 6] = [
 ];
 
 #[derive(Debug, Default)]
-pub struct Groups {
+pub(super) struct Groups {
     /// Group of each receive (and transmit) queue.
     of: BTreeMap<u32, usize>,
     about: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Groups {
 
 impl Groups {
     /// No groups where all queues are alike.
-    pub fn of(n: &Nic) -> Self {
+    pub(super) fn of(n: &Nic) -> Self {
         let per_queue = n.queue_coalesce.known();
         let contexts = n.rss.known().and_then(|r| r.contexts.known());
         let ids: BTreeSet<u32> = n.rx_queues.iter().map(|q| q.id).chain(n.tx_queues.iter().map(|q| q.id)).collect();
@@ -70,16 +70,16 @@ impl Groups {
         Self { of, about }
     }
 
-    pub fn get(&self, queue: u32) -> Option<usize> {
+    pub(super) fn get(&self, queue: u32) -> Option<usize> {
         self.of.get(&queue).copied()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.about.is_empty()
     }
 
     /// Letter, colours and what is said of each.
-    pub fn legend(&self) -> impl Iterator<Item = (String, (&'static str, &'static str), &str)> {
+    pub(super) fn legend(&self) -> impl Iterator<Item = (String, (&'static str, &'static str), &str)> {
         self.about.iter().enumerate().map(|(k, a)| (letter(k), colours(k), a.as_str()))
     }
 }
@@ -91,19 +91,19 @@ fn differing<'a>(all: impl Iterator<Item = Option<&'a Coalesce>>) -> Vec<&'a str
     names.into_iter().filter(|n| all.iter().any(|c| c.0.get(*n) != all[0].0.get(*n))).collect()
 }
 
-pub fn letter(k: usize) -> String {
+pub(super) fn letter(k: usize) -> String {
     match u32::try_from(k).ok().filter(|k| *k < 26).and_then(|k| char::from_u32(u32::from(b'A') + k)) {
         Some(c) => c.to_string(),
         None => (k + 1).to_string(),
     }
 }
 
-pub fn colours(k: usize) -> (&'static str, &'static str) {
+pub(super) fn colours(k: usize) -> (&'static str, &'static str) {
     COLOURS[k % COLOURS.len()]
 }
 
 /// What is to be said where nothing could be told apart.
-pub fn unknown(n: &Nic) -> Option<String> {
+pub(super) fn unknown(n: &Nic) -> Option<String> {
     match &n.queue_coalesce {
         Fact::Unknown(u) => Some(format!("unknown (moderation of single queues: {})", u.why)),
         _ => None,

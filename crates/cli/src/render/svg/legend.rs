@@ -10,7 +10,7 @@ const STEP: f64 = 18.0;
 const SAMPLE: f64 = 38.0;
 
 #[derive(Debug, Default)]
-pub struct Seen {
+pub(super) struct Seen {
     pub near: bool,
     pub far: bool,
     pub unsure: bool,
@@ -26,7 +26,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub fn line(&mut self, far: Option<bool>) {
+    pub(super) fn line(&mut self, far: Option<bool>) {
         match far {
             Some(true) => self.far = true,
             Some(false) => self.near = true,
@@ -43,7 +43,7 @@ enum Sample<'a> {
 }
 
 /// Returns where it ends.
-pub fn draw(c: &mut Canvas, top: f64, room: f64, seen: &Seen, groups: &Groups) -> f64 {
+pub(super) fn draw(c: &mut Canvas, top: f64, room: f64, seen: &Seen, groups: &Groups) -> f64 {
     let mut items: Vec<(Sample, &str)> = Vec::new();
     let mut when = |on: bool, sample: Sample<'static>, text: &'static str| {
         if on {

@@ -11,7 +11,7 @@ const MAX_XPS: usize = 128;
 const MAX_RPS: usize = 64;
 
 #[derive(Debug, Default)]
-pub struct Steering {
+pub(super) struct Steering {
     /// Transmit queue and the CPUs that send on it.
     pub xps: Vec<(u32, Vec<CpuId>)>,
     /// Receive queue and the CPUs that RPS sends its packets to.
@@ -22,7 +22,7 @@ pub struct Steering {
 }
 
 impl Steering {
-    pub fn of(t: &Topology, n: &Nic) -> Self {
+    pub(super) fn of(t: &Topology, n: &Nic) -> Self {
         let online = |f: &Fact<CpuSet>| -> Vec<CpuId> {
             f.known().map(|c| c.intersection(&t.online).iter().collect()).unwrap_or_default()
         };
@@ -35,7 +35,7 @@ impl Steering {
     }
 
     /// CPUs that a line leads to.
-    pub fn used(&self, blocks: &[Block<'_>]) -> BTreeSet<CpuId> {
+    pub(super) fn used(&self, blocks: &[Block<'_>]) -> BTreeSet<CpuId> {
         let irqs = blocks.iter().filter_map(|b| match &b.target {
             Target::Cpus(c) => Some(c.as_slice()),
             Target::Words(_) => None,

@@ -12,7 +12,13 @@ use crate::style::Style;
 /// Longer than this is for `show`, not for a picture.
 const MAX: usize = 240;
 
-pub fn notes(s: &Snapshot, n: &Nic, links: &Steering, nodes: &[NodeBox], g: &Groups) -> Vec<(&'static str, String)> {
+pub(super) fn notes(
+    s: &Snapshot,
+    n: &Nic,
+    links: &Steering,
+    nodes: &[NodeBox],
+    g: &Groups,
+) -> Vec<(&'static str, String)> {
     let plain = Style::plain(None);
     let mut out = Vec::new();
     if let Some(why) = no_answer(n) {

@@ -10,17 +10,17 @@ use super::cpus::{Core, NodeBox};
 use super::rows::{Block, Row, Target, doubtful};
 use crate::render::text::plural;
 
-pub const NODE_HEAD: f64 = 24.0;
-pub const NODE_PAD: f64 = 10.0;
+pub(super) const NODE_HEAD: f64 = 24.0;
+pub(super) const NODE_PAD: f64 = 10.0;
 const NODE_GAP: f64 = 14.0;
 const OTHERS: f64 = 18.0;
-pub const CORE_PAD: f64 = 3.0;
+pub(super) const CORE_PAD: f64 = 3.0;
 /// Room for text in a box, both sides together.
 const INNER: f64 = 14.0;
 
 /// Sizes that do not depend on the place.
 #[derive(Debug)]
-pub struct Sizes {
+pub(super) struct Sizes {
     pub font: f64,
     /// From queue to queue.
     pub pitch: f64,
@@ -32,7 +32,7 @@ pub struct Sizes {
 
 /// Left edges and widths of the columns.
 #[derive(Debug)]
-pub struct Columns {
+pub(super) struct Columns {
     pub letter: f64,
     pub rx: f64,
     pub rx_w: f64,
@@ -52,18 +52,18 @@ pub struct Columns {
 }
 
 impl Columns {
-    pub fn out(&self) -> f64 {
+    pub(super) fn out(&self) -> f64 {
         self.irq + self.irq_w
     }
 
-    pub fn right(&self) -> f64 {
+    pub(super) fn right(&self) -> f64 {
         self.node + self.node_w
     }
 }
 
 /// What each CPU's box says.
 #[derive(Debug)]
-pub struct Labels {
+pub(super) struct Labels {
     pub cpu: BTreeMap<CpuId, String>,
     /// CPUs that take interrupts; the others are there for XPS or RPS.
     pub takes: BTreeSet<CpuId>,
@@ -72,7 +72,7 @@ pub struct Labels {
 }
 
 impl Labels {
-    pub fn of(t: &Topology, used: &BTreeSet<CpuId>, blocks: &[Block<'_>]) -> Self {
+    pub(super) fn of(t: &Topology, used: &BTreeSet<CpuId>, blocks: &[Block<'_>]) -> Self {
         let mut load: BTreeMap<CpuId, usize> = BTreeMap::new();
         for b in blocks.iter().filter(|b| b.vector.is_some()) {
             if let Target::Cpus(c) = &b.target {
@@ -98,11 +98,11 @@ impl Labels {
     }
 }
 
-pub fn irq_label(v: &Vector) -> String {
+pub(super) fn irq_label(v: &Vector) -> String {
     format!("irq {}{}", v.irq, if doubtful(v) { " ?" } else { "" })
 }
 
-pub fn core_label(c: &Core, caches: bool) -> String {
+pub(super) fn core_label(c: &Core, caches: bool) -> String {
     match (c.rank, c.l3.filter(|_| caches)) {
         (Some(r), Some(l)) => format!("core {r} · L3 {l}"),
         (Some(r), None) => format!("core {r}"),
@@ -111,20 +111,20 @@ pub fn core_label(c: &Core, caches: bool) -> String {
     }
 }
 
-pub fn others(n: &NodeBox) -> Option<String> {
+pub(super) fn others(n: &NodeBox) -> Option<String> {
     let more = if n.cores.is_empty() { "" } else { "and " };
     (n.other_cores > 0)
         .then(|| format!("{more}{} ({}) without a line", plural(n.other_cores, "core"), plural(n.other_cpus, "CPU")))
 }
 
 /// Several caches in a node: then it matters which.
-pub fn caches(nodes: &[NodeBox]) -> bool {
+pub(super) fn caches(nodes: &[NodeBox]) -> bool {
     let l3 = |n: &NodeBox| n.cores.iter().filter_map(|c| c.l3).collect::<BTreeSet<_>>().len();
     nodes.iter().any(|n| l3(n) > 1)
 }
 
 impl Sizes {
-    pub fn of(rows: usize) -> Self {
+    pub(super) fn of(rows: usize) -> Self {
         match rows {
             0..=16 => Self { font: 12.0, pitch: 30.0, cell: 20.0, cpu: 22.0, core_gap: 7.0 },
             17..=32 => Self { font: 11.0, pitch: 24.0, cell: 17.0, cpu: 19.0, core_gap: 5.0 },
@@ -132,11 +132,11 @@ impl Sizes {
         }
     }
 
-    pub fn core(&self, c: &Core) -> f64 {
+    pub(super) fn core(&self, c: &Core) -> f64 {
         c.rows() as f64 * self.cpu + 2.0 * CORE_PAD
     }
 
-    pub fn columns(&self, blocks: &[Block<'_>], nodes: &[NodeBox], labels: &Labels, groups: bool) -> Columns {
+    pub(super) fn columns(&self, blocks: &[Block<'_>], nodes: &[NodeBox], labels: &Labels, groups: bool) -> Columns {
         let w = |s: &str| width(s, self.font);
         let widest = |texts: &mut dyn Iterator<Item = f64>| texts.fold(0.0, f64::max);
         let rows = || blocks.iter().flat_map(|b| &b.rows);
@@ -192,7 +192,7 @@ impl Sizes {
 
 /// Heights: one a row of each block, one a node with its cores.
 #[derive(Debug)]
-pub struct Places {
+pub(super) struct Places {
     pub blocks: Vec<Vec<f64>>,
     pub pitch: f64,
     pub nodes: Vec<NodePlace>,
@@ -202,13 +202,13 @@ pub struct Places {
 }
 
 #[derive(Debug)]
-pub struct NodePlace {
+pub(super) struct NodePlace {
     pub y: f64,
     pub h: f64,
     pub cores: Vec<f64>,
 }
 
-pub fn places(z: &Sizes, x: &Columns, blocks: &[Block<'_>], nodes: &[NodeBox], top: f64) -> Places {
+pub(super) fn places(z: &Sizes, x: &Columns, blocks: &[Block<'_>], nodes: &[NodeBox], top: f64) -> Places {
     let rows: usize = blocks.iter().map(|b| b.rows.len()).sum();
     let cores: usize = nodes.iter().map(|n| n.cores.len()).sum();
     let left = rows as f64 * z.pitch;

@@ -12,13 +12,13 @@ const MAX_LOOSE: usize = 8;
 const MAX_TARGETS: usize = 4;
 
 #[derive(Debug, Default)]
-pub struct Row {
+pub(super) struct Row {
     pub rx: Option<Cell>,
     pub tx: Option<Cell>,
 }
 
 #[derive(Debug)]
-pub struct Cell {
+pub(super) struct Cell {
     pub label: String,
     /// `None`: a box for several.
     pub queue: Option<u32>,
@@ -26,21 +26,21 @@ pub struct Cell {
 
 /// The queues of one interrupt, or those without one.
 #[derive(Debug)]
-pub struct Block<'a> {
+pub(super) struct Block<'a> {
     pub vector: Option<&'a Vector>,
     pub rows: Vec<Row>,
     pub target: Target,
 }
 
 #[derive(Debug)]
-pub enum Target {
+pub(super) enum Target {
     Cpus(Vec<CpuId>),
     /// Nothing to draw a line to, and why.
     Words(String),
 }
 
 /// Every queue of the device once.
-pub fn blocks<'a>(t: &Topology, n: &'a Nic) -> Vec<Block<'a>> {
+pub(super) fn blocks<'a>(t: &Topology, n: &'a Nic) -> Vec<Block<'a>> {
     let (mut rx_seen, mut tx_seen) = (BTreeSet::new(), BTreeSet::new());
     let mut out: Vec<Block> = Vec::new();
     for v in n.queue_vectors() {
@@ -106,12 +106,12 @@ fn target(t: &Topology, v: &Vector) -> Target {
 }
 
 /// The list, or a count where it is long.
-pub fn short(c: &CpuSet) -> String {
+pub(super) fn short(c: &CpuSet) -> String {
     let s = c.to_string();
     if s.len() <= 12 { s } else { format!("{} CPUs", c.len()) }
 }
 
 /// The tie between queue and interrupt is not certain.
-pub fn doubtful(v: &Vector) -> bool {
+pub(super) fn doubtful(v: &Vector) -> bool {
     v.confidence != Confidence::Sure
 }

@@ -5,19 +5,19 @@ use ringwise_model::Dir;
 use ringwise_observe::{Balance, Counts, CpuRates, Flow, LinkRates, Mark, QueueRates, Rates, Source};
 
 /// Name and version of the document.
-pub const SCHEMA: &str = "ringwise.watch";
+pub(super) const SCHEMA: &str = "ringwise.watch";
 const VERSION: u64 = 1;
 
 pub(super) struct Json(pub String);
 
 impl Json {
-    pub fn comma(&mut self) {
+    pub(super) fn comma(&mut self) {
         if !self.0.ends_with(['{', '[', ':']) && !self.0.is_empty() {
             self.0.push(',');
         }
     }
 
-    pub fn text(&mut self, text: &str) {
+    pub(super) fn text(&mut self, text: &str) {
         self.comma();
         self.0.push('"');
         for c in text.chars() {
@@ -30,30 +30,30 @@ impl Json {
         self.0.push('"');
     }
 
-    pub fn key(&mut self, key: &str) {
+    pub(super) fn key(&mut self, key: &str) {
         self.text(key);
         self.0.push(':');
     }
 
-    pub fn open(&mut self, key: &str, bracket: char) {
+    pub(super) fn open(&mut self, key: &str, bracket: char) {
         self.key(key);
         self.0.push(bracket);
     }
 
-    pub fn value(&mut self, key: &str, value: Option<String>) {
+    pub(super) fn value(&mut self, key: &str, value: Option<String>) {
         self.key(key);
         self.0.push_str(value.as_deref().unwrap_or("null"));
     }
 
-    pub fn int(&mut self, key: &str, n: Option<u64>) {
+    pub(super) fn int(&mut self, key: &str, n: Option<u64>) {
         self.value(key, n.map(|n| n.to_string()));
     }
 
-    pub fn num(&mut self, key: &str, n: Option<f64>) {
+    pub(super) fn num(&mut self, key: &str, n: Option<f64>) {
         self.value(key, n.filter(|n| n.is_finite()).map(|n| format!("{n:?}")));
     }
 
-    pub fn word(&mut self, key: &str, word: Option<&str>) {
+    pub(super) fn word(&mut self, key: &str, word: Option<&str>) {
         self.key(key);
         match word {
             Some(w) => self.text(w),
@@ -61,7 +61,7 @@ impl Json {
         }
     }
 
-    pub fn words<'a>(&mut self, key: &str, words: impl Iterator<Item = &'a String>) {
+    pub(super) fn words<'a>(&mut self, key: &str, words: impl Iterator<Item = &'a String>) {
         self.open(key, '[');
         for w in words {
             self.text(w);
@@ -69,7 +69,7 @@ impl Json {
         self.0.push(']');
     }
 
-    pub fn ids(&mut self, key: &str, ids: &[ringwise_model::CpuId]) {
+    pub(super) fn ids(&mut self, key: &str, ids: &[ringwise_model::CpuId]) {
         self.open(key, '[');
         for id in ids {
             self.comma();
@@ -78,7 +78,7 @@ impl Json {
         self.0.push(']');
     }
 
-    pub fn counts(&mut self, key: &str, counts: &Counts) {
+    pub(super) fn counts(&mut self, key: &str, counts: &Counts) {
         self.open(key, '{');
         for (name, n) in counts {
             self.int(name, Some(*n));

@@ -19,7 +19,7 @@ use ringwise_testkit::sim::{Sim, build};
 use super::plants::{Plants, mac_text};
 
 /// The simulated host, with files and replies laid over it.
-pub struct Planted {
+pub(super) struct Planted {
     sim: Sim,
     files: Mutex<BTreeMap<String, Vec<u8>>>,
     replies: BTreeMap<String, Result<Vec<Vec<u8>>>>,
@@ -33,7 +33,7 @@ pub struct Planted {
 }
 
 /// `Recorder` takes a host, not a shared one.
-pub struct Shared(pub Arc<Planted>);
+pub(super) struct Shared(pub Arc<Planted>);
 
 impl Clock for Shared {
     fn since_boot(&self) -> Duration {
@@ -94,7 +94,7 @@ impl Host for Shared {
     }
 }
 
-pub fn attr(kind: u16, value: &[u8]) -> Vec<u8> {
+pub(super) fn attr(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut out = [&((4 + value.len()) as u16).to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
     out.resize(out.len().next_multiple_of(4), 0);
     out
@@ -105,7 +105,7 @@ fn z(text: &str) -> Vec<u8> {
 }
 
 impl Planted {
-    pub fn new(p: &mut Plants) -> Self {
+    pub(super) fn new(p: &mut Plants) -> Self {
         let glued = p.mac("name of an interface");
         let enx = format!("enx{}", mac_text(glued).replace(':', ""));
         let mut snapshot =
@@ -368,7 +368,7 @@ fn rules(p: &mut Plants) -> BTreeMap<u32, Rule> {
 }
 
 /// A transaction that is in effect: its command line is part of every capture.
-pub fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
+pub(super) fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
     let shared: Arc<dyn Host> = Arc::new(Shared(host.clone()));
     let now = ringwise_discover::snapshot(&shared, &Options::all()).unwrap();
     let setting = Setting::XpsCpus { dev: "eth0".into(), queue: 0, cpus: "1".parse().unwrap() };
@@ -434,7 +434,7 @@ pub fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
 }
 
 /// What `support` reads besides.
-pub fn release(host: &Arc<Planted>, p: &mut Plants) {
+pub(super) fn release(host: &Arc<Planted>, p: &mut Plants) {
     let url = p.text("URL", "os-release", "https://{}.example/x?key=1");
     host.file(
         "/etc/os-release",
@@ -446,7 +446,7 @@ pub fn release(host: &Arc<Planted>, p: &mut Plants) {
 }
 
 /// Other files of the state directory.
-pub fn papers(state: &Dir, p: &mut Plants) {
+pub(super) fn papers(state: &Dir, p: &mut Plants) {
     let raw: String = p.bytes("flow rule", "journal, raw", 52).iter().map(|b| format!("{b:02x}")).collect();
     let group = Reason::FlowOfGroup { group: p.text("name", "journal, reason of a step", "{}") };
     let by = ConfiguredBy::File { path: p.text("path", "journal, reason of a step", "/srv/{}.toml"), line: 7 };
@@ -505,7 +505,7 @@ pub fn papers(state: &Dir, p: &mut Plants) {
 }
 
 /// The kernel's log.
-pub fn log(host: &Planted, p: &mut Plants) -> String {
+pub(super) fn log(host: &Planted, p: &mut Plants) -> String {
     let mut out = String::new();
     let mut line = |text: String| out.push_str(&format!("<6>[   12.345678] {text}\n"));
     let header = |p: &mut Plants, what: &str| format!("{}:{}:08:00", mac_text(p.mac(what)), mac_text(p.mac(what)));

@@ -7,14 +7,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use ringwise_sys::{Asked, Recording, Reply};
 
 /// One secret: what it is, where it was put, and the bytes of each form in which it may stand there.
-pub struct Plant {
+pub(super) struct Plant {
     pub kind: &'static str,
     pub place: String,
     forms: Vec<Vec<u8>>,
 }
 
 #[derive(Default)]
-pub struct Plants {
+pub(super) struct Plants {
     pub list: Vec<Plant>,
     number: u32,
 }
@@ -34,7 +34,7 @@ impl Plants {
     }
 
     /// A text with a number of its own in it: `{}` is where it goes.
-    pub fn text(&mut self, kind: &'static str, place: &str, pattern: &str) -> String {
+    pub(super) fn text(&mut self, kind: &'static str, place: &str, pattern: &str) -> String {
         let n = self.next();
         // Letters, so that nothing takes it for a number, and none of it is part of another.
         let mark: String = format!("{n:03}").bytes().map(|b| (b - b'0' + b'g') as char).collect();
@@ -45,7 +45,7 @@ impl Plants {
         text
     }
 
-    pub fn mac(&mut self, place: &str) -> [u8; 6] {
+    pub(super) fn mac(&mut self, place: &str) -> [u8; 6] {
         let n = self.next().to_be_bytes();
         let mac = [0x3c, 0xec, 0xef, 0x70 + n[2], n[3], 0x5a ^ n[3]];
         let text = mac_text(mac);
@@ -53,7 +53,7 @@ impl Plants {
         mac
     }
 
-    pub fn v4(&mut self, place: &str) -> Ipv4Addr {
+    pub(super) fn v4(&mut self, place: &str) -> Ipv4Addr {
         let n = self.next() as u8;
         let a = Ipv4Addr::new(203, 17, 113 ^ n, n);
         let mut back = a.octets();
@@ -62,7 +62,7 @@ impl Plants {
         a
     }
 
-    pub fn v6(&mut self, place: &str) -> Ipv6Addr {
+    pub(super) fn v6(&mut self, place: &str) -> Ipv6Addr {
         let n = self.next() as u16;
         let a = Ipv6Addr::new(0x2a01, 0x4f8, 0x1c0c, 0x7000 + n, 0, 0, 0xbe, n);
         self.add("IPv6 address", place, vec![a.to_string().into(), a.octets().to_vec(), hex(&a.octets()).into()]);
@@ -70,7 +70,7 @@ impl Plants {
     }
 
     /// Bytes that are no text: serial numbers in a configuration space, matches of a rule.
-    pub fn bytes(&mut self, kind: &'static str, place: &str, length: usize) -> Vec<u8> {
+    pub(super) fn bytes(&mut self, kind: &'static str, place: &str, length: usize) -> Vec<u8> {
         let n = self.next();
         // No part of one is part of another.
         let mut state = u64::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -85,36 +85,36 @@ impl Plants {
     }
 
     /// A text that is made of its number.
-    pub fn exact(&mut self, kind: &'static str, place: &str, make: impl Fn(u32) -> String) -> String {
+    pub(super) fn exact(&mut self, kind: &'static str, place: &str, make: impl Fn(u32) -> String) -> String {
         let text = make(self.next());
         self.add(kind, place, vec![text.clone().into()]);
         text
     }
 
-    pub fn uuid(&mut self, place: &str) -> String {
+    pub(super) fn uuid(&mut self, place: &str) -> String {
         let n = self.next();
         let text = format!("6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d{n:04x}");
         self.add("UUID", place, vec![text.clone().into()]);
         text
     }
 
-    pub fn kinds(&self) -> BTreeSet<&'static str> {
+    pub(super) fn kinds(&self) -> BTreeSet<&'static str> {
         self.list.iter().map(|p| p.kind).collect()
     }
 }
 
-pub fn mac_text(mac: [u8; 6]) -> String {
+pub(super) fn mac_text(mac: [u8; 6]) -> String {
     mac.map(|b| format!("{b:02x}")).join(":")
 }
 
 /// An archive, unpacked, with names and contents of its members; the kernel's replies once more as bytes.
-pub struct Archive {
+pub(super) struct Archive {
     parts: Vec<(String, Vec<u8>)>,
 }
 
 impl Archive {
     /// As it is written, before it is packed.
-    pub fn of(recording: &Recording) -> Self {
+    pub(super) fn of(recording: &Recording) -> Self {
         let mut plain = Vec::new();
         recording.write_to(&mut plain, false).unwrap();
         let mut parts = vec![("archive".to_string(), plain.clone())];
@@ -131,7 +131,7 @@ impl Archive {
     }
 
     /// Of each secret where it stands: as it is, in other letters, as digits, in UTF-16, in base64. Names of members too.
-    pub fn search(&self, plants: &[Plant]) -> Vec<Option<String>> {
+    pub(super) fn search(&self, plants: &[Plant]) -> Vec<Option<String>> {
         let (mut exact, mut low) = (Needles::default(), Needles::default());
         for (i, form) in plants.iter().enumerate().flat_map(|(i, p)| p.forms.iter().map(move |f| (i, f))) {
             exact.add(i, form.clone());
@@ -152,7 +152,7 @@ impl Archive {
         out
     }
 
-    pub fn holds(&self, plant: Plant) -> bool {
+    pub(super) fn holds(&self, plant: Plant) -> bool {
         self.search(&[plant])[0].is_some()
     }
 }
