@@ -46,6 +46,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         forgotten(&root.join("crates").join(room), &mut wrong)?;
     }
     crate::prose::check(&root.join("crates"), &mut wrong)?;
+    crate::circles::check(&root.join("crates"), &mut wrong)?;
     if !wrong.is_empty() {
         bail!("directions:\n  {}", wrong.join("\n  "));
     }

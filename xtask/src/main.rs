@@ -5,6 +5,7 @@ mod apt;
 mod bench;
 mod boot;
 mod ci;
+mod circles;
 mod cmd;
 mod cost;
 mod demo;

@@ -36,6 +36,7 @@ mod host;
 mod irq;
 mod journal;
 mod journals;
+mod kept;
 mod ledger;
 mod lives;
 mod made;

@@ -6,7 +6,7 @@ use ringwise_knob::{Address, Made, Setting, live};
 use ringwise_model::{Fact, Snapshot};
 
 use crate::Kind;
-use crate::past::Kept;
+use crate::kept::Kept;
 
 fn of_groups(a: &Address) -> bool {
     matches!(a, Address::RssTable { .. } | Address::RssContext { .. } | Address::FlowRule { .. })

@@ -10,29 +10,13 @@ use ringwise_sys::Host;
 
 use crate::cx::Cx;
 use crate::journal::{Header, Read, Whose};
+use crate::kept::Kept;
 use crate::made;
 use crate::names::Names;
 use crate::outcome::VERSION;
 use crate::seen;
 use crate::trial::{OnTrial, pending_of};
 use crate::{Ending, Entry, Error, Kind, Outcome, Policy, Standing, Store, Verdict, Verify};
-
-/// A transaction of this boot that was kept, under the names of now.
-#[derive(Clone)]
-pub(crate) struct Kept {
-    pub id: u64,
-    pub kind: Kind,
-    /// When it ended, seconds since 1970.
-    pub ended: u64,
-    /// As found before it.
-    pub start: SettingMap,
-    /// What it wants: its steps, without those that were refused or ignored.
-    pub wants: SettingMap,
-    /// As it left `start` and its steps.
-    pub after: SettingMap,
-    /// What it wrote only for groups of queues.
-    pub for_groups: BTreeSet<Address>,
-}
 
 fn map<'a>(names: &Names, settings: impl IntoIterator<Item = &'a Setting>) -> SettingMap {
     settings

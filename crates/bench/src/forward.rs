@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use ringwise_model::words::plural;
 
-use crate::pktgen::FRAME_MIN_BYTES;
 use crate::result::{Counted, CpuUse, HostSide, Limit, LoadResult, Port, Unit};
 use crate::side::{DevCount, Pktgen, PktgenPort};
 
+/// A frame without FCS that Ethernet carries; shorter ones are padded to this.
+pub const FRAME_MIN_BYTES: u32 = 60;
 pub const FCS_BYTES: u32 = 4;
 /// Preamble, start delimiter and the gap between frames.
 pub const GAP_BYTES: u32 = 20;

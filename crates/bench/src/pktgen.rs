@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::forward::{FCS_BYTES, line_rate_per_s};
+use crate::forward::{FCS_BYTES, FRAME_MIN_BYTES, line_rate_per_s};
 use crate::result::{Counted, LoadResult, Unit};
 use crate::side::{DevCount, Pktgen, PktgenPort};
 
@@ -29,8 +29,6 @@ use crate::side::{DevCount, Pktgen, PktgenPort};
 const DIR: &str = "/proc/thread-self/net/pktgen";
 /// `discard`: nobody answers.
 const UDP_PORT: u16 = 9;
-/// A frame without FCS that Ethernet carries; shorter ones are padded to this.
-pub const FRAME_MIN_BYTES: u32 = 60;
 /// A frame without FCS at the largest MTU that igb and its like take.
 pub const FRAME_MAX_BYTES: u32 = 9_216 + 14;
 /// Nobody means to send for longer.

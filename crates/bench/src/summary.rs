@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use crate::compare::load;
 use crate::file::Results;
-use crate::result::{Counted, Design, Latency, LoadResult, Metric, Phase, Point, Rate, Trial, Unit};
+use crate::result::{Counted, Design, Latency, Limit, LoadResult, Metric, Phase, Point, Rate, Trial, Unit};
 use crate::score::{self, Score};
-use crate::{stats, words};
+use crate::stats;
 
 /// A value of a trial; none: this one does not know.
 pub type Get<'a> = &'a dyn Fn(&Trial) -> Option<f64>;
@@ -78,7 +78,7 @@ impl Row<'_> {
     pub fn limits(&self) -> String {
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
         for t in &self.trials {
-            *count.entry(words::limit(&t.limit)).or_default() += 1;
+            *count.entry(limit(&t.limit)).or_default() += 1;
         }
         let mut all: Vec<(String, usize)> = count.into_iter().collect();
         all.sort_by_key(|a| std::cmp::Reverse(a.1));
@@ -210,4 +210,18 @@ pub fn mean(all: &[f64]) -> Option<f64> {
 /// Of the mean, by bootstrap; none for fewer than two values.
 pub fn interval(all: &[f64], design: &Design) -> Option<(f64, f64)> {
     stats::Estimate::of_mean(all, design.seed)?.interval(design.alpha)
+}
+
+/// `link eth1`, `CPUs 0,2`, `generator: ...`, `none: all that was offered`, `unknown`.
+pub fn limit(l: &Limit) -> String {
+    match l {
+        Limit::Link(port) => format!("link {port}"),
+        Limit::Cpu(cpus) => {
+            let set: ringwise_model::CpuSet = cpus.iter().map(|c| ringwise_model::CpuId(*c)).collect();
+            format!("{} {set}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
+        }
+        Limit::Generator(what) => format!("generator: {what}"),
+        Limit::Offered => "none: all that was offered".into(),
+        Limit::Unknown => "unknown".into(),
+    }
 }

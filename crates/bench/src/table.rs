@@ -169,7 +169,7 @@ pub fn rates(r: &Results, narrow: bool) -> Option<Table> {
     for s in summary::searches(r) {
         let found = s.found();
         let show = |v: Option<f64>| v.map_or_else(|| "none".into(), count);
-        let mut limits: Vec<String> = s.blocks.iter().map(|b| words::limit(&b.limit)).collect();
+        let mut limits: Vec<String> = s.blocks.iter().map(|b| crate::summary::limit(&b.limit)).collect();
         limits.sort();
         limits.dedup();
         t.rows.push(vec![

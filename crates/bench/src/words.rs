@@ -3,22 +3,8 @@ use ringwise_model::words::{plural, thousands};
 
 use crate::compare::rate_unit;
 use crate::file::Results;
-use crate::result::{Comparison, Counted, Limit, Metric, Phase, Point, Unit, Verdict};
+use crate::result::{Comparison, Counted, Metric, Phase, Point, Unit, Verdict};
 use crate::summary::{order, points, unit, varying};
-
-/// `link eth1`, `CPUs 0,2`, `generator: ...`, `none: all that was offered`, `unknown`.
-pub fn limit(l: &Limit) -> String {
-    match l {
-        Limit::Link(port) => format!("link {port}"),
-        Limit::Cpu(cpus) => {
-            let set: ringwise_model::CpuSet = cpus.iter().map(|c| ringwise_model::CpuId(*c)).collect();
-            format!("{} {set}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
-        }
-        Limit::Generator(what) => format!("generator: {what}"),
-        Limit::Offered => "none: all that was offered".into(),
-        Limit::Unknown => "unknown".into(),
-    }
-}
 
 /// Which bytes a rate in bit/s counts.
 pub fn counted(c: Counted) -> &'static str {

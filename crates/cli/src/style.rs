@@ -34,9 +34,6 @@ pub enum Mark {
     Unknown,
 }
 
-/// All that is ever sent to a terminal besides text: red, yellow, green, dim, bold, and their end.
-pub const SEQUENCES: [&str; 6] = ["\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[1m", "\x1b[0m"];
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tint {
     /// Loses packets, or failed.
@@ -116,7 +113,7 @@ impl Style {
         if !self.color {
             return text.to_string();
         }
-        let [red, yellow, green, dim, bold, end] = SEQUENCES;
+        let [red, yellow, green, dim, bold, end] = crate::visible::SEQUENCES;
         let begin = match t {
             Tint::Red => red,
             Tint::Yellow => yellow,

@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether our own colours are on their way out.
 static COLOR: AtomicBool = AtomicBool::new(false);
 
+/// All that is ever sent to a terminal besides text: red, yellow, green, dim, bold, and their end.
+pub(crate) const SEQUENCES: [&str; 6] = ["\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[1m", "\x1b[0m"];
+
 /// From now on the colours of [`crate::style::Style::paint`] pass.
 pub(crate) fn with_color() {
     COLOR.store(true, Ordering::Relaxed);
@@ -53,7 +56,7 @@ fn acts(c: char) -> bool {
 
 /// Length of the sequence of ours that this begins with.
 fn our_color(text: &str) -> Option<usize> {
-    crate::style::SEQUENCES.iter().find(|s| text.starts_with(**s)).map(|s| s.len())
+    SEQUENCES.iter().find(|s| text.starts_with(**s)).map(|s| s.len())
 }
 
 #[cfg(test)]

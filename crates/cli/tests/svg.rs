@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::common::*;
-use ringwise_cli::render::show::far_queues;
 use ringwise_cli::render::svg;
+use ringwise_cli::render::text::far_queues;
 use ringwise_model::*;
 
 /// One element, or the text between two.

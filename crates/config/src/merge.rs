@@ -5,7 +5,24 @@ use std::collections::BTreeMap;
 use ringwise_model::{Knob, NapiValues, Wish};
 
 use crate::contradict::covers;
-use crate::value::{Entry, HostPart};
+use crate::value::{Config, Entry, HostPart};
+
+impl Config {
+    /// Another saying over this one. Entries are the same where they match by the same words.
+    pub fn lay(&mut self, over: &Config) {
+        self.host = host(std::mem::take(&mut self.host), &over.host);
+        for p in &over.policies {
+            self.policies.retain(|have| have.name != p.name);
+            self.policies.push(p.clone());
+        }
+        for e in &over.entries {
+            match self.entries.iter_mut().find(|have| have.matcher == e.matcher) {
+                Some(have) => entry(have, e),
+                None => self.entries.push(e.clone()),
+            }
+        }
+    }
+}
 
 pub(crate) fn host(mut base: HostPart, over: &HostPart) -> HostPart {
     fn lay<T: Clone>(base: &mut Option<T>, over: &Option<T>) {

@@ -93,21 +93,6 @@ impl Config {
         self.host.wishes.iter_mut().map(|w| &mut w.by).chain(entries)
     }
 
-    /// Another saying over this one. Entries are the same where they match by the same words.
-    pub fn lay(&mut self, over: &Config) {
-        self.host = crate::merge::host(std::mem::take(&mut self.host), &over.host);
-        for p in &over.policies {
-            self.policies.retain(|have| have.name != p.name);
-            self.policies.push(p.clone());
-        }
-        for e in &over.entries {
-            match self.entries.iter_mut().find(|have| have.matcher == e.matcher) {
-                Some(have) => crate::merge::entry(have, e),
-                None => self.entries.push(e.clone()),
-            }
-        }
-    }
-
     /// What an intent says, as a file would: one entry an interface that anything is said about.
     pub fn of_intent(i: &Intent) -> Self {
         let mut c = Self {

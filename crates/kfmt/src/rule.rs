@@ -17,6 +17,8 @@ use std::fmt;
 use ringwise_model::{Action, Rule};
 
 pub use fields::{flow_names, names as field_names};
+/// `RX_CLS_LOC_SPECIAL`: in the data of a count, the driver understands `RX_CLS_LOC_ANY` and its like.
+pub(crate) const LOC_SPECIAL: u32 = 0x8000_0000;
 pub use spec::{FlowSpec, RAW, SPEC_SIZE};
 
 /// Words that are no rule: which one, what stood there, what would be right.
@@ -222,7 +224,7 @@ impl Words {
             }
             _ => {
                 let location = number("a location, 0 or more")?;
-                if location >= crate::ethtool_ioctl::rxnfc::LOC_SPECIAL {
+                if location >= LOC_SPECIAL {
                     return Err(RuleError::new(word, value.text, "a location below 2147483648").here(value));
                 }
                 self.location.replace(location).is_some()

@@ -182,7 +182,7 @@ pub fn queue_command(dev: &str, queue: u32, params: &BTreeMap<String, u32>) -> S
 
 /// `0x200000000`
 pub fn queue_mask(queue: u32) -> String {
-    let mask = crate::setting::mask(&std::iter::once(ringwise_model::CpuId(queue)).collect());
+    let mask = crate::mask::mask(&std::iter::once(ringwise_model::CpuId(queue)).collect());
     format!("0x{}", mask.replace(',', ""))
 }
 

@@ -20,6 +20,7 @@ mod hand;
 pub mod host;
 pub mod irq;
 pub mod learned;
+mod mask;
 pub mod napi;
 pub mod offline;
 mod order;

@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuId, CpuSet, Fact, Nic};
 
-use crate::setting::mask;
+use crate::mask::mask;
 use crate::{Match, Setting};
 
 pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {

@@ -9,7 +9,8 @@ use ringwise_knob::{Address, IfRefused, Match, Reason, Setting, features, rules}
 use ringwise_model::{Fact, Goal};
 
 use crate::dev::{Dev, LearnedIndex};
-use crate::target::{Out, SCALING, Wanted, Why};
+use crate::target::{Out, SCALING, Why};
+use crate::wanted::Wanted;
 
 /// Drivers with `ndo_rx_flow_steer` in the source of Linux 6.12, and the lab's test NIC.
 const DRIVERS: &[&str] = &[

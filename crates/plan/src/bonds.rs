@@ -7,6 +7,7 @@ use ringwise_model::words::plural;
 use ringwise_model::{Goal, IfIndex, Intent, Nic, Snapshot};
 
 use crate::dev::Dev;
+use crate::goal::Share;
 use crate::target::Out;
 use crate::{LeftOut, NotPossible, channels};
 
@@ -19,19 +20,6 @@ fn members(devs: &[Dev]) -> BTreeMap<IfIndex, Vec<usize>> {
         }
     }
     out
-}
-
-/// What each device may have at most and is asked for, so that members get the same number.
-#[derive(Clone, Copy)]
-pub(crate) struct Share {
-    /// Physical cores near it; of members the fewest.
-    pub cores: u32,
-    /// Their threads that may carry queues; of members the fewest.
-    pub cpus: u32,
-    /// Queues there are; of members the fewest.
-    pub now: u32,
-    /// Queues there can be; of members the fewest.
-    pub max: u32,
 }
 
 /// `near`: physical cores and threads near a device.

@@ -6,8 +6,8 @@ use ringwise_model::{
     Snapshot, shell,
 };
 
-use crate::bonds::Share;
 use crate::dev::{Dev, LearnedIndex};
+use crate::goal::Share;
 use crate::select::channel_user;
 use crate::target::Out;
 use crate::wishes::{self, Laid};

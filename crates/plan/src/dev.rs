@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ringwise_knob::learned::What;
 use ringwise_knob::{Address, Learned, Of, Setting};
+use ringwise_model::natural::compare as natural;
 use ringwise_model::{
     Confidence, ConfiguredBy, CpuSet, Dir, Fact, Goal, GroupWish, Intent, Knob, Movable, Nic, Role, RxQueue, Snapshot,
     TxQueue, Vector,
@@ -11,7 +12,6 @@ use ringwise_model::{
 
 use crate::NotPossible;
 use crate::machine::{Machine, Near};
-use crate::select::natural;
 
 /// Learned refusals by the address they speak of.
 pub(crate) struct LearnedIndex<'a> {

@@ -4,7 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{CpuSet, FarNode, Goal, Intent, Smt};
 
-use crate::bonds::Share;
+/// What each device may have at most and is asked for, so that members get the same number.
+#[derive(Clone, Copy)]
+pub(crate) struct Share {
+    /// Physical cores near it; of members the fewest.
+    pub cores: u32,
+    /// Their threads that may carry queues; of members the fewest.
+    pub cpus: u32,
+    /// Queues there are; of members the fewest.
+    pub now: u32,
+    /// Queues there can be; of members the fewest.
+    pub max: u32,
+}
 
 /// Flow table of the host for request/response servers: kernel documentation, networking/scaling.
 const RFS_RPC: u32 = 32_768;
@@ -82,7 +93,7 @@ pub fn in_full(intent: &Intent) -> Intent {
 /// The intent with every open member as the goal has it; lists sorted, so that their order changes nothing.
 pub(crate) fn resolve(intent: &Intent) -> Intent {
     let mut i = intent.clone();
-    i.devs.sort_by(|a, b| crate::select::natural(a, b));
+    i.devs.sort_by(|a, b| ringwise_model::natural::compare(a, b));
     i.devs.dedup();
     let article = i.pair_as_article;
     i.smt.get_or_insert(match i.goal {

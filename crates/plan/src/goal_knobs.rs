@@ -17,7 +17,8 @@ use crate::goal::{self, Rfs};
 use crate::groups::{Cx, Team, Want, first_clause};
 use crate::machine::Machine;
 use crate::moderation::{self, ONE_INTERVAL, driver, one_interval, rx_alone};
-use crate::target::{Out, Wanted, Why};
+use crate::target::{Out, Why};
+use crate::wanted::Wanted;
 use crate::{LeftOut, NotPossible, channels, policies};
 
 const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];

@@ -20,7 +20,8 @@ use ringwise_model::{Fact, Intent, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex, named};
 use crate::machine::Machine;
-use crate::target::{By, Out, Wanted};
+use crate::target::{By, Out};
+use crate::wanted::Wanted;
 use crate::{Group, WrongWish, wishes};
 
 pub(crate) use away::{away, contexts_on_fewer_queues};

@@ -8,7 +8,7 @@ use ringwise_model::{Fact, Snapshot};
 use crate::Kept;
 use crate::dev::Dev;
 use crate::machine::Machine;
-use crate::target::Wanted;
+use crate::wanted::Wanted;
 
 /// What others have set, by what is to become of it.
 #[derive(Debug, Clone, Default)]

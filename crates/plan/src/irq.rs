@@ -8,7 +8,8 @@ use ringwise_model::{Dir, Fact, Vector};
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::{Class, Machine, Zone};
 use crate::place::Place;
-use crate::target::{Out, SCALING, Wanted, Why};
+use crate::target::{Out, SCALING, Why};
+use crate::wanted::Wanted;
 use crate::{Refusal, goal};
 
 /// Where the interrupts of all devices go now.

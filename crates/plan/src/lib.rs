@@ -41,6 +41,7 @@ mod select;
 mod shares;
 mod stay;
 mod target;
+mod wanted;
 mod wishes;
 mod xps;
 

@@ -5,7 +5,8 @@ use ringwise_model::{CpuSet, Fact};
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
-use crate::target::{Out, Wanted, Why};
+use crate::target::{Out, Why};
+use crate::wanted::Wanted;
 
 pub(crate) fn plan(m: &Machine, devs: &[Dev], learned: &LearnedIndex, out: &mut Out) {
     for d in devs {

@@ -3,13 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use ringwise_model::natural::compare as natural;
 use ringwise_model::{FarNode, Goal, IfIndex, NicKind, Smt};
 
 use crate::dev::{Dev, Unit};
 use crate::goal::{self, Resolved};
 use crate::machine::{Class, Machine, Near, Zone};
 use crate::pick::{CoreCand, Loads, Picker, candidates};
-use crate::select::natural;
 use crate::stay::{self, Stayer};
 use crate::{Refusal, groups};
 

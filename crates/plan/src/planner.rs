@@ -12,7 +12,8 @@ use crate::groups::{self, Team};
 use crate::hands::{Hands, Keep, MadeByDevice};
 use crate::machine::{Class, Machine, Near};
 use crate::place::{self, Place};
-use crate::target::{By, Out, SCALING, Wanted, Why};
+use crate::target::{By, Out, SCALING, Why};
+use crate::wanted::Wanted;
 use crate::wishes::{self, Laid};
 use crate::{Group, Plan, PlanHost, Refusal, SCHEMA, VERSION};
 use crate::{
@@ -42,9 +43,9 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     let learned = LearnedIndex::new(learned, &s.host.kernel);
     if m.cpus.len() < 2 {
         out.warnings.push("one CPU: nothing to place".into());
-        let one = bonds::Share { cores: 1, cpus: 1, now: 1, max: 1 };
+        let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
         devs.iter_mut().try_for_each(|d| {
-            let none = bonds::Share { now: d.rx_now, max: d.rx_now, ..one };
+            let none = goal::Share { now: d.rx_now, max: d.rx_now, ..one };
             channels::decide(
                 s,
                 d,
@@ -263,7 +264,7 @@ fn by_device(groups: &[Group]) -> BTreeMap<&str, Vec<&Group>> {
     out
 }
 
-fn want_channels(d: &Dev, intent: &Intent, share: bonds::Share, learned: &LearnedIndex, out: &mut Out) {
+fn want_channels(d: &Dev, intent: &Intent, share: goal::Share, learned: &LearnedIndex, out: &mut Out) {
     let Some(setting) = d.channels.clone() else { return };
     let live = ringwise_knob::channels::live(d.nic);
     // `decide` found another count than the one that is there.
@@ -310,7 +311,7 @@ fn document(s: &Snapshot, intent: Intent, m: &Machine, devs: &[Dev], mut out: Ou
     out.warnings.retain(|w| seen.insert(w.clone(), ()).is_none());
     let mut said: BTreeMap<String, ()> = BTreeMap::new();
     out.advice.retain(|a| said.insert(a.clone(), ()).is_none());
-    out.left_alone.sort_by(|a, b| select::natural(&a.dev, &b.dev));
+    out.left_alone.sort_by(|a, b| ringwise_model::natural::compare(&a.dev, &b.dev));
     Plan {
         schema: SCHEMA.to_string(),
         version: VERSION,

@@ -8,7 +8,8 @@ use ringwise_model::{Fact, Snapshot};
 use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::{self, Rfs};
-use crate::target::{Out, SCALING, Wanted, Why};
+use crate::target::{Out, SCALING, Why};
+use crate::wanted::Wanted;
 
 /// The largest power of two not above `entries / queues`, at least 1.
 pub(crate) fn share(entries: u32, queues: u32) -> u32 {

@@ -7,7 +7,8 @@ use ringwise_knob::{Address, Forgets, Reason, Setting};
 use ringwise_model::{Fact, Rival, Snapshot};
 
 use crate::dev::{Dev, LearnedIndex, named};
-use crate::target::{Out, Wanted, Why};
+use crate::target::{Out, Why};
+use crate::wanted::Wanted;
 
 const SOURCE: &str = "irqbalance(1), API and --policyscript";
 

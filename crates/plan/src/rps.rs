@@ -7,7 +7,8 @@ use crate::dev::{Dev, LearnedIndex};
 use crate::goal;
 use crate::machine::{Class, Machine};
 use crate::place::Place;
-use crate::target::{Out, SCALING, Wanted, Why};
+use crate::target::{Out, SCALING, Why};
+use crate::wanted::Wanted;
 
 /// CPUs that help the one queue: those sharing the L3 with its interrupt, without the interrupt's own
 /// core (rules Q06 Q08); where an L3 is one core, those of the node, else any near ones.

@@ -1,35 +1,13 @@
 //! Which interfaces a plan is about.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use ringwise_model::natural::compare as natural;
 use ringwise_model::words::article;
 use ringwise_model::{Fact, Intent, Nic, NicKind, Snapshot, User};
 
 use crate::dev::Dev;
 use crate::{LeftAlone, Refusal};
-
-/// `eth2` before `eth10`.
-pub(crate) fn natural(a: &str, b: &str) -> Ordering {
-    let (mut x, mut y) = (a.as_bytes(), b.as_bytes());
-    while let (Some(c), Some(d)) = (x.first(), y.first()) {
-        if c.is_ascii_digit() && d.is_ascii_digit() {
-            let run = |s: &[u8]| s.iter().take_while(|c| c.is_ascii_digit()).count();
-            let (n, m) = (run(x), run(y));
-            let strip = |s: &[u8]| s.iter().take_while(|c| **c == b'0').count();
-            let (p, q) = (&x[strip(&x[..n])..n], &y[strip(&y[..m])..m]);
-            match p.len().cmp(&q.len()).then_with(|| p.cmp(q)) {
-                Ordering::Equal => (x, y) = (&x[n..], &y[m..]),
-                other => return other,
-            }
-        } else if c == d {
-            (x, y) = (&x[1..], &y[1..]);
-        } else {
-            return c.cmp(d);
-        }
-    }
-    x.len().cmp(&y.len()).then_with(|| a.cmp(b))
-}
 
 /// Who uses the queues, when that forbids touching the channel count. A program on a bond, and a switch that
 /// a bond is part of, use the queues of its members.
@@ -139,16 +117,4 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
     }
     chosen.sort_by(|a, b| natural(a.name(), b.name()));
     Ok((chosen, left))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_in_natural_order() {
-        let mut names = vec!["eth10", "eth2", "eth1", "enp3s0f1", "enp3s0f0", "enp3s0", "eth02"];
-        names.sort_by(|a, b| natural(a, b));
-        assert_eq!(names, ["enp3s0", "enp3s0f0", "enp3s0f1", "eth1", "eth02", "eth2", "eth10"]);
-    }
 }

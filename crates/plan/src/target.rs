@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Match, Reason, ResetBy, Setting, Step};
+use ringwise_knob::{Address, FOR_GROUPS, IfRefused, Reason, ResetBy, Setting, Step};
 use ringwise_model::{Fact, Nic};
 
 use crate::dev::LearnedIndex;
 use crate::entries::Entries;
 use crate::hands::{Keep, MadeByDevice};
+use crate::wanted::Wanted;
 use crate::{LeftAlone, LeftOut, NotPossible};
 
 /// Rule id, reason, source.
@@ -18,17 +19,6 @@ pub(crate) struct Why {
 }
 
 pub(crate) const SCALING: &str = "kernel documentation, networking/scaling";
-
-/// A setting as it is, and as it is wanted.
-pub(crate) struct Wanted {
-    pub setting: Setting,
-    pub live: Fact<Setting>,
-    pub matched: Match,
-    /// An earlier step of the plan may create or reset it: it is written in any case.
-    pub anew: bool,
-    /// The goal is not fully met without it.
-    pub needed: bool,
-}
 
 /// Why, by somebody who is named at run time, and what comes nearest where it cannot be had.
 pub(crate) struct By {

@@ -14,10 +14,10 @@ mod steer;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting, With, configured_in};
+use ringwise_model::natural::compare as natural;
 use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Fact, Intent, Knob, Snapshot, Unread, Wish};
 
 use crate::dev::{Dev, named};
-use crate::select::natural;
 use crate::{LeftAlone, NotPossible, Refusal, WrongWish};
 
 pub(crate) use lay::{lay, left_out, source};

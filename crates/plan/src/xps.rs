@@ -11,7 +11,8 @@ use ringwise_model::{CpuId, CpuSet, Fact};
 use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
-use crate::target::{Out, SCALING, Wanted, Why};
+use crate::target::{Out, SCALING, Why};
+use crate::wanted::Wanted;
 
 /// Queues by how many CPUs send on them.
 struct Share<'a> {

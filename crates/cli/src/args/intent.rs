@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use ringwise_model::shell;
 use ringwise_model::{CpuSet, FarNode, Goal, GoalChoice, IntentFlags, Smt};
 
 use super::cpus;
@@ -62,6 +63,13 @@ pub struct IntentArgs {
 }
 
 impl IntentArgs {
+    /// As words behind a command.
+    pub fn text(&self, devs: &[String]) -> String {
+        let mut words = self.flags(devs).words();
+        words.extend(self.take_over.then(|| "--take-over".to_string()));
+        shell::join(words)
+    }
+
     /// As it is kept with a transaction.
     pub fn flags(&self, devs: &[String]) -> IntentFlags {
         IntentFlags {

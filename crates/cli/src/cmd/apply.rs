@@ -18,7 +18,7 @@ use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, s
 use super::trial;
 use crate::args::{ApplyArgs, Common, From};
 use crate::cmd::persist::at_boot;
-use crate::cmd::plan::{self, Made, flags, make};
+use crate::cmd::plan::{self, Made, make};
 use crate::exit::{Fail, Result, Status};
 use crate::render::outcome::Before;
 use crate::render::plan::{self as page, Page};
@@ -60,7 +60,7 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     };
     let s = made.as_ref().map(|(m, _)| &m.snapshot);
     let as_json = a.format.json(common);
-    let again = flags(&a.devs, &a.intent);
+    let again = a.intent.text(&a.devs);
     let how = Page { again, file: file.as_ref().map(|f| f.display().to_string()), ..Page::default() };
     let text = || page::text(&plan, s, &how, &style);
     if a.write.dry_run {
@@ -142,7 +142,7 @@ fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn
     let head = format!("Plan for {}: {}", page::name(plan), page::summary(plan));
     out::note(common.quiet, render::text::hang("", &head, style.width).trim_end());
     let hands =
-        format!("{}{}", hands_page::kept(plan, &flags(&a.devs, &a.intent), style), hands_page::undone(plan, style));
+        format!("{}{}", hands_page::kept(plan, &a.intent.text(&a.devs), style), hands_page::undone(plan, style));
     if !hands.is_empty() {
         out::note(common.quiet, hands.trim_end());
     }

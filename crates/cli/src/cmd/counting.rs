@@ -4,7 +4,7 @@ use ringwise_discover::{Options, Parts};
 use ringwise_observe::{Counters, Layout, Sampler};
 use ringwise_sys::Host;
 
-use super::show;
+use super::named;
 use super::watch::{interfaces, stale};
 use crate::args::Common;
 use crate::exit::Result;
@@ -76,7 +76,7 @@ pub(super) fn look(source: &Source, devs: &[String], strict: bool, common: &Comm
     let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::only(devs) };
     let s = source.snapshot(&options, common)?;
     if strict {
-        show::named(&s, devs)?;
+        named::named(&s, devs)?;
     }
     Ok((Layout::of(&s, devs), host_name(&s)))
 }

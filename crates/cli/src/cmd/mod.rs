@@ -20,6 +20,7 @@ mod hold;
 mod in_force;
 mod learned;
 mod measure;
+mod named;
 mod persist;
 mod plan;
 mod recover;

@@ -3,7 +3,7 @@
 use ringwise_check::RoleGuess;
 use ringwise_discover::Options;
 use ringwise_knob::{self as knob, Hand, Learned};
-use ringwise_model::{GoalChoice, Intent, Snapshot, shell};
+use ringwise_model::{GoalChoice, Intent, Snapshot};
 use ringwise_plan::{Hands, Plan, Refusal};
 
 use super::flows::{self, Missing};
@@ -47,7 +47,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
         PlanOutput::Text => {
             let style = Style::detect(common).about(&source.recording);
             let file = a.out.as_ref().map(|f| f.display().to_string());
-            let how = Page { again: flags(&a.devs, &a.intent), file, recorded: source.recorded, full: a.full };
+            let how = Page { again: a.intent.text(&a.devs), file, recorded: source.recorded, full: a.full };
             out::answer(&page::text(&plan, Some(&s), &how, &style))?;
         }
     }
@@ -176,11 +176,4 @@ pub(super) fn make(
 /// Of now, also where the plan is for a recording.
 fn unix_time() -> Result<u64> {
     Ok(source::live()?.host.unix_time())
-}
-
-/// The same intent as words behind a command.
-pub(super) fn flags(devs: &[String], i: &IntentArgs) -> String {
-    let mut words = i.flags(devs).words();
-    words.extend(i.take_over.then(|| "--take-over".to_string()));
-    shell::join(words)
 }

@@ -10,7 +10,6 @@ use ringwise_plan::Plan;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::plan::flags;
 use crate::args::ApplyArgs;
 use crate::exit::{Fail, Result};
 use crate::render::plan::name;
@@ -77,7 +76,7 @@ pub(super) fn file(a: &ApplyArgs, source: &Source) -> Result<Option<PathBuf>> {
     if a.devs.len() > 1 {
         return Err(Fail::usage(format!("{first} is a plan file, and such a file is applied alone and exactly")));
     }
-    let more = flags(&[], &a.intent);
+    let more = a.intent.text(&[]);
     if !more.is_empty() {
         return Err(Fail::usage(format!("{first} is a plan file and applied exactly; {more} is for a new plan"))
             .next(format!("ringwise plan {more} --out FILE")));

@@ -1,11 +1,12 @@
 //! `ringwise show`
 
 use ringwise_discover::{Options, Parts};
-use ringwise_model::{Nic, Snapshot};
+use ringwise_model::Snapshot;
 
+use super::named::named;
 use super::svg;
 use crate::args::{Common, ShowArgs};
-use crate::exit::{Fail, Result, Status};
+use crate::exit::{Result, Status};
 use crate::out;
 use crate::render::{json, show, table, text};
 use crate::source::{self, Source};
@@ -47,22 +48,4 @@ pub(super) fn names_in(source: &Source, s: &Snapshot, devs: &[String]) -> Result
         None => Err(source.no_such_device(d, s)),
     };
     devs.iter().map(name).collect()
-}
-
-/// The devices as named, alternative names followed by discovery.
-pub(super) fn named<'a>(s: &'a Snapshot, devs: &[String]) -> Result<Vec<&'a Nic>> {
-    let mut out: Vec<&Nic> = Vec::new();
-    for d in devs {
-        match s.nic(d) {
-            Some(n) if out.iter().any(|o| o.name() == n.name()) => {}
-            Some(n) => out.push(n),
-            // Known to discovery under another name: what it read for this one stands first.
-            None if devs.len() == 1 && !s.nics.is_empty() => out.push(&s.nics[0]),
-            None => {
-                let have: Vec<&str> = s.nics.iter().map(Nic::name).collect();
-                return Err(Fail::error(format!("{d} is another name of one of {}; use that one", have.join(" "))));
-            }
-        }
-    }
-    Ok(out)
 }

@@ -6,7 +6,7 @@ use ringwise_discover::Options;
 use ringwise_model::Nic;
 use ringwise_sys::store;
 
-use super::show::named;
+use super::named::named;
 use crate::args::{Common, ShowArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;

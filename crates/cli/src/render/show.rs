@@ -314,15 +314,6 @@ fn vectors(n: &Nic) -> String {
     super::table::plain(&rows, &[0, 4])
 }
 
-/// Queue interrupts that land on another node than the device's; `None` where the node is unknown.
-pub fn far_queues(s: &Snapshot, n: &Nic) -> Option<usize> {
-    let node = n.node.known()?;
-    let far = |v: &&ringwise_model::Vector| {
-        v.effective.known().is_some_and(|e| e.iter().any(|c| s.topology.node_of(c).is_some_and(|m| m != *node)))
-    };
-    Some(n.queue_vectors().filter(far).count())
-}
-
 /// For a host without interfaces, or a note about one value.
 pub fn fact_line<T>(f: &Fact<T>, show: impl FnOnce(&T) -> String) -> String {
     sentence(f, "-", show)

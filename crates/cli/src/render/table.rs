@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use ringwise_model::words::plain;
 use ringwise_model::{CpuSet, Fact, Nic, NicKind, Snapshot, Vector};
 
-use super::show::far_queues;
-use super::text::{self, hang, is_listed, len, link, no_answer, pad, plural, set, thousands, user, word};
+use super::text::{self, far_queues, hang, is_listed, len, link, no_answer, pad, plural, set, thousands, user, word};
 use crate::style::{Style, Tint};
 
 /// Queues now and at most: `8/63`, separate ones as `4+4/8+8`; where the driver has no channels to change,

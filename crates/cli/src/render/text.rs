@@ -4,6 +4,15 @@ pub use ringwise_model::words::{hang, len, one_line, pad, plural, right, thousan
 use ringwise_model::{Cause, Confidence, CpuSet, Dir, Fact, MapSource, Nic, NicKind, Snapshot, User, Vector};
 use std::collections::BTreeSet;
 
+/// Queue interrupts that land on another node than the device's; `None` where the node is unknown.
+pub fn far_queues(s: &Snapshot, n: &Nic) -> Option<usize> {
+    let node = n.node.known()?;
+    let far = |v: &&ringwise_model::Vector| {
+        v.effective.known().is_some_and(|e| e.iter().any(|c| s.topology.node_of(c).is_some_and(|m| m != *node)))
+    };
+    Some(n.queue_vectors().filter(far).count())
+}
+
 /// `8 queues`, as the driver counts them where it does.
 pub fn queues(n: &Nic) -> String {
     let reported = n.channels.known().is_some_and(|c| c.rx_queues() > 0);

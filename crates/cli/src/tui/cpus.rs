@@ -6,8 +6,8 @@ use ratatui_core::layout::Rect;
 use ringwise_model::{CpuId, CpuSet, NodeId};
 use ringwise_observe::CpuRates;
 
-use super::draw::{heading, window};
 use super::history::{Curve, curve};
+use super::panel::{heading, window};
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
 use crate::render::text::{plural, thousands};

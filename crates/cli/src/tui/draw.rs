@@ -3,8 +3,8 @@
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 
-use super::table::{Cell, Pen};
-use super::view::{Mode, Panel, View};
+use super::table::Pen;
+use super::view::{Mode, View};
 use super::{cpus, headline, help, links, past, queues};
 use crate::style::Tint;
 use crate::when;
@@ -129,36 +129,6 @@ fn remark(v: &View) -> Option<(String, Option<Tint>)> {
     Some((format!("not read: {}", v.unread.first()?), None))
 }
 
-/// The line above a panel; the one that the keys go to is marked.
-pub(super) fn heading(v: &View, panel: Panel, words: &str) -> Cell {
-    let c = v.choice(panel);
-    let mark = if v.focus == panel { '>' } else { ' ' };
-    let sorts = super::pick::SORTS[panel as usize];
-    let mut text = format!("{mark}{words}");
-    if c.sort > 0 {
-        text += &format!("  by {}", sorts[c.sort]);
-    }
-    if c.backwards {
-        text += "  reversed";
-    }
-    if !c.filter.is_empty() {
-        text += &format!("  filter: {}", c.filter);
-    }
-    Cell::new(text, Some(Tint::Bold))
-}
-
-/// First row shown, how many, and the words for it where not all are.
-pub(super) fn window(from: usize, all: usize, room: usize) -> (usize, usize, String) {
-    let n = all.min(room);
-    let from = from.min(all - n);
-    let words = match n {
-        n if n == all => String::new(),
-        0 => format!("  none of {all} shown"),
-        _ => format!("  {}-{} of {all}", from + 1, from + n),
-    };
-    (from, n, words)
-}
-
 /// Heights of panels below each other.
 fn stacked(v: &View, pen: &mut Pen<'_>, body: Rect) {
     let want = [links::want(v, body.width), queues::want(v), cpus::want(v, body.width), past::WANT];
@@ -217,12 +187,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_windows() {
+    fn lines_that_are_wrapped() {
         assert_eq!(wrapped("LOST  a b", 80, 2), ["LOST  a b"]);
         assert_eq!(wrapped("one two three", 9, 2), ["one two", "      three"]);
         assert_eq!(wrapped("aaa bbb ccc ddd", 9, 1), ["aaa ..."]);
-        assert_eq!(window(0, 8, 8), (0, 8, String::new()));
-        assert_eq!(window(99, 64, 8), (56, 8, "  57-64 of 64".into()));
-        assert_eq!(window(0, 3, 0).2, "  none of 3 shown");
     }
 }

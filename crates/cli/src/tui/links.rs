@@ -3,8 +3,8 @@
 use ratatui_core::layout::Rect;
 use ringwise_observe::{Flow, LinkRates};
 
-use super::draw::heading;
 use super::history::{Curve, curve, top};
+use super::panel::heading;
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
 use crate::render::text::thousands;

@@ -15,6 +15,7 @@ mod help;
 mod history;
 mod keys;
 mod links;
+mod panel;
 mod past;
 mod pick;
 mod queues;

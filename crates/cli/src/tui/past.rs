@@ -2,8 +2,8 @@
 
 use ratatui_core::layout::Rect;
 
-use super::draw::heading;
 use super::history::{Curve, curve, top};
+use super::panel::heading;
 use super::table::Pen;
 use super::view::{Panel, View};
 use crate::render::text::thousands;

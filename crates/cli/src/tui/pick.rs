@@ -8,14 +8,6 @@ use ringwise_observe::{CpuRates, LinkRates, QueueRates};
 use super::view::{Panel, View};
 use crate::render::watch::mark;
 
-/// What each panel can be sorted by; the first is what it begins with.
-pub(super) const SORTS: [&[&str]; 4] = [
-    &["name", "packets", "drops"],
-    &["number", "packets", "drops", "cpu"],
-    &["busy", "number", "packets", "drops"],
-    &[""],
-];
-
 /// Both directions of a queue number.
 pub struct Row<'a> {
     pub name: &'a str,

@@ -2,8 +2,8 @@
 
 use ratatui_core::layout::Rect;
 
-use super::draw::{heading, window};
 use super::history::{Curve, curve, top};
+use super::panel::{heading, window};
 use super::pick::Row;
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};

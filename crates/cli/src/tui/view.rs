@@ -7,8 +7,15 @@ use ringwise_observe::{Bottleneck, Rates};
 use super::events::Event;
 use super::history::History;
 use super::keys::{Act, Key};
-use super::pick::SORTS;
 use crate::style::Style;
+
+/// What each panel can be sorted by; the first is what it begins with.
+pub(super) const SORTS: [&[&str]; 4] = [
+    &["name", "packets", "drops"],
+    &["number", "packets", "drops", "cpu"],
+    &["busy", "number", "packets", "drops"],
+    &[""],
+];
 
 /// Remarks that are kept.
 const REMARKS: usize = 100;

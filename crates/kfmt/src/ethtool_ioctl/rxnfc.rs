@@ -3,7 +3,7 @@
 
 use super::{RXNFC_SIZE, set_word, short, word};
 use crate::ParseError;
-use crate::rule::{FlowSpec, SPEC_SIZE};
+use crate::rule::{FlowSpec, LOC_SPECIAL, SPEC_SIZE};
 
 /// Numbers in linux/ethtool.h.
 pub mod cmd {
@@ -14,8 +14,6 @@ pub mod cmd {
     pub const SRXCLSRLINS: u32 = 0x32;
 }
 
-/// `RX_CLS_LOC_SPECIAL`: in the data of a count, the driver understands [`LOC_ANY`] and its like.
-pub const LOC_SPECIAL: u32 = 0x8000_0000;
 /// `RX_CLS_LOC_ANY`: the driver chooses the location.
 pub const LOC_ANY: u32 = 0xffff_ffff;
 

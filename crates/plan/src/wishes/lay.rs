@@ -11,7 +11,8 @@ use ringwise_model::{ConfiguredBy, Fact, Intent, Snapshot};
 use super::{Laid, One, RULE, places};
 use crate::dev::{Dev, LearnedIndex, named};
 use crate::machine::Machine;
-use crate::target::{By, Out, Wanted};
+use crate::target::{By, Out};
+use crate::wanted::Wanted;
 use crate::{LeftOut, NotPossible, WrongWish, channels, moderation};
 
 /// Each switch of adaptive moderation with the fixed values that it would overwrite.

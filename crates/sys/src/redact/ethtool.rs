@@ -4,7 +4,8 @@
 
 use super::names::Names;
 use super::raw::{is_scalar, number, put, put_text, split};
-use super::text::{self, Care, Strings};
+use super::strings::{Care, Strings};
+use super::text;
 
 /// Attribute with index, name and flags of the device, in every ethtool reply.
 const HEADER: u16 = 1;

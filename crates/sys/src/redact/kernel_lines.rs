@@ -2,7 +2,8 @@
 //! forms that are about them. Of these the words of the driver stay; whatever a variable may have put there goes.
 
 use super::names::Names;
-use super::text::{Care, Piece, Strings, pieces};
+use super::strings::{Care, Strings};
+use super::text::{Piece, pieces};
 
 /// Forms that begin with neither: literal words, `{dev}` for an interface, `{driver}` for a driver, `{n}` for a number,
 /// `{bus}` for a bus address. What follows them on the line is kept as any other text of the kernel.

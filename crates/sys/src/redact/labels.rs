@@ -1,7 +1,7 @@
 //! Values that are private because of what stands beside them: `password=…`, `https://user:…@host/…`, `//host/share`,
 //! `name@host.example`, `iqn.…`, `Serial Number: …`.
 
-use super::text::Care;
+use super::strings::Care;
 
 /// Part of a text that is replaced by a pseudonym of this kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

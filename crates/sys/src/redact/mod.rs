@@ -16,6 +16,7 @@ mod names;
 mod papers;
 mod raw;
 mod settings;
+mod strings;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +26,7 @@ use files::Rule;
 use kernel_lines::Subjects;
 use names::Names;
 use papers::Papers;
-use text::{Care, Strings};
+use strings::{Care, Strings};
 
 pub use command::{Flag, FlagValue, Grammar};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::text::Strings;
+use super::strings::Strings;
 use crate::capture::Redacted;
 
 /// Names that tell nothing, and are words of every text.

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use super::command::{self, Grammar, Left};
 use super::names::Names;
-use super::text::{self, Care, Strings};
+use super::strings::{Care, Strings};
+use super::text;
 
 /// Written instead of a text that somebody typed.
 const LEFT_OUT: &str = "(left out)";

@@ -2,7 +2,8 @@
 //! `linux/if_addr.h`, `linux/rtnetlink.h`). What is not known to be harmless is left out.
 
 use super::names::Names;
-use super::text::{self, Care, Strings};
+use super::strings::{Care, Strings};
+use super::text;
 
 /// `IFLA_*`
 mod ifla {

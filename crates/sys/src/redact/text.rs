@@ -1,33 +1,18 @@
 //! Finds addresses and ids in text (any bytes) by their shape, private values by their labels, and known names as
 //! words.
 
-use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::labels;
 use super::names::Names;
+use super::strings::{Care, Strings, word};
 
 fn hex(b: Option<&u8>) -> bool {
     b.is_some_and(u8::is_ascii_hexdigit)
 }
 
-fn word(b: Option<&u8>) -> bool {
-    b.is_some_and(u8::is_ascii_alphanumeric)
-}
-
 fn ascii(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
-}
-
-/// How a text is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Care {
-    /// Numbers with dots are versions.
-    Versions,
-    /// Tables of the kernel: other programs look things up in them.
-    Tables,
-    /// Written for people: addresses also where they are glued to words, long digits, paths, shares.
-    Prose,
 }
 
 /// A text in parts.
@@ -36,46 +21,6 @@ pub(super) enum Piece {
     Kept(Vec<u8>),
     /// What stands in the place of something private.
     Name(Vec<u8>),
-}
-
-/// Names that are looked for as words: original, pseudonym, kind.
-pub(super) struct Strings {
-    all: Vec<(String, String, &'static str)>,
-    /// By their first two letters, in small ones; longest first, so that no part of one hides another.
-    by_first: HashMap<[u8; 2], Vec<usize>>,
-    /// First letters that there are.
-    begins: Vec<bool>,
-}
-
-impl Strings {
-    /// Those of less than two letters are not looked for.
-    pub(super) fn new(mut all: Vec<(String, String, &'static str)>) -> Self {
-        all.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
-        let mut by_first: HashMap<_, Vec<usize>> = HashMap::new();
-        let mut begins = vec![false; 256];
-        for (i, (text, ..)) in all.iter().enumerate() {
-            if let Some(first) = text.as_bytes().first_chunk::<2>() {
-                let first = first.map(|b| b.to_ascii_lowercase());
-                begins[usize::from(first[0])] = true;
-                by_first.entry(first).or_default().push(i);
-            }
-        }
-        Self { all, by_first, begins }
-    }
-
-    /// The longest that stands at `at`.
-    fn at(&self, input: &[u8], at: usize, care: Care) -> Option<&(String, String, &'static str)> {
-        // Of a table most bytes are inside of a word, or begin none that is known.
-        if care != Care::Prose && at > 0 && word(input.get(at - 1)) && word(input.get(at)) {
-            return None;
-        }
-        let first = input[at..].first_chunk::<2>()?.map(|b| b.to_ascii_lowercase());
-        if !self.begins[usize::from(first[0])] {
-            return None;
-        }
-        let candidates = self.by_first.get(&first)?;
-        candidates.iter().map(|i| &self.all[*i]).find(|(text, ..)| is_known(input, at, text.as_bytes(), care))
-    }
 }
 
 /// `text` with everything private replaced.
@@ -99,7 +44,7 @@ pub(super) fn pieces(input: &[u8], names: &mut Names, strings: &Strings, care: C
         let (length, name) = shape(bytes, at, names, care)?;
         Some((at, at + length, name))
     });
-    if strings.all.is_empty() {
+    if strings.is_empty() {
         return by_shape;
     }
     split(by_shape, |bytes, at, _| {
@@ -314,14 +259,6 @@ fn opaque(input: &[u8], at: usize, names: &mut Names) -> Option<(usize, Vec<u8>)
     let mixed =
         run.len() >= 24 && has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
     (hexadecimal || mixed).then(|| (run.len(), names.hidden("id", run).into_bytes()))
-}
-
-/// Whether `known` stands at `at`: as a word of its own, and in prose also glued to others when it is a long one.
-fn is_known(input: &[u8], at: usize, known: &[u8], care: Care) -> bool {
-    let end = at + known.len();
-    let here = input.get(at..end).is_some_and(|b| b.eq_ignore_ascii_case(known));
-    let inside = at > 0 && word(input.get(at - 1)) || word(input.get(end));
-    here && (!inside || care == Care::Prose && known.len() >= 6)
 }
 
 #[cfg(test)]

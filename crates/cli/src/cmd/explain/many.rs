@@ -6,7 +6,7 @@ use ringwise_flow::steering::NTUPLE;
 use ringwise_flow::{Counted, Spread, Steering};
 use ringwise_model::{Fact, Nic, Snapshot};
 
-use super::read::Population;
+use super::population::Population;
 use super::{Cx, one, seen};
 use crate::exit::{Fail, Result, Status};
 use crate::out;

@@ -3,6 +3,7 @@
 mod many;
 mod observe;
 mod one;
+mod population;
 mod read;
 mod seen;
 mod what_if;

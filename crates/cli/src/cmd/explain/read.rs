@@ -14,23 +14,11 @@ use ringwise_kfmt::pcap::{Reader, Step};
 use ringwise_kfmt::sockets::Connected;
 use ringwise_sys::{Host, proc};
 
+use super::population::Population;
 use super::seen;
 use crate::args::{Common, ExplainArgs};
 use crate::exit::{Fail, Result};
 use crate::render::text::{plural, thousands};
-
-/// Flows with where they come from and what was left out.
-#[derive(Debug, Default)]
-pub(super) struct Population {
-    pub from: String,
-    pub flows: Vec<Counted>,
-    /// In words, with counts.
-    pub notes: Vec<String>,
-    /// One packet stands for each flow: nobody counted.
-    pub uncounted: bool,
-    /// Queues that packets were seen to come by.
-    pub seen: Vec<(Tuple, u32)>,
-}
 
 pub(super) fn of_spec(spec: &Spec) -> Population {
     let flows = spec.all().into_iter().map(|tuple| Counted { tuple, packets: 1, bytes: 0 });

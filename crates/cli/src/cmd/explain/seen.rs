@@ -10,7 +10,7 @@ use ringwise_sys::packets::Tap;
 use serde_json::Value;
 
 use super::Cx;
-use super::read::Population;
+use super::population::Population;
 use crate::cmd::watch::flows::{coarseness, listen, rate, receive_queues};
 use crate::exit::{Fail, Result};
 use crate::render::text::{plural, thousands};

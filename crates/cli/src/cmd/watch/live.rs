@@ -6,7 +6,7 @@ use ringwise_sys::Host;
 
 use super::record::{Entry, Recorder};
 use crate::args::{Common, WatchArgs};
-use crate::cmd::show;
+use crate::cmd::named;
 use crate::exit::{Fail, Result};
 use crate::render::text::host_name;
 use crate::source::Source;
@@ -88,7 +88,7 @@ impl<'a> Live<'a> {
 fn look(source: &Source, a: &WatchArgs, common: &Common) -> Result<(Layout, String)> {
     let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::only(&a.devs) };
     let s = source.snapshot(&options, common)?;
-    let named: Vec<String> = show::named(&s, &a.devs)?.iter().map(|n| n.name().to_string()).collect();
+    let named: Vec<String> = named::named(&s, &a.devs)?.iter().map(|n| n.name().to_string()).collect();
     Ok((Layout::of(&s, &named), host_name(&s)))
 }
 

@@ -3,11 +3,12 @@
 use ringwise_model::{CpuId, Dir, Nic, Snapshot};
 
 use super::MARGIN;
-use super::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, Point, at, width, wrap};
+use super::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, width, wrap};
 use super::cpus::{NodeBox, nodes};
 use super::groups::{Groups, colours, letter};
 use super::legend::{self, Seen};
 use super::links::Steering;
+use super::marks::{FAR, FAR_DASH, NEAR, RPS, RPS_DASH, UNSURE, XPS, XPS_DASH, badge};
 use super::notes::notes;
 use super::place::{Columns, Labels, Places, Sizes, caches, core_label, irq_label, others, places};
 use super::rows::{Block, Cell, Target, blocks, doubtful};
@@ -15,14 +16,6 @@ use crate::render::columns::Ranks;
 use crate::render::show::head_parts;
 use crate::render::text::{set, vector_label, word};
 
-pub(super) const NEAR: &str = "#0072b2";
-pub(super) const FAR: &str = "#c8500a";
-pub(super) const UNSURE: &str = "#5b6472";
-pub(super) const XPS: &str = "#7a4fa3";
-pub(super) const RPS: &str = "#0b7a55";
-pub(super) const XPS_DASH: &str = "5 3";
-pub(super) const RPS_DASH: &str = "1.5 2.5";
-pub(super) const FAR_DASH: &str = "10 3";
 const QUEUE: (&str, &str) = ("#e6ebf2", "#8592a6");
 
 /// Everything that is drawn of one device.
@@ -305,10 +298,4 @@ impl Picture<'_> {
 fn b_top(b: &Block<'_>, p: &Places, all: &[Block<'_>]) -> Option<f64> {
     let i = all.iter().position(|o| std::ptr::eq(o, b))?;
     p.blocks[i].first().copied()
-}
-
-/// The mark of a line to another node, for those who do not see the colour.
-pub(super) fn badge(c: &mut Canvas, p: Point) {
-    c.dot(p, 7.0, FAR);
-    c.text(p, "!", &Font::left(11.0, PAGE).bold().middle());
 }

@@ -2,8 +2,8 @@
 
 use super::MARGIN;
 use super::canvas::{Area, Canvas, Font, INK, Ink, PAGE, at, width};
-use super::draw::{FAR, FAR_DASH, NEAR, RPS, RPS_DASH, UNSURE, XPS, XPS_DASH, badge};
 use super::groups::Groups;
+use super::marks::{FAR, FAR_DASH, NEAR, RPS, RPS_DASH, UNSURE, XPS, XPS_DASH, badge};
 
 const SIZE: f64 = 11.5;
 const STEP: f64 = 18.0;

@@ -7,6 +7,7 @@ mod draw;
 mod groups;
 mod legend;
 mod links;
+mod marks;
 mod notes;
 mod place;
 mod rows;

@@ -1,0 +1,23 @@
+//! Interfaces that the command line names.
+
+use ringwise_model::{Nic, Snapshot};
+
+use crate::exit::{Fail, Result};
+
+/// The devices as named, alternative names followed by discovery.
+pub(super) fn named<'a>(s: &'a Snapshot, devs: &[String]) -> Result<Vec<&'a Nic>> {
+    let mut out: Vec<&Nic> = Vec::new();
+    for d in devs {
+        match s.nic(d) {
+            Some(n) if out.iter().any(|o| o.name() == n.name()) => {}
+            Some(n) => out.push(n),
+            // Known to discovery under another name: what it read for this one stands first.
+            None if devs.len() == 1 && !s.nics.is_empty() => out.push(&s.nics[0]),
+            None => {
+                let have: Vec<&str> = s.nics.iter().map(Nic::name).collect();
+                return Err(Fail::error(format!("{d} is another name of one of {}; use that one", have.join(" "))));
+            }
+        }
+    }
+    Ok(out)
+}

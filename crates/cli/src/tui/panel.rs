@@ -1,0 +1,47 @@
+//! What all panels have: a heading, and the part of a long list that fits.
+
+use super::table::Cell;
+use super::view::{Panel, View};
+use crate::style::Tint;
+
+/// The line above a panel; the one that the keys go to is marked.
+pub(super) fn heading(v: &View, panel: Panel, words: &str) -> Cell {
+    let c = v.choice(panel);
+    let mark = if v.focus == panel { '>' } else { ' ' };
+    let sorts = super::view::SORTS[panel as usize];
+    let mut text = format!("{mark}{words}");
+    if c.sort > 0 {
+        text += &format!("  by {}", sorts[c.sort]);
+    }
+    if c.backwards {
+        text += "  reversed";
+    }
+    if !c.filter.is_empty() {
+        text += &format!("  filter: {}", c.filter);
+    }
+    Cell::new(text, Some(Tint::Bold))
+}
+
+/// First row shown, how many, and the words for it where not all are.
+pub(super) fn window(from: usize, all: usize, room: usize) -> (usize, usize, String) {
+    let n = all.min(room);
+    let from = from.min(all - n);
+    let words = match n {
+        n if n == all => String::new(),
+        0 => format!("  none of {all} shown"),
+        _ => format!("  {}-{} of {all}", from + 1, from + n),
+    };
+    (from, n, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_of_a_list() {
+        assert_eq!(window(0, 8, 8), (0, 8, String::new()));
+        assert_eq!(window(99, 64, 8), (56, 8, "  57-64 of 64".into()));
+        assert_eq!(window(0, 3, 0).2, "  none of 3 shown");
+    }
+}
