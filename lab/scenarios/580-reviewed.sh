@@ -22,7 +22,7 @@ state $devs >/tmp/first
 status "plan --out" 0 ringwise plan --goal forward $devs --out /tmp/edge.plan
 state $devs >/tmp/now
 unchanged "it changes nothing" /tmp/first /tmp/now
-sed 's/"balanced"/"rpc"/;s/"reason": "/"reason": "x/' /tmp/edge.plan >/tmp/edited.plan
+sed 's/"balanced"/"rpc"/;s/"text": "/"text": "x/' /tmp/edge.plan >/tmp/edited.plan
 status "an edited one is refused" 6 ringwise apply --yes /tmp/edited.plan
 says "by name" "/tmp/edited.plan was edited"
 ringwise plan --goal forward $devs -j 2>/dev/null >/tmp/doc.json
