@@ -18,10 +18,6 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("cli/src/cmd/bench/states.rs", "error: ", "a message of the argument parser"),
     ("cli/src/cmd/persist/place.rs", " - ", "/proc/self/mountinfo"),
     ("cli/src/cmd/watch/record.rs", "begin ", "the format of recordings"),
-    ("cli/src/render/script/words.rs", " xfrm symmetric-", "lines of the script that is being made"),
-    ("cli/src/render/script/words.rs", "  moderation", "lines of the script that is being made"),
-    ("cli/src/render/script/words.rs", " 0x", "lines of the script that is being made"),
-    ("cli/src/render/script/words.rs", "by_ethtool ", "lines of the script that is being made"),
     ("flow/src/rules.rs", " m ", "the mask of a flow rule as ethtool takes it"),
     ("observe/src/flat.rs", "sample ", "the format of recordings"),
 ];

@@ -132,16 +132,22 @@ pub fn command(dev: &str, params: &BTreeMap<String, u32>) -> String {
     format!("ethtool -C {dev} {}", words(params))
 }
 
-pub fn words(params: &BTreeMap<String, u32>) -> String {
+/// ethtool's own name and value of one parameter that is not of a profile.
+pub fn word(name: &str, value: u32) -> (String, String) {
+    let on = if value == 0 { "off" } else { "on" };
+    match (name, name.strip_prefix("use-")) {
+        (_, Some(flag)) => (flag.into(), on.into()),
+        ("rate-sample-interval", _) => ("sample-interval".into(), value.to_string()),
+        (aggr, _) if aggr.starts_with("tx-aggr-") => (name.into(), value.to_string()),
+        _ => (name.replace("-max-frames", "-frames"), value.to_string()),
+    }
+}
+
+fn words(params: &BTreeMap<String, u32>) -> String {
     let mut out: Vec<String> = Vec::new();
     for (k, v) in params.iter().filter(|(k, _)| !k.contains('.')) {
-        let on = if *v == 0 { "off" } else { "on" };
-        out.push(match (k.as_str(), k.strip_prefix("use-")) {
-            (_, Some(flag)) => format!("{flag} {on}"),
-            ("rate-sample-interval", _) => format!("sample-interval {v}"),
-            (aggr, _) if aggr.starts_with("tx-aggr-") => format!("{k} {v}"),
-            _ => format!("{} {v}", k.replace("-max-frames", "-frames")),
-        });
+        let (name, value) = word(k, *v);
+        out.push(format!("{name} {value}"));
     }
     for profile in ["rx-profile", "tx-profile"] {
         let steps: Vec<String> = (0..)

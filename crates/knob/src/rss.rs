@@ -35,24 +35,34 @@ pub fn text(table: &[u32]) -> String {
     }
 }
 
+/// What `ethtool -X DEV` takes for a table. `None`: this table cannot be typed by hand.
+///
 /// `equal N` and weights, from a first queue on, reproduce a table only where ethtool's rule does so to the entry
-/// (round robin; or cumulative weights, `domain.md` 0.1); else the table cannot be typed by hand.
-pub fn command(dev: &str, table: &[u32]) -> String {
+/// (round robin; or cumulative weights, `domain.md` 0.1).
+pub fn words(table: &[u32]) -> Option<String> {
     let start = table.iter().min().copied().unwrap_or(0);
     let from = if start == 0 { String::new() } else { format!(" start {start}") };
     let table_from: Vec<u32> = table.iter().map(|q| q - start).collect();
     let queues = table_from.iter().max().map_or(0, |m| m + 1);
     if default(table.len(), queues) == table_from {
-        return format!("ethtool -X {dev} equal {queues}{from}");
+        return Some(format!("equal {queues}{from}"));
     }
     let mut weights = vec![0u32; queues as usize];
     for q in &table_from {
         weights[*q as usize] += 1;
     }
-    if by_weight(&weights, table.len()) == table_from {
-        let w: Vec<String> = weights.iter().map(u32::to_string).collect();
-        return format!("ethtool -X {dev} weight {}{from}", w.join(" "));
+    let w: Vec<String> = weights.iter().map(u32::to_string).collect();
+    (by_weight(&weights, table.len()) == table_from).then(|| format!("weight {}{from}", w.join(" ")))
+}
+
+pub(crate) fn command(dev: &str, table: &[u32]) -> String {
+    match words(table) {
+        Some(words) => format!("ethtool -X {dev} {words}"),
+        None => no_command(dev),
     }
+}
+
+fn no_command(dev: &str) -> String {
     format!("# {dev}: this RSS table has no ethtool command; ringwise recover restores it")
 }
 
@@ -155,14 +165,18 @@ pub(crate) fn goes<'a>(from: &Fact<Setting>, to: &'a Setting) -> Option<(&'a str
     }
 }
 
-/// ethtool's `ah4` and `esp4` mean the kernel's type for both; for its types of their own it has no words.
-pub fn fields_command(dev: &str, flow: &str, fields: &str) -> String {
-    let flow = match flow {
+/// ethtool's name of a flow type of the kernel: its `ah4` and `esp4` mean the kernel's type for both. It has no words
+/// for the kernel's types of one of them.
+pub fn ethtool_flow(flow: &str) -> &str {
+    match flow {
         "ah-esp4" => "ah4",
         "ah-esp6" => "ah6",
         other => other,
-    };
-    format!("ethtool -N {dev} rx-flow-hash {flow} {fields}")
+    }
+}
+
+pub(crate) fn fields_command(dev: &str, flow: &str, fields: &str) -> String {
+    format!("ethtool -N {dev} rx-flow-hash {} {fields}", ethtool_flow(flow))
 }
 
 /// One that is not there yet gets its number from the kernel: the lowest that is free.
@@ -170,11 +184,10 @@ pub fn context_command(nic: Option<&Nic>, dev: &str, context: u32, table: Option
     let contexts = nic.and_then(|n| n.rss.known()).and_then(|r| r.contexts.known());
     let there = contexts.is_none_or(|all| all.contains_key(&context));
     let Some(t) = table else { return format!("ethtool -X {dev} context {context} delete") };
-    let plain = command(dev, t);
-    match plain.strip_prefix(&format!("ethtool -X {dev} ")) {
+    match words(t) {
         Some(words) if there => format!("ethtool -X {dev} context {context} {words}"),
         Some(words) => format!("ethtool -X {dev} context new {words}"),
-        None => plain,
+        None => no_command(dev),
     }
 }
 

@@ -3,16 +3,18 @@
 //! It needs sh, cat, echo and sed, and ethtool, awk, grep and sleep where a step needs ethtool. Interrupts are resolved
 //! when it runs, by the name of their action among the vectors of the device.
 
+mod call;
 mod files;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use ringwise_knob::{Address, Of, Setting, SettingMap, collateral, irq, order, rules};
 use ringwise_model::{Dir, Fact, Nic, Rule, Snapshot};
 use ringwise_plan::Plan;
 
+use self::call::{Call, Need};
 use crate::propose::quote;
 
 /// The script, or why there cannot be one.
@@ -38,25 +40,21 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     let there = Way::new(s, &restarted, &wanted, [&wanted, &before]);
     let back_again = Way::new(s, &restarted, &before, [&wanted, &before]);
 
-    let mut lists = String::new();
-    let devices = plan.devices.iter().map(|d| Ok(device_check(&d.name, d.bus_address.as_deref())));
-    list(&mut lists, "devices", devices)?;
-    lists.push_str("# What no common tool writes.\n");
-    let named = left_out.iter().map(|st| Ok(format!("echo {}", quote(&said(st)))));
-    list(&mut lists, "left_out", named)?;
-    lists.push_str("# What is wanted.\n");
-    list(&mut lists, "planned", planned.iter().map(|st| there.line(st)))?;
-    lists.push_str("# What was found there.\n");
-    list(&mut lists, "found", found.values().map(|v| back_again.line(v)))?;
-    lists.push_str("# The same with all that it may disturb, for the way back.\n");
-    let lines = back.iter().map(|(_, v)| match (v.address(), back_again.line(v)) {
+    let mut lists = Lists::default();
+    lists.add("devices", plan.devices.iter().map(|d| Ok(vec![device_check(&d.name, d.bus_address.as_deref())])))?;
+    lists.text.push_str("# What no common tool writes.\n");
+    lists.add("left_out", left_out.iter().map(|st| Ok(vec![Call::Echo(said(st))])))?;
+    lists.text.push_str("# What is wanted.\n");
+    lists.add("planned", planned.iter().map(|st| there.calls(st)))?;
+    lists.text.push_str("# What was found there.\n");
+    lists.add("found", found.values().map(|v| back_again.calls(v)))?;
+    lists.text.push_str("# The same with all that it may disturb, for the way back.\n");
+    let calls = back.iter().map(|(_, v)| match (v.address(), back_again.calls(v)) {
         // Only beside what the plan changes: said, because it may be lost.
-        (Some(a), Err(_)) if !found.contains_key(&a) && may_be_lost(v) => {
-            Ok(format!("unable {}", quote(&a.to_string())))
-        }
+        (Some(a), Err(_)) if !found.contains_key(&a) && may_be_lost(v) => Ok(vec![Call::Unable(a.to_string())]),
         (_, other) => other,
     });
-    list(&mut lists, "before", lines)?;
+    lists.add("before", calls)?;
 
     let mut out = String::from("#!/bin/sh\n");
     let _ = writeln!(
@@ -71,12 +69,10 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     out.push_str("# Status: 0 done, 1 nothing changed, 3 done but for what this cannot write,\n");
     out.push_str("#   4 failed and put back, 5 failed and not put back, 6 refused.\n");
     out.push_str("set -u\nLC_ALL=C\nexport LC_ALL\n\n");
-    let needs = words::needs(&lists);
-    let by_ethtool = !needs.is_empty();
-    list(&mut out, "tools", needs.into_iter().map(Ok))?;
-    out.push_str(&lists);
+    list(&mut out, "tools", lists.needs.iter());
+    out.push_str(&lists.text);
     out.push_str(include_str!("script.sh"));
-    if by_ethtool {
+    if !lists.needs.is_empty() {
         out.push_str(include_str!("script-ethtool.sh").trim_start());
         out.push('\n');
     }
@@ -84,15 +80,30 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
     Ok(out)
 }
 
-fn list(out: &mut String, name: &str, lines: impl Iterator<Item = Result<String, String>>) -> Result<(), String> {
+/// The script's lists, and what their calls need.
+#[derive(Default)]
+struct Lists {
+    text: String,
+    needs: BTreeSet<Need>,
+}
+
+impl Lists {
+    fn add(&mut self, name: &str, calls: impl Iterator<Item = Result<Vec<Call>, String>>) -> Result<(), String> {
+        let calls: Vec<Call> = calls.collect::<Result<Vec<_>, String>>()?.into_iter().flatten().collect();
+        self.needs.extend(calls.iter().flat_map(Call::needs));
+        list(&mut self.text, name, calls.iter());
+        Ok(())
+    }
+}
+
+fn list<T: Display>(out: &mut String, name: &str, lines: impl Iterator<Item = T>) {
     let _ = writeln!(out, "{name}() {{");
     // A function must not be empty.
     out.push_str("  :\n");
     for l in lines {
-        let _ = writeln!(out, "  {}", l?);
+        let _ = writeln!(out, "  {l}");
     }
     out.push_str("}\n\n");
-    Ok(())
 }
 
 /// Address and value, for people.
@@ -117,12 +128,12 @@ fn word(text: &str) -> String {
 }
 
 /// The device is where it was: below its bus address, for virtio one step deeper.
-fn device_check(dev: &str, bus: Option<&str>) -> String {
+fn device_check(dev: &str, bus: Option<&str>) -> Call {
     let places = match bus {
         Some(b) => format!("/sys/bus/*/devices/{b}/net/{dev} /sys/bus/*/devices/{b}/virtio*/net/{dev}"),
         None => format!("/sys/class/net/{dev}"),
     };
-    format!("same_device {} {}", quote(dev), quote(&places))
+    Call::SameDevice { dev: dev.into(), places }
 }
 
 /// One direction: the snapshot, and what there is when it is through.
@@ -162,21 +173,24 @@ impl<'a> Way<'a> {
         told.or_else(listed)
     }
 
-    fn line(&self, setting: &Setting) -> Result<String, String> {
-        Ok(match setting {
+    fn calls(&self, setting: &Setting) -> Result<Vec<Call>, String> {
+        let one = match setting {
             Setting::IrqCpus { dev, of, cpus, .. } => {
-                let names = names(action(self.s, dev, *of)?, *of, self.restarted.contains(dev));
-                format!("irq_cpus {} {} {}", quote(dev), quote(&names), quote(&cpus.to_string()))
+                let actions = names(action(self.s, dev, *of)?, *of, self.restarted.contains(dev));
+                Call::Irq { dev: dev.clone(), actions, cpus: cpus.to_string() }
             }
             Setting::IrqbalanceRestart { dev, .. } | Setting::IrqbalanceBan { dev, .. } => {
-                format!("by_hand {}", quote(dev))
+                Call::ByHand { dev: dev.clone() }
             }
             Setting::Other(v) => return Err(format!("a setting of a newer version: {v}")),
-            other => match files::lines(other) {
-                Some(lines) => lines,
-                None => words::line(self, other)?,
-            },
-        })
+            other => {
+                return match files::calls(other) {
+                    Some(calls) => Ok(calls),
+                    None => words::calls(self, other),
+                };
+            }
+        };
+        Ok(vec![one])
     }
 
     /// Receive queues of the device at the end; `None`: unknown.
