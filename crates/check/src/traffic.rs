@@ -78,6 +78,14 @@ impl Traffic {
     pub fn protocol(&self, name: &str) -> u64 {
         self.protocols.get(name).copied().unwrap_or(0)
     }
+
+    /// Share of UDP among received IPv4 packets, in per cent. `None`: too few were received to tell.
+    pub(crate) fn udp_percent(&self) -> Option<f64> {
+        // Datagrams that had no socket or no room were received all the same.
+        let udp: u64 = ["Udp:InDatagrams", "Udp:NoPorts", "Udp:InErrors"].map(|n| self.protocol(n)).iter().sum();
+        let all = self.protocol("Ip:InReceives");
+        (self.per_second(all) > 100.0).then(|| udp as f64 * 100.0 / all as f64)
+    }
 }
 
 impl LinkTraffic {

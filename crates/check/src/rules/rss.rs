@@ -55,14 +55,6 @@ fn table_reaches(cx: &Cx, n: &ringwise_model::Nic, named: u32) -> bool {
     }
 }
 
-/// Share of UDP among received IPv4 packets.
-fn udp_share(t: &crate::Traffic) -> Option<f64> {
-    // What had no socket or no room came all the same.
-    let udp: u64 = ["Udp:InDatagrams", "Udp:NoPorts", "Udp:InErrors"].map(|n| t.protocol(n)).iter().sum();
-    let all = t.protocol("Ip:InReceives");
-    (t.per_second(all) > 100.0).then(|| udp as f64 * 100.0 / all as f64)
-}
-
 pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "Q01",
@@ -190,7 +182,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 let fields = &say.get(&n.rss)?.fields;
-                let share = udp_share(t)?;
+                let share = t.udp_percent()?;
                 if t.protocol("Ip:ReasmReqds") > 0 {
                     return None;
                 }
