@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_knob::{Of, Setting};
+use ringwise_knob::{Of, Reason, Setting, With};
 use ringwise_model::{
     Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread,
     NapiValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
@@ -102,7 +102,8 @@ fn in_the_plan_with_where_it_was_said() {
     let starved = "eth1: 2 of 8 queues have a weight; queues 2-7 get no packets by the RSS table";
     assert!(p.warnings.iter().any(|w| w == starved), "{:?}", p.warnings);
     let step = p.steps.iter().find(|s| s.rule == "W01").unwrap();
-    assert_eq!(step.reason.to_string(), "laid down in /etc/ringwise/ringwise.toml line 7");
+    let by = vec![ConfiguredBy::File { path: "/etc/ringwise/ringwise.toml".into(), line: 7 }];
+    assert_eq!(step.reason, Reason::Configured { by, with: None });
     assert_eq!(step.source, "/etc/ringwise/ringwise.toml");
     assert!(p.refused.is_empty() && p.left_out.is_empty());
 }
@@ -127,7 +128,7 @@ fn adaptive_goes_off_before_a_fixed_value() {
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("rx-usecs", 5)]) }]), &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 moderation: rx-usecs 5 use-adaptive-rx 0"]);
-    assert!(p.steps.iter().any(|s| s.reason.to_string().contains("adaptive moderation goes off first")));
+    assert!(p.steps.iter().any(|s| matches!(s.reason, Reason::Configured { with: Some(With::AdaptiveOff), .. })));
     // Transmit adapts nothing here: nothing is added.
     let p =
         plan(&host(), &intent(vec![Knob::Coalesce { queues: None, params: params(&[("tx-usecs", 5)]) }]), &[]).unwrap();
