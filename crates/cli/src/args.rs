@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod duration;
 mod explain;
 mod export;
 mod files;
@@ -21,6 +22,7 @@ pub use bench::{
     SearchArgs, SearchFor, ServeArgs, StateArgs,
 };
 pub use check::{CheckArgs, CheckOutput, FailOn};
+pub(crate) use duration::{duration, duration_or_none};
 pub use explain::ExplainArgs;
 pub use export::{ExportArgs, ReportArgs};
 pub use files::{
@@ -277,7 +279,7 @@ pub struct ApplyArgs {
     pub reason: Option<String>,
     /// Put everything back unless ringwise confirm comes within this time (60s, 5m) of the end of the
     /// verification, whatever becomes of this session. Suspend counts, setting the clock does not
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
     pub confirm: Option<std::time::Duration>,
     /// Run CMD (sh -c) when it is applied: status 0 confirms, anything else puts everything back; with
     /// --confirm 60s unless given
@@ -285,11 +287,11 @@ pub struct ApplyArgs {
     pub health: Option<String>,
     /// Watch transmit queues for up to this long, and put everything back if one stands still; the guard goes on for three
     /// times as long. 0: do not watch
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration_or_none, default_value = "4s")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration_or_none, default_value = "4s")]
     pub watch: std::time::Duration,
     /// Count for this long before the transaction, and again after it (after ringwise confirm, where it is on
     /// trial): ringwise report tells the difference
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, conflicts_with_all = ["boot", "dry_run"])]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with_all = ["boot", "dry_run"])]
     pub measure: Option<std::time::Duration>,
     /// As ringwise.service does it: one at a time, and not at all if an earlier boot did not outlive it
     #[arg(long, hide = true, requires = "yes", conflicts_with_all = ["plan", "confirm", "health", "dry_run"])]
@@ -335,7 +337,7 @@ pub struct VerifyArgs {
     #[command(flatten)]
     pub format: Format,
     /// Also count interrupts for this long (5s, 500ms, 1m): each queue on its CPU and on no other
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, conflicts_with = "from")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with = "from")]
     pub r#for: Option<std::time::Duration>,
 }
 
@@ -351,7 +353,7 @@ pub struct RollbackArgs {
     #[arg(long)]
     pub force: bool,
     /// Undo the rollback unless ringwise confirm comes within this time (60s, 5m) of the end of the verification
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration)]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration)]
     pub confirm: Option<std::time::Duration>,
     /// Run CMD (sh -c) when it is done: status 0 confirms, anything else undoes it; with --confirm 60s unless
     /// given

@@ -13,13 +13,10 @@ mod disturbs;
 pub mod exit;
 pub mod logbook;
 pub mod out;
-pub mod propose;
 pub mod render;
 mod source;
-pub mod style;
+mod style;
 pub mod tui;
-mod visible;
-pub mod when;
 
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@ use ringwise_apply::{Event, Failure, Outcome, Phase, Verdict};
 use ringwise_knob::{Match, Setting};
 use ringwise_sys::log::{Log, Priority};
 
-use crate::render::text::plural;
+use ringwise_text::plural;
 
 /// A line before it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,14 +1,29 @@
 //! stdout is the answer, stderr everything else. A reader that goes away (`| head`) is no error.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use ringwise_sys::proc;
+use ringwise_text::visible;
 
 use crate::exit::{Fail, Result};
-use crate::visible;
+
+/// Whether our own colours are on their way out.
+static COLOR: AtomicBool = AtomicBool::new(false);
+
+/// From now on the colours of [`ringwise_text::Style::paint`] pass.
+pub(crate) fn with_color() {
+    COLOR.store(true, Ordering::Relaxed);
+}
+
+/// What a terminal acts on is written out, but for our own colours.
+pub(crate) fn safe(text: &str) -> Cow<'_, str> {
+    visible::text(text, COLOR.load(Ordering::Relaxed))
+}
 
 /// What the thread that writes for [`later`] is sent.
 enum Line {
@@ -58,19 +73,19 @@ fn caught_up() {
 
 fn write_error(text: &str) {
     let mut err = std::io::stderr().lock();
-    let _ = writeln!(err, "{}", visible::text(text));
+    let _ = writeln!(err, "{}", safe(text));
 }
 
 /// A question; the cursor stays behind it.
 pub fn prompt(text: &str) {
     caught_up();
     let mut err = std::io::stderr().lock();
-    let _ = write!(err, "{} ", visible::text(text)).and_then(|()| err.flush());
+    let _ = write!(err, "{} ", safe(text)).and_then(|()| err.flush());
 }
 
 /// Writes the answer, for people.
 pub fn answer(text: &str) -> Result<()> {
-    whole(&visible::text(text))
+    whole(&safe(text))
 }
 
 /// A script or a file: byte for byte, unless a terminal would act on it.

@@ -10,8 +10,8 @@ use ringwise_sys::{Captured, Host, Real, proc};
 use crate::args::{Common, From};
 use crate::exit::{Fail, Result};
 use crate::out;
-use crate::propose::Recording;
-use crate::render::text::plural;
+use ringwise_text::Recording;
+use ringwise_text::plural;
 
 pub(crate) struct Source {
     pub host: Arc<dyn Host>,

@@ -7,12 +7,12 @@ use ringwise_apply::{Outcome, Policy, Request, Store};
 use ringwise_cli::render::outcome::{self, Before};
 use ringwise_cli::render::status::{self, Page, Standings};
 use ringwise_cli::render::{plan as plan_page, standing};
-use ringwise_cli::style::Style;
 use ringwise_discover::Options;
 use ringwise_model::{Intent, Snapshot};
 use ringwise_sys::Host;
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Sim, build};
+use ringwise_text::Style;
 
 struct Case {
     dir: Dir,

@@ -7,7 +7,6 @@ use crate::common::schema::check;
 use crate::common::{golden, newest_schema};
 use ringwise_apply::{Event, Outcome, Policy, Request, Store, Verdict};
 use ringwise_cli::render::plan as page;
-use ringwise_cli::style::Style;
 use ringwise_discover::Options;
 use ringwise_knob::{Address, Nearest, Reason, Setting, compare, live, live_of_device};
 use ringwise_model::{ConfiguredBy, CpuId, Fact, Goal, Intent, Knob, Pause, Snapshot, Wish};
@@ -15,6 +14,7 @@ use ringwise_plan::{Plan, plan};
 use ringwise_sys::Host;
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Quirk, Sim, build};
+use ringwise_text::Style;
 
 const DEVS: [&str; 4] = ["eth0", "eth1", "eth2", "eth3"];
 

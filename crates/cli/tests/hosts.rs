@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_cli::render::{plan as plan_page, show, table, text};
-use ringwise_cli::style::Style;
+use ringwise_cli::render::{plan as plan_page, show, table};
 use ringwise_discover::{Options, snapshot};
 use ringwise_model::{Goal, Intent, Snapshot};
 use ringwise_sys::{Captured, Host};
 use ringwise_testkit::golden;
+use ringwise_text as text;
+use ringwise_text::Style;
 
 /// One that changes little, one that changes the most.
 const GOALS: [Goal; 2] = [Goal::Balanced, Goal::Forward];

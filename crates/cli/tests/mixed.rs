@@ -5,12 +5,12 @@ use crate::common::schema::check;
 use crate::common::{golden, newest_schema};
 use ringwise_apply::{Outcome, Verdict};
 use ringwise_cli::render::plan as page;
-use ringwise_cli::style::Style;
 use ringwise_knob::{Address, Setting, compare};
 use ringwise_model::{ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent, Knob, Snapshot, Table, Wish};
 use ringwise_plan::Plan;
 use ringwise_testkit::lane::everything;
 use ringwise_testkit::sim::{At, Fault, Times, build};
+use ringwise_text::Style;
 
 /// Eight queues of a card that has all the knobs.
 fn sim() -> Snapshot {

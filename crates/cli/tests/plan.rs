@@ -3,9 +3,9 @@
 use crate::common::plans::{edge3_plan, empty};
 use crate::common::*;
 use ringwise_cli::render::{diff, plan, script};
-use ringwise_cli::style::Style;
 use ringwise_knob::{Reason, Setting, Step};
 use ringwise_model::Fact;
+use ringwise_text::Style;
 
 #[test]
 fn bands_at_80_columns() {

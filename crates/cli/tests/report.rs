@@ -3,9 +3,9 @@
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_cli::render::report::{Report, Span, html, json, text};
-use ringwise_cli::style::Style;
 use ringwise_model::{CpuId, IrqId};
 use ringwise_observe::{Comparison, Counters, Counts, Layout, Link, Rates, Source, Wiring};
+use ringwise_text::Style;
 use serde_json::Value;
 
 fn counts(list: &[(&str, u64)]) -> Counts {

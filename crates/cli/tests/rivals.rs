@@ -2,8 +2,8 @@
 
 use crate::common::*;
 use ringwise_cli::render::{diff, plan, rivals, script};
-use ringwise_cli::style::Style;
 use ringwise_model::{Fact, Intent, Irqbalance, Rival, Snapshot};
+use ringwise_text::Style;
 
 fn running(unit: bool) -> Irqbalance {
     Irqbalance {

@@ -7,9 +7,9 @@ use std::process::{Command, Output};
 use crate::common::plans::edge3_plan;
 use crate::common::*;
 use ringwise_cli::render::script;
-use ringwise_cli::render::text::mask;
 use ringwise_knob::{IfRefused, Of, Reason, Setting, Step};
 use ringwise_model::*;
+use ringwise_text::mask;
 
 struct Tree {
     root: PathBuf,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::common::*;
 use ringwise_cli::render::{show, table};
-use ringwise_cli::style::Style;
 use ringwise_model::*;
+use ringwise_text::Style;
 
 fn one(s: &Snapshot, dev: &str, width: Option<usize>) -> String {
     show::devices(s, &[s.nic(dev).unwrap()], &Style::plain(width))
@@ -109,10 +109,10 @@ fn cpu_numbers_of_three_digits_keep_a_gap() {
 fn queues_that_only_the_driver_counts_are_not_0() {
     let mut s = edge3();
     let n = s.nics.iter_mut().find(|n| n.name() == "eth1").unwrap();
-    let queues = ringwise_cli::render::text::queues(n);
+    let queues = ringwise_text::queues(n);
     let why = Unread::new("/sys/class/net/eth1/queues", Some(13), "permission denied").of(Subject::Queues);
     (n.rx_queues, n.tx_queues, n.unread) = (Vec::new(), Vec::new(), vec![why]);
-    assert_eq!(ringwise_cli::render::text::queues(n), queues, "as the driver reports them");
+    assert_eq!(ringwise_text::queues(n), queues, "as the driver reports them");
     n.channels = Fact::Absent;
-    assert_eq!(ringwise_cli::render::text::queues(n), "queues unknown");
+    assert_eq!(ringwise_text::queues(n), "queues unknown");
 }

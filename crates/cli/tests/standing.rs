@@ -9,10 +9,10 @@ use ringwise_cli::render::hands::{Advice, Evidence};
 use ringwise_cli::render::outcome::{self, Before};
 use ringwise_cli::render::standing::{self, Counted};
 use ringwise_cli::render::status::{self, Page, Standings, Waiting};
-use ringwise_cli::style::Style;
 use ringwise_knob::{Match, Of, Setting, Window};
 use ringwise_model::{CpuId, Fact};
 use ringwise_observe::How;
+use ringwise_text::Style;
 
 fn irq(q: u32, cpus: &str) -> Setting {
     Setting::IrqCpus { dev: "eth2".into(), of: Of::Rx(q), cpus: set(cpus), on: None }

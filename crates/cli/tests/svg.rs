@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 
 use crate::common::*;
 use ringwise_cli::render::svg;
-use ringwise_cli::render::text::far_queues;
 use ringwise_model::*;
+use ringwise_text::far_queues;
 
 /// One element, or the text between two.
 #[derive(Debug, PartialEq)]

@@ -182,7 +182,7 @@ fn flows_against_their_schema() {
     }
     let schema: Value =
         serde_json::from_slice(&std::fs::read(root().join("schemas/ringwise.flows.v1.json")).unwrap()).unwrap();
-    let style = ringwise_cli::style::Style::plain(None);
+    let style = ringwise_text::Style::plain(None);
     let doc: Value = serde_json::from_str(&flows::text(Shape::Json, &i, 5, &style)).unwrap();
     let wrong = check(&schema, &doc);
     assert!(wrong.is_empty(), "{wrong:#?}");

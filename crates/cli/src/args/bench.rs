@@ -238,10 +238,10 @@ pub struct DesignArgs {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub calibrate: u32,
     /// Measured each time
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::when::duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::args::duration)]
     pub trial: Duration,
     /// Loaded before that and not counted
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::when::duration)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::args::duration)]
     pub warm: Duration,
     /// Closer than this counts as equivalent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent)]
@@ -280,7 +280,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub among: Vec<Among>,
     /// All of it, the last comparison included
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::when::duration)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::args::duration)]
     pub budget: Duration,
     /// Also what interrupts traffic: queues and rings
     #[arg(long)]

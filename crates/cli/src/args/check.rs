@@ -41,7 +41,7 @@ pub struct CheckArgs {
     #[arg(long, conflicts_with = "from")]
     pub passive: bool,
     /// Between the two samples that rules about rates need
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, default_value = "1s", conflicts_with = "from")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, default_value = "1s", conflicts_with = "from")]
     pub r#for: Duration,
     /// What the host is for [default: as applied, else as the configuration file says, else balanced]; auto chooses by the host's role
     #[arg(long, value_name = "GOAL")]

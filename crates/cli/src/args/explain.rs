@@ -25,7 +25,7 @@ pub struct ExplainArgs {
     pub conntrack: bool,
     /// The heaviest flows that come in now, as watch --per-flow sees them; also whether each comes by the queue that
     /// is predicted
-    #[arg(long, group = "many", value_name = "TIME", num_args = 0..=1, default_missing_value = "10s", value_parser = crate::when::duration, conflicts_with = "from")]
+    #[arg(long, group = "many", value_name = "TIME", num_args = 0..=1, default_missing_value = "10s", value_parser = crate::args::duration, conflicts_with = "from")]
     pub per_flow: Option<Duration>,
     /// Made-up flows: count=10000,zipf=1.0 and, with commas between them, packets=N src=10.0.0.0/8 dst=192.0.2.1
     /// sport=1024-65535 dport=443 proto=udp seed=1
@@ -48,7 +48,7 @@ pub struct ExplainArgs {
     #[arg(long, conflicts_with_all = ["balance", "svg", "observe"])]
     pub plain: bool,
     /// Look for this long (10s) where packets are really taken, beside the prediction
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, conflicts_with_all = ["from", "many", "balance", "svg"])]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with_all = ["from", "many", "balance", "svg"])]
     pub observe: Option<Duration>,
     /// Draw the way of the flow into an SVG file as well (- is stdout, instead)
     #[arg(long, value_name = "FILE", conflicts_with = "many")]

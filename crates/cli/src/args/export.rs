@@ -20,7 +20,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "listen")]
     pub textfile: Option<PathBuf>,
     /// With --textfile: write it again and again (5s, 1m)
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, requires = "textfile")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, requires = "textfile")]
     pub interval: Option<Duration>,
     /// Tell what a recording of ringwise watch --record holds, a sample a page, instead of this host
     #[arg(long, value_name = "FILE", conflicts_with = "devs")]
@@ -29,7 +29,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(200..), default_value_t = 10_000)]
     pub max_series: u32,
     /// How old the comparison with what was applied may be (30s, 5m)
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, default_value = "1m")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, default_value = "1m")]
     pub verify_every: Duration,
     /// How old the findings of ringwise check may be (5m, 1h); never: they are left out
     #[arg(long, value_name = "TIME", value_parser = every, default_value = "5m")]
@@ -38,7 +38,7 @@ pub struct ExportArgs {
 
 /// Zero: never.
 fn every(text: &str) -> Result<Duration, String> {
-    if text == "never" { Ok(Duration::ZERO) } else { crate::when::duration(text) }
+    if text == "never" { Ok(Duration::ZERO) } else { crate::args::duration(text) }
 }
 
 #[derive(Debug, Clone, Args)]

@@ -96,7 +96,7 @@ pub struct CaptureArgs {
     #[arg(long)]
     pub passive: bool,
     /// Count packets, interrupts and losses for this long as well (5s), for the rules of check about rates
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, conflicts_with = "passive")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, conflicts_with = "passive")]
     pub r#for: Option<std::time::Duration>,
 }
 

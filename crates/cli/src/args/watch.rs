@@ -31,7 +31,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "N", requires = "per_flow", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub sample: Option<u32>,
     /// From sample to sample (500ms, 1s, 1m)
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, default_value = "1s")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, default_value = "1s")]
     pub interval: Duration,
     /// End after N intervals
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -45,7 +45,7 @@ pub struct WatchArgs {
     #[arg(long, value_name = "FILE")]
     pub replay: Option<PathBuf>,
     /// Begin this long after its first sample
-    #[arg(long, value_name = "TIME", value_parser = crate::when::duration, requires = "replay")]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::duration, requires = "replay")]
     pub seek: Option<Duration>,
     /// So many times as fast as it was, on the full screen (0.5, 10)
     #[arg(long, value_name = "N", value_parser = speed, requires = "replay")]

@@ -9,13 +9,12 @@ use crate::args::{AdoptArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::hands;
-use crate::render::text::plural;
 use crate::source::{self, Source};
-use crate::style::Style;
+use ringwise_text::plural;
 
 pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
-    let style = Style::detect(common);
+    let style = crate::style::detect(common);
     let store = store(common);
     let steps = found(a, &source, &store, common)?;
     let as_json = a.format.json(common);

@@ -20,12 +20,12 @@ use crate::args::{ApplyArgs, Common, From};
 use crate::cmd::persist::at_boot;
 use crate::cmd::plan::{self, Made, make};
 use crate::exit::{Fail, Result, Status};
+use crate::out;
 use crate::render::outcome::Before;
 use crate::render::plan::{self as page, Page};
 use crate::render::{bands, control, hands as hands_page};
 use crate::source::{self, Source};
-use crate::style::Style;
-use crate::{out, render};
+use ringwise_text::Style;
 
 pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
     can_go_on(&a.write, "apply")?;
@@ -44,7 +44,7 @@ pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
 
 fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
-    let style = Style::detect(common);
+    let style = crate::style::detect(common);
     let file = reviewed::file(a, &source)?;
     let a = &ApplyArgs { intent: goals::settled(&a.intent, &source, common)?, ..a.clone() };
     let (made, plan) = match &file {
@@ -140,7 +140,7 @@ fn another_goal(source: &Source, common: &Common, requested: Option<&Requested>)
 /// Says what would happen and asks; no is a refusal.
 fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn() -> String) -> Result<()> {
     let head = format!("Plan for {}: {}", page::name(plan), page::summary(plan));
-    out::note(common.quiet, render::text::hang("", &head, style.width).trim_end());
+    out::note(common.quiet, ringwise_text::hang("", &head, style.width).trim_end());
     let hands =
         format!("{}{}", hands_page::kept(plan, &a.intent.text(&a.devs), style), hands_page::undone(plan, style));
     if !hands.is_empty() {

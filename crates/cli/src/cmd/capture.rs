@@ -12,7 +12,7 @@ use super::standing::Standing;
 use crate::args::{CaptureArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::text::{plural, thousands};
+use ringwise_text::{plural, thousands};
 
 /// Records what discovery asks, and what `verify --for` would.
 /// The key is for `explain`.

@@ -9,8 +9,8 @@ use ringwise_model::Snapshot;
 use super::wanted;
 use crate::args::{Common, ConfigArgs, ConfigCmd, ConfigFile, ExportAs, From};
 use crate::exit::{Fail, Result, Status};
-use crate::render::text::plural;
 use crate::{out, source};
+use ringwise_text::plural;
 
 pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
     match &a.what {

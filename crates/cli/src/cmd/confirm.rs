@@ -11,7 +11,7 @@ use crate::exit::{Fail, Result, Status};
 use crate::logbook::Logbook;
 use crate::out;
 use crate::source::{self, Source};
-use crate::style::Style;
+use ringwise_text::Style;
 
 /// For a guard to put back what is too late, channels and links included.
 const BOUND: Duration = Duration::from_secs(120);
@@ -19,7 +19,7 @@ const EACH: Duration = Duration::from_millis(100);
 
 pub(super) fn run(a: &ConfirmArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
-    let style = Style::detect(common);
+    let style = crate::style::detect(common);
     let store = store(common);
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let waits = pending(&store, &host).ok().flatten().map(|p| p.transaction);

@@ -8,8 +8,8 @@ use super::named;
 use super::watch::{interfaces, stale};
 use crate::args::Common;
 use crate::exit::Result;
-use crate::render::text::host_name;
 use crate::source::Source;
+use ringwise_text::host_name;
 
 pub(super) struct Counting<'a> {
     source: &'a Source,

@@ -13,7 +13,7 @@ use crate::exit::{Fail, Result};
 use crate::out;
 use crate::render::hands::{self as page, Evidence};
 use crate::source::Source;
-use crate::style::Style;
+use ringwise_text::Style;
 
 /// What a plan does about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

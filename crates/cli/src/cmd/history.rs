@@ -7,7 +7,6 @@ use crate::out;
 use crate::render::json::Document;
 use crate::render::standing;
 use crate::source;
-use crate::style::Style;
 
 pub(super) fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
@@ -24,7 +23,7 @@ pub(super) fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
         out::json(&Document { schema: "ringwise.history", version: 1, body })?;
         return Ok(Status::Ok);
     }
-    let style = Style::detect(common);
+    let style = crate::style::detect(common);
     let text = match (a.id, list.first()) {
         (Some(_), Some(e)) => standing::entry(e, &style),
         _ => standing::history(&list, &style),

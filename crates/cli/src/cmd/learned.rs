@@ -9,7 +9,6 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::json::Document;
 use crate::render::learned;
-use crate::style::Style;
 
 pub(super) fn run(a: &LearnedArgs, common: &Common) -> Result<Status> {
     let store = store(common);
@@ -30,6 +29,6 @@ pub(super) fn run(a: &LearnedArgs, common: &Common) -> Result<Status> {
         out::json(&Document { schema: "ringwise.learned", version: 1, body })?;
         return Ok(Status::Ok);
     }
-    out::answer(&learned::text(&list, a.forget, &Style::detect(common)))?;
+    out::answer(&learned::text(&list, a.forget, &crate::style::detect(common)))?;
     Ok(Status::Ok)
 }

@@ -15,11 +15,10 @@ use super::wanted;
 use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
 use crate::exit::{Fail, Result, Status};
 use crate::render::plan::{self as page, Page};
-use crate::render::text::no_answer;
 use crate::render::{diff, script};
 use crate::source::{self, Source};
-use crate::style::Style;
 use crate::{cmd::transaction, out};
+use ringwise_text::no_answer;
 
 pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
     if a.intent.print_config {
@@ -45,7 +44,7 @@ pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {
             out::file(&text)?;
         }
         PlanOutput::Text => {
-            let style = Style::detect(common).about(&source.recording);
+            let style = crate::style::detect(common).about(&source.recording);
             let file = a.out.as_ref().map(|f| f.display().to_string());
             let how = Page { again: a.intent.text(&a.devs), file, recorded: source.recorded, full: a.full };
             out::answer(&page::text(&plan, Some(&s), &how, &style))?;

@@ -8,11 +8,10 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::standing::{to_recover, waiting};
 use crate::source;
-use crate::style::Style;
 
 pub(super) fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
-    let style = Style::detect(common);
+    let style = crate::style::detect(common);
     let store = store(common);
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let list = ringwise_apply::history(&store, &host).map_err(|e| fail(&e))?;

@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, Command};
 use ringwise_model::{Goal, Snapshot};
 use ringwise_sys::{Flag, FlagValue, Grammar, Knowledge, Redacted};
 
-use crate::render::text::{plural, thousands};
+use ringwise_text::{plural, thousands};
 
 /// Flags of plans whose values are numbers, lists of CPUs, settings, or one of a few words.
 const PLAIN: [&str; 12] = [

@@ -14,7 +14,6 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::report::{self as page, Report, Span};
 use crate::source::{self, Source};
-use crate::style::Style;
 
 pub(super) fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
     if a.html.is_some() && common.json {
@@ -22,7 +21,7 @@ pub(super) fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
     }
     let source = source::live()?;
     let report = make(&source, common, a.since)?;
-    let style = Style::detect(common);
+    let style = crate::style::detect(common);
     match &a.html {
         Some(path) if path == Path::new("-") => out::answer(&page::html(&report, &style))?,
         Some(path) => {
@@ -38,7 +37,7 @@ pub(super) fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
 
 /// The text, at the end of `apply --measure`.
 pub(super) fn print(source: &Source, common: &Common, id: u64) -> Result<()> {
-    out::answer(&page::text(&make(source, common, id)?, &Style::detect(common)))
+    out::answer(&page::text(&make(source, common, id)?, &crate::style::detect(common)))
 }
 
 fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {

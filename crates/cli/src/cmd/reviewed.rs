@@ -14,7 +14,7 @@ use crate::args::ApplyArgs;
 use crate::exit::{Fail, Result};
 use crate::render::plan::name;
 use crate::source::Source;
-use crate::when;
+use ringwise_text::when;
 
 /// What the file says about itself, beside the plan. Files of 0.1.0 and of `plan -o json` have none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

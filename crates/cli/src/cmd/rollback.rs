@@ -7,9 +7,9 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::standing;
 use crate::source::{self, Source};
-use crate::style::Style;
 use ringwise_apply::{Ending, Entry, Kind, Store};
 use ringwise_discover::Options;
+use ringwise_text::Style;
 
 pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     let Some(id) = a.id else { return Err(which(common)?) };
@@ -23,7 +23,7 @@ pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     };
     trial::check(&on_trial)?;
     let source = source::live()?;
-    let style = Style::detect(common);
+    let style = crate::style::detect(common);
     let store = store(common);
     let (host, _) = ringwise_discover::host(source.host.as_ref());
     let list = ringwise_apply::history(&store, &host).map_err(|e| fail(&e))?;
@@ -100,7 +100,7 @@ fn which(common: &Common) -> Result<Fail> {
     let in_effect = |e: &&Entry| e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none();
     let newest = list.iter().filter(in_effect).filter(|e| !matches!(e.kind, Kind::Rollback { .. })).map(|e| e.id).max();
     list.drain(..list.len().saturating_sub(SHOWN));
-    let last = standing::history(&list, &Style::detect(common));
+    let last = standing::history(&list, &crate::style::detect(common));
     let f = Fail::usage(format!("rollback needs the number of a transaction\n\n{last}"));
     Ok(match newest {
         Some(id) => f.next(format!("ringwise rollback {id}")),

@@ -8,9 +8,10 @@ use super::svg;
 use crate::args::{Common, ShowArgs};
 use crate::exit::{Result, Status};
 use crate::out;
-use crate::render::{json, show, table, text};
+use crate::render::{json, show, table};
 use crate::source::{self, Source};
-use crate::style::Style;
+use ringwise_text as text;
+use ringwise_text::Style;
 
 pub(super) fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
     if let Some(file) = &a.svg {
@@ -24,7 +25,7 @@ pub(super) fn run(a: &ShowArgs, common: &Common) -> Result<Status> {
         out::json(&json::snapshot(&s, &a.devs))?;
         return Ok(Status::Ok);
     }
-    let style = Style { raw: a.raw, ..Style::detect(common) }.about(&source.recording);
+    let style = Style { raw: a.raw, ..crate::style::detect(common) }.about(&source.recording);
     if !a.devs.is_empty() {
         out::answer(&show::devices(&s, &nics, &style))?;
         return Ok(Status::Ok);

@@ -19,7 +19,6 @@ use crate::render::json::Document;
 use crate::render::standing;
 use crate::render::status::{self as page, Page, Standings, Waiting};
 use crate::source;
-use crate::style::Style;
 
 /// Of the time that a device has, for the search through all processes: 20 ms where nobody says that the
 /// machine is slow. What was not looked at is said.
@@ -50,7 +49,7 @@ pub(super) fn run(a: &StatusArgs, common: &Common) -> Result<Status> {
         // People compare it with their clock, which may have been set since.
         p.trial.until_unix = p.trial.until(source.host.as_ref());
     }
-    let style = Style::detect(common).about(&source.recording);
+    let style = crate::style::detect(common).about(&source.recording);
     let how = Page { recorded: source.recorded, all: a.all, passive: source.passive };
     out::answer(&page::page(&s, &st, how, &style))?;
     Ok(status)

@@ -17,8 +17,8 @@ use crate::args::{Common, SupportArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::status::{self as page, Page};
-use crate::render::text::{pad, plural, right, thousands};
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::{pad, plural, right, thousands};
 
 /// Where in the recording the account lies; no path of a host begins so.
 const OURS: &str = "/support";

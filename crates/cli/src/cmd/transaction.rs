@@ -14,8 +14,8 @@ use crate::exit::{Fail, Result, Status};
 use crate::logbook::Logbook;
 use crate::out;
 use crate::render::outcome::{self, Before};
-use crate::style::Style;
-use crate::when;
+use ringwise_text::Style;
+use ringwise_text::when;
 
 pub(super) fn store(common: &Common) -> Store {
     Store::open(common.state_dir.as_deref())

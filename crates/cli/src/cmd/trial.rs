@@ -17,8 +17,8 @@ use crate::out;
 use crate::render::outcome::summary;
 use crate::render::status::overdue;
 use crate::source::Source;
-use crate::style::Style;
-use crate::when;
+use ringwise_text::Style;
+use ringwise_text::when;
 
 const EACH: Duration = Duration::from_millis(100);
 /// Lines of the health command that are told.

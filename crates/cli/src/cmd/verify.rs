@@ -18,9 +18,8 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::hands::Advice;
 use crate::render::standing::{self, Counted};
-use crate::render::text::{host_name, visible};
 use crate::source::{self, Source};
-use crate::style::Style;
+use ringwise_text::{host_name, visible};
 
 pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let source = source::open(&a.from)?;
@@ -64,7 +63,7 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
         out::json(&doc)?;
         return Ok(status);
     }
-    let style = Style::detect(common).about(&source.recording);
+    let style = crate::style::detect(common).about(&source.recording);
     let counted = counted.as_ref().map(|(c, seconds)| (c.as_slice(), *seconds));
     let list = journals.history(&s.host);
     let last = standing::last_in_force(&list);

@@ -7,8 +7,8 @@ use ringwise_model::{CpuSet, Fact, Nic, Snapshot};
 use ringwise_plan::DevLayout;
 
 use super::plan_index::PlanPart;
-use super::text::{hang, len, numbers, pad, right};
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::{hang, len, numbers, pad, right};
 
 /// Columns between the title and the first queue.
 const HEAD: usize = 6;

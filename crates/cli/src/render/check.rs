@@ -7,9 +7,9 @@ use ringwise_check::capability::{Capability, Here};
 use ringwise_check::{Finding, Report, Severity, Unopened};
 use ringwise_model::Snapshot;
 
-use super::text::{one_line, pad, plural};
-use crate::propose::Recording;
-use crate::style::{Style, Tint};
+use ringwise_text::Recording;
+use ringwise_text::{Style, Tint};
+use ringwise_text::{one_line, pad, plural};
 
 /// Unread values of one reason above which they are counted instead of listed.
 const MANY: usize = 3;
@@ -312,7 +312,7 @@ pub fn hosts(all: &[Report], unopened: &[Unopened], style: &Style) -> String {
 
 /// `--capabilities`
 pub fn capabilities(s: &Snapshot, table: &[Capability], style: &Style) -> String {
-    let mut out = super::text::host_line(s, style.width);
+    let mut out = ringwise_text::host_line(s, style.width);
     out.push('\n');
     let width = table.iter().map(|c| c.feature.len()).max().unwrap_or(7);
     out += &format!("{}  SINCE   HERE     PROBED BY\n", pad("FEATURE", width));

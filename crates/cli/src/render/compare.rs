@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringwise_model::{CpuSet, Nic, NodeId, Snapshot};
 
 use super::steering;
-use super::text::{hang, link, numbers, vector_label, word};
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::{hang, link, numbers, vector_label, word};
 
 fn queues(n: &Nic) -> String {
     match n.queues_unread() {

@@ -1,8 +1,8 @@
 //! Ways that must not be cut, and what a plan would do to them.
 use ringwise_plan::Plan;
 
-use super::text::hang;
-use crate::style::{Style, Tint};
+use ringwise_text::hang;
+use ringwise_text::{Style, Tint};
 
 /// Head of the plan: whom it hangs on.
 pub fn head(plan: &Plan, w: Option<usize>) -> String {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use ringwise_knob::features::short_name;
 use ringwise_model::{Cause, CpuSet, Fact, Feature, Host, Nic, Pcie, PcieLink, Snapshot};
 
-use super::text::{hang, pad, set, word};
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::{hang, pad, set, word};
 
 /// Features that have a say in where packets go and how many interrupts they cost.
 const ALWAYS: &[&str] =

@@ -2,7 +2,7 @@
 
 use ringwise_plan::{Group, Plan, Program};
 
-use super::text::{hang, plural};
+use ringwise_text::{hang, plural};
 
 /// `, policy latency (rx-usecs 5 tx-usecs 10 on each queue), no entry of the table, 2 rules to context 1`
 pub(super) fn reached(g: &Group) -> String {

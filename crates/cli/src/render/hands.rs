@@ -6,9 +6,9 @@ use ringwise_knob::{Family, Hand, Match, Origin, Setting, Window};
 use ringwise_plan::Plan;
 
 use super::plan_index::PlanIndex;
-use super::text::{hang, plural};
-use crate::style::{Style, Tint};
-use crate::when;
+use ringwise_text::when;
+use ringwise_text::{Style, Tint};
+use ringwise_text::{hang, plural};
 
 fn address(s: &Setting) -> String {
     s.address().map_or_else(|| s.value_text(), |a| a.to_string())

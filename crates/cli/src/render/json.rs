@@ -4,7 +4,7 @@ use ringwise_model::{Dir, Nic, Snapshot, Vector};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::text::is_listed;
+use ringwise_text::is_listed;
 
 /// A value with its name and version in front.
 #[derive(Serialize)]

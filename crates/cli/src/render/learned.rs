@@ -5,9 +5,9 @@ use ringwise_knob::learned::What;
 use ringwise_sys::errno_text;
 
 use super::table;
-use super::text::plural;
-use crate::style::Style;
-use crate::when;
+use ringwise_text::Style;
+use ringwise_text::plural;
+use ringwise_text::when;
 
 fn found(l: &Learned) -> String {
     match &l.what {

@@ -3,8 +3,8 @@
 use ringwise_model::{CpuSet, Fact, Nic, Topology, Vector};
 
 use super::columns::{Column, Place, Ranks, columns};
-use super::text::{hang, len, pad, plural, right, set, thousands, vector_label};
-use crate::style::{Mark, Style, Tint};
+use ringwise_text::{Mark, Style, Tint};
+use ringwise_text::{hang, len, pad, plural, right, set, thousands, vector_label};
 
 /// Above this many CPUs a matrix says less than a list.
 const MAX_MATRIX_CPUS: usize = 96;
@@ -64,7 +64,7 @@ pub fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
 /// CPUs of both kinds of mask: the list, the hex mask with `--raw`, a count where a terminal has no room.
 fn asked(f: &Fact<CpuSet>, style: &Style) -> String {
     match f {
-        Fact::Known(c) if style.raw => format!("{} ({})", set(c), super::text::mask(c)),
+        Fact::Known(c) if style.raw => format!("{} ({})", set(c), ringwise_text::mask(c)),
         Fact::Known(c) => {
             let s = set(c);
             if style.width.is_some() && len(&s) > 24 { format!("{} CPUs", c.len()) } else { s }

@@ -27,6 +27,4 @@ pub mod status;
 pub mod steering;
 pub mod svg;
 pub mod table;
-pub mod text;
-pub mod unread;
 pub mod watch;

@@ -7,7 +7,7 @@ use ringwise_knob::{Setting, overlap};
 use ringwise_model::{CpuId, CpuSet, Fact, NapiValues, Nic};
 
 use super::facts;
-use super::text::hang;
+use ringwise_text::hang;
 
 fn set(queues: impl IntoIterator<Item = u32>) -> String {
     queues.into_iter().map(CpuId).collect::<CpuSet>().to_string()

@@ -6,9 +6,9 @@ use ringwise_apply::{Event, Failure, Fate, NotPutBack, OnTrial, Outcome, Phase, 
 use ringwise_knob::{Address, Match, Setting};
 use ringwise_model::{CpuSet, Fact};
 
-use super::text::{hang, one_line, pad, plural};
-use crate::style::{Style, Tint};
-use crate::when;
+use ringwise_text::when;
+use ringwise_text::{Style, Tint};
+use ringwise_text::{hang, one_line, pad, plural};
 
 /// Settings as they were before, for `0-15 -> 0`.
 pub type Before = BTreeMap<Address, String>;

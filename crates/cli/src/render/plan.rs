@@ -12,9 +12,9 @@ use super::groups;
 use super::hands;
 use super::plan_index::PlanIndex;
 use super::rivals;
-use super::text::{self, hang, len, pad, plural};
-use crate::propose::quote;
-use crate::style::{Style, Tint};
+use ringwise_model::shell::quote;
+use ringwise_text::{self as text, hang, len, pad, plural};
+use ringwise_text::{Style, Tint};
 
 /// Numbers for sources, in the order in which they are first named.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use ringwise_knob::{Family, Setting, Step};
 use ringwise_model::{Fact, Irqbalance, Rival, Snapshot};
 use ringwise_plan::Plan;
 
-use super::text::{hang, pad, plural};
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::{hang, pad, plural};
 
 /// `irqbalance running, 16 interrupts of eth1 eth2 banned`; then the others.
 pub fn line(s: &Snapshot) -> String {

@@ -5,8 +5,8 @@ use ringwise_knob::rules::text;
 use ringwise_model::{Fact, Nic};
 
 use super::facts::silent;
-use super::text::{hang, pad};
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::{hang, pad};
 
 /// Lines of `-v` that are printed; the JSON has them all.
 const MOST: usize = 256;

@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write};
 
 use ringwise_knob::{Address, Of, Setting, SettingMap, collateral, irq, order, rules};
+use ringwise_model::shell::quote;
 use ringwise_model::{Dir, Fact, Nic, Rule, Snapshot};
 use ringwise_plan::Plan;
 
 use self::call::{Call, Need};
-use crate::propose::quote;
 
 /// The script, or why there cannot be one.
 pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
@@ -62,7 +62,7 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
         "# Made by ringwise {} for {}, kernel {}: {}",
         env!("CARGO_PKG_VERSION"),
         word(&super::plan::name(plan)),
-        word(&super::text::word(&plan.host.kernel, String::clone)),
+        word(&ringwise_text::word(&plan.host.kernel, String::clone)),
         super::plan::summary(plan)
     );
     out.push_str("# Run as root: apply does it, undo puts back what was found when this was made.\n");

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use ringwise_model::{Confidence, Dir, Fact, MapSource, Movable, Nic, NicKind, NodeId, Role, Snapshot};
 
 use super::steering;
-use super::text::{
+use super::{facts, matrix, moderation, rules};
+use ringwise_text::{self as text, unread};
+use ringwise_text::{Style, Tint};
+use ringwise_text::{
     hang, link, no_answer, numbers, pad, plural, sentence, set, source, thousands, user, vector_label, word,
 };
-use super::{facts, matrix, moderation, rules, text, unread};
-use crate::style::{Style, Tint};
 
 /// Devices in full; several are compared at the end.
 pub fn devices(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {

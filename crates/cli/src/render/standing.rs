@@ -9,10 +9,10 @@ use ringwise_observe::How;
 use serde::Serialize;
 
 use super::hands;
-use super::text::{self, hang, pad, plural, visible};
 use super::{outcome, table};
-use crate::style::{Style, Tint};
-use crate::when;
+use ringwise_text::when;
+use ringwise_text::{self as text, hang, pad, plural, visible};
+use ringwise_text::{Style, Tint};
 
 fn now(s: &Standing) -> String {
     match (&s.how, &s.now) {

@@ -7,11 +7,11 @@ use ringwise_apply::{Entry, Fate, Holder, Pending, Standing, Verify};
 use ringwise_knob::{Address, Match, Window};
 use ringwise_model::{Cause, CpuSet, Snapshot};
 
-use super::text::{self, hang, pad, plural};
 use super::{outcome, rivals, standing, table};
 use crate::boot::Boot;
-use crate::style::{Style, Tint};
-use crate::when;
+use ringwise_text::when;
+use ringwise_text::{self as text, hang, pad, plural};
+use ringwise_text::{Style, Tint};
 
 /// What `status` knows besides the snapshot.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, Rss, RssContext};
 
-use super::text::{mask, numbers, plural, sentence, set};
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::{mask, numbers, plural, sentence, set};
 
 /// Queues with the same value, in queue order of the first of each.
 fn groups<T: PartialEq + Clone>(of: impl Iterator<Item = (u32, T)>) -> Vec<(Vec<u32>, T)> {

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use ringwise_model::words::plain;
 use ringwise_model::{CpuSet, Fact, Nic, NicKind, Snapshot, Vector};
 
-use super::text::{self, far_queues, hang, is_listed, len, link, no_answer, pad, plural, set, thousands, user, word};
-use crate::style::{Style, Tint};
+use ringwise_text::{
+    self as text, far_queues, hang, is_listed, len, link, no_answer, pad, plural, set, thousands, user, word,
+};
+use ringwise_text::{Style, Tint};
 
 /// Queues now and at most: `8/63`, separate ones as `4+4/8+8`; where the driver has no channels to change,
 /// those that are there: `1/1`.
@@ -143,7 +145,7 @@ pub fn interfaces(s: &Snapshot, extra: &BTreeMap<String, String>, all: bool, sty
     }
     if !s.unread.is_empty() {
         let limit = if style.width.is_none() || style.verbose > 0 { usize::MAX } else { 3 };
-        let text = super::unread::text(&s.unread, limit);
+        let text = ringwise_text::unread::text(&s.unread, limit);
         out.push_str(&hang("not read: ", &text, style.width));
     }
     out

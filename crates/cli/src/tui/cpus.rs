@@ -10,8 +10,8 @@ use super::history::{Curve, curve};
 use super::panel::{heading, window};
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
-use crate::render::text::{plural, thousands};
-use crate::style::Tint;
+use ringwise_text::Tint;
+use ringwise_text::{plural, thousands};
 
 const COLUMNS: [Column; 15] = [
     right("CPU", 3),

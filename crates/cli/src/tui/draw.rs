@@ -6,8 +6,8 @@ use ratatui_core::layout::Rect;
 use super::table::Pen;
 use super::view::{Mode, View};
 use super::{cpus, headline, help, links, past, queues};
-use crate::style::Tint;
-use crate::when;
+use ringwise_text::Tint;
+use ringwise_text::when;
 
 /// From here on panels stand side by side.
 const WIDE: u16 = 150;

@@ -2,7 +2,7 @@
 
 use ringwise_observe::{Counters, Mark, Rates};
 
-use crate::render::text::plural;
+use ringwise_text::plural;
 
 /// One remark.
 #[derive(Debug, Clone, PartialEq, Eq)]

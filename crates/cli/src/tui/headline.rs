@@ -5,8 +5,8 @@ use ringwise_observe::{Load, Loss, Place};
 
 use super::table::Cell;
 use super::view::View;
-use crate::render::text::thousands;
-use crate::style::Tint;
+use ringwise_text::Tint;
+use ringwise_text::thousands;
 
 /// Losses, and the bottleneck.
 pub(super) fn headline(v: &View) -> [Cell; 2] {

@@ -4,7 +4,7 @@ use ratatui_core::layout::Rect;
 
 use super::table::Pen;
 use super::view::{Mode, View};
-use crate::style::Tint;
+use ringwise_text::Tint;
 
 const KEYS: &str = "\
 KEYS

@@ -7,9 +7,9 @@ use super::history::{Curve, curve, top};
 use super::panel::heading;
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
-use crate::render::text::thousands;
 use crate::render::watch::{missing, source};
-use crate::style::Tint;
+use ringwise_text::Tint;
+use ringwise_text::thousands;
 
 const COLUMNS: [Column; 19] = [
     left(" INTERFACE", 7),

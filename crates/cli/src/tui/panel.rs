@@ -2,7 +2,7 @@
 
 use super::table::Cell;
 use super::view::{Panel, View};
-use crate::style::Tint;
+use ringwise_text::Tint;
 
 /// The line above a panel; the one that the keys go to is marked.
 pub(super) fn heading(v: &View, panel: Panel, words: &str) -> Cell {

@@ -6,9 +6,9 @@ use super::history::{Curve, curve, top};
 use super::panel::heading;
 use super::table::Pen;
 use super::view::{Panel, View};
-use crate::render::text::thousands;
-use crate::style::Tint;
-use crate::when;
+use ringwise_text::Tint;
+use ringwise_text::thousands;
+use ringwise_text::when;
 
 /// Lines that are enough.
 pub(super) const WANT: usize = 13;

@@ -7,11 +7,11 @@ use super::panel::{heading, window};
 use super::pick::Row;
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
-use crate::render::text::thousands;
 use crate::render::watch::source;
-use crate::style::Tint;
 use ringwise_model::Dir;
 use ringwise_observe::QueueRates;
+use ringwise_text::Tint;
+use ringwise_text::thousands;
 
 const COLUMNS: [Column; 15] = [
     right("queue", 5),

@@ -4,7 +4,7 @@ use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::style::{Color, Modifier, Style};
 
-use crate::style::Tint;
+use ringwise_text::Tint;
 
 /// Where text goes, and whether in colour.
 pub(super) struct Pen<'a> {

@@ -7,7 +7,7 @@ use ringwise_observe::{Bottleneck, Rates};
 use super::events::Event;
 use super::history::History;
 use super::keys::{Act, Key};
-use crate::style::Style;
+use ringwise_text::Style;
 
 /// What each panel can be sorted by; the first is what it begins with.
 pub(super) const SORTS: [&[&str]; 4] = [

@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use crate::args::{BenchReportArgs, Common};
 use crate::exit::{Fail, Result, Status};
-use crate::style::{Style, Tint};
-use crate::{out, when};
+use crate::out;
+use ringwise_text::Tint;
+use ringwise_text::when;
 
 pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
     let mut all: Vec<(String, Results)> = Vec::new();
@@ -83,7 +84,7 @@ impl<'a> Document<'a> {
 
 /// The answer on stdout, and the files that were asked for.
 pub(super) fn show(r: &Results, page: Option<&Path>, svg: Option<&Path>, as_json: bool, common: &Common) -> Result<()> {
-    let style = Style::detect(common);
+    let style = crate::style::detect(common);
     if as_json {
         out::json(&Document::of(r))?;
     } else {

@@ -18,8 +18,8 @@ use crate::args::{Among, Common, SearchArgs, SearchFor};
 use crate::cmd::{goals, show, wanted};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::text::plural;
 use crate::source;
+use ringwise_text::plural;
 
 pub(super) fn run(a: &SearchArgs, common: &Common) -> Result<Status> {
     let run = &a.run;

@@ -26,10 +26,10 @@ use crate::cmd::capture;
 use crate::cmd::transaction::{can_go_on, confirmed, policy, store};
 use crate::cmd::trial::none_waits;
 use crate::exit::{Fail, Result, Status};
-use crate::render::text::plural;
+use crate::out;
 use crate::source::Source;
-use crate::style::Style;
-use crate::{out, when};
+use ringwise_text::plural;
+use ringwise_text::when;
 
 /// For setting up and taking down a trial, and for a slow machine.
 pub(super) const AROUND: Duration = Duration::from_secs(30);
@@ -163,7 +163,7 @@ pub(super) fn ready<'a>(
     let changing = list.iter().any(|w| w.flags.is_some());
     if changing {
         can_go_on(&a.write, "bench")?;
-        none_waits(source, &store(common), &Style::detect(common))?;
+        none_waits(source, &store(common), &crate::style::detect(common))?;
     }
     let s = source.snapshot(&Options { parts: Parts::ALL, follow: devs.clone(), ..Options::all() }, common)?;
     let ports = ports(source, &s, &devs)?;

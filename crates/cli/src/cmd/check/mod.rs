@@ -16,11 +16,11 @@ use super::standing::{self, Part, Standing};
 use super::{flows, goals, hands, show, wanted};
 use crate::args::{CheckArgs, CheckOutput, Common, From, IntentArgs};
 use crate::exit::{Fail, Result, Status};
-use crate::propose::Recording;
+use crate::out;
 use crate::render::check as page;
 use crate::source::{self, Source};
-use crate::style::Style;
-use crate::{out, when};
+use ringwise_text::Recording;
+use ringwise_text::when;
 
 /// Where accepted findings stand.
 const ACCEPTED: &str = "/etc/ringwise/accepted.json";
@@ -87,7 +87,7 @@ fn tell(a: &CheckArgs, reports: &[Report], unopened: &[Unopened], common: &Commo
         (CheckOutput::Junit, _) => out::answer(&formats::junit(reports, unopened, a.fail_on.severity())),
         (CheckOutput::Text, false) => {
             let one_file = a.from.first().filter(|_| a.from.len() == 1);
-            let style = Style::detect(common).about(&Recording::of(one_file.map(PathBuf::as_path)));
+            let style = crate::style::detect(common).about(&Recording::of(one_file.map(PathBuf::as_path)));
             let until = until()?;
             match reports {
                 [one] if a.from.len() < 2 => out::answer(&page::report(one, &until, &style)),
@@ -198,7 +198,7 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
 type Wanted = (GoalFrom, Intent, Vec<(Vec<String>, Intent)>);
 
 fn explain(id: &str, common: &Common) -> Result<Status> {
-    let Some(text) = ringwise_check::explain(id, Style::detect(common).text_width()) else {
+    let Some(text) = ringwise_check::explain(id, crate::style::detect(common).text_width()) else {
         return Err(match ringwise_check::nearest(id) {
             Some(near) => {
                 let text = format!("there is no rule \"{id}\"; the nearest is {near}");
@@ -229,7 +229,7 @@ fn capabilities(a: &CheckArgs, common: &Common) -> Result<Status> {
     if common.json || a.output == CheckOutput::Json {
         out::json(&serde_json::json!({ "schema": "ringwise.capabilities", "version": 1, "capabilities": table }))?;
     } else {
-        out::answer(&page::capabilities(&s, &table, &Style::detect(common)))?;
+        out::answer(&page::capabilities(&s, &table, &crate::style::detect(common)))?;
     }
     Ok(Status::Ok)
 }

@@ -11,7 +11,6 @@ use super::{Cx, one, seen};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::explain::many::{self, Isolated, Many};
-use crate::style::Style;
 
 pub(super) fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
     let dev = cx.interface()?;
@@ -59,7 +58,7 @@ pub(super) fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
     if cx.a.format.json(cx.common) {
         out::json(&many::json(&m))?;
     } else {
-        out::answer(&many::text(&m, &Style::detect(cx.common).about(&cx.source.recording)))?;
+        out::answer(&many::text(&m, &crate::style::detect(cx.common).about(&cx.source.recording)))?;
     }
     Ok(Status::Ok)
 }

@@ -15,7 +15,6 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::explain::observed;
 use crate::render::explain::observed::{Observed, OfFlow};
-use crate::style::Style;
 
 /// `LINKTYPE_ETHERNET`
 const ETHERNET: u32 = 1;
@@ -148,7 +147,7 @@ pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     if cx.a.format.json(cx.common) {
         out::json(&observed::json(&one, &o))?;
     } else {
-        out::answer(&observed::text(&one, &o, &Style::detect(cx.common)))?;
+        out::answer(&observed::text(&one, &o, &crate::style::detect(cx.common)))?;
     }
     Ok(Status::Ok)
 }

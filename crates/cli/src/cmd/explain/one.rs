@@ -13,7 +13,6 @@ use super::Cx;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::explain::{self, OneFlow};
-use crate::style::Style;
 
 pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     let ways = Ways::find(cx, t)?;
@@ -30,7 +29,7 @@ pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     if cx.a.format.json(cx.common) {
         out::json(&explain::json(&one))?;
     } else {
-        out::answer(&explain::text(&one, &Style::detect(cx.common)))?;
+        out::answer(&explain::text(&one, &crate::style::detect(cx.common)))?;
     }
     Ok(Status::Ok)
 }

@@ -18,7 +18,7 @@ use super::population::Population;
 use super::seen;
 use crate::args::{Common, ExplainArgs};
 use crate::exit::{Fail, Result};
-use crate::render::text::{plural, thousands};
+use ringwise_text::{plural, thousands};
 
 pub(super) fn of_spec(spec: &Spec) -> Population {
     let flows = spec.all().into_iter().map(|tuple| Counted { tuple, packets: 1, bytes: 0 });

@@ -13,7 +13,7 @@ use super::Cx;
 use super::population::Population;
 use crate::cmd::watch::flows::{coarseness, listen, rate, receive_queues};
 use crate::exit::{Fail, Result};
-use crate::render::text::{plural, thousands};
+use ringwise_text::{plural, thousands};
 
 /// As the device takes it, as far as watch tells.
 fn tuple(f: &Flow) -> Option<Tuple> {

@@ -10,10 +10,9 @@ use super::live::Live;
 use super::tape::Tape;
 use crate::args::{Common, WatchArgs};
 use crate::exit::{Fail, Result, Status};
-use crate::render::text::plural;
 use crate::source;
-use crate::style::Style;
 use crate::tui::{Act, Keys, Mode, Screen, View, draw, events};
+use ringwise_text::plural;
 
 /// What comes after an escape comes at once.
 const SEQUENCE: Duration = Duration::from_millis(50);
@@ -110,7 +109,7 @@ pub(super) fn live(a: &WatchArgs, common: &Common) -> Result<Status> {
     let host = source.host.as_ref();
     let mut live = Live::begin(&source, a, common, true)?;
     let recorded_to = a.record.as_ref().map(|f| f.display().to_string());
-    let mut view = View::new(&live.host, Style::detect(common), Mode::Live { recorded_to });
+    let mut view = View::new(&live.host, crate::style::detect(common), Mode::Live { recorded_to });
     let mut taken = Taken::take()?;
     taken.draw(&view)?;
     let start = (proc::cpu_time(), host.since_boot());
@@ -156,7 +155,8 @@ pub(super) fn replay(file: &std::path::Path, a: &WatchArgs, common: &Common) -> 
     let mut speed = a.speed.unwrap_or(1.0);
     let mut at = tape.after(seek).max(1);
     at = tape.nearest(at)?;
-    let mut view = View::new(tape.host(at), Style::detect(common), Mode::Replay { at, of: tape.len() - 1, speed });
+    let mut view =
+        View::new(tape.host(at), crate::style::detect(common), Mode::Replay { at, of: tape.len() - 1, speed });
     if tape.damaged() > 0 {
         view.unread.push(format!("{} of {}", plural(tape.damaged() as usize, "line"), file.display()));
     }

@@ -8,8 +8,8 @@ use super::record::{Entry, Recorder};
 use crate::args::{Common, WatchArgs};
 use crate::cmd::named;
 use crate::exit::{Fail, Result};
-use crate::render::text::host_name;
 use crate::source::Source;
+use ringwise_text::host_name;
 
 pub(super) struct Live<'a> {
     source: &'a Source,

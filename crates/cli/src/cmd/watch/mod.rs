@@ -19,10 +19,10 @@ use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::render::watch::{self, Shape};
 use crate::source;
-use crate::style::Style;
-use crate::visible;
 use live::Live;
 use record::{Entry, Replay};
+use ringwise_text::Style;
+use ringwise_text::visible;
 
 pub(super) fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
     let shape = match () {
@@ -37,7 +37,7 @@ pub(super) fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
         None if full => return full::live(a, common),
         _ => {}
     }
-    let style = Style::detect(common);
+    let style = crate::style::detect(common);
     let mut screen = Screen { shape, style, lines: 0, left: if a.once { Some(1) } else { a.count } };
     if a.per_flow {
         return flows::run(a, &mut screen);
@@ -61,7 +61,7 @@ impl Screen {
     fn put(&mut self, text: &str) -> Result<bool> {
         self.lines += text.lines().count();
         let mut to = std::io::stdout().lock();
-        let text = if self.shape == Shape::Json { visible::json(text) } else { visible::text(text) };
+        let text = if self.shape == Shape::Json { visible::json(text) } else { out::safe(text) };
         match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),

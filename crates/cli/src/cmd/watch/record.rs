@@ -9,7 +9,7 @@ use std::time::Duration;
 use ringwise_observe::{Counters, Layout};
 
 use crate::exit::{Fail, Result};
-use crate::render::text::plural;
+use ringwise_text::plural;
 
 /// Of the file; readers refuse a later one.
 const VERSION: u32 = 1;

@@ -8,6 +8,7 @@ use ratatui_core::style::{Color, Modifier};
 
 use super::*;
 use crate::tui::Key;
+use ringwise_text::Style;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -138,7 +139,7 @@ fn the_headline_names_the_place() {
     let r = v.rates.as_ref().unwrap();
     let lost = r.links["mq0"].drops.nic.unwrap();
     assert!(lost > 0);
-    let rate = crate::render::text::thousands((lost as f64 / r.seconds).ceil() as u64);
+    let rate = ringwise_text::thousands((lost as f64 / r.seconds).ceil() as u64);
     assert!(rows[1].starts_with(&format!("LOST  {rate}/s mq0 NIC, no free descriptor")), "{}", rows[1]);
     assert!(rows[2].contains("CPU ") && rows[2].contains("<- irq"), "{}", rows[2]);
 }

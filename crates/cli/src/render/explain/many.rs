@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 use super::{hang, wrap};
-use crate::render::text::{numbers, plural, right, thousands, visible};
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::{numbers, plural, right, thousands, visible};
 
 /// A rule for each flow that is too heavy, and a table that leaves their queues out.
 pub struct Isolated {

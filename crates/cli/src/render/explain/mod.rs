@@ -11,8 +11,8 @@ use ringwise_model::{CpuId, Snapshot};
 use serde_json::{Value, json};
 
 use super::json::Document;
-use super::text::numbers;
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::numbers;
 
 pub use draw::svg;
 
@@ -21,7 +21,7 @@ pub const SCHEMA: &str = "ringwise.explain";
 /// What fits stays as it is: its columns are kept apart by more than one space.
 fn hang(head: &str, text: &str, width: Option<usize>) -> String {
     let fits = width.is_some_and(|w| head.chars().count() + text.chars().count() <= w);
-    super::text::hang(head, text, width.filter(|_| !fits))
+    ringwise_text::hang(head, text, width.filter(|_| !fits))
 }
 
 /// The answer about one flow.

@@ -7,8 +7,8 @@ use ringwise_model::CpuId;
 use serde_json::{Value, json};
 
 use super::{OneFlow, body, wrap};
-use crate::render::text::{hang, plural, thousands};
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::{hang, plural, thousands};
 
 /// Packets of the flow alone.
 #[derive(Debug, Default)]

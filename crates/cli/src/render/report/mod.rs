@@ -6,9 +6,9 @@ mod html;
 use ringwise_observe::{Comparison, Figure};
 use serde_json::{Map, Value, json};
 
-use crate::render::text::{hang, pad, right, thousands};
-use crate::style::{Style, Tint};
-use crate::when;
+use ringwise_text::when;
+use ringwise_text::{Style, Tint};
+use ringwise_text::{hang, pad, right, thousands};
 
 pub use html::html;
 

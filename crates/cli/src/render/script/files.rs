@@ -5,7 +5,7 @@ use ringwise_model::{CpuId, CpuSet, NapiValues};
 
 use super::call::{Call, File, Kind};
 use super::quote;
-use crate::render::text::mask;
+use ringwise_text::mask;
 
 /// None: not a file.
 pub(super) fn calls(setting: &Setting) -> Option<Vec<Call>> {

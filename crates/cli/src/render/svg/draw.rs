@@ -14,7 +14,7 @@ use super::place::{Columns, Labels, Places, Sizes, caches, core_label, irq_label
 use super::rows::{Block, Cell, Target, blocks, doubtful};
 use crate::render::columns::Ranks;
 use crate::render::show::head_parts;
-use crate::render::text::{set, vector_label, word};
+use ringwise_text::{set, vector_label, word};
 
 const QUEUE: (&str, &str) = ("#e6ebf2", "#8592a6");
 

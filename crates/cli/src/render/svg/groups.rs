@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{Coalesce, Fact, Nic};
 
-use crate::render::text::{numbers, plural};
+use ringwise_text::{numbers, plural};
 
 /// Fill and frame. Told apart by the letter too.
 const COLOURS: [(&str, &str); 6] = [

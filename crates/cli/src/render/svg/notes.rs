@@ -6,8 +6,8 @@ use super::cpus::NodeBox;
 use super::groups::{self, Groups};
 use super::links::Steering;
 use crate::render::steering;
-use crate::render::text::{no_answer, plural, sentence};
-use crate::style::Style;
+use ringwise_text::Style;
+use ringwise_text::{no_answer, plural, sentence};
 
 /// Longer than this is for `show`, not for a picture.
 const MAX: usize = 240;

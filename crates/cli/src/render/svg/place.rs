@@ -8,7 +8,7 @@ use super::MARGIN;
 use super::canvas::{Point, at, width};
 use super::cpus::{Core, NodeBox};
 use super::rows::{Block, Row, Target, doubtful};
-use crate::render::text::plural;
+use ringwise_text::plural;
 
 pub(super) const NODE_HEAD: f64 = 24.0;
 pub(super) const NODE_PAD: f64 = 10.0;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_model::{Confidence, CpuId, CpuSet, Fact, Nic, Topology, Vector};
 
-use crate::render::text::{is_down, numbers};
+use ringwise_text::{is_down, numbers};
 
 /// More queues without an interrupt than this beside others that have one are told in one box.
 const MAX_LOOSE: usize = 8;

@@ -7,9 +7,9 @@ use ringwise_observe::{Flows, Heavy};
 
 use super::Shape;
 use super::json::Json;
-use crate::render::text::plural;
-use crate::style::Style;
-use crate::when;
+use ringwise_text::Style;
+use ringwise_text::plural;
+use ringwise_text::when;
 
 /// Name and version of the document.
 pub const SCHEMA: &str = "ringwise.flows";

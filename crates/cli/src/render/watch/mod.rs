@@ -6,9 +6,9 @@ mod page;
 
 use ringwise_observe::{LinkRates, Mark, QueueRates, Rates};
 
-use crate::render::text::visible;
-use crate::style::Style;
-use crate::when;
+use ringwise_text::Style;
+use ringwise_text::visible;
+use ringwise_text::when;
 
 pub use json::json;
 pub use page::page;

@@ -6,9 +6,9 @@ use ringwise_model::{CpuId, Dir};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
 
 use super::{a_second, evenness, mark, missing, name_and, percent, source, whole};
-use crate::render::text::{plural, thousands, visible};
-use crate::style::{Style, Tint};
-use crate::when;
+use ringwise_text::when;
+use ringwise_text::{Style, Tint};
+use ringwise_text::{plural, thousands, visible};
 
 pub fn page(host: &str, r: &Rates, style: &Style) -> String {
     let host = visible(host);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-pub use ringwise_model::shell::quote;
+use ringwise_model::shell::quote;
 
 /// The recording that a page is about, if it is not about this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

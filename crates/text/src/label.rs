@@ -1,6 +1,6 @@
 //! Words, numbers and line breaks that all renderers share.
 
-pub use ringwise_model::words::{hang, len, one_line, pad, plural, right, thousands, visible};
+use ringwise_model::words::{hang, one_line, plural};
 use ringwise_model::{Cause, Confidence, CpuSet, Dir, Fact, MapSource, Nic, NicKind, Snapshot, User, Vector};
 use std::collections::BTreeSet;
 

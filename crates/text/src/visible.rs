@@ -4,26 +4,18 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Whether our own colours are on their way out.
-static COLOR: AtomicBool = AtomicBool::new(false);
 
 /// All that is ever sent to a terminal besides text: red, yellow, green, dim, bold, and their end.
 pub(crate) const SEQUENCES: [&str; 6] = ["\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[1m", "\x1b[0m"];
 
-/// From now on the colours of [`crate::style::Style::paint`] pass.
-pub(crate) fn with_color() {
-    COLOR.store(true, Ordering::Relaxed);
-}
-
-/// Text for people: control characters are written out (`\x1b`), but for tab, newline and our own colours.
-pub(crate) fn text(text: &str) -> Cow<'_, str> {
-    written_out(text, COLOR.load(Ordering::Relaxed), |c| format!("\\x{:02x}", u32::from(c)))
+/// Text for people: control characters are written out (`\x1b`), but for tab, newline and, with `color`, the colours of
+/// [`crate::Style::paint`].
+pub fn text(text: &str, color: bool) -> Cow<'_, str> {
+    written_out(text, color, |c| format!("\\x{:02x}", u32::from(c)))
 }
 
 /// A JSON text, where such characters stand inside strings only.
-pub(crate) fn json(text: &str) -> Cow<'_, str> {
+pub fn json(text: &str) -> Cow<'_, str> {
     written_out(text, false, |c| format!("\\u{:04x}", u32::from(c)))
 }
 
@@ -65,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_a_terminal_acts_on_is_written_out() {
-        let of = |t: &str| written_out(t, false, |c| format!("\\x{:02x}", u32::from(c))).into_owned();
+        let of = |t: &str| text(t, false).into_owned();
         assert_eq!(of("eth0\tup\n"), "eth0\tup\n");
         assert_eq!(of("a\x1b[2Jb\x1b]0;t\x07\r\u{9b}31m\x7f"), "a\\x1b[2Jb\\x1b]0;t\\x07\\x0d\\x9b31m\\x7f");
         assert_eq!(of("abc\u{202e}dcba"), "abc\\x202edcba");
@@ -75,9 +67,9 @@ mod tests {
 
     #[test]
     fn only_our_own_colours_pass_where_there_are_colours() {
-        let of = |t: &str| written_out(t, true, |c| format!("\\x{:02x}", u32::from(c))).into_owned();
-        let style = crate::style::Style { color: true, ..crate::style::Style::plain(None) };
-        let painted = style.paint(crate::style::Tint::Yellow, "slow");
+        let of = |t: &str| text(t, true).into_owned();
+        let style = crate::Style { color: true, ..crate::Style::plain(None) };
+        let painted = style.paint(crate::Tint::Yellow, "slow");
         assert_eq!(of(&painted), painted);
         assert_eq!(of("\x1b[31;8mhidden\x1b[2K"), "\\x1b[31;8mhidden\\x1b[2K");
     }

@@ -1,0 +1,41 @@
+//! Spans of time as an argument names them.
+
+use std::time::Duration;
+
+/// `5s`, `500ms`, `1m`, `2h`; a bare number is seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let n: u64 = number.parse().map_err(|_| format!("\"{text}\" is no time (right would be e.g. 5s, 500ms, 1m)"))?;
+    let d = match unit {
+        "ms" => Duration::from_millis(n),
+        "" | "s" => Duration::from_secs(n),
+        "m" => Duration::from_secs(n.saturating_mul(60)),
+        "h" => Duration::from_secs(n.saturating_mul(3600)),
+        _ => return Err(format!("\"{unit}\" is no unit of time; there are ms, s, m and h")),
+    };
+    if d.is_zero() || d > Duration::from_secs(86_400) {
+        return Err(format!("{text} is not between 1ms and 24h"));
+    }
+    Ok(d)
+}
+
+/// The same, and `0` for none.
+pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
+    if text == "0" { Ok(Duration::ZERO) } else { duration(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("5s"), Ok(Duration::from_secs(5)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1m"), Ok(Duration::from_secs(60)));
+        for bad in ["", "s", "0s", "5x", "-1s", "999999999h", "99999999999999999999s"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What the place we print to can do: width, colour, character set.
+
+use crate::propose::Recording;
+
+/// How to print. Renderers get one and ask nothing else about the world.
+#[derive(Debug, Clone)]
+pub struct Style {
+    /// Columns of the terminal. `None`: not a terminal; nothing is folded or truncated.
+    pub width: Option<usize>,
+    pub color: bool,
+    pub ascii: bool,
+    pub verbose: u8,
+    pub utc: bool,
+    /// Hex masks beside CPU lists.
+    pub raw: bool,
+    /// What the page is about, for the commands that it proposes.
+    pub recording: Recording,
+}
+
+/// The marks of a matrix or a plan line: a character first, a colour second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// The interrupt lands here, near the device.
+    Here,
+    /// It lands here, on another node than the device's.
+    Far,
+    /// It could.
+    Could,
+    Isolated,
+    Offline,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tint {
+    /// Loses packets, or failed.
+    Red,
+    /// Look here.
+    Yellow,
+    /// Verified.
+    Green,
+    Dim,
+    Bold,
+}
+
+impl Style {
+    /// As golden tests and files see it.
+    pub fn plain(width: Option<usize>) -> Self {
+        let recording = Recording::default();
+        Self { width, color: false, ascii: false, verbose: 0, utc: true, raw: false, recording }
+    }
+
+    /// Of a page about what `--from` names.
+    pub fn about(self, recording: &Recording) -> Self {
+        Self { recording: recording.clone(), ..self }
+    }
+
+    /// Width for running text: of the terminal, at most 100; 80 when unknown.
+    pub fn text_width(&self) -> usize {
+        self.width.unwrap_or(80).min(100)
+    }
+
+    pub fn mark(&self, m: Mark) -> char {
+        match (m, self.ascii) {
+            (Mark::Here, false) => '×',
+            (Mark::Here, true) => 'X',
+            (Mark::Far, _) => '!',
+            (Mark::Could, false) => '·',
+            (Mark::Could, true) => '.',
+            (Mark::Isolated, _) => 'i',
+            (Mark::Offline, _) => '-',
+            (Mark::Unknown, _) => '?',
+        }
+    }
+
+    /// `×` of counts: `·×56`.
+    pub fn times(&self) -> char {
+        if self.ascii { 'x' } else { '×' }
+    }
+
+    pub fn paint(&self, t: Tint, text: &str) -> String {
+        if !self.color {
+            return text.to_string();
+        }
+        let [red, yellow, green, dim, bold, end] = crate::visible::SEQUENCES;
+        let begin = match t {
+            Tint::Red => red,
+            Tint::Yellow => yellow,
+            Tint::Green => green,
+            Tint::Dim => dim,
+            Tint::Bold => bold,
+        };
+        format!("{begin}{text}{end}")
+    }
+}
