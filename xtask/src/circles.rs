@@ -11,7 +11,6 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("apply", &["journal", "newer", "trial"]),
     ("apply", &["adopt", "bond", "fallback", "guard", "replan", "run", "tx", "undo"]),
     ("check", &["cx", "rule", "say"]),
-    ("cli", &["cmd::measure", "cmd::report"]),
     ("testkit", &["sim::driver", "sim::moderation"]),
     ("testkit", &["sim::kernel", "sim::netlink", "sim::rss", "sim::rules"]),
 ];

@@ -47,7 +47,7 @@ fn chain(root: &Path) -> Result<ExitCode> {
     }
     println!("{}", to.display());
     let status = Command::new(env!("CARGO"))
-        .args(["test", "--quiet", "--package", "ringwise", "--lib", "pictures_of_the_readme"])
+        .args(["test", "--quiet", "--package", "ringwise-tui", "pictures_of_the_readme"])
         .env("RINGWISE_BLESS", "1")
         .current_dir(root)
         .status()?;

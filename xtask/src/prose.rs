@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("cli/src/cmd/bench/forward.rs", "flow-type ", "a flow rule as ethtool takes it"),
     ("cli/src/cmd/bench/states.rs", "error: ", "a message of the argument parser"),
     ("cli/src/cmd/persist/place.rs", " - ", "/proc/self/mountinfo"),
-    ("cli/src/cmd/watch/record.rs", "begin ", "the format of recordings"),
+    ("recording/src/record.rs", "begin ", "the format of recordings"),
     ("flow/src/rules.rs", " m ", "the mask of a flow rule as ethtool takes it"),
     ("observe/src/flat.rs", "sample ", "the format of recordings"),
 ];

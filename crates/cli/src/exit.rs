@@ -75,3 +75,9 @@ impl fmt::Display for Fail {
 }
 
 impl std::error::Error for Fail {}
+
+impl From<ringwise_recording::Error> for Fail {
+    fn from(e: ringwise_recording::Error) -> Self {
+        Self::error(e.to_string())
+    }
+}

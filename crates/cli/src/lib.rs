@@ -16,7 +16,6 @@ pub mod out;
 pub mod render;
 mod source;
 mod style;
-pub mod tui;
 
 use std::process::ExitCode;
 

@@ -169,8 +169,8 @@ fn two_recordings_in_one_file_are_not_compared() {
 
 #[test]
 fn flows_against_their_schema() {
-    use ringwise_cli::render::watch::{Shape, flows};
     use ringwise_kfmt::packet::{Flow, frame_of};
+    use ringwise_tui::lines::{Shape, flows};
     let (from, to) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
     let mut i = flows::Interval { dev: "eth1".into(), seconds: 1.0, one_in: 1, ..flows::Interval::default() };
     for (queue, flow) in [

@@ -17,12 +17,12 @@ use ringwise_sys::{Host, proc, store as file};
 
 use super::counting::Counting;
 use super::transaction::{store, words};
-use super::watch::record::{Entry as Line, Replay};
 use super::{check, status};
 use crate::args::{Common, ExportArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
+use ringwise_recording::{Entry as Line, Replay};
 
 /// For who asks in between the same counters are told again: some drivers ask their firmware for them.
 const SAME: Duration = Duration::from_secs(1);
@@ -129,7 +129,7 @@ impl From<'_> {
                 (c.layout.clone(), now)
             }
             Self::Recording(r) => {
-                while let Ok(Some(entry)) = r.lines.next() {
+                while let Ok(Some(entry)) = r.lines.next_entry() {
                     match entry {
                         Line::Begin { .. } => {}
                         Line::Layout(l) => r.layout = l,

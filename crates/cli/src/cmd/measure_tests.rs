@@ -103,7 +103,7 @@ impl Case {
     }
 
     fn packets(&self, w: &Window) -> u64 {
-        let of = |c: &Counters| c.links["eth0"].counts["rx_packets"];
+        let of = |c: &ringwise_observe::Counters| c.links["eth0"].counts["rx_packets"];
         of(w.last.as_ref().unwrap()) - of(&w.first)
     }
 }
@@ -124,7 +124,7 @@ fn both_windows_lie_beside_the_journal() {
     let path = m.applied(&o).unwrap();
     assert_eq!(path, c.dir.join("measure-0001.rec"));
     m.after(&path, false, &c.host.stop);
-    let got = beside(&c.dir.join("tx-0001.jsonl"), 1).unwrap();
+    let got = measured::read(&measured::beside(&c.dir.join("tx-0001.jsonl"), 1)).unwrap();
     assert_eq!(c.packets(&got.before), 300_000);
     assert_eq!(c.packets(got.after.as_ref().unwrap()), 300_000);
 }
@@ -145,7 +145,7 @@ fn stopped_before_nothing_is_touched_and_stopped_after_it_stays() {
     let path = m.applied(&o).unwrap();
     *c.host.stop_at.lock().unwrap() = Some(c.host.since_boot() + Duration::from_secs(7));
     m.after(&path, false, &c.host.stop);
-    let got = beside(&c.dir.join("tx-0001.jsonl"), 1).unwrap();
+    let got = measured::read(&measured::beside(&c.dir.join("tx-0001.jsonl"), 1)).unwrap();
     let after = c.packets(got.after.as_ref().unwrap());
     assert!((7_000..8_000).contains(&after), "{after}");
     let s = ringwise_discover::snapshot(&c.source.host, &ringwise_discover::Options::all()).unwrap();
@@ -159,15 +159,16 @@ fn a_confirmation_begins_the_second_window_anew() {
     let mut m = c.measure(60);
     m.before(&c.host.stop).unwrap();
     let path = m.applied(&c.apply()).unwrap();
-    let first = |path: &Path| read(path).unwrap().after.unwrap().first.at_us;
+    let first = |path: &Path| measured::read(path).unwrap().after.unwrap().first.at_us;
     let begun = first(&path);
     c.host.sleep(Duration::from_secs(40));
     confirmed(&c.source, &c.common, 1);
     assert!(first(&path) >= begun + 40_000_000);
-    assert!(read(&path).unwrap().after.unwrap().last.is_none(), "until whoever asks");
+    assert!(measured::read(&path).unwrap().after.unwrap().last.is_none(), "until whoever asks");
     // Of a transaction that was not measured nothing is begun.
     std::fs::remove_file(&path).unwrap();
     confirmed(&c.source, &c.common, 1);
     assert!(!path.exists());
-    assert!(beside(&c.dir.join("tx-0001.jsonl"), 1).unwrap_err().message.contains("was not measured"));
+    let none = crate::cmd::report::measured_beside(&c.dir.join("tx-0001.jsonl"), 1);
+    assert!(none.unwrap_err().message.contains("was not measured"));
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use ringwise_apply::{Ending, Entry};
 use ringwise_observe::{Comparison, Rates};
+use ringwise_recording::measured::{self, Measured, Window};
 use ringwise_sys::store as file;
 
 use super::counting::Counting;
-use super::measure::{self, Window};
 use super::transaction::{fail, store};
 use crate::args::{Common, ReportArgs};
 use crate::exit::{Fail, Result, Status};
@@ -46,7 +46,7 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
     let at = list.iter().position(|e| e.id == id);
     let at = at.ok_or_else(|| Fail::error(format!("there is no transaction {id}")).next("ringwise history"))?;
     let entry = &list[at];
-    let mut m = measure::beside(&entry.path, id)?;
+    let mut m = measured_beside(&entry.path, id)?;
     let mut notes: Vec<String> = std::mem::take(&mut m.notes);
     let stands = matches!(entry.ending, Ending::Kept | Ending::OnTrial { .. }) && entry.undone_by.is_none();
     let mut until_now = false;
@@ -94,6 +94,19 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
         comparison,
         notes,
     })
+}
+
+/// What was measured beside this journal.
+pub(super) fn measured_beside(journal: &Path, id: u64) -> Result<Measured> {
+    let path = measured::beside(journal, id);
+    if !path.exists() {
+        return Err(Fail::error(format!(
+            "transaction {id} was not measured, or that was long ago: there is no {}",
+            path.display()
+        ))
+        .next("ringwise apply --measure 5m, the next time"));
+    }
+    Ok(measured::read(&path)?)
 }
 
 /// The counters of this moment, of the devices of the window.

@@ -32,7 +32,7 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
         if !source.recorded {
             ringwise_apply::note_seen(&store, s, &mut v, source.host.unix_time());
         }
-        Ok((v, journals))
+        Ok::<_, Fail>((v, journals))
     };
     let (mut v, mut journals) = look(&s)?;
     if source.recorded && v.settings.is_empty() && v.unfinished.is_none() {

@@ -27,4 +27,3 @@ pub mod status;
 pub mod steering;
 pub mod svg;
 pub mod table;
-pub mod watch;

@@ -66,7 +66,7 @@ pub(super) fn live(cx: &mut Cx, dev: &str, time: Duration) -> Result<Population>
 pub(super) fn document(line: &str, p: &mut Population) -> std::result::Result<(), String> {
     let doc: Value = serde_json::from_str(line).map_err(|e| format!("no JSON: {e}"))?;
     let found = doc["schema"].as_str().unwrap_or("none");
-    if found != crate::render::watch::flows::SCHEMA || doc["version"] != 1 {
+    if found != ringwise_tui::lines::flows::SCHEMA || doc["version"] != 1 {
         return Err(format!("a document of schema {found}, expected ringwise.flows version 1 (watch --per-flow -j)"));
     }
     let number = |v: &Value, key: &str| v[key].as_u64().ok_or_else(|| format!("{key} is no number"));

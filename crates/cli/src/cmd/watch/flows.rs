@@ -10,8 +10,8 @@ use ringwise_sys::{Host, Request, proc};
 use super::Screen;
 use crate::args::WatchArgs;
 use crate::exit::{Fail, Result, Status};
-use crate::render::watch::flows::{self, Interval};
 use crate::source;
+use ringwise_tui::lines::flows::{self, Interval};
 
 /// Headers a second that are looked at, where the kernel is not told otherwise: a fraction of a per cent of a CPU.
 const HEADERS: f64 = 5000.0;

@@ -4,11 +4,11 @@ use ringwise_discover::{Options, Parts};
 use ringwise_observe::{Counters, Layout, Rates, Sampler};
 use ringwise_sys::Host;
 
-use super::record::{Entry, Recorder};
 use crate::args::{Common, WatchArgs};
 use crate::cmd::named;
 use crate::exit::{Fail, Result};
 use crate::source::Source;
+use ringwise_recording::{Entry, Recorder};
 use ringwise_text::host_name;
 
 pub(super) struct Live<'a> {

@@ -3,8 +3,6 @@
 pub(super) mod flows;
 mod full;
 mod live;
-pub(super) mod record;
-mod tape;
 
 pub(super) use live::{interfaces, stale};
 
@@ -17,12 +15,12 @@ use ringwise_sys::{Host, proc};
 use crate::args::{Common, WatchArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::watch::{self, Shape};
 use crate::source;
 use live::Live;
-use record::{Entry, Replay};
+use ringwise_recording::{Entry, Replay};
 use ringwise_text::Style;
 use ringwise_text::visible;
+use ringwise_tui::lines::{self as watch, Shape};
 
 pub(super) fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
     let shape = match () {
@@ -31,7 +29,7 @@ pub(super) fn run(a: &WatchArgs, common: &Common) -> Result<Status> {
         () if a.queues => Shape::Queues,
         () => Shape::Lines,
     };
-    let full = shape == Shape::Lines && !a.plain && !a.per_flow && full::possible();
+    let full = shape == Shape::Lines && !a.plain && !a.per_flow && ringwise_tui::possible();
     match &a.replay {
         Some(file) if full => return full::replay(file, a, common),
         None if full => return full::live(a, common),
@@ -104,7 +102,7 @@ fn replay(from: &mut Replay, screen: &mut Screen, common: &Common) -> Result<Sta
     let (mut host, mut layout, mut before) = (String::new(), Layout::default(), None::<Counters>);
     let mut headed = false;
     let mut shown = false;
-    while let Some(entry) = from.next()? {
+    while let Some(entry) = from.next_entry()? {
         match entry {
             Entry::Begin { host: name, .. } => (host, before) = (name, None),
             Entry::Layout(l) => layout = l,
@@ -127,7 +125,7 @@ fn replay(from: &mut Replay, screen: &mut Screen, common: &Common) -> Result<Sta
     for note in from.notes() {
         out::note(common.quiet, &format!("ringwise: {note}"));
     }
-    if shown { Ok(Status::Ok) } else { Err(Fail::error("the recording holds no two samples one after the other")) }
+    if shown { Ok(Status::Ok) } else { Err(ringwise_recording::Error::NoInterval.into()) }
 }
 
 fn live(a: &WatchArgs, screen: &mut Screen, common: &Common) -> Result<Status> {

@@ -10,7 +10,7 @@ use ringwise_sys::proc;
 
 /// Standard output.
 #[derive(Default)]
-pub struct Screen {
+pub(crate) struct Screen {
     out: Vec<u8>,
 }
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ringwise_observe::{Bottleneck, Rates};
 
-use super::events::Event;
 use super::history::History;
 use super::keys::{Act, Key};
+use ringwise_recording::Event;
 use ringwise_text::Style;
 
 /// What each panel can be sorted by; the first is what it begins with.

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use ringwise_observe::{Counters, Layout, Rates};
 
-use super::record::{Entry, at_us, fail, parse, refuse};
-use crate::exit::{Fail, Result};
-use crate::tui::{Event, events};
+use crate::error::{Error, Result};
+use crate::events::{Event, events};
+use crate::record::{Entry, at_us, known, parse};
 
-pub(super) struct Tape {
+pub struct Tape {
     file: File,
     path: PathBuf,
     points: Vec<Point>,
@@ -39,9 +39,9 @@ struct Point {
 
 impl Tape {
     /// Looks at the begin of each line only.
-    pub(super) fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|e| fail(path, e))?;
-        let mut lines = BufReader::with_capacity(1 << 16, file.try_clone().map_err(|e| fail(path, e))?);
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(Error::io(path))?;
+        let mut lines = BufReader::with_capacity(1 << 16, file.try_clone().map_err(Error::io(path))?);
         let mut t = Self {
             file,
             path: path.into(),
@@ -54,7 +54,7 @@ impl Tape {
         let (mut at, mut line) = (0, Vec::new());
         loop {
             line.clear();
-            let length = lines.read_until(b'\n', &mut line).map_err(|e| fail(path, e))?;
+            let length = lines.read_until(b'\n', &mut line).map_err(Error::io(path))?;
             if length == 0 {
                 break;
             }
@@ -63,7 +63,7 @@ impl Tape {
             t.take(&line, span)?;
         }
         if t.hosts.is_empty() {
-            return Err(refuse(path));
+            return Err(Error::NotARecording { path: path.into() });
         }
         Ok(t)
     }
@@ -73,13 +73,13 @@ impl Tape {
         if line.starts_with(b"begin ") {
             match parse(line) {
                 Some(Entry::Begin { recording, host, .. }) => {
-                    super::record::known(&self.path, recording)?;
+                    known(&self.path, recording)?;
                     self.hosts.push(host);
                 }
                 _ => self.damaged += 1,
             }
         } else if self.hosts.is_empty() {
-            return Err(refuse(&self.path));
+            return Err(Error::NotARecording { path: self.path.clone() });
         } else if let Some(at_us) = at_us(line).filter(|_| whole) {
             let layout = self.layouts.len().checked_sub(1);
             self.points.push(Point { line: span, at_us, layout, host: self.hosts.len() - 1 });
@@ -91,36 +91,36 @@ impl Tape {
         Ok(())
     }
 
-    /// Samples.
-    pub(super) fn len(&self) -> usize {
+    /// How many samples it has.
+    pub fn samples(&self) -> usize {
         self.points.len()
     }
 
-    pub(super) fn host(&self, i: usize) -> &str {
+    pub fn host(&self, i: usize) -> &str {
         self.points.get(i).map_or("", |p| &self.hosts[p.host])
     }
 
     /// From the sample before to this one, in microseconds.
-    pub(super) fn step_us(&self, i: usize) -> u64 {
+    pub fn step_us(&self, i: usize) -> u64 {
         let at = |i: usize| self.points.get(i).map_or(0, |p| p.at_us);
         if i == 0 { 0 } else { at(i).saturating_sub(at(i - 1)) }
     }
 
     /// The first sample that is so long after the first of all.
-    pub(super) fn after(&self, us: u64) -> usize {
+    pub fn after(&self, us: u64) -> usize {
         let from = self.points.first().map_or(0, |p| p.at_us).saturating_add(us);
         self.points.iter().position(|p| p.at_us >= from).unwrap_or(self.points.len())
     }
 
     /// Lines that cannot be read.
-    pub(super) fn damaged(&self) -> u64 {
+    pub fn damaged(&self) -> u64 {
         self.damaged
     }
 
     fn line(&mut self, s: Span) -> Result<Vec<u8>> {
         let mut line = vec![0; s.length];
         let read = self.file.seek(SeekFrom::Start(s.at)).and_then(|_| self.file.read_exact(&mut line));
-        read.map_err(|e| fail(&self.path, e))?;
+        read.map_err(Error::io(&self.path))?;
         Ok(line)
     }
 
@@ -133,7 +133,7 @@ impl Tape {
     }
 
     /// What happened between the sample before and this one; `None` where another recording begins or one is damaged.
-    pub(super) fn frame(&mut self, i: usize) -> Result<Option<(Rates, Vec<Event>)>> {
+    pub fn frame(&mut self, i: usize) -> Result<Option<(Rates, Vec<Event>)>> {
         let (Some(b), Some(p)) = (i.checked_sub(1).and_then(|b| self.points.get(b)), self.points.get(i)) else {
             return Ok(None);
         };
@@ -159,12 +159,12 @@ impl Tape {
     }
 
     /// The frame at or after this sample, else the last before.
-    pub(super) fn nearest(&mut self, i: usize) -> Result<usize> {
-        for at in (i..self.len()).chain((0..i.min(self.len())).rev()) {
+    pub fn nearest(&mut self, i: usize) -> Result<usize> {
+        for at in (i..self.samples()).chain((0..i.min(self.samples())).rev()) {
             if self.frame(at)?.is_some() {
                 return Ok(at);
             }
         }
-        Err(Fail::error("the recording holds no two samples one after the other"))
+        Err(Error::NoInterval)
     }
 }

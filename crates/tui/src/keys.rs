@@ -37,13 +37,13 @@ pub enum Act {
 
 /// Sequences may come in pieces.
 #[derive(Debug, Default)]
-pub struct Keys {
+pub(crate) struct Keys {
     rest: Vec<u8>,
 }
 
 impl Keys {
     /// All keys in these bytes. `done`: nothing follows soon, so that an escape stands for itself.
-    pub fn read(&mut self, bytes: &[u8], done: bool) -> Vec<Key> {
+    pub(crate) fn read(&mut self, bytes: &[u8], done: bool) -> Vec<Key> {
         self.rest.extend_from_slice(bytes);
         let (mut out, mut at) = (Vec::new(), 0);
         while at < self.rest.len() {
@@ -66,7 +66,7 @@ impl Keys {
     }
 
     /// An escape or the begin of a sequence waits for what follows.
-    pub fn waits(&self) -> bool {
+    pub(crate) fn waits(&self) -> bool {
         !self.rest.is_empty()
     }
 }

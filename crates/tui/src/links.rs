@@ -4,10 +4,10 @@ use ratatui_core::layout::Rect;
 use ringwise_observe::{Flow, LinkRates};
 
 use super::history::{Curve, curve, top};
+use super::lines::{missing, source};
 use super::panel::heading;
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
-use crate::render::watch::{missing, source};
 use ringwise_text::Tint;
 use ringwise_text::thousands;
 

@@ -6,17 +6,17 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ringwise_model::words::plural;
 use ringwise_observe::{Counters, Layout};
 
-use crate::exit::{Fail, Result};
-use ringwise_text::plural;
+use crate::error::{Error, Result};
 
 /// Of the file; readers refuse a later one.
 const VERSION: u32 = 1;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Entry {
+pub enum Entry {
     /// Somebody began to record; what comes after is compared with nothing before.
     Begin {
         recording: u32,
@@ -28,44 +28,36 @@ pub(crate) enum Entry {
     Sample(Counters),
 }
 
-pub(crate) fn fail(path: &Path, e: impl std::fmt::Display) -> Fail {
-    Fail::error(format!("{}: {e}", path.display()))
-}
-
-pub(crate) fn refuse(path: &Path) -> Fail {
-    fail(path, "is no recording of ringwise watch (--record)")
-}
-
 /// What this version reads.
 pub(crate) fn known(path: &Path, recording: u32) -> Result<()> {
     if recording > VERSION {
-        return Err(fail(path, format!("was recorded by a later version (format {recording})")));
+        return Err(Error::Later { path: path.into(), format: recording });
     }
     Ok(())
 }
 
-pub(crate) struct Recorder {
+pub struct Recorder {
     file: File,
     path: PathBuf,
 }
 
 impl Recorder {
     /// Appends to what is there, which must be a recording or empty.
-    pub(crate) fn open(path: &Path, host: &str, unix_time: u64) -> Result<Self> {
+    pub fn open(path: &Path, host: &str, unix_time: u64) -> Result<Self> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path);
-        let mut file = file.map_err(|e| fail(path, e))?;
-        let length = file.metadata().map_err(|e| fail(path, e))?.len();
+        let mut file = file.map_err(Error::io(path))?;
+        let length = file.metadata().map_err(Error::io(path))?.len();
         if length > 0 {
             let mut first = Vec::new();
             let begin = BufReader::new(&file).take(4096).read_until(b'\n', &mut first).ok().and_then(|_| parse(&first));
             if !matches!(begin, Some(Entry::Begin { .. })) {
-                return Err(fail(path, "is no recording of ringwise watch; nothing is appended to it"));
+                return Err(Error::NotAppended { path: path.into() });
             }
             let mut last = [0];
             let end = file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last));
-            end.map_err(|e| fail(path, e))?;
+            end.map_err(Error::io(path))?;
             if last != *b"\n" {
-                file.write_all(b"\n").map_err(|e| fail(path, e))?;
+                file.write_all(b"\n").map_err(Error::io(path))?;
             }
         }
         let mut r = Self { file, path: path.to_path_buf() };
@@ -73,7 +65,7 @@ impl Recorder {
         Ok(r)
     }
 
-    pub(crate) fn write(&mut self, entry: &Entry) -> Result<()> {
+    pub fn write(&mut self, entry: &Entry) -> Result<()> {
         let mut line = match entry {
             Entry::Begin { recording, host, unix_time } => format!("begin {recording} {unix_time} {host}"),
             Entry::Layout(l) => l.to_line(),
@@ -81,7 +73,7 @@ impl Recorder {
         };
         // Told from one that breaks off in the middle of a number.
         line.push_str(END);
-        self.file.write_all(line.as_bytes()).map_err(|e| fail(&self.path, e))
+        self.file.write_all(line.as_bytes()).map_err(Error::io(&self.path))
     }
 }
 
@@ -106,7 +98,7 @@ pub(crate) fn at_us(line: &[u8]) -> Option<u64> {
     digits.try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
 }
 
-pub(crate) struct Replay {
+pub struct Replay {
     lines: BufReader<File>,
     path: PathBuf,
     /// Samples before this are passed over, counted from the first of all.
@@ -118,8 +110,8 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    pub(crate) fn open(path: &Path, seek: Option<Duration>) -> Result<Self> {
-        let file = File::open(path).map_err(|e| fail(path, e))?;
+    pub fn open(path: &Path, seek: Option<Duration>) -> Result<Self> {
+        let file = File::open(path).map_err(Error::io(path))?;
         let mut r = Self {
             lines: BufReader::new(file),
             path: path.to_path_buf(),
@@ -129,21 +121,21 @@ impl Replay {
             damaged: 0,
             torn: false,
         };
-        match r.next()? {
+        match r.next_entry()? {
             Some(begin @ Entry::Begin { .. }) => r.ready.push_back(begin),
-            _ => return Err(refuse(path)),
+            _ => return Err(Error::NotARecording { path: path.into() }),
         }
         Ok(r)
     }
 
     /// The next line that can be read.
-    pub(crate) fn next(&mut self) -> Result<Option<Entry>> {
+    pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         if let Some(e) = self.ready.pop_front() {
             return Ok(Some(e));
         }
         loop {
             let mut line = Vec::new();
-            if self.lines.read_until(b'\n', &mut line).map_err(|e| fail(&self.path, e))? == 0 {
+            if self.lines.read_until(b'\n', &mut line).map_err(Error::io(&self.path))? == 0 {
                 return Ok(None);
             }
             let whole = line.ends_with(b"\n");
@@ -172,7 +164,7 @@ impl Replay {
     }
 
     /// What was left out.
-    pub(crate) fn notes(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<String> {
         let mut out = Vec::new();
         if self.damaged > 0 {
             out.push(format!(
@@ -198,7 +190,7 @@ mod tests {
 
     fn times(r: &mut Replay) -> Vec<u64> {
         let mut out = Vec::new();
-        while let Some(e) = r.next().unwrap() {
+        while let Some(e) = r.next_entry().unwrap() {
             if let Entry::Sample(c) = e {
                 out.push(c.at_us);
             }
@@ -234,7 +226,7 @@ mod tests {
         assert!(Recorder::open(&path, "x", 0).is_err() && Replay::open(&path, None).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"[defaults]\n");
         std::fs::write(&path, b"begin 2 1 x .\n").unwrap();
-        assert!(Replay::open(&path, None).err().unwrap().message.contains("later version"));
+        assert!(matches!(Replay::open(&path, None).err(), Some(Error::Later { format: 2, .. })));
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -1,14 +1,14 @@
-//! The view on recordings: goldens at two sizes in `tests/golden/watch`, and the pictures of the README.
+//! The view on recordings: goldens at two sizes in `tests/golden/screen`, and the pictures of the README.
 
 use std::path::PathBuf;
 
 use ratatui_core::backend::TestBackend;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::style::{Color, Modifier};
-
-use super::*;
-use crate::tui::Key;
+use ratatui_core::terminal::Terminal;
+use ringwise_recording::{Tape, events};
 use ringwise_text::Style;
+use ringwise_tui::{Key, Mode, View, draw, enter};
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -75,7 +75,7 @@ const PICTURE: usize = 16;
 
 fn find(what: &str) -> usize {
     let mut tape = tape();
-    let last = tape.len();
+    let last = tape.samples();
     let mut has = |i: usize| {
         let frame = tape.frame(i).unwrap();
         frame.is_some_and(|(_, events)| events.iter().any(|e| e.text.contains(what)))
@@ -116,7 +116,7 @@ fn goldens() {
         }
         cases.push(("history", past));
         for (name, v) in cases {
-            golden(&format!("crates/cli/tests/golden/watch/{name}-{w}x{h}.txt"), &text(&shot(&v, w, h)));
+            golden(&format!("crates/tui/tests/golden/screen/{name}-{w}x{h}.txt"), &text(&shot(&v, w, h)));
         }
     }
 }
@@ -126,7 +126,7 @@ fn goldens() {
 fn pictures_of_the_readme() {
     for (w, h) in SIZES {
         let mut v = at(PICTURE, style());
-        v.mode = Mode::Replay { at: PICTURE, of: tape().len() - 1, speed: 1.0 };
+        v.mode = Mode::Replay { at: PICTURE, of: tape().samples() - 1, speed: 1.0 };
         let svg = picture(&shot(&v, w, h));
         golden(&format!("docs/watch-{w}x{h}.svg"), &svg);
     }
@@ -254,8 +254,8 @@ fn sought_back_is_as_it_was() {
     enter(&mut v, &mut tape, 4).unwrap();
     assert_eq!(text(&shot(&v, 80, 24)), text(&shot(&at(4, style()), 80, 24)));
     assert_eq!(tape.nearest(0).unwrap(), 1);
-    assert_eq!(tape.nearest(9999).unwrap(), tape.len() - 1);
-    assert_eq!((tape.after(0), tape.after(u64::MAX)), (0, tape.len()));
+    assert_eq!(tape.nearest(9999).unwrap(), tape.samples() - 1);
+    assert_eq!((tape.after(0), tape.after(u64::MAX)), (0, tape.samples()));
 }
 
 /// A reset, a wrap and an unplugged device: words instead of numbers.

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use ringwise_model::{CpuId, Dir};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates};
 
+use super::lines::mark;
 use super::view::{Panel, View};
-use crate::render::watch::mark;
 
 /// Both directions of a queue number.
 pub struct Row<'a> {

@@ -1,8 +1,7 @@
 //! What came, went, was reset or wrapped between two samples, in words.
 
+use ringwise_model::words::plural;
 use ringwise_observe::{Counters, Mark, Rates};
-
-use ringwise_text::plural;
 
 /// One remark.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 use ratatui_core::layout::Rect;
 
 use super::history::{Curve, curve, top};
+use super::lines::source;
 use super::panel::{heading, window};
 use super::pick::Row;
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
-use crate::render::watch::source;
 use ringwise_model::Dir;
 use ringwise_observe::QueueRates;
 use ringwise_text::Tint;

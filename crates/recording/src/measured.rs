@@ -1,0 +1,177 @@
+//! What `apply --measure` keeps beside the journal of a transaction: the window before it, then the one after.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ringwise_observe::{Counters, Layout};
+
+use crate::error::{Error, Result};
+use crate::record::{Entry, Recorder, Replay};
+
+/// Recordings that are kept, and their bytes together; older ones go.
+const KEPT: usize = 20;
+const BYTES: u64 = 32 << 20;
+
+/// Counters at the beginning and, if it came to that, at the end.
+#[derive(Debug, Clone)]
+pub struct Window {
+    pub layout: Layout,
+    pub first: Counters,
+    pub last: Option<Counters>,
+}
+
+/// What a recording beside a journal holds.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    pub host: String,
+    pub before: Window,
+    pub after: Option<Window>,
+    /// Lines that could not be read.
+    pub notes: Vec<String>,
+}
+
+/// The file beside this journal, of transaction `id`.
+pub fn beside(journal: &Path, id: u64) -> PathBuf {
+    journal.with_file_name(name(id))
+}
+
+fn name(id: u64) -> String {
+    format!("measure-{id:04}.rec")
+}
+
+fn number(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_prefix("measure-")?.strip_suffix(".rec")?.parse().ok()
+}
+
+/// Makes the file, with the window before.
+pub fn write(path: &Path, host: &str, before: &Window) -> Result<()> {
+    // A number is given out once; what lies there is of a journal that somebody took away.
+    let _ = std::fs::remove_file(path);
+    let mut r = Recorder::open(path, host, before.first.unix_time)?;
+    r.write(&Entry::Layout(before.layout.clone()))?;
+    for c in std::iter::once(&before.first).chain(&before.last) {
+        r.write(&Entry::Sample(c.clone()))?;
+    }
+    Ok(())
+}
+
+/// The window after begins with this sample; one that began before is forgotten.
+pub fn begin(path: &Path, host: &str, layout: &Layout, first: Counters) -> Result<()> {
+    let mut r = Recorder::open(path, host, first.unix_time)?;
+    r.write(&Entry::Layout(layout.clone()))?;
+    r.write(&Entry::Sample(first))
+}
+
+/// The end of the window that was begun last. Whole or, if the disk is full, broken off and passed over.
+pub fn end(path: &Path, c: &Counters) -> Result<()> {
+    let line = format!("{} .\n", c.to_line());
+    let file = std::fs::OpenOptions::new().append(true).open(path);
+    let written = file.and_then(|mut f| f.write_all(line.as_bytes()));
+    written.map_err(Error::io(path))
+}
+
+/// What was measured, if the window before is whole.
+pub fn read(path: &Path) -> Result<Measured> {
+    let mut lines = Replay::open(path, None)?;
+    let mut windows: Vec<Window> = Vec::new();
+    let (mut host, mut layout, mut begun) = (String::new(), Layout::default(), false);
+    while let Some(entry) = lines.next_entry()? {
+        match entry {
+            Entry::Begin { host: name, .. } => (host, begun) = (name, true),
+            Entry::Layout(l) => layout = l,
+            Entry::Sample(c) if begun => {
+                windows.push(Window { layout: layout.clone(), first: c, last: None });
+                begun = false;
+            }
+            Entry::Sample(c) => {
+                if let Some(w) = windows.last_mut() {
+                    w.last = Some(c);
+                }
+            }
+        }
+    }
+    let notes = lines.notes();
+    let mut windows = windows.into_iter();
+    let whole = windows.next().filter(|w| w.last.is_some());
+    let before = whole.ok_or_else(|| Error::NoWindow { path: path.into() })?;
+    Ok(Measured { host, before, after: windows.next_back(), notes })
+}
+
+/// Takes old recordings away, by number.
+pub fn thin_out(path: &Path) {
+    let Some(dir) = path.parent() else { return };
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    let mut all: Vec<(u64, u64, PathBuf)> =
+        entries.flatten().filter_map(|e| Some((number(&e.path())?, e.metadata().ok()?.len(), e.path()))).collect();
+    all.sort();
+    let mut bytes = 0;
+    for (i, (_, length, path)) in all.iter().rev().enumerate() {
+        bytes += length;
+        if i >= KEPT || (i > 0 && bytes > BYTES) {
+            // One that stays is tried again the next time.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dir(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("ringwise-measure-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    fn sample(at_us: u64) -> Entry {
+        Entry::Sample(Counters { at_us, ..Counters::default() })
+    }
+
+    #[test]
+    fn windows_in_their_order_also_when_the_second_broke_off() {
+        let dir = dir("order");
+        let path = dir.join(name(14));
+        assert_eq!((number(&path), number(&dir.join("tx-0014.jsonl"))), (Some(14), None));
+        let mut r = Recorder::open(&path, "edge3", 1).unwrap();
+        r.write(&sample(1)).unwrap();
+        assert!(read(&path).is_err(), "no end of the window before");
+        r.write(&sample(2)).unwrap();
+        assert!(read(&path).unwrap().after.is_none());
+        drop(r);
+        let mut r = Recorder::open(&path, "edge3", 2).unwrap();
+        r.write(&sample(5)).unwrap();
+        let m = read(&path).unwrap();
+        let after = m.after.unwrap();
+        assert_eq!((m.before.last.unwrap().at_us, after.first.at_us, after.last.is_none()), (2, 5, true));
+        // Confirmed: it begins again.
+        drop(r);
+        let mut r = Recorder::open(&path, "edge3", 3).unwrap();
+        r.write(&sample(8)).unwrap();
+        drop(r);
+        end(&path, &Counters { at_us: 9, ..Counters::default() }).unwrap();
+        let after = read(&path).unwrap().after.unwrap();
+        assert_eq!((after.first.at_us, after.last.unwrap().at_us), (8, 9));
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn old_ones_go() {
+        let dir = dir("thin");
+        for id in 1..=25 {
+            std::fs::write(dir.join(name(id)), "x").unwrap();
+        }
+        std::fs::write(dir.join("tx-0001.jsonl"), "x").unwrap();
+        thin_out(&dir.join(name(25)));
+        let mut left: Vec<u64> = std::fs::read_dir(&dir).unwrap().filter_map(|e| number(&e.unwrap().path())).collect();
+        left.sort_unstable();
+        assert_eq!(left, (6..=25).collect::<Vec<_>>());
+        // By size: the newest stays in any case.
+        let big = std::fs::File::create(dir.join(name(26))).unwrap();
+        big.set_len(BYTES + 1).unwrap();
+        thin_out(&dir.join(name(26)));
+        assert!(dir.join(name(26)).exists() && !dir.join(name(25)).exists() && dir.join("tx-0001.jsonl").exists());
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

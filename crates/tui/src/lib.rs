@@ -1,0 +1,35 @@
+//! What `watch` shows: the full screen, and [`lines`] for programs and eyes.
+//!
+//! ```text
+//!   Rates ─► View (state: what is shown, history, sort, filter) ─► draw (panels) ─► Buffer ─► backend ─► terminal
+//!   bytes of keys ─► Key ─► View::key ─► Act (what the loop has to do)
+//!   Tape ─► replay ─► View          Session: View ⇄ terminal
+//! ```
+//! [`draw`] is a pure function of a [`View`] and a size to a buffer of cells; only `backend` writes, and only [`Session`] waits for
+//! keys. No colour alone carries meaning: what is red or yellow has a number or a word, and heat a shade.
+#![forbid(unsafe_code)]
+
+mod backend;
+mod cpus;
+mod draw;
+mod headline;
+mod help;
+mod history;
+mod keys;
+pub mod lines;
+mod links;
+mod panel;
+mod past;
+mod pick;
+mod queues;
+mod replay;
+mod session;
+mod table;
+mod view;
+
+pub use draw::draw;
+pub use history::{History, Point};
+pub use keys::{Act, Key};
+pub use replay::{Speed, enter, replay};
+pub use session::{Error, Result, Session, Woken, possible};
+pub use view::{Choice, Mode, Panel, View};

@@ -1,0 +1,94 @@
+//! A recording on the full screen: at its own pace or another, and at any moment of it.
+
+use std::time::Duration;
+
+use ringwise_recording::Tape;
+use ringwise_sys::Host;
+
+use super::keys::Act;
+use super::session::{Result, Session, Woken};
+use super::view::{Mode, View};
+
+/// Intervals before the one that is looked for, for the curves.
+const BEFORE: usize = 200;
+const STILL: Duration = Duration::from_secs(3600);
+
+/// Where and how fast a replay begins, and when it ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Speed {
+    /// The number of the sample that is shown first, from 1.
+    pub from: usize,
+    /// So many times as fast as it was.
+    pub times: f64,
+    /// Ends after so many intervals.
+    pub count: Option<u64>,
+}
+
+/// Shows the recording until the person quits. `host` is asked for the time only.
+pub fn replay(tape: &mut Tape, view: &mut View, speed: Speed, host: &dyn Host) -> Result<()> {
+    let Speed { from: mut at, times: mut speed, count: mut left } = speed;
+    enter(view, tape, at)?;
+    let mut session = Session::begin()?;
+    let mut next = None;
+    loop {
+        view.mode = Mode::Replay { at, of: tape.samples() - 1, speed };
+        let more = !view.paused && at + 1 < tape.samples();
+        let step = Duration::from_secs_f64((tape.step_us(at + 1) as f64 / 1e6 / speed).min(3600.0));
+        let due = *next.get_or_insert_with(|| host.since_boot() + step);
+        let time = if more { due.saturating_sub(host.since_boot()) } else { STILL };
+        let paused = view.paused;
+        let woken = session.wait(view, host, time)?;
+        if paused != view.paused {
+            next = None;
+        }
+        let wanted = match woken {
+            Woken::End(signal) => {
+                session.end_by(signal);
+                return Ok(());
+            }
+            Woken::Act(Act::Quit) => return Ok(()),
+            Woken::Act(Act::Faster) => {
+                (speed, next) = ((speed * 2.0).min(1024.0), None);
+                continue;
+            }
+            Woken::Act(Act::Slower) => {
+                (speed, next) = ((speed / 2.0).max(1.0 / 64.0), None);
+                continue;
+            }
+            Woken::Act(Act::Seek(n)) => at.saturating_add_signed(n as isize).clamp(1, tape.samples() - 1),
+            Woken::Act(Act::First) => 1,
+            Woken::Act(Act::Last) => tape.samples() - 1,
+            Woken::Act(_) => continue,
+            Woken::Time if more && !view.paused => {
+                next = None;
+                at += 1;
+                if let Some((rates, events)) = tape.frame(at)? {
+                    view.take(rates, events);
+                }
+                if let Some(n) = &mut left {
+                    *n -= 1;
+                    if *n == 0 {
+                        return Ok(());
+                    }
+                }
+                continue;
+            }
+            Woken::Time => continue,
+        };
+        next = None;
+        at = tape.nearest(wanted)?;
+        enter(view, tape, at)?;
+    }
+}
+
+/// Shows this moment, with what was before it.
+pub fn enter(view: &mut View, tape: &mut Tape, at: usize) -> Result<()> {
+    view.forget();
+    view.host = tape.host(at).to_string();
+    for i in at.saturating_sub(BEFORE)..=at {
+        if let Some((rates, events)) = tape.frame(i)? {
+            view.take(rates, events);
+        }
+    }
+    Ok(())
+}

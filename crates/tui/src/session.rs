@@ -1,0 +1,107 @@
+//! The terminal while the full screen is shown: what is drawn, and what a person presses.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ratatui_core::terminal::Terminal;
+use ringwise_sys::terminal::{self, Event};
+use ringwise_sys::{Host, proc};
+
+use super::backend::Screen;
+use super::draw::draw;
+use super::keys::{Act, Key, Keys};
+use super::view::View;
+
+/// What comes after an escape comes at once.
+const SEQUENCE: Duration = Duration::from_millis(50);
+
+/// Why the full screen cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The terminal cannot be taken over.
+    #[error("{0}")]
+    Terminal(ringwise_sys::Error),
+    #[error("standard output: {0}")]
+    Output(#[from] std::io::Error),
+    #[error("{0}")]
+    Recording(#[from] ringwise_recording::Error),
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Whether there is a person with a terminal that can show it.
+pub fn possible() -> bool {
+    let dumb = std::env::var("TERM").is_ok_and(|t| t == "dumb");
+    proc::is_tty(&std::io::stdin()) && proc::is_tty(&std::io::stdout()) && !dumb
+}
+
+/// The terminal while it is ours. Given back when dropped, and by the panic hook.
+pub struct Session {
+    screen: Terminal<Screen>,
+    keys: Keys,
+    /// Pressed and not yet looked at.
+    pressed: VecDeque<Key>,
+    terminal: terminal::Terminal,
+}
+
+/// Why a wait is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Woken {
+    Time,
+    Act(Act),
+    /// A signal that ends the program.
+    End(i32),
+}
+
+impl Session {
+    /// Takes the terminal over.
+    pub fn begin() -> Result<Self> {
+        let terminal = terminal::enter().map_err(Error::Terminal)?;
+        let screen = Terminal::new(Screen::default())?;
+        Ok(Self { screen, keys: Keys::default(), pressed: VecDeque::new(), terminal })
+    }
+
+    pub fn draw(&mut self, view: &View) -> Result<()> {
+        self.screen.draw(|f| draw(view, f.area(), f.buffer_mut()))?;
+        Ok(())
+    }
+
+    /// Draws, and reacts to keys for so long. `host` is asked for the time only.
+    pub fn wait(&mut self, view: &mut View, host: &dyn Host, time: Duration) -> Result<Woken> {
+        let until = host.since_boot() + time;
+        loop {
+            while let Some(key) = self.pressed.pop_front() {
+                if cfg!(debug_assertions) && key == Key::Char('!') && std::env::var_os("RINGWISE_PANIC").is_some() {
+                    panic!("as asked for");
+                }
+                match view.key(key) {
+                    Act::Nothing => {}
+                    Act::Redraw => self.screen.clear()?,
+                    act => return Ok(Woken::Act(act)),
+                }
+            }
+            self.draw(view)?;
+            let left = until.saturating_sub(host.since_boot());
+            let left = if self.keys.waits() { left.min(SEQUENCE) } else { left };
+            let keys = match self.terminal.wait(left) {
+                Event::Keys(bytes) => self.keys.read(&bytes, false),
+                Event::Time if self.keys.waits() => self.keys.read(&[], true),
+                Event::Time if host.since_boot() >= until => return Ok(Woken::Time),
+                Event::Time => continue,
+                Event::Redraw => {
+                    self.screen.clear()?;
+                    continue;
+                }
+                Event::End(signal) => return Ok(Woken::End(signal)),
+                Event::Gone => return Ok(Woken::Act(Act::Quit)),
+            };
+            self.pressed.extend(keys);
+        }
+    }
+
+    /// Ends as programs do that do not handle the signal, the terminal in order.
+    pub fn end_by(self, signal: i32) {
+        drop(self);
+        terminal::end_by(signal);
+    }
+}
