@@ -1,12 +1,13 @@
 //! Every change with its interval below each other, 0 and the band that counts as equivalent drawn.
 
-use super::axis;
-use super::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, width};
-use super::{GRID, SMALL, document, heading, whisker};
+use ringwise_draw::axis;
+use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, width};
+use ringwise_draw::plot::{GRID, SMALL, document, heading, whisker};
+
 use crate::result::Verdict;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub(super) struct Row {
     /// `64 bytes, bulk`.
     pub label: String,
     /// `+12.3 % [8.1 … 16.4]`.
@@ -20,7 +21,7 @@ pub struct Row {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Forest {
+pub(super) struct Forest {
     pub title: String,
     /// A heading and its rows.
     pub parts: Vec<(String, Vec<Row>)>,
@@ -39,7 +40,7 @@ fn colour(v: Verdict) -> &'static str {
 }
 
 /// With its width. None: no change is known.
-pub fn draw(f: &Forest) -> Option<(String, f64)> {
+pub(super) fn draw(f: &Forest) -> Option<(String, f64)> {
     let rows: Vec<&Row> = f.parts.iter().flat_map(|p| &p.1).collect();
     let most = rows.iter().filter_map(|r| r.change).map(f64::abs).reduce(f64::max)?;
     let band = rows.iter().map(|r| r.equivalent).fold(0.0, f64::max);

@@ -2,10 +2,10 @@
 
 use super::{COUNTS, SIZE, Session, without};
 use crate::compare::{rate_unit, value};
-use crate::figure::chart::{Chart, Look, Series, Spot, X, Y};
 use crate::result::{Metric, Point, Trial, Unit};
 use crate::summary::{self, Get};
 use crate::words;
+use ringwise_draw::chart::{Chart, Look, Series, Spot, X, Y};
 
 impl Session<'_> {
     pub(super) fn by_size(&mut self) {

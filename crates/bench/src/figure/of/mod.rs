@@ -5,11 +5,11 @@ mod relative;
 mod single;
 
 use super::Figure;
-use super::chart::{self, Chart, Look, Series, Spot};
 use crate::file::Results;
 use crate::result::{Point, Unit};
 use crate::summary::{self, Get, Row};
 use crate::words;
+use ringwise_draw::chart::{self, Chart, Look, Series, Spot};
 
 /// A member of [`Point`] that may be an axis.
 struct Axis {

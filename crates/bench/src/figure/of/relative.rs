@@ -2,11 +2,11 @@
 
 use super::{SIZE, Session, without};
 use crate::compare::value;
-use crate::figure::axis::size;
-use crate::figure::chart::{Chart, Look, Series, Spot, X, Y};
 use crate::figure::forest::{self, Forest};
 use crate::result::{Metric, Point, Unit};
 use crate::{summary, words};
+use ringwise_draw::axis::size;
+use ringwise_draw::chart::{Chart, Look, Series, Spot, X, Y};
 
 impl Session<'_> {
     pub(super) fn changes(&mut self) {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Session;
 use crate::compare::value;
-use crate::figure::chart::{Chart, Look, Series, Spot, X, Y};
 use crate::result::{Metric, Point};
 use crate::summary::{self, Get, Row};
+use ringwise_draw::chart::{Chart, Look, Series, Spot, X, Y};
 
 /// Figures of single points (percentiles, queues) at most, of each kind.
 const SINGLE: usize = 8;

@@ -1,11 +1,11 @@
 //! The way of a flow as SVG: a row of stations for each direction, one band for each node.
 
 use ringwise_flow::chain::{Direction, stations};
-use ringwise_model::words::xml;
 use ringwise_model::{CpuId, Snapshot};
 
 use super::OneFlow;
-use crate::render::svg::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, num, wrap};
+use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, wrap};
+use ringwise_draw::{MONO, Size};
 
 const BOX: (f64, f64) = (150.0, 46.0);
 const GAP: f64 = 46.0;
@@ -96,13 +96,7 @@ pub fn svg(o: &OneFlow) -> String {
             y += 17.0;
         }
     }
-    let (w, h) = (num((c.right + MARGIN).ceil()), num((c.bottom.max(y) + MARGIN).ceil()));
+    let size = Size { w: (c.right + MARGIN).ceil(), h: (c.bottom.max(y) + MARGIN).ceil() };
     let title = o.directions.first().map_or_else(String::new, |d| d.flow.to_string());
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
-         font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\">\n<title>{}: its way through the host</title>\n\
-         <rect x=\"0\" y=\"0\" width=\"{w}\" height=\"{h}\" fill=\"{PAGE}\"/>\n{}</svg>\n",
-        xml(&title),
-        c.body()
-    )
+    ringwise_draw::document(c, size, &format!("{title}: its way through the host"), MONO)
 }

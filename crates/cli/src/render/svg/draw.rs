@@ -3,7 +3,6 @@
 use ringwise_model::{CpuId, Dir, Nic, Snapshot};
 
 use super::MARGIN;
-use super::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, width, wrap};
 use super::cpus::{NodeBox, nodes};
 use super::groups::{Groups, colours, letter};
 use super::legend::{self, Seen};
@@ -14,6 +13,7 @@ use super::place::{Columns, Labels, Places, Sizes, caches, core_label, irq_label
 use super::rows::{Block, Cell, Target, blocks, doubtful};
 use crate::render::columns::Ranks;
 use crate::render::show::head_parts;
+use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, width, wrap};
 use ringwise_text::{set, vector_label, word};
 
 const QUEUE: (&str, &str) = ("#e6ebf2", "#8592a6");

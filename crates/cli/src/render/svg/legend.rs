@@ -1,9 +1,9 @@
 //! What the lines and colours mean, of those that are there.
 
 use super::MARGIN;
-use super::canvas::{Area, Canvas, Font, INK, Ink, PAGE, at, width};
 use super::groups::Groups;
 use super::marks::{FAR, FAR_DASH, NEAR, RPS, RPS_DASH, UNSURE, XPS, XPS_DASH, badge};
+use ringwise_draw::canvas::{Area, Canvas, Font, INK, Ink, PAGE, at, width};
 
 const SIZE: f64 = 11.5;
 const STEP: f64 = 18.0;

@@ -1,6 +1,6 @@
 //! Colours and dashes of lines, which the legend explains.
 
-use super::canvas::{Canvas, Font, PAGE, Point};
+use ringwise_draw::canvas::{Canvas, Font, PAGE, Point};
 
 pub(super) const NEAR: &str = "#0072b2";
 pub(super) const FAR: &str = "#c8500a";

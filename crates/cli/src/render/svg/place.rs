@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ringwise_model::{CpuId, Topology, Vector};
 
 use super::MARGIN;
-use super::canvas::{Point, at, width};
 use super::cpus::{Core, NodeBox};
 use super::rows::{Block, Row, Target, doubtful};
+use ringwise_draw::canvas::{Point, at, width};
 use ringwise_text::plural;
 
 pub(super) const NODE_HEAD: f64 = 24.0;

@@ -1,8 +1,8 @@
 //! Lines or grouped bars over one axis, with a second axis at the right for what has another unit.
 
-use super::axis::{self, Ticks};
-use super::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, Point, at, width};
-use super::{GRID, SMALL, colour, document, heading, marker, tint, whisker};
+use crate::axis::{self, Ticks};
+use crate::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, Point, at, width};
+use crate::plot::{GRID, SMALL, colour, document, heading, marker, tint, whisker};
 
 /// A value at a place; unknown is a gap.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

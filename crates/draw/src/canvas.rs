@@ -190,7 +190,14 @@ impl Canvas {
         ));
     }
 
-    pub fn body(self) -> String {
+    /// Another picture below all of this, and so large.
+    pub fn below(&mut self, other: Canvas, size: crate::Size) {
+        let top = num(self.bottom);
+        self.reach(size.w, self.bottom + size.h);
+        self.put(format_args!("<g transform=\"translate(0 {top})\">\n{}</g>", other.body));
+    }
+
+    pub(crate) fn body(self) -> String {
         self.body
     }
 }

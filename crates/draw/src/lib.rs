@@ -1,0 +1,37 @@
+//! Pictures as SVG text, for the diagrams of a host and the figures of a measurement.
+//!
+//! A [`canvas::Canvas`] takes shapes and texts and knows how far they reach; [`document`] makes a file of it. [`chart`] draws lines
+//! and bars over [`axis`], with the [`plot`] kit of colours, markers and whiskers. Lengths are pixels of CSS. The same values give the
+//! same bytes.
+#![forbid(unsafe_code)]
+
+pub mod axis;
+pub mod canvas;
+pub mod chart;
+pub mod plot;
+
+use canvas::{Canvas, PAGE, num};
+use ringwise_model::words::xml;
+
+/// Fonts of a document: where columns matter, and for figures.
+pub const MONO: &str = "DejaVu Sans Mono, Menlo, Consolas, monospace";
+pub const SANS: &str = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
+
+/// Width and height of a document.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Size {
+    pub w: f64,
+    pub h: f64,
+}
+
+/// A document of its own. `title` is what a viewer shows and a reader of screens says.
+pub fn document(c: Canvas, size: Size, title: &str, font: &str) -> String {
+    let (w, h) = (num(size.w), num(size.h));
+    let body = c.body();
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{w}\" height=\"{h}\" viewBox=\"0 0 {w} {h}\" role=\"img\" \
+         font-family=\"{font}\">\n<title>{}</title>\n\
+         <rect x=\"0\" y=\"0\" width=\"{w}\" height=\"{h}\" fill=\"{PAGE}\"/>\n{body}</svg>\n",
+        xml(title),
+    )
+}
