@@ -1,16 +1,14 @@
-//! `cargo xtask figures`: the pages of made-up sessions (goldens of crates/bench) in a headless Chromium. A script that only
-//! this check puts into a copy says which figures have no size, which texts leave their figure or cover another one, and
-//! whether the page is wider than its window. Screenshots of the untouched pages stay in target/figures.
+//! `cargo xtask figures`: the pages of made-up sessions, as a test of crates/bench writes them, in a headless Chromium. A
+//! script that only this check puts into a copy says which figures have no size, which texts leave their figure or cover
+//! another one, and whether the page is wider than its window. Screenshots of the untouched pages stay in target/figures.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
 use crate::{cmd, paths};
-
-const PAGES: &str = "crates/bench/tests/golden";
 
 const SCRIPT: &str = r#"<script>
 const wrong = [];
@@ -48,12 +46,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let browser = cmd::need("chromium")?;
     let out = paths::target().join("figures");
     fs::create_dir_all(&out)?;
-    let mut pages: Vec<_> = fs::read_dir(paths::root().join(PAGES))?.flatten().map(|e| e.path()).collect();
-    pages.retain(|p| p.extension().is_some_and(|x| x == "html"));
-    pages.sort();
-    if pages.is_empty() {
-        bail!("no page in {PAGES}");
-    }
+    let pages = pages()?;
     let mut wrong = Vec::new();
     for page in &pages {
         let name = page.file_stem().context("a page has a name")?.to_string_lossy().into_owned();
@@ -64,6 +57,24 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         bail!("not as they should be:\n  {}", wrong.join("\n  "));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// As the test writes them into cargo's directory for files of tests.
+fn pages() -> Result<Vec<PathBuf>> {
+    let dir = paths::target().join("tmp/bench-pages");
+    let _ = fs::remove_dir_all(&dir);
+    let mut c = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    c.current_dir(paths::root()).env_remove("RINGWISE_BLESS");
+    c.args(["test", "--quiet", "-p", "ringwise-bench", "--test", "report", "--", "--exact", "pages"]);
+    cmd::output(&mut c)?;
+    let mut pages: Vec<PathBuf> =
+        fs::read_dir(&dir).with_context(|| dir.display().to_string())?.flatten().map(|e| e.path()).collect();
+    pages.retain(|p| p.extension().is_some_and(|x| x == "html"));
+    pages.sort();
+    if pages.is_empty() {
+        bail!("no page in {}", dir.display());
+    }
+    Ok(pages)
 }
 
 fn check(browser: &Path, page: &Path, name: &str, out: &Path, wrong: &mut Vec<String>) -> Result<usize> {
