@@ -25,6 +25,7 @@ mod lane;
 mod layering;
 mod module;
 mod mutants;
+mod mutate;
 mod paths;
 mod peers;
 mod picture;
@@ -38,6 +39,7 @@ mod setup;
 mod shellcheck;
 mod times;
 mod tools;
+mod tree;
 mod userland;
 
 use std::process::ExitCode;
@@ -65,13 +67,22 @@ usage: cargo xtask TASK
                         the experiments of the articles, one guest at a time; writes docs/reproduction.md (a lane of its own)
       --page            only write it anew from the results that are there
   mutants [NAME...]     faults of the write path (lab/mutants), each of which its scenario must find
+  mutate [options]      small faults in the pure crates, made by cargo-mutants, which their tests must find; goes on where
+                        an earlier run stopped
+      --crate C         only in this crate (plan, knob, flow, kfmt, check or config)
+      --since REV       only in files that changed since that revision
+      --count N         so many of them, chosen by the seed (300)
+      --seed N          choose others (18)
+      --minutes N       stop after that time
+      --again           forget the outcomes of earlier runs
+      --list            show which would be tested, with the outcomes that are known, and stop
   ci [--again] [--all [--since REV]]
                         what `make test` runs: format, directions, shell, clippy, tests, figures, the quick lab;
                         --again: boots it anew even where nothing has changed since it was green;
                         --all: what `make test-all` runs, with the dashboard and the whole lab
   grafana [--schema]    the dashboard's queries on a real Prometheus that scrapes ringwise export; promtool
                         --schema: its JSON by Grafana's own types (npm)
-  figures               the pages of bench's goldens in a headless Chromium: everything drawn, nothing covered
+  figures               the pages of bench's tests in a headless Chromium: everything drawn, nothing covered
   layering              compare the directions between crates with ARCHITECTURE.md
   shellcheck            check every shell script of the lab
   bless                 rewrite golden results of all tests, on purpose only
@@ -94,6 +105,7 @@ fn main() -> ExitCode {
         "lab" => lab::run(rest),
         "demo" => demo::run(rest),
         "mutants" => mutants::run(rest),
+        "mutate" => mutate::run(rest),
         "cost" => cost::run(rest),
         "ci" => ci::run(rest),
         "shellcheck" => shellcheck::run(rest),

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::scenario::{self, Score};
-use crate::{cmd, host, lab, paths, program};
+use crate::{cmd, host, lab, paths, program, tree};
 
 /// The kernel of every run; all hosts boot it.
 const KERNEL: &str = "6.12";
@@ -174,7 +174,8 @@ impl Work {
     /// Files that are equal keep their time, so that only crates with a difference are built again.
     fn copy_sources(&self) -> Result<()> {
         for source in SOURCES {
-            mirror(&paths::root().join(source), &self.tree.join(source)).with_context(|| format!("copy {source}"))?;
+            tree::mirror(&paths::root().join(source), &self.tree.join(source))
+                .with_context(|| format!("copy {source}"))?;
         }
         Ok(())
     }
@@ -238,33 +239,6 @@ impl Work {
 
 fn seconds(time: Duration) -> String {
     format!("{:.0} s", time.as_secs_f64())
-}
-
-/// Makes `to` the same as `from`. A file that is the same is not written.
-fn mirror(from: &Path, to: &Path) -> Result<()> {
-    if from.is_file() {
-        let bytes = fs::read(from)?;
-        if fs::read(to).ok().as_ref() != Some(&bytes) {
-            to.parent().map_or(Ok(()), fs::create_dir_all)?;
-            fs::write(to, bytes)?;
-        }
-        return Ok(());
-    }
-    fs::create_dir_all(to)?;
-    let mut kept = BTreeSet::new();
-    for entry in fs::read_dir(from)? {
-        let name = entry?.file_name();
-        mirror(&from.join(&name), &to.join(&name))?;
-        kept.insert(name);
-    }
-    for entry in fs::read_dir(to)? {
-        let entry = entry?;
-        if !kept.contains(&entry.file_name()) {
-            let gone = entry.path();
-            if gone.is_dir() { fs::remove_dir_all(gone)? } else { fs::remove_file(gone)? }
-        }
-    }
-    Ok(())
 }
 
 fn remove(path: &Path) -> Result<()> {

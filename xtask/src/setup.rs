@@ -1,6 +1,6 @@
 //! `cargo xtask setup`: what the lab needs, from a machine where nothing was installed by hand.
 
-use crate::{apt, cmd, grafana, host, image, kernel, lab, module, paths, progress, qemu, userland};
+use crate::{apt, cmd, grafana, host, image, kernel, lab, module, mutate, paths, progress, qemu, userland};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::PathBuf;
@@ -94,6 +94,11 @@ pub(crate) fn fetch(lane: Lane) -> Result<()> {
         && let Err(e) = grafana::prometheus()
     {
         println!("setup: no prometheus ({e:#}): the check of the dashboard fails, promtool in the tests says skipped");
+    }
+    if lane == Lane::All
+        && let Err(e) = mutate::ensure_tool()
+    {
+        println!("setup: no cargo-mutants ({e:#}): `cargo xtask mutate` fails");
     }
     Ok(())
 }
