@@ -63,4 +63,29 @@ mod tests {
         }
         fs::remove_dir_all(&dir).unwrap();
     }
+
+    /// Scenarios kill `ringwise` so; here a shell writes the records.
+    #[test]
+    fn killat_kills_at_the_record() {
+        const SHELL: &str = r#"exec 3>>"$0"
+            for n in 1 2; do printf '{"record":"step"}\n' >&3; printf '{"record":"done"}\n' >&3; done; exit 7"#;
+        let dir = std::env::temp_dir().join(format!("xtask-killat-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        let killat = build(&paths::lab().join("tools/killat.c"), &dir.join("cache")).unwrap();
+        let run = |words: &[&str], file: &str| {
+            let file = dir.join(file);
+            let _ = fs::remove_file(&file);
+            let mut c = Command::new(&killat);
+            let status = c.args(words).args(["tx-", "sh", "-c", SHELL]).arg(&file).status().unwrap();
+            (status.code(), fs::read_to_string(&file).unwrap_or_default().lines().count())
+        };
+        assert_eq!(run(&["step:1"], "tx-1"), (Some(137), 1));
+        assert_eq!(run(&["done:2"], "tx-1"), (Some(137), 4));
+        assert_eq!(run(&["-b", "done:2"], "tx-1"), (Some(137), 3));
+        // A point that is not met, and a file of another name.
+        assert_eq!(run(&["step:3"], "tx-1"), (Some(7), 4));
+        assert_eq!(run(&["step:1"], "other"), (Some(7), 4));
+        fs::remove_dir_all(&dir).unwrap();
+    }
 }
