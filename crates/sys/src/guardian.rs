@@ -20,9 +20,12 @@ fn check(rc: libc::c_int) -> io::Result<libc::c_int> {
 pub struct Peer {
     /// None: it lives in another process id namespace, where its number means nothing to us.
     pub pid: Option<u32>,
+    /// Effective user ID, as the user namespace of this process sees it; 65534 where it is not mapped
+    /// (user_namespaces(7)).
     pub uid: u32,
 }
 
+/// Reads `SO_PEERCRED` of a connected socket (unix(7)).
 pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
     // SAFETY: all-zero is a valid ucred (plain integers).
     let mut cred: libc::ucred = unsafe { std::mem::zeroed() };

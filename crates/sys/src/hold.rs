@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::host::{Error, Result};
 use crate::real::io_error;
 
-pub const DEVICE: &str = "/dev/cpu_dma_latency";
+const DEVICE: &str = "/dev/cpu_dma_latency";
 
 /// The wish, while it lives.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ringwise_model::{Cause, Unread};
 
+/// Of a file operation or a kernel request.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// A file operation or kernel request that failed. The errno and the kernel's own words survive.
@@ -23,6 +24,7 @@ pub struct Error {
 }
 
 impl Error {
+    /// The kernel refused `what` with this errno and without a text of its own.
     pub fn errno(what: impl Into<String>, errno: i32) -> Self {
         Self { what: what.into(), data: None, errno: Some(errno), words: None, cause: Cause::Other }
     }
@@ -38,6 +40,7 @@ impl Error {
         Self { cause, ..Self::other(what, why) }
     }
 
+    /// True where the call did not return within its deadline; it may still take effect.
     pub fn is_late(&self) -> bool {
         self.cause == Cause::Late
     }
@@ -162,7 +165,10 @@ pub enum Request {
     Addrs,
     /// rtnetlink RTM_GETROUTE: the way to this address as the kernel would choose it now, all tables and rules
     /// included. The reply is `rtmsg` and attributes.
-    Route { to: std::net::IpAddr },
+    Route {
+        /// Destination, IPv4 or IPv6.
+        to: std::net::IpAddr,
+    },
     /// `/proc/net/route` and `ipv6_route`, the lines of default routes only: the tables may be endless.
     DefaultRoutes,
     /// No question to the kernel but to this machine: its ssh sessions, one text a message, `own` or `held` and
@@ -170,38 +176,121 @@ pub enum Request {
     Sessions,
     /// An ethtool netlink command with no attributes besides the device header.
     /// `cmd`: number in `linux/ethtool_netlink.h`; `name`: its name there in lower case with dashes (`channels-get`).
-    EthtoolGet { cmd: u8, name: &'static str, dev: String },
+    EthtoolGet {
+        /// `ETHTOOL_MSG_*_GET` as user space sends it.
+        cmd: u8,
+        /// For messages and for the key of a recording; not sent.
+        name: &'static str,
+        /// Interface name in this network namespace.
+        dev: String,
+    },
     /// The same as a dump: one message for each thing of its kind that the device has.
-    EthtoolDump { cmd: u8, name: &'static str, dev: String },
+    EthtoolDump {
+        /// `ETHTOOL_MSG_*_GET` as user space sends it, here with `NLM_F_DUMP`.
+        cmd: u8,
+        /// As in [`Request::EthtoolGet`].
+        name: &'static str,
+        /// The only interface that is dumped.
+        dev: String,
+    },
     /// An ethtool netlink SET: `attrs` are the encoded attributes after the header.
-    EthtoolSet { cmd: u8, name: &'static str, dev: String, attrs: Vec<u8> },
+    EthtoolSet {
+        /// `ETHTOOL_MSG_*_SET` as user space sends it.
+        cmd: u8,
+        /// As in [`Request::EthtoolGet`].
+        name: &'static str,
+        /// Interface that is changed.
+        dev: String,
+        /// Whole attributes with their headers and padding; empty: sets nothing, which asks whether the driver has the
+        /// call.
+        attrs: Vec<u8>,
+    },
     /// The same, with `ETHTOOL_FLAG_STATS` in the header: what the device has counted comes along.
-    EthtoolStats { cmd: u8, name: &'static str, dev: String },
+    EthtoolStats {
+        /// `ETHTOOL_MSG_*_GET` of a command that has statistics, such as pause frames.
+        cmd: u8,
+        /// As in [`Request::EthtoolGet`].
+        name: &'static str,
+        /// Interface name in this network namespace.
+        dev: String,
+    },
     /// rtnetlink RTM_GETLINK of one interface, with its counters.
-    Link { dev: String },
+    Link {
+        /// Interface name in this network namespace.
+        dev: String,
+    },
     /// rtnetlink RTM_GETQDISC, dump, all interfaces. The reply is `tcmsg` and attributes.
     Qdiscs,
     /// Names of the driver's own counters (`ETHTOOL_GSTRINGS`), 32 bytes each, all in one message.
-    StatNames { dev: String },
+    StatNames {
+        /// Interface name in this network namespace.
+        dev: String,
+    },
     /// Their values (`ETHTOOL_GSTATS`), 64 bits each, all in one message.
-    StatValues { dev: String },
+    StatValues {
+        /// Interface name in this network namespace.
+        dev: String,
+    },
     /// netdev generic netlink, dump filtered by device: `dev-get` 1, `queue-get` 10, `napi-get` 11, `qstats-get` 12.
-    NetdevDump { cmd: u8, name: &'static str, dev: String },
+    NetdevDump {
+        /// Number in `linux/netdev.h`.
+        cmd: u8,
+        /// Its name there in lower case with dashes; not sent.
+        name: &'static str,
+        /// Interface whose objects are returned; sent as its index.
+        dev: String,
+    },
     /// A SET of the netdev family: `napi-set` 14. `attrs` are all its attributes; the device is named for people.
-    NetdevSet { cmd: u8, name: &'static str, dev: String, attrs: Vec<u8> },
+    NetdevSet {
+        /// Number in `linux/netdev.h`.
+        cmd: u8,
+        /// Its name there in lower case with dashes; not sent.
+        name: &'static str,
+        /// Interface name, for messages; not sent.
+        dev: String,
+        /// Whole attributes with their headers and padding.
+        attrs: Vec<u8>,
+    },
     /// CPUs that a kernel thread may run on (`sched_setaffinity`), in ascending order.
-    ThreadCpus { pid: u32, cpus: Vec<u32> },
+    ThreadCpus {
+        /// Thread ID, 1 or above.
+        pid: u32,
+        /// At least one, each below 65,536.
+        cpus: Vec<u32>,
+    },
     /// Sleeps 10 ms on each of these CPUs, pinned there. The reply, eight bytes for each CPU whose
     /// sleeper did not return within 2 s: its number and 0; or its number and the errno for which no thread could run
     /// there (EINVAL: offline, or forbidden by a cpuset). Numbers of 32 bits in the host's byte order.
-    Sleep { cpus: Vec<u32> },
+    Sleep {
+        /// CPU numbers as in `/proc/stat`.
+        cpus: Vec<u32>,
+    },
     /// `SIOCETHTOOL` with this struct; the reply is the struct after the call.
-    Ioctl { cmd: IoctlCmd, dev: String, payload: Vec<u8> },
+    Ioctl {
+        /// Decides which struct is expected and how much of it the kernel writes.
+        cmd: IoctlCmd,
+        /// Interface name, at most 15 bytes (`IFNAMSIZ`).
+        dev: String,
+        /// The whole struct of this command; `cmd` overwrites its first 32 bits.
+        payload: Vec<u8>,
+    },
     /// One message to the control socket of irqbalance, and its answer: `setup` asks, `settings …` changes.
-    Irqbalance { socket: String, command: String },
+    Irqbalance {
+        /// Absolute path of a unix socket.
+        socket: String,
+        /// `setup`, or `settings …` as irqbalance(1) describes.
+        command: String,
+    },
     /// A small file of ours that another program reads: made with its directories and replaced as a whole, or
     /// (`None`) taken away.
-    Place { path: String, content: Option<String>, executable: bool },
+    Place {
+        /// Absolute; directories that are missing are made.
+        path: String,
+        /// The whole file.
+        content: Option<String>,
+        /// Mode 0755 instead of 0644.
+        executable: bool,
+    },
     /// systemd reads its unit files again (`systemctl daemon-reload`).
     DaemonReload,
 }
@@ -306,11 +395,13 @@ pub trait Clock: Send + Sync {
     fn since_boot(&self) -> Duration;
     /// Wall clock, seconds since 1970.
     fn unix_time(&self) -> u64;
+    /// Blocks the calling thread for at least this long; a simulated clock jumps ahead instead.
     fn sleep(&self, time: Duration);
 }
 
 /// A host around another one, by whose clock it goes.
 pub trait Around: Send + Sync {
+    /// The host whose clock is used; it must not be the implementer itself.
     fn inside(&self) -> &dyn Host;
 }
 

@@ -19,18 +19,30 @@ const NAMES: u32 = 8;
 /// A name that another user has taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stranger {
+    /// `@ringwise-lock-3`: a unix socket in the abstract namespace (unix(7)).
     pub name: String,
     /// Err: why it cannot be told who it is.
     pub uid: Result<u32, String>,
 }
 
+/// What became of an attempt to take the lock.
 #[derive(Debug)]
 pub enum Attempt {
     /// Ours until the descriptor and its copies are closed. None: strangers have all names, so another ringwise would
     /// not be noticed.
-    Taken { socket: Option<OwnedFd>, strangers: Vec<Stranger> },
+    Taken {
+        /// The listening socket that is the lock.
+        socket: Option<OwnedFd>,
+        /// Names that users other than root and this one have taken, in the order of the names.
+        strangers: Vec<Stranger>,
+    },
     /// `pid`: of the process that took it; it may have handed it over since.
-    Held { name: String, by: Peer },
+    Held {
+        /// The name at which the holder listens.
+        name: String,
+        /// The process that called listen(2), and its user.
+        by: Peer,
+    },
 }
 
 /// Takes the lock, or tells who holds it.

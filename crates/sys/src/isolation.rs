@@ -23,11 +23,22 @@ pub enum Isolation {
     /// No CPU is isolated, or none of those this process may use.
     Nothing,
     /// This process and what it starts keep to `to`.
-    Left { isolated: String, to: String },
+    Left {
+        /// All isolated CPUs, by boot parameter, sysfs or cpuset.
+        isolated: String,
+        /// The CPUs that are left: allowed and not isolated.
+        to: String,
+    },
     /// Only isolated CPUs are allowed: somebody put this process there on purpose.
-    Asked { allowed: String },
+    Asked {
+        /// The affinity of this process (`sched_getaffinity`).
+        allowed: String,
+    },
     /// It should have moved and could not.
-    Failed { why: String },
+    Failed {
+        /// The call that failed, and the kernel's error.
+        why: String,
+    },
 }
 
 /// Takes the isolated CPUs out of those this thread may use. Threads and children inherit it, so call it

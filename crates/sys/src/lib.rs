@@ -1,6 +1,7 @@
 //! The only room with `unsafe`, libc, files and sockets: one seam, [`Host`], behind which the real
 //! machine ([`Real`]) or a recorded one ([`Captured`]) stands. It carries text and bytes and knows no
 //! values of `model`; `kfmt` turns them into such.
+#![warn(missing_docs)]
 
 mod alone;
 mod capture;

@@ -149,6 +149,7 @@ pub struct Poll {
 }
 
 impl Poll {
+    /// Waits for nothing yet. Errors: no descriptor left (EMFILE, ENFILE), or no memory.
     pub fn new() -> Result<Self> {
         // SAFETY: a flag; the result is checked before use.
         let raw = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
@@ -291,6 +292,7 @@ impl Cycles {
         }
     }
 
+    /// Cycles since [`Cycles::open`], of all tasks that ran on the CPU.
     pub fn read(&mut self) -> Result<u64> {
         let mut bytes = [0; 8];
         self.file.read_exact(&mut bytes).map_err(|e| io_error("read", "cycles", &e))?;

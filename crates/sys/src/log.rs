@@ -18,9 +18,13 @@ const CUT: usize = 4096;
 /// As syslog numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
+    /// `LOG_ERR`: settings are left that could not be restored.
     Error = 3,
+    /// `LOG_WARNING`: ringwise went on, and an administrator should look.
     Warning = 4,
+    /// `LOG_NOTICE`: a normal event that changes the host.
     Notice = 5,
+    /// `LOG_INFO`: a normal event that changes nothing.
     Info = 6,
 }
 

@@ -8,10 +8,13 @@ use std::process::Command;
 
 /// The side of the person: what is written are keys, what is read is the screen.
 pub struct Pty {
+    /// Bytes written are typed keys; bytes read are what the program prints, escape sequences included.
     pub master: File,
 }
 
 impl Pty {
+    /// Opens `/dev/ptmx` with a window of this size, in characters. Errors: no pseudo-terminal left, or `/dev/pts` is
+    /// not mounted.
     pub fn open(columns: u16, rows: u16) -> io::Result<Self> {
         // SAFETY: a new descriptor, which nobody else has; the calls on it have no other conditions.
         let master = unsafe {
@@ -30,6 +33,7 @@ impl Pty {
         Ok(pty)
     }
 
+    /// Sets the window in characters; the kernel sends SIGWINCH to the foreground group.
     pub fn resize(&self, columns: u16, rows: u16) -> io::Result<()> {
         let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         // SAFETY: TIOCSWINSZ reads one winsize, which `size` is.

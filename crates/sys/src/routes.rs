@@ -47,6 +47,7 @@ impl Routes {
         Ok(out)
     }
 
+    /// Routes that were added, 0 to [`MOST`].
     pub fn count(&self) -> u32 {
         self.count
     }

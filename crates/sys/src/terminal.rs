@@ -34,6 +34,7 @@ extern "C" fn note(signal: libc::c_int) {
 /// What ended a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
+    /// The time to wait is over, and nothing else happened.
     Time,
     /// Bytes of keys.
     Keys(Vec<u8>),

@@ -54,6 +54,7 @@ pub fn others_write(path: &Path) -> Option<String> {
 /// A new file beside another, under a name that nobody foresees; it takes the other's place at the end, or is gone.
 #[derive(Debug)]
 pub struct Beside {
+    /// Open for writing, empty at first, with the mode that [`Beside::create`] was given.
     pub file: File,
     temp: PathBuf,
     to: PathBuf,

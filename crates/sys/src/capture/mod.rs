@@ -59,6 +59,7 @@ impl Captured {
         self.nested.as_deref()
     }
 
+    /// Where and when the host was recorded; for a tree of another program only what its files tell.
     pub fn info(&self) -> &Info {
         &self.recording.info
     }

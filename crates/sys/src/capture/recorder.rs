@@ -15,10 +15,12 @@ pub struct Recorder<H> {
 }
 
 impl<H: Host> Recorder<H> {
+    /// Starts with an empty recording.
     pub fn new(host: H) -> Self {
         Self { host, recording: Mutex::default() }
     }
 
+    /// The host itself: what is read through it is not recorded.
     pub fn host(&self) -> &H {
         &self.host
     }

@@ -11,14 +11,16 @@ use crate::host::{Error, Request};
 /// A refusal as it was: errno and words. Both none: no reason was given.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Refusal {
+    /// Number as on Linux (`errno(3)`). None: the kernel gave none.
     pub errno: Option<i32>,
+    /// The kernel's extended acknowledgement, or the reason given by ringwise where there is no errno.
     pub words: Option<String>,
     /// No answer in time.
     pub late: bool,
 }
 
 impl Refusal {
-    pub fn into_error(self, what: String) -> Error {
+    pub(crate) fn into_error(self, what: String) -> Error {
         let cause = if self.late { Cause::Late } else { Cause::Other };
         Error { what, data: None, errno: self.errno, words: self.words, cause }
     }
@@ -30,6 +32,7 @@ impl From<&Error> for Refusal {
     }
 }
 
+/// What the recorded host answered: the content, or why there is none.
 pub type Answer<T> = std::result::Result<T, Refusal>;
 
 /// A kernel request as a key: everything but its name, which only explains the number.
@@ -38,8 +41,11 @@ pub struct Asked {
     /// `links`, `addrs`, `route`, `default-routes`, `sessions`, `qdiscs`, `ethtool-get`, `ethtool-dump`, `netdev`, `ioctl`,
     /// `irqbalance`.
     pub kind: String,
+    /// Interface name, for `route` the destination address, else empty.
     pub dev: String,
+    /// Number of the netlink or ioctl command; 0 for requests without one.
     pub cmd: u32,
+    /// Struct of an ioctl as it was sent, or the text of a message to irqbalance; else empty.
     pub payload: Vec<u8>,
 }
 
@@ -82,7 +88,9 @@ impl Asked {
 /// The answer to a kernel request, with the request's name for the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
+    /// First word of the request as [`Request`] prints it: `channels-get`.
     pub name: String,
+    /// One `Vec` per message of the reply, as [`Host::kernel`](crate::Host::kernel) returns them.
     pub answer: Answer<Vec<Vec<u8>>>,
 }
 
@@ -104,6 +112,7 @@ pub struct Info {
     pub tool: Option<String>,
     /// Wall clock at its end, seconds since 1970; 0 when nothing tells.
     pub unix_time: u64,
+    /// Time since boot at its end, suspend included; zero when nothing tells.
     pub since_boot: Duration,
     /// Effective user id of the recorder: without 0 some answers are refusals only.
     pub euid: Option<u32>,
@@ -111,12 +120,14 @@ pub struct Info {
     pub kernel: Option<String>,
     /// What a hand-written one says about itself.
     pub note: Option<String>,
+    /// What redaction replaced or removed, by kind; empty: the recording is not redacted, or nothing was found.
     pub redacted: Vec<Redacted>,
 }
 
 /// Everything that was attempted on one host.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recording {
+    /// Written to `manifest.json`; not part of what [`Recording::len`] counts.
     pub info: Info,
     /// Absolute path as it was asked → content.
     pub files: BTreeMap<String, Answer<Vec<u8>>>,
@@ -124,6 +135,7 @@ pub struct Recording {
     pub dirs: BTreeMap<String, Answer<Vec<String>>>,
     /// Path → target, not resolved.
     pub links: BTreeMap<String, Answer<String>>,
+    /// Requests that only read; counters are not among them (see [`Asked::of`]).
     pub kernel: BTreeMap<Asked, Reply>,
 }
 
@@ -133,6 +145,7 @@ impl Recording {
         self.files.len() + self.dirs.len() + self.links.len() + self.kernel.len()
     }
 
+    /// True where nothing was asked, failed attempts included.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

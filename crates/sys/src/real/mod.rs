@@ -24,6 +24,7 @@ use crate::host::{Clock, Error, Host, Request, Result};
 pub use ioctl::ifindex;
 pub(crate) use requests::dump_once;
 
+/// The running machine, by its files, netlink sockets and ioctls. Sockets are kept for the next request.
 pub struct Real {
     root: Option<PathBuf>,
     sockets: Mutex<requests::Pool>,
@@ -38,15 +39,6 @@ impl Real {
     /// Files below `prefix` instead of `/`; kernel requests still go to this machine.
     pub fn with_root(prefix: impl Into<PathBuf>) -> Result<Self> {
         Ok(Self { root: Some(prefix.into()), sockets: Mutex::default() })
-    }
-
-    /// Effective user id of this process.
-    pub fn euid(&self) -> u32 {
-        crate::proc::euid()
-    }
-
-    pub fn is_root(&self) -> bool {
-        self.euid() == 0
     }
 
     fn root(&self) -> &Path {

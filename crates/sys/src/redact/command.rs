@@ -6,13 +6,16 @@ use super::names::Names;
 /// A flag of a program, as `--goal`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Flag {
+    /// With its dashes, long or short: `--goal`, `-n`.
     pub name: String,
+    /// Decides whether what follows it may stay in a redacted command line.
     pub value: FlagValue,
 }
 
 /// What stands behind a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlagValue {
+    /// A switch, which has no value.
     Nothing,
     /// Text, files, commands.
     Private,
@@ -23,8 +26,11 @@ pub enum FlagValue {
 /// What the command lines of a program are made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Grammar {
+    /// Name of the program without its directory, as the first word of a command line ends.
     pub program: String,
+    /// Names of all subcommands; they stay in a redacted command line.
     pub commands: Vec<String>,
+    /// Flags of the program and of all its subcommands, each name once.
     pub flags: Vec<Flag>,
 }
 
