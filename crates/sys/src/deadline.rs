@@ -10,7 +10,14 @@ use crate::reading::reading;
 /// Result of `work`, or None when it took longer than `time`. A late thread is left behind and never waited for: it must
 /// own what it uses (an `Arc` of the host), and its result is thrown away. A panic ends the process in release builds.
 pub fn with_deadline<T: Send + 'static>(time: Duration, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    start(work).wait(time)
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let started = thread::Builder::new().name("reader".into()).spawn(move || {
+        // Nobody listens any more when it is late.
+        let _ = sender.send(work());
+    });
+    // Detached. Where no thread could be started the sender is gone, and receiving ends at once.
+    drop(started);
+    receiver.recv_timeout(time).ok()
 }
 
 /// The same for work that only reads: where it panics the answer is None at once, in release builds too ([`reading`]).
@@ -26,28 +33,6 @@ pub fn read_with_deadline<T: Send + 'static>(time: Duration, work: impl FnOnce()
     receiver.recv_timeout(time).ok().flatten()
 }
 
-/// Starts `work` now, to be waited for later: several run side by side.
-/// When no thread can be started the answer is None at once.
-pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Pending<T> {
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let started = thread::Builder::new().name("reader".into()).spawn(move || {
-        // Nobody listens any more when it is late.
-        let _ = sender.send(work());
-    });
-    drop(started); // detached; on failure the sender is gone and wait() ends at once
-    Pending(receiver)
-}
-
-/// Work that was started.
-pub struct Pending<T>(mpsc::Receiver<T>);
-
-impl<T> Pending<T> {
-    /// Waits at most `time` from now.
-    pub fn wait(self, time: Duration) -> Option<T> {
-        self.0.recv_timeout(time).ok()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,14 +45,5 @@ mod tests {
         let late = with_deadline(Duration::from_millis(50), || thread::sleep(Duration::from_secs(30)));
         assert_eq!(late, None);
         assert!(begin.elapsed() < Duration::from_secs(5));
-    }
-
-    #[test]
-    fn side_by_side() {
-        let begin = Instant::now();
-        let work: Vec<_> = (0..4u64).map(|i| start(move || (thread::sleep(Duration::from_millis(200)), i).1)).collect();
-        let done: Vec<_> = work.into_iter().map(|w| w.wait(Duration::from_secs(5))).collect();
-        assert_eq!(done, [Some(0), Some(1), Some(2), Some(3)]);
-        assert!(begin.elapsed() < Duration::from_millis(700));
     }
 }

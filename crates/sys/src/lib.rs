@@ -29,9 +29,9 @@ pub mod trust;
 
 pub use alone::{Alone, alone_with_deadline};
 pub use capture::{Answer, Asked, Captured, Info, Recorder, Recording, Redacted, Refusal, Reply};
-pub use deadline::{Pending, read_with_deadline, start, with_deadline};
+pub use deadline::{read_with_deadline, with_deadline};
 pub use host::{Around, Clock, Error, Host, IoctlCmd, Request, Result, errno_text};
 pub use isolation::{Isolation, leave_isolated};
 pub use klog::kernel_log;
-pub use real::{Real, ifindex};
+pub use real::{Real, ifindex, io_error};
 pub use redact::{Flag, FlagValue, Grammar, Knowledge};

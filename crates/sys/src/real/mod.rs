@@ -54,7 +54,7 @@ impl Real {
 }
 
 /// `verb path: errno`; without an errno the words of std.
-pub(crate) fn io_error(verb: &str, path: &str, error: &io::Error) -> Error {
+pub fn io_error(verb: &str, path: &str, error: &io::Error) -> Error {
     match error.raw_os_error() {
         Some(errno) => Error::errno(format!("{verb} {path}"), errno),
         None => Error::other(format!("{verb} {path}"), error.to_string()),

@@ -145,15 +145,12 @@ fn below(root: &Path, path: &Path) -> PathBuf {
 
 fn put(path: &Path, text: &str) -> ringwise_sys::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let said = |e: std::io::Error| ringwise_sys::Error {
-        errno: e.raw_os_error(),
-        ..ringwise_sys::Error::other(path.display().to_string(), e.to_string())
-    };
     if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir).map_err(said)?;
+        std::fs::create_dir_all(dir).map_err(|e| ringwise_sys::io_error("mkdir", &dir.display().to_string(), &e))?;
     }
     ringwise_sys::store::write_atomic(path, text.as_bytes())?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).map_err(said)
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644))
+        .map_err(|e| ringwise_sys::io_error("chmod", &path.display().to_string(), &e))
 }
 
 /// As `systemctl enable` does it, and without it.
