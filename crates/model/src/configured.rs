@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Where a person configured something.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
 pub enum ConfiguredBy {
     /// A line of a configuration file.
     File { path: String, line: usize },
@@ -41,17 +41,22 @@ impl ConfiguredBy {
             Self::Argument { .. } | Self::Flag { .. } | Self::Bytes { .. } | Self::Unknown => "the command line",
         }
     }
+}
 
-    /// Also reads the plain text of earlier versions.
-    ///
-    /// # Errors
-    /// What is neither a text nor an object with a `kind`.
-    pub fn read<'de, D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+impl Serialize for ConfiguredBy {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, s)
+    }
+}
+
+impl<'de> Deserialize<'de> for ConfiguredBy {
+    /// An object with a `kind`, or the plain text of earlier versions.
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum Either {
             Text(String),
-            Typed(ConfiguredBy),
+            Typed(#[serde(with = "ConfiguredBy")] ConfiguredBy),
         }
         Ok(match Either::deserialize(d)? {
             Either::Text(text) if text.is_empty() => Self::Unknown,
@@ -70,7 +75,7 @@ impl fmt::Display for ConfiguredBy {
             Self::InEffect => f.write_str("in effect"),
             Self::Text { text } => f.write_str(text),
             Self::Bytes { from, to } => write!(f, "bytes {from} to {to}"),
-            Self::Unknown => Ok(()),
+            Self::Unknown => f.write_str("an unknown place"),
         }
     }
 }

@@ -15,12 +15,7 @@ pub struct Wish {
     #[serde(flatten)]
     pub knob: Knob,
     /// Where it was configured.
-    #[serde(
-        default,
-        alias = "said",
-        deserialize_with = "ConfiguredBy::read",
-        skip_serializing_if = "ConfiguredBy::is_unknown"
-    )]
+    #[serde(default, alias = "said", skip_serializing_if = "ConfiguredBy::is_unknown")]
     pub by: ConfiguredBy,
 }
 
@@ -146,12 +141,7 @@ pub struct GroupWish {
     #[serde(default)]
     pub flows: Vec<Flow>,
     /// Where it was configured.
-    #[serde(
-        default,
-        alias = "said",
-        deserialize_with = "ConfiguredBy::read",
-        skip_serializing_if = "ConfiguredBy::is_unknown"
-    )]
+    #[serde(default, alias = "said", skip_serializing_if = "ConfiguredBy::is_unknown")]
     pub by: ConfiguredBy,
 }
 
