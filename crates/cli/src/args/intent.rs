@@ -21,7 +21,7 @@ pub struct IntentArgs {
     /// One key of such a file: eth0.rings.rx=1024, eth0.rss.table="equal 4", host.smt=all; repeatable
     #[arg(long, value_name = "DEV.KEY=VALUE")]
     pub set: Vec<String>,
-    /// --goal goes before the goals of the file
+    /// Let --goal override the goals in the file
     #[arg(long, requires = "goal")]
     pub override_config: bool,
     /// Use only these CPUs (a list as 0-3,8), isolated ones among them included
@@ -51,10 +51,10 @@ pub struct IntentArgs {
     /// Queues of the latency group with goal mixed [default: a third]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub latency_queues: Option<u32>,
-    /// What is laid down and cannot be had here is an error instead of a word in the plan
+    /// Fail when a configured setting is not possible here, instead of reporting it in the plan
     #[arg(long)]
     pub strict: bool,
-    /// Overwrite what somebody else has set by hand, adopted or not
+    /// Overwrite manual changes, adopted ones too
     #[arg(long)]
     pub take_over: bool,
     /// Only print the configuration file that says the same
