@@ -5,6 +5,7 @@ use crate::program::{self, Profile};
 use crate::setup::{self, Lane};
 use crate::{paths, progress};
 use anyhow::{Context, Result, bail};
+use std::io::ErrorKind;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     }
     progress::catch_signals()?;
     let begin = Instant::now();
+    forget_skipped()?;
     setup::tools(lane)?;
     setup::rust_components()?;
     let steps: Vec<&Step> = STEPS.iter().filter(|s| s.2 <= lane).collect();
@@ -90,7 +92,7 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     if !failed.is_empty() {
         println!("failed: {}", failed.join(" "));
     }
-    let skipped = std::fs::read_to_string(skipped_file()).unwrap_or_default();
+    let skipped = skipped()?;
     skipped.lines().for_each(|line| println!("test skipped: {line}"));
     println!("took {:.0} min in all", begin.elapsed().as_secs_f64() / 60.0);
     // Whole steps are never skipped; single tests are, where the machine has not what they need.
@@ -104,13 +106,30 @@ fn skipped_file() -> std::path::PathBuf {
     paths::root().join("target/skipped.txt")
 }
 
+/// Their lines. Without the file none was skipped; a file that cannot be read is an error, not a count of 0.
+fn skipped() -> Result<String> {
+    let file = skipped_file();
+    match std::fs::read_to_string(&file) {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(String::new()),
+        other => other.with_context(|| file.display().to_string()),
+    }
+}
+
+/// So that lines of an earlier run are not counted.
+fn forget_skipped() -> Result<()> {
+    let file = skipped_file();
+    match std::fs::remove_file(&file) {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
+        other => other.with_context(|| file.display().to_string()),
+    }
+}
+
 fn step(name: &str, args: &[String], lane: Lane) -> Result<bool> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     println!("== {name}: cargo {}", args.join(" "));
     let start = Instant::now();
     let mut c = Command::new(&cargo);
     if name == "tests" {
-        let _ = std::fs::remove_file(skipped_file());
         c.env("RINGWISE_SKIPPED", skipped_file());
         // In a container some may be without the right to namespaces; the whole lane is run where nothing is missing.
         c.env("RINGWISE_REQUIRE_ALL", if lane == Lane::All { "1" } else { "0" });

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::words::plural;
+use ringwise_model::words::{plural, xml};
 
 use crate::figure::{Figure, figures};
 use crate::file::Results;
 use crate::result::Verdict;
 use crate::table::{self, Table};
 use crate::words;
-use ringwise_model::words::xml;
 
 const CSS: &str = "\
 :root{color-scheme:light}*{box-sizing:border-box}\

@@ -1,4 +1,5 @@
 //! The words that every way of showing a session shares.
+
 use ringwise_model::words::{plural, thousands};
 
 use crate::compare::rate_unit;

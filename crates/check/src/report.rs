@@ -1,4 +1,5 @@
 //! What came out.
+
 use ringwise_knob::Reason;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! `ringwise export` as a program: a recording served and written to a file. Live hosts: `cargo xtask grafana` and
 //! lab/scenarios/715-report.sh.
 
-use ringwise_testkit::skipped;
+use ringwise_testkit::{fetched, skipped};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 struct Dir(PathBuf);
@@ -108,7 +108,7 @@ fn a_file_whole_or_not_at_all() {
     let text = std::fs::read_to_string(to.join("ringwise.prom")).unwrap();
     assert!(text.contains("ringwise_cpu_seconds_total{cpu=\"2\",node=\"1\",mode=\"softirq\"} 1.50\n"), "{text}");
     assert!(!text.contains("resets_seen"), "one page has no past: {text}");
-    match promtool() {
+    match fetched("prometheus/usr/bin/promtool") {
         Some(p) => {
             let mut c = Command::new(p)
                 .args(["check", "metrics"])
@@ -120,7 +120,7 @@ fn a_file_whole_or_not_at_all() {
             let o = c.wait_with_output().unwrap();
             assert_eq!(said(&o), (Some(0), String::new()), "{text}");
         }
-        None => skipped("promtool reads the page", "no promtool here; cargo xtask grafana runs it"),
+        None => skipped("promtool reads the page", "promtool is not in the cache (cargo xtask setup --lane all)"),
     }
 }
 
@@ -144,13 +144,6 @@ fn findings_of_a_live_host() {
     assert!(number("ringwise_check_rules_unread").is_some(), "{text}");
     let without = page(&["--check-every", "never"]);
     assert!(!without.contains("ringwise_findings") && !without.contains("ringwise_check_"), "{without}");
-}
-
-/// Where `cargo xtask setup` has put it.
-fn promtool() -> Option<PathBuf> {
-    let cache = std::env::var_os("RINGWISE_LAB_CACHE").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache/ringwise-lab")))?;
-    Some(cache.join("prometheus/usr/bin/promtool")).filter(|p| p.is_file())
 }
 
 #[test]

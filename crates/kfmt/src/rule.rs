@@ -17,9 +17,10 @@ use std::fmt;
 use ringwise_model::{Action, Rule};
 
 pub use fields::{flow_names, names as field_names};
+pub use spec::{FlowSpec, RAW, SPEC_SIZE};
+
 /// `RX_CLS_LOC_SPECIAL`: in the data of a count, the driver understands `RX_CLS_LOC_ANY` and its like.
 pub(crate) const LOC_SPECIAL: u32 = 0x8000_0000;
-pub use spec::{FlowSpec, RAW, SPEC_SIZE};
 
 /// Words that are no rule: which one, what stood there, what would be right.
 #[derive(Debug, Clone, PartialEq, Eq)]

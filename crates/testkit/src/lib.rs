@@ -11,4 +11,4 @@ pub mod skip;
 pub mod topo;
 pub mod tree;
 
-pub use skip::skipped;
+pub use skip::{fetched, skipped};

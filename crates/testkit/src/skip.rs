@@ -1,6 +1,17 @@
 //! Tests that cannot run here say so, and are counted.
 
 use std::io::Write as _;
+use std::path::PathBuf;
+
+/// `path` in the directory into which `cargo xtask setup` unpacks tools, if it exists (xtask/src/paths.rs has the same rule).
+pub fn fetched(path: &str) -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let cache = set("RINGWISE_LAB_CACHE")
+        .or_else(|| Some(set("XDG_CACHE_HOME")?.join("ringwise-lab")))
+        .or_else(|| Some(set("HOME")?.join(".cache/ringwise-lab")))
+        .unwrap_or_else(|| PathBuf::from("/var/tmp/ringwise-lab"));
+    Some(cache.join(path)).filter(|p| p.exists())
+}
 
 /// Prints that `test` did not run and why, and adds a line to the file that `RINGWISE_SKIPPED` names (`cargo xtask ci` counts
 /// them). With `RINGWISE_REQUIRE_ALL=1`, which the lane sets that exists to run them, it fails instead.

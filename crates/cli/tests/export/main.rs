@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use ringwise_testkit::skipped;
 use ringwise_config::export;
 use ringwise_testkit::dir::Dir;
+use ringwise_testkit::{fetched, skipped};
 
 fn ringwise(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ringwise")).args(args).output().unwrap()
@@ -183,14 +183,6 @@ fn rules_match_one_device() {
     }
 }
 
-/// Where Debian's package lies unpacked: `cargo xtask setup` does that.
-fn tuned() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let cache = set("RINGWISE_LAB_CACHE").or_else(|| Some(set("XDG_CACHE_HOME")?.join("ringwise-lab")));
-    let cache = cache.or_else(|| Some(set("HOME")?.join(".cache/ringwise-lab")))?;
-    Some(cache.join("tuned/usr/lib/python3/dist-packages")).filter(|d| d.join("tuned").is_dir())
-}
-
 /// By the loader and the net plugin of tuned itself. Skipped, and said so, where they are not there.
 #[test]
 fn tuned_reads_its_profile() {
@@ -200,8 +192,8 @@ fn tuned_reads_its_profile() {
     for lacks in ["feature tx-tcp6-segmentation", "coalesce.use-cqe-mode-rx"] {
         assert!(left.contains(lacks), "{lacks}: {left}");
     }
-    let Some(modules) = tuned() else {
-        return skipped("tuned reads its profile", "tuned's modules are not in the cache (cargo xtask setup)");
+    let Some(modules) = fetched("tuned/usr/lib/python3/dist-packages") else {
+        return skipped("tuned reads its profile", "tuned's modules are not in the cache (cargo xtask setup --lane quick)");
     };
     let dir = Dir::named("export-profile");
     std::fs::create_dir(dir.0.join("ringwise")).unwrap();

@@ -2,12 +2,11 @@
 
 use std::fmt::Write;
 
+use ringwise_model::words::xml;
 use ringwise_observe::Figure;
+use ringwise_text::{Style, when};
 
 use super::{CLAIM, Report, WHY, after, change, load, number, span};
-use ringwise_model::words::xml;
-use ringwise_text::Style;
-use ringwise_text::when;
 
 const CSS: &str = "body{font:15px/1.45 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#1b1f24;background:#fff}\
 h1{font-size:1.35em}h2{font-size:1.1em;margin:1.6em 0 .4em}table{border-collapse:collapse;width:100%}\
