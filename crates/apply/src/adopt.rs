@@ -9,9 +9,10 @@ use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
-use crate::journal::{Header, Journal, Record};
-use crate::run::close_others;
+use crate::journal::Journal;
+use crate::record::{Header, Record};
 use crate::store::{Lock, Store};
+use crate::unfinished::{close_others, refuse_unfinished};
 use crate::{Error, Event, Kind, Outcome, Policy, Refusal, Request, Standing, Verdict, Verify, verify_in};
 
 /// What `adopt` would write down: every setting of these devices (none: of all, and of the host) that is
@@ -60,10 +61,11 @@ pub fn adopt(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let (cx, now) = Cx::begin(host, policy)?;
+    let cx = Cx::new(host, policy)?;
+    let now = cx.look()?;
     let find = |now: &Snapshot| verify_in(now, store).map(|v| adoptable(&v, now, devs));
     if find(&now)?.is_empty() {
-        crate::run::unfinished_of_this_boot(store, &now)?;
+        refuse_unfinished(store, &now)?;
         return Ok(Outcome::nothing());
     }
     let lock = store.lock()?;

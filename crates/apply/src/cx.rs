@@ -16,14 +16,22 @@ pub(crate) struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// With what is there now. A recording cannot be changed.
-    pub(crate) fn begin(host: &'a Arc<dyn Host>, policy: &'a Policy) -> std::result::Result<(Self, Snapshot), Failed> {
+    /// A recording cannot be changed.
+    pub(crate) fn new(host: &'a Arc<dyn Host>, policy: &'a Policy) -> std::result::Result<Self, Failed> {
         if host.is_recorded() {
             return Err(Refusal::Recorded.into());
         }
-        let cx = Self { host, policy };
-        let now = cx.look()?;
-        Ok((cx, now))
+        Ok(Self { host, policy })
+    }
+
+    /// Boot, machine and whether the host can be written: no interface is read.
+    pub(crate) fn facts(&self) -> ringwise_model::Host {
+        ringwise_discover::host_without_rivals(self.host.as_ref()).0
+    }
+
+    /// Refused where `/proc` or `/sys` cannot be written.
+    pub(crate) fn writable(&self) -> std::result::Result<(), Failed> {
+        if self.facts().read_only.known() == Some(&true) { Err(Refusal::ReadOnly.into()) } else { Ok(()) }
     }
 
     /// A late call is left behind: what it does after that is found when everything is discovered again.

@@ -3,8 +3,8 @@
 use ringwise_knob::{Match, Setting, Step, compare, learned::What, live};
 use ringwise_model::{Fact, Snapshot};
 
-use crate::journal::Record;
 use crate::put::Put;
+use crate::record::Record;
 use crate::tx::{Tx, not_kept};
 use crate::{Adjusted, Event, Failure, Instead, Phase};
 

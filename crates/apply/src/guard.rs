@@ -14,8 +14,7 @@
 //! the last one was. The journal as it was last read is kept in memory as well: where it vanishes or is damaged
 //! before the transaction is over, that is reason enough to put everything back.
 
-use std::fmt::Debug;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,15 +25,18 @@ use ringwise_observe::Stuck;
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
-use crate::journal::{Read, Record, Whose};
+use crate::journal::{Read, Whose};
 use crate::names::Names;
+use crate::record::Record;
 use crate::store::{Lock, OpenLock};
-use crate::takeover::{Halt, Lost, SignOfLife, halted, take_over, taken, took_over};
-use crate::trial::{self, Fate, Files, Keeper, OnTrial, Stage, Trial, decide, note};
-use crate::tx::{Tx, guard_gone};
+use crate::takeover::{halted, take_over, taken};
+use crate::trial::note;
+use crate::trial_file::{Fate, Files, Stage, decide, file};
 use crate::undo::{resume, rollback};
 use crate::watch::{self, Watch};
-use crate::{Error, Event, Failure, Holder, Outcome, Policy, Refusal, Request, Store, Verdict};
+use crate::{Error, Event, Failure, Holder, OnTrial, Outcome, Policy, Refusal, Request, Store, Verdict};
+
+pub use crate::guardian::{Seen, Watched};
 
 /// How often it looks. Everything that counts is a file or a clock; a look is two calls.
 const EACH: Duration = Duration::from_millis(200);
@@ -42,70 +44,6 @@ const EACH: Duration = Duration::from_millis(200);
 const TRIES: u32 = 60;
 /// Looks for a journal, [`EACH`] apart, before it counts as gone.
 const LOOKS: u32 = 5;
-
-/// Starts guards.
-pub trait Guardian: Debug + Send + Sync {
-    /// Armed when this returns. Errors say why there is none.
-    fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, String>;
-}
-
-/// What a guard has to know.
-#[derive(Debug)]
-pub struct Job<'a> {
-    /// The state directory with the journal.
-    pub dir: &'a Path,
-    /// The lock, to be shared.
-    pub lock: OpenLock<BorrowedFd<'a>>,
-    pub transaction: u64,
-}
-
-/// The applier's end of a guard. Dropped without a word it means death.
-pub trait Armed {
-    fn is_there(&mut self) -> bool;
-    /// The journal has its header on disk. When this returns the guard has it in memory, and the first write may come.
-    fn begun(&mut self) -> Result<(), String>;
-    /// The transaction has an end on disk. `on_trial`: the guard stays; else it is waited for, within bounds.
-    fn done(&mut self, on_trial: bool) -> Result<(), String>;
-    /// What is worth saying about it.
-    fn note(&self) -> Option<String> {
-        None
-    }
-    /// What to call whenever something is done. None: it needs no signs of life.
-    fn sign_of_life(&self) -> Option<SignOfLife> {
-        None
-    }
-    /// Why it is not there, or does not answer.
-    fn lost(&mut self) -> Lost {
-        Lost::Died
-    }
-}
-
-/// The guard's view of the applier.
-pub trait Watched {
-    /// Waits at most this long for something new.
-    fn look(&mut self, wait: Duration) -> Seen;
-    /// Tells the applier that what was seen is taken note of.
-    fn answer(&mut self);
-    /// Its process, and what keeps that from giving a sign of life.
-    fn halted(&self) -> (Option<u32>, Halt);
-    /// Tells the applier that nothing it does counts any more.
-    fn take_over(&mut self);
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Seen {
-    /// Nothing new.
-    Quiet,
-    /// It gave a sign of life.
-    Alive,
-    /// The journal has its header.
-    Begun,
-    Done {
-        on_trial: bool,
-    },
-    /// And how that is known.
-    Died(String),
-}
 
 /// The whole life of a guard. `watched`: none when it was started again, or its applier is known to be gone;
 /// `lock`: none when nobody handed it over, then it is waited for. The outcome: of what it put back.
@@ -274,7 +212,7 @@ pub(crate) fn from_disk(
         };
         let dir = path.parent().unwrap_or(Path::new("."));
         let left = trial.left(cx.now());
-        let waits = trial::file(dir, transaction, Stage::Trial);
+        let waits = file(dir, transaction, Stage::Trial);
         let gone = || trial.tied.as_ref().is_some_and(|k| k.is_gone(cx.host.as_ref()));
         if waits.exists() && !left.is_zero() && !gone() && stuck.is_none() {
             let watch = watch.get_or_insert_with(|| Late::begin(cx, &read));
@@ -477,108 +415,5 @@ pub fn settle(
             return Ok(None);
         }
         cx.host.sleep(EACH);
-    }
-}
-
-/// A guard that is let go when nothing comes of the transaction.
-pub(crate) struct Sent(pub Option<Box<dyn Armed>>);
-
-impl Sent {
-    pub(crate) fn keep(mut self) -> Option<Box<dyn Armed>> {
-        self.0.take()
-    }
-}
-
-impl Drop for Sent {
-    fn drop(&mut self) {
-        // In a panic it is left to notice the death by itself.
-        if let Some(guard) = self.0.as_mut().filter(|_| !std::thread::panicking()) {
-            let _ = guard.done(false); // there is nothing that it could miss
-        }
-    }
-}
-
-impl Tx<'_> {
-    /// Written down before the end is: a run that dies in between is cut short, never kept without a trial.
-    pub(crate) fn begin_trial(
-        &mut self,
-        store: &Store,
-        lock: &Lock,
-        time: Duration,
-        holder: Holder,
-    ) -> Result<(), Box<Failure>> {
-        if self.guard.as_mut().is_some_and(|g| !g.is_there()) {
-            return Err(self.guard_lost().into());
-        }
-        let id = self.out.transaction.unwrap_or_default();
-        let ms = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
-        let trial = Trial {
-            ms: ms(time),
-            until_boot_ms: ms(self.cx.now() + time),
-            until_unix: self.cx.host.unix_time().saturating_add(time.as_secs()),
-            boot_id: self.now.host.boot_id.known().cloned(),
-            who: holder.who.clone().unwrap_or_default(),
-            tied: if self.cx.policy.tied { Keeper::me(self.cx.host.as_ref()) } else { None },
-        };
-        let path = trial::file(&lock.dir, id, Stage::Trial);
-        store.write_json(&path, &trial).map_err(|e| {
-            // The name may be there although its directory could not be synced.
-            Files::clear(&lock.dir, id);
-            let words = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
-            let errno = if let Error::State { source, .. } = &e { source.raw_os_error() } else { None };
-            let path = Some(path.display().to_string());
-            Failure { path, errno, ..Failure::new(words, "the trial cannot be written down") }
-        })?;
-        self.out.trial = Some(OnTrial::new(&trial, Fate::Pending));
-        lock.note(&Holder { trial_until_unix: Some(trial.until_unix), ..holder });
-        self.journal.add(&Record::Trial(trial)).map_err(|e| self.journal_failure(&e).into())
-    }
-
-    /// Why everything is put back, once the guard is not there.
-    pub(crate) fn guard_lost(&mut self) -> Failure {
-        match self.guard.as_mut().map(|g| g.lost()) {
-            Some(Lost::TookOver) => {
-                self.guard = None;
-                took_over()
-            }
-            _ => guard_gone(),
-        }
-    }
-
-    /// Tells the guard that the transaction has its end.
-    pub(crate) fn dismiss(&mut self, store: &Store, lock: &Lock) {
-        let id = self.out.transaction.unwrap_or_default();
-        let on_trial = self.out.trial.is_some() && self.out.verdict == Verdict::Applied;
-        if !on_trial && self.out.trial.take().is_some() {
-            Files::clear(&lock.dir, id);
-        }
-        let Some(mut guard) = self.guard.take() else { return };
-        if on_trial && let Err(why) = guard.done(true) {
-            // Nobody would end the trial. Whoever confirmed it within this moment has it put back as well.
-            let renamed = decide(store, &lock.dir, id, Stage::Expired).is_ok();
-            let (by, unix_time) = ("ringwise".to_string(), self.cx.host.unix_time());
-            let _ = self.journal.add(&Record::TrialOver { by, why: why.clone(), unix_time });
-            self.put_back(match guard.lost() {
-                Lost::TookOver => took_over(),
-                Lost::Died => Failure { words: format!("the guard is gone: {why}"), ..guard_gone() },
-            });
-            self.out.trial = None;
-            if let Err(e) = self.end() {
-                self.note(format!("the end is not in {}: {e}", self.journal.path().display()));
-            } else if renamed {
-                Files::clear(&lock.dir, id);
-            }
-        } else if !on_trial && let Err(why) = guard.done(false) {
-            match (guard.lost(), self.out.verdict) {
-                (Lost::TookOver, Verdict::Applied) => {
-                    self.put_back(took_over());
-                    if let Err(e) = self.end() {
-                        self.note(format!("the end is not in {}: {e}", self.journal.path().display()));
-                    }
-                }
-                (Lost::TookOver, _) => {}
-                (Lost::Died, _) => self.note(format!("the guard did not end as it should: {why}")),
-            }
-        }
     }
 }

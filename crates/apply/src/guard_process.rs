@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 
 use ringwise_sys::{guardian, local, proc, trust};
 
-use crate::guard::{Seen, Watched};
 use crate::guard_place::{Place, Search, copy_path, spawn};
+use crate::guardian::{Seen, Watched};
 use crate::{Armed, Guardian, Halt, Job, Lost, OpenLock, Policy, SignOfLife};
 
 /// The one external program, and an optional one.

@@ -10,7 +10,7 @@ use ringwise_model::Host;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::journal::{BEFORE_SUMS, FORMAT, Header};
+use crate::record::{BEFORE_SUMS, FORMAT, Header};
 use crate::{Newer, Refusal};
 
 /// The first line as far as it is known.

@@ -9,11 +9,12 @@ use ringwise_model::{Requested, Snapshot};
 use ringwise_sys::Host;
 
 use crate::cx::Cx;
-use crate::journal::{Header, Read, Whose};
+use crate::journal::{Read, Whose};
 use crate::kept::Kept;
 use crate::made;
 use crate::names::Names;
 use crate::outcome::VERSION;
+use crate::record::Header;
 use crate::seen;
 use crate::trial::{OnTrial, pending_of};
 use crate::{Ending, Entry, Error, Kind, Outcome, Policy, Standing, Store, Verdict, Verify};

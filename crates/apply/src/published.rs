@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::Read;
 use crate::state_file::{self, SUMMED};
-use crate::trial::{Fate, Keeper};
+use crate::trial_file::{Fate, Keeper};
 use crate::{Holder, Store};
 
 /// The last ones; older journals are of interest to root.

@@ -6,8 +6,8 @@ use ringwise_knob::features::waits;
 use ringwise_knob::{Address, compare, diff, live, offline};
 use ringwise_model::{CpuSet, Fact};
 
-use crate::journal::Record;
 use crate::put::Put;
+use crate::record::Record;
 use crate::tx::{Tx, not_kept};
 use crate::{Event, Failure, NotPutBack, Phase, Verdict};
 
@@ -120,7 +120,7 @@ impl Tx<'_> {
 
     /// Verifies by discovering again; what is not as before is listed with the way to finish by hand.
     fn account(&mut self, errors: &BTreeMap<Address, String>) {
-        let looked = self.look().map_err(|f| said(&f));
+        let looked = self.look_after_writes().map_err(|f| said(&f));
         let mut left = Vec::new();
         for (address, was) in &self.start {
             if looked.is_ok() {

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use ringwise_knob::{Address, Family, IfRefused, Learned, Made, Setting, SettingMap, Step, goes_with_layout};
+use ringwise_knob::{Address, IfRefused, Learned, Made, Setting, SettingMap, Step, goes_with_layout};
 use ringwise_sys::Host;
 
-use crate::journal::Record;
 use crate::ledger::Ledger;
 use crate::names::Names;
+use crate::preflight::preflight;
+use crate::record::Record;
+use crate::start::start_of;
 use crate::store::Lock;
-use crate::tx::{Tx, guard_gone, start_of};
-use crate::{Error, Event, Failure, Request, Store, bond, control, lives, rivals, run};
+use crate::tx::{Due, Tx, guard_gone};
+use crate::{Error, Event, Failure, Request, Store, bond, control, lives, rivals};
 
 /// New plans in one run, at most. Each has to know of a refusal that the one before did not.
 const MOST: u32 = 8;
@@ -45,25 +47,6 @@ pub(crate) struct Disk<'a> {
     pub lock: &'a Lock,
 }
 
-/// What a refusal has made of the plan.
-#[derive(Debug, Default)]
-pub(crate) struct Replan {
-    plans: u32,
-    /// Something was learned since the last plan.
-    due: Option<Due>,
-    /// Refused or ignored, and the new plan is complete without it.
-    not_needed: BTreeSet<Address>,
-    /// Addresses whose steps interrupt traffic in the plan that the user has approved.
-    approved: Option<BTreeSet<Address>>,
-}
-
-#[derive(Debug)]
-struct Due {
-    family: Family,
-    /// Later steps build on the refused one: they cannot be done without a new plan.
-    or_fail: Option<Failure>,
-}
-
 impl Tx<'_> {
     /// Whether a new plan may still take the place of the steps that are left.
     pub(crate) fn can_replan(&self) -> bool {
@@ -90,7 +73,7 @@ impl Tx<'_> {
         let Some(due) = self.replan.due.take() else { return Ok(next) };
         self.replan.plans += 1;
         self.refresh(true)?;
-        self.look()?;
+        self.look_after_writes()?;
         match self.new_plan() {
             Ok(plan) => self.take_plan(disk, next, plan),
             // As planned at first, without what was refused.
@@ -118,7 +101,7 @@ impl Tx<'_> {
         }
         let words = |e: Error| e.to_string();
         let todo: Vec<Step> = request.steps.clone();
-        run::preflight(&self.now, &todo, &[]).map_err(words)?;
+        preflight(&self.now, &todo, &[]).map_err(words)?;
         bond::check(&self.now, &todo).map_err(words)?;
         control::check(&self.cx, &self.now, &todo).map_err(words)?;
         lives::check(&self.cx, &self.now, &todo).map_err(words)?;

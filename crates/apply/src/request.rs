@@ -89,6 +89,9 @@ pub struct Policy {
     pub watch: Duration,
     /// Who plans again when a step of a goal is refused. None: nothing takes the place of refused steps.
     pub planner: Option<Arc<dyn Planner>>,
+    /// The caller has just read the host and knows that a step differs from it: the lock is taken before the host is read.
+    /// Else the host is read first, and where every step holds already nothing is written, not even a lock file.
+    pub differs: bool,
     /// The trial also ends with this process: what only `bench` wants goes with it.
     pub tied: bool,
 }
@@ -109,6 +112,7 @@ impl Default for Policy {
             trial: None,
             watch: Duration::ZERO,
             planner: None,
+            differs: false,
             tied: false,
         }
     }

@@ -12,8 +12,8 @@ use ringwise_knob::learned::What;
 use ringwise_knob::{Setting, Step, compare};
 use ringwise_sys::{Error, Request};
 
-use crate::journal::Record;
 use crate::put;
+use crate::record::Record;
 use crate::replan::Disk;
 use crate::tx::{Done, Tx};
 use crate::{Event, Refused};

@@ -19,8 +19,10 @@ use std::time::Duration;
 use ringwise_sys::{Around, Host, Request, Result};
 
 use crate::cx::Cx;
-use crate::journal::{Read, Record};
-use crate::trial::{Stage, decide, note};
+use crate::journal::Read;
+use crate::record::Record;
+use crate::trial::note;
+use crate::trial_file::{Stage, decide};
 use crate::{Failure, Store};
 
 /// Tells the guard that its applier is alive. Cheap: most calls send nothing.

@@ -1,24 +1,18 @@
-//! A transaction under way: the steps, the side effects, the verification.
+//! A transaction under way: its state, one write, and another look at the host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ringwise_kfmt::cpulist;
-use ringwise_knob::{
-    Address, Family, IfRefused, Learned, Match, Setting, SettingMap, Step, coalesce, collateral, compare, diff,
-    features::waits, irq, learned::What, live, overlap, rss, rules,
-};
-use ringwise_model::{DevId, Dir, Fact, Snapshot, Unread};
+use ringwise_knob::{Address, Family, Learned, Setting, SettingMap, Step, learned::What, live};
+use ringwise_model::{DevId, Fact, Snapshot, Unread};
 
 use crate::cx::Cx;
-use crate::journal::{Journal, Record};
+use crate::journal::Journal;
 use crate::names::Names;
 use crate::put::{Put, put};
-use crate::replan::{Disk, Replan};
-use crate::{Adjusted, Armed, Event, Failure, Ignored, Outcome, Phase, Refused, fallback, features};
-
-/// Times that the host is brought to what is wanted and looked at again, before it counts as not to be had.
-const ROUNDS: u32 = 3;
+use crate::record::Record;
+use crate::{Armed, Event, Failure, Outcome, Phase, features};
 
 /// An error: it has to be put back, for this reason.
 pub(crate) type Done = Result<(), Box<Failure>>;
@@ -34,6 +28,8 @@ pub(crate) struct Tx<'a> {
     /// Values before of everything that is touched or may be disturbed.
     pub start: SettingMap,
     pub now: Snapshot,
+    /// Nothing was written since the whole host was read into `now`.
+    pub fresh: bool,
     /// Devices that were restarted by a step and not looked at since.
     pub stale: BTreeSet<String>,
     pub out: Outcome,
@@ -45,20 +41,52 @@ pub(crate) struct Tx<'a> {
     pub replan: Replan,
 }
 
-/// Values before the steps: of what they name, and of what naming it may disturb.
-pub(crate) fn start_of(now: &Snapshot, steps: &[Step]) -> SettingMap {
-    let touched: Vec<Address> = fallback::settings(steps).filter_map(Setting::address).collect();
-    let mut start = collateral(now, &touched);
-    let canonical = touched.iter().map(|a| canonical(now, a));
-    start.extend(canonical.filter_map(|a| live(now, &a).known().cloned().map(|s| (a, s))));
-    start.into_iter().map(|(a, s)| (a, crate::irq::with_place(now, s))).collect::<BTreeMap<_, _>>()
+/// What a refusal has made of the plan.
+#[derive(Debug, Default)]
+pub(crate) struct Replan {
+    pub plans: u32,
+    /// Something was learned since the last plan.
+    pub due: Option<Due>,
+    /// Refused or ignored, and the new plan is complete without it.
+    pub not_needed: BTreeSet<Address>,
+    /// Addresses whose steps interrupt traffic in the plan that the user has approved.
+    pub approved: Option<BTreeSet<Address>>,
 }
 
-/// A vector that serves a receive and a transmit queue has one affinity: one address for it.
-fn canonical(now: &Snapshot, address: &Address) -> Address {
-    let Address::IrqCpus { dev, of } = address else { return address.clone() };
-    let found = now.nic(dev).and_then(|n| irq::vector(n, *of)).and_then(irq::canonical);
-    found.map_or_else(|| address.clone(), |of| Address::IrqCpus { dev: dev.clone(), of })
+#[derive(Debug)]
+pub(crate) struct Due {
+    pub family: Family,
+    /// Later steps build on the refused one: they cannot be done without a new plan.
+    pub or_fail: Option<Failure>,
+}
+
+impl<'a> Tx<'a> {
+    /// Without steps, and without a guard.
+    pub(crate) fn new(
+        cx: Cx<'a>,
+        events: &'a mut dyn FnMut(&Event),
+        journal: Journal,
+        now: Snapshot,
+        out: Outcome,
+    ) -> Self {
+        Self {
+            cx,
+            events,
+            journal,
+            devices: Vec::new(),
+            steps: Vec::new(),
+            before: now.clone(),
+            start: SettingMap::new(),
+            now,
+            fresh: true,
+            stale: BTreeSet::new(),
+            out,
+            learned: Vec::new(),
+            given_up: BTreeSet::new(),
+            guard: None,
+            replan: Replan::default(),
+        }
+    }
 }
 
 impl Tx<'_> {
@@ -81,23 +109,6 @@ impl Tx<'_> {
             path: Some(self.journal.path().display().to_string()),
             ..Failure::new(e.to_string(), "the journal cannot be written")
         }
-    }
-
-    /// The steps, and then everything as wanted. An error: it has to be put back.
-    pub(crate) fn forward(&mut self, disk: Disk) -> Done {
-        let mut next = 0;
-        loop {
-            self.check_stop()?;
-            if self.replan_due(self.steps.get(next)) {
-                next = self.plan_again(disk, next)?;
-                continue;
-            }
-            let Some(step) = self.steps.get(next).cloned() else { break };
-            self.refresh(true)?;
-            self.step(&step)?;
-            next += 1;
-        }
-        self.settle()
     }
 
     pub(crate) fn check_stop(&mut self) -> Done {
@@ -148,7 +159,7 @@ impl Tx<'_> {
         if self.stale.is_empty() { Ok(()) } else { self.refresh(link_needed) }
     }
 
-    fn name_before(&self, dev: &str) -> String {
+    pub(crate) fn name_before(&self, dev: &str) -> String {
         let Some(nic) = self.now.nic(dev) else { return dev.to_string() };
         self.before.nics.iter().find(|n| n.dev.same_device(&nic.dev)).map_or(dev, |n| n.dev.name.as_str()).to_string()
     }
@@ -187,6 +198,7 @@ impl Tx<'_> {
             let words = std::error::Error::source(&e).map_or(e.to_string(), |s| format!("{e}: {s}"));
             Failure::new(words, "the host cannot be discovered again")
         })?;
+        self.fresh = true;
         let names = Names::new(&self.devices, &self.now);
         let changed: Vec<String> = names.changed().map(|(a, b)| format!("{a} is {b} now")).collect();
         if changed.is_empty() {
@@ -209,6 +221,11 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Discovers again unless nothing was written since it was done last.
+    pub(crate) fn look_after_writes(&mut self) -> Done {
+        if self.fresh { Ok(()) } else { self.look() }
+    }
+
     /// Notes that writing this setting restarted its device.
     fn wrote(&mut self, address: &Address) {
         if address.interrupts_traffic()
@@ -223,6 +240,7 @@ impl Tx<'_> {
         self.event(Event::Writing { phase, setting: setting.clone() });
         let begin = self.cx.now();
         let before = matches!(setting, Setting::Feature { .. }).then(|| self.now.clone());
+        self.fresh = false;
         let done = put(&self.cx, &mut self.now, setting);
         let took = self.cx.now().saturating_sub(begin);
         if phase == Phase::Apply
@@ -242,198 +260,6 @@ impl Tx<'_> {
             Put::Failed(failure) => self.event(Event::Failed { phase, failure: failure.clone() }),
         }
         done
-    }
-
-    /// True: something else has taken the step's place. An error where nothing has and nothing may be left out.
-    pub(crate) fn replaced(&mut self, step: &Step, failure: &Failure, learned: bool) -> Result<bool, Box<Failure>> {
-        if self.instead(step, failure)? {
-            return Ok(true);
-        }
-        let fails = match step.if_refused {
-            IfRefused::PutBack => true,
-            IfRefused::Replan => !(learned && self.can_replan()),
-            IfRefused::Skip => false,
-        };
-        if fails {
-            self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
-            return Err(failure.clone().into());
-        }
-        if learned {
-            self.replan_later(step, failure);
-        }
-        Ok(false)
-    }
-
-    fn step(&mut self, step: &Step) -> Done {
-        let setting = &step.setting;
-        let Some(address) = setting.address() else { return Ok(()) };
-        if compare(setting, &self.now).holds() {
-            self.out.already_so.push(setting.clone());
-            self.event(Event::AlreadySo { phase: Phase::Apply, setting: setting.clone() });
-            return Ok(());
-        }
-        self.others_carry(setting)?;
-        self.record(Record::Step { setting: setting.clone() })?;
-        match self.put(Phase::Apply, setting) {
-            Put::Kept { now, how } => {
-                self.out.applied.push(setting.clone());
-                if how == Match::Adjusted {
-                    self.out.adjusted_by_driver.push(Adjusted { asked: setting.clone(), kept: now.clone() });
-                }
-                self.record(Record::Done { setting: setting.clone(), now })
-            }
-            Put::Refused(failure) => {
-                let words = failure.words.clone();
-                let learned = self.learn(setting, What::Refused { errno: failure.errno.unwrap_or(0), words });
-                self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
-                if self.replaced(step, &failure, learned)? {
-                    return Ok(());
-                }
-                self.event(Event::Refused { phase: Phase::Apply, setting: setting.clone(), failure: failure.clone() });
-                self.out.refused.push(Refused { asked: setting.clone(), failure });
-                self.given_up.insert(address);
-                Ok(())
-            }
-            Put::NotKept { now } => {
-                let learned = now.known().is_some_and(|got| self.learn(setting, What::Ignored { got: got.clone() }));
-                let failure = not_kept(setting, &now);
-                self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
-                if self.replaced(step, &failure, learned)? {
-                    return Ok(());
-                }
-                self.event(Event::Ignored { phase: Phase::Apply, setting: setting.clone(), now: now.known().cloned() });
-                self.out.ignored.push(Ignored { asked: setting.clone(), now });
-                self.given_up.insert(address);
-                Ok(())
-            }
-            Put::Failed(failure) => {
-                self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
-                Err(failure.into())
-            }
-        }
-    }
-
-    /// What the host should be like now: the steps, and of the start what a step may have disturbed.
-    fn wanted(&self) -> SettingMap {
-        let steps = self.steps.iter().filter_map(|s| s.setting.address().map(|a| (a, s.setting.clone())));
-        let mut wanted: SettingMap = steps.filter(|(a, _)| !self.given_up.contains(a)).collect::<BTreeMap<_, _>>();
-        let asked: Vec<Setting> = wanted.values().cloned().collect();
-        // Vectors that were two may be one now: the steps come first, then what served the receive queue.
-        let mut taken: BTreeSet<Address> = wanted.keys().map(|a| canonical(&self.now, a)).collect();
-        for (address, setting) in &self.start {
-            let setting = &self.possible(setting);
-            if !self.given_up.contains(address)
-                && self.fits(address, setting)
-                && let Some(setting) = overlap::beside(setting, asked.iter())
-                && taken.insert(canonical(&self.now, address))
-            {
-                wanted.insert(address.clone(), setting);
-            }
-        }
-        wanted
-    }
-
-    /// A value from before without what the device no longer has.
-    fn possible(&self, setting: &Setting) -> Setting {
-        match setting {
-            Setting::Coalesce { dev, params } => {
-                let params = self.now.nic(dev).map_or_else(|| params.clone(), |n| coalesce::told(n, params));
-                Setting::Coalesce { dev: dev.clone(), params }
-            }
-            other => other.clone(),
-        }
-    }
-
-    /// Whether a value from before still makes sense: the queue is there, and a table names only queues that are.
-    fn fits(&self, address: &Address, setting: &Setting) -> bool {
-        if matches!(live(&self.now, address), Fact::Absent) || waits(&self.now, setting) {
-            return false;
-        }
-        if let Setting::FlowRule { dev, rule: Some(rule), .. } = setting {
-            return self.rule_fits(dev, rule);
-        }
-        let Some(nic) = address.dev().and_then(|d| self.now.nic(d)) else { return true };
-        let queues = nic.queues_in_use(Dir::Rx);
-        match setting {
-            Setting::RssContext { table: Some(table), .. } => within(table, queues),
-            Setting::RssTable { dev, table } => {
-                let before = self.before.nic(&self.name_before(dev)).and_then(|n| n.queues_in_use(Dir::Rx));
-                within(table, queues) && !follows_queues(table, before, queues)
-            }
-            _ => true,
-        }
-    }
-
-    /// A rule of before: the feature was not switched off, and what it sends to is there.
-    fn rule_fits(&self, dev: &str, rule: &ringwise_model::Rule) -> bool {
-        let off = |s: &Step| matches!(&s.setting, Setting::Ntuple { dev: d, on: false } if d == dev);
-        let Some(nic) = self.now.nic(dev) else { return false };
-        let context = |c: u32| nic.rss.known().and_then(|r| r.contexts.known()).is_none_or(|all| all.contains_key(&c));
-        !self.steps.iter().any(off)
-            && rules::queue(rule).is_none_or(|q| nic.queues_in_use(Dir::Rx).is_none_or(|n| q < n))
-            && rule.context.is_none_or(context)
-    }
-
-    /// Discovers everything again and puts right what a later step or a driver has moved, until all is as wanted.
-    fn settle(&mut self) -> Done {
-        for round in 0..ROUNDS {
-            self.refresh(true)?;
-            self.look()?;
-            let wanted = self.wanted();
-            let mut todo = diff(&self.now, &wanted);
-            crate::bond::order_changes(&self.now, &mut todo);
-            if todo.is_empty() {
-                self.verified(&wanted);
-                return Ok(());
-            }
-            if round + 1 == ROUNDS {
-                let c = &todo[0];
-                return Err(not_kept(&c.to, &c.from).into());
-            }
-            for change in todo {
-                self.check_stop()?;
-                self.refresh(true)?;
-                if compare(&change.to, &self.now).holds() {
-                    continue;
-                }
-                self.mend(&change.to)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn mend(&mut self, setting: &Setting) -> Done {
-        let Some(address) = setting.address() else { return Ok(()) };
-        let ours = self.steps.iter().any(|s| s.setting.address().as_ref() == Some(&address));
-        let phase = if ours { Phase::Apply } else { Phase::SideEffect };
-        self.others_carry(setting)?;
-        self.record(Record::Step { setting: setting.clone() })?;
-        match self.put(phase, setting) {
-            Put::Kept { now, .. } => {
-                let list = if ours { &mut self.out.applied } else { &mut self.out.side_effects };
-                if !list.contains(setting) {
-                    list.push(setting.clone());
-                }
-                self.out.already_so.retain(|s| s != setting);
-                self.record(Record::Done { setting: setting.clone(), now })
-            }
-            // Also where it was not asked for: what was set before must not be lost without a word.
-            Put::Refused(failure) | Put::Failed(failure) => Err(failure.into()),
-            Put::NotKept { now } => Err(not_kept(setting, &now).into()),
-        }
-    }
-
-    fn verified(&mut self, wanted: &SettingMap) {
-        let mut pending = Vec::new();
-        for (address, setting) in wanted {
-            if compare(setting, &self.now) == Match::Pending {
-                pending.push(address.clone());
-            }
-        }
-        self.out.verified = wanted.len();
-        self.out.verified_of = wanted.len();
-        self.out.pending = pending.clone();
-        self.event(Event::Verified { phase: Phase::Apply, ok: wanted.len(), of: wanted.len(), pending });
     }
 
     /// The settings of the transaction as they are now, for those who ask later what somebody else has changed.
@@ -477,16 +303,6 @@ impl Tx<'_> {
     }
 }
 
-/// Whether a table names only queues that exist; where their number is unknown, the kernel judges.
-fn within(table: &[u32], queues: Option<u32>) -> bool {
-    queues.is_none_or(|n| table.iter().all(|q| *q < n))
-}
-
-/// A table that was even over all queues was not set by anyone: with another number of queues it is even over those.
-fn follows_queues(table: &[u32], before: Option<u32>, now: Option<u32>) -> bool {
-    before.zip(now).is_some_and(|(before, now)| before != now && rss::is_even(table, before))
-}
-
 pub(crate) fn guard_gone() -> Failure {
     Failure::new("the guard is gone", "nobody would put it back if this process died")
 }
@@ -501,19 +317,4 @@ pub(crate) fn not_kept(setting: &Setting, now: &Fact<Setting>) -> Failure {
     let somebody = || format!("the device or somebody else does not leave the {family} at {}", setting.value_text());
     let meaning = features::meaning(setting).unwrap_or_else(somebody);
     Failure { setting: Some(setting.clone()), ..Failure::new(words, meaning) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{follows_queues, within};
-
-    #[test]
-    fn a_table_is_judged_by_the_kernel_where_the_number_of_queues_is_unknown() {
-        let even = [0, 1, 2, 3, 0, 1, 2, 3];
-        assert!(within(&even, Some(4)) && !within(&even, Some(3)) && within(&even, None));
-        assert!(follows_queues(&even, Some(4), Some(8)) && !follows_queues(&even, Some(4), Some(4)));
-        // Not even over 0 queues, and not over other queues than before either: it comes back.
-        assert!(!follows_queues(&even, None, Some(8)) && !follows_queues(&even, Some(4), None));
-        assert!(!follows_queues(&[], None, Some(8)));
-    }
 }

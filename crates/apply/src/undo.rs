@@ -12,17 +12,18 @@ use ringwise_sys::{Host, proc};
 use crate::adopt::write_down;
 use crate::cx::Cx;
 use crate::error::fact_text;
-use crate::journal::{Journal, Read, Record, Whose};
+use crate::journal::{Journal, Read, Whose};
 use crate::kept::Kept;
 use crate::ledger::Ledger;
 use crate::names::Names;
 use crate::past::{drop_doomed, in_force};
-use crate::replan::Replan;
+use crate::record::Record;
 use crate::rivals::moved_by_it;
-use crate::run::{close_others, transact};
+use crate::run::transact;
 use crate::store::Lock;
 use crate::trial::{note, undo_now};
 use crate::tx::Tx;
+use crate::unfinished::close_others;
 use crate::{Error, Event, Failure, Kind, Moved, NotPutBack, Outcome, Policy, Refusal, Request, Store, Verdict};
 
 /// Puts the host back to before a transaction of this boot that was cut short, or that could not be put
@@ -36,30 +37,29 @@ pub fn recover(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let (cx, now) = Cx::begin(host, policy)?;
+    let cx = Cx::new(host, policy)?;
+    let facts = cx.facts();
     let journals = Read::all(store)?;
-    if let Some(newer) = journals.iter().find_map(|j| j.newer_here(&now.host)) {
+    if let Some(newer) = journals.iter().find_map(|j| j.newer_here(&facts)) {
         return Err(Refusal::from(newer).into());
     }
-    let open = to_recover(&journals, &now).is_some();
-    if !open && rest(&journals, &now).is_none() {
+    if to_recover(&journals, &facts).is_none() {
+        if rest(&journals, &cx.look()?).is_some() {
+            cx.writable()?;
+            return finish_rollback(cx, store, events);
+        }
         let mut out = Outcome::nothing();
         out.notes.push("no transaction of this boot was cut short or is on trial".into());
-        out.notes.extend(journals.iter().filter_map(|j| open_elsewhere(j, &now)));
+        out.notes.extend(journals.iter().filter_map(|j| open_elsewhere(j, &facts)));
         return Ok(out);
     }
-    if now.host.read_only.known() == Some(&true) {
-        return Err(Refusal::ReadOnly.into());
-    }
-    if !open {
-        return finish_rollback(cx, store, events);
-    }
+    cx.writable()?;
     let lock = store.lock()?;
     // Whoever held the lock until now may have ended it.
-    let now = cx.look()?;
-    let Some(read) = to_recover(&Read::all(store)?, &now) else {
+    let Some(read) = to_recover(&Read::all(store)?, &facts) else {
         return Ok(Outcome::nothing());
     };
+    let now = cx.look()?;
     if read.on_trial().is_some() {
         // With the lock in our hands no guard is left; somebody may confirm it all the same.
         let by = proc::user_name();
@@ -105,22 +105,9 @@ pub(crate) fn resume(
         .collect::<BTreeMap<_, _>>();
     let mut out = Outcome::nothing();
     out.transaction = Some(read.id);
-    let mut tx = Tx {
-        cx,
-        events,
-        journal,
-        devices: header.devices,
-        steps: header.steps.iter().map(|s| names.step(s)).collect(),
-        before: now.clone(),
-        start,
-        now,
-        stale: BTreeSet::new(),
-        out,
-        learned: Vec::new(),
-        given_up: BTreeSet::new(),
-        guard: None,
-        replan: Replan::default(),
-    };
+    let steps = header.steps.iter().map(|s| names.step(s)).collect();
+    let mut tx = Tx::new(cx, events, journal, now, out);
+    (tx.devices, tx.steps, tx.start) = (header.devices, steps, start);
     for (old, new) in names.changed() {
         tx.note(format!("{old} is {new} now"));
     }
@@ -140,19 +127,19 @@ pub(crate) fn resume(
 }
 
 /// What an unfinished journal of another boot or machine is, and why nothing of it is put back.
-fn open_elsewhere(j: &Read, now: &Snapshot) -> Option<String> {
+fn open_elsewhere(j: &Read, host: &ringwise_model::Host) -> Option<String> {
     let was = match (j.unfinished(), j.on_trial()) {
         (true, _) => "was cut short",
         (_, Some(_)) => "was on trial",
         _ => return None,
     };
-    let Whose::Other(why) = j.whose(&now.host) else { return None };
+    let Whose::Other(why) = j.whose(host) else { return None };
     Some(format!("transaction {} {was}, and nothing of it is put back: {why}", j.id))
 }
 
 /// The one that was cut short, else the last one of which something is still to be put back.
-fn to_recover(journals: &[Read], now: &Snapshot) -> Option<Read> {
-    let ours = |j: &&Read| j.whose(&now.host) == Whose::ThisBoot && j.header.is_some();
+fn to_recover(journals: &[Read], host: &ringwise_model::Host) -> Option<Read> {
+    let ours = |j: &&Read| j.whose(host) == Whose::ThisBoot && j.header.is_some();
     let left = |j: &&Read| j.end.as_ref().is_some_and(|(o, _)| o.verdict == Verdict::PutBackIncomplete);
     let cut = journals.iter().filter(ours).find(|j| j.unfinished() || j.on_trial().is_some());
     cut.or_else(|| journals.iter().rfind(|j| ours(j)).filter(left)).cloned()
@@ -171,11 +158,10 @@ pub fn rollback(
     policy: &Policy,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
-    let (cx, now) = Cx::begin(host, policy)?;
-    if now.host.read_only.known() == Some(&true) {
-        return Err(Refusal::ReadOnly.into());
-    }
+    let cx = Cx::new(host, policy)?;
+    cx.writable()?;
     let lock = store.lock()?;
+    let now = cx.look()?;
     let mut notes = close_others(store, &lock, &now, host.unix_time())?;
     let journals = Read::all(store)?;
     let way = Way::back(&journals, || Ledger::read(&lock, &now.host), &now, id)?;

@@ -13,6 +13,7 @@ mod full_disk;
 mod guard;
 mod hands;
 mod lives;
+mod looks;
 mod middle;
 mod moderation;
 mod offline;

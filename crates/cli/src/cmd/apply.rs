@@ -90,10 +90,11 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     if a.boot {
         replan::without_names(&mut request.steps);
     }
-    if !plan.steps.is_empty() {
+    let mut differs = !plan.steps.is_empty();
+    if differs {
         if file.is_some() {
             // Before the question; a signal handler would keep Ctrl-C from ending it.
-            ringwise_apply::still_fits(&source.host, &request, &Policy::default()).map_err(|e| fail(&e))?;
+            differs = ringwise_apply::still_fits(&source.host, &request, &Policy::default()).map_err(|e| fail(&e))?;
         }
         ask(a, &plan, common, &style, &text)?;
     } else if !as_json && file.is_none() && !another_goal(&source, common, request.requested.as_ref())? {
@@ -109,6 +110,7 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     policy.force = a.force;
     policy.trial = trial::wanted(a);
     policy.watch = a.watch;
+    policy.differs = differs;
     if a.boot && !plan.steps.is_empty() {
         at_boot::begins(&source, common)?;
     }

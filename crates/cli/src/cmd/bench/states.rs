@@ -227,6 +227,7 @@ impl<'a> Switch<'a> {
         // Counted from the end of the verification, so it is a little later.
         self.until = Instant::now() + hold;
         (policy.trial, policy.tied) = (Some(hold), true);
+        policy.differs = !plan.steps.is_empty();
         let request = Request {
             devices: plan.devices.clone(),
             steps: plan.steps.clone(),

@@ -1,0 +1,255 @@
+//! The steps, one after the other, and then everything as wanted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ringwise_knob::{
+    Address, IfRefused, Match, Setting, SettingMap, Step, coalesce, compare, diff, features::waits, learned::What,
+    live, overlap, rss, rules,
+};
+use ringwise_model::{Dir, Fact};
+
+use crate::put::Put;
+use crate::record::Record;
+use crate::replan::Disk;
+use crate::start::canonical;
+use crate::tx::{Done, Tx, not_kept};
+use crate::{Adjusted, Event, Failure, Ignored, Phase, Refused};
+
+/// Times that the host is brought to what is wanted and looked at again, before it counts as not to be had.
+const ROUNDS: u32 = 3;
+
+impl Tx<'_> {
+    /// The steps, and then everything as wanted. An error: it has to be put back.
+    pub(crate) fn forward(&mut self, disk: Disk) -> Done {
+        let mut next = 0;
+        loop {
+            self.check_stop()?;
+            if self.replan_due(self.steps.get(next)) {
+                next = self.plan_again(disk, next)?;
+                continue;
+            }
+            let Some(step) = self.steps.get(next).cloned() else { break };
+            self.refresh(true)?;
+            self.step(&step)?;
+            next += 1;
+        }
+        self.settle()
+    }
+
+    /// True: something else has taken the step's place. An error where nothing has and nothing may be left out.
+    pub(crate) fn replaced(&mut self, step: &Step, failure: &Failure, learned: bool) -> Result<bool, Box<Failure>> {
+        if self.instead(step, failure)? {
+            return Ok(true);
+        }
+        let fails = match step.if_refused {
+            IfRefused::PutBack => true,
+            IfRefused::Replan => !(learned && self.can_replan()),
+            IfRefused::Skip => false,
+        };
+        if fails {
+            self.event(Event::Failed { phase: Phase::Apply, failure: failure.clone() });
+            return Err(failure.clone().into());
+        }
+        if learned {
+            self.replan_later(step, failure);
+        }
+        Ok(false)
+    }
+
+    fn step(&mut self, step: &Step) -> Done {
+        let setting = &step.setting;
+        let Some(address) = setting.address() else { return Ok(()) };
+        if compare(setting, &self.now).holds() {
+            self.out.already_so.push(setting.clone());
+            self.event(Event::AlreadySo { phase: Phase::Apply, setting: setting.clone() });
+            return Ok(());
+        }
+        self.others_carry(setting)?;
+        self.record(Record::Step { setting: setting.clone() })?;
+        match self.put(Phase::Apply, setting) {
+            Put::Kept { now, how } => {
+                self.out.applied.push(setting.clone());
+                if how == Match::Adjusted {
+                    self.out.adjusted_by_driver.push(Adjusted { asked: setting.clone(), kept: now.clone() });
+                }
+                self.record(Record::Done { setting: setting.clone(), now })
+            }
+            Put::Refused(failure) => {
+                let words = failure.words.clone();
+                let learned = self.learn(setting, What::Refused { errno: failure.errno.unwrap_or(0), words });
+                self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
+                if self.replaced(step, &failure, learned)? {
+                    return Ok(());
+                }
+                self.event(Event::Refused { phase: Phase::Apply, setting: setting.clone(), failure: failure.clone() });
+                self.out.refused.push(Refused { asked: setting.clone(), failure });
+                self.given_up.insert(address);
+                Ok(())
+            }
+            Put::NotKept { now } => {
+                let learned = now.known().is_some_and(|got| self.learn(setting, What::Ignored { got: got.clone() }));
+                let failure = not_kept(setting, &now);
+                self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
+                if self.replaced(step, &failure, learned)? {
+                    return Ok(());
+                }
+                self.event(Event::Ignored { phase: Phase::Apply, setting: setting.clone(), now: now.known().cloned() });
+                self.out.ignored.push(Ignored { asked: setting.clone(), now });
+                self.given_up.insert(address);
+                Ok(())
+            }
+            Put::Failed(failure) => {
+                self.record(Record::NotDone { setting: setting.clone(), failure: Some(failure.clone()) })?;
+                Err(failure.into())
+            }
+        }
+    }
+
+    /// What the host should be like now: the steps, and of the start what a step may have disturbed.
+    fn wanted(&self) -> SettingMap {
+        let steps = self.steps.iter().filter_map(|s| s.setting.address().map(|a| (a, s.setting.clone())));
+        let mut wanted: SettingMap = steps.filter(|(a, _)| !self.given_up.contains(a)).collect::<BTreeMap<_, _>>();
+        let asked: Vec<Setting> = wanted.values().cloned().collect();
+        // Vectors that were two may be one now: the steps come first, then what served the receive queue.
+        let mut taken: BTreeSet<Address> = wanted.keys().map(|a| canonical(&self.now, a)).collect();
+        for (address, setting) in &self.start {
+            let setting = &self.possible(setting);
+            if !self.given_up.contains(address)
+                && self.fits(address, setting)
+                && let Some(setting) = overlap::beside(setting, asked.iter())
+                && taken.insert(canonical(&self.now, address))
+            {
+                wanted.insert(address.clone(), setting);
+            }
+        }
+        wanted
+    }
+
+    /// A value from before without what the device no longer has.
+    fn possible(&self, setting: &Setting) -> Setting {
+        match setting {
+            Setting::Coalesce { dev, params } => {
+                let params = self.now.nic(dev).map_or_else(|| params.clone(), |n| coalesce::told(n, params));
+                Setting::Coalesce { dev: dev.clone(), params }
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Whether a value from before still makes sense: the queue is there, and a table names only queues that are.
+    fn fits(&self, address: &Address, setting: &Setting) -> bool {
+        if matches!(live(&self.now, address), Fact::Absent) || waits(&self.now, setting) {
+            return false;
+        }
+        if let Setting::FlowRule { dev, rule: Some(rule), .. } = setting {
+            return self.rule_fits(dev, rule);
+        }
+        let Some(nic) = address.dev().and_then(|d| self.now.nic(d)) else { return true };
+        let queues = nic.queues_in_use(Dir::Rx);
+        match setting {
+            Setting::RssContext { table: Some(table), .. } => within(table, queues),
+            Setting::RssTable { dev, table } => {
+                let before = self.before.nic(&self.name_before(dev)).and_then(|n| n.queues_in_use(Dir::Rx));
+                within(table, queues) && !follows_queues(table, before, queues)
+            }
+            _ => true,
+        }
+    }
+
+    /// A rule of before: the feature was not switched off, and what it sends to is there.
+    fn rule_fits(&self, dev: &str, rule: &ringwise_model::Rule) -> bool {
+        let off = |s: &Step| matches!(&s.setting, Setting::Ntuple { dev: d, on: false } if d == dev);
+        let Some(nic) = self.now.nic(dev) else { return false };
+        let context = |c: u32| nic.rss.known().and_then(|r| r.contexts.known()).is_none_or(|all| all.contains_key(&c));
+        !self.steps.iter().any(off)
+            && rules::queue(rule).is_none_or(|q| nic.queues_in_use(Dir::Rx).is_none_or(|n| q < n))
+            && rule.context.is_none_or(context)
+    }
+
+    /// Discovers everything again and puts right what a later step or a driver has moved, until all is as wanted.
+    fn settle(&mut self) -> Done {
+        for round in 0..ROUNDS {
+            self.refresh(true)?;
+            self.look_after_writes()?;
+            let wanted = self.wanted();
+            let mut todo = diff(&self.now, &wanted);
+            crate::bond::order_changes(&self.now, &mut todo);
+            if todo.is_empty() {
+                self.verified(&wanted);
+                return Ok(());
+            }
+            if round + 1 == ROUNDS {
+                let c = &todo[0];
+                return Err(not_kept(&c.to, &c.from).into());
+            }
+            for change in todo {
+                self.check_stop()?;
+                self.refresh(true)?;
+                if compare(&change.to, &self.now).holds() {
+                    continue;
+                }
+                self.mend(&change.to)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn mend(&mut self, setting: &Setting) -> Done {
+        let Some(address) = setting.address() else { return Ok(()) };
+        let ours = self.steps.iter().any(|s| s.setting.address().as_ref() == Some(&address));
+        let phase = if ours { Phase::Apply } else { Phase::SideEffect };
+        self.others_carry(setting)?;
+        self.record(Record::Step { setting: setting.clone() })?;
+        match self.put(phase, setting) {
+            Put::Kept { now, .. } => {
+                let list = if ours { &mut self.out.applied } else { &mut self.out.side_effects };
+                if !list.contains(setting) {
+                    list.push(setting.clone());
+                }
+                self.out.already_so.retain(|s| s != setting);
+                self.record(Record::Done { setting: setting.clone(), now })
+            }
+            // Also where it was not asked for: what was set before must not be lost without a word.
+            Put::Refused(failure) | Put::Failed(failure) => Err(failure.into()),
+            Put::NotKept { now } => Err(not_kept(setting, &now).into()),
+        }
+    }
+
+    fn verified(&mut self, wanted: &SettingMap) {
+        let mut pending = Vec::new();
+        for (address, setting) in wanted {
+            if compare(setting, &self.now) == Match::Pending {
+                pending.push(address.clone());
+            }
+        }
+        self.out.verified = wanted.len();
+        self.out.verified_of = wanted.len();
+        self.out.pending = pending.clone();
+        self.event(Event::Verified { phase: Phase::Apply, ok: wanted.len(), of: wanted.len(), pending });
+    }
+}
+
+/// Whether a table names only queues that exist; where their number is unknown, the kernel judges.
+fn within(table: &[u32], queues: Option<u32>) -> bool {
+    queues.is_none_or(|n| table.iter().all(|q| *q < n))
+}
+
+/// A table that was even over all queues was not set by anyone: with another number of queues it is even over those.
+fn follows_queues(table: &[u32], before: Option<u32>, now: Option<u32>) -> bool {
+    before.zip(now).is_some_and(|(before, now)| before != now && rss::is_even(table, before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{follows_queues, within};
+
+    #[test]
+    fn a_table_is_judged_by_the_kernel_where_the_number_of_queues_is_unknown() {
+        let even = [0, 1, 2, 3, 0, 1, 2, 3];
+        assert!(within(&even, Some(4)) && !within(&even, Some(3)) && within(&even, None));
+        assert!(follows_queues(&even, Some(4), Some(8)) && !follows_queues(&even, Some(4), Some(4)));
+        // Not even over 0 queues, and not over other queues than before either: it comes back.
+        assert!(!follows_queues(&even, None, Some(8)) && !follows_queues(&even, Some(4), None));
+        assert!(!follows_queues(&[], None, Some(8)));
+    }
+}

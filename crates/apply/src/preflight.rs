@@ -1,0 +1,88 @@
+//! What is checked before the first write: each setting is what the steps say it is, and can be restored.
+
+use std::collections::BTreeSet;
+
+use ringwise_knob::{Address, Setting, Step, compare, live};
+use ringwise_model::{Fact, Snapshot};
+
+use crate::cx::Cx;
+use crate::{Error, Moved, Refusal, Request, rivals};
+
+/// The preflight, once more where only masks differ: they may be on their way. The host as it is then.
+pub(crate) fn settled_preflight(cx: &Cx, now: Snapshot, request: &Request) -> Result<Snapshot, Error> {
+    let Err(e) = preflight(&now, &request.steps, &request.relies_on) else { return Ok(now) };
+    let Error::Refused(refusal) = &e else { return Err(e) };
+    let masks = |m: &Moved| matches!(m.address, Address::IrqCpus { .. });
+    if !matches!(&**refusal, Refusal::Changed { moved } if moved.iter().all(masks)) {
+        return Err(e);
+    }
+    cx.host.sleep(cx.policy.retry_wait);
+    let now = cx.look()?;
+    preflight(&now, &request.steps, &request.relies_on)?;
+    Ok(now)
+}
+
+/// Everything is checked before the first write: each setting is what the steps say it is, and can be put back.
+pub(crate) fn preflight(now: &Snapshot, steps: &[Step], relies_on: &[Setting]) -> Result<(), Error> {
+    let mut moved = not_as_reviewed(now, relies_on);
+    let mut restarted: BTreeSet<&str> = BTreeSet::new();
+    for step in steps {
+        let Some(address) = step.setting.address() else { continue };
+        let is = live(now, &address);
+        let made_before = address.dev().is_some_and(|d| restarted.contains(d));
+        if let (true, Some(dev)) = (!address.invalidates().is_empty(), step_dev(step)) {
+            restarted.insert(dev);
+        }
+        if compare(&step.setting, now).holds() {
+            continue;
+        }
+        match (&is, &step.from) {
+            (Fact::Unknown(u), _) => {
+                let why = u.to_string();
+                return Err(Refusal::Unreadable { address, why }.into());
+            }
+            (Fact::Absent, _) if made_before => {}
+            (Fact::Absent, _) if crate::fallback::may_be_absent(step, now) || threaded(&address, steps) => {}
+            (Fact::Absent, Fact::Known(_)) | (Fact::Known(_), Fact::Absent) => {
+                moved.push(Moved { address, expected: step.from.clone(), now: is });
+            }
+            (Fact::Absent, _) => return Err(Refusal::NotThere { address }.into()),
+            // Whoever made the step could not see it; we can, and can put it back.
+            (Fact::Known(_), Fact::Unknown(_)) => {}
+            (Fact::Known(_), Fact::Known(from)) => {
+                if !compare(from, now).holds() && !rivals::will_be_told(&address, steps, now) {
+                    moved.push(Moved { address, expected: step.from.clone(), now: is });
+                }
+            }
+        }
+    }
+    if moved.is_empty() { Ok(()) } else { Err(Refusal::Changed { moved }.into()) }
+}
+
+/// A thread that a step before makes.
+fn threaded(address: &Address, steps: &[Step]) -> bool {
+    let Address::NapiThread { dev, .. } = address else { return false };
+    steps.iter().any(|s| match &s.setting {
+        Setting::NapiDevice { dev: d, values } | Setting::Napi { dev: d, values, .. } => {
+            d == dev && values.threaded.is_some_and(|t| t > 0)
+        }
+        _ => false,
+    })
+}
+
+/// What a reviewed plan found right and left alone, and is otherwise now.
+fn not_as_reviewed(now: &Snapshot, relies_on: &[Setting]) -> Vec<Moved> {
+    let moved = relies_on.iter().filter(|s| !compare(s, now).holds());
+    let entry = |s: &Setting| {
+        let address = s.address()?;
+        Some(Moved { expected: Fact::Known(s.clone()), now: live(now, &address), address })
+    };
+    moved.filter_map(entry).collect()
+}
+
+fn step_dev(step: &Step) -> Option<&str> {
+    match &step.setting {
+        Setting::Channels { dev, .. } | Setting::Rings { dev, .. } => Some(dev),
+        _ => None,
+    }
+}
