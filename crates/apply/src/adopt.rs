@@ -11,7 +11,7 @@ use ringwise_sys::Host;
 use crate::cx::Cx;
 use crate::journal::Journal;
 use crate::record::{Header, Record};
-use crate::store::{Lock, Store};
+use crate::store::{Disk, Store};
 use crate::unfinished::{close_others, refuse_unfinished};
 use crate::{Error, Event, Kind, Outcome, Policy, Refusal, Request, Standing, Verdict, Verify, verify_in};
 
@@ -80,21 +80,20 @@ pub fn adopt(
             notes.push(format!("{a} cannot be read and is not adopted"));
         }
     }
-    write_down(cx, request, Kind::Adopt, &now, notes, store, &lock, events)
+    write_down(cx, request, Kind::Adopt, &now, notes, Disk { store, lock: &lock }, events)
 }
 
 /// A transaction that leaves the host as it is: the journal alone says what is wanted from now on.
-#[allow(clippy::too_many_arguments, reason = "as `transact`, whose place it takes")]
 pub(crate) fn write_down(
     cx: Cx,
     request: Request,
     kind: Kind,
     now: &Snapshot,
     notes: Vec<String>,
-    store: &Store,
-    lock: &Lock,
+    disk: Disk,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
+    let Disk { store, lock } = disk;
     let id = store.journals()?.last().map_or(0, |(id, _)| *id) + 1;
     let steps = request.steps.iter().map(|s| &s.setting);
     let settings: Vec<Setting> = steps.chain(&request.already).cloned().collect();

@@ -10,8 +10,8 @@ use ringwise_model::{Dir, Fact};
 
 use crate::put::Put;
 use crate::record::Record;
-use crate::replan::Disk;
 use crate::start::canonical;
+use crate::store::Disk;
 use crate::tx::{Done, Tx, not_kept};
 use crate::{Adjusted, Event, Failure, Ignored, Phase, Refused};
 

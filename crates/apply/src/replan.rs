@@ -13,9 +13,9 @@ use crate::names::Names;
 use crate::preflight::preflight;
 use crate::record::Record;
 use crate::start::start_of;
-use crate::store::Lock;
+use crate::store::Disk;
 use crate::tx::{Due, Tx, guard_gone};
-use crate::{Error, Event, Failure, Request, Store, bond, control, lives, rivals};
+use crate::{Error, Event, Failure, Request, bond, control, lives, rivals};
 
 /// New plans in one run, at most. Each has to know of a refusal that the one before did not.
 const MOST: u32 = 8;
@@ -38,13 +38,6 @@ pub struct NewPlan {
     pub already: Vec<Setting>,
     /// What the goal needs and cannot have on this host.
     pub unmet: Vec<Address>,
-}
-
-/// Where the transaction is kept.
-#[derive(Clone, Copy)]
-pub(crate) struct Disk<'a> {
-    pub store: &'a Store,
-    pub lock: &'a Lock,
 }
 
 impl Tx<'_> {

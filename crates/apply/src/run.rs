@@ -18,14 +18,13 @@ use crate::names::Names;
 use crate::past::replaces_another;
 use crate::preflight::settled_preflight;
 use crate::record::Header;
-use crate::replan::Disk;
 use crate::start::start_of;
-use crate::store::Lock;
+use crate::store::{Disk, Lock};
 use crate::takeover::Living;
 use crate::tx::{Done, Tx};
 use crate::unfinished::{close_others, refuse_unfinished};
 use crate::watch::{self, Watch};
-use crate::{Error, Event, Holder, Job, Kind, Outcome, Phase, Policy, Refusal, Request, Store, Verdict, rivals};
+use crate::{Armed, Error, Event, Holder, Job, Kind, Outcome, Phase, Policy, Refusal, Request, Store, Verdict, rivals};
 
 /// Does the steps of `request` as one transaction: all of it stays, or the host is put back.
 ///
@@ -51,14 +50,15 @@ pub fn run(
     }
     cx.writable()?;
     let lock = store.lock()?;
+    let disk = Disk { store, lock: &lock };
     // Read under the lock: another run may have been here until now.
     let now = cx.look()?;
     let (request, mut notes) = follow(request, &now)?;
     notes.extend(close_others(store, &lock, &now, host.unix_time())?);
     if holds(&request, &now) && for_another_goal(&request, store, &now)? {
-        return replace(cx, request, &now, notes, store, &lock, events);
+        return replace(cx, request, &now, notes, disk, events);
     }
-    transact(cx, request, Kind::Apply, now, notes, store, &lock, events)
+    transact(cx, request, Kind::Apply, now, notes, disk, events)
 }
 
 /// Every step, and what a reviewed plan counts on.
@@ -123,14 +123,13 @@ fn replace(
     mut request: Request,
     now: &Snapshot,
     mut notes: Vec<String>,
-    store: &Store,
-    lock: &Lock,
+    disk: Disk,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
     request.already.extend(std::mem::take(&mut request.steps).into_iter().map(|s| s.setting));
     request.already.retain(|s| compare(s, now).holds());
     notes.push("every setting is so already; nothing was written to the host".into());
-    write_down(cx, request, Kind::Apply, now, notes, store, lock, events)
+    write_down(cx, request, Kind::Apply, now, notes, disk, events)
 }
 
 fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outcome {
@@ -146,44 +145,26 @@ fn nothing_to_do(request: &Request, now: &Snapshot, notes: Vec<String>) -> Outco
 }
 
 /// Under the lock, from the preflight on.
-#[allow(
-    clippy::too_many_arguments,
-    reason = "one call for apply and rollback; a struct of these would only be unpacked again"
-)]
 pub(crate) fn transact(
     cx: Cx,
-    request: Request,
+    mut request: Request,
     kind: Kind,
     now: Snapshot,
-    notes: Vec<String>,
-    store: &Store,
-    lock: &Lock,
+    mut notes: Vec<String>,
+    disk: Disk,
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
     let begin = cx.now();
-    let mut notes = notes;
+    let Disk { store, lock } = disk;
     notes.extend(lock.notes.iter().cloned());
     let now = settled_preflight(&cx, now, &request)?;
     if request.steps.iter().all(|s| compare(&s.setting, &now).holds()) {
         return Ok(nothing_to_do(&request, &now, notes));
     }
-    crate::bond::check(&now, &request.steps)?;
-    notes.extend(crate::control::check(&cx, &now, &request.steps)?);
-    match crate::lives::check(&cx, &now, &request.steps) {
-        Ok(said) => notes.extend(said),
-        // The way back is never refused.
-        Err(e) if kind != Kind::Apply => notes.push(e.to_string()),
-        Err(e) => return Err(e),
-    }
-    notes.extend(rivals::note_restart(&now, &request.steps));
-    let mut request = request;
+    notes.extend(checked(&cx, &request, &kind, &now)?);
     crate::bond::order_steps(&now, &mut request.steps);
     let forward = kind == Kind::Apply;
     let start = start_of(&now, &request.steps);
-    let state = |e: Error| -> Error {
-        let Error::State { path, source } = e else { return e };
-        Refusal::State { path, why: source.to_string() }.into()
-    };
     let id = store.journals()?.last().map_or(0, |(id, _)| *id) + 1;
     let holder = Holder {
         pid: Some(std::process::id()),
@@ -195,33 +176,18 @@ pub(crate) fn transact(
     lock.note(&holder);
     store.publish(Some(&holder));
     // Before anything is written down: what is refused here leaves nothing behind.
-    let guard = match &cx.policy.guard {
-        Some(g) => {
-            let job = Job { dir: &lock.dir, lock: lock.open(), transaction: id };
-            Some(g.arm(&job).map_err(|why| Refusal::NoGuard { why })?)
-        }
-        None => None,
-    };
-    notes.extend(guard.as_ref().and_then(|g| g.note()));
-    let sign = guard.as_ref().and_then(|g| g.sign_of_life());
+    let mut guard = Sent(arm(&cx, lock, id)?);
+    notes.extend(guard.0.as_ref().and_then(|g| g.note()));
+    let sign = guard.0.as_ref().and_then(|g| g.sign_of_life());
     let living: Option<Arc<dyn Host>> = sign.map(|sign| Arc::new(Living { host: cx.host.clone(), sign }) as _);
     let cx = Cx { host: living.as_ref().unwrap_or(cx.host), ..cx };
-    let guard = Sent(guard);
     let watch = if forward { cx.policy.watch } else { Duration::ZERO };
     let mut watched = if watch.is_zero() { None } else { Watch::new(&cx, &now, &watch::devices(&request.steps)) };
     let stuck_before = watched.as_mut().map(|w| w.already(&cx)).unwrap_or_default();
     if !stuck_before.is_empty() {
         notes.push(format!("stood still before anything was changed: {}", watch::words(&stuck_before, &[], &now)));
     }
-    // What is only found right is wanted from now on too: its origin counts as well.
-    let mut origin: SettingMap =
-        request.already.iter().filter_map(|s| Some((s.address()?, s.clone()))).collect::<BTreeMap<_, _>>();
-    origin.extend(start.clone());
-    match Ledger::read(lock, &now.host).and_then(|l| l.note(store, lock, &now, &origin)) {
-        // The way back is never refused.
-        Err(e @ Error::Damaged { .. }) if !forward => notes.push(e.to_string()),
-        noted => noted.map_err(state)?,
-    }
+    notes.extend(note_origins(disk, &request, &start, &now, forward)?);
     let header = Header {
         devices: devices(&request, &now),
         already: request.already.clone(),
@@ -233,7 +199,6 @@ pub(crate) fn transact(
     };
     let devices = header.devices.clone();
     let journal = Journal::begin(store, lock, header)?;
-    let mut guard = guard;
     if let Some(why) = guard.0.as_mut().and_then(|g| g.begun().err()) {
         // Nothing was changed, so a journal would only be in the way.
         let _ = std::fs::remove_file(journal.path());
@@ -244,24 +209,56 @@ pub(crate) fn transact(
     out.kept.clone_from(&request.kept);
     out.waiting.clone_from(&request.waiting);
     events(&Event::Begun { transaction: id, steps: request.steps.len() });
-    let unmet = request.unmet;
     let mut tx = Tx::new(cx, events, journal, now, out);
     (tx.devices, tx.steps, tx.start, tx.guard) = (devices, request.steps, start, guard.keep());
     notes.into_iter().for_each(|n| tx.note(n));
-    let disk = Disk { store, lock };
     let asked = if forward { tx.ask_for_support(disk) } else { Ok(()) };
     match asked.and_then(|()| tx.forward(disk)).and_then(|()| tx.still_sends(watched, watch, &stuck_before)) {
-        Ok(()) => {
-            tx.out.verdict = Verdict::Applied;
-            tx.out.unmet = unmet;
-            tx.out.unmet.extend(tx.unmet());
-            let text = crate::irq::elsewhere(&tx.now, tx.out.applied.iter());
-            text.into_iter().for_each(|t| tx.note(t));
-            tx.out.changed = !(tx.out.applied.is_empty() && tx.out.side_effects.is_empty());
-        }
+        Ok(()) => tx.succeeded(request.unmet),
         Err(failure) => tx.put_back(*failure),
     }
     Ok(tx.finish(store, lock, begin, Some(holder)))
+}
+
+/// What is refused before anything is touched, beyond the preflight. Returned: what is worth saying.
+fn checked(cx: &Cx, request: &Request, kind: &Kind, now: &Snapshot) -> Result<Vec<String>, Error> {
+    crate::bond::check(now, &request.steps)?;
+    let mut notes = crate::control::check(cx, now, &request.steps)?;
+    match crate::lives::check(cx, now, &request.steps) {
+        Ok(said) => notes.extend(said),
+        // The way back is never refused.
+        Err(e) if *kind != Kind::Apply => notes.push(e.to_string()),
+        Err(e) => return Err(e),
+    }
+    notes.extend(rivals::note_restart(now, &request.steps));
+    Ok(notes)
+}
+
+fn arm(cx: &Cx, lock: &Lock, transaction: u64) -> Result<Option<Box<dyn Armed>>, Error> {
+    let Some(guardian) = &cx.policy.guard else { return Ok(None) };
+    let job = Job { dir: &lock.dir, lock: lock.open(), transaction };
+    Ok(Some(guardian.arm(&job).map_err(|why| Refusal::NoGuard { why })?))
+}
+
+/// Into the ledger of origins: what the steps touch, and what is only found right, which is wanted from now on too.
+fn note_origins(
+    disk: Disk,
+    request: &Request,
+    start: &SettingMap,
+    now: &Snapshot,
+    forward: bool,
+) -> Result<Option<String>, Error> {
+    let mut origin: SettingMap =
+        request.already.iter().filter_map(|s| Some((s.address()?, s.clone()))).collect::<BTreeMap<_, _>>();
+    origin.extend(start.clone());
+    let noted = Ledger::read(disk.lock, &now.host).and_then(|l| l.note(disk.store, disk.lock, now, &origin));
+    match noted {
+        Ok(_) => Ok(None),
+        // The way back is never refused.
+        Err(e @ Error::Damaged { .. }) if !forward => Ok(Some(e.to_string())),
+        Err(Error::State { path, source }) => Err(Refusal::State { path, why: source.to_string() }.into()),
+        Err(e) => Err(e),
+    }
 }
 
 /// The guard sees what comes later: three times as long as the run itself.
@@ -285,6 +282,15 @@ fn devices(request: &Request, now: &Snapshot) -> Vec<DevId> {
 }
 
 impl Tx<'_> {
+    fn succeeded(&mut self, unmet: Vec<Address>) {
+        self.out.verdict = Verdict::Applied;
+        self.out.unmet = unmet;
+        self.out.unmet.extend(self.unmet());
+        let text = crate::irq::elsewhere(&self.now, self.out.applied.iter());
+        text.into_iter().for_each(|t| self.note(t));
+        self.out.changed = !(self.out.applied.is_empty() && self.out.side_effects.is_empty());
+    }
+
     /// Looks for queues that stand still since the steps. An error: it has to be put back.
     fn still_sends(&mut self, watch: Option<Watch>, time: Duration, before: &[Stuck]) -> Done {
         let Some(mut watch) = watch else { return Ok(()) };

@@ -57,6 +57,13 @@ struct LearnedFile {
     learned: Vec<Learned>,
 }
 
+/// Where the transaction is kept.
+#[derive(Clone, Copy)]
+pub(crate) struct Disk<'a> {
+    pub store: &'a Store,
+    pub lock: &'a Lock,
+}
+
 impl Store {
     /// `dir` (`--state-dir`), else `RINGWISE_STATE_DIR`, else `/var/lib/ringwise`, and `/run/ringwise/state` where that
     /// cannot be written. Touches nothing.

@@ -14,7 +14,7 @@ use ringwise_sys::{Error, Request};
 
 use crate::put;
 use crate::record::Record;
-use crate::replan::Disk;
+use crate::store::Disk;
 use crate::tx::{Done, Tx};
 use crate::{Event, Refused};
 

@@ -20,7 +20,7 @@ use crate::past::{drop_doomed, in_force};
 use crate::record::Record;
 use crate::rivals::moved_by_it;
 use crate::run::transact;
-use crate::store::Lock;
+use crate::store::{Disk, Lock};
 use crate::trial::{note, undo_now};
 use crate::tx::Tx;
 use crate::unfinished::close_others;
@@ -161,6 +161,7 @@ pub fn rollback(
     let cx = Cx::new(host, policy)?;
     cx.writable()?;
     let lock = store.lock()?;
+    let disk = Disk { store, lock: &lock };
     let now = cx.look()?;
     let mut notes = close_others(store, &lock, &now, host.unix_time())?;
     let journals = Read::all(store)?;
@@ -182,9 +183,9 @@ pub fn rollback(
     let undone = |k: &Kept| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
     if request.steps.is_empty() && in_force(&journals, &now).iter().any(undone) {
         // The host is so already (only adopted, or put back by hand); what is wanted from now on is not.
-        return write_down(cx, request, kind, &now, notes, store, &lock, events);
+        return write_down(cx, request, kind, &now, notes, disk, events);
     }
-    transact(cx, request, kind, now, notes, store, &lock, events)
+    transact(cx, request, kind, now, notes, disk, events)
 }
 
 /// What [`rollback`] would do now.
@@ -301,6 +302,7 @@ fn rest(journals: &[Read], now: &Snapshot) -> Option<(u64, Kind, SettingMap)> {
 /// Restores what a rollback had to leave: a rollback of its own, to the same state.
 fn finish_rollback(cx: Cx, store: &Store, events: &mut dyn FnMut(&Event)) -> Result<Outcome, Error> {
     let lock = store.lock()?;
+    let disk = Disk { store, lock: &lock };
     let now = cx.look()?;
     let notes = close_others(store, &lock, &now, cx.host.unix_time())?;
     let Some((id, kind, mut target)) = rest(&Read::all(store)?, &now) else { return Ok(Outcome::nothing()) };
@@ -317,7 +319,7 @@ fn finish_rollback(cx: Cx, store: &Store, events: &mut dyn FnMut(&Event)) -> Res
         argv: vec!["ringwise".into(), "recover".into()],
         ..Request::default()
     };
-    transact(cx, request, kind, now, notes, store, &lock, events)
+    transact(cx, request, kind, now, notes, disk, events)
 }
 
 /// It must be one of this boot that was kept and not undone since.
