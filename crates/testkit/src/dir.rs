@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+/// An empty directory, by its absolute path; it is removed with its contents when the value is dropped.
 pub struct Dir(pub PathBuf);
 
 impl Dir {

@@ -1,5 +1,6 @@
 //! For tests only: machines made by hand, and a simulated host that behaves like a kernel.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod dir;
 pub mod golden;

@@ -45,22 +45,33 @@ pub enum Irqs {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NicSpec {
+    /// Interface name, `eth0`.
     pub name: String,
+    /// Name of the kernel module, `igb`; `virtio_net` makes a virtio device.
     pub driver: String,
     /// None: the firmware says -1.
     pub node: Option<u32>,
+    /// As `local_cpulist` in sysfs. None: the CPUs of `node`, or all online ones where that is none too.
     pub local_cpus: Option<CpuSet>,
+    /// Receive queues, and as many transmit queues.
     pub queues: u32,
     /// 0: the driver has no channel counts.
     pub max_queues: u32,
+    /// Decides the names of the interrupts, too.
     pub vectors: Vectors,
+    /// Requested and effective affinity, and the counts of interrupts.
     pub irqs: Irqs,
+    /// The link is administratively down.
     pub down: bool,
     /// Interrupts that the kernel manages.
     pub managed: bool,
+    /// `rps_cpus` of every receive queue; empty: RPS is off.
     pub rps: CpuSet,
+    /// Entries of the RFS table of every receive queue; 0: RFS is off.
     pub rps_flow_cnt: u32,
+    /// What holds the device besides the kernel's stack, such as an XDP program; empty: nothing does.
     pub users: Vec<User>,
+    /// Interface index of the bond that it is a member of.
     pub master: Option<u32>,
 }
 
@@ -68,21 +79,28 @@ pub struct NicSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostSpec {
+    /// Host name.
     pub name: String,
+    /// Processors, caches and NUMA nodes.
     pub cpu: CpuSpec,
+    /// The first one has interface index 2.
     pub nics: Vec<NicSpec>,
     /// Bonds by interface index, for `master`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bonds: Vec<u32>,
+    /// `net.core.rps_sock_flow_entries`; 0: RFS is off.
     #[serde(default)]
     pub rps_sock_flow_entries: u32,
+    /// Connections that must not be cut; empty: the host has none, and that is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub control: Vec<ControlPath>,
+    /// Devices that a user-space driver has taken from the kernel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<Held>,
 }
 
 impl NicSpec {
+    /// All other members are as [`Default`] has them: the link is up and no CPU is named anywhere.
     pub fn new(name: &str, driver: &str, node: Option<u32>, queues: u32, max_queues: u32) -> Self {
         Self { name: name.into(), driver: driver.into(), node, queues, max_queues, ..Self::default() }
     }
@@ -242,6 +260,7 @@ fn member(nic: &Nic) -> BondMember {
 }
 
 impl HostSpec {
+    /// What discovery would return for such a host.
     pub fn snapshot(&self) -> Snapshot {
         let topology = self.cpu.topology();
         let nics = self.nics.iter().enumerate().map(|(i, n)| {

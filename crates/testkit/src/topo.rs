@@ -26,17 +26,21 @@ fn one() -> u32 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CpuSpec {
+    /// CPU sockets of the machine, at least 1.
     #[serde(default = "one")]
     pub packages: u32,
     /// NUMA nodes a package; 0: a kernel without NUMA.
     #[serde(default = "one")]
     pub nodes: u32,
+    /// L3 domains of a node.
     #[serde(default = "one")]
     pub l3s: u32,
     /// Cores an L3 domain.
     pub cores: u32,
+    /// Hardware threads of a core.
     #[serde(default = "one")]
     pub threads: u32,
+    /// Which CPU numbers the threads of a core have.
     #[serde(default)]
     pub numbering: Numbering,
     /// Instead of `nodes`: package p lies on node p modulo this.
@@ -45,15 +49,19 @@ pub struct CpuSpec {
     /// Distance between nodes of one package.
     #[serde(default = "twelve")]
     pub socket_distance: u32,
+    /// CPUs that are present and offline; they have no topology, as in sysfs.
     #[serde(default)]
     pub offline: CpuSet,
+    /// As `/sys/devices/system/cpu/isolated`.
     #[serde(default)]
     pub isolated: CpuSet,
+    /// As `/sys/devices/system/cpu/nohz_full`.
     #[serde(default)]
     pub nohz_full: CpuSet,
     /// Cores that are half as strong, counted from the end.
     #[serde(default)]
     pub small_cores: u32,
+    /// Name of the hypervisor in a guest. None: bare metal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
 }
@@ -82,6 +90,7 @@ impl CpuSpec {
         }
     }
 
+    /// What discovery would return for these processors; no fact of it is unknown.
     pub fn topology(&self) -> Topology {
         let per_node = self.l3s * self.cores;
         let per_package = self.nodes.max(1) * per_node;

@@ -4,7 +4,7 @@
 //! It shares no code with the model and the parsers, so that reading such a tree tests them.
 
 mod cpu;
-pub mod desc;
+mod desc;
 mod interrupts;
 mod nic;
 mod proc;
@@ -14,7 +14,7 @@ mod text;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-pub use cpu::Cpus;
+use cpu::Cpus;
 pub use desc::Host;
 
 /// Files and symbolic links by absolute path; directories are those that something lies in.
@@ -23,8 +23,10 @@ pub struct Tree {
     entries: BTreeMap<String, Entry>,
 }
 
+/// What lies at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
+    /// Content of a regular file.
     File(String),
     /// Target as it stands in the link, relative.
     Link(String),
@@ -50,6 +52,7 @@ impl Tree {
         Ok(tree)
     }
 
+    /// By absolute path, sorted.
     pub fn entries(&self) -> &BTreeMap<String, Entry> {
         &self.entries
     }
@@ -94,6 +97,7 @@ impl Tree {
         tar.into_inner()
     }
 
+    /// The same, compressed; the bytes are the same for the same description.
     pub fn tar_gz(&self) -> io::Result<Vec<u8>> {
         let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
         out.write_all(&self.tar()?)?;

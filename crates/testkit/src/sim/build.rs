@@ -91,11 +91,13 @@ pub fn host(cpus: u32, nodes: u32) -> Build {
 }
 
 impl Build {
+    /// Sets the release, as `uname -r` prints it; the default is 6.12.48.
     pub fn kernel(mut self, version: &str) -> Self {
         self.snapshot.host.kernel = Fact::Known(version.into());
         self
     }
 
+    /// Sets `/sys/devices/system/cpu/isolated` to a list such as `2-3`. Panics: it is no CPU list.
     pub fn isolated(mut self, cpus: &str) -> Self {
         self.snapshot.topology.isolated = Fact::Known(cpus.parse().expect("a CPU list"));
         self
@@ -106,10 +108,12 @@ impl Build {
         self.nic(name, Driver::Igb, node, queues, 8)
     }
 
+    /// A virtio_net with `queues` queue pairs, all of them in use.
     pub fn virtio(self, name: &str, node: u32, queues: u32) -> Self {
         self.nic(name, Driver::Virtio, node, queues, queues)
     }
 
+    /// A vmxnet3 with `queues` queue pairs; the driver has no channel counts that can be set.
     pub fn vmxnet3(self, name: &str, node: u32, queues: u32) -> Self {
         self.nic(name, Driver::Vmxnet3, node, queues, queues)
     }
@@ -345,6 +349,7 @@ impl Build {
         self
     }
 
+    /// The host as it is described so far, for [`Sim::new`](super::Sim::new).
     pub fn done(self) -> Snapshot {
         self.snapshot
     }

@@ -13,8 +13,11 @@ use super::State;
 /// How a device behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
+    /// Intel 82576, as QEMU emulates it.
     Igb,
+    /// virtio_net: a change of channels sets affinities and XPS anew.
     Virtio,
+    /// VMware's paravirtual device: it answers EOPNOTSUPP to a change of channels.
     Vmxnet3,
     /// The lab's own test NIC.
     Mqnic,

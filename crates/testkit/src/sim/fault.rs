@@ -18,8 +18,10 @@ pub enum At {
     Every,
 }
 
+/// How often a fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Times {
+    /// The first time that the write is met; later ones succeed.
     Once,
     /// From then on: for [`At::Write`] every write from the k-th.
     Always,
@@ -29,17 +31,41 @@ pub enum Times {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// The kernel answers with this errno and changes nothing.
-    Fail { at: At, errno: i32, times: Times },
+    Fail {
+        /// Writes that fail.
+        at: At,
+        /// Number as on Linux, `22` for EINVAL.
+        errno: i32,
+        /// Whether an attempt to repeat the write succeeds.
+        times: Times,
+    },
     /// Accepted without a word, and nothing happens.
-    Ignore { at: At },
+    Ignore {
+        /// Writes that have no effect.
+        at: At,
+    },
     /// The device is gone from the moment of this write.
-    Vanish { at: At, dev: String },
+    Vanish {
+        /// The write that finds the device gone.
+        at: At,
+        /// Interface name; it need not be the one that is written to.
+        dev: String,
+    },
     /// The call does not come back until [`Sim::heal`]; nothing happens.
-    Hang { at: At },
+    Hang {
+        /// Writes that hang.
+        at: At,
+    },
     /// SIGKILL while the write is on its way: before it did anything.
-    KillBefore { at: At },
+    KillBefore {
+        /// The last write that is tried.
+        at: At,
+    },
     /// SIGKILL when the kernel has done it.
-    KillAfter { at: At },
+    KillAfter {
+        /// The last write that is done.
+        at: At,
+    },
 }
 
 /// What a killed process unwinds with. Nothing between here and the test may act on it.

@@ -21,7 +21,7 @@ mod kernel;
 mod moderation;
 mod napi;
 mod netlink;
-pub mod others;
+mod others;
 mod rss;
 mod rules;
 mod tree;
@@ -194,6 +194,7 @@ impl Sim {
         self.lock().log.clone()
     }
 
+    /// Writes and changing kernel requests since the last [`Sim::forget_writes`], those that failed included.
     pub fn writes(&self) -> usize {
         self.lock().writes
     }
@@ -399,6 +400,7 @@ impl Sim {
         self.lock().host.boot_id = Fact::Absent;
     }
 
+    /// Replaces the content of `/etc/machine-id`, as if this were another host.
     pub fn machine_id(&self, id: &str) {
         self.lock().host.machine_id = Fact::Known(id.to_string());
     }

@@ -11,7 +11,7 @@ use super::tree::Tree;
 use super::{Sim, State, driver};
 
 const ENOENT: i32 = 2;
-pub const UNIT: &str = "irqbalance.service";
+const UNIT: &str = "irqbalance.service";
 
 #[derive(Default)]
 pub(crate) struct Others {

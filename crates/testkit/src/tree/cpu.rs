@@ -5,7 +5,7 @@ use super::{Tree, text};
 
 /// Where every CPU of a described machine is.
 #[derive(Debug, Clone)]
-pub struct Cpus {
+pub(crate) struct Cpus {
     all: Vec<Place>,
     pub online: Vec<u32>,
     /// Width of masks in bits.
@@ -24,7 +24,7 @@ struct Place {
 }
 
 impl Cpus {
-    pub fn new(d: &Cpu) -> Result<Self, String> {
+    pub(crate) fn new(d: &Cpu) -> Result<Self, String> {
         let per_package = d.nodes_per_package.max(1);
         if !d.cores.is_multiple_of(per_package) || d.l3_cores.is_some_and(|n| n == 0 || !d.cores.is_multiple_of(n)) {
             return Err("cpu: cores is no multiple of nodes_per_package or l3_cores".into());
@@ -61,7 +61,7 @@ impl Cpus {
     }
 
     /// Online CPUs of a node; of a negative one, all.
-    pub fn of_node(&self, node: i32) -> Vec<u32> {
+    pub(crate) fn of_node(&self, node: i32) -> Vec<u32> {
         match u32::try_from(node) {
             Ok(n) if self.nodes > 0 => self.those(|x| x.node == n),
             _ => self.online.clone(),
@@ -69,7 +69,7 @@ impl Cpus {
     }
 
     /// Near CPUs first, each group with first threads before second ones.
-    pub fn near_first(&self, node: i32) -> Vec<u32> {
+    pub(crate) fn near_first(&self, node: i32) -> Vec<u32> {
         let near = self.of_node(node);
         let mut places: Vec<&Place> = self.all.iter().filter(|x| self.is_online(x.cpu)).collect();
         places.sort_by_key(|x| (!near.contains(&x.cpu), x.thread, x.cpu));
@@ -77,7 +77,7 @@ impl Cpus {
     }
 
     /// Package of a CPU.
-    pub fn package(&self, cpu: u32) -> u32 {
+    pub(crate) fn package(&self, cpu: u32) -> u32 {
         self.all.iter().find(|x| x.cpu == cpu).map_or(0, |x| x.package)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+/// A hand-written host: `host.toml` in TOML, for [`Tree::build`](super::Tree::build).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
@@ -11,19 +12,22 @@ pub struct Host {
     pub origin: String,
     /// What the host is for, and where its shape comes from.
     pub about: String,
+    /// As in `/proc/sys/kernel/hostname`.
     pub hostname: String,
     /// As in `/proc/sys/kernel/osrelease`.
     pub kernel: String,
     #[serde(default)]
-    pub arch: Arch,
+    pub(crate) arch: Arch,
     /// DMI.
     #[serde(default)]
     pub vendor: Option<String>,
+    /// DMI as well: `product_name` below `/sys/class/dmi/id`.
     #[serde(default)]
     pub product: Option<String>,
     /// The CPU flag of guests.
     #[serde(default)]
     pub guest: bool,
+    /// Follows `BOOT_IMAGE=… ro` in `/proc/cmdline`.
     #[serde(default)]
     pub cmdline: String,
     /// Interrupt remapping: `IR-` before the chip names of x86.
@@ -35,14 +39,14 @@ pub struct Host {
     /// Path under `/proc/sys` → value.
     #[serde(default)]
     pub sysctl: BTreeMap<String, String>,
-    pub cpu: Cpu,
+    pub(crate) cpu: Cpu,
     #[serde(default)]
-    pub nic: Vec<Nic>,
+    pub(crate) nic: Vec<Nic>,
     #[serde(default)]
-    pub software: Vec<Software>,
+    pub(crate) software: Vec<Software>,
     /// Vectors of other devices, which are nobody's queues.
     #[serde(default)]
-    pub other: Vec<Other>,
+    pub(crate) other: Vec<Other>,
     /// Path prefixes (a part may be `*`) that whoever packed the tree did not take along.
     #[serde(default)]
     pub missing: Vec<String>,
@@ -50,7 +54,7 @@ pub struct Host {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Arch {
+pub(crate) enum Arch {
     #[default]
     X86_64,
     Aarch64,
@@ -58,7 +62,7 @@ pub enum Arch {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cpu {
+pub(crate) struct Cpu {
     pub packages: u32,
     /// Cores a package.
     pub cores: u32,
@@ -95,7 +99,7 @@ pub struct Cpu {
 /// How the kernel numbered the threads (p = package, c = core in it, t = thread).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Numbering {
+pub(crate) enum Numbering {
     /// All first threads package by package, then all second threads.
     #[default]
     SiblingsLast,
@@ -107,7 +111,7 @@ pub enum Numbering {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Nic {
+pub(crate) struct Nic {
     pub name: String,
     pub driver: String,
     pub bus: Bus,
@@ -157,7 +161,7 @@ pub struct Nic {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bus {
+pub(crate) enum Bus {
     Pci,
     Virtio,
     Vmbus,
@@ -165,7 +169,7 @@ pub enum Bus {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Xps {
+pub(crate) enum Xps {
     #[default]
     None,
     /// Queue q for the q-th CPU.
@@ -179,7 +183,7 @@ pub enum Xps {
 /// Neighbouring vectors of one kind.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Vectors {
+pub(crate) struct Vectors {
     /// `{n}` counts from `from`; `{first}` and `{last}` are the rings of a vector that has several (`rings`).
     /// Empty: requested by nobody.
     pub name: String,
@@ -205,7 +209,7 @@ pub struct Vectors {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub(crate) enum Asked {
     /// Every CPU.
     #[default]
     All,
@@ -219,7 +223,7 @@ pub enum Asked {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Software {
+pub(crate) struct Software {
     pub name: String,
     /// `bond`, `vlan`, `bridge`, `veth`, `tun`, `dummy`.
     pub kind: String,
@@ -234,7 +238,7 @@ pub struct Software {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Other {
+pub(crate) struct Other {
     /// `{n}` counts from 0.
     pub name: String,
     pub address: String,
@@ -243,6 +247,7 @@ pub struct Other {
 }
 
 impl Host {
+    /// Reads TOML. Errors: no TOML, a member that is unknown, missing or of another type, or another `origin`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let host: Self = toml::from_str(text).map_err(|e| e.to_string())?;
         if host.origin != "hand-written" {
@@ -269,7 +274,7 @@ impl Host {
 }
 
 impl Software {
-    pub fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         if self.count == 1 {
             vec![self.name.clone()]
         } else {
