@@ -5,9 +5,15 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// Neither `/proc` nor `/sys` could be read.
-    NothingReadable { proc: String, sys: String },
+    NothingReadable {
+        /// Errno and meaning of the attempt to read `/proc`.
+        proc: String,
+        /// The same for `/sys`.
+        sys: String,
+    },
     /// The user named an interface that is not there.
     NoSuchDevice {
+        /// As the user wrote it.
         name: String,
         /// In natural order, loopback left out; software interfaces only where there are few.
         existing: Vec<String>,

@@ -2,6 +2,7 @@
 //!
 //! Every file and request is optional: what could not be read is a fact of its own, with its reason.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod bond;
 mod channels;

@@ -15,9 +15,13 @@ pub struct Parts {
     pub counts: bool,
     /// RPS, RFS, XPS and byte limits of every queue.
     pub steering: bool,
+    /// Receive hashing: table, key, hash function and contexts.
     pub rss: bool,
+    /// Sizes of the rings, and their maxima.
     pub rings: bool,
+    /// Moderation of the whole device.
     pub coalesce: bool,
+    /// Pause frames.
     pub pause: bool,
     /// Features and private flags.
     pub features: bool,
@@ -25,6 +29,7 @@ pub struct Parts {
     pub queue_coalesce: bool,
     /// Flow steering rules: one call a rule.
     pub rules: bool,
+    /// NAPI settings of the device (sysfs) and of its instances (netdev generic netlink).
     pub napi: bool,
     /// sysctls and the wake-up time of CPUs.
     pub host: bool,
@@ -33,6 +38,7 @@ pub struct Parts {
 }
 
 impl Parts {
+    /// Every part: the slowest way to read a host.
     pub const ALL: Self = Self {
         cores: true,
         asked: true,

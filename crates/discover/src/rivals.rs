@@ -25,7 +25,9 @@ const USERS: &[&str] = &["dpdk-testpmd", "ovs-vswitchd", "vpp_main"];
 pub struct Found {
     /// Those that run and move settings, by name.
     pub names: Fact<Vec<String>>,
+    /// Running programs, and files that act at boot or when a device appears, with what they set; sorted.
     pub details: Vec<Rival>,
+    /// Its settings and bans. Absent: it does not run.
     pub irqbalance: Fact<Irqbalance>,
 }
 

@@ -22,15 +22,20 @@ const COMM: usize = 15;
 /// A port on which somebody waits for packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listener {
+    /// Decides with the address which flow types match: `tcp4`, `udp6`.
     pub protocol: Protocol,
     /// `0.0.0.0`: any IPv4 address; `::`: any address, IPv4 too where the program did not ask for IPv6 only.
     pub address: IpAddr,
+    /// Local port, 1 to 65,535.
     pub port: u16,
 }
 
+/// Of the sockets in `/proc/net` that are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protocol {
+    /// Sockets in state LISTEN, of `/proc/net/tcp` and `tcp6`.
     Tcp,
+    /// Sockets that are bound and not connected, of `/proc/net/udp` and `udp6`.
     Udp,
 }
 
@@ -66,7 +71,9 @@ impl Listener {
 pub struct NotListening {
     /// `program "nginx"`
     pub who: String,
+    /// What was found instead of a listening socket, or which file cannot be read, as text.
     pub found: String,
+    /// What the user can do, as text.
     pub right: String,
 }
 

@@ -23,6 +23,8 @@ pub struct Way {
     pub members: Fact<Vec<String>>,
 }
 
+/// Asks the kernel for the route (RTM_GETROUTE) and follows its interface down; what cannot be read is an unknown fact
+/// of the way.
 pub fn way(host: &dyn Host, to: IpAddr) -> Way {
     let mut r = Reader::new(host);
     let ports = crate::links::ports(&mut r);
@@ -56,6 +58,7 @@ pub fn connections(host: &dyn Host) -> Result<Vec<(u8, Connected)>, String> {
 /// Connections with their protocol and what came by each so far, where the kernel counts it (TCP).
 #[derive(Debug, Clone, Default)]
 pub struct Talks {
+    /// IP protocol number (6 TCP, 17 UDP), and the connection; packets of UDP are never counted.
     pub all: Vec<(u8, Talk)>,
     /// Why they are from `/proc`, which does not count.
     pub uncounted: Option<String>,
@@ -114,6 +117,7 @@ pub fn waits(host: &dyn Host, protocol: u8, to: (IpAddr, u16)) -> Result<Option<
 /// Who holds a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
+    /// Process ID in the namespace of this `/proc`.
     pub pid: u32,
     /// None: it ended meanwhile.
     pub name: Option<String>,
