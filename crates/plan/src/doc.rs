@@ -14,8 +14,11 @@ pub const VERSION: u32 = 2;
 /// One plan for one host. Nothing in it depends on the order of devices or on the moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// [`SCHEMA`] when written by ringwise; a reader refuses anything else.
     pub schema: String,
+    /// [`VERSION`] of the ringwise that wrote it.
     pub version: u32,
+    /// Compared with the host before a saved plan is applied.
     pub host: PlanHost,
     /// With every member that was left open filled in as the goal has it.
     pub intent: Intent,
@@ -39,6 +42,7 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// What cannot be had here, learned refusals included.
     pub refused: Vec<NotPossible>,
+    /// What the user should know before applying, one text each; the plan is made all the same.
     pub warnings: Vec<String>,
     /// Numbers that can be checked after applying.
     pub expected: Vec<Expected>,
@@ -71,6 +75,7 @@ pub struct Plan {
 /// Somebody else's value that stays.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
+    /// The value as it is on the host, who set it and since when.
     pub hand: Hand,
     /// As the goal would have it.
     pub wanted: Setting,
@@ -79,14 +84,20 @@ pub struct Kept {
 /// Which host, kernel and boot the plan was made for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanHost {
+    /// Host name (`/proc/sys/kernel/hostname`).
     pub name: Fact<String>,
+    /// Kernel release as `uname -r` prints it (`/proc/sys/kernel/osrelease`).
     pub kernel: Fact<String>,
+    /// A new UUID at each boot (`/proc/sys/kernel/random/boot_id`); interrupt numbers hold for one boot only.
     pub boot_id: Fact<String>,
+    /// The same across boots, 32 hexadecimal digits (machine-id(5)).
     pub machine_id: Fact<String>,
 }
 
+/// A device that is not planned, or only in part, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftAlone {
+    /// Interface name.
     pub dev: String,
     /// `link down`, `no queue interrupts known`, `channels: in use by XDP (driver mode)`, …
     pub why: String,
@@ -95,14 +106,18 @@ pub struct LeftAlone {
 /// The queues of one device and their CPUs after the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DevLayout {
+    /// Interface name.
     pub dev: String,
     /// `None`: unknown.
     pub node: Option<NodeId>,
+    /// In ascending order from 0, one entry for each pair of a receive and a transmit queue.
     pub queues: Vec<Placed>,
 }
 
+/// Where the interrupt of one queue pair goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
+    /// Number as the kernel counts the device's queues, from 0.
     pub queue: u32,
     /// `None`: not placed (the interrupt cannot be moved or is not known, and where it goes is not known either).
     pub cpu: Option<CpuId>,
@@ -116,10 +131,13 @@ pub struct Placed {
 /// A setting that the goal would like, left to the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
+    /// The value that the goal would write.
     pub setting: Setting,
     /// What is there now, for `channels 8 -> 4`.
     pub from: Fact<Setting>,
+    /// Code of the rule behind it, as [`explain_rule`](crate::explain_rule) takes it.
     pub rule: String,
+    /// Why the goal would write it; a plain text in plans of version 1.
     #[serde(alias = "why")]
     pub reason: Reason,
     /// The command line that would do it.
@@ -143,6 +161,7 @@ pub struct NotPossible {
     pub address: Option<Address>,
     /// For people: `eth1 interrupt CPU rx-3`.
     pub what: String,
+    /// What the kernel or the driver answered, or what is missing; a text for people.
     pub why: String,
     /// The goal is not fully met without it.
     pub needed: bool,
@@ -161,6 +180,7 @@ pub struct Expected {
     pub text: String,
     /// `None`: not known (no interrupt came yet, or not readable).
     pub before: Option<f64>,
+    /// By the plan's own count; `None`: it cannot be told, and the number is left out of the plan.
     pub after: Option<f64>,
     /// `percent of queues`, `interrupts`, `queues`, `CPUs`; of each, less is better.
     pub unit: String,
@@ -172,6 +192,7 @@ pub struct Expected {
 /// A step that interrupts a way in: `apply` needs the user's word and a trial for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
+    /// Of a step in [`Plan::steps`].
     pub address: Address,
     /// `your ssh session (192.0.2.10 over eth0)`
     pub ways: Vec<String>,
@@ -180,10 +201,15 @@ pub struct Cut {
 /// Queues that want the same policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
+    /// Interface name.
     pub dev: String,
+    /// As the user configured it, or `latency` and `bulk`; unique within the device.
     pub name: String,
+    /// CPUs that the interrupts of its queues go to.
     pub cpus: CpuSet,
+    /// Queue numbers in ascending order.
     pub queues: Vec<u32>,
+    /// Name of a moderation policy ([`policies`](crate::policies)). `None`: moderation stays as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// How its queues are moderated, in words: `rx-usecs 5 tx-usecs 10 on each queue`.
@@ -203,12 +229,15 @@ pub struct Group {
 /// CPUs for the programs of a device or group: a proposal, nothing is moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
+    /// Interface whose packets the programs receive or send.
     pub dev: String,
+    /// Name of a [`Group`] of the device. `None`: all its queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// systemd units that are named; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
+    /// Where the programs should run; online CPUs only.
     pub cpus: CpuSet,
     /// Why these: a sentence.
     pub why: String,
@@ -221,9 +250,11 @@ pub struct Program {
 /// A physical core with more than one queue of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DoubledCore {
+    /// Interface name.
     pub dev: String,
     /// Threads of the core.
     pub core: CpuSet,
+    /// Two or more queue numbers in ascending order.
     pub queues: Vec<u32>,
     /// Both queues belong to this group: two of a kind compete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -243,6 +274,7 @@ impl Plan {
 }
 
 impl PlanHost {
+    /// Takes over each fact as it was read, unknown ones with their reason.
     pub fn of(s: &Snapshot) -> Self {
         Self {
             name: s.host.name.clone(),

@@ -60,12 +60,16 @@ fn wake_usecs(own: &[Policy]) -> u32 {
 /// What a goal lays down on an interface that has it all, and on the host, for people. Queues and CPUs are placed on
 /// the host itself.
 pub struct LaysDown {
+    /// On each interface, without channels, interrupts and XPS; empty: the goal changes nothing else there.
     pub device: Vec<Knob>,
+    /// `net.core.rps_sock_flow_entries`; 0: RFS is turned off; `None`: the goal leaves it as it is.
     pub rfs_entries: Option<u32>,
     /// Microseconds, on the CPUs of the queues.
     pub cpu_latency: Option<u32>,
 }
 
+/// What the goal stands for without a look at a host; `own` are policies of the configuration, which override the
+/// built-in ones.
 pub fn lays_down(goal: Goal, own: &[Policy]) -> LaysDown {
     let mut device = Vec::new();
     let feature = |name: &str, on| Knob::Feature { name: name.into(), on };

@@ -9,6 +9,7 @@
 //!
 //! Pure: no file, no clock, and neither the order nor the names of devices change a layout.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod arfs;
 mod article;

@@ -13,25 +13,87 @@ use crate::LeftAlone;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Refusal {
     /// Named by the user, not on this host.
-    UnknownDevice { dev: String, have: Vec<String> },
+    UnknownDevice {
+        /// As the user wrote it.
+        dev: String,
+        /// Interfaces with queues of their own, in natural order; may be empty.
+        have: Vec<String>,
+    },
     /// Named by the user, but there is nothing in it that can be tuned.
-    NotTunable { dev: String, why: String },
+    NotTunable {
+        /// As the user wrote it.
+        dev: String,
+        /// What is missing, as a text for people.
+        why: String,
+    },
     /// No device of the host can be tuned.
-    NothingTunable { left_alone: Vec<LeftAlone> },
+    NothingTunable {
+        /// Every device with queues of its own; empty: the host has none.
+        left_alone: Vec<LeftAlone>,
+    },
     /// `--cpus`, `--reserve` or `--exclude-cpus` names CPUs that are not there.
-    CpuBeyondMachine { option: String, cpus: CpuSet, online: CpuSet },
+    CpuBeyondMachine {
+        /// The option as the user typed it, `--cpus`.
+        option: String,
+        /// Those of the option that are not online; CPUs to keep free may be offline, but the host must have them.
+        cpus: CpuSet,
+        /// All CPUs of the host that are online.
+        online: CpuSet,
+    },
     /// Nothing is left to place queues on.
-    NoCandidates { online: CpuSet, isolated: CpuSet, reserved: CpuSet, cpus: Option<CpuSet> },
+    NoCandidates {
+        /// All CPUs of the host that are online.
+        online: CpuSet,
+        /// Isolated CPUs, which are not used unless the user names them.
+        isolated: CpuSet,
+        /// CPUs that `--reserve` and `--exclude-cpus` keep free.
+        reserved: CpuSet,
+        /// CPUs of `--cpus`. `None`: the option was not given.
+        cpus: Option<CpuSet>,
+    },
     /// For this device no CPU is near, and far ones were ruled out.
-    NoNearCandidates { dev: String, near: CpuSet, candidates: CpuSet },
+    NoNearCandidates {
+        /// Interface name.
+        dev: String,
+        /// CPUs on the device's node and on nodes that count as near.
+        near: CpuSet,
+        /// CPUs that queues may be placed on; none of them is in `near`.
+        candidates: CpuSet,
+    },
     /// `--queues` above what the device can have (or 0).
-    TooManyQueues { dev: String, asked: u32, max: u32 },
+    TooManyQueues {
+        /// Interface name.
+        dev: String,
+        /// Queues that the user requested; may be 0.
+        asked: u32,
+        /// Most queues of the device.
+        max: u32,
+    },
     /// One interrupt serves queues that want different CPUs.
-    Conflict { dev: String, first: String, first_cpu: CpuId, second: String, second_cpu: CpuId },
+    Conflict {
+        /// Interface name.
+        dev: String,
+        /// The queue that was placed first, as text: `rx-0`.
+        first: String,
+        /// CPU that the first queue should go to.
+        first_cpu: CpuId,
+        /// A queue on the same interrupt.
+        second: String,
+        /// CPU that the second queue should go to; never the first one's.
+        second_cpu: CpuId,
+    },
     /// The goal needs something that is not here.
-    GoalNotPossible { goal: Goal, why: String },
+    GoalNotPossible {
+        /// The goal that the user requested.
+        goal: Goal,
+        /// What is missing, as a text for people.
+        why: String,
+    },
     /// What was laid down cannot be: all of it at once.
-    WrongWishes { wrong: Vec<WrongWish> },
+    WrongWishes {
+        /// At least one, in the order in which they were found.
+        wrong: Vec<WrongWish>,
+    },
 }
 
 /// One thing laid down that cannot be meant so.
@@ -41,7 +103,9 @@ pub struct WrongWish {
     pub said: String,
     /// `eth1 moderation rx-usecs-high`
     pub what: String,
+    /// What was configured or what the host has instead, as a text for people.
     pub found: String,
+    /// What is expected, or what to do.
     pub right: String,
 }
 

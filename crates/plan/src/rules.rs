@@ -3,9 +3,13 @@
 /// A rule behind a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleText {
+    /// `A01`, `R0.09`: cited by steps and by the findings of `check`.
     pub id: &'static str,
+    /// A few words in lower case, without a full stop.
     pub title: &'static str,
+    /// Whole sentences: what it costs, and the measurement where there is one.
     pub why: &'static str,
+    /// The document that the rule comes from.
     pub source: &'static str,
 }
 
