@@ -64,6 +64,7 @@ fn byte_of(reply: &[u8], kind: u16) -> Result<Option<u8>, ParseError> {
     Ok(None)
 }
 
+/// Decodes an `EEE_GET` reply; an attribute that is missing counts as off.
 pub fn eee(reply: &[u8]) -> Result<Eee, ParseError> {
     let on = |kind| byte_of(reply, kind).map(|b| b == Some(1));
     Ok(Eee { active: on(EEE_ACTIVE)?, enabled: on(EEE_ENABLED)? })

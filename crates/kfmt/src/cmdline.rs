@@ -9,6 +9,7 @@ use crate::{ParseError, cpulist};
 pub struct Isolcpus {
     /// `nohz`, `domain`, `managed_irq`, as written. Empty: the kernel takes `domain`.
     pub flags: Vec<String>,
+    /// CPUs of the list behind the flags, in the format of [`crate::cpulist`].
     pub cpus: CpuSet,
 }
 

@@ -19,6 +19,7 @@ pub struct ParseError {
 const EXCERPT: usize = 48;
 
 impl ParseError {
+    /// An error without a line number. Of `found`, at most 48 characters are kept.
     pub fn new(what: &'static str, found: impl AsRef<[u8]>, expected: &'static str) -> Self {
         Self { what, line: None, found: excerpt(found.as_ref()), expected }
     }

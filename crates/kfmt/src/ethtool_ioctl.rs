@@ -8,12 +8,12 @@ pub mod rxnfc;
 use crate::ParseError;
 
 /// `ETHTOOL_GDRVINFO` and so on: the number stands in the first word of every struct.
-pub mod cmd {
-    pub const GDRVINFO: u32 = 0x03;
-    pub const GRXFH: u32 = 0x29;
-    pub const SRXFH: u32 = 0x2a;
-    pub const GRSSH: u32 = 0x46;
-    pub const SRSSH: u32 = 0x47;
+pub(crate) mod cmd {
+    pub(crate) const GDRVINFO: u32 = 0x03;
+    pub(crate) const GRXFH: u32 = 0x29;
+    pub(crate) const SRXFH: u32 = 0x2a;
+    pub(crate) const GRSSH: u32 = 0x46;
+    pub(crate) const SRSSH: u32 = 0x47;
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
@@ -32,8 +32,11 @@ fn short(what: &'static str, bytes: &[u8], expected: &'static str) -> ParseError
 /// erom_version 132, n_priv_flags 176, regdump_len 192.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Drvinfo {
+    /// Name of the kernel driver (`ixgbe`, `virtio_net`).
     pub driver: String,
+    /// Version of the driver; most drivers report the kernel release.
     pub version: String,
+    /// Version of the firmware in the driver's own format; empty if there is none.
     pub fw_version: String,
     /// PCI address, `virtio1`'s PCI function, or empty.
     pub bus_info: String,
@@ -44,12 +47,14 @@ pub const DRVINFO_SIZE: usize = 196;
 const DRVINFO_TEXTS: [usize; 4] = [4, 36, 68, 100];
 const DRVINFO_TEXT: usize = 32;
 
+/// Payload of an `ETHTOOL_GDRVINFO`: [`DRVINFO_SIZE`] bytes, zero behind the command.
 pub fn drvinfo_request() -> Vec<u8> {
     let mut b = vec![0; DRVINFO_SIZE];
     set_word(&mut b, 0, cmd::GDRVINFO);
     b
 }
 
+/// Decodes the answer to [`drvinfo_request`]. A reply that is too short is an error.
 pub fn drvinfo(reply: &[u8]) -> Result<Drvinfo, ParseError> {
     if reply.len() < DRVINFO_SIZE {
         return Err(short("ethtool_drvinfo", reply, "196 bytes"));
@@ -99,8 +104,11 @@ pub struct RxfhSizes {
 /// Table, key and function of an RSS context.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rxfh {
+    /// Number of the RSS context; 0 is the device's own.
     pub context: u32,
+    /// Receive queue of each entry of the indirection table, in order.
     pub indir: Vec<u32>,
+    /// Hash key; empty where the driver reports none.
     pub key: Vec<u8>,
     /// `ETH_RSS_HASH_*` mask; 0: not told. See [`crate::ethtool_nl::hfunc_name`].
     pub hfunc: u8,
@@ -195,9 +203,13 @@ pub const CONTEXT_ALLOC: u32 = u32::MAX;
 /// An ETHTOOL_SRSSH. Empty key and `hfunc` 0 leave those as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RssOrder {
+    /// RSS context to change; 0 is the device's own, [`CONTEXT_ALLOC`] creates one.
     pub context: u32,
+    /// What becomes of the indirection table.
     pub table: TableOrder,
+    /// Hash key with exactly the device's number of bytes; empty keeps the present one.
     pub key: Vec<u8>,
+    /// `ETH_RSS_HASH_*` bit; 0 keeps the present function.
     pub hfunc: u8,
     /// What is there now where it is not to change: before 6.8 anything but 0 is refused, since then 0 is "none".
     pub input_xfrm: u8,
@@ -223,6 +235,7 @@ impl RssOrder {
     }
 }
 
+/// Payload of the `ETHTOOL_SRSSH`: `struct ethtool_rxfh`, then the table, then the key.
 pub fn srssh(order: &RssOrder) -> Vec<u8> {
     let (size, entries): (u32, &[u32]) = match &order.table {
         TableOrder::Keep => (INDIR_NO_CHANGE, &[]),

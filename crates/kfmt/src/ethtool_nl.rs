@@ -92,9 +92,13 @@ pub fn channels_reply(c: &Channels) -> Vec<u8> {
 /// New channel counts; `None` leaves a kind as it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChannelCounts {
+    /// Channels that only receive (`ETHTOOL_A_CHANNELS_RX_COUNT`).
     pub rx: Option<u32>,
+    /// Channels that only transmit (`ETHTOOL_A_CHANNELS_TX_COUNT`).
     pub tx: Option<u32>,
+    /// Channels that do both (`ETHTOOL_A_CHANNELS_COMBINED_COUNT`).
     pub combined: Option<u32>,
+    /// Channels for link events and the like, which carry no traffic (`ETHTOOL_A_CHANNELS_OTHER_COUNT`).
     pub other: Option<u32>,
 }
 
@@ -195,15 +199,20 @@ pub fn pause_frames(reply: &[u8]) -> Result<(Option<u64>, Option<u64>), ParseErr
 /// What a LINKMODES_GET reply says about the link itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkModes {
+    /// Autonegotiation is on (`ETHTOOL_A_LINKMODES_AUTONEG`). `None`: not reported.
     pub autoneg: Option<bool>,
     /// Mb/s. `None`: not told, or unknown because the link is down.
     pub speed_mbps: Option<u32>,
+    /// `None`: not reported, or `DUPLEX_UNKNOWN` because the link is down.
     pub duplex: Option<Duplex>,
 }
 
+/// `ETHTOOL_A_LINKMODES_DUPLEX`; displayed as in `/sys/class/net/DEV/duplex`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duplex {
+    /// `DUPLEX_HALF`: one end sends at a time.
     Half,
+    /// `DUPLEX_FULL`: both ends send at the same time.
     Full,
 }
 

@@ -235,6 +235,7 @@ pub struct LinkText {
     pub speed_mbps: Option<Option<u32>>,
     /// `full`, `half` or `unknown`.
     pub duplex: Option<&'static str>,
+    /// `Link detected`. `None`: the line is missing.
     pub carrier: Option<bool>,
 }
 

@@ -15,13 +15,16 @@ const INFO: u16 = 2;
 const BYTES_RECEIVED: usize = 128;
 const SEGS_IN: usize = 140;
 
+/// One TCP connection of a `SOCK_DIAG_BY_FAMILY` dump (`linux/inet_diag.h`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Talk {
+    /// Addresses, ports and inode; IPv4 addresses mapped into IPv6 are unwrapped.
     pub ends: Connected,
     /// Segments that came, and bytes that were taken from them; kernels before 4.2 do not count segments.
     pub received: Option<(u32, u64)>,
 }
 
+/// Decodes one `struct inet_diag_msg` with its attributes. A message below 72 bytes is an error.
 pub fn talk(msg: &[u8]) -> Result<Talk, ParseError> {
     let bad = || ParseError::new(WHAT, format!("{} bytes", msg.len()), "72 bytes or more");
     let (head, rest) = (msg.get(..HEAD).ok_or_else(bad)?, msg.get(HEAD..).unwrap_or_default());

@@ -11,12 +11,14 @@ const WHAT: &str = "/proc/interrupts";
 pub struct Interrupts {
     /// Columns: the CPUs that were online, in the order of the header.
     pub cpus: Vec<CpuId>,
+    /// In the order of the file.
     pub rows: Vec<Row>,
 }
 
 /// One row of an [`Interrupts`] table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
+    /// Everything in the row but the counts.
     pub head: Head,
     /// Interrupts since boot, one per CPU of the header. Rows without a number (`ERR`, `MIS`) may have fewer, and so
     /// does a row that was cut short: see [`Interrupts::is_whole`].
@@ -34,13 +36,16 @@ impl Interrupts {
 /// The table with one sum a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
+    /// CPUs that were online, in the order of the header.
     pub cpus: Vec<CpuId>,
+    /// In the order of the file.
     pub rows: Vec<Total>,
 }
 
 /// One row of [`Totals`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Total {
+    /// Everything in the row but the counts.
     pub head: Head,
     /// Interrupts since boot over all CPUs of the header. `None`: the row is numbered and has fewer counts than the
     /// header has CPUs.

@@ -10,7 +10,9 @@ const QDISCS: &str = "tc qdisc show";
 /// One interface of `ip -s -d link`, with what no message of the kernel's holds in this form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkLine {
+    /// What a link message of the kernel holds; what the text does not show is `None`.
     pub info: LinkInfo,
+    /// Transmit queue length in packets (`qlen`). `None`: not shown.
     pub tx_queue_len: Option<u32>,
 }
 

@@ -16,6 +16,7 @@ pub use table::{Among, Direction, PATTERNS, Pattern, Serves};
 /// What is known about the device whose vector the name belongs to.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NameContext<'a> {
+    /// Present name of the interface; empty where the device has none.
     pub ifname: &'a str,
     /// Alternative and earlier names: vectors keep the name the device had when it was opened, and
     /// those of some virtual functions say the physical function's.
@@ -28,6 +29,7 @@ pub struct NameContext<'a> {
     pub virtio_name: Option<&'a str>,
     /// Receive and transmit queues that exist.
     pub rx_queues: Option<u32>,
+    /// As many as exist. `None`: unknown.
     pub tx_queues: Option<u32>,
     /// Vectors that the device has (`msi_irqs`, or 1 for a line interrupt).
     pub vectors: Option<u32>,
@@ -42,7 +44,9 @@ pub struct NameContext<'a> {
 pub enum NameMatch {
     /// The vector of these queues; either list may be empty, not both.
     Queues {
+        /// Receive queues, by number.
         rx: Vec<u32>,
+        /// Transmit queues, by number.
         tx: Vec<u32>,
         /// The form is the device's own driver's, and its number is the queue's.
         exact_driver: bool,

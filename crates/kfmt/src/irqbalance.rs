@@ -10,11 +10,13 @@ const ORDER: &str = "settings ban irqs ";
 /// The answer to `setup`: `SLEEP 10 IRQ 24 LOAD 0 DIFF 0 CLASS 0 IRQ … BANNED 00000000,00000003`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
+    /// Seconds between two rounds of balancing (`SLEEP`).
     pub interval_s: u32,
     /// Interrupts it was told to leave alone, sorted.
     pub banned: Vec<u32>,
 }
 
+/// Parses the answer. One without `SLEEP`, or cut off before `BANNED`, is an error.
 pub fn parse_setup(text: &str) -> Result<Setup, ParseError> {
     let bad = |found: &str, expected| ParseError::new("irqbalance setup", found, expected);
     let mut words = text.split_whitespace();

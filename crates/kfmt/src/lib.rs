@@ -3,6 +3,7 @@
 //! Every parser takes `&str` or `&[u8]` from a host that may be broken, old or a forged capture:
 //! it returns [`ParseError`], never panics, and its memory is bounded by a small multiple of the input.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod audit;
 pub mod cmdline;

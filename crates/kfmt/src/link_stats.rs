@@ -43,7 +43,9 @@ pub const NAMES: [&str; 25] = [
 /// What one interface has counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkStats {
+    /// `ifi_index` of the message.
     pub ifindex: u32,
+    /// `IFLA_IFNAME`; empty where the message holds none.
     pub name: String,
     /// As many of [`NAMES`] as the kernel has, in their order. Empty: the message holds none.
     pub counts: Vec<u64>,

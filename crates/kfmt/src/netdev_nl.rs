@@ -12,42 +12,49 @@ pub use qstats::{QueueStats, qstats, qstats_reply};
 
 /// Commands of the family.
 pub mod cmd {
+    /// Reads the XDP and AF_XDP features of a device.
     pub const DEV_GET: u8 = 1;
+    /// Reads queues: type, NAPI instance, what is bound to them.
     pub const QUEUE_GET: u8 = 10;
+    /// Reads NAPI instances: interrupt, thread, polling parameters.
     pub const NAPI_GET: u8 = 11;
+    /// Reads packet and byte counters by queue. Since 6.10.
     pub const QSTATS_GET: u8 = 12;
     /// Since 6.13.
     pub const NAPI_SET: u8 = 14;
 }
 
 /// `NETDEV_A_QUEUE_*`.
-pub mod queue_attr {
-    pub const ID: u16 = 1;
-    pub const IFINDEX: u16 = 2;
-    pub const TYPE: u16 = 3;
-    pub const NAPI_ID: u16 = 4;
-    pub const DMABUF: u16 = 5;
-    pub const IO_URING: u16 = 6;
-    pub const XSK: u16 = 7;
+pub(crate) mod queue_attr {
+    pub(crate) const ID: u16 = 1;
+    pub(crate) const IFINDEX: u16 = 2;
+    pub(crate) const TYPE: u16 = 3;
+    pub(crate) const NAPI_ID: u16 = 4;
+    pub(crate) const DMABUF: u16 = 5;
+    pub(crate) const IO_URING: u16 = 6;
+    pub(crate) const XSK: u16 = 7;
 }
 
 /// `NETDEV_A_NAPI_*`.
-pub mod napi_attr {
-    pub const IFINDEX: u16 = 1;
-    pub const ID: u16 = 2;
-    pub const IRQ: u16 = 3;
-    pub const PID: u16 = 4;
-    pub const DEFER_HARD_IRQS: u16 = 5;
-    pub const GRO_FLUSH_TIMEOUT: u16 = 6;
-    pub const IRQ_SUSPEND_TIMEOUT: u16 = 7;
-    pub const THREADED: u16 = 8;
+pub(crate) mod napi_attr {
+    pub(crate) const IFINDEX: u16 = 1;
+    pub(crate) const ID: u16 = 2;
+    pub(crate) const IRQ: u16 = 3;
+    pub(crate) const PID: u16 = 4;
+    pub(crate) const DEFER_HARD_IRQS: u16 = 5;
+    pub(crate) const GRO_FLUSH_TIMEOUT: u16 = 6;
+    pub(crate) const IRQ_SUSPEND_TIMEOUT: u16 = 7;
+    pub(crate) const THREADED: u16 = 8;
 }
 
 /// One queue as `queue-get` tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueInfo {
+    /// Interface of the queue.
     pub ifindex: IfIndex,
+    /// `NETDEV_A_QUEUE_TYPE`: 0 receives, 1 transmits.
     pub dir: Dir,
+    /// Number of the queue within its direction, from 0.
     pub id: u32,
     /// `None`: the driver does not link this queue to a NAPI instance, or the device is down.
     pub napi: Option<u32>,
@@ -60,12 +67,15 @@ pub struct QueueInfo {
 /// One NAPI instance as `napi-get` tells it. Ids change when the device restarts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NapiInfo {
+    /// Interface of the instance.
     pub ifindex: IfIndex,
+    /// NAPI id, unique on the host.
     pub id: u32,
     /// `None`: the driver does not tell.
     pub irq: Option<IrqId>,
     /// Kernel thread that polls, when NAPI is threaded.
     pub pid: Option<u32>,
+    /// Empty polls before the interrupt is enabled again. `None`: the kernel does not report it.
     pub defer_hard_irqs: Option<u32>,
     /// Nanoseconds.
     pub gro_flush_timeout_ns: Option<u64>,

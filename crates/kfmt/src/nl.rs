@@ -14,7 +14,9 @@ pub const MAX_PAYLOAD: usize = u16::MAX as usize - HEADER;
 /// One attribute: its type without the flag bits, and its payload without padding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attr<'a> {
+    /// `nla_type` without `NLA_F_NESTED` and `NLA_F_NET_BYTEORDER`.
     pub kind: u16,
+    /// Payload without header and padding.
     pub data: &'a [u8],
 }
 
@@ -66,6 +68,7 @@ impl<'a> Attr<'a> {
         ParseError::new(WHAT, format!("{} bytes [{}] in attribute {}", self.data.len(), hex(head), self.kind), expected)
     }
 
+    /// The payload as a number of 8 bits. Any other length is an error.
     pub fn u8(&self) -> Result<u8, ParseError> {
         match self.data {
             &[b] => Ok(b),
@@ -73,14 +76,17 @@ impl<'a> Attr<'a> {
         }
     }
 
+    /// The payload as a number of 16 bits in host byte order. Any other length is an error.
     pub fn u16(&self) -> Result<u16, ParseError> {
         self.data.try_into().map(u16::from_ne_bytes).map_err(|_| self.bad("2 bytes"))
     }
 
+    /// The payload as a number of 32 bits in host byte order. Any other length is an error.
     pub fn u32(&self) -> Result<u32, ParseError> {
         self.data.try_into().map(u32::from_ne_bytes).map_err(|_| self.bad("4 bytes"))
     }
 
+    /// The payload as a signed number of 32 bits in host byte order. Any other length is an error.
     pub fn i32(&self) -> Result<i32, ParseError> {
         self.data.try_into().map(i32::from_ne_bytes).map_err(|_| self.bad("4 bytes"))
     }
@@ -123,7 +129,9 @@ pub struct Builder {
 /// A payload that does not fit in one attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLong {
+    /// Type of the attribute.
     pub kind: u16,
+    /// Length of the payload; at most [`MAX_PAYLOAD`] fits.
     pub bytes: usize,
 }
 
@@ -142,6 +150,7 @@ impl From<TooLong> for ParseError {
 }
 
 impl Builder {
+    /// A builder without attributes.
     pub fn new() -> Self {
         Self::default()
     }
@@ -165,18 +174,22 @@ impl Builder {
         self
     }
 
+    /// Appends a number of 8 bits.
     pub fn u8(&mut self, kind: u16, value: u8) -> &mut Self {
         self.small(kind, [value])
     }
 
+    /// Appends a number of 16 bits in host byte order.
     pub fn u16(&mut self, kind: u16, value: u16) -> &mut Self {
         self.small(kind, value.to_ne_bytes())
     }
 
+    /// Appends a number of 32 bits in host byte order.
     pub fn u32(&mut self, kind: u16, value: u32) -> &mut Self {
         self.small(kind, value.to_ne_bytes())
     }
 
+    /// Appends a number of 64 bits in host byte order.
     pub fn u64(&mut self, kind: u16, value: u64) -> &mut Self {
         self.small(kind, value.to_ne_bytes())
     }
@@ -194,10 +207,12 @@ impl Builder {
         self.put(kind, &data)
     }
 
+    /// Appends bytes as they are.
     pub fn binary(&mut self, kind: u16, value: &[u8]) -> Result<&mut Self, TooLong> {
         self.put(kind, value)
     }
 
+    /// Appends an array of 32-bit numbers in host byte order, without a header for each.
     pub fn u32s(&mut self, kind: u16, values: &[u32]) -> Result<&mut Self, TooLong> {
         let data: Vec<u8> = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
         self.put(kind, &data)
@@ -208,6 +223,7 @@ impl Builder {
         self.put(kind | NESTED, &inner.bytes)
     }
 
+    /// The attributes, each padded to a multiple of 4 bytes.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }

@@ -15,9 +15,13 @@ const MOST_HEADERS: usize = 12;
 /// What packets of one flow have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flow {
+    /// An IPv4 or IPv6 flow in one direction.
     Ip {
+        /// Protocol number of IANA, behind IPv6 extension headers.
         protocol: u8,
+        /// Source address.
         from: IpAddr,
+        /// Destination address.
         to: IpAddr,
         /// Of TCP, UDP, UDP-Lite, SCTP and DCCP.
         ports: Option<(u16, u16)>,
@@ -29,13 +33,17 @@ pub enum Flow {
 /// The outermost flow of a packet, with what else decides how it is hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
+    /// Source address of the outermost IP header.
     pub src: IpAddr,
+    /// Destination address of the outermost IP header.
     pub dst: IpAddr,
+    /// Protocol number of IANA, behind IPv6 extension headers.
     pub protocol: u8,
     /// Of TCP, UDP, UDP-Lite, SCTP and DCCP; the first piece of a packet has them, the others do not.
     pub ports: Option<(u16, u16)>,
     /// A piece of a packet that was cut.
     pub fragment: bool,
+    /// VLAN id of the outermost tag. `None`: not tagged.
     pub vlan: Option<u16>,
     /// What is inside has addresses of its own, which most devices do not hash.
     pub tunnel: Option<&'static str>,

@@ -22,11 +22,13 @@ pub enum Step<'a> {
     Need(usize),
     /// These are done with; there may be more of them than there are.
     Skip(u64),
+    /// One packet.
     Packet {
         /// Bytes done with.
         used: usize,
         /// `LINKTYPE_*`
         link: u32,
+        /// Bytes captured, from the link-layer header on; at most `wire`.
         data: &'a [u8],
         /// Bytes on the wire.
         wire: u32,
@@ -66,6 +68,7 @@ fn half(b: &[u8], at: usize, big: bool) -> u32 {
 }
 
 impl Reader {
+    /// A reader at the beginning of a file.
     pub fn new() -> Self {
         Self::default()
     }

@@ -15,16 +15,20 @@ pub const ROOT: u32 = 0xffff_ffff;
 /// One qdisc of a device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Qdisc {
+    /// `tcm_ifindex` of the message.
     pub ifindex: u32,
     /// Major number in the upper half.
     pub handle: u32,
+    /// `tcm_parent`: handle of the qdisc or class above, or [`ROOT`].
     pub parent: u32,
+    /// `TCA_KIND`: `mq`, `fq_codel`, `htb`.
     pub kind: String,
     /// Packets that it threw away; 32 bits in the kernel. mq and its like say the sum of those below.
     pub drops: Option<u32>,
 }
 
 impl Qdisc {
+    /// Whether packets of the device meet this qdisc first.
     pub fn is_root(&self) -> bool {
         self.parent == ROOT
     }

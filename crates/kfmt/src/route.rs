@@ -22,7 +22,9 @@ const RTF_REJECT: u32 = 0x200;
 pub struct Route {
     /// The address is this host's own.
     pub local: bool,
+    /// `RTA_OIF`: index of the interface by which packets leave.
     pub out: Option<u32>,
+    /// `RTA_GATEWAY` or `RTA_VIA`. `None`: the destination is on the link.
     pub gateway: Option<IpAddr>,
 }
 
@@ -70,8 +72,11 @@ pub fn route_reply(r: &Route) -> Result<Vec<u8>, ParseError> {
 /// A default route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefaultRoute {
+    /// Name of the interface.
     pub dev: String,
+    /// `None`: the interface itself is the route (point-to-point).
     pub gateway: Option<IpAddr>,
+    /// The lower, the more preferred.
     pub metric: u32,
 }
 
@@ -124,12 +129,15 @@ pub fn defaults_v6(text: &str) -> Result<Vec<DefaultRoute>, ParseError> {
 /// An ssh session: `own 192.0.2.10 51234 192.0.2.1 22`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Session {
+    /// The session that this program runs in; else one that a server on this host holds.
     pub own: bool,
+    /// Address of the client.
     pub peer: IpAddr,
     /// The interface of a link-local peer.
     pub scope: Option<String>,
 }
 
+/// Parses such a line. One that starts with neither `own` nor `held`, or has no address, is an error.
 pub fn session(msg: &[u8]) -> Result<Session, ParseError> {
     let text = std::str::from_utf8(msg).unwrap_or_default();
     let bad = || ParseError::new("ssh session", msg, "own or held, and an address");

@@ -47,12 +47,15 @@ mod xdp {
     pub(super) const HW_PROG_ID: u16 = 7;
 }
 
-/// `ARPHRD_LOOPBACK`, `ARPHRD_ETHER`.
+/// The loopback interface (`linux/if_arp.h`).
 pub const ARPHRD_LOOPBACK: u16 = 772;
+/// Ethernet, and everything that looks like it (`linux/if_arp.h`).
 pub const ARPHRD_ETHER: u16 = 1;
-/// `IFF_UP`, `IFF_LOOPBACK`, `IFF_RUNNING`.
+/// The interface is switched on (`linux/if.h`).
 pub const IFF_UP: u32 = 0x1;
+/// The interface is a loopback (`linux/if.h`).
 pub const IFF_LOOPBACK: u32 = 0x8;
+/// The interface is up and operational (`linux/if.h`).
 pub const IFF_RUNNING: u32 = 0x40;
 
 /// An XDP program on an interface.
@@ -60,17 +63,20 @@ pub const IFF_RUNNING: u32 = 0x40;
 pub struct XdpAttached {
     /// `driver`, `generic` or `offload`.
     pub mode: &'static str,
+    /// `IFLA_XDP_*PROG_ID`. `None`: not in the message.
     pub program_id: Option<u32>,
 }
 
 /// One interface. `None`: the message does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LinkInfo {
+    /// `ifi_index` of the message.
     pub ifindex: u32,
     /// `ARPHRD_*`.
     pub link_type: u16,
     /// `IFF_*`.
     pub flags: u32,
+    /// `IFLA_IFNAME`.
     pub name: String,
     /// `IFLA_INFO_KIND`: `vlan`, `bond`, `veth`, …; `None` for hardware.
     pub kind: Option<String>,
@@ -84,14 +90,19 @@ pub struct LinkInfo {
     pub mac: Option<String>,
     /// `IFLA_PERM_ADDRESS`.
     pub perm_mac: Option<String>,
+    /// `IFLA_MTU`, in bytes.
     pub mtu: Option<u32>,
     /// As in sysfs: `up`, `down`, `unknown`, `lowerlayerdown`, `dormant`, `testing`, `notpresent`.
     pub operstate: Option<&'static str>,
+    /// `IFLA_CARRIER`: the link is detected.
     pub carrier: Option<bool>,
+    /// `IFLA_NUM_RX_QUEUES`: receive queues that were allocated, in use or not.
     pub num_rx_queues: Option<u32>,
+    /// `IFLA_NUM_TX_QUEUES`: transmit queues that were allocated, in use or not.
     pub num_tx_queues: Option<u32>,
     /// More than one where programs are attached in several modes.
     pub xdp: Vec<XdpAttached>,
+    /// `IFLA_ALT_IFNAME`, in the kernel's order.
     pub altnames: Vec<String>,
     /// `ifalias`, what an administrator calls it.
     pub alias: Option<String>,
@@ -102,14 +113,17 @@ pub struct LinkInfo {
 }
 
 impl LinkInfo {
+    /// Whether the flag or the link type says so.
     pub fn is_loopback(&self) -> bool {
         self.flags & IFF_LOOPBACK != 0 || self.link_type == ARPHRD_LOOPBACK
     }
 
+    /// Whether an administrator switched it on; the link may still be down.
     pub fn is_up(&self) -> bool {
         self.flags & IFF_UP != 0
     }
 
+    /// `ifindex` as the id of the model.
     pub fn index(&self) -> IfIndex {
         IfIndex(self.ifindex)
     }
@@ -301,6 +315,7 @@ fn xdp_nest(list: &[XdpAttached]) -> Builder {
 /// One address of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddrInfo {
+    /// `ifa_index` of the message.
     pub ifindex: u32,
     /// `AF_INET` 2, `AF_INET6` 10.
     pub family: u8,

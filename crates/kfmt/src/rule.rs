@@ -31,6 +31,7 @@ pub struct RuleError {
     pub found: String,
     /// What was found is told in our words, not one of the text.
     pub told: bool,
+    /// What would be correct, for the message behind "expected".
     pub expected: String,
     /// First byte and the one behind the last of what is wrong, where a text was parsed.
     pub at: Option<(usize, usize)>,

@@ -15,7 +15,9 @@ const ESTABLISHED: &str = "01";
 pub struct Waiting {
     /// `0.0.0.0` or `::`: any address of the host.
     pub address: IpAddr,
+    /// Local port.
     pub port: u16,
+    /// Inode of the socket, as in `/proc/PID/fd`.
     pub inode: u64,
 }
 
@@ -54,8 +56,11 @@ fn waiting(text: &str, state: &str) -> Result<Vec<Waiting>, ParseError> {
 /// A socket with one peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Connected {
+    /// Address and port of this host.
     pub local: (IpAddr, u16),
+    /// Address and port of the other end.
     pub peer: (IpAddr, u16),
+    /// Inode of the socket; 0 where no process holds it.
     pub inode: u64,
 }
 

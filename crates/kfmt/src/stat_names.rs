@@ -16,9 +16,13 @@ const MAX_QUEUE: u32 = 65_535;
 /// A counter of a queue, and its place in the list of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
+    /// Index into the list of names and into that of values.
     pub at: usize,
+    /// Direction of the queue.
     pub dir: Dir,
+    /// Number of the queue within its direction, from 0.
     pub queue: u32,
+    /// What the number counts.
     pub counter: Counter,
 }
 

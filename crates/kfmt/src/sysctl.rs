@@ -5,7 +5,10 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// A number from this on; the kernel keeps it in an `int`.
-    Number { least: u32 },
+    Number {
+        /// Smallest value that the kernel accepts.
+        least: u32,
+    },
     /// The length of a table.
     PowerOfTwo,
     /// CPUs as hexadecimal digits, commas between groups of at most eight.
@@ -42,6 +45,7 @@ const MOST: u32 = i32::MAX as u32;
 const LONGEST_TABLE: u32 = 1 << 30;
 
 impl Takes {
+    /// Whether the kernel accepts `value`; numbers with a leading zero, which it reads as octal, are refused.
     pub fn good(self, value: &str) -> bool {
         // The kernel reads 010 as eight.
         let plain = value == "0" || !value.starts_with('0');

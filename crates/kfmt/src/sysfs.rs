@@ -16,14 +16,17 @@ fn number<T: std::str::FromStr>(text: &str, expected: &'static str) -> Result<T,
     body.parse().map_err(|_| ParseError::new(WHAT, body, expected))
 }
 
+/// A file with one decimal number of 32 bits; white space around it is ignored.
 pub fn parse_u32(text: &str) -> Result<u32, ParseError> {
     number(text, "a number from 0 to 4294967295")
 }
 
+/// A file with one signed decimal number of 32 bits; white space around it is ignored.
 pub fn parse_i32(text: &str) -> Result<i32, ParseError> {
     number(text, "a number of 32 bits with sign")
 }
 
+/// A file with one decimal number of 64 bits; white space around it is ignored.
 pub fn parse_u64(text: &str) -> Result<u64, ParseError> {
     number(text, "a number of 64 bits without sign")
 }

@@ -10,10 +10,10 @@ use super::{set_word, short, word};
 use crate::ParseError;
 use crate::ethtool_nl::coalesce::PARAMETERS;
 
-pub const PERQUEUE: u32 = 0x4b;
+pub(crate) const PERQUEUE: u32 = 0x4b;
 /// Sub-commands.
-pub const GCOALESCE: u32 = 0x0e;
-pub const SCOALESCE: u32 = 0x0f;
+pub(crate) const GCOALESCE: u32 = 0x0e;
+pub(crate) const SCOALESCE: u32 = 0x0f;
 
 /// `MAX_NUM_QUEUE`.
 pub const MAX_QUEUES: u32 = 4096;

@@ -6,12 +6,12 @@ use crate::ParseError;
 use crate::rule::{FlowSpec, LOC_SPECIAL, SPEC_SIZE};
 
 /// Numbers in linux/ethtool.h.
-pub mod cmd {
-    pub const GRXCLSRLCNT: u32 = 0x2e;
-    pub const GRXCLSRULE: u32 = 0x2f;
-    pub const GRXCLSRLALL: u32 = 0x30;
-    pub const SRXCLSRLDEL: u32 = 0x31;
-    pub const SRXCLSRLINS: u32 = 0x32;
+pub(crate) mod cmd {
+    pub(crate) const GRXCLSRLCNT: u32 = 0x2e;
+    pub(crate) const GRXCLSRULE: u32 = 0x2f;
+    pub(crate) const GRXCLSRLALL: u32 = 0x30;
+    pub(crate) const SRXCLSRLDEL: u32 = 0x31;
+    pub(crate) const SRXCLSRLINS: u32 = 0x32;
 }
 
 /// `RX_CLS_LOC_ANY`: the driver chooses the location.
@@ -29,9 +29,11 @@ const MAX_LOCATIONS: u32 = 1 << 16;
 /// What ETHTOOL_GRXCLSRLCNT tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
+    /// Rules that are installed now (`rule_cnt`).
     pub rules: u32,
     /// Places for rules; 0: not told.
     pub capacity: u32,
+    /// The driver can choose the location of a new rule (`RX_CLS_LOC_SPECIAL`).
     pub chooses_location: bool,
 }
 
@@ -54,10 +56,12 @@ fn set_data(b: &mut [u8], capacity: u32, chooses: bool) {
     b[DATA..DATA + 8].copy_from_slice(&data.to_ne_bytes());
 }
 
+/// Payload of an `ETHTOOL_GRXCLSRLCNT`: a `struct ethtool_rxnfc` without locations.
 pub fn count_request() -> Vec<u8> {
     head(cmd::GRXCLSRLCNT)
 }
 
+/// Decodes the answer to [`count_request`]. A reply that is too short is an error.
 pub fn count(reply: &[u8]) -> Result<Count, ParseError> {
     let reply = checked(reply)?;
     let data = data(reply) as u32;

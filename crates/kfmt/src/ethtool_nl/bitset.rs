@@ -12,7 +12,9 @@ const MOST: u32 = 4096;
 /// One bit that the set says something about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bit {
+    /// Name of the bit, from the message or from its string set.
     pub name: String,
+    /// Value of the bit.
     pub on: bool,
 }
 

@@ -3,26 +3,43 @@
 
 /// Commands from user space.
 pub mod msg {
+    /// Reads string sets, e.g. the names of private flags.
     pub const STRSET_GET: u8 = 1;
+    /// Reads port, PHY address and transceiver.
     pub const LINKINFO_GET: u8 = 2;
+    /// Reads autonegotiation, speed and duplex.
     pub const LINKMODES_GET: u8 = 4;
+    /// Reads whether the link is up.
     pub const LINKSTATE_GET: u8 = 6;
+    /// Reads offload features.
     pub const FEATURES_GET: u8 = 11;
+    /// Switches offload features.
     pub const FEATURES_SET: u8 = 12;
+    /// Reads the private flags of the driver.
     pub const PRIVFLAGS_GET: u8 = 13;
+    /// Reads ring sizes, in descriptors.
     pub const RINGS_GET: u8 = 15;
+    /// Sets ring sizes, in descriptors.
     pub const RINGS_SET: u8 = 16;
+    /// Reads channel counts.
     pub const CHANNELS_GET: u8 = 17;
+    /// Sets channel counts.
     pub const CHANNELS_SET: u8 = 18;
+    /// Reads interrupt moderation.
     pub const COALESCE_GET: u8 = 19;
+    /// Sets interrupt moderation.
     pub const COALESCE_SET: u8 = 20;
+    /// Reads pause frame settings.
     pub const PAUSE_GET: u8 = 21;
+    /// Sets pause frame settings.
     pub const PAUSE_SET: u8 = 22;
-    /// Since 6.2.
+    /// Reads hash function, key and table of an RSS context. Since 6.2.
     pub const RSS_GET: u8 = 38;
-    /// Since 6.17.
+    /// Changes an RSS context. Since 6.17.
     pub const RSS_SET: u8 = 48;
+    /// Creates an RSS context. Since 6.17.
     pub const RSS_CREATE_ACT: u8 = 49;
+    /// Deletes an RSS context. Since 6.17.
     pub const RSS_DELETE_ACT: u8 = 50;
 }
 
@@ -53,82 +70,88 @@ pub const COMMANDS: &[(&str, u8)] = &[
 pub const HEADER: u16 = 1;
 
 /// Attributes within the header.
-pub mod header {
-    pub const DEV_INDEX: u16 = 1;
-    pub const DEV_NAME: u16 = 2;
-    pub const FLAGS: u16 = 3;
+pub(crate) mod header {
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the comparison with the header names it"))]
+    pub(crate) const DEV_INDEX: u16 = 1;
+    pub(crate) const DEV_NAME: u16 = 2;
+    pub(crate) const FLAGS: u16 = 3;
 }
 
+/// Attributes of channel messages (`ETHTOOL_A_CHANNELS_*`), 32 bits each.
 pub mod channels {
-    pub const RX_MAX: u16 = 2;
-    pub const TX_MAX: u16 = 3;
-    pub const OTHER_MAX: u16 = 4;
-    pub const COMBINED_MAX: u16 = 5;
+    pub(crate) const RX_MAX: u16 = 2;
+    pub(crate) const TX_MAX: u16 = 3;
+    pub(crate) const OTHER_MAX: u16 = 4;
+    pub(crate) const COMBINED_MAX: u16 = 5;
+    /// Channels that only receive, now.
     pub const RX_COUNT: u16 = 6;
+    /// Channels that only transmit, now.
     pub const TX_COUNT: u16 = 7;
+    /// Channels without traffic (link events and the like), now.
     pub const OTHER_COUNT: u16 = 8;
+    /// Channels that receive and transmit, now.
     pub const COMBINED_COUNT: u16 = 9;
 }
 
-pub mod rings {
-    pub const RX_MAX: u16 = 2;
-    pub const TX_MAX: u16 = 5;
-    pub const RX: u16 = 6;
-    pub const TX: u16 = 9;
+pub(crate) mod rings {
+    pub(crate) const RX_MAX: u16 = 2;
+    pub(crate) const TX_MAX: u16 = 5;
+    pub(crate) const RX: u16 = 6;
+    pub(crate) const TX: u16 = 9;
 }
 
-pub mod pause {
-    pub const AUTONEG: u16 = 2;
-    pub const RX: u16 = 3;
-    pub const TX: u16 = 4;
+pub(crate) mod pause {
+    pub(crate) const AUTONEG: u16 = 2;
+    pub(crate) const RX: u16 = 3;
+    pub(crate) const TX: u16 = 4;
     /// Since 5.10, where the header asks for statistics.
-    pub const STATS: u16 = 5;
+    pub(crate) const STATS: u16 = 5;
     /// Within `STATS`.
-    pub const STAT_TX_FRAMES: u16 = 2;
-    pub const STAT_RX_FRAMES: u16 = 3;
+    pub(crate) const STAT_TX_FRAMES: u16 = 2;
+    pub(crate) const STAT_RX_FRAMES: u16 = 3;
 }
 
-pub mod features {
-    pub const HW: u16 = 2;
-    pub const WANTED: u16 = 3;
-    pub const ACTIVE: u16 = 4;
-    pub const NOCHANGE: u16 = 5;
+pub(crate) mod features {
+    pub(crate) const HW: u16 = 2;
+    pub(crate) const WANTED: u16 = 3;
+    pub(crate) const ACTIVE: u16 = 4;
+    pub(crate) const NOCHANGE: u16 = 5;
 }
 
-pub mod privflags {
-    pub const FLAGS: u16 = 2;
+pub(crate) mod privflags {
+    pub(crate) const FLAGS: u16 = 2;
 }
 
 /// Within every bit set.
-pub mod bitset {
+pub(crate) mod bitset {
     /// A list without a mask.
-    pub const NOMASK: u16 = 1;
-    pub const SIZE: u16 = 2;
-    pub const BITS: u16 = 3;
-    pub const VALUE: u16 = 4;
-    pub const MASK: u16 = 5;
+    pub(crate) const NOMASK: u16 = 1;
+    pub(crate) const SIZE: u16 = 2;
+    pub(crate) const BITS: u16 = 3;
+    pub(crate) const VALUE: u16 = 4;
+    pub(crate) const MASK: u16 = 5;
     /// Within `BITS`.
-    pub const BITS_BIT: u16 = 1;
-    pub const BIT_INDEX: u16 = 1;
-    pub const BIT_NAME: u16 = 2;
-    pub const BIT_VALUE: u16 = 3;
+    pub(crate) const BITS_BIT: u16 = 1;
+    pub(crate) const BIT_INDEX: u16 = 1;
+    pub(crate) const BIT_NAME: u16 = 2;
+    pub(crate) const BIT_VALUE: u16 = 3;
 }
 
-pub mod linkmodes {
-    pub const AUTONEG: u16 = 2;
-    pub const SPEED: u16 = 5;
-    pub const DUPLEX: u16 = 6;
+pub(crate) mod linkmodes {
+    pub(crate) const AUTONEG: u16 = 2;
+    pub(crate) const SPEED: u16 = 5;
+    pub(crate) const DUPLEX: u16 = 6;
 }
 
-pub mod rss {
-    pub const CONTEXT: u16 = 2;
-    pub const HFUNC: u16 = 3;
-    pub const INDIR: u16 = 4;
-    pub const HKEY: u16 = 5;
+pub(crate) mod rss {
+    pub(crate) const CONTEXT: u16 = 2;
+    pub(crate) const HFUNC: u16 = 3;
+    pub(crate) const INDIR: u16 = 4;
+    pub(crate) const HKEY: u16 = 5;
     /// Since 6.8.
-    pub const INPUT_XFRM: u16 = 6;
+    pub(crate) const INPUT_XFRM: u16 = 6;
     /// Since 6.17: a nest of flow types.
-    pub const FLOW_HASH: u16 = 8;
+    pub(crate) const FLOW_HASH: u16 = 8;
 }
 
 /// Flow types within `rss::FLOW_HASH`, by number from 1 (`ETHTOOL_A_FLOW_*`, 6.17); GTP in ethtool's words.
@@ -140,7 +163,7 @@ pub const FLOWS: &[&str] = &[
 
 /// Attributes in the header file's words with their numbers, for the comparison with the header.
 #[cfg(test)]
-pub const ATTRIBUTES: &[(&str, u16)] = &[
+pub(crate) const ATTRIBUTES: &[(&str, u16)] = &[
     ("HEADER_DEV_INDEX", header::DEV_INDEX),
     ("HEADER_DEV_NAME", header::DEV_NAME),
     ("HEADER_FLAGS", header::FLAGS),

@@ -117,8 +117,11 @@ pub struct RssSet {
     pub context: Option<u32>,
     /// Empty: the kernel's default layout, and the table counts as not set by the user again.
     pub indir: Option<Vec<u32>>,
+    /// Hash key with exactly the device's number of bytes.
     pub hkey: Option<Vec<u8>>,
+    /// `ETH_RSS_HASH_*` bit. See [`hfunc_name`].
     pub hfunc: Option<u32>,
+    /// `RXH_XFRM_*` mask. See [`xfrm_name`].
     pub input_xfrm: Option<u32>,
     /// Letters by flow type.
     pub fields: BTreeMap<String, String>,

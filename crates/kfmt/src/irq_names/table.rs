@@ -17,7 +17,9 @@ use Serves::{
 pub struct Pattern {
     /// As `device/driver` names them.
     pub drivers: &'static [&'static str],
+    /// The name with placeholders: `{if}-rx-{n}`.
     pub shape: &'static str,
+    /// What a vector with such a name serves.
     pub serves: Serves,
     /// Where the form is known from.
     pub source: &'static str,
@@ -32,7 +34,9 @@ pub enum Serves {
     Pair,
     /// The same where the device has as many receive as transmit queues; else unknown.
     PairIfEqual,
+    /// Receive queue `n`.
     Rx,
+    /// Transmit queue `n`.
     Tx,
     /// Receive and transmit queues `n` to `m`, both included.
     Range,
@@ -50,15 +54,20 @@ pub enum Serves {
     Ranked(Direction, Among),
     /// A queue, but the number is not the queue's.
     SomeQueue,
+    /// Link events, mailbox, commands: no queue.
     Control,
+    /// A vector that the driver requested and does not use for traffic.
     Unused,
 }
 
 /// Whether a vector serves a receive queue, a transmit queue or the pair of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
+    /// Both queues of the same number.
     Both,
+    /// Receive only.
     Rx,
+    /// Transmit only.
     Tx,
 }
 

@@ -32,8 +32,11 @@ const COUNTERS: &[(u16, &str)] = &[
 /// One queue, and what its driver counts: name without direction, value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueStats {
+    /// Direction of the queue.
     pub dir: Dir,
+    /// Number of the queue within its direction, from 0.
     pub id: u32,
+    /// In the order of the message; a counter that the driver does not report is missing.
     pub counts: Vec<(&'static str, u64)>,
 }
 

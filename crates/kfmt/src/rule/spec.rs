@@ -32,6 +32,7 @@ pub const RAW: &str = "raw";
 /// The struct, and the context that stands beside it in `struct ethtool_rxnfc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowSpec {
+    /// `struct ethtool_rx_flow_spec` as it stands in memory.
     pub bytes: [u8; SPEC_SIZE],
     /// Where FLOW_RSS is set.
     pub context: Option<u32>,
@@ -57,10 +58,12 @@ impl FlowSpec {
         Ok(Self { context, ..spec })
     }
 
+    /// `*_FLOW` number with the flags `FLOW_EXT`, `FLOW_MAC_EXT` and `FLOW_RSS`.
     pub fn flow_type(&self) -> u32 {
         u32::from_ne_bytes([self.bytes[0], self.bytes[1], self.bytes[2], self.bytes[3]])
     }
 
+    /// Place in the device's table; `RX_CLS_LOC_ANY` in a rule whose place the driver chooses.
     pub fn location(&self) -> u32 {
         let b = &self.bytes[LOCATION..LOCATION + 4];
         u32::from_ne_bytes([b[0], b[1], b[2], b[3]])

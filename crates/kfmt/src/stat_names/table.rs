@@ -6,7 +6,9 @@ use ringwise_model::Dir::{self, Rx, Tx};
 /// What a name counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counter {
+    /// Whole packets.
     Packets,
+    /// Bytes, with or without link-layer headers, as the driver counts.
     Bytes,
     /// Packets that arrived and were lost: no descriptor, or the driver threw them away.
     Drops,
@@ -15,6 +17,7 @@ pub enum Counter {
 }
 
 impl Counter {
+    /// The name in output and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Packets => "packets",
@@ -27,6 +30,7 @@ impl Counter {
 
 pub(super) type List = &'static [(&'static str, Dir, Counter)];
 
+/// How a driver names the counters of its queues.
 #[derive(Debug, Clone, Copy)]
 pub enum Names {
     /// Each name carries the number.
@@ -40,6 +44,7 @@ pub enum Names {
 pub struct Form {
     /// As `device/driver` names them.
     pub drivers: &'static [&'static str],
+    /// The names it uses.
     pub names: Names,
 }
 
