@@ -4,26 +4,38 @@
 //! bucket is still too heavy keeps it: no table can split it.
 use serde::Serialize;
 
+/// One entry of the table that gets another queue.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Move {
+    /// Index into the table.
     pub entry: usize,
+    /// Receive queue it has now.
     pub from: u32,
+    /// Receive queue it gets.
     pub to: u32,
+    /// Packets that hash to the entry, and move with it.
     pub packets: u64,
 }
 
+/// The outcome of [`balance`]. Ratios are packets of the fullest queue over the mean; 1.0 is even.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Balanced {
+    /// Ratio with the present table.
     pub before: f64,
+    /// Ratio with `table`.
     pub after: f64,
     /// No table with these buckets goes below.
     pub floor: f64,
+    /// Ratio that was asked for.
     pub target: f64,
+    /// Entries that change, in the order of the table.
     pub moves: Vec<Move>,
+    /// Receive queue of each entry, after all moves.
     pub table: Vec<u32>,
 }
 
 impl Balanced {
+    /// Whether `after` is at or below `target`.
     pub fn reached(&self) -> bool {
         self.after <= self.target
     }

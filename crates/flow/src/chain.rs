@@ -11,10 +11,15 @@ use crate::tuple::Tuple;
 /// In by a device and its queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Arrival {
+    /// Name of the interface.
     pub dev: String,
+    /// NUMA node of the device. `None`: unknown.
     pub node: Option<u32>,
+    /// Which queue the device chooses, and why.
     pub steering: Answer,
+    /// Interrupt and CPU behind the queue. `None`: the queue cannot be told.
     pub landing: Option<Landing>,
+    /// Why the device may not follow the table that it reports. `None`: no reason to doubt.
     pub doubt: Option<String>,
 }
 
@@ -23,32 +28,46 @@ pub struct Arrival {
 pub struct Socket {
     /// `connection` or `listening`
     pub kind: &'static str,
+    /// Name of the process. `None`: no process of the socket was found.
     pub program: Option<String>,
+    /// Process id; `None` as above.
     pub pid: Option<u32>,
     /// The CPU that its main thread ran on last.
     pub last_cpu: Option<CpuId>,
 }
 
+/// Out by a device and its queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Departure {
+    /// Name of the interface.
     pub dev: String,
+    /// NUMA node of the device. `None`: unknown.
     pub node: Option<u32>,
+    /// Transmit queue, and what completes it.
     pub sending: Sending,
 }
 
+/// The path of one direction of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Direction {
+    /// Source is where packets come from in this direction.
     pub flow: Tuple,
+    /// `None`: this host sends the packets itself.
     pub arrival: Option<Arrival>,
+    /// Where the kernel sends the packets.
     pub route: Route,
+    /// The packets end at this host.
     pub local: bool,
+    /// Socket that receives or sends them. `None`: none was found, or the packets are forwarded.
     pub socket: Option<Socket>,
+    /// `None`: the packets end here, or the interface out is unknown.
     pub departure: Option<Departure>,
 }
 
 /// Where the kernel sends a packet. A text in JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Route {
+    /// The destination is an address of this host.
     #[default]
     ToThisHost,
     /// `eth2.101 -> eth2`
@@ -76,12 +95,17 @@ impl Serialize for Route {
 /// What happens to packets behind the receive queue.
 #[derive(Debug, Clone, Default)]
 pub struct Way<'a> {
+    /// Where the kernel sends the packets.
     pub route: Route,
+    /// The packets end at this host.
     pub local: bool,
+    /// Interface with queues by which they leave. `None`: none, or unknown.
     pub out: Option<&'a Nic>,
+    /// Socket that receives or sends them. `None`: none was found.
     pub socket: Option<Socket>,
 }
 
+/// Queue, interrupt and CPU for packets of `t` that `nic` receives.
 pub fn arrival(s: &Snapshot, nic: &Nic, steering: &Steering, t: &Tuple) -> Arrival {
     let a = steering.answer(t);
     let landing = a.queue.map(|q| landing(s, nic, q, &a));

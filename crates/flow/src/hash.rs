@@ -10,9 +10,13 @@ use crate::tuple::Tuple;
 /// Fields that a prediction can be made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fields {
+    /// Source address (ethtool's letter `s`).
     pub src_ip: bool,
+    /// Destination address (`d`).
     pub dst_ip: bool,
+    /// Source port, the first two bytes behind the IP header (`f`).
     pub src_port: bool,
+    /// Destination port, the next two bytes (`n`).
     pub dst_port: bool,
 }
 
@@ -21,6 +25,7 @@ pub struct Fields {
 pub struct Unhashable(pub &'static str);
 
 impl Fields {
+    /// Both addresses, no ports.
     pub const ADDRESSES: Self = Self { src_ip: true, dst_ip: true, src_port: false, dst_port: false };
 
     /// From ethtool's letters.
@@ -44,10 +49,12 @@ impl Fields {
         Ok(f)
     }
 
+    /// Whether at least one port is hashed.
     pub fn has_ports(self) -> bool {
         self.src_port || self.dst_port
     }
 
+    /// The fields for people: `addresses + ports`.
     pub fn words(self) -> String {
         let addresses = match (self.src_ip, self.dst_ip) {
             (true, true) => "addresses",
@@ -74,13 +81,17 @@ impl Fields {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transform {
+    /// Fields are hashed as they are.
     #[default]
     None,
+    /// Source and destination are replaced by their XOR (`RXH_XFRM_SYM_XOR`).
     SymmetricXor,
+    /// Source and destination are replaced by their OR and their XOR (`RXH_XFRM_SYM_OR_XOR`).
     SymmetricOrXor,
 }
 
 impl Transform {
+    /// The transform of a name that `ethtool --json -x` and a snapshot use. `None`: not one of them.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "none" => Some(Self::None),
@@ -99,6 +110,7 @@ pub struct Input {
 }
 
 impl Input {
+    /// Addresses before ports, each in network byte order.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

@@ -6,6 +6,7 @@
 //!   many of them ─► population: per queue, CPU, node ─► balance: entries to move, flows too heavy to share
 //! ```
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod balance;
 pub mod chain;

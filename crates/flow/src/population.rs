@@ -12,15 +12,22 @@ use crate::tuple::Tuple;
 /// One flow with what was seen of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Counted {
+    /// The flow, in the direction of its packets.
     pub tuple: Tuple,
+    /// Packets seen.
     pub packets: u64,
+    /// Bytes seen.
     pub bytes: u64,
 }
 
+/// What falls to one queue, CPU or node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Load {
+    /// Number of flows.
     pub flows: u64,
+    /// Packets of these flows.
     pub packets: u64,
+    /// Bytes of these flows.
     pub bytes: u64,
 }
 
@@ -35,6 +42,7 @@ impl Load {
 /// What decides how uneven it is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Evenness {
+    /// Packets of the fullest queue over the mean of all queues; 1.0 is even.
     pub max_to_mean: f64,
     /// Standard deviation by mean.
     pub variation: f64,
@@ -42,14 +50,18 @@ pub struct Evenness {
     pub floor: f64,
 }
 
+/// Where a population lands on one device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spread {
+    /// Name of the interface.
     pub dev: String,
     /// Every receive queue in use, also those that get nothing.
     pub queues: BTreeMap<u32, Load>,
     /// By the CPU that does the work, RPS included, as far as it is known.
     pub cpus: BTreeMap<u32, Load>,
+    /// By the NUMA node of that CPU.
     pub nodes: BTreeMap<u32, Load>,
+    /// Every flow, decided or not.
     pub total: Load,
     /// Flows whose queue cannot be told.
     pub undecided: Load,
@@ -57,6 +69,7 @@ pub struct Spread {
     pub undecided_why: Option<String>,
     /// Packets over queues; none without packets.
     pub evenness: Option<Evenness>,
+    /// Queues that get at least one flow.
     pub queues_used: usize,
     /// The heaviest first.
     pub heaviest: Vec<Heavy>,
@@ -64,10 +77,13 @@ pub struct Spread {
     pub collisions: Vec<u32>,
 }
 
+/// A flow that is among the heaviest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Heavy {
+    /// The flow with its counts.
     #[serde(flatten)]
     pub flow: Counted,
+    /// Receive queue. `None`: it cannot be told.
     pub queue: Option<u32>,
 }
 
@@ -98,6 +114,7 @@ pub fn heaviest_first(weights: impl Iterator<Item = (usize, u64)>) -> Vec<usize>
 
 const SHOWN: usize = 10;
 
+/// Spreads `flows` over the queues, CPUs and nodes of `nic`.
 pub fn spread(s: &Snapshot, nic: &Nic, steering: &Steering, flows: &[Counted]) -> Spread {
     let mut out = Spread {
         dev: nic.dev.name.clone(),

@@ -9,7 +9,9 @@ use crate::tuple::{SCTP, TCP, Tuple, UDP};
 /// A flow does not say all that a rule may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meant {
+    /// Every packet of the flow matches.
     Yes,
+    /// No packet of the flow matches.
     No,
     /// It depends on this, which a flow does not tell.
     DependsOn(&'static str),

@@ -5,17 +5,22 @@ use serde::Serialize;
 
 use crate::stack::{Place, place};
 
+/// How a packet leaves a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sending {
     /// The queue, where there is only one it can be.
     pub queue: Option<u32>,
+    /// Transmit queues it can be; empty where `queue` is known.
     pub may_be: Vec<u32>,
     /// `XPS of CPU 4`, `XPS of receive queue 2`, `the number of its receive queue`.
     pub by: String,
+    /// Interrupt of the queue's completion. `None`: unknown, or not one queue.
     pub irq: Option<IrqId>,
     /// Where the interrupt of its completion goes.
     pub cpu: Option<Place>,
+    /// Byte queue limit of the queue and what is in flight, in words. `None`: unknown.
     pub bql: Option<String>,
+    /// What makes the prediction uncertain, one sentence each.
     pub notes: Vec<String>,
 }
 

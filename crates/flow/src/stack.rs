@@ -24,6 +24,7 @@ const HASH_OF_PORTS: &[&str] = &[
     "sfc",
     "virtio_net",
 ];
+/// Kernel name of the feature that hands the device's hash to the stack (`ethtool -k`: `receive-hashing`).
 pub const RXHASH: &str = "rx-hashing";
 /// Drivers with accelerated RFS (`ndo_rx_flow_steer`, Linux 6.12).
 const ACCELERATED: &[&str] =
@@ -33,30 +34,45 @@ const ACCELERATED: &[&str] =
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
+    /// On the device's own NUMA node.
     Near,
+    /// On another NUMA node.
     OtherNode,
+    /// The node of the CPU or of the device is unknown.
     Unknown,
 }
 
+/// A CPU, seen from a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
+    /// Number of the CPU.
     pub cpu: CpuId,
+    /// NUMA node of the CPU. `None`: unknown.
     pub node: Option<NodeId>,
+    /// `core_id`, unique within its package. `None`: unknown.
     pub core: Option<u32>,
     /// Of the device, and of the CPU's node to it as the firmware tells it.
     pub reach: Reach,
+    /// In SLIT units, 10 is local. `None`: unknown.
     pub distance: Option<u32>,
 }
 
+/// What happens to packets behind a receive queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Landing {
+    /// Number of the receive queue.
     pub queue: u32,
+    /// Interrupt of the queue. `None`: unknown.
     pub irq: Option<IrqId>,
     /// Which CPUs the interrupt may go to, and where it goes.
     pub asked: Option<CpuSet>,
+    /// CPU that gets the interrupt. `None`: see `why_not`.
     pub cpu: Option<Place>,
+    /// Why `cpu` is unknown.
     pub why_not: Option<String>,
+    /// Whether another CPU does the protocol work.
     pub rps: Rps,
+    /// Whether the CPU of the reading program does it.
     pub rfs: Rfs,
 }
 
@@ -71,17 +87,24 @@ impl Landing {
     }
 }
 
+/// Receive packet steering, the mask `rps_cpus` of the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Rps {
+    /// The mask is empty or has no CPU online: the CPU of the interrupt does the work.
     Off,
+    /// A CPU of the mask does the work, chosen by the hash.
     On {
+        /// CPUs of the mask that are online.
         cpus: CpuSet,
         /// None: it is one of them, and always the same; why it is not known.
         chosen: Option<CpuId>,
+        /// Why `chosen` is unknown.
         why_not: Option<String>,
     },
+    /// The mask could not be read.
     Unknown {
+        /// What could not be read, with the kernel's error.
         why: String,
     },
 }
@@ -90,16 +113,23 @@ pub enum Rps {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Rfs {
+    /// One of the two tables has no entries, or the kernel has no RFS.
     Off {
+        /// Which of them.
         why: String,
     },
     /// Entries of the host's table (who reads where) and of the queue's (where packets went last).
     On {
+        /// Entries of `net.core.rps_sock_flow_entries`.
         entries: u32,
+        /// Entries of the queue's `rps_flow_cnt`.
         queue_entries: u32,
+        /// The driver can steer the flow in the device (`ndo_rx_flow_steer`), with `ntuple` on.
         accelerated: bool,
     },
+    /// A table could not be read.
     Unknown {
+        /// What could not be read, with the kernel's error.
         why: String,
     },
 }
@@ -113,6 +143,7 @@ pub fn rfs_words(entries: u32, queue_entries: u32) -> String {
     )
 }
 
+/// Node, core and distance of `cpu`, seen from `nic`.
 pub fn place(s: &Snapshot, nic: &Nic, cpu: CpuId) -> Place {
     let node = s.topology.node_of(cpu);
     let device = nic.node.known().copied();
@@ -126,6 +157,7 @@ pub fn place(s: &Snapshot, nic: &Nic, cpu: CpuId) -> Place {
     Place { cpu, node, core, reach, distance }
 }
 
+/// What happens to packets that `a` sends to receive queue `queue`.
 pub fn landing(s: &Snapshot, nic: &Nic, queue: u32, a: &Answer) -> Landing {
     let vector = nic.vector_of(Dir::Rx, queue);
     let (cpu, why_not) = match vector.map(|v| (&v.effective, &v.asked)) {

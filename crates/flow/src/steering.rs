@@ -21,25 +21,33 @@ const ATR: &[&str] = &["ixgbe", "txgbe"];
 /// The same with a private flag that switches it off; on as the driver begins.
 const ATR_BY_FLAG: &[&str] = &["i40e"];
 const ATR_FLAG: &str = "flow-director-atr";
+/// Kernel name of the feature that flow steering rules need (`ethtool -k`: `ntuple-filters`).
 pub const NTUPLE: &str = "rx-ntuple-filter";
 
 /// What decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
+    /// A flow steering rule matches.
     Rule,
+    /// The hash selects an entry of the indirection table.
     Table,
     /// There is one queue, or every entry of the table names the same.
     OnlyOne,
     /// The asker named the queue.
     Asked,
+    /// A rule discards the packets, or sends them to a virtual function.
     Dropped,
+    /// Something that decides is unknown; `why_not` says what.
     NotDecidable,
 }
 
+/// Which receive queue a flow reaches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Answer {
+    /// What decided.
     pub by: By,
+    /// Receive queue. `None`: dropped, or not decidable.
     pub queue: Option<u32>,
     /// Where the queue is not known: the ones it can be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -48,15 +56,21 @@ pub struct Answer {
     pub flow_type: &'static str,
     /// `addresses + ports`; none: the fields are not known, or do not matter.
     pub fields: Option<String>,
+    /// Hash of the packet, 32 bits. `None`: it cannot be computed, or is not needed.
     pub hash: Option<u32>,
+    /// Where the hash key was read, in words. `None`: no key is needed or known.
     pub key_from: Option<&'static str>,
+    /// Index into the indirection table.
     pub entry: Option<usize>,
+    /// Entries of the table; 0 where no table decides.
     pub entries: usize,
+    /// RSS context that a rule selects. `None`: the device's own.
     pub context: Option<u32>,
     /// Location of the rule.
     pub rule: Option<u32>,
     /// Why there is no queue, or no hash.
     pub why_not: Option<String>,
+    /// What the answer assumes, one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Rules may send it elsewhere: they could not be read.
@@ -234,6 +248,7 @@ impl Steering {
         &self.assumed
     }
 
+    /// What the device does with the fields before it hashes them.
     pub fn transform(&self) -> Transform {
         self.transform
     }
@@ -302,6 +317,7 @@ impl Steering {
         Ok(toeplitz.hash(input(t, fields, self.transform).bytes()))
     }
 
+    /// The queue of `t`, with everything that led to it.
     pub fn answer(&self, t: &Tuple) -> Answer {
         let a = self.by_device(t);
         match self.asked {

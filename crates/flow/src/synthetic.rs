@@ -8,15 +8,23 @@ use crate::tuple::{BadFlow, Tuple, UDP, has_ports, protocol_number};
 /// `count=2000,zipf=1.0,packets=1000000,src=10.0.0.0/8,dst=192.0.2.1/32,sport=1024-65535,dport=443,proto=udp,seed=1`
 #[derive(Debug, Clone, PartialEq)]
 pub struct Synthetic {
+    /// Number of flows, 1 to [`MOST`].
     pub count: u32,
     /// Share of flow k: 1 / k^zipf. 0: all alike.
     pub zipf: f64,
+    /// Packets of all flows together.
     pub packets: u64,
+    /// Network of the source addresses: address and prefix length.
     pub src: (IpAddr, u8),
+    /// Network of the destination addresses: address and prefix length.
     pub dst: (IpAddr, u8),
+    /// Smallest and largest source port.
     pub sport: (u16, u16),
+    /// Smallest and largest destination port.
     pub dport: (u16, u16),
+    /// Protocol number of IANA.
     pub protocol: u8,
+    /// Seed of the generator; the same seed gives the same flows.
     pub seed: u64,
 }
 
@@ -36,9 +44,11 @@ impl Default for Synthetic {
     }
 }
 
+/// Most flows of one population.
 pub const MOST: u32 = 10_000_000;
 
 impl Synthetic {
+    /// Parses the text; keys that are missing have their defaults. An error names the part that is wrong.
     pub fn parse(text: &str) -> Result<Self, BadFlow> {
         let mut s = Self::default();
         for part in text.split(',').filter(|p| !p.is_empty()) {
@@ -151,6 +161,7 @@ fn within((a, len): (IpAddr, u8), rng: &mut Rng) -> IpAddr {
 pub struct Rng(pub u64);
 
 impl Rng {
+    /// The next number, any of 64 bits.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

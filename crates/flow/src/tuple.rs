@@ -6,8 +6,11 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
+/// Protocol number of IANA.
 pub const TCP: u8 = 6;
+/// Protocol number of IANA.
 pub const UDP: u8 = 17;
+/// Protocol number of IANA.
 pub const SCTP: u8 = 132;
 
 /// Names of `/etc/protocols` that people write; others are numbers.
@@ -29,8 +32,11 @@ const NAMES: [(&str, u8); 12] = [
 /// The addresses are of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tuple {
+    /// Source address.
     pub src: IpAddr,
+    /// Destination address.
     pub dst: IpAddr,
+    /// Protocol number of IANA.
     pub protocol: u8,
     /// None: the protocol has none, or the packet does not carry them.
     pub ports: Option<(u16, u16)>,
@@ -41,6 +47,7 @@ pub struct Tuple {
 }
 
 impl Tuple {
+    /// Whether the addresses are of IPv6.
     pub fn is_v6(&self) -> bool {
         self.src.is_ipv6()
     }
@@ -62,11 +69,12 @@ impl Tuple {
     }
 }
 
+/// `tcp`, `udp` and so on; a number where there is no name for it.
 pub fn protocol_name(number: u8) -> String {
     NAMES.iter().find(|n| n.1 == number).map_or_else(|| number.to_string(), |n| n.0.to_string())
 }
 
-pub fn protocol_number(name: &str) -> Option<u8> {
+pub(crate) fn protocol_number(name: &str) -> Option<u8> {
     let found = NAMES.iter().find(|n| n.0.eq_ignore_ascii_case(name)).map(|n| n.1);
     found.or_else(|| name.parse().ok())
 }
@@ -103,22 +111,31 @@ impl Serialize for Tuple {
 /// A flow as it was asked for: a port that is left open stands for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spec {
+    /// Source address.
     pub src: IpAddr,
+    /// Destination address.
     pub dst: IpAddr,
+    /// Protocol number of IANA.
     pub protocol: u8,
+    /// `None`: any port.
     pub src_port: Option<u16>,
+    /// `None`: any port.
     pub dst_port: Option<u16>,
+    /// Packets that were cut in pieces; the pieces carry no ports, so none are hashed.
     pub fragment: bool,
 }
 
 /// What is wrong with a flow that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadFlow {
+    /// What was written, at most 60 characters, without control characters.
     pub found: String,
+    /// What would be correct.
     pub expected: String,
 }
 
 impl BadFlow {
+    /// An error about `found`; an empty text counts as "nothing".
     pub fn new(found: &str, expected: impl Into<String>) -> Self {
         let mut found: String = found.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect();
         if found.is_empty() {
