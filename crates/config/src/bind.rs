@@ -9,6 +9,7 @@ use crate::words::{glob_matches, is_glob};
 /// What a configuration wants of this host.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bound {
+    /// The goal and all settings, with the names of interfaces of this host.
     pub intent: Intent,
     /// Worth saying: an entry that matches nothing here yet.
     pub notes: Vec<String>,

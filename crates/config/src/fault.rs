@@ -9,15 +9,20 @@ pub struct Fault {
     pub at: Range<usize>,
     /// What else it has to do with: the other half of a contradiction.
     pub with: Vec<Range<usize>>,
+    /// What is wrong, with what was written.
     pub found: String,
+    /// What would be correct. `None`: `found` says it all.
     pub right: Option<String>,
 }
 
 /// All of it, in the order of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
+    /// Name of the file in messages; it is not opened.
     pub file: String,
+    /// The whole text, for the lines that messages show.
     pub text: String,
+    /// At least one fault.
     pub all: Vec<Fault>,
 }
 

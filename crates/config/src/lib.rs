@@ -1,4 +1,5 @@
-//! The configuration file: TOML text to what is wanted, for the interfaces of one host an [`Intent`], and back.
+//! The configuration file: TOML text to what is wanted, for the interfaces of one host an
+//! [`Intent`](ringwise_model::Intent), and back.
 //!
 //! ```text
 //!   text ─► check (keys, types, ranges: spec) ─► decode ─► Config ─► bind (names, drivers, MACs of a host) ─► Intent
@@ -7,6 +8,7 @@
 //!
 //! Nothing here reads a file or looks at the host: a wrong file is refused before anything is read.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod bind;
 mod check;

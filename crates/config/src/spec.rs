@@ -3,10 +3,13 @@
 /// What a value may be.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
+    /// `true` or `false`.
     Bool,
     /// Smallest and largest.
     Int(u64, u64),
+    /// Any string.
     Text,
+    /// One of these strings.
     Word(&'static [&'static str]),
     /// The goals that there are.
     Goal,
@@ -18,6 +21,7 @@ pub enum Kind {
     RssTable,
     /// Hex bytes.
     Key,
+    /// Six hexadecimal bytes with colons.
     Mac,
     /// A table with these keys.
     Table(&'static Spec),
@@ -25,7 +29,9 @@ pub enum Kind {
     Map(&'static Kind),
     /// Keys are lists of numbers.
     ByNumber(&'static Kind),
+    /// An array of these.
     List(&'static Kind),
+    /// One of these.
     Any(&'static [Kind]),
 }
 
@@ -34,14 +40,20 @@ pub enum Kind {
 pub struct Spec {
     /// As it stands in messages.
     pub name: &'static str,
+    /// In the order of the reference.
     pub keys: &'static [Key],
 }
 
+/// One key of a table.
 #[derive(Debug)]
 pub struct Key {
+    /// As written in the file.
     pub name: &'static str,
+    /// What its value may be.
     pub kind: Kind,
+    /// The table is wrong without the key.
     pub required: bool,
+    /// What the key means, for the reference and the schema.
     pub about: &'static str,
 }
 
@@ -56,6 +68,7 @@ const fn must(name: &'static str, kind: Kind, about: &'static str) -> Key {
 const U32: Kind = Kind::Int(0, u32::MAX as u64);
 const COUNT: Kind = Kind::Int(1, 4096);
 
+/// The top level of the file.
 pub static FILE: Spec = Spec {
     name: "the file",
     keys: &[
@@ -66,6 +79,7 @@ pub static FILE: Spec = Spec {
     ],
 };
 
+/// `[host]`: what holds for every interface, and settings of the host itself.
 pub static HOST: Spec = Spec {
     name: "[host]",
     keys: &[
@@ -99,6 +113,7 @@ pub static HOST: Spec = Spec {
     ],
 };
 
+/// `[[interface]]`: one interface, or several alike.
 pub static INTERFACE: Spec = Spec {
     name: "[[interface]]",
     keys: &[
@@ -141,6 +156,7 @@ pub static INTERFACE: Spec = Spec {
     ],
 };
 
+/// `match` of an interface; all criteria must match.
 pub static MATCH: Spec = Spec {
     name: "match",
     keys: &[
@@ -152,6 +168,7 @@ pub static MATCH: Spec = Spec {
     ],
 };
 
+/// `pause`: pause frames (`ethtool -A`).
 pub static PAUSE: Spec = Spec {
     name: "pause",
     keys: &[
@@ -161,6 +178,7 @@ pub static PAUSE: Spec = Spec {
     ],
 };
 
+/// `channels`: channel counts (`ethtool -L`).
 pub static CHANNELS: Spec = Spec {
     name: "channels",
     keys: &[
@@ -170,6 +188,7 @@ pub static CHANNELS: Spec = Spec {
     ],
 };
 
+/// `rings`: ring sizes in descriptors (`ethtool -G`).
 pub static RINGS: Spec = Spec {
     name: "rings",
     keys: &[
@@ -182,6 +201,7 @@ pub static RINGS: Spec = Spec {
 const USECS: Kind = Kind::Int(0, u32::MAX as u64);
 const SWITCH: Kind = Kind::Any(&[Kind::Bool, Kind::Int(0, 1)]);
 
+/// `coalesce`: interrupt moderation (`ethtool -C`).
 pub static COALESCE: Spec = Spec {
     name: "coalesce",
     keys: &[
@@ -226,6 +246,7 @@ const PROFILE: Kind = Kind::List(&Kind::Table(&PROFILE_STEP));
 /// The kernel keeps 16 bits, and cuts what is above.
 const U16: Kind = Kind::Int(0, u16::MAX as u64);
 
+/// One step of a moderation profile (`ETHTOOL_A_COALESCE_RX_PROFILE`, since 6.11).
 pub static PROFILE_STEP: Spec = Spec {
     name: "a step of a profile",
     keys: &[
@@ -248,6 +269,7 @@ pub const COALESCE_WORDS: [(&str, &str); 6] = [
 /// `rss_hash_func_strings` of the kernel.
 pub const HASH_FUNCTIONS: [&str; 3] = ["toeplitz", "xor", "crc32"];
 
+/// `rss`: table, key and fields of receive-side scaling (`ethtool -X`).
 pub static RSS: Spec = Spec {
     name: "rss",
     keys: &[
@@ -264,6 +286,7 @@ pub static RSS: Spec = Spec {
     ],
 };
 
+/// `napi`: polling parameters of a device or of single instances.
 pub static NAPI: Spec = Spec {
     name: "napi",
     keys: &[
@@ -279,6 +302,7 @@ pub static NAPI: Spec = Spec {
     ],
 };
 
+/// `[[interface.rule]]`: a flow steering rule (`ethtool -N`).
 pub static RULE: Spec = Spec {
     name: "[[interface.rule]]",
     keys: &[
@@ -287,6 +311,7 @@ pub static RULE: Spec = Spec {
     ],
 };
 
+/// `[[interface.group]]`: queues with a policy of their own.
 pub static GROUP: Spec = Spec {
     name: "[[interface.group]]",
     keys: &[
@@ -304,6 +329,7 @@ pub static GROUP: Spec = Spec {
     ],
 };
 
+/// A flow of a group, where it is not written as a rule.
 pub static FLOW: Spec = Spec {
     name: "a flow",
     keys: &[
@@ -312,6 +338,7 @@ pub static FLOW: Spec = Spec {
     ],
 };
 
+/// `[[policy]]`: moderation of the queues of a group.
 pub static POLICY: Spec = Spec {
     name: "[[policy]]",
     keys: &[
@@ -322,10 +349,13 @@ pub static POLICY: Spec = Spec {
     ],
 };
 
+/// `coalesce` of a policy: [`COALESCE`] without its queues.
 pub static POLICY_COALESCE: Spec = Spec { name: "coalesce", keys: COALESCE.keys.split_at(1).1 };
+/// `napi` of a policy: [`NAPI`] without its queues.
 pub static POLICY_NAPI: Spec = Spec { name: "napi", keys: NAPI.keys.split_at(1).1 };
 
 impl Spec {
+    /// The key of this name, or of the one that `name` is an alias for.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         let name = self.alias(name);
         self.keys.iter().find(|k| k.name == name)

@@ -5,39 +5,60 @@ use ringwise_model::{ConfiguredBy, CpuSet, FarNode, Goal, GroupWish, Intent, Pol
 /// Policies that need no `[[policy]]`.
 pub const BUILT_IN_POLICIES: [&str; 3] = ["latency", "bulk", "cpu"];
 
+/// A whole file, decoded and without faults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
+    /// `[host]`; empty if the file has none.
     pub host: HostPart,
+    /// `[[interface]]`, in the order of the file.
     pub entries: Vec<Entry>,
+    /// `[[policy]]`, in the order of the file.
     pub policies: Vec<Policy>,
 }
 
 /// `[host]`. `None`: as the goal has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostPart {
+    /// Goal of every interface that has none of its own.
     pub goal: Option<Goal>,
+    /// Interfaces to consider, by name or pattern. Empty: those that are suitable.
     pub interfaces: Vec<String>,
+    /// Only these CPUs get queues.
     pub cpus: Option<CpuSet>,
+    /// CPUs that are kept free for other work.
     pub reserve: Option<CpuSet>,
+    /// CPUs that get no queues.
     pub exclude_cpus: Option<CpuSet>,
+    /// Queues of a device.
     pub queues: Option<u32>,
+    /// Which threads of a core get queues.
     pub smt: Option<Smt>,
+    /// Whether CPUs of remote nodes get queues.
     pub far_node: Option<FarNode>,
+    /// Steps that interrupt traffic may be part of the plan.
     pub allow_disruption: Option<bool>,
+    /// The layout of the article on per-queue moderation; see [`Intent::pair_as_article`].
     pub pair_as_article: Option<bool>,
+    /// Queues of the latency group of the goal `mixed`.
     pub latency_queues: Option<u32>,
+    /// A setting that the device or kernel cannot have is an error.
     pub strict: Option<bool>,
+    /// Settings that belong to no interface: sysctls, RFS entries, wake-up latency of CPUs.
     pub wishes: Vec<Wish>,
 }
 
 /// One `[[interface]]`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Entry {
+    /// Which interfaces it is for.
     pub matcher: Matcher,
+    /// `None`: that of the host.
     pub goal: Option<Goal>,
     /// Without `dev` until they are bound.
     pub wishes: Vec<Wish>,
+    /// Without `dev` until they are bound.
     pub groups: Vec<GroupWish>,
+    /// Its `match`, in the file.
     pub by: ConfiguredBy,
 }
 
@@ -46,7 +67,9 @@ pub struct Entry {
 pub struct Matcher {
     /// A name or a pattern with `*` and `?`.
     pub name: Option<String>,
+    /// Name of the kernel driver.
     pub driver: Option<String>,
+    /// Bus address, as `0000:03:00.0`.
     pub bus: Option<String>,
     /// The permanent one.
     pub mac: Option<String>,

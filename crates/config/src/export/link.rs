@@ -6,6 +6,7 @@ use ringwise_model::{Intent, Knob, Nic, Wish};
 
 use super::{Exported, HEAD, devs, kernel_names, nic, of};
 
+/// Files of systemd.link(5): rings, channels, moderation, offloads and pause frames.
 pub fn link(i: &Intent, nics: &[Nic]) -> Exported {
     let mut out = Exported::beyond(i);
     for dev in devs(i) {

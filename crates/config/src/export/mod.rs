@@ -18,7 +18,9 @@ use ringwise_model::{Intent, Knob, Nic, Wish};
 /// Text of each file, by name, and what it does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exported {
+    /// Name and text, ready to be written.
     pub files: Vec<(String, String)>,
+    /// What the format cannot express, one sentence each.
     pub left_out: Vec<String>,
 }
 

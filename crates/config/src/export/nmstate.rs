@@ -7,6 +7,7 @@ use ringwise_model::{Intent, Knob, Nic};
 use super::{Exported, HEAD, coalesce, devs, kernel_names, nic, of};
 use crate::set::quote;
 
+/// A desired state for `nmstatectl apply`: the `ethtool` part of each interface.
 pub fn nmstate(i: &Intent, nics: &[Nic]) -> Exported {
     let mut out = Exported::beyond(i);
     let mut text = String::new();

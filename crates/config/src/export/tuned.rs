@@ -6,6 +6,7 @@ use ringwise_model::{Intent, Knob, Nic};
 
 use super::{Exported, HEAD, coalesce, devs, ethtool_word, of};
 
+/// A TuneD profile: the `net` plug-in for offloads, moderation, rings and pause frames, and `sysctl`.
 pub fn tuned(i: &Intent, _: &[Nic]) -> Exported {
     let mut out = Exported::beyond(i);
     let mut text = format!("{HEAD}[main]\nsummary=Network tuning exported by ringwise\n");

@@ -7,6 +7,7 @@ use ringwise_model::{CpuId, CpuSet, Intent, Knob, Nic};
 use super::{Exported, HEAD, devs, nic, of};
 use crate::set::quote;
 
+/// Rules of udev(7) that write the settings kept in sysfs when an interface appears.
 pub fn udev(i: &Intent, nics: &[Nic]) -> Exported {
     let mut out = Exported::beyond(i);
     let mut text = HEAD.to_string();
