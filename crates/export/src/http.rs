@@ -30,6 +30,7 @@ impl Default for Bounds {
 
 /// What whoever makes the page says.
 pub enum Answer {
+    /// The metrics; status 200.
     Page(String),
     /// It cannot be had now.
     Busy(String),

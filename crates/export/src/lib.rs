@@ -9,6 +9,7 @@
 //!
 //! [`table`] is the one list of metrics; `docs/metrics.md` is compared with it. Only `http` does I/O.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod fill;
 mod http;

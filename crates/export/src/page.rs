@@ -8,11 +8,14 @@ use crate::table::{self, Family, Kind};
 /// Which of the two texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
+    /// Text format 0.0.4 of Prometheus.
     Prometheus,
+    /// OpenMetrics 1.0.0; ends with `# EOF`.
     OpenMetrics,
 }
 
 impl Form {
+    /// Value of the header `Content-Type`.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
@@ -21,10 +24,12 @@ impl Form {
     }
 }
 
+/// The number of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
     /// Whole, also where a float could not hold it.
     Int(u64),
+    /// Seconds and other fractions.
     Num(f64),
     /// Hundredths.
     Hundredths(u64),

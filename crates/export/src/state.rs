@@ -15,8 +15,11 @@ pub struct Standing {
     pub readable: bool,
     /// Settings in force that hold, have drifted, cannot be read; by device, nothing for those of the host.
     pub settings: BTreeMap<String, [u64; 3]>,
+    /// A transaction was cut short and waits for `ringwise recover`.
     pub unfinished: bool,
+    /// Deadline of the trial, seconds since 1970. `None`: no transaction is on trial.
     pub trial_until_unix: Option<u64>,
+    /// `None`: there was no transaction.
     pub last: Option<Last>,
 }
 
@@ -25,6 +28,7 @@ pub struct Standing {
 pub struct Findings {
     /// When that was, seconds since 1970.
     pub unix_time: u64,
+    /// Number of findings of each severity.
     pub by_severity: [(&'static str, u64); 3],
     /// Rules that could not be judged in full, as something could not be read.
     pub unread_rules: u64,
@@ -35,14 +39,19 @@ pub struct Findings {
 /// The last transaction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Last {
+    /// Number of the transaction.
     pub transaction: u64,
+    /// `apply`, `rollback`, `adopt` or `other`.
     pub kind: String,
+    /// How it ended: `kept`, `put_back`, `on_trial` and so on.
     pub verdict: String,
+    /// When it began, seconds since 1970.
     pub unix_time: u64,
 }
 
 const STATES: [&str; 3] = ["holds", "drifted", "unknown"];
 
+/// Adds the state of the settings that were applied; without a readable record, only that it is unreadable.
 pub fn standing(page: &mut Page, s: &Standing) {
     page.add(&t::STATE_READABLE, &[], Value::Int(s.readable.into()));
     if s.readable {
@@ -64,6 +73,7 @@ pub fn standing(page: &mut Page, s: &Standing) {
     }
 }
 
+/// Adds the findings by severity, and how many rules could not be judged.
 pub fn findings(page: &mut Page, f: &Findings) {
     for (severity, n) in f.by_severity {
         page.add(&t::FINDINGS, &[("severity", severity)], Value::Int(n));
@@ -76,16 +86,23 @@ pub fn findings(page: &mut Page, f: &Findings) {
 /// The exporter.
 #[derive(Debug, Clone, Default)]
 pub struct Own<'a> {
+    /// Version of ringwise.
     pub version: &'a str,
     /// It goes on; one that writes a page and ends has no past to tell of.
     pub lasts: bool,
+    /// When the exporter started, seconds since 1970.
     pub start_unix: u64,
+    /// CPU time it has used, user and system together.
     pub cpu_seconds: f64,
+    /// Time that reading the last sample took.
     pub sample_seconds: f64,
+    /// Things that could not be read for this page.
     pub unread: usize,
+    /// Most series that the page may have.
     pub limit: usize,
 }
 
+/// Adds what the exporter says about itself.
 pub fn own(page: &mut Page, o: &Own, keep: &Keeper) {
     page.add(&t::BUILD, &[("version", o.version)], Value::Int(1));
     page.add(&t::SERIES_LIMIT, &[], Value::Int(o.limit as u64));

@@ -6,25 +6,31 @@
 pub enum Kind {
     /// Only grows; the name ends with `_total`.
     Counter,
+    /// Goes up and down.
     Gauge,
     /// Always 1: what it says stands in the labels; the name ends with `_info`.
     Info,
 }
 
+/// One metric with all its series.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Family {
+    /// With the prefix `ringwise_` and, of counters, the suffix `_total`.
     pub name: &'static str,
+    /// Its `TYPE` in the text.
     pub kind: Kind,
     /// The last word of the name before `_total`; empty: plain numbers.
     pub unit: &'static str,
     /// Those it may have. One whose value is not known is left out.
     pub labels: &'static [&'static str],
+    /// Its `HELP` in the text, one sentence.
     pub help: &'static str,
 }
 
 macro_rules! families {
     ($($id:ident = $name:literal $kind:ident $unit:literal [$($label:literal)*] $help:literal;)*) => {
-        $(pub const $id: Family =
+        $(#[doc = $help]
+        pub const $id: Family =
             Family { name: $name, kind: Kind::$kind, unit: $unit, labels: &[$($label),*], help: $help };)*
         /// All of them.
         pub const ALL: &[Family] = &[$($id),*];
