@@ -1,4 +1,5 @@
 //! What a device was found to refuse or ignore, remembered over runs.
+#![warn(missing_docs)]
 
 use ringwise_model::DevId;
 use serde::{Deserialize, Serialize};
@@ -10,24 +11,38 @@ const EOPNOTSUPP: i32 = 95;
 /// A refusal or an ignored write, kept by device, driver and kernel; forgotten when one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learned {
+    /// Interface that refused or ignored the write.
     pub device: DevId,
+    /// Its kernel driver. `None`: unknown.
     pub driver: Option<String>,
+    /// Release of the kernel, as in `/proc/sys/kernel/osrelease`.
     pub kernel: String,
+    /// Which setting it was.
     pub address: Address,
     /// What was asked when it was learned.
     pub asked: Setting,
+    /// How the device answered.
     pub what: What,
     /// Seconds since 1970.
     pub unix_time: u64,
 }
 
+/// How a device answered a write that had no effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// The kernel said no for good.
-    Refused { errno: i32, words: String },
+    Refused {
+        /// Error number of Linux; 0: none is known.
+        errno: i32,
+        /// The kernel's own words, from the extended acknowledgement or by the number; may be empty.
+        words: String,
+    },
     /// Accepted without an error, and reads back as something else.
-    Ignored { got: Setting },
+    Ignored {
+        /// What was read back.
+        got: Setting,
+    },
 }
 
 impl What {
