@@ -16,11 +16,14 @@ pub struct Bond {
     pub active: Fact<String>,
     /// 802.3ad: the aggregator in use.
     pub aggregator: Fact<u32>,
+    /// In the order of `bonding/slaves`.
     pub members: Vec<BondMember>,
 }
 
+/// One interface of a bond or team, from `/sys/class/net/MEMBER/bonding_slave` and `/proc/net/bonding`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BondMember {
+    /// Name of the interface.
     pub name: String,
     /// `active` or `backup`.
     pub state: Fact<String>,
@@ -30,10 +33,12 @@ pub struct BondMember {
     pub aggregator: Fact<u32>,
     /// LACP port state of this side, and of the other.
     pub actor: Fact<u32>,
+    /// As `actor`, of the other end.
     pub partner: Fact<u32>,
 }
 
 impl Bond {
+    /// The member of this name.
     pub fn member(&self, name: &str) -> Option<&BondMember> {
         self.members.iter().find(|m| m.name == name)
     }

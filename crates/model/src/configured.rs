@@ -9,18 +9,37 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[serde(tag = "kind", rename_all = "snake_case", remote = "Self")]
 pub enum ConfiguredBy {
     /// A line of a configuration file.
-    File { path: String, line: usize },
+    File {
+        /// The file, as its path was given.
+        path: String,
+        /// From 1.
+        line: usize,
+    },
     /// `--set` with this argument.
-    Argument { argument: String },
+    Argument {
+        /// `DEV.KEY=VALUE`, as typed.
+        argument: String,
+    },
     /// A flag of its own, with its dashes.
-    Flag { name: String },
+    Flag {
+        /// `--cpus`.
+        name: String,
+    },
     /// Nobody: it was taken from what is in effect.
     InEffect,
     /// As an earlier version recorded it.
-    Text { text: String },
+    Text {
+        /// As recorded.
+        text: String,
+    },
     /// Bytes of a file that is being read; never in a document.
     #[serde(skip)]
-    Bytes { from: usize, to: usize },
+    Bytes {
+        /// First byte.
+        from: usize,
+        /// The byte behind the last.
+        to: usize,
+    },
     /// Not recorded, or in a way that a later version knows.
     #[default]
     #[serde(other)]
@@ -28,6 +47,7 @@ pub enum ConfiguredBy {
 }
 
 impl ConfiguredBy {
+    /// Whether the place was not recorded.
     pub fn is_unknown(&self) -> bool {
         *self == Self::Unknown
     }

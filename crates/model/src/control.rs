@@ -8,6 +8,7 @@ use crate::{Fact, Unread};
 /// to the hardware.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlPath {
+    /// Why it must not be cut.
     pub reason: ControlReason,
     /// The interface by which the route leaves. None: could not be told, `members` says why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,27 +21,39 @@ pub struct ControlPath {
     pub members: Fact<Vec<String>>,
 }
 
+/// Why a path must not be cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ControlReason {
     /// An ssh session. `own`: the one that this program was started from; else one that a server here holds,
     /// as it could not be told which of them that is.
-    Ssh { peer: String, own: bool },
+    Ssh {
+        /// Address of the client.
+        peer: String,
+        /// The session that this program was started from.
+        own: bool,
+    },
     /// Gateway; none where the interface itself is the route.
     DefaultRoute {
+        /// Address of the next hop.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gateway: Option<String>,
     },
     /// A mount (`point`) or, for iSCSI, a session of disks whose server is elsewhere.
     NetworkMount {
+        /// Where it is mounted.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         point: Option<String>,
         /// `nfs4`, `cifs`, `iscsi`.
         kind: String,
+        /// Name or address, as the mount table or the session shows it.
         server: String,
     },
     /// One of these could not be looked for: there may be one.
-    Unread { what: String },
+    Unread {
+        /// Which of them, with the kernel's error.
+        what: String,
+    },
     /// Written by a newer version.
     #[serde(untagged)]
     Other(serde_json::Value),

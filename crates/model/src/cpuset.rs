@@ -20,8 +20,11 @@ pub struct CpuSet {
 /// A list that is not one: what was found, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadCpuList {
+    /// The list, as it was found.
     pub text: String,
+    /// Byte of the text at which it stops being a list, from 0.
     pub at: usize,
+    /// What is wrong there.
     pub why: &'static str,
 }
 
@@ -40,6 +43,7 @@ impl fmt::Display for BadCpuList {
 impl std::error::Error for BadCpuList {}
 
 impl CpuSet {
+    /// The set without CPUs.
     pub const fn new() -> Self {
         Self { words: Vec::new() }
     }
@@ -71,6 +75,7 @@ impl CpuSet {
         }
     }
 
+    /// Adds a CPU; the set grows up to its number.
     pub fn insert(&mut self, cpu: CpuId) {
         let (w, b) = (cpu.0 as usize / 64, cpu.0 % 64);
         if self.words.len() <= w {
@@ -79,6 +84,7 @@ impl CpuSet {
         self.words[w] |= 1 << b;
     }
 
+    /// Removes a CPU; one that is not in the set changes nothing.
     pub fn remove(&mut self, cpu: CpuId) {
         if let Some(w) = self.words.get_mut(cpu.0 as usize / 64) {
             *w &= !(1 << (cpu.0 % 64));
@@ -86,18 +92,22 @@ impl CpuSet {
         self.trim();
     }
 
+    /// Whether the CPU is in the set.
     pub fn contains(&self, cpu: CpuId) -> bool {
         self.words.get(cpu.0 as usize / 64).is_some_and(|w| w & (1 << (cpu.0 % 64)) != 0)
     }
 
+    /// Whether the set has no CPU.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
+    /// Number of CPUs in the set.
     pub fn len(&self) -> usize {
         self.words.iter().map(|w| w.count_ones() as usize).sum()
     }
 
+    /// The CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
         self.words.iter().enumerate().flat_map(|(i, &word)| {
             let mut w = word;
@@ -112,31 +122,38 @@ impl CpuSet {
         })
     }
 
+    /// The CPU with the lowest number. `None`: the set is empty.
     pub fn first(&self) -> Option<CpuId> {
         self.iter().next()
     }
 
+    /// The CPU with the highest number. `None`: the set is empty.
     pub fn last(&self) -> Option<CpuId> {
         let w = self.words.last()?;
         Some(CpuId((self.words.len() as u32 - 1) * 64 + 63 - w.leading_zeros()))
     }
 
+    /// CPUs that are in either set.
     pub fn union(&self, other: &Self) -> Self {
         self.zip(other, |a, b| a | b)
     }
 
+    /// CPUs that are in both sets.
     pub fn intersection(&self, other: &Self) -> Self {
         self.zip(other, |a, b| a & b)
     }
 
+    /// CPUs of this set that are not in `other`.
     pub fn difference(&self, other: &Self) -> Self {
         self.zip(other, |a, b| a & !b)
     }
 
+    /// Whether every CPU of this set is in `other`; true of the empty set.
     pub fn is_subset(&self, other: &Self) -> bool {
         self.difference(other).is_empty()
     }
 
+    /// Whether a CPU is in both sets.
     pub fn intersects(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Fact, IfIndex};
 
+/// What a snapshot does not hold and `check` needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Extra {
     /// Small files by path, without trailing white space. Of `/proc/cpuinfo` the flags of the first CPU, of
@@ -15,18 +16,22 @@ pub struct Extra {
     pub qdiscs: Option<Fact<BTreeMap<IfIndex, Qdiscs>>>,
     /// Packet sockets (`/proc/net/packet`).
     pub packet_sockets: Option<Fact<Vec<PacketSocket>>>,
+    /// By name of the interface.
     pub devs: BTreeMap<String, DevExtra>,
 }
 
 /// Of one interface. `None`: not asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DevExtra {
+    /// From the configuration space. Absent: no PCI Express device.
     pub pci: Option<Fact<PciControl>>,
+    /// Absent: the driver does not support it.
     pub eee: Option<Fact<Eee>>,
     /// Headers and data of TCP go to buffers of their own. Absent: the driver does not say.
     pub tcp_data_split: Option<Fact<bool>>,
 }
 
+/// Queueing disciplines of one interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Qdiscs {
     /// `mq`, `noqueue`, `fq_codel`, `htb`, …
@@ -35,6 +40,7 @@ pub struct Qdiscs {
     pub leaves: BTreeMap<String, u32>,
 }
 
+/// A packet socket (`AF_PACKET`), as tcpdump and DHCP clients open it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PacketSocket {
     /// Ethernet protocol; 3: all.
@@ -46,15 +52,20 @@ pub struct PacketSocket {
 /// Of the PCI Express capability: sizes in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PciControl {
+    /// Largest packet payload in use (Device Control, `MaxPayloadSize`).
     pub max_payload: u32,
+    /// Largest payload that the device supports (Device Capabilities).
     pub max_payload_capable: u32,
+    /// Largest read request of the device (Device Control, `MaxReadReqSize`).
     pub max_read_request: u32,
     /// Active state power management is on for the link.
     pub aspm: bool,
 }
 
+/// Energy Efficient Ethernet (`ETHTOOL_MSG_EEE_GET`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Eee {
+    /// Switched on at this end.
     pub enabled: bool,
     /// Both ends have it.
     pub active: bool,
@@ -66,6 +77,7 @@ impl Extra {
         self.text.get(path).cloned().unwrap_or_else(|| Fact::not_asked(path))
     }
 
+    /// A small file that holds one number; unknown where it holds something else.
     pub fn number(&self, path: &str) -> Fact<u64> {
         let bad = |t: &str| Fact::unknown(path, format!("\"{t}\" is no number"));
         self.file(path).and_then(|t| t.trim().parse().map_or_else(|_| bad(&t), Fact::Known))

@@ -89,6 +89,7 @@ pub enum Subject {
 }
 
 impl Unread {
+    /// `what` names the thing, `why` the reason; the cause is [`Cause::Other`], without a subject.
     pub fn new(what: impl Into<String>, errno: Option<i32>, why: impl Into<String>) -> Self {
         Self { what: what.into(), errno, why: why.into(), cause: Cause::Other, subject: None }
     }
@@ -103,10 +104,12 @@ impl Unread {
         Self::new(what, None, format!("no answer within {} s", within.as_secs_f64())).because(Cause::Late)
     }
 
+    /// The same with this cause.
     pub fn because(self, cause: Cause) -> Self {
         Self { cause, ..self }
     }
 
+    /// The same with this subject.
     pub fn of(self, subject: Subject) -> Self {
         Self { subject: Some(subject), ..self }
     }
@@ -134,6 +137,7 @@ impl<T> Fact<T> {
         Self::Unknown(Unread::new(what, None, why))
     }
 
+    /// The value. `None`: absent or unknown.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(v) => Some(v),
@@ -141,14 +145,17 @@ impl<T> Fact<T> {
         }
     }
 
+    /// Whether there is a value; false of absent and unknown.
     pub fn is_known(&self) -> bool {
         matches!(self, Self::Known(_))
     }
 
+    /// Whether it was looked for and does not exist.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
 
+    /// Why it is unknown. `None`: known or absent.
     pub fn unread(&self) -> Option<&Unread> {
         match self {
             Self::Unknown(u) => Some(u),
@@ -156,6 +163,7 @@ impl<T> Fact<T> {
         }
     }
 
+    /// The value through `f`; absent and unknown stay.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Fact<U> {
         match self {
             Self::Known(v) => Fact::Known(f(v)),
@@ -164,6 +172,7 @@ impl<T> Fact<T> {
         }
     }
 
+    /// The value through `f`, which may not know; absent and unknown stay.
     pub fn and_then<U>(self, f: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
         match self {
             Self::Known(v) => f(v),
@@ -172,6 +181,7 @@ impl<T> Fact<T> {
         }
     }
 
+    /// The same fact about a reference; the reason of an unknown one is copied.
     pub fn as_ref(&self) -> Fact<&T> {
         match self {
             Self::Known(v) => Fact::Known(v),

@@ -43,6 +43,7 @@ id!(
 /// A network interface: name for people, the rest so that a renamed or replaced one is noticed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct DevId {
+    /// Name at the time of reading (`eth0`).
     pub name: String,
     /// Unknown in captures by other programs that hold no `ifindex` file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +79,9 @@ impl DevId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dir {
+    /// Receives.
     Rx,
+    /// Transmits.
     Tx,
 }
 

@@ -10,18 +10,26 @@ use crate::{CpuSet, GroupWish, Policy, Wish};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
+    /// The default: the queues there are, on cores near the device, without a step that interrupts traffic.
     #[default]
     Balanced,
+    /// Routers and firewalls: packets leave by the queue of the CPU that received them.
     Forward,
+    /// Many small requests and answers.
     Rpc,
+    /// Few flows with much data.
     Stream,
+    /// Short and even delays, at the price of CPU time.
     Latency,
+    /// One group of queues for latency, one for the rest.
     Mixed,
 }
 
 impl Goal {
+    /// In the order of help and messages.
     pub const ALL: [Goal; 6] = [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency, Goal::Mixed];
 
+    /// The word on the command line, in files and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Balanced => "balanced",
@@ -93,6 +101,7 @@ impl FarNode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FarNode {
+    /// They get no queues.
     Never,
     /// Only when no near CPU is left, with a warning.
     Last,
@@ -103,6 +112,7 @@ pub enum FarNode {
 /// A goal and what the user laid down beside it. `None`: as the goal has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
+    /// Goal of every interface that has none in `dev_goals`.
     pub goal: Goal,
     /// Interfaces to consider; empty: those with a driver, queues of their own and a link.
     #[serde(default)]
@@ -113,13 +123,16 @@ pub struct Intent {
     /// Kept free of queues for other work (also taken out of `cpus`).
     #[serde(default)]
     pub reserve: CpuSet,
+    /// CPUs that get no queues.
     #[serde(default)]
     pub exclude_cpus: CpuSet,
     /// Queues a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<u32>,
+    /// Which threads of a core get queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smt: Option<Smt>,
+    /// Whether CPUs of remote nodes get queues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far_node: Option<FarNode>,
     /// Steps that interrupt traffic may be part of the plan.
@@ -138,11 +151,13 @@ pub struct Intent {
     /// Goals of single interfaces, where they differ from `goal`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub dev_goals: BTreeMap<String, Goal>,
+    /// Settings that were configured singly; they override the goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wishes: Vec<Wish>,
     /// A wish that the device or kernel cannot have is an error, instead of a word in the plan.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
+    /// Groups of queues, in the order in which they were configured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupWish>,
     /// Own policies; one with the name of a built-in goes before it.

@@ -3,6 +3,7 @@
 //!
 //! Nothing here reads a file, asks the kernel or knows what time it is.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod bond;
 pub mod configured;

@@ -7,8 +7,11 @@ use crate::Fact;
 /// `None`: this kernel has no such knob here.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NapiValues {
+    /// Empty polls before the interrupt is enabled again (`napi_defer_hard_irqs`).
     pub defer_hard_irqs: Option<u32>,
+    /// Nanoseconds until held packets are flushed, or the device is polled again.
     pub gro_flush_timeout_ns: Option<u64>,
+    /// Nanoseconds without interrupts while a program polls busily. Since 6.13.
     pub irq_suspend_timeout_ns: Option<u64>,
     /// 0 off, 1 a kernel thread polls, 2 it polls busily.
     pub threaded: Option<u32>,
@@ -17,8 +20,11 @@ pub struct NapiValues {
 /// One NAPI instance, by the queues it serves; its id changes with every restart of the device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NapiInstance {
+    /// NAPI id (`NETDEV_A_NAPI_ID`), unique on the host.
     pub id: u32,
+    /// Receive queues it serves, ascending.
     pub rx: Vec<u32>,
+    /// Transmit queues it serves, ascending.
     pub tx: Vec<u32>,
     /// Of this instance alone. Absent: this kernel sets them by device only.
     pub values: Fact<NapiValues>,
@@ -27,13 +33,16 @@ pub struct NapiInstance {
     pub thread: Option<NapiThread>,
 }
 
+/// The kernel thread of a NAPI instance (`napi/DEV-ID`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NapiThread {
+    /// Process id of the thread.
     pub pid: u32,
     /// CPUs it may run on.
     pub cpus: Fact<crate::CpuSet>,
 }
 
+/// Polling parameters of a device and of its instances.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Napi {
     /// From `/sys/class/net/DEV`.

@@ -6,15 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bond, Cause, CpuSet, DevId, Dir, Fact, IfIndex, NodeId, RxQueue, Subject, TxQueue, Unread, Vector};
 
+/// One network interface with its queues, interrupts and settings, as they were read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nic {
+    /// Name, index and addresses.
     pub dev: DevId,
+    /// What sort of device it is.
     pub kind: NicKind,
+    /// Name of the kernel driver.
     pub driver: Fact<String>,
     /// Node of the device. Unknown where the firmware says -1: that is not node 0.
     pub node: Fact<NodeId>,
     /// CPUs near the device (`local_cpulist`).
     pub local_cpus: Fact<CpuSet>,
+    /// State and speed.
     pub link: Link,
     /// What people call it: `ifalias`, then alternative names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -27,6 +32,7 @@ pub struct Nic {
     /// Of a bond: its mode and members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bond: Option<Bond>,
+    /// From `channels-get`. Absent: the driver has no such call.
     pub channels: Fact<Channels>,
     /// From `queues/rx-*`, in numeric order.
     pub rx_queues: Vec<RxQueue>,
@@ -34,9 +40,13 @@ pub struct Nic {
     pub tx_queues: Vec<TxQueue>,
     /// Every vector of the device, queues first in queue order.
     pub vectors: Vec<Vector>,
+    /// From `rss-get`. Absent: the driver has no such call.
     pub rss: Fact<Rss>,
+    /// From `rings-get`. Absent: the driver has no such call.
     pub rings: Fact<Rings>,
+    /// From `coalesce-get`. Absent: the driver has no such call.
     pub coalesce: Fact<Coalesce>,
+    /// From `pause-get`. Absent: the driver has no such call.
     pub pause: Fact<Pause>,
     /// By the kernel's names. Absent: the device has none that it tells.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
@@ -56,15 +66,18 @@ pub struct Nic {
     /// Flow steering rules. Absent: the driver has none.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub rules: Fact<crate::Rules>,
+    /// From `napi-get`, and from sysfs what holds for the whole device.
     #[serde(default = "not_asked", skip_serializing_if = "not_read")]
     pub napi: Fact<crate::Napi>,
     /// Who uses the queues besides the stack. Absent: asked, nobody.
     pub users: Fact<Vec<User>>,
+    /// `ADDRESS/PREFIX` of IPv4 and IPv6.
     pub addresses: Fact<Vec<String>>,
     /// Everything about this device that could not be read.
     pub unread: Vec<Unread>,
 }
 
+/// What sort of device an interface is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NicKind {
@@ -72,40 +85,55 @@ pub enum NicKind {
     Physical,
     /// SR-IOV virtual function.
     Vf,
+    /// `virtio_net`, on the PCI bus or another.
     Virtio,
     /// Other paravirtual devices without interrupts of their own that we know (hv_netvsc, xen-netfront).
     Paravirtual,
     /// vlan, bond, bridge, veth, tun, macvlan, dummy, …: no queues of their own to tune.
     Software {
+        /// `IFLA_INFO_KIND` or `DEVTYPE`; `other` where neither is there.
         kind: String,
     },
+    /// `lo`.
     Loopback,
+    /// The device could not be read.
     Unknown,
 }
 
+/// The link of an interface, from rtnetlink and `/sys/class/net/DEV`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// `operstate`: `up`, `down`, `unknown`, …
     pub operstate: Fact<String>,
+    /// The link is detected.
     pub carrier: Fact<bool>,
     /// Mb/s (10^6 bit/s). Absent while down or for devices without a speed.
     pub speed_mbps: Fact<u32>,
+    /// `full`, `half` or `unknown`.
     pub duplex: Fact<String>,
+    /// In bytes.
     pub mtu: Fact<u32>,
 }
 
 /// Channel counts, now and at most. A member that the driver does not report is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channels {
+    /// Channels that only receive.
     pub rx: Option<Count>,
+    /// Channels that only transmit.
     pub tx: Option<Count>,
+    /// Channels that receive and transmit.
     pub combined: Option<Count>,
+    /// Channels without traffic (link events and the like).
     pub other: Option<Count>,
 }
 
+/// A number that the driver limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
+    /// In use.
     pub now: u32,
+    /// Most that the driver accepts.
     pub max: u32,
 }
 
@@ -115,6 +143,7 @@ impl Channels {
         self.combined.map_or(0, |c| c.now) + self.rx.map_or(0, |c| c.now)
     }
 
+    /// Transmit queues that exist with these counts.
     pub fn tx_queues(&self) -> u32 {
         self.combined.map_or(0, |c| c.now) + self.tx.map_or(0, |c| c.now)
     }
@@ -123,7 +152,9 @@ impl Channels {
 /// Ring sizes in descriptors. `None`: not reported by the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rings {
+    /// Size of each receive ring.
     pub rx: Option<Count>,
+    /// Size of each transmit ring.
     pub tx: Option<Count>,
 }
 
@@ -133,24 +164,32 @@ pub struct Rings {
 #[serde(transparent)]
 pub struct Coalesce(pub BTreeMap<String, u32>);
 
+/// Pause frames (`pause-get`). `None`: not reported by the driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
+    /// Negotiated with the other end.
     pub autoneg: Option<bool>,
+    /// Pause frames of the other end are obeyed.
     pub rx: Option<bool>,
+    /// Pause frames are sent.
     pub tx: Option<bool>,
 }
 
 /// The PCI Express link of a device, now and at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pcie {
+    /// As negotiated (`current_link_speed`, `current_link_width`).
     pub now: PcieLink,
+    /// As the device could (`max_link_speed`, `max_link_width`).
     pub max: PcieLink,
 }
 
+/// Speed and width of a PCI Express link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PcieLink {
     /// Megatransfers a second of one lane: 8000 for 8 GT/s. `None`: the kernel does not know.
     pub mtps: Option<u32>,
+    /// Number of lanes.
     pub lanes: u32,
 }
 
@@ -176,6 +215,7 @@ pub struct Rss {
 /// An RSS context beside the device's own: rules send flows to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RssContext {
+    /// Receive queue of each entry.
     pub table: Vec<u32>,
     /// `None`: the context has no key of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -198,18 +238,33 @@ fn not_read<T>(f: &Fact<T>) -> bool {
 #[serde(rename_all = "snake_case")]
 pub enum User {
     /// An XDP program; `mode` is `driver`, `generic` or `offload`.
-    Xdp { mode: String, program_id: Option<u32> },
+    Xdp {
+        /// `driver`, `generic` or `offload`.
+        mode: String,
+        /// `None`: the kernel does not report it.
+        program_id: Option<u32>,
+    },
     /// An AF_XDP socket on this queue.
-    AfXdp { queue: u32 },
+    AfXdp {
+        /// Number of the queue.
+        queue: u32,
+    },
     /// An RDMA device on top, by its name.
-    Rdma { device: String },
+    Rdma {
+        /// `mlx5_0`.
+        device: String,
+    },
     /// A user-space driver (DPDK) holds the function.
-    Userspace { driver: String },
+    Userspace {
+        /// `vfio-pci`, `uio_pci_generic`.
+        driver: String,
+    },
     /// A datapath of Open vSwitch.
     Ovs,
 }
 
 impl Nic {
+    /// Name of the interface.
     pub fn name(&self) -> &str {
         &self.dev.name
     }

@@ -8,7 +8,9 @@ use crate::{ConfiguredBy, CpuSet, FarNode, Goal, Intent, Smt};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum GoalChoice {
+    /// `auto`: the goal that fits the role of the host.
     Auto,
+    /// This goal.
     Of(Goal),
 }
 
@@ -54,8 +56,10 @@ impl From<GoalChoice> for String {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IntentFlags {
+    /// Interfaces, as named.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devs: Vec<String>,
+    /// `--goal`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<GoalChoice>,
     /// `none`: no file.
@@ -64,26 +68,37 @@ pub struct IntentFlags {
     /// `DEV.KEY=VALUE`
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
+    /// `--override-config`
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub override_config: bool,
+    /// `--cpus`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuSet>,
+    /// `--reserve`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reserve: Option<CpuSet>,
+    /// `--exclude-cpus`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exclude_cpus: Option<CpuSet>,
+    /// `--queues`: queues of a device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queues: Option<u32>,
+    /// `--smt`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub smt: Option<Smt>,
+    /// `--far-node`
     #[serde(skip_serializing_if = "Option::is_none")]
     pub far_node: Option<FarNode>,
+    /// `--allow-disruption`
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_disruption: bool,
+    /// `--pair-as-article`
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pair_as_article: bool,
+    /// `--latency-queues`: queues of the latency group of `mixed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_queues: Option<u32>,
+    /// `--strict`
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub strict: bool,
 }

@@ -33,9 +33,11 @@ impl Rival {
 /// The irqbalance that runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Irqbalance {
+    /// Process id.
     pub pid: u32,
     /// Its control socket, `/run/irqbalance/irqbalance812.sock`.
     pub socket: Fact<String>,
+    /// Seconds between two rounds of balancing.
     pub interval_s: Fact<u32>,
     /// As in its command line, without the program itself.
     pub args: Fact<Vec<String>>,

@@ -23,15 +23,18 @@ pub struct Rule {
     pub flow: String,
     /// `dst-port` → `443`, in canonical form (addresses as the standard library prints them, numbers decimal).
     pub fields: BTreeMap<String, String>,
+    /// What happens to packets that match.
     pub action: Action,
     /// RSS context that spreads what matches; then the action's queue is added to the table's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u32>,
 }
 
+/// What a flow steering rule does with a packet (`ring_cookie` of `struct ethtool_rx_flow_spec`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
+    /// To this receive queue; in a rule with a context, added to the table's entry.
     Queue(u32),
     /// ethtool's action -1.
     Drop,
@@ -39,7 +42,9 @@ pub enum Action {
     Wake,
     /// A queue of a virtual function.
     Vf {
+        /// Number of the virtual function, from 0.
         vf: u32,
+        /// Receive queue of the virtual function.
         queue: u32,
     },
 }

@@ -11,9 +11,12 @@ pub const SCHEMA: &str = "ringwise.snapshot";
 /// Additive changes keep it; a removed or changed member raises it.
 pub const VERSION: u32 = 1;
 
+/// Everything that was read of a host at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
+    /// What concerns the host as a whole.
     pub host: Host,
+    /// CPUs and NUMA nodes.
     pub topology: Topology,
     /// Interfaces with queues of their own or that carry others, by name in natural order (`eth2` before `eth10`).
     pub nics: Vec<Nic>,
@@ -29,8 +32,10 @@ pub struct Snapshot {
     pub unread: Vec<Unread>,
 }
 
+/// The host itself: name, kernel, boot and settings that belong to no interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
+    /// `/proc/sys/kernel/hostname`.
     pub name: Fact<String>,
     /// `6.12.48` as in `/proc/sys/kernel/osrelease`.
     pub kernel: Fact<String>,
@@ -108,6 +113,7 @@ impl Snapshot {
         sorted.and_then(|i| self.nics.get(i)).or_else(|| self.nics.iter().find(|n| n.dev.name == name))
     }
 
+    /// The interface with this index. `None`: there is none, or its index is unknown.
     pub fn nic_by_index(&self, index: IfIndex) -> Option<&Nic> {
         self.nics.iter().find(|n| n.dev.ifindex == Some(index))
     }

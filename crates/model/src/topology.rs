@@ -9,9 +9,11 @@ use crate::{CpuId, CpuSet, Fact, NodeId};
 /// What `/sys/devices/system/cpu` and `/sys/devices/system/node` say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
+    /// CPUs that are online now.
     pub online: CpuSet,
     /// CPUs the kernel could ever have; the width of a mask.
     pub possible: Fact<CpuSet>,
+    /// CPUs that are plugged in, online or not.
     pub present: Fact<CpuSet>,
     /// `isolcpus=` (`/sys/devices/system/cpu/isolated`).
     pub isolated: Fact<CpuSet>,
@@ -19,6 +21,7 @@ pub struct Topology {
     pub nohz_full: Fact<CpuSet>,
     /// CPUs of isolated cpuset partitions (`cpuset.cpus.isolated`).
     pub cgroup_isolated: Fact<CpuSet>,
+    /// Several threads of a core are in use (`/sys/devices/system/cpu/smt/active`).
     pub smt_active: Fact<bool>,
     /// One entry per online CPU. Numbers may be sparse.
     pub cpus: BTreeMap<CpuId, Cpu>,
@@ -31,8 +34,11 @@ pub struct Topology {
 /// One online CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
+    /// Number of the CPU.
     pub id: CpuId,
+    /// `physical_package_id`: the socket.
     pub package: Fact<u32>,
+    /// `die_id`: unique only within its package.
     pub die: Fact<u32>,
     /// `core_id`: unique only within its package; compare cores by `siblings`.
     pub core: Fact<u32>,
@@ -49,17 +55,21 @@ pub struct Cpu {
 /// One NUMA node; may have no CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
+    /// Number of the node.
     pub id: NodeId,
+    /// Online CPUs of the node.
     pub cpus: CpuSet,
     /// To every node, itself included (normally 10), in SLIT units.
     pub distances: Fact<BTreeMap<NodeId, u32>>,
 }
 
 impl Topology {
+    /// The CPU of this number. `None`: it is not online.
     pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
         self.cpus.get(&id)
     }
 
+    /// Node of the CPU. `None`: offline, or unknown.
     pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
         self.cpus.get(&cpu)?.node.known().copied()
     }
@@ -89,6 +99,7 @@ impl Topology {
         CpuSet::from_iter([cpu])
     }
 
+    /// The node of this number. `None`: it does not exist, or nodes are unknown.
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.known()?.get(&id)
     }

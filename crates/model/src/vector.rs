@@ -7,11 +7,15 @@ use crate::{CpuSet, Fact, IrqId, NodeId};
 /// One interrupt vector of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vector {
+    /// Number in `/proc/interrupts`; it may change when the device restarts.
     pub irq: IrqId,
     /// Action names from `/proc/interrupts` or `/sys/kernel/irq/N/actions`; empty while the link is down.
     pub names: Vec<String>,
+    /// What it serves.
     pub role: Role,
+    /// How certain `role` is.
     pub confidence: Confidence,
+    /// Where `role` is from.
     pub source: MapSource,
     /// NAPI instance behind the vector, where netdev genl names it. Changes on every restart of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -20,8 +24,11 @@ pub struct Vector {
     pub asked: Fact<CpuSet>,
     /// `effective_affinity_list`: where it goes. On x86 it moves at the next interrupt.
     pub effective: Fact<CpuSet>,
+    /// `affinity_hint` of the driver. Empty: it gives none.
     pub hint: Fact<CpuSet>,
+    /// NUMA node that the kernel chose for the interrupt (`/proc/irq/N/node`).
     pub node: Fact<NodeId>,
+    /// Whether its affinity can be written.
     pub movable: Movable,
     /// Interrupts since boot over all CPUs, at the time of the snapshot.
     pub count: Fact<u64>,
@@ -32,7 +39,12 @@ pub struct Vector {
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// These queues of the device. Either list may be empty, not both.
-    Queues { rx: Vec<u32>, tx: Vec<u32> },
+    Queues {
+        /// Receive queues, ascending.
+        rx: Vec<u32>,
+        /// Transmit queues, ascending.
+        tx: Vec<u32>,
+    },
     /// Link changes, mailbox, events: named by the driver, never a queue.
     Control,
     /// Requested by nobody now (spare vectors, device down).
@@ -48,6 +60,7 @@ impl Role {
     }
 }
 
+/// How certain it is what a vector serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
@@ -59,6 +72,7 @@ pub enum Confidence {
     Sure,
 }
 
+/// Where it is from what a vector serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapSource {
@@ -68,6 +82,7 @@ pub enum MapSource {
     MsiAndName,
     /// Only the name in `/proc/interrupts`.
     Name,
+    /// No source names it.
     Nothing,
 }
 
@@ -75,8 +90,11 @@ pub enum MapSource {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Movable {
+    /// A write is expected to succeed.
     Yes,
+    /// A write fails.
     No {
+        /// Managed by the kernel, or without an affinity file.
         why: String,
     },
     /// The kernel tells only when it is tried.
@@ -100,6 +118,7 @@ impl Vector {
         }
     }
 
+    /// Whether it serves at least one queue.
     pub fn is_queue(&self) -> bool {
         matches!(self.role, Role::Queues { .. })
     }

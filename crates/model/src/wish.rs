@@ -12,6 +12,7 @@ pub struct Wish {
     /// None: of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev: Option<String>,
+    /// Which setting, and its value.
     #[serde(flatten)]
     pub knob: Knob,
     /// Where it was configured.
@@ -25,81 +26,132 @@ pub struct Wish {
 pub enum Knob {
     /// By the kernel's name or ethtool's short one (`ntuple`, `gro`, `lro`).
     Feature {
+        /// `rx-gro-hw`, `gro`.
         name: String,
+        /// Switched on.
         on: bool,
     },
+    /// Pause frames (`ethtool -A`).
     Pause {
+        /// Negotiated with the other end.
         autoneg: Option<bool>,
+        /// Pause frames of the other end are obeyed.
         rx: Option<bool>,
+        /// Pause frames are sent.
         tx: Option<bool>,
     },
+    /// Channel counts (`ethtool -L`).
     Channels {
+        /// Channels that only receive.
         rx: Option<u32>,
+        /// Channels that only transmit.
         tx: Option<u32>,
+        /// Channels that receive and transmit.
         combined: Option<u32>,
     },
+    /// Ring sizes in descriptors (`ethtool -G`).
     Rings {
+        /// Size of each receive ring.
         rx: Option<u32>,
+        /// Size of each transmit ring.
         tx: Option<u32>,
     },
     /// Parameters by their netlink names (`rx-usecs`, `use-adaptive-rx`). With queues: of each of these.
     Coalesce {
+        /// `None`: the device as a whole.
         queues: Option<Vec<u32>>,
+        /// Microseconds, frames, or 0 and 1 for switches.
         params: BTreeMap<String, u32>,
     },
+    /// Indirection table (`ethtool -X`).
     RssTable {
+        /// RSS context. `None`: the device's own.
         context: Option<u32>,
+        /// What it should contain.
         table: Table,
     },
+    /// Hash function and key of the device's own context (`ethtool -X`).
     RssHash {
+        /// `toeplitz`, `xor`, `crc32`.
         function: Option<String>,
+        /// Hexadecimal bytes with colons.
         key: Option<String>,
+        /// `none`, `symmetric-xor`, `symmetric-or-xor`.
         symmetric: Option<String>,
     },
+    /// Fields that are hashed of one flow type (`ethtool -N DEV rx-flow-hash`).
     RssFields {
+        /// `udp4`.
         flow: String,
+        /// ethtool's letters: `sdfn`.
         fields: String,
     },
     /// Location none: the next free one.
     FlowRule {
+        /// Place in the device's table.
         location: Option<u32>,
+        /// What it matches, and its action.
         rule: Rule,
     },
     /// With queues: of the instances that serve these receive queues, else of the device.
     Napi {
+        /// Receive queues.
         queues: Option<Vec<u32>>,
+        /// What becomes of each parameter.
         values: NapiValues,
     },
+    /// CPUs that the interrupts of queues may go to (`smp_affinity_list`).
     IrqCpus {
+        /// Queues by number, receive and transmit queue alike.
         queues: Option<Vec<u32>>,
+        /// At least one, each online; the interrupt of every queue may go to all of them.
         cpus: CpuSet,
     },
+    /// CPUs that send by a queue (`xps_cpus`).
     XpsCpus {
+        /// Transmit queues.
         queues: Option<Vec<u32>>,
+        /// Empty: no CPU.
         cpus: CpuSet,
     },
+    /// Receive queues whose packets leave by a transmit queue (`xps_rxqs`).
     XpsRxqs {
+        /// Transmit queues.
         queues: Option<Vec<u32>>,
+        /// Empty: none.
         rxqs: Vec<u32>,
     },
+    /// CPUs that receive packet steering chooses from (`rps_cpus`).
     RpsCpus {
+        /// Receive queues.
         queues: Option<Vec<u32>>,
+        /// Empty: off.
         cpus: CpuSet,
     },
+    /// Flow table of receive flow steering, by queue (`rps_flow_cnt`).
     RpsFlowCnt {
+        /// Receive queues.
         queues: Option<Vec<u32>>,
+        /// The kernel rounds up to a power of two; 0: off.
         entries: u32,
     },
+    /// Flow table of receive flow steering of the host (`net.core.rps_sock_flow_entries`).
     RfsEntries {
+        /// The kernel rounds up to a power of two; 0: off.
         entries: u32,
     },
+    /// A value below `/proc/sys`.
     Sysctl {
+        /// `net.core.netdev_budget`.
         name: String,
+        /// As the file reads it.
         value: String,
     },
     /// Microseconds as the file takes them: `0` no limit, `n/a` no waiting at all.
     CpuLatency {
+        /// CPUs it is for.
         cpus: Vec<CpuId>,
+        /// What each of their files (`power/pm_qos_resume_latency_us`) should contain.
         value: String,
     },
 }
@@ -110,12 +162,18 @@ pub enum Knob {
 pub enum Table {
     /// The driver's own; it counts as not set by a user then.
     Default,
+    /// Entries spread evenly over `queues` queues (`equal`).
     Equal {
+        /// Number of queues.
         queues: u32,
+        /// First queue.
         start: u32,
     },
+    /// Entries in proportion to weights (`weight`).
     Weight {
+        /// Weight of each queue, from `start` on.
         weights: Vec<u32>,
+        /// First queue.
         start: u32,
     },
     /// Queue of each entry.
@@ -125,11 +183,15 @@ pub enum Table {
 /// A set of queues with a policy, CPUs, a share of the table and the flows that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupWish {
+    /// Name of the group, unique on its interface.
     pub name: String,
+    /// Name of the interface.
     pub dev: String,
     /// Name of a built-in or own policy.
     pub policy: String,
+    /// Which queues belong to it.
     pub queues: GroupQueues,
+    /// CPUs of its queues. `None`: as the goal chooses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<CpuSet>,
     /// Part of the device's table, relative to the other groups'; 0: only what rules send here.
@@ -138,6 +200,7 @@ pub struct GroupWish {
     /// An RSS context of its own instead of a part of the table.
     #[serde(default)]
     pub context: bool,
+    /// Flows that are steered to it.
     #[serde(default)]
     pub flows: Vec<Flow>,
     /// Where it was configured.
@@ -145,10 +208,13 @@ pub struct GroupWish {
     pub by: ConfiguredBy,
 }
 
+/// Queues of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupQueues {
+    /// So many, as ringwise chooses.
     Count(u32),
+    /// These receive queues.
     These(Vec<u32>),
     /// As the goal divides them.
     Auto,
@@ -159,7 +225,12 @@ pub enum GroupQueues {
 #[serde(rename_all = "snake_case")]
 pub enum Flow {
     /// Flow type and fields, without an action.
-    Match { flow: String, fields: BTreeMap<String, String> },
+    Match {
+        /// Flow type in ethtool's words: `tcp4`.
+        flow: String,
+        /// `dst-port` → `443`, as in [`Rule::fields`].
+        fields: BTreeMap<String, String>,
+    },
     /// Ports on which the processes of this name listen now.
     Program(String),
     /// The same for a systemd unit.
@@ -169,6 +240,7 @@ pub enum Flow {
 /// How queues of a group are moderated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
+    /// Name of the policy.
     pub name: String,
     /// By their netlink names.
     pub params: BTreeMap<String, u32>,
