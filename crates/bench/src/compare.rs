@@ -31,6 +31,7 @@ impl Metric {
         matches!(self, Rate | RateWithoutLoss | RateHalfPercent)
     }
 
+    /// As tables and messages print it; in JSON the variant's name in snake case is used instead.
     pub fn name(self) -> &'static str {
         match self {
             Rate => "rate",

@@ -7,12 +7,15 @@ use crate::rng::Rng;
 /// One trial to be made. `state` and `point` are indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
+    /// Calibration blocks come first.
     pub phase: Phase,
     /// From 0 in each phase.
     pub block: u32,
     /// Place within the block, from 0.
     pub order: u32,
+    /// Into [`Session::states`](crate::result::Session::states), from 0.
     pub state: usize,
+    /// Into the points of the sweep, from 0.
     pub point: usize,
     /// In calibration: the later one of the pair.
     pub second: bool,

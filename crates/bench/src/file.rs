@@ -8,9 +8,13 @@ use crate::result::{Comparison, End, Line, Rate, SCHEMA, Session, Trial, VERSION
 /// What a file holds, and what about it is to be said.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
+    /// The first line of the file.
     pub session: Session,
+    /// In the order in which they were made, calibration included.
     pub trials: Vec<Trial>,
+    /// Empty where the session was cut short before they were made.
     pub comparisons: Vec<Comparison>,
+    /// Results of rate searches; empty: nothing was searched.
     pub rates: Vec<Rate>,
     /// None: the session was cut short, or still runs.
     pub end: Option<End>,

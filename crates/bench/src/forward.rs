@@ -19,7 +19,7 @@ use crate::side::{DevCount, Pktgen, PktgenPort};
 
 /// A frame without FCS that Ethernet carries; shorter ones are padded to this.
 pub const FRAME_MIN_BYTES: u32 = 60;
-pub const FCS_BYTES: u32 = 4;
+pub(crate) const FCS_BYTES: u32 = 4;
 /// Preamble, start delimiter and the gap between frames.
 pub const GAP_BYTES: u32 = 20;
 /// Ethernet, IPv4 and UDP without their payload, and without FCS.
@@ -61,6 +61,7 @@ pub fn budget_ns(speed_mbit_per_s: u64, frame_bytes: u32) -> Option<f64> {
 /// Where a stream begins and which port it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct From {
+    /// Interface of the generator's host.
     pub dev: String,
     /// The CPU of `kpktgend_N`.
     pub cpu: u32,
@@ -161,7 +162,9 @@ pub fn settle(load: &Pktgen) -> Pktgen {
 /// Counters of one port before and after, each with its own host's clock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
+    /// Read before the first packet of the trial.
     pub before: DevCount,
+    /// Read after the last one has arrived.
     pub after: DevCount,
 }
 
@@ -201,6 +204,7 @@ pub fn spans(devs: &[String], before: &[DevCount], after: &[DevCount]) -> Result
 /// arrived, so the sums belong together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flow {
+    /// Packets that left the generator's ports.
     pub sent: u64,
     /// Of the router's ports in.
     pub received: u64,

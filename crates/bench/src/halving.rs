@@ -16,13 +16,16 @@ const MIN_BLOCKS: usize = 4;
 /// One-sided; each candidate is looked at after each block.
 const DROP_ALPHA: f64 = 0.005;
 
+/// What is measured next or was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// The state that the search began from.
     Start,
+    /// Index of a candidate, from 0.
     Candidate(usize),
 }
 
+/// The reason for which a candidate was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
     /// In the worse half of a round.
@@ -37,11 +40,14 @@ pub enum Why {
     NotProved,
 }
 
+/// A candidate that is not measured any more.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dropped {
+    /// Index, from 0.
     pub candidate: usize,
     /// From 0; the proof comes after the last one.
     pub round: u32,
+    /// The first reason that applied.
     pub why: Why,
     /// Mean difference to the start so far, in per cent of it. None: never measured, or the start is 0.
     pub change_percent: Option<f64>,
@@ -49,9 +55,12 @@ pub struct Dropped {
     pub blocks: u32,
 }
 
+/// The budget cannot tell the candidates apart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TooShort {
+    /// The budget that was given.
     pub trials: u32,
+    /// The least budget for so many candidates.
     pub needed: u32,
 }
 
@@ -66,6 +75,7 @@ impl std::fmt::Display for TooShort {
 
 impl std::error::Error for TooShort {}
 
+/// The state of a search: ask for the next block, report its scores, until it is over.
 #[derive(Debug, Clone)]
 pub struct Halving {
     rng: Rng,
@@ -95,9 +105,11 @@ pub struct Outcome {
     pub winner: Option<usize>,
     /// Of the last one against the start, if it came to that.
     pub proof: Option<Paired>,
+    /// What the user should know about the search, one text each.
     pub notes: Vec<String>,
     /// Worst first.
     pub dropped: Vec<Dropped>,
+    /// Trials that were used, those of the proof included.
     pub trials: u32,
 }
 

@@ -17,7 +17,7 @@ const MOST: u64 = 1 << 47;
 const MIN_FOR_P999: u64 = 1000;
 
 #[derive(Debug, Clone)]
-pub struct Hist {
+pub(crate) struct Hist {
     buckets: Box<[u64]>,
     count: u64,
     sum: u128,
@@ -52,13 +52,13 @@ fn middle(bucket: usize) -> u64 {
 }
 
 impl Hist {
-    pub fn new() -> Hist {
+    pub(crate) fn new() -> Hist {
         let buckets = vec![0; BUCKETS + 1].into_boxed_slice();
         Hist { buckets, count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
     }
 
     /// Above 2^47 (39 hours) a sample counts as that.
-    pub fn add(&mut self, ns: u64) {
+    pub(crate) fn add(&mut self, ns: u64) {
         let ns = ns.min(MOST);
         self.buckets[bucket(ns)] += 1;
         self.count += 1;
@@ -68,7 +68,7 @@ impl Hist {
         self.max = self.max.max(ns);
     }
 
-    pub fn merge(&mut self, other: &Hist) {
+    pub(crate) fn merge(&mut self, other: &Hist) {
         for (a, b) in self.buckets.iter_mut().zip(&other.buckets) {
             *a += b;
         }
@@ -79,20 +79,12 @@ impl Hist {
         self.max = self.max.max(other.max);
     }
 
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    pub fn max_ns(&self) -> Option<u64> {
-        (self.count > 0).then_some(self.max)
-    }
-
-    pub fn mean_ns(&self) -> Option<f64> {
+    pub(crate) fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
     /// Standard deviation of the samples (by count - 1); 0 for one sample.
-    pub fn deviation_ns(&self) -> Option<f64> {
+    pub(crate) fn deviation_ns(&self) -> Option<f64> {
         let n = u128::from(self.count);
         if n < 2 {
             return self.mean_ns().map(|_| 0.0);
@@ -105,7 +97,7 @@ impl Hist {
     }
 
     /// The sample that `q` (0 to 1) of all are not above, to 0.4 %.
-    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+    pub(crate) fn quantile_ns(&self, q: f64) -> Option<u64> {
         if self.count == 0 {
             return None;
         }
@@ -120,7 +112,7 @@ impl Hist {
     }
 
     /// None: no sample.
-    pub fn latency(&self, open_loop: bool) -> Option<Latency> {
+    pub(crate) fn latency(&self, open_loop: bool) -> Option<Latency> {
         let us = |q| self.quantile_ns(q).map(|ns| ns as f64 / 1e3);
         Some(Latency {
             open_loop,

@@ -2,6 +2,16 @@ use super::*;
 use crate::rng::Rng;
 use proptest::prelude::*;
 
+impl Hist {
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn max_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+}
+
 fn of(list: &[u64]) -> Hist {
     let mut h = Hist::new();
     list.iter().for_each(|ns| h.add(*ns));

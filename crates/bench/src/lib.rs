@@ -8,6 +8,7 @@
 //! A [`side::Side`] is one end of a test, in this process or behind a stream of lines; the states of the host
 //! under test are switched by whoever calls.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod compare;
 pub mod delay;
@@ -18,18 +19,18 @@ pub mod file;
 pub mod forward;
 pub mod halving;
 mod hello;
-pub mod hist;
+mod hist;
 pub mod html;
 pub mod limits;
 pub mod load;
 pub mod local;
-pub mod pktgen;
-pub mod programs;
+mod pktgen;
+mod programs;
 pub mod rate;
 pub mod remote;
 pub mod result;
 pub mod rng;
-pub mod score;
+mod score;
 mod secret;
 pub mod serve;
 pub mod side;

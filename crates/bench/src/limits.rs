@@ -56,14 +56,14 @@ pub struct Allowed {
 
 /// The same, for one client.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub(crate) struct Limits {
     pub client: IpAddr,
     pub allowed: Allowed,
 }
 
 impl Limits {
     /// Why it is not done.
-    pub fn refuse(&self, request: &Request) -> Option<String> {
+    pub(crate) fn refuse(&self, request: &Request) -> Option<String> {
         match request {
             Request::Hello { .. } | Request::Prove { .. } | Request::Stop => None,
             Request::Answer(Answer { threads, cpus, delay_us, .. }) => {

@@ -16,6 +16,7 @@ pub struct LocalSide {
 }
 
 impl LocalSide {
+    /// `name`: for messages, as [`Side::name`] returns it.
     pub fn new(name: &str) -> Self {
         let (tell, told) = mpsc::channel();
         Self { name: name.into(), engine: Engine::default(), id: 0, tell, told }

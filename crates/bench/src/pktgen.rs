@@ -30,9 +30,9 @@ const DIR: &str = "/proc/thread-self/net/pktgen";
 /// `discard`: nobody answers.
 const UDP_PORT: u16 = 9;
 /// A frame without FCS at the largest MTU that igb and its like take.
-pub const FRAME_MAX_BYTES: u32 = 9_216 + 14;
+pub(crate) const FRAME_MAX_BYTES: u32 = 9_216 + 14;
 /// Nobody means to send for longer.
-pub const TIME_MAX: Duration = Duration::from_secs(3_600);
+pub(crate) const TIME_MAX: Duration = Duration::from_secs(3_600);
 /// A thread takes its devices away within an eighth of a second, on a busy guest later.
 const LET_GO: Duration = Duration::from_secs(10);
 /// Packets that are on their way have arrived, or are lost.
@@ -41,7 +41,7 @@ const ARRIVES: Duration = Duration::from_secs(2);
 // ------------------------------------------------------------------ what is written
 
 /// What is wrong with a request, before anything is touched.
-pub fn check(p: &Pktgen) -> Result<(), String> {
+pub(crate) fn check(p: &Pktgen) -> Result<(), String> {
     if p.ports.is_empty() {
         return Err("pktgen: no port to send from".into());
     }
@@ -123,7 +123,7 @@ fn range(what: &str, (first, last): (IpAddr, IpAddr)) -> Result<(u32, u32), Stri
 /// The words for a port's own file, after it was added to its thread.
 ///
 /// `count`: packets after which it ends by itself, if nobody stops it. Errors: as [`check`].
-pub fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, String> {
+pub(crate) fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, String> {
     let (src_min, src_max) = range("sources", port.sources)?;
     let (dst_min, dst_max) = range("destinations", port.destinations)?;
     let ip = |n: u32| Ipv4Addr::from(n);
@@ -165,7 +165,7 @@ pub fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, String> {
 /// After how many packets a port ends although nobody has stopped it: what it may send in its time and two seconds more.
 ///
 /// `speed_mbit_per_s`: of the port, for a load without a rate.
-pub fn bound(port: &PktgenPort, time: Duration, speed_mbit_per_s: Option<u64>) -> u64 {
+pub(crate) fn bound(port: &PktgenPort, time: Duration, speed_mbit_per_s: Option<u64>) -> u64 {
     // The speed may be that of another namespace's port, so it is not believed when it is low.
     let line = line_rate_per_s(speed_mbit_per_s.filter(|s| *s > 0).unwrap_or(100_000).max(1_000), port.frame_bytes);
     (port.per_s.unwrap_or(line).min(line.max(1.0)) * (time.as_secs_f64() + 2.0)).ceil() as u64
@@ -175,7 +175,7 @@ pub fn bound(port: &PktgenPort, time: Duration, speed_mbit_per_s: Option<u64>) -
 
 /// What a port's file says it has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Progress {
+pub(crate) struct Progress {
     pub sent: u64,
     /// Frames that the driver or its queue refused.
     pub errors: u64,
@@ -186,7 +186,7 @@ pub struct Progress {
 }
 
 /// The words behind the last `Result:`, over all their lines; none where it says nothing.
-pub fn result_of(text: &str) -> Option<String> {
+pub(crate) fn result_of(text: &str) -> Option<String> {
     let (_, rest) = text.rsplit_once("Result:")?;
     let words: Vec<&str> = rest.split_whitespace().collect();
     (!words.is_empty()).then(|| words.join(" "))
@@ -195,7 +195,7 @@ pub fn result_of(text: &str) -> Option<String> {
 /// Reads a port's file.
 ///
 /// Errors: it tells of no run, with pktgen's own words.
-pub fn progress(text: &str) -> Result<Progress, String> {
+pub(crate) fn progress(text: &str) -> Result<Progress, String> {
     let read = || {
         let (_, now) = text.split_once("Current:")?;
         let value = |key: &str| {
@@ -214,7 +214,7 @@ pub fn progress(text: &str) -> Result<Progress, String> {
 }
 
 /// The devices in a thread's file: those that send now, and those that are laid down.
-pub fn devices(text: &str) -> (Vec<String>, Vec<String>) {
+pub(crate) fn devices(text: &str) -> (Vec<String>, Vec<String>) {
     let after = |key: &str| -> Vec<String> {
         let line = text.lines().find_map(|l| l.trim().strip_prefix(key));
         line.map_or_else(Vec::new, |l| l.split_whitespace().map(str::to_string).collect())
@@ -224,7 +224,7 @@ pub fn devices(text: &str) -> (Vec<String>, Vec<String>) {
 
 /// What the ports have sent between two readings, one result each. What arrived is not known here: `done_per_s` is what
 /// left, until [`crate::forward::Flow`] says better, and `lost_percent` stays unknown.
-pub fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) -> Vec<LoadResult> {
+pub(crate) fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) -> Vec<LoadResult> {
     let idle = |i: usize| to[i].idle_us.saturating_sub(from[i].idle_us);
     let one = |(i, port): (usize, &PktgenPort)| {
         let elapsed_us = to[i].at_us.saturating_sub(from[i].at_us);
@@ -257,7 +257,7 @@ pub fn loads(ports: &[PktgenPort], from: &[Progress], to: &[Progress]) -> Vec<Lo
 
 /// What a run came to.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Generated {
+pub(crate) struct Generated {
     /// Of the time behind the warm-up, by pktgen's own counts.
     pub loads: Vec<LoadResult>,
     /// Before the first packet, behind the warm-up, at the end of sending, and when nothing more arrives.
@@ -265,14 +265,14 @@ pub struct Generated {
 }
 
 /// Counters of interfaces, now.
-pub type Count<'a> = &'a dyn Fn(&[String]) -> Result<Vec<DevCount>, String>;
+pub(crate) type Count<'a> = &'a dyn Fn(&[String]) -> Result<Vec<DevCount>, String>;
 
 /// Sends from all ports at the same time, for the warm-up and `time`, or until `stop`. Nothing is left laid down, whatever
 /// happens.
 ///
 /// Errors: see [`check`]; no pktgen; somebody else's pktgen is running; a word was refused, with errno and pktgen's own
 /// words; a port ended by itself, as one does whose link is gone; it was stopped before the warm-up was over.
-pub fn run(p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generated, String> {
+pub(crate) fn run(p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generated, String> {
     check(p)?;
     let at = Files { dir: PathBuf::from(DIR) };
     at.ready()?;

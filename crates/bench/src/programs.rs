@@ -1,7 +1,7 @@
 //! netperf and iperf3 as children, without a shell. What they print is read in [`netperf`] and [`iperf3`].
 
-pub mod iperf3;
-pub mod netperf;
+pub(crate) mod iperf3;
+pub(crate) mod netperf;
 
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
@@ -110,18 +110,18 @@ fn known(name: &str) -> Result<(), String> {
 }
 
 /// `netserver` or `iperf3 -s`.
-pub struct Server {
+pub(crate) struct Server {
     at: SocketAddr,
     running: Running,
 }
 
 impl Server {
-    pub fn at(&self) -> SocketAddr {
+    pub(crate) fn at(&self) -> SocketAddr {
         self.at
     }
 
     /// Err: it had ended before, with its words.
-    pub fn stop(mut self) -> Result<(), String> {
+    pub(crate) fn stop(mut self) -> Result<(), String> {
         if self.running.ended() {
             let name = self.running.name.clone();
             let left = self.running.left();
@@ -132,7 +132,7 @@ impl Server {
 }
 
 /// Err: it is missing, does not listen, or the address is none of one host.
-pub fn serve(program: &str, bind: IpAddr, port: u16) -> Result<Server, String> {
+pub(crate) fn serve(program: &str, bind: IpAddr, port: u16) -> Result<Server, String> {
     known(program)?;
     one_host(bind).map_err(|why| format!("not listening on {bind}: {why}"))?;
     let text = |s: &str| s.to_string();
@@ -180,7 +180,7 @@ fn said(left: &Left) -> String {
 /// Runs all groups at the same time; blocks until they are over or `stop` is set.
 ///
 /// Err: refused, missing, or what the program said.
-pub fn run(program: &str, port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+pub(crate) fn run(program: &str, port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
     known(program)?;
     load::check(load)?;
     if load.time.as_secs() < 1 || load.time.subsec_nanos() > 0 || load.warmup.subsec_nanos() > 0 {

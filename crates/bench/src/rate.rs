@@ -14,6 +14,7 @@ struct Tried {
     trials: u32,
 }
 
+/// The state of a search: [`RateSearch::ask`] for a rate, offer it, report it with [`RateSearch::saw`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct RateSearch {
     lo: f64,
@@ -31,6 +32,7 @@ pub struct RateSearch {
     asked: Option<f64>,
 }
 
+/// The result of a search for one loss.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// None: not even the lowest rate that was tried.

@@ -6,23 +6,33 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// `schema` of the first line of every results file.
 pub const SCHEMA: &str = "ringwise.bench";
+/// Additive changes keep it; a removed or changed member raises it.
 pub const VERSION: u32 = 1;
 
+/// One line of a results file; `kind` names the variant in snake case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Line {
+    /// The first line, once.
     Session(Box<Session>),
+    /// Written as soon as the trial is over.
     Trial(Box<Trial>),
+    /// Made from the trials after the last one.
     Comparison(Box<Comparison>),
+    /// One result of a rate search.
     Rate(Box<Rate>),
+    /// The last line, once.
     End(End),
 }
 
 /// Under which conditions everything below it was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
+    /// [`SCHEMA`].
     pub schema: String,
+    /// [`VERSION`] of the ringwise that wrote it.
     pub version: u32,
     /// The version of ringwise.
     pub ringwise: String,
@@ -35,6 +45,7 @@ pub struct Session {
     pub workload: String,
     /// `built-in`, `netperf`, `iperf3`, `pktgen`.
     pub driver: String,
+    /// Interfaces under test, in the order in which the user named them.
     pub ports: Vec<Port>,
     /// Not a NIC, or an emulated one: said in the first line of whatever is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,19 +58,25 @@ pub struct Session {
     /// The key that states with a value differ in: `queues`, `eth0.coalesce.rx_usecs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept: Option<String>,
+    /// Order and number of trials, and what counts as a difference.
     pub design: Design,
+    /// Hardware and software at the start of the session.
     pub environment: Environment,
 }
 
 /// An interface under test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Port {
+    /// Interface name.
     pub name: String,
+    /// Name of the kernel module; `no driver`: there is none, or it is unknown.
     pub driver: String,
+    /// Link speed in Mbit/s; none: the driver does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_mbit_per_s: Option<u64>,
 }
 
+/// Settings of the host under test that are measured as one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Short, unique in the session: `before`, `bulk`.
@@ -71,6 +88,7 @@ pub struct State {
     pub value: Option<f64>,
 }
 
+/// How many trials are made, how long each is, and when a difference counts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Design {
     /// Of the order of trials and of every resampling.
@@ -79,7 +97,9 @@ pub struct Design {
     pub blocks: u32,
     /// Blocks before them in which the first state is measured against itself.
     pub calibration_blocks: u32,
+    /// Seconds of load before each trial, which are not counted.
     pub warmup_s: f64,
+    /// Seconds of load that are counted.
     pub trial_s: f64,
     /// Closer than this counts as equivalent.
     pub equivalent_percent: f64,
@@ -97,6 +117,7 @@ pub struct Environment {
     pub hash: String,
     /// `kernel`, `cpu`, `eth0 driver`, ... with their values as words.
     pub facts: BTreeMap<String, String>,
+    /// The same facts about the other end; empty: it is this host.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub peer: BTreeMap<String, String>,
     /// The capture that was made at the start.
@@ -119,12 +140,16 @@ pub struct Point {
     /// Latency to throughput threads: `1/2:1/2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mix: Option<String>,
+    /// Queues of each interface under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<u32>,
+    /// Interfaces under test that carry load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interfaces: Option<u32>,
+    /// Routes that were added to the main table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routes: Option<u32>,
+    /// Flows (source ports) of the load, in all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
     /// Exponent of Zipf's law over the flows.
@@ -138,11 +163,13 @@ pub struct Point {
     pub offered_per_s: Option<f64>,
 }
 
+/// What a trial is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// The first state against itself.
     Calibration,
+    /// Every state against the first one.
     #[default]
     Measure,
 }
@@ -150,9 +177,13 @@ pub enum Phase {
 /// One state at one point for one stretch of time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
+    /// Where on the axes of the sweep it was made.
     pub point: Point,
+    /// Name of a [`State`] of the session.
     pub state: String,
+    /// Only trials of [`Phase::Measure`] are compared between states.
     pub phase: Phase,
+    /// From 0 in each phase; trials of one block are pairs.
     pub block: u32,
     /// Place within the block, from 0.
     pub order: u32,
@@ -160,8 +191,11 @@ pub struct Trial {
     pub at_s: f64,
     /// Without the warm-up.
     pub seconds: f64,
+    /// One for each group of the load.
     pub loads: Vec<LoadResult>,
+    /// Counted on the host under test during the trial, without the warm-up.
     pub host: HostSide,
+    /// Why the rate was not higher.
     pub limit: Limit,
     /// Why this trial may not mean what it says; it is kept all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -174,7 +208,9 @@ pub struct LoadResult {
     /// `latency`, `throughput`; empty where there is only one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub group: String,
+    /// Of `offered_per_s`, `sent_per_s` and `done_per_s`.
     pub unit: Unit,
+    /// Load threads of the group.
     pub threads: u32,
     /// Intended, where the load is open-loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -188,7 +224,9 @@ pub struct LoadResult {
     pub lost_percent: Option<f64>,
     /// Both directions of a transaction; `counted` says which bytes.
     pub bits_per_s: f64,
+    /// Of `bits_per_s`.
     pub counted: Counted,
+    /// None: the load is one way, or there is no sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// CPU time of the busiest load thread.
@@ -202,11 +240,14 @@ pub struct LoadResult {
     pub trouble: Option<String>,
 }
 
+/// What a rate counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
+    /// A request and its response.
     #[default]
     Transactions,
+    /// Each one way.
     Packets,
     /// `bits_per_s` is all there is.
     Bytes,
@@ -216,8 +257,10 @@ pub enum Unit {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Counted {
+    /// What the program sent and received: of TCP the stream, of UDP the datagrams.
     #[default]
     Payload,
+    /// With the headers of IP and UDP or TCP.
     Ip,
     /// With Ethernet header and FCS.
     Frame,
@@ -228,39 +271,54 @@ pub enum Counted {
 /// Microseconds, from the intended time of sending where `open_loop`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
+    /// Requests were sent at intended times, answered or not, so waiting for a late answer counts.
     pub open_loop: bool,
+    /// Samples, the warm-up left out.
     pub count: u64,
+    /// Exact, where the load measured it itself.
     pub mean_us: f64,
+    /// Standard deviation of the samples.
     pub deviation_us: f64,
+    /// Median; of the built-in load within 0.4 %.
     pub p50_us: f64,
+    /// As exact as the median.
     pub p90_us: f64,
+    /// As exact as the median.
     pub p99_us: f64,
     /// None: too few samples (below 1,000).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p999_us: Option<f64>,
+    /// The worst sample of all.
     pub max_us: f64,
 }
 
 /// What the host under test did meanwhile. None: not known there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostSide {
+    /// Online CPUs in ascending order.
     pub cpus: Vec<CpuUse>,
+    /// Packets of all interfaces under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_per_s: Option<f64>,
+    /// Packets of all interfaces under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transmitted_per_s: Option<f64>,
+    /// Of the queues under test, on all CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts_per_s: Option<f64>,
+    /// Interrupts of the queues for each packet, received or transmitted, whichever is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts_per_packet: Option<f64>,
     /// CPU time that was not idle, all CPUs together, for each packet received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_packet: Option<f64>,
+    /// Cycles of all CPUs (perf_event_open(2)) for each packet, received or transmitted, whichever is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles_per_packet: Option<f64>,
     /// Time between packets of this size at line rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns_per_packet: Option<f64>,
+    /// Of the port that comes nearest to its line rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_rate_percent: Option<f64>,
     /// By place: `eth0 ring`, `softnet`, `socket`, `qdisc`, ...
@@ -269,6 +327,7 @@ pub struct HostSide {
     /// Received packets by queue.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<QueueUse>,
+    /// Packets of the fullest receive queue by the mean of its device, of the worst device; 1: all alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_max_over_mean: Option<f64>,
     /// What was asked and is not known, and why: `cycles`: `ENOENT ...`.
@@ -279,23 +338,34 @@ pub struct HostSide {
 /// One CPU of the host under test, in per cent of the time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuUse {
+    /// Number as in `/proc/stat`.
     pub cpu: u32,
+    /// Everything but idle, waiting for I/O and stolen by the hypervisor.
     pub busy_percent: f64,
+    /// Programs, nice ones included.
     pub user_percent: f64,
+    /// System calls and kernel threads.
     pub system_percent: f64,
+    /// Deferred work of interrupts: most of the network stack.
     pub softirq_percent: f64,
+    /// Interrupt handlers.
     pub irq_percent: f64,
     /// How late an ordinary thread was that wanted to run every ten milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_p99_us: Option<f64>,
+    /// The worst delay of the same thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_max_us: Option<f64>,
 }
 
+/// Load of one receive queue in a trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueUse {
+    /// Interface name.
     pub dev: String,
+    /// Number as the kernel counts the device's receive queues, from 0.
     pub queue: u32,
+    /// Received in the trial, without the warm-up.
     pub packets: u64,
 }
 
@@ -311,6 +381,7 @@ pub enum Limit {
     Generator(String),
     /// What was offered was done: no limit was met.
     Offered,
+    /// Nothing shows what limited.
     #[default]
     Unknown,
 }
@@ -325,45 +396,64 @@ pub enum Metric {
     RateWithoutLoss,
     /// The highest with half a per cent.
     RateHalfPercent,
+    /// Packets that did not arrive, in per cent of those sent.
     Loss,
+    /// [`Latency::mean_us`].
     LatencyMean,
+    /// [`Latency::p50_us`].
     LatencyP50,
+    /// [`Latency::p90_us`].
     LatencyP90,
+    /// [`Latency::p99_us`].
     LatencyP99,
+    /// [`Latency::p999_us`].
     LatencyP999,
     /// Busy time of all CPUs together, per cent of one.
     Cpu,
+    /// [`HostSide::cpu_ns_per_packet`], nanoseconds.
     CpuNsPerPacket,
+    /// [`HostSide::interrupts_per_packet`].
     InterruptsPerPacket,
     /// The worst CPU's p99 of [`CpuUse::delay_p99_us`].
     Delay,
 }
 
+/// What the pairs show about one metric of a state against the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
+    /// A significant change in the direction that the metric prefers.
     Better,
+    /// A significant change in the other direction.
     Worse,
     /// Within the bounds that were given, by two one-sided tests.
     Equivalent,
+    /// Neither a difference nor equivalence was shown; the notes name what is missing.
     Inconclusive,
 }
 
 /// One state against the first one, at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
+    /// Where on the axes of the sweep both were measured.
     pub point: Point,
+    /// The value that was compared.
     pub metric: Metric,
+    /// Name of the first state of the session.
     pub base: String,
+    /// Name of the state that is compared with it.
     pub with: String,
     /// Pairs that both have the value.
     pub pairs: u32,
+    /// Of the pairs, in the unit of the metric.
     pub base_mean: f64,
+    /// Of the pairs, in the unit of the metric.
     pub with_mean: f64,
     /// Mean of the paired differences in per cent of `base_mean`; none where that is 0.
     pub change_percent: Option<f64>,
     /// Of `change_percent`, bootstrap, at the confidence of the design.
     pub low_percent: Option<f64>,
+    /// Upper end of the same interval.
     pub high_percent: Option<f64>,
     /// Two-sided, of no difference.
     pub p: Option<f64>,
@@ -375,7 +465,9 @@ pub struct Comparison {
     pub noise_percent: Option<f64>,
     /// The same of the first state against itself.
     pub calibration_noise_percent: Option<f64>,
+    /// The bound of [`Design::equivalent_percent`] that the verdict was reached with.
     pub equivalent_percent: f64,
+    /// Follows `p_corrected` and the interval; see [`Verdict`].
     pub verdict: Verdict,
     /// Why it is inconclusive, or what to doubt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -385,8 +477,11 @@ pub struct Comparison {
 /// The highest offered rate with no more than that loss.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
+    /// Where on the axes of the sweep the rate was searched.
     pub point: Point,
+    /// Name of a [`State`] of the session.
     pub state: String,
+    /// From 0; searches of one block are pairs.
     pub block: u32,
     /// 0: zero loss.
     pub loss_percent: f64,
@@ -394,10 +489,13 @@ pub struct Rate {
     pub found_per_s: Option<f64>,
     /// The lowest rate that lost more; none: the generator's own limit was reached first.
     pub above_per_s: Option<f64>,
+    /// Of the whole search, which is shared by all its losses.
     pub trials: u32,
+    /// What kept the rate from being higher.
     pub limit: Limit,
 }
 
+/// How the session ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct End {
     /// The host was found again as it was at the start.
@@ -405,5 +503,6 @@ pub struct End {
     /// What it was stopped by, or what differs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Duration of the session.
     pub seconds: f64,
 }

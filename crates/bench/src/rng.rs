@@ -1,10 +1,12 @@
 //! A small generator of pseudo-random numbers, the same everywhere for the same seed: xoshiro256** (Blackman and Vigna),
 //! seeded by splitmix64. Not for secrets.
 
+/// A generator with its state of 256 bits, never all zero.
 #[derive(Debug, Clone)]
 pub struct Rng([u64; 4]);
 
 impl Rng {
+    /// The same seed gives the same numbers on every machine.
     pub fn new(seed: u64) -> Rng {
         let mut x = seed;
         Rng([(); 4].map(|()| {
@@ -15,7 +17,7 @@ impl Rng {
         }))
     }
 
-    pub fn next_u64(&mut self) -> u64 {
+    pub(crate) fn next_u64(&mut self) -> u64 {
         let s = &mut self.0;
         let out = s[1].wrapping_mul(5).rotate_left(7).wrapping_mul(9);
         let t = s[1] << 17;
@@ -38,6 +40,7 @@ impl Rng {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// Every order is equally likely (Fisher and Yates).
     pub fn shuffle(&mut self, list: &mut [usize]) {
         for i in (1..list.len()).rev() {
             list.swap(i, self.below(i + 1));

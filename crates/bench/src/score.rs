@@ -9,7 +9,7 @@ use crate::result::{Metric, Point, Session, Trial};
 use crate::stats::{Estimate, mean};
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Score {
+pub(crate) struct Score {
     pub point: Point,
     pub state: String,
     /// Of latency; 1 or 0 where the point has only one kind of load.
@@ -26,7 +26,7 @@ pub struct Score {
 }
 
 /// Every state but the first, at every point where one part or both are known in some block. `weight`: 0 to 1.
-pub fn scores(session: &Session, trials: &[Trial], weight: f64) -> Vec<Score> {
+pub(crate) fn scores(session: &Session, trials: &[Trial], weight: f64) -> Vec<Score> {
     let Some(base) = session.states.first() else { return Vec::new() };
     let mut out = Vec::new();
     for point in points(trials) {

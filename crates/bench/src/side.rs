@@ -11,18 +11,25 @@ use crate::result::LoadResult;
 /// Of the words below. Two ends with different numbers do not work together.
 pub const PROTOCOL: u32 = 2;
 
+/// What one end is asked to do. As JSON the variant's name is in snake case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// The first one, always. `nonce`: from whoever knows a secret (see `secret`).
     Hello {
+        /// [`PROTOCOL`] of the end that asks.
         protocol: u32,
+        /// Version of ringwise at the end that asks.
         ringwise: String,
+        /// 256 random bits as hexadecimal digits; none: no secret is known there.
         #[serde(default)]
         nonce: Option<String>,
     },
     /// The answer to a [`Reply::Challenge`].
-    Prove { proof: String },
+    Prove {
+        /// HMAC-SHA-256 as hexadecimal digits.
+        proof: String,
+    },
     /// Answers transactions until [`Request::Stop`].
     Answer(Answer),
     /// Takes datagrams, or a stream, and counts them until [`Request::Stop`].
@@ -32,47 +39,67 @@ pub enum Request {
     /// The kernel's packet generator; the reply comes when it is over.
     Pktgen(Pktgen),
     /// What interfaces have counted so far.
-    Count { devs: Vec<String> },
+    Count {
+        /// Interface names; an unknown one fails the request.
+        devs: Vec<String>,
+    },
     /// Another program, for the time it says.
     Program(Program),
     /// Ends what answers, counts or sends, and says what it saw.
     Stop,
 }
 
+/// The answer to one request; [`Reply::Failed`] may answer any.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
+    /// The connection may be used from now on.
     Hello(Hello),
     /// A secret is needed here, and `proof` shows that it is known here.
     Challenge {
+        /// 256 random bits as hexadecimal digits.
         nonce: String,
+        /// HMAC-SHA-256 as hexadecimal digits.
         proof: String,
     },
     /// One address a thread.
     Listening {
+        /// In the order of the threads.
         at: Vec<SocketAddr>,
     },
+    /// One result for each group, in their order.
     Loaded(Vec<LoadResult>),
+    /// One entry for each interface, in the order of the request.
     Counted(Vec<DevCount>),
     /// What the generator says, and counts of [`Pktgen::count`] before it, after the warm-up, at its end and when all has arrived.
     Generated {
+        /// One result for each port.
         loads: Vec<LoadResult>,
+        /// Four readings, each with one entry for each interface.
         counts: [Vec<DevCount>; 4],
     },
+    /// What was running has ended.
     Stopped {
+        /// One entry for each thread; empty where nothing answered or counted.
         taken: Vec<Taken>,
     },
     /// `errno` and the kernel's words, or what is missing and how it can be had.
     Failed {
+        /// One line for people.
         why: String,
     },
 }
 
+/// One end, as it describes itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
+    /// [`PROTOCOL`] there.
     pub protocol: u32,
+    /// Version of ringwise there.
     pub ringwise: String,
+    /// Host name there.
     pub host: String,
+    /// Kernel release as `uname -r` prints it.
     pub kernel: String,
     /// Online, as a list.
     pub cpus: String,
@@ -82,19 +109,25 @@ pub struct Hello {
     pub interfaces: Vec<(String, String, Vec<IpAddr>)>,
 }
 
+/// Transport of the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
+    /// One datagram is one message.
     #[default]
     Udp,
+    /// Messages of fixed length in a stream.
     Tcp,
 }
 
+/// Threads that answer each request with a response.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
+    /// Transport of the requests and their answers.
     pub protocol: Protocol,
     /// Never a wildcard: only where the test runs.
     pub bind: Option<IpAddr>,
+    /// At least 1, each with a socket of its own.
     pub threads: u32,
     /// A thread each, round and round; empty: wherever the scheduler likes.
     pub cpus: Vec<u32>,
@@ -103,32 +136,44 @@ pub struct Answer {
     pub delay_us: u32,
 }
 
+/// Threads that receive and never answer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sink {
+    /// Transport of what is received.
     pub protocol: Protocol,
+    /// Never a wildcard: only where the test runs.
     pub bind: Option<IpAddr>,
+    /// At least 1, each with a socket of its own.
     pub threads: u32,
+    /// A thread each, round and round; empty: wherever the scheduler likes.
     pub cpus: Vec<u32>,
 }
 
 /// Groups that run at the same time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Load {
+    /// At least one.
     pub groups: Vec<Group>,
     /// Sent, and not counted.
     pub warmup: Duration,
+    /// After the warm-up.
     pub time: Duration,
+    /// Of the random choice of flows.
     pub seed: u64,
 }
 
+/// Load threads that do the same.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// `latency`, `throughput`, or empty.
     pub name: String,
+    /// Transport of all flows of the group.
     pub protocol: Protocol,
+    /// What is sent, and whether an answer is awaited.
     pub pattern: Pattern,
     /// Payload bytes of a request, a datagram, or a write.
     pub size_bytes: u32,
+    /// At least 1.
     pub threads: u32,
     /// A thread each, round and round; empty: wherever the scheduler likes.
     pub cpus: Vec<u32>,
@@ -158,7 +203,9 @@ pub enum Pattern {
 /// `pktgen` on one or more ports, bounded in packets and time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pktgen {
+    /// At least one; each is a `pktgen` thread of its own.
     pub ports: Vec<PktgenPort>,
+    /// Sent, and not counted.
     pub warmup: Duration,
     /// After the warm-up.
     pub time: Duration,
@@ -167,49 +214,80 @@ pub struct Pktgen {
     pub count: Vec<String>,
 }
 
+/// What one thread of pktgen sends by one port (Documentation/networking/pktgen.rst).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PktgenPort {
+    /// Interface that sends.
     pub dev: String,
     /// The kernel thread that sends, `kpktgend_N`.
     pub cpu: u32,
+    /// Destination of all frames, `02:00:00:00:00:01`; unicast only.
     pub to_mac: String,
     /// Of the frame without FCS, as pktgen counts.
     pub frame_bytes: u32,
     /// None: as fast as it can.
     pub per_s: Option<f64>,
+    /// First and last source address, both included.
     pub sources: (IpAddr, IpAddr),
+    /// Drawn at random for each frame; else in turn.
     pub random_sources: bool,
+    /// First and last destination address, both included.
     pub destinations: (IpAddr, IpAddr),
+    /// Drawn at random for each frame; else in turn.
     pub random_destinations: bool,
     /// Each frame so many times before the next one; 1: never the same one twice.
     pub copies: u32,
+    /// First and last UDP source port, both included.
     pub source_ports: (u16, u16),
 }
 
+/// Counters of one interface since it was made (`rtnl_link_stats64` of RTM_GETLINK), read at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DevCount {
+    /// Interface name.
     pub dev: String,
     /// Clock of that host, to make a rate of two.
     pub at_ns: u64,
+    /// Packets that the host received.
     pub rx_packets: u64,
+    /// Bytes of them; whether the FCS counts depends on the driver.
     pub rx_bytes: u64,
+    /// Packets that the driver sent.
     pub tx_packets: u64,
+    /// Bytes of them; whether the FCS counts depends on the driver.
     pub tx_bytes: u64,
+    /// Packets that were received and not processed, for lack of memory or of a protocol.
     pub rx_dropped: u64,
 }
 
+/// Another program that answers or sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Program {
     /// `netserver` or `iperf3 -s`, until [`Request::Stop`].
-    Serve { program: String, bind: IpAddr, port: u16 },
+    Serve {
+        /// `netserver` or `iperf3`.
+        program: String,
+        /// Never a wildcard: an address of one host.
+        bind: IpAddr,
+        /// Of the control connection; netperf's data uses others.
+        port: u16,
+    },
     /// `netperf` or `iperf3 -c`: threads of one group each, with the load's warm-up and time.
-    Run { program: String, port: u16, load: Load },
+    Run {
+        /// `netperf` or `iperf3`.
+        program: String,
+        /// Where the server of the other end listens.
+        port: u16,
+        /// iperf3 takes exactly one group.
+        load: Load,
+    },
 }
 
 /// What one thread of [`Answer`] or [`Sink`] has seen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Taken {
+    /// The CPU that the thread is pinned to; none: it is not pinned.
     pub cpu: Option<u32>,
     /// Without the warm-up of our own generator, where it sends datagrams. Over TCP messages answered, or reads of what is
     /// only counted.
@@ -222,17 +300,43 @@ pub struct Taken {
     pub cpu_ns: u64,
 }
 
+/// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The other end said so.
     #[error("{side}: {why}")]
-    Refused { side: String, why: String },
+    Refused {
+        /// [`Side::name`] of the other end.
+        side: String,
+        /// Its words, of [`Reply::Failed`].
+        why: String,
+    },
+    /// The process or the connection ended, or what came is no reply.
     #[error("{side}: the control connection is gone: {why}")]
-    Lost { side: String, why: String },
+    Lost {
+        /// [`Side::name`] of the other end.
+        side: String,
+        /// The system's error, or what came instead.
+        why: String,
+    },
+    /// No reply within the bound of the caller; one may still come.
     #[error("{side}: no answer within {seconds} s")]
-    Late { side: String, seconds: u64 },
+    Late {
+        /// [`Side::name`] of the other end.
+        side: String,
+        /// The bound, in whole seconds.
+        seconds: u64,
+    },
+    /// The other end speaks another protocol than [`PROTOCOL`].
     #[error("{side} speaks protocol {theirs} (ringwise {version}), this one {PROTOCOL}: use one version at both ends")]
-    Versions { side: String, theirs: u32, version: String },
+    Versions {
+        /// [`Side::name`] of the other end.
+        side: String,
+        /// The protocol's number there.
+        theirs: u32,
+        /// Version of ringwise there.
+        version: String,
+    },
 }
 
 /// One end of a test. At most one request runs; [`Request::Stop`] and [`Request::Count`] may come while one answers or counts.
@@ -250,6 +354,7 @@ pub trait Side {
     /// Errors: none within `bound`, a refusal, the stream is gone.
     fn finish(&mut self, bound: Duration) -> Result<Reply, Error>;
 
+    /// [`Side::start`] and [`Side::finish`] at once, with the errors of both.
     fn ask(&mut self, request: Request, bound: Duration) -> Result<Reply, Error> {
         self.start(request)?;
         self.finish(bound)

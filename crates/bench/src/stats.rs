@@ -15,6 +15,7 @@ const RANDOM_SIGNS: u32 = 20_000;
 pub const MIN_PAIRS: usize = 5;
 const POWER: f64 = 0.8;
 
+/// Ascending by `f64::total_cmp`, so NaN does not panic.
 pub fn sorted(mut list: Vec<f64>) -> Vec<f64> {
     list.sort_unstable_by(f64::total_cmp);
     list
@@ -37,6 +38,7 @@ pub fn deviation(list: &[f64]) -> f64 {
 /// An estimate and the studentised bootstrap of its error (Efron and Tibshirani, "An Introduction to the Bootstrap", 12.5).
 #[derive(Debug, Clone)]
 pub struct Estimate {
+    /// The point estimate, in the unit of the values it was made of.
     pub value: f64,
     error: f64,
     /// Sorted; empty where the values do not differ.
@@ -207,12 +209,19 @@ pub fn pairs_for(difference: f64, deviation: f64, alpha: f64, comparisons: usize
 /// What can be said of pairs before anything else is looked at.
 #[derive(Debug, Clone)]
 pub struct Paired {
+    /// Pairs that were given.
     pub pairs: u32,
+    /// In the unit of the metric; NaN where there is no pair.
     pub base_mean: f64,
+    /// In the unit of the metric; NaN where there is no pair.
     pub with_mean: f64,
+    /// Mean difference in per cent of `base_mean`; none where that is not above 0.
     pub change_percent: Option<f64>,
+    /// Lower end of the interval of `change_percent`; none: too few pairs, or too many that are equal.
     pub low_percent: Option<f64>,
+    /// Upper end; none with `low_percent`.
     pub high_percent: Option<f64>,
+    /// Standard deviation of the differences in per cent of `base_mean`; none: fewer than two pairs.
     pub noise_percent: Option<f64>,
     /// None: no pair.
     pub p: Option<f64>,
@@ -258,8 +267,11 @@ pub fn paired(base: &[f64], with: &[f64], alpha: f64, seed: u64) -> Paired {
 /// What a verdict is reached by.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
+    /// Level of each test: 0.05.
     pub alpha: f64,
+    /// A change closer to 0 than this is equivalent.
     pub equivalent_percent: f64,
+    /// True for rates, false for latency, loss and cost.
     pub higher_is_better: bool,
     /// That were corrected together.
     pub comparisons: usize,

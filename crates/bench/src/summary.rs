@@ -10,10 +10,10 @@ use crate::score::{self, Score};
 use crate::stats;
 
 /// A value of a trial; none: this one does not know.
-pub type Get<'a> = &'a dyn Fn(&Trial) -> Option<f64>;
+pub(crate) type Get<'a> = &'a dyn Fn(&Trial) -> Option<f64>;
 
 /// All measured trials of one state at one point.
-pub struct Row<'a> {
+pub(crate) struct Row<'a> {
     pub point: &'a Point,
     pub state: &'a str,
     /// Its place in the session.
@@ -22,7 +22,7 @@ pub struct Row<'a> {
 }
 
 /// Ordered by point, then as the session names the states. Calibration is left out.
-pub fn rows(r: &Results) -> Vec<Row<'_>> {
+pub(crate) fn rows(r: &Results) -> Vec<Row<'_>> {
     let mut out: Vec<Row> = Vec::new();
     for t in r.trials.iter().filter(|t| t.phase == Phase::Measure) {
         match out.iter_mut().find(|o| o.state == t.state && *o.point == t.point) {
@@ -38,7 +38,7 @@ pub fn rows(r: &Results) -> Vec<Row<'_>> {
 }
 
 /// Light before medium before heavy, then as the members stand.
-pub fn order(a: &Point, b: &Point) -> Ordering {
+pub(crate) fn order(a: &Point, b: &Point) -> Ordering {
     let rank = |p: &Point| match p.level.as_deref() {
         None => 0,
         Some("light") => 1,
@@ -50,32 +50,28 @@ pub fn order(a: &Point, b: &Point) -> Ordering {
 }
 
 /// The group whose rate counts.
-pub fn throughput(t: &Trial) -> Option<&LoadResult> {
+pub(crate) fn throughput(t: &Trial) -> Option<&LoadResult> {
     load(t, "throughput")
 }
 
 /// That of the group whose latency counts.
-pub fn latency(t: &Trial) -> Option<&Latency> {
+pub(crate) fn latency(t: &Trial) -> Option<&Latency> {
     load(t, "latency")?.latency.as_ref()
 }
 
 impl Row<'_> {
     /// Of the trials that know it; none: no one does.
-    pub fn mean(&self, value: Get) -> Option<f64> {
+    pub(crate) fn mean(&self, value: Get) -> Option<f64> {
         let all: Vec<f64> = self.trials.iter().filter_map(|t| value(t)).collect();
         mean(&all)
     }
 
-    pub fn unit(&self) -> Unit {
-        self.trials.iter().find_map(|t| throughput(t)).map_or(Unit::default(), |l| l.unit)
-    }
-
-    pub fn counted(&self) -> Counted {
+    pub(crate) fn counted(&self) -> Counted {
         self.trials.iter().find_map(|t| throughput(t)).map_or(Counted::default(), |l| l.counted)
     }
 
     /// `CPU 0 (8 of 10)`, `link eth1`: what limited, with the number of trials where they differ.
-    pub fn limits(&self) -> String {
+    pub(crate) fn limits(&self) -> String {
         let mut count: BTreeMap<String, usize> = BTreeMap::new();
         for t in &self.trials {
             *count.entry(limit(&t.limit)).or_default() += 1;
@@ -93,7 +89,7 @@ impl Row<'_> {
     }
 
     /// Packets lost in all its trials, by place.
-    pub fn lost(&self) -> BTreeMap<&str, u64> {
+    pub(crate) fn lost(&self) -> BTreeMap<&str, u64> {
         let mut out: BTreeMap<&str, u64> = BTreeMap::new();
         for (place, n) in self.trials.iter().flat_map(|t| &t.host.lost) {
             *out.entry(place).or_default() += n;
@@ -125,7 +121,7 @@ pub fn varying(all: &[&Point]) -> Point {
 }
 
 /// Every point of trials, comparisons and rates, once, in order.
-pub fn points(r: &Results) -> Vec<&Point> {
+pub(crate) fn points(r: &Results) -> Vec<&Point> {
     let all = r.trials.iter().filter(|t| t.phase == Phase::Measure).map(|t| &t.point);
     let all = all.chain(r.comparisons.iter().map(|c| &c.point)).chain(r.rates.iter().map(|x| &x.point));
     let mut out: Vec<&Point> = Vec::new();
@@ -139,12 +135,12 @@ pub fn points(r: &Results) -> Vec<&Point> {
 }
 
 /// The unit of the session's rates.
-pub fn unit(r: &Results) -> Unit {
+pub(crate) fn unit(r: &Results) -> Unit {
     r.trials.iter().find_map(throughput).map_or(Unit::default(), |l| l.unit)
 }
 
 /// Searches for the same rate: all blocks of one state at one point for one loss.
-pub struct Search<'a> {
+pub(crate) struct Search<'a> {
     pub point: &'a Point,
     pub state: &'a str,
     pub index: usize,
@@ -154,12 +150,12 @@ pub struct Search<'a> {
 
 impl Search<'_> {
     /// Of the rates that were found.
-    pub fn found(&self) -> Vec<f64> {
+    pub(crate) fn found(&self) -> Vec<f64> {
         self.blocks.iter().filter_map(|b| b.found_per_s).collect()
     }
 }
 
-pub fn searches(r: &Results) -> Vec<Search<'_>> {
+pub(crate) fn searches(r: &Results) -> Vec<Search<'_>> {
     let mut out: Vec<Search> = Vec::new();
     for x in &r.rates {
         match out.iter_mut().find(|o| o.state == x.state && o.loss_percent == x.loss_percent && *o.point == x.point) {
@@ -183,10 +179,11 @@ pub fn searches(r: &Results) -> Vec<Search<'_>> {
 }
 
 /// What a score is, in words.
-pub const SCORE: &str = "W · latency part + (1 − W) · throughput part; above 1 the state is ahead of the first one.";
+pub(crate) const SCORE: &str =
+    "W · latency part + (1 − W) · throughput part; above 1 the state is ahead of the first one.";
 
 /// A change in per cent as a ratio of which more is better.
-pub fn performance(m: Metric, change_percent: f64) -> Option<f64> {
+pub(crate) fn performance(m: Metric, change_percent: f64) -> Option<f64> {
     let ratio = 1.0 + change_percent / 100.0;
     match m.higher_is_better() {
         true => Some(ratio),
@@ -195,7 +192,7 @@ pub fn performance(m: Metric, change_percent: f64) -> Option<f64> {
 }
 
 /// Of every point that is a mix of both.
-pub fn scores(r: &Results) -> Vec<Score> {
+pub(crate) fn scores(r: &Results) -> Vec<Score> {
     let mut out = score::scores(&r.session, &r.trials, r.session.design.weight.unwrap_or(0.5));
     out.retain(|s| s.point.mix.is_some());
     out.sort_by(|a, b| order(&a.point, &b.point));
@@ -203,17 +200,17 @@ pub fn scores(r: &Results) -> Vec<Score> {
 }
 
 /// None: there is none.
-pub fn mean(all: &[f64]) -> Option<f64> {
+pub(crate) fn mean(all: &[f64]) -> Option<f64> {
     (!all.is_empty()).then(|| stats::mean(all))
 }
 
 /// Of the mean, by bootstrap; none for fewer than two values.
-pub fn interval(all: &[f64], design: &Design) -> Option<(f64, f64)> {
+pub(crate) fn interval(all: &[f64], design: &Design) -> Option<(f64, f64)> {
     stats::Estimate::of_mean(all, design.seed)?.interval(design.alpha)
 }
 
 /// `link eth1`, `CPUs 0,2`, `generator: ...`, `none: all that was offered`, `unknown`.
-pub fn limit(l: &Limit) -> String {
+pub(crate) fn limit(l: &Limit) -> String {
     match l {
         Limit::Link(port) => format!("link {port}"),
         Limit::Cpu(cpus) => {

@@ -9,14 +9,18 @@ use crate::result::{Metric, Trial, Unit};
 use crate::summary::{self, Row};
 use crate::words::{self, bits, count, digits};
 
+/// Words in rows and columns; each row is as long as the head.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
+    /// One line, without a full stop.
     pub title: String,
     /// What its numbers are.
     pub note: String,
+    /// Headings of the columns with their units.
     pub head: Vec<String>,
     /// Columns from the left that hold words.
     pub words: usize,
+    /// Cells as text.
     pub rows: Vec<Vec<String>>,
 }
 

@@ -6,13 +6,18 @@ use crate::file::Results;
 use crate::result::Verdict;
 use crate::{summary, table, words};
 
+/// What a piece of a line is, for the caller that colours it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
+    /// A proved change for the better.
     Better,
+    /// A proved change for the worse.
     Worse,
     /// Look here.
     Caution,
+    /// A heading.
     Bold,
+    /// Less important than the rest.
     Dim,
 }
 
@@ -20,6 +25,7 @@ pub enum Tone {
 pub struct Look<'a> {
     /// Columns; none: nothing is folded, one record a line.
     pub width: Option<usize>,
+    /// The place shows only ASCII; other characters are replaced by similar ones.
     pub ascii: bool,
     /// Colours a whole piece of a line.
     pub paint: &'a dyn Fn(Tone, &str) -> String,

@@ -65,6 +65,7 @@ pub fn bits(v: f64) -> String {
     }
 }
 
+/// One lower-case word.
 pub fn verdict(v: Verdict) -> &'static str {
     match v {
         Verdict::Better => "better",
@@ -205,7 +206,9 @@ pub fn verdicts(r: &Results) -> Vec<Line> {
 pub struct Line {
     /// Where it has only one.
     pub verdict: Option<Verdict>,
+    /// The verdict of one comparison; metric and state where several are counted.
     pub head: String,
+    /// Change, both values and notes of one comparison; or how many have each verdict.
     pub text: String,
 }
 

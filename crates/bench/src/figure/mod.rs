@@ -10,6 +10,7 @@ pub use of::figures;
 pub struct Figure {
     /// For a file: `loss-by-size-2`.
     pub name: String,
+    /// One line above the figure, without a full stop.
     pub title: String,
     /// What is drawn, for below it.
     pub caption: String,

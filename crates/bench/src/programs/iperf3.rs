@@ -11,7 +11,7 @@ use crate::side::{Group, Load, Pattern, Protocol};
 /// `-P` of iperf3 goes no further.
 const MOST_STREAMS: u32 = 128;
 
-pub fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
     let [g] = load.groups.as_slice() else {
         return Err("iperf3 -s serves one test at a time: one group, or the built-in load".into());
     };
@@ -96,7 +96,7 @@ struct Cpu {
 }
 
 /// Err: iperf3's own words, or a report that lacks what it should have.
-pub fn result(g: &Group, text: &str) -> Result<LoadResult, String> {
+pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, String> {
     let report: Report = serde_json::from_str(text).map_err(|e| {
         let start: String = text.trim().chars().take(200).collect();
         format!("iperf3's report was not understood: {e}: {start:?}")

@@ -12,7 +12,7 @@ use crate::side::{Group, Load, Pattern, Protocol};
 const SELECTORS: &str = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,MEAN_LATENCY,STDDEV_LATENCY,P50_LATENCY,\
 P90_LATENCY,P99_LATENCY,MAX_LATENCY,LOCAL_CPU_UTIL,REMOTE_CPU_UTIL";
 
-pub fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
     for g in &load.groups {
         check(g)?;
     }
@@ -81,7 +81,7 @@ fn args(port: u16, g: &Group, i: usize, seconds: u64) -> Vec<String> {
 
 /// Of one process. Rates: transactions, or bits, a second.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub(crate) struct Seen {
     pub per_s: f64,
     pub seconds: f64,
     /// us: mean, deviation, p50, p90, p99, most. None: a stream has none.
@@ -91,7 +91,7 @@ pub struct Seen {
 }
 
 /// Err: a selector is missing, or is not in the unit that was asked for.
-pub fn parse(text: &str, pattern: Pattern) -> Result<Seen, String> {
+pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, String> {
     let find = |name: &str| {
         let mut values = text.lines().filter_map(|l| l.trim().split_once('=')).filter(|(n, _)| *n == name);
         values.next().map(|(_, v)| v.trim()).ok_or_else(|| {
@@ -130,7 +130,7 @@ pub fn parse(text: &str, pattern: Pattern) -> Result<Seen, String> {
 }
 
 /// Processes put together: rates add up; mean, deviation and maximum are exact, percentiles are means over them.
-pub fn result(g: &Group, seen: &[Seen]) -> LoadResult {
+pub(crate) fn result(g: &Group, seen: &[Seen]) -> LoadResult {
     let per_s: f64 = seen.iter().map(|s| s.per_s).sum();
     let one_way = g.pattern == Pattern::Send;
     let counts = || seen.iter().map(|s| s.per_s * s.seconds);
