@@ -1,8 +1,8 @@
 //! Channel counts (`ethtool -L`). Renumbers queues and interrupts; resets much, differently by driver.
 
-use ringwise_model::{Channels, Fact, Nic};
+use ringwise_model::{Bql, Channels, CpuSet, Fact, Nic, Role, RxQueue, TxQueue};
 
-use crate::{Match, Setting};
+use crate::{Match, NotProjected, Setting, known, rss};
 
 /// What the device has now. A count that the driver does not report is not part of the setting.
 pub fn live(nic: &Nic) -> Fact<Setting> {
@@ -20,6 +20,61 @@ pub fn live(nic: &Nic) -> Fact<Setting> {
 pub fn compare(want: (Option<u32>, Option<u32>, Option<u32>), got: (Option<u32>, Option<u32>, Option<u32>)) -> Match {
     let same = |w: Option<u32>, g: Option<u32>| w.is_none_or(|w| g.unwrap_or(0) == w);
     if same(want.0, got.0) && same(want.1, got.1) && same(want.2, got.2) { Match::Same } else { Match::Differs }
+}
+
+/// More than any device has; a wish may name any number.
+const MOST_QUEUES: u32 = 4096;
+
+/// Queues that go take their vectors with them, and queues that come have none yet: drivers request all of them anew.
+/// `default_mask`: RPS of new receive queues.
+pub(crate) fn project(
+    nic: &mut Nic,
+    (rx, tx, combined): (Option<u32>, Option<u32>, Option<u32>),
+    default_mask: Fact<CpuSet>,
+) -> Result<(), NotProjected> {
+    let counts = |n: &Nic| n.channels.known().map(|c| (c.rx_queues(), c.tx_queues()));
+    let before = counts(nic).map(|c| c.0).filter(|n| *n > 0).unwrap_or(nic.rx_queues.len() as u32);
+    let c = known(&mut nic.channels)?;
+    for (have, want) in [(&mut c.rx, rx), (&mut c.tx, tx), (&mut c.combined, combined)] {
+        if let (Some(have), Some(want)) = (have, want) {
+            have.now = want;
+        }
+    }
+    // Still unknown: the counts that were requested are not those of a driver that reports any.
+    let Some((rx, tx)) = counts(nic).filter(|c| c.0 > 0 && c.1 > 0) else { return Ok(()) };
+    if let (Fact::Known(r), true) = (&mut nic.rss, before > 0) {
+        let driver = nic.driver.known().map_or("", String::as_str);
+        r.table = rss::after_channels(driver, &r.table, before, rx);
+    }
+    let unset = match default_mask {
+        Fact::Absent => Fact::Known(CpuSet::new()),
+        mask => mask,
+    };
+    nic.rx_queues.retain(|q| q.id < rx);
+    for id in nic.rx_queues.len() as u32..rx.min(MOST_QUEUES) {
+        nic.rx_queues.push(RxQueue { id, rps_cpus: unset.clone(), rps_flow_cnt: Fact::Known(0) });
+    }
+    nic.tx_queues.retain(|q| q.id < tx);
+    for id in nic.tx_queues.len() as u32..tx.min(MOST_QUEUES) {
+        nic.tx_queues.push(TxQueue { id, xps_cpus: not_yet(), xps_rxqs: not_yet(), bql: not_yet::<Bql>() });
+    }
+    if let Fact::Known(all) = &mut nic.queue_coalesce {
+        all.retain(|q, _| *q < rx.max(tx));
+    }
+    nic.vectors.retain_mut(|v| match &mut v.role {
+        Role::Queues { rx: r, tx: t } => {
+            r.retain(|q| *q < rx);
+            t.retain(|q| *q < tx);
+            !(r.is_empty() && t.is_empty())
+        }
+        _ => true,
+    });
+    Ok(())
+}
+
+/// Some drivers fill the maps of new queues, most do not.
+fn not_yet<T>() -> Fact<T> {
+    Fact::unknown("queue", "it is not there yet")
 }
 
 pub fn text(rx: Option<u32>, tx: Option<u32>, combined: Option<u32>) -> String {

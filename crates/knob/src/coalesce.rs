@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{Coalesce, Fact, Nic};
 
-use crate::{Match, Setting};
+use crate::{Match, NotProjected, Setting, known};
 
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
@@ -119,6 +119,29 @@ pub fn compare(driver: Option<&str>, want: &BTreeMap<String, u32>, got: &BTreeMa
         _ => Match::Differs,
     };
     want.iter().map(one).max().unwrap_or(Match::Same)
+}
+
+fn put(driver: Option<&str>, params: &BTreeMap<String, u32>, into: &mut Coalesce) {
+    let kept = params.iter().map(|(k, v)| (k.clone(), always_rounded(driver, k, *v).unwrap_or(*v)));
+    into.0.extend(kept);
+}
+
+/// The device's values are those of all its queues then.
+pub(crate) fn project(nic: &mut Nic, params: &BTreeMap<String, u32>) -> Result<(), NotProjected> {
+    let driver = nic.driver.known().cloned();
+    let device = known(&mut nic.coalesce)?;
+    put(driver.as_deref(), params, device);
+    if let Fact::Known(all) = &mut nic.queue_coalesce {
+        all.values_mut().for_each(|c| *c = device.clone());
+    }
+    Ok(())
+}
+
+pub(crate) fn project_queue(nic: &mut Nic, queue: u32, params: &BTreeMap<String, u32>) -> Result<(), NotProjected> {
+    let driver = nic.driver.known().cloned();
+    let all = known(&mut nic.queue_coalesce)?;
+    put(driver.as_deref(), params, all.entry(queue).or_insert_with(|| Coalesce(BTreeMap::new())));
+    Ok(())
 }
 
 pub fn text(params: &BTreeMap<String, u32>) -> String {

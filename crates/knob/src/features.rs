@@ -2,7 +2,7 @@
 
 use ringwise_model::{Fact, Feature, Nic, Snapshot};
 
-use crate::{Address, Setting};
+use crate::{Address, NotProjected, Setting, known};
 
 /// Of rules and accelerated RFS: written late, because switching it off drops rules.
 pub const NTUPLE: &str = "rx-ntuple-filter";
@@ -65,6 +65,15 @@ pub fn live(nic: &Nic, name: &str) -> Fact<Setting> {
         Some(f) => Fact::Known(Setting::Feature { dev: nic.dev.name.clone(), name: name.to_string(), on: f.on }),
         None => Fact::Absent,
     })
+}
+
+pub(crate) fn project(nic: &mut Nic, name: &str, on: bool) -> Result<(), NotProjected> {
+    let f = known(&mut nic.features)?.get_mut(name).ok_or(NotProjected("no such feature"))?;
+    if f.fixed {
+        return Err(NotProjected("a feature that cannot be changed"));
+    }
+    (f.on, f.wanted) = (on, on);
+    Ok(())
 }
 
 /// The kernel wants it so, but does not have it so: something it depends on is missing. It comes back by itself.

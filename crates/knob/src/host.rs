@@ -5,7 +5,14 @@ use ringwise_model::{CpuId, CpuSet, Fact, Host};
 use crate::{Match, Setting};
 
 /// sysctls that hold a mask of CPUs.
-const MASKS: &[&str] = &["net.core.flow_limit_cpu_bitmap", "net.core.rps_default_mask"];
+const MASKS: &[&str] = &["net.core.flow_limit_cpu_bitmap", RPS_DEFAULT_MASK];
+
+const RPS_DEFAULT_MASK: &str = "net.core.rps_default_mask";
+
+/// The mask that queues made later get.
+pub(crate) fn is_rps_default_mask(name: &str) -> bool {
+    name == RPS_DEFAULT_MASK
+}
 
 pub fn is_mask(name: &str) -> bool {
     MASKS.contains(&name)
@@ -33,7 +40,7 @@ pub fn compare_sysctl(name: &str, want: &str, got: &str) -> Match {
     if is_mask(name) {
         return match (mask(want), mask(got)) {
             (Some(w), Some(g)) if w == g => Match::Same,
-            (Some(w), Some(g)) if name.ends_with("rps_default_mask") => crate::rps::compare(&w, &g),
+            (Some(w), Some(g)) if is_rps_default_mask(name) => crate::rps::compare(&w, &g),
             _ => Match::Differs,
         };
     }
@@ -46,7 +53,7 @@ pub fn compare_sysctl(name: &str, want: &str, got: &str) -> Match {
 }
 
 /// Hexadecimal groups of 32 bits with commas, the highest first; nothing at all is the empty set.
-fn mask(text: &str) -> Option<CpuSet> {
+pub(crate) fn mask(text: &str) -> Option<CpuSet> {
     let mut out = CpuSet::new();
     let text = text.trim();
     for (i, group) in text.rsplit(',').enumerate().filter(|_| !text.is_empty()) {

@@ -1,8 +1,8 @@
 //! Interrupt affinity (`/proc/irq/N/smp_affinity_list`), addressed by queue.
 
-use ringwise_model::{CpuSet, Dir, Fact, Nic, Role, Snapshot, Vector};
+use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, Role, Snapshot, Vector};
 
-use crate::{Match, Of, Setting};
+use crate::{Match, NotProjected, Of, Setting};
 
 /// The vector that serves `of` now.
 pub fn vector(nic: &Nic, of: Of) -> Option<&Vector> {
@@ -59,6 +59,22 @@ pub fn compare_vector(v: &Vector, want: &CpuSet) -> Match {
         (Fact::Absent, _) => Match::Gone,
         (Fact::Unknown(u), _) => Match::Unknown(u.clone()),
     }
+}
+
+/// An interrupt stays on its CPU where that is in the set (arch/x86/kernel/apic/vector.c, `assign_vector_locked`); else
+/// the kernel chooses one of the set. `on`: the CPU that is written alone before the set.
+pub(crate) fn project(nic: &mut Nic, of: Of, cpus: &CpuSet, on: Option<CpuId>) -> Result<(), NotProjected> {
+    let number = vector(nic, of).map(|v| v.irq);
+    let v = nic.vectors.iter_mut().find(|v| Some(v.irq) == number).ok_or(NotProjected("no such vector"))?;
+    v.asked = Fact::Known(cpus.clone());
+    let stays = v.effective.known().is_some_and(|e| !e.is_empty() && e.is_subset(cpus));
+    v.effective = match on.filter(|c| cpus.contains(*c)) {
+        Some(cpu) => Fact::Known(CpuSet::one(cpu)),
+        None if stays => v.effective.clone(),
+        None if cpus.len() == 1 => Fact::Known(cpus.clone()),
+        None => Fact::unknown("effective CPU", format!("the kernel chooses one of {cpus}")),
+    };
+    Ok(())
 }
 
 pub fn command(now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Option<String> {

@@ -26,6 +26,7 @@ pub mod offline;
 mod order;
 pub mod overlap;
 pub mod pause;
+mod project;
 mod react;
 pub mod reason;
 pub mod rfs;
@@ -43,6 +44,8 @@ pub use diff::{Change, Match, SettingMap, collateral, compare, diff, live, live_
 pub use hand::{FOR_GROUPS, FOR_SHARES, Hand, Made, Origin, Window, goes_with_layout};
 pub use learned::Learned;
 pub use order::order;
+pub(crate) use project::known;
+pub use project::{NotProjected, project};
 pub use react::{Reaction, react};
 pub use reason::{Forgets, Nearest, Reason, ResetBy, With, configured_in};
 pub use setting::Setting;

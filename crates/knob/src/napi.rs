@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuSet, Fact, Napi, NapiInstance, NapiValues, Nic, Snapshot};
 
-use crate::{Address, Match, Of, Setting};
+use crate::{Address, Match, NotProjected, Of, Setting, known};
 
 pub fn live_device(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
@@ -52,6 +52,41 @@ pub fn addresses(nic: &Nic) -> Vec<Address> {
         }
     }
     out
+}
+
+fn put(want: &NapiValues, into: &mut NapiValues) {
+    into.defer_hard_irqs = want.defer_hard_irqs.or(into.defer_hard_irqs);
+    into.gro_flush_timeout_ns = want.gro_flush_timeout_ns.or(into.gro_flush_timeout_ns);
+    into.irq_suspend_timeout_ns = want.irq_suspend_timeout_ns.or(into.irq_suspend_timeout_ns);
+    into.threaded = want.threaded.or(into.threaded);
+}
+
+/// The files of a device set all its instances (net/core/dev.c, `netdev_set_defer_hard_irqs` and its kin).
+pub(crate) fn project_device(all: &mut Napi, want: &NapiValues) -> Result<(), NotProjected> {
+    put(want, &mut all.device);
+    for i in &mut all.instances {
+        if let Fact::Known(v) = &mut i.values {
+            put(want, v);
+        }
+    }
+    Ok(())
+}
+
+fn instance_mut(nic: &mut Nic, of: Of) -> Result<&mut NapiInstance, NotProjected> {
+    let id = instance(nic, of).map(|i| i.id);
+    let all = &mut known(&mut nic.napi)?.instances;
+    all.iter_mut().find(|i| Some(i.id) == id).ok_or(NotProjected("no NAPI instance serves this queue"))
+}
+
+pub(crate) fn project(nic: &mut Nic, of: Of, want: &NapiValues) -> Result<(), NotProjected> {
+    put(want, known(&mut instance_mut(nic, of)?.values)?);
+    Ok(())
+}
+
+pub(crate) fn project_thread(nic: &mut Nic, of: Of, cpus: &CpuSet) -> Result<(), NotProjected> {
+    let thread = instance_mut(nic, of)?.thread.as_mut();
+    thread.ok_or(NotProjected("the queue is not polled by a thread"))?.cpus = Fact::Known(cpus.clone());
+    Ok(())
 }
 
 /// What of `want` is not so yet: of what is left out the kernel changes nothing.

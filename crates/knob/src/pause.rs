@@ -2,7 +2,7 @@
 
 use ringwise_model::{Fact, Nic, Pause};
 
-use crate::{Match, Setting};
+use crate::{Match, NotProjected, Setting};
 
 type Values = (Option<bool>, Option<bool>, Option<bool>);
 
@@ -15,6 +15,11 @@ pub fn live(nic: &Nic) -> Fact<Setting> {
 pub fn compare(want: Values, got: Values) -> Match {
     let same = |w: Option<bool>, g: Option<bool>| w.is_none_or(|w| g == Some(w));
     if same(want.0, got.0) && same(want.1, got.1) && same(want.2, got.2) { Match::Same } else { Match::Differs }
+}
+
+pub(crate) fn project(p: &mut Pause, want: Values) -> Result<(), NotProjected> {
+    (p.autoneg, p.rx, p.tx) = (want.0.or(p.autoneg), want.1.or(p.rx), want.2.or(p.tx));
+    Ok(())
 }
 
 pub fn text(autoneg: Option<bool>, rx: Option<bool>, tx: Option<bool>) -> String {

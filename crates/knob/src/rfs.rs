@@ -18,7 +18,7 @@ pub fn live_entries(host: &Host) -> Fact<Setting> {
 
 /// Both are rounded up to a power of two (net/core/net-sysfs.c, sysctl_net_core.c); 0 stays 0.
 pub fn kept(entries: u32) -> u32 {
-    if entries == 0 { 0 } else { entries.next_power_of_two() }
+    if entries == 0 { 0 } else { entries.checked_next_power_of_two().unwrap_or(entries) }
 }
 
 pub fn compare(want: u32, got: u32) -> Match {

@@ -2,7 +2,7 @@
 
 use ringwise_model::{Fact, Nic, Rings};
 
-use crate::{Match, Setting};
+use crate::{Match, NotProjected, Setting};
 
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
@@ -18,6 +18,16 @@ pub fn compare(want: (Option<u32>, Option<u32>), got: (Option<u32>, Option<u32>)
         _ => Match::Differs,
     };
     one(want.0, got.0).max(one(want.1, got.1))
+}
+
+/// As it is asked: by how much a driver rounds up is its own.
+pub(crate) fn project(r: &mut Rings, rx: Option<u32>, tx: Option<u32>) -> Result<(), NotProjected> {
+    for (have, want) in [(&mut r.rx, rx), (&mut r.tx, tx)] {
+        if let (Some(have), Some(want)) = (have, want) {
+            have.now = want;
+        }
+    }
+    Ok(())
 }
 
 /// What a driver may make of it at most, by rounding up.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use crate::{Match, Of, Setting, irq};
+use crate::{Match, NotProjected, Of, Setting, irq, known};
 
 /// Interrupts of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +88,31 @@ pub fn live_restart(s: &Snapshot, dev: &str) -> Fact<Setting> {
     };
     let left = b.addition && b.kept.iter().any(|k| k == bus);
     Fact::Known(Setting::IrqbalanceRestart { dev: dev.to_string(), left })
+}
+
+pub(crate) fn project_ban(s: &mut Snapshot, dev: &str, left: &Left) -> Result<(), NotProjected> {
+    let nic = s.nics.iter().find(|n| n.dev.name == dev).ok_or(NotProjected("no such device"))?;
+    let b = known(&mut s.host.irqbalance)?;
+    let (before, wanted) = (theirs(b, nic), list(b, nic, left));
+    let (Some(before), Some(wanted)) = (before, wanted) else { return Err(NotProjected("its bans are not known")) };
+    let bus = nic.dev.bus_address.clone().unwrap_or_default();
+    b.ours.retain(|(a, _)| *a != bus);
+    b.ours.extend(wanted.iter().filter(|n| !before.contains(n)).map(|n| (bus.clone(), *n)));
+    b.banned = Fact::Known(wanted);
+    Ok(())
+}
+
+pub(crate) fn project_restart(s: &mut Snapshot, dev: &str, left: bool) -> Result<(), NotProjected> {
+    let nic = s.nics.iter().find(|n| n.dev.name == dev).ok_or(NotProjected("no such device"))?;
+    let bus = bus(nic).ok_or(NotProjected("the device has no bus address"))?;
+    let b = known(&mut s.host.irqbalance)?;
+    b.kept.retain(|k| k != bus);
+    if left {
+        b.kept.push(bus.to_string());
+        b.kept.sort();
+    }
+    b.addition = !b.kept.is_empty();
+    Ok(())
 }
 
 /// One that does not run moves nothing.

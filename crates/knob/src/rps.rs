@@ -40,6 +40,13 @@ pub fn compare_on(t: &Topology, want: &CpuSet, got: &CpuSet) -> Match {
     if dropped.is_subset(&isolated) { found } else { Match::Differs }
 }
 
+/// What the kernel keeps of it where it is known which CPUs are isolated. `None`: nothing, and it refuses (EINVAL).
+pub(crate) fn kept(t: &Topology, want: &CpuSet) -> Option<CpuSet> {
+    let isolated = [&t.isolated, &t.nohz_full].into_iter().filter_map(Fact::known);
+    let kept = isolated.fold(want.clone(), |left, i| left.difference(i));
+    (want.is_empty() || !kept.is_empty()).then_some(kept)
+}
+
 pub fn command(dev: &str, queue: u32, cpus: &CpuSet) -> String {
     format!("echo {} > /sys/class/net/{dev}/queues/rx-{queue}/rps_cpus", mask(cpus))
 }

@@ -6,6 +6,7 @@ use ringwise_model::{Fact, Nic, Rss};
 
 use crate::Setting;
 
+pub(crate) use table::after_channels;
 pub use table::{TableError, by_weight, default, is_even, moved, simulate};
 
 /// Letters of hash fields, in the order in which the kernel's bits stand.

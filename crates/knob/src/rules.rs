@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use ringwise_model::{Action, Fact, Nic, Rule, Rules, fnv};
 
 use crate::features::NTUPLE;
-use crate::{Address, Setting};
+use crate::{Address, NotProjected, Setting};
 
 /// Set in locations that stand for what the rule says.
 pub const BY_CONTENT: u32 = 0x8000_0000;
@@ -53,6 +53,20 @@ pub fn place(rules: &Rules, rule: &Rule, taken: impl Fn(u32) -> bool) -> Option<
     }
     let end = if rules.capacity == 0 { BY_CONTENT } else { rules.capacity };
     (0..end).find(|at| !rules.rules.contains_key(at) && !taken(*at))
+}
+
+/// One whose place the driver chooses goes to the lowest free one.
+pub(crate) fn project(rules: &mut Rules, location: u32, rule: Option<&Rule>) -> Result<(), NotProjected> {
+    match (rule, real(rules, location)) {
+        (Some(rule), Some(at)) => drop(rules.rules.insert(at, rule.clone())),
+        (Some(rule), None) => {
+            let free = (0..BY_CONTENT).find(|at| !rules.rules.contains_key(at));
+            rules.rules.insert(free.ok_or(NotProjected("no place is left"))?, rule.clone());
+        }
+        (None, Some(at)) => drop(rules.rules.remove(&at)),
+        (None, None) => {}
+    }
+    Ok(())
 }
 
 /// The queue that a rule names; not where a context spreads what matches.

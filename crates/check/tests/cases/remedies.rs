@@ -68,23 +68,7 @@ fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<St
                 continue;
             }
         };
-        let settings: Vec<_> = plan
-            .steps
-            .iter()
-            .map(|s| s.setting.clone())
-            .filter(|s| {
-                !matches!(
-                    s,
-                    ringwise_knob::Setting::IrqbalanceBan { .. }
-                        | ringwise_knob::Setting::IrqbalanceRestart { .. }
-                        | ringwise_knob::Setting::NapiThread { .. }
-                        | ringwise_knob::Setting::Sysctl { .. }
-                        | ringwise_knob::Setting::Rings { .. }
-                        | ringwise_knob::Setting::RssFields { .. }
-                        | ringwise_knob::Setting::RssHash { .. }
-                )
-            })
-            .collect();
+        let settings: Vec<_> = plan.steps.iter().map(|s| s.setting.clone()).collect();
         // Drift is of the record, not of the host: apply takes it away by writing.
         if f.rule == "A16" {
             seen.insert(f.rule.clone());
@@ -95,7 +79,6 @@ fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<St
             continue;
         }
         then.s = ringwise_testkit::project::project(&then.s, &settings);
-        rest(&mut then, &plan);
         // Counters are of before.
         then.t = if rules().any(|r| r.id == f.rule && r.rates) { quiet(&then) } else { then.t };
         then.intent.allow_disruption = false;
@@ -119,59 +102,6 @@ fn follow(name: &str, w: &World, seen: &mut BTreeSet<String>, wrong: &mut Vec<St
             wrong.push(format!("{name}: {} {command} brings {new:?}", f.rule));
         }
         seen.insert(f.rule.clone());
-    }
-}
-
-/// What the projection does not know.
-fn rest(w: &mut World, plan: &ringwise_plan::Plan) {
-    for s in &plan.steps {
-        match &s.setting {
-            ringwise_knob::Setting::Sysctl { name, value } => {
-                w.s.host.sysctls.insert(name.clone(), Fact::Known(value.clone()));
-                if name == "net.core.rps_default_mask" {
-                    w.s.host.rps_default_mask = Fact::Known(CpuSet::new());
-                }
-            }
-            ringwise_knob::Setting::Rings { dev, rx, .. } => {
-                let n = w.s.nics.iter_mut().find(|n| n.name() == dev).unwrap();
-                let Fact::Known(r) = &mut n.rings else { panic!() };
-                if let (Some(want), Some(c)) = (rx, &mut r.rx) {
-                    c.now = *want;
-                }
-            }
-            ringwise_knob::Setting::RssFields { dev, flow, fields } => {
-                let n = w.s.nics.iter_mut().find(|n| n.name() == dev).unwrap();
-                let Fact::Known(r) = &mut n.rss else { panic!() };
-                r.fields.insert(flow.clone(), fields.clone());
-            }
-            // A table that nobody set is laid out anew by the driver.
-            ringwise_knob::Setting::Channels { dev, .. } => {
-                let n = w.s.nics.iter_mut().find(|n| n.name() == dev).unwrap();
-                let queues = n.rx_queues.len() as u32;
-                let Fact::Known(r) = &mut n.rss else { panic!() };
-                r.table = (0..r.table.len() as u32).map(|i| i % queues).collect();
-            }
-            ringwise_knob::Setting::RssHash { dev, symmetric, .. } => {
-                let n = w.s.nics.iter_mut().find(|n| n.name() == dev).unwrap();
-                let Fact::Known(r) = &mut n.rss else { panic!() };
-                if let Some(x) = symmetric {
-                    r.symmetric = Fact::Known(x.clone());
-                }
-            }
-            ringwise_knob::Setting::NapiThread { dev, of, cpus } => {
-                let n = w.s.nics.iter_mut().find(|n| n.name() == dev).unwrap();
-                let id = ringwise_knob::napi::instance(n, *of).unwrap().id;
-                let Fact::Known(all) = &mut n.napi else { panic!() };
-                let i = all.instances.iter_mut().find(|i| i.id == id).unwrap();
-                i.thread.as_mut().unwrap().cpus = Fact::Known(cpus.clone());
-            }
-            ringwise_knob::Setting::IrqbalanceBan { .. } => {
-                let all: Vec<u32> = w.s.nics.iter().flat_map(|n| n.vectors.iter().map(|v| v.irq.0)).collect();
-                let Fact::Known(b) = &mut w.s.host.irqbalance else { panic!() };
-                b.banned = Fact::Known(all);
-            }
-            _ => {}
-        }
     }
 }
 

@@ -155,6 +155,26 @@ pub fn by_weight(weights: &[u32], size: usize) -> Vec<u32> {
     table
 }
 
+/// Another number of queues makes igb and igc deal their entries out in blocks, whatever stood there (Linux 6.12). Other
+/// drivers leave alone what somebody wrote, where it fits, and else deal out as they have done so far.
+pub(crate) fn after_channels(driver: &str, now: &[u32], before: u32, queues: u32) -> Vec<u32> {
+    let size = now.len() as u32;
+    let blocks = |queues: u32| -> Vec<u32> {
+        (0..size).map(|e| (u64::from(e) * u64::from(queues) / u64::from(size)) as u32).collect()
+    };
+    let one_by_one = |queues: u32| simulate(&Table::Default, now.len(), queues).unwrap_or_default();
+    let in_blocks = matches!(driver, "igb" | "igc") || (before > 1 && now == blocks(before));
+    if before == queues {
+        now.to_vec()
+    } else if in_blocks {
+        blocks(queues)
+    } else if now != one_by_one(before) && now.iter().all(|q| *q < queues) {
+        now.to_vec()
+    } else {
+        one_by_one(queues)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,5 +264,20 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn tables_after_a_change_of_channels() {
+        assert_eq!(after_channels("ice", &[0, 0, 1, 1, 2, 2, 3, 3], 4, 2), [0, 0, 0, 0, 1, 1, 1, 1]);
+        assert_eq!(after_channels("ice", &[0, 1, 2, 3, 0, 1, 2, 3], 4, 2), [0, 1, 0, 1, 0, 1, 0, 1]);
+        assert_eq!(
+            after_channels("ice", &[0, 0, 0, 1, 1, 1, 1, 1], 4, 2),
+            [0, 0, 0, 1, 1, 1, 1, 1],
+            "somebody's, and it fits"
+        );
+        assert_eq!(after_channels("ice", &[3, 0, 0, 1], 4, 2), [0, 1, 0, 1]);
+        assert_eq!(after_channels("igb", &[0, 1, 2, 3], 4, 2), [0, 0, 1, 1], "as 760-explain.sh sees it");
+        assert_eq!(after_channels("igb", &[1, 0, 2, 3], 4, 4), [1, 0, 2, 3]);
+        assert!(after_channels("ice", &[], 4, 2).is_empty());
     }
 }
