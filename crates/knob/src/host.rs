@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuId, CpuSet, Fact, Host};
 
-use crate::{Match, Setting};
+use crate::{Match, Setting, path};
 
 /// sysctls that hold a mask of CPUs.
 const MASKS: &[&str] = &["net.core.flow_limit_cpu_bitmap", RPS_DEFAULT_MASK];
@@ -68,7 +68,7 @@ pub fn sysctl_command(name: &str, value: &str) -> String {
 }
 
 pub fn latency_command(cpu: CpuId, value: &str) -> String {
-    format!("echo {value} > /sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us")
+    format!("echo {value} > {}", path::cpu_latency(cpu))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, Role, Snapshot, Vector};
 
-use crate::{Match, NotProjected, Of, Setting};
+use crate::{Match, NotProjected, Of, Setting, path};
 
 /// The vector that serves `of` now.
 pub fn vector(nic: &Nic, of: Of) -> Option<&Vector> {
@@ -79,5 +79,5 @@ pub(crate) fn project(nic: &mut Nic, of: Of, cpus: &CpuSet, on: Option<CpuId>) -
 
 pub fn command(now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Option<String> {
     let irq = vector(now.nic(dev)?, of)?.irq;
-    Some(format!("echo {cpus} > /proc/irq/{irq}/smp_affinity_list"))
+    Some(format!("echo {cpus} > {}", path::affinity(irq)))
 }

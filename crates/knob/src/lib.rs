@@ -25,6 +25,7 @@ pub mod napi;
 pub mod offline;
 mod order;
 pub mod overlap;
+pub mod path;
 pub mod pause;
 mod project;
 mod react;

@@ -2,7 +2,7 @@
 
 use ringwise_model::{CpuSet, Fact, Napi, NapiInstance, NapiValues, Nic, Snapshot};
 
-use crate::{Address, Match, NotProjected, Of, Setting, known};
+use crate::{Address, Match, NotProjected, Of, Setting, known, path};
 
 pub fn live_device(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
@@ -127,14 +127,15 @@ pub fn text(v: &NapiValues) -> String {
 }
 
 pub fn device_command(dev: &str, v: &NapiValues) -> String {
-    let files = [
-        ("napi_defer_hard_irqs", v.defer_hard_irqs.map(u64::from)),
-        ("gro_flush_timeout", v.gro_flush_timeout_ns),
-        ("threaded", v.threaded.map(u64::from)),
-    ];
-    let s: Vec<String> =
-        files.iter().filter_map(|(f, n)| n.map(|n| format!("echo {n} > /sys/class/net/{dev}/{f}"))).collect();
+    let each = device_files(dev, v).into_iter();
+    let s: Vec<String> = each.filter_map(|(_, path, n)| n.map(|n| format!("echo {n} > {path}"))).collect();
     s.join("; ")
+}
+
+/// Name, path and value of each file of the device, in the order in which they are written.
+pub fn device_files(dev: &str, v: &NapiValues) -> [(&'static str, String, Option<u64>); 3] {
+    let values = [v.defer_hard_irqs.map(u64::from), v.gro_flush_timeout_ns, v.threaded.map(u64::from)];
+    std::array::from_fn(|i| (path::NAPI[i], path::of_device(dev, path::NAPI[i]), values[i]))
 }
 
 /// Neither ethtool nor a file sets it: the netdev family does, by an id of the moment.

@@ -2,7 +2,7 @@
 
 use ringwise_model::{Fact, Host, Nic};
 
-use crate::{Match, Setting};
+use crate::{Match, Setting, path};
 
 pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
     let Some(q) = nic.rx_queues.iter().find(|q| q.id == queue) else {
@@ -26,9 +26,9 @@ pub fn compare(want: u32, got: u32) -> Match {
 }
 
 pub fn command(dev: &str, queue: u32, entries: u32) -> String {
-    format!("echo {entries} > /sys/class/net/{dev}/queues/rx-{queue}/rps_flow_cnt")
+    format!("echo {entries} > {}", path::of_rx(dev, queue, "rps_flow_cnt"))
 }
 
 pub fn command_entries(entries: u32) -> String {
-    format!("echo {entries} > /proc/sys/net/core/rps_sock_flow_entries")
+    format!("echo {entries} > {}", path::RFS_ENTRIES)
 }

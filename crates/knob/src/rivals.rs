@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use crate::{Match, NotProjected, Of, Setting, irq, known};
+use crate::{Match, NotProjected, Of, Setting, irq, known, path};
 
 /// Interrupts of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,6 +200,6 @@ pub fn command(now: &Snapshot, dev: &str, left: &Left) -> Option<String> {
 pub fn command_restart(now: &Snapshot, dev: &str, left: bool) -> Option<String> {
     let (_, nic) = running(now, dev).known().copied()?;
     let bus = bus(nic)?;
-    let file = "/run/ringwise/irqbalance-devices";
+    let file = path::IRQBALANCE_DEVICES;
     Some(if left { format!("echo {bus} >> {file}") } else { format!("sed -i '/^{bus}$/d' {file}") })
 }

@@ -3,7 +3,7 @@
 use ringwise_model::{CpuSet, Fact, Nic, Topology};
 
 use crate::mask::mask;
-use crate::{Match, Setting};
+use crate::{Match, Setting, path};
 
 pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
     let Some(q) = nic.rx_queues.iter().find(|q| q.id == queue) else {
@@ -48,5 +48,5 @@ pub(crate) fn kept(t: &Topology, want: &CpuSet) -> Option<CpuSet> {
 }
 
 pub fn command(dev: &str, queue: u32, cpus: &CpuSet) -> String {
-    format!("echo {} > /sys/class/net/{dev}/queues/rx-{queue}/rps_cpus", mask(cpus))
+    format!("echo {} > {}", mask(cpus), path::of_rx(dev, queue, "rps_cpus"))
 }

@@ -3,7 +3,7 @@
 use ringwise_model::{CpuId, CpuSet, Fact, Nic};
 
 use crate::mask::mask;
-use crate::{Match, Setting};
+use crate::{Match, Setting, path};
 
 pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
     let Some(q) = nic.tx_queues.iter().find(|q| q.id == queue) else {
@@ -26,10 +26,10 @@ pub fn compare(want: &CpuSet, got: &CpuSet) -> Match {
 }
 
 pub fn command(dev: &str, queue: u32, cpus: &CpuSet) -> String {
-    format!("echo {} > /sys/class/net/{dev}/queues/tx-{queue}/xps_cpus", mask(cpus))
+    format!("echo {} > {}", mask(cpus), path::of_tx(dev, queue, "xps_cpus"))
 }
 
 pub fn command_rxqs(dev: &str, queue: u32, rxqs: &[u32]) -> String {
     let set: CpuSet = rxqs.iter().map(|q| CpuId(*q)).collect();
-    format!("echo {} > /sys/class/net/{dev}/queues/tx-{queue}/xps_rxqs", mask(&set))
+    format!("echo {} > {}", mask(&set), path::of_tx(dev, queue, "xps_rxqs"))
 }

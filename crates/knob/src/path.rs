@@ -1,0 +1,114 @@
+//! The one table of files behind settings: what is read, written, put into a script and told to people.
+
+use ringwise_model::{CpuId, IrqId};
+
+use crate::Address;
+
+pub const NET: &str = "/sys/class/net";
+/// sysctl `net.core.rps_sock_flow_entries`.
+pub const RFS_ENTRIES: &str = "/proc/sys/net/core/rps_sock_flow_entries";
+/// Bus addresses that ringwise's policy script for irqbalance answers for, one a line.
+pub const IRQBALANCE_DEVICES: &str = "/run/ringwise/irqbalance-devices";
+
+/// Files of NAPI values below the interface's directory, in the order in which they are written.
+pub const NAPI: [&str; 3] = ["napi_defer_hard_irqs", "gro_flush_timeout", "threaded"];
+
+/// A file of the interface itself.
+pub fn of_device(dev: &str, file: &str) -> String {
+    format!("{NET}/{dev}/{file}")
+}
+
+/// A file of a receive queue.
+pub fn of_rx(dev: &str, queue: u32, file: &str) -> String {
+    format!("{NET}/{dev}/queues/rx-{queue}/{file}")
+}
+
+/// A file of a transmit queue.
+pub fn of_tx(dev: &str, queue: u32, file: &str) -> String {
+    format!("{NET}/{dev}/queues/tx-{queue}/{file}")
+}
+
+/// A file of an interrupt: `smp_affinity_list`, `effective_affinity_list`, `node`.
+pub fn of_irq(irq: IrqId, file: &str) -> String {
+    format!("/proc/irq/{irq}/{file}")
+}
+
+/// What is asked of an interrupt. The list form has no group widths to get wrong.
+pub fn affinity(irq: IrqId) -> String {
+    of_irq(irq, "smp_affinity_list")
+}
+
+/// A file of a task: `comm`, `status`.
+pub fn of_task(pid: u32, file: &str) -> String {
+    format!("/proc/{pid}/{file}")
+}
+
+/// `None`: no name of a sysctl.
+pub fn sysctl(name: &str) -> Option<String> {
+    let good =
+        |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    name.split('.').all(good).then(|| format!("/proc/sys/{}", name.replace('.', "/")))
+}
+
+/// Longest wake-up time of a CPU.
+pub fn cpu_latency(cpu: CpuId) -> String {
+    format!("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us")
+}
+
+impl Address {
+    /// The one file that holds the setting. `None`: it is set by a request, it has several files, or its file has a
+    /// number of the moment in its name ([`affinity`]).
+    pub fn file(&self) -> Option<String> {
+        match self {
+            Self::XpsCpus { dev, queue } => Some(of_tx(dev, *queue, "xps_cpus")),
+            Self::XpsRxqs { dev, queue } => Some(of_tx(dev, *queue, "xps_rxqs")),
+            Self::RpsCpus { dev, queue } => Some(of_rx(dev, *queue, "rps_cpus")),
+            Self::RpsFlowCnt { dev, queue } => Some(of_rx(dev, *queue, "rps_flow_cnt")),
+            Self::RfsEntries => Some(RFS_ENTRIES.to_string()),
+            Self::Sysctl { name } => sysctl(name),
+            Self::CpuLatency { cpu } => Some(cpu_latency(*cpu)),
+            Self::IrqbalanceRestart { .. }
+            | Self::IrqbalanceBan { .. }
+            | Self::Feature { .. }
+            | Self::Channels { .. }
+            | Self::Rings { .. }
+            | Self::Pause { .. }
+            | Self::Coalesce { .. }
+            | Self::QueueCoalesce { .. }
+            | Self::RssHash { .. }
+            | Self::RssFields { .. }
+            | Self::RssTable { .. }
+            | Self::RssContext { .. }
+            | Self::Ntuple { .. }
+            | Self::FlowRule { .. }
+            | Self::IrqCpus { .. }
+            | Self::NapiDevice { .. }
+            | Self::Napi { .. }
+            | Self::NapiThread { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_files_below_proc_sys_only() {
+        assert_eq!(sysctl("net.core.netdev_budget").unwrap(), "/proc/sys/net/core/netdev_budget");
+        for bad in ["", ".", "net..core", "net/core", "net.core.../x", "net.core.a b", "net.core.\n"] {
+            assert_eq!(sysctl(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn each_file_is_the_kernels() {
+        let xps = Address::XpsCpus { dev: "eth0".into(), queue: 3 };
+        assert_eq!(xps.file().unwrap(), "/sys/class/net/eth0/queues/tx-3/xps_cpus");
+        let rps = Address::RpsFlowCnt { dev: "eth0".into(), queue: 3 };
+        assert_eq!(rps.file().unwrap(), "/sys/class/net/eth0/queues/rx-3/rps_flow_cnt");
+        assert_eq!(affinity(IrqId(30)), "/proc/irq/30/smp_affinity_list");
+        let latency = Address::CpuLatency { cpu: CpuId(2) };
+        assert_eq!(latency.file().unwrap(), "/sys/devices/system/cpu/cpu2/power/pm_qos_resume_latency_us");
+    }
+}
