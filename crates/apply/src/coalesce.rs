@@ -41,12 +41,10 @@ pub(crate) fn write_queue(cx: &Cx, dev: &str, queue: u32, params: &Params) -> Re
     if let Some(k) = params.keys().find(|k| !perqueue::is_parameter(k)) {
         return Err(Error::other(order(dev, Vec::new()).to_string(), perqueue::NotOfQueues(k.clone()).to_string()));
     }
-    let get = order(dev, perqueue::get_request(&[queue]));
-    let what = get.to_string();
+    let what = order(dev, perqueue::get_request(&[queue])).to_string();
     let bad = |words: String| Error::other(what.clone(), words);
-    let reply = cx.ask(get)?;
-    let found = reply.first().map(|r| perqueue::get(r)).transpose().map_err(|e| bad(e.to_string()))?;
-    let found = found.and_then(|mut f| f.remove(&queue)).ok_or_else(|| bad("an answer without the queue".into()))?;
+    let name = dev.to_string();
+    let found = cx.trying(|| what.clone(), move |h| ringwise_discover::queue_struct(h, &name, queue))?;
     let have = found.0.clone();
     // The struct holds all parameters: each call has what the ones before it have set.
     let last = std::cell::RefCell::new(found.0);
@@ -96,15 +94,6 @@ fn in_order(want: &Params, have: Option<&Params>, set: &dyn Fn(&Params) -> Resul
         }
     }
     Ok(())
-}
-
-/// The device's and all its queues' values, into the snapshot: the one overwrites the others.
-pub(crate) fn read(cx: &Cx, now: &mut Snapshot, dev: &str) -> Result<()> {
-    cx.again(now, dev, "moderation", ringwise_discover::coalesce_again)
-}
-
-pub(crate) fn read_queue(cx: &Cx, now: &mut Snapshot, dev: &str, queue: u32) -> Result<()> {
-    cx.again(now, dev, "moderation", move |h, n| ringwise_discover::queue_coalesce_again(h, n, queue))
 }
 
 #[cfg(test)]

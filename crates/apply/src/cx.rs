@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_kfmt::ParseError;
-use ringwise_model::{Fact, Nic, Snapshot, Unread};
+use ringwise_knob::{Address, Setting};
+use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::{Error, Host, Request, Result, with_deadline};
 
 use crate::{Error as Failed, Policy, Refusal};
@@ -52,11 +52,6 @@ impl<'a> Cx<'a> {
         self.bounded(format!("write {path}"), Some(text), move |h| h.write(&path, data.as_bytes()))
     }
 
-    pub(crate) fn read_text(&self, path: &str) -> Result<String> {
-        let path = path.to_string();
-        self.bounded(format!("read {path}"), None, move |h| h.read_text(&path))
-    }
-
     pub(crate) fn order(&self, request: Request) -> Result<()> {
         self.ask(request).map(|_| ())
     }
@@ -65,40 +60,24 @@ impl<'a> Cx<'a> {
         self.bounded(request.to_string(), None, move |h| h.kernel(&request))
     }
 
-    /// A part of one device, read again by discovery into the snapshot.
-    pub(crate) fn again(
-        &self,
-        now: &mut Snapshot,
-        dev: &str,
-        what: &str,
-        read: impl FnOnce(&dyn Host, &mut Nic) + Send + 'static,
-    ) -> Result<()> {
-        let what = format!("{what} of {dev}");
-        let Some(nic) = now.nics.iter_mut().find(|n| n.dev.name == dev) else {
-            return Err(Error::other(what, "the device went away"));
-        };
-        let mut fresh = nic.clone();
-        *nic = self.bounded(what, None, move |h| {
-            read(h, &mut fresh);
-            Ok(fresh)
-        })?;
-        Ok(())
+    /// What one of discovery's readers tells at this moment. None: not within the deadline.
+    pub(crate) fn reading<T: Send + 'static>(&self, read: impl FnOnce(&dyn Host) -> T + Send + 'static) -> Option<T> {
+        let host = Arc::clone(self.host);
+        with_deadline(self.policy.deadline, move || read(host.as_ref()))
     }
 
-    /// One file as a fact, with the parser that discovery uses for it.
-    pub(crate) fn fact<T>(
+    /// The same for what has errors of its own.
+    pub(crate) fn trying<T: Send + 'static>(
         &self,
-        path: &str,
-        parse: impl FnOnce(&str) -> std::result::Result<T, ParseError>,
-    ) -> Fact<T> {
-        match self.read_text(path) {
-            Ok(text) => match parse(&text) {
-                Ok(v) => Fact::Known(v),
-                Err(e) => Fact::Unknown(Unread::new(path, None, e.to_string())),
-            },
-            Err(e) if e.is_absent() => Fact::Absent,
-            Err(e) => Fact::Unknown(Unread::new(path, e.errno, e.reason()).because(e.cause)),
-        }
+        what: impl FnOnce() -> String,
+        read: impl FnOnce(&dyn Host) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.reading(read).unwrap_or_else(|| Err(Error::late(what(), self.policy.deadline)))
+    }
+
+    /// The setting at this address, read again into the snapshot.
+    pub(crate) fn read(&self, now: &mut Snapshot, address: &Address) -> Fact<Setting> {
+        ringwise_discover::read_address(self.host, now, address, self.policy.deadline)
     }
 
     pub(crate) fn look(&self) -> std::result::Result<Snapshot, Failed> {

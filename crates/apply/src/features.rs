@@ -1,9 +1,8 @@
 //! Features: FEATURES_SET. The kernel takes a wish and answers 0 whatever comes of it: only looking shows.
 
-use ringwise_kfmt::ParseError;
 use ringwise_kfmt::ethtool_nl as nl;
-use ringwise_knob::{Setting, features};
-use ringwise_model::{Fact, Feature, Snapshot};
+use ringwise_knob::{Address, Setting, features};
+use ringwise_model::{Fact, Snapshot};
 use ringwise_sys::{Error, Request, Result};
 
 use crate::cx::Cx;
@@ -12,8 +11,13 @@ use crate::cx::Cx;
 /// taken back.
 pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, name: &str, on: bool) -> Result<()> {
     wish(cx, dev, name, on)?;
-    let was = now.nic(dev).and_then(|n| n.features.known()?.get(name)).copied();
-    let is = read(cx, dev)?.get(name).copied();
+    let of = |s: &Snapshot| s.nic(dev).and_then(|n| n.features.known()?.get(name)).copied();
+    let mut then = now.clone();
+    let address = Address::Feature { dev: dev.to_string(), name: name.to_string() };
+    if let Fact::Unknown(u) = cx.read(&mut then, &address) {
+        return Err(Error { errno: u.errno, cause: u.cause, ..Error::other(u.what, u.why) });
+    }
+    let (was, is) = (of(now), of(&then));
     if let (Some(was), Some(is)) = (was, is)
         && is.on != on
         && is.wanted != was.wanted
@@ -27,14 +31,6 @@ fn wish(cx: &Cx, dev: &str, name: &str, on: bool) -> Result<()> {
     let attrs =
         nl::features_set(&[(name, on)]).map_err(|e| Error::other(format!("features-set {dev}"), e.to_string()))?;
     cx.order(Request::EthtoolSet { cmd: nl::msg::FEATURES_SET, name: "features-set", dev: dev.to_string(), attrs })
-}
-
-fn read(cx: &Cx, dev: &str) -> Result<std::collections::BTreeMap<String, Feature>> {
-    let ask = Request::EthtoolGet { cmd: nl::msg::FEATURES_GET, name: "features-get", dev: dev.to_string() };
-    let what = ask.to_string();
-    let reply = cx.ask(ask)?;
-    let first = reply.first().ok_or_else(|| ParseError::new("kernel reply", "", "one message"));
-    first.and_then(|m| nl::features(m, &[])).map_err(|e| Error::other(what, e.to_string()))
 }
 
 /// Features of the same device that went with the one that was written, in sentences.

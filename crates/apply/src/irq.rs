@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use ringwise_kfmt::cpulist;
-use ringwise_knob::{Of, Setting, irq};
-use ringwise_model::{CpuId, CpuSet, IrqId, Snapshot};
+use ringwise_knob::{Of, Setting, irq, path};
+use ringwise_model::{CpuId, CpuSet, Fact, IrqId, Snapshot};
 use ringwise_sys::{Error, Result};
 
 use crate::cx::Cx;
@@ -27,7 +27,7 @@ fn number(now: &Snapshot, dev: &str, of: Of) -> Result<IrqId> {
 /// (arch/x86/kernel/apic/vector.c, `assign_vector_locked`), so this CPU is written alone before the set.
 pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet, on: Option<CpuId>) -> Result<()> {
     let n = number(now, dev, of)?;
-    let path = format!("/proc/irq/{n}/smp_affinity_list");
+    let path = path::affinity(n);
     if let Some(cpu) = on.filter(|c| cpus.contains(*c) && cpus.len() > 1) {
         let there = || effective(cx, n) == Some(cpu);
         // Where that is refused (the CPU is offline), the kernel chooses one of the set.
@@ -44,15 +44,12 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet, o
 
 fn raised_since(cx: &Cx, now: &Snapshot, dev: &str, of: Of, n: IrqId) -> bool {
     let before = now.nic(dev).and_then(|x| irq::vector(x, of)).and_then(|v| v.count.known());
-    let path = format!("/sys/kernel/irq/{n}/per_cpu_count");
-    let counts = cx.read_text(&path).ok();
-    let sum = |t: String| t.split(',').map(|c| c.trim().parse::<u64>().ok()).sum::<Option<u64>>();
-    matches!((before, counts.and_then(sum)), (Some(before), Some(after)) if after > *before)
+    let after = cx.reading(move |h| ringwise_discover::raised(h, n));
+    matches!((before, after), (Some(before), Some(Fact::Known(after))) if after > *before)
 }
 
 fn effective(cx: &Cx, n: IrqId) -> Option<CpuId> {
-    let cpus = cx.fact(&format!("/proc/irq/{n}/effective_affinity_list"), cpulist::parse);
-    cpus.known().and_then(one)
+    cx.reading(move |h| ringwise_discover::effective(h, n)).and_then(|cpus| cpus.known().and_then(one))
 }
 
 fn one(cpus: &CpuSet) -> Option<CpuId> {
@@ -91,17 +88,4 @@ pub(crate) fn elsewhere<'a>(now: &Snapshot, settings: impl IntoIterator<Item = &
              kernel chose so: {named}{more}"
         )
     })
-}
-
-/// What was asked and where it goes, into the snapshot.
-pub(crate) fn read(cx: &Cx, now: &mut Snapshot, dev: &str, of: Of) -> Result<()> {
-    let n = number(now, dev, of)?;
-    let asked = cx.fact(&format!("/proc/irq/{n}/smp_affinity_list"), cpulist::parse);
-    let effective = cx.fact(&format!("/proc/irq/{n}/effective_affinity_list"), cpulist::parse);
-    let vectors = now.nics.iter_mut().filter(|x| x.dev.name == dev).flat_map(|x| &mut x.vectors);
-    for v in vectors.filter(|v| v.irq == n) {
-        v.asked = asked.clone();
-        v.effective = effective.clone();
-    }
-    Ok(())
 }

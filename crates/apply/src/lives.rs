@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_kfmt::interrupts;
 use ringwise_knob::{Setting, Step, compare};
 use ringwise_model::{CpuId, CpuSet, Snapshot};
 use ringwise_sys::Request;
@@ -32,7 +31,8 @@ pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<Strin
     if cpus.is_empty() {
         return Ok(Vec::new());
     }
-    let before = timers(cx);
+    let timers = || cx.reading(ringwise_discover::timers).flatten();
+    let before = timers();
     let reply = match cx.ask(Request::Sleep { cpus: cpus.iter().map(|c| c.0).collect() }) {
         Ok(r) => r,
         Err(e) => return Ok(vec![format!("timers could not be probed on {}: {e}", cpus_text(&cpus))]),
@@ -45,7 +45,7 @@ pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<Strin
             e => untried.entry(e).or_insert_with(CpuSet::new).insert(CpuId(u32::from_ne_bytes(*cpu))),
         }
     }
-    let after = if late.is_empty() { None } else { timers(cx) };
+    let after = if late.is_empty() { None } else { timers() };
     let counted = |c: &CpuId| Some((before.as_ref()?.get(c)?, after.as_ref()?.get(c)?));
     let deaf: CpuSet = late.iter().filter(|c| counted(c).is_some_and(|(b, a)| b == a)).collect();
     if !deaf.is_empty() {
@@ -65,18 +65,4 @@ pub(crate) fn check(cx: &Cx, now: &Snapshot, steps: &[Step]) -> Result<Vec<Strin
 /// `CPU 3`, `CPUs 3-5`
 pub(crate) fn cpus_text(cpus: &CpuSet) -> String {
     format!("{} {cpus}", if cpus.len() == 1 { "CPU" } else { "CPUs" })
-}
-
-/// Timer interrupts of each CPU: row `LOC` of x86, the architecture's timer elsewhere. None: not counted here.
-fn timers(cx: &Cx) -> Option<BTreeMap<CpuId, u64>> {
-    let text = cx.read_text("/proc/interrupts").ok()?;
-    let table = interrupts::parse(text.as_bytes()).ok()?;
-    let mut sums = BTreeMap::new();
-    let timer = |h: &interrupts::Head| h.label == "LOC" || h.names.iter().any(|n| n.ends_with("timer"));
-    for row in table.rows.iter().filter(|r| timer(&r.head) && table.is_whole(r)) {
-        for (cpu, n) in table.cpus.iter().zip(&row.counts) {
-            *sums.entry(*cpu).or_insert(0u64) += n;
-        }
-    }
-    (!sums.is_empty()).then_some(sums)
 }

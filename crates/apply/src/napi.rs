@@ -1,8 +1,8 @@
 //! NAPI settings: files of the device, `napi-set` of the netdev family, affinity of the threads.
 
-use ringwise_kfmt::{netdev_nl, task};
-use ringwise_knob::{Of, napi};
-use ringwise_model::{CpuSet, NapiInstance, NapiValues, Snapshot};
+use ringwise_kfmt::netdev_nl;
+use ringwise_knob::{Address, Of, napi};
+use ringwise_model::{CpuSet, Fact, NapiInstance, NapiValues, Snapshot};
 use ringwise_sys::{Error, Request, Result};
 
 use crate::cx::Cx;
@@ -13,24 +13,20 @@ pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValu
         return Err(Error::other(format!("{dev} NAPI"), "irq-suspend-timeout is a setting of single instances"));
     }
     let was = now.nic(dev).and_then(|n| n.napi.known()).map(|n| n.device).unwrap_or_default();
-    let files = [
-        ("napi_defer_hard_irqs", values.defer_hard_irqs.map(u64::from), was.defer_hard_irqs.map(u64::from)),
-        ("gro_flush_timeout", values.gro_flush_timeout_ns, was.gro_flush_timeout_ns),
-        ("threaded", values.threaded.map(u64::from), was.threaded.map(u64::from)),
-    ];
-    let write = |file: &str, n: u64| cx.write(&format!("/sys/class/net/{dev}/{file}"), format!("{n}\n"));
+    let before = napi::device_files(dev, &was);
+    let write = |path: &str, n: u64| cx.write(path, format!("{n}\n"));
     let mut done: Vec<(&str, u64)> = Vec::new();
     // One that is the same is written too: instances may have other values of their own.
-    for (file, want, was) in files {
+    for ((_, path, want), (_, same, was)) in napi::device_files(dev, values).iter().zip(&before) {
         let Some(want) = want else { continue };
-        if let Err(e) = write(file, want) {
-            for (file, was) in done.iter().rev() {
+        if let Err(e) = write(path, *want) {
+            for (path, was) in done.iter().rev() {
                 // What cannot be taken back shows when everything is looked at again.
-                let _ = write(file, *was);
+                let _ = write(path, *was);
             }
             return Err(e);
         }
-        done.extend(was.map(|was| (file, was)));
+        done.extend(was.map(|was| (same.as_str(), was)));
     }
     Ok(())
 }
@@ -38,7 +34,9 @@ pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValu
 /// The instance that serves the queue at this moment: ids change when a device restarts.
 fn instance(cx: &Cx, now: &Snapshot, dev: &str, of: Of) -> Result<NapiInstance> {
     let mut fresh = now.clone();
-    read(cx, &mut fresh, dev)?;
+    if let Fact::Unknown(u) = cx.read(&mut fresh, &Address::NapiDevice { dev: dev.to_string() }) {
+        return Err(Error { errno: u.errno, cause: u.cause, ..Error::other(u.what, u.why) });
+    }
     let found = fresh.nic(dev).and_then(|n| napi::instance(n, of)).cloned();
     found.ok_or_else(|| Error::other(format!("{dev} NAPI {of}"), "no NAPI instance serves this queue now"))
 }
@@ -53,15 +51,6 @@ pub(crate) fn write_thread(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &Cp
     let what = || format!("{dev} NAPI thread {of}");
     let i = instance(cx, now, dev, of)?;
     let t = i.thread.ok_or_else(|| Error::other(what(), "the queue is not polled by a thread"))?;
-    // Its number may be another task's by now.
-    let name = cx.read_text(&format!("/proc/{}/comm", t.pid))?;
-    if !task::is_napi_thread(&name) {
-        return Err(Error::other(what(), format!("task {} is \"{}\", no NAPI thread", t.pid, name.trim())));
-    }
+    cx.trying(what, move |h| ringwise_discover::is_thread(h, t.pid))?;
     cx.order(Request::ThreadCpus { pid: t.pid, cpus: cpus.iter().map(|c| c.0).collect() })
-}
-
-/// Values, ids and threads, into the snapshot.
-pub(crate) fn read(cx: &Cx, now: &mut Snapshot, dev: &str) -> Result<()> {
-    cx.again(now, dev, "NAPI", ringwise_discover::napi_again)
 }

@@ -1,11 +1,12 @@
 //! One setting written and read back.
 
+use ringwise_kfmt::cpumask;
 use ringwise_knob::{Address, Match, Reaction, Setting, compare, live, react};
-use ringwise_model::{Fact, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Fact, Snapshot};
 use ringwise_sys::{Error, Result};
 
 use crate::cx::Cx;
-use crate::{Failure, channels, coalesce, features, host, irq, napi, pause, rfs, rings, rivals, rps, rss, rules, xps};
+use crate::{Failure, channels, coalesce, features, irq, napi, pause, rings, rivals, rss, rules};
 
 /// What came of it.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
     match (compare(setting, now), live(now, &address)) {
         (how @ (Match::Same | Match::Pending | Match::Adjusted), Fact::Known(now)) => Put::Kept { now, how },
         (Match::Unknown(u), _) => {
-            let e = Error { errno: u.errno, ..Error::other(u.what, u.why) };
+            let e = Error { errno: u.errno, cause: u.cause, ..Error::other(u.what, u.why) };
             Put::Failed(failure(setting, &e, "written, but it cannot be read back"))
         }
         (_, now) => Put::NotKept { now },
@@ -109,42 +110,44 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
         Setting::NapiDevice { dev, values } => napi::write_device(cx, now, dev, values),
         Setting::Napi { dev, of, values } => napi::write(cx, now, dev, *of, values),
         Setting::NapiThread { dev, of, cpus } => napi::write_thread(cx, now, dev, *of, cpus),
-        Setting::Sysctl { name, value } => host::write_sysctl(cx, name, value),
-        Setting::CpuLatency { cpu, value } => host::write_latency(cx, *cpu, value),
+        Setting::Sysctl { value, .. } | Setting::CpuLatency { value, .. } => file(cx, setting, value),
         Setting::IrqCpus { dev, of, cpus, on } => irq::write(cx, now, dev, *of, cpus, *on),
-        Setting::XpsCpus { dev, queue, cpus } => xps::write(cx, dev, *queue, cpus),
-        Setting::XpsRxqs { dev, queue, rxqs } => xps::write_rxqs(cx, dev, *queue, rxqs),
-        Setting::RpsCpus { dev, queue, cpus } => rps::write(cx, dev, *queue, cpus),
-        Setting::RpsFlowCnt { dev, queue, entries } => rfs::write(cx, dev, *queue, *entries),
-        Setting::RfsEntries { entries } => rfs::write_entries(cx, *entries),
+        Setting::XpsCpus { cpus, .. } | Setting::RpsCpus { cpus, .. } => {
+            file(cx, setting, &cpumask::format(cpus, None))
+        }
+        Setting::XpsRxqs { rxqs, .. } => {
+            let set: CpuSet = rxqs.iter().map(|q| CpuId(*q)).collect();
+            file(cx, setting, &cpumask::format(&set, None))
+        }
+        Setting::RpsFlowCnt { entries, .. } | Setting::RfsEntries { entries } => {
+            file(cx, setting, &entries.to_string())
+        }
         Setting::Other(_) => Err(Error::other("setting", "written by a newer ringwise")),
     }
 }
 
-/// One file where the setting is one; the whole host, by discovery, where a device may have changed all over.
+/// Into the one file of the setting.
+fn file(cx: &Cx, setting: &Setting, text: &str) -> Result<()> {
+    let path = setting.address().and_then(|a| a.file());
+    let path = path.ok_or_else(|| {
+        let name = setting.address().map(|a| a.to_string()).unwrap_or_default();
+        Error::other(name, "no name of a sysctl (right would be net.core.netdev_budget)")
+    })?;
+    cx.write(&path, format!("{text}\n"))
+}
+
+/// The one setting; the whole host, by discovery, where a device may have changed all over.
 fn read(cx: &Cx, now: &mut Snapshot, address: &Address) -> Result<()> {
     match address {
-        Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => rivals::read(cx, now),
-        Address::IrqCpus { dev, of } => irq::read(cx, now, dev, *of)?,
-        Address::XpsCpus { dev, queue } | Address::XpsRxqs { dev, queue } => xps::read(cx, now, dev, *queue),
-        Address::RpsCpus { dev, queue } => rps::read(cx, now, dev, *queue),
-        Address::RpsFlowCnt { dev, queue } => rfs::read(cx, now, dev, *queue),
-        Address::RfsEntries => rfs::read_entries(cx, now),
-        Address::Coalesce { dev } => coalesce::read(cx, now, dev)?,
-        Address::QueueCoalesce { dev, queue } => coalesce::read_queue(cx, now, dev, *queue)?,
-        Address::NapiDevice { dev } | Address::Napi { dev, .. } | Address::NapiThread { dev, .. } => {
-            napi::read(cx, now, dev)?;
-        }
-        Address::FlowRule { dev, location } => rules::read(cx, now, dev, *location),
-        Address::RssTable { dev }
-        | Address::RssHash { dev }
-        | Address::RssFields { dev, .. }
-        | Address::RssContext { dev, .. } => rss::read(cx, now, dev),
-        Address::Sysctl { name } => host::read_sysctl(cx, now, name),
-        Address::CpuLatency { cpu } => host::read_latency(cx, now, *cpu),
-        _ => {
+        Address::Channels { .. }
+        | Address::Rings { .. }
+        | Address::Pause { .. }
+        | Address::Feature { .. }
+        | Address::Ntuple { .. } => {
             *now = cx.look().map_err(|e| Error::other("discovery", e.to_string()))?;
         }
+        // What cannot be read is unknown, and compared as such.
+        one => _ = cx.read(now, one),
     }
     Ok(())
 }

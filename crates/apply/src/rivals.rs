@@ -1,14 +1,12 @@
 //! irqbalance: its list of bans, over its socket; and what makes it leave devices alone when systemd starts it again.
 //! It is never stopped.
 
-use std::sync::Arc;
-
 use ringwise_discover::rivals::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
 use ringwise_kfmt::irqbalance::ban_order;
 use ringwise_knob::rivals::{Left, list, live_restart, theirs};
 use ringwise_knob::{Address, IfRefused, Reason, Setting, Step, compare, live};
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
-use ringwise_sys::{Error, Request, Result, with_deadline};
+use ringwise_sys::{Error, Request, Result};
 
 use crate::cx::Cx;
 use crate::{Request as Wish, Store};
@@ -18,8 +16,7 @@ const EMSGSIZE: i32 = 90;
 
 /// As it is now: it may have been restarted since the host was discovered.
 fn fresh(cx: &Cx) -> Fact<Irqbalance> {
-    let (host, time) = (Arc::clone(cx.host), cx.policy.deadline);
-    with_deadline(time, move || irqbalance(host.as_ref(), None)).unwrap_or_else(|| Fact::late("irqbalance", time))
+    cx.reading(|h| irqbalance(h, None)).unwrap_or_else(|| Fact::late("irqbalance", cx.policy.deadline))
 }
 
 fn running(cx: &Cx) -> Result<Irqbalance> {
@@ -32,10 +29,6 @@ fn running(cx: &Cx) -> Result<Irqbalance> {
 
 fn nic<'a>(now: &'a Snapshot, dev: &str) -> Result<&'a Nic> {
     now.nic(dev).ok_or_else(|| Error::errno(dev, 19))
-}
-
-pub(crate) fn read(cx: &Cx, now: &mut Snapshot) {
-    now.host.irqbalance = fresh(cx);
 }
 
 /// Whether a change of this setting is the work of irqbalance rather than somebody's wish: it forgets what it was

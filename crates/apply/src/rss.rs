@@ -6,7 +6,7 @@ use ringwise_kfmt::ethtool_nl::{self as nl, RssSet, msg};
 use ringwise_kfmt::nl::unhex;
 use ringwise_knob::rss::{TableError, default, moved, simulate};
 use ringwise_model::{Dir, Fact, Nic, Rss, RssContext, Snapshot, Table};
-use ringwise_sys::{Error, IoctlCmd, Request, Result, with_deadline};
+use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
 use crate::cx::Cx;
 
@@ -89,20 +89,13 @@ fn set_table(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], as
     let order = RssSet { context: Some(context), indir: Some(indir), ..RssSet::default() };
     either(cx, dev, SET, &order, by_ioctl)?;
     // RSS_SET of 6.17 and later looks at the first quarter of the table only to see whether anything changes.
-    if table_now(cx, dev, context).is_none_or(|t| t == table) {
+    let name = dev.to_string();
+    let is = cx.reading(move |h| ringwise_discover::table_now(h, &name, context)).flatten();
+    // What cannot be read so is found out by whoever reads it back.
+    if is.is_none_or(|t| t == table) {
         return Ok(());
     }
     by_ioctl().map(|_| ())
-}
-
-/// None: it cannot be read so; whoever reads it back will find out why.
-fn table_now(cx: &Cx, dev: &str, context: u32) -> Option<Vec<u32>> {
-    let (cmd, name, dev) = (msg::RSS_GET, "rss-get", dev.to_string());
-    let request =
-        if context == 0 { Request::EthtoolGet { cmd, name, dev } } else { Request::EthtoolDump { cmd, name, dev } };
-    let all = cx.ask(request).ok()?;
-    let mut each = all.iter().filter_map(|m| nl::rss(m).ok());
-    each.find(|p| p.context.unwrap_or(0) == context).map(|p| p.indir)
 }
 
 /// Makes room for fewer queues: the kernel takes none away that a table set by a user, or a context, names. Such a
@@ -272,13 +265,4 @@ fn create(cx: &Cx, now: &Snapshot, dev: &str, context: u32, table: &[u32], hkey:
     delete(cx, now, dev, made)?;
     let words = format!("the kernel numbered the new context {made}, not {context}; it was deleted again");
     Err(Error::other(format!("RSS context {context} of {dev}"), words))
-}
-
-/// The device's RSS, as discovery reads it, into the snapshot.
-pub(crate) fn read(cx: &Cx, now: &mut Snapshot, dev: &str) {
-    let (host, name, time) = (cx.host.clone(), dev.to_string(), cx.policy.deadline);
-    let fact = with_deadline(time, move || ringwise_discover::rss_of(host.as_ref(), &name).0);
-    let late = || Fact::late(format!("RSS of {dev}"), time);
-    let fact = fact.unwrap_or_else(late);
-    now.nics.iter_mut().filter(|n| n.dev.name == dev).for_each(|n| n.rss = fact.clone());
 }

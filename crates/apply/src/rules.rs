@@ -3,8 +3,8 @@
 use ringwise_kfmt::ethtool_ioctl::rxnfc;
 use ringwise_kfmt::rule::FlowSpec;
 use ringwise_knob::rules::{BY_CONTENT, real};
-use ringwise_model::{Fact, Rule, Rules, Snapshot};
-use ringwise_sys::{Error, IoctlCmd, Request, Result, with_deadline};
+use ringwise_model::{Rule, Rules, Snapshot};
+use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
 use crate::cx::Cx;
 
@@ -37,22 +37,4 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, location: u32, rule: Opt
         }
         (done, _) => done,
     }
-}
-
-/// Reads back the one place, or all where the driver has chosen it.
-pub(crate) fn read(cx: &Cx, now: &mut Snapshot, dev: &str, location: u32) {
-    let (host, name, time) = (cx.host.clone(), dev.to_string(), cx.policy.deadline);
-    let Some(nic) = now.nics.iter_mut().find(|n| n.dev.name == dev) else { return };
-    let late = || Fact::late(format!("flow rules of {dev}"), time);
-    if let (Fact::Known(all), true) = (&mut nic.rules, location & BY_CONTENT == 0) {
-        let one = with_deadline(time, move || ringwise_discover::flow_rule(host.as_ref(), &name, location));
-        match one.unwrap_or_else(late) {
-            Fact::Known(rule) => _ = all.rules.insert(location, rule),
-            Fact::Absent => _ = all.rules.remove(&location),
-            Fact::Unknown(u) => nic.rules = Fact::Unknown(u),
-        }
-        return;
-    }
-    let all = with_deadline(time, move || ringwise_discover::flow_rules(host.as_ref(), &name));
-    nic.rules = all.unwrap_or_else(|| Fact::unknown(format!("flow rules of {dev}"), "no answer in time"));
 }

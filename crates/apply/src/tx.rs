@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use ringwise_kfmt::cpulist;
 use ringwise_knob::{Address, Family, Learned, Setting, SettingMap, Step, learned::What, live};
 use ringwise_model::{DevId, Fact, Snapshot, Unread};
 
@@ -167,20 +166,20 @@ impl Tx<'_> {
     fn wait_for_link(&mut self, dev: &str) -> bool {
         const EACH: Duration = Duration::from_millis(100);
         let begin = self.cx.now();
-        let path = format!("/sys/class/net/{dev}/carrier");
         let mut told = false;
         loop {
-            let up = self.cx.read_text(&path);
+            let name = dev.to_string();
+            let up = self.cx.reading(move |h| ringwise_discover::carrier(h, &name));
             let took = self.cx.now().saturating_sub(begin);
             match up {
-                Ok(t) if t == "1" => {
+                Some(Fact::Known(true)) => {
                     if told {
                         self.event(Event::LinkBack { dev: dev.to_string(), took });
                     }
                     return true;
                 }
                 // The device is gone: not a matter of waiting.
-                Err(e) if e.is_absent() => return true,
+                Some(Fact::Absent) => return true,
                 _ if took >= self.cx.policy.link_wait => return false,
                 _ => {}
             }
@@ -278,8 +277,8 @@ impl Tx<'_> {
         else {
             return false;
         };
-        let online = self.cx.read_text("/sys/devices/system/cpu/online").ok().and_then(|t| cpulist::parse(&t).ok());
-        online.is_none_or(|online| !cpus.is_subset(&online))
+        let online = self.cx.reading(ringwise_discover::online_now);
+        online.as_ref().and_then(Fact::known).is_none_or(|online| !cpus.is_subset(online))
     }
 
     /// False: it says nothing about the device.

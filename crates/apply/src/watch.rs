@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ringwise_knob::{Of, Setting, Step, irq};
-use ringwise_model::{CpuSet, Dir, IrqId, Snapshot};
+use ringwise_model::{CpuSet, Dir, Fact, IrqId, Snapshot};
 use ringwise_observe::{How, Layout, STUCK_MS, Sampler, Stalls, Stuck};
 
 use crate::Failure;
@@ -50,7 +50,10 @@ impl Watch {
 
     pub(crate) fn look(&mut self, cx: &Cx) {
         let counters = self.sampler.read(cx.host.as_ref());
-        let carrier = |d: &&String| cx.read_text(&format!("/sys/class/net/{d}/carrier")).is_ok_and(|t| t == "1");
+        let carrier = |d: &&String| {
+            let dev = d.to_string();
+            cx.reading(move |h| ringwise_discover::carrier(h, &dev)) == Some(Fact::Known(true))
+        };
         let up: BTreeSet<String> = self.devs.iter().filter(carrier).cloned().collect();
         self.stalls.look(&self.layout, &counters, &up);
     }

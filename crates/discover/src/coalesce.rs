@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl::perqueue;
 use ringwise_kfmt::ethtool_nl::{self, msg};
-use ringwise_model::{Coalesce, Fact, Nic, Unread};
+use ringwise_model::{Coalesce, Fact, Nic};
 use ringwise_sys::{Error, Host, IoctlCmd};
 
 use crate::ethtool::{first, get, ioctl};
-use crate::read::{Reader, unread};
+use crate::read::{Reader, failed, unread};
 
 pub(crate) fn coalesce(r: &mut Reader, dev: &str) -> Fact<Coalesce> {
     get(r, dev, msg::COALESCE_GET, "coalesce-get", ethtool_nl::coalesce)
@@ -64,6 +64,15 @@ fn single(host: &dyn Host, dev: &str, all: &[u32], of_device: &Fact<Coalesce>) -
     Fact::Known(out)
 }
 
+/// Everything that the driver's struct for this queue holds: parameters that it does not have are among them.
+///
+/// Errors: the kernel's, or an answer without the queue.
+pub fn queue_struct(host: &dyn Host, dev: &str, queue: u32) -> Result<Coalesce, Error> {
+    let any = Fact::not_asked("coalesce-get");
+    let what = || ioctl(dev, IoctlCmd::PerQueue, Vec::new()).to_string();
+    one(host, dev, queue, &any)?.remove(&queue).ok_or_else(|| Error::other(what(), "an answer without the queue"))
+}
+
 fn one(host: &dyn Host, dev: &str, queue: u32, of_device: &Fact<Coalesce>) -> Result<BTreeMap<u32, Coalesce>, Error> {
     ask(host, dev, &[queue], of_device)
 }
@@ -92,29 +101,22 @@ pub(crate) fn queue_count(channels: &Fact<ringwise_model::Channels>, rx: usize, 
 }
 
 /// The moderation of the device and of its queues, read again into `nic`.
-pub fn coalesce_again(host: &dyn Host, nic: &mut Nic) {
-    let mut r = Reader::new(host);
+pub(crate) fn again(r: &mut Reader, nic: &mut Nic) {
     let queues = queue_count(&nic.channels, nic.rx_queues.len(), nic.tx_queues.len());
-    nic.coalesce = coalesce(&mut r, &nic.dev.name);
-    nic.queue_coalesce = of_queues(&mut r, &nic.dev.name, queues, &nic.coalesce);
+    nic.coalesce = coalesce(r, &nic.dev.name);
+    nic.queue_coalesce = of_queues(r, &nic.dev.name, queues, &nic.coalesce);
 }
 
 /// Of one queue, and of the device, which on some drivers shows the first queue's.
-pub fn queue_coalesce_again(host: &dyn Host, nic: &mut Nic, queue: u32) {
-    let mut r = Reader::new(host);
-    nic.coalesce = coalesce(&mut r, &nic.dev.name);
-    let found = one(host, &nic.dev.name, queue, &nic.coalesce);
+pub(crate) fn queue_again(r: &mut Reader, nic: &mut Nic, queue: u32) {
+    nic.coalesce = coalesce(r, &nic.dev.name);
+    let found = one(r.host, &nic.dev.name, queue, &nic.coalesce);
     match (found, &mut nic.queue_coalesce) {
         (Ok(found), Fact::Known(all)) => all.extend(found),
         (Ok(found), other) => *other = Fact::Known(found),
         (Err(e), Fact::Known(all)) if e.is_absent() => _ = all.remove(&queue),
         (Err(e), other) => {
-            let what = format!("{WHAT} {}", nic.dev.name);
-            *other = if e.is_absent() {
-                Fact::Absent
-            } else {
-                Fact::Unknown(Unread::new(what, e.errno, e.reason()).because(e.cause))
-            };
+            *other = failed(&format!("{WHAT} {}", nic.dev.name), &e);
         }
     }
 }

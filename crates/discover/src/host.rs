@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::{sysctl, sysfs};
+use ringwise_knob::path;
 use ringwise_model::{CpuId, CpuSet, Fact, Host as HostFacts, Unread};
 use ringwise_sys::Host;
 
@@ -49,8 +50,7 @@ pub(crate) fn sysctls(host: &dyn Host) -> (BTreeMap<String, Fact<String>>, Vec<U
     let mut r = Reader::new(host);
     let mut out = BTreeMap::new();
     for (name, _) in sysctl::ALL.iter().filter(|(n, _)| *n != sysctl::RPS_DEFAULT_MASK) {
-        let value = r.parse_later(&format!("/proc/sys/{}", name.replace('.', "/")), |t| Ok(t.to_string()));
-        out.insert(name.to_string(), value);
+        out.insert(name.to_string(), sysctl(&mut r, name));
     }
     if host.is_recorded() && out.values().all(|f| matches!(f, Fact::Unknown(u) if u.errno.is_none())) {
         out.clear();
@@ -63,7 +63,7 @@ pub(crate) fn cpu_latency(host: &dyn Host, online: &CpuSet) -> (BTreeMap<CpuId, 
     let mut r = Reader::new(host);
     let mut out = BTreeMap::new();
     for cpu in online.iter() {
-        let path = latency_path(cpu);
+        let path = path::cpu_latency(cpu);
         let value = match host.read_text(&path) {
             Ok(t) => Fact::Known(t),
             Err(e) if out.is_empty() && r.is_older_recording(&e) => break,
@@ -79,8 +79,17 @@ pub(crate) fn cpu_latency(host: &dyn Host, online: &CpuSet) -> (BTreeMap<CpuId, 
     (out, r.unread)
 }
 
-fn latency_path(cpu: CpuId) -> String {
-    format!("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us")
+/// As the file has it, without trailing white space.
+pub(crate) fn sysctl(r: &mut Reader, name: &str) -> Fact<String> {
+    match path::sysctl(name) {
+        Some(path) => r.parse_later(&path, |t| Ok(t.to_string())),
+        None => Fact::unknown(name, "no name of a sysctl"),
+    }
+}
+
+/// Of one CPU.
+pub(crate) fn latency_of(r: &mut Reader, cpu: CpuId) -> Fact<String> {
+    r.parse(&path::cpu_latency(cpu), |t| Ok(t.to_string()))
 }
 
 /// On when either family forwards; unknown when neither says yes and one could not be read.

@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 
 use ringwise_kfmt::irq_names::{NameContext, NameMatch, RankedNumbers, classify, count_ntfy_blocks};
 use ringwise_kfmt::netdev_nl::{self, NapiInfo, cmd};
-use ringwise_kfmt::{cpulist, cpumask, interrupts, sysfs};
+use ringwise_kfmt::{ParseError, cpulist, cpumask, interrupts, sysfs};
+use ringwise_knob::path;
 use ringwise_model::{
     Channels, Confidence, CpuSet, Dir, Fact, IrqId, MapSource, Movable, NodeId, Role, RxQueue, Subject, TxQueue,
     Unread, Vector,
@@ -34,7 +35,7 @@ struct Line {
     total: Option<u64>,
 }
 
-const INTERRUPTS: &str = "/proc/interrupts";
+pub(crate) const INTERRUPTS: &str = "/proc/interrupts";
 const DEBUGFS: &str = "/sys/kernel/debug/irq/irqs";
 
 impl Table {
@@ -485,7 +486,7 @@ fn vector(
 
 /// The list form; trees by other programs often hold the mask only.
 fn affinity(r: &mut Reader, irq: u32, file: &str) -> Fact<CpuSet> {
-    let list = format!("/proc/irq/{irq}/{file}_list");
+    let list = path::of_irq(IrqId(irq), &format!("{file}_list"));
     let why = match r.host.read_text(&list) {
         Ok(t) => match cpulist::parse(&t) {
             Ok(set) => return Fact::Known(set),
@@ -493,12 +494,29 @@ fn affinity(r: &mut Reader, irq: u32, file: &str) -> Fact<CpuSet> {
         },
         Err(e) => crate::read::failed(&list, &e),
     };
-    if let Ok(t) = r.host.read_text(&format!("/proc/irq/{irq}/{file}"))
+    if let Ok(t) = r.host.read_text(&path::of_irq(IrqId(irq), file))
         && let Ok(set) = cpumask::parse(&t)
     {
         return Fact::Known(set);
     }
     r.note(why)
+}
+
+/// What is asked of one interrupt, and where it goes.
+pub(crate) fn one(r: &mut Reader, irq: IrqId) -> (Fact<CpuSet>, Fact<CpuSet>) {
+    (affinity(r, irq.0, "smp_affinity"), affinity(r, irq.0, "effective_affinity"))
+}
+
+/// The CPUs that an interrupt goes to now.
+pub fn effective(host: &dyn Host, irq: IrqId) -> Fact<CpuSet> {
+    affinity(&mut Reader::new(host), irq.0, "effective_affinity")
+}
+
+/// How often an interrupt was raised since boot, over all CPUs.
+pub fn raised(host: &dyn Host, irq: IrqId) -> Fact<u64> {
+    let path = format!("/sys/kernel/irq/{irq}/per_cpu_count");
+    let sum = |t: &str| t.split(',').map(|c| c.trim().parse::<u64>().ok()).sum::<Option<u64>>();
+    Reader::new(host).parse(&path, |t| sum(t).ok_or_else(|| ParseError::new("per_cpu_count", t, "counts with commas")))
 }
 
 fn node(r: &mut Reader, irq: u32) -> Fact<NodeId> {

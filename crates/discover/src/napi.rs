@@ -1,11 +1,11 @@
 //! NAPI settings: of the device from sysfs, of its instances from the netdev family, of their threads from procfs.
 
 use ringwise_kfmt::{ParseError, sysfs, task};
-use ringwise_model::{CpuSet, Dir, Fact, Napi, NapiInstance, NapiThread, NapiValues, Nic};
-use ringwise_sys::Host;
+use ringwise_knob::path;
+use ringwise_model::{CpuSet, Dir, Fact, Napi, NapiInstance, NapiThread, NapiValues};
+use ringwise_sys::{Error, Host};
 
 use crate::irq::{self, Genl};
-use crate::links::NET;
 use crate::read::{Reader, failed};
 
 /// Unknown where one of the parts cannot be read: a value that is none says that the kernel has no such knob.
@@ -23,9 +23,9 @@ pub(crate) fn napi(r: &mut Reader, dev: &str, genl: &Genl) -> Fact<Napi> {
 
 fn device(host: &dyn Host, dev: &str) -> Fact<NapiValues> {
     let (defer, flush, threaded) = (
-        file(host, dev, "napi_defer_hard_irqs", sysfs::parse_u32),
-        file(host, dev, "gro_flush_timeout", sysfs::parse_u64),
-        file(host, dev, "threaded", sysfs::parse_u32),
+        file(host, dev, path::NAPI[0], sysfs::parse_u32),
+        file(host, dev, path::NAPI[1], sysfs::parse_u64),
+        file(host, dev, path::NAPI[2], sysfs::parse_u32),
     );
     match (defer, flush, threaded) {
         (Fact::Unknown(u), ..) | (_, Fact::Unknown(u), _) | (.., Fact::Unknown(u)) => Fact::Unknown(u),
@@ -39,7 +39,7 @@ fn device(host: &dyn Host, dev: &str) -> Fact<NapiValues> {
 }
 
 fn file<T>(host: &dyn Host, dev: &str, name: &str, parse: fn(&str) -> Result<T, ParseError>) -> Fact<T> {
-    let path = format!("{NET}/{dev}/{name}");
+    let path = path::of_device(dev, name);
     match host.read_text(&path) {
         Ok(text) => parse(&text).map_or_else(|e| Fact::unknown(path, e.to_string()), Fact::Known),
         Err(e) => failed(&path, &e),
@@ -72,16 +72,27 @@ fn instances(host: &dyn Host, genl: &Genl, of_device: Option<u32>) -> Vec<NapiIn
 }
 
 fn cpus(host: &dyn Host, pid: u32) -> Fact<CpuSet> {
-    let path = format!("/proc/{pid}/status");
+    let path = path::of_task(pid, "status");
     match host.read_text(&path) {
         Ok(text) => task::cpus_allowed(&text).map_or_else(|e| Fact::unknown(path, e.to_string()), Fact::Known),
         Err(e) => failed(&path, &e),
     }
 }
 
-/// Read again into `nic`: ids and threads may be others than before.
-pub fn napi_again(host: &dyn Host, nic: &mut Nic) {
-    let mut r = Reader::new(host);
-    let genl = irq::genl(&mut r, &nic.dev.name);
-    nic.napi = napi(&mut r, &nic.dev.name, &genl);
+/// Ids and threads may be others than before.
+pub(crate) fn again(r: &mut Reader, dev: &str) -> Fact<Napi> {
+    let genl = irq::genl(r, dev);
+    napi(r, dev, &genl)
+}
+
+/// Whether a task is a thread that polls queues: its number may be another task's by now.
+///
+/// Errors: its name cannot be read, or is another's.
+pub fn is_thread(host: &dyn Host, pid: u32) -> Result<(), Error> {
+    let path = path::of_task(pid, "comm");
+    let name = host.read_text(&path)?;
+    match task::is_napi_thread(&name) {
+        true => Ok(()),
+        false => Err(Error::other(path, format!("task {pid} is \"{}\", no NAPI thread", name.trim()))),
+    }
 }

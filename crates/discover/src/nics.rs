@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ringwise_kfmt::rtnl;
 use ringwise_kfmt::sysfs;
+use ringwise_knob::path;
 use ringwise_model::nic::Link;
 use ringwise_model::{Cause, DevId, Fact, IfIndex, Nic, NicKind, Subject, Unread};
 use ringwise_sys::{Host, Request};
@@ -52,7 +53,7 @@ pub(crate) fn read(host: &Arc<dyn Host>, common: &Common, port: &Port, master_ki
         let why = "it vanished while it was read, or /sys shows another network namespace";
         r.unread.push(Unread::new(dir.clone(), Some(2), why));
     }
-    let (rx_queues, tx_queues) = queues::queues(&mut r, &dir, parts.steering);
+    let (rx_queues, tx_queues) = queues::queues(&mut r, name, parts.steering);
     let channels = channels::channels(&mut r, name);
     let genl = irq::genl(&mut r, name);
     let alternative: Vec<&str> = port.info.iter().flat_map(|i| i.altnames.iter().map(String::as_str)).collect();
@@ -261,6 +262,11 @@ fn link(r: &mut Reader, dir: &str, port: &Port) -> Link {
         }
     }
     link
+}
+
+/// Whether the link is up. Unknown with EINVAL while the interface is down.
+pub fn carrier(host: &dyn Host, dev: &str) -> Fact<bool> {
+    Reader::new(host).parse(&path::of_device(dev, "carrier"), sysfs::parse_bool)
 }
 
 fn is_down(link: &Link, port: &Port) -> bool {

@@ -1,6 +1,7 @@
 //! Queue directories of an interface, in numeric order.
 
 use ringwise_kfmt::sysfs;
+use ringwise_knob::path;
 use ringwise_model::{Bql, Fact, RxQueue, Subject, TxQueue};
 
 use crate::parts::part;
@@ -9,8 +10,8 @@ use crate::{natural, rfs, rps, xps};
 
 /// Receive and transmit queues from `/sys/class/net/DEV/queues`. The directory may show more receive
 /// queues than the device has rings (mlx5 with AF_XDP rings on some kernels).
-pub(crate) fn queues(r: &mut Reader, dir: &str, steering: bool) -> (Vec<RxQueue>, Vec<TxQueue>) {
-    let base = format!("{dir}/queues");
+pub(crate) fn queues(r: &mut Reader, dev: &str, steering: bool) -> (Vec<RxQueue>, Vec<TxQueue>) {
+    let base = path::of_device(dev, "queues");
     let names = match r.host.list(&base) {
         Ok(names) => names,
         Err(e) => {
@@ -26,8 +27,8 @@ pub(crate) fn queues(r: &mut Reader, dir: &str, steering: bool) -> (Vec<RxQueue>
             let q = format!("{base}/rx-{id}");
             RxQueue {
                 id,
-                rps_cpus: part(steering, &q, || rps::mask(r, &q)),
-                rps_flow_cnt: part(steering, &q, || rfs::queue(r, &q)),
+                rps_cpus: part(steering, &q, || rps::mask(r, dev, id)),
+                rps_flow_cnt: part(steering, &q, || rfs::queue(r, dev, id)),
             }
         })
         .collect();
@@ -37,8 +38,8 @@ pub(crate) fn queues(r: &mut Reader, dir: &str, steering: bool) -> (Vec<RxQueue>
             let q = format!("{base}/tx-{id}");
             TxQueue {
                 id,
-                xps_cpus: part(steering, &q, || xps::cpus(r, &q)),
-                xps_rxqs: part(steering, &q, || xps::rx_queues(r, &q)),
+                xps_cpus: part(steering, &q, || xps::cpus(r, dev, id)),
+                xps_rxqs: part(steering, &q, || xps::rx_queues(r, dev, id)),
                 bql: part(steering, &q, || bql(r, &q)),
             }
         })

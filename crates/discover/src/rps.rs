@@ -1,13 +1,14 @@
 //! RPS masks (Documentation/networking/scaling.rst).
 
 use ringwise_kfmt::cpumask;
+use ringwise_knob::path;
 use ringwise_model::{CpuSet, Fact};
 
 use crate::read::Reader;
 
-/// `rps_cpus` of one receive queue directory. Empty: off. Absent: a kernel without RPS.
-pub(crate) fn mask(r: &mut Reader, queue_dir: &str) -> Fact<CpuSet> {
-    r.parse(&format!("{queue_dir}/rps_cpus"), cpumask::parse)
+/// `rps_cpus` of one receive queue. Empty: off. Absent: a kernel without RPS.
+pub(crate) fn mask(r: &mut Reader, dev: &str, queue: u32) -> Fact<CpuSet> {
+    r.parse(&path::of_rx(dev, queue, "rps_cpus"), cpumask::parse)
 }
 
 pub(crate) const DEFAULT_MASK: &str = "/proc/sys/net/core/rps_default_mask";

@@ -16,11 +16,15 @@ const FLOWS: [&str; 4] = ["tcp4", "udp4", "tcp6", "udp6"];
 const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
 
-/// One device again, read as the whole host is.
-pub fn rss_of(host: &dyn Host, dev: &str) -> (Fact<Rss>, Vec<Unread>) {
-    let mut r = Reader::new(host);
-    let fact = rss(&mut r, dev);
-    (fact, r.unread)
+/// The table of one context (0: the device's own) as netlink answers it now. None: it cannot be read so.
+pub fn table_now(host: &dyn Host, dev: &str, context: u32) -> Option<Vec<u32>> {
+    let ask = match context {
+        0 => request(dev, msg::RSS_GET, "rss-get"),
+        _ => Request::EthtoolDump { cmd: msg::RSS_GET, name: "rss-get", dev: dev.to_string() },
+    };
+    let all = host.kernel(&ask).ok()?;
+    let mut each = all.iter().filter_map(|m| ethtool_nl::rss(m).ok());
+    each.find(|p| p.context.unwrap_or(0) == context).map(|p| p.indir)
 }
 
 /// Netlink where the kernel has it (since 6.2), else the ioctl. Absent: the device has no RSS.

@@ -79,14 +79,9 @@ fn read(host: &dyn Host, dev: &str, count: rxnfc::Count) -> Result<Option<Rules>
     Ok(Some(out))
 }
 
-/// All rules of the device, read again.
-pub fn flow_rules(host: &dyn Host, dev: &str) -> Fact<Rules> {
-    rules(&mut Reader::new(host), dev)
-}
-
 /// The rule at one location. Absent: there is none.
-pub fn flow_rule(host: &dyn Host, dev: &str, location: u32) -> Fact<Rule> {
-    match one(host, dev, location) {
+pub(crate) fn rule(r: &mut Reader, dev: &str, location: u32) -> Fact<Rule> {
+    match one(r.host, dev, location) {
         Ok(rule) => Fact::Known(rule),
         // No such rule, by the driver's taste.
         Err(e) if matches!(e.errno, Some(ENOENT | EINVAL)) => Fact::Absent,

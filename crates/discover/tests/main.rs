@@ -8,6 +8,7 @@ mod missing;
 mod odd;
 mod real_machine;
 mod recorded;
+mod reread;
 mod rivals;
 mod rss;
 mod rules;

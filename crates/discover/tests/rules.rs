@@ -79,9 +79,7 @@ fn many_rules() {
     counted(&mut t, 1024);
     listed(&mut t, &places);
     places.iter().for_each(|p| there(&mut t, *p, &format!("tcp4 dst-port {} action {}", p + 1, p % 4)));
-    let host = t.host();
-    let rules = ringwise_discover::flow_rules(&host, "eth1");
-    assert_eq!(rules.known().unwrap().rules.len(), 1024);
+    assert_eq!(eth1(&t).rules.known().unwrap().rules.len(), 1024);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::read::{failed, unread};
 
 const SOCKETS: &str = "/run/irqbalance";
 /// Bus addresses that our policy script answers for, one a line. Gone with a reboot, as what it protects.
-pub const DEVICES: &str = "/run/ringwise/irqbalance-devices";
+pub use ringwise_knob::path::IRQBALANCE_DEVICES as DEVICES;
 /// What of the list that irqbalance has is ours: its process and start time, then bus address and number.
 pub const BANS: &str = "/run/ringwise/irqbalance-bans";
 /// Name of our policy script, in the state directory.
