@@ -1,0 +1,3 @@
+//! All integration tests of the crate in one program: one link, and tests of different files run side by side.
+
+mod commands;
