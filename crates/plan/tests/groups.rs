@@ -399,6 +399,17 @@ fn two_groups_never_claim_one_queue() {
         got,
         ["ens1f0 group all of 49 queues: there are 48 queues, and 48 of them can be its own; right: 1 to 48 queues"]
     );
+    // Queues are divided only among groups without a fault: their numbers are not judged beside it.
+    let unknown = wish("voice", "fast", GroupQueues::Count(49));
+    assert_eq!(
+        wrong(&article(), &Intent { groups: vec![unknown], ..Intent::default() }),
+        ["ens1f0 group voice policy fast: there is no such policy; right: one of latency bulk cpu"]
+    );
+    let twins = vec![wish("web", "bulk", GroupQueues::Count(49)), wish("web", "bulk", GroupQueues::Count(1))];
+    assert_eq!(
+        wrong(&article(), &Intent { groups: twins, ..Intent::default() }),
+        ["ens1f0 group web: there are two of that name; right: one group of each name"]
+    );
 }
 
 #[test]
