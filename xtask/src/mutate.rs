@@ -255,7 +255,7 @@ impl Work {
         c
     }
 
-    /// Tests of generated cases take four times as long without any optimization. Nothing may rewrite golden results.
+    /// Nothing may rewrite golden results.
     fn environment<'a>(&self, c: &'a mut Command) -> &'a mut Command {
         c.current_dir(&self.tree).env("CARGO_TARGET_DIR", self.dir.join("target")).env_remove("RINGWISE_BLESS");
         c.env("CARGO_PROFILE_DEV_DEBUG", "0")
@@ -324,7 +324,7 @@ impl Work {
         }
         let test = || {
             let mut c = cargo();
-            self.environment(&mut c).args(["test", "--quiet"]);
+            self.environment(&mut c).args(["test", "--quiet"]).args(optimized(krate));
             c.args(packages(krate).iter().flat_map(|p| ["-p", p]));
             c
         };
@@ -345,6 +345,7 @@ impl Work {
         c.args(["-p", &format!("ringwise-{}", f.krate), "--file", &f.file, "--sharding=round-robin", "--shard"]);
         c.arg(format!("{}/{}", f.place.0, f.place.1)).arg("-o").arg(&self.dir);
         c.args(packages(f.krate).iter().flat_map(|p| ["--test-package", p]));
+        c.args(optimized(f.krate).iter().map(|o| format!("--cargo-arg={o}")));
         // Its status says the same once more, but not which fault it was.
         let out = c.output().context("cannot start cargo-mutants")?;
         let outcome = fs::read_to_string(self.dir.join("mutants.out/outcomes.json"))
@@ -364,6 +365,14 @@ impl Work {
         fs::write(self.dir.join("list.txt"), chosen.iter().map(line).collect::<String>())?;
         Ok(())
     }
+}
+
+/// Options of cargo. The tests of `plan` take four times as long without any optimization; those of other crates take less time
+/// than an optimized build.
+fn optimized(krate: &str) -> Vec<String> {
+    let runs = |c: &str| packages(krate).contains(&format!("ringwise-{c}"));
+    let option = |c: &str| format!("--config=profile.dev.package.ringwise-{c}.opt-level=1");
+    if runs("plan") { ["plan", "knob", "model"].map(option).to_vec() } else { Vec::new() }
 }
 
 fn packages(krate: &str) -> Vec<String> {
