@@ -98,8 +98,8 @@ fn feature(s: &Snapshot, dev: &str, name: &str) -> bool {
     s.nic(dev).unwrap().features.known().unwrap()[name].on
 }
 
-fn said<'a>(p: &'a Plan, what: &str) -> Vec<&'a str> {
-    p.refused.iter().filter(|r| r.what.contains(what)).map(|r| r.why.as_str()).collect()
+fn said(p: &Plan, what: &str) -> Vec<String> {
+    p.refused.iter().filter(|r| r.what.contains(what)).map(|r| r.why.to_string()).collect()
 }
 
 fn put_pause(sim: &Arc<Sim>, dev: &str, autoneg: bool, on: bool) {

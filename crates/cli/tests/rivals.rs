@@ -73,7 +73,11 @@ fn what_cannot_be_asked_is_said() {
     b.banned = Fact::unknown("irqbalance setup", why);
     let s = edge3_with(b);
     let p = ringwise_plan::plan(&s, &intent(), &[]).unwrap();
-    assert!(p.refused.iter().any(|r| r.what == "eth1 irqbalance" && r.why.contains(why)), "{:?}", p.refused);
+    assert!(
+        p.refused.iter().any(|r| r.what == "eth1 irqbalance" && r.why.to_string().contains(why)),
+        "{:?}",
+        p.refused
+    );
     assert!(rivals::line(&s).contains(why));
 }
 

@@ -2,13 +2,12 @@
 //! queues for latency on the first threads of the first cores of both nodes, the rest for bulk.
 //! Its list of CPUs of node 1 is misprinted there; the topology decides here.
 
-use ringwise_model::words::plural;
 use ringwise_model::{FarNode, Intent, Smt};
 
 use crate::dev::Dev;
 use crate::machine::{Machine, Near};
 use crate::place::Places;
-use crate::{Group, Refusal, groups};
+use crate::{Group, Obstacle, Refusal, groups};
 
 pub(crate) const LATENCY: &str = "latency";
 pub(crate) const BULK: &str = "bulk";
@@ -20,24 +19,18 @@ pub(crate) fn place(
     intent: &Intent,
     places: &Places,
 ) -> Result<Vec<Group>, Refusal> {
-    let no = |why: String| Refusal::GoalNotPossible { goal: intent.goal, why };
+    let no = |why: Obstacle| Refusal::GoalNotPossible { goal: intent.goal, why: Box::new(why) };
     if intent.far_node != Some(FarNode::Ok) || intent.smt != Some(Smt::All) {
-        return Err(no("--pair-as-article needs --far-node ok --smt all".into()));
+        return Err(no(Obstacle::PairNeedsPlaces));
     }
     let mut groups = Vec::new();
     for d in devs {
         let zone = &places[&d.zone()].zone;
         if !matches!(d.near, Near::Node(_)) {
-            return Err(no(format!(
-                "--pair-as-article needs a device whose node is known; that of {} is not",
-                d.name()
-            )));
+            return Err(no(Obstacle::PairNodeUnknown { dev: d.name().to_string() }));
         }
         if d.units.iter().any(|u| u.fixed.is_some()) {
-            return Err(no(format!(
-                "--pair-as-article needs interrupts that can be moved; not all of {} can",
-                d.name()
-            )));
+            return Err(no(Obstacle::PairImmovable { dev: d.name().to_string() }));
         }
         // The nodes by distance: the device's own, then the nearest other one.
         let mut nodes: Vec<(bool, u32, Vec<usize>)> = m
@@ -51,30 +44,28 @@ pub(crate) fn place(
             .collect();
         nodes.sort();
         if nodes.len() < 2 {
-            return Err(no("--pair-as-article needs two nodes with usable CPUs".into()));
+            return Err(no(Obstacle::PairNeedsNodes));
         }
         let n = d.pairs();
         let halves = [n.div_ceil(2), n / 2];
         let latency = intent.latency_queues.unwrap_or_else(|| groups::latency_share(n as u32)) as usize;
         if latency == 0 || latency >= n {
-            return Err(no(format!(
-                "--pair-as-article with {}: {} has {}, so 1 to {}",
-                plural(latency, "latency queue"),
-                d.name(),
-                plural(n, "queue"),
-                n.saturating_sub(1)
-            )));
+            return Err(no(Obstacle::PairLatencyQueues {
+                dev: d.name().to_string(),
+                latency: latency as u32,
+                queues: n as u32,
+            }));
         }
         let latency_halves = [latency.div_ceil(2), latency / 2];
         let (mut lat, mut bulk) = (Vec::new(), Vec::new());
         for ((half, want), (_, _, cpus)) in halves.iter().zip(latency_halves).zip(&nodes) {
             if cpus.len() < *half {
-                return Err(no(format!(
-                    "--pair-as-article gives every queue its own CPU: {} of {}'s {n} queues would go to a node with {}",
-                    half,
-                    d.name(),
-                    plural(cpus.len(), "usable CPU")
-                )));
+                return Err(no(Obstacle::PairNeedsCpus {
+                    dev: d.name().to_string(),
+                    half: *half as u32,
+                    queues: n as u32,
+                    cpus: cpus.len() as u32,
+                }));
             }
             let mut ranked: Vec<(usize, usize)> = cpus
                 .iter()

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Reason};
-use ringwise_model::words::plural;
 use ringwise_model::{Goal, IfIndex, Intent, Nic, Snapshot};
 
 use crate::dev::Dev;
 use crate::goal::Share;
 use crate::target::Out;
-use crate::{LeftOut, NotPossible, channels};
+use crate::{LeftOut, NotPossible, Obstacle, channels};
 
 /// Devices of the plan by their bond; those without a bond are not in it.
 fn members(devs: &[Dev]) -> BTreeMap<IfIndex, Vec<usize>> {
@@ -58,11 +57,7 @@ pub(crate) fn level(s: &Snapshot, devs: &mut [Dev], intent: &Intent, out: &mut O
         let stays = list.iter().find(|i| devs[**i].rx != devs[list[0]].rx).map(|_| {
             let unlike = list.iter().find(|i| devs[**i].channels.is_none()).unwrap_or(&list[0]);
             let d = &devs[*unlike];
-            format!(
-                "{name} keeps one layout for all its members, and {} stays at {}",
-                d.name(),
-                plural(d.rx_now as usize, "queue")
-            )
+            Obstacle::BondKeepsLayout { bond: name.to_string(), dev: d.name().to_string(), queues: d.rx_now }
         });
         let cut = list.iter().map(|i| devs[*i].name()).find(|n| bond.bond.as_ref().is_some_and(|b| b.hangs_on(n)));
         let cut = cut.map(|dev| Reason::OnlyMember { dev: dev.to_string(), bond: name.to_string() });

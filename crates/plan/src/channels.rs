@@ -1,6 +1,6 @@
 //! How many queues: the user's number, else the goal's; never without the user's word, as it interrupts traffic.
 
-use ringwise_knob::{Address, Made, Reason, Setting, configured_in, rules as knob_rules};
+use ringwise_knob::{Address, Made, Reason, Setting, rules as knob_rules};
 use ringwise_model::{
     Channels, ConfiguredBy, Count, CpuSet, Fact, Flow, Goal, GoalChoice, GroupWish, Intent, IntentFlags, Rule,
     Snapshot, shell,
@@ -8,10 +8,10 @@ use ringwise_model::{
 
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::Share;
-use crate::select::channel_user;
+use crate::select::channel_users;
 use crate::target::Out;
 use crate::wishes::{self, Laid};
-use crate::{LeftAlone, LeftOut, NotPossible, Refusal, goal};
+use crate::{LeftAlone, LeftOut, NotPossible, Obstacle, Refusal, goal};
 
 /// The setting for `n` queues and the largest `n`; `None` for a driver without counts to set.
 fn for_count(dev: &str, c: &Channels, n: u32) -> Option<(Setting, u32)> {
@@ -102,22 +102,22 @@ pub(crate) fn decide(
     let now = d.pairs_now();
     let asked = intent.queues;
     let article = intent.pair_as_article;
-    let cannot_for = |out: &mut Out, why: String, blocked_by: Option<Address>| {
+    let cannot_for = |out: &mut Out, why: Obstacle, blocked_by: Option<Address>| {
         let address = Some(Address::Channels { dev: name.clone() });
         let (what, needed) = (format!("{name} channels"), asked.is_some());
         out.refused.push(NotPossible { address, what, why, needed, blocked_by });
     };
-    let cannot = |out: &mut Out, why: String| cannot_for(out, why, None);
-    if let Some(user) = channel_user(d) {
-        out.left_alone.push(LeftAlone { dev: name, why: format!("channels only: in use by {user}") });
+    let cannot = |out: &mut Out, why: Obstacle| cannot_for(out, why, None);
+    if let Some(by) = channel_users(d) {
+        out.left_alone.push(LeftAlone { dev: name, why: Obstacle::ChannelsInUse { by } });
         return Ok(());
     }
     let limit = d.nic.channels.known().and_then(|c| for_count(&name, c, 1));
     let Some((_, max)) = limit else {
         if asked.is_some_and(|n| n != now) {
             let why = match &d.nic.channels {
-                Fact::Unknown(u) => format!("its channel counts could not be read: {u}"),
-                _ => format!("the driver has no channel count that can be set; it has {now}"),
+                Fact::Unknown(u) => Obstacle::ChannelCountsUnread { unread: u.clone() },
+                _ => Obstacle::NoChannelCountHas { queues: now },
             };
             cannot(out, why);
         }
@@ -192,18 +192,18 @@ fn laid_down(
     out: &mut Out,
 ) {
     let name = d.name().to_string();
-    let cannot_for = |out: &mut Out, why: String, blocked_by: Option<Address>| {
+    let cannot_for = |out: &mut Out, why: Obstacle, blocked_by: Option<Address>| {
         let address = Address::Channels { dev: name.clone() };
         let what = address.to_string();
         out.refused.push(NotPossible { address: Some(address), what, why, needed: true, blocked_by });
     };
-    let cannot = |out: &mut Out, why: String| cannot_for(out, why, None);
+    let cannot = |out: &mut Out, why: Obstacle| cannot_for(out, why, None);
     let (Some(c), Setting::Channels { rx, tx, combined, .. }) = (d.nic.channels.known(), &setting) else { return };
     if ringwise_knob::compare(&setting, s).holds() {
         return;
     }
-    if let Some(user) = channel_user(d) {
-        cannot(out, format!("in use by {user} ({})", configured_in(&by)));
+    if let Some(users) = channel_users(d) {
+        cannot(out, Obstacle::InUse { by: users }.configured(&by));
         return;
     }
     if let Some(why) = learned.why(d.nic, &setting) {
@@ -214,7 +214,7 @@ fn laid_down(
     // Where the driver has no count of this direction, the change leaves it as it is.
     let counts = (counts.0.unwrap_or(d.rx_now), counts.1.or(d.tx_now));
     if let Some((rule, why)) = in_the_way(d, counts.0, out.made.of(d.name())) {
-        cannot_for(out, format!("{why} ({})", configured_in(&by)), Some(rule));
+        cannot_for(out, why.configured(&by), Some(rule));
         return;
     }
     let live = ringwise_knob::channels::live(d.nic);
@@ -240,7 +240,7 @@ pub(crate) fn then(combined: Option<u32>, both: Option<Count>, own: Option<u32>,
 
 /// Flow rules that send to queues which would go, and that nobody has spoken of: they are not thrown away for it.
 /// Those of a group follow it.
-fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, String)> {
+fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, Obstacle)> {
     let spoken_of = |at: u32, rule: &Rule| {
         let of_group = |m: &Made| {
             m.as_left
@@ -253,14 +253,9 @@ fn in_the_way(d: &Dev, left: u32, made: &[Made]) -> Option<(Address, String)> {
     };
     let all: Vec<_> = knob_rules::beyond(d.nic, left).into_iter().filter(|(at, r)| !spoken_of(*at, r)).collect();
     let (at, rule) = all.first()?;
-    let more = if all.len() > 1 { format!(", and {} more", all.len() - 1) } else { String::new() };
-    let why = format!(
-        "flow rule {at} ({}) sends to a queue that {left} would not have{more}: delete it (ethtool -N {} delete {at}), \
-         or lay down another one in its place",
-        knob_rules::text(rule),
-        d.name()
-    );
-    Some((Address::FlowRule { dev: d.name().to_string(), location: *at }, why))
+    let (dev, more) = (d.name().to_string(), all.len() as u32 - 1);
+    let why = Obstacle::RuleNeedsQueue { dev: dev.clone(), location: *at, rule: (*rule).clone(), queues: left, more };
+    Some((Address::FlowRule { dev, location: *at }, why))
 }
 
 /// The rule of a number of queues that the user named.

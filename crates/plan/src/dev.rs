@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ringwise_knob::learned::What;
 use ringwise_knob::{Address, Learned, Of, Setting};
 use ringwise_model::natural::compare as natural;
 use ringwise_model::{
@@ -10,8 +9,8 @@ use ringwise_model::{
     TxQueue, Vector,
 };
 
-use crate::NotPossible;
 use crate::machine::{Machine, Near};
+use crate::{NotPossible, Obstacle};
 
 /// Learned refusals by the address they speak of.
 pub(crate) struct LearnedIndex<'a> {
@@ -29,7 +28,7 @@ impl<'a> LearnedIndex<'a> {
     }
 
     /// Why this setting will not be tried again.
-    pub(crate) fn why(&self, nic: &Nic, setting: &Setting) -> Option<String> {
+    pub(crate) fn why(&self, nic: &Nic, setting: &Setting) -> Option<Obstacle> {
         if self.by.is_empty() {
             return None;
         }
@@ -42,12 +41,7 @@ impl<'a> LearnedIndex<'a> {
         let hit = direct
             .chain(others)
             .find(|l| l.applies(&nic.dev, nic.driver.known().map(String::as_str), kernel, setting))?;
-        Some(match &hit.what {
-            What::Refused { errno, words } => format!("refused before on this kernel (errno {errno}): {words}"),
-            What::Ignored { got } => {
-                format!("accepted before and ignored on this kernel: it read back {}", got.value_text())
-            }
-        })
+        Some(Obstacle::Learned { what: hit.what.clone() })
     }
 }
 
@@ -311,9 +305,9 @@ impl<'a> Dev<'a> {
         let dev = self.name().to_string();
         let of = ringwise_knob::irq::canonical(v).unwrap_or(of);
         let why = match (&v.movable, &v.asked) {
-            (Movable::No { why }, _) => why.clone(),
-            (_, Fact::Unknown(u)) => format!("not readable, so it could not be put back: {u}"),
-            (_, Fact::Absent) => "its affinity file does not exist".to_string(),
+            (Movable::No { why }, _) => Obstacle::Immovable { why: why.clone() },
+            (_, Fact::Unknown(u)) => Obstacle::not_readable(u),
+            (_, Fact::Absent) => Obstacle::NoAffinityFile,
             _ => {
                 let names = v.rx().iter().map(|q| Of::Rx(*q)).chain(v.tx().iter().map(|q| Of::Tx(*q)));
                 names.into_iter().find_map(|of| {

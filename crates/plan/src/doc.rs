@@ -6,6 +6,8 @@ use ringwise_knob::{Address, Hand, Reason, Setting, Step};
 use ringwise_model::{ControlPath, CpuId, CpuSet, DevId, Fact, Intent, NodeId, Snapshot};
 use serde::{Deserialize, Serialize};
 
+use crate::Obstacle;
+
 /// Name of the JSON document.
 pub const SCHEMA: &str = "ringwise.plan";
 /// Additive changes keep it; a removed or changed member raises it.
@@ -97,10 +99,11 @@ pub struct PlanHost {
 /// A device that is not planned, or only in part, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftAlone {
-    /// Interface name.
+    /// Interface name, or the bus address of a device that a user-space driver holds.
     pub dev: String,
-    /// `link down`, `no queue interrupts known`, `channels: in use by XDP (driver mode)`, …
-    pub why: String,
+    /// In JSON `why`, a text, with `code` and `facts` beside it.
+    #[serde(flatten)]
+    pub why: Obstacle,
 }
 
 /// The queues of one device and their CPUs after the plan.
@@ -161,8 +164,9 @@ pub struct NotPossible {
     pub address: Option<Address>,
     /// For people: `eth1 interrupt CPU rx-3`.
     pub what: String,
-    /// What the kernel or the driver answered, or what is missing; a text for people.
-    pub why: String,
+    /// What the kernel or the driver answered, or what is missing. In JSON `why`, a text, with `code` and `facts` beside it.
+    #[serde(flatten)]
+    pub why: Obstacle,
     /// The goal is not fully met without it.
     pub needed: bool,
     /// The setting that prevents it: a flow rule to a queue that would be removed.

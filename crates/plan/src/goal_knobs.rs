@@ -16,10 +16,10 @@ use crate::dev::{Dev, LearnedIndex};
 use crate::goal::{self, Rfs};
 use crate::groups::{Cx, Team, Want, first_clause};
 use crate::machine::Machine;
-use crate::moderation::{self, ONE_INTERVAL, driver, one_interval, rx_alone};
+use crate::moderation::{self, driver, one_interval, rx_alone};
 use crate::target::{Out, Why};
 use crate::wanted::Wanted;
-use crate::{LeftOut, NotPossible, channels, policies};
+use crate::{LeftOut, NotPossible, Obstacle, channels, policies};
 
 const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];
 const LRO: &str = "rx-lro";
@@ -106,40 +106,41 @@ pub fn lays_down(goal: Goal, own: &[Policy]) -> LaysDown {
 #[derive(Default)]
 struct Notes {
     list: Vec<(Note, Vec<String>)>,
-    places: BTreeMap<Note, usize>,
+    /// By what, the text of why, and whether it is needed.
+    places: BTreeMap<(String, String, bool), usize>,
 }
 
-type Note = (String, String, bool);
-/// Devices, why, and whether it is needed.
-type NoteLine = (Vec<String>, String, bool);
+struct Note {
+    what: String,
+    why: Obstacle,
+    needed: bool,
+}
 
 impl Notes {
-    fn add(&mut self, dev: &str, what: &str, why: impl Into<String>, needed: bool) {
-        let note = (what.to_string(), why.into(), needed);
-        let at = *self.places.entry(note.clone()).or_insert(self.list.len());
+    fn add(&mut self, dev: &str, what: &str, why: Obstacle, needed: bool) {
+        let at = *self.places.entry((what.to_string(), why.to_string(), needed)).or_insert(self.list.len());
         match self.list.get_mut(at) {
             Some((_, devs)) => devs.push(dev.to_string()),
-            None => self.list.push((note, vec![dev.to_string()])),
+            None => self.list.push((Note { what: what.to_string(), why, needed }, vec![dev.to_string()])),
         }
     }
 
     fn unread(&mut self, dev: &str, what: &str, u: &Unread) {
-        self.add(dev, what, format!("not readable, so it stays as it is: {}", u.why), true);
+        self.add(dev, what, Obstacle::NotReadableStays { unread: u.clone() }, true);
     }
 
     fn say(self, out: &mut Out) {
         // The same reason on the same devices is one line.
-        let mut lines: Vec<(NoteLine, Vec<String>)> = Vec::new();
-        let mut places: BTreeMap<NoteLine, usize> = BTreeMap::new();
-        for ((what, why, needed), devs) in self.list {
-            let line = (devs, why, needed);
-            let at = *places.entry(line.clone()).or_insert(lines.len());
+        let mut lines: Vec<(Vec<String>, Obstacle, bool, Vec<String>)> = Vec::new();
+        let mut places: BTreeMap<(Vec<String>, String, bool), usize> = BTreeMap::new();
+        for (Note { what, why, needed }, devs) in self.list {
+            let at = *places.entry((devs.clone(), why.to_string(), needed)).or_insert(lines.len());
             match lines.get_mut(at) {
-                Some((_, all)) => all.push(what),
-                None => lines.push((line, vec![what])),
+                Some((.., all)) => all.push(what),
+                None => lines.push((devs, why, needed, vec![what])),
             }
         }
-        for ((devs, why, needed), what) in lines {
+        for (devs, why, needed, what) in lines {
             let what = what.join(", ");
             let what = if devs.iter().all(String::is_empty) { what } else { format!("{} {what}", devs.join(" ")) };
             out.refused.push(NotPossible { address: None, what, why, needed, blocked_by: None });
@@ -215,7 +216,7 @@ fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     let fixed = wanted != Moderation::Adaptive;
     let has = match &cx.d.nic.coalesce {
         Fact::Known(c) => c.0.clone(),
-        Fact::Absent => return notes.add(&dev, "moderation", "the driver has none that can be set", fixed),
+        Fact::Absent => return notes.add(&dev, "moderation", Obstacle::NoModerationSet, fixed),
         Fact::Unknown(u) => return notes.unread(&dev, "moderation", u),
     };
     let made = match wanted {
@@ -228,7 +229,7 @@ fn moderation(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     let refused = cx.learned.why(cx.d.nic, &setting);
     if let (Some(why), Some(other)) = (refused, instead.iter().find(|s| cx.learned.why(cx.d.nic, s).is_none())) {
         let what = format!("moderation {}", coalesce::text(&params));
-        notes.add(&dev, &what, format!("{why}; {} in its place", other.value_text()), false);
+        notes.add(&dev, &what, why.instead(other), false);
     }
     let holds = compare(&setting, cx.s).holds();
     cx.want(Want { setting, instead, rule: "M01", reason: reason.clone(), source: source.to_string(), needed: fixed });
@@ -251,11 +252,11 @@ fn by_policy(cx: &Cx, policy: &Policy, has: &BTreeMap<String, u32>, notes: &mut 
     let dev = cx.d.name();
     let fit = moderation::fixed(cx.d, policy, has);
     if !fit.missing.is_empty() {
-        let why = format!("the driver has no such parameter; policy {} would set it", policy.name);
+        let why = Obstacle::NoParameter { policy: policy.name.clone() };
         notes.add(dev, &fit.missing.join(" "), why, false);
     }
     if fit.one_interval {
-        notes.add(dev, "tx-usecs", ONE_INTERVAL, false);
+        notes.add(dev, "tx-usecs", Obstacle::OneInterval, false);
     }
     let adaptive_off = SWITCHES.iter().any(|k| has.get(*k).is_some_and(|v| *v != 0) && fit.params.get(*k) == Some(&0));
     let (policy, when) = (policy.name.clone(), first_clause(&policy.when));
@@ -274,7 +275,7 @@ fn adaptive(cx: &Cx, has: &BTreeMap<String, u32>, notes: &mut Notes) -> Made {
     let modes = usecs.filter_map(|k| Some((k.to_string(), coalesce::own_mode(driver(cx.d.nic), *has.get(k)?)?)));
     let params: BTreeMap<String, u32> = modes.collect();
     if params.is_empty() {
-        notes.add(cx.d.name(), "adaptive moderation", "the driver has none; its fixed interval stays", false);
+        notes.add(cx.d.name(), "adaptive moderation", Obstacle::NoAdaptive, false);
         return None;
     }
     let reason = Reason::Adaptive { own_mode: params.clone() };
@@ -297,11 +298,11 @@ fn features(
         Fact::Unknown(u) => return notes.unread(&dev, short, u),
         // A device that tells of none has none to switch off.
         Fact::Absent if !on => return,
-        Fact::Absent => return notes.add(&dev, short, "the device tells no features", false),
+        Fact::Absent => return notes.add(&dev, short, Obstacle::NoFeatures, false),
     };
     let there: Vec<_> = names.iter().filter_map(|n| Some((*n, all.get(*n)?))).collect();
     if on && there.iter().all(|(_, f)| f.fixed && !f.on) {
-        return notes.add(&dev, short, "the device has none", false);
+        return notes.add(&dev, short, Obstacle::NoSuchFeature, false);
     }
     for (name, f) in there {
         let address = Address::Feature { dev: dev.clone(), name: name.into() };
@@ -310,18 +311,12 @@ fn features(
         }
         if f.fixed {
             if f.on != on {
-                notes.add(
-                    &dev,
-                    name,
-                    format!("fixed at {}: nobody can change it", if f.on { "on" } else { "off" }),
-                    !on,
-                );
+                notes.add(&dev, name, Obstacle::FeatureFixed { on: f.on }, !on);
             }
             continue;
         }
         if on && !f.on && f.wanted {
-            let why = "wanted already, but off: something that it depends on is off (checksums, scatter-gather)";
-            notes.add(&dev, name, why, false);
+            notes.add(&dev, name, Obstacle::FeatureDepends, false);
             continue;
         }
         let setting = Setting::Feature { dev: dev.clone(), name: name.into(), on };
@@ -345,8 +340,7 @@ fn pause(cx: &mut Cx, intent: &Intent, notes: &mut Notes) {
     });
     let is_on = p.rx == Some(true) || p.tx == Some(true);
     if let Some(device) = rdma.filter(|_| is_on) {
-        let why = format!("RDMA ({device}) may live by them; they stay");
-        return notes.add(&dev, "pause frames", why, false);
+        return notes.add(&dev, "pause frames", Obstacle::PauseFramesForRdma { device }, false);
     }
     let off = |autoneg| Setting::Pause { dev: dev.clone(), autoneg, rx: p.rx.map(|_| false), tx: p.tx.map(|_| false) };
     let negotiated = is_on && p.autoneg == Some(true);
@@ -393,7 +387,7 @@ fn wake(
                 continue;
             }
             Fact::Absent => {
-                notes.add("", what, "this kernel has no pm_qos_resume_latency_us", false);
+                notes.add("", what, Obstacle::NoResumeLatency, false);
                 continue;
             }
         };

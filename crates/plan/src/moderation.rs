@@ -6,9 +6,7 @@ use ringwise_knob::{Nearest, Setting, coalesce};
 use ringwise_model::{Nic, Policy};
 
 use crate::dev::Dev;
-use crate::policies;
-
-pub(crate) const ONE_INTERVAL: &str = "one interrupt serves receive and transmit, and rx-usecs is its interval";
+use crate::{Obstacle, policies};
 
 type Params = BTreeMap<String, u32>;
 
@@ -89,7 +87,7 @@ pub(crate) fn not_taken(d: &Dev, params: &Params) -> (Vec<NotTaken>, Vec<Setting
     let rest = less(d.name(), params, |k| {
         let v = params.get(k).copied().unwrap_or_default();
         let found = match k {
-            "tx-usecs" if one && v != 0 => Some((ONE_INTERVAL.to_string(), None)),
+            "tx-usecs" if one && v != 0 => Some((Obstacle::OneInterval.to_string(), None)),
             _ if is_usecs(k) => coalesce::refuses(driver(d.nic), v)
                 .map(|takes| (format!("it takes {takes}"), Some(coalesce::nearest(driver(d.nic), v)))),
             _ => None,

@@ -6,7 +6,7 @@ use ringwise_model::words::plural;
 use ringwise_model::{CpuId, CpuSet, Goal};
 use serde::{Deserialize, Serialize};
 
-use crate::LeftAlone;
+use crate::{LeftAlone, Obstacle};
 
 /// No plan. `kind()` is stable for programs, `Display` is for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +23,9 @@ pub enum Refusal {
     NotTunable {
         /// As the user wrote it.
         dev: String,
-        /// What is missing, as a text for people.
-        why: String,
+        /// What is missing; in JSON `why`, a text, with `code` and `facts` beside it.
+        #[serde(flatten)]
+        why: Box<Obstacle>,
     },
     /// No device of the host can be tuned.
     NothingTunable {
@@ -86,8 +87,9 @@ pub enum Refusal {
     GoalNotPossible {
         /// The goal that the user requested.
         goal: Goal,
-        /// What is missing, as a text for people.
-        why: String,
+        /// What is missing; in JSON `why`, a text, with `code` and `facts` beside it.
+        #[serde(flatten)]
+        why: Box<Obstacle>,
     },
     /// What was laid down cannot be: all of it at once.
     WrongWishes {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use ringwise_knob::{Match, Reason, Setting, rfs as knob_rfs};
 use ringwise_model::{Fact, Snapshot};
 
-use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
 use crate::goal::{self, Rfs};
 use crate::target::{Out, SCALING, Why};
 use crate::wanted::Wanted;
+use crate::{NotPossible, Obstacle};
 
 /// The largest power of two not above `entries / queues`, at least 1.
 pub(crate) fn share(entries: u32, queues: u32) -> u32 {
@@ -48,8 +48,8 @@ pub(crate) fn plan(s: &Snapshot, devs: &[Dev], learned: &LearnedIndex, out: &mut
         Fact::Known(n) => *n,
         other => {
             let why = match other {
-                Fact::Unknown(u) => format!("not readable, so it could not be put back: {u}"),
-                _ => "this kernel is built without RPS".to_string(),
+                Fact::Unknown(u) => Obstacle::not_readable(u),
+                _ => Obstacle::NoRps,
             };
             let what = ringwise_knob::Address::RfsEntries.to_string();
             out.refused.push(NotPossible {

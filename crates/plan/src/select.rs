@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 
 use ringwise_model::natural::compare as natural;
-use ringwise_model::words::article;
 use ringwise_model::{Fact, Intent, Nic, NicKind, Snapshot, User};
 
 use crate::dev::Dev;
-use crate::{LeftAlone, Refusal};
+use crate::{LeftAlone, Obstacle, Refusal};
 
 /// Who uses the queues, when that forbids touching the channel count. A program on a bond, and a switch that
 /// a bond is part of, use the queues of its members.
-pub(crate) fn channel_user(d: &Dev) -> Option<String> {
+pub(crate) fn channel_users(d: &Dev) -> Option<Vec<User>> {
     let bond = d.bond();
     let mut users: Vec<User> = d.nic.users.known().cloned().unwrap_or_default();
     users.extend(bond.and_then(|b| b.users.known()).into_iter().flatten().cloned());
@@ -20,17 +19,7 @@ pub(crate) fn channel_user(d: &Dev) -> Option<String> {
         users.push(User::Ovs);
     }
     users.dedup();
-    let words: Vec<String> = users
-        .iter()
-        .map(|u| match u {
-            User::Xdp { mode, .. } => format!("an XDP program ({mode} mode)"),
-            User::AfXdp { queue } => format!("an AF_XDP socket on queue {queue}"),
-            User::Rdma { device } => format!("RDMA device {device}"),
-            User::Userspace { driver } => format!("user-space driver {driver}"),
-            User::Ovs => "Open vSwitch".to_string(),
-        })
-        .collect();
-    (!words.is_empty()).then(|| words.join(", "))
+    (!users.is_empty()).then_some(users)
 }
 
 fn held_by_userspace(nic: &Nic) -> Option<&str> {
@@ -41,31 +30,31 @@ fn held_by_userspace(nic: &Nic) -> Option<&str> {
 }
 
 /// Why this device is not planned unless it is named.
-fn not_by_default(nic: &Nic) -> Option<String> {
+fn not_by_default(nic: &Nic) -> Option<Obstacle> {
     if let Some(why) = never(nic) {
         return Some(why);
     }
     if nic.kind == NicKind::Unknown && nic.queue_vectors().next().is_none() {
-        return Some("its kind could not be told, nor its interrupts".into());
+        return Some(Obstacle::KindUnknown);
     }
     let silent = matches!(nic.link.carrier, Fact::Unknown(_)) && matches!(nic.link.operstate, Fact::Unknown(_));
-    (!nic.link_is_up() && !silent).then(|| "link down".to_string())
+    (!nic.link_is_up() && !silent).then_some(Obstacle::LinkDown)
 }
 
 /// Why this device cannot be planned at all.
-fn never(nic: &Nic) -> Option<String> {
+fn never(nic: &Nic) -> Option<Obstacle> {
     match &nic.kind {
-        NicKind::Software { kind } => return Some(format!("{} has no queues of its own", article(kind))),
-        NicKind::Loopback => return Some("the loopback has no queues of its own".into()),
+        NicKind::Software { kind } => return Some(Obstacle::Software { kind: kind.clone() }),
+        NicKind::Loopback => return Some(Obstacle::Loopback),
         NicKind::Unknown | NicKind::Physical | NicKind::Vf | NicKind::Virtio | NicKind::Paravirtual => {}
     }
     if nic.rx_queues.is_empty() {
-        return Some("no queues could be read".into());
+        return Some(Obstacle::NoQueuesRead);
     }
     if nic.driver.is_absent() {
-        return Some("it has no driver".into());
+        return Some(Obstacle::NoDriver);
     }
-    held_by_userspace(nic).map(|d| format!("held by user-space driver {d}"))
+    held_by_userspace(nic).map(|d| Obstacle::UserspaceDriver { driver: d.to_string() })
 }
 
 /// The devices to plan, by name in natural order, and those left alone.
@@ -82,14 +71,15 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
         let nic = nics[at];
         let mut why = never(nic);
         if why.is_none() && nic.queue_vectors().next().is_none() && !nic.link_is_up() {
-            why = Some("its link is down, and it has no queue interrupts before it is up".into());
+            why = Some(Obstacle::LinkDownNoInterrupts);
         }
         if let Some(mut why) = why {
-            let below: Vec<&str> = nic.lower.iter().filter_map(|i| s.nic_by_index(*i)).map(|n| n.name()).collect();
+            let below: Vec<String> =
+                nic.lower.iter().filter_map(|i| s.nic_by_index(*i)).map(|n| n.name().to_string()).collect();
             if !below.is_empty() {
-                why.push_str(&format!("; it lies on {}: plan that instead", below.join(" ")));
+                why = Obstacle::LiesOn { obstacle: Box::new(why), below };
             }
-            return Err(Refusal::NotTunable { dev: name.clone(), why });
+            return Err(Refusal::NotTunable { dev: name.clone(), why: Box::new(why) });
         }
         chosen.push(nic);
     }
@@ -98,19 +88,17 @@ pub(crate) fn devices<'a>(s: &'a Snapshot, intent: &Intent) -> Result<(Vec<&'a N
         if nic.kind == NicKind::Loopback || named.contains(&nic.dev.name) {
             continue;
         }
-        let why = if intent.devs.is_empty() { not_by_default(nic) } else { Some("not named".to_string()) };
+        let why = if intent.devs.is_empty() { not_by_default(nic) } else { Some(Obstacle::NotNamed) };
         match why {
             Some(why) => left.push(LeftAlone { dev: nic.name().to_string(), why }),
             None => chosen.push(*nic),
         }
     }
     if intent.devs.is_empty() {
-        left.extend(
-            s.held.iter().map(|h| LeftAlone {
-                dev: h.bus_address.clone(),
-                why: format!("held by user-space driver {}", h.driver),
-            }),
-        );
+        left.extend(s.held.iter().map(|h| LeftAlone {
+            dev: h.bus_address.clone(),
+            why: Obstacle::UserspaceDriver { driver: h.driver.clone() },
+        }));
     }
     if chosen.is_empty() {
         return Err(Refusal::NothingTunable { left_alone: left });

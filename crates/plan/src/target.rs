@@ -9,7 +9,7 @@ use crate::dev::LearnedIndex;
 use crate::entries::Entries;
 use crate::hands::{Keep, MadeByDevice};
 use crate::wanted::Wanted;
-use crate::{LeftAlone, LeftOut, NotPossible};
+use crate::{LeftAlone, LeftOut, NotPossible, Obstacle};
 
 /// Rule id, reason, source.
 pub(crate) struct Why {
@@ -84,8 +84,8 @@ impl Out {
         let holds = w.matched.holds() && !w.anew;
         let obstacle = match &w.live {
             _ if holds => None,
-            Fact::Unknown(u) => Some(format!("not readable, so it could not be put back: {u}")),
-            Fact::Absent if !w.anew => Some("it does not exist here".to_string()),
+            Fact::Unknown(u) => Some(Obstacle::not_readable(u)),
+            Fact::Absent if !w.anew => Some(Obstacle::NotThere),
             _ => nic.and_then(|n| learned.why(n, &w.setting)),
         };
         if let Some(why) = obstacle {

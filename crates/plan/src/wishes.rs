@@ -13,12 +13,12 @@ mod steer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_knob::{Address, Setting, With, configured_in};
+use ringwise_knob::{Address, Setting, With};
 use ringwise_model::natural::compare as natural;
-use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Fact, Intent, Knob, Snapshot, Unread, Wish};
+use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Fact, Intent, Knob, Snapshot, Wish};
 
 use crate::dev::{Dev, named};
-use crate::{LeftAlone, NotPossible, Refusal, WrongWish};
+use crate::{AfterChange, LeftAlone, NotPossible, Obstacle, Refusal, WrongWish};
 
 pub(crate) use lay::{lay, left_out, source};
 
@@ -75,19 +75,18 @@ impl Cx<'_, '_> {
     }
 
     /// Something that the device or kernel does not have.
-    pub(crate) fn cannot(&mut self, address: Address, why: impl Into<String>) {
+    pub(crate) fn cannot(&mut self, address: Address, why: Obstacle) {
         let what = address.to_string();
         self.cannot_any(Some(address), what, why);
     }
 
-    pub(crate) fn cannot_any(&mut self, address: Option<Address>, what: String, why: impl Into<String>) {
-        let why = why.into();
+    pub(crate) fn cannot_any(&mut self, address: Option<Address>, what: String, why: Obstacle) {
         if self.strict {
             let said = self.wish.by.to_string();
             self.laid.wrong.push(WrongWish {
                 said,
                 what,
-                found: why,
+                found: why.to_string(),
                 right: "leave it out, or do without --strict".into(),
             });
             return;
@@ -95,21 +94,21 @@ impl Cx<'_, '_> {
         let entry = NotPossible {
             address,
             what,
-            why: format!("{why} ({})", configured_in(std::slice::from_ref(&self.wish.by))),
+            why: why.configured(std::slice::from_ref(&self.wish.by)),
             needed: true,
             blocked_by: None,
         };
-        if self.laid.noted.insert((entry.address.clone(), entry.what.clone(), entry.why.clone())) {
+        if self.laid.noted.insert((entry.address.clone(), entry.what.clone(), entry.why.to_string())) {
             self.laid.refused.push(entry);
         }
     }
 
     /// The value that is there, or a word on why there is none to change.
-    pub(crate) fn have<'f, T>(&mut self, fact: &'f Fact<T>, address: Address, absent: &str) -> Option<&'f T> {
+    pub(crate) fn have<'f, T>(&mut self, fact: &'f Fact<T>, address: Address, absent: Obstacle) -> Option<&'f T> {
         match fact {
             Fact::Known(v) => return Some(v),
             Fact::Absent => self.cannot(address, absent),
-            Fact::Unknown(u) => self.cannot(address, unreadable(u)),
+            Fact::Unknown(u) => self.cannot(address, Obstacle::not_readable(u)),
         }
         None
     }
@@ -151,7 +150,7 @@ impl Cx<'_, '_> {
     pub(crate) fn queues(&mut self, named: Option<&Vec<u32>>, dir: ringwise_model::Dir, what: &str) -> Vec<u32> {
         let Some(d) = self.dev else { return Vec::new() };
         let Some(there) = (if dir == ringwise_model::Dir::Rx { Some(d.rx) } else { d.tx }) else {
-            let why = format!("the number of its {dir} queues is unknown");
+            let why = Obstacle::QueueCountUnknown { direction: dir.to_string() };
             self.cannot_any(None, format!("{} {what}", d.name()), why);
             return Vec::new();
         };
@@ -161,11 +160,7 @@ impl Cx<'_, '_> {
         let (then, never): (Vec<u32>, Vec<u32>) = beyond.into_iter().partition(|q| *q < later);
         if !then.is_empty() {
             let name = format!("{} {what} of queues {}", d.name(), list(&then));
-            self.cannot_any(
-                None,
-                name,
-                "they exist only after the channel change that was left out (--allow-disruption)",
-            );
+            self.cannot_any(None, name, Obstacle::AfterChannelChange { whose: AfterChange::Named });
         }
         if !never.is_empty() {
             let found =
@@ -194,10 +189,6 @@ impl Cx<'_, '_> {
 /// `FILE line 3, --set eth0.rings.rx=512`
 pub(super) fn places(by: &[ConfiguredBy]) -> String {
     by.iter().map(ConfiguredBy::to_string).collect::<Vec<_>>().join(", ")
-}
-
-pub(super) fn unreadable(u: &Unread) -> String {
-    format!("not readable, so it could not be put back: {u}")
 }
 
 /// `0,2,5-9`
@@ -295,7 +286,7 @@ impl Laid {
             Knob::FlowRule { .. } => 1,
             _ => 0,
         });
-        let mut not_planned: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut not_planned: BTreeMap<&str, &Obstacle> = BTreeMap::new();
         for l in left_alone {
             not_planned.entry(&l.dev).or_insert(&l.why);
         }
@@ -307,7 +298,7 @@ impl Laid {
                 Whose::LeftAlone(why) => {
                     let what = format!("{} as laid down in {}", wish.dev.as_deref().unwrap_or_default(), wish.by);
                     let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
-                    cx.cannot_any(None, what, format!("the interface is left alone: {why}"));
+                    cx.cannot_any(None, what, Obstacle::LeftAlone { obstacle: Box::new(why) });
                     continue;
                 }
                 Whose::Nobody => {
@@ -347,7 +338,7 @@ enum Whose<'d, 'n> {
     Planned(&'d Dev<'n>),
     /// Of an interface that is not named on the command line.
     NotNow,
-    LeftAlone(String),
+    LeftAlone(Obstacle),
     Nobody,
     NoName,
 }
@@ -356,7 +347,7 @@ enum Whose<'d, 'n> {
 fn whose<'d, 'n>(
     s: &Snapshot,
     devs: &'d [Dev<'n>],
-    not_planned: &BTreeMap<&str, &str>,
+    not_planned: &BTreeMap<&str, &Obstacle>,
     intent: &Intent,
     wish: &Wish,
 ) -> Whose<'d, 'n> {
@@ -373,8 +364,7 @@ fn whose<'d, 'n>(
     if !intent.devs.is_empty() {
         return Whose::NotNow;
     }
-    let why = not_planned.get(name.as_str()).copied().unwrap_or("it has no queues of its own");
-    Whose::LeftAlone(why.into())
+    Whose::LeftAlone(not_planned.get(name.as_str()).map_or(Obstacle::NoQueues, |why| (*why).clone()))
 }
 
 /// The knob in words.

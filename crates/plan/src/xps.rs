@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use ringwise_knob::{Match, Reason, Setting, xps as knob_xps};
 use ringwise_model::{CpuId, CpuSet, Fact};
 
-use crate::NotPossible;
 use crate::dev::{Dev, LearnedIndex};
 use crate::machine::Machine;
 use crate::target::{Out, SCALING, Why};
 use crate::wanted::Wanted;
+use crate::{NotPossible, Obstacle};
 
 /// Queues by how many CPUs send on them.
 struct Share<'a> {
@@ -140,17 +140,17 @@ fn fill_empty(m: &Machine, s: &mut Share, on_cpu: &[Vec<usize>]) {
 
 pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) {
     let name = d.name();
-    let cannot = |out: &mut Out, why: &str| {
+    let cannot = |out: &mut Out, why: Obstacle| {
         let what = format!("{name} XPS CPUs");
-        out.refused.push(NotPossible { address: None, what, why: why.into(), needed: false, blocked_by: None });
+        out.refused.push(NotPossible { address: None, what, why, needed: false, blocked_by: None });
     };
-    let Some(n) = d.tx else { return cannot(out, "the number of its transmit queues is unknown") };
+    let Some(n) = d.tx else { return cannot(out, Obstacle::QueueCountUnknown { direction: "transmit".into() }) };
     if n < 2 {
         return;
     }
     let tx = n as usize;
     if d.cpu.iter().take(tx).all(Option::is_none) {
-        return cannot(out, "where its interrupts go is not known");
+        return cannot(out, Obstacle::InterruptCpusUnknown);
     }
     let of = spread(m, &d.cpu[..tx]);
     let mut masks = vec![CpuSet::new(); tx];
@@ -164,15 +164,7 @@ pub(crate) fn plan(m: &Machine, d: &Dev, learned: &LearnedIndex, out: &mut Out) 
         (0..n).filter(|q| d.tx_queue(*q).is_some_and(|t| t.xps_cpus.known().is_some_and(|c| !c.is_empty()))).count();
     let absent = |q: u32| d.tx_queue(q).is_none_or(|t| t.xps_cpus.is_absent());
     if !anew && (0..n).all(absent) {
-        let why = "this kernel shows no xps_cpus for it".to_string();
-        out.refused.push(NotPossible {
-            address: None,
-            what: format!("{name} XPS CPUs"),
-            why,
-            needed: false,
-            blocked_by: None,
-        });
-        return;
+        return cannot(out, Obstacle::NoXpsFile);
     }
     if (0..n).any(|q| d.tx_queue(q).is_some_and(|t| t.xps_rxqs.known().is_some_and(|r| !r.is_empty()))) {
         out.warnings.push(format!("{name}: xps_rxqs is set and goes before the XPS CPUs; it is left as it is"));

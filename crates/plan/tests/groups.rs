@@ -8,7 +8,7 @@ use ringwise_model::{
     Coalesce, ConfiguredBy, CpuSet, Fact, FarNode, Feature, Flow, Goal, GroupQueues, GroupWish, Intent, Napi,
     NapiInstance, NapiValues, Rss, Rules, Snapshot,
 };
-use ringwise_plan::{Group, Plan, Refusal, plan};
+use ringwise_plan::{Group, Obstacle, Plan, Refusal, plan};
 use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::{CpuSpec, Numbering};
@@ -312,7 +312,7 @@ fn a_driver_that_moderates_the_device_only() {
     let device = p.target.iter().find(|t| matches!(t, Setting::Coalesce { .. })).unwrap();
     assert_eq!(device.value_text(), "rx-usecs 62 tx-usecs 122 use-adaptive-rx 0 use-adaptive-tx 0");
     let r = p.refused.iter().find(|r| r.what == "ens1f0 moderation of single queues").unwrap();
-    assert!(r.needed && r.why.contains("policy bulk holds for all queues"), "{}", r.why);
+    assert_eq!((r.needed, &r.why), (true, &Obstacle::OnePolicyForAll { policy: "bulk".into() }));
     // Where the kernel defers single instances, the device interrupts at once and bulk queues wait.
     let values = NapiValues { defer_hard_irqs: Some(0), gro_flush_timeout_ns: Some(0), ..NapiValues::default() };
     let one =

@@ -53,7 +53,7 @@ fn a_rule_that_nobody_spoke_of_keeps_its_queue() {
     assert!(at(&p, |a| matches!(a, Address::Channels { .. })).is_none(), "{:?}", p.steps);
     let why = &p.refused.iter().find(|r| r.what == "eth1 channels").unwrap().why;
     assert_eq!(
-        why,
+        why.to_string(),
         "flow rule 3 (tcp4 dst-port 80 action 6) sends to a queue that 4 would not have, and 1 more: delete it \
          (ethtool -N eth1 delete 3), or lay down another one in its place"
     );

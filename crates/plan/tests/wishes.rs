@@ -7,7 +7,7 @@ use ringwise_model::{
     Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread,
     NapiValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
 };
-use ringwise_plan::{Plan, Refusal, plan};
+use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, Refusal, plan};
 use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
 use ringwise_testkit::topo::CpuSpec;
 
@@ -328,7 +328,11 @@ fn queues_that_a_later_change_would_bring() {
     ]);
     let p = plan(&s, &i, &[]).unwrap();
     assert!(
-        p.refused.iter().any(|r| r.what == "eth1 XPS CPUs of queues 6" && r.why.contains("--allow-disruption")),
+        p.refused.iter().any(|r| {
+            let Obstacle::Configured { obstacle, .. } = &r.why else { return false };
+            let whose = AfterChange::Named;
+            r.what == "eth1 XPS CPUs of queues 6" && **obstacle == Obstacle::AfterChannelChange { whose }
+        }),
         "{:?}",
         p.refused
     );
@@ -391,7 +395,9 @@ fn interfaces_that_are_not_planned() {
     s.nics.push(more.nics[1].clone());
     let knobs = vec![Knob::Rings { rx: Some(1024), tx: None }];
     let p = plan(&s, &intent(knobs.clone()), &[]).unwrap();
-    assert!(p.refused.iter().any(|r| r.why.starts_with("the interface is left alone: link down")), "{:?}", p.refused);
+    let alone = Obstacle::LeftAlone { obstacle: Box::new(Obstacle::LinkDown) };
+    let configured = |r: &NotPossible| matches!(&r.why, Obstacle::Configured { obstacle, .. } if **obstacle == alone);
+    assert!(p.refused.iter().any(configured), "{:?}", p.refused);
     let named = Intent { devs: vec!["eth2".into()], ..intent(knobs) };
     let p = plan(&s, &named, &[]).unwrap();
     assert!(p.refused.is_empty() && p.left_out.is_empty());
@@ -442,8 +448,11 @@ fn a_kernel_without_transforms_says_so() {
     let transform = |name: &str| Knob::RssHash { function: None, key: None, symmetric: Some(name.into()) };
     let p = plan(&host(), &intent(vec![transform("symmetric-xor")]), &[]).unwrap();
     assert!(laid(&p).is_empty());
-    let said: Vec<&str> = p.refused.iter().filter(|r| r.needed).map(|r| r.why.as_str()).collect();
-    assert!(said[0].starts_with("this kernel has no symmetric transforms (Linux 6.8 and later)"), "{said:?}");
+    let why: Vec<&Obstacle> = p.refused.iter().filter(|r| r.needed).map(|r| &r.why).collect();
+    assert!(
+        matches!(why[..], [Obstacle::Configured { obstacle, .. }] if **obstacle == Obstacle::NoSymmetric),
+        "{why:?}"
+    );
     // None is what is in force.
     let p = plan(&host(), &intent(vec![transform("none")]), &[]).unwrap();
     assert!(laid(&p).is_empty() && p.refused.iter().all(|r| !r.needed), "{:?}", p.refused);

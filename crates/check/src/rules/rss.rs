@@ -321,7 +321,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if let Some(r) = refused.get(n.name()) {
-                    say.found(r.why.clone());
+                    say.found(r.why.to_string());
                 }
                 Some(())
             })

@@ -2,7 +2,7 @@
 
 use ringwise_discover::sockets::{Listener, listeners, who};
 use ringwise_model::{ConfiguredBy, Flow, Intent};
-use ringwise_plan::NotPossible;
+use ringwise_plan::{NotPossible, Obstacle};
 use ringwise_sys::Host;
 
 use crate::exit::{Fail, Result};
@@ -24,7 +24,10 @@ impl Missing {
         NotPossible {
             address: None,
             what: format!("{} group {}: flows of {}", self.dev, self.group, self.who),
-            why: format!("{} (laid down in {})", self.why, self.by),
+            why: Obstacle::Configured {
+                obstacle: Box::new(Obstacle::FlowsNotFound { why: self.why.clone() }),
+                by: vec![self.by.clone()],
+            },
             needed: true,
             blocked_by: None,
         }
@@ -136,7 +139,8 @@ mod tests {
         assert_eq!(missing.len(), 1);
         let n = missing[0].not_possible();
         assert_eq!((n.what.as_str(), n.needed), ("mq0 group web: flows of unit \"late.service\"", true));
-        assert!(n.why.starts_with("not running (") && n.why.ends_with("ringwise.toml line 9)"), "{}", n.why);
+        let text = n.why.to_string();
+        assert!(text.starts_with("not running (") && text.ends_with("ringwise.toml line 9)"), "{text}");
         assert_eq!(i.groups[0].flows, [Flow::Unit("late".into())], "the name stays");
         i.strict = true;
         assert!(look_up(&sim, &mut i, true).is_err());

@@ -2,7 +2,9 @@
 
 use ringwise_knob::{IfRefused, Of, Reason, Setting, Step, live};
 use ringwise_model::{CpuId, CpuSet, Intent, NodeId, Snapshot};
-use ringwise_plan::{DevLayout, Expected, LeftAlone, LeftOut, NotPossible, Placed, Plan, PlanHost, SCHEMA, VERSION};
+use ringwise_plan::{
+    DevLayout, Expected, LeftAlone, LeftOut, NotPossible, Obstacle, Placed, Plan, PlanHost, SCHEMA, VERSION,
+};
 
 /// One queue a near core for eth1 and eth2 of `edge3`, XPS beside it, RPS off, RFS left.
 pub(crate) fn edge3_plan(s: &Snapshot) -> Plan {
@@ -48,8 +50,8 @@ pub(crate) fn edge3_plan(s: &Snapshot) -> Plan {
     plan.devices = s.nics[1..3].iter().map(|n| n.dev.clone()).collect();
     plan.considered = vec!["eth1".into(), "eth2".into()];
     plan.left_alone = vec![
-        LeftAlone { dev: "eth0".into(), why: "one queue".into() },
-        LeftAlone { dev: "eth3".into(), why: "link down".into() },
+        LeftAlone { dev: "eth0".into(), why: Obstacle::Text("one queue".into()) },
+        LeftAlone { dev: "eth3".into(), why: Obstacle::LinkDown },
     ];
     plan.left_out = vec![LeftOut {
         setting: Setting::Channels { dev: "eth1".into(), rx: None, tx: None, combined: Some(4) },
@@ -62,7 +64,7 @@ pub(crate) fn edge3_plan(s: &Snapshot) -> Plan {
     plan.refused = vec![NotPossible {
         address: None,
         what: "eth1 RSS key".into(),
-        why: "this driver cannot set it (EOPNOTSUPP)".into(),
+        why: Obstacle::Text("this driver cannot set it (EOPNOTSUPP)".into()),
         needed: false,
         blocked_by: None,
     }];

@@ -6,8 +6,8 @@ use ringwise_knob::{Address, Of, Reason, Setting, coalesce, napi as knob_napi};
 use ringwise_model::{CpuId, CpuSet, Fact, NapiValues};
 
 use super::{Cx, Team, Want, told, why};
-use crate::moderation::{self, Fixed, ONE_INTERVAL, rx_alone};
-use crate::{NotPossible, policies};
+use crate::moderation::{self, Fixed, rx_alone};
+use crate::{NotPossible, Obstacle, policies};
 
 const SWITCHES: [&str; 2] = ["use-adaptive-rx", "use-adaptive-tx"];
 
@@ -16,7 +16,7 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     match &cx.d.nic.queue_coalesce {
         Fact::Known(all) if !all.is_empty() => by_queue(cx, teams),
         Fact::Unknown(u) => {
-            let why = format!("whether the driver has it could not be read: {u}");
+            let why = Obstacle::QueueModerationUnread { unread: u.clone() };
             refuse(cx, "moderation of single queues", why, true);
             vec![None; teams.len()]
         }
@@ -24,7 +24,7 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     }
 }
 
-fn refuse(cx: &mut Cx, what: &str, why: String, needed: bool) {
+fn refuse(cx: &mut Cx, what: &str, why: Obstacle, needed: bool) {
     let what = format!("{} {what}", cx.d.name());
     cx.out.refused.push(NotPossible { address: None, what, why, needed, blocked_by: None });
 }
@@ -59,16 +59,16 @@ fn whole(cx: &Cx, team: &Team) -> Option<(Setting, Fixed)> {
 fn want_whole(cx: &mut Cx, team: &Team, setting: &Setting, fit: &Fixed, deferred: bool) {
     let instead = rx_alone(cx.d.name(), &fit.params);
     if !fit.missing.is_empty() {
-        let why = format!("the driver has no such parameter; policy {} would set it", team.policy.name);
+        let why = Obstacle::NoParameter { policy: team.policy.name.clone() };
         refuse(cx, &fit.missing.join(" "), why, false);
     }
     if fit.one_interval {
-        refuse(cx, "tx-usecs", ONE_INTERVAL.to_string(), false);
+        refuse(cx, "tx-usecs", Obstacle::OneInterval, false);
     }
     let refused = cx.learned.why(cx.d.nic, setting);
     if let (Some(why), Some(other)) = (refused, instead.iter().find(|s| cx.learned.why(cx.d.nic, s).is_none())) {
         let what = format!("moderation {}", coalesce::text(&fit.params));
-        refuse(cx, &what, format!("{why}; {} in its place", other.value_text()), false);
+        refuse(cx, &what, why.instead(other), false);
     }
     let (policy, moved) = (team.policy.name.clone(), fit.moved.clone());
     let (rule, reason, source) = why(team, Reason::GroupPolicyForAll { policy, deferred, moved });
@@ -106,7 +106,7 @@ fn by_queue(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
         missing.sort();
         missing.dedup();
         if !missing.is_empty() {
-            let why = format!("the driver has no such parameter of a queue; policy {} would set it", t.policy.name);
+            let why = Obstacle::NoParameterOfQueue { policy: t.policy.name.clone() };
             refuse(cx, &format!("{} of group {}", missing.join(" "), t.name), why, false);
         }
         if !laid.is_empty() {
@@ -155,20 +155,9 @@ fn by_napi(cx: &mut Cx, teams: &[Team]) -> Vec<Option<String>> {
     }
     if !every {
         let why = match &device {
-            _ if laid => {
-                "the driver moderates the device as a whole, and its moderation is laid down beside the groups: that \
-                 holds for all queues"
-                    .to_string()
-            }
-            Some((t, ..)) => format!(
-                "the driver moderates the device as a whole, and the kernel cannot defer single NAPI instances here (Linux \
-                 6.13 and later, with some drivers): policy {} holds for all queues",
-                t.policy.name
-            ),
-            None => {
-                "the driver has no interrupt moderation to set, and the kernel cannot defer single NAPI instances here"
-                    .into()
-            }
+            _ if laid => Obstacle::ModerationConfigured,
+            Some((t, ..)) => Obstacle::OnePolicyForAll { policy: t.policy.name.clone() },
+            None => Obstacle::NoModerationNoDeferral,
         };
         refuse(cx, "moderation of single queues", why, true);
         return vec![told::of_device(cx); teams.len()];

@@ -4,7 +4,7 @@ use ringwise_knob::{Address, Reason, Setting, features, rss as knob_rss};
 use ringwise_model::{Action, Fact, Flow, Rss, Rule, Rules, Table};
 
 use super::{Cx, Team, Want, why};
-use crate::NotPossible;
+use crate::{NotPossible, Obstacle};
 
 /// By these rules a later plan knows what was made for groups only.
 const SHARED: &str = ringwise_knob::FOR_GROUPS[0];
@@ -81,11 +81,8 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
                 directed = out.iter().any(|r| r.rules.is_some());
                 ntuple(cx);
             }
-            Fact::Absent => refuse(cx, "flow rules", "the driver takes none, so no flow can be led to a group"),
-            Fact::Unknown(u) => {
-                let why = format!("whether the driver takes any could not be read ({u}), so no flow is led to a group");
-                refuse(cx, "flow rules", &why);
-            }
+            Fact::Absent => refuse(cx, "flow rules", Obstacle::NoFlowRulesForGroup),
+            Fact::Unknown(u) => refuse(cx, "flow rules", Obstacle::FlowRulesUnread { unread: u.clone() }),
         }
     }
     let weighted = teams.iter().any(|t| t.weight.is_some());
@@ -95,11 +92,10 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
             table(cx, teams, r, &led, weighted, &mut out);
         }
         (None, Fact::Unknown(u)) if directed || weighted => {
-            let why = format!("the RSS table could not be read ({u}): other flows may reach every queue");
-            refuse(cx, "RSS table", &why);
+            refuse(cx, "RSS table", Obstacle::TableUnread { unread: u.clone() });
         }
         (None, _) if directed || weighted => {
-            refuse(cx, "RSS table", "the device has none: where other flows go is the driver's choice");
+            refuse(cx, "RSS table", Obstacle::NoTableForGroups);
         }
         _ => {}
     }
@@ -109,9 +105,9 @@ pub(super) fn plan(cx: &mut Cx, teams: &[Team]) -> Vec<Reached> {
     out
 }
 
-fn refuse(cx: &mut Cx, what: &str, why: &str) {
+fn refuse(cx: &mut Cx, what: &str, why: Obstacle) {
     let what = format!("{} {what}", cx.d.name());
-    cx.out.refused.push(NotPossible { address: None, what, why: why.to_string(), needed: true, blocked_by: None });
+    cx.out.refused.push(NotPossible { address: None, what, why, needed: true, blocked_by: None });
 }
 
 /// Said because the groups do nothing for a flow that does not reach them on purpose.
@@ -148,8 +144,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
     let dev = cx.d.name().to_string();
     let contexts = rss.and_then(|r| r.contexts.known());
     if t.context && contexts.is_none() {
-        let why = "the driver has no RSS contexts: each rule leads to one queue of the group";
-        refuse(cx, &format!("RSS context of group {}", t.name), why);
+        refuse(cx, &format!("RSS context of group {}", t.name), Obstacle::NoContextForGroup);
     }
     if let (Some(rss), Some(live)) = (rss, contexts)
         && (t.context || t.queues.len() > 1)
@@ -193,11 +188,7 @@ fn rules_of(cx: &mut Cx, t: &Team, rules: &Rules, rss: Option<&Rss>, spare: &Spa
         let rule =
             Rule { flow: (*flow).clone(), fields: (*fields).clone(), action: Action::Queue(queue), context: r.context };
         let Some(location) = place(cx, rules, &rule, spare) else {
-            refuse(
-                cx,
-                &format!("flow rule {}", ringwise_knob::rules::text(&rule)),
-                "all places of the device hold rules",
-            );
+            refuse(cx, &format!("flow rule {}", ringwise_knob::rules::text(&rule)), Obstacle::FlowRulesFull);
             continue;
         };
         // Where the driver chooses the place, nothing is replaced: the other one goes first.

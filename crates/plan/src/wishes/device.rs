@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use ringwise_knob::{Address, Of, Setting, coalesce as knob_coalesce, features, napi as knob_napi};
 use ringwise_model::{Count, Dir, Fact, Knob, NapiValues};
 
-use super::{Cx, list, unreadable, what};
+use super::{Cx, list, what};
+use crate::Obstacle;
 use crate::channels::then;
 
 pub(super) fn channels(cx: &mut Cx) {
     let (Some(d), Knob::Channels { rx, tx, combined }) = (cx.dev, &cx.wish.knob) else { return };
     let dev = cx.name();
     let address = Address::Channels { dev: dev.clone() };
-    let Some(c) = cx.have(&d.nic.channels, address.clone(), "the driver has no channel count that can be set").copied()
-    else {
+    let Some(c) = cx.have(&d.nic.channels, address.clone(), Obstacle::NoChannelCount).copied() else {
         return;
     };
     let mut good = true;
@@ -32,7 +32,7 @@ pub(super) fn channels(cx: &mut Cx) {
             }
             _ => {
                 good = false;
-                cx.cannot(address.clone(), format!("the driver has no {name} channels"));
+                cx.cannot(address.clone(), Obstacle::NoChannels { kind: name.to_string() });
             }
         }
     }
@@ -57,19 +57,19 @@ pub(super) fn plain(cx: &mut Cx) {
         Knob::Feature { name, on } => feature(cx, name, *on),
         Knob::Pause { autoneg, rx, tx } => {
             let address = Address::Pause { dev: dev.clone() };
-            if cx.have(&d.nic.pause, address, "the driver has no pause frames to set").is_some() {
+            if cx.have(&d.nic.pause, address, Obstacle::NoPauseFrames).is_some() {
                 cx.lay(Setting::Pause { dev, autoneg: *autoneg, rx: *rx, tx: *tx });
             }
         }
         Knob::Rings { rx, tx } => {
             let address = Address::Rings { dev: dev.clone() };
-            let Some(r) = cx.have(&d.nic.rings, address.clone(), "the driver has no ring sizes to set").copied() else {
+            let Some(r) = cx.have(&d.nic.rings, address.clone(), Obstacle::NoRingSizes).copied() else {
                 return;
             };
             let mut keep = |name: &str, asked: Option<u32>, has: Option<Count>| -> Option<u32> {
                 let n = asked?;
                 let Some(h) = has else {
-                    cx.cannot(address.clone(), format!("the driver reports no {name} ring"));
+                    cx.cannot(address.clone(), Obstacle::NoRing { kind: name.to_string() });
                     return None;
                 };
                 if n == 0 || (h.max > 0 && n > h.max) {
@@ -92,7 +92,7 @@ fn feature(cx: &mut Cx, name: &str, on: bool) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     let address = Address::Feature { dev: dev.clone(), name: name.to_string() };
-    let Some(all) = cx.have(&d.nic.features, address, "the device tells no features") else { return };
+    let Some(all) = cx.have(&d.nic.features, address, Obstacle::NoFeatures) else { return };
     let named = features::named(name, all.keys());
     let there: Vec<_> = named.into_iter().filter_map(|k| all.get_key_value(k)).collect();
     let word = |on: bool| if on { "on" } else { "off" };
@@ -146,7 +146,7 @@ pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap
     let dev = cx.name();
     let Some(named) = queues else {
         let address = Address::Coalesce { dev: dev.clone() };
-        let absent = "the driver has no interrupt moderation to set";
+        let absent = Obstacle::NoModeration;
         let Some(has) = cx.have(&d.nic.coalesce, address, absent) else { return };
         let params = known(cx, params, &has.0, "");
         if !params.is_empty() {
@@ -158,8 +158,8 @@ pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap
         Fact::Known(all) if !all.is_empty() => all,
         other => {
             let why = match other {
-                Fact::Unknown(u) => unreadable(u),
-                _ => "the driver moderates the device as a whole, not single queues".into(),
+                Fact::Unknown(u) => Obstacle::not_readable(u),
+                _ => Obstacle::ModeratesAsWhole,
             };
             cx.cannot_any(None, format!("{dev} moderation of queues {}", list(named)), why);
             return;
@@ -194,6 +194,10 @@ fn missing(values: &NapiValues, has: &NapiValues) -> Vec<&'static str> {
     pairs.into_iter().filter(|(_, asked, there)| *asked && !there).map(|(name, ..)| name).collect()
 }
 
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|n| n.to_string()).collect()
+}
+
 /// Without what is missing.
 fn only(values: &NapiValues, has: &NapiValues) -> NapiValues {
     NapiValues {
@@ -208,7 +212,7 @@ pub(super) fn napi(cx: &mut Cx, queues: Option<&Vec<u32>>, values: &NapiValues) 
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     let address = Address::NapiDevice { dev: dev.clone() };
-    let Some(n) = cx.have(&d.nic.napi, address.clone(), "this kernel has no NAPI settings").cloned() else { return };
+    let Some(n) = cx.have(&d.nic.napi, address.clone(), Obstacle::NoNapi).cloned() else { return };
     if values.threaded.is_some_and(|t| t > 2) {
         let t = values.threaded.unwrap_or_default();
         cx.wrong(
@@ -221,7 +225,7 @@ pub(super) fn napi(cx: &mut Cx, queues: Option<&Vec<u32>>, values: &NapiValues) 
     let Some(named) = queues else {
         let lacks = missing(values, &n.device);
         if !lacks.is_empty() {
-            cx.cannot(address, format!("this kernel has no {} for the device", lacks.join(", ")));
+            cx.cannot(address, Obstacle::NoNapiOfDevice { missing: owned(&lacks) });
         }
         let values = only(values, &n.device);
         if values != NapiValues::default() {
@@ -250,16 +254,12 @@ pub(super) fn napi(cx: &mut Cx, queues: Option<&Vec<u32>>, values: &NapiValues) 
     }
     if !alone.is_empty() {
         let what = format!("{dev} NAPI of queues {}", list(&alone));
-        cx.cannot_any(
-            None,
-            what,
-            "this kernel or driver has no settings of single NAPI instances (Linux 6.13 and later)",
-        );
+        cx.cannot_any(None, what, Obstacle::NoNapiInstances);
     }
     lacks.sort();
     lacks.dedup();
     if !lacks.is_empty() {
         let what = format!("{dev} NAPI of queues {}", list(named));
-        cx.cannot_any(None, what, format!("this kernel has no {} for one instance", lacks.join(", ")));
+        cx.cannot_any(None, what, Obstacle::NoNapiOfInstance { missing: owned(&lacks) });
     }
 }

@@ -4,6 +4,7 @@ use ringwise_knob::{Address, Setting};
 use ringwise_model::{CpuSet, Fact, Knob};
 
 use super::{Cx, steer};
+use crate::Obstacle;
 
 pub(super) fn host(cx: &mut Cx) {
     let host = &cx.s.host;
@@ -12,7 +13,7 @@ pub(super) fn host(cx: &mut Cx) {
             if steer::too_many(cx, *entries) {
                 return;
             }
-            if cx.have(&host.rps_sock_flow_entries, Address::RfsEntries, "this kernel is built without RPS").is_some() {
+            if cx.have(&host.rps_sock_flow_entries, Address::RfsEntries, Obstacle::NoRps).is_some() {
                 cx.lay(Setting::RfsEntries { entries: *entries });
             }
         }
@@ -26,7 +27,7 @@ pub(super) fn host(cx: &mut Cx) {
                 cx.wrong(name.clone(), "not among the sysctls that are set here", right);
                 return;
             };
-            if cx.have(now, Address::Sysctl { name: name.clone() }, "this kernel has no such sysctl").is_some() {
+            if cx.have(now, Address::Sysctl { name: name.clone() }, Obstacle::NoSysctl).is_some() {
                 cx.lay(Setting::Sysctl { name: name.clone(), value: value.clone() });
             }
         }
@@ -43,7 +44,7 @@ pub(super) fn host(cx: &mut Cx) {
             for cpu in cpus {
                 let address = Address::CpuLatency { cpu: *cpu };
                 let now = host.cpu_latency.get(cpu).cloned().unwrap_or_else(|| Fact::not_asked(address.to_string()));
-                if cx.have(&now, address, "this kernel has no such file").is_some() {
+                if cx.have(&now, address, Obstacle::NoFile).is_some() {
                     cx.lay(Setting::CpuLatency { cpu: *cpu, value: value.clone() });
                 }
             }

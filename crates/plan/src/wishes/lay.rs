@@ -209,7 +209,7 @@ pub(crate) fn lay(s: &Snapshot, devs: &[Dev], laid: Laid, intent: &Intent, learn
             && let Some(i) = instead.iter().position(|other| learned.why(d.nic, other).is_none())
         {
             let other = instead.remove(i);
-            let why = format!("{why}; {} in its place ({})", other.value_text(), configured_in(&one.by));
+            let why = why.instead(&other).configured(&one.by);
             let what = format!("{address} {}", setting.value_text());
             out.refused.push(NotPossible { address: None, what, why, needed: true, blocked_by: None });
             setting = other;

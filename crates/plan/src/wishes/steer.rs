@@ -3,8 +3,9 @@
 use ringwise_knob::{Address, Of, Setting, irq as knob_irq, rss as knob_rss};
 use ringwise_model::{Action, CpuId, CpuSet, Dir, Fact, Knob, Rss, Rule, Table};
 
-use super::{Cx, span, unreadable};
+use super::{Cx, span};
 use crate::dev::Dev;
+use crate::{AfterChange, Obstacle};
 
 /// The kernel's limit for flow tables.
 const MOST_FLOWS: u32 = 1 << 29;
@@ -18,13 +19,13 @@ pub(super) fn rss(cx: &mut Cx) {
         Knob::RssFields { flow, .. } => Address::RssFields { dev: dev.clone(), flow: flow.clone() },
         _ => Address::RssHash { dev: dev.clone() },
     };
-    let Some(r) = cx.have(&d.nic.rss, address.clone(), "the device has no RSS") else { return };
+    let Some(r) = cx.have(&d.nic.rss, address.clone(), Obstacle::NoRss) else { return };
     match &cx.wish.knob {
         Knob::RssTable { context, table } => rss_table(cx, d, r, address, *context, table),
         Knob::RssHash { function, key, symmetric } => hash(cx, r, function, key, symmetric),
         Knob::RssFields { flow, fields } => {
             if r.fields.is_empty() {
-                cx.cannot(address, "which fields are hashed could not be read, so it could not be put back");
+                cx.cannot(address, Obstacle::HashFieldsUnread);
                 return;
             }
             if !r.fields.contains_key(flow) {
@@ -48,7 +49,7 @@ pub(super) fn rss(cx: &mut Cx) {
 fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u32>, words: &Table) {
     let dev = cx.name();
     if r.table.is_empty() {
-        cx.cannot(address, "the device has no RSS table");
+        cx.cannot(address, Obstacle::NoRssTable);
         return;
     }
     let table = match knob_rss::simulate(words, r.table.len(), d.rx) {
@@ -56,10 +57,7 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
         Err(e) => {
             let later = cx.laid.later.get(d.name()).map_or(0, |l| l.0);
             if later > d.rx && knob_rss::simulate(words, r.table.len(), later).is_ok() {
-                cx.cannot(
-                    address,
-                    "its queues exist only after the channel change that was left out (--allow-disruption)",
-                );
+                cx.cannot(address, Obstacle::AfterChannelChange { whose: AfterChange::Table });
                 return;
             }
             let what = context.map_or_else(|| "RSS table".to_string(), |c| format!("RSS context {c}"));
@@ -85,7 +83,7 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
         return;
     };
     // With any number: netlink takes it, and by ioctl those below are taken for a moment.
-    if cx.have(&r.contexts, address, "the driver has no RSS contexts").is_some() {
+    if cx.have(&r.contexts, address, Obstacle::NoContexts).is_some() {
         cx.lay(Setting::RssContext { dev, context, table: Some(table), key: None });
     }
 }
@@ -93,16 +91,15 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
 fn hash(cx: &mut Cx, r: &Rss, function: &Option<String>, key: &Option<String>, symmetric: &Option<String>) {
     let dev = cx.name();
     let address = Address::RssHash { dev: dev.clone() };
-    let mut part = |asked: &Option<String>, has: &Fact<String>, absent: &str| -> Option<String> {
+    let mut part = |asked: &Option<String>, has: &Fact<String>, absent: Obstacle| -> Option<String> {
         let asked = asked.clone()?;
         cx.have(has, address.clone(), absent).map(|_| asked)
     };
-    let function = part(function, &r.function, "the device has no hash function to set");
+    let function = part(function, &r.function, Obstacle::NoHashFunction);
     // Where there is none, none is in force.
     let asked = symmetric.clone().filter(|x| !(x == knob_rss::NO_TRANSFORM && r.symmetric.is_absent()));
-    let symmetric = part(&asked, &r.symmetric, "this kernel has no symmetric transforms (Linux 6.8 and later)");
-    let key =
-        part(key, &r.key, "the device has no hash key to set").map(|k| k.replace([':', ' '], "").to_ascii_lowercase());
+    let symmetric = part(&asked, &r.symmetric, Obstacle::NoSymmetric);
+    let key = part(key, &r.key, Obstacle::NoHashKey).map(|k| k.replace([':', ' '], "").to_ascii_lowercase());
     let size = r.key.known().map_or(0, |k| k.len() / 2);
     let key = key.filter(|k| {
         let hex = k.len() % 2 == 0 && k.bytes().all(|b| b.is_ascii_hexdigit());
@@ -135,8 +132,8 @@ pub(super) fn rule(cx: &mut Cx, location: Option<u32>, rule: &Rule) {
         Fact::Known(r) => r,
         other => {
             let why = match other {
-                Fact::Unknown(u) => unreadable(u),
-                _ => "the driver takes no flow rules".into(),
+                Fact::Unknown(u) => Obstacle::not_readable(u),
+                _ => Obstacle::NoFlowRules,
             };
             cx.cannot_any(None, format!("{dev} flow rule {text}"), why);
             return;
@@ -220,7 +217,7 @@ pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
     }
     if !lost.is_empty() {
         let what = format!("{dev} interrupt CPU of queues {}", super::list(&lost));
-        cx.cannot_any(None, what, "which interrupts serve them is not known");
+        cx.cannot_any(None, what, Obstacle::InterruptsUnknown);
     }
 }
 
@@ -271,7 +268,7 @@ fn one_transmit_queue(cx: &mut Cx) -> bool {
     let one = cx.dev.is_some_and(|d| d.tx.is_some_and(|tx| tx < 2));
     if one {
         let what = format!("{} XPS", cx.name());
-        cx.cannot_any(None, what, "a device with one transmit queue has no XPS");
+        cx.cannot_any(None, what, Obstacle::OneTransmitQueue);
     }
     one
 }
