@@ -317,7 +317,7 @@ fn entry(j: &Read, host: &ringwise_model::Host) -> Entry {
     Entry {
         id: j.id,
         kind: h.map_or(Kind::Other, |h| h.kind.clone()),
-        title: text(|h| &h.title),
+        title: h.map(|h| h.title.clone()).unwrap_or_default(),
         who: text(|h| &h.who),
         command: text(|h| &h.command),
         requested: h.and_then(|h| h.requested.clone()),

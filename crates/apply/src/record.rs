@@ -1,7 +1,7 @@
 //! The lines of a journal.
 
 use ringwise_knob::{Setting, Step};
-use ringwise_model::{DevId, Requested, Snapshot};
+use ringwise_model::{DevId, Requested, Snapshot, Title};
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,8 @@ pub(crate) struct Header {
     pub boot_id: Option<String>,
     pub kernel: Option<String>,
     pub unix_time: u64,
-    pub title: String,
+    #[serde(flatten)]
+    pub title: Title,
     pub reason: Option<String>,
     pub who: String,
     /// For people.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ringwise_knob::{Hand, Made, Match, Origin, Setting, Window};
-use ringwise_model::{CpuSet, Fact, Requested};
+use ringwise_model::{CpuSet, Fact, Requested, Title};
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,8 @@ pub enum Ending {
 pub struct Entry {
     pub id: u64,
     pub kind: Kind,
-    pub title: String,
+    #[serde(flatten)]
+    pub title: Title,
     pub who: String,
     pub command: String,
     /// What `apply` was run for. `None`: another command, or recorded by a version that did not keep it.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ringwise_knob::{Address, Hand, Setting, Step};
-use ringwise_model::{DevId, Requested, shell};
+use ringwise_model::{DevId, Requested, Title, shell};
 use ringwise_observe::Stuck;
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +18,9 @@ pub struct Request {
     /// another name now is followed; one that is not there is a refusal.
     pub devices: Vec<DevId>,
     pub steps: Vec<Step>,
-    /// What it is for in a few words: the goal, `rollback of 13`.
-    pub title: String,
+    /// What it is for.
+    #[serde(flatten)]
+    pub title: Title,
     /// `--reason`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ringwise_knob::{
     Address, Family, IfRefused, Reason, Setting, SettingMap, Step, compare, diff, live, offline, order,
 };
-use ringwise_model::{DevId, Fact, Nic, Snapshot};
+use ringwise_model::{DevId, Fact, Nic, Snapshot, Title};
 use ringwise_sys::{Host, proc};
 
 use crate::adopt::write_down;
@@ -176,8 +176,7 @@ pub fn rollback(
     request.waiting = way.waiting;
     request.unmet = way.doomed;
     if request.title.is_empty() {
-        request.title =
-            if id == 0 { "back to as first found".into() } else { format!("back to before transaction {id}") };
+        request.title = Title::BackToBefore { transaction: id };
     }
     let kind = Kind::Rollback { before: id };
     let undone = |k: &Kept| k.id >= id && (k.id == id || !matches!(k.kind, Kind::Rollback { .. }));
@@ -314,7 +313,7 @@ fn finish_rollback(cx: Cx, store: &Store, events: &mut dyn FnMut(&Event)) -> Res
         devices: devices(&now, &target),
         steps: steps(&now, &target, &Reason::CpuWasOffline { transaction: id }),
         waiting,
-        title: format!("the rest of transaction {id}"),
+        title: Title::RestOf { transaction: id },
         who: proc::user_name(),
         argv: vec!["ringwise".into(), "recover".into()],
         ..Request::default()

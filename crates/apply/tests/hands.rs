@@ -40,7 +40,11 @@ fn verify(sim: &Arc<Sim>, dir: &Dir) -> Verify {
 
 fn adopt(sim: &Arc<Sim>, dir: &Dir, devs: &[&str]) -> Result<Outcome, ringwise_apply::Error> {
     let devs: Vec<String> = devs.iter().map(ToString::to_string).collect();
-    let request = ringwise_apply::Request { title: "adopt".into(), who: "root".into(), ..Default::default() };
+    let request = ringwise_apply::Request {
+        title: ringwise_model::Title::Adopt { devs: Vec::new() },
+        who: "root".into(),
+        ..Default::default()
+    };
     ringwise_apply::adopt(&host(sim), &dir.store(), &devs, &request, &policy(), &mut |_| {})
 }
 

@@ -339,7 +339,7 @@ fn another_goal_is_on_record_though_it_changes_nothing() {
         let request = Request {
             devices,
             already: vec![wanted.clone()],
-            title: format!("goal {goal}"),
+            title: ringwise_model::Title::Goal { goal },
             requested: Some(Requested { flags: None, intent: Intent { goal, ..Intent::default() } }),
             ..Request::default()
         };

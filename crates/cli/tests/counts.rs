@@ -79,8 +79,14 @@ fn one_transaction_has_one_number_of_changes() {
     let already: Vec<_> = plan.target.iter().filter(|t| !steps.contains(t)).cloned().collect();
     let so = already.len();
     let (devices, steps) = (plan.devices.clone(), plan.steps.clone());
-    let request =
-        Request { devices, steps, already, title: "goal balanced".into(), who: "root".into(), ..Request::default() };
+    let request = Request {
+        devices,
+        steps,
+        already,
+        title: ringwise_model::Title::Goal { goal: ringwise_model::Goal::Balanced },
+        who: "root".into(),
+        ..Request::default()
+    };
     let (lines, out) = c.apply(&request);
     assert!(lines.iter().any(|l| l.ends_with(&format!("transaction 1 begins: {n} changes"))), "{lines:#?}");
     let told = outcome::summary(&out, "Applied", &Style::plain(None));
@@ -102,7 +108,13 @@ fn after_a_rollback_nothing_is_in_force() {
     let s = c.look();
     let plan = ringwise_plan::plan(&s, &Intent::default(), &[]).unwrap();
     let (devices, steps) = (plan.devices.clone(), plan.steps);
-    let request = Request { devices, steps, title: "goal balanced".into(), who: "root".into(), ..Request::default() };
+    let request = Request {
+        devices,
+        steps,
+        title: ringwise_model::Title::Goal { goal: ringwise_model::Goal::Balanced },
+        who: "root".into(),
+        ..Request::default()
+    };
     c.apply(&request);
     assert!(line(&c.history(), "1 ").ends_with("in force"), "{}", c.history());
     let back = Request { who: "root".into(), ..Request::default() };

@@ -54,7 +54,12 @@ fn words() -> Request {
 }
 
 fn run(sim: &Arc<Sim>, dir: &Dir, p: &Plan) -> Outcome {
-    let request = Request { devices: p.devices.clone(), steps: p.steps.clone(), title: "goal".into(), ..words() };
+    let request = Request {
+        devices: p.devices.clone(),
+        steps: p.steps.clone(),
+        title: ringwise_model::Title::Text("goal".into()),
+        ..words()
+    };
     let out = ringwise_apply::run(&host(sim), &request, &store(dir), &policy(), &mut |_: &Event| {}).unwrap();
     DEVS.iter().for_each(|d| sim.traffic(d));
     out

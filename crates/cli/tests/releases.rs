@@ -57,7 +57,7 @@ fn request(now: &Snapshot, wanted: &[Setting], if_refused: IfRefused) -> Request
     Request {
         devices: vec![now.nic("eth0").unwrap().dev.clone()],
         steps: wanted.iter().map(step).collect(),
-        title: "goal balanced".into(),
+        title: ringwise_model::Title::Goal { goal: ringwise_model::Goal::Balanced },
         reason: Some("CHG-4711".into()),
         who: "root".into(),
         argv: ["ringwise", "apply", "--yes"].map(String::from).into(),

@@ -153,7 +153,7 @@ fn outcomes_verify_history() {
     let e = Entry {
         id: 13,
         kind: Kind::Rollback { before: 12 },
-        title: "rollback of 12".into(),
+        title: ringwise_model::Title::Rollback { of: 12 },
         who: "root".into(),
         command: "ringwise rollback 12".into(),
         argv: Vec::new(),

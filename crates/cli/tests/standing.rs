@@ -116,7 +116,7 @@ fn entry(id: u64) -> Entry {
     Entry {
         id,
         kind: if id == 13 { Kind::Rollback { before: 12 } } else { Kind::Apply },
-        title: "goal forward".into(),
+        title: ringwise_model::Title::Goal { goal: ringwise_model::Goal::Forward },
         who: "root".into(),
         command: "ringwise apply --goal forward --yes".into(),
         argv: Vec::new(),

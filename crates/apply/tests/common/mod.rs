@@ -112,7 +112,7 @@ pub(crate) fn request_if(now: &Snapshot, wanted: &[Setting], if_refused: IfRefus
     Request {
         devices: now.nics.iter().filter(|n| devs.contains(&n.name())).map(|n| n.dev.clone()).collect(),
         steps,
-        title: "balanced".into(),
+        title: ringwise_model::Title::Text("balanced".into()),
         reason: Some("CHG-1".into()),
         who: "root".into(),
         argv: vec!["ringwise".into(), "apply".into()],

@@ -45,7 +45,7 @@ pub(crate) fn measure(table: &mut Table, dir: &Path) -> Result<()> {
     let request = Request {
         devices: before.nics.iter().map(|n| n.dev.clone()).collect(),
         steps: made.steps.clone(),
-        title: "benchmark".into(),
+        title: ringwise_model::Title::Text("benchmark".into()),
         who: "nobody".into(),
         argv: vec!["bench".into()],
         ..Request::default()

@@ -3,6 +3,7 @@
 use ringwise_apply::{Standing, Store};
 use ringwise_discover::Options;
 use ringwise_knob::{Match, Step};
+use ringwise_model::Title;
 
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
 use crate::args::{AdoptArgs, Common};
@@ -33,7 +34,7 @@ pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {
             return Err(Fail::refused("not confirmed; nothing was written down"));
         }
     }
-    let title = format!("adopt {}", if a.all { "--all".into() } else { a.devs.join(" ") });
+    let title = Title::Adopt { devs: if a.all { Vec::new() } else { a.devs.clone() } };
     let before = Default::default();
     let err = stderr_style(&style);
     let mut print = printer(&source.host, &before, &err, common.quiet, a.reason.as_deref());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ringwise_apply::{Policy, Request};
 use ringwise_knob::Setting;
-use ringwise_model::{Requested, Snapshot};
+use ringwise_model::{Requested, Snapshot, Title};
 use ringwise_plan::Plan;
 
 use super::goals;
@@ -72,8 +72,8 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
         return Ok(Status::Ok);
     }
     let title = match &file {
-        Some(f) => format!("plan {}", f.display()),
-        None => format!("goal {}", plan.intent.goal),
+        Some(f) => Title::Plan { file: Some(f.display().to_string()) },
+        None => Title::Goal { goal: plan.intent.goal },
     };
     let mut request =
         Request { devices: plan.devices.clone(), steps: plan.steps.clone(), ..request(title, a.reason.as_ref()) };

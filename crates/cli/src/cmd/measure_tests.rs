@@ -93,7 +93,12 @@ impl Case {
             instead: Vec::new(),
         };
         let devices = s.nics.iter().map(|n| n.dev.clone()).collect();
-        let request = Request { devices, steps: vec![step], title: "a test".into(), ..Request::default() };
+        let request = Request {
+            devices,
+            steps: vec![step],
+            title: ringwise_model::Title::Text("a test".into()),
+            ..Request::default()
+        };
         let store = store(&self.common).with_socket_name(self.dir.file_name().unwrap().to_string_lossy());
         ringwise_apply::run(&source.host, &request, &store, &Policy::default(), &mut |_| {}).unwrap()
     }

@@ -1,7 +1,7 @@
 //! What `capture --redact` and `support` know about a host and about our own command lines, and what they print.
 
 use clap::{Arg, ArgAction, Command};
-use ringwise_model::{Goal, Snapshot};
+use ringwise_model::Snapshot;
 use ringwise_sys::{Flag, FlagValue, Grammar, Knowledge, Redacted};
 
 use ringwise_text::{plural, thousands};
@@ -76,16 +76,6 @@ fn value(arg: &Arg) -> FlagValue {
     }
 }
 
-/// `goal forward`; of other titles the first word, as the rest may be a file or a name that somebody chose.
-pub(super) fn title(text: &str) -> String {
-    let mut words = text.split(' ');
-    let first = words.next().unwrap_or_default();
-    match words.next() {
-        Some(goal) if goal.parse::<Goal>().is_ok() => format!("{first} {goal}"),
-        _ => first.to_string(),
-    }
-}
-
 pub(super) fn kernel_lines_left_out(redacted: &[Redacted]) -> usize {
     redacted.iter().filter(|r| r.kind == KERNEL_LINE).map(|r| r.places).sum()
 }
@@ -129,13 +119,6 @@ mod tests {
             assert_eq!(of(name), Some(FlagValue::Nothing), "{name}");
         }
         assert!(g.commands.iter().any(|c| c == "apply") && g.commands.iter().any(|c| c == "bench"));
-    }
-
-    #[test]
-    fn titles_keep_goals_only() {
-        assert_eq!(title("goal forward"), "goal forward");
-        assert_eq!(title("plan /home/anna/x.json"), "plan");
-        assert_eq!(title("bench: acme"), "bench:");
     }
 }
 

@@ -84,7 +84,7 @@ fn make(source: &Source, common: &Common, id: u64) -> Result<Report> {
     Ok(Report {
         host: m.host.clone(),
         transaction: id,
-        title: entry.title.clone(),
+        title: entry.title.to_string(),
         reason: entry.reason.clone(),
         unix_time: entry.unix_time,
         state: state(entry),

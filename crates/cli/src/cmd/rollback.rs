@@ -9,6 +9,7 @@ use crate::render::standing;
 use crate::source::{self, Source};
 use ringwise_apply::{Ending, Entry, Kind, Store};
 use ringwise_discover::Options;
+use ringwise_model::Title;
 use ringwise_text::Style;
 
 pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
@@ -47,7 +48,7 @@ pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {
     policy.take_over = a.take_over;
     policy.force = a.force;
     policy.trial = trial::wanted(&on_trial);
-    let request = request(format!("rollback of {id}"), a.reason.as_ref());
+    let request = request(Title::Rollback { of: id }, a.reason.as_ref());
     let before = standing_now(&source.host, &store, &policy);
     let err = stderr_style(&style);
     let mut print = printer(&source.host, &before, &err, common.quiet, a.reason.as_deref());

@@ -170,9 +170,10 @@ pub(super) fn papers(
     let pretty = |v: serde_json::Result<String>| v.map_err(|e| e.to_string());
     let how = Page { all: true, ..Page::default() };
     let mut standings = status::standings(s, &store, host.since_boot());
+    let interfaces: Vec<&str> = s.nics.iter().map(Nic::name).collect();
     for e in standings.last.iter_mut() {
         // What somebody typed is no part of the account.
-        (e.reason, e.title) = (None, redaction::title(&e.title));
+        (e.reason, e.title) = (None, e.title.without_names(&interfaces));
     }
     let text = page::page(s, &standings, how, &Style::plain(None));
     out.standing = Standing::text(s, common);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ringwise_apply::{Event, Outcome, Policy, Process, Request, Store};
 use ringwise_knob::Learned;
+use ringwise_model::Title;
 use ringwise_sys::{Host, proc};
 
 use crate::args::{Common, Write};
@@ -77,7 +78,7 @@ pub(super) fn who() -> String {
 }
 
 /// A request without steps: who asks for what, and why.
-pub(super) fn request(title: String, reason: Option<&String>) -> Request {
+pub(super) fn request(title: Title, reason: Option<&String>) -> Request {
     let argv = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     Request { title, reason: reason.cloned(), who: who(), argv, ..Request::default() }
 }

@@ -230,7 +230,7 @@ pub fn title(e: &Entry) -> String {
     match &e.kind {
         Kind::Rollback { before: 0 } => "rollback to as first found".into(),
         Kind::Rollback { before } => format!("rollback of {before}"),
-        _ => e.title.clone(),
+        _ => e.title.to_string(),
     }
 }
 

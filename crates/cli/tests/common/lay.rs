@@ -79,7 +79,7 @@ impl Lay {
             devices: p.devices.clone(),
             steps,
             already,
-            title: format!("goal {}", p.intent.goal),
+            title: ringwise_model::Title::Goal { goal: p.intent.goal },
             who: "root".into(),
             argv: vec!["ringwise".into(), "apply".into()],
             requested: Some(Requested { flags: None, intent: p.intent.clone() }),

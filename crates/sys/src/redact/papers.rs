@@ -1,6 +1,7 @@
 //! What ringwise wrote itself: journals, state, what `support` says about them, and what a capture holds of the
 //! settings that are in effect. JSON is taken apart by its keys, everything else is prose.
 
+use ringwise_model::Title;
 use serde_json::{Map, Value};
 
 use super::command::{self, Grammar, Left};
@@ -14,8 +15,6 @@ const LEFT_OUT: &str = "(left out)";
 const NOBODY: [&str; 9] = ["", "root", "sudo", "uid", "timer", "guard", "health", "command", "somebody"];
 /// Who ends a trial by itself, with a reason that nobody has typed.
 const ITSELF: [&str; 2] = ["timer", "guard"];
-/// First words of titles.
-const TITLES: [&str; 6] = ["goal", "rollback", "adopt", "plan", "recover", "bench:"];
 
 /// Groups and policies that ringwise has names for; all others a person has chosen.
 const OWN_NAMES: [&str; 3] = ["latency", "bulk", "cpu"];
@@ -162,7 +161,7 @@ impl Walk<'_> {
                     return;
                 }
                 let was = inner.clone();
-                let mut new = Map::new();
+                let mut new = self.title(inner);
                 for (key, value) in inner.iter_mut() {
                     // It is of the line as it was, and would tell whether a guess at a name is right.
                     if key == "crc32" {
@@ -192,7 +191,6 @@ impl Walk<'_> {
             "argv" => self.left_out(text),
             // A file and a line.
             "said" => String::new(),
-            "title" => self.title(text),
             "who" | "by" => who(text, self.names),
             "reason" | "why" if is_typed(object, key) => self.left_out(text),
             "why" if object.get("record").and_then(Value::as_str) == Some("put_back") && self.trial => {
@@ -219,30 +217,19 @@ impl Walk<'_> {
         LEFT_OUT.into()
     }
 
-    /// `goal forward`, `rollback of 13`, `adopt eth1`; files, and names of states, go.
-    fn title(&mut self, text: &str) -> String {
-        let mut out: Vec<&str> = Vec::new();
-        let mut dropped = false;
-        for word in text.split_ascii_whitespace() {
-            let known = match out.is_empty() {
-                true => TITLES.contains(&word),
-                false => {
-                    matches!(word, "of" | "--all" | "balanced" | "forward" | "rpc" | "stream" | "latency" | "mixed")
-                        || word.len() <= 6 && word.bytes().all(|b| b.is_ascii_digit())
-                        || self.p.interfaces.iter().any(|d| d == word)
-                }
-            };
-            if known {
-                out.push(word);
-            } else {
-                dropped = true;
-            }
-        }
-        if dropped {
+    /// Takes the title and the purpose of a transaction out of `object`: both as they may be seen.
+    fn title(&mut self, object: &mut Map<String, Value>) -> Map<String, Value> {
+        let taken = ["title", "purpose"].into_iter().filter_map(|k| Some((k.to_string(), object.remove(k)?)));
+        let taken: Map<String, Value> = taken.collect();
+        let Ok(title) = serde_json::from_value::<Title>(Value::Object(taken)) else { return Map::new() };
+        let clean = title.without_names(self.p.interfaces);
+        if clean != title {
             self.names.count("title");
         }
-        let title = out.join(" ");
-        self.scrub(&title, Care::Tables)
+        match serde_json::to_value(&clean) {
+            Ok(Value::Object(parts)) => parts,
+            _ => Map::new(),
+        }
     }
 
     /// The bytes of a flow rule that has no words: addresses are among them, and where is not known.
@@ -314,8 +301,10 @@ mod tests {
 
     #[test]
     fn what_a_plan_is_made_of_stays() {
-        let text =
-            r#"{"applied":[{"command":"ringwise apply eth0 --goal rpc --health x","title":"plan /home/anna/x.json"}]}"#;
+        let text = concat!(
+            r#"{"applied":[{"command":"ringwise apply eth0 --goal rpc --health x","title":"plan /home/anna/x.json","#,
+            r#""purpose":{"code":"plan","facts":{"file":"/home/anna/x.json"}}}]}"#
+        );
         let got = go(text, true);
         assert!(
             got.contains("ringwise apply eth0 --goal=rpc --health=") && got.contains(r#""title": "plan""#),

@@ -11,7 +11,7 @@ use ringwise_apply::{Policy, Request, Store, Verdict, pending, undo_now};
 use ringwise_bench::result::State;
 use ringwise_discover::Options;
 use ringwise_knob::{Setting, compare};
-use ringwise_model::{Fact, shell};
+use ringwise_model::{Fact, Title, shell};
 use ringwise_plan::Plan;
 
 use crate::args::{Common, IntentArgs, StateArgs};
@@ -231,7 +231,7 @@ impl<'a> Switch<'a> {
         let request = Request {
             devices: plan.devices.clone(),
             steps: plan.steps.clone(),
-            ..request(format!("bench: {}", state.name), None)
+            ..request(Title::Bench { state: Some(state.name.clone()) }, None)
         };
         let mut log = Logbook::open(&who(), None);
         let done = ringwise_apply::run(&self.source.host, &request, &self.store, &policy, &mut |e| log.event(e));

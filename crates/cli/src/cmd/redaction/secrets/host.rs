@@ -421,7 +421,7 @@ pub(super) fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
     let request = Transaction {
         devices: vec![now.nic("eth0").unwrap().dev.clone()],
         steps: [&setting, &irq].map(step).into(),
-        title: "goal forward".into(),
+        title: ringwise_model::Title::Goal { goal: ringwise_model::Goal::Forward },
         reason: Some("CHG-4711".into()),
         who: "root".into(),
         argv: ["ringwise", "apply", "--yes"].map(String::from).into(),
