@@ -3,6 +3,7 @@
 mod alarms;
 mod recorded;
 mod remedies;
+mod texts;
 mod world;
 
 use std::time::Duration;

@@ -1,0 +1,77 @@
+//! What rules find for themselves, as data: a code with its facts. One enum for each family of rules; the file of the
+//! family makes the text and the evidence of each, and nothing is decided by these.
+
+mod drops;
+mod rss;
+mod soft;
+pub(crate) mod words;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use drops::{DropFound, Grown};
+pub use rss::RssFound;
+pub use soft::SoftFound;
+
+/// What a rule found, of one of the families. In JSON `code` and `facts`. [`fmt::Display`] is the text of the finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Found {
+    Drop(DropFound),
+    Rss(Box<RssFound>),
+    Soft(SoftFound),
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drop(x) => x.fmt(f),
+            Self::Rss(x) => x.fmt(f),
+            Self::Soft(x) => x.fmt(f),
+        }
+    }
+}
+
+impl Found {
+    /// What was found, one line each.
+    pub(crate) fn evidence(&self) -> Vec<String> {
+        match self {
+            Self::Drop(x) => x.evidence(),
+            Self::Rss(_) | Self::Soft(_) => Vec::new(),
+        }
+    }
+}
+
+impl From<DropFound> for Found {
+    fn from(x: DropFound) -> Self {
+        Self::Drop(x)
+    }
+}
+
+impl From<RssFound> for Found {
+    fn from(x: RssFound) -> Self {
+        Self::Rss(Box::new(x))
+    }
+}
+
+impl From<SoftFound> for Found {
+    fn from(x: SoftFound) -> Self {
+        Self::Soft(x)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_code_its_facts_and_a_text() {
+        let found: Found = DropFound::Ksoftirqd { cpu: ringwise_model::CpuId(3), percent: 71.4 }.into();
+        let json = json!({ "code": "ksoftirqd", "facts": { "cpu": 3, "percent": 71.4 } });
+        assert_eq!((found.to_string().as_str(), &serde_json::to_value(&found).unwrap()), ("ksoftirqd/3 runs 71 % of the time", &json));
+        assert_eq!(serde_json::from_value::<Found>(json).unwrap(), found);
+    }
+}
