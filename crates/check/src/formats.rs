@@ -48,6 +48,9 @@ pub fn sarif(reports: &[Report], unopened: &[Unopened]) -> Value {
             "partialFingerprints": { "ringwise/v1": format!("{} {}", place(host, f), f.rule) },
             "properties": { "evidence": f.evidence, "reasons": f.reasons, "remedy": f.remedy, "byHand": f.by_hand, "also": f.also },
         });
+        if let Some(found) = &f.found {
+            v["properties"]["found"] = json!(found);
+        }
         if let Some(why) = accepted {
             v["suppressions"] = json!([{ "kind": "external", "status": "accepted", "justification": why }]);
         }

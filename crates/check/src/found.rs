@@ -2,8 +2,13 @@
 //! family makes the text and the evidence of each, and nothing is decided by these.
 
 mod drops;
+mod forward;
+mod host;
+mod irq;
+mod moderation;
 mod rss;
 mod soft;
+mod steer;
 pub(crate) mod words;
 
 use std::fmt;
@@ -11,16 +16,26 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use drops::{DropFound, Grown};
+pub use forward::ForwardFound;
+pub use host::HostFound;
+pub use irq::{IrqFound, Misdelivered};
+pub use moderation::ModerationFound;
 pub use rss::RssFound;
 pub use soft::SoftFound;
+pub use steer::SteerFound;
 
-/// What a rule found, of one of the families. In JSON `code` and `facts`. [`fmt::Display`] is the text of the finding.
+/// What a rule found, of one of the families. Codes of all families differ. In JSON `code` and `facts`. [`fmt::Display`] is the text of the finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Found {
     Drop(DropFound),
     Rss(Box<RssFound>),
     Soft(SoftFound),
+    Host(HostFound),
+    Forward(ForwardFound),
+    Steer(SteerFound),
+    Moderation(ModerationFound),
+    Irq(IrqFound),
 }
 
 impl fmt::Display for Found {
@@ -29,6 +44,11 @@ impl fmt::Display for Found {
             Self::Drop(x) => x.fmt(f),
             Self::Rss(x) => x.fmt(f),
             Self::Soft(x) => x.fmt(f),
+            Self::Host(x) => x.fmt(f),
+            Self::Forward(x) => x.fmt(f),
+            Self::Steer(x) => x.fmt(f),
+            Self::Moderation(x) => x.fmt(f),
+            Self::Irq(x) => x.fmt(f),
         }
     }
 }
@@ -38,7 +58,10 @@ impl Found {
     pub(crate) fn evidence(&self) -> Vec<String> {
         match self {
             Self::Drop(x) => x.evidence(),
-            Self::Rss(_) | Self::Soft(_) => Vec::new(),
+            Self::Irq(x) => x.evidence(),
+            Self::Forward(_) | Self::Host(_) | Self::Moderation(_) | Self::Rss(_) | Self::Soft(_) | Self::Steer(_) => {
+                Vec::new()
+            }
         }
     }
 }
@@ -61,6 +84,36 @@ impl From<SoftFound> for Found {
     }
 }
 
+impl From<IrqFound> for Found {
+    fn from(x: IrqFound) -> Self {
+        Self::Irq(x)
+    }
+}
+
+impl From<ModerationFound> for Found {
+    fn from(x: ModerationFound) -> Self {
+        Self::Moderation(x)
+    }
+}
+
+impl From<SteerFound> for Found {
+    fn from(x: SteerFound) -> Self {
+        Self::Steer(x)
+    }
+}
+
+impl From<ForwardFound> for Found {
+    fn from(x: ForwardFound) -> Self {
+        Self::Forward(x)
+    }
+}
+
+impl From<HostFound> for Found {
+    fn from(x: HostFound) -> Self {
+        Self::Host(x)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -71,7 +124,10 @@ mod tests {
     fn a_code_its_facts_and_a_text() {
         let found: Found = DropFound::Ksoftirqd { cpu: ringwise_model::CpuId(3), percent: 71.4 }.into();
         let json = json!({ "code": "ksoftirqd", "facts": { "cpu": 3, "percent": 71.4 } });
-        assert_eq!((found.to_string().as_str(), &serde_json::to_value(&found).unwrap()), ("ksoftirqd/3 runs 71 % of the time", &json));
+        assert_eq!(
+            (found.to_string().as_str(), &serde_json::to_value(&found).unwrap()),
+            ("ksoftirqd/3 runs 71 % of the time", &json)
+        );
         assert_eq!(serde_json::from_value::<Found>(json).unwrap(), found);
     }
 }

@@ -16,6 +16,7 @@ mod first;
 mod fix;
 mod fold;
 pub mod formats;
+pub mod found;
 mod judge;
 mod laid;
 mod page;

@@ -26,7 +26,7 @@ pub(crate) fn judge(rule: &'static str, cx: &Cx, say: &mut Say) -> Option<()> {
             None => say.of_host(),
         }
         let severity = severity(rule, cx, dev, &steps);
-        let mut f = say.found(text(&steps)).fix(cx, Fix::planned());
+        let mut f = say.planned(text(&steps)).fix(cx, Fix::planned());
         if let Some(s) = severity {
             f = f.severity(s);
         }

@@ -3,6 +3,7 @@
 use ringwise_knob::Reason;
 use serde::{Deserialize, Serialize};
 
+use crate::found::Found;
 use crate::{RoleGuess, Severity};
 
 /// Name of the JSON document.
@@ -57,6 +58,9 @@ pub struct Finding {
     pub dev: Option<String>,
     /// One line, with the numbers found.
     pub text: String,
+    /// The same as data, where a rule looks for itself. `None`: what the plan would change, whose reasons are `reasons`.
+    #[serde(flatten)]
+    pub found: Option<Found>,
     /// What was found, one each.
     pub evidence: Vec<String>,
     /// Why the plan would change it, each reason once; empty where the rule looks for itself.

@@ -9,7 +9,6 @@ mod moderation;
 mod rss;
 mod soft;
 mod steer;
-mod text;
 
 pub use left_out::{LEFT_OUT, LeftOut};
 pub(crate) use rss::SYMMETRIC;

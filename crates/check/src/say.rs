@@ -7,6 +7,7 @@ use ringwise_model::{Fact, Unread};
 
 use crate::cx::Cx;
 use crate::fix::Fix;
+use crate::found::Found;
 use crate::report::{Finding, Unreadable};
 use crate::rule::{Rule, Severity};
 
@@ -81,7 +82,16 @@ impl Say {
     }
 
     /// A finding at the interface that is looked at, or of the host.
-    pub fn found(&mut self, text: impl Into<String>) -> Found<'_> {
+    pub fn found(&mut self, found: impl Into<Found>) -> Draft<'_> {
+        let found = found.into();
+        let (text, evidence) = (found.to_string(), found.evidence());
+        let draft = self.planned(text);
+        (draft.0.found, draft.0.evidence) = (Some(found), evidence);
+        draft
+    }
+
+    /// The same of what the plan would change, whose reasons stand beside it as data.
+    pub(crate) fn planned(&mut self, text: impl Into<String>) -> Draft<'_> {
         let r = self.rule;
         self.found_at.insert(self.dev.clone());
         self.findings.push(Finding {
@@ -90,6 +100,7 @@ impl Say {
             title: r.title.into(),
             dev: self.dev.clone(),
             text: text.into(),
+            found: None,
             evidence: Vec::new(),
             reasons: Vec::new(),
             why: r.why().into(),
@@ -103,7 +114,7 @@ impl Say {
         // Just pushed.
         let f = self.findings.last_mut().unwrap_or_else(|| unreachable!());
         f.by_hand = r.by_hand.iter().map(|c| c.replace("DEV", &dev)).collect();
-        Found(f)
+        Draft(f)
     }
 }
 
@@ -125,9 +136,9 @@ impl Family {
 }
 
 /// A finding in the making.
-pub struct Found<'a>(pub(crate) &'a mut Finding);
+pub struct Draft<'a>(pub(crate) &'a mut Finding);
 
-impl Found<'_> {
+impl Draft<'_> {
     pub fn evidence(self, text: impl Into<String>) -> Self {
         self.0.evidence.push(text.into());
         self

@@ -75,6 +75,11 @@ impl Traffic {
         Some((top.0, top.1, mean))
     }
 
+    /// CPUs where this counter grew, and by how much.
+    pub(crate) fn cpus_of(&self, name: &str) -> Vec<(CpuId, u64)> {
+        self.cpus.iter().filter_map(|(c, cpu)| Some((*c, *cpu.counts.get(name).filter(|n| **n > 0)?))).collect()
+    }
+
     pub fn protocol(&self, name: &str) -> u64 {
         self.protocols.get(name).copied().unwrap_or(0)
     }

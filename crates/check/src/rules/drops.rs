@@ -2,8 +2,8 @@
 
 use ringwise_model::{Dir, User};
 
-use super::text::{count, cpus_of, per_second, queues};
 use crate::fix::Fix;
+use crate::found::{DropFound, Grown};
 use crate::rule::{Confidence, Rule, Severity};
 
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
@@ -29,20 +29,11 @@ pub(super) static RULES: &[Rule] = &[
         under: &["D15"],
         judge: |cx, say| {
             let t = cx.traffic(say)?;
-            let lost = cpus_of(t, "softnet_dropped");
-            let n: u64 = lost.iter().map(|l| l.1).sum();
+            let each = t.cpus_of("softnet_dropped");
+            let n: u64 = each.iter().map(|l| l.1).sum();
             if n > 0 {
                 let limit = cx.sysctl("net.core.netdev_max_backlog").known().and_then(|v| v.parse::<u64>().ok());
-                let at: Vec<String> = lost.iter().map(|(c, n)| format!("CPU {c}: {n}")).collect();
-                let mut f = say.found(format!(
-                    "{} packets/s dropped before the stack, on CPUs {}",
-                    per_second(t, n),
-                    lost.iter().map(|l| l.0).collect::<ringwise_model::CpuSet>()
-                ));
-                if let Some(l) = limit {
-                    f = f.evidence(format!("net.core.netdev_max_backlog = {l}"));
-                }
-                f.evidence(at.join(", "));
+                say.found(DropFound::BeforeStack { per_second: t.per_second(n), each, limit });
             }
             Some(())
         },
@@ -65,11 +56,8 @@ pub(super) static RULES: &[Rule] = &[
             let t = cx.traffic(say)?;
             for (c, cpu) in &t.cpus {
                 let rate = t.per_second(cpu.counts.get("softnet_squeezed").copied().unwrap_or(0));
-                if rate > 10.0 && cpu.softirq.is_some_and(|s| s > BUSY) {
-                    say.found(format!(
-                        "CPU {c}: budget used up {rate:.0} times/s at {:.0} % softirq",
-                        cpu.softirq.unwrap_or(0.0)
-                    ));
+                if let Some(softirq_percent) = cpu.softirq.filter(|s| rate > 10.0 && *s > BUSY) {
+                    say.found(DropFound::BudgetUsedUp { cpu: *c, per_second: rate, softirq_percent });
                 }
             }
             Some(())
@@ -88,10 +76,9 @@ pub(super) static RULES: &[Rule] = &[
         rates: true,
         judge: |cx, say| {
             let t = cx.traffic(say)?;
-            let lost = cpus_of(t, "softnet_flow_limit");
-            let n: u64 = lost.iter().map(|l| l.1).sum();
+            let n: u64 = t.cpus_of("softnet_flow_limit").iter().map(|l| l.1).sum();
             if n > 0 {
-                say.found(format!("{} packets/s of large flows dropped by the flow limit", per_second(t, n)));
+                say.found(DropFound::FlowLimit { per_second: t.per_second(n) });
             }
             Some(())
         },
@@ -118,13 +105,14 @@ pub(super) static RULES: &[Rule] = &[
                 let fifo = l.counts.get("rx_fifo_errors");
                 let n = missed.max(fifo)?;
                 if *n > 0 {
-                    let f =
-                        say.found(format!("{} packets/s lost in the NIC before any CPU saw them", per_second(t, *n)));
                     let both = [("rx_missed_errors", missed), ("rx_fifo_errors", fifo)];
-                    let told = |(name, n): (&str, Option<&u64>)| Some(format!("{name} +{}", count(*n?)));
-                    let told: Vec<String> = both.into_iter().filter_map(told).collect();
-                    f.evidence(format!("{} in {:.1} s", told.join(", "), t.seconds))
-                        .evidence(format!("received meanwhile {}", l.rx_packets.map_or("unknown".into(), count)));
+                    let grown = |(name, n): (&str, Option<&u64>)| Some(Grown { name: name.to_string(), by: *n? });
+                    say.found(DropFound::InNic {
+                        per_second: t.per_second(*n),
+                        counters: both.into_iter().filter_map(grown).collect(),
+                        seconds: t.seconds,
+                        received: l.rx_packets,
+                    });
                 }
                 Some(())
             })
@@ -145,7 +133,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each_rate(say, |_, l, t, say| {
                 let n = l.alloc_fail?;
                 if n > 0 {
-                    say.found(format!("{} buffers/s could not be allocated", per_second(t, n)));
+                    say.found(DropFound::NoBuffers { per_second: t.per_second(n) });
                 }
                 Some(())
             })
@@ -164,13 +152,10 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             cx.each_rate(say, |_, l, t, say| {
                 let names = ["rx_crc_errors", "rx_length_errors", "rx_frame_errors"];
-                let seen: Vec<String> = names
-                    .iter()
-                    .filter(|n| l.count(n) > 0)
-                    .map(|n| format!("{n} {}/s", per_second(t, l.count(n))))
-                    .collect();
-                if !seen.is_empty() {
-                    say.found(seen.join(", "));
+                let seen = names.iter().filter(|n| l.count(n) > 0);
+                let counters: Vec<_> = seen.map(|n| (n.to_string(), t.per_second(l.count(n)))).collect();
+                if !counters.is_empty() {
+                    say.found(DropFound::Damaged { counters });
                 }
                 Some(())
             })
@@ -193,10 +178,7 @@ pub(super) static RULES: &[Rule] = &[
                 let n = *l.counts.get("rx_dropped")?;
                 let full = t.cpus.values().any(|c| c.counts.get("softnet_dropped").is_some_and(|n| *n > 0));
                 if t.per_second(n) > 1.0 && l.count("rx_missed_errors") == 0 && !full {
-                    say.found(format!(
-                        "{} packets/s dropped and none missed: mostly for nobody here",
-                        per_second(t, n)
-                    ));
+                    say.found(DropFound::ForNobody { per_second: t.per_second(n) });
                 }
                 Some(())
             })
@@ -219,7 +201,7 @@ pub(super) static RULES: &[Rule] = &[
                     l.of(Dir::Tx).filter(|q| q.timeouts.is_some_and(|n| n > 0)).map(|q| q.queue).collect();
                 l.of(Dir::Tx).find_map(|q| q.timeouts)?;
                 if !stuck.is_empty() {
-                    say.found(format!("transmit {} timed out", queues(&stuck)));
+                    say.found(DropFound::TransmitTimeout { queues: stuck });
                 }
                 Some(())
             })
@@ -242,7 +224,7 @@ pub(super) static RULES: &[Rule] = &[
             let t = cx.traffic(say)?;
             let n = t.protocol("Udp:RcvbufErrors") + t.protocol("Udp6:RcvbufErrors");
             if n > 0 {
-                say.found(format!("{} UDP packets/s lost at full socket buffers", per_second(t, n)));
+                say.found(DropFound::UdpBuffers { per_second: t.per_second(n) });
             }
             Some(())
         },
@@ -261,7 +243,7 @@ pub(super) static RULES: &[Rule] = &[
             let t = cx.traffic(say)?;
             let (over, drops) = (t.protocol("TcpExt:ListenOverflows"), t.protocol("TcpExt:ListenDrops"));
             if over + drops > 0 {
-                say.found(format!("{} connections/s lost at full listen queues", per_second(t, over.max(drops))));
+                say.found(DropFound::ListenQueues { per_second: t.per_second(over.max(drops)) });
             }
             Some(())
         },
@@ -283,15 +265,15 @@ pub(super) static RULES: &[Rule] = &[
                 if cx.driver(n) != "ena" {
                     return None;
                 }
-                let over: Vec<String> = l
+                let exceeded: Vec<(String, f64)> = l
                     .counts
                     .iter()
                     .filter(|(k, n)| k.ends_with("_allowance_exceeded") && **n > 0)
-                    .map(|(k, n)| format!("{} {}/s", k.trim_end_matches("_exceeded"), per_second(t, *n)))
+                    .map(|(k, n)| (k.trim_end_matches("_exceeded").to_string(), t.per_second(*n)))
                     .collect();
                 l.counts.keys().find(|k| k.ends_with("_allowance_exceeded"))?;
-                if !over.is_empty() {
-                    say.found(format!("above the provider's allowance: {}", over.join(", ")));
+                if !exceeded.is_empty() {
+                    say.found(DropFound::Allowance { exceeded });
                 }
                 Some(())
             })
@@ -312,7 +294,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each_rate(say, |_, l, t, say| {
                 let n = *l.counts.get("qdisc_drops")?;
                 if n > 0 {
-                    say.found(format!("{} packets/s dropped before they were sent", per_second(t, n)));
+                    say.found(DropFound::QueueDiscipline { per_second: t.per_second(n) });
                 }
                 Some(())
             })
@@ -334,7 +316,7 @@ pub(super) static RULES: &[Rule] = &[
             t.cpus.values().find_map(|c| c.ksoftirqd)?;
             for (c, cpu) in &t.cpus {
                 if let Some(k) = cpu.ksoftirqd.filter(|k| *k > BUSY) {
-                    say.found(format!("ksoftirqd/{c} runs {k:.0} % of the time"));
+                    say.found(DropFound::Ksoftirqd { cpu: *c, percent: k });
                 }
             }
             Some(())
@@ -360,11 +342,8 @@ pub(super) static RULES: &[Rule] = &[
             }
             let (cpu, top, mean) = t.busiest()?;
             if top > WALL && mean < BUSY {
-                let text = format!(
-                    "CPU {cpu} at {top:.0} % interrupt time while the mean of the {} CPUs is {mean:.0} %",
-                    t.cpus.len()
-                );
-                let f = say.found(text);
+                let cpus = t.cpus.len() as u32;
+                let f = say.found(DropFound::OneCpu { cpu, percent: top, cpus, mean_percent: mean });
                 let layout = ["A01", "A02", "A04", "A15", "Q04"];
                 if layout.iter().any(|r| cx.planned.contains_key(*r)) {
                     f.fix(cx, Fix::planned())
@@ -395,7 +374,10 @@ pub(super) static RULES: &[Rule] = &[
                 let (rx, tx) = (l.count("rx_pause"), l.count("tx_pause"));
                 l.counts.get("rx_pause").or(l.counts.get("tx_pause"))?;
                 if t.per_second(rx) > 1.0 || t.per_second(tx) > 1.0 {
-                    say.found(format!("pause frames: {}/s sent, {}/s received", per_second(t, tx), per_second(t, rx)));
+                    say.found(DropFound::PauseFrames {
+                        sent_per_second: t.per_second(tx),
+                        received_per_second: t.per_second(rx),
+                    });
                 }
                 Some(())
             })

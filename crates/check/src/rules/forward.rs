@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::words::plural;
-use ringwise_model::{Count, Dir, Fact, Goal, Nic, NicKind};
+use ringwise_model::{Count, Dir, Goal, Nic, NicKind};
 
-use super::text::count;
 use crate::cx::Cx;
 use crate::fix::Fix;
+use crate::found::ForwardFound;
 use crate::rule::{Confidence, Rule, Severity};
 
 const XDP: &str = "The eXpress Data Path (CoNEXT 2018), public measurements";
@@ -57,10 +56,7 @@ pub(super) static RULES: &[Rule] = &[
             let n = say.take(cx.i.extra.number(TRACKED))?;
             let (cpu, top, _) = cx.traffic(say)?.busiest()?;
             if n > 1000 && top > 80.0 {
-                say.found(format!(
-                    "{} connections are tracked while CPU {cpu} is {top:.0} % busy with packets",
-                    count(n)
-                ));
+                say.found(ForwardFound::TrackingBusyCpu { connections: n, cpu, percent: top });
             }
             Some(())
         },
@@ -80,7 +76,7 @@ pub(super) static RULES: &[Rule] = &[
             let n = say.take(cx.i.extra.number(TRACKED))?;
             let max = say.take(cx.i.extra.number("/proc/sys/net/netfilter/nf_conntrack_max"))?;
             if max > 0 && n * 5 > max * 4 {
-                say.found(format!("{} of {} connections", count(n), count(max)));
+                say.found(ForwardFound::TrackingNearlyFull { connections: n, most: max });
             }
             Some(())
         },
@@ -102,7 +98,8 @@ pub(super) static RULES: &[Rule] = &[
             }
             let t = say.take(cx.i.extra.file("/proc/net/ip_tables_names"))?;
             if !t.is_empty() {
-                say.found(format!("tables of iptables: {}", t.split_ascii_whitespace().collect::<Vec<_>>().join(" ")));
+                let tables = t.split_ascii_whitespace().map(str::to_string).collect();
+                say.found(ForwardFound::IptablesTables { tables });
             }
             Some(())
         },
@@ -129,7 +126,7 @@ pub(super) static RULES: &[Rule] = &[
                 return None;
             }
             if !m.iter().any(|m| m.starts_with("nf_flow_table")) {
-                say.found(format!("{} connections are tracked and no flowtable is there", count(n)));
+                say.found(ForwardFound::NoFlowtable { connections: n });
             }
             Some(())
         },
@@ -153,11 +150,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let own = say.take(cx.i.extra.number(&format!("/proc/sys/net/ipv4/conf/{}/rp_filter", n.name())))?;
                 if own.max(all) > 0 {
-                    say.found(format!(
-                        "rp_filter is {} ({})",
-                        own.max(all),
-                        if own.max(all) == 1 { "strict" } else { "loose" }
-                    ));
+                    say.found(ForwardFound::ReversePathFilter { value: own.max(all) });
                 }
                 Some(())
             })
@@ -184,7 +177,7 @@ pub(super) static RULES: &[Rule] = &[
             let port = cx.nics.iter().find(bridge)?;
             let on = say.take(cx.i.extra.number("/proc/sys/net/bridge/bridge-nf-call-iptables"))?;
             if on > 0 {
-                say.found(format!("bridge-nf-call-iptables is 1, and {} is a port of a bridge", port.name()));
+                say.found(ForwardFound::BridgeCallsIptables { port: port.name().to_string() });
             }
             Some(())
         },
@@ -202,8 +195,8 @@ pub(super) static RULES: &[Rule] = &[
         ours: Some("--set DEV.features.rxvlan=true --allow-disruption"),
         judge: |cx, say| {
             cx.each(say, |n, say| {
-                let above = n.dev.ifindex.and_then(|i| cx.s.bystanders.above.get(&i)).and_then(|k| k.get("vlan"));
-                above?;
+                let above = n.dev.ifindex.and_then(|i| cx.s.bystanders.above.get(&i));
+                let vlans = above.and_then(|k| k.get("vlan"))?;
                 let all = say.get(&n.features)?;
                 let off: Vec<&str> = ["rx-vlan-hw-parse", "tx-vlan-hw-insert"]
                     .into_iter()
@@ -211,8 +204,8 @@ pub(super) static RULES: &[Rule] = &[
                     .collect();
                 if !off.is_empty() {
                     let fix = Fix::all(off.iter().map(|f| Fix::feature(n.name(), f, true)));
-                    say.found(format!("{} off with {} VLANs above", off.join(", "), above.copied().unwrap_or(0)))
-                        .fix(cx, fix.disruptive());
+                    let features = off.iter().map(|f| f.to_string()).collect();
+                    say.found(ForwardFound::VlanOffloadsOff { features, vlans: *vlans }).fix(cx, fix.disruptive());
                 }
                 Some(())
             })
@@ -246,7 +239,7 @@ pub(super) static RULES: &[Rule] = &[
                 };
                 any = Some(());
                 if p.split_ascii_whitespace().next() == Some("layer2") {
-                    say.found(format!("xmit_hash_policy layer2 over {}", plural(members.len(), "member")));
+                    say.found(ForwardFound::BondHashesLayer2 { members: members.len() as u32 });
                 }
             }
             say.of_host();
@@ -274,7 +267,7 @@ pub(super) static RULES: &[Rule] = &[
                 };
                 any = Some(());
                 if mask.chars().any(|c| c != '0' && c != ',') {
-                    say.found(format!("rps_cpus is {mask} on an interface without queues of its own"));
+                    say.found(ForwardFound::RpsWithoutQueues { mask });
                 }
             }
             say.of_host();
@@ -316,11 +309,11 @@ pub(super) static RULES: &[Rule] = &[
                 for (what, value) in kinds {
                     let all: BTreeSet<String> = members.iter().filter_map(|m| value(m)).collect();
                     if all.len() > 1 {
-                        differs.push(format!("{what} {}", all.into_iter().collect::<Vec<_>>().join(" and ")));
+                        differs.push((what.to_string(), all.into_iter().collect()));
                     }
                 }
                 if !differs.is_empty() {
-                    say.found(format!("members differ: {}", differs.join(", ")));
+                    say.found(ForwardFound::MembersDiffer { differs });
                 }
             }
             say.of_host();
@@ -350,7 +343,11 @@ pub(super) static RULES: &[Rule] = &[
                 let (Some(a), Some(b)) = (cx.qdisc(n, say), cx.qdisc(below, say)) else { continue };
                 any = Some(());
                 if a.root != "noqueue" && b.root != "noqueue" {
-                    say.found(format!("{} here and {} on {}", a.root, b.root, below.name()));
+                    say.found(ForwardFound::TwoDisciplines {
+                        here: a.root.clone(),
+                        below: b.root.clone(),
+                        dev: below.name().to_string(),
+                    });
                 }
             }
             say.of_host();
@@ -373,7 +370,7 @@ pub(super) static RULES: &[Rule] = &[
                 // Absent: built in.
                 let t = say.take(cx.i.extra.file(&format!("/sys/module/{driver}/taint")))?;
                 if t.contains('O') {
-                    say.found(format!("{driver} was not built with this kernel"));
+                    say.found(ForwardFound::ModuleFromElsewhere { module: driver.clone() });
                 }
                 Some(())
             })
@@ -393,7 +390,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let d = say.get(&n.link.duplex)?;
                 if d == "half" {
-                    say.found("the link is half duplex");
+                    say.found(ForwardFound::HalfDuplex);
                 }
                 Some(())
             })
@@ -416,7 +413,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let e = *say.get(cx.i.extra.devs.get(n.name())?.eee.as_ref()?)?;
                 if e.active && e.enabled {
-                    say.found("energy efficient ethernet is active");
+                    say.found(ForwardFound::EnergyEfficientEthernet);
                 }
                 Some(())
             })
@@ -442,7 +439,7 @@ pub(super) static RULES: &[Rule] = &[
                 let flags = say.take(cx.i.extra.file(&format!("/sys/class/net/{}/flags", n.name())))?;
                 let bits = u32::from_str_radix(flags.trim_start_matches("0x"), 16).ok()?;
                 if bits & 0x100 != 0 {
-                    say.found("the interface is promiscuous and no port of a bridge");
+                    say.found(ForwardFound::Promiscuous);
                 }
                 Some(())
             })
@@ -462,7 +459,7 @@ pub(super) static RULES: &[Rule] = &[
             let t = cx.traffic(say)?;
             let rate = t.per_second(t.protocol("Ip:ReasmReqds"));
             if rate > 10.0 {
-                say.found(format!("{rate:.0} fragments/s have to be put together"));
+                say.found(ForwardFound::Fragments { per_second: rate });
             }
             Some(())
         },
@@ -481,11 +478,8 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let q = cx.qdisc(n, say)?;
                 if ["mqprio", "taprio"].contains(&q.root.as_str()) {
-                    let queues = match cx.tx_queues(n) {
-                        Fact::Known(n) => format!("{n} transmit queues"),
-                        _ => "transmit queues".into(),
-                    };
-                    say.found(format!("{} hands the {queues} out to classes", q.root));
+                    let queues = cx.tx_queues(n).known().copied();
+                    say.found(ForwardFound::ClassesOwnQueues { discipline: q.root.clone(), queues });
                 }
                 Some(())
             })
@@ -512,11 +506,8 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |nic, say| {
                 let f = cx.feature(nic, "rx-udp_tunnel-port-offload", say)?;
                 if !f.on && !f.fixed && !f.wanted {
-                    say.found(format!(
-                        "rx-udp_tunnel-port-offload is off, with {}",
-                        plural(n as usize, &format!("{kind} interface"))
-                    ))
-                    .fix(cx, Fix::feature(nic.name(), "rx-udp_tunnel-port-offload", true).disruptive());
+                    say.found(ForwardFound::TunnelOffloadOff { kind: kind.to_string(), interfaces: n })
+                        .fix(cx, Fix::feature(nic.name(), "rx-udp_tunnel-port-offload", true).disruptive());
                 }
                 Some(())
             })
@@ -536,7 +527,7 @@ pub(super) static RULES: &[Rule] = &[
             if cx.kernel()? >= (3, 6) || !cx.forwards() {
                 return None;
             }
-            say.found(format!("kernel {} keeps a cache of routes", cx.s.host.kernel.known().map_or("", |k| k)));
+            say.found(ForwardFound::RouteCache { kernel: cx.s.host.kernel.known()?.clone() });
             Some(())
         },
         ..Rule::BASE
@@ -558,7 +549,7 @@ pub(super) static RULES: &[Rule] = &[
             if cx.kernel()? >= (4, 0) || !cx.forwards() {
                 return None;
             }
-            say.found(format!("kernel {} has the old tree of routes", cx.s.host.kernel.known().map_or("", |k| k)));
+            say.found(ForwardFound::OldRouteTree { kernel: cx.s.host.kernel.known()?.clone() });
             Some(())
         },
         ..Rule::BASE

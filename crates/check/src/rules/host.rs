@@ -1,10 +1,9 @@
 //! The host around the device: PCI Express, power, memory, caches.
 
-use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Fact, Goal, User};
 
-use super::text::{bytes, count, gts};
 use crate::cx::Cx;
+use crate::found::HostFound;
 use crate::planned;
 use crate::rule::{Confidence, Rule, Severity};
 
@@ -15,10 +14,6 @@ const HTTP: &str = "Extreme HTTP performance tuning (talawah.io, 2021)";
 /// Not on a bus of its own whose numbers mean anything.
 fn is_guest(cx: &Cx) -> bool {
     cx.s.topology.hypervisor.is_known()
-}
-
-fn takes(sockets: usize) -> String {
-    format!("{} {}", plural(sockets, "packet socket"), if sockets == 1 { "takes" } else { "take" })
 }
 
 /// CPUs that take queue interrupts.
@@ -49,7 +44,7 @@ pub(super) static RULES: &[Rule] = &[
                 if p.now.lanes < p.max.lanes {
                     // What the port needs may fit all the same.
                     let fits = enough(p.now.mtps, p.now.lanes, n.link.speed_mbps.known().copied());
-                    say.found(format!("{} of {} lanes", p.now.lanes, p.max.lanes)).severity(if fits {
+                    say.found(HostFound::FewLanes { lanes: p.now.lanes, most: p.max.lanes }).severity(if fits {
                         Severity::Info
                     } else {
                         Severity::Error
@@ -80,7 +75,7 @@ pub(super) static RULES: &[Rule] = &[
                 let (now, max) = (p.now.mtps?, p.max.mtps?);
                 if now < max {
                     let fits = enough(Some(now), p.now.lanes, n.link.speed_mbps.known().copied());
-                    say.found(format!("{} of {} a lane", gts(now), gts(max))).severity(if fits {
+                    say.found(HostFound::SlowLanes { mtps: now, most_mtps: max }).severity(if fits {
                         Severity::Info
                     } else {
                         Severity::Error
@@ -118,13 +113,13 @@ pub(super) static RULES: &[Rule] = &[
                 let need: u64 = ports.iter().map(|s| u64::from(*s)).sum();
                 let have = u64::from(mtps) * u64::from(lanes) * encoding(mtps) / 100 * 8 / 10;
                 if need > have && lanes > 0 {
-                    say.found(format!(
-                        "{} x{lanes} carries about {} Mb/s, the {} of the card need {}",
-                        gts(mtps),
-                        count(have),
-                        plural(ports.len(), "port"),
-                        count(need)
-                    ));
+                    say.found(HostFound::LinkTooNarrow {
+                        mtps,
+                        lanes,
+                        carries_mbps: have,
+                        ports: ports.len() as u32,
+                        needs_mbps: need,
+                    });
                 }
                 Some(())
             })
@@ -152,10 +147,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if c.max_payload == 128 && c.max_payload_capable > 128 {
-                    say.found(format!(
-                        "MaxPayload {} bytes, the device can do {}",
-                        c.max_payload, c.max_payload_capable
-                    ));
+                    say.found(HostFound::SmallPayload { bytes: c.max_payload, most: c.max_payload_capable });
                 }
                 Some(())
             })
@@ -185,7 +177,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let least = if speed >= 100_000 { 4096 } else { 512 };
                 if c.max_read_request < least {
-                    say.found(format!("MaxReadReq {} bytes at {speed} Mb/s", c.max_read_request));
+                    say.found(HostFound::SmallReadRequests { bytes: c.max_read_request, mbps: speed });
                 }
                 Some(())
             })
@@ -209,7 +201,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let c = *say.get(cx.i.extra.devs.get(n.name())?.pci.as_ref()?)?;
                 if c.aspm && policy.as_deref() != Some("performance") {
-                    say.found(format!("the link may sleep (policy {})", policy.as_deref().unwrap_or("unknown")));
+                    say.found(HostFound::LinkMaySleep { policy: policy.clone() });
                 }
                 Some(())
             })
@@ -254,7 +246,7 @@ pub(super) static RULES: &[Rule] = &[
                     hit = hit.difference(&quick);
                 }
                 if !hit.is_empty() {
-                    say.found(format!("governor {governor} on CPUs {hit}, which take queue interrupts"));
+                    say.found(HostFound::Governor { governor: governor.clone(), cpus: hit });
                 }
             }
             Some(())
@@ -285,11 +277,7 @@ pub(super) static RULES: &[Rule] = &[
                 let t = say.take(cx.i.extra.file(&format!("/sys/class/net/{}/device/iommu_group/type", n.name())))?;
                 if t == "DMA" {
                     let fast = n.link.speed_mbps.known().is_some_and(|s| *s >= 10_000);
-                    say.found("strict IOMMU domain: every unmapping waits for the hardware").severity(if fast {
-                        Severity::Warning
-                    } else {
-                        Severity::Info
-                    });
+                    say.found(HostFound::StrictIommu).severity(if fast { Severity::Warning } else { Severity::Info });
                 }
                 Some(())
             })
@@ -310,7 +298,7 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             let used = say.take(cx.i.extra.number("/sys/kernel/debug/swiotlb/io_tlb_used"))?;
             if used > 0 {
-                say.found(format!("{} slots of the bounce buffer are in use", count(used)));
+                say.found(HostFound::BounceBuffer { slots: used });
             }
             Some(())
         },
@@ -332,7 +320,7 @@ pub(super) static RULES: &[Rule] = &[
             }
             let on = say.take(cx.i.extra.number("/proc/sys/kernel/numa_balancing"))?;
             if on > 0 {
-                say.found(format!("kernel.numa_balancing is {on}"));
+                say.found(HostFound::NumaBalancing { value: on });
             }
             Some(())
         },
@@ -355,7 +343,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let some = n.local_cpus.known().is_some_and(|c| !c.is_empty() && !cx.s.topology.online.is_subset(c));
                 if !n.node.is_known() && !some {
-                    say.found("its node is not known (numa_node), and nothing else says which CPUs are near");
+                    say.found(HostFound::NodeUnknown);
                 }
                 Some(())
             })
@@ -388,10 +376,8 @@ pub(super) static RULES: &[Rule] = &[
                 return None;
             }
             if !open.is_empty() {
-                say.found(format!(
-                    "{}: buffers are cleared at each return to a program, threads of a core are exposed all the same",
-                    open.join(" ")
-                ));
+                let vulnerabilities = open.iter().map(|v| v.to_string()).collect();
+                say.found(HostFound::BuffersCleared { vulnerabilities });
             }
             Some(())
         },
@@ -409,13 +395,13 @@ pub(super) static RULES: &[Rule] = &[
             let all = say.get(cx.i.extra.packet_sockets.as_ref()?)?;
             let every = all.iter().filter(|p| p.protocol == 3 && p.ifindex == 0).count();
             if every > 0 {
-                say.found(format!("{} every packet of every interface", takes(every)));
+                say.found(HostFound::PacketSockets { sockets: every as u32, all_interfaces: true });
             }
             cx.each(say, |n, say| {
                 let i = n.dev.ifindex?.0;
                 let here = all.iter().filter(|p| p.protocol == 3 && p.ifindex == i).count();
                 if here > 0 {
-                    say.found(format!("{} every packet", takes(here)));
+                    say.found(HostFound::PacketSockets { sockets: here as u32, all_interfaces: false });
                 }
                 Some(())
             })
@@ -439,7 +425,7 @@ pub(super) static RULES: &[Rule] = &[
                 return None;
             }
             if say.take(cx.i.extra.number("/proc/sys/kernel/nmi_watchdog"))? > 0 {
-                say.found(format!("kernel.nmi_watchdog is 1, CPUs {quiet} are isolated"));
+                say.found(HostFound::NmiWatchdog { isolated: quiet });
             }
             Some(())
         },
@@ -465,7 +451,7 @@ pub(super) static RULES: &[Rule] = &[
             let used = irq_cpus(cx);
             for (c, cpu) in t.cpus.iter().filter(|(c, _)| used.contains(**c)) {
                 if let Some(s) = cpu.steal.filter(|s| *s > 5.0) {
-                    say.found(format!("{s:.0} % of CPU {c}'s time is stolen, and it takes queue interrupts"));
+                    say.found(HostFound::StolenTime { cpu: *c, percent: s });
                 }
             }
             Some(())
@@ -490,7 +476,7 @@ pub(super) static RULES: &[Rule] = &[
             if ["hpet", "acpi_pm", "refined-jiffies", "jiffies", "pit"].contains(&now.as_str())
                 && let Some(other) = other
             {
-                say.found(format!("the clock is {now}, {other} is there"))
+                say.found(HostFound::SlowClock { clock: now, faster: other.to_string() })
                     .by_hand(format!("echo {other} > {dir}/current_clocksource"));
             }
             Some(())
@@ -519,7 +505,7 @@ pub(super) static RULES: &[Rule] = &[
             let free = say.take(cx.i.extra.number("/proc/sys/vm/min_free_kbytes"))?;
             let total = say.take(cx.i.extra.number("/proc/meminfo"))?;
             if free * 100 < total && free < 1 << 20 {
-                say.found(format!("vm.min_free_kbytes is {} of {}", bytes(free << 10), bytes(total << 10)));
+                say.found(HostFound::LittleFreeMemory { free_bytes: free << 10, of_bytes: total << 10 });
             }
             Some(())
         },
@@ -542,7 +528,7 @@ pub(super) static RULES: &[Rule] = &[
                     _ => None,
                 })?;
                 if mode == "generic" {
-                    say.found("an XDP program runs in generic mode");
+                    say.found(HostFound::GenericXdp);
                 }
                 Some(())
             })
@@ -574,11 +560,8 @@ pub(super) static RULES: &[Rule] = &[
             }
             let missing: Vec<&str> = ["rep_good", "erms"].into_iter().filter(|f| !has(f)).collect();
             if !missing.is_empty() && !has("fsrm") {
-                let text = match missing.as_slice() {
-                    [one] => format!("the CPU flag {one} is not there"),
-                    all => format!("the CPU flags {} are not there", all.join(" ")),
-                };
-                say.found(text);
+                let flags = missing.iter().map(|f| f.to_string()).collect();
+                say.found(HostFound::CpuFlagsMissing { flags });
             }
             Some(())
         },

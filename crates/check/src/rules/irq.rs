@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::words::plural;
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Goal, Movable, Role as Serves};
 
-use super::text::{count, queues};
 use crate::fix::Fix;
+use crate::found::{IrqFound, Misdelivered};
 use crate::planned;
 use crate::rule::{Confidence, Needs, Rule, Severity};
 use crate::say::Family;
@@ -99,7 +98,7 @@ pub(super) static RULES: &[Rule] = &[
                 let all = at.len() == vs.len();
                 at.dedup();
                 if wide && all && at.len() == 1 {
-                    say.found(format!("{} queue interrupts, all left to CPU {}", vs.len(), at[0]))
+                    say.found(IrqFound::AllOnOneCpu { interrupts: vs.len() as u32, cpu: at[0] })
                         .fix(cx, Fix::planned());
                 }
                 Some(())
@@ -129,7 +128,7 @@ pub(super) static RULES: &[Rule] = &[
                     .map(|q| q.id)
                     .collect();
                 if !rps.is_empty() {
-                    say.found(format!("RPS of {} reaches isolated CPUs {isolated}", queues(&rps)))
+                    say.found(IrqFound::RpsReachesIsolated { queues: rps, isolated: isolated.clone() })
                         .fix_planned(cx, Family::RpsCpus);
                 }
                 Some(())
@@ -175,9 +174,9 @@ pub(super) static RULES: &[Rule] = &[
                 for ((knob, cpus), (mut q, rest)) in seen {
                     q.sort();
                     q.dedup();
-                    let f = say.found(format!("{knob} of {} names CPU {cpus}, which is offline", queues(&q)));
                     let sets = q.iter().map(|q| Fix::set(n.name(), format!("{knob}.{q}"), &rest));
                     let fix = Fix::all(sets);
+                    let f = say.found(IrqFound::OfflineCpu { of: knob.to_string(), queues: q, cpus });
                     match knob {
                         "irq_cpus" => f.fix(cx, Fix::planned()),
                         // No list is no mask: only the plan can take it away.
@@ -207,16 +206,12 @@ pub(super) static RULES: &[Rule] = &[
                 for v in n.queue_vectors() {
                     let (Some(asked), Some(eff)) = (v.asked.known(), v.effective.known()) else { continue };
                     if !eff.is_empty() && !eff.intersects(asked) {
-                        off.push(format!(
-                            "{} asked for CPU {asked}, goes to {eff}",
-                            v.names.first().map_or("?", String::as_str)
-                        ));
+                        let (asked, goes_to) = (asked.clone(), eff.clone());
+                        off.push(Misdelivered { name: v.names.first().cloned(), asked, goes_to });
                     }
                 }
                 if !off.is_empty() {
-                    let go = if off.len() == 1 { "goes" } else { "go" };
-                    let text = format!("{} of its interrupts {go} elsewhere than asked: {}", off.len(), off[0]);
-                    say.found(text).0.evidence = off;
+                    say.found(IrqFound::Elsewhere { interrupts: off });
                 }
                 Some(())
             })
@@ -247,9 +242,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if online > 1 && vs.iter().all(|v| v.asked.known().is_some_and(|a| a.len() > 1)) {
-                    let have = if hinted == 1 { "has" } else { "have" };
-                    say.found(format!("{} {have} a hint of the driver, none has a CPU", plural(hinted, "interrupt")))
-                        .fix(cx, Fix::planned());
+                    say.found(IrqFound::HintsUnused { interrupts: hinted as u32 }).fix(cx, Fix::planned());
                 }
                 Some(())
             })
@@ -283,11 +276,7 @@ pub(super) static RULES: &[Rule] = &[
                 let mean = sum as f64 / active.len() as f64;
                 let max = active.iter().max().map_or(0.0, |m| *m as f64);
                 if max > 3.0 * mean {
-                    say.found(format!(
-                        "one of {} active vectors takes {:.1} times their mean",
-                        active.len(),
-                        max / mean
-                    ));
+                    say.found(IrqFound::OneVectorBusy { vectors: active.len() as u32, times: max / mean });
                 }
                 Some(())
             })
@@ -309,7 +298,7 @@ pub(super) static RULES: &[Rule] = &[
             for (c, cpu) in &t.cpus {
                 let rate = t.per_second(cpu.interrupts);
                 if rate > 100_000.0 {
-                    say.found(format!("CPU {c} takes {} interrupts/s of queues", count(rate as u64)));
+                    say.found(IrqFound::ManyInterrupts { cpu: *c, per_second: rate });
                 }
             }
             cx.each_rate(say, |n, l, t, say| {
@@ -319,7 +308,7 @@ pub(super) static RULES: &[Rule] = &[
                 let irqs: u64 = l.of(Dir::Rx).filter_map(|q| q.interrupts).sum();
                 let pps = t.per_second(l.rx_packets? + l.tx_packets.unwrap_or(0));
                 if pps > 50_000.0 && t.per_second(irqs) >= pps {
-                    say.found(format!("{:.0} interrupts/s for {pps:.0} packets/s", t.per_second(irqs)));
+                    say.found(IrqFound::InterruptAPacket { per_second: t.per_second(irqs), packets_per_second: pps });
                 }
                 Some(())
             });
@@ -349,7 +338,7 @@ pub(super) static RULES: &[Rule] = &[
                     .filter(|(_, p)| *p > f64::from(ring) / 2.0)
                     .collect();
                 if let Some((q, p)) = seen.first() {
-                    say.found(format!("{p:.0} packets an interrupt on queue {q}, with a ring of {ring}"));
+                    say.found(IrqFound::LongBatches { packets: *p, queue: *q, ring });
                 }
                 Some(())
             })
@@ -395,12 +384,8 @@ pub(super) static RULES: &[Rule] = &[
                     Some(d) => say.at(d),
                     None => say.of_host(),
                 }
-                let text = match list.as_slice() {
-                    [one] => one.to_string(),
-                    more => format!("{} settings differ from what was applied: {}, …", more.len(), more[0]),
-                };
-                let f = say.found(text).fix(cx, Fix::take_over());
-                f.0.evidence = list.iter().map(|l| l.to_string()).collect();
+                let settings = list.into_iter().map(str::to_string).collect();
+                say.found(IrqFound::Drift { settings }).fix(cx, Fix::take_over());
             }
             say.of_host();
             Some(())
@@ -424,11 +409,8 @@ pub(super) static RULES: &[Rule] = &[
                     .filter_map(|v| v.names.first().map(String::as_str))
                     .collect();
                 if !fixed.is_empty() {
-                    say.found(format!(
-                        "{} of {} queue interrupts cannot be moved",
-                        fixed.len(),
-                        n.queue_vectors().count()
-                    ));
+                    let of = n.queue_vectors().count() as u32;
+                    say.found(IrqFound::Immovable { interrupts: fixed.len() as u32, of });
                 }
                 Some(())
             })
@@ -456,8 +438,7 @@ pub(super) static RULES: &[Rule] = &[
                 let lost: Vec<u32> = (0..cx.rx_queues(n)).filter(|q| n.vector_of(Dir::Rx, *q).is_none()).collect();
                 if !lost.is_empty() {
                     let unknown = n.vectors.iter().filter(|v| v.role == Serves::Unknown).count();
-                    say.found(format!("no interrupt is known for {}", queues(&lost)))
-                        .evidence(format!("{} of unknown purpose", plural(unknown, "vector")));
+                    say.found(IrqFound::NoInterruptKnown { queues: lost, unknown: unknown as u32 });
                 }
                 Some(())
             })
@@ -488,8 +469,7 @@ pub(super) static RULES: &[Rule] = &[
                     .flat_map(|i| i.rx.clone())
                     .collect();
                 if !loose.is_empty() {
-                    say.found(format!("the NAPI threads of {} may run on all CPUs", queues(&loose)))
-                        .fix(cx, Fix::planned());
+                    say.found(IrqFound::ThreadsAnywhere { queues: loose }).fix(cx, Fix::planned());
                 }
                 Some(())
             })
@@ -522,8 +502,7 @@ pub(super) static RULES: &[Rule] = &[
                     })
                     .collect();
                 if !split.is_empty() {
-                    say.found(format!("receive and transmit interrupts of {} are on different cores", queues(&split)))
-                        .fix(cx, Fix::planned());
+                    say.found(IrqFound::PairsApart { queues: split }).fix(cx, Fix::planned());
                 }
                 Some(())
             })

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::{Coalesce, Goal, Knob, Nic, User, Wish};
 
-use super::text::bytes;
 use crate::cx::Cx;
 use crate::fix::Fix;
+use crate::found::ModerationFound;
 use crate::planned;
 use crate::rule::{Confidence, Needs, Rule, Severity};
 use crate::say::Say;
@@ -70,7 +70,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if params(n, say)?.get("use-adaptive-rx").is_some_and(|v| *v != 0) {
-                    say.found("rx-usecs is laid down, but adaptive moderation is on and goes over it")
+                    say.found(ModerationFound::AdaptiveOverwrites)
                         .fix(cx, Fix::set(n.name(), "coalesce.use-adaptive-rx", false));
                 }
                 Some(())
@@ -112,7 +112,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let rx = by("rx-usecs");
                 if rx.len() > 1 {
-                    say.found(format!("rx-usecs differs by queue: {} us", super::text::list(&rx)));
+                    say.found(ModerationFound::QueuesDiffer { rx_usecs: rx });
                 }
                 Some(())
             })
@@ -137,7 +137,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if frames == 1 && c.get("rx-usecs").is_some_and(|u| *u > 0) {
-                    say.found(format!("rx-frames is 1, so rx-usecs {} never comes to pass", c["rx-usecs"]))
+                    say.found(ModerationFound::InterruptAFrame { rx_usecs: c["rx-usecs"] })
                         .fix(cx, Fix::set(n.name(), "coalesce.rx-max-frames", 0));
                 }
                 Some(())
@@ -161,16 +161,14 @@ pub(super) static RULES: &[Rule] = &[
                 let v = say.get(&n.napi)?.device;
                 let (defer, flush) = (v.defer_hard_irqs?, v.gro_flush_timeout_ns?);
                 if defer > 0 && flush == 0 {
-                    say.found(format!("napi_defer_hard_irqs is {defer}, gro_flush_timeout is 0: it has no effect"))
+                    say.found(ModerationFound::DeferralWithoutTime { defer_hard_irqs: defer })
                         .fix(cx, Fix::set(n.name(), "napi.defer_hard_irqs", 0));
                 }
                 // The time alone flushes GRO late, which some want; it defers nothing.
                 if defer == 0 && flush > 0 {
-                    say.found(format!(
-                        "gro_flush_timeout is {flush} ns, napi_defer_hard_irqs is 0: no interrupt is deferred"
-                    ))
-                    .severity(Severity::Info)
-                    .fix(cx, Fix::set(n.name(), "napi.gro_flush_timeout_ns", 0));
+                    say.found(ModerationFound::TimeWithoutDeferral { gro_flush_timeout_ns: flush })
+                        .severity(Severity::Info)
+                        .fix(cx, Fix::set(n.name(), "napi.gro_flush_timeout_ns", 0));
                 }
                 Some(())
             })
@@ -202,10 +200,7 @@ pub(super) static RULES: &[Rule] = &[
                     .collect();
                 napi.instances.iter().find(|i| i.values.is_known())?;
                 if !alone.is_empty() {
-                    say.found(format!(
-                        "irq-suspend-timeout is set on {} without deferral",
-                        super::text::queues(&alone)
-                    ));
+                    say.found(ModerationFound::SuspensionWithoutDeferral { queues: alone });
                 }
                 Some(())
             })
@@ -230,13 +225,9 @@ pub(super) static RULES: &[Rule] = &[
                 let busy = t.busiest().is_some_and(|(_, top, _)| top > 80.0);
                 if *missed > 0 && ring.now < ring.max && !busy {
                     let want = (ring.now * 2).min(ring.max);
-                    say.found(format!(
-                        "{} packets/s lost with a ring of {} (at most {}), and no CPU is busy",
-                        super::text::per_second(t, *missed),
-                        ring.now,
-                        ring.max
-                    ))
-                    .fix(cx, Fix::set(n.name(), "rings.rx", want).disruptive());
+                    let (lost_per_second, ring, most) = (t.per_second(*missed), ring.now, ring.max);
+                    say.found(ModerationFound::RingTooSmall { lost_per_second, ring, most })
+                        .fix(cx, Fix::set(n.name(), "rings.rx", want).disruptive());
                 }
                 Some(())
             })
@@ -275,11 +266,12 @@ pub(super) static RULES: &[Rule] = &[
                 if need > l3 && ring > 256 {
                     let room = u32::try_from(l3 / (queues * buffer)).unwrap_or(u32::MAX).max(256);
                     let fits = (1 << room.ilog2()).min(ring / 2).max(256);
-                    say.found(format!(
-                        "{queues} rings of {ring} share a cache: {} of buffers in {}",
-                        bytes(need),
-                        bytes(l3)
-                    ))
+                    say.found(ModerationFound::RingsLargerThanCache {
+                        queues,
+                        ring,
+                        buffers_bytes: need,
+                        cache_bytes: l3,
+                    })
                     .fix(cx, Fix::set(n.name(), "rings.rx", fits).disruptive());
                 }
                 Some(())
@@ -305,7 +297,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let off = feature_off(n, &["rx-gro"], say)?;
                 if !off.is_empty() && !say.has_finding() {
-                    say.found("GRO is off: each packet of a stream goes through the stack alone")
+                    say.found(ModerationFound::GroOff)
                         .severity(if cx.forwards() { Severity::Info } else { Severity::Warning })
                         .fix(cx, set_features(n, &["gro"], true));
                 }
@@ -329,8 +321,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let f = say.get(&n.features)?.get("rx-lro")?;
                 if f.on && !f.fixed {
-                    say.found("LRO is on: packets that it joined are dropped instead of forwarded")
-                        .fix(cx, Fix::feature(n.name(), "lro", false).disruptive());
+                    say.found(ModerationFound::LroOn).fix(cx, Fix::feature(n.name(), "lro", false).disruptive());
                 }
                 Some(())
             })
@@ -358,7 +349,8 @@ pub(super) static RULES: &[Rule] = &[
                 ];
                 let off = feature_off(n, &names, say)?;
                 if !off.is_empty() && !say.has_finding() {
-                    say.found(format!("{} off", off.join(", "))).fix(cx, set_features(n, &off, true).disruptive());
+                    say.found(ModerationFound::OffloadsOff { features: off.iter().map(|n| n.to_string()).collect() })
+                        .fix(cx, set_features(n, &off, true).disruptive());
                 }
                 Some(())
             })
@@ -378,7 +370,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let f = cx.feature(n, "tx-nocache-copy", say)?;
                 if f.on {
-                    say.found("tx-nocache-copy is on").fix(cx, Fix::feature(n.name(), "tx-nocache-copy", false));
+                    say.found(ModerationFound::NoCacheCopy).fix(cx, Fix::feature(n.name(), "tx-nocache-copy", false));
                 }
                 Some(())
             })
@@ -399,7 +391,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let split = *say.get(cx.i.extra.devs.get(n.name())?.tcp_data_split.as_ref()?)?;
                 if split {
-                    say.found("tcp-data-split is on");
+                    say.found(ModerationFound::DataSplit);
                 }
                 Some(())
             })
@@ -431,13 +423,8 @@ pub(super) static RULES: &[Rule] = &[
                 let p = say.get(&n.pause)?;
                 let on = |b: Option<bool>| b == Some(true);
                 if (on(p.rx) || on(p.tx)) && !say.has_finding() {
-                    let word = |b: Option<bool>| if on(b) { "on" } else { "off" };
-                    say.found(format!(
-                        "pause frames rx {}, tx {}: a router that pauses slows its neighbour",
-                        word(p.rx),
-                        word(p.tx)
-                    ))
-                    .fix(cx, Fix::goal(Goal::Forward).disruptive());
+                    say.found(ModerationFound::PauseFramesOn { rx: on(p.rx), tx: on(p.tx) })
+                        .fix(cx, Fix::goal(Goal::Forward).disruptive());
                 }
                 Some(())
             })

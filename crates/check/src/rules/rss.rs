@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting, rss as knob_rss};
-use ringwise_model::words::plural;
 use ringwise_model::{Action, Dir, Goal, Knob, NicKind};
 use ringwise_plan::NotPossible;
 
-use super::text::{count, queues};
 use crate::cx::Cx;
 use crate::fix::Fix;
+use crate::found::RssFound;
 use crate::planned;
 use crate::rule::{Confidence, Needs, Rule, Severity};
 
@@ -84,12 +83,8 @@ pub(super) static RULES: &[Rule] = &[
                     .find_map(|c| Some((c, t.cpus.get(&c)?.busy()?)).filter(|(_, b)| *b > 80.0));
                 if let Some((cpu, busy)) = hot {
                     let want = max.min(cores);
-                    say.found(format!(
-                        "{} for {}, and CPU {cpu} is {busy:.0} % busy with them",
-                        plural(now as usize, "queue"),
-                        plural(cores as usize, "near core")
-                    ))
-                    .fix(cx, Fix::queues(n.name(), want).disruptive());
+                    say.found(RssFound::FewQueuesBusy { queues: now, near_cores: cores, cpu, busy_percent: busy })
+                        .fix(cx, Fix::queues(n.name(), want).disruptive());
                 }
                 Some(())
             })
@@ -121,7 +116,7 @@ pub(super) static RULES: &[Rule] = &[
                 c.combined.or(c.rx)?;
                 let (now, cores) = (cx.rx_queues(n), cx.cores(&cx.near(n)) as u32);
                 if now > cores && left_out.contains(n.name()) {
-                    say.found(format!("{now} queues for {}", plural(cores as usize, "near physical core")))
+                    say.found(RssFound::MoreQueuesThanCores { queues: now, near_cores: cores })
                         .fix(cx, Fix::planned().disruptive());
                 }
                 Some(())
@@ -151,11 +146,11 @@ pub(super) static RULES: &[Rule] = &[
                 c.combined.or(c.rx)?;
                 let (now, cpus) = (cx.rx_queues(n), cx.s.topology.online.len() as u32);
                 if now > cpus {
-                    say.found(format!("{now} queues for {}", plural(cpus as usize, "CPU")))
+                    say.found(RssFound::MoreQueuesThanCpus { queues: now, cpus })
                         .fix(cx, Fix::queues(n.name(), cpus).disruptive());
                 } else if left_out.contains(n.name()) {
-                    let near = plural(cx.near(n).len(), "near CPU");
-                    say.found(format!("{now} queues for {near}"))
+                    let near_cpus = cx.near(n).len() as u32;
+                    say.found(RssFound::MoreQueuesThanNearCpus { queues: now, near_cpus })
                         .fix(cx, Fix::planned().disruptive())
                         .severity(Severity::Info);
                 }
@@ -193,7 +188,7 @@ pub(super) static RULES: &[Rule] = &[
                 if share > 20.0 && without.contains(&"udp4") {
                     let sets = without.iter().map(|f| Fix::set(n.name(), format!("rss.fields.{f}"), "sdfn"));
                     let fix = Fix::all(sets);
-                    say.found(format!("UDP is hashed by addresses only; {share:.0} % of packets are UDP")).fix(cx, fix);
+                    say.found(RssFound::UdpByAddresses { udp_percent: share }).fix(cx, fix);
                 }
                 Some(())
             })
@@ -217,18 +212,13 @@ pub(super) static RULES: &[Rule] = &[
                 if *max > min + 1 && by.len() > 1 {
                     let worst = by.iter().max_by_key(|(_, c)| **c)?;
                     let sum: u32 = by.values().sum();
-                    let even = 100.0 / by.len() as f64;
                     // Blocks of a size that does not divide the table are even enough.
                     if f64::from(*max) * by.len() as f64 / f64::from(sum) < 1.25 && sum >= 4 * by.len() as u32 {
                         return Some(());
                     }
-                    say.found(format!(
-                        "queue {} has {} of {sum} entries, {:.0} % instead of {even:.0} %",
-                        worst.0,
-                        worst.1,
-                        f64::from(*worst.1) * 100.0 / f64::from(sum)
-                    ))
-                    .fix(cx, Fix::set(n.name(), "rss.table", format!("equal {}", cx.rx_queues(n))));
+                    let (queue, entries) = (*worst.0, *worst.1);
+                    say.found(RssFound::TableUneven { queue, entries, of: sum, queues: by.len() as u32 })
+                        .fix(cx, Fix::set(n.name(), "rss.table", format!("equal {}", cx.rx_queues(n))));
                 }
                 Some(())
             })
@@ -265,8 +255,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if !idle.is_empty() {
-                    let get = if idle.len() == 1 { "gets" } else { "get" };
-                    say.found(format!("{} of {used} {get} no flows: the table names only {named}", queues(&idle)))
+                    say.found(RssFound::QueuesWithoutEntries { queues: idle, of: used, named })
                         .fix(cx, Fix::set(n.name(), "rss.table", format!("equal {used}")));
                 }
                 Some(())
@@ -291,7 +280,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if rss.table.len() < 4 * used {
-                    say.found(format!("{} entries for {used} queues", rss.table.len()));
+                    say.found(RssFound::TableSmall { entries: rss.table.len() as u32, queues: used as u32 });
                 }
                 Some(())
             })
@@ -321,7 +310,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if let Some(r) = refused.get(n.name()) {
-                    say.found(r.why.to_string());
+                    say.found(RssFound::FewerRefused { obstacle: r.why.clone() });
                 }
                 Some(())
             })
@@ -348,7 +337,7 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let by = l.rx_max_over_mean?;
                 if by > 1.5 {
-                    say.found(format!("the busiest receive queue has {by:.1} times the mean of {}", cx.rx_queues(n)));
+                    say.found(RssFound::FlowsUneven { times: by, queues: cx.rx_queues(n) });
                 }
                 Some(())
             })
@@ -373,9 +362,9 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if key.bytes().all(|b| b == b'0') {
-                    say.found("the hash key is all zeros: every flow goes to one queue").severity(Severity::Warning);
+                    say.found(RssFound::KeyOfZeros).severity(Severity::Warning);
                 } else if key.as_bytes().chunks(4).all(|c| key.as_bytes().starts_with(c)) {
-                    say.found(format!("the hash key repeats {}: it is symmetric", &key[..4]));
+                    say.found(RssFound::KeyRepeats { bytes: key[..4].to_string() });
                 }
                 Some(())
             })
@@ -408,11 +397,8 @@ pub(super) static RULES: &[Rule] = &[
                 // Absent: the kernel has no such transform, so there is nothing to propose.
                 let now = rss.symmetric.known()?;
                 if now == "none" && cx.rx_queues(n) > 1 {
-                    say.found(format!(
-                        "{} connections are tracked, and the hash does not bring their two directions together",
-                        count(tracked)
-                    ))
-                    .fix(cx, Fix::set(n.name(), "rss.symmetric", "symmetric-xor"));
+                    say.found(RssFound::TwoQueuesAConnection { tracked })
+                        .fix(cx, Fix::set(n.name(), "rss.symmetric", "symmetric-xor"));
                 }
                 Some(())
             })
@@ -439,14 +425,11 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let f = cx.feature(n, "rx-ntuple-filter", say)?;
                 if !f.on && !f.fixed {
-                    let (text, severity) = match laid {
-                        true => ("flow rules are laid down, but the feature ntuple is off".into(), Severity::Error),
-                        false => (
-                            format!("{} although the feature ntuple is off", plural(there, "flow rule")),
-                            Severity::Info,
-                        ),
+                    let (found, severity) = match laid {
+                        true => (RssFound::RulesConfiguredFeatureOff, Severity::Error),
+                        false => (RssFound::RulesFeatureOff { rules: there as u32 }, Severity::Info),
                     };
-                    say.found(text).severity(severity).fix(cx, Fix::feature(n.name(), "ntuple", true));
+                    say.found(found).severity(severity).fix(cx, Fix::feature(n.name(), "ntuple", true));
                 }
                 Some(())
             })
@@ -471,19 +454,18 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let used = cx.rx_queues(n);
                 let contexts = n.rss.known().and_then(|r| r.contexts.known());
-                let dead = |r: &ringwise_model::Rule| match (r.context, r.action) {
-                    (Some(c), _) => contexts.is_some_and(|all| !all.contains_key(&c)),
-                    (None, Action::Queue(q)) => q >= used,
-                    _ => false,
-                };
-                for (id, r) in rules.rules.iter().filter(|(_, r)| dead(r)) {
-                    let to = match (r.context, r.action) {
-                        (Some(c), _) => format!("context {c}, which was deleted"),
-                        (None, Action::Queue(q)) => format!("queue {q} of {used}"),
-                        (None, a) => format!("{a:?}"),
+                for (id, r) in &rules.rules {
+                    let (location, flow) = (*id, r.flow.clone());
+                    let found = match (r.context, r.action) {
+                        (Some(context), _) if contexts.is_some_and(|all| !all.contains_key(&context)) => {
+                            RssFound::RuleToGoneContext { location, flow, context }
+                        }
+                        (None, Action::Queue(queue)) if queue >= used => {
+                            RssFound::RuleToGoneQueue { location, flow, queue, of: used }
+                        }
+                        _ => continue,
                     };
-                    say.found(format!("rule {id} leads {} to {to}", r.flow))
-                        .by_hand(format!("ethtool -N {} delete {id}", n.name()));
+                    say.found(found).by_hand(format!("ethtool -N {} delete {id}", n.name()));
                 }
                 Some(())
             })
@@ -512,11 +494,8 @@ pub(super) static RULES: &[Rule] = &[
                 let seen = t.protocol("TcpExt:TCPOFOQueue");
                 let share = seen * 100 > t.protocol("Ip:InReceives");
                 if !f.on && !f.fixed && share && t.per_second(seen) > 10.0 {
-                    say.found(format!(
-                        "{:.0} TCP segments/s come out of order while the driver steers flows by itself",
-                        t.per_second(seen)
-                    ))
-                    .fix(cx, Fix::feature(n.name(), "ntuple", true));
+                    say.found(RssFound::OwnSteeringReorders { per_second: t.per_second(seen) })
+                        .fix(cx, Fix::feature(n.name(), "ntuple", true));
                 }
                 Some(())
             })
@@ -542,7 +521,7 @@ pub(super) static RULES: &[Rule] = &[
                 let max = c.combined.or(c.rx)?.max;
                 let cpus = cx.s.topology.online.len() as u32;
                 if max * 2 < cpus && cx.rx_queues(n) == max {
-                    say.found(format!("{} at most for {cpus} CPUs", plural(max as usize, "queue")));
+                    say.found(RssFound::FunctionFewQueues { most: max, cpus });
                 }
                 Some(())
             })

@@ -2,8 +2,8 @@
 
 use ringwise_model::Goal;
 
-use super::text::count;
 use crate::fix::Fix;
+use crate::found::SoftFound;
 use crate::rule::{Confidence, Rule, Severity};
 
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
@@ -22,16 +22,16 @@ pub(super) static RULES: &[Rule] = &[
             if cx.goal() == Goal::Latency {
                 return None;
             }
-            let (mut seen, mut sets) = (Vec::new(), Vec::new());
+            let (mut values, mut sets) = (Vec::new(), Vec::new());
             for name in ["net.core.busy_read", "net.core.busy_poll"] {
                 let v = say.take(cx.sysctl(name))?;
                 if v != "0" {
-                    seen.push(format!("{name} is {v} us"));
+                    values.push((name.to_string(), v));
                     sets.push(Fix::sysctl(name, 0));
                 }
             }
-            if !seen.is_empty() {
-                say.found(seen.join(", ")).fix(cx, Fix::all(sets));
+            if !values.is_empty() {
+                say.found(SoftFound::BusyPolling { values }).fix(cx, Fix::all(sets));
             }
             Some(())
         },
@@ -52,11 +52,8 @@ pub(super) static RULES: &[Rule] = &[
                 let q = cx.qdisc(n, say)?;
                 let fifo = |k: &str| k.starts_with("pfifo");
                 if len > 10_000 && (fifo(&q.root) || q.leaves.keys().any(|k| fifo(k))) {
-                    say.found(format!(
-                        "txqueuelen is {} with {}",
-                        count(len),
-                        q.leaves.keys().next().unwrap_or(&q.root)
-                    ));
+                    let discipline = q.leaves.keys().next().unwrap_or(&q.root).clone();
+                    say.found(SoftFound::LongQueue { packets: len, discipline });
                 }
                 Some(())
             })
@@ -80,7 +77,7 @@ pub(super) static RULES: &[Rule] = &[
                 let q = cx.qdisc(n, say)?;
                 let single = ["pfifo_fast", "pfifo", "bfifo", "fq", "fq_codel", "sfq", "codel", "fq_pie", "pie"];
                 if single.contains(&q.root.as_str()) {
-                    say.found(format!("{} alone over {tx} transmit queues: one lock", q.root));
+                    say.found(SoftFound::OneDiscipline { discipline: q.root.clone(), queues: tx });
                 }
                 Some(())
             })
@@ -106,7 +103,7 @@ pub(super) static RULES: &[Rule] = &[
                 let tx = say.take(cx.tx_queues(n)).filter(|tx| *tx > 1)?;
                 let q = cx.qdisc(n, say)?;
                 if ["htb", "hfsc", "tbf", "cake", "prio", "drr", "cbq"].contains(&q.root.as_str()) {
-                    say.found(format!("{} over {tx} transmit queues at {speed} Mb/s: one lock", q.root));
+                    say.found(SoftFound::Shaper { discipline: q.root.clone(), queues: tx, mbps: speed });
                 }
                 Some(())
             })
@@ -138,10 +135,7 @@ pub(super) static RULES: &[Rule] = &[
                     return None;
                 }
                 if !low.is_empty() {
-                    say.found(format!(
-                        "limit_max of transmit {} is below two frames of the MTU",
-                        super::text::queues(&low)
-                    ));
+                    say.found(SoftFound::ByteLimitsLow { queues: low });
                 }
                 Some(())
             })
@@ -169,10 +163,8 @@ pub(super) static RULES: &[Rule] = &[
                     && c.counts.get("softnet_processed").is_some_and(|n| t.per_second(*n) > 100_000.0)
             });
             if let (Some((cpu, _)), true) = (busy, limit <= 1000) {
-                say.found(format!(
-                    "CPU {cpu} gets more than 100,000 packets/s with RPS, the backlog has {limit} places"
-                ))
-                .fix(cx, Fix::sysctl("net.core.netdev_max_backlog", 4000));
+                say.found(SoftFound::ShortBacklog { cpu: *cpu, places: limit })
+                    .fix(cx, Fix::sysctl("net.core.netdev_max_backlog", 4000));
             }
             Some(())
         },
@@ -199,10 +191,7 @@ pub(super) static RULES: &[Rule] = &[
             let on = say.take(cx.i.extra.number("/proc/sys/net/core/netdev_tstamp_prequeue"))?;
             let sockets = say.get(cx.i.extra.packet_sockets.as_ref()?)?;
             if on == 1 && !sockets.is_empty() {
-                say.found(format!(
-                    "netdev_tstamp_prequeue is 1 with RPS and {}",
-                    ringwise_model::words::plural(sockets.len(), "packet socket")
-                ));
+                say.found(SoftFound::StampsBeforeRps { packet_sockets: sockets.len() as u32 });
             }
             Some(())
         },

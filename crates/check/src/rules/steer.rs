@@ -1,11 +1,10 @@
 //! Steering in software: RPS, RFS, XPS.
 
-use ringwise_model::words::plural;
 use ringwise_model::{CpuSet, Dir, Goal, Nic};
 
-use super::text::{count, queues};
 use crate::cx::Cx;
 use crate::fix::Fix;
+use crate::found::SteerFound;
 use crate::planned;
 use crate::role::tcp_in_use;
 use crate::rule::{Confidence, Needs, Rule, Severity};
@@ -111,10 +110,7 @@ pub(super) static RULES: &[Rule] = &[
                     if hot && mask.contains(at) && mask.len() > 1 { CpuSet::one(at) } else { CpuSet::new() }
                 });
                 if !list.is_empty() {
-                    say.found(format!(
-                        "RPS of {} hands packets to CPUs {cpus}, which take their interrupts and are busy",
-                        queues(&list)
-                    ));
+                    say.found(SteerFound::RpsToOwnCpu { queues: list, cpus });
                 }
                 Some(())
             })
@@ -144,8 +140,7 @@ pub(super) static RULES: &[Rule] = &[
                     mask.iter().filter(away).collect()
                 });
                 if !list.is_empty() && !say.has_finding() {
-                    say.found(format!("RPS of {} hands packets to CPUs {cpus} of another node", queues(&list)))
-                        .fix_planned(cx, Family::RpsCpus);
+                    say.found(SteerFound::RpsToOtherNode { queues: list, cpus }).fix_planned(cx, Family::RpsCpus);
                 }
                 Some(())
             })
@@ -173,11 +168,7 @@ pub(super) static RULES: &[Rule] = &[
                 });
                 // One queue of a single core has nobody else to help it.
                 if !list.is_empty() && cx.near(n).len() > 2 {
-                    say.found(format!(
-                        "RPS of {} hands packets to CPUs {cpus}, second threads of the cores that take them",
-                        queues(&list)
-                    ))
-                    .fix_planned(cx, Family::RpsCpus);
+                    say.found(SteerFound::RpsToSibling { queues: list, cpus }).fix_planned(cx, Family::RpsCpus);
                 }
                 Some(())
             })
@@ -205,17 +196,12 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let want = power(entries / all.len() as u32).max(1);
                 if all.iter().any(|c| *c != want) && !say.has_finding() {
-                    let sum: u64 = all.iter().map(|c| u64::from(*c)).sum();
+                    let flows: u64 = all.iter().map(|c| u64::from(*c)).sum();
+                    let queues = all.len() as u32;
                     let short = all.iter().any(|c| *c < want);
-                    say.found(format!(
-                        "{} hold {} flows together, the host's table {}: {} each would be right",
-                        plural(all.len(), "queue"),
-                        count(sum),
-                        count(entries.into()),
-                        count(want.into())
-                    ))
-                    .severity(if short { Severity::Warning } else { Severity::Info })
-                    .fix(cx, Fix::set(n.name(), "rps_flow_cnt", want));
+                    say.found(SteerFound::RfsShares { queues, flows, entries, share: want })
+                        .severity(if short { Severity::Warning } else { Severity::Info })
+                        .fix(cx, Fix::set(n.name(), "rps_flow_cnt", want));
                 }
                 Some(())
             })
@@ -249,14 +235,12 @@ pub(super) static RULES: &[Rule] = &[
                 return None;
             }
             if entries > 0 && on.is_empty() && cx.i.devs.is_empty() {
-                say.found(format!("rps_sock_flow_entries is {}, but no queue has rps_flow_cnt", count(entries.into())))
-                    .fix(cx, Fix::host("rfs_entries", 0));
+                say.found(SteerFound::RfsTableAlone { entries }).fix(cx, Fix::host("rfs_entries", 0));
             }
             if entries == 0 {
                 for n in on {
                     say.at(n.name());
-                    say.found("rps_flow_cnt is set, but rps_sock_flow_entries is 0")
-                        .fix(cx, Fix::set(n.name(), "rps_flow_cnt", 0));
+                    say.found(SteerFound::RfsQueuesAlone).fix(cx, Fix::set(n.name(), "rps_flow_cnt", 0));
                 }
             }
             say.of_host();
@@ -281,8 +265,7 @@ pub(super) static RULES: &[Rule] = &[
             let entries = *say.get(&cx.s.host.rps_sock_flow_entries)?;
             let on = cx.nics.iter().any(|n| n.rx_queues.iter().any(|q| q.rps_flow_cnt.known().is_some_and(|c| *c > 0)));
             if entries > 0 && on && cx.goal() == Goal::Balanced {
-                say.found(format!("RFS with {} entries on a host that forwards", count(entries.into())))
-                    .fix(cx, Fix::goal(Goal::Forward));
+                say.found(SteerFound::RfsOnRouter { entries }).fix(cx, Fix::goal(Goal::Forward));
             }
             Some(())
         },
@@ -315,8 +298,7 @@ pub(super) static RULES: &[Rule] = &[
                         sets.push(Fix::set(n.name(), "rps_flow_cnt", power(want as u32 / used).max(1)));
                     }
                 }
-                say.found(format!("{} entries for {} TCP sockets", count(entries.into()), count(sockets)))
-                    .fix(cx, Fix::all(sets));
+                say.found(SteerFound::RfsTableSmall { entries, sockets }).fix(cx, Fix::all(sets));
             }
             Some(())
         },
@@ -349,7 +331,7 @@ pub(super) static RULES: &[Rule] = &[
                 if on && !f.on && !f.fixed {
                     // That goal has RFS and leaves the device alone.
                     let known = cx.goal_of(n) == Goal::Stream;
-                    say.found(format!("RFS is on and {} could steer flows itself, but ntuple is off", cx.driver(n)))
+                    say.found(SteerFound::AcceleratedRfsOff { driver: cx.driver(n).to_string() })
                         .severity(if known { Severity::Info } else { Severity::Warning })
                         .fix(cx, Fix::feature(n.name(), "ntuple", true));
                 }
@@ -415,8 +397,7 @@ pub(super) static RULES: &[Rule] = &[
                 let covered = masks.iter().fold(CpuSet::new(), |all, m| all.union(m));
                 let hole = online.difference(&covered);
                 if !hole.is_empty() && !say.has_finding() {
-                    say.found(format!("CPUs {hole} are in no XPS mask and fall back to the hash"))
-                        .fix(cx, Fix::planned());
+                    say.found(SteerFound::CpusWithoutXps { cpus: hole }).fix(cx, Fix::planned());
                 }
                 Some(())
             })
@@ -445,12 +426,8 @@ pub(super) static RULES: &[Rule] = &[
                 }
                 let top = bytes.iter().max_by_key(|b| b.1)?;
                 if top.1 * 10 > sum * 9 {
-                    say.found(format!(
-                        "transmit queue {} of {} sends {} % of the bytes",
-                        top.0,
-                        bytes.len(),
-                        top.1 * 100 / sum
-                    ));
+                    let (queue, of, percent) = (top.0, bytes.len() as u32, top.1 * 100 / sum);
+                    say.found(SteerFound::OneTransmitQueue { queue, of, percent });
                 }
                 Some(())
             })
@@ -473,7 +450,7 @@ pub(super) static RULES: &[Rule] = &[
                 return None;
             }
             if !mask.is_empty() {
-                say.found(format!("net.core.rps_default_mask is {mask}: later interfaces get RPS over these CPUs"))
+                say.found(SteerFound::RpsForNewQueues { mask: mask.clone() })
                     .fix(cx, Fix::sysctl("net.core.rps_default_mask", 0));
             }
             Some(())
@@ -499,8 +476,8 @@ pub(super) static RULES: &[Rule] = &[
             }
             let bitmap = say.take(cx.sysctl("net.core.flow_limit_cpu_bitmap"))?;
             let empty = bitmap.chars().all(|c| c == '0' || c == ',');
-            if empty && !super::text::cpus_of(t, "softnet_dropped").is_empty() {
-                say.found("packets are dropped at full backlogs and no CPU has the flow limit");
+            if empty && !t.cpus_of("softnet_dropped").is_empty() {
+                say.found(SteerFound::NoFlowLimit);
             }
             Some(())
         },

@@ -28,3 +28,25 @@ fn what_each_finding_says() {
     }
     compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/texts.txt"), &out);
 }
+
+/// What a rule found for itself is data that reads back as the same, what the plan would change has reasons.
+#[test]
+fn each_finding_is_data() {
+    for c in CASES {
+        let (_, r) = run(c.positive);
+        for f in findings(&r, c.rule) {
+            let json = serde_json::to_value(f).unwrap();
+            let back: Finding = serde_json::from_value(json.clone()).unwrap();
+            match &back.found {
+                Some(found) => {
+                    assert!(f.reasons.is_empty() && json["code"].is_string(), "{json}");
+                    assert_eq!((found.to_string(), std::mem::discriminant(found)), {
+                        let found = f.found.as_ref().unwrap();
+                        (f.text.clone(), std::mem::discriminant(found))
+                    });
+                }
+                None => assert!(!f.reasons.is_empty() && json.get("code").is_none(), "{json}"),
+            }
+        }
+    }
+}

@@ -2,8 +2,6 @@
 
 use ringwise_model::CpuId;
 
-use crate::traffic::Traffic;
-
 /// `41,180`
 pub(crate) fn count(n: u64) -> String {
     let digits = n.to_string();
@@ -17,15 +15,9 @@ pub(crate) fn count(n: u64) -> String {
     out
 }
 
-/// Whole packets a second; below one with a decimal, as nothing that happened is 0.
-pub(crate) fn per_second(t: &Traffic, n: u64) -> String {
-    let rate = t.per_second(n);
-    if n > 0 && rate < 1.0 { format!("{rate:.2}") } else { count(rate.round() as u64) }
-}
-
-/// CPUs where this counter grew, and by how much.
-pub(crate) fn cpus_of(t: &Traffic, name: &str) -> Vec<(CpuId, u64)> {
-    t.cpus.iter().filter_map(|(c, cpu)| Some((*c, *cpu.counts.get(name).filter(|n| **n > 0)?))).collect()
+/// A rate in whole numbers; below one with decimals, as nothing that happened is 0.
+pub(crate) fn rate(per_second: f64) -> String {
+    if per_second > 0.0 && per_second < 1.0 { format!("{per_second:.2}") } else { count(per_second.round() as u64) }
 }
 
 /// `queue 3`, `queues 3-5`
@@ -66,7 +58,6 @@ mod tests {
         assert_eq!((count(0), count(1_234_567)), ("0".into(), "1,234,567".into()));
         assert_eq!(queues(&[3, 4, 5, 9]), "queues 3-5,9");
         assert_eq!((list(&[0, 7, 50]), list(&[5])), ("0, 7 and 50".into(), "5".into()));
-        let t = Traffic { seconds: 4.0, ..Traffic::default() };
-        assert_eq!((per_second(&t, 1), per_second(&t, 8)), ("0.25".into(), "2".into()));
+        assert_eq!((rate(0.25), rate(2.0), rate(0.0)), ("0.25".into(), "2".into(), "0".into()));
     }
 }
