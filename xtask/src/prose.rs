@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("check/src/rules/host.rs", "SMT vulnerable", "the kernel's list of vulnerabilities"),
     ("cli/src/cmd/bench/forward.rs", "flow-type ", "a flow rule as ethtool takes it"),
     ("cli/src/cmd/bench/states.rs", "error: ", "a message of the argument parser"),
+    ("cli/src/cmd/hands.rs", "take over", "the answer of a person"),
     ("cli/src/cmd/persist/place.rs", " - ", "/proc/self/mountinfo"),
     ("recording/src/record.rs", "begin ", "the format of recordings"),
     ("flow/src/rules.rs", " m ", "the mask of a flow rule as ethtool takes it"),
@@ -83,29 +84,69 @@ fn walk(dir: &Path, each: &mut impl FnMut(&Path) -> Result<()>) -> Result<()> {
     Ok(())
 }
 
-/// Line and literal of each comparison with a text of several words, without tests.
+/// Line and literal of each comparison with a text of several words, without tests: by a method, where the literal may
+/// stand on the next line, by an arm of a `match`, and by `matches!`.
 fn places(text: &str) -> Vec<(usize, String)> {
     let mut out = Vec::new();
-    for (i, line) in text.lines().enumerate() {
-        if line.trim() == "#[cfg(test)]" {
-            break;
-        }
+    let lines: Vec<&str> = text.lines().take_while(|l| l.trim() != "#[cfg(test)]").collect();
+    for (i, line) in lines.iter().enumerate() {
         if line.trim_start().starts_with("//") {
             continue;
         }
         for method in METHODS {
             for (at, _) in line.match_indices(method) {
-                let Some(literal) = line[at + method.len()..].strip_prefix('"').and_then(|l| l.split('"').next())
-                else {
-                    continue;
+                let rest = &line[at + method.len()..];
+                let (at, rest) = match rest.trim().is_empty() {
+                    true => (i + 1, lines.get(i + 1).map_or("", |l| l.trim_start())),
+                    false => (i, rest),
                 };
-                let words = literal.trim_start_matches("- ").contains(' ');
+                let Some(literal) = rest.strip_prefix('"').and_then(|l| l.split('"').next()) else { continue };
                 // What is made of a text, not decided by it.
                 let made = method.starts_with(".replace") && !literal.trim().contains(' ');
-                if words && literal.chars().any(|c| c.is_alphabetic() || c == '-') && !made {
-                    out.push((i + 1, literal.to_string()));
+                if is_prose(literal) && !made {
+                    out.push((at + 1, literal.to_string()));
                 }
             }
+            // rustfmt leaves no space at the end of a line.
+            if method.ends_with(' ') && line.ends_with(method.trim_end()) {
+                let next = lines.get(i + 1).and_then(|l| l.trim_start().strip_prefix('"')?.split('"').next());
+                out.extend(next.filter(|l| is_prose(l)).map(|l| (i + 2, l.to_string())));
+            }
+        }
+        out.extend(pattern(line).into_iter().filter(|l| is_prose(l)).map(|l| (i + 1, l.to_string())));
+    }
+    out
+}
+
+fn is_prose(literal: &str) -> bool {
+    let words = literal.trim_start_matches("- ").contains(' ');
+    words && literal.chars().any(|c| c.is_alphabetic() || c == '-')
+}
+
+/// Literals of a pattern: before `=>`, behind a leading `|`, and in `matches!`.
+fn pattern(line: &str) -> Vec<&str> {
+    let parts: Vec<&str> = line.split('"').collect();
+    // Every second part is inside of quotes; those with an escaped quote are not looked into.
+    if line.contains("\\\"") {
+        return Vec::new();
+    }
+    let arrow = (0..parts.len()).step_by(2).find(|i| parts[*i].contains("=>")).unwrap_or(0);
+    let before = if line.trim_start().starts_with("| \"") && arrow == 0 { parts.len() } else { arrow };
+    let mut out: Vec<&str> = (1..before).step_by(2).map(|i| parts[i]).collect();
+    for i in (0..parts.len().saturating_sub(1)).step_by(2) {
+        let Some((_, value)) = parts[i].rsplit_once("matches!(") else { continue };
+        let mut depth = 0;
+        let inside = value.chars().all(|c| {
+            depth += match c {
+                '(' => 1,
+                ')' => -1,
+                _ => 0,
+            };
+            depth >= 0
+        });
+        if inside {
+            let more = (i + 2..parts.len()).step_by(2).take_while(|n| parts[*n].trim() == "|").count();
+            out.extend((0..=more).filter_map(|n| parts.get(i + 1 + 2 * n)));
         }
     }
     out
@@ -124,6 +165,14 @@ mod tests {
         assert_eq!(found("name.starts_with(\"eth\") || name == \"rx-usecs\""), [""; 0]);
         assert_eq!(found("    // u.why.starts_with(\"no answer\")"), [""; 0]);
         assert_eq!(found("out.split_once(\": \")"), [""; 0]);
+        assert_eq!(found("    \"not asked\" | \"no answer\" => Cause::Other,"), ["not asked", "no answer"]);
+        assert_eq!(found("    Some(\"not asked\") if late => \"it is late\".into(),"), ["not asked"]);
+        assert_eq!(found("    | \"no answer\""), ["no answer"]);
+        assert_eq!(found("    Cause::Late => \"no answer in time\","), [""; 0]);
+        assert_eq!(found("if matches!(u.why(), \"late\" | \"no answer\") {"), ["no answer"]);
+        assert_eq!(found("if matches!(e, Error::Late) { \"no answer\" } else { \"\" }"), [""; 0]);
+        assert_eq!(places("if why.contains(\n    \"no answer\",\n)"), [(2, "no answer".to_string())]);
+        assert_eq!(places("why ==\n    \"no answer\""), [(2, "no answer".to_string())]);
         assert_eq!(places("#[cfg(test)]\nassert!(e.contains(\"no such\"));"), []);
     }
 }

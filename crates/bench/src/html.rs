@@ -141,7 +141,7 @@ fn pictures(out: &mut String, all: &[Figure]) {
 }
 
 fn show(out: &mut String, t: &Table) {
-    let is_words = |i: usize| i < t.words || matches!(t.head[i].as_str(), "limited by" | "notes");
+    let is_words = |i: usize| i < t.words || (t.last_words && i + 1 == t.head.len());
     if t.head.len() == t.words {
         return;
     }

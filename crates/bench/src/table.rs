@@ -20,6 +20,8 @@ pub struct Table {
     pub head: Vec<String>,
     /// Columns from the left that hold words.
     pub words: usize,
+    /// Whether the last column holds words, too.
+    pub last_words: bool,
     /// Cells as text.
     pub rows: Vec<Vec<String>>,
 }
@@ -110,7 +112,7 @@ pub fn measures(r: &Results, narrow: bool) -> Table {
         "Means over the blocks, percentiles too. Throughput counts {bytes}, line rate the frame with preamble and gap. \
          CPU: busy time of all CPUs together, per cent of one."
     );
-    table("What was measured", &note, r, &rows, columns, narrow)
+    Table { last_words: !narrow, ..table("What was measured", &note, r, &rows, columns, narrow) }
 }
 
 /// What a packet costs the host, and how its work is spread.
@@ -168,6 +170,7 @@ pub fn rates(r: &Results, narrow: bool) -> Option<Table> {
             .map(String::from)
             .to_vec(),
         words: 3,
+        last_words: !narrow,
         rows: Vec::new(),
     };
     for s in summary::searches(r) {
@@ -230,6 +233,7 @@ pub fn scores(r: &Results) -> Option<Table> {
         ),
         head: head.map(String::from).to_vec(),
         words: 2,
+        last_words: false,
         rows,
     })
 }
@@ -284,6 +288,7 @@ pub fn comparisons(r: &Results) -> Option<Table> {
             .into(),
         head: head.map(String::from).to_vec(),
         words: 4,
+        last_words: true,
         rows,
     };
     if t.rows.iter().all(|r| r[0].is_empty()) {

@@ -24,6 +24,9 @@ pub struct Rival {
 }
 
 impl Rival {
+    /// The name of a `.link` file of udev.
+    pub const UDEV_LINK: &str = "udev .link file";
+
     /// What shows it, and how it is set up: `process 41, profile router`.
     pub fn shown(&self) -> String {
         std::iter::once(&self.evidence).chain(&self.setup).map(String::as_str).collect::<Vec<_>>().join(", ")

@@ -71,7 +71,7 @@ fn sentence(r: &Rival) -> String {
     let next = match (r.running, r.name.as_str()) {
         (true, "tuned") => "when it starts, changes its profile or a device appears",
         (true, _) => "at any time",
-        (false, "udev .link file") => "when the device appears (boot, driver reload, udevadm trigger)",
+        (false, Rival::UDEV_LINK) => "when the device appears (boot, driver reload, udevadm trigger)",
         (false, _) => "when it runs",
     };
     format!(

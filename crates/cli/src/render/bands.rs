@@ -16,6 +16,8 @@ const HEAD: usize = 6;
 /// One knob on all queues of one device.
 pub struct Band<'a> {
     pub title: String,
+    /// What its columns are: `queue`.
+    noun: &'static str,
     pub columns: Vec<Column>,
     pub steps: Vec<&'a Step>,
 }
@@ -69,11 +71,11 @@ fn key(a: &Address, split: bool) -> (u8, String, Option<u32>) {
 }
 
 /// What the columns of a band are.
-fn noun(title: &str) -> &'static str {
-    match title {
-        "RSS context" => "context",
-        "flow rule" => "place",
-        "resume latency" => "CPU",
+fn noun(a: &Address) -> &'static str {
+    match a {
+        Address::RssContext { .. } => "context",
+        Address::FlowRule { .. } => "place",
+        Address::CpuLatency { .. } => "CPU",
         _ => "queue",
     }
 }
@@ -88,7 +90,7 @@ pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
         let (order, title, queue) = key(address, split);
         let step = part.steps.get(address).copied();
         let band = out.entry((order, title.clone()));
-        let band = band.or_insert_with(|| Band { title, columns: Vec::new(), steps: Vec::new() });
+        let band = band.or_insert_with(|| Band { title, noun: noun(address), columns: Vec::new(), steps: Vec::new() });
         band.columns.push(Column {
             queue,
             now: step.map_or_else(|| then_text(setting, part.layout), |st| now_text(st, s)),
@@ -217,13 +219,13 @@ impl Band<'_> {
             }
         }
         if alike.len() < self.columns.len() {
-            return groups(marked, noun(&self.title), &alike, style);
+            return groups(marked, self.noun, &alike, style);
         }
         let now = self.columns.iter().map(|c| len(&c.now)).max().unwrap_or(0);
         let mut out = format!("{marked}\n");
         for c in &self.columns {
             let queue = c.queue.map(|q| q.to_string()).unwrap_or_default();
-            let noun = noun(&self.title);
+            let noun = self.noun;
             let head = format!("    {noun} {}  {} -> ", right(&queue, 3), right(&c.now, now));
             if too_long(&head, &c.then, style) {
                 out.push_str(&hang(&format!("    {noun} {}  ", right(&queue, 3)), &c.now, style.width));
@@ -250,7 +252,7 @@ impl Band<'_> {
             }
             return hang(&head, &c.then, style.width);
         }
-        if noun(&self.title) != "queue" && style.width.is_some() {
+        if self.noun != "queue" && style.width.is_some() {
             return self.rows(&marked, style);
         }
         let first = &self.columns[0];
@@ -274,7 +276,7 @@ impl Band<'_> {
             let row = |f: &dyn Fn(&Column) -> String| chunk.iter().map(|c| right(&f(c), cell)).collect::<String>();
             if head || i > 0 || self.columns.len() > per {
                 let q = |c: &Column| c.queue.map(|q| q.to_string()).unwrap_or_default();
-                out.push_str(&format!("{}{}\n", pad(&format!("  {}", noun(&self.title)), wide + HEAD), row(&q)));
+                out.push_str(&format!("{}{}\n", pad(&format!("  {}", self.noun), wide + HEAD), row(&q)));
             }
             out.push_str(&format!("{}now   {}\n", label(&marked, i), row(&|c| c.now.clone())));
             out.push_str(&format!("{}then  {}\n", label("", i), row(&|c| c.then.clone())));

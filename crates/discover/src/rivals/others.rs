@@ -163,7 +163,7 @@ fn links(host: &dyn Host) -> Vec<Rival> {
             if !sets.is_empty() {
                 let sets = sets.join(", ");
                 out.push(Rival {
-                    name: "udev .link file".into(),
+                    name: Rival::UDEV_LINK.into(),
                     sets,
                     devices,
                     evidence: path,
