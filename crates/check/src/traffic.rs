@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, Dir, IrqId};
+use ringwise_model::{CpuCounter, CpuCounts, CpuId, Dir, IrqId};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Traffic {
@@ -52,8 +52,8 @@ pub struct CpuTraffic {
     pub ksoftirqd: Option<f64>,
     /// Interrupts of queues: increase.
     pub interrupts: u64,
-    /// `softnet_*`: increases.
-    pub counts: BTreeMap<String, u64>,
+    /// `CpuCounter::SOFTNET`: increases.
+    pub counts: CpuCounts,
 }
 
 impl CpuTraffic {
@@ -76,8 +76,8 @@ impl Traffic {
     }
 
     /// CPUs where this counter grew, and by how much.
-    pub(crate) fn cpus_of(&self, name: &str) -> Vec<(CpuId, u64)> {
-        self.cpus.iter().filter_map(|(c, cpu)| Some((*c, *cpu.counts.get(name).filter(|n| **n > 0)?))).collect()
+    pub(crate) fn cpus_of(&self, counter: CpuCounter) -> Vec<(CpuId, u64)> {
+        self.cpus.iter().filter_map(|(c, cpu)| Some((*c, cpu.counts.get(counter).filter(|n| *n > 0)?))).collect()
     }
 
     pub fn protocol(&self, name: &str) -> u64 {

@@ -3,13 +3,18 @@
 use crate::common::schema::check;
 use crate::common::*;
 use ringwise_cli::render::report::{Report, Span, html, json, text};
-use ringwise_model::{CpuId, IrqId};
-use ringwise_observe::{Comparison, Counters, Counts, Layout, Link, Rates, Source, Wiring};
+use ringwise_model::{Counter, CounterValues, CpuId, IrqId};
+use ringwise_observe::{Comparison, Counters, Counts, CpuSample, Layout, Link, Rates, Source, Wiring};
 use ringwise_text::Style;
 use serde_json::Value;
 
 fn counts(list: &[(&str, u64)]) -> Counts {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
+}
+
+/// Of a queue or a CPU.
+fn typed<C: Counter, const N: usize>(list: &[(&str, u64)]) -> CounterValues<C, N> {
+    list.iter().map(|(name, n)| (C::from_name(name).unwrap(), *n)).collect()
 }
 
 fn layout() -> Layout {
@@ -20,12 +25,13 @@ fn layout() -> Layout {
 
 /// Second `n`: the queues share as `part` says, in thousandths of `rx` packets a second.
 fn sample(n: u64, rx: u64, part: [u64; 4], lost: u64, on: [u32; 4]) -> Counters {
-    let queue = |p: u64| counts(&[("packets", p), ("bytes", 60 * p)]);
+    let queue = |p: u64| typed(&[("packets", p), ("bytes", 60 * p)]);
     let soft = |c: u32| on.iter().zip(part).filter(|(o, _)| **o == c).map(|(_, p)| p / 11).sum::<u64>();
     let cpu = |c: u32| {
         let rest = ["user", "nice", "system", "iowait", "irq", "steal"].map(|k| (k, 0));
         let net = [("softnet_dropped", 0), ("softnet_squeezed", n * soft(c) / 10)];
-        counts(&[&rest[..], &[("softirq", soft(c) * n), ("idle", (100 - soft(c)) * n)], &net[..]].concat())
+        let ticks = [("softirq", soft(c) * n), ("idle", (100 - soft(c)) * n)];
+        CpuSample { counts: typed(&[&rest[..], &ticks, &net[..]].concat()), ..CpuSample::default() }
     };
     let link = Link {
         ifindex: 2,

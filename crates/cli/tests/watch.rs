@@ -6,12 +6,17 @@ use std::process::Command;
 
 use crate::common::schema::check;
 use crate::common::*;
-use ringwise_model::{CpuId, IrqId, NodeId};
-use ringwise_observe::{Counters, Counts, Layout, Link, Source, Wiring};
+use ringwise_model::{Counter, CounterValues, CpuId, IrqId, NodeId};
+use ringwise_observe::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
 use serde_json::{Value, json};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
+}
+
+/// Of a queue or a CPU.
+fn typed<C: Counter, const N: usize>(list: &[(&str, u64)]) -> CounterValues<C, N> {
+    list.iter().map(|(name, n)| (C::from_name(name).unwrap(), *n)).collect()
 }
 
 fn layout() -> Layout {
@@ -31,7 +36,7 @@ fn layout() -> Layout {
 
 /// Second `n` of a router: eth1 receives on queue 0 and a little on queue 1, eth2 sends it on.
 fn sample(n: u64) -> Counters {
-    let queue = |packets: u64, drops: u64| counts(&[("packets", packets), ("bytes", packets * 60), ("drops", drops)]);
+    let queue = |packets: u64, drops: u64| typed(&[("packets", packets), ("bytes", packets * 60), ("drops", drops)]);
     let link = |index, rx: u64, tx: u64, lost: u64, queues: [[u64; 2]; 2]| Link {
         ifindex: index,
         counts: counts(&[
@@ -62,7 +67,7 @@ fn sample(n: u64) -> Counters {
             ("softnet_backlog", 3 - c.min(3)),
             ("ksoftirqd_ns", if c == 0 { 400_000_000 * n } else { 0 }),
         ];
-        counts(&[&ticks[..], &rest[..], &net[..]].concat())
+        CpuSample { counts: typed(&[&ticks[..], &rest[..], &net[..]].concat()), ..CpuSample::default() }
     };
     let took = |irq, cpu, count: u64| (IrqId(irq), BTreeMap::from([(CpuId(cpu), count)]));
     Counters {
@@ -140,7 +145,7 @@ fn marks_instead_of_numbers() {
     let mut reset = sample(2);
     let eth1 = reset.links.get_mut("eth1").unwrap();
     eth1.counts = counts(&[("rx_packets", 5), ("rx_bytes", 300), ("tx_packets", 0), ("tx_bytes", 0)]);
-    eth1.rx = [(0, counts(&[("packets", 5)]))].into();
+    eth1.rx = [(0, typed(&[("packets", 5)]))].into();
     let mut gone = sample(3);
     gone.links.remove("eth2");
     gone.cpus.remove(&CpuId(3));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, IrqId};
-use ringwise_observe::{Counters, Counts, Layout, Link, Source, Wiring};
+use ringwise_model::{Counter as _, CpuCounter, CpuCounts, CpuId, IrqId, QueueCounter};
+use ringwise_observe::{Counters, INTERRUPTS, Layout, Link, Source, Wiring, kind_of};
 
 use crate::keep::{Keeper, Raw};
 use crate::page::{Page, Value, labels};
@@ -26,27 +26,30 @@ const LINK: &[(&Family, &str, &str, &str)] = &[
     (&t::CARRIER, "", "", "carrier_changes"),
 ];
 
-/// Of a queue; the first name that is there.
-const QUEUE: &[(&Family, &[&str])] = &[
-    (&t::Q_PACKETS, &["packets"]),
-    (&t::Q_BYTES, &["bytes"]),
-    (&t::Q_DROPS, &["drops", "hw_drops", "hw_drop_overruns"]),
-    (&t::Q_ALLOC, &["alloc_fail"]),
-    (&t::Q_QDISC, &["qdisc_drops"]),
-    (&t::Q_TIMEOUTS, &["timeouts"]),
+/// Of a queue; the first that is there.
+const QUEUE: &[(&Family, &[QueueCounter])] = &[
+    (&t::Q_PACKETS, &[QueueCounter::Packets]),
+    (&t::Q_BYTES, &[QueueCounter::Bytes]),
+    (&t::Q_DROPS, &QueueCounter::LOST),
+    (&t::Q_ALLOC, &[QueueCounter::AllocFail]),
+    (&t::Q_QDISC, &[QueueCounter::QdiscDrops]),
+    (&t::Q_TIMEOUTS, &[QueueCounter::Timeouts]),
 ];
 
-const QUEUE_NOW: &[(&Family, &str)] = &[(&t::Q_LIMIT, "bql_limit"), (&t::Q_INFLIGHT, "bql_inflight")];
+const QUEUE_NOW: &[(&Family, QueueCounter)] =
+    &[(&t::Q_LIMIT, QueueCounter::BqlLimit), (&t::Q_INFLIGHT, QueueCounter::BqlInflight)];
 
-const SOFTNET: &[(&Family, &str)] = &[
-    (&t::SOFT_PACKETS, "softnet_processed"),
-    (&t::SOFT_DROPS, "softnet_dropped"),
-    (&t::SOFT_SQUEEZED, "softnet_squeezed"),
-    (&t::SOFT_RPS, "softnet_rps"),
-    (&t::SOFT_LIMIT, "softnet_flow_limit"),
+const SOFTNET: &[(&Family, CpuCounter)] = &[
+    (&t::SOFT_PACKETS, CpuCounter::SoftnetProcessed),
+    (&t::SOFT_DROPS, CpuCounter::SoftnetDropped),
+    (&t::SOFT_SQUEEZED, CpuCounter::SoftnetSqueezed),
+    (&t::SOFT_RPS, CpuCounter::SoftnetRps),
+    (&t::SOFT_LIMIT, CpuCounter::SoftnetFlowLimit),
 ];
 
-const MODES: [&str; 5] = ["softirq", "irq", "steal", "iowait", "idle"];
+/// The names are the values of the label `mode` as well.
+const MODES: [CpuCounter; 5] =
+    [CpuCounter::Softirq, CpuCounter::Irq, CpuCounter::Steal, CpuCounter::Iowait, CpuCounter::Idle];
 
 /// The page that is filled, and what was told before.
 struct Fill<'a> {
@@ -56,7 +59,7 @@ struct Fill<'a> {
 
 impl Fill<'_> {
     /// A counter. `of`: its device, or nothing.
-    fn count(&mut self, f: &Family, of: &str, list: &[(&str, &str)], raw: Raw<'_>, to: fn(u64) -> Value) {
+    fn count(&mut self, f: &Family, of: &str, list: &[(&str, &str)], raw: Raw, to: fn(u64) -> Value) {
         let text = labels(list);
         let total = self.keep.total(&format!("{}{text}", f.name), of, raw);
         let group = list.first().map(|l| l.1.to_string()).unwrap_or_default();
@@ -79,11 +82,11 @@ pub fn counters(page: &mut Page, keep: &mut Keeper, layout: &Layout, c: &Counter
         interrupts(&mut fill, name, wiring, l, layout, &c.irqs);
     }
     for (name, n) in &c.host {
-        let raw = Raw { counter: name, owner: 0, teller: 0, n: *n };
+        let raw = Raw { kind: kind_of(name), owner: 0, teller: 0, n: *n };
         fill.count(&t::SOCKETS, "", &[("reason", name)], raw, Value::Int);
     }
-    for (id, counts) in &c.cpus {
-        cpu(&mut fill, *id, &node_of(layout, *id), counts);
+    for (id, c) in &c.cpus {
+        cpu(&mut fill, *id, &node_of(layout, *id), &c.counts);
     }
 }
 
@@ -107,7 +110,7 @@ fn device(fill: &mut Fill, name: &str, wiring: &Wiring, l: &Link) {
     }
     for (family, direction, place, counter) in LINK {
         let Some(n) = l.counts.get(*counter) else { continue };
-        let raw = Raw { counter, owner: l.ifindex.into(), teller: 0, n: *n };
+        let raw = Raw { kind: kind_of(counter), owner: l.ifindex.into(), teller: 0, n: *n };
         fill.count(family, name, &[("device", name), ("direction", direction), ("place", place)], raw, Value::Int);
     }
 }
@@ -125,15 +128,14 @@ fn queues(fill: &mut Fill, name: &str, wiring: &Wiring, l: &Link, layout: &Layou
         for (id, counts) in counted {
             let id = id.to_string();
             let list = [("device", name), ("queue", id.as_str()), ("direction", direction)];
-            for (family, names) in QUEUE {
-                let Some((counter, n)) = names.iter().find_map(|k| Some((k, *counts.get(*k)?))) else { continue };
-                // Drivers count these in 64 bits; the kernel's own of the same name are those of qdiscs.
-                let raw = Raw { counter, owner: l.ifindex.into(), teller: l.source as u8, n };
+            for (family, counters) in QUEUE {
+                let Some((c, n)) = counters.iter().find_map(|c| Some((c, counts.get(*c)?))) else { continue };
+                let raw = Raw { kind: c.kind(), owner: l.ifindex.into(), teller: l.source as u8, n };
                 fill.count(family, name, &list, raw, Value::Int);
             }
             for (family, gauge) in QUEUE_NOW {
                 if let Some(n) = counts.get(*gauge) {
-                    fill.page.add(family, &list, Value::Int(*n));
+                    fill.page.add(family, &list, Value::Int(n));
                 }
             }
         }
@@ -174,31 +176,32 @@ fn interrupts(
             let (node, cpu) = (node_of(layout, *cpu), cpu.to_string());
             let list = [("device", name), ("queue", &ids), ("direction", direction), ("cpu", &cpu), ("node", &node)];
             let owner = u64::from(l.ifindex) << 32 | u64::from(irq.0);
-            fill.count(&t::Q_INTERRUPTS, name, &list, Raw { counter: "irq", owner, teller: 0, n: *n }, Value::Int);
+            fill.count(&t::Q_INTERRUPTS, name, &list, Raw { kind: INTERRUPTS, owner, teller: 0, n: *n }, Value::Int);
         }
     }
 }
 
-fn cpu(fill: &mut Fill, id: CpuId, node: &str, counts: &Counts) {
+fn cpu(fill: &mut Fill, id: CpuId, node: &str, counts: &CpuCounts) {
     let id = id.to_string();
-    let raw = |counter, n| Raw { counter, owner: 0, teller: 0, n };
+    let raw = |counter: CpuCounter, n| Raw { kind: counter.kind(), owner: 0, teller: 0, n };
     for mode in MODES {
         if let Some(n) = counts.get(mode) {
-            let list = [("cpu", id.as_str()), ("node", node), ("mode", mode)];
+            let list = [("cpu", id.as_str()), ("node", node), ("mode", mode.name())];
             // Ticks of USER_HZ, which is 100 everywhere ringwise runs.
-            fill.count(&t::CPU, "", &list, raw(mode, *n), Value::Hundredths);
+            fill.count(&t::CPU, "", &list, raw(mode, n), Value::Hundredths);
         }
     }
     let list = [("cpu", id.as_str()), ("node", node)];
-    if let Some(ns) = counts.get("ksoftirqd_ns") {
-        fill.count(&t::KSOFTIRQD, "", &list, raw("ksoftirqd_ns", *ns), |ns| Value::Num(ns as f64 / 1e9));
+    if let Some(ns) = counts.get(CpuCounter::KsoftirqdNs) {
+        let raw = raw(CpuCounter::KsoftirqdNs, ns);
+        fill.count(&t::KSOFTIRQD, "", &list, raw, |ns| Value::Num(ns as f64 / 1e9));
     }
     for (family, counter) in SOFTNET {
         if let Some(n) = counts.get(*counter) {
-            fill.count(family, "", &list, raw(counter, *n), Value::Int);
+            fill.count(family, "", &list, raw(*counter, n), Value::Int);
         }
     }
-    if let Some(n) = counts.get("softnet_backlog") {
-        fill.page.add(&t::BACKLOG, &list, Value::Int(*n));
+    if let Some(n) = counts.get(CpuCounter::SoftnetBacklog) {
+        fill.page.add(&t::BACKLOG, &list, Value::Int(n));
     }
 }

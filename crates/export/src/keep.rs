@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_observe::{more, more_32};
+use ringwise_model::CounterKind;
+use ringwise_observe::increase;
 
 /// One series as it was last told.
 #[derive(Debug, Clone)]
@@ -18,9 +19,8 @@ struct Kept {
 
 /// What is to be added when the counter is read.
 #[derive(Debug, Clone, Copy)]
-pub struct Raw<'a> {
-    /// The kernel's name, which says how wide it is; `irq` for interrupts.
-    pub counter: &'a str,
+pub struct Raw {
+    pub kind: CounterKind,
     pub owner: u64,
     pub teller: u8,
     pub n: u64,
@@ -55,7 +55,7 @@ impl Keeper {
     }
 
     /// The total of this series. `of`: the device, or nothing.
-    pub fn total(&mut self, series: &str, of: &str, raw: Raw<'_>) -> u64 {
+    pub fn total(&mut self, series: &str, of: &str, raw: Raw) -> u64 {
         let page = self.page;
         let resets = self.resets.entry(of.to_string()).or_default();
         let Some(k) = self.series.get_mut(series) else {
@@ -68,15 +68,12 @@ impl Keeper {
             Some(0)
         } else if k.owner != raw.owner {
             Some(raw.n)
-        } else if raw.counter == "irq" {
-            more_32(k.raw, raw.n)
-        } else {
-            more(raw.counter, k.raw, raw.n)
-        };
-        // These two are estimates that may step back a little (fs/proc/stat.c): told again when they have caught up.
-        if since.is_none() && matches!(raw.counter, "idle" | "iowait") {
+        } else if raw.kind == CounterKind::Estimate && raw.n < k.raw {
+            // Counted again when it has caught up.
             return k.total;
-        }
+        } else {
+            increase(raw.kind, k.raw, raw.n)
+        };
         if since.is_none() && resets.1 != page {
             *resets = (resets.0 + 1, page);
         }
@@ -93,24 +90,27 @@ impl Keeper {
 
 #[cfg(test)]
 mod tests {
+    use CounterKind::{Bits32, Bits64, Estimate};
+    use ringwise_observe::INTERRUPTS;
+
     use super::*;
 
-    fn raw(counter: &'static str, owner: u64, n: u64) -> Raw<'static> {
-        Raw { counter, owner, teller: 1, n }
+    fn raw(kind: CounterKind, owner: u64, n: u64) -> Raw {
+        Raw { kind, owner, teller: 1, n }
     }
 
     #[test]
     fn never_backwards() {
         let mut k = Keeper::new(10);
-        let mut step = |counter, owner, n| {
+        let mut step = |owner, n| {
             k.begin();
-            (k.total("s", "eth1", raw(counter, owner, n)), k.resets().map(|r| r.1).sum::<u64>())
+            (k.total("s", "eth1", raw(Bits64, owner, n)), k.resets().map(|r| r.1).sum::<u64>())
         };
-        assert_eq!(step("rx_packets", 2, 1000), (1000, 0));
-        assert_eq!(step("rx_packets", 2, 1500), (1500, 0));
-        assert_eq!(step("rx_packets", 2, 20), (1520, 1), "reset");
-        assert_eq!(step("rx_packets", 9, 7), (1527, 1), "another device of this name is no reset");
-        assert_eq!(step("rx_packets", 9, 8), (1528, 1));
+        assert_eq!(step(2, 1000), (1000, 0));
+        assert_eq!(step(2, 1500), (1500, 0));
+        assert_eq!(step(2, 20), (1520, 1), "reset");
+        assert_eq!(step(9, 7), (1527, 1), "another device of this name is no reset");
+        assert_eq!(step(9, 8), (1528, 1));
     }
 
     #[test]
@@ -118,17 +118,21 @@ mod tests {
         let mut k = Keeper::new(10);
         let top = u64::from(u32::MAX);
         k.begin();
-        for (s, c, n) in [("a", "softnet_processed", top), ("b", "irq", top - 1), ("c", "idle", 50)] {
-            k.total(s, "", raw(c, 0, n));
+        for (s, kind, n) in [("a", Bits32, top), ("b", INTERRUPTS, top - 1), ("c", Estimate, 50)] {
+            k.total(s, "", raw(kind, 0, n));
         }
         k.begin();
-        assert_eq!(k.total("a", "", raw("softnet_processed", 0, 4)), top + 5);
-        assert_eq!(k.total("b", "", raw("irq", 0, 3)), top + 4);
-        assert_eq!(k.total("c", "", raw("idle", 0, 48)), 50);
+        assert_eq!(k.total("a", "", raw(Bits32, 0, 4)), top + 5);
+        assert_eq!(k.total("b", "", raw(INTERRUPTS, 0, 3)), top + 4);
+        assert_eq!(k.total("c", "", raw(Estimate, 0, 48)), 50);
         k.begin();
-        assert_eq!(k.total("c", "", raw("idle", 0, 53)), 53);
-        assert_eq!(k.total("b", "", Raw { teller: 2, ..raw("irq", 0, 900) }), top + 4, "nothing is known in between");
-        assert_eq!(k.total("b", "", Raw { teller: 2, ..raw("irq", 0, 901) }), top + 5);
+        assert_eq!(k.total("c", "", raw(Estimate, 0, 53)), 53);
+        assert_eq!(
+            k.total("b", "", Raw { teller: 2, ..raw(INTERRUPTS, 0, 900) }),
+            top + 4,
+            "nothing is known in between"
+        );
+        assert_eq!(k.total("b", "", Raw { teller: 2, ..raw(INTERRUPTS, 0, 901) }), top + 5);
         assert_eq!(k.resets().collect::<Vec<_>>(), [("", 0)]);
     }
 
@@ -136,20 +140,20 @@ mod tests {
     fn what_is_gone_is_kept_while_there_is_room() {
         let mut k = Keeper::new(2);
         k.begin();
-        k.total("a", "x", raw("rx_packets", 1, 10));
+        k.total("a", "x", raw(Bits64, 1, 10));
         k.begin();
         k.begin();
-        assert_eq!(k.total("a", "x", raw("rx_packets", 2, 1)), 11);
+        assert_eq!(k.total("a", "x", raw(Bits64, 2, 1)), 11);
         for s in ["b", "c", "d"] {
-            k.total(s, "x", raw("rx_packets", 1, 1));
+            k.total(s, "x", raw(Bits64, 1, 1));
         }
         k.begin();
         for s in ["b", "c"] {
-            k.total(s, "x", raw("rx_packets", 1, 2));
+            k.total(s, "x", raw(Bits64, 1, 2));
         }
         assert_eq!(k.series.len(), 4);
         k.begin();
         assert_eq!(k.series.len(), 2, "no room for those that are gone");
-        assert_eq!(k.total("b", "x", raw("rx_packets", 1, 3)), 3);
+        assert_eq!(k.total("b", "x", raw(Bits64, 1, 3)), 3);
     }
 }

@@ -8,8 +8,8 @@ use parse::{Kind, parse};
 use ringwise_export::{
     Findings, Form, Keeper, Last, Own, Page, Standing, Value, counters, findings, own, standing, table,
 };
-use ringwise_model::{CpuId, IrqId, NodeId};
-use ringwise_observe::{Counters, Counts, Layout, Link, Source, Wiring};
+use ringwise_model::{CpuCounter, CpuId, IrqId, NodeId, QueueCounter, QueueCounts};
+use ringwise_observe::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
@@ -32,7 +32,10 @@ fn layout(devs: u32) -> Layout {
 }
 
 fn sample(devs: u32, n: u64) -> Counters {
-    let queue = |n: u64| counts(&[("packets", n), ("bytes", 60 * n), ("drops", 1), ("bql_limit", 5)]);
+    let queue = |n: u64| -> QueueCounts {
+        let bytes = (QueueCounter::Bytes, 60 * n);
+        [(QueueCounter::Packets, n), bytes, (QueueCounter::Drops, 1), (QueueCounter::BqlLimit, 5)].into()
+    };
     let link = |d: u32| Link {
         ifindex: 2 + d,
         counts: counts(&[("rx_packets", 1000 * n), ("tx_packets", n), ("rx_missed_errors", n), ("carrier_changes", 2)]),
@@ -40,8 +43,9 @@ fn sample(devs: u32, n: u64) -> Counters {
         rx: [(0, queue(900 * n)), (1, queue(100 * n))].into(),
         tx: [(0, queue(n)), (1, queue(0))].into(),
     };
-    let cpu =
-        counts(&[("softirq", 95 * n), ("irq", 0), ("idle", 5 * n), ("softnet_processed", n), ("ksoftirqd_ns", n)]);
+    let ticks = [(CpuCounter::Softirq, 95 * n), (CpuCounter::Irq, 0), (CpuCounter::Idle, 5 * n)];
+    let rest = [(CpuCounter::SoftnetProcessed, n), (CpuCounter::KsoftirqdNs, n)];
+    let cpu = CpuSample { counts: ticks.into_iter().chain(rest).collect(), ..CpuSample::default() };
     let irqs = (0..2 * devs).map(|i| (IrqId(30 + i), [(CpuId(i % 2), 10 * n)].into()));
     Counters {
         at_us: n * 1_000_000,

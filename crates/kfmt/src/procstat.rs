@@ -1,13 +1,22 @@
 //! `/proc/stat` (fs/proc/stat.c), its lines of single CPUs, and `/proc/PID/schedstat`.
 
-use ringwise_model::CpuId;
+use ringwise_model::{CpuCounter, CpuId};
 
 use crate::ParseError;
 
 const WHAT: &str = "/proc/stat";
 
 /// Columns of a `cpuN` line in their order, in ticks of `USER_HZ` (100 a second).
-pub const NAMES: [&str; 8] = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+pub const COLUMNS: [CpuCounter; 8] = [
+    CpuCounter::User,
+    CpuCounter::Nice,
+    CpuCounter::System,
+    CpuCounter::Idle,
+    CpuCounter::Iowait,
+    CpuCounter::Irq,
+    CpuCounter::Softirq,
+    CpuCounter::Steal,
+];
 
 /// The time of each online CPU. Guest times are parts of `user` and `nice`, and left out.
 pub fn cpus(text: &str) -> Result<Vec<(CpuId, [u64; 8])>, ParseError> {

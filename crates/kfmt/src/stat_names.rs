@@ -1,39 +1,49 @@
 //! Which counter of `ethtool -S` belongs to which queue, by the name its driver gave it.
 //!
-//! The forms are data ([`FORMS`]); several forms may add up to one counter (unicast, multicast, broadcast).
+//! The forms are data (`FORMS`); several forms may add up to one counter (unicast, multicast, broadcast). Names are
+//! looked at once, when the list of a device is learned ([`StatLayout`]); a sample is values by their places.
 
+mod layout;
 mod table;
 
-use ringwise_model::Dir;
+use ringwise_model::{Dir, QueueCounter};
 
-pub use table::{Counter, FORMS, Form, Names};
+pub use layout::StatLayout;
+use table::{FORMS, Names};
 
 /// `ETH_GSTRING_LEN`
-pub const NAME: usize = 32;
+const NAME: usize = 32;
 /// Largest queue number that is believed.
 const MAX_QUEUE: u32 = 65_535;
 
 /// A counter of a queue, and its place in the list of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+struct Place {
     /// Index into the list of names and into that of values.
-    pub at: usize,
-    /// Direction of the queue.
-    pub dir: Dir,
-    /// Number of the queue within its direction, from 0.
-    pub queue: u32,
-    /// What the number counts.
-    pub counter: Counter,
+    at: usize,
+    dir: Dir,
+    queue: u32,
+    counter: QueueCounter,
+}
+
+/// Whether the names of this driver's counters of queues are known.
+pub fn counts_queues(driver: &str) -> bool {
+    FORMS.iter().any(|f| f.drivers.contains(&driver))
+}
+
+/// Whether this driver counts what the provider held back (see [`StatLayout::allowances`]).
+pub fn counts_allowances(driver: &str) -> bool {
+    table::ALLOWANCES.0.contains(&driver)
 }
 
 /// The names as the kernel hands them out: 32 bytes each, ended by a NUL. Bytes that are no UTF-8 are replaced.
-pub fn names(bytes: &[u8]) -> Vec<String> {
+fn names(bytes: &[u8]) -> Vec<String> {
     let text = |n: &[u8; NAME]| String::from_utf8_lossy(n.split(|b| *b == 0).next().unwrap_or_default()).into_owned();
     bytes.as_chunks::<NAME>().0.iter().map(text).collect()
 }
 
 /// The counters of queues among these names. Empty for a driver that is not in the table.
-pub fn places(driver: &str, names: &[String]) -> Vec<Place> {
+fn places(driver: &str, names: &[String]) -> Vec<Place> {
     let mut out = Vec::new();
     for form in FORMS.iter().filter(|f| f.drivers.contains(&driver)) {
         match form.names {
@@ -54,7 +64,7 @@ pub fn places(driver: &str, names: &[String]) -> Vec<Place> {
 
 /// vmxnet3: a headline a queue, whose value is the queue's number; the headlines of a direction stand in the
 /// order of the queues (drivers/net/vmxnet3/vmxnet3_ethtool.c), so that the names alone say which queue it is.
-fn blocks(list: &[(&str, Dir, Counter)], names: &[String], out: &mut Vec<Place>) {
+fn blocks(list: &[(&str, Dir, QueueCounter)], names: &[String], out: &mut Vec<Place>) {
     let (mut rx, mut tx, mut now) = (0, 0, None);
     for (at, name) in names.iter().enumerate() {
         let next = |n: &mut u32| {

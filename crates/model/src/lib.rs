@@ -8,6 +8,7 @@
 pub mod bond;
 pub mod configured;
 pub mod control;
+pub mod counter;
 pub mod cpuset;
 pub mod extra;
 pub mod fact;
@@ -33,6 +34,7 @@ pub mod words;
 pub use bond::{Bond, BondMember};
 pub use configured::ConfiguredBy;
 pub use control::{ControlPath, ControlReason};
+pub use counter::{Counter, CounterKind, CounterValues, CpuCounter, CpuCounts, QueueCounter, QueueCounts};
 pub use cpuset::CpuSet;
 pub use extra::{DevExtra, Eee, Extra, PacketSocket, PciControl, Qdiscs};
 pub use fact::{Cause, Fact, Subject, Unread};

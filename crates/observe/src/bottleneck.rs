@@ -1,6 +1,6 @@
 //! Where packets are lost, and which CPU, interrupt and queue hold up the rest. Pure.
 
-use ringwise_model::{CpuId, Dir, IrqId, NodeId};
+use ringwise_model::{CpuCounter, CpuId, Dir, IrqId, NodeId};
 
 use crate::queues::QueueRates;
 use crate::rates::{CpuRates, LinkRates, Rates};
@@ -112,11 +112,11 @@ fn lost(r: &Rates) -> Vec<Loss> {
             out.push(Loss { place, packets });
         }
     };
-    let count = |name: &str| -> u64 { r.cpus.values().filter_map(|c| c.counts.get(name)).sum() };
+    let count = |counter| -> u64 { r.cpus.values().filter_map(|c| c.counts.get(counter)).sum() };
     let stack: u64 = r.links.values().filter_map(|l| l.drops.stack).sum();
     // The kernel counts what a full backlog loses at the interface, too; and interfaces that are not watched may be
     // among those of the backlog.
-    let told = stack > 0 && stack <= count("softnet_dropped") + count("softnet_flow_limit");
+    let told = stack > 0 && stack <= count(CpuCounter::SoftnetDropped) + count(CpuCounter::SoftnetFlowLimit);
     for (name, l) in &r.links {
         let d = &l.drops;
         add(Place::Ring(name.clone(), worst(l)), d.nic);
@@ -126,8 +126,8 @@ fn lost(r: &Rates) -> Vec<Loss> {
         add(Place::NoBuffer(name.clone()), d.no_buffer);
     }
     for (cpu, c) in &r.cpus {
-        add(Place::Backlog(*cpu), c.counts.get("softnet_dropped").copied());
-        add(Place::FlowLimit(*cpu), c.counts.get("softnet_flow_limit").copied());
+        add(Place::Backlog(*cpu), c.counts.get(CpuCounter::SoftnetDropped));
+        add(Place::FlowLimit(*cpu), c.counts.get(CpuCounter::SoftnetFlowLimit));
     }
     for (name, n) in &r.socket_drops {
         add(Place::Socket(name.clone()), Some(*n));
@@ -144,9 +144,9 @@ fn worst(l: &LinkRates) -> Option<u32> {
 
 fn busiest(r: &Rates) -> Option<Busiest> {
     let known = r.cpus.iter().filter_map(|(id, c)| Some((*id, c, c.busy_percent()?)));
-    let of = |c: &CpuRates, name: &str| c.counts.get(name).copied().unwrap_or(0);
+    let of = |c: &CpuRates, counter| c.counts.get(counter).unwrap_or(0);
     // Among equals the one that had packets.
-    let rank = |c: &CpuRates, busy: f64| (busy.round() as u64, of(c, "softnet_processed"));
+    let rank = |c: &CpuRates, busy: f64| (busy.round() as u64, of(c, CpuCounter::SoftnetProcessed));
     let (cpu, c, busy) = known.max_by_key(|(id, c, busy)| (rank(c, *busy), std::cmp::Reverse(*id)))?;
     Some(Busiest {
         cpu,
@@ -154,8 +154,8 @@ fn busiest(r: &Rates) -> Option<Busiest> {
         busy_percent: busy,
         load: Load::of(busy),
         queue: hot(r, cpu),
-        steered: of(c, "softnet_rps") > 0,
-        squeezed: of(c, "softnet_squeezed"),
+        steered: of(c, CpuCounter::SoftnetRps) > 0,
+        squeezed: of(c, CpuCounter::SoftnetSqueezed),
     })
 }
 

@@ -28,11 +28,11 @@ fn queue(dir: Dir, queue: u32, cpu: u32, packets: u64, drops: u64) -> QueueRates
     }
 }
 
-fn cpu(softirq: f64, counts: &[(&str, u64)]) -> CpuRates {
+fn cpu(softirq: f64, counts: &[(CpuCounter, u64)]) -> CpuRates {
     CpuRates {
         softirq_percent: Some(softirq),
         irq_percent: Some(1.0),
-        counts: counts.iter().map(|(k, v)| (k.to_string(), *v)).collect(),
+        counts: counts.iter().copied().collect(),
         ..CpuRates::default()
     }
 }
@@ -50,7 +50,7 @@ fn rates(drops: Drops, queues: Vec<QueueRates>, cpus: Vec<CpuRates>) -> Rates {
 #[test]
 fn the_ring_and_the_full_cpu_behind_it() {
     let queues = vec![queue(Dir::Rx, 0, 2, 900, 0), queue(Dir::Rx, 1, 3, 90_000, 41), queue(Dir::Tx, 1, 3, 7, 0)];
-    let cpus = vec![cpu(0.0, &[]), cpu(0.0, &[]), cpu(20.0, &[]), cpu(95.0, &[("softnet_squeezed", 4)])];
+    let cpus = vec![cpu(0.0, &[]), cpu(0.0, &[]), cpu(20.0, &[]), cpu(95.0, &[(CpuCounter::SoftnetSqueezed, 4)])];
     let b = Bottleneck::of(&rates(Drops { nic: Some(41), ..Drops::default() }, queues, cpus));
     assert_eq!(b.lost, [Loss { place: Place::Ring("eth1".into(), Some(1)), packets: 41 }]);
     let busy = b.busiest.unwrap();
@@ -70,7 +70,7 @@ fn several_queues_on_one_cpu() {
 
 #[test]
 fn a_full_backlog_is_told_once() {
-    let cpus = vec![cpu(3.0, &[]), cpu(70.0, &[("softnet_dropped", 12), ("softnet_rps", 99)])];
+    let cpus = vec![cpu(3.0, &[]), cpu(70.0, &[(CpuCounter::SoftnetDropped, 12), (CpuCounter::SoftnetRps, 99)])];
     let drops = Drops { nic: Some(0), stack: Some(12), ..Drops::default() };
     let b = Bottleneck::of(&rates(drops, vec![queue(Dir::Rx, 0, 0, 500, 0)], cpus.clone()));
     assert_eq!(b.lost, [Loss { place: Place::Backlog(CpuId(1)), packets: 12 }]);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, Dir};
+use ringwise_model::{CpuCounter, CpuId, Dir};
 
 use crate::rates::{LinkRates, Rates};
 
@@ -94,8 +94,8 @@ const LINK: [OfLink; 14] = [
     }),
 ];
 
-fn softnet(r: &Rates, name: &str) -> Option<f64> {
-    let told: Vec<u64> = r.cpus.values().filter_map(|c| c.counts.get(name).copied()).collect();
+fn softnet(r: &Rates, counter: CpuCounter) -> Option<f64> {
+    let told: Vec<u64> = r.cpus.values().filter_map(|c| c.counts.get(counter)).collect();
     (!told.is_empty()).then(|| told.iter().fold(0u64, |a, b| a.saturating_add(*b)) as f64 / r.seconds)
 }
 
@@ -109,8 +109,8 @@ const HOST: [OfHost; 5] = [
         let all = busy(r);
         (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
     }),
-    ("backlog_dropped_per_second", "lost at full backlogs/s", |r| softnet(r, "softnet_dropped")),
-    ("squeezed_per_second", "softirqs cut short/s", |r| softnet(r, "softnet_squeezed")),
+    ("backlog_dropped_per_second", "lost at full backlogs/s", |r| softnet(r, CpuCounter::SoftnetDropped)),
+    ("squeezed_per_second", "softirqs cut short/s", |r| softnet(r, CpuCounter::SoftnetSqueezed)),
     ("socket_dropped_per_second", "lost at sockets/s", |r| {
         Some(r.socket_drops.values().fold(0u64, |a, b| a.saturating_add(*b)) as f64 / r.seconds)
     }),

@@ -1,6 +1,6 @@
 use super::*;
-use crate::{Counters, Counts, Layout, Link, Source, Wiring};
-use ringwise_model::IrqId;
+use crate::{Counters, Counts, CpuSample, Layout, Link, Source, Wiring};
+use ringwise_model::{CpuCounts, IrqId, QueueCounter, QueueCounts};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
@@ -17,7 +17,7 @@ fn layout() -> Layout {
 
 /// Second `n`: of `rx` packets a second the first queue gets `first`.
 fn sample(n: u64, rx: u64, first: u64, lost: u64) -> Counters {
-    let queue = |p: u64| counts(&[("packets", p), ("bytes", 60 * p)]);
+    let queue = |p: u64| -> QueueCounts { [(QueueCounter::Packets, p), (QueueCounter::Bytes, 60 * p)].into() };
     let link = Link {
         ifindex: 2,
         counts: counts(&[
@@ -33,8 +33,12 @@ fn sample(n: u64, rx: u64, first: u64, lost: u64) -> Counters {
         rx: [(0, queue(first * n)), (1, queue((rx - first) * n))].into(),
         tx: [(0, queue(0)), (1, queue(0))].into(),
     };
-    let ticks = ["user", "nice", "system", "iowait", "irq", "steal"].map(|k| (k, 0));
-    let cpu = |soft: u64| counts(&[&ticks[..], &[("softirq", soft * n), ("idle", (100 - soft) * n)][..]].concat());
+    let cpu = |soft: u64| {
+        let mut counts: CpuCounts = ringwise_kfmt::procstat::COLUMNS.map(|c| (c, 0)).into();
+        counts.set(CpuCounter::Softirq, soft * n);
+        counts.set(CpuCounter::Idle, (100 - soft) * n);
+        CpuSample { counts, ..CpuSample::default() }
+    };
     Counters {
         at_us: n * 1_000_000,
         links: [("eth1".to_string(), link)].into(),

@@ -1,10 +1,12 @@
 //! Counters of one moment, as values. Pure.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use ringwise_model::{CpuId, IrqId, Unread};
+use ringwise_model::{Counter, CounterKind, CounterValues, CpuCounts, CpuId, IrqId, QueueCounts, Unread};
 
-/// Counters by the kernel's names. A name that is not there was not told.
+/// Counters of an interface or of the host, by the names that kernel and driver give them. A name that is not there was
+/// not told.
 pub type Counts = BTreeMap<String, u64>;
 
 /// Everything that was counted since boot (or since a device was made), at one moment.
@@ -17,8 +19,8 @@ pub struct Counters {
     pub links: BTreeMap<String, Link>,
     /// Interfaces that are watched and did not answer.
     pub silent: Vec<String>,
-    /// Online CPUs: ticks of `/proc/stat` by column, `softnet_*`, `ksoftirqd_ns`, `idle_us:STATE`.
-    pub cpus: BTreeMap<CpuId, Counts>,
+    /// Online CPUs.
+    pub cpus: BTreeMap<CpuId, CpuSample>,
     /// Interrupts by vector and CPU. A CPU that is not there took none.
     pub irqs: BTreeMap<IrqId, BTreeMap<CpuId, u64>>,
     /// Of the host: what sockets lost (`Udp:RcvbufErrors`).
@@ -27,16 +29,26 @@ pub struct Counters {
     pub unread: Vec<Unread>,
 }
 
+/// One CPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CpuSample {
+    pub counts: CpuCounts,
+    /// Microseconds in each of its idle states. The names begin with the number of the state (`2C6`), so they go from
+    /// shallow to deep. Empty where they are not read.
+    pub idle_us: Vec<(Arc<str>, u64)>,
+}
+
 /// One interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Link {
     pub ifindex: u32,
-    /// `rtnl_link_stats64`, `carrier_changes`, `rx_pause`, `tx_pause`, `qdisc_drops`.
+    /// `rtnl_link_stats64`, `carrier_changes`, `rx_pause`, `tx_pause`, `qdisc_drops`, and what the driver ena calls
+    /// `..._allowance_exceeded`.
     pub counts: Counts,
     /// Where those of the queues come from.
     pub source: Source,
-    pub rx: BTreeMap<u32, Counts>,
-    pub tx: BTreeMap<u32, Counts>,
+    pub rx: BTreeMap<u32, QueueCounts>,
+    pub tx: BTreeMap<u32, QueueCounts>,
 }
 
 /// Who told the counters of queues, in the order in which they are asked.
@@ -64,38 +76,59 @@ impl Source {
     }
 }
 
-/// Values that go up and down among the [`Counts`].
-pub(crate) const GAUGES: [&str; 3] = ["softnet_backlog", "bql_inflight", "bql_limit"];
-
-/// Counters that the kernel keeps in 32 bits, besides those of interrupts.
-fn is_32_bits(name: &str) -> bool {
-    name.starts_with("softnet_") || matches!(name, "carrier_changes" | "qdisc_drops")
+/// How a counter of an interface or of the host runs, by its name.
+pub fn kind_of(name: &str) -> CounterKind {
+    match name {
+        "carrier_changes" | "qdisc_drops" => CounterKind::Bits32,
+        _ => CounterKind::Bits64,
+    }
 }
 
-/// Increase of the counter of this name; `None`: it went backwards, and what was counted is not known.
-pub fn more(name: &str, before: u64, after: u64) -> Option<u64> {
-    if is_32_bits(name) { more_32(before, after) } else { more_64(before, after) }
+/// How counters of interrupts run.
+pub const INTERRUPTS: CounterKind = CounterKind::Bits32;
+
+/// What was counted in between. This is the one place that knows wraps and resets.
+///
+/// `None`: the counter went backwards, or is no counter; what was counted is not known. A wrap is told from a reset by
+/// its ends: from the uppermost quarter of what the counter can hold into the lowest. Anything else that goes backwards
+/// was reset. An estimate that steps back has not grown.
+pub fn increase(kind: CounterKind, before: u64, after: u64) -> Option<u64> {
+    match kind {
+        CounterKind::Gauge => None,
+        CounterKind::Estimate => Some(after.saturating_sub(before)),
+        CounterKind::Bits64 => {
+            let wrapped = before >= 3 << 62 && after < 1 << 62;
+            after.checked_sub(before).or_else(|| wrapped.then(|| after.wrapping_sub(before)))
+        }
+        CounterKind::Bits32 => {
+            let wrapped = before <= u64::from(u32::MAX) && before >= 3 << 30 && after < 1 << 30;
+            after.checked_sub(before).or_else(|| wrapped.then(|| after + (1 << 32) - before))
+        }
+    }
 }
 
-/// Over the wrap, where one is near: from the uppermost quarter into the lowest. Anything else that goes backwards
-/// was reset.
-fn more_64(before: u64, after: u64) -> Option<u64> {
-    let wrapped = before >= 3 << 62 && after < 1 << 62;
-    after.checked_sub(before).or_else(|| wrapped.then(|| after.wrapping_sub(before)))
+/// Increase of every counter that is in both, without gauges; those that went backwards.
+pub(crate) fn grown<C: Counter, const N: usize>(
+    before: &CounterValues<C, N>,
+    after: &CounterValues<C, N>,
+) -> (CounterValues<C, N>, Vec<C>) {
+    let (mut out, mut reset) = (CounterValues::default(), Vec::new());
+    for (counter, a) in after.iter().filter(|(c, _)| c.kind() != CounterKind::Gauge) {
+        let Some(b) = before.get(counter) else { continue };
+        match increase(counter.kind(), b, a) {
+            Some(n) => out.set(counter, n),
+            None => reset.push(counter),
+        }
+    }
+    (out, reset)
 }
 
-/// The same for a counter of 32 bits. Interrupt counts are such.
-pub fn more_32(before: u64, after: u64) -> Option<u64> {
-    let wrapped = before <= u64::from(u32::MAX) && before >= 3 << 30 && after < 1 << 30;
-    after.checked_sub(before).or_else(|| wrapped.then(|| after + (1 << 32) - before))
-}
-
-/// Increase of every counter that is in both; names of those that went backwards. Gauges are left out.
-pub(crate) fn grown(before: &Counts, after: &Counts) -> (Counts, Vec<String>) {
+/// The same for counters by name.
+pub(crate) fn grown_by_name(before: &Counts, after: &Counts) -> (Counts, Vec<String>) {
     let (mut out, mut reset) = (Counts::new(), Vec::new());
     for (name, a) in after {
-        let Some(b) = before.get(name).filter(|_| !GAUGES.contains(&name.as_str())) else { continue };
-        match more(name, *b, *a) {
+        let Some(b) = before.get(name) else { continue };
+        match increase(kind_of(name), *b, *a) {
             Some(n) => drop(out.insert(name.clone(), n)),
             None => reset.push(name.clone()),
         }

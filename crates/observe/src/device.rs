@@ -1,11 +1,12 @@
 //! One interface: who is asked for its counters, and the asking. What a device does not have is asked once.
 
-use ringwise_kfmt::{ParseError, ethtool_nl, link_stats, netdev_nl, stat_names, stat_names::Place};
-use ringwise_model::{Dir, Unread};
+use ringwise_kfmt::stat_names::{self, StatLayout};
+use ringwise_kfmt::{ParseError, ethtool_nl, link_stats, netdev_nl};
+use ringwise_model::{Dir, QueueCounter, Unread};
 use ringwise_sys::{Error, Host, Request};
 
 use crate::counters::{Counts, Link, Source};
-use crate::layout::{Wiring, gather};
+use crate::layout::Wiring;
 
 /// What is remembered of a device.
 pub(crate) struct Dev {
@@ -16,8 +17,65 @@ pub(crate) struct Dev {
     qstats: bool,
     pause: bool,
     limits: bool,
-    /// Counters of what the provider held back (driver ena): places in the list, and names. `None`: not asked yet.
-    allowances: Option<Vec<(usize, String)>>,
+    /// It counts what the provider held back (driver ena).
+    allowances: bool,
+    list: StatList,
+}
+
+/// The device's own list of counters (`ethtool -S`): read along what was learned of its names.
+#[derive(Default)]
+struct StatList {
+    learned: Option<(Generation, StatLayout)>,
+    /// Names were told before; a refusal is for this time only.
+    told: bool,
+}
+
+/// While this stays, and the length of the list, so do its names: a device that was made anew has another index, and other
+/// channels take the link away for a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Generation {
+    ifindex: u32,
+    carrier_changes: Option<u32>,
+}
+
+/// Why there are no values.
+enum Unlisted {
+    /// The device tells no names, and never did.
+    NoNames,
+    /// Not this time.
+    NotNow,
+    /// Values and names do not fit each other.
+    OtherLength,
+}
+
+impl StatList {
+    /// The values of now, 8 bytes each, and what they are.
+    fn read(
+        &mut self,
+        host: &dyn Host,
+        (dev, driver): (&str, &str),
+        now: Generation,
+        notes: &mut Notes,
+    ) -> Result<(&StatLayout, Vec<u8>), Unlisted> {
+        self.learned.take_if(|(then, _)| *then != now);
+        // A list of another length is looked at anew, once.
+        for _ in 0..2 {
+            if self.learned.is_none() {
+                let names = notes.take(host.kernel(&Request::StatNames { dev: dev.into() }));
+                let names = names.ok_or(if self.told { Unlisted::NotNow } else { Unlisted::NoNames })?;
+                let strings = names.first().map_or(&[][..], Vec::as_slice);
+                self.learned = Some((now, StatLayout::learn(driver, strings)));
+                self.told = true;
+            }
+            let values = notes.take(host.kernel(&Request::StatValues { dev: dev.into() }));
+            let values = values.and_then(|m| m.into_iter().next()).ok_or(Unlisted::NotNow)?;
+            self.learned.take_if(|(_, layout)| !layout.fits(&values));
+            if self.learned.is_some() {
+                return self.learned.as_ref().map(|(_, layout)| (layout, values)).ok_or(Unlisted::NotNow);
+            }
+        }
+        Err(Unlisted::OtherLength)
+    }
 }
 
 /// What came of it.
@@ -29,10 +87,10 @@ pub(crate) enum Reading {
 }
 
 /// Who is asked for the counters of queues.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Asks {
     Qstats,
-    /// Places in the list, and how many counters it had.
-    Ethtool(Vec<Place>, usize),
+    Ethtool,
     Device,
     Nothing,
 }
@@ -66,7 +124,8 @@ impl Dev {
             qstats: false,
             pause: true,
             limits: detail,
-            allowances: (wiring.driver.as_deref() != Some("ena")).then(Vec::new),
+            allowances: stat_names::counts_allowances(wiring.driver.as_deref().unwrap_or_default()),
+            list: StatList::default(),
         }
     }
 
@@ -93,83 +152,82 @@ impl Dev {
             insert(&mut link.counts, tx.map(|n| ("tx_pause", n)));
             self.pause = rx.or(tx).is_some();
         }
-        self.allowances(host, &mut link, notes);
-        self.queues(host, &mut link, notes);
+        let generation = Generation { ifindex: stats.ifindex, carrier_changes: stats.carrier_changes };
+        self.counted(host, generation, &mut link, notes);
         if self.limits {
             self.limits(host, &mut link);
         }
         Reading::Link(Box::new(link))
     }
 
-    fn allowances(&mut self, host: &dyn Host, link: &mut Link, notes: &mut Notes) {
-        let list = self.allowances.get_or_insert_with(|| {
-            let names = notes.take(host.kernel(&Request::StatNames { dev: self.name.clone() }));
-            let names = names.and_then(|m| Some(stat_names::names(m.first()?))).unwrap_or_default();
-            let all = names.into_iter().enumerate();
-            all.filter(|(_, n)| n.ends_with("_allowance_exceeded")).map(|(i, n)| (i, n.to_string())).collect()
-        });
-        if list.is_empty() {
-            return;
-        }
-        let Some(m) = notes.take(host.kernel(&Request::StatValues { dev: self.name.clone() })) else { return };
-        let Some(values) = m.first().map(|v| v.as_chunks::<8>().0) else { return };
-        for (at, name) in list {
-            if let Some(v) = values.get(*at) {
-                link.counts.insert(name.clone(), u64::from_ne_bytes(*v));
-            }
-        }
-    }
-
-    fn queues(&mut self, host: &dyn Host, link: &mut Link, notes: &mut Notes) {
-        if matches!(self.asks, Asks::Qstats) {
+    /// Queues, and what else stands in the device's own list.
+    fn counted(&mut self, host: &dyn Host, now: Generation, link: &mut Link, notes: &mut Notes) {
+        if self.asks == Asks::Qstats {
             self.qstats |= self.qstats(host, link, notes);
-            // Refused once, while the device was busy: nobody else's counters are put beside those from before.
+            // Refused once, while the device was busy: no other counters are put beside those from before.
             if self.qstats {
                 link.source = Source::Qstats;
-                return;
+            } else {
+                let listed = stat_names::counts_queues(self.driver());
+                self.asks = if listed { Asks::Ethtool } else { self.without_list() };
             }
-            self.asks = self.without_qstats(host, notes);
         }
-        self.counted(host, link, notes, false);
+        if self.asks == Asks::Ethtool || self.allowances {
+            self.listed(host, now, link, notes);
+        }
+        if self.asks == Asks::Device {
+            for (queues, words) in [
+                (&mut link.rx, ["rx_packets", "rx_bytes", "rx_missed_errors"]),
+                (&mut link.tx, ["tx_packets", "tx_bytes", "tx_dropped"]),
+            ] {
+                let counters = [QueueCounter::Packets, QueueCounter::Bytes, QueueCounter::Drops];
+                let counts = counters.into_iter().zip(words).filter_map(|(c, w)| Some((c, *link.counts.get(w)?)));
+                queues.insert(0, counts.collect());
+            }
+            link.source = Source::Device;
+        }
     }
 
-    /// By the driver's own list, or the counters of the interface.
-    fn counted(&mut self, host: &dyn Host, link: &mut Link, notes: &mut Notes, again: bool) {
-        match &self.asks {
-            Asks::Ethtool(places, of) => {
-                let request = Request::StatValues { dev: self.name.clone() };
-                let Some(values) = notes.take(host.kernel(&request)).and_then(|m| m.into_iter().next()) else { return };
-                let (values, _) = values.as_chunks::<8>();
-                if values.len() != *of {
-                    // The list is another one (other channels): looked at anew, once.
-                    self.asks = if again { Asks::Qstats } else { self.without_qstats(host, notes) };
-                    if !again {
-                        self.counted(host, link, notes, true);
+    /// By the driver's own list.
+    fn listed(&mut self, host: &dyn Host, now: Generation, link: &mut Link, notes: &mut Notes) {
+        let driver = self.wiring.driver.as_deref().unwrap_or_default();
+        match self.list.read(host, (&self.name, driver), now, notes) {
+            Ok((layout, values)) => {
+                self.allowances &= layout.counts_allowances();
+                for (name, n) in layout.allowances(&values) {
+                    link.counts.insert(name.into(), n);
+                }
+                if self.asks == Asks::Ethtool && layout.counts_queues() {
+                    for (dir, id, counts) in layout.queues(&values) {
+                        let queues = if dir == Dir::Rx { &mut link.rx } else { &mut link.tx };
+                        queues.insert(id, counts);
                     }
-                    return;
+                    link.source = Source::Ethtool;
+                } else if self.asks == Asks::Ethtool {
+                    self.asks = self.without_list();
                 }
-                for p in places {
-                    let queues = if p.dir == Dir::Rx { &mut link.rx } else { &mut link.tx };
-                    let counts = queues.entry(p.queue).or_default();
-                    let sum = counts.entry(p.counter.name().into()).or_default();
-                    *sum = sum.wrapping_add(u64::from_ne_bytes(values[p.at]));
-                }
-                link.source = Source::Ethtool;
             }
-            Asks::Device => {
-                for (queues, words) in [
-                    (&mut link.rx, ["rx_packets", "rx_bytes", "rx_missed_errors"]),
-                    (&mut link.tx, ["tx_packets", "tx_bytes", "tx_dropped"]),
-                ] {
-                    let names = ["packets", "bytes", "drops"];
-                    let counts =
-                        names.iter().zip(words).filter_map(|(n, w)| Some((n.to_string(), *link.counts.get(w)?)));
-                    queues.insert(0, gather(counts));
+            Err(Unlisted::NotNow) => {}
+            Err(Unlisted::NoNames) => {
+                self.allowances = false;
+                if self.asks == Asks::Ethtool {
+                    self.asks = self.without_list();
                 }
-                link.source = Source::Device;
             }
-            Asks::Qstats | Asks::Nothing => {}
+            Err(Unlisted::OtherLength) => {
+                if self.asks == Asks::Ethtool {
+                    self.asks = Asks::Qstats;
+                }
+            }
         }
+    }
+
+    fn driver(&self) -> &str {
+        self.wiring.driver.as_deref().unwrap_or_default()
+    }
+
+    fn without_list(&self) -> Asks {
+        if self.wiring.rx.len() == 1 && self.wiring.tx.len() == 1 { Asks::Device } else { Asks::Nothing }
     }
 
     /// Whether any queue told its packets.
@@ -182,9 +240,9 @@ impl Dev {
         let mut any = false;
         for m in &messages {
             let Some(Some(q)) = notes.parsed(netdev_nl::qstats(m)) else { continue };
-            any |= q.counts.iter().any(|c| c.0 == "packets");
+            any |= q.counts.get(QueueCounter::Packets).is_some();
             let queues = if q.dir == Dir::Rx { &mut link.rx } else { &mut link.tx };
-            insert(queues.entry(q.id).or_default(), q.counts);
+            queues.insert(q.id, q.counts);
         }
         if !any {
             link.rx.clear();
@@ -193,33 +251,20 @@ impl Dev {
         any
     }
 
-    fn without_qstats(&self, host: &dyn Host, notes: &mut Notes) -> Asks {
-        let driver = self.wiring.driver.as_deref().unwrap_or_default();
-        let listed = stat_names::FORMS.iter().any(|f| f.drivers.contains(&driver));
-        if listed && let Some(m) = notes.take(host.kernel(&Request::StatNames { dev: self.name.clone() })) {
-            let names = m.first().map(|b| stat_names::names(b)).unwrap_or_default();
-            let places = stat_names::places(driver, &names);
-            if !places.is_empty() {
-                return Asks::Ethtool(places, names.len());
-            }
-        }
-        if self.wiring.rx.len() == 1 && self.wiring.tx.len() == 1 { Asks::Device } else { Asks::Nothing }
-    }
-
     /// Byte queue limits, and how often the watchdog found the queue stuck.
     fn limits(&mut self, host: &dyn Host, link: &mut Link) {
         let mut any = false;
         for id in self.wiring.tx.keys() {
             let dir = format!("/sys/class/net/{}/queues/tx-{id}", self.name);
-            for (file, name) in [
-                ("byte_queue_limits/inflight", "bql_inflight"),
-                ("byte_queue_limits/limit", "bql_limit"),
-                ("tx_timeout", "timeouts"),
+            for (file, counter) in [
+                ("byte_queue_limits/inflight", QueueCounter::BqlInflight),
+                ("byte_queue_limits/limit", QueueCounter::BqlLimit),
+                ("tx_timeout", QueueCounter::Timeouts),
             ] {
                 if let Ok(text) = host.read_text(&format!("{dir}/{file}"))
                     && let Ok(n) = text.parse()
                 {
-                    link.tx.entry(*id).or_default().insert(name.into(), n);
+                    link.tx.entry(*id).or_default().set(counter, n);
                     any = true;
                 }
             }

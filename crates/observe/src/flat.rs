@@ -3,9 +3,9 @@
 //! By hand and not by serde: derived readers of these maps would be a tenth of a megabyte of the program.
 //! A word that nobody knows is passed over.
 
-use ringwise_model::{CpuId, IrqId, NodeId};
+use ringwise_model::{Counter, CpuCounter, CpuId, IrqId, NodeId, QueueCounter};
 
-use crate::counters::{Counters, Counts, Link, Source};
+use crate::counters::{Counters, Counts, CpuSample, Link, Source};
 use crate::layout::Layout;
 
 const SOURCES: [Source; 4] = [Source::Nothing, Source::Qstats, Source::Ethtool, Source::Device];
@@ -34,6 +34,22 @@ fn counts(out: &mut String, path: &[&str], c: &Counts) {
     }
 }
 
+/// By name, idle states among the others.
+fn cpu(out: &mut String, id: &str, c: &CpuSample) {
+    for (counter, n) in c.counts.iter().filter(|(c, _)| *c == CpuCounter::Idle) {
+        put(out, &["c", id, counter.name()], Some(n));
+    }
+    for (state, us) in &c.idle_us {
+        put(out, &["c", id, &format!("{IDLE_STATE}{state}")], Some(*us));
+    }
+    for (counter, n) in c.counts.iter().filter(|(c, _)| *c != CpuCounter::Idle) {
+        put(out, &["c", id, counter.name()], Some(n));
+    }
+}
+
+/// Before the name of an idle state.
+const IDLE_STATE: &str = "idle_us:";
+
 /// The words of a line.
 fn words<'a>(line: &'a str, mut each: impl FnMut(&[&'a str], Option<u64>) -> Option<()>) {
     for word in line.split_ascii_whitespace() {
@@ -55,16 +71,20 @@ impl Counters {
             counts(&mut out, &["l", name, "c"], &l.counts);
             for (dir, queues) in [("r", &l.rx), ("t", &l.tx)] {
                 for (id, c) in queues {
-                    counts(&mut out, &["l", name, dir, &id.to_string()], c);
+                    let id = id.to_string();
+                    for (counter, n) in c.iter() {
+                        put(&mut out, &["l", name, dir, &id, counter.name()], Some(n));
+                    }
                 }
             }
         }
         for name in &self.silent {
             put(&mut out, &["s", name], None);
         }
-        for (cpu, c) in &self.cpus {
-            put(&mut out, &["c", &cpu.to_string()], None);
-            counts(&mut out, &["c", &cpu.to_string()], c);
+        for (id, c) in &self.cpus {
+            let id = id.to_string();
+            put(&mut out, &["c", &id], None);
+            cpu(&mut out, &id, c);
         }
         for (irq, cpus) in &self.irqs {
             put(&mut out, &["i", &irq.to_string()], None);
@@ -88,7 +108,7 @@ impl Counters {
                 ["c", cpu, rest @ ..] => {
                     let c = out.cpus.entry(CpuId(cpu.parse().ok()?)).or_default();
                     if let [name] = rest {
-                        c.insert(name.to_string(), n?);
+                        cpu_word(c, name, n?);
                     }
                 }
                 ["i", irq, rest @ ..] => {
@@ -106,14 +126,32 @@ impl Counters {
     }
 }
 
+fn cpu_word(c: &mut CpuSample, name: &str, n: u64) {
+    match name.strip_prefix(IDLE_STATE) {
+        Some(state) => match c.idle_us.iter_mut().find(|(s, _)| **s == *state) {
+            Some((_, us)) => *us = n,
+            None => c.idle_us.push((state.into(), n)),
+        },
+        None => {
+            if let Some(counter) = CpuCounter::from_name(name) {
+                c.counts.set(counter, n);
+            }
+        }
+    }
+}
+
 fn link(l: &mut Link, path: &[&str], n: u64) -> Option<()> {
     match path {
         ["i"] => l.ifindex = u32::try_from(n).ok()?,
         ["s"] => l.source = *SOURCES.get(n as usize)?,
         ["c", name] => drop(l.counts.insert(name.to_string(), n)),
         [dir, id, name] => {
-            let queues = if *dir == "r" { &mut l.rx } else { &mut l.tx };
-            queues.entry(id.parse().ok()?).or_default().insert(name.to_string(), n);
+            let queues = match *dir {
+                "r" => &mut l.rx,
+                "t" => &mut l.tx,
+                _ => return None,
+            };
+            queues.entry(id.parse().ok()?).or_default().set(QueueCounter::from_name(name)?, n);
         }
         _ => {}
     }
@@ -189,21 +227,31 @@ mod tests {
             ifindex: 2,
             counts: some(&[("rx_packets", u64::MAX), ("tx_bytes", 0)]),
             source: Source::Ethtool,
-            rx: [(7, some(&[("packets", 5)]))].into(),
-            tx: [(0, some(&[("bql_limit", 6)]))].into(),
+            rx: [(7, [(QueueCounter::Packets, 5), (QueueCounter::HwDrops, 0)].into())].into(),
+            tx: [(0, [(QueueCounter::BqlLimit, 6)].into())].into(),
+        };
+        let cpu = CpuSample {
+            counts: [(CpuCounter::Idle, 9), (CpuCounter::Iowait, 1), (CpuCounter::User, 0)].into(),
+            idle_us: vec![("0POLL".into(), 4), ("1C1".into(), 5)],
         };
         let c = Counters {
             at_us: 5,
             unix_time: 6,
             links: [("eth=1".to_string(), link), ("lo".to_string(), Link::default())].into(),
             silent: vec!["eth9".into()],
-            cpus: [(CpuId(3), some(&[("idle", 9)])), (CpuId(4), Counts::new())].into(),
+            cpus: [(CpuId(3), cpu), (CpuId(4), CpuSample::default())].into(),
             irqs: [(IrqId(30), [(CpuId(3), 1)].into()), (IrqId(31), Default::default())].into(),
             host: some(&[("Udp:RcvbufErrors", 7)]),
             unread: Vec::new(),
         };
+        let want = "sample 5 6 l/eth=1/i=2 l/eth=1/s=2 l/eth=1/c/rx_packets=18446744073709551615 l/eth=1/c/tx_bytes=0 \
+                    l/eth=1/r/7/hw_drops=0 l/eth=1/r/7/packets=5 l/eth=1/t/0/bql_limit=6 l/lo/i=0 l/lo/s=0 s/eth9=- \
+                    c/3=- c/3/idle=9 c/3/idle_us:0POLL=4 c/3/idle_us:1C1=5 c/3/iowait=1 c/3/user=0 c/4=- i/30=- \
+                    i/30/3=1 i/31=- h/Udp:RcvbufErrors=7";
+        assert_eq!(c.to_line(), want);
         assert_eq!(Counters::from_line(&c.to_line()), Some(c.clone()), "{}", c.to_line());
-        let newer = c.to_line() + " z/unknown=1 l/lo/q/w/e/r=2 c/x=3 nonsense";
+        let newer = c.to_line()
+            + " z/unknown=1 l/lo/q/w/e/r=2 c/x=3 c/3/later=4 l/eth=1/r/7/later=5 l/eth=1/x/7/packets=6 nonsense";
         assert_eq!(Counters::from_line(&newer), Some(c));
         let w = Wiring {
             driver: Some("igb".into()),

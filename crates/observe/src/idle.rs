@@ -1,20 +1,19 @@
 //! How long CPUs were in each of their idle states (`cpuN/cpuidle/stateN/time`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use ringwise_model::{CpuId, Unread};
 use ringwise_sys::Host;
 
-use crate::counters::Counts;
+use crate::counters::CpuSample;
 use crate::device::Notes;
 
-/// A counter is called `idle_us:2C6`, with the number of the state first: so they sort from shallow to deep.
-pub(crate) const PREFIX: &str = "idle_us:";
 /// A file for each state of each CPU: of more CPUs than this nothing is read.
 const CPUS: usize = 64;
 const STATES: u32 = 10;
 
-/// `C6` of `2C6`.
+/// `C6` of `2C6`, as [`CpuSample::idle_us`] names it.
 pub(crate) fn name(state: &str) -> String {
     state.get(1..).unwrap_or_default().into()
 }
@@ -23,7 +22,7 @@ pub(crate) fn name(state: &str) -> String {
 #[derive(Default)]
 pub(crate) struct Idle {
     /// By CPU; those without any are here too.
-    states: BTreeMap<CpuId, Vec<String>>,
+    states: BTreeMap<CpuId, Vec<Arc<str>>>,
     told: bool,
 }
 
@@ -33,7 +32,7 @@ impl Idle {
         &mut self,
         host: &dyn Host,
         of: BTreeSet<CpuId>,
-        out: &mut BTreeMap<CpuId, Counts>,
+        out: &mut BTreeMap<CpuId, CpuSample>,
         notes: &mut Notes,
     ) {
         if of.len() > CPUS {
@@ -44,17 +43,17 @@ impl Idle {
             return;
         }
         for cpu in of {
-            let Some(counts) = out.get_mut(&cpu) else { continue };
+            let Some(sample) = out.get_mut(&cpu) else { continue };
             let dir = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state");
             let states = self.states.entry(cpu).or_insert_with(|| {
                 let name = |i: u32| Some((i, host.read_text(&format!("{dir}{i}/name")).ok()?));
-                (0..STATES).map_while(name).map(|(i, n)| format!("{PREFIX}{i}{}", word(&n))).collect()
+                (0..STATES).map_while(name).map(|(i, n)| format!("{i}{}", word(&n)).into()).collect()
             });
-            for (i, counter) in states.iter().enumerate() {
+            for (i, state) in states.iter().enumerate() {
                 if let Ok(text) = host.read_text(&format!("{dir}{i}/time"))
                     && let Ok(us) = text.parse()
                 {
-                    counts.insert(counter.clone(), us);
+                    sample.idle_us.push((state.clone(), us));
                 }
             }
         }

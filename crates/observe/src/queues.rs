@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId};
+use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, QueueCounter, QueueCounts};
 
-use crate::counters::{Counts, Link, grown};
+use crate::counters::{Link, grown};
+use crate::interrupts::Interrupts;
 use crate::layout::{Layout, Wiring};
 
-type Irqs = BTreeMap<IrqId, Option<BTreeMap<CpuId, u64>>>;
+type Irqs = BTreeMap<IrqId, Option<Interrupts>>;
 
 /// One queue in one direction. `None`: not known or not told.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,7 +97,7 @@ fn direction(
     dir: Dir,
     wiring: &Wiring,
     layout: &Layout,
-    (before, after): (&BTreeMap<u32, Counts>, &BTreeMap<u32, Counts>),
+    (before, after): (&BTreeMap<u32, QueueCounts>, &BTreeMap<u32, QueueCounts>),
     irqs: &Irqs,
 ) -> Vec<QueueRates> {
     let wired = if dir == Dir::Rx { &wiring.rx } else { &wiring.tx };
@@ -105,43 +106,39 @@ fn direction(
     ids.sort();
     ids.dedup();
     let one = |id: u32| {
-        let (counts, reset, gauges, mark) = match (before.get(&id), after.get(&id)) {
+        let now = after.get(&id);
+        let (counts, mark) = match (before.get(&id), now) {
             (Some(b), Some(a)) => {
                 let (counts, reset) = grown(b, a);
-                (counts, !reset.is_empty(), a.clone(), None)
+                (counts, (!reset.is_empty()).then_some(Mark::Reset))
             }
-            (None, Some(a)) => (Counts::new(), false, a.clone(), (!before.is_empty()).then_some(Mark::Came)),
-            (Some(_), None) => (Counts::new(), false, Counts::new(), (!after.is_empty()).then_some(Mark::Gone)),
-            (None, None) => Default::default(),
+            (None, Some(_)) => (QueueCounts::default(), (!before.is_empty()).then_some(Mark::Came)),
+            (Some(_), None) => (QueueCounts::default(), (!after.is_empty()).then_some(Mark::Gone)),
+            (None, None) => (QueueCounts::default(), None),
         };
-        let of = |name: &str| counts.get(name).copied();
         let irq = wired.get(&id).copied().flatten();
         let took = irq.and_then(|i| irqs.get(&i)?.as_ref());
-        let cpus: CpuSet = took.into_iter().flatten().filter(|(_, n)| **n > 0).map(|(c, _)| *c).collect();
-        let most =
-            took.and_then(|m| m.iter().filter(|(_, n)| **n > 0).max_by_key(|(c, n)| (**n, std::cmp::Reverse(**c))));
         let aim = || wiring.goes_to.get(&irq?).filter(|c| c.len() == 1).and_then(CpuSet::first);
-        let cpu = most.map(|(c, _)| *c).or_else(aim);
+        let cpu = took.and_then(Interrupts::most).or_else(aim);
         QueueRates {
             dir,
             queue: id,
-            packets: of("packets"),
-            bytes: of("bytes"),
-            // The first of these that the source has; the narrower is a part of the wider.
-            drops: ["drops", "hw_drops", "hw_drop_overruns"].into_iter().find_map(of),
-            alloc_fail: of("alloc_fail"),
+            packets: counts.get(QueueCounter::Packets),
+            bytes: counts.get(QueueCounter::Bytes),
+            drops: QueueCounter::LOST.into_iter().find_map(|c| counts.get(c)),
+            alloc_fail: counts.get(QueueCounter::AllocFail),
             share_percent: None,
             irq,
-            interrupts: took.map(|m| m.values().sum()),
+            interrupts: took.map(Interrupts::total),
             packets_per_interrupt: None,
             cpu,
-            cpus,
+            cpus: took.map(Interrupts::cpus).unwrap_or_default(),
             node: cpu.and_then(|c| layout.nodes.get(&c).copied()),
-            mark: if reset { Some(Mark::Reset) } else { mark },
-            bql_limit: gauges.get("bql_limit").copied(),
-            bql_inflight: gauges.get("bql_inflight").copied(),
-            timeouts: of("timeouts"),
-            qdisc_drops: of("qdisc_drops"),
+            mark,
+            bql_limit: now.and_then(|c| c.get(QueueCounter::BqlLimit)),
+            bql_inflight: now.and_then(|c| c.get(QueueCounter::BqlInflight)),
+            timeouts: counts.get(QueueCounter::Timeouts),
+            qdisc_drops: counts.get(QueueCounter::QdiscDrops),
         }
     };
     ids.into_iter().map(one).collect()

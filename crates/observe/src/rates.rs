@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, IrqId, NodeId};
+use ringwise_model::{Counter as _, CounterKind, CpuCounter, CpuCounts, CpuId, IrqId, NodeId};
 
-use crate::counters::{Counters, Counts, Link, Source, grown, more, more_32};
+use crate::counters::{Counters, Counts, CpuSample, Link, Source, grown, grown_by_name, increase};
 use crate::idle;
-use crate::layout::{Layout, Wiring, gather};
+use crate::interrupts::{self, Interrupts};
+use crate::layout::{Layout, Wiring};
 use crate::queues::{Balance, QueueRates, queues};
 
 /// Between two samples.
@@ -23,6 +24,8 @@ pub struct Rates {
     pub came: Vec<String>,
     /// Interfaces that are there and did not answer in time.
     pub silent: Vec<String>,
+    /// Of each vector; `None`: it is new, or its number was given out again, and what it counted is not known.
+    pub irqs: BTreeMap<IrqId, Option<Interrupts>>,
     pub cpus: BTreeMap<CpuId, CpuRates>,
     pub cpus_gone: Vec<CpuId>,
     pub cpus_came: Vec<CpuId>,
@@ -105,8 +108,8 @@ pub struct CpuRates {
     pub idle_states: Vec<(String, f64)>,
     /// Interrupts of the watched queues.
     pub interrupts: u64,
-    /// `softnet_*`: increases.
-    pub counts: Counts,
+    /// [`CpuCounter::SOFTNET`]: increases.
+    pub counts: CpuCounts,
     /// Packets in its backlog at the end.
     pub backlog: Option<u64>,
     /// Counters that went backwards.
@@ -128,7 +131,7 @@ impl Rates {
     pub fn between(layout: &Layout, first: &Counters, second: &Counters) -> Option<Self> {
         let us = second.at_us.checked_sub(first.at_us).filter(|us| *us > 0)?;
         let seconds = us as f64 / 1e6;
-        let irqs = irqs(first, second);
+        let irqs = interrupts::between(first, second);
         let mut out = Self { seconds, unix_time: second.unix_time, ..Self::default() };
         let none = Wiring::default();
         for (name, after) in &second.links {
@@ -146,19 +149,24 @@ impl Rates {
         out.silent = second.silent.clone();
         let stays = |name: &&String| !out.links.contains_key(*name) && !out.silent.contains(name);
         out.gone = first.links.keys().filter(stays).cloned().collect();
+        let mut by_cpu: BTreeMap<CpuId, u64> = BTreeMap::new();
+        for (cpu, n) in irqs.values().flatten().flat_map(|i| &i.0) {
+            *by_cpu.entry(*cpu).or_default() += n;
+        }
         for (cpu, after) in &second.cpus {
             match first.cpus.get(cpu) {
                 Some(before) => {
                     let mut c = self::cpu(before, after, seconds);
                     c.node = layout.nodes.get(cpu).copied();
-                    c.interrupts = irqs.values().flatten().filter_map(|m| m.get(cpu)).sum();
+                    c.interrupts = by_cpu.get(cpu).copied().unwrap_or(0);
                     out.cpus.insert(*cpu, c);
                 }
                 None => out.cpus_came.push(*cpu),
             }
         }
         out.cpus_gone = first.cpus.keys().filter(|c| !second.cpus.contains_key(c)).copied().collect();
-        let host = grown(&first.host, &second.host).0;
+        out.irqs = irqs;
+        let host = grown_by_name(&first.host, &second.host).0;
         for (name, n) in host {
             let drop = ringwise_kfmt::snmp::DROPS.contains(&name.as_str());
             if !drop {
@@ -180,31 +188,15 @@ impl Rates {
     }
 }
 
-/// Interrupts in between by vector and CPU; `None` for a vector that is new, or that was freed and given out again.
-fn irqs(first: &Counters, second: &Counters) -> BTreeMap<IrqId, Option<BTreeMap<CpuId, u64>>> {
-    let one = |irq: &IrqId, after: &BTreeMap<CpuId, u64>| {
-        let before = first.irqs.get(irq)?;
-        // A CPU that took none is not listed; one that went offline may not be either.
-        let cpus = before.keys().chain(after.keys()).filter(|c| second.cpus.contains_key(c) || after.contains_key(c));
-        let count = |m: &BTreeMap<CpuId, u64>, c: &CpuId| m.get(c).copied().unwrap_or(0);
-        let mut out = BTreeMap::new();
-        for c in cpus {
-            out.insert(*c, more_32(count(before, c), count(after, c))?);
-        }
-        Some(out)
-    };
-    gather(second.irqs.iter().map(|(irq, after)| (*irq, one(irq, after))))
-}
-
 fn link(
     wiring: &Wiring,
     layout: &Layout,
     before: &Link,
     after: &Link,
-    irqs: &BTreeMap<IrqId, Option<BTreeMap<CpuId, u64>>>,
+    irqs: &BTreeMap<IrqId, Option<Interrupts>>,
     seconds: f64,
 ) -> LinkRates {
-    let (counts, reset) = grown(&before.counts, &after.counts);
+    let (counts, reset) = grown_by_name(&before.counts, &after.counts);
     let of = |name: &str| counts.get(name).copied();
     let flow = |packets, bytes| flow(of(packets), of(bytes), seconds, wiring.speed_mbps);
     // Counters of different sources are different counters.
@@ -254,38 +246,35 @@ fn flow(packets: Option<u64>, bytes: Option<u64>, seconds: f64, speed_mbps: Opti
     }
 }
 
-fn cpu(before: &Counts, after: &Counts, seconds: f64) -> CpuRates {
-    let (mut counts, mut reset) = grown(before, after);
-    // These two are estimates that may step back a little (fs/proc/stat.c).
-    for name in ["idle", "iowait"] {
-        if reset.iter().any(|r| r == name) {
-            reset.retain(|r| r != name);
-            counts.insert(name.into(), 0);
+fn cpu(before: &CpuSample, after: &CpuSample, seconds: f64) -> CpuRates {
+    let (counts, backwards) = grown(&before.counts, &after.counts);
+    let ticks: Option<u64> = ringwise_kfmt::procstat::COLUMNS.iter().map(|c| counts.get(*c)).sum();
+    let share = |counter| {
+        let all = ticks.filter(|t| *t > 0)?;
+        Some(counts.get(counter)? as f64 * 100.0 / all as f64)
+    };
+    let mut reset = Vec::new();
+    let mut idle_states = Vec::new();
+    for (state, a) in &after.idle_us {
+        let Some((_, b)) = before.idle_us.iter().find(|(s, _)| s == state) else { continue };
+        match increase(CounterKind::Bits64, *b, *a) {
+            Some(us) => idle_states.push((idle::name(state), (us as f64 / seconds / 1e4).min(100.0))),
+            None => reset.push(format!("idle_us:{state}")),
         }
     }
-    let ticks: Option<u64> = ringwise_kfmt::procstat::NAMES.iter().map(|n| counts.get(*n).copied()).sum();
-    let share = |name: &str| {
-        let all = ticks.filter(|t| *t > 0)?;
-        Some(*counts.get(name)? as f64 * 100.0 / all as f64)
-    };
-    let (softirq, irq, steal) = (share("softirq"), share("irq"), share("steal"));
-    let idle = share("idle").zip(share("iowait")).map(|(a, b)| a + b);
-    let thread = before.get("ksoftirqd_ns").zip(after.get("ksoftirqd_ns"));
-    let thread = thread.and_then(|(b, a)| more("ksoftirqd_ns", *b, *a));
-    let states = counts.iter().filter_map(|(name, us)| Some((name.strip_prefix(idle::PREFIX)?, *us)));
-    let idle_states = states.map(|(s, us)| (idle::name(s), (us as f64 / seconds / 1e4).min(100.0))).collect();
-    counts.retain(|name, _| name.starts_with("softnet_"));
+    reset.extend(backwards.iter().map(|c| c.name().to_string()));
+    let ksoftirqd = counts.get(CpuCounter::KsoftirqdNs);
     CpuRates {
         node: None,
-        softirq_percent: softirq,
-        irq_percent: irq,
-        steal_percent: steal,
-        idle_percent: idle,
-        ksoftirqd_percent: thread.map(|ns| (ns as f64 / seconds / 1e7).min(100.0)),
+        softirq_percent: share(CpuCounter::Softirq),
+        irq_percent: share(CpuCounter::Irq),
+        steal_percent: share(CpuCounter::Steal),
+        idle_percent: share(CpuCounter::Idle).zip(share(CpuCounter::Iowait)).map(|(a, b)| a + b),
+        ksoftirqd_percent: ksoftirqd.map(|ns| (ns as f64 / seconds / 1e7).min(100.0)),
         idle_states,
         interrupts: 0,
-        counts,
-        backlog: after.get("softnet_backlog").copied(),
+        counts: CpuCounter::SOFTNET.into_iter().filter_map(|c| Some((c, counts.get(c)?))).collect(),
+        backlog: after.counts.get(CpuCounter::SoftnetBacklog),
         reset,
     }
 }

@@ -1,15 +1,17 @@
 use proptest::prelude::*;
-use ringwise_model::{CpuSet, Dir};
+use ringwise_model::{CpuSet, Dir, QueueCounter, QueueCounts};
 
 use super::*;
+use crate::counters::{INTERRUPTS, kind_of};
 use crate::queues::Mark;
+use ringwise_model::CounterKind::{Bits32, Bits64, Estimate, Gauge};
 
 fn counts(list: &[(&str, u64)]) -> Counts {
     list.iter().map(|(k, v)| (k.to_string(), *v)).collect()
 }
 
 fn link(packets: u64, bytes: u64, queues: &[u64]) -> Link {
-    let queue = |(i, n): (u32, &u64)| (i, counts(&[("packets", *n), ("bytes", n * 60)]));
+    let queue = |(i, n): (u32, &u64)| (i, [(QueueCounter::Packets, *n), (QueueCounter::Bytes, n * 60)].into());
     Link {
         ifindex: 2,
         counts: counts(&[
@@ -27,11 +29,15 @@ fn link(packets: u64, bytes: u64, queues: &[u64]) -> Link {
     }
 }
 
+fn cpu(list: &[(CpuCounter, u64)]) -> CpuSample {
+    CpuSample { counts: list.iter().copied().collect(), ..CpuSample::default() }
+}
+
 fn at(us: u64, links: &[(&str, Link)]) -> Counters {
     Counters {
         at_us: us,
         links: links.iter().map(|(n, l)| (n.to_string(), l.clone())).collect(),
-        cpus: [(CpuId(0), counts(&[("softnet_processed", 9)])), (CpuId(1), Counts::new())].into(),
+        cpus: [(CpuId(0), cpu(&[(CpuCounter::SoftnetProcessed, 9)])), (CpuId(1), CpuSample::default())].into(),
         ..Counters::default()
     }
 }
@@ -95,7 +101,7 @@ fn queues_with_their_vectors() {
     assert_eq!((r.cpus[&CpuId(0)].interrupts, r.cpus[&CpuId(1)].interrupts), (85, 5));
     // Known in both directions.
     for (c, n) in [(&mut a, 0), (&mut b, 45)] {
-        c.links.get_mut("eth1").unwrap().tx.insert(0, counts(&[("packets", n)]));
+        c.links.get_mut("eth1").unwrap().tx.insert(0, QueueCounts::from([(QueueCounter::Packets, n)]));
     }
     let r = Rates::between(&layout(), &a, &b).unwrap();
     assert_eq!(r.links["eth1"].queues[0].packets_per_interrupt, Some(10.5));
@@ -139,7 +145,7 @@ fn a_reset_is_a_mark() {
 fn vectors_that_were_freed_and_cpus_that_left() {
     let with = |us, irq: &[(u32, u64)], cpus: &[u32]| Counters {
         irqs: [(IrqId(30), irq.iter().map(|(c, n)| (CpuId(*c), *n)).collect())].into(),
-        cpus: cpus.iter().map(|c| (CpuId(*c), Counts::new())).collect(),
+        cpus: cpus.iter().map(|c| (CpuId(*c), CpuSample::default())).collect(),
         ..at(us, &[("eth1", link(0, 0, &[0]))])
     };
     let took = |a: &Counters, b: &Counters| {
@@ -158,17 +164,17 @@ fn vectors_that_were_freed_and_cpus_that_left() {
 #[test]
 fn time_of_a_cpu() {
     let ticks = |softirq: u64, idle: u64, iowait: u64| {
-        counts(&[
-            ("user", 10),
-            ("nice", 0),
-            ("system", 0),
-            ("idle", idle),
-            ("iowait", iowait),
-            ("irq", 0),
-            ("softirq", softirq),
-            ("steal", 0),
-            ("ksoftirqd_ns", softirq * 5_000_000),
-            ("softnet_backlog", softirq),
+        cpu(&[
+            (CpuCounter::User, 10),
+            (CpuCounter::Nice, 0),
+            (CpuCounter::System, 0),
+            (CpuCounter::Idle, idle),
+            (CpuCounter::Iowait, iowait),
+            (CpuCounter::Irq, 0),
+            (CpuCounter::Softirq, softirq),
+            (CpuCounter::Steal, 0),
+            (CpuCounter::KsoftirqdNs, softirq * 5_000_000),
+            (CpuCounter::SoftnetBacklog, softirq),
         ])
     };
     let c = super::cpu(&ticks(0, 0, 9), &ticks(30, 70, 5), 1.0);
@@ -178,7 +184,7 @@ fn time_of_a_cpu() {
     );
     assert_eq!((c.ksoftirqd_percent, c.reset.as_slice()), (Some(15.0), &[][..]));
     assert_eq!(super::cpu(&ticks(0, 1, 1), &ticks(0, 1, 1), 1.0).softirq_percent, None, "no tick went by");
-    assert_eq!(super::cpu(&Counts::new(), &Counts::new(), 1.0), CpuRates::default());
+    assert_eq!(super::cpu(&CpuSample::default(), &CpuSample::default(), 1.0), CpuRates::default());
 }
 
 #[test]
@@ -201,9 +207,12 @@ fn silence_is_neither_going_nor_coming() {
 
 #[test]
 fn idle_states_in_their_order() {
-    let states = |a: u64, b: u64| counts(&[("idle_us:0POLL", a), ("idle_us:1C1", b)]);
+    let states =
+        |a: u64, b: u64| CpuSample { idle_us: vec![("0POLL".into(), a), ("1C1".into(), b)], ..CpuSample::default() };
     let c = super::cpu(&states(0, 0), &states(100_000, 1_500_000), 2.0);
     assert_eq!(c.idle_states, [("POLL".to_string(), 5.0), ("C1".to_string(), 75.0)]);
+    let c = super::cpu(&states(7, 7), &states(8, 3), 2.0);
+    assert_eq!((c.idle_states.len(), c.reset), (1, vec!["idle_us:1C1".to_string()]));
 }
 
 #[test]
@@ -213,32 +222,37 @@ fn sockets_by_name() {
     assert_eq!(r.socket_drops, counts(&[("Udp:RcvbufErrors", 7)]));
 }
 
+#[test]
+fn a_gauge_is_no_counter_and_an_estimate_never_goes_backwards() {
+    assert_eq!((increase(Gauge, 3, 5), increase(Estimate, 5, 3), increase(Estimate, 3, 5)), (None, Some(0), Some(2)));
+}
+
 proptest! {
     #[test]
     fn forwards_is_exact(a in any::<u64>(), n in any::<u64>()) {
         if let Some(b) = a.checked_add(n) {
-            prop_assert_eq!(more("rx_bytes", a, b), Some(n));
+            prop_assert_eq!(increase(Bits64, a, b), Some(n));
         }
     }
 
     #[test]
     fn a_wrap_is_no_reset(near in 0..1u64 << 29, n in 0..1u64 << 29) {
         let a32 = u64::from(u32::MAX) - near;
-        for name in ["softnet_processed", "qdisc_drops", "carrier_changes"] {
-            prop_assert_eq!(more(name, a32, (a32 + n) & 0xffff_ffff), Some(n));
+        for kind in [CpuCounter::SoftnetProcessed.kind(), kind_of("qdisc_drops"), kind_of("carrier_changes"), INTERRUPTS] {
+            prop_assert_eq!(increase(kind, a32, (a32 + n) & 0xffff_ffff), Some(n));
         }
         let a64 = u64::MAX - near;
-        prop_assert_eq!(more("rx_bytes", a64, a64.wrapping_add(n)), Some(n));
+        prop_assert_eq!(increase(kind_of("rx_bytes"), a64, a64.wrapping_add(n)), Some(n));
     }
 
     /// Whatever is reset to whatever: a mark, or less than half of what the counter can hold.
     #[test]
     fn no_spikes(a in any::<u64>(), b in any::<u64>()) {
         if b < a {
-            prop_assert!(more("rx_bytes", a, b).is_none_or(|n| n < 1 << 63));
-            prop_assert!(more_32(a & 0xffff_ffff, b & 0xffff_ffff).is_none_or(|n| n < 1 << 31 || b & 0xffff_ffff >= a & 0xffff_ffff));
+            prop_assert!(increase(Bits64, a, b).is_none_or(|n| n < 1 << 63));
+            prop_assert!(increase(Bits32, a & 0xffff_ffff, b & 0xffff_ffff).is_none_or(|n| n < 1 << 31 || b & 0xffff_ffff >= a & 0xffff_ffff));
             if a < 3 << 62 {
-                prop_assert_eq!(more("rx_packets", a, b), None);
+                prop_assert_eq!(increase(Bits64, a, b), None);
             }
         }
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringwise_kfmt::{cpulist, interrupts, procstat, qdisc, snmp, softnet};
-use ringwise_model::{CpuId, IrqId, Unread};
+use ringwise_model::{CpuCounter, CpuId, IrqId, QueueCounter, Unread};
 use ringwise_sys::{Host, Request};
 
-use crate::counters::{Counters, Counts, Link};
+use crate::counters::{Counters, CpuSample, Link};
 use crate::device::{Dev, Notes, Reading, insert};
 use crate::idle::Idle;
 use crate::layout::{Layout, gather};
@@ -24,6 +24,8 @@ pub struct Sampler {
     qdiscs: Option<Worker<(Vec<qdisc::Qdisc>, Vec<Unread>)>>,
     deadline: Option<(Arc<dyn Host>, Duration)>,
     vectors: Vec<IrqId>,
+    /// Of no queue in the layout, and counted as well.
+    others: Vec<IrqId>,
     /// `/sys/kernel/irq/N/per_cpu_count` cannot be had: the whole of `/proc/interrupts` is read.
     whole_table: bool,
     /// By vector, from the sample before: its sum in `/proc/stat` and what was read then. While the sum stays, so
@@ -85,12 +87,23 @@ impl Sampler {
         self
     }
 
+    /// Counts the interrupts of these vectors as well, which need not be those of queues.
+    #[must_use]
+    pub fn with_vectors(mut self, others: Vec<IrqId>) -> Self {
+        self.vectors.extend_from_slice(&others);
+        self.vectors.sort();
+        self.vectors.dedup();
+        self.others = others;
+        self
+    }
+
     /// Along a changed layout of the same host.
     pub fn follow(&mut self, layout: &Layout) {
         let threads = std::mem::take(&mut self.threads);
         let possible = std::mem::take(&mut self.possible);
         let deadline = self.deadline.take();
-        let next = Self { threads, possible, ..Self::along(layout, self.detail) };
+        let others = std::mem::take(&mut self.others);
+        let next = Self { threads, possible, ..Self::along(layout, self.detail) }.with_vectors(others);
         *self = match deadline {
             Some((host, deadline)) => next.with_deadline(&host, deadline),
             None => next,
@@ -105,6 +118,7 @@ impl Sampler {
             qdiscs: None,
             deadline: None,
             vectors: layout.vectors(),
+            others: Vec::new(),
             whole_table: false,
             before: BTreeMap::new(),
             threads: Vec::new(),
@@ -129,11 +143,11 @@ impl Sampler {
         cpus(host, &stat, &mut out.cpus, &mut notes);
         for (cpu, pid) in &self.threads {
             // A CPU that is offline has its thread parked.
-            let Some(counts) = out.cpus.get_mut(cpu) else { continue };
+            let Some(sample) = out.cpus.get_mut(cpu) else { continue };
             if let Ok(ns) = host.read_text(&format!("/proc/{pid}/schedstat"))
                 && let Some(ns) = notes.parsed(procstat::run_ns(&ns))
             {
-                counts.insert("ksoftirqd_ns".into(), ns);
+                sample.counts.set(CpuCounter::KsoftirqdNs, ns);
             }
         }
         if self.detail {
@@ -249,9 +263,7 @@ impl Sampler {
                 self.before.remove(irq);
                 match host.read_text(&format!("/sys/kernel/irq/{irq}/per_cpu_count")) {
                     Ok(text) => {
-                        let numbers = text.split(',').map(|n| n.trim().parse().ok());
-                        let counts = self.possible.iter().copied().zip(numbers).filter_map(|(c, n)| Some((c, n?)));
-                        let counts = gather(counts.filter(|(_, n)| *n > 0));
+                        let counts = by_cpu(&text, &self.possible);
                         if let Some(sum) = sum {
                             self.before.insert(*irq, (sum, counts.clone()));
                         }
@@ -280,6 +292,12 @@ impl Sampler {
     }
 }
 
+/// `per_cpu_count`: a number for each possible CPU. Most are 0.
+fn by_cpu(text: &str, possible: &[CpuId]) -> BTreeMap<CpuId, u64> {
+    let cells = possible.iter().copied().zip(text.split(',')).filter(|(_, n)| *n != "0");
+    gather(cells.filter_map(|(c, n)| Some((c, n.trim().parse().ok().filter(|n| *n > 0)?))))
+}
+
 /// One dump for all interfaces: asking for one alone tells every listener of the `tc` group before 6.8.
 fn qdiscs(host: &dyn Host, notes: &mut Notes) -> Vec<qdisc::Qdisc> {
     let messages = notes.take(host.kernel(&Request::Qdiscs)).unwrap_or_default();
@@ -295,15 +313,16 @@ fn drops_of_qdiscs(all: &[qdisc::Qdisc], links: &mut BTreeMap<String, Link>) {
         }
         for leaf in all {
             if let (Some(queue), Some(n)) = (leaf.queue_of(root), leaf.drops) {
-                insert(link.tx.entry(queue).or_default(), [("qdisc_drops", u64::from(n))]);
+                link.tx.entry(queue).or_default().set(QueueCounter::QdiscDrops, n.into());
             }
         }
     }
 }
 
-fn cpus(host: &dyn Host, stat: &str, out: &mut BTreeMap<CpuId, Counts>, notes: &mut Notes) {
+fn cpus(host: &dyn Host, stat: &str, out: &mut BTreeMap<CpuId, CpuSample>, notes: &mut Notes) {
     for (cpu, ticks) in notes.parsed(procstat::cpus(stat)).unwrap_or_default() {
-        insert(out.entry(cpu).or_default(), procstat::NAMES.iter().copied().zip(ticks));
+        let sample = CpuSample { counts: procstat::COLUMNS.into_iter().zip(ticks).collect(), ..CpuSample::default() };
+        out.insert(cpu, sample);
     }
     let Some(text) = notes.take(host.read_text("/proc/net/softnet_stat")) else { return };
     for row in notes.parsed(softnet::parse(&text)).unwrap_or_default() {
@@ -313,16 +332,18 @@ fn cpus(host: &dyn Host, stat: &str, out: &mut BTreeMap<CpuId, Counts>, notes: &
             return;
         };
         let wide = |n: Option<u32>| n.map(u64::from);
-        let counts = out.entry(cpu).or_default();
-        for (name, n) in [
-            ("softnet_processed", Some(u64::from(row.processed))),
-            ("softnet_dropped", Some(u64::from(row.dropped))),
-            ("softnet_squeezed", Some(u64::from(row.time_squeeze))),
-            ("softnet_rps", wide(row.received_rps)),
-            ("softnet_flow_limit", wide(row.flow_limit)),
-            ("softnet_backlog", wide(row.backlog)),
+        let counts = &mut out.entry(cpu).or_default().counts;
+        for (counter, n) in [
+            (CpuCounter::SoftnetProcessed, Some(u64::from(row.processed))),
+            (CpuCounter::SoftnetDropped, Some(u64::from(row.dropped))),
+            (CpuCounter::SoftnetSqueezed, Some(u64::from(row.time_squeeze))),
+            (CpuCounter::SoftnetRps, wide(row.received_rps)),
+            (CpuCounter::SoftnetFlowLimit, wide(row.flow_limit)),
+            (CpuCounter::SoftnetBacklog, wide(row.backlog)),
         ] {
-            insert(counts, n.map(|n| (name, n)));
+            if let Some(n) = n {
+                counts.set(counter, n);
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use ringwise_sys::{Clock, Error, Result};
 use super::*;
 use crate::counters::Source;
 use crate::layout::Wiring;
+use QueueCounter::{BqlLimit, Drops, Packets};
 
 /// A host of files and of answers to some requests.
 #[derive(Default)]
@@ -101,19 +102,89 @@ fn everything_by_its_name() {
     );
     let l = &c.links["eth1"];
     assert_eq!((l.ifindex, l.counts["rx_missed_errors"], l.counts["carrier_changes"]), (2, 15, 3));
-    assert_eq!((l.counts["qdisc_drops"], l.tx[&0]["qdisc_drops"], l.tx[&0]["bql_limit"]), (9, 9, 3000));
+    let tx = &l.tx[&0];
+    assert_eq!((l.counts["qdisc_drops"], tx.get(QueueCounter::QdiscDrops), tx.get(BqlLimit)), (9, Some(9), Some(3000)));
     assert_eq!(
-        (l.source, l.rx[&0]["packets"], l.tx[&0]["packets"]),
-        (Source::Device, 0, 1),
+        (l.source, l.rx[&0].get(Packets), tx.get(Packets)),
+        (Source::Device, Some(0), Some(1)),
         "one queue, no other source"
     );
     assert_eq!(c.irqs[&IrqId(30)], BTreeMap::from([(CpuId(1), 12), (CpuId(3), 4)]), "possible CPUs have holes");
-    let cpu = &c.cpus[&CpuId(1)];
-    assert_eq!(
-        (cpu["softirq"], cpu["softnet_processed"], cpu["softnet_backlog"], cpu["ksoftirqd_ns"]),
-        (2, 10, 5, 5000)
-    );
+    let cpu = &c.cpus[&CpuId(1)].counts;
+    let some = [CpuCounter::Softirq, CpuCounter::SoftnetProcessed, CpuCounter::SoftnetBacklog, CpuCounter::KsoftirqdNs];
+    assert_eq!(some.map(|c| cpu.get(c)), [Some(2), Some(10), Some(5), Some(5000)]);
     assert_eq!(c.cpus.len(), 1);
+}
+
+fn strings(names: &[&str]) -> Vec<Vec<u8>> {
+    let name = |n: &&str| [n.as_bytes(), &vec![0; 32 - n.len()]].concat();
+    vec![names.iter().flat_map(name).collect()]
+}
+
+fn values(n: &[u64]) -> Vec<Vec<u8>> {
+    vec![n.iter().flat_map(|n| n.to_ne_bytes()).collect()]
+}
+
+/// With this many changes of its carrier so far, and this index.
+fn link_of(ifindex: u32, carrier_changes: u32) -> Vec<Vec<u8>> {
+    let carrier_changes = Some(carrier_changes);
+    vec![link_stats_reply(&LinkStats { ifindex, name: "eth1".into(), counts: vec![0; 25], carrier_changes }).unwrap()]
+}
+
+/// Two receive queues and two transmit queues are as many counters as three and one.
+#[test]
+fn another_list_of_the_same_length_is_learned_when_the_link_went_away_meanwhile() {
+    let mut host = host();
+    let list = |names: [&str; 3]| strings(&names);
+    host.replies.insert("link-get eth1".into(), link_of(2, 3));
+    let before = list(["rx_queue_0_packets", "tx_queue_0_packets", "tx_queue_1_packets"]);
+    let after = list(["rx_queue_0_packets", "rx_queue_1_packets", "tx_queue_0_packets"]);
+    host.replies.insert("ETHTOOL_GSTRINGS eth1".into(), before);
+    host.replies.insert("ETHTOOL_GSTATS eth1".into(), values(&[10, 20, 30]));
+    let mut sampler = Sampler::new(&host, &layout(2), false);
+    let mut look = |host: &Fake| {
+        let l = sampler.read(host).links.remove("eth1").unwrap();
+        [&l.rx, &l.tx].map(|all| all.values().map(|c| c.get(Packets)).collect::<Vec<_>>())
+    };
+    let (first, then) = ([vec![Some(10)], vec![Some(20), Some(30)]], [vec![Some(10), Some(20)], vec![Some(30)]]);
+    assert_eq!(look(&host), first);
+    host.replies.insert("ETHTOOL_GSTRINGS eth1".into(), after.clone());
+    assert_eq!(look(&host), first, "nothing says that the list is another one");
+    host.replies.insert("link-get eth1".into(), link_of(2, 5));
+    assert_eq!(look(&host), then);
+    // Names that are refused once, because the device is busy: no queue is told, and the next time they are.
+    host.replies.remove("ETHTOOL_GSTRINGS eth1");
+    host.replies.insert("link-get eth1".into(), link_of(9, 5));
+    assert_eq!(look(&host), [vec![], vec![]]);
+    host.replies.insert("ETHTOOL_GSTRINGS eth1".into(), after);
+    assert_eq!(look(&host), then);
+}
+
+#[test]
+fn allowances_stand_beside_the_queues_and_the_list_is_read_once() {
+    let mut host = host();
+    let names = ["bw_in_allowance_exceeded", "queue_0_rx_cnt", "queue_1_rx_cnt"];
+    host.replies.insert("ETHTOOL_GSTRINGS eth1".into(), strings(&names));
+    host.replies.insert("ETHTOOL_GSTATS eth1".into(), values(&[7, 8, 9]));
+    let mut layout = layout(2);
+    layout.links.get_mut("eth1").unwrap().driver = Some("ena".into());
+    let mut sampler = Sampler::new(&host, &layout, false);
+    let l = sampler.read(&host).links.remove("eth1").unwrap();
+    assert_eq!((l.counts["bw_in_allowance_exceeded"], l.rx[&1].get(Packets)), (7, Some(9)));
+    let values_asked = host.asked.lock().unwrap().iter().filter(|a| a.starts_with("ETHTOOL_GSTATS")).count();
+    assert_eq!(values_asked, 1);
+}
+
+#[test]
+fn vectors_of_no_queue_are_counted_where_they_are_wanted() {
+    let mut host = host();
+    host.files.insert("/sys/kernel/irq/99/per_cpu_count".into(), "0,6\n".into());
+    let mut sampler = Sampler::new(&host, &layout(1), false).with_vectors(vec![IrqId(99), IrqId(30)]);
+    let all =
+        BTreeMap::from([(IrqId(30), [(CpuId(1), 12), (CpuId(3), 4)].into()), (IrqId(99), [(CpuId(3), 6)].into())]);
+    assert_eq!(sampler.read(&host).irqs, all);
+    sampler.follow(&layout(1));
+    assert_eq!(sampler.read(&host).irqs, all);
 }
 
 #[test]
@@ -121,14 +192,14 @@ fn qstats_before_ethtool_and_nothing_is_guessed() {
     let mut host = host();
     let c = Sampler::new(&host, &layout(2), false).read(&host);
     assert_eq!((c.links["eth1"].source, c.links["eth1"].rx.len()), (Source::Nothing, 0));
-    let name = |n: &str| [n.as_bytes(), &vec![0; 32 - n.len()]].concat();
-    let names = ["rx_packets", "rx_queue_0_packets", "rx_queue_1_packets", "rx_queue_1_drops"].map(name).concat();
-    host.replies.insert("ETHTOOL_GSTRINGS eth1".into(), vec![names]);
-    let values = |n: &[u64]| vec![n.iter().flat_map(|n| n.to_ne_bytes()).collect::<Vec<u8>>()];
+    host.replies.insert(
+        "ETHTOOL_GSTRINGS eth1".into(),
+        strings(&["rx_packets", "rx_queue_0_packets", "rx_queue_1_packets", "rx_queue_1_drops"]),
+    );
     host.replies.insert("ETHTOOL_GSTATS eth1".into(), values(&[9, 4, 5, 1]));
     let mut sampler = Sampler::new(&host, &layout(2), false);
     let l = sampler.read(&host).links.remove("eth1").unwrap();
-    assert_eq!((l.source, l.rx[&0]["packets"], l.rx[&1]["drops"]), (Source::Ethtool, 4, 1));
+    assert_eq!((l.source, l.rx[&0].get(Packets), l.rx[&1].get(Drops)), (Source::Ethtool, Some(4), Some(1)));
     // The names are not asked again, nor is qstats.
     host.asked.lock().unwrap().clear();
     sampler.read(&host);
@@ -138,17 +209,17 @@ fn qstats_before_ethtool_and_nothing_is_guessed() {
     host.replies.insert("ETHTOOL_GSTATS eth1".into(), values(&[9, 4, 5, 1, 3]));
     let l = sampler.read(&host).links.remove("eth1").unwrap();
     assert_eq!((l.source, l.rx.len()), (Source::Nothing, 0));
-    let q = QueueStats { dir: Dir::Rx, id: 1, counts: vec![("packets", 77)] };
+    let q = QueueStats { dir: Dir::Rx, id: 1, counts: [(Packets, 77)].into() };
     host.replies.insert("qstats-get eth1".into(), vec![qstats_reply(&q)]);
     let l = sampler.read(&host).links.remove("eth1").unwrap();
-    assert_eq!((l.source, l.rx[&1]["packets"]), (Source::Qstats, 77));
+    assert_eq!((l.source, l.rx[&1].get(Packets)), (Source::Qstats, Some(77)));
 }
 
 /// A request that fails once does not change who is asked.
 #[test]
 fn a_refusal_is_for_one_time_only() {
     let mut host = host();
-    let q = QueueStats { dir: Dir::Rx, id: 1, counts: vec![("packets", 77)] };
+    let q = QueueStats { dir: Dir::Rx, id: 1, counts: [(Packets, 77)].into() };
     host.replies.insert("qstats-get eth1".into(), vec![qstats_reply(&q)]);
     let mut sampler = Sampler::new(&host, &layout(2), false);
     assert_eq!(sampler.read(&host).links["eth1"].rx.len(), 1);
@@ -156,7 +227,7 @@ fn a_refusal_is_for_one_time_only() {
     let l = sampler.read(&host).links.remove("eth1").unwrap();
     assert_eq!((l.source, l.rx.len()), (Source::Qstats, 0));
     host.replies.insert("qstats-get eth1".into(), told);
-    assert_eq!(sampler.read(&host).links["eth1"].rx[&1]["packets"], 77);
+    assert_eq!(sampler.read(&host).links["eth1"].rx[&1].get(Packets), Some(77));
 }
 
 #[test]
@@ -216,9 +287,9 @@ fn idle_states_of_cpus_that_take_interrupts() {
         host.files.insert(format!("/sys/devices/system/cpu/cpu1/cpuidle/state{file}"), format!("{text}\n"));
     }
     let c = Sampler::new(&host, &layout(1), true).read(&host);
-    assert_eq!((c.cpus[&CpuId(1)]["idle_us:0POLL"], c.cpus[&CpuId(1)]["idle_us:1haltpoll_idle"]), (7, 900));
+    assert_eq!(c.cpus[&CpuId(1)].idle_us, [("0POLL".into(), 7), ("1haltpoll_idle".into(), 900)]);
     let less = Sampler::new(&host, &layout(1), false).read(&host);
-    assert!(!less.cpus[&CpuId(1)].keys().any(|k| k.starts_with("idle_us")));
+    assert!(less.cpus[&CpuId(1)].idle_us.is_empty());
 }
 
 #[test]

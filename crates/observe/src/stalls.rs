@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringwise_model::{CpuId, IrqId};
+use ringwise_model::{CpuId, IrqId, QueueCounter, QueueCounts};
 use serde::{Deserialize, Serialize};
 
-use crate::counters::{Counters, Counts};
+use crate::counters::Counters;
 use crate::layout::{Layout, Wiring};
 
 /// A queue that completed nothing for this long is stuck.
@@ -115,15 +115,16 @@ impl Stalls {
 }
 
 impl Seen {
-    fn of(id: u32, counts: &Counts, wiring: &Wiring, now: &Counters) -> Self {
-        let of = |name: &str| counts.get(name).copied();
+    fn of(id: u32, counts: &QueueCounts, wiring: &Wiring, now: &Counters) -> Self {
         let sum = |irq: IrqId| now.irqs.get(&irq).map(|by_cpu: &BTreeMap<CpuId, u64>| by_cpu.values().sum());
         Self {
             at_us: now.at_us,
             // Drivers without byte queue limits have the files all the same, with a limit of 0.
-            inflight: of("bql_inflight").filter(|n| *n > 0 || of("bql_limit").is_some_and(|l| l > 0)),
-            packets: of("packets"),
-            timeouts: of("timeouts"),
+            inflight: counts
+                .get(QueueCounter::BqlInflight)
+                .filter(|n| *n > 0 || counts.get(QueueCounter::BqlLimit).is_some_and(|l| l > 0)),
+            packets: counts.get(QueueCounter::Packets),
+            timeouts: counts.get(QueueCounter::Timeouts),
             interrupts: wiring.tx.get(&id).copied().flatten().and_then(sum),
         }
     }
@@ -161,6 +162,8 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use ringwise_model::Counter;
+
     use super::*;
     use crate::counters::Link;
 
@@ -172,12 +175,10 @@ mod tests {
     /// In milliseconds; the counters of tx-0, `irq` for its vector and `rx_pause` for the device.
     fn at(ms: u64, list: &[(&str, u64)]) -> Counters {
         let of = |name: &str| list.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-        let counts = |keep: &dyn Fn(&str) -> bool| -> Counts {
-            list.iter().filter(|(n, _)| keep(n)).map(|(n, v)| (n.to_string(), *v)).collect()
-        };
+        let queue = list.iter().filter_map(|(n, v)| Some((QueueCounter::from_name(n)?, *v)));
         let link = Link {
-            counts: counts(&|n| n == "rx_pause"),
-            tx: [(0, counts(&|n| !matches!(n, "irq" | "rx_pause")))].into(),
+            counts: of("rx_pause").map(|n| ("rx_pause".to_string(), n)).into_iter().collect(),
+            tx: [(0, queue.collect())].into(),
             ..Link::default()
         };
         Counters {

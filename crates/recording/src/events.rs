@@ -1,5 +1,6 @@
 //! What came, went, was reset or wrapped between two samples, in words.
 
+use ringwise_model::Counter as _;
 use ringwise_model::words::plural;
 use ringwise_observe::{Counters, Mark, Rates};
 
@@ -51,8 +52,8 @@ pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
             texts.push(format!("CPU {cpu}: {} went backwards", few(&c.reset)));
         }
         if let (Some(b), Some(n)) = (before.cpus.get(cpu), now.cpus.get(cpu)) {
-            let less = |k: &&String| k.starts_with("softnet_") && n.get(*k) < b.get(*k);
-            let wrapped: Vec<String> = c.counts.keys().filter(less).cloned().collect();
+            let wrapped = c.counts.iter().filter(|(k, _)| n.counts.get(*k) < b.counts.get(*k));
+            let wrapped: Vec<String> = wrapped.map(|(k, _)| k.name().to_string()).collect();
             if !wrapped.is_empty() {
                 texts.push(format!("CPU {cpu}: {} wrapped; counted on", few(&wrapped)));
             }

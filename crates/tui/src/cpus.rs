@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ratatui_core::layout::Rect;
-use ringwise_model::{CpuId, CpuSet, NodeId};
+use ringwise_model::{Counter as _, CpuCounter, CpuId, CpuSet, NodeId};
 use ringwise_observe::CpuRates;
 
 use super::history::{Curve, curve};
@@ -116,11 +116,11 @@ fn queues_of(v: &View, cpu: CpuId) -> String {
 
 fn row(v: &View, id: CpuId, c: &CpuRates, seconds: f64) -> Vec<Cell> {
     let percent = |n: Option<f64>| Cell::from(n.map_or_else(|| "?".to_string(), |n| format!("{n:.0}%")));
-    let rate = |name: &str, bad: Option<Tint>| match c.counts.get(name) {
-        None if c.reset.iter().any(|r| r == name) => Cell::from("reset"),
+    let rate = |counter: CpuCounter, bad: Option<Tint>| match c.counts.get(counter) {
+        None if c.reset.iter().any(|r| r == counter.name()) => Cell::from("reset"),
         None => "-".into(),
         Some(0) => "0".into(),
-        Some(n) => Cell::new(thousands((*n as f64 / seconds).ceil() as u64), bad),
+        Some(n) => Cell::new(thousands((n as f64 / seconds).ceil() as u64), bad),
     };
     let high = |n: Option<f64>, from: f64| n.filter(|n| *n >= from).map(|_| Tint::Yellow);
     let mut soft = percent(c.softirq_percent);
@@ -138,11 +138,11 @@ fn row(v: &View, id: CpuId, c: &CpuRates, seconds: f64) -> Vec<Cell> {
         percent(c.idle_percent),
         thread,
         thousands((c.interrupts as f64 / seconds).round() as u64).into(),
-        rate("softnet_processed", None),
-        rate("softnet_dropped", Some(Tint::Red)),
-        rate("softnet_squeezed", Some(Tint::Yellow)),
-        rate("softnet_rps", None),
-        rate("softnet_flow_limit", Some(Tint::Red)),
+        rate(CpuCounter::SoftnetProcessed, None),
+        rate(CpuCounter::SoftnetDropped, Some(Tint::Red)),
+        rate(CpuCounter::SoftnetSqueezed, Some(Tint::Yellow)),
+        rate(CpuCounter::SoftnetRps, None),
+        rate(CpuCounter::SoftnetFlowLimit, Some(Tint::Red)),
         c.backlog.map_or_else(|| "-".to_string(), |n| n.to_string()).into(),
         queues_of(v, id).into(),
     ]

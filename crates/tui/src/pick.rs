@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use ringwise_model::{CpuId, Dir};
+use ringwise_model::{CpuCounter, CpuId, Dir};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates};
 
 use super::lines::mark;
@@ -126,7 +126,7 @@ impl View {
             format!("cpu{id} {id} {node} {}", if works(c) { "works" } else { "idle" })
         };
         let mut all: Vec<_> = r.cpus.iter().filter(|(id, n)| matches(&c.filter, &words(id, n))).collect();
-        let count = |c: &CpuRates, name: &str| c.counts.get(name).copied().unwrap_or(0);
+        let count = |c: &CpuRates, counter| c.counts.get(counter).unwrap_or(0);
         let busy = |a: &CpuRates, b: &CpuRates| match (a.busy_percent(), b.busy_percent()) {
             (Some(a), Some(b)) => b.total_cmp(&a),
             (a, b) => b.is_some().cmp(&a.is_some()),
@@ -134,8 +134,8 @@ impl View {
         match c.sort {
             0 => all.sort_by(|a, b| busy(a.1, b.1)),
             1 => {}
-            2 => all.sort_by_key(|(_, c)| Reverse(count(c, "softnet_processed"))),
-            _ => all.sort_by_key(|(_, c)| Reverse(count(c, "softnet_dropped"))),
+            2 => all.sort_by_key(|(_, c)| Reverse(count(c, CpuCounter::SoftnetProcessed))),
+            _ => all.sort_by_key(|(_, c)| Reverse(count(c, CpuCounter::SoftnetDropped))),
         }
         if c.backwards {
             all.reverse();
@@ -146,7 +146,7 @@ impl View {
 
 /// Had to do with packets.
 pub(super) fn works(c: &CpuRates) -> bool {
-    let processed = c.counts.get("softnet_processed").is_some_and(|n| *n > 0);
+    let processed = c.counts.get(CpuCounter::SoftnetProcessed).is_some_and(|n| n > 0);
     c.interrupts > 0 || processed || c.busy_percent().is_some_and(|n| n >= 1.0)
 }
 

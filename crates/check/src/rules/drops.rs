@@ -1,6 +1,6 @@
 //! Where packets are lost, and CPUs at their limit. Rates all of them.
 
-use ringwise_model::{Dir, User};
+use ringwise_model::{CpuCounter, Dir, User};
 
 use crate::fix::Fix;
 use crate::found::{DropFound, Grown};
@@ -29,7 +29,7 @@ pub(super) static RULES: &[Rule] = &[
         under: &["D15"],
         judge: |cx, say| {
             let t = cx.traffic(say)?;
-            let each = t.cpus_of("softnet_dropped");
+            let each = t.cpus_of(CpuCounter::SoftnetDropped);
             let n: u64 = each.iter().map(|l| l.1).sum();
             if n > 0 {
                 let limit = cx.sysctl("net.core.netdev_max_backlog").known().and_then(|v| v.parse::<u64>().ok());
@@ -55,7 +55,7 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             let t = cx.traffic(say)?;
             for (c, cpu) in &t.cpus {
-                let rate = t.per_second(cpu.counts.get("softnet_squeezed").copied().unwrap_or(0));
+                let rate = t.per_second(cpu.counts.get(CpuCounter::SoftnetSqueezed).unwrap_or(0));
                 if let Some(softirq_percent) = cpu.softirq.filter(|s| rate > 10.0 && *s > BUSY) {
                     say.found(DropFound::BudgetUsedUp { cpu: *c, per_second: rate, softirq_percent });
                 }
@@ -76,7 +76,7 @@ pub(super) static RULES: &[Rule] = &[
         rates: true,
         judge: |cx, say| {
             let t = cx.traffic(say)?;
-            let n: u64 = t.cpus_of("softnet_flow_limit").iter().map(|l| l.1).sum();
+            let n: u64 = t.cpus_of(CpuCounter::SoftnetFlowLimit).iter().map(|l| l.1).sum();
             if n > 0 {
                 say.found(DropFound::FlowLimit { per_second: t.per_second(n) });
             }
@@ -176,7 +176,7 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             cx.each_rate(say, |_, l, t, say| {
                 let n = *l.counts.get("rx_dropped")?;
-                let full = t.cpus.values().any(|c| c.counts.get("softnet_dropped").is_some_and(|n| *n > 0));
+                let full = t.cpus.values().any(|c| c.counts.get(CpuCounter::SoftnetDropped).is_some_and(|n| n > 0));
                 if t.per_second(n) > 1.0 && l.count("rx_missed_errors") == 0 && !full {
                     say.found(DropFound::ForNobody { per_second: t.per_second(n) });
                 }

@@ -1,6 +1,6 @@
 //! Queues in software: disciplines, backlogs, byte limits, busy polling.
 
-use ringwise_model::Goal;
+use ringwise_model::{CpuCounter, Goal};
 
 use crate::fix::Fix;
 use crate::found::SoftFound;
@@ -159,8 +159,8 @@ pub(super) static RULES: &[Rule] = &[
             let limit = say.take(cx.sysctl("net.core.netdev_max_backlog"))?.parse::<u64>().ok()?;
             // The counter is of hand-overs that woke the CPU; packets are counted where they are worked off.
             let busy = t.cpus.iter().find(|(_, c)| {
-                c.counts.get("softnet_rps").is_some_and(|n| *n > 0)
-                    && c.counts.get("softnet_processed").is_some_and(|n| t.per_second(*n) > 100_000.0)
+                c.counts.get(CpuCounter::SoftnetRps).is_some_and(|n| n > 0)
+                    && c.counts.get(CpuCounter::SoftnetProcessed).is_some_and(|n| t.per_second(n) > 100_000.0)
             });
             if let (Some((cpu, _)), true) = (busy, limit <= 1000) {
                 say.found(SoftFound::ShortBacklog { cpu: *cpu, places: limit })

@@ -476,7 +476,7 @@ pub(super) static RULES: &[Rule] = &[
             }
             let bitmap = say.take(cx.sysctl("net.core.flow_limit_cpu_bitmap"))?;
             let empty = bitmap.chars().all(|c| c == '0' || c == ',');
-            if empty && !t.cpus_of("softnet_dropped").is_empty() {
+            if empty && !t.cpus_of(ringwise_model::CpuCounter::SoftnetDropped).is_empty() {
                 say.found(SteerFound::NoFlowLimit);
             }
             Some(())

@@ -8,6 +8,7 @@ mod world;
 
 use std::time::Duration;
 
+use CpuCounter::{SoftnetDropped, SoftnetFlowLimit, SoftnetProcessed, SoftnetRps, SoftnetSqueezed};
 use ringwise_check::{GoalFrom, LEFT_OUT, Report, Severity, rules};
 use ringwise_model::*;
 use world::{World, set};
@@ -41,8 +42,8 @@ fn queue(action: Action) -> Rule {
     Rule { flow: "tcp4".into(), fields: [("dst-port".to_string(), "443".to_string())].into(), action, context: None }
 }
 
-fn softnet(w: &mut World, name: &str, n: u64) {
-    w.cpu(3).counts.insert(name.into(), n);
+fn softnet(w: &mut World, counter: CpuCounter, n: u64) {
+    w.cpu(3).counts.set(counter, n);
 }
 
 fn goal(w: &mut World, g: Goal) {
@@ -57,9 +58,9 @@ fn recorded(w: &mut World, host: &str) {
 }
 
 cases! {
-    "D01" Edited |w| softnet(w, "softnet_dropped", 5), |w| softnet(w, "softnet_dropped", 0);
-    "D02" Edited |w| { softnet(w, "softnet_squeezed", 50); w.cpu(3).softirq = Some(70.0) }, |w| softnet(w, "softnet_squeezed", 50);
-    "D03" Edited |w| softnet(w, "softnet_flow_limit", 9), |w| softnet(w, "softnet_flow_limit", 0);
+    "D01" Edited |w| softnet(w, SoftnetDropped, 5), |w| softnet(w, SoftnetDropped, 0);
+    "D02" Edited |w| { softnet(w, SoftnetSqueezed, 50); w.cpu(3).softirq = Some(70.0) }, |w| softnet(w, SoftnetSqueezed, 50);
+    "D03" Edited |w| softnet(w, SoftnetFlowLimit, 9), |w| softnet(w, SoftnetFlowLimit, 0);
     "D04" Edited |w| w.count("rx_missed_errors", 41_180), |w| w.count("rx_missed_errors", 0);
     "D05" Edited |w| w.link().alloc_fail = Some(3), |w| w.link().alloc_fail = None;
     "D06" Edited |w| w.count("rx_crc_errors", 2), |w| w.count("rx_bytes", 2);
@@ -145,7 +146,7 @@ cases! {
         |w| { w.nic().tx_queues[1].xps_cpus = Fact::Known(CpuSet::new()); w.nic().tx_queues[1].xps_rxqs = Fact::Known(vec![1]) };
     "Q17" Edited |w| w.link().queues[8].bytes = Some(1_000_000_000), |w| { w.link().queues[8].bytes = Some(1_000_000_000); w.link().tx_packets = Some(500) };
     "Q31" Edited |w| { w.s.host.rps_default_mask = Fact::Known(set("0-3")); w.s.host.sysctls.insert("net.core.rps_default_mask".into(), Fact::Known("f".into())); }, |w| w.s.host.rps_default_mask = Fact::Absent;
-    "Q32" Edited |w| { w.rps("0-7"); softnet(w, "softnet_dropped", 5) }, |w| softnet(w, "softnet_dropped", 5);
+    "Q32" Edited |w| { w.rps("0-7"); softnet(w, SoftnetDropped, 5) }, |w| softnet(w, SoftnetDropped, 5);
     "R2.03" Edited |w| { goal(w, Goal::Rpc); w.flows(0, 0) }, |w| goal(w, Goal::Rpc);
     "R2.04" HandWritten |w| { w.nic().driver = Fact::Known("ice".into()); goal(w, Goal::Rpc); w.feature("rx-ntuple-filter", false) }, |w| { goal(w, Goal::Rpc); w.feature("rx-ntuple-filter", false) };
     "R3.17" HandWritten |w| { goal(w, Goal::Latency); fewer(w, 1); w.rps("2") }, |w| goal(w, Goal::Latency);
@@ -168,7 +169,7 @@ cases! {
     "M16" Edited |w| w.qdisc("fq_codel", ""), |w| w.qdisc("noqueue", "");
     "M17" Edited |w| { w.qdisc("htb", ""); w.speed(25_000) }, |w| w.qdisc("htb", "");
     "M18" Edited |w| bql(w, 1000), |w| bql(w, 100_000);
-    "M19" Edited |w| { w.rps("0-7"); softnet(w, "softnet_rps", 10); softnet(w, "softnet_processed", 200_000) }, |w| { softnet(w, "softnet_processed", 200_000) };
+    "M19" Edited |w| { w.rps("0-7"); softnet(w, SoftnetRps, 10); softnet(w, SoftnetProcessed, 200_000) }, |w| { softnet(w, SoftnetProcessed, 200_000) };
     "M20" Edited |w| { w.rps("0-7"); sockets(w, 3, 99) }, |w| sockets(w, 3, 99);
     "M21" Edited |w| w.feature("tx-nocache-copy", true), |w| w.feature("tx-nocache-copy", false);
     "M22" Edited |w| w.x.devs.get_mut("eth1").unwrap().tcp_data_split = Some(Fact::Known(true)), |w| w.x.devs.get_mut("eth1").unwrap().tcp_data_split = Some(Fact::Absent);

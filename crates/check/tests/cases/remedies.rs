@@ -114,7 +114,7 @@ fn quiet(w: &World) -> Option<ringwise_check::Traffic> {
     }
     for c in t.cpus.values_mut() {
         c.softirq = Some(20.0);
-        c.counts.clear();
+        c.counts = Default::default();
     }
     t.protocols.insert("TcpExt:TCPOFOQueue".into(), 0);
     Some(t)
@@ -233,7 +233,7 @@ fn followed_everywhere() {
         }),
         ("backlog", |w| {
             w.rps("0-7");
-            w.cpu(3).counts = [("softnet_rps".to_string(), 10), ("softnet_processed".to_string(), 200_000)].into()
+            w.cpu(3).counts = [(CpuCounter::SoftnetRps, 10), (CpuCounter::SoftnetProcessed, 200_000)].into()
         }),
         ("one queue", |w| {
             w.nic().rx_queues.truncate(1);

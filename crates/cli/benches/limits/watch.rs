@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
 use ringwise_kfmt::netdev_nl::{QueueStats, qstats_reply};
-use ringwise_model::{CpuId, Dir, IrqId, NodeId};
+use ringwise_model::{CpuId, Dir, IrqId, NodeId, QueueCounter};
 use ringwise_observe::{Layout, Rates, Sampler, Wiring};
 use ringwise_sys::{Clock, Error, Host, Request};
 
@@ -99,8 +99,9 @@ fn machine(n: u64, busy: u32) -> Result<Machine> {
         let stats =
             LinkStats { ifindex: nic + 2, name: name.clone(), counts: vec![n * 771_000; 25], carrier_changes: Some(1) };
         m.replies.insert(format!("link-get {name}"), vec![link_stats_reply(&stats)?]);
-        let counts = vec![("packets", n * 6000), ("bytes", n * 360_000), ("hw_drops", n)];
-        let queue = |dir, id| qstats_reply(&QueueStats { dir, id, counts: counts.clone() });
+        let bytes = (QueueCounter::Bytes, n * 360_000);
+        let counts = [(QueueCounter::Packets, n * 6000), bytes, (QueueCounter::HwDrops, n)];
+        let queue = |dir, id| qstats_reply(&QueueStats { dir, id, counts: counts.into() });
         let all = (0..QUEUES).flat_map(|q| [queue(Dir::Rx, q), queue(Dir::Tx, q)]).collect();
         m.replies.insert(format!("qstats-get {name}"), all);
     }

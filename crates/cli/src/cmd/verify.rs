@@ -6,9 +6,8 @@ use std::time::Duration;
 use ringwise_apply::{Journals, Verify};
 use ringwise_discover::Options;
 use ringwise_knob::{Match, Of, Setting, irq};
-use ringwise_model::{CpuId, CpuSet, Fact, IrqId, Nic, Snapshot};
-use ringwise_observe::{Counted as Count, Counters, Counts, Delta, How, IrqDelta, Layout, PolledOn, Sampler, Stalls};
-use ringwise_observe::{more, polled_on, sample};
+use ringwise_model::{CpuCounter, CpuSet, Dir, Fact, IrqId, Nic, Snapshot};
+use ringwise_observe::{Counters, How, Interrupts, Layout, LinkRates, PolledOn, Rates, Sampler, Stalls, polled_on};
 
 use super::hands;
 use super::standing as applied;
@@ -95,12 +94,9 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
             Some(Watched { dev: dev.clone(), of: *of, irq, planned: cpus.clone(), pending: st.how == Match::Pending })
         })
         .collect();
-    let irqs: Vec<IrqId> = watched.iter().map(|w| w.irq).collect();
-    let read = || sample(source.host.as_ref(), &irqs).map_err(|e| Fail::error(e.to_string()));
-    let first = read()?;
     let step = Duration::from_secs(10);
     let (mut left, mut told) = (time, None);
-    let mut sends = Sends::begin(source, s, &watched);
+    let mut meanwhile = Meanwhile::begin(source, s, &watched)?;
     while !left.is_zero() {
         if told.is_none_or(|at: Duration| at.saturating_sub(left) >= step) {
             out::note(common.quiet, &format!("ringwise: counting interrupts, {:.0} s left", left.as_secs_f64().ceil()));
@@ -109,16 +105,17 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
         let now = left.min(LOOK);
         source.host.sleep(now);
         left = left.saturating_sub(now);
-        sends.look(source);
+        meanwhile.look(source)?;
     }
-    let delta = Delta::between(&first, &read()?);
+    let rates = Rates::between(&meanwhile.layout, &meanwhile.first, &meanwhile.last)
+        .ok_or_else(|| Fail::error("the clock of this host stands still: nothing can be counted"))?;
     let one = |w: &Watched| {
-        let (packets, stuck) = sends.of(w);
-        let (polled, polled_on) = match sends.polled_on(s, &watched, w) {
+        let (polled, polled_on) = match polled_elsewhere(&rates, s, &watched, w) {
             PolledOn::Planned => (false, None),
             PolledOn::Elsewhere { cpu } => (true, cpu),
         };
-        Counted { packets, stuck, polled, polled_on, ..counted(w, delta.irqs.get(&w.irq)) }
+        let (packets, stuck) = (packets(&rates, w, &[Dir::Rx, Dir::Tx]), meanwhile.stuck(w));
+        Counted { packets, stuck, polled, polled_on, ..counted(w, rates.irqs.get(&w.irq).and_then(Option::as_ref)) }
     };
     Ok(watched.iter().map(one).collect())
 }
@@ -126,8 +123,8 @@ fn count(source: &Source, s: &Snapshot, v: &Verify, time: Duration, common: &Com
 /// How often queues are looked at while interrupts are counted.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What the queues of the vectors did meanwhile.
-struct Sends {
+/// Counters of the devices and vectors, from the begin to now.
+struct Meanwhile {
     layout: Layout,
     sampler: Sampler,
     stalls: Stalls,
@@ -135,8 +132,8 @@ struct Sends {
     last: Counters,
 }
 
-impl Sends {
-    fn begin(source: &Source, s: &Snapshot, watched: &[Watched]) -> Self {
+impl Meanwhile {
+    fn begin(source: &Source, s: &Snapshot, watched: &[Watched]) -> Result<Self> {
         let mut devs: Vec<String> = Vec::new();
         for w in watched {
             if !devs.contains(&w.dev) {
@@ -144,73 +141,56 @@ impl Sends {
             }
         }
         let layout = if devs.is_empty() { Layout::default() } else { Layout::of(s, &devs) };
-        let sampler = Sampler::new(source.host.as_ref(), &layout, true);
+        // Those that serve no queue as well.
+        let vectors = watched.iter().map(|w| w.irq).collect();
+        let sampler = Sampler::new(source.host.as_ref(), &layout, true).with_vectors(vectors);
         let (first, last) = (Counters::default(), Counters::default());
-        let mut sends = Self { layout, sampler, stalls: Stalls::new(), first, last };
-        sends.look(source);
-        sends.first = sends.last.clone();
-        sends
+        let mut begin = Self { layout, sampler, stalls: Stalls::new(), first, last };
+        begin.look(source)?;
+        begin.first = begin.last.clone();
+        Ok(begin)
     }
 
-    fn look(&mut self, source: &Source) {
+    /// Errors: interrupts cannot be counted at all.
+    fn look(&mut self, source: &Source) -> Result<()> {
         self.last = self.sampler.read(source.host.as_ref());
+        if let Some(u) = self.last.unread.iter().find(|u| u.what == INTERRUPTS) {
+            return Err(Fail::error(format!("{}: {}", u.what, u.why)));
+        }
         let up = |d: &&String| source.host.read_text(&format!("/sys/class/net/{d}/carrier")).is_ok_and(|t| t == "1");
         let up = self.layout.links.keys().filter(up).cloned().collect::<BTreeSet<_>>();
         self.stalls.look(&self.layout, &self.last, &up);
+        Ok(())
     }
 
-    /// Increase of what each CPU has taken from the queues.
-    fn processed(&self) -> BTreeMap<CpuId, u64> {
-        const NAME: &str = "softnet_processed";
-        let of = |(cpu, now): (&CpuId, &Counts)| {
-            let before = self.first.cpus.get(cpu)?.get(NAME)?;
-            Some((*cpu, more(NAME, *before, *now.get(NAME)?)?))
-        };
-        self.last.cpus.iter().filter_map(of).collect::<BTreeMap<_, _>>()
+    /// What stands still of the transmit queues of the vector.
+    fn stuck(&self, w: &Watched) -> Option<How> {
+        let tx = &self.layout.links.get(&w.dev)?.tx;
+        let mine = |queue: u32| tx.get(&queue) == Some(&Some(w.irq));
+        self.stalls.stuck().into_iter().find(|s| s.dev == w.dev && mine(s.queue)).map(|s| s.how)
     }
+}
 
-    /// Of the vectors of these devices, without RPS and XDP: those whose packets are not processed where planned.
-    fn polled_on(&self, s: &Snapshot, watched: &[Watched], w: &Watched) -> PolledOn {
-        let plain = |n: &Nic| {
-            matches!(n.users, Fact::Absent)
-                && n.rx_queues.iter().all(|q| q.rps_cpus.known().is_none_or(CpuSet::is_empty))
-        };
-        let (Some(packets), true) = (self.received(w), s.nic(&w.dev).is_some_and(plain)) else {
-            return PolledOn::Planned;
-        };
-        let others = watched.iter().filter(|o| o.irq != w.irq).fold(CpuSet::new(), |all, o| all.union(&o.planned));
-        polled_on(packets, &w.planned, &others, &self.processed())
-    }
+const INTERRUPTS: &str = "/proc/interrupts";
 
-    /// Packets of the receive queues of the vector.
-    fn received(&self, w: &Watched) -> Option<u64> {
-        let rx = &self.layout.links.get(&w.dev)?.rx;
-        let (a, b) = (self.first.links.get(&w.dev)?, self.last.links.get(&w.dev)?);
-        let ids = rx.iter().filter(|(_, irq)| **irq == Some(w.irq)).map(|(id, _)| id);
-        let of = |id: &u32| more("packets", *a.rx.get(id)?.get("packets")?, *b.rx.get(id)?.get("packets")?);
-        ids.map(of).sum()
-    }
+/// Of the vectors of these devices, without RPS and XDP: those whose packets are not processed where planned.
+fn polled_elsewhere(rates: &Rates, s: &Snapshot, watched: &[Watched], w: &Watched) -> PolledOn {
+    let plain = |n: &Nic| {
+        matches!(n.users, Fact::Absent) && n.rx_queues.iter().all(|q| q.rps_cpus.known().is_none_or(CpuSet::is_empty))
+    };
+    let (Some(received), true) = (packets(rates, w, &[Dir::Rx]), s.nic(&w.dev).is_some_and(plain)) else {
+        return PolledOn::Planned;
+    };
+    let others = watched.iter().filter(|o| o.irq != w.irq).fold(CpuSet::new(), |all, o| all.union(&o.planned));
+    let processed = rates.cpus.iter().filter_map(|(c, r)| Some((*c, r.counts.get(CpuCounter::SoftnetProcessed)?)));
+    polled_on(received, &w.planned, &others, &processed.collect::<BTreeMap<_, _>>())
+}
 
-    /// Packets of all queues of the vector, where they are counted; what stands still there.
-    fn of(&self, w: &Watched) -> (Option<u64>, Option<How>) {
-        let Some(wiring) = self.layout.links.get(&w.dev) else { return (None, None) };
-        let queues = |all: &std::collections::BTreeMap<u32, Option<IrqId>>| -> Vec<u32> {
-            all.iter().filter(|(_, irq)| **irq == Some(w.irq)).map(|(id, _)| *id).collect()
-        };
-        let (rx, tx) = (queues(&wiring.rx), queues(&wiring.tx));
-        let packets = || {
-            let (a, b) = (self.first.links.get(&w.dev)?, self.last.links.get(&w.dev)?);
-            let mut sum = 0;
-            for (ids, a, b) in [(&rx, &a.rx, &b.rx), (&tx, &a.tx, &b.tx)] {
-                for id in ids {
-                    sum += more("packets", *a.get(id)?.get("packets")?, *b.get(id)?.get("packets")?)?;
-                }
-            }
-            Some(sum)
-        };
-        let stuck = self.stalls.stuck().into_iter().find(|s| s.dev == w.dev && tx.contains(&s.queue));
-        (packets(), stuck.map(|s| s.how))
-    }
+/// Packets of all queues of the vector in these directions; `None` where one of them is not counted.
+fn packets(rates: &Rates, w: &Watched, directions: &[Dir]) -> Option<u64> {
+    let link: &LinkRates = rates.links.get(&w.dev)?;
+    let of = link.queues.iter().filter(|q| q.irq == Some(w.irq) && directions.contains(&q.dir));
+    of.map(|q| q.packets).sum()
 }
 
 /// Those that are on their way still, and have had packets enough to arrive.
@@ -223,14 +203,15 @@ fn still_pending(list: &mut [Counted], now: &Verify) {
     }
 }
 
-fn counted(w: &Watched, d: Option<&IrqDelta>) -> Counted {
-    let mut seen_on = d.and_then(IrqDelta::cpus);
+/// `took`: `None` where it is not known (the vector is new, or its number was given out again).
+fn counted(w: &Watched, took: Option<&Interrupts>) -> Counted {
+    let mut seen_on = took.map(Interrupts::cpus);
     if w.pending
-        && let (Some(seen), Some(IrqDelta::Counted(map))) = (&mut seen_on, d)
+        && let (Some(seen), Some(took)) = (&mut seen_on, took)
     {
         // The one interrupt that moved it is no mistake.
-        for (cpu, c) in map {
-            if *c == Count::More(1) && !w.planned.contains(*cpu) {
+        for (cpu, n) in &took.0 {
+            if *n == 1 && !w.planned.contains(*cpu) {
                 seen.remove(*cpu);
             }
         }
@@ -240,7 +221,7 @@ fn counted(w: &Watched, d: Option<&IrqDelta>) -> Counted {
         queue: w.of.to_string(),
         planned: w.planned.clone(),
         seen_on,
-        interrupts: d.and_then(IrqDelta::total),
+        interrupts: took.map(Interrupts::total),
         packets: None,
         stuck: None,
         polled: false,

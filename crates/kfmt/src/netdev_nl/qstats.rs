@@ -1,6 +1,6 @@
 //! `qstats-get` with scope `queue`: what each queue has counted (6.9 and later).
 
-use ringwise_model::Dir;
+use ringwise_model::{Dir, QueueCounter, QueueCounts};
 
 use crate::ParseError;
 use crate::nl::{Builder, attrs};
@@ -9,40 +9,39 @@ const WHAT: &str = "qstats-get reply";
 const QUEUE_TYPE: u16 = 2;
 const QUEUE_ID: u16 = 3;
 
-/// `NETDEV_A_QSTATS_*` that are counters of a queue, by number; the names are those of
-/// Documentation/netlink/specs/netdev.yaml with underscores.
-const COUNTERS: &[(u16, &str)] = &[
-    (8, "packets"),
-    (9, "bytes"),
-    (10, "packets"),
-    (11, "bytes"),
-    (12, "alloc_fail"),
-    (13, "hw_drops"),
-    (14, "hw_drop_overruns"),
-    (19, "hw_gro_packets"),
-    (23, "hw_drop_ratelimits"),
-    (24, "hw_drops"),
-    (25, "hw_drop_errors"),
-    (28, "hw_gso_packets"),
-    (32, "hw_drop_ratelimits"),
-    (33, "stop"),
-    (34, "wake"),
-];
+/// `NETDEV_A_QSTATS_*` that are counters of a queue: by number, of one direction each
+/// (Documentation/netlink/specs/netdev.yaml).
+fn counter(kind: u16) -> Option<QueueCounter> {
+    Some(match kind {
+        8 | 10 => QueueCounter::Packets,
+        9 | 11 => QueueCounter::Bytes,
+        12 => QueueCounter::AllocFail,
+        13 | 24 => QueueCounter::HwDrops,
+        14 => QueueCounter::HwDropOverruns,
+        19 => QueueCounter::HwGroPackets,
+        23 | 32 => QueueCounter::HwDropRatelimits,
+        25 => QueueCounter::HwDropErrors,
+        28 => QueueCounter::HwGsoPackets,
+        33 => QueueCounter::Stop,
+        34 => QueueCounter::Wake,
+        _ => return None,
+    })
+}
 
-/// One queue, and what its driver counts: name without direction, value.
+/// One queue, and what its driver counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueStats {
     /// Direction of the queue.
     pub dir: Dir,
     /// Number of the queue within its direction, from 0.
     pub id: u32,
-    /// In the order of the message; a counter that the driver does not report is missing.
-    pub counts: Vec<(&'static str, u64)>,
+    /// A counter that the driver does not report is missing.
+    pub counts: QueueCounts,
 }
 
 /// Decodes one message. `None`: it is about no single queue.
 pub fn qstats(reply: &[u8]) -> Result<Option<QueueStats>, ParseError> {
-    let (mut dir, mut id, mut counts) = (None, None, Vec::new());
+    let (mut dir, mut id, mut counts) = (None, None, QueueCounts::default());
     for attr in attrs(reply) {
         let in_reply = |e| ParseError { what: WHAT, ..e };
         let a = attr.map_err(in_reply)?;
@@ -50,8 +49,8 @@ pub fn qstats(reply: &[u8]) -> Result<Option<QueueStats>, ParseError> {
             QUEUE_TYPE => dir = Some(if a.u32().map_err(in_reply)? == 0 { Dir::Rx } else { Dir::Tx }),
             QUEUE_ID => id = Some(a.u32().map_err(in_reply)?),
             kind => {
-                if let Some((_, name)) = COUNTERS.iter().find(|c| c.0 == kind) {
-                    counts.push((*name, a.uint().map_err(in_reply)?));
+                if let Some(counter) = counter(kind) {
+                    counts.set(counter, a.uint().map_err(in_reply)?);
                 }
             }
         }
@@ -64,13 +63,13 @@ pub fn qstats_reply(q: &QueueStats) -> Vec<u8> {
     let tx = q.dir == Dir::Tx;
     let mut b = Builder::new();
     b.u32(1, 2).u32(QUEUE_TYPE, u32::from(tx)).u32(QUEUE_ID, q.id);
-    for (name, n) in &q.counts {
+    for (c, n) in q.counts.iter() {
         // The first half of the numbers is about receiving.
-        let of_dir = |k: u16| matches!(k, 10 | 11 | 24..) == tx;
-        if let Some((kind, _)) = COUNTERS.iter().find(|c| c.1 == *name && of_dir(c.0)) {
-            match u32::try_from(*n) {
-                Ok(n) => b.u32(*kind, n),
-                Err(_) => b.u64(*kind, *n),
+        let of_dir = |k: &u16| matches!(k, 10 | 11 | 24..) == tx;
+        if let Some(kind) = (8..=34).filter(of_dir).find(|k| counter(*k) == Some(c)) {
+            match u32::try_from(n) {
+                Ok(n) => b.u32(kind, n),
+                Err(_) => b.u64(kind, n),
             };
         }
     }
@@ -83,9 +82,9 @@ mod tests {
 
     #[test]
     fn queues_go_round() {
-        for (dir, more) in [(Dir::Rx, "hw_drop_overruns"), (Dir::Tx, "hw_drops")] {
-            let counts = vec![("packets", 1 << 40), ("bytes", 60), (more, 3)];
-            let q = QueueStats { dir, id: 3, counts };
+        for (dir, more) in [(Dir::Rx, QueueCounter::HwDropOverruns), (Dir::Tx, QueueCounter::HwDrops)] {
+            let counts = [(QueueCounter::Packets, 1 << 40), (QueueCounter::Bytes, 60), (more, 3)];
+            let q = QueueStats { dir, id: 3, counts: counts.into() };
             assert_eq!(qstats(&qstats_reply(&q)).unwrap(), Some(q));
         }
         let mut whole = Builder::new();

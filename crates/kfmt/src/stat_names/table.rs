@@ -1,38 +1,14 @@
 //! The forms, as data. `{n}` is the number of the queue. Each row is known from the driver's source.
 
-use Counter::{AllocFail, Bytes, Drops, Packets};
+use QueueCounter::{AllocFail, Bytes, Drops, Packets};
 use ringwise_model::Dir::{self, Rx, Tx};
+use ringwise_model::QueueCounter;
 
-/// What a name counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counter {
-    /// Whole packets.
-    Packets,
-    /// Bytes, with or without link-layer headers, as the driver counts.
-    Bytes,
-    /// Packets that arrived and were lost: no descriptor, or the driver threw them away.
-    Drops,
-    /// No memory for a new buffer.
-    AllocFail,
-}
-
-impl Counter {
-    /// The name in output and JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Packets => "packets",
-            Bytes => "bytes",
-            Drops => "drops",
-            AllocFail => "alloc_fail",
-        }
-    }
-}
-
-pub(super) type List = &'static [(&'static str, Dir, Counter)];
+pub(super) type List = &'static [(&'static str, Dir, QueueCounter)];
 
 /// How a driver names the counters of its queues.
 #[derive(Debug, Clone, Copy)]
-pub enum Names {
+pub(super) enum Names {
     /// Each name carries the number.
     Each(List),
     /// A headline carries it for the names below.
@@ -41,7 +17,7 @@ pub enum Names {
 
 /// The forms of some drivers.
 #[derive(Debug, Clone, Copy)]
-pub struct Form {
+pub(super) struct Form {
     /// As `device/driver` names them.
     pub drivers: &'static [&'static str],
     /// The names it uses.
@@ -58,8 +34,11 @@ const BY_DIRECTION: List = &[
     ("tx_queue_{n}_bytes", Tx, Bytes),
 ];
 
+/// ena_ethtool.c: what the provider held back of the whole device, by names that end so.
+pub(super) const ALLOWANCES: (&[&str], &str) = (&["ena"], "_allowance_exceeded");
+
 /// The table. `rx_queue_N_drops` of igb and igc is what the NIC threw away for want of descriptors.
-pub const FORMS: &[Form] = &[
+pub(super) const FORMS: &[Form] = &[
     // igb_ethtool.c, igc_ethtool.c, ixgbe_ethtool.c (no drops), ice_ethtool.c (no drops), netvsc_drv.c (hv_netvsc,
     // no drops), lab/mqnic/ethtool.c
     Form { drivers: &["igb", "igc", "ixgbe", "ice", "hv_netvsc", "mqnic"], names: Names::Each(BY_DIRECTION) },

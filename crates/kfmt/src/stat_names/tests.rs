@@ -1,5 +1,7 @@
 //! One sample of names a row of the table.
 
+use ringwise_model::{Counter, QueueCounts};
+
 use super::*;
 
 /// `rx 3 packets` by place.
@@ -181,7 +183,7 @@ fn every_driver_stands_in_one_row_and_has_packets() {
             assert!(rows == 1 || *d == "virtio_net", "{d}");
         }
         let (Names::Each(list) | Names::Blocks(list)) = form.names;
-        assert!(list.iter().any(|l| l.2 == Counter::Packets) || form.drivers.contains(&"gve"));
+        assert!(list.iter().any(|l| l.2 == QueueCounter::Packets) || form.drivers.contains(&"gve"));
     }
 }
 
@@ -193,4 +195,40 @@ fn names_end_at_the_nul() {
     bytes[32..].copy_from_slice(&[b'y'; 32]);
     assert_eq!(names(&bytes), ["rx0".to_string(), "y".repeat(32)]);
     assert_eq!(names(&bytes[..40]).len(), 1);
+}
+
+fn bytes_of(names: &[&str]) -> Vec<u8> {
+    names.iter().flat_map(|n| [n.as_bytes(), &vec![0; NAME - n.len()]].concat()).collect()
+}
+
+fn values_of(values: &[u64]) -> Vec<u8> {
+    values.iter().flat_map(|n| n.to_ne_bytes()).collect()
+}
+
+#[test]
+fn values_by_the_places_that_were_learned() {
+    let names = bytes_of(&["[1]: rx_ucast_packets", "[0]: rx_ucast_bytes", "tx_errors", "[1]: rx_mcast_packets"]);
+    let layout = StatLayout::learn("bnxt_en", &names);
+    assert!(layout.counts_queues() && layout.fits(&values_of(&[0; 4])) && !layout.fits(&values_of(&[0; 5])));
+    let all: Vec<_> = layout.queues(&values_of(&[40, 7, 9, 2])).collect();
+    let want = [
+        (Dir::Rx, 0, QueueCounts::from([(QueueCounter::Bytes, 7)])),
+        (Dir::Rx, 1, QueueCounts::from([(QueueCounter::Packets, 42)])),
+    ];
+    assert_eq!(all, want);
+    // Cut short: what is not there was not told.
+    assert_eq!(layout.queues(&values_of(&[40])).next().unwrap().2, QueueCounts::default());
+    assert!(!StatLayout::learn("e1000e", &names).counts_queues());
+}
+
+#[test]
+fn allowances_by_name() {
+    let names = bytes_of(&["tx_timeout", "bw_in_allowance_exceeded", "queue_0_rx_cnt", "pps_allowance_exceeded"]);
+    let values = values_of(&[1, 2, 3, 4]);
+    let layout = StatLayout::learn("ena", &names);
+    let all: Vec<_> = layout.allowances(&values).collect();
+    assert_eq!(all, [("bw_in_allowance_exceeded", 2), ("pps_allowance_exceeded", 4)]);
+    assert_eq!(layout.queues(&values).count(), 1);
+    assert_eq!(StatLayout::learn("igb", &names).allowances(&values).count(), 0);
+    assert!(counts_allowances("ena") && counts_queues("ena") && !counts_allowances("igb") && !counts_queues("e1000e"));
 }

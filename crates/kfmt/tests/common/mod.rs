@@ -87,9 +87,11 @@ pub(crate) fn text(data: &[u8]) {
     let _ = (task::cpus_allowed(&s), task::is_napi_thread(&s), procstat::cpus(&s), procstat::run_ns(&s));
     assert!(procstat::interrupts(&s).len() <= s.len());
     let _ = (snmp::pairs(&s), snmp::six(&s), procstat::ksoftirqd(&s));
-    let names = stat_names::names(data);
-    for driver in ["igb", "vmxnet3", "bnxt_en"] {
-        assert!(stat_names::places(driver, &names).iter().all(|p| p.at < names.len()));
+    for driver in ["igb", "vmxnet3", "bnxt_en", "ena"] {
+        let layout = stat_names::StatLayout::learn(driver, data);
+        assert_eq!(layout.queues(data).count() > 0, layout.counts_queues());
+        assert!(layout.queues(&vec![0xff; data.len() / 4]).all(|q| !q.2.is_empty()));
+        assert!(layout.allowances(data).count() <= data.len() / 8);
     }
     let last = Some(CpuId(63));
     let _ = (cmdline::isolcpus(&s, last), cmdline::isolcpus(&s, None), cmdline::nohz_full(&s, last));

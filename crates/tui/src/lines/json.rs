@@ -1,7 +1,7 @@
 //! `ringwise.watch`: one line of JSON an interval, members in the order of `schemas/ringwise.watch.v1.json`.
 //! Put together by hand: derived code for these maps would be a tenth of a megabyte of the program.
 
-use ringwise_model::Dir;
+use ringwise_model::{Counter as _, Dir};
 use ringwise_observe::{Balance, Counts, CpuRates, Flow, LinkRates, Mark, QueueRates, Rates, Source};
 
 /// Name and version of the document.
@@ -221,7 +221,11 @@ fn cpu(j: &mut Json, c: &CpuRates) {
     }
     j.0.push('}');
     j.int("interrupts", Some(c.interrupts));
-    j.counts("counts", &c.counts);
+    j.open("counts", '{');
+    for (counter, n) in c.counts.iter() {
+        j.int(counter.name(), Some(n));
+    }
+    j.0.push('}');
     j.int("backlog", c.backlog);
     j.words("reset", c.reset.iter());
 }

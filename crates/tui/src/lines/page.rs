@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ringwise_model::{CpuId, Dir};
+use ringwise_model::{CpuCounter, CpuId, Dir};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
 
 use super::{a_second, evenness, mark, missing, name_and, percent, source, whole};
@@ -87,12 +87,12 @@ fn lost(r: &Rates, style: &Style, out: &mut String) {
         }
     }
     for (cpu, c) in &r.cpus {
-        for (name, what) in [
-            ("softnet_dropped", "backlog full (net.core.netdev_max_backlog)"),
-            ("softnet_flow_limit", "flow limit of the backlog"),
+        for (counter, what) in [
+            (CpuCounter::SoftnetDropped, "backlog full (net.core.netdev_max_backlog)"),
+            (CpuCounter::SoftnetFlowLimit, "flow limit of the backlog"),
         ] {
-            if let Some(n) = c.counts.get(name).filter(|n| **n > 0) {
-                lines.push(format!("CPU {cpu} {what}: {}", thousands(*n)));
+            if let Some(n) = c.counts.get(counter).filter(|n| *n > 0) {
+                lines.push(format!("CPU {cpu} {what}: {}", thousands(n)));
             }
         }
     }
@@ -156,9 +156,9 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
 
 /// The CPUs that had to do with packets; the others in a line.
 fn cpus(r: &Rates, out: &mut String) {
-    let count = |c: &CpuRates, name: &str| c.counts.get(name).copied().unwrap_or(0);
+    let count = |c: &CpuRates, counter| c.counts.get(counter).unwrap_or(0);
     let works = |c: &CpuRates| {
-        c.interrupts > 0 || count(c, "softnet_processed") > 0 || c.busy_percent().is_some_and(|n| n >= 1.0)
+        c.interrupts > 0 || count(c, CpuCounter::SoftnetProcessed) > 0 || c.busy_percent().is_some_and(|n| n >= 1.0)
     };
     out.push_str("\nCPU node soft  irq steal idle ksoft   irq/s packets/s drops squeeze  rps queued\n");
     let (mut quiet, mut busiest): (Vec<CpuId>, f64) = (Vec::new(), 0.0);
@@ -178,10 +178,10 @@ fn cpus(r: &Rates, out: &mut String) {
             percent(c.idle_percent),
             percent(c.ksoftirqd_percent),
             thousands((c.interrupts as f64 / r.seconds).round() as u64),
-            thousands((count(c, "softnet_processed") as f64 / r.seconds).round() as u64),
-            count(c, "softnet_dropped"),
-            count(c, "softnet_squeezed"),
-            count(c, "softnet_rps"),
+            thousands((count(c, CpuCounter::SoftnetProcessed) as f64 / r.seconds).round() as u64),
+            count(c, CpuCounter::SoftnetDropped),
+            count(c, CpuCounter::SoftnetSqueezed),
+            count(c, CpuCounter::SoftnetRps),
             c.backlog.map_or_else(|| "-".into(), |n| n.to_string()),
         );
     }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use ringwise_bench::delay::DelayProbe;
 use ringwise_bench::forward;
 use ringwise_bench::result::{CpuUse, HostSide, Limit, QueueUse};
-use ringwise_model::{CpuId, CpuSet, Dir, Snapshot};
-use ringwise_observe::{Bottleneck, Counters, Counts, LinkRates, Place, Rates};
+use ringwise_model::{Counter as _, CpuCounter, CpuId, CpuSet, Dir, Snapshot};
+use ringwise_observe::{Bottleneck, Counters, CpuSample, LinkRates, Place, Rates, increase};
 use ringwise_sys::Host;
 use ringwise_sys::load::Cycles;
 
@@ -164,13 +164,13 @@ fn place(p: &Place) -> String {
 
 /// Ticks of `/proc/stat` as shares of all that passed. `guest` is in `user` already.
 fn cpus(first: &Counters, last: &Counters) -> Vec<CpuUse> {
-    let one = |(cpu, after): (&CpuId, &Counts)| {
-        let before = first.cpus.get(cpu)?;
-        let ticks = |name: &str| Some(after.get(name)?.saturating_sub(*before.get(name)?) as f64);
-        let some = |name: &str| ticks(name).unwrap_or(0.0);
-        let (user, nice, system) = (ticks("user")?, some("nice"), ticks("system")?);
-        let (irq, soft, steal) = (some("irq"), some("softirq"), some("steal"));
-        let idle = ticks("idle")? + some("iowait");
+    let one = |(cpu, after): (&CpuId, &CpuSample)| {
+        let (before, after) = (&first.cpus.get(cpu)?.counts, &after.counts);
+        let ticks = |c: CpuCounter| Some(increase(c.kind(), before.get(c)?, after.get(c)?)? as f64);
+        let some = |c| ticks(c).unwrap_or(0.0);
+        let (user, nice, system) = (ticks(CpuCounter::User)?, some(CpuCounter::Nice), ticks(CpuCounter::System)?);
+        let (irq, soft, steal) = (some(CpuCounter::Irq), some(CpuCounter::Softirq), some(CpuCounter::Steal));
+        let idle = ticks(CpuCounter::Idle)? + some(CpuCounter::Iowait);
         let all = user + nice + system + irq + soft + steal + idle;
         if all <= 0.0 {
             return None;

@@ -1,0 +1,274 @@
+//! What is counted of a queue and of a CPU: one enum each, and arrays that are indexed by it.
+//!
+//! What drivers and kernel files call these counters is mapped to the enum once, where it is read. The names here stand in
+//! recordings and JSON, and never change.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+/// How the numbers of a counter follow each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CounterKind {
+    /// Only grows, in 64 bits.
+    Bits64,
+    /// Only grows, in 32 bits.
+    Bits32,
+    /// Grows, but the kernel estimates it, and it may step back a little (fs/proc/stat.c).
+    Estimate,
+    /// A value of now that goes up and down.
+    Gauge,
+}
+
+/// An enum of counters. Its variants are in the order of their names.
+pub trait Counter: Copy + PartialEq + fmt::Debug + 'static {
+    /// Every counter, each at its place.
+    const ALL: &'static [Self];
+
+    /// From 0, below the number of counters.
+    fn place(self) -> usize;
+
+    /// In recordings and JSON.
+    fn name(self) -> &'static str;
+
+    /// How its numbers follow each other.
+    fn kind(self) -> CounterKind;
+
+    /// `None`: no counter has this name; a later version may know it.
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.binary_search_by(|c| c.name().cmp(name)).ok().map(|at| Self::ALL[at])
+    }
+}
+
+/// A number for each counter `C` of which there are `N`, known or not told. Not told is never 0.
+#[derive(Clone, PartialEq, Eq)]
+pub struct CounterValues<C, const N: usize> {
+    /// Bit `n`: the counter at place `n` is known.
+    told: u32,
+    /// 0 where it is not told.
+    numbers: [u64; N],
+    of: PhantomData<C>,
+}
+
+impl<C, const N: usize> Default for CounterValues<C, N> {
+    fn default() -> Self {
+        const { assert!(N <= 32, "a bit for each counter") }
+        Self { told: 0, numbers: [0; N], of: PhantomData }
+    }
+}
+
+impl<C: Counter, const N: usize> CounterValues<C, N> {
+    /// `None`: not told.
+    pub fn get(&self, counter: C) -> Option<u64> {
+        let at = counter.place();
+        (self.told & 1 << at != 0).then(|| self.numbers[at])
+    }
+
+    /// Known from now on; overwrites what was known.
+    pub fn set(&mut self, counter: C, n: u64) {
+        let at = counter.place();
+        self.told |= 1 << at;
+        self.numbers[at] = n;
+    }
+
+    /// For a counter that its driver tells in several parts; over the end of 64 bits like the parts.
+    pub fn add(&mut self, counter: C, n: u64) {
+        let at = counter.place();
+        self.told |= 1 << at;
+        self.numbers[at] = self.numbers[at].wrapping_add(n);
+    }
+
+    /// Not told from now on.
+    pub fn remove(&mut self, counter: C) {
+        let at = counter.place();
+        self.told &= !(1 << at);
+        self.numbers[at] = 0;
+    }
+
+    /// Those that are known, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (C, u64)> + '_ {
+        let mut left = self.told;
+        std::iter::from_fn(move || {
+            let at = left.trailing_zeros() as usize;
+            left &= left.wrapping_sub(1);
+            Some((*C::ALL.get(at)?, *self.numbers.get(at)?))
+        })
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.told == 0
+    }
+}
+
+impl<C: Counter, const N: usize> FromIterator<(C, u64)> for CounterValues<C, N> {
+    fn from_iter<T: IntoIterator<Item = (C, u64)>>(all: T) -> Self {
+        let mut out = Self::default();
+        for (counter, n) in all {
+            out.set(counter, n);
+        }
+        out
+    }
+}
+
+impl<C: Counter, const N: usize, const M: usize> From<[(C, u64); M]> for CounterValues<C, N> {
+    fn from(all: [(C, u64); M]) -> Self {
+        all.into_iter().collect()
+    }
+}
+
+impl<C: Counter, const N: usize> fmt::Debug for CounterValues<C, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|(c, n)| (c.name(), n))).finish()
+    }
+}
+
+macro_rules! counters {
+    ($(#[$about:meta])* $counter:ident, $values:ident { $($(#[$doc:meta])* $id:ident = $name:literal $kind:ident,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $counter { $($(#[$doc])* $id,)* }
+
+        impl Counter for $counter {
+            const ALL: &'static [Self] = &[$(Self::$id,)*];
+
+            fn place(self) -> usize {
+                self as usize
+            }
+
+            fn name(self) -> &'static str {
+                match self { $(Self::$id => $name,)* }
+            }
+
+            fn kind(self) -> CounterKind {
+                match self { $(Self::$id => CounterKind::$kind,)* }
+            }
+        }
+
+        /// A number for each of these counters, known or not told.
+        pub type $values = CounterValues<$counter, { $counter::ALL.len() }>;
+    };
+}
+
+counters! {
+    /// What is counted of one queue in one direction.
+    QueueCounter, QueueCounts {
+        /// No memory for a new buffer.
+        AllocFail = "alloc_fail" Bits64,
+        /// Bytes that the transmit queue has given to the device and that are not completed.
+        BqlInflight = "bql_inflight" Gauge,
+        /// The byte queue limit.
+        BqlLimit = "bql_limit" Gauge,
+        /// Bytes of these packets, as the driver counts them.
+        Bytes = "bytes" Bits64,
+        /// Packets that arrived and were lost, as the driver counts them.
+        Drops = "drops" Bits64,
+        /// `tx-hw-drop-errors` of qstats: the packet was malformed.
+        HwDropErrors = "hw_drop_errors" Bits64,
+        /// `rx-hw-drop-overruns` of qstats: no free descriptor.
+        HwDropOverruns = "hw_drop_overruns" Bits64,
+        /// `rx-hw-drop-ratelimits`, `tx-hw-drop-ratelimits` of qstats: the device limits the rate.
+        HwDropRatelimits = "hw_drop_ratelimits" Bits64,
+        /// `rx-hw-drops`, `tx-hw-drops` of qstats.
+        HwDrops = "hw_drops" Bits64,
+        /// `rx-hw-gro-packets` of qstats: packets that the device put together.
+        HwGroPackets = "hw_gro_packets" Bits64,
+        /// `tx-hw-gso-packets` of qstats: packets that the device cut into segments.
+        HwGsoPackets = "hw_gso_packets" Bits64,
+        /// Packets that the queue received or sent.
+        Packets = "packets" Bits64,
+        /// What the queueing discipline of the transmit queue dropped.
+        QdiscDrops = "qdisc_drops" Bits32,
+        /// How often the driver stopped the transmit queue because it was full.
+        Stop = "stop" Bits64,
+        /// How often the watchdog found the transmit queue stuck.
+        Timeouts = "timeouts" Bits64,
+        /// How often the driver started the transmit queue again.
+        Wake = "wake" Bits64,
+    }
+}
+
+counters! {
+    /// What is counted of one CPU: ticks of `/proc/stat`, `/proc/net/softnet_stat`, the time of its ksoftirqd.
+    CpuCounter, CpuCounts {
+        /// Ticks without work.
+        Idle = "idle" Estimate,
+        /// Ticks without work while a task waited for a disk.
+        Iowait = "iowait" Estimate,
+        /// Ticks in interrupts.
+        Irq = "irq" Bits64,
+        /// Nanoseconds in which the ksoftirqd of the CPU ran.
+        KsoftirqdNs = "ksoftirqd_ns" Bits64,
+        /// Ticks in programs of low priority.
+        Nice = "nice" Bits64,
+        /// Ticks in softirqs.
+        Softirq = "softirq" Bits64,
+        /// Packets in the backlog now.
+        SoftnetBacklog = "softnet_backlog" Gauge,
+        /// Packets dropped because the backlog was full.
+        SoftnetDropped = "softnet_dropped" Bits32,
+        /// Packets dropped by the flow limit of the backlog.
+        SoftnetFlowLimit = "softnet_flow_limit" Bits32,
+        /// Packets taken from the backlog and by NAPI.
+        SoftnetProcessed = "softnet_processed" Bits32,
+        /// Wake-ups received from other CPUs for RPS.
+        SoftnetRps = "softnet_rps" Bits32,
+        /// Rounds that ended with work left, because budget or time was used up.
+        SoftnetSqueezed = "softnet_squeezed" Bits32,
+        /// Ticks that the hypervisor gave to other virtual machines.
+        Steal = "steal" Bits64,
+        /// Ticks in the kernel.
+        System = "system" Bits64,
+        /// Ticks in programs.
+        User = "user" Bits64,
+    }
+}
+
+impl QueueCounter {
+    /// What a queue lost: the first of these that its driver counts; the narrower is a part of the wider.
+    pub const LOST: [Self; 3] = [Self::Drops, Self::HwDrops, Self::HwDropOverruns];
+}
+
+impl CpuCounter {
+    /// Those of `/proc/net/softnet_stat` that only grow.
+    pub const SOFTNET: [Self; 5] =
+        [Self::SoftnetDropped, Self::SoftnetFlowLimit, Self::SoftnetProcessed, Self::SoftnetRps, Self::SoftnetSqueezed];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by_name<C: Counter>() {
+        assert!(C::ALL.is_sorted_by(|a, b| a.name() < b.name()), "{:?}", C::ALL);
+        for (at, c) in C::ALL.iter().enumerate() {
+            assert_eq!((c.place(), C::from_name(c.name())), (at, Some(*c)));
+        }
+        assert!(C::from_name("").is_none() && C::from_name("rx_packets").is_none());
+    }
+
+    #[test]
+    fn places_follow_the_names() {
+        by_name::<QueueCounter>();
+        by_name::<CpuCounter>();
+    }
+
+    #[test]
+    fn what_is_not_told_is_not_0() {
+        let mut c = QueueCounts::from([(QueueCounter::Packets, 0), (QueueCounter::Wake, 7)]);
+        assert_eq!((c.get(QueueCounter::Packets), c.get(QueueCounter::Bytes)), (Some(0), None));
+        assert_ne!(c, QueueCounts::from([(QueueCounter::Wake, 7)]));
+        c.remove(QueueCounter::Wake);
+        assert_eq!(c, QueueCounts::from([(QueueCounter::Packets, 0)]));
+        c.remove(QueueCounter::Packets);
+        assert!(c.is_empty() && c == QueueCounts::default());
+    }
+
+    #[test]
+    fn parts_add_up() {
+        let mut c = QueueCounts::default();
+        c.add(QueueCounter::Packets, u64::MAX);
+        c.add(QueueCounter::Packets, 5);
+        assert_eq!(c.iter().collect::<Vec<_>>(), [(QueueCounter::Packets, 4)]);
+        assert_eq!(format!("{c:?}"), r#"{"packets": 4}"#);
+    }
+}
