@@ -3,10 +3,34 @@
 use std::cmp::Reverse;
 
 use ringwise_model::{CpuCounter, CpuId, Dir};
-use ringwise_observe::{CpuRates, LinkRates, QueueRates};
+use ringwise_observe::{CpuRates, LinkRates, Mark, QueueRates};
 
-use super::lines::mark;
+use super::lines::marked;
 use super::view::{Panel, View};
+
+/// What is to be said of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowMark {
+    /// What its counters did.
+    Counted(Mark),
+    /// The kernel's watchdog found it stuck.
+    Stuck,
+    /// Its interrupts land on another node than the device's.
+    Far,
+    /// At its byte queue limit.
+    AtLimit,
+}
+
+impl RowMark {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Counted(mark) => marked(mark),
+            Self::Stuck => "stuck",
+            Self::Far => "far",
+            Self::AtLimit => "bql",
+        }
+    }
+}
 
 /// Both directions of a queue number.
 pub struct Row<'a> {
@@ -22,18 +46,18 @@ impl<'a> Row<'a> {
         self.rx.into_iter().chain(self.tx)
     }
 
-    /// The first word that is to be said; what the counters did before what we think of it.
-    pub fn mark(&self) -> &'static str {
+    /// The first that is to be said; what the counters did before what we think of it.
+    pub fn mark(&self) -> Option<RowMark> {
         let full = |q: &QueueRates| q.bql_limit.zip(q.bql_inflight).is_some_and(|(l, n)| l > 0 && n >= l);
-        let marks: Vec<&str> = self.both().map(mark).filter(|m| !m.is_empty()).collect();
-        if let Some(m) = marks.iter().find(|m| **m != "hot").or(marks.first()) {
-            return m;
+        let marks = || self.both().filter_map(|q| q.mark);
+        if let Some(m) = marks().find(|m| *m != Mark::Hot).or_else(|| marks().next()) {
+            return Some(RowMark::Counted(m));
         }
         match () {
-            () if self.both().any(|q| q.timeouts.is_some_and(|n| n > 0)) => "stuck",
-            () if self.far() => "far",
-            () if self.tx.is_some_and(full) => "bql",
-            () => "",
+            () if self.both().any(|q| q.timeouts.is_some_and(|n| n > 0)) => Some(RowMark::Stuck),
+            () if self.far() => Some(RowMark::Far),
+            () if self.tx.is_some_and(full) => Some(RowMark::AtLimit),
+            () => None,
         }
     }
 
@@ -103,7 +127,7 @@ impl View {
             let cpu = w.cpu().map(|c| format!("cpu{c}")).unwrap_or_default();
             let node = w.both().find_map(|q| q.node).map(|n| format!("node{n}")).unwrap_or_default();
             let irq = w.both().find_map(|q| q.irq).map(|i| format!("irq{i}")).unwrap_or_default();
-            format!("{} {} q{} {cpu} {node} {irq} {}", w.name, w.id, w.id, w.mark())
+            format!("{} {} q{} {cpu} {node} {irq} {}", w.name, w.id, w.id, w.mark().map_or("", RowMark::word))
         };
         all.retain(|w| matches(&c.filter, &words(w)));
         match c.sort {

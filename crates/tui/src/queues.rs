@@ -5,11 +5,11 @@ use ratatui_core::layout::Rect;
 use super::history::{Curve, curve, top};
 use super::lines::source;
 use super::panel::{heading, window};
-use super::pick::Row;
+use super::pick::{Row, RowMark};
 use super::table::{Cell, Column, Pen, left, right};
 use super::view::{Panel, View};
 use ringwise_model::Dir;
-use ringwise_observe::QueueRates;
+use ringwise_observe::{Mark, QueueRates};
 use ringwise_text::Tint;
 use ringwise_text::thousands;
 
@@ -36,8 +36,8 @@ fn row(v: &View, q: &Row<'_>, seconds: f64) -> Vec<Cell> {
     let mark = q.mark();
     let big = |n: f64| thousands(n.round() as u64);
     let missing = match mark {
-        "reset" => "reset",
-        "new" | "gone" => "-",
+        Some(RowMark::Counted(Mark::Reset)) => "reset",
+        Some(RowMark::Counted(Mark::Came | Mark::Gone)) => "-",
         _ => "unknown",
     };
     let pps = |q: Option<&QueueRates>| match q {
@@ -64,14 +64,13 @@ fn row(v: &View, q: &Row<'_>, seconds: f64) -> Vec<Cell> {
         Some(n) => Cell::new(thousands((n as f64 / seconds).ceil() as u64), Some(Tint::Red)),
     };
     let name = if v.all { format!("{}:{}", q.name, q.id) } else { q.id.to_string() };
-    let tint = match mark {
-        "" => None,
-        "hot" | "stuck" => Some(Tint::Red),
-        _ => Some(Tint::Yellow),
-    };
+    let tint = mark.map(|m| match m {
+        RowMark::Counted(Mark::Hot) | RowMark::Stuck => Tint::Red,
+        _ => Tint::Yellow,
+    });
     vec![
         name.into(),
-        Cell::new(mark, tint),
+        Cell::new(mark.map_or("", RowMark::word), tint),
         pps(q.rx).into(),
         share(q.rx).into(),
         mbps(q.rx).into(),

@@ -131,20 +131,20 @@ fn queue(time: &str, name: &str, q: &QueueRates, seconds: f64) -> String {
         q.cpu.map_or_else(|| "-".into(), |c| c.to_string()),
         q.node.map_or_else(|| "-".into(), |n| n.to_string()),
         q.drops.map_or_else(|| "-".into(), |n| a_second(n, seconds)),
-        mark(q),
+        q.mark.map_or("", marked),
     )
     .trim_end()
     .to_string()
         + "\n"
 }
 
-pub(crate) fn mark(q: &QueueRates) -> &'static str {
-    match q.mark {
-        Some(Mark::Hot) => "hot",
-        Some(Mark::Reset) => "reset",
-        Some(Mark::Came) => "new",
-        Some(Mark::Gone) => "gone",
-        None => "",
+/// The word of a mark.
+pub(crate) fn marked(mark: Mark) -> &'static str {
+    match mark {
+        Mark::Hot => "hot",
+        Mark::Reset => "reset",
+        Mark::Came => "new",
+        Mark::Gone => "gone",
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ringwise_model::{CpuCounter, CpuId, Dir};
 use ringwise_observe::{CpuRates, LinkRates, QueueRates, Rates};
 
-use super::{a_second, evenness, mark, missing, name_and, percent, source, whole};
+use super::{a_second, evenness, marked, missing, name_and, percent, source, whole};
 use ringwise_text::when;
 use ringwise_text::{Style, Tint};
 use ringwise_text::{plural, thousands, visible};
@@ -121,7 +121,7 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
     for id in ids {
         let (rx, tx) = (find(Dir::Rx, id), find(Dir::Tx, id));
         let rate = |q: Option<&QueueRates>| match q {
-            Some(q) => big(q.packets.map(|n| n as f64 / seconds), if mark(q).is_empty() { "unknown" } else { "-" }),
+            Some(q) => big(q.packets.map(|n| n as f64 / seconds), if q.mark.is_none() { "unknown" } else { "-" }),
             None => "-".into(),
         };
         let any = rx.or(tx);
@@ -131,7 +131,7 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
         let irqs: Option<u64> = vectors.iter().map(|q| q.interrupts).sum();
         let mut cpus: Vec<String> = vectors.iter().filter_map(|q| q.cpu).map(|c| c.to_string()).collect();
         cpus.dedup();
-        let marks = [rx, tx].into_iter().flatten().map(mark).find(|m| !m.is_empty()).unwrap_or_default();
+        let mark = [rx, tx].into_iter().flatten().find_map(|q| q.mark);
         let line = format!(
             "{id:<5} {:>10} {:>6} {:>11} {:>8} {:>8} {:>5} {:>4} {:>7}  {}",
             rate(rx),
@@ -142,7 +142,7 @@ fn queues(name: &str, l: &LinkRates, seconds: f64, style: &Style, out: &mut Stri
             if cpus.is_empty() { "-".into() } else { cpus.join(",") },
             any.and_then(|q| q.node).map_or_else(|| "-".into(), |n| n.to_string()),
             rx.and_then(|q| q.drops).map_or_else(|| "-".into(), |n| a_second(n, seconds)),
-            style.paint(Tint::Yellow, marks),
+            style.paint(Tint::Yellow, mark.map_or("", marked)),
         );
         out.push_str(line.trim_end());
         out.push('\n');
