@@ -7,11 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 
 /// Circles that are still there, by crate and one of their files. None may join.
-const KNOWN: &[(&str, &[&str])] = &[
-    ("check", &["cx", "rule", "say"]),
-    ("testkit", &["sim::driver", "sim::moderation"]),
-    ("testkit", &["sim::kernel", "sim::netlink", "sim::rss", "sim::rules"]),
-];
+const KNOWN: &[(&str, &[&str])] = &[("check", &["cx", "rule", "say"])];
 
 type Uses = BTreeMap<String, BTreeSet<String>>;
 

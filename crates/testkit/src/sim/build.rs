@@ -8,7 +8,8 @@ use ringwise_model::{
     Node, NodeId, Power, Rings, Role, Rss, Rules, RxQueue, Snapshot, Topology, TxQueue,
 };
 
-use super::driver::{self, Driver};
+use super::driver;
+use super::driver_kind::Driver;
 
 /// A host under construction; see [`host`].
 pub struct Build {

@@ -9,49 +9,7 @@ use ringwise_model::{
 use ringwise_sys::{Error, Result};
 
 use super::State;
-
-/// How a device behaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Driver {
-    /// Intel 82576, as QEMU emulates it.
-    Igb,
-    /// virtio_net: a change of channels sets affinities and XPS anew.
-    Virtio,
-    /// VMware's paravirtual device: it answers EOPNOTSUPP to a change of channels.
-    Vmxnet3,
-    /// The lab's own test NIC.
-    Mqnic,
-    /// One queue, no channels.
-    E1000e,
-    /// Keeps what it can; for devices that the lab does not have.
-    Other,
-}
-
-impl Driver {
-    pub(crate) fn of(nic: &Nic) -> Self {
-        match nic.driver.known().map(String::as_str) {
-            Some("igb") => Self::Igb,
-            Some("virtio_net") => Self::Virtio,
-            Some("vmxnet3") => Self::Vmxnet3,
-            Some("mqnic") => Self::Mqnic,
-            Some("e1000e") => Self::E1000e,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// What the test NIC can be told to do wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Quirk {
-    /// A change of channels loses affinity, table, moderation and rings. lab: "quirk 64: -L loses affinity"
-    Resets,
-    /// Microseconds in steps of 8. lab: "quirk 8: microseconds are rounded"
-    Rounds,
-    /// Moderation is accepted and not done. lab: "quirk 1: accepted and not done"
-    IgnoresModeration,
-    /// Moderation of odd queues is refused. lab: "quirk 16: odd queues refuse"
-    OddQueues,
-}
+use super::driver_kind::{Driver, Quirk};
 
 /// Vectors that the snapshot says the kernel manages.
 pub(super) fn managed(nic: &Nic) -> BTreeSet<u32> {

@@ -7,7 +7,7 @@ use ringwise_model::{CpuId, CpuSet, Fact, Feature, Pause};
 use ringwise_sys::{Error, Result};
 
 use super::State;
-use super::driver::Driver;
+use super::driver_kind::Driver;
 
 const EINVAL: i32 = 22;
 const ENODEV: i32 = 19;

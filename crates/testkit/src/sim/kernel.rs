@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use ringwise_kfmt::ethtool_nl::ids::channels;
 use ringwise_kfmt::{cpulist, cpumask};
 use ringwise_model::{CpuSet, Fact};
 use ringwise_sys::{Error, Result};
 
-use super::driver::{self, Driver};
-use super::{State, files, netlink, rss};
+use super::driver_kind::Driver;
+use super::{State, driver, files, rss};
+
+const RX_COUNT: u16 = channels::RX_COUNT;
+const TX_COUNT: u16 = channels::TX_COUNT;
+const OTHER_COUNT: u16 = channels::OTHER_COUNT;
+pub(super) const COMBINED_COUNT: u16 = channels::COMBINED_COUNT;
 
 const EPERM: i32 = 1;
 const ENOENT: i32 = 2;
@@ -226,10 +232,10 @@ pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>
         return Err(no(EOPNOTSUPP));
     }
     let kinds = [
-        (netlink::RX_COUNT, channels.rx),
-        (netlink::TX_COUNT, channels.tx),
-        (netlink::OTHER_COUNT, channels.other),
-        (netlink::COMBINED_COUNT, channels.combined),
+        (RX_COUNT, channels.rx),
+        (TX_COUNT, channels.tx),
+        (OTHER_COUNT, channels.other),
+        (COMBINED_COUNT, channels.combined),
     ];
     let mut want = [0u32; 4];
     for (k, (attr, count)) in kinds.iter().enumerate() {

@@ -14,6 +14,7 @@ mod bonding;
 pub mod build;
 mod clock;
 mod driver;
+mod driver_kind;
 mod fault;
 pub(crate) mod features;
 mod files;
@@ -22,6 +23,7 @@ mod moderation;
 mod napi;
 mod netlink;
 mod others;
+mod refusal;
 mod rss;
 mod rules;
 mod tree;
@@ -34,7 +36,7 @@ use ringwise_model::{CpuId, CpuSet, Fact, Nic, Snapshot, Topology};
 use ringwise_sys::{Clock, Error, Host, Request, Result};
 
 pub use clock::Jump;
-pub use driver::{Driver, Quirk};
+pub use driver_kind::{Driver, Quirk};
 pub use fault::{At, Fault, Killed, Times, killed};
 
 use tree::Tree;
@@ -216,7 +218,7 @@ impl Sim {
 
     /// Somebody else runs `ethtool -L dev combined n`.
     pub fn ethtool_l(&self, dev: &str, combined: u32) -> Result<()> {
-        kernel::set_channels(&mut self.lock(), dev, &BTreeMap::from([(netlink::COMBINED_COUNT, combined)]))
+        kernel::set_channels(&mut self.lock(), dev, &BTreeMap::from([(kernel::COMBINED_COUNT, combined)]))
     }
 
     /// Somebody else runs `ethtool -X dev` with this table.

@@ -7,7 +7,7 @@ use ringwise_model::{Coalesce, Fact, Nic};
 use ringwise_sys::{Error, Result};
 
 use super::State;
-use super::driver::{Driver, Quirk};
+use super::driver_kind::{Driver, Quirk};
 
 const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;

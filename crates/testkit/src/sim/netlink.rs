@@ -6,38 +6,16 @@ use ringwise_kfmt::ethtool_ioctl as ioctl;
 use ringwise_kfmt::netdev_nl::{self, QueueInfo};
 use ringwise_kfmt::rtnl::{self, LinkInfo, XdpAttached};
 use ringwise_kfmt::{ParseError, ethtool_nl as nl, nl as attrs};
-use ringwise_model::{CpuId, Dir, Fact, Nic, NicKind, User};
-use ringwise_sys::{Error, IoctlCmd, Request, Result};
+use ringwise_model::{CpuId, Dir, Nic, NicKind, User};
+use ringwise_sys::{IoctlCmd, Request, Result};
 
+use super::refusal::{bad, fact, no};
 use super::{State, kernel, rules};
-
-pub(super) const RX_COUNT: u16 = nl::ids::channels::RX_COUNT;
-pub(super) const TX_COUNT: u16 = nl::ids::channels::TX_COUNT;
-pub(super) const OTHER_COUNT: u16 = nl::ids::channels::OTHER_COUNT;
-pub(super) const COMBINED_COUNT: u16 = nl::ids::channels::COMBINED_COUNT;
 
 const ENOENT: i32 = 2;
 const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
-
-pub(super) fn no(errno: i32) -> Error {
-    Error::errno("", errno)
-}
-
-/// A model that cannot be put into a message, or a message that is none, is a fault of the test.
-pub(super) fn bad(e: impl std::fmt::Display) -> Error {
-    Error::other("", format!("simulated host: {e}"))
-}
-
-/// Absent is EOPNOTSUPP, unknown the errno it was read with.
-pub(super) fn fact<T>(f: &Fact<T>) -> Result<&T> {
-    match f {
-        Fact::Known(v) => Ok(v),
-        Fact::Absent => Err(no(EOPNOTSUPP)),
-        Fact::Unknown(u) => Err(Error { errno: u.errno, words: u.errno.is_none().then(|| u.why.clone()), ..no(0) }),
-    }
-}
 
 pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
     let found = |dev: &str| s.index(dev).ok_or_else(|| no(ENODEV));

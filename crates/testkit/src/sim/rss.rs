@@ -8,8 +8,9 @@ use ringwise_model::{Fact, Nic, Rss, RssContext};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
 use super::State;
-use super::driver::{self, Driver};
-use super::netlink::{bad, fact, no};
+use super::driver;
+use super::driver_kind::Driver;
+use super::refusal::{bad, fact, no};
 
 const ENOENT: i32 = 2;
 const EBUSY: i32 = 16;

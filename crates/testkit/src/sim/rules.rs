@@ -3,20 +3,17 @@
 use ringwise_kfmt::ethtool_ioctl::rxnfc;
 use ringwise_kfmt::rule::{FlowSpec, parse_rule};
 use ringwise_model::{Action, Fact, Nic, Rule, Rules};
-use ringwise_sys::{Error, IoctlCmd, Result};
+use ringwise_sys::{IoctlCmd, Result};
 
-use super::driver::Driver;
-use super::{State, netlink};
+use super::State;
+use super::driver_kind::Driver;
+use super::refusal::{bad, fact, no};
 
 const ENOENT: i32 = 2;
 const EINVAL: i32 = 22;
 const ENOSPC: i32 = 28;
 const EMSGSIZE: i32 = 90;
 const EOPNOTSUPP: i32 = 95;
-
-fn no(errno: i32) -> Error {
-    Error::errno("", errno)
-}
 
 /// The test NIC has no place for the upper half of user-def. lab: "rules: a field that the driver has not"
 fn takes(driver: Driver, rule: &Rule) -> bool {
@@ -30,7 +27,7 @@ fn ntuple(nic: &Nic) -> Option<bool> {
 
 /// Absent: the driver does not count them. lab: "rules: eth0 counts none", "rules: virtio has none"
 pub(super) fn get(nic: &Nic, cmd: IoctlCmd, payload: &[u8]) -> Result<Vec<u8>> {
-    let all = netlink::fact(&nic.rules)?;
+    let all = fact(&nic.rules)?;
     Ok(match cmd {
         IoctlCmd::RuleCount => rxnfc::count_reply(&rxnfc::Count {
             rules: all.rules.len() as u32,
@@ -38,16 +35,16 @@ pub(super) fn get(nic: &Nic, cmd: IoctlCmd, payload: &[u8]) -> Result<Vec<u8>> {
             chooses_location: all.chooses_location,
         }),
         IoctlCmd::RuleList => {
-            if rxnfc::all_room(payload).map_err(netlink::bad)? < all.rules.len() as u32 {
+            if rxnfc::all_room(payload).map_err(bad)? < all.rules.len() as u32 {
                 return Err(no(EMSGSIZE));
             }
             let places: Vec<u32> = all.rules.keys().copied().collect();
             rxnfc::all_reply(payload, all.capacity, &places)
         }
         _ => {
-            let at = rxnfc::location(payload).map_err(netlink::bad)?;
+            let at = rxnfc::location(payload).map_err(bad)?;
             let rule = all.rules.get(&at).ok_or_else(|| no(ENOENT))?;
-            rxnfc::rule_reply(&FlowSpec::of(rule, at).map_err(netlink::bad)?)
+            rxnfc::rule_reply(&FlowSpec::of(rule, at).map_err(bad)?)
         }
     })
 }
@@ -59,11 +56,11 @@ pub(super) fn set(s: &mut State, dev: &str, cmd: IoctlCmd, payload: &[u8]) -> Re
     let on = ntuple(nic);
     let (queues, contexts) = (nic.rx_queues.len() as u32, contexts(nic));
     let Fact::Known(all) = &mut nic.rules else { return Err(no(EOPNOTSUPP)) };
-    let at = rxnfc::location(payload).map_err(netlink::bad)?;
+    let at = rxnfc::location(payload).map_err(bad)?;
     if cmd == IoctlCmd::RuleDelete {
         return all.rules.remove(&at).map(|_| ()).ok_or_else(|| no(ENOENT));
     }
-    let rule = rxnfc::rule(payload).map_err(netlink::bad)?.rule();
+    let rule = rxnfc::rule(payload).map_err(bad)?.rule();
     // net/ethtool/ioctl.c, ethtool_set_rxnfc. lab: "rules: a context that does not exist"
     if rule.context.is_some_and(|c| !contexts.contains(&c)) {
         return Err(no(EINVAL));
@@ -83,8 +80,8 @@ pub(super) fn set(s: &mut State, dev: &str, cmd: IoctlCmd, payload: &[u8]) -> Re
 }
 
 pub(super) fn by_hand(s: &mut State, dev: &str, words: &str) -> Result<()> {
-    let (rule, at) = parse_rule(words).map_err(netlink::bad)?;
-    let spec = FlowSpec::of(&rule, at.unwrap_or(rxnfc::LOC_ANY)).map_err(netlink::bad)?;
+    let (rule, at) = parse_rule(words).map_err(bad)?;
+    let spec = FlowSpec::of(&rule, at.unwrap_or(rxnfc::LOC_ANY)).map_err(bad)?;
     set(s, dev, IoctlCmd::RuleInsert, &rxnfc::insert(&spec))
 }
 
