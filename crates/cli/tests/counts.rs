@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ringwise_apply::{Outcome, Policy, Request, Store};
 use ringwise_cli::render::outcome::{self, Before};
+use ringwise_cli::render::standing;
 use ringwise_cli::render::status::{self, Page, Standings};
-use ringwise_cli::render::{plan as plan_page, standing};
 use ringwise_discover::Options;
 use ringwise_model::{Intent, Snapshot};
 use ringwise_sys::Host;
@@ -73,7 +73,7 @@ fn one_transaction_has_one_number_of_changes() {
     let plan = ringwise_plan::plan(&s, &Intent::default(), &[]).unwrap();
     let n = plan.steps.len();
     assert!(n > 4, "{n}");
-    let summary = plan_page::summary(&plan);
+    let summary = ringwise_emit::summary::summary(&plan);
     assert!(summary.starts_with(&format!("{n} changes: ")), "{summary}");
     let steps: Vec<_> = plan.steps.iter().map(|s| s.setting.clone()).collect();
     let already: Vec<_> = plan.target.iter().filter(|t| !steps.contains(t)).cloned().collect();

@@ -2,7 +2,8 @@
 
 use crate::common::plans::{edge3_plan, empty};
 use crate::common::*;
-use ringwise_cli::render::{diff, plan, script};
+use ringwise_cli::render::plan;
+use ringwise_emit::{diff, script};
 use ringwise_knob::{Reason, Setting, Step};
 use ringwise_model::Fact;
 use ringwise_text::Style;
@@ -55,7 +56,7 @@ fn shell_script() {
     let s = edge3();
     let text = script::text(&edge3_plan(&s), &s).unwrap();
     // What follows is the same in every script, and `script.rs` runs it.
-    let fixed = concat!(include_str!("../src/render/script.sh"), include_str!("../src/render/script-main.sh"));
+    let fixed = concat!(include_str!("../../emit/src/script.sh"), include_str!("../../emit/src/script-main.sh"));
     golden("plan.sh", text.strip_suffix(fixed).expect("the fixed part ends the script"));
 }
 

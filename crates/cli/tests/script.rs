@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use crate::common::plans::edge3_plan;
 use crate::common::*;
-use ringwise_cli::render::script;
+use ringwise_emit::script;
 use ringwise_knob::{IfRefused, Of, Reason, Setting, Step};
 use ringwise_model::*;
 use ringwise_text::mask;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ringwise_apply::{Policy, Request};
+use ringwise_emit::summary::{name, summary};
 use ringwise_knob::Setting;
 use ringwise_model::{Requested, Snapshot, Title};
 use ringwise_plan::Plan;
@@ -141,7 +142,7 @@ fn another_goal(source: &Source, common: &Common, requested: Option<&Requested>)
 
 /// Says what would happen and asks; no is a refusal.
 fn ask(a: &ApplyArgs, plan: &Plan, common: &Common, style: &Style, text: &dyn Fn() -> String) -> Result<()> {
-    let head = format!("Plan for {}: {}", page::name(plan), page::summary(plan));
+    let head = format!("Plan for {}: {}", name(plan), summary(plan));
     out::note(common.quiet, ringwise_text::hang("", &head, style.width).trim_end());
     let hands =
         format!("{}{}", hands_page::kept(plan, &a.intent.text(&a.devs), style), hands_page::undone(plan, style));

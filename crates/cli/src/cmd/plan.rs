@@ -15,9 +15,9 @@ use super::wanted;
 use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
 use crate::exit::{Fail, Result, Status};
 use crate::render::plan::{self as page, Page};
-use crate::render::{diff, script};
 use crate::source::{self, Source};
 use crate::{cmd::transaction, out};
+use ringwise_emit::{diff, script};
 use ringwise_text::no_answer;
 
 pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::args::ApplyArgs;
 use crate::exit::{Fail, Result};
-use crate::render::plan::name;
 use crate::source::Source;
+use ringwise_emit::summary::name;
 use ringwise_text::when;
 
 /// What the file says about itself, beside the plan. Files of 0.1.0 and of `plan -o json` have none.

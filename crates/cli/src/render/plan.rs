@@ -1,6 +1,6 @@
 //! `plan` for people: what, why, what not, and the next command.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use ringwise_knob::{Reason, Setting, Step};
 use ringwise_model::{Fact, Snapshot};
@@ -12,6 +12,7 @@ use super::groups;
 use super::hands;
 use super::plan_index::PlanIndex;
 use super::rivals;
+use ringwise_emit::summary::{name, summary};
 use ringwise_model::shell::quote;
 use ringwise_text::{self as text, hang, len, pad, plural};
 use ringwise_text::{Style, Tint};
@@ -42,10 +43,6 @@ impl Notes {
         }
         out
     }
-}
-
-pub fn name(plan: &Plan) -> String {
-    plan.host.name.known().map_or_else(|| "host of unknown name".into(), |n| text::visible(n).into_owned())
 }
 
 /// How the page is made.
@@ -319,33 +316,6 @@ fn left_out<'a>(list: impl Iterator<Item = &'a LeftOut>, title: &str, w: Option<
 /// `41 changes: 40 on eth1 eth2, 1 on the host. None interrupts traffic.`
 pub fn totals(plan: &Plan, w: Option<usize>) -> String {
     out_of(plan, w, "Nothing was changed. What apply changes is gone after a reboot.")
-}
-
-/// The count alone.
-pub fn summary(plan: &Plan) -> String {
-    let of_host = plan.steps_of(None).count();
-    let changed = plan.steps.iter().filter_map(|st| st.setting.dev()).collect::<BTreeSet<_>>();
-    let devs: Vec<&str> = plan.considered.iter().map(String::as_str).filter(|d| changed.contains(d)).collect();
-    let of_devs = plan.steps.len() - of_host;
-    let mut parts = Vec::new();
-    if of_devs > 0 {
-        parts.push(format!("{of_devs} on {}", devs.join(" ")));
-    }
-    if of_host > 0 {
-        parts.push(format!("{of_host} on the host"));
-    }
-    let harm: Vec<String> = plan
-        .steps
-        .iter()
-        .filter(|s| s.interrupts_traffic)
-        .filter_map(|s| s.setting.address())
-        .map(|a| format!("{} of {}", a.family().title(), a.dev().unwrap_or("the host")))
-        .collect();
-    let harm = match harm.len() {
-        0 => "None interrupts traffic.".into(),
-        n => format!("{n} of them interrupt{} traffic: {}.", if n == 1 { "s" } else { "" }, harm.join(", ")),
-    };
-    format!("{}: {}. {harm}", plural(plan.steps.len(), "change"), parts.join(", "))
 }
 
 fn out_of(plan: &Plan, w: Option<usize>, tail: &str) -> String {

@@ -61,9 +61,9 @@ pub fn text(plan: &Plan, s: &Snapshot) -> Result<String, String> {
         out,
         "# Made by ringwise {} for {}, kernel {}: {}",
         env!("CARGO_PKG_VERSION"),
-        word(&super::plan::name(plan)),
+        word(&crate::summary::name(plan)),
         word(&ringwise_text::word(&plan.host.kernel, String::clone)),
-        super::plan::summary(plan)
+        crate::summary::summary(plan)
     );
     out.push_str("# Run as root: apply does it, undo puts back what was found when this was made.\n");
     out.push_str("# Status: 0 done, 1 nothing changed, 3 done but for what this cannot write,\n");

@@ -1,0 +1,38 @@
+//! What a plan is of and what it changes, in a line.
+
+use std::collections::BTreeSet;
+
+use ringwise_plan::Plan;
+use ringwise_text::{plural, visible};
+
+/// The host that the plan is for.
+pub fn name(plan: &Plan) -> String {
+    plan.host.name.known().map_or_else(|| "host of unknown name".into(), |n| visible(n).into_owned())
+}
+
+/// `41 changes: 40 on eth1 eth2, 1 on the host. None interrupts traffic.`
+pub fn summary(plan: &Plan) -> String {
+    let of_host = plan.steps_of(None).count();
+    let changed = plan.steps.iter().filter_map(|st| st.setting.dev()).collect::<BTreeSet<_>>();
+    let devs: Vec<&str> = plan.considered.iter().map(String::as_str).filter(|d| changed.contains(d)).collect();
+    let of_devs = plan.steps.len() - of_host;
+    let mut parts = Vec::new();
+    if of_devs > 0 {
+        parts.push(format!("{of_devs} on {}", devs.join(" ")));
+    }
+    if of_host > 0 {
+        parts.push(format!("{of_host} on the host"));
+    }
+    let harm: Vec<String> = plan
+        .steps
+        .iter()
+        .filter(|s| s.interrupts_traffic)
+        .filter_map(|s| s.setting.address())
+        .map(|a| format!("{} of {}", a.family().title(), a.dev().unwrap_or("the host")))
+        .collect();
+    let harm = match harm.len() {
+        0 => "None interrupts traffic.".into(),
+        n => format!("{n} of them interrupt{} traffic: {}.", if n == 1 { "s" } else { "" }, harm.join(", ")),
+    };
+    format!("{}: {}. {harm}", plural(plan.steps.len(), "change"), parts.join(", "))
+}
