@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 /// Rooms without files, sockets, processes and clocks.
-const PURE: &[&str] = &["model", "knob", "kfmt", "config", "flow", "plan", "emit", "check", "draw"];
+const PURE: &[&str] = &["model", "knob", "kfmt", "config", "flow", "plan", "emit", "check", "draw", "render"];
 /// What such rooms must not name outside tests.
 const FORBIDDEN: &[&str] = &[
     "std::fs",

@@ -11,7 +11,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ringwise_model::{shell, words::visible};
+use ringwise_model::{Boot, shell, words::visible};
 use ringwise_sys::trust;
 use serde::{Deserialize, Serialize};
 
@@ -47,29 +47,6 @@ pub struct Mark {
     pub boot_id: String,
     pub unix_time: u64,
     pub fate: Fate,
-}
-
-/// What `status` says of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Boot {
-    /// Nothing is installed.
-    Nothing,
-    /// This file is applied at boot.
-    Applies {
-        config: String,
-    },
-    /// It would be, but the file is not there.
-    Missing {
-        config: String,
-    },
-    /// It would be, but a boot did not live.
-    Skipped {
-        unix_time: u64,
-    },
-    Unknown {
-        why: String,
-    },
 }
 
 pub fn mark_file(state_dir: &Path) -> PathBuf {

@@ -1,8 +1,8 @@
-//! The `ringwise` program: arguments, commands, and renderers that turn values into text.
+//! The `ringwise` program: arguments and commands, and what binds the crates together.
 //!
 //! ```text
 //!   args ─► cmd/NAME ─► source (live host or recording) ─► discover · plan · apply
-//!                └────► render/NAME (pure) ─► out
+//!                └────► ringwise_render ─► out
 //! ```
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,6 @@ mod disturbs;
 pub mod exit;
 pub mod logbook;
 pub mod out;
-pub mod render;
 mod source;
 mod style;
 

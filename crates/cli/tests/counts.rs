@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_apply::{Outcome, Policy, Request, Store};
-use ringwise_cli::render::outcome::{self, Before};
-use ringwise_cli::render::standing;
-use ringwise_cli::render::status::{self, Page, Standings};
 use ringwise_discover::Options;
 use ringwise_model::{Intent, Snapshot};
+use ringwise_render::outcome::{self, Before};
+use ringwise_render::standing;
+use ringwise_render::status::{self, Page, Standings};
 use ringwise_sys::Host;
 use ringwise_testkit::dir::Dir;
 use ringwise_testkit::sim::{Sim, build};

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringwise_cli::render::{plan as plan_page, show, table};
 use ringwise_discover::{Options, snapshot};
 use ringwise_model::{Goal, Intent, Snapshot};
+use ringwise_render::{plan as plan_page, show, table};
 use ringwise_sys::{Captured, Host};
 use ringwise_testkit::golden;
 use ringwise_text as text;

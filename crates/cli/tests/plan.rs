@@ -2,10 +2,10 @@
 
 use crate::common::plans::{edge3_plan, empty};
 use crate::common::*;
-use ringwise_cli::render::plan;
 use ringwise_emit::{diff, script};
 use ringwise_knob::{Reason, Setting, Step};
 use ringwise_model::Fact;
+use ringwise_render::plan;
 use ringwise_text::Style;
 
 #[test]

@@ -2,9 +2,9 @@
 
 use crate::common::schema::check;
 use crate::common::*;
-use ringwise_cli::render::report::{Report, Span, html, json, text};
 use ringwise_model::{Counter, CounterValues, CpuId, IrqId};
 use ringwise_observe::{Comparison, Counters, Counts, CpuSample, Layout, Link, Rates, Source, Wiring};
+use ringwise_render::report::{Report, Span, html, json, text};
 use ringwise_text::Style;
 use serde_json::Value;
 

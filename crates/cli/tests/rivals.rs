@@ -1,9 +1,9 @@
 //! Who else moves what we set, in the plan, in `status`, in the script and in the diff.
 
 use crate::common::*;
-use ringwise_cli::render::{plan, rivals};
 use ringwise_emit::{diff, script};
 use ringwise_model::{Fact, Intent, Irqbalance, Rival, Snapshot};
+use ringwise_render::{plan, rivals};
 use ringwise_text::Style;
 
 fn running(unit: bool) -> Irqbalance {

@@ -11,11 +11,11 @@ use ringwise_apply::{
     Ending, Entry, Failure, Fate, Holder, Ignored, Kind, Newer, NotPutBack, OnTrial, Outcome, Pending, Refused,
     Standing, Verdict, Verify,
 };
-use ringwise_cli::render::json::{Document, snapshot};
 use ringwise_knob::learned::What;
 use ringwise_knob::{Hand, Learned, Match, Origin, Setting, Window};
 use ringwise_model::{CpuSet, DevId, Fact, Subject, Unread};
 use ringwise_observe::{How, Stuck};
+use ringwise_render::json::{Document, snapshot};
 use serde_json::{Value, json};
 
 fn holds(name: &str, doc: &Value) {

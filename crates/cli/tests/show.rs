@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::common::*;
-use ringwise_cli::render::{show, table};
 use ringwise_model::*;
+use ringwise_render::{show, table};
 use ringwise_text::Style;
 
 fn one(s: &Snapshot, dev: &str, width: Option<usize>) -> String {

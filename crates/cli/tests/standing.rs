@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::common::*;
 use ringwise_apply::{Ending, Entry, Event, Failure, Happened, Kind, NotPutBack, Outcome, Phase, Standing, Verify};
 use ringwise_cli::logbook;
-use ringwise_cli::render::hands::{Advice, Evidence};
-use ringwise_cli::render::outcome::{self, Before};
-use ringwise_cli::render::standing::{self, Counted};
-use ringwise_cli::render::status::{self, Page, Standings, Waiting};
 use ringwise_knob::{Match, Of, Setting, Window};
 use ringwise_model::{CpuId, Fact};
 use ringwise_observe::How;
+use ringwise_render::hands::{Advice, Evidence};
+use ringwise_render::outcome::{self, Before};
+use ringwise_render::standing::{self, Counted};
+use ringwise_render::status::{self, Page, Standings, Waiting};
 use ringwise_text::Style;
 
 fn irq(q: u32, cpus: &str) -> Setting {

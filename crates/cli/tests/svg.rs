@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crate::common::*;
-use ringwise_cli::render::svg;
 use ringwise_model::*;
+use ringwise_render::svg;
 use ringwise_text::far_queues;
 
 /// One element, or the text between two.

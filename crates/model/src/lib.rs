@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod bond;
+pub mod boot;
 pub mod configured;
 pub mod control;
 pub mod counter;
@@ -32,6 +33,7 @@ pub mod wish;
 pub mod words;
 
 pub use bond::{Bond, BondMember};
+pub use boot::Boot;
 pub use configured::ConfiguredBy;
 pub use control::{ControlPath, ControlReason};
 pub use counter::{Counter, CounterKind, CounterValues, CpuCounter, CpuCounts, QueueCounter, QueueCounts};

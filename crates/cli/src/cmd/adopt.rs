@@ -9,8 +9,8 @@ use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, s
 use crate::args::{AdoptArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::hands;
 use crate::source::{self, Source};
+use ringwise_render::hands;
 use ringwise_text::plural;
 
 pub(super) fn run(a: &AdoptArgs, common: &Common) -> Result<Status> {

@@ -22,10 +22,10 @@ use crate::cmd::persist::at_boot;
 use crate::cmd::plan::{self, Made, make};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::outcome::Before;
-use crate::render::plan::{self as page, Page};
-use crate::render::{bands, control, hands as hands_page};
 use crate::source::{self, Source};
+use ringwise_render::outcome::Before;
+use ringwise_render::plan::{self as page, Page};
+use ringwise_render::{bands, control, hands as hands_page};
 use ringwise_text::Style;
 
 pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {

@@ -11,8 +11,8 @@ use super::transaction::{store, words};
 use crate::args::Common;
 use crate::exit::{Fail, Result};
 use crate::out;
-use crate::render::hands::{self as page, Evidence};
 use crate::source::Source;
+use ringwise_render::hands::{self as page, Evidence};
 use ringwise_text::Style;
 
 /// What a plan does about it.

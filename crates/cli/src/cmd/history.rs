@@ -4,9 +4,9 @@ use super::transaction::{fail, store};
 use crate::args::{Common, HistoryArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::json::Document;
-use crate::render::standing;
 use crate::source;
+use ringwise_render::json::Document;
+use ringwise_render::standing;
 
 pub(super) fn run(a: &HistoryArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;

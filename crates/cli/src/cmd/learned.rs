@@ -7,8 +7,8 @@ use super::transaction::{fail, store};
 use crate::args::{Common, LearnedArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::json::Document;
-use crate::render::learned;
+use ringwise_render::json::Document;
+use ringwise_render::learned;
 
 pub(super) fn run(a: &LearnedArgs, common: &Common) -> Result<Status> {
     let store = store(common);
@@ -29,6 +29,6 @@ pub(super) fn run(a: &LearnedArgs, common: &Common) -> Result<Status> {
         out::json(&Document { schema: "ringwise.learned", version: 1, body })?;
         return Ok(Status::Ok);
     }
-    out::answer(&learned::text(&list, a.forget, &crate::style::detect(common)))?;
+    out::answer(&learned::text(&list, a.forget, ringwise_sys::errno_text, &crate::style::detect(common)))?;
     Ok(Status::Ok)
 }

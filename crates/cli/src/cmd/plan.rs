@@ -14,10 +14,10 @@ use super::reviewed::{self, Expiry};
 use super::wanted;
 use crate::args::{Common, From, IntentArgs, PlanArgs, PlanOutput};
 use crate::exit::{Fail, Result, Status};
-use crate::render::plan::{self as page, Page};
 use crate::source::{self, Source};
 use crate::{cmd::transaction, out};
 use ringwise_emit::{diff, script};
+use ringwise_render::plan::{self as page, Page};
 use ringwise_text::no_answer;
 
 pub(super) fn run(a: &PlanArgs, common: &Common) -> Result<Status> {

@@ -6,8 +6,8 @@ use super::transaction::{can_go_on, confirmed, fail, finish, policy, printer, st
 use crate::args::{Common, RecoverArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::standing::{to_recover, waiting};
 use crate::source;
+use ringwise_render::standing::{to_recover, waiting};
 
 pub(super) fn run(a: &RecoverArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;

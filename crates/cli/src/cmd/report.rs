@@ -12,8 +12,8 @@ use super::transaction::{fail, store};
 use crate::args::{Common, ReportArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::report::{self as page, Report, Span};
 use crate::source::{self, Source};
+use ringwise_render::report::{self as page, Report, Span};
 
 pub(super) fn run(a: &ReportArgs, common: &Common) -> Result<Status> {
     if a.html.is_some() && common.json {

@@ -5,11 +5,11 @@ use super::trial;
 use crate::args::{ApplyArgs, Common, RollbackArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::standing;
 use crate::source::{self, Source};
 use ringwise_apply::{Ending, Entry, Kind, Store};
 use ringwise_discover::Options;
 use ringwise_model::Title;
+use ringwise_render::standing;
 use ringwise_text::Style;
 
 pub(super) fn run(a: &RollbackArgs, common: &Common) -> Result<Status> {

@@ -8,8 +8,8 @@ use super::svg;
 use crate::args::{Common, ShowArgs};
 use crate::exit::{Result, Status};
 use crate::out;
-use crate::render::{json, show, table};
 use crate::source::{self, Source};
+use ringwise_render::{json, show, table};
 use ringwise_text as text;
 use ringwise_text::Style;
 

@@ -15,10 +15,10 @@ use crate::args::{Common, StatusArgs};
 use crate::boot;
 use crate::exit::{Result, Status};
 use crate::out;
-use crate::render::json::Document;
-use crate::render::standing;
-use crate::render::status::{self as page, Page, Standings, Waiting};
 use crate::source;
+use ringwise_render::json::Document;
+use ringwise_render::standing;
+use ringwise_render::status::{self as page, Page, Standings, Waiting};
 
 /// Of the time that a device has, for the search through all processes: 20 ms where nobody says that the
 /// machine is slow. What was not looked at is said.

@@ -16,7 +16,7 @@ use super::{capture, redaction, status};
 use crate::args::{Common, SupportArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::status::{self as page, Page};
+use ringwise_render::status::{self as page, Page};
 use ringwise_text::Style;
 use ringwise_text::{pad, plural, right, thousands};
 

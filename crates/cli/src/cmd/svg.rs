@@ -10,8 +10,8 @@ use super::named::named;
 use crate::args::{Common, ShowArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::svg;
 use crate::source;
+use ringwise_render::svg;
 
 pub(super) fn run(file: &Path, a: &ShowArgs, common: &Common) -> Result<Status> {
     if common.json {

@@ -14,7 +14,7 @@ use crate::args::{Common, Write};
 use crate::exit::{Fail, Result, Status};
 use crate::logbook::Logbook;
 use crate::out;
-use crate::render::outcome::{self, Before};
+use ringwise_render::outcome::{self, Before};
 use ringwise_text::Style;
 use ringwise_text::when;
 

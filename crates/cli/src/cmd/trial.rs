@@ -14,9 +14,9 @@ use super::transaction::{fail, finish, who};
 use crate::args::{ApplyArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::outcome::summary;
-use crate::render::status::overdue;
 use crate::source::Source;
+use ringwise_render::outcome::summary;
+use ringwise_render::status::overdue;
 use ringwise_text::Style;
 use ringwise_text::when;
 

@@ -15,9 +15,9 @@ use super::transaction::{fail, store};
 use crate::args::{Common, VerifyArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::hands::Advice;
-use crate::render::standing::{self, Counted};
 use crate::source::{self, Source};
+use ringwise_render::hands::Advice;
+use ringwise_render::standing::{self, Counted};
 use ringwise_text::{host_name, visible};
 
 pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {

@@ -17,8 +17,8 @@ use super::{flows, goals, hands, show, wanted};
 use crate::args::{CheckArgs, CheckOutput, Common, From, IntentArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::check as page;
 use crate::source::{self, Source};
+use ringwise_render::check as page;
 use ringwise_text::Recording;
 use ringwise_text::when;
 

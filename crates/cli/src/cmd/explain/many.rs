@@ -10,7 +10,7 @@ use super::population::Population;
 use super::{Cx, one, seen};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::explain::many::{self, Isolated, Many};
+use ringwise_render::explain::many::{self, Isolated, Many};
 
 pub(super) fn run(cx: &mut Cx, mut p: Population) -> Result<Status> {
     let dev = cx.interface()?;

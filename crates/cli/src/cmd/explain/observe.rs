@@ -13,8 +13,8 @@ use super::{Cx, one, read};
 use crate::cmd::watch::flows;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::explain::observed;
-use crate::render::explain::observed::{Observed, OfFlow};
+use ringwise_render::explain::observed;
+use ringwise_render::explain::observed::{Observed, OfFlow};
 
 /// `LINKTYPE_ETHERNET`
 const ETHERNET: u32 = 1;

@@ -12,7 +12,7 @@ use ringwise_sys::{Host, store};
 use super::Cx;
 use crate::exit::{Fail, Result, Status};
 use crate::out;
-use crate::render::explain::{self, OneFlow};
+use ringwise_render::explain::{self, OneFlow};
 
 pub(super) fn run(cx: &mut Cx, t: &Tuple) -> Result<Status> {
     let ways = Ways::find(cx, t)?;

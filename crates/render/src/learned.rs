@@ -2,14 +2,13 @@
 
 use ringwise_knob::Learned;
 use ringwise_knob::learned::What;
-use ringwise_sys::errno_text;
 
 use super::table;
 use ringwise_text::Style;
 use ringwise_text::plural;
 use ringwise_text::when;
 
-fn found(l: &Learned) -> String {
+fn found(l: &Learned, errno_text: fn(i32) -> String) -> String {
     match &l.what {
         What::Refused { errno, words } if words.is_empty() => format!("refused: {}", errno_text(*errno)),
         What::Refused { words, .. } => format!("refused: {words}"),
@@ -17,7 +16,8 @@ fn found(l: &Learned) -> String {
     }
 }
 
-pub fn text(list: &[Learned], forgotten: bool, style: &Style) -> String {
+/// `errno_text`: the name and the words of an errno.
+pub fn text(list: &[Learned], forgotten: bool, errno_text: fn(i32) -> String, style: &Style) -> String {
     if list.is_empty() {
         return "Nothing was learned: no device has refused or ignored a setting yet.\n".into();
     }
@@ -26,7 +26,7 @@ pub fn text(list: &[Learned], forgotten: bool, style: &Style) -> String {
     let mut rows = vec![["SETTING", "ASKED", "FOUND", "KERNEL", "WHEN"].map(String::from).to_vec()];
     for l in sorted {
         let when = when::minute(l.unix_time, style.utc);
-        rows.push(vec![l.address.to_string(), l.asked.value_text(), found(l), l.kernel.clone(), when]);
+        rows.push(vec![l.address.to_string(), l.asked.value_text(), found(l, errno_text), l.kernel.clone(), when]);
     }
     let mut out = table::plain(&rows, &[]);
     out.push_str(&match forgotten {

@@ -8,7 +8,7 @@ use ringwise_knob::{Address, Match, Window};
 use ringwise_model::{Cause, CpuSet, Snapshot};
 
 use super::{outcome, rivals, standing, table};
-use crate::boot::Boot;
+use ringwise_model::Boot;
 use ringwise_text::when;
 use ringwise_text::{self as text, hang, pad, plural};
 use ringwise_text::{Style, Tint};

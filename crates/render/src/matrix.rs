@@ -27,7 +27,7 @@ struct Cell {
 }
 
 /// The matrix with its legend, or the list on a large machine.
-pub fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
+pub(crate) fn render(t: &Topology, nic: &Nic, style: &Style) -> String {
     let ranks = Ranks::of(t);
     let cols = columns(t, &ranks);
     let vectors: Vec<&Vector> = nic.queue_vectors().collect();

@@ -6,7 +6,7 @@ use ringwise_model::{CpuId, CpuSet, NodeId, Topology};
 
 /// One CPU as a column of the matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Column {
+pub(crate) struct Column {
     pub cpu: CpuId,
     pub place: Place,
     /// Rank of the core on the host. `None`: siblings unknown, or offline.
@@ -16,7 +16,7 @@ pub struct Column {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub(crate) enum Place {
     Node(NodeId),
     /// Online, node not known.
     NoNode,
@@ -25,13 +25,13 @@ pub enum Place {
 
 /// Ranks of cores and caches, by their first CPU.
 #[derive(Debug, Default)]
-pub struct Ranks {
+pub(crate) struct Ranks {
     core: BTreeMap<CpuId, usize>,
     l3: BTreeMap<CpuId, usize>,
 }
 
 impl Ranks {
-    pub fn of(t: &Topology) -> Self {
+    pub(crate) fn of(t: &Topology) -> Self {
         let rank = |sets: Vec<(CpuId, CpuSet)>| {
             let mut firsts: Vec<CpuId> = sets.iter().filter_map(|(_, s)| s.first()).collect();
             firsts.sort();
@@ -46,23 +46,23 @@ impl Ranks {
         }
     }
 
-    pub fn core(&self, c: CpuId) -> Option<usize> {
+    pub(crate) fn core(&self, c: CpuId) -> Option<usize> {
         self.core.get(&c).copied()
     }
 
-    pub fn l3(&self, c: CpuId) -> Option<usize> {
+    pub(crate) fn l3(&self, c: CpuId) -> Option<usize> {
         self.l3.get(&c).copied()
     }
 
     /// Some core has more than one thread.
-    pub fn smt(&self) -> bool {
+    pub(crate) fn smt(&self) -> bool {
         let mut seen = std::collections::BTreeSet::new();
         self.core.values().any(|c| !seen.insert(*c))
     }
 }
 
 /// Every CPU that is present, node by node, threads of a core side by side; offline ones last.
-pub fn columns(t: &Topology, ranks: &Ranks) -> Vec<Column> {
+pub(crate) fn columns(t: &Topology, ranks: &Ranks) -> Vec<Column> {
     let all = t.present.known().map_or_else(|| t.online.clone(), |p| p.union(&t.online));
     let mut out: Vec<Column> = all
         .iter()

@@ -12,7 +12,7 @@ use ringwise_text::{hang, pad};
 const MOST: usize = 256;
 
 /// `2 in 64 places, ntuple on`. None: nothing is known of it.
-pub fn line(n: &Nic) -> Option<String> {
+pub(crate) fn line(n: &Nic) -> Option<String> {
     let ntuple = n.features.known().and_then(|all| all.get(NTUPLE));
     let all = match &n.rules {
         f if silent(f) => return None,
@@ -39,7 +39,7 @@ pub fn line(n: &Nic) -> Option<String> {
 }
 
 /// `-v`: each rule with its place.
-pub fn list(n: &Nic, style: &Style) -> String {
+pub(crate) fn list(n: &Nic, style: &Style) -> String {
     let Some(all) = n.rules.known() else { return String::new() };
     let mut out = String::new();
     for (i, (at, rule)) in all.rules.iter().take(MOST).enumerate() {

@@ -20,12 +20,12 @@ fn label(name: &str) -> &str {
 }
 
 /// Not in this recording, or not asked: then there is no line. Another reason is one.
-pub fn silent<T>(f: &Fact<T>) -> bool {
+pub(crate) fn silent<T>(f: &Fact<T>) -> bool {
     matches!(f, Fact::Unknown(u) if matches!(u.cause, Cause::NotAsked | Cause::NotRecorded))
 }
 
 /// `gro gso tso rxhash on; lro ntuple off (fixed)`. None: nothing is known of it.
-pub fn features(n: &Nic) -> Option<String> {
+pub(crate) fn features(n: &Nic) -> Option<String> {
     let all = match &n.features {
         f if silent(f) => return None,
         Fact::Known(all) if !all.is_empty() => all,
@@ -51,7 +51,7 @@ pub fn features(n: &Nic) -> Option<String> {
 }
 
 /// Where the link to the bus is slower than it could be. None: nothing to say.
-pub fn slow_pcie(n: &Nic) -> Option<String> {
+pub(crate) fn slow_pcie(n: &Nic) -> Option<String> {
     n.pcie.known().filter(|p| p.now != p.max && p.now.mtps.is_some()).map(pcie)
 }
 
@@ -64,7 +64,7 @@ fn pcie(p: &Pcie) -> String {
 }
 
 /// `-v`: what of the device is only shown, and all of its features.
-pub fn device(n: &Nic, style: &Style) -> String {
+pub(crate) fn device(n: &Nic, style: &Style) -> String {
     let mut rows: Vec<(&str, String)> = Vec::new();
     if !silent(&n.firmware) {
         rows.push(("firmware", word(&n.firmware, String::clone)));
@@ -90,7 +90,7 @@ pub fn device(n: &Nic, style: &Style) -> String {
 }
 
 /// `-v`: of the host, once.
-pub fn host(s: &Snapshot, style: &Style) -> String {
+pub(crate) fn host(s: &Snapshot, style: &Style) -> String {
     let h: &Host = &s.host;
     let mut rows: Vec<(&str, String)> = Vec::new();
     let sysctls = h.sysctls.iter().filter(|(_, f)| !f.is_absent());

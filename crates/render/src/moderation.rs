@@ -15,7 +15,7 @@ fn set(queues: impl IntoIterator<Item = u32>) -> String {
 
 /// `0-3 rx 5 us, tx 10 us; 4-7 rx 62 us, tx 122 us` where the queues differ, or are not what the device says.
 /// None: nothing that the device's own line does not say.
-pub fn of_queues(n: &Nic) -> Option<String> {
+pub(crate) fn of_queues(n: &Nic) -> Option<String> {
     let (Fact::Known(all), Fact::Known(device)) = (&n.queue_coalesce, &n.coalesce) else { return None };
     let values: BTreeMap<u32, BTreeMap<String, u32>> = all.iter().map(|(q, c)| (*q, c.0.clone())).collect();
     let groups = overlap::alike(&values);
@@ -47,7 +47,7 @@ fn values(v: &NapiValues) -> Vec<String> {
 }
 
 /// None: nothing is set, or it is not in this recording.
-pub fn napi(n: &Nic) -> Option<String> {
+pub(crate) fn napi(n: &Nic) -> Option<String> {
     let napi = match &n.napi {
         Fact::Known(napi) => napi,
         Fact::Unknown(u) if !facts::silent(&n.napi) => return Some(format!("unknown ({})", u.why)),
@@ -82,7 +82,7 @@ pub fn napi(n: &Nic) -> Option<String> {
 }
 
 /// What took the place of settings that were refused or not kept: one line for each reason and kind.
-pub fn instead(o: &Outcome, width: Option<usize>) -> String {
+pub(crate) fn instead(o: &Outcome, width: Option<usize>) -> String {
     let mut groups: BTreeMap<(String, String), (usize, String)> = BTreeMap::new();
     for i in &o.instead {
         let Some((asked, kept)) = i.asked.address().zip(i.kept.address()) else { continue };

@@ -5,7 +5,7 @@ use ringwise_model::{CpuId, Fact, Nic, Role, Snapshot};
 use super::cpus::NodeBox;
 use super::groups::{self, Groups};
 use super::links::Steering;
-use crate::render::steering;
+use crate::steering;
 use ringwise_text::Style;
 use ringwise_text::{no_answer, plural, sentence};
 

@@ -11,8 +11,8 @@ use super::marks::{FAR, FAR_DASH, NEAR, RPS, RPS_DASH, UNSURE, XPS, XPS_DASH, ba
 use super::notes::notes;
 use super::place::{Columns, Labels, Places, Sizes, caches, core_label, irq_label, others, places};
 use super::rows::{Block, Cell, Target, blocks, doubtful};
-use crate::render::columns::Ranks;
-use crate::render::show::head_parts;
+use crate::columns::Ranks;
+use crate::show::head_parts;
 use ringwise_draw::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, at, width, wrap};
 use ringwise_text::{set, vector_label, word};
 

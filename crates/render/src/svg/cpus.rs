@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ringwise_model::{CpuId, NodeId, Topology};
 
-use crate::render::columns::{Place, Ranks, columns};
+use crate::columns::{Place, Ranks, columns};
 
 /// Up to this many cores all are drawn.
 const ALL_CORES: usize = 16;

@@ -15,7 +15,7 @@ fn queues(n: &Nic) -> String {
     }
 }
 
-pub fn render(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
+pub(crate) fn render(s: &Snapshot, nics: &[&Nic], style: &Style) -> String {
     let names: Vec<&str> = nics.iter().map(|n| n.name()).collect();
     let mut out = format!("Compared: {}\n\n", names.join(" "));
     out.push_str(&by_cpu(nics));

@@ -23,7 +23,7 @@ fn cpus(c: &CpuSet, style: &Style) -> String {
     if style.raw { format!("{} ({})", set(c), mask(c)) } else { set(c) }
 }
 
-pub fn rss(f: &Fact<Rss>) -> String {
+pub(crate) fn rss(f: &Fact<Rss>) -> String {
     sentence(f, "none: the device has no table", |r| {
         if r.table.is_empty() && r.fields.values().all(String::is_empty) {
             return "none: the device has no table".into();
@@ -57,7 +57,7 @@ fn contexts(all: &Fact<BTreeMap<u32, RssContext>>) -> Option<String> {
 }
 
 /// `128 entries, 16 a queue`, or the entries of each queue.
-pub fn table(table: &[u32]) -> String {
+pub(crate) fn table(table: &[u32]) -> String {
     if table.is_empty() {
         return "no table".into();
     }
@@ -151,7 +151,7 @@ fn no_queue(n: &Nic, dir: &str) -> String {
     }
 }
 
-pub fn rps(n: &Nic, style: &Style) -> String {
+pub(crate) fn rps(n: &Nic, style: &Style) -> String {
     let total = n.rx_queues.len();
     let gs = groups(n.rx_queues.iter().map(|q| (q.id, q.rps_cpus.clone())));
     let one = |f: &Fact<CpuSet>| match f {
@@ -169,7 +169,7 @@ fn all(total: usize) -> String {
     format!("all {}: ", plural(total, "queue"))
 }
 
-pub fn rfs(n: &Nic, host: &Host) -> String {
+pub(crate) fn rfs(n: &Nic, host: &Host) -> String {
     let global = match &host.rps_sock_flow_entries {
         Fact::Known(0) => "off (no socket flow table)".to_string(),
         f => sentence(f, "not in this kernel", |e| format!("{e} socket flow entries")),
@@ -192,7 +192,7 @@ pub fn rfs(n: &Nic, host: &Host) -> String {
     global + &queues
 }
 
-pub fn xps(n: &Nic, style: &Style) -> String {
+pub(crate) fn xps(n: &Nic, style: &Style) -> String {
     let total = n.tx_queues.len();
     let rxqs: Vec<(u32, Vec<u32>)> = n
         .tx_queues
@@ -217,7 +217,7 @@ pub fn xps(n: &Nic, style: &Style) -> String {
     format!("{by_cpu}; by receive queue: {}", parts.join(", "))
 }
 
-pub fn moderation(f: &Fact<Coalesce>) -> String {
+pub(crate) fn moderation(f: &Fact<Coalesce>) -> String {
     sentence(f, "none", |c| {
         let get = |k: &str| c.0.get(k).copied();
         let mut parts = Vec::new();
@@ -240,7 +240,7 @@ pub fn moderation(f: &Fact<Coalesce>) -> String {
     })
 }
 
-pub fn rings(n: &Nic) -> String {
+pub(crate) fn rings(n: &Nic) -> String {
     sentence(&n.rings, "not reported by the driver", |r| {
         let one = |dir: &str, c: Option<Count>| c.map(|c| format!("{dir} {} of {}", c.now, c.max));
         let parts: Vec<String> = [one("rx", r.rx), one("tx", r.tx)].into_iter().flatten().collect();
@@ -248,7 +248,7 @@ pub fn rings(n: &Nic) -> String {
     })
 }
 
-pub fn pause(n: &Nic) -> String {
+pub(crate) fn pause(n: &Nic) -> String {
     sentence(&n.pause, "none", |p| {
         let one = |name: &str, v: Option<bool>| v.map(|v| format!("{name} {}", if v { "on" } else { "off" }));
         let parts: Vec<String> =
@@ -258,7 +258,7 @@ pub fn pause(n: &Nic) -> String {
 }
 
 /// What an empty set or a zero means, for those knobs of this device that have one.
-pub fn empty_means(n: &Nic, host: &Host) -> Vec<&'static str> {
+pub(crate) fn empty_means(n: &Nic, host: &Host) -> Vec<&'static str> {
     let mut out = Vec::new();
     let empty = |f: &Fact<CpuSet>| f.known().is_some_and(CpuSet::is_empty);
     if n.rx_queues.iter().any(|q| empty(&q.rps_cpus)) {
