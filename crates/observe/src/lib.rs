@@ -2,7 +2,7 @@
 //!
 //! A [`Sampler`] reads [`Counters`] along a [`Layout`], and [`Rates::between`] is what happened between two of them; that
 //! is pure. `watch`, `export`, `check`, `bench` and `verify --for` are all made of these two. `sampler` (with `device`,
-//! `idle` and `worker`) reads; the rest is pure.
+//! `idle` and `worker`) and `live` read; the rest is pure.
 #![forbid(unsafe_code)]
 
 mod bottleneck;
@@ -14,6 +14,7 @@ mod flows;
 mod idle;
 mod interrupts;
 mod layout;
+mod live;
 mod polled;
 mod queues;
 mod rates;
@@ -28,6 +29,7 @@ pub use counters::{Counters, Counts, CpuSample, INTERRUPTS, Link, Source, increa
 pub use flows::{Flows, HELD, Heavy, QueueFlows};
 pub use interrupts::Interrupts;
 pub use layout::{Layout, Wiring};
+pub use live::{LiveCounters, interfaces, stale};
 pub use polled::{PolledOn, polled_on};
 pub use queues::{Balance, Mark, QueueRates};
 pub use rates::{CpuRates, Drops, Flow, LinkRates, Rates};

@@ -12,10 +12,10 @@ use ringwise_export::{
     Answer, Bounds, Findings, Form, Keeper, Last, Own, Page, Standing, counters, findings, own, serve, standing,
 };
 use ringwise_knob::Match;
-use ringwise_observe::{Counters, Layout, Rates};
+use ringwise_observe::{Counters, Layout, LiveCounters, Rates};
 use ringwise_sys::{Host, proc, store as file};
 
-use super::counting::Counting;
+use super::counting::follow;
 use super::transaction::{store, words};
 use super::{check, status};
 use crate::args::{Common, ExportArgs};
@@ -110,7 +110,7 @@ fn reader(a: &ExportArgs, common: &Common, ready: &Sender<Result<()>>, asked: &R
 
 /// Where counters come from.
 enum From<'a> {
-    Host(Box<Counting<'a>>),
+    Host(Box<LiveCounters<'a>>),
     Recording(Box<Recording>),
 }
 
@@ -126,7 +126,7 @@ impl From<'_> {
         match self {
             Self::Host(c) => {
                 let now = c.read();
-                (c.layout.clone(), now)
+                (c.layout().clone(), now)
             }
             Self::Recording(r) => {
                 while let Ok(Some(entry)) = r.lines.next_entry() {
@@ -174,7 +174,7 @@ impl<'a> Maker<'a> {
                 layout: Layout::default(),
                 last: None,
             })),
-            None => From::Host(Box::new(Counting::new(source, &a.devs, common, true)?)),
+            None => From::Host(Box::new(follow(source, &a.devs, common, true)?.0)),
         };
         let limit = a.max_series as usize;
         Ok(Self {

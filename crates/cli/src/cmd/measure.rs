@@ -11,7 +11,7 @@ use ringwise_apply::{Outcome, Verdict};
 use ringwise_observe::Layout;
 use ringwise_recording::measured::{self, Window};
 
-use super::counting::Counting;
+use super::counting::follow;
 use super::transaction::{fail, store};
 use crate::args::Common;
 use crate::exit::{Fail, Result, Status};
@@ -41,10 +41,10 @@ impl<'a> Measure<'a> {
 
     /// Before the transaction. Stopped here, nothing was touched, and nothing is to be.
     pub(super) fn before(&mut self, stop: &AtomicBool) -> Result<()> {
-        let mut counting = Counting::new(self.source, &self.devs, self.common, false)?;
+        let (mut counting, host) = follow(self.source, &self.devs, self.common, false)?;
         let first = counting.read();
-        let layout = counting.layout.clone();
-        self.host.clone_from(&counting.host);
+        let layout = counting.layout().clone();
+        self.host = host;
         if self.wait("before", stop) == Waited::Stopped {
             return Err(Fail::refused("stopped while it measured; nothing was touched"));
         }
@@ -107,7 +107,7 @@ impl<'a> Measure<'a> {
                 out::note(self.common.quiet, "ringwise: the measuring was interrupted; the transaction stays");
             }
             let layout = measured::read(path)?.after.map(|w| w.layout).unwrap_or_default();
-            let mut counting = Counting::new(self.source, &links(&layout), self.common, false)?;
+            let (mut counting, _) = follow(self.source, &links(&layout), self.common, false)?;
             Ok(measured::end(path, &counting.read())?)
         };
         if let Err(e) = measured() {
@@ -123,9 +123,9 @@ fn links(layout: &Layout) -> Vec<String> {
 
 /// The window after begins now; one that began before is forgotten.
 pub(super) fn begin_after(source: &Source, common: &Common, devs: &[String], path: &Path) -> Result<()> {
-    let mut counting = Counting::new(source, devs, &Common { quiet: true, ..common.clone() }, false)?;
+    let (mut counting, host) = follow(source, devs, &Common { quiet: true, ..common.clone() }, false)?;
     let first = counting.read();
-    Ok(measured::begin(path, &counting.host, &counting.layout, first)?)
+    Ok(measured::begin(path, &host, counting.layout(), first)?)
 }
 
 /// What was confirmed counts from then on; for a transaction that was measured before.

@@ -7,7 +7,7 @@ use ringwise_observe::{Comparison, Rates};
 use ringwise_recording::measured::{self, Measured, Window};
 use ringwise_sys::store as file;
 
-use super::counting::Counting;
+use super::counting::follow;
 use super::transaction::{fail, store};
 use crate::args::{Common, ReportArgs};
 use crate::exit::{Fail, Result, Status};
@@ -111,12 +111,12 @@ pub(super) fn measured_beside(journal: &Path, id: u64) -> Result<Measured> {
 
 /// The counters of this moment, of the devices of the window.
 fn now(source: &Source, common: &Common, w: &Window) -> Result<ringwise_observe::Counters> {
-    let there = super::watch::interfaces(source.host.as_ref());
+    let there = ringwise_observe::interfaces(source.host.as_ref());
     let devs: Vec<String> = w.layout.links.keys().filter(|d| there.contains(d)).cloned().collect();
     if devs.is_empty() {
         return Err(Fail::error("none of the interfaces that were measured is there any more"));
     }
-    Ok(Counting::new(source, &devs, &Common { quiet: true, ..common.clone() }, false)?.read())
+    Ok(follow(source, &devs, &Common { quiet: true, ..common.clone() }, false)?.0.read())
 }
 
 fn state(e: &Entry) -> &'static str {

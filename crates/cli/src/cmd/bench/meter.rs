@@ -6,12 +6,12 @@ use ringwise_bench::delay::DelayProbe;
 use ringwise_bench::forward;
 use ringwise_bench::result::{CpuUse, HostSide, Limit, QueueUse};
 use ringwise_model::{Counter as _, CpuCounter, CpuId, CpuSet, Dir, Snapshot};
-use ringwise_observe::{Bottleneck, Counters, CpuSample, LinkRates, Place, Rates, increase};
+use ringwise_observe::{Bottleneck, Counters, CpuSample, LinkRates, LiveCounters, Place, Rates, increase};
 use ringwise_sys::Host;
 use ringwise_sys::load::Cycles;
 
 use crate::args::Common;
-use crate::cmd::counting::Counting;
+use crate::cmd::counting::follow;
 use crate::exit::{Fail, Result};
 use crate::source::Source;
 
@@ -21,7 +21,7 @@ const FULL_PERCENT: f64 = 97.0;
 const LINE_PERCENT: f64 = 97.0;
 
 pub(super) struct Meter<'a> {
-    counting: Counting<'a>,
+    counting: LiveCounters<'a>,
     first: Counters,
     /// One for each CPU, or why not.
     cycles: std::result::Result<Vec<Cycles>, String>,
@@ -42,7 +42,7 @@ impl<'a> Meter<'a> {
     /// Queues and vectors as they are now: a new one after each switch of a state.
     pub(super) fn new(source: &'a Source, devs: &[String], cpus: &CpuSet, common: &Common) -> Result<Self> {
         let quiet = Common { quiet: true, ..common.clone() };
-        let counting = Counting::new(source, devs, &quiet, false)?;
+        let (counting, _) = follow(source, devs, &quiet, false)?;
         let online = source.host.read_text("/sys/devices/system/cpu/online").unwrap_or_default();
         let online: CpuSet = online.trim().parse().unwrap_or_default();
         let cycles: std::result::Result<Vec<Cycles>, _> = online.iter().map(|c| Cycles::open(c.0)).collect();
@@ -73,7 +73,7 @@ impl<'a> Meter<'a> {
     pub(super) fn end(&mut self) -> Result<Measured> {
         let last = self.counting.read();
         let probe = std::mem::replace(&mut self.probe, Err("not begun".into()));
-        let rates = Rates::between(&self.counting.layout, &self.first, &last)
+        let rates = Rates::between(self.counting.layout(), &self.first, &last)
             .ok_or_else(|| Fail::error("the clock of this host stands still: nothing can be counted"))?;
         let mut side = side(&rates, &self.first, &last);
         let cycles = self.cycles().zip(self.cycles_first).map(|(b, a)| b.saturating_sub(a));

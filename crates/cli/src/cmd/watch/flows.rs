@@ -82,7 +82,7 @@ pub(in crate::cmd) fn receive_queues(host: &dyn Host, dev: &str) -> Result<u32> 
     let dir = format!("/sys/class/net/{dev}/queues");
     let names = host.list(&dir).map_err(|e| match e.is_absent() {
         true => {
-            let names = super::live::interfaces(host).into_iter().filter(|n| n != "lo").collect();
+            let names = ringwise_observe::interfaces(host).into_iter().filter(|n| n != "lo").collect();
             let none = ringwise_discover::Error::no_such_device(dev, names);
             Fail::error(none.to_string()).next("ringwise show --all")
         }

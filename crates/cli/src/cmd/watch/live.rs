@@ -1,8 +1,7 @@
 //! Samples of this host, recorded where that is wanted, along a layout that is looked at anew when it is stale.
 
 use ringwise_discover::{Options, Parts};
-use ringwise_observe::{Counters, Layout, Rates, Sampler};
-use ringwise_sys::Host;
+use ringwise_observe::{Counters, Layout, Rates, Sampler, interfaces, stale};
 
 use crate::args::{Common, WatchArgs};
 use crate::cmd::named;
@@ -90,29 +89,4 @@ fn look(source: &Source, a: &WatchArgs, common: &Common) -> Result<(Layout, Stri
     let s = source.snapshot(&options, common)?;
     let named: Vec<String> = named::named(&s, &a.devs)?.iter().map(|n| n.name().to_string()).collect();
     Ok((Layout::of(&s, &named), host_name(&s)))
-}
-
-pub(crate) fn interfaces(host: &dyn Host) -> Vec<String> {
-    let mut names = host.list("/sys/class/net").unwrap_or_default();
-    names.sort();
-    names
-}
-
-/// Queues, vectors or links are others than those of the sample before.
-pub(crate) fn stale(before: &Counters, now: &Counters) -> bool {
-    // It cannot be looked at either.
-    if !now.silent.is_empty() {
-        return false;
-    }
-    let same = before.links.len() == now.links.len()
-        && before.irqs.keys().eq(now.irqs.keys())
-        && before.links.iter().zip(&now.links).all(|((n, b), (m, a))| {
-            let carrier = |l: &ringwise_observe::Link| l.counts.get("carrier_changes").copied();
-            n == m
-                && b.ifindex == a.ifindex
-                && b.rx.keys().eq(a.rx.keys())
-                && b.tx.keys().eq(a.tx.keys())
-                && carrier(b) == carrier(a)
-        });
-    !same
 }

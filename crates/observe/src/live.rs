@@ -1,0 +1,96 @@
+//! Counters read again and again while interfaces, queues and vectors come and go.
+
+use ringwise_sys::Host;
+
+use crate::counters::{Counters, Link};
+use crate::layout::Layout;
+use crate::sampler::Sampler;
+
+/// Reads the layout of these interfaces; `None`: they do not answer now.
+type Look<'a> = Box<dyn FnMut(&[String]) -> Option<Layout> + 'a>;
+
+/// Reads counters along a layout, which is looked up again when it is stale.
+pub struct LiveCounters<'a> {
+    host: &'a dyn Host,
+    devs: Vec<String>,
+    look: Look<'a>,
+    layout: Layout,
+    sampler: Sampler,
+    names: Vec<String>,
+    before: Option<Counters>,
+}
+
+impl<'a> LiveCounters<'a> {
+    /// Of `devs`, or of all interfaces with queues of their own where that is empty. `layout`: as they are now. `look` reads
+    /// it again for those of `devs` that exist; `None`: they do not answer now. `detail`: see [`Sampler::new`].
+    pub fn new(
+        host: &'a dyn Host,
+        devs: &[String],
+        layout: Layout,
+        detail: bool,
+        look: impl FnMut(&[String]) -> Option<Layout> + 'a,
+    ) -> Self {
+        let sampler = Sampler::new(host, &layout, detail);
+        let (devs, look, names) = (devs.to_vec(), Box::new(look), interfaces(host));
+        Self { host, devs, look, layout, sampler, names, before: None }
+    }
+
+    /// Of the counters that were read last.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The layout is that of the counters when this returns.
+    pub fn read(&mut self) -> Counters {
+        let mut now = self.sampler.read(self.host);
+        let there = interfaces(self.host);
+        let changed = there != self.names || self.before.as_ref().is_some_and(|b| stale(b, &now));
+        self.names = there;
+        // Devices that are busy with a change may not answer; what was known stays.
+        if changed
+            && let Some(layout) = self.look_again()
+            && layout != self.layout
+        {
+            self.layout = layout;
+            self.sampler.follow(&self.layout);
+            now = self.sampler.read(self.host);
+        }
+        self.before = Some(now.clone());
+        now
+    }
+
+    /// Of those that were named what is there now.
+    fn look_again(&mut self) -> Option<Layout> {
+        let there: Vec<String> = self.devs.iter().filter(|d| self.names.contains(d)).cloned().collect();
+        if there.is_empty() && !self.devs.is_empty() {
+            return None;
+        }
+        (self.look)(&there)
+    }
+}
+
+/// Names in `/sys/class/net`, sorted; none where it cannot be listed.
+pub fn interfaces(host: &dyn Host) -> Vec<String> {
+    let mut names = host.list("/sys/class/net").unwrap_or_default();
+    names.sort();
+    names
+}
+
+/// Queues, vectors or links are others than those of the sample before.
+pub fn stale(before: &Counters, now: &Counters) -> bool {
+    // It cannot be looked at either.
+    if !now.silent.is_empty() {
+        return false;
+    }
+    let same = before.links.len() == now.links.len()
+        && before.irqs.keys().eq(now.irqs.keys())
+        && before.links.iter().zip(&now.links).all(|((n, b), (m, a))| {
+            let carrier = |l: &Link| l.counts.get("carrier_changes").copied();
+            n == m
+                && b.ifindex == a.ifindex
+                && b.rx.keys().eq(a.rx.keys())
+                && b.tx.keys().eq(a.tx.keys())
+                && carrier(b) == carrier(a)
+        });
+    !same
+}
