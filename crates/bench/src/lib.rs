@@ -1,7 +1,7 @@
 //! Measurement: load, the order of trials, statistics, results and what is shown of them.
 //!
 //! ```text
-//!   Plan (states × points × pairs) ─► switch a state (cli) ─► Side: load and answer ─► Trial ─► Comparison ─► text, HTML, SVG
+//!   Plan (states × points × pairs) ─► switch a state (experiment) ─► Side: load and answer ─► Trial ─► Comparison ─► text, HTML, SVG
 //! ```
 //!
 //! What is pure takes values: [`result`] (what is written, as JSON lines), the statistics and the figures.

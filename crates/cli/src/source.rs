@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringwise_discover::Options;
-use ringwise_model::{NicKind, Snapshot};
+use ringwise_model::Snapshot;
 use ringwise_sys::{Captured, Host, Real, proc};
 
 use crate::args::{Common, From};
@@ -60,7 +60,7 @@ impl Source {
         Self { host: ringwise_discover::passive(self.host), passive: true, ..self }
     }
 
-    fn cannot_read(&self, e: &ringwise_discover::Error) -> Fail {
+    pub(crate) fn cannot_read(&self, e: &ringwise_discover::Error) -> Fail {
         let fail = Fail::error(e.to_string());
         match e {
             ringwise_discover::Error::NoSuchDevice { .. } => fail.next(self.recording.reads("ringwise show --all")),
@@ -70,8 +70,7 @@ impl Source {
 
     /// An interface that was named is not in the snapshot: in the same words as where discovery looks for it.
     pub(crate) fn no_such_device(&self, name: &str, s: &Snapshot) -> Fail {
-        let names = s.nics.iter().filter(|n| n.kind != NicKind::Loopback).map(|n| n.name().to_string());
-        self.cannot_read(&ringwise_discover::Error::no_such_device(name, names.collect()))
+        self.cannot_read(&ringwise_discover::Error::not_in(s, name))
     }
 
     /// Reads it. What could not be seen for want of privileges is said on stderr.

@@ -1,6 +1,8 @@
 //! What stops discovery as a whole. Anything smaller is an `Unread` in the snapshot.
 use std::fmt;
 
+use ringwise_model::{NicKind, Snapshot};
+
 /// Discovery that could not begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
@@ -53,6 +55,12 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
+    /// An interface that was named is not in the snapshot.
+    pub fn not_in(s: &Snapshot, name: &str) -> Self {
+        let names = s.nics.iter().filter(|n| n.kind != NicKind::Loopback).map(|n| n.name().to_string());
+        Self::no_such_device(name, names.collect())
+    }
+
     /// `existing`: the names to choose from.
     pub fn no_such_device(name: &str, mut existing: Vec<String>) -> Self {
         existing.sort_by(|a, b| crate::natural::compare(a, b));

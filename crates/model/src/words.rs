@@ -49,6 +49,17 @@ pub fn thousands(n: u64) -> String {
     out
 }
 
+/// An error with its causes.
+pub fn with_causes(e: &dyn std::error::Error) -> String {
+    let mut text = e.to_string();
+    let mut cause = e.source();
+    while let Some(c) = cause {
+        text.push_str(&format!(": {c}"));
+        cause = c.source();
+    }
+    text
+}
+
 /// `1 queue`, `8 queues`.
 pub fn plural(n: usize, one: &str) -> String {
     let number = thousands(n as u64);

@@ -320,25 +320,6 @@ pub enum Level {
     Heavy,
 }
 
-impl Level {
-    /// Threads a core.
-    pub fn factor(self) -> f64 {
-        match self {
-            Self::Light => 0.25,
-            Self::Medium => 1.0,
-            Self::Heavy => 2.0,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Light => "light",
-            Self::Medium => "medium",
-            Self::Heavy => "heavy",
-        }
-    }
-}
-
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
     /// Listen here for the control connection; never on all addresses. With port 0 the kernel chooses one, and the

@@ -8,6 +8,7 @@ use std::time::Duration;
 use ringwise_apply::{Event, Outcome, Policy, Process, Request, Store};
 use ringwise_knob::Learned;
 use ringwise_model::Title;
+pub(super) use ringwise_model::words::with_causes as words;
 use ringwise_sys::{Host, proc};
 
 use crate::args::{Common, Write};
@@ -31,17 +32,6 @@ pub(super) fn learned(common: &Common) -> Vec<Learned> {
             Vec::new()
         }
     }
-}
-
-/// An error with its causes.
-pub(super) fn words(e: &dyn std::error::Error) -> String {
-    let mut text = e.to_string();
-    let mut cause = e.source();
-    while let Some(c) = cause {
-        text.push_str(&format!(": {c}"));
-        cause = c.source();
-    }
-    text
 }
 
 /// An error of apply, with its status and the next command.

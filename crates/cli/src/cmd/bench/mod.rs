@@ -1,23 +1,20 @@
 //! `ringwise bench`: load, measure, compare, and leave the host as found.
 
-mod forward;
-mod load;
-mod meter;
+mod fail;
 mod report;
 mod search;
 mod serve;
 mod session;
-mod sides;
 mod states;
+mod workload;
 
-use ringwise_bench::file::Results;
 use ringwise_discover::{Options, Parts};
+use ringwise_experiment::{Finished, Kind};
 
 use super::show;
 use crate::args::{BenchArgs, BenchCmd, Common, RunArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::source;
-use load::{Kind, Messages};
 
 pub(super) fn run(a: &BenchArgs, common: &Common) -> Result<Status> {
     match &a.what {
@@ -26,7 +23,7 @@ pub(super) fn run(a: &BenchArgs, common: &Common) -> Result<Status> {
         BenchCmd::Mixed(a) => messages(Kind::Mixed, a, common),
         BenchCmd::Stream(a) => messages(Kind::Stream, a, common),
         BenchCmd::Receive(a) => messages(Kind::Receive, a, common),
-        BenchCmd::Forward(a) => forward::run(a, common),
+        BenchCmd::Forward(a) => forward(a, common),
         BenchCmd::Search(a) => search::run(a, common),
         BenchCmd::Serve(a) => serve::run(a, common),
         BenchCmd::Report(a) => report::run(a, common),
@@ -39,22 +36,34 @@ fn messages(kind: Kind, a: &RunArgs, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let s = source.snapshot(&Options { parts: Parts::ALL, follow: a.devs.clone(), ..Options::all() }, common)?;
     show::names_in(&source, &s, &a.devs)?;
-    let address = sides::address(a, dev, &s)?;
-    let mut load = Messages::new(kind, a, sides::open(&a.peer)?, address, &s)?;
+    let mut load = workload::messages(kind, a, dev, &s)?;
     if kind == Kind::Receive {
-        load.find_places(&session::Cx::new(a, a.devs.clone(), &s, &source, common), &s)?;
+        load.find_places(&session::context(a, &a.devs, &s, &source), &s)?;
     }
-    let ready = session::ready(a, a.devs.clone(), &source, common, &load, &list, swept)?;
-    ended(a, common, session::run(ready, &mut load))
+    match session::ready(a, a.devs.clone(), &source, common, &load, &list, swept)? {
+        Some(ready) => ended(a, common, ready.run(|e| e.run(&mut load))?),
+        None => Ok(Status::Ok),
+    }
+}
+
+fn forward(a: &RunArgs, common: &Common) -> Result<Status> {
+    let source = source::live()?;
+    let s = source.snapshot(&Options { parts: Parts::ALL, ..Options::all() }, common)?;
+    let (mut list, swept) = states::wanted(&a.states)?;
+    let (mut load, spec) = workload::forward(a, &s, &source)?;
+    if a.forward.lead {
+        states::lead(&mut list, &spec, &s)?;
+    }
+    let Some(ready) = session::ready(a, load.devs(), &source, common, &load, &list, swept)? else {
+        return Ok(Status::Ok);
+    };
+    let find = a.forward.find_rate;
+    ended(a, common, ready.run(|e| if find { e.find_rates(&mut load) } else { e.run(&mut load) })?)
 }
 
 /// What is shown at the end.
-fn ended(a: &RunArgs, common: &Common, done: Result<(Results, Status)>) -> Result<Status> {
-    let (results, status) = match done {
-        // --dry-run has said what it would do.
-        Err(f) if f.status == Status::Ok => return Ok(Status::Ok),
-        other => other?,
-    };
+fn ended(a: &RunArgs, common: &Common, done: Finished) -> Result<Status> {
+    let (results, status) = session::ended(done);
     report::show(&results, a.keep.html.as_deref(), None, a.format.json(common), common)?;
     Ok(status)
 }

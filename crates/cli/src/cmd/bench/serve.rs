@@ -9,7 +9,7 @@ use ringwise_bench::limits::Allowed;
 use ringwise_bench::serve;
 use ringwise_sys::proc;
 
-use super::sides::secret;
+use super::workload::secret;
 use crate::args::{Common, ServeArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;

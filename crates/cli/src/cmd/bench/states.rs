@@ -1,30 +1,18 @@
-//! The states that are compared: what makes each of them, and the way from one to another.
-//!
-//! Every state is one transaction from the host as found, on trial: a guard puts it back when this process is gone, at the
-//! latest when the time ends that its measurement may take. Between two states the host is as found.
-
-use std::time::{Duration, Instant};
+//! The states that are compared: what makes each of them, by the flags of `plan`.
 
 use clap::{Args, Command, FromArgMatches};
-use ringwise_apply::guard::settle;
-use ringwise_apply::{Policy, Request, Store, Verdict, pending, undo_now};
+use ringwise_bench::forward::redhat_rules;
 use ringwise_bench::result::State;
-use ringwise_discover::Options;
-use ringwise_knob::{Setting, compare};
-use ringwise_model::{Fact, Title, shell};
+use ringwise_experiment::{Candidate, ForwardSpec, Prepared, Recipe, SOURCES};
+use ringwise_model::{Snapshot, shell};
 use ringwise_plan::Plan;
 
 use crate::args::{Common, IntentArgs, StateArgs};
 use crate::cmd::hands::Take;
 use crate::cmd::plan::make;
-use crate::cmd::transaction::{fail, request, store, who};
-use crate::exit::{Fail, Result, Status};
-use crate::logbook::Logbook;
+use crate::exit::{Fail, Result};
 use crate::out;
 use crate::source::Source;
-
-/// For a guard to put back, channels and links included.
-const BOUND: Duration = Duration::from_secs(120);
 
 /// A state by its name, and the flags that make it; none: the host as found.
 #[derive(Debug, Clone)]
@@ -33,19 +21,6 @@ pub(super) struct Wanted {
     pub flags: Option<String>,
     /// Of a sweep.
     pub value: Option<f64>,
-}
-
-/// A state that can be switched to.
-pub(super) struct Prepared {
-    pub state: State,
-    plan: Option<Plan>,
-}
-
-impl Prepared {
-    /// Settings that are changed for it; `None`: it is the host as found.
-    pub(super) fn changes(&self) -> Option<usize> {
-        self.plan.as_ref().map(|p| p.steps.len())
-    }
 }
 
 /// All of them as the command line says, and what a sweep goes along.
@@ -121,6 +96,50 @@ pub(super) fn intent(w: &Wanted, flags: &str) -> Result<IntentArgs> {
     Ok(intent)
 }
 
+/// What a search may try, as states.
+pub(super) fn of_candidates(list: &[Candidate], devs: &[String], disruption: bool) -> Vec<Wanted> {
+    let each = |key: &str, value: u32| -> String { devs.iter().map(|d| format!(" --set {d}.{key}={value}")).collect() };
+    let one = |c: &Candidate| {
+        let (name, flags) = match *c {
+            Candidate::Goal(g) => (g.to_string(), format!("--goal {g}")),
+            Candidate::RxUsecs(n) => (format!("rx-usecs={n}"), each("coalesce.rx-usecs", n)),
+            Candidate::Queues(n) => (format!("queues={n}"), format!("--queues {n}")),
+            Candidate::RxRing(n) => (format!("ring={n}"), each("rings.rx", n)),
+            Candidate::Bulk { ring, usecs } => {
+                let sets = each("rings.rx", ring) + &each("coalesce.rx-usecs", usecs);
+                ("bulk-large".into(), format!("--goal stream{sets}"))
+            }
+        };
+        let disrupt = if disruption { " --allow-disruption" } else { "" };
+        Wanted { name, flags: Some(format!("{flags}{disrupt}")), value: None }
+    };
+    list.iter().map(one).collect()
+}
+
+/// Rules that force each source to its queue, among the flags of every state: round and round over the queues that the
+/// state has.
+pub(super) fn lead(list: &mut [Wanted], f: &ForwardSpec, s: &Snapshot) -> Result<()> {
+    if f.recipe != Recipe::Turn {
+        return Err(Fail::usage("--lead is for --recipe turn: random sources are too many for rules"));
+    }
+    let sources = f.flows.iter().copied().max().unwrap_or(SOURCES);
+    for w in list {
+        let mut flags = w.flags.take().unwrap_or_default();
+        for dev in &f.into {
+            let now = s.nic(dev).and_then(|n| n.channels.known()).map(|c| c.rx_queues()).filter(|n| *n > 0);
+            let now = now.ok_or_else(|| Fail::error(format!("{dev} does not say how many queues it has")))?;
+            let queues = w.value.filter(|_| flags.contains("--queues")).map_or(now, |v| v as u32);
+            let rules: Vec<String> = redhat_rules(sources, queues, f.addresses)
+                .iter()
+                .map(|r| format!("\"{}\"", r.trim_start_matches("flow-type ")))
+                .collect();
+            flags.push_str(&format!(" --set '{dev}.rule=[{}]'", rules.join(",")));
+        }
+        w.flags = Some(flags.trim().to_string());
+    }
+    Ok(())
+}
+
 /// Plans every state from the host as it is.
 pub(super) fn prepare(list: &[Wanted], devs: &[String], source: &Source, common: &Common) -> Result<Vec<Prepared>> {
     let mut out = Vec::new();
@@ -131,7 +150,8 @@ pub(super) fn prepare(list: &[Wanted], devs: &[String], source: &Source, common:
             continue;
         };
         let state = State { name: w.name.clone(), what: shown(flags), value: w.value };
-        out.push(Prepared { plan: Some(plan(w, &intent(w, flags)?, devs, source, common)?), state });
+        let plan = plan(w, &intent(w, flags)?, devs, source, common)?;
+        out.push(Prepared { plan: Some((plan.devices, plan.steps)), state });
     }
     Ok(out)
 }
@@ -159,167 +179,10 @@ fn plan(w: &Wanted, i: &IntentArgs, devs: &[String], source: &Source, common: &C
     Ok(plan)
 }
 
-/// The host, from state to state.
-pub(super) struct Switch<'a> {
-    source: &'a Source,
-    common: &'a Common,
-    pub policy: Policy,
-    store: Store,
-    pub states: Vec<Prepared>,
-    at: usize,
-    transaction: Option<u64>,
-    /// When the guard puts it back.
-    until: Instant,
-    /// What the states' steps found; it must be so in the end.
-    start: Vec<Setting>,
-    /// What the state that is in force is not, although it was asked for.
-    pub doubts: Vec<String>,
-    /// Where it could not be put back as it was.
-    pub not_back: Vec<String>,
-}
-
-/// Not any state.
-const NOWHERE: usize = usize::MAX;
-
-impl<'a> Switch<'a> {
-    pub(super) fn new(source: &'a Source, common: &'a Common, policy: Policy, states: Vec<Prepared>) -> Self {
-        let mut s = Self {
-            source,
-            common,
-            policy,
-            store: store(common),
-            states: Vec::new(),
-            at: NOWHERE,
-            transaction: None,
-            until: Instant::now(),
-            start: Vec::new(),
-            doubts: Vec::new(),
-            not_back: Vec::new(),
-        };
-        states.into_iter().for_each(|p| s.add(p));
-        s
-    }
-
-    pub(super) fn add(&mut self, p: Prepared) {
-        for step in p.plan.iter().flat_map(|p| &p.steps) {
-            if let Fact::Known(from) = &step.from
-                && !self.start.contains(from)
-            {
-                self.start.push(from.clone());
-            }
-        }
-        self.states.push(p);
-    }
-
-    /// The host is in this state when it returns, for `hold` at least; what measures longer is put back meanwhile.
-    pub(super) fn go(&mut self, to: usize, hold: Duration) -> Result<()> {
-        // It stays, unless its time would be over before.
-        if self.at == to && (self.transaction.is_none() || Instant::now() + hold <= self.until) {
-            return Ok(());
-        }
-        self.back("another state is measured")?;
-        let Prepared { state, plan } = &self.states[to];
-        let Some(plan) = plan.as_ref().filter(|p| !p.steps.is_empty()) else {
-            self.at = to;
-            return Ok(());
-        };
-        let mut policy = self.policy.clone();
-        // Counted from the end of the verification, so it is a little later.
-        self.until = Instant::now() + hold;
-        (policy.trial, policy.tied) = (Some(hold), true);
-        policy.differs = !plan.steps.is_empty();
-        let request = Request {
-            devices: plan.devices.clone(),
-            steps: plan.steps.clone(),
-            ..request(Title::Bench { state: Some(state.name.clone()) }, None)
-        };
-        let mut log = Logbook::open(&who(), None);
-        let done = ringwise_apply::run(&self.source.host, &request, &self.store, &policy, &mut |e| log.event(e));
-        let name = &state.name;
-        let o = done.map_err(|e| {
-            let f = fail(&e);
-            Fail { message: format!("state {name}: {}", f.message), ..f }
-        })?;
-        match o.verdict {
-            Verdict::Applied => self.transaction = o.trial.as_ref().and(o.transaction),
-            Verdict::NothingToDo => {}
-            verdict => {
-                let why = o.failed.map(|f| format!("{}: {}", f.meaning, f.words)).unwrap_or_default();
-                let status = if verdict == Verdict::PutBackIncomplete { Status::NotPutBack } else { Status::PutBack };
-                return Err(Fail::new(status, format!("state {name} could not be applied and was put back: {why}")));
-            }
-        }
-        let asked = |s: &Setting| s.address().map_or_else(|| s.value_text(), |a| format!("{a} {}", s.value_text()));
-        let ignored = o.ignored.iter().map(|i| format!("accepted and not done: {}", asked(&i.asked)));
-        let refused = o.refused.iter().map(|r| format!("refused: {}: {}", asked(&r.asked), r.failure.words));
-        let instead = o.instead.iter().map(|i| format!("{} instead of {}", asked(&i.kept), asked(&i.asked)));
-        self.doubts = ignored.chain(refused).chain(instead).map(|d| format!("state {name}: {d}")).collect();
-        for d in &self.doubts {
-            out::note(self.common.quiet, &format!("ringwise: {d}"));
-        }
-        self.at = to;
-        Ok(())
-    }
-
-    /// Whether the state that was switched to is in force still: its trial has not been ended by the clock or somebody.
-    pub(super) fn holds(&self) -> Result<()> {
-        let Some(id) = self.transaction else { return Ok(()) };
-        let (host, _) = ringwise_discover::host(self.source.host.as_ref());
-        match pending(&self.store, &host).map_err(|e| fail(&e))? {
-            Some(p) if p.transaction == id => Ok(()),
-            _ => Err(Fail::new(
-                Status::PutBack,
-                format!("transaction {id} was ended while its state was measured (by the clock, or by somebody)"),
-            )),
-        }
-    }
-
-    /// To the host as found.
-    pub(super) fn back(&mut self, why: &str) -> Result<()> {
-        self.doubts.clear();
-        let Some(id) = self.transaction else { return Ok(()) };
-        self.at = NOWHERE;
-        if let Err(e) = undo_now(&self.store, id, "bench", why, self.source.host.unix_time())
-            && e.refusal().is_none()
-        {
-            return Err(fail(&e));
-        }
-        // A stop that was asked for must not stop what puts back.
-        let patient = Policy { guard: self.policy.guard.clone(), ..Policy::default() };
-        let o = settle(&self.source.host, &self.store, id, BOUND, &patient, &mut |_| {}).map_err(|e| fail(&e))?;
-        let Some(o) = o else {
-            let text = format!("transaction {id} is still being put back");
-            return Err(Fail::new(Status::NotPutBack, text).next(format!("ringwise history {id}")));
-        };
-        self.transaction = None;
-        if o.verdict == Verdict::PutBackIncomplete {
-            self.not_back.extend(o.put_back_incomplete.iter().map(|n| format!("{}: {}", n.was.value_text(), n.why)));
-            let text = format!("transaction {id} could not be put back whole: {}", self.not_back.join("; "));
-            return Err(Fail::new(Status::NotPutBack, text).next("ringwise recover"));
-        }
-        Ok(())
-    }
-
-    /// The end: as found, and looked at. What is not as it was, in words.
-    pub(super) fn restored(&mut self) -> Result<Vec<String>> {
-        self.back("the measurement has ended")?;
-        let mut wrong = std::mem::take(&mut self.not_back);
-        if !self.start.is_empty() {
-            let options = Options { skip_rivals: false, ..Options::all() };
-            let now =
-                ringwise_discover::snapshot(&self.source.host, &options).map_err(|e| Fail::error(e.to_string()))?;
-            for s in self.start.iter().filter(|s| !compare(s, &now).holds()) {
-                let what = s.address().map(|a| a.to_string()).unwrap_or_default();
-                wrong.push(format!("{what} was {}", s.value_text()));
-            }
-        }
-        Ok(wrong)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exit::Status;
 
     #[test]
     fn words_of_a_state() {

@@ -4,7 +4,6 @@ pub(super) mod flows;
 mod full;
 mod live;
 
-
 use std::io::{ErrorKind, Write};
 use std::time::Duration;
 

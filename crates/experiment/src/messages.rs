@@ -7,107 +7,106 @@ use std::time::Duration;
 use ringwise_bench::load::arrived;
 use ringwise_bench::result::{Limit, LoadResult, Point};
 use ringwise_bench::side::{Answer, Group, Load, Pattern, Program, Protocol, Reply, Request, Side, Sink, Taken};
-use ringwise_model::{CpuId, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Snapshot};
 
-use super::meter::{self, Measured};
-use super::session::{Cx, Got, Workload};
-use super::sides::{self, PATIENCE, Sides, failed, unexpected};
-use crate::args::{DriveArg, DriverArg, Level, ProtocolArg, RunArgs};
-use crate::exit::{Fail, Result};
+use crate::context::{Measurement, TrialContext, Workload};
+use crate::error::{Error, Result};
+use crate::meter::{self, Measured};
+use crate::sides::{PATIENCE, Sides, cpus, unexpected};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     Rr,
     Burst,
     Mixed,
     Stream,
+    /// One receiver, by its place.
     Receive,
+}
+
+/// What generates the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    BuiltIn,
+    Netperf,
+    Iperf3,
+}
+
+/// Load threads by the physical cores of this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Light,
+    Medium,
+    Heavy,
+}
+
+impl Level {
+    /// Threads a core.
+    fn factor(self) -> f64 {
+        match self {
+            Self::Light => 0.25,
+            Self::Medium => 1.0,
+            Self::Heavy => 2.0,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Light => "light",
+            Self::Medium => "medium",
+            Self::Heavy => "heavy",
+        }
+    }
 }
 
 /// Latency messages of mixed are not longer.
 const LATENCY_BYTES: u32 = 1024;
 
-pub(super) struct Messages<'a> {
-    kind: Kind,
-    a: &'a RunArgs,
-    sides: Sides,
-    address: IpAddr,
-    /// Physical cores here: what a load level counts in.
-    cores: u32,
-    cpus_here: Vec<u32>,
-    cpus_peer: Vec<u32>,
-    /// Of [`Kind::Receive`], found by a look at the traffic.
-    places: Vec<(String, u32)>,
+/// A load of messages. Lists are axes of the session; an empty one is the default of the kind.
+#[derive(Debug, Clone)]
+pub struct MessagesSpec {
+    pub kind: Kind,
+    /// Payload bytes.
+    pub sizes: Vec<u32>,
+    pub threads: Vec<u32>,
+    /// Where no threads are given.
+    pub levels: Vec<Level>,
+    /// `1/2:1/2`: latency to throughput threads.
+    pub mixes: Vec<String>,
+    pub flows: Vec<u32>,
+    /// Zipf's exponents.
+    pub skews: Vec<f64>,
+    /// Offered a second, of all threads.
+    pub rates: Vec<f64>,
+    /// None: the default of the kind.
+    pub protocol: Option<Protocol>,
+    /// Requests on the way for each connection of burst and mixed.
+    pub burst: u32,
+    /// CPUs of the threads; none: all that may be used.
+    pub cpus_here: Option<CpuSet>,
+    pub cpus_peer: Option<CpuSet>,
+    pub driver: Driver,
+    /// This host loads, and the peer answers.
+    pub here_loads: bool,
+    /// Where the load goes.
+    pub address: IpAddr,
+    /// Where it goes if this host loads.
+    pub peer_address: Option<IpAddr>,
+    /// The answering end waits so long, in this state or in all: a known delay, to prove the harness on.
+    pub delay_us: u32,
+    pub delay_in: Option<String>,
 }
 
-impl<'a> Messages<'a> {
-    pub(super) fn new(kind: Kind, a: &'a RunArgs, sides: Sides, address: IpAddr, s: &Snapshot) -> Result<Self> {
-        let allowed = super::meter::ordinary(s).to_string();
-        let mut one = BTreeMap::new();
-        for c in s.topology.cpus.values() {
-            *one.entry(s.topology.siblings_of(c.id).iter().next()).or_insert(0_u32) += 1;
-        }
-        let cpus_peer = sides::cpus(a.load.peer_cpus.as_ref(), &sides.hello.cpus);
-        let out = Self {
-            kind,
-            a,
-            address,
-            cores: u32::try_from(one.len()).unwrap_or(1).max(1),
-            cpus_here: sides::cpus(a.load.cpus.as_ref(), &allowed),
-            cpus_peer,
-            sides,
-            places: Vec::new(),
-        };
-        if out.cpus_here.is_empty() || out.cpus_peer.is_empty() {
-            let (who, flag) =
-                if out.cpus_here.is_empty() { ("this host", "--cpus") } else { (out.sides.peer.name(), "--peer-cpus") };
-            return Err(Fail::error(format!("{who} does not say which CPUs it has")).next(format!("{flag} LIST")));
-        }
-        out.sound()?;
-        Ok(out)
+impl MessagesSpec {
+    pub fn protocol(&self) -> Protocol {
+        // One flow without a window shows what a receiver can take.
+        self.protocol.unwrap_or(if self.kind == Kind::Receive { Protocol::Udp } else { Protocol::Tcp })
     }
 
-    fn sound(&self) -> Result<()> {
-        let l = &self.a.load;
-        let udp = self.protocol() == Protocol::Udp;
-        if let Some(n) = self.sizes().iter().find(|n| udp && !(16..=65_507).contains(*n)) {
-            return Err(Fail::usage(format!("{n} bytes do not go into a datagram (right would be 16 to 65507)")));
-        }
-        if l.drive == DriveArg::Here && self.a.peer.peer_address.is_none() {
-            return Err(Fail::usage("--drive here loads the peer: --peer-address says where"));
-        }
-        if self.kind == Kind::Receive && (l.drive == DriveArg::Here || l.driver != DriverArg::BuiltIn) {
-            return Err(Fail::usage("receive has its receiver here, and the built-in generator at the peer"));
-        }
-        if l.driver == DriverArg::Iperf3 && self.kind != Kind::Stream {
-            return Err(Fail::usage("iperf3 knows streams only; rr, burst and mixed: built-in or netperf"));
-        }
-        if l.driver == DriverArg::Netperf && self.kind == Kind::Stream {
-            return Err(Fail::usage("netperf is driven for rr, burst and mixed; stream: built-in or iperf3"));
-        }
-        if l.driver != DriverArg::BuiltIn && !l.rate.is_empty() {
-            return Err(Fail::usage("--rate is the built-in generator's; netperf and iperf3 send when one is done"));
-        }
-        for m in &l.mix {
-            mix(m, 2)?;
-        }
-        Ok(())
-    }
-
-    fn protocol(&self) -> Protocol {
-        match self.a.load.protocol {
-            Some(ProtocolArg::Tcp) => Protocol::Tcp,
-            Some(ProtocolArg::Udp) => Protocol::Udp,
-            // One flow without a window shows what a receiver can take.
-            None if self.kind == Kind::Receive => Protocol::Udp,
-            None => Protocol::Tcp,
-        }
-    }
-
-    fn sizes(&self) -> Vec<u32> {
-        let l = &self.a.load;
-        if !l.size.is_empty() {
-            return l.size.clone();
+    /// Payload bytes.
+    pub fn sizes(&self) -> Vec<u32> {
+        if !self.sizes.is_empty() {
+            return self.sizes.clone();
         }
         match self.kind {
             Kind::Rr => vec![64, 128, 256, 512, 1024],
@@ -116,11 +115,47 @@ impl<'a> Messages<'a> {
             Kind::Receive => vec![32],
         }
     }
+}
+
+/// Messages between two ends: rr, burst, mixed, stream, and one receiver by place.
+pub struct Messages {
+    spec: MessagesSpec,
+    sides: Sides,
+    /// Physical cores here: what a load level counts in.
+    cores: u32,
+    cpus_here: Vec<u32>,
+    cpus_peer: Vec<u32>,
+    /// Of [`Kind::Receive`], found by a look at the traffic.
+    places: Vec<(String, u32)>,
+}
+
+impl Messages {
+    /// Errors: a mix that is none, CPUs that are unknown.
+    pub fn new(spec: MessagesSpec, sides: Sides, s: &Snapshot) -> Result<Self> {
+        let allowed = meter::ordinary(s).to_string();
+        let mut one = BTreeMap::new();
+        for c in s.topology.cpus.values() {
+            *one.entry(s.topology.siblings_of(c.id).iter().next()).or_insert(0_u32) += 1;
+        }
+        let cpus_here = cpus(spec.cpus_here.as_ref(), &allowed);
+        let cpus_peer = cpus(spec.cpus_peer.as_ref(), &sides.hello.cpus);
+        if cpus_here.is_empty() {
+            return Err(Error::CpusUnknown { who: "this host".into(), here: true });
+        }
+        if cpus_peer.is_empty() {
+            return Err(Error::CpusUnknown { who: sides.peer.name().into(), here: false });
+        }
+        for m in &spec.mixes {
+            mix(m, 2)?;
+        }
+        let cores = u32::try_from(one.len()).unwrap_or(1).max(1);
+        Ok(Self { spec, cores, cpus_here, cpus_peer, sides, places: Vec::new() })
+    }
 
     /// Threads and the level's name.
     fn threads(&self) -> Vec<(u32, Option<&'static str>)> {
-        let l = &self.a.load;
-        if self.kind == Kind::Receive {
+        let l = &self.spec;
+        if l.kind == Kind::Receive {
             return vec![(1, None)];
         }
         if !l.threads.is_empty() {
@@ -128,21 +163,18 @@ impl<'a> Messages<'a> {
         }
         let level = |v: &Level| {
             let n = (f64::from(self.cores) * v.factor()).round().max(1.0) as u32;
-            (n.max(if self.kind == Kind::Mixed { 2 } else { 1 }), Some(v.name()))
+            (n.max(if l.kind == Kind::Mixed { 2 } else { 1 }), Some(v.name()))
         };
-        if l.level.is_empty() { vec![level(&Level::Medium)] } else { l.level.iter().map(level).collect() }
+        if l.levels.is_empty() { vec![level(&Level::Medium)] } else { l.levels.iter().map(level).collect() }
     }
 
     fn groups(&self, p: &Point, to: &[SocketAddr]) -> Result<Vec<Group>> {
         let size_bytes = p.size_bytes.unwrap_or(64);
         let threads = p.threads.unwrap_or(1);
-        let cpus = match self.a.load.drive {
-            DriveArg::Peer => &self.cpus_peer,
-            DriveArg::Here => &self.cpus_here,
-        };
+        let cpus = if self.spec.here_loads { &self.cpus_here } else { &self.cpus_peer };
         let group = |name: &str, pattern: Pattern, size_bytes: u32, from: u32, n: u32| Group {
             name: name.into(),
-            protocol: self.protocol(),
+            protocol: self.spec.protocol(),
             pattern,
             size_bytes,
             threads: n,
@@ -153,9 +185,9 @@ impl<'a> Messages<'a> {
             skew: p.skew.unwrap_or(0.0),
             per_s: p.offered_per_s,
         };
-        Ok(match self.kind {
+        Ok(match self.spec.kind {
             Kind::Rr => vec![group("", Pattern::Rr, size_bytes, 0, threads)],
-            Kind::Burst => vec![group("", Pattern::Burst(self.a.load.burst), size_bytes, 0, threads)],
+            Kind::Burst => vec![group("", Pattern::Burst(self.spec.burst), size_bytes, 0, threads)],
             Kind::Stream | Kind::Receive => vec![group("", Pattern::Send, size_bytes, 0, threads)],
             Kind::Mixed => {
                 let (latency, bulk) = mix(p.mix.as_deref().unwrap_or("1/2:1/2"), threads)?;
@@ -164,7 +196,7 @@ impl<'a> Messages<'a> {
                     out.push(group("latency", Pattern::Rr, size_bytes.min(LATENCY_BYTES), 0, latency));
                 }
                 if bulk > 0 {
-                    out.push(group("throughput", Pattern::Burst(self.a.load.burst), size_bytes, latency, bulk));
+                    out.push(group("throughput", Pattern::Burst(self.spec.burst), size_bytes, latency, bulk));
                 }
                 out
             }
@@ -173,8 +205,10 @@ impl<'a> Messages<'a> {
 
     /// Where the receiver is, found with a short load: the CPU that took most of the packets, and others by how far
     /// they are from it. What is not here is left out, with a word.
-    pub(super) fn find_places(&mut self, cx: &Cx, s: &Snapshot) -> Result<()> {
-        let probe = Point { size_bytes: self.sizes().first().copied(), threads: Some(1), ..Point::default() };
+    ///
+    /// Errors: the load fails, or no CPU takes packets.
+    pub fn find_places(&mut self, cx: &TrialContext, s: &Snapshot) -> Result<()> {
+        let probe = Point { size_bytes: self.spec.sizes().first().copied(), threads: Some(1), ..Point::default() };
         let got = self.once(&probe, None, false, [Duration::from_millis(500), Duration::from_secs(1)], cx)?;
         let took = |c: &&ringwise_bench::result::CpuUse| c.softirq_percent + c.irq_percent;
         let busiest = got.measured.side.cpus.iter().max_by(|a, b| took(a).total_cmp(&took(b)));
@@ -182,14 +216,21 @@ impl<'a> Messages<'a> {
         let by_queue = by_queue.filter(|q| q.cpu.is_some()).max_by_key(|q| q.packets.unwrap_or(0));
         let by_queue = by_queue.filter(|q| q.packets.unwrap_or(0) > 100).and_then(|q| q.cpu);
         let Some(cpu) = by_queue.or_else(|| busiest.map(|c| CpuId(c.cpu))) else {
-            return Err(Fail::error("which CPU takes the packets could not be found"));
+            return Err(Error::ReceiverNotFound);
         };
         self.places = places(cpu, s);
         Ok(())
     }
 
     /// Loads and counts. `cpu`: of the receiver, where its place is the point. `delayed`: by `--delay-us`.
-    fn once(&mut self, p: &Point, cpu: Option<u32>, delayed: bool, times: [Duration; 2], cx: &Cx) -> Result<Counted> {
+    fn once(
+        &mut self,
+        p: &Point,
+        cpu: Option<u32>,
+        delayed: bool,
+        times: [Duration; 2],
+        cx: &TrialContext,
+    ) -> Result<Counted> {
         let done = self.loaded(p, cpu, delayed, times, cx);
         // Whatever came of it, nobody goes on answering, or loading.
         if done.is_err() {
@@ -198,13 +239,20 @@ impl<'a> Messages<'a> {
         done
     }
 
-    fn loaded(&mut self, p: &Point, cpu: Option<u32>, delayed: bool, times: [Duration; 2], cx: &Cx) -> Result<Counted> {
+    fn loaded(
+        &mut self,
+        p: &Point,
+        cpu: Option<u32>,
+        delayed: bool,
+        times: [Duration; 2],
+        cx: &TrialContext,
+    ) -> Result<Counted> {
         let [warmup, time] = times;
-        let here_loads = self.a.load.drive == DriveArg::Here;
+        let here_loads = self.spec.here_loads;
         let (request, program) = self.answering(p, cpu, delayed)?;
         let to = {
             let (answering, _) = self.sides.pair(here_loads);
-            match answering.ask(request, PATIENCE).map_err(failed)? {
+            match answering.ask(request, PATIENCE)? {
                 Reply::Listening { at } if !at.is_empty() => at,
                 other => return Err(unexpected(answering, &other)),
             }
@@ -215,18 +263,18 @@ impl<'a> Messages<'a> {
             None => Request::Load(load),
         };
         let mut meter = cx.meter()?;
-        self.sides.pair(here_loads).1.start(request).map_err(failed)?;
+        self.sides.pair(here_loads).1.start(request)?;
         cx.wait(warmup)?;
         meter.begin();
         cx.wait(time)?;
         let measured = meter.end()?;
         let (_, loading) = self.sides.pair(here_loads);
-        let loads = match loading.finish(PATIENCE + time).map_err(failed)? {
+        let loads = match loading.finish(PATIENCE + time)? {
             Reply::Loaded(l) => l,
             other => return Err(unexpected(loading, &other)),
         };
         let (answering, _) = self.sides.pair(here_loads);
-        let taken = match answering.ask(Request::Stop, PATIENCE).map_err(failed)? {
+        let taken = match answering.ask(Request::Stop, PATIENCE)? {
             Reply::Stopped { taken } => taken,
             other => return Err(unexpected(answering, &other)),
         };
@@ -235,25 +283,25 @@ impl<'a> Messages<'a> {
 
     /// What the answering end is asked, and the program of the other with its port.
     fn answering(&self, p: &Point, cpu: Option<u32>, delayed: bool) -> Result<(Request, Option<(&'static str, u16)>)> {
-        let here_loads = self.a.load.drive == DriveArg::Here;
+        let here_loads = self.spec.here_loads;
         let cpus = match (cpu, here_loads) {
             (Some(c), _) => vec![c],
             (None, false) => self.cpus_here.clone(),
             (None, true) => self.cpus_peer.clone(),
         };
-        let bind = if here_loads { self.a.peer.peer_address } else { Some(self.address) };
-        let program = match self.a.load.driver {
-            DriverArg::BuiltIn => None,
-            DriverArg::Netperf => Some(("netperf", "netserver", 12_865)),
-            DriverArg::Iperf3 => Some(("iperf3", "iperf3", 5201)),
+        let bind = if here_loads { self.spec.peer_address } else { Some(self.spec.address) };
+        let program = match self.spec.driver {
+            Driver::BuiltIn => None,
+            Driver::Netperf => Some(("netperf", "netserver", 12_865)),
+            Driver::Iperf3 => Some(("iperf3", "iperf3", 5201)),
         };
         if let (Some((client, server, port)), Some(bind)) = (program, bind) {
             let serve = Program::Serve { program: server.into(), bind, port };
             return Ok((Request::Program(serve), Some((client, port))));
         }
-        let (protocol, threads) = (self.protocol(), p.threads.unwrap_or(1));
-        let delay_us = if delayed { self.a.load.delay_us } else { 0 };
-        let request = match self.kind {
+        let (protocol, threads) = (self.spec.protocol(), p.threads.unwrap_or(1));
+        let delay_us = if delayed { self.spec.delay_us } else { 0 };
+        let request = match self.spec.kind {
             Kind::Stream | Kind::Receive => Request::Sink(Sink { protocol, bind, threads, cpus }),
             _ => Request::Answer(Answer { protocol, bind, threads, cpus, delay_us }),
         };
@@ -279,8 +327,7 @@ fn mix(text: &str, threads: u32) -> Result<(u32, u32)> {
     let sound = |p: &f64| p.is_finite() && *p >= 0.0;
     let parts = text.split_once(':').and_then(|(a, b)| Some((part(a).filter(sound)?, part(b).filter(sound)?)));
     let Some((latency, bulk)) = parts.filter(|(a, b)| a + b > 0.0) else {
-        let why = format!("\"{text}\" is no mix of latency and throughput threads (right would be e.g. 2/3:1/3)");
-        return Err(Fail::usage(why));
+        return Err(Error::Mix(text.into()));
     };
     let mut n = (f64::from(threads) * latency / (latency + bulk)).round() as u32;
     // A part that is asked for has a thread.
@@ -317,9 +364,9 @@ fn places(cpu: CpuId, s: &Snapshot) -> Vec<(String, u32)> {
     out
 }
 
-impl Workload for Messages<'_> {
+impl Workload for Messages {
     fn name(&self) -> &'static str {
-        match self.kind {
+        match self.spec.kind {
             Kind::Rr => "rr",
             Kind::Burst => "burst",
             Kind::Mixed => "mixed",
@@ -329,10 +376,10 @@ impl Workload for Messages<'_> {
     }
 
     fn driver(&self) -> &'static str {
-        match self.a.load.driver {
-            DriverArg::BuiltIn => "built-in",
-            DriverArg::Netperf => "netperf",
-            DriverArg::Iperf3 => "iperf3",
+        match self.spec.driver {
+            Driver::BuiltIn => "built-in",
+            Driver::Netperf => "netperf",
+            Driver::Iperf3 => "iperf3",
         }
     }
 
@@ -345,28 +392,28 @@ impl Workload for Messages<'_> {
     }
 
     fn points(&self) -> Vec<Point> {
-        let l = &self.a.load;
+        let l = &self.spec;
         let some = |list: &[f64]| -> Vec<Option<f64>> {
             if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }
         };
         let flows: Vec<Option<u32>> =
             if l.flows.is_empty() { vec![None] } else { l.flows.iter().copied().map(Some).collect() };
-        let mixes: Vec<Option<String>> = match (self.kind, l.mix.is_empty()) {
+        let mixes: Vec<Option<String>> = match (l.kind, l.mixes.is_empty()) {
             (Kind::Mixed, true) => ["1/2:1/2", "2/3:1/3", "1/3:2/3", "1:0", "0:1"].map(|m| Some(m.to_string())).into(),
-            (Kind::Mixed, false) => l.mix.iter().cloned().map(Some).collect(),
+            (Kind::Mixed, false) => l.mixes.iter().cloned().map(Some).collect(),
             _ => vec![None],
         };
-        let places: Vec<Option<String>> = match self.kind {
+        let places: Vec<Option<String>> = match self.spec.kind {
             Kind::Receive => self.places.iter().map(|(p, _)| Some(p.clone())).collect(),
             _ => vec![None],
         };
         let mut out = Vec::new();
         for (threads, level) in self.threads() {
-            for size in self.sizes() {
+            for size in l.sizes() {
                 for mix in &mixes {
                     for flows in &flows {
-                        for skew in some(&l.skew) {
-                            for offered_per_s in some(&l.rate) {
+                        for skew in some(&l.skews) {
+                            for offered_per_s in some(&l.rates) {
                                 for place in &places {
                                     out.push(Point {
                                         size_bytes: Some(size),
@@ -389,14 +436,13 @@ impl Workload for Messages<'_> {
         out
     }
 
-    fn trial(&mut self, p: &Point, state: &str, cx: &Cx) -> Result<Got> {
+    fn trial(&mut self, p: &Point, state: &str, cx: &TrialContext) -> Result<Measurement> {
         let cpu = p.place.as_ref().and_then(|p| self.places.iter().find(|(n, _)| n == p)).map(|(_, cpu)| *cpu);
-        let d = &self.a.design;
-        let delayed = self.a.load.delay_in.as_deref().is_none_or(|n| n == state);
-        let Counted { mut loads, taken, measured } = self.once(p, cpu, delayed, [d.warm, d.trial], cx)?;
+        let delayed = self.spec.delay_in.as_deref().is_none_or(|n| n == state);
+        let Counted { mut loads, taken, measured } = self.once(p, cpu, delayed, [cx.warmup, cx.time], cx)?;
         let mut doubts = Vec::new();
-        if matches!(self.kind, Kind::Stream | Kind::Receive) && self.a.load.driver == DriverArg::BuiltIn {
-            loads.iter_mut().for_each(|l| arrived(l, d.trial, &taken));
+        if matches!(self.spec.kind, Kind::Stream | Kind::Receive) && self.spec.driver == Driver::BuiltIn {
+            loads.iter_mut().for_each(|l| arrived(l, cx.time, &taken));
         }
         for l in &loads {
             let who = if l.group.is_empty() { String::new() } else { format!("{}: ", l.group) };
@@ -411,7 +457,7 @@ impl Workload for Messages<'_> {
         let offered = (!loads.is_empty() && loads.iter().all(|l| l.offered_per_s.is_some()))
             .then(|| loads.iter().all(|l| l.offered_per_s.is_some_and(|o| l.done_per_s >= 0.98 * o)));
         let limit: Limit = meter::limit(&measured, offered, busiest);
-        Ok(Got { loads, measured, limit, doubts })
+        Ok(Measurement { loads, measured, limit, doubts })
     }
 
     fn end(&mut self) {

@@ -1,26 +1,24 @@
 //! What the host under test did between two moments: counters of `observe` as [`HostSide`].
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ringwise_bench::delay::DelayProbe;
 use ringwise_bench::forward;
 use ringwise_bench::result::{CpuUse, HostSide, Limit, QueueUse};
+use ringwise_discover::{Options, Parts};
 use ringwise_model::{Counter as _, CpuCounter, CpuId, CpuSet, Dir, Snapshot};
-use ringwise_observe::{Bottleneck, Counters, CpuSample, LinkRates, LiveCounters, Place, Rates, increase};
+use ringwise_observe::{Bottleneck, Counters, CpuSample, Layout, LinkRates, LiveCounters, Place, Rates, increase};
 use ringwise_sys::Host;
 use ringwise_sys::load::Cycles;
 
-use crate::args::Common;
-use crate::cmd::counting::follow;
-use crate::exit::{Fail, Result};
-use crate::source::Source;
+use crate::error::{Error, Result};
 
 /// A CPU with less idle time than this is the limit.
 const FULL_PERCENT: f64 = 97.0;
 /// A link with more than this is.
 const LINE_PERCENT: f64 = 97.0;
 
-pub(super) struct Meter<'a> {
+pub(crate) struct Meter<'a> {
     counting: LiveCounters<'a>,
     first: Counters,
     /// One for each CPU, or why not.
@@ -32,7 +30,8 @@ pub(super) struct Meter<'a> {
 }
 
 /// From `begin` to `end`.
-pub(super) struct Measured {
+#[derive(Debug)]
+pub struct Measured {
     pub seconds: f64,
     pub side: HostSide,
     pub rates: Rates,
@@ -40,10 +39,11 @@ pub(super) struct Measured {
 
 impl<'a> Meter<'a> {
     /// Queues and vectors as they are now: a new one after each switch of a state.
-    pub(super) fn new(source: &'a Source, devs: &[String], cpus: &CpuSet, common: &Common) -> Result<Self> {
-        let quiet = Common { quiet: true, ..common.clone() };
-        let (counting, _) = follow(source, devs, &quiet, false)?;
-        let online = source.host.read_text("/sys/devices/system/cpu/online").unwrap_or_default();
+    pub(crate) fn new(host: &'a Arc<dyn Host>, devs: &[String], cpus: &CpuSet) -> Result<Self> {
+        let layout = look(host, devs)?;
+        let again = move |there: &[String]| look(host, there).ok();
+        let counting = LiveCounters::new(host.as_ref(), devs, layout, false, again);
+        let online = host.read_text("/sys/devices/system/cpu/online").unwrap_or_default();
         let online: CpuSet = online.trim().parse().unwrap_or_default();
         let cycles: std::result::Result<Vec<Cycles>, _> = online.iter().map(|c| Cycles::open(c.0)).collect();
         let cycles = cycles.map_err(|e| e.to_string());
@@ -57,7 +57,7 @@ impl<'a> Meter<'a> {
         })
     }
 
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         let cpus: Vec<u32> = self.cpus.iter().map(|c| c.0).collect();
         self.probe = DelayProbe::start(&cpus);
         self.first = self.counting.read();
@@ -70,11 +70,10 @@ impl<'a> Meter<'a> {
     }
 
     /// Errors: the counters of the beginning are of another time.
-    pub(super) fn end(&mut self) -> Result<Measured> {
+    pub(crate) fn end(&mut self) -> Result<Measured> {
         let last = self.counting.read();
         let probe = std::mem::replace(&mut self.probe, Err("not begun".into()));
-        let rates = Rates::between(self.counting.layout(), &self.first, &last)
-            .ok_or_else(|| Fail::error("the clock of this host stands still: nothing can be counted"))?;
+        let rates = Rates::between(self.counting.layout(), &self.first, &last).ok_or(Error::ClockStandsStill)?;
         let mut side = side(&rates, &self.first, &last);
         let cycles = self.cycles().zip(self.cycles_first).map(|(b, a)| b.saturating_sub(a));
         // Time and cycles are of the same packets.
@@ -91,8 +90,14 @@ impl<'a> Meter<'a> {
     }
 }
 
+/// Interfaces, queues, vectors and nodes as they are.
+fn look(host: &Arc<dyn Host>, devs: &[String]) -> Result<Layout> {
+    let options = Options { skip_rivals: true, skip_control: true, parts: Parts::LEAST, ..Options::only(devs) };
+    Ok(Layout::of(&ringwise_discover::snapshot(host, &options)?, devs))
+}
+
 /// CPUs that are nobody's alone: the isolated ones are left in peace.
-pub(super) fn ordinary(s: &Snapshot) -> CpuSet {
+pub(crate) fn ordinary(s: &Snapshot) -> CpuSet {
     let isolated = s.topology.isolated_all();
     s.topology.online.iter().filter(|c| !isolated.contains(*c)).collect()
 }
@@ -191,7 +196,7 @@ fn cpus(first: &Counters, last: &Counters) -> Vec<CpuUse> {
 
 /// What kept it from being more, as far as this host can tell. `offered`: whether all that was offered was done;
 /// none where nothing was offered but as much as can be had.
-pub(super) fn limit(m: &Measured, offered: Option<bool>, generator_percent: Option<f64>) -> Limit {
+pub(crate) fn limit(m: &Measured, offered: Option<bool>, generator_percent: Option<f64>) -> Limit {
     if offered == Some(true) {
         return Limit::Offered;
     }
@@ -210,34 +215,4 @@ pub(super) fn limit(m: &Measured, offered: Option<bool>, generator_percent: Opti
         Some(p) if p >= 90.0 => Limit::Generator(format!("its busiest thread used {p:.0} % of a CPU")),
         _ => Limit::Unknown,
     }
-}
-
-/// Facts of the host that may matter for the numbers and that no state changes.
-pub(super) fn facts(host: &dyn Host) -> BTreeMap<String, String> {
-    let mut out = BTreeMap::new();
-    let mut file = |name: &str, path: &str| {
-        if let Ok(t) = host.read_text(path) {
-            out.insert(name.to_string(), t.trim().to_string());
-        }
-    };
-    file("kernel command line", "/proc/cmdline");
-    file("mitigations off", "/sys/devices/system/cpu/mitigations");
-    file("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    file("turbo off", "/sys/devices/system/cpu/intel_pstate/no_turbo");
-    file("idle driver", "/sys/devices/system/cpu/cpuidle/current_driver");
-    file("busy_poll", "/proc/sys/net/core/busy_poll");
-    file("netdev_budget", "/proc/sys/net/core/netdev_budget");
-    file("default qdisc", "/proc/sys/net/core/default_qdisc");
-    file("ip_forward", "/proc/sys/net/ipv4/ip_forward");
-    if let Ok(t) = host.read_text("/proc/cpuinfo") {
-        let of = |key: &str| t.lines().find_map(|l| Some(l.strip_prefix(key)?.split_once(':')?.1.trim().to_string()));
-        out.extend(of("model name").map(|v| ("cpu".to_string(), v)));
-    }
-    if let Ok(t) = host.read_text("/proc/modules") {
-        let filters = ["nf_tables", "ip_tables", "nf_conntrack"];
-        let there = filters.iter().filter(|f| t.lines().any(|l| l.split(' ').next() == Some(f)));
-        let list: Vec<&str> = there.copied().collect();
-        out.insert("packet filter".into(), if list.is_empty() { "none".into() } else { list.join(", ") });
-    }
-    out
 }

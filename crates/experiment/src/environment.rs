@@ -1,0 +1,131 @@
+//! Under which conditions a session measures: the ports, what the numbers do not show, and facts of the host.
+
+use std::collections::BTreeMap;
+use std::hash::Hasher as _;
+
+use ringwise_bench::result::{Environment, Port};
+use ringwise_model::fnv::Fnv;
+use ringwise_model::{CpuSet, Fact, NicKind, Snapshot};
+use ringwise_sys::Host;
+
+use crate::context::Workload;
+use crate::error::{Error, Result};
+
+/// The ports under test.
+///
+/// Errors: one that is not in the snapshot, or has no link.
+pub fn ports(s: &Snapshot, devs: &[String]) -> Result<Vec<Port>> {
+    let one = |d: &String| {
+        let nic = s.nic(d).ok_or_else(|| ringwise_discover::Error::not_in(s, d))?;
+        if nic.link.carrier.known() == Some(&false) {
+            return Err(Error::NoLink { dev: d.clone() });
+        }
+        Ok(Port {
+            name: d.clone(),
+            driver: nic.driver.known().cloned().unwrap_or_else(|| "no driver".into()),
+            speed_mbit_per_s: nic.link.speed_mbps.known().map(|s| u64::from(*s)),
+        })
+    };
+    devs.iter().map(one).collect()
+}
+
+/// What the numbers are not about.
+pub fn caveat(s: &Snapshot, devs: &[String]) -> Option<String> {
+    let soft: Vec<&str> = devs
+        .iter()
+        .filter(|d| s.nic(d).is_none_or(|n| matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback)))
+        .map(String::as_str)
+        .collect();
+    if !soft.is_empty() {
+        return Some(format!(
+            "not a NIC: {} is software; only what lies above the driver is measured",
+            soft.join(", ")
+        ));
+    }
+    let known = s.topology.hypervisor.known()?;
+    Some(format!(
+        "measured in a virtual machine ({known}): rates are those of its host, and caches, NUMA and SMT are not shown"
+    ))
+}
+
+/// Values of the host under test that no state sets, in words.
+pub fn environment(host: &dyn Host, s: &Snapshot, devs: &[String], load: &dyn Workload) -> Environment {
+    let mut facts = facts(host);
+    let mut add = |name: String, f: &Fact<String>| {
+        let text = match f {
+            Fact::Known(v) => v.clone(),
+            Fact::Absent => "none".into(),
+            Fact::Unknown(u) => format!("unknown: {}", u.why),
+        };
+        facts.insert(name, text);
+    };
+    let h = &s.host;
+    add("host".into(), &h.name);
+    add("kernel".into(), &h.kernel);
+    add("hypervisor".into(), &s.topology.hypervisor);
+    add("cpus online".into(), &Fact::Known(s.topology.online.to_string()));
+    add("smt".into(), &s.topology.smt_active.as_ref().map(|b| if *b { "on" } else { "off" }.to_string()));
+    add(
+        "irqbalance and other rivals".into(),
+        &h.rivals.as_ref().map(|r| if r.is_empty() { "none".into() } else { r.join(", ") }),
+    );
+    if let Some(p) = &h.power {
+        let words =
+            |m: &BTreeMap<String, CpuSet>| m.iter().map(|(k, v)| format!("{k} on {v}")).collect::<Vec<_>>().join(", ");
+        add("governor".into(), &p.governor.as_ref().map(words));
+        add("aspm".into(), &p.aspm);
+    }
+    for d in devs {
+        let Some(n) = s.nic(d) else { continue };
+        add(format!("{d} driver"), &n.driver);
+        add(format!("{d} firmware"), &n.firmware);
+        add(format!("{d} speed Mbit/s"), &n.link.speed_mbps.as_ref().map(u32::to_string));
+        add(format!("{d} mtu"), &n.link.mtu.as_ref().map(u32::to_string));
+        add(format!("{d} node"), &n.node.as_ref().map(|n| n.0.to_string()));
+        let channels = |c: &ringwise_model::Channels| format!("{} rx, {} tx", c.rx_queues(), c.tx_queues());
+        add(format!("{d} queues as found"), &n.channels.as_ref().map(channels));
+        let rings = |r: &ringwise_model::Rings| {
+            let one = |c: &Option<ringwise_model::Count>| c.as_ref().map_or("-".into(), |c| c.now.to_string());
+            format!("{} rx, {} tx", one(&r.rx), one(&r.tx))
+        };
+        add(format!("{d} rings as found"), &n.rings.as_ref().map(rings));
+        let coalesce =
+            |c: &ringwise_model::Coalesce| c.0.iter().map(|(k, v)| format!("{k} {v}")).collect::<Vec<_>>().join(", ");
+        add(format!("{d} moderation as found"), &n.coalesce.as_ref().map(coalesce));
+    }
+    let peer = load.peer_facts();
+    let mut h = Fnv::default();
+    facts.iter().chain(&peer).flat_map(|(k, v)| [k, v]).for_each(|t| h.text(t));
+    let hash = format!("{:016x}", h.finish());
+    Environment { hash, facts, peer, capture: None }
+}
+
+/// Facts of the host that may matter for the numbers and that no state changes.
+fn facts(host: &dyn Host) -> BTreeMap<String, String> {
+    let mut out = BTreeMap::new();
+    let mut file = |name: &str, path: &str| {
+        if let Ok(t) = host.read_text(path) {
+            out.insert(name.to_string(), t.trim().to_string());
+        }
+    };
+    file("kernel command line", "/proc/cmdline");
+    file("mitigations off", "/sys/devices/system/cpu/mitigations");
+    file("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    file("turbo off", "/sys/devices/system/cpu/intel_pstate/no_turbo");
+    file("idle driver", "/sys/devices/system/cpu/cpuidle/current_driver");
+    file("busy_poll", "/proc/sys/net/core/busy_poll");
+    file("netdev_budget", "/proc/sys/net/core/netdev_budget");
+    file("default qdisc", "/proc/sys/net/core/default_qdisc");
+    file("ip_forward", "/proc/sys/net/ipv4/ip_forward");
+    if let Ok(t) = host.read_text("/proc/cpuinfo") {
+        let of = |key: &str| t.lines().find_map(|l| Some(l.strip_prefix(key)?.split_once(':')?.1.trim().to_string()));
+        out.extend(of("model name").map(|v| ("cpu".to_string(), v)));
+    }
+    if let Ok(t) = host.read_text("/proc/modules") {
+        let filters = ["nf_tables", "ip_tables", "nf_conntrack"];
+        let there = filters.iter().filter(|f| t.lines().any(|l| l.split(' ').next() == Some(f)));
+        let list: Vec<&str> = there.copied().collect();
+        out.insert("packet filter".into(), if list.is_empty() { "none".into() } else { list.join(", ") });
+    }
+    out
+}

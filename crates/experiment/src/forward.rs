@@ -1,0 +1,396 @@
+//! `ringwise bench forward`: packets through this host, from the peer's ports to the peer's sink.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ringwise_bench::compare;
+use ringwise_bench::design::order;
+use ringwise_bench::forward::{self as recipe, Addresses, From, flow, frame_of_payload, spans};
+use ringwise_bench::rate::RateSearch;
+use ringwise_bench::result::{Limit, LoadResult, Point, Port, Rate, Trial};
+use ringwise_bench::side::{DevCount, Pktgen, Reply, Request, Side};
+use ringwise_model::{CpuSet, Snapshot};
+use ringwise_sys::routes::Routes;
+use ringwise_sys::{Host, hold};
+
+use crate::context::{Event, Measurement, TrialContext, Workload};
+use crate::error::{Error, Result};
+use crate::meter::Measured;
+use crate::session::{Experiment, Finished};
+use crate::sides::{PATIENCE, Sides, unexpected};
+
+/// Sources of the recipe in turn: as many as a device has room for rules, mostly.
+pub const SOURCES: u32 = 64;
+/// Of what is left of the interval between a rate that is lost at and one that is not.
+const PRECISION: f64 = 0.02;
+const MOST_TRIALS: u32 = 24;
+/// What RFC 2544's partial drop rate is called with here.
+const PARTIAL_PERCENT: f64 = 0.5;
+
+/// How packets are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recipe {
+    /// Random sources and destinations.
+    Random,
+    /// Sources in turn, each frame four times, CPUs kept awake.
+    Turn,
+}
+
+/// Packets through this host. Lists of numbers are axes of the session.
+#[derive(Debug, Clone)]
+pub struct ForwardSpec {
+    /// Ports here by which packets come in, and the one by which they go out.
+    pub into: Vec<String>,
+    pub out: String,
+    /// The peer's ports, one for each of `into`, and the one where packets arrive.
+    pub generators: Vec<String>,
+    pub sink: String,
+    pub recipe: Recipe,
+    pub addresses: Addresses,
+    /// Payload bytes; empty: those of the recipe.
+    pub sizes: Vec<u32>,
+    pub flows: Vec<u32>,
+    /// Offered packets a second; none: as many as can be had.
+    pub rates: Vec<f64>,
+    /// Ports in that are loaded at once.
+    pub interfaces: Vec<u32>,
+    /// Routes that are added while it is measured.
+    pub routes: Vec<u32>,
+    /// The highest rate is searched, up to the largest of `rates`.
+    pub find_rate: bool,
+    /// CPUs that generate; none: all of the peer, the last ones first, because a layout begins at the first.
+    pub cpus_peer: Option<CpuSet>,
+    /// The peer is a network namespace of this host: its CPUs are ours.
+    pub same_host: bool,
+}
+
+/// Packets of the peer, forwarded by this host, counted at the peer.
+pub struct Forward {
+    spec: ForwardSpec,
+    sides: Sides,
+    from: Vec<From>,
+    ports: Vec<Port>,
+    routes: Option<Routes>,
+    /// Where the last trial was: another state has its interrupts moved first.
+    state: String,
+    /// `/dev/cpu_dma_latency`, held as the recipe has it.
+    _awake: Option<hold::CpuLatency>,
+}
+
+impl Forward {
+    /// Errors: CPUs of the peer are unknown, a port here has no MAC address, CPUs cannot be kept awake.
+    pub fn new(spec: ForwardSpec, sides: Sides, s: &Snapshot, host: &dyn Host) -> Result<Self> {
+        let there: CpuSet = sides.hello.cpus.parse().unwrap_or_default();
+        let cpus: Vec<u32> = match &spec.cpus_peer {
+            Some(l) => l.iter().map(|c| c.0).collect(),
+            None => there.iter().map(|c| c.0).collect::<Vec<_>>().into_iter().rev().collect(),
+        };
+        if cpus.is_empty() {
+            return Err(Error::CpusUnknown { who: sides.peer.name().into(), here: false });
+        }
+        let mut from = Vec::new();
+        for (i, (generator, port)) in spec.generators.iter().zip(&spec.into).enumerate() {
+            let to_mac = host.read_text(&format!("/sys/class/net/{port}/address"))?.trim().to_string();
+            from.push(From { dev: generator.clone(), cpu: cpus[i % cpus.len()], to_mac });
+        }
+        let awake = match spec.recipe {
+            Recipe::Turn => Some(hold::cpu_latency(0).map_err(Error::CpuLatency)?),
+            Recipe::Random => None,
+        };
+        let out = s.nic(&spec.out);
+        let ports = vec![Port {
+            name: spec.out.clone(),
+            driver: out.and_then(|n| n.driver.known().cloned()).unwrap_or_default(),
+            speed_mbit_per_s: out.and_then(|n| n.link.speed_mbps.known()).map(|m| u64::from(*m)),
+        }];
+        Ok(Self { spec, sides, from, ports, routes: None, state: String::new(), _awake: awake })
+    }
+
+    /// Every port here that is counted.
+    pub fn devs(&self) -> Vec<String> {
+        self.spec.into.iter().chain([&self.spec.out]).cloned().collect()
+    }
+
+    fn load(&self, p: &Point, per_s: Option<f64>, cx: &TrialContext) -> Pktgen {
+        let n = p.interfaces.unwrap_or(u32::MAX) as usize;
+        let from = &self.from[..self.from.len().min(n)];
+        let (frame, time) = (frame_of_payload(p.size_bytes.unwrap_or(20)), cx.time);
+        let mut out = match self.spec.recipe {
+            Recipe::Random => recipe::greenhost(from, frame, per_s, time, self.spec.addresses),
+            Recipe::Turn => {
+                let sources = p.flows.unwrap_or(SOURCES);
+                recipe::redhat(from, frame, sources, per_s, time, self.spec.addresses)
+            }
+        };
+        out.warmup = cx.warmup;
+        out.count = from.iter().map(|f| f.dev.clone()).chain([self.spec.sink.clone()]).collect();
+        out
+    }
+
+    fn sent(&mut self, load: Pktgen, patience: Duration) -> Result<(Vec<LoadResult>, [Vec<DevCount>; 4])> {
+        match self.sides.peer.ask(Request::Pktgen(load), patience)? {
+            Reply::Generated { loads, counts } => Ok((loads, counts)),
+            other => Err(unexpected(&self.sides.peer, &other)),
+        }
+    }
+
+    /// An interrupt goes to its new CPU when it is raised the next time; a queue that is never empty raises none.
+    fn settle(&mut self, load: &Pktgen, state: &str) -> Result<()> {
+        if self.state == state {
+            return Ok(());
+        }
+        let thin = recipe::settle(load);
+        let patience = PATIENCE + thin.time;
+        self.sent(thin, patience)?;
+        self.state = state.to_string();
+        Ok(())
+    }
+
+    /// Sends at this rate, and what became of it.
+    fn once(&mut self, p: &Point, per_s: Option<f64>, state: &str, cx: &TrialContext) -> Result<Measurement> {
+        self.routes(p)?;
+        let load = self.load(p, per_s, cx);
+        self.settle(&load, state)?;
+        let frame = load.ports.first().map_or(0, |p| p.frame_bytes);
+        let (warmup, time, counted) = (load.warmup, load.time, load.count.clone());
+        let mut meter = cx.meter()?;
+        self.sides.peer.start(Request::Pktgen(load))?;
+        cx.wait(warmup)?;
+        meter.begin();
+        cx.wait(time)?;
+        let mut measured = meter.end()?;
+        let (loads, counts) = match self.sides.peer.finish(PATIENCE + time)? {
+            Reply::Generated { loads, counts } => (loads, counts),
+            other => return Err(unexpected(&self.sides.peer, &other)),
+        };
+        let [before, warm, end, last] = &counts;
+        let senders: Vec<String> = counted.iter().filter(|d| **d != self.spec.sink).cloned().collect();
+        let sink = [self.spec.sink.clone()];
+        let both = |a: &[DevCount], b: &[DevCount]| -> Result<recipe::Flow> {
+            let far = Error::Counts;
+            let (sent, arrived) = (spans(&senders, a, b).map_err(far)?, spans(&sink, a, b).map_err(far)?);
+            Ok(flow(&sent, &[], &[], Some(&arrived)))
+        };
+        // Rates are those of the window, losses those of the whole run: nothing is on its way at its ends.
+        let (whole, window) = (both(before, last)?, both(warm, end)?);
+        if whole.sent > 0 && whole.arrived == Some(0) {
+            return Err(self.nothing_arrived(cx));
+        }
+        let seconds = match (warm.first(), end.first()) {
+            (Some(a), Some(b)) if b.at_ns > a.at_ns => (b.at_ns - a.at_ns) as f64 / 1e9,
+            _ => time.as_secs_f64(),
+        };
+        let mut l = window.load(&loads, frame, seconds);
+        l.lost_percent = whole.lost_percent();
+        let mut doubts = Vec::new();
+        if let Some(o) = per_s.filter(|o| l.sent_per_s < 0.98 * o) {
+            doubts.push(format!("the generator sent {:.0} of {o:.0} packets/s", l.sent_per_s));
+        }
+        self.host_side(&mut measured, &l, frame);
+        let generator: Vec<_> = match self.spec.same_host {
+            true => measured.side.cpus.iter().filter(|c| self.from.iter().any(|f| f.cpu == c.cpu)).cloned().collect(),
+            false => Vec::new(),
+        };
+        let limit = recipe::limit(&l, &measured.side, &self.ports, &generator);
+        Ok(Measurement { loads: vec![l], measured, limit, doubts })
+    }
+
+    /// Line rate of the port out, and what was lost between the ports of this host.
+    fn host_side(&self, m: &mut Measured, l: &LoadResult, frame: u32) {
+        let link = |dev: &str| m.rates.links.get(dev);
+        let received: Option<u64> = self.spec.into.iter().map(|d| link(d)?.rx.packets).sum();
+        let forwarded = link(&self.spec.out).and_then(|l| l.tx.packets);
+        let per_s = |n: Option<u64>| n.map(|n| n as f64 / m.seconds);
+        let (received_per_s, forwarded_per_s) = (per_s(received), per_s(forwarded));
+        m.side.received_per_s = received_per_s;
+        m.side.transmitted_per_s = forwarded_per_s;
+        let lost = |from: Option<f64>, to: Option<f64>| -> Option<u64> {
+            let n = (from? - to?) * m.seconds;
+            // Both ends of the window have packets on their way.
+            (n > 0.001 * from? * m.seconds).then_some(n as u64)
+        };
+        let places = [
+            ("wire or ring in", lost(Some(l.sent_per_s), received_per_s)),
+            ("between the ports", lost(received_per_s, forwarded_per_s)),
+            ("wire or ring behind", lost(forwarded_per_s, Some(l.done_per_s))),
+        ];
+        for (place, n) in places {
+            if let Some(n) = n {
+                m.side.lost.insert(place.into(), n);
+            }
+        }
+        match self.ports.first().and_then(|p| p.speed_mbit_per_s).filter(|s| *s > 0) {
+            Some(speed) => {
+                let line = recipe::line_rate_per_s(speed, frame);
+                m.side.line_rate_percent = forwarded_per_s.map(|r| 100.0 * r / line);
+                m.side.budget_ns_per_packet = recipe::budget_ns(speed, frame);
+            }
+            None => {
+                m.side.line_rate_percent = None;
+                m.side.unknown.insert("line rate".into(), format!("{} does not say its speed", self.spec.out));
+            }
+        }
+        if let (Some(ns), Some(n)) = (m.side.cpu_ns_per_packet, forwarded.filter(|n| *n > 0)) {
+            // For each packet that was forwarded, not received.
+            let packets = received.unwrap_or(n).max(n);
+            m.side.cpu_ns_per_packet = Some(ns * packets as f64 / n as f64);
+            m.side.cycles_per_packet = m.side.cycles_per_packet.map(|c| c * packets as f64 / n as f64);
+        }
+    }
+
+    fn nothing_arrived(&self, cx: &TrialContext) -> Error {
+        let mut hints = Vec::new();
+        for dev in self.spec.into.iter().map(String::as_str).chain(["all"]) {
+            let path = format!("/proc/sys/net/ipv4/conf/{dev}/rp_filter");
+            if cx.host.read_text(&path).is_ok_and(|t| t.trim() == "1") {
+                hints.push(format!("rp_filter of {dev} is 1: sources that are not routed back are dropped"));
+            }
+        }
+        hints.push(format!(
+            "the route to {}/24 by {} and a neighbour behind it (ip route, ip neighbour)",
+            self.spec.addresses.destinations, self.spec.out
+        ));
+        hints.push("the order of --in and --gen".into());
+        Error::NothingArrived { sink: self.spec.sink.clone(), look_at: hints }
+    }
+
+    fn routes(&mut self, p: &Point) -> Result<()> {
+        let wanted = p.routes.unwrap_or(0);
+        if self.routes.as_ref().map_or(0, Routes::count) != wanted {
+            self.routes = None;
+            if wanted > 0 {
+                self.routes = Some(Routes::add(wanted)?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Forward {
+    /// The highest rate that is tried: `--rate`, else what the ports in carry together.
+    fn top(&self, p: &Point) -> f64 {
+        let n = p.interfaces.map_or(self.from.len(), |n| self.from.len().min(n as usize)) as f64;
+        let frame = frame_of_payload(p.size_bytes.unwrap_or(20));
+        let speed = self.ports.first().and_then(|p| p.speed_mbit_per_s).filter(|s| *s > 0).unwrap_or(10_000);
+        let asked = self.spec.rates.iter().copied().fold(None, |m: Option<f64>, r| Some(m.map_or(r, |m| m.max(r))));
+        asked.unwrap_or_else(|| n * recipe::line_rate_per_s(speed, frame))
+    }
+}
+
+impl Workload for Forward {
+    fn name(&self) -> &'static str {
+        "forward"
+    }
+
+    fn driver(&self) -> &'static str {
+        "pktgen"
+    }
+
+    fn peer(&self) -> Option<String> {
+        Some(self.sides.peer.name().to_string())
+    }
+
+    fn peer_facts(&self) -> BTreeMap<String, String> {
+        self.sides.facts()
+    }
+
+    fn points(&self) -> Vec<Point> {
+        let l = &self.spec;
+        let sizes = if l.sizes.is_empty() { recipe::GREENHOST_SIZES.to_vec() } else { l.sizes.clone() };
+        let some = |list: &[u32]| -> Vec<Option<u32>> {
+            if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }
+        };
+        // The rates of a search are not its points.
+        let rates =
+            if l.find_rate || l.rates.is_empty() { vec![None] } else { l.rates.iter().copied().map(Some).collect() };
+        let mut out = Vec::new();
+        for size in sizes {
+            for interfaces in some(&l.interfaces) {
+                for routes in some(&l.routes) {
+                    for flows in some(&l.flows) {
+                        for offered_per_s in &rates {
+                            out.push(Point {
+                                size_bytes: Some(size),
+                                interfaces,
+                                routes,
+                                flows,
+                                offered_per_s: *offered_per_s,
+                                ..Point::default()
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn trial(&mut self, p: &Point, state: &str, cx: &TrialContext) -> Result<Measurement> {
+        self.once(p, p.offered_per_s, state, cx)
+    }
+
+    fn end(&mut self) {
+        self.routes = None;
+        self.sides.stop();
+    }
+}
+
+impl Experiment<'_> {
+    /// The highest rates in every block, state and point, in the order of trials.
+    ///
+    /// Errors: as [`Experiment::run`].
+    pub fn find_rates(mut self, load: &mut Forward) -> Result<Finished> {
+        let mut trials = Vec::new();
+        let mut rates = Vec::new();
+        let broken = self.rates(load, &mut trials, &mut rates).err();
+        load.end();
+        // The offered rates are none of the points.
+        let comparisons = compare::rates(&self.session, &rates);
+        self.finish(trials, rates, comparisons, broken)
+    }
+
+    fn rates(&mut self, load: &mut Forward, trials: &mut Vec<Trial>, rates: &mut Vec<Rate>) -> Result<()> {
+        let points = load.points();
+        let d = self.session.design.clone();
+        for slot in order(self.session.states.len(), points.len(), d.blocks, 0, d.seed) {
+            let (point, state) = (&points[slot.point], self.state(&slot));
+            let top = load.top(point);
+            let mut search = RateSearch::new(top / 1000.0, top, &[0.0, PARTIAL_PERCENT], PRECISION, MOST_TRIALS);
+            let mut tried = 0;
+            while let Some(per_s) = search.ask() {
+                self.go(slot.state, self.one() * MOST_TRIALS.saturating_sub(tried).max(1))?;
+                tried += 1;
+                let at_s = self.begin.elapsed().as_secs_f64();
+                let got = load.once(point, Some(per_s), &state, &self.cx)?;
+                self.switch.holds()?;
+                self.cx.links()?;
+                let (sent, lost_percent) =
+                    got.loads.first().map_or((0.0, 100.0), |l| (l.sent_per_s, l.lost_percent.unwrap_or(100.0)));
+                (self.tell)(&Event::Rate { slot: &slot, state: &state, point, per_s, lost_percent });
+                search.saw(sent, lost_percent);
+                let point = Point { offered_per_s: Some(per_s), ..point.clone() };
+                trials.push(self.keep(point, &slot, at_s, got)?);
+            }
+            for loss_percent in [0.0, PARTIAL_PERCENT] {
+                let f = search.result(loss_percent);
+                let limit = match f.limit {
+                    Limit::Unknown => trials.last().map(|t| t.limit.clone()).unwrap_or_default(),
+                    known => known,
+                };
+                let rate = Rate {
+                    point: point.clone(),
+                    state: state.clone(),
+                    block: slot.block,
+                    loss_percent,
+                    found_per_s: f.found_per_s,
+                    above_per_s: f.above_per_s,
+                    trials: f.trials,
+                    limit,
+                };
+                self.keep_rate(&rate)?;
+                rates.push(rate);
+            }
+        }
+        Ok(())
+    }
+}

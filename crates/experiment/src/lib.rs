@@ -1,0 +1,33 @@
+//! The sessions of `ringwise bench`: states of the host under test are applied one after the other, a load runs in each of them,
+//! and what was measured is compared.
+//!
+//! ```text
+//!   Prepared states ─► Switch (apply: one transaction on trial each) ─┐
+//!   Workload (Messages, Forward) ─► Sides (bench) + Meter (observe) ──┴─► Experiment ─► Finished
+//! ```
+//!
+//! The caller reads the command line, plans the states, asks, and prints what [`Event`] reports. Load, order of trials and
+//! statistics are those of `ringwise_bench`; each result is written to a file as soon as there is one.
+#![forbid(unsafe_code)]
+
+mod context;
+mod environment;
+mod error;
+mod forward;
+mod messages;
+mod meter;
+mod search;
+mod session;
+mod sides;
+mod states;
+
+pub use context::{Event, Measurement, TrialContext, Workload};
+pub use environment::{caveat, environment, ports};
+pub use error::{Class, Error, Result};
+pub use forward::{Forward, ForwardSpec, Recipe, SOURCES};
+pub use messages::{Driver, Kind, Level, Messages, MessagesSpec};
+pub use meter::Measured;
+pub use search::{Among, Candidate, candidates, metric};
+pub use session::{Experiment, Finished, ResultsFile};
+pub use sides::{Sides, address};
+pub use states::{Prepared, Switch};

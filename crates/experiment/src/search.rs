@@ -1,0 +1,181 @@
+//! Queue count, ring size, moderation and placement for one workload, by successive halving within a time.
+
+use std::time::{Duration, Instant};
+
+use ringwise_bench::compare;
+use ringwise_bench::design::Slot;
+use ringwise_bench::halving::{Halving, Outcome, Who};
+use ringwise_bench::result::{Metric, Phase, Point, Trial};
+use ringwise_model::{Count, Goal, Snapshot};
+
+use crate::context::{Event, Workload};
+use crate::error::{Class, Error, Result};
+use crate::session::{Experiment, Finished};
+
+/// What is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    /// Goals.
+    Placement,
+    /// Microseconds between interrupts.
+    Moderation,
+    /// Their number.
+    Queues,
+    /// Their size.
+    Rings,
+}
+
+/// A state that may be better than the one that was found; of every interface under test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Candidate {
+    Goal(Goal),
+    RxUsecs(u32),
+    Queues(u32),
+    RxRing(u32),
+    /// Goal stream, a receive ring of this size, and moderation of so many microseconds.
+    Bulk {
+        ring: u32,
+        usecs: u32,
+    },
+}
+
+/// What one can do about an interface, each alone, and the most likely together. `among` empty: all of it.
+/// `disruption`: also what interrupts traffic, queues and rings.
+pub fn candidates(s: &Snapshot, devs: &[String], among: &[Among], disruption: bool) -> Vec<Candidate> {
+    let of = |kind: Among| among.is_empty() || among.contains(&kind);
+    let mut out = Vec::new();
+    if of(Among::Placement) {
+        let goals = [Goal::Balanced, Goal::Forward, Goal::Rpc, Goal::Stream, Goal::Latency];
+        out.extend(goals.map(Candidate::Goal));
+    }
+    if of(Among::Moderation) {
+        out.extend([0, 20, 62, 125].map(Candidate::RxUsecs));
+    }
+    if !disruption {
+        return out;
+    }
+    let nic = devs.first().and_then(|d| s.nic(d));
+    let most = nic.and_then(|n| n.channels.known()).and_then(|c| c.combined.as_ref()).map_or(0, |c: &Count| c.max);
+    let cores = u32::try_from(s.topology.online.iter().count()).unwrap_or(1);
+    let mut n = 1;
+    while n <= most.min(cores) && of(Among::Queues) {
+        out.push(Candidate::Queues(n));
+        n *= 2;
+    }
+    let ring = nic.and_then(|n| n.rings.known()).and_then(|r| r.rx.as_ref()).map(|c: &Count| (c.now, c.max));
+    if let Some((now, max)) = ring.filter(|_| of(Among::Rings)) {
+        let sizes = [now * 4, max, now / 2].into_iter().filter(|n| *n != now && (64..=max).contains(n));
+        out.extend(sizes.map(Candidate::RxRing));
+        out.push(Candidate::Bulk { ring: max, usecs: 62 });
+    }
+    out
+}
+
+/// What a candidate is measured by.
+pub fn metric(load: &dyn Workload) -> Metric {
+    if load.name() == "rr" { Metric::LatencyP99 } else { Metric::Rate }
+}
+
+/// Higher is better.
+fn score(t: &Trial, metric: Metric) -> Option<f64> {
+    let v = compare::value(t, metric).filter(|v| *v > 0.0)?;
+    Some(if metric.higher_is_better() { v } else { 1e9 / v })
+}
+
+impl Experiment<'_> {
+    /// Searches the best of the states behind the first one, at `point`, within `budget`. None: the search was broken off.
+    ///
+    /// Errors: as [`Experiment::run`].
+    pub fn search(
+        mut self,
+        load: &mut dyn Workload,
+        point: &Point,
+        budget: Duration,
+    ) -> Result<(Finished, Option<Outcome>)> {
+        let mut trials = Vec::new();
+        let mut proof = None;
+        let searched = self.halve(load, point, budget, &mut trials, &mut proof);
+        load.end();
+        let (outcome, broken) = match searched {
+            Ok(o) => (Some(o), None),
+            Err(e) => (None, Some(e)),
+        };
+        // Trials that chose one would flatter it: only those of the proof are compared.
+        let comparisons = compare::compare(&self.session, &trials[proof.unwrap_or(trials.len())..]);
+        Ok((self.finish(trials, Vec::new(), comparisons, broken)?, outcome))
+    }
+
+    fn halve(
+        &mut self,
+        load: &mut dyn Workload,
+        p: &Point,
+        budget: Duration,
+        trials: &mut Vec<Trial>,
+        proof: &mut Option<usize>,
+    ) -> Result<Outcome> {
+        let metric = metric(load);
+        let begin = Instant::now();
+        let candidates = self.session.states.len() - 1;
+        if candidates == 0 {
+            return Err(Error::NoCandidate);
+        }
+        // What one takes here, switching and putting back included, nobody knows before.
+        self.one_trial(load, p, (Phase::Calibration, 1, 0, 0), trials)?;
+        let each = begin.elapsed().max(Duration::from_millis(1));
+        trials.clear();
+        let seconds = each.as_secs_f64();
+        let most = (budget.saturating_sub(begin.elapsed()).as_secs_f64() / seconds) as u32;
+        let d = &self.session.design;
+        let mut h = Halving::new(candidates, most, d.alpha, d.equivalent_percent, d.seed)
+            .map_err(|error| Error::TooShort { error, seconds })?;
+        let mut block = 0;
+        loop {
+            let asked = h.ask().to_vec();
+            if asked.is_empty() || begin.elapsed() > budget {
+                break;
+            }
+            // The last one and the start: the proof.
+            if asked.len() == 2 {
+                proof.get_or_insert(trials.len());
+            }
+            let mut scores = Vec::new();
+            for (order, who) in (0..).zip(&asked) {
+                let state = match who {
+                    Who::Start => 0,
+                    Who::Candidate(c) => c + 1,
+                };
+                let n = trials.len();
+                match self.one_trial(load, p, (Phase::Measure, state, block, order), trials) {
+                    Ok(()) => scores.push(trials.get(n).and_then(|t| score(t, metric))),
+                    // A candidate that cannot be had here is out; the host was put back.
+                    Err(e) if e.class() == Class::PutBack && state != 0 && self.cx.go_on().is_ok() => {
+                        (self.tell)(&Event::CandidateFailed(&e));
+                        scores.push(None);
+                    }
+                    Err(e) => return Err(e),
+                }
+            }
+            h.saw(&scores);
+            block += 1;
+        }
+        h.outcome().ok_or(Error::TimeOver)
+    }
+
+    fn one_trial(
+        &mut self,
+        load: &mut dyn Workload,
+        p: &Point,
+        (phase, state, block, order): (Phase, usize, u32, u32),
+        trials: &mut Vec<Trial>,
+    ) -> Result<()> {
+        self.cx.go_on()?;
+        self.go(state, self.one())?;
+        let slot = Slot { phase, block, order, state, point: 0, second: false };
+        let at_s = self.begin.elapsed().as_secs_f64();
+        let got = self.measured(load, p, &self.state(&slot))?;
+        let trial = self.keep(p.clone(), &slot, at_s, got)?;
+        (self.tell)(&Event::Candidate { trial: &trial });
+        trials.push(trial);
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! The two ends: this process, and the peer behind TCP, ssh or a network namespace.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+use ringwise_bench::local::LocalSide;
+use ringwise_bench::remote::RemoteSide;
+use ringwise_bench::side::{Hello, Reply, Request, Side};
+use ringwise_model::words::visible;
+use ringwise_model::{CpuSet, Fact, Snapshot};
+
+use crate::error::{Error, Result};
+
+/// What every request but a load has time for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Sides {
+    pub(crate) here: LocalSide,
+    pub(crate) peer: RemoteSide,
+    pub(crate) hello: Hello,
+}
+
+impl Sides {
+    /// `bench serve` at an address.
+    ///
+    /// Errors: unreachable, another version, another secret.
+    pub fn tcp(at: SocketAddr, secret: Option<&str>) -> Result<Self> {
+        Ok(Self::with(RemoteSide::tcp(at, secret)?))
+    }
+
+    /// `bench serve` that is started on another host.
+    ///
+    /// Errors: as [`Sides::tcp`], and what ssh reports.
+    pub fn ssh(host: &str) -> Result<Self> {
+        if host.starts_with('-') {
+            return Err(Error::NotAHost(host.into()));
+        }
+        let mut c = Command::new("ssh");
+        c.args(["-o", "BatchMode=yes", "--", host, "ringwise", "bench", "serve", "--stdio"]);
+        c.process_group(0);
+        Ok(Self::with(RemoteSide::child(c, host)?))
+    }
+
+    /// This program once more, in a network namespace (as `ip netns` has it).
+    ///
+    /// Errors: as [`Sides::tcp`]; the namespace does not exist.
+    pub fn netns(name: &str) -> Result<Self> {
+        let mut c = Command::new(std::env::current_exe().map_err(Error::NoProgram)?);
+        c.args(["bench", "serve", "--stdio", "--netns", name]);
+        // Ctrl-C is for us: it ends when its input does.
+        c.process_group(0);
+        Ok(Self::with(RemoteSide::child(c, &format!("namespace {name}"))?))
+    }
+
+    fn with(peer: RemoteSide) -> Self {
+        let hello = peer.hello().clone();
+        Self { here: LocalSide::new("this host"), peer, hello }
+    }
+
+    pub(crate) fn facts(&self) -> BTreeMap<String, String> {
+        let h = &self.hello;
+        let list = [("host", &h.host), ("kernel", &h.kernel), ("cpus online", &h.cpus), ("ringwise", &h.ringwise)];
+        list.into_iter().map(|(k, v)| (k.to_string(), v.clone())).collect::<BTreeMap<_, _>>()
+    }
+
+    /// Who answers, and who loads.
+    pub(crate) fn pair(&mut self, here_loads: bool) -> (&mut dyn Side, &mut dyn Side) {
+        match here_loads {
+            false => (&mut self.here, &mut self.peer),
+            true => (&mut self.peer, &mut self.here),
+        }
+    }
+
+    /// Ends what either answers; errors of something that is gone already are nobody's concern.
+    pub(crate) fn stop(&mut self) {
+        let _ = self.here.ask(Request::Stop, PATIENCE);
+        let _ = self.peer.ask(Request::Stop, PATIENCE);
+    }
+}
+
+/// The words of a reply that is not the one that belongs there.
+pub(crate) fn unexpected(side: &dyn Side, reply: &Reply) -> Error {
+    let name = side.name().to_string();
+    match reply {
+        Reply::Failed { why } => Error::SideFailed { side: name, why: visible(why).into_owned() },
+        _ => Error::Unexpected { side: name, reply: format!("{reply:?}") },
+    }
+}
+
+/// The first global address of the interface, IPv4 before IPv6.
+///
+/// Errors: it has none, or its addresses are unknown.
+pub fn address(dev: &str, s: &Snapshot) -> Result<IpAddr> {
+    let none = |why: &str| Error::NoAddress { dev: dev.into(), why: why.into() };
+    let nic = s.nic(dev).ok_or_else(|| none("is not here"))?;
+    let list = match &nic.addresses {
+        Fact::Known(l) => l.as_slice(),
+        Fact::Absent => &[],
+        Fact::Unknown(u) => return Err(none(&format!("has addresses that could not be read: {}", u.why))),
+    };
+    let mut found: Vec<IpAddr> = list.iter().filter_map(|t| t.split('/').next()?.parse().ok()).collect();
+    found.retain(|ip| match ip {
+        IpAddr::V4(v) => !v.is_link_local(),
+        IpAddr::V6(v) => !v.is_unicast_link_local(),
+    });
+    found.sort_by_key(IpAddr::is_ipv6);
+    found.first().copied().ok_or_else(|| none("has no address that a peer could load"))
+}
+
+/// CPUs of the threads at one end.
+pub(crate) fn cpus(wanted: Option<&CpuSet>, online: &str) -> Vec<u32> {
+    let all = || online.parse::<CpuSet>().unwrap_or_default();
+    wanted.cloned().unwrap_or_else(all).iter().map(|c| c.0).collect()
+}

@@ -1,0 +1,176 @@
+//! The states that are compared, and the way from one to another.
+//!
+//! Every state is one transaction from the host as found, on trial: a guard puts it back when this process is gone, at the
+//! latest when the time ends that its measurement may take. Between two states the host is as found.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ringwise_apply::guard::settle;
+use ringwise_apply::{Policy, Request, Store, Verdict, pending, undo_now};
+use ringwise_bench::result::State;
+use ringwise_discover::Options;
+use ringwise_knob::{Setting, Step, compare};
+use ringwise_model::{DevId, Fact};
+use ringwise_sys::Host;
+
+use crate::context::Event;
+use crate::error::{Error, Result};
+
+/// For a guard to put back, channels and links included.
+const BOUND: Duration = Duration::from_secs(120);
+
+/// A state that can be switched to.
+#[derive(Debug)]
+pub struct Prepared {
+    pub state: State,
+    /// The devices that the steps name, and the steps from the host as found; none: it is the host as found.
+    pub plan: Option<(Vec<DevId>, Vec<Step>)>,
+}
+
+impl Prepared {
+    /// Settings that are changed for it; `None`: it is the host as found.
+    pub fn changes(&self) -> Option<usize> {
+        self.plan.as_ref().map(|(_, steps)| steps.len())
+    }
+}
+
+/// The host, from state to state.
+pub struct Switch<'a> {
+    host: &'a Arc<dyn Host>,
+    policy: Policy,
+    store: Store,
+    /// Who switches; the title and the steps are those of each state.
+    request: Request,
+    states: Vec<Prepared>,
+    at: usize,
+    transaction: Option<u64>,
+    /// When the guard puts it back.
+    until: Instant,
+    /// What the states' steps found; it must be so in the end.
+    start: Vec<Setting>,
+    /// What the state that is in force is not, although it was asked for.
+    pub(crate) doubts: Vec<String>,
+    /// Where it could not be put back as it was.
+    not_back: Vec<String>,
+}
+
+/// Not any state.
+const NOWHERE: usize = usize::MAX;
+
+impl<'a> Switch<'a> {
+    /// `policy`: its guard is needed, and its stop ends the session. `request`: who switches, without steps.
+    pub fn new(host: &'a Arc<dyn Host>, store: Store, policy: Policy, request: Request, states: Vec<Prepared>) -> Self {
+        let mut start: Vec<Setting> = Vec::new();
+        for step in states.iter().filter_map(|p| p.plan.as_ref()).flat_map(|(_, steps)| steps) {
+            if let Fact::Known(from) = &step.from
+                && !start.contains(from)
+            {
+                start.push(from.clone());
+            }
+        }
+        let (doubts, not_back) = Default::default();
+        let until = Instant::now();
+        Self { host, policy, store, request, states, at: NOWHERE, transaction: None, until, start, doubts, not_back }
+    }
+
+    /// The host is in this state when it returns, for `hold` at least; what measures longer is put back meanwhile.
+    ///
+    /// Errors: it was refused, or could not be applied or restored.
+    pub fn go(&mut self, to: usize, hold: Duration, tell: &mut dyn FnMut(&Event)) -> Result<()> {
+        // It stays, unless its time would be over before.
+        if self.at == to && (self.transaction.is_none() || Instant::now() + hold <= self.until) {
+            return Ok(());
+        }
+        self.back("another state is measured")?;
+        let Prepared { state, plan } = &self.states[to];
+        let Some((devices, steps)) = plan.as_ref().filter(|(_, steps)| !steps.is_empty()) else {
+            self.at = to;
+            return Ok(());
+        };
+        let mut policy = self.policy.clone();
+        // Counted from the end of the verification, so it is a little later.
+        self.until = Instant::now() + hold;
+        (policy.trial, policy.tied) = (Some(hold), true);
+        policy.differs = !steps.is_empty();
+        let request = Request {
+            devices: devices.clone(),
+            steps: steps.clone(),
+            title: Title::Bench { state: Some(state.name.clone()) },
+            ..self.request.clone()
+        };
+        let name = &state.name;
+        tell(&Event::Switching { state: name });
+        let mut event = |e: &ringwise_apply::Event| tell(&Event::Apply(e));
+        let done = ringwise_apply::run(self.host, &request, &self.store, &policy, &mut event);
+        let o = done.map_err(|error| Error::Apply { state: Some(name.clone()), error })?;
+        match o.verdict {
+            Verdict::Applied => self.transaction = o.trial.as_ref().and(o.transaction),
+            Verdict::NothingToDo => {}
+            verdict => {
+                let why = o.failed.map(|f| format!("{}: {}", f.meaning, f.words)).unwrap_or_default();
+                let put_back = verdict != Verdict::PutBackIncomplete;
+                return Err(Error::NotApplied { state: name.clone(), why, put_back });
+            }
+        }
+        let asked = |s: &Setting| s.address().map_or_else(|| s.value_text(), |a| format!("{a} {}", s.value_text()));
+        let ignored = o.ignored.iter().map(|i| format!("accepted and not done: {}", asked(&i.asked)));
+        let refused = o.refused.iter().map(|r| format!("refused: {}: {}", asked(&r.asked), r.failure.words));
+        let instead = o.instead.iter().map(|i| format!("{} instead of {}", asked(&i.kept), asked(&i.asked)));
+        self.doubts = ignored.chain(refused).chain(instead).map(|d| format!("state {name}: {d}")).collect();
+        for d in &self.doubts {
+            tell(&Event::Doubt(d));
+        }
+        self.at = to;
+        Ok(())
+    }
+
+    /// Whether the state that was switched to is in force still: its trial has not been ended by the clock or somebody.
+    pub(crate) fn holds(&self) -> Result<()> {
+        let Some(id) = self.transaction else { return Ok(()) };
+        let (host, _) = ringwise_discover::host(self.host.as_ref());
+        match pending(&self.store, &host)? {
+            Some(p) if p.transaction == id => Ok(()),
+            _ => Err(Error::TrialEnded(id)),
+        }
+    }
+
+    /// To the host as found.
+    fn back(&mut self, why: &str) -> Result<()> {
+        self.doubts.clear();
+        let Some(id) = self.transaction else { return Ok(()) };
+        self.at = NOWHERE;
+        if let Err(e) = undo_now(&self.store, id, "bench", why, self.host.unix_time())
+            && e.refusal().is_none()
+        {
+            return Err(e.into());
+        }
+        // A stop that was asked for must not stop what puts back.
+        let patient = Policy { guard: self.policy.guard.clone(), ..Policy::default() };
+        let o = settle(self.host, &self.store, id, BOUND, &patient, &mut |_| {})?;
+        let Some(o) = o else {
+            return Err(Error::StillPuttingBack(id));
+        };
+        self.transaction = None;
+        if o.verdict == Verdict::PutBackIncomplete {
+            self.not_back.extend(o.put_back_incomplete.iter().map(|n| format!("{}: {}", n.was.value_text(), n.why)));
+            return Err(Error::PutBackIncomplete { transaction: id, left: self.not_back.clone() });
+        }
+        Ok(())
+    }
+
+    /// The end: as found, and looked at. What is not as it was, in words.
+    pub(crate) fn restored(&mut self) -> Result<Vec<String>> {
+        self.back("the measurement has ended")?;
+        let mut wrong = std::mem::take(&mut self.not_back);
+        if !self.start.is_empty() {
+            let options = Options { skip_rivals: false, ..Options::all() };
+            let now = ringwise_discover::snapshot(self.host, &options)?;
+            for s in self.start.iter().filter(|s| !compare(s, &now).holds()) {
+                let what = s.address().map(|a| a.to_string()).unwrap_or_default();
+                wrong.push(format!("{what} was {}", s.value_text()));
+            }
+        }
+        Ok(wrong)
+    }
+}
