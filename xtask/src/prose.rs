@@ -17,9 +17,9 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("cli/src/cmd/bench/states.rs", "error: ", "a message of the argument parser"),
     ("cli/src/cmd/hands.rs", "take over", "the answer of a person"),
     ("cli/src/cmd/bench/states.rs", "flow-type ", "a flow rule as ethtool takes it"),
-    ("cli/src/cmd/persist/place.rs", " - ", "/proc/self/mountinfo"),
     ("recording/src/record.rs", "begin ", "the format of recordings"),
     ("flow/src/rules.rs", " m ", "the mask of a flow rule as ethtool takes it"),
+    ("persist/src/place.rs", " - ", "/proc/self/mountinfo"),
     ("observe/src/flat.rs", "sample ", "the format of recordings"),
 ];
 

@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 pub mod args;
-pub mod boot;
 mod cmd;
 mod disturbs;
 pub mod exit;

@@ -11,7 +11,7 @@ use ringwise_apply::{Policy, Request, Store, Verdict, pending, undo_now};
 use ringwise_bench::result::State;
 use ringwise_discover::Options;
 use ringwise_knob::{Setting, Step, compare};
-use ringwise_model::{DevId, Fact};
+use ringwise_model::{DevId, Fact, Title};
 use ringwise_sys::Host;
 
 use crate::context::Event;

@@ -8,6 +8,7 @@ use ringwise_apply::{Policy, Request};
 use ringwise_emit::summary::{name, summary};
 use ringwise_knob::Setting;
 use ringwise_model::{Requested, Snapshot, Title};
+use ringwise_persist::BootRun;
 use ringwise_plan::Plan;
 
 use super::goals;
@@ -18,7 +19,7 @@ use super::reviewed;
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
 use super::trial;
 use crate::args::{ApplyArgs, Common, From};
-use crate::cmd::persist::at_boot;
+use crate::cmd::persist;
 use crate::cmd::plan::{self, Made, make};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -35,15 +36,21 @@ pub(super) fn run(a: &ApplyArgs, common: &Common) -> Result<Status> {
         return plan::print_config(&a.devs, &a.intent, &From::default(), common);
     }
     if !a.boot {
-        return applied(a, common);
+        return applied(a, None, common);
     }
-    let Some(_alone) = at_boot::may_begin(a, common)? else { return Ok(Status::Ok) };
-    let ended = applied(a, common);
-    at_boot::ended(&ended, common)?;
+    let Some(mut boot) = persist::may_begin(a, common)? else { return Ok(Status::Ok) };
+    let ended = applied(a, Some(&mut boot), common);
+    let nothing_stays = match &ended {
+        Ok(s) => *s == Status::PutBack,
+        Err(f) => matches!(f.status, Status::PutBack | Status::Refused),
+    };
+    if nothing_stays {
+        boot.nothing_stays()?;
+    }
     ended
 }
 
-fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
+fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result<Status> {
     let source = source::live()?;
     let style = crate::style::detect(common);
     let file = reviewed::file(a, &source)?;
@@ -112,8 +119,10 @@ fn applied(a: &ApplyArgs, common: &Common) -> Result<Status> {
     policy.trial = trial::wanted(a);
     policy.watch = a.watch;
     policy.differs = differs;
-    if a.boot && !plan.steps.is_empty() {
-        at_boot::begins(&source, common)?;
+    if let Some(boot) = boot
+        && !plan.steps.is_empty()
+    {
+        boot.applying(source.host.unix_time())?;
     }
     let devs: Vec<String> = plan.devices.iter().map(|d| d.name.clone()).collect();
     let mut measure = a.measure.map(|time| Measure::new(&source, common, devs, time));

@@ -12,7 +12,6 @@ use serde_json::json;
 
 use super::transaction::{store, words};
 use crate::args::{Common, StatusArgs};
-use crate::boot;
 use crate::exit::{Result, Status};
 use crate::out;
 use crate::source;
@@ -93,7 +92,8 @@ fn standing_of(
     since_boot: Duration,
 ) -> Standings {
     let dir = store.dirs().first().cloned().unwrap_or_default();
-    let mut st = Standings { boot: Some(boot::kept(Path::new("/"), &dir)), since_boot, ..Standings::default() };
+    let mut st =
+        Standings { boot: Some(ringwise_persist::kept(Path::new("/"), &dir)), since_boot, ..Standings::default() };
     match journals {
         Ok(j) => {
             let (v, list) = (j.verify(s), j.history(&s.host));

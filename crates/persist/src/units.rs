@@ -1,16 +1,20 @@
 //! The files of `ringwise persist`: a service at boot, one for an interface that comes late, and who starts them.
 
-use crate::boot;
+use crate::paths::{LATE, LIVED, RULES, SERVICE, TIMER, names};
 
-/// What they say in common.
-pub(super) struct Units<'a> {
+/// What the files have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Units<'a> {
+    /// The program, as its absolute path.
     pub program: &'a str,
+    /// The configuration that is applied.
     pub config: &'a str,
+    /// `--state-dir`
     pub state_dir: Option<&'a str>,
 }
 
 /// By it a file of ours is known.
-pub(super) const HEAD: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
+pub(crate) const HEAD: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
 
 /// Of every unit. A system call that systemd does not know fails as on a kernel that does not have it; older ones
 /// have `close_range` in no group.
@@ -59,14 +63,8 @@ ProtectControlGroups=yes
 
 impl Units<'_> {
     /// Path below the root, and text.
-    pub(super) fn files(&self) -> Vec<(&'static str, String)> {
-        vec![
-            (boot::SERVICE, self.service()),
-            (boot::LATE, self.late()),
-            (boot::LIVED, self.lived()),
-            (boot::TIMER, timer()),
-            (boot::RULES, rules()),
-        ]
+    pub(crate) fn files(&self) -> Vec<(&'static str, String)> {
+        vec![(SERVICE, self.service()), (LATE, self.late()), (LIVED, self.lived()), (TIMER, timer()), (RULES, rules())]
     }
 
     fn program(&self) -> String {
@@ -107,7 +105,7 @@ WantedBy=multi-user.target
 ",
             sandbox = self.sandbox(APPLIES),
             config = percent(self.config),
-            names = boot::names(self.config),
+            names = names(self.config),
             apply = self.apply(),
             program = self.program(),
         )
@@ -188,6 +186,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mark::ALONE_WITHIN;
 
     #[test]
     fn no_unit_is_ordered_before_the_network() {
@@ -205,7 +204,7 @@ mod tests {
         for text in [u.service(), u.late()] {
             let minutes = text.lines().find_map(|l| l.strip_prefix("TimeoutStartSec=")?.strip_suffix("min"));
             let start = std::time::Duration::from_secs(60 * minutes.unwrap().parse::<u64>().unwrap());
-            assert!(start >= boot::ALONE_WITHIN + std::time::Duration::from_secs(60), "{text}");
+            assert!(start >= ALONE_WITHIN + std::time::Duration::from_secs(60), "{text}");
             assert!(text.contains("\nReadWritePaths=\"-/srv/a b\"\n"), "{text}");
         }
     }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use ringwise_sys::trust;
 
-use super::units::HEAD;
-use crate::boot;
-use crate::exit::{Fail, Result};
+use crate::error::{Error, Result};
+use crate::paths::{FILES, WANTS};
+use crate::units::HEAD;
 
 /// What is emptied, or belongs to a session.
 const PASSING: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/dev", "/home", "/media"];
@@ -14,50 +14,35 @@ const PASSING: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/dev", "/home", "/media
 const ABSENT: [&str; 10] = ["tmpfs", "ramfs", "devtmpfs", "9p", "nfs", "nfs4", "cifs", "smb3", "sshfs", "autofs"];
 const WANTS_TARGETS: [&str; 2] = ["/etc/systemd/system/ringwise.service", "../ringwise.service"];
 
-/// Refused before anything is asked or written.
-pub(super) fn check(root: &Path, program: Option<&Path>, config: &Path, state_dir: &Path) -> Result<()> {
+/// Refused before anything is asked or written. `program`: none while an image is made.
+pub(crate) fn check(root: &Path, program: Option<&Path>, config: &Path, state_dir: &Path) -> Result<()> {
     if let Some(program) = program {
         systemd(program, config)?;
-        let again =
-            format!("install -m 755 {0} /usr/local/sbin/ && /usr/local/sbin/ringwise persist", program.display());
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         if let Some(why) = absent_at_boot(program, &mounts) {
-            let text = format!("this program is {}, and {why}: a boot could not start it", program.display());
-            return Err(Fail::refused(text).next(again));
+            return Err(Error::ProgramAbsent { program: program.into(), why });
         }
         if let Some(why) = trust::others_write(program) {
-            let text = format!("{why}: whoever can change this program would be root at the next boot");
-            return Err(Fail::refused(text).next(again));
+            return Err(Error::ProgramOfOthers { program: program.into(), why });
         }
         if let Some(why) = absent_at_boot(config, &mounts) {
-            let text = format!("the configuration is {}, and {why}: a boot could not read it", config.display());
-            return Err(Fail::refused(text).next("ringwise persist --config FILE, with one below /etc"));
+            return Err(Error::ConfigAbsent { config: config.into(), why });
         }
         for (what, path) in [("the configuration", config), ("the state directory", state_dir)] {
             if let Some(why) = trust::others_write(path) {
-                let text =
-                    format!("{why}: whoever can change {what} {} decides what root does at boot", path.display());
-                return Err(Fail::refused(text)
-                    .next(format!("chown root: {0} && chmod go-w {0}, and every directory above", path.display())));
+                return Err(Error::OfOthers { what, path: path.into(), why });
             }
         }
     }
-    for path in [boot::SERVICE, boot::LATE, boot::LIVED, boot::TIMER, boot::RULES] {
-        let path = root.join(path);
-        if foreign(&path) {
-            let text = format!("{} is there, and ringwise persist did not write it", path.display());
-            return Err(Fail::refused(text).next(format!("mv {0} {0}.old, if nobody needs it", path.display())));
-        }
+    if let Some(path) = FILES.iter().map(|p| root.join(p)).find(|p| foreign(p)) {
+        return Err(Error::Foreign(path));
     }
-    let link = root.join(boot::WANTS);
+    let link = root.join(WANTS);
     let to = std::fs::read_link(&link).ok();
     let ours = to.as_ref().is_none_or(|t| WANTS_TARGETS.iter().any(|w| Path::new(w) == t));
     match (link.symlink_metadata().is_ok(), ours) {
-        (true, true) if to.is_none() => Err(Fail::refused(format!("{} is there, and is no link", link.display()))),
-        (true, false) => {
-            let to = to.unwrap_or_default();
-            Err(Fail::refused(format!("{} leads to {}, which is not ours", link.display(), to.display())))
-        }
+        (true, true) if to.is_none() => Err(Error::NoLink(link)),
+        (true, false) => Err(Error::LinkElsewhere { link, to: to.unwrap_or_default() }),
         _ => Ok(()),
     }
 }
@@ -66,12 +51,7 @@ fn systemd(program: &Path, config: &Path) -> Result<()> {
     if Path::new("/run/systemd/system").exists() {
         return Ok(());
     }
-    let p = program.display();
-    Err(Fail::refused("systemd does not run here: nothing would start the units of ringwise persist").next(format!(
-        "let your init run `{p} apply --config {} --yes --boot` at the end of the boot, and five minutes later or \
-             at shutdown `{p} persist --lived`; or write into an image: ringwise persist --root DIR",
-        config.display()
-    )))
+    Err(Error::NoSystemd { program: program.into(), config: config.into() })
 }
 
 /// Why nothing is there at boot. `mounts`: /proc/self/mountinfo.
@@ -100,22 +80,20 @@ fn mount_of(path: &Path, mounts: &str) -> Option<(PathBuf, String)> {
 }
 
 /// There, a file, and not written by us. Masked ones and directories are said when they are written.
-pub(super) fn foreign(path: &Path) -> bool {
+pub(crate) fn foreign(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file()) && !std::fs::read(path).is_ok_and(|t| t.starts_with(HEAD.as_bytes()))
 }
 
-const EROFS: i32 = 30;
-
 /// All of them, or none: what is there already is put back when one cannot be written.
-pub(super) fn write_all(
+pub(crate) fn write_all(
     files: &[(PathBuf, String)],
     put: impl Fn(&Path, &str) -> ringwise_sys::Result<()>,
 ) -> Result<()> {
     let mut before: Vec<(&Path, Option<Vec<u8>>)> = Vec::new();
     for (path, text) in files {
         before.push((path, std::fs::read(path).ok()));
-        if let Err(e) = put(path, text) {
-            let mut why = Fail::error(e.to_string());
+        if let Err(error) = put(path, text) {
+            let mut stays = Vec::new();
             // The last one is as it was: it is written whole or not at all.
             before.pop();
             for (path, text) in before {
@@ -124,14 +102,10 @@ pub(super) fn write_all(
                     None => std::fs::remove_file(path).map_err(|e| e.to_string()),
                 };
                 if let Err(e) = undone {
-                    why.message += &format!("\nringwise: {} stays written ({e})", path.display());
+                    stays.push(format!("\nringwise: {} stays written ({e})", path.display()));
                 }
             }
-            why.message += "; nothing was changed";
-            return Err(match e.errno == Some(EROFS) {
-                true => why.next("where /etc comes with an image: ringwise persist --root DIR, while that is made"),
-                false => why,
-            });
+            return Err(Error::NotWritten { error, stays });
         }
     }
     Ok(())
@@ -140,7 +114,9 @@ pub(super) fn write_all(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Next;
 
+    const EROFS: i32 = 30;
     const MOUNTS: &str = "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n\
         22 21 0:20 / /srv/my\\040disk rw - nfs4 server:/x rw\n\
         23 21 0:21 / /opt rw - tmpfs tmpfs rw\n\
@@ -177,8 +153,9 @@ mod tests {
             false => std::fs::write(p, t).map_err(|e| ringwise_sys::Error::other("write", e.to_string())),
         };
         let why = write_all(&files, put).unwrap_err();
-        assert!(why.message.contains("EROFS") && why.message.ends_with("; nothing was changed"), "{}", why.message);
-        assert!(why.to_string().contains("persist --root"), "{why}");
+        let text = why.to_string();
+        assert!(text.contains("EROFS") && text.ends_with("; nothing was changed"), "{text}");
+        assert_eq!(why.next(), Some(Next::Image));
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "before");
         assert!(!new.exists() && !bad.exists());
         std::fs::remove_dir_all(dir).unwrap();

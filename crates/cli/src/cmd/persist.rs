@@ -1,23 +1,18 @@
 //! `ringwise persist`: the configuration is applied at every boot, and when an interface comes late.
 
-pub(super) mod at_boot;
-mod others;
-mod place;
-mod units;
-
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ringwise_discover::Options;
+use ringwise_model::shell;
+use ringwise_persist::{BootRun, Class, Error, Installation, Next, Units, conflicts};
 use ringwise_sys::Request;
 
 use super::transaction::{can_go_on, confirmed, store};
 use super::{goals, in_force, wanted};
-use crate::args::{Common, PersistArgs};
-use crate::boot;
+use crate::args::{ApplyArgs, Common, PersistArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
-use units::Units;
 
 /// Where packages put the program.
 const INSTALLED: &str = "/usr/sbin/ringwise";
@@ -25,7 +20,7 @@ const INSTALLED: &str = "/usr/sbin/ringwise";
 pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     let state_dir = state_dir(common);
     if a.lived {
-        boot::lived(&state_dir).map_err(Fail::error)?;
+        ringwise_persist::lived(&state_dir)?;
         return Ok(Status::Ok);
     }
     // Into a directory of one's own no root is needed, but still an answer.
@@ -33,8 +28,9 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         can_go_on(&a.write, "persist")?;
     }
     let root = a.root.clone().unwrap_or_else(|| "/".into());
+    let installation = Installation::below(&root);
     if a.remove {
-        return remove(a, &root, &state_dir, common);
+        return remove(a, &installation, &state_dir, common);
     }
     let config = a.intent.config.clone().unwrap_or_else(|| wanted::DEFAULT.into());
     let config = std::path::absolute(&config).map_err(|e| Fail::error(format!("{}: {e}", config.display())))?;
@@ -45,7 +41,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         Some(_) => None,
         None => Some(std::env::current_exe().map_err(|e| Fail::error(format!("where this program lies: {e}")))?),
     };
-    place::check(&root, program.as_deref(), &config, &state_dir)?;
+    installation.check(program.as_deref(), &config, &state_dir)?;
     let program = match &program {
         None => INSTALLED,
         Some(p) => p.to_str().ok_or_else(|| Fail::error(format!("{} is not UTF-8", p.display())))?,
@@ -76,20 +72,11 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
         let s = source.snapshot(&Options::all(), common)?;
         let bound = ringwise_config::bind(&loaded, &[], &s.nics).map_err(|w| Fail::error(w.join("\nringwise: ")))?;
         notes = bound.notes;
-        notes.extend(others::said(&source, &s, &bound.intent));
+        notes.extend(conflicts(source.host.as_ref(), &s, &bound.intent));
     }
     let dir = common.state_dir.as_ref().map(|d| d.display().to_string());
     let units = Units { program, config: config.to_str().unwrap_or_default(), state_dir: dir.as_deref() };
-    let mut files: Vec<(PathBuf, String)> = units.files().into_iter().map(|(p, t)| (root.join(p), t)).collect();
-    if let Some(text) = write {
-        files.insert(0, (there.clone(), text));
-    }
-    // A masked unit is a link to /dev/null: somebody wants none of it.
-    if let Some((path, _)) = files.iter().find(|(p, _)| std::fs::metadata(p).is_ok_and(|m| !m.is_file())) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let what = format!("{} is no file, perhaps a masked unit; nothing was written", path.display());
-        return Err(Fail::error(what).next(format!("systemctl unmask {name}")));
-    }
+    let files = installation.files(&units, write.map(|text| (there.clone(), text)))?;
     for n in &notes {
         out::note(common.quiet, &format!("ringwise: {n}"));
     }
@@ -108,10 +95,9 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if !confirmed(&a.write, "Write them? [y/N/show]", &texts)? {
         return Err(Fail::refused("not confirmed; nothing was touched"));
     }
-    place::write_all(&files, put)?;
-    enable(&root)?;
+    installation.write(&files)?;
     if a.root.is_none() {
-        boot::forget(&state_dir).map_err(Fail::error)?;
+        ringwise_persist::forget(&state_dir)?;
         reload(common)?;
     }
     out::note(common.quiet, "Kept over a reboot. Undo: ringwise persist --remove");
@@ -119,7 +105,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
 }
 
 /// The first place: the others do not survive a reboot.
-pub(super) fn state_dir(common: &Common) -> PathBuf {
+fn state_dir(common: &Common) -> PathBuf {
     store(common).dirs().first().cloned().unwrap_or_default()
 }
 
@@ -143,29 +129,6 @@ fn below(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
-fn put(path: &Path, text: &str) -> ringwise_sys::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    if let Some(dir) = path.parent() {
-        std::fs::create_dir_all(dir).map_err(|e| ringwise_sys::io_error("mkdir", &dir.display().to_string(), &e))?;
-    }
-    ringwise_sys::store::write_atomic(path, text.as_bytes())?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644))
-        .map_err(|e| ringwise_sys::io_error("chmod", &path.display().to_string(), &e))
-}
-
-/// As `systemctl enable` does it, and without it.
-fn enable(root: &Path) -> Result<()> {
-    let link = root.join(boot::WANTS);
-    let said = |e: std::io::Error| Fail::error(format!("{}: {e}", link.display()));
-    if let Some(dir) = link.parent() {
-        std::fs::create_dir_all(dir).map_err(said)?;
-    }
-    match std::os::unix::fs::symlink("/etc/systemd/system/ringwise.service", &link) {
-        Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
-        other => other.map_err(said),
-    }
-}
-
 /// systemd reads its files anew; udev sees them by itself.
 fn reload(common: &Common) -> Result<()> {
     if !Path::new("/run/systemd/system").exists() {
@@ -178,10 +141,8 @@ fn reload(common: &Common) -> Result<()> {
     Ok(())
 }
 
-fn remove(a: &PersistArgs, root: &Path, state_dir: &Path, common: &Common) -> Result<Status> {
-    let all = [boot::WANTS, boot::SERVICE, boot::LATE, boot::LIVED, boot::TIMER, boot::RULES];
-    let there: Vec<PathBuf> = all.iter().map(|p| root.join(p)).filter(|p| p.symlink_metadata().is_ok()).collect();
-    let (others, there): (Vec<PathBuf>, Vec<PathBuf>) = there.into_iter().partition(|p| place::foreign(p));
+fn remove(a: &PersistArgs, installation: &Installation, state_dir: &Path, common: &Common) -> Result<Status> {
+    let (there, others) = installation.installed();
     for p in &others {
         out::note(common.quiet, &format!("ringwise: {} was not written by ringwise persist: it stays", p.display()));
     }
@@ -199,12 +160,67 @@ fn remove(a: &PersistArgs, root: &Path, state_dir: &Path, common: &Common) -> Re
     if !confirmed(&a.write, "Remove them? [y/N]", &String::new)? {
         return Err(Fail::refused("not confirmed; nothing was touched"));
     }
-    for p in &there {
-        std::fs::remove_file(p).map_err(|e| Fail::error(format!("{}: {e}", p.display())))?;
-    }
+    ringwise_persist::remove(&there)?;
     if a.root.is_none() {
-        boot::forget(state_dir).map_err(Fail::error)?;
+        ringwise_persist::forget(state_dir)?;
         reload(common)?;
     }
     Ok(Status::Ok)
+}
+
+/// `apply --boot`: the right to begin. `None`: there is nothing to do.
+pub(super) fn may_begin(a: &ApplyArgs, common: &Common) -> Result<Option<BootRun>> {
+    if let Some(dev) = &a.late {
+        if dev.contains('/') || dev.is_empty() {
+            return Err(Fail::usage(format!("\"{dev}\" is no interface")));
+        }
+        if !ringwise_persist::link_comes(source::live()?.host.as_ref(), dev) {
+            out::note(common.quiet, &format!("ringwise: {dev} has no link; nothing was done"));
+            return Ok(None);
+        }
+    }
+    let command = shell::join(std::env::args_os().map(|a| a.to_string_lossy().into_owned()));
+    Ok(Some(BootRun::begin(&state_dir(common), &command)?))
+}
+
+impl From<Error> for Fail {
+    fn from(e: Error) -> Self {
+        let status = match e.class() {
+            Class::Failed => Status::Error,
+            Class::Refused => Status::Refused,
+            Class::Skipped => Status::Findings,
+        };
+        Fail { status, message: e.to_string(), next: e.next().map(next) }
+    }
+}
+
+/// The next command, or what to do.
+fn next(n: Next) -> String {
+    match n {
+        Next::Install(program) => {
+            format!("install -m 755 {} /usr/local/sbin/ && /usr/local/sbin/ringwise persist", program.display())
+        }
+        Next::MoveConfig => "ringwise persist --config FILE, with one below /etc".into(),
+        Next::Own(path) => {
+            format!("chown root: {0} && chmod go-w {0}, and every directory above", path.display())
+        }
+        Next::MoveAway(path) => format!("mv {0} {0}.old, if nobody needs it", path.display()),
+        Next::Unmask(path) => {
+            format!("systemctl unmask {}", path.file_name().unwrap_or_default().to_string_lossy())
+        }
+        Next::Image => "where /etc comes with an image: ringwise persist --root DIR, while that is made".into(),
+        Next::OwnInit { program, config } => {
+            let p = program.display();
+            format!(
+                "let your init run `{p} apply --config {} --yes --boot` at the end of the boot, and five minutes later or \
+                 at shutdown `{p} persist --lived`; or write into an image: ringwise persist --root DIR",
+                config.display()
+            )
+        }
+        Next::ReadHistory => {
+            "ringwise history and the log of that boot say what was done; ringwise persist, when that is \
+                              understood: the next boot tries again"
+                .into()
+        }
+    }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{Intent, Knob, Snapshot};
-
-use crate::source::Source;
+use ringwise_sys::Host;
 
 /// In the order in which systemd-sysctl reads them; a later one wins.
 const DIRS: [&str; 4] = ["/usr/lib/sysctl.d", "/usr/local/lib/sysctl.d", "/run/sysctl.d", "/etc/sysctl.d"];
 const RFS: &str = "net.core.rps_sock_flow_entries";
 
-pub(super) fn said(source: &Source, s: &Snapshot, i: &Intent) -> Vec<String> {
+/// One note for each other program, and for each file of sysctl settings, that sets something else than `i` at boot.
+pub fn conflicts(host: &dyn Host, s: &Snapshot, i: &Intent) -> Vec<String> {
     let mut out = Vec::new();
     for r in s.host.rival_details.iter().filter(|r| !r.running) {
         out.push(format!("{} ({}) sets {} too; what acts last holds", r.shown(), r.name, r.sets));
@@ -28,11 +28,11 @@ pub(super) fn said(source: &Source, s: &Snapshot, i: &Intent) -> Vec<String> {
     }
     let mut files: Vec<String> = vec!["/etc/sysctl.conf".into()];
     for dir in DIRS {
-        let names = source.host.list(dir).unwrap_or_default();
+        let names = host.list(dir).unwrap_or_default();
         files.extend(names.iter().filter(|n| n.ends_with(".conf")).map(|n| format!("{dir}/{n}")));
     }
     for f in files {
-        let Ok(text) = source.host.read_text(&f) else { continue };
+        let Ok(text) = host.read_text(&f) else { continue };
         for (name, value) in assignments(&text) {
             if let Some(w) = want.get(&name).filter(|w| **w != value) {
                 out.push(format!("{f} sets {name} = {value}, not {w}; the configuration is applied after it"));

@@ -1,0 +1,70 @@
+//! `apply --boot`: what is different when nobody is there.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ringwise_sys::Host;
+
+use crate::error::{Error, Result};
+use crate::mark::{self, ALONE_WITHIN, Fate};
+
+/// An interface that appears is set up by another program meanwhile.
+const LINK_WITHIN: Duration = Duration::from_secs(60);
+/// Looks in a row that find no such interface.
+const GONE: u32 = 10;
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The right to apply at this boot, alone, until it is dropped.
+#[derive(Debug)]
+pub struct BootRun {
+    state_dir: PathBuf,
+    _alone: File,
+    /// This run made the mark: an earlier one of the same boot has something to outlive still.
+    marked: bool,
+}
+
+impl BootRun {
+    /// Waits for another `--boot`. `command`: the command line of this process, for the message of another one.
+    ///
+    /// Errors: another one does not end; an earlier boot did not live, or its mark cannot be read.
+    pub fn begin(state_dir: &Path, command: &str) -> Result<Self> {
+        let alone = mark::alone(state_dir, ALONE_WITHIN, command)?;
+        mark::may_apply(state_dir)?;
+        Ok(Self { state_dir: state_dir.into(), _alone: alone, marked: false })
+    }
+
+    /// Just before the first write. `unix_time`: of now.
+    ///
+    /// Errors: the mark cannot be written, and without it nothing may be.
+    pub fn applying(&mut self, unix_time: u64) -> Result<()> {
+        let before = mark::read_mark(&self.state_dir).map_err(|e| Error::NoMark(Box::new(e)))?;
+        self.marked = before.is_none_or(|m| m.fate != Fate::Applying);
+        mark::applying(&self.state_dir, unix_time)
+    }
+
+    /// Nothing that this run wrote is in effect: there is nothing to outlive.
+    ///
+    /// Errors: the mark cannot be written.
+    pub fn nothing_stays(&self) -> Result<()> {
+        if self.marked { mark::lived(&self.state_dir) } else { Ok(()) }
+    }
+}
+
+/// Waits for the link of an interface. One that went away again, or is not up, has none.
+pub fn link_comes(host: &dyn Host, dev: &str) -> bool {
+    let end = Instant::now() + LINK_WITHIN;
+    let mut gone = 0;
+    loop {
+        let carrier = host.read_text(&format!("/sys/class/net/{dev}/carrier"));
+        if carrier.as_ref().is_ok_and(|c| c.trim() == "1") {
+            return true;
+        }
+        // Renamed: its new name has a unit of its own. Down is another error.
+        gone = if carrier.is_err_and(|e| e.is_absent()) { gone + 1 } else { 0 };
+        if gone >= GONE || Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}

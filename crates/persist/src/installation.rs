@@ -1,0 +1,141 @@
+//! The files of `ringwise persist`: where they lie, how they are written and removed, and what they make of the next boot.
+
+use std::io::ErrorKind;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use ringwise_model::Boot;
+
+use crate::error::{Error, Result, file};
+use crate::mark::{Fate, Mark, read_mark};
+use crate::paths::{APPLIES, FILES, SERVICE, WANTS};
+use crate::place;
+use crate::units::Units;
+
+/// Files below a root: of this host, or of an image that is made.
+#[derive(Debug, Clone)]
+pub struct Installation {
+    root: PathBuf,
+}
+
+impl Installation {
+    pub fn below(root: &Path) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Refused before anything is asked or written. `program`: none while an image is made; then nothing of this host
+    /// counts.
+    ///
+    /// Errors: a program, configuration or state directory that a boot could not use, or that others can change; files
+    /// that `persist` did not write.
+    pub fn check(&self, program: Option<&Path>, config: &Path, state_dir: &Path) -> Result<()> {
+        place::check(&self.root, program, config, state_dir)
+    }
+
+    /// What is to be written: paths with their texts. `config`: the configuration, where it is written too.
+    ///
+    /// Errors: a masked unit.
+    pub fn files(&self, units: &Units, config: Option<(PathBuf, String)>) -> Result<Vec<(PathBuf, String)>> {
+        let units = units.files().into_iter().map(|(p, t)| (self.root.join(p), t));
+        let files: Vec<(PathBuf, String)> = config.into_iter().chain(units).collect();
+        // A masked unit is a link to /dev/null: somebody wants none of it.
+        match files.iter().find(|(p, _)| std::fs::metadata(p).is_ok_and(|m| !m.is_file())) {
+            Some((path, _)) => Err(Error::Masked(path.clone())),
+            None => Ok(files),
+        }
+    }
+
+    /// Writes all of them or none, and enables the service as `systemctl enable` does, without it.
+    ///
+    /// Errors: a file that cannot be written; those before it are as they were.
+    pub fn write(&self, files: &[(PathBuf, String)]) -> Result<()> {
+        place::write_all(files, put)?;
+        let link = self.root.join(WANTS);
+        if let Some(dir) = link.parent() {
+            std::fs::create_dir_all(dir).map_err(file(&link))?;
+        }
+        match symlink("/etc/systemd/system/ringwise.service", &link) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(()),
+            other => other.map_err(file(&link)),
+        }
+    }
+
+    /// What `--remove` removes, and files of these names that `persist` did not write.
+    pub fn installed(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let all = [WANTS].into_iter().chain(FILES).map(|p| self.root.join(p));
+        all.filter(|p| p.symlink_metadata().is_ok()).partition(|p| !place::foreign(p))
+    }
+}
+
+/// Readable for all, in a directory that is made where it is missing.
+fn put(path: &Path, text: &str) -> ringwise_sys::Result<()> {
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).map_err(|e| ringwise_sys::io_error("mkdir", &dir.display().to_string(), &e))?;
+    }
+    ringwise_sys::store::write_atomic(path, text.as_bytes())?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644))
+        .map_err(|e| ringwise_sys::io_error("chmod", &path.display().to_string(), &e))
+}
+
+/// Removes them one by one.
+///
+/// Errors: one that cannot be removed; those before it are gone.
+pub fn remove(files: &[PathBuf]) -> Result<()> {
+    files.iter().try_for_each(|p| std::fs::remove_file(p).map_err(file(p)))
+}
+
+/// What the next boot applies, by the files below `root`.
+pub fn kept(root: &Path, state_dir: &Path) -> Boot {
+    let wants = root.join(WANTS);
+    match std::fs::symlink_metadata(&wants) {
+        Ok(_) => {}
+        Err(e) if e.kind() == ErrorKind::NotFound => return Boot::Nothing,
+        Err(e) => return Boot::Unknown { why: format!("{}: {e}", wants.display()) },
+    }
+    let service = root.join(SERVICE);
+    let text = match std::fs::read_to_string(&service) {
+        Ok(t) => t,
+        Err(e) => return Boot::Unknown { why: format!("{}: {e}", service.display()) },
+    };
+    let Some(config) = text.lines().find_map(|l| l.strip_prefix(APPLIES)) else {
+        return Boot::Unknown { why: format!("{} was not written by ringwise persist", service.display()) };
+    };
+    let config = config.to_string();
+    match read_mark(state_dir) {
+        Ok(Some(Mark { fate: Fate::Skipped, unix_time, .. })) => return Boot::Skipped { unix_time },
+        Err(e) => return Boot::Unknown { why: e.to_string() },
+        Ok(_) => {}
+    }
+    let there = root.join(config.trim_start_matches('/')).exists();
+    if there { Boot::Applies { config } } else { Boot::Missing { config } }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_testkit::dir::Dir;
+
+    use super::*;
+    use crate::mark::{forget, write_mark};
+    use crate::paths::names;
+
+    #[test]
+    fn what_is_kept_is_read_from_the_files() {
+        let dir = Dir::new();
+        let root = dir.0.clone();
+        let state = root.join("var/lib/ringwise");
+        assert_eq!(kept(&root, &state), Boot::Nothing);
+        for f in [SERVICE, WANTS, "etc/x.toml"] {
+            std::fs::create_dir_all(root.join(f).parent().unwrap()).unwrap();
+            std::fs::write(root.join(f), format!("[Service]\n{}\n", names("/etc/x.toml"))).unwrap();
+        }
+        let config = "/etc/x.toml".to_string();
+        assert_eq!(kept(&root, &state), Boot::Applies { config: config.clone() });
+        write_mark(&state, &Mark { format: 1, boot_id: "a".into(), unix_time: 7, fate: Fate::Skipped }).unwrap();
+        assert_eq!(kept(&root, &state), Boot::Skipped { unix_time: 7 });
+        forget(&state).unwrap();
+        std::fs::remove_file(root.join("etc/x.toml")).unwrap();
+        assert_eq!(kept(&root, &state), Boot::Missing { config });
+        std::fs::write(root.join(SERVICE), "[Service]\n").unwrap();
+        assert!(matches!(kept(&root, &state), Boot::Unknown { .. }));
+    }
+}

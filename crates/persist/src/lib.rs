@@ -1,0 +1,25 @@
+//! Keeping settings over a reboot: the units and the udev rule that `ringwise persist` writes and removes, and the mark by
+//! which a boot that did not survive its tuning is known.
+//!
+//! ```text
+//!   persist ─► Installation: check ─► write ─► enabled            persist --remove ─► remove
+//!   apply --boot ─► BootRun: mark "applying" ─► writes ─┬─► five minutes, or an orderly shutdown: mark "lived"
+//!                                                       └─► the next boot finds "applying" of another boot: "skipped"
+//! ```
+#![forbid(unsafe_code)]
+
+mod boot_run;
+mod conflicts;
+mod error;
+mod installation;
+mod mark;
+mod paths;
+mod place;
+mod units;
+
+pub use boot_run::{BootRun, link_comes};
+pub use conflicts::conflicts;
+pub use error::{Class, Error, Next, Result};
+pub use installation::{Installation, kept, remove};
+pub use mark::{forget, lived};
+pub use units::Units;
