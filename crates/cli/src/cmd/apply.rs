@@ -6,21 +6,22 @@ use std::sync::Arc;
 
 use ringwise_apply::{Policy, Request};
 use ringwise_emit::summary::{name, summary};
+use ringwise_intent::{Planning, Take};
 use ringwise_knob::Setting;
 use ringwise_model::{Requested, Snapshot, Title};
 use ringwise_persist::BootRun;
 use ringwise_plan::Plan;
 
 use super::goals;
-use super::hands::{self, Take};
+use super::hands;
 use super::measure::{self, Measure};
-use super::replan;
 use super::reviewed;
 use super::transaction::{can_go_on, confirmed, fail, policy, printer, request, stderr_style, store};
 use super::trial;
+use super::wanted;
 use crate::args::{ApplyArgs, Common, From};
 use crate::cmd::persist;
-use crate::cmd::plan::{self, Made, make};
+use crate::cmd::plan::{self, make};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source::{self, Source};
@@ -66,7 +67,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
             }
         },
     };
-    let s = made.as_ref().map(|(m, _)| &m.snapshot);
+    let s = made.as_ref().map(|(m, _)| &m.host.snapshot);
     let as_json = a.format.json(common);
     let again = a.intent.text(&a.devs);
     let how = Page { again, file: file.as_ref().map(|f| f.display().to_string()), ..Page::default() };
@@ -86,7 +87,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
     let mut request =
         Request { devices: plan.devices.clone(), steps: plan.steps.clone(), ..request(title, a.reason.as_ref()) };
     request.kept = plan.kept.iter().map(|k| k.hand.clone()).collect();
-    request.already = replan::already(&plan);
+    request.already = ringwise_intent::already(&plan);
     request.requested = Some(match &made {
         Some((made, _)) => Requested { flags: Some(a.intent.flags(&a.devs)), intent: made.requested.clone() },
         None => Requested { flags: None, intent: plan.intent.clone() },
@@ -96,7 +97,7 @@ fn applied(a: &ApplyArgs, boot: Option<&mut BootRun>, common: &Common) -> Result
         request.relies_on = plan.target.iter().filter(|t| !steps_on(&plan, t)).cloned().collect();
     }
     if a.boot {
-        replan::without_names(&mut request.steps);
+        ringwise_intent::without_names(&mut request.steps);
     }
     let mut differs = !plan.steps.is_empty();
     if differs {
@@ -175,9 +176,9 @@ fn before(plan: &Plan, s: Option<&Snapshot>) -> Before {
 
 /// The plan for the host as it is. On a terminal somebody is asked about what it would undo; nobody there,
 /// it stays. None: at boot, nothing to plan for yet.
-fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Made, Take, Plan)>> {
+fn decided(a: &ApplyArgs, source: &Source, common: &Common, style: &Style) -> Result<Option<(Planning, Take, Plan)>> {
     let made = make(source, &a.devs, &a.intent, a.boot, common)?;
-    let made = if a.boot { made.at_boot(common) } else { made };
+    let made = if a.boot { made.at_boot(&store(common)) } else { made };
     if a.boot && made.nothing_yet() {
         return Ok(None);
     }
@@ -200,11 +201,11 @@ fn steps_on(plan: &Plan, target: &Setting) -> bool {
 
 /// A file of `plan --out`, for this host and now.
 fn load(file: &Path, source: &Source, common: &Common) -> Result<Plan> {
-    let r = reviewed::load(file)?;
+    let r = ringwise_intent::load_plan(file)?;
     let (here, _) = ringwise_discover::host(source.host.as_ref());
-    r.check(&here, source.host.unix_time(), common.utc)?;
+    r.check(&here, source.host.unix_time()).map_err(|e| wanted::fail(e, common.utc))?;
     if let Some(text) = r.note() {
-        out::note(common.quiet, &text);
+        out::note(common.quiet, &format!("ringwise: {text}"));
     }
     Ok(r.plan)
 }

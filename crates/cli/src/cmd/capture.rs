@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use ringwise_discover::{Options, Parts};
+use ringwise_intent::{STANDING_FILE, Standing};
 use ringwise_model::Snapshot;
 use ringwise_observe::{Layout, Sampler};
 use ringwise_sys::{Host, Real, Recorder, Redacted};
 
 use super::redaction;
-use super::standing::Standing;
+use super::transaction::store;
 use crate::args::{CaptureArgs, Common};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -84,8 +85,8 @@ pub(super) fn to_file(a: &CaptureArgs, common: &Common) -> Result<(Snapshot, usi
     if let Some(text) = samples {
         recording.files.insert(SAMPLES.into(), Ok(text.into_bytes()));
     }
-    if let Some(text) = Standing::text(&s, common) {
-        recording.files.insert(Standing::file(), Ok(text.into_bytes()));
+    if let Some(text) = Standing::text(&s, &store(common)) {
+        recording.files.insert(STANDING_FILE.into(), Ok(text.into_bytes()));
     }
     let redacted = if a.redact { recording.redact_with(&redaction::knowledge(&s, Vec::new())) } else { Vec::new() };
     recording.write_tar(&a.file).map_err(|e| Fail::error(e.to_string()))?;

@@ -6,7 +6,6 @@ use ringwise_config::{Bound, Config, export};
 use ringwise_discover::Options;
 use ringwise_model::Snapshot;
 
-use super::wanted;
 use crate::args::{Common, ConfigArgs, ConfigCmd, ConfigFile, ExportAs, From};
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
@@ -30,8 +29,8 @@ pub(super) fn run(a: &ConfigArgs, common: &Common) -> Result<Status> {
 }
 
 fn load(f: &ConfigFile) -> Result<(PathBuf, Config)> {
-    let path = f.file.clone().unwrap_or_else(|| Path::new(wanted::DEFAULT).into());
-    let config = wanted::load(&path)?;
+    let path = f.file.clone().unwrap_or_else(|| Path::new(ringwise_intent::DEFAULT_FILE).into());
+    let config = ringwise_intent::load_config(&path)?;
     Ok((path, config))
 }
 

@@ -3,13 +3,14 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use ringwise_config::Config;
 use ringwise_discover::Options;
 use ringwise_model::shell;
 use ringwise_persist::{BootRun, Class, Error, Installation, Next, Units, conflicts};
 use ringwise_sys::Request;
 
-use super::transaction::{can_go_on, confirmed, store};
-use super::{goals, in_force, wanted};
+use super::goals;
+use super::transaction::{can_go_on, confirmed, store, words};
 use crate::args::{ApplyArgs, Common, PersistArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::{out, source};
@@ -32,7 +33,7 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
     if a.remove {
         return remove(a, &installation, &state_dir, common);
     }
-    let config = a.intent.config.clone().unwrap_or_else(|| wanted::DEFAULT.into());
+    let config = a.intent.config.clone().unwrap_or_else(|| ringwise_intent::DEFAULT_FILE.into());
     let config = std::path::absolute(&config).map_err(|e| Fail::error(format!("{}: {e}", config.display())))?;
     if config.to_str().is_none_or(|c| c.contains(['\n', '\r'])) {
         return Err(Fail::usage("the name of the file must be one line of UTF-8"));
@@ -53,12 +54,12 @@ pub(super) fn run(a: &PersistArgs, common: &Common) -> Result<Status> {
             let text = format!("{} is there; the flags would not be kept", config.display());
             return Err(Fail::refused(text).next("ringwise persist, with the flags as keys in that file"));
         }
-        Ok(_) => (wanted::load(&there)?, None),
+        Ok(_) => (ringwise_intent::load_config(&there)?, None),
         Err(e) if e.kind() == ErrorKind::NotFound => {
             let c = if given {
-                wanted::of_flags(&goals::settled(&a.intent, &source::live()?, common)?)?
+                ringwise_intent::of_flags(&goals::settled(&a.intent, &source::live()?, common)?.flags(&[]))?
             } else {
-                in_force::config(common)?
+                in_effect(common)?
             };
             let text = header(&config, given) + &ringwise_config::print(&c);
             (c, Some(text))
@@ -166,6 +167,20 @@ fn remove(a: &PersistArgs, installation: &Installation, state_dir: &Path, common
         reload(common)?;
     }
     Ok(Status::Ok)
+}
+
+/// The settings in effect, where no flag says what is wanted.
+fn in_effect(common: &Common) -> Result<Config> {
+    let source = source::live()?;
+    let store = store(common);
+    let options = Options { parts: super::status::needed(&store), ..Options::all() };
+    let s = source.snapshot(&options, common)?;
+    let v = ringwise_apply::verify_in(&s, &store).map_err(|e| Fail::error(words(&e)))?;
+    let list = ringwise_apply::history(&store, &s.host).map_err(|e| Fail::error(words(&e)))?;
+    ringwise_intent::in_effect(&v, &list).ok_or_else(|| {
+        Fail::error("nothing applied by ringwise is in force, and no flag says what is wanted")
+            .next("ringwise apply first, or ringwise persist --goal GOAL")
+    })
 }
 
 /// `apply --boot`: the right to begin. `None`: there is nothing to do.

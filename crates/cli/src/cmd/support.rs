@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ringwise_apply::Entry;
+use ringwise_intent::{STANDING_FILE, Standing};
 use ringwise_kfmt::ethtool_ioctl;
 use ringwise_model::{Nic, Snapshot};
 use ringwise_sys::{Host, IoctlCmd, Real, Recorder, Recording, Redacted, Refusal, Request, kernel_log};
 
-use super::standing::Standing;
 use super::transaction::{store, words};
 use super::{capture, redaction, status};
 use crate::args::{Common, SupportArgs};
@@ -109,14 +109,13 @@ pub(super) fn together(mut recording: Recording, papers: &Papers) -> Recording {
         recording.files.insert(format!("{OURS}/{name}"), answer.map_err(refusal));
     }
     if let Some(text) = &papers.standing {
-        recording.files.insert(Standing::file(), Ok(text.clone().into_bytes()));
+        recording.files.insert(STANDING_FILE.into(), Ok(text.clone().into_bytes()));
     }
     recording
 }
 
 fn items(recording: &Recording, papers: &Papers, redacted: &[Redacted]) -> Vec<Item> {
-    let standing = Standing::file();
-    let own = |path: &str| path.starts_with(&format!("{OURS}/")) || path == standing;
+    let own = |path: &str| path.starts_with(&format!("{OURS}/")) || path == STANDING_FILE;
     let bytes = |path: &str| recording.files.get(path).and_then(|a| a.as_ref().ok()).map_or(0, Vec::len);
     let host: usize = recording.files.keys().filter(|p| !own(p)).map(|p| bytes(p)).sum();
     let raw = recording.kernel.values().filter_map(|r| r.answer.as_ref().ok()).flatten().map(Vec::len).sum::<usize>();
@@ -135,9 +134,9 @@ fn items(recording: &Recording, papers: &Papers, redacted: &[Redacted]) -> Vec<I
         size: content.as_ref().map(|_| bytes(&format!("{OURS}/{name}"))).map_err(String::clone),
     });
     let standing = papers.standing.as_ref().map(|_| Item {
-        name: format!("fs{standing}"),
+        name: format!("fs{STANDING_FILE}"),
         what: "what is in force, for check --from".into(),
-        size: Ok(bytes(&standing)),
+        size: Ok(bytes(STANDING_FILE)),
     });
     std::iter::once(capture).chain(standing).chain(rest).collect()
 }
@@ -176,7 +175,7 @@ pub(super) fn papers(
         (e.reason, e.title) = (None, e.title.without_names(&interfaces));
     }
     let text = page::page(s, &standings, how, &Style::plain(None));
-    out.standing = Standing::text(s, common);
+    out.standing = Standing::text(s, &store);
     out.add("status.txt", "status", Ok(text));
     out.add(
         "verify.json",

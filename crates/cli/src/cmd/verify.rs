@@ -10,7 +10,6 @@ use ringwise_model::{CpuCounter, CpuSet, Dir, Fact, IrqId, Nic, Snapshot};
 use ringwise_observe::{Counters, How, Interrupts, Layout, LinkRates, PolledOn, Rates, Sampler, Stalls, polled_on};
 
 use super::hands;
-use super::standing as applied;
 use super::transaction::{fail, store};
 use crate::args::{Common, VerifyArgs};
 use crate::exit::{Fail, Result, Status};
@@ -68,7 +67,7 @@ pub(super) fn run(a: &VerifyArgs, common: &Common) -> Result<Status> {
     let last = standing::last_in_force(&list);
     let evidence = hands::evidence(&source, &s, &v, &store);
     let now = (!source.recorded).then(|| source.host.unix_time());
-    let again = last.and_then(applied::again);
+    let again = last.and_then(ringwise_intent::again);
     let advice = Advice { again, last: last.map(|e| e.id), evidence, now };
     out::answer(&standing::verify(&host_name(&s), &v, counted, &advice, &style))?;
     Ok(status)

@@ -10,7 +10,7 @@ use ringwise_model::Snapshot;
 use super::states::{self, Wanted};
 use super::{report, session, workload};
 use crate::args::{self, Common, SearchArgs, SearchFor};
-use crate::cmd::{goals, show, wanted};
+use crate::cmd::{show, wanted};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
 use crate::source;
@@ -129,6 +129,5 @@ fn evidence(o: &Outcome, states: &[&str], metric: Metric) -> String {
 /// The configuration that says the same as a state's flags.
 fn file(w: &Wanted, devs: &[String], s: &Snapshot, common: &Common) -> Result<String> {
     let intent = states::intent(w, w.flags.as_deref().unwrap_or_default())?;
-    let full = wanted::read(devs, &intent, false)?.joined(|| Ok(s.clone()), common)?;
-    Ok(ringwise_config::print(&full) + &goals::lay_down(&full))
+    wanted::file(&wanted::read(devs, &intent, false)?, || Ok(s.clone()), common)
 }

@@ -4,11 +4,11 @@ use clap::{Args, Command, FromArgMatches};
 use ringwise_bench::forward::redhat_rules;
 use ringwise_bench::result::State;
 use ringwise_experiment::{Candidate, ForwardSpec, Prepared, Recipe, SOURCES};
+use ringwise_intent::Take;
 use ringwise_model::{Snapshot, shell};
 use ringwise_plan::Plan;
 
 use crate::args::{Common, IntentArgs, StateArgs};
-use crate::cmd::hands::Take;
 use crate::cmd::plan::make;
 use crate::exit::{Fail, Result};
 use crate::out;
@@ -170,8 +170,8 @@ fn shown(flags: &str) -> String {
 }
 
 fn plan(w: &Wanted, i: &IntentArgs, devs: &[String], source: &Source, common: &Common) -> Result<Plan> {
-    let made =
-        make(source, devs, i, false, common).and_then(|m| m.plan(if i.take_over { Take::Over } else { Take::Keep }));
+    let take = if i.take_over { Take::Over } else { Take::Keep };
+    let made = make(source, devs, i, false, common).and_then(|m| Ok(m.plan(take)?));
     let plan = made.map_err(|f| Fail { message: format!("state {}: {}", w.name, f.message), ..f })?;
     for r in &plan.refused {
         out::note(common.quiet, &format!("ringwise: state {}: not possible here: {}: {}", w.name, r.what, r.why));

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use ringwise_check::accept::{Baseline, Entry};
 use ringwise_check::{GoalFrom, Input, Report, Severity, Unopened, capability, formats, judge};
+use ringwise_intent::{Part, Standing};
 use ringwise_model::{Goal, GoalChoice, Intent, Snapshot};
 
-use super::standing::{self, Part, Standing};
-use super::{flows, goals, hands, show, wanted};
+use super::transaction::{learned, store};
+use super::{goals, hands, show, wanted};
 use crate::args::{CheckArgs, CheckOutput, Common, From, IntentArgs};
 use crate::exit::{Fail, Result, Status};
 use crate::out;
@@ -129,13 +130,16 @@ fn judged(
     let extra = ringwise_discover::extra(&source.host, s, deadline);
     let standing = match source.recorded {
         true => Standing::recorded(host),
-        false => Standing::live(s, hands::standing(source, s, common).as_ref(), common),
+        false => {
+            let v = hands::standing(source, s, common);
+            Standing::live(s, v.as_ref(), &store(common), learned(common))
+        }
     };
     let (goal_from, mut intent, mut parts) = wanted_of(asked, source, s, &standing, common);
     for i in std::iter::once(&mut intent).chain(parts.iter_mut().map(|p| &mut p.1)) {
-        let _ = flows::look_up(host, i, true)?;
+        let _ = ringwise_intent::look_up(host, i, true)?;
     }
-    let plan = standing::plan(s, &intent, &parts, &standing.learned, &standing);
+    let plan = ringwise_intent::plan_in_effect(s, &intent, &parts, &standing.learned, &standing);
     let input = Input {
         snapshot: s,
         extra: &extra,
@@ -155,7 +159,7 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
     let intent = |devs: &[String], args: &IntentArgs| {
         let quiet = Common { quiet: true, ..common.clone() };
         // A file that is wrong, or that contradicts, is for plan to tell; the host is judged all the same.
-        wanted::read(devs, args, source.recorded).and_then(|w| w.intent(s, &quiet)).unwrap_or_else(|e| {
+        wanted::read(devs, args, source.recorded).and_then(|w| wanted::intent(&w, s, &quiet)).unwrap_or_else(|e| {
             out::note(common.quiet, &format!("ringwise: judged by the goal alone: {}", e.message));
             Intent { goal: args.named_goal().unwrap_or_default(), devs: devs.to_vec(), ..Intent::default() }
         })
@@ -164,7 +168,7 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
         let args = IntentArgs { goal: asked.map(GoalChoice::Of), override_config: true, ..IntentArgs::default() };
         return (GoalFrom::Asked, intent(&[], &args), Vec::new());
     }
-    let config = !source.recorded && Path::new(wanted::DEFAULT).exists();
+    let config = !source.recorded && Path::new(ringwise_intent::DEFAULT_FILE).exists();
     let otherwise = if config { GoalFrom::Config } else { GoalFrom::Default };
     let known = standing.parts(s);
     if let Some(a) = &known.unknown {
@@ -190,7 +194,7 @@ fn wanted_of(asked: Option<Goal>, source: &Source, s: &Snapshot, standing: &Stan
         }
         _ => from,
     };
-    standing::join(&mut all, &parts);
+    ringwise_intent::join(&mut all, &parts);
     (from, all, parts)
 }
 

@@ -6,7 +6,6 @@ use ringwise_config::Config;
 use ringwise_knob::{Of, Setting, project, rss};
 use ringwise_model::{Fact, Knob, Nic, Snapshot};
 
-use crate::cmd::reviewed;
 use crate::exit::{Fail, Result};
 
 pub(super) fn apply(s: &Snapshot, dev: &str, asked: &[String]) -> Result<Snapshot> {
@@ -20,7 +19,7 @@ pub(super) fn apply(s: &Snapshot, dev: &str, asked: &[String]) -> Result<Snapsho
                     .map_err(|f| Fail::usage(f.to_string().replace("--set", "--what-if")))?,
             );
         } else {
-            let plan = reviewed::load(Path::new(a))?.plan;
+            let plan = ringwise_intent::load_plan(Path::new(a))?.plan;
             for setting in &plan.target {
                 written(&mut out, setting);
             }

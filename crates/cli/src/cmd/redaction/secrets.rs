@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use ringwise_intent::{STANDING_FILE, Standing};
 use ringwise_sys::{Captured, Host, Recorder, Recording};
 use ringwise_testkit::dir::Dir;
 use serde_json::Value;
 
 use super::*;
 use crate::args::{CheckArgs, Common};
-use crate::cmd::standing::Standing;
+use crate::cmd::transaction::store;
 use crate::cmd::{capture, support};
 use crate::source::Source;
 use host::Planted;
@@ -29,8 +30,8 @@ fn captured(host: &Arc<Planted>, common: &Common) -> (Recording, Knowledge) {
     let s = capture::record(&(recorder.clone() as Arc<dyn Host>)).unwrap();
     let mut recording = recorder.finish();
     ringwise_discover::forget_others(&mut recording);
-    let text = Standing::text(&s, common).expect("something is in effect");
-    recording.files.insert(Standing::file(), Ok(text.into_bytes()));
+    let text = Standing::text(&s, &store(common)).expect("something is in effect");
+    recording.files.insert(STANDING_FILE.into(), Ok(text.into_bytes()));
     (recording, knowledge(&s, Vec::new()))
 }
 
@@ -73,7 +74,7 @@ fn a_hundred_secrets_of_twenty_kinds() {
     let log = host::log(&host, &mut plants);
     assert!(plants.list.len() >= 150, "{}", plants.list.len());
     let (mut recording, known) = supported(&host, &common, &log);
-    assert!(recording.files.contains_key(&Standing::file()), "what is in effect is part of it");
+    assert!(recording.files.contains_key(STANDING_FILE), "what is in effect is part of it");
     look(&mut recording, &known, &plants);
     let log = recording.files.get("/support/kernel.log").unwrap().as_ref().unwrap();
     let log = String::from_utf8_lossy(log);

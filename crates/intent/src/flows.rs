@@ -5,12 +5,12 @@ use ringwise_model::{ConfiguredBy, Flow, Intent};
 use ringwise_plan::{NotPossible, Obstacle};
 use ringwise_sys::Host;
 
-use crate::exit::{Fail, Result};
+use crate::error::{Error, Result};
 
 /// A flow that is led to its group by no rule, because where it goes is not known.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Missing {
-    pub dev: String,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    pub(crate) dev: String,
     group: String,
     /// `unit "nginx.service"`
     who: String,
@@ -20,7 +20,7 @@ pub(super) struct Missing {
 
 impl Missing {
     /// For the plan, which goes on without it.
-    pub(super) fn not_possible(&self) -> NotPossible {
+    pub(crate) fn not_possible(&self) -> NotPossible {
         NotPossible {
             address: None,
             what: format!("{} group {}: flows of {}", self.dev, self.group, self.who),
@@ -42,7 +42,7 @@ impl std::fmt::Display for Missing {
 
 /// Puts the fields beside the names, which stay for what is proposed about the programs. One that does not run is an
 /// error, as a group without its flows is none; at boot, where programs start in their own time, it is left out.
-pub(super) fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Vec<Missing>> {
+pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Vec<Missing>> {
     let mut missing = Vec::new();
     for g in &mut intent.groups {
         let mut flows = Vec::new();
@@ -78,8 +78,7 @@ pub(super) fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Re
     if missing.is_empty() || host.is_recorded() || (at_boot && !intent.strict) {
         return Ok(missing);
     }
-    let all: Vec<String> = missing.iter().map(Missing::to_string).collect();
-    Err(Fail::error(all.join("\nringwise: ")))
+    Err(Error::FlowsUnknown(missing.iter().map(Missing::to_string).collect()))
 }
 
 #[cfg(test)]
@@ -116,13 +115,13 @@ mod tests {
     fn a_program_that_does_not_run_is_an_error_with_its_place() {
         let sim = sim();
         let mut i = wanted(Flow::Program("nosuch".into()));
-        let e = look_up(&sim, &mut i, false).unwrap_err().message;
+        let e = look_up(&sim, &mut i, false).unwrap_err().to_string();
         assert!(
             e.starts_with("/etc/ringwise/ringwise.toml line 9: group web: program \"nosuch\": not running ("),
             "{e}"
         );
         let mut i = wanted(Flow::Unit("nosuch".into()));
-        let e = look_up(&sim, &mut i, false).unwrap_err().message;
+        let e = look_up(&sim, &mut i, false).unwrap_err().to_string();
         assert!(e.contains(": group web: unit \"nosuch.service\": not running ("), "{e}");
         let fields: std::collections::BTreeMap<_, _> = [("dst-port".to_string(), "80".to_string())].into();
         let mut i = wanted(Flow::Match { flow: "tcp4".into(), fields });

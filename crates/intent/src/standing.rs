@@ -2,22 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_apply::{Ending, Entry, Kind, Verify};
+use ringwise_apply::{Ending, Entry, Kind, Store, Verify};
 use ringwise_knob::{Hand, Learned, Made, Match};
 use ringwise_model::{Fact, Intent, Requested, Snapshot, shell};
 use ringwise_plan::{Hands, Plan, Refusal};
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
-use super::hands::{self, Take};
-use super::transaction::{learned, store};
-use crate::args::Common;
+use crate::manual_changes::{Take, hands};
 
 /// Where in a recording it lies; no path of a host begins so.
-const FILE: &str = "/ringwise/standing";
+pub const FILE: &str = "/ringwise/standing";
 
+/// The record of what was applied here.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Standing {
+pub struct Standing {
     /// What was applied and kept, oldest first.
     pub applied: Vec<Applied>,
     pub learned: Vec<Learned>,
@@ -31,7 +30,7 @@ pub(super) struct Standing {
 
 /// A transaction in effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Applied {
+pub struct Applied {
     /// `None`: the capture was made by a version that did not record it.
     #[serde(default)]
     pub transaction: Option<u64>,
@@ -42,15 +41,15 @@ pub(super) struct Applied {
 
 impl Standing {
     /// Of this host; `v`: how what is in force stands.
-    pub(super) fn live(s: &Snapshot, v: Option<&Verify>, common: &Common) -> Self {
-        let history = ringwise_apply::history(&store(common), &s.host).unwrap_or_default();
+    pub fn live(s: &Snapshot, v: Option<&Verify>, store: &Store, learned: Vec<Learned>) -> Self {
+        let history = ringwise_apply::history(store, &s.host).unwrap_or_default();
         let kept = history.into_iter().filter(|e| {
             let applies = e.requested.is_some() || e.argv.is_empty();
             e.this_boot && e.ending == Ending::Kept && e.undone_by.is_none() && e.kind == Kind::Apply && applies
         });
         Self {
             applied: kept.map(|e| Applied { transaction: Some(e.id), requested: e.requested }).collect(),
-            learned: learned(common),
+            learned,
             drift: v.map(drift),
             hands: v.map(Verify::hands).unwrap_or_default(),
             made: v.map(|v| v.made.clone()).unwrap_or_default(),
@@ -58,26 +57,22 @@ impl Standing {
     }
 
     /// As text for a capture. `None`: nothing was ever done here.
-    pub(super) fn text(s: &Snapshot, common: &Common) -> Option<String> {
-        let v = ringwise_apply::verify_in(s, &store(common)).ok()?;
-        let all = Self::live(s, Some(&v), &Common { quiet: true, ..common.clone() });
+    pub fn text(s: &Snapshot, store: &Store) -> Option<String> {
+        let v = ringwise_apply::verify_in(s, store).ok()?;
+        let all = Self::live(s, Some(&v), store, store.learned().unwrap_or_default());
         let nothing = all.applied.is_empty() && all.learned.is_empty() && v.settings.is_empty();
         (!nothing).then(|| serde_json::to_string(&all).ok()).flatten()
     }
 
     /// What a capture says of it.
-    pub(super) fn recorded(host: &dyn Host) -> Self {
+    pub fn recorded(host: &dyn Host) -> Self {
         let text = host.read_text(FILE).ok();
         text.and_then(|t| serde_json::from_slice(t.as_bytes()).ok()).unwrap_or_default()
     }
 
-    pub(super) fn file() -> String {
-        FILE.into()
-    }
-
     /// What each apply in effect requested, newest first, with those of its interfaces that no later one names. Transactions
     /// before one of the whole host, or before one whose request is unknown, are not in it.
-    pub(super) fn parts(&self, s: &Snapshot) -> Parts {
+    pub fn parts(&self, s: &Snapshot) -> Parts {
         let mut left: BTreeSet<String> = s.tunable().map(|n| n.name().to_string()).collect();
         let mut out = Parts::default();
         for a in self.applied.iter().rev() {
@@ -102,8 +97,9 @@ impl Standing {
     }
 }
 
+/// What is in effect, apply by apply.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub struct Parts {
     pub list: Vec<Part>,
     /// The newest transaction of which it is unknown what was requested.
     pub unknown: Option<Applied>,
@@ -111,7 +107,7 @@ pub(super) struct Parts {
 
 /// One apply, as it was requested.
 #[derive(Debug)]
-pub(super) struct Part {
+pub struct Part {
     pub intent: Intent,
     /// Of all interfaces that no later one names.
     pub whole: bool,
@@ -134,7 +130,7 @@ fn judged(requested: &Intent, devs: &[String]) -> Intent {
 
 /// The command that applies the same again, without what only that moment needed. `None`: a reviewed plan was applied, or
 /// what was requested is not recorded.
-pub(super) fn again(e: &Entry) -> Option<String> {
+pub fn again(e: &Entry) -> Option<String> {
     let flags = e.requested.as_ref()?.flags.as_ref()?;
     Some(shell::join(["ringwise".into(), "apply".into()].into_iter().chain(flags.words())))
 }
@@ -155,7 +151,7 @@ fn drift(v: &Verify) -> Vec<(Option<String>, String)> {
 }
 
 /// The whole host with the goals of interfaces that were applied by themselves.
-pub(super) fn join(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
+pub fn join(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
     for (devs, part) in parts {
         let of = |d: &Option<String>| d.as_ref().is_some_and(|d| devs.contains(d));
         whole.wishes.retain(|w| !of(&w.dev));
@@ -169,14 +165,16 @@ pub(super) fn join(whole: &mut Intent, parts: &[(Vec<String>, Intent)]) {
 }
 
 /// The plan of the whole host; interfaces that were applied by themselves are planned as they were then.
-pub(super) fn plan(
+///
+/// Errors: the whole host cannot be planned.
+pub fn plan(
     s: &Snapshot,
     whole: &Intent,
     parts: &[(Vec<String>, Intent)],
     known: &[Learned],
     around: &Standing,
 ) -> Result<Plan, Refusal> {
-    let hands = hands::hands(&around.hands, around.made.clone(), Take::Ask);
+    let hands = hands(&around.hands, around.made.clone(), Take::Ask);
     let around = |i: &Intent, h: &Hands| ringwise_plan::plan_around(s, i, known, h);
     let mut plan = around(whole, &hands)?;
     for (devs, intent) in parts {

@@ -13,25 +13,26 @@ use ringwise_sys::Host;
 /// The same intent as the first plan's, on the same host. What was changed outside ringwise is as it was then: what
 /// differs now is the work of this run.
 #[derive(Debug)]
-pub(super) struct Again {
-    pub options: Options,
-    pub intent: Intent,
-    pub hands: Hands,
-    pub learned: Vec<Learned>,
+pub(crate) struct Replanner {
+    pub(crate) options: Options,
+    pub(crate) intent: Intent,
+    pub(crate) hands: Hands,
+    pub(crate) learned: Vec<Learned>,
     /// See [`without_names`].
-    pub at_boot: bool,
+    pub(crate) at_boot: bool,
 }
 
 /// At boot no one is there to name something else: what was named and is refused is left out, and the rest is better than
 /// nothing.
-pub(super) fn without_names(steps: &mut [Step]) {
+pub fn without_names(steps: &mut [Step]) {
     let named = steps.iter_mut().filter(|s| s.if_refused == IfRefused::PutBack);
     named.for_each(|s| s.if_refused = IfRefused::Replan);
 }
 
-impl Planner for Again {
+impl Planner for Replanner {
     fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, String> {
-        let now = ringwise_discover::snapshot(host, &self.options).map_err(|e| super::transaction::words(&e))?;
+        let now =
+            ringwise_discover::snapshot(host, &self.options).map_err(|e| ringwise_model::words::with_causes(&e))?;
         let known: Vec<Learned> = self.learned.iter().chain(learned).cloned().collect();
         let mut hands = self.hands.clone();
         hands.made.retain(|m| made.iter().all(|new| new.address() != m.address()));
@@ -46,7 +47,7 @@ impl Planner for Again {
 }
 
 /// Settings of a plan that hold already, without those that the user or another program had set and that stay.
-pub(super) fn already(plan: &Plan) -> Vec<Setting> {
+pub fn already(plan: &Plan) -> Vec<Setting> {
     let written = plan.steps.iter().map(|s| &s.setting);
     let others = written.chain(plan.kept.iter().map(|k| &k.hand.setting));
     // One setting has one value in a plan, and one that stays.

@@ -1,39 +1,26 @@
-//! The settings in force as a configuration: what `persist` writes where nobody says what else.
+//! The settings in effect as a configuration: what `persist` writes where no flag says what else.
 
-use ringwise_apply::Ending;
+use ringwise_apply::{Ending, Entry, Verify};
 use ringwise_config::Config;
 use ringwise_knob::{Of, Setting};
 use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Intent, Knob, Wish};
 
-use super::transaction::{store, words};
-use crate::args::Common;
-use crate::exit::{Fail, Result};
-use crate::source;
-
-/// Of the journals of this boot. Nothing in force is an error: an empty file would be a goal of its own.
-pub(super) fn config(common: &Common) -> Result<Config> {
-    let source = source::live()?;
-    let store = store(common);
-    let parts = super::status::needed(&store);
-    let options = ringwise_discover::Options { parts, ..ringwise_discover::Options::all() };
-    let s = source.snapshot(&options, common)?;
-    let v = ringwise_apply::verify_in(&s, &store).map_err(|e| Fail::error(words(&e)))?;
+/// Of the journals of this boot, oldest first. `None`: nothing is in effect, and an empty file would be a goal of its own.
+pub fn in_effect(v: &Verify, history: &[Entry]) -> Option<Config> {
     if v.settings.is_empty() {
-        return Err(Fail::error("nothing applied by ringwise is in force, and no flag says what is wanted")
-            .next("ringwise apply first, or ringwise persist --goal GOAL"));
+        return None;
     }
-    let list = ringwise_apply::history(&store, &s.host).map_err(|e| Fail::error(words(&e)))?;
-    let kept = list.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept);
+    let kept = history.iter().rev().filter(|e| e.this_boot && e.ending == Ending::Kept);
     // The goal decides again at each boot; what was configured beside it stays as it is in effect.
     let goal = kept.filter_map(|e| Some(e.requested.as_ref()?.intent.goal)).next();
     let wishes = wishes(v.settings.iter().map(|s| &s.want));
     let mut c = Config::of_intent(&Intent { goal: goal.unwrap_or_default(), wishes, ..Intent::default() });
     c.host.goal = goal;
-    Ok(c)
+    Some(c)
 }
 
-/// Settings as somebody would lay them down. Queues with the same value stand together.
-pub(super) fn wishes<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<Wish> {
+/// Settings as a user would configure them. Queues with the same value stand together.
+fn wishes<'a>(settings: impl Iterator<Item = &'a Setting>) -> Vec<Wish> {
     let mut out: Vec<Wish> = Vec::new();
     for s in settings {
         let Some((dev, knob)) = knob(s) else { continue };

@@ -1,0 +1,51 @@
+//! The settings that the goals of a configuration imply, as comments in its syntax; and the goal that fits a host's role.
+
+use std::collections::BTreeSet;
+
+use ringwise_check::RoleGuess;
+use ringwise_config::{Config, Entry};
+use ringwise_model::{ConfiguredBy, Goal, Intent, Knob, Snapshot, Wish};
+use ringwise_sys::Host;
+
+/// Each goal of the file. They are comments because a device may lack some of it, which is said and passed over; a
+/// key in its place is the user's, and must be there.
+pub fn implied(c: &Config) -> String {
+    let mut goals: BTreeSet<Goal> = c.entries.iter().filter_map(|e| e.goal).collect();
+    goals.insert(c.host.goal.unwrap_or_default());
+    goals.into_iter().map(|g| of_goal(g, c)).collect()
+}
+
+fn of_goal(goal: Goal, c: &Config) -> String {
+    let lays = ringwise_plan::lays_down(goal, &c.policies);
+    let wish = |knob: &Knob| Wish { dev: None, knob: knob.clone(), by: ConfiguredBy::Unknown };
+    let entry = Entry { wishes: lays.device.iter().map(wish).collect(), ..Entry::default() };
+    // The keys alone: they are for every interface.
+    let text = ringwise_config::print_knobs(&entry);
+    let mut lines: Vec<String> = text.lines().map(str::to_string).collect();
+    let mut out = String::new();
+    let mut section = |title: &str, lines: &mut Vec<String>| {
+        if !lines.is_empty() {
+            out += &format!("\n# Goal {goal}, {title}:\n");
+            lines.drain(..).for_each(|l| out += &format!("#   {l}\n"));
+        }
+    };
+    section("on each interface that has it, where the file says nothing else", &mut lines);
+    lines.extend(lays.rfs_entries.map(|n| format!("rfs_entries = {n}")));
+    lines.extend(lays.cpu_latency.map(|n| format!("cpu_latency = {n} on the CPUs of its queues")));
+    section("on the host, where the file says nothing else", &mut lines);
+    if goal == Goal::Mixed && c.host.pair_as_article != Some(true) {
+        let groups = ringwise_plan::implied(&Intent { latency_queues: c.host.latency_queues, ..Intent::default() });
+        let text = ringwise_config::print_entry(&Entry { groups: groups.into(), ..Entry::default() });
+        let at = text.find("[[interface.group]]").unwrap_or(text.len());
+        lines.extend(text[at..].lines().filter(|l| !l.is_empty()).map(str::to_string));
+        section("in each entry of an interface with queues to divide, where it has no groups", &mut lines);
+    }
+    out
+}
+
+/// The host's role, guessed from what it shows.
+pub fn role(host: &dyn Host, s: &Snapshot) -> RoleGuess {
+    let sockets = host.read_text("/proc/net/sockstat").ok();
+    let sockets = sockets.and_then(|t| ringwise_check::tcp_in_use(&t));
+    ringwise_check::guess_role(s, sockets)
+}

@@ -1,0 +1,34 @@
+//! What is wanted of a host: flags over the configuration file, what is in effect already, and what was changed outside
+//! ringwise; made into the plan that `apply`, `plan`, `check` and `persist` use.
+//!
+//! ```text
+//!   IntentFlags + file ─► Wanted ─(host)─► Intent ─┐
+//!   manual changes, what devices refuse ───────────┼─► Planning ─► Plan, and again when a step is refused
+//!   snapshot ──────────────────────────────────────┘       └─► plan file ─► PlanFile: applied exactly or refused
+//!   journals ─► in_effect, Standing: what was applied here, as a configuration or for another plan
+//! ```
+//!
+//! Files are read and written here: the configuration and plan files. Notes for the user are returned.
+#![forbid(unsafe_code)]
+
+mod error;
+mod flows;
+mod goals;
+mod in_effect;
+mod manual_changes;
+mod plan_file;
+mod planning;
+mod replan;
+mod standing;
+mod wanted;
+
+pub use error::{Class, Error, Result};
+pub use flows::{Missing, look_up};
+pub use goals::{implied, role};
+pub use in_effect::in_effect;
+pub use manual_changes::{Take, hands};
+pub use plan_file::{PlanFile, load as load_plan, write as write_plan};
+pub use planning::{Planning, PlanningHost};
+pub use replan::{already, without_names};
+pub use standing::{Applied, FILE as STANDING_FILE, Part, Parts, Standing, again, join, plan as plan_in_effect};
+pub use wanted::{DEFAULT_FILE, Wanted, load as load_config, of_flags, read};

@@ -1,0 +1,59 @@
+//! Settings that were changed outside ringwise, and which of them a plan keeps.
+
+use ringwise_knob::{Hand, Made, Origin};
+use ringwise_plan::Hands;
+
+/// What a plan does about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Take {
+    /// Adopted stays; the rest is part of the plan, and marked.
+    Ask,
+    /// All of it stays.
+    Keep,
+    /// Adopted stays, the rest does not; marked as with `Ask`.
+    Changed,
+    /// Nothing stays.
+    Over,
+}
+
+/// Manual changes as a plan takes them. `made`: what only groups of queues needed.
+pub fn hands(list: &[Hand], made: Vec<Made>, take: Take) -> Hands {
+    let (adopted, changed): (Vec<Hand>, Vec<Hand>) = list.iter().cloned().partition(|h| h.origin == Origin::Adopted);
+    match take {
+        Take::Ask | Take::Changed => Hands { keep: adopted, mark: changed, made },
+        Take::Keep => Hands { keep: list.to_vec(), mark: Vec::new(), made },
+        Take::Over => Hands { keep: Vec::new(), mark: list.to_vec(), made },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringwise_knob::Setting;
+
+    use super::*;
+
+    fn hand(origin: Origin, queue: u32) -> Hand {
+        let setting = Setting::XpsCpus { dev: "eth2".into(), queue, cpus: "12".parse().unwrap() };
+        let applied = Setting::XpsCpus { dev: "eth2".into(), queue, cpus: "14".parse().unwrap() };
+        Hand { origin, setting, applied, transaction: 12, changed: None }
+    }
+
+    #[test]
+    fn what_stays_and_what_is_marked() {
+        let list = [hand(Origin::ByHand, 1), hand(Origin::Adopted, 2)];
+        let queues = |h: &[Hand]| h.iter().map(|h| h.address().unwrap().to_string()).collect::<Vec<_>>();
+        for (take, keep, mark) in [
+            (Take::Ask, &["eth2 tx-2 xps_cpus"][..], &["eth2 tx-1 xps_cpus"][..]),
+            (Take::Changed, &["eth2 tx-2 xps_cpus"], &["eth2 tx-1 xps_cpus"]),
+            (Take::Keep, &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"], &[]),
+            (Take::Over, &[], &["eth2 tx-1 xps_cpus", "eth2 tx-2 xps_cpus"]),
+        ] {
+            let h = hands(&list, Vec::new(), take);
+            assert_eq!(
+                (queues(&h.keep), queues(&h.mark)),
+                (keep.iter().map(ToString::to_string).collect(), mark.iter().map(ToString::to_string).collect()),
+                "{take:?}"
+            );
+        }
+    }
+}
