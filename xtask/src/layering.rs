@@ -1,5 +1,6 @@
 //! `cargo xtask layering`: the directions between the rooms, as the table in ARCHITECTURE.md has them,
-//! compared with what `cargo metadata` says; what the pure rooms must not name, and that nothing decides by sentences.
+//! compared with what `cargo metadata` says; what the pure rooms must not name, who uses
+//! files, sockets and processes beside `sys`, and that nothing decides by sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -47,6 +48,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     }
     crate::prose::check(&root.join("crates"), &mut wrong)?;
     crate::circles::check(&root.join("crates"), &mut wrong)?;
+    crate::host_access::check(root, &mut wrong)?;
     if !wrong.is_empty() {
         bail!("directions:\n  {}", wrong.join("\n  "));
     }

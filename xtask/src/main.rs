@@ -16,6 +16,7 @@ mod grafana;
 mod green;
 mod heartbeat;
 mod host;
+mod host_access;
 mod image;
 mod irqbalance;
 mod job;

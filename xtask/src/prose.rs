@@ -71,7 +71,7 @@ pub(crate) fn check(crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn walk(dir: &Path, each: &mut impl FnMut(&Path) -> Result<()>) -> Result<()> {
+pub(crate) fn walk(dir: &Path, each: &mut impl FnMut(&Path) -> Result<()>) -> Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let path = entry?.path();
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
