@@ -51,11 +51,36 @@ pub enum Error {
     PlanUnreadable { path: PathBuf, error: io::Error },
     #[error("{0}")]
     NotAPlan(String),
-    #[error("{why}")]
-    PlanRefused { path: PathBuf, why: String },
+    #[error("{} {why}", .path.display())]
+    PlanRefused { path: PathBuf, why: Misfit },
     /// Seconds since 1970.
     #[error("{} expired at {end} s since 1970; now it is {now}", .path.display())]
     PlanExpired { path: PathBuf, end: u64, now: u64 },
+}
+
+/// Why a reviewed plan is not for this host as it is now. The text follows the name of the file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    /// Its digest is not that of its content.
+    #[error(
+        "was edited after it was written; what is applied must be what ringwise has planned (change the flags of ringwise \
+         plan instead)"
+    )]
+    Edited,
+    /// Names of the hosts with their machine ids.
+    #[error("was made for another machine: {was}, this one is {is}")]
+    OtherMachine { was: String, is: String },
+    /// Boot ids. `host`: `None` where its name is unknown.
+    #[error(
+        "was made for another boot of {}: {was}, now it is {is}; what it found is gone",
+        .host.as_deref().unwrap_or("a host of unknown name")
+    )]
+    OtherBoot { host: Option<String>, was: String, is: String },
+    #[error("does not name the boot it was made for: its host was read without a boot id")]
+    BootNotRecorded,
+    /// `id`: why the boot id of this host is unknown.
+    #[error("cannot be checked against this boot: its id is {id}")]
+    BootUnknown { id: String },
 }
 
 impl Error {

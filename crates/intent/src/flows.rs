@@ -138,8 +138,9 @@ mod tests {
         assert_eq!(missing.len(), 1);
         let n = missing[0].not_possible();
         assert_eq!((n.what.as_str(), n.needed), ("mq0 group web: flows of unit \"late.service\"", true));
-        let text = n.why.to_string();
-        assert!(text.starts_with("not running (") && text.ends_with("ringwise.toml line 9)"), "{text}");
+        let Obstacle::Configured { obstacle, by } = &n.why else { panic!("{:?}", n.why) };
+        assert!(matches!(**obstacle, Obstacle::FlowsNotFound { .. }), "{obstacle:?}");
+        assert_eq!(by[..], [ConfiguredBy::File { path: "/etc/ringwise/ringwise.toml".into(), line: 9 }]);
         assert_eq!(i.groups[0].flows, [Flow::Unit("late".into())], "the name stays");
         i.strict = true;
         assert!(look_up(&sim, &mut i, true).is_err());

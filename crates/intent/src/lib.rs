@@ -22,7 +22,7 @@ mod replan;
 mod standing;
 mod wanted;
 
-pub use error::{Class, Error, Result};
+pub use error::{Class, Error, Misfit, Result};
 pub use flows::{Missing, look_up};
 pub use goals::{implied, role};
 pub use in_effect::in_effect;

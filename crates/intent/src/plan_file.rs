@@ -11,7 +11,7 @@ use ringwise_plan::Plan;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Misfit, Result};
 
 /// What the file says about itself, beside the plan. Files of 0.1.0 and of `plan -o json` have none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,13 +93,9 @@ impl PlanFile {
     ///
     /// Errors: why not.
     pub fn check(&self, here: &Host, unix_time: u64) -> Result<()> {
-        let file = self.path.display();
-        let no = |why: String| Err(Error::PlanRefused { path: self.path.clone(), why });
+        let no = |why: Misfit| Err(Error::PlanRefused { path: self.path.clone(), why });
         if self.edited {
-            return no(format!(
-                "{file} was edited after it was written; what is applied must be what ringwise has planned (the flags of \
-                 ringwise plan say what is wanted otherwise)"
-            ));
+            return no(Misfit::Edited);
         }
         let of = &self.plan.host;
         let say = |name: &Fact<String>, id: &Fact<String>| {
@@ -109,22 +105,16 @@ impl PlanFile {
             && a != b
         {
             let (was, is) = (say(&of.name, &of.machine_id), say(&here.name, &here.machine_id));
-            return no(format!("{file} was made for another machine: {was}, this one is {is}"));
+            return no(Misfit::OtherMachine { was, is });
         }
         match (of.boot_id.known(), here.boot_id.known()) {
             (Some(a), Some(b)) if a == b => {}
             (Some(a), Some(b)) => {
-                return no(format!(
-                    "{file} was made for another boot of {}: {a}, now it is {b}; what it found is gone",
-                    of.name.known().map_or("host of unknown name".into(), |n| visible(n))
-                ));
+                let host = of.name.known().map(|n| visible(n).to_string());
+                return no(Misfit::OtherBoot { host, was: a.clone(), is: b.clone() });
             }
-            (None, _) => {
-                return no(format!(
-                    "{file} does not say for which boot it was made (its host was read without a boot id)"
-                ));
-            }
-            (_, None) => return no(format!("this boot cannot be told: its id is {}", text(&here.boot_id))),
+            (None, _) => return no(Misfit::BootNotRecorded),
+            (_, None) => return no(Misfit::BootUnknown { id: text(&here.boot_id) }),
         }
         match self.stamp.as_ref().and_then(|s| s.expires_at) {
             Some(end) if unix_time >= end => Err(Error::PlanExpired { path: self.path.clone(), end, now: unix_time }),
@@ -132,10 +122,9 @@ impl PlanFile {
         }
     }
 
-    /// For the user, where the file is of an older version.
-    pub fn note(&self) -> Option<String> {
-        let old = self.stamp.is_none();
-        old.then(|| format!("{} does not say when it was made, and does not expire", self.path.display()))
+    /// False: an earlier version wrote the file, without the time when it was made; it does not expire.
+    pub fn is_dated(&self) -> bool {
+        self.stamp.is_some()
     }
 }
 
@@ -224,10 +213,17 @@ mod tests {
         text
     }
 
-    fn refusal(text: &str, here: &Host, now: u64) -> String {
+    fn refusal(text: &str, here: &Host, now: u64) -> Error {
         let e = parse(Path::new("x.plan"), text).unwrap().check(here, now).unwrap_err();
         assert_eq!(e.class(), Class::Refused);
-        e.to_string()
+        e
+    }
+
+    fn misfit(text: &str, here: &Host, now: u64) -> Misfit {
+        match refusal(text, here, now) {
+            Error::PlanRefused { why, .. } => why,
+            other => panic!("{other}"),
+        }
     }
 
     #[test]
@@ -236,25 +232,27 @@ mod tests {
         let ok = |text: &str, now| parse(Path::new("x.plan"), text).unwrap().check(&here(), now);
         ok(&text, 1_000_000).unwrap();
         ok(&text, 1_003_599).unwrap();
-        assert!(refusal(&text, &here(), 1_003_600).contains("x.plan expired"));
+        let expired = refusal(&text, &here(), 1_003_600);
+        assert!(matches!(expired, Error::PlanExpired { end: 1_003_600, now: 1_003_600, .. }), "{expired}");
         ok(&written(None), u64::MAX / 2).unwrap();
         // Another layout is the same plan, another value is not.
         let value: Value = serde_json::from_str(&text).unwrap();
         ok(&serde_json::to_string(&value).unwrap(), 1_000_000).unwrap();
         for (a, b) in [("\"eth1\"", "\"eth2\""), ("\"x\"", "\"y\""), ("1003600", "9003600"), ("8.33333", "8.43333")] {
             assert!(text.contains(a), "{a}");
-            assert!(refusal(&text.replace(a, b), &here(), 1_000_000).contains("x.plan was edited"), "{a}");
+            assert_eq!(misfit(&text.replace(a, b), &here(), 1_000_000), Misfit::Edited, "{a}");
         }
         let mut other = here();
         other.machine_id = Fact::Known("m2".into());
         other.name = Fact::Known("edge4".into());
-        let why = refusal(&text, &other, 1_000_000);
+        let why = refusal(&text, &other, 1_000_000).to_string();
         assert_eq!(why, "x.plan was made for another machine: edge3 (m1), this one is edge4 (m2)");
         let mut other = here();
         other.boot_id = Fact::Known("b2".into());
-        assert!(refusal(&text, &other, 1_000_000).contains("another boot of edge3: b1, now it is b2"));
+        let boot = Misfit::OtherBoot { host: Some("edge3".into()), was: "b1".into(), is: "b2".into() };
+        assert_eq!(misfit(&text, &other, 1_000_000), boot);
         other.boot_id = Fact::unknown("boot_id", "needs root");
-        assert!(refusal(&text, &other, 1_000_000).contains("this boot cannot be told"));
+        assert_eq!(misfit(&text, &other, 1_000_000), Misfit::BootUnknown { id: "unknown: needs root".into() });
     }
 
     #[test]
@@ -262,10 +260,10 @@ mod tests {
         let old = serde_json::to_string(&plan()).unwrap();
         let r = parse(Path::new("x.plan"), &old).unwrap();
         r.check(&here(), u64::MAX / 2).unwrap();
-        assert!(r.note().unwrap().contains("does not expire"));
+        assert!(!r.is_dated());
         let mut value = serde_json::to_value(plan()).unwrap();
         value["host"]["boot_id"] = serde_json::json!("absent");
-        assert!(refusal(&value.to_string(), &here(), 0).contains("does not say for which boot"));
+        assert_eq!(misfit(&value.to_string(), &here(), 0), Misfit::BootNotRecorded);
     }
 
     #[test]

@@ -204,8 +204,8 @@ fn load(file: &Path, source: &Source, common: &Common) -> Result<Plan> {
     let r = ringwise_intent::load_plan(file)?;
     let (here, _) = ringwise_discover::host(source.host.as_ref());
     r.check(&here, source.host.unix_time()).map_err(|e| wanted::fail(e, common.utc))?;
-    if let Some(text) = r.note() {
-        out::note(common.quiet, &format!("ringwise: {text}"));
+    if !r.is_dated() {
+        out::note(common.quiet, &format!("ringwise: {} has no date, so it does not expire", file.display()));
     }
     Ok(r.plan)
 }

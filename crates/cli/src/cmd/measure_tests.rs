@@ -175,5 +175,5 @@ fn a_confirmation_begins_the_second_window_anew() {
     confirmed(&c.source, &c.common, 1);
     assert!(!path.exists());
     let none = crate::cmd::report::measured_beside(&c.dir.join("tx-0001.jsonl"), 1);
-    assert!(none.unwrap_err().message.contains("was not measured"));
+    assert_eq!(none.unwrap_err().next.as_deref(), Some("ringwise apply --measure 5m, the next time"));
 }
