@@ -113,7 +113,7 @@ impl Tx<'_> {
         }
         let Some(mut guard) = self.guard.take() else { return };
         if on_trial && let Err(why) = guard.done(true) {
-            // Nobody would end the trial. Whoever confirmed it within this moment has it put back as well.
+            // Without a guard the trial would never end. A confirmation that came at this moment is undone as well.
             let renamed = decide(store, &lock.dir, id, Stage::Expired).is_ok();
             let (by, unix_time) = ("ringwise".to_string(), self.cx.host.unix_time());
             let _ = self.journal.add(&Record::TrialOver { by, why: why.clone(), unix_time });

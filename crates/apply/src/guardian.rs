@@ -10,7 +10,9 @@ use crate::takeover::{Halt, Lost, SignOfLife};
 
 /// Starts guards.
 pub trait Guardian: Debug + Send + Sync {
-    /// Armed when this returns. Errors say why there is none.
+    /// Starts a guard, which is armed when this returns.
+    ///
+    /// Errors: why no guard could be started.
     fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, String>;
 }
 

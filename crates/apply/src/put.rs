@@ -131,7 +131,7 @@ fn file(cx: &Cx, setting: &Setting, text: &str) -> Result<()> {
     let path = setting.address().and_then(|a| a.file());
     let path = path.ok_or_else(|| {
         let name = setting.address().map(|a| a.to_string()).unwrap_or_default();
-        Error::other(name, "no name of a sysctl (right would be net.core.netdev_budget)")
+        Error::other(name, "not the name of a sysctl (expected a name like net.core.netdev_budget)")
     })?;
     cx.write(&path, format!("{text}\n"))
 }

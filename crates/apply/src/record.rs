@@ -106,7 +106,7 @@ pub(crate) enum Record {
         setting: Setting,
         failure: Option<Failure>,
     },
-    /// From here on these are the steps, after the refusal of some. Everything that is put back for them stands in the
+    /// Some steps were refused; these are the steps from here on. What is restored for them stands in the
     /// header and in `start`, which is on disk before the first of them is written.
     Replanned {
         steps: Vec<Step>,

@@ -79,7 +79,7 @@ impl Trial {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// Nobody has said anything yet.
+    /// It is neither confirmed nor undone.
     Pending,
     Confirmed {
         /// None: only the file says so; the journal could not be written.
@@ -109,7 +109,7 @@ pub(crate) fn file(dir: &Path, id: u64, stage: Stage) -> PathBuf {
     dir.join(format!("{name}-{id:04}.json"))
 }
 
-/// Ends the trial in one way; false: somebody else has ended it before.
+/// Confirms the trial or lets it expire. False: it had ended already.
 pub(crate) fn decide(store: &Store, dir: &Path, id: u64, to: Stage) -> io::Result<bool> {
     let to = file(dir, id, to);
     store.before_write(&to)?;

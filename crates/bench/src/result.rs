@@ -69,7 +69,7 @@ pub struct Session {
 pub struct Port {
     /// Interface name.
     pub name: String,
-    /// Name of the kernel module; `no driver`: there is none, or it is unknown.
+    /// Name of the kernel module; `no driver` where the interface has none, or it is unknown.
     pub driver: String,
     /// Link speed in Mbit/s; none: the driver does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
