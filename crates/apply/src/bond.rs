@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ringwise_knob::{Address, Change, Setting, Step, compare};
 use ringwise_model::{Bond, Nic, Snapshot};
-use ringwise_sys::with_deadline;
+use ringwise_sys::read_with_deadline;
 
 use crate::cx::Cx;
 use crate::tx::{Done, Tx};
@@ -21,7 +21,7 @@ fn of<'a>(s: &'a Snapshot, dev: &str) -> Option<(&'a str, &'a Bond)> {
 /// The bond as it stands at this moment.
 fn fresh(cx: &Cx, bond: &str) -> Option<Bond> {
     let (host, bond) = (cx.host.clone(), bond.to_string());
-    with_deadline(cx.policy.deadline, move || ringwise_discover::bond(host.as_ref(), &bond)).flatten()
+    read_with_deadline(cx.policy.deadline, move || ringwise_discover::bond(host.as_ref(), &bond)).flatten()
 }
 
 /// What is a member's outage in a list, with its device.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_knob::{Address, Setting};
 use ringwise_model::{Fact, Snapshot};
-use ringwise_sys::{Error, Host, Request, Result, with_deadline};
+use ringwise_sys::{Error, Host, Request, Result, read_with_deadline, with_deadline};
 
 use crate::{Error as Failed, Policy, Refusal};
 
@@ -60,10 +60,10 @@ impl<'a> Cx<'a> {
         self.bounded(request.to_string(), None, move |h| h.kernel(&request))
     }
 
-    /// What one of discovery's readers tells at this moment. None: not within the deadline.
+    /// What one of discovery's readers returns at this moment. None: not within the deadline, or it panicked.
     pub(crate) fn reading<T: Send + 'static>(&self, read: impl FnOnce(&dyn Host) -> T + Send + 'static) -> Option<T> {
         let host = Arc::clone(self.host);
-        with_deadline(self.policy.deadline, move || read(host.as_ref()))
+        read_with_deadline(self.policy.deadline, move || read(host.as_ref()))
     }
 
     /// The same for what has errors of its own.

@@ -2,20 +2,23 @@
 
 use ringwise_kfmt::ethtool_nl as nl;
 use ringwise_knob::{Address, Setting, features};
-use ringwise_model::{Fact, Snapshot};
-use ringwise_sys::{Error, Request, Result};
+use ringwise_model::{Fact, Snapshot, Unread};
+use ringwise_sys::{Error, Request};
 
 use crate::cx::Cx;
+use crate::put::NotWritten;
 
 /// A wish that is not granted would stay behind and be granted some day, when what is in its way goes: it is
 /// taken back.
-pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, name: &str, on: bool) -> Result<()> {
+pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, name: &str, on: bool) -> Result<(), NotWritten> {
     wish(cx, dev, name, on)?;
     let of = |s: &Snapshot| s.nic(dev).and_then(|n| n.features.known()?.get(name)).copied();
     let mut then = now.clone();
     let address = Address::Feature { dev: dev.to_string(), name: name.to_string() };
-    if let Fact::Unknown(u) = cx.read(&mut then, &address) {
-        return Err(Error { errno: u.errno, cause: u.cause, ..Error::other(u.what, u.why) });
+    match cx.read(&mut then, &address) {
+        Fact::Known(_) => {}
+        Fact::Absent => return Err(NotWritten::Read(Unread::new(address.to_string(), None, "it does not exist now"))),
+        Fact::Unknown(u) => return Err(NotWritten::Read(u)),
     }
     let (was, is) = (of(now), of(&then));
     if let (Some(was), Some(is)) = (was, is)
@@ -27,7 +30,7 @@ pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, name: &str, on: bool) ->
     Ok(())
 }
 
-fn wish(cx: &Cx, dev: &str, name: &str, on: bool) -> Result<()> {
+fn wish(cx: &Cx, dev: &str, name: &str, on: bool) -> ringwise_sys::Result<()> {
     let attrs =
         nl::features_set(&[(name, on)]).map_err(|e| Error::other(format!("features-set {dev}"), e.to_string()))?;
     cx.order(Request::EthtoolSet { cmd: nl::msg::FEATURES_SET, name: "features-set", dev: dev.to_string(), attrs })

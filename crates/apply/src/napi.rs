@@ -2,13 +2,14 @@
 
 use ringwise_kfmt::netdev_nl;
 use ringwise_knob::{Address, Of, napi};
-use ringwise_model::{CpuSet, Fact, NapiInstance, NapiValues, Snapshot};
-use ringwise_sys::{Error, Request, Result};
+use ringwise_model::{CpuSet, Fact, NapiInstance, NapiValues, Snapshot, Unread};
+use ringwise_sys::{Error, Request};
 
 use crate::cx::Cx;
+use crate::put::NotWritten;
 
 /// Each file sets all instances of the device. What was written before a refusal is taken back.
-pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValues) -> Result<()> {
+pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValues) -> ringwise_sys::Result<()> {
     if values.irq_suspend_timeout_ns.is_some() {
         return Err(Error::other(format!("{dev} NAPI"), "irq-suspend-timeout is a setting of single instances"));
     }
@@ -32,25 +33,27 @@ pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValu
 }
 
 /// The instance that serves the queue at this moment: ids change when a device restarts.
-fn instance(cx: &Cx, now: &Snapshot, dev: &str, of: Of) -> Result<NapiInstance> {
+fn instance(cx: &Cx, now: &Snapshot, dev: &str, of: Of) -> Result<NapiInstance, NotWritten> {
     let mut fresh = now.clone();
     if let Fact::Unknown(u) = cx.read(&mut fresh, &Address::NapiDevice { dev: dev.to_string() }) {
-        return Err(Error { errno: u.errno, cause: u.cause, ..Error::other(u.what, u.why) });
+        return Err(NotWritten::Read(u));
     }
     let found = fresh.nic(dev).and_then(|n| napi::instance(n, of)).cloned();
-    found.ok_or_else(|| Error::other(format!("{dev} NAPI {of}"), "no NAPI instance serves this queue now"))
+    let none = || Unread::new(format!("{dev} NAPI {of}"), None, "no NAPI instance serves this queue now");
+    found.ok_or_else(|| NotWritten::Read(none()))
 }
 
-pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, values: &NapiValues) -> Result<()> {
+pub(crate) fn write(cx: &Cx, now: &Snapshot, dev: &str, of: Of, values: &NapiValues) -> Result<(), NotWritten> {
     let i = instance(cx, now, dev, of)?;
     let attrs = netdev_nl::napi_set(i.id, &napi::differ(values, i.values.known()));
-    cx.order(Request::NetdevSet { cmd: netdev_nl::cmd::NAPI_SET, name: "napi-set", dev: dev.to_string(), attrs })
+    let request = Request::NetdevSet { cmd: netdev_nl::cmd::NAPI_SET, name: "napi-set", dev: dev.to_string(), attrs };
+    Ok(cx.order(request)?)
 }
 
-pub(crate) fn write_thread(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Result<()> {
+pub(crate) fn write_thread(cx: &Cx, now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Result<(), NotWritten> {
     let what = || format!("{dev} NAPI thread {of}");
     let i = instance(cx, now, dev, of)?;
     let t = i.thread.ok_or_else(|| Error::other(what(), "the queue is not polled by a thread"))?;
     cx.trying(what, move |h| ringwise_discover::is_thread(h, t.pid))?;
-    cx.order(Request::ThreadCpus { pid: t.pid, cpus: cpus.iter().map(|c| c.0).collect() })
+    Ok(cx.order(Request::ThreadCpus { pid: t.pid, cpus: cpus.iter().map(|c| c.0).collect() })?)
 }

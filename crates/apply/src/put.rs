@@ -2,11 +2,14 @@
 
 use ringwise_kfmt::cpumask;
 use ringwise_knob::{Address, Match, Reaction, Setting, compare, live, react};
-use ringwise_model::{CpuId, CpuSet, Fact, Snapshot};
+use ringwise_model::{CpuId, CpuSet, Fact, Snapshot, Unread};
 use ringwise_sys::{Error, Result};
 
 use crate::cx::Cx;
 use crate::{Failure, channels, coalesce, features, irq, napi, pause, rings, rivals, rss, rules};
+
+/// Meaning of a failed reading that a write needs.
+const UNREAD: &str = "the device could not be read, which writing this setting needs";
 
 /// What came of it.
 #[derive(Debug)]
@@ -25,6 +28,21 @@ pub(crate) enum Put {
     Failed(Failure),
 }
 
+/// Why a setting was not written.
+#[derive(Debug)]
+pub(crate) enum NotWritten {
+    /// The write failed: its errno says what the kernel made of the value.
+    Write(Error),
+    /// A reading that the write needs failed: its errno says nothing about the value, so nothing is learned from it.
+    Read(Unread),
+}
+
+impl From<Error> for NotWritten {
+    fn from(e: Error) -> Self {
+        Self::Write(e)
+    }
+}
+
 /// Writes `setting`, with bounded tries where the kernel is busy, and reads it back into `now`.
 pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
     let Some(address) = setting.address() else {
@@ -32,7 +50,11 @@ pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
     };
     let mut wait = cx.policy.retry_wait;
     for left in (0..cx.policy.tries.get()).rev() {
-        let Err(e) = write(cx, now, setting) else { break };
+        let e = match write(cx, now, setting) {
+            Ok(()) => break,
+            Err(NotWritten::Read(u)) => return Put::Failed(failure(setting, &u.into(), UNREAD)),
+            Err(NotWritten::Write(e)) => e,
+        };
         // A driver may stop at the first queue that refuses, and leave the others as they are by then.
         if matches!(address, Address::Coalesce { .. } | Address::NapiDevice { .. }) {
             let _ = read(cx, now, &address);
@@ -51,10 +73,7 @@ pub(crate) fn put(cx: &Cx, now: &mut Snapshot, setting: &Setting) -> Put {
     }
     match (compare(setting, now), live(now, &address)) {
         (how @ (Match::Same | Match::Pending | Match::Adjusted), Fact::Known(now)) => Put::Kept { now, how },
-        (Match::Unknown(u), _) => {
-            let e = Error { errno: u.errno, cause: u.cause, ..Error::other(u.what, u.why) };
-            Put::Failed(failure(setting, &e, "written, but it cannot be read back"))
-        }
+        (Match::Unknown(u), _) => Put::Failed(failure(setting, &u.into(), "written, but it cannot be read back")),
         (_, now) => Put::NotKept { now },
     }
 }
@@ -87,16 +106,16 @@ pub(crate) fn failure(setting: &Setting, e: &Error, meaning: &str) -> Failure {
     }
 }
 
-fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
-    match setting {
+fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> std::result::Result<(), NotWritten> {
+    let written = match setting {
         Setting::IrqbalanceRestart { dev, left } => rivals::write_restart(cx, now, dev, *left),
         Setting::IrqbalanceBan { dev, left } => rivals::write_ban(cx, now, dev, left),
         Setting::Channels { dev, rx, tx, combined } => channels::write(cx, now, dev, (*rx, *tx, *combined)),
         Setting::Rings { dev, rx, tx } => rings::write(cx, now, dev, *rx, *tx),
         Setting::Coalesce { dev, params } => coalesce::write(cx, now, dev, params),
         Setting::RssTable { dev, table } => rss::write(cx, now, dev, table),
-        Setting::Feature { dev, name, on } => features::write(cx, now, dev, name, *on),
-        Setting::Ntuple { dev, on } => features::write(cx, now, dev, ringwise_knob::features::NTUPLE, *on),
+        Setting::Feature { dev, name, on } => return features::write(cx, now, dev, name, *on),
+        Setting::Ntuple { dev, on } => return features::write(cx, now, dev, ringwise_knob::features::NTUPLE, *on),
         Setting::Pause { dev, autoneg, rx, tx } => pause::write(cx, dev, (*autoneg, *rx, *tx)),
         Setting::QueueCoalesce { dev, queue, params } => coalesce::write_queue(cx, dev, *queue, params),
         Setting::RssHash { dev, function, key, symmetric } => {
@@ -108,8 +127,8 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
         }
         Setting::FlowRule { dev, location, rule } => rules::write(cx, now, dev, *location, rule.as_ref()),
         Setting::NapiDevice { dev, values } => napi::write_device(cx, now, dev, values),
-        Setting::Napi { dev, of, values } => napi::write(cx, now, dev, *of, values),
-        Setting::NapiThread { dev, of, cpus } => napi::write_thread(cx, now, dev, *of, cpus),
+        Setting::Napi { dev, of, values } => return napi::write(cx, now, dev, *of, values),
+        Setting::NapiThread { dev, of, cpus } => return napi::write_thread(cx, now, dev, *of, cpus),
         Setting::Sysctl { value, .. } | Setting::CpuLatency { value, .. } => file(cx, setting, value),
         Setting::IrqCpus { dev, of, cpus, on } => irq::write(cx, now, dev, *of, cpus, *on),
         Setting::XpsCpus { cpus, .. } | Setting::RpsCpus { cpus, .. } => {
@@ -123,7 +142,8 @@ fn write(cx: &Cx, now: &Snapshot, setting: &Setting) -> Result<()> {
             file(cx, setting, &entries.to_string())
         }
         Setting::Other(_) => Err(Error::other("setting", "written by a newer ringwise")),
-    }
+    };
+    Ok(written?)
 }
 
 /// Into the one file of the setting.

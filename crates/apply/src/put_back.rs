@@ -8,7 +8,7 @@ use ringwise_model::{CpuSet, Fact};
 
 use crate::put::Put;
 use crate::record::Record;
-use crate::tx::{Tx, not_kept};
+use crate::tx::{Done, Tx, not_kept};
 use crate::{Event, Failure, NotPutBack, Phase, Verdict};
 
 /// A later setting may disturb an earlier one (channels after XPS was written): looked at and done again.
@@ -43,7 +43,8 @@ impl Tx<'_> {
         let restarted = self.start.keys().filter(|a| a.interrupts_traffic()).filter_map(Address::dev);
         self.stale.extend(restarted.map(str::to_string).collect::<Vec<_>>());
         for _ in 0..ROUNDS {
-            if !self.look_again(&mut errors) {
+            // A late call of before may have taken effect since the last look.
+            if !self.look_again(&mut errors) || !self.look_at_all(&mut errors) {
                 break;
             }
             let mut todo = diff(&self.now, &self.start);
@@ -105,17 +106,24 @@ impl Tx<'_> {
         self.account(&errors);
     }
 
-    /// False: the host cannot be discovered; then nothing more can be done.
+    /// Waits for devices that restarted. False: the host cannot be discovered; then nothing more can be done.
     fn look_again(&mut self, errors: &mut BTreeMap<Address, String>) -> bool {
-        match self.refresh(false) {
-            Ok(()) => true,
-            Err(f) => {
-                for a in self.start.keys() {
-                    errors.entry(a.clone()).or_insert_with(|| said(&f));
-                }
-                false
-            }
+        let looked = self.refresh(false);
+        self.or_unreadable(looked, errors)
+    }
+
+    /// Discovers the host again after a write. False as above.
+    fn look_at_all(&mut self, errors: &mut BTreeMap<Address, String>) -> bool {
+        let looked = self.look_after_writes();
+        self.or_unreadable(looked, errors)
+    }
+
+    fn or_unreadable(&self, looked: Done, errors: &mut BTreeMap<Address, String>) -> bool {
+        let Err(f) = looked else { return true };
+        for a in self.start.keys() {
+            errors.entry(a.clone()).or_insert_with(|| said(&f));
         }
+        false
     }
 
     /// Verifies by discovering again; what is not as before is listed with the way to finish by hand.

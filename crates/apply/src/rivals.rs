@@ -23,7 +23,7 @@ fn running(cx: &Cx) -> Result<Irqbalance> {
     match fresh(cx) {
         Fact::Known(b) => Ok(b),
         Fact::Absent => Err(Error::errno("irqbalance", ENOENT)),
-        Fact::Unknown(u) => Err(Error { errno: u.errno, ..Error::other(u.what, u.why) }),
+        Fact::Unknown(u) => Err(u.into()),
     }
 }
 
@@ -103,7 +103,7 @@ fn tell(cx: &Cx, b: &Irqbalance, list: &[u32]) -> Result<()> {
     let socket = match &b.socket {
         Fact::Known(s) => s.clone(),
         Fact::Absent => return Err(Error::errno("irqbalance socket", ENOENT)),
-        Fact::Unknown(u) => return Err(Error { errno: u.errno, ..Error::other(u.what.clone(), u.why.clone()) }),
+        Fact::Unknown(u) => return Err(u.clone().into()),
     };
     let command = ban_order(list).ok_or_else(|| Error::errno(format!("irqbalance {socket}"), EMSGSIZE))?;
     cx.order(Request::Irqbalance { socket, command })

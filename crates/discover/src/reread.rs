@@ -8,7 +8,7 @@ use ringwise_kfmt::{cpumask, sysctl};
 use ringwise_knob::rules::BY_CONTENT;
 use ringwise_knob::{Address, Setting, irq as vectors, live, path};
 use ringwise_model::{Fact, IrqId, Nic, RxQueue, Snapshot, TxQueue};
-use ringwise_sys::{Host, with_deadline};
+use ringwise_sys::{Host, read_with_deadline};
 
 use crate::read::Reader;
 use crate::{channels, coalesce, features, host as files, irq, napi, pause, rfs, rings, rivals, rps, rss, rules, xps};
@@ -100,7 +100,7 @@ struct Ask<'a> {
 impl Ask<'_> {
     fn within<T: Send + 'static>(&self, read: impl FnOnce(&mut Reader) -> T + Send + 'static) -> Option<T> {
         let host = Arc::clone(self.host);
-        with_deadline(self.deadline, move || read(&mut Reader::new(host.as_ref())))
+        read_with_deadline(self.deadline, move || read(&mut Reader::new(host.as_ref())))
     }
 
     fn late<T>(&self) -> Fact<T> {

@@ -67,6 +67,20 @@ impl Error {
     }
 }
 
+/// A reading that failed, as the error of the call that needed it. The errno is named once.
+impl From<Unread> for Error {
+    fn from(u: Unread) -> Self {
+        let words = match u.errno.map(errno_text) {
+            Some(name) => match u.why.strip_prefix(&name) {
+                Some(rest) => rest.strip_prefix(": ").map(str::to_string),
+                None => Some(u.why),
+            },
+            None => Some(u.why),
+        };
+        Self { what: u.what, data: None, errno: u.errno, words, cause: u.cause }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.what)?;
