@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ringwise_knob::{Address, Setting};
 use ringwise_model::words::visible;
-use ringwise_model::{CpuSet, Fact};
+use ringwise_model::{CpuSet, Fact, Unread};
 use serde::Serialize;
 
 use crate::Holder;
@@ -247,6 +247,21 @@ impl std::error::Error for Error {
             Self::Discover(e) => Some(e),
             Self::State { source, .. } => Some(source),
         }
+    }
+}
+
+/// Why a setting was not written.
+#[derive(Debug)]
+pub(crate) enum NotWritten {
+    /// The write failed: its errno tells how the kernel judged the value.
+    Write(ringwise_sys::Error),
+    /// A reading that the write needs failed: its errno does not concern the value, so nothing is learned from it.
+    Read(Unread),
+}
+
+impl From<ringwise_sys::Error> for NotWritten {
+    fn from(e: ringwise_sys::Error) -> Self {
+        Self::Write(e)
     }
 }
 

@@ -6,7 +6,7 @@ use ringwise_model::{Fact, Snapshot, Unread};
 use ringwise_sys::{Error, Request};
 
 use crate::cx::Cx;
-use crate::put::NotWritten;
+use crate::error::NotWritten;
 
 /// A wish that is not granted would stay behind and be granted some day, when what is in its way goes: it is
 /// taken back.

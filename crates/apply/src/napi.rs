@@ -6,7 +6,7 @@ use ringwise_model::{CpuSet, Fact, NapiInstance, NapiValues, Snapshot, Unread};
 use ringwise_sys::{Error, Request};
 
 use crate::cx::Cx;
-use crate::put::NotWritten;
+use crate::error::NotWritten;
 
 /// Each file sets all instances of the device. What was written before a refusal is taken back.
 pub(crate) fn write_device(cx: &Cx, now: &Snapshot, dev: &str, values: &NapiValues) -> ringwise_sys::Result<()> {

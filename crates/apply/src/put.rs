@@ -2,10 +2,11 @@
 
 use ringwise_kfmt::cpumask;
 use ringwise_knob::{Address, Match, Reaction, Setting, compare, live, react};
-use ringwise_model::{CpuId, CpuSet, Fact, Snapshot, Unread};
+use ringwise_model::{CpuId, CpuSet, Fact, Snapshot};
 use ringwise_sys::{Error, Result};
 
 use crate::cx::Cx;
+use crate::error::NotWritten;
 use crate::{Failure, channels, coalesce, features, irq, napi, pause, rings, rivals, rss, rules};
 
 /// Meaning of a failed reading that a write needs.
@@ -26,21 +27,6 @@ pub(crate) enum Put {
     /// The kernel's no for good.
     Refused(Failure),
     Failed(Failure),
-}
-
-/// Why a setting was not written.
-#[derive(Debug)]
-pub(crate) enum NotWritten {
-    /// The write failed: its errno says what the kernel made of the value.
-    Write(Error),
-    /// A reading that the write needs failed: its errno says nothing about the value, so nothing is learned from it.
-    Read(Unread),
-}
-
-impl From<Error> for NotWritten {
-    fn from(e: Error) -> Self {
-        Self::Write(e)
-    }
 }
 
 /// Writes `setting`, with bounded tries where the kernel is busy, and reads it back into `now`.

@@ -66,7 +66,8 @@ impl Tx<'_> {
         let Some(due) = self.replan.due.take() else { return Ok(next) };
         self.replan.plans += 1;
         self.refresh(true)?;
-        self.look_after_writes()?;
+        // The planner discovers the host again; what it plans is checked against a view as recent.
+        self.look()?;
         match self.new_plan() {
             Ok(plan) => self.take_plan(disk, next, plan),
             // As planned at first, without what was refused.

@@ -38,6 +38,7 @@ pub fn run(
     events: &mut dyn FnMut(&Event),
 ) -> Result<Outcome, Error> {
     let cx = Cx::new(host, policy)?;
+    let mut writes = true;
     if !policy.differs {
         let now = cx.look()?;
         let (request, notes) = follow(request, &now)?;
@@ -46,9 +47,12 @@ pub fn run(
             if !for_another_goal(&request, store, &now)? {
                 return Ok(nothing_to_do(&request, &now, notes));
             }
+            writes = false;
         }
     }
-    cx.writable()?;
+    if writes {
+        cx.writable()?;
+    }
     let lock = store.lock()?;
     let disk = Disk { store, lock: &lock };
     // Read under the lock: another run may have been here until now.
@@ -57,6 +61,10 @@ pub fn run(
     notes.extend(close_others(store, &lock, &now, host.unix_time())?);
     if holds(&request, &now) && for_another_goal(&request, store, &now)? {
         return replace(cx, request, &now, notes, disk, events);
+    }
+    if !writes {
+        // Something was changed between the two looks.
+        cx.writable()?;
     }
     transact(cx, request, Kind::Apply, now, notes, disk, events)
 }

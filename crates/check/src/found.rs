@@ -14,6 +14,7 @@ pub(crate) mod words;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use drops::{DropFound, Grown};
 pub use forward::ForwardFound;
@@ -36,6 +37,14 @@ pub enum Found {
     Steer(SteerFound),
     Moderation(ModerationFound),
     Irq(IrqFound),
+    /// Written by a later version of ringwise: kept as it was read.
+    Other {
+        /// Unknown to this version.
+        code: String,
+        /// As they were read; null if there were none.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        facts: Value,
+    },
 }
 
 impl fmt::Display for Found {
@@ -49,6 +58,7 @@ impl fmt::Display for Found {
             Self::Steer(x) => x.fmt(f),
             Self::Moderation(x) => x.fmt(f),
             Self::Irq(x) => x.fmt(f),
+            Self::Other { code, .. } => f.write_str(code),
         }
     }
 }
@@ -59,9 +69,13 @@ impl Found {
         match self {
             Self::Drop(x) => x.evidence(),
             Self::Irq(x) => x.evidence(),
-            Self::Forward(_) | Self::Host(_) | Self::Moderation(_) | Self::Rss(_) | Self::Soft(_) | Self::Steer(_) => {
-                Vec::new()
-            }
+            Self::Forward(_)
+            | Self::Host(_)
+            | Self::Moderation(_)
+            | Self::Rss(_)
+            | Self::Soft(_)
+            | Self::Steer(_)
+            | Self::Other { .. } => Vec::new(),
         }
     }
 }
@@ -129,5 +143,14 @@ mod tests {
             ("ksoftirqd/3 runs 71 % of the time", &json)
         );
         assert_eq!(serde_json::from_value::<Found>(json).unwrap(), found);
+    }
+
+    #[test]
+    fn what_a_later_version_found_is_kept() {
+        for json in [json!({ "code": "later", "facts": { "cpu": 3 } }), json!({ "code": "later" })] {
+            let found: Found = serde_json::from_value(json.clone()).unwrap();
+            assert_eq!(found.to_string(), "later");
+            assert_eq!(serde_json::to_value(&found).unwrap(), json);
+        }
     }
 }

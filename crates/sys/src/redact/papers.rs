@@ -227,8 +227,21 @@ impl Walk<'_> {
             self.names.count("title");
         }
         match serde_json::to_value(&clean) {
-            Ok(Value::Object(parts)) => parts,
+            Ok(Value::Object(mut parts)) => {
+                parts.values_mut().for_each(|v| self.scrub_all(v));
+                parts
+            }
             _ => Map::new(),
+        }
+    }
+
+    /// Names of interfaces that stay may hold addresses: `enx` and a MAC address.
+    fn scrub_all(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.scrub(text, Care::Tables),
+            Value::Array(all) => all.iter_mut().for_each(|v| self.scrub_all(v)),
+            Value::Object(inner) => inner.values_mut().for_each(|v| self.scrub_all(v)),
+            _ => {}
         }
     }
 
