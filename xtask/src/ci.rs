@@ -23,6 +23,7 @@ struct Step(&'static str, &'static [&'static str], Lane, bool);
 const STEPS: &[Step] = &[
     Step("format", &["fmt", "--all", "--check"], Lane::Quick, false),
     Step("layering", &["xtask", "layering"], Lane::Quick, false),
+    Step("words", &["xtask", "words"], Lane::Quick, false),
     Step("shellcheck", &["xtask", "shellcheck"], Lane::Quick, false),
     Step("clippy", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"], Lane::Quick, false),
     // Without the line for each test: what fails is printed whole.

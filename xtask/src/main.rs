@@ -42,6 +42,7 @@ mod times;
 mod tools;
 mod tree;
 mod userland;
+mod words;
 
 use std::process::ExitCode;
 
@@ -85,6 +86,8 @@ usage: cargo xtask TASK
                         --schema: its JSON by Grafana's own types (npm)
   figures               the pages of bench's tests in a headless Chromium: everything drawn, nothing covered
   layering              compare the directions between crates with ARCHITECTURE.md
+  words [PATH]          check that texts use the terms of the field; with a path, list what is to be replaced there
+      --lower           write what is left into xtask/words.toml
   shellcheck            check every shell script of the lab
   bless                 rewrite golden results of all tests, on purpose only
   fixtures [--from-lab] archives of the hand-written hosts; captures of the lab hosts
@@ -110,6 +113,7 @@ fn main() -> ExitCode {
         "cost" => cost::run(rest),
         "ci" => ci::run(rest),
         "shellcheck" => shellcheck::run(rest),
+        "words" => words::run(rest),
         "layering" => layering::run(&paths::root()).map(|()| ExitCode::SUCCESS),
         "bless" => dev::bless(&paths::root()),
         "grafana" => grafana::run(rest),
