@@ -2,12 +2,11 @@
 
 use ringwise_kfmt::ethtool_nl::{self as nl, ChannelCounts};
 use ringwise_model::Snapshot;
+use ringwise_model::errno::EINVAL;
 use ringwise_sys::{Request, Result};
 
 use crate::cx::Cx;
 use crate::rss;
-
-const EINVAL: i32 = 22;
 
 /// Sends only the counts that differ. A table set by a user, or one of a context, that names queues which are to go
 /// makes the kernel refuse ("too low for existing indirection table"): see [`rss::make_way`].

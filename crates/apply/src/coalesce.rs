@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl::perqueue;
 use ringwise_kfmt::ethtool_nl as nl;
+use ringwise_model::errno::EINVAL;
 use ringwise_model::{Coalesce, Snapshot};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
@@ -65,7 +66,6 @@ fn order(dev: &str, payload: Vec<u8>) -> Request {
 /// In one call, which is all or nothing. Drivers (i40e, ice, iavf) refuse times together with adaptive moderation:
 /// what they refuse so is sent in the order in which each step makes sense, and taken back where a later one fails.
 fn in_order(want: &Params, have: Option<&Params>, set: &dyn Fn(&Params) -> Result<()>) -> Result<()> {
-    const EINVAL: i32 = 22;
     let differ: Params = want
         .iter()
         .filter(|(k, v)| have.is_none_or(|h| h.get(*k) != Some(*v)))
@@ -118,7 +118,7 @@ mod tests {
         let no = (next["use-adaptive-rx"] == 1 && moved) || next["rx-usecs"] > 8160;
         log.borrow_mut().push(format!("{}{}", text(p), if no { " refused" } else { "" }));
         if no {
-            return Err(Error::errno("coalesce-set", 22));
+            return Err(Error::errno("coalesce-set", EINVAL));
         }
         state.replace(next);
         Ok(())
@@ -146,7 +146,7 @@ mod tests {
     fn nothing_is_half_done() {
         let (done, state, log) =
             run(&[("use-adaptive-rx", 1), ("rx-usecs", 50)], &[("use-adaptive-rx", 0), ("rx-usecs", 9999)]);
-        assert_eq!(done.unwrap_err().errno, Some(22));
+        assert_eq!(done.unwrap_err().errno, Some(EINVAL));
         assert_eq!(state, map(&[("use-adaptive-rx", 1), ("rx-usecs", 50)]));
         assert_eq!(log.last().unwrap(), "use-adaptive-rx 1");
     }

@@ -5,14 +5,12 @@ use ringwise_discover::rivals::{BANS, DEVICES, POLICY, dropin, irqbalance, run_o
 use ringwise_kfmt::irqbalance::ban_order;
 use ringwise_knob::rivals::{Left, list, live_restart, theirs};
 use ringwise_knob::{Address, IfRefused, Reason, Setting, Step, compare, live};
+use ringwise_model::errno::{EMSGSIZE, ENODEV, ENOENT};
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use ringwise_sys::{Error, Request, Result};
 
 use crate::cx::Cx;
 use crate::{Request as Wish, Store};
-
-const ENOENT: i32 = 2;
-const EMSGSIZE: i32 = 90;
 
 /// As it is now: it may have been restarted since the host was discovered.
 fn fresh(cx: &Cx) -> Fact<Irqbalance> {
@@ -28,7 +26,7 @@ fn running(cx: &Cx) -> Result<Irqbalance> {
 }
 
 fn nic<'a>(now: &'a Snapshot, dev: &str) -> Result<&'a Nic> {
-    now.nic(dev).ok_or_else(|| Error::errno(dev, 19))
+    now.nic(dev).ok_or_else(|| Error::errno(dev, ENODEV))
 }
 
 /// Whether a change of this setting is the work of irqbalance rather than somebody's wish: it forgets what it was

@@ -5,13 +5,11 @@ use ringwise_kfmt::ethtool_ioctl::{self as ioctl, RssOrder, TableOrder};
 use ringwise_kfmt::ethtool_nl::{self as nl, RssSet, msg};
 use ringwise_kfmt::nl::unhex;
 use ringwise_knob::rss::{TableError, default, moved, simulate};
+use ringwise_model::errno::{ENOENT, EOPNOTSUPP};
 use ringwise_model::{Dir, Fact, Nic, Rss, RssContext, Snapshot, Table};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
 use crate::cx::Cx;
-
-const ENOENT: i32 = 2;
-const EOPNOTSUPP: i32 = 95;
 
 type Messages = Vec<Vec<u8>>;
 

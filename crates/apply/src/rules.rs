@@ -3,13 +3,11 @@
 use ringwise_kfmt::ethtool_ioctl::rxnfc;
 use ringwise_kfmt::rule::FlowSpec;
 use ringwise_knob::rules::{BY_CONTENT, real};
+use ringwise_model::errno::{EEXIST, ENOENT};
 use ringwise_model::{Rule, Rules, Snapshot};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
 use crate::cx::Cx;
-
-const ENOENT: i32 = 2;
-const EEXIST: i32 = 17;
 
 fn rules<'a>(now: &'a Snapshot, dev: &str) -> Option<&'a Rules> {
     now.nic(dev)?.rules.known()

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use ringwise_kfmt::ethtool_nl::msg;
 use ringwise_knob::learned::What;
 use ringwise_knob::{Setting, Step, compare};
+use ringwise_model::errno::EOPNOTSUPP;
 use ringwise_sys::{Error, Request};
 
 use crate::put;
@@ -17,8 +18,6 @@ use crate::record::Record;
 use crate::store::Disk;
 use crate::tx::{Done, Tx};
 use crate::{Event, Refused};
-
-const EOPNOTSUPP: i32 = 95;
 
 /// The request that would make this setting, and sets nothing. None: its request reaches the driver.
 fn question(setting: &Setting) -> Option<Request> {

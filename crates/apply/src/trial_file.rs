@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ringwise_model::errno::ESRCH;
 use ringwise_sys::Host;
 use serde::{Deserialize, Serialize};
 
@@ -55,8 +56,6 @@ impl Keeper {
         }
     }
 }
-
-const ESRCH: i32 = 3;
 
 fn alive_since(host: &dyn Host, pid: u32) -> Option<u64> {
     started(&host.read_text(&format!("/proc/{pid}/stat")).ok()?).map(|(_, at)| at)

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::common::*;
 use ringwise_apply::{Ending, Refusal, Request, Store, Verdict};
 use ringwise_knob::Setting;
+use ringwise_model::errno::ENOSPC;
 use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
-
-const ENOSPC: i32 = 28;
 
 fn sim() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 6).done()));

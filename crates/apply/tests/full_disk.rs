@@ -12,9 +12,9 @@ use crate::common::*;
 use ringwise_apply::{Confirmed, Ending, Error, Outcome, Policy, Request, Store, Verdict, confirm, history, pending};
 use ringwise_knob::{IfRefused, Setting, compare};
 use ringwise_model::Snapshot;
+use ringwise_model::errno::{EFBIG, ENOSPC};
 use ringwise_testkit::sim::{At, Fault, Sim, build, killed};
 
-const ENOSPC: i32 = 28;
 const WORDS: &str = "No space left on device";
 
 /// When the disk is full.
@@ -321,7 +321,6 @@ fn confirm_of_a_trial() {
 
 /// Set in a process whose files may not grow beyond a limit.
 const LIMITED: &str = "RINGWISE_TEST_LIMITED_FILES";
-const EFBIG: i32 = 27;
 
 /// A file system that takes a part of what is written, at every 512 bytes: the same test again in a process with a limit.
 #[test]

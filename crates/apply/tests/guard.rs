@@ -10,10 +10,9 @@ use crate::common::*;
 use ringwise_apply::{Confirmed, Ending, Fate, Outcome, Policy, Refusal, Store, Verdict, confirm, pending, undo_now};
 use ringwise_knob::Setting;
 use ringwise_model::Snapshot;
+use ringwise_model::errno::ENOSPC;
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::{At, Fault, Killed, Sim, build, killed};
-
-const ENOSPC: i32 = 28;
 
 fn sim() -> Arc<Sim> {
     let sim = Arc::new(Sim::new(&build::host(4, 1).igb("eth0", 0, 4).done()));

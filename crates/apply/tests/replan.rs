@@ -7,13 +7,11 @@ use crate::common::*;
 use ringwise_apply::{Event, NewPlan, Outcome, Planner, Policy, Request, Verdict};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, Family, IfRefused, Learned, Made, Of, Setting, compare};
+use ringwise_model::errno::{EIO, EOPNOTSUPP};
 use ringwise_model::{ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent};
 use ringwise_plan::{Hands, Plan};
 use ringwise_sys::Host;
 use ringwise_testkit::sim::{At, Fault, Sim, Times, build, killed};
-
-const EIO: i32 = 5;
-const EOPNOTSUPP: i32 = 95;
 
 /// What `ringwise apply` plans with.
 struct Again {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ringwise_discover::Options;
 use ringwise_model::Snapshot;
+use ringwise_model::errno::{EACCES, EPERM};
 use ringwise_sys::{Captured, Host, Real, proc};
 
 use crate::args::{Common, From};
@@ -81,7 +82,7 @@ impl Source {
         let s = ringwise_discover::snapshot(&self.host, options).map_err(|e| self.cannot_read(&e))?;
         if !self.recorded {
             let denied = s.unread.iter().chain(s.nics.iter().flat_map(|n| &n.unread));
-            let denied = denied.filter(|u| matches!(u.errno, Some(1 | 13))).count();
+            let denied = denied.filter(|u| matches!(u.errno, Some(EPERM | EACCES))).count();
             if denied > 0 && proc::euid() != 0 {
                 out::note(
                     common.quiet,

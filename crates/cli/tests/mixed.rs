@@ -5,6 +5,7 @@ use crate::common::schema::check;
 use crate::common::{golden, newest_schema};
 use ringwise_apply::{Outcome, Verdict};
 use ringwise_knob::{Address, Setting, compare};
+use ringwise_model::errno::{EIO, ENOSPC, EOPNOTSUPP};
 use ringwise_model::{ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Intent, Knob, Snapshot, Table, Wish};
 use ringwise_plan::Plan;
 use ringwise_render::plan as page;
@@ -105,10 +106,6 @@ fn writes() -> (Plan, usize) {
     assert!(writes > 20, "{writes}");
     (p, writes)
 }
-
-const EIO: i32 = 5;
-const ENOSPC: i32 = 28;
-const EOPNOTSUPP: i32 = 95;
 
 /// Everything holds but what was refused or replaced; that alone is planned again, and another go lays it down.
 fn all_but_that(lay: &Lay, p: &Plan, out: &Outcome, what: &str) {

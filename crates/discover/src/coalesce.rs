@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl::perqueue;
 use ringwise_kfmt::ethtool_nl::{self, msg};
+use ringwise_model::errno::EINVAL;
 use ringwise_model::{Coalesce, Fact, Nic};
 use ringwise_sys::{Error, Host, IoctlCmd};
 
@@ -52,7 +53,6 @@ pub(crate) fn of_queues(
 
 /// Queues that refuse have no moderation of their own; any other reason leaves all of it unknown.
 fn single(host: &dyn Host, dev: &str, all: &[u32], of_device: &Fact<Coalesce>) -> Fact<BTreeMap<u32, Coalesce>> {
-    const EINVAL: i32 = 22;
     let mut out = BTreeMap::new();
     for q in all {
         match one(host, dev, *q, of_device) {

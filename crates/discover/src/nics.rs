@@ -7,6 +7,7 @@ use std::time::Duration;
 use ringwise_kfmt::rtnl;
 use ringwise_kfmt::sysfs;
 use ringwise_knob::path;
+use ringwise_model::errno::EINVAL;
 use ringwise_model::nic::Link;
 use ringwise_model::{Cause, DevId, Fact, IfIndex, Nic, NicKind, Subject, Unread};
 use ringwise_sys::{Host, Request};
@@ -16,8 +17,6 @@ use crate::neighbours::Neighbours;
 use crate::parts::{Parts, part};
 use crate::read::Reader;
 use crate::{channels, coalesce, device, features, irq, napi, pause, queues, rings, rss, rules, shown, users};
-
-const EINVAL: i32 = 22;
 
 /// What all devices share; read once.
 pub(crate) struct Common {

@@ -1,11 +1,9 @@
 //! Reading through the seam into `Fact`s: absent stays absent, the rest keeps its reason.
 
 use ringwise_kfmt::ParseError;
+use ringwise_model::errno::{EACCES, EPERM};
 use ringwise_model::{Fact, Unread};
 use ringwise_sys::{Error, Host, Request};
-
-const EPERM: i32 = 1;
-const EACCES: i32 = 13;
 
 /// Why a thing stayed unread. `what` is the path or the request, without the verb.
 pub(crate) fn unread(what: &str, e: &Error) -> Unread {

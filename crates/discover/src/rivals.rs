@@ -5,14 +5,13 @@ mod others;
 
 use std::time::Duration;
 
+use ringwise_model::errno::ESRCH;
 use ringwise_model::{Cause, Fact, Irqbalance, Rival, Unread};
 use ringwise_sys::{Host, Recording};
 
 use crate::natural;
 
 pub use irqbalance::{BANS, DEVICES, POLICY, dropin, irqbalance, run_of, scripts};
-
-const ESRCH: i32 = 3;
 
 /// Names as `/proc/PID/comm` shows them (cut to 15 characters by the kernel): those that move interrupts or queues.
 const NAMES: &[&str] =

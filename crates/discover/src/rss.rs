@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_kfmt::ethtool_ioctl::{self, RxfhSizes};
 use ringwise_kfmt::ethtool_nl::{self, RssParts, msg};
 use ringwise_kfmt::nl::hex;
+use ringwise_model::errno::{EINVAL, EOPNOTSUPP};
 use ringwise_model::{Fact, Rss, RssContext, Unread};
 use ringwise_sys::{Host, IoctlCmd, Request};
 
@@ -13,8 +14,6 @@ use crate::read::{Reader, failed};
 
 /// Flow types that every driver with hash fields knows: who tells nothing of them is not asked for the others.
 const FLOWS: [&str; 4] = ["tcp4", "udp4", "tcp6", "udp6"];
-const EINVAL: i32 = 22;
-const EOPNOTSUPP: i32 = 95;
 
 /// The table of one context (0: the device's own) as netlink answers it now. None: it cannot be read so.
 pub fn table_now(host: &dyn Host, dev: &str, context: u32) -> Option<Vec<u32>> {

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl::rxnfc;
 use ringwise_kfmt::{ParseError, rule::FlowSpec};
+use ringwise_model::errno::{EINVAL, EMSGSIZE, ENOENT};
 use ringwise_model::{Fact, Rule, Rules};
 use ringwise_sys::{Error, Host, IoctlCmd, Result};
 
 use crate::ethtool::{first, ioctl};
 use crate::read::{Reader, failed};
 
-const ENOENT: i32 = 2;
-const EINVAL: i32 = 22;
-const EMSGSIZE: i32 = 90;
 /// Times that the list is read anew because somebody changes the rules meanwhile.
 const TRIES: u32 = 4;
 /// Rules that are read, one call each; devices with more have them by a program, not by hand.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use ringwise_kfmt::ethtool_nl::{self, msg};
 use ringwise_kfmt::{ParseError, audit, ethtool_ioctl, ethtool_text as text, ip_text, nl, qdisc, rtnl};
+use ringwise_model::errno::EINVAL;
 use ringwise_sys::{Around, Error, Host, IoctlCmd, Request, Result};
 
 use crate::links::NET;
@@ -13,7 +14,6 @@ use crate::natural;
 
 const COMMANDS: &str = "/sos_commands";
 const WHY: &str = "not in a sos report";
-const EINVAL: i32 = 22;
 /// As many as it holds at most, unless it was asked for more.
 const PROCESSES: usize = 2048;
 

@@ -1,5 +1,6 @@
 //! A small HTTP/1.1 server for one page: few connections at a time, each with little time, closed after its answer.
 
+use ringwise_model::errno::{EMFILE, ENFILE, ENOBUFS, ENOMEM, EPERM, EPROTO};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -127,9 +128,9 @@ impl Drop for Place<'_> {
 }
 
 fn transient(e: &io::Error) -> bool {
-    // ENFILE 23, EMFILE 24, ENOBUFS 105, ENOMEM 12, EPROTO 71, EPERM 1 (a firewall's rule)
+    // EPERM comes from a rule of the firewall.
     matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted)
-        || matches!(e.raw_os_error(), Some(1 | 12 | 23 | 24 | 71 | 105))
+        || matches!(e.raw_os_error(), Some(EPERM | ENOMEM | ENFILE | EMFILE | EPROTO | ENOBUFS))
 }
 
 fn client(

@@ -11,6 +11,7 @@ pub mod configured;
 pub mod control;
 pub mod counter;
 pub mod cpuset;
+pub mod errno;
 pub mod extra;
 pub mod fact;
 pub mod features;

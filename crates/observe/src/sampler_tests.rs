@@ -5,6 +5,7 @@ use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
 use ringwise_kfmt::netdev_nl::{QueueStats, qstats_reply};
 use ringwise_kfmt::qdisc::{Qdisc, ROOT, qdisc_reply};
 use ringwise_model::Dir;
+use ringwise_model::errno::{ENOENT, EOPNOTSUPP};
 use ringwise_sys::{Clock, Error, Result};
 
 use super::*;
@@ -35,7 +36,7 @@ impl Clock for Fake {
 impl Host for Fake {
     fn read(&self, path: &str) -> Result<Vec<u8>> {
         self.asked.lock().unwrap().push(path.into());
-        self.files.get(path).map(|t| t.clone().into_bytes()).ok_or_else(|| Error::errno(path, 2))
+        self.files.get(path).map(|t| t.clone().into_bytes()).ok_or_else(|| Error::errno(path, ENOENT))
     }
     fn write(&self, path: &str, _: &[u8]) -> Result<()> {
         panic!("{path} is written")
@@ -44,7 +45,7 @@ impl Host for Fake {
         Ok(vec!["7".into(), "19".into(), "self".into()])
     }
     fn readlink(&self, path: &str) -> Result<String> {
-        Err(Error::errno(path, 2))
+        Err(Error::errno(path, ENOENT))
     }
     fn kernel(&self, request: &Request) -> Result<Vec<Vec<u8>>> {
         assert!(!request.writes());
@@ -52,7 +53,7 @@ impl Host for Fake {
         if let Some((_, lock)) = self.hangs.as_ref().filter(|h| h.0 == request.to_string()) {
             drop(lock.lock());
         }
-        self.replies.get(&request.to_string()).cloned().ok_or_else(|| Error::errno(request.to_string(), 95))
+        self.replies.get(&request.to_string()).cloned().ok_or_else(|| Error::errno(request.to_string(), EOPNOTSUPP))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Why nothing is kept over a reboot, or nothing is applied at this boot.
 
+use ringwise_model::errno::EROFS;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -84,8 +85,6 @@ pub enum Error {
     #[error("{error}{}; nothing was changed", .stays.concat())]
     NotWritten { error: ringwise_sys::Error, stays: Vec<String> },
 }
-
-const EROFS: i32 = 30;
 
 impl Error {
     pub fn class(&self) -> Class {

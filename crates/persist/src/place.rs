@@ -113,10 +113,11 @@ pub(crate) fn write_all(
 
 #[cfg(test)]
 mod tests {
+    use ringwise_model::errno::EROFS;
+
     use super::*;
     use crate::error::Next;
 
-    const EROFS: i32 = 30;
     const MOUNTS: &str = "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n\
         22 21 0:20 / /srv/my\\040disk rw - nfs4 server:/x rw\n\
         23 21 0:21 / /opt rw - tmpfs tmpfs rw\n\

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use ringwise_model::errno::{self, ENODEV, ENOENT, ENXIO, EOPNOTSUPP};
 use ringwise_model::{Cause, Unread};
 
 /// Of a file operation or a kernel request.
@@ -53,7 +54,7 @@ impl Error {
     /// The thing does not exist here, by the kernel's word: ENOENT, ENODEV, ENXIO, EOPNOTSUPP.
     /// A capture that merely lacks it answers with no errno instead.
     pub fn is_absent(&self) -> bool {
-        self.errno.is_some_and(|e| [2, 6, 19, 95].contains(&e))
+        self.errno.is_some_and(|e| [ENOENT, ENXIO, ENODEV, EOPNOTSUPP].contains(&e))
     }
 
     /// The errno's name and meaning, then the kernel's words: `EINVAL (Invalid argument): requested channel count exceeds maximum`.
@@ -95,44 +96,12 @@ impl std::error::Error for Error {}
 
 /// `EINVAL (Invalid argument)`; names for the numbers that the interfaces we use can answer with.
 pub fn errno_text(errno: i32) -> String {
-    let name = match errno {
-        1 => "EPERM",
-        2 => "ENOENT",
-        4 => "EINTR",
-        5 => "EIO",
-        6 => "ENXIO",
-        11 => "EAGAIN",
-        12 => "ENOMEM",
-        13 => "EACCES",
-        16 => "EBUSY",
-        17 => "EEXIST",
-        19 => "ENODEV",
-        20 => "ENOTDIR",
-        21 => "EISDIR",
-        22 => "EINVAL",
-        24 => "EMFILE",
-        28 => "ENOSPC",
-        30 => "EROFS",
-        32 => "EPIPE",
-        34 => "ERANGE",
-        75 => "EOVERFLOW",
-        90 => "EMSGSIZE",
-        95 => "EOPNOTSUPP",
-        97 => "EAFNOSUPPORT",
-        98 => "EADDRINUSE",
-        99 => "EADDRNOTAVAIL",
-        100 => "ENETDOWN",
-        101 => "ENETUNREACH",
-        104 => "ECONNRESET",
-        105 => "ENOBUFS",
-        110 => "ETIMEDOUT",
-        111 => "ECONNREFUSED",
-        113 => "EHOSTUNREACH",
-        _ => "",
-    };
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     let text = text.split(" (os error").next().unwrap_or_default().to_string();
-    if name.is_empty() { format!("errno {errno} ({text})") } else { format!("{name} ({text})") }
+    match errno::name(errno) {
+        Some(name) => format!("{name} ({text})"),
+        None => format!("errno {errno} ({text})"),
+    }
 }
 
 /// ethtool ioctls that have no netlink form on the kernels we support. Numbers: `linux/ethtool.h`.
@@ -459,6 +428,31 @@ pub trait Host: Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Alpha, MIPS, PA-RISC and SPARC have tables of their own; ringwise is not built for them.
+    #[test]
+    fn the_numbers_of_errnos_are_those_of_the_c_library() {
+        macro_rules! numbers {
+            ($($name:ident)*) => { [$((stringify!($name), errno::$name, libc::$name)),*] };
+        }
+        let all = numbers!(
+            EPERM ENOENT ESRCH EINTR EIO ENXIO EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST ENODEV
+            ENOTDIR EISDIR EINVAL ENFILE EMFILE EFBIG ENOSPC EROFS EPIPE ERANGE ELOOP EPROTO
+            EOVERFLOW EMSGSIZE EOPNOTSUPP EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH
+            ECONNRESET ENOBUFS ETIMEDOUT ECONNREFUSED EHOSTUNREACH
+        );
+        for (name, ours, libc) in all {
+            assert_eq!((errno::name(ours), ours), (Some(name), libc));
+        }
+        let named = (1..4096).filter_map(errno::name).count();
+        assert_eq!(named, all.len(), "a number that this test does not compare");
+    }
+
+    #[test]
+    fn an_errno_is_named_where_it_has_a_name() {
+        assert_eq!(errno_text(22), "EINVAL (Invalid argument)");
+        assert!(errno_text(524).starts_with("errno 524 ("), "{}", errno_text(524));
+    }
 
     #[test]
     fn what_only_asks_does_not_write() {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ringwise_kfmt::link_stats::{LinkStats, link_stats_reply};
 use ringwise_kfmt::netdev_nl::{QueueStats, qstats_reply};
+use ringwise_model::errno::{ENOENT, EOPNOTSUPP, EROFS};
 use ringwise_model::{Dir, QueueCounter};
 use ringwise_sys::{Clock, Error, Host, Request};
 
@@ -59,11 +60,11 @@ impl Clock for Counting {
 
 impl Host for Counting {
     fn read(&self, path: &str) -> ringwise_sys::Result<Vec<u8>> {
-        self.files.get(path).cloned().ok_or_else(|| Error::errno(path, 2))
+        self.files.get(path).cloned().ok_or_else(|| Error::errno(path, ENOENT))
     }
 
     fn write(&self, path: &str, _: &[u8]) -> ringwise_sys::Result<()> {
-        Err(Error::errno(path, 30))
+        Err(Error::errno(path, EROFS))
     }
 
     fn list(&self, _: &str) -> ringwise_sys::Result<Vec<String>> {
@@ -71,11 +72,11 @@ impl Host for Counting {
     }
 
     fn readlink(&self, path: &str) -> ringwise_sys::Result<String> {
-        Err(Error::errno(path, 2))
+        Err(Error::errno(path, ENOENT))
     }
 
     fn kernel(&self, request: &Request) -> ringwise_sys::Result<Vec<Vec<u8>>> {
-        self.replies.get(&request.to_string()).cloned().ok_or_else(|| Error::errno(request.to_string(), 95))
+        self.replies.get(&request.to_string()).cloned().ok_or_else(|| Error::errno(request.to_string(), EOPNOTSUPP))
     }
 }
 

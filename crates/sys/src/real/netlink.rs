@@ -294,6 +294,8 @@ impl Answer {
 
 #[cfg(test)]
 mod tests {
+    use ringwise_model::errno::{EINVAL, EOPNOTSUPP};
+
     use super::*;
 
     fn reply(kind: u16, flags: u16, seq: u32, body: &[u8]) -> Vec<u8> {
@@ -326,7 +328,7 @@ mod tests {
             let flags = NLM_F_ACK_TLVS | if capped { NLM_F_CAPPED } else { 0 };
             let failed = Answer::new(3, 0).add(&reply(NLMSG_ERROR, flags, 3, &body));
             let words = Some("requested channel count exceeds maximum".to_string());
-            assert_eq!(failed, Err(Fail::Kernel { errno: 22, words }));
+            assert_eq!(failed, Err(Fail::Kernel { errno: EINVAL, words }));
         }
     }
 
@@ -344,7 +346,7 @@ mod tests {
     #[test]
     fn a_dump_that_ends_in_an_error_is_one() {
         let failed = Answer::new(1, 0).add(&reply(NLMSG_DONE, 2, 1, &(-95i32).to_ne_bytes()));
-        assert_eq!(failed, Err(Fail::Kernel { errno: 95, words: None }));
+        assert_eq!(failed, Err(Fail::Kernel { errno: EOPNOTSUPP, words: None }));
     }
 
     #[test]

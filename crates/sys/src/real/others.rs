@@ -104,6 +104,8 @@ pub(super) fn daemon_reload(request: &Request) -> Result<Vec<Vec<u8>>> {
 
 #[cfg(test)]
 mod tests {
+    use ringwise_model::errno::ECONNREFUSED;
+
     use super::*;
     use std::os::unix::net::UnixListener;
 
@@ -130,7 +132,7 @@ mod tests {
         assert_eq!(irqbalance(&path, &ask, "setup").unwrap(), [b"SLEEP 10 BANNED 0".to_vec()]);
         assert_eq!(server.join().unwrap(), b"setup");
         // Nobody listens any more.
-        assert_eq!(irqbalance(&path, &ask, "setup").unwrap_err().errno, Some(111));
+        assert_eq!(irqbalance(&path, &ask, "setup").unwrap_err().errno, Some(ECONNREFUSED));
         assert!(irqbalance(&dir.join("none"), &ask, "setup").unwrap_err().is_absent());
         fs::remove_dir_all(dir).unwrap();
     }

@@ -5,6 +5,7 @@
 //! variable may be of a session long gone. Then every established connection that a server process holds
 //! counts, as it cannot be told by which of them somebody works.
 
+use ringwise_model::errno::EACCES;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +15,6 @@ use std::path::{Path, PathBuf};
 use crate::host::{Error, Result};
 
 const WHAT: &str = "ssh sessions";
-const EACCES: i32 = 13;
 /// Processes between this one and the first: more is a loop in a forged tree.
 const DEPTH: usize = 64;
 /// TCP_ESTABLISHED (include/net/tcp_states.h).

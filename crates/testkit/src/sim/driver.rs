@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use ringwise_model::errno::{EINVAL, ENOMEM, EOPNOTSUPP};
 use ringwise_model::{
     Confidence, CpuId, CpuSet, Fact, IrqId, MapSource, Movable, Nic, Role, Rss, RxQueue, TxQueue, Vector,
 };
@@ -212,7 +213,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
                 }
             }
         }
-        Driver::Vmxnet3 | Driver::E1000e => return Err(Error::errno("channels-set", 95)),
+        Driver::Vmxnet3 | Driver::E1000e => return Err(Error::errno("channels-set", EOPNOTSUPP)),
     }
     Ok(())
 }
@@ -228,10 +229,10 @@ pub(super) fn rings_changed(s: &mut State, i: usize, rx: Option<u32>, tx: Option
             // lab: "vmxnet3: -G rounds up to a multiple of 32"
             Driver::Vmxnet3 => Ok(n.next_multiple_of(32)),
             // lab: "virtio: rings that are no power of two"
-            Driver::Virtio if !n.is_power_of_two() => Err(Error::errno("rings-set", 12)),
+            Driver::Virtio if !n.is_power_of_two() => Err(Error::errno("rings-set", ENOMEM)),
             // Before 5.17 without words. lab: "mqnic: rings below 64"
             Driver::Mqnic if n < 64 => {
-                let mut e = Error::errno("rings-set", 22);
+                let mut e = Error::errno("rings-set", EINVAL);
                 e.words = Some("ring size below 64".into());
                 Err(e)
             }

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::{MutexGuard, Once};
 
+use ringwise_model::errno::{EOPNOTSUPP, ETIMEDOUT};
 use ringwise_sys::{Error, Result};
 
 use super::{Sim, State};
@@ -113,7 +114,7 @@ impl Sim {
 
     /// A fault says that this request fails with EOPNOTSUPP whenever it is made.
     pub(super) fn lacks_the_call(&self, what: &str) -> bool {
-        let lacks = |f: &Fault| matches!(f, Fault::Fail { at: At::Matching(text), errno: 95, times: Times::Always } if what.contains(text.as_str()));
+        let lacks = |f: &Fault| matches!(f, Fault::Fail { at: At::Matching(text), errno: EOPNOTSUPP, times: Times::Always } if what.contains(text.as_str()));
         self.lock().faults.iter().any(lacks)
     }
 
@@ -169,7 +170,7 @@ impl Sim {
             while !s.release {
                 s = self.released.wait(s).unwrap_or_else(std::sync::PoisonError::into_inner);
             }
-            return Err(Error::errno(what, 110));
+            return Err(Error::errno(what, ETIMEDOUT));
         }
         let result = match fail {
             Some(e) => Err(Error::errno(what, e)),

@@ -3,16 +3,12 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::cpumask;
+use ringwise_model::errno::{EINVAL, ENODEV, ENOENT, EOPNOTSUPP};
 use ringwise_model::{CpuId, CpuSet, Fact, Feature, Pause};
 use ringwise_sys::{Error, Result};
 
 use super::State;
 use super::driver_kind::Driver;
-
-const EINVAL: i32 = 22;
-const ENODEV: i32 = 19;
-const ENOENT: i32 = 2;
-const EOPNOTSUPP: i32 = 95;
 
 fn no(errno: i32) -> Error {
     Error::errno("", errno)

@@ -1,5 +1,6 @@
 //! The files that discovery reads, from the model.
 
+use ringwise_model::errno::{EACCES, EINVAL, EISDIR, ELOOP, ENOENT};
 use ringwise_model::{Bql, CpuId, CpuSet, Dir, Fact, Nic, NicKind, Topology};
 use ringwise_sys::{Error, Result};
 
@@ -30,7 +31,7 @@ fn put<T>(t: &mut Tree, path: String, fact: &Fact<T>, text: impl Fn(&T) -> Strin
     match fact {
         Fact::Known(v) => t.file(path, text(v)),
         Fact::Absent => {}
-        Fact::Unknown(u) => t.error(path, u.errno.unwrap_or(13)),
+        Fact::Unknown(u) => t.error(path, u.errno.unwrap_or(EACCES)),
     }
 }
 
@@ -308,12 +309,12 @@ pub(super) fn read(s: &mut State, path: &str) -> Result<Vec<u8>> {
     }
     let what = format!("read {path}");
     with_trees(s, |trees| {
-        let real = resolve(trees, path, true).ok_or_else(|| Error::errno(&what, 40))?;
+        let real = resolve(trees, path, true).ok_or_else(|| Error::errno(&what, ELOOP))?;
         match trees.iter().find_map(|t| t.files.get(&real)) {
             Some(Ok(text)) => Ok(text.clone().into_bytes()),
             Some(Err(errno)) => Err(Error::errno(what, *errno)),
-            None if !children(trees, &real).is_empty() => Err(Error::errno(what, 21)),
-            None => Err(Error::errno(what, 2)),
+            None if !children(trees, &real).is_empty() => Err(Error::errno(what, EISDIR)),
+            None => Err(Error::errno(what, ENOENT)),
         }
     })
 }
@@ -321,22 +322,22 @@ pub(super) fn read(s: &mut State, path: &str) -> Result<Vec<u8>> {
 pub(super) fn list(s: &mut State, path: &str) -> Result<Vec<String>> {
     let what = format!("list {path}");
     with_trees(s, |trees| {
-        let real = resolve(trees, path, true).ok_or_else(|| Error::errno(&what, 40))?;
+        let real = resolve(trees, path, true).ok_or_else(|| Error::errno(&what, ELOOP))?;
         let names = children(trees, &real);
-        if names.is_empty() { Err(Error::errno(what, 2)) } else { Ok(names) }
+        if names.is_empty() { Err(Error::errno(what, ENOENT)) } else { Ok(names) }
     })
 }
 
 pub(super) fn readlink(s: &mut State, path: &str) -> Result<String> {
     let what = format!("readlink {path}");
     with_trees(s, |trees| {
-        let real = resolve(trees, path, false).ok_or_else(|| Error::errno(&what, 40))?;
+        let real = resolve(trees, path, false).ok_or_else(|| Error::errno(&what, ELOOP))?;
         match trees.iter().find_map(|t| t.links.get(&real)) {
             Some(target) => Ok(target.clone()),
             None if trees.iter().any(|t| t.files.contains_key(&real)) || !children(trees, &real).is_empty() => {
-                Err(Error::errno(what, 22))
+                Err(Error::errno(what, EINVAL))
             }
-            None => Err(Error::errno(what, 2)),
+            None => Err(Error::errno(what, ENOENT)),
         }
     })
 }

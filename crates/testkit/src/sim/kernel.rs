@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_nl::ids::channels;
 use ringwise_kfmt::{cpulist, cpumask};
+use ringwise_model::errno::{EACCES, EINVAL, EIO, ENODEV, ENOENT, ENOSPC, EOPNOTSUPP, EOVERFLOW, EPERM, ERANGE, EROFS};
 use ringwise_model::{CpuSet, Fact};
 use ringwise_sys::{Error, Result};
 
@@ -14,18 +15,6 @@ const RX_COUNT: u16 = channels::RX_COUNT;
 const TX_COUNT: u16 = channels::TX_COUNT;
 const OTHER_COUNT: u16 = channels::OTHER_COUNT;
 pub(super) const COMBINED_COUNT: u16 = channels::COMBINED_COUNT;
-
-const EPERM: i32 = 1;
-const ENOENT: i32 = 2;
-const EIO: i32 = 5;
-const EACCES: i32 = 13;
-const ENODEV: i32 = 19;
-const EINVAL: i32 = 22;
-const ENOSPC: i32 = 28;
-const EROFS: i32 = 30;
-const ERANGE: i32 = 34;
-const EOVERFLOW: i32 = 75;
-const EOPNOTSUPP: i32 = 95;
 
 /// An errno; the caller names the file.
 fn no(errno: i32) -> Error {

@@ -3,16 +3,12 @@
 use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl::perqueue;
+use ringwise_model::errno::{EINVAL, ENODEV, EOPNOTSUPP, ERANGE};
 use ringwise_model::{Coalesce, Fact, Nic};
 use ringwise_sys::{Error, Result};
 
 use super::State;
 use super::driver_kind::{Driver, Quirk};
-
-const ENODEV: i32 = 19;
-const EINVAL: i32 = 22;
-const ERANGE: i32 = 34;
-const EOPNOTSUPP: i32 = 95;
 
 fn no(errno: i32) -> Error {
     Error::errno("", errno)

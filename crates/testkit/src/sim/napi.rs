@@ -1,15 +1,12 @@
 //! NAPI: files of the device, instances, their threads.
 
 use ringwise_kfmt::netdev_nl::{self, NapiInfo};
+use ringwise_model::errno::{EACCES, EINVAL, ENOENT, EOPNOTSUPP, ESRCH};
 use ringwise_model::{CpuId, CpuSet, Fact, Napi, NapiInstance, NapiThread, NapiValues, Nic};
 use ringwise_sys::{Error, Result};
 
 use super::State;
 use super::tree::Tree;
-
-const ENOENT: i32 = 2;
-const ESRCH: i32 = 3;
-const EINVAL: i32 = 22;
 
 fn no(errno: i32) -> Error {
     Error::errno("", errno)
@@ -93,7 +90,6 @@ fn make_threads(s: &mut State, i: usize, of: impl Fn(&NapiInstance) -> Option<u3
 
 /// lab: "napi-set: not before 6.13"
 pub(super) fn set(s: &mut State, dev: &str, attrs: &[u8]) -> Result<()> {
-    const EOPNOTSUPP: i32 = 95;
     let version = s.version();
     if version < (6, 13) {
         return Err(no(EOPNOTSUPP));
@@ -149,7 +145,7 @@ pub(super) fn is_file(name: &str) -> bool {
 pub(super) fn files(t: &mut Tree, nic: &Nic, dir: &str) {
     let Fact::Known(napi) = &nic.napi else {
         if let Fact::Unknown(u) = &nic.napi {
-            t.error(format!("{dir}/napi_defer_hard_irqs"), u.errno.unwrap_or(13));
+            t.error(format!("{dir}/napi_defer_hard_irqs"), u.errno.unwrap_or(EACCES));
         }
         return;
     };

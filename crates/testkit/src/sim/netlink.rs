@@ -6,16 +6,12 @@ use ringwise_kfmt::ethtool_ioctl as ioctl;
 use ringwise_kfmt::netdev_nl::{self, QueueInfo};
 use ringwise_kfmt::rtnl::{self, LinkInfo, XdpAttached};
 use ringwise_kfmt::{ParseError, ethtool_nl as nl, nl as attrs};
+use ringwise_model::errno::{EINVAL, ENODEV, ENOENT, EOPNOTSUPP};
 use ringwise_model::{CpuId, Dir, Nic, NicKind, User};
 use ringwise_sys::{IoctlCmd, Request, Result};
 
 use super::refusal::{bad, fact, no};
 use super::{State, kernel, rules};
-
-const ENOENT: i32 = 2;
-const ENODEV: i32 = 19;
-const EINVAL: i32 = 22;
-const EOPNOTSUPP: i32 = 95;
 
 pub(super) fn get(s: &State, request: &Request) -> Result<Vec<Vec<u8>>> {
     let found = |dev: &str| s.index(dev).ok_or_else(|| no(ENODEV));

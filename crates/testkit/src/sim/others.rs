@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_kfmt::irqbalance::parse_ban_order;
+use ringwise_model::errno::ENOENT;
 use ringwise_model::{CpuSet, Fact};
 use ringwise_sys::{Error, Result};
 
 use super::tree::Tree;
 use super::{Sim, State, driver};
 
-const ENOENT: i32 = 2;
 const UNIT: &str = "irqbalance.service";
 
 #[derive(Default)]

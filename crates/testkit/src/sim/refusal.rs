@@ -1,9 +1,8 @@
 //! What the simulated kernel answers instead of a reply.
 
 use ringwise_model::Fact;
+use ringwise_model::errno::EOPNOTSUPP;
 use ringwise_sys::{Error, Result};
-
-const EOPNOTSUPP: i32 = 95;
 
 pub(super) fn no(errno: i32) -> Error {
     Error::errno("", errno)

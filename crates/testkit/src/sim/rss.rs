@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ringwise_kfmt::ethtool_ioctl::{self as ioctl, TableOrder, fields};
 use ringwise_kfmt::{ethtool_nl as nl, nl as attrs};
+use ringwise_model::errno::{EBUSY, EFAULT, EINVAL, ENODEV, ENOENT, EOPNOTSUPP};
 use ringwise_model::{Fact, Nic, Rss, RssContext};
 use ringwise_sys::{Error, IoctlCmd, Request, Result};
 
@@ -11,13 +12,6 @@ use super::State;
 use super::driver;
 use super::driver_kind::Driver;
 use super::refusal::{bad, fact, no};
-
-const ENOENT: i32 = 2;
-const EBUSY: i32 = 16;
-const EFAULT: i32 = 14;
-const EINVAL: i32 = 22;
-const ENODEV: i32 = 19;
-const EOPNOTSUPP: i32 = 95;
 
 /// RSS_SET and its kin, and hash fields by netlink.
 const BY_NETLINK: (u32, u32) = (6, 17);

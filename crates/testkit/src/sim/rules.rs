@@ -2,18 +2,13 @@
 
 use ringwise_kfmt::ethtool_ioctl::rxnfc;
 use ringwise_kfmt::rule::{FlowSpec, parse_rule};
+use ringwise_model::errno::{EINVAL, EMSGSIZE, ENOENT, ENOSPC, EOPNOTSUPP};
 use ringwise_model::{Action, Fact, Nic, Rule, Rules};
 use ringwise_sys::{IoctlCmd, Result};
 
 use super::State;
 use super::driver_kind::Driver;
 use super::refusal::{bad, fact, no};
-
-const ENOENT: i32 = 2;
-const EINVAL: i32 = 22;
-const ENOSPC: i32 = 28;
-const EMSGSIZE: i32 = 90;
-const EOPNOTSUPP: i32 = 95;
 
 /// The test NIC has no place for the upper half of user-def. lab: "rules: a field that the driver has not"
 fn takes(driver: Driver, rule: &Rule) -> bool {
