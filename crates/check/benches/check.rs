@@ -6,23 +6,14 @@ use std::time::{Duration, Instant};
 
 use ringwise_check::{CpuTraffic, GoalFrom, Input, LinkTraffic, QueueTraffic, Traffic, judge};
 use ringwise_model::{Dir, Extra, Fact, Intent};
-use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
 /// What all rules and the plan behind them take on a host with that many interfaces, of which nothing is tuned and
 /// half of what is read is unknown.
 fn of_many(interfaces: u32) -> (Duration, Duration) {
     let nics = (0..interfaces).map(|i| NicSpec::new(&format!("eth{i}"), "igb", Some(i % 2), 2, 8)).collect();
-    let mut s = HostSpec {
-        name: "many".into(),
-        cpu: CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) },
-        nics,
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let mut s = machines::host("many", CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) }, nics).snapshot();
     for n in &mut s.nics {
         let name = n.name().to_string();
         n.rss = Fact::unknown(format!("rss-get {name}"), "not in this capture");
@@ -77,16 +68,7 @@ fn main() {
     }
     let cpu = CpuSpec { packages: 8, nodes: 2, l3s: 2, ..CpuSpec::flat(8, 2) };
     let nics = (0..16).map(|i| NicSpec::new(&format!("eth{i}"), "mlx5_core", Some(i % 16), 128, 128)).collect();
-    let s = HostSpec {
-        name: "big".into(),
-        cpu,
-        nics,
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let s = machines::host("big", cpu, nics).snapshot();
     assert_eq!(s.topology.online.len(), 512);
     let intent = Intent::default();
     let plan = ringwise_plan::plan(&s, &intent, &[]).expect("can be planned");

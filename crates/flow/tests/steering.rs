@@ -10,7 +10,7 @@ use ringwise_flow::synthetic::Synthetic;
 use ringwise_flow::toeplitz::bit_by_bit;
 use ringwise_flow::{By, Spec, Steering, Tuple};
 use ringwise_model::*;
-use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
 const KEY: &str = "6d5a56da255b0ec24167253d43a38fb0d0ca2bcbae7b30b477cb2da38030f20c6a42b73bbeac01fa";
@@ -19,16 +19,7 @@ const HASH: u32 = 0x51cc_c178;
 
 fn host(driver: &str) -> Snapshot {
     let cpu = CpuSpec { packages: 2, nodes: 1, l3s: 1, ..CpuSpec::flat(4, 1) };
-    let mut s = HostSpec {
-        name: "h".into(),
-        cpu,
-        nics: vec![NicSpec::new("eth0", driver, Some(0), 8, 8)],
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let mut s = machines::host("h", cpu, vec![NicSpec::new("eth0", driver, Some(0), 8, 8)]).snapshot();
     let n = &mut s.nics[0];
     n.rss = Fact::Known(Rss {
         table: (0..128).map(|i| i % 8).collect(),

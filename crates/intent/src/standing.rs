@@ -198,21 +198,14 @@ pub fn plan(
 #[cfg(test)]
 mod tests {
     use ringwise_model::{ConfiguredBy, Goal, IntentFlags, Knob, Wish};
+    use ringwise_testkit::machines::{self, NicSpec};
+    use ringwise_testkit::topo::CpuSpec;
 
     use super::*;
 
     fn host(names: &[&str]) -> Snapshot {
-        let nic = |n: &&str| ringwise_testkit::machines::NicSpec::new(n, "igb", Some(0), 4, 4);
-        ringwise_testkit::machines::HostSpec {
-            name: "edge3".into(),
-            cpu: ringwise_testkit::topo::CpuSpec::flat(4, 2),
-            nics: names.iter().map(nic).collect(),
-            bonds: Vec::new(),
-            rps_sock_flow_entries: 0,
-            control: Vec::new(),
-            held: Vec::new(),
-        }
-        .snapshot()
+        let nic = |n: &&str| NicSpec::new(n, "igb", Some(0), 4, 4);
+        machines::host("edge3", CpuSpec::flat(4, 2), names.iter().map(nic).collect()).snapshot()
     }
 
     fn applied(intent: Intent) -> Applied {

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use ringwise_model::{Goal, Intent, Snapshot};
-use ringwise_testkit::machines::{HostSpec, Irqs, NicSpec};
+use ringwise_testkit::machines::{self, Irqs, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
 /// `nodes` nodes of 16 cores with two threads; NICs dealt out over the nodes.
@@ -15,32 +15,14 @@ fn machine(packages: u32, nics: u32, queues_each: u32) -> Snapshot {
     let cpu = CpuSpec { packages, nodes: 2, l3s: 2, ..CpuSpec::flat(8, 2) };
     let nodes = packages * 2;
     let nics = (0..nics).map(|i| NicSpec::new(&format!("eth{i}"), "mlx5_core", Some(i % nodes), queues_each, 128));
-    HostSpec {
-        name: "big".into(),
-        cpu,
-        nics: nics.collect(),
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot()
+    machines::host("big", cpu, nics.collect()).snapshot()
 }
 
 /// Interfaces of two queues on two nodes; half of them are laid out already.
 fn interfaces(n: u32) -> Snapshot {
     let irqs = |i: u32| if i.is_multiple_of(2) { Irqs::AllOnFirst } else { Irqs::Round };
     let nic = |i: u32| NicSpec { irqs: irqs(i), ..NicSpec::new(&format!("eth{i}"), "igb", Some(i % 2), 2, 8) };
-    HostSpec {
-        name: "many".into(),
-        cpu: CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) },
-        nics: (0..n).map(nic).collect(),
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot()
+    machines::host("many", CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) }, (0..n).map(nic).collect()).snapshot()
 }
 
 /// The fastest of many runs.

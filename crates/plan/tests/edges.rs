@@ -6,7 +6,7 @@ use ringwise_model::{
     Confidence, CpuId, CpuSet, Fact, FarNode, Goal, IfIndex, Intent, NicKind, NodeId, Role, Smt, Snapshot, User,
 };
 use ringwise_plan::{NotPossible, Obstacle, Plan, Refusal, plan, score};
-use ringwise_testkit::machines::{HostSpec, Irqs, NicSpec, Vectors};
+use ringwise_testkit::machines::{self, HostSpec, Irqs, NicSpec, Vectors};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::CpuSpec;
 
@@ -17,16 +17,7 @@ fn set(s: &str) -> CpuSet {
 /// Two nodes of four cores with two threads.
 fn host(nics: Vec<NicSpec>) -> Snapshot {
     let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
-    HostSpec {
-        name: "edge3".into(),
-        cpu,
-        nics,
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot()
+    machines::host("edge3", cpu, nics).snapshot()
 }
 
 fn igb(name: &str, node: u32, queues: u32) -> NicSpec {
@@ -321,16 +312,7 @@ fn only_members_of_the_same_bond_are_missing_from_a_plan() {
     let nics = vec![in_bond("eth1", 20), in_bond("eth2", 20), in_bond("eth3", 21), in_bond("eth4", 21)];
     let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
     let bonds = vec![20, 21];
-    let s = HostSpec {
-        name: "edge3".into(),
-        cpu,
-        nics,
-        bonds,
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let s = HostSpec { bonds, ..machines::host("edge3", cpu, nics) }.snapshot();
     let p = ok(&s, &Intent { devs: vec!["eth1".into()], ..Intent::default() });
     let about: Vec<&String> = p.warnings.iter().filter(|w| w.contains("not in this plan")).collect();
     let [one] = about[..] else { panic!("{about:?}") };

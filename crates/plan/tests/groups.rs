@@ -9,7 +9,7 @@ use ringwise_model::{
     NapiInstance, NapiValues, Rss, Rules, Snapshot,
 };
 use ringwise_plan::{Group, Obstacle, Plan, Refusal, plan};
-use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
+use ringwise_testkit::machines::{self, HostSpec, NicSpec, Vectors};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::{CpuSpec, Numbering};
 
@@ -18,15 +18,7 @@ fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
 }
 
 fn spec(cpu: CpuSpec, nics: Vec<NicSpec>) -> HostSpec {
-    HostSpec {
-        name: "edge3".into(),
-        cpu,
-        nics,
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
+    machines::host("edge3", cpu, nics)
 }
 
 /// The knobs of a large card: moderation by queue, rules, contexts.

@@ -3,7 +3,7 @@
 use ringwise_knob::{Hand, Of, Origin, Setting, Window};
 use ringwise_model::{CpuSet, Fact, Goal, Intent, Snapshot};
 use ringwise_plan::{Hands, Plan, plan, plan_around};
-use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
 fn set(s: &str) -> CpuSet {
@@ -14,16 +14,7 @@ fn set(s: &str) -> CpuSet {
 fn tuned() -> Snapshot {
     let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
     let nic = NicSpec::new("eth1", "igb", Some(0), 4, 8);
-    let mut s = HostSpec {
-        name: "edge3".into(),
-        cpu,
-        nics: vec![nic],
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let mut s = machines::host("edge3", cpu, vec![nic]).snapshot();
     for step in plan(&s, &Intent::default(), &[]).expect("can be planned").steps {
         set_to(&mut s, &step.setting);
     }

@@ -9,7 +9,7 @@ use ringwise_model::{
     Wish,
 };
 use ringwise_plan::{Obstacle, Plan, Refusal, plan};
-use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
+use ringwise_testkit::machines::{self, NicSpec, Vectors};
 use ringwise_testkit::topo::CpuSpec;
 
 fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
@@ -18,15 +18,11 @@ fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
 
 /// Eight cores, one device with eight queues, as its driver reports moderation.
 fn host(driver: &str, vectors: Vectors, now: &[(&str, u32)]) -> Snapshot {
-    let mut s = HostSpec {
-        name: "m".into(),
-        cpu: CpuSpec::flat(8, 1),
-        nics: vec![NicSpec { vectors, ..NicSpec::new("eth0", driver, Some(0), 8, 8) }],
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
+    let mut s = machines::host(
+        "m",
+        CpuSpec::flat(8, 1),
+        vec![NicSpec { vectors, ..NicSpec::new("eth0", driver, Some(0), 8, 8) }],
+    )
     .snapshot();
     s.host.kernel = Fact::Known("6.12.0".into());
     s.nics[0].coalesce = Fact::Known(Coalesce(params(now)));

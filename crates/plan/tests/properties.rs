@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use ringwise_knob::{Reason, Setting};
 use ringwise_model::{Coalesce, CpuId, CpuSet, Fact, FarNode, Feature, Goal, Intent, NodeId, Pause, Smt, Snapshot};
 use ringwise_plan::{Plan, plan};
-use ringwise_testkit::machines::{HostSpec, Irqs, NicSpec, Vectors};
+use ringwise_testkit::machines::{self, HostSpec, Irqs, NicSpec, Vectors};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::{CpuSpec, Numbering};
 
@@ -66,15 +66,7 @@ fn host() -> impl Strategy<Value = HostSpec> {
                 n.name = format!("eth{i}");
                 n.node = n.node.filter(|_| !nodes.is_empty()).map(|at| nodes[at as usize % nodes.len()]);
             }
-            HostSpec {
-                name: "generated".into(),
-                cpu,
-                nics,
-                bonds: Vec::new(),
-                rps_sock_flow_entries: rfs,
-                control: Vec::new(),
-                held: Vec::new(),
-            }
+            HostSpec { rps_sock_flow_entries: rfs, ..machines::host("generated", cpu, nics) }
         },
     )
 }
@@ -342,7 +334,7 @@ proptest! {
     fn two_goals_differ(cores in 4u32..=8, l3s in 1u32..=2, queues in 2u32..=16, may in any::<bool>(), rfs in prop_oneof![Just(0u32), Just(32_768), Just(8_192), Just(1 << 20)]) {
         let cpu = CpuSpec { packages: 2, l3s, ..CpuSpec::flat(cores, 2) };
         let nics = vec![NicSpec::new("eth1", "ice", Some(0), queues, 32), NicSpec::new("eth2", "ice", Some(1), queues, 32)];
-        let s = HostSpec { name: "two".into(), cpu, nics, bonds: Vec::new(), rps_sock_flow_entries: rfs, control: Vec::new(), held: Vec::new() }.snapshot();
+        let s = HostSpec { rps_sock_flow_entries: rfs, ..machines::host("two", cpu, nics) }.snapshot();
         let of = |goal| {
             let p = plan(&s, &Intent { goal, allow_disruption: may, ..Intent::default() }, &[]).expect("possible");
             (p.target, p.left_out, p.groups)

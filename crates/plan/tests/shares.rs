@@ -3,7 +3,7 @@
 use ringwise_knob::{Address, Made, Setting};
 use ringwise_model::{Fact, Goal, Intent, Rss, Snapshot};
 use ringwise_plan::{Hands, Plan, plan, plan_around};
-use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::{CpuSpec, Numbering};
 
@@ -20,15 +20,11 @@ fn rss(table: Vec<u32>) -> Fact<Rss> {
 
 /// One node of cores with two threads (0 and 4 of one core, 1 and 5, …), and one interface.
 fn host(cores: u32, queues: u32) -> Snapshot {
-    let mut s = HostSpec {
-        name: "edge3".into(),
-        cpu: CpuSpec { numbering: Numbering::ThreadsLast, ..CpuSpec::flat(cores, 2) },
-        nics: vec![NicSpec::new("eth1", "igb", Some(0), queues, queues)],
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
+    let mut s = machines::host(
+        "edge3",
+        CpuSpec { numbering: Numbering::ThreadsLast, ..CpuSpec::flat(cores, 2) },
+        vec![NicSpec::new("eth1", "igb", Some(0), queues, queues)],
+    )
     .snapshot();
     s.nics[0].rss = rss((0..128).map(|i| i * queues / 128).collect());
     s

@@ -3,21 +3,12 @@
 use ringwise_knob::{Address, IfRefused, Reason, Setting, rules};
 use ringwise_model::{Action, ConfiguredBy, Fact, Feature, Goal, Intent, Knob, Rule, Rules, Snapshot, Wish};
 use ringwise_plan::{Plan, Refusal, plan};
-use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
 fn host(driver: &str, there: &[(u32, Rule)]) -> Snapshot {
     let nics = vec![NicSpec::new("eth1", driver, Some(0), 8, 8)];
-    let mut s = HostSpec {
-        name: "w".into(),
-        cpu: CpuSpec::flat(8, 1),
-        nics,
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let mut s = machines::host("w", CpuSpec::flat(8, 1), nics).snapshot();
     let off = Feature { on: false, wanted: false, fixed: false };
     s.nics[0].features = Fact::Known([("rx-ntuple-filter".to_string(), off)].into());
     s.nics[0].rules =

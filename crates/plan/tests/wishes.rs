@@ -8,7 +8,7 @@ use ringwise_model::{
     NapiValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
 };
 use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, Refusal, plan};
-use ringwise_testkit::machines::{HostSpec, NicSpec, Vectors};
+use ringwise_testkit::machines::{self, NicSpec, Vectors};
 use ringwise_testkit::topo::CpuSpec;
 
 fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
@@ -18,16 +18,7 @@ fn params(list: &[(&str, u32)]) -> BTreeMap<String, u32> {
 /// Eight cores, one device with eight queues and all knobs.
 fn host() -> Snapshot {
     let nics = vec![NicSpec::new("eth1", "ice", Some(0), 8, 8)];
-    let mut s = HostSpec {
-        name: "w".into(),
-        cpu: CpuSpec::flat(8, 1),
-        nics,
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let mut s = machines::host("w", CpuSpec::flat(8, 1), nics).snapshot();
     let n = &mut s.nics[0];
     let values = params(&[("rx-usecs", 50), ("tx-usecs", 50), ("use-adaptive-rx", 1), ("use-adaptive-tx", 0)]);
     n.coalesce = Fact::Known(Coalesce(values.clone()));
@@ -311,17 +302,7 @@ fn what_interrupts_traffic_waits_for_the_word() {
 fn queues_that_a_later_change_would_bring() {
     let mut s = host();
     let fewer = NicSpec::new("eth1", "ice", Some(0), 4, 8);
-    s.nics = HostSpec {
-        name: "w".into(),
-        cpu: CpuSpec::flat(8, 1),
-        nics: vec![fewer],
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot()
-    .nics;
+    s.nics = machines::host("w", CpuSpec::flat(8, 1), vec![fewer]).snapshot().nics;
     let i = intent(vec![
         Knob::Channels { rx: None, tx: None, combined: Some(8) },
         Knob::XpsCpus { queues: Some(vec![6]), cpus: "6".parse().unwrap() },
@@ -343,16 +324,7 @@ fn queues_that_a_later_change_would_bring() {
 #[test]
 fn queues_of_one_interrupt_go_to_one_place() {
     let nics = vec![NicSpec { vectors: Vectors::Twos, ..NicSpec::new("eth1", "ice", Some(0), 4, 4) }];
-    let s = HostSpec {
-        name: "w".into(),
-        cpu: CpuSpec::flat(8, 1),
-        nics,
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let s = machines::host("w", CpuSpec::flat(8, 1), nics).snapshot();
     let to = |q: u32, cpus: &str| Knob::IrqCpus { queues: Some(vec![q]), cpus: cpus.parse().unwrap() };
     let got = wrong(&s, &intent(vec![to(0, "3"), to(1, "4")]));
     assert_eq!(
@@ -382,16 +354,8 @@ fn interfaces_that_are_not_planned() {
     s.nics[0].link.carrier = Fact::Known(false);
     s.nics[0].link.operstate = Fact::Known("down".into());
     let other = NicSpec::new("eth2", "ice", Some(0), 2, 2);
-    let more = HostSpec {
-        name: "w".into(),
-        cpu: CpuSpec::flat(8, 1),
-        nics: vec![NicSpec::new("x", "ice", Some(0), 1, 1), other],
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let more =
+        machines::host("w", CpuSpec::flat(8, 1), vec![NicSpec::new("x", "ice", Some(0), 1, 1), other]).snapshot();
     s.nics.push(more.nics[1].clone());
     let knobs = vec![Knob::Rings { rx: Some(1024), tx: None }];
     let p = plan(&s, &intent(knobs.clone()), &[]).unwrap();
@@ -406,16 +370,7 @@ fn interfaces_that_are_not_planned() {
 #[test]
 fn one_cpu_takes_wishes_too() {
     let mut s = host();
-    let small = HostSpec {
-        name: "w".into(),
-        cpu: CpuSpec::flat(1, 1),
-        nics: vec![NicSpec::new("eth1", "ice", Some(0), 1, 1)],
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let small = machines::host("w", CpuSpec::flat(1, 1), vec![NicSpec::new("eth1", "ice", Some(0), 1, 1)]).snapshot();
     let old = s.nics.remove(0);
     s = Snapshot { host: s.host, ..small };
     s.nics[0].coalesce = old.coalesce;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ringwise_check::{CpuTraffic, GoalFrom, Input, LinkTraffic, QueueTraffic, Report, Traffic, judge};
 use ringwise_model::*;
-use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::machines::{self, NicSpec};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::CpuSpec;
 
@@ -77,16 +77,7 @@ fn whole(n: &mut Nic) {
 fn bare() -> Snapshot {
     let cpu = CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) };
     let igb = |name: &str, node| NicSpec::new(name, "igb", Some(node), 8, 8);
-    let mut s = HostSpec {
-        name: "edge3".into(),
-        cpu,
-        nics: vec![igb("eth1", 0), igb("eth2", 1)],
-        bonds: Vec::new(),
-        rps_sock_flow_entries: 0,
-        control: Vec::new(),
-        held: Vec::new(),
-    }
-    .snapshot();
+    let mut s = machines::host("edge3", cpu, vec![igb("eth1", 0), igb("eth2", 1)]).snapshot();
     s.nics.iter_mut().for_each(whole);
     let text = |v: &str| Fact::Known(v.to_string());
     s.host.sysctls = [
