@@ -1,11 +1,12 @@
 //! The host around the device: PCI Express, power, memory, caches.
 
-use ringwise_model::{CpuSet, Fact, Goal, User};
+use ringwise_model::{CpuSet, Fact, Goal, Pcie, User};
 
 use crate::cx::Cx;
 use crate::found::HostFound;
 use crate::planned;
 use crate::rule::{Confidence, Rule, Severity};
+use crate::say::Say;
 
 const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
@@ -21,6 +22,29 @@ fn irq_cpus(cx: &Cx) -> CpuSet {
     cx.nics.iter().flat_map(|n| n.queue_vectors()).filter_map(|v| cx.at(v)).collect()
 }
 
+/// Reports each PCI Express link of which one property is less than the device supports. `now_and_most`: this property
+/// as negotiated and as the device supports it; none where the kernel does not know both.
+fn reduced_links(
+    cx: &Cx,
+    say: &mut Say,
+    now_and_most: impl Fn(&Pcie) -> Option<(u32, u32)>,
+    found: impl Fn(u32, u32) -> HostFound,
+) -> Option<()> {
+    if is_guest(cx) {
+        return None;
+    }
+    cx.each(say, |n, say| {
+        let p = say.get(&n.pcie)?;
+        let (now, most) = now_and_most(p)?;
+        if now < most {
+            // The reduced link may still carry everything that the port can send.
+            let fits = enough(p.now.mtps, p.now.lanes, n.link.speed_mbps.known().copied());
+            say.found(found(now, most)).severity(if fits { Severity::Info } else { Severity::Error });
+        }
+        Some(())
+    })
+}
+
 pub(super) static RULES: &[Rule] = &[
     Rule {
         id: "H01",
@@ -33,25 +57,8 @@ pub(super) static RULES: &[Rule] = &[
         source: "kernel source, drivers/pci/pci.c: pcie_print_link_status",
         by_hand: &["reseat the card, or another slot; dmesg tells what limits the link"],
         judge: |cx, say| {
-            if is_guest(cx) {
-                return None;
-            }
-            cx.each(say, |n, say| {
-                let p = say.get(&n.pcie)?;
-                if p.max.lanes == 0 || p.now.lanes == 0 {
-                    return None;
-                }
-                if p.now.lanes < p.max.lanes {
-                    // What the port needs may fit all the same.
-                    let fits = enough(p.now.mtps, p.now.lanes, n.link.speed_mbps.known().copied());
-                    say.found(HostFound::FewLanes { lanes: p.now.lanes, most: p.max.lanes }).severity(if fits {
-                        Severity::Info
-                    } else {
-                        Severity::Error
-                    });
-                }
-                Some(())
-            })
+            let lanes = |p: &Pcie| (p.now.lanes > 0 && p.max.lanes > 0).then_some((p.now.lanes, p.max.lanes));
+            reduced_links(cx, say, lanes, |lanes, most| HostFound::FewLanes { lanes, most })
         },
         ..Rule::BASE
     },
@@ -67,22 +74,8 @@ pub(super) static RULES: &[Rule] = &[
         by_hand: &["look again under load; then slot, riser and firmware settings"],
         confidence: Confidence::Likely,
         judge: |cx, say| {
-            if is_guest(cx) {
-                return None;
-            }
-            cx.each(say, |n, say| {
-                let p = say.get(&n.pcie)?;
-                let (now, max) = (p.now.mtps?, p.max.mtps?);
-                if now < max {
-                    let fits = enough(Some(now), p.now.lanes, n.link.speed_mbps.known().copied());
-                    say.found(HostFound::SlowLanes { mtps: now, most_mtps: max }).severity(if fits {
-                        Severity::Info
-                    } else {
-                        Severity::Error
-                    });
-                }
-                Some(())
-            })
+            let rate = |p: &Pcie| p.now.mtps.zip(p.max.mtps);
+            reduced_links(cx, say, rate, |mtps, most_mtps| HostFound::SlowLanes { mtps, most_mtps })
         },
         ..Rule::BASE
     },
