@@ -43,12 +43,9 @@ struct Attempt {
     /// `file`, `dir`, `link`.
     kind: String,
     path: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    errno: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    words: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    late: bool,
+    /// Its members stand beside the others of this object. All empty: the host answered.
+    #[serde(flatten)]
+    refusal: Refusal,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     names: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,31 +67,27 @@ struct KernelEntry {
     /// Hexadecimal digits.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     payload: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    errno: Option<i32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    words: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    late: bool,
+    /// Its members stand beside the others of this object. All empty: the host answered.
+    #[serde(flatten)]
+    refusal: Refusal,
     /// One string of hexadecimal digits a message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reply: Option<Vec<String>>,
 }
 
+/// Empty where the host answered.
+fn refusal<T>(answer: &Answer<T>) -> Refusal {
+    answer.as_ref().err().cloned().unwrap_or_default()
+}
+
 impl Attempt {
     fn new<T>(kind: &str, path: &str, answer: &Answer<T>) -> Self {
-        let refusal = answer.as_ref().err();
-        Self {
-            kind: kind.into(),
-            path: path.into(),
-            errno: refusal.and_then(|r| r.errno),
+        let mut refusal = refusal(answer);
+        if answer.is_err() && refusal.errno.is_none() && refusal.words.is_none() {
             // Never both none: that is how a refusal is known from a success.
-            words: refusal.and_then(|r| r.words.clone().or_else(|| r.errno.is_none().then(|| "no answer".into()))),
-            late: refusal.is_some_and(|r| r.late),
-            names: None,
-            target: None,
-            size: None,
+            refusal.words = Some("no answer".into());
         }
+        Self { kind: kind.into(), path: path.into(), refusal, names: None, target: None, size: None }
     }
 }
 
@@ -136,9 +129,7 @@ pub(super) fn kernel(r: &Recording) -> String {
             dev: asked.dev.clone(),
             cmd: asked.cmd,
             payload: to_hex(&asked.payload),
-            errno: reply.answer.as_ref().err().and_then(|r| r.errno),
-            words: reply.answer.as_ref().err().and_then(|r| r.words.clone()),
-            late: reply.answer.as_ref().err().is_some_and(|r| r.late),
+            refusal: refusal(&reply.answer),
             reply: reply.answer.as_ref().ok().map(|m| m.iter().map(|b| to_hex(b)).collect()),
         })
         .collect();
@@ -188,7 +179,7 @@ pub(super) fn parse_manifest(bytes: &[u8]) -> Result<Option<Listed>, String> {
     };
     let mut files = Vec::new();
     for a in m.attempted {
-        let refusal = Refusal { errno: a.errno, words: a.words, late: a.late };
+        let refusal = a.refusal;
         let refused = refusal.errno.is_some() || refusal.words.is_some();
         match (a.kind.as_str(), a.names, a.target) {
             ("file", ..) if refused => drop(recording.files.insert(a.path, Err(refusal))),
@@ -213,7 +204,7 @@ pub(super) fn parse_kernel(bytes: &[u8], into: &mut std::collections::BTreeMap<A
             Some(messages) => {
                 Ok(messages.iter().map(|m| from_hex(m)).collect::<Option<Vec<_>>>().ok_or_else(broken)?)
             }
-            None => Err(Refusal { errno: e.errno, words: e.words.clone(), late: e.late }),
+            None => Err(e.refusal.clone()),
         };
         into.insert(Asked { kind: e.kind, dev: e.dev, cmd: e.cmd, payload }, Reply { name: e.name, answer });
     }

@@ -9,13 +9,16 @@ use serde::{Deserialize, Serialize};
 use crate::host::{Error, Request};
 
 /// A refusal as it was: errno and words. Both none: no reason was given.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Refusal {
     /// Number as on Linux (`errno(3)`). None: the kernel gave none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
     /// The kernel's extended acknowledgement, or the reason given by ringwise where there is no errno.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// No answer in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
 }
 
