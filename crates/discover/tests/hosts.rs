@@ -1,79 +1,31 @@
 //! Every folder of `fixtures/hosts` is discovered and compared with its `snapshot.json`.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use ringwise_discover::{Options, snapshot};
 use ringwise_model::Snapshot;
-use ringwise_sys::{Captured, Host};
-use ringwise_testkit::golden;
-use ringwise_testkit::tree;
-
-fn hosts() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hosts")
-}
-
-fn archive(name: &str) -> PathBuf {
-    let dir = hosts().join(name);
-    ["capture.tar.gz", "tree.tar.gz"].map(|f| dir.join(f)).into_iter().find(|f| f.is_file()).expect("an archive")
-}
+use ringwise_testkit::{golden, hosts, tree};
 
 fn discover(name: &str) -> Snapshot {
-    let host: Arc<dyn Host> = Arc::new(Captured::open(&archive(name)).expect("archive opens"));
     // A busy machine must not turn a device into a late one.
     let options = Options { deadline: Duration::from_secs(60), ..Options::all() };
-    snapshot(&host, &options).expect("discovery")
+    snapshot(&hosts::open(name), &options).expect("discovery")
 }
 
 fn golden(name: &str) {
     let found = discover(name);
     let value = serde_json::to_value(&found).expect("serialises");
-    golden::compare(&hosts().join(name).join("snapshot.json"), &golden::json(&value));
+    golden::compare(&hosts::dir().join(name).join("snapshot.json"), &golden::json(&value));
     let back: Snapshot = serde_json::from_value(value).expect("reads back");
     assert_eq!(back, found, "a snapshot survives JSON");
 }
 
-macro_rules! hosts {
-    ($($test:ident: $folder:literal,)*) => {
-        const LISTED: &[&str] = &[$($folder),*];
-        $(#[test] fn $test() { golden($folder); })*
-    };
-}
-
-hosts! {
-    arm64_hns3: "arm64-hns3",
-    article48: "article48",
-    ena_guest: "ena-guest",
-    epyc_nps1: "epyc-nps1",
-    epyc_nps4: "epyc-nps4",
-    gve_guest: "gve-guest",
-    interleaved: "interleaved",
-    lab_big64_6_12: "lab-big64-6.12",
-    lab_interleaved_6_12: "lab-interleaved-6.12",
-    lab_isolated_6_12: "lab-isolated-6.12",
-    lab_router16_5_10: "lab-router16-5.10",
-    lab_router16_6_1: "lab-router16-6.1",
-    lab_router16_6_12: "lab-router16-6.12",
-    lab_router16_6_18: "lab-router16-6.18",
-    lab_router16_newest: "lab-router16-newest",
-    lab_router3_6_12: "lab-router3-6.12",
-    lab_small2_6_12: "lab-small2-6.12",
-    mlx5: "mlx5",
-    netvsc: "netvsc",
-    packed_by_others: "packed-by-others",
-    virtio_iavf: "virtio-iavf",
-}
-
-#[test]
-fn every_folder_has_a_test() {
-    assert_eq!(golden::folders(&hosts()), LISTED, "folders of fixtures/hosts and lines of hosts!");
-}
+ringwise_testkit::each_host! { golden }
 
 #[test]
 fn archives_are_what_their_descriptions_say() {
-    for name in golden::folders(&hosts()) {
-        let dir = hosts().join(&name);
+    for name in golden::folders(&hosts::dir()) {
+        let dir = hosts::dir().join(&name);
         let Ok(text) = std::fs::read_to_string(dir.join("host.toml")) else {
             assert!(dir.join("capture.tar.gz").is_file(), "{name}: neither host.toml nor a capture");
             continue;

@@ -5,6 +5,7 @@
 pub mod counting;
 pub mod dir;
 pub mod golden;
+pub mod hosts;
 pub mod lane;
 pub mod machines;
 pub mod project;
