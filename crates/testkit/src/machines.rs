@@ -159,6 +159,47 @@ pub(crate) fn tx_queue(id: u32, of: u32) -> TxQueue {
     }
 }
 
+/// An interface that is up at 1 Gbit/s, without a driver, queues or settings. What discovery reads only on request was
+/// not asked for.
+pub fn plain_nic(name: &str, index: u32) -> Nic {
+    Nic {
+        dev: DevId { name: name.into(), ifindex: Some(IfIndex(index)), bus_address: None, permanent_mac: None },
+        kind: NicKind::Physical,
+        driver: Fact::Absent,
+        node: Fact::Absent,
+        local_cpus: Fact::Absent,
+        link: Link {
+            operstate: Fact::Known("up".into()),
+            carrier: Fact::Known(true),
+            speed_mbps: Fact::Known(1000),
+            duplex: Fact::Known("full".into()),
+            mtu: Fact::Known(1500),
+        },
+        labels: Vec::new(),
+        lower: Vec::new(),
+        master: None,
+        bond: None,
+        channels: Fact::Absent,
+        rx_queues: Vec::new(),
+        tx_queues: Vec::new(),
+        vectors: Vec::new(),
+        rss: Fact::Absent,
+        rings: Fact::Absent,
+        coalesce: Fact::Absent,
+        pause: Fact::Absent,
+        features: ringwise_model::not_asked(),
+        private_flags: ringwise_model::not_asked(),
+        firmware: ringwise_model::not_asked(),
+        pcie: ringwise_model::not_asked(),
+        queue_coalesce: ringwise_model::not_asked(),
+        rules: Fact::Absent,
+        napi: ringwise_model::not_asked(),
+        users: Fact::Absent,
+        addresses: Fact::Known(Vec::new()),
+        unread: Vec::new(),
+    }
+}
+
 fn nic(at: u32, s: &NicSpec, online: &CpuSet, local: &CpuSet) -> Nic {
     let mut vs = vectors(&s.name, s.vectors, s.queues, 30 + 1000 * at, online);
     let cpus: Vec<CpuId> = online.iter().collect();
@@ -185,12 +226,12 @@ fn nic(at: u32, s: &NicSpec, online: &CpuSet, local: &CpuSet) -> Nic {
         (_, true) => Fact::Known(Channels { rx: count(s.queues), tx: count(s.queues), combined: None, other: None }),
         (_, false) => Fact::Known(Channels { rx: None, tx: None, combined: count(s.queues), other: count(1) }),
     };
+    let plain = plain_nic(&s.name, at + 2);
     Nic {
         dev: DevId {
-            name: s.name.clone(),
-            ifindex: Some(IfIndex(at + 2)),
             bus_address: Some(format!("0000:{:02x}:00.0", at + 3)),
             permanent_mac: Some(format!("02:00:00:00:00:{at:02x}")),
+            ..plain.dev
         },
         kind: if s.driver == "virtio_net" { NicKind::Virtio } else { NicKind::Physical },
         driver: Fact::Known(s.driver.clone()),
@@ -202,32 +243,16 @@ fn nic(at: u32, s: &NicSpec, online: &CpuSet, local: &CpuSet) -> Nic {
         link: Link {
             operstate: Fact::Known(if s.down { "down" } else { "up" }.into()),
             carrier: Fact::Known(!s.down),
-            speed_mbps: if s.down { Fact::Absent } else { Fact::Known(1000) },
-            duplex: Fact::Known("full".into()),
-            mtu: Fact::Known(1500),
+            speed_mbps: if s.down { Fact::Absent } else { plain.link.speed_mbps },
+            ..plain.link
         },
-        labels: Vec::new(),
-        lower: Vec::new(),
         master: s.master.map(IfIndex),
-        bond: None,
         channels,
         rx_queues: (0..s.queues).map(|q| rx_queue(q, &s.rps, s.rps_flow_cnt)).collect(),
         tx_queues: (0..s.queues).map(|q| tx_queue(q, s.queues)).collect(),
         vectors: vs,
-        rss: Fact::Absent,
-        rings: Fact::Absent,
-        coalesce: Fact::Absent,
-        pause: Fact::Absent,
-        features: ringwise_model::not_asked(),
-        private_flags: ringwise_model::not_asked(),
-        firmware: ringwise_model::not_asked(),
-        pcie: ringwise_model::not_asked(),
-        queue_coalesce: ringwise_model::not_asked(),
-        rules: Fact::Absent,
-        napi: ringwise_model::not_asked(),
         users: if s.users.is_empty() { Fact::Absent } else { Fact::Known(s.users.clone()) },
-        addresses: Fact::Known(Vec::new()),
-        unread: Vec::new(),
+        ..plain
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use ringwise_model::nic::Pause;
 use ringwise_model::*;
+use ringwise_testkit::machines::plain_nic;
 
 /// Compares with `tests/golden/NAME`; `RINGWISE_BLESS=1` rewrites it.
 pub(crate) fn golden(name: &str, got: &str) {
@@ -83,28 +84,16 @@ pub(crate) fn nic(name: &str, index: u32, driver: &str, node: u32, cpus: &[u32],
         role: Role::Control,
         ..vectors[0].clone()
     });
+    let plain = plain_nic(name, index);
     Nic {
         dev: DevId {
-            name: name.into(),
-            ifindex: Some(IfIndex(index)),
             bus_address: Some(format!("0000:{:02x}:00.0", index + 1)),
             permanent_mac: Some(format!("52:54:00:00:00:{index:02x}")),
+            ..plain.dev
         },
-        kind: NicKind::Physical,
         driver: Fact::Known(driver.into()),
         node: Fact::Known(NodeId(node)),
         local_cpus: Fact::unknown("local_cpulist", "not in this capture"),
-        link: Link {
-            operstate: Fact::Known("up".into()),
-            carrier: Fact::Known(true),
-            speed_mbps: Fact::Known(1000),
-            duplex: Fact::Known("full".into()),
-            mtu: Fact::Known(1500),
-        },
-        labels: vec![],
-        lower: vec![],
-        master: None,
-        bond: None,
         channels: Fact::Known(Channels {
             rx: None,
             tx: None,
@@ -136,16 +125,9 @@ pub(crate) fn nic(name: &str, index: u32, driver: &str, node: u32, cpus: &[u32],
         rings: Fact::Known(Rings { rx: Some(Count { now: 256, max: 4096 }), tx: Some(Count { now: 256, max: 4096 }) }),
         coalesce: Fact::Known(Coalesce(BTreeMap::from([("rx-usecs".into(), 3), ("tx-usecs".into(), 3)]))),
         pause: Fact::Known(Pause { autoneg: Some(true), rx: Some(true), tx: Some(true) }),
-        features: ringwise_model::not_asked(),
-        private_flags: ringwise_model::not_asked(),
-        firmware: ringwise_model::not_asked(),
-        pcie: ringwise_model::not_asked(),
-        queue_coalesce: ringwise_model::not_asked(),
         rules: ringwise_model::not_asked(),
-        napi: ringwise_model::not_asked(),
-        users: Fact::Absent,
         addresses: Fact::Known(vec!["192.0.2.1/24".into(), "2001:db8::1/64".into()]),
-        unread: vec![],
+        ..plain
     }
 }
 

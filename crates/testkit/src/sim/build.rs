@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use ringwise_model::nic::Pause;
 use ringwise_model::{
-    Bond, Bystanders, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Link, Nic, NicKind,
-    Node, NodeId, Power, Rings, Role, Rss, Rules, RxQueue, Snapshot, Topology, TxQueue,
+    Bond, Bystanders, Channels, Coalesce, Count, Cpu, CpuId, CpuSet, DevId, Fact, Host, IfIndex, Nic, NicKind, Node,
+    NodeId, Power, Rings, Role, Rss, Rules, RxQueue, Snapshot, Topology, TxQueue,
 };
 
 use super::driver;
 use super::driver_kind::Driver;
+use crate::machines::plain_nic;
 
 /// A host under construction; see [`host`].
 pub struct Build {
@@ -195,28 +196,17 @@ impl Build {
         let params =
             |list: &[(&str, u32)]| Fact::Known(Coalesce(list.iter().map(|(k, v)| (k.to_string(), *v)).collect()));
         let one = queues == 1;
+        let plain = plain_nic(name, index);
         self.snapshot.nics.push(Nic {
             dev: DevId {
-                name: name.into(),
-                ifindex: Some(IfIndex(index)),
                 bus_address: Some(format!("0000:0{index}:00.0")),
                 permanent_mac: Some(format!("52:54:00:00:00:0{index}")),
+                ..plain.dev
             },
             kind,
             driver: Fact::Known(driver_name.into()),
             node: at.clone(),
             local_cpus: Fact::Known(near.clone()),
-            link: Link {
-                operstate: Fact::Known("up".into()),
-                carrier: Fact::Known(true),
-                speed_mbps: Fact::Known(1000),
-                duplex: Fact::Known("full".into()),
-                mtu: Fact::Known(1500),
-            },
-            labels: Vec::new(),
-            lower: Vec::new(),
-            master: None,
-            bond: None,
             channels: if driver == Driver::E1000e { Fact::Absent } else { Fact::Known(combined) },
             rx_queues: (0..queues)
                 .map(|id| RxQueue { id, rps_cpus: Fact::Known(CpuSet::new()), rps_flow_cnt: Fact::Known(0) })
@@ -276,9 +266,7 @@ impl Build {
                 _ => Fact::Absent,
             },
             napi: super::napi::unset(),
-            users: Fact::Absent,
-            addresses: Fact::Known(Vec::new()),
-            unread: Vec::new(),
+            ..plain
         });
         if let Some(nic) = self.snapshot.nics.last_mut() {
             nic.queue_coalesce = super::moderation::of_queues(driver, &nic.coalesce, queues);
@@ -310,32 +298,23 @@ impl Build {
             lower.extend(n.dev.ifindex);
         }
         self.snapshot.nics.push(Nic {
-            dev: DevId { name: name.into(), ifindex: Some(index), bus_address: None, permanent_mac: None },
             kind: NicKind::Software { kind: "bond".into() },
-            driver: Fact::Absent,
+            node: like.node,
+            local_cpus: like.local_cpus,
+            link: like.link,
+            labels: like.labels,
             lower,
+            master: like.master,
             bond: Some(Bond {
                 mode: Fact::Known(mode.into()),
                 active: Fact::Absent,
                 aggregator: Fact::Absent,
                 members: Vec::new(),
             }),
-            channels: Fact::Absent,
-            rx_queues: Vec::new(),
-            tx_queues: Vec::new(),
-            vectors: Vec::new(),
-            rss: Fact::Absent,
-            rings: Fact::Absent,
-            coalesce: Fact::Absent,
-            pause: Fact::Absent,
-            features: ringwise_model::not_asked(),
-            private_flags: ringwise_model::not_asked(),
-            firmware: ringwise_model::not_asked(),
-            pcie: ringwise_model::not_asked(),
-            queue_coalesce: ringwise_model::not_asked(),
-            rules: Fact::Absent,
-            napi: ringwise_model::not_asked(),
-            ..like
+            users: like.users,
+            addresses: like.addresses,
+            unread: like.unread,
+            ..plain_nic(name, index.0)
         });
         self
     }
