@@ -5,83 +5,106 @@ use ringwise_model::{CpuCounter, CpuId, Dir, IrqId, NodeId};
 use crate::queues::QueueRates;
 use crate::rates::{CpuRates, LinkRates, Rates};
 
-/// What a look at one interval says.
+/// Losses, the busiest CPU and full links of one interval.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bottleneck {
     /// Most packets first. Empty: nothing was lost at any place that counts.
     pub lost: Vec<Loss>,
-    /// The busiest CPU; `None` where the kernel does not tell its time.
+    /// The busiest CPU; `None` where the kernel does not report the times of CPUs.
     pub busiest: Option<Busiest>,
     /// Directions whose link has no room for more.
     pub full: Vec<Full>,
 }
 
+/// Packets that were lost at one place during the interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
+    /// Where they were lost.
     pub place: Place,
+    /// Never 0.
     pub packets: u64,
 }
 
+/// Where packets can be lost. The `String` is the name of the interface, unless noted otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// The NIC had no free descriptor; the queue that lost most, where the driver says it.
+    /// The NIC had no free descriptor; with the queue that lost most, where the driver counts it by queue.
     Ring(String, Option<u32>),
-    /// Driver or stack. Losses of a full backlog are not told a second time here.
+    /// Driver or stack. Losses of a full backlog are not listed a second time here.
     Stack(String),
+    /// The driver or the device dropped packets to send (`tx_dropped`).
     Tx(String),
+    /// Queueing disciplines dropped packets to send.
     Qdisc(String),
     /// No memory for a buffer. Whether the packet is lost, too, differs by driver.
     NoBuffer(String),
     /// The backlog of this CPU was full.
     Backlog(CpuId),
+    /// The flow limit of this CPU's backlog dropped packets of a heavy flow (`net.core.flow_limit_cpu_bitmap`).
     FlowLimit(CpuId),
-    /// By the kernel's name.
+    /// Sockets of the host, by the kernel's name of the counter (`Udp:RcvbufErrors`).
     Socket(String),
 }
 
+/// The CPU that spent most of the interval in softirqs and interrupts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Busiest {
+    /// With several equally busy CPUs, the one that processed most packets, then the lowest number.
     pub cpu: CpuId,
+    /// `None` where the node is not known.
     pub node: Option<NodeId>,
-    /// In softirqs and interrupts.
+    /// Share of the time in softirqs and interrupts.
     pub busy_percent: f64,
+    /// `busy_percent` as a grade.
     pub load: Load,
     /// The queue with most packets among those whose interrupts it takes.
     pub queue: Option<HotQueue>,
-    /// It works for other CPUs that steer packets to it (RPS).
+    /// Other CPUs steer packets to it (RPS).
     pub steered: bool,
-    /// Times its budget was used up.
+    /// Times its softirq stopped with packets left, because budget or time was used up (`time_squeeze`).
     pub squeezed: u64,
 }
 
+/// The queue that keeps a CPU busy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HotQueue {
+    /// Name of the interface.
     pub link: String,
+    /// Whether it is a receive or a transmit queue.
     pub dir: Dir,
+    /// Number of the queue within its direction.
     pub queue: u32,
+    /// Interrupt of its vector; `None` where it is not known.
     pub irq: Option<IrqId>,
     /// Queues of the same interface and direction that it takes as well.
     pub others: usize,
-    /// Of them together, of the packets of the direction.
+    /// Share of all these queues together in the packets of the direction.
     pub share_percent: Option<f64>,
-    /// The node of the device, where the CPU is on another.
+    /// The CPU is on another node than the device.
     pub far: bool,
 }
 
+/// How busy a CPU is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Load {
     /// No room for more.
     Full,
+    /// At least 60 %.
     High,
+    /// Below 60 %.
     Fine,
 }
 
+/// One direction of an interface that is near its line rate (95 % or more).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Full {
+    /// Name of the interface.
     pub link: String,
+    /// The direction that is full.
     pub dir: Dir,
+    /// Share of the line rate in use.
     pub percent: f64,
-    /// By packets of 64 bytes; else by bits.
+    /// `percent` is of the packets of 64 bytes that fit; otherwise of the bits.
     pub by_packets: bool,
 }
 
@@ -90,6 +113,7 @@ const HIGH: f64 = 60.0;
 const LINE: f64 = 95.0;
 
 impl Load {
+    /// The grade of a share of time, in per cent.
     pub fn of(busy_percent: f64) -> Self {
         match busy_percent {
             n if n >= FULL => Self::Full,
@@ -100,6 +124,7 @@ impl Load {
 }
 
 impl Bottleneck {
+    /// Evaluates one interval.
     pub fn of(r: &Rates) -> Self {
         Self { lost: lost(r), busiest: busiest(r), full: full(r) }
     }

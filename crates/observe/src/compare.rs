@@ -1,4 +1,4 @@
-//! Two windows side by side: the load, and what came of it. Pure. What differs was observed; why, nobody has proved.
+//! Two windows side by side: the load, and what came of it. Pure. A difference is an observation and proves no cause.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,13 @@ use crate::rates::{LinkRates, Rates};
 /// One number before and after. `None`: not known, or not there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
-    /// As programs know it, with its unit.
+    /// Name in JSON, with its unit.
     pub key: &'static str,
+    /// The name that people read, with its unit.
     pub what: &'static str,
+    /// Value of the first window.
     pub before: Option<f64>,
+    /// Value of the second window.
     pub after: Option<f64>,
 }
 
@@ -27,7 +30,9 @@ impl Figure {
 /// What is compared: per interface and for the host.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Comparison {
+    /// By name of the interface; interfaces of either window. Each has the same figures in the same order.
     pub links: BTreeMap<String, Vec<Figure>>,
+    /// Figures of the CPUs, backlogs and sockets of the host.
     pub host: Vec<Figure>,
     /// Received packets a second of all interfaces together.
     pub load: Option<Figure>,
@@ -117,7 +122,7 @@ const HOST: [OfHost; 5] = [
 ];
 
 impl Comparison {
-    /// Without the second window only what was before is told.
+    /// Without a second window each figure has its `before` only.
     pub fn of(before: &Rates, after: Option<&Rates>) -> Self {
         let mut out = Self::default();
         let names: BTreeSet<&String> =

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ringwise_model::{Counter, CounterKind, CounterValues, CpuCounts, CpuId, IrqId, QueueCounts, Unread};
 
-/// Counters of an interface or of the host, by the names that kernel and driver give them. A name that is not there was
-/// not told.
+/// Counters of an interface or of the host, by the names that kernel and driver give them. An absent name was not
+/// reported.
 pub type Counts = BTreeMap<String, u64>;
 
 /// Everything that was counted since boot (or since a device was made), at one moment.
@@ -16,6 +16,7 @@ pub struct Counters {
     pub at_us: u64,
     /// Seconds since 1970.
     pub unix_time: u64,
+    /// By name of the interface. One that did not answer is in `silent` instead.
     pub links: BTreeMap<String, Link>,
     /// Interfaces that are watched and did not answer.
     pub silent: Vec<String>,
@@ -32,6 +33,7 @@ pub struct Counters {
 /// One CPU.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CpuSample {
+    /// Times, softnet columns and backlog of the CPU; a counter that the kernel does not have is absent.
     pub counts: CpuCounts,
     /// Microseconds in each of its idle states. The names begin with the number of the state (`2C6`), so they go from
     /// shallow to deep. Empty where they are not read.
@@ -41,17 +43,20 @@ pub struct CpuSample {
 /// One interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Link {
+    /// Index of the interface. A device that was created again has another one, and its counters start at 0.
     pub ifindex: u32,
     /// `rtnl_link_stats64`, `carrier_changes`, `rx_pause`, `tx_pause`, `qdisc_drops`, and what the driver ena calls
     /// `..._allowance_exceeded`.
     pub counts: Counts,
     /// Where those of the queues come from.
     pub source: Source,
+    /// By number of the receive queue.
     pub rx: BTreeMap<u32, QueueCounts>,
+    /// By number of the transmit queue.
     pub tx: BTreeMap<u32, QueueCounts>,
 }
 
-/// Who told the counters of queues, in the order in which they are asked.
+/// Where the counters of queues come from, in the order in which the sources are tried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Source {
     /// `qstats-get` of the netdev family.
@@ -60,12 +65,13 @@ pub enum Source {
     Ethtool,
     /// The interface has one queue: its own counters.
     Device,
-    /// Nobody.
+    /// Neither kernel nor driver has counters of queues.
     #[default]
     Nothing,
 }
 
 impl Source {
+    /// How reports name the source.
     pub fn text(self) -> &'static str {
         match self {
             Self::Qstats => "qstats",
@@ -87,11 +93,11 @@ pub fn kind_of(name: &str) -> CounterKind {
 /// How counters of interrupts run.
 pub const INTERRUPTS: CounterKind = CounterKind::Bits32;
 
-/// What was counted in between. This is the one place that knows wraps and resets.
+/// Increase of a counter between two samples. This is the one place that knows wraps and resets.
 ///
-/// `None`: the counter went backwards, or is no counter; what was counted is not known. A wrap is told from a reset by
-/// its ends: from the uppermost quarter of what the counter can hold into the lowest. Anything else that goes backwards
-/// was reset. An estimate that steps back has not grown.
+/// `None`: the counter went backwards or is a gauge, so the increase is not known. A wrap is distinguished from a reset
+/// by its ends: it goes from the uppermost quarter of the counter's range into the lowest. Anything else that goes
+/// backwards was reset. An estimate that steps back has not grown.
 pub fn increase(kind: CounterKind, before: u64, after: u64) -> Option<u64> {
     match kind {
         CounterKind::Gauge => None,

@@ -1,7 +1,7 @@
 //! Counters and layouts as one line of `path=number` words each: what recordings hold. Pure.
 //!
 //! By hand and not by serde: derived readers of these maps would be a tenth of a megabyte of the program.
-//! A word that nobody knows is passed over.
+//! Unknown words are skipped.
 
 use ringwise_model::{Counter, CpuCounter, CpuId, IrqId, NodeId, QueueCounter};
 
@@ -159,6 +159,7 @@ fn link(l: &mut Link, path: &[&str], n: u64) -> Option<()> {
 }
 
 impl Layout {
+    /// The layout as one line without a line feed; [`Layout::from_line`] reads it.
     pub fn to_line(&self) -> String {
         let mut out = "layout".to_string();
         for (name, w) in &self.links {

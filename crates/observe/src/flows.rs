@@ -12,26 +12,28 @@ use ringwise_model::fnv::Fnv;
 
 /// Flows of one queue that are held.
 pub const HELD: usize = 64;
-/// Queues of their own; packets of further ones go together with those whose queue is not told.
+/// Queues that are counted apart. Packets of further queues are added to those whose queue is not known.
 const QUEUES: usize = 1024;
 
 /// One flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heavy {
+    /// Addresses, protocol and ports as in the header of the frame.
     pub flow: Flow,
     /// Packets that were looked at; at most this many.
     pub packets: u64,
-    /// Of `packets`, so many may be of others that were held before.
+    /// How many of `packets` may belong to flows that had this entry before.
     pub over: u64,
-    /// Of the packets since it is held.
+    /// Bytes of its packets since it got this entry.
     pub bytes: u64,
 }
 
 /// Flows of one queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueFlows {
-    /// All that were looked at.
+    /// All packets that were looked at.
     pub packets: u64,
+    /// Bytes of all these packets together.
     pub bytes: u64,
     /// Frames whose headers are broken or cut off; they are in the sums.
     pub unreadable: u64,
@@ -53,6 +55,7 @@ impl Flows {
         self.queues.entry(queue).or_default().add(packet::flow(head), packets, bytes);
     }
 
+    /// Packets of all queues together, those of an unknown queue included.
     pub fn packets(&self) -> u64 {
         self.queues.values().map(|q| q.packets).sum()
     }

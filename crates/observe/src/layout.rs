@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{CpuId, CpuSet, Dir, IrqId, NodeId, Snapshot};
 
-/// The chain as it was when somebody last looked; counters are read and told along it.
+/// Interfaces, queues and vectors as the last discovery found them. Counters are read and reported along it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
+    /// By name of the interface.
     pub links: BTreeMap<String, Wiring>,
     /// Node of each CPU, where the kernel has nodes.
     pub nodes: BTreeMap<CpuId, NodeId>,
@@ -15,6 +16,7 @@ pub struct Layout {
 /// One interface.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wiring {
+    /// `None`: not known.
     pub driver: Option<String>,
     /// `None`: not known, which is not node 0.
     pub node: Option<NodeId>,
@@ -22,8 +24,9 @@ pub struct Wiring {
     pub speed_mbps: Option<u32>,
     /// Queues that exist, and the vector of each where it is known.
     pub rx: BTreeMap<u32, Option<IrqId>>,
+    /// The same for transmit queues.
     pub tx: BTreeMap<u32, Option<IrqId>>,
-    /// Where the vectors went when somebody last looked.
+    /// The CPUs where each vector was delivered (effective affinity) at the last discovery.
     pub goes_to: BTreeMap<IrqId, CpuSet>,
 }
 

@@ -4,6 +4,7 @@
 //! is pure. `watch`, `export`, `check`, `bench` and `verify --for` are all made of these two. `sampler` (with `device`,
 //! `idle` and `worker`) and `live` read; the rest is pure.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod bottleneck;
 mod compare;

@@ -16,7 +16,10 @@ pub enum PolledOn {
     /// On the CPUs that were planned, or that is not known.
     Planned,
     /// On other CPUs. `cpu`: the only one that can be it.
-    Elsewhere { cpu: Option<CpuId> },
+    Elsewhere {
+        /// `None`: several CPUs are possible.
+        cpu: Option<CpuId>,
+    },
 }
 
 /// `packets`: received by the queues of the vector. `processed`: increase of the first column of

@@ -10,17 +10,24 @@ use crate::layout::{Layout, Wiring};
 
 type Irqs = BTreeMap<IrqId, Option<Interrupts>>;
 
-/// One queue in one direction. `None`: not known or not told.
+/// One queue in one direction. `None`: not known, or the driver does not count it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueRates {
+    /// Direction of the queue.
     pub dir: Dir,
+    /// Number of the queue within its direction.
     pub queue: u32,
+    /// Packets in the interval.
     pub packets: Option<u64>,
+    /// Bytes in the interval.
     pub bytes: Option<u64>,
+    /// Packets lost in the interval: the first counter of [`QueueCounter::LOST`] that the driver has.
     pub drops: Option<u64>,
+    /// How often the driver got no memory for a buffer.
     pub alloc_fail: Option<u64>,
     /// Of the packets of all queues of its direction.
     pub share_percent: Option<f64>,
+    /// Interrupt of its vector.
     pub irq: Option<IrqId>,
     /// Of its vector.
     pub interrupts: Option<u64>,
@@ -30,10 +37,13 @@ pub struct QueueRates {
     pub cpu: Option<CpuId>,
     /// Every CPU that took one.
     pub cpus: CpuSet,
+    /// Node of `cpu`.
     pub node: Option<NodeId>,
+    /// What is special about the queue in this interval; `None`: nothing.
     pub mark: Option<Mark>,
     /// Byte queue limit and bytes on their way, at the end.
     pub bql_limit: Option<u64>,
+    /// Bytes handed to the device and not completed yet, at the end of the interval.
     pub bql_inflight: Option<u64>,
     /// How often the watchdog found it stuck.
     pub timeouts: Option<u64>,
@@ -41,13 +51,16 @@ pub struct QueueRates {
     pub qdisc_drops: Option<u64>,
 }
 
+/// What is special about a queue in an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// More than one and a half times its part.
     Hot,
     /// A counter went backwards: the queue was made again.
     Reset,
+    /// The second sample has it and the first has not.
     Came,
+    /// The first sample has it and the second has not.
     Gone,
 }
 

@@ -15,19 +15,25 @@ use crate::queues::{Balance, QueueRates, queues};
 /// Between two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rates {
+    /// Length of the interval; greater than 0.
     pub seconds: f64,
     /// Of the second sample, since 1970.
     pub unix_time: u64,
+    /// By name: interfaces that both samples have, with the same index.
     pub links: BTreeMap<String, LinkRates>,
     /// Interfaces that are in the first sample only, and in the second only.
     pub gone: Vec<String>,
+    /// Interfaces that are new, or were created again, in the second sample.
     pub came: Vec<String>,
     /// Interfaces that are there and did not answer in time.
     pub silent: Vec<String>,
     /// Of each vector; `None`: it is new, or its number was given out again, and what it counted is not known.
     pub irqs: BTreeMap<IrqId, Option<Interrupts>>,
+    /// CPUs that are online in both samples.
     pub cpus: BTreeMap<CpuId, CpuRates>,
+    /// CPUs that are online in the first sample only.
     pub cpus_gone: Vec<CpuId>,
+    /// CPUs that are online in the second sample only.
     pub cpus_came: Vec<CpuId>,
     /// What sockets of the host lost, by the kernel's names; what is 0 is left out.
     pub socket_drops: Counts,
@@ -38,32 +44,44 @@ pub struct Rates {
 /// One interface.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LinkRates {
+    /// Name of the driver; `None`: not known.
     pub driver: Option<String>,
+    /// Node of the device; `None`: not known, which is not node 0.
     pub node: Option<NodeId>,
+    /// Mb/s; `None` without a link.
     pub speed_mbps: Option<u32>,
+    /// Receiving.
     pub rx: Flow,
+    /// Sending.
     pub tx: Flow,
+    /// Packets lost in the interval.
     pub drops: Drops,
     /// Increase of every counter of the interface.
     pub counts: Counts,
     /// Counters that went backwards; their increase is not known.
     pub reset: Vec<String>,
-    /// Who told the counters of queues.
+    /// Where the counters of the queues come from.
     pub source: Source,
     /// By number, receiving first.
     pub queues: Vec<QueueRates>,
+    /// How evenly the receive queues share the packets; `None`: no packet was counted.
     pub rx_balance: Option<Balance>,
+    /// The same for transmit queues.
     pub tx_balance: Option<Balance>,
 }
 
-/// One direction of an interface. `None`: not known, because a counter was reset or is not told.
+/// One direction of an interface. `None`: not known, because a counter was reset or is not reported.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Flow {
+    /// Packets in the interval.
     pub packets: Option<u64>,
+    /// Bytes in the interval, as the kernel counts them.
     pub bytes: Option<u64>,
+    /// Packets per second.
     pub pps: Option<f64>,
     /// 10^6 bit/s of frames as the kernel counts them, without preamble, gap and checksum.
     pub mbps: Option<f64>,
+    /// Bytes per packet; `None` also without packets.
     pub avg_bytes: Option<f64>,
     /// Of the bits that fit, with preamble, gap and checksum.
     pub line_percent: Option<f64>,
@@ -71,7 +89,7 @@ pub struct Flow {
     pub line_packets_percent: Option<f64>,
 }
 
-/// Packets lost in between, by place. `None`: not told.
+/// Packets lost in between, by place. `None`: not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drops {
     /// The NIC had no free descriptor (`rx_missed_errors`).
@@ -82,6 +100,7 @@ pub struct Drops {
     pub stack: Option<u64>,
     /// `tx_dropped`
     pub tx: Option<u64>,
+    /// Queueing disciplines; `None` also for an interface without one.
     pub qdisc: Option<u64>,
 }
 
@@ -97,10 +116,15 @@ impl Drops {
 /// One CPU. Shares of the time in per cent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CpuRates {
+    /// Node of the CPU; `None`: not known.
     pub node: Option<NodeId>,
+    /// In softirqs, those of ksoftirqd included.
     pub softirq_percent: Option<f64>,
+    /// In interrupt handlers.
     pub irq_percent: Option<f64>,
+    /// Taken by the hypervisor for other guests.
     pub steal_percent: Option<f64>,
+    /// Idle, waiting for I/O included.
     pub idle_percent: Option<f64>,
     /// Its ksoftirqd; a part of softirq.
     pub ksoftirqd_percent: Option<f64>,
@@ -117,6 +141,7 @@ pub struct CpuRates {
 }
 
 impl CpuRates {
+    /// In softirqs and interrupts together; `None` where one of them is not known.
     pub fn busy_percent(&self) -> Option<f64> {
         Some(self.softirq_percent? + self.irq_percent?)
     }
@@ -137,7 +162,7 @@ impl Rates {
         for (name, after) in &second.links {
             // Another device of the same name has counters of its own.
             let Some(before) = first.links.get(name).filter(|b| b.ifindex == after.ifindex) else {
-                // After a silence it is told from the next interval on.
+                // An interface that answers again has rates from the next interval on.
                 if !first.silent.contains(name) {
                     out.came.push(name.clone());
                 }

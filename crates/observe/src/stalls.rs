@@ -20,15 +20,27 @@ const LOOK_US: u64 = 2_000_000;
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum How {
     /// Bytes were in flight all the time, and none was completed.
-    NothingCompleted { ms: u64, bytes: u64 },
+    NothingCompleted {
+        /// For how long no progress was seen, in milliseconds.
+        ms: u64,
+        /// Bytes in flight at the last look.
+        bytes: u64,
+    },
     /// The kernel's watchdog found it stuck so many times (`tx_timeout`).
-    TimedOut { times: u64 },
+    TimedOut {
+        /// Increase of the watchdog's counter since the first look; at least 1.
+        times: u64,
+    },
 }
 
+/// A transmit queue that does not send.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stuck {
+    /// Name of the interface.
     pub dev: String,
+    /// Number of the transmit queue.
     pub queue: u32,
+    /// How this was noticed.
     #[serde(flatten)]
     pub how: How,
 }
@@ -62,6 +74,7 @@ struct Seen {
 }
 
 impl Stalls {
+    /// Without any look so far.
     pub fn new() -> Self {
         Self::default()
     }
@@ -129,7 +142,7 @@ impl Seen {
         }
     }
 
-    /// Nothing says that anything was completed since then, and something could have said so.
+    /// No counter shows that anything was completed since then, although at least one would have shown it.
     fn no_progress_since(&self, before: &Self) -> bool {
         let same = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a == b);
         let bytes = self.inflight.zip(before.inflight).is_some_and(|(now, then)| then > 0 && now >= then);
