@@ -2,24 +2,49 @@
 
 use std::path::{Path, PathBuf};
 
+/// Why a recording cannot be read or written. Each variant carries the path of the recording.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be opened, read or written.
     #[error("{}: {source}", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        /// The recording.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The first line that can be read is not the beginning of a recording.
     #[error("{}: is no recording of ringwise watch (--record)", path.display())]
-    NotARecording { path: PathBuf },
-    /// It was to be appended to.
+    NotARecording {
+        /// The file that was to be read.
+        path: PathBuf,
+    },
+    /// The file that was to be appended to has other contents.
     #[error("{}: is no recording of ringwise watch; nothing is appended to it", path.display())]
-    NotAppended { path: PathBuf },
+    NotAppended {
+        /// The file; it stays as it was.
+        path: PathBuf,
+    },
+    /// A later version of ringwise wrote the file, in a format that this one does not know.
     #[error("{}: was recorded by a later version (format {format})", path.display())]
-    Later { path: PathBuf, format: u32 },
+    Later {
+        /// The recording.
+        path: PathBuf,
+        /// Its format, from its `begin` line.
+        format: u32,
+    },
+    /// The window before the change is missing or was broken off ([`measured::read`](crate::measured::read)).
     #[error("{} holds no window before", path.display())]
-    NoWindow { path: PathBuf },
+    NoWindow {
+        /// The recording.
+        path: PathBuf,
+    },
+    /// No two samples of the same recording follow each other, so there is no interval to show.
     #[error("the recording holds no two samples one after the other")]
     NoInterval,
 }
 
+/// [`std::result::Result`] with the [`Error`] of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

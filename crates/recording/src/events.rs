@@ -1,4 +1,4 @@
-//! What came, went, was reset or wrapped between two samples, in words.
+//! What appeared, disappeared, was reset or wrapped between two samples, as text.
 
 use ringwise_model::Counter as _;
 use ringwise_model::words::plural;
@@ -7,11 +7,13 @@ use ringwise_observe::{Counters, Mark, Rates};
 /// One remark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
+    /// When the second sample was taken, in seconds since 1970.
     pub unix_time: u64,
+    /// One line of text that names the interface or CPU.
     pub text: String,
 }
 
-/// In between these two, of which `r` was made.
+/// What happened between the two samples, of which `r` are the rates.
 pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
     let mut texts = Vec::new();
     for (list, what) in [(&r.gone, "is gone"), (&r.came, "is new: told from the next interval on")] {
@@ -38,7 +40,7 @@ pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
         if stuck > 0 {
             texts.push(format!("{name} transmit queues stuck, {}", plural(stuck as usize, "time")));
         }
-        // Less than before, and yet an increase is known: counted over the end of its bits.
+        // The value is smaller than before and yet the increase is known: the counter wrapped.
         if let (Some(b), Some(n)) = (before.links.get(name), now.links.get(name)) {
             let less = |k: &&String| n.counts.get(*k) < b.counts.get(*k);
             let wrapped: Vec<String> = l.counts.keys().filter(less).cloned().collect();
@@ -62,7 +64,7 @@ pub fn events(before: &Counters, now: &Counters, r: &Rates) -> Vec<Event> {
     texts.into_iter().map(|text| Event { unix_time: r.unix_time, text }).collect()
 }
 
-/// Of many the first few.
+/// At most three names, and how many more there are.
 fn few(names: &[String]) -> String {
     let shown = names.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(" ");
     if names.len() > 3 { format!("{shown} and {} more", names.len() - 3) } else { shown }

@@ -5,6 +5,7 @@
 //! ([`Entry::Layout`]), and samples ([`Entry::Sample`]). Each is appended by one write and ends with a full stop, so that one that
 //! broke off is recognized and skipped. [`Recorder`] appends, [`Replay`] reads from the beginning, [`Tape`] at any sample.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod error;
 mod events;

@@ -8,23 +8,29 @@ use ringwise_observe::{Counters, Layout};
 use crate::error::{Error, Result};
 use crate::record::{Entry, Recorder, Replay};
 
-/// Recordings that are kept, and their bytes together; older ones go.
+/// Limits for the number of recordings that are kept and for their bytes together. The oldest are deleted first.
 const KEPT: usize = 20;
 const BYTES: u64 = 32 << 20;
 
-/// Counters at the beginning and, if it came to that, at the end.
+/// Counters at the beginning and at the end of a time.
 #[derive(Debug, Clone)]
 pub struct Window {
+    /// Interfaces and queues that are compared; the same for both samples.
     pub layout: Layout,
+    /// Beginning of the window.
     pub first: Counters,
+    /// End of the window; `None` where the measurement was broken off.
     pub last: Option<Counters>,
 }
 
 /// What a recording beside a journal holds.
 #[derive(Debug, Clone)]
 pub struct Measured {
+    /// Name of the host that recorded it.
     pub host: String,
+    /// The window before the change; it always has an end.
     pub before: Window,
+    /// The last window that was begun after the change; `None` where there is none.
     pub after: Option<Window>,
     /// Lines that could not be read.
     pub notes: Vec<String>,
@@ -43,9 +49,9 @@ fn number(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.strip_prefix("measure-")?.strip_suffix(".rec")?.parse().ok()
 }
 
-/// Makes the file, with the window before.
+/// Creates the file with the window before the change.
 pub fn write(path: &Path, host: &str, before: &Window) -> Result<()> {
-    // A number is given out once; what lies there is of a journal that somebody took away.
+    // A number is used once: a file of this name belongs to a journal that has been deleted.
     let _ = std::fs::remove_file(path);
     let mut r = Recorder::open(path, host, before.first.unix_time)?;
     r.write(&Entry::Layout(before.layout.clone()))?;
@@ -55,14 +61,14 @@ pub fn write(path: &Path, host: &str, before: &Window) -> Result<()> {
     Ok(())
 }
 
-/// The window after begins with this sample; one that began before is forgotten.
+/// Begins the window after the change with this sample. It replaces a window after the change that was begun earlier.
 pub fn begin(path: &Path, host: &str, layout: &Layout, first: Counters) -> Result<()> {
     let mut r = Recorder::open(path, host, first.unix_time)?;
     r.write(&Entry::Layout(layout.clone()))?;
     r.write(&Entry::Sample(first))
 }
 
-/// The end of the window that was begun last. Whole or, if the disk is full, broken off and passed over.
+/// Appends the end of the window that was begun last. If the disk is full, the line is broken off and readers skip it.
 pub fn end(path: &Path, c: &Counters) -> Result<()> {
     let line = format!("{} .\n", c.to_line());
     let file = std::fs::OpenOptions::new().append(true).open(path);
@@ -70,7 +76,7 @@ pub fn end(path: &Path, c: &Counters) -> Result<()> {
     written.map_err(Error::io(path))
 }
 
-/// What was measured, if the window before is whole.
+/// What was measured. The window before the change must have an end.
 pub fn read(path: &Path) -> Result<Measured> {
     let mut lines = Replay::open(path, None)?;
     let mut windows: Vec<Window> = Vec::new();
@@ -97,7 +103,7 @@ pub fn read(path: &Path) -> Result<Measured> {
     Ok(Measured { host, before, after: windows.next_back(), notes })
 }
 
-/// Takes old recordings away, by number.
+/// Deletes the oldest recordings beside this one, by number of their transaction. Errors are ignored.
 pub fn thin_out(path: &Path) {
     let Some(dir) = path.parent() else { return };
     let Ok(entries) = std::fs::read_dir(dir) else { return };
@@ -108,7 +114,7 @@ pub fn thin_out(path: &Path) {
     for (i, (_, length, path)) in all.iter().rev().enumerate() {
         bytes += length;
         if i >= KEPT || (i > 0 && bytes > BYTES) {
-            // One that stays is tried again the next time.
+            // A file that cannot be deleted is tried again the next time.
             let _ = std::fs::remove_file(path);
         }
     }

@@ -1,4 +1,4 @@
-//! Recordings of `watch`: lines of words, appended one write each. A line that breaks off is left out.
+//! Recordings of `watch`: lines of words, each appended by one write. A line that breaks off is skipped.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -11,24 +11,28 @@ use ringwise_observe::{Counters, Layout};
 
 use crate::error::{Error, Result};
 
-/// Of the file; readers refuse a later one.
+/// Format of the file. Readers refuse a later one.
 const VERSION: u32 = 1;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
-    /// Somebody began to record; what comes after is compared with nothing before.
+    /// A program began to record. Samples after it are not compared with samples before it.
     Begin {
+        /// Format of the file.
         recording: u32,
+        /// Name of the host.
         host: String,
+        /// When the recording began, in seconds since 1970.
         unix_time: u64,
     },
-    /// Holds for the samples after it.
+    /// Interfaces and queues of the samples after it.
     Layout(Layout),
+    /// Counters of one moment. The layout of the last [`Entry::Layout`] before it applies.
     Sample(Counters),
 }
 
-/// What this version reads.
+/// Refuses a recording of a later format.
 pub(crate) fn known(path: &Path, recording: u32) -> Result<()> {
     if recording > VERSION {
         return Err(Error::Later { path: path.into(), format: recording });
@@ -36,13 +40,14 @@ pub(crate) fn known(path: &Path, recording: u32) -> Result<()> {
     Ok(())
 }
 
+/// Appends entries to a recording.
 pub struct Recorder {
     file: File,
     path: PathBuf,
 }
 
 impl Recorder {
-    /// Appends to what is there, which must be a recording or empty.
+    /// Opens or creates the file and begins a new recording at its end. A file that is not empty must be a recording.
     pub fn open(path: &Path, host: &str, unix_time: u64) -> Result<Self> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(path);
         let mut file = file.map_err(Error::io(path))?;
@@ -65,13 +70,14 @@ impl Recorder {
         Ok(r)
     }
 
+    /// Appends one line, in one write.
     pub fn write(&mut self, entry: &Entry) -> Result<()> {
         let mut line = match entry {
             Entry::Begin { recording, host, unix_time } => format!("begin {recording} {unix_time} {host}"),
             Entry::Layout(l) => l.to_line(),
             Entry::Sample(c) => c.to_line(),
         };
-        // Told from one that breaks off in the middle of a number.
+        // With it a whole line is distinguished from one that breaks off in the middle of a number.
         line.push_str(END);
         self.file.write_all(line.as_bytes()).map_err(Error::io(&self.path))
     }
@@ -98,10 +104,11 @@ pub(crate) fn at_us(line: &[u8]) -> Option<u64> {
     digits.try_fold(0u64, |n, b| n.checked_mul(10)?.checked_add(u64::from(b - b'0')))
 }
 
+/// Reads a recording from its beginning, entry by entry.
 pub struct Replay {
     lines: BufReader<File>,
     path: PathBuf,
-    /// Samples before this are passed over, counted from the first of all.
+    /// Samples less than this after the first one are skipped.
     seek: Option<Duration>,
     first_us: Option<u64>,
     ready: VecDeque<Entry>,
@@ -110,6 +117,7 @@ pub struct Replay {
 }
 
 impl Replay {
+    /// Opens a recording. With `seek`, samples of its first so many seconds are skipped.
     pub fn open(path: &Path, seek: Option<Duration>) -> Result<Self> {
         let file = File::open(path).map_err(Error::io(path))?;
         let mut r = Self {
@@ -128,7 +136,7 @@ impl Replay {
         Ok(r)
     }
 
-    /// The next line that can be read.
+    /// The next entry that can be read; `None` at the end of the file.
     pub fn next_entry(&mut self) -> Result<Option<Entry>> {
         if let Some(e) = self.ready.pop_front() {
             return Ok(Some(e));
@@ -163,7 +171,7 @@ impl Replay {
         }
     }
 
-    /// What was left out.
+    /// One sentence for each kind of line that was skipped so far.
     pub fn notes(&self) -> Vec<String> {
         let mut out = Vec::new();
         if self.damaged > 0 {

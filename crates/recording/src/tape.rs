@@ -1,4 +1,4 @@
-//! A recording that can be entered anywhere: where each sample begins, and what holds for it.
+//! A recording that can be read from any sample: where each sample begins, and its layout and host.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -10,13 +10,14 @@ use crate::error::{Error, Result};
 use crate::events::{Event, events};
 use crate::record::{Entry, at_us, known, parse};
 
+/// A recording with an index of its samples. Samples are numbered from 0, across all recordings in the file.
 pub struct Tape {
     file: File,
     path: PathBuf,
     points: Vec<Point>,
     layouts: Vec<Span>,
     hosts: Vec<String>,
-    /// The layout that was read last: it holds for many samples.
+    /// The layout that was read last, since it applies to many samples.
     layout: Option<(usize, Layout)>,
     damaged: u64,
 }
@@ -38,7 +39,7 @@ struct Point {
 }
 
 impl Tape {
-    /// Looks at the begin of each line only.
+    /// Reads the file once and keeps where each sample begins.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io(path))?;
         let mut lines = BufReader::with_capacity(1 << 16, file.try_clone().map_err(Error::io(path))?);
@@ -96,23 +97,24 @@ impl Tape {
         self.points.len()
     }
 
+    /// Name of the host that recorded sample `i`; empty where there is no such sample.
     pub fn host(&self, i: usize) -> &str {
         self.points.get(i).map_or("", |p| &self.hosts[p.host])
     }
 
-    /// From the sample before to this one, in microseconds.
+    /// Microseconds from the sample before to sample `i`; 0 for the first one.
     pub fn step_us(&self, i: usize) -> u64 {
         let at = |i: usize| self.points.get(i).map_or(0, |p| p.at_us);
         if i == 0 { 0 } else { at(i).saturating_sub(at(i - 1)) }
     }
 
-    /// The first sample that is so long after the first of all.
+    /// The first sample at least `us` microseconds after the first of all; the number of samples where there is none.
     pub fn after(&self, us: u64) -> usize {
         let from = self.points.first().map_or(0, |p| p.at_us).saturating_add(us);
         self.points.iter().position(|p| p.at_us >= from).unwrap_or(self.points.len())
     }
 
-    /// Lines that cannot be read.
+    /// How many lines cannot be read.
     pub fn damaged(&self) -> u64 {
         self.damaged
     }
@@ -158,7 +160,7 @@ impl Tape {
         }))
     }
 
-    /// The frame at or after this sample, else the last before.
+    /// The sample with a frame at or after `i`, otherwise the last one before it.
     pub fn nearest(&mut self, i: usize) -> Result<usize> {
         for at in (i..self.samples()).chain((0..i.min(self.samples())).rev()) {
             if self.frame(at)?.is_some() {
