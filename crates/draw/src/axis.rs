@@ -3,9 +3,13 @@
 /// Values of an axis that is linear: `low` and `high` are its ends, ticks from one to the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ticks {
+    /// Value at the low end of the axis.
     pub low: f64,
+    /// Value at the high end of the axis.
     pub high: f64,
+    /// Values of the ticks, ascending. They may lie inside of both ends.
     pub at: Vec<f64>,
+    /// Places are by the logarithm of the value; `low` is above 0 then.
     pub log: bool,
 }
 
@@ -26,7 +30,7 @@ pub fn linear(low: f64, high: f64, about: usize) -> Ticks {
     Ticks { low: first * step, high: last * step, at, log: false }
 }
 
-/// From 0, with exactly that many steps: an axis at the right takes the lines of the left one.
+/// From 0, with exactly that many steps, so that an axis at the right shares the grid lines of the left one.
 pub fn steps(high: f64, steps: usize) -> Ticks {
     let step = round_up(if high > 0.0 { high / steps as f64 } else { 1.0 / steps as f64 });
     Ticks { low: 0.0, high: step * steps as f64, at: (0..=steps).map(|i| i as f64 * step).collect(), log: false }
@@ -62,8 +66,8 @@ impl Ticks {
         }
     }
 
-    /// The words at the ticks, and the prefix of the unit that they count: `M`, `k`, or none.
-    /// Without `prefix` (per cent, microseconds) they stay as they are.
+    /// The labels of the ticks, and the prefix of their unit: `G`, `M`, `k`, or empty.
+    /// Without `prefix` (per cent, microseconds) values are not scaled.
     pub fn words(&self, prefix: bool) -> (Vec<String>, &'static str) {
         let most = self.low.abs().max(self.high.abs());
         let (div, name) = match most {
@@ -94,7 +98,7 @@ fn positive_zero(text: String) -> String {
     }
 }
 
-/// No more digits than it has.
+/// With as few decimal places as the value needs.
 fn short(v: f64) -> String {
     let digits = (0..6).find(|d| is_whole(v * 10f64.powi(*d))).unwrap_or(6) as usize;
     format!("{v:.digits$}")

@@ -7,8 +7,11 @@ use ringwise_model::words::xml;
 /// Advance of a character in ems. Monospace fonts have 0.6; the rest is slack.
 const ADVANCE: f64 = 0.61;
 
+/// Colour of text and lines.
 pub const INK: &str = "#1d2433";
+/// Colour of secondary text: scales, explanations.
 pub const FAINT: &str = "#667085";
+/// Colour of the background.
 pub const PAGE: &str = "#ffffff";
 
 /// Width of a text in a monospace font.
@@ -16,43 +19,59 @@ pub fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * ADVANCE
 }
 
-/// No more digits than the eye sees, and always the same ones.
+/// A coordinate with at most one decimal place: more cannot be seen, and equal values give equal text.
 pub fn num(v: f64) -> String {
     let v = (v * 10.0).round() / 10.0;
     if v == v.trunc() { format!("{v:.0}") } else { format!("{v:.1}") }
 }
 
+/// A place on the page, from its upper left corner.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
+    /// To the right.
     pub x: f64,
+    /// Downwards.
     pub y: f64,
 }
 
+/// Short for a [`Point`].
 pub fn at(x: f64, y: f64) -> Point {
     Point { x, y }
 }
 
+/// A rectangle on the page.
 #[derive(Debug, Clone, Copy)]
 pub struct Area {
+    /// Left edge.
     pub x: f64,
+    /// Upper edge.
     pub y: f64,
+    /// Width.
     pub w: f64,
+    /// Height.
     pub h: f64,
 }
 
+/// How a shape is filled and outlined. Colours are written as in SVG, `none` included.
 #[derive(Debug, Clone, Copy)]
 pub struct Ink<'a> {
+    /// Colour inside.
     pub fill: &'a str,
+    /// Colour of the line.
     pub stroke: &'a str,
+    /// Width of the line.
     pub width: f64,
+    /// `stroke-dasharray`; empty: a solid line.
     pub dash: &'a str,
 }
 
 impl<'a> Ink<'a> {
+    /// A filled shape with a solid line of width 1.
     pub fn filled(fill: &'a str, stroke: &'a str) -> Self {
         Self { fill, stroke, width: 1.0, dash: "" }
     }
 
+    /// A line without filling.
     pub fn line(stroke: &'a str, width: f64, dash: &'a str) -> Self {
         Self { fill: "none", stroke, width, dash }
     }
@@ -63,39 +82,50 @@ impl<'a> Ink<'a> {
     }
 }
 
+/// Size, colour and alignment of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Font<'a> {
+    /// Height of an em.
     pub size: f64,
+    /// Colour.
     pub fill: &'a str,
+    /// Bold instead of regular weight.
     pub bold: bool,
+    /// The text is centred where it is put. This takes precedence over `end`.
     pub middle: bool,
     /// The text ends where it is put.
     pub end: bool,
 }
 
 impl<'a> Font<'a> {
+    /// Regular text that begins where it is put.
     pub fn left(size: f64, fill: &'a str) -> Self {
         Self { size, fill, bold: false, middle: false, end: false }
     }
 
+    /// The same in bold.
     pub fn bold(self) -> Self {
         Self { bold: true, ..self }
     }
 
+    /// The same, centred where it is put.
     pub fn middle(self) -> Self {
         Self { middle: true, ..self }
     }
 
+    /// The same, ending where it is put.
     pub fn end(self) -> Self {
         Self { end: true, ..self }
     }
 }
 
-/// What is drawn later lies on top.
+/// Shapes and texts of a picture. What is drawn later lies on top.
 #[derive(Debug, Default)]
 pub struct Canvas {
     body: String,
+    /// How far to the right shapes and texts reach so far.
     pub right: f64,
+    /// How far down shapes and texts reach so far.
     pub bottom: f64,
 }
 
@@ -129,6 +159,7 @@ impl Canvas {
         }
     }
 
+    /// A filled circle of radius `r` around `p`.
     pub fn dot(&mut self, p: Point, r: f64, fill: &str) {
         self.reach(p.x + r, p.y + r);
         self.put(format_args!("<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{fill}\"/>", num(p.x), num(p.y), num(r)));
@@ -153,7 +184,7 @@ impl Canvas {
         if font.end {
             more.push_str(" text-anchor=\"end\"");
         }
-        // dominant-baseline is not known to all viewers.
+        // Some viewers do not support dominant-baseline.
         self.put(format_args!(
             "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{more}>{}</text>",
             num(p.x),
@@ -190,7 +221,7 @@ impl Canvas {
         ));
     }
 
-    /// Another picture below all of this, and so large.
+    /// Puts another picture of this size below everything drawn so far.
     pub fn below(&mut self, other: Canvas, size: crate::Size) {
         let top = num(self.bottom);
         self.reach(size.w, self.bottom + size.h);

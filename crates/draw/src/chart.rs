@@ -1,4 +1,4 @@
-//! Lines or grouped bars over one axis, with a second axis at the right for what has another unit.
+//! Lines or grouped bars over one axis, with a second axis at the right for series of another unit.
 
 use crate::axis::{self, Ticks};
 use crate::canvas::{Area, Canvas, FAINT, Font, INK, Ink, PAGE, Point, at, width};
@@ -7,24 +7,31 @@ use crate::plot::{GRID, SMALL, colour, document, heading, marker, tint, whisker}
 /// A value at a place; unknown is a gap.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Spot {
+    /// Value on the axis below; an index for [`X::Names`].
     pub x: f64,
+    /// The measured value; `None`: unknown.
     pub y: Option<f64>,
     /// Its interval.
     pub low: Option<f64>,
+    /// Upper end of the interval. It is drawn where both ends are known.
     pub high: Option<f64>,
 }
 
+/// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
     /// By place among the states (or thread counts): colour and marker.
     Of(usize),
-    /// What cannot be passed: dotted, no markers.
+    /// A limit that no value can exceed: dotted, without markers.
     Bound,
 }
 
+/// The values of one state, or a bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
+    /// Name in the legend.
     pub name: String,
+    /// Colour and marker.
     pub look: Look,
     /// Belongs to the axis at the right: dashed, hollow markers.
     pub right: bool,
@@ -32,16 +39,21 @@ pub struct Series {
     pub spots: Vec<Spot>,
 }
 
+/// The axis below.
 #[derive(Debug, Clone, PartialEq)]
 pub enum X {
     /// Bytes, base 2; largest first where `falling`.
-    Sizes { falling: bool },
+    Sizes {
+        /// The largest size is at the left.
+        falling: bool,
+    },
     /// Base 2 as well, of any count above 0, where they span more than 16 times; else linear.
     Counts(String),
     /// `x` of a spot is an index.
     Names(String, Vec<String>),
 }
 
+/// An axis of values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Y {
     /// `packets/s`, `%`, `us`.
@@ -52,27 +64,35 @@ pub struct Y {
     pub zero: bool,
     /// Logarithmic where the values span more than 20 times.
     pub log: bool,
-    /// A line of its own: `1.0`, the first state.
+    /// A horizontal line at this value, and its label: `1.0`, the first state.
     pub mark: Option<(f64, String)>,
 }
 
 impl Y {
+    /// A linear axis that shows 0, without a mark.
     pub fn from_zero(unit: &str, prefix: bool) -> Self {
         Self { unit: unit.into(), prefix, zero: true, log: false, mark: None }
     }
 }
 
+/// A figure: a title, axes and series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
+    /// Heading of the figure, and its `<title>` in SVG.
     pub title: String,
+    /// The axis below.
     pub x: X,
+    /// The axis at the left.
     pub left: Y,
+    /// The axis at the right; without it, or without values for it, series with `right` are not drawn.
     pub right: Option<Y>,
     /// The series of the left axis are bars, grouped; `x` is then of [`X::Names`].
     pub bars: bool,
+    /// In the order of the legend.
     pub series: Vec<Series>,
 }
 
+/// Width of a chart; the height follows from title and legend.
 pub const WIDTH: f64 = 640.0;
 const PLOT: Area = Area { x: 62.0, y: 0.0, w: 516.0, h: 250.0 };
 
@@ -151,7 +171,7 @@ fn left_ticks(y: &Y, reach: &Reach, bars: bool) -> Ticks {
     axis::linear(low, high, 5)
 }
 
-/// None: there is no value for the left axis, and an empty figure says nothing.
+/// The figure as an SVG document. `None`: there is no value for the left axis, so the figure would be empty.
 pub fn draw(chart: &Chart) -> Option<String> {
     let left = left_ticks(&chart.left, &reach(chart, false)?, chart.bars);
     let right_y = chart.right.as_ref().zip(reach(chart, true));
@@ -227,7 +247,7 @@ fn axes(c: &mut Canvas, chart: &Chart, f: &Frame, right: Option<&Y>) {
         X::Counts(label) => (label, f.x.at.iter().map(f64::to_string).collect()),
         X::Names(label, names) => (label, names.clone()),
     };
-    // A word that would touch the one before it is left out; its tick stays.
+    // A label that would touch the one before it is skipped; its tick stays.
     let mut taken: Vec<(f64, f64)> = Vec::new();
     for (v, word) in f.x.at.iter().zip(&words) {
         let (x, half) = (f.x(*v), width(word, SMALL) / 2.0 + 2.0);
@@ -240,7 +260,7 @@ fn axes(c: &mut Canvas, chart: &Chart, f: &Frame, right: Option<&Y>) {
     c.text(at(a.x + a.w / 2.0, floor + 32.0), label, &Font::left(SMALL, INK).middle());
 }
 
-/// Over everything else, its word where nothing hides it: right of the plot, or upon white.
+/// Drawn over everything else. Its label goes right of the plot, or onto a white box where there is no room.
 fn mark(c: &mut Canvas, left: &Y, f: &Frame) {
     let Some((v, word)) = &left.mark else { return };
     let (end, y) = (f.area.x + f.area.w, f.y(*v, false));

@@ -4,6 +4,7 @@
 //! and bars over [`axis`], with the [`plot`] kit of colours, markers and whiskers. Lengths are pixels of CSS. The same values give the
 //! same bytes.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod axis;
 pub mod canvas;
@@ -15,16 +16,19 @@ use ringwise_model::words::xml;
 
 /// Fonts of a document: where columns matter, and for figures.
 pub const MONO: &str = "DejaVu Sans Mono, Menlo, Consolas, monospace";
+/// Font of figures.
 pub const SANS: &str = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
 /// Width and height of a document.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Size {
+    /// Width.
     pub w: f64,
+    /// Height.
     pub h: f64,
 }
 
-/// A document of its own. `title` is what a viewer shows and a reader of screens says.
+/// An SVG document of its own. Viewers show `title`, and screen readers read it out.
 pub fn document(c: Canvas, size: Size, title: &str, font: &str) -> String {
     let (w, h) = (num(size.w), num(size.h));
     let body = c.body();
