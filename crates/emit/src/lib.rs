@@ -3,6 +3,7 @@
 //!
 //! Both are made from the plan and the snapshot alone.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod diff;
 pub mod script;
