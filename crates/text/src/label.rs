@@ -73,6 +73,7 @@ pub fn vector_label(v: &Vector) -> String {
     }
 }
 
+/// How sure the mapping of a vector to queues is, in one word.
 pub fn confidence(c: Confidence) -> &'static str {
     match c {
         Confidence::Sure => "sure",
@@ -81,6 +82,7 @@ pub fn confidence(c: Confidence) -> &'static str {
     }
 }
 
+/// Where the mapping of vectors to queues was found.
 pub fn source(s: MapSource) -> &'static str {
     match s {
         MapSource::NetdevGenl => "the kernel's own table (netdev netlink)",
@@ -90,6 +92,7 @@ pub fn source(s: MapSource) -> &'static str {
     }
 }
 
+/// What uses a queue or an interface beside the kernel's own stack.
 pub fn user(u: &User) -> String {
     match u {
         User::Xdp { mode, .. } => format!("XDP program ({mode})"),
@@ -120,11 +123,12 @@ pub fn link(n: &Nic) -> String {
     }
 }
 
+/// Whether [`link`] shows `down`: no carrier, or the interface is not up.
 pub fn is_down(n: &Nic) -> bool {
     link(n) == "down"
 }
 
-/// The reason where a device did not answer in time.
+/// Why a device was not read, where it did not answer in time; otherwise `None`.
 pub fn no_answer(n: &Nic) -> Option<&str> {
     n.unread.iter().find(|u| u.cause == Cause::Late).map(|u| u.why.as_str())
 }
@@ -134,7 +138,7 @@ pub fn is_listed(n: &Nic) -> bool {
     !matches!(n.kind, NicKind::Software { .. } | NicKind::Loopback)
 }
 
-/// As the host has it, for documents; in a text it has to be made [`visible`].
+/// The name as the host has it, for documents. In a text it must go through `visible`.
 pub fn host_name(s: &Snapshot) -> String {
     match &s.host.name {
         Fact::Known(n) => n.clone(),

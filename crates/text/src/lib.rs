@@ -3,6 +3,7 @@
 //! A [`Style`] says how wide a page is, and whether it has colours, ASCII characters only and times in UTC. It is made once, where
 //! the arguments and the terminal are known; nothing here asks for either.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod label;
 pub mod propose;

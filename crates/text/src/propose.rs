@@ -9,10 +9,12 @@ use ringwise_model::shell::quote;
 pub struct Recording(Option<String>);
 
 impl Recording {
+    /// The file of `--from`; `None`: the page is about this host.
     pub fn of(file: Option<&Path>) -> Self {
         Self(file.map(|f| quote(&f.display().to_string())))
     }
 
+    /// Whether the page is about a recording.
     pub fn is_one(&self) -> bool {
         self.0.is_some()
     }

@@ -2,14 +2,18 @@
 
 use crate::propose::Recording;
 
-/// How to print. Renderers get one and ask nothing else about the world.
+/// How to print. Renderers get one and read nothing else of terminal and environment.
 #[derive(Debug, Clone)]
 pub struct Style {
     /// Columns of the terminal. `None`: not a terminal; nothing is folded or truncated.
     pub width: Option<usize>,
+    /// Colours and attributes of a terminal (SGR sequences) are allowed.
     pub color: bool,
+    /// Only ASCII characters in marks and lines.
     pub ascii: bool,
+    /// How often `--verbose` was given.
     pub verbose: u8,
+    /// Times are in UTC instead of local time.
     pub utc: bool,
     /// Hex masks beside CPU lists.
     pub raw: bool,
@@ -20,37 +24,43 @@ pub struct Style {
 /// The marks of a matrix or a plan line: a character first, a colour second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// The interrupt lands here, near the device.
+    /// The interrupt lands here, on the node of the device.
     Here,
     /// It lands here, on another node than the device's.
     Far,
-    /// It could.
+    /// It could land here.
     Could,
+    /// It could land here, but the CPU is isolated.
     Isolated,
+    /// The CPU is offline.
     Offline,
+    /// It may land here: it is allowed to, and where it goes is not known.
     Unknown,
 }
 
+/// Colours and attributes, by meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tint {
     /// Loses packets, or failed.
     Red,
-    /// Look here.
+    /// Needs attention.
     Yellow,
     /// Verified.
     Green,
+    /// Less important than the rest.
     Dim,
+    /// Headings and what matters most.
     Bold,
 }
 
 impl Style {
-    /// As golden tests and files see it.
+    /// For files and golden tests: no colours, UTC.
     pub fn plain(width: Option<usize>) -> Self {
         let recording = Recording::default();
         Self { width, color: false, ascii: false, verbose: 0, utc: true, raw: false, recording }
     }
 
-    /// Of a page about what `--from` names.
+    /// The same style for a page about the file of `--from`.
     pub fn about(self, recording: &Recording) -> Self {
         Self { recording: recording.clone(), ..self }
     }
@@ -60,6 +70,7 @@ impl Style {
         self.width.unwrap_or(80).min(100)
     }
 
+    /// The character of a mark, by `ascii`.
     pub fn mark(&self, m: Mark) -> char {
         match (m, self.ascii) {
             (Mark::Here, false) => '×',
@@ -78,6 +89,7 @@ impl Style {
         if self.ascii { 'x' } else { '×' }
     }
 
+    /// The text in this colour, or as it is where colours are off. The sequences do not count as width.
     pub fn paint(&self, t: Tint, text: &str) -> String {
         if !self.color {
             return text.to_string();
