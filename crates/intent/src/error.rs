@@ -1,10 +1,11 @@
-//! What is wrong with what is wanted.
+//! Why what is requested, or a plan file, cannot be used.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use ringwise_model::Goal;
 
+/// [`std::result::Result`] with the [`Error`] of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What an error means for the caller.
@@ -12,26 +13,43 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Class {
     /// The command line is wrong.
     Usage,
+    /// A file, the host or the configuration cannot be read or used.
     Failed,
     /// A reviewed plan does not fit this host now.
     Refused,
 }
 
-/// Lists are lines for the user, one fault each.
+/// Why what is requested cannot be used. Lists of texts have one fault each; together they are the message.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// `--goal auto` was given to a command that needs the goal itself.
     #[error("--goal auto works with plan, apply, check and persist only; name the goal here")]
     AutoGoal,
     /// Faults of `--set`.
     #[error("{}", .0.join("\n"))]
     Set(Vec<String>),
+    /// `--goal` names another goal than the configuration file.
     #[error("--goal {goal} contradicts {}, which says {}", .path.display(), .others.join(", "))]
-    OtherGoal { goal: Goal, path: PathBuf, others: Vec<String> },
-    /// What flags and file lay down contradicts itself.
+    OtherGoal {
+        /// The goal of `--goal`.
+        goal: Goal,
+        /// The configuration file.
+        path: PathBuf,
+        /// What the file says instead, one text for each place.
+        others: Vec<String>,
+    },
+    /// What flags and file configure contradicts itself.
     #[error("{}", .0.join("\n"))]
     Contradictions(Vec<String>),
+    /// The configuration file cannot be read.
     #[error("{}: {}", .path.display(), kernel_words(.error))]
-    Config { path: PathBuf, error: io::Error },
+    Config {
+        /// The configuration file.
+        path: PathBuf,
+        /// The system's reason; `InvalidData`: the file is not UTF-8.
+        error: io::Error,
+    },
+    /// What is wrong in the configuration file, each fault with its line.
     #[error(transparent)]
     Faults(#[from] ringwise_config::Faults),
     /// Entries that are ambiguous on this host, or name nothing.
@@ -40,28 +58,51 @@ pub enum Error {
     /// Programs and units that the configuration names for their flows, and that do not listen.
     #[error("{}", .0.join("\n"))]
     FlowsUnknown(Vec<String>),
+    /// The goal cannot be planned on this host.
     #[error("{0}")]
     Plan(ringwise_plan::Refusal),
 
+    /// A plan could not be turned into JSON.
     #[error("cannot write JSON: {0}")]
     Json(serde_json::Error),
+    /// The host could not be read, or a file not be written.
     #[error("{0}")]
     Sys(#[from] ringwise_sys::Error),
+    /// A plan file cannot be read.
     #[error("{}: {error}", .path.display())]
-    PlanUnreadable { path: PathBuf, error: io::Error },
+    PlanUnreadable {
+        /// The plan file.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// The file is not a plan that this version can read. The text names the file and says why.
     #[error("{0}")]
     NotAPlan(String),
+    /// The plan was made for another host or boot, or was edited.
     #[error("{} {why}", .path.display())]
-    PlanRefused { path: PathBuf, why: Misfit },
+    PlanRefused {
+        /// The plan file.
+        path: PathBuf,
+        /// Why it is refused.
+        why: Misfit,
+    },
     /// Seconds since 1970.
     #[error("{} expired at {end} s since 1970; now it is {now}", .path.display())]
-    PlanExpired { path: PathBuf, end: u64, now: u64 },
+    PlanExpired {
+        /// The plan file.
+        path: PathBuf,
+        /// When it expired.
+        end: u64,
+        /// The time of the check.
+        now: u64,
+    },
 }
 
 /// Why a reviewed plan is not for this host as it is now. The text follows the name of the file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
-    /// Its digest is not that of its content.
+    /// The digest in the file does not match its content.
     #[error(
         "was edited after it was written; what is applied must be what ringwise has planned (change the flags of ringwise \
          plan instead)"
@@ -69,21 +110,38 @@ pub enum Misfit {
     Edited,
     /// Names of the hosts with their machine ids.
     #[error("was made for another machine: {was}, this one is {is}")]
-    OtherMachine { was: String, is: String },
+    OtherMachine {
+        /// The host the plan was made for.
+        was: String,
+        /// This host.
+        is: String,
+    },
     /// Boot ids. `host`: `None` where its name is unknown.
     #[error(
         "was made for another boot of {}: {was}, now it is {is}; what it found is gone",
         .host.as_deref().unwrap_or("a host of unknown name")
     )]
-    OtherBoot { host: Option<String>, was: String, is: String },
+    OtherBoot {
+        /// Name of the host.
+        host: Option<String>,
+        /// The boot the plan was made for.
+        was: String,
+        /// The current boot.
+        is: String,
+    },
+    /// The plan has no boot id, so it is not known whether its findings are still true.
     #[error("does not name the boot it was made for: its host was read without a boot id")]
     BootNotRecorded,
     /// `id`: why the boot id of this host is unknown.
     #[error("cannot be checked against this boot: its id is {id}")]
-    BootUnknown { id: String },
+    BootUnknown {
+        /// Begins with `unknown:`, followed by the reason.
+        id: String,
+    },
 }
 
 impl Error {
+    /// How the caller treats the error, for example which exit status it has.
     pub fn class(&self) -> Class {
         match self {
             Self::AutoGoal | Self::Set(_) | Self::OtherGoal { .. } | Self::Contradictions(_) => Class::Usage,

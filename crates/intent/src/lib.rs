@@ -10,6 +10,7 @@
 //!
 //! Files are read and written here: the configuration and plan files. Notes for the user are returned.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod error;
 mod flows;

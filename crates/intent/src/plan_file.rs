@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Misfit, Result};
 
-/// What the file says about itself, beside the plan. Files of 0.1.0 and of `plan -o json` have none.
+/// When and by what the file was written. Files of 0.1.0 and of `plan -o json` do not have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     tool: String,
@@ -21,7 +21,7 @@ struct Stamp {
     made_at: u64,
     /// None: never.
     expires_at: Option<u64>,
-    /// Of everything else in the file. It notices an edit; it is no seal.
+    /// Digest of everything else in the file. It detects an edit, but does not protect against a forged file.
     digest: String,
 }
 
@@ -29,12 +29,13 @@ struct Stamp {
 #[derive(Debug)]
 pub struct PlanFile {
     path: PathBuf,
+    /// The plan as it was written. [`PlanFile::check`] decides whether it may be applied.
     pub plan: Plan,
     stamp: Option<Stamp>,
     edited: bool,
 }
 
-/// Writes a plan that can be applied from `unix_time` for `expiry`; none: always.
+/// Writes a plan that can be applied from `unix_time` for `expiry`; `None`: without a limit.
 ///
 /// Errors: the file cannot be written.
 pub fn write(file: &Path, plan: &Plan, expiry: Option<Duration>, unix_time: u64) -> Result<()> {
@@ -54,7 +55,9 @@ pub fn write(file: &Path, plan: &Plan, expiry: Option<Duration>, unix_time: u64)
     Ok(ringwise_sys::store::write_atomic(file, text.as_bytes())?)
 }
 
-/// Errors: it cannot be read, is no plan, or one of a later version.
+/// Reads a plan file. It is not checked against a host yet.
+///
+/// Errors: the file cannot be read, is not a plan, or is a plan of a later version.
 pub fn load(file: &Path) -> Result<PlanFile> {
     let text = std::fs::read_to_string(file).map_err(|error| Error::PlanUnreadable { path: file.into(), error })?;
     parse(file, &text)
@@ -70,7 +73,7 @@ fn parse(file: &Path, text: &str) -> Result<PlanFile> {
         return Err(Error::NotAPlan(text));
     }
     let version = value["version"].as_u64().unwrap_or(0);
-    // In version 1 reasons were texts, and are read as such.
+    // Reasons of version 1 are texts; they are read as reasons without a code.
     if !(1..=u64::from(ringwise_plan::VERSION)).contains(&version) {
         let by = value["file"]["tool"].as_str().map(|t| format!(", written by ringwise {t}")).unwrap_or_default();
         let text =
@@ -83,15 +86,16 @@ fn parse(file: &Path, text: &str) -> Result<PlanFile> {
         None => None,
     };
     let edited = stamp.as_ref().is_some_and(|s| s.digest != digest(&value));
-    // From the text again: reading a plan out of a `Value` is as much code once more.
+    // The text is parsed a second time: reading a plan out of a `Value` would double the generated code.
     let plan = serde_json::from_slice(text.as_bytes()).map_err(whole)?;
     Ok(PlanFile { path: file.to_path_buf(), plan, stamp, edited })
 }
 
 impl PlanFile {
-    /// Refused unless it is as it was written, for this boot of this machine, and in its time.
+    /// Whether the plan may be applied: the file was not edited, it was made for this boot of this machine, and it has not
+    /// expired.
     ///
-    /// Errors: why not.
+    /// Errors: the first of these that does not hold.
     pub fn check(&self, here: &Host, unix_time: u64) -> Result<()> {
         let no = |why: Misfit| Err(Error::PlanRefused { path: self.path.clone(), why });
         if self.edited {
@@ -122,7 +126,7 @@ impl PlanFile {
         }
     }
 
-    /// False: an earlier version wrote the file, without the time when it was made; it does not expire.
+    /// Whether the file says when it was made. `false`: an earlier version wrote it, and it does not expire.
     pub fn is_dated(&self) -> bool {
         self.stamp.is_some()
     }
@@ -136,7 +140,7 @@ fn text(f: &Fact<String>) -> String {
     }
 }
 
-/// FNV-1a over the values, whatever their layout: white space and the order of members do not count.
+/// FNV-1a over the values. White space and the order of members do not count.
 fn digest(doc: &Value) -> String {
     let mut h = Fnv::default();
     feed(&mut h, doc, true);
@@ -147,7 +151,7 @@ fn feed(h: &mut Fnv, v: &Value, top: bool) {
     match v {
         Value::Null => h.text("null"),
         Value::Bool(b) => h.text(if *b { "true" } else { "false" }),
-        // A fraction may come back from text a little off.
+        // A fraction may differ in its last digits after it was read from text.
         Value::Number(n) if n.is_f64() => h.text(&format!("{:.9e}", n.as_f64().unwrap_or_default())),
         Value::Number(n) => h.text(&n.to_string()),
         Value::String(s) => {

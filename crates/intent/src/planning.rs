@@ -1,4 +1,4 @@
-//! A host as read, and what is wanted of it: the plan, and who plans again.
+//! A host as read and what is requested: the plan, and the planner for a new plan after a refusal.
 
 use ringwise_apply::{Planner, Store};
 use ringwise_check::RoleGuess;
@@ -17,24 +17,26 @@ use crate::replan::Replanner;
 /// The host as read, and what earlier transactions know about it.
 #[derive(Debug)]
 pub struct PlanningHost {
-    /// With which it was read.
+    /// Which parts were read, and how.
     pub options: Options,
+    /// The host; which parts of it were read is in `options`.
     pub snapshot: Snapshot,
     /// What its devices refuse or ignore.
     pub learned: Vec<Learned>,
     /// What was changed outside ringwise.
     pub hands: Vec<Hand>,
-    /// What only groups of queues needed.
+    /// What ringwise created for groups of queues only; a plan without these groups removes it.
     pub made: Vec<Made>,
 }
 
-/// The host, and what is wanted of it.
+/// A host and what is requested for it.
 #[derive(Debug)]
 pub struct Planning {
+    /// The host to plan for.
     pub host: PlanningHost,
-    /// As merged from flags and file; programs in it are looked up in `intent`.
+    /// As merged from flags and file. Programs are still names here; in `intent` their flows are filled in.
     pub requested: Intent,
-    /// What flows belong to groups that are not known now.
+    /// Programs and units that groups name and that do not listen now, so that their flows are not known.
     pub missing: Vec<Missing>,
     intent: Intent,
     /// The guessed role, where neither a flag nor a file names a goal.
@@ -42,7 +44,7 @@ pub struct Planning {
 }
 
 impl Planning {
-    /// `goal_given`: by a flag. `at_boot`: programs may start later, and their flows are left out until then.
+    /// `goal_given`: a flag names the goal. `at_boot`: programs may start later; their flows are skipped until then.
     ///
     /// Errors: a program or unit that the configuration names does not listen.
     pub fn new(
@@ -59,9 +61,9 @@ impl Planning {
         Ok(Self { host, requested, missing, intent, role })
     }
 
-    /// None of the interfaces that are wanted is here, or has a link.
+    /// None of the requested interfaces exists and has a link.
     pub fn nothing_yet(&self) -> bool {
-        // One that did not answer in time is there: that is an error, not nothing to do.
+        // A device that did not answer in time exists. That is an error, which is more than nothing to do.
         let s = &self.host.snapshot;
         if s.nics.iter().any(|n| n.unread.iter().any(|u| u.cause == Cause::Late)) {
             return false;
@@ -73,8 +75,8 @@ impl Planning {
         )
     }
 
-    /// Nobody is asked at boot: a device that was set up anew since ringwise wrote to it gets what the file says, because
-    /// its driver chose what differs.
+    /// No user can be asked at boot. A device that was set up again since ringwise wrote to it gets what the file
+    /// configures, because its driver chose what differs.
     #[must_use]
     pub fn at_boot(mut self, store: &Store) -> Self {
         let anew = ringwise_apply::set_up_anew(store, &self.host.snapshot).unwrap_or_default();
@@ -84,13 +86,13 @@ impl Planning {
     }
 
     fn hands(&self, take: Take) -> Hands {
-        // What leads flows that are not known now may be wanted still.
+        // Rules and contexts for flows that are not known now may still be needed.
         let known =
             |m: &&Made| m.address().is_none_or(|a| !self.missing.iter().any(|x| a.dev() == Some(x.dev.as_str())));
         hands(&self.host.hands, self.host.made.iter().filter(known).cloned().collect(), take)
     }
 
-    /// Who plans the same again when a step of it is refused.
+    /// Makes a new plan for the same request when a step of this one is refused.
     pub fn planner(&self, take: Take, at_boot: bool) -> impl Planner + 'static {
         Replanner {
             options: self.host.options.clone(),

@@ -1,4 +1,4 @@
-//! What ringwise did on a host that is in force there: live from its record, and as a capture holds it.
+//! What ringwise applied on a host and is in effect there: read from the state directory, or from a capture.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::manual_changes::{Take, hands};
 
-/// Where in a recording it lies; no path of a host begins so.
+/// Path of the record in a capture. No path of a host begins like this.
 pub const FILE: &str = "/ringwise/standing";
 
 /// The record of what was applied here.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Standing {
-    /// What was applied and kept, oldest first.
+    /// Transactions of this boot that were kept and not undone, oldest first.
     pub applied: Vec<Applied>,
+    /// What devices refused or ignored when ringwise wrote to them.
     pub learned: Vec<Learned>,
-    /// Settings that differ now, in words with their device. `None`: the record could not be read.
+    /// Settings that differ from what was applied, each with its device and as text. `None`: the journals could not be read.
     pub drift: Option<Vec<(Option<String>, String)>>,
-    /// What is somebody else's.
+    /// Settings that were changed outside ringwise.
     pub hands: Vec<Hand>,
-    /// Of groups.
+    /// What was created for groups of queues only.
     pub made: Vec<Made>,
 }
 
@@ -40,7 +41,7 @@ pub struct Applied {
 }
 
 impl Standing {
-    /// Of this host; `v`: how what is in force stands.
+    /// The record of this host. `v`: what is in effect, compared with the host.
     pub fn live(s: &Snapshot, v: Option<&Verify>, store: &Store, learned: Vec<Learned>) -> Self {
         let history = ringwise_apply::history(store, &s.host).unwrap_or_default();
         let kept = history.into_iter().filter(|e| {
@@ -56,7 +57,7 @@ impl Standing {
         }
     }
 
-    /// As text for a capture. `None`: nothing was ever done here.
+    /// The record as JSON for a capture. `None`: nothing was ever applied on this host, or its journals cannot be read.
     pub fn text(s: &Snapshot, store: &Store) -> Option<String> {
         let v = ringwise_apply::verify_in(s, store).ok()?;
         let all = Self::live(s, Some(&v), store, store.learned().unwrap_or_default());
@@ -64,7 +65,7 @@ impl Standing {
         (!nothing).then(|| serde_json::to_string(&all).ok()).flatten()
     }
 
-    /// What a capture says of it.
+    /// The record in a capture; an empty one where the capture has none.
     pub fn recorded(host: &dyn Host) -> Self {
         let text = host.read_text(FILE).ok();
         text.and_then(|t| serde_json::from_slice(t.as_bytes()).ok()).unwrap_or_default()
@@ -100,6 +101,7 @@ impl Standing {
 /// What is in effect, apply by apply.
 #[derive(Debug, Default)]
 pub struct Parts {
+    /// Newest first.
     pub list: Vec<Part>,
     /// The newest transaction of which it is unknown what was requested.
     pub unknown: Option<Applied>,
@@ -108,11 +110,13 @@ pub struct Parts {
 /// One apply, as it was requested.
 #[derive(Debug)]
 pub struct Part {
+    /// What was requested, limited to `devs`. Permission to interrupt traffic is taken out.
     pub intent: Intent,
-    /// Of all interfaces that no later one names.
+    /// It was for the whole host: for all interfaces that no later apply names.
     pub whole: bool,
+    /// Interfaces that this apply still decides: those that no later apply names.
     pub devs: Vec<String>,
-    /// Its goal is the configuration file's.
+    /// The goal comes from the configuration file.
     pub from_config: bool,
 }
 
@@ -128,14 +132,14 @@ fn judged(requested: &Intent, devs: &[String]) -> Intent {
     i
 }
 
-/// The command that applies the same again, without what only that moment needed. `None`: a reviewed plan was applied, or
-/// what was requested is not recorded.
+/// The command that applies the same again, without flags that only that run needed. `None`: a reviewed plan was applied,
+/// or what was requested is not recorded.
 pub fn again(e: &Entry) -> Option<String> {
     let flags = e.requested.as_ref()?.flags.as_ref()?;
     Some(shell::join(["ringwise".into(), "apply".into()].into_iter().chain(flags.words())))
 }
 
-/// What differs from what was applied, in words.
+/// What differs from what was applied, as text.
 fn drift(v: &Verify) -> Vec<(Option<String>, String)> {
     let words = |s: &ringwise_apply::Standing| {
         let a = s.want.address()?;
@@ -178,7 +182,7 @@ pub fn plan(
     let around = |i: &Intent, h: &Hands| ringwise_plan::plan_around(s, i, known, h);
     let mut plan = around(whole, &hands)?;
     for (devs, intent) in parts {
-        // Without a link, or gone: there is nothing to say.
+        // An interface without a link, or one that is gone, has no plan.
         let Ok(alone) = around(intent, &hands) else { continue };
         let of = |a: &Option<ringwise_knob::Address>| {
             a.as_ref().and_then(|a| a.dev()).is_some_and(|d| devs.iter().any(|x| x == d))
