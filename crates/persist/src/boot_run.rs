@@ -1,4 +1,4 @@
-//! `apply --boot`: what is different when nobody is there.
+//! `apply --boot`: what differs when no user is present.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use ringwise_sys::Host;
 use crate::error::{Error, Result};
 use crate::mark::{self, ALONE_WITHIN, Fate};
 
-/// An interface that appears is set up by another program meanwhile.
+/// How long to wait for the link: an interface that appears is being set up by another program.
 const LINK_WITHIN: Duration = Duration::from_secs(60);
-/// Looks in a row that find no such interface.
+/// After how many consecutive looks without such an interface the wait ends.
 const GONE: u32 = 10;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-/// The right to apply at this boot, alone, until it is dropped.
+/// The lock that allows this process to apply at this boot. It is released when this value is dropped.
 #[derive(Debug)]
 pub struct BootRun {
     state_dir: PathBuf,
     _alone: File,
-    /// This run made the mark: an earlier one of the same boot has something to outlive still.
+    /// This run wrote the mark. Otherwise an earlier run of the same boot did, and its five minutes still count.
     marked: bool,
 }
 
@@ -34,16 +34,16 @@ impl BootRun {
         Ok(Self { state_dir: state_dir.into(), _alone: alone, marked: false })
     }
 
-    /// Just before the first write. `unix_time`: of now.
+    /// Writes the mark; called just before the first write. `unix_time`: the current time.
     ///
-    /// Errors: the mark cannot be written, and without it nothing may be.
+    /// Errors: the mark cannot be written; then nothing may be applied.
     pub fn applying(&mut self, unix_time: u64) -> Result<()> {
         let before = mark::read_mark(&self.state_dir).map_err(|e| Error::NoMark(Box::new(e)))?;
         self.marked = before.is_none_or(|m| m.fate != Fate::Applying);
         mark::applying(&self.state_dir, unix_time)
     }
 
-    /// Nothing that this run wrote is in effect: there is nothing to outlive.
+    /// Records that this boot survived, when nothing that this run wrote is in effect any more.
     ///
     /// Errors: the mark cannot be written.
     pub fn nothing_stays(&self) -> Result<()> {
@@ -51,7 +51,7 @@ impl BootRun {
     }
 }
 
-/// Waits for the link of an interface. One that went away again, or is not up, has none.
+/// Waits for the link of an interface. `false`: it disappeared, or it is not up.
 pub fn link_comes(host: &dyn Host, dev: &str) -> bool {
     let end = Instant::now() + LINK_WITHIN;
     let mut gone = 0;
@@ -60,7 +60,7 @@ pub fn link_comes(host: &dyn Host, dev: &str) -> bool {
         if carrier.as_ref().is_ok_and(|c| c.trim() == "1") {
             return true;
         }
-        // Renamed: its new name has a unit of its own. Down is another error.
+        // The interface was renamed, and its new name has a unit of its own. An interface that is down is another error.
         gone = if carrier.is_err_and(|e| e.is_absent()) { gone + 1 } else { 0 };
         if gone >= GONE || Instant::now() >= end {
             return false;

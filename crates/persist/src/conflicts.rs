@@ -1,11 +1,11 @@
-//! Files that say something else at boot: units, rules, `.link` files, sysctl settings.
+//! Files that set something else at boot: units, rules, `.link` files, sysctl settings.
 
 use std::collections::BTreeMap;
 
 use ringwise_model::{Intent, Knob, Snapshot};
 use ringwise_sys::Host;
 
-/// In the order in which systemd-sysctl reads them; a later one wins.
+/// Directories in the order in which systemd-sysctl reads them; a later file takes precedence.
 const DIRS: [&str; 4] = ["/usr/lib/sysctl.d", "/usr/local/lib/sysctl.d", "/run/sysctl.d", "/etc/sysctl.d"];
 const RFS: &str = "net.core.rps_sock_flow_entries";
 

@@ -1,22 +1,24 @@
-//! Why nothing is kept over a reboot, or nothing is applied at this boot.
+//! Why settings cannot be kept over a reboot, or are not applied at this boot.
 
 use ringwise_model::errno::EROFS;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// [`std::result::Result`] with the [`Error`] of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What an error means for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
+    /// A file cannot be read or written, or the host does not answer.
     Failed,
-    /// Before anything was written.
+    /// Refused before anything was written.
     Refused,
     /// An earlier boot needs attention.
     Skipped,
 }
 
-/// What helps.
+/// What the user can do about an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next<'a> {
     /// Install this program where it can be started at boot.
@@ -25,68 +27,144 @@ pub enum Next<'a> {
     MoveConfig,
     /// Let only root write this file or directory.
     Own(&'a Path),
+    /// Move this file away: `persist` would overwrite it and did not write it.
     MoveAway(&'a Path),
+    /// Unmask this unit.
     Unmask(&'a Path),
     /// Write the files while the image of the system is made.
     Image,
     /// Let the init of this host run the program.
     OwnInit {
+        /// The program, as its absolute path.
         program: &'a Path,
+        /// The configuration that it is to apply.
         config: &'a Path,
     },
     /// Read what that boot did, then allow another try.
     ReadHistory,
 }
 
-/// The text is complete: errno and the kernel's words are part of it.
+/// Why settings cannot be kept or applied. The text is complete: errno and the kernel's words are part of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A file cannot be read, written or removed.
     #[error("{}: {error}", .path.display())]
-    File { path: PathBuf, error: io::Error },
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// The mark of an earlier boot is not valid JSON.
     #[error("{}: {error}", .path.display())]
-    MarkDamaged { path: PathBuf, error: serde_json::Error },
+    MarkDamaged {
+        /// The mark, `boot.json` in the state directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: serde_json::Error,
+    },
+    /// A later version of ringwise wrote the mark in this file.
     #[error("{} is of a newer version", .0.display())]
     MarkNewer(PathBuf),
+    /// The mark could not be turned into JSON.
     #[error("{0}")]
     Mark(serde_json::Error),
+    /// A request to the system failed.
     #[error("{0}")]
     Sys(#[from] ringwise_sys::Error),
+    /// The mark cannot be read or written. Without it a boot that dies would be repeated, so nothing is applied.
     #[error("the next boot could not know that this one applied: {0}")]
     NoMark(Box<Error>),
     #[error(
         "skipped: an earlier boot ended within five minutes of tuning and was not shut down in order; nothing was touched"
     )]
+    /// An earlier boot applied and did not survive it: neither five minutes nor an orderly shutdown were recorded.
     EarlierBootDied,
     /// The mark does not allow an application. `error`: why it cannot be read or written.
     #[error("skipped: {0}; nothing was touched")]
     MarkUnreadable(Box<Error>),
+    /// Another `apply --boot` runs and did not end in time.
     #[error("another ringwise apply --boot holds {} ({holder}); gave up after {seconds} s, nothing was touched", .path.display())]
-    Locked { path: PathBuf, holder: String, seconds: u64 },
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// What the other process noted about itself, its command line for example.
+        holder: String,
+        /// How long this process waited.
+        seconds: u64,
+    },
 
+    /// The running init is not systemd.
     #[error("systemd does not run here: nothing would start the units of ringwise persist")]
-    NoSystemd { program: PathBuf, config: PathBuf },
+    NoSystemd {
+        /// The program that should be started at boot.
+        program: PathBuf,
+        /// The configuration that it should apply.
+        config: PathBuf,
+    },
+    /// The program is in a place that is empty or not mounted early at boot.
     #[error("this program is {}, and {why}: a boot could not start it", .program.display())]
-    ProgramAbsent { program: PathBuf, why: String },
+    ProgramAbsent {
+        /// The program, as its absolute path.
+        program: PathBuf,
+        /// Which place this is, and why nothing is there.
+        why: String,
+    },
+    /// Other users than root can change the program.
     #[error("{why}: whoever can change this program would be root at the next boot")]
-    ProgramOfOthers { program: PathBuf, why: String },
+    ProgramOfOthers {
+        /// The program, as its absolute path.
+        program: PathBuf,
+        /// Which file or directory can be changed, and by whom.
+        why: String,
+    },
+    /// The configuration is in a place that is empty or not mounted early at boot.
     #[error("the configuration is {}, and {why}: a boot could not read it", .config.display())]
-    ConfigAbsent { config: PathBuf, why: String },
+    ConfigAbsent {
+        /// The configuration file.
+        config: PathBuf,
+        /// Which place this is, and why nothing is there.
+        why: String,
+    },
+    /// Other users than root can change the configuration or the state directory.
     #[error("{why}: whoever can change {what} {} decides what root does at boot", .path.display())]
-    OfOthers { what: &'static str, path: PathBuf, why: String },
+    OfOthers {
+        /// Which of the two, as a noun with its article.
+        what: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// Which file or directory can be changed, and by whom.
+        why: String,
+    },
+    /// A file of this name exists, and `persist` did not write it.
     #[error("{} is there, and ringwise persist did not write it", .0.display())]
     Foreign(PathBuf),
+    /// A file is where the link that enables the service belongs.
     #[error("{} is there, and is no link", .0.display())]
     NoLink(PathBuf),
+    /// The link that enables the service points to another file.
     #[error("{} leads to {}, which is not ours", .link.display(), .to.display())]
-    LinkElsewhere { link: PathBuf, to: PathBuf },
+    LinkElsewhere {
+        /// The link.
+        link: PathBuf,
+        /// Where it points to.
+        to: PathBuf,
+    },
+    /// Something other than a regular file is at the place of a unit; a masked unit is a link to `/dev/null`.
     #[error("{} is no file, perhaps a masked unit; nothing was written", .0.display())]
     Masked(PathBuf),
     /// `stays`: files that could not be restored.
     #[error("{error}{}; nothing was changed", .stays.concat())]
-    NotWritten { error: ringwise_sys::Error, stays: Vec<String> },
+    NotWritten {
+        /// The write that failed.
+        error: ringwise_sys::Error,
+        /// One line of text each, beginning with a line feed.
+        stays: Vec<String>,
+    },
 }
 
 impl Error {
+    /// How the caller treats the error, for example which exit status it has.
     pub fn class(&self) -> Class {
         match self {
             Self::EarlierBootDied | Self::MarkUnreadable(_) => Class::Skipped,
@@ -104,7 +182,7 @@ impl Error {
         }
     }
 
-    /// What helps, where that is known.
+    /// What the user can do, where that is known.
     pub fn next(&self) -> Option<Next<'_>> {
         Some(match self {
             Self::EarlierBootDied | Self::MarkUnreadable(_) => Next::ReadHistory,
@@ -120,7 +198,7 @@ impl Error {
     }
 }
 
-/// For `map_err`: a file and what the kernel answered.
+/// For `map_err`: names the file of an I/O error.
 pub(crate) fn file(path: &Path) -> impl Fn(io::Error) -> Error + use<> {
     let path = path.to_path_buf();
     move |error| Error::File { path: path.clone(), error }

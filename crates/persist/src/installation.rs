@@ -1,4 +1,4 @@
-//! The files of `ringwise persist`: where they lie, how they are written and removed, and what they make of the next boot.
+//! The files of `ringwise persist`: where they are, how they are written and removed, and what the next boot applies.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,19 +12,20 @@ use crate::paths::{APPLIES, FILES, SERVICE, WANTS};
 use crate::place;
 use crate::units::Units;
 
-/// Files below a root: of this host, or of an image that is made.
+/// The files of `ringwise persist` below a root: of this host, or of an image that is being built.
 #[derive(Debug, Clone)]
 pub struct Installation {
     root: PathBuf,
 }
 
 impl Installation {
+    /// Files below this directory: `/`, or the root of an image.
     pub fn below(root: &Path) -> Self {
         Self { root: root.into() }
     }
 
-    /// Refused before anything is asked or written. `program`: none while an image is made; then nothing of this host
-    /// counts.
+    /// Whether the files can be written and a boot can use them; called before any question and any write. `program`:
+    /// `None` while an image is built, since nothing of this host matters then.
     ///
     /// Errors: a program, configuration or state directory that a boot could not use, or that others can change; files
     /// that `persist` did not write.
@@ -32,20 +33,20 @@ impl Installation {
         place::check(&self.root, program, config, state_dir)
     }
 
-    /// What is to be written: paths with their texts. `config`: the configuration, where it is written too.
+    /// The files to write: paths with their texts. `config`: path and text of the configuration, if it is written too.
     ///
     /// Errors: a masked unit.
     pub fn files(&self, units: &Units, config: Option<(PathBuf, String)>) -> Result<Vec<(PathBuf, String)>> {
         let units = units.files().into_iter().map(|(p, t)| (self.root.join(p), t));
         let files: Vec<(PathBuf, String)> = config.into_iter().chain(units).collect();
-        // A masked unit is a link to /dev/null: somebody wants none of it.
+        // A masked unit is a link to /dev/null. The administrator does not want it to run, so it is not replaced.
         match files.iter().find(|(p, _)| std::fs::metadata(p).is_ok_and(|m| !m.is_file())) {
             Some((path, _)) => Err(Error::Masked(path.clone())),
             None => Ok(files),
         }
     }
 
-    /// Writes all of them or none, and enables the service as `systemctl enable` does, without it.
+    /// Writes all files or none, and enables the service with the link that `systemctl enable` would make.
     ///
     /// Errors: a file that cannot be written; those before it are as they were.
     pub fn write(&self, files: &[(PathBuf, String)]) -> Result<()> {
@@ -60,14 +61,14 @@ impl Installation {
         }
     }
 
-    /// What `--remove` removes, and files of these names that `persist` did not write.
+    /// Existing files that `--remove` removes, and files of the same names that `persist` did not write.
     pub fn installed(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let all = [WANTS].into_iter().chain(FILES).map(|p| self.root.join(p));
         all.filter(|p| p.symlink_metadata().is_ok()).partition(|p| !place::foreign(p))
     }
 }
 
-/// Readable for all, in a directory that is made where it is missing.
+/// Writes a file that everybody can read. A missing directory is created.
 fn put(path: &Path, text: &str) -> ringwise_sys::Result<()> {
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir).map_err(|e| ringwise_sys::io_error("mkdir", &dir.display().to_string(), &e))?;
@@ -77,9 +78,9 @@ fn put(path: &Path, text: &str) -> ringwise_sys::Result<()> {
         .map_err(|e| ringwise_sys::io_error("chmod", &path.display().to_string(), &e))
 }
 
-/// Removes them one by one.
+/// Removes files one by one.
 ///
-/// Errors: one that cannot be removed; those before it are gone.
+/// Errors: a file cannot be removed; the files before it are removed already.
 pub fn remove(files: &[PathBuf]) -> Result<()> {
     files.iter().try_for_each(|p| std::fs::remove_file(p).map_err(file(p)))
 }

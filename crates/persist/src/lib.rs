@@ -7,6 +7,7 @@
 //!                                                       └─► the next boot finds "applying" of another boot: "skipped"
 //! ```
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod boot_run;
 mod conflicts;

@@ -1,4 +1,4 @@
-//! The mark by which a boot that did not live is known, and the lock of one that applies.
+//! The mark by which a boot that did not survive its tuning is recognized, and the lock of `apply --boot`.
 //!
 //! ```text
 //!   apply --boot ─► mark "applying" ─► writes ─┬─► five minutes, or an orderly shutdown: mark "lived"
@@ -17,19 +17,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, file};
 
-/// Of the mark.
+/// Format of the mark.
 const FORMAT: u32 = 1;
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// How the last application at a boot went on.
+/// What became of the last `apply --boot`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fate {
-    /// Writes were about to begin, and nothing was heard since.
+    /// Writes were about to begin. Nothing later is recorded.
     Applying,
-    /// The host was there five minutes later, or was shut down in order.
+    /// The host was up five minutes later, or was shut down in an orderly way.
     Lived,
-    /// A later boot did not apply because of it. Stays until somebody runs `ringwise persist`.
+    /// A later boot did not apply because of it. It stays like this until the user runs `ringwise persist`.
     Skipped,
 }
 
@@ -70,7 +70,8 @@ pub(crate) fn write_mark(state_dir: &Path, mark: &Mark) -> Result<()> {
     Ok(ringwise_sys::store::write_atomic(&mark_file(state_dir), &text)?)
 }
 
-/// Whether this boot may apply. A mark that cannot be read or written is no leave: the next boot could not know.
+/// Whether this boot may apply. It may not if the mark cannot be read or written, because then the next boot would not
+/// know about this one.
 pub(crate) fn may_apply(state_dir: &Path) -> Result<()> {
     boot_id().and_then(|id| decide(state_dir, &id)).map_err(|e| match e {
         Error::EarlierBootDied => e,
@@ -82,7 +83,7 @@ fn decide(state_dir: &Path, now: &str) -> Result<()> {
     let Some(mark) = read_mark(state_dir)? else { return Ok(()) };
     match mark.fate {
         Fate::Lived => Ok(()),
-        // A late interface, or once more by hand.
+        // The same boot: an interface that appeared late, or a manual run.
         Fate::Applying if mark.boot_id == now => Ok(()),
         Fate::Applying | Fate::Skipped => {
             write_mark(state_dir, &Mark { fate: Fate::Skipped, ..mark })?;
@@ -91,14 +92,14 @@ fn decide(state_dir: &Path, now: &str) -> Result<()> {
     }
 }
 
-/// Just before the first write.
+/// Records that this boot is about to write. Called just before the first write.
 pub(crate) fn applying(state_dir: &Path, unix_time: u64) -> Result<()> {
     let written = boot_id()
         .and_then(|boot_id| write_mark(state_dir, &Mark { format: FORMAT, boot_id, unix_time, fate: Fate::Applying }));
     written.map_err(|e| Error::NoMark(Box::new(e)))
 }
 
-/// The host was there long enough, or everything was put back.
+/// Records that the host was up long enough, or that everything was put back.
 ///
 /// Errors: the mark cannot be read or written.
 pub fn lived(state_dir: &Path) -> Result<()> {
@@ -108,7 +109,7 @@ pub fn lived(state_dir: &Path) -> Result<()> {
     }
 }
 
-/// The user wants it tried again.
+/// Removes the mark, so that the next boot applies again.
 ///
 /// Errors: the mark cannot be removed.
 pub fn forget(state_dir: &Path) -> Result<()> {
@@ -131,7 +132,7 @@ pub(crate) fn alone(state_dir: &Path, within: Duration, command: &str) -> Result
     let mut open = OpenOptions::new();
     open.create(true).read(true).write(true).truncate(false).mode(0o600).custom_flags(trust::NO_LINK);
     let mut lock = open.open(&path).map_err(&failed)?;
-    // Earlier versions made it for all to read, and whoever may read a lock may hold it.
+    // Earlier versions made the file readable for everybody, and whoever can open a lock file can hold the lock.
     lock.set_permissions(Permissions::from_mode(0o600)).map_err(&failed)?;
     let end = Instant::now() + within;
     loop {
@@ -144,12 +145,12 @@ pub(crate) fn alone(state_dir: &Path, within: Duration, command: &str) -> Result
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_EVERY),
         }
     }
-    // For the message above only: a note that could not be written is no reason to stop.
+    // The note is only used in the message above, so a failed write does not stop the run.
     let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}\n{command}", std::process::id()));
     Ok(lock)
 }
 
-/// What the one that holds the lock has noted.
+/// The note of the process that holds the lock.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
     let noted = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(4096).read_to_string(&mut text));
@@ -200,20 +201,20 @@ mod tests {
         let me = std::process::id();
         assert!(why.contains(&format!("(process {me}, \"ringwise apply --boot\")")), "{why}");
         assert!(why.contains("gave up after 0 s, nothing was touched"), "{why}");
-        // Whoever may open it may hold it.
+        // Whoever can open the file can hold the lock.
         let mode = |m: u32| std::fs::set_permissions(d.join("boot.lock"), Permissions::from_mode(m)).unwrap();
         mode(0o644);
         drop(first);
         let second = alone(&d, Duration::ZERO, "ringwise apply --boot").unwrap();
         assert_eq!(second.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        // One that waits gets it when it is released.
+        // A process that waits gets the lock when it is released.
         std::thread::scope(|s| {
             let third = s.spawn(|| alone(&d, Duration::from_secs(60), "x"));
             std::thread::sleep(Duration::from_millis(150));
             drop(second);
             third.join().unwrap().unwrap();
         });
-        // Held by something that has noted nothing.
+        // The lock is held by a process without a note.
         std::fs::write(d.join("boot.lock"), "").unwrap();
         let other = File::open(d.join("boot.lock")).unwrap();
         other.lock().unwrap();
@@ -228,7 +229,7 @@ mod tests {
 
     #[test]
     fn one_flipped_bit_of_the_mark_is_never_leave() {
-        // In memory: each refusal is written down and synced.
+        // The directory is in memory, because each refusal is written and synced.
         let dir = ringwise_testkit::dir::Dir::new();
         let d = dir.0.clone();
         let boots = ["11111111-2222-3333-4444-555555555555", "99999999-2222-3333-4444-555555555555"];

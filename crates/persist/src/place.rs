@@ -1,4 +1,4 @@
-//! What cannot be had at boot: a program or a file where nothing is then, units that are somebody else's, no systemd.
+//! What prevents an application at boot: a program or a file that is missing then, units of other origin, no systemd.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use crate::error::{Error, Result};
 use crate::paths::{FILES, WANTS};
 use crate::units::HEAD;
 
-/// What is emptied, or belongs to a session.
+/// Directories that are emptied at boot, or that belong to a session.
 const PASSING: [&str; 6] = ["/tmp", "/var/tmp", "/run", "/dev", "/home", "/media"];
-/// File systems that are memory, or come from somewhere else after the boot.
+/// File systems in memory, and those that are mounted from elsewhere after the boot.
 const ABSENT: [&str; 10] = ["tmpfs", "ramfs", "devtmpfs", "9p", "nfs", "nfs4", "cifs", "smb3", "sshfs", "autofs"];
 const WANTS_TARGETS: [&str; 2] = ["/etc/systemd/system/ringwise.service", "../ringwise.service"];
 
-/// Refused before anything is asked or written. `program`: none while an image is made.
+/// See [`Installation::check`](crate::Installation::check). `program`: `None` while an image is built.
 pub(crate) fn check(root: &Path, program: Option<&Path>, config: &Path, state_dir: &Path) -> Result<()> {
     if let Some(program) = program {
         systemd(program, config)?;
@@ -54,7 +54,7 @@ fn systemd(program: &Path, config: &Path) -> Result<()> {
     Err(Error::NoSystemd { program: program.into(), config: config.into() })
 }
 
-/// Why nothing is there at boot. `mounts`: /proc/self/mountinfo.
+/// Why `path` is missing at boot; `None`: it is there. `mounts`: the text of /proc/self/mountinfo.
 fn absent_at_boot(path: &Path, mounts: &str) -> Option<String> {
     if let Some(dir) = PASSING.iter().find(|d| path.starts_with(d)) {
         return Some(match *dir {
@@ -67,7 +67,7 @@ fn absent_at_boot(path: &Path, mounts: &str) -> Option<String> {
     passing.then(|| format!("{} is {kind}, which is empty or not there yet", at.display()))
 }
 
-/// The mount that holds a path, and its kind.
+/// The mount point that holds a path, and the type of its file system.
 fn mount_of(path: &Path, mounts: &str) -> Option<(PathBuf, String)> {
     let of = |line: &str| {
         let (head, tail) = line.split_once(" - ")?;
@@ -75,16 +75,16 @@ fn mount_of(path: &Path, mounts: &str) -> Option<(PathBuf, String)> {
         Some((PathBuf::from(at), tail.split(' ').next()?.to_string()))
     };
     let all = mounts.lines().filter_map(of).filter(|(at, _)| path.starts_with(at));
-    // Of two in one place the later one counts.
+    // Where two file systems are mounted at one place, the later one is visible.
     all.enumerate().max_by_key(|(i, (at, _))| (at.components().count(), *i)).map(|(_, m)| m)
 }
 
-/// There, a file, and not written by us. Masked ones and directories are said when they are written.
+/// Whether this is a regular file that `persist` did not write. Masked units and directories are reported by the write.
 pub(crate) fn foreign(path: &Path) -> bool {
     path.metadata().is_ok_and(|m| m.is_file()) && !std::fs::read(path).is_ok_and(|t| t.starts_with(HEAD.as_bytes()))
 }
 
-/// All of them, or none: what is there already is put back when one cannot be written.
+/// Writes all files or none: when one cannot be written, those before it are restored.
 pub(crate) fn write_all(
     files: &[(PathBuf, String)],
     put: impl Fn(&Path, &str) -> ringwise_sys::Result<()>,
@@ -94,7 +94,7 @@ pub(crate) fn write_all(
         before.push((path, std::fs::read(path).ok()));
         if let Err(error) = put(path, text) {
             let mut stays = Vec::new();
-            // The last one is as it was: it is written whole or not at all.
+            // The file that failed is unchanged, because a write is atomic.
             before.pop();
             for (path, text) in before {
                 let undone = match text {

@@ -1,8 +1,8 @@
-//! The files of `ringwise persist`: a service at boot, one for an interface that comes late, and who starts them.
+//! The texts of the files: a service at boot, a service for an interface that appears late, and what starts them.
 
 use crate::paths::{LATE, LIVED, RULES, SERVICE, TIMER, names};
 
-/// What the files have in common.
+/// Values that all files share.
 #[derive(Debug, Clone, Copy)]
 pub struct Units<'a> {
     /// The program, as its absolute path.
@@ -13,10 +13,10 @@ pub struct Units<'a> {
     pub state_dir: Option<&'a str>,
 }
 
-/// By it a file of ours is known.
+/// First line of every file; by it a file of `persist` is recognized.
 pub(crate) const HEAD: &str = "# Written by ringwise persist; ringwise persist --remove takes it away.\n";
 
-/// Of every unit. A system call that systemd does not know fails as on a kernel that does not have it; older ones
+/// Hardening of every unit. A system call that systemd does not know fails as on a kernel without it; older versions
 /// have `close_range` in no group.
 const COMMON: &str = "NoNewPrivileges=yes
 ProtectSystem=full
@@ -39,7 +39,7 @@ SystemCallErrorNumber=ENOSYS
 IPAddressDeny=any
 ";
 
-/// Of units that apply: what stays open, and why.
+/// Hardening of units that apply: what is not restricted, and why.
 const APPLIES: &str = "# What ringwise needs, and what is not restricted because of it:
 # NET_ADMIN: netlink, ethtool and the files below /sys/class/net. SYS_NICE: CPUs of NAPI threads.
 # SYS_PTRACE and DAC_READ_SEARCH: which process holds which socket (ssh sessions, programs that the configuration names),
@@ -53,7 +53,7 @@ RestrictAddressFamilies=AF_UNIX AF_NETLINK AF_INET
 # UMask: /run/ringwise/status.json is for everybody. PrivateTmp: a state directory may lie there.
 ";
 
-/// Of the unit that writes one file of the state directory.
+/// Hardening of the unit that writes one file of the state directory.
 const REMEMBERS: &str = "CapabilityBoundingSet=
 RestrictAddressFamilies=AF_UNIX
 PrivateNetwork=yes
@@ -76,14 +76,13 @@ impl Units<'_> {
         format!("{} apply --config {} --yes --boot", self.program(), word(self.config))
     }
 
-    /// Below /usr, /etc and /root too.
+    /// The state directory may be below /usr, /etc and /root too.
     fn sandbox(&self, own: &str) -> String {
         let dir = self.state_dir.map(|d| format!("ReadWritePaths={}\n", quoted(&format!("-{d}")))).unwrap_or_default();
         format!("\n{own}{COMMON}{dir}")
     }
 
-    /// Ordered before nothing: nobody waits for it but the end of multi-user.target, and that no longer than the
-    /// time of its start.
+    /// Without `Before=`: only the end of multi-user.target waits for it, and that no longer than the time of its start.
     fn service(&self) -> String {
         format!(
             "{HEAD}[Unit]
@@ -159,7 +158,7 @@ RemainAfterElapse=no
     )
 }
 
-/// After 80-net-setup-link.rules, which names it. `move`: somebody renamed it.
+/// Runs after 80-net-setup-link.rules, which names the interface. `move`: the interface was renamed.
 fn rules() -> String {
     format!(
         "{HEAD}ACTION==\"add|move\", SUBSYSTEM==\"net\", TEST==\"device/driver\", TAG+=\"systemd\", ENV{{SYSTEMD_WANTS}}+=\"ringwise@$name.service\"\n"
