@@ -1,4 +1,4 @@
-//! What was shown before, for the small curves. Bounded: so many points of what still exists.
+//! What was shown before, for the small curves. Bounded: a fixed number of points of what still exists.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,8 +11,9 @@ pub(super) const LENGTH: usize = 240;
 /// One interval of one curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Point {
+    /// Packets per second; on the curve of a CPU, the busy share in per cent.
     Known(f32),
-    /// Not told, or the device was not there.
+    /// Not reported, or the device did not exist.
     Unknown,
     /// A counter went backwards: no number, never a spike.
     Reset,
@@ -27,6 +28,7 @@ pub enum Curve {
     Cpu(CpuId),
 }
 
+/// The last intervals of every curve, for the small curves of the screen. At most 240 intervals are kept.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     /// The newest last; all of one length.
@@ -35,6 +37,7 @@ pub struct History {
 }
 
 impl History {
+    /// Adds one interval. A curve without any known point is dropped.
     pub fn push(&mut self, r: &Rates) {
         let mut now = BTreeMap::new();
         for (name, l) in &r.links {
@@ -75,17 +78,18 @@ impl History {
         points.iter().skip(points.len().saturating_sub(n)).copied().collect()
     }
 
+    /// Forgets all curves.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 }
 
-/// The largest known.
+/// The largest known value; 0 where none is known.
 pub(super) fn top(points: &[Point]) -> f32 {
     points.iter().fold(0.0, |m, p| if let Point::Known(n) = p { m.max(*n) } else { m })
 }
 
-/// Eighths of a cell; in ASCII so many shapes.
+/// Eighths of a cell; in ASCII as many characters of growing weight.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII: [char; 9] = [' ', '_', '.', ',', '-', '~', '=', '*', '#'];
 
@@ -99,7 +103,7 @@ pub(super) fn curve(points: &[Point], full: f32, width: usize, rows: usize, asci
         for p in shown {
             line.push(match p {
                 Point::Known(n) if full > 0.0 && *n > 0.0 => {
-                    // What is not nothing is seen.
+                    // Any value above 0 is visible.
                     let eighths = ((n / full * rows as f32 * 8.0).round() as usize).clamp(1, rows * 8);
                     shapes[eighths.saturating_sub(row * 8).min(8)]
                 }

@@ -3,46 +3,67 @@
 /// What a person pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
+    /// A character, as typed.
     Char(char),
+    /// Enter.
     Enter,
+    /// Escape, alone.
     Escape,
+    /// Tab.
     Tab,
+    /// Shift-Tab.
     BackTab,
+    /// Backspace.
     Backspace,
+    /// Cursor up.
     Up,
+    /// Cursor down.
     Down,
+    /// Cursor left.
     Left,
+    /// Cursor right.
     Right,
+    /// Page up.
     PageUp,
+    /// Page down.
     PageDown,
+    /// Home.
     Home,
+    /// End.
     End,
-    /// Ctrl-L, for what others wrote over us.
+    /// Ctrl-L, when another program wrote onto the screen.
     Redraw,
 }
 
-/// What the loop has to do about a key; all else is done by the view.
+/// What the loop has to do about a key. All other keys are handled by the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
+    /// The view has handled the key.
     Nothing,
+    /// End the program.
     Quit,
+    /// Draw the whole screen again.
     Redraw,
-    /// So many samples on (back, where negative), in a recording.
+    /// Go forward by so many samples of the recording; back where negative.
     Seek(i64),
+    /// Go to the first sample of the recording.
     First,
+    /// Go to the last sample of the recording.
     Last,
+    /// Double the speed of the replay.
     Faster,
+    /// Halve the speed of the replay.
     Slower,
 }
 
-/// Sequences may come in pieces.
+/// Decodes keys from bytes. A sequence may arrive in pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     rest: Vec<u8>,
 }
 
 impl Keys {
-    /// All keys in these bytes. `done`: nothing follows soon, so that an escape stands for itself.
+    /// All keys in these bytes. `done`: nothing follows soon, so an escape byte is the key Escape.
     pub(crate) fn read(&mut self, bytes: &[u8], done: bool) -> Vec<Key> {
         self.rest.extend_from_slice(bytes);
         let (mut out, mut at) = (Vec::new(), 0);
@@ -65,13 +86,13 @@ impl Keys {
         out
     }
 
-    /// An escape or the begin of a sequence waits for what follows.
+    /// Whether an escape byte or the beginning of a sequence waits for more bytes.
     pub(crate) fn waits(&self) -> bool {
         !self.rest.is_empty()
     }
 }
 
-/// The first key and how many bytes it is; no key for what we do not know. `None`: more bytes are needed.
+/// The first key and how many bytes it has; unknown sequences are no key. `None`: more bytes are needed.
 fn one(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
     let key = |k| Some((Some(k), 1));
     match bytes[0] {
@@ -79,7 +100,7 @@ fn one(bytes: &[u8]) -> Option<(Option<Key>, usize)> {
             b'[' => csi(bytes),
             b'O' => Some((named(*bytes.get(2)?), 3)),
             0x1b => key(Key::Escape),
-            // With Alt: we have no such keys.
+            // Keys with Alt have no meaning here.
             _ => Some((None, 2)),
         },
         b'\r' | b'\n' => key(Key::Enter),

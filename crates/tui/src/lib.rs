@@ -8,6 +8,7 @@
 //! [`draw`] is a pure function of a [`View`] and a size to a buffer of cells; only `backend` writes, and only [`Session`] waits for
 //! keys. No colour alone carries meaning: what is red or yellow has a number or a word, and heat a shade.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod backend;
 mod cpus;

@@ -8,10 +8,10 @@ use ringwise_observe::{CpuRates, LinkRates, Mark, QueueRates};
 use super::lines::marked;
 use super::view::{Panel, View};
 
-/// What is to be said of a row.
+/// The remark beside a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowMark {
-    /// What its counters did.
+    /// What its counters show.
     Counted(Mark),
     /// The kernel's watchdog found it stuck.
     Stuck,
@@ -46,7 +46,7 @@ impl<'a> Row<'a> {
         self.rx.into_iter().chain(self.tx)
     }
 
-    /// The first that is to be said; what the counters did before what we think of it.
+    /// The most important remark. What the counters show comes before an evaluation.
     pub fn mark(&self) -> Option<RowMark> {
         let full = |q: &QueueRates| q.bql_limit.zip(q.bql_inflight).is_some_and(|(l, n)| l > 0 && n >= l);
         let marks = || self.both().filter_map(|q| q.mark);
@@ -81,7 +81,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Every word of the filter begins a word of the row; one that ends with a digit is a whole word.
+/// Whether every word of the filter begins a word of the row. A word that ends with a digit must be a whole word.
 pub(super) fn matches(filter: &str, row: &str) -> bool {
     let row = row.to_ascii_lowercase();
     filter.to_ascii_lowercase().split_whitespace().all(|f| {
@@ -91,6 +91,7 @@ pub(super) fn matches(filter: &str, row: &str) -> bool {
 }
 
 impl View {
+    /// Names of the interfaces in the order of the screen, without those that the filter hides.
     pub fn links_shown(&self) -> Vec<&str> {
         let Some(r) = &self.rates else { return Vec::new() };
         let c = self.choice(Panel::Links);
@@ -111,6 +112,7 @@ impl View {
         all.into_iter().map(|(n, _)| n.as_str()).collect()
     }
 
+    /// Queues in the order of the screen: those of all interfaces, or of [`View::link`].
     pub fn queues_shown(&self) -> Vec<Row<'_>> {
         let Some(r) = &self.rates else { return Vec::new() };
         let c = self.choice(Panel::Queues);
@@ -142,6 +144,7 @@ impl View {
         all
     }
 
+    /// CPUs in the order of the screen, without those that the filter hides.
     pub fn cpus_shown(&self) -> Vec<(CpuId, &CpuRates)> {
         let Some(r) = &self.rates else { return Vec::new() };
         let c = self.choice(Panel::Cpus);
@@ -168,7 +171,7 @@ impl View {
     }
 }
 
-/// Had to do with packets.
+/// Whether the CPU processed packets or took interrupts of the watched queues.
 pub(super) fn works(c: &CpuRates) -> bool {
     let processed = c.counts.get(CpuCounter::SoftnetProcessed).is_some_and(|n| n > 0);
     c.interrupts > 0 || processed || c.busy_percent().is_some_and(|n| n >= 1.0)

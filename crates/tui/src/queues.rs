@@ -49,7 +49,7 @@ fn row(v: &View, q: &Row<'_>, seconds: f64) -> Vec<Cell> {
     };
     let share =
         |q: Option<&QueueRates>| q.and_then(|q| q.share_percent).map_or_else(|| "-".into(), |n| format!("{n:.1}%"));
-    // Two vectors, where the directions have their own.
+    // Two interrupts, where each direction has its own vector.
     let mut vectors: Vec<&QueueRates> = q.both().filter(|q| q.irq.is_some()).collect();
     vectors.dedup_by_key(|q| q.irq);
     let irqs: Option<u64> = vectors.iter().map(|q| q.interrupts).sum();

@@ -9,7 +9,7 @@ use super::keys::Act;
 use super::session::{Result, Session, Woken};
 use super::view::{Mode, View};
 
-/// Intervals before the one that is looked for, for the curves.
+/// How many intervals before the one that is shown are read for the curves.
 const BEFORE: usize = 200;
 const STILL: Duration = Duration::from_secs(3600);
 
@@ -18,13 +18,13 @@ const STILL: Duration = Duration::from_secs(3600);
 pub struct Speed {
     /// The number of the sample that is shown first, from 1.
     pub from: usize,
-    /// So many times as fast as it was.
+    /// How many times faster than recorded.
     pub times: f64,
-    /// Ends after so many intervals.
+    /// The replay ends after so many intervals; `None`: when the person quits.
     pub count: Option<u64>,
 }
 
-/// Shows the recording until the person quits. `host` is asked for the time only.
+/// Shows the recording until the person quits. Only the clock of `host` is used.
 pub fn replay(tape: &mut Tape, view: &mut View, speed: Speed, host: &dyn Host) -> Result<()> {
     let Speed { from: mut at, times: mut speed, count: mut left } = speed;
     enter(view, tape, at)?;
@@ -81,7 +81,7 @@ pub fn replay(tape: &mut Tape, view: &mut View, speed: Speed, host: &dyn Host) -
     }
 }
 
-/// Shows this moment, with what was before it.
+/// Shows this sample, with the curves of the intervals before it.
 pub fn enter(view: &mut View, tape: &mut Tape, at: usize) -> Result<()> {
     view.forget();
     view.host = tape.host(at).to_string();

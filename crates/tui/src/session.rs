@@ -1,4 +1,4 @@
-//! The terminal while the full screen is shown: what is drawn, and what a person presses.
+//! The terminal while the full screen is shown: drawing, and the keys that a person presses.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::draw::draw;
 use super::keys::{Act, Key, Keys};
 use super::view::View;
 
-/// What comes after an escape comes at once.
+/// The bytes of a sequence follow its escape byte within this time.
 const SEQUENCE: Duration = Duration::from_millis(50);
 
 /// Why the full screen cannot go on.
@@ -21,25 +21,28 @@ pub enum Error {
     /// The terminal cannot be taken over.
     #[error("{0}")]
     Terminal(ringwise_sys::Error),
+    /// The screen cannot be written.
     #[error("standard output: {0}")]
     Output(#[from] std::io::Error),
+    /// The recording cannot be read.
     #[error("{0}")]
     Recording(#[from] ringwise_recording::Error),
 }
 
+/// [`std::result::Result`] with the [`Error`] of the full screen.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Whether there is a person with a terminal that can show it.
+/// Whether standard input and output are a terminal that can show the full screen.
 pub fn possible() -> bool {
     let dumb = std::env::var("TERM").is_ok_and(|t| t == "dumb");
     proc::is_tty(&std::io::stdin()) && proc::is_tty(&std::io::stdout()) && !dumb
 }
 
-/// The terminal while it is ours. Given back when dropped, and by the panic hook.
+/// The terminal in full-screen mode. It is restored when this value is dropped, and by the panic hook.
 pub struct Session {
     screen: Terminal<Screen>,
     keys: Keys,
-    /// Pressed and not yet looked at.
+    /// Keys that were pressed and not handled yet.
     pressed: VecDeque<Key>,
     terminal: terminal::Terminal,
 }
@@ -47,7 +50,9 @@ pub struct Session {
 /// Why a wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
+    /// The time is over.
     Time,
+    /// A key that the view cannot handle itself.
     Act(Act),
     /// A signal that ends the program.
     End(i32),
@@ -61,12 +66,13 @@ impl Session {
         Ok(Self { screen, keys: Keys::default(), pressed: VecDeque::new(), terminal })
     }
 
+    /// Draws the view at the present size of the terminal. Only cells that differ from the last time are written.
     pub fn draw(&mut self, view: &View) -> Result<()> {
         self.screen.draw(|f| draw(view, f.area(), f.buffer_mut()))?;
         Ok(())
     }
 
-    /// Draws, and reacts to keys for so long. `host` is asked for the time only.
+    /// Draws and reacts to keys for this time. Only the clock of `host` is used.
     pub fn wait(&mut self, view: &mut View, host: &dyn Host, time: Duration) -> Result<Woken> {
         let until = host.since_boot() + time;
         loop {
@@ -99,7 +105,7 @@ impl Session {
         }
     }
 
-    /// Ends as programs do that do not handle the signal, the terminal in order.
+    /// Restores the terminal and ends the process by this signal, as if it were not handled.
     pub fn end_by(self, signal: i32) {
         drop(self);
         terminal::end_by(signal);

@@ -9,7 +9,7 @@ use super::keys::{Act, Key};
 use ringwise_recording::Event;
 use ringwise_text::Style;
 
-/// What each panel can be sorted by; the first is what it begins with.
+/// The sort orders of each panel; it begins with the first one.
 pub(super) const SORTS: [&[&str]; 4] = [
     &["name", "packets", "drops"],
     &["number", "packets", "drops", "cpu"],
@@ -17,16 +17,21 @@ pub(super) const SORTS: [&[&str]; 4] = [
     &[""],
 ];
 
-/// Remarks that are kept.
+/// How many remarks are kept.
 const REMARKS: usize = 100;
-/// Intervals that wait while the screen stands still.
+/// How many intervals wait while the screen stands still.
 const WAITING: usize = 600;
 
+/// Parts of the screen that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Panel {
+    /// The table of interfaces.
     Links,
+    /// The table of queues.
     Queues,
+    /// The table of CPUs.
     Cpus,
+    /// The curves of one interface.
     Past,
 }
 
@@ -35,38 +40,64 @@ pub(super) const PANELS: [Panel; 4] = [Panel::Links, Panel::Queues, Panel::Cpus,
 /// Where the intervals come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mode {
-    Live { recorded_to: Option<String> },
-    Replay { at: usize, of: usize, speed: f64 },
+    /// From this host.
+    Live {
+        /// The file of `--record`.
+        recorded_to: Option<String>,
+    },
+    /// From a recording.
+    Replay {
+        /// The sample that is shown, from 1.
+        at: usize,
+        /// The last sample; sample 0 has no interval.
+        of: usize,
+        /// How many times faster than recorded.
+        speed: f64,
+    },
 }
 
 /// What a person chose for one panel.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
+    /// Index of the sort order among those of the panel; 0 is the one it begins with.
     pub sort: usize,
+    /// Rows are in the opposite order.
     pub backwards: bool,
+    /// Words that a row must contain; empty: all rows.
     pub filter: String,
     /// First row that is shown.
     pub from: usize,
 }
 
+/// Everything that the full screen shows. [`draw`](crate::draw) makes the screen from it.
 #[derive(Debug, Clone)]
 pub struct View {
+    /// Name of the host.
     pub host: String,
+    /// Colours, ASCII and time zone.
     pub style: Style,
+    /// Where the intervals come from.
     pub mode: Mode,
+    /// The interval that is shown; `None` before the first one.
     pub rates: Option<Rates>,
+    /// Losses, busiest CPU and full links of `rates`.
     pub bottleneck: Bottleneck,
+    /// The intervals before.
     pub history: History,
+    /// Resets, interfaces that appeared, and other events, the newest last.
     pub remarks: VecDeque<Event>,
     /// Resets of each interface since the view began.
     pub resets: BTreeMap<String, u64>,
-    /// CPU time of the last sample, and the share of one CPU of all since the begin.
+    /// CPU time of the last sample, and the share of one CPU that all samples took, as text.
     pub cost: Option<String>,
-    /// What cannot be read.
+    /// What cannot be read, one text each.
     pub unread: Vec<String>,
+    /// The screen stands still; new intervals wait.
     pub paused: bool,
     waiting: VecDeque<(Rates, Vec<Event>)>,
+    /// The panel that keys apply to.
     pub focus: Panel,
+    /// By panel, in the order of [`Panel`].
     pub choices: [Choice; 4],
     /// The interface whose queues are shown; `None`: that of the bottleneck.
     pub picked: Option<String>,
@@ -74,10 +105,12 @@ pub struct View {
     pub all: bool,
     /// A filter is being typed.
     pub typing: bool,
+    /// The page of keys is shown.
     pub help: bool,
 }
 
 impl View {
+    /// A view without any interval.
     pub fn new(host: &str, style: Style, mode: Mode) -> Self {
         Self {
             host: host.into(),
@@ -101,7 +134,7 @@ impl View {
         }
     }
 
-    /// One interval more. While paused it waits.
+    /// Adds an interval. While paused it waits.
     pub fn push(&mut self, rates: Rates, events: Vec<Event>) {
         if self.paused {
             self.waiting.push_back((rates, events));
@@ -113,7 +146,7 @@ impl View {
         self.take(rates, events);
     }
 
-    /// The same, also while it stands still.
+    /// Shows an interval, also while paused.
     pub fn take(&mut self, rates: Rates, events: Vec<Event>) {
         self.history.push(&rates);
         for (name, l) in &rates.links {
@@ -127,12 +160,12 @@ impl View {
         self.rates = Some(rates);
     }
 
-    /// Intervals that came while it stood still.
+    /// How many intervals wait because the screen stands still.
     pub fn held(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Forgets what was shown: another moment of a recording comes.
+    /// Forgets what was shown, because another moment of a recording follows.
     pub fn forget(&mut self) {
         self.history.clear();
         self.remarks.clear();
@@ -141,11 +174,13 @@ impl View {
         (self.rates, self.bottleneck) = (None, Bottleneck::default());
     }
 
+    /// Sort order, filter and position of a panel.
     pub fn choice(&self, p: Panel) -> &Choice {
         &self.choices[p as usize]
     }
 
-    /// Whose order and filter the keys change. The history is of one interface: the list that it is chosen from.
+    /// The panel whose order and filter the keys change. The curves are of one interface, so for them it is the table of
+    /// interfaces.
     pub fn listed(&self) -> Panel {
         if self.focus == Panel::Past { Panel::Links } else { self.focus }
     }
@@ -154,7 +189,7 @@ impl View {
         &mut self.choices[self.listed() as usize]
     }
 
-    /// The interface whose queues and history are shown: one that the filter of interfaces lets through, if there is any.
+    /// The interface whose queues and curves are shown: one that passes the filter of interfaces, if there is any.
     pub fn link(&self) -> Option<&str> {
         let r = self.rates.as_ref()?;
         let shown = self.links_shown();
@@ -171,7 +206,7 @@ impl View {
         Some(name)
     }
 
-    /// Reacts to a key, and says what the loop has to do.
+    /// Handles a key and returns what is left for the loop.
     pub fn key(&mut self, key: Key) -> Act {
         if self.typing {
             self.typed(key);
@@ -247,7 +282,7 @@ impl View {
         self.focus = PANELS[(self.focus as usize + by) % PANELS.len()];
     }
 
-    /// In the list of interfaces the choice moves, else the rows.
+    /// In the table of interfaces the choice moves, in other panels the rows.
     fn scroll(&mut self, by: isize) {
         let names: Vec<String> = self.links_shown().into_iter().map(str::to_string).collect();
         if matches!(self.focus, Panel::Links | Panel::Past) {

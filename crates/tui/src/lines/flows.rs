@@ -1,4 +1,5 @@
-//! What `watch --per-flow` prints: a line a flow, or a line of JSON an interval (`schemas/ringwise.flows.v1.json`).
+//! What `watch --per-flow` prints: a line for each flow, or a line of JSON for each interval
+//! (`schemas/ringwise.flows.v1.json`).
 
 use std::net::IpAddr;
 
@@ -15,27 +16,33 @@ use ringwise_text::when;
 pub const SCHEMA: &str = "ringwise.flows";
 const VERSION: u64 = 1;
 
-/// What was seen in it.
+/// What was sampled in one interval.
 #[derive(Debug, Clone, Default)]
 pub struct Interval {
+    /// Name of the interface.
     pub dev: String,
+    /// Length of the interval.
     pub seconds: f64,
+    /// End of the interval, in seconds since 1970.
     pub unix_time: u64,
-    /// One frame in so many was looked at, by chance.
+    /// One frame in so many was looked at, chosen at random.
     pub one_in: u32,
+    /// The sampled packets, by queue and flow. Counts are of the sample and not scaled.
     pub flows: Flows,
-    /// Frames of the sample for which there was no room.
+    /// Frames of the sample that were lost because the buffer was full.
     pub lost: u64,
+    /// CPU time that sampling cost in the interval.
     pub cpu_ms: f64,
 }
 
 impl Interval {
-    /// Of all packets, a second: from a number of those that were looked at.
+    /// Estimated packets per second, from a number of sampled packets.
     fn a_second(&self, packets: u64) -> f64 {
         packets as f64 * f64::from(self.one_in) / self.seconds
     }
 }
 
+/// The heading before the first interval; empty for JSON. `unix` is in seconds since 1970.
 pub fn head(shape: Shape, dev: &str, unix: u64, seconds: f64, style: &Style) -> String {
     if shape == Shape::Json {
         return String::new();

@@ -1,5 +1,5 @@
-//! `ringwise.watch`: one line of JSON an interval, members in the order of `schemas/ringwise.watch.v1.json`.
-//! Put together by hand: derived code for these maps would be a tenth of a megabyte of the program.
+//! `ringwise.watch`: one line of JSON for each interval, members in the order of `schemas/ringwise.watch.v1.json`.
+//! It is written without serde: derived code for these maps would add a tenth of a megabyte to the program.
 
 use ringwise_model::{Counter as _, Dir};
 use ringwise_observe::{Balance, Counts, CpuRates, Flow, LinkRates, Mark, QueueRates, Rates, Source};

@@ -1,4 +1,4 @@
-//! What `watch` prints: lines for programs and eyes, and the page of `--once`.
+//! What `watch` prints: lines for programs and people, and the page of `--once`.
 
 pub mod flows;
 mod json;
@@ -16,9 +16,13 @@ pub use page::page;
 /// What is printed of each interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
+    /// One line for each interface.
     Lines,
+    /// One line for each queue.
     Queues,
+    /// The page of `--once`.
     Page,
+    /// One line of JSON, `ringwise.watch`.
     Json,
 }
 
@@ -34,7 +38,7 @@ pub fn columns(shape: Shape) -> &'static str {
     }
 }
 
-/// What comes before the first line.
+/// The heading before the first interval: host, date and column titles; empty for the page and JSON.
 pub fn head(shape: Shape, host: &str, unix: u64, seconds: f64, style: &Style) -> String {
     if matches!(shape, Shape::Page | Shape::Json) {
         return String::new();
@@ -45,7 +49,7 @@ pub fn head(shape: Shape, host: &str, unix: u64, seconds: f64, style: &Style) ->
     format!("# {host} {date}{zone}  interval {seconds:.3} s  bits: frames without preamble and FCS\n{}", columns(shape))
 }
 
-/// One line an interface or queue, after remarks on what came and went.
+/// One line for each interface or queue, after remarks on what appeared and disappeared.
 pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
     let time = when::clock(r.unix_time, style.utc);
     let mut out = String::new();
@@ -76,7 +80,7 @@ pub fn lines(shape: Shape, r: &Rates, style: &Style) -> String {
     out
 }
 
-/// A whole number; a word where it is not known.
+/// A whole number, or this word where it is not known.
 pub(crate) fn whole(n: Option<f64>, otherwise: &str) -> String {
     n.map_or_else(|| otherwise.to_string(), |n| format!("{n:.0}"))
 }
@@ -85,17 +89,17 @@ pub(crate) fn percent(n: Option<f64>) -> String {
     n.map_or_else(|| "-".to_string(), |n| format!("{n:.0}%"))
 }
 
-/// Why a number is not there.
+/// The word in place of a number that is not known.
 pub(crate) fn missing(l: &LinkRates) -> &'static str {
     if l.reset.is_empty() { "unknown" } else { "reset" }
 }
 
-/// Losses a second, never rounded to none.
+/// Losses per second, never rounded down to 0.
 pub(crate) fn a_second(n: u64, seconds: f64) -> String {
     format!("{:.0}", (n as f64 / seconds).ceil())
 }
 
-/// A name and a number at the ends of so many columns; at least one is between them.
+/// A name and a number at the ends of so many columns, with at least one space between them.
 pub(crate) fn name_and(name: &str, number: &str, columns: usize) -> String {
     let room = columns.saturating_sub(name.chars().count() + 1);
     format!("{name} {number:>room$}")
@@ -153,7 +157,7 @@ fn sum(name: &str, l: &LinkRates) -> String {
     format!("# {name} received {rx}{}; by {}\n", evenness(l), source(l))
 }
 
-/// How evenly the receive queues share, in words.
+/// How evenly the receive queues share the packets, as text.
 pub(crate) fn evenness(l: &LinkRates) -> String {
     match &l.rx_balance {
         Some(b) => format!("; max/mean {:.2}, variation {:.2}", b.max_over_mean, b.variation),
