@@ -1,4 +1,4 @@
-//! Settings of a plan as bands: one column a queue, now above then.
+//! Settings of a plan as bands: one column for each queue, the present value above the planned one.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,23 @@ const HEAD: usize = 6;
 
 /// One knob on all queues of one device.
 pub struct Band<'a> {
+    /// Name of the knob, and of the vectors' direction where both have their own.
     pub title: String,
     /// What its columns are: `queue`.
     noun: &'static str,
+    /// By ascending number of the queue; a setting of the device is one column without a number.
     pub columns: Vec<Column>,
+    /// The steps that the band shows, in writing order.
     pub steps: Vec<&'a Step>,
 }
 
+/// One queue of a band.
 pub struct Column {
     /// `None`: a setting of the device, not of a queue.
     pub queue: Option<u32>,
+    /// The value before the step.
     pub now: String,
+    /// The value that the step writes.
     pub then: String,
 }
 
@@ -65,7 +71,7 @@ fn key(a: &Address, split: bool) -> (u8, String, Option<u32>) {
         }
         Address::Sysctl { name } => plain(23, name, None),
         Address::CpuLatency { cpu } => plain(24, "resume latency", Some(cpu.0)),
-        // Not of a queue, and not of the device: `rivals.rs` has a word of its own on it.
+        // It belongs neither to a queue nor to the device; `rivals.rs` shows it.
         Address::IrqbalanceRestart { .. } | Address::IrqbalanceBan { .. } => plain(25, "irqbalance", None),
     }
 }
@@ -80,7 +86,7 @@ fn noun(a: &Address) -> &'static str {
     }
 }
 
-/// Bands of one device, or of the host, in writing order; those without a change are left out.
+/// Bands of one device, or of the host, in writing order, without those that change nothing.
 pub fn bands<'a>(part: &PlanPart<'a>, s: Option<&Snapshot>) -> Vec<Band<'a>> {
     let settings = || part.target.iter().filter(|(_, a)| !of_rival(a));
     let has = |f: fn(&Of) -> bool| settings().any(|(_, a)| matches!(a, Address::IrqCpus { of, .. } if f(of)));
@@ -120,8 +126,8 @@ fn then_text(s: &Setting, layout: Option<&DevLayout>) -> String {
     }
 }
 
-/// What was found. For an interrupt the CPU where it goes rather than what was asked, unless
-/// that alone would look like no change.
+/// The value that was found. For an interrupt it is the CPU where it is delivered rather than the configured mask, unless
+/// that would look like no change.
 pub fn now_text(st: &Step, s: Option<&Snapshot>) -> String {
     let asked = match &st.from {
         Fact::Known(v) => members_of(v, &st.setting).value_text(),
@@ -140,7 +146,7 @@ pub fn now_text(st: &Step, s: Option<&Snapshot>) -> String {
     format!("{e}{}", if is_far(s, nic, e) { "!" } else { "" })
 }
 
-/// Of what was found, what the step speaks of.
+/// The part of the value found that the step changes.
 fn members_of(found: &Setting, step: &Setting) -> Setting {
     let mut out = found.clone();
     match (&mut out, step) {
@@ -182,12 +188,12 @@ fn is_far(s: &Snapshot, nic: &Nic, cpus: &CpuSet) -> bool {
     nic.node.known().is_some_and(|n| cpus.iter().any(|c| s.topology.node_of(c).is_some_and(|m| m != *n)))
 }
 
-/// Whether the value would stand in a narrow strip at the right, or beyond the width.
+/// Whether the value would be folded into a narrow strip at the right, or exceed the width.
 fn too_long(head: &str, then: &str, style: &Style) -> bool {
     style.width.is_some_and(|w| len(head) + len(then).min(20) > w)
 }
 
-/// One line for all queues that change alike.
+/// One line for all queues with the same change.
 fn groups(marked: &str, noun: &str, alike: &[(Vec<u32>, &Column)], style: &Style) -> String {
     let label = |queues: &Vec<u32>| {
         let list = numbers(queues.iter().copied());
@@ -209,7 +215,7 @@ fn groups(marked: &str, noun: &str, alike: &[(Vec<u32>, &Column)], style: &Style
 }
 
 impl Band<'_> {
-    /// One line a queue, where the values are too wide for columns.
+    /// One line for each queue, where the values are too wide for columns.
     fn rows(&self, marked: &str, style: &Style) -> String {
         let mut alike: Vec<(Vec<u32>, &Column)> = Vec::new();
         for c in &self.columns {

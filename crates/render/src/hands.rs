@@ -1,4 +1,4 @@
-//! Other people's hands: when, what it looks like, and the two ways on.
+//! Manual changes: when they happened, what they look like, and the two ways to continue.
 use std::collections::BTreeSet;
 
 use ringwise_apply::{Happened, Newer, Outcome, Standing};
@@ -14,7 +14,7 @@ fn address(s: &Setting) -> String {
     s.address().map_or_else(|| s.value_text(), |a| a.to_string())
 }
 
-/// `between 02:51:10 and 02:51:40`, with the date where it is not that of now or the two differ.
+/// `between 02:51:10 and 02:51:40`, with the date where it is not today's or the two dates differ.
 pub fn between(w: &Window, now: Option<u64>, utc: bool) -> String {
     let day = |t: u64| when::minute(t, utc).get(..10).map(str::to_string);
     let today = now.and_then(day);
@@ -28,7 +28,7 @@ pub fn between(w: &Window, now: Option<u64>, utc: bool) -> String {
     }
 }
 
-/// `changed between …` behind a line of `verify`; `same time` where the line before has said it.
+/// `changed between …` after a line of `verify`; `same time` where the line before shows the same time.
 pub fn changed(s: &Standing, last: &mut Option<Window>, now: Option<u64>, utc: bool) -> String {
     let Some(w) = s.changed else { return String::new() };
     if last.replace(w) == Some(w) {
@@ -37,24 +37,26 @@ pub fn changed(s: &Standing, last: &mut Option<Window>, now: Option<u64>, utc: b
     format!("   changed {}", between(&w, now, utc))
 }
 
-/// What is known beside the settings when one tries to tell who it was.
+/// What helps to find out which program changed settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// By device with drift; those of which nothing is known are left out.
+    /// By device with manual changes; devices about which nothing is known are not in the list.
     pub devices: Vec<(String, Happened)>,
-    /// Names of running programs that move settings; `None`: could not be looked.
+    /// Names of running programs that change settings; `None`: this could not be read.
     pub rivals: Option<Vec<String>>,
 }
 
-/// What `verify` says beside the settings.
+/// What `verify` shows beside the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Advice {
-    /// The command that applied it last, without what only that moment needed. `None`: a reviewed plan, or not recorded.
+    /// The command that applied it last, without flags that only that run needed. `None`: a reviewed plan was applied, or
+    /// the command is not recorded.
     pub again: Option<String>,
     /// The last transaction in effect.
     pub last: Option<u64>,
+    /// What is known about the cause of manual changes.
     pub evidence: Evidence,
-    /// Seconds since 1970; `None`: of a recording.
+    /// Seconds since 1970; `None`: the page is about a recording.
     pub now: Option<u64>,
 }
 
@@ -81,7 +83,7 @@ pub fn ways_on(drifted: &[&Standing], changed: bool, a: &Advice, style: &Style) 
     out + &keep(drifted, style)
 }
 
-/// How what differs becomes what is wanted.
+/// How to keep what differs.
 fn keep(drifted: &[&Standing], style: &Style) -> String {
     let mut out = String::new();
     let there = |c: &str| style.recording.there(c);
@@ -99,7 +101,7 @@ fn keep(drifted: &[&Standing], style: &Style) -> String {
     out
 }
 
-/// A transaction of this boot that only a later version reads, or whose journal is damaged.
+/// A transaction of this boot whose journal is damaged, or can be read by a later version only.
 pub fn newer(n: &Newer, style: &Style) -> String {
     let text = format!("transaction {} is not counted here: {} ({})", n.transaction, n.why, n.path.display());
     let mut out = hang("", &text, style.width);
@@ -112,7 +114,7 @@ pub fn newer(n: &Newer, style: &Style) -> String {
     out
 }
 
-/// `Looks like: …`. It is a guess, and says from what.
+/// `Looks like: …`, a guess together with the evidence for it.
 pub fn looks_like(drifted: &[&Standing], e: &Evidence) -> Option<String> {
     if drifted.iter().all(|s| matches!(s.how, Match::Unknown(_))) {
         return None;
@@ -165,7 +167,7 @@ fn origin(h: &Hand, utc: bool) -> String {
     }
 }
 
-/// Lines below a band whose steps undo somebody's change.
+/// Lines below a band whose steps undo manual changes.
 pub fn marks(index: &PlanIndex, steps: &[&ringwise_knob::Step], style: &Style) -> String {
     let mut out = String::new();
     for h in index.manual_changes(steps) {
@@ -179,7 +181,7 @@ pub fn marks(index: &PlanIndex, steps: &[&ringwise_knob::Step], style: &Style) -
     out
 }
 
-/// `(by hand, since …)` behind a line of `plan --full`.
+/// `(by hand, since …)` after a line of `plan --full`.
 pub fn mark(index: &PlanIndex, st: &ringwise_knob::Step, utc: bool) -> String {
     index.manual_change(st).map(|h| format!(" ({})", origin(h, utc))).unwrap_or_default()
 }
@@ -192,7 +194,7 @@ fn devices(list: &[&Hand]) -> String {
     devs.into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// What the plan keeps, and how to have it otherwise. `again`: the flags of this plan.
+/// The manual changes that the plan keeps, and how to overwrite them. `again`: the flags of this plan.
 pub fn kept(plan: &Plan, again: &str, style: &Style) -> String {
     if plan.kept.is_empty() {
         return String::new();
@@ -239,7 +241,7 @@ pub fn undone(plan: &Plan, style: &Style) -> String {
     text.iter().map(|t| hang("", t, style.width)).collect()
 }
 
-/// Asked before an apply that would undo somebody's change.
+/// The question before an apply that would undo manual changes.
 pub fn question(list: &[Hand], style: &Style) -> String {
     let verb = if list.len() == 1 { "was" } else { "were" };
     let mut out = format!("{} of this plan {verb} changed by hand:\n", plural(list.len(), "setting"));
@@ -257,7 +259,7 @@ pub fn question(list: &[Hand], style: &Style) -> String {
     out
 }
 
-/// What an apply kept, behind its outcome.
+/// The manual changes that an apply kept, after its outcome.
 pub fn outcome(kept: &[Hand], style: &Style) -> String {
     let mut out = String::new();
     for h in kept.iter().filter(|h| h.origin == Origin::ByHand) {
@@ -267,7 +269,7 @@ pub fn outcome(kept: &[Hand], style: &Style) -> String {
     out
 }
 
-/// One line a setting that `adopt` would write down.
+/// One line for each setting that `adopt` would record.
 pub fn adoptable(steps: &[ringwise_knob::Step], style: &Style) -> String {
     if steps.is_empty() {
         return "Nothing to adopt: all settings are as applied.\n".into();
@@ -278,7 +280,7 @@ pub fn adoptable(steps: &[ringwise_knob::Step], style: &Style) -> String {
         .collect()
 }
 
-/// What came of `adopt`.
+/// The outcome of `adopt`.
 pub fn adopted(o: &Outcome, style: &Style) -> String {
     let mut out = match o.transaction {
         None => "Nothing to adopt: all settings are as applied. Nothing was written.\n".to_string(),

@@ -1,4 +1,4 @@
-//! Documents for programs: `schema` and `version` first, raw numbers, nothing of the terminal.
+//! Documents for programs: `schema` and `version` first, raw numbers, no formatting for terminals.
 
 use ringwise_model::{Dir, Nic, Snapshot, Vector};
 use serde::Serialize;
@@ -9,8 +9,11 @@ use ringwise_text::is_listed;
 /// A value with its name and version in front.
 #[derive(Serialize)]
 pub struct Document<'a, T: Serialize> {
+    /// Name of the document, as in its schema file.
     pub schema: &'a str,
+    /// Version of the document, as in its schema file.
     pub version: u32,
+    /// Its members are beside `schema` and `version`.
     #[serde(flatten)]
     pub body: T,
 }
@@ -35,7 +38,7 @@ pub fn snapshot(s: &Snapshot, devs: &[String]) -> Value {
     })
 }
 
-/// It has queues of its own, or they could not be read.
+/// The interface has queues of its own, or they could not be read.
 fn has_queues(n: &Nic) -> bool {
     n.has_own_queues() || is_listed(n) && n.queues_unread().is_some()
 }
@@ -57,14 +60,14 @@ fn interface(n: &Nic) -> Value {
             })
             .collect();
     let mut doc = json!({"name": n.name(), "driver": n.driver, "node": n.node, "queues": queues});
-    // In version 1 the queues are a list, also where they are unknown.
+    // In version 1 the queues are a list even where they are unknown.
     if let Some(why) = n.queues_unread() {
         doc["queues_unread"] = json!(why);
     }
     doc
 }
 
-/// `null`: no interrupt is known for the queue.
+/// The vector of a queue; `null`: its interrupt is not known.
 fn irq(v: Option<&Vector>) -> Value {
     v.map_or(Value::Null, |v| {
         json!({

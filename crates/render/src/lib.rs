@@ -4,6 +4,7 @@
 //! queues and CPUs, columns of CPUs). How wide a page is, its colours and its times come with a [`ringwise_text::Style`]. Nothing here reads
 //! a file or asks the terminal, and nothing decides: values that were decided elsewhere are put into words.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod bands;
 pub mod check;

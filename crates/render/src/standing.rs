@@ -1,4 +1,4 @@
-//! `verify`, `history` and `status`: what is in force and whether it still is so.
+//! `verify`, `history` and `status`: what is in effect, and whether the host still matches it.
 
 use std::collections::BTreeSet;
 
@@ -28,45 +28,51 @@ fn address(s: &Setting) -> String {
     s.address().map_or_else(|| s.value_text(), |a| a.to_string())
 }
 
-/// One queue's interrupts over a time, beside where they were meant to go.
+/// Interrupts of one queue over a time, and the CPUs that they were configured for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Counted {
+    /// Name of the interface.
     pub dev: String,
     /// `rx-3`
     pub queue: String,
+    /// CPUs that the interrupt was configured for.
     pub planned: CpuSet,
-    /// CPUs that counted interrupts. `None`: not to be told (the vector appeared, vanished or was reset).
+    /// CPUs that counted interrupts. `None`: not known (the vector appeared, vanished or was reset).
     pub seen_on: Option<CpuSet>,
+    /// Interrupts in the time, on all CPUs. `None`: not known, for the same reasons as `seen_on`.
     pub interrupts: Option<u64>,
-    /// Received and sent by the queues of the vector. `None`: nobody counts them.
+    /// Packets received and sent by the queues of the vector. `None`: they are not counted.
     pub packets: Option<u64>,
-    /// Its transmit queue stands still.
+    /// Its transmit queue does not send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stuck: Option<How>,
-    /// Not on the planned CPU yet, although packets came: the queue is never empty, and polled where that began.
+    /// Packets came, but are not processed on the planned CPU yet: the queue is never empty, and it is polled on the CPU
+    /// where polling began.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub polled: bool,
-    /// Where that is. `None`: not known.
+    /// The CPU where it is polled. `None`: not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub polled_on: Option<CpuId>,
 }
 
 impl Counted {
+    /// Interrupts on other CPUs, a queue that does not send, or a queue that is polled elsewhere.
     pub fn is_finding(&self) -> bool {
         self.astray() || self.stuck.is_some() || self.polled
     }
 
-    /// Interrupts came, and not all of them where they were meant to.
+    /// Interrupts came, and not all of them on the planned CPUs.
     pub fn astray(&self) -> bool {
         self.seen_on.as_ref().is_some_and(|s| !s.is_subset(&self.planned))
     }
 
+    /// Neither an interrupt nor a packet came, so nothing could be verified.
     pub fn idle(&self) -> bool {
         self.interrupts == Some(0) && self.packets.is_none_or(|n| n == 0) && self.stuck.is_none()
     }
 }
 
-/// `verify` for people; `counted` of `--for`.
+/// The page of `verify`. `counted`: what `--for` counted, and over how many seconds.
 pub fn verify(
     host: &str,
     v: &Verify,
@@ -170,7 +176,7 @@ fn counts(list: &[Counted], seconds: f64, style: &Style) -> String {
     out
 }
 
-/// What is wrong besides the CPU.
+/// Findings of a queue other than the CPU.
 fn stands_still(c: &Counted) -> Option<String> {
     match c.stuck {
         Some(How::NothingCompleted { ms, bytes }) => {
@@ -211,7 +217,7 @@ fn state(e: &Entry) -> String {
     }
 }
 
-/// `undone by timer`; none where the ending says it all.
+/// `undone by timer`; `None` where the ending is enough.
 fn trial(e: &Entry) -> Option<String> {
     match &e.trial.as_ref()?.fate {
         Fate::Undone { by, .. } if e.ending == Ending::PutBack => Some(format!("undone by {by}")),
@@ -242,7 +248,7 @@ fn what(e: &Entry) -> String {
     let kept = e.outcome.as_ref().filter(|o| o.verdict == Verdict::Applied && !o.unmet.is_empty());
     parts.push(match (&e.kind, kept) {
         (Kind::Adopt, _) => plural(e.steps, "setting"),
-        // As the apply itself has counted them.
+        // Counted as the apply itself counted them.
         (_, Some(o)) => outcome::changes(o),
         _ => plural(e.steps, "change"),
     });
@@ -252,34 +258,34 @@ fn what(e: &Entry) -> String {
     parts.join(", ")
 }
 
-/// The last transaction of this boot that somebody applied and that still holds.
+/// The last transaction of this boot that the user applied and that is in effect.
 pub fn last_in_force(list: &[Entry]) -> Option<&Entry> {
     let stands = |e: &&Entry| matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }) && e.undone_by.is_none();
     list.iter().filter(|e| e.this_boot && e.kind == Kind::Apply).rfind(stands)
 }
 
-/// The last transaction of this boot, where it is a rollback that stays.
+/// The last transaction of this boot, if it is a rollback that was kept.
 pub fn last_rollback(list: &[Entry]) -> Option<&Entry> {
     let last = list.iter().rfind(|e| e.this_boot && matches!(e.ending, Ending::Kept | Ending::OnTrial { .. }))?;
     Some(last).filter(|e| matches!(e.kind, Kind::Rollback { .. }))
 }
 
-/// What `recover` would put back: the transaction that was cut short, else the last one if something of it
-/// could not be put back.
+/// What `recover` would restore: the transaction that was interrupted, otherwise the last one if something of it could not
+/// be put back.
 pub fn to_recover(list: &[Entry]) -> Option<&Entry> {
-    // On trial without a guard is recovered as well; with one the lock tells who has it.
+    // A trial without a guard is recovered as well; a guard that is alive holds the lock.
     let open = |e: &&Entry| matches!(e.ending, Ending::Unfinished | Ending::OnTrial { .. });
     let cut = list.iter().filter(|e| e.this_boot).find(open);
     cut.or_else(|| list.iter().rfind(|e| e.this_boot).filter(|e| e.ending == Ending::PutBackIncomplete))
 }
 
-/// The last transaction of this boot, where it is a rollback that had to leave something because CPUs were offline.
+/// The last transaction of this boot, if it is a rollback that could not restore everything because CPUs were offline.
 pub fn waiting(list: &[Entry]) -> Option<&Entry> {
     let last = list.iter().rfind(|e| e.this_boot).filter(|e| e.ending == Ending::Kept)?;
     Some(last).filter(|e| e.outcome.as_ref().is_some_and(|o| !o.waiting.is_empty()))
 }
 
-/// One line a transaction, newest first.
+/// One line for each transaction, newest first.
 pub fn history(list: &[Entry], style: &Style) -> String {
     if list.is_empty() {
         return "No transaction yet. Next: ringwise plan\n".into();
@@ -289,7 +295,7 @@ pub fn history(list: &[Entry], style: &Style) -> String {
     let mut newest: Vec<&Entry> = list.iter().collect();
     newest.sort_by_key(|e| std::cmp::Reverse(e.id));
     for e in newest {
-        // No header was left of it: nothing of this is known, and it is not 1970.
+        // Its header is lost, so none of this is known; a time of 0 would be shown as 1970.
         let unknown = || "unknown".to_string();
         let (time, who) = match e.unix_time {
             0 => (unknown(), unknown()),
@@ -303,7 +309,7 @@ pub fn history(list: &[Entry], style: &Style) -> String {
     table::plain(&rows, &[0])
 }
 
-/// What `rollback -n` says: each setting with its value now and then.
+/// The page of `rollback -n`: each setting with its present value and the one that it gets.
 pub fn would_undo(id: u64, w: &WouldUndo, style: &Style) -> String {
     let then = match id {
         0 => "as first found since boot".to_string(),
@@ -341,7 +347,7 @@ pub fn would_undo(id: u64, w: &WouldUndo, style: &Style) -> String {
     out
 }
 
-/// Everything about one.
+/// The page about one transaction.
 pub fn entry(e: &Entry, style: &Style) -> String {
     let time = if e.unix_time == 0 { "time unknown".into() } else { when::full(e.unix_time, style.utc) };
     let mut out = format!("transaction {}  {time}\n", e.id);

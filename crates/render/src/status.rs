@@ -1,4 +1,4 @@
-//! `ringwise` alone, and `ringwise status`: the first screen, also at three in the morning.
+//! `ringwise` alone, and `ringwise status`: the first screen, which must be understood at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,47 +13,51 @@ use ringwise_text::when;
 use ringwise_text::{self as text, hang, pad, plural};
 use ringwise_text::{Style, Tint};
 
-/// What `status` knows besides the snapshot.
+/// What `status` shows besides the snapshot.
 #[derive(Debug, Default)]
 pub struct Standings {
-    /// `None`: a recording, or the state directory could not be read (then with the reason).
+    /// `None`: a recording, or the state directory could not be read (then `unreadable` has the reason).
     pub verify: Option<Verify>,
+    /// The last transaction in effect.
     pub last: Option<Entry>,
-    /// The rollback after which nothing of what was applied may be left.
+    /// The last transaction, if it is a rollback; what was applied before may have been undone entirely.
     pub rolled_back: Option<Entry>,
     /// The transaction of which something could not be put back.
     pub half_way: Option<u64>,
-    /// A rollback had to leave something because CPUs were offline.
+    /// Settings that a rollback could not restore because CPUs were offline.
     pub waiting: Option<Waiting>,
-    /// The last transaction is the guard's: queues stood still, and it rolled back what was before.
+    /// The last transaction, if it is a rollback by the guard because transmit queues stood still.
     pub stuck: Option<Entry>,
+    /// Why the journals cannot be read; `None`: they were, or it is a recording.
     pub unreadable: Option<String>,
-    /// What is kept over a reboot. `None`: a recording.
+    /// What the next boot applies. `None`: a recording.
     pub boot: Option<Boot>,
-    /// Time since boot, of the trial's deadline too.
+    /// Time since boot; the deadline of a trial is on the same clock.
     pub since_boot: Duration,
 }
 
-/// What the last rollback left and is not so yet.
+/// Settings that the last rollback could not restore and that still differ.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Waiting {
+    /// The rollback.
     pub transaction: u64,
+    /// How many settings are not restored.
     pub settings: usize,
-    /// Those of the CPUs that are offline still. Empty: all of it can be restored.
+    /// CPUs that these settings need and that are still offline. Empty: all of them can be restored.
     pub offline: CpuSet,
-    /// Some of it can be restored now.
+    /// Some of the settings can be restored now.
     pub ready: bool,
 }
 
 impl Standings {
-    /// The trial that nobody has ended although its deadline has passed, and for how long.
+    /// The trial that has not ended although its deadline has passed, and for how long it is overdue.
     pub fn overdue(&self) -> Option<(&Pending, Duration)> {
         let trial = self.verify.as_ref()?.trial.as_ref()?;
         Some((trial, trial.trial.overdue(self.since_boot)?))
     }
 }
 
-/// Somebody is needed. What is not known is no good news.
+/// Whether the user must do something. What is not known counts as a problem.
 pub fn needs_somebody(st: &Standings) -> bool {
     matches!(st.boot, Some(Boot::Skipped { .. }))
         || st.half_way.is_some()
@@ -67,7 +71,7 @@ fn is_off(v: &Verify) -> bool {
     v.unfinished.is_some() || v.trial.is_some() || !v.newer.is_empty() || v.drifted().any(was_asked)
 }
 
-/// `--passive` leaves settings out: that is no drift.
+/// Settings that `--passive` does not read are unknown and count as unchanged.
 fn was_asked(s: &Standing) -> bool {
     !matches!(&s.how, Match::Unknown(u) if matches!(u.cause, Cause::NotAsked | Cause::Passive))
 }
@@ -75,12 +79,15 @@ fn was_asked(s: &Standing) -> bool {
 /// How the page is made: `recorded` is another machine or another time, `all` lists software interfaces too.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Page {
+    /// The page is about a recording.
     pub recorded: bool,
+    /// Software interfaces are listed too.
     pub all: bool,
-    /// `--passive`: what was left out is said.
+    /// `--passive`: the page lists what was not read.
     pub passive: bool,
 }
 
+/// The page of `status`.
 pub fn page(s: &Snapshot, st: &Standings, how: Page, style: &Style) -> String {
     let w = style.width;
     let mut out = text::host_line(s, w);
@@ -125,7 +132,7 @@ fn applied(st: &Standings, recorded: bool, style: &Style) -> String {
     }
 }
 
-/// What the next boot brings.
+/// What the next boot applies, as text.
 fn boot(b: Option<&Boot>, in_force: bool, style: &Style) -> Option<String> {
     Some(match b {
         None | Some(Boot::Nothing) if in_force => "settings are gone after a reboot".into(),
@@ -156,7 +163,7 @@ fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
         let all = v.settings.len();
         let text =
             if all == 1 { "the one setting as applied".into() } else { format!("all {all} settings as applied") };
-        // Of one transaction: how many of them it did not have to change.
+        // For a single transaction: how many settings it found set already.
         let of_last = last.filter(|e| e.steps < all && v.settings.iter().all(|s| s.transaction == e.id));
         let whole = |e: &&Entry| e.outcome.as_ref().is_some_and(|o| o.refused.is_empty() && o.ignored.is_empty());
         return match of_last.filter(whole) {
@@ -164,7 +171,7 @@ fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
             None => text,
         };
     }
-    // The earliest moment at which all was well for certain.
+    // The last time at which all settings were known to match.
     let windows: Option<Vec<Window>> = drifted.iter().map(|s| s.changed).collect();
     let since = windows.and_then(|w| w.iter().map(|w| w.after).min());
     let since = since.map(|t| format!(" since {}", when::minute(t, style.utc))).unwrap_or_default();
@@ -172,7 +179,7 @@ fn now(v: &Verify, last: Option<&Entry>, style: &Style) -> String {
     style.paint(Tint::Yellow, &text)
 }
 
-/// Everything that waits for somebody; one line each.
+/// Everything that waits for the user, one line each.
 fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
     let red = |t: String| style.paint(Tint::Red, &t);
     let mut out = Vec::new();
@@ -213,7 +220,7 @@ fn pending(v: &Verify, st: &Standings, style: &Style) -> Vec<String> {
     out
 }
 
-/// Of a trial that should have been ended `late` ago.
+/// The line about a trial that should have ended `late` ago.
 pub fn overdue(p: &Pending, late: Duration, until: &str) -> String {
     let (id, late) = (p.transaction, plural(usize::try_from(late.as_secs()).unwrap_or(usize::MAX), "second"));
     let why = match &p.guard {
@@ -247,7 +254,7 @@ fn trial(p: &Pending, style: &Style) -> String {
     }
 }
 
-/// What comes first behind an interface: who hangs on it, what moved.
+/// The first remark behind an interface: what depends on it, or what changed.
 fn remarks(s: &Snapshot, st: &Standings) -> BTreeMap<String, String> {
     let mut parts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in s.control.known().into_iter().flatten() {
@@ -271,7 +278,7 @@ fn remarks(s: &Snapshot, st: &Standings) -> BTreeMap<String, String> {
     parts.into_iter().map(|(dev, list)| (dev, list.join(", "))).collect::<BTreeMap<_, _>>()
 }
 
-/// `2 queues moved` where only interrupts did, else `3 settings changed`.
+/// `2 queues moved` where only interrupts changed, otherwise `3 settings changed`.
 fn moved_text(list: &[Address]) -> String {
     let queues: Option<BTreeSet<String>> = list
         .iter()
@@ -286,7 +293,7 @@ fn moved_text(list: &[Address]) -> String {
     }
 }
 
-/// What to type now.
+/// The command to run next.
 fn next(s: &Snapshot, st: &Standings, style: &Style) -> String {
     let Some(v) = &st.verify else { return otherwise(s, style) };
     if v.unfinished.is_some() || st.half_way.is_some() || st.waiting.as_ref().is_some_and(|w| w.ready) {

@@ -1,4 +1,4 @@
-//! The way of a flow as SVG: a row of stations for each direction, one band for each node.
+//! The path of a flow as SVG: a row of stations for each direction, coloured by node.
 
 use ringwise_flow::chain::{Direction, stations};
 use ringwise_model::{CpuId, Snapshot};
@@ -31,7 +31,7 @@ fn row(s: &Snapshot, d: &Direction) -> Vec<Station> {
         out.push(Station { title: a.dev.clone(), below, node: a.node, cpu: None });
     }
     for (cpu, what) in stations(d) {
-        // The completion stands behind the device that it completes for.
+        // The transmit completion is drawn after its device.
         if what == "completion" {
             continue;
         }
@@ -49,7 +49,7 @@ fn row(s: &Snapshot, d: &Direction) -> Vec<Station> {
     out
 }
 
-/// What lies between two stations; `last`: the CPU that was met last, devices have none.
+/// The boundary between two stations, if any. `last`: the CPU of the last station that has one; devices have none.
 fn between(s: &Snapshot, a: &Station, b: &Station, last: Option<CpuId>) -> Option<&'static str> {
     match (a.node, b.node) {
         (Some(x), Some(y)) if x != y => return Some("node"),
@@ -59,6 +59,7 @@ fn between(s: &Snapshot, a: &Station, b: &Station, last: Option<CpuId>) -> Optio
     (!s.topology.l3_of(x).contains(y)).then_some("L3")
 }
 
+/// The picture of one flow, as an SVG document.
 pub fn svg(o: &OneFlow) -> String {
     let mut c = Canvas::default();
     let mut y = MARGIN;

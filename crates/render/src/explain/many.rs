@@ -14,28 +14,43 @@ use ringwise_text::{numbers, plural, right, thousands, visible};
 
 /// A rule for each flow that is too heavy, and a table that leaves their queues out.
 pub struct Isolated {
-    /// Flow, rule in ethtool's words, queue.
+    /// Flow, rule in the syntax of `ethtool -N`, queue.
     pub rules: Vec<(Counted, String, u32)>,
+    /// The RSS table without the queues that get a rule.
     pub table: Vec<u32>,
-    /// Of the queues that are left, the fullest to their mean.
+    /// Load of the fullest of the other queues, divided by their mean.
     pub others_to_mean: f64,
+    /// How many entries of the table change.
     pub moves: usize,
-    /// The device takes rules only after its feature `ntuple` is switched on.
+    /// The device accepts rules only after its feature `ntuple` is switched on.
     pub ntuple_off: bool,
 }
 
+/// The answer about many flows on one interface.
 pub struct Many<'a> {
+    /// The host as read, without `--what-if`.
     pub host: &'a Snapshot,
+    /// The interface, with the settings of `--what-if`.
     pub nic: &'a Nic,
+    /// Where the flows come from: a capture, a file, sampled packets.
     pub from: &'a str,
+    /// What limits the answer, one text each.
     pub notes: &'a [String],
+    /// The source has no numbers of packets, so each flow counts as one.
     pub uncounted: bool,
+    /// How the flows are spread over queues on the host as it is.
     pub now: Spread,
+    /// The same with the settings of `--what-if`; `None`: without them.
     pub then: Option<Spread>,
+    /// The RSS table of `--balance`; `None`: not requested.
     pub balanced: Option<Balanced>,
+    /// `None`: the table alone is enough, or the device cannot have rules.
     pub isolated: Option<Isolated>,
+    /// What would help, one text each.
     pub advice: Vec<String>,
+    /// The settings of `--what-if` as typed; empty: none.
     pub what_if: &'a [String],
+    /// Why the device perhaps ignores its RSS table; `None`: nothing indicates that.
     pub doubt: Option<String>,
 }
 
@@ -72,6 +87,7 @@ fn heavy_line(h: &Heavy, total: &Load) -> String {
     format!("{}  {}, {}, {queue}", h.flow.tuple, plural(h.flow.packets as usize, "packet"), share(&l, total))
 }
 
+/// The answer for people.
 pub fn text(m: &Many, style: &Style) -> String {
     let w = style.width;
     let nic = m.nic;
@@ -83,7 +99,7 @@ pub fn text(m: &Many, style: &Style) -> String {
         out.push_str(&hang("as if   ", &m.what_if.join("  "), w));
     }
     out.push('\n');
-    // Columns of zeros would look like an answer.
+    // Where no flow could be placed, columns of zeros would look like an answer.
     if [Some(&m.now), m.then.as_ref()].into_iter().flatten().any(|s| s.total.flows > s.undecided.flows) {
         table(&mut out, m);
         out.push('\n');
@@ -236,7 +252,7 @@ fn balance(out: &mut String, b: &Balanced, m: &Many, style: &Style) {
     }
 }
 
-/// The table is for a device that is as was asked.
+/// The proposed table assumes the settings of `--what-if`.
 fn next(m: &Many, table: &[u32], more: &str, style: &Style) -> String {
     let dev = m.nic.name();
     let (set, files): (Vec<&String>, Vec<&String>) = m.what_if.iter().partition(|w| w.contains('='));
@@ -259,6 +275,7 @@ fn spread(s: &Spread) -> Value {
     })
 }
 
+/// The answer as `ringwise.explain`.
 pub fn json(m: &Many) -> Value {
     let isolated = m.isolated.as_ref().map(|i| {
         let rules: Vec<Value> =

@@ -16,9 +16,10 @@ use ringwise_text::numbers;
 
 pub use draw::svg;
 
+/// Name of the document.
 pub const SCHEMA: &str = "ringwise.explain";
 
-/// What fits stays as it is: its columns are kept apart by more than one space.
+/// Text that fits is not folded, because its columns are separated by more than one space.
 fn hang(head: &str, text: &str, width: Option<usize>) -> String {
     let fits = width.is_some_and(|w| head.chars().count() + text.chars().count() <= w);
     ringwise_text::hang(head, text, width.filter(|_| !fits))
@@ -26,17 +27,25 @@ fn hang(head: &str, text: &str, width: Option<usize>) -> String {
 
 /// The answer about one flow.
 pub struct OneFlow<'a> {
+    /// The host that the answer is about, with the settings of `--what-if`.
     pub host: &'a Snapshot,
-    /// As it was asked, then the answers to it.
+    /// The direction of the question first, then the replies.
     pub directions: Vec<Direction>,
+    /// Where a packet changes node or L3 cache on its way, one text each.
     pub crossings: Vec<String>,
+    /// How the two directions of a connection meet on CPUs; `None`: there is one direction only, or it is not known.
     pub meeting: Option<String>,
+    /// What could not be determined, with the reason.
     pub unknown: Vec<String>,
+    /// Whether the host forwards packets; `None`: unknown.
     pub forwarding: Option<bool>,
+    /// The flow goes through the host instead of beginning or ending on it.
     pub through: bool,
+    /// The settings of `--what-if` as typed; empty: none.
     pub what_if: &'a [String],
 }
 
+/// The answer for people.
 pub fn text(o: &OneFlow, style: &Style) -> String {
     let w = style.width;
     let mut out = String::new();
@@ -155,7 +164,7 @@ fn arrival(out: &mut String, number: &str, a: &Arrival, d: &Direction, s: &Snaps
         (None, _) if st.by == By::Dropped => line("    rule     ", "the packet does not reach this interface's queues"),
         (None, _) => {
             let may = format!("not decidable: one of the queues {}", numbers(st.may_be.iter().copied()));
-            // Without a hash its line has said why.
+            // Without a hash, its line shows the reason.
             let why = st.why_not.as_deref().filter(|_| st.hash.is_some() && st.fields.is_some());
             line("    queue    ", &format!("{may}{}", why.map_or_else(String::new, |w| format!(" ({w})"))));
         }
@@ -237,7 +246,7 @@ fn departure(out: &mut String, number: &str, x: &Departure, style: &Style) {
     }
 }
 
-/// One line: stations, and what lies between them.
+/// One line: the stations, and the boundaries between them.
 fn drawing(s: &Snapshot, d: &Direction) -> String {
     let mut out = String::new();
     if let Some(a) = &d.arrival {
@@ -282,6 +291,7 @@ fn body(o: &OneFlow) -> Value {
     })
 }
 
+/// The answer as `ringwise.explain`.
 pub fn json(o: &OneFlow) -> Value {
     wrap(body(o))
 }

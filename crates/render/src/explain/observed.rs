@@ -13,26 +13,32 @@ use ringwise_text::{hang, plural, thousands};
 /// Packets of the flow alone.
 #[derive(Debug, Default)]
 pub struct OfFlow {
-    /// By the queue that they came by; `None`: the driver does not say.
+    /// Packets by receive queue; `None`: the driver does not report the queue.
     pub queues: BTreeMap<Option<u32>, u64>,
     /// One packet in so many was looked at.
     pub one_in: u32,
+    /// Packets that were not looked at because the buffer was full.
     pub lost: u64,
 }
 
+/// What was counted during `--observe`.
 #[derive(Debug)]
 pub struct Observed {
+    /// Length of the observation.
     pub seconds: f64,
+    /// How often the program and its socket were looked at.
     pub looks: u32,
-    /// Or why nobody could listen.
+    /// `Err`: why packets could not be sampled.
     pub flow: Result<OfFlow, String>,
     /// Interrupts of receive queues, by CPU.
     pub queues: BTreeMap<u32, BTreeMap<CpuId, u64>>,
-    /// Packets that each CPU's softirq took, and how often RPS woke it.
+    /// Packets that the softirq of each CPU processed, and how often RPS woke it.
     pub cpus: BTreeMap<CpuId, (u32, u32)>,
-    /// CPUs that the flow's program was seen on, and those that its socket's packets came on.
+    /// CPUs on which the program of the flow was seen running, and how often.
     pub program: BTreeMap<CpuId, u32>,
+    /// CPUs on which the packets of the flow's socket arrived, and how often this was seen.
     pub incoming: BTreeMap<CpuId, u32>,
+    /// Why `incoming` could not be read; `None`: it was, or there is no socket.
     pub incoming_unread: Option<String>,
 }
 
@@ -55,6 +61,7 @@ fn times(by: &BTreeMap<CpuId, u32>) -> Vec<Value> {
     by.iter().map(|(c, n)| json!({"cpu": c, "times_seen": n})).collect()
 }
 
+/// The answer as `ringwise.explain`, with the member `observed`.
 pub fn json(one: &OneFlow, o: &Observed) -> Value {
     let mut b = body(one);
     let counts =
@@ -76,6 +83,7 @@ pub fn json(one: &OneFlow, o: &Observed) -> Value {
     wrap(b)
 }
 
+/// The answer for people, with what was counted beside the prediction.
 pub fn text(one: &OneFlow, o: &Observed, style: &Style) -> String {
     let mut out = super::text(one, style);
     let arrival = one.directions.iter().find_map(|d| d.arrival.as_ref());

@@ -30,6 +30,7 @@ fn bars(f: &Figure) -> String {
     )
 }
 
+/// The report as a page of HTML.
 pub fn html(r: &Report, style: &Style) -> String {
     let title = format!("{}: transaction {}", r.host, r.transaction);
     let mut out = format!(

@@ -1,5 +1,5 @@
 //! `ringwise report`: two windows side by side, as text, as a page for browsers, and as JSON. What is shown was
-//! observed on traffic that nobody held still; the words say so.
+//! observed on traffic that changes by itself, and the text points this out.
 
 mod html;
 
@@ -15,30 +15,43 @@ pub use html::html;
 /// One window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Span {
+    /// Beginning, in seconds since 1970.
     pub from_unix: u64,
+    /// Length.
     pub seconds: f64,
 }
 
+/// What was measured before and after a transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
+    /// Name of the host.
     pub host: String,
+    /// Number of the transaction.
     pub transaction: u64,
+    /// What the transaction was for.
     pub title: String,
+    /// The reason that the user gave with `--reason`.
     pub reason: Option<String>,
+    /// When the transaction began, in seconds since 1970.
     pub unix_time: u64,
-    /// What became of it: kept, on trial, rolled back.
+    /// State of the transaction: kept, on trial, rolled back.
     pub state: &'static str,
+    /// The window before the transaction.
     pub before: Span,
+    /// The window after it; `None`: not measured.
     pub after: Option<Span>,
-    /// The second window goes on: it was told until now.
+    /// The second window has no end yet; it is evaluated until now.
     pub until_now: bool,
+    /// The figures of both windows.
     pub comparison: Comparison,
+    /// What limits the comparison, one text each.
     pub notes: Vec<String>,
 }
 
+/// Name of the document.
 pub const SCHEMA: &str = "ringwise.report";
 
-/// Always said, whatever the numbers are.
+/// Shown with every report, whatever the numbers are.
 pub(crate) const CLAIM: &str = "observed, not proven";
 pub(crate) const WHY: &str = "The traffic was not the same before and after, and nothing else was held still: these numbers say what \
 was seen, not what the transaction did.";
@@ -56,7 +69,7 @@ pub(crate) fn number(n: Option<f64>) -> String {
     }
 }
 
-/// `+5.3 %`, `new` where there was nothing, nothing where it cannot be told.
+/// `+5.3 %`; `new` where there was nothing before; empty where the change is not known.
 pub(crate) fn change(f: &Figure) -> String {
     match (f.before, f.after, f.change_percent()) {
         (_, _, Some(p)) => format!("{p:+.1} %"),
@@ -66,7 +79,7 @@ pub(crate) fn change(f: &Figure) -> String {
     }
 }
 
-/// How much more or less traffic there was: the first thing to know.
+/// How much more or less traffic there was. It is the first thing to know about the other figures.
 pub(crate) fn load(c: &Comparison) -> String {
     let Some(f) = &c.load else { return "not known".into() };
     let Some(after) = f.after else { return format!("{} {} before", number(f.before), f.what) };
@@ -85,6 +98,7 @@ fn span(word: &str, s: &Span, style: &Style) -> String {
     format!("{word:<7} {}, {:.1} s", when::second(s.from_unix, style.utc), s.seconds)
 }
 
+/// The report for people.
 pub fn text(r: &Report, style: &Style) -> String {
     let width = style.width;
     let mut head = format!(
@@ -142,7 +156,7 @@ pub fn text(r: &Report, style: &Style) -> String {
     out
 }
 
-/// In the column of the second window.
+/// The cell in the column of the second window.
 pub(crate) fn after(r: &Report, f: &Figure) -> String {
     if r.after.is_none() { "-".into() } else { number(f.after) }
 }
@@ -155,6 +169,7 @@ fn figures(list: &[Figure]) -> Value {
     Value::Object(list.iter().map(one).collect::<Map<_, _>>())
 }
 
+/// The report as `ringwise.report`.
 pub fn json(r: &Report) -> Value {
     let span = |s: &Span| json!({ "from_unix_time": s.from_unix, "seconds": s.seconds });
     let links: Map<String, Value> = r.comparison.links.iter().map(|(n, f)| (n.clone(), figures(f))).collect();
