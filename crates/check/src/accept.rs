@@ -1,4 +1,4 @@
-//! Known findings that somebody has accepted, with a reason and a last day. A file of JSON.
+//! Known findings that the user has accepted, with a reason and a last day. A file of JSON.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -6,21 +6,29 @@ use std::collections::BTreeMap;
 use crate::report::{Accepted, Report};
 use crate::rules;
 
+/// Name of the document in a baseline.
 pub const SCHEMA: &str = "ringwise.accepted";
 
+/// Findings that the user has accepted: the file of `check --baseline`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
+    /// [`SCHEMA`]; any other name is refused.
     pub schema: String,
+    /// 1; any other version is refused.
     pub version: u32,
+    /// Sorted by rule and interface when ringwise writes the file.
     pub accepted: Vec<Entry>,
 }
 
+/// A rule whose findings are accepted until a day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
+    /// Id of the rule, such as `Q03`.
     pub rule: String,
     /// None: on every interface, and of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dev: Option<String>,
+    /// Why it is accepted, for the reader of a report.
     pub reason: String,
     /// Last day, `2027-03-01`.
     pub until: String,
@@ -74,7 +82,8 @@ impl Baseline {
         Ok(())
     }
 
-    /// Takes what is accepted out of the findings. `today`: `2026-11-21`. Entries that are over, in words.
+    /// Moves accepted findings from `findings` to `accepted`. `today`: `2026-11-21`. Returns entries that have expired, as
+    /// text.
     pub fn lay_over(&self, r: &mut Report, today: &str) -> Vec<String> {
         let (valid, over): (Vec<&Entry>, Vec<&Entry>) = self.accepted.iter().partition(|e| e.until.as_str() >= today);
         let mut places: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();

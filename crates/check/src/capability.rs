@@ -3,27 +3,35 @@
 use ringwise_model::{Dir, Extra, Fact, Nic, Snapshot};
 use serde::Serialize;
 
+/// Whether this kernel or device has a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Here {
+    /// It has it.
     Yes,
+    /// It does not have it.
     No,
+    /// It could not be read.
     Unknown,
 }
 
+/// A capability of kernel or devices that ringwise uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Capability {
+    /// What it is called in reports.
     pub feature: &'static str,
     /// Kernel version.
     pub since: &'static str,
     /// How it was probed.
     pub probe: &'static str,
+    /// The result of the probe.
     pub here: Here,
     /// Interfaces that have it, where it is theirs.
     pub devs: Vec<String>,
 }
 
 impl Here {
+    /// `yes`, `no` or `unknown`, for tables.
     pub fn word(self) -> &'static str {
         match self {
             Self::Yes => "yes",
@@ -78,7 +86,7 @@ fn since(s: &Snapshot, from: (u32, u32)) -> Here {
     }
 }
 
-/// Whether a driver has the transform is told only by trying to set it.
+/// Whether a driver has the transform can be found out only by trying to set it.
 fn symmetric(n: &Nic) -> Here {
     match n.rss.known().map(|r| &r.symmetric) {
         Some(Fact::Known(x)) if x != "none" => Here::Yes,
@@ -102,7 +110,7 @@ fn feature(n: &Nic, yes: impl Fn(&std::collections::BTreeMap<String, ringwise_mo
     of(&n.features, |f| yes(f))
 }
 
-/// Feature, since when, probe in words, probe. In the order of their age.
+/// Feature, kernel version, description of the probe, probe. In the order of their age.
 const TABLE: &[(&str, &str, &str, How)] = &[
     (
         "connection tracking",

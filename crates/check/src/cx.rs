@@ -18,15 +18,16 @@ use crate::traffic::{LinkTraffic, Traffic};
 pub enum GoalFrom {
     /// Asked for on the command line.
     Asked,
-    /// Of the transaction in force.
+    /// Of the active transaction.
     InForce,
     /// Of the configuration file.
     Config,
-    /// Nobody said anything.
+    /// Neither a flag, a transaction nor a file names a goal.
     Default,
 }
 
 impl GoalFrom {
+    /// How texts name the origin of the goal.
     pub fn words(self) -> &'static str {
         match self {
             Self::Asked => "asked for",
@@ -39,15 +40,19 @@ impl GoalFrom {
 
 /// Everything that is judged.
 pub struct Input<'a> {
+    /// The host and its interfaces.
     pub snapshot: &'a Snapshot,
+    /// Files and replies that only `check` reads.
     pub extra: &'a Extra,
     /// Made for `intent`; `Err`: why there is none.
     pub plan: Result<&'a Plan, String>,
+    /// What the host is judged by: goal, interfaces and configured settings.
     pub intent: &'a Intent,
+    /// Where the goal in `intent` comes from.
     pub goal_from: GoalFrom,
     /// `None`: there are no two samples.
     pub traffic: Option<&'a Traffic>,
-    /// Settings of the transaction in force that differ now, in words with their device. `None`: not known, as of a
+    /// Settings that differ from what was applied, each with its device and as text. `None`: not known, for example for a
     /// recording.
     pub drift: Option<Vec<(Option<String>, String)>>,
     /// Only these interfaces; empty: all.
@@ -62,8 +67,11 @@ pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
 
 /// The same, with what many rules need.
 pub struct Cx<'a> {
+    /// What is judged.
     pub i: &'a Input<'a>,
+    /// Short for `i.snapshot`.
     pub s: &'a Snapshot,
+    /// What the host seems to be for.
     pub role: RoleGuess,
     /// Interfaces that are judged: queues of their own and a link.
     pub nics: Vec<&'a Nic>,
@@ -82,6 +90,7 @@ pub struct Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
+    /// Prepares what many rules need: the guessed role, the interfaces, and the plan by rule and by interface.
     pub fn new(i: &'a Input<'a>) -> Self {
         let only = (!i.devs.is_empty()).then(|| i.devs.iter().map(String::as_str).collect::<BTreeSet<_>>());
         let named = |n: &&Nic| only.as_ref().is_none_or(|o| o.contains(n.name()));
@@ -119,14 +128,17 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// Whether the guessed role of the host is [`Role::Forward`].
     pub fn forwards(&self) -> bool {
         self.role.role == Role::Forward
     }
 
+    /// The goal of the host.
     pub fn goal(&self) -> Goal {
         self.i.intent.goal
     }
 
+    /// The goal of this interface; without one of its own, that of the host.
     pub fn goal_of(&self, n: &Nic) -> Goal {
         self.i.intent.goal_of(n.name())
     }
@@ -159,6 +171,8 @@ impl<'a> Cx<'a> {
         self.i.traffic
     }
 
+    /// An offload feature by the kernel's name. `None`: the device does not have it, or the features are unknown, which is
+    /// noted as unread.
     pub fn feature(&self, n: &'a Nic, name: &str, say: &mut Say) -> Option<&'a Feature> {
         say.get(&n.features)?.get(name)
     }
@@ -168,6 +182,7 @@ impl<'a> Cx<'a> {
         n.queues_in_use(Dir::Rx).unwrap_or(0)
     }
 
+    /// How many transmit queues the driver uses.
     pub fn tx_queues(&self, n: &Nic) -> Fact<u32> {
         let unknown = || Fact::unknown(format!("transmit queues of {}", n.name()), "neither listed nor counted");
         n.queues_in_use(Dir::Tx).map_or_else(unknown, Fact::Known)
@@ -179,7 +194,8 @@ impl<'a> Cx<'a> {
         n.tx_queues.iter().take(used)
     }
 
-    /// Where a vector goes: one CPU. What was asked for and has not arrived comes with the next interrupt.
+    /// The one CPU that handles a vector. A configured CPU that is not in effect yet counts, because the kernel moves the
+    /// interrupt when it is raised the next time.
     pub fn at(&self, v: &Vector) -> Option<CpuId> {
         let (asked, now) = (v.asked.known(), v.effective.known());
         match (asked, now) {
@@ -188,6 +204,7 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// The CPU that handles the interrupt of a queue; `None`: several are possible, or it is not known.
     pub fn irq_cpu(&self, n: &Nic, dir: Dir, queue: u32) -> Option<CpuId> {
         n.vector_of(dir, queue).and_then(|v| self.at(v))
     }
@@ -209,6 +226,7 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// Nodes with CPUs; 1 where nodes are not known.
     pub fn nodes(&self) -> usize {
         let with_cpus = |n: &&ringwise_model::Node| !n.cpus.is_empty();
         self.s.topology.nodes.known().map_or(1, |n| n.values().filter(with_cpus).count())
@@ -219,23 +237,26 @@ impl<'a> Cx<'a> {
         version(self.s.host.kernel.known()?)
     }
 
-    /// `ringwise plan …` on top of what is wanted already.
+    /// The command `ringwise plan …` in addition to what is requested already.
     pub fn command(&self, fix: &Fix) -> String {
         let told = matches!(self.i.goal_from, GoalFrom::InForce | GoalFrom::Asked);
         let goal = Some(self.goal()).filter(|g| told && *g != Goal::Balanced);
         shell::join(["ringwise", "plan"].map(str::to_string).into_iter().chain(fix.words(goal)))
     }
 
+    /// A sysctl by its name with dots, as text; unknown where it was not read.
     pub fn sysctl(&self, name: &str) -> Fact<String> {
         self.s.host.sysctls.get(name).cloned().unwrap_or_else(|| {
             Fact::Unknown(Unread::new(name, None, "not in this capture").because(Cause::NotRecorded))
         })
     }
 
+    /// Queueing disciplines of an interface. `None`: not read, or the kernel lists none.
     pub fn qdisc(&self, n: &Nic, say: &mut Say) -> Option<&'a ringwise_model::Qdiscs> {
         say.get(self.i.extra.qdiscs.as_ref()?)?.get(&n.dev.ifindex?)
     }
 
+    /// Name of the driver; empty where it is not known.
     pub fn driver(&self, n: &'a Nic) -> &'a str {
         n.driver.known().map_or("", String::as_str)
     }

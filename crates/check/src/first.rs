@@ -5,7 +5,7 @@ use crate::fix::Fix;
 use crate::report::Finding;
 use crate::rule::Severity;
 
-/// Losses that nothing here can mend, then losses, then what is at its limit, then what is laid out badly.
+/// Losses that no setting of this host can prevent, then other losses, then what is at its limit, then bad placement.
 const ORDER: &[&str] = &[
     "D12", "D04", "D01", "D10", "D09", "D15", "H01", "H02", "H03", "F02", "Q28", "M11", "A01", "A03", "A08", "Q20",
     "Q04", "Q14",

@@ -2,7 +2,7 @@
 
 use ringwise_model::{Goal, GoalChoice, IntentFlags};
 
-/// On top of what is wanted already; with nothing the plan as it is.
+/// What a plan needs in addition to what is requested already. Empty: the plan as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fix {
     pub(crate) sets: Vec<Set>,
@@ -85,7 +85,7 @@ impl Fix {
         Self { disruptive: true, ..self }
     }
 
-    /// Words behind `ringwise plan`; `goal`: the one that is wanted already and is not the default.
+    /// Arguments after `ringwise plan`. `goal`: the one that is requested already, if it is not the default.
     pub(crate) fn words(&self, goal: Option<Goal>) -> Vec<String> {
         let flags = IntentFlags {
             devs: self.dev.iter().cloned().collect(),

@@ -1,4 +1,4 @@
-//! Findings that follow from another one stand under it.
+//! Findings that follow from another one are listed below it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

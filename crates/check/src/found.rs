@@ -25,17 +25,26 @@ pub use rss::RssFound;
 pub use soft::SoftFound;
 pub use steer::SteerFound;
 
-/// What a rule found, of one of the families. Codes of all families differ. In JSON `code` and `facts`. [`fmt::Display`] is the text of the finding.
+/// What a rule found, by family of rules. No code is used by two families. In JSON it is `code` and `facts`;
+/// [`fmt::Display`] is the text of the finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Found {
+    /// Losses, `D01` and following.
     Drop(DropFound),
+    /// RSS: number of queues, table, key and flow rules.
     Rss(Box<RssFound>),
+    /// The software path: queueing disciplines, backlogs, busy polling.
     Soft(SoftFound),
+    /// PCIe, memory, power and other properties of the host.
     Host(HostFound),
+    /// Forwarding: connection tracking, bridges, VLANs, bonds.
     Forward(ForwardFound),
+    /// Steering in software: RPS, RFS and XPS.
     Steer(SteerFound),
+    /// Interrupt moderation, rings, offloads and pause frames.
     Moderation(ModerationFound),
+    /// Interrupts and their CPUs.
     Irq(IrqFound),
     /// Written by a later version of ringwise: kept as it was read.
     Other {

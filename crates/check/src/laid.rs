@@ -1,4 +1,4 @@
-//! What somebody laid down on purpose is no fault: nothing is proposed against it.
+//! What the user configured on purpose is not a fault: nothing is proposed against it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use ringwise_model::{ConfiguredBy, Intent, Knob, Wish};
 
 use crate::fix::Fix;
 
-/// In place of an interface; no interface's name has a slash.
+/// Key for the host in place of an interface. Names of interfaces cannot contain a slash.
 const HOST: &str = "/";
 
 /// What the user configured beside the goal, by interface.
@@ -26,7 +26,7 @@ impl<'a> WishesByDevice<'a> {
         self.0.get(dev).map_or(&[], Vec::as_slice)
     }
 
-    /// Where the user configured one of these settings otherwise. `None`: nowhere.
+    /// Where the user configured one of these settings to another value. `None`: nowhere.
     pub(crate) fn against(&self, fix: &Fix) -> Option<&'a ConfiguredBy> {
         let mut hits = fix.sets.iter().filter_map(|set| {
             let otherwise = |w: &&&Wish| wished(w, &set.key).is_some_and(|v| v.is_empty() || v != set.value);

@@ -8,6 +8,7 @@
 //! What the plan would change is a finding with the plan's own reason: there is one judgement. Unknown is never fine:
 //! what could not be read is a state of its own. Pure: no file, no clock.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod accept;
 pub mod capability;

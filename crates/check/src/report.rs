@@ -11,19 +11,25 @@ pub const SCHEMA: &str = "ringwise.check";
 /// Additive changes keep it; a removed or changed member raises it.
 pub const VERSION: u32 = 1;
 
+/// The audit of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
+    /// [`SCHEMA`].
     pub schema: String,
+    /// [`VERSION`] of the program that wrote it.
     pub version: u32,
     /// `None`: the host's name is not known.
     pub host: Option<String>,
     /// The capture it was read from. `None`: the host itself was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// Release of the kernel; `None`: not known.
     pub kernel: Option<String>,
+    /// What the host seems to be for, and why.
     pub role: RoleGuess,
     /// The goal that the plan behind it was made for, and where that comes from.
     pub goal: String,
+    /// Where the goal comes from, in words.
     pub goal_from: String,
     /// What limits this host first, in one or two sentences. `None`: nothing does.
     pub first: Option<String>,
@@ -34,6 +40,7 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Accepted ones, with the reason.
     pub accepted: Vec<Accepted>,
+    /// Rules that could not be judged, or not on every interface.
     pub unreadable: Vec<Unreadable>,
     /// Rules that need two samples, of which there are none.
     pub not_evaluated: Vec<String>,
@@ -43,32 +50,39 @@ pub struct Report {
     pub rules: usize,
     /// Between the samples. `None`: there are none.
     pub seconds: Option<f64>,
-    /// Steps of the plan that stands behind the findings. `None`: no plan could be made, `no_plan` says why.
+    /// Steps of the plan that the findings are based on. `None`: no plan could be made; the reason is in `no_plan`.
     pub changes: Option<usize>,
+    /// Why no plan could be made; `None`: there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_plan: Option<String>,
 }
 
+/// What one rule found at one place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
+    /// Id of the rule.
     pub rule: String,
+    /// Severity on this host; it may differ from that of the rule.
     pub severity: Severity,
+    /// Title of the rule.
     pub title: String,
     /// `None`: of the host.
     pub dev: Option<String>,
     /// One line, with the numbers found.
     pub text: String,
-    /// The same as data, where a rule looks for itself. `None`: what the plan would change, whose reasons are `reasons`.
+    /// `text` and `evidence` as data. `None`: the finding is about what the plan would change; see `reasons`.
     #[serde(flatten)]
     pub found: Option<Found>,
     /// What was found, one each.
     pub evidence: Vec<String>,
-    /// Why the plan would change it, each reason once; empty where the rule looks for itself.
+    /// Why the plan would change it, each reason once. Empty where `found` is set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
+    /// Why it matters.
     pub why: String,
+    /// Documentation that the rule is based on.
     pub source: String,
-    /// The `ringwise plan` that mends it. `None`: ringwise cannot.
+    /// The `ringwise plan` command that removes the finding. `None`: ringwise has none.
     pub remedy: Option<String>,
     /// Plain commands, or what else to do.
     pub by_hand: Vec<String>,
@@ -79,9 +93,12 @@ pub struct Finding {
     pub consequences: Vec<Finding>,
 }
 
+/// A finding that the user has accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
+    /// The finding as it would be reported.
     pub finding: Finding,
+    /// The reason in the baseline.
     pub reason: String,
     /// `2027-03-01`: a finding again from the day after.
     pub until: String,
@@ -90,8 +107,11 @@ pub struct Accepted {
 /// A rule that could not be judged in full.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unreadable {
+    /// Id of the rule.
     pub rule: String,
+    /// The interface; `None`: the host.
     pub dev: Option<String>,
+    /// What could not be read: a file, a request or a counter.
     pub what: String,
     /// The permission or kernel that is needed, or why there is no answer.
     pub why: String,
@@ -100,12 +120,14 @@ pub struct Unreadable {
 /// One of several captures that could not be read: it is not judged, and never counted as fine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unopened {
+    /// The file, as the user named it.
     pub file: String,
+    /// What went wrong.
     pub why: String,
 }
 
 impl Report {
-    /// The host's name, where it was given one: the kernel says "(none)" until then.
+    /// The name of the host, if it has one: the kernel reports "(none)" until it is set.
     fn own_name(&self) -> Option<&str> {
         self.host.as_deref().filter(|h| *h != "(none)")
     }
@@ -121,6 +143,7 @@ impl Report {
         }
     }
 
+    /// Findings of this severity, without consequences.
     pub fn count(&self, s: Severity) -> usize {
         self.findings.iter().filter(|f| f.severity == s).count()
     }

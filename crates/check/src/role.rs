@@ -3,6 +3,7 @@
 use ringwise_model::{Fact, Goal, Snapshot};
 use serde::{Deserialize, Serialize};
 
+/// What a host seems to be for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -10,12 +11,14 @@ pub enum Role {
     Forward,
     /// Many connections end here.
     Server,
+    /// Neither is evident.
     NotEvident,
 }
 
 /// A guess, and what it is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleGuess {
+    /// The guess.
     pub role: Role,
     /// In words: `ip_forward=1, 2 interfaces up, 2114 VLANs`.
     pub reason: String,

@@ -5,17 +5,23 @@ use serde::{Deserialize, Serialize};
 use crate::cx::Cx;
 use crate::say::Say;
 
+/// How much a finding matters; ordered from the least to the most severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
+    /// Worth knowing; needs no action.
     Info,
+    /// Costs performance, or may do so.
     Warning,
+    /// Packets are lost, or something does not work at all.
     Error,
 }
 
 impl Severity {
+    /// All severities, the most severe first.
     pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Info];
 
+    /// The name in documents and options.
     pub fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
@@ -54,8 +60,11 @@ pub enum Needs {
 /// `None`: the rule did not apply here.
 pub type Judge = fn(&Cx, &mut Say) -> Option<()>;
 
+/// A rule of the audit, with its documentation.
 pub struct Rule {
+    /// Short id that commands, baselines and documents use: `D01`, `R0.15`.
     pub id: &'static str,
+    /// What it is about, in a few words.
     pub title: &'static str,
     /// Files, requests and counters.
     pub reads: &'static str,
@@ -67,12 +76,15 @@ pub struct Rule {
     pub condition: &'static str,
     /// The usual one; some rules raise or lower it by what they find.
     pub severity: Severity,
+    /// Why it matters; empty: as the rule of the plan with the same id explains it.
     pub why: &'static str,
+    /// Documentation; empty: that of the rule of the plan with the same id.
     pub source: &'static str,
-    /// Arguments of `ringwise plan` that mend it; none: not ours to mend. Words in capitals are filled in.
+    /// Arguments of `ringwise plan` that remove the finding; `None`: ringwise has none. Words in capitals are filled in.
     pub ours: Option<&'static str>,
     /// Plain commands, or what else to do. What must not be touched is only explained.
     pub by_hand: &'static [&'static str],
+    /// How sure its findings are.
     pub confidence: Confidence,
     /// Needs two samples.
     pub rates: bool,
@@ -82,6 +94,7 @@ pub struct Rule {
     pub also: &'static [&'static str],
     /// Costs, milestones and whatever else an expert wants to know.
     pub more: &'static str,
+    /// Judges the host and reports what it finds.
     pub judge: Judge,
 }
 
@@ -107,7 +120,7 @@ impl Rule {
         judge: |_, _| None,
     };
 
-    /// The plan's own words where the plan knows the rule.
+    /// Why the rule matters: its own text, otherwise that of the plan's rule with the same id.
     pub fn why(&self) -> &'static str {
         match ringwise_plan::explain_rule(self.id) {
             Some(t) if self.why.is_empty() => t.why,
@@ -115,6 +128,7 @@ impl Rule {
         }
     }
 
+    /// Documentation that the rule is based on: its own, otherwise that of the plan's rule with the same id.
     pub fn source(&self) -> &'static str {
         match ringwise_plan::explain_rule(self.id) {
             Some(t) if self.source.is_empty() => t.source,

@@ -1,4 +1,4 @@
-//! What a rule says while it looks.
+//! Where a rule reports its findings and what it could not read.
 
 use std::collections::BTreeSet;
 
@@ -149,7 +149,7 @@ impl Draft<'_> {
         self
     }
 
-    /// A plan of ours takes it away, with this on top. Not against what somebody laid down on purpose.
+    /// Adds the plan that removes the finding, unless it would contradict what the user configured.
     pub fn fix(self, cx: &Cx, fix: Fix) -> Self {
         if let Some(said) = cx.wishes.against(&fix) {
             self.0.severity = Severity::Info;

@@ -4,19 +4,25 @@ use std::collections::BTreeMap;
 
 use ringwise_model::{CpuCounter, CpuCounts, CpuId, Dir, IrqId};
 
+/// What was counted between two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Traffic {
+    /// Time between the samples.
     pub seconds: f64,
+    /// By name of the interface.
     pub links: BTreeMap<String, LinkTraffic>,
+    /// CPUs that were online in both samples.
     pub cpus: BTreeMap<CpuId, CpuTraffic>,
     /// Counters of protocols, by the kernel's names (`Udp:RcvbufErrors`): increases.
     pub protocols: BTreeMap<String, u64>,
 }
 
-/// One interface: increases. `None`: not told, or reset in between.
+/// One interface: increases. `None`: not reported, or reset in between.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LinkTraffic {
+    /// Packets received.
     pub rx_packets: Option<u64>,
+    /// Packets sent.
     pub tx_packets: Option<u64>,
     /// Of the link's bits, the busier direction.
     pub line_percent: Option<f64>,
@@ -24,31 +30,45 @@ pub struct LinkTraffic {
     pub counts: BTreeMap<String, u64>,
     /// Of all queues together.
     pub alloc_fail: Option<u64>,
+    /// Receive and transmit queues.
     pub queues: Vec<QueueTraffic>,
     /// Most packets of a receive queue by their mean.
     pub rx_max_over_mean: Option<f64>,
 }
 
+/// One queue: increases. `None`: not known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueueTraffic {
+    /// Direction of the queue.
     pub dir: Dir,
+    /// Number of the queue within its direction.
     pub queue: u32,
+    /// Packets received or sent.
     pub packets: Option<u64>,
+    /// Bytes received or sent.
     pub bytes: Option<u64>,
+    /// Interrupt of its vector.
     pub irq: Option<IrqId>,
+    /// Interrupts of its vector.
     pub interrupts: Option<u64>,
+    /// Packets of all queues of the vector, divided by its interrupts.
     pub packets_per_interrupt: Option<f64>,
     /// The CPU that took most of them.
     pub cpu: Option<CpuId>,
+    /// How often the kernel's watchdog found it stuck.
     pub timeouts: Option<u64>,
 }
 
 /// One CPU, in per cent of the time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CpuTraffic {
+    /// In softirqs, those of ksoftirqd included.
     pub softirq: Option<f64>,
+    /// In interrupt handlers.
     pub irq: Option<f64>,
+    /// Taken by the hypervisor for other guests.
     pub steal: Option<f64>,
+    /// In its ksoftirqd; a part of `softirq`.
     pub ksoftirqd: Option<f64>,
     /// Interrupts of queues: increase.
     pub interrupts: u64,
@@ -57,12 +77,14 @@ pub struct CpuTraffic {
 }
 
 impl CpuTraffic {
+    /// In softirqs and interrupts together, in per cent.
     pub fn busy(&self) -> Option<f64> {
         Some(self.softirq? + self.irq.unwrap_or(0.0))
     }
 }
 
 impl Traffic {
+    /// An increase between the samples as a rate.
     pub fn per_second(&self, n: u64) -> f64 {
         if self.seconds > 0.0 { n as f64 / self.seconds } else { 0.0 }
     }
@@ -80,13 +102,14 @@ impl Traffic {
         self.cpus.iter().filter_map(|(c, cpu)| Some((*c, cpu.counts.get(counter).filter(|n| *n > 0)?))).collect()
     }
 
+    /// Increase of a counter of a protocol; 0 where it is not known.
     pub fn protocol(&self, name: &str) -> u64 {
         self.protocols.get(name).copied().unwrap_or(0)
     }
 
-    /// Share of UDP among received IPv4 packets, in per cent. `None`: too few were received to tell.
+    /// Share of UDP among received IPv4 packets, in per cent. `None`: too few packets were received.
     pub(crate) fn udp_percent(&self) -> Option<f64> {
-        // Datagrams that had no socket or no room were received all the same.
+        // Datagrams without a socket, or without space in its buffer, were received as well.
         let udp: u64 = ["Udp:InDatagrams", "Udp:NoPorts", "Udp:InErrors"].map(|n| self.protocol(n)).iter().sum();
         let all = self.protocol("Ip:InReceives");
         (self.per_second(all) > 100.0).then(|| udp as f64 * 100.0 / all as f64)
@@ -94,10 +117,12 @@ impl Traffic {
 }
 
 impl LinkTraffic {
+    /// Increase of a counter of the interface; 0 where it is not known.
     pub fn count(&self, name: &str) -> u64 {
         self.counts.get(name).copied().unwrap_or(0)
     }
 
+    /// The queues of one direction.
     pub fn of(&self, dir: Dir) -> impl Iterator<Item = &QueueTraffic> {
         self.queues.iter().filter(move |q| q.dir == dir)
     }

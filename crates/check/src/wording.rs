@@ -1,8 +1,8 @@
-//! A step's reason says what will be; a finding says what is. The same judgement in other words.
+//! Texts of findings that are about steps of the plan: the reason of a step describes the future, a finding the present.
 
 use ringwise_knob::Reason;
 
-/// Groups of steps with different reasons that are told in one line; -v and JSON have all of them as evidence.
+/// Groups of steps with different reasons that are shown in one line; -v and JSON list all of them as evidence.
 const TOLD: usize = 2;
 
 /// The reason of one or several steps as a finding about `what` (`queues 4-5`).
@@ -33,7 +33,7 @@ pub(crate) fn finding(reason: &Reason, what: &str, several: bool) -> String {
             format!("XPS of {what} is not for the CPUs that are nearest to {}", by("its interrupt", "their interrupts"))
         }
         R::NoXps { queues } => format!("no XPS on {queues} transmit queues"),
-        // Where its interrupt goes is the plan's, and not so yet.
+        // The CPU of the interrupt is the one of the plan, which is not in effect yet.
         R::OneQueue { helpers, .. } => {
             let help = match helpers.len() {
                 1 => format!("CPU {helpers} could help, the nearest one"),

@@ -11,66 +11,103 @@ use super::words::{count, queues, rate};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum DropFound {
-    /// `each`: since the first sample. `limit`: of the backlog, where it is known.
+    /// Packets were dropped at full backlogs. `each`: since the first sample. `limit`: `None` is unknown.
     BeforeStack {
+        /// Packets dropped at full backlogs.
         per_second: f64,
+        /// By CPU; CPUs that dropped none are not listed.
         each: Vec<(CpuId, u64)>,
+        /// `net.core.netdev_max_backlog`.
         limit: Option<u64>,
     },
+    /// The softirq of a busy CPU often stopped with packets left (`time_squeeze`).
     BudgetUsedUp {
+        /// The CPU.
         cpu: CpuId,
+        /// How often its softirq stopped.
         per_second: f64,
+        /// Share of its time in softirqs.
         softirq_percent: f64,
     },
+    /// The flow limit dropped packets of large flows.
     FlowLimit {
+        /// Packets dropped.
         per_second: f64,
     },
-    /// `counters`: since the first sample, `seconds` ago. `received`: `None` is unknown.
+    /// The NIC lost packets. `counters`: since the first sample, `seconds` ago. `received`: `None` is unknown.
     InNic {
+        /// Packets lost, by the larger of the two counters.
         per_second: f64,
+        /// `rx_missed_errors` and `rx_fifo_errors`, as far as the driver counts them.
         counters: Vec<Grown>,
+        /// Time between the samples.
         seconds: f64,
+        /// Packets received in the same time.
         received: Option<u64>,
     },
+    /// The driver got no memory for receive buffers.
     NoBuffers {
+        /// Buffers that could not be allocated.
         per_second: f64,
     },
-    /// By counter, in a second.
+    /// Frames arrived damaged.
     Damaged {
+        /// Name of the kernel's counter, and its increase per second.
         counters: Vec<(String, f64)>,
     },
+    /// `rx_dropped` grows although no backlog was full, so the packets were probably for no one on this host.
     ForNobody {
+        /// Packets dropped.
         per_second: f64,
     },
+    /// The kernel's watchdog found transmit queues stuck.
     TransmitTimeout {
+        /// Numbers of the transmit queues.
         queues: Vec<u32>,
     },
+    /// Packets were lost at full receive buffers of UDP sockets.
     UdpBuffers {
+        /// Packets lost, IPv4 and IPv6 together.
         per_second: f64,
     },
+    /// Connections were lost at full listen queues.
     ListenQueues {
+        /// The larger of `TcpExt:ListenOverflows` and `TcpExt:ListenDrops`.
         per_second: f64,
     },
-    /// By allowance, in a second.
+    /// Traffic exceeded an allowance of the cloud provider.
     Allowance {
+        /// Name of the driver's counter (`bw_in_allowance_exceeded`), and its increase per second.
         exceeded: Vec<(String, f64)>,
     },
+    /// Queueing disciplines dropped packets.
     QueueDiscipline {
+        /// Packets dropped.
         per_second: f64,
     },
+    /// Softirqs of a CPU are often left to its thread ksoftirqd.
     Ksoftirqd {
+        /// The CPU.
         cpu: CpuId,
+        /// Share of its time in ksoftirqd.
         percent: f64,
     },
-    /// Interrupt time.
+    /// One CPU is much busier with interrupts and softirqs than the others.
     OneCpu {
+        /// The busiest CPU.
         cpu: CpuId,
+        /// Its share of time in softirqs and interrupts.
         percent: f64,
+        /// CPUs that were counted.
         cpus: u32,
+        /// The mean of all these CPUs.
         mean_percent: f64,
     },
+    /// The NIC sends or receives many pause frames.
     PauseFrames {
+        /// Pause frames sent (`tx_pause`).
         sent_per_second: f64,
+        /// Pause frames received (`rx_pause`).
         received_per_second: f64,
     },
 }
@@ -78,7 +115,9 @@ pub enum DropFound {
 /// A counter and by how much it grew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grown {
+    /// The kernel's or driver's name of the counter.
     pub name: String,
+    /// Increase between the samples.
     pub by: u64,
 }
 

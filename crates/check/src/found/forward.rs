@@ -8,72 +8,115 @@ use serde::{Deserialize, Serialize};
 
 use super::words::count;
 
+/// What the rules about forwarding found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum ForwardFound {
+    /// Connections are tracked on a host with a busy CPU.
     TrackingBusyCpu {
+        /// Entries in the connection table (`nf_conntrack_count`).
         connections: u64,
+        /// The busiest CPU.
         cpu: CpuId,
+        /// Its share of time in softirqs and interrupts.
         percent: f64,
     },
+    /// The connection table is nearly full; new connections will be dropped.
     TrackingNearlyFull {
+        /// Entries in the table.
         connections: u64,
+        /// `nf_conntrack_max`.
         most: u64,
     },
+    /// Rules of the old iptables (xtables) are in use.
     IptablesTables {
+        /// Names of the tables, from `/proc/net/ip_tables_names`.
         tables: Vec<String>,
     },
+    /// A router tracks connections without a flowtable, which would let their packets bypass the rules.
     NoFlowtable {
+        /// Entries in the connection table.
         connections: u64,
     },
-    /// 1 is strict, all others are loose.
+    /// Reverse path filtering is on, on a router. 1 is strict, 2 is loose.
     ReversePathFilter {
+        /// The larger one of the interface and of `all`.
         value: u64,
     },
+    /// Packets of a bridge go through the rules of iptables.
     BridgeCallsIptables {
+        /// Name of an interface that is a port of a bridge.
         port: String,
     },
+    /// The device could insert or strip VLAN tags, but this is off.
     VlanOffloadsOff {
+        /// The features that are off, by the kernel's names.
         features: Vec<String>,
+        /// VLAN interfaces above this one.
         vlans: u32,
     },
+    /// A bond distributes flows by MAC addresses only.
     BondHashesLayer2 {
+        /// Members of the bond.
         members: u32,
     },
+    /// RPS is configured on an interface above the device, where it is not needed.
     RpsWithoutQueues {
+        /// The mask, as text.
         mask: String,
     },
-    /// What differs, and the values: `rings`, `512/512` and `1024/512`.
+    /// Members of a bond have different settings: `rings`, `512/512` and `1024/512`.
     MembersDiffer {
+        /// What differs between the members of a bond or bridge, and each value that occurs.
         differs: Vec<(String, Vec<String>)>,
     },
+    /// A virtual function has another queueing discipline than the synthetic device above it (hv_netvsc).
     TwoDisciplines {
+        /// The discipline of the interface.
         here: String,
+        /// The discipline of the device below it.
         below: String,
+        /// Name of the device below it.
         dev: String,
     },
+    /// The driver is not part of this kernel: its module is marked as out of tree.
     ModuleFromElsewhere {
+        /// Name of the module.
         module: String,
     },
+    /// The link runs in half duplex.
     HalfDuplex,
+    /// Energy efficient Ethernet is active, and the goal is latency.
     EnergyEfficientEthernet,
+    /// The interface receives packets for all addresses and is not a port of a bridge.
     Promiscuous,
+    /// The host reassembles IPv4 fragments.
     Fragments {
+        /// Fragments.
         per_second: f64,
     },
-    /// `queues`: `None` is unknown.
+    /// A queueing discipline assigns transmit queues to classes. `queues`: `None` is unknown.
     ClassesOwnQueues {
+        /// The discipline, for example `mqprio`.
         discipline: String,
+        /// Transmit queues of the interface.
         queues: Option<u32>,
     },
+    /// A tunnel is used, and the device does not look into its packets.
     TunnelOffloadOff {
+        /// `vxlan` or `geneve`.
         kind: String,
+        /// Interfaces of this kind.
         interfaces: u32,
     },
+    /// The kernel is older than 3.6 and caches routes by flow.
     RouteCache {
+        /// Its version.
         kernel: String,
     },
+    /// The kernel is older than 4.0 and looks up routes more slowly.
     OldRouteTree {
+        /// Its version.
         kernel: String,
     },
 }

@@ -12,71 +12,116 @@ use super::words::{bytes, count, gts};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum HostFound {
+    /// The device uses fewer PCI Express lanes than it has.
     FewLanes {
+        /// Lanes in use.
         lanes: u32,
+        /// Lanes that the device has.
         most: u32,
     },
+    /// The lanes run slower than the device can.
     SlowLanes {
+        /// The present speed.
         mtps: u32,
+        /// The highest speed of the device.
         most_mtps: u32,
     },
+    /// PCI Express carries less than the ports of the card together.
     LinkTooNarrow {
+        /// The present speed.
         mtps: u32,
+        /// Lanes in use.
         lanes: u32,
+        /// What they carry after encoding and protocol overhead, in one direction.
         carries_mbps: u64,
+        /// Ports of the card that have a link.
         ports: u32,
+        /// Sum of their link speeds.
         needs_mbps: u64,
     },
+    /// The payload of a PCI Express packet is smaller than the device allows.
     SmallPayload {
+        /// MaxPayload in use.
         bytes: u32,
+        /// MaxPayload that the device can do.
         most: u32,
     },
+    /// Read requests of the device are small for the speed of its link.
     SmallReadRequests {
+        /// MaxReadReq in use.
         bytes: u32,
+        /// Speed of the link.
         mbps: u32,
     },
-    /// `None`: unknown.
+    /// The PCI Express link may enter power-saving states (ASPM). `None`: unknown.
     LinkMaySleep {
+        /// The policy of ASPM.
         policy: Option<String>,
     },
+    /// CPUs with queue interrupts have a frequency governor other than `performance`.
     Governor {
+        /// Name of the governor.
         governor: String,
+        /// The CPUs.
         cpus: CpuSet,
     },
+    /// The IOMMU domain of the device is strict, so each unmapping waits for a flush.
     StrictIommu,
+    /// The kernel copies packets through its bounce buffer (swiotlb).
     BounceBuffer {
+        /// Slots in use (`io_tlb_used`).
         slots: u64,
     },
+    /// Automatic NUMA balancing is on, and the goal is latency.
     NumaBalancing {
+        /// `kernel.numa_balancing`.
         value: u64,
     },
+    /// A host with several nodes does not report the node of the device.
     NodeUnknown,
-    /// Names of the kernel's list.
+    /// CPU buffers are cleared at each return to user space, and hardware threads stay vulnerable.
     BuffersCleared {
+        /// Files in `/sys/devices/system/cpu/vulnerabilities`.
         vulnerabilities: Vec<String>,
     },
     /// Packet sockets that take every packet of the interface, or of all of them.
     PacketSockets {
+        /// How many such sockets are open.
         sockets: u32,
+        /// They take the packets of every interface. `false`: of the interface of the finding.
         all_interfaces: bool,
     },
+    /// The NMI watchdog runs on a host with isolated CPUs.
     NmiWatchdog {
+        /// The isolated CPUs.
         isolated: CpuSet,
     },
+    /// The hypervisor takes time from a CPU that handles queue interrupts.
     StolenTime {
+        /// The CPU.
         cpu: CpuId,
+        /// Share of its time that is stolen.
         percent: f64,
     },
+    /// The kernel uses a slow clock although a faster one is available.
     SlowClock {
+        /// The clock in use.
         clock: String,
+        /// A faster clock that is available.
         faster: String,
     },
+    /// Little memory is kept free for allocations in interrupts.
     LittleFreeMemory {
+        /// `vm.min_free_kbytes`, in bytes.
         free_bytes: u64,
+        /// Memory of the host, in bytes.
         of_bytes: u64,
     },
+    /// An XDP program runs in generic mode, after the socket buffer was allocated.
     GenericXdp,
+    /// The CPU, or the hypervisor, lacks flags for fast copies of memory.
     CpuFlagsMissing {
+        /// Names as in `/proc/cpuinfo`.
         flags: Vec<String>,
     },
 }

@@ -8,74 +8,112 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{count, queues};
 
+/// What the rules about interrupts found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum IrqFound {
+    /// All queue interrupts may move, and all are handled by one CPU.
     AllOnOneCpu {
+        /// Queue interrupts of the interface.
         interrupts: u32,
+        /// The CPU that handles them.
         cpu: CpuId,
     },
+    /// RPS sends packets to isolated CPUs.
     RpsReachesIsolated {
+        /// Receive queues whose RPS mask contains isolated CPUs.
         queues: Vec<u32>,
+        /// The isolated CPUs.
         isolated: CpuSet,
     },
-    /// `of`: `rps_cpus`, `xps_cpus` or `irq_cpus`.
+    /// A setting names offline CPUs. `of`: `rps_cpus`, `xps_cpus` or `irq_cpus`.
     OfflineCpu {
+        /// Which setting, by its name in `--set`.
         of: String,
+        /// Queues of which the setting names offline CPUs.
         queues: Vec<u32>,
+        /// The offline CPUs.
         cpus: CpuSet,
     },
+    /// Interrupts are delivered to other CPUs than configured.
     Elsewhere {
+        /// Each of these interrupts.
         interrupts: Vec<Misdelivered>,
     },
+    /// The driver hints at CPUs (`affinity_hint`), and no interrupt is pinned.
     HintsUnused {
+        /// Interrupts with a hint.
         interrupts: u32,
     },
-    /// The busiest one, in times of the mean.
+    /// One vector takes far more interrupts than the others.
     OneVectorBusy {
+        /// Vectors with more than 10 interrupts per second.
         vectors: u32,
+        /// Interrupts of the busiest vector, divided by their mean.
         times: f64,
     },
+    /// A CPU takes very many interrupts of queues.
     ManyInterrupts {
+        /// The CPU.
         cpu: CpuId,
+        /// Its interrupts.
         per_second: f64,
     },
+    /// There is at least one interrupt for each packet.
     InterruptAPacket {
+        /// Interrupts of the receive queues.
         per_second: f64,
+        /// Packets received and sent.
         packets_per_second: f64,
     },
+    /// An interrupt brings so many packets that the ring may overflow.
     LongBatches {
+        /// Packets for each interrupt of this queue.
         packets: f64,
+        /// Number of the receive queue.
         queue: u32,
+        /// Descriptors of its ring.
         ring: u32,
     },
-    /// Each in words: address, what was applied and what is there.
+    /// One text for each setting: address, value that was applied, present value.
     Drift {
+        /// What differs from what was applied.
         settings: Vec<String>,
     },
+    /// The kernel refuses to move interrupts (managed, or without affinity).
     Immovable {
+        /// Interrupts that cannot be moved.
         interrupts: u32,
+        /// All queue interrupts of the interface.
         of: u32,
     },
-    /// `unknown`: vectors of the interface of which the purpose is unknown.
+    /// Receive queues have no known interrupt. `unknown`: vectors of the interface whose purpose is unknown.
     NoInterruptKnown {
+        /// Receive queues without a known interrupt.
         queues: Vec<u32>,
+        /// How many there are.
         unknown: u32,
     },
+    /// The NAPI threads of queues are not pinned.
     ThreadsAnywhere {
+        /// Numbers of the queues.
         queues: Vec<u32>,
     },
+    /// Receive and transmit interrupt of a queue number are handled by different cores.
     PairsApart {
+        /// Numbers of the queues.
         queues: Vec<u32>,
     },
 }
 
-/// An interrupt that is delivered elsewhere than it was asked for.
+/// An interrupt that is delivered to another CPU than configured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Misdelivered {
-    /// `None`: it has none.
+    /// Its name in `/proc/interrupts`. `None`: it has none.
     pub name: Option<String>,
+    /// CPUs that were configured (`smp_affinity`).
     pub asked: CpuSet,
+    /// CPUs where it is delivered (`effective_affinity`).
     pub goes_to: CpuSet,
 }
 

@@ -6,46 +6,75 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{bytes, list, queues, rate};
 
+/// What the rules about moderation, rings and offloads found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum ModerationFound {
+    /// `rx-usecs` is configured, but adaptive moderation overwrites it.
     AdaptiveOverwrites,
+    /// The queues of an interface have different values of `rx-usecs`.
     QueuesDiffer {
+        /// The values that occur, in microseconds.
         rx_usecs: Vec<u32>,
     },
+    /// `rx-frames` is 1: each frame raises an interrupt, whatever `rx-usecs` is.
     InterruptAFrame {
+        /// `rx-usecs`, in microseconds.
         rx_usecs: u32,
     },
+    /// Interrupts are to be deferred, but without a time the deferral has no effect.
     DeferralWithoutTime {
+        /// `napi_defer_hard_irqs`.
         defer_hard_irqs: u32,
     },
+    /// A time for deferral is set, but no interrupt is deferred.
     TimeWithoutDeferral {
+        /// `gro_flush_timeout`, in nanoseconds.
         gro_flush_timeout_ns: u64,
     },
+    /// A time for suspension is set on queues whose interrupts are not deferred.
     SuspensionWithoutDeferral {
+        /// Numbers of the queues.
         queues: Vec<u32>,
     },
+    /// The NIC loses packets at a ring that could be larger, while no CPU is busy.
     RingTooSmall {
+        /// Packets lost (`rx_missed_errors`).
         lost_per_second: f64,
+        /// Descriptors of the receive ring.
         ring: u32,
+        /// The largest ring of the device.
         most: u32,
     },
+    /// The receive buffers do not fit into a cache that their queues share.
     RingsLargerThanCache {
+        /// Receive queues that share the cache.
         queues: u64,
+        /// Descriptors of each ring.
         ring: u32,
+        /// Their buffers together, as estimated from ring and MTU.
         buffers_bytes: u64,
+        /// Size of the cache.
         cache_bytes: u64,
     },
+    /// Generic receive offload is off.
     GroOff,
+    /// Large receive offload is on, on a host that forwards.
     LroOn,
-    /// Names of the kernel.
+    /// Offloads are off that the device supports.
     OffloadsOff {
+        /// The features that are off.
         features: Vec<String>,
     },
+    /// Copies of sent data bypass the cache (`tx-nocache-copy`).
     NoCacheCopy,
+    /// Headers and data of received packets are in separate buffers (`tcp-data-split`).
     DataSplit,
+    /// Pause frames are on, on a router.
     PauseFramesOn {
+        /// Received pause frames are obeyed.
         rx: bool,
+        /// Pause frames are sent.
         tx: bool,
     },
 }

@@ -9,83 +9,135 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{count, queues};
 
+/// What the rules about RSS found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum RssFound {
-    /// `busy_percent` of `cpu`, which serves one of the queues.
+    /// There are fewer queues than near cores, and a CPU that serves one of them is busy.
     FewQueuesBusy {
+        /// Receive queues in use.
         queues: u32,
+        /// Physical cores on the node of the device.
         near_cores: u32,
+        /// The busiest CPU that serves one of the queues.
         cpu: CpuId,
+        /// Its share of time in softirqs and interrupts.
         busy_percent: f64,
     },
+    /// There are more queues than physical cores near the device.
     MoreQueuesThanCores {
+        /// Receive queues in use.
         queues: u32,
+        /// Physical cores on the node of the device.
         near_cores: u32,
     },
+    /// There are more queues than CPUs.
     MoreQueuesThanCpus {
+        /// Receive queues in use.
         queues: u32,
+        /// Online CPUs.
         cpus: u32,
     },
+    /// There are more queues than CPUs near the device.
     MoreQueuesThanNearCpus {
+        /// Receive queues in use.
         queues: u32,
+        /// CPUs on the node of the device.
         near_cpus: u32,
     },
+    /// Much traffic is UDP, whose ports are not hashed, so that all flows between two hosts share a queue.
     UdpByAddresses {
+        /// Share of UDP in the received packets.
         udp_percent: f64,
     },
+    /// The RSS table gives a queue clearly more entries than others.
     TableUneven {
+        /// The queue with most entries.
         queue: u32,
+        /// Its entries.
         entries: u32,
+        /// Entries of the table.
         of: u32,
-        /// That the table names.
+        /// Queues that the table names.
         queues: u32,
     },
+    /// The RSS table does not name some of the queues, so they receive no flows.
     QueuesWithoutEntries {
+        /// The queues without entries.
         queues: Vec<u32>,
+        /// Receive queues in use.
         of: u32,
+        /// Queues that the table names.
         named: u32,
     },
+    /// The RSS table has few entries for each queue, so it cannot be even.
     TableSmall {
+        /// Entries of the table.
         entries: u32,
+        /// Receive queues in use.
         queues: u32,
     },
-    /// As the plan says it.
+    /// The plan cannot use fewer queues because of a flow rule.
     FewerRefused {
+        /// What prevents the plan from reducing the number of queues.
         obstacle: Obstacle,
     },
-    /// The busiest one, in times of the mean.
+    /// One receive queue takes far more packets than the others.
     FlowsUneven {
+        /// Packets of the busiest queue, divided by the mean.
         times: f64,
+        /// Receive queues that were counted.
         queues: u32,
     },
+    /// The hash key consists of zeros.
     KeyOfZeros,
+    /// The hash key repeats a short pattern, so flows spread less evenly.
     KeyRepeats {
+        /// The pattern, in hexadecimal.
         bytes: String,
     },
+    /// The hash brings the two directions of a connection to different queues, on a host that tracks connections.
     TwoQueuesAConnection {
+        /// Entries in the connection table.
         tracked: u64,
     },
+    /// Flow rules are configured, but the feature `ntuple` is off.
     RulesConfiguredFeatureOff,
+    /// The device has flow rules, but the feature `ntuple` is off.
     RulesFeatureOff {
+        /// Flow rules of the device.
         rules: u32,
     },
+    /// A flow rule names an RSS context that does not exist.
     RuleToGoneContext {
+        /// Location of the rule.
         location: u32,
+        /// The flow that the rule matches, as text.
         flow: String,
+        /// Number of the context.
         context: u32,
     },
+    /// A flow rule names a queue that does not exist.
     RuleToGoneQueue {
+        /// Location of the rule.
         location: u32,
+        /// The flow that the rule matches, as text.
         flow: String,
+        /// The queue that the rule names.
         queue: u32,
+        /// Receive queues in use.
         of: u32,
     },
+    /// The driver steers flows by itself, and TCP segments arrive out of order.
     OwnSteeringReorders {
+        /// Segments out of order.
         per_second: f64,
     },
+    /// A virtual function can have fewer queues than the host has CPUs.
     FunctionFewQueues {
+        /// The largest number of queues.
         most: u32,
+        /// Online CPUs.
         cpus: u32,
     },
 }

@@ -8,34 +8,53 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{count, queues};
 
+/// What the rules about the software path found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum SoftFound {
-    /// Sysctls and their values, in microseconds.
+    /// Busy polling is on for all sockets. Values are in microseconds.
     BusyPolling {
+        /// Name of the sysctl, and its value.
         values: Vec<(String, String)>,
     },
+    /// The transmit queue of the interface is long.
     LongQueue {
+        /// `txqueuelen`.
         packets: u64,
+        /// Its root discipline.
         discipline: String,
     },
+    /// One queueing discipline serves all transmit queues, with one lock.
     OneDiscipline {
+        /// Its root discipline.
         discipline: String,
+        /// Transmit queues of the interface.
         queues: u32,
     },
+    /// One shaper serves all transmit queues of a link with 10 Gb/s or more, with one lock.
     Shaper {
+        /// Its root discipline.
         discipline: String,
+        /// Transmit queues of the interface.
         queues: u32,
+        /// Speed of the link.
         mbps: u32,
     },
+    /// The byte queue limit does not allow two full frames.
     ByteLimitsLow {
+        /// Transmit queues with such a limit.
         queues: Vec<u32>,
     },
+    /// A CPU gets many packets by RPS, and its backlog is short.
     ShortBacklog {
+        /// The CPU.
         cpu: CpuId,
+        /// `net.core.netdev_max_backlog`, in packets.
         places: u64,
     },
+    /// Packets get their time stamp before RPS although a packet socket wants stamps.
     StampsBeforeRps {
+        /// Open packet sockets.
         packet_sockets: u32,
     },
 }

@@ -8,54 +8,86 @@ use serde::{Deserialize, Serialize};
 
 use super::words::{count, queues};
 
+/// What the rules about RPS, RFS and XPS found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "code", content = "facts", rename_all = "snake_case")]
 pub enum SteerFound {
-    /// To the CPUs of the interrupts, which are busy.
+    /// RPS sends packets to the CPUs of the interrupts, which are busy.
     RpsToOwnCpu {
+        /// Receive queues with such a mask.
         queues: Vec<u32>,
+        /// The CPUs.
         cpus: CpuSet,
     },
+    /// RPS sends packets to another node.
     RpsToOtherNode {
+        /// Receive queues with such a mask.
         queues: Vec<u32>,
+        /// The CPUs of another node.
         cpus: CpuSet,
     },
+    /// RPS sends packets to the second hardware thread of the core that handles the interrupt.
     RpsToSibling {
+        /// Receive queues with such a mask.
         queues: Vec<u32>,
+        /// The second hardware threads.
         cpus: CpuSet,
     },
-    /// `share`: what each queue should hold.
+    /// The flow tables of the queues do not match the host's table. `share`: entries that each queue should have.
     RfsShares {
+        /// Receive queues with a flow table.
         queues: u32,
+        /// Entries of all these tables together.
         flows: u64,
+        /// Entries of the host's table (`rps_sock_flow_entries`).
         entries: u32,
+        /// Entries of the host's table, divided by the queues.
         share: u32,
     },
+    /// The host has a flow table, and no queue has one: RFS is off.
     RfsTableAlone {
+        /// `rps_sock_flow_entries`.
         entries: u32,
     },
+    /// Queues have flow tables, and the host has none: RFS is off.
     RfsQueuesAlone,
+    /// RFS is on, on a host that forwards.
     RfsOnRouter {
+        /// `rps_sock_flow_entries`.
         entries: u32,
     },
+    /// The flow table is small for the number of sockets.
     RfsTableSmall {
+        /// `rps_sock_flow_entries`.
         entries: u32,
+        /// TCP sockets in use.
         sockets: u64,
     },
+    /// The driver supports accelerated RFS, but the feature `ntuple` is off.
     AcceleratedRfsOff {
+        /// Name of the driver.
         driver: String,
     },
+    /// Some CPUs are in no XPS mask, although others are.
     CpusWithoutXps {
+        /// These CPUs.
         cpus: CpuSet,
     },
+    /// One transmit queue sends most of the traffic.
     OneTransmitQueue {
+        /// Number of the transmit queue.
         queue: u32,
+        /// Transmit queues of the interface.
         of: u32,
+        /// Its share of the bytes sent.
         percent: u64,
     },
+    /// Interfaces that appear later get RPS (`net.core.rps_default_mask`).
     RpsForNewQueues {
+        /// The default mask.
         mask: CpuSet,
     },
+    /// Backlogs overflow, and the flow limit is on for no CPU.
     NoFlowLimit,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers in words.
+//! Numbers as text.
 
 use ringwise_model::CpuId;
 
@@ -15,7 +15,7 @@ pub(crate) fn count(n: u64) -> String {
     out
 }
 
-/// A rate in whole numbers; below one with decimals, as nothing that happened is 0.
+/// A rate in whole numbers; below 1 with decimals, so that what happened is never shown as 0.
 pub(crate) fn rate(per_second: f64) -> String {
     if per_second > 0.0 && per_second < 1.0 { format!("{per_second:.2}") } else { count(per_second.round() as u64) }
 }
@@ -44,7 +44,7 @@ pub(crate) fn gts(mtps: u32) -> String {
     }
 }
 
-/// KB or MB of bytes.
+/// A number of bytes in KB or MB.
 pub(crate) fn bytes(n: u64) -> String {
     if n >= 10 << 20 { format!("{} MB", n >> 20) } else { format!("{} KB", n >> 10) }
 }

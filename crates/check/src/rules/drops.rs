@@ -101,7 +101,7 @@ pub(super) static RULES: &[Rule] = &[
         judge: |cx, say| {
             cx.each_rate(say, |_, l, t, say| {
                 let missed = l.counts.get("rx_missed_errors");
-                // igb counts by queue what had no descriptor there, and tells the sum as this.
+                // igb counts packets without a descriptor by queue, and reports the sum in this counter.
                 let fifo = l.counts.get("rx_fifo_errors");
                 let n = missed.max(fifo)?;
                 if *n > 0 {

@@ -361,7 +361,7 @@ pub(super) static RULES: &[Rule] = &[
                 cx.i.extra
                     .vulnerabilities
                     .iter()
-                    // l1tf says so of guests only.
+                    // For l1tf this text is about guests only.
                     .filter(|(_, v)| v.contains("Clear CPU buffers") && v.contains("SMT vulnerable"))
                     .map(|(k, _)| k.as_str())
                     .collect();
@@ -547,7 +547,7 @@ pub(super) static RULES: &[Rule] = &[
             }
             let flags = say.take(cx.i.extra.file("/proc/cpuinfo"))?;
             let has = |f: &str| flags.split_ascii_whitespace().any(|w| w == f);
-            // Other architectures have other words.
+            // Other architectures have other flags.
             if !has("fpu") || !has("sse2") {
                 return None;
             }

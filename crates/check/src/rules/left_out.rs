@@ -1,8 +1,12 @@
 //! Rules of the catalogue that are not judged.
 
+/// A rule that ringwise deliberately does not judge.
 pub struct LeftOut {
+    /// The id that it would have.
     pub id: &'static str,
+    /// What it would be about.
     pub title: &'static str,
+    /// Why it is not judged.
     pub why: &'static str,
 }
 
@@ -10,6 +14,7 @@ const fn left(id: &'static str, title: &'static str, why: &'static str) -> LeftO
     LeftOut { id, title, why }
 }
 
+/// In the order of the catalogue.
 pub const LEFT_OUT: &[LeftOut] = &[
     left(
         "D08",

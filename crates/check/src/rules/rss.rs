@@ -40,7 +40,7 @@ fn left_out<'a>(cx: &Cx<'a>, rule: &str) -> BTreeSet<&'a str> {
     all.filter_map(|l| l.setting.dev()).collect::<BTreeSet<_>>()
 }
 
-/// Drivers that are known to have a symmetric hash; the kernel does not tell which could.
+/// Drivers that are known to support a symmetric hash; the kernel does not report this.
 pub(crate) const SYMMETRIC: &[&str] = &["ice", "iavf"];
 
 /// Queues that this driver's table can name, where that is fewer than it may have.

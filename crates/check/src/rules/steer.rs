@@ -166,7 +166,7 @@ pub(super) static RULES: &[Rule] = &[
                     other.remove(at);
                     other.intersection(mask)
                 });
-                // One queue of a single core has nobody else to help it.
+                // With one queue and a single core there is no other CPU for RPS.
                 if !list.is_empty() && cx.near(n).len() > 2 {
                     say.found(SteerFound::RpsToSibling { queues: list, cpus }).fix_planned(cx, Family::RpsCpus);
                 }
