@@ -1,4 +1,4 @@
-//! Why nothing was done.
+//! Why nothing was changed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,11 @@ use crate::Holder;
 /// A setting that is not what the plan found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Moved {
+    /// Which setting.
     pub address: Address,
-    /// What the plan (or we, when it was last written) had seen.
+    /// The value that the plan found, or that ringwise wrote last.
     pub expected: Fact<Setting>,
+    /// The present value; absent where the device or queue does not have the setting.
     pub now: Fact<Setting>,
 }
 
@@ -25,45 +27,123 @@ pub struct Moved {
 #[non_exhaustive]
 pub enum Refusal {
     /// Another run holds the lock.
-    Locked { pid: Option<u32>, path: PathBuf, holder: Box<Holder> },
+    Locked {
+        /// Process that holds the lock; `None`: not known.
+        pid: Option<u32>,
+        /// The lock file.
+        path: PathBuf,
+        /// What it noted about itself in the lock file.
+        holder: Box<Holder>,
+    },
     /// A run with another state directory, or another view of it, changes the interfaces of this network namespace.
-    /// `pid`: of the process that began; none: not of our PID namespace.
-    Elsewhere { pid: Option<u32>, uid: u32, socket: String },
+    /// `pid`: the process that began; `None`: it is in another PID namespace.
+    Elsewhere {
+        /// Process that holds the socket.
+        pid: Option<u32>,
+        /// User of that process.
+        uid: u32,
+        /// Name of the abstract socket that serves as the lock of this network namespace.
+        socket: String,
+    },
     /// A transaction waits for its confirmation, and its guard is gone.
-    OnTrial { transaction: u64 },
-    /// Nobody would put it back if this process died.
-    NoGuard { why: String },
-    /// A run of this boot was killed half-way.
-    Unfinished { transaction: u64 },
-    /// Of this boot, but written by a version whose journals we cannot read, or damaged. `undo`: what it carries for
-    /// this case.
-    Newer { transaction: u64, why: String, path: PathBuf, undo: Vec<String>, damaged: bool },
-    /// A capture is no host.
+    OnTrial {
+        /// Number of that transaction.
+        transaction: u64,
+    },
+    /// There is no guard that would put everything back if this process died.
+    NoGuard {
+        /// Why the guard could not be started or armed.
+        why: String,
+    },
+    /// A run of this boot was killed before its end.
+    Unfinished {
+        /// Number of that transaction.
+        transaction: u64,
+    },
+    /// A journal of this boot is damaged, or was written by a version whose journals this one cannot read.
+    Newer {
+        /// Number of that transaction.
+        transaction: u64,
+        /// Which version wrote it, or what is damaged.
+        why: String,
+        /// Its journal.
+        path: PathBuf,
+        /// Commands that undo it, as its first line carries them.
+        undo: Vec<String>,
+        /// The journal is damaged, so the commands may be as well.
+        damaged: bool,
+    },
+    /// The host is a capture, which cannot be changed.
     Recorded,
     /// A device of the request is not there.
-    Vanished { device: String },
-    /// Settings that are not what the plan found.
-    Changed { moved: Vec<Moved> },
-    /// What is there now cannot be read, so it could not be put back.
-    Unreadable { address: Address, why: String },
-    /// The steps name something that does not exist and that no step before makes.
-    NotThere { address: Address },
+    Vanished {
+        /// The device, as the request names it.
+        device: String,
+    },
+    /// Settings differ from what the plan found.
+    Changed {
+        /// All such settings.
+        moved: Vec<Moved>,
+    },
+    /// The present value cannot be read, so it could not be put back.
+    Unreadable {
+        /// Which setting.
+        address: Address,
+        /// Why it cannot be read.
+        why: String,
+    },
+    /// The steps name something that does not exist and that no earlier step creates.
+    NotThere {
+        /// Which setting.
+        address: Address,
+    },
     /// A setting of a newer version.
-    Unknown { text: String },
+    Unknown {
+        /// The setting as that version wrote it.
+        text: String,
+    },
     /// `/proc` or `/sys` cannot be written.
     ReadOnly,
-    /// No journal, no change.
-    State { path: PathBuf, why: String },
-    /// It would interrupt the way in, or may. `ways` in words; `force`, `trial`: what was given already.
-    ControlPath { addresses: Vec<Address>, ways: Vec<String>, force: bool, trial: bool },
-    /// A sleep of 10 ms did not return from them within 2 s, and their timer interrupts did not go on.
-    DeafCpus { cpus: CpuSet },
-    /// It would cut a bond off.
-    LastMember { address: Address, why: String },
+    /// The journal cannot be written, and without it nothing is changed.
+    State {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        why: String,
+    },
+    /// It would, or may, interrupt the connection of the user.
+    ControlPath {
+        /// Settings that would interrupt it.
+        addresses: Vec<Address>,
+        /// Each interface over which the user is connected, with the reason.
+        ways: Vec<String>,
+        /// `--force` was given.
+        force: bool,
+        /// A trial was requested.
+        trial: bool,
+    },
+    /// A sleep of 10 ms on these CPUs did not return within 2 s, and their timer interrupts stood still.
+    DeafCpus {
+        /// These CPUs.
+        cpus: CpuSet,
+    },
+    /// It would take the link of the last member of a bond down.
+    LastMember {
+        /// The setting that would do so.
+        address: Address,
+        /// Which bond, and why.
+        why: String,
+    },
     /// `rollback ID`: there is no transaction with this number.
-    UnknownTransaction { transaction: u64 },
-    /// `rollback ID`, `confirm`: it is there, and there is nothing to undo or to decide.
-    NoTransaction { why: String },
+    UnknownTransaction {
+        /// The number that was given.
+        transaction: u64,
+    },
+    /// `rollback ID`, `confirm`: the transaction exists, and there is nothing to undo or to decide.
+    NoTransaction {
+        /// What is the case instead.
+        why: String,
+    },
 }
 
 impl Refusal {
@@ -183,22 +263,28 @@ pub(crate) fn fact_text(fact: &Fact<Setting>) -> String {
     }
 }
 
-/// No [`crate::Outcome`]: nothing was changed.
+/// Why there is no [`crate::Outcome`]. Nothing was changed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
+    /// Refused before anything was touched. A later attempt may succeed.
     Refused(Box<Refusal>),
     /// The host could not be read at all.
     Discover(ringwise_discover::Error),
     /// A file of the state directory could not be read.
     State {
+        /// The file or directory.
         path: PathBuf,
+        /// The system's reason.
         source: std::io::Error,
     },
-    /// A file of the state directory is not what was written. `then`: what its user can do.
+    /// A file of the state directory differs from what was written. `then`: what the user can do.
     Damaged {
+        /// The file.
         path: PathBuf,
+        /// What is wrong with it, for example its checksum.
         why: String,
+        /// A sentence about the way out.
         then: &'static str,
     },
 }
@@ -213,6 +299,7 @@ impl Error {
         }
     }
 
+    /// The refusal, if this is one.
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(r) => Some(r),
@@ -253,7 +340,7 @@ impl std::error::Error for Error {
 /// Why a setting was not written.
 #[derive(Debug)]
 pub(crate) enum NotWritten {
-    /// The write failed: its errno tells how the kernel judged the value.
+    /// The write failed. Its errno shows why the kernel refused the value.
     Write(ringwise_sys::Error),
     /// A reading that the write needs failed: its errno does not concern the value, so nothing is learned from it.
     Read(Unread),

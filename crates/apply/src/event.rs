@@ -1,4 +1,4 @@
-//! What happens, as it happens, for those who watch.
+//! What happens during a transaction, as it happens.
 
 use std::time::Duration;
 
@@ -9,89 +9,129 @@ use crate::Failure;
 /// Where in the transaction an [`Event`] belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
+    /// The steps of the request.
     Apply,
-    /// Putting right what a step moved without being asked to.
+    /// Restoring settings that a step changed as a side effect.
     SideEffect,
+    /// Settings are put back to what they were at the start.
     PutBack,
 }
 
-/// One thing that happened. A program that renders them must pass over those it does not know.
+/// One thing that happened. A program that shows events must ignore those that it does not know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
     /// The journal is on disk; writes follow.
     Begun {
+        /// Number of the transaction.
         transaction: u64,
+        /// Steps that follow.
         steps: usize,
     },
-    /// A sentence worth showing: an old journal closed, a device that has another name now.
+    /// A sentence for the user: an old journal was closed, a device has another name now.
     Note {
+        /// The sentence, without a full stop.
         text: String,
     },
     /// A write is about to happen.
     Writing {
+        /// Where in the transaction this happens.
         phase: Phase,
+        /// What is written.
         setting: Setting,
     },
-    /// Nothing to write: it is so.
+    /// The setting has this value already, so nothing is written.
     AlreadySo {
+        /// Where in the transaction this happens.
         phase: Phase,
+        /// The value that was found already.
         setting: Setting,
     },
-    /// Written and read back; `now` is what the kernel kept, `how` how that compares.
+    /// The setting was written and read back.
     Done {
+        /// Where in the transaction this happens.
         phase: Phase,
+        /// What was written.
         setting: Setting,
+        /// What was read back.
         now: Setting,
+        /// How the two compare.
         how: Match,
+        /// From the write until it was read back.
         took: Duration,
     },
-    /// The kernel said no for good and the step allows it.
+    /// The kernel refused the value for good, and the step allows this.
     Refused {
+        /// Where in the transaction this happens.
         phase: Phase,
+        /// What was to be written.
         setting: Setting,
+        /// What the kernel answered.
         failure: Failure,
     },
-    /// Accepted, not kept, and the step allows it.
+    /// The value was accepted and is not in effect, and the step allows this.
     Ignored {
+        /// Where in the transaction this happens.
         phase: Phase,
+        /// What was written.
         setting: Setting,
+        /// What was read back; `None`: not known.
         now: Option<Setting>,
     },
+    /// A write failed, and everything is put back.
     Failed {
+        /// Where in the transaction this happens.
         phase: Phase,
+        /// What the kernel answered.
         failure: Failure,
     },
+    /// A step took down the link, and the transaction waits for it.
     LinkWait {
+        /// Name of the interface.
         dev: String,
     },
+    /// The link is up again.
     LinkBack {
+        /// Name of the interface.
         dev: String,
+        /// How long the wait took.
         took: Duration,
     },
-    /// Its link is back; the bond does not use it yet.
+    /// The link is up again, and the bond does not use it yet.
     BondWait {
+        /// Name of the member.
         dev: String,
+        /// Name of the bond.
         bond: String,
     },
+    /// The bond uses its member again.
     BondBack {
+        /// Name of the member.
         dev: String,
+        /// Name of the bond.
         bond: String,
+        /// How long the wait took.
         took: Duration,
     },
-    /// After refusals the rest was planned again: `steps` are left to do.
+    /// The rest was planned again after refusals; `steps` follow.
     Replanned {
+        /// How many.
         steps: usize,
     },
-    /// The steps are over; everything that was touched is put back.
+    /// The steps have ended, and everything that was touched is being put back.
     PuttingBack {
+        /// The failure or the signal.
         why: String,
     },
-    /// All was discovered again. `ok` of `of` settings are as they should be.
+    /// The host was discovered again and compared.
     Verified {
+        /// Where in the transaction this happens.
         phase: Phase,
+        /// Settings that match.
         ok: usize,
+        /// Settings that were compared.
         of: usize,
+        /// Settings that the kernel accepted and that take effect with the next interrupt. They count as matching.
         pending: Vec<Address>,
     },
 }

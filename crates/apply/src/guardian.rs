@@ -1,4 +1,4 @@
-//! What the applier and its guard know of each other.
+//! The interface between the applying process and its guard.
 
 use std::fmt::Debug;
 use std::os::fd::BorrowedFd;
@@ -21,27 +21,30 @@ pub trait Guardian: Debug + Send + Sync {
 pub struct Job<'a> {
     /// The state directory with the journal.
     pub dir: &'a Path,
-    /// The lock, to be shared.
+    /// The lock, which the guard shares.
     pub lock: OpenLock<BorrowedFd<'a>>,
+    /// Number of the transaction, whose journal the guard reads.
     pub transaction: u64,
 }
 
-/// The applier's end of a guard. Dropped without a word it means death.
+/// The applier's connection to its guard. If it is dropped without [`done`](Armed::done), the guard treats the applier as
+/// dead.
 pub trait Armed {
+    /// Whether the guard is alive and has not taken over.
     fn is_there(&mut self) -> bool;
-    /// The journal has its header on disk. When this returns the guard has it in memory, and the first write may come.
+    /// The journal has its header on disk. When this returns the guard has read it, and the first write may follow.
     fn begun(&mut self) -> Result<(), String>;
-    /// The transaction has an end on disk. `on_trial`: the guard stays; else it is waited for, within bounds.
+    /// The transaction has an end on disk. `on_trial`: the guard stays. Otherwise this waits for its end, for a limited time.
     fn done(&mut self, on_trial: bool) -> Result<(), String>;
-    /// What is worth saying about it.
+    /// A sentence about the guard for the user, if there is one.
     fn note(&self) -> Option<String> {
         None
     }
-    /// What to call whenever something is done. None: it needs no signs of life.
+    /// What to call after every action. `None`: the guard needs no signs of life.
     fn sign_of_life(&self) -> Option<SignOfLife> {
         None
     }
-    /// Why it is not there, or does not answer.
+    /// Why the guard is gone or does not answer.
     fn lost(&mut self) -> Lost {
         Lost::Died
     }
@@ -51,14 +54,15 @@ pub trait Armed {
 pub trait Watched {
     /// Waits at most this long for something new.
     fn look(&mut self, wait: Duration) -> Seen;
-    /// Tells the applier that what was seen is taken note of.
+    /// Acknowledges to the applier what was seen.
     fn answer(&mut self);
-    /// Its process, and what keeps that from giving a sign of life.
+    /// Process of the applier, and what keeps it from giving a sign of life.
     fn halted(&self) -> (Option<u32>, Halt);
-    /// Tells the applier that nothing it does counts any more.
+    /// Tells the applier that the guard has taken over.
     fn take_over(&mut self);
 }
 
+/// What the guard sees of the applier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// Nothing new.
@@ -67,14 +71,16 @@ pub enum Seen {
     Alive,
     /// The journal has its header.
     Begun,
+    /// The transaction has an end on disk.
     Done {
+        /// It waits for its confirmation, so the guard stays.
         on_trial: bool,
     },
-    /// And how that is known.
+    /// The applier died; the text says how that is known.
     Died(String),
 }
 
-/// A guard that is let go when nothing comes of the transaction.
+/// A guard that is released when the transaction does not take place.
 pub(crate) struct Sent(pub Option<Box<dyn Armed>>);
 
 impl Sent {
@@ -85,7 +91,7 @@ impl Sent {
 
 impl Drop for Sent {
     fn drop(&mut self) {
-        // In a panic it is left to notice the death by itself.
+        // After a panic the guard notices the end of the process by itself.
         if let Some(guard) = self.0.as_mut().filter(|_| !std::thread::panicking()) {
             let _ = guard.done(false); // there is nothing that it could miss
         }

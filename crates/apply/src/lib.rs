@@ -16,6 +16,7 @@
 //! (DESIGN section 2). It does not decide what is good for a host; it gets steps and does them.
 //! Steps that interrupt the way in, or a bond's last member, are refused here, for every caller.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod adopt;
 mod anew;

@@ -1,4 +1,4 @@
-//! What came of a transaction, to the last setting.
+//! The result of a transaction, setting by setting.
 
 use ringwise_knob::{Address, Hand, Setting, live, offline};
 use ringwise_model::{CpuSet, Fact, Snapshot};
@@ -11,27 +11,29 @@ use crate::lives::cpus_text;
 pub(crate) const SCHEMA: &str = "ringwise.outcome";
 pub(crate) const VERSION: u32 = 1;
 
+/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Everything was so already; nothing was written, there is no journal.
+    /// Every setting had its value already. Nothing was written, and there is no journal.
     NothingToDo,
     /// Kept. Single settings may have been refused or ignored where the steps allow it.
     Applied,
-    /// Failed or stopped; the host is as before.
+    /// It failed or was stopped; the host is as before.
     PutBack,
-    /// [`crate::recover`]: the host is as it was before the transaction that had been cut short.
+    /// [`crate::recover`]: the host is as it was before the transaction that had been interrupted.
     Recovered,
-    /// Failed or stopped, and not all of it could be put back.
+    /// It failed or was stopped, and not all of it could be put back.
     PutBackIncomplete,
 }
 
-/// A write that did not do, in full.
+/// A write that failed, with everything that is known about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What was to be written. None: stopped from outside, or the journal could not be written.
+    /// What was to be written. `None`: the run was stopped by a signal, or the journal could not be written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<Setting>,
+    /// Its number; `None`: not an error of the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
     /// The errno's name and the kernel's own words.
@@ -44,64 +46,78 @@ pub struct Failure {
     /// What was written to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// It was given up after its time: the call may still take effect.
+    /// The call exceeded its deadline. It may still take effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
 }
 
 impl Failure {
-    /// Of no single setting, and without the kernel's word.
+    /// A failure of no single setting, and without an errno.
     pub(crate) fn new(words: impl Into<String>, meaning: impl Into<String>) -> Self {
         let (words, meaning) = (words.into(), meaning.into());
         Self { setting: None, errno: None, words, meaning, path: None, data: None, late: false }
     }
 }
 
+/// A setting that the driver rounded or limited.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Adjusted {
+    /// The value that was requested.
     pub asked: Setting,
+    /// The value that the driver uses.
     pub kept: Setting,
 }
 
+/// A setting that the kernel or driver refused, where the step allows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
+    /// The value that was requested.
     pub asked: Setting,
+    /// What the kernel answered.
     pub failure: Failure,
 }
 
+/// A setting that was accepted without an error and is not in effect, where the step allows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ignored {
+    /// The value that was requested.
     pub asked: Setting,
+    /// The value that was read back.
     pub now: Fact<Setting>,
 }
 
-/// Something else was set in the place of what was asked.
+/// Another value was set in place of the requested one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Instead {
+    /// The value that was requested first.
     pub asked: Setting,
-    /// What took its place: in `applied`, or so already.
+    /// The value that took its place. It is in `applied` or was set already.
     pub kept: Setting,
-    /// Why it did not do.
+    /// Why the requested value was not kept.
     pub failure: Failure,
 }
 
-/// A setting that is not as it was at the start, and how to finish by hand.
+/// A setting that differs from the start, and the command that restores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotPutBack {
+    /// Which setting.
     pub address: Address,
+    /// The value at the start.
     pub was: Setting,
+    /// The present value.
     pub now: Fact<Setting>,
+    /// Why it could not be restored.
     pub why: String,
-    /// None where what it names does not exist now (a queue, a vector).
+    /// The command that restores it. `None`: the queue or vector that it names does not exist now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// CPUs that it names and that are offline: once they are back the rest can be restored.
+    /// Offline CPUs that the value names. Once they are online, it can be restored.
     #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
     pub offline: CpuSet,
 }
 
 impl NotPutBack {
-    /// None: no offline CPU is in the way of this setting.
+    /// `None`: the setting names no offline CPU.
     pub(crate) fn waiting(was: &Setting, now: &Snapshot) -> Option<Self> {
         let offline = offline::missing(was, now);
         let address = was.address().filter(|_| !offline.is_empty())?;
@@ -115,52 +131,59 @@ impl NotPutBack {
 /// The result of [`crate::run`], [`crate::recover`] and [`crate::rollback`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
+    /// `ringwise.outcome`.
     pub schema: String,
+    /// Version of the document.
     pub version: u32,
+    /// How the run ended.
     pub verdict: Verdict,
     /// None: there was nothing to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction: Option<u64>,
-    /// The host is not as before.
+    /// The host differs from what it was before.
     pub changed: bool,
-    /// Written by us and as asked, side effects put right not counted.
+    /// Settings that were written as requested, without restored side effects.
     pub applied: Vec<Setting>,
+    /// Settings that had the requested value before.
     pub already_so: Vec<Setting>,
-    /// Accepted; shows at the next interrupt of the queue. Also listed in `applied` or `already_so`.
+    /// Accepted; takes effect with the next interrupt of the queue. Also listed in `applied` or `already_so`.
     pub pending: Vec<Address>,
-    /// Kept within the documented rule of the kernel or driver, not to the letter. Also in `applied`.
+    /// Rounded or limited by a documented rule of the kernel or driver. Also in `applied`.
     pub adjusted_by_driver: Vec<Adjusted>,
+    /// Refused although requested; nothing took their place.
     pub refused: Vec<Refused>,
+    /// Accepted, but not in effect; nothing took their place.
     pub ignored: Vec<Ignored>,
-    /// Refused or not kept, and something else stands in its place.
+    /// Refused or not kept, and another value took their place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instead: Vec<Instead>,
-    /// Refused or ignored without anything in its place, and the goal is not fully met without it. A setting that the
-    /// driver does not support at all counts only where nobody planned again.
+    /// Refused or ignored without a replacement, so that the goal is not fully met. A setting that the driver does not
+    /// support at all counts only if no new plan was made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmet: Vec<Address>,
-    /// Somebody else's values that were left alone.
+    /// Manual changes that were kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,
-    /// Settings outside the steps that a step had moved and that were put right.
+    /// Settings outside the steps that a step had changed and that were restored.
     pub side_effects: Vec<Setting>,
     /// Why it was put back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Failure>,
     /// Settings written to get back to the start.
     pub put_back: Vec<Setting>,
+    /// Settings that could not be put back, each with a command. Empty unless `verdict` is [`Verdict::PutBackIncomplete`].
     pub put_back_incomplete: Vec<NotPutBack>,
     /// What a rollback could not restore while CPUs are offline; `recover` does it later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<NotPutBack>,
-    /// Settings that were discovered again and found as they should be.
+    /// Settings that the verification found as expected.
     pub verified: usize,
-    /// Of how many.
+    /// Settings that the verification compared.
     pub verified_of: usize,
-    /// It is to be confirmed in time.
+    /// The trial, if the transaction has to be confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<OnTrial>,
-    /// Sentences that belong to the account: old journals closed, devices renamed.
+    /// Sentences for the user: old journals closed, devices renamed.
     pub notes: Vec<String>,
     /// From the lock to the end, milliseconds.
     pub took_ms: u64,
@@ -196,12 +219,12 @@ impl Outcome {
         }
     }
 
-    /// Steps that are as asked now: written, or found so when it was their turn.
+    /// Steps whose value is as requested: written, or found so when it was their turn.
     pub fn changes(&self) -> usize {
         self.applied.len() + self.already_so.len()
     }
 
-    /// Nothing of it is in force, and nothing is left to put back.
+    /// Nothing of it is in effect, and nothing is left to put back.
     pub(crate) fn left_nothing(&self) -> bool {
         matches!(self.verdict, Verdict::PutBack | Verdict::Recovered | Verdict::NothingToDo)
     }

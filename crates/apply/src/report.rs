@@ -1,4 +1,4 @@
-//! What `history` and `verify` answer.
+//! The results of `history` and `verify`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,14 +18,16 @@ fn is_zero(n: &usize) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
+    /// An `apply`.
     Apply,
-    /// To the state before this transaction; 0: as first found since boot.
+    /// A rollback to the state before transaction `before`; 0: to the state first found since boot.
     Rollback {
+        /// Number of that transaction.
         before: u64,
     },
-    /// What somebody else had set is wanted from now on; the host was not touched.
+    /// Manual changes belong to ringwise from now on; the host was not touched.
     Adopt,
-    /// Newer than this program.
+    /// A kind that only a later version knows.
     #[serde(other)]
     Other,
 }
@@ -34,21 +36,27 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
+    /// Its settings are in effect, unless a later transaction changed them.
     Kept,
+    /// It failed or was undone, and the host is as before.
     PutBack,
+    /// It failed, and not all of it could be put back.
     PutBackIncomplete,
-    /// Killed half-way in this boot: `ringwise recover`.
+    /// Killed before its end in this boot. `ringwise recover` puts it back.
     Unfinished,
-    /// Under way now, by this process where it could be told.
+    /// It is running now.
     Running {
+        /// That process; `None`: not known.
         pid: Option<u32>,
     },
-    /// Kept if somebody confirms it until then, seconds since 1970; else put back.
+    /// Kept if it is confirmed until then, in seconds since 1970; otherwise put back.
     OnTrial {
+        /// On the clock as it was when the trial began.
         until_unix: u64,
     },
-    /// Cut short, and nothing is left of it that could be put back.
+    /// Interrupted, and nothing is left of it that could be put back.
     Closed {
+        /// Why nothing can be put back, for example because the host was rebooted.
         why: String,
     },
 }
@@ -56,11 +64,16 @@ pub enum Ending {
 /// One line of `history`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
+    /// Number of the transaction.
     pub id: u64,
+    /// What kind of command it was.
     pub kind: Kind,
+    /// What it was for.
     #[serde(flatten)]
     pub title: Title,
+    /// Who ran it: `root (sudo: anna)`.
     pub who: String,
+    /// The command line, as one text.
     pub command: String,
     /// What `apply` was run for. `None`: another command, or recorded by a version that did not keep it.
     #[serde(skip)]
@@ -68,60 +81,67 @@ pub struct Entry {
     /// The command line word by word. Empty: recorded by a version that kept only the line.
     #[serde(skip)]
     pub argv: Vec<String>,
+    /// The text of `--reason`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Seconds since 1970.
     pub unix_time: u64,
-    /// Whether it belongs to the running boot of this machine; others are only of interest.
+    /// Whether it belongs to the current boot of this machine. Other transactions have no effect on the host now.
     pub this_boot: bool,
-    /// Why it says nothing about the host as it is now: another boot, another machine.
+    /// Why it has no effect on the host now: another boot, another machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<String>,
     /// Names of its devices at that time.
     pub devices: Vec<String>,
+    /// Steps of the request.
     pub steps: usize,
+    /// How it ended.
     pub ending: Ending,
     /// The rollback that undid it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_by: Option<u64>,
-    /// It was, or is, to be confirmed.
+    /// The trial, if it had or has to be confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<OnTrial>,
-    /// Queues that stood still after the transaction before, for which the guard rolled it back.
+    /// Transmit queues that stood still after the transaction before, which the guard therefore rolled back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stuck: Vec<Stuck>,
     /// Lines of its journal that cannot be read.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub damaged: usize,
-    /// None while unfinished or closed.
+    /// `None` while it is unfinished or closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// Commands that undo it by hand (interrupt numbers as of its start).
+    /// Commands that undo it, with the interrupt numbers of its start.
     pub undo: Vec<String>,
+    /// Its journal.
     pub path: PathBuf,
 }
 
-/// A setting that we applied in this boot and that no later transaction or rollback took back.
+/// A setting that ringwise applied in this boot and that no later transaction or rollback replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
-    /// The last transaction that wanted it.
+    /// The last transaction that requested it.
     pub transaction: u64,
     /// When that ended, seconds since 1970.
     #[serde(default)]
     pub unix_time: u64,
-    /// It was somebody else's, and that transaction adopted it.
+    /// It was changed outside ringwise, and that transaction adopted it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adopted: bool,
+    /// The value that was applied.
     pub want: Setting,
+    /// The present value.
     pub now: Fact<Setting>,
+    /// How the two compare.
     pub how: Match,
-    /// When it was changed outside ringwise; none where it holds or cannot be read.
+    /// When it was changed outside ringwise; `None` where it matches or cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Window>,
 }
 
 impl Standing {
-    /// Somebody else's value, if this is one: changed since, or adopted. What is gone cannot be kept.
+    /// The manual change, if this is one: changed since, or adopted. What does not exist any more cannot be kept.
     pub fn hand(&self) -> Option<Hand> {
         let setting = self.now.known()?.clone();
         let origin = match (self.how.holds(), &self.how) {
@@ -134,31 +154,37 @@ impl Standing {
     }
 }
 
-/// A transaction of this boot in a format that only a newer version reads, or whose journal is damaged.
+/// A transaction of this boot whose journal is damaged, or in a format that only a later version reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Newer {
+    /// Number of the transaction.
     pub transaction: u64,
-    /// Who wrote it, in which format.
+    /// Which version wrote it in which format, or what is damaged.
     pub why: String,
+    /// Its journal.
     pub path: PathBuf,
-    /// Plain commands that undo it, as it carries them.
+    /// Commands that undo it, as its first line carries them.
     pub undo: Vec<String>,
     /// Its journal is damaged: the commands may be as well.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
 }
 
-/// A run that goes on now, or the guard of a trial: from the lock file.
+/// The process that holds the lock: a run, or the guard of a trial. It is read from the lock file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
+    /// Its process; `None`: not known, for example while the note is being written.
     pub pid: Option<u32>,
+    /// Who ran it: `root (sudo: anna)`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
+    /// Its command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Number of its transaction, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transaction: Option<u64>,
-    /// It is on trial until then, seconds since 1970.
+    /// End of its trial, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial_until_unix: Option<u64>,
 }
@@ -166,28 +192,30 @@ pub struct Holder {
 /// Whether the host is still as applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verify {
+    /// `ringwise.verify`.
     pub schema: String,
+    /// Version of the document.
     pub version: u32,
-    /// In the order in which they are written. Empty: nothing is in force.
+    /// In the order in which they are written. Empty: nothing is in effect.
     pub settings: Vec<Standing>,
-    /// A transaction of this boot that was cut short.
+    /// A transaction of this boot that was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<u64>,
-    /// A transaction is under way; what it has done so far is not in `settings`.
+    /// A transaction that is running; what it has done so far is not in `settings`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<Holder>,
     /// A transaction that waits for its confirmation; its settings are in `settings`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Pending>,
-    /// What they have set is not in `settings`.
+    /// Transactions that cannot be read; what they have set is not in `settings`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub newer: Vec<Newer>,
-    /// For the next plan: what was made for groups of queues and is still there.
+    /// What was created for groups of queues only and still exists, for the next plan.
     #[serde(skip)]
     pub made: Vec<Made>,
 }
 
-/// The value that a queue or vector is made with: nothing set, and `mask` for interrupts.
+/// Whether this is the value of a new queue or vector: nothing set, and `mask` for interrupts.
 fn as_made(now: &Setting, mask: &CpuSet) -> bool {
     match now {
         Setting::IrqCpus { cpus, .. } => cpus == mask,
@@ -198,6 +226,7 @@ fn as_made(now: &Setting, mask: &CpuSet) -> bool {
 }
 
 impl Verify {
+    /// How many settings match, those that take effect with the next interrupt and rounded ones included.
     pub fn holding(&self) -> usize {
         self.settings.iter().filter(|s| s.how.holds()).count()
     }
@@ -207,11 +236,13 @@ impl Verify {
         self.settings.iter().filter(|s| !s.how.holds())
     }
 
+    /// Settings that take effect with the next interrupt.
     pub fn pending(&self) -> impl Iterator<Item = &Standing> {
         self.settings.iter().filter(|s| s.how == Match::Pending)
     }
 
-    /// Settings that are somebody else's: changed since, or adopted. Not what a device lost by being set up anew.
+    /// Manual changes: settings changed outside ringwise, and adopted ones, without those that a device lost when it was
+    /// set up again.
     pub fn hands(&self) -> Vec<Hand> {
         let ban = |dev: &str| {
             self.settings.iter().find(|s| matches!(&s.want, Setting::IrqbalanceBan { dev: d, .. } if d == dev))
@@ -228,8 +259,8 @@ impl Verify {
         self.settings.iter().filter(|s| !nobodys(s) && !reset(s)).filter_map(Standing::hand).collect()
     }
 
-    /// Devices of which every interrupt that we had placed has the same wide mask now, and that mask: the driver
-    /// has made its vectors anew (`ethtool -L`, a reset). Nobody chose these values, so nobody wants to keep them.
+    /// Devices of which every interrupt that ringwise had pinned has the same wide mask now, and that mask. The driver has
+    /// created its vectors again (`ethtool -L`, a reset), so these values are no manual changes.
     fn set_up_anew(&self) -> BTreeMap<String, CpuSet> {
         let mut masks: BTreeMap<String, Vec<Option<&CpuSet>>> = BTreeMap::new();
         for s in &self.settings {
@@ -247,7 +278,7 @@ impl Verify {
         masks.into_iter().filter_map(all_alike).collect::<BTreeMap<_, _>>()
     }
 
-    /// 0 as applied (or nothing in force) · 3 drift, a transaction that was cut short or that we cannot read.
+    /// 0 as applied (or nothing in effect) · 3 drift, a transaction that was interrupted or that cannot be read.
     pub fn exit_status(&self) -> u8 {
         if self.unfinished.is_some()
             || self.trial.is_some()

@@ -1,4 +1,4 @@
-//! What is asked for, and within which bounds.
+//! What is requested, and the limits of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Guardian, NotPutBack, Planner};
 
-/// One transaction: the steps in the order in which they are to be done, and who wants them.
+/// One transaction: the steps in the order in which they are to be written, and who requested them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The devices that the steps name, as they were when the steps were made. A device that has
-    /// another name now is followed; one that is not there is a refusal.
+    /// another name now is followed; one that does not exist is a refusal.
     pub devices: Vec<DevId>,
+    /// In the order in which they are written.
     pub steps: Vec<Step>,
     /// What it is for.
     #[serde(flatten)]
@@ -32,22 +33,22 @@ pub struct Request {
     /// What `apply` was run for. `None`: another command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested: Option<Requested>,
-    /// Settings of the plan that hold already. They are wanted from now on, like the steps.
+    /// Settings of the plan that have their value already. They belong to the transaction like the steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub already: Vec<Setting>,
-    /// Settings besides the steps that must be as given here, or it is refused: a reviewed plan counts on them.
+    /// Settings besides the steps that must be as given here, otherwise it is refused: a reviewed plan relies on them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relies_on: Vec<Setting>,
-    /// What the steps leave out because CPUs are offline; for the account.
+    /// What the steps skip because CPUs are offline; for the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<NotPutBack>,
-    /// What a rollback cannot restore, because the queues are not there; for the account.
+    /// What a rollback cannot restore because the queues do not exist; for the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmet: Vec<Address>,
-    /// What somebody else has set and the steps leave alone; for the account.
+    /// Manual changes that the steps keep; for the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Hand>,
-    /// Queues that stood still after an earlier transaction, for which the guard rolls it back.
+    /// Transmit queues that stood still after an earlier transaction, which the guard therefore rolls back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stuck: Vec<Stuck>,
 }
@@ -59,41 +60,41 @@ impl Request {
     }
 }
 
-/// Bounds of a run.
+/// Limits and options of a run.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// Interrupt the way in all the same; only together with `trial`.
+    /// Apply even if it interrupts the connection of the user; only together with `trial`.
     pub force: bool,
-    /// Overwrite what somebody else has changed since (rollback).
+    /// Overwrite manual changes (rollback).
     pub take_over: bool,
     /// Set from a signal handler: at the next step boundary everything is put back.
     pub stop: Arc<AtomicBool>,
-    /// One kernel write that takes longer has failed; what it does later is found by the verification.
+    /// A kernel write that takes longer has failed. If it takes effect later, the verification finds that.
     pub deadline: Duration,
     /// How long a link that was up may stay down after a change of channels or rings.
     pub link_wait: Duration,
-    /// How long a bond may take to use a member again whose link is back.
+    /// How long a bond may take to use a member again whose link is up again.
     pub bond_wait: Duration,
     /// Tries of a write that the kernel answers with EBUSY, EAGAIN or EINTR; at least one.
     pub tries: std::num::NonZeroU32,
     /// Wait before the second try; doubles each time.
     pub retry_wait: Duration,
-    /// Who puts everything back if this process dies. None where that is seen to otherwise (tests).
+    /// Starts the guard that puts everything back if this process dies. `None` in tests, which do without.
     pub guard: Option<Arc<dyn Guardian>>,
-    /// For a guard: how long the process that applies may give no sign of life before the guard takes over. Longer than
-    /// any single wait of it, which is `deadline` for a call.
+    /// For a guard: how long the applying process may give no sign of life before the guard takes over. It must be longer
+    /// than any single wait of that process, which is `deadline` for a call.
     pub silence: Duration,
-    /// It is kept only if it is confirmed within this time from the end of the verification.
+    /// The transaction is kept only if it is confirmed within this time from the end of the verification.
     pub trial: Option<Duration>,
     /// After the steps, how long transmit queues are watched for one that stands still; at most, and a second where
     /// nothing is suspicious. Zero: not at all.
     pub watch: Duration,
-    /// Who plans again when a step of a goal is refused. None: nothing takes the place of refused steps.
+    /// Makes a new plan when a step of a goal is refused. `None`: refused steps are not replaced.
     pub planner: Option<Arc<dyn Planner>>,
     /// The caller has just read the host and knows that a step differs from it: the lock is taken before the host is read.
     /// Else the host is read first, and where every step holds already nothing is written, not even a lock file.
     pub differs: bool,
-    /// The trial also ends with this process: what only `bench` wants goes with it.
+    /// The trial also ends with this process, as `bench` needs it.
     pub tied: bool,
 }
 

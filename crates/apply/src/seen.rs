@@ -1,6 +1,6 @@
-//! `seen.json`: when the settings in force were last seen as applied, and first seen otherwise. It narrows
-//! down when somebody else was at work, and nothing hangs on it: it is written where it can be, without a
-//! lock, and one that is missing, torn or of another boot only makes the window wider.
+//! `seen.json`: when the settings in effect were last seen as applied, and first seen otherwise. It narrows down when a
+//! manual change happened, and nothing else depends on it: it is written where that is possible, without a lock, and
+//! a file that is missing, torn or of another boot only widens the window.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ pub(crate) struct Seen {
     format: u32,
     boot_id: Option<String>,
     machine_id: Option<String>,
-    /// The last look. Whatever is not in `apart` was as applied then.
+    /// Time of the last look. Settings that are not in `apart` were as applied then.
     at: u64,
     apart: Vec<Apart>,
-    /// As they were when all of their settings were last as applied.
+    /// Devices as they were when all of their settings were last as applied.
     devices: Vec<Device>,
 }
 
@@ -33,7 +33,7 @@ struct Apart {
     transaction: u64,
     want: Setting,
     right: u64,
-    /// None: it could not be read then.
+    /// `None`: it could not be read then.
     wrong: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ fn path(dir: &Path) -> PathBuf {
     dir.join("seen.json")
 }
 
-/// That of this boot; anything else is as good as none.
+/// The file of this boot; any other file is ignored.
 pub(crate) fn read(store: &Store, now: &Snapshot) -> Option<Seen> {
     let read = |dir: &PathBuf| state_file::read_whole::<Seen>(&path(dir));
     let seen = store.dirs().iter().find_map(read)?;
@@ -66,7 +66,7 @@ impl Seen {
         self.apart.iter().find(|a| a.transaction == s.transaction && names.setting(&a.want) == s.want)
     }
 
-    /// What else happened to the device meanwhile, as a word of evidence. None: nothing that could be seen.
+    /// What else happened to the device meanwhile, as evidence. `None`: nothing that could be seen.
     fn happened(&self, now: &Snapshot, dev: &str) -> Option<Happened> {
         let nic = now.nic(dev)?;
         let was = self.devices.iter().find(|d| d.id.same_device(&nic.dev))?;
@@ -85,21 +85,25 @@ impl Seen {
 /// What was seen to have happened to a device since its settings were as applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Happened {
+    /// Nothing that would explain a change.
     Nothing,
-    /// Its interface index is another one: unbound, unplugged, the driver loaded again.
+    /// It has another interface index: it was unbound or unplugged, or the driver was loaded again.
     SetUpAnew,
+    /// Its number of queues was changed.
     Channels {
+        /// The channels as applied.
         from: Box<Setting>,
+        /// The present channels.
         to: Box<Setting>,
     },
 }
 
-/// What else happened to this device since its settings were last seen as applied. None: not known.
+/// What else happened to this device since its settings were last seen as applied. `None`: not known.
 pub fn happened(store: &Store, now: &Snapshot, dev: &str) -> Option<Happened> {
     read(store, now)?.happened(now, dev)
 }
 
-/// When it was last known to be right, and first seen otherwise.
+/// When it was last known to be as applied, and first seen otherwise.
 fn known(seen: Option<&Seen>, names: &Names, s: &Standing) -> (u64, Option<u64>) {
     let Some(seen) = seen else { return (s.unix_time, None) };
     match seen.of(names, s) {
@@ -128,7 +132,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
     let mut apart = Vec::new();
     for s in &mut v.settings {
         let (right, wrong) = known(seen.as_ref(), &names, s);
-        // A clock that was set back must not make a window that ends before it begins.
+        // After a clock was set back, a window must not end before it begins.
         let right = right.min(unix_time);
         let unknown = matches!(s.how, Match::Unknown(_));
         let wrong = differs(s).then(|| wrong.unwrap_or(unix_time).max(right));
@@ -137,7 +141,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
         }
         s.changed = wrong.map(|by| Window { after: right, by: Some(by) });
     }
-    // While a run goes on nothing that is seen is anybody's change.
+    // While a run is active, what is seen is no manual change.
     if v.settings.is_empty() || v.running.is_some() || v.unfinished.is_some() {
         return;
     }
@@ -150,7 +154,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
             return Some(Device { id: n.dev.clone(), channels });
         }
         let was = old.clone().find(|d| d.id.same_device(&n.dev));
-        // Nobody has seen it before: how it was is not known, but its name must be followed.
+        // It is seen for the first time: its earlier state is not known, but its name must be followed.
         Some(was.cloned().unwrap_or_else(|| Device { id: n.dev.clone(), channels: None }))
     });
     let new = Seen {
@@ -162,7 +166,7 @@ pub fn note_seen(store: &Store, now: &Snapshot, v: &mut Verify, unix_time: u64) 
         devices: devices.collect(),
     };
     if seen.as_ref() != Some(&new) {
-        // Only where the journals lie; whoever may not write there changes nothing.
+        // Only in the directory of the journals. A user who cannot write there changes nothing.
         let place = store.journals().ok().and_then(|j| j.last().and_then(|(_, p)| p.parent().map(Path::to_path_buf)));
         if let Some(dir) = place {
             let _ = write(store, &dir, &new);

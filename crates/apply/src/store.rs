@@ -1,4 +1,4 @@
-//! The state directory: lock, journals, values as first found, what was learned.
+//! The state directory: lock, journals, values as first found, what devices refuse.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::state_file::{self, SUMMED};
 use crate::{Error, Holder, Refusal};
 
-/// Where state is kept; the first that can be written.
+/// Where state is kept: in the first of these that can be written.
 const PLACES: [&str; 2] = ["/var/lib/ringwise", "/run/ringwise/state"];
 /// Overrides [`PLACES`].
 const VARIABLE: &str = "RINGWISE_STATE_DIR";
@@ -25,13 +25,13 @@ const VARIABLE: &str = "RINGWISE_STATE_DIR";
 /// file's path; an error stands for the disk's.
 pub type Hook = Arc<dyn Fn(&Path) -> io::Result<()> + Send + Sync>;
 
-/// The state directory. Nothing is made in it before something has to be written.
+/// The state directory. Nothing is created in it before something has to be written.
 #[derive(Clone)]
 pub struct Store {
     /// In order of preference; journals are read from all of them.
     dirs: Vec<PathBuf>,
     hook: Option<Hook>,
-    /// Of the sockets by which runs with different state directories know of each other.
+    /// Name of the sockets by which runs with different state directories detect each other.
     socket_name: String,
 }
 
@@ -47,7 +47,7 @@ impl Default for Store {
     }
 }
 
-/// What helps where `learned.json` is damaged.
+/// What the user can do where `learned.json` is damaged.
 const FORGET: &str = "ringwise learned --forget begins a new one";
 
 /// Content of `learned.json`.
@@ -73,13 +73,13 @@ impl Store {
         Self { dirs, hook: None, socket_name: host_lock::NAME.into() }
     }
 
-    /// For a host that is not this one, as in tests: its runs do not meet those of other hosts.
+    /// For a host other than this one, as in tests: its runs do not conflict with those of other hosts.
     pub fn with_socket_name(mut self, name: impl Into<String>) -> Self {
         self.socket_name = name.into();
         self
     }
 
-    /// The same with something that runs before each write, to try a full disk or a sudden end.
+    /// The same with a hook before each write, for tests of a full disk or a sudden end.
     pub fn with_hook(mut self, hook: Hook) -> Self {
         self.hook = Some(hook);
         self
@@ -90,6 +90,7 @@ impl Store {
         self.dirs.iter().map(PathBuf::as_path).eq(PLACES.iter().map(Path::new))
     }
 
+    /// The directories that are searched for journals, the preferred one first.
     pub fn dirs(&self) -> &[PathBuf] {
         &self.dirs
     }
@@ -137,7 +138,7 @@ impl Store {
         let mut open = OpenOptions::new();
         open.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(trust::NO_LINK);
         let mut file = open.open(&path)?;
-        // Versions before made them for all to read, and whoever may read the lock may hold it.
+        // Earlier versions made the files readable for everybody, and whoever can open the lock file can hold the lock.
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -200,7 +201,7 @@ impl Store {
         Ok(out)
     }
 
-    /// What devices were found to refuse or ignore. Empty where nothing was written yet.
+    /// What devices refused or ignored so far. Empty where nothing was recorded yet.
     pub fn learned(&self) -> Result<Vec<Learned>, Error> {
         for dir in &self.dirs {
             match state_file::read::<LearnedFile>(&dir.join("learned.json"), FORGET) {
@@ -215,8 +216,8 @@ impl Store {
         Ok(Vec::new())
     }
 
-    /// Forgets what was learned of these devices (named as they were then), of all of them where none is given. What was
-    /// forgotten. A damaged file is replaced when all is to be forgotten.
+    /// Forgets what these devices refused or ignored (named as they were then), or all devices where none is given, and
+    /// returns what was forgotten. A damaged file is replaced when everything is to be forgotten.
     ///
     /// Errors: a run holds the lock, or the file cannot be read or written.
     pub fn forget(&self, devs: &[String]) -> Result<Vec<Learned>, Error> {
@@ -235,7 +236,7 @@ impl Store {
         Ok(forgotten)
     }
 
-    /// Adds to what is known; what speaks of the same setting in the same way is replaced.
+    /// Adds to what is known. An entry about the same setting and of the same kind is replaced.
     pub(crate) fn learn(&self, lock: &Lock, new: &[Learned]) -> Result<(), Error> {
         if new.is_empty() {
             return Ok(());
@@ -280,7 +281,7 @@ fn private(dir: &Path) -> io::Result<()> {
         let text = format!("{why}, and could change what is put back from there");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
     }
-    // As versions before made it.
+    // Earlier versions created it like this.
     let m = fs::metadata(dir)?;
     if m.mode() & 0o077 != 0 && ours {
         fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
@@ -288,7 +289,7 @@ fn private(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A new name is on disk only when its directory is.
+/// A new name is on disk only after its directory has been synced.
 pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |d| File::open(d)?.sync_all())
 }
@@ -325,11 +326,14 @@ pub(crate) struct Lock {
 /// What is open while the lock is held, to be shared with the guard.
 #[derive(Debug)]
 pub struct OpenLock<F> {
+    /// The lock file.
     pub file: F,
+    /// The socket that serves as the lock of the network namespace. `None`: the host is not changed, or no socket could be made.
     pub socket: Option<F>,
 }
 
 impl OpenLock<BorrowedFd<'_>> {
+    /// The same open files once more, for another process.
     pub fn try_clone(&self) -> io::Result<OpenLock<OwnedFd>> {
         let socket = self.socket.map(|s| s.try_clone_to_owned()).transpose()?;
         Ok(OpenLock { file: self.file.try_clone_to_owned()?, socket })

@@ -31,6 +31,7 @@ pub type SignOfLife = Arc<dyn Fn() + Send + Sync>;
 /// What became of a guard that is not there for its applier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
+    /// Its process has ended.
     Died,
     /// It took the applier for hung, and has put everything back by now, as far as can be waited for.
     TookOver,

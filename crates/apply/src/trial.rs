@@ -25,11 +25,13 @@ use crate::{Error, Holder, Refusal, Store, Verdict};
 /// A trial as `outcome`, `history`, `verify` and `status` show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OnTrial {
+    /// Length of the trial.
     pub seconds: u64,
     /// Seconds since 1970, on the clock as it was when the trial began.
     pub until_unix: u64,
     /// Milliseconds since boot, suspend included: the one that counts.
     pub until_boot_ms: u64,
+    /// Whether it was confirmed or undone.
     pub fate: Fate,
 }
 
@@ -59,9 +61,12 @@ impl OnTrial {
 /// A trial that waits for its confirmation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
+    /// Number of the transaction.
     pub transaction: u64,
+    /// Its length and deadline.
     #[serde(flatten)]
     pub trial: OnTrial,
+    /// Who applied it.
     pub who: String,
     /// Who will put it back; none: its guard is gone, nobody will.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,13 +86,35 @@ impl Read {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmed {
     /// It is kept. `noted`: why that stands only in a file beside the journal.
-    Kept { transaction: u64, noted: Result<(), String> },
+    Kept {
+        /// Number of that transaction.
+        transaction: u64,
+        /// `Err`: why the journal could not be written.
+        noted: Result<(), String>,
+    },
     /// Somebody has confirmed it before.
-    Already { transaction: u64 },
+    Already {
+        /// Number of that transaction.
+        transaction: u64,
+    },
     /// It is being put back, or was.
-    TooLate { transaction: u64, by: String, why: String },
+    TooLate {
+        /// Number of that transaction.
+        transaction: u64,
+        /// What put it back: the timer, a person, a health command.
+        by: String,
+        /// Why.
+        why: String,
+    },
     /// Its deadline has passed for so long, and it is not put back yet. `guard`: who is to do it; none: nobody.
-    Overdue { transaction: u64, late: Duration, guard: Option<Holder> },
+    Overdue {
+        /// Number of that transaction.
+        transaction: u64,
+        /// How long ago the deadline was.
+        late: Duration,
+        /// The guard that holds the lock.
+        guard: Option<Holder>,
+    },
     /// The last transaction of this boot is no trial.
     Nothing,
 }

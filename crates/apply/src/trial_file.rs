@@ -80,14 +80,17 @@ impl Trial {
 pub enum Fate {
     /// It is neither confirmed nor undone.
     Pending,
+    /// It is kept.
     Confirmed {
         /// None: only the file says so; the journal could not be written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
+    /// It was put back, or is being put back.
     Undone {
         /// `timer`, a person, `health command`.
         by: String,
+        /// The reason, for `history`.
         why: String,
     },
 }

@@ -190,9 +190,11 @@ pub fn rollback(
 /// What [`rollback`] would do now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WouldUndo {
+    /// Steps in the order in which they would be written.
     pub steps: Vec<Step>,
     /// Changed outside ringwise since. A rollback to a transaction other than 0 overwrites them only with `take_over`.
     pub moved: Vec<Moved>,
+    /// Sentences about devices that are gone or renamed, and settings that have to wait.
     pub notes: Vec<String>,
 }
 
