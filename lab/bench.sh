@@ -1,29 +1,30 @@
-# Sourced after lib.sh by the sections of `cargo xtask lab bench` (bench/*.sh). Far ends live in the network namespace `far`.
+# Sourced after lib.sh by the sections of `cargo xtask lab bench` (bench/*.sh). The link partners of the NICs are in the network
+# namespace `far`.
 
-# The shell's own one knows no namespaces.
+# The `ip` that is built into the shell does not support namespaces.
 ip() { /usr/bin/ip "$@"; }
 
-# Where results go; a section that is begun again begins anew.
+# The directory of the results. A section that is started again deletes its old results first.
 KEEP=$H/results/keep
 mkdir -p "$KEEP"
 export RINGWISE_STATE_DIR=/tmp/ringwise
 
-# far COMMAND...: runs it in the namespace of the far ends.
+# far COMMAND...: runs it in the namespace of the link partners.
 far() {
 	ip netns exec far "$@"
 }
 
-# pick FULL QUICK: what this run is to have
+# pick FULL QUICK: prints the value for this run
 pick() {
 	if [ -n "$QUICK" ]; then echo "$2"; else echo "$1"; fi
 }
 
-# dev_vectors DEV: the numbers of its interrupts
+# dev_vectors DEV: prints the numbers of its interrupts
 dev_vectors() {
 	ls "/sys/class/net/$1/device/msi_irqs" 2>/dev/null | sort -n
 }
 
-# all_on CPU DEV...: every interrupt of these devices on that CPU
+# all_on CPU DEV...: moves every interrupt of these devices to that CPU
 all_on() {
 	_cpu=$1
 	shift
@@ -34,7 +35,7 @@ all_on() {
 	done
 }
 
-# measured NAME WORKLOAD WORDS...: `ringwise bench WORKLOAD` with its results in NAME.jsonl. What it says is kept beside them.
+# measured NAME WORKLOAD WORDS...: `ringwise bench WORKLOAD` with its results in NAME.jsonl. Its output is kept beside them.
 measured() {
 	_name=$1
 	shift
@@ -46,7 +47,7 @@ measured() {
 	check "$_name: the host is as found" grep -q '"kind":"end".*"restored":true' "$KEEP/$_name.jsonl"
 }
 
-# verdict NAME METRIC WITH: of its first point
+# verdict NAME METRIC WITH: prints the verdict at the first point
 verdict() {
 	awk -v m="\"metric\":\"$2\"" -v w="\"with\":\"$3\"" '/"kind":"comparison"/ && index($0, m) && index($0, w) {
 		if (match($0, /"verdict":"[a-z]*"/)) { print substr($0, RSTART + 11, RLENGTH - 12); exit } }' "$KEEP/$1.jsonl"
@@ -54,21 +55,21 @@ verdict() {
 
 # ------------------------------------------------------------------ the router
 
-# Router: CPUs 0-5. 7 is for the generator alone, 6 for the sink and for whoever measures: on one CPU with the generator
-# the sink loses what has come through.
+# The router has CPUs 0-5. CPU 7 is for the generator alone, CPU 6 for the sink and for programs that measure: on the CPU of the
+# generator the sink loses packets that were forwarded.
 GENERATOR_CPU=7
 SINK_CPU=6
-# Each packet is compared with so many rules, twice: they make the guest's CPUs the bottleneck instead of QEMU's device
-# model. Tried on two cores of a machine, 60 bytes, 6 CPUs, packets/s forwarded of 2 x 8,000 offered: without rules 16,000
-# by CPU 0 alone; 1,000 rules: CPU 0 10,300, six CPUs all 16,000; 2,000 rules: 6,000 and 12,900. Faster than 10,000 a second
-# and port, the generator waits in a loop and takes one of the machine's cores for itself.
-# On a busy machine the tuned router takes the cores that the generator needs: little is offered, and each packet is dear
+# Each packet is compared with this many rules, twice, so that the guest's CPUs are the bottleneck and not QEMU's device model.
+# Measured on two cores of a machine, 60 bytes, 6 CPUs, packets/s forwarded of 2 x 8,000 offered: without rules 16,000
+# by CPU 0 alone; 1,000 rules: CPU 0 10,300, six CPUs all 16,000; 2,000 rules: 6,000 and 12,900. With more than 10,000 a second
+# and port, the generator waits in a loop and occupies one of the machine's cores.
+# On a busy machine the tuned router takes the cores that the generator needs: less is offered, and each packet costs more
 # (2,000 rules, 2 x 5,000 offered: CPU 0 4,700, six CPUs 9,600 and more).
 RULES=2000
 # shellcheck disable=SC2034 # used by the sections
 OFFERED=9000
 
-# far_up DEV...: moves them to the namespace
+# far_up DEV...: moves the devices to the namespace
 far_up() {
 	[ -e /run/netns/far ] && return
 	ip netns add far
@@ -79,7 +80,7 @@ far_up() {
 	done
 }
 
-# far_vectors CPU DEV...: also of those that are in the namespace
+# far_vectors CPU DEV...: the same as all_on, also for devices in the namespace
 far_vectors() {
 	_cpu=$1
 	shift
@@ -90,8 +91,8 @@ far_vectors() {
 	done
 }
 
-# fresh: interrupts where the kernel puts them by itself. To allow a vector every CPU is not enough: it stays where it is
-# as long as it may.
+# fresh: gives the interrupts back to the kernel's own placement. Allowing a vector every CPU is not enough, because it stays on its
+# CPU as long as this is allowed.
 fresh() {
 	for _i in 0 1 2; do
 		ethtool -L eth$_i combined 5
@@ -102,12 +103,12 @@ fresh() {
 	done
 }
 
-# router_up: six queues a port; one route, a gateway with a fixed address, the rules.
+# router_up: six queues per port, one route, a gateway with a fixed address, and the rules.
 router_up() {
 	[ -e /run/netns/far ] && return
 	modprobe pktgen
 	far_up far0 far1 far2
-	# After they are up: a driver may ask for its vectors anew.
+	# After the devices are up, because a driver may request its vectors again when it comes up.
 	far_vectors $GENERATOR_CPU far0 far1
 	far_vectors $SINK_CPU far2
 	for _i in 0 1 2; do
@@ -120,13 +121,13 @@ router_up() {
 	echo 1 >/proc/sys/net/ipv4/ip_forward
 	ip neigh replace 192.0.4.2 lladdr "$(far cat /sys/class/net/far2/address)" nud permanent dev eth2
 	ip route add 198.18.0.0/24 via 192.0.4.2
-	# The sink has counted before it throws away.
+	# The sink counts packets before it discards them.
 	ip -n far route add blackhole default
 	seq 1 $RULES | awk '{ printf "rule add from 172.16.%d.%d to 172.31.1.1 lookup 100 pref %d\n", $1 / 250, $1 % 250 + 1, 1000 + $1 }' >/tmp/rules
 	ip -batch /tmp/rules
 }
 
-# The words that every forwarding test has.
+# Arguments of every forwarding test.
 # shellcheck disable=SC2034 # used by the sections
 FORWARD="--in eth0,eth1 --out eth2 --netns far --gen far0,far1 --sink far2 --peer-cpus $GENERATOR_CPU"
 # The layout that ringwise plans for the router's CPUs.

@@ -1,6 +1,6 @@
-# Sourced after lib.sh and state.sh: what `ringwise check` finds, and whether that is what was foreseen.
+# Sourced after lib.sh and state.sh: functions that run `ringwise check` and compare its findings with the expected ones.
 
-# ids [ARGUMENTS]: rules of errors and warnings, with what stands under them, in one line. The text stays in /tmp/check.
+# ids [ARGUMENTS]: the rules of errors and warnings, with their consequences, in one line. The text is left in /tmp/check.
 ids() {
 	ringwise check --fail-on never "$@" 2>/tmp/err >/tmp/check
 	awk '/^(ERROR|WARNING|INFO)$/ { on = $1 != "INFO"; next } /^[A-Z]/ || /^$/ { on = 0 }
@@ -9,7 +9,7 @@ ids() {
 		/tmp/check | sort -u | tr '\n' ' ' | sed 's/ $//'
 }
 
-# foreseen NAME "RULES" [ARGUMENTS]: exactly these
+# foreseen NAME "RULES" [ARGUMENTS]: ok if exactly these rules have findings
 foreseen() {
 	_name=$1 _want=$2
 	shift 2
@@ -18,19 +18,19 @@ foreseen() {
 	[ "$_got" = "$_want" ] || cat /tmp/check /tmp/err
 }
 
-# under CAUSE CONSEQUENCE: the last check has this below that, and not by itself
+# under CAUSE CONSEQUENCE: the last check lists the consequence under the cause, and not on its own
 under() {
 	check "$2 stands under $1" sh -c "grep -q '^  $1 .*(also [^)]*$2' /tmp/check && ! grep -q '^  $2 ' /tmp/check"
 }
 
-# findings: `SEVERITY RULE DEV` of each in a JSON report, those under others too
+# findings: `SEVERITY RULE DEV` of each finding in a JSON report, consequences included
 findings() {
 	awk '/^  "/ { on = /^  "findings"/ } !on { next }
 		/^ *"rule": / { r = $2 } /^ *"severity": / { s = $2 } /^ *"dev": / { gsub(/[",]/, "", r); gsub(/[",]/, "", s); d = $2
 			gsub(/[",]/, "", d); print s, r, d == "null" ? "host" : d }' | sort
 }
 
-# irq DEV QUEUE CPU: laid there, and arrived (igb makes an interrupt for every queue every two seconds)
+# irq DEV QUEUE CPU: pins it there, and waits until it has moved (igb raises an interrupt for every queue every two seconds)
 irq() {
 	_n=$(queue_irq "$1" "TxRx-$2")
 	echo "$3" >"/proc/irq/$_n/smp_affinity_list"
@@ -41,12 +41,12 @@ irq() {
 	echo "$1 queue $2 stays on CPU $(effective "$_n")"
 }
 
-# settled DEV...: every interrupt of these igb goes where it was asked to
+# settled DEV...: waits until every interrupt of these igb is on its requested CPU
 settled() {
 	state settled "$@"
 }
 
-# untouched: without the steering in software and the flow rules that were laid down here before
+# untouched: switches steering in software off, and removes all flow rules
 untouched() {
 	for _f in /sys/class/net/*/queues/rx-*/rps_cpus /sys/class/net/*/queues/rx-*/rps_flow_cnt /sys/class/net/*/queues/tx-*/xps_cpus; do
 		echo 0 >"$_f"

@@ -7,7 +7,7 @@ cost_load() {
 	echo "$*" >$COST/devices
 }
 
-# cost_unload: mqnic lets go of the module first
+# cost_unload: mqnic releases the module first
 cost_unload() {
 	cost_off
 	rmmod labcost
@@ -28,7 +28,7 @@ cost_off() {
 	fi
 }
 
-# cost_reset: counting begins anew
+# cost_reset: sets the counters to 0
 cost_reset() {
 	echo 0 >/proc/labcost
 }
@@ -41,7 +41,7 @@ charged() {
 		END { printf "%.0f\n", n }' /proc/labcost
 }
 
-# charged_rate SECONDS [COLUMN]: waits so long and prints what was charged in one second, from one reading of the counters
+# charged_rate SECONDS [COLUMN]: waits, and prints what was charged per second, from one reading of the counters
 charged_rate() {
 	cost_reset
 	sleep "$1"
@@ -56,8 +56,8 @@ cost_elapsed() {
 	awk '{ printf "%.0f\n", $2 / 1000000; exit }' /proc/labcost
 }
 
-# send SRC DST RATE WORD...: pktgen sends from SRC to DST until send_end, 60 s at most. Its thread looks for work every 100 ms
-# and `start` waits 125 ms for it: on a busy machine that may be over too early, and then it is started again.
+# send SRC DST RATE WORD...: pktgen sends from SRC to DST until send_end, 60 s at most. Its thread looks for work every 100 ms, and
+# `start` waits 125 ms for it. On a busy machine this may be too short; then it is started again.
 send() {
 	_src=$1 _dst=$2 _rate=$3
 	shift 3
@@ -76,7 +76,7 @@ send() {
 	done
 	not_ok "$_src sends" "$(tr '\n' ' ' <"/proc/net/pktgen/kpktgend_$PG_CPU")"
 }
-# sends: in four spans of 0.2 s, one after the other
+# sends: succeeds if packets are sent in four spans of 0.2 s, one after the other
 sends() {
 	_spans=0
 	look _before "/sys/class/net/$_src/statistics/tx_packets"

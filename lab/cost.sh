@@ -1,26 +1,26 @@
 # shellcheck disable=SC2086 # $DEVS is a list
-# What one sample of ringwise watch costs beside programs that show interrupts or queues. Sourced by 705-watch-cost.sh in a guest;
-# `cargo xtask cost` runs it in namespaces of its own. Wants: PEERS, the directory that they run in by chroot; DEVS.
-# User and system time of a program with what it starts, of N samples and of one, so that its start does not count.
+# Compares the cost of one sample of ringwise watch with that of programs that show interrupts or queues. 705-watch-cost.sh sources
+# it in a guest; `cargo xtask cost` runs it in namespaces of its own. Needs PEERS, the directory in which they run by chroot, and DEVS.
+# The cost is user and system time of a program and its children, for N samples less that for one, so that its start does not count.
 N=${N:-10}
 
-# cpu_us COMMAND...: to its end; prints microseconds
+# cpu_us COMMAND...: runs it to its end; prints microseconds
 if [ -n "${CGROUP:-}" ]; then
-	# The kernel's own sum, also of short programs.
+	# The kernel's own sum, which includes short programs.
 	cpu_us() {
 		_u=$(awk '$1 == "usage_usec" { print $2 }' "$CGROUP/cpu.stat")
 		sh -c 'echo 0 >'"$CGROUP"'/cgroup.procs; exec "$@"' sh "$@" >/dev/null 2>>"$PEERS/tmp/cost.err" </dev/null
 		awk -v u="$_u" '$1 == "usage_usec" { print $2 - u }' "$CGROUP/cpu.stat"
 	}
 else
-	# bash: to the millisecond.
+	# bash reports milliseconds.
 	cpu_us() {
 		TIMEFORMAT='%3U %3S'
 		{ time "$@" >/dev/null 2>>"$PEERS/tmp/cost.err" </dev/null; } 2>&1 | awk '{ printf "%d\n", ($1 + $2) * 1000000 }'
 	}
 fi
 
-# sample_us COMMAND...: with the number of samples put at its end
+# sample_us COMMAND...: appends the number of samples to the command
 sample_us() {
 	_one=$(cpu_us "$@" 1)
 	_all=$(cpu_us "$@" $((N + 1)))
@@ -38,7 +38,7 @@ peers_down() {
 	done
 }
 
-# costs: a line for each: microseconds a sample, what
+# costs: prints a line for each program: microseconds per sample, and its name
 costs() {
 	: >"$PEERS/tmp/cost.err"
 	echo "$(sample_us ringwise watch $DEVS --plain --interval 1s --count) ringwise watch --plain"

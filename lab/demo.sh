@@ -1,5 +1,5 @@
-# The story that `make demo` shows: a 16-CPU, two-node router is read, understood, planned, tuned,
-# verified and put back. Runs in a router16 guest; nothing outside it is touched.
+# The demonstration of `make demo`: a 16-CPU, two-node router is read, planned, tuned, verified and rolled back.
+# Runs in a router16 guest; nothing outside of it is changed.
 . /h/lib.sh
 . /h/state.sh
 export RINGWISE_STATE_DIR=/tmp/ringwise
@@ -7,17 +7,17 @@ export RINGWISE_STATE_DIR=/tmp/ringwise
 bold=$(printf '\033[1m') plain=$(printf '\033[0m')
 [ -n "$NO_COLOR" ] && bold='' plain=''
 
-# step TEXT: a heading.
+# step TEXT: prints a heading.
 step() {
 	printf '\n%s== %s%s\n' "$bold" "$1" "$plain"
 }
 
-# now TEXT: what happens until the next line.
+# now TEXT: prints what happens until the next line.
 now() {
 	printf '%s ...\n' "$1"
 }
 
-# run COMMAND...: shows the command, then runs it, for a minute at most.
+# run COMMAND...: prints the command, then runs it, for a minute at most.
 failed=0
 run() {
 	printf '\n%s# %s%s\n' "$bold" "$*" "$plain"
@@ -32,7 +32,7 @@ run() {
 now "The guest is up: waiting for its links"
 links eth0 eth1
 now "Laying it out badly, and sending 4,000 packets"
-# As many a router is found: somebody's script once put all queues on CPU 0 and switched RPS on everywhere.
+# The state of many real routers: an old script has put all queues on CPU 0 and switched RPS on everywhere.
 for dev in eth0 eth1; do
 	for irq in $(dev_irqs $dev); do
 		echo 0 >"/proc/irq/$irq/smp_affinity_list"

@@ -1,6 +1,6 @@
-# Sourced after state.sh by scenarios of the guard without systemd. $S: the state directory; $devs: what is compared.
+# Sourced after state.sh by scenarios of the guard without systemd. $S is the state directory, $devs the devices to compare.
 
-# wait_until SECONDS COMMAND...: succeeds as soon as the command does
+# wait_until SECONDS COMMAND...: waits until the command succeeds
 wait_until() {
 	look _now /proc/uptime
 	_end=$((${_now%%.*} + $1))
@@ -12,17 +12,17 @@ wait_until() {
 	done
 }
 
-# let_go: nobody holds the lock
+# let_go: succeeds if no process holds the lock
 let_go() {
 	! grep -q " FLOCK .*:$(stat -c %i "$S/lock") " /proc/locks
 }
 
-# guard_pid: from the second line of the lock file
+# guard_pid: the process from the second line of the lock file
 guard_pid() {
 	sed -n '2s/.*"pid":\([0-9]*\).*/\1/p' "$S/lock"
 }
 
-# is_guard: what the lock file names is a guard by now
+# is_guard: succeeds if the process in the lock file is a guard
 is_guard() {
 	_g=$(guard_pid)
 	[ -n "$_g" ] && tr '\0' ' ' <"/proc/$_g/cmdline" | grep -q __guard
@@ -40,7 +40,7 @@ as_before() {
 	unchanged "$1: the host is as before" /tmp/before /tmp/after
 }
 
-# clean_up: for what comes next
+# clean_up: removes the state for the next case
 clean_up() {
 	wait_until 120 let_go
 	ringwise recover --yes >/dev/null 2>&1

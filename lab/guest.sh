@@ -1,12 +1,12 @@
 # Runs in the guest after init: names the NICs as the host file says, then runs the scenarios
-# (or the demo, or a shell). Everything it leaves in results/ is read by xtask.
+# (or the demo, or a shell). xtask reads everything that it leaves in results/.
 . ./host.env
 export HOST KERNEL SYSTEM LC_ALL NO_COLOR
-# Emulated on a busy machine, a device may take longer than ringwise waits by itself.
+# Emulated on a busy machine, a device may take longer than ringwise waits by default.
 export RINGWISE_DEVICE_DEADLINE_MS=20000
 hostname "$HOST"
 
-# Started from the share, a program is fetched page by page each time, for seconds.
+# A program that is started from the share is fetched page by page each time, which takes seconds.
 mkdir -p /run/lab
 mount -t tmpfs -o mode=755 lab /run/lab
 for program in ringwise heartbeat state fresh lands; do
@@ -14,7 +14,7 @@ for program in ringwise heartbeat state fresh lands; do
 	mount --bind /run/lab/$program /h/$program
 done
 
-# A sign of life from every CPU, before drivers load: without it xtask takes the guest for lost.
+# A sign of life from every CPU, before drivers load. Without it xtask assumes that the guest is lost.
 mkdir -p results
 ./heartbeat results/heartbeat &
 # shellcheck disable=SC2064 # this process, now
@@ -23,8 +23,8 @@ for cpu in $OFFLINE; do
 	echo 0 >/sys/devices/system/cpu/cpu"$cpu"/online
 done
 
-# name_nics: names those that are new as the host file does, and brings them up. A name that another NIC still has is taken
-# in a second pass.
+# name_nics: gives new NICs the names of the host file, and brings them up. A name that another NIC still has is
+# assigned in a second pass.
 name_nics() {
 	for pass in 1 2; do
 		for dev in /sys/class/net/*; do
@@ -47,7 +47,7 @@ name_nics() {
 	done
 }
 
-# Drivers load in the order of the host file. The links of one come up while the next one loads.
+# Drivers load in the order of the host file. The links of one driver come up while the next driver loads.
 for module in $(awk '!seen[$3]++ { print $3 }' nics); do
 	case $module in
 	mqnic)
@@ -73,8 +73,8 @@ shell)
 	;;
 esac
 
-# Each scenario begins with the settings of a guest that has just booted, whatever the one before it left (`fresh` prints
-# what that was). Not on hosts with systemd, whose scenarios reboot.
+# Each scenario begins with the settings of a guest that has just booted, whatever the scenario before left (`fresh` prints
+# the differences). Hosts with systemd have no such step, because their scenarios reboot.
 if [ "$SYSTEM" != systemd ]; then
 	names=$(awk '{ print $2 }' nics)
 	# shellcheck disable=SC2086 # a list
@@ -83,7 +83,7 @@ if [ "$SYSTEM" != systemd ]; then
 	./fresh save /run/lab/settings $names
 fi
 
-# A scenario that ends with status 75 has left `PHASE HOW` in results/again (see next_phase in
+# A scenario that exits with status 75 has left `PHASE HOW` in results/again (see next_phase in
 # remote.sh): the guest reboots, and the scenario is called again with that PHASE.
 while read -r name limit; do
 	[ -e "results/$name.rc" ] && continue

@@ -1,17 +1,17 @@
 #!/bin/busybox sh
-# The first process of every lab guest: mounts, shares, hands over to /h/guest.sh, reports.
+# The first process of every lab guest: mounts file systems and shares, runs /h/guest.sh, and reports its end.
 export PATH=/usr/bin:/bin:/usr/sbin:/sbin
 /bin/busybox --install -s /bin
-# busybox's own `ip` would hide the real one.
+# The `ip` of busybox would hide the real one.
 rm -f /bin/ip /bin/tc
 mount -t proc proc /proc
-# Only to see whether a guest boots at all: 42 is the answer that xtask waits for (qemu.rs).
+# Only tests whether a guest boots at all: xtask waits for the answer 42 (qemu.rs).
 if grep -q lab.probe /proc/cmdline; then
 	mount -t devtmpfs dev /dev
 	printf '\x2a' | dd of=/dev/port bs=1 seek=244 count=1 2>/dev/null
 	poweroff -f
 fi
-# The demo keeps the terminal for itself.
+# The demo uses the terminal alone.
 say() { grep -q lab.quiet /proc/cmdline || echo "$@"; }
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
@@ -19,16 +19,16 @@ mount -t tmpfs tmp /tmp
 mount -t tmpfs run /run
 mount -t debugfs debug /sys/kernel/debug 2>/dev/null
 mount -t tracefs trace /sys/kernel/tracing 2>/dev/null
-# 6.1 and older have virtio_pci as a module.
+# In 6.1 and older, virtio_pci is a module.
 modprobe virtio_pci 2>/dev/null
 modprobe 9pnet_virtio
 modprobe 9p
 rc=99
 if mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144 lab /h; then
-	# lab.root=DISK: a root of its own with systemd, which runs /h/systemd.sh when it is up.
+	# lab.root=DISK: a root file system of its own with systemd, which runs /h/systemd.sh when it is up.
 	disk=$(sed -n 's/.*lab\.root=\([^ ]*\).*/\1/p' /proc/cmdline)
 	if [ -n "$disk" ]; then
-		# Nothing here answers when ext4 asks the kernel for its checksum.
+		# ext4 requests its checksum from the kernel, and no program here answers the request.
 		for module in virtio_blk crc32c_generic ext4; do
 			modprobe $module
 		done

@@ -1,8 +1,8 @@
-# irqbalance in a guest: for scenarios that say `needs: irqbalance`.
+# Functions for scenarios with `needs: irqbalance`.
 
 irqbalance="env LD_LIBRARY_PATH=/h/irqbalance/lib /h/irqbalance/irqbalance"
 
-# start OPTION...: irqbalance, looking every second, until it can be spoken to
+# start OPTION...: starts irqbalance with an interval of one second, and waits until its socket answers
 start() {
 	mkdir -p /run/irqbalance
 	$irqbalance --foreground --interval=1 "$@" >/tmp/irqbalance 2>&1 &

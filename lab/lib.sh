@@ -1,4 +1,4 @@
-# Helpers for scenarios; the first group prints result lines that xtask counts.
+# Helper functions for scenarios. The first group prints result lines that xtask counts.
 H=/h
 . $H/host.env
 export PATH="$H:$PATH" COLUMNS=200
@@ -8,7 +8,7 @@ ok() {
 	echo "ok $1"
 }
 
-# not_ok NAME DETAIL. For `cargo xtask mutants`, the first one is enough: the scenario ends there.
+# not_ok NAME DETAIL. With `cargo xtask mutants` the scenario ends at the first one.
 not_ok() {
 	echo "not ok $1 # $2"
 	[ -z "$ONCE" ] || kill -KILL $$
@@ -19,7 +19,7 @@ skip() {
 	echo "skip $1 # $2"
 }
 
-# check NAME COMMAND...: ok if the command succeeds; its output is the detail if not.
+# check NAME COMMAND...: ok if the command succeeds; otherwise its output is the detail.
 check() {
 	_name=$1
 	shift
@@ -46,7 +46,7 @@ expand() {
 	done | sort -n | tr '\n' ' ' | sed 's/ $//'
 }
 
-# expand_online LIST: without the CPUs that the host file takes offline
+# expand_online LIST: the same without the CPUs that the host file takes offline
 expand_online() {
 	for _c in $(expand "$1"); do
 		case " $OFFLINE " in
@@ -56,7 +56,7 @@ expand_online() {
 	done | tr '\n' ' ' | sed 's/ $//'
 }
 
-# cpus_in FILE: how many CPUs the list in it names
+# cpus_in FILE: the number of CPUs of the list in it
 cpus_in() {
 	expand "$(cat "$1")" | wc -w
 }
@@ -74,19 +74,19 @@ pci_of() {
 	esac
 }
 
-# look NAME FILE: a variable of that name with the file's first line, empty where it cannot be read.
-# No process is begun for it: emulated, those for reading files took most of the lab's time.
+# look NAME FILE: sets a variable of that name to the file's first line, or to nothing if it cannot be read.
+# It starts no process: under emulation, processes that read files took most of the lab's time.
 look() {
 	eval "$1="
 	{ read -r "$1" <"$2"; } 2>/dev/null
 }
 
-# wait_link DEV: up to ten seconds
+# wait_link DEV: waits up to ten seconds for the link
 wait_link() {
 	state links "$1"
 }
 
-# irqs DEV: `NUMBER NAME` of each vector that bears the device's name (also eth0-rx-0)
+# irqs DEV: `NUMBER NAME` of each vector whose name contains that of the device (also eth0-rx-0)
 irqs() {
 	awk -v d="$1" '{ n = $NF } n == d || index(n, d "-") == 1 { sub(":", "", $1); print $1, n }' /proc/interrupts
 }
@@ -101,7 +101,7 @@ irq_counts() {
 	awk -v n="$1:" '$1 == n { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) printf "%s ", $i; exit }' /proc/interrupts
 }
 
-# asked NUMBER, effective NUMBER: CPU lists
+# asked NUMBER, effective NUMBER: the requested and the effective CPU list
 asked() {
 	cat "/proc/irq/$1/smp_affinity_list"
 }
@@ -109,7 +109,7 @@ effective() {
 	cat "/proc/irq/$1/effective_affinity_list"
 }
 
-# errno_of VALUE FILE: writes it, prints the kernel's word for the refusal, or `ok`
+# errno_of VALUE FILE: writes the value; prints the kernel's message for the refusal, or `ok`
 errno_of() {
 	if _e=$( (echo "$1" >"$2") 2>&1); then
 		echo ok
@@ -118,7 +118,7 @@ errno_of() {
 	fi
 }
 
-# rx_packets DEV: received packets by queue, where the driver counts them so
+# rx_packets DEV: received packets by queue, if the driver counts them by queue
 rx_packets() {
 	ethtool -S "$1" | awk '/rx_queue_[0-9]+_packets/ { split($1, a, "_"); q[a[3] + 0] = $2; if (a[3] + 0 > m) m = a[3] + 0 }
 		END { for (i = 0; i <= m; i++) printf "%s ", q[i] }'
@@ -128,8 +128,8 @@ _pg() {
 	echo "$2" >"/proc/net/pktgen/$1" || echo "pktgen: $1 refused '$2'" >&2
 }
 
-# pktgen's thread removes devices in its own time: asked too early, it takes the next one away as well.
-# PG_CPU: the CPU that sends.
+# pktgen's thread removes devices asynchronously: a request that comes too early also removes the next device.
+# PG_CPU is the CPU that sends.
 _pg_empty() {
 	for _i in $(seq 100); do
 		[ "$(ls /proc/net/pktgen | grep -vc -e '^kpktgend_' -e '^pgctrl$')" = 0 ] && return
@@ -139,7 +139,7 @@ _pg_empty() {
 	echo "pktgen does not let go of its device" >&2
 }
 
-# _pg_run SECONDS: sends what was configured, to its end or for so long at most, and removes the device.
+# _pg_run SECONDS: sends the configured packets, to the end or for at most that time, and removes the device.
 _pg_run() {
 	(echo start >/proc/net/pktgen/pgctrl) &
 	_sends=$!
@@ -153,8 +153,8 @@ _pg_run() {
 	_pg_empty
 }
 
-# traffic SRC DST [FLOWS [PACKETS]]: UDP from SRC to DST, a source address for each flow.
-# Bounded in packets and in time.
+# traffic SRC DST [FLOWS [PACKETS]]: UDP from SRC to DST, with a source address for each flow.
+# The number of packets and the time are limited.
 traffic() {
 	_src=$1 _flows=${3:-256} _n=${4:-4000}
 	modprobe pktgen || return
@@ -169,6 +169,6 @@ traffic() {
 	done
 	[ "$_flows" -gt 1 ] && _pg "$_src" "flag IPSRC_RND"
 	_pg_run 15
-	# What is on its way arrives, and moderated interrupts fire.
+	# Packets in flight arrive, and moderated interrupts are raised.
 	sleep 0.5
 }

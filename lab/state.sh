@@ -1,5 +1,5 @@
-# Sourced after lib.sh: the state of devices as `state` reads it, a program of its own that shares nothing with ringwise
-# (tools/state.c), and what scenarios check with it.
+# Sourced after lib.sh: the state of devices as the program `state` reads it, which shares no code with ringwise
+# (tools/state.c), and the checks of scenarios that use it.
 
 # dev_irqs DEV: the interrupt numbers of the device, in order.
 dev_irqs() {
@@ -22,7 +22,7 @@ affinity() {
 	state affinity "$@"
 }
 
-# unchanged NAME FILE_A FILE_B: not ok with the first lines that differ.
+# unchanged NAME FILE_A FILE_B: ok if equal, otherwise not ok with the first lines that differ.
 unchanged() {
 	if cmp -s "$2" "$3"; then
 		ok "$1"
@@ -31,19 +31,19 @@ unchanged() {
 	fi
 }
 
-# links DEV...: waits for each that can have a carrier.
+# links DEV...: waits for the link of each device that can have a carrier.
 links() {
 	state links "$@"
 }
 
-# status NAME WANTED COMMAND...: runs it, checks its exit status; output stays in /tmp/out and /tmp/err.
+# status NAME WANTED COMMAND...: runs it and checks its exit status; its output is left in /tmp/out and /tmp/err.
 status() {
 	_name=$1 _want=$2
 	shift 2
 	for _try in 1 2 3 4 5; do
 		"$@" >/tmp/out 2>/tmp/err </dev/null
 		_got=$?
-		# Emulated on a busy machine, a device may miss its deadline; nothing was touched then.
+		# Emulated on a busy machine, a device may miss its deadline; nothing was changed then.
 		if [ $_got != 1 ] || [ "$_want" = 1 ] || ! grep -q 'it cannot be planned now' /tmp/err; then break; fi
 	done
 	if [ "$_got" = "$_want" ]; then
@@ -53,7 +53,7 @@ status() {
 	fi
 }
 
-# says NAME TEXT: the last command wrote it on stdout or stderr.
+# says NAME TEXT: ok if the last command printed the text on stdout or stderr.
 says() {
 	if grep -qF -- "$2" /tmp/out /tmp/err; then
 		ok "$1"
@@ -62,7 +62,7 @@ says() {
 	fi
 }
 
-# as_nobody COMMAND...: as a user without rights.
+# as_nobody COMMAND...: runs it as a user without privileges.
 as_nobody() {
 	[ -e /etc/passwd ] || echo 'nobody:x:65534:65534:nobody:/:/bin/sh' >/etc/passwd
 	[ -e /etc/group ] || echo 'nogroup:x:65534:' >/etc/group

@@ -1,7 +1,7 @@
-# Run by lab.service when the system is up: guest.sh, as after init.sh; then a reboot if a
-# scenario wants one, else the end of the guest.
+# lab.service runs this when the system is up: it runs guest.sh, like init.sh. Then it reboots if a
+# scenario requests it, or ends the guest.
 cd /h || exit
-# Nobody asked for this reboot: the kernel or a watchdog did it.
+# No scenario requested this reboot: the kernel or a watchdog caused it.
 if [ -e results/booted ] && ! [ -e results/phase ]; then
 	rc=98
 else
@@ -17,7 +17,7 @@ if [ $rc = 75 ]; then
 	dmesg >>results/dmesg
 	echo "lab: reboot ($how)"
 	case $how in
-	# As the power button: nothing is told, nothing is written any more.
+	# As if the power is cut: no process is notified, nothing more is written.
 	hard) echo b >/proc/sysrq-trigger ;;
 	*) systemctl reboot --no-block ;;
 	esac

@@ -1,5 +1,5 @@
 #!/bin/sh
-# QEMU runs it for each tap, in the network namespace that it has for itself: what the guest sends to the tap's
+# QEMU runs this for each tap, in its own network namespace. What the guest sends to the tap's
 # address comes back by the same tap, so that a virtio-net alone on its wire receives what it sends.
 tap=$1
 ip link set "$tap" address 02:6c:61:62:00:fe arp off
@@ -16,5 +16,5 @@ if set_to 1 ipv6/conf/all/forwarding; then
 	ip -6 addr add fd6c::1/64 dev "$tap" nodad
 	ip -6 route add default via fd6c::2 dev "$tap"
 fi
-# A tap that gives nothing back is still a tap: the guest is to boot all the same.
+# A tap that sends nothing back is still a tap, so the guest boots anyway.
 exit 0

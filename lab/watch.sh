@@ -1,9 +1,9 @@
-# Sourced after lib.sh and state.sh: recordings of ringwise watch, and what the kernel's own files say beside them.
+# Sourced after lib.sh and state.sh: recordings of ringwise watch, and the kernel's own counters to compare with them.
 ip() { /usr/bin/ip "$@"; }
 tc() { /usr/bin/tc "$@"; }
 rec=/tmp/w.rec
 
-# record WORD...: `ringwise watch WORD...` from now on; `told` ends it
+# record WORD...: starts `ringwise watch WORD...`; `told` ends it
 record() {
 	rm -f $rec
 	ringwise watch "$@" --interval 300ms --record $rec >/tmp/w.lines 2>/tmp/w.err &
@@ -13,7 +13,7 @@ record() {
 taken() {
 	cat $rec 2>/dev/null | grep -c '^sample '
 }
-# samples N: until that many are in the recording
+# samples N: waits until the recording has that many
 samples() {
 	for _i in $(seq 600); do
 		[ "$(taken)" -ge "$1" ] && return
@@ -22,19 +22,19 @@ samples() {
 	done
 	not_ok "$1 samples" "$(taken) of them: $(cat /tmp/w.err)"
 }
-# told: two samples more, then the whole of it as JSON lines in /tmp/w.json
+# told: waits for two more samples, then writes the recording as JSON lines to /tmp/w.json
 told() {
 	samples $(($(taken) + 2))
 	kill "$_w"
 	wait "$_w" 2>/dev/null
 	ringwise watch --replay $rec -o json >/tmp/w.json
 }
-# of DEV: /tmp/w.json becomes what it says of this interface
+# of DEV: reduces /tmp/w.json to this interface
 of() {
 	sed -n "s/.*\"$1\":{\"driver\"/{\"driver\"/p" /tmp/w.json | sed 's/},"[^"]*":{"driver".*//; s/},"gone":.*//' >/tmp/w.of
 	mv /tmp/w.of /tmp/w.json
 }
-# sum PATTERN: the numbers behind it, added up over all intervals
+# sum PATTERN: the sum of the numbers behind it over all intervals
 sum() {
 	grep -o "$1[0-9]*" /tmp/w.json | awk -F: '{ s += $NF } END { printf "%d", s }'
 }
@@ -42,7 +42,7 @@ sum() {
 queue() {
 	grep -o "\"dir\":\"$1\",\"queue\":$2,[^}]*" /tmp/w.json | grep -o "\"${3:-packets}\":[0-9]*" | awk -F: '{ s += $2 } END { printf "%d", s }'
 }
-# above N: numbers of packets that are larger, the first of them
+# above N: the first of the numbers of packets that are larger
 above() {
 	grep -oE '"(packets|[rt]x_packets|softnet_processed)":[0-9]*' /tmp/w.json | awk -F: -v n="$1" '$2 > n' | head -1
 }
@@ -50,7 +50,7 @@ above() {
 snmp() {
 	awk -v g="$2:" -v n="$3" '$1 == g && !h { for (i = 2; i <= NF; i++) if ($i == n) h = i; next } $1 == g { print $h; exit }' "/proc/net/$1"
 }
-# softnet COLUMN: of all CPUs together
+# softnet COLUMN: the sum over all CPUs
 softnet() {
 	awk -v c="$1" 'function hex(s,  i, n) { for (i = 1; i <= length(s); i++) n = n * 16 + index("0123456789abcdef", substr(s, i, 1)) - 1; return n }
 		{ s += hex($c) } END { printf "%d", s }' /proc/net/softnet_stat
@@ -58,7 +58,7 @@ softnet() {
 stat_of() {
 	cat "/sys/class/net/$1/statistics/$2"
 }
-# send SRC COUNT WORD...: with pktgen
+# send SRC COUNT WORD...: sends with pktgen
 send() {
 	_src=$1 _n=$2
 	shift 2
@@ -69,14 +69,14 @@ send() {
 	done
 	_pg_run 60
 }
-# quiet_net: nothing is sent but what the scenario sends
+# quiet_net: only the scenario sends packets from now on
 quiet_net() {
 	modprobe pktgen
 	for _f in /proc/sys/net/ipv6/conf/*/disable_ipv6; do
 		echo 1 >"$_f"
 	done
 }
-# queue_of DEV PORT QUEUE: UDP to this port goes there
+# queue_of DEV PORT QUEUE: UDP to this port is sent to that queue
 queue_of() {
 	ethtool -N "$1" flow-type udp4 dst-port "$2" action "$3" >/dev/null
 }

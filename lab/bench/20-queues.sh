@@ -1,4 +1,4 @@
-# Routing rate by queues, as Red Hat's slides have it by threads: 1 to 6 queues a port, a CPU each.
+# Routing rate by queues, as in Red Hat's slides by threads: 1 to 6 queues per port, one CPU each.
 # hosts: router
 # kernels: all
 # timeout: 400

@@ -1,4 +1,4 @@
-# The table of requests and responses: a NIC with one receive queue without anything, with RPS, with RPS and RFS; XPS on a
+# The table of requests and responses: a NIC with one receive queue without steering, with RPS, with RPS and RFS; XPS on a
 # NIC with eight.
 # hosts: pair
 # kernels: all

@@ -1,4 +1,4 @@
-# One receiver of datagrams on the queue's own CPU, its sibling, another core, the other node.
+# One receiver of datagrams on the queue's own CPU, on its sibling, on another core, and on the other node.
 # hosts: pair
 # kernels: all
 # needs: mqnic
