@@ -1,5 +1,5 @@
 #!/bin/sh
-# The guest is the machine that the host file describes.
+# The guest matches the machine that the host file describes.
 # hosts: all
 # kernels: all
 # quick: small2@6.12 router16@6.12 router16@newest remote@6.12
@@ -11,7 +11,7 @@ same "number of CPUs" "$(ls -d $cpu/cpu[0-9]* | wc -l)" "$CPUS"
 # shellcheck disable=SC2116 # one blank between words
 same "offline CPUs" "$(cat $cpu/offline)" "$(echo $OFFLINE)"
 
-# A core's threads, and what shares an L3.
+# Threads of a core, and CPUs that share an L3.
 same "threads of a core" "$(cpus_in $cpu/cpu0/topology/thread_siblings_list)" "$THREADS"
 l3=$cpu/cpu0/cache/index3/shared_cpu_list
 if [ -e $l3 ]; then
@@ -36,7 +36,7 @@ for want in $NODE_DISTANCES; do
 	n=$((n + 1))
 done
 
-# Every NIC of the host file is there, on its node, with its driver.
+# Every NIC of the host file exists, on its node, with its driver.
 while read -r mac name driver queues node _; do
 	if [ "$driver" = mqnic ] && [ "$HAVE_MQNIC" = 0 ]; then
 		continue
@@ -51,7 +51,7 @@ while read -r mac name driver queues node _; do
 	same "$name: node" "$(cat $(pci_of $name)/numa_node)" "$node"
 	case $driver in
 	igb | vmxnet3)
-		# One for each CPU that was online when the driver came.
+		# One queue for each CPU that was online when the driver was loaded.
 		want=$(cpus_in $cpu/online)
 		[ "$want" -gt 8 ] && want=8
 		;;
@@ -63,9 +63,9 @@ while read -r mac name driver queues node _; do
 done <$H/nics
 
 # QEMU before 11.1 loses MMIO writes of other CPUs while the memory map changes, as it does when drivers load. A CPU that
-# lost a write to its local APIC has no timer any more, and its heartbeat stands still: xtask then ends this guest.
+# lost a write to its local APIC has no timer any more, and its heartbeat stops. xtask then ends this guest.
 counts() {
-	# One number for each CPU that is online, while no other scenario runs.
+	# One number for each online CPU, while no other scenario runs.
 	tr ' ' '\n' <$H/results/heartbeat | grep '^[0-9]'
 }
 # stands: the CPUs whose number is still the one in /tmp/before
@@ -74,7 +74,7 @@ stands() {
 	[ "$(wc -l </tmp/now)" = "$(wc -l </tmp/before)" ] || return
 	paste /tmp/before /tmp/now | awk '$2 < $1 + 2 { n++ } END { exit n > 0 }'
 }
-# A function that no driver is bound to and that scenarios do not use: the NVMe controller on the root bus.
+# A function without a driver that scenarios do not use: the NVMe controller on the root bus.
 for function in /sys/bus/pci/devices/0000:00:*; do
 	look class $function/class
 	[ "$class" = 0x010802 ] && break
@@ -89,6 +89,6 @@ if stands; then
 	ok "every CPU serves its timer after $changes changes of the memory map"
 else
 	not_ok "every CPU serves its timer after $changes changes of the memory map" "counts $(tr '\n' ' ' </tmp/before), later $(tr '\n' ' ' </tmp/now)"
-	# Until xtask sees it.
+	# Waits until xtask sees it.
 	sleep 20
 fi

@@ -1,30 +1,30 @@
 #!/bin/sh
-# What the test NIC can do, shown with ethtool and traffic alone: contexts, rules, steering, hashing, moderation, quirks.
+# Abilities of the test NIC, tested with ethtool and traffic alone: contexts, rules, steering, hashing, moderation, quirks.
 # hosts: router16
 # kernels: 5.10 6.1 6.12 newest
 # timeout: 180
 # needs: mqnic
 . /h/lib.sh
 
-# The shell would take its own.
+# The shell would use its built-in one.
 ip() { /usr/bin/ip "$@"; }
 param=/sys/module/mqnic/parameters
 quirk() { echo $1 >$param/quirk; }
 modprobe pktgen
-# The stack's own packets would be counted as well.
+# Packets of the network stack itself would also be counted.
 for dev in mq0 mq1; do
 	echo 1 >/proc/sys/net/ipv6/conf/$dev/disable_ipv6
 done
 mac=$(cat /sys/class/net/mq0/address)
 [ -n "$mac" ] || { not_ok "mq0 is there" "$(ls /sys/class/net | tr "\n" " ")"; exit; }
 
-# grew PATTERN: by how much mq0's counters of that name grew since the last `send` began, one number for each
+# grew PATTERN: the increase of mq0's counters of that name since the last `send` began, one number for each
 grew() {
 	ethtool -S mq0 >/tmp/t.after
 	awk -v p="^ *$1:" 'NR == FNR { a[$1] = $2; next } $0 ~ p { printf "%s ", $2 - a[$1] }' /tmp/t.before /tmp/t.after | sed 's/ $//'
 }
 
-# arrived: packets by queue, with those that a full ring lost
+# arrived: packets by queue, including those that a full ring lost
 arrived() {
 	ethtool -S mq0 >/tmp/t.after
 	awk 'NR == FNR { a[$1] = $2; next } /rx_queue_[0-9]+_(packets|drops)/ { split($1, n, "_"); q[n[3] + 0] += $2 - a[$1]; m = n[3] + 0 > m ? n[3] + 0 : m }
@@ -32,7 +32,7 @@ arrived() {
 }
 total() { arrived | tr ' ' '\n' | awk '{ s += $1 } END { print s }'; }
 
-# send COUNT WANTED WORD...: UDP from mq1 to mq0 with these words for pktgen, until WANTED of them have arrived
+# send COUNT WANTED WORD...: UDP from mq1 to mq0 with these pktgen options, until WANTED of the packets have arrived
 send() {
 	_n=$1 _wanted=$2
 	shift 2
@@ -52,7 +52,7 @@ many() {
 	send 256 256 "dst 10.1.1.1" "src_min 10.9.0.1" "src_max 10.9.0.250" "flag IPSRC_RND" \
 		"udp_dst_min 9" "udp_dst_max 9" "udp_src_min 1024" "udp_src_max 1024"
 }
-# used: the queues that got something
+# used: the queues that received packets
 used() { arrived | tr ' ' '\n' | awk '$1 { printf "%s%d", s, NR - 1; s = " " }'; }
 # refuses NAME TEXT COMMAND...
 refuses() {
@@ -88,7 +88,7 @@ refuses "and is gone" "No such file" ethtool -x mq0 context 1
 many
 same "without the rule, all queues" "$(used)" "0 1 2 3 4 5 6 7"
 
-# --- rules: all at once; each packet meets the one that is meant for it
+# --- rules: all at once; each packet matches the one that is meant for it
 n=20
 rule() {
 	ethtool -N mq0 flow-type "$@" loc $n >/dev/null || not_ok "rule: $*" "refused"
@@ -111,7 +111,7 @@ rule ah4 spi 7 action 1
 rule esp6 spi 7 action 1
 same "all rules are listed" "$(ethtool -n mq0 | grep -c '^Filter:')" 15
 
-# meets RULE QUEUE NAME WORD...: eight packets meet the rule, and it alone
+# meets RULE QUEUE NAME WORD...: eight packets match the rule, and no other one
 meets() {
 	_rule=$1 _queue=$2 _name=$3 _all=8
 	shift 3
@@ -150,7 +150,7 @@ ethtool -K mq0 ntuple off
 same "without the feature there are no rules" "$(ethtool -n mq0 | grep -c '^Filter:')" 0
 refuses "and no new one" "not supported" ethtool -N mq0 flow-type udp4 dst-port 9 action 1 loc 1
 
-# --- hashing: the published vectors of Toeplitz; the queue is the hash's lowest three bits
+# --- hashing: the published test vectors of Toeplitz; the queue is the lowest three bits of the hash
 default_key=$(ethtool -x mq0 | grep '^..:..:..:')
 ethtool -X mq0 equal 8 hkey 6d:5a:56:da:25:5b:0e:c2:41:67:25:3d:43:a3:8f:b0:d0:ca:2b:cb:ae:7b:30:b4:77:cb:2d:a3:80:30:f2:0c:6a:42:b7:3b:be:ac:01:fa
 hashed() {
@@ -175,20 +175,21 @@ for type in udp4 udp6; do
 done
 hashed "hash d2d0a5de, without ports" 6 "src_min 24.19.198.95" "src_max 24.19.198.95" "dst 12.22.207.184" "$p" "$P" "$d" "$D"
 hashed "hash 0f0c461c, without ports" 4 "src6 3ffe:501:8::260:97ff:fe40:efab" "dst6 ff02::1" "$p" "$P" "$d" "$D"
-# Not both at once: older kernels look for the key behind a whole table.
+# In two calls: older kernels look for the key behind a whole table.
 ethtool -X mq0 hkey $default_key equal 8
 ethtool -X mq0 default
 
 # --- transmit moderation
 tx_irqs() { ethtool -S mq1 | awk '/tx_queue_[0-9]+_irqs/ { s += $2 } END { print s }'; }
-# sent USECS FRAMES: interrupts for 60 packets, a millisecond apart
+# sent USECS FRAMES: interrupts for 60 packets, one millisecond apart
 sent() {
 	ethtool -C mq1 tx-usecs $1 tx-frames $2
 	_a=$(tx_irqs)
 	send 60 60 "dst 10.1.1.1" "src_min 10.9.0.1" "src_max 10.9.0.1" "$p" "$P" "$d" "$D" "ratep 1000"
 	echo $(($(tx_irqs) - _a))
 }
-# On the sender's CPU no other one must wake up first. A guest that gets no CPU may still be late: tried again then.
+# The sender's CPU is used, so that no other CPU must wake up first. A guest that gets no CPU may still be late: then it is
+# tried again.
 tx_irq=$(irq_of mq1-TxRx-0)
 tx_cpus=$(asked $tx_irq)
 echo 0 >/proc/irq/$tx_irq/smp_affinity_list
@@ -240,10 +241,10 @@ for q in 0 1 2 3 4 5 6 7; do
 	echo $q >/proc/irq/$(irq_of mq0-TxRx-$q)/smp_affinity_list
 done
 ethtool -K mq0 ntuple on
-# With an end of input the reader would close its side at once, and the sender would stop in the middle.
+# At the end of its input the reader would close its side at once, and the sender would stop in the middle.
 mkfifo /tmp/t.open
 exec 7<>/tmp/t.open
-# A connection's own port may lead it to its reader's queue by chance, and then nothing is to be steered.
+# By chance a connection's own port may lead it to its reader's queue, and then there is nothing to steer.
 for _ in 1 2 3 4 5 6; do
 	ethtool -S mq0 >/tmp/t.before
 	for cpu in 5 3; do
@@ -317,7 +318,7 @@ same "quirk 1048576: rules go with a channel change" "$(ethtool -n mq0 | grep -c
 refuses "quirk 1048576: and contexts" "No such file" ethtool -x mq0 context 1
 quirk 0
 ethtool -L mq0 combined 8
-# What was asked under the quirk is still wanted, though not in force: only another wish clears that.
+# What was requested under the quirk stays requested, though it is not in effect. Only another request changes that.
 ethtool -K mq0 ntuple on
 ethtool -K mq0 ntuple off
 quirk 2097152

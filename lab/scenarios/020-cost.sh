@@ -8,9 +8,9 @@
 . /h/lib.sh
 . /h/cost-model.sh
 
-# The shell would run its own.
+# The shell would use its built-in one.
 ip() { /usr/bin/ip "$@"; }
-# The generator has a CPU that is never charged, and so has this script: cores 6 and 7.
+# The generator and this script have CPUs that are never charged: cores 6 and 7.
 PG_CPU=14
 taskset -p 1000 $$ >/dev/null
 PACKET=3000000 FAR=100 POLL=0 SECONDS_EACH=2
@@ -37,7 +37,7 @@ near() {
 many="src_min 10.9.0.1"
 many_to="src_max 10.9.3.250"
 
-# place DEV CPU...: queue 0 to the first CPU, queue 1 to the second; packets go to these queues alone
+# place DEV CPU...: moves queue 0 to the first CPU, queue 1 to the second; packets go to these queues alone
 place() {
 	_dev=$1
 	shift
@@ -49,7 +49,8 @@ place() {
 	done
 }
 
-# rate NAME WANTED [COLUMN]: what is charged in a second. A guest that gets no CPU is late: measured again then, and printed.
+# rate NAME WANTED [COLUMN]: what is charged per second. A guest that gets no CPU is late: it is measured again, and each attempt
+# is printed.
 rate() {
 	for _try in 1 2 3; do
 		_got=$(charged_rate $SECONDS_EACH ${3:-packets})
@@ -59,8 +60,8 @@ rate() {
 	near "$1" $_got $2
 }
 
-# cost: the costs of a packet. Packets that cost nothing come before: an interrupt moves to its new CPU when it is raised, and
-# a queue that is never empty raises none.
+# cost: sets the cost of a packet. Before that, packets are sent that cost nothing, because an interrupt moves to its new CPU only
+# when it is raised, and a queue that is never empty raises none.
 cost() {
 	cost_on $PACKET $FAR
 	echo $POLL >/sys/module/mqnic/parameters/poll_ns
@@ -89,7 +90,7 @@ cost
 rate "one CPU, packets/s" 333.3
 same "one CPU: which" "$(used)" 2
 same "one CPU: its factors" "$(charged sibling) $(charged far)" "0 0"
-# Of one reading: time passes between two.
+# All values are from one reading, because time passes between two.
 set -- $(awk '$1 == "elapsed_ns" { t = $2 / 1e6 } $1 == 2 { printf "%.0f %.0f", $8 / 1e6, t }' /proc/labcost)
 near "one CPU: the time charged, ms" $1 $2
 echo eth3 >$COST/devices
@@ -162,7 +163,7 @@ POLL=0
 same "no cost" "$(cat /sys/module/mqnic/parameters/poll_ns $COST/packet_ns | tr '\n' ' ')" "0 0 "
 
 # --- programs: writes to the device file
-# occupy CPU USECS: again and again, until occupy_end
+# occupy CPU USECS: occupies the CPU again and again, until occupy_end
 occupy() {
 	taskset $(printf %x $((1 << $1))) sh -c "while echo $2; do :; done >/dev/labcost" &
 	programs="$programs $!"
@@ -173,7 +174,7 @@ occupy_end() {
 	programs=
 }
 
-# writes_took: milliseconds for 40 writes of 25 ms, with no process that starts in between
+# writes_took: milliseconds for 40 writes of 25 ms, without starting a process in between
 writes_took() {
 	taskset 4 sh -c 'i=0; echo 0 >/proc/labcost
 		while [ $i -lt 40 ]; do echo 25000; i=$((i + 1)); done >/dev/labcost
@@ -209,7 +210,7 @@ check "both have their share: $(charged ns) ns, $(charged writes) writes" [ $(ch
 occupy_end
 send_end
 
-# --- segments: what TSO joined costs as much as its packets
+# --- segments: a buffer that TSO joined costs as much as its packets
 mkdir -p /var/run
 ip netns add far
 ip link set mq1 netns far
@@ -219,7 +220,7 @@ ip addr add 10.7.0.1/24 dev mq0
 wait_link mq0
 cost_on 200000 100 100
 cost_reset
-# With an end of input the reader would close its side at once.
+# At the end of its input the reader would close its side at once.
 mkfifo /tmp/t.open
 exec 7<>/tmp/t.open
 nc -l -p 5001 <&7 >/dev/null &

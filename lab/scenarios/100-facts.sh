@@ -1,5 +1,5 @@
 #!/bin/sh
-# What drivers and kernel reset, refuse, round and delay: each behaviour of the Sim host is shown here.
+# Values that drivers and the kernel reset, refuse, round and delay. This proves each behaviour of the simulated host.
 # hosts: router16 small2
 # kernels: all
 # quick: router16@newest

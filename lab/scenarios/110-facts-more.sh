@@ -1,5 +1,5 @@
 #!/bin/sh
-# More of what 100-facts shows: words of refusals, roundings, tables, defaults. Each is a behaviour of the Sim host.
+# More of 100-facts: messages of refusals, rounding, tables, defaults. This proves behaviours of the simulated host.
 # hosts: router16 small2 isolated
 # kernels: all
 # timeout: 180
@@ -9,9 +9,9 @@
 table() { ethtool -x $1 2>/dev/null | awk '/^ *[0-9]+:/ { for (i = 2; i <= NF; i++) printf "%s ", $i }'; }
 rings() { ethtool -g $1 | awk -v k="$2:" '$1 == k { v = $2 } END { print v }'; }
 usecs() { ethtool -c $1 | awk '/^rx-usecs:/ { print $2 }'; }
-# round N: a table of 128 rows that goes round N queues
+# round N: a table of 128 entries that uses N queues in turn
 round() { seq 0 127 | awk -v n=$1 '{ printf "%s ", $1 % n }'; }
-# refuses NAME WORDS COMMAND...: the command fails with these words
+# refuses NAME WORDS COMMAND...: the command fails with this message
 refuses() {
 	_title=$1 _words=$2
 	shift 2
@@ -34,7 +34,7 @@ igb=$(awk '$3 == "igb" { print $2; exit }' /h/nics)
 links $igb
 max=$(ls -d /sys/class/net/$igb/queues/rx-* | wc -l)
 
-# --- words of the kernel
+# --- messages of the kernel
 refuses "channels: above the maximum" "requested channel count exceeds maximum" ethtool -L $igb combined 99
 refuses "channels: none" "requested channel counts would result in no RX or TX channel being configured" \
 	ethtool -L $igb combined 0
@@ -50,7 +50,7 @@ ethtool -X $igb start 1 equal 1
 ethtool -X $igb default
 same "igb: the kernel's default table goes round" "$(table $igb)" "$(round $max)"
 
-# --- where fresh vectors go
+# --- CPUs of new vectors
 if [ "$HOST" = router16 ]; then
 	for dev in eth0 eth1; do
 		links $dev
@@ -60,7 +60,7 @@ if [ "$HOST" = router16 ]; then
 		links $dev
 		same "$dev: fresh vectors may go to the CPUs of its node" \
 			"$(for q in 0 1 2 3 4 5 6 7; do asked $(irq_of $dev-TxRx-$q); done | sort -u)" "$near"
-		# How evenly depends on what else the CPUs serve.
+		# How evenly they are spread depends on the other interrupts of the CPUs.
 		n=$(for q in 0 1 2 3 4 5 6 7; do effective $(irq_of $dev-TxRx-$q); done | sort -u | wc -l)
 		check "$dev: and are spread there ($n CPUs)" [ $n -ge 4 ]
 	done
@@ -75,9 +75,9 @@ if [ "$HOST" = isolated ]; then
 	echo 0 >$rps
 fi
 
-# --- netdev-genl: no shell tool speaks it, so it is shown by what a capture recorded
+# --- netdev-genl: no shell tool supports it, so a capture shows the replies
 ringwise capture /tmp/c11.tar.gz >/tmp/out 2>/tmp/err
-# One line for each request: its name, its device and what came of it.
+# One line for each request: its name, its device and its result.
 tar xzOf /tmp/c11.tar.gz kernel.json | tr -d ' \n' | sed 's/{"kind":/\n&/g' >/tmp/kernel11
 recorded() { grep "\"name\":\"$1\",\"dev\":\"$2\"" /tmp/kernel11 | head -1; }
 for dev in $(awk '{ print $2 }' /h/nics); do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What ringwise reads agrees with what a shell reads.
+# The values that ringwise reads are those that a shell reads.
 # hosts: all
 # kernels: all
 # quick: router16@6.12
@@ -18,7 +18,7 @@ for dev in $(awk '{ print $2 }' /h/nics); do
 	same "show $dev ends well" "$?" 0
 	driver=$(basename $(readlink /sys/class/net/$dev/device/driver))
 	check "$dev: the driver is $driver" grep -q "$driver" /tmp/show.$dev
-	# Every interrupt whose name is that of a queue appears as that queue.
+	# Every interrupt that is named after a queue is assigned to that queue.
 	n=0
 	for irq in $(dev_irqs $dev); do
 		case "$(irq_name $irq)" in
@@ -32,7 +32,7 @@ for dev in $(awk '{ print $2 }' /h/nics); do
 	[ $n -gt 0 ] && same "$dev: as many as queue directories" "$n" "$rx"
 done
 
-# As somebody who is not root.
+# As a user other than root.
 status "show without root" 0 as_nobody ringwise show
 status "show eth0 without root" 0 as_nobody ringwise show eth0
 status "an unknown device" 1 ringwise show nosuch0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Reading keeps off the isolated CPUs, and --passive waits for nobody who holds the network lock.
+# Reading does not run on isolated CPUs, and --passive does not wait for the holder of the network lock.
 # hosts: isolated
 # kernels: all
 # timeout: 500
@@ -7,7 +7,7 @@
 . /h/state.sh
 links eth0 eth1
 
-# Where this shell may run, so may what it starts: no start of a program lands on CPU 2 or 3.
+# Children may run where this shell may run: no start of a program takes place on CPU 2 or 3.
 taskset -p -c 0-1 $$ >/dev/null
 same "the kernel isolates" "$(cat /sys/devices/system/cpu/isolated)" 2-3
 status "something is applied" 0 ringwise apply --yes
@@ -23,7 +23,7 @@ same "it leaves the isolated CPUs" "$(awk '/^Cpus_allowed_list/ { print $2 }' /p
 : >/tmp/seen
 while [ -e /proc/$pid/task ]; do
 	for t in "/proc/$pid"/task/*; do
-		# The CPU it ran on last is the 37th word behind the name.
+		# The CPU on which it last ran is the 37th word behind the name.
 		a=$(awk '/^Cpus_allowed_list/ { print $2 }' $t/status 2>/dev/null)
 		c=$(sed 's/.*) //' $t/stat 2>/dev/null | cut -d' ' -f37)
 		[ -n "$a" ] && [ -n "$c" ] && echo "$a $c" >>/tmp/seen
@@ -36,14 +36,14 @@ same "all of them may run on the others only" "$(cut -d' ' -f1 /tmp/seen | sort 
 same "and did" "$(grep -c ' [23]$' /tmp/seen)" 0
 check "-v says so" grep -q 'keeps off the isolated CPUs 2-3: runs on 0-1' /tmp/long.err
 
-# --- what the caller asked for
+# --- the affinity that the caller has set
 taskset -c 2,3 ringwise -v show eth0 >/tmp/out 2>/tmp/err
 same "started on isolated CPUs only: it runs" $? 0
 says "and stays there" "runs on the isolated CPUs 2-3"
 ringwise -v show eth0 >/tmp/out 2>/tmp/err
 same "where nothing is to be left nothing is said" "$(grep -c 'isolated CPUs' /tmp/err)" 0
 
-# --- a cgroup partition isolates as well
+# --- a cgroup partition isolates CPUs too
 mount | grep -q ' /sys/fs/cgroup type cgroup2' || mount -t cgroup2 none /sys/fs/cgroup
 echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control
 mkdir /sys/fs/cgroup/part
@@ -51,14 +51,14 @@ echo 6 >/sys/fs/cgroup/part/cpuset.cpus
 echo isolated >/sys/fs/cgroup/part/cpuset.cpus.partition
 if [ -e /sys/fs/cgroup/cpuset.cpus.isolated ]; then
 	check "the partition is isolated" grep -q 6 /sys/fs/cgroup/cpuset.cpus.isolated
-	# The kernel takes the partition's CPUs out of what others may have: nothing is left to do.
+	# The kernel removes the partition's CPUs from those of other cgroups, so ringwise has nothing to do.
 	taskset -c 0,6 ringwise -v show eth0 >/tmp/out 2>/tmp/err
 	same "a mask with a CPU of a partition: it runs" $? 0
 	echo "# $(cat /sys/fs/cgroup/cpuset.cpus.isolated); $(grep isolated /tmp/err)"
 fi
 rmdir /sys/fs/cgroup/part
 
-# --- what a program on an isolated CPU feels
+# --- disturbance of a program on an isolated CPU
 taskset -c 3 sh -c 'while :; do :; done' &
 spin=$!
 # felt: rescheduling, function call, TLB and work interrupts of CPU 3 so far
@@ -67,7 +67,7 @@ felt() {
 		$1 ~ /^(RES|CAL|TLB|IWI):$/ { n += $c } END { print n }' /proc/interrupts
 }
 now() { cut -d' ' -f1 /proc/uptime | tr -d .; }
-# reading COMMAND...: five times; then as long without. Prints both.
+# reading COMMAND...: runs it five times, then waits as long without it. Prints the interrupts of both.
 reading() {
 	t0=$(now) f0=$(felt)
 	for _i in 1 2 3 4 5; do
@@ -82,12 +82,12 @@ for command in "status --passive" "status" "show -j" "plan" "verify" "capture /t
 	rm -f /tmp/x.tar
 	set -- $(reading ringwise $command)
 	echo "# $command: CPU 3 was interrupted $1 times by other CPUs in 5 runs, $2 times in as long a time without"
-	# A run reads hundreds of files: one interrupt a file would be thousands.
+	# A run reads hundreds of files: one interrupt per file would be thousands.
 	check "$command is not felt there" [ $1 -le $((2 * $2 + 25)) ]
 done
 kill $spin
 
-# --- --passive asks nothing that the lock is needed for
+# --- --passive makes no request that needs the lock
 echo 1 >/sys/module/mqnic/parameters/quirk_dev
 echo 300 >/sys/module/mqnic/parameters/hang
 echo 128 >/sys/module/mqnic/parameters/quirk

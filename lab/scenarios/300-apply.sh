@@ -20,7 +20,7 @@ status "apply without a terminal and without --yes is refused" 6 ringwise apply
 state $devs >/tmp/after
 unchanged "and changes nothing" /tmp/before /tmp/after
 
-# Interrupts of mq3 are managed by the kernel: refused, and the rest is planned again without them.
+# Interrupts of mq3 are managed by the kernel: the step is refused, and the rest is planned again without it.
 if [ -n "$MQNIC_MANAGED" ] && [ "$MQNIC_MANAGED" != -1 ] && [ -e /sys/class/net/mq3 ]; then
 	status "apply, without what was refused" 3 ringwise apply --yes
 	cat /tmp/err
@@ -40,7 +40,7 @@ for goal in balanced rpc forward stream latency; do
 	status "a second apply --goal $goal" 0 ringwise apply --yes --goal $goal
 	same "the second apply wrote no journal" "$(ls /tmp/rw30/*.jsonl 2>/dev/null | wc -l)" "$h"
 done
-# The comparison at the end says nothing if the dump does not see what was done.
+# The comparison at the end proves nothing if `state` does not show the changes.
 state $devs >/tmp/applied
 for kind in '^irq ' 'xps_cpus='; do
 	grep "$kind" /tmp/before >/tmp/kind.before

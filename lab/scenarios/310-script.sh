@@ -1,6 +1,6 @@
 #!/bin/sh
-# The shell script of a plan and apply end in the same state, and the script's undo in the first: for where queues run,
-# and for what ethtool, files and sysctls set. It believes neither ethtool's status nor that it is there.
+# The shell script of a plan and apply lead to the same state, and the script's undo to the first one: for the CPUs of queues, and
+# for the settings of ethtool, files and sysctls. The script does not rely on ethtool's exit status, or on its presence.
 # hosts: router16 small2
 # kernels: 6.12
 # timeout: 1800
@@ -11,8 +11,8 @@ export RINGWISE_STATE_DIR=/tmp/rw31
 devs=$(awk '{ print $2 }' /h/nics)
 links $devs
 state $devs >/tmp/before
-# Learn first what cannot be moved: a script refuses as a whole what apply would note and pass over.
-# Where the kernel places interrupts itself, some settings stay refused (status 3).
+# First learn what cannot be moved: a script refuses as a whole what apply would report and skip.
+# If the kernel places interrupts itself, some settings stay refused (status 3).
 ringwise apply --yes >/tmp/out 2>/tmp/err
 rc=$?
 check "apply, to learn (status $rc)" [ $rc = 0 -o $rc = 3 ]
@@ -36,8 +36,8 @@ status "rollback" 0 ringwise rollback --yes 0
 state $devs >/tmp/after
 unchanged "rolled back" /tmp/before /tmp/after
 
-# --- what ethtool, files and sysctls set
-# more DEV...: what `state` leaves out.
+# --- settings of ethtool, files and sysctls
+# more DEV...: the settings that `state` does not show.
 more() {
 	state "$@"
 	for _m in "$@"; do
@@ -54,7 +54,7 @@ more() {
 	grep . /proc/sys/net/core/netdev_budget* /proc/sys/net/core/flow_limit_cpu_bitmap \
 		/sys/devices/system/cpu/cpu0/power/pm_qos_resume_latency_us
 }
-# both TITLE DEV FILE: by script and back, by apply and back
+# both TITLE DEV FILE: by script and its undo, by apply and rollback
 both() {
 	links $2
 	more $2 >/tmp/before
@@ -133,7 +133,7 @@ END
 export RINGWISE_STATE_DIR=/tmp/rw31.mq
 both mq1 mq1 /tmp/mq.toml
 same "mq1: four queues, two rules" "$(awk '/^Total/ { r = $2 } /^channels/ { c = $NF } END { print c, r }' /tmp/by-apply)" "4 2"
-# What is there already goes away, and comes back with the undo: rules that name queues that go too.
+# Existing rules are removed, and the undo restores them; they name queues that are removed too.
 ethtool -K mq1 ntuple on
 ethtool -N mq1 flow-type udp4 dst-port 9 action 7 loc 0 >/dev/null
 ethtool -N mq1 flow-type tcp6 dst-ip 2001:db8::1 dst-port 80 action -1 loc 63 >/dev/null
@@ -145,7 +145,7 @@ export RINGWISE_STATE_DIR=/tmp/rw31.mq2
 both "mq1 in use" mq1 /tmp/mq.toml
 check "mq1 in use: what there was names queues that go" grep -q 'queue 7' /tmp/before
 
-# --- accepted and not done, and a driver that chooses places
+# --- accepted and not done, and a driver that chooses locations
 echo 1 >/sys/module/mqnic/parameters/quirk
 more mq1 >/tmp/before
 ringwise plan mq1 -o sh --config /tmp/mq.toml --allow-disruption >/tmp/plan.sh 2>/tmp/err

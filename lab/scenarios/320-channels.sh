@@ -1,5 +1,5 @@
 #!/bin/sh
-# 8 -> 4 channels on igb and back, with everything that the change destroys set by hand before.
+# 8 -> 4 channels on igb and back, with user's values for everything that the change destroys.
 # hosts: router16
 # kernels: all
 # quick: router16@6.12
@@ -29,7 +29,7 @@ says "it is named with the flag that allows it" --allow-disruption
 status "apply 8 -> 4" 0 ringwise apply --yes $dev --queues 4 --allow-disruption
 cat /tmp/err
 same "four channels" "$(ethtool -l $dev | awk '/Combined/ { n = $2 } END { print n }')" 4
-# One interrupt for both directions tells 0, which is not to be asked for now.
+# A driver with one interrupt for both directions reports 0, and this value must not be requested now.
 same "transmission is moderated as the driver does" "$(usecs)" "$reads $reads"
 status "verify" 0 ringwise verify
 status "nothing to do a second time" 0 ringwise plan $dev --queues 4 --allow-disruption --exit-code
@@ -39,7 +39,7 @@ links $dev
 state $dev >/tmp/after
 unchanged "queues, table, affinity, XPS and RPS set by hand are back" /tmp/before /tmp/after
 
-# Somebody's ethtool -L wipes the affinity behind our back.
+# An `ethtool -L` outside ringwise wipes the affinity.
 status "apply" 0 ringwise apply --yes $dev
 ethtool -L $dev combined 4
 ethtool -L $dev combined 8
@@ -53,7 +53,7 @@ links $dev
 state $dev >/tmp/after
 unchanged "as first found" /tmp/before /tmp/after
 
-# As the driver left it, for the scenarios that follow.
+# As the driver has left it, for the following scenarios.
 for f in "/sys/class/net/$dev"/queues/*/xps_cpus "/sys/class/net/$dev"/queues/*/rps_cpus "/sys/class/net/$dev"/queues/*/rps_flow_cnt; do
 	echo 0 >$f
 done
@@ -64,7 +64,7 @@ ethtool -L $dev combined 4
 links $dev
 same "igb: tx-usecs begin with rx-usecs" "$(usecs)" "20 20"
 
-# From an interrupt for each direction to one for both, which has no tx-usecs and refuses any.
+# From one interrupt for each direction to one for both, which has no tx-usecs and refuses any value.
 export RINGWISE_STATE_DIR=/tmp/rw32.pairs
 ethtool -C $dev rx-usecs 20 tx-usecs 122
 same "igb: a time for each direction" "$(usecs)" "20 122"

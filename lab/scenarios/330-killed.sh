@@ -1,5 +1,5 @@
 #!/bin/sh
-# SIGKILL at named points of an apply: its guard puts the start back, and leaves nothing for recover to do.
+# SIGKILL at given points of an apply: its guard restores the start, and leaves nothing for recover to do.
 # hosts: router16
 # kernels: 5.10 newest
 # timeout: 900
@@ -13,7 +13,7 @@ state $devs >/tmp/before
 for point in "-b begin:1" begin:1 step:1 done:1 step:2 done:7 step:20 "-b end:1" end:1; do
 	# shellcheck disable=SC2086 # an option and the point
 	status "killed at $point" 137 killat $point tx- ringwise apply --yes $devs
-	# The guard holds the lock until all is as before.
+	# The guard holds the lock until everything is restored.
 	i=0
 	while grep -q " FLOCK .*:$(stat -c %i $RINGWISE_STATE_DIR/lock) " /proc/locks && [ $i -lt 1200 ]; do
 		sleep 0.1
@@ -22,9 +22,9 @@ for point in "-b begin:1" begin:1 step:1 done:1 step:2 done:7 step:20 "-b end:1"
 	last=$(ringwise history | sed -n 2p)
 	case $point:$last in
 	*"failed, put back"*) ;;
-	# Before the header was complete: nothing was done.
+	# Before the header was complete: nothing was changed.
 	*begin:1:*"torn before its first step"*) ;;
-	# Its end is on record: nothing to put back, but something to undo.
+	# Its end is recorded: nothing to restore, but a rollback is possible.
 	end:1:*"in force"*) ringwise rollback --yes 0 >/tmp/out 2>/tmp/err ;;
 	*) not_ok "killed at $point: put back" "history says: $last" ;;
 	esac

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A CPU that serves no timer gets no queue, and a queue that stands still after it was moved is put back.
+# A CPU that serves no timer gets no queue, and a queue that stalls after it was moved is rolled back.
 # hosts: router16
 # kernels: 6.12
 # timeout: 300
@@ -20,7 +20,7 @@ state eth0 eth1 >/tmp/before
 # The interrupt of tx-3.
 n=$(queue_irq eth1 TxRx-3)
 
-# What proves that it lives is no more than a sleep.
+# The proof that a CPU lives is only a sleep.
 status "a live CPU" 0 ringwise apply --yes --goal forward eth1
 cpu=$(cat /proc/irq/$n/smp_affinity_list)
 status "and back" 0 ringwise rollback --yes 0
@@ -35,7 +35,7 @@ wait
 state eth0 eth1 >/tmp/after
 unchanged "nothing was touched" /tmp/before /tmp/after
 
-# Nothing else runs there, and its timer interrupts go on.
+# No other process runs there, and its timer interrupts continue.
 taskset "$(printf '%x' $((1 << cpu)))" sh -c "echo 8000 >/dev/labbusy" &
 sleep 0.3
 status "a busy CPU is not refused" 0 ringwise apply --yes --goal forward eth1
@@ -43,7 +43,7 @@ says "it is told" "a sleep of 10 ms on CPU $cpu took more than 2 s"
 wait
 status "and back" 0 ringwise rollback --yes 0
 
-# tx-3 sends all the time, and its CPU goes deaf as soon as the interrupt is sent there.
+# tx-3 sends all the time, and its CPU stops serving interrupts as soon as the interrupt is sent to it.
 modprobe pktgen
 sends() {
 	_pg_empty
@@ -69,7 +69,7 @@ check "tx-3 sends" [ "$(sent)" -gt "$a" ]
 		sleep 0.05
 		i=$((i + 1))
 	done
-	# The next interrupt moves it; it is to come first.
+	# The next interrupt moves it, so it must come first.
 	sleep 0.1
 	deaf "$cpu" 12000
 	wait

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A rollback while a CPU is offline that the values before name: the rest is restored, and recover does it later.
+# A rollback while a CPU of the earlier values is offline: the rest is restored, and recover restores this value later.
 # hosts: router16
 # kernels: 6.12
 # timeout: 300

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A queue that is never empty stays on the CPU that polls it, whatever its interrupt's affinity says.
+# A queue that is never empty stays on the CPU that polls it, whatever the affinity of its interrupt.
 # hosts: router16
 # kernels: 6.12
 # timeout: 240
@@ -28,7 +28,7 @@ sender=$!
 sleep 1
 cost_on 5000000
 sleep 1
-# polls: the CPU that received most packets in two seconds
+# polls: the CPU that received the most packets in two seconds
 polls() {
 	cost_reset
 	sleep 2
@@ -38,7 +38,7 @@ from=$(polls)
 echo "the queue is polled on CPU $from"
 state eth0 >/tmp/before
 
-# Not goal forward: eight queues on seven CPUs get another RSS table, and the flow another queue.
+# Not goal forward: for eight queues on seven CPUs it changes the RSS table, and the flow would move to another queue.
 status "apply to other CPUs" 0 ringwise apply --yes --exclude-cpus "$from" eth0
 cat /tmp/err /tmp/out
 same "the queue stays where it is polled" "$(polls)" "$from"
@@ -46,7 +46,7 @@ ringwise verify --for 3s >/tmp/out 2>/tmp/err
 cat /tmp/out
 says "verify says so" "still polled on CPU $from"
 
-# Switching threaded NAPI on and off does not help: the thread takes over at the next interrupt only.
+# Switching threaded NAPI on and off does not help, because the thread only takes over at the next interrupt.
 echo 1 >/sys/class/net/eth0/threaded
 same "threaded NAPI does not move it" "$(polls)" "$from"
 echo 0 >/sys/class/net/eth0/threaded

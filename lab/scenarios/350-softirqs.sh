@@ -31,7 +31,7 @@ done
 _pg_run 200 &
 sender=$!
 sleep 1
-# Everywhere the same: a CPU with more than all of its time in interrupts would run no program at all.
+# The load is the same everywhere: a CPU that spends all of its time in interrupts would run no program at all.
 cost_on 4000000 100 100
 sleep 2
 cost_reset

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A rollback brings interrupts back to the CPU that served them, not only to their mask.
+# A rollback restores the CPU that served each interrupt, not only the mask.
 # hosts: router16
 # kernels: 6.12 newest
 # timeout: 240
@@ -36,7 +36,7 @@ places() {
 		echo "$name $on $mask"
 	done
 }
-# Every CPU may serve each queue, and the last four do.
+# Every CPU may serve each queue, and the last four CPUs do.
 for q in 0 1 2 3; do
 	n=$(queue_irq eth1 TxRx-$q)
 	echo $((12 + q)) >/proc/irq/$n/smp_affinity_list

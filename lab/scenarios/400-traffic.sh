@@ -26,7 +26,7 @@ status "verify --for 5s under traffic" 0 ringwise verify --for 5s
 cat /tmp/out
 cp /tmp/out /tmp/planned
 wait
-# The same by hand: counts grow in one column only.
+# The same without ringwise: counts grow in one column only.
 for dev in eth0 eth1; do
 	for q in 0 1 2 3 4 5 6 7; do
 		n=$(queue_irq $dev TxRx-$q)
@@ -36,7 +36,7 @@ done
 traffic eth0 eth1 1024 8000
 for q in 0 1 2 3 4 5 6 7; do
 	n=$(queue_irq eth1 TxRx-$q)
-	# What the kernel was asked for may be another queue's.
+	# The planned CPU is used, because the affinity that is set in the kernel may be that of another queue.
 	want=$(sed -n "s/^ *eth1 rx-$q  planned CPU \([0-9]*\) .*/\1/p" /tmp/planned)
 	got=$(grep "^ *$n:" /proc/interrupts | tr -s ' ' | awk -v old="$(cat /tmp/q.eth1.$q)" '{
 		split(old, o, " "); sub(/^ /, "")

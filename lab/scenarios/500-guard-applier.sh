@@ -1,5 +1,5 @@
 #!/bin/sh
-# The guard without systemd: when the applier is killed, from the first write to the last, the host ends as before.
+# The guard without systemd: if the applier is killed, from the first write to the last, the host is as before at the end.
 # hosts: small2
 # kernels: 6.12
 # quick: small2@6.12
@@ -14,7 +14,7 @@ apply="ringwise apply --yes --allow-disruption --queues 1 $devs"
 links $devs
 state $devs >/tmp/before
 
-# Killed, from the first write to the last: the channel change of igb takes seconds.
+# The applier is killed from the first write to the last. The channel change of igb takes seconds.
 for point in step:1 done:1 step:2 done:2 "-b end:1"; do
 	# shellcheck disable=SC2086 # an option and the point
 	status "killed at $point" 137 killat $point tx- $apply

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The guard without systemd: a trial that expires, that is confirmed, and that a health command decides.
+# The guard without systemd: a trial that expires, one that is confirmed, and one that a health command decides.
 # hosts: small2
 # kernels: 6.12
 # quick: small2@6.12
@@ -46,7 +46,7 @@ status "once more" 0 ringwise confirm
 state $devs >/tmp/after
 unchanged "it stays" /tmp/applied /tmp/after
 clean_up
-# Its deadline passes.
+# The trial expires.
 status "a trial of 12 s" 0 $apply --confirm 12s -j
 until=$(sed -n 's/.*"until_boot_ms": \([0-9]*\).*/\1/p' /tmp/out)
 status "it is confirmed" 0 ringwise confirm

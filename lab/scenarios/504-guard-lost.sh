@@ -1,5 +1,5 @@
 #!/bin/sh
-# The guard without systemd outlives the session it was started in; when the guard itself is killed, recover and confirm
+# The guard without systemd outlives the session in which it was started. If the guard itself is killed, recover and confirm
 # still work.
 # hosts: small2
 # kernels: 6.12
@@ -14,7 +14,7 @@ apply="ringwise apply --yes --allow-disruption --queues 1 $devs"
 links $devs
 state $devs >/tmp/before
 
-# The session goes: its process group by a signal, its control group as a whole.
+# The session ends: its process group by a signal, its control group as a whole.
 n=$(ls $S/*.jsonl 2>/dev/null | wc -l)
 setsid sh -c "exec $apply" >/tmp/out 2>/tmp/err </dev/null &
 check "a transaction has begun" wait_until 60 sh -c "[ \$(cat $S/tx-00*$((n + 1)).jsonl | wc -l) -ge 2 ]"
@@ -45,7 +45,7 @@ else
 fi
 clean_up
 
-# The guard is killed: with a transaction under way that is put back, in a trial it is said.
+# The guard is killed. A running transaction is rolled back; during a trial this is reported.
 status "a trial" 0 $apply --confirm 600s
 check "its guard is at work" wait_until 20 is_guard
 kill -9 $(guard_pid)
@@ -64,7 +64,7 @@ status "confirm without a guard" 0 ringwise confirm
 check "it is kept" sh -c "ringwise history | sed -n 2p | grep -q 'in force'"
 clean_up
 
-# Its deadline passes without a guard.
+# The trial expires without a guard.
 status "a trial of 15 s" 0 $apply --confirm 15s
 wait_until 20 is_guard && kill -9 $(guard_pid)
 wait_until 20 let_go

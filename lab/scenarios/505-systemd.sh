@@ -1,5 +1,5 @@
 #!/bin/sh
-# The host with systemd is what the scenarios after this one assume, and ringwise does there what it does elsewhere.
+# The host with systemd is as the following scenarios expect it, and ringwise works there as on other hosts.
 # hosts: remote
 # kernels: 6.12
 # timeout: 500

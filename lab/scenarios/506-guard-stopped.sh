@@ -1,5 +1,5 @@
 #!/bin/sh
-# An applier that is stopped and never goes on: its guard puts the host back.
+# An applier that is stopped and never continues: its guard restores the host.
 # hosts: small2
 # kernels: 6.12
 # timeout: 400
@@ -13,7 +13,7 @@ apply="ringwise apply --yes --allow-disruption --queues 1 $devs"
 links $devs
 state $devs >/tmp/before
 
-# The guard takes over after a bound, 50 s here.
+# The guard takes over after a limit, which is 50 s here.
 j=$S/tx-0001.jsonl
 $apply >/tmp/out 2>/tmp/err </dev/null &
 pid=$!

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The applier, run in a session of sshd, is killed at many steps: its guard puts everything back at once.
+# The applier, run in a session of sshd, is killed at many steps: its guard restores everything at once.
 # hosts: remote
 # kernels: 6.12
 # timeout: 1200

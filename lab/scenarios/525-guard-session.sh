@@ -1,5 +1,5 @@
 #!/bin/sh
-# The session dies with everything in it, sshd goes, the line goes: the guard stays, and puts back.
+# The session ends with all its processes, sshd stops, the link fails: the guard stays, and rolls back.
 # hosts: remote
 # kernels: 6.12
 # quick: remote@6.12
@@ -12,13 +12,13 @@ devs="eth0 eth1 eth2"
 check "a bond to work over" bond_up
 state $devs >/tmp/before
 
-# back NAME ID: the guard comes to its end by itself, and all is as before
+# back NAME ID: the guard ends by itself, and everything is as before
 back() {
 	check "$1: the guard ends by itself" wait_for 180 guard_gone $2
 	state $devs >/tmp/after
 	unchanged "$1: as before" /tmp/before /tmp/after
 }
-# tuned NAME: eth2 has two queues, and the trial is on
+# tuned NAME: eth2 has two queues, and is on trial
 tuned() {
 	same "$1: eth2 is tuned" "$(ls -d /sys/class/net/eth2/queues/rx-* | wc -l)" 2
 	check "$1: on trial" on_trial
@@ -70,7 +70,7 @@ back "sshd gone" $id
 sshd_start
 session_close other
 
-# The only way in is eth2 now: its channels change, and then the far port stays down.
+# eth2 is now the only control path. Its channels change, and then its link partner stays down.
 check "a session over eth2 alone" session_open plain 10.2.0.1
 if session_run plain "$apply" >/tmp/out; then _rc=0; else _rc=$?; fi
 same "without --force it is refused" $_rc 6

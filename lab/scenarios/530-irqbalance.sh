@@ -1,6 +1,6 @@
 #!/bin/sh
-# irqbalance, looking every second, beside our layout: without the ban it moves it, with the ban it does not; again
-# after other numbers and after its restart; other people's bans stay; in the end its list is as it was.
+# irqbalance, with an interval of one second, moves our layout without the ban, and not with it: also
+# with other numbers and after its restart. Bans of other programs stay; at the end irqbalance's list is as it was.
 # hosts: router16
 # kernels: 6.12
 # timeout: 900
@@ -11,7 +11,7 @@
 
 export RINGWISE_STATE_DIR=/tmp/rw54
 devs="eth0 eth1"
-# Somebody's own ban, of an interrupt that is none of ours.
+# A ban of the user, of an interrupt that ringwise does not set.
 own=$(irq_of rtc0)
 [ -n "$own" ] || own=8
 
@@ -25,7 +25,7 @@ both_ways() {
 	traffic eth1 eth0 1024 $1
 }
 
-# bans: its own answer to `setup`, as numbers.
+# bans: irqbalance's answer to `setup`, as numbers.
 bans() {
 	ringwise status -j 2>/dev/null | tr -d ' \n' |
 		sed -n 's/.*"irqbalance":{"known":{[^}]*}\{0,1\}[^]]*"banned":{"known":\[\([0-9,]*\)\]}.*/\1/p' | tr , ' '
@@ -36,7 +36,7 @@ numbers() {
 	for d in $devs; do dev_irqs $d; done | sort -n
 }
 
-# moved FILE: interrupts that are not asked to be where the file says.
+# moved FILE: interrupts whose requested CPUs differ from those in the file.
 moved() {
 	affinity $devs | diff "$1" - | grep -c '^[<>+-]irq\|^[+-]irq'
 }
@@ -83,15 +83,15 @@ says "status: they are told to be banned" "of eth0 eth1 banned"
 says "status: it says that a restart forgets them" "not after its restart"
 
 status "capture" 0 ringwise capture /tmp/cap54.tar.gz --redact
-# A slow guest may not get round to all processes in time; that is said behind a semicolon.
+# A slow guest may not read all processes in time; a part of the message behind a semicolon reports that.
 ringwise status | grep '^rivals' | sed 's/;.*//' >/tmp/live54
 status "status of the capture" 0 ringwise status --from /tmp/cap54.tar.gz
 same "the capture tells the same" "$(grep '^rivals' /tmp/out | sed 's/;.*//')" "$(cat /tmp/live54)"
 check "it holds no other process" sh -c "! tar xzOf /tmp/cap54.tar.gz manifest.json | grep '/proc/[0-9]*/' | grep -v -e '/proc/1/' -e /proc/$pid/ | grep -q ."
 echo "# setup, raw: $(tar xzOf /tmp/cap54.tar.gz kernel.json | tr -d '\n' | sed 's/.*"kind": "irqbalance"[^}]*"reply": \[ *"\([0-9a-f]*\)".*/\1/')"
 
-# Nobody but its own arguments tells a new one anything. This one may use a single CPU of the second node: left to
-# choose among several it may find the layout good as it is.
+# A new irqbalance only knows its own arguments. This one may use a single CPU of the second node: with
+# several to choose from it may keep the present layout.
 stop
 export IRQBALANCE_BANNED_CPULIST=0-7,9-15
 start --banirq=$own
@@ -105,7 +105,8 @@ until_moved() {
 }
 from=$(seconds)
 until_moved
-# It looks once a second. What holds for three times as long as it took to move something, and for twelve looks, is left alone.
+# It reads once a second. A layout that stays for three times as long as it took to move something, and for twelve intervals, is
+# left alone.
 hold=$((3 * ($(seconds) - from)))
 [ $hold -gt 12 ] || hold=12
 check "without the ban the layout does not hold ($n lines differ)" [ "$n" -gt 0 ]
@@ -113,7 +114,7 @@ status "verify: drift" 3 ringwise verify
 says "verify: irqbalance" irqbalance
 
 status "apply puts it back" 0 ringwise apply --yes --take-over $devs
-# Not the very same one: what is good enough where it is stays there.
+# Not exactly the same layout: an interrupt that is well placed stays there.
 affinity $devs >/tmp/layout54
 echo "# holds for $hold s"
 same "after its restart it holds again" "$(elsewhere $hold /tmp/layout54)" 0

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Over ssh on a VLAN on an 802.3ad bond: the way in is named, cut only by force and on trial, and then member by
-# member, so that the session lives; the last member that carries is never interrupted.
+# Over ssh on a VLAN on an 802.3ad bond: the control path is reported, cut only by force and on trial, and then member by
+# member, so that the session survives. The last member that carries traffic is never interrupted.
 # hosts: remote
 # kernels: 6.12
 # timeout: 600
@@ -12,7 +12,7 @@ export RINGWISE_STATE_DIR=/tmp/rw55
 fewer="--queues 2 --allow-disruption"
 channels() { ethtool -l $1 | awk '/^Combined/ { v = $2 } END { print v }'; }
 
-# one NAME WANTED COMMAND...: like status, but typed into the session
+# one NAME WANTED COMMAND...: like status, but the command is typed into the session
 one() {
 	_what=$1 _want=$2
 	shift 2
@@ -32,7 +32,7 @@ session_run one 'stty cols 400'
 way="10.100.0.2 over bond0.100 -> bond0 -> eth0 eth1"
 state eth0 eth1 eth2 >/tmp/before
 
-# --- what the kernel shows of a bond (the simulated host does the same)
+# --- the kernel's files of a bond (the simulated host has the same)
 same "bond: its mode" "$(cat /sys/class/net/bond0/bonding/mode)" "802.3ad 4"
 same "bond: its members" "$(cat /sys/class/net/bond0/bonding/slaves)" "eth0 eth1"
 b=/sys/class/net/bond0/bonding
@@ -43,7 +43,7 @@ for dev in eth0 eth1; do
 	same "bond: $dev collects and distributes" "$(($(cat $m/ad_actor_oper_port_state) & 48)) $(($(cat $m/ad_partner_oper_port_state) & 48))" "48 48"
 done
 
-# --- named
+# --- reported
 one "plan in the session" 0 ringwise plan eth0 eth1 $fewer
 says "it names the session and its way" "Control path: your ssh session ($way)"
 says "and the steps that would cut it" "would interrupt your ssh session ($way)"
@@ -79,7 +79,7 @@ status "its device is refused, too" 6 ringwise apply --yes eth2 $fewer
 ip route del default
 
 # --- by force, member by member
-# One file with both members: read one by one, a slow guest would mix two moments.
+# One file with both members, because a slow guest would otherwise mix two points in time.
 (
 	while :; do
 		cat /proc/net/bonding/bond0
@@ -111,7 +111,7 @@ check "the aggregate is whole" wait_lacp
 state eth0 eth1 eth2 >/tmp/after
 unchanged "as before" /tmp/before /tmp/after
 
-# --- the last member that carries
+# --- the last member that carries traffic
 status "a plan from before" 0 ringwise plan eth0 eth1 $fewer --out /tmp/p55
 ip link set eth1 down
 check "the other member loses its link" wait_for 60 sh -c '[ "$(cat /sys/class/net/eth1/bonding_slave/mii_status)" = down ]'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# No room for the journal, and no program any more: the guard puts back all the same.
+# No space for the journal, and no program any more: the guard rolls back all the same.
 # hosts: remote
 # kernels: 6.12
 # timeout: 1200
@@ -43,7 +43,7 @@ ls -l $J
 back "full on trial" 1
 rm -f $J/full $J/more
 ls -l $J
-# Put back it is; that it was could not be written down, so somebody has to say so.
+# The host was rolled back, but this could not be recorded, so the user has to be informed.
 status "the end that is not in the journal is asked for" 3 ringwise
 says "with the command" "ringwise recover"
 status "recover with room again" 0 ringwise recover --yes
@@ -75,7 +75,7 @@ state $devs >/tmp/after
 unchanged "still as before" /tmp/before /tmp/after
 umount $J
 
-# ------------------------------------------------------------------ an upgrade in the window
+# ------------------------------------------------------------------ an upgrade during a trial
 J=/var/lib/ringwise
 unset RINGWISE_STATE_DIR
 cp /h/ringwise /usr/local/bin/ringwise
@@ -93,7 +93,7 @@ done
 rm -f $program
 check "no copy of it stays" sh -c "! ls $J/guard-* 2>/dev/null"
 
-# The guard itself is killed: systemd starts it again, and it goes on from what is on disk.
+# The guard itself is killed: systemd starts it again, and it continues from the state on disk.
 id=$(($(last_id) + 1))
 status "apply on trial" 0 ringwise apply $change --confirm 20s
 first=$(systemctl show -P MainPID ringwise-trial-$id.service)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A reboot in the window ends the trial: untuned, and the history says why.
+# A reboot during a trial ends it: the host is not tuned, and the history gives the reason.
 # hosts: remote
 # kernels: 6.12
 # timeout: 500

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Which interfaces are planned, who uses them, and what becomes of a device that is renamed or pulled between plan and
-# apply, or in the middle.
+# Which interfaces are planned, which programs use them, and what happens if a device is renamed or removed between plan and
+# apply, or during apply.
 # hosts: remote
 # kernels: 6.12
 # timeout: 500
@@ -20,7 +20,7 @@ done
 ip link add veth0 type veth peer name veth1
 ip link add br9 type bridge
 ip link set eth1 down
-# Few of those that stand on others are listed; many are counted.
+# Few interfaces on top of others are listed; many are counted.
 for id in $(seq 100 140); do
 	ip link add link eth2 name v$id type vlan id $id
 done
@@ -43,8 +43,8 @@ ip link del eth2.13
 ip link del veth0
 ip link del br9
 
-# --- in use: named, channels left alone
-# An XDP program of two instructions (r0 = XDP_PASS; exit) in the smallest object file that is one.
+# --- in use: reported, channels left alone
+# An XDP program of two instructions (r0 = XDP_PASS; exit) in the smallest object file for it.
 base64 -d <<END | gunzip >/tmp/pass.o
 H4sIAAAAAAACA6t39XFjYmRkgAFGhu8MCB4CnEBiO0BJVpBKveKSopLEJCBdmQuiK1IKGHIyk1PzilMZChKLixkIA2YgRAeyQCyEJC4ApbcDMRMQT4Xy3QN8GKgBGMHuwAQOUFoJi3pkwAl1FzrIgNIeSPpA6jigfAkoLQiVY0PTvwHN/zDAgcYXxeGHA1CahYD7AXj3fTwIAgAA
 END
@@ -56,7 +56,7 @@ ip link set dev eth1 xdpgeneric off
 status "plan without it" 0 ringwise plan -j eth1 $fewer
 says "the channels are planned" '"knob": "channels"'
 
-# A function without an interface: a driver for programs in user space holds it.
+# A function without an interface: a driver for user-space programs holds it.
 pci=$(basename $(pci_of eth1))
 if modprobe uio_pci_generic; then
 	echo $pci >/sys/bus/pci/drivers/igb/unbind
@@ -64,7 +64,7 @@ if modprobe uio_pci_generic; then
 	[ -e /sys/bus/pci/drivers/uio_pci_generic/$pci ] || echo $pci >/sys/bus/pci/drivers/uio_pci_generic/bind
 	status "plan beside a function in user space" 0 ringwise plan
 	says "it is left alone by its address" "$pci (held by user-space driver uio_pci_generic)"
-	# The other two have the same id: they are igb's all the same.
+	# The other two have the same id, and they stay with igb.
 	says "the others are planned" "Considered eth0 eth2."
 	echo $pci >/sys/bus/pci/drivers/uio_pci_generic/unbind
 	echo $pci >/sys/bus/pci/drivers/igb/bind
@@ -97,9 +97,9 @@ wait_link eth1
 state eth1 >/tmp/after
 unchanged "as before" /tmp/before /tmp/after
 
-# --- renamed in the middle
-# in_the_middle COMMAND...: apply in the background; the command while the channels of the second device are being
-# changed, when those of the first are
+# --- renamed during apply
+# in_the_middle COMMAND...: runs apply in the background, and the command while the channels of the second device are being
+# changed and those of the first one are already changed
 in_the_middle() {
 	rm -f /tmp/err
 	ringwise apply --yes eth1 eth2 $fewer >/tmp/out 2>/tmp/err </dev/null &
@@ -112,8 +112,8 @@ in_the_middle() {
 rename() {
 	ip link set eth1 name wan1 || not_ok "a device that is up is renamed" "ip refuses"
 }
-# igb names its interrupts when it asks for them: after a rename while it is up they bear the old name, so that which
-# queue they serve cannot be told. The transaction ends as it must: put back, whole, under the new name.
+# igb names its interrupts when it requests them. After a rename while the device is up they still have the old name, so the
+# queues that they serve are unknown. The transaction is completely rolled back, under the new name.
 state eth1 eth2 >/tmp/before
 in_the_middle rename
 same "renamed in the middle: put back" "$(cat /tmp/status)" 4
@@ -125,7 +125,7 @@ links eth1 eth2
 state eth1 eth2 >/tmp/after
 unchanged "as before" /tmp/before /tmp/after
 
-# --- pulled between plan and apply, and in the middle
+# --- removed between plan and apply, and during apply
 status "a plan" 0 ringwise plan eth1 eth2 $fewer --out /tmp/p56b
 pull() {
 	echo 1 >/sys/bus/pci/devices/$pci/remove

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The undo itself fails: what is left is said, and recover finishes it.
+# The undo itself fails: what is left is reported, and recover finishes it.
 # hosts: remote
 # kernels: 6.12
 # timeout: 1200
@@ -15,7 +15,7 @@ file=$(readlink -f /sys/class/net/eth2)/queues/tx-0/xps_cpus
 
 id=$(($(last_id) + 1))
 status "apply on trial" 0 ringwise apply $change --confirm 15s
-# One file cannot be written any more; the guard shares this mount namespace.
+# One file is not writable any more; the guard shares this mount namespace.
 mount --bind $file $file
 mount -o remount,bind,ro $file
 same "the file is read-only" "$(errno_of 0 $xps)" "Read-only file system"
@@ -36,7 +36,7 @@ state eth2 >/tmp/after
 unchanged "as before" /tmp/before /tmp/after
 status "nobody is needed any more" 0 ringwise
 
-# The device goes away on trial, and comes back.
+# The device vanishes during a trial, and comes back.
 id=$(($(last_id) + 1))
 status "apply on trial" 0 ringwise apply $change --confirm 15s
 pci=$(pci_of eth2)

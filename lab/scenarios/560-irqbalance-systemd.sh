@@ -1,5 +1,5 @@
 #!/bin/sh
-# irqbalance as a service, looking every second: what we tell it outlives its restart, and goes when it is undone.
+# irqbalance as a service with an interval of one second: ringwise's bans survive its restart, and are removed by a rollback.
 # hosts: remote
 # kernels: 6.12
 # timeout: 900
@@ -13,13 +13,13 @@ dropin=/run/systemd/system/irqbalance.service.d/90-ringwise.conf
 devices=/run/ringwise/irqbalance-devices
 policy=$RINGWISE_STATE_DIR/ringwise-irqbalance-policy
 
-# json PART: of what is known about irqbalance.
+# json PART: of the facts about irqbalance.
 json() {
 	ringwise status -j 2>/dev/null | tr -d ' \n' | sed -n "s/.*\"irqbalance\":{\"known\":{.*$1.*/\1/p"
 }
 bans() { json '"banned":{"known":\[\([0-9,]*\)\]}' | tr , ' '; }
 answers() { [ -n "$(json '"interval_s":{"known":\([0-9]*\)}')" ]; }
-# asked N: somebody's own script was asked about it since line $from.
+# asked N: the user's own script was called for it since line $from.
 asked() { dmesg | sed '1,/lab: begins anew/d' | grep -q "lab: mine asked about $1\$"; }
 moved() { affinity $dev | diff "$1" - | grep -c '^[<>+-] *irq'; }
 show_err() { sed 's/^/# /' /tmp/err; }
@@ -31,7 +31,7 @@ seconds() {
 }
 
 # elsewhere SECONDS FILE [enough]: the most interrupts that were seen elsewhere in this time, under traffic; with `enough`
-# the first that are seen end it. irqbalance looks once a second.
+# it returns after the first ones. irqbalance reads once a second.
 elsewhere() {
 	from=$(seconds)
 	most=0
@@ -68,7 +68,7 @@ status "status" 0 ringwise status
 says "status: banned, restart or not" "of $dev banned"
 check "status: it lasts" sh -c '! grep -q "not after its restart" /tmp/out'
 
-# Nothing of what it was told is left, but for the script.
+# No ban is left but that of the script.
 systemctl restart irqbalance.service
 check "restarted, it answers" wait_for 60 answers
 check "it was started with the script" sh -c "tr '\0' ' ' </proc/$(systemctl show -P MainPID irqbalance)/cmdline | grep -q policyscript=$policy"
@@ -77,7 +77,7 @@ same "after its restart the layout holds for 12 s" "$(elsewhere 12 /tmp/layout57
 status "verify: holds" 0 ringwise verify
 show_err
 
-# Other numbers, of which it was never told.
+# Other numbers, which this irqbalance was never told.
 status "apply: fewer channels" 0 ringwise apply --yes --take-over $dev --queues 2 --allow-disruption
 show_err
 links $dev
@@ -100,7 +100,7 @@ hold=$((3 * ($(seconds) - from)))
 [ $hold -gt 12 ] || hold=12
 check "without the ban it moves them ($n lines differ)" [ "$n" -gt 0 ]
 
-# Somebody's own script goes on deciding about other devices.
+# The user's own script still decides about other devices.
 cat >/var/lib/mine <<'EOF'
 #!/bin/sh
 # Its unit sees the machine read-only.
@@ -113,7 +113,7 @@ irqbalance_start --interval=1 --policyscript=/var/lib/mine
 check "with a script of somebody's own" wait_for 60 answers
 status "apply beside it" 0 ringwise apply --yes $dev
 show_err
-# What the old one still asks is not meant.
+# Calls by the old irqbalance do not count.
 systemctl stop irqbalance.service
 echo "lab: begins anew" >/dev/kmsg
 systemctl start irqbalance.service

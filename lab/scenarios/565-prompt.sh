@@ -1,5 +1,5 @@
 #!/bin/sh
-# On a terminal somebody is asked about what was changed by hand, before the plan is.
+# On a terminal ringwise asks about manual changes before it asks about the plan.
 # hosts: small2
 # kernels: 6.12
 # timeout: 400
@@ -22,7 +22,7 @@ EOF
 chmod +x /tmp/ask.sh
 echo ringwise apply --goal forward eth1 >/tmp/ask.cmd
 
-# asked STATUS TEXT: apply on a terminal of its own; TEXT is typed ahead. What it says is in /tmp/out.
+# asked STATUS TEXT: apply on a terminal of its own; TEXT is typed ahead. Its output is in /tmp/out.
 asked() {
 	rm -f /tmp/asked.rc /tmp/asked.end
 	busybox telnetd -F -b 127.0.0.1:2323 -l /tmp/ask.sh &

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The guard on bad days: a full disk, no place to run it from, a terminal that takes nothing, an undo that fails.
+# The guard in bad conditions: a full disk, no place from which it can run, a terminal that blocks, an undo that fails.
 # hosts: small2
 # kernels: 6.12
 # timeout: 900
@@ -14,7 +14,7 @@ apply="ringwise apply --yes --allow-disruption --queues 1 $devs"
 links $devs
 state $devs >/tmp/before
 
-# 1. The disk is full: refused, or put back.
+# 1. The disk is full: apply is refused, or rolled back.
 seen=
 mkdir -p /tmp/full
 for free in 0 8 16 24 40 200; do
@@ -33,7 +33,7 @@ for free in 0 8 16 24 40 200; do
 done
 check "a full disk refuses or puts back (statuses: $seen)" sh -c "echo '$seen' | grep -q 6 && ! echo '$seen' | grep -q '[1235]'"
 
-# A directory of everybody holds nothing that root acts on later.
+# In a directory that is writable for all users there is no file that root uses later.
 chmod 1777 /tmp/full
 status "a state directory that others can write" 6 $apply --state-dir /tmp/full
 says "it says why" "everybody may write to /tmp/full"
@@ -62,12 +62,12 @@ echo $was >/proc/sys/vm/memfd_noexec
 umount /run/ringwise
 umount /tmp/full
 
-# 3. A terminal behind a cut network takes nothing any more.
+# 3. A terminal behind a cut network accepts no output any more.
 S=$RINGWISE_STATE_DIR
 mkfifo /tmp/stuck
 (
 	exec 3<>/tmp/stuck
-	# Room for what is said before the first write, and for a few lines more.
+	# Enough space for the output before the first write, and for a few more lines.
 	dd if=/dev/zero bs=4096 count=15 >&3 2>/dev/null
 	dd if=/dev/zero bs=3500 count=1 >&3 2>/dev/null
 	$apply >/tmp/out 2>&3 </dev/null

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A colleague at the same knobs: seen, kept, taken, adopted.
+# Manual changes: reported, kept, taken over, adopted.
 # hosts: small2
 # kernels: 6.12
 # timeout: 600
@@ -16,7 +16,7 @@ irq() {
 journals() {
 	ls $RINGWISE_STATE_DIR/tx-*.jsonl | wc -l
 }
-# The driver has laid it as we would: then it would not be ours.
+# The driver's own value is the one that ringwise would write; another value makes sure that ringwise writes it.
 echo 3 >$xps
 state $devs >/tmp/first
 status "apply" 0 ringwise apply --yes --goal forward $devs
@@ -25,7 +25,7 @@ status "as applied" 0 ringwise verify
 was_irq=$(cat $(irq))
 other=$((1 - was_irq))
 
-# The colleague.
+# The manual changes.
 echo 1 >$xps
 echo $other >$(irq)
 status "ringwise alone says that somebody is needed" 3 ringwise
@@ -46,7 +46,7 @@ cat /tmp/out
 says "marks what it would undo" "by hand, changed between"
 says "counts it" "2 of these undo a change somebody made by hand. Keep it instead: ringwise adopt eth0 eth1"
 
-# Nobody there to ask: kept.
+# Without a terminal: they are kept.
 state $devs >/tmp/theirs
 h=$(journals)
 status "apply --yes keeps it" 0 ringwise apply --yes --goal forward $devs
@@ -55,7 +55,7 @@ says "and says so" "Kept, because somebody has set it so"
 state $devs >/tmp/now
 unchanged "nothing was written" /tmp/theirs /tmp/now
 same "no journal either" "$(journals)" "$h"
-# Another wish goes round it.
+# A different request skips them.
 status "apply --yes with something else to do" 0 ringwise apply --yes --goal rpc $devs
 cat /tmp/out
 says "names what it kept" "kept: eth0 tx-1 xps_cpus"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A reviewed plan is done exactly or not at all; a journal of a later version stops everything.
+# A reviewed plan is applied exactly or not at all; a journal of a later version stops every run.
 # hosts: small2
 # kernels: 6.12
 # timeout: 600
@@ -66,7 +66,7 @@ status "rollback 0 again" 0 ringwise rollback --yes 0
 state $devs >/tmp/now
 unchanged "as first found" /tmp/first /tmp/now
 
-# A journal of a later version stops everything, and says how to do without it.
+# A journal of a later version stops every run, and the message describes how to undo the transaction without ringwise.
 status "apply for the journal" 0 ringwise apply --yes --goal forward $devs
 j=$(ls $RINGWISE_STATE_DIR/tx-*.jsonl | tail -n 1)
 cp $j /tmp/journal

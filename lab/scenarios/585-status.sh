@@ -1,5 +1,5 @@
 #!/bin/sh
-# The first screen says what is applied, by whom and why, what waits and what moved; the machine's log has it with fields.
+# The first screen shows what is applied, by whom and why, what is pending and what changed; the system's log has it with fields.
 # hosts: remote
 # kernels: 6.12
 # timeout: 400
@@ -12,7 +12,7 @@ far_up
 links eth0 eth1 eth2
 
 status "nothing is applied yet" 0 ringwise
-# In this boot at all, or any more after the scenarios before.
+# Either nothing in this boot, or nothing any more after the scenarios before.
 says "and it says so" "applied     nothing"
 
 # --- applied, by whom and why, and in the journal
@@ -26,7 +26,7 @@ says "that all holds" "settings as applied"
 says "that it does not outlive a reboot" "settings are gone after a reboot"
 says "that nothing waits" "nothing waits for confirmation, no unfinished journal"
 wait_for 30 sh -c "journalctl -q -o json RINGWISE_TRANSACTION=$id RINGWISE_OUTCOME=applied | grep -q MESSAGE"
-# Scenarios with another state directory had a transaction of this number.
+# Scenarios with another state directory also had a transaction with this number.
 journalctl -q -o json --since "@$since" RINGWISE_TRANSACTION=$id >/tmp/lines
 check "the journal has its beginning with the reason" grep -q '"RINGWISE_REASON":"CHG-4711"' /tmp/lines
 written=$(grep -c '"RINGWISE_OUTCOME":"written"' /tmp/lines)
@@ -35,7 +35,7 @@ check "with device and setting" sh -c "grep '\"RINGWISE_DEVICE\":\"eth2\"' /tmp/
 check "and its end" grep -q '"RINGWISE_OUTCOME":"applied"' /tmp/lines
 same "under one name" "$(journalctl -q -t ringwise RINGWISE_TRANSACTION=$id -o cat | wc -l)" "$(wc -l </tmp/lines)"
 
-# --- somebody moves a queue
+# --- a manual change of a queue
 n=$(queue_irq eth2 rx-0 || queue_irq eth2 TxRx-0)
 was=$(cat /proc/irq/$n/smp_affinity_list)
 other=$([ "$was" = 3 ] && echo 2 || echo 3)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What apply was run for is kept as data: words of a reason are no interfaces, the command that verify prints can be pasted,
-# and check judges by what was requested.
+# The request of apply is kept as data: words of a reason are not interfaces, the command that verify prints can be pasted,
+# and check uses the request.
 # hosts: router16
 # kernels: 6.12
 # timeout: 240

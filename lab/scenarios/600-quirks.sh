@@ -1,5 +1,5 @@
 #!/bin/sh
-# A device that misbehaves: refused, ignored and lost settings are told, put back and remembered.
+# A device that misbehaves: settings that are refused, ignored or lost are reported, restored and remembered.
 # hosts: router16
 # kernels: 6.12 newest
 # quick: router16@6.12
@@ -11,14 +11,14 @@
 param=/sys/module/mqnic/parameters
 all="eth0 eth1 mq0 mq1 mq2 mq3"
 
-# begin NAME: a state directory of its own, and the state before.
+# begin NAME: uses a state directory of its own, and records the state before.
 begin() {
 	export RINGWISE_STATE_DIR=/tmp/rw60.$1
 	links $all >/dev/null
 	state $all >/tmp/before
 }
 
-# quirk BITS [DEVICES]: only the first test NIC misbehaves, if not said otherwise.
+# quirk BITS [DEVICES]: by default only the first test NIC misbehaves.
 quirk() {
 	echo ${2:-1} >$param/quirk_dev
 	echo $1 >$param/quirk
@@ -36,7 +36,7 @@ channels() { ethtool -l $1 | awk '/^Combined/ { v = $2 } END { print v }'; }
 fewer="ringwise apply --yes mq0 --queues 4 --allow-disruption"
 now() { cut -d. -f1 /proc/uptime; }
 
-# What a channel change may destroy, set by hand.
+# A user's values for everything that a channel change may destroy.
 for q in 0 1 2 3 4 5 6 7; do
 	echo $(((q + 5) % 16)) >/proc/irq/$(irq_of mq0-TxRx-$q)/smp_affinity_list
 	printf '%x\n' $((1 << q)) >/sys/class/net/mq0/queues/tx-$q/xps_cpus
@@ -48,7 +48,7 @@ table=$(ethtool -x mq0 | grep '^ *[0-9]*:')
 ethtool -C mq0 rx-usecs 33 tx-usecs 17 rx-frames 8
 ethtool -G mq0 rx 1024 tx 256
 
-# --- busy: tried again a few times, then put back
+# --- busy: tried again a few times, then rolled back
 begin busy
 quirk 2
 t0=$(now)
@@ -57,7 +57,7 @@ t1=$(now)
 says "busy: the errno is named" EBUSY
 check "busy: it gave up in time ($((t1 - t0)) s)" [ $((t1 - t0)) -le 30 ]
 as_before "busy: as before"
-# The tries go on for 0.75 s; the quirk ends when the first one was seen to be under way.
+# The tries go on for 0.75 s; the quirk ends when the first one has been seen.
 quirk 2
 (
 	until grep -q 'takes some seconds' /tmp/err 2>/dev/null; do sleep 0.02; done
@@ -89,7 +89,7 @@ echo 0 >$param/quirk
 status "no vectors: with vectors, the rollback" 0 ringwise rollback --yes 1
 as_before "no vectors: as before"
 
-# --- no vectors on the way back: half-way is told, with the commands to finish by hand
+# --- no vectors during the rollback: the partial result is reported, with the commands to finish it
 begin stuck
 quirk 32
 file=$(readlink -f /sys/class/net/mq0/queues/tx-3/xps_cpus)
@@ -146,10 +146,10 @@ status "managed: verify" 0 ringwise verify
 status "managed: rollback" 0 ringwise rollback --yes 0
 as_before "managed: as before"
 
-# --- a device that hangs under the network lock: every request waits behind it, and no timeout reaches it
+# --- a device that hangs under the network lock: every request waits for the lock, and no timeout ends it
 begin hangs
 unset RINGWISE_DEVICE_DEADLINE_MS
-# It hangs until told to stop. Threads that read a file under the lock spin in the kernel meanwhile: the guest is slow then.
+# It hangs until it is told to stop. Threads that read a file under the lock spin in the kernel in the meantime, so the guest is slow.
 echo 300 >$param/hang
 quirk 128 4
 : >/tmp/out
@@ -165,7 +165,7 @@ for dev in eth0:igb eth1:igb mq0:mqnic mq1:mqnic mq3:mqnic; do
 	check "hangs: ${dev%:*} is shown with its driver and queues" grep -q "^${dev%:*}  *${dev#*:} .* $n/[$n?] " /tmp/out
 done
 echo 0 >$param/quirk
-# The process ends when the kernel lets its thread go.
+# The process ends when the kernel releases its thread.
 wait $pid
 same "hangs: show ends well" $? 0
 as_before "hangs: as before"

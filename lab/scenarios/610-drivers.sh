@@ -1,5 +1,5 @@
 #!/bin/sh
-# Failing in the middle on real drivers: one step is refused by the kernel, and the start is put back whole.
+# Failures during a transaction on real drivers: the kernel refuses one step, and the start is completely restored.
 # hosts: router16 small2
 # kernels: 5.10 6.12 newest
 # except: router16@6.12
@@ -10,7 +10,7 @@
 devs=$(awk '{ print $2 }' /h/nics | while read -r d; do [ -e /sys/class/net/$d ] && echo $d; done)
 cpu=/sys/devices/system/cpu
 
-# begin NAME: a state directory of its own, and the state before.
+# begin NAME: uses a state directory of its own, and records the state before.
 begin() {
 	export RINGWISE_STATE_DIR=/tmp/rw61.$1
 	links $devs >/dev/null
@@ -22,7 +22,7 @@ as_before() {
 	unchanged "$1" /tmp/before /tmp/after
 }
 
-# crowd DEV: interrupts on CPU 0 and transmit queues for 0 and 1, so that a plan has a step for each queue.
+# crowd DEV: interrupts on CPU 0 and transmit queues for CPUs 0 and 1, so that a plan has a step for each queue.
 crowd() {
 	for n in $(dev_irqs $1); do
 		[ -n "$(irq_name $n)" ] && echo 0 >/proc/irq/$n/smp_affinity_list 2>/dev/null
@@ -35,14 +35,14 @@ crowd() {
 	done
 }
 
-# sealed FILE COMMAND...: the command meets EROFS when it writes this one file.
+# sealed FILE COMMAND...: the command gets EROFS when it writes this one file.
 sealed() {
 	_file=$(readlink -f $1)
 	shift
 	unshare -m sh -c 'mount -o bind $0 $0 && mount -o remount,bind,ro $0 && exec "$@"' $_file "$@"
 }
 
-# refused NAME FILE COMMAND...: fails at that file and is put back.
+# refused NAME FILE COMMAND...: the command fails at that file and is rolled back.
 refused() {
 	_title=$1 _at=$2
 	shift 2
@@ -54,7 +54,7 @@ refused() {
 
 # --- the first, a middle and the last file of each device
 for dev in $devs; do
-	# One of each driver.
+	# One device of each driver.
 	case $HOST:$dev in router16:eth1 | *:mq[1-9]) continue ;; esac
 	links $dev
 	crowd $dev
@@ -73,7 +73,7 @@ for dev in $devs; do
 	done
 done
 
-# --- in the middle of a channel change that also takes a table, moderation and masks set by hand with it
+# --- during a channel change that also resets a user's table, moderation and masks
 change() {
 	_dev=$1 _n=$2
 	case $_dev in
@@ -101,7 +101,7 @@ offline() {
 	links $_dev >/dev/null
 	rm -f /tmp/plan61
 	ringwise plan $_dev "$@" --out /tmp/plan61 >/dev/null 2>/tmp/err || cat /tmp/err
-	# A CPU that a later interrupt step wants, and nobody has now.
+	# A CPU that a later interrupt step requests, and that no other setting uses now.
 	want=$(tr -d ' \n' </tmp/plan61 | sed 's/"setting"/\n&/g' |
 		awk '/^"setting":[{][^}]*"knob":"irq_cpus"/ && match($0, /"cpus":"[0-9]+"/) {
 			print substr($0, RSTART + 8, RLENGTH - 9) }' | grep -v '^0$' | tail -1)
@@ -123,7 +123,7 @@ if [ "$HOST" = router16 ]; then
 	[ -e /sys/class/net/mq0 ] && offline mq0 --queues 6 --allow-disruption
 fi
 
-# --- drivers whose number of queues is fixed: e1000e tells no count; nor does vmxnet3 on 5.10, later it tells one
+# --- drivers whose number of queues is fixed: e1000e reports no count, and neither does vmxnet3 on 5.10; later it reports one
 # and refuses another
 begin fixed
 for dev in $devs; do

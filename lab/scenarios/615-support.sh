@@ -1,5 +1,5 @@
 #!/bin/sh
-# The kernel tells before the first write which calls a driver does not have: nothing is touched for a step that cannot be done.
+# Before the first write the kernel reports which calls a driver does not have: nothing is changed for a step that is not possible.
 # hosts: router16
 # kernels: 5.10 6.1 6.12 newest
 # timeout: 240
@@ -19,7 +19,7 @@ done
 calls() {
 	awk -v c="$1" '$1 == c { n = $2 } END { print n + 0 }' $tracing/kprobe_profile
 }
-# value OPTION NAME: as ethtool shows it in the part for current settings
+# value OPTION NAME: from the part of ethtool's output for current settings
 value() {
 	ethtool "$1" eth0 | awk -v n="$2:" 'index($0, n) == 1 { v = $NF } END { print v }'
 }
@@ -56,7 +56,7 @@ same "nor for moderation" "$(calls coalesce)" "$before"
 state eth0 eth1 eth2 >/tmp/after
 unchanged "all is as before" /tmp/before /tmp/after
 
-# A goal that wants more channels: refused by vmxnet3, and the rest is done.
+# A goal that requests more channels: vmxnet3 refuses, and the rest is applied.
 ethtool -L eth0 combined 2
 links eth0
 before=$(calls channels)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Features, pause frames, sysctls, wake-up time of CPUs: read as the kernel's own tools read them, written by a
-# transaction, put back, and what the kernel makes of them besides.
+# transaction, rolled back, and the side effects in the kernel.
 # hosts: router16 small2
 # kernels: 5.10 6.1 6.12 6.18 newest
 # timeout: 900
@@ -14,7 +14,7 @@ devs=$(awk '{ print $2 }' /h/nics | while read -r d; do [ -e /sys/class/net/$d ]
 igb=$(awk '$3 == "igb" { print $2; exit }' /h/nics)
 links $devs >/dev/null
 
-# theirs DEV: `NAME on` and `NAME off [fixed]` by the kernel's names; ethtool has names of its own for some.
+# theirs DEV: `NAME on` and `NAME off [fixed]` by the kernel's names; some have other names in ethtool.
 theirs() {
 	ethtool -k $1 2>/dev/null | awk 'BEGIN {
 		k["rx-checksumming"] = "rx-checksum"; k["generic-segmentation-offload"] = "tx-generic-segmentation"
@@ -38,7 +38,7 @@ ours() {
 feature() {
 	theirs $1 | awk -v n="$2" '$1 == n { print $2 }'
 }
-# change TITLE STATUS DEV WORDS...: by the transaction
+# change TITLE STATUS DEV WORDS...: changes it by a transaction
 change() {
 	_t=$1 _s=$2 _d=$3
 	shift 3
@@ -55,7 +55,7 @@ all() {
 	done
 	grep . $core/netdev_budget* $core/flow_limit_* $core/rps_default_mask $core/busy_* $cpu/cpu*/power/pm_qos_resume_latency_us
 }
-# Something that nobody asks about, and that must outlive it all.
+# A setting that no transaction requests, and that must stay.
 ethtool -K mq0 ntuple on >/dev/null 2>&1
 all >/tmp/start
 
@@ -105,7 +105,7 @@ same "and changes nothing" "$(feature $igb $fixed)" off
 status "a wish for a fixed one is refused" 1 ringwise plan $igb --config none --set $igb.features.$fixed=true
 says "and why" "fixed"
 
-# --- each driver: a feature of its own, and what else it loses by it
+# --- each driver: a feature of its own, and the side effects of a change
 for dev in $devs; do
 	case $HOST:$dev in router16:eth1 | *:mq[1-9]) continue ;; esac
 	case $(driver_of $dev) in
@@ -131,7 +131,7 @@ for dev in $devs; do
 	same "$dev: it is $now" "$(feature $dev $f)" $now
 done
 
-# --- LRO goes when the host forwards
+# --- LRO is switched off when the host forwards
 lro=$(awk '$3 == "vmxnet3" { print $2; exit }' /h/nics)
 if [ -n "$lro" ] && [ -e /sys/class/net/$lro ]; then
 	forward=$(cat /proc/sys/net/ipv4/ip_forward)
@@ -171,7 +171,7 @@ if [ -e $core/rps_default_mask ]; then
 	same "it is so" "$(tr -d , <$core/rps_default_mask | sed 's/^0*//')" 3
 fi
 for bad in "netdev_budget_usecs below two ticks:netdev_budget_usecs=1" "flow_limit_table_len that is no power of two:flow_limit_table_len=1000"; do
-	# Older kernels take any number of microseconds.
+	# Older kernels accept any number of microseconds.
 	case $KERNEL:$bad in 5.10:*netdev_budget_usecs*) continue ;; esac
 	same "${bad%%:*}: the kernel refuses it" "$(errno_of ${bad##*=} $core/$(echo ${bad#*:} | cut -d= -f1))" "Invalid argument"
 	change "${bad%%:*}: refused before anything is done" 2 $igb --set "host.sysctl={ \"net.core.$(echo ${bad#*:} | cut -d= -f1)\" = ${bad##*=}, \"net.core.netdev_max_backlog\" = 4321 }"
@@ -216,7 +216,7 @@ else
 	not_ok "there is a /dev/cpu_dma_latency" "no"
 fi
 
-# --- and all of it back
+# --- and all of it rolled back
 status "rollback to the beginning" 0 ringwise rollback --yes --take-over 1
 ethtool -A $igb autoneg $a >/dev/null 2>&1
 links $devs >/dev/null

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Goal forward with fewer queues than CPUs: the RSS table by what each CPU carries, kept by a second plan, accepted by check,
-# and gone with the goal or the transaction.
+# Goal forward with fewer queues than CPUs: the RSS table is weighted by what each CPU carries. A second plan keeps it, check
+# accepts it, and it is removed with the goal or the transaction.
 # hosts: router16
 # kernels: 5.10 6.12 newest
 # timeout: 240
@@ -15,7 +15,7 @@ parts() {
 	ethtool -x $1 | awk '/RSS hash key/ { exit } $1 ~ /^[0-9]+:$/ { for (i = 2; i <= NF; i++) n[$i]++ }
 		END { for (q = 0; q in n; q++) printf "%s%d", q ? " " : "", n[q] }'
 }
-# kind DEV: whether parts differ by more than one entry
+# kind DEV: whether the queues differ by more than one entry
 kind() {
 	parts $1 | awk '{ for (i = 1; i <= NF; i++) { if (!max || $i > max) max = $i; if (!min || $i < min) min = $i } }
 		END { print (max > min + 1) ? "uneven" : "even" }'
@@ -28,7 +28,7 @@ same "eight queues on eight CPUs have an even table" "$(kind mq0)" even
 status "six queues on four cores" 0 ringwise apply --yes --goal forward --queues 6 --allow-disruption mq0
 cat /tmp/out
 echo "entries: $(parts mq0)"
-# Which queues share a core, by the effective CPUs.
+# Queues that share a core, by the effective CPUs.
 doubled=$(for q in 0 1 2 3 4 5; do
 	cpu=$(cat /proc/irq/$(queue_irq mq0 TxRx-$q)/smp_affinity_list)
 	echo "$q $((cpu / 2))"

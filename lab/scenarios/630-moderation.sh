@@ -1,6 +1,6 @@
 #!/bin/sh
-# Interrupt moderation of devices and of single queues, and NAPI: read as ethtool and sysfs have them, written,
-# refused, rounded and ignored, put back; and what the drivers do, as the simulated host has it.
+# Interrupt moderation of devices and of single queues, and NAPI: read as ethtool and sysfs show them, written,
+# refused, rounded, ignored and rolled back. Also proves the drivers' behaviour in the simulated host.
 # hosts: router16 small2
 # kernels: 5.10 6.1 6.12 6.18 newest
 # quick: small2@6.12 router16@6.12
@@ -23,7 +23,7 @@ theirs() {
 line() {
 	ringwise show $1 2>/dev/null | sed -n "s/^ *$2  *//p" | head -1
 }
-# ours DEV: the same from the line `of queues`; a device with all queues alike has none
+# ours DEV: the same from the line `of queues`; if all queues are alike, there is none
 ours() {
 	line $1 'of queues' | tr ';' '\n' | sed 's/^ *//' | while read -r _list _words; do
 		for _q in $(expand $_list); do
@@ -31,7 +31,7 @@ ours() {
 		done
 	done | sort -n
 }
-# no DEV WORDS...: the kernel's word for a refusal by ethtool --per-queue
+# no DEV WORDS...: the kernel's message when it refuses ethtool --per-queue
 no() {
 	_d=$1
 	shift
@@ -82,7 +82,7 @@ same "NAPI: as before" "$(cat /sys/class/net/eth0/napi_defer_hard_irqs /sys/clas
 echo 0 >/sys/class/net/eth0/napi_defer_hard_irqs
 echo 0 >/sys/class/net/eth0/gro_flush_timeout
 
-# --- instances, where the kernel sets them one by one and the driver links them to queues
+# --- instances, if the kernel sets them one by one and the driver links them to queues
 export RINGWISE_STATE_DIR=/tmp/rw63.one
 case $KERNEL in
 6.18 | newest)
@@ -156,7 +156,7 @@ status "queues: rollback" 0 ringwise rollback --yes 0
 theirs mq0 >/tmp/now
 same "queues: as first found" "$(grep -e '^[025] ' /tmp/now | tr '\n' ';')" "$(grep -e '^[025] ' /tmp/theirs | tr '\n' ';')"
 
-# --- the device overwrites its queues, and they come back
+# --- a value of the device overwrites those of its queues, and they are restored
 ethtool --per-queue mq0 queue_mask 0xff --coalesce rx-usecs 50 tx-usecs 50 >/dev/null
 ethtool --per-queue mq0 queue_mask 0x6 --coalesce rx-usecs 7 >/dev/null
 theirs mq0 >/tmp/theirs
@@ -189,7 +189,7 @@ ringwise plan mq0 --set "$set" >/tmp/out 2>/tmp/err
 says "quirk 16: an odd queue is told" "does not exist here"
 quirk 0
 
-# --- a group on queues that ignore: what stands in its place
+# --- a group on queues that ignore moderation: the alternative
 if [ $KERNEL = newest ]; then
 	export RINGWISE_STATE_DIR=/tmp/rw63.group
 	cat >/tmp/group.toml <<END

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Moderation that a device has and no queue: CQE mode with its limits, and the profiles of adaptive moderation; as the
-# driver holds them, written, ignored, put back, and refused where the kernel has none.
+# Moderation that exists for a device but not for a queue: CQE mode with its limits, and the profiles of adaptive moderation. They
+# are read as the driver holds them, written, ignored, rolled back, and refused if the kernel does not support them.
 # hosts: router16
 # kernels: 6.1 6.12 newest
 # timeout: 400
@@ -11,7 +11,7 @@ export RINGWISE_STATE_DIR=/tmp/rw63p
 param=/sys/module/mqnic/parameters
 links mq0
 
-# The driver's own word; the lab's ethtool knows CQE mode, and neither limits nor profiles.
+# From the driver itself; the lab's ethtool supports CQE mode, but neither limits nor profiles.
 held() { sed -n "s/^mq0 //p" $param/moderation; }
 cqe() { held | sed 's/ rx .*//'; }
 profile() { held | sed -n "s/.* $1\( [0-9/ ]*\).*/\1/p" | sed 's/^ //; s/ $//'; }

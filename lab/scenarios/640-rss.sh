@@ -10,7 +10,7 @@
 . /h/state.sh
 export RINGWISE_STATE_DIR=/tmp/rw64
 
-# Entries of each queue by ethtool: `0:96 1:32`
+# Entries of each queue in ethtool's output: `0:96 1:32`
 spread() {
 	ethtool -x $1 ${2:+context $2} 2>/dev/null | awk '/^ *[0-9]+:/ { for (i = 2; i <= NF; i++) n[$i]++ }
 		END { for (q = 0; q < 64; q++) if (q in n) printf "%s%d:%d", s++ ? " " : "", q, n[q] }'
@@ -23,7 +23,7 @@ all() {
 		for _f in tcp4 udp4 tcp6 udp6; do ethtool -n $_d rx-flow-hash $_f 2>&1; done
 	done
 }
-# set DEV KEY=VALUE...: only what is laid down matters here.
+# set DEV KEY=VALUE...: applies only these settings.
 set_on() {
 	_dev=$1
 	shift
@@ -47,7 +47,7 @@ virtio_net)
 	status "rollback" 0 ringwise rollback --yes 0
 	all $virtio >/tmp/after
 	unchanged "virtio: as before" /tmp/before /tmp/after
-	# The kernel refuses fewer channels as long as the table counts as set by a user.
+	# The kernel refuses fewer channels while the table counts as set by a user.
 	check "virtio: the table is the kernel's own again" ethtool -L $virtio combined 1
 	ethtool -L $virtio combined 2
 	exit 0
@@ -57,7 +57,7 @@ esac
 dev=mq0
 links eth0 $dev
 all eth0 eth2 $dev >/tmp/before
-# Later kernels than 6.12 let it have one.
+# Kernels after 6.12 allow it.
 [ $KERNEL = newest ] || same "RSS: igb has no key" "$(hkey eth0)" ""
 same "RSS: the test NIC has one of 40 bytes" "$(hkey $dev | wc -c)" 81
 same "fields: igb hashes UDP without ports at first" "$(fields eth0 udp4)" 0
@@ -72,14 +72,14 @@ same "test NIC: key" "$(hkey $dev)" $key
 same "test NIC: udp6 with ports" "$(fields $dev udp6)" 2
 status "verify" 0 ringwise verify
 
-# Only the last entry differs: what RSS_SET takes and does not do.
+# Only the last entry differs: RSS_SET accepts this and does not do it.
 t=$(seq 0 126 | awk '{ printf "%d,", $1 % 8 }')0
 check "a table that differs in its last entry" set_on $dev "'rss.table=\"default\"'"
 same "default is round robin" "$(spread $dev)" "0:16 1:16 2:16 3:16 4:16 5:16 6:16 7:16"
 check "is written all the same" set_on $dev "'rss.table=[$t]'"
 same "and is there" "$(spread $dev)" "0:17 1:16 2:16 3:16 4:16 5:16 6:16 7:15"
 
-# Refusals keep the way, the errno and what it means.
+# Refusals show the interface, the errno and its meaning.
 ringwise apply --yes eth0 --set eth0.rss.fields.tcp4=s >/tmp/out 2>/tmp/err
 same "fields: igb hashes TCP by ports or not at all" "$(fields eth0 tcp4)" 2
 says "fields: EINVAL, and by which way" "EINVAL"
@@ -96,7 +96,7 @@ ringwise plan $dev --set "$dev.rss.table=\"equal 9\"" >/tmp/out 2>/tmp/err
 says "RSS: a queue that does not exist" "queue 8"
 
 # --- a transform: both directions of a flow on one queue
-# lands SRC SPORT DST DPORT: the queues of mq0 that got these packets
+# lands SRC SPORT DST DPORT: the queues of mq0 that received these packets
 lands() {
 	_was=$(rx_packets mq0)
 	_pg_empty
@@ -157,17 +157,17 @@ echo "# ethtool -X default hkey: status $?; wanted $(echo $other | cut -c1-12), 
 case $KERNEL in
 5.10 | 6.1) check "RSS: a key with the default table is read from behind a whole one" [ "$(hkey $dev)" != $other ] ;;
 esac
-# Back by hand: what somebody else has set would stay.
+# Set back with ethtool, because a rollback would keep a manual change.
 ethtool -X $dev hkey $(colons $key) >/dev/null 2>&1
 same "RSS: a key alone is taken" "$(hkey $dev)" $key
 ringwise apply --yes $dev --config none --set "$dev.rss.table=\"weight 3 1\"" >/dev/null 2>&1
-# An ethtool that does not know transforms has taken one away: the hash is somebody else's then.
+# An ethtool without support for transforms has removed one, so the hash counts as a manual change.
 status "the default table and a key at once" 0 ringwise apply --yes $dev --config none --take-over \
 	--set "$dev.rss.table=default" --set "$dev.rss.key=$other"
 same "both are there: the table" "$(spread $dev)" "0:16 1:16 2:16 3:16 4:16 5:16 6:16 7:16"
 same "both are there: the key" "$(hkey $dev)" $other
 
-# Contexts: listed from 6.12 on.
+# Contexts are listed from 6.12 on.
 case $KERNEL in
 5.10 | 6.1)
 	ringwise show $dev >/tmp/out 2>/tmp/err
@@ -188,7 +188,7 @@ case $KERNEL in
 	;;
 esac
 
-# A channel change on igb loses the table, not the fields.
+# A channel change on igb loses the table, but not the fields.
 check "igb: 4 channels" set_on eth0 channels.combined=4 "'rss.table=\"weight 3 1\"'"
 links eth0
 same "igb: the table is there" "$(spread eth0)" "0:96 1:32"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Flow steering rules: read as ethtool -n reads them, laid down in a file, replaced, making way for fewer queues,
-# taken away again; and what the kernel and the drivers refuse, as the simulated host has it.
+# Flow steering rules: read as ethtool -n reads them, configured in a file, replaced, changed for fewer queues,
+# and removed; and the refusals of the kernel and the drivers, as in the simulated host.
 # hosts: router16 small2
 # kernels: 6.1 6.12 6.18 newest
 # timeout: 600
@@ -9,7 +9,7 @@
 export RINGWISE_STATE_DIR=/tmp/rw65
 echo -1 >/sys/module/mqnic/parameters/quirk_dev 2>/dev/null
 
-# theirs DEV: `PLACE: WORDS` from ethtool -n, in ethtool's words sorted by name, as ringwise writes them.
+# theirs DEV: `PLACE: WORDS` from ethtool -n, in ethtool's notation sorted by name, as ringwise writes them.
 theirs() {
 	ethtool -n $1 2>/dev/null | awk '
 	function flush(  i, out) {
@@ -47,7 +47,7 @@ ours() {
 	ringwise show -v $1 2>/dev/null | awk '/^flow rules   [0-9]+:/ { sub(/^flow rules */, ""); on = 1 }
 		on && /^ *[0-9]+: / { sub(/^ */, ""); print; next } { on = 0 }' | sort -n
 }
-# refused DEV WORDS...: the kernel's word for ethtool -N
+# refused DEV WORDS...: the kernel's message for ethtool -N
 refused() {
 	_d=$1
 	shift
@@ -64,7 +64,7 @@ if [ $HOST = small2 ]; then
 fi
 
 same "rules: eth0 counts none" "$(rule_line eth0 | sed 's/,.*//')" none
-# 82576, which QEMU has; the driver offers it for later ones.
+# 82576, which QEMU has; the driver offers it only for later devices.
 same "rules: igb of this kind has no ntuple to switch" "$(ethtool -k eth0 | sed -n 's/^ntuple-filters: //p')" "off [fixed]"
 for dev in eth2 eth3; do
 	same "rules: $dev has none" "$(rule_line $dev)" "none: the driver takes none"
@@ -76,7 +76,7 @@ ip link set mq1 up
 links mq0 mq1
 same "rules: mq1 has 64 places" "$(rule_line mq1)" "none in 64 places, ntuple off"
 
-# --- what is refused
+# --- refusals
 same "rules: with ntuple off" "$(refused mq1 flow-type udp4 dst-port 9 action 5 loc 0)" "Operation not supported"
 ethtool -K mq1 ntuple on
 same "rules: a queue that does not exist" "$(refused mq1 flow-type udp4 dst-port 9 action 8 loc 0)" "Invalid argument"
@@ -100,7 +100,7 @@ same "rules: an occupied location" "$(ours mq1 | sed -n 's/^3: //p')" "tcp4 dst-
 ethtool -K mq1 ntuple off
 same "rules: ntuple off drops them" "$(ours mq1 | wc -l)" 0
 
-# --- written: with the feature, beside one that is there, packets go where it says
+# --- written: the feature too, beside an existing rule; packets go where the rule sends them
 ethtool -K mq1 ntuple on
 ethtool -N mq1 flow-type tcp4 dst-port 22 action 1 loc 0 >/dev/null
 theirs mq1 >/tmp/before
@@ -163,9 +163,9 @@ status "as first found" 0 ringwise rollback --yes 0
 theirs mq1 >/tmp/theirs
 unchanged "only the one that was there" /tmp/before /tmp/theirs
 
-# --- where the driver chooses
+# --- a driver that chooses the location
 ethtool -N mq1 delete 0
-# The rule that is gone now is first found no more.
+# A new state directory, because the rule that was deleted now was found by the first transaction.
 export RINGWISE_STATE_DIR=/tmp/rw65b
 echo 524288 >/sys/module/mqnic/parameters/quirk
 same "rules: a driver that chooses the location" "$(rule_line mq1)" "none in 64 places, ntuple on, the driver chooses the place"

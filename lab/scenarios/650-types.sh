@@ -1,5 +1,5 @@
 #!/bin/sh
-# Rules of every type of ethtool(8), laid down by ringwise from a file and read by ethtool, and by ringwise as it wrote them.
+# Rules of every type of ethtool(8): ringwise applies them from a file, and ethtool and ringwise read them back.
 # hosts: router16
 # kernels: 6.12 newest
 # timeout: 300
@@ -12,7 +12,7 @@ ip link set $dev up
 links $dev
 mac=$(cat /sys/class/net/$dev/address)
 
-# One a line: PLACE, the words, a pattern for the lines that ethtool -n has about it (joined).
+# One per line: PLACE, the words, a pattern for the lines that ethtool -n has about it (joined).
 cat >/tmp/rules <<END
 20|udp4 src-ip 10.9.0.1 dst-ip 10.1.1.1 src-port 1024 dst-port 9 tos 8 action 1|UDP over IPv4.*10.9.0.1 .*10.1.1.1 .*TOS: 0x8 .*port: 1024 .*port: 9 .*queue 1
 21|udp4 src-ip 10.9.1.0 m 0.0.0.255 action 2|UDP over IPv4.*10.9.1.0 mask: 0.0.0.255.*queue 2
@@ -55,13 +55,13 @@ while IFS='|' read -r place words pattern; do
 done </tmp/rules
 status "verify" 0 ringwise verify
 status "nothing to do a second time" 0 ringwise plan $dev --config /tmp/types.toml --exit-code
-# As ringwise shows them, they are what ringwise takes: written out, read in, nothing to do.
+# The notation that ringwise shows is accepted by ringwise: written to a file and read in, nothing is left to do.
 ringwise config init >/tmp/init.toml 2>/tmp/err
 status "a file written from the host is sound" 0 ringwise config check /tmp/init.toml
 status "rollback" 0 ringwise rollback --yes 0
 same "none is left" "$(ethtool -n $dev 2>/dev/null | grep -c '^Filter:')" 0
 
-# --- what no rule may say
+# --- contents that a rule must not have
 refused() {
 	_name=$1 _flow=$2 _words=$3
 	printf 'version = 1\n[[interface]]\nmatch = { name = "%s" }\n[[interface.rule]]\nflow = "%s"\n' $dev "$_flow" >/tmp/bad.toml

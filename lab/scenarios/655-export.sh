@@ -1,5 +1,5 @@
 #!/bin/sh
-# Exported .link files and rules, read and applied by systemd-udevd when the NIC appears.
+# systemd-udevd reads and applies exported .link files and rules when the NIC appears.
 # hosts: remote
 # kernels: 6.12
 # timeout: 600
@@ -13,7 +13,7 @@ LINK=/etc/systemd/network/60-ringwise-$dev.link
 RULES=/etc/udev/rules.d/82-ringwise.rules
 Q=/sys/class/net/$dev/queues
 
-# again: the driver lets go of the device and takes it back, as when it is plugged in.
+# again: the driver releases the device and binds it again, as when it is plugged in.
 again() {
 	_pci=$(basename $(pci_of $dev))
 	echo $_pci >/sys/bus/pci/drivers/igb/unbind
@@ -22,7 +22,7 @@ again() {
 	udevadm settle --timeout=120
 }
 
-# now OPTION WORD: the last value that ethtool shows under this word, what is in force.
+# now OPTION WORD: the last value of this name in ethtool's output, which is the value in effect.
 now() {
 	ethtool $1 $dev | awk -F':[ \t]*' -v w="$2" '{ gsub(/^[ \t]+/, "", $1) } $1 == w { v = $2 } END { sub(/[ \t].*/, "", v); print v }'
 }
@@ -72,7 +72,7 @@ for pair in generic-receive-offload:off tx-tcp-segmentation:off tx-tcp6-segmenta
 done
 journalctl -b -u systemd-udevd --no-pager | grep -i "$dev\|ringwise" | tail -n 20
 
-# Of the queues that are there now.
+# For the queues that exist now.
 ringwise config export $F --as udev >$RULES 2>/tmp/left
 same "rules" $? 0
 cat $RULES

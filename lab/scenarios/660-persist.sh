@@ -1,5 +1,5 @@
 #!/bin/sh
-# A configuration over real reboots: applied by udev's hook when interfaces come, skipped after a boot that died, taken away again.
+# A configuration over real reboots: udev's hook applies it when interfaces appear, a boot after one that died skips it, and it is removed.
 # hosts: remote
 # kernels: 6.12
 # areas: persist
@@ -20,7 +20,7 @@ usecs() {
 	[ "$(ethtool -c $1 | sed -n 's/^rx-usecs:[^0-9]*//p')" = $2 ]
 }
 
-# Drivers are loaded when the system is up, and interfaces named after that: each name starts a unit of its own.
+# Drivers are loaded when the system is up, and interfaces are renamed after that: each name starts a unit of its own.
 hooks_done() {
 	! systemctl list-units --plain --no-legend --state=activating 'ringwise@*' | grep -q .
 }
@@ -28,7 +28,7 @@ hooks_done() {
 case $PHASE in
 1)
 	cp $(command -v ringwise) $P
-	# Emulated, a device may take longer than it would anywhere else.
+	# Under emulation a device may take longer than on real hardware.
 	mkdir -p /etc/systemd/system.conf.d
 	printf '[Manager]\nDefaultEnvironment=RINGWISE_DEVICE_DEADLINE_MS=20000\n' >/etc/systemd/system.conf.d/lab.conf
 	mkdir -p /etc/ringwise
@@ -44,7 +44,7 @@ case $PHASE in
 	printf '[[interface]]\nmatch = { name = "lan*" }\ncoalesce = { rx-usecs = 40 }\n' >>$F
 	status "a sound file" 0 $P config check
 
-	# What a boot could not do is refused before anything is written.
+	# A configuration that a boot could not apply is refused before anything is written.
 	status "a program in memory" 6 ringwise persist --yes
 	says "is not there at boot" "is tmpfs"
 	cp $P /tmp/ringwise
@@ -141,7 +141,7 @@ case $PHASE in
 4)
 	check "applied again" wait_for 240 budget 450
 	check "each unit ends" wait_for 240 hooks_done
-	# An orderly shutdown within the five minutes is no death.
+	# An orderly shutdown within the five minutes does not count as a boot that died.
 	next_phase 5
 	;;
 5)
@@ -157,7 +157,7 @@ case $PHASE in
 	far_up
 	check "nothing is applied any more" budget $(cat /var/lib/lab-budget)
 	status "nobody is needed" 0 $P
-	# What comes after in this guest plans without it.
+	# The following scenarios in this guest plan without it.
 	rm -r /etc/ringwise $P
 	;;
 esac

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Accelerated RFS as goal rpc sets it up, with streams: each arrives in a queue whose interrupt is on its reader's CPU.
+# Accelerated RFS as goal rpc configures it, with streams: each arrives in a queue whose interrupt is on its reader's CPU.
 # hosts: router16
 # kernels: 6.12
 # timeout: 300
@@ -7,7 +7,7 @@
 . /h/lib.sh
 . /h/state.sh
 export RINGWISE_STATE_DIR=/tmp/rw67
-# The shell would take its own.
+# The shell would use its built-in one.
 ip() { /usr/bin/ip "$@"; }
 links mq0 mq1
 for dev in mq0 mq1; do
@@ -23,7 +23,7 @@ check "each queue has its part" [ "$(cat /sys/class/net/mq0/queues/rx-*/rps_flow
 status "verify" 0 ringwise verify
 status "nothing to do a second time" 0 ringwise plan mq0 --config none --goal rpc --exit-code
 
-# of_cpu CPU: the queues whose interrupt is there
+# of_cpu CPU: the queues whose interrupt is on it
 of_cpu() {
 	for _q in 0 1 2 3 4 5 6 7; do
 		[ "$(asked $(irq_of mq0-TxRx-$_q))" = $1 ] && echo $_q
@@ -41,10 +41,10 @@ ip -n far link set mq1 up
 ip addr add 10.7.0.1/24 dev mq0
 wait_link mq0
 added=$(counter arfs_added)
-# With an end of input the reader would close its side at once, and the sender would stop in the middle.
+# At the end of its input the reader would close its side at once, and the sender would stop in the middle.
 mkfifo /tmp/t.held
 exec 7<>/tmp/t.held
-# stream CPU PORT: sets `share`, of what arrived meanwhile, in queues whose interrupt is on the reader's CPU, in percent
+# stream CPU PORT: sets `share`, the per cent of the packets that arrived in queues whose interrupt is on the reader's CPU
 stream() {
 	_was=$(rx_packets mq0)
 	taskset $(printf %x $((1 << $1))) nc -l -p $2 <&7 >/dev/null &
@@ -66,7 +66,7 @@ stream() {
 n=0
 for cpu in $(for q in 6 1 3; do asked $(irq_of mq0-TxRx-$q); done); do
 	n=$((n + 1))
-	# A slow guest steers late: most of a short stream is over then.
+	# A slow guest steers late: most of a short stream has been sent by then.
 	for try in 1 2 3; do
 		stream $cpu 50$n$try
 		[ $share -gt 50 ] && break

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Groups of queues from a file: contexts, rules, moderation by queue and the table, with counted packets; made smaller,
-# taken away, put back. By port, VLAN, DSCP and a program. And goal mixed alone, there and on igb.
+# Groups of queues from a file: contexts, rules, moderation by queue and the table, with counted packets. They are made smaller,
+# removed and rolled back. By port, VLAN, DSCP and a program. Also goal mixed alone, on the test NIC and on igb.
 # hosts: router16
 # kernels: 6.12
 # timeout: 600
@@ -13,7 +13,7 @@ ip link set mq0 up
 ip link set mq1 up
 links mq0 mq1
 
-# send WORD...: 1000 packets of 64 addresses from mq0 to mq1; each word is pktgen's
+# send WORD...: 1000 packets of 64 addresses from mq0 to mq1; each word is a pktgen option
 send() {
 	modprobe pktgen || return
 	_pg_empty
@@ -26,7 +26,7 @@ send() {
 	_pg_run 20
 	sleep 1
 }
-# got WORD...: sends, and prints `FIRST TWO, THE OTHERS` of the packets that came to queues
+# got WORD...: sends, and prints `FIRST TWO, THE OTHERS` of the packets that arrived in queues
 got() {
 	_before=$(rx_packets $dev)
 	send "$@" >/dev/null 2>&1
@@ -65,7 +65,7 @@ listen() {
 	done
 }
 
-# --- goal mixed, and no word about flows
+# --- goal mixed without flows
 everything $dev >/tmp/before
 ringwise plan $dev --goal mixed --config none >/tmp/out 2>/tmp/err
 says "mixed: what it cannot know" "Workload unknown? Keep adaptive moderation"
@@ -137,7 +137,7 @@ status "shrunk: rollback" 0 ringwise rollback --yes 2
 everything $dev >/tmp/after
 unchanged "shrunk: as it was laid, context and rules too" /tmp/laid /tmp/after
 
-# --- somebody's rule beside them; then no group at all
+# --- a rule of the user beside them; then no group at all
 ethtool -N $dev flow-type udp4 dst-port 22 action 6 loc 40 >/dev/null
 status "no groups: applied" 0 ringwise apply --yes $dev --config none
 cat /tmp/err
@@ -150,7 +150,7 @@ status "rollback 0" 0 ringwise rollback --yes 0
 everything $dev >/tmp/after
 unchanged "everything as before" /tmp/before /tmp/after
 
-# --- at boot a program may come later
+# --- at boot a program may start later
 kill $nc
 wait $nc 2>/dev/null
 export RINGWISE_STATE_DIR=/tmp/rw67.boot

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Goal mixed with a named flow on drivers that have neither rules nor moderation by queue, or say so and do not do it;
-# and XPS by receive queue. What can be had is, the rest is said, and all of it is put back.
+# Goal mixed with a given flow on drivers that support neither rules nor moderation by queue, or accept them and do nothing; and
+# XPS by receive queue. What is possible is applied, the rest is reported, and all of it is rolled back.
 # hosts: router16 small2
 # kernels: 6.12 newest
 # timeout: 600
@@ -39,7 +39,7 @@ END
 	everything $dev >/tmp/before
 	ringwise plan $dev --config /tmp/mixed.toml >/tmp/out 2>/tmp/err
 	grep '^x' /tmp/out
-	# What the driver refuses is planned without in the same run.
+	# The settings that the driver refuses are left out by a new plan in the same run.
 	status "$what: mixed, as far as it can be had" 0 ringwise apply --yes $dev --config /tmp/mixed.toml
 	cat /tmp/out /tmp/err
 	links $dev

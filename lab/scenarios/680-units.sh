@@ -1,5 +1,5 @@
 #!/bin/sh
-# The flows of a systemd unit: found by the sockets of its processes. igb takes no rules here, and all is put right after its no.
+# The flows of a systemd unit, found by the sockets of its processes. igb refuses rules here, and everything is rolled back then.
 # hosts: remote
 # kernels: 6.12
 # timeout: 300
@@ -32,7 +32,7 @@ everything >/tmp/before
 status "a unit that is not there: refused" 1 ringwise plan $dev --config /tmp/units.toml
 says "with its name" 'group latency: unit "lab-listen.service": not running'
 
-# Two processes of one unit, two ports; a third listens under another one.
+# Two processes of one unit, with two ports; a third process of another unit listens too.
 cat >/tmp/listen <<'END'
 #!/bin/sh
 exec perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 5, LocalPort => $ARGV[0]) or die $!; sleep 600' $1

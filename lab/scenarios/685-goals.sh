@@ -1,6 +1,6 @@
 #!/bin/sh
-# What each goal lays down beside queues and CPUs: moderation, offloads, pause frames, wake-up time of CPUs; what a
-# driver does not take; and all of it back.
+# The settings of each goal besides queues and CPUs: moderation, offloads, pause frames, wake-up time of CPUs; the settings that a
+# driver does not support; and the rollback of all of it.
 # hosts: router16 small2
 # kernels: 6.12 newest
 # timeout: 900
@@ -28,7 +28,7 @@ all() {
 	done
 	grep . $cpu/cpu*/power/pm_qos_resume_latency_us
 }
-# begin NAME DEV...: a state directory of its own, and the state before.
+# begin NAME DEV...: uses a state directory of its own, and records the state before.
 begin() {
 	name=$1
 	shift
@@ -38,7 +38,7 @@ begin() {
 	links $devs >/dev/null
 	all >/tmp/before
 }
-# goal WORDS...: applied, holds, and nothing is left to do.
+# goal WORDS...: it is applied, verify finds no difference, and nothing is left to do.
 goal() {
 	status "$name: apply" ${applies:-0} ringwise apply --yes --goal "$@" $on
 	cat /tmp/out /tmp/err
@@ -53,7 +53,7 @@ back() {
 	all >/tmp/after
 	unchanged "$name: everything as before" /tmp/before /tmp/after
 }
-# queue_cpus DEV...: where their queues' interrupts may go
+# queue_cpus DEV...: the CPUs on which their queues' interrupts may run
 queue_cpus() {
 	for _x in "$@"; do
 		for _n in $(dev_irqs $_x); do
@@ -64,7 +64,7 @@ queue_cpus() {
 		done
 	done | sort -un
 }
-# awake WANTED DEV...: CPUs with this limit, and that they are those of the queues
+# awake WANTED DEV...: the CPUs with this limit are those of the queues
 awake() {
 	_want=$1
 	shift
@@ -77,7 +77,7 @@ awake() {
 }
 
 if [ $HOST = small2 ]; then
-	# igb with an interrupt for each direction, and a driver that takes none of it.
+	# igb with an interrupt for each direction, and a driver that supports none of it.
 	begin "stream" eth0 eth1
 	goal stream
 	same "stream: igb with two queues has both times" "$(moderation eth1)" "- - 62 122"
@@ -95,7 +95,7 @@ if [ $HOST = small2 ]; then
 	exit 0
 fi
 
-# --- forward: what interrupts traffic waits for the word
+# --- forward: changes that interrupt traffic need --allow-disruption
 lro=$(awk '$3 == "vmxnet3" { print $2; exit }' /h/nics)
 ethtool -K $lro lro on >/dev/null 2>&1
 same "LRO: it is on to begin with" "$(feature $lro large-receive-offload)" on
@@ -116,7 +116,7 @@ back
 # --- igb: one interrupt for both directions, or one for each
 ethtool -C eth0 rx-usecs 20
 same "igb: pairs tell no tx-usecs" "$(moderation eth0)" "- - 20 0"
-# A table that names queues 4 to 7 would hold the channels.
+# A table that names queues 4 to 7 would prevent the channel change.
 ethtool -X eth0 default
 ethtool -L eth0 combined 4
 links eth0 >/dev/null
@@ -142,7 +142,7 @@ same "forward: nor on igb" "$(pause eth0 | cut -d' ' -f2-)" "off off "
 back
 ethtool -A mq0 rx off tx off
 
-# --- pause frames that the partner has a say in: off, and its say back
+# --- pause frames that the link partner decides too: off, and negotiated again after the rollback
 ethtool -A eth0 autoneg on rx on tx on 2>/dev/null
 links eth0 >/dev/null
 echo "# igb with autonegotiation: $(pause eth0)"
@@ -165,7 +165,7 @@ back
 ethtool -C eth0 rx-usecs 3
 ethtool -C eth3 rx-usecs 3
 
-# --- stream: adaptive goes off, offloads come on
+# --- stream: adaptive moderation is switched off, offloads are switched on
 ethtool -C mq0 adaptive-rx on adaptive-tx on
 ethtool -K eth0 gro off tso off >/dev/null 2>&1
 begin "stream" eth0 eth3 mq0
@@ -194,7 +194,7 @@ same "latency: nor does e1000e" "$(moderation eth3 | cut -d' ' -f3)" 10
 awake 5 $on
 back
 
-# --- a knob that is the user's
+# --- a knob that the user has set
 begin "own" mq0
 status "own: apply" 0 ringwise apply --yes --goal latency --set mq0.coalesce.rx-usecs=20 --set 'host.cpu_latency={ "0-15" = 40 }' mq0
 same "own: moderation is the user's" "$(moderation mq0 | cut -d' ' -f3)" 20
@@ -205,7 +205,7 @@ back
 param=/sys/module/mqnic/parameters
 echo 1 >$param/quirk_dev
 echo 8 >$param/quirk
-# What was there must be what it can keep, to go back to it.
+# The earlier value must be one that it can keep, so that it can be restored.
 ethtool -C mq0 rx-usecs 48 tx-usecs 48
 begin "rounds" mq0
 goal stream

@@ -1,6 +1,6 @@
 #!/bin/sh
-# NAPI threads: made for a device and for one instance, on the CPU of their queue's interrupt, put back; and interrupts
-# that are left off while a program polls.
+# NAPI threads: created for a device and for one instance, on the CPU of their queue's interrupt, and rolled back; and interrupts
+# that stay off while a program polls.
 # hosts: router16
 # kernels: 6.12 newest
 # timeout: 400
@@ -49,7 +49,7 @@ status "threads: one that somebody moves is seen" 3 ringwise verify
 says "threads: by its name" "NAPI thread"
 taskset -p $(printf %x $((1 << here))) $pid >/dev/null
 status "threads: and its coming back" 0 ringwise verify
-# They follow their queue.
+# They follow the interrupt of their queue.
 status "threads: the queue goes elsewhere" 0 ringwise apply --yes mq0 --config none --set "$set" --set 'mq0.irq_cpus={ "2" = 9 }'
 same "threads: its thread too" "$(threads | cut -d' ' -f3)" 9
 same "threads: all as the interrupts" "$(threads)" "$(interrupts)"
@@ -67,7 +67,7 @@ esac
 state mq0 >/tmp/after
 unchanged "threads: the rest as before" /tmp/before /tmp/after
 
-# --- that are there already
+# --- threads that exist already
 export RINGWISE_STATE_DIR=/tmp/rw69.there
 echo 1 >/sys/class/net/mq0/threaded
 for pid in $(pids); do taskset -p ffff $pid >/dev/null; done

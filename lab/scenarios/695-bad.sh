@@ -1,5 +1,5 @@
 #!/bin/sh
-# Bad input and bad moments: a clear message, the right status, nothing half-applied.
+# Bad input and bad moments: a clear message, the right status, and no partial changes.
 # hosts: router16
 # kernels: 6.12
 # timeout: 400
@@ -42,7 +42,7 @@ links eth1
 status "read-only /proc and /sys" 6 unshare -m sh -c 'mount -o remount,bind,ro /sys; mount -o bind /proc /proc; mount -o remount,bind,ro /proc; ringwise apply --yes eth0'
 says "it says so" read-only
 
-# A setting moved between plan and apply. Wide, it is part of the plan.
+# A setting that changed between plan and apply. With a mask of many CPUs it is part of the plan.
 n=$(queue_irq eth0 TxRx-3)
 was=$(cat /proc/irq/$n/smp_affinity_list)
 echo 0-15 >/proc/irq/$n/smp_affinity_list
@@ -54,7 +54,7 @@ echo "$was" >/proc/irq/$n/smp_affinity_list
 state eth0 eth2 eth3 >/tmp/after
 unchanged "nothing was left behind" /tmp/before /tmp/after
 
-# A journal of another boot is closed with the reason, and not replayed.
+# A journal of another boot is closed with the reason, and not rolled back.
 status "apply for the journal" 0 ringwise apply --yes eth0
 status "rollback" 0 ringwise rollback --yes 0
 state eth0 eth2 eth3 >/tmp/after

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What watch tells is what was sent, to the packet, and what the kernel's own files count; losses are named by place.
+# watch shows exactly the packets that were sent and the kernel's own counts; losses are shown by place.
 # hosts: router16 small2
 # kernels: 6.12
 # areas: watch
@@ -11,7 +11,7 @@
 quiet_net
 
 if [ "$HOST" = small2 ]; then
-	# Chosen transmit queues: the kernel counts those exactly, whoever takes the packets.
+	# Given transmit queues: the kernel counts those exactly, whichever queue receives the packets.
 	ip link set eth0 up
 	ip link set eth1 up
 	wait_link eth0
@@ -64,7 +64,7 @@ same "interrupts of queue 1 as counted" "$(queue rx 1 interrupts)" "$(($(count1)
 check "and there were some" [ "$(count1)" -gt "$irqs" ]
 check "the hot queue is marked" grep -q '"queue":1,"packets":[0-9]*,"bytes":[0-9]*,[^}]*"mark":"hot"' /tmp/w.json
 
-# A ring that runs over: the NIC waits before it interrupts.
+# A ring that overflows: the NIC waits before it interrupts.
 ethtool -G mq0 rx 64
 wait_link mq0
 ethtool -C mq0 rx-usecs 8000 rx-frames 0 2>/dev/null || ethtool -C mq0 rx-usecs 8000
@@ -81,7 +81,7 @@ ethtool -C mq0 rx-usecs 0
 ethtool -G mq0 rx 1024
 wait_link mq0
 
-# A backlog that runs over: packets go to another CPU, whose queue is short.
+# A backlog that overflows: packets go to another CPU, whose queue is short.
 backlog=$(cat /proc/sys/net/core/netdev_max_backlog)
 echo 5 >/proc/sys/net/core/netdev_max_backlog
 echo 8 >/sys/class/net/mq0/queues/rx-1/rps_cpus
@@ -95,13 +95,13 @@ check "the backlog ran over ($lost of 2000)" [ $lost -gt 0 ]
 same "lost at the backlog" "$(sum '"softnet_dropped":')" $lost
 same "by CPU 3, whose it is" "$(sed -n 's/.*"3":{"node":\(.*\)"4":{"node".*/\1/p' /tmp/w.json | grep -o '"softnet_dropped":[0-9]*' | awk -F: '{ s += $2 } END { printf "%d", s }')" $lost
 same "and told of the interface as well" "$(sum '"stack":')" "$(($(stat_of mq0 rx_dropped) - stack))"
-# A slow guest's ring may run over as well.
+# A slow guest's ring may overflow as well.
 nic=$(($(stat_of mq0 rx_missed_errors) - missed))
 same "what reached IP and what was lost ($nic of it at the NIC) are what was sent" "$(($(snmp snmp Ip InReceives) - in + lost + nic))" 2000
 echo 0 >/sys/class/net/mq0/queues/rx-1/rps_cpus
 echo $backlog >/proc/sys/net/core/netdev_max_backlog
 
-# A socket whose reader sleeps: tftp waits for an answer that comes 500 times.
+# A socket whose reader sleeps: tftp waits for an answer that arrives 500 times.
 ip addr add 10.1.1.1/24 dev mq0
 ip neigh replace 10.1.1.9 lladdr $(cat /sys/class/net/mq1/address) dev mq0
 rmem=$(cat /proc/sys/net/core/rmem_default)
@@ -126,7 +126,7 @@ ip addr del 10.1.1.1/24 dev mq0
 
 # A queueing discipline that holds packets back and has room for 20.
 modprobe sch_fq
-# pktgen sends on CPU 0, and XPS gives that one queue 2.
+# pktgen sends on CPU 0, and XPS assigns queue 2 to that CPU.
 for f in /sys/class/net/mq1/queues/tx-*/xps_cpus; do
 	look mask $f
 	echo "$f $mask"
@@ -147,7 +147,7 @@ while read -r f mask; do
 	echo $mask >$f
 done </tmp/w.xps
 
-# What it holds in memory.
+# Its memory use.
 ringwise watch -o json --interval 50ms >/tmp/w.lines 2>/dev/null &
 _w=$!
 for _i in $(seq 300); do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a sample costs beside irqtop, sar and mpstat on the same host in one run. Nothing is judged but that each was
+# The cost of a sample compared with irqtop, sar and mpstat on the same host in one run. The only check is that each was
 # measured: the numbers are for BENCHMARKS.md.
 # lane: benchmark
 # hosts: router16

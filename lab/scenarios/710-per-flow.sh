@@ -1,5 +1,5 @@
 #!/bin/sh
-# watch --per-flow: flows of known size on known queues, to the packet; bounded, and told who may not listen.
+# watch --per-flow: flows of known size on known queues, counted exactly; with its limits, and its refusal without the capability.
 # hosts: router16 small2
 # kernels: 6.12
 # areas: flow watch
@@ -48,7 +48,7 @@ all() {
 }
 
 if [ "$HOST" = small2 ]; then
-	# No queue is told by a driver with one, and there is no doubt which it is.
+	# A driver with one queue reports no queue, and the queue is certain.
 	ip link set lo up
 	listen lo --sample 1
 	nc -w 1 127.0.0.1 9 </dev/null 2>/dev/null
@@ -87,8 +87,8 @@ same "bytes of a flow" "$(flow 1 1001 bytes)" 12000
 same "nothing had no room" "$(grep -o '"lost":[0-9]*' /tmp/f.json | awk -F: '{ s += $2 } END { print s }')" 0
 same "the sockets are gone" "$(flows)" "$before"
 
-# More flows than are held: the elephant among mice is there, and no count is too small. So many at once may be more than
-# the NIC's ring or the sampling socket hold: both say how many they lost.
+# More flows than the sketch holds: the large flow among many small ones is listed, and no count is too small. The NIC's ring or the
+# sampling socket may overflow with so many packets: both report how many they lost.
 missed=$(stat_of mq0 rx_missed_errors)
 listen mq0 --sample 1 --top 64
 send mq1 3000 "dst 10.1.1.1" "$to" "flag IPSRC_RND" "src_min 10.9.0.1" "src_max 10.9.3.250" "udp_dst_min 1002" "udp_dst_max 1002"
@@ -101,7 +101,7 @@ lost=$(grep -o '"lost":[0-9]*' /tmp/f.json | awk -F: '{ s += $2 } END { printf "
 echo "# looked at $(all looked_at), no room for $lost, missed by the NIC $missed"
 same "all packets are in the sums" "$(($(all looked_at) + lost + missed))" 3700
 
-# One in eight, by chance: 4000 packets make 500; that it is less than 300 or more than 700 is once in 10^20 tries.
+# One in eight, at random: 4000 packets make 500; fewer than 300 or more than 700 occurs once in 10^20 tries.
 listen mq0 --sample 8
 send mq1 4000 "dst 10.1.1.1" "$to" "udp_dst_min 1001" "udp_dst_max 1001"
 heard

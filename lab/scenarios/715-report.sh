@@ -1,6 +1,6 @@
 #!/bin/sh
-# What apply --measure counts before and after is what was sent, to the packet; stopped, it leaves the transaction as it is.
-# Metrics: to the packet, without a capability, while a device goes, and with the drift that verify finds.
+# apply --measure counts before and after exactly what was sent; if it is stopped, the transaction stays as it is.
+# Metrics: exact, without a capability, while a device vanishes, and with the drift that verify finds.
 # hosts: small2
 # kernels: 6.12
 # areas: export check
@@ -12,7 +12,7 @@ export RINGWISE_DEVICE_DEADLINE_MS=20000
 S=/tmp/w72.state
 R="ringwise --state-dir $S"
 
-# send SRC COUNT WORD...: with pktgen, to the end
+# send SRC COUNT WORD...: sends with pktgen, to the end
 send() {
 	_src=$1 _n=$2
 	shift 2
@@ -25,7 +25,7 @@ send() {
 	echo start >/proc/net/pktgen/pgctrl
 	_pg_empty
 }
-# until_ok COMMAND...: as long as it may take on a stalled guest
+# until_ok COMMAND...: waits as long as a slow guest may need
 # shellcheck disable=SC2317 # by `check`
 until_ok() {
 	for _i in $(seq 1200); do
@@ -35,7 +35,7 @@ until_ok() {
 	echo "never: $*"
 	return 1
 }
-# windows FILE: transmitted packets of queue 1 of eth0, a line for each window
+# windows FILE: transmitted packets of queue 1 of eth0, one line for each window
 windows() {
 	ringwise watch --replay $1 -j | grep -o '"dir":"tx","queue":1,"packets":[0-9]*' | grep -o '[0-9]*$' | tr '\n' ' '
 }
@@ -69,7 +69,7 @@ status "it is applied" 0 $R verify
 status "report" 0 $R report --since 1
 says "it is not proven" "observed, not proven"
 says "both windows" "after "
-# What is no terminal gets sentences in one piece.
+# Output that does not go to a terminal has unbroken sentences.
 same "80 columns are enough for the numbers" "$($R report --since 1 | awk 'length($0) > 80 && !/^The traffic was not/')" ""
 status "as JSON" 0 $R report --since 1 -j
 check "with its schema" grep -q '"schema": "ringwise.report"' /tmp/out
@@ -78,7 +78,7 @@ check "that is one" grep -q '</html>' /tmp/w72.html
 check "and loads nothing" sh -c '! grep -qE "https?:|src=|url\(" /tmp/w72.html'
 status "of what was not measured there is none" 1 $R report --since 7
 
-# --- stopped before: nothing is touched
+# --- stopped before the transaction: nothing is changed
 $R apply eth0 --set 'eth0.rps_cpus="0"' --yes --measure 600s >/tmp/w72.out 2>/tmp/w72.err &
 p=$!
 check "another window before begins" until_ok grep -q 'measuring before' /tmp/w72.err
@@ -130,7 +130,7 @@ check "it serves" until_ok page
 q='ringwise_queue_packets_total{device="eth0",queue="1",direction="tx"}'
 was=$(value "$q")
 send eth0 57 "queue_map_min 1" "queue_map_max 1"
-# A sample is as old as it may be, and the guest as slow as it is.
+# A sample may have its highest allowed age, and the guest may be slow.
 for _ in $(seq 30); do
 	page
 	[ "$(($(value "$q") - was))" -ge 57 ] && break

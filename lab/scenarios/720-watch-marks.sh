@@ -1,5 +1,5 @@
 #!/bin/sh
-# What is made again, goes, comes back or does not answer is a mark in what watch tells, never a number that nobody sent.
+# What is created again, vanishes, appears or does not answer is shown as a mark in watch, never as a number of packets that were not sent.
 # hosts: router16
 # kernels: 6.12
 # areas: watch
@@ -14,7 +14,7 @@ ip link set mq0 up
 ip link set mq1 up
 links eth0 eth1 mq0 mq1
 
-# Channels of an igb: every queue is made again, half of them go.
+# Channels of an igb: every queue is created again, and half of them vanish.
 traffic eth0 eth1 256 2000
 record eth1
 ethtool -L eth1 combined 4
@@ -42,7 +42,7 @@ same "qstats: no number that nobody sent" "$(above 100)" ""
 check "qstats: it is asked all the time" sh -c "! grep -q '\"source\":\"ethtool\"' /tmp/w.json"
 same "qstats: eight queues at the end" "$(tail -1 /tmp/w.json | grep -o '"dir":"rx"' | wc -l)" 8
 
-# A virtual interface that goes and is made again.
+# A virtual interface that is deleted and created again.
 modprobe veth
 ip link add w72a type veth peer name w72b
 record w72a mq0
@@ -55,7 +55,7 @@ check "and when it is back" grep -q '"came":\["w72a"\]' /tmp/w.json
 check "in lines too" grep -q '^# [0-9:]* w72a is gone' /tmp/w.lines
 ip link del w72a
 
-# A card pulled out, and put in again.
+# A card that is removed and inserted again.
 pci=$(pci_of eth1)
 record eth1 eth0
 echo 1 >$pci/remove
@@ -85,7 +85,7 @@ check "a CPU that is back" grep -q '"cpus_came":\[5\]' /tmp/w.json
 same "and no number of it that cannot be" "$(above 1000000)" ""
 same "shares of the time are shares" "$(grep -oE '"(softirq|irq|steal|idle|ksoftirqd)_percent":[0-9.e+-]+' /tmp/w.json | awk -F: '$2 > 100 || $2 < 0' | head -1)" ""
 
-# A device that hangs under the network lock: nobody can be asked, and CPUs and interrupts go on.
+# A device that hangs under the network lock: no interface can be read, and CPUs and interrupts are still shown.
 unset RINGWISE_DEVICE_DEADLINE_MS
 record mq0 eth0
 echo 300 >$param/hang

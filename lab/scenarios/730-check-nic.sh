@@ -1,6 +1,6 @@
 #!/bin/sh
-# check on the test NIC: broken in ways that the emulated drivers cannot show, or under traffic; exactly the rules that were
-# foreseen are raised.
+# check on the test NIC: faults that the emulated drivers cannot show, or under traffic. Exactly the expected rules have
+# findings.
 # hosts: router16
 # kernels: 6.12
 # areas: check
@@ -34,7 +34,7 @@ mend() {
 	ringwise apply --yes --take-over "$@" >/tmp/out 2>/tmp/err </dev/null || cat /tmp/out /tmp/err
 	links mq0 mq1
 }
-# busy WORD...: packets to mq0 while something is counted; `quiet` ends it
+# busy WORD...: sends packets to mq0 while something is counted; `quiet` ends it
 busy() {
 	_pg_empty
 	_pg kpktgend_0 "add_device mq1"
@@ -54,7 +54,7 @@ status "apply" 0 ringwise apply --yes
 links mq0 mq1
 broken "tuned" ""
 
-# A CPU of the other node, which only sends here.
+# A CPU of the other node, which is only used to send.
 echo 0 >/sys/devices/system/cpu/cpu15/online
 broken "a CPU goes offline that XPS names" "A09 Q15"
 echo 1 >/sys/devices/system/cpu/cpu15/online
@@ -71,7 +71,7 @@ ethtool -X mq0 hkey $(printf '00:%.0s' $(seq 39))00
 broken "a key of zeros" "Q25"
 ethtool -X mq0 hkey $key
 
-# Four queues on four cores, and then two of them on the threads of one.
+# Four queues on four cores, and then two of them on the threads of one core.
 mend --queues 4 --allow-disruption
 broken "tuned with four queues" ""
 a=$(asked $(queue_irq mq0 TxRx-0))
@@ -82,7 +82,7 @@ send mq1 400 "dst 10.1.1.1" "dst_mac $mac" "src_min 10.9.0.1" "src_max 10.9.0.25
 broken "two queues on the threads of one core" "A04 A16"
 mend --queues 4 --allow-disruption
 
-# A driver that takes a rule to any of its queues.
+# A driver that accepts a rule to any of its queues.
 echo 1 >$param/quirk_dev
 echo 2097152 >$param/quirk
 ethtool -K mq0 ntuple on
@@ -94,7 +94,7 @@ echo 0 >$param/quirk
 echo -1 >$param/quirk_dev
 mend --queues 8 --allow-disruption
 
-# One of them by itself, with fewer queues than the layout of both has.
+# One device alone, with fewer queues than in the layout of both.
 status "one interface by itself" 0 ringwise apply mq0 --yes --queues 4 --allow-disruption --take-over
 links mq0 mq1
 foreseen "one interface by itself" ""

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check beside irqbalance: that it runs and was not told, and where it moves what was laid down.
+# check beside irqbalance: reports that it runs without ringwise's bans, and which configured interrupts it moves.
 # hosts: router16
 # kernels: 6.12
 # areas: check
@@ -24,9 +24,9 @@ for d in /proc/irq/[0-9]*; do
 	echo "$d $m"
 done >/tmp/masks
 
-# A CPU of the second node is all that it may use: what it would choose among several is its own affair.
+# It may use only one CPU of the second node, because its choice among several is not predictable.
 export IRQBALANCE_BANNED_CPULIST=0-7,9-15
-# moved: all queues of eth1 are asked to be there
+# moved: waits until all queues of eth1 have their requested CPU there
 moved() {
 	for _i in $(seq 100); do
 		_n=$(affinity eth1 | grep TxRx- | grep -vc '=8$')
@@ -37,7 +37,7 @@ moved() {
 	echo "$_n interrupts were not moved: $(affinity eth1 | tr '\n' ' ')"
 }
 
-# As they will be after irqbalance has moved them: the same plan comes of it.
+# As they will be after irqbalance has moved them, so that the same plan results.
 for irq in $(dev_irqs eth1); do
 	echo 8 >/proc/irq/$irq/smp_affinity_list
 done

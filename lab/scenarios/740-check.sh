@@ -1,6 +1,6 @@
 #!/bin/sh
-# check: silent on a tuned host, and on one that is broken in one way it names the rules that were foreseen and no
-# others (consequences stand under their cause); a capture says the same as the host.
+# check: no findings on a tuned host; on a host with one fault exactly the expected rules have findings
+# (consequences are listed under their cause); a capture gives the same result as the host.
 # hosts: router16 small2
 # kernels: 6.12
 # areas: check
@@ -8,13 +8,13 @@
 . /h/lib.sh
 . /h/state.sh
 . /h/check.sh
-# The shell would take its own.
+# The shell would use its built-in one.
 tc() { /usr/bin/tc "$@"; }
 
 export RINGWISE_STATE_DIR=/tmp/rw73
 devs=$(awk '{ print $2 }' /h/nics | while read -r d; do [ -e /sys/class/net/$d ] && echo $d; done)
 
-# broken NAME "RULES" [ARGUMENTS]: exactly these, then all is mended
+# broken NAME "RULES" [ARGUMENTS]: exactly these have findings, then the fault is repaired
 broken() {
 	foreseen "$@"
 	mend
@@ -38,7 +38,7 @@ for d in $devs; do
 	esac
 done
 
-# The virtio of this host has an interrupt for each direction, as often as its queue is used.
+# The virtio-net of this host has an interrupt for each direction, whose rate depends on the use of its queue.
 ringwise check --fail-on never >/tmp/out 2>/tmp/err </dev/null
 cat /tmp/out /tmp/err
 check "untuned: something is found" grep -q '^WARNING$\|^ERROR$' /tmp/out
@@ -105,7 +105,7 @@ if [ $HOST = router16 ]; then
 	broken "XPS of two queues exchanged" "A16 Q15"
 fi
 
-# With a queue pair for each of its two CPUs a host of two has no more than these.
+# With a queue pair for each CPU, a host of two CPUs has only these findings.
 echo 32768 >/proc/sys/net/core/rps_sock_flow_entries
 broken "half an RFS: only the host's table" "Q10"
 echo 0 >/proc/sys/net/core/rps_sock_flow_entries
@@ -136,13 +136,13 @@ tc qdisc del dev eth1 root
 
 same "mended: no error and no warning" "$(ids)" ""
 
-# A capture says the same as the host; rules about rates need samples.
+# A capture gives the same result as the host; rules about rates need samples.
 status "capture" 0 ringwise capture /tmp/rw73.tar --for 1s
 echo 50 >/proc/sys/net/core/busy_read
 echo 1 >/sys/class/net/eth0/queues/rx-0/rps_cpus
 status "capture of a broken host" 0 ringwise capture /tmp/rw73b.tar
 live=$(ids)
-# What was applied is in it too.
+# It also contains what was applied.
 same "it is broken" "$live" "A16 M07 Q05"
 same "a capture of it says the same" "$(ids --from /tmp/rw73b.tar)" "$live"
 under Q05 A16

@@ -1,6 +1,6 @@
 #!/bin/sh
-# check after `apply --goal`: no errors and no warnings but those that are true of the emulated hardware, each with its
-# reason in expected/check-HOST.txt; and a capture finds what the host finds, before and after.
+# check after `apply --goal`: the only errors and warnings are those that are true of the emulated hardware, each with its
+# reason in expected/check-HOST.txt. A capture gives the same findings as the host, before and after.
 # hosts: router16 small2 big64 isolated interleaved router3 remote
 # kernels: 6.12
 # areas: check
@@ -18,8 +18,8 @@ done
 links $devs >/dev/null
 t() { cut -d. -f1 /proc/uptime; }
 
-# as_captured NAME: what the host is found to be now, and what its capture made now is. Rates are of one second
-# each, so it may take several.
+# as_captured NAME: compares the findings of the host with those of a capture made now. Rates are from one second
+# each, so it may need several tries.
 as_captured() {
 	_name=$1
 	for _try in 1 2 3 4 5; do
@@ -47,7 +47,7 @@ for goal in $goals; do
 	t1=$(t)
 	[ $goal = forward ] && echo 1 >/proc/sys/net/ipv4/ip_forward
 	if [ $goal = ${goals%% *} ]; then
-		# Interrupts that the kernel keeps (mq3 of router16) are known only after the first try: status 3.
+		# Interrupts that are managed by the kernel (mq3 of router16) are known only after the first try: status 3.
 		ringwise apply --yes --take-over --goal $goal >/tmp/out 2>/tmp/err
 		rc=$?
 		check "$goal: apply, the first time (status $rc)" [ $rc = 0 -o $rc = 3 ]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench: states are switched and compared, and the host is as found after its end, a signal, a kill, a lost peer, a port that goes down.
+# bench: states are switched and compared, and the host is restored after its end, a signal, a kill, a lost peer, or a link that fails.
 # hosts: remote
 # kernels: 6.12
 # areas: bench
@@ -26,7 +26,7 @@ settled() {
 }
 # as_found NAME: nothing is on trial, and the value is what it was
 as_found() {
-	# Whoever puts back may be another process.
+	# Another process may do the rollback.
 	wait_for 90 settled
 	same "$1: moderation is as found" "$(value)" "$FOUND"
 	check "$1: nothing is on trial" sh -c '! ls /var/lib/ringwise/trial-*.json'
@@ -82,7 +82,7 @@ ringwise bench rr $common --peer 10.2.0.2:4710 --secret-file $B/secret --pairs 1
 same "by TCP: status" $? 0
 same "by TCP: trials" "$(results $B/tcp.jsonl trial)" 3
 
-# The peer goes while a state is in force.
+# The peer vanishes while a state is applied.
 ringwise bench rr $common --peer 10.2.0.2:4710 --secret-file $B/secret --pairs 50 --size 64 --threads 2 --state "$SLOW" \
 	--results $B/lost.jsonl >$B/out 2>$B/err &
 RUN=$!
@@ -126,7 +126,7 @@ check "kill: nobody answers any more" sh -c '! pgrep -f "[b]ench serve --stdio"'
 run link
 ip -n far link set far2 down
 wait $RUN
-# On QEMU's hub this side's link stays: it is the peer that can no longer send.
+# On QEMU's hub the link of this side stays up; only the peer can no longer send.
 same "the peer's port goes: status" $? 1
 check "the peer's port goes: said, with errno" grep -q "namespace far: .*ENETUNREACH" $B/link.err
 ip -n far link set far2 up
@@ -153,7 +153,7 @@ bad "results are not written over" 1 "there already" ringwise bench rr $common -
 bad "nobody is asked" 6 "not a terminal" ringwise bench rr eth2 --netns far --size 64 --state "$SLOW"
 check "another version" sh -c "printf '%s\n' '{\"id\":1,\"request\":{\"hello\":{\"protocol\":99,\"ringwise\":\"9.9\",\"nonce\":null}}}' | ringwise bench serve --stdio | grep -q '\"protocol\":2'"
 
-# The way in: a session over eth2, and a state that interrupts it.
+# The control path: a session over eth2, and a state that interrupts it.
 session_open way 10.2.0.1
 bad "the way in" 6 "10.2.0.2\|session\|ssh" ringwise bench rr $common --netns far --pairs 1 --size 64 --state "two=--queues 2 --allow-disruption"
 session_close way

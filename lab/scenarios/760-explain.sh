@@ -1,6 +1,6 @@
 #!/bin/sh
-# `ringwise explain`: for thousands of random flows the queue that it says is the queue that the packet came by,
-# and the CPU the CPU. `lands` sends one packet of each and asks the kernel, packet by packet (lab/tools/lands.c).
+# `ringwise explain`: for thousands of random flows it predicts the queue on which the packet arrives,
+# and the CPU. `lands` sends one packet of each and learns from the kernel, packet by packet, where it arrived (lab/tools/lands.c).
 # hosts: router16 small2
 # kernels: 6.12 newest
 # areas: flow
@@ -9,10 +9,10 @@
 . /h/lib.sh
 . /h/state.sh
 export RINGWISE_STATE_DIR=/tmp/rw76
-# The shell would take its own.
+# The shell would use its built-in one.
 ip() { /usr/bin/ip "$@"; }
 
-# said DEV [WORDS]: predictions for /tmp/flows into /tmp/said
+# said DEV [WORDS]: writes predictions for /tmp/flows to /tmp/said
 said() {
 	_dev=$1
 	shift
@@ -28,7 +28,7 @@ agree() {
 		{ wrong++; if (wrong < 6) print "# " $1 ": said " q[$1] ", came by " $2 >"/dev/stderr" }
 		END { printf "%d right, %d wrong, %d unknown, %d lost\n", right, wrong, unknown, lost }' /tmp/said /tmp/came
 }
-# queues NAME SEED COUNT RECV SEND QUEUES [MAC]: new flows, prediction, packets
+# queues NAME SEED COUNT RECV SEND QUEUES [MAC]: new flows, their prediction, and packets
 queues() {
 	lands -g $2 $3 >/tmp/flows
 	said $4
@@ -39,7 +39,7 @@ queues() {
 
 case $HOST in
 small2)
-	# The tap gives back what is sent to its own address (lab/tap.sh).
+	# The tap sends back packets for its own address (lab/tap.sh).
 	queues "virtio-net" 1 10000 eth0 eth0 2 02:6c:61:62:00:fe
 	check "the hash comes from the device's own key" sh -c "ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp eth0 | grep -q \"the device's key\""
 	exit 0
@@ -51,7 +51,7 @@ for dev in eth0 eth1 mq0 mq1; do
 	echo 1 >/proc/sys/net/ipv6/conf/$dev/disable_ipv6
 done
 
-# --- igb: the key is the host's
+# --- igb: the key is that of the host
 queues "igb" 1 10000 eth0 eth1 8
 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp eth0 >/tmp/out 2>/tmp/err
 case $KERNEL in
@@ -63,7 +63,7 @@ ethtool -N eth0 rx-flow-hash udp4 sd && ethtool -N eth0 rx-flow-hash udp6 sd
 ethtool -X eth0 weight 1 2 3 4 0 0 1 1
 queues "igb, a table by weights" 3 1000 eth0 eth1 8
 ethtool -X eth0 default
-# Other numbers of queues: the driver deals its entries out in blocks again.
+# Other numbers of queues: the driver assigns its entries in blocks again.
 lands -g 10 600 >/tmp/flows
 said eth0 --what-if channels.combined=4
 ethtool -L eth0 combined 4
@@ -73,10 +73,10 @@ same "igb, what if it had four queues" "$(agree 2)" "600 right, 0 wrong, 0 unkno
 ethtool -L eth0 combined 8
 wait_link eth0
 
-# --- vmxnet3, as QEMU has it, takes a table and puts everything on queue 0
+# --- vmxnet3 in QEMU accepts a table and puts everything on queue 0
 links eth2 eth3
 lands -g 11 1000 >/tmp/flows
-# Several packets share an interrupt: until there are enough to judge by.
+# Several packets share an interrupt: more are sent until there are enough to judge.
 for _ in $(seq 20); do
 	lands eth3 eth2 16 </tmp/flows >/tmp/came
 	[ "$(irq_counts $(irq_of eth2-rxtx-0) | awk '{ for (i = 1; i <= NF; i++) s += $i; print s }')" -gt 300 ] && break
@@ -101,14 +101,14 @@ ethtool -N mq0 flow-type ip4 l4proto 50 context 1 >/dev/null
 lands -g 6 1500 >/tmp/flows
 said mq0
 lands mq1 mq0 8 </tmp/flows >/tmp/came
-# Whether a device takes pieces of UDP packets for UDP is its own affair: that is said, and not guessed.
+# Whether a device hashes fragments of UDP packets as UDP depends on the device: this is reported, and not guessed.
 pieces=$(grep -c '^2001.*/udp/frag' /tmp/flows)
 same "test NIC, with rules and a context: 1500 flows" "$(agree 2)" "$((1500 - pieces)) right, 0 wrong, $pieces unknown, 0 lost"
 check "rules took some" [ "$(ethtool -S mq0 | awk '/rule_[0-9]+_hits/ { n += $2 } END { print n + 0 }')" -gt 100 ]
 ethtool -K mq0 ntuple off
 ethtool -X mq0 context 1 delete
 
-# --- what if, before it is so
+# --- what-if, before the change is made
 lands -g 7 800 >/tmp/flows
 said mq0 --what-if 'rss.table="equal 3 start 2"'
 ethtool -X mq0 equal 3 start 2
@@ -116,7 +116,7 @@ lands mq1 mq0 8 </tmp/flows >/tmp/came
 same "what if the table were another" "$(agree 2)" "800 right, 0 wrong, 0 unknown, 0 lost"
 ethtool -X mq0 default
 
-# --- the CPU: the interrupt's, then RPS's
+# --- the CPU: that of the interrupt, then that of RPS
 for f in udp4 udp6; do ethtool -N mq0 rx-flow-hash $f sdfn; done
 lands -g 8 500 >/tmp/flows
 lands -c mq1 mq0 $CPUS </tmp/flows >/tmp/came
@@ -125,12 +125,12 @@ same "the CPU of the interrupt" "$(agree 4)" "500 right, 0 wrong, 0 unknown, 0 l
 for q in /sys/class/net/mq0/queues/rx-*; do echo 0f3c >$q/rps_cpus; done
 said mq0
 lands -c mq1 mq0 $CPUS </tmp/flows >/tmp/came
-# Of flows without ports the kernel takes its own hash, which nobody knows.
+# For flows without ports the kernel uses its own hash, which is unknown.
 without=$(grep -c -e /esp -e /frag -e /sctp /tmp/flows)
 same "the CPU that RPS takes" "$(agree 4)" "$((500 - without)) right, 0 wrong, $without unknown, 0 lost"
 for q in /sys/class/net/mq0/queues/rx-*; do echo 0 >$q/rps_cpus; done
 
-# --- a population: recorded, predicted by its file, replayed and counted
+# --- many flows: recorded, predicted from the file, replayed and counted
 lands -g 9 400 | awk '{ n = int(300 / NR) + 1; for (i = 0; i < n; i++) print }' >/tmp/flows
 lands -w /tmp/flows.pcap </tmp/flows
 ringwise explain --pcap /tmp/flows.pcap mq0 -j >/tmp/out 2>/tmp/err
@@ -142,7 +142,7 @@ same "packets of each queue, predicted and counted" "$predicted" "$counted"
 ringwise explain --pcap /tmp/flows.pcap mq0 --balance 1.1 >/tmp/out 2>/tmp/err
 sed 's/^/# /' /tmp/out | cut -c1-160 | head -40
 says "a better table is proposed" "Next: ringwise plan mq0 --set"
-# What is proposed, planned, predicted by its plan, applied and counted.
+# The proposed change is planned, predicted from its plan, applied and counted.
 # per_queue COLUMN: `N N ...` packets of each queue in that spread of the document /tmp/doc
 per_queue() {
 	tr -d ' \n' </tmp/doc | sed "s/.*\"$1\":{//; s/\"queues_used\".*//; s/.*\"queues\":\[\([^]]*\)\].*/\1/" | grep -o '"packets":[0-9]*' | cut -d: -f2 | tr '\n' ' '
@@ -167,7 +167,7 @@ before=$counted
 ringwise explain --pcap /tmp/flows.pcap mq0 --balance 1.1 >/tmp/out 2>/tmp/err
 proposed "a better table" "$before"
 ringwise rollback --yes 0 >/tmp/out 2>&1
-# One flow is more than a queue's share: a rule and a queue of its own.
+# One flow is larger than the share of a queue: a rule and a queue of its own.
 lands -g 12 300 | grep -e /tcp -e "/udp$" | awk '{ n = NR == 1 ? 900 : int(90 / NR) + 1; for (i = 0; i < n; i++) print }' >/tmp/flows
 lands -w /tmp/flows.pcap </tmp/flows
 lands mq1 mq0 8 </tmp/flows >/tmp/came
@@ -183,7 +183,7 @@ ringwise rollback --yes 0 >/tmp/out 2>&1
 lands mq1 mq0 8 </tmp/flows >/tmp/came
 same "put back" "$(awk '{ q[$2]++ } END { for (i = 0; i < 8; i++) printf "%d ", q[i] }' /tmp/came)" "$before"
 
-# --- while packets come
+# --- while packets arrive
 flow=$(head -1 /tmp/flows)
 (while :; do
 	echo $flow | lands mq1 mq0 8 >/dev/null
@@ -200,7 +200,7 @@ check "per flow: as predicted" grep -Eq '([1-9][0-9]*) of \1 flows were seen to 
 kill $sender 2>/dev/null
 wait $sender 2>/dev/null
 
-# --- behind another queue, and a tag
+# --- behind a given queue, and a tag
 ethtool -K mq0 ntuple on
 ethtool -N mq0 flow-type tcp4 vlan 5 m 0xf000 action 3 >/dev/null
 ethtool -n mq0 | sed 's/^/# /'
@@ -212,7 +212,7 @@ ethtool -K mq0 ntuple off
 status "behind queue 6" 0 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp mq0 --if-queue 6
 says "as asked for" "6, as asked for"
 
-# --- a connection: its socket, and the CPU that its packets come on
+# --- a connection: its socket, and the CPU on which its packets arrive
 mkdir -p /var/run
 ip netns add far
 ip link set mq1 netns far
@@ -220,18 +220,18 @@ ip -n far addr add 10.7.0.2/24 dev mq1
 ip -n far link set mq1 up
 ip addr add 10.7.0.1/24 dev mq0
 wait_link mq0
-# Hooks of its own, so that no rule of a firewall is needed; with counters. The sum that it needs is a mere hint to
-# modprobe, which busybox passes over.
+# Connection tracking uses its own hooks, with counters, so no firewall rule is needed. The module with the checksum that it needs
+# is only a soft dependency, which the modprobe of busybox ignores.
 modprobe crc32c_generic 2>/dev/null
 modprobe nf_conntrack enable_hooks=1 acct=1
-# With an end of input the reader would close its side at once.
+# At the end of its input the reader would close its side at once.
 mkfifo /tmp/t.held
 exec 7<>/tmp/t.held
 nc=$(readlink -f /bin/busybox)
 ln -sf $nc /tmp/nc
 taskset 20 /tmp/nc -l -p 5001 <&7 >/dev/null &
 reader=$!
-# in_state HEX: a TCP socket on port 5001 is
+# in_state HEX: waits until a TCP socket on port 5001 is in this state
 in_state() {
 	for _i in $(seq 200); do
 		cat /proc/net/tcp /proc/net/tcp6 | grep -q ":1389 .* $1 " && return
@@ -282,7 +282,7 @@ ip link set mq1 up
 wait_link mq0
 rmmod nf_conntrack 2>/dev/null
 
-# --- sent on: both directions, by two devices
+# --- forwarded: both directions, through two devices
 ip addr add 10.7.0.1/24 dev mq0
 ip addr add 10.9.0.1/24 dev eth0
 status "sent on" 0 ringwise explain 10.7.0.2:1234-10.9.0.2:80/tcp --svg /tmp/both.svg
@@ -291,12 +291,12 @@ says "in by one, out by the other" "in by mq0, out by eth0"
 says "and the answers back" "in by eth0, out by mq0"
 check "where both are worked on" grep -Eq 'two directions meet CPU|Both directions are worked on' /tmp/out
 says "it does not forward" "This host does not forward"
-# What the text marks is marked in the drawing.
+# Marks in the text are also in the drawing.
 same "crossings drawn" "$(grep -qE ">(L3|node)</text>" /tmp/both.svg && echo some)" "$(grep -q "^Crossing: " /tmp/out && echo some)"
 ip addr flush dev mq0
 ip addr flush dev eth0
 
-# --- words
+# --- names and messages
 status "a drawing" 0 ringwise explain 10.0.0.1:5-192.0.2.1:80/tcp mq0 --svg /tmp/way.svg
 check "it is one" grep -q '</svg>' /tmp/way.svg
 status "no flow" 2 ringwise explain 10.0.0.1:5-192.0.2.1/icmpx mq0

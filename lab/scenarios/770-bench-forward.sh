@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench forward and search: packets through the host, the rates without loss, the size of the table; the host is as found.
+# bench forward and search: packets through the host, the rates without loss, the size of the table; the host is restored at the end.
 # hosts: remote
 # kernels: 6.12
 # areas: bench

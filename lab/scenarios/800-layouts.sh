@@ -1,6 +1,6 @@
 #!/bin/sh
-# Where the queues' interrupts really end: our layouts beside the kernel's own, a set-affinity loop and irqbalance.
-# Only our layouts are judged; the others are reported as they come.
+# The CPUs where the queues' interrupts really run: our layouts compared with the kernel's own, a set-affinity loop and irqbalance.
+# Only our layouts are judged; the others are only reported.
 # hosts: router16
 # kernels: 6.12
 # timeout: 900
@@ -14,10 +14,10 @@ table=/h/results/layouts.txt
 rows=/tmp/rows80
 : >$rows
 
-# irqbalance brings its own libraries.
+# irqbalance uses its own libraries.
 balance="env LD_LIBRARY_PATH=/h/irqbalance/lib /h/irqbalance/irqbalance"
 
-# Every interrupt of the machine: a rival moves also those that are not compared here.
+# Every interrupt of the machine, because a competing program also moves those that are not compared here.
 save_masks() {
 	for d in /proc/irq/[0-9]*; do
 		look m $d/smp_affinity
@@ -39,11 +39,11 @@ vectors() {
 	[ -e /sys/class/net/$1/queues/rx-$2 ]
 }
 
-# fresh N: N queues with new interrupts, where the driver and the kernel put them.
+# fresh N: N queues with new interrupts, on the CPUs that the driver and the kernel choose.
 fresh() {
 	for dev in $devs; do
 		if [ $1 = 8 ]; then other=4; else other=8; fi
-		# A table that somebody has set would hold on to its queues.
+		# A user's table would keep its queues.
 		ethtool -X $dev default 2>/dev/null
 		ethtool -L $dev combined $other 2>/dev/null
 		ethtool -L $dev combined $1 2>/dev/null
@@ -57,7 +57,7 @@ both_ways() {
 }
 
 # One line for each vector: device, queue, the CPU that takes it, its node, the NIC's node, its core, and
-# whether that CPU is one of those that were asked for.
+# whether that CPU is one of those that were requested.
 where() {
 	for dev in $devs; do
 		q=0
@@ -75,7 +75,7 @@ where() {
 	done
 }
 
-# layout NAME: sends traffic until every interrupt is where it was asked to be, then counts queues:
+# layout NAME: sends traffic until every interrupt is on its requested CPU, then counts queues:
 # far: one of its interrupts is on another node than the NIC.
 # stacked: on a CPU that an earlier queue of its NIC has already.
 # smt-shared: another queue of its NIC is on another CPU of the same core.
@@ -113,7 +113,7 @@ layout() {
 	IFS='|' read -r _ queues far stacked shared max </tmp/row80
 }
 
-# ours NAME QUEUES SHARED ARGUMENTS...: applied, classified, judged, taken back.
+# ours NAME QUEUES SHARED ARGUMENTS...: applies it, classifies it, judges it, and rolls it back.
 ours() {
 	name=$1 have=$2 unavoidable=$3
 	shift 3
@@ -130,7 +130,7 @@ ours() {
 	links $devs
 }
 
-# others N: everything that is not ours, with N queues on each NIC, each from a fresh start.
+# others N: every other layout, with N queues on each NIC, each from a fresh start.
 others() {
 	fresh $1
 	layout "kernel default"
@@ -172,7 +172,7 @@ others() {
 }
 
 links $devs
-# Scenarios before may have left their layout.
+# Earlier scenarios may have left their layout.
 fresh 8
 state $all >/tmp/before
 $balance --version 2>&1 | head -1 | sed 's/^/# /'
@@ -180,7 +180,7 @@ k=0
 
 others 8
 fresh 8
-# Eight queues on four near cores: each core has to carry two of them.
+# Eight queues on four local cores: each core has to carry two of them.
 ours "ringwise balanced" 16 16 --goal balanced
 ours "ringwise forward" 16 16 --goal forward
 

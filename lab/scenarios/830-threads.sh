@@ -1,6 +1,6 @@
 #!/bin/sh
-# Two threads of a core under the cost model: packets/s at overload, and the highest rate that a layout keeps up with. On four
-# cores: one queue a core, one a thread, six queues with three tables (even, the same share for each core, by what each
+# Two threads of a core under the cost model: packets/s at overload, and the highest rate that a layout can process. On four
+# cores: one queue per core, one per thread, six queues with three tables (even, the same share for each core, by what each
 # CPU carries). On six cores: six queues, eight with an even table, eight by what each CPU carries. One queue with RPS to
 # three other cores: one thread of each, and both.
 # hosts: router16
@@ -13,9 +13,9 @@
 . /h/state.sh
 . /h/cost-model.sh
 
-# The shell would run its own.
+# The shell would use its built-in one.
 ip() { /usr/bin/ip "$@"; }
-# The generator has a CPU that is never charged, and so has this script: cores 6 and 7.
+# The generator and this script have CPUs that are never charged: cores 6 and 7.
 PG_CPU=14
 taskset -p 1000 $$ >/dev/null
 PACKET=3000000
@@ -29,7 +29,7 @@ for irq in $(dev_irqs mq1); do
 	echo $PG_CPU >/proc/irq/$irq/smp_affinity_list
 done
 
-# layout QUEUES TABLE CPU...: so many queues, queue 0 to the first CPU
+# layout QUEUES TABLE CPU...: that many queues, with queue 0 on the first CPU
 layout() {
 	ethtool -X mq0 default
 	ethtool -L mq0 combined $1
@@ -44,7 +44,7 @@ layout() {
 	done
 }
 
-# offered RATE: what is sent and what is charged in a second of the last three of four
+# offered RATE: packets sent and charged per second in the last three of four seconds
 offered() {
 	send mq1 mq0 $1 "dst 10.1.1.1" "src_min 10.9.0.1" "src_max 10.9.3.250" "flag IPSRC_RND"
 	cost_on $PACKET 100
@@ -61,7 +61,7 @@ offered() {
 	sent=$(((_sent1 - _sent0) * 1000 / _ms))
 }
 
-# highest LOW HIGH: the highest rate with which the layout keeps up: 98 of 100 packets sent are charged
+# highest LOW HIGH: the highest rate that the layout can process: 98 of 100 packets sent are charged
 highest() {
 	low=$1 high=$2
 	while [ $((high - low)) -gt 50 ]; do

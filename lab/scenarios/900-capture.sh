@@ -1,15 +1,15 @@
 #!/bin/sh
-# A capture says what the live host says. It stays in results/keep for fixtures/hosts.
+# A capture shows the same as the live host. It stays in results/keep for fixtures/hosts.
 # hosts: all
 # kernels: all
 # quick: small2@6.12
 # timeout: 180
 . /h/lib.sh
 . /h/state.sh
-# A recording knows nothing of what was done, learned or configured here before.
+# A recording does not contain what was done, learned or configured here before.
 export RINGWISE_STATE_DIR=/tmp/rw90
 
-# Counters go on between two looks.
+# Counters change between two readings.
 still() {
 	tr -d ' \n' <$1 | sed 's/"count":{"known":[0-9]*}/"count":{}/g
 s/"inflight_bytes":[0-9]*/"inflight_bytes":0/g
@@ -23,8 +23,8 @@ mkdir -p /h/results/keep
 file=/h/results/keep/capture.tar.gz
 echo "$HOST-$KERNEL" >/h/results/keep/capture.name
 
-# The live host is looked at before and after. Where the two looks differ (a link that came up meanwhile), or a
-# device missed its deadline, as happens under emulation on a busy machine, it is done again.
+# The live host is read before and after. If the two readings differ (a link that came up in the meantime), or a
+# device missed its deadline, which happens under emulation on a busy machine, the comparison is repeated.
 : >/tmp/errors
 for try in 1 2 3 4 5 6 7 8; do
 	rm -f $file
