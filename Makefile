@@ -1,7 +1,7 @@
-# make demo       the whole story in a virtual machine
-# make test       what must hold on every change: 14 minutes, 5 if nothing has changed (AGAIN=1: the lab all the same)
-# make test-all   all of it, with the whole lab; SINCE=REV: of the lab, what a change since REV can touch
-# Each installs what it needs (as root, on Debian 12 or newer) and says what.
+# make demo       the demonstration in a virtual machine
+# make test       what every change must pass: 14 minutes, 5 if nothing has changed (AGAIN=1 runs the lab anyway)
+# make test-all   everything, with the whole lab; SINCE=REV: only the part of the lab that a change since REV can affect
+# Each installs what it needs (as root, on Debian 12 or newer) and lists it.
 
 CARGO ?= cargo
 

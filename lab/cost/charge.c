@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How long a charge takes, and how a CPU spends it. */
+/* The duration of a charge, and how a CPU spends this time. */
 #include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -15,14 +15,14 @@
 
 DEFINE_PER_CPU(struct lc_cpu, lc_cpus);
 
-/* Its interrupt is all that is needed: it ends the halt. */
+/* Only its interrupt is needed: it ends the halt. */
 static enum hrtimer_restart lc_wake(struct hrtimer *t)
 {
 	return HRTIMER_NORESTART;
 }
 
 /*
- * Halts the CPU until `end`, or until its task has to give way to another one if it may. Interrupts that come earlier are
+ * Halts the CPU until `end`, or, if allowed, until its task must yield to another one. Earlier interrupts are
  * served, and the CPU halts again. Interrupts are only enabled together with the halt, so none can come in between.
  * Kernels export no common function for this.
  */
@@ -63,7 +63,7 @@ static bool lc_sibling_is_busy(u64 now)
 	return false;
 }
 
-/* The time with its factors, counted. */
+/* The time with its factors; also counts the charge. */
 static u64 lc_time(struct net_device *dev, u64 now, u64 ns)
 {
 	int node = dev ? dev_to_node(&dev->dev) : NUMA_NO_NODE;
@@ -80,7 +80,7 @@ static u64 lc_time(struct net_device *dev, u64 now, u64 ns)
 	return ns;
 }
 
-/* By how much the last charge of this level was late: timers of an emulated machine are. It is not charged again. */
+/* The lateness of the last charge of this level, because timers of an emulated machine are late. It is not charged again. */
 static u64 lc_debt(const struct lc_level *level, u64 now)
 {
 	if (now - level->real_end > LC_MAX_LAG)
@@ -89,8 +89,8 @@ static u64 lc_debt(const struct lc_level *level, u64 now)
 }
 
 /*
- * Where a charge begins. If the CPU was not idle since the last one, what the kernel did in the meantime is not charged
- * again: it is what the charge stands for. If a process runs there, the time may have been the process's own.
+ * The time at which a charge begins. If the CPU was not idle since the last one, the kernel's work in the meantime is not charged
+ * again, because it is part of the cost. If a process runs there, the time may have been the process's own.
  */
 static u64 lc_soft_begin(const struct lc_cpu *c, u64 now, u64 ns)
 {
@@ -123,7 +123,7 @@ bool lc_charge_soft(struct net_device *dev, u64 ns)
 	return true;
 }
 
-/* Where a program's charge begins, or goes on. As above; a softirq that was charged in between is not the program's. */
+/* The time at which a program's charge begins or continues. As above, without the softirqs that were charged in between. */
 static u64 lc_task_begin(const struct lc_cpu *c, u64 now, u64 ns)
 {
 	const struct lc_level *level = &c->task;
@@ -135,8 +135,8 @@ static u64 lc_task_begin(const struct lc_cpu *c, u64 now, u64 ns)
 }
 
 /*
- * Charges the CPU that the task runs on; another one if the scheduler moves it. Preemption is off while it is charged.
- * It gives way when the scheduler asks for it, as a program would, and goes on afterwards. Time in which softirqs are
+ * Charges the CPU on which the task runs; another one if the scheduler moves the task. Preemption is off during the charge.
+ * The task yields when the scheduler requests it, as a program would, and continues afterwards. Time in which softirqs are
  * charged here does not count.
  */
 int lc_charge_task(u64 ns)
@@ -169,7 +169,7 @@ int lc_charge_task(u64 ns)
 		c->task.want_end = now - (used > ns ? used - ns : 0);
 		c->task_soft = c->soft_time;
 		WRITE_ONCE(c->task_busy, true);
-		/* What comes after it begins its own run of charges. */
+		/* The next charge begins a new run of charges. */
 		WRITE_ONCE(c->busy, false);
 		WRITE_ONCE(c->task.charging, false);
 		preempt_enable();

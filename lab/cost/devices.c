@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Which interfaces are charged: the parameter `devices`. */
+/* The interfaces that are charged: the parameter `devices`. */
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
 #include <linux/rcupdate.h>
@@ -36,7 +36,7 @@ bool lc_is_charged(const struct net_device *dev)
 	return charged;
 }
 
-/* The parameter's lock is held. */
+/* The caller holds the parameter's lock. */
 static void lc_replace(struct lc_names *names)
 {
 	struct lc_names *old = rcu_dereference_protected(lc_names, true);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * labcost - CPUs that can be compared, in a guest with more CPUs than its host has.
+ * labcost - makes CPUs comparable in a guest with more CPUs than its host has.
  *
  * Each packet costs a fixed wall-clock time on the CPU that runs its IP receive path. The CPU spends this time halted, so
  * that it costs the host nothing. Softirqs, NAPI, RPS, ksoftirqd and drops are the kernel's own; only the cost is a model.
@@ -20,16 +20,16 @@
 #define LC_MAX		(100 * NSEC_PER_MSEC)
 /* The highest cost of a buffer of many segments: a poll of 64 of them stays below what the kernel reports as a lockup. */
 #define LC_MAX_BUFFER	(250 * NSEC_PER_MSEC)
-/* How much a CPU that was kept waiting by the host may catch up. */
+/* The time that a CPU may catch up after the host has kept it waiting. */
 #define LC_MAX_LAG	(200 * NSEC_PER_MSEC)
-/* Below the 15 s after which a guest with a dead CPU is given up, and below every watchdog of the kernel for CPUs. */
+/* Less than the 15 s after which a guest with a dead CPU is lost, and than every watchdog of the kernel for CPUs. */
 #define LC_MAX_DEAF_MS	12000
 #define LC_MAX_PERCENT	1000
 
-/* What a CPU was charged since the module was loaded. */
+/* The charges of a CPU since the module was loaded. */
 struct lc_counts {
 	u64 packets;	/* buffers charged in the IP receive path */
-	u64 segments;	/* the same, with the segments of those that GRO or TSO joined */
+	u64 segments;	/* the same, counting the segments of buffers that GRO or TSO joined */
 	u64 polled;	/* packets charged in a driver's poll */
 	u64 writes;	/* charges through the device file */
 	u64 sibling;	/* charges with the factor of a busy hardware thread */
@@ -41,8 +41,8 @@ struct lc_counts {
 struct lc_level {
 	struct hrtimer timer;
 	bool charging;
-	u64 want_end;	/* when the last charge was to end */
-	u64 real_end;	/* when it did */
+	u64 want_end;	/* when the last charge should have ended */
+	u64 real_end;	/* when it did end */
 };
 
 struct lc_cpu {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Parameters, the netfilter hook, the device file and the counters. See labcost.h for what this is. */
+/* Parameters, the netfilter hook, the device file and the counters. labcost.h describes the module. */
 #include <linux/fs.h>
 #include <linux/hrtimer.h>
 #include <linux/miscdevice.h>
@@ -53,7 +53,7 @@ MODULE_PARM_DESC(far_percent, "cost in percent of a packet whose NIC is on a rem
 module_param_cb(devices, &lc_devices_ops, NULL, 0644);
 MODULE_PARM_DESC(devices, "names of the interfaces that are charged, with commas (default: all but loopback)");
 
-/* Charges a packet before anything else looks at it. */
+/* Charges a packet before any other hook sees it. */
 static unsigned int lc_hook(void *priv, struct sk_buff *skb, const struct nf_hook_state *state)
 {
 	u64 ns = READ_ONCE(lc_packet_ns), segments;
@@ -61,7 +61,7 @@ static unsigned int lc_hook(void *priv, struct sk_buff *skb, const struct nf_hoo
 	if (!ns || !lc_is_charged(state->in))
 		return NF_ACCEPT;
 	segments = max_t(u64, 1, skb_shinfo(skb)->gso_segs);
-	/* Counted at its end: what is counted has been done. */
+	/* Counted at the end, so that only completed charges are counted. */
 	if (lc_charge_soft(state->in, min_t(u64, ns * segments, LC_MAX_BUFFER))) {
 		lc_count(packets, 1);
 		lc_count(segments, segments);
@@ -137,7 +137,7 @@ static int lc_msecs(const char __user *from, size_t size, u64 *ns)
 	return 0;
 }
 
-/* With a halt nothing would ever end it. */
+/* A halt would never end. */
 static void lc_spin(u64 ns)
 {
 	u64 end = ktime_get_ns() + ns;
@@ -146,7 +146,7 @@ static void lc_spin(u64 ns)
 		cpu_relax();
 }
 
-/* /dev/labdeaf: for so long the CPU of the writer serves no interrupt at all, as one whose timer or local APIC is dead. */
+/* /dev/labdeaf: for that time the CPU of the writer serves no interrupt at all, like a CPU whose timer or local APIC is dead. */
 static ssize_t lc_deaf_write(struct file *file, const char __user *from, size_t size, loff_t *at)
 {
 	unsigned long flags;
@@ -161,7 +161,7 @@ static ssize_t lc_deaf_write(struct file *file, const char __user *from, size_t 
 	return size;
 }
 
-/* /dev/labbusy: for so long nothing else runs there, and interrupts are served. */
+/* /dev/labbusy: for that time nothing else runs there, but interrupts are served. */
 static ssize_t lc_busy_write(struct file *file, const char __user *from, size_t size, loff_t *at)
 {
 	u64 ns;
@@ -223,7 +223,7 @@ static int lc_show(struct seq_file *s, void *v)
 	return 0;
 }
 
-/* The counters themselves belong to their CPUs: only what is subtracted changes. */
+/* The counters belong to their CPUs, so a reset only changes the values that are subtracted. */
 static void lc_reset(void)
 {
 	int cpu;
@@ -258,7 +258,7 @@ static int __init lc_init(void)
 {
 	int err;
 
-	/* A timer that waits for the next tick would charge up to 4 ms instead of the wanted time. */
+	/* A timer that waits for the next tick would charge up to 4 ms instead of the requested time. */
 	if (hrtimer_resolution != 1) {
 		pr_err("labcost: the kernel's timers have no high resolution (booted with highres=off?)\n");
 		return -EOPNOTSUPP;

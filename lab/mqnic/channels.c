@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How many queues there are, combined or separate. */
+/* The number of queues, combined or separate. */
 #include <linux/delay.h>
 
 #include "mqnic.h"
@@ -55,7 +55,7 @@ static int mq_check_channels(const struct mqnic *nic, const struct ethtool_chann
 		return -EINVAL;
 	if (vectors > nic->maxq || (mq_quirk(nic, MQ_NO_VECTORS) && (int)vectors > mq_vlimit))
 		return -ENOSPC;
-	/* Newer kernels look at this themselves. */
+	/* Newer kernels check this themselves. */
 	if (mq_rule_needs(nic, c->combined_count + c->rx_count) ||
 	    mq_context_needs(nic, c->combined_count + c->rx_count))
 		return -EINVAL;

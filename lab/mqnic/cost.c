@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the driver's poll costs a CPU, when the lab's cost model is loaded: the parameter `poll_ns`. */
+/* The CPU cost of the driver's poll when the lab's cost model is loaded: the parameter `poll_ns`. */
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 
@@ -23,7 +23,7 @@ void mq_charge(struct net_device *dev)
 	rcu_read_unlock();
 }
 
-/* The model is held as long as the cost is not 0. The parameter's lock is held. */
+/* A reference to the model is held while the cost is not 0. The caller holds the parameter's lock. */
 static int mq_set_poll_ns(const char *value, const struct kernel_param *p)
 {
 	unsigned int n;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The packets' way: from one device's transmit queue into its partner's receive queues. */
+/* The data path: from one device's transmit queue into its partner's receive queues. */
 #include <linux/etherdevice.h>
 #include <linux/interrupt.h>
 
 #include "mqnic.h"
 
-/* False if the queue is being polled: that looks again at its end. */
+/* False if the queue is being polled: the poll checks again at its end. */
 static bool mq_fire(struct mq_vec *v)
 {
-	/* What there is to do must be visible before the state is looked at. */
+	/* The pending work must be visible before the state is read. */
 	smp_mb();
 	if (test_bit(NAPI_STATE_SCHED, &v->napi.state))
 		return false;
@@ -22,7 +22,7 @@ enum hrtimer_restart mq_rx_timer(struct hrtimer *t)
 	return HRTIMER_NORESTART;
 }
 
-/* Once until it is served: more packets do not make more interrupts. */
+/* Only once until it is served: more packets do not raise more interrupts. */
 static void mq_fire_tx(struct mq_queue *q)
 {
 	if (atomic_xchg(&q->tx_asked, 1))
@@ -39,7 +39,7 @@ enum hrtimer_restart mq_tx_timer(struct hrtimer *t)
 	return HRTIMER_NORESTART;
 }
 
-/* Whether to interrupt now; if not, the timer does it after the moderation time. */
+/* Whether to interrupt now; if not, the timer interrupts after the moderation time. */
 static bool mq_due(struct hrtimer *t, u32 n, u32 usecs, u32 frames)
 {
 	if (!n)
@@ -111,7 +111,7 @@ static int mq_steer(struct mqnic *nic, struct sk_buff *skb)
 		nic->rule_hits[rule]++;
 		if (r->ring_cookie == RX_CLS_FLOW_DISC)
 			return -1;
-		/* Nobody polls that queue. */
+		/* That queue is not polled. */
 		if (!(r->flow_type & FLOW_RSS) && r->ring_cookie >= nic->nrx)
 			return -1;
 		if (r->flow_type & FLOW_RSS) {
@@ -127,7 +127,7 @@ static int mq_steer(struct mqnic *nic, struct sk_buff *skb)
 	}
 	if (queue >= 0)
 		return queue;
-	/* What is not IP, and everything without the feature, lands in queue 0. */
+	/* Packets that are not IP, and all packets without the feature, are received on queue 0. */
 	if (!f.type || !(nic->dev->features & NETIF_F_RXHASH))
 		return offset;
 	return rss->indir[hash % MQ_INDIR] + offset;
@@ -163,8 +163,8 @@ netdev_tx_t mq_xmit(struct sk_buff *skb, struct net_device *dev)
 		return NETDEV_TX_OK;
 	}
 	/*
-	 * What arrives is memory of the receiver's, as with DMA: GRO takes packets apart that TCP keeps for sending again and
-	 * that count for its socket (underflow in tcp_wfree on 5.10, pages freed twice on 6.12).
+	 * A received packet is a copy in the receiver's memory, as with DMA. Otherwise GRO would take packets apart that TCP keeps
+	 * for retransmission and charges to its socket (underflow in tcp_wfree on 5.10, pages freed twice on 6.12).
 	 */
 	copy = skb_copy(skb, GFP_ATOMIC);
 	consume_skb(skb);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What ethtool can see and set, and the ways it may go wrong (mqnic.h). */
+/* What ethtool can read and set, and the faults on demand (mqnic.h). */
 #include <linux/log2.h>
 #include <linux/rtnetlink.h>
 
@@ -136,7 +136,7 @@ static int mq_set_queue_coalesce(struct net_device *dev, u32 i, struct ethtool_c
 	return 0;
 }
 
-/* Parameters of the device that no queue has, and that came with later kernels. */
+/* Parameters that exist for the device but not for a queue, and only in later kernels. */
 #ifdef ETHTOOL_COALESCE_USE_CQE
 static void mq_get_cqe(struct net_device *dev, struct kernel_ethtool_coalesce *kc)
 {
@@ -165,7 +165,7 @@ static void mq_set_cqe(struct net_device *dev, const struct kernel_ethtool_coale
 }
 #endif
 
-/* Profiles of adaptive moderation: the kernel holds them, nothing here chooses among them. */
+/* Profiles of adaptive moderation: the kernel stores them, this driver does not use them. */
 int mq_init_profiles(struct net_device *dev)
 {
 #ifdef ETHTOOL_COALESCE_RX_PROFILE
@@ -198,7 +198,7 @@ static int mq_show_profile(const char *name, const struct dim_cq_moder *p, char 
 }
 #endif
 
-/* For who has an ethtool that does not know these. */
+/* For users whose ethtool does not support these. */
 int mq_show_moderation(const struct mqnic *nic, char *out, size_t size)
 {
 	int n = scnprintf(out, size, "%s cqe %u %u frames %u nsecs %u", nic->dev->name, nic->cqe_rx,
@@ -284,7 +284,7 @@ static const char * const mq_queue_stats[] = {
 	"rx_queue_%d_irqs", "tx_queue_%d_packets", "tx_queue_%d_bytes",
 };
 
-/* New names come at the end. */
+/* Add new names at the end. */
 static const char * const mq_more_stats[] = {
 	"resets", "arfs_filters", "arfs_added", "arfs_expired", "arfs_hits",
 };
@@ -340,7 +340,7 @@ static void mq_get_stats(struct net_device *dev, struct ethtool_stats *s, u64 *v
 		*v++ = nic->rule_hits[i];
 }
 
-/* What a kernel does not know yet is nothing. */
+/* Members that the kernel does not have yet are empty. */
 #ifndef ETHTOOL_COALESCE_USE_CQE
 #define ETHTOOL_COALESCE_USE_CQE	0
 #endif

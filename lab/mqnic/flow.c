@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a packet is, and whether a rule means it. */
+/* Parses packets, and matches them with rules. */
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
@@ -49,7 +49,7 @@ static void mq_parse_l4(const struct sk_buff *skb, int off, bool v6, struct mq_f
 	}
 }
 
-/* Both here and when the stack asks for steering, the data starts behind the Ethernet header. */
+/* Both here and when the stack requests steering, the data starts behind the Ethernet header. */
 void mq_parse(const struct sk_buff *skb, struct mq_flow *f)
 {
 	const struct ipv6hdr *ip6;
@@ -99,13 +99,13 @@ void mq_parse(const struct sk_buff *skb, struct mq_flow *f)
 		memcpy(f->src, &ip6->saddr, 16);
 		memcpy(f->dst, &ip6->daddr, 16);
 		f->tos = ipv6_get_dsfield(ip6);
-		/* Behind an extension header nothing is looked for. */
+		/* Headers behind an extension header are not parsed. */
 		f->l4proto = ip6->nexthdr;
 		mq_parse_l4(skb, off + sizeof(*ip6), true, f);
 	}
 }
 
-/* The packet in the words of a flow type; false if it is of another one. */
+/* The packet as fields of a flow type; false if it has another type. */
 static bool mq_fill(u32 type, const struct mq_flow *f, union ethtool_flow_union *u)
 {
 	static const u8 l4[] = {
@@ -186,7 +186,7 @@ static bool mq_differ(const void *a, const void *b, const void *mask, int n)
 	return false;
 }
 
-/* user-def: 16 bits of value, above them the offset in the payload, as i40e has it. */
+/* user-def: 16 bits of value, above them the offset in the payload, as in i40e. */
 static bool mq_user_matches(const struct ethtool_rx_flow_spec *r, const struct sk_buff *skb,
 			    const struct mq_flow *f)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Probing, vectors, opening and closing. See mqnic.h for what this is. */
+/* Probing, vectors, opening and closing. mqnic.h describes the module. */
 #include <linux/etherdevice.h>
 #include <linux/interrupt.h>
 #include <linux/module.h>
@@ -137,7 +137,7 @@ static void mq_link_napi(struct mq_vec *v, bool on)
 static void mq_quiet_vec(struct mq_vec *v)
 {
 	mq_link_napi(v, false);
-	/* Polling may start the timers, so it ends first. */
+	/* Polling may start the timers, so it is stopped first. */
 	napi_disable(&v->napi);
 	if (v->rx)
 		hrtimer_cancel(&v->rx->rx_timer);
@@ -162,7 +162,7 @@ static void mq_close(struct mqnic *nic, int vectors)
 
 	for (i = 0; i < vectors; i++)
 		mq_quiet_vec(&nic->v[i]);
-	/* Polling looks at the map, and an interrupt that it watches cannot be freed. */
+	/* Polling reads the map, and an interrupt that the map watches cannot be freed. */
 	mq_unmap_irqs(nic);
 	mq_steer_stop(nic);
 	for (i = 0; i < vectors; i++)
@@ -212,7 +212,7 @@ int mq_stop(struct net_device *dev)
 	WRITE_ONCE(nic->up, 0);
 	netif_carrier_off(dev);
 	netif_tx_disable(dev);
-	/* The partner's transmit path looks at `up` under RCU. */
+	/* The partner's transmit path reads `up` under RCU. */
 	synchronize_net();
 	mq_close(nic, mq_vectors(nic));
 	return 0;
@@ -406,7 +406,7 @@ static int mq_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 #if SINCE(6, 10)
 	dev->stat_ops = &mq_stat_ops;
 #endif
-	/* A packet waits in the partner's queue, so pktgen must not send one twice. */
+	/* A packet waits in the partner's queue, so pktgen must not send the same buffer twice. */
 	dev->priv_flags &= ~IFF_TX_SKB_SHARING;
 	dev->max_mtu = 9000;
 	dev->hw_features = NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_RXCSUM | NETIF_F_RXHASH |

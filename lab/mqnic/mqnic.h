@@ -2,7 +2,7 @@
 /*
  * mqnic - a multi-queue Ethernet NIC for testing tuning tools, with real MSI-X vectors.
  *
- * It binds to a PCI function that has MSI-X and that nobody else drives: QEMU's nvme without a
+ * It binds to a PCI function that has MSI-X and no other driver: QEMU's nvme without a
  * disk. The vectors are real x86 vectors of that function, fired with irq_inject_interrupt(),
  * so affinity, effective affinity, migration and managed vectors are the kernel's own.
  * Devices are connected in pairs (0-1, 2-3, ...): what one sends, the other receives, through
@@ -25,7 +25,7 @@
 #define MQ_MAXQ		64
 #define MQ_INDIR	128
 #define MQ_KEY		40
-#define MQ_CONTEXTS	16	/* with the device's own, which is 0 */
+#define MQ_CONTEXTS	16	/* including that of the device, which is 0 */
 #define MQ_RULES	64
 #define MQ_FILTERS	256
 #define MQ_DEVS		8
@@ -39,14 +39,14 @@
 #define RXH_XFRM_NO_CHANGE	0xff
 #endif
 
-/* How a device misbehaves on demand: bits of /sys/module/mqnic/parameters/quirk. */
+/* Faults of a device on demand: bits of /sys/module/mqnic/parameters/quirk. */
 #define MQ_IGNORE_COALESCE	BIT(0)	/*   1 accepted, not done */
 #define MQ_CHANNELS_BUSY	BIT(1)	/*   2 set_channels: EBUSY */
 #define MQ_CHANNELS_RESET	BIT(2)	/*   4 set_channels resets coalescing, RSS and rings */
 #define MQ_ROUND_USECS		BIT(3)	/*   8 usecs are rounded down to a multiple of 8 */
 #define MQ_ODD_QUEUES		BIT(4)	/*  16 per-queue coalescing: EOPNOTSUPP on odd queues */
 #define MQ_NO_VECTORS		BIT(5)	/*  32 set_channels above `vlimit`: ENOSPC */
-#define MQ_LOSE_AFFINITY	BIT(6)	/*  64 set_channels allocates the vectors anew, as igb does */
+#define MQ_LOSE_AFFINITY	BIT(6)	/*  64 set_channels allocates new vectors, as igb does */
 #define MQ_HANG			BIT(7)	/* 128 get_channels sleeps for `hang` seconds or until the quirk ends, under RTNL */
 #define MQ_IGNORE_CHANNELS	BIT(8)	/* 256 set_channels accepted, not done */
 #define MQ_NO_TABLE		BIT(9)	/*     512 setting an RSS table: EOPNOTSUPP */
@@ -61,7 +61,7 @@
 #define MQ_IGNORE_FIELDS	BIT(18)	/*  262144 hash fields: accepted, not done */
 #define MQ_OWN_LOCATION		BIT(19)	/*  524288 the driver chooses a rule's location (any, first, last) */
 #define MQ_LOSE_RULES		BIT(20)	/* 1048576 set_channels drops rules and RSS contexts */
-#define MQ_ANY_QUEUE		BIT(21)	/* 2097152 a rule may name a queue that is not in use: what it means is lost */
+#define MQ_ANY_QUEUE		BIT(21)	/* 2097152 a rule may name a queue that is not in use: packets that match it are lost */
 
 struct mqnic;
 struct mq_queue;
@@ -81,15 +81,15 @@ struct mq_queue {
 	struct mq_vec *rx_vec, *tx_vec;
 	struct sk_buff_head rx;
 	struct hrtimer rx_timer, tx_timer;
-	atomic_t tx_pending;	/* sent; the completion interrupt is still to come */
-	atomic_t tx_asked;	/* it has been asked for */
+	atomic_t tx_pending;	/* sent, without a completion interrupt yet */
+	atomic_t tx_asked;	/* the interrupt has been requested */
 	/* moderation */
 	u32 rx_usecs, rx_frames, tx_usecs, tx_frames, adaptive_rx, adaptive_tx;
 	/* counters */
 	u64 rx_packets, rx_bytes, rx_drops, tx_packets, tx_bytes, irqs, tx_irqs;
 };
 
-/* An RSS context; 0 is the device's own. */
+/* An RSS context; context 0 is that of the device. */
 struct mq_rss {
 	u8 used, xfrm;
 	u8 key[MQ_KEY];
@@ -97,7 +97,7 @@ struct mq_rss {
 	u32 fields[IPV6_FLOW + 1];
 };
 
-/* What the NIC sees of a packet. */
+/* The fields of a packet that the NIC uses. */
 struct mq_flow {
 	const struct ethhdr *eth;
 	__be16 proto;		/* behind the VLAN tags */
@@ -110,7 +110,7 @@ struct mq_flow {
 	int payload;		/* offset of L4's payload; 0: none */
 };
 
-/* A flow that accelerated RFS has steered. */
+/* A flow that is steered by accelerated RFS. */
 struct mq_filter {
 	u8 used, l4proto;
 	__be16 proto, ports[2];
@@ -125,7 +125,7 @@ struct mqnic {
 	int idx, maxq, up, managed;
 	int combined, rx_only, tx_only, nrx, ntx;
 	u32 rx_ring, tx_ring, rx_pause, tx_pause, resets;
-	u32 cqe_rx, cqe_tx, cqe_frames, cqe_nsecs;	/* kept, nothing more */
+	u32 cqe_rx, cqe_tx, cqe_frames, cqe_nsecs;	/* stored, without any effect */
 	struct mq_rss rss[MQ_CONTEXTS];
 	struct ethtool_rx_flow_spec rule[MQ_RULES];
 	u32 rule_context[MQ_RULES];
@@ -146,7 +146,7 @@ struct mqnic {
 extern struct mqnic *mq_devs[MQ_DEVS];
 extern int mq_vlimit, mq_hang, mq_hanging, mq_climit, mq_rlimit, mq_separate;
 
-/* cost.c; labcost is the lab's cost model (lab/cost), which need not be loaded. */
+/* cost.c; labcost is the lab's cost model (lab/cost), which may be absent. */
 void labcost_poll(struct net_device *dev, unsigned int ns);
 extern const struct kernel_param_ops mq_poll_ns_ops;
 void mq_charge(struct net_device *dev);

@@ -71,7 +71,7 @@ u32 mq_hash(const struct mq_rss *rss, const struct mq_flow *f, bool *l4)
 	return mq_toeplitz(rss->key, in, n);
 }
 
-/* Whether the table of a context names a queue that `nrx` would end. */
+/* Whether the table of a context names a queue that does not exist with `nrx` queues. */
 bool mq_context_needs(const struct mqnic *nic, int nrx)
 {
 	int i, j;
@@ -133,7 +133,7 @@ static int mq_write_rss(struct mqnic *nic, u32 id, const u32 *indir, const u8 *k
 	return 0;
 }
 
-/* What is not given is the device's own, with a table over all queues. */
+/* Values that are not given are those of the device, with a table over all queues. */
 static int mq_new_context(struct mqnic *nic, u32 id, const u32 *indir, const u8 *key, u8 hfunc,
 			  u8 xfrm)
 {
@@ -241,7 +241,7 @@ int mq_create_context(struct net_device *dev, struct ethtool_rxfh_context *ctx,
 	err = mq_new_context(nic, id, r->indir, r->key, r->hfunc, r->input_xfrm);
 	if (err)
 		return err;
-	/* What the user left open is for the driver to tell. */
+	/* The driver must return the values that the user did not give. */
 	if (!r->indir)
 		mq_read_rss(nic, id, ethtool_rxfh_context_indir(ctx), NULL);
 	if (!r->key)

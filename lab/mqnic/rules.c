@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Rules for receive flows (ethtool -N), and what else RX NFC asks for. */
+/* Rules for receive flows (ethtool -N), and the other requests of RX NFC. */
 #include "mqnic.h"
 
 #define MQ_TYPE(flow_type)	((flow_type) & ~(FLOW_EXT | FLOW_MAC_EXT | FLOW_RSS))
 
-/* The first rule that means the packet, or -1. */
+/* The first rule that matches the packet, or -1. */
 int mq_find_rule(const struct mqnic *nic, const struct sk_buff *skb, const struct mq_flow *f)
 {
 	int i;
@@ -15,7 +15,7 @@ int mq_find_rule(const struct mqnic *nic, const struct sk_buff *skb, const struc
 	return -1;
 }
 
-/* Whether a rule names a queue that `nrx` would end. */
+/* Whether a rule names a queue that does not exist with `nrx` queues. */
 bool mq_rule_needs(const struct mqnic *nic, int nrx)
 {
 	int i;
@@ -112,7 +112,7 @@ static int mq_check_rule(const struct mqnic *nic, const struct ethtool_rxnfc *c)
 		if (fs->ring_cookie == RX_CLS_FLOW_DISC)
 			return -EINVAL;
 	}
-	/* There are no virtual functions, and nothing to wake up from. */
+	/* There are no virtual functions, and no wake-up. */
 	if (fs->ring_cookie != RX_CLS_FLOW_DISC &&
 	    fs->ring_cookie >= (mq_quirk(nic, MQ_ANY_QUEUE) ? nic->maxq : nic->nrx))
 		return -EINVAL;
@@ -125,7 +125,7 @@ static void mq_widen(__be16 *mask)
 		*mask = htons(0xffff);
 }
 
-/* What a driver that knows fewer masks makes of a rule. */
+/* Changes a rule like a driver that supports fewer masks. */
 static void mq_normalise(struct ethtool_rx_flow_spec *fs)
 {
 	u8 *h = (u8 *)&fs->h_u, *m = (u8 *)&fs->m_u;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Accelerated RFS: the stack asks that a flow goes where its reader runs. */
+/* Accelerated RFS: the stack requests that a flow is received where its reader runs. */
 #include <linux/cpu_rmap.h>
 
 #include "mqnic.h"
@@ -73,7 +73,7 @@ static void mq_expire(struct work_struct *work)
 	spin_unlock_bh(&nic->filter_lock);
 }
 
-/* The queue a flow was steered to, or -1. */
+/* The queue to which a flow was steered, or -1. */
 int mq_find_filter(struct mqnic *nic, const struct mq_flow *f)
 {
 	int i, queue = -1;
@@ -103,7 +103,7 @@ void mq_steer_init(struct mqnic *nic)
 	INIT_DELAYED_WORK(&nic->expire, mq_expire);
 }
 
-/* Nobody polls any more, so nothing is steered. */
+/* Polling has stopped, so nothing is steered. */
 void mq_steer_stop(struct mqnic *nic)
 {
 	mq_drop_filters(nic);
@@ -112,7 +112,7 @@ void mq_steer_stop(struct mqnic *nic)
 
 /*
  * The reverse map, from a CPU to the queue whose interrupt is nearest. netif_enable_cpu_rmap()
- * would count the NAPI instances of transmit queues as well: this holds receive queues only.
+ * would also count the NAPI instances of transmit queues; this map holds receive queues only.
  */
 int mq_map_irqs(struct mqnic *nic)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * fresh: the settings of a guest that has just booted, kept and put back, so that a scenario begins as if it were alone.
+ * fresh: saves the settings of a guest that has just booted and restores them, so that scenarios do not affect each other.
  *
- *   fresh save FILE DEV...     keeps what is there now
- *   fresh restore FILE         puts back what differs, and prints a line for each
+ *   fresh save FILE DEV...     saves the present settings
+ *   fresh restore FILE         restores the settings that differ, and prints a line for each
  *
- * Kept are channels, rings, moderation, RSS, hash fields, features and pause frames of the devices; the CPUs of every
+ * Saved are channels, rings, moderation, RSS, hash fields, features and pause frames of the devices; the CPUs of every
  * interrupt, by its name, because numbers change with the channels; RPS, RFS, XPS and NAPI files, sysctls of the network,
  * wake-up times of CPUs and the parameters of the test NIC. Rules and RSS contexts are removed: a fresh guest has none.
  */
@@ -142,7 +142,7 @@ static void told(const char *where, const char *what, int failed)
 	printf("# as at boot: %s %s%s\n", where, what, failed ? ": FAILED" : "");
 }
 
-/* The table as the driver has it without a user's; a key besides, or none. */
+/* Resets the table to the driver's default; also writes the key, if there is one. */
 static int reset_table(const char *dev, const uint8_t *key, uint32_t size)
 {
 	static struct buffer b;
@@ -196,7 +196,7 @@ static void remove_rules(const char *dev)
 	free(all);
 }
 
-/* What a queue has of its own is not kept: the device's values go to all of them. */
+/* Values of single queues are not saved: the device's values are written to all of them. */
 static int by_queue(const char *dev, const struct ethtool_coalesce *wanted)
 {
 	struct {
@@ -256,7 +256,7 @@ static void put_back(const struct device *was)
 		restarted = 1;
 	}
 	if (was->has_table && table_differs(was, &now)) {
-		/* igb has a default of its own, which it takes again when the number of channels changes. */
+		/* igb has its own default table, which it sets again when the number of channels changes. */
 		struct ethtool_channels set = was->channels;
 
 		get(dev, &now);
@@ -377,7 +377,7 @@ struct irq {
 	char name[64];
 };
 
-/* All that have a name of one word. */
+/* All interrupts with a name of one word. */
 static int interrupts(struct irq *all, int room)
 {
 	char its[512];
@@ -436,7 +436,7 @@ int main(int argc, char **argv)
 		f = fopen(argv[2], "r");
 		if (!f || !fgets(line, sizeof(line), f))
 			goto failed;
-		/* Quirks of the test NIC would get in the way. */
+		/* Quirks of the test NIC would make the requests fail. */
 		put_back_file("/sys/module/mqnic/parameters/quirk", "0");
 		put_back_file("/sys/module/mqnic/parameters/separate", "0");
 		for (i = atoi(line); i; i--) {

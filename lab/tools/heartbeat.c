@@ -1,8 +1,8 @@
 /* heartbeat FILE: a sign of life from every CPU of the guest.
  *
- * A thread is pinned to each CPU, sleeps half a second, and counts. Whichever wakes writes all counts to FILE, in one
- * line, at most twice a second: a number for each CPU, `-` for one that is offline. A CPU whose timer or local APIC is
- * dead does not wake its thread, so its number stands still while the others go on (xtask/src/heartbeat.rs reads it).
+ * A thread is pinned to each CPU, sleeps half a second, and counts. A thread that wakes writes all counts to FILE, in one
+ * line, at most twice a second: a number for each CPU, `-` for an offline CPU. A CPU whose timer or local APIC is
+ * dead does not wake its thread, so its number stops while the others grow (xtask/src/heartbeat.rs reads it).
  *
  * The threads have real-time priority: a busy CPU counts, a dead one does not.
  */
@@ -63,7 +63,7 @@ static void *beat(void *arg)
 
 		CPU_ZERO(&set);
 		CPU_SET(cpu, &set);
-		/* Refused while the CPU is offline; a CPU that comes back gets its thread back. */
+		/* This fails while the CPU is offline; a CPU that comes back gets its thread back. */
 		if (sched_setaffinity(0, sizeof(set), &set) == 0 && sched_getcpu() == cpu)
 			counts[cpu] = ++life;
 		else

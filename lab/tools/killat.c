@@ -1,10 +1,10 @@
-/* killat [-b] RECORD:N PREFIX COMMAND...: runs COMMAND, and kills it where it has written the Nth record of that kind into
+/* killat [-b] RECORD:N PREFIX COMMAND...: runs COMMAND, and kills it when it has written the Nth record of that kind into
  * a file whose name begins with PREFIX. With -b: just before that record is written.
  *
  *     killat step:3 tx- ringwise apply eth0      SIGKILL between the third step's line in the journal and its write
  *
- * A record is a write(2) that begins with {"record":"RECORD". The command is traced, its threads as well, its children not.
- * The status is that of the command, or 137 where it was killed. That the point never came is a line on stderr.
+ * A record is a write(2) that begins with {"record":"RECORD". The command and its threads are traced, its children are not.
+ * The exit status is that of the command, or 137 if it was killed. If the point is never reached, a line on stderr reports it.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 static char wanted[80];
 static const char *prefix;
-static long left; /* records of that kind that are still to come */
+static long left; /* remaining records of that kind */
 static int before;
 
 static void fail(const char *what)
@@ -31,7 +31,7 @@ static void fail(const char *what)
 	exit(125);
 }
 
-/* Is this write the one? `fd` and `buf` are those of the traced thread. */
+/* Whether this write is the Nth record. `fd` and `buf` are those of the traced thread. */
 static int is_point(pid_t tid, unsigned long long fd, unsigned long long buf, unsigned long long length)
 {
 	char link[64], path[PATH_MAX], text[sizeof(wanted)];
@@ -54,7 +54,7 @@ static int is_point(pid_t tid, unsigned long long fd, unsigned long long buf, un
 	return memcmp(text, wanted, strlen(wanted)) == 0 && --left == 0;
 }
 
-/* A thread stands before or behind a system call. Returns whether the point has come. */
+/* A thread has stopped before or after a system call. Returns whether the point is reached. */
 static int at_call(pid_t tid, pid_t *writer)
 {
 	struct __ptrace_syscall_info info;
@@ -64,7 +64,7 @@ static int at_call(pid_t tid, pid_t *writer)
 	if (info.op == PTRACE_SYSCALL_INFO_EXIT && *writer == tid) {
 		if (!info.exit.is_error)
 			return 1;
-		/* Not written: the next attempt is the one. */
+		/* Not written: the next attempt counts instead. */
 		*writer = 0;
 		left = 1;
 	}
@@ -76,7 +76,7 @@ static int at_call(pid_t tid, pid_t *writer)
 	return 0;
 }
 
-/* Until the command has ended: its status. */
+/* Waits until the command has ended, and returns its status. */
 static int follow(pid_t command)
 {
 	pid_t writer = 0;
@@ -111,7 +111,7 @@ static int follow(pid_t command)
 		} else if (event != 0) {
 			sig = 0;
 		}
-		/* A thread that was killed meanwhile is reported by waitpid. */
+		/* waitpid reports a thread that was killed in the meantime. */
 		ptrace(PTRACE_SYSCALL, tid, 0, (void *)(long)sig);
 	}
 }
@@ -143,13 +143,13 @@ int main(int argc, char **argv)
 	if (command == 0) {
 		char c;
 
-		/* Not before it is traced. */
+		/* The command must not start before it is traced. */
 		if (read(go[0], &c, 1) == 1)
 			execvp(argv[3], argv + 3);
 		fprintf(stderr, "killat: %s: %s\n", argv[3], strerror(errno));
 		_exit(127);
 	}
-	/* Threads come by clone; the guard and other children by fork and vfork, and are left alone. */
+	/* Threads are created by clone; the guard and other children by fork and vfork, and are not traced. */
 	if (ptrace(PTRACE_SEIZE, command, 0, (void *)(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL)) != 0)
 		fail("ptrace");
 	if (ptrace(PTRACE_INTERRUPT, command, 0, 0) != 0 || waitpid(command, &status, __WALL) != command)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * lands: which receive queue (or CPU) each packet really came by.
+ * lands: sends packets, and prints on which receive queue (or CPU) each of them really arrived.
  *
  *   lands -g SEED COUNT              prints random flows, in the notation of `ringwise explain`
- *   lands SEND RECV QUEUES [MAC]     reads such flows, sends a packet of each by SEND and prints
- *                                    `FLOW QUEUE` for the queue of RECV that it came by
+ *   lands SEND RECV QUEUES [MAC]     reads such flows, sends a packet of each through SEND and prints
+ *                                    `FLOW QUEUE` for the queue of RECV on which it arrived
  *   lands -w FILE                    writes their packets into a pcap file instead
- *   lands -c SEND RECV CPUS [MAC]    the same with the CPU on which the stack took it
+ *   lands -c SEND RECV CPUS [MAC]    the same with the CPU on which the network stack received it
  *
- * The kernel tells it packet by packet: a group of packet sockets on RECV shares its packets by the
- * receive queue that the driver recorded (PACKET_FANOUT_QM: number + 1, so socket 0 gets what has none), or
- * by the CPU. Each packet carries its number, so packets that others send do no harm.
+ * The kernel reports this for each packet: a group of packet sockets on RECV shares its packets by the
+ * receive queue that the driver recorded (PACKET_FANOUT_QM: number + 1, so socket 0 gets packets without a number), or
+ * by the CPU. Each packet carries its number, so packets of other programs are ignored.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -33,7 +33,7 @@
 
 struct flow {
 	char text[160];
-	int got;		/* -1: not yet */
+	int got;		/* -1: not arrived yet */
 	int len;
 	uint8_t frame[160];
 };
@@ -165,7 +165,7 @@ static int build(struct flow *f, uint32_t id, const uint8_t *to, const uint8_t *
 		n += 40;
 		if (frag) {
 			p[n] = proto;
-			put16(p + n + 2, 185 << 3);	/* not the first piece, not the last but one */
+			put16(p + n + 2, 185 << 3);	/* neither the first fragment nor the last but one */
 			memcpy(p + n + 4, &id, 4);
 			n += 8;
 		}

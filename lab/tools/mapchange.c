@@ -1,7 +1,7 @@
-/* mapchange CONFIG MILLISECONDS: changes the guest's memory map for that long, and prints how often.
+/* mapchange CONFIG MILLISECONDS: changes the guest's memory map repeatedly for that time, and prints how often.
  *
- * CONFIG is the `config` file of a PCI function in sysfs that no driver is bound to. Its memory decode is switched off and
- * on, as a driver that loads does. Meanwhile a thread on every CPU sleeps a millisecond at a time, so that each CPU writes
+ * CONFIG is the `config` file of a PCI function in sysfs to which no driver is bound. Its memory decode is switched off and
+ * on, as a driver does when it loads. Meanwhile a thread on every CPU sleeps a millisecond at a time, so that each CPU writes
  * to its local APIC often: an old QEMU loses some of these writes (lab/README.md).
  */
 #define _GNU_SOURCE

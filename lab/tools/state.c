@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 /*
- * state: what ringwise may change on a device, read without ringwise and without ethtool.
+ * state: prints the settings of a device that ringwise may change, read without ringwise and without ethtool.
  *
  *   state DEV...               channels, rings, moderation, RSS table and key, the CPUs of each interrupt, RPS, RFS and XPS of
  *                              each queue; then the size of the host's RFS table
@@ -8,11 +8,11 @@
  *   state queue-irq DEV NAME   the number of the interrupt whose name ends in NAME
  *   state affinity DEV...      `irq NAME=CPUS` of each interrupt that has a handler
  *   state links DEV...         waits up to ten seconds for the link of each
- *   state settled DEV...       waits up to a minute until each queue's interrupt goes where it may go, and nowhere else
+ *   state settled DEV...       waits up to a minute until each queue's interrupt is raised on an allowed CPU, and on no other
  *
- * Scenarios compare two such states. A shell that reads the same begins some hundred processes for that, and each takes
- * milliseconds in an emulated guest. Interrupts have names here, because a channel change gives them new numbers.
- * Values are written as ethtool 6.1 writes them, with `n/a` for what the driver does not have.
+ * Scenarios compare two such states. A shell script would start some hundred processes to read the same, and each takes
+ * milliseconds in an emulated guest. Interrupts are identified by name, because a channel change gives them new numbers.
+ * Values are written as ethtool 6.1 writes them, with `n/a` for values that the driver does not have.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -35,7 +35,7 @@
 
 /* --- files --- */
 
-/* The first line without blanks around it; empty if it cannot be read, and then the result is -1. */
+/* Reads the first line without blanks around it. If the file cannot be read, the line is empty and the result is -1. */
 static int first_line(const char *path, char *line, size_t size)
 {
 	FILE *f = fopen(path, "r");
@@ -246,7 +246,7 @@ static void get(const char *dev, int cmd, struct answer *out)
 struct word {
 	const char *name;
 	int attr;
-	const char *const *values;	/* names of the numbers; else the number itself */
+	const char *const *values;	/* names of the numbers; NULL: the number itself is printed */
 };
 
 static const char *const off_on[] = { "off", "on", NULL };
@@ -352,7 +352,7 @@ static void table(const char *dev)
 	uint32_t i;
 
 	printf("table");
-	/* The table's lines only come where the queues can be counted, as ethtool has it. */
+	/* As in ethtool, the table is only printed if the number of queues can be read. */
 	if (ask(dev, &count) < 0 || ask(dev, &size) < 0 || !size.indir_size) {
 		putchar('\n');
 		return;

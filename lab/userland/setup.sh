@@ -1,6 +1,6 @@
 #!/bin/sh
 # Finishes the Debian root of the hosts with `system = "systemd"`: a hook of mmdebstrap, which
-# calls it with the root's directory. Nothing starts in there (mmdebstrap sees to that).
+# calls it with the root's directory. No service starts in there (mmdebstrap prevents it).
 set -e
 root=$1
 unit=$root/etc/systemd/system
@@ -8,11 +8,11 @@ unit=$root/etc/systemd/system
 mkdir -p "$root/h" "$root/usr/lib/modules" "$unit" "$root/root/.ssh"
 echo remote >"$root/etc/hostname"
 printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
-# Known, so that no boot is the first one.
+# The machine id is set, so that no boot counts as the first one.
 echo 00000000000000000000000000000051 >"$root/etc/machine-id"
 : >"$root/etc/fstab"
 
-# What only costs time here. irqbalance and udev are there, and started by whoever wants them.
+# Services that only cost time here. irqbalance and udev are installed, and scenarios start them.
 for name in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
 	fstrim.timer systemd-tmpfiles-clean.timer getty.target getty@.service serial-getty@.service \
 	systemd-random-seed.service systemd-pstore.service systemd-update-utmp.service \
@@ -28,9 +28,9 @@ rm -f "$unit"/multi-user.target.wants/irqbalance.service
 
 mkdir -p "$root/etc/systemd/journald.conf.d" "$root/etc/systemd/logind.conf.d" "$root/etc/systemd/system.conf.d"
 printf '[Journal]\nStorage=volatile\nRateLimitIntervalSec=0\n' >"$root/etc/systemd/journald.conf.d/lab.conf"
-# The harder setting: whatever a session leaves behind in its scope is killed with it.
+# The stricter setting: processes that a session leaves behind in its scope are killed with it.
 printf '[Login]\nKillUserProcesses=yes\n' >"$root/etc/systemd/logind.conf.d/lab.conf"
-# Emulated, everything takes longer.
+# Under emulation everything takes longer.
 printf '[Manager]\nDefaultTimeoutStartSec=120s\nDefaultTimeoutStopSec=20s\n' \
 	>"$root/etc/systemd/system.conf.d/lab.conf"
 
@@ -78,6 +78,6 @@ Host *
 	LogLevel ERROR
 	KexAlgorithms curve25519-sha256
 	ConnectTimeout 60
-	# As on a real line: a dead one is noticed, but not at once.
+	# As on a real link: a dead connection is noticed, but not at once.
 	ServerAliveInterval 30
 EOF
