@@ -142,7 +142,7 @@ static void told(const char *where, const char *what, int failed)
 	printf("# as at boot: %s %s%s\n", where, what, failed ? ": FAILED" : "");
 }
 
-/* Resets the table to the driver's default; also writes the key, if there is one. */
+/* Without a key: resets the table to the driver's default. With a key: writes only the key. */
 static int reset_table(const char *dev, const uint8_t *key, uint32_t size)
 {
 	static struct buffer b;
