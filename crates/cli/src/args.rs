@@ -36,10 +36,13 @@ pub use watch::WatchArgs;
 #[derive(Debug, Parser)]
 #[command(name = "ringwise", version, disable_help_subcommand = true, max_term_width = 100)]
 pub struct Cli {
+    /// Flags that are valid with every command.
     #[command(flatten)]
     pub common: Common,
+    /// Flags of `status`, which runs where no command is given.
     #[command(flatten)]
     pub status: StatusArgs,
+    /// `None`: `status`.
     #[command(subcommand)]
     pub command: Option<Cmd>,
 }
@@ -70,7 +73,9 @@ pub struct Common {
     pub state_dir: Option<PathBuf>,
 }
 
+/// When colours are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum When {
     #[default]
     Auto,
@@ -89,13 +94,16 @@ pub struct From {
     pub passive: bool,
 }
 
+/// Formats of commands that print a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum Output {
     #[default]
     Text,
     Json,
 }
 
+/// `--output`, for commands with a page and one JSON document.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Format {
     /// Output format
@@ -103,7 +111,9 @@ pub struct Format {
     pub output: Output,
 }
 
+/// Formats of `plan`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum PlanOutput {
     #[default]
     Text,
@@ -114,6 +124,7 @@ pub enum PlanOutput {
     Diff,
 }
 
+/// All commands. The hidden ones begin with two underscores.
 #[derive(Debug, Subcommand)]
 pub enum Cmd {
     /// What was applied, what moved since, a line an interface
@@ -179,21 +190,27 @@ pub enum Cmd {
     /// Pack what a developer needs to see, redacted, and list it
     #[command(after_long_help = disturbs::SUPPORT)]
     Support(SupportArgs),
+    #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
     #[command(name = "__man", hide = true)]
     Man {
         /// Directory to write the man pages to
         dir: PathBuf,
     },
+    #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
     #[command(name = "__guard", hide = true)]
     Guard(GuardArgs),
+    #[expect(missing_docs, reason = "clap would print the comment in completions and the man page")]
     #[command(name = "__completions", hide = true)]
     Completions { shell: clap_complete::Shell },
 }
 
+/// Arguments of `status`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StatusArgs {
+    /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
     /// List software interfaces one by one too
@@ -201,13 +218,16 @@ pub struct StatusArgs {
     pub all: bool,
 }
 
+/// Arguments of `show`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ShowArgs {
     /// Interfaces; several are compared. None: one line each
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
+    /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
     /// List software interfaces one by one too
@@ -221,13 +241,16 @@ pub struct ShowArgs {
     pub svg: Option<PathBuf>,
 }
 
+/// Arguments of `plan`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PlanArgs {
     /// Interfaces; none: those with a driver, queues of their own and a link
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
+    /// What is requested: a goal, its options and single settings.
     #[command(flatten)]
     pub intent: IntentArgs,
+    /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,
     /// Output format
@@ -258,12 +281,14 @@ pub struct Write {
     pub dry_run: bool,
 }
 
+/// Arguments of `apply`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ApplyArgs {
     /// Interfaces (none: those with a driver, queues of their own and a link), or one FILE of plan --out: it is
     /// applied exactly, or refused
     #[arg(value_name = "DEV|FILE", conflicts_with = "plan")]
     pub devs: Vec<String>,
+    /// What is requested: a goal, its options and single settings.
     #[command(flatten)]
     pub intent: IntentArgs,
     /// The same as FILE
@@ -299,14 +324,18 @@ pub struct ApplyArgs {
     /// Wait for the link of this interface first
     #[arg(long, hide = true, value_name = "DEV", requires = "boot")]
     pub late: Option<String>,
+    /// `--yes` and `--dry-run`.
     #[command(flatten)]
     pub write: Write,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }
 
+/// Arguments of `confirm`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfirmArgs {
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }
@@ -314,6 +343,7 @@ pub struct ConfirmArgs {
 /// Of the process that `apply` starts beside itself.
 #[derive(Debug, Clone, Default, Args)]
 pub struct GuardArgs {
+    #[expect(missing_docs, reason = "clap would print the comment in completions")]
     #[arg(long)]
     pub transaction: u64,
     /// Where its applier listens
@@ -330,10 +360,13 @@ pub struct GuardArgs {
     pub detached: bool,
 }
 
+/// Arguments of `verify`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct VerifyArgs {
+    /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
     /// Also count interrupts for this long (5s, 500ms, 1m): each queue on its CPU and on no other
@@ -341,6 +374,7 @@ pub struct VerifyArgs {
     pub r#for: Option<std::time::Duration>,
 }
 
+/// Arguments of `rollback`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RollbackArgs {
     /// Transaction from ringwise history; 0 is the host as first found since boot. Without it the last ones are shown
@@ -362,12 +396,15 @@ pub struct RollbackArgs {
     /// Kept in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
+    /// `--yes` and `--dry-run`.
     #[command(flatten)]
     pub write: Write,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }
 
+/// Arguments of `adopt`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct AdoptArgs {
     /// Interfaces whose settings are to stay as somebody has set them
@@ -379,21 +416,26 @@ pub struct AdoptArgs {
     /// Kept in the history
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
+    /// `--yes` and `--dry-run`.
     #[command(flatten)]
     pub write: Write,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }
 
+/// Arguments of `history`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct HistoryArgs {
     /// Everything that is kept about this transaction
     #[arg(value_name = "ID")]
     pub id: Option<u64>,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }
 
+/// Arguments of `learned`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LearnedArgs {
     /// Only of these interfaces (named as they were then)
@@ -402,18 +444,23 @@ pub struct LearnedArgs {
     /// Forget it: the next plan tries these settings again
     #[arg(long)]
     pub forget: bool,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }
 
+/// Arguments of `recover`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RecoverArgs {
+    /// `--yes` and `--dry-run`.
     #[command(flatten)]
     pub write: Write,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }
 
+/// Arguments of `hold`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct HoldArgs {
     /// No CPU takes longer than this to wake up, microseconds (/dev/cpu_dma_latency); 0: CPUs do not sleep, they
@@ -431,6 +478,7 @@ fn cpus(text: &str) -> Result<CpuSet, String> {
 }
 
 impl Format {
+    /// Whether JSON is requested, by `--output json` or by `--json`.
     pub fn json(&self, common: &Common) -> bool {
         common.json || self.output == Output::Json
     }

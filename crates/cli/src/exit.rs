@@ -33,31 +33,39 @@ impl From<Status> for ExitCode {
 /// An error for people: what happened, and the next command where there is one.
 #[derive(Debug)]
 pub struct Fail {
+    /// The status that the program exits with.
     pub status: Status,
+    /// What happened and why, without `ringwise: ` in front.
     pub message: String,
-    /// Ready to copy.
+    /// The next command, ready to copy.
     pub next: Option<String>,
 }
 
+/// [`std::result::Result`] with an error for people.
 pub type Result<T> = std::result::Result<T, Fail>;
 
 impl Fail {
+    /// An error without a next command.
     pub fn new(status: Status, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), next: None }
     }
 
+    /// An error with status 1.
     pub fn error(message: impl Into<String>) -> Self {
         Self::new(Status::Error, message)
     }
 
+    /// A wrong command line, with status 2.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Status::Usage, message)
     }
 
+    /// A refusal before anything was changed, with status 6.
     pub fn refused(message: impl Into<String>) -> Self {
         Self::new(Status::Refused, message)
     }
 
+    /// Adds the command that the user can run next.
     pub fn next(mut self, command: impl Into<String>) -> Self {
         self.next = Some(command.into());
         self

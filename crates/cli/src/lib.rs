@@ -1,10 +1,11 @@
-//! The `ringwise` program: arguments and commands, and what binds the crates together.
+//! The `ringwise` program: arguments, commands, and the code that connects the crates.
 //!
 //! ```text
 //!   args ─► cmd/NAME ─► source (live host or recording) ─► discover · plan · apply
 //!                └────► ringwise_render ─► out
 //! ```
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 pub mod args;
 mod cmd;
@@ -19,15 +20,16 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches;
 
-/// A panic ends the program, and the guard restores the settings; one in a thread that reads costs that answer.
+/// Installs the panic hook. A panic ends the program, and the guard restores the settings. In a thread that reads the host
+/// a panic costs only that reading.
 pub fn panic_hook() {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        // The message belongs on the screen that stays.
+        // Leaving the full screen first keeps the message visible.
         let full = ringwise_sys::terminal::leave();
         told(panic);
         if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
-            // A shipped program has no names of functions: ARCHITECTURE.md says how to look them up.
+            // A released program has no names of functions. ARCHITECTURE.md shows how to look them up.
             let at = ringwise_sys::proc::load_address();
             eprintln!("ringwise {}, loaded at {at:#x}", env!("CARGO_PKG_VERSION"));
         }
@@ -38,20 +40,20 @@ pub fn panic_hook() {
     }));
 }
 
-/// The whole program.
+/// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
     panic_hook();
     let parsed = args::command().try_get_matches().and_then(|m| args::Cli::from_arg_matches(&m));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
-            // Help and version are answers; a reader that went away is no error.
+            // Help and version are answers. A reader that has closed the pipe is not an error.
             let _ = e.print();
             return if e.use_stderr() { exit::Status::Usage.into() } else { ExitCode::SUCCESS };
         }
     };
-    // Before the first thread, and before anything of the host is read. What `hold` starts runs where its
-    // caller wants it.
+    // Before the first thread, and before anything of the host is read. The program that `hold` starts keeps the CPUs of
+    // its caller.
     let isolation = match cli.command {
         Some(args::Cmd::Hold(_)) => ringwise_sys::Isolation::Nothing,
         _ => ringwise_sys::leave_isolated(),
@@ -70,7 +72,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// What `-v` says about it. A failure is worth a line as well: the reading may be felt on those CPUs then.
+/// What `-v` prints about it. A failure is printed as well, because reading the host may disturb those CPUs then.
 fn isolation_text(i: &ringwise_sys::Isolation) -> Option<String> {
     use ringwise_sys::Isolation;
     Some(match i {

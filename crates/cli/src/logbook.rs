@@ -1,5 +1,5 @@
-//! What a transaction does, line by line, for the log of the machine. Beside the journal of the transaction,
-//! which is the account: this one is for whoever reads the machine's log the day after.
+//! What a transaction does, line by line, for the system log. The complete record is the journal of the transaction; these
+//! lines are for people who read the system log later.
 //!
 //! Fields in journald: `RINGWISE_TRANSACTION`, `RINGWISE_OUTCOME`, `RINGWISE_DEVICE`, `RINGWISE_SETTING`,
 //! `RINGWISE_VALUE`, `RINGWISE_ERRNO`, `RINGWISE_WHO`, `RINGWISE_REASON`, `RINGWISE_LOGINUID`.
@@ -13,8 +13,11 @@ use ringwise_text::plural;
 /// A line before it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
+    /// Severity in syslog and journal.
     pub priority: Priority,
+    /// One line, without the number of the transaction.
     pub message: String,
+    /// Fields for the journal beside the message; names begin with `RINGWISE_`.
     pub fields: Vec<(&'static str, String)>,
 }
 
@@ -58,16 +61,17 @@ pub struct Logbook {
 }
 
 impl Logbook {
-    /// Of what `who` does now; the transaction is learned from its first event.
+    /// For a transaction that `who` begins now; its number comes from the first event.
     pub fn open(who: &str, reason: Option<&str>) -> Self {
         Self { log: Log::open(), transaction: None, who: who.into(), reason: reason.map(str::to_string) }
     }
 
-    /// Of a transaction that is there already: its guard, its trial, its end.
+    /// For a transaction that exists already: its guard, its trial, its end.
     pub fn of(transaction: Option<u64>) -> Self {
         Self { transaction, ..Self::open("", None) }
     }
 
+    /// Logs an event, if it has a line of its own.
     pub fn event(&mut self, e: &Event) {
         if let Event::Begun { transaction, .. } = e {
             self.transaction = Some(*transaction);
@@ -77,13 +81,14 @@ impl Logbook {
         }
     }
 
+    /// Logs how the transaction ended, if that has a line of its own.
     pub fn outcome(&self, o: &Outcome) {
         if let Some(line) = outcome(o) {
             self.line(line);
         }
     }
 
-    /// Anything else that belongs to the transaction, by one word for `RINGWISE_OUTCOME` and a sentence.
+    /// Logs anything else about the transaction: one word for `RINGWISE_OUTCOME` and a sentence.
     pub fn say(&self, priority: Priority, outcome: &str, message: &str) {
         self.line(Line::new(priority, outcome, message));
     }

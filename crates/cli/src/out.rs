@@ -1,4 +1,4 @@
-//! stdout is the answer, stderr everything else. A reader that goes away (`| head`) is no error.
+//! stdout is for the answer, stderr for everything else. A reader that closes the pipe (`| head`) is not an error.
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
@@ -12,20 +12,20 @@ use ringwise_text::visible;
 
 use crate::exit::{Fail, Result};
 
-/// Whether our own colours are on their way out.
+/// Whether the output contains colours of ringwise.
 static COLOR: AtomicBool = AtomicBool::new(false);
 
-/// From now on the colours of [`ringwise_text::Style::paint`] pass.
+/// Lets the colours of [`ringwise_text::Style::paint`] through from now on.
 pub(crate) fn with_color() {
     COLOR.store(true, Ordering::Relaxed);
 }
 
-/// What a terminal acts on is written out, but for our own colours.
+/// Replaces characters that a terminal acts on by visible ones, except the colours of ringwise.
 pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     visible::text(text, COLOR.load(Ordering::Relaxed))
 }
 
-/// What the thread that writes for [`later`] is sent.
+/// Messages to the thread that writes for [`later`].
 enum Line {
     Text(String),
     Reached(SyncSender<()>),
@@ -48,8 +48,8 @@ fn lines() -> &'static Option<Mutex<Sender<Line>>> {
     })
 }
 
-/// Progress of something that must not wait for a terminal: one behind a network that is cut takes nothing
-/// any more, and whoever writes to it stops there.
+/// Prints progress of something that must not wait for a terminal: a write to a terminal behind an interrupted network
+/// blocks.
 pub fn later(quiet: bool, text: String) {
     if quiet {
         return;
@@ -60,7 +60,7 @@ pub fn later(quiet: bool, text: String) {
     }
 }
 
-/// Until what was sent is out, so that the order stays; not for long.
+/// Waits, for a limited time, until everything sent is written, so that the order of lines is kept.
 fn caught_up() {
     if let Some(Some(sender)) = LINES.get() {
         let (send, reached) = sync_channel(1);
@@ -76,7 +76,7 @@ fn write_error(text: &str) {
     let _ = writeln!(err, "{}", safe(text));
 }
 
-/// A question; the cursor stays behind it.
+/// Prints a question and leaves the cursor after it.
 pub fn prompt(text: &str) {
     caught_up();
     let mut err = std::io::stderr().lock();
@@ -88,7 +88,7 @@ pub fn answer(text: &str) -> Result<()> {
     whole(&safe(text))
 }
 
-/// A script or a file: byte for byte, unless a terminal would act on it.
+/// Writes a script or a file unchanged; on a terminal, control characters are replaced.
 pub fn file(text: &str) -> Result<()> {
     if proc::is_tty(&std::io::stdout()) { answer(text) } else { whole(text) }
 }
@@ -109,7 +109,7 @@ pub fn json<T: serde::Serialize>(doc: &T) -> Result<()> {
     whole(&visible::json(&text))
 }
 
-/// Progress, questions and warnings. A closed stderr is nobody's concern.
+/// Prints progress, questions and warnings. Errors of writing to stderr are ignored.
 pub fn note(quiet: bool, text: &str) {
     if !quiet {
         caught_up();
@@ -117,7 +117,7 @@ pub fn note(quiet: bool, text: &str) {
     }
 }
 
-/// An error; `-q` does not silence it.
+/// Prints an error, also with `-q`.
 pub fn error(text: &str) {
     note(false, text);
 }

@@ -10,12 +10,15 @@ use ringwise_model::CpuSet;
 
 use super::{Format, Write};
 
+/// Arguments of `bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
+    /// Which load, report or server.
     #[command(subcommand)]
     pub what: BenchCmd,
 }
 
+/// Commands of `bench`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum BenchCmd {
     /// Request and response, one at a time: latency
@@ -38,14 +41,18 @@ pub enum BenchCmd {
     Report(BenchReportArgs),
 }
 
+/// Transport protocols of the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum ProtocolArg {
     #[default]
     Tcp,
     Udp,
 }
 
+/// Programs that can make the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum DriverArg {
     #[default]
     BuiltIn,
@@ -53,6 +60,7 @@ pub enum DriverArg {
     Iperf3,
 }
 
+/// Which end makes the load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum DriveArg {
     /// The peer loads, this host answers
@@ -62,6 +70,7 @@ pub enum DriveArg {
     Here,
 }
 
+/// Address patterns of the load of `forward`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Recipe {
     /// Random sources over a /8 and destinations over a /24
@@ -71,28 +80,37 @@ pub enum Recipe {
     Turn,
 }
 
+/// Arguments of a load.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RunArgs {
     /// Interfaces under test; the first has the address that is loaded
     #[arg(value_name = "DEV")]
     pub devs: Vec<String>,
+    /// The states that are compared.
     #[command(flatten)]
     pub states: StateArgs,
+    /// The other end.
     #[command(flatten)]
     pub peer: PeerArgs,
+    /// The load.
     #[command(flatten)]
     pub load: LoadArgs,
+    /// The load of `forward`.
     #[command(flatten)]
     pub forward: ForwardArgs,
+    /// Number, length and order of trials.
     #[command(flatten)]
     pub design: DesignArgs,
+    /// Where results are written.
     #[command(flatten)]
     pub keep: KeepArgs,
     /// Interrupt the control path (ssh session, default route, network mounts) all the same; each state is on trial
     #[arg(long, help_heading = "Run")]
     pub force: bool,
+    /// `--yes` and `--dry-run`.
     #[command(flatten, next_help_heading = "Run")]
     pub write: Write,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }
@@ -116,6 +134,7 @@ pub struct StateArgs {
     pub goals: Vec<ringwise_model::Goal>,
 }
 
+/// The other end of the load, and how it is reached.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Peer")]
 pub struct PeerArgs {
@@ -271,6 +290,7 @@ pub struct KeepArgs {
     pub title: Option<String>,
 }
 
+/// Arguments of `bench search`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SearchArgs {
     /// For which workload: rr, burst or stream
@@ -288,11 +308,14 @@ pub struct SearchArgs {
     /// Write the configuration that was found to a file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+    /// The load with which candidates are compared.
     #[command(flatten)]
     pub run: RunArgs,
 }
 
+/// Workloads of `bench search`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum SearchFor {
     #[default]
     Rr,
@@ -301,6 +324,7 @@ pub enum SearchFor {
     Forward,
 }
 
+/// What `bench search` may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Among {
     /// Goals
@@ -313,13 +337,16 @@ pub enum Among {
     Rings,
 }
 
+/// How much load there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum Level {
     Light,
     Medium,
     Heavy,
 }
 
+/// Arguments of `bench serve`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ServeArgs {
     /// Listen here for the control connection; never on all addresses. With port 0 the kernel chooses one, and the
@@ -343,6 +370,7 @@ pub struct ServeArgs {
     pub allow_pktgen: Vec<String>,
 }
 
+/// Arguments of `bench report`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct BenchReportArgs {
     /// Results; several are compared as far as they were measured under the same conditions
@@ -357,6 +385,7 @@ pub struct BenchReportArgs {
     /// Weight of latency in the score [default: as it was measured with]
     #[arg(long, value_name = "W", value_parser = weight)]
     pub weight: Option<f64>,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }

@@ -8,7 +8,9 @@ use ringwise_check::Severity;
 
 use ringwise_model::GoalChoice;
 
+/// Formats of `check`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum CheckOutput {
     #[default]
     Text,
@@ -19,7 +21,9 @@ pub enum CheckOutput {
     Junit,
 }
 
+/// The severity from which on `check` exits with status 3.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum FailOn {
     #[default]
     Error,
@@ -28,6 +32,7 @@ pub enum FailOn {
     Never,
 }
 
+/// Arguments of `check`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CheckArgs {
     /// Interfaces; none: those with queues of their own and a link

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::{Format, From};
 
+/// Arguments of `explain`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ExplainArgs {
     /// One flow, SOURCE:PORT-DESTINATION:PORT/PROTOCOL as 10.0.0.1:1234-10.0.0.2:80/tcp (a port left open: all of
@@ -53,8 +54,10 @@ pub struct ExplainArgs {
     /// Draw the way of the flow into an SVG file as well (- is stdout, instead)
     #[arg(long, value_name = "FILE", conflicts_with = "many")]
     pub svg: Option<PathBuf>,
+    /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }

@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::Format;
 
+/// Arguments of `export`.
 #[derive(Debug, Clone, Args)]
 pub struct ExportArgs {
     /// Interfaces; none: those with queues of their own
@@ -41,6 +42,7 @@ fn every(text: &str) -> Result<Duration, String> {
     if text == "never" { Ok(Duration::ZERO) } else { crate::args::duration(text) }
 }
 
+/// Arguments of `report`.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
     /// Transaction that was applied with --measure; ringwise history lists them
@@ -49,6 +51,7 @@ pub struct ReportArgs {
     /// Write a page for browsers, in one file, instead (- is stdout)
     #[arg(long, value_name = "FILE", conflicts_with = "output")]
     pub html: Option<PathBuf>,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
 }

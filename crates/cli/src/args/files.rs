@@ -6,8 +6,10 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{From, IntentArgs, Write};
 
+/// Arguments of `persist`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PersistArgs {
+    /// What is requested; it is written to the configuration file.
     #[command(flatten)]
     pub intent: IntentArgs,
     /// Take it away again; the configuration file stays
@@ -19,16 +21,20 @@ pub struct PersistArgs {
     /// This boot outlived it
     #[arg(long, hide = true)]
     pub lived: bool,
+    /// `--yes` and `--dry-run`.
     #[command(flatten)]
     pub write: Write,
 }
 
+/// Arguments of `config`.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
+    /// What to do with the file.
     #[command(subcommand)]
     pub what: ConfigCmd,
 }
 
+/// Commands of `config`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCmd {
     /// Everything that is wrong with it; the host is not looked at
@@ -43,6 +49,7 @@ pub enum ConfigCmd {
     Schema,
 }
 
+/// The configuration file of `config check`, `config show` and `config export`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigFile {
     /// [default: /etc/ringwise/ringwise.toml]
@@ -50,32 +57,42 @@ pub struct ConfigFile {
     pub file: Option<PathBuf>,
 }
 
+/// Arguments of `config show`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigShow {
+    /// The configuration file.
     #[command(flatten)]
     pub file: ConfigFile,
+    /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,
 }
 
+/// Arguments of `config init`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ConfigInit {
+    /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,
 }
 
+/// Arguments of `config export`.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigExport {
+    /// The configuration file.
     #[command(flatten)]
     pub file: ConfigFile,
     /// systemd .link files, nmstate YAML, a tuned profile, udev rules
     #[arg(long = "as", value_name = "FORMAT", value_enum)]
     pub format: ExportAs,
+    /// `--from` and `--passive`.
     #[command(flatten)]
     pub from: From,
 }
 
+/// Formats of `config export`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum ExportAs {
     Link,
     Nmstate,
@@ -83,6 +100,7 @@ pub enum ExportAs {
     Udev,
 }
 
+/// Arguments of `capture`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CaptureArgs {
     /// File to write; it must not exist
@@ -100,6 +118,7 @@ pub struct CaptureArgs {
     pub r#for: Option<std::time::Duration>,
 }
 
+/// Arguments of `support`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SupportArgs {
     /// File to write; it must not exist

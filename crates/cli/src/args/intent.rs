@@ -1,4 +1,4 @@
-//! What a plan is to be made for, as flags of `plan`, `apply` and others.
+//! What is requested, as flags of `plan`, `apply` and other commands.
 
 use std::path::PathBuf;
 
@@ -100,6 +100,7 @@ impl IntentArgs {
     }
 }
 
+/// Which hardware threads get queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SmtArg {
     /// At most one queue a physical core
@@ -108,7 +109,9 @@ pub enum SmtArg {
     All,
 }
 
+/// Whether CPUs of remote nodes get queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[expect(missing_docs, reason = "clap would print the comment of a variant in the help")]
 pub enum FarNodeArg {
     Never,
     /// Only when no near CPU is left

@@ -1,4 +1,4 @@
-//! What is printed as a command is read as the same flags.
+//! Tests that a printed command is read as the same flags.
 
 use clap::FromArgMatches;
 use proptest::prelude::*;

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::Format;
 
+/// Arguments of `watch`.
 #[derive(Debug, Clone, Args)]
 pub struct WatchArgs {
     /// Interfaces; none: those with queues of their own
@@ -36,6 +37,7 @@ pub struct WatchArgs {
     /// End after N intervals
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
+    /// `--output`.
     #[command(flatten)]
     pub format: Format,
     /// Append what is read to FILE
