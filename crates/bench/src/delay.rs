@@ -8,10 +8,21 @@ use std::time::{Duration, Instant};
 
 use ringwise_sys::load::{pin, timer_slack};
 
+use crate::error::ThreadError;
 use crate::hist::Hist;
-use crate::load::words;
 
 const EACH: Duration = Duration::from_millis(10);
+
+/// Why delays are not measured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A CPU or a timer that the kernel refused.
+    #[error(transparent)]
+    Sys(#[from] ringwise_sys::Error),
+    /// A thread that is not there.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
+}
 
 /// A thread for each CPU, pinned, of ordinary priority. Ends when it is dropped.
 pub struct DelayProbe {
@@ -21,25 +32,25 @@ pub struct DelayProbe {
 
 impl DelayProbe {
     /// Err: a thread cannot be started, or not on its CPU; with errno.
-    pub fn start(cpus: &[u32]) -> Result<Self, String> {
+    pub fn start(cpus: &[u32]) -> Result<Self, Error> {
         let mut probe = Self { stop: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
         let (ready, all_ready) = mpsc::channel();
         for &cpu in cpus {
             let (ready, stop) = (ready.clone(), probe.stop.clone());
             let work = move || {
-                let here = pin(cpu).and_then(|()| timer_slack(1)).map_err(|e| e.to_string());
+                let here = pin(cpu).and_then(|()| timer_slack(1));
                 let good = here.is_ok();
                 let _ = ready.send(here);
                 drop(ready);
                 if good { watch(&stop) } else { Hist::new() }
             };
             let builder = std::thread::Builder::new().name("delay".into()).stack_size(128 << 10);
-            let thread = builder.spawn(work).map_err(|e| format!("start a thread: {}", words(&e)))?;
+            let thread = builder.spawn(work).map_err(ThreadError::not_started)?;
             probe.threads.push((cpu, thread));
         }
         drop(ready);
         for _ in cpus {
-            all_ready.recv().unwrap_or_else(|_| Err("a thread ended before it began".into()))?;
+            all_ready.recv().map_err(|_| ThreadError::EndedEarly { thread: "thread" })??;
         }
         Ok(probe)
     }
@@ -91,7 +102,7 @@ mod tests {
         let seen = probe.stop();
         assert_eq!((seen.len(), seen[0].0), (1, 0));
         assert!(seen[0].1 > 0.0 && seen[0].2 >= seen[0].1 * 0.99, "{seen:?}");
-        let why = DelayProbe::start(&[0, 8190]).err().unwrap();
+        let why = DelayProbe::start(&[0, 8190]).err().unwrap().to_string();
         assert!(why.contains("CPU 8190") && why.contains("EINVAL"), "{why}");
     }
 }

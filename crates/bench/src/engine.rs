@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use crate::error::{Activity, RequestError, ThreadError};
 use crate::load::{Service, answer, sink};
 use crate::pktgen::{self, Generated};
 use crate::programs;
 use crate::side::{Program, Reply, Request};
 use crate::{hello, load};
 
-/// Takes a reply, when it is there.
-pub(crate) type Tell = Box<dyn FnOnce(Reply) + Send>;
+/// Takes a reply, when it is there, or why there is none.
+pub(crate) type Tell = Box<dyn FnOnce(Result<Reply, RequestError>) + Send>;
 
 enum Up {
     Service(Service),
@@ -36,71 +37,69 @@ impl Engine {
     /// The reply may come later, from another thread. A stop comes before the reply to what it has stopped is of
     /// any interest, so both come.
     pub(crate) fn take(&mut self, request: Request, tell: Tell) {
-        let failed = |why: String| Reply::Failed { why };
         match request {
-            Request::Hello { .. } => tell(hello::hello().map_or_else(failed, Reply::Hello)),
-            Request::Count { devs } => tell(hello::count(&devs).map_or_else(failed, Reply::Counted)),
+            Request::Hello { .. } => tell(hello::hello().map(Reply::Hello).map_err(RequestError::from)),
+            Request::Count { devs } => tell(hello::count(&devs).map(Reply::Counted).map_err(RequestError::from)),
             Request::Stop => tell(self.stop()),
-            Request::Prove { .. } => tell(failed("a proof without a challenge".into())),
+            Request::Prove { .. } => tell(Err(RequestError::UnexpectedProof)),
             request => match self.busy() {
-                Some(what) => tell(failed(format!("{what} here: stop that first"))),
+                Some(activity) => tell(Err(RequestError::Busy(activity))),
                 None => self.begin(request, tell),
             },
         }
     }
 
-    fn busy(&mut self) -> Option<&'static str> {
+    fn busy(&mut self) -> Option<Activity> {
         if self.work.as_ref().is_some_and(|w| w.over.load(Ordering::Acquire)) {
             self.end_work();
         }
         match (&self.up, &self.work) {
             (None, None) => None,
-            (Some(Up::Service(_)), _) => Some("something answers or counts"),
-            (Some(Up::Program(_)), _) => Some("a program serves"),
-            (None, Some(_)) => Some("a load runs"),
+            (Some(Up::Service(_)), _) => Some(Activity::Answering),
+            (Some(Up::Program(_)), _) => Some(Activity::Serving),
+            (None, Some(_)) => Some(Activity::Loading),
         }
     }
 
     fn begin(&mut self, request: Request, tell: Tell) {
         match request {
-            Request::Answer(a) => self.listen(answer(&a).map(Up::Service), tell),
-            Request::Sink(s) => self.listen(sink(&s).map(Up::Service), tell),
+            Request::Answer(a) => self.listen(answer(&a).map(Up::Service).map_err(RequestError::from), tell),
+            Request::Sink(s) => self.listen(sink(&s).map(Up::Service).map_err(RequestError::from), tell),
             Request::Program(Program::Serve { program, bind, port }) => {
-                self.listen(programs::serve(&program, bind, port).map(Up::Program), tell);
+                let server = programs::serve(&program, bind, port);
+                self.listen(server.map(Up::Program).map_err(RequestError::from), tell);
             }
-            Request::Load(l) => self.work(tell, Box::new(move |stop| load::run(&l, stop).map(Reply::Loaded))),
+            Request::Load(l) => self.work(tell, Box::new(move |stop| Ok(Reply::Loaded(load::run(&l, stop)?)))),
             Request::Pktgen(p) => self.work(tell, Box::new(move |stop| pktgen(&p, stop))),
             Request::Program(Program::Run { program, port, load }) => {
-                self.work(tell, Box::new(move |stop| programs::run(&program, port, &load, stop).map(Reply::Loaded)));
+                let run = move |stop: &AtomicBool| Ok(Reply::Loaded(programs::run(&program, port, &load, stop)?));
+                self.work(tell, Box::new(run));
             }
             // Taken care of by `take`.
             Request::Hello { .. } | Request::Prove { .. } | Request::Count { .. } | Request::Stop => {}
         }
     }
 
-    fn listen(&mut self, up: Result<Up, String>, tell: Tell) {
-        tell(match up {
-            Ok(up) => {
-                let at = match &up {
-                    Up::Service(s) => s.at().to_vec(),
-                    Up::Program(p) => vec![p.at()],
-                };
-                self.up = Some(up);
-                Reply::Listening { at }
-            }
-            Err(why) => Reply::Failed { why },
-        });
+    fn listen(&mut self, up: Result<Up, RequestError>, tell: Tell) {
+        tell(up.map(|up| {
+            let at = match &up {
+                Up::Service(s) => s.at().to_vec(),
+                Up::Program(p) => vec![p.at()],
+            };
+            self.up = Some(up);
+            Reply::Listening { at }
+        }));
     }
 
     #[allow(clippy::type_complexity, reason = "one kind of work, written once")]
-    fn work(&mut self, tell: Tell, run: Box<dyn FnOnce(&AtomicBool) -> Result<Reply, String> + Send>) {
+    fn work(&mut self, tell: Tell, run: Box<dyn FnOnce(&AtomicBool) -> Result<Reply, RequestError> + Send>) {
         let (stop, over) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (stopped, done) = (stop.clone(), over.clone());
         let tell = Arc::new(std::sync::Mutex::new(Some(tell)));
         let by_thread = tell.clone();
         let take = |t: &std::sync::Mutex<Option<Tell>>| t.lock().ok().and_then(|mut t| t.take());
         let started = std::thread::Builder::new().name("work".into()).spawn(move || {
-            let reply = run(&stopped).unwrap_or_else(|why| Reply::Failed { why });
+            let reply = run(&stopped);
             done.store(true, Ordering::Release);
             if let Some(tell) = take(&by_thread) {
                 tell(reply);
@@ -110,22 +109,23 @@ impl Engine {
             Ok(thread) => self.work = Some(Work { stop, over, thread }),
             Err(e) => {
                 if let Some(tell) = take(&tell) {
-                    tell(Reply::Failed { why: format!("start a thread: {}", load::words(&e)) });
+                    tell(Err(ThreadError::not_started(e).into()));
                 }
             }
         }
     }
 
-    fn stop(&mut self) -> Reply {
+    fn stop(&mut self) -> Result<Reply, RequestError> {
         self.end_work();
-        match self.up.take() {
-            None => Reply::Stopped { taken: Vec::new() },
-            Some(Up::Service(s)) => Reply::Stopped { taken: s.stop() },
-            Some(Up::Program(p)) => match p.stop() {
-                Ok(()) => Reply::Stopped { taken: Vec::new() },
-                Err(why) => Reply::Failed { why },
-            },
-        }
+        let taken = match self.up.take() {
+            None => Vec::new(),
+            Some(Up::Service(s)) => s.stop(),
+            Some(Up::Program(p)) => {
+                p.stop()?;
+                Vec::new()
+            }
+        };
+        Ok(Reply::Stopped { taken })
     }
 
     fn end_work(&mut self) {
@@ -143,7 +143,7 @@ impl Drop for Engine {
     }
 }
 
-fn pktgen(p: &crate::side::Pktgen, stop: &AtomicBool) -> Result<Reply, String> {
+fn pktgen(p: &crate::side::Pktgen, stop: &AtomicBool) -> Result<Reply, RequestError> {
     let Generated { loads, counts } = pktgen::run(p, stop, &hello::count)?;
     Ok(Reply::Generated { loads, counts })
 }

@@ -32,13 +32,70 @@ struct Head {
     version: Option<u32>,
 }
 
+/// What is wrong with a text that should be a file of results.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// A line that is not JSON, or has no kind.
+    #[error("no line of results: {0}")]
+    NotALine(serde_json::Error),
+    /// A line of a known kind without the members of its kind.
+    #[error("{kind}: {error}")]
+    Members {
+        /// The kind of the line.
+        kind: String,
+        /// What the JSON parser found.
+        error: serde_json::Error,
+    },
+    /// The session names another schema than [`SCHEMA`], or none.
+    #[error("schema {}: {SCHEMA} is wanted", .0.as_deref().unwrap_or("none"))]
+    Schema(Option<String>),
+    /// The session names another version than [`VERSION`].
+    #[error("version {0} of {SCHEMA}: this ringwise reads version {VERSION}")]
+    Version(u32),
+    /// The session names no version.
+    #[error("{SCHEMA} without a version: {VERSION} is wanted")]
+    NoVersion,
+    /// Another line comes before the session.
+    #[error("begins with {0:?}: a file of results begins with its session")]
+    NoSession(String),
+    /// There is a session already.
+    #[error("a second session begins: one file holds one")]
+    SecondSession,
+    /// Two states of the session have one name.
+    #[error("two states named {0:?}")]
+    SameState(String),
+    /// A state that the session does not name.
+    #[error("state {0:?} is none of the session's")]
+    UnknownState(String),
+    /// There is no line at all.
+    #[error("empty: no session was written")]
+    Empty,
+}
+
+/// Why a text is not read as results.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}{}: {fault}", .line.map(|n| format!(":{n}")).unwrap_or_default())]
+pub struct ReadError {
+    /// Name of the file, as the caller gave it.
+    pub name: String,
+    /// Counted from 1; none: the text as a whole.
+    pub line: Option<usize>,
+    /// What is wrong there.
+    pub fault: Fault,
+}
+
+/// A line that cannot be written as JSON.
+#[derive(Debug, thiserror::Error)]
+#[error("a line of the results: {0}")]
+pub struct WriteError(serde_json::Error);
+
 const KINDS: [&str; 5] = ["session", "trial", "comparison", "rate", "end"];
 
 /// One line, with its newline.
 ///
 /// Errors: serde's.
-pub fn write(line: &Line) -> Result<String, String> {
-    let mut text = serde_json::to_string(line).map_err(|e| format!("a line of the results: {e}"))?;
+pub fn write(line: &Line) -> Result<String, WriteError> {
+    let mut text = serde_json::to_string(line).map_err(WriteError)?;
     text.push('\n');
     Ok(text)
 }
@@ -47,7 +104,8 @@ pub fn write(line: &Line) -> Result<String, String> {
 ///
 /// Errors: the line that is no result, with its number; a schema or version that is not ours; a state that the session
 /// does not name.
-pub fn read(name: &str, text: &str) -> Result<Results, String> {
+pub fn read(name: &str, text: &str) -> Result<Results, ReadError> {
+    let fail = |line: Option<usize>, fault: Fault| ReadError { name: name.into(), line, fault };
     let mut out: Option<Results> = None;
     let mut notes = Vec::new();
     let mut unknown: Vec<(String, usize, u32)> = Vec::new();
@@ -72,25 +130,15 @@ pub fn read(name: &str, text: &str) -> Result<Results, String> {
                 notes.push(format!("line {n} is torn: the last one was not written to its end"));
                 continue;
             }
-            Err(e) => return Err(format!("{name}:{n}: no line of results: {e}")),
+            Err(e) => return Err(fail(Some(n), Fault::NotALine(e))),
         };
         if head.kind == "session" {
-            let schema = head.schema.as_deref().unwrap_or("none");
-            if schema != SCHEMA {
-                return Err(format!("{name}:{n}: schema {schema}: {SCHEMA} is wanted"));
-            }
-            match head.version {
-                Some(VERSION) => {}
-                Some(v) => {
-                    return Err(format!("{name}:{n}: version {v} of {SCHEMA}: this ringwise reads version {VERSION}"));
-                }
-                None => return Err(format!("{name}:{n}: {SCHEMA} without a version: {VERSION} is wanted")),
-            }
+            readable(head.schema, head.version).map_err(|fault| fail(Some(n), fault))?;
             if out.is_some() {
-                return Err(format!("{name}:{n}: a second session begins: one file holds one"));
+                return Err(fail(Some(n), Fault::SecondSession));
             }
         } else if out.is_none() {
-            return Err(format!("{name}:{n}: begins with {:?}: a file of results begins with its session", head.kind));
+            return Err(fail(Some(n), Fault::NoSession(head.kind)));
         }
         if !KINDS.contains(&head.kind.as_str()) {
             match unknown.iter_mut().find(|u| u.0 == head.kind) {
@@ -99,10 +147,13 @@ pub fn read(name: &str, text: &str) -> Result<Results, String> {
             }
             continue;
         }
-        let line: Line = serde_json::from_str(line).map_err(|e| format!("{name}:{n}: {}: {e}", head.kind))?;
-        take(&mut out, line, n).map_err(|e| format!("{name}:{n}: {e}"))?;
+        let line: Line = match serde_json::from_str(line) {
+            Ok(line) => line,
+            Err(error) => return Err(fail(Some(n), Fault::Members { kind: head.kind, error })),
+        };
+        take(&mut out, line, n).map_err(|fault| fail(Some(n), fault))?;
     }
-    let Some(mut out) = out else { return Err(format!("{name}: empty: no session was written")) };
+    let Some(mut out) = out else { return Err(fail(None, Fault::Empty)) };
     for (kind, line, count) in unknown {
         notes.push(format!("{count} of kind {kind:?} (from line {line}) left out: not known to this ringwise"));
     }
@@ -117,12 +168,24 @@ pub fn read(name: &str, text: &str) -> Result<Results, String> {
     Ok(out)
 }
 
-fn take(out: &mut Option<Results>, line: Line, n: usize) -> Result<(), String> {
+/// Whether a session is of the schema and version that this program reads.
+fn readable(schema: Option<String>, version: Option<u32>) -> Result<(), Fault> {
+    if schema.as_deref() != Some(SCHEMA) {
+        return Err(Fault::Schema(schema));
+    }
+    match version {
+        Some(VERSION) => Ok(()),
+        Some(v) => Err(Fault::Version(v)),
+        None => Err(Fault::NoVersion),
+    }
+}
+
+fn take(out: &mut Option<Results>, line: Line, n: usize) -> Result<(), Fault> {
     let Some(r) = out else {
         if let Line::Session(s) = line {
             for (i, state) in s.states.iter().enumerate() {
                 if s.states[..i].iter().any(|o| o.name == state.name) {
-                    return Err(format!("two states named {:?}", state.name));
+                    return Err(Fault::SameState(state.name.clone()));
                 }
             }
             *out = Some(Results {
@@ -138,7 +201,7 @@ fn take(out: &mut Option<Results>, line: Line, n: usize) -> Result<(), String> {
     };
     let known = |state: &str| match r.session.states.iter().any(|s| s.name == state) {
         true => Ok(()),
-        false => Err(format!("state {state:?} is none of the session's")),
+        false => Err(Fault::UnknownState(state.into())),
     };
     if r.end.is_some() {
         r.notes.push(format!("line {n} stands after the end of the session"));

@@ -9,6 +9,7 @@
 //! or UDP payload they would be 1 to 26 % fewer. 50 and 20 are padded to 60, and 1.49 Mpps is what a gigabit carries.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -182,18 +183,56 @@ impl Span {
     }
 }
 
+/// A moment at which counters are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Before the first packet of the trial.
+    Before,
+    /// After the last one has arrived.
+    After,
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Before => "before",
+            Self::After => "after",
+        })
+    }
+}
+
+/// Counters of a port that make no [`Span`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CountsError {
+    /// A reading without the port.
+    #[error("{dev}: no counters {moment} the trial")]
+    Missing {
+        /// The port.
+        dev: String,
+        /// Which reading.
+        moment: Moment,
+    },
+    /// The second reading is lower than the first one.
+    #[error("{dev}: its counters went backwards: was it reset in the trial?")]
+    Backwards {
+        /// The port.
+        dev: String,
+    },
+}
+
 /// Pairs the counters of two readings by the port's name.
 ///
 /// Errors: a port that is in one of them only, or whose counters went backwards.
-pub fn spans(devs: &[String], before: &[DevCount], after: &[DevCount]) -> Result<Vec<Span>, String> {
-    let find = |list: &[DevCount], dev: &str, when: &str| {
-        list.iter().find(|c| c.dev == dev).cloned().ok_or_else(|| format!("{dev}: no counters {when} the trial"))
+pub fn spans(devs: &[String], before: &[DevCount], after: &[DevCount]) -> Result<Vec<Span>, CountsError> {
+    let find = |list: &[DevCount], dev: &str, moment: Moment| {
+        let found = list.iter().find(|c| c.dev == dev).cloned();
+        found.ok_or_else(|| CountsError::Missing { dev: dev.into(), moment })
     };
     let one = |dev: &String| {
-        let s = Span { before: find(before, dev, "before")?, after: find(after, dev, "after")? };
+        let s = Span { before: find(before, dev, Moment::Before)?, after: find(after, dev, Moment::After)? };
         let (b, a) = (&s.before, &s.after);
         if a.rx_packets < b.rx_packets || a.tx_packets < b.tx_packets {
-            return Err(format!("{dev}: its counters went backwards: was it reset in the trial?"));
+            return Err(CountsError::Backwards { dev: dev.clone() });
         }
         Ok(s)
     };

@@ -6,13 +6,14 @@ use std::path::Path;
 use ringwise_kfmt::{link_stats, rtnl};
 use ringwise_sys::{Host, Real, Request};
 
+use crate::error::HostError;
 use crate::side::{DevCount, Hello, PROTOCOL};
 
 /// Of the network namespace of the calling thread.
 ///
 /// Err: the kernel does not list its interfaces, with errno.
-pub(crate) fn hello() -> Result<Hello, String> {
-    let host = Real::new().map_err(|e| e.to_string())?;
+pub(crate) fn hello() -> Result<Hello, HostError> {
+    let host = Real::new()?;
     // What is not told stays empty: a name is for people.
     let text = |path: &str| host.read_text(path).unwrap_or_default();
     let kernel = text("/proc/sys/kernel/osrelease");
@@ -32,7 +33,7 @@ pub(crate) fn hello() -> Result<Hello, String> {
         cpus: text("/sys/devices/system/cpu/online"),
         kernel,
         drivers,
-        interfaces: interfaces(&host).map_err(|e| e.to_string())?,
+        interfaces: interfaces(&host)?,
     })
 }
 
@@ -44,15 +45,15 @@ fn has_module(kernel: &str, file: &str) -> bool {
     })
 }
 
-fn interfaces(host: &Real) -> Result<Vec<(String, String, Vec<IpAddr>)>, String> {
-    let ask = |r: Request| host.kernel(&r).map_err(|e| e.to_string());
+fn interfaces(host: &Real) -> Result<Vec<(String, String, Vec<IpAddr>)>, HostError> {
+    let ask = |r: Request| host.kernel(&r);
     let mut addresses = Vec::new();
     for m in ask(Request::Addrs)? {
-        addresses.extend(rtnl::addr(&m).map_err(|e| e.to_string())?);
+        addresses.extend(rtnl::addr(&m)?);
     }
     let mut out = Vec::new();
     for m in ask(Request::Links)? {
-        let link = rtnl::link(&m).map_err(|e| e.to_string())?;
+        let link = rtnl::link(&m)?;
         let own = addresses.iter().filter(|a| a.ifindex == link.ifindex);
         let own = own.filter_map(|a| a.address.split('/').next()?.parse().ok()).collect();
         out.push((link.name, link.mac.unwrap_or_default(), own));
@@ -61,17 +62,18 @@ fn interfaces(host: &Real) -> Result<Vec<(String, String, Vec<IpAddr>)>, String>
 }
 
 /// Err: an interface is not there (ENODEV), or does not tell what it counts.
-pub(crate) fn count(devs: &[String]) -> Result<Vec<DevCount>, String> {
+pub(crate) fn count(devs: &[String]) -> Result<Vec<DevCount>, HostError> {
     use ringwise_sys::Clock;
-    let host = Real::new().map_err(|e| e.to_string())?;
+    let host = Real::new()?;
     let one = |dev: &String| {
-        let messages = host.kernel(&Request::Link { dev: dev.clone() }).map_err(|e| e.to_string())?;
+        let messages = host.kernel(&Request::Link { dev: dev.clone() })?;
         let at_ns = host.since_boot().as_nanos() as u64;
-        let first = messages.first().ok_or_else(|| format!("{dev}: no answer to RTM_GETLINK"))?;
-        let stats = link_stats::link_stats(first).map_err(|e| e.to_string())?;
-        let get = |name: &str| {
-            let at = link_stats::NAMES.iter().position(|n| *n == name);
-            at.and_then(|i| stats.counts.get(i).copied()).ok_or_else(|| format!("{dev} does not tell {name}"))
+        let first = messages.first().ok_or_else(|| HostError::NoAnswer { dev: dev.clone() })?;
+        let stats = link_stats::link_stats(first)?;
+        let get = |counter: &'static str| {
+            let at = link_stats::NAMES.iter().position(|n| *n == counter);
+            let count = at.and_then(|i| stats.counts.get(i).copied());
+            count.ok_or_else(|| HostError::NoCounter { dev: dev.clone(), counter })
         };
         Ok(DevCount {
             dev: dev.clone(),
@@ -101,6 +103,7 @@ mod tests {
         let after = count(&["lo".into()]).unwrap().remove(0);
         assert!(after.rx_packets > before.rx_packets && after.at_ns > before.at_ns);
         let why = count(&["no-such-dev".into()]).unwrap_err();
-        assert!(why.contains("ENODEV"), "{why}");
+        assert!(matches!(&why, HostError::Sys(e) if e.errno == Some(19)), "{why}");
+        assert!(why.to_string().contains("ENODEV"), "{why}");
     }
 }

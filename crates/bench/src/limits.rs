@@ -6,16 +6,16 @@ use std::net::IpAddr;
 use crate::side::{Answer, Group, Load, Pattern, Pktgen, Program, Request, Sink};
 
 /// Threads, and sockets of all of them.
-const THREADS: u32 = 512;
-const FLOWS: u32 = 1 << 16;
-const GROUPS: usize = 16;
+const THREADS: u64 = 512;
+const FLOWS: u64 = 1 << 16;
+const GROUPS: u64 = 16;
 /// Bytes that all requests on their way may hold.
 const BYTES: u64 = 64 << 20;
 const SECONDS: u64 = 3600;
 const DELAY_US: u32 = 1_000_000;
 /// Interfaces, CPUs and addresses in one request.
-const LIST: usize = 8192;
-const NAME: usize = 64;
+const LIST: u64 = 8192;
+const NAME: u64 = 64;
 
 /// Addresses that have the first `bits` bits of `ip`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +24,35 @@ pub struct Net {
     bits: u32,
 }
 
+/// A text that is no [`Net`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is not an address or network; expected for example 192.0.2.7 or 192.0.2.0/24")]
+pub struct NotANet(String);
+
+/// Why a request of a client on the network is not carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OverLimit {
+    /// More of something than a client may have.
+    #[error("{found} {what} are asked for; a client on the network may ask for {most}")]
+    TooMuch { what: &'static str, found: u64, most: u64 },
+    /// A load that would go to a host that did not ask for it.
+    #[error(
+        "{to} is not the address that the control connection comes from ({client}), and was not allowed: \
+         ringwise bench serve --allow-target {to}"
+    )]
+    Target { to: IpAddr, client: IpAddr },
+    /// The packet generator on an interface that was not allowed. None: its name is too long to be one.
+    #[error(
+        "the packet generator was not allowed on that interface{}",
+        .dev.as_ref().map_or(String::new(), |d| format!(": ringwise bench serve --allow-pktgen {d}"))
+    )]
+    Pktgen { dev: Option<String> },
+}
+
 impl Net {
     /// `192.0.2.7`, `192.0.2.0/24`, `2001:db8::/64`.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let bad = || format!("\"{text}\" is not an address or network; expected for example 192.0.2.7 or 192.0.2.0/24");
+    pub fn parse(text: &str) -> Result<Self, NotANet> {
+        let bad = || NotANet(text.into());
         let (ip, bits) = text.split_once('/').map_or((text, None), |(ip, bits)| (ip, Some(bits)));
         let ip: IpAddr = ip.parse().map_err(|_| bad())?;
         let most = if ip.is_ipv4() { 32 } else { 128 };
@@ -63,11 +88,11 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Why it is not done.
-    pub(crate) fn refuse(&self, request: &Request) -> Option<String> {
+    pub(crate) fn refuse(&self, request: &Request) -> Option<OverLimit> {
         match request {
             Request::Hello { .. } | Request::Prove { .. } | Request::Stop => None,
             Request::Answer(Answer { threads, cpus, delay_us, .. }) => {
-                at_most("delay_us", *delay_us, DELAY_US).or_else(|| ends(*threads, cpus))
+                at_most("delay_us", (*delay_us).into(), DELAY_US.into()).or_else(|| ends(*threads, cpus))
             }
             Request::Sink(Sink { threads, cpus, .. }) => ends(*threads, cpus),
             Request::Load(load) => self.load(load),
@@ -80,7 +105,7 @@ impl Limits {
         }
     }
 
-    fn load(&self, load: &Load) -> Option<String> {
+    fn load(&self, load: &Load) -> Option<OverLimit> {
         let groups = &load.groups;
         let sum = |of: fn(&Group) -> u64| groups.iter().fold(0u64, |n, g| n.saturating_add(of(g)));
         let on_their_way = |g: &Group| {
@@ -89,20 +114,18 @@ impl Limits {
         };
         let bytes = groups.iter().fold(0u64, |n, g| n.saturating_add(on_their_way(g)));
         let target = groups.iter().flat_map(|g| &g.to).find(|to| !self.may_be_loaded(to.ip()));
-        at_most("groups", groups.len(), GROUPS)
-            .or_else(|| at_most("threads", sum(|g| g.threads.into()), u64::from(THREADS)))
-            .or_else(|| at_most("flows", sum(|g| g.flows.into()), u64::from(FLOWS)))
+        at_most("groups", groups.len() as u64, GROUPS)
+            .or_else(|| at_most("threads", sum(|g| g.threads.into()), THREADS))
+            .or_else(|| at_most("flows", sum(|g| g.flows.into()), FLOWS))
             .or_else(|| at_most("bytes on their way", bytes, BYTES))
             .or_else(|| at_most("seconds", load.warmup.saturating_add(load.time).as_secs(), SECONDS))
-            .or_else(|| groups.iter().find_map(|g| at_most("CPUs or addresses", g.cpus.len().max(g.to.len()), LIST)))
-            .or_else(|| groups.iter().find_map(|g| at_most("bytes of a name", g.name.len(), NAME)))
+            .or_else(|| {
+                groups.iter().find_map(|g| at_most("CPUs or addresses", g.cpus.len().max(g.to.len()) as u64, LIST))
+            })
+            .or_else(|| groups.iter().find_map(|g| at_most("bytes of a name", g.name.len() as u64, NAME)))
             .or_else(|| {
                 let to = target?.ip();
-                Some(format!(
-                    "{to} is not the address that the control connection comes from ({}), and was not allowed: \
-                     ringwise bench serve --allow-target {to}",
-                    self.client
-                ))
+                Some(OverLimit::Target { to, client: self.client })
             })
     }
 
@@ -110,32 +133,31 @@ impl Limits {
         to.to_canonical() == self.client.to_canonical() || self.allowed.targets.iter().any(|n| n.has(to))
     }
 
-    fn pktgen(&self, p: &Pktgen) -> Option<String> {
+    fn pktgen(&self, p: &Pktgen) -> Option<OverLimit> {
         let seconds = p.warmup.saturating_add(p.time).as_secs();
         let port = p.ports.iter().find(|port| !self.allowed.pktgen.contains(&port.dev));
-        at_most("ports", p.ports.len(), GROUPS)
+        at_most("ports", p.ports.len() as u64, GROUPS)
             .or_else(|| at_most("seconds", seconds, SECONDS))
             .or_else(|| names(&p.count))
             .or_else(|| {
                 let dev = &port?.dev;
-                let may = names(std::slice::from_ref(dev)).is_none();
-                let how = if may { format!(": ringwise bench serve --allow-pktgen {dev}") } else { String::new() };
-                Some(format!("the packet generator was not allowed on that interface{how}"))
+                let is_name = names(std::slice::from_ref(dev)).is_none();
+                Some(OverLimit::Pktgen { dev: is_name.then(|| dev.clone()) })
             })
     }
 }
 
-fn ends(threads: u32, cpus: &[u32]) -> Option<String> {
-    at_most("threads", threads, THREADS).or_else(|| at_most("CPUs", cpus.len(), LIST))
+fn ends(threads: u32, cpus: &[u32]) -> Option<OverLimit> {
+    at_most("threads", threads.into(), THREADS).or_else(|| at_most("CPUs", cpus.len() as u64, LIST))
 }
 
-fn names(all: &[String]) -> Option<String> {
+fn names(all: &[String]) -> Option<OverLimit> {
     let longest = all.iter().map(String::len).max().unwrap_or(0);
-    at_most("names", all.len(), NAME).or_else(|| at_most("bytes of a name", longest, NAME))
+    at_most("names", all.len() as u64, NAME).or_else(|| at_most("bytes of a name", longest as u64, NAME))
 }
 
-fn at_most<T: PartialOrd + std::fmt::Display>(what: &str, got: T, most: T) -> Option<String> {
-    (got > most).then(|| format!("{got} {what} are asked for; a client on the network may ask for {most}"))
+fn at_most(what: &'static str, found: u64, most: u64) -> Option<OverLimit> {
+    (found > most).then_some(OverLimit::TooMuch { what, found, most })
 }
 
 #[cfg(test)]
@@ -162,17 +184,17 @@ mod tests {
             assert_eq!(l.refuse(&to(good)), None, "{good}");
         }
         for bad in ["192.0.2.11", "10.3.0.1", "[2001:db9::1]", "127.0.0.1"] {
-            assert!(l.refuse(&to(bad)).unwrap().contains("--allow-target"), "{bad}");
+            assert!(l.refuse(&to(bad)).unwrap().to_string().contains("--allow-target"), "{bad}");
         }
         let Request::Load(load) = to("198.51.100.9") else { unreachable!() };
         let run = Request::Program(Program::Run { program: "netperf".into(), port: 1, load });
-        assert!(l.refuse(&run).unwrap().starts_with("198.51.100.9 is not the address"));
+        assert!(l.refuse(&run).unwrap().to_string().starts_with("198.51.100.9 is not the address"));
     }
 
     #[test]
     fn networks() {
         for text in ["192.0.2.0/33", "::/129", "x", "192.0.2.0/", "192.0.2.0/-1"] {
-            assert!(Net::parse(text).unwrap_err().contains("expected for example"), "{text}");
+            assert!(Net::parse(text).unwrap_err().to_string().contains("expected for example"), "{text}");
         }
         assert!(Net::parse("0.0.0.0/0").unwrap().has("198.51.100.9".parse().unwrap()));
         assert!(!Net::parse("0.0.0.0/0").unwrap().has("::1".parse().unwrap()));
@@ -222,6 +244,6 @@ mod tests {
             Request::Pktgen(Pktgen { ports: vec![port], ..Pktgen::default() })
         };
         assert_eq!(limits(&[]).refuse(&port("eth1")), None);
-        assert!(limits(&[]).refuse(&port("eth0")).unwrap().contains("--allow-pktgen eth0"));
+        assert!(limits(&[]).refuse(&port("eth0")).unwrap().to_string().contains("--allow-pktgen eth0"));
     }
 }

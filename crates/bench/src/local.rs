@@ -4,15 +4,16 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use crate::engine::Engine;
-use crate::side::{Error, Reply, Request, Side};
+use crate::error::RequestError;
+use crate::side::{Error, Refusal, Reply, Request, Side};
 
 /// Everything it was asked ends when it is dropped. It belongs to the network namespace of the thread that asks.
 pub struct LocalSide {
     name: String,
     engine: Engine,
     id: u64,
-    tell: Sender<(u64, Reply)>,
-    told: Receiver<(u64, Reply)>,
+    tell: Sender<(u64, Result<Reply, RequestError>)>,
+    told: Receiver<(u64, Result<Reply, RequestError>)>,
 }
 
 impl LocalSide {
@@ -41,8 +42,10 @@ impl Side for LocalSide {
         loop {
             match self.told.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok((id, _)) if id != self.id => {}
-                Ok((_, Reply::Failed { why })) => return Err(Error::Refused { side: self.name.clone(), why }),
-                Ok((_, reply)) => return Ok(reply),
+                Ok((_, Ok(reply))) => return Ok(reply),
+                Ok((_, Err(e))) => {
+                    return Err(Error::Refused { side: self.name.clone(), why: Refusal::Here(Box::new(e)) });
+                }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                     return Err(Error::Late { side: self.name.clone(), seconds: bound.as_secs() });
                 }

@@ -12,7 +12,6 @@
 //! - `start` starts whatever is laid down in the namespace, so nothing else may be.
 //! - Its own `Result:` is of the whole run; what a port has sent so far is read while it runs.
 
-use ringwise_sys::errno_text;
 use std::fs;
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
@@ -21,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::error::{HostError, PktgenError, PortFault};
 use crate::forward::{FCS_BYTES, FRAME_MIN_BYTES, line_rate_per_s};
 use crate::result::{Counted, LoadResult, Unit};
 use crate::side::{DevCount, Pktgen, PktgenPort};
@@ -37,59 +37,52 @@ pub(crate) const TIME_MAX: Duration = Duration::from_secs(3_600);
 const LET_GO: Duration = Duration::from_secs(10);
 /// Packets that are on their way have arrived, or are lost.
 const ARRIVES: Duration = Duration::from_secs(2);
+const COPIES_MAX: u32 = 1_000_000;
 
 // ------------------------------------------------------------------ what is written
 
 /// What is wrong with a request, before anything is touched.
-pub(crate) fn check(p: &Pktgen) -> Result<(), String> {
+pub(crate) fn check(p: &Pktgen) -> Result<(), PktgenError> {
     if p.ports.is_empty() {
-        return Err("pktgen: no port to send from".into());
+        return Err(PktgenError::NoPort);
     }
     if p.time.is_zero() || p.warmup.saturating_add(p.time) > TIME_MAX {
-        return Err(format!(
-            "pktgen: {:?} of warm-up and {:?} behind it; right: up to {} s, and some behind the warm-up",
-            p.warmup,
-            p.time,
-            TIME_MAX.as_secs()
-        ));
+        return Err(PktgenError::Time { warmup: p.warmup, time: p.time, most: TIME_MAX });
     }
     for (i, port) in p.ports.iter().enumerate() {
         let dev = &port.dev;
         if !is_name(dev) {
-            return Err(format!("pktgen: {dev:?} is no name of an interface"));
+            return Err(PktgenError::NotAName(dev.clone()));
         }
         if p.ports[..i].iter().any(|other| other.dev == *dev) {
-            return Err(format!("pktgen: {dev} is named twice"));
+            return Err(PktgenError::NamedTwice(dev.clone()));
         }
-        let fault = |what: String| Err(format!("pktgen: {dev}: {what}"));
-        if unicast(&port.to_mac).is_none() {
-            return fault(format!(
-                "{:?} is no unicast MAC address; right: that of the port that is to receive, as 52:54:00:00:00:01",
-                port.to_mac
-            ));
-        }
-        if !(FRAME_MIN_BYTES..=FRAME_MAX_BYTES).contains(&port.frame_bytes) {
-            return fault(format!(
-                "frames of {} bytes; right: {FRAME_MIN_BYTES} to {FRAME_MAX_BYTES}, without FCS",
-                port.frame_bytes
-            ));
-        }
-        // `delay` is what is kept: nanoseconds between packets, whole ones.
-        if port.per_s.is_some_and(|r| !(1.0..=1e9).contains(&r)) {
-            return fault(format!("{} packets/s; right: 1 to 1e9", port.per_s.unwrap_or_default()));
-        }
-        if port.copies == 0 || port.copies > 1_000_000 {
-            return fault(format!("each frame {} times; right: 1 to 1000000", port.copies));
-        }
-        let ranges = [range("sources", port.sources), range("destinations", port.destinations)];
-        if let Some(why) = ranges.into_iter().find_map(Result::err) {
-            return fault(why);
-        }
-        if port.source_ports.0 > port.source_ports.1 {
-            return fault(format!("source ports {} to {}: backwards", port.source_ports.0, port.source_ports.1));
-        }
+        check_port(port).map_err(|fault| PktgenError::Port { dev: dev.clone(), fault })?;
     }
     Ok(())
+}
+
+fn check_port(port: &PktgenPort) -> Result<(), PortFault> {
+    if unicast(&port.to_mac).is_none() {
+        return Err(PortFault::Mac(port.to_mac.clone()));
+    }
+    let (least, most) = (FRAME_MIN_BYTES, FRAME_MAX_BYTES);
+    if !(least..=most).contains(&port.frame_bytes) {
+        return Err(PortFault::FrameSize { found: port.frame_bytes, least, most });
+    }
+    // `delay` is what is kept: nanoseconds between packets, whole ones.
+    if let Some(rate) = port.per_s
+        && !(1.0..=1e9).contains(&rate)
+    {
+        return Err(PortFault::Rate(rate));
+    }
+    if !(1..=COPIES_MAX).contains(&port.copies) {
+        return Err(PortFault::Copies { found: port.copies, most: COPIES_MAX });
+    }
+    range("sources", port.sources)?;
+    range("destinations", port.destinations)?;
+    let (low, high) = port.source_ports;
+    if low > high { Err(PortFault::PortsBackwards(low, high)) } else { Ok(()) }
 }
 
 fn is_name(dev: &str) -> bool {
@@ -107,15 +100,15 @@ fn unicast(mac: &str) -> Option<[u8; 6]> {
 }
 
 /// First and last address, as numbers.
-fn range(what: &str, (first, last): (IpAddr, IpAddr)) -> Result<(u32, u32), String> {
+fn range(what: &'static str, (first, last): (IpAddr, IpAddr)) -> Result<(u32, u32), PortFault> {
     let (IpAddr::V4(a), IpAddr::V4(b)) = (first, last) else {
-        return Err(format!("{what} {first} to {last}: only IPv4 is sent"));
+        return Err(PortFault::NotIpv4 { what, first, last });
     };
     if a > b {
-        return Err(format!("{what} {first} to {last}: backwards"));
+        return Err(PortFault::AddressesBackwards { what, first, last });
     }
     if a.is_multicast() || b.is_multicast() || b.is_broadcast() {
-        return Err(format!("{what} {first} to {last}: unicast addresses only"));
+        return Err(PortFault::NotUnicast { what, first, last });
     }
     Ok((a.into(), b.into()))
 }
@@ -123,7 +116,7 @@ fn range(what: &str, (first, last): (IpAddr, IpAddr)) -> Result<(u32, u32), Stri
 /// The words for a port's own file, after it was added to its thread.
 ///
 /// `count`: packets after which it ends by itself, if nobody stops it. Errors: as [`check`].
-pub(crate) fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, String> {
+pub(crate) fn words(port: &PktgenPort, count: u64) -> Result<Vec<String>, PortFault> {
     let (src_min, src_max) = range("sources", port.sources)?;
     let (dst_min, dst_max) = range("destinations", port.destinations)?;
     let ip = |n: u32| Ipv4Addr::from(n);
@@ -195,7 +188,7 @@ pub(crate) fn result_of(text: &str) -> Option<String> {
 /// Reads a port's file.
 ///
 /// Errors: it tells of no run, with pktgen's own words.
-pub(crate) fn progress(text: &str) -> Result<Progress, String> {
+pub(crate) fn progress(text: &str) -> Result<Progress, PktgenError> {
     let read = || {
         let (_, now) = text.split_once("Current:")?;
         let value = |key: &str| {
@@ -210,7 +203,7 @@ pub(crate) fn progress(text: &str) -> Result<Progress, String> {
         };
         (value("started:")? > 0).then_some(p)
     };
-    read().ok_or_else(|| format!("pktgen did not run: {}", result_of(text).unwrap_or_else(|| "no result".into())))
+    read().ok_or_else(|| PktgenError::NoRun { result: result_of(text) })
 }
 
 /// The devices in a thread's file: those that send now, and those that are laid down.
@@ -265,14 +258,14 @@ pub(crate) struct Generated {
 }
 
 /// Counters of interfaces, now.
-pub(crate) type Count<'a> = &'a dyn Fn(&[String]) -> Result<Vec<DevCount>, String>;
+pub(crate) type Count<'a> = &'a dyn Fn(&[String]) -> Result<Vec<DevCount>, HostError>;
 
 /// Sends from all ports at the same time, for the warm-up and `time`, or until `stop`. Nothing is left laid down, whatever
 /// happens.
 ///
 /// Errors: see [`check`]; no pktgen; somebody else's pktgen is running; a word was refused, with errno and pktgen's own
 /// words; a port ended by itself, as one does whose link is gone; it was stopped before the warm-up was over.
-pub(crate) fn run(p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generated, String> {
+pub(crate) fn run(p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generated, PktgenError> {
     check(p)?;
     let at = Files { dir: PathBuf::from(DIR) };
     at.ready()?;
@@ -287,7 +280,7 @@ pub(crate) fn run(p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generat
 }
 
 /// The counters when two looks in turn find no more received packets, or after [`ARRIVES`].
-fn quiet(devs: &[String], count: Count) -> Result<Vec<DevCount>, String> {
+fn quiet(devs: &[String], count: Count) -> Result<Vec<DevCount>, HostError> {
     let end = Instant::now() + ARRIVES;
     let received = |c: &[DevCount]| c.iter().map(|c| c.rx_packets).sum::<u64>();
     let mut last = count(devs)?;
@@ -306,46 +299,37 @@ struct Files {
 }
 
 impl Files {
-    fn said(&self, file: &str) -> Result<String, String> {
-        let path = self.dir.join(file);
-        fs::read_to_string(&path).map_err(|e| format!("/proc/net/pktgen/{file}: {}", words_of(&e)))
+    fn said(&self, file: &str) -> Result<String, PktgenError> {
+        let text = fs::read_to_string(self.dir.join(file));
+        text.map_err(|e| PktgenError::Read { file: file.into(), error: e.into() })
     }
 
     /// Writes a word with its line end in one write, and reads what came of it.
-    fn tell(&self, file: &str, word: &str) -> Result<(), String> {
+    fn tell(&self, file: &str, word: &str) -> Result<(), PktgenError> {
         let written = fs::write(self.dir.join(file), format!("{word}\n"));
         // `pgctrl` has no result.
         let said = if file == "pgctrl" { None } else { self.said(file).ok().and_then(|t| result_of(&t)) };
-        match (written, said) {
-            (Err(e), said) => Err(format!(
-                "/proc/net/pktgen/{file}: {word:?}: {}{}{}",
-                words_of(&e),
-                // Some refusals leave the result of the word before.
-                said.filter(|s| !s.starts_with("OK")).map_or(String::new(), |s| format!("; it says: {s}")),
-                hint(word, &e),
-            )),
-            (Ok(()), Some(s)) if !s.starts_with("OK") => {
-                Err(format!("/proc/net/pktgen/{file}: {word:?}: it says: {s}"))
-            }
-            _ => Ok(()),
+        // Some refusals leave the result of the word before.
+        let refusal = said.filter(|s| !s.starts_with("OK"));
+        let (file, command) = (file.to_string(), word.to_string());
+        match (written, refusal) {
+            (Err(e), result) => Err(PktgenError::Write { file, command, error: e.into(), result }),
+            (Ok(()), Some(result)) => Err(PktgenError::Refused { file, command, result }),
+            (Ok(()), None) => Ok(()),
         }
     }
 
-    fn ready(&self) -> Result<(), String> {
+    fn ready(&self) -> Result<(), PktgenError> {
         match fs::metadata(&self.dir) {
             Ok(_) => Ok(()),
-            Err(e) if e.kind() == ErrorKind::NotFound => {
-                Err("there is no /proc/net/pktgen: load the kernel's generator with `modprobe pktgen` \
-                     (CONFIG_NET_PKTGEN), where the network namespace is already there or will be made later"
-                    .into())
-            }
-            Err(e) => Err(format!("/proc/net/pktgen: {}", words_of(&e))),
+            Err(e) if e.kind() == ErrorKind::NotFound => Err(PktgenError::NotLoaded),
+            Err(e) => Err(PktgenError::Directory(e.into())),
         }
     }
 
     /// The names of its files: threads, and devices.
-    fn names(&self) -> Result<(Vec<String>, Vec<String>), String> {
-        let list = fs::read_dir(&self.dir).map_err(|e| format!("/proc/net/pktgen: {}", words_of(&e)))?;
+    fn names(&self) -> Result<(Vec<String>, Vec<String>), PktgenError> {
+        let list = fs::read_dir(&self.dir).map_err(|e| PktgenError::Directory(e.into()))?;
         let mut all: Vec<String> = list.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
         all.retain(|n| n != "pgctrl");
         all.sort();
@@ -353,7 +337,7 @@ impl Files {
     }
 
     /// Takes away every device, and waits until its thread has done so.
-    fn clear(&self) -> Result<(), String> {
+    fn clear(&self) -> Result<(), PktgenError> {
         let (threads, devs) = self.names()?;
         if devs.is_empty() {
             return Ok(());
@@ -361,9 +345,7 @@ impl Files {
         for t in &threads {
             let (running, stopped) = devices(&self.said(t)?);
             if let Some(dev) = running.first() {
-                return Err(format!(
-                    "pktgen already sends from {dev} ({t}), and that is not ours; `echo stop >/proc/net/pktgen/pgctrl` ends it"
-                ));
+                return Err(PktgenError::InUse { dev: dev.clone(), thread: t.clone() });
             }
             if !stopped.is_empty() {
                 self.tell(t, "rem_device_all")?;
@@ -375,34 +357,31 @@ impl Files {
             match devs.first() {
                 None => return Ok(()),
                 Some(dev) if Instant::now() > end => {
-                    return Err(format!("pktgen does not let go of {dev} within {} s", LET_GO.as_secs()));
+                    return Err(PktgenError::NotReleased { dev: dev.clone(), within: LET_GO });
                 }
                 Some(_) => thread::sleep(Duration::from_millis(20)),
             }
         }
     }
 
-    fn lay_down(&self, p: &Pktgen) -> Result<(), String> {
+    fn lay_down(&self, p: &Pktgen) -> Result<(), PktgenError> {
         for port in &p.ports {
             let kthread = format!("kpktgend_{}", port.cpu);
             let (threads, _) = self.names()?;
             if !threads.contains(&kthread) {
-                return Err(format!(
-                    "pktgen has no thread for CPU {}: it is offline, or came online later; there are {}",
-                    port.cpu,
-                    threads.join(", ")
-                ));
+                return Err(PktgenError::NoThread { cpu: port.cpu, threads });
             }
             self.tell(&kthread, &format!("add_device {}", port.dev))?;
             let count = bound(port, p.warmup + p.time, speed(&port.dev));
-            for word in words(port, count)? {
+            let words = words(port, count).map_err(|fault| PktgenError::Port { dev: port.dev.clone(), fault })?;
+            for word in words {
                 self.tell(&port.dev, &word)?;
             }
         }
         Ok(())
     }
 
-    fn send(&self, p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generated, String> {
+    fn send(&self, p: &Pktgen, stop: &AtomicBool, count: Count) -> Result<Generated, PktgenError> {
         self.lay_down(p)?;
         let mut counts = [count(&p.count)?, Vec::new(), Vec::new(), Vec::new()];
         thread::scope(|s| {
@@ -423,14 +402,14 @@ impl Files {
                 let _ = self.tell("pgctrl", "stop");
                 thread::sleep(Duration::from_millis(10));
             }
-            let started = start.join().map_err(|_| "the thread that starts pktgen has ended".to_string())?;
+            let started = start.join().map_err(|_| PktgenError::StarterEnded)?;
             started.and(loads)
         })
         .map(|loads| Generated { loads, counts })
     }
 
     /// What each port has sent so far; an error where one sends no more, or nothing was sent before the stop.
-    fn progress(&self, p: &Pktgen, stop: &AtomicBool) -> Result<Vec<Progress>, String> {
+    fn progress(&self, p: &Pktgen, stop: &AtomicBool) -> Result<Vec<Progress>, PktgenError> {
         let mut all = Vec::new();
         for port in &p.ports {
             // The threads begin within an eighth of a second.
@@ -445,17 +424,14 @@ impl Files {
                         all.push(so_far);
                         break;
                     }
-                } else if let Some(said) = result_of(&text).filter(|r| r.contains(" usec, ")) {
-                    return Err(format!(
-                        "{}: pktgen ended by itself: is its link still there? It says: {said}",
-                        port.dev
-                    ));
+                } else if let Some(result) = result_of(&text).filter(|r| r.contains(" usec, ")) {
+                    return Err(PktgenError::EndedByItself { dev: port.dev.clone(), result });
                 }
                 if stop.load(Ordering::Relaxed) {
-                    return Err("stopped before it was sent".into());
+                    return Err(PktgenError::Stopped);
                 }
                 if Instant::now() > end {
-                    return Err(format!("{}: pktgen does not begin within {} s", port.dev, LET_GO.as_secs()));
+                    return Err(PktgenError::NotBegun { dev: port.dev.clone(), within: LET_GO });
                 }
                 thread::sleep(Duration::from_millis(10));
             }
@@ -473,20 +449,6 @@ fn wait(time: Duration, stop: &AtomicBool, sending: &dyn Fn() -> bool) {
             return;
         }
         thread::sleep(left.min(Duration::from_millis(20)));
-    }
-}
-
-fn words_of(e: &std::io::Error) -> String {
-    e.raw_os_error().map_or_else(|| e.to_string(), errno_text)
-}
-
-/// What would be right, where the kernel's words do not say it.
-fn hint(word: &str, e: &std::io::Error) -> &'static str {
-    // The kernel's own ENOTSUPP, 524, has no name outside it.
-    match (word.split(' ').next(), e.raw_os_error()) {
-        (Some("clone_skb"), Some(524 | 95 | 22)) => " (this interface cannot send one frame several times)",
-        (Some("add_device"), Some(19 | 22)) => " (is the interface in this network namespace, and up?)",
-        _ => "",
     }
 }
 

@@ -79,8 +79,8 @@ fn what_is_no_run_is_told_in_its_words() {
     // Before its first run.
     let idle = FAR0.replace("179733314us", "0us").replace("184460471us", "0us");
     let idle = format!("{}Result: OK: clone_skb=4\n", idle.split("Result:").next().unwrap());
-    assert_eq!(progress(&idle).unwrap_err(), "pktgen did not run: OK: clone_skb=4");
-    assert_eq!(progress("").unwrap_err(), "pktgen did not run: no result");
+    assert_eq!(progress(&idle).unwrap_err().to_string(), "pktgen did not run: OK: clone_skb=4");
+    assert_eq!(progress("").unwrap_err().to_string(), "pktgen did not run: no result");
     let unknown = "Result: Flag -:NONSENSE:- unknown\nAvailable flags, (prepend ! to un-set flag):\nIPV6, IPSRC_RND\n";
     assert!(result_of(unknown).unwrap().starts_with("Flag -:NONSENSE:- unknown Available flags"));
     assert!(result_of(FAR0).unwrap().ends_with("4997pps 2Mb/sec (2398560bps) errors: 0"));
@@ -140,7 +140,7 @@ fn a_run_nobody_stops_ends_all_the_same() {
 #[test]
 fn bad_requests_are_refused_before_anything_is_touched() {
     let of = |ports, time| Pktgen { ports, time, ..Pktgen::default() };
-    let told = |p: PktgenPort| check(&of(vec![p], Duration::from_secs(1))).unwrap_err();
+    let told = |p: PktgenPort| check(&of(vec![p], Duration::from_secs(1))).unwrap_err().to_string();
     let ip = |s: &str| s.parse::<IpAddr>().unwrap();
     for mac in
         ["", "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", "52:54:00:00:00", "52:54:00:00:00:+1"]
@@ -158,7 +158,7 @@ fn bad_requests_are_refused_before_anything_is_touched() {
     assert!(told(PktgenPort { sources: (ip("::1"), ip("::2")), ..port() }).contains("only IPv4"));
     assert!(told(PktgenPort { destinations: (ip("224.0.0.1"), ip("224.0.0.9")), ..port() }).contains("unicast"));
     assert!(told(PktgenPort { source_ports: (5, 4), ..port() }).contains("backwards"));
-    let of = |ports, time| check(&of(ports, time));
+    let of = |ports, time| check(&of(ports, time)).map_err(|e| e.to_string());
     assert!(of(vec![], Duration::from_secs(1)).unwrap_err().contains("no port"));
     assert!(of(vec![port()], Duration::ZERO).unwrap_err().contains("warm-up"));
     assert!(of(vec![port()], Duration::from_secs(4_000)).unwrap_err().contains("warm-up"));
@@ -169,14 +169,15 @@ fn bad_requests_are_refused_before_anything_is_touched() {
 #[test]
 fn it_ends_when_nothing_more_arrives() {
     let looks = std::cell::Cell::new(0);
-    let count = |devs: &[String]| -> Result<Vec<DevCount>, String> {
+    let count = |devs: &[String]| -> Result<Vec<DevCount>, HostError> {
         looks.set(looks.get() + 1);
         let rx_packets = looks.get().min(3);
         Ok(devs.iter().map(|d| DevCount { dev: d.clone(), rx_packets, ..DevCount::default() }).collect())
     };
     let last = quiet(&["far2".into()], &count).unwrap();
     assert_eq!((last[0].rx_packets, looks.get()), (3, 4));
-    assert_eq!(quiet(&[], &|_| Err("gone".into())).unwrap_err(), "gone");
+    let gone = HostError::NoAnswer { dev: "far2".into() };
+    assert_eq!(quiet(&[], &|_| Err(gone.clone())), Err(gone.clone()));
 }
 
 /// Ordinary files in place of pktgen's: what is written there, and that a leftover is seen.
@@ -189,11 +190,11 @@ fn nobody_elses_run_is_touched() {
     fs::write(dir.join("kpktgend_0"), "Running: eth5 \nStopped: \nResult: OK: add_device=eth5\n").unwrap();
     at.clear().unwrap();
     fs::write(dir.join("eth5"), FAR0).unwrap();
-    let e = at.clear().unwrap_err();
+    let e = at.clear().unwrap_err().to_string();
     assert!(e.starts_with("pktgen already sends from eth5 (kpktgend_0)"), "{e}");
     let none = Pktgen { ports: vec![PktgenPort { cpu: 3, ..port() }], ..Pktgen::default() };
-    let e = at.send(&none, &AtomicBool::new(false), &|_| Ok(Vec::new())).unwrap_err();
+    let e = at.send(&none, &AtomicBool::new(false), &|_| Ok(Vec::new())).unwrap_err().to_string();
     assert!(e.starts_with("pktgen has no thread for CPU 3") && e.ends_with("there are kpktgend_0"), "{e}");
     fs::remove_dir_all(&dir).unwrap();
-    assert!(at.ready().unwrap_err().contains("modprobe pktgen"));
+    assert!(at.ready().unwrap_err().to_string().contains("modprobe pktgen"));
 }

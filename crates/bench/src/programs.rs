@@ -6,7 +6,7 @@ pub(crate) mod netperf;
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use ringwise_sys::guardian::kill_group;
 use ringwise_sys::load::dies_with_us;
 
-use crate::load::{self, one_host, words};
+use crate::error::{ChildEnd, ProgramError, SystemError};
+use crate::load::{self, one_host};
 use crate::result::LoadResult;
 use crate::side::{Group, Load};
 
@@ -34,23 +35,29 @@ struct Running {
 }
 
 /// What a child has left.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Left {
-    good: bool,
-    status: String,
+    status: Result<ExitStatus, SystemError>,
     output: String,
     errors: String,
 }
 
+impl Left {
+    /// It ended with status 0.
+    fn good(&self) -> bool {
+        self.status.as_ref().is_ok_and(ExitStatus::success)
+    }
+}
+
 impl Running {
     /// Err: it does not start; where it is missing, how it can be had.
-    fn start(name: &str, args: &[String]) -> Result<Self, String> {
+    fn start(name: &str, args: &[String]) -> Result<Self, ProgramError> {
         let mut command = Command::new(name);
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         dies_with_us(&mut command);
         let mut child = command.spawn().map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => missing(name),
-            _ => format!("{name}: {}", words(&e)),
+            std::io::ErrorKind::NotFound => ProgramError::Missing { name: name.into() },
+            _ => ProgramError::NotStarted { name: name.into(), error: e.into() },
         })?;
         let collect = |stream: Option<Box<dyn Read + Send>>| {
             stream.and_then(|s| std::thread::Builder::new().name("output".into()).spawn(move || all_of(s)).ok())
@@ -73,8 +80,7 @@ impl Running {
         let status = self.child.wait();
         let text = |t: Option<JoinHandle<String>>| t.and_then(|t| t.join().ok()).unwrap_or_default();
         Left {
-            good: status.as_ref().is_ok_and(std::process::ExitStatus::success),
-            status: status.map_or_else(|e| words(&e), |s| s.to_string()),
+            status: status.map_err(SystemError::from),
             output: text(self.output.take()),
             errors: text(self.errors.take()).trim().to_string(),
         }
@@ -97,15 +103,10 @@ fn all_of(stream: Box<dyn Read + Send>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn missing(name: &str) -> String {
-    let package = if name == "iperf3" { "apt install iperf3" } else { "apt install netperf (Debian: in non-free)" };
-    format!("{name} is not in PATH: {package}; the built-in load needs neither")
-}
-
-fn known(name: &str) -> Result<(), String> {
+fn known(name: &str) -> Result<(), ProgramError> {
     match name {
         "netperf" | "netserver" | "iperf3" => Ok(()),
-        _ => Err(format!("{name} is not driven here: netperf, netserver and iperf3 are")),
+        _ => Err(ProgramError::Unknown(name.into())),
     }
 }
 
@@ -121,20 +122,19 @@ impl Server {
     }
 
     /// Err: it had ended before, with its words.
-    pub(crate) fn stop(mut self) -> Result<(), String> {
+    pub(crate) fn stop(mut self) -> Result<(), ProgramError> {
         if self.running.ended() {
             let name = self.running.name.clone();
-            let left = self.running.left();
-            return Err(format!("{name} had ended by itself: {}", said(&left)));
+            return Err(ProgramError::EndedByItself { name, end: end(&self.running.left()) });
         }
         Ok(())
     }
 }
 
 /// Err: it is missing, does not listen, or the address is none of one host.
-pub(crate) fn serve(program: &str, bind: IpAddr, port: u16) -> Result<Server, String> {
+pub(crate) fn serve(program: &str, bind: IpAddr, port: u16) -> Result<Server, ProgramError> {
     known(program)?;
-    one_host(bind).map_err(|why| format!("not listening on {bind}: {why}"))?;
+    one_host(bind).map_err(|why| ProgramError::BindAddress { ip: bind, why })?;
     let text = |s: &str| s.to_string();
     let (name, args) = match program {
         "iperf3" => ("iperf3", [text("-s"), text("-B"), bind.to_string(), text("-p"), port.to_string()].to_vec()),
@@ -142,16 +142,17 @@ pub(crate) fn serve(program: &str, bind: IpAddr, port: u16) -> Result<Server, St
     };
     let at = SocketAddr::new(bind, port);
     if is_listening(port) {
-        return Err(format!("{name}: somebody listens on port {port} already (EADDRINUSE)"));
+        return Err(ProgramError::PortTaken { name: name.into(), port });
     }
     let mut running = Running::start(name, &args)?;
     let until = Instant::now() + LISTENS_WITHIN;
     while !is_listening(port) {
         if running.ended() {
-            return Err(format!("{name} ended: {}", said(&running.left())));
+            return Err(ProgramError::Ended { name: name.into(), end: end(&running.left()) });
         }
         if Instant::now() > until {
-            return Err(format!("{name} does not listen on {at} after {LISTENS_WITHIN:?}: {}", said(&running.left())));
+            let (name, end) = (name.into(), Box::new(end(&running.left())));
+            return Err(ProgramError::NotListening { name, at, within: LISTENS_WITHIN, end });
         }
         std::thread::sleep(LOOK);
     }
@@ -171,20 +172,21 @@ fn is_listening(port: u16) -> bool {
     })
 }
 
-fn said(left: &Left) -> String {
+/// What a message shows of it.
+fn end(left: &Left) -> ChildEnd {
     let words = if left.errors.is_empty() { left.output.trim() } else { &left.errors };
-    let start: String = words.chars().take(500).collect();
-    if start.is_empty() { left.status.clone() } else { format!("{}: {start}", left.status) }
+    ChildEnd { status: left.status.clone(), words: words.chars().take(500).collect() }
 }
 
 /// Runs all groups at the same time; blocks until they are over or `stop` is set.
 ///
 /// Err: refused, missing, or what the program said.
-pub(crate) fn run(program: &str, port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+pub(crate) fn run(program: &str, port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
     known(program)?;
     load::check(load)?;
     if load.time.as_secs() < 1 || load.time.subsec_nanos() > 0 || load.warmup.subsec_nanos() > 0 {
-        return Err(format!("{program} takes whole seconds, not {:?} and {:?}", load.warmup, load.time));
+        let (warmup, time) = (load.warmup, load.time);
+        return Err(ProgramError::PartOfSecond { program: program.into(), warmup, time });
     }
     if program == "iperf3" { iperf3::run(port, load, stop) } else { netperf::run(port, load, stop) }
 }
@@ -192,7 +194,7 @@ pub(crate) fn run(program: &str, port: u16, load: &Load, stop: &AtomicBool) -> R
 /// Starts one child for each list of arguments and waits for all. In the order of `lists`.
 ///
 /// Err: one of them failed: its words; `stop`; late.
-fn together(name: &str, lists: &[Vec<String>], time: Duration, stop: &AtomicBool) -> Result<Vec<Left>, String> {
+fn together(name: &str, lists: &[Vec<String>], time: Duration, stop: &AtomicBool) -> Result<Vec<Left>, ProgramError> {
     let mut running = Vec::new();
     for args in lists {
         running.push(Running::start(name, args)?);
@@ -200,11 +202,11 @@ fn together(name: &str, lists: &[Vec<String>], time: Duration, stop: &AtomicBool
     let until = Instant::now() + time + SLACK;
     while !running.iter_mut().all(Running::ended) {
         if stop.load(Ordering::Relaxed) {
-            return Err("stopped before its time was over".into());
+            return Err(ProgramError::Stopped);
         }
         if Instant::now() > until {
-            let late = running.into_iter().map(Running::left).map(|l| said(&l)).collect::<Vec<_>>();
-            return Err(format!("{name} was not done {SLACK:?} after its time: {}", late.join("; ")));
+            let ends = running.into_iter().map(|r| end(&r.left())).collect();
+            return Err(ProgramError::Late { name: name.into(), slack: SLACK, ends });
         }
         std::thread::sleep(LOOK);
     }

@@ -9,11 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ringwise_model::words::visible;
-
-use crate::load::words;
 use crate::secret::{self, Who};
-use crate::side::{Error, Hello, PROTOCOL, Program, Reply, Request, Side};
+use crate::side::{Error, Hello, LostReason, PROTOCOL, Program, Refusal, Reply, Request, Side};
 use crate::wire::{ALIVE_EACH, Answered, Asked, read_line, write_asked};
 
 /// For a connection and its first reply.
@@ -32,7 +29,7 @@ pub struct RemoteSide {
     hello: Hello,
     id: u64,
     output: Option<Output>,
-    replies: Receiver<Result<Answered, String>>,
+    replies: Receiver<Result<Answered, LostReason>>,
     alive: Option<(Sender<()>, JoinHandle<()>)>,
     stream: Option<TcpStream>,
     child: Option<Child>,
@@ -46,7 +43,7 @@ impl RemoteSide {
     /// Errors: no connection, with errno; the versions differ; the secret is wrong; somebody else is at work there.
     pub fn tcp(at: SocketAddr, secret: Option<&str>) -> Result<Self, Error> {
         let name = at.to_string();
-        let lost = |e: std::io::Error| Error::Lost { side: name.clone(), why: words(&e) };
+        let lost = |e: std::io::Error| gone(&name, LostReason::System(e.into()));
         let stream = TcpStream::connect_timeout(&at, GREETED_WITHIN).map_err(lost)?;
         stream.set_nodelay(true).map_err(lost)?;
         stream.set_write_timeout(Some(GREETED_WITHIN)).map_err(lost)?;
@@ -63,13 +60,13 @@ impl RemoteSide {
     ///
     /// Errors: it does not start, with errno; as above.
     pub fn child(mut command: Command, name: &str) -> Result<Self, Error> {
-        let lost = |e: std::io::Error| Error::Lost { side: name.into(), why: format!("start it: {}", words(&e)) };
+        let lost = |e: std::io::Error| gone(name, LostReason::NotStarted(e.into()));
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(lost)?;
         let (Some(output), Some(input), Some(mut errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(Error::Lost { side: name.into(), why: "it has no standard streams".into() });
+            return Err(gone(name, LostReason::NoStreams));
         };
         let mut side = match Self::over(name.into(), Box::new(input), Box::new(output)) {
             Ok(side) => side,
@@ -103,15 +100,16 @@ impl RemoteSide {
     }
 
     fn over(name: String, input: Box<dyn Read + Send>, output: Box<dyn Write + Send>) -> Result<Self, Error> {
-        let failed = |e: std::io::Error| Error::Lost { side: name.clone(), why: words(&e) };
+        let failed = |e: std::io::Error| gone(&name, LostReason::System(e.into()));
         let (tell, replies) = mpsc::channel();
         let lines = move || {
             let mut from = BufReader::new(input);
             loop {
                 let heard = match read_line(&mut from) {
-                    Ok(Some(line)) => serde_json::from_str(&line).map_err(|e| format!("{e} in: {}", start_of(&line))),
-                    Ok(None) => Err("it was closed at the other end".into()),
-                    Err(e) => Err(words(&e)),
+                    Ok(Some(line)) => serde_json::from_str(&line)
+                        .map_err(|error| LostReason::NotAReply { error, line: line.chars().take(80).collect() }),
+                    Ok(None) => Err(LostReason::Closed),
+                    Err(e) => Err(LostReason::System(e.into())),
                 };
                 let last = heard.is_err();
                 if tell.send(heard).is_err() || last {
@@ -149,23 +147,23 @@ impl RemoteSide {
 
     fn greet(&mut self, secret: Option<&str>, within: Duration) -> Result<(), Error> {
         let side = self.name.clone();
-        let lost = |why: String| Error::Lost { side: side.clone(), why };
-        let nonce = secret.map(|_| secret::nonce()).transpose().map_err(|e| lost(format!("/dev/urandom: {e}")))?;
+        let nonce = secret.map(|_| secret::nonce()).transpose();
+        let nonce = nonce.map_err(|e| gone(&side, LostReason::NoRandom(e.into())))?;
         let ringwise = env!("CARGO_PKG_VERSION").to_string();
-        // Where it is refused unheard, the words why are in what it has sent.
-        let started = self.start(Request::Hello { protocol: PROTOCOL, ringwise, nonce: nonce.clone() });
+        // Where it is refused unheard, the reason is in what it has sent: that is read whether this succeeds or not.
+        let _ = self.start(Request::Hello { protocol: PROTOCOL, ringwise, nonce: nonce.clone() });
         let first = self.finish(within);
         let answer = match (first, secret, &nonce) {
             (Ok(Reply::Challenge { nonce: theirs, proof }), Some(words), Some(ours)) => {
                 // What it asks of us later is done: it has to be who we think it is.
                 if !secret::same(&proof, &secret::proof(words, Who::Server, ours, &theirs)) {
-                    return Err(Error::Refused { side, why: "this is not the secret".into() });
+                    return Err(Error::Refused { side, why: Refusal::WrongSecret });
                 }
                 self.start(Request::Prove { proof: secret::proof(words, Who::Client, ours, &theirs) })?;
                 self.finish(within)
             }
             (Ok(Reply::Hello(h)), Some(_), _) if h.protocol == PROTOCOL => {
-                return Err(Error::Refused { side, why: "it asks for no secret, so that anybody may be there".into() });
+                return Err(Error::Refused { side, why: Refusal::NoSecret });
             }
             (other, ..) => other,
         };
@@ -175,24 +173,20 @@ impl RemoteSide {
                 Ok(())
             }
             Ok(Reply::Hello(h)) => Err(Error::Versions { side, theirs: h.protocol, version: h.ringwise }),
-            Ok(other) => Err(Error::Lost { side, why: format!("it answered a hello with {other:?}") }),
-            Err(Error::Lost { why, .. }) if started.is_err() => Err(Error::Lost { side, why }),
+            Ok(other) => Err(gone(&side, LostReason::NotAHello(Box::new(other)))),
             Err(e) => Err(e),
         }
     }
 
-    fn lost(&self, why: String) -> Error {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let said = said.trim();
-        // Several lines may be right, but none of them is to look like one of ours.
-        let lines: Vec<_> = said.lines().map(visible).collect();
-        let why = if said.is_empty() { why } else { format!("{why}; it said: {}", lines.join("\n    ")) };
-        Error::Lost { side: self.name.clone(), why }
+    fn lost(&self, why: LostReason) -> Error {
+        let stderr = self.said.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Error::Lost { side: self.name.clone(), why, stderr }
     }
 }
 
-fn start_of(line: &str) -> String {
-    line.chars().take(80).collect()
+/// Without the words of a child.
+fn gone(side: &str, why: LostReason) -> Error {
+    Error::Lost { side: side.into(), why, stderr: String::new() }
 }
 
 impl Side for RemoteSide {
@@ -210,9 +204,9 @@ impl Side for RemoteSide {
         };
         self.may_name.extend(bind.filter(|b| !self.may_name.contains(b)));
         let asked = Asked { id: self.id, request: Some(request) };
-        let Some(output) = &self.output else { return Err(self.lost("it was closed here".into())) };
+        let Some(output) = &self.output else { return Err(self.lost(LostReason::ClosedHere)) };
         let written = write_asked(&mut **output.lock().unwrap_or_else(PoisonError::into_inner), &asked);
-        written.map_err(|e| self.lost(words(&e)))
+        written.map_err(|e| self.lost(LostReason::System(e.into())))
     }
 
     fn finish(&mut self, bound: Duration) -> Result<Reply, Error> {
@@ -222,15 +216,13 @@ impl Side for RemoteSide {
                 // Of a request that was stopped since; 0 is said to whoever it is.
                 Ok(Ok(Answered { id, .. })) if id != 0 && id != self.id => {}
                 Ok(Ok(Answered { reply: Reply::Failed { why }, .. })) => {
-                    return Err(Error::Refused { side: self.name.clone(), why: visible(&why).into_owned() });
+                    return Err(Error::Refused { side: self.name.clone(), why: Refusal::Peer(why) });
                 }
                 Ok(Ok(Answered { reply: Reply::Listening { at }, .. })) => {
                     // The load goes there: no peer says where to.
                     return match at.iter().find(|a| !self.may_name.contains(&a.ip())) {
                         None => Ok(Reply::Listening { at }),
-                        Some(a) => {
-                            Err(self.lost(format!("it says that it listens on {a}, which nobody has asked for")))
-                        }
+                        Some(a) => Err(self.lost(LostReason::ForeignAddress(*a))),
                     };
                 }
                 Ok(Ok(Answered { reply, .. })) => return Ok(reply),
@@ -244,7 +236,7 @@ impl Side for RemoteSide {
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(Error::Late { side: self.name.clone(), seconds: bound.as_secs() });
                 }
-                Err(RecvTimeoutError::Disconnected) => return Err(self.lost("it is gone".into())),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.lost(LostReason::Gone)),
             }
         }
     }

@@ -1,11 +1,14 @@
 //! Over 127.0.0.1.
 
+use std::io::BufReader;
 use std::net::UdpSocket;
+use std::sync::mpsc;
+use std::time::Instant;
 
 use super::*;
 use crate::remote::RemoteSide;
-use crate::side::{Answer, Error, Group, Load, Side};
-use crate::wire::write_asked;
+use crate::side::{Answer, Error, Group, Load, LostReason, PROTOCOL, Refusal, Request, Side};
+use crate::wire::{Asked, read_line, write_asked};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -59,7 +62,10 @@ fn a_test_over_the_stream() {
         let Reply::Stopped { taken } = side.ask(Request::Stop, SOON).unwrap() else { panic!() };
         assert!(taken[0].packets > 0);
         let refused = side.ask(Request::Count { devs: vec!["no-such-dev".into()] }, SOON).unwrap_err();
-        assert!(matches!(&refused, Error::Refused { .. }) && refused.to_string().contains("ENODEV"), "{refused}");
+        assert!(
+            matches!(&refused, Error::Refused { why: Refusal::Peer(_), .. }) && refused.to_string().contains("ENODEV"),
+            "{refused}"
+        );
     });
 }
 
@@ -176,21 +182,21 @@ fn nobody_serves_everywhere() {
     let e =
         serve("0.0.0.0:0".parse().unwrap(), None, &Allowed::default(), &AtomicBool::new(false), &mut |_| {}, &|_| {})
             .unwrap_err();
-    assert!(e.contains("every address"), "{e}");
+    assert!(e.to_string().contains("every address"), "{e}");
 }
 
 #[test]
 fn an_address_of_other_hosts_needs_a_secret() {
     let at = "192.0.2.1:0".parse().unwrap();
     let e = serve(at, None, &Allowed::default(), &AtomicBool::new(false), &mut |_| {}, &|_| {}).unwrap_err();
-    assert!(e.contains("without a secret"), "{e}");
+    assert!(e.to_string().contains("without a secret"), "{e}");
 }
 
 #[test]
 fn a_client_with_a_secret_does_not_trust_a_server_without_one() {
     served(SILENT, None, |at| {
         let e = RemoteSide::tcp(at, Some("open sesame")).err().unwrap();
-        assert!(matches!(e, Error::Refused { .. }), "{e}");
+        assert!(matches!(e, Error::Refused { why: Refusal::NoSecret, .. }), "{e}");
     });
 }
 
@@ -248,7 +254,24 @@ fn a_peer_does_not_say_where_the_load_goes() {
     let mut side = RemoteSide::tcp(at, None).unwrap();
     let answer = Answer { bind: Some(at.ip()), threads: 1, ..Answer::default() };
     let e = side.ask(Request::Answer(answer), SOON).unwrap_err();
-    assert!(matches!(&e, Error::Lost { .. }) && e.to_string().contains("198.51.100.9"), "{e}");
+    assert!(
+        matches!(&e, Error::Lost { why: LostReason::ForeignAddress(_), .. }) && e.to_string().contains("198.51.100.9"),
+        "{e}"
+    );
     drop(side);
     other.join().unwrap();
+}
+
+/// What a peer calls itself, or says of a refusal, cannot make the terminal act or begin a line.
+#[test]
+fn the_words_of_a_peer_are_written_out() {
+    let refused = Error::Refused { side: "b".into(), why: Refusal::Peer("no\n\u{1b}[2Jringwise: all is well".into()) };
+    assert_eq!(refused.to_string(), "b: no\\x0a\\x1b[2Jringwise: all is well");
+    let error = serde_json::from_str::<Answered>("{\"id\":1,\"reply\":{\"\\u001b[2J\":1}}").unwrap_err();
+    let lost = LostReason::NotAReply { error, line: "\u{1b}[2J".into() };
+    let lost = Error::Lost { side: "b".into(), why: lost, stderr: "first\n\u{1b}second\n".into() };
+    let text = lost.to_string();
+    assert!(!text.contains('\u{1b}') && text.ends_with("; it said: first\n    \\x1bsecond"), "{text:?}");
+    let other = SessionEnd::OtherProtocol { protocol: 9, ringwise: "1\n2".into() };
+    assert_eq!(other.to_string(), "it speaks protocol 9 (ringwise 1\\x0a2)");
 }

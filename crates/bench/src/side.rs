@@ -4,8 +4,10 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use ringwise_model::words::visible;
 use serde::{Deserialize, Serialize};
 
+use crate::error::{RequestError, SystemError};
 use crate::result::LoadResult;
 
 /// Of the words below. Two ends with different numbers do not work together.
@@ -300,24 +302,83 @@ pub struct Taken {
     pub cpu_ns: u64,
 }
 
+/// Why an end does not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The words of another process, of [`Reply::Failed`]. It chooses them, so what a terminal acts on is written out.
+    #[error("{}", visible(.0))]
+    Peer(String),
+    /// Of this process.
+    #[error(transparent)]
+    Here(Box<RequestError>),
+    /// The other end knows another secret.
+    #[error("this is not the secret")]
+    WrongSecret,
+    /// The other end should know the secret and does not prove it.
+    #[error("it asks for no secret, so that anybody may be there")]
+    NoSecret,
+}
+
+/// Why the control connection is of no use any more.
+#[derive(Debug, thiserror::Error)]
+pub enum LostReason {
+    /// A call on the connection failed.
+    #[error("{0}")]
+    System(SystemError),
+    /// The child was not started.
+    #[error("start it: {0}")]
+    NotStarted(SystemError),
+    /// The child has no standard streams.
+    #[error("it has no standard streams")]
+    NoStreams,
+    /// There are no random bits for a proof.
+    #[error("/dev/urandom: {0}")]
+    NoRandom(SystemError),
+    /// By the other end.
+    #[error("it was closed at the other end")]
+    Closed,
+    /// By this end.
+    #[error("it was closed here")]
+    ClosedHere,
+    /// The thread that reads has ended.
+    #[error("it is gone")]
+    Gone,
+    /// A line that is not a reply.
+    #[error("{} in: {}", visible(&.error.to_string()), visible(line))]
+    NotAReply {
+        /// What the JSON parser found.
+        error: serde_json::Error,
+        /// Beginning of the line.
+        line: String,
+    },
+    /// The reply to a hello that is not one.
+    #[error("it answered a hello with {0:?}")]
+    NotAHello(Box<Reply>),
+    /// The other end says that it listens at an address that is neither its own nor the one it was given.
+    #[error("it says that it listens on {0}, which nobody has asked for")]
+    ForeignAddress(SocketAddr),
+}
+
 /// Why there is no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The other end said so.
+    /// That end refused, or failed at it.
     #[error("{side}: {why}")]
     Refused {
-        /// [`Side::name`] of the other end.
+        /// [`Side::name`] of that end.
         side: String,
-        /// Its words, of [`Reply::Failed`].
-        why: String,
+        /// Its reason.
+        why: Refusal,
     },
     /// The process or the connection ended, or what came is no reply.
-    #[error("{side}: the control connection is gone: {why}")]
+    #[error("{side}: the control connection is gone: {why}{}", stderr_text(stderr))]
     Lost {
         /// [`Side::name`] of the other end.
         side: String,
-        /// The system's error, or what came instead.
-        why: String,
+        /// What happened.
+        why: LostReason,
+        /// What a child wrote to its standard error; empty: nothing, or it is no child.
+        stderr: String,
     },
     /// No reply within the bound of the caller; one may still come.
     #[error("{side}: no answer within {seconds} s")]
@@ -337,6 +398,12 @@ pub enum Error {
         /// Version of ringwise there.
         version: String,
     },
+}
+
+/// Several lines may be right, but none of them may look like one of ours.
+fn stderr_text(stderr: &str) -> String {
+    let lines: Vec<_> = stderr.trim().lines().map(visible).collect();
+    if lines.is_empty() { String::new() } else { format!("; it said: {}", lines.join("\n    ")) }
 }
 
 /// One end of a test. At most one request runs; [`Request::Stop`] and [`Request::Count`] may come while one answers or counts.

@@ -193,7 +193,7 @@ fn files_that_are_not_whole() {
 #[test]
 fn files_that_are_refused() {
     let text = lines(&through_a_file(&made::queues()));
-    let fails = |text: &str| read("x.jsonl", text).unwrap_err();
+    let fails = |text: &str| read("x.jsonl", text).unwrap_err().to_string();
     assert_eq!(fails(""), "x.jsonl: empty: no session was written");
     let (first, rest) = text.split_once('\n').unwrap();
     let begins = fails(rest);

@@ -16,8 +16,11 @@ use crate::meter::{Measured, Meter, ordinary};
 /// One trial of a workload.
 #[derive(Debug)]
 pub struct Measurement {
+    /// One result for each group of load threads.
     pub loads: Vec<LoadResult>,
+    /// What the host under test counted meanwhile.
     pub measured: Measured,
+    /// What kept it from being more.
     pub limit: Limit,
     /// Why the numbers may not mean what they should, in words.
     pub doubts: Vec<String>,
@@ -33,6 +36,7 @@ pub trait Workload {
     fn peer(&self) -> Option<String>;
     /// What the peer reports about itself, for the environment.
     fn peer_facts(&self) -> BTreeMap<String, String>;
+    /// Every combination of the axes, in the order in which results are shown.
     fn points(&self) -> Vec<Point>;
     /// Loads and measures once.
     ///
@@ -44,9 +48,11 @@ pub trait Workload {
 
 /// The same for all trials of a session.
 pub struct TrialContext {
+    /// The host under test.
     pub host: Arc<dyn Host>,
     /// Interfaces that are counted.
     pub devs: Vec<String>,
+    /// Of the random choice of flows.
     pub seed: u64,
     /// Loaded before each trial and not counted.
     pub warmup: Duration,
@@ -58,7 +64,7 @@ pub struct TrialContext {
 }
 
 impl TrialContext {
-    /// `stop`: set by a signal; the session ends then.
+    /// Times are the warm-up and the measured time of each trial. `stop`: set by a signal; the session ends then.
     pub fn new(
         host: &Arc<dyn Host>,
         s: &Snapshot,
@@ -113,31 +119,46 @@ impl TrialContext {
 pub enum Event<'a> {
     /// The next events of `apply` belong to the transaction that makes this state.
     Switching {
+        /// Its name.
         state: &'a str,
     },
+    /// Of the transaction that makes a state.
     Apply(&'a ringwise_apply::Event),
     /// What the state in effect is not, although it was requested.
     Doubt(&'a str),
-    /// Trial `number` of `of` begins. `varies`: what the points of the session differ in. `left`: estimated seconds.
+    /// A trial begins.
     Trial {
+        /// Counted from 1.
         number: usize,
+        /// Trials of the session.
         of: usize,
+        /// Its place in the order of the session.
         slot: &'a Slot,
+        /// Name of the state that is measured.
         state: &'a str,
+        /// What is loaded.
         point: &'a Point,
+        /// What the points of the session differ in.
         varies: &'a Point,
+        /// Estimated seconds to the end of the session; none before the first trial has ended.
         left: Option<f64>,
     },
     /// A trial of the search for the highest rate has ended.
     Rate {
+        /// Its place in the order of the session.
         slot: &'a Slot,
+        /// Name of the state that is measured.
         state: &'a str,
+        /// What is loaded, without the rate.
         point: &'a Point,
+        /// Offered packets a second.
         per_s: f64,
+        /// Of what was sent, 0 to 100.
         lost_percent: f64,
     },
     /// A trial of `search` has ended.
     Candidate {
+        /// As it was written to the results.
         trial: &'a Trial,
     },
     /// It is out of the search; the host was restored.

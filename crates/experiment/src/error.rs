@@ -3,10 +3,15 @@
 use std::io;
 use std::path::PathBuf;
 
+use ringwise_apply::{Failure, NotPutBack};
+use ringwise_bench::file::WriteError;
+use ringwise_bench::forward::CountsError;
 use ringwise_bench::halving::TooShort;
-use ringwise_bench::side;
+use ringwise_bench::side::{self, Reply};
+use ringwise_model::Unread;
 use ringwise_model::words::with_causes;
 
+/// Of a session.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What an error means for the session and for the host.
@@ -24,87 +29,215 @@ pub enum Class {
     NotPutBack,
 }
 
+/// Why an interface has no address to load.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressFault {
+    /// The snapshot has no such interface.
+    #[error("is not here")]
+    NoDevice,
+    /// Its addresses could not be read.
+    #[error("has addresses that could not be read: {}", .0.why)]
+    Unread(Unread),
+    /// It has none, or only link-local ones.
+    #[error("has no address that a peer could load")]
+    NoAddress,
+}
+
 /// The text is complete: causes, errno and the words of the kernel or of the other end are part of it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// SIGINT or SIGTERM.
     #[error("stopped by a signal")]
     Stopped,
+    /// The file of the results exists.
     #[error("{} is there already; results are never written over", .0.display())]
     ResultsExist(PathBuf),
+    /// The file of the results cannot be written.
     #[error("{}: {error}", .path.display())]
-    Results { path: PathBuf, error: io::Error },
-    #[error("{0}")]
-    Line(String),
+    Results {
+        /// The file.
+        path: PathBuf,
+        /// The kernel's error.
+        error: io::Error,
+    },
+    /// A result that cannot be written as JSON.
+    #[error(transparent)]
+    Line(#[from] WriteError),
+    /// The host under test cannot be read.
     #[error("{}", with_causes(.0))]
     Discover(#[from] ringwise_discover::Error),
+    /// A file or a request of the host under test.
     #[error("{0}")]
     Sys(#[from] ringwise_sys::Error),
+    /// An interface under test is down before anything is measured.
     #[error("{dev} has no link")]
-    NoLink { dev: String },
+    NoLink {
+        /// The interface.
+        dev: String,
+    },
+    /// An interface under test went down.
     #[error("{dev} has lost its link while it was measured")]
-    LinkLost { dev: String },
+    LinkLost {
+        /// The interface.
+        dev: String,
+    },
+    /// The link of an interface under test cannot be read any more.
     #[error("{dev} is not there any more, or is down: {error}")]
-    LinkGone { dev: String, error: ringwise_sys::Error },
+    LinkGone {
+        /// The interface.
+        dev: String,
+        /// The kernel's error.
+        error: ringwise_sys::Error,
+    },
     /// Of what went wrong without a link the link is the first cause.
     #[error("{link}; {error}")]
-    WithoutLink { link: Box<Error>, error: Box<Error> },
+    WithoutLink {
+        /// What happened to the link.
+        link: Box<Error>,
+        /// What went wrong then.
+        error: Box<Error>,
+    },
+    /// Two readings of the counters have the same time.
     #[error("the clock of this host stands still: nothing can be counted")]
     ClockStandsStill,
+    /// `--detect` without blocks of calibration.
     #[error("--detect needs --calibrate 2 or more: without it the noise is not known")]
     NoiseUnknown,
-    /// `need`: pairs that would find it.
+    /// The change that `--detect` names is smaller than the noise lets one find.
     #[error(
         "a change of {wanted} % in {metric} would not be found: the first state measured against itself varies by {noise:.1} %, and \
          {pairs} pairs find {}", .can.map_or("none at all".to_string(), |c| format!("{c:.1} % at best"))
     )]
-    NotDetectable { wanted: f64, metric: &'static str, noise: f64, pairs: u32, can: Option<f64>, need: u64 },
+    NotDetectable {
+        /// The change in per cent.
+        wanted: f64,
+        /// What it is a change of.
+        metric: &'static str,
+        /// Spread of the calibration in per cent.
+        noise: f64,
+        /// Pairs of trials in the session.
+        pairs: u32,
+        /// The smallest change in per cent that they find; none: they find none.
+        can: Option<f64>,
+        /// Pairs that would find it.
+        need: u64,
+    },
 
+    /// An end refused or failed, or the peer is lost.
     #[error(transparent)]
     Side(#[from] side::Error),
-    #[error("{side}: {why}")]
-    SideFailed { side: String, why: String },
-    #[error("{side}: an answer that does not belong to the question: {reply}")]
-    Unexpected { side: String, reply: String },
+    /// A reply of another kind than the request has.
+    #[error("{side}: an answer that does not belong to the question: {reply:?}")]
+    Unexpected {
+        /// The end that replied.
+        side: String,
+        /// What it replied.
+        reply: Box<Reply>,
+    },
+    /// The path of this program, which is started again in a network namespace.
     #[error("this program cannot be found: {0}")]
     NoProgram(io::Error),
+    /// A name that ssh would take for an option.
     #[error("\"{0}\" is no host for ssh")]
     NotAHost(String),
+    /// The interface under test has no address that the peer could load.
     #[error("{dev} {why}")]
-    NoAddress { dev: String, why: String },
-    /// `here`: of the host under test, else of the other end.
+    NoAddress {
+        /// The interface.
+        dev: String,
+        /// Why it has none.
+        why: AddressFault,
+    },
+    /// Load threads cannot be placed.
     #[error("{who} does not say which CPUs it has")]
-    CpusUnknown { who: String, here: bool },
+    CpusUnknown {
+        /// The end.
+        who: String,
+        /// It is the host under test, else the other end.
+        here: bool,
+    },
+    /// No CPU took packets while a load ran.
     #[error("which CPU takes the packets could not be found")]
     ReceiverNotFound,
+    /// `--mix`.
     #[error("\"{0}\" is no mix of latency and throughput threads (right would be e.g. 2/3:1/3)")]
     Mix(String),
 
+    /// `/dev/cpu_dma_latency` cannot be held.
     #[error("{0}: the recipe keeps CPUs awake")]
     CpuLatency(ringwise_sys::Error),
-    #[error("{0}")]
-    Counts(String),
+    /// Counters of the peer's ports make no difference of two readings.
+    #[error(transparent)]
+    Counts(#[from] CountsError),
+    /// Packets were sent, and the sink received none.
     #[error("nothing that was sent arrived at {sink} of the peer. Look at: {}", .look_at.join("; "))]
-    NothingArrived { sink: String, look_at: Vec<String> },
+    NothingArrived {
+        /// The peer's interface.
+        sink: String,
+        /// Likely causes, for people.
+        look_at: Vec<String>,
+    },
 
+    /// Every candidate of a search was ruled out before it began.
     #[error("there is no candidate")]
     NoCandidate,
+    /// The budget of a search is too short for its smallest design.
     #[error("{error}; one takes {seconds:.1} s here")]
-    TooShort { error: TooShort, seconds: f64 },
+    TooShort {
+        /// Trials that fit, and trials that are needed.
+        error: TooShort,
+        /// Time of one trial.
+        seconds: f64,
+    },
+    /// The budget of a search was used up.
     #[error("the time was over before one was proved better")]
     TimeOver,
 
-    /// `state`: while it was applied. None: while the host was restored.
+    /// A transaction was refused or could not be written.
     #[error("{}{}", .state.as_ref().map(|s| format!("state {s}: ")).unwrap_or_default(), with_causes(.error))]
-    Apply { state: Option<String>, error: ringwise_apply::Error },
-    /// `put_back` false: only in part.
-    #[error("state {state} could not be applied and was put back: {why}")]
-    NotApplied { state: String, why: String, put_back: bool },
+    Apply {
+        /// While this state was applied. None: while the host was restored.
+        state: Option<String>,
+        /// What `apply` reports.
+        error: ringwise_apply::Error,
+    },
+    /// A state failed while it was applied.
+    #[error("state {state} could not be applied and was put back: {}", failure_text(failure.as_deref()))]
+    NotApplied {
+        /// The state.
+        state: String,
+        /// The write that failed. None: `apply` reports none.
+        failure: Option<Box<Failure>>,
+        /// False: only in part.
+        put_back: bool,
+    },
+    /// The trial of a state is over, so what was measured may be of another state.
     #[error("transaction {0} was ended while its state was measured (by the clock, or by somebody)")]
     TrialEnded(u64),
+    /// The guard did not finish within its time.
     #[error("transaction {0} is still being put back")]
     StillPuttingBack(u64),
-    #[error("transaction {transaction} could not be put back whole: {}", .left.join("; "))]
-    PutBackIncomplete { transaction: u64, left: Vec<String> },
+    /// The guard finished and left settings that are not as they were.
+    #[error("transaction {transaction} could not be put back whole: {}", list(left))]
+    PutBackIncomplete {
+        /// Its number.
+        transaction: u64,
+        /// Settings that are not as they were, of this state and of earlier ones.
+        left: Vec<NotPutBack>,
+    },
+}
+
+fn failure_text(failure: Option<&Failure>) -> String {
+    failure.map(|f| format!("{}: {}", f.meaning, f.words)).unwrap_or_default()
+}
+
+/// A setting that is not as it was, and why.
+pub(crate) fn left_text(n: &NotPutBack) -> String {
+    format!("{}: {}", n.was.value_text(), n.why)
+}
+
+fn list(left: &[NotPutBack]) -> String {
+    left.iter().map(left_text).collect::<Vec<_>>().join("; ")
 }
 
 impl From<ringwise_apply::Error> for Error {
@@ -114,6 +247,7 @@ impl From<ringwise_apply::Error> for Error {
 }
 
 impl Error {
+    /// What it means for the session and for the host.
     pub fn class(&self) -> Class {
         match self {
             Self::NotAHost(_) | Self::Mix(_) => Class::Usage,

@@ -13,6 +13,7 @@ use ringwise_model::{CpuSet, Snapshot};
 use ringwise_sys::routes::Routes;
 use ringwise_sys::{Host, hold};
 
+use crate::axes::cross;
 use crate::context::{Event, Measurement, TrialContext, Workload};
 use crate::error::{Error, Result};
 use crate::meter::Measured;
@@ -41,14 +42,19 @@ pub enum Recipe {
 pub struct ForwardSpec {
     /// Ports here by which packets come in, and the one by which they go out.
     pub into: Vec<String>,
+    /// See `into`.
     pub out: String,
     /// The peer's ports, one for each of `into`, and the one where packets arrive.
     pub generators: Vec<String>,
+    /// See `generators`.
     pub sink: String,
+    /// How packets are made.
     pub recipe: Recipe,
+    /// Their sources and destinations.
     pub addresses: Addresses,
     /// Payload bytes; empty: those of the recipe.
     pub sizes: Vec<u32>,
+    /// Sources in turn; empty, or a recipe of random ones: the recipe's own.
     pub flows: Vec<u32>,
     /// Offered packets a second; none: as many as can be had.
     pub rates: Vec<f64>,
@@ -130,7 +136,7 @@ impl Forward {
     fn sent(&mut self, load: Pktgen, patience: Duration) -> Result<(Vec<LoadResult>, [Vec<DevCount>; 4])> {
         match self.sides.peer.ask(Request::Pktgen(load), patience)? {
             Reply::Generated { loads, counts } => Ok((loads, counts)),
-            other => Err(unexpected(&self.sides.peer, &other)),
+            other => Err(unexpected(&self.sides.peer, other)),
         }
     }
 
@@ -161,14 +167,13 @@ impl Forward {
         let mut measured = meter.end()?;
         let (loads, counts) = match self.sides.peer.finish(PATIENCE + time)? {
             Reply::Generated { loads, counts } => (loads, counts),
-            other => return Err(unexpected(&self.sides.peer, &other)),
+            other => return Err(unexpected(&self.sides.peer, other)),
         };
         let [before, warm, end, last] = &counts;
         let senders: Vec<String> = counted.iter().filter(|d| **d != self.spec.sink).cloned().collect();
         let sink = [self.spec.sink.clone()];
         let both = |a: &[DevCount], b: &[DevCount]| -> Result<recipe::Flow> {
-            let far = Error::Counts;
-            let (sent, arrived) = (spans(&senders, a, b).map_err(far)?, spans(&sink, a, b).map_err(far)?);
+            let (sent, arrived) = (spans(&senders, a, b)?, spans(&sink, a, b)?);
             Ok(flow(&sent, &[], &[], Some(&arrived)))
         };
         // Rates are those of the window, losses those of the whole run: nothing is on its way at its ends.
@@ -297,32 +302,13 @@ impl Workload for Forward {
     fn points(&self) -> Vec<Point> {
         let l = &self.spec;
         let sizes = if l.sizes.is_empty() { recipe::GREENHOST_SIZES.to_vec() } else { l.sizes.clone() };
-        let some = |list: &[u32]| -> Vec<Option<u32>> {
-            if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }
-        };
+        let points = cross(vec![Point::default()], &sizes, |p, n| p.size_bytes = Some(*n));
+        let points = cross(points, &l.interfaces, |p, n| p.interfaces = Some(*n));
+        let points = cross(points, &l.routes, |p, n| p.routes = Some(*n));
+        let points = cross(points, &l.flows, |p, n| p.flows = Some(*n));
         // The rates of a search are not its points.
-        let rates =
-            if l.find_rate || l.rates.is_empty() { vec![None] } else { l.rates.iter().copied().map(Some).collect() };
-        let mut out = Vec::new();
-        for size in sizes {
-            for interfaces in some(&l.interfaces) {
-                for routes in some(&l.routes) {
-                    for flows in some(&l.flows) {
-                        for offered_per_s in &rates {
-                            out.push(Point {
-                                size_bytes: Some(size),
-                                interfaces,
-                                routes,
-                                flows,
-                                offered_per_s: *offered_per_s,
-                                ..Point::default()
-                            });
-                        }
-                    }
-                }
-            }
-        }
-        out
+        let rates = if l.find_rate { &[] } else { l.rates.as_slice() };
+        cross(points, rates, |p, rate| p.offered_per_s = Some(*rate))
     }
 
     fn trial(&mut self, p: &Point, state: &str, cx: &TrialContext) -> Result<Measurement> {

@@ -9,7 +9,9 @@
 //! The caller reads the command line, plans the states, asks, and prints what [`Event`] reports. Load, order of trials and
 //! statistics are those of `ringwise_bench`; each result is written to a file as soon as there is one.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
+mod axes;
 mod context;
 mod environment;
 mod error;
@@ -23,7 +25,7 @@ mod states;
 
 pub use context::{Event, Measurement, TrialContext, Workload};
 pub use environment::{caveat, environment, ports};
-pub use error::{Class, Error, Result};
+pub use error::{AddressFault, Class, Error, Result};
 pub use forward::{Forward, ForwardSpec, Recipe, SOURCES};
 pub use messages::{Driver, Kind, Level, Messages, MessagesSpec};
 pub use meter::Measured;

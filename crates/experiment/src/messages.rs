@@ -9,16 +9,22 @@ use ringwise_bench::result::{Limit, LoadResult, Point};
 use ringwise_bench::side::{Answer, Group, Load, Pattern, Program, Protocol, Reply, Request, Side, Sink, Taken};
 use ringwise_model::{CpuId, CpuSet, Snapshot};
 
+use crate::axes::cross;
 use crate::context::{Measurement, TrialContext, Workload};
 use crate::error::{Error, Result};
 use crate::meter::{self, Measured};
 use crate::sides::{PATIENCE, Sides, cpus, unexpected};
 
+/// What the messages do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
+    /// Request and response, one at a time for each connection.
     Rr,
+    /// Several requests on the way for each connection.
     Burst,
+    /// Threads of [`Kind::Rr`] beside threads of [`Kind::Burst`].
     Mixed,
+    /// One way.
     Stream,
     /// One receiver, by its place.
     Receive,
@@ -27,16 +33,22 @@ pub enum Kind {
 /// What generates the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
+    /// The threads of `ringwise_bench::load`.
     BuiltIn,
+    /// netperf here and netserver there, or the other way round.
     Netperf,
+    /// iperf3 at both ends.
     Iperf3,
 }
 
 /// Load threads by the physical cores of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
+    /// A thread for four cores.
     Light,
+    /// A thread for each core.
     Medium,
+    /// Two threads for each core.
     Heavy,
 }
 
@@ -65,14 +77,17 @@ const LATENCY_BYTES: u32 = 1024;
 /// A load of messages. Lists are axes of the session; an empty one is the default of the kind.
 #[derive(Debug, Clone)]
 pub struct MessagesSpec {
+    /// What the messages do.
     pub kind: Kind,
     /// Payload bytes.
     pub sizes: Vec<u32>,
+    /// Load threads, of all groups together.
     pub threads: Vec<u32>,
     /// Where no threads are given.
     pub levels: Vec<Level>,
     /// `1/2:1/2`: latency to throughput threads.
     pub mixes: Vec<String>,
+    /// Connections of all threads together; empty: one a thread.
     pub flows: Vec<u32>,
     /// Zipf's exponents.
     pub skews: Vec<f64>,
@@ -84,7 +99,9 @@ pub struct MessagesSpec {
     pub burst: u32,
     /// CPUs of the threads; none: all that may be used.
     pub cpus_here: Option<CpuSet>,
+    /// The same at the peer.
     pub cpus_peer: Option<CpuSet>,
+    /// What generates the load.
     pub driver: Driver,
     /// This host loads, and the peer answers.
     pub here_loads: bool,
@@ -92,12 +109,14 @@ pub struct MessagesSpec {
     pub address: IpAddr,
     /// Where it goes if this host loads.
     pub peer_address: Option<IpAddr>,
-    /// The answering end waits so long, in this state or in all: a known delay, to prove the harness on.
+    /// The answering end waits so long: a known delay, to prove the harness on.
     pub delay_us: u32,
+    /// Only in this state; none: in all of them.
     pub delay_in: Option<String>,
 }
 
 impl MessagesSpec {
+    /// Transport of the load: as it was asked for, else the default of the kind.
     pub fn protocol(&self) -> Protocol {
         // One flow without a window shows what a receiver can take.
         self.protocol.unwrap_or(if self.kind == Kind::Receive { Protocol::Udp } else { Protocol::Tcp })
@@ -113,6 +132,15 @@ impl MessagesSpec {
             Kind::Burst | Kind::Mixed => vec![64, 256, 1024, 4096, 16_384, 65_536],
             Kind::Stream => vec![16_384],
             Kind::Receive => vec![32],
+        }
+    }
+
+    /// Of latency to throughput threads; empty: the kind has no mix.
+    fn mixes(&self) -> Vec<String> {
+        match (self.kind, self.mixes.is_empty()) {
+            (Kind::Mixed, true) => ["1/2:1/2", "2/3:1/3", "1/3:2/3", "1:0", "0:1"].map(String::from).to_vec(),
+            (Kind::Mixed, false) => self.mixes.clone(),
+            _ => Vec::new(),
         }
     }
 }
@@ -254,7 +282,7 @@ impl Messages {
             let (answering, _) = self.sides.pair(here_loads);
             match answering.ask(request, PATIENCE)? {
                 Reply::Listening { at } if !at.is_empty() => at,
-                other => return Err(unexpected(answering, &other)),
+                other => return Err(unexpected(answering, other)),
             }
         };
         let load = Load { groups: self.groups(p, &to)?, warmup, time, seed: cx.seed };
@@ -271,12 +299,12 @@ impl Messages {
         let (_, loading) = self.sides.pair(here_loads);
         let loads = match loading.finish(PATIENCE + time)? {
             Reply::Loaded(l) => l,
-            other => return Err(unexpected(loading, &other)),
+            other => return Err(unexpected(loading, other)),
         };
         let (answering, _) = self.sides.pair(here_loads);
         let taken = match answering.ask(Request::Stop, PATIENCE)? {
             Reply::Stopped { taken } => taken,
-            other => return Err(unexpected(answering, &other)),
+            other => return Err(unexpected(answering, other)),
         };
         Ok(Counted { loads, taken, measured })
     }
@@ -393,47 +421,23 @@ impl Workload for Messages {
 
     fn points(&self) -> Vec<Point> {
         let l = &self.spec;
-        let some = |list: &[f64]| -> Vec<Option<f64>> {
-            if list.is_empty() { vec![None] } else { list.iter().copied().map(Some).collect() }
-        };
-        let flows: Vec<Option<u32>> =
-            if l.flows.is_empty() { vec![None] } else { l.flows.iter().copied().map(Some).collect() };
-        let mixes: Vec<Option<String>> = match (l.kind, l.mixes.is_empty()) {
-            (Kind::Mixed, true) => ["1/2:1/2", "2/3:1/3", "1/3:2/3", "1:0", "0:1"].map(|m| Some(m.to_string())).into(),
-            (Kind::Mixed, false) => l.mixes.iter().cloned().map(Some).collect(),
-            _ => vec![None],
-        };
-        let places: Vec<Option<String>> = match self.spec.kind {
-            Kind::Receive => self.places.iter().map(|(p, _)| Some(p.clone())).collect(),
-            _ => vec![None],
-        };
-        let mut out = Vec::new();
-        for (threads, level) in self.threads() {
-            for size in l.sizes() {
-                for mix in &mixes {
-                    for flows in &flows {
-                        for skew in some(&l.skews) {
-                            for offered_per_s in some(&l.rates) {
-                                for place in &places {
-                                    out.push(Point {
-                                        size_bytes: Some(size),
-                                        threads: Some(threads),
-                                        level: level.map(str::to_string),
-                                        mix: mix.clone(),
-                                        flows: *flows,
-                                        skew,
-                                        offered_per_s,
-                                        place: place.clone(),
-                                        ..Point::default()
-                                    });
-                                }
-                            }
-                        }
-                    }
-                }
-            }
+        let points = cross(vec![Point::default()], &self.threads(), |p, (n, level)| {
+            p.threads = Some(*n);
+            p.level = level.map(str::to_string);
+        });
+        let points = cross(points, &l.sizes(), |p, n| p.size_bytes = Some(*n));
+        let points = cross(points, &l.mixes(), |p, mix| p.mix = Some(mix.clone()));
+        let points = cross(points, &l.flows, |p, n| p.flows = Some(*n));
+        let points = cross(points, &l.skews, |p, skew| p.skew = Some(*skew));
+        let points = cross(points, &l.rates, |p, rate| p.offered_per_s = Some(*rate));
+        if l.kind != Kind::Receive {
+            return points;
         }
-        out
+        // A receiver that was found nowhere is measured nowhere.
+        if self.places.is_empty() {
+            return Vec::new();
+        }
+        cross(points, &self.places, |p, (place, _)| p.place = Some(place.clone()))
     }
 
     fn trial(&mut self, p: &Point, state: &str, cx: &TrialContext) -> Result<Measurement> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ringwise_bench::delay::DelayProbe;
+use ringwise_bench::delay::{self, DelayProbe};
 use ringwise_bench::forward;
 use ringwise_bench::result::{CpuUse, HostSide, Limit, QueueUse};
 use ringwise_discover::{Options, Parts};
@@ -22,18 +22,22 @@ pub(crate) struct Meter<'a> {
     counting: LiveCounters<'a>,
     first: Counters,
     /// One for each CPU, or why not.
-    cycles: std::result::Result<Vec<Cycles>, String>,
+    cycles: ringwise_sys::Result<Vec<Cycles>>,
     cycles_first: Option<u64>,
     /// CPUs on which an ordinary thread looks how late it runs.
     cpus: CpuSet,
-    probe: std::result::Result<DelayProbe, String>,
+    /// From `begin` to `end`.
+    probe: Option<std::result::Result<DelayProbe, delay::Error>>,
 }
 
 /// From `begin` to `end`.
 #[derive(Debug)]
 pub struct Measured {
+    /// Time between both readings.
     pub seconds: f64,
+    /// As the results have it.
     pub side: HostSide,
+    /// The counters that it was made of.
     pub rates: Rates,
 }
 
@@ -45,21 +49,13 @@ impl<'a> Meter<'a> {
         let counting = LiveCounters::new(host.as_ref(), devs, layout, false, again);
         let online = host.read_text("/sys/devices/system/cpu/online").unwrap_or_default();
         let online: CpuSet = online.trim().parse().unwrap_or_default();
-        let cycles: std::result::Result<Vec<Cycles>, _> = online.iter().map(|c| Cycles::open(c.0)).collect();
-        let cycles = cycles.map_err(|e| e.to_string());
-        Ok(Self {
-            counting,
-            first: Counters::default(),
-            cycles,
-            cycles_first: None,
-            cpus: cpus.clone(),
-            probe: Err("not begun".into()),
-        })
+        let cycles = online.iter().map(|c| Cycles::open(c.0)).collect();
+        Ok(Self { counting, first: Counters::default(), cycles, cycles_first: None, cpus: cpus.clone(), probe: None })
     }
 
     pub(crate) fn begin(&mut self) {
         let cpus: Vec<u32> = self.cpus.iter().map(|c| c.0).collect();
-        self.probe = DelayProbe::start(&cpus);
+        self.probe = Some(DelayProbe::start(&cpus));
         self.first = self.counting.read();
         self.cycles_first = self.cycles();
     }
@@ -72,7 +68,7 @@ impl<'a> Meter<'a> {
     /// Errors: the counters of the beginning are of another time.
     pub(crate) fn end(&mut self) -> Result<Measured> {
         let last = self.counting.read();
-        let probe = std::mem::replace(&mut self.probe, Err("not begun".into()));
+        let probe = self.probe.take();
         let rates = Rates::between(self.counting.layout(), &self.first, &last).ok_or(Error::ClockStandsStill)?;
         let mut side = side(&rates, &self.first, &last);
         let cycles = self.cycles().zip(self.cycles_first).map(|(b, a)| b.saturating_sub(a));
@@ -80,11 +76,12 @@ impl<'a> Meter<'a> {
         let packets = side.received_per_s.zip(side.transmitted_per_s).map(|(a, b)| a.max(b) * rates.seconds);
         side.cycles_per_packet = cycles.zip(packets.filter(|n| *n > 0.0)).map(|(c, n)| c as f64 / n);
         match probe {
-            Ok(p) => delays(&mut side, &p.stop()),
-            Err(why) => drop(side.unknown.insert("delay".into(), why)),
+            Some(Ok(p)) => delays(&mut side, &p.stop()),
+            Some(Err(e)) => drop(side.unknown.insert("delay".into(), e.to_string())),
+            None => drop(side.unknown.insert("delay".into(), "not begun".into())),
         }
-        if let Err(why) = &self.cycles {
-            side.unknown.insert("cycles".into(), why.clone());
+        if let Err(e) = &self.cycles {
+            side.unknown.insert("cycles".into(), e.to_string());
         }
         Ok(Measured { seconds: rates.seconds, side, rates })
     }

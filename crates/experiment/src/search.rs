@@ -28,13 +28,19 @@ pub enum Among {
 /// A state that may be better than the one that was found; of every interface under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Candidate {
+    /// Interrupts and queues placed for this goal.
     Goal(Goal),
+    /// Microseconds between two receive interrupts.
     RxUsecs(u32),
+    /// Number of combined queues.
     Queues(u32),
+    /// Size of each receive ring in packets.
     RxRing(u32),
     /// Goal stream, a receive ring of this size, and moderation of so many microseconds.
     Bulk {
+        /// Size of each receive ring in packets.
         ring: u32,
+        /// Microseconds between two receive interrupts.
         usecs: u32,
     },
 }

@@ -36,7 +36,7 @@ impl ResultsFile {
     }
 
     fn add(&mut self, line: &Line) -> Result<()> {
-        let text = file::write(line).map_err(Error::Line)?;
+        let text = file::write(line)?;
         let written = self.file.write_all(text.as_bytes());
         written.map_err(|error| Error::Results { path: self.path.clone(), error })
     }

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use ringwise_bench::local::LocalSide;
 use ringwise_bench::remote::RemoteSide;
-use ringwise_bench::side::{Hello, Reply, Request, Side};
-use ringwise_model::words::visible;
+use ringwise_bench::side::{self, Hello, Refusal, Reply, Request, Side};
 use ringwise_model::{CpuSet, Fact, Snapshot};
 
-use crate::error::{Error, Result};
+use crate::error::{AddressFault, Error, Result};
 
 /// What every request but a load has time for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Both ends of every trial. What they run ends when this is dropped.
 pub struct Sides {
     pub(crate) here: LocalSide,
     pub(crate) peer: RemoteSide,
@@ -82,11 +82,11 @@ impl Sides {
 }
 
 /// The words of a reply that is not the one that belongs there.
-pub(crate) fn unexpected(side: &dyn Side, reply: &Reply) -> Error {
-    let name = side.name().to_string();
+pub(crate) fn unexpected(side: &dyn Side, reply: Reply) -> Error {
+    let side = side.name().to_string();
     match reply {
-        Reply::Failed { why } => Error::SideFailed { side: name, why: visible(why).into_owned() },
-        _ => Error::Unexpected { side: name, reply: format!("{reply:?}") },
+        Reply::Failed { why } => side::Error::Refused { side, why: Refusal::Peer(why) }.into(),
+        reply => Error::Unexpected { side, reply: Box::new(reply) },
     }
 }
 
@@ -94,12 +94,12 @@ pub(crate) fn unexpected(side: &dyn Side, reply: &Reply) -> Error {
 ///
 /// Errors: it has none, or its addresses are unknown.
 pub fn address(dev: &str, s: &Snapshot) -> Result<IpAddr> {
-    let none = |why: &str| Error::NoAddress { dev: dev.into(), why: why.into() };
-    let nic = s.nic(dev).ok_or_else(|| none("is not here"))?;
+    let none = |why: AddressFault| Error::NoAddress { dev: dev.into(), why };
+    let nic = s.nic(dev).ok_or_else(|| none(AddressFault::NoDevice))?;
     let list = match &nic.addresses {
         Fact::Known(l) => l.as_slice(),
         Fact::Absent => &[],
-        Fact::Unknown(u) => return Err(none(&format!("has addresses that could not be read: {}", u.why))),
+        Fact::Unknown(u) => return Err(none(AddressFault::Unread(u.clone()))),
     };
     let mut found: Vec<IpAddr> = list.iter().filter_map(|t| t.split('/').next()?.parse().ok()).collect();
     found.retain(|ip| match ip {
@@ -107,7 +107,7 @@ pub fn address(dev: &str, s: &Snapshot) -> Result<IpAddr> {
         IpAddr::V6(v) => !v.is_unicast_link_local(),
     });
     found.sort_by_key(IpAddr::is_ipv6);
-    found.first().copied().ok_or_else(|| none("has no address that a peer could load"))
+    found.first().copied().ok_or_else(|| none(AddressFault::NoAddress))
 }
 
 /// CPUs of the threads at one end.

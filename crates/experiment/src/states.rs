@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringwise_apply::guard::settle;
-use ringwise_apply::{Policy, Request, Store, Verdict, pending, undo_now};
+use ringwise_apply::{NotPutBack, Policy, Request, Store, Verdict, pending, undo_now};
 use ringwise_bench::result::State;
 use ringwise_discover::Options;
 use ringwise_knob::{Setting, Step, compare};
@@ -15,7 +15,7 @@ use ringwise_model::{DevId, Fact, Title};
 use ringwise_sys::Host;
 
 use crate::context::Event;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, left_text};
 
 /// For a guard to put back, channels and links included.
 const BOUND: Duration = Duration::from_secs(120);
@@ -23,6 +23,7 @@ const BOUND: Duration = Duration::from_secs(120);
 /// A state that can be switched to.
 #[derive(Debug)]
 pub struct Prepared {
+    /// As the results name it.
     pub state: State,
     /// The devices that the steps name, and the steps from the host as found; none: it is the host as found.
     pub plan: Option<(Vec<DevId>, Vec<Step>)>,
@@ -52,7 +53,7 @@ pub struct Switch<'a> {
     /// What the state that is in force is not, although it was asked for.
     pub(crate) doubts: Vec<String>,
     /// Where it could not be put back as it was.
-    not_back: Vec<String>,
+    not_back: Vec<NotPutBack>,
 }
 
 /// Not any state.
@@ -108,9 +109,8 @@ impl<'a> Switch<'a> {
             Verdict::Applied => self.transaction = o.trial.as_ref().and(o.transaction),
             Verdict::NothingToDo => {}
             verdict => {
-                let why = o.failed.map(|f| format!("{}: {}", f.meaning, f.words)).unwrap_or_default();
                 let put_back = verdict != Verdict::PutBackIncomplete;
-                return Err(Error::NotApplied { state: name.clone(), why, put_back });
+                return Err(Error::NotApplied { state: name.clone(), failure: o.failed.map(Box::new), put_back });
             }
         }
         let asked = |s: &Setting| s.address().map_or_else(|| s.value_text(), |a| format!("{a} {}", s.value_text()));
@@ -153,7 +153,7 @@ impl<'a> Switch<'a> {
         };
         self.transaction = None;
         if o.verdict == Verdict::PutBackIncomplete {
-            self.not_back.extend(o.put_back_incomplete.iter().map(|n| format!("{}: {}", n.was.value_text(), n.why)));
+            self.not_back.extend(o.put_back_incomplete);
             return Err(Error::PutBackIncomplete { transaction: id, left: self.not_back.clone() });
         }
         Ok(())
@@ -162,7 +162,7 @@ impl<'a> Switch<'a> {
     /// The end: as found, and looked at. What is not as it was, in words.
     pub(crate) fn restored(&mut self) -> Result<Vec<String>> {
         self.back("the measurement has ended")?;
-        let mut wrong = std::mem::take(&mut self.not_back);
+        let mut wrong: Vec<String> = std::mem::take(&mut self.not_back).iter().map(left_text).collect();
         if !self.start.is_empty() {
             let options = Options { skip_rivals: false, ..Options::all() };
             let now = ringwise_discover::snapshot(self.host, &options)?;

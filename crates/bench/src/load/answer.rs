@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use ringwise_sys::load::room_for_files;
 
+use crate::error::LoadError;
 use crate::load::packet::{self, ANSWER, OPENING, REQUEST, WARM_REQUEST};
 use crate::load::service::{Asked, Bound, LOOK, Service, Worker, start};
 use crate::side::{Answer, Taken};
@@ -21,7 +22,7 @@ const IN_A_ROW: usize = 64;
 /// One socket and thread each. A delay puts off each answer by itself: it makes no queue.
 ///
 /// Err: refused, or a socket, a thread or its CPU is not to be had, with errno.
-pub fn answer(a: &Answer) -> Result<Service, String> {
+pub fn answer(a: &Answer) -> Result<Service, LoadError> {
     let delay = Duration::from_micros(a.delay_us.into());
     start(&Asked { protocol: a.protocol, bind: a.bind, threads: a.threads, cpus: &a.cpus, delay }, work)
 }

@@ -3,81 +3,81 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use crate::error::{InvalidLoad, NotOneHost};
 use crate::side::{Group, Load, Pattern, Protocol};
 
 pub(super) const MOST_THREADS: u32 = 1024;
 pub(super) const MOST_FLOWS: u32 = 100_000;
 pub(super) const MOST_TIME: Duration = Duration::from_secs(3600);
+const MOST_BURST: u32 = 4096;
+const MOST_SKEW: f64 = 10.0;
 
-/// Err: what was asked and what would be right.
-pub fn load(load: &Load) -> Result<(), String> {
+/// Err: what was asked and the bounds that hold.
+pub fn load(load: &Load) -> Result<(), InvalidLoad> {
     if load.time.is_zero() || load.time > MOST_TIME || load.warmup > MOST_TIME {
-        return Err(format!(
-            "{:?} after {:?} of warm-up: a load lasts up to one hour, and so may the warm-up",
-            load.time, load.warmup
-        ));
+        return Err(InvalidLoad::Time { time: load.time, warmup: load.warmup });
     }
     if load.groups.is_empty() {
-        return Err("a load without a group sends nothing".into());
+        return Err(InvalidLoad::NoGroup);
     }
     load.groups.iter().try_for_each(group)?;
     let threads: u64 = load.groups.iter().map(|g| u64::from(g.threads)).sum();
     if threads > u64::from(MOST_THREADS) {
-        return Err(format!("{threads} threads: at most {MOST_THREADS} in all"));
+        return Err(InvalidLoad::ThreadsInAll { found: threads, most: MOST_THREADS });
     }
     let flows: u64 = load.groups.iter().map(|g| u64::from(g.flows.max(g.threads))).sum();
     if flows > u64::from(MOST_FLOWS) {
-        return Err(format!("{flows} flows: at most {MOST_FLOWS} in all"));
+        return Err(InvalidLoad::FlowsInAll { found: flows, most: MOST_FLOWS });
     }
     Ok(())
 }
 
-fn group(g: &Group) -> Result<(), String> {
+fn group(g: &Group) -> Result<(), InvalidLoad> {
     threads(g.threads)?;
-    let (most, least) = match g.protocol {
-        Protocol::Udp => (65_507, 16),
-        Protocol::Tcp => (1 << 20, 1),
+    let (protocol, least, most) = match g.protocol {
+        Protocol::Udp => ("UDP", 16, 65_507),
+        Protocol::Tcp => ("TCP", 1, 1 << 20),
     };
     if !(least..=most).contains(&g.size_bytes) {
-        let name = if g.protocol == Protocol::Udp { "UDP" } else { "TCP" };
-        return Err(format!("{} bytes over {name}: {least} to {most} can be sent", g.size_bytes));
+        return Err(InvalidLoad::Size { found: g.size_bytes, protocol, least, most });
     }
     if let Pattern::Burst(n) = g.pattern
-        && !(1..=4096).contains(&n)
+        && !(1..=MOST_BURST).contains(&n)
     {
-        return Err(format!("{n} requests on the way for each flow: 1 to 4096"));
+        return Err(InvalidLoad::Burst { found: n, most: MOST_BURST });
     }
-    if !(0.0..=10.0).contains(&g.skew) {
-        return Err(format!("skew {}: 0 (all flows alike) to 10", g.skew));
+    if !(0.0..=MOST_SKEW).contains(&g.skew) {
+        return Err(InvalidLoad::Skew { found: g.skew, most: MOST_SKEW });
     }
     if let Some(rate) = g.per_s
         && !(rate > 0.0 && rate <= 1e9)
     {
-        return Err(format!("{rate} a second: above 0, up to 1,000,000,000; none for as much as can be had"));
+        return Err(InvalidLoad::Rate(rate));
     }
     if g.to.is_empty() {
-        return Err("no address to send to".into());
+        return Err(InvalidLoad::NoTarget);
     }
     g.to.iter().try_for_each(|to| target(*to))
 }
 
-pub(super) fn threads(n: u32) -> Result<(), String> {
-    if (1..=MOST_THREADS).contains(&n) { Ok(()) } else { Err(format!("{n} threads: 1 to {MOST_THREADS}")) }
+pub(super) fn threads(n: u32) -> Result<(), InvalidLoad> {
+    let most = MOST_THREADS;
+    if (1..=most).contains(&n) { Ok(()) } else { Err(InvalidLoad::Threads { found: n, most }) }
 }
 
 /// One host, and a port. (The broadcast address of a network is refused by the kernel: our sockets never ask for
 /// `SO_BROADCAST`.)
-pub(super) fn target(to: SocketAddr) -> Result<(), String> {
-    one_host(to.ip()).map_err(|why| format!("nothing is sent to {to}: {why}"))?;
-    if to.port() == 0 { Err(format!("nothing is sent to {to}: it has no port")) } else { Ok(()) }
+pub(super) fn target(to: SocketAddr) -> Result<(), InvalidLoad> {
+    one_host(to.ip()).map_err(|why| InvalidLoad::Target { to, why })?;
+    if to.port() == 0 { Err(InvalidLoad::NoPort(to)) } else { Ok(()) }
 }
 
 /// Neither all of them nor a group.
-pub fn one_host(ip: IpAddr) -> Result<(), String> {
+pub fn one_host(ip: IpAddr) -> Result<(), NotOneHost> {
     match ip.to_canonical() {
-        ip if ip.is_unspecified() => Err(format!("{ip} is every address; name one")),
-        ip if ip.is_multicast() => Err(format!("{ip} is a multicast group; name one host")),
-        IpAddr::V4(v4) if v4.is_broadcast() => Err(format!("{v4} is broadcast; name one host")),
+        ip if ip.is_unspecified() => Err(NotOneHost::EveryAddress(ip)),
+        ip if ip.is_multicast() => Err(NotOneHost::Multicast(ip)),
+        IpAddr::V4(v4) if v4.is_broadcast() => Err(NotOneHost::Broadcast(v4)),
         _ => Ok(()),
     }
 }
@@ -122,7 +122,7 @@ mod tests {
         for (words, change) in wrong {
             let mut l = good();
             change(&mut l);
-            let why = load(&l).unwrap_err();
+            let why = load(&l).unwrap_err().to_string();
             assert!(why.contains(words), "{why}");
         }
     }

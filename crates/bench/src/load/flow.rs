@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use crate::error::LoadError;
 use crate::load::packet;
-use crate::load::words;
 use crate::side::Protocol;
 
 /// In [`Waiting`]: it was answered, after one before it that was not.
@@ -103,12 +103,12 @@ pub(super) struct Flow {
 
 impl Flow {
     /// Err: which call failed, with errno.
-    pub(super) fn open(protocol: Protocol, to: SocketAddr, tag: u32, kind: u8, size: u32) -> Result<Self, String> {
+    pub(super) fn open(protocol: Protocol, to: SocketAddr, tag: u32, kind: u8, size: u32) -> Result<Self, LoadError> {
         let failed = |e: io::Error| match e.kind() {
             io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable | io::ErrorKind::WouldBlock => {
-                format!("connect to {to}: {}: no source port is left (net.ipv4.ip_local_port_range)", words(&e))
+                LoadError::NoSourcePort { to, error: e.into() }
             }
-            _ => format!("connect to {to}: {}", words(&e)),
+            _ => LoadError::Connect { to, error: e.into() },
         };
         let socket = match protocol {
             Protocol::Udp => {

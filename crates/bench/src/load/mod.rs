@@ -15,13 +15,11 @@ mod stream;
 mod tally;
 mod thread;
 
-use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use ringwise_model::words::plural;
-
+use crate::error::{LoadError, ThreadError};
 use crate::result::{Counted, LoadResult, Unit};
 use crate::rng::Rng;
 use crate::side::{Group, Load, Pattern, Protocol, Taken};
@@ -36,23 +34,18 @@ pub use sink::sink;
 /// An answer later than this counts as lost; what is on the way at the end may still come within it.
 pub const LOST_AFTER: Duration = Duration::from_secs(2);
 
-/// The errno's name and meaning, or what else it is.
-pub fn words(e: &io::Error) -> String {
-    e.raw_os_error().map_or_else(|| e.to_string(), ringwise_sys::errno_text)
-}
-
 /// Runs all groups at the same time, warm-up first. Blocks until it is over or `stop` is set.
 ///
 /// Err: what was asked is refused; a socket, a thread or its CPU is not to be had (with errno); `stop`; or nothing at
 /// all got through and this was the first error.
-pub fn run(load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+pub fn run(load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, LoadError> {
     check::load(load)?;
     let sockets: u64 = load.groups.iter().map(|g| u64::from(g.flows.max(g.threads)) + u64::from(g.threads)).sum();
     // What else this process may have open, or open meanwhile.
-    ringwise_sys::load::room_for_files(sockets + 256).map_err(|e| e.to_string())?;
+    ringwise_sys::load::room_for_files(sockets + 256)?;
     let mut rng = Rng::new(load.seed ^ u64::from(std::process::id()));
     let tag = rng.next_u64() as u32;
-    let tallies = std::thread::scope(|scope| -> Result<Vec<Vec<Tally>>, String> {
+    let tallies = std::thread::scope(|scope| -> Result<Vec<Vec<Tally>>, LoadError> {
         let (ready, all_ready) = mpsc::channel();
         let mut started = Vec::new();
         for g in &load.groups {
@@ -62,14 +55,14 @@ pub fn run(load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
                 let ready = ready.clone();
                 let work = move || job.work(&ready, &wait, stop);
                 let builder = std::thread::Builder::new().name("load".into()).stack_size(256 << 10);
-                let handle = builder.spawn_scoped(scope, work).map_err(|e| format!("start a thread: {}", words(&e)))?;
+                let handle = builder.spawn_scoped(scope, work).map_err(ThreadError::not_started)?;
                 threads.push((go, handle));
             }
             started.push(threads);
         }
         drop(ready);
         for _ in 0..started.iter().map(Vec::len).sum() {
-            all_ready.recv().unwrap_or_else(|_| Err("a load thread ended before it began".into()))?;
+            all_ready.recv().map_err(|_| ThreadError::EndedEarly { thread: "load thread" })??;
         }
         // All begin together; those whose channel is dropped on an error above end at once.
         let start = Instant::now() + Duration::from_millis(2);
@@ -77,12 +70,12 @@ pub fn run(load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
             let _ = go.send(start);
         }
         let join = |(_, handle): (_, std::thread::ScopedJoinHandle<Tally>)| {
-            handle.join().map_err(|_| "a load thread broke off".to_string())
+            handle.join().map_err(|_| LoadError::ThreadPanicked)
         };
         started.into_iter().map(|threads| threads.into_iter().map(join).collect()).collect()
     })?;
     if stop.load(std::sync::atomic::Ordering::Relaxed) {
-        return Err("stopped before its time was over".into());
+        return Err(LoadError::Stopped);
     }
     load.groups.iter().zip(tallies).map(|(g, t)| result(g, load.time, t)).collect()
 }
@@ -118,7 +111,7 @@ fn jobs(g: &Group, load: &Load, tag: u32, rng: &mut Rng) -> Vec<Job> {
         .collect()
 }
 
-fn result(g: &Group, time: Duration, tallies: Vec<Tally>) -> Result<LoadResult, String> {
+fn result(g: &Group, time: Duration, tallies: Vec<Tally>) -> Result<LoadResult, LoadError> {
     let mut all = Tally::default();
     let mut busiest = 0.0_f64;
     for t in &tallies {
@@ -128,7 +121,7 @@ fn result(g: &Group, time: Duration, tallies: Vec<Tally>) -> Result<LoadResult, 
     let one_way = g.pattern == Pattern::Send;
     let through = if one_way { all.sent + all.bytes } else { all.done + all.answered };
     if let (0, Some(first)) = (through, &all.first_error) {
-        return Err(format!("nothing got through: {first} ({})", plural(all.errors as usize, "time")));
+        return Err(LoadError::NothingThrough { first: Box::new(first.clone()), errors: all.errors });
     }
     let per_s = |n: u64| n as f64 / time.as_secs_f64();
     let size = f64::from(g.size_bytes);

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use ringwise_sys::load::{Poll, pin, receive_buffer, socket_drops, thread_cpu_time, timer_slack};
 
-use crate::load::{check, words};
+use crate::error::{LoadError, ThreadError};
+use crate::load::check;
 use crate::side::{Protocol, Taken};
 
 /// Looks at least that often whether it is to stop.
@@ -69,16 +70,16 @@ pub(super) struct Asked<'a> {
 }
 
 /// Err: refused, or a socket, a thread or its CPU is not to be had, with errno.
-pub(super) fn start(asked: &Asked, work: fn(Worker, &Bound) -> Taken) -> Result<Service, String> {
+pub(super) fn start(asked: &Asked, work: fn(Worker, &Bound) -> Taken) -> Result<Service, LoadError> {
     check::threads(asked.threads)?;
-    let ip = asked.bind.ok_or("no address to listen on: name that of the interface under test")?;
-    check::one_host(ip).map_err(|why| format!("not listening on {ip}: {why}"))?;
-    ringwise_sys::load::room_for_files(u64::from(asked.threads) * 2 + 256).map_err(|e| e.to_string())?;
+    let ip = asked.bind.ok_or(LoadError::NoBindAddress)?;
+    check::one_host(ip).map_err(|why| LoadError::BindAddress { ip, why })?;
+    ringwise_sys::load::room_for_files(u64::from(asked.threads) * 2 + 256)?;
     let stop = Arc::new(AtomicBool::new(false));
     let mut service = Service { at: Vec::new(), stop, threads: Vec::new() };
     let (ready, all_ready) = mpsc::channel();
     for i in 0..asked.threads as usize {
-        let failed = |e: io::Error| format!("listen on {ip}: {}", words(&e));
+        let failed = |e: io::Error| LoadError::Listen { ip, error: e.into() };
         let (bound, at) = listen(asked.protocol, ip).map_err(failed)?;
         service.at.push(at);
         let cpu = if asked.cpus.is_empty() { None } else { Some(asked.cpus[i % asked.cpus.len()]) };
@@ -101,11 +102,11 @@ pub(super) fn start(asked: &Asked, work: fn(Worker, &Bound) -> Taken) -> Result<
             }
         };
         let builder = std::thread::Builder::new().name("answer".into()).stack_size(256 << 10);
-        service.threads.push(builder.spawn(thread).map_err(|e| format!("start a thread: {}", words(&e)))?);
+        service.threads.push(builder.spawn(thread).map_err(ThreadError::not_started)?);
     }
     drop(ready);
     for _ in 0..asked.threads {
-        all_ready.recv().unwrap_or_else(|_| Err("a thread ended before it began".into()))?;
+        all_ready.recv().map_err(|_| ThreadError::EndedEarly { thread: "thread" })??;
     }
     Ok(service)
 }
@@ -127,19 +128,18 @@ fn listen(protocol: Protocol, ip: IpAddr) -> io::Result<(Bound, SocketAddr)> {
     }
 }
 
-fn prepare(bound: &Bound, cpu: Option<u32>) -> Result<Poll, String> {
-    let text = |e: ringwise_sys::Error| e.to_string();
+fn prepare(bound: &Bound, cpu: Option<u32>) -> ringwise_sys::Result<Poll> {
     if let Some(cpu) = cpu {
-        pin(cpu).map_err(text)?;
+        pin(cpu)?;
     }
-    timer_slack(1).map_err(text)?;
-    let poll = Poll::new().map_err(text)?;
+    timer_slack(1)?;
+    let poll = Poll::new()?;
     match bound {
         Bound::Udp(s) => {
-            receive_buffer(s, ROOM).map_err(text)?;
-            poll.add(s, 0, false).map_err(text)?;
+            receive_buffer(s, ROOM)?;
+            poll.add(s, 0, false)?;
         }
-        Bound::Tcp(s) => poll.add(s, 0, false).map_err(text)?,
+        Bound::Tcp(s) => poll.add(s, 0, false)?,
     }
     Ok(poll)
 }

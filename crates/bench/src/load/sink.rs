@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ringwise_sys::load::{AT_ONCE, receive_many, room_for_files};
 
+use crate::error::LoadError;
 use crate::load::packet::{self, HEAD, OPENING, WARM_UP};
 use crate::load::service::{Asked, Bound, LOOK, Service, Worker, start};
 use crate::side::{Sink, Taken};
@@ -17,7 +18,7 @@ const IN_A_ROW: usize = 64;
 /// One socket and thread each. Datagrams of our generator's warm-up are not counted; over TCP everything is.
 ///
 /// Err: refused, or a socket, a thread or its CPU is not to be had, with errno.
-pub fn sink(s: &Sink) -> Result<Service, String> {
+pub fn sink(s: &Sink) -> Result<Service, LoadError> {
     let asked = Asked { protocol: s.protocol, bind: s.bind, threads: s.threads, cpus: &s.cpus, delay: Duration::ZERO };
     start(&asked, work)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ringwise_model::words::plural;
 
+use crate::error::LoadError;
 use crate::hist::Hist;
 
 #[derive(Debug, Default)]
@@ -28,16 +29,16 @@ pub(super) struct Tally {
     /// Datagrams that were not answers to us.
     pub foreign: u64,
     pub errors: u64,
-    pub first_error: Option<String>,
+    pub first_error: Option<LoadError>,
     /// Of the thread within the stretch, without what it spent waiting for an intended time.
     pub cpu: Duration,
 }
 
 impl Tally {
-    pub(super) fn error(&mut self, what: &str, e: &std::io::Error) {
+    pub(super) fn error(&mut self, call: &'static str, e: &std::io::Error) {
         self.errors += 1;
         if self.first_error.is_none() {
-            self.first_error = Some(format!("{what}: {}", super::words(e)));
+            self.first_error = Some(LoadError::Call { call, error: e.into() });
         }
     }
 

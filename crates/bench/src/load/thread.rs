@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use ringwise_sys::load::{AT_ONCE, Poll, pin, receive_buffer, send_many, thread_cpu_time, timer_slack};
 
+use crate::error::LoadError;
 use crate::load::LOST_AFTER;
 use crate::load::choice::Choice;
 use crate::load::flow::{Flow, Socket};
@@ -58,7 +59,12 @@ pub(super) struct Job {
 
 impl Job {
     /// Opens everything, reports it, waits for the common start. `go` closed: it does not take place.
-    pub(super) fn work(self, ready: &Sender<Result<(), String>>, go: &Receiver<Instant>, stop: &AtomicBool) -> Tally {
+    pub(super) fn work(
+        self,
+        ready: &Sender<Result<(), LoadError>>,
+        go: &Receiver<Instant>,
+        stop: &AtomicBool,
+    ) -> Tally {
         let mut thread = match Thread::new(self) {
             Ok(t) => {
                 let _ = ready.send(Ok(()));
@@ -74,7 +80,7 @@ impl Job {
         thread.start = start;
         if let Err(e) = thread.run(stop) {
             thread.tally.errors += 1;
-            thread.tally.first_error.get_or_insert(e);
+            thread.tally.first_error.get_or_insert(e.into());
         }
         thread.tally
     }
@@ -115,31 +121,34 @@ pub(super) enum Sent {
 }
 
 impl Thread {
-    fn new(job: Job) -> Result<Self, String> {
+    fn new(job: Job) -> Result<Self, LoadError> {
         if let Some(cpu) = job.cpu {
-            pin(cpu).map_err(|e| e.to_string())?;
+            pin(cpu)?;
         }
-        timer_slack(1).map_err(|e| e.to_string())?;
+        timer_slack(1)?;
         let one_way = job.pattern == Pattern::Send;
-        let poll = Poll::new().map_err(|e| e.to_string())?;
+        let poll = Poll::new()?;
         let kind = if one_way { ONE_WAY } else { REQUEST };
         let mut flows = Vec::with_capacity(job.ranks.len());
         for rank in &job.ranks {
             let tag = job.tag.wrapping_add(rank.wrapping_mul(0x9e37_79b9));
-            let flow = Flow::open(job.protocol, job.to, tag, kind, job.size)
-                .map_err(|e| format!("flow {} of this thread's {}: {e}", flows.len() + 1, job.ranks.len()))?;
+            let (number, of) = (flows.len() + 1, job.ranks.len());
+            let flow = Flow::open(job.protocol, job.to, tag, kind, job.size).map_err(|e| LoadError::Flow {
+                number,
+                of,
+                error: Box::new(e),
+            })?;
             let key = flows.len() as u64;
             if let Socket::Udp(s) = &flow.socket
                 && job.ranks.len() <= FEW
                 && !one_way
             {
-                receive_buffer(s, ROOM).map_err(|e| e.to_string())?;
+                receive_buffer(s, ROOM)?;
             }
             match &flow.socket {
                 Socket::Udp(s) => poll.add(s, key, false),
                 Socket::Tcp(s) => poll.add(s, key, true),
-            }
-            .map_err(|e| e.to_string())?;
+            }?;
             flows.push(flow);
         }
         let depth = if let Pattern::Burst(n) = job.pattern { n as usize } else { 1 };
@@ -180,7 +189,7 @@ impl Thread {
     }
 
     /// Err: the kernel refused to wait.
-    fn run(&mut self, stop: &AtomicBool) -> Result<(), String> {
+    fn run(&mut self, stop: &AtomicBool) -> ringwise_sys::Result<()> {
         let grace = LOST_AFTER.as_nanos() as u64;
         let mut ready = Vec::new();
         let mut sweep = SWEEP;
@@ -204,7 +213,7 @@ impl Thread {
             let wait = if self.job.per_s.is_some() { self.send_due(now) } else { self.send_free(now) };
             // One way over UDP nothing comes but errors, which the next send tells.
             if !(wait.is_zero() && self.one_way && self.job.protocol == Protocol::Udp) {
-                self.poll.wait(wait, &mut ready).map_err(|e| e.to_string())?;
+                self.poll.wait(wait, &mut ready)?;
             }
             let idle = wait.is_zero() && ready.is_empty() && self.job.per_s.is_some() && slots == self.slots;
             for key in ready.drain(..) {

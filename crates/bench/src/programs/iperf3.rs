@@ -4,39 +4,40 @@ use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
 
-use crate::programs::{cpu, said, together};
+use crate::error::ProgramError;
+use crate::programs::{cpu, end, together};
 use crate::result::{Counted, LoadResult, Unit};
 use crate::side::{Group, Load, Pattern, Protocol};
 
 /// `-P` of iperf3 goes no further.
 const MOST_STREAMS: u32 = 128;
 
-pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
     let [g] = load.groups.as_slice() else {
-        return Err("iperf3 -s serves one test at a time: one group, or the built-in load".into());
+        return Err(ProgramError::Iperf3OneGroup);
     };
     check(g)?;
     let args = args(port, g, load.warmup.as_secs(), load.time.as_secs());
     let all = together("iperf3", &[args], load.warmup + load.time, stop)?;
-    let left = all.first().ok_or("iperf3 was not started")?;
+    let left = all.first().ok_or(ProgramError::Iperf3NotRun)?;
     // It tells errors in its report and ends well.
     match result(g, &left.output) {
-        Ok(r) if left.good => Ok(vec![r]),
-        Ok(_) => Err(format!("iperf3: {}", said(left))),
+        Ok(r) if left.good() => Ok(vec![r]),
+        Ok(_) => Err(ProgramError::Failed { name: "iperf3", end: end(left) }),
         Err(why) if left.errors.is_empty() => Err(why),
-        Err(why) => Err(format!("{why}; it said: {}", left.errors)),
+        Err(why) => Err(ProgramError::WithWords { error: Box::new(why), words: left.errors.clone() }),
     }
 }
 
-fn check(g: &Group) -> Result<(), String> {
+fn check(g: &Group) -> Result<(), ProgramError> {
     if g.pattern != Pattern::Send {
-        return Err("iperf3 has streams only: requests and responses need netperf or the built-in load".into());
+        return Err(ProgramError::Iperf3StreamsOnly);
     }
     if g.threads != 1 || g.to.len() != 1 {
-        return Err("iperf3 -s serves one client at a time: one thread with several flows, or the built-in load".into());
+        return Err(ProgramError::Iperf3OneClient);
     }
     if g.flows > MOST_STREAMS || g.skew > 0.0 {
-        return Err(format!("iperf3 has up to {MOST_STREAMS} flows, all alike: the built-in load has more"));
+        return Err(ProgramError::Iperf3Flows { most: MOST_STREAMS });
     }
     Ok(())
 }
@@ -96,18 +97,15 @@ struct Cpu {
 }
 
 /// Err: iperf3's own words, or a report that lacks what it should have.
-pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, String> {
-    let report: Report = serde_json::from_str(text).map_err(|e| {
-        let start: String = text.trim().chars().take(200).collect();
-        format!("iperf3's report was not understood: {e}: {start:?}")
-    })?;
+pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, ProgramError> {
+    let report: Report = serde_json::from_str(text)
+        .map_err(|e| ProgramError::Iperf3Report { error: e, start: text.trim().chars().take(200).collect() })?;
     if let Some(e) = report.error {
-        return Err(format!("iperf3: {e}"));
+        return Err(ProgramError::Iperf3Reported(e));
     }
     let end = report.end;
-    let need = |s: Option<Sum>, name: &str| {
-        s.filter(|s| s.seconds > 0.0).ok_or_else(|| format!("iperf3's report has no end.{name}"))
-    };
+    let need =
+        |s: Option<Sum>, name: &'static str| s.filter(|s| s.seconds > 0.0).ok_or(ProgramError::Iperf3NoMember(name));
     let cpu = end.cpu_utilization_percent.map(|c| c.host_total);
     let base = LoadResult {
         group: g.name.clone(),
@@ -122,7 +120,7 @@ pub(crate) fn result(g: &Group, text: &str) -> Result<LoadResult, String> {
     if g.protocol == Protocol::Udp {
         let sum = need(end.sum, "sum")?;
         let (Some(packets), Some(lost)) = (sum.packets, sum.lost_packets) else {
-            return Err("iperf3's report has no packets in end.sum".into());
+            return Err(ProgramError::Iperf3NoPackets);
         };
         let arrived = (packets - lost).max(0.0) / sum.seconds;
         return Ok(LoadResult {

@@ -5,14 +5,15 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::programs::{Left, cpu, said, together};
+use crate::error::ProgramError;
+use crate::programs::{Left, cpu, end, together};
 use crate::result::{Counted, Latency, LoadResult, Unit};
 use crate::side::{Group, Load, Pattern, Protocol};
 
 const SELECTORS: &str = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME,MEAN_LATENCY,STDDEV_LATENCY,P50_LATENCY,\
 P90_LATENCY,P99_LATENCY,MAX_LATENCY,LOCAL_CPU_UTIL,REMOTE_CPU_UTIL";
 
-pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, String> {
+pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadResult>, ProgramError> {
     for g in &load.groups {
         check(g)?;
     }
@@ -25,25 +26,29 @@ pub(crate) fn run(port: u16, load: &Load, stop: &AtomicBool) -> Result<Vec<LoadR
     for g in &load.groups {
         let (own, rest) = texts.split_at((g.threads as usize).min(texts.len()));
         texts = rest;
-        let seen = own.iter().map(|t| parse(t, g.pattern)).collect::<Result<Vec<Seen>, String>>()?;
+        let seen = own.iter().map(|t| parse(t, g.pattern)).collect::<Result<Vec<Seen>, ProgramError>>()?;
         out.push(result(g, &seen));
     }
     Ok(out)
 }
 
-fn left(all: &[Left]) -> Result<Vec<String>, String> {
-    all.iter().map(|l| if l.good { Ok(l.output.clone()) } else { Err(format!("netperf: {}", said(l))) }).collect()
+fn left(all: &[Left]) -> Result<Vec<String>, ProgramError> {
+    let one = |l: &Left| match l.good() {
+        true => Ok(l.output.clone()),
+        false => Err(ProgramError::Failed { name: "netperf", end: end(l) }),
+    };
+    all.iter().map(one).collect()
 }
 
-fn check(g: &Group) -> Result<(), String> {
+fn check(g: &Group) -> Result<(), ProgramError> {
     if g.per_s.is_some() {
-        return Err("netperf sends as fast as it is answered: a rate needs the built-in load".into());
+        return Err(ProgramError::NetperfRate);
     }
     if g.flows > g.threads || g.skew > 0.0 {
-        return Err("netperf has one flow a thread: more, and skewed ones, need the built-in load".into());
+        return Err(ProgramError::NetperfFlows);
     }
     if (g.pattern, g.protocol) == (Pattern::Send, Protocol::Udp) {
-        return Err("UDP one way is not driven by netperf here: take iperf3 or the built-in load".into());
+        return Err(ProgramError::NetperfUdpOneWay);
     }
     Ok(())
 }
@@ -91,22 +96,23 @@ pub(crate) struct Seen {
 }
 
 /// Err: a selector is missing, or is not in the unit that was asked for.
-pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, String> {
+pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, ProgramError> {
     let find = |name: &str| {
         let mut values = text.lines().filter_map(|l| l.trim().split_once('=')).filter(|(n, _)| *n == name);
         values.next().map(|(_, v)| v.trim()).ok_or_else(|| {
-            let start: String = text.trim().chars().take(200).collect();
-            format!("netperf told no {name}: {start:?}")
+            let output = text.trim().chars().take(200).collect();
+            ProgramError::NoSelector { selector: name.into(), output }
         })
     };
     let number = |name: &str| {
         let v = find(name)?;
-        v.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| format!("netperf: {name}={v} is no number"))
+        let number = v.parse::<f64>().ok().filter(|v| v.is_finite());
+        number.ok_or_else(|| ProgramError::NotANumber { selector: name.into(), found: v.into() })
     };
-    let (unit, factor) = if pattern == Pattern::Send { ("10^6bits/s", 1e6) } else { ("Trans/s", 1.0) };
+    let (expected, factor) = if pattern == Pattern::Send { ("10^6bits/s", 1e6) } else { ("Trans/s", 1.0) };
     let units = find("THROUGHPUT_UNITS")?;
-    if units != unit {
-        return Err(format!("netperf tells its rate in {units}, not in {unit}"));
+    if units != expected {
+        return Err(ProgramError::Unit { found: units.into(), expected });
     }
     let latency = if pattern == Pattern::Send {
         None
@@ -114,9 +120,10 @@ pub(crate) fn parse(text: &str, pattern: Pattern) -> Result<Seen, String> {
         let mut l = [0.0; 6];
         let names = ["MEAN", "STDDEV", "P50", "P90", "P99", "MAX"];
         for (to, name) in l.iter_mut().zip(names) {
-            *to = number(&format!("{name}_LATENCY"))?;
+            let selector = format!("{name}_LATENCY");
+            *to = number(&selector)?;
             if *to < 0.0 {
-                return Err(format!("netperf: {name}_LATENCY={to}: it was not measured (is it 2.6 or newer?)"));
+                return Err(ProgramError::NotMeasured { selector, found: *to });
             }
         }
         Some(l)

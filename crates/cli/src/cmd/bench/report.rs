@@ -19,7 +19,7 @@ pub(super) fn run(a: &BenchReportArgs, common: &Common) -> Result<Status> {
     for path in &a.files {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|e| Fail::error(format!("{name}: {e}")))?;
-        let mut r = file::read(&name, &text).map_err(Fail::error)?;
+        let mut r = file::read(&name, &text).map_err(|e| Fail::error(e.to_string()))?;
         if r.comparisons.is_empty() && r.end.is_none() {
             // Cut short before they were made.
             r.comparisons = compare::compare(&r.session, &r.trials);

@@ -22,7 +22,7 @@ pub(super) fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
         // The namespace is entered before there is a second thread.
         return match serve::serve_stdio(a.netns.as_deref(), &stop) {
             Ok(_) => Ok(Status::Ok),
-            Err(why) => Err(Fail::error(why)),
+            Err(e) => Err(Fail::error(e.to_string())),
         };
     }
     if let Some(name) = &a.netns {
@@ -61,6 +61,7 @@ pub(super) fn run(a: &ServeArgs, common: &Common) -> Result<Status> {
         }
     };
     let allowed = Allowed { targets: a.allow_target.clone(), pktgen: a.allow_pktgen.clone() };
-    serve::serve(addr, secret.as_deref(), &allowed, &stop, &mut opened, &say).map_err(Fail::error)?;
+    let served = serve::serve(addr, secret.as_deref(), &allowed, &stop, &mut opened, &say);
+    served.map_err(|e| Fail::error(e.to_string()))?;
     Ok(Status::Ok)
 }

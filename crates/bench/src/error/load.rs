@@ -1,0 +1,188 @@
+//! What is wrong with a load, and why the built-in generator failed.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use ringwise_model::words::plural;
+
+use crate::error::{SystemError, ThreadError};
+
+/// An address that is not that of one host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotOneHost {
+    /// The wildcard of its family.
+    #[error("{0} is every address; name one")]
+    EveryAddress(IpAddr),
+    /// A multicast group.
+    #[error("{0} is a multicast group; name one host")]
+    Multicast(IpAddr),
+    /// The limited broadcast address.
+    #[error("{0} is broadcast; name one host")]
+    Broadcast(Ipv4Addr),
+}
+
+/// What was asked of a load and is not done, with the bounds that hold.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum InvalidLoad {
+    /// It would not end, or not begin.
+    #[error("{time:?} after {warmup:?} of warm-up: a load lasts up to one hour, and so may the warm-up")]
+    Time {
+        /// Measured time that was asked for.
+        time: Duration,
+        /// Warm-up that was asked for.
+        warmup: Duration,
+    },
+    /// It has no group.
+    #[error("a load without a group sends nothing")]
+    NoGroup,
+    /// Threads of one group, or of one end that answers.
+    #[error("{found} threads: 1 to {most}")]
+    Threads {
+        /// What was asked for.
+        found: u32,
+        /// The highest number that is allowed.
+        most: u32,
+    },
+    /// Threads of all groups together.
+    #[error("{found} threads: at most {most} in all")]
+    ThreadsInAll {
+        /// What was asked for.
+        found: u64,
+        /// The highest number that is allowed.
+        most: u32,
+    },
+    /// Flows of all groups together.
+    #[error("{found} flows: at most {most} in all")]
+    FlowsInAll {
+        /// What was asked for.
+        found: u64,
+        /// The highest number that is allowed.
+        most: u32,
+    },
+    /// Payload bytes of one message.
+    #[error("{found} bytes over {protocol}: {least} to {most} can be sent")]
+    Size {
+        /// What was asked for.
+        found: u32,
+        /// `UDP` or `TCP`.
+        protocol: &'static str,
+        /// The lowest number that the protocol allows.
+        least: u32,
+        /// The highest number that the protocol allows.
+        most: u32,
+    },
+    /// Requests of a burst.
+    #[error("{found} requests on the way for each flow: 1 to {most}")]
+    Burst {
+        /// What was asked for.
+        found: u32,
+        /// The highest number that is allowed.
+        most: u32,
+    },
+    /// Zipf's exponent.
+    #[error("skew {found}: 0 (all flows alike) to {most}")]
+    Skew {
+        /// What was asked for.
+        found: f64,
+        /// The highest exponent that is allowed.
+        most: f64,
+    },
+    /// Messages a second.
+    #[error("{0} a second: above 0, up to 1,000,000,000; none for as much as can be had")]
+    Rate(f64),
+    /// No address to send to.
+    #[error("no address to send to")]
+    NoTarget,
+    /// An address that reaches more than one host.
+    #[error("nothing is sent to {to}: {why}")]
+    Target {
+        /// What was asked for.
+        to: SocketAddr,
+        /// What it is instead.
+        why: NotOneHost,
+    },
+    /// Port 0.
+    #[error("nothing is sent to {0}: it has no port")]
+    NoPort(SocketAddr),
+}
+
+/// Why a load, or what answers or counts it, failed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LoadError {
+    /// Refused before anything was opened.
+    #[error(transparent)]
+    Invalid(#[from] InvalidLoad),
+    /// The end that answers was not given an address.
+    #[error("no address to listen on: name that of the interface under test")]
+    NoBindAddress,
+    /// The end that answers was given an address that is not that of one host.
+    #[error("not listening on {ip}: {why}")]
+    BindAddress {
+        /// What was asked for.
+        ip: IpAddr,
+        /// What it is instead.
+        why: NotOneHost,
+    },
+    /// A socket of the end that answers.
+    #[error("listen on {ip}: {error}")]
+    Listen {
+        /// Where it should listen.
+        ip: IpAddr,
+        /// The kernel's error.
+        error: SystemError,
+    },
+    /// A limit, a CPU, a timer or a buffer that the kernel refused.
+    #[error(transparent)]
+    Sys(#[from] ringwise_sys::Error),
+    /// A thread that is not there.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
+    /// A load thread panicked.
+    #[error("a load thread broke off")]
+    ThreadPanicked,
+    /// A socket of a flow.
+    #[error("connect to {to}: {error}")]
+    Connect {
+        /// Where the flow goes.
+        to: SocketAddr,
+        /// The kernel's error.
+        error: SystemError,
+    },
+    /// The same, because every source port is taken.
+    #[error("connect to {to}: {error}: no source port is left (net.ipv4.ip_local_port_range)")]
+    NoSourcePort {
+        /// Where the flow goes.
+        to: SocketAddr,
+        /// The kernel's error.
+        error: SystemError,
+    },
+    /// Which of a thread's flows could not be opened.
+    #[error("flow {number} of this thread's {of}: {error}")]
+    Flow {
+        /// Counted from 1.
+        number: usize,
+        /// Flows of the thread.
+        of: usize,
+        /// Why it could not.
+        error: Box<LoadError>,
+    },
+    /// A call on an open socket.
+    #[error("{call}: {error}")]
+    Call {
+        /// `send`, `sendmmsg`, `receive`.
+        call: &'static str,
+        /// The kernel's error.
+        error: SystemError,
+    },
+    /// Calls failed, and none succeeded.
+    #[error("nothing got through: {first} ({})", plural(*.errors as usize, "time"))]
+    NothingThrough {
+        /// The first call that failed.
+        first: Box<LoadError>,
+        /// How many failed.
+        errors: u64,
+    },
+    /// By [`crate::side::Request::Stop`].
+    #[error("stopped before its time was over")]
+    Stopped,
+}

@@ -1,0 +1,213 @@
+//! What is wrong with a request to the kernel's packet generator, and how it failed.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::error::{HostError, SystemError};
+
+/// What is wrong with one port of a request.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PortFault {
+    /// The destination of the frames.
+    #[error("{0:?} is no unicast MAC address; right: that of the port that is to receive, as 52:54:00:00:00:01")]
+    Mac(String),
+    /// Length of the frames in bytes.
+    #[error("frames of {found} bytes; right: {least} to {most}, without FCS")]
+    FrameSize {
+        /// What was asked for.
+        found: u32,
+        /// The shortest frame.
+        least: u32,
+        /// The longest frame.
+        most: u32,
+    },
+    /// Packets a second.
+    #[error("{0} packets/s; right: 1 to 1e9")]
+    Rate(f64),
+    /// How often each frame is sent.
+    #[error("each frame {found} times; right: 1 to {most}")]
+    Copies {
+        /// What was asked for.
+        found: u32,
+        /// The highest number.
+        most: u32,
+    },
+    /// Addresses that are not IPv4.
+    #[error("{what} {first} to {last}: only IPv4 is sent")]
+    NotIpv4 {
+        /// `sources` or `destinations`.
+        what: &'static str,
+        /// First address of the range.
+        first: IpAddr,
+        /// Last address of the range.
+        last: IpAddr,
+    },
+    /// A range of addresses whose first one is above its last one.
+    #[error("{what} {first} to {last}: backwards")]
+    AddressesBackwards {
+        /// `sources` or `destinations`.
+        what: &'static str,
+        /// First address of the range.
+        first: IpAddr,
+        /// Last address of the range.
+        last: IpAddr,
+    },
+    /// A range of addresses with a group in it.
+    #[error("{what} {first} to {last}: unicast addresses only")]
+    NotUnicast {
+        /// `sources` or `destinations`.
+        what: &'static str,
+        /// First address of the range.
+        first: IpAddr,
+        /// Last address of the range.
+        last: IpAddr,
+    },
+    /// A range of UDP ports whose first one is above its last one.
+    #[error("source ports {0} to {1}: backwards")]
+    PortsBackwards(u16, u16),
+}
+
+/// Why the kernel's packet generator did not send.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PktgenError {
+    /// A request without a port.
+    #[error("pktgen: no port to send from")]
+    NoPort,
+    /// Nothing is measured, or it would not end.
+    #[error("pktgen: {warmup:?} of warm-up and {time:?} behind it; right: up to {} s, and some behind the warm-up", .most.as_secs())]
+    Time {
+        /// Warm-up that was asked for.
+        warmup: Duration,
+        /// Measured time that was asked for.
+        time: Duration,
+        /// The longest time of both together.
+        most: Duration,
+    },
+    /// A text that no interface is called.
+    #[error("pktgen: {0:?} is no name of an interface")]
+    NotAName(String),
+    /// An interface that two ports name.
+    #[error("pktgen: {0} is named twice")]
+    NamedTwice(String),
+    /// A port that cannot be set up.
+    #[error("pktgen: {dev}: {fault}")]
+    Port {
+        /// Interface that should send.
+        dev: String,
+        /// What is wrong with it.
+        fault: PortFault,
+    },
+
+    /// The module is not loaded.
+    #[error(
+        "there is no /proc/net/pktgen: load the kernel's generator with `modprobe pktgen` (CONFIG_NET_PKTGEN), where the \
+         network namespace is already there or will be made later"
+    )]
+    NotLoaded,
+    /// Its directory cannot be read.
+    #[error("/proc/net/pktgen: {0}")]
+    Directory(SystemError),
+    /// One of its files cannot be read.
+    #[error("/proc/net/pktgen/{file}: {error}")]
+    Read {
+        /// Name of the file.
+        file: String,
+        /// The kernel's error.
+        error: SystemError,
+    },
+    /// The write of a command failed.
+    #[error(
+        "/proc/net/pktgen/{file}: {command:?}: {error}{}{}",
+        .result.as_ref().map_or(String::new(), |r| format!("; it says: {r}")),
+        hint(command, error)
+    )]
+    Write {
+        /// Name of the file.
+        file: String,
+        /// What was written.
+        command: String,
+        /// The kernel's error.
+        error: SystemError,
+        /// What pktgen reports of it, if that is of this command.
+        result: Option<String>,
+    },
+    /// The write succeeded, and pktgen reports that the command did not.
+    #[error("/proc/net/pktgen/{file}: {command:?}: it says: {result}")]
+    Refused {
+        /// Name of the file.
+        file: String,
+        /// What was written.
+        command: String,
+        /// What pktgen reports.
+        result: String,
+    },
+
+    /// Another program uses pktgen in this network namespace.
+    #[error(
+        "pktgen already sends from {dev} ({thread}), and that is not ours; `echo stop >/proc/net/pktgen/pgctrl` ends it"
+    )]
+    InUse {
+        /// The interface that sends.
+        dev: String,
+        /// The kernel thread that sends.
+        thread: String,
+    },
+    /// An interface stays with its thread.
+    #[error("pktgen does not let go of {dev} within {} s", .within.as_secs())]
+    NotReleased {
+        /// The interface.
+        dev: String,
+        /// How long it was waited for.
+        within: Duration,
+    },
+    /// No kernel thread of pktgen for a CPU.
+    #[error("pktgen has no thread for CPU {cpu}: it is offline, or came online later; there are {}", .threads.join(", "))]
+    NoThread {
+        /// The CPU that should send.
+        cpu: u32,
+        /// The kernel threads that there are.
+        threads: Vec<String>,
+    },
+    /// Our thread that writes `start` panicked.
+    #[error("the thread that starts pktgen has ended")]
+    StarterEnded,
+    /// Its file reports no run.
+    #[error("pktgen did not run: {}", .result.as_deref().unwrap_or("no result"))]
+    NoRun {
+        /// What pktgen reports instead.
+        result: Option<String>,
+    },
+    /// A port stopped before it was told to.
+    #[error("{dev}: pktgen ended by itself: is its link still there? It says: {result}")]
+    EndedByItself {
+        /// The interface.
+        dev: String,
+        /// What pktgen reports.
+        result: String,
+    },
+    /// A port does not start.
+    #[error("{dev}: pktgen does not begin within {} s", .within.as_secs())]
+    NotBegun {
+        /// The interface.
+        dev: String,
+        /// How long it was waited for.
+        within: Duration,
+    },
+    /// By [`crate::side::Request::Stop`].
+    #[error("stopped before it was sent")]
+    Stopped,
+    /// Counters of an interface.
+    #[error(transparent)]
+    Count(#[from] HostError),
+}
+
+/// What would help, where the kernel's words do not say it.
+fn hint(command: &str, error: &SystemError) -> &'static str {
+    let SystemError::Errno(errno) = error else { return "" };
+    // The kernel's own ENOTSUPP, 524, has no name outside it.
+    match (command.split(' ').next(), errno) {
+        (Some("clone_skb"), 524 | 95 | 22) => " (this interface cannot send one frame several times)",
+        (Some("add_device"), 19 | 22) => " (is the interface in this network namespace, and up?)",
+        _ => "",
+    }
+}

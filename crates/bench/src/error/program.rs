@@ -1,0 +1,223 @@
+//! What netperf and iperf3 cannot do, and how they failed.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use crate::error::{InvalidLoad, NotOneHost, SystemError};
+
+/// How a child ended, with the beginning of what it printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildEnd {
+    /// Its exit status, or why the kernel did not report one.
+    pub status: Result<ExitStatus, SystemError>,
+    /// Of its standard error, else of its output; empty where it printed nothing.
+    pub words: String,
+}
+
+impl fmt::Display for ChildEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.status {
+            Ok(status) => status.fmt(f)?,
+            Err(e) => e.fmt(f)?,
+        }
+        if self.words.is_empty() { Ok(()) } else { write!(f, ": {}", self.words) }
+    }
+}
+
+/// Why another program did not generate or answer a load.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// Not one of those that are driven here.
+    #[error("{0} is not driven here: netperf, netserver and iperf3 are")]
+    Unknown(String),
+    /// It is not installed.
+    #[error("{name} is not in PATH: {}; the built-in load needs neither", installation(name))]
+    Missing {
+        /// The program.
+        name: String,
+    },
+    /// The kernel did not start it.
+    #[error("{name}: {error}")]
+    NotStarted {
+        /// The program.
+        name: String,
+        /// The kernel's error.
+        error: SystemError,
+    },
+    /// The load itself is refused.
+    #[error(transparent)]
+    Invalid(#[from] InvalidLoad),
+    /// Neither program counts in parts of a second.
+    #[error("{program} takes whole seconds, not {warmup:?} and {time:?}")]
+    PartOfSecond {
+        /// The program.
+        program: String,
+        /// Warm-up that was asked for.
+        warmup: Duration,
+        /// Measured time that was asked for.
+        time: Duration,
+    },
+
+    /// The server was given an address that is not that of one host.
+    #[error("not listening on {ip}: {why}")]
+    BindAddress {
+        /// What was asked for.
+        ip: IpAddr,
+        /// What it is instead.
+        why: NotOneHost,
+    },
+    /// The port of the server is taken.
+    #[error("{name}: somebody listens on port {port} already (EADDRINUSE)")]
+    PortTaken {
+        /// The program.
+        name: String,
+        /// Of its control connection.
+        port: u16,
+    },
+    /// The server ended before it listened.
+    #[error("{name} ended: {end}")]
+    Ended {
+        /// The program.
+        name: String,
+        /// How.
+        end: ChildEnd,
+    },
+    /// The server runs and does not listen.
+    #[error("{name} does not listen on {at} after {within:?}: {end}")]
+    NotListening {
+        /// The program.
+        name: String,
+        /// Where it should.
+        at: SocketAddr,
+        /// How long it was waited for.
+        within: Duration,
+        /// What it printed until it was ended.
+        end: Box<ChildEnd>,
+    },
+    /// The server had ended before it was stopped.
+    #[error("{name} had ended by itself: {end}")]
+    EndedByItself {
+        /// The program.
+        name: String,
+        /// How.
+        end: ChildEnd,
+    },
+
+    /// By [`crate::side::Request::Stop`].
+    #[error("stopped before its time was over")]
+    Stopped,
+    /// A client runs on after its time.
+    #[error("{name} was not done {slack:?} after its time: {}", list(ends))]
+    Late {
+        /// The program.
+        name: String,
+        /// How long it was waited for after its time.
+        slack: Duration,
+        /// What each client printed until it was ended.
+        ends: Vec<ChildEnd>,
+    },
+    /// A client ended with an error.
+    #[error("{name}: {end}")]
+    Failed {
+        /// The program.
+        name: &'static str,
+        /// How.
+        end: ChildEnd,
+    },
+
+    /// netperf has no intended times.
+    #[error("netperf sends as fast as it is answered: a rate needs the built-in load")]
+    NetperfRate,
+    /// netperf has one socket a process.
+    #[error("netperf has one flow a thread: more, and skewed ones, need the built-in load")]
+    NetperfFlows,
+    /// netperf's UDP stream is not read here.
+    #[error("UDP one way is not driven by netperf here: take iperf3 or the built-in load")]
+    NetperfUdpOneWay,
+    /// A line that netperf should have printed.
+    #[error("netperf told no {selector}: {output:?}")]
+    NoSelector {
+        /// Name of the output selector.
+        selector: String,
+        /// Beginning of what it printed instead.
+        output: String,
+    },
+    /// A value that should be a number.
+    #[error("netperf: {selector}={found} is no number")]
+    NotANumber {
+        /// Name of the output selector.
+        selector: String,
+        /// Its value.
+        found: String,
+    },
+    /// A latency that netperf reports as negative.
+    #[error("netperf: {selector}={found}: it was not measured (is it 2.6 or newer?)")]
+    NotMeasured {
+        /// Name of the output selector.
+        selector: String,
+        /// Its value, in microseconds.
+        found: f64,
+    },
+    /// A rate in another unit than the one that was asked for.
+    #[error("netperf tells its rate in {found}, not in {expected}")]
+    Unit {
+        /// The unit that it reports.
+        found: String,
+        /// The unit that was asked for.
+        expected: &'static str,
+    },
+
+    /// iperf3 serves one test at a time.
+    #[error("iperf3 -s serves one test at a time: one group, or the built-in load")]
+    Iperf3OneGroup,
+    /// iperf3 has no requests and responses.
+    #[error("iperf3 has streams only: requests and responses need netperf or the built-in load")]
+    Iperf3StreamsOnly,
+    /// iperf3 serves one client at a time.
+    #[error("iperf3 -s serves one client at a time: one thread with several flows, or the built-in load")]
+    Iperf3OneClient,
+    /// iperf3's parallel streams.
+    #[error("iperf3 has up to {most} flows, all alike: the built-in load has more")]
+    Iperf3Flows {
+        /// The highest number that it takes.
+        most: u32,
+    },
+    /// There is no client whose report could be read.
+    #[error("iperf3 was not started")]
+    Iperf3NotRun,
+    /// The error that iperf3 writes into its report.
+    #[error("iperf3: {0}")]
+    Iperf3Reported(String),
+    /// A report that is not JSON of the expected shape.
+    #[error("iperf3's report was not understood: {error}: {start:?}")]
+    Iperf3Report {
+        /// What the JSON parser found.
+        error: serde_json::Error,
+        /// Beginning of the report.
+        start: String,
+    },
+    /// A member that the report should have.
+    #[error("iperf3's report has no end.{0}")]
+    Iperf3NoMember(&'static str),
+    /// Counts of datagrams that the report should have.
+    #[error("iperf3's report has no packets in end.sum")]
+    Iperf3NoPackets,
+    /// The error of a report, with what the program printed beside it.
+    #[error("{error}; it said: {words}")]
+    WithWords {
+        /// What is wrong with the report.
+        error: Box<ProgramError>,
+        /// The program's standard error.
+        words: String,
+    },
+}
+
+fn installation(name: &str) -> &'static str {
+    if name == "iperf3" { "apt install iperf3" } else { "apt install netperf (Debian: in non-free)" }
+}
+
+fn list(ends: &[ChildEnd]) -> String {
+    ends.iter().map(ChildEnd::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,79 @@
+//! The whole of what can go wrong with a request.
+
+use std::fmt;
+
+use ringwise_kfmt::ParseError;
+
+use crate::error::{LoadError, PktgenError, ProgramError, ThreadError};
+
+/// Why the interfaces of this host could not be listed or counted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// The kernel refused the request.
+    #[error(transparent)]
+    Sys(#[from] ringwise_sys::Error),
+    /// The kernel's reply is not of the expected form.
+    #[error(transparent)]
+    Format(#[from] ParseError),
+    /// The reply of the kernel is empty.
+    #[error("{dev}: no answer to RTM_GETLINK")]
+    NoAnswer {
+        /// The interface that was asked for.
+        dev: String,
+    },
+    /// The reply of the kernel lacks a counter.
+    #[error("{dev} does not tell {counter}")]
+    NoCounter {
+        /// The interface that was asked for.
+        dev: String,
+        /// The counter's name in `rtnl_link_stats64`.
+        counter: &'static str,
+    },
+}
+
+/// What an end is doing when it refuses another request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activity {
+    /// The built-in load is answered or counted.
+    Answering,
+    /// netserver or iperf3 serves.
+    Serving,
+    /// Packets are sent.
+    Loading,
+}
+
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Answering => "something answers or counts",
+            Self::Serving => "a program serves",
+            Self::Loading => "a load runs",
+        })
+    }
+}
+
+/// Why an end of a test did not do what it was asked. To the other process it goes as a text.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The built-in generator.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// netperf or iperf3.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// The kernel's packet generator.
+    #[error(transparent)]
+    Pktgen(#[from] PktgenError),
+    /// The interfaces of that host.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A thread for the request.
+    #[error(transparent)]
+    Thread(#[from] ThreadError),
+    /// It is one request at a time.
+    #[error("{0} here: stop that first")]
+    Busy(Activity),
+    /// A proof of a secret that nobody asked for.
+    #[error("a proof without a challenge")]
+    UnexpectedProof,
+}
