@@ -9,6 +9,7 @@ mod files;
 mod intent;
 #[cfg(test)]
 mod printed;
+mod value;
 mod watch;
 
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ pub use files::{
     SupportArgs,
 };
 pub use intent::{FarNodeArg, IntentArgs, SmtArg};
+pub(crate) use value::InvalidValue;
 pub use watch::WatchArgs;
 
 /// Tunes multi-queue network interfaces and proves that it helped
@@ -472,9 +474,9 @@ pub struct HoldArgs {
     pub command: Vec<std::ffi::OsString>,
 }
 
-fn cpus(text: &str) -> Result<CpuSet, String> {
-    let set: CpuSet = text.parse().map_err(|e: ringwise_model::cpuset::BadCpuList| e.to_string())?;
-    if set.is_empty() { Err("the list is empty (right would be e.g. 0-3,8)".into()) } else { Ok(set) }
+fn cpus(text: &str) -> Result<CpuSet, InvalidValue> {
+    let set: CpuSet = text.parse().map_err(InvalidValue::CpuList)?;
+    if set.is_empty() { Err(InvalidValue::NoCpu) } else { Ok(set) }
 }
 
 impl Format {

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use ringwise_bench::limits::Net;
 use ringwise_model::CpuSet;
 
-use super::{Format, Write};
+use super::{Format, InvalidValue, Write};
 
 /// Arguments of `bench`.
 #[derive(Debug, Clone, Args)]
@@ -391,8 +391,8 @@ pub struct BenchReportArgs {
 }
 
 /// `64`, `1k`, `64k`.
-fn bytes(text: &str) -> Result<u32, String> {
-    let bad = || format!("\"{text}\" is no size between 1 and 1M bytes (right would be e.g. 64 or 1k)");
+fn bytes(text: &str) -> Result<u32, InvalidValue> {
+    let bad = || InvalidValue::form(text, "size between 1 and 1M bytes (right would be e.g. 64 or 1k)");
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(d) => (d, 1024),
         None => match text.strip_suffix('M') {
@@ -405,7 +405,7 @@ fn bytes(text: &str) -> Result<u32, String> {
 }
 
 /// `20000`, `20k`, `1.5M`.
-fn rate(text: &str) -> Result<f64, String> {
+fn rate(text: &str) -> Result<f64, InvalidValue> {
     let (digits, factor) = match text.strip_suffix('k') {
         Some(d) => (d, 1e3),
         None => match text.strip_suffix('M') {
@@ -414,20 +414,20 @@ fn rate(text: &str) -> Result<f64, String> {
         },
     };
     let n = digits.parse::<f64>().ok().map(|n| n * factor).filter(|n| (1.0..=1e9).contains(n));
-    n.ok_or_else(|| format!("\"{text}\" is no rate between 1 and 1000M a second (right would be e.g. 20k)"))
+    n.ok_or_else(|| InvalidValue::form(text, "rate between 1 and 1000M a second (right would be e.g. 20k)"))
 }
 
-fn skew(text: &str) -> Result<f64, String> {
+fn skew(text: &str) -> Result<f64, InvalidValue> {
     let s = text.parse().ok().filter(|s: &f64| (0.0..=3.0).contains(s));
-    s.ok_or_else(|| format!("\"{text}\" is no exponent between 0 and 3"))
+    s.ok_or_else(|| InvalidValue::form(text, "exponent between 0 and 3"))
 }
 
-fn weight(text: &str) -> Result<f64, String> {
+fn weight(text: &str) -> Result<f64, InvalidValue> {
     let w = text.parse().ok().filter(|w: &f64| (0.0..=1.0).contains(w));
-    w.ok_or_else(|| format!("\"{text}\" is no weight between 0 (throughput alone) and 1 (latency alone)"))
+    w.ok_or_else(|| InvalidValue::form(text, "weight between 0 (throughput alone) and 1 (latency alone)"))
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+fn percent(text: &str) -> Result<f64, InvalidValue> {
     let p = text.trim_end_matches('%').parse().ok().filter(|p: &f64| (0.01..=100.0).contains(p));
-    p.ok_or_else(|| format!("\"{text}\" is no percentage between 0.01 and 100"))
+    p.ok_or_else(|| InvalidValue::form(text, "percentage between 0.01 and 100"))
 }

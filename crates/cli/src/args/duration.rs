@@ -2,26 +2,29 @@
 
 use std::time::Duration;
 
+use super::InvalidValue;
+
 /// `5s`, `500ms`, `1m`, `2h`; a bare number is seconds.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, InvalidValue> {
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let n: u64 = number.parse().map_err(|_| format!("\"{text}\" is no time (right would be e.g. 5s, 500ms, 1m)"))?;
+    let bad = |_| InvalidValue::form(text, "time (right would be e.g. 5s, 500ms, 1m)");
+    let n: u64 = number.parse().map_err(bad)?;
     let d = match unit {
         "ms" => Duration::from_millis(n),
         "" | "s" => Duration::from_secs(n),
         "m" => Duration::from_secs(n.saturating_mul(60)),
         "h" => Duration::from_secs(n.saturating_mul(3600)),
-        _ => return Err(format!("\"{unit}\" is no unit of time; there are ms, s, m and h")),
+        _ => return Err(InvalidValue::form(unit, "unit of time; there are ms, s, m and h")),
     };
     if d.is_zero() || d > Duration::from_secs(86_400) {
-        return Err(format!("{text} is not between 1ms and 24h"));
+        return Err(InvalidValue::OutOfRange { found: text.into(), least: "1ms", most: "24h" });
     }
     Ok(d)
 }
 
 /// The same, and `0` for none.
-pub(crate) fn duration_or_none(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration_or_none(text: &str) -> Result<Duration, InvalidValue> {
     if text == "0" { Ok(Duration::ZERO) } else { duration(text) }
 }
 

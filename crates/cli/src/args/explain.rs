@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Format, From};
+use super::{Format, From, InvalidValue};
 
 /// Arguments of `explain`.
 #[derive(Debug, Clone, Default, Args)]
@@ -62,7 +62,7 @@ pub struct ExplainArgs {
     pub format: Format,
 }
 
-fn ratio(text: &str) -> Result<f64, String> {
+fn ratio(text: &str) -> Result<f64, InvalidValue> {
     let r = text.parse().ok().filter(|r: &f64| (1.0..=100.0).contains(r));
-    r.ok_or_else(|| format!("\"{text}\" is no ratio of the fullest queue to the mean (right would be e.g. 1.05)"))
+    r.ok_or_else(|| InvalidValue::form(text, "ratio of the fullest queue to the mean (right would be e.g. 1.05)"))
 }

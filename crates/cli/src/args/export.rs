@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Format;
+use super::{Format, InvalidValue};
 
 /// Arguments of `export`.
 #[derive(Debug, Clone, Args)]
@@ -38,7 +38,7 @@ pub struct ExportArgs {
 }
 
 /// Zero: never.
-fn every(text: &str) -> Result<Duration, String> {
+fn every(text: &str) -> Result<Duration, InvalidValue> {
     if text == "never" { Ok(Duration::ZERO) } else { crate::args::duration(text) }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::Format;
+use super::{Format, InvalidValue};
 
 /// Arguments of `watch`.
 #[derive(Debug, Clone, Args)]
@@ -54,7 +54,7 @@ pub struct WatchArgs {
     pub speed: Option<f64>,
 }
 
-fn speed(text: &str) -> Result<f64, String> {
+fn speed(text: &str) -> Result<f64, InvalidValue> {
     let n = text.parse::<f64>().ok().filter(|n| (1.0 / 64.0..=1024.0).contains(n));
-    n.ok_or_else(|| "not a number from 0.015625 to 1024".to_string())
+    n.ok_or_else(|| InvalidValue::form(text, "number from 0.015625 to 1024"))
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::args::ApplyArgs;
+use crate::args::{ApplyArgs, InvalidValue};
 use crate::exit::{Fail, Result};
 use crate::source::Source;
 
@@ -12,11 +12,11 @@ use crate::source::Source;
 pub struct Expiry(pub Option<Duration>);
 
 /// `24h`, `7d`, `90m`, `never`.
-pub(crate) fn expiry(text: &str) -> std::result::Result<Expiry, String> {
+pub(crate) fn expiry(text: &str) -> std::result::Result<Expiry, InvalidValue> {
     if text == "never" {
         return Ok(Expiry(None));
     }
-    let bad = || format!("\"{text}\" is no time (right would be e.g. 90m, 24h, 7d or never)");
+    let bad = || InvalidValue::form(text, "time (right would be e.g. 90m, 24h, 7d or never)");
     let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(bad)?;
     let n: u64 = text[..split].parse().map_err(|_| bad())?;
     let unit = match &text[split..] {
