@@ -116,7 +116,7 @@ impl Tx<'_> {
             // Without a guard the trial would never end. A confirmation that came at this moment is undone as well.
             let renamed = decide(store, &lock.dir, id, Stage::Expired).is_ok();
             let (by, unix_time) = ("ringwise".to_string(), self.cx.host.unix_time());
-            let _ = self.journal.add(&Record::TrialOver { by, why: why.clone(), unix_time });
+            let _ = self.journal.add(&Record::TrialOver { by, why: why.to_string(), unix_time });
             self.put_back(match guard.lost() {
                 Lost::TookOver => took_over(),
                 Lost::Died => Failure { words: format!("the guard is gone: {why}"), ..guard_gone() },

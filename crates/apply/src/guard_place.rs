@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 use ringwise_sys::{guardian, trust};
 
+use crate::guard_error::{FileFault, GuardError, UnusableFiles};
+
 const EACH: Duration = Duration::from_millis(10);
 /// With the names of copies.
 const PREFIX: &str = "guard-";
@@ -43,28 +45,30 @@ pub(crate) enum Place {
     /// The installed program, or a copy that goes with the guard.
     File(PathBuf),
     /// Without a name; `why` no file would do.
-    Memory { file: File, why: String },
+    Memory { file: File, why: UnusableFiles },
 }
 
 impl Search<'_> {
     /// Errors: why there is none.
-    pub(crate) fn find(&self) -> Result<Place, String> {
+    pub(crate) fn find(&self) -> Result<Place, GuardError> {
         self.clean();
         let mut why = Vec::new();
         if !self.copies_only {
             match installed(self.program).and_then(|p| self.executes(&p).map(|()| p)) {
                 Ok(path) => return Ok(Place::File(path)),
-                Err(e) => why.push(format!("{}: {e}", self.program.display())),
+                Err(fault) => why.push((self.program.to_path_buf(), fault)),
             }
         }
         for path in self.copies() {
             match self.copy_to(&path).and_then(|()| self.executes(&path)) {
                 Ok(()) => return Ok(Place::File(path)),
-                Err(e) => why.push(format!("{}: {e}", path.display())),
+                Err(fault) => {
+                    let _ = fs::remove_file(&path); // half of it, or nothing
+                    why.push((path, fault));
+                }
             }
-            let _ = fs::remove_file(&path); // half of it, or nothing
         }
-        let why = why.join("; ");
+        let why = UnusableFiles(why);
         let in_memory = || -> io::Result<File> {
             let mut to = guardian::memory_file("ringwise-guard")?;
             io::copy(&mut File::open(self.program)?, &mut to)?;
@@ -72,7 +76,7 @@ impl Search<'_> {
         };
         match in_memory() {
             Ok(file) => Ok(Place::Memory { file, why }),
-            Err(e) => Err(format!("its program can be executed from no file ({why}) and not from memory ({e})")),
+            Err(memory) => Err(GuardError::NoProgram { files: why, memory }),
         }
     }
 
@@ -82,11 +86,11 @@ impl Search<'_> {
         std::iter::once(copy_path(self.dir, self.transaction)).chain(in_run).collect()
     }
 
-    fn copy_to(&self, path: &Path) -> Result<(), String> {
+    fn copy_to(&self, path: &Path) -> Result<(), FileFault> {
         if path.parent() == Some(self.run) {
-            DirBuilder::new().recursive(true).mode(0o755).create(self.run).map_err(|e| e.to_string())?;
+            DirBuilder::new().recursive(true).mode(0o755).create(self.run).map_err(FileFault::Copy)?;
             if let Some(why) = trust::others_write(self.run) {
-                return Err(why);
+                return Err(FileFault::OthersWrite(why));
             }
         }
         let copy = || -> io::Result<u64> {
@@ -95,31 +99,30 @@ impl Search<'_> {
             to.set_permissions(fs::Permissions::from_mode(0o700))?;
             io::copy(&mut from, &mut to)
         };
-        copy().map(|_| ()).map_err(|e| e.to_string())
+        copy().map(|_| ()).map_err(FileFault::Copy)
     }
 
     /// Executes it once: mount options alone do not tell whether that is allowed.
-    fn executes(&self, path: &Path) -> Result<(), String> {
+    fn executes(&self, path: &Path) -> Result<(), FileFault> {
         let left = self.end.saturating_duration_since(Instant::now());
         let end = Instant::now() + left / 4;
         let mut c = Command::new(path);
         c.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = spawn(&mut c).map_err(|e| {
-            let dir = path.parent().unwrap_or(path);
-            let noexec = if guardian::no_exec(dir).is_ok_and(|no| no) { ", which is mounted noexec" } else { "" };
-            format!("cannot be executed there{noexec}: {e}")
+        let mut child = spawn(&mut c).map_err(|error| {
+            let noexec = guardian::no_exec(path.parent().unwrap_or(path)).is_ok_and(|no| no);
+            FileFault::NotExecutable { noexec, error }
         })?;
         loop {
             match child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) => return Err(format!("executed as a test it ended with {status}")),
+                Ok(Some(status)) => return Err(FileFault::TestFailed(status)),
                 Ok(None) if Instant::now() < end => std::thread::sleep(EACH),
                 Ok(None) => {
                     let _ = child.kill();
                     let _ = child.wait();
-                    return Err(format!("executed as a test it did not end within {} s", (left / 4).as_secs_f32()));
+                    return Err(FileFault::TestTooLong(left / 4));
                 }
-                Err(e) => return Err(format!("executed as a test it cannot be waited for: {e}")),
+                Err(e) => return Err(FileFault::TestLost(e)),
             }
         }
     }
@@ -136,22 +139,21 @@ impl Search<'_> {
 /// The path of a program that stays where it is as long as the host runs.
 ///
 /// Errors: why this is none.
-fn installed(program: &Path) -> Result<PathBuf, String> {
-    let gone = |e: io::Error| format!("it was replaced or removed since it was started ({e})");
-    let at = |p: &Path| fs::metadata(p).map_err(|e| format!("{}: {e}", p.display()));
-    let running = at(program)?;
+fn installed(program: &Path) -> Result<PathBuf, FileFault> {
+    let gone = |e: io::Error| FileFault::Replaced { error: Some(e) };
+    let running = fs::metadata(program).map_err(|error| FileFault::Unread { path: program.into(), error })?;
     let path = program.canonicalize().map_err(gone)?;
     let there = fs::metadata(&path).map_err(gone)?;
     let id = |m: &Metadata| (m.dev(), m.ino());
     if id(&running) != id(&there) {
-        return Err("it was replaced since it was started".into());
+        return Err(FileFault::Replaced { error: None });
     }
     if let Some(why) = trust::others_write(&path) {
-        return Err(why);
+        return Err(FileFault::OthersWrite(why));
     }
     // Without these two nothing works any more; any other file system may be unmounted, or be reached over the network.
     let stays = ["/", "/usr"].iter().any(|p| fs::metadata(p).is_ok_and(|m| m.dev() == there.dev()));
-    if stays { Ok(path) } else { Err(format!("{} is neither on the file system of / nor of /usr", path.display())) }
+    if stays { Ok(path) } else { Err(FileFault::NotPermanent(path)) }
 }
 
 pub(crate) fn copy_path(dir: &Path, transaction: u64) -> PathBuf {
@@ -195,7 +197,7 @@ impl Place {
     }
 
     /// Why it cannot be started again.
-    pub(crate) fn only_once(&self) -> Option<&str> {
+    pub(crate) fn only_once(&self) -> Option<&UnusableFiles> {
         match self {
             Self::File(_) => None,
             Self::Memory { why, .. } => Some(why),

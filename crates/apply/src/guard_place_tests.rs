@@ -40,7 +40,7 @@ impl Drop for Here {
     }
 }
 
-fn file(place: Result<Place, String>) -> PathBuf {
+fn file(place: Result<Place, GuardError>) -> PathBuf {
     match place {
         Ok(Place::File(path)) => path,
         other => panic!("{other:?}"),
@@ -68,12 +68,12 @@ fn the_first_copy_that_can_be_executed_is_taken() {
 fn without_such_a_file_it_runs_from_memory_and_it_is_said_why() {
     let here = Here::new("memory", "case $0 in */state/* | */run/*) exit 126 ;; esac");
     let place = here.search(&here.program, true).find().unwrap();
-    let why = place.only_once().unwrap();
+    let why = place.only_once().unwrap().to_string();
     assert!(why.contains("state/guard-0007: executed as a test it ended with exit status: 126"), "{why}");
     assert!(why.contains("/run/guard-"), "{why}");
     assert!(place.path("self").starts_with("/proc/self/fd"));
     assert_eq!(here.copies(), Vec::<PathBuf>::new());
-    let e = here.search(Path::new("/nonesuch"), true).find().unwrap_err();
+    let e = here.search(Path::new("/nonesuch"), true).find().unwrap_err().to_string();
     assert!(e.contains("No such file") && e.contains("not from memory"), "{e}");
 }
 
@@ -84,7 +84,7 @@ fn a_program_that_does_not_end_is_not_taken() {
     // Which of the two places is left when the time is over depends on the machine; the first is not taken.
     match search.find() {
         Ok(Place::File(path)) => assert_eq!(path.parent(), Some(here.run.as_path())),
-        Ok(place) => assert!(place.only_once().unwrap().contains("did not end within"), "{place:?}"),
+        Ok(place) => assert!(place.only_once().unwrap().to_string().contains("did not end within"), "{place:?}"),
         Err(e) => panic!("{e}"),
     }
 }
@@ -108,7 +108,7 @@ fn a_program_that_is_installed_runs_from_where_it_is() {
 fn a_program_that_does_not_stay_is_copied() {
     let here = Here::new("goes", "exit 0");
     fs::set_permissions(&here.top, fs::Permissions::from_mode(0o777)).unwrap();
-    let e = installed(&here.program).unwrap_err();
+    let e = installed(&here.program).unwrap_err().to_string();
     assert!(e.contains("everybody may write"), "{e}");
     fs::set_permissions(&here.top, fs::Permissions::from_mode(0o755)).unwrap();
     // As /proc/self/exe after an upgrade: a link to a file that has no name any more.
@@ -117,6 +117,6 @@ fn a_program_that_does_not_stay_is_copied() {
     fs::rename(&here.program, here.top.join("old")).unwrap();
     fs::write(&here.program, "another version").unwrap();
     fs::remove_file(here.top.join("old")).unwrap();
-    let e = installed(&link).unwrap_err();
+    let e = installed(&link).unwrap_err().to_string();
     assert!(e.contains("replaced or removed since it was started"), "{e}");
 }

@@ -13,6 +13,7 @@
 //!            ── "done" or "trial" ──► "ok"                  or the end of the stream: dead
 //! ```
 
+use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use ringwise_sys::{guardian, local, proc, trust};
 
+use crate::guard_error::{GuardError, UnusableFiles};
 use crate::guard_place::{Place, Search, copy_path, spawn};
 use crate::guardian::{Seen, Watched};
 use crate::{Armed, Guardian, Halt, Job, Lost, OpenLock, Policy, SignOfLife};
@@ -96,9 +98,10 @@ impl Drop for Door {
 }
 
 impl Guardian for Process {
-    fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, String> {
+    fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, GuardError> {
         let end = Instant::now() + self.bound;
-        let dir = job.dir.canonicalize().map_err(|e| format!("{}: {e}", job.dir.display()))?;
+        let dir = job.dir.canonicalize();
+        let dir = dir.map_err(|error| GuardError::Directory { path: job.dir.into(), error })?;
         let search = Search {
             program: &self.program,
             copies_only: self.copies_only,
@@ -111,7 +114,7 @@ impl Guardian for Process {
         // A host on which the search took most of its time needs as much again to start it.
         let end = Instant::now() + self.bound;
         // Behind the search, which takes away what guards that were killed have left.
-        let door = Door::open(&dir, job.transaction).map_err(|e| format!("no socket: {e}"))?;
+        let door = Door::open(&dir, job.transaction).map_err(GuardError::Socket)?;
         let id = job.transaction.to_string();
         let mut args: Vec<String> = vec!["__guard".into(), "--transaction".into(), id];
         args.extend(["--socket".into(), door.name.clone()]);
@@ -122,10 +125,13 @@ impl Guardian for Process {
         if armed.is_err() {
             search.clean();
         }
-        let stream = armed.map_err(|e| match &note {
-            Some(n) => format!("{e} ({n})"),
-            None => e,
-        })?;
+        let (stream, note) = match (armed, note) {
+            (Ok(stream), note) => (stream, note.map(|n| n.to_string())),
+            (Err(error), Some(Note::WithoutSystemd(systemd))) => {
+                return Err(GuardError::BothWays { error: Box::new(error), systemd: Box::new(systemd) });
+            }
+            (Err(error), _) => return Err(error),
+        };
         let lines = Lines::new(stream);
         Ok(Box::new(Linked { lines, bound: self.bound, note, taken: false }))
     }
@@ -134,15 +140,15 @@ impl Guardian for Process {
 impl Process {
     /// By systemd where that is the first process and sees the state directory that we see; else by ourselves. With it
     /// what is worth a note.
-    fn launch(
+    fn launch<'p>(
         &self,
-        place: &Place,
+        place: &'p Place,
         args: &[String],
         listener: &UnixListener,
         dir: &Path,
         transaction: u64,
         end: Instant,
-    ) -> (Result<UnixStream, String>, Option<String>) {
+    ) -> (Result<UnixStream, GuardError>, Option<Note<'p>>) {
         let mut note = None;
         if Path::new("/run/systemd/system").is_dir() && guardian::shared_with_init(dir) {
             // systemd that does not answer leaves time for the other way.
@@ -150,20 +156,16 @@ impl Process {
             let me = std::process::id().to_string();
             let run = by_systemd(&place.path(&me), args, transaction, place.only_once().is_none());
             match run.and_then(|mut run| accept(listener, &is_ours, Some(&mut run), half)) {
-                Ok(stream) => {
-                    let once =
-                        |why| format!("the guard runs from memory, so it cannot be restarted if it is killed: {why}");
-                    return (Ok(stream), place.only_once().map(once));
-                }
-                Err(e) => note = Some(format!("the guard runs without systemd: {e}")),
+                Ok(stream) => return (Ok(stream), place.only_once().map(Note::FromMemory)),
+                Err(e) => note = Some(Note::WithoutSystemd(e)),
             }
         }
         let started = by_ourselves(&place.path("self"), args);
         (started.and_then(|()| accept(listener, &is_ours, None, end)), note)
     }
 
-    fn greet(&self, stream: UnixStream, job: &Job, end: Instant) -> Result<UnixStream, String> {
-        let talk = || -> io::Result<()> {
+    fn greet(&self, stream: UnixStream, job: &Job, end: Instant) -> Result<UnixStream, GuardError> {
+        let talk = || -> Result<(), GuardError> {
             let left = end.saturating_duration_since(Instant::now()).max(EACH);
             stream.set_nonblocking(false)?;
             stream.set_read_timeout(Some(left))?;
@@ -172,13 +174,32 @@ impl Process {
             guardian::send_fds(&stream, b"lock\n", &both)?;
             Lines::new(stream.try_clone()?).expect("armed")
         };
-        talk().map_err(|e| format!("it was started and does not answer: {e}"))?;
+        talk().map_err(|e| GuardError::Mute(Box::new(e)))?;
         Ok(stream)
     }
 }
 
-fn by_systemd(program: &Path, args: &[String], transaction: u64, again: bool) -> Result<Child, String> {
-    let run = SYSTEMD_RUN.iter().find(|p| Path::new(p).exists()).ok_or("there is no systemd-run")?;
+/// What is worth a note about a guard that was started.
+enum Note<'p> {
+    /// It cannot be started again; why no file would do.
+    FromMemory(&'p UnusableFiles),
+    /// systemd should have started it.
+    WithoutSystemd(GuardError),
+}
+
+impl fmt::Display for Note<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FromMemory(why) => {
+                write!(f, "the guard runs from memory, so it cannot be restarted if it is killed: {why}")
+            }
+            Self::WithoutSystemd(e) => write!(f, "the guard runs without systemd: {e}"),
+        }
+    }
+}
+
+fn by_systemd(program: &Path, args: &[String], transaction: u64, again: bool) -> Result<Child, GuardError> {
+    let run = SYSTEMD_RUN.iter().find(|p| Path::new(p).exists()).ok_or(GuardError::NoSystemdRun)?;
     let mut c = Command::new(run);
     c.args(["--quiet", "--collect", "--no-ask-password"]);
     c.arg(format!("--unit=ringwise-trial-{transaction}"));
@@ -195,18 +216,20 @@ fn by_systemd(program: &Path, args: &[String], transaction: u64, again: bool) ->
     }
     c.arg("--").arg(program).args(args);
     c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    c.spawn().map_err(|e| format!("{run}: {e}"))
+    c.spawn().map_err(|error| GuardError::NotStarted { program: run.into(), error })
 }
 
 /// A first process that leaves session, terminal and open files behind and starts the second, and is gone.
-fn by_ourselves(program: &Path, args: &[String]) -> Result<(), String> {
+fn by_ourselves(program: &Path, args: &[String]) -> Result<(), GuardError> {
     let mut c = Command::new(program);
     c.args(args).arg("--detach").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let out = spawn(&mut c).and_then(Child::wait_with_output).map_err(|e| format!("{}: {e}", program.display()))?;
+    let out = spawn(&mut c).and_then(Child::wait_with_output);
+    let out = out.map_err(|error| GuardError::NotStarted { program: program.into(), error })?;
     if out.status.success() {
         return Ok(());
     }
-    Err(format!("it ended with {}: {}", out.status, String::from_utf8_lossy(&out.stderr).trim()))
+    let words = String::from_utf8_lossy(&out.stderr).trim().to_string();
+    Err(GuardError::Ended { status: out.status, words })
 }
 
 /// Any user may find an abstract name; only our own is the guard.
@@ -220,7 +243,7 @@ fn accept(
     ours: &dyn Fn(&UnixStream) -> bool,
     mut starter: Option<&mut Child>,
     end: Instant,
-) -> Result<UnixStream, String> {
+) -> Result<UnixStream, GuardError> {
     let begin = Instant::now();
     let mut failed = None;
     let mut strangers = 0u64;
@@ -242,7 +265,7 @@ fn accept(
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => true,
             // It went away again before it was its turn.
             Err(e) if matches!(e.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => false,
-            Err(e) => return Err(format!("accept: {e}")),
+            Err(e) => return Err(GuardError::Accept(e)),
         };
         if let Some(f) = failed {
             return Err(f);
@@ -255,16 +278,14 @@ fn accept(
             if let Some(mut err) = c.stderr.take() {
                 let _ = err.read_to_string(&mut text); // its status alone says enough
             }
-            failed = Some(format!("systemd-run ended with {status}: {}", text.trim()));
+            failed = Some(GuardError::SystemdRun { status, words: text.trim().into() });
         }
         if Instant::now() >= end {
             if let Some(c) = starter {
                 let _ = c.kill();
                 let _ = c.wait();
             }
-            let others =
-                if strangers > 0 { format!(", and {strangers} connections of other users") } else { String::new() };
-            return Err(format!("it did not report within {:.0} s{others}", begin.elapsed().as_secs_f64()));
+            return Err(GuardError::NoReport { after: begin.elapsed(), others: strangers });
         }
         if idle {
             let _ = guardian::readable(&[listener.as_fd()], EACH); // accept tells what is wrong
@@ -308,11 +329,11 @@ impl Lines {
         }
     }
 
-    fn expect(&mut self, word: &str) -> io::Result<()> {
+    fn expect(&mut self, expected: &'static str) -> Result<(), GuardError> {
         match self.next()? {
-            Some(w) if w == word => Ok(()),
-            Some(w) => Err(io::Error::other(format!("it says \"{w}\" instead of \"{word}\""))),
-            None => Err(io::Error::other("it is gone")),
+            Some(found) if found == expected => Ok(()),
+            Some(found) => Err(GuardError::OtherWord { found, expected }),
+            None => Err(GuardError::Gone),
         }
     }
 }
@@ -327,18 +348,17 @@ struct Linked {
 }
 
 impl Linked {
-    fn say(&mut self, word: &str) -> io::Result<()> {
+    fn say(&mut self, word: &str) -> Result<(), GuardError> {
         self.lines.stream.set_read_timeout(Some(self.bound))?;
         (&*self.lines.stream).write_all(format!("{word}\n").as_bytes())?;
-        let heard = self.lines.next()?;
-        match heard.as_deref() {
-            Some("ok") => Ok(()),
-            Some("taken") => {
+        match self.lines.next()? {
+            Some(found) if found == "ok" => Ok(()),
+            Some(found) if found == "taken" => {
                 self.taken = true;
-                Err(io::Error::other("it has taken over"))
+                Err(GuardError::TakenOver)
             }
-            Some(w) => Err(io::Error::other(format!("it says \"{w}\" instead of \"ok\""))),
-            None => Err(io::Error::other("it is gone")),
+            Some(found) => Err(GuardError::OtherWord { found, expected: "ok" }),
+            None => Err(GuardError::Gone),
         }
     }
 }
@@ -350,20 +370,17 @@ impl Armed for Linked {
         !self.taken && self.lines.rest.is_empty() && quiet()
     }
 
-    fn begun(&mut self) -> Result<(), String> {
-        self.say("begun").map_err(|e| e.to_string())
+    fn begun(&mut self) -> Result<(), GuardError> {
+        self.say("begun")
     }
 
-    fn done(&mut self, on_trial: bool) -> Result<(), String> {
-        let mut talk = || -> io::Result<()> {
-            self.say(if on_trial { "trial" } else { "done" })?;
-            // Until it is gone it holds the lock.
-            if !on_trial && self.lines.more()? {
-                return Err(io::Error::other("it goes on talking"));
-            }
-            Ok(())
-        };
-        talk().map_err(|e| e.to_string())
+    fn done(&mut self, on_trial: bool) -> Result<(), GuardError> {
+        self.say(if on_trial { "trial" } else { "done" })?;
+        // Until it is gone it holds the lock.
+        if !on_trial && self.lines.more()? {
+            return Err(GuardError::NotEnded);
+        }
+        Ok(())
     }
 
     fn note(&self) -> Option<String> {

@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::guard_error::GuardError;
 use crate::store::OpenLock;
 use crate::takeover::{Halt, Lost, SignOfLife};
 
@@ -13,7 +14,7 @@ pub trait Guardian: Debug + Send + Sync {
     /// Starts a guard, which is armed when this returns.
     ///
     /// Errors: why no guard could be started.
-    fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, String>;
+    fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, GuardError>;
 }
 
 /// What a guard has to know.
@@ -33,9 +34,9 @@ pub trait Armed {
     /// Whether the guard is alive and has not taken over.
     fn is_there(&mut self) -> bool;
     /// The journal has its header on disk. When this returns the guard has read it, and the first write may follow.
-    fn begun(&mut self) -> Result<(), String>;
+    fn begun(&mut self) -> Result<(), GuardError>;
     /// The transaction has an end on disk. `on_trial`: the guard stays. Otherwise this waits for its end, for a limited time.
-    fn done(&mut self, on_trial: bool) -> Result<(), String>;
+    fn done(&mut self, on_trial: bool) -> Result<(), GuardError>;
     /// A sentence about the guard for the user, if there is one.
     fn note(&self) -> Option<String> {
         None

@@ -2,10 +2,11 @@
 //! steps build on is not there. It becomes part of the same transaction, with the same guard and one way back.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use ringwise_knob::{Address, IfRefused, Learned, Made, Setting, SettingMap, Step, goes_with_layout};
+use ringwise_model::words::with_causes;
 use ringwise_sys::Host;
 
 use crate::ledger::Ledger;
@@ -25,9 +26,43 @@ pub trait Planner: Debug + Send + Sync {
     /// From the host as it is now, read by `host` alone: its guard counts on signs of life. `learned`: what was refused or
     /// ignored in this run; `made`: what this run has made for groups of queues so far.
     ///
-    /// Errors: why there is no plan, in words for people.
-    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, String>;
+    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, NoPlan>;
 }
+
+/// Why there is no new plan.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum NoPlan {
+    /// The policy has no [`Planner`].
+    NoPlanner,
+    /// An interface has another name than at the beginning.
+    Renamed,
+    /// The host could not be read again.
+    Discover(ringwise_discover::Error),
+    /// The planner's own reason.
+    Planner(Box<dyn std::error::Error + Send + Sync>),
+    /// It would interrupt traffic at `address`, which the first plan did not.
+    Interrupts { address: Box<Address> },
+    /// A check before the first write refuses it.
+    Checks(Box<Error>),
+}
+
+impl fmt::Display for NoPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPlanner => f.write_str("no planner"),
+            Self::Renamed => f.write_str("an interface was renamed meanwhile"),
+            Self::Discover(e) => f.write_str(&with_causes(e)),
+            Self::Planner(e) => write!(f, "{e}"),
+            Self::Interrupts { address } => {
+                write!(f, "it would interrupt traffic ({address}), which the first one did not")
+            }
+            Self::Checks(e) => write!(f, "{e}"),
+        }
+    }
+}
+
+impl std::error::Error for NoPlan {}
 
 /// What a [`Planner`] returns.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -78,12 +113,12 @@ impl Tx<'_> {
         }
     }
 
-    /// Checked like the first one, before anything of it is written. Errors: in words.
-    fn new_plan(&mut self) -> Result<NewPlan, String> {
-        let Some(planner) = self.cx.policy.planner.clone() else { return Err("no planner".into()) };
+    /// Checked like the first one, before anything of it is written.
+    fn new_plan(&mut self) -> Result<NewPlan, NoPlan> {
+        let Some(planner) = self.cx.policy.planner.clone() else { return Err(NoPlan::NoPlanner) };
         let devices: Vec<_> = self.before.nics.iter().map(|n| n.dev.clone()).collect();
         if Names::new(&devices, &self.now).changed().next().is_some() {
-            return Err("an interface was renamed meanwhile".into());
+            return Err(NoPlan::Renamed);
         }
         let plan = planner.plan_again(self.cx.host, &self.learned, &self.made())?;
         let mut request = Request { steps: plan.steps, already: plan.already, ..Request::default() };
@@ -91,14 +126,14 @@ impl Tx<'_> {
         bond::order_steps(&self.now, &mut request.steps);
         let approved = self.replan.approved.get_or_insert_with(|| interrupting(&self.steps));
         if let Some(more) = interrupting(&request.steps).difference(approved).next() {
-            return Err(format!("it would interrupt traffic ({more}), which the first one did not"));
+            return Err(NoPlan::Interrupts { address: Box::new(more.clone()) });
         }
-        let words = |e: Error| e.to_string();
+        let refused = |e: Error| NoPlan::Checks(Box::new(e));
         let todo: Vec<Step> = request.steps.clone();
-        preflight(&self.now, &todo, &[]).map_err(words)?;
-        bond::check(&self.now, &todo).map_err(words)?;
-        control::check(&self.cx, &self.now, &todo).map_err(words)?;
-        lives::check(&self.cx, &self.now, &todo).map_err(words)?;
+        preflight(&self.now, &todo, &[]).map_err(refused)?;
+        bond::check(&self.now, &todo).map_err(refused)?;
+        control::check(&self.cx, &self.now, &todo).map_err(refused)?;
+        lives::check(&self.cx, &self.now, &todo).map_err(refused)?;
         Ok(NewPlan { steps: request.steps, already: request.already, unmet: plan.unmet })
     }
 

@@ -245,7 +245,7 @@ fn checked(cx: &Cx, request: &Request, kind: &Kind, now: &Snapshot) -> Result<Ve
 fn arm(cx: &Cx, lock: &Lock, transaction: u64) -> Result<Option<Box<dyn Armed>>, Error> {
     let Some(guardian) = &cx.policy.guard else { return Ok(None) };
     let job = Job { dir: &lock.dir, lock: lock.open(), transaction };
-    Ok(Some(guardian.arm(&job).map_err(|why| Refusal::NoGuard { why })?))
+    Ok(Some(guardian.arm(&job).map_err(|e| Refusal::NoGuard { why: e.to_string() })?))
 }
 
 /// Into the ledger of origins: what the steps touch, and what is only found right, which is wanted from now on too.

@@ -10,8 +10,9 @@
 //! The end then stands in the journal, and the file goes. Only the time since boot counts: a clock that is
 //! set does not move the deadline, and a reboot ends the trial together with the settings.
 
+use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringwise_sys::Clock;
@@ -82,6 +83,24 @@ impl Read {
     }
 }
 
+/// A journal that does not say that its transaction was confirmed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotNoted {
+    pub path: PathBuf,
+    /// None: not from the kernel.
+    pub errno: Option<i32>,
+    /// The text of the error.
+    pub words: String,
+}
+
+impl fmt::Display for NotNoted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.words)
+    }
+}
+
+impl std::error::Error for NotNoted {}
+
 /// What `confirm` did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmed {
@@ -90,7 +109,7 @@ pub enum Confirmed {
         /// Number of that transaction.
         transaction: u64,
         /// `Err`: why the journal could not be written.
-        noted: Result<(), String>,
+        noted: Result<(), NotNoted>,
     },
     /// Somebody has confirmed it before.
     Already {
@@ -167,8 +186,10 @@ pub fn confirm(
         let dir = j.path.parent().unwrap_or(Path::new("."));
         let fail = |source| Error::State { path: file(dir, transaction, Stage::Confirmed), source };
         if decide(store, dir, transaction, Stage::Confirmed).map_err(fail)? {
-            let record = Record::Confirmed { by: who.to_string(), unix_time: clock.unix_time() };
-            let noted = note(store, &j.path, &record).map_err(|e| format!("{}: {e}", j.path.display()));
+            let (path, record) =
+                (j.path.clone(), Record::Confirmed { by: who.to_string(), unix_time: clock.unix_time() });
+            let noted = note(store, &j.path, &record);
+            let noted = noted.map_err(|e| NotNoted { path, errno: e.raw_os_error(), words: e.to_string() });
             if noted.is_ok() {
                 Files::clear(dir, transaction);
             }

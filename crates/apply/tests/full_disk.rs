@@ -307,7 +307,7 @@ fn confirm_of_a_trial() {
                 is(&before, &sim, &what);
             }
             Ok(Confirmed::Kept { transaction: 1, noted: Err(why) }) => {
-                tells(&why, &dir, &what);
+                tells(&why.to_string(), &dir, &what);
                 assert_eq!(pending(&dir.store(), &applied.host).unwrap(), None, "{what}");
                 assert_eq!(here.acts(&sim, &dir.store()).unwrap(), None, "{what}");
                 is(&applied, &sim, &what);

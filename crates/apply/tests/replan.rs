@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::guards::Here;
 use crate::common::*;
-use ringwise_apply::{Event, NewPlan, Outcome, Planner, Policy, Request, Verdict};
+use ringwise_apply::{Event, NewPlan, NoPlan, Outcome, Planner, Policy, Request, Verdict};
 use ringwise_discover::Options;
 use ringwise_knob::{Address, Family, IfRefused, Learned, Made, Of, Setting, compare};
 use ringwise_model::errno::{EIO, EOPNOTSUPP};
@@ -48,7 +48,7 @@ fn already(plan: &Plan) -> Vec<Setting> {
 }
 
 impl Planner for Again {
-    fn plan_again(&self, _: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, String> {
+    fn plan_again(&self, _: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, NoPlan> {
         let hands = Hands { made: made.to_vec(), ..Hands::default() };
         let now = ringwise_discover::snapshot(&host(&self.sim), &Options::all()).unwrap();
         let plan = ringwise_plan::plan_around(&now, &self.intent, learned, &hands).unwrap();
@@ -176,7 +176,7 @@ fn what_the_user_named_is_not_replaced_by_another_plan() {
 struct Stubborn(Request, Mutex<u32>);
 
 impl Planner for Stubborn {
-    fn plan_again(&self, _: &Arc<dyn Host>, _: &[Learned], _: &[Made]) -> Result<NewPlan, String> {
+    fn plan_again(&self, _: &Arc<dyn Host>, _: &[Learned], _: &[Made]) -> Result<NewPlan, NoPlan> {
         *self.1.lock().unwrap() += 1;
         Ok(NewPlan { steps: self.0.steps.clone(), ..NewPlan::default() })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::common::lay::{Lay, policy};
 use crate::hosts;
-use ringwise_apply::{NewPlan, Planner, Policy, Verdict};
+use ringwise_apply::{NewPlan, NoPlan, Planner, Policy, Verdict};
 use ringwise_check::{GoalFrom, Input, Severity, judge};
 use ringwise_discover::Options;
 use ringwise_knob::{Learned, Made};
@@ -20,10 +20,10 @@ use ringwise_testkit::lane::everything;
 struct Again(Intent);
 
 impl Planner for Again {
-    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, String> {
-        let now = ringwise_discover::snapshot(host, &Options::all()).map_err(|e| e.to_string())?;
+    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, NoPlan> {
+        let now = ringwise_discover::snapshot(host, &Options::all()).map_err(NoPlan::Discover)?;
         let hands = Hands { made: made.to_vec(), ..Hands::default() };
-        let plan = plan_around(&now, &self.0, learned, &hands).map_err(|r| r.to_string())?;
+        let plan = plan_around(&now, &self.0, learned, &hands).map_err(|r| NoPlan::Planner(Box::new(r)))?;
         let holds = |t: &&ringwise_knob::Setting| !plan.steps.iter().any(|s| s.setting == **t);
         let already = plan.target.iter().filter(holds).cloned().collect();
         let unmet = plan.refused.iter().filter(|r| r.needed).filter_map(|r| r.address.clone()).collect();

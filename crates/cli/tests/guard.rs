@@ -400,13 +400,13 @@ fn where_no_guard_can_be_started_it_says_why() {
     let dir = Dir::new("none");
     let lock = dir.lock();
     let process = Process { program: "/nonesuch/ringwise".into(), run: dir.0.join("run"), ..Process::default() };
-    let e = process.arm(&job(&dir, &lock, None)).err().unwrap();
+    let e = process.arm(&job(&dir, &lock, None)).err().unwrap().to_string();
     assert!(e.contains("executed from no file") && e.contains("No such file"), "{e}");
     // It starts and does not do what a guard does.
     let bound = Duration::from_secs(2);
     let process =
         Process { program: "/bin/true".into(), copies_only: true, run: dir.0.join("run"), bound, ..Process::default() };
-    let e = process.arm(&job(&dir, &lock, None)).err().unwrap();
+    let e = process.arm(&job(&dir, &lock, None)).err().unwrap().to_string();
     assert!(e.contains("did not report"), "{e}");
     assert!(!dir.0.join("guard-0001").exists());
 }

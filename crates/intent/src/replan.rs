@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ringwise_apply::{NewPlan, Planner};
+use ringwise_apply::{NewPlan, NoPlan, Planner};
 use ringwise_discover::Options;
 use ringwise_knob::{IfRefused, Learned, Made, Setting, Step};
 use ringwise_model::Intent;
@@ -30,14 +30,14 @@ pub fn without_names(steps: &mut [Step]) {
 }
 
 impl Planner for Replanner {
-    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, String> {
-        let now =
-            ringwise_discover::snapshot(host, &self.options).map_err(|e| ringwise_model::words::with_causes(&e))?;
+    fn plan_again(&self, host: &Arc<dyn Host>, learned: &[Learned], made: &[Made]) -> Result<NewPlan, NoPlan> {
+        let now = ringwise_discover::snapshot(host, &self.options).map_err(NoPlan::Discover)?;
         let known: Vec<Learned> = self.learned.iter().chain(learned).cloned().collect();
         let mut hands = self.hands.clone();
         hands.made.retain(|m| made.iter().all(|new| new.address() != m.address()));
         hands.made.extend_from_slice(made);
-        let mut plan = ringwise_plan::plan_around(&now, &self.intent, &known, &hands).map_err(|r| r.to_string())?;
+        let mut plan =
+            ringwise_plan::plan_around(&now, &self.intent, &known, &hands).map_err(|r| NoPlan::Planner(Box::new(r)))?;
         if self.at_boot {
             without_names(&mut plan.steps);
         }

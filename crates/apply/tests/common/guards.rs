@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ringwise_apply::guard::guard;
-use ringwise_apply::{Armed, Error, Guardian, Job, Lost, OpenLock, Outcome, Policy, SignOfLife, Store};
+use ringwise_apply::{Armed, Error, GuardError, Guardian, Job, Lost, OpenLock, Outcome, Policy, SignOfLife, Store};
 use ringwise_sys::Clock;
 use ringwise_testkit::sim::Sim;
 
@@ -48,9 +48,9 @@ impl std::fmt::Debug for Here {
 struct End(Here);
 
 impl Guardian for Here {
-    fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, String> {
+    fn arm(&self, job: &Job) -> Result<Box<dyn Armed>, GuardError> {
         if self.refuses {
-            return Err("fork: EAGAIN (Resource temporarily unavailable)".into());
+            return Err(GuardError::Other("fork: EAGAIN (Resource temporarily unavailable)".into()));
         }
         let mut s = self.state.lock().unwrap();
         s.lock = Some(job.lock.try_clone().unwrap());
@@ -65,13 +65,13 @@ impl Armed for End {
         !s.gone && (!s.took_over || s.unheard)
     }
 
-    fn begun(&mut self) -> Result<(), String> {
+    fn begun(&mut self) -> Result<(), GuardError> {
         let mut s = self.0.state.lock().unwrap();
         s.begun += 1;
-        if s.gone { Err("it is gone".into()) } else { Ok(()) }
+        if s.gone { Err(GuardError::Gone) } else { Ok(()) }
     }
 
-    fn done(&mut self, on_trial: bool) -> Result<(), String> {
+    fn done(&mut self, on_trial: bool) -> Result<(), GuardError> {
         let mut s = self.0.state.lock().unwrap();
         s.done.push(on_trial);
         if let Some(sim) = s.kills_at_done.take() {
@@ -79,14 +79,14 @@ impl Armed for End {
             sim.kill();
         }
         if s.took_over {
-            return Err("it has taken over".into());
+            return Err(GuardError::TakenOver);
         }
         if !on_trial {
             s.lock = None;
         }
         if on_trial && self.0.dies_on_trial {
             s.lock = None;
-            return Err("it is gone".into());
+            return Err(GuardError::Gone);
         }
         Ok(())
     }

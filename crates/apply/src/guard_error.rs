@@ -1,0 +1,174 @@
+//! Why there is no guard, or one that does not answer any more.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// Why a file cannot be the program of the guard.
+#[derive(Debug)]
+pub enum FileFault {
+    /// It cannot be copied there.
+    Copy(io::Error),
+    /// What the kernel reports of a path on the way to it.
+    Unread { path: PathBuf, error: io::Error },
+    /// An upgrade has removed or replaced it. `error`: its path is gone, too.
+    Replaced { error: Option<io::Error> },
+    /// Other users could replace it; who and where is in the text.
+    OthersWrite(String),
+    /// Its file system may be unmounted while the guard waits.
+    NotPermanent(PathBuf),
+    /// `noexec`: the mount option is the reason.
+    NotExecutable { noexec: bool, error: io::Error },
+    /// Executed as a test, it failed.
+    TestFailed(ExitStatus),
+    /// Executed as a test, it did not end.
+    TestTooLong(Duration),
+    /// Executed as a test, it was lost.
+    TestLost(io::Error),
+}
+
+impl fmt::Display for FileFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Copy(e) => e.fmt(f),
+            Self::Unread { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::Replaced { error: Some(e) } => {
+                write!(f, "it was replaced or removed since it was started ({e})")
+            }
+            Self::Replaced { error: None } => f.write_str("it was replaced since it was started"),
+            Self::OthersWrite(why) => f.write_str(why),
+            Self::NotPermanent(path) => {
+                write!(f, "{} is neither on the file system of / nor of /usr", path.display())
+            }
+            Self::NotExecutable { noexec, error } => {
+                let option = if *noexec { ", which is mounted noexec" } else { "" };
+                write!(f, "cannot be executed there{option}: {error}")
+            }
+            Self::TestFailed(status) => write!(f, "executed as a test it ended with {status}"),
+            Self::TestTooLong(time) => {
+                write!(f, "executed as a test it did not end within {} s", time.as_secs_f32())
+            }
+            Self::TestLost(e) => write!(f, "executed as a test it cannot be waited for: {e}"),
+        }
+    }
+}
+
+impl std::error::Error for FileFault {}
+
+/// Files that were tried for the guard's program, in their order, and what is wrong with each.
+#[derive(Debug)]
+pub struct UnusableFiles(pub Vec<(PathBuf, FileFault)>);
+
+impl fmt::Display for UnusableFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (path, fault)) in self.0.iter().enumerate() {
+            write!(f, "{}{}: {fault}", if i > 0 { "; " } else { "" }, path.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a guard was not armed, or does not answer.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum GuardError {
+    /// The path of the state directory cannot be resolved.
+    Directory { path: PathBuf, error: io::Error },
+    /// Its program can be executed from nowhere.
+    NoProgram { files: UnusableFiles, memory: io::Error },
+    /// There is no socket for it to connect to.
+    Socket(io::Error),
+    /// The host has systemd without the program that starts a service.
+    NoSystemdRun,
+    /// A program was not started: the guard itself, or systemd-run.
+    NotStarted { program: PathBuf, error: io::Error },
+    /// The guard's first process ended without the second.
+    Ended { status: ExitStatus, words: String },
+    /// systemd started no service.
+    SystemdRun { status: ExitStatus, words: String },
+    /// No connection can be taken.
+    Accept(io::Error),
+    /// It did not connect. `others`: connections of other users meanwhile.
+    NoReport { after: Duration, others: u64 },
+    /// Started by ringwise itself, because systemd had failed before; both failed.
+    BothWays { error: Box<GuardError>, systemd: Box<GuardError> },
+    /// It connected, and did not answer.
+    Mute(Box<GuardError>),
+    /// The stream to it failed.
+    Stream(io::Error),
+    /// It says another word than the one that belongs there.
+    OtherWord { found: String, expected: &'static str },
+    /// It goes on talking where it should have ended.
+    NotEnded,
+    /// It has closed its end.
+    Gone,
+    /// It puts back already.
+    TakenOver,
+    /// Of a guard that is no process of ours: its own words.
+    Other(String),
+}
+
+impl fmt::Display for GuardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory { path, error } => write!(f, "{}: {error}", path.display()),
+            Self::NoProgram { files, memory } => {
+                write!(f, "its program can be executed from no file ({files}) and not from memory ({memory})")
+            }
+            Self::Socket(e) => write!(f, "no socket: {e}"),
+            Self::NoSystemdRun => f.write_str("there is no systemd-run"),
+            Self::NotStarted { program, error } => write!(f, "{}: {error}", program.display()),
+            Self::Ended { status, words } => write!(f, "it ended with {status}: {words}"),
+            Self::SystemdRun { status, words } => write!(f, "systemd-run ended with {status}: {words}"),
+            Self::Accept(e) => write!(f, "accept: {e}"),
+            Self::NoReport { after, others } => {
+                write!(f, "it did not report within {:.0} s", after.as_secs_f64())?;
+                if *others > 0 { write!(f, ", and {others} connections of other users") } else { Ok(()) }
+            }
+            Self::BothWays { error, systemd } => write!(f, "{error} (the guard runs without systemd: {systemd})"),
+            Self::Mute(e) => write!(f, "it was started and does not answer: {e}"),
+            Self::Stream(e) => e.fmt(f),
+            Self::OtherWord { found, expected } => write!(f, "it says \"{found}\" instead of \"{expected}\""),
+            Self::NotEnded => f.write_str("it goes on talking"),
+            Self::Gone => f.write_str("it is gone"),
+            Self::TakenOver => f.write_str("it has taken over"),
+            Self::Other(words) => f.write_str(words),
+        }
+    }
+}
+
+impl std::error::Error for GuardError {}
+
+impl From<io::Error> for GuardError {
+    fn from(e: io::Error) -> Self {
+        Self::Stream(e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_that_failed_is_in_the_text() {
+        let systemd = Box::new(GuardError::NoSystemdRun);
+        let error = Box::new(GuardError::NoReport { after: Duration::from_secs(2), others: 3 });
+        assert_eq!(
+            GuardError::BothWays { error, systemd }.to_string(),
+            "it did not report within 2 s, and 3 connections of other users (the guard runs without systemd: there is no \
+             systemd-run)"
+        );
+        let noexec = FileFault::NotExecutable { noexec: true, error: io::Error::from_raw_os_error(13) };
+        let files = UnusableFiles(vec![
+            ("/a".into(), noexec),
+            ("/b".into(), FileFault::TestTooLong(Duration::from_millis(1500))),
+        ]);
+        assert_eq!(
+            files.to_string(),
+            "/a: cannot be executed there, which is mounted noexec: Permission denied (os error 13); /b: executed as a test \
+             it did not end within 1.5 s"
+        );
+    }
+}
