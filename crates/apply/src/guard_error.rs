@@ -11,16 +11,29 @@ use std::time::Duration;
 pub enum FileFault {
     /// It cannot be copied there.
     Copy(io::Error),
-    /// What the kernel reports of a path on the way to it.
-    Unread { path: PathBuf, error: io::Error },
-    /// An upgrade has removed or replaced it. `error`: its path is gone, too.
-    Replaced { error: Option<io::Error> },
-    /// Other users could replace it; who and where is in the text.
+    /// A directory on its path, or the file, cannot be examined.
+    Unread {
+        /// What was examined.
+        path: PathBuf,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// An upgrade has removed or replaced it.
+    Replaced {
+        /// Why its path cannot be examined any more; none if another file is there now.
+        error: Option<io::Error>,
+    },
+    /// Other users could replace it; the text names the path and its owner.
     OthersWrite(String),
     /// Its file system may be unmounted while the guard waits.
     NotPermanent(PathBuf),
-    /// `noexec`: the mount option is the reason.
-    NotExecutable { noexec: bool, error: io::Error },
+    /// The kernel refuses to execute it.
+    NotExecutable {
+        /// Whether its file system is mounted with this option.
+        noexec: bool,
+        /// The kernel's answer.
+        error: io::Error,
+    },
     /// Executed as a test, it failed.
     TestFailed(ExitStatus),
     /// Executed as a test, it did not end.
@@ -75,38 +88,78 @@ impl fmt::Display for UnusableFiles {
 #[non_exhaustive]
 pub enum GuardError {
     /// The path of the state directory cannot be resolved.
-    Directory { path: PathBuf, error: io::Error },
-    /// Its program can be executed from nowhere.
-    NoProgram { files: UnusableFiles, memory: io::Error },
+    Directory {
+        /// As it was given.
+        path: PathBuf,
+        /// The kernel's answer.
+        error: io::Error,
+    },
+    /// No copy of its program can be executed.
+    NoProgram {
+        /// Each file that was tried.
+        files: UnusableFiles,
+        /// Why it cannot be executed from memory either.
+        memory: io::Error,
+    },
     /// There is no socket for it to connect to.
     Socket(io::Error),
     /// The host has systemd without the program that starts a service.
     NoSystemdRun,
     /// A program was not started: the guard itself, or systemd-run.
-    NotStarted { program: PathBuf, error: io::Error },
+    NotStarted {
+        /// What was to be executed.
+        program: PathBuf,
+        /// The kernel's answer.
+        error: io::Error,
+    },
     /// The guard's first process ended without the second.
-    Ended { status: ExitStatus, words: String },
+    Ended {
+        /// Of the first process.
+        status: ExitStatus,
+        /// What it wrote to standard error.
+        words: String,
+    },
     /// systemd started no service.
-    SystemdRun { status: ExitStatus, words: String },
+    SystemdRun {
+        /// Of systemd-run.
+        status: ExitStatus,
+        /// What it wrote to standard error.
+        words: String,
+    },
     /// No connection can be taken.
     Accept(io::Error),
-    /// It did not connect. `others`: connections of other users meanwhile.
-    NoReport { after: Duration, others: u64 },
+    /// It did not connect.
+    NoReport {
+        /// How long it was waited for.
+        after: Duration,
+        /// Connections of other users in that time; they are closed.
+        others: u64,
+    },
     /// Started by ringwise itself, because systemd had failed before; both failed.
-    BothWays { error: Box<GuardError>, systemd: Box<GuardError> },
+    BothWays {
+        /// Of the guard that ringwise started.
+        error: Box<GuardError>,
+        /// Of the guard that systemd was asked to start.
+        systemd: Box<GuardError>,
+    },
     /// It connected, and did not answer.
     Mute(Box<GuardError>),
     /// The stream to it failed.
     Stream(io::Error),
-    /// It says another word than the one that belongs there.
-    OtherWord { found: String, expected: &'static str },
-    /// It goes on talking where it should have ended.
+    /// It sent an unexpected message.
+    OtherWord {
+        /// As it was received.
+        found: String,
+        /// The message that belongs there.
+        expected: &'static str,
+    },
+    /// It sent another message where it should have ended.
     NotEnded,
     /// It has closed its end.
     Gone,
-    /// It puts back already.
+    /// It is restoring the settings already.
     TakenOver,
-    /// Of a guard that is no process of ours: its own words.
+    /// An error of an implementation outside this crate, as text.
     Other(String),
 }
 

@@ -41,8 +41,11 @@ pub enum NoPlan {
     Discover(ringwise_discover::Error),
     /// The planner's own reason.
     Planner(Box<dyn std::error::Error + Send + Sync>),
-    /// It would interrupt traffic at `address`, which the first plan did not.
-    Interrupts { address: Box<Address> },
+    /// It would interrupt traffic, which the first plan did not.
+    Interrupts {
+        /// The first setting whose write interrupts traffic.
+        address: Box<Address>,
+    },
     /// A check before the first write refuses it.
     Checks(Box<Error>),
 }

@@ -83,11 +83,12 @@ impl Read {
     }
 }
 
-/// A journal that does not say that its transaction was confirmed.
+/// A journal that could not be given the record of its confirmation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotNoted {
+    /// The journal.
     pub path: PathBuf,
-    /// None: not from the kernel.
+    /// The kernel's answer; none if the error is not from the kernel.
     pub errno: Option<i32>,
     /// The text of the error.
     pub words: String,
