@@ -210,3 +210,29 @@ pub(super) fn parse_kernel(bytes: &[u8], into: &mut std::collections::BTreeMap<A
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_stands_among_the_members_of_its_entry() {
+        let refusal = Refusal { errno: Some(2), words: Some("w".into()), late: true };
+        let attempt = |answer: Answer<()>| serde_json::to_string(&Attempt::new("dir", "/a", &answer)).unwrap();
+        assert_eq!(attempt(Err(refusal.clone())), r#"{"kind":"dir","path":"/a","errno":2,"words":"w","late":true}"#);
+        assert_eq!(attempt(Err(Refusal::default())), r#"{"kind":"dir","path":"/a","words":"no answer"}"#);
+        assert_eq!(attempt(Ok(())), r#"{"kind":"dir","path":"/a"}"#);
+        let mut r = Recording::default();
+        let asked = Asked { kind: "netdev".into(), dev: "eth0".into(), cmd: 1, payload: vec![255] };
+        r.kernel.insert(asked.clone(), Reply { name: "n".into(), answer: Err(refusal) });
+        let written = kernel(&r);
+        let line: String = written.split_ascii_whitespace().collect();
+        assert_eq!(
+            line,
+            r#"[{"kind":"netdev","name":"n","dev":"eth0","cmd":1,"payload":"ff","errno":2,"words":"w","late":true}]"#
+        );
+        let mut back = std::collections::BTreeMap::new();
+        parse_kernel(written.as_bytes(), &mut back).unwrap();
+        assert_eq!(back.get(&asked), r.kernel.get(&asked));
+    }
+}
