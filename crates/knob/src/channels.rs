@@ -1,8 +1,74 @@
 //! Channel counts (`ethtool -L`). Renumbers queues and interrupts; resets much, differently by driver.
 
-use ringwise_model::{Bql, Channels, CpuSet, Fact, Nic, Role, RxQueue, TxQueue};
+use ringwise_model::{Bql, Channels, CpuSet, Fact, Nic, Role, RxQueue, Snapshot, TxQueue};
 
-use crate::{Match, NotProjected, Setting, known, rss};
+use crate::{Address, Descriptor, Family, Match, NotProjected, Setting, known, nic, rss};
+
+pub(crate) struct ChannelsFamily;
+
+impl Descriptor for ChannelsFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        vec![Address::Channels { dev: nic.dev.name.clone() }]
+    }
+
+    fn label(&self, address: &Address) -> String {
+        format!("{} channels", address.dev().unwrap_or_default())
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        address.dev().and_then(|d| s.nic(d)).map_or(Fact::Absent, live)
+    }
+
+    fn equivalent(&self, _: &Snapshot, want: &Setting, got: &Setting) -> Match {
+        match (want, got) {
+            (
+                Setting::Channels { rx, tx, combined, .. },
+                Setting::Channels { rx: got_rx, tx: got_tx, combined: got_combined, .. },
+            ) => compare((*rx, *tx, *combined), (*got_rx, *got_tx, *got_combined)),
+            _ => Match::Differs,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        let Setting::Channels { dev, rx, tx, combined } = setting else { return Err(NotProjected::OTHER_FAMILY) };
+        let default_mask = s.host.rps_default_mask.clone();
+        project(nic(s, dev)?, (*rx, *tx, *combined), default_mask)
+    }
+
+    /// New interrupts are not those that irqbalance was told of.
+    fn invalidates(&self, _: &Address) -> &'static [Family] {
+        &[
+            Family::Rivals,
+            Family::Rings,
+            Family::Coalesce,
+            Family::Rss,
+            Family::Rules,
+            Family::Irq,
+            Family::Xps,
+            Family::Rps,
+            Family::Rfs,
+            Family::Napi,
+        ]
+    }
+
+    fn interrupts_traffic(&self, _: &Address) -> bool {
+        true
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::Channels { rx, tx, combined, .. } => text(*rx, *tx, *combined),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, _: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::Channels { dev, rx, tx, combined } => Some(command(dev, *rx, *tx, *combined)),
+            _ => None,
+        }
+    }
+}
 
 /// What the device has now. A count that the driver does not report is not part of the setting.
 pub fn live(nic: &Nic) -> Fact<Setting> {

@@ -2,9 +2,89 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Fact, Nic};
+use ringwise_model::{Coalesce, Fact, Nic, Snapshot};
 
-use crate::{Match, NotProjected, Setting, known};
+use crate::errno::{EINVAL, EOPNOTSUPP, ERANGE};
+use crate::{Address, Descriptor, Family, Match, NotProjected, Reaction, Setting, known, nic};
+
+pub(crate) struct CoalesceFamily;
+
+impl Descriptor for CoalesceFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        let mut out = vec![Address::Coalesce { dev: nic.dev.name.clone() }];
+        out.extend(queue_addresses(nic));
+        out
+    }
+
+    fn label(&self, address: &Address) -> String {
+        match address {
+            Address::QueueCoalesce { dev, queue } => format!("{dev} moderation queue {queue}"),
+            other => format!("{} moderation", other.dev().unwrap_or_default()),
+        }
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        match (address.dev().and_then(|d| s.nic(d)), address) {
+            (Some(n), Address::Coalesce { .. }) => live(n),
+            (Some(n), Address::QueueCoalesce { queue, .. }) => live_queue(n, *queue),
+            _ => Fact::Absent,
+        }
+    }
+
+    fn equivalent(&self, s: &Snapshot, want: &Setting, got: &Setting) -> Match {
+        match (want, got) {
+            (
+                Setting::Coalesce { dev, params } | Setting::QueueCoalesce { dev, params, .. },
+                Setting::Coalesce { params: got, .. } | Setting::QueueCoalesce { params: got, .. },
+            ) => compare(s.nic(dev).and_then(|n| n.driver.known()).map(String::as_str), params, got),
+            _ => Match::Differs,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        match setting {
+            Setting::Coalesce { dev, params } => project(nic(s, dev)?, params),
+            Setting::QueueCoalesce { dev, queue, params } => project_queue(nic(s, dev)?, *queue, params),
+            _ => Err(NotProjected::OTHER_FAMILY),
+        }
+    }
+
+    fn react(&self, address: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        match (address, errno?) {
+            (_, EINVAL | ERANGE) => Some((
+                Reaction::Refused,
+                "the driver does not take this value, this parameter, or not together with the others",
+            )),
+            (Address::QueueCoalesce { .. }, EOPNOTSUPP) => {
+                Some((Reaction::Refused, "the driver moderates the device only, or this queue not by itself"))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is set for the device is set for each queue.
+    fn invalidates(&self, address: &Address) -> &'static [Family] {
+        match address {
+            Address::Coalesce { .. } => &[Family::Coalesce],
+            _ => &[],
+        }
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::Coalesce { params, .. } | Setting::QueueCoalesce { params, .. } => text(params),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, _: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::Coalesce { dev, params } => Some(command(dev, params)),
+            Setting::QueueCoalesce { dev, queue, params } => Some(queue_command(dev, *queue, params)),
+            _ => None,
+        }
+    }
+}
 
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();

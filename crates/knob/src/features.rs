@@ -2,7 +2,71 @@
 
 use ringwise_model::{Fact, Feature, Nic, Snapshot};
 
-use crate::{Address, NotProjected, Setting, known};
+use crate::errno::EOPNOTSUPP;
+use crate::{Address, Descriptor, Family, NotProjected, Reaction, Setting, known, nic};
+
+pub(crate) struct FeaturesFamily;
+
+impl Descriptor for FeaturesFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        addresses(nic)
+    }
+
+    fn label(&self, address: &Address) -> String {
+        match address {
+            Address::Feature { dev, name } => format!("{dev} {name}"),
+            _ => String::new(),
+        }
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        match address {
+            Address::Feature { dev, name } => s.nic(dev).map_or(Fact::Absent, |n| live(n, name)),
+            _ => Fact::Absent,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        match setting {
+            Setting::Feature { dev, name, on } => project(nic(s, dev)?, name, *on),
+            _ => Err(NotProjected::OTHER_FAMILY),
+        }
+    }
+
+    fn react(&self, _: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        (errno == Some(EOPNOTSUPP)).then_some(UNSUPPORTED)
+    }
+
+    /// What depends on it goes with it; a driver that restarts the device may lose what a ring change loses.
+    fn invalidates(&self, address: &Address) -> &'static [Family] {
+        match address {
+            Address::Feature { name, .. } if is_software(name) => &[Family::Features],
+            _ => &[Family::Features, Family::Coalesce, Family::Rss, Family::Irq, Family::Xps, Family::Napi],
+        }
+    }
+
+    fn interrupts_traffic(&self, address: &Address) -> bool {
+        matches!(address, Address::Feature { name, .. } if !is_software(name))
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::Feature { on, .. } => text(*on),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, _: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::Feature { dev, name, on } => Some(command(dev, name, *on)),
+            _ => None,
+        }
+    }
+}
+
+/// What EOPNOTSUPP means for a feature.
+pub(crate) const UNSUPPORTED: (Reaction, &str) =
+    (Reaction::Refused, "this kernel knows no such feature, or the driver does not support it");
 
 /// Of rules and accelerated RFS: written late, because switching it off drops rules.
 pub const NTUPLE: &str = "rx-ntuple-filter";

@@ -1,8 +1,91 @@
 //! Settings of the host: sysctls of the network core, wake-up time of CPUs.
 
-use ringwise_model::{CpuId, CpuSet, Fact, Host};
+use ringwise_model::{CpuId, CpuSet, Fact, Host, Snapshot};
 
-use crate::{Match, Setting, path};
+use crate::errno::{EINVAL, ENOENT};
+use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, path};
+
+pub(crate) struct HostFamily;
+
+impl Descriptor for HostFamily {
+    fn label(&self, address: &Address) -> String {
+        match address {
+            Address::Sysctl { name } => name.clone(),
+            Address::CpuLatency { cpu } => format!("CPU {cpu} resume latency"),
+            _ => String::new(),
+        }
+    }
+
+    fn file(&self, address: &Address) -> Option<String> {
+        match address {
+            Address::Sysctl { name } => path::sysctl(name),
+            Address::CpuLatency { cpu } => Some(path::cpu_latency(*cpu)),
+            _ => None,
+        }
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        match address {
+            Address::Sysctl { name } => live_sysctl(&s.host, name),
+            Address::CpuLatency { cpu } => live_latency(&s.host, *cpu),
+            _ => Fact::Absent,
+        }
+    }
+
+    fn equivalent(&self, _: &Snapshot, want: &Setting, got: &Setting) -> Match {
+        match (want, got) {
+            (Setting::Sysctl { name, value }, Setting::Sysctl { value: got, .. }) => compare_sysctl(name, value, got),
+            _ if want == got => Match::Same,
+            _ => Match::Differs,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        match setting {
+            Setting::Sysctl { name, value } => {
+                if let (true, Some(mask)) = (is_rps_default_mask(name), mask(value)) {
+                    s.host.rps_default_mask = Fact::Known(mask);
+                }
+                s.host.sysctls.insert(name.clone(), Fact::Known(value.clone()));
+            }
+            Setting::CpuLatency { cpu, value } => {
+                s.host.cpu_latency.insert(*cpu, Fact::Known(value.clone()));
+            }
+            _ => return Err(NotProjected::OTHER_FAMILY),
+        }
+        Ok(())
+    }
+
+    fn react(&self, address: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        match (address, errno?) {
+            (Address::Sysctl { .. }, ENOENT) => {
+                Some((Reaction::Refused, "this kernel has no such sysctl in this network namespace"))
+            }
+            (Address::CpuLatency { .. }, ENOENT) => {
+                Some((Reaction::Refused, "this kernel has no wake-up time for CPUs"))
+            }
+            (Address::CpuLatency { .. }, EINVAL) => {
+                Some((Reaction::Fail, "microseconds, 0 (no limit) or n/a (no waiting at all) are taken"))
+            }
+            _ => None,
+        }
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::Sysctl { value, .. } | Setting::CpuLatency { value, .. } => value.clone(),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, _: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::Sysctl { name, value } => Some(sysctl_command(name, value)),
+            Setting::CpuLatency { cpu, value } => Some(latency_command(*cpu, value)),
+            _ => None,
+        }
+    }
+}
 
 /// sysctls that hold a mask of CPUs.
 const MASKS: &[&str] = &["net.core.flow_limit_cpu_bitmap", RPS_DEFAULT_MASK];

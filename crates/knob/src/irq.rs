@@ -2,7 +2,71 @@
 
 use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, Role, Snapshot, Vector};
 
-use crate::{Match, NotProjected, Of, Setting, path};
+use crate::errno::{EINVAL, EIO, ENOENT, ENOSPC, EOVERFLOW, EPERM, ERANGE};
+use crate::{Address, Descriptor, Match, NotProjected, Of, Reaction, Setting, nic, path, set_text};
+
+pub(crate) struct IrqFamily;
+
+impl Descriptor for IrqFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        addresses(nic).into_iter().map(|of| Address::IrqCpus { dev: nic.dev.name.clone(), of }).collect::<Vec<_>>()
+    }
+
+    fn label(&self, address: &Address) -> String {
+        match address {
+            Address::IrqCpus { dev, of } => format!("{dev} interrupt CPU {of}"),
+            _ => String::new(),
+        }
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        match address {
+            Address::IrqCpus { dev, of } => s.nic(dev).map_or(Fact::Absent, |n| live(n, *of)),
+            _ => Fact::Absent,
+        }
+    }
+
+    fn compare(&self, s: &Snapshot, want: &Setting, _: &Fact<Setting>) -> Match {
+        match want {
+            Setting::IrqCpus { dev, of, cpus, .. } => s.nic(dev).map_or(Match::Gone, |n| compare(n, *of, cpus)),
+            _ => Match::Gone,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        match setting {
+            Setting::IrqCpus { dev, of, cpus, on } => project(nic(s, dev)?, *of, cpus, *on),
+            _ => Err(NotProjected::OTHER_FAMILY),
+        }
+    }
+
+    fn react(&self, _: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        match errno? {
+            EPERM | EIO => {
+                Some((Reaction::Refused, "the kernel manages this interrupt's CPU itself, or it cannot be moved"))
+            }
+            ENOSPC => Some((Reaction::Fail, "no interrupt vector is left on that CPU")),
+            EINVAL => Some((Reaction::Fail, "no CPU of the set is online")),
+            EOVERFLOW | ERANGE => Some(crate::react::NO_SUCH_CPU),
+            ENOENT => Some((Reaction::Fail, "the interrupt is gone: the device was restarted meanwhile")),
+            _ => None,
+        }
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::IrqCpus { cpus, .. } => set_text(cpus),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, now: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::IrqCpus { dev, of, cpus, .. } => command(now, dev, *of, cpus),
+            _ => None,
+        }
+    }
+}
 
 /// The vector that serves `of` now.
 pub fn vector(nic: &Nic, of: Of) -> Option<&Vector> {

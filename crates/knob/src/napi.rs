@@ -2,7 +2,95 @@
 
 use ringwise_model::{CpuSet, Fact, Napi, NapiInstance, NapiValues, Nic, Snapshot};
 
-use crate::{Address, Match, NotProjected, Of, Setting, known, path};
+use crate::errno::{EINVAL, ENOENT, EOPNOTSUPP, ERANGE, ESRCH};
+use crate::{Address, Descriptor, Family, Match, NotProjected, Of, Reaction, Setting, known, nic, path, set_text};
+
+pub(crate) struct NapiFamily;
+
+impl Descriptor for NapiFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        addresses(nic)
+    }
+
+    fn label(&self, address: &Address) -> String {
+        match address {
+            Address::Napi { dev, of } => format!("{dev} NAPI {of}"),
+            Address::NapiThread { dev, of } => format!("{dev} NAPI thread CPU {of}"),
+            other => format!("{} NAPI", other.dev().unwrap_or_default()),
+        }
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        match (address.dev().and_then(|d| s.nic(d)), address) {
+            (Some(n), Address::NapiDevice { .. }) => live_device(n),
+            (Some(n), Address::Napi { of, .. }) => live(n, *of),
+            (Some(n), Address::NapiThread { of, .. }) => live_thread(n, *of),
+            _ => Fact::Absent,
+        }
+    }
+
+    fn equivalent(&self, _: &Snapshot, want: &Setting, got: &Setting) -> Match {
+        match (want, got) {
+            (Setting::NapiDevice { values, .. }, Setting::NapiDevice { values: got, .. })
+            | (Setting::Napi { values, .. }, Setting::Napi { values: got, .. }) => compare(values, got),
+            _ if want == got => Match::Same,
+            _ => Match::Differs,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        match setting {
+            Setting::NapiDevice { dev, values } => project_device(known(&mut nic(s, dev)?.napi)?, values),
+            Setting::Napi { dev, of, values } => project(nic(s, dev)?, *of, values),
+            Setting::NapiThread { dev, of, cpus } => project_thread(nic(s, dev)?, *of, cpus),
+            _ => Err(NotProjected::OTHER_FAMILY),
+        }
+    }
+
+    fn react(&self, address: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        let meaning = match (address, errno?) {
+            (Address::NapiDevice { .. } | Address::Napi { .. }, EINVAL | ERANGE) => {
+                (Reaction::Refused, "this kernel does not take the value")
+            }
+            (Address::NapiDevice { .. } | Address::Napi { .. }, EOPNOTSUPP) => (
+                Reaction::Refused,
+                "this kernel has no such setting, or the driver does not let its queues be polled so",
+            ),
+            (Address::NapiDevice { .. }, ENOENT) => (Reaction::Refused, "this kernel has no such setting of a device"),
+            // Its id is looked up again at each try.
+            (Address::Napi { .. }, ENOENT) => (Reaction::Retry, "the instance was replaced meanwhile"),
+            (Address::NapiThread { .. }, ESRCH) => (Reaction::Retry, "the thread was replaced meanwhile"),
+            (Address::NapiThread { .. }, EINVAL) => (Reaction::Fail, "no CPU of the set is online"),
+            _ => return None,
+        };
+        Some(meaning)
+    }
+
+    /// What is set for the device is set for each queue; a thread that is made anew may run anywhere.
+    fn invalidates(&self, address: &Address) -> &'static [Family] {
+        match address {
+            Address::NapiDevice { .. } | Address::Napi { .. } => &[Family::Napi],
+            _ => &[],
+        }
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::NapiDevice { values, .. } | Setting::Napi { values, .. } => text(values),
+            Setting::NapiThread { cpus, .. } => set_text(cpus),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, now: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::NapiDevice { dev, values } => Some(device_command(dev, values)),
+            Setting::Napi { dev, of, values } => command(now, dev, *of, values),
+            Setting::NapiThread { dev, of, cpus } => thread_command(now, dev, *of, cpus),
+            _ => None,
+        }
+    }
+}
 
 pub fn live_device(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();

@@ -2,8 +2,6 @@
 
 use ringwise_model::{CpuId, IrqId};
 
-use crate::Address;
-
 pub const NET: &str = "/sys/class/net";
 /// sysctl `net.core.rps_sock_flow_entries`.
 pub const RFS_ENTRIES: &str = "/proc/sys/net/core/rps_sock_flow_entries";
@@ -55,43 +53,10 @@ pub fn cpu_latency(cpu: CpuId) -> String {
     format!("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us")
 }
 
-impl Address {
-    /// The one file that holds the setting. `None`: it is set by a request, it has several files, or its file has a
-    /// number of the moment in its name ([`affinity`]).
-    pub fn file(&self) -> Option<String> {
-        match self {
-            Self::XpsCpus { dev, queue } => Some(of_tx(dev, *queue, "xps_cpus")),
-            Self::XpsRxqs { dev, queue } => Some(of_tx(dev, *queue, "xps_rxqs")),
-            Self::RpsCpus { dev, queue } => Some(of_rx(dev, *queue, "rps_cpus")),
-            Self::RpsFlowCnt { dev, queue } => Some(of_rx(dev, *queue, "rps_flow_cnt")),
-            Self::RfsEntries => Some(RFS_ENTRIES.to_string()),
-            Self::Sysctl { name } => sysctl(name),
-            Self::CpuLatency { cpu } => Some(cpu_latency(*cpu)),
-            Self::IrqbalanceRestart { .. }
-            | Self::IrqbalanceBan { .. }
-            | Self::Feature { .. }
-            | Self::Channels { .. }
-            | Self::Rings { .. }
-            | Self::Pause { .. }
-            | Self::Coalesce { .. }
-            | Self::QueueCoalesce { .. }
-            | Self::RssHash { .. }
-            | Self::RssFields { .. }
-            | Self::RssTable { .. }
-            | Self::RssContext { .. }
-            | Self::Ntuple { .. }
-            | Self::FlowRule { .. }
-            | Self::IrqCpus { .. }
-            | Self::NapiDevice { .. }
-            | Self::Napi { .. }
-            | Self::NapiThread { .. } => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Address;
 
     #[test]
     fn names_lead_to_files_below_proc_sys_only() {

@@ -1,8 +1,66 @@
 //! Pause frames (`ethtool -A`).
 
-use ringwise_model::{Fact, Nic, Pause};
+use ringwise_model::{Fact, Nic, Pause, Snapshot};
 
-use crate::{Match, NotProjected, Setting};
+use crate::errno::EINVAL;
+use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, known, nic};
+
+pub(crate) struct PauseFamily;
+
+impl Descriptor for PauseFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        vec![Address::Pause { dev: nic.dev.name.clone() }]
+    }
+
+    fn label(&self, address: &Address) -> String {
+        format!("{} pause frames", address.dev().unwrap_or_default())
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        address.dev().and_then(|d| s.nic(d)).map_or(Fact::Absent, live)
+    }
+
+    fn equivalent(&self, _: &Snapshot, want: &Setting, got: &Setting) -> Match {
+        match (want, got) {
+            (Setting::Pause { autoneg, rx, tx, .. }, Setting::Pause { autoneg: a, rx: r, tx: t, .. }) => {
+                compare((*autoneg, *rx, *tx), (*a, *r, *t))
+            }
+            _ => Match::Differs,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        match setting {
+            Setting::Pause { dev, autoneg, rx, tx } => project(known(&mut nic(s, dev)?.pause)?, (*autoneg, *rx, *tx)),
+            _ => Err(NotProjected::OTHER_FAMILY),
+        }
+    }
+
+    fn react(&self, _: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        (errno == Some(EINVAL)).then_some((
+            Reaction::Refused,
+            "the driver refuses this combination: with autonegotiation the partner has a say, some want rx and tx alike",
+        ))
+    }
+
+    fn interrupts_traffic(&self, _: &Address) -> bool {
+        true
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::Pause { autoneg, rx, tx, .. } => text(*autoneg, *rx, *tx),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, _: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::Pause { dev, autoneg, rx, tx } => Some(command(dev, *autoneg, *rx, *tx)),
+            _ => None,
+        }
+    }
+}
 
 type Values = (Option<bool>, Option<bool>, Option<bool>);
 

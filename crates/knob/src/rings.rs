@@ -1,8 +1,62 @@
 //! Ring sizes (`ethtool -G`), in descriptors. Known here so that a channel change can be put back whole.
 
-use ringwise_model::{Fact, Nic, Rings};
+use ringwise_model::{Fact, Nic, Rings, Snapshot};
 
-use crate::{Match, NotProjected, Setting};
+use crate::{Address, Descriptor, Family, Match, NotProjected, Setting, known, nic};
+
+pub(crate) struct RingsFamily;
+
+impl Descriptor for RingsFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        vec![Address::Rings { dev: nic.dev.name.clone() }]
+    }
+
+    fn label(&self, address: &Address) -> String {
+        format!("{} rings", address.dev().unwrap_or_default())
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        address.dev().and_then(|d| s.nic(d)).map_or(Fact::Absent, live)
+    }
+
+    fn equivalent(&self, _: &Snapshot, want: &Setting, got: &Setting) -> Match {
+        match (want, got) {
+            (Setting::Rings { rx, tx, .. }, Setting::Rings { rx: got_rx, tx: got_tx, .. }) => {
+                compare((*rx, *tx), (*got_rx, *got_tx))
+            }
+            _ => Match::Differs,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        match setting {
+            Setting::Rings { dev, rx, tx } => project(known(&mut nic(s, dev)?.rings)?, *rx, *tx),
+            _ => Err(NotProjected::OTHER_FAMILY),
+        }
+    }
+
+    fn invalidates(&self, _: &Address) -> &'static [Family] {
+        &[Family::Rivals, Family::Coalesce, Family::Rss, Family::Irq, Family::Xps, Family::Napi]
+    }
+
+    fn interrupts_traffic(&self, _: &Address) -> bool {
+        true
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::Rings { rx, tx, .. } => text(*rx, *tx),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, _: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::Rings { dev, rx, tx } => Some(command(dev, *rx, *tx)),
+            _ => None,
+        }
+    }
+}
 
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();

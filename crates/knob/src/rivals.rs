@@ -6,7 +6,73 @@ use std::collections::BTreeSet;
 use ringwise_model::{Fact, Irqbalance, Nic, Snapshot};
 use serde::{Deserialize, Serialize};
 
-use crate::{Match, NotProjected, Of, Setting, irq, known, path};
+use crate::errno::{ECONNREFUSED, EMSGSIZE, ENOENT};
+use crate::{Address, Descriptor, Match, NotProjected, Of, Reaction, Setting, irq, known, path};
+
+pub(crate) struct RivalsFamily;
+
+impl Descriptor for RivalsFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        let dev = || nic.dev.name.clone();
+        vec![Address::IrqbalanceRestart { dev: dev() }, Address::IrqbalanceBan { dev: dev() }]
+    }
+
+    fn label(&self, address: &Address) -> String {
+        match address {
+            Address::IrqbalanceRestart { dev } => format!("{dev} irqbalance after its restart"),
+            other => format!("{} irqbalance", other.dev().unwrap_or_default()),
+        }
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        match address {
+            Address::IrqbalanceRestart { dev } => live_restart(s, dev),
+            Address::IrqbalanceBan { dev } => live_ban(s, dev),
+            _ => Fact::Absent,
+        }
+    }
+
+    fn compare(&self, s: &Snapshot, want: &Setting, got: &Fact<Setting>) -> Match {
+        compare(s, want, got)
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        match setting {
+            Setting::IrqbalanceRestart { dev, left } => project_restart(s, dev, *left),
+            Setting::IrqbalanceBan { dev, left } => project_ban(s, dev, left),
+            _ => Err(NotProjected::OTHER_FAMILY),
+        }
+    }
+
+    fn react(&self, address: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        match (address, errno) {
+            (Address::IrqbalanceRestart { .. }, _) => {
+                Some((Reaction::Refused, "when irqbalance is restarted, it will move these interrupts again"))
+            }
+            (_, Some(EMSGSIZE)) => {
+                Some((Reaction::Refused, "the list of bans is longer than irqbalance reads from its socket"))
+            }
+            (_, Some(ENOENT | ECONNREFUSED)) => Some((Reaction::Retry, "irqbalance is being restarted, or went away")),
+            _ => None,
+        }
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::IrqbalanceRestart { left, .. } => text_restart(*left),
+            Setting::IrqbalanceBan { left, .. } => text(left),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, now: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::IrqbalanceRestart { dev, left } => command_restart(now, dev, *left),
+            Setting::IrqbalanceBan { dev, left } => command(now, dev, left),
+            _ => None,
+        }
+    }
+}
 
 /// Interrupts of one device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

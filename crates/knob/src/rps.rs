@@ -1,9 +1,72 @@
 //! Receive packet steering (`queues/rx-N/rps_cpus`). An empty set is off.
 
-use ringwise_model::{CpuSet, Fact, Nic, Topology};
+use ringwise_model::{CpuSet, Fact, Nic, Snapshot, Topology};
 
+use crate::errno::{EOVERFLOW, ERANGE};
 use crate::mask::mask;
-use crate::{Match, Setting, path};
+use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, path, rx_queue, set_text};
+
+pub(crate) struct RpsFamily;
+
+impl Descriptor for RpsFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        let of_queue = |queue| Address::RpsCpus { dev: nic.dev.name.clone(), queue };
+        nic.rx_queues.iter().map(|q| of_queue(q.id)).collect::<Vec<_>>()
+    }
+
+    fn label(&self, address: &Address) -> String {
+        match address {
+            Address::RpsCpus { dev, queue } => format!("{dev} rx-{queue} rps_cpus"),
+            _ => String::new(),
+        }
+    }
+
+    fn file(&self, address: &Address) -> Option<String> {
+        match address {
+            Address::RpsCpus { dev, queue } => Some(path::of_rx(dev, *queue, "rps_cpus")),
+            _ => None,
+        }
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        match address {
+            Address::RpsCpus { dev, queue } => s.nic(dev).map_or(Fact::Absent, |n| live(n, *queue)),
+            _ => Fact::Absent,
+        }
+    }
+
+    fn equivalent(&self, s: &Snapshot, want: &Setting, got: &Setting) -> Match {
+        match (want, got) {
+            (Setting::RpsCpus { cpus, .. }, Setting::RpsCpus { cpus: got, .. }) => compare_on(&s.topology, cpus, got),
+            _ => Match::Differs,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        let Setting::RpsCpus { dev, queue, cpus } = setting else { return Err(NotProjected::OTHER_FAMILY) };
+        let cpus = kept(&s.topology, cpus).ok_or(NotProjected("all its CPUs are isolated"))?;
+        rx_queue(s, dev, *queue)?.rps_cpus = Fact::Known(cpus);
+        Ok(())
+    }
+
+    fn react(&self, _: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        matches!(errno, Some(EOVERFLOW | ERANGE)).then_some(crate::react::NO_SUCH_CPU)
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::RpsCpus { cpus, .. } => set_text(cpus),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, _: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::RpsCpus { dev, queue, cpus } => Some(command(dev, *queue, cpus)),
+            _ => None,
+        }
+    }
+}
 
 pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
     let Some(q) = nic.rx_queues.iter().find(|q| q.id == queue) else {

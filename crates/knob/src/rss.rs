@@ -2,9 +2,141 @@
 
 mod table;
 
-use ringwise_model::{Fact, Nic, Rss};
+use ringwise_model::{Fact, Nic, Rss, RssContext, Snapshot};
 
-use crate::Setting;
+use crate::errno::{EBUSY, EINVAL, ENOENT, ENOSPC, EOPNOTSUPP, ERANGE};
+use crate::{Address, Descriptor, Match, NotProjected, Reaction, Setting, known, nic};
+
+pub(crate) struct RssFamily;
+
+impl Descriptor for RssFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        let mut out = vec![Address::RssTable { dev: nic.dev.name.clone() }];
+        out.extend(more_addresses(nic));
+        out
+    }
+
+    fn label(&self, address: &Address) -> String {
+        match address {
+            Address::RssHash { dev } => format!("{dev} RSS hash"),
+            Address::RssFields { dev, flow } => format!("{dev} RSS fields {flow}"),
+            Address::RssContext { dev, context } => format!("{dev} RSS context {context}"),
+            other => format!("{} RSS table", other.dev().unwrap_or_default()),
+        }
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        let Some(n) = address.dev().and_then(|d| s.nic(d)) else { return Fact::Absent };
+        match address {
+            Address::RssTable { .. } => live(n),
+            Address::RssHash { .. } => live_hash(n),
+            Address::RssFields { flow, .. } => live_fields(n, flow),
+            Address::RssContext { context, .. } => live_context(n, *context),
+            _ => Fact::Absent,
+        }
+    }
+
+    fn equivalent(&self, _: &Snapshot, want: &Setting, got: &Setting) -> Match {
+        use Setting::{RssContext, RssHash};
+        match (want, got) {
+            (RssHash { function, key, symmetric, .. }, RssHash { function: f, key: k, symmetric: y, .. }) => {
+                compare_hash((function, key, symmetric), (f, k, y))
+            }
+            (RssContext { table, key, .. }, RssContext { table: t, key: k, .. }) => {
+                compare_context((table, key), (t, k))
+            }
+            _ if want == got => Match::Same,
+            _ => Match::Differs,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        let dev = setting.dev().ok_or(NotProjected::OTHER_FAMILY)?;
+        let rss = known(&mut nic(s, dev)?.rss)?;
+        match setting {
+            Setting::RssHash { function, key, symmetric, .. } => {
+                let parts = [(&mut rss.function, function), (&mut rss.key, key), (&mut rss.symmetric, symmetric)];
+                for (to, value) in parts {
+                    if let Some(v) = value {
+                        *to = Fact::Known(v.clone());
+                    }
+                }
+            }
+            Setting::RssFields { flow, fields, .. } => _ = rss.fields.insert(flow.clone(), fields.clone()),
+            Setting::RssTable { table, .. } => rss.table.clone_from(table),
+            Setting::RssContext { context, table, key, .. } => {
+                let all = known(&mut rss.contexts)?;
+                // A key that is not named stays; a new context gets one from the kernel, which nobody knows before.
+                let key = key.clone().or_else(|| all.get(context).and_then(|c| c.key.clone()));
+                match table {
+                    Some(t) => drop(all.insert(*context, RssContext { table: t.clone(), key })),
+                    None => drop(all.remove(context)),
+                }
+            }
+            _ => return Err(NotProjected::OTHER_FAMILY),
+        }
+        Ok(())
+    }
+
+    fn react(&self, address: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        let Some(errno) = errno else {
+            // Tables, keys and contexts that cannot be are not even sent: the words say why.
+            return Some((Reaction::Fail, "it was not written, or not answered"));
+        };
+        let meaning = match (address, errno) {
+            (Address::RssTable { .. }, EINVAL) => {
+                (Reaction::Fail, "a queue that does not exist, or a table of another size than the device's")
+            }
+            (Address::RssHash { .. }, EINVAL) => (
+                Reaction::Fail,
+                "the driver does not take this key or function, some flow type hashes fields that are not symmetric, or the \
+                 kernel has no transforms (Linux 6.8 and later)",
+            ),
+            (Address::RssHash { .. }, EOPNOTSUPP) => {
+                (Reaction::Refused, "the driver has another hash function, key or transform only")
+            }
+            (Address::RssFields { .. }, EINVAL | EOPNOTSUPP) => {
+                (Reaction::Refused, "the driver does not hash these fields for this flow type")
+            }
+            (Address::RssContext { .. }, EBUSY) => (Reaction::Fail, "a flow rule sends to this context"),
+            (Address::RssContext { .. }, ENOENT) => (Reaction::Fail, "the context is gone: somebody has deleted it"),
+            (Address::RssContext { .. }, ENOSPC | ERANGE) => {
+                (Reaction::Fail, "the device has no room for another context")
+            }
+            (Address::RssContext { .. }, EINVAL) => {
+                (Reaction::Fail, "a queue that does not exist, or a table or key that the device does not take")
+            }
+            _ => return None,
+        };
+        Some(meaning)
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::RssHash { function, key, symmetric, .. } => {
+                hash_text(function.as_deref(), key.as_deref(), symmetric.as_deref())
+            }
+            Setting::RssFields { fields, .. } => fields.clone(),
+            Setting::RssTable { table, .. } => text(table),
+            Setting::RssContext { table, .. } => table.as_ref().map_or_else(|| "none".into(), |t| text(t)),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, now: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::RssHash { dev, function, key, symmetric } => {
+                Some(hash_command(dev, function.as_deref(), key.as_deref(), symmetric.as_deref()))
+            }
+            Setting::RssFields { dev, flow, fields } => Some(fields_command(dev, flow, fields)),
+            Setting::RssTable { dev, table } => Some(command(dev, table)),
+            Setting::RssContext { dev, context, table, .. } => {
+                Some(context_command(now.nic(dev), dev, *context, table.as_deref()))
+            }
+            _ => None,
+        }
+    }
+}
 
 pub(crate) use table::after_channels;
 pub use table::{TableError, by_weight, default, is_even, moved, simulate};

@@ -5,10 +5,88 @@
 
 use std::collections::BTreeSet;
 
-use ringwise_model::{Action, Fact, Nic, Rule, Rules, fnv};
+use ringwise_model::{Action, Fact, Nic, Rule, Rules, Snapshot, fnv};
 
+use crate::errno::{EEXIST, EINVAL, ENOENT, ENOSPC, EOPNOTSUPP};
 use crate::features::NTUPLE;
-use crate::{Address, NotProjected, Setting};
+use crate::{Address, Descriptor, Family, NotProjected, Reaction, Setting, features, known, nic};
+
+pub(crate) struct RulesFamily;
+
+impl Descriptor for RulesFamily {
+    fn addresses(&self, nic: &Nic) -> Vec<Address> {
+        addresses(nic)
+    }
+
+    fn label(&self, address: &Address) -> String {
+        match address {
+            Address::FlowRule { dev, location } => format!("{dev} flow rule {}", location_text(*location)),
+            other => format!("{} {NTUPLE}", other.dev().unwrap_or_default()),
+        }
+    }
+
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting> {
+        match (address.dev().and_then(|d| s.nic(d)), address) {
+            (Some(n), Address::Ntuple { .. }) => live_ntuple(n),
+            (Some(n), Address::FlowRule { location, .. }) => live(n, *location),
+            _ => Fact::Absent,
+        }
+    }
+
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
+        match setting {
+            Setting::Ntuple { dev, on } => features::project(nic(s, dev)?, NTUPLE, *on),
+            Setting::FlowRule { dev, location, rule } => {
+                project(known(&mut nic(s, dev)?.rules)?, *location, rule.as_ref())
+            }
+            _ => Err(NotProjected::OTHER_FAMILY),
+        }
+    }
+
+    fn react(&self, address: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        if let Address::Ntuple { .. } = address {
+            return (errno == Some(EOPNOTSUPP)).then_some(features::UNSUPPORTED);
+        }
+        let meaning = match errno? {
+            EEXIST => (Reaction::Fail, "the device has the same rule at another location"),
+            ENOENT => (Reaction::Fail, "there is no rule at this location any more"),
+            ENOSPC => (Reaction::Fail, "the device has no room for the rule, or its location is beyond the table"),
+            EINVAL => (
+                Reaction::Fail,
+                "the driver refuses the rule: a queue or context that does not exist, or a field or mask that it cannot match",
+            ),
+            EOPNOTSUPP => {
+                (Reaction::Refused, "the driver has no rules for this flow type or field, or none while ntuple is off")
+            }
+            _ => return None,
+        };
+        Some(meaning)
+    }
+
+    /// Many drivers drop all rules when the feature is switched off.
+    fn invalidates(&self, address: &Address) -> &'static [Family] {
+        match address {
+            Address::Ntuple { .. } => &[Family::Rules],
+            _ => &[],
+        }
+    }
+
+    fn value_text(&self, setting: &Setting) -> String {
+        match setting {
+            Setting::Ntuple { on, .. } => features::text(*on),
+            Setting::FlowRule { rule, .. } => rule.as_ref().map_or_else(|| "none".into(), text),
+            _ => String::new(),
+        }
+    }
+
+    fn command(&self, now: &Snapshot, setting: &Setting) -> Option<String> {
+        match setting {
+            Setting::Ntuple { dev, on } => Some(features::command(dev, NTUPLE, *on)),
+            Setting::FlowRule { dev, location, rule } => command(now.nic(dev), dev, *location, rule.as_ref()),
+            _ => None,
+        }
+    }
+}
 
 /// Set in locations that stand for what the rule says.
 pub const BY_CONTENT: u32 = 0x8000_0000;

@@ -5,7 +5,7 @@ use ringwise_model::{Dir, Snapshot};
 use ringwise_testkit::machines::{HostSpec, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
-fn host() -> Snapshot {
+pub(crate) fn host() -> Snapshot {
     HostSpec {
         name: "edge3".into(),
         cpu: CpuSpec::flat(8, 1),

@@ -1,3 +1,4 @@
 //! All integration tests of the crate in one program: one link, and tests of different files run side by side.
 
 mod commands;
+mod kinds;

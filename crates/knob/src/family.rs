@@ -1,0 +1,128 @@
+//! Families of settings, and what the file of a family knows about its settings: the descriptor.
+
+use ringwise_model::{Fact, Nic, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Address, Match, NotProjected, Reaction, Setting, channels, coalesce, features, host, irq, napi, pause, rfs, rings,
+    rivals, rps, rss, rules, xps,
+};
+
+/// All that is known about the settings of one family without touching a host. Each family implements it in its own
+/// file. A setting of another family is a fault of the caller, and is answered like one that does not exist.
+pub(crate) trait Descriptor {
+    /// Settings that the device may have now; some of them may be absent all the same.
+    fn addresses(&self, _nic: &Nic) -> Vec<Address> {
+        Vec::new()
+    }
+
+    /// For people: `eth1 interrupt CPU rx-3`.
+    fn label(&self, address: &Address) -> String;
+
+    /// The one file that holds the setting. `None`: it is set by a request, it has several files, or the name of its
+    /// file has a number of the moment in it.
+    fn file(&self, _address: &Address) -> Option<String> {
+        None
+    }
+
+    /// The setting as this snapshot found it.
+    fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting>;
+
+    /// How the setting stands in this snapshot, where `got` is what it found.
+    fn compare(&self, s: &Snapshot, want: &Setting, got: &Fact<Setting>) -> Match {
+        match got {
+            Fact::Absent => Match::Gone,
+            Fact::Unknown(u) => Match::Unknown(u.clone()),
+            Fact::Known(got) => self.equivalent(s, want, got),
+        }
+    }
+
+    /// How a value that was read compares with the one that was requested. Both are at the same address.
+    fn equivalent(&self, _s: &Snapshot, want: &Setting, got: &Setting) -> Match {
+        if want == got { Match::Same } else { Match::Differs }
+    }
+
+    /// Writes the setting into the snapshot, as the kernel would keep it.
+    fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected>;
+
+    /// What a failed write means here. `None`: what it means for every setting.
+    fn react(&self, _address: &Address, _errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        None
+    }
+
+    /// See [`Address::invalidates`].
+    fn invalidates(&self, _address: &Address) -> &'static [Family] {
+        &[]
+    }
+
+    /// See [`Address::interrupts_traffic`].
+    fn interrupts_traffic(&self, _address: &Address) -> bool {
+        false
+    }
+
+    /// See [`Setting::value_text`].
+    fn value_text(&self, setting: &Setting) -> String;
+
+    /// See [`Setting::command`].
+    fn command(&self, now: &Snapshot, setting: &Setting) -> Option<String>;
+}
+
+macro_rules! families {
+    ($($(#[doc = $about:literal])* $name:ident $title:literal $descriptor:path;)*) => {
+        /// A family of settings; one file of this name in each crate.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Family {
+            $($(#[doc = $about])* $name,)*
+        }
+
+        impl Family {
+            /// Every family.
+            pub const ALL: &[Family] = &[$(Self::$name),*];
+
+            /// For people: `interrupt CPU`, `XPS CPUs`, …
+            pub fn title(self) -> &'static str {
+                match self {
+                    $(Self::$name => $title,)*
+                }
+            }
+
+            pub(crate) fn descriptor(self) -> &'static dyn Descriptor {
+                match self {
+                    $(Self::$name => &$descriptor,)*
+                }
+            }
+        }
+    };
+}
+
+families! {
+    /// What irqbalance leaves alone.
+    Rivals "irqbalance" rivals::RivalsFamily;
+    /// Offloads and other features of the device.
+    Features "features" features::FeaturesFamily;
+    /// Channel counts.
+    Channels "channels" channels::ChannelsFamily;
+    /// Ring parameters.
+    Rings "rings" rings::RingsFamily;
+    /// Pause frames.
+    Pause "pause frames" pause::PauseFamily;
+    /// Interrupt moderation.
+    Coalesce "moderation" coalesce::CoalesceFamily;
+    /// Receive-side scaling.
+    Rss "RSS" rss::RssFamily;
+    /// Flow steering rules, and the feature that they need.
+    Rules "flow rules" rules::RulesFamily;
+    /// Interrupt affinity.
+    Irq "interrupt CPU" irq::IrqFamily;
+    /// Transmit packet steering.
+    Xps "XPS CPUs" xps::XpsFamily;
+    /// Receive packet steering.
+    Rps "RPS CPUs" rps::RpsFamily;
+    /// Receive flow steering.
+    Rfs "RFS entries" rfs::RfsFamily;
+    /// NAPI polling and its threads.
+    Napi "NAPI" napi::NapiFamily;
+    /// Settings of the host.
+    Host "host" host::HostFamily;
+}
