@@ -13,7 +13,7 @@ fn bonded(mode: &str) -> Arc<Sim> {
 }
 
 fn rings(dev: &str, n: u32) -> Setting {
-    Setting::Rings { dev: dev.into(), rx: Some(n), tx: Some(n) }
+    Setting::Rings { dev: dev.into(), values: ringwise_model::RingValues::sizes(Some(n), Some(n)) }
 }
 
 fn both() -> Vec<Setting> {

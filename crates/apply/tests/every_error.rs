@@ -148,7 +148,7 @@ fn once_on_vmxnet3_with_other_rings() {
         by_hand(&sim, "eth0", 2);
         sim
     };
-    let rings = Setting::Rings { dev: "eth0".into(), rx: Some(512), tx: None };
+    let rings = Setting::Rings { dev: "eth0".into(), values: ringwise_model::RingValues::sizes(Some(512), None) };
     let wanted = vec![rings, irq("eth0", 0, "2"), irq("eth0", 1, "3"), xps("eth0", 0, "2"), rps("eth0", 0, "")];
     at_every_write(make, &wanted, Times::Once);
 }

@@ -85,7 +85,8 @@ fn a_device_that_forgets_everything_gets_it_back() {
     let sim = Arc::new(Sim::new(&build::host(8, 1).mqnic("eth0", 0, 8).done()));
     sim.quirk("eth0", Quirk::Resets);
     let dir = Dir::new();
-    let rings = Setting::Rings { dev: "eth0".into(), rx: Some(1024), tx: Some(2048) };
+    let rings =
+        Setting::Rings { dev: "eth0".into(), values: ringwise_model::RingValues::sizes(Some(1024), Some(2048)) };
     let moderation = Setting::Coalesce { dev: "eth0".into(), params: [("rx-usecs".to_string(), 7)].into() };
     let mut first = layout("eth0", 8);
     first.extend([rings, moderation, table("eth0", &[0, 0, 1], 128)]);

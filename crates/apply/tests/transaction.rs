@@ -75,7 +75,10 @@ fn idle_queues_are_pending_and_no_failure() {
 #[test]
 fn adjusted_by_the_driver_is_told() {
     let (sim, dir) = (sim(), Dir::new());
-    let rings = ringwise_knob::Setting::Rings { dev: "eth0".into(), rx: Some(100), tx: None };
+    let rings = ringwise_knob::Setting::Rings {
+        dev: "eth0".into(),
+        values: ringwise_model::RingValues::sizes(Some(100), None),
+    };
     let out = apply(&sim, &dir, &[rings]).unwrap();
     assert_eq!(out.verdict, Verdict::Applied);
     assert_eq!(out.adjusted_by_driver[0].kept.value_text(), "rx 104 tx 256");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::features::short_name;
-use ringwise_model::{ConfiguredBy, Intent, Knob, Wish};
+use ringwise_model::{ConfiguredBy, Intent, Knob, RingPart, Wish};
 
 use crate::fix::Fix;
 
@@ -45,7 +45,10 @@ fn wished(w: &Wish, key: &str) -> Option<String> {
         }
         Knob::Sysctl { name, value } => (key == format!("sysctl.\"{name}\"")).then(|| value.clone()),
         Knob::RfsEntries { entries } => (key == "rfs_entries").then(|| entries.to_string()),
-        Knob::Rings { rx, .. } => (key == "rings.rx").then_some(rx.as_ref()?.to_string()),
+        Knob::Rings { values } => {
+            let part = RingPart::of(key.strip_prefix("rings.")?)?;
+            Some(part.toml(part.value(values)?))
+        }
         Knob::Coalesce { params, .. } => params.get(key.strip_prefix("coalesce.")?).map(u32::to_string),
         Knob::RssTable { context: None, .. } => (key == "rss.table").then(String::new),
         Knob::RssFields { flow, fields } => (key == format!("rss.fields.{flow}")).then(|| fields.clone()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{ConfiguredBy, Goal, Knob, Nic, Snapshot, Table, Wish};
+use ringwise_model::{ConfiguredBy, Goal, Knob, Nic, RingKind, RingValues, Snapshot, Table, Wish};
 
 use crate::print::print_entry;
 use crate::value::{Entry, Matcher};
@@ -62,9 +62,9 @@ fn now(n: &Nic) -> Vec<Knob> {
         out.extend((knob != Knob::Channels { rx: None, tx: None, combined: None }).then_some(knob));
     }
     if let Some(r) = n.rings.known() {
-        let knob =
-            Knob::Rings { rx: r.rx.map(|c| c.now).filter(|n| *n > 0), tx: r.tx.map(|c| c.now).filter(|n| *n > 0) };
-        out.extend((knob != Knob::Rings { rx: None, tx: None }).then_some(knob));
+        let now = r.now();
+        let values = RingValues::each(|p| p.value(&now).filter(|n| *n > 0 || p.kind != RingKind::Size));
+        out.extend((!values.is_empty()).then_some(Knob::Rings { values }));
     }
     if let Some(p) = n.pause.known() {
         let knob = Knob::Pause { autoneg: p.autoneg, rx: p.rx, tx: p.tx };

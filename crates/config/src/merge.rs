@@ -158,7 +158,7 @@ fn both(a: &Knob, b: &Knob) -> Knob {
             K::Pause { autoneg: a2.or(*autoneg), rx: r2.or(*rx), tx: t2.or(*tx) }
         }
         // A number of combined queues and numbers by kind exclude each other on most drivers: the later is whole.
-        (K::Rings { rx, tx }, K::Rings { rx: r2, tx: t2 }) => K::Rings { rx: r2.or(*rx), tx: t2.or(*tx) },
+        (K::Rings { values }, K::Rings { values: later }) => K::Rings { values: later.or(values) },
         (K::Coalesce { queues, params }, K::Coalesce { params: p2, .. }) => {
             let mut params: BTreeMap<String, u32> = params.clone();
             for (name, value) in p2 {

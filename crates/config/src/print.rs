@@ -233,9 +233,9 @@ fn knobs(e: &Entry, out: &mut String) {
                 let parts = [number("combined", combined), number("rx", rx), number("tx", tx)];
                 inline(out, "channels", &parts.into_iter().flatten().collect::<Vec<_>>());
             }
-            Knob::Rings { rx, tx } => {
-                let parts = [number("rx", rx), number("tx", tx)];
-                inline(out, "rings", &parts.into_iter().flatten().collect::<Vec<_>>());
+            Knob::Rings { values } => {
+                let parts = values.iter().map(|(part, n)| format!("{} = {}", part.key, part.toml(n)));
+                inline(out, "rings", &parts.collect::<Vec<_>>());
             }
             Knob::Coalesce { queues, params } => {
                 coalesce.push(with(queues, parameters(params)));

@@ -1,5 +1,7 @@
 //! Every key of the file: its type, its limits, what it means. Checks, schema and reference come from here.
 
+use ringwise_model::{RingKind, RingPart};
+
 /// What a value may be.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
@@ -45,7 +47,7 @@ pub struct Spec {
 }
 
 /// One key of a table.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Key {
     /// As written in the file.
     pub name: &'static str,
@@ -188,13 +190,23 @@ pub static CHANNELS: Spec = Spec {
     ],
 };
 
-/// `rings`: ring sizes in descriptors (`ethtool -G`).
-pub static RINGS: Spec = Spec {
-    name: "rings",
-    keys: &[
-        key("rx", Kind::Int(1, u32::MAX as u64), "descriptors of a receive ring"),
-        key("tx", Kind::Int(1, u32::MAX as u64), "descriptors of a transmit ring"),
-    ],
+/// `rings`: ring parameters (`ethtool -G`), of the table in `model`.
+pub static RINGS: Spec = Spec { name: "rings", keys: &RING_KEYS };
+
+const RING_KEYS: [Key; RingPart::ALL.len()] = {
+    let mut out = [key("", Kind::Bool, ""); RingPart::ALL.len()];
+    let mut i = 0;
+    while i < out.len() {
+        let part = &RingPart::ALL[i];
+        let kind = match part.kind {
+            RingKind::Size => Kind::Int(1, u32::MAX as u64),
+            RingKind::Number(least) => Kind::Int(least as u64, u32::MAX as u64),
+            RingKind::Switch => Kind::Bool,
+        };
+        out[i] = key(part.key, kind, part.about);
+        i += 1;
+    }
+    out
 };
 
 /// A parameter that is a number, one that is on or off.

@@ -1,7 +1,7 @@
 //! Which entry is which interface of a host.
 
 use ringwise_config::{Bound, bind, parse, parse_set};
-use ringwise_model::{CpuSet, Fact, Goal, Knob, NicKind, Snapshot};
+use ringwise_model::{CpuSet, Fact, Goal, Knob, NicKind, RingValues, Snapshot};
 use ringwise_testkit::machines;
 
 /// eth0 to eth3; the last one is a bond with the address of eth0.
@@ -81,7 +81,7 @@ fn single_keys_go_before_entries() {
                 coalesce = { adaptive-rx = true }\n";
     let b = bound(file, &["eth1.rings.rx=1024", "eth1.coalesce.rx-usecs=30", "eth1.features.gro=false"]).unwrap();
     let knobs: Vec<&Knob> = b.intent.wishes.iter().map(|w| &w.knob).collect();
-    assert!(knobs.contains(&&Knob::Rings { rx: Some(1024), tx: Some(256) }), "{knobs:?}");
+    assert!(knobs.contains(&&Knob::Rings { values: RingValues::sizes(Some(1024), Some(256)) }), "{knobs:?}");
     assert!(knobs.contains(&&Knob::Feature { name: "gro".into(), on: false }), "{knobs:?}");
     let coalesce = knobs.iter().find_map(|k| if let Knob::Coalesce { params, .. } = k { Some(params) } else { None });
     // A fixed value over an adaptive one switches that off.

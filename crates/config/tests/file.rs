@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_config::{Config, parse, parse_set, print};
-use ringwise_model::{Action, Flow, Goal, GroupQueues, Knob, NapiValues, Table, Wish};
+use ringwise_model::{Action, Flow, Goal, GroupQueues, Knob, NapiValues, RingValues, Table, Wish};
 
 fn read(text: &str) -> Config {
     parse("f.toml", text).unwrap_or_else(|f| panic!("{f}"))
@@ -250,8 +250,11 @@ fn single_keys_of_a_command_line() {
         Knob::RssTable { context: None, table: Table::Equal { queues: 4, start: 0 } }
     );
     assert_eq!(knob("eth0.rss.table=\"default\""), Knob::RssTable { context: None, table: Table::Default });
-    assert_eq!(knob("eth0.rings.rx = 1024"), Knob::Rings { rx: Some(1024), tx: None });
-    assert_eq!(knob("eth0.rings={ rx = 512, tx = 256 }"), Knob::Rings { rx: Some(512), tx: Some(256) });
+    assert_eq!(knob("eth0.rings.rx = 1024"), Knob::Rings { values: RingValues::sizes(Some(1024), None) });
+    assert_eq!(
+        knob("eth0.rings={ rx = 512, tx = 256 }"),
+        Knob::Rings { values: RingValues::sizes(Some(512), Some(256)) }
+    );
     assert_eq!(knob("eth0.features.gro=false"), Knob::Feature { name: "gro".into(), on: false });
     assert!(matches!(knob("eth0.rule=tcp4 dst-port 443 action 2"), Knob::FlowRule { .. }));
     assert!(matches!(knob("eth0.irq_cpus=2"), Knob::IrqCpus { .. }));

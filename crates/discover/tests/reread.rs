@@ -33,7 +33,7 @@ fn an_address_reads_as_the_whole_host_does() {
     let d = || dev.clone();
     let set = |list: &str| list.parse().unwrap();
     let changes = [
-        Setting::Rings { dev: d(), rx: Some(512), tx: None },
+        Setting::Rings { dev: d(), values: ringwise_model::RingValues::sizes(Some(512), None) },
         Setting::IrqCpus { dev: d(), of: Of::Rx(1), cpus: set("3"), on: None },
         Setting::XpsCpus { dev: d(), queue: 1, cpus: set("1-2") },
         Setting::XpsRxqs { dev: d(), queue: 2, rxqs: vec![1] },

@@ -17,6 +17,12 @@ $1 ~ /:$/ {
   if ($3 == "[requested") has[name ".wish"] = substr($4, 1, length($4) - 1)
   next
 }
+# Of ring parameters, "RX Buf Len: 2048" is the word RX-Buf-Len.
+/^[A-Z][A-Za-z]* [A-Za-z ]*:[ \t]+[^ \t]/ {
+  at = index($0, ":"); name = substr($0, 1, at - 1); gsub(" ", "-", name)
+  has[name] = $NF
+  next
+}
 /^L2DA/ { fields = fields "m" }
 /^VLAN tag/ { fields = fields "v" }
 /^L3 proto/ { fields = fields "t" }

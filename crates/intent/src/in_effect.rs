@@ -42,7 +42,7 @@ fn knob(s: &Setting) -> Option<(Option<String>, Knob)> {
     };
     Some(match s.clone() {
         Setting::Channels { dev, rx, tx, combined } => (Some(dev), Knob::Channels { rx, tx, combined }),
-        Setting::Rings { dev, rx, tx } => (Some(dev), Knob::Rings { rx, tx }),
+        Setting::Rings { dev, values } => (Some(dev), Knob::Rings { values }),
         Setting::Coalesce { dev, params } => (Some(dev), Knob::Coalesce { queues: None, params }),
         Setting::QueueCoalesce { dev, queue: q, params } => (Some(dev), Knob::Coalesce { queues: queue(&q), params }),
         Setting::Feature { dev, name, on } => (Some(dev), Knob::Feature { name, on }),

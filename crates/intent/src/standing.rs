@@ -265,7 +265,7 @@ mod tests {
         let s = host(&["eth0", "eth1"]);
         let wish = |dev: &str| Wish {
             dev: Some(dev.into()),
-            knob: Knob::Rings { rx: Some(512), tx: None },
+            knob: Knob::Rings { values: ringwise_model::RingValues::sizes(Some(512), None) },
             by: ConfiguredBy::Unknown,
         };
         let both = Intent { wishes: vec![wish("eth0"), wish("eth1")], ..of(&["eth0", "eth1"], Goal::Rpc) };

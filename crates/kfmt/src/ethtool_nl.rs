@@ -6,14 +6,16 @@ pub mod bitset;
 pub mod coalesce;
 pub mod features;
 pub mod ids;
+pub mod rings;
 pub mod rss;
 
 use ringwise_model::nic::Pause;
-use ringwise_model::{Channels, Count, Rings};
+use ringwise_model::{Channels, Count};
 
 pub use coalesce::{UnknownParameter, coalesce, coalesce_reply, coalesce_set};
 pub use features::{features, features_reply, features_set, features_set_decode, private_flags, private_flags_reply};
 pub use ids::msg;
+pub use rings::{rings, rings_reply, rings_set, rings_set_decode};
 pub use rss::{
     RssParts, RssSet, hfunc_mask, hfunc_name, rss, rss_reply, rss_set, rss_set_decode, xfrm_mask, xfrm_name,
 };
@@ -124,42 +126,6 @@ pub fn channels_set_decode(attrs: &[u8]) -> Result<ChannelCounts, ParseError> {
         combined: t.u32(COMBINED_COUNT)?,
         other: t.u32(OTHER_COUNT)?,
     })
-}
-
-/// Decodes a RINGS_GET reply, sizes in descriptors.
-pub fn rings(reply: &[u8]) -> Result<Rings, ParseError> {
-    use ids::rings::*;
-    let t = Table::read("rings reply", reply)?;
-    Ok(Rings { rx: t.count(RX, RX_MAX)?, tx: t.count(TX, TX_MAX)? })
-}
-
-/// A RINGS_GET reply as the kernel would send it, for simulated hosts.
-pub fn rings_reply(r: &Rings) -> Vec<u8> {
-    use ids::rings::*;
-    let mut b = Builder::new();
-    for (count, max, now) in [(r.rx, RX_MAX, RX), (r.tx, TX_MAX, TX)] {
-        if let Some(c) = count {
-            b.u32(max, c.max).u32(now, c.now);
-        }
-    }
-    b.finish()
-}
-
-/// Attributes of a RINGS_SET after the header; `None` leaves a ring as it is.
-pub fn rings_set(rx: Option<u32>, tx: Option<u32>) -> Vec<u8> {
-    let mut b = Builder::new();
-    for (kind, n) in [(ids::rings::RX, rx), (ids::rings::TX, tx)] {
-        if let Some(n) = n {
-            b.u32(kind, n);
-        }
-    }
-    b.finish()
-}
-
-/// Decodes what [`rings_set`] encoded: receive and transmit size (for simulated hosts).
-pub fn rings_set_decode(attrs: &[u8]) -> Result<(Option<u32>, Option<u32>), ParseError> {
-    let t = Table::read("rings set", attrs)?;
-    Ok((t.u32(ids::rings::RX)?, t.u32(ids::rings::TX)?))
 }
 
 /// Decodes a PAUSE_GET reply.

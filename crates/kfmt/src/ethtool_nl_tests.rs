@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 
 use super::*;
+use ringwise_model::{RingValues, Rings};
 
 const HEADER_FILE: &str = "/usr/include/linux/ethtool_netlink.h";
 
@@ -64,7 +65,7 @@ fn numbers_agree_with_the_installed_header() {
     for (name, id) in ids::COMMANDS {
         compare(format!("ETHTOOL_MSG_{name}"), u32::from(*id));
     }
-    for (name, id) in ids::ATTRIBUTES {
+    for (name, id) in ids::ATTRIBUTES.iter().chain(rings::NAMES) {
         compare(format!("ETHTOOL_A_{name}"), u32::from(*id));
     }
     for (id, name, _) in coalesce::PARAMETERS {
@@ -117,13 +118,16 @@ fn sets_hold_only_what_changes() {
     let bytes = channels_set(&c);
     assert_eq!(bytes.len(), 8);
     assert_eq!(channels_set_decode(&bytes).unwrap(), c);
-    assert_eq!(rings_set_decode(&rings_set(Some(512), None)).unwrap(), (Some(512), None));
+    assert_eq!(
+        rings_set_decode(&rings_set(&RingValues::sizes(Some(512), None))).unwrap(),
+        RingValues::sizes(Some(512), None)
+    );
     assert!(channels_set(&ChannelCounts::default()).is_empty());
 }
 
 #[test]
 fn rings_pause_and_link_go_round() {
-    let r = Rings { rx: Some(Count { now: 256, max: 4096 }), tx: None };
+    let r = Rings::sizes(Some(Count { now: 256, max: 4096 }), None);
     assert_eq!(rings(&rings_reply(&r)).unwrap(), r);
     let p = Pause { autoneg: Some(true), rx: Some(false), tx: None };
     assert_eq!(pause(&pause_reply(&p)).unwrap(), p);

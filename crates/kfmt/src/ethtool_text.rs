@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::nic::Pause;
-use ringwise_model::{Channels, Coalesce, Count, Feature, Rings};
+use ringwise_model::{Channels, Coalesce, Count, Feature, RingKind, RingPart, Rings};
 
 use crate::ParseError;
 use crate::ethtool_ioctl::Drvinfo;
@@ -72,7 +72,21 @@ pub fn channels(text: &str) -> Result<Channels, ParseError> {
 pub fn rings(text: &str) -> Result<(Rings, Option<bool>), ParseError> {
     let c = counts("ethtool -g", text)?;
     let split = text.lines().filter_map(pair).filter(|(k, _)| *k == "TCP data split").find_map(|(_, v)| on(v));
-    Ok((Rings { rx: c.get("RX").copied(), tx: c.get("TX").copied() }, split))
+    let mut out = Rings::default();
+    for part in RingPart::ALL {
+        let alone = || text.lines().filter_map(pair).filter(|(k, _)| *k == part.printed).find_map(|(_, v)| number(v));
+        let found = match part.kind {
+            RingKind::Size => c.get(part.printed).copied(),
+            _ => c.get(part.printed).copied().or_else(|| alone().map(|now| Count { now, max: 0 })),
+        };
+        part.store(&mut out, found);
+    }
+    Ok((out, split))
+}
+
+/// A number, or a switch as 0 and 1.
+fn number(word: &str) -> Option<u32> {
+    word.parse().ok().or_else(|| on(word).map(u32::from))
 }
 
 fn on(word: &str) -> Option<bool> {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use ringwise_kfmt::ethtool_ioctl::{RssOrder, TableOrder, fields, srssh, srssh_decode};
 use ringwise_kfmt::nl::{self, Builder};
 use ringwise_kfmt::{cpulist, cpumask, ethtool_nl, interrupts};
-use ringwise_model::{Channels, Coalesce, Count, CpuId, CpuSet, Rings};
+use ringwise_model::{Channels, Coalesce, Count, CpuId, CpuSet, RingValues, Rings};
 
 /// CPU sets from one CPU to several thousand, dense and sparse.
 fn sets() -> impl Strategy<Value = CpuSet> {
@@ -83,14 +83,14 @@ proptest! {
     fn channels_and_rings_go_round(rx in counts(), tx in counts(), combined in counts(), other in counts()) {
         let c = Channels { rx, tx, combined, other };
         prop_assert_eq!(ethtool_nl::channels(&ethtool_nl::channels_reply(&c)).unwrap(), c);
-        let r = Rings { rx, tx };
+        let r = Rings::sizes(rx, tx);
         prop_assert_eq!(ethtool_nl::rings(&ethtool_nl::rings_reply(&r)).unwrap(), r);
         let set = ethtool_nl::ChannelCounts {
             rx: rx.map(|c| c.now), tx: tx.map(|c| c.now), combined: combined.map(|c| c.now), other: other.map(|c| c.now),
         };
         prop_assert_eq!(ethtool_nl::channels_set_decode(&ethtool_nl::channels_set(&set)).unwrap(), set);
-        let rings = (set.rx, set.tx);
-        prop_assert_eq!(ethtool_nl::rings_set_decode(&ethtool_nl::rings_set(rings.0, rings.1)).unwrap(), rings);
+        let rings = RingValues::sizes(set.rx, set.tx);
+        prop_assert_eq!(ethtool_nl::rings_set_decode(&ethtool_nl::rings_set(&rings)).unwrap(), rings);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{CpuId, CpuSet, NapiValues, Rule};
+use ringwise_model::{CpuId, CpuSet, NapiValues, RingValues, Rule};
 use serde::{Deserialize, Serialize};
 
 use crate::{Family, Of, rivals};
@@ -209,14 +209,11 @@ settings! {
         combined: Option<u32>,
     }
 
-    /// Ring sizes in descriptors. `None`: left as it is.
+    /// Ring parameters.
     Rings(Rings) at { dev: String } has {
-        /// Size of each receive ring.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        rx: Option<u32>,
-        /// Size of each transmit ring.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        tx: Option<u32>,
+        /// Those that are `None` are left as they are.
+        #[serde(flatten)]
+        values: RingValues,
     }
 
     /// Pause frames. `None`: left as it is.

@@ -1,6 +1,6 @@
 //! Ring sizes (`ethtool -G`), in descriptors. Known here so that a channel change can be put back whole.
 
-use ringwise_model::{Fact, Nic, Rings, Snapshot};
+use ringwise_model::{Count, Fact, Nic, RingKind, RingValues, Rings, Snapshot};
 
 use crate::{Address, Descriptor, Family, Match, NotProjected, Setting, known, nic};
 
@@ -21,16 +21,14 @@ impl Descriptor for RingsFamily {
 
     fn equivalent(&self, _: &Snapshot, want: &Setting, got: &Setting) -> Match {
         match (want, got) {
-            (Setting::Rings { rx, tx, .. }, Setting::Rings { rx: got_rx, tx: got_tx, .. }) => {
-                compare((*rx, *tx), (*got_rx, *got_tx))
-            }
+            (Setting::Rings { values, .. }, Setting::Rings { values: got, .. }) => compare(values, got),
             _ => Match::Differs,
         }
     }
 
     fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected> {
         match setting {
-            Setting::Rings { dev, rx, tx } => project(known(&mut nic(s, dev)?.rings)?, *rx, *tx),
+            Setting::Rings { dev, values } => project(known(&mut nic(s, dev)?.rings)?, values),
             _ => Err(NotProjected::OTHER_FAMILY),
         }
     }
@@ -45,55 +43,56 @@ impl Descriptor for RingsFamily {
 
     fn value_text(&self, setting: &Setting) -> String {
         match setting {
-            Setting::Rings { rx, tx, .. } => text(*rx, *tx),
+            Setting::Rings { values, .. } => text(values),
             _ => String::new(),
         }
     }
 
     fn command(&self, _: &Snapshot, setting: &Setting) -> Option<String> {
         match setting {
-            Setting::Rings { dev, rx, tx } => Some(command(dev, *rx, *tx)),
+            Setting::Rings { dev, values } => Some(command(dev, values)),
             _ => None,
         }
     }
 }
 
+/// What the device has now. A parameter that the driver does not report is not part of the setting.
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
-    nic.rings.as_ref().map(|r: &Rings| Setting::Rings { dev, rx: r.rx.map(|c| c.now), tx: r.tx.map(|c| c.now) })
+    nic.rings.as_ref().map(|r: &Rings| Setting::Rings { dev, values: r.now() })
 }
 
-/// Drivers round up (igb: multiples of 8, at least 64; vmxnet3: multiples of 32; others: powers of two).
-pub fn compare(want: (Option<u32>, Option<u32>), got: (Option<u32>, Option<u32>)) -> Match {
-    let one = |w: Option<u32>, g: Option<u32>| match (w, g) {
-        (None, _) => Match::Same,
-        (Some(w), Some(g)) if w == g => Match::Same,
-        (Some(w), Some(g)) if g > w && g <= most(w) => Match::Adjusted,
+/// Only what was requested is compared. Drivers round sizes up (igb: multiples of 8, at least 64; vmxnet3: multiples of
+/// 32; others: powers of two).
+pub fn compare(want: &RingValues, got: &RingValues) -> Match {
+    let each = want.iter().map(|(part, w)| match (part.kind, part.value(got)) {
+        (_, Some(g)) if w == g => Match::Same,
+        (RingKind::Size, Some(g)) if g > w && g <= most(w) => Match::Adjusted,
         _ => Match::Differs,
-    };
-    one(want.0, got.0).max(one(want.1, got.1))
+    });
+    each.max().unwrap_or(Match::Same)
 }
 
-/// As it is asked: by how much a driver rounds up is its own.
-pub(crate) fn project(r: &mut Rings, rx: Option<u32>, tx: Option<u32>) -> Result<(), NotProjected> {
-    for (have, want) in [(&mut r.rx, rx), (&mut r.tx, tx)] {
-        if let (Some(have), Some(want)) = (have, want) {
-            have.now = want;
-        }
+/// As it is requested: by how much a driver rounds up is its own.
+pub(crate) fn project(rings: &mut Rings, want: &RingValues) -> Result<(), NotProjected> {
+    for (part, value) in want.iter() {
+        let found = part.found(rings).map(|count| Count { now: value, ..count });
+        part.store(rings, found);
     }
     Ok(())
 }
 
-/// What a driver may make of it at most, by rounding up.
+/// What a driver may make of a size at most, by rounding up.
 pub fn most(want: u32) -> u32 {
     want.checked_next_power_of_two().unwrap_or(want).max(64)
 }
 
-pub fn text(rx: Option<u32>, tx: Option<u32>) -> String {
-    let s: Vec<String> = [("rx", rx), ("tx", tx)].iter().filter_map(|(k, n)| n.map(|n| format!("{k} {n}"))).collect();
-    s.join(" ")
+/// In ethtool's words.
+pub fn text(values: &RingValues) -> String {
+    let all: Vec<String> = values.iter().map(|(part, n)| format!("{} {}", part.word, part.text(n))).collect();
+    all.join(" ")
 }
 
-pub fn command(dev: &str, rx: Option<u32>, tx: Option<u32>) -> String {
-    format!("ethtool -G {dev} {}", text(rx, tx))
+pub fn command(dev: &str, values: &RingValues) -> String {
+    format!("ethtool -G {dev} {}", text(values))
 }

@@ -125,7 +125,7 @@ mod tests {
             ConfiguredBy::Unknown,
         ];
         for by in all {
-            let knob = Knob::Rings { rx: Some(512), tx: None };
+            let knob = Knob::Rings { values: crate::RingValues::sizes(Some(512), None) };
             let wish = Wish { dev: None, knob, by: by.clone() };
             assert_eq!(serde_json::from_value::<Wish>(serde_json::to_value(&wish).unwrap()).unwrap(), wish);
         }

@@ -23,6 +23,7 @@ pub mod natural;
 pub mod nic;
 pub mod queue;
 pub mod requested;
+pub mod rings;
 pub mod rivals;
 pub mod rules;
 pub mod shell;
@@ -45,11 +46,10 @@ pub use features::Feature;
 pub use ids::{CpuId, DevId, Dir, IfIndex, IrqId, NodeId};
 pub use intent::{FarNode, Goal, Intent, Smt};
 pub use napi::{Napi, NapiInstance, NapiThread, NapiValues};
-pub use nic::{
-    Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rings, Rss, RssContext, User, not_asked,
-};
+pub use nic::{Channels, Coalesce, Count, Link, Nic, NicKind, Pause, Pcie, PcieLink, Rss, RssContext, User, not_asked};
 pub use queue::{Bql, RxQueue, TxQueue};
 pub use requested::{GoalChoice, IntentFlags, Requested};
+pub use rings::{RingKind, RingPart, RingValues, Rings};
 pub use rivals::{Irqbalance, Rival};
 pub use rules::{Action, Rule, Rules};
 pub use snapshot::{Bystanders, Held, Host, Power, Snapshot};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Bond, Cause, CpuSet, DevId, Dir, Fact, IfIndex, NodeId, RxQueue, Subject, TxQueue, Unread, Vector};
+use crate::{Bond, Cause, CpuSet, DevId, Dir, Fact, IfIndex, NodeId, Rings, RxQueue, Subject, TxQueue, Unread, Vector};
 
 /// One network interface with its queues, interrupts and settings, as they were read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,15 +147,6 @@ impl Channels {
     pub fn tx_queues(&self) -> u32 {
         self.combined.map_or(0, |c| c.now) + self.tx.map_or(0, |c| c.now)
     }
-}
-
-/// Ring sizes in descriptors. `None`: not reported by the driver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rings {
-    /// Size of each receive ring.
-    pub rx: Option<Count>,
-    /// Size of each transmit ring.
-    pub tx: Option<Count>,
 }
 
 /// Interrupt moderation of the device: every parameter the driver reports, by its netlink name

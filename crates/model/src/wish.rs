@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ConfiguredBy, CpuId, CpuSet, NapiValues, Rule};
+use crate::{ConfiguredBy, CpuId, CpuSet, NapiValues, RingValues, Rule};
 
 /// One thing laid down. It goes before what the goal would have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,12 +49,11 @@ pub enum Knob {
         /// Channels that receive and transmit.
         combined: Option<u32>,
     },
-    /// Ring sizes in descriptors (`ethtool -G`).
+    /// Ring parameters (`ethtool -G`).
     Rings {
-        /// Size of each receive ring.
-        rx: Option<u32>,
-        /// Size of each transmit ring.
-        tx: Option<u32>,
+        /// Those that are requested.
+        #[serde(flatten, serialize_with = "RingValues::as_wish")]
+        values: RingValues,
     },
     /// Parameters by their netlink names (`rx-usecs`, `use-adaptive-rx`). With queues: of each of these.
     Coalesce {

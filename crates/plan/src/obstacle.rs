@@ -154,9 +154,9 @@ pub enum Obstacle {
     // Rings, features, pause frames
     /// The driver has no ring sizes.
     NoRingSizes,
-    /// The driver reports no ring of this kind.
+    /// The driver does not report this ring, or this parameter of its rings.
     NoRing {
-        /// `rx` or `tx`.
+        /// `rx` or `tx`, or the key of the parameter.
         kind: String,
     },
     /// The driver has no pause frames to set.

@@ -213,7 +213,7 @@ fn merged(old: &Setting, new: Setting) -> Setting {
         (S::Channels { rx, tx, combined, .. }, S::Channels { rx: r, tx: t, combined: c, .. }) => {
             (*r, *t, *c) = (r.or(*rx), t.or(*tx), c.or(*combined));
         }
-        (S::Rings { rx, tx, .. }, S::Rings { rx: r, tx: t, .. }) => (*r, *t) = (r.or(*rx), t.or(*tx)),
+        (S::Rings { values, .. }, S::Rings { values: later, .. }) => *later = later.or(values),
         (S::Pause { autoneg, rx, tx, .. }, S::Pause { autoneg: a, rx: r, tx: t, .. }) => {
             (*a, *r, *t) = (a.or(*autoneg), r.or(*rx), t.or(*tx));
         }

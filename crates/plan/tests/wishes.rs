@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_knob::{Of, Reason, Setting, With};
 use ringwise_model::{
     Action, Coalesce, ConfiguredBy, Count, CpuId, CpuSet, Fact, Feature, Intent, Knob, Napi, NapiInstance, NapiThread,
-    NapiValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
+    NapiValues, RingValues, Rings, Rss, Rule, Rules, Snapshot, Table, Wish, not_asked,
 };
 use ringwise_plan::{AfterChange, NotPossible, Obstacle, Plan, Refusal, plan};
 use ringwise_testkit::machines::{self, NicSpec, Vectors};
@@ -23,7 +23,7 @@ fn host() -> Snapshot {
     let values = params(&[("rx-usecs", 50), ("tx-usecs", 50), ("use-adaptive-rx", 1), ("use-adaptive-tx", 0)]);
     n.coalesce = Fact::Known(Coalesce(values.clone()));
     n.queue_coalesce = Fact::Known((0..8).map(|q| (q, Coalesce(values.clone()))).collect());
-    n.rings = Fact::Known(Rings { rx: Some(Count { now: 512, max: 4096 }), tx: Some(Count { now: 512, max: 4096 }) });
+    n.rings = Fact::Known(Rings::sizes(Some(Count { now: 512, max: 4096 }), Some(Count { now: 512, max: 4096 })));
     n.rss = Fact::Known(Rss {
         table: (0..128).map(|i| i % 8).collect(),
         function: Fact::Known("toeplitz".into()),
@@ -198,7 +198,7 @@ fn all_that_is_wrong_is_said_at_once() {
     let mut i = intent(vec![
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs-high", 5)]) },
         Knob::Coalesce { queues: Some([3].into_iter().chain(8..100).collect()), params: params(&[("rx-usecs", 5)]) },
-        Knob::Rings { rx: Some(8192), tx: None },
+        Knob::Rings { values: RingValues::sizes(Some(8192), None) },
         Knob::Channels { rx: None, tx: None, combined: Some(9) },
         Knob::Feature { name: "lro".into(), on: true },
         Knob::Feature { name: "rx-grow".into(), on: true },
@@ -286,8 +286,10 @@ fn what_the_device_does_not_have_is_a_word_in_the_plan() {
 
 #[test]
 fn what_interrupts_traffic_waits_for_the_word() {
-    let knobs =
-        vec![Knob::Channels { rx: None, tx: None, combined: Some(4) }, Knob::Rings { rx: Some(1024), tx: None }];
+    let knobs = vec![
+        Knob::Channels { rx: None, tx: None, combined: Some(4) },
+        Knob::Rings { values: RingValues::sizes(Some(1024), None) },
+    ];
     let i = intent(knobs);
     let p = plan(&host(), &i, &[]).unwrap();
     assert!(!p.interrupts_traffic() && laid(&p).is_empty());
@@ -357,7 +359,7 @@ fn interfaces_that_are_not_planned() {
     let more =
         machines::host("w", CpuSpec::flat(8, 1), vec![NicSpec::new("x", "ice", Some(0), 1, 1), other]).snapshot();
     s.nics.push(more.nics[1].clone());
-    let knobs = vec![Knob::Rings { rx: Some(1024), tx: None }];
+    let knobs = vec![Knob::Rings { values: RingValues::sizes(Some(1024), None) }];
     let p = plan(&s, &intent(knobs.clone()), &[]).unwrap();
     let alone = Obstacle::LeftAlone { obstacle: Box::new(Obstacle::LinkDown) };
     let configured = |r: &NotPossible| matches!(&r.why, Obstacle::Configured { obstacle, .. } if **obstacle == alone);

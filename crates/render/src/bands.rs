@@ -170,10 +170,7 @@ fn members_of(found: &Setting, step: &Setting) -> Setting {
             *key = key.take().filter(|_| k.is_some());
             *symmetric = symmetric.take().filter(|_| x.is_some());
         }
-        (Setting::Rings { rx, tx, .. }, Setting::Rings { rx: r, tx: t, .. }) => {
-            *rx = rx.filter(|_| r.is_some());
-            *tx = tx.filter(|_| t.is_some());
-        }
+        (Setting::Rings { values, .. }, Setting::Rings { values: wanted, .. }) => *values = values.only(wanted),
         (Setting::Pause { autoneg, rx, tx, .. }, Setting::Pause { autoneg: a, rx: r, tx: t, .. }) => {
             *autoneg = autoneg.filter(|_| a.is_some());
             *rx = rx.filter(|_| r.is_some());

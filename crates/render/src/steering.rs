@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, Rss, RssContext};
+use ringwise_model::{Coalesce, Count, CpuSet, Fact, Host, Nic, RingKind, RingPart, Rss, RssContext};
 
 use ringwise_text::Style;
 use ringwise_text::{mask, numbers, plural, sentence, set};
@@ -242,8 +242,12 @@ pub(crate) fn moderation(f: &Fact<Coalesce>) -> String {
 
 pub(crate) fn rings(n: &Nic) -> String {
     sentence(&n.rings, "not reported by the driver", |r| {
-        let one = |dir: &str, c: Option<Count>| c.map(|c| format!("{dir} {} of {}", c.now, c.max));
-        let parts: Vec<String> = [one("rx", r.rx), one("tx", r.tx)].into_iter().flatten().collect();
+        let found = RingPart::ALL.iter().filter_map(|p| p.found(r).map(|c| (p, c)));
+        let one = |(part, c): (&RingPart, Count)| match c.max {
+            0 if part.kind != RingKind::Size => format!("{} {}", part.word, part.text(c.now)),
+            max => format!("{} {} of {max}", part.word, c.now),
+        };
+        let parts: Vec<String> = found.map(one).collect();
         if parts.is_empty() { "not reported by the driver".into() } else { parts.join(", ") }
     })
 }

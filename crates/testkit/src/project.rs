@@ -113,7 +113,7 @@ mod tests {
     fn what_is_not_known_does_not_become_so() {
         let mut s = machine();
         s.nics[0].rings = Fact::unknown("rings-get eth0", "needs root");
-        let rings = Setting::Rings { dev: dev(), rx: Some(512), tx: None };
+        let rings = Setting::Rings { dev: dev(), values: ringwise_model::RingValues::sizes(Some(512), None) };
         assert_eq!(project(&mut s, &rings), Err(NotProjected("not known of the device")));
         let channels = Setting::Channels { dev: dev(), rx: None, tx: None, combined: Some(2) };
         project(&mut s, &channels).unwrap();

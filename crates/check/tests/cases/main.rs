@@ -344,7 +344,7 @@ fn suspend(w: &mut World, defer: u32) {
 
 fn rings(w: &mut World, n: u32) {
     let c = Some(Count { now: n, max: 4096 });
-    w.nic().rings = Fact::Known(Rings { rx: c, tx: c });
+    w.nic().rings = Fact::Known(Rings::sizes(c, c));
 }
 
 fn bql(w: &mut World, max: u64) {

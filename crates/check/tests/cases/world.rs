@@ -39,7 +39,7 @@ fn whole(n: &mut Nic) {
         symmetric: Fact::Absent,
         contexts: Fact::Known(BTreeMap::new()),
     });
-    n.rings = Fact::Known(Rings { rx: Some(Count { now: 256, max: 4096 }), tx: Some(Count { now: 256, max: 4096 }) });
+    n.rings = Fact::Known(Rings::sizes(Some(Count { now: 256, max: 4096 }), Some(Count { now: 256, max: 4096 })));
     n.coalesce = Fact::Known(Coalesce([("rx-usecs".into(), 3), ("tx-usecs".into(), 3)].into()));
     n.queue_coalesce = Fact::Absent;
     n.pause = Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) });

@@ -87,7 +87,7 @@ fn complete(mut s: Snapshot) -> Snapshot {
         let queues = nic.rx_queues.len() as u32;
         let count = |now, max| Some(Count { now, max });
         nic.channels = Fact::Known(Channels { rx: None, tx: None, combined: count(queues, queues), other: None });
-        nic.rings = Fact::Known(Rings { rx: count(2048, 8160), tx: count(256, 8160) });
+        nic.rings = Fact::Known(Rings::sizes(count(2048, 8160), count(256, 8160)));
         nic.coalesce = Fact::Known(Coalesce([("rx-usecs".to_string(), 50), ("tx-usecs".to_string(), 50)].into()));
         nic.pause = Fact::Known(Pause { autoneg: Some(false), rx: Some(false), tx: Some(false) });
         nic.users = Fact::Absent;

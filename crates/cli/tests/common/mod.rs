@@ -122,7 +122,7 @@ pub(crate) fn nic(name: &str, index: u32, driver: &str, node: u32, cpus: &[u32],
                 .map(|(a, b)| (a.to_string(), b.to_string()))
                 .into(),
         }),
-        rings: Fact::Known(Rings { rx: Some(Count { now: 256, max: 4096 }), tx: Some(Count { now: 256, max: 4096 }) }),
+        rings: Fact::Known(Rings::sizes(Some(Count { now: 256, max: 4096 }), Some(Count { now: 256, max: 4096 }))),
         coalesce: Fact::Known(Coalesce(BTreeMap::from([("rx-usecs".into(), 3), ("tx-usecs".into(), 3)]))),
         pause: Fact::Known(Pause { autoneg: Some(true), rx: Some(true), tx: Some(true) }),
         rules: ringwise_model::not_asked(),

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use ringwise_kfmt::ethtool_ioctl;
 use ringwise_kfmt::rule::parse_rule;
-use ringwise_model::{CpuSet, Knob, NapiValues, Wish};
+use ringwise_model::{CpuSet, Knob, NapiValues, RingValues, Wish};
 
 use super::{Ctx, Keys, list, one_or_more, wish};
 use crate::{check, spec, words};
@@ -74,9 +74,9 @@ pub(crate) fn wishes(k: Keys<'_, '_>, cx: &mut Ctx<'_>) -> Vec<Wish> {
     }
     channels(k, &mut out, cx);
     if let (Some(r), Some(at)) = (k.table("rings", &spec::RINGS), k.at("rings")) {
-        let (rx, tx) = (r.u32("rx"), r.u32("tx"));
-        if rx.or(tx).is_some() {
-            out.push(wish(Knob::Rings { rx, tx }, &at, cx));
+        let values = RingValues::each(|part| r.number_or_switch(part.key));
+        if !values.is_empty() {
+            out.push(wish(Knob::Rings { values }, &at, cx));
         }
     }
     coalesce(k, &mut out, cx);

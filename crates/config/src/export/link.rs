@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use ringwise_model::{Intent, Knob, Nic, Wish};
+use ringwise_model::{Intent, Knob, Nic, RingValues, Wish};
 
 use super::{Exported, HEAD, devs, kernel_names, nic, of};
 
@@ -43,7 +43,8 @@ fn lines(w: &Wish, n: Option<&Nic>, text: &mut String, out: &mut Exported) {
                 v.iter().filter(|v| **v > 0).for_each(|v| line(k, v));
             }
         }
-        Knob::Rings { rx, tx } => {
+        Knob::Rings { values } => {
+            let RingValues { rx, tx, .. } = out.ring_sizes(w, values);
             for (k, v) in [("RxBufferSize", rx), ("TxBufferSize", tx)] {
                 v.iter().for_each(|v| line(k, v));
             }

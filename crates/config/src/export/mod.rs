@@ -13,7 +13,7 @@ pub use nmstate::nmstate;
 pub use tuned::tuned;
 pub use udev::udev;
 
-use ringwise_model::{Intent, Knob, Nic, Wish};
+use ringwise_model::{Intent, Knob, Nic, RingKind, RingValues, Wish};
 
 /// Text of each file, by name, and what it does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,6 +59,14 @@ impl Exported {
     fn leave_out(&mut self, w: &Wish, what: &str) {
         let dev = w.dev.as_deref().unwrap_or("host");
         self.left_out.push(format!("{dev} {what} ({})", w.by));
+    }
+
+    /// Sizes of rings, which the formats have keys for. Other ring parameters are left out.
+    fn ring_sizes(&mut self, w: &Wish, values: &RingValues) -> RingValues {
+        for (part, _) in values.iter().filter(|(p, _)| p.kind != RingKind::Size) {
+            self.leave_out(w, &format!("rings.{}", part.key));
+        }
+        RingValues::each(|p| p.value(values).filter(|_| p.kind == RingKind::Size))
     }
 
     fn leave_host(&mut self, i: &Intent) {

@@ -26,10 +26,8 @@ pub fn nmstate(i: &Intent, nics: &[Nic]) -> Exported {
                         v.iter().for_each(|v| put(1, k, v));
                     }
                 }
-                Knob::Rings { rx, tx } => {
-                    for (k, v) in [("rx", rx), ("tx", tx)] {
-                        v.iter().for_each(|v| put(2, k, v));
-                    }
+                Knob::Rings { values } => {
+                    out.ring_sizes(w, values).iter().for_each(|(part, n)| put(2, part.word, &n));
                 }
                 Knob::Coalesce { queues: None, params } => {
                     for (word, v) in coalesce(&mut out, w, params) {

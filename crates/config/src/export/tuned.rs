@@ -28,10 +28,12 @@ pub fn tuned(i: &Intent, _: &[Nic]) -> Exported {
                 Knob::Channels { combined: None, rx: Some(rx), tx: Some(tx) } if *rx > 0 && *tx > 0 => {
                     let _ = writeln!(lines, "channels=rx {rx} tx {tx}");
                 }
-                Knob::Rings { rx, tx } => {
-                    let all = [("rx", rx), ("tx", tx)];
-                    let all = all.iter().filter_map(|(k, v)| Some(format!("{k} {}", (**v)?)));
-                    let _ = writeln!(lines, "ring={}", all.collect::<Vec<_>>().join(" "));
+                Knob::Rings { values } => {
+                    let sizes = out.ring_sizes(w, values);
+                    let all: Vec<String> = sizes.iter().map(|(part, n)| format!("{} {n}", part.word)).collect();
+                    if !all.is_empty() {
+                        let _ = writeln!(lines, "ring={}", all.join(" "));
+                    }
                 }
                 Knob::Pause { autoneg, rx, tx } => {
                     let all = [("autoneg", autoneg), ("rx", rx), ("tx", tx)];

@@ -181,7 +181,7 @@ impl Machine {
         let channels = Channels { rx: None, tx: None, combined: Some(n), other: one };
         t.reply(get(msg::CHANNELS_GET, "channels-get"), vec![ethtool_nl::channels_reply(&channels)]);
         let ring = Some(Count { now: 256, max: 4096 });
-        t.reply(get(msg::RINGS_GET, "rings-get"), vec![ethtool_nl::rings_reply(&Rings { rx: ring, tx: ring })]);
+        t.reply(get(msg::RINGS_GET, "rings-get"), vec![ethtool_nl::rings_reply(&Rings::sizes(ring, ring))]);
         let c = Coalesce([("rx-usecs".to_string(), 3)].into());
         t.reply(get(msg::COALESCE_GET, "coalesce-get"), vec![ethtool_nl::coalesce_reply(&c).unwrap()]);
         let rss = RssParts { indir: (0..128).map(|i| i % p.queues).collect(), hfunc: Some(1), ..RssParts::default() };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Setting, coalesce, features, rings, rss, rules};
-use ringwise_model::Rule;
+use ringwise_model::{RingKind, Rule};
 
 use super::call::{Call, Order, Place};
 use super::{Way, quote};
@@ -15,10 +15,17 @@ pub(super) fn of_profile(parameter: &str) -> bool {
 pub(super) fn calls(way: &Way, setting: &Setting) -> Result<Vec<Call>, String> {
     let one = match setting {
         Setting::Channels { dev, rx, tx, combined } => channels(way, dev, [*rx, *tx, *combined])?,
-        Setting::Rings { dev, rx, tx } => {
-            let expect: Vec<String> =
-                [("RX", rx), ("TX", tx)].iter().filter_map(|(k, n)| n.map(|n| at_least(k, n))).collect();
-            Call::Ethtool(order(dev, "-g", "-G", expect.join(" "), rings::text(*rx, *tx)))
+        Setting::Rings { dev, values } => {
+            let expect = values.iter().map(|(part, n)| {
+                // The script joins the words of a name, because it separates what it expects by spaces.
+                let name = part.printed.replace(' ', "-");
+                match part.kind {
+                    RingKind::Size => at_least(&name, n),
+                    RingKind::Number(_) | RingKind::Switch => format!("{name}:{}", part.text(n)),
+                }
+            });
+            let expect: Vec<String> = expect.collect();
+            Call::Ethtool(order(dev, "-g", "-G", expect.join(" "), rings::text(values)))
         }
         Setting::Pause { dev, autoneg, rx, tx } => {
             let all = [("Autonegotiate", "autoneg", autoneg), ("RX", "rx", rx), ("TX", "tx", tx)];

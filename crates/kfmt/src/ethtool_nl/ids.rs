@@ -93,13 +93,6 @@ pub mod channels {
     pub const COMBINED_COUNT: u16 = 9;
 }
 
-pub(crate) mod rings {
-    pub(crate) const RX_MAX: u16 = 2;
-    pub(crate) const TX_MAX: u16 = 5;
-    pub(crate) const RX: u16 = 6;
-    pub(crate) const TX: u16 = 9;
-}
-
 pub(crate) mod pause {
     pub(crate) const AUTONEG: u16 = 2;
     pub(crate) const RX: u16 = 3;
@@ -177,10 +170,6 @@ pub(crate) const ATTRIBUTES: &[(&str, u16)] = &[
     ("CHANNELS_OTHER_COUNT", channels::OTHER_COUNT),
     ("CHANNELS_COMBINED_COUNT", channels::COMBINED_COUNT),
     ("RINGS_HEADER", HEADER),
-    ("RINGS_RX_MAX", rings::RX_MAX),
-    ("RINGS_TX_MAX", rings::TX_MAX),
-    ("RINGS_RX", rings::RX),
-    ("RINGS_TX", rings::TX),
     ("COALESCE_HEADER", HEADER),
     ("PAUSE_HEADER", HEADER),
     ("PAUSE_AUTONEG", pause::AUTONEG),

@@ -144,7 +144,7 @@ fn netlink() -> Vec<Vec<u8>> {
     nest.nested(29, &Builder::new()).unwrap().u32(2, 50).u8(11, 1);
     vec![
         header,
-        ethtool_nl::rings_reply(&Rings { rx: c, tx: c }),
+        ethtool_nl::rings_reply(&Rings::sizes(c, c)),
         ethtool_nl::pause_reply(&Pause { autoneg: Some(true), rx: Some(true), tx: Some(false) }),
         ethtool_nl::linkmodes_reply(&ethtool_nl::LinkModes { speed_mbps: Some(1000), ..Default::default() }),
         ethtool_nl::rss_reply(&rss).unwrap(),

@@ -4,8 +4,8 @@ use std::fmt;
 
 use ringwise_knob::learned::What;
 use ringwise_knob::{configured_in, rules};
-use ringwise_model::User;
 use ringwise_model::words::{article, plural};
+use ringwise_model::{RingKind, RingPart, User};
 
 use super::{AfterChange, Later, Obstacle};
 
@@ -67,7 +67,10 @@ fn text(o: &Obstacle) -> String {
             "{bond} keeps one layout for all its members, and {dev} stays at {}",
             plural(*queues as usize, "queue")
         ),
-        O::NoRing { kind } => format!("the driver reports no {kind} ring"),
+        O::NoRing { kind } => match RingPart::of(kind).map(|p| p.kind) {
+            None | Some(RingKind::Size) => format!("the driver reports no {kind} ring"),
+            Some(_) => format!("the driver reports no {kind}"),
+        },
         O::PauseFramesForRdma { device } => format!("RDMA ({device}) may live by them; they stay"),
         O::FeatureFixed { on } => format!("fixed at {}: nobody can change it", if *on { "on" } else { "off" }),
         O::NoParameter { policy } => format!("the driver has no such parameter; policy {policy} would set it"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ringwise_knob::{Address, Of, Setting, coalesce as knob_coalesce, features, napi as knob_napi};
-use ringwise_model::{Count, Dir, Fact, Knob, NapiValues};
+use ringwise_model::{Dir, Fact, Knob, NapiValues, RingKind, RingPart, RingValues};
 
 use super::{Cx, list, what};
 use crate::Obstacle;
@@ -61,30 +61,36 @@ pub(super) fn plain(cx: &mut Cx) {
                 cx.lay(Setting::Pause { dev, autoneg: *autoneg, rx: *rx, tx: *tx });
             }
         }
-        Knob::Rings { rx, tx } => {
-            let address = Address::Rings { dev: dev.clone() };
-            let Some(r) = cx.have(&d.nic.rings, address.clone(), Obstacle::NoRingSizes).copied() else {
-                return;
-            };
-            let mut keep = |name: &str, asked: Option<u32>, has: Option<Count>| -> Option<u32> {
-                let n = asked?;
-                let Some(h) = has else {
-                    cx.cannot(address.clone(), Obstacle::NoRing { kind: name.to_string() });
-                    return None;
-                };
-                if n == 0 || (h.max > 0 && n > h.max) {
-                    let found = format!("the driver has {} now and at most {}", h.now, h.max);
-                    cx.wrong(format!("rings {name} {n}"), found, format!("1 to {} descriptors", h.max));
-                    return None;
-                }
-                Some(n)
-            };
-            let (rx, tx) = (keep("rx", *rx, r.rx), keep("tx", *tx, r.tx));
-            if rx.is_some() || tx.is_some() {
-                cx.lay(Setting::Rings { dev, rx, tx });
-            }
-        }
+        Knob::Rings { values } => rings(cx, values),
         _ => {}
+    }
+}
+
+fn rings(cx: &mut Cx, values: &RingValues) {
+    let Some(d) = cx.dev else { return };
+    let dev = cx.name();
+    let address = Address::Rings { dev: dev.clone() };
+    let Some(r) = cx.have(&d.nic.rings, address.clone(), Obstacle::NoRingSizes).copied() else { return };
+    let mut keep = |part: &RingPart, n: u32| -> Option<u32> {
+        let Some(h) = part.found(&r) else {
+            cx.cannot(address.clone(), Obstacle::NoRing { kind: part.key.to_string() });
+            return None;
+        };
+        let (least, unit) = match part.kind {
+            RingKind::Size => (1, " descriptors"),
+            RingKind::Number(least) => (least, ""),
+            RingKind::Switch => return Some(n),
+        };
+        if n < least || (h.max > 0 && n > h.max) {
+            let found = format!("the driver has {} now and at most {}", h.now, h.max);
+            cx.wrong(format!("rings {} {n}", part.key), found, format!("{least} to {}{unit}", h.max));
+            return None;
+        }
+        Some(n)
+    };
+    let values = RingValues::each(|part| keep(part, part.value(values)?));
+    if !values.is_empty() {
+        cx.lay(Setting::Rings { dev, values });
     }
 }
 

@@ -236,7 +236,7 @@ impl Build {
                     fields: fields(driver),
                 })
             },
-            rings: Fact::Known(Rings { rx: count(256, 4096), tx: count(256, 4096) }),
+            rings: Fact::Known(Rings::sizes(count(256, 4096), count(256, 4096))),
             coalesce: match driver {
                 Driver::Vmxnet3 => Fact::Absent,
                 Driver::Virtio => params(&[("rx-usecs", 0), ("tx-usecs", 0)]),

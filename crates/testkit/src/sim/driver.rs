@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringwise_model::errno::{EINVAL, ENOMEM, EOPNOTSUPP};
 use ringwise_model::{
-    Confidence, CpuId, CpuSet, Fact, IrqId, MapSource, Movable, Nic, Role, Rss, RxQueue, TxQueue, Vector,
+    Confidence, CpuId, CpuSet, Fact, IrqId, MapSource, Movable, Nic, RingValues, Role, Rss, RxQueue, TxQueue, Vector,
 };
 use ringwise_sys::{Error, Result};
 
@@ -219,7 +219,7 @@ pub(super) fn channels_changed(s: &mut State, i: usize, combined: u32) -> Result
 }
 
 /// The driver takes new rings, rounded its own way.
-pub(super) fn rings_changed(s: &mut State, i: usize, rx: Option<u32>, tx: Option<u32>) -> Result<()> {
+pub(super) fn rings_changed(s: &mut State, i: usize, want: &RingValues) -> Result<()> {
     let now = s.now;
     let driver = s.extra[i].driver;
     let round = |n: u32| -> Result<u32> {
@@ -240,7 +240,7 @@ pub(super) fn rings_changed(s: &mut State, i: usize, rx: Option<u32>, tx: Option
             Driver::Virtio | Driver::Other => Ok(n),
         }
     };
-    let (rx, tx) = (rx.map(round).transpose()?, tx.map(round).transpose()?);
+    let (rx, tx) = (want.rx.map(round).transpose()?, want.tx.map(round).transpose()?);
     let nic = &mut s.nics[i];
     if let Fact::Known(r) = &mut nic.rings {
         for (ring, n) in [(&mut r.rx, rx), (&mut r.tx, tx)] {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ringwise_kfmt::ethtool_nl::ids::channels;
 use ringwise_kfmt::{cpulist, cpumask};
 use ringwise_model::errno::{EACCES, EINVAL, EIO, ENODEV, ENOENT, ENOSPC, EOPNOTSUPP, EOVERFLOW, EPERM, ERANGE, EROFS};
-use ringwise_model::{CpuSet, Fact};
+use ringwise_model::{CpuSet, Fact, RingKind, RingValues};
 use ringwise_sys::{Error, Result};
 
 use super::driver_kind::Driver;
@@ -271,18 +271,18 @@ pub(super) fn set_channels(s: &mut State, dev: &str, counts: &BTreeMap<u16, u32>
 }
 
 /// net/ethtool/rings.c, `ethnl_set_rings`
-pub(super) fn set_rings(s: &mut State, dev: &str, rx: Option<u32>, tx: Option<u32>) -> Result<()> {
+pub(super) fn set_rings(s: &mut State, dev: &str, want: &RingValues) -> Result<()> {
     let i = s.index(dev).ok_or_else(|| no(ENODEV))?;
     let Fact::Known(rings) = s.nics[i].rings else {
         return Err(no(EOPNOTSUPP));
     };
     // lab: "rings: above the maximum"
-    for (ring, n) in [(rings.rx, rx), (rings.tx, tx)] {
-        if n.is_some_and(|n| n > ring.map_or(0, |r| r.max)) {
+    for (part, n) in want.iter().filter(|(p, _)| p.kind == RingKind::Size) {
+        if n > part.found(&rings).map_or(0, |r| r.max) {
             return Err(words(EINVAL, "requested ring size exceeds maximum"));
         }
     }
-    driver::rings_changed(s, i, rx, tx)?;
+    driver::rings_changed(s, i, want)?;
     s.stale(i);
     Ok(())
 }

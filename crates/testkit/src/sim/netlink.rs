@@ -144,10 +144,7 @@ fn order(s: &mut State, request: &Request) -> Result<()> {
                 }
                 kernel::set_channels(s, dev, &counts)
             }
-            "rings-set" => {
-                let (rx, tx) = nl::rings_set_decode(bytes).map_err(bad)?;
-                kernel::set_rings(s, dev, rx, tx)
-            }
+            "rings-set" => kernel::set_rings(s, dev, &nl::rings_set_decode(bytes).map_err(bad)?),
             "features-set" => super::features::set(s, dev, &nl::features_set_decode(bytes).map_err(bad)?),
             "pause-set" => super::features::set_pause(s, dev, &nl::pause(bytes).map_err(bad)?),
             "coalesce-set" => {

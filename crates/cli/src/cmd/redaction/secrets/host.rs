@@ -397,7 +397,7 @@ pub(super) fn journal(host: &Arc<Planted>, state: &Dir, p: &mut Plants) {
     };
     let wish = Wish {
         dev: Some("eth0".into()),
-        knob: Knob::Rings { rx: Some(512), tx: None },
+        knob: Knob::Rings { values: ringwise_model::RingValues::sizes(Some(512), None) },
         by: ConfiguredBy::File { path: p.text("path", "requested, wish", "/srv/{}.toml"), line: 3 },
     };
     let own = Policy {

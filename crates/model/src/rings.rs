@@ -1,0 +1,225 @@
+//! Ring parameters of a device, and the one table of them: adding a parameter is a field in [`Rings`] and in
+//! [`RingValues`], and an entry in [`RingPart::ALL`]. The configuration key with its check, printing, merging, export
+//! and schema, comparison, projection, commands and the pages that show it are made from the table.
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::Count;
+
+/// Ring parameters (`ethtool -g`). `None`: not reported by the driver.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rings {
+    /// Descriptors of each receive ring.
+    pub rx: Option<Count>,
+    /// Descriptors of each transmit ring.
+    pub tx: Option<Count>,
+}
+
+/// Values of ring parameters that are requested or were found. `None`: left as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RingValues {
+    /// Descriptors of each receive ring.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx: Option<u32>,
+    /// Descriptors of each transmit ring.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tx: Option<u32>,
+}
+
+/// What the value of a ring parameter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RingKind {
+    /// Descriptors of a ring, at least 1. Drivers round it up.
+    Size,
+    /// A number from this one on, which drivers keep as it is.
+    Number(u32),
+    /// 0 is off and 1 is on.
+    Switch,
+}
+
+/// One ring parameter, and where its value is.
+#[derive(Debug)]
+pub struct RingPart {
+    /// Key in the configuration file, below `rings`, and in JSON.
+    pub key: &'static str,
+    /// Word of `ethtool -G`.
+    pub word: &'static str,
+    /// Name in the output of `ethtool -g`.
+    pub printed: &'static str,
+    /// What its value is.
+    pub kind: RingKind,
+    /// For the reference of the configuration file.
+    pub about: &'static str,
+    value: fn(&RingValues) -> Option<u32>,
+    set: fn(&mut RingValues, Option<u32>),
+    found: fn(&Rings) -> Option<Count>,
+    store: fn(&mut Rings, Option<Count>),
+}
+
+impl RingPart {
+    /// Every ring parameter, in the order in which they are shown.
+    pub const ALL: &[RingPart] = &[
+        RingPart {
+            key: "rx",
+            word: "rx",
+            printed: "RX",
+            kind: RingKind::Size,
+            about: "descriptors of a receive ring",
+            value: |v| v.rx,
+            set: |v, n| v.rx = n,
+            found: |r| r.rx,
+            store: |r, c| r.rx = c,
+        },
+        RingPart {
+            key: "tx",
+            word: "tx",
+            printed: "TX",
+            kind: RingKind::Size,
+            about: "descriptors of a transmit ring",
+            value: |v| v.tx,
+            set: |v, n| v.tx = n,
+            found: |r| r.tx,
+            store: |r, c| r.tx = c,
+        },
+    ];
+
+    /// The parameter with this key.
+    pub fn of(key: &str) -> Option<&'static RingPart> {
+        Self::ALL.iter().find(|p| p.key == key)
+    }
+
+    /// What the device has, with the largest value that the driver accepts; 0 where no largest one is reported.
+    pub fn found(&self, rings: &Rings) -> Option<Count> {
+        (self.found)(rings)
+    }
+
+    /// Stores what a device has.
+    pub fn store(&self, rings: &mut Rings, count: Option<Count>) {
+        (self.store)(rings, count);
+    }
+
+    /// The value in a set of values.
+    pub fn value(&self, values: &RingValues) -> Option<u32> {
+        (self.value)(values)
+    }
+
+    /// Sets the value in a set of values.
+    pub fn set(&self, values: &mut RingValues, value: Option<u32>) {
+        (self.set)(values, value);
+    }
+
+    /// A value as ethtool writes it: `512`, `on`.
+    pub fn text(&self, value: u32) -> String {
+        match self.kind {
+            RingKind::Switch => if value == 0 { "off" } else { "on" }.into(),
+            RingKind::Size | RingKind::Number(_) => value.to_string(),
+        }
+    }
+
+    /// A value as the configuration file writes it: `512`, `true`.
+    pub fn toml(&self, value: u32) -> String {
+        match self.kind {
+            RingKind::Switch => (value != 0).to_string(),
+            RingKind::Size | RingKind::Number(_) => value.to_string(),
+        }
+    }
+}
+
+impl Rings {
+    /// A device that reports only the sizes of its rings.
+    pub fn sizes(rx: Option<Count>, tx: Option<Count>) -> Self {
+        let mut out = Self::default();
+        (out.rx, out.tx) = (rx, tx);
+        out
+    }
+
+    /// The values in use.
+    pub fn now(&self) -> RingValues {
+        RingValues::each(|p| p.found(self).map(|c| c.now))
+    }
+}
+
+impl RingValues {
+    /// Only the sizes of rings.
+    pub fn sizes(rx: Option<u32>, tx: Option<u32>) -> Self {
+        let mut out = Self::default();
+        (out.rx, out.tx) = (rx, tx);
+        out
+    }
+
+    /// What `value` answers for each parameter.
+    pub fn each(mut value: impl FnMut(&'static RingPart) -> Option<u32>) -> Self {
+        let mut out = Self::default();
+        for part in RingPart::ALL {
+            part.set(&mut out, value(part));
+        }
+        out
+    }
+
+    /// Parameters that have a value.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static RingPart, u32)> + '_ {
+        RingPart::ALL.iter().filter_map(|p| Some((p, p.value(self)?)))
+    }
+
+    /// Whether no parameter has a value.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// These values, and those of `other` for what has none here.
+    pub fn or(&self, other: &Self) -> Self {
+        Self::each(|p| p.value(self).or(p.value(other)))
+    }
+
+    /// Only the parameters that have a value in `other`.
+    pub fn only(&self, other: &Self) -> Self {
+        Self::each(|p| p.value(self).filter(|_| p.value(other).is_some()))
+    }
+
+    /// As wishes hold it: sizes are written also where they are `null`, as every version did.
+    pub(crate) fn as_wish<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(None)?;
+        for part in RingPart::ALL {
+            match (part.kind, part.value(self)) {
+                (RingKind::Size, value) => map.serialize_entry(part.key, &value)?,
+                (_, None) => {}
+                (RingKind::Switch, Some(value)) => map.serialize_entry(part.key, &(value != 0))?,
+                (RingKind::Number(_), Some(value)) => map.serialize_entry(part.key, &value)?,
+            }
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Knob, Wish};
+
+    /// A parameter whose functions lead to another one's field would be compared and written as that.
+    #[test]
+    fn each_parameter_has_a_field_of_its_own() {
+        for (i, part) in RingPart::ALL.iter().enumerate() {
+            let mut values = RingValues::default();
+            part.set(&mut values, Some(1));
+            assert_eq!(values.iter().map(|(p, n)| (p.key, n)).collect::<Vec<_>>(), [(part.key, 1)]);
+            let json = serde_json::to_value(values).unwrap();
+            let value = if part.kind == RingKind::Switch { true.into() } else { serde_json::Value::from(1) };
+            assert_eq!(json.as_object().unwrap().get(part.key), Some(&value), "the key is the name of the field");
+            let mut rings = Rings::default();
+            part.store(&mut rings, Some(Count { now: 1, max: 1 }));
+            assert_eq!(rings.now(), values);
+            assert!(RingPart::ALL[..i].iter().all(|p| p.key != part.key && p.word != part.word));
+        }
+    }
+
+    #[test]
+    fn wishes_are_written_as_before() {
+        let knob = Knob::Rings { values: RingValues::sizes(Some(512), None) };
+        let wish = Wish { dev: Some("eth0".into()), knob, by: crate::ConfiguredBy::InEffect };
+        let text = r#"{"dev":"eth0","wish":"rings","rx":512,"tx":null,"by":{"kind":"in_effect"}}"#;
+        assert_eq!(serde_json::to_string(&wish).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Wish>(text).unwrap(), wish);
+    }
+}
