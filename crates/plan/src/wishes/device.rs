@@ -82,8 +82,14 @@ fn rings(cx: &mut Cx, values: &RingValues) {
             RingKind::Switch => return Some(n),
         };
         if n < least || (h.max > 0 && n > h.max) {
-            let found = format!("the driver has {} now and at most {}", h.now, h.max);
-            cx.wrong(format!("rings {} {n}", part.key), found, format!("{least} to {}{unit}", h.max));
+            let what = format!("rings {} {n}", part.key);
+            match h.max {
+                0 => cx.wrong(what, format!("the driver has {} now", h.now), format!("{least} or more{unit}")),
+                max => {
+                    let found = format!("the driver has {} now and at most {max}", h.now);
+                    cx.wrong(what, found, format!("{least} to {max}{unit}"));
+                }
+            }
             return None;
         }
         Some(n)
