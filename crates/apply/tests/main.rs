@@ -23,6 +23,7 @@ mod placement;
 mod profiles;
 mod published;
 mod replan;
+mod ring_parameters;
 mod rivals;
 mod rss;
 mod rules;

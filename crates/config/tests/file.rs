@@ -251,6 +251,10 @@ fn single_keys_of_a_command_line() {
     );
     assert_eq!(knob("eth0.rss.table=\"default\""), Knob::RssTable { context: None, table: Table::Default });
     assert_eq!(knob("eth0.rings.rx = 1024"), Knob::Rings { values: RingValues::sizes(Some(1024), None) });
+    let values =
+        RingValues { rx_buf_len: Some(4096), tcp_data_split: Some(true), hds_thresh: Some(0), ..RingValues::default() };
+    let text = "eth0.rings = { rx_buf_len = 4096, tcp_data_split = true, hds_thresh = 0 }";
+    assert_eq!(knob(text), Knob::Rings { values });
     assert_eq!(
         knob("eth0.rings={ rx = 512, tx = 256 }"),
         Knob::Rings { values: RingValues::sizes(Some(512), Some(256)) }

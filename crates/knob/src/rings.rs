@@ -1,8 +1,9 @@
-//! Ring sizes (`ethtool -G`), in descriptors. Known here so that a channel change can be put back whole.
+//! Ring parameters (`ethtool -G`): sizes in descriptors, length of receive buffers, header split.
 
 use ringwise_model::{Count, Fact, Nic, RingKind, RingValues, Rings, Snapshot};
 
-use crate::{Address, Descriptor, Family, Match, NotProjected, Setting, known, nic};
+use crate::errno::ERANGE;
+use crate::{Address, Descriptor, Family, Match, NotProjected, Reaction, Setting, known, nic};
 
 pub(crate) struct RingsFamily;
 
@@ -31,6 +32,11 @@ impl Descriptor for RingsFamily {
             Setting::Rings { dev, values } => project(known(&mut nic(s, dev)?.rings)?, values),
             _ => Err(NotProjected::OTHER_FAMILY),
         }
+    }
+
+    fn react(&self, _: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
+        (errno == Some(ERANGE))
+            .then_some((Reaction::Fail, "the value is above the largest one that the driver accepts (hds-thresh)"))
     }
 
     fn invalidates(&self, _: &Address) -> &'static [Family] {

@@ -24,6 +24,11 @@ const ALL: &[(&str, &str)] = &[
     (r#"{"knob":"channels","dev":"eth0","rx":4,"tx":2}"#, "ethtool -L eth0 rx 4 tx 2"),
     (r#"{"knob":"rings","dev":"eth0","rx":512,"tx":1024}"#, "ethtool -G eth0 rx 512 tx 1024"),
     (
+        r#"{"knob":"rings","dev":"eth0","rx":512,"rx_buf_len":4096,"tcp_data_split":true,"hds_thresh":256}"#,
+        "ethtool -G eth0 rx 512 rx-buf-len 4096 tcp-data-split on hds-thresh 256",
+    ),
+    (r#"{"knob":"rings","dev":"eth0","tcp_data_split":false}"#, "ethtool -G eth0 tcp-data-split off"),
+    (
         r#"{"knob":"coalesce","dev":"eth0","params":{"rx-max-frames":64,"rx-usecs":20,"use-adaptive-rx":0}}"#,
         "ethtool -C eth0 rx-frames 64 rx-usecs 20 adaptive-rx off",
     ),

@@ -14,6 +14,15 @@ pub struct Rings {
     pub rx: Option<Count>,
     /// Descriptors of each transmit ring.
     pub tx: Option<Count>,
+    /// Bytes of each receive buffer. No largest one is reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx_buf_len: Option<u32>,
+    /// Headers and data of received TCP segments go to buffers of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_data_split: Option<bool>,
+    /// Bytes up to which a frame is not split, since Linux 6.14.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hds_thresh: Option<Count>,
 }
 
 /// Values of ring parameters that are requested or were found. `None`: left as it is.
@@ -25,6 +34,15 @@ pub struct RingValues {
     /// Descriptors of each transmit ring.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx: Option<u32>,
+    /// Bytes of each receive buffer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rx_buf_len: Option<u32>,
+    /// Headers and data of received TCP segments go to buffers of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tcp_data_split: Option<bool>,
+    /// Bytes up to which a frame is not split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hds_thresh: Option<u32>,
 }
 
 /// What the value of a ring parameter is.
@@ -82,6 +100,39 @@ impl RingPart {
             found: |r| r.tx,
             store: |r, c| r.tx = c,
         },
+        RingPart {
+            key: "rx_buf_len",
+            word: "rx-buf-len",
+            printed: "RX Buf Len",
+            kind: RingKind::Number(1),
+            about: "bytes of a receive buffer",
+            value: |v| v.rx_buf_len,
+            set: |v, n| v.rx_buf_len = n,
+            found: |r| r.rx_buf_len.map(|now| Count { now, max: 0 }),
+            store: |r, c| r.rx_buf_len = c.map(|c| c.now),
+        },
+        RingPart {
+            key: "tcp_data_split",
+            word: "tcp-data-split",
+            printed: "TCP data split",
+            kind: RingKind::Switch,
+            about: "headers and data of received TCP segments go to buffers of their own",
+            value: |v| v.tcp_data_split.map(u32::from),
+            set: |v, n| v.tcp_data_split = n.map(|n| n != 0),
+            found: |r| r.tcp_data_split.map(|on| Count { now: u32::from(on), max: 0 }),
+            store: |r, c| r.tcp_data_split = c.map(|c| c.now != 0),
+        },
+        RingPart {
+            key: "hds_thresh",
+            word: "hds-thresh",
+            printed: "HDS thresh",
+            kind: RingKind::Number(0),
+            about: "bytes up to which a frame is not split, since Linux 6.14",
+            value: |v| v.hds_thresh,
+            set: |v, n| v.hds_thresh = n,
+            found: |r| r.hds_thresh,
+            store: |r, c| r.hds_thresh = c,
+        },
     ];
 
     /// The parameter with this key.
@@ -129,9 +180,7 @@ impl RingPart {
 impl Rings {
     /// A device that reports only the sizes of its rings.
     pub fn sizes(rx: Option<Count>, tx: Option<Count>) -> Self {
-        let mut out = Self::default();
-        (out.rx, out.tx) = (rx, tx);
-        out
+        Self { rx, tx, ..Self::default() }
     }
 
     /// The values in use.
@@ -143,9 +192,7 @@ impl Rings {
 impl RingValues {
     /// Only the sizes of rings.
     pub fn sizes(rx: Option<u32>, tx: Option<u32>) -> Self {
-        let mut out = Self::default();
-        (out.rx, out.tx) = (rx, tx);
-        out
+        Self { rx, tx, ..Self::default() }
     }
 
     /// What `value` answers for each parameter.

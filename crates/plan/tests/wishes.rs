@@ -194,6 +194,26 @@ fn a_context_comes_before_the_rule_that_names_it() {
 }
 
 #[test]
+fn ring_parameters_that_the_driver_reports() {
+    let (mut s, reported) = (host(), Rings { rx_buf_len: Some(2048), tcp_data_split: Some(false), ..Rings::default() });
+    let rings = s.nics[0].rings.known().copied().unwrap();
+    let hds_thresh = Some(Count { now: 0, max: 1023 });
+    s.nics[0].rings = Fact::Known(Rings { rx: rings.rx, tx: rings.tx, hds_thresh, ..reported });
+    let wish = |hds_thresh| RingValues { tcp_data_split: Some(true), hds_thresh, ..RingValues::default() };
+    let wanted = |hds_thresh| intent(vec![Knob::Rings { values: wish(hds_thresh) }]);
+    let p = plan(&s, &Intent { allow_disruption: true, ..wanted(Some(256)) }, &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 rings: tcp-data-split on hds-thresh 256"]);
+    assert_eq!(
+        wrong(&s, &wanted(Some(5000))),
+        ["eth1 rings hds_thresh 5000: the driver has 0 now and at most 1023; right: 0 to 1023"]
+    );
+    // Nothing is requested of a driver that reports none: there would be no value to go back to.
+    let p = plan(&host(), &Intent { allow_disruption: true, ..wanted(None) }, &[]).unwrap();
+    assert!(laid(&p).is_empty());
+    assert!(p.refused.iter().any(|n| n.why.to_string().contains("the driver reports no tcp_data_split")), "{p:?}");
+}
+
+#[test]
 fn all_that_is_wrong_is_said_at_once() {
     let mut i = intent(vec![
         Knob::Coalesce { queues: None, params: params(&[("rx-usecs-high", 5)]) },

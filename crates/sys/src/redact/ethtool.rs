@@ -28,7 +28,7 @@ fn form(command: u32) -> Option<(Form, u16)> {
     Some(match command {
         11 => (Form::Bits, 5),     // features
         13 => (Form::Bits, 2),     // private flags
-        15 => (Form::Numbers, 17), // rings
+        15 => (Form::Numbers, 18), // rings
         17 => (Form::Numbers, 9),  // channels
         19 => (Form::Numbers, 33), // coalesce
         21 => (Form::Numbers, 6),  // pause

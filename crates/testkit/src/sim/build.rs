@@ -277,6 +277,18 @@ impl Build {
         self
     }
 
+    /// The driver of this device reports the length of its receive buffers, and splits headers from data.
+    pub fn splits_headers(mut self, name: &str) -> Self {
+        for nic in self.snapshot.nics.iter_mut().filter(|n| n.dev.name == name) {
+            if let Fact::Known(rings) = &mut nic.rings {
+                rings.rx_buf_len = Some(2048);
+                rings.tcp_data_split = Some(false);
+                rings.hds_thresh = Some(Count { now: 0, max: 1023 });
+            }
+        }
+        self
+    }
+
     /// The driver of the last interface links its queues to NAPI instances.
     pub fn linked(mut self) -> Self {
         let kernel = self.snapshot.host.kernel.known().cloned().unwrap_or_default();

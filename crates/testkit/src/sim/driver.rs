@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use ringwise_model::errno::{EINVAL, ENOMEM, EOPNOTSUPP};
 use ringwise_model::{
-    Confidence, CpuId, CpuSet, Fact, IrqId, MapSource, Movable, Nic, RingValues, Role, Rss, RxQueue, TxQueue, Vector,
+    Confidence, Count, CpuId, CpuSet, Fact, IrqId, MapSource, Movable, Nic, RingKind, RingValues, Role, Rss, RxQueue,
+    TxQueue, Vector,
 };
 use ringwise_sys::{Error, Result};
 
@@ -247,6 +248,10 @@ pub(super) fn rings_changed(s: &mut State, i: usize, want: &RingValues) -> Resul
             if let (Some(c), Some(n)) = (ring, n) {
                 c.now = n.min(c.max);
             }
+        }
+        for (part, n) in want.iter().filter(|(p, _)| p.kind != RingKind::Size) {
+            let found = part.found(r).map(|c| Count { now: n, ..c });
+            part.store(r, found);
         }
     }
     if driver == Driver::Vmxnet3 {

@@ -277,9 +277,15 @@ pub(super) fn set_rings(s: &mut State, dev: &str, want: &RingValues) -> Result<(
         return Err(no(EOPNOTSUPP));
     };
     // lab: "rings: above the maximum"
-    for (part, n) in want.iter().filter(|(p, _)| p.kind == RingKind::Size) {
-        if n > part.found(&rings).map_or(0, |r| r.max) {
-            return Err(words(EINVAL, "requested ring size exceeds maximum"));
+    for (part, n) in want.iter() {
+        match (part.kind, part.found(&rings)) {
+            (RingKind::Size, found) if n > found.map_or(0, |r| r.max) => {
+                return Err(words(EINVAL, "requested ring size exceeds maximum"));
+            }
+            (RingKind::Size, _) => {}
+            (_, None) => return Err(words(EOPNOTSUPP, &format!("setting {} is not supported", part.word))),
+            (_, Some(found)) if found.max > 0 && n > found.max => return Err(no(ERANGE)),
+            _ => {}
         }
     }
     driver::rings_changed(s, i, want)?;

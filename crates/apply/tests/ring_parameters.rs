@@ -1,0 +1,71 @@
+//! Length of receive buffers and header split, through the transaction and back.
+
+use std::sync::Arc;
+
+use crate::common::*;
+use ringwise_apply::Verdict;
+use ringwise_knob::{Setting, compare};
+use ringwise_model::RingValues;
+use ringwise_testkit::sim::{Sim, build};
+
+fn sim() -> Arc<Sim> {
+    Arc::new(Sim::new(&build::host(8, 2).igb("eth0", 0, 4).mqnic("eth1", 0, 4).splits_headers("eth1").done()))
+}
+
+fn rings(dev: &str, values: RingValues) -> Setting {
+    Setting::Rings { dev: dev.into(), values }
+}
+
+fn now(sim: &Arc<Sim>, dev: &str) -> RingValues {
+    look(sim).nic(dev).unwrap().rings.known().unwrap().now()
+}
+
+#[test]
+fn written_read_back_and_rolled_back() {
+    let (sim, dir) = (sim(), Dir::new());
+    let before = now(&sim, "eth1");
+    assert_eq!((before.rx_buf_len, before.tcp_data_split, before.hds_thresh), (Some(2048), Some(false), Some(0)));
+    let values = RingValues {
+        rx_buf_len: Some(4096),
+        tcp_data_split: Some(true),
+        hds_thresh: Some(256),
+        ..RingValues::default()
+    };
+    let wanted = [rings("eth1", values)];
+    let out = apply(&sim, &dir, &wanted).unwrap();
+    assert_eq!((out.verdict, out.applied.len()), (Verdict::Applied, 1), "{out:?}");
+    assert_eq!(now(&sim, "eth1"), values.or(&before), "sizes stay as they were");
+    assert!(compare(&wanted[0], &look(&sim)).holds());
+    assert_eq!(apply(&sim, &dir, &wanted).unwrap().verdict, Verdict::NothingToDo);
+    let back = rollback(&sim, &dir, 1, &policy()).unwrap();
+    assert!(back.put_back_incomplete.is_empty(), "{back:?}");
+    assert_eq!(now(&sim, "eth1"), before);
+    assert!(!compare(&wanted[0], &look(&sim)).holds());
+}
+
+/// A larger number is a mistake of the request: the kernel refuses it, and everything is put back.
+#[test]
+fn more_than_the_driver_accepts_is_put_back() {
+    let (sim, dir) = (sim(), Dir::new());
+    let (size, split) = (now(&sim, "eth0"), now(&sim, "eth1"));
+    let wanted = [
+        rings("eth0", RingValues::sizes(Some(512), None)),
+        rings("eth1", RingValues { hds_thresh: Some(5000), ..RingValues::default() }),
+    ];
+    let out = apply(&sim, &dir, &wanted).unwrap();
+    assert_eq!(out.verdict, Verdict::PutBack, "{out:?}");
+    assert_eq!((now(&sim, "eth0"), now(&sim, "eth1")), (size, split));
+}
+
+/// A driver that does not report a parameter has none: it is absent, not 0 or off, and does not count as set.
+#[test]
+fn what_a_driver_does_not_report_is_absent() {
+    let (sim, dir) = (sim(), Dir::new());
+    let found = now(&sim, "eth0");
+    assert_eq!(found, RingValues::sizes(Some(256), Some(256)));
+    let wanted = [rings("eth0", RingValues { tcp_data_split: Some(false), ..RingValues::default() })];
+    assert!(!compare(&wanted[0], &look(&sim)).holds());
+    let out = apply(&sim, &dir, &wanted).unwrap();
+    assert!(out.applied.is_empty(), "{out:?}");
+    assert_eq!(now(&sim, "eth0"), found);
+}
