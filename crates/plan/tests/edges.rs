@@ -269,6 +269,34 @@ fn the_hosts_rfs_table_belongs_to_all() {
     assert_eq!(entries(&ok(&s, &Intent { goal: Goal::Forward, ..Intent::default() })), Some(0));
     assert_eq!(entries(&ok(&s, &Intent { goal: Goal::Stream, ..Intent::default() })), Some(8_192));
     assert_eq!(entries(&ok(&s, &Intent { goal: Goal::Rpc, ..Intent::default() })), Some(65_536));
+    // With different goals of the interfaces, the table is as large as the most demanding one needs, and a larger table
+    // that exists stays where one of them asks for "at least".
+    let goals = |a, b| Intent { dev_goals: [("eth1".into(), a), ("eth2".into(), b)].into(), ..Intent::default() };
+    for (a, b) in [(Goal::Stream, Goal::Rpc), (Goal::Rpc, Goal::Stream)] {
+        s.host.rps_sock_flow_entries = Fact::Known(65_536);
+        assert_eq!(entries(&ok(&s, &goals(a, b))), Some(65_536), "{a} {b}");
+        s.host.rps_sock_flow_entries = Fact::Known(0);
+        assert_eq!(entries(&ok(&s, &goals(a, b))), Some(32_768), "{a} {b}");
+    }
+}
+
+/// What a user copies into a unit: the CPUs of the queues, and where the memory is to be.
+#[test]
+fn the_drop_in_of_programs_names_cpus_and_memory() {
+    let drop_in = |s: &Snapshot| {
+        let p = ok(s, &Intent { goal: Goal::Rpc, ..Intent::default() });
+        let [program] = p.programs.as_slice() else { panic!("{:?}", p.programs) };
+        program.drop_in.clone()
+    };
+    let near = "[Service]\nCPUAffinity=0,2,4,6\nNUMAPolicy=preferred\nNUMAMask=0\n";
+    assert_eq!(drop_in(&host(vec![igb("eth1", 0, 4)])), near);
+    // Queues on both nodes: memory of the node where a thread runs.
+    let both = host(vec![NicSpec { node: None, ..igb("eth1", 0, 2) }]);
+    assert_eq!(drop_in(&both), "[Service]\nCPUAffinity=0,8\nNUMAPolicy=local\n");
+    // One node only: there is nothing to choose.
+    let nics = vec![NicSpec::new("eth1", "igb", Some(0), 2, 8)];
+    let one = ringwise_testkit::machines::host("one", CpuSpec::flat(4, 1), nics).snapshot();
+    assert_eq!(drop_in(&one), "[Service]\nCPUAffinity=0-1\n");
 }
 
 #[test]

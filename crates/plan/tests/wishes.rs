@@ -341,6 +341,12 @@ fn queues_that_a_later_change_would_bring() {
     );
     let p = plan(&s, &Intent { allow_disruption: true, ..i }, &[]).unwrap();
     assert_eq!(laid(&p), ["eth1 channels: combined 8", "eth1 tx-6 xps_cpus: 6"]);
+    // The first queue beyond those that the change would bring never exists.
+    let i = intent(vec![
+        Knob::Channels { rx: None, tx: None, combined: Some(8) },
+        Knob::XpsCpus { queues: Some(vec![8]), cpus: "6".parse().unwrap() },
+    ]);
+    assert_eq!(wrong(&s, &i), ["eth1 XPS CPUs of queue 8: there are 4 tx queues; right: queues 0-3"]);
 }
 
 #[test]
@@ -481,6 +487,13 @@ fn threads_go_with_their_queue() {
     assert_eq!(threads(&p)[3].1, "1-2");
     let p = plan(&s, &intent(vec![Knob::Napi { queues: None, values: own }]), &[]).unwrap();
     assert!(threads(&p).is_empty());
+    // A change of channels makes new instances, which have a thread only where the device has threads.
+    let fewer = Intent { queues: Some(4), allow_disruption: true, ..Intent::default() };
+    let p = plan(&s, &fewer, &[]).unwrap();
+    assert_eq!(threads(&p).into_iter().map(|t| t.0).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    s.nics[0].napi = Fact::Known(Napi { device: own, instances: instances(false) });
+    let p = plan(&s, &fewer, &[]).unwrap();
+    assert!(p.interrupts_traffic() && threads(&p).is_empty(), "{:?}", p.steps);
 }
 
 #[test]
