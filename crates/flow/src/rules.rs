@@ -160,13 +160,29 @@ mod tests {
             (rule("tcp4", &[("src-ip", "10.0.1.0 m 0.0.0.255")]), Meant::No),
             (rule("udp4", &[]), Meant::No),
             (rule("tcp6", &[]), Meant::No),
+            (rule("sctp4", &[]), Meant::No),
+            (rule("ah4", &[]), Meant::No),
+            (rule("esp4", &[]), Meant::No),
+            (rule("hip4", &[]), Meant::DependsOn("a rule of a type that this version does not know")),
             (rule("ip4", &[("l4proto", "6")]), Meant::Yes),
             (rule("ether", &[("proto", "0x0800")]), Meant::Yes),
             (rule("tcp4", &[("dst-port", "443"), ("vlan", "5")]), Meant::DependsOn("the VLAN tag")),
             (rule("tcp4", &[("dst-port", "444"), ("vlan", "5")]), Meant::No),
             (rule("tcp4", &[("tos", "8")]), Meant::DependsOn("the type of service")),
+            (rule("tcp4", &[("vlan-etype", "0x8100")]), Meant::DependsOn("the VLAN tag")),
+            (rule("tcp4", &[("l4data", "0x1")]), Meant::DependsOn("the bytes behind the IP header")),
+            (rule("tcp4", &[("dst-mac", "02:00:00:00:00:01")]), Meant::DependsOn("the MAC addresses")),
+            (rule("tcp4", &[("user-def", "0x1")]), Meant::DependsOn("what else the packet holds")),
         ] {
             assert_eq!(means(&r, &t), want, "{r:?}");
+        }
+        // Rules of other protocols mean the packets of their protocol.
+        for (kind, text) in [
+            ("sctp4", "10.0.0.1:1-10.0.1.2:2/sctp"),
+            ("ah4", "10.0.0.1-10.0.1.2/ah"),
+            ("esp4", "10.0.0.1-10.0.1.2/esp"),
+        ] {
+            assert_eq!(means(&rule(kind, &[]), &flow(text)), Meant::Yes, "{kind}");
         }
         let tagged = Tuple { vlan: Some(5), ..t };
         for (value, want) in [

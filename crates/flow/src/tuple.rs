@@ -264,6 +264,17 @@ mod tests {
     }
 
     #[test]
+    fn the_answer_goes_from_the_destination_port_to_the_source_port() {
+        for (text, answer) in [
+            ("10.0.0.1:1234-10.0.0.2:80/tcp", "10.0.0.2:80-10.0.0.1:1234/tcp"),
+            ("10.0.0.1-10.0.0.2/icmp", "10.0.0.2-10.0.0.1/icmp"),
+        ] {
+            let t = text.parse::<Spec>().unwrap().exact().unwrap();
+            assert_eq!(t.reversed().to_string(), answer);
+        }
+    }
+
+    #[test]
     fn open_ports() {
         let one: Spec = "10.0.0.1-10.0.0.2:80/tcp".parse().unwrap();
         assert_eq!((one.exact(), one.all().len()), (None, 65_536));
