@@ -278,6 +278,11 @@ fn vmxnet3_counts_vectors_where_queues_share_none() {
     // One vector for all transmit queues.
     let names = ["eth1-tx-0", "eth1-rx-1", "eth1-rx-2"];
     assert_eq!(ranked("vmxnet3", &names, 2, 2), [Unknown, q(&[0], &[], false), q(&[1], &[], false)]);
+    // Each direction is counted by its own number of queues.
+    let names = ["eth1-tx-0", "eth1-tx-1", "eth1-rx-2"];
+    assert_eq!(ranked("vmxnet3", &names, 1, 2), [q(&[], &[0], false), q(&[], &[1], false), q(&[0], &[], false)]);
+    let names = ["eth1-tx-0", "eth1-rx-1", "eth1-rx-2"];
+    assert_eq!(ranked("vmxnet3", &names, 2, 1), [q(&[], &[0], false), q(&[0], &[], false), q(&[1], &[], false)]);
 }
 
 #[test]
