@@ -41,6 +41,15 @@ fn no_false_alarms() {
             w.nic().vectors.remove(5);
             w.nic().channels = Fact::unknown("channels-get eth1", "not asked")
         }),
+        ("A11", "a hint of all CPUs proposes none", |w| {
+            *w = World::untuned();
+            let all = w.s.topology.online.clone();
+            w.nic().vectors.iter_mut().for_each(|v| v.hint = Fact::Known(all.clone()))
+        }),
+        ("A11", "an empty hint proposes no CPU", |w| {
+            *w = World::untuned();
+            w.nic().vectors.iter_mut().for_each(|v| v.hint = Fact::Known(CpuSet::new()))
+        }),
         ("Q30", "losses on the way are few", |w| {
             w.nic().driver = Fact::Known("ixgbe".into());
             w.feature("rx-ntuple-filter", false);
@@ -103,6 +112,66 @@ fn texts_of_recorded_hosts() {
         }
     }
     assert!(seen > 50, "{seen}");
+}
+
+/// A distribution may backport a feature of a later kernel, so an older version alone does not mean "no".
+#[test]
+fn what_a_distribution_may_have_patched_in_is_not_answered_no() {
+    let here = |kernel: &str| {
+        let mut w = World::tuned();
+        w.s.host.kernel = Fact::Known(kernel.into());
+        let table = ringwise_check::capability::table(&w.s, &w.x);
+        let of = |feature: &str| table.iter().find(|c| c.feature == feature).unwrap().here;
+        (of("RSS contexts kept by the core"), of("isolcpus=managed_irq"))
+    };
+    use ringwise_check::capability::Here::{No, Unknown, Yes};
+    for patched in ["5.14.0-503.11.1.el9_5.x86_64", "5.15.0-304.171.4.el8uek.x86_64", "6.4.0-150600.23-default"] {
+        assert_eq!(here(patched), (Unknown, Yes), "{patched}");
+    }
+    assert_eq!(here("6.1.0-28-amd64"), (No, Yes));
+    assert_eq!(here("6.12.0-55.el10.x86_64"), (Yes, Yes));
+}
+
+/// A CPU at its limit is added to the sentence about a loss, and is not repeated where it is the worst finding.
+#[test]
+fn the_first_sentence_adds_the_cpu_that_is_at_its_limit() {
+    let sentence = |loss: bool, limit: bool| {
+        let mut w = World::tuned();
+        if loss {
+            w.count("rx_missed_errors", 41_180);
+        }
+        if limit {
+            w.cpu(0).softirq = Some(98.0);
+        }
+        let r = w.judge();
+        let of =
+            |rule: &str| r.findings.iter().find(|f| f.rule == rule).map(|f| f.text.trim_end_matches('.').to_string());
+        (r.first.clone().unwrap(), of("D04"), of("D15"))
+    };
+    let count = |text: &str, part: &Option<String>| text.matches(part.as_deref().unwrap()).count();
+    let (first, loss, limit) = sentence(true, true);
+    assert_eq!((count(&first, &loss), count(&first, &limit)), (1, 1), "{first}");
+    let (first, _, limit) = sentence(false, true);
+    assert_eq!(count(&first, &limit), 1, "{first}");
+}
+
+/// The file is shown beside the host's name only where another host has the same name.
+#[test]
+fn hosts_of_one_report_are_told_apart() {
+    let report = |host: Option<&str>, file: Option<&str>| {
+        let mut r = World::tuned().judge();
+        (r.host, r.file) = (host.map(Into::into), file.map(Into::into));
+        r
+    };
+    let all = [
+        report(Some("a"), Some("one.tar")),
+        report(Some("a"), Some("two.tar")),
+        report(Some("b"), Some("three.tar")),
+        report(Some("(none)"), Some("four.tar")),
+        report(None, None),
+    ];
+    let names: Vec<String> = all.iter().map(|r| r.name_among(&all)).collect();
+    assert_eq!(names, ["a (one.tar)", "a (two.tar)", "b", "four.tar", "host"]);
 }
 
 /// What of a device is unknown is noted, and is not 0.
