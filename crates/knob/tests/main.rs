@@ -1,4 +1,6 @@
 //! All integration tests of the crate in one program: one link, and tests of different files run side by side.
 
+mod collateral;
 mod commands;
 mod kinds;
+mod learned;

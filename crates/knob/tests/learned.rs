@@ -1,0 +1,42 @@
+//! Whether the refusal of an earlier write also holds for another value.
+
+use ringwise_knob::learned::What;
+use ringwise_knob::{Learned, Setting};
+use ringwise_model::DevId;
+
+fn of_queue(usecs: u32) -> Setting {
+    Setting::QueueCoalesce { dev: "eth1".into(), queue: 0, params: [("rx-usecs".to_string(), usecs)].into() }
+}
+
+/// That eth1 did not take 20 microseconds on queue 0.
+fn learned(what: What) -> Learned {
+    let asked = of_queue(20);
+    Learned {
+        device: DevId { name: "eth1".into(), ifindex: None, bus_address: None, permanent_mac: None },
+        driver: Some("igb".into()),
+        kernel: "6.12".into(),
+        address: asked.address().expect("known"),
+        asked,
+        what,
+        unix_time: 1,
+    }
+}
+
+/// The driver has moderation of queues, but this value is too small, or it rounded it: another value is tried.
+#[test]
+fn a_driver_that_refuses_one_value_is_asked_for_another() {
+    let invalid = What::Refused { errno: 22, words: "Invalid argument".into() };
+    let rounded = What::Ignored { got: of_queue(24) };
+    for what in [invalid, rounded] {
+        let l = learned(what);
+        let applies = |usecs| l.applies(&l.device, Some("igb"), "6.12", &of_queue(usecs));
+        assert_eq!((applies(20), applies(50)), (true, false), "{:?}", l.what);
+        assert!(!l.what.is_not_supported());
+    }
+}
+
+#[test]
+fn a_driver_without_the_call_is_not_asked_again() {
+    let l = learned(What::Refused { errno: 95, words: "Operation not supported".into() });
+    assert!(l.what.is_not_supported() && l.applies(&l.device, Some("igb"), "6.12", &of_queue(50)));
+}
