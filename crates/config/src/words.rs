@@ -193,7 +193,9 @@ mod tests {
         assert_eq!(nearest("ring", ["rss", "rings", "match"]), Some("rings"));
         assert_eq!(nearest("rx-usec", ["rx-usecs", "tx-usecs"]), Some("rx-usecs"));
         assert_eq!(nearest("far-node", ["far_node", "smt"]), Some("far_node"));
-        assert_eq!(nearest("rigns", ["rss", "rings", "match"]), Some("rings"));
+        for swapped in ["rigns", "irngs", "rinsg"] {
+            assert_eq!(nearest(swapped, ["rss", "rings", "match"]), Some("rings"), "{swapped}");
+        }
         assert_eq!(nearest("quux", ["rings", "rss"]), None);
     }
 }

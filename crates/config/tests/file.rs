@@ -145,6 +145,11 @@ fn one_fault_each() {
             "",
         ),
         (
+            "channels = { rx = 1, combined = 2 }\nrule = [\"tcp4 dst-port 1 action 3\"]",
+            "the rule names queue 3, but channels leaves 3",
+            "queues 0 to 2",
+        ),
+        (
             "channels = 2\nrule = [\"tcp4 dst-port 1 action 2\"]",
             "the rule names queue 2, but channels leaves 2",
             "queues 0 to 1",
@@ -235,6 +240,58 @@ fn faults_are_shown_where_they_are() {
     = right would be \"features\"
 /etc/ringwise/ringwise.toml: 4 faults; nothing was read from the host";
     assert_eq!(shown, want, "\n{shown}");
+}
+
+/// Forty faults are listed, more are counted.
+#[test]
+fn a_long_list_of_faults_ends_with_how_many_more_there_are() {
+    let shown = |n: usize| {
+        let keys: String = (0..n).map(|i| format!("wrong_{i} = 1\n")).collect();
+        parse("f.toml", &format!("version = 1\n{keys}")).unwrap_err().to_string()
+    };
+    let more = |n: usize| shown(n).lines().filter(|l| l.starts_with("and ")).map(str::to_string).collect::<Vec<_>>();
+    assert_eq!((more(40), more(41)), (vec![], vec!["and 1 more".to_string()]));
+    assert!(shown(41).ends_with("f.toml: 41 faults; nothing was read from the host"));
+}
+
+#[test]
+fn an_address_has_six_bytes_in_hex() {
+    let matched = |mac: &str| parse("f.toml", &format!("version = 1\n[[interface]]\nmatch = {{ mac = \"{mac}\" }}\n"));
+    assert!(matched("02:00:00:00:00:0a").is_ok());
+    for wrong in ["02:00:00:00:00", "02:00:00:00:00:00:01", "02:00:00:00:00:0g", "2:0:0:0:0:1", ""] {
+        assert!(matched(wrong).is_err(), "{wrong}");
+    }
+}
+
+/// What an option changes of some CPUs or of one kind of moderation leaves the rest as the file has it.
+#[test]
+fn options_change_a_part_of_what_a_file_configures() {
+    let laid = |file: &str, over: &str| {
+        let mut c = read(&format!("version = 1\n{file}\n"));
+        c.lay(&parse_set(over).unwrap_or_else(|f| panic!("{f}")));
+        c
+    };
+    let c = laid("[host]\ncpu_latency = { \"0-3\" = 100 }", "host.cpu_latency={ \"2-5\" = 0 }");
+    let latency = |c: &Config| -> Vec<(Vec<u32>, String)> {
+        let each = c.host.wishes.iter().filter_map(|w| match &w.knob {
+            Knob::CpuLatency { cpus, value } => Some((cpus.iter().map(|c| c.0).collect(), value.clone())),
+            _ => None,
+        });
+        each.collect()
+    };
+    let each = |cpus: &[u32], value: &str| (cpus.to_vec(), value.to_string());
+    assert_eq!(latency(&c), [each(&[0, 1], "100"), each(&[2, 3], "0"), each(&[4, 5], "0")]);
+    let eth0 = |text: &str| format!("[[interface]]\nmatch = {{ name = \"eth0\" }}\ncoalesce = {{ {text} }}");
+    let params = |file: &str, over: &str| {
+        let c = laid(&eth0(file), over);
+        let [Knob::Coalesce { params, .. }] = knobs(&c)[..] else { panic!("{c:?}") };
+        params.iter().map(|(k, v)| format!("{k} {v}")).collect::<Vec<_>>().join(", ")
+    };
+    // Adaptive moderation replaces the fixed values of its own direction, and these switch it off.
+    let fixed = "rx-usecs = 30, rx-frames = 8, tx-usecs = 5";
+    assert_eq!(params(fixed, "eth0.coalesce.adaptive-rx=true"), "tx-usecs 5, use-adaptive-rx 1");
+    assert_eq!(params("adaptive-rx = true", "eth0.coalesce.rx-usecs=30"), "rx-usecs 30, use-adaptive-rx 0");
+    assert_eq!(params("adaptive-rx = true", "eth0.coalesce.tx-usecs=30"), "tx-usecs 30, use-adaptive-rx 1");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod bind;
 mod common;
+mod export;
 mod file;
 mod mixed;
 mod properties;
