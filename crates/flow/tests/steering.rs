@@ -194,8 +194,10 @@ fn rules_go_first_and_contexts_have_their_own_table() {
     ntuple(&mut s, &[(0, "tcp4", port, Action::Queue(1), Some(1))]);
     let a = steering(&s).answer(&flow(VECTOR));
     assert_eq!((a.by, a.context, a.entry, a.queue), (By::Rule, Some(1), Some(HASH as usize & 3), Some(6 + 1)));
+    // A context that does not exist: it may be any queue.
     ntuple(&mut s, &[(0, "tcp4", port, Action::Queue(0), Some(2))]);
-    assert_eq!(steering(&s).answer(&flow(VECTOR)).by, By::NotDecidable);
+    let a = steering(&s).answer(&flow(VECTOR));
+    assert_eq!((a.by, a.may_be), (By::NotDecidable, (0..8).collect::<Vec<u32>>()));
     // Depends on what a flow does not tell.
     ntuple(&mut s, &[(0, "tcp4", &[("vlan", "5")], Action::Queue(3), None)]);
     let a = steering(&s).answer(&flow(VECTOR));
@@ -309,6 +311,13 @@ fn a_table_that_is_not_heeded_is_noticed() {
         v.count = Fact::Known(700);
     }
     assert_eq!(heeds_table(&s.nics[0]), None);
+    // Two queues in the table, one of which has all interrupts.
+    rss(&mut s).table = (0..128).map(|i| i % 2).collect();
+    s.nics[0].vectors[1].count = Fact::Known(2);
+    assert!(heeds_table(&s.nics[0]).unwrap().contains("spreads over 2 queues"));
+    // With one queue in the table there is nothing to heed.
+    rss(&mut s).table = vec![0; 128];
+    assert_eq!(heeds_table(&s.nics[0]), None);
 }
 
 #[test]
@@ -320,6 +329,10 @@ fn many_flows_add_up() {
     assert_eq!(sp.queues.values().map(|l| l.packets).sum::<u64>(), total);
     assert_eq!(sp.cpus.values().map(|l| l.packets).sum::<u64>(), total);
     assert_eq!((sp.queues_used, sp.undecided.flows), (8, 0));
+    // A queue without a flow is listed too, with nothing.
+    let one = spread(&s, &s.nics[0], &steering(&s), &flows[..1]);
+    assert_eq!((one.queues.len(), one.queues_used), (8, 1));
+    assert_eq!(steering(&s).queues(), Some(8));
     let e = sp.evenness.unwrap();
     assert!(e.max_to_mean >= e.floor && e.floor >= 1.0 && e.variation > 0.0);
     // Flow by flow against the definition.
