@@ -224,6 +224,15 @@ mod tests {
 ";
 
     #[test]
+    fn a_line_without_a_name_starts_no_interface() {
+        let line = |name: &str| format!("2: {name}: <UP> mtu 1500 state UP\n    link/ether 52:54:00:aa:00:01\n");
+        assert_eq!(links(&line("eth0")).unwrap().len(), 1);
+        for name in ["", "@eth0", "et\u{7}h0"] {
+            assert!(links(&line(name)).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
     fn links_with_what_is_above_and_below() {
         let all = links(TEXT).unwrap();
         let of = |name: &str| all.iter().find(|l| l.info.name == name).unwrap();

@@ -129,6 +129,15 @@ fn pieces_headers_tunnels() {
 }
 
 #[test]
+fn protocols_that_networks_carry_have_a_name() {
+    let names: Vec<Option<&str>> =
+        [1, 2, 4, 6, 17, 41, 47, 50, 51, 58, 89, 112, 132, 136, 253].map(protocol_name).into();
+    let words = "icmp igmp ipip tcp udp ipv6 gre esp ah icmpv6 ospf vrrp sctp udplite";
+    let want: Vec<Option<&str>> = words.split(' ').map(Some).chain([None]).collect();
+    assert_eq!(names, want);
+}
+
+#[test]
 fn what_is_no_flow_says_why() {
     assert_eq!(seen(1, &frame(0x0806, &[0; 28])), Err(NoFlow::NotIp(0x0806)));
     assert_eq!(seen(127, &[0; 60]), Err(NoFlow::Link(127)));

@@ -180,6 +180,22 @@ fn what_a_driver_makes_of_it_is_the_same_rule() {
     assert_ne!(spec.rule(), asked);
 }
 
+/// A driver may leave bytes in the masks of a MAC address or VLAN tag that the rule's type does not have: they do not count.
+#[test]
+fn masks_that_the_type_does_not_have_are_not_looked_at() {
+    let asked = one("tcp4 dst-port 443 action 2");
+    for at in [58, 63, 64, 75] {
+        let mut spec = FlowSpec::of(&asked, 3).unwrap();
+        spec.bytes[at + fields::TO_MASK] = 0xff;
+        assert_eq!(spec.rule(), asked, "byte {at}");
+    }
+    // Where the type has them, they do.
+    let tagged = one("tcp4 vlan 5 action 2");
+    let mut spec = FlowSpec::of(&tagged, 3).unwrap();
+    spec.bytes[75 + fields::TO_MASK] = 0xff;
+    assert_ne!(spec.rule(), tagged);
+}
+
 #[test]
 fn counts_and_lists() {
     let c = rxnfc::Count { rules: 3, capacity: 1024, chooses_location: true };

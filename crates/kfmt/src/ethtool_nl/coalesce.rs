@@ -214,4 +214,13 @@ mod tests {
         b.u32(11, 1);
         assert!(coalesce(&b.finish()).is_err());
     }
+
+    #[test]
+    fn a_torn_reply_is_an_error_that_names_the_reply() {
+        let mut b = Builder::new();
+        b.u32(2, 50);
+        let whole = b.finish();
+        let e = coalesce(&whole[..whole.len() - 1]).unwrap_err();
+        assert_eq!(e.what, "coalesce reply");
+    }
 }
