@@ -1,7 +1,7 @@
 //! Every setting as a plan file and a journal hold it, and the command that writes it by hand.
 
 use ringwise_knob::Setting;
-use ringwise_model::{Dir, Snapshot};
+use ringwise_model::{Dir, NapiValues, Snapshot};
 use ringwise_testkit::machines::{HostSpec, NicSpec};
 use ringwise_testkit::topo::CpuSpec;
 
@@ -85,6 +85,24 @@ fn the_command_of_each_setting() {
         assert_eq!(serde_json::to_string(&setting).unwrap(), *json);
         assert_eq!(setting.command(&host).as_deref(), Some(*command), "{json}");
     }
+}
+
+/// Each value has a file of its own; only those that are set are written.
+#[test]
+fn the_command_of_a_devices_napi_values() {
+    let values = |defer_hard_irqs, threaded| NapiValues {
+        defer_hard_irqs,
+        gro_flush_timeout_ns: Some(20_000),
+        threaded,
+        ..NapiValues::default()
+    };
+    let command = |values| Setting::NapiDevice { dev: "eth0".into(), values }.command(&host()).unwrap();
+    assert_eq!(
+        command(values(Some(2), Some(1))),
+        "echo 2 > /sys/class/net/eth0/napi_defer_hard_irqs; echo 20000 > /sys/class/net/eth0/gro_flush_timeout; \
+         echo 1 > /sys/class/net/eth0/threaded"
+    );
+    assert_eq!(command(values(None, None)), "echo 20000 > /sys/class/net/eth0/gro_flush_timeout");
 }
 
 /// Interrupts are named by the number of the moment.

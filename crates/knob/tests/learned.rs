@@ -2,7 +2,7 @@
 
 use ringwise_knob::learned::What;
 use ringwise_knob::{Learned, Setting};
-use ringwise_model::DevId;
+use ringwise_model::{Action, DevId, Rule};
 
 fn of_queue(usecs: u32) -> Setting {
     Setting::QueueCoalesce { dev: "eth1".into(), queue: 0, params: [("rx-usecs".to_string(), usecs)].into() }
@@ -10,7 +10,10 @@ fn of_queue(usecs: u32) -> Setting {
 
 /// That eth1 did not take 20 microseconds on queue 0.
 fn learned(what: What) -> Learned {
-    let asked = of_queue(20);
+    about(of_queue(20), what)
+}
+
+fn about(asked: Setting, what: What) -> Learned {
     Learned {
         device: DevId { name: "eth1".into(), ifindex: None, bus_address: None, permanent_mac: None },
         driver: Some("igb".into()),
@@ -39,4 +42,24 @@ fn a_driver_that_refuses_one_value_is_asked_for_another() {
 fn a_driver_without_the_call_is_not_asked_again() {
     let l = learned(What::Refused { errno: 95, words: "Operation not supported".into() });
     assert!(l.what.is_not_supported() && l.applies(&l.device, Some("igb"), "6.12", &of_queue(50)));
+}
+
+/// Rules may stand in any place: each kind that was refused is remembered, and once.
+#[test]
+fn refused_rules_of_different_kinds_are_remembered_side_by_side() {
+    let refused = |location, flow: &str, port: &str| {
+        let fields = [("dst-port".to_string(), port.to_string())].into();
+        let rule = Rule { flow: flow.into(), fields, action: Action::Queue(1), context: None };
+        let words = "Operation not supported".into();
+        about(Setting::FlowRule { dev: "eth1".into(), location, rule: Some(rule) }, What::Refused { errno: 95, words })
+    };
+    let tcp = refused(3, "tcp4", "80");
+    assert!(!refused(3, "udp4", "80").replaces(&tcp), "another kind in the same place");
+    assert!(refused(5, "tcp4", "81").replaces(&tcp), "the same kind in another place");
+    // Other settings have one refusal each.
+    let xps = |cpus: &str| {
+        let asked = Setting::XpsCpus { dev: "eth1".into(), queue: 0, cpus: cpus.parse().expect("a list") };
+        about(asked, What::Refused { errno: 22, words: "Invalid argument".into() })
+    };
+    assert!(xps("1").replaces(&xps("2")));
 }

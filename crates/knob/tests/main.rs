@@ -3,4 +3,5 @@
 mod collateral;
 mod commands;
 mod kinds;
+mod kernel;
 mod learned;
