@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use ringwise_knob::{Of, Setting, diff};
+use ringwise_knob::{Made, Of, Setting, diff};
 use ringwise_model::{
-    Coalesce, ConfiguredBy, CpuSet, Fact, FarNode, Feature, Flow, Goal, GroupQueues, GroupWish, Intent, Napi,
-    NapiInstance, NapiValues, Rss, Rules, Snapshot,
+    Action, Coalesce, ConfiguredBy, CpuSet, Fact, FarNode, Feature, Flow, Goal, GroupQueues, GroupWish, Intent, Napi,
+    NapiInstance, NapiValues, Rss, RssContext, Rule, Rules, Snapshot,
 };
-use ringwise_plan::{Group, Obstacle, Plan, Refusal, plan};
+use ringwise_plan::{Group, Hands, Obstacle, Plan, Refusal, plan, plan_around};
 use ringwise_testkit::machines::{self, HostSpec, NicSpec, Vectors};
 use ringwise_testkit::project::project;
 use ringwise_testkit::topo::{CpuSpec, Numbering};
@@ -505,4 +505,35 @@ fn an_interface_that_is_left_one_queue_stays_near_as_well() {
     assert!(p.interrupts_traffic());
     assert!(p.layout.iter().flat_map(|l| &l.queues).all(|q| q.far == Some(false)), "{:?}", p.layout);
     assert_eq!(plan(&project(&s, &p.target), &i, &[]).unwrap().steps, []);
+}
+
+/// A context that an earlier plan made is used again, unless a rule of another program sends to it.
+#[test]
+fn a_context_of_an_earlier_plan_is_used_again() {
+    let context = |rule: Option<Option<u32>>| {
+        let mut s = article();
+        let n = &mut s.nics[0];
+        let table: Vec<u32> = (0..512).map(|i| i % 2).collect();
+        let Fact::Known(rss) = &mut n.rss else { panic!("there is one") };
+        rss.contexts = Fact::Known([(1, RssContext { table: table.clone(), key: None })].into());
+        let Fact::Known(rules) = &mut n.rules else { panic!("there are some") };
+        let fields = || [("dst-port".to_string(), "22".to_string())].into();
+        let other = |context| Rule { flow: "tcp4".into(), fields: fields(), action: Action::Queue(0), context };
+        rules.rules.extend(rule.map(|context| (9, other(context))));
+        let dev = || "ens1f0".to_string();
+        let made = Made {
+            setting: Setting::RssContext { dev: dev(), context: 1, table: Some(table), key: None },
+            before: Setting::RssContext { dev: dev(), context: 1, table: None, key: None },
+            transaction: 7,
+            as_left: true,
+        };
+        let mut w = wish("latency", "latency", GroupQueues::Count(4));
+        w.flows = vec![port(443)];
+        let hands = Hands { made: vec![made], ..Hands::default() };
+        let p = plan_around(&s, &Intent { groups: vec![w], ..mixed() }, &[], &hands).unwrap();
+        group(&p, "latency").context
+    };
+    assert_eq!(context(None), Some(1));
+    assert_eq!(context(Some(None)), Some(1), "a rule of another program without a context");
+    assert_eq!(context(Some(Some(1))), Some(2), "a rule of another program to this context");
 }

@@ -2,6 +2,7 @@
 
 mod cases;
 mod edges;
+mod goal_knobs;
 mod goals;
 mod groups;
 mod hands;

@@ -217,3 +217,12 @@ fn moderation_of_the_device_laid_down_beside_groups() {
     let no = p.refused.iter().find(|r| r.what == "eth0 moderation of single queues").unwrap();
     assert_eq!(no.why, Obstacle::ModerationConfigured);
 }
+
+/// What igb is known to refuse are microseconds: a number of frames of the same size is no interval.
+#[test]
+fn a_number_of_frames_is_not_taken_for_an_interval() {
+    let s = host("igb", Vectors::Split, &[("rx-usecs", 3), ("tx-usecs", 3), ("rx-max-frames", 64)]);
+    let p = plan(&s, &wishes(&[("rx-max-frames", 5)]), &[]).unwrap();
+    assert_eq!(device(&p).setting.value_text(), "rx-max-frames 5");
+    assert!(p.refused.is_empty(), "{:?}", p.refused);
+}

@@ -350,6 +350,17 @@ fn queues_that_a_later_change_would_bring() {
 }
 
 #[test]
+fn xps_by_receive_queue_needs_queues_that_exist() {
+    let by = |rxqs: &[u32]| intent(vec![Knob::XpsRxqs { queues: Some(vec![1, 2]), rxqs: rxqs.to_vec() }]);
+    let p = plan(&host(), &by(&[0, 7]), &[]).unwrap();
+    assert_eq!(laid(&p), ["eth1 tx-1 xps_rxqs: 0,7", "eth1 tx-2 xps_rxqs: 0,7"]);
+    assert_eq!(
+        wrong(&host(), &by(&[0, 8])),
+        ["eth1 XPS rx queues of queue 8: there are 8 rx queues; right: queues 0-7"]
+    );
+}
+
+#[test]
 fn queues_of_one_interrupt_go_to_one_place() {
     let nics = vec![NicSpec { vectors: Vectors::Twos, ..NicSpec::new("eth1", "ice", Some(0), 4, 4) }];
     let s = machines::host("w", CpuSpec::flat(8, 1), nics).snapshot();

@@ -1,0 +1,136 @@
+//! What a goal proposes beside queues and CPUs, what it keeps, and which other programs set the same.
+
+use ringwise_knob::{Of, Setting};
+use ringwise_model::{Channels, Count, Fact, Goal, Intent, Pause, Rival, Snapshot};
+use ringwise_plan::{Plan, plan};
+use ringwise_testkit::machines::{HostSpec, NicSpec};
+use ringwise_testkit::project::project;
+use ringwise_testkit::topo::CpuSpec;
+
+/// Two nodes of four cores with two threads, and one interface on the first.
+fn host(queues: u32) -> Snapshot {
+    HostSpec {
+        name: "edge3".into(),
+        cpu: CpuSpec { packages: 2, ..CpuSpec::flat(4, 2) },
+        nics: vec![NicSpec::new("eth1", "igb", Some(0), queues, 8)],
+        bonds: Vec::new(),
+        rps_sock_flow_entries: 0,
+        control: Vec::new(),
+        held: Vec::new(),
+    }
+    .snapshot()
+}
+
+fn of(s: &Snapshot, goal: Goal, allow_disruption: bool) -> Plan {
+    plan(s, &Intent { goal, allow_disruption, ..Intent::default() }, &[]).expect("can be planned")
+}
+
+/// Switching pause frames off stops the link for a moment: a step only with permission, and nothing where they are off.
+#[test]
+fn pause_frames_go_off_only_with_permission() {
+    let with = |on: bool| {
+        let mut s = host(4);
+        s.nics[0].pause = Fact::Known(Pause { autoneg: Some(false), rx: Some(on), tx: Some(on) });
+        s
+    };
+    let pause = |s: &Setting| matches!(s, Setting::Pause { .. });
+    let found = |s: &Snapshot, goal, may| {
+        let p = of(s, goal, may);
+        let steps = p.steps.iter().filter(|s| pause(&s.setting)).count();
+        (steps, p.left_out.iter().filter(|l| pause(&l.setting)).count())
+    };
+    let goals: Vec<Goal> = Goal::ALL.into_iter().filter(|g| found(&with(true), *g, false) == (0, 1)).collect();
+    assert_eq!(goals, [Goal::Forward]);
+    for goal in goals {
+        assert_eq!(found(&with(true), goal, true), (1, 0), "{goal}");
+        assert_eq!((found(&with(false), goal, false), found(&with(false), goal, true)), ((0, 0), (0, 0)), "{goal}");
+    }
+}
+
+/// Drivers may report combined channels of which there can be none.
+#[test]
+fn channels_that_cannot_be_combined_are_set_by_direction() {
+    let mut s = host(8);
+    let count = |now, max| Some(Count { now, max });
+    let Fact::Known(c) = &mut s.nics[0].channels else { panic!("there are some") };
+    *c = Channels { rx: count(8, 8), tx: count(8, 8), combined: count(0, 0), ..c.clone() };
+    let intent = Intent { queues: Some(4), allow_disruption: true, ..Intent::default() };
+    let p = plan(&s, &intent, &[]).expect("can be planned");
+    let channels: Vec<&Setting> =
+        p.steps.iter().map(|s| &s.setting).filter(|s| matches!(s, Setting::Channels { .. })).collect();
+    assert_eq!(channels, [&Setting::Channels { dev: "eth1".into(), rx: Some(4), tx: Some(4), combined: None }]);
+}
+
+/// Another layout that is as good is kept, whoever made it.
+#[test]
+fn queues_stay_on_other_cpus_that_are_as_good() {
+    let s = host(4);
+    let first = of(&s, Goal::Balanced, false);
+    let mut other = project(&s, &first.target);
+    let turned = |s: &Setting| match s {
+        Setting::IrqCpus { dev, of: Of::Rx(q), .. } => {
+            let cpus = format!("{}", 6 - 2 * q).parse().expect("a list");
+            Some(Setting::IrqCpus { dev: dev.clone(), of: Of::Rx(*q), cpus, on: None })
+        }
+        _ => None,
+    };
+    let found: Vec<Setting> = first.target.iter().filter_map(turned).collect();
+    other = project(&other, &found);
+    let p = of(&other, Goal::Balanced, false);
+    let cpus: Vec<u32> = p.layout[0].queues.iter().filter_map(|q| q.cpu.map(|c| c.0)).collect();
+    assert_eq!(cpus, [6, 4, 2, 0]);
+    assert!(!p.steps.iter().any(|s| matches!(s.setting, Setting::IrqCpus { .. })), "{:?}", p.steps);
+}
+
+/// A number that grows is shown with the reason that applies, not with one of another goal.
+#[test]
+fn fewer_cpus_for_latency_leave_cores_to_programs() {
+    let s = host(8);
+    let balanced = project(&s, &of(&s, Goal::Balanced, false).target);
+    let p = of(&balanced, Goal::Latency, false);
+    let worse: Vec<&str> = p
+        .expected
+        .iter()
+        .filter(|e| e.before.is_some() && e.after > e.before)
+        .map(|e| e.worth.as_deref().unwrap_or("none"))
+        .collect();
+    assert!(!worse.is_empty() && worse.iter().all(|w| *w == "the other cores are left to programs"), "{worse:?}");
+}
+
+/// An interrupt that comes to a CPU outside its mask is counted where it comes.
+#[test]
+fn an_interrupt_outside_of_its_mask_counts_where_it_arrives() {
+    let mut s = host(4);
+    for (v, cpu) in s.nics[0].vectors.iter_mut().zip(["8", "8", "9", "2"]) {
+        v.asked = Fact::Known("0-3".parse().expect("a list"));
+        v.effective = Fact::Known(cpu.parse().expect("a list"));
+    }
+    let p = of(&s, Goal::Balanced, false);
+    let texts: Vec<&str> = p.expected.iter().map(|e| e.text.as_str()).collect();
+    assert!(texts.contains(&"busiest CPU takes 25 % of eth1's queues instead of 50 %"), "{texts:?}");
+    assert!(texts.contains(&"interrupts off their device's node: 0 of 4 instead of 3"), "{texts:?}");
+}
+
+#[test]
+fn another_program_that_sets_the_same_is_named_with_its_time() {
+    let warned = |name: &str, devices: &[&str], running| {
+        let mut s = host(4);
+        s.host.rival_details = vec![Rival {
+            name: name.into(),
+            sets: "channels, ring sizes".into(),
+            devices: devices.iter().map(|d| d.to_string()).collect(),
+            evidence: "process 41".into(),
+            setup: Some("profile router".into()),
+            running,
+        }];
+        of(&s, Goal::Balanced, false).warnings.into_iter().filter(|w| w.contains("channels, ring sizes")).collect()
+    };
+    let one: Vec<String> = warned("tuned", &[], true);
+    let text = "tuned (process 41, profile router) sets channels, ring sizes when it starts, changes its profile or a \
+                device appears, over what is planned here; ringwise verify shows it then";
+    assert_eq!(one, [text]);
+    let link: Vec<String> = warned(Rival::UDEV_LINK, &["OriginalName=eth1"], false);
+    assert!(link.len() == 1 && link[0].contains(" on OriginalName=eth1 when the device appears (boot"), "{link:?}");
+    let other: Vec<String> = warned(Rival::UDEV_LINK, &["OriginalName=eth9"], false);
+    assert!(other.is_empty(), "{other:?}");
+}
