@@ -4,7 +4,7 @@ use ringwise_check::Severity;
 use ringwise_model::*;
 
 use crate::world::{World, set};
-use crate::{goal, queue, recorded};
+use crate::{bql, goal, queue, recorded};
 
 /// What looks like a fault and is none.
 #[test]
@@ -50,6 +50,11 @@ fn no_false_alarms() {
             *w = World::untuned();
             w.nic().vectors.iter_mut().for_each(|v| v.hint = Fact::Known(CpuSet::new()))
         }),
+        ("F07", "the firewall is not asked about bridged packets", |w| {
+            w.bridge();
+            w.file("/proc/sys/net/bridge/bridge-nf-call-iptables", "0")
+        }),
+        ("M18", "two frames fit", |w| bql(w, 3000)),
         ("Q30", "losses on the way are few", |w| {
             w.nic().driver = Fact::Known("ixgbe".into());
             w.feature("rx-ntuple-filter", false);
@@ -81,6 +86,10 @@ fn no_false_alarms() {
         let f = r.findings.iter().find(|f| f.rule == *rule).unwrap_or_else(|| panic!("{rule}: {:?}", r.ids()));
         assert_eq!(f.severity, Severity::Info, "{rule}: {}", f.text);
     }
+    // One frame and most of another do not.
+    let mut w = World::tuned();
+    bql(&mut w, 2999);
+    assert!(w.judge().ids().contains(&"M18"));
     // And where they are overruns they are lost packets.
     let mut w = World::tuned();
     w.count("rx_fifo_errors", 9);
@@ -208,4 +217,31 @@ fn unknown_numbers_of_queues() {
     let table = ringwise_check::capability::table(&w.s, &w.x);
     let four = table.iter().find(|c| c.feature == "four table entries a queue").unwrap();
     assert!(!four.devs.contains(&"eth1".to_string()), "8 entries for 8 queues: {four:?}");
+}
+
+/// The socket counts for transmit interrupts that are separate ones as it does for receive interrupts.
+#[test]
+fn a_transmit_interrupt_on_another_socket_is_an_error() {
+    let severity = |cpu: u32| {
+        let mut w = World::tuned();
+        let separate = |v: &Vector| {
+            let mut tx = v.clone();
+            tx.irq = IrqId(v.irq.0 + 100);
+            tx.role = Role::Queues { rx: Vec::new(), tx: v.tx().to_vec() };
+            tx.asked = Fact::Known(CpuSet::one(CpuId(cpu)));
+            tx.effective = tx.asked.clone();
+            tx
+        };
+        let more: Vec<Vector> = w.nic().queue_vectors().map(separate).collect();
+        for v in &mut w.nic().vectors {
+            if let Role::Queues { tx, .. } = &mut v.role {
+                tx.clear();
+            }
+        }
+        w.nic().vectors.extend(more);
+        let r = w.judge();
+        r.findings.iter().find(|f| f.rule == "A03" && f.dev.as_deref() == Some("eth1")).map(|f| f.severity)
+    };
+    assert_eq!(severity(8), Some(Severity::Error));
+    assert_eq!(severity(0), None);
 }
