@@ -61,25 +61,25 @@ fn channels_that_cannot_be_combined_are_set_by_direction() {
     assert_eq!(channels, [&Setting::Channels { dev: "eth1".into(), rx: Some(4), tx: Some(4), combined: None }]);
 }
 
-/// Another layout that is as good is kept, whoever made it.
+/// Another layout that is as good is kept, whoever made it: in another order, or on other cores that are as near.
 #[test]
 fn queues_stay_on_other_cpus_that_are_as_good() {
-    let s = host(4);
-    let first = of(&s, Goal::Balanced, false);
-    let mut other = project(&s, &first.target);
-    let turned = |s: &Setting| match s {
-        Setting::IrqCpus { dev, of: Of::Rx(q), .. } => {
-            let cpus = format!("{}", 6 - 2 * q).parse().expect("a list");
-            Some(Setting::IrqCpus { dev: dev.clone(), of: Of::Rx(*q), cpus, on: None })
-        }
-        _ => None,
-    };
-    let found: Vec<Setting> = first.target.iter().filter_map(turned).collect();
-    other = project(&other, &found);
-    let p = of(&other, Goal::Balanced, false);
-    let cpus: Vec<u32> = p.layout[0].queues.iter().filter_map(|q| q.cpu.map(|c| c.0)).collect();
-    assert_eq!(cpus, [6, 4, 2, 0]);
-    assert!(!p.steps.iter().any(|s| matches!(s.setting, Setting::IrqCpus { .. })), "{:?}", p.steps);
+    for (chosen, found) in [(vec![0, 2, 4, 6], vec![6, 4, 2, 0]), (vec![0, 2], vec![4, 6])] {
+        let s = host(chosen.len() as u32);
+        let cpus = |p: &Plan| p.layout[0].queues.iter().filter_map(|q| q.cpu.map(|c| c.0)).collect::<Vec<u32>>();
+        let first = of(&s, Goal::Balanced, false);
+        assert_eq!(cpus(&first), chosen);
+        let moved = found.iter().zip(0..).map(|(cpu, q)| Setting::IrqCpus {
+            dev: "eth1".into(),
+            of: Of::Rx(q),
+            cpus: cpu.to_string().parse().expect("a list"),
+            on: None,
+        });
+        let other = project(&project(&s, &first.target), &moved.collect::<Vec<_>>());
+        let p = of(&other, Goal::Balanced, false);
+        assert_eq!(cpus(&p), found);
+        assert!(!p.steps.iter().any(|s| matches!(s.setting, Setting::IrqCpus { .. })), "{:?}", p.steps);
+    }
 }
 
 /// A number that grows is shown with the reason that applies, not with one of another goal.
