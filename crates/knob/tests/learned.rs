@@ -44,7 +44,7 @@ fn a_driver_without_the_call_is_not_asked_again() {
     assert!(l.what.is_not_supported() && l.applies(&l.device, Some("igb"), "6.12", &of_queue(50)));
 }
 
-/// Rules may stand in any place: each kind that was refused is remembered, and once.
+/// A rule may be at any location: each kind that was refused is remembered, and once.
 #[test]
 fn refused_rules_of_different_kinds_are_remembered_side_by_side() {
     let refused = |location, flow: &str, port: &str| {

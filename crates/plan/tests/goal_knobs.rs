@@ -53,7 +53,7 @@ fn channels_that_cannot_be_combined_are_set_by_direction() {
     let mut s = host(8);
     let count = |now, max| Some(Count { now, max });
     let Fact::Known(c) = &mut s.nics[0].channels else { panic!("there are some") };
-    *c = Channels { rx: count(8, 8), tx: count(8, 8), combined: count(0, 0), ..c.clone() };
+    *c = Channels { rx: count(8, 8), tx: count(8, 8), combined: count(0, 0), ..*c };
     let intent = Intent { queues: Some(4), allow_disruption: true, ..Intent::default() };
     let p = plan(&s, &intent, &[]).expect("can be planned");
     let channels: Vec<&Setting> =
