@@ -21,7 +21,7 @@ fn host() -> Snapshot {
     .snapshot();
     for n in &mut s.nics {
         let count = |now| Some(Count { now, max: 4096 });
-        n.rings = Fact::Known(Rings { rx: count(512), tx: count(512) });
+        n.rings = Fact::Known(Rings { rx: count(512), tx: count(512), ..Rings::default() });
         n.rss = Fact::Known(Rss {
             table: vec![0, 1, 2, 3],
             function: Fact::Absent,
