@@ -3,7 +3,7 @@
 use crate::cx::Cx;
 use crate::fix::Fix;
 use crate::report::Finding;
-use crate::rule::Severity;
+use crate::severity::Severity;
 
 /// Losses that no setting of this host can prevent, then other losses, then what is at its limit, then bad placement.
 const ORDER: &[&str] = &[

@@ -4,8 +4,8 @@ use ringwise_model::words::xml;
 use serde_json::{Value, json};
 
 use crate::report::{Accepted, Finding, Report, Unopened};
-use crate::rule::Severity;
 use crate::rules::rules;
+use crate::severity::Severity;
 
 fn all(r: &Report) -> impl Iterator<Item = &Finding> {
     r.findings.iter().flat_map(|f| std::iter::once(f).chain(&f.consequences))

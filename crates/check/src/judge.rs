@@ -31,7 +31,7 @@ pub fn judge(i: &Input) -> Report {
         no_plan: i.plan.as_ref().err().cloned(),
     };
     for rule in rules() {
-        let mut say = Say::new(rule);
+        let mut say = Say::new(rule.finding(), rule.needs);
         let applied = (rule.judge)(&cx, &mut say);
         if say.no_samples {
             r.not_evaluated.push(rule.id.into());

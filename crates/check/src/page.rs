@@ -1,7 +1,8 @@
 //! The full page of a rule: `check --explain ID` and `docs/rules/ID.md` are made of the same data.
 
-use crate::rule::{Confidence, Rule};
+use crate::rule::Rule;
 use crate::rules::{LEFT_OUT, find, rules, same};
+use crate::severity::Confidence;
 
 /// Name and text of each part; lists with a dash a line.
 fn parts(r: &Rule) -> Vec<(&'static str, String)> {

@@ -7,8 +7,9 @@ use ringwise_model::{CpuId, CpuSet, Dir, Fact, Nic, NicKind, Subject};
 
 use crate::cx::Cx;
 use crate::fix::Fix;
-use crate::rule::{Needs, Severity};
+use crate::needs::Needs;
 use crate::say::Say;
+use crate::severity::Severity;
 use crate::wording;
 
 /// Judges a rule by the plan alone.
@@ -76,8 +77,8 @@ fn idle(cx: &Cx, dev: &str) -> bool {
 
 /// What the rule reads and the plan could not be made by: that there is no step then does not mean that all is well.
 fn not_known(cx: &Cx, say: &mut Say) {
-    let rule = say.rule;
-    let needs = |what: Needs| rule.needs.contains(&what);
+    let of_rule = say.needs;
+    let needs = |what: Needs| of_rule.contains(&what);
     let interrupts = needs(Needs::Interrupts);
     let nodes = cx.nodes() > 1 && needs(Needs::Node);
     for n in &cx.nics {

@@ -4,7 +4,8 @@ use ringwise_knob::Reason;
 use serde::{Deserialize, Serialize};
 
 use crate::found::Found;
-use crate::{RoleGuess, Severity};
+use crate::role::RoleGuess;
+use crate::severity::Severity;
 
 /// Name of the JSON document.
 pub const SCHEMA: &str = "ringwise.check";

@@ -1,61 +1,10 @@
 //! A rule is data and one small function.
 
-use serde::{Deserialize, Serialize};
-
 use crate::cx::Cx;
+use crate::needs::Needs;
+use crate::report::Finding;
 use crate::say::Say;
-
-/// How much a finding matters; ordered from the least to the most severe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// Worth knowing; needs no action.
-    Info,
-    /// Costs performance, or may do so.
-    Warning,
-    /// Packets are lost, or something does not work at all.
-    Error,
-}
-
-impl Severity {
-    /// All severities, the most severe first.
-    pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Info];
-
-    /// The name in documents and options.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Info => "info",
-        }
-    }
-}
-
-/// How sure a finding is when everything could be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Confidence {
-    /// It is so.
-    Sure,
-    /// It is so, and that it matters depends on the load.
-    Likely,
-}
-
-/// What a plan is made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// Which interrupts serve queues, and their CPUs.
-    Interrupts,
-    /// The interface's node, where there are several.
-    Node,
-    Rps,
-    Rfs,
-    Xps,
-    Channels,
-    Moderation,
-    RssTable,
-    FlowRules,
-}
+use crate::severity::{Confidence, Severity};
 
 /// `None`: the rule did not apply here.
 pub type Judge = fn(&Cx, &mut Say) -> Option<()>;
@@ -119,6 +68,26 @@ impl Rule {
         more: "",
         judge: |_, _| None,
     };
+
+    /// A finding of this rule without what was found. Commands still name the interface `DEV`.
+    pub(crate) fn finding(&self) -> Finding {
+        Finding {
+            rule: self.id.into(),
+            severity: self.severity,
+            title: self.title.into(),
+            dev: None,
+            text: String::new(),
+            found: None,
+            evidence: Vec::new(),
+            reasons: Vec::new(),
+            why: self.why().into(),
+            source: self.source().into(),
+            remedy: None,
+            by_hand: self.by_hand.iter().map(|c| c.to_string()).collect(),
+            also: Vec::new(),
+            consequences: Vec::new(),
+        }
+    }
 
     /// Why the rule matters: its own text, otherwise that of the plan's rule with the same id.
     pub fn why(&self) -> &'static str {

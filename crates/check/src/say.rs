@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use ringwise_knob::Address;
 use ringwise_model::{Fact, Unread};
 
-use crate::cx::Cx;
-use crate::fix::Fix;
 use crate::found::Found;
+use crate::needs::Needs;
 use crate::report::{Finding, Unreadable};
-use crate::rule::{Rule, Severity};
+use crate::severity::Severity;
 
 pub struct Say {
-    pub(crate) rule: &'static Rule,
+    /// A finding of the rule before anything was found.
+    template: Finding,
+    /// What the plan needs for the rule.
+    pub(crate) needs: &'static [Needs],
     dev: Option<String>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) unread: Vec<Unreadable>,
@@ -24,9 +26,10 @@ pub struct Say {
 }
 
 impl Say {
-    pub(crate) fn new(rule: &'static Rule) -> Self {
+    pub(crate) fn new(template: Finding, needs: &'static [Needs]) -> Self {
         Self {
-            rule,
+            template,
+            needs,
             dev: None,
             findings: Vec::new(),
             unread: Vec::new(),
@@ -71,7 +74,7 @@ impl Say {
 
     pub fn unread(&mut self, u: &Unread) {
         if self.noted.insert((self.dev.clone(), u.what.clone(), u.why.clone())) {
-            let rule = self.rule.id.to_string();
+            let rule = self.template.rule.clone();
             self.unread.push(Unreadable { rule, dev: self.dev.clone(), what: u.what.clone(), why: u.why.clone() });
         }
     }
@@ -92,28 +95,13 @@ impl Say {
 
     /// The same of what the plan would change, whose reasons stand beside it as data.
     pub(crate) fn planned(&mut self, text: impl Into<String>) -> Draft<'_> {
-        let r = self.rule;
         self.found_at.insert(self.dev.clone());
-        self.findings.push(Finding {
-            rule: r.id.into(),
-            severity: r.severity,
-            title: r.title.into(),
-            dev: self.dev.clone(),
-            text: text.into(),
-            found: None,
-            evidence: Vec::new(),
-            reasons: Vec::new(),
-            why: r.why().into(),
-            source: r.source().into(),
-            remedy: None,
-            by_hand: Vec::new(),
-            also: Vec::new(),
-            consequences: Vec::new(),
-        });
-        let dev = self.dev.clone().unwrap_or_else(|| "DEV".into());
+        let name = self.dev.as_deref().unwrap_or("DEV");
+        let by_hand = self.template.by_hand.iter().map(|c| c.replace("DEV", name)).collect();
+        let finding = Finding { dev: self.dev.clone(), text: text.into(), by_hand, ..self.template.clone() };
+        self.findings.push(finding);
         // Just pushed.
         let f = self.findings.last_mut().unwrap_or_else(|| unreachable!());
-        f.by_hand = r.by_hand.iter().map(|c| c.replace("DEV", &dev)).collect();
         Draft(f)
     }
 }
@@ -147,22 +135,6 @@ impl Draft<'_> {
     pub fn severity(self, s: Severity) -> Self {
         self.0.severity = s;
         self
-    }
-
-    /// Adds the plan that removes the finding, unless it would contradict what the user configured.
-    pub fn fix(self, cx: &Cx, fix: Fix) -> Self {
-        if let Some(said) = cx.wishes.against(&fix) {
-            self.0.severity = Severity::Info;
-            return self.evidence(format!("laid down in {said}: nothing is proposed against it"));
-        }
-        self.0.remedy = Some(cx.command(&fix));
-        self
-    }
-
-    /// The plan as it is takes it away, if it has a step of this kind at the interface.
-    pub fn fix_planned(self, cx: &Cx, family: Family) -> Self {
-        let planned = self.0.dev.as_ref().is_some_and(|d| cx.planned_at.contains(&(family, d.clone())));
-        if planned { self.fix(cx, Fix::planned()) } else { self }
     }
 
     /// A plain command with the values found.

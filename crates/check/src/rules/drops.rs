@@ -4,7 +4,8 @@ use ringwise_model::{CpuCounter, Dir, User};
 
 use crate::fix::Fix;
 use crate::found::{DropFound, Grown};
-use crate::rule::{Confidence, Rule, Severity};
+use crate::rule::Rule;
+use crate::severity::{Confidence, Severity};
 
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
 const STATS: &str = "kernel documentation, networking/statistics";

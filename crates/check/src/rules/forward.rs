@@ -7,7 +7,8 @@ use ringwise_model::{Count, Dir, Goal, Nic, NicKind};
 use crate::cx::Cx;
 use crate::fix::Fix;
 use crate::found::ForwardFound;
-use crate::rule::{Confidence, Rule, Severity};
+use crate::rule::Rule;
+use crate::severity::{Confidence, Severity};
 
 const XDP: &str = "The eXpress Data Path (CoNEXT 2018), public measurements";
 const HTTP: &str = "Extreme HTTP performance tuning (talawah.io, 2021)";

@@ -5,8 +5,9 @@ use ringwise_model::{CpuSet, Fact, Goal, Pcie, User};
 use crate::cx::Cx;
 use crate::found::HostFound;
 use crate::planned;
-use crate::rule::{Confidence, Rule, Severity};
+use crate::rule::Rule;
 use crate::say::Say;
+use crate::severity::{Confidence, Severity};
 
 const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";

@@ -6,9 +6,11 @@ use ringwise_model::{CpuId, CpuSet, Dir, Fact, Goal, Movable, Role as Serves};
 
 use crate::fix::Fix;
 use crate::found::{IrqFound, Misdelivered};
+use crate::needs::Needs;
 use crate::planned;
-use crate::rule::{Confidence, Needs, Rule, Severity};
+use crate::rule::Rule;
 use crate::say::Family;
+use crate::severity::{Confidence, Severity};
 
 const SCALING: &str = "kernel documentation, networking/scaling";
 const LIMITS: &str = "Pushing the Limits of Kernel Networking (Duyck, 2015)";

@@ -7,9 +7,11 @@ use ringwise_model::{Coalesce, Goal, Knob, Nic, User, Wish};
 use crate::cx::Cx;
 use crate::fix::Fix;
 use crate::found::ModerationFound;
+use crate::needs::Needs;
 use crate::planned;
-use crate::rule::{Confidence, Needs, Rule, Severity};
+use crate::rule::Rule;
 use crate::say::Say;
+use crate::severity::{Confidence, Severity};
 
 const NAPI: &str = "kernel documentation, networking/napi";
 const ARTICLE: &str = "Improve network performance by setting per-queue interrupt moderation in Linux (Intel)";

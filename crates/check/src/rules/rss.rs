@@ -9,8 +9,10 @@ use ringwise_plan::NotPossible;
 use crate::cx::Cx;
 use crate::fix::Fix;
 use crate::found::RssFound;
+use crate::needs::Needs;
 use crate::planned;
-use crate::rule::{Confidence, Needs, Rule, Severity};
+use crate::rule::Rule;
+use crate::severity::{Confidence, Severity};
 
 const SCALING: &str = "kernel documentation, networking/scaling";
 const ROUTER: &str = "Multi-queue network interfaces with SMP on Linux (Greenhost)";

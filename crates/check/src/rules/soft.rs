@@ -4,7 +4,8 @@ use ringwise_model::{CpuCounter, Goal};
 
 use crate::fix::Fix;
 use crate::found::SoftFound;
-use crate::rule::{Confidence, Rule, Severity};
+use crate::rule::Rule;
+use crate::severity::{Confidence, Severity};
 
 const SYSCTL: &str = "kernel documentation, admin-guide/sysctl/net";
 

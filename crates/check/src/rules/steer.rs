@@ -5,10 +5,12 @@ use ringwise_model::{CpuSet, Dir, Goal, Nic};
 use crate::cx::Cx;
 use crate::fix::Fix;
 use crate::found::SteerFound;
+use crate::needs::Needs;
 use crate::planned;
 use crate::role::tcp_in_use;
-use crate::rule::{Confidence, Needs, Rule, Severity};
+use crate::rule::Rule;
 use crate::say::{Family, Say};
+use crate::severity::{Confidence, Severity};
 
 const SCALING: &str = "kernel documentation, networking/scaling";
 const ENA: &str = "ENA Linux driver best practices (Amazon)";
