@@ -11,8 +11,8 @@ use ringwise_kfmt::netdev_nl::{self, NapiInfo, cmd};
 use ringwise_kfmt::{ParseError, cpulist, cpumask, interrupts, sysfs};
 use ringwise_knob::path;
 use ringwise_model::{
-    Channels, Confidence, CpuSet, Dir, Fact, IrqId, MapSource, Movable, NodeId, Role, RxQueue, Subject, TxQueue,
-    Unread, Vector,
+    Channels, Confidence, CpuSet, Dir, Fact, Immovable, IrqId, MapSource, Movable, NodeId, Role, RxQueue, Subject,
+    TxQueue, Unread, Vector,
 };
 use ringwise_sys::{Host, Request};
 
@@ -453,17 +453,13 @@ fn vector(
 ) -> Vector {
     let asked = part(parts.asked, "smp_affinity", || affinity(r, irq, "smp_affinity"));
     let movable = match &asked {
-        Fact::Absent if r.host.list(&format!("/proc/irq/{irq}")).is_ok() => {
-            Movable::No { why: "the kernel has no affinity file for it".to_string() }
-        }
+        Fact::Absent if r.host.list(&format!("/proc/irq/{irq}")).is_ok() => Movable::No(Immovable::NoAffinityFile),
         // Without the directory nothing is known: in some containers it is hidden.
         Fact::Absent => {
             r.unread.push(Unread::new(format!("/proc/irq/{irq}"), Some(2), "not there"));
             Movable::UnknownUntilTried
         }
-        _ if table.debugfs && managed(r.host, irq) => {
-            Movable::No { why: "managed by the kernel (IRQD_AFFINITY_MANAGED)".to_string() }
-        }
+        _ if table.debugfs && managed(r.host, irq) => Movable::No(Immovable::Managed),
         _ => Movable::UnknownUntilTried,
     };
     Vector {

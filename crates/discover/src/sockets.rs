@@ -9,8 +9,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ringwise_kfmt::sockets::{self, Waiting};
-use ringwise_model::Flow;
 use ringwise_model::words::visible;
+use ringwise_model::{Flow, FlowsUnknown, Unread};
 use ringwise_sys::{Error, Host};
 
 /// Whether a process of this name or unit is meant.
@@ -71,15 +71,13 @@ impl Listener {
 pub struct NotListening {
     /// `program "nginx"`
     pub who: String,
-    /// What was found instead of a listening socket, or which file cannot be read, as text.
-    pub found: String,
-    /// What the user can do, as text.
-    pub right: String,
+    /// What was found instead of a listening socket, or what could not be read.
+    pub why: FlowsUnknown,
 }
 
 impl fmt::Display for NotListening {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.who, self.found, self.right)
+        write!(f, "{}: {}", self.who, self.why)
     }
 }
 
@@ -110,14 +108,16 @@ pub fn listeners(host: &dyn Host, flow: &Flow) -> Result<Vec<Listener>, NotListe
             Box::new(move |pid| cgroup(pid).is_ok_and(|text| sockets::in_unit(&text, &unit)))
         }
     };
-    let not = |found: String, right: &str| NotListening { who: who.clone(), found, right: right.to_string() };
-    let unreadable = |e: Error| not(format!("{} cannot be read: {}", e.what, e.reason()), "name its ports instead");
-    let mut all: Vec<u32> = host.list("/proc").map_err(unreadable)?.iter().filter_map(|n| n.parse().ok()).collect();
+    sockets_of(host, &belongs).map_err(|why| NotListening { who, why })
+}
+
+fn sockets_of(host: &dyn Host, belongs: &Belongs<'_>) -> Result<Vec<Listener>, FlowsUnknown> {
+    let all = host.list("/proc").map_err(|e| FlowsUnknown::NotReadable { unread: unread(&e) })?;
+    let mut all: Vec<u32> = all.iter().filter_map(|n| n.parse().ok()).collect();
     all.sort();
     let pids: Vec<u32> = all.iter().copied().filter(|pid| belongs(&pid.to_string())).collect();
     if pids.is_empty() {
-        let found = format!("not running (none of {} processes is it)", all.len());
-        return Err(not(found, "start it first, or name its ports"));
+        return Err(FlowsUnknown::NotRunning { processes: all.len() as u32 });
     }
     let here = namespace(host, "self");
     let (near, far): (Vec<u32>, Vec<u32>) = pids.iter().partition(|pid| {
@@ -125,12 +125,25 @@ pub fn listeners(host: &dyn Host, flow: &Flow) -> Result<Vec<Listener>, NotListe
         here.is_none() || there.is_none() || here == there
     });
     if near.is_empty() {
-        let found = format!("runs in another network namespace (process {})", far[0]);
-        return Err(not(found, "its packets come by an interface of that namespace: name what reaches it here"));
+        return Err(FlowsUnknown::OtherNamespace { process: far[0] });
     }
+    let inodes = inodes_of_all(host, &near).map_err(|e| FlowsUnknown::OpenFilesUnread { unread: unread(&e) })?;
+    let out = waiting(host, &inodes).map_err(|unread| FlowsUnknown::NotReadable { unread })?;
+    if out.is_empty() {
+        return Err(FlowsUnknown::NoPort { process: near[0] });
+    }
+    Ok(out.into_iter().collect())
+}
+
+fn unread(e: &Error) -> Unread {
+    Unread::new(e.what.clone(), e.errno, e.reason())
+}
+
+/// Sockets of these processes; of several that cannot be looked into, the last is the error.
+fn inodes_of_all(host: &dyn Host, pids: &[u32]) -> Result<BTreeSet<u64>, Error> {
     let mut inodes = BTreeSet::new();
     let mut refused = None;
-    for pid in &near {
+    for pid in pids {
         match inodes_of(host, *pid) {
             Ok(found) => inodes.extend(found),
             // Gone meanwhile.
@@ -138,12 +151,11 @@ pub fn listeners(host: &dyn Host, flow: &Flow) -> Result<Vec<Listener>, NotListe
             Err(e) => refused = Some(e),
         }
     }
-    if let Some(e) = refused {
-        return Err(not(
-            format!("its open files cannot be read ({}: {})", e.what, e.reason()),
-            "be root, or name its ports",
-        ));
-    }
+    refused.map_or(Ok(inodes), Err)
+}
+
+/// Those of the sockets that wait for packets.
+fn waiting(host: &dyn Host, inodes: &BTreeSet<u64>) -> Result<BTreeSet<Listener>, Unread> {
     let mut out = BTreeSet::new();
     for (file, protocol) in
         [("tcp", Protocol::Tcp), ("tcp6", Protocol::Tcp), ("udp", Protocol::Udp), ("udp6", Protocol::Udp)]
@@ -153,19 +165,15 @@ pub fn listeners(host: &dyn Host, flow: &Flow) -> Result<Vec<Listener>, NotListe
             Ok(t) => t,
             // A kernel without IPv6.
             Err(e) if e.is_absent() => continue,
-            Err(e) => return Err(unreadable(e)),
+            Err(e) => return Err(unread(&e)),
         };
         let parse: fn(&str) -> Result<Vec<Waiting>, _> =
             if protocol == Protocol::Tcp { sockets::tcp } else { sockets::udp };
-        let waiting = parse(&text).map_err(|e| not(format!("{path} cannot be read: {e}"), "name its ports instead"))?;
+        let waiting = parse(&text).map_err(|e| Unread::new(path, None, e.to_string()))?;
         let mine = waiting.into_iter().filter(|w| inodes.contains(&w.inode));
         out.extend(mine.map(|w| Listener { protocol, address: w.address, port: w.port }));
     }
-    if out.is_empty() {
-        let found = format!("runs (process {}), but listens on no TCP or UDP port", near[0]);
-        return Err(not(found, "name the fields of its flows"));
-    }
-    Ok(out.into_iter().collect())
+    Ok(out)
 }
 
 /// By the name of the process, or of its program file, or the file's path.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::common::machine::{Machine, NicPlan, igb};
 use ringwise_discover::{Options, device, snapshot};
-use ringwise_model::{Confidence, Dir, Fact, MapSource, Movable, Nic, NicKind, Role, User};
+use ringwise_model::{Confidence, Dir, Fact, Immovable, MapSource, Movable, Nic, NicKind, Role, User};
 use ringwise_sys::Request;
 
 fn plan<'a>(name: &'a str, driver: &'a str, queues: u32, vectors: Vec<String>) -> NicPlan<'a> {
@@ -241,7 +241,7 @@ fn managed_vectors_are_known_where_debugfs_is() {
     tree.file("/sys/kernel/debug/irq/irqs/0", "handler: x\n");
     tree.file(format!("/sys/kernel/debug/irq/irqs/{}", first + 1), "dstate: 0x1\n  IRQD_AFFINITY_MANAGED\n");
     let n = device(&tree.shared(), "eth1", Duration::from_secs(2)).unwrap();
-    assert!(matches!(&n.vector_of(Dir::Rx, 0).unwrap().movable, Movable::No { why } if why.contains("managed")));
+    assert_eq!(n.vector_of(Dir::Rx, 0).unwrap().movable, Movable::No(Immovable::Managed));
     assert_eq!(n.vector_of(Dir::Rx, 1).unwrap().movable, Movable::UnknownUntilTried);
 }
 

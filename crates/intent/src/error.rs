@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use ringwise_model::Goal;
 
+use crate::missing::Missing;
+
 /// [`std::result::Result`] with the [`Error`] of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -56,8 +58,8 @@ pub enum Error {
     #[error("{}", .0.join("\n"))]
     Unbound(Vec<String>),
     /// Programs and units that the configuration names for their flows, and that do not listen.
-    #[error("{}", .0.join("\n"))]
-    FlowsUnknown(Vec<String>),
+    #[error("{}", lines(.0))]
+    FlowsUnknown(Vec<Missing>),
     /// The goal cannot be planned on this host.
     #[error("{0}")]
     Plan(ringwise_plan::Refusal),
@@ -149,6 +151,10 @@ impl Error {
             _ => Class::Failed,
         }
     }
+}
+
+fn lines(all: &[Missing]) -> String {
+    all.iter().map(Missing::to_string).collect::<Vec<_>>().join("\n")
 }
 
 fn kernel_words(e: &io::Error) -> String {

@@ -1,44 +1,11 @@
 //! Flows that are named by a program or a systemd unit: where it listens now.
 
 use ringwise_discover::sockets::{Listener, listeners, who};
-use ringwise_model::{ConfiguredBy, Flow, Intent};
-use ringwise_plan::{NotPossible, Obstacle};
+use ringwise_model::{Flow, FlowsUnknown, Intent};
 use ringwise_sys::Host;
 
 use crate::error::{Error, Result};
-
-/// A flow that is led to its group by no rule, because where it goes is not known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
-    pub(crate) dev: String,
-    group: String,
-    /// `unit "nginx.service"`
-    who: String,
-    why: String,
-    by: ConfiguredBy,
-}
-
-impl Missing {
-    /// For the plan, which goes on without it.
-    pub(crate) fn not_possible(&self) -> NotPossible {
-        NotPossible {
-            address: None,
-            what: format!("{} group {}: flows of {}", self.dev, self.group, self.who),
-            why: Obstacle::Configured {
-                obstacle: Box::new(Obstacle::FlowsNotFound { why: self.why.clone() }),
-                by: vec![self.by.clone()],
-            },
-            needed: true,
-            blocked_by: None,
-        }
-    }
-}
-
-impl std::fmt::Display for Missing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: group {}: {}: {}", self.by, self.group, self.who, self.why)
-    }
-}
+use crate::missing::Missing;
 
 /// Puts the fields beside the names, which stay for what is proposed about the programs. One that does not run is an
 /// error, as a group without its flows is none; at boot, where programs start in their own time, it is left out.
@@ -52,12 +19,12 @@ pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Ve
                 continue;
             };
             let found = match listeners(host, &f) {
-                _ if host.is_recorded() => Err("where it listened stands in no recording".to_string()),
+                _ if host.is_recorded() => Err(FlowsUnknown::NotRecorded),
                 Ok(found) => {
                     let matches: Vec<_> = found.iter().flat_map(Listener::matches).collect();
-                    if matches.is_empty() { Err("it listens on loopback only".to_string()) } else { Ok(matches) }
+                    if matches.is_empty() { Err(FlowsUnknown::LoopbackOnly) } else { Ok(matches) }
                 }
-                Err(e) => Err(format!("{}; {}", e.found, e.right)),
+                Err(e) => Err(e.why),
             };
             flows.push(f);
             match found {
@@ -78,7 +45,7 @@ pub fn look_up(host: &dyn Host, intent: &mut Intent, at_boot: bool) -> Result<Ve
     if missing.is_empty() || host.is_recorded() || (at_boot && !intent.strict) {
         return Ok(missing);
     }
-    Err(Error::FlowsUnknown(missing.iter().map(Missing::to_string).collect()))
+    Err(Error::FlowsUnknown(missing))
 }
 
 #[cfg(test)]
@@ -86,7 +53,8 @@ mod tests {
     use std::io::ErrorKind;
     use std::net::TcpListener;
 
-    use ringwise_model::{GroupQueues, GroupWish};
+    use ringwise_model::{ConfiguredBy, GroupQueues, GroupWish};
+    use ringwise_plan::Obstacle;
     use ringwise_sys::{Captured, Real};
     use ringwise_testkit::sim::{Sim, build};
 
@@ -139,7 +107,10 @@ mod tests {
         let n = missing[0].not_possible();
         assert_eq!((n.what.as_str(), n.needed), ("mq0 group web: flows of unit \"late.service\"", true));
         let Obstacle::Configured { obstacle, by } = &n.why else { panic!("{:?}", n.why) };
-        assert!(matches!(**obstacle, Obstacle::FlowsNotFound { .. }), "{obstacle:?}");
+        assert!(
+            matches!(**obstacle, Obstacle::FlowsNotFound { why: FlowsUnknown::NotRunning { processes: 1.. } }),
+            "{obstacle:?}"
+        );
         assert_eq!(by[..], [ConfiguredBy::File { path: "/etc/ringwise/ringwise.toml".into(), line: 9 }]);
         assert_eq!(i.groups[0].flows, [Flow::Unit("late".into())], "the name stays");
         i.strict = true;

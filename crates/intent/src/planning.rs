@@ -9,9 +9,10 @@ use ringwise_plan::{Hands, Plan, Refusal};
 use ringwise_sys::Host;
 
 use crate::error::{Error, Result};
-use crate::flows::{self, Missing};
+use crate::flows;
 use crate::goals;
 use crate::manual_changes::{Take, hands};
+use crate::missing::Missing;
 use crate::replan::Replanner;
 
 /// The host as read, and what earlier transactions know about it.

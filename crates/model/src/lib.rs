@@ -7,6 +7,7 @@
 
 pub mod bond;
 pub mod boot;
+pub mod coded;
 pub mod configured;
 pub mod control;
 pub mod counter;
@@ -15,6 +16,7 @@ pub mod errno;
 pub mod extra;
 pub mod fact;
 pub mod features;
+pub mod flows_unknown;
 pub mod fnv;
 pub mod ids;
 pub mod intent;
@@ -36,6 +38,7 @@ pub mod words;
 
 pub use bond::{Bond, BondMember};
 pub use boot::Boot;
+pub use coded::Coded;
 pub use configured::ConfiguredBy;
 pub use control::{ControlPath, ControlReason};
 pub use counter::{Counter, CounterKind, CounterValues, CpuCounter, CpuCounts, QueueCounter, QueueCounts};
@@ -43,6 +46,7 @@ pub use cpuset::CpuSet;
 pub use extra::{DevExtra, Eee, Extra, PacketSocket, PciControl, Qdiscs};
 pub use fact::{Cause, Fact, Subject, Unread};
 pub use features::Feature;
+pub use flows_unknown::FlowsUnknown;
 pub use ids::{CpuId, DevId, Dir, IfIndex, IrqId, NodeId};
 pub use intent::{FarNode, Goal, Intent, Smt};
 pub use napi::{Napi, NapiInstance, NapiThread, NapiValues};
@@ -55,5 +59,5 @@ pub use rules::{Action, Rule, Rules};
 pub use snapshot::{Bystanders, Held, Host, Power, Snapshot};
 pub use title::Title;
 pub use topology::{Cpu, Node, Topology};
-pub use vector::{Confidence, MapSource, Movable, Role, Vector};
+pub use vector::{Confidence, Immovable, MapSource, Movable, Role, Vector};
 pub use wish::{Flow, GroupQueues, GroupWish, Knob, Policy, Table, Wish};

@@ -1,8 +1,10 @@
 //! Interrupt vectors of a device and what each serves.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{CpuSet, Fact, IrqId, NodeId};
+use crate::{Coded, CpuSet, Fact, IrqId, NodeId};
 
 /// One interrupt vector of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,12 +95,34 @@ pub enum Movable {
     /// A write is expected to succeed.
     Yes,
     /// A write fails.
-    No {
-        /// Managed by the kernel, or without an affinity file.
-        why: String,
-    },
+    No(Immovable),
     /// The kernel tells only when it is tried.
     UnknownUntilTried,
+}
+
+/// Why the affinity of a vector cannot be written. In JSON `why` (the text) beside `code`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", remote = "Self")]
+pub enum Immovable {
+    /// The kernel spreads the interrupt itself (`IRQD_AFFINITY_MANAGED`).
+    Managed,
+    /// The kernel has no affinity file for it.
+    NoAffinityFile,
+    /// Written by another version of ringwise: kept as it was read.
+    #[serde(skip)]
+    Other(Coded),
+}
+
+crate::serde_as_coded!(Immovable);
+
+impl fmt::Display for Immovable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Managed => "managed by the kernel (IRQD_AFFINITY_MANAGED)",
+            Self::NoAffinityFile => "the kernel has no affinity file for it",
+            Self::Other(kept) => &kept.why,
+        })
+    }
 }
 
 impl Vector {
@@ -121,5 +145,25 @@ impl Vector {
     /// Whether it serves at least one queue.
     pub fn is_queue(&self) -> bool {
         matches!(self.role, Role::Queues { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn why_it_cannot_be_moved_in_documents() {
+        let managed = Movable::No(Immovable::Managed);
+        let json = json!({ "no": { "why": "managed by the kernel (IRQD_AFFINITY_MANAGED)", "code": "managed" } });
+        assert_eq!(serde_json::to_value(&managed).unwrap(), json);
+        assert_eq!(serde_json::from_value::<Movable>(json).unwrap(), managed);
+        for other in [json!({ "no": { "why": "glued" } }), json!({ "no": { "why": "glued", "code": "glue" } })] {
+            let kept: Movable = serde_json::from_value(other.clone()).unwrap();
+            let Movable::No(why @ Immovable::Other(_)) = &kept else { panic!("{kept:?}") };
+            assert_eq!((why.to_string().as_str(), serde_json::to_value(&kept).unwrap()), ("glued", other));
+        }
     }
 }

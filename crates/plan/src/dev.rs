@@ -305,7 +305,7 @@ impl<'a> Dev<'a> {
         let dev = self.name().to_string();
         let of = ringwise_knob::irq::canonical(v).unwrap_or(of);
         let why = match (&v.movable, &v.asked) {
-            (Movable::No { why }, _) => Obstacle::Immovable { why: why.clone() },
+            (Movable::No(why), _) => Obstacle::Immovable { why: why.clone() },
             (_, Fact::Unknown(u)) => Obstacle::not_readable(u),
             (_, Fact::Absent) => Obstacle::NoAffinityFile,
             _ => {

@@ -56,7 +56,7 @@ pub use goal::in_full;
 pub use goal_knobs::{LaysDown, lays_down};
 pub use groups::implied;
 pub use hands::Hands;
-pub use obstacle::{AfterChange, Later, Obstacle};
+pub use obstacle::{AfterChange, Obstacle};
 pub use planner::{plan, plan_around};
 pub use refusal::{Refusal, WrongWish};
 pub use rules::{RuleText, explain_rule, rules};

@@ -5,9 +5,8 @@ mod text;
 
 use ringwise_knob::Setting;
 use ringwise_knob::learned::What;
-use ringwise_model::{ConfiguredBy, Rule, Unread, User};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
+use ringwise_model::{Coded, ConfiguredBy, FlowsUnknown, Immovable, Rule, Unread, User};
+use serde::{Deserialize, Serialize};
 
 /// In JSON `why` (the text) beside `code` and `facts`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,10 +94,11 @@ pub enum Obstacle {
         whose: AfterChange,
     },
     // Interrupts
-    /// The interrupt cannot be moved, in the words of discovery.
+    /// The interrupt cannot be moved.
     Immovable {
-        /// A text for people.
-        why: String,
+        /// In JSON a text, with a code beside it.
+        #[serde(flatten)]
+        why: Immovable,
     },
     /// `/proc/irq/N/smp_affinity_list` does not exist.
     NoAffinityFile,
@@ -263,10 +263,11 @@ pub enum Obstacle {
         /// What could not be read, and why.
         unread: Unread,
     },
-    /// The flows of a program or unit are not known, in the words of what looked for them.
+    /// The flows of a program or unit are not known.
     FlowsNotFound {
-        /// A text for people.
-        why: String,
+        /// In JSON a text, with a code and its facts beside it.
+        #[serde(flatten)]
+        why: FlowsUnknown,
     },
     // RPS, XPS, the host
     /// The kernel is built without RPS.
@@ -319,12 +320,9 @@ pub enum Obstacle {
         /// Usable CPUs of that node.
         cpus: u32,
     },
-    /// As an earlier version wrote it.
+    /// Written by another version of ringwise: kept as it was read.
     #[serde(skip)]
-    Text(String),
-    /// From a later version, with its text.
-    #[serde(skip)]
-    Other(Later),
+    Other(Coded),
 }
 
 /// Whose queues exist only after a channel change that was left out.
@@ -337,26 +335,7 @@ pub enum AfterChange {
     Named,
 }
 
-/// A code that this version does not know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Later {
-    /// The text.
-    pub why: String,
-    /// As it was written.
-    pub code: String,
-    /// As they were written. `None`: the code has none.
-    pub facts: Option<Value>,
-}
-
-/// What stands in the document.
-#[derive(Serialize, Deserialize)]
-struct Parts {
-    why: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    code: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    facts: Option<Value>,
-}
+ringwise_model::serde_as_coded!(Obstacle);
 
 impl Obstacle {
     pub(crate) fn not_readable(u: &Unread) -> Self {
@@ -369,37 +348,6 @@ impl Obstacle {
 
     pub(crate) fn instead(self, instead: &Setting) -> Self {
         Self::Instead { obstacle: Box::new(self), instead: instead.clone() }
-    }
-
-    fn parts(&self) -> serde_json::Result<Parts> {
-        let (code, facts) = match self {
-            Self::Text(_) => (None, None),
-            Self::Other(Later { code, facts, .. }) => (Some(code.clone()), facts.clone()),
-            known => match Self::serialize(known, serde_json::value::Serializer)? {
-                Value::Object(named) => named.into_iter().next().map_or((None, None), |(c, f)| (Some(c), Some(f))),
-                code => (code.as_str().map(str::to_string), None),
-            },
-        };
-        Ok(Parts { why: self.to_string(), code, facts })
-    }
-}
-
-impl Serialize for Obstacle {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        self.parts().map_err(serde::ser::Error::custom)?.serialize(s)
-    }
-}
-
-/// Also reads the text alone, of earlier versions, and keeps what a later version wrote.
-impl<'de> Deserialize<'de> for Obstacle {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let Parts { why, code, facts } = Parts::deserialize(d)?;
-        let Some(code) = code else { return Ok(Self::Text(why)) };
-        let named = match &facts {
-            Some(facts) => Value::Object([(code.clone(), facts.clone())].into_iter().collect::<Map<_, _>>()),
-            None => Value::String(code.clone()),
-        };
-        Ok(Self::deserialize(named).unwrap_or(Self::Other(Later { why, code, facts })))
     }
 }
 
@@ -441,7 +389,8 @@ mod tests {
     fn texts_of_earlier_versions_and_codes_of_later_ones_are_kept() {
         let old = json!({ "dev": "eth1", "why": "the moon is full" });
         let l: LeftAlone = serde_json::from_value(old.clone()).unwrap();
-        assert_eq!((&l.why, serde_json::to_value(&l).unwrap()), (&Obstacle::Text("the moon is full".into()), old));
+        let kept = Coded { why: "the moon is full".into(), code: None, facts: None };
+        assert_eq!((&l.why, serde_json::to_value(&l).unwrap()), (&Obstacle::Other(kept), old));
         for later in [
             json!({ "dev": "eth1", "why": "because", "code": "a_later_one", "facts": { "x": 1 } }),
             json!({ "dev": "eth1", "why": "because", "code": "software", "facts": { "sort": "bridge" } }),
@@ -449,6 +398,26 @@ mod tests {
         ] {
             let l: LeftAlone = serde_json::from_value(later.clone()).unwrap();
             assert_eq!((l.why.to_string().as_str(), serde_json::to_value(&l).unwrap()), ("because", later));
+        }
+    }
+
+    #[test]
+    fn reasons_inside_of_facts_are_values_too() {
+        let of = |why: Obstacle| LeftAlone { dev: "eth1".into(), why };
+        let managed = of(Obstacle::Immovable { why: Immovable::Managed });
+        let json = serde_json::to_value(&managed).unwrap();
+        assert_eq!((&json["code"], &json["facts"]["code"]), (&json!("immovable"), &json!("managed")));
+        assert_eq!(json["why"], json["facts"]["why"]);
+        assert_eq!(serde_json::from_value::<LeftAlone>(json).unwrap(), managed);
+        let flows = of(Obstacle::FlowsNotFound { why: FlowsUnknown::NoPort { process: 7 } });
+        let json = serde_json::to_value(&flows).unwrap();
+        assert_eq!(json["facts"]["facts"], json!({ "process": 7 }));
+        assert_eq!(serde_json::from_value::<LeftAlone>(json).unwrap(), flows);
+        for code in ["immovable", "flows_not_found"] {
+            let old = json!({ "dev": "eth1", "why": "glued", "code": code, "facts": { "why": "glued" } });
+            let l: LeftAlone = serde_json::from_value(old.clone()).unwrap();
+            assert!(matches!(l.why, Obstacle::Immovable { .. } | Obstacle::FlowsNotFound { .. }), "{:?}", l.why);
+            assert_eq!(serde_json::to_value(&l).unwrap(), old);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringwise_model::{Confidence, Dir, Fact, MapSource, Movable, Nic, NicKind, NodeId, Role, Snapshot};
+use ringwise_model::{Confidence, Dir, Fact, Immovable, MapSource, Movable, Nic, NicKind, NodeId, Role, Snapshot};
 
 use super::steering;
 use super::{facts, matrix, moderation, rules};
@@ -266,10 +266,10 @@ fn map(n: &Nic) -> String {
 }
 
 fn fixed(n: &Nic) -> Option<String> {
-    let no: Vec<(String, &String)> = n
+    let no: Vec<(String, &Immovable)> = n
         .queue_vectors()
         .filter_map(|v| match &v.movable {
-            Movable::No { why } => Some((vector_label(v), why)),
+            Movable::No(why) => Some((vector_label(v), why)),
             _ => None,
         })
         .collect();
@@ -306,7 +306,7 @@ fn vectors(n: &Nic) -> String {
             text::confidence(v.confidence).into(),
             match &v.movable {
                 Movable::Yes => "yes".into(),
-                Movable::No { .. } => "no".into(),
+                Movable::No(_) => "no".into(),
                 Movable::UnknownUntilTried => "unknown".into(),
             },
             if v.names.is_empty() { "-".into() } else { v.names.join(" ") },

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use ringwise_model::{
-    Bond, BondMember, Bql, Bystanders, Channels, Confidence, ControlPath, Count, CpuId, CpuSet, DevId, Fact, Held,
-    Host, IfIndex, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, Role, RxQueue, Snapshot, TxQueue, User,
-    Vector,
+    Bond, BondMember, Bql, Bystanders, Channels, Coded, Confidence, ControlPath, Count, CpuId, CpuSet, DevId, Fact,
+    Held, Host, IfIndex, Immovable, IrqId, Link, MapSource, Movable, Nic, NicKind, NodeId, Role, RxQueue, Snapshot,
+    TxQueue, User, Vector,
 };
 use serde::{Deserialize, Serialize};
 
@@ -210,7 +210,9 @@ fn nic(at: u32, s: &NicSpec, online: &CpuSet, local: &CpuSet) -> Nic {
             Irqs::NoneYet => Fact::Known(CpuSet::new()),
         };
         if s.managed {
-            v.movable = Movable::No { why: "the kernel manages it".into() };
+            // As an earlier version wrote it, without a code.
+            let why = Coded { why: "the kernel manages it".into(), code: None, facts: None };
+            v.movable = Movable::No(Immovable::Other(why));
             v.asked = v.effective.clone();
         }
     }

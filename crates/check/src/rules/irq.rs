@@ -407,7 +407,7 @@ pub(super) static RULES: &[Rule] = &[
             cx.each(say, |n, say| {
                 let fixed: Vec<&str> = n
                     .queue_vectors()
-                    .filter(|v| matches!(v.movable, Movable::No { .. }))
+                    .filter(|v| matches!(v.movable, Movable::No(_)))
                     .filter_map(|v| v.names.first().map(String::as_str))
                     .collect();
                 if !fixed.is_empty() {

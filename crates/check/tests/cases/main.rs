@@ -96,7 +96,7 @@ cases! {
     "A15" HandWritten |w| { *w = one_node() ; w.s.nics[1].vectors.iter_mut().enumerate().for_each(|(i, v)| { let c = set(&(2 * (i as u32 % 4)).to_string()); v.asked = Fact::Known(c.clone()); v.effective = Fact::Known(c) }) },
         |w| { *w = one_node(); };
     "A16" Edited |w| w.drift = Some(vec![(Some("eth1".into()), "eth1 rx-2 interrupt CPU: applied 4, now 5".into())]), |w| w.drift = None;
-    "A17" HandWritten |w| w.nic().vectors[0].movable = Movable::No { why: "managed".into() }, |w| w.nic().vectors[0].movable = Movable::UnknownUntilTried;
+    "A17" HandWritten |w| w.nic().vectors[0].movable = Movable::No(Immovable::Managed), |w| w.nic().vectors[0].movable = Movable::UnknownUntilTried;
     "A18" Edited |w| { w.nic().vectors.remove(5); }, |w| w.nic().vectors[8].role = Role::Idle;
     "A19" HandWritten |w| thread(w, "0-15"), |w| thread(w, "0");
     "A20" HandWritten |w| { split(w, true); w.router() }, |w| split(w, true);

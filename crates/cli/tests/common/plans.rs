@@ -1,7 +1,7 @@
 //! Hand-made plans.
 
 use ringwise_knob::{IfRefused, Of, Reason, Setting, Step, live};
-use ringwise_model::{CpuId, CpuSet, Intent, NodeId, Snapshot};
+use ringwise_model::{Coded, CpuId, CpuSet, Intent, NodeId, Snapshot};
 use ringwise_plan::{
     DevLayout, Expected, LeftAlone, LeftOut, NotPossible, Obstacle, Placed, Plan, PlanHost, SCHEMA, VERSION,
 };
@@ -50,7 +50,7 @@ pub(crate) fn edge3_plan(s: &Snapshot) -> Plan {
     plan.devices = s.nics[1..3].iter().map(|n| n.dev.clone()).collect();
     plan.considered = vec!["eth1".into(), "eth2".into()];
     plan.left_alone = vec![
-        LeftAlone { dev: "eth0".into(), why: Obstacle::Text("one queue".into()) },
+        LeftAlone { dev: "eth0".into(), why: text_only("one queue") },
         LeftAlone { dev: "eth3".into(), why: Obstacle::LinkDown },
     ];
     plan.left_out = vec![LeftOut {
@@ -64,7 +64,7 @@ pub(crate) fn edge3_plan(s: &Snapshot) -> Plan {
     plan.refused = vec![NotPossible {
         address: None,
         what: "eth1 RSS key".into(),
-        why: Obstacle::Text("this driver cannot set it (EOPNOTSUPP)".into()),
+        why: text_only("this driver cannot set it (EOPNOTSUPP)"),
         needed: false,
         blocked_by: None,
     }];
@@ -134,4 +134,9 @@ pub(crate) fn empty(s: &Snapshot) -> Plan {
         control: vec![],
         cuts: vec![],
     }
+}
+
+/// As an earlier version wrote it, without a code.
+fn text_only(why: &str) -> Obstacle {
+    Obstacle::Other(Coded { why: why.into(), code: None, facts: None })
 }

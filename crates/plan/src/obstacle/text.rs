@@ -7,7 +7,7 @@ use ringwise_knob::{configured_in, rules};
 use ringwise_model::words::{article, plural};
 use ringwise_model::{RingKind, RingPart, User};
 
-use super::{AfterChange, Later, Obstacle};
+use super::{AfterChange, Obstacle};
 
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,8 +100,9 @@ fn text(o: &Obstacle) -> String {
             "--pair-as-article gives every queue its own CPU: {half} of {dev}'s {queues} queues would go to a node with {}",
             plural(*cpus as usize, "usable CPU")
         ),
-        O::Immovable { why } | O::FlowsNotFound { why } => why.clone(),
-        O::Text(text) | O::Other(Later { why: text, .. }) => text.clone(),
+        O::Immovable { why } => why.to_string(),
+        O::FlowsNotFound { why } => why.to_string(),
+        O::Other(kept) => kept.why.clone(),
         O::NotNamed => "not named".into(),
         O::Loopback => "the loopback has no queues of its own".into(),
         O::NoQueues => "it has no queues of its own".into(),

@@ -335,7 +335,7 @@ impl Build {
     pub fn managed(mut self) -> Self {
         if let Some(nic) = self.snapshot.nics.last_mut() {
             for v in nic.vectors.iter_mut().filter(|v| v.is_queue()) {
-                v.movable = ringwise_model::Movable::No { why: "managed by the kernel".into() };
+                v.movable = ringwise_model::Movable::No(ringwise_model::Immovable::Managed);
             }
         }
         self

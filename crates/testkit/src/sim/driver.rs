@@ -15,7 +15,7 @@ use super::driver_kind::{Driver, Quirk};
 
 /// Vectors that the snapshot says the kernel manages.
 pub(super) fn managed(nic: &Nic) -> BTreeSet<u32> {
-    nic.vectors.iter().filter(|v| matches!(v.movable, Movable::No { .. })).map(|v| v.irq.0).collect()
+    nic.vectors.iter().filter(|v| matches!(v.movable, Movable::No(_))).map(|v| v.irq.0).collect()
 }
 
 /// The interrupt goes where its mask says, at its next occurrence; a CPU still inside stays.

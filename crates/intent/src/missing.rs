@@ -1,0 +1,37 @@
+//! A program or systemd unit whose flows could not be looked up.
+
+use ringwise_model::{ConfiguredBy, FlowsUnknown};
+use ringwise_plan::{NotPossible, Obstacle};
+
+/// A flow that is led to its group by no rule, because where it goes is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    pub(crate) dev: String,
+    pub(crate) group: String,
+    /// `unit "nginx.service"`
+    pub(crate) who: String,
+    pub(crate) why: FlowsUnknown,
+    pub(crate) by: ConfiguredBy,
+}
+
+impl Missing {
+    /// For the plan, which goes on without it.
+    pub(crate) fn not_possible(&self) -> NotPossible {
+        NotPossible {
+            address: None,
+            what: format!("{} group {}: flows of {}", self.dev, self.group, self.who),
+            why: Obstacle::Configured {
+                obstacle: Box::new(Obstacle::FlowsNotFound { why: self.why.clone() }),
+                by: vec![self.by.clone()],
+            },
+            needed: true,
+            blocked_by: None,
+        }
+    }
+}
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: group {}: {}: {}", self.by, self.group, self.who, self.why)
+    }
+}
