@@ -2,6 +2,7 @@
 
 use ringwise_model::{Action, ConfiguredBy, Flow, Goal, GroupQueues, GroupWish, Knob, Table, Wish};
 
+use crate::conflict::Conflict;
 use crate::export::FEATURE_WORDS;
 use crate::value::{Config, Entry, HostPart};
 use crate::words::{flow_text, glob_matches};
@@ -22,8 +23,7 @@ pub(crate) enum At {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contradiction {
     pub at: Vec<At>,
-    pub found: String,
-    pub right: String,
+    pub conflict: Conflict,
 }
 
 /// Each in words, of configurations that were laid over each other.
@@ -36,7 +36,7 @@ pub fn contradictions(c: &Config) -> Vec<String> {
     let words = |x: Contradiction| {
         let mut places: Vec<String> = x.at.iter().map(place).collect();
         places.dedup();
-        format!("{}: {}; right would be {}", places.join(" and "), x.found, x.right)
+        format!("{}: {}; right would be {}", places.join(" and "), x.conflict.found(), x.conflict.right())
     };
     all(c, false).into_iter().map(words).collect()
 }
@@ -61,8 +61,8 @@ pub(crate) fn all(c: &Config, alone: bool) -> Vec<Contradiction> {
     out
 }
 
-fn add(out: &mut Vec<Contradiction>, at: Vec<At>, found: impl Into<String>, right: impl Into<String>) {
-    out.push(Contradiction { at, found: found.into(), right: right.into() });
+fn add(out: &mut Vec<Contradiction>, at: Vec<At>, conflict: Conflict) {
+    out.push(Contradiction { at, conflict });
 }
 
 fn of_host(h: &HostPart, out: &mut Vec<Contradiction>) {
@@ -72,14 +72,12 @@ fn of_host(h: &HostPart, out: &mut Vec<Contradiction>) {
     if let Some(cpus) = h.cpus.as_ref().filter(|c| c.is_subset(&free)) {
         let also = kept.iter().filter(|(_, c)| !c.intersection(cpus).is_empty()).map(|(k, _)| At::Host(k));
         let at = std::iter::once(At::Host("cpus")).chain(also).collect();
-        let found = format!("all of cpus {cpus} are kept free by reserve or exclude_cpus");
-        add(out, at, found, "CPUs that are not");
+        add(out, at, Conflict::NoCpuLeft { cpus: cpus.clone() });
     }
     if let (Some(true), Some(goal)) = (h.pair_as_article, h.goal)
         && !matches!(goal, Goal::Balanced | Goal::Mixed)
     {
-        let found = format!("pair_as_article lays queues as an article has them, goal {goal} otherwise");
-        add(out, vec![At::Host("pair_as_article"), At::Host("goal")], found, "one of them");
+        add(out, vec![At::Host("pair_as_article"), At::Host("goal")], Conflict::ArticleAndGoal { goal });
     }
 }
 
@@ -102,26 +100,24 @@ impl Cx<'_> {
     fn beyond_channels(&mut self) {
         let e = self.e;
         let Some((channels, left)) = e.wishes.iter().find_map(|w| Some((w, queues_left(&w.knob)?))) else { return };
-        let right = |n: u32| format!("queues 0 to {}, or more channels", n.saturating_sub(1));
         for w in &e.wishes {
-            if let Some((q, what, n)) = beyond(&w.knob, left) {
-                let found = format!("{what} names queue {q}, but channels leaves {n}");
-                add(self.out, vec![place(w), place(channels)], found, right(n));
+            if let Some((queue, what, left)) = beyond(&w.knob, left) {
+                add(self.out, vec![place(w), place(channels)], Conflict::BeyondChannels { what, queue, left });
             }
         }
         let n = left.0;
         for g in &e.groups {
             if let GroupQueues::These(q) = &g.queues
-                && let Some(q) = q.iter().find(|q| **q >= n)
+                && let Some(queue) = q.iter().copied().find(|q| *q >= n)
             {
-                let found = format!("group \"{}\" names queue {q}, but channels leaves {n}", g.name);
-                add(self.out, vec![of_group(g, "queues"), place(channels)], found, right(n));
+                let conflict = Conflict::GroupBeyondChannels { group: g.name.clone(), queue, left: n };
+                add(self.out, vec![of_group(g, "queues"), place(channels)], conflict);
             }
         }
         let counted: u32 = e.groups.iter().map(|g| if let GroupQueues::Count(n) = g.queues { n } else { 0 }).sum();
         if counted > n {
-            let found = format!("the groups want {counted} queues, but channels leaves {n}");
-            add(self.out, vec![At::Entry(self.i, "group"), place(channels)], found, format!("{n} in all"));
+            let conflict = Conflict::GroupsWantMore { wanted: counted, left: n };
+            add(self.out, vec![At::Entry(self.i, "group"), place(channels)], conflict);
         }
     }
 
@@ -132,8 +128,7 @@ impl Cx<'_> {
                 let GroupQueues::These(theirs) = &other.queues else { continue };
                 if let Some(q) = queues.iter().find(|q| theirs.contains(q) && other.name != g.name) {
                     let at = vec![of_group(g, "queues"), of_group(other, "queues")];
-                    let found = format!("queue {q} belongs to group \"{}\" already", other.name);
-                    add(self.out, at, found, "each queue in one group");
+                    add(self.out, at, Conflict::QueueOfTwoGroups { queue: *q, group: other.name.clone() });
                 }
             }
         }
@@ -146,24 +141,14 @@ impl Cx<'_> {
             for (name, set) in kept {
                 let both = set.as_ref().map(|s| cpus.intersection(s)).unwrap_or_default();
                 if !both.is_empty() {
-                    let found = format!("group \"{}\" is on CPUs {both}, which {name} keeps free", g.name);
-                    add(
-                        self.out,
-                        vec![of_group(g, "cpus"), At::Host(name)],
-                        found,
-                        format!("other CPUs, or not in {name}"),
-                    );
+                    let conflict = Conflict::GroupOnKeptCpus { group: g.name.clone(), cpus: both, kept: name };
+                    add(self.out, vec![of_group(g, "cpus"), At::Host(name)], conflict);
                 }
             }
             let outside = self.host.cpus.as_ref().map(|c| cpus.difference(c)).unwrap_or_default();
             if !outside.is_empty() {
-                let found = format!("group \"{}\" is on CPUs {outside}, which are not among host.cpus", g.name);
-                add(
-                    self.out,
-                    vec![of_group(g, "cpus"), At::Host("cpus")],
-                    found,
-                    "CPUs of host.cpus, or more of these",
-                );
+                let conflict = Conflict::GroupOutsideCpus { group: g.name.clone(), cpus: outside };
+                add(self.out, vec![of_group(g, "cpus"), At::Host("cpus")], conflict);
             }
             for w in &self.e.wishes {
                 let Knob::IrqCpus { queues, cpus: irq } = &w.knob else { continue };
@@ -173,8 +158,9 @@ impl Cx<'_> {
                     (Some(_), _) => false,
                 };
                 if of_it && !irq.is_subset(cpus) {
-                    let found = format!("group \"{}\" is on CPUs {cpus}, its interrupts by irq_cpus on {irq}", g.name);
-                    add(self.out, vec![of_group(g, "cpus"), place(w)], found, "one of them");
+                    let (group, cpus, interrupts) = (g.name.clone(), cpus.clone(), irq.clone());
+                    let conflict = Conflict::GroupAndInterrupts { group, cpus, interrupts };
+                    add(self.out, vec![of_group(g, "cpus"), place(w)], conflict);
                 }
             }
         }
@@ -183,8 +169,7 @@ impl Cx<'_> {
     fn tables_and_weights(&mut self) {
         let table = self.e.wishes.iter().find(|w| matches!(w.knob, Knob::RssTable { context: None, .. }));
         if let (Some(t), Some(g)) = (table, self.e.groups.iter().find(|g| g.weight.is_some())) {
-            let found = "the table is fixed here, but groups with a weight divide it";
-            add(self.out, vec![place(t), of_group(g, "weight")], found, "the table, or the weights");
+            add(self.out, vec![place(t), of_group(g, "weight")], Conflict::TableAndWeights);
         }
     }
 
@@ -193,8 +178,9 @@ impl Cx<'_> {
         for (i, (w, name, on)) in all.iter().enumerate() {
             for (other, before, was) in &all[..i] {
                 if on != was && overlap(name, before) {
-                    let found = format!("{name} = {on} contradicts {before} = {was}");
-                    add(self.out, vec![place(w), place(other)], found, "one of them");
+                    let (name, before) = (name.to_string(), before.to_string());
+                    let conflict = Conflict::FeatureOnAndOff { name, on: *on, before, was: *was };
+                    add(self.out, vec![place(w), place(other)], conflict);
                 }
             }
         }
@@ -204,16 +190,14 @@ impl Cx<'_> {
         };
         if let Some((Goal::Forward, at)) = goal {
             for (w, ..) in all.iter().filter(|(_, name, on)| *on && overlap(name, "lro")) {
-                let found = "LRO is on, but what was merged cannot be forwarded as it came";
-                add(self.out, vec![place(w), at.clone()], found, "lro = false, or another goal");
+                add(self.out, vec![place(w), at.clone()], Conflict::LroAndForward);
             }
         }
         let Some((off, ..)) = all.iter().find(|(_, name, on)| !on && overlap(name, "ntuple")) else { return };
         let rule = self.e.wishes.iter().find(|w| matches!(w.knob, Knob::FlowRule { .. })).map(place);
         let flows = || self.e.groups.iter().find(|g| !g.flows.is_empty()).map(|g| of_group(g, "flows"));
         if let Some(at) = rule.or_else(flows) {
-            let found = "ntuple is off, but flow rules need it";
-            add(self.out, vec![place(off), at], found, "ntuple = true, or no rules and flows");
+            add(self.out, vec![place(off), at], Conflict::NtupleOff);
         }
     }
 
@@ -225,8 +209,8 @@ impl Cx<'_> {
             let Knob::RssFields { flow, fields } = &w.knob else { continue };
             let half = |a: char, b: char| fields.contains(a) != fields.contains(b);
             if half('s', 'd') || half('f', 'n') {
-                let found = format!("{flow} = \"{fields}\" hashes one direction only, the transform is symmetric");
-                add(self.out, vec![place(w), place(hash)], found, "\"sd\", \"sdfn\", or symmetric = \"none\"");
+                let conflict = Conflict::HalfOfSymmetric { flow: flow.clone(), fields: fields.clone() };
+                add(self.out, vec![place(w), place(hash)], conflict);
             }
         }
     }
@@ -236,11 +220,8 @@ impl Cx<'_> {
         let mut seen: Vec<(String, String, At)> = Vec::new();
         let mut meet = |key: String, to: String, at: At| {
             if let Some((_, first, place)) = seen.iter().find(|(k, ..)| *k == key) {
-                let found = match *first == to {
-                    true => format!("{key} stands there twice ({to})"),
-                    false => format!("{key} is led to {first} and to {to}"),
-                };
-                add(self.out, vec![at.clone(), place.clone()], found, "one of them");
+                let (flow, first, to) = (key.clone(), first.clone(), to.clone());
+                add(self.out, vec![at.clone(), place.clone()], Conflict::FlowTwice { flow, first, to });
             }
             seen.push((key, to, at));
         };
@@ -274,8 +255,7 @@ impl Cx<'_> {
             let Knob::FlowRule { rule, .. } = &w.knob else { continue };
             let Some(c) = rule.context else { continue };
             if !all.iter().any(|o| matches!(o.knob, Knob::RssTable { context: Some(n), .. } if n == c)) {
-                let found = format!("the rule leads to context {c}, which is not laid down here");
-                add(self.out, vec![place(w)], found, format!("rss.context.{c} = \"equal 2\" too"));
+                add(self.out, vec![place(w)], Conflict::NoContext { context: c });
             }
         }
     }

@@ -12,6 +12,7 @@
 
 mod bind;
 mod check;
+mod conflict;
 mod contradict;
 mod decode;
 pub mod export;

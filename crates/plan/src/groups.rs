@@ -22,7 +22,7 @@ use crate::dev::{Dev, LearnedIndex, named};
 use crate::machine::Machine;
 use crate::target::{By, Out};
 use crate::wanted::Wanted;
-use crate::{Group, WrongWish, wishes};
+use crate::{Group, Mistake, WrongWish, wishes};
 
 pub(crate) use away::{away, contexts_on_fewer_queues};
 pub(crate) use moderate::first as first_clause;
@@ -86,12 +86,11 @@ pub(crate) struct Want {
 /// Groups of interfaces that are not there.
 pub(crate) fn unknown(s: &Snapshot, devs: &[Dev], intent: &Intent, laid: &mut wishes::Laid) {
     for g in intent.groups.iter().filter(|g| s.nic(&g.dev).is_none()) {
-        let have: Vec<&str> = devs.iter().map(Dev::name).collect();
+        let have = devs.iter().map(|d| d.name().to_string()).collect();
         laid.wrong.push(WrongWish {
             said: g.by.to_string(),
             what: format!("{} group {}", g.dev, g.name),
-            found: "there is no such interface".into(),
-            right: format!("there are {}", have.join(" ")),
+            mistake: Mistake::NoInterface { have },
         });
     }
 }
@@ -111,8 +110,7 @@ pub(crate) fn beside_article(devs: &[Dev], intent: &Intent, laid: &mut wishes::L
         laid.wrong.push(WrongWish {
             said: g.by.to_string(),
             what: format!("{} group {}", g.dev, g.name),
-            found: "--pair-as-article makes groups latency and bulk of all queues".into(),
-            right: "the group, or --pair-as-article".into(),
+            mistake: Mistake::BesideArticle,
         });
     }
 }

@@ -26,6 +26,7 @@ mod groups;
 mod hands;
 mod irq;
 mod machine;
+mod mistake;
 mod moderation;
 mod napi;
 mod obstacle;
@@ -45,6 +46,7 @@ mod stay;
 mod target;
 mod wanted;
 mod wishes;
+mod words;
 mod xps;
 
 pub use doc::{
@@ -56,6 +58,7 @@ pub use goal::in_full;
 pub use goal_knobs::{LaysDown, lays_down};
 pub use groups::implied;
 pub use hands::Hands;
+pub use mistake::{Mistake, MistakeParts};
 pub use obstacle::{AfterChange, Obstacle};
 pub use planner::{plan, plan_around};
 pub use refusal::{Refusal, WrongWish};

@@ -6,7 +6,7 @@ use ringwise_knob::{Nearest, Setting, coalesce};
 use ringwise_model::{Nic, Policy};
 
 use crate::dev::Dev;
-use crate::{Obstacle, policies};
+use crate::{Mistake, policies};
 
 type Params = BTreeMap<String, u32>;
 
@@ -75,9 +75,7 @@ fn less(dev: &str, params: &Params, mut goes: impl FnMut(&str) -> bool) -> Vec<S
 pub(crate) struct NotTaken {
     /// `rx-usecs 5`
     pub what: String,
-    pub why: String,
-    /// None: not at all.
-    pub nearest: Option<u32>,
+    pub mistake: Mistake,
 }
 
 /// Those of these values, and what can be had without them.
@@ -86,14 +84,17 @@ pub(crate) fn not_taken(d: &Dev, params: &Params) -> (Vec<NotTaken>, Vec<Setting
     let mut all = Vec::new();
     let rest = less(d.name(), params, |k| {
         let v = params.get(k).copied().unwrap_or_default();
-        let found = match k {
-            "tx-usecs" if one && v != 0 => Some((Obstacle::OneInterval.to_string(), None)),
-            _ if is_usecs(k) => coalesce::refuses(driver(d.nic), v)
-                .map(|takes| (format!("it takes {takes}"), Some(coalesce::nearest(driver(d.nic), v)))),
+        let name = driver(d.nic).unwrap_or_default().to_string();
+        let mistake = match k {
+            "tx-usecs" if one && v != 0 => Some(Mistake::OneInterval { driver: name }),
+            _ if is_usecs(k) => coalesce::refuses(driver(d.nic), v).map(|takes| {
+                let nearest = coalesce::nearest(driver(d.nic), v);
+                Mistake::DriverRefuses { driver: name, takes, nearest }
+            }),
             _ => None,
         };
-        let Some((why, nearest)) = found else { return false };
-        all.push(NotTaken { what: format!("{k} {v}"), why, nearest });
+        let Some(mistake) = mistake else { return false };
+        all.push(NotTaken { what: format!("{k} {v}"), mistake });
         true
     });
     (all, rest)

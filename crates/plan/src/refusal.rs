@@ -6,7 +6,7 @@ use ringwise_model::words::plural;
 use ringwise_model::{CpuId, CpuSet, Goal};
 use serde::{Deserialize, Serialize};
 
-use crate::{LeftAlone, Obstacle};
+use crate::{LeftAlone, Mistake, Obstacle};
 
 /// No plan. `kind()` is stable for programs, `Display` is for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,10 +105,9 @@ pub struct WrongWish {
     pub said: String,
     /// `eth1 moderation rx-usecs-high`
     pub what: String,
-    /// What was configured or what the host has instead, as a text for people.
-    pub found: String,
-    /// What is expected, or what to do.
-    pub right: String,
+    /// Why; in JSON `found` and `right`, both texts, with `code` and `facts` beside them.
+    #[serde(flatten)]
+    pub mistake: Mistake,
 }
 
 impl Refusal {
@@ -189,7 +188,9 @@ impl fmt::Display for Refusal {
                     1 => f.write_str("one thing that was laid down cannot be:")?,
                     n => write!(f, "{n} things that were laid down cannot be:")?,
                 }
-                wrong.iter().try_for_each(|w| write!(f, "\n  {}: {}: {}; right: {}", w.said, w.what, w.found, w.right))
+                wrong.iter().try_for_each(|WrongWish { said, what, mistake }| {
+                    write!(f, "\n  {said}: {what}: {}; right: {}", mistake.found(), mistake.right())
+                })
             }
         }
     }

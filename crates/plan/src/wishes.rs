@@ -15,10 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_knob::{Address, Setting, With};
 use ringwise_model::natural::compare as natural;
-use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Fact, Intent, Knob, Snapshot, Wish};
+use ringwise_model::{ConfiguredBy, Fact, Intent, Knob, Snapshot, Wish};
 
 use crate::dev::{Dev, named};
-use crate::{AfterChange, LeftAlone, NotPossible, Obstacle, Refusal, WrongWish};
+use crate::words::list;
+use crate::{AfterChange, LeftAlone, Mistake, NotPossible, Obstacle, Refusal, WrongWish};
 
 pub(crate) use lay::{lay, left_out, source};
 
@@ -64,13 +65,12 @@ pub(super) struct Cx<'a, 'n> {
 
 impl Cx<'_, '_> {
     /// Something that cannot be meant so.
-    pub(crate) fn wrong(&mut self, what: impl Into<String>, found: impl Into<String>, right: impl Into<String>) {
+    pub(crate) fn wrong(&mut self, what: impl Into<String>, mistake: Mistake) {
         let of = self.wish.dev.as_ref().map_or_else(String::new, |d| format!("{d} "));
         self.laid.wrong.push(WrongWish {
             said: self.wish.by.to_string(),
             what: format!("{of}{}", what.into()),
-            found: found.into(),
-            right: right.into(),
+            mistake,
         });
     }
 
@@ -83,12 +83,7 @@ impl Cx<'_, '_> {
     pub(crate) fn cannot_any(&mut self, address: Option<Address>, what: String, why: Obstacle) {
         if self.strict {
             let said = self.wish.by.to_string();
-            self.laid.wrong.push(WrongWish {
-                said,
-                what,
-                found: why.to_string(),
-                right: "leave it out, or do without --strict".into(),
-            });
+            self.laid.wrong.push(WrongWish { said, what, mistake: Mistake::Strict { obstacle: Box::new(why) } });
             return;
         }
         let entry = NotPossible {
@@ -128,15 +123,13 @@ impl Cx<'_, '_> {
         };
         let other = queue.filter(|q| !old.queues.contains(q) && old.setting != setting);
         if other.is_some() {
-            let first: Vec<String> = old.queues.iter().map(u32::to_string).collect();
-            let found = format!(
-                "queue {} shares its interrupt and is to go to CPUs {} ({})",
-                first.join(" "),
-                old.setting.value_text(),
-                places(&old.by)
-            );
+            let mistake = Mistake::SharedInterrupt {
+                queues: old.queues.iter().copied().collect(),
+                setting: old.setting.clone(),
+                by: old.by.clone(),
+            };
             let what = format!("interrupt CPU {}", setting.value_text());
-            self.wrong(what, found, "one CPU set for queues of one interrupt");
+            self.wrong(what, mistake);
             return;
         }
         old.setting = merged(&old.setting, setting);
@@ -163,10 +156,9 @@ impl Cx<'_, '_> {
             self.cannot_any(None, name, Obstacle::AfterChannelChange { whose: AfterChange::Named });
         }
         if !never.is_empty() {
-            let found =
-                if there == 1 { format!("there is 1 {dir} queue") } else { format!("there are {there} {dir} queues") };
             let s = if never.len() == 1 { "" } else { "s" };
-            self.wrong(format!("{what} of queue{s} {}", list(&never)), found, format!("queues {}", span(there)));
+            let mistake = Mistake::NoSuchQueue { direction: dir, queues: there };
+            self.wrong(format!("{what} of queue{s} {}", list(&never)), mistake);
         }
         good
     }
@@ -176,32 +168,14 @@ impl Cx<'_, '_> {
         let online = &self.s.topology.online;
         let off = cpus.difference(online);
         if !off.is_empty() {
-            self.wrong(what, format!("CPUs {off} of {cpus} are not online"), format!("online are {online}"));
+            let mistake = Mistake::OfflineCpus { offline: off.clone(), of: Some(cpus.clone()), online: online.clone() };
+            self.wrong(what, mistake);
         }
         off.is_empty()
     }
 
     pub(crate) fn name(&self) -> String {
         self.wish.dev.clone().unwrap_or_default()
-    }
-}
-
-/// `FILE line 3, --set eth0.rings.rx=512`
-pub(super) fn places(by: &[ConfiguredBy]) -> String {
-    by.iter().map(ConfiguredBy::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// `0,2,5-9`
-pub(super) fn list(queues: &[u32]) -> String {
-    queues.iter().map(|q| CpuId(*q)).collect::<CpuSet>().to_string()
-}
-
-/// `0-7`
-pub(crate) fn span(n: u32) -> String {
-    match n {
-        0 => "none".into(),
-        1 => "0".into(),
-        n => format!("0-{}", n - 1),
     }
 }
 
@@ -305,12 +279,13 @@ impl Laid {
                     let mut names: Vec<&str> = devs.iter().map(Dev::name).collect();
                     names.sort_by(|a, b| natural(a, b));
                     let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
-                    cx.wrong(what(&wish.knob), "there is no such interface", format!("there are {}", names.join(" ")));
+                    let have = names.into_iter().map(str::to_string).collect();
+                    cx.wrong(what(&wish.knob), Mistake::NoInterface { have });
                     continue;
                 }
                 Whose::NoName => {
                     let mut cx = Cx { s, dev: None, wish, strict: intent.strict, laid: self };
-                    cx.wrong(what(&wish.knob), "it belongs to an interface, and none is named", "name the interface");
+                    cx.wrong(what(&wish.knob), Mistake::NoInterfaceNamed);
                     continue;
                 }
             };

@@ -159,7 +159,7 @@ fn nothing_is_said_of_what_the_driver_takes_or_has() {
 fn strictly_it_is_an_error() {
     let i = Intent { strict: true, ..wishes(&[("rx-usecs", 5), ("tx-usecs", 20)]) };
     let Err(Refusal::WrongWishes { wrong }) = plan(&igb(), &i, &[]) else { panic!("not refused") };
-    let text: Vec<String> = wrong.iter().map(|w| format!("{}; right: {}", w.what, w.right)).collect();
+    let text: Vec<String> = wrong.iter().map(|w| format!("{}; right: {}", w.what, w.mistake.right())).collect();
     assert_eq!(
         text,
         ["eth0 moderation rx-usecs 5; right: 10 is nearest", "eth0 moderation tx-usecs 20; right: leave it out"]

@@ -79,7 +79,9 @@ fn where_the_driver_chooses_the_place() {
     let p = plan(&s, &intent(laid(None, rule("80", 1))), &[]).unwrap();
     assert!(at(&p, |a| matches!(a, Address::FlowRule { .. })).is_none(), "{:?}", p.steps);
     match plan(&s, &intent(laid(Some(3), rule("443", 2))), &[]) {
-        Err(Refusal::WrongWishes { wrong }) => assert!(wrong[0].found.contains("chooses the places"), "{wrong:?}"),
+        Err(Refusal::WrongWishes { wrong }) => {
+            assert!(wrong[0].mistake.found().contains("chooses the places"), "{wrong:?}")
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -87,5 +87,5 @@ fn a_driver_that_counts_one_direction_keeps_the_other() {
     // None at all is still refused, with the direction that is counted.
     let none = wish(Knob::Channels { rx: Some(0), tx: None, combined: None });
     let Err(Refusal::WrongWishes { wrong }) = plan(&host(channels(Some(4), None, None)), &none, &[]) else { panic!() };
-    assert_eq!((wrong[0].found.as_str(), wrong.len()), ("0 receive queues would be left", 1));
+    assert_eq!((wrong[0].mistake.found().as_str(), wrong.len()), ("0 receive queues would be left", 1));
 }

@@ -74,9 +74,10 @@ fn laid(p: &Plan) -> Vec<String> {
 
 fn wrong(s: &Snapshot, i: &Intent) -> Vec<String> {
     match plan(s, i, &[]) {
-        Err(Refusal::WrongWishes { wrong }) => {
-            wrong.into_iter().map(|w| format!("{}: {}; right: {}", w.what, w.found, w.right)).collect()
-        }
+        Err(Refusal::WrongWishes { wrong }) => wrong
+            .into_iter()
+            .map(|w| format!("{}: {}; right: {}", w.what, w.mistake.found(), w.mistake.right()))
+            .collect(),
         other => panic!("not refused: {other:?}"),
     }
 }

@@ -216,7 +216,7 @@ pub(crate) fn document(file: &str, text: &str, origin: Origin<'_>) -> Result<Con
         };
         let mut places: Vec<Range<usize>> = c.at.iter().filter_map(at).collect();
         let first = if places.is_empty() { 0..0 } else { places.remove(0) };
-        cx.fault_with(first, places, c.found, c.right);
+        cx.fault_with(first, places, c.conflict.found(), c.conflict.right());
     }
     if !errors.is_empty() {
         let (own, after) = cx.faults.split_at(syntax);

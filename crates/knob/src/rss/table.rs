@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use ringwise_model::wish::Table;
+use serde::{Deserialize, Serialize};
 
 /// Why a table cannot be had.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TableError {
     /// The device has none.
     NoTable,

@@ -149,7 +149,7 @@ pub(crate) fn contexts_on_fewer_queues(d: &Dev, out: &mut Out) {
             out.warnings.push(format!(
                 "{address}: {lost} of its {} entries lead to queues that go; they are shared out among queues {}",
                 c.table.len(),
-                crate::wishes::span(d.rx)
+                crate::words::span(d.rx)
             ));
         }
     }

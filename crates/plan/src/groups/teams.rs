@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ringwise_model::words::plural;
-use ringwise_model::{ConfiguredBy, CpuSet, Flow, Goal, GroupQueues, GroupWish, Intent, Policy, Snapshot};
+use ringwise_model::{ConfiguredBy, CpuSet, Dir, Flow, Goal, GroupQueues, GroupWish, Intent, Policy, Snapshot};
 
 use super::latency_share;
 use crate::dev::Dev;
 use crate::machine::Machine;
 use crate::target::Out;
-use crate::wishes::{Laid, span};
-use crate::{Group, WrongWish, policies};
+use crate::wishes::Laid;
+use crate::{Group, Mistake, WrongWish, policies};
 
 /// A group with its queues.
 #[derive(Debug, Clone)]
@@ -73,6 +73,19 @@ pub(crate) fn sized_by_number(d: &Dev, intent: &Intent) -> bool {
     intent.pair_as_article || d.goal == Goal::Mixed && meant(d, intent).iter().any(latency)
 }
 
+/// What is wrong with the groups of one device.
+struct Mistakes<'a> {
+    dev: &'a str,
+    laid: &'a mut Laid,
+}
+
+impl Mistakes<'_> {
+    fn add(&mut self, w: &GroupWish, what: impl std::fmt::Display, mistake: Mistake) {
+        let said = if w.by.is_unknown() { "--latency-queues".to_string() } else { w.by.to_string() };
+        self.laid.wrong.push(WrongWish { said, what: format!("{} group {}{what}", self.dev, w.name), mistake });
+    }
+}
+
 /// Checks and divides. What is wrong goes to `laid` with all else that is.
 pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out: &mut Out) -> Vec<Team> {
     let meant = meant(d, intent);
@@ -87,73 +100,52 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
         out.warnings.push(format!("{dev}: {why}, so there is nothing to divide into groups"));
         return Vec::new();
     }
-    let mut wrong = |w: &GroupWish, what: String, found: String, right: String| {
-        let said = if w.by.is_unknown() { "--latency-queues".to_string() } else { w.by.to_string() };
-        laid.wrong.push(WrongWish { said, what: format!("{dev} group {}{what}", w.name), found, right });
-    };
-    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut wrong = Mistakes { dev, laid };
     let mut claims: BTreeMap<u32, String> = BTreeMap::new();
-    let mut out_teams: Vec<Team> = Vec::new();
-    let mut bad = false;
-    for w in &meant {
+    let Some(mut teams) = checked(s, d, intent, &meant, &mut claims, &mut wrong) else { return Vec::new() };
+    let (free, whole) = free_units(d, &meant, &claims, &mut wrong);
+    let divided = divide(n, &meant, free, &mut teams, &mut wrong);
+    if !whole || !divided || teams.iter().any(|t| t.queues.is_empty()) {
+        return Vec::new();
+    }
+    teams.iter_mut().for_each(|t| t.queues.sort());
+    teams
+}
+
+/// The groups with the queues that were named one by one, which are noted in `claims`. `None`: they cannot be divided.
+fn checked(
+    s: &Snapshot,
+    d: &Dev,
+    intent: &Intent,
+    meant: &[GroupWish],
+    claims: &mut BTreeMap<u32, String>,
+    wrong: &mut Mistakes,
+) -> Option<Vec<Team>> {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    let mut teams: Vec<Team> = Vec::new();
+    let mut good = true;
+    for w in meant {
         if !names.insert(w.name.to_ascii_lowercase()) {
-            wrong(w, String::new(), "there are two of that name".into(), "one group of each name".into());
-            bad = true;
+            wrong.add(w, "", Mistake::SameName);
+            good = false;
         }
-        let has = match &w.queues {
-            GroupQueues::Count(n) => Some(*n),
-            GroupQueues::These(list) => Some(list.len() as u32),
-            GroupQueues::Auto => None,
-        };
-        if let (Some(has), Some(asked)) = (has, intent.latency_queues)
-            && d.goal == Goal::Mixed
-            && w.name.eq_ignore_ascii_case(LATENCY)
-            && has != asked
-        {
-            let right = "the same number, or one of them alone".to_string();
-            wrong(
-                w,
-                format!(" of {}", plural(has as usize, "queue")),
-                format!("--latency-queues, or latency_queues, says {asked}"),
-                right,
-            );
-            bad = true;
-        }
+        good &= one_number(d, intent, w, wrong);
         let policy = policies::find(&w.policy, &intent.policies);
         if policy.is_none() {
-            let right = format!("one of {}", policies::names(&intent.policies).join(" "));
-            wrong(w, format!(" policy {}", w.policy), "there is no such policy".into(), right);
+            let have = policies::names(&intent.policies).into_iter().map(|n| n.to_string()).collect();
+            wrong.add(w, format_args!(" policy {}", w.policy), Mistake::NoPolicy { have });
+            good = false;
         }
-        if let Some(cpus) = &w.cpus {
-            let off = cpus.difference(&s.topology.online);
-            if cpus.is_empty() || !off.is_empty() {
-                let found = if cpus.is_empty() { "an empty list".into() } else { format!("CPUs {off} are not online") };
-                wrong(w, " cpus".into(), found, format!("online are {}", s.topology.online));
-            }
-        }
-        let mut queues = Vec::new();
-        if let GroupQueues::These(list) = &w.queues {
-            for q in list {
-                if *q >= n {
-                    wrong(w, format!(" queue {q}"), format!("there are {n} rx queues"), format!("queues {}", span(n)));
-                    bad = true;
-                } else if let Some(other) = claims.get(q) {
-                    let found = format!("group {other} has it already");
-                    wrong(w, format!(" queue {q}"), found, "each queue in one group".into());
-                    bad = true;
-                } else {
-                    claims.insert(*q, w.name.clone());
-                    queues.push(*q);
-                }
-            }
-        }
-        bad |= policy.is_none();
+        // Named CPUs that are not online do not keep the queues from being divided.
+        online(s, w, wrong);
+        let queues = claimed(d.rx, w, claims, wrong);
+        good &= queues.is_some();
         let policy = policy.unwrap_or_else(|| policies::built_in().remove(0));
-        out_teams.push(Team {
+        teams.push(Team {
             name: w.name.clone(),
             urgent: policy.name.eq_ignore_ascii_case(LATENCY),
             policy,
-            queues,
+            queues: queues.unwrap_or_default(),
             cpus: w.cpus.clone(),
             weight: w.weight,
             context: w.context,
@@ -162,27 +154,84 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
             by: (!w.by.is_unknown()).then(|| w.by.clone()),
         });
     }
-    if bad {
-        return Vec::new();
+    good.then_some(teams)
+}
+
+/// Whether the group and the number of latency queues agree.
+fn one_number(d: &Dev, intent: &Intent, w: &GroupWish, wrong: &mut Mistakes) -> bool {
+    let has = match &w.queues {
+        GroupQueues::Count(n) => *n,
+        GroupQueues::These(list) => list.len() as u32,
+        GroupQueues::Auto => return true,
+    };
+    let latency = d.goal == Goal::Mixed && w.name.eq_ignore_ascii_case(LATENCY);
+    match intent.latency_queues {
+        Some(number) if latency && number != has => {
+            wrong.add(w, format_args!(" of {}", plural(has as usize, "queue")), Mistake::OtherNumber { number });
+            false
+        }
+        _ => true,
     }
-    // Whole interrupts: queues that share one share its moderation and its CPU.
+}
+
+fn online(s: &Snapshot, w: &GroupWish, wrong: &mut Mistakes) {
+    let Some(cpus) = &w.cpus else { return };
+    let online = s.topology.online.clone();
+    let offline = cpus.difference(&online);
+    if cpus.is_empty() {
+        wrong.add(w, " cpus", Mistake::NoCpusOfGroup { online });
+    } else if !offline.is_empty() {
+        wrong.add(w, " cpus", Mistake::OfflineCpus { offline, of: None, online });
+    }
+}
+
+/// Queues that the group names one by one. `None`: not all of them exist and are free.
+fn claimed(there: u32, w: &GroupWish, claims: &mut BTreeMap<u32, String>, wrong: &mut Mistakes) -> Option<Vec<u32>> {
+    let GroupQueues::These(list) = &w.queues else { return Some(Vec::new()) };
+    let mut queues = Vec::new();
+    for q in list {
+        if *q >= there {
+            let mistake = Mistake::NoSuchQueue { direction: Dir::Rx, queues: there };
+            wrong.add(w, format_args!(" queue {q}"), mistake);
+        } else if let Some(group) = claims.get(q).cloned() {
+            wrong.add(w, format_args!(" queue {q}"), Mistake::InOtherGroup { group });
+        } else {
+            claims.insert(*q, w.name.clone());
+            queues.push(*q);
+        }
+    }
+    (queues.len() == list.len()).then_some(queues)
+}
+
+/// Queues that no group names, by interrupt: queues that share one share its moderation and its CPU. False: the queues
+/// of an interrupt are in several groups.
+fn free_units(
+    d: &Dev,
+    meant: &[GroupWish],
+    claims: &BTreeMap<u32, String>,
+    wrong: &mut Mistakes,
+) -> (Vec<Vec<u32>>, bool) {
     let mut free: Vec<Vec<u32>> = Vec::new();
+    let mut whole = true;
     for u in &d.units {
-        let all: Vec<u32> = u.queues.iter().map(|q| *q as u32).filter(|q| *q < n).collect();
+        let all: Vec<u32> = u.queues.iter().map(|q| *q as u32).filter(|q| *q < d.rx).collect();
         let owners: BTreeSet<Option<&String>> = all.iter().map(|q| claims.get(q)).collect();
         if owners.len() > 1 {
-            let list: Vec<String> = all.iter().map(u32::to_string).collect();
-            let found = format!("queues {} share one interrupt", list.join(" "));
             let owner = owners.into_iter().flatten().next().cloned().unwrap_or_default();
             if let Some(w) = meant.iter().find(|w| w.name == owner) {
-                wrong(w, String::new(), found, "queues of one interrupt in one group".into());
-                bad = true;
+                wrong.add(w, "", Mistake::InterruptOfSeveralGroups { queues: all });
+                whole = false;
             }
         } else if owners.contains(&None) && !all.is_empty() {
             free.push(all);
         }
     }
     free.sort();
+    (free, whole)
+}
+
+/// Gives the free queues to the groups that did not name theirs. False: a group cannot have what it wants.
+fn divide(n: u32, meant: &[GroupWish], mut free: Vec<Vec<u32>>, teams: &mut [Team], wrong: &mut Mistakes) -> bool {
     let autos: Vec<usize> = (0..meant.len()).filter(|i| meant[*i].queues == GroupQueues::Auto).collect();
     let left = |free: &Vec<Vec<u32>>| free.iter().map(|u| u.len() as u32).sum::<u32>();
     // Latency queues have the lowest numbers, in the order of the groups.
@@ -190,28 +239,20 @@ pub(crate) fn teams(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid, out
         let want = match w.queues {
             GroupQueues::These(_) => continue,
             GroupQueues::Count(want) => want,
-            GroupQueues::Auto => share(&out_teams, &autos, i, left(&free)),
+            GroupQueues::Auto => share(teams, &autos, i, left(&free)),
         };
         let room = left(&free).saturating_sub(autos.iter().filter(|a| **a > i).count() as u32);
         if want == 0 || want > room {
-            let found = format!(
-                "there {} {}, and {room} of them can be its own",
-                if n == 1 { "is" } else { "are" },
-                plural(n as usize, "queue")
-            );
-            wrong(w, format!(" of {}", plural(want as usize, "queue")), found, format!("1 to {room} queues"));
-            return Vec::new();
+            let mistake = Mistake::GroupSize { queues: n, room };
+            wrong.add(w, format_args!(" of {}", plural(want as usize, "queue")), mistake);
+            return false;
         }
-        while (out_teams[i].queues.len() as u32) < want && !free.is_empty() {
+        while (teams[i].queues.len() as u32) < want && !free.is_empty() {
             let unit = free.remove(0);
-            out_teams[i].queues.extend(unit);
+            teams[i].queues.extend(unit);
         }
     }
-    if bad || out_teams.iter().any(|t| t.queues.is_empty()) {
-        return Vec::new();
-    }
-    out_teams.iter_mut().for_each(|t| t.queues.sort());
-    out_teams
+    true
 }
 
 /// Queues of group `i`, of those that the open groups from it on divide: one part for latency, two for others.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use ringwise_knob::{Address, Of, Setting, coalesce as knob_coalesce, features, napi as knob_napi};
 use ringwise_model::{Dir, Fact, Knob, NapiValues, RingKind, RingPart, RingValues};
 
-use super::{Cx, list, what};
-use crate::Obstacle;
+use super::{Cx, what};
 use crate::channels::then;
+use crate::words::list;
+use crate::{Mistake, Obstacle};
 
 pub(super) fn channels(cx: &mut Cx) {
     let (Some(d), Knob::Channels { rx, tx, combined }) = (cx.dev, &cx.wish.knob) else { return };
@@ -24,11 +25,7 @@ pub(super) fn channels(cx: &mut Cx) {
             _ if n == 0 => {}
             Some(h) if h.max > 0 => {
                 good = false;
-                cx.wrong(
-                    format!("channels {name} {n}"),
-                    format!("the driver has at most {}", h.max),
-                    format!("0 to {}", h.max),
-                );
+                cx.wrong(format!("channels {name} {n}"), Mistake::TooManyChannels { most: h.max });
             }
             _ => {
                 good = false;
@@ -40,10 +37,7 @@ pub(super) fn channels(cx: &mut Cx) {
     if good && (r == Some(0) || t == Some(0)) {
         good = false;
         // A count that the driver does not have stays as it is.
-        let left = [(r, "receive"), (t, "transmit")];
-        let left = left.into_iter().filter_map(|(n, dir)| n.map(|n| format!("{n} {dir}")));
-        let found = format!("{} queues would be left", left.collect::<Vec<_>>().join(" and "));
-        cx.wrong("channels", found, "at least one of each");
+        cx.wrong("channels", Mistake::NoQueueLeft { receive: r, transmit: t });
     }
     if good {
         cx.lay(Setting::Channels { dev, rx: *rx, tx: *tx, combined: *combined });
@@ -76,20 +70,18 @@ fn rings(cx: &mut Cx, values: &RingValues) {
             cx.cannot(address.clone(), Obstacle::NoRing { kind: part.key.to_string() });
             return None;
         };
-        let (least, unit) = match part.kind {
-            RingKind::Size => (1, " descriptors"),
-            RingKind::Number(least) => (least, ""),
+        let least = match part.kind {
+            RingKind::Size => 1,
+            RingKind::Number(least) => least,
             RingKind::Switch => return Some(n),
         };
         if n < least || (h.max > 0 && n > h.max) {
-            let what = format!("rings {} {n}", part.key);
-            match h.max {
-                0 => cx.wrong(what, format!("the driver has {} now", h.now), format!("{least} or more{unit}")),
-                max => {
-                    let found = format!("the driver has {} now and at most {max}", h.now);
-                    cx.wrong(what, found, format!("{least} to {max}{unit}"));
-                }
-            }
+            let (now, most) = (h.now, (h.max > 0).then_some(h.max));
+            let mistake = match part.kind {
+                RingKind::Size => Mistake::RingSize { now, most },
+                _ => Mistake::RingNumber { now, least, most },
+            };
+            cx.wrong(format!("rings {} {n}", part.key), mistake);
             return None;
         }
         Some(n)
@@ -113,14 +105,12 @@ fn feature(cx: &mut Cx, name: &str, on: bool) {
         if like.is_empty() {
             like = all.iter().filter(|(_, f)| !f.fixed).map(|(k, _)| k.as_str()).take(6).collect();
         }
-        cx.wrong(name, "the kernel knows no such feature of this device", format!("there is {}", like.join(", ")));
+        cx.wrong(name, Mistake::NoSuchFeature { like: owned(&like) });
         return;
     }
     // A name for several means those that can be changed, as with ethtool.
     if there.iter().all(|(_, f)| f.fixed && f.on != on) {
-        let now = word(!on);
-        let right = format!("leave it out: nobody can change it on this device ([fixed] in ethtool -k {dev})");
-        cx.wrong(format!("{name} {}", word(on)), format!("it is fixed at {now}"), right);
+        cx.wrong(format!("{name} {}", word(on)), Mistake::FeatureFixed { on: !on, dev });
         return;
     }
     for (k, _) in there.into_iter().filter(|(_, f)| !f.fixed) {
@@ -141,11 +131,9 @@ fn known(cx: &mut Cx, params: &BTreeMap<String, u32>, has: &BTreeMap<String, u32
     let mut out = BTreeMap::new();
     for (k, v) in params {
         if !has.contains_key(k) {
-            let names: Vec<&str> = has.keys().map(String::as_str).collect();
-            let right = if names.is_empty() { "it has none".into() } else { format!("it has {}", names.join(" ")) };
-            cx.wrong(format!("moderation{of} {k}"), "the driver has no such parameter", right);
+            cx.wrong(format!("moderation{of} {k}"), Mistake::NoParameter { has: has.keys().cloned().collect() });
         } else if k.starts_with("use-") && *v > 1 {
-            cx.wrong(format!("moderation{of} {k} {v}"), "it is a switch", "0 (off) or 1 (on)");
+            cx.wrong(format!("moderation{of} {k} {v}"), Mistake::Switch);
         } else {
             out.insert(k.clone(), *v);
         }
@@ -182,7 +170,7 @@ pub(super) fn coalesce(cx: &mut Cx, queues: Option<&Vec<u32>>, params: &BTreeMap
     if !whole.is_empty() {
         let names: Vec<&str> = whole.keys().map(String::as_str).collect();
         let what = format!("moderation of queues {} {}", list(named), names.join(" "));
-        cx.wrong(what, "the kernel sets this for a device, not for single queues", "the same without queues");
+        cx.wrong(what, Mistake::OfDeviceOnly);
     }
     let dir = if d.tx.is_none_or(|tx| d.rx >= tx) { Dir::Rx } else { Dir::Tx };
     for q in cx.queues(Some(named), dir, "moderation") {
@@ -227,11 +215,7 @@ pub(super) fn napi(cx: &mut Cx, queues: Option<&Vec<u32>>, values: &NapiValues) 
     let Some(n) = cx.have(&d.nic.napi, address.clone(), Obstacle::NoNapi).cloned() else { return };
     if values.threaded.is_some_and(|t| t > 2) {
         let t = values.threaded.unwrap_or_default();
-        cx.wrong(
-            format!("NAPI threaded {t}"),
-            "it is a switch",
-            "0 (off), 1 (a thread), 2 (a thread that polls busily)",
-        );
+        cx.wrong(format!("NAPI threaded {t}"), Mistake::ThreadSwitch);
         return;
     }
     let Some(named) = queues else {

@@ -4,7 +4,7 @@ use ringwise_knob::{Address, Setting};
 use ringwise_model::{CpuSet, Fact, Knob};
 
 use super::{Cx, steer};
-use crate::Obstacle;
+use crate::{Mistake, Obstacle};
 
 pub(super) fn host(cx: &mut Cx) {
     let host = &cx.s.host;
@@ -19,12 +19,7 @@ pub(super) fn host(cx: &mut Cx) {
         }
         Knob::Sysctl { name, value } => {
             let Some(now) = host.sysctls.get(name) else {
-                let known: Vec<&str> = host.sysctls.keys().map(String::as_str).collect();
-                let right = match known.is_empty() {
-                    true => "none was read on this host".to_string(),
-                    false => format!("one of {}", known.join(" ")),
-                };
-                cx.wrong(name.clone(), "not among the sysctls that are set here", right);
+                cx.wrong(name.clone(), Mistake::NoSysctl { have: host.sysctls.keys().cloned().collect() });
                 return;
             };
             if cx.have(now, Address::Sysctl { name: name.clone() }, Obstacle::NoSysctl).is_some() {
@@ -33,8 +28,7 @@ pub(super) fn host(cx: &mut Cx) {
         }
         Knob::CpuLatency { cpus, value } => {
             if value != "n/a" && value.parse::<i32>().map_or(true, |n| n < 0) {
-                let right = "microseconds, 0 for no limit, n/a for no waiting at all";
-                cx.wrong(format!("resume latency {value}"), "not what the file takes", right);
+                cx.wrong(format!("resume latency {value}"), Mistake::NotALatency);
                 return;
             }
             let set: CpuSet = cpus.iter().copied().collect();

@@ -8,12 +8,13 @@ use ringwise_knob::{
 };
 use ringwise_model::{ConfiguredBy, Fact, Intent, Snapshot};
 
-use super::{Laid, One, RULE, places};
+use super::{Laid, One, RULE};
 use crate::dev::{Dev, LearnedIndex, named};
 use crate::machine::Machine;
 use crate::target::{By, Out};
 use crate::wanted::Wanted;
-use crate::{LeftOut, NotPossible, WrongWish, channels, moderation};
+use crate::words::places;
+use crate::{LeftOut, Mistake, NotPossible, WrongWish, channels, moderation};
 
 /// Each switch of adaptive moderation with the fixed values that it would overwrite.
 const ADAPTIVE: [(&str, [&str; 2]); 2] =
@@ -47,8 +48,7 @@ fn adaptive_off_first(s: &Snapshot, laid: &mut Laid, address: &Address) {
             Some(_) => laid.wrong.push(WrongWish {
                 said: places(&one.by),
                 what: format!("{address} {name} {}", params[name]),
-                found: format!("{switch} is to be on and would overwrite it"),
-                right: format!("{switch} off, or no fixed value"),
+                mistake: Mistake::AdaptiveOverwrites { switch: switch.to_string() },
             }),
             None if now.get(switch).is_some_and(|v| *v != 0) => {
                 params.insert(switch.to_string(), 0);
@@ -70,11 +70,10 @@ fn not_taken(s: &Snapshot, d: &Dev, intent: &Intent, laid: &mut Laid) {
     let (by, driver) = (one.by.clone(), moderation::driver(d.nic));
     for n in refused {
         let what = format!("{address} {}", n.what);
-        let found = format!("{} is known to refuse it: {}", driver.unwrap_or_default(), n.why);
-        let right = n.nearest.map_or("leave it out".to_string(), |n| format!("{n} is nearest"));
         if intent.strict {
-            laid.wrong.push(WrongWish { said: places(&by), what, found, right });
+            laid.wrong.push(WrongWish { said: places(&by), what, mistake: n.mistake });
         } else {
+            let (found, right) = (n.mistake.found(), n.mistake.right());
             laid.warnings.push(format!("{what}: {found}; {right} ({})", configured_in(&by)));
         }
     }
@@ -142,8 +141,7 @@ fn ntuple_for_rules(s: &Snapshot, d: &Dev, laid: &mut Laid) {
         laid.wrong.push(WrongWish {
             said: places(off),
             what: format!("{dev} {} off", features::NTUPLE),
-            found: format!("flow rules are laid down too ({})", places(&by)),
-            right: "on, or no rules".into(),
+            mistake: Mistake::RulesNeedFeature { by },
         });
         return;
     }

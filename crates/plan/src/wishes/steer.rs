@@ -3,9 +3,10 @@
 use ringwise_knob::{Address, Of, Setting, irq as knob_irq, rss as knob_rss};
 use ringwise_model::{Action, CpuId, CpuSet, Dir, Fact, Knob, Rss, Rule, Table};
 
-use super::{Cx, span};
+use super::Cx;
 use crate::dev::Dev;
-use crate::{AfterChange, Obstacle};
+use crate::words::list;
+use crate::{AfterChange, Mistake, Obstacle};
 
 /// The kernel's limit for flow tables.
 const MOST_FLOWS: u32 = 1 << 29;
@@ -29,14 +30,12 @@ pub(super) fn rss(cx: &mut Cx) {
                 return;
             }
             if !r.fields.contains_key(flow) {
-                let flows: Vec<&str> = r.fields.keys().map(String::as_str).collect();
-                cx.wrong(format!("RSS fields {flow}"), "no such flow type", format!("there are {}", flows.join(" ")));
+                let have = r.fields.keys().cloned().collect();
+                cx.wrong(format!("RSS fields {flow}"), Mistake::NoFlowType { have });
                 return;
             }
             if let Some(bad) = fields.chars().find(|c| !knob_rss::LETTERS.contains(*c)) {
-                let found = format!("'{bad}' is no field");
-                let right = format!("letters of {}, such as sdfn", knob_rss::LETTERS);
-                cx.wrong(format!("RSS fields {flow} {fields}"), found, right);
+                cx.wrong(format!("RSS fields {flow} {fields}"), Mistake::NoField { letter: bad });
                 return;
             }
             let fields = knob_rss::LETTERS.chars().filter(|c| fields.contains(*c)).collect();
@@ -54,15 +53,14 @@ fn rss_table(cx: &mut Cx, d: &Dev, r: &Rss, address: Address, context: Option<u3
     }
     let table = match knob_rss::simulate(words, r.table.len(), d.rx) {
         Ok(t) => t,
-        Err(e) => {
+        Err(error) => {
             let later = cx.laid.later.get(d.name()).map_or(0, |l| l.0);
             if later > d.rx && knob_rss::simulate(words, r.table.len(), later).is_ok() {
                 cx.cannot(address, Obstacle::AfterChannelChange { whose: AfterChange::Table });
                 return;
             }
             let what = context.map_or_else(|| "RSS table".to_string(), |c| format!("RSS context {c}"));
-            let right = format!("a table of {} entries over queues {}", r.table.len(), span(d.rx));
-            cx.wrong(what, e.to_string(), right);
+            cx.wrong(what, Mistake::Table { error, entries: r.table.len(), queues: d.rx });
             return;
         }
     };
@@ -103,10 +101,15 @@ fn hash(cx: &mut Cx, r: &Rss, function: &Option<String>, key: &Option<String>, s
     let size = r.key.known().map_or(0, |k| k.len() / 2);
     let key = key.filter(|k| {
         let hex = k.len() % 2 == 0 && k.bytes().all(|b| b.is_ascii_hexdigit());
-        let found = if hex { format!("it has {} bytes", k.len() / 2) } else { "it is not bytes in hex".to_string() };
         let good = hex && k.len() == 2 * size;
         if !good {
-            cx.wrong("RSS key", found, format!("{size} bytes in hex"));
+            cx.wrong(
+                "RSS key",
+                match hex {
+                    true => Mistake::KeyLength { has: k.len() / 2, bytes: size },
+                    false => Mistake::KeyNotHex { bytes: size },
+                },
+            );
         }
         good
     });
@@ -114,7 +117,8 @@ fn hash(cx: &mut Cx, r: &Rss, function: &Option<String>, key: &Option<String>, s
     let symmetric = symmetric.filter(|x| {
         let good = known.contains(&x.as_str());
         if !good {
-            cx.wrong(format!("RSS transform {x}"), "there is no such transform", known.join(", "));
+            let have = known.map(str::to_string).to_vec();
+            cx.wrong(format!("RSS transform {x}"), Mistake::NoTransform { have });
         }
         good
     });
@@ -143,7 +147,7 @@ pub(super) fn rule(cx: &mut Cx, location: Option<u32>, rule: &Rule) {
         let live = d.nic.rss.known().and_then(|r| r.contexts.known()).is_some_and(|all| all.contains_key(&c));
         let laid = cx.laid.by.contains_key(&Address::RssContext { dev: dev.clone(), context: c });
         if !live && !laid {
-            cx.wrong(format!("flow rule {text}"), format!("there is no RSS context {c}"), "lay down the context too");
+            cx.wrong(format!("flow rule {text}"), Mistake::NoContext { context: c });
             return;
         }
     }
@@ -156,22 +160,19 @@ pub(super) fn rule(cx: &mut Cx, location: Option<u32>, rule: &Rule) {
     if let Some(n) = location
         && rules.chooses_location
     {
-        let found = "its driver chooses the places of rules itself and takes none of the user's";
-        cx.wrong(format!("flow rule {n}"), found, "the rule without loc");
+        cx.wrong(format!("flow rule {n}"), Mistake::DriverChoosesPlaces);
         return;
     }
     if let Some(n) = location
         && rules.capacity > 0
         && n >= rules.capacity
     {
-        let found = format!("the device has {} places", rules.capacity);
-        cx.wrong(format!("flow rule {n}"), found, format!("locations {}", span(rules.capacity)));
+        cx.wrong(format!("flow rule {n}"), Mistake::NoSuchPlace { places: rules.capacity });
         return;
     }
     let place = location.or_else(|| place(cx, rules, rule, &at));
     let Some(location) = place else {
-        let found = format!("all {} places of the device hold rules", rules.capacity);
-        cx.wrong(format!("flow rule {text}"), found, "name the location of one that it is to replace");
+        cx.wrong(format!("flow rule {text}"), Mistake::PlacesFull { places: rules.capacity });
         return;
     };
     cx.lay(Setting::FlowRule { dev, location, rule: Some(rule.clone()) });
@@ -185,7 +186,7 @@ pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
     let Some(d) = cx.dev else { return };
     let dev = cx.name();
     if cpus.is_empty() {
-        cx.wrong("interrupt CPU", "an empty list", "at least one online CPU");
+        cx.wrong("interrupt CPU", Mistake::NoCpus);
         return;
     }
     if !cx.online(cpus, "interrupt CPU") {
@@ -216,7 +217,7 @@ pub(super) fn irq(cx: &mut Cx, queues: Option<&Vec<u32>>, cpus: &CpuSet) {
         }
     }
     if !lost.is_empty() {
-        let what = format!("{dev} interrupt CPU of queues {}", super::list(&lost));
+        let what = format!("{dev} interrupt CPU of queues {}", list(&lost));
         cx.cannot_any(None, what, Obstacle::InterruptsUnknown);
     }
 }
@@ -275,7 +276,7 @@ fn one_transmit_queue(cx: &mut Cx) -> bool {
 
 pub(super) fn too_many(cx: &mut Cx, entries: u32) -> bool {
     if entries > MOST_FLOWS {
-        cx.wrong(format!("RFS entries {entries}"), "more than the kernel takes", format!("0 to {MOST_FLOWS}"));
+        cx.wrong(format!("RFS entries {entries}"), Mistake::TooManyEntries { most: MOST_FLOWS });
     }
     entries > MOST_FLOWS
 }
