@@ -5,7 +5,7 @@
 use ringwise_model::{FarNode, Intent, Smt};
 
 use crate::dev::Dev;
-use crate::machine::{Machine, Near};
+use crate::machine::{Machine, Near, Zone};
 use crate::place::Places;
 use crate::{Group, Obstacle, Refusal, groups};
 
@@ -32,17 +32,7 @@ pub(crate) fn place(
         if d.units.iter().any(|u| u.fixed.is_some()) {
             return Err(no(Obstacle::PairImmovable { dev: d.name().to_string() }));
         }
-        // The nodes by distance: the device's own, then the nearest other one.
-        let mut nodes: Vec<(bool, u32, Vec<usize>)> = m
-            .by_node
-            .values()
-            .map(|cpus| {
-                let cpus: Vec<usize> = cpus.iter().copied().filter(|c| usable[*c]).collect();
-                cpus.first().map_or((true, u32::MAX, Vec::new()), |c| (!zone.home[*c], zone.distance[*c], cpus.clone()))
-            })
-            .filter(|(_, _, cpus)| !cpus.is_empty())
-            .collect();
-        nodes.sort();
+        let nodes = nodes_by_distance(m, zone, usable);
         if nodes.len() < 2 {
             return Err(no(Obstacle::PairNeedsNodes));
         }
@@ -67,31 +57,50 @@ pub(crate) fn place(
                     cpus: cpus.len() as u32,
                 }));
             }
-            let mut ranked: Vec<(usize, usize)> = cpus
-                .iter()
-                .map(|c| (m.cores[m.core[*c]].iter().filter(|t| usable[**t]).position(|t| t == c).unwrap_or(0), *c))
-                .collect();
-            ranked.sort();
-            lat.extend(ranked.iter().take(want).map(|r| r.1));
-            bulk.extend(ranked.iter().take(*half).skip(want).map(|r| r.1));
+            let ranked = first_threads_first(m, cpus, usable);
+            lat.extend(ranked.iter().take(want));
+            bulk.extend(ranked.iter().take(*half).skip(want));
         }
-        let mut all: Vec<usize> = lat.iter().chain(&bulk).copied().collect();
-        all.sort();
-        for (q, cpu) in all.iter().enumerate() {
-            d.cpu[q] = Some(*cpu);
-        }
-        for (name, cpus) in [(LATENCY, &lat), (BULK, &bulk)] {
-            let mut queues: Vec<u32> =
-                cpus.iter().filter_map(|c| all.binary_search(c).ok()).map(|q| q as u32).collect();
-            queues.sort();
-            groups.push(Group {
-                dev: d.name().to_string(),
-                name: name.to_string(),
-                cpus: m.set(cpus.iter().copied()),
-                queues,
-                ..Group::default()
-            });
-        }
+        groups.extend(lay_out(m, d, &lat, &bulk));
     }
     Ok(groups)
+}
+
+/// Usable CPUs of each node by distance: the device's own node, then the nearest other one.
+fn nodes_by_distance(m: &Machine, zone: &Zone, usable: &[bool]) -> Vec<(bool, u32, Vec<usize>)> {
+    let of_node = |cpus: &Vec<usize>| {
+        let cpus: Vec<usize> = cpus.iter().copied().filter(|c| usable[*c]).collect();
+        cpus.first().map(|c| (!zone.home[*c], zone.distance[*c], cpus.clone()))
+    };
+    let mut nodes: Vec<_> = m.by_node.values().filter_map(of_node).collect();
+    nodes.sort();
+    nodes
+}
+
+/// The first usable thread of each core, then the second.
+fn first_threads_first(m: &Machine, cpus: &[usize], usable: &[bool]) -> Vec<usize> {
+    let thread = |c: &usize| m.cores[m.core[*c]].iter().filter(|t| usable[**t]).position(|t| t == c).unwrap_or(0);
+    let mut ranked: Vec<(usize, usize)> = cpus.iter().map(|c| (thread(c), *c)).collect();
+    ranked.sort();
+    ranked.into_iter().map(|(_, c)| c).collect()
+}
+
+/// Gives each queue its CPU, in the order of the CPUs, and returns the two groups.
+fn lay_out(m: &Machine, d: &mut Dev, latency: &[usize], bulk: &[usize]) -> [Group; 2] {
+    let mut all: Vec<usize> = latency.iter().chain(bulk).copied().collect();
+    all.sort();
+    for (q, cpu) in all.iter().enumerate() {
+        d.cpu[q] = Some(*cpu);
+    }
+    [(LATENCY, latency), (BULK, bulk)].map(|(name, cpus)| {
+        let mut queues: Vec<u32> = cpus.iter().filter_map(|c| all.binary_search(c).ok()).map(|q| q as u32).collect();
+        queues.sort();
+        Group {
+            dev: d.name().to_string(),
+            name: name.to_string(),
+            cpus: m.set(cpus.iter().copied()),
+            queues,
+            ..Group::default()
+        }
+    })
 }

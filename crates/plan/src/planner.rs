@@ -42,31 +42,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     let mut laid = Laid::channels(s, &devs, &intent);
     let learned = LearnedIndex::new(learned, &s.host.kernel);
     if m.cpus.len() < 2 {
-        out.warnings.push("one CPU: nothing to place".into());
-        let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
-        devs.iter_mut().try_for_each(|d| {
-            let none = goal::Share { now: d.rx_now, max: d.rx_now, ..one };
-            channels::decide(
-                s,
-                d,
-                &Intent { queues: None, goal: Goal::Balanced, ..intent.clone() },
-                none,
-                &mut laid,
-                &learned,
-                &mut out,
-            )
-        })?;
-        laid.settings(s, &devs, &out.left_alone, &intent);
-        laid.refuse()?;
-        out.laid = laid.names(s);
-        for d in &devs {
-            want_channels(d, &intent, one, &learned, &mut out);
-        }
-        wishes::lay(s, &devs, laid, &intent, &learned, &mut out);
-        goal_knobs::plan(s, &m, &devs, &[], &learned, &intent, &mut out);
-        let mut plan = document(s, intent, &m, &devs, out, Vec::new());
-        plan.by_hand = hands.marked(s, &plan.steps);
-        return Ok(plan);
+        return on_one_cpu(s, intent, &m, devs, laid, &learned, hands, out);
     }
     let use_of = goal::usable(&s.topology, &intent);
     if use_of.cpus.is_empty() {
@@ -92,15 +68,7 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     bonds::level(s, &mut devs, &intent, &mut out);
     devs.iter_mut().for_each(|d| d.split(&m, &learned, &mut out.refused));
     laid.settings(s, &devs, &out.left_alone, &intent);
-    let mut teams: Vec<Vec<Team>> = Vec::new();
-    for (d, intent) in devs.iter_mut().zip(&intents).filter(|_| !article) {
-        let mine = groups::teams(s, d, intent, &mut laid, &mut out);
-        if d.goal == Goal::Mixed {
-            let urgent = |q: &u32| mine.iter().any(|t| t.urgent && t.queues.contains(q));
-            d.urgent = (0..d.pairs() as u32).map(|q| urgent(&q)).collect();
-        }
-        teams.push(mine);
-    }
+    let mut teams = teams(s, &mut devs, &intents, article, &mut laid, &mut out);
     groups::unknown(s, &devs, &intent, &mut laid);
     groups::number_without_group(&devs, &intent, &mut out);
     if article {
@@ -108,19 +76,11 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     }
     laid.refuse()?;
     out.laid = laid.names(s);
-    let mut pins: Vec<_> = devs.iter().map(|d| laid.pins(&m, d)).collect();
-    // An interrupt that was laid down goes before its group's CPUs.
-    for (p, t) in pins.iter_mut().zip(&teams) {
-        p.splice(0..0, groups::pins(&m, t));
-    }
+    let pins = pins(&m, &devs, &teams, &laid);
     name_no_more_than_needed(&intent, devs.len(), &mut out);
     let mut groups = if article {
         let groups = article::place(&m, &mut devs, &usable, &intent, &places)?;
-        for (d, pins) in devs.iter_mut().zip(&pins) {
-            for (q, at) in pins {
-                d.cpu.get_mut(*q).into_iter().for_each(|c| *c = *at);
-            }
-        }
+        devs.iter_mut().zip(&pins).for_each(|(d, pins)| move_to(d, pins));
         groups
     } else {
         devs.iter_mut().zip(&pins).for_each(|(d, pins)| d.pin(pins));
@@ -167,6 +127,78 @@ pub fn plan_around(s: &Snapshot, intent: &Intent, learned: &[Learned], hands: &H
     plan.programs = programs;
     plan.by_hand = hands.marked(s, &plan.steps);
     Ok(plan)
+}
+
+/// The plan of a host with one CPU: nothing is placed, the rest is planned as elsewhere.
+#[allow(clippy::too_many_arguments, reason = "what was read and decided before the number of CPUs matters")]
+fn on_one_cpu(
+    s: &Snapshot,
+    intent: Intent,
+    m: &Machine,
+    mut devs: Vec<Dev>,
+    mut laid: Laid,
+    learned: &LearnedIndex,
+    hands: &Hands,
+    mut out: Out,
+) -> Result<Plan, Refusal> {
+    out.warnings.push("one CPU: nothing to place".into());
+    let one = goal::Share { cores: 1, cpus: 1, now: 1, max: 1 };
+    let as_it_is = Intent { queues: None, goal: Goal::Balanced, ..intent.clone() };
+    for d in &mut devs {
+        let none = goal::Share { now: d.rx_now, max: d.rx_now, ..one };
+        channels::decide(s, d, &as_it_is, none, &mut laid, learned, &mut out)?;
+    }
+    laid.settings(s, &devs, &out.left_alone, &intent);
+    laid.refuse()?;
+    out.laid = laid.names(s);
+    for d in &devs {
+        want_channels(d, &intent, one, learned, &mut out);
+    }
+    wishes::lay(s, &devs, laid, &intent, learned, &mut out);
+    goal_knobs::plan(s, m, &devs, &[], learned, &intent, &mut out);
+    let mut plan = document(s, intent, m, &devs, out, Vec::new());
+    plan.by_hand = hands.marked(s, &plan.steps);
+    Ok(plan)
+}
+
+/// The groups of each device with their queues; none beside the layout of the article, which makes its own.
+fn teams(
+    s: &Snapshot,
+    devs: &mut [Dev],
+    intents: &[&Intent],
+    article: bool,
+    laid: &mut Laid,
+    out: &mut Out,
+) -> Vec<Vec<Team>> {
+    let mut teams: Vec<Vec<Team>> = Vec::new();
+    for (d, intent) in devs.iter_mut().zip(intents).filter(|_| !article) {
+        let mine = groups::teams(s, d, intent, laid, out);
+        if d.goal == Goal::Mixed {
+            let urgent = |q: &u32| mine.iter().any(|t| t.urgent && t.queues.contains(q));
+            d.urgent = (0..d.pairs() as u32).map(|q| urgent(&q)).collect();
+        }
+        teams.push(mine);
+    }
+    teams
+}
+
+/// For each device the CPUs of queues that the user configured. `None` in place of a CPU: not one CPU.
+type Pins = Vec<(usize, Option<usize>)>;
+
+fn pins(m: &Machine, devs: &[Dev], teams: &[Vec<Team>], laid: &Laid) -> Vec<Pins> {
+    let mut pins: Vec<Pins> = devs.iter().map(|d| laid.pins(m, d)).collect();
+    // The CPUs of an interrupt take precedence over those of its group.
+    for (p, t) in pins.iter_mut().zip(teams) {
+        p.splice(0..0, groups::pins(m, t));
+    }
+    pins
+}
+
+/// Queues that were placed already go where the user configured them.
+fn move_to(d: &mut Dev, pins: &Pins) {
+    for (q, at) in pins {
+        d.cpu.get_mut(*q).into_iter().for_each(|c| *c = *at);
+    }
 }
 
 fn check_cpus(s: &Snapshot, intent: &Intent) -> Result<(), Refusal> {

@@ -200,25 +200,41 @@ fn grid(cols: &[Column], cells: &[Cell], rows: &[Row], label: usize, ranks: &Ran
     out
 }
 
+/// Puts text at a column unless something stands there already.
+fn put(line: &mut String, column: usize, text: &str) {
+    if len(line) <= column {
+        *line = pad(line, column);
+        line.push_str(text);
+    }
+}
+
 /// Lines for node, core and CPU numbers; narrow columns carry their number from top to bottom.
 fn heads(cols: &[Column], cells: &[Cell], label: usize, ranks: &Ranks) -> String {
     let wide = cells.iter().all(|c| !c.folded && c.width > 1);
-    let mut at = Vec::with_capacity(cells.len());
+    let mut marks = Vec::with_capacity(cells.len());
     let mut x = label;
     for c in cells {
         x += c.gap;
-        at.push(x);
+        marks.push(if wide { x + c.width - 1 } else { x });
         x += c.width;
     }
-    // Puts text at a column unless something stands there already.
-    let put = |line: &mut String, column: usize, text: &str| {
-        if len(line) <= column {
-            *line = pad(line, column);
-            line.push_str(text);
+    let mut out = node_head(cols, cells, &marks);
+    if wide && ranks.smt() {
+        out.push_str(&core_head(cols, cells, &marks, label));
+    }
+    if wide {
+        let mut line = pad("CPU", label);
+        for c in cells {
+            line.push_str(&" ".repeat(c.gap));
+            line.push_str(&right(&cols[c.columns[0]].cpu.to_string(), c.width));
         }
-    };
-    let mark_at = |i: usize| if wide { at[i] + cells[i].width - 1 } else { at[i] };
-    let mut out = String::new();
+        return format!("{out}{line}   asked\n");
+    }
+    out + &upright_heads(cols, cells, label)
+}
+
+/// The name of each node above its first cell. `marks`: the column at which each cell has its mark.
+fn node_head(cols: &[Column], cells: &[Cell], marks: &[usize]) -> String {
     let mut nodes = String::new();
     for (i, c) in cells.iter().enumerate() {
         let place = cols[c.columns[0]].place;
@@ -230,35 +246,32 @@ fn heads(cols: &[Column], cells: &[Cell], label: usize, ranks: &Ranks) -> String
             Place::NoNode => "node unknown".into(),
             Place::Offline => "offline".into(),
         };
-        let column = mark_at(i);
-        if !nodes.is_empty() && len(&nodes) >= column {
+        if !nodes.is_empty() && len(&nodes) >= marks[i] {
             nodes.push(' ');
             nodes.push_str(&text);
         } else {
-            put(&mut nodes, column, &text);
+            put(&mut nodes, marks[i], &text);
         }
     }
-    out.push_str(&format!("{nodes}\n"));
-    if wide && ranks.smt() {
-        let mut line = pad("core", label);
-        for (i, c) in cells.iter().enumerate() {
-            let core = cols[c.columns[0]].core;
-            let new = i == 0 || core != cols[cells[i - 1].columns[0]].core;
-            if let Some(n) = core.filter(|_| new) {
-                let text = n.to_string();
-                put(&mut line, mark_at(i) + 1 - len(&text), &text);
-            }
+    format!("{nodes}\n")
+}
+
+/// The number of each core above its first thread.
+fn core_head(cols: &[Column], cells: &[Cell], marks: &[usize], label: usize) -> String {
+    let mut line = pad("core", label);
+    for (i, c) in cells.iter().enumerate() {
+        let core = cols[c.columns[0]].core;
+        let new = i == 0 || core != cols[cells[i - 1].columns[0]].core;
+        if let Some(n) = core.filter(|_| new) {
+            let text = n.to_string();
+            put(&mut line, marks[i] + 1 - len(&text), &text);
         }
-        out.push_str(&format!("{line}\n"));
     }
-    if wide {
-        let mut line = pad("CPU", label);
-        for c in cells {
-            line.push_str(&" ".repeat(c.gap));
-            line.push_str(&right(&cols[c.columns[0]].cpu.to_string(), c.width));
-        }
-        return format!("{out}{line}   asked\n");
-    }
+    format!("{line}\n")
+}
+
+/// CPU numbers from top to bottom, one digit a line.
+fn upright_heads(cols: &[Column], cells: &[Cell], label: usize) -> String {
     let digits = cols.iter().map(|c| c.cpu.0).max().unwrap_or(0).to_string().len();
     let mut rows = Vec::new();
     for d in 0..digits {
@@ -280,6 +293,7 @@ fn heads(cols: &[Column], cells: &[Cell], label: usize, ranks: &Ranks) -> String
             rows.push(line);
         }
     }
+    let mut out = String::new();
     for (i, line) in rows.iter().enumerate() {
         let line = format!("{}{line}", pad(if i == 0 { "CPU" } else { "" }, label));
         out.push_str(line.trim_end());

@@ -158,7 +158,36 @@ fn count(o: &Outcome) -> String {
 /// What came of it. `verb`: `Applied`, `Rolled back`, `Recovered`.
 pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
     let w = style.width;
-    let id = o.transaction.map(|t| t.to_string()).unwrap_or_default();
+    let mut out = not_as_asked(o, w);
+    out.push_str(&super::hands::outcome(&o.kept, style));
+    let stands = matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo);
+    if stands && !o.pending.is_empty() {
+        let names: Vec<String> = o.pending.iter().map(ToString::to_string).collect();
+        let text = if style.width.is_some() && names.len() > 4 {
+            format!("{} and {} more", names[..3].join(", "), names.len() - 3)
+        } else {
+            names.join(", ")
+        };
+        out.push_str(&hang("not yet seen on the new CPU (idle): ", &text, w));
+    }
+    out.push_str(&verdict(o, verb, style));
+    if stands && !o.waiting.is_empty() {
+        out.push_str(&style.paint(Tint::Yellow, &format!("{} not restored yet:", plural(o.waiting.len(), "setting"))));
+        out.push('\n');
+        for n in &o.waiting {
+            out.push_str(&hang("  ", &left(n), w));
+        }
+        let again = if o.transaction.is_some() { "ringwise recover" } else { "the same command again" };
+        out.push_str(&hang("", &format!("When {} online again: {again}", is(&offline(&o.waiting))), w));
+    }
+    for n in &o.notes {
+        out.push_str(&hang("note: ", n, w));
+    }
+    out
+}
+
+/// Settings that the kernel or the driver did not take as they were requested.
+fn not_as_asked(o: &Outcome, w: Option<usize>) -> String {
     let mut out = String::new();
     for r in &o.refused {
         let text = format!("{} {}: {}", address(&r.asked), r.failure.words, r.failure.meaning);
@@ -180,17 +209,13 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
             w,
         ));
     }
-    out.push_str(&super::hands::outcome(&o.kept, style));
-    let stands = matches!(o.verdict, Verdict::Applied | Verdict::NothingToDo);
-    if stands && !o.pending.is_empty() {
-        let names: Vec<String> = o.pending.iter().map(ToString::to_string).collect();
-        let text = if style.width.is_some() && names.len() > 4 {
-            format!("{} and {} more", names[..3].join(", "), names.len() - 3)
-        } else {
-            names.join(", ")
-        };
-        out.push_str(&hang("not yet seen on the new CPU (idle): ", &text, w));
-    }
+    out
+}
+
+fn verdict(o: &Outcome, verb: &str, style: &Style) -> String {
+    let w = style.width;
+    let id = o.transaction.map(|t| t.to_string()).unwrap_or_default();
+    let mut out = String::new();
     match o.verdict {
         Verdict::NothingToDo if o.already_so.is_empty() => out.push_str("Nothing to do. Nothing was written.\n"),
         Verdict::NothingToDo => {
@@ -252,18 +277,6 @@ pub fn summary(o: &Outcome, verb: &str, style: &Style) -> String {
             }
             out.push_str(&format!("The account is kept: ringwise history {id}. Finish later: ringwise recover\n"));
         }
-    }
-    if stands && !o.waiting.is_empty() {
-        out.push_str(&style.paint(Tint::Yellow, &format!("{} not restored yet:", plural(o.waiting.len(), "setting"))));
-        out.push('\n');
-        for n in &o.waiting {
-            out.push_str(&hang("  ", &left(n), w));
-        }
-        let again = if o.transaction.is_some() { "ringwise recover" } else { "the same command again" };
-        out.push_str(&hang("", &format!("When {} online again: {again}", is(&offline(&o.waiting))), w));
-    }
-    for n in &o.notes {
-        out.push_str(&hang("note: ", n, w));
     }
     out
 }
