@@ -2,6 +2,6 @@
 
 mod collateral;
 mod commands;
-mod kinds;
 mod kernel;
+mod kinds;
 mod learned;
