@@ -278,6 +278,15 @@ mod tests {
     }
 
     #[test]
+    fn every_patch_applies_to_the_sources() {
+        for m in all().unwrap() {
+            let mut c = Command::new("git");
+            c.current_dir(paths::root()).args(["apply", "--check"]).arg(&m.patch);
+            cmd::output(&mut c).unwrap_or_else(|e| panic!("{}: {e:#}", m.patch.display()));
+        }
+    }
+
+    #[test]
     fn every_patch_names_one_scenario_that_exists() {
         assert!(all().unwrap().len() >= 12);
     }
