@@ -1,4 +1,4 @@
-//! Which setting, without its value.
+//! Addresses of settings: which setting, without its value.
 
 use std::mem::discriminant;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Address, Family};
 
-/// A vector of a device, named by what it serves; interrupt numbers change behind our back.
+/// A vector of a device, named by the queue that it serves, because interrupt numbers may change at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Of {
@@ -28,8 +28,8 @@ impl std::fmt::Display for Of {
     }
 }
 
-/// Of a range of an ordered map, what is of the same kind and device as its first address: settings of one kind stand
-/// together, by device and queue.
+/// The entries at the start of `range` that have the same kind and device as `first`. In an ordered map such settings are
+/// next to each other, sorted by device and queue.
 pub fn alike<'a, V: 'a>(
     range: impl Iterator<Item = (&'a Address, V)>,
     first: &Address,
@@ -38,20 +38,20 @@ pub fn alike<'a, V: 'a>(
 }
 
 impl Address {
-    /// Families of the same device that writing this one may reset or renumber. What really happens
-    /// differs by driver (lab: igb loses affinity and RSS, virtio_net rewrites affinity and XPS,
-    /// vmxnet3 loses RSS on a ring change), so the worst case is assumed and looked at afterwards.
+    /// Families of the same device that a write to this setting may reset or renumber. The effect differs by driver (lab:
+    /// igb loses affinity and RSS, virtio_net rewrites affinity and XPS, vmxnet3 loses RSS on a ring change), so ringwise
+    /// assumes the worst case and checks afterwards.
     pub fn invalidates(&self) -> &'static [Family] {
         self.family().descriptor().invalidates(self)
     }
 
-    /// Whether writing it takes the link down or loses packets for a moment.
+    /// Whether a write takes the link down or loses packets for a moment.
     pub fn interrupts_traffic(&self) -> bool {
         self.family().descriptor().interrupts_traffic(self)
     }
 
-    /// The one file that holds the setting. `None`: it is set by a request, it has several files, or its file has a
-    /// number of the moment in its name ([`crate::path::affinity`]).
+    /// The one file that holds the setting. `None` if the setting is written by a request, has several files, or has a
+    /// file whose name contains a number that can change ([`crate::path::affinity`]).
     pub fn file(&self) -> Option<String> {
         self.family().descriptor().file(self)
     }

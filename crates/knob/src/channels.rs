@@ -1,4 +1,5 @@
-//! Channel counts (`ethtool -L`). Renumbers queues and interrupts; resets much, differently by driver.
+//! Channel counts (`ethtool -L`). A change renumbers queues and interrupts and resets other settings; which ones differs
+//! by driver.
 
 use ringwise_model::{Bql, Channels, CpuSet, Fact, Nic, Role, RxQueue, Snapshot, TxQueue};
 
@@ -35,7 +36,7 @@ impl Descriptor for ChannelsFamily {
         project(nic(s, dev)?, (*rx, *tx, *combined), default_mask)
     }
 
-    /// New interrupts are not those that irqbalance was told of.
+    /// irqbalance does not know the new interrupts: its bans name the old ones.
     fn invalidates(&self, _: &Address) -> &'static [Family] {
         &[
             Family::Rivals,
@@ -81,18 +82,18 @@ pub fn live(nic: &Nic) -> Fact<Setting> {
     })
 }
 
-/// Only counts that were asked for are compared. Drivers that report a count of 0 and one that
-/// reports none mean the same (interfaces.md A.6).
+/// Compares only the counts that were requested. A count of 0 and a count that the driver does not report mean the same
+/// (interfaces.md A.6).
 pub fn compare(want: (Option<u32>, Option<u32>, Option<u32>), got: (Option<u32>, Option<u32>, Option<u32>)) -> Match {
     let same = |w: Option<u32>, g: Option<u32>| w.is_none_or(|w| g.unwrap_or(0) == w);
     if same(want.0, got.0) && same(want.1, got.1) && same(want.2, got.2) { Match::Same } else { Match::Differs }
 }
 
-/// More than any device has; a wish may name any number.
+/// More queues than any device has. A configuration may request any number.
 const MOST_QUEUES: u32 = 4096;
 
-/// Queues that go take their vectors with them, and queues that come have none yet: drivers request all of them anew.
-/// `default_mask`: RPS of new receive queues.
+/// Removed queues lose their vectors, and new queues have no vectors yet: drivers request all vectors again.
+/// `default_mask`: RPS mask of new receive queues.
 pub(crate) fn project(
     nic: &mut Nic,
     (rx, tx, combined): (Option<u32>, Option<u32>, Option<u32>),
@@ -106,7 +107,7 @@ pub(crate) fn project(
             have.now = want;
         }
     }
-    // Still unknown: the counts that were requested are not those of a driver that reports any.
+    // The counts stay unknown: without reported counts, the requested ones cannot be assumed.
     let Some((rx, tx)) = counts(nic).filter(|c| c.0 > 0 && c.1 > 0) else { return Ok(()) };
     if let (Fact::Known(r), true) = (&mut nic.rss, before > 0) {
         let driver = nic.driver.known().map_or("", String::as_str);
@@ -138,20 +139,22 @@ pub(crate) fn project(
     Ok(())
 }
 
-/// Some drivers fill the maps of new queues, most do not.
+/// Some drivers fill the maps of new queues; most do not.
 fn not_yet<T>() -> Fact<T> {
     Fact::unknown("queue", "it is not there yet")
 }
 
+/// Text of the counts for people.
 pub fn text(rx: Option<u32>, tx: Option<u32>, combined: Option<u32>) -> String {
     let parts = [("rx", rx), ("tx", tx), ("combined", combined)];
-    // A zero beside other counts says nothing.
+    // A count of 0 carries no information if other counts are above 0.
     let any = parts.iter().any(|(_, n)| n.is_some_and(|n| n > 0));
     let shown = parts.iter().filter_map(|(k, n)| n.filter(|n| *n > 0 || !any).map(|n| format!("{k} {n}")));
     let s: Vec<String> = shown.collect();
     if s.is_empty() { "none".into() } else { s.join(" ") }
 }
 
+/// The `ethtool -L` command.
 pub fn command(dev: &str, rx: Option<u32>, tx: Option<u32>, combined: Option<u32>) -> String {
     format!("ethtool -L {dev} {}", text(rx, tx, combined))
 }

@@ -62,7 +62,7 @@ impl Descriptor for CoalesceFamily {
         }
     }
 
-    /// What is set for the device is set for each queue.
+    /// A value for the device is written to each of its queues.
     fn invalidates(&self, address: &Address) -> &'static [Family] {
         match address {
             Address::Coalesce { .. } => &[Family::Coalesce],
@@ -86,36 +86,38 @@ impl Descriptor for CoalesceFamily {
     }
 }
 
+/// Moderation of the device in this snapshot.
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
     nic.coalesce.as_ref().map(|c: &Coalesce| Setting::Coalesce { dev, params: told(nic, &c.0) })
 }
 
-/// Of these parameters, those that the device has with the queues it has now: igb with one interrupt for both
-/// directions reports 0 for `tx-usecs` and refuses any (`igb_get_coalesce`, `igb_set_coalesce`). Seen in the lab.
+/// The parameters in `params` that the device has with its current queues: igb with one interrupt for both directions
+/// reports 0 for `tx-usecs` and refuses every value (`igb_get_coalesce`, `igb_set_coalesce`). Seen in the lab.
 pub fn told(nic: &Nic, params: &BTreeMap<String, u32>) -> BTreeMap<String, u32> {
     let none = nic.driver.known().is_some_and(|d| d == "igb") && nic.vectors.iter().any(|v| v.role.is_pair());
     params.iter().filter(|(k, _)| !none || *k != "tx-usecs").map(|(k, v)| (k.clone(), *v)).collect::<BTreeMap<_, _>>()
 }
 
-/// Whether one interrupt serves both directions once the device has `queues` of at most `max`: only of igb is it known
-/// (drivers/net/ethernet/intel/igb/igb_main.c, `igb_set_flag_queue_pairs`: more than half of what it has). Its parts
-/// with fewer than eight differ, some never pair. Lab: 4 of 8 do not, 8 of 8 do.
+/// Whether one interrupt serves both directions when the device has `queues` of at most `max` queues. This is known only
+/// for igb (drivers/net/ethernet/intel/igb/igb_main.c, `igb_set_flag_queue_pairs`: it pairs when more than half of the
+/// queues are used). igb devices with fewer than eight queues differ, some never pair. Lab: 4 of 8 queues are not paired,
+/// 8 of 8 are.
 pub fn pairs_with(driver: Option<&str>, queues: u32, max: u32) -> Option<bool> {
     (driver == Some("igb") && max >= 8).then_some(queues > max / 2)
 }
 
-/// How a driver changes microseconds that it cannot keep, so that the value still counts as what was asked.
+/// How a driver rounds microseconds that it cannot store. A value rounded this way still matches the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rounds {
     Up(u32),
     Down(u32),
-    /// It keeps whole interrupts a second.
+    /// The driver stores whole interrupts per second.
     PerSecond,
 }
 
-/// Only what the drivers' sources say (`ITR_REG_ALIGN` of the Intel drivers, `hns3_gl_round_down`,
-/// `e1000_get_coalesce`); anything else is not what was asked. mqnic is the lab's own.
+/// Contains only rounding that the drivers' sources show (`ITR_REG_ALIGN` of the Intel drivers, `hns3_gl_round_down`,
+/// `e1000_get_coalesce`); any other value does not match the request. mqnic is the driver of the lab.
 const ROUNDING: [(&str, Rounds); 8] = [
     ("i40e", Rounds::Up(2)),
     ("iavf", Rounds::Up(2)),
@@ -127,7 +129,7 @@ const ROUNDING: [(&str, Rounds); 8] = [
     ("mqnic", Rounds::Down(8)),
 ];
 
-/// What the driver is known to make of it.
+/// The value that the driver is known to store for `want`.
 pub fn rounded(driver: Option<&str>, name: &str, want: u32) -> Option<u32> {
     if !matches!(name, "rx-usecs" | "tx-usecs") {
         return None;
@@ -140,21 +142,21 @@ pub fn rounded(driver: Option<&str>, name: &str, want: u32) -> Option<u32> {
     }
 }
 
-/// The same without the lab's own, which rounds only when it is told to.
+/// Like [`rounded`], but without the lab's driver, which rounds only when it is configured to.
 pub fn always_rounded(driver: Option<&str>, name: &str, want: u32) -> Option<u32> {
     rounded(driver, name, want).filter(|_| driver != Some("mqnic"))
 }
 
-/// Drivers that choose the interval themselves while it is small, and take no fixed one below this (`igb_set_coalesce`,
-/// `igc_ethtool_set_coalesce`, `e1000_set_coalesce` of e1000 and e1000e): the modes, the one they begin with, the least
-/// fixed interval.
+/// Drivers that choose the interval themselves for small values, and accept no fixed interval below a minimum
+/// (`igb_set_coalesce`, `igc_ethtool_set_coalesce`, `e1000_set_coalesce` of e1000 and e1000e): driver, mode values,
+/// initial mode, smallest fixed interval.
 const OWN_MODES: [(&str, &[u32], u32, u32); 4] =
     [("e1000", &[1, 3, 4], 3, 10), ("e1000e", &[1, 3, 4], 3, 10), ("igb", &[1, 3], 3, 10), ("igc", &[1, 3], 3, 10)];
 
-/// Their greatest (`IGB_MAX_ITR_USECS` and its kin).
+/// Largest interval of these drivers (`IGB_MAX_ITR_USECS` and the like).
 const GREATEST: u32 = 10_000;
 
-/// The nearest fixed interval that the driver is known to take.
+/// The fixed interval nearest to `usecs` that the driver is known to accept.
 pub fn nearest(driver: Option<&str>, usecs: u32) -> u32 {
     match OWN_MODES.iter().find(|m| Some(m.0) == driver) {
         Some((.., least)) if usecs > 0 => usecs.clamp(*least, GREATEST),
@@ -162,7 +164,7 @@ pub fn nearest(driver: Option<&str>, usecs: u32) -> u32 {
     }
 }
 
-/// What the driver takes, where it is known to refuse these microseconds.
+/// The values that the driver accepts, if it is known to refuse `usecs`.
 pub fn refuses(driver: Option<&str>, usecs: u32) -> Option<String> {
     let (_, modes, _, least) = OWN_MODES.iter().find(|m| Some(m.0) == driver)?;
     if usecs == 0 || modes.contains(&usecs) || (*least..=GREATEST).contains(&usecs) {
@@ -172,14 +174,14 @@ pub fn refuses(driver: Option<&str>, usecs: u32) -> Option<String> {
     Some(format!("0, {} to {GREATEST}, and {}, modes of its own", least, own.join(" ")))
 }
 
-/// What stands for adaptive moderation in the microseconds of a driver without a switch for it: the value that is
-/// there, if it is such a mode, else the one that the driver begins with.
+/// The value of `usecs` that means adaptive moderation for a driver without a switch for it: the current value if it is
+/// such a mode, else the driver's initial mode.
 pub fn own_mode(driver: Option<&str>, now: u32) -> Option<u32> {
     let (_, modes, first, _) = OWN_MODES.iter().find(|m| Some(m.0) == driver)?;
     Some(if modes.contains(&now) { now } else { *first })
 }
 
-/// While adaptive moderation of their direction is on, these are the driver's own to move.
+/// While adaptive moderation of a direction is on, the driver changes these parameters of that direction itself.
 pub const MOVED_BY_ADAPTIVE: [&str; 4] = ["rx-usecs", "rx-max-frames", "tx-usecs", "tx-max-frames"];
 
 fn adaptive_moves(name: &str, want: &BTreeMap<String, u32>, got: &BTreeMap<String, u32>) -> bool {
@@ -191,7 +193,7 @@ fn adaptive_moves(name: &str, want: &BTreeMap<String, u32>, got: &BTreeMap<Strin
     on(want) && on(got)
 }
 
-/// Parameters that were not asked for do not count; one that the driver no longer reports differs.
+/// Ignores parameters that were not requested. A requested parameter that the driver no longer reports differs.
 pub fn compare(driver: Option<&str>, want: &BTreeMap<String, u32>, got: &BTreeMap<String, u32>) -> Match {
     let one = |(k, w): (&String, &u32)| match got.get(k) {
         Some(g) if g == w => Match::Same,
@@ -206,7 +208,7 @@ fn put(driver: Option<&str>, params: &BTreeMap<String, u32>, into: &mut Coalesce
     into.0.extend(kept);
 }
 
-/// The device's values are those of all its queues then.
+/// A write to the device also sets all its queues.
 pub(crate) fn project(nic: &mut Nic, params: &BTreeMap<String, u32>) -> Result<(), NotProjected> {
     let driver = nic.driver.known().cloned();
     let device = known(&mut nic.coalesce)?;
@@ -224,18 +226,19 @@ pub(crate) fn project_queue(nic: &mut Nic, queue: u32, params: &BTreeMap<String,
     Ok(())
 }
 
+/// Text of the parameters for people.
 pub fn text(params: &BTreeMap<String, u32>) -> String {
     let s: Vec<String> = params.iter().map(|(k, v)| format!("{k} {v}")).collect();
     s.join(" ")
 }
 
-/// ethtool's own words for the netlink names (`use-adaptive-rx 1` is `adaptive-rx on`, `rx-max-frames` is
-/// `rx-frames`, the steps of a profile are one list).
+/// The arguments use ethtool's names instead of the netlink names (`use-adaptive-rx 1` is `adaptive-rx on`,
+/// `rx-max-frames` is `rx-frames`, the steps of a profile are one list).
 pub fn command(dev: &str, params: &BTreeMap<String, u32>) -> String {
     format!("ethtool -C {dev} {}", words(params))
 }
 
-/// ethtool's own name and value of one parameter that is not of a profile.
+/// ethtool's name and value for one parameter that does not belong to a profile.
 pub fn word(name: &str, value: u32) -> (String, String) {
     let on = if value == 0 { "off" } else { "on" };
     match (name, name.strip_prefix("use-")) {
@@ -265,13 +268,13 @@ fn words(params: &BTreeMap<String, u32>) -> String {
     out.join(" ")
 }
 
-/// Whether the device has it but no single queue: the kernel's call for queues (`ETHTOOL_PERQUEUE`, with
-/// `struct ethtool_coalesce`) has no place for it.
+/// Whether the parameter exists only for the device and not for single queues: the kernel's request for queues
+/// (`ETHTOOL_PERQUEUE`, with `struct ethtool_coalesce`) has no field for it.
 pub fn of_device_only(name: &str) -> bool {
     name.contains("-cqe-") || name.contains("-profile.") || name.starts_with("tx-aggr-")
 }
 
-/// Of one queue. Absent: the queue has none of its own.
+/// Moderation of one queue. Absent if the queue has none of its own.
 pub fn live_queue(nic: &Nic, queue: u32) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
     nic.queue_coalesce.as_ref().and_then(|all| match all.get(&queue) {
@@ -280,11 +283,13 @@ pub fn live_queue(nic: &Nic, queue: u32) -> Fact<Setting> {
     })
 }
 
+/// Addresses of the moderation of single queues.
 pub fn queue_addresses(nic: &Nic) -> Vec<crate::Address> {
     let queues = nic.queue_coalesce.known().into_iter().flat_map(|all| all.keys());
     queues.map(|q| crate::Address::QueueCoalesce { dev: nic.dev.name.clone(), queue: *q }).collect()
 }
 
+/// The `ethtool --per-queue` command for one queue.
 pub fn queue_command(dev: &str, queue: u32, params: &BTreeMap<String, u32>) -> String {
     format!("ethtool --per-queue {dev} queue_mask {} --coalesce {}", queue_mask(queue), words(params))
 }
@@ -295,8 +300,9 @@ pub fn queue_mask(queue: u32) -> String {
     format!("0x{}", mask.replace(',', ""))
 }
 
-/// Whether the device differs from `want` only because it shows its first queue, which `target` puts right: then it
-/// need not be written, and must not be where the driver takes only some of its queues.
+/// Whether the device differs from `want` only because it reports the values of its first queue, and `target` corrects
+/// that queue. Then the device need not be written, and must not be written if the driver accepts the values only for
+/// some queues.
 pub(crate) fn shows_first_queue(nic: &Nic, want: &BTreeMap<String, u32>, target: &crate::SettingMap) -> bool {
     let (Some(device), Some(queues)) = (nic.coalesce.known(), nic.queue_coalesce.known()) else { return false };
     let Some((first, shown)) = queues.first_key_value() else { return false };
@@ -306,7 +312,7 @@ pub(crate) fn shows_first_queue(nic: &Nic, want: &BTreeMap<String, u32>, target:
     differ.all(|(k, v)| shown.0.get(k) == device.0.get(k) && then.get(k) == Some(v))
 }
 
-/// The same without the parameters in `names`; none where nothing is left.
+/// `params` without the parameters in `names`; `None` if nothing is left.
 pub(crate) fn without<'a>(
     params: &BTreeMap<String, u32>,
     names: impl IntoIterator<Item = &'a String>,
@@ -332,7 +338,7 @@ mod tests {
         assert_eq!(kept("ice", 5, 4), Match::Adjusted);
         assert_eq!(kept("mqnic", 62, 56), Match::Adjusted);
         assert_eq!(kept("mqnic", 62, 48), Match::Differs);
-        // 7000 us are 142 interrupts a second, and those 7042 us.
+        // 7000 us are 142 interrupts per second, which are 7042 us.
         assert_eq!(kept("e1000e", 7000, 7042), Match::Adjusted);
         assert_eq!(kept("e1000e", 0, 3), Match::Differs);
         assert_eq!(kept("igb", 5, 6), Match::Differs);

@@ -1,5 +1,5 @@
-//! The one list of settings. [`Address`] and [`Setting`], with what follows from their shape, are made from it; what a
-//! setting means stands in the file of its family (see [`crate::Descriptor`]).
+//! The list of all settings. A macro generates [`Address`] and [`Setting`], and everything that follows from their shape,
+//! from this list. The file of each family defines what its settings mean (see [`crate::Descriptor`]).
 
 use std::collections::BTreeMap;
 
@@ -36,8 +36,8 @@ macro_rules! about_key {
     };
 }
 
-/// The part of an address that is named `dev`, which is the first where there is one. Each name is given twice, because
-/// a macro can compare a name but not use it then.
+/// The field `dev` of an address, which is always the first field. Each name is passed twice, because a macro that has
+/// matched a name literally cannot use it as an identifier.
 macro_rules! device {
     (@ dev $found:ident) => {
         Some($found)
@@ -53,8 +53,8 @@ macro_rules! device {
     };
 }
 
-/// Each entry: `Name(Family) at { what its address consists of } has { its value }`. A setting of which the host has
-/// only one has no `at`.
+/// Each entry: `Name(Family) at { fields of its address } has { fields of its value }`. A setting that exists once per
+/// host has no `at`.
 macro_rules! settings {
     ($(
         $(#[doc = $about:literal])*
@@ -62,8 +62,8 @@ macro_rules! settings {
         $(at { $($key:ident: $key_type:ty),* })?
         has { $($(#[$attribute:meta])* $value:ident: $value_type:ty,)* }
     )*) => {
-        /// The address of one kernel setting. Devices by name; the plan and the journal carry their identity.
-        /// The order of the variants is the order in which settings are written.
+        /// The address of one kernel setting. It names the device; the plan and the journal also store the device's
+        /// identity. The order of the variants is the order in which settings are written.
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Address {
@@ -73,7 +73,7 @@ macro_rules! settings {
             )*
         }
 
-        /// One kernel setting, address and value together, so that they cannot disagree.
+        /// One kernel setting. It contains both address and value, so that they cannot disagree.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(tag = "knob", rename_all = "snake_case")]
         pub enum Setting {
@@ -84,14 +84,14 @@ macro_rules! settings {
                     $($(#[$attribute])* $value: $value_type,)*
                 },
             )*
-            /// Written by a newer version; kept, never applied.
+            /// Written by a newer version of ringwise; kept, but never applied.
             #[serde(untagged)]
             Other(serde_json::Value),
         }
 
         #[allow(unused_variables, reason = "of the parts of an address, only the name of the device is used")]
         impl Address {
-            /// The family whose file knows all about it.
+            /// The family that the setting belongs to.
             pub fn family(&self) -> Family {
                 match self {
                     $(Self::$name { .. } => Family::$family,)*
@@ -106,7 +106,7 @@ macro_rules! settings {
                 dev.map(String::as_str)
             }
 
-            /// The same setting on a device that has another name now.
+            /// The same setting after the device was renamed to `name`.
             pub fn renamed(&self, name: &str) -> Self {
                 let mut out = self.clone();
                 let dev: Option<&mut String> = match &mut out {
@@ -161,7 +161,7 @@ macro_rules! settings {
                 dev.map(String::as_str)
             }
 
-            /// The same setting for a device that has another name now.
+            /// The same setting after the device was renamed to `name`.
             pub fn renamed(&self, name: &str) -> Self {
                 let mut out = self.clone();
                 let dev: Option<&mut String> = match &mut out {
@@ -178,25 +178,25 @@ macro_rules! settings {
 }
 
 settings! {
-    /// When irqbalance is started again, by systemd, it leaves all interrupts of the device alone.
+    /// Whether irqbalance ignores all interrupts of the device after systemd restarts it.
     IrqbalanceRestart(Rivals) at { dev: String } has {
-        /// It leaves them alone.
+        /// irqbalance ignores them.
         left: bool,
     }
 
-    /// Interrupts of the device that irqbalance leaves alone now.
+    /// Interrupts of the device that irqbalance ignores now.
     IrqbalanceBan(Rivals) at { dev: String } has {
-        /// Which ones.
+        /// The ignored interrupts.
         left: rivals::Left,
     }
 
-    /// A feature that drops no rules when it is switched off; not `rx-ntuple-filter`, which is [`Setting::Ntuple`].
+    /// A feature that drops no rules when it is switched off. `rx-ntuple-filter` is [`Setting::Ntuple`].
     Feature(Features) at { dev: String, name: String } has {
-        /// Switched on.
+        /// Whether it is on.
         on: bool,
     }
 
-    /// Channel counts. `None`: a count that the driver does not have, or that is left as it is.
+    /// Channel counts. `None`: the driver does not have this count, or it stays unchanged.
     Channels(Channels) at { dev: String } has {
         /// Channels that only receive.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -211,37 +211,37 @@ settings! {
 
     /// Ring parameters.
     Rings(Rings) at { dev: String } has {
-        /// Those that are `None` are left as they are.
+        /// Values that are `None` stay unchanged.
         #[serde(flatten)]
         values: RingValues,
     }
 
-    /// Pause frames. `None`: left as it is.
+    /// Pause frames. `None`: stays unchanged.
     Pause(Pause) at { dev: String } has {
-        /// Negotiated with the other end.
+        /// Whether pause is negotiated with the link partner.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         autoneg: Option<bool>,
-        /// Pause frames of the other end are obeyed.
+        /// Whether the device obeys pause frames that it receives.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rx: Option<bool>,
-        /// Pause frames are sent.
+        /// Whether the device sends pause frames.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tx: Option<bool>,
     }
 
     /// Interrupt moderation of the device.
     Coalesce(Coalesce) at { dev: String } has {
-        /// Parameters by their netlink names; those that are not named are left as they are.
+        /// Parameters by their netlink names; other parameters stay unchanged.
         params: BTreeMap<String, u32>,
     }
 
-    /// As [`Setting::Coalesce`], of one queue.
+    /// Like [`Setting::Coalesce`], for one queue.
     QueueCoalesce(Coalesce) at { dev: String, queue: u32 } has {
-        /// Parameters by their netlink names; those that are not named are left as they are.
+        /// Parameters by their netlink names; other parameters stay unchanged.
         params: BTreeMap<String, u32>,
     }
 
-    /// Function, key and input transform of the RSS hash. `None`: left as it is.
+    /// Function, key and input transform of the RSS hash. `None`: stays unchanged.
     RssHash(Rss) at { dev: String } has {
         /// `toeplitz`, `xor`, `crc32`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -254,7 +254,7 @@ settings! {
         symmetric: Option<String>,
     }
 
-    /// Fields that are hashed of a flow type.
+    /// Fields of a flow type that the RSS hash includes.
     RssFields(Rss) at { dev: String, flow: String } has {
         /// In ethtool's letters: `sdfn`.
         fields: String,
@@ -266,9 +266,9 @@ settings! {
         table: Vec<u32>,
     }
 
-    /// A further RSS context.
+    /// An additional RSS context.
     RssContext(Rss) at { dev: String, context: u32 } has {
-        /// Queue of each entry. `None`: there is no such context.
+        /// Queue of each entry. `None`: the context does not exist.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         table: Option<Vec<u32>>,
         /// Bytes in hex without separators.
@@ -278,40 +278,40 @@ settings! {
 
     /// The feature that rules and accelerated RFS need.
     Ntuple(Rules) at { dev: String } has {
-        /// Switched on.
+        /// Whether it is on.
         on: bool,
     }
 
     /// A flow steering rule.
     FlowRule(Rules) at { dev: String, location: u32 } has {
-        /// `None`: nothing at this location.
+        /// `None`: there is no rule at this location.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<Rule>,
     }
 
-    /// CPUs that an interrupt may go to.
+    /// CPUs that an interrupt may be delivered to.
     IrqCpus(Irq) at { dev: String, of: Of } has {
         /// At least one.
         cpus: CpuSet,
-        /// The CPU of the set that served it when this value was found. Only in values from before: a mask that is
-        /// widened moves nothing, so this CPU is written first. No part of the comparison.
+        /// The CPU of the set that handled the interrupt when this value was read. Present only in previous values: a
+        /// wider mask does not move the interrupt, so a restore writes this CPU first. Comparisons ignore it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<CpuId>,
     }
 
-    /// CPUs that send by a transmit queue.
+    /// CPUs that send through a transmit queue.
     XpsCpus(Xps) at { dev: String, queue: u32 } has {
         /// Empty: none.
         cpus: CpuSet,
     }
 
-    /// Receive queues whose flows are sent by a transmit queue.
+    /// Receive queues whose flows are sent through a transmit queue.
     XpsRxqs(Xps) at { dev: String, queue: u32 } has {
         /// Empty: none.
         rxqs: Vec<u32>,
     }
 
-    /// CPUs that receive packet steering of a queue chooses from.
+    /// CPUs that receive packet steering may choose for a queue.
     RpsCpus(Rps) at { dev: String, queue: u32 } has {
         /// Empty: off.
         cpus: CpuSet,
@@ -329,19 +329,19 @@ settings! {
         entries: u32,
     }
 
-    /// NAPI values that hold for all queues of the device.
+    /// NAPI values that apply to all queues of the device.
     NapiDevice(Napi) at { dev: String } has {
-        /// Those that are `None` are left as they are.
+        /// Values that are `None` stay unchanged.
         values: NapiValues,
     }
 
     /// NAPI values of the instance that serves this queue.
     Napi(Napi) at { dev: String, of: Of } has {
-        /// Those that are `None` are left as they are.
+        /// Values that are `None` stay unchanged.
         values: NapiValues,
     }
 
-    /// CPUs of the thread that polls for this queue.
+    /// CPUs of the NAPI thread that polls this queue.
     NapiThread(Napi) at { dev: String, of: Of } has {
         /// At least one.
         cpus: CpuSet,
@@ -349,13 +349,13 @@ settings! {
 
     /// A sysctl by its name, `net.core.netdev_budget`.
     Sysctl(Host) at { name: String } has {
-        /// As the file has it.
+        /// As in the file.
         value: String,
     }
 
-    /// Longest wake-up time of a CPU.
+    /// Maximum wake-up latency of a CPU.
     CpuLatency(Host) at { cpu: CpuId } has {
-        /// As the file has it: microseconds, `0` for no limit, `n/a` for no waiting at all.
+        /// As in the file: microseconds, `0` for no limit, `n/a` for no latency at all.
         value: String,
     }
 }

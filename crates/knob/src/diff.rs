@@ -1,4 +1,4 @@
-//! Settings of a snapshot, and what would have to be written to reach others.
+//! Reads settings from a snapshot and lists the changes needed to reach other settings.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Address, Family, Setting, coalesce, order};
 
-/// Settings by address; iterating gives the order in which they are written.
+/// Settings by address; iteration follows the order in which they are written.
 pub type SettingMap = BTreeMap<Address, Setting>;
 
-/// How what the kernel kept compares with what was asked. Ordered from good to bad.
+/// How the value in the kernel compares with the requested value. Ordered from good to bad.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Match {
+    /// Equal to the requested value.
     Same,
-    /// Accepted; shows at the next interrupt of the queue.
+    /// Accepted; takes effect at the next interrupt of the queue.
     Pending,
-    /// The kernel or driver rounded, clamped or reduced it within its documented rule.
+    /// The kernel or driver rounded, clamped or reduced the value as documented.
     Adjusted,
+    /// Differs from the requested value.
     Differs,
     /// The queue, vector or device does not exist now.
     Gone,
+    /// The current value could not be read.
     Unknown(Unread),
 }
 
@@ -32,21 +35,23 @@ impl Match {
     }
 }
 
-/// One setting that is not as wanted.
+/// One setting that differs from the target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
+    /// Address of the setting.
     pub address: Address,
-    /// Absent: the queue or vector does not exist (yet).
+    /// The current value. Absent: the queue or vector does not exist (yet).
     pub from: Fact<Setting>,
+    /// The value to write.
     pub to: Setting,
 }
 
-/// The setting at `address` as this snapshot found it.
+/// The setting at `address` in this snapshot.
 pub fn live(s: &Snapshot, address: &Address) -> Fact<Setting> {
     address.family().descriptor().live(s, address)
 }
 
-/// Every setting of the device that could be read now.
+/// All settings of the device that this snapshot contains.
 pub fn live_of_device(s: &Snapshot, dev: &str) -> SettingMap {
     let Some(nic) = s.nic(dev) else {
         return SettingMap::new();
@@ -55,7 +60,7 @@ pub fn live_of_device(s: &Snapshot, dev: &str) -> SettingMap {
     addresses.filter_map(|a| live(s, &a).known().cloned().map(|v| (a, v))).collect::<BTreeMap<_, _>>()
 }
 
-/// How the setting stands in this snapshot.
+/// Compares the setting with this snapshot.
 pub fn compare(want: &Setting, s: &Snapshot) -> Match {
     let Some(address) = want.address() else {
         return Match::Unknown(Unread::new("setting", None, "written by a newer version of ringwise"));
@@ -63,7 +68,7 @@ pub fn compare(want: &Setting, s: &Snapshot) -> Match {
     address.family().descriptor().compare(s, want, &live(s, &address))
 }
 
-/// It comes by itself with another setting of the target.
+/// Whether another setting of the target also produces this one.
 fn follows(s: &Snapshot, want: &Setting, target: &SettingMap) -> bool {
     match want {
         Setting::Coalesce { dev, params } => s.nic(dev).is_some_and(|n| coalesce::shows_first_queue(n, params, target)),
@@ -71,8 +76,8 @@ fn follows(s: &Snapshot, want: &Setting, target: &SettingMap) -> bool {
     }
 }
 
-/// What would have to be written, in order. A setting whose queue does not exist now is a change
-/// with an absent `from`: an earlier change may create it.
+/// The changes needed to reach `target`, in the order of writing. A setting whose queue does not exist now is a change
+/// with an absent `from`, because an earlier change may create the queue.
 pub fn diff(s: &Snapshot, target: &SettingMap) -> Vec<Change> {
     let mut out: Vec<Change> = target
         .iter()
@@ -83,8 +88,8 @@ pub fn diff(s: &Snapshot, target: &SettingMap) -> Vec<Change> {
     out
 }
 
-/// Settings of `start` that writing the `touched` addresses may disturb without being asked to:
-/// what must be looked at again, and put back where it moved.
+/// Settings in `start` that a write to the `touched` addresses may change as a side effect. They are checked after the
+/// write and restored if they changed.
 pub fn collateral<'a>(start: &Snapshot, touched: impl IntoIterator<Item = &'a Address>) -> SettingMap {
     let mut out = SettingMap::new();
     for a in touched {

@@ -1,4 +1,4 @@
-//! Error numbers of Linux that mean something for a setting.
+//! Linux error numbers that have a special meaning for a setting.
 
 pub(crate) const EPERM: i32 = 1;
 pub(crate) const ENOENT: i32 = 2;

@@ -1,4 +1,4 @@
-//! Families of settings, and what the file of a family knows about its settings: the descriptor.
+//! Families of settings, and the trait that describes the settings of a family.
 
 use ringwise_model::{Fact, Nic, Snapshot};
 use serde::{Deserialize, Serialize};
@@ -8,27 +8,28 @@ use crate::{
     rivals, rps, rss, rules, xps,
 };
 
-/// All that is known about the settings of one family without touching a host. Each family implements it in its own
-/// file. A setting of another family is a fault of the caller, and is answered like one that does not exist.
+/// Everything that is known about the settings of one family without access to a host. Each family implements it in its
+/// own file. Passing a setting of another family is a bug of the caller; the answer is the same as for a setting that
+/// does not exist.
 pub(crate) trait Descriptor {
-    /// Settings that the device may have now; some of them may be absent all the same.
+    /// Settings that the device may have now; some of them may still be absent.
     fn addresses(&self, _nic: &Nic) -> Vec<Address> {
         Vec::new()
     }
 
-    /// For people: `eth1 interrupt CPU rx-3`.
+    /// Label for people: `eth1 interrupt CPU rx-3`.
     fn label(&self, address: &Address) -> String;
 
-    /// The one file that holds the setting. `None`: it is set by a request, it has several files, or the name of its
-    /// file has a number of the moment in it.
+    /// The one file that holds the setting. `None` if the setting is written by a request, has several files, or has a
+    /// file whose name contains a number that can change.
     fn file(&self, _address: &Address) -> Option<String> {
         None
     }
 
-    /// The setting as this snapshot found it.
+    /// The setting in this snapshot.
     fn live(&self, s: &Snapshot, address: &Address) -> Fact<Setting>;
 
-    /// How the setting stands in this snapshot, where `got` is what it found.
+    /// Compares the setting with this snapshot, where `got` is the value in the snapshot.
     fn compare(&self, s: &Snapshot, want: &Setting, got: &Fact<Setting>) -> Match {
         match got {
             Fact::Absent => Match::Gone,
@@ -37,15 +38,15 @@ pub(crate) trait Descriptor {
         }
     }
 
-    /// How a value that was read compares with the one that was requested. Both are at the same address.
+    /// Compares the value that was read with the requested value. Both have the same address.
     fn equivalent(&self, _s: &Snapshot, want: &Setting, got: &Setting) -> Match {
         if want == got { Match::Same } else { Match::Differs }
     }
 
-    /// Writes the setting into the snapshot, as the kernel would keep it.
+    /// Writes the setting into the snapshot, with the value that the kernel would keep.
     fn project(&self, s: &mut Snapshot, setting: &Setting) -> Result<(), NotProjected>;
 
-    /// What a failed write means here. `None`: what it means for every setting.
+    /// The meaning of a failed write for this family. `None`: the meaning that applies to every setting.
     fn react(&self, _address: &Address, _errno: Option<i32>) -> Option<(Reaction, &'static str)> {
         None
     }
@@ -69,7 +70,7 @@ pub(crate) trait Descriptor {
 
 macro_rules! families {
     ($($(#[doc = $about:literal])* $name:ident $title:literal $descriptor:path;)*) => {
-        /// A family of settings; one file of this name in each crate.
+        /// A family of settings. Each crate has one file per family, with the same name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Family {
@@ -80,7 +81,7 @@ macro_rules! families {
             /// Every family.
             pub const ALL: &[Family] = &[$(Self::$name),*];
 
-            /// For people: `interrupt CPU`, `XPS CPUs`, …
+            /// Title for people: `interrupt CPU`, `XPS CPUs`, …
             pub fn title(self) -> &'static str {
                 match self {
                     $(Self::$name => $title,)*
@@ -97,7 +98,7 @@ macro_rules! families {
 }
 
 families! {
-    /// What irqbalance leaves alone.
+    /// Interrupts that irqbalance ignores.
     Rivals "irqbalance" rivals::RivalsFamily;
     /// Offloads and other features of the device.
     Features "features" features::FeaturesFamily;
@@ -111,7 +112,7 @@ families! {
     Coalesce "moderation" coalesce::CoalesceFamily;
     /// Receive-side scaling.
     Rss "RSS" rss::RssFamily;
-    /// Flow steering rules, and the feature that they need.
+    /// Flow steering rules and the feature that they need.
     Rules "flow rules" rules::RulesFamily;
     /// Interrupt affinity.
     Irq "interrupt CPU" irq::IrqFamily;

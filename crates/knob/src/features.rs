@@ -37,7 +37,8 @@ impl Descriptor for FeaturesFamily {
         (errno == Some(EOPNOTSUPP)).then_some(UNSUPPORTED)
     }
 
-    /// What depends on it goes with it; a driver that restarts the device may lose what a ring change loses.
+    /// Features that depend on this one change with it. A driver that restarts the device may lose the same settings as
+    /// after a ring change.
     fn invalidates(&self, address: &Address) -> &'static [Family] {
         match address {
             Address::Feature { name, .. } if is_software(name) => &[Family::Features],
@@ -68,10 +69,10 @@ impl Descriptor for FeaturesFamily {
 pub(crate) const UNSUPPORTED: (Reaction, &str) =
     (Reaction::Refused, "this kernel knows no such feature, or the driver does not support it");
 
-/// Of rules and accelerated RFS: written late, because switching it off drops rules.
+/// The feature that flow rules and accelerated RFS need. It is written late, because switching it off drops rules.
 pub const NTUPLE: &str = "rx-ntuple-filter";
 
-/// ethtool's short and long names, and what they mean in the kernel's words; `*` stands for anything.
+/// ethtool's short and long names, and the kernel's names that they stand for; `*` matches anything.
 pub const SHORT: &[(&str, &str, &[&str])] = &[
     ("rx", "rx-checksumming", &["rx-checksum"]),
     ("tx", "tx-checksumming", &["tx-checksum-*"]),
@@ -87,7 +88,8 @@ pub const SHORT: &[(&str, &str, &[&str])] = &[
     ("rxhash", "receive-hashing", &["rx-hashing"]),
 ];
 
-/// Features of `all` that `word` names: by the kernel's name, or by one of ethtool's, which may mean several.
+/// Features in `all` that `word` names: by the kernel's name, or by a name of ethtool, which may stand for several
+/// features.
 pub fn named<'a>(word: &str, all: impl IntoIterator<Item = &'a String>) -> Vec<&'a str> {
     let short = SHORT.iter().find(|(short, long, _)| *short == word || *long == word);
     let is = |name: &str| match short {
@@ -97,7 +99,7 @@ pub fn named<'a>(word: &str, all: impl IntoIterator<Item = &'a String>) -> Vec<&
     all.into_iter().map(String::as_str).filter(|n| is(n)).collect()
 }
 
-/// The name that people use for it, where there is one and it means nothing else.
+/// The usual short name of the feature, if it has one that stands for no other feature.
 pub fn short_name(name: &str) -> &str {
     SHORT.iter().find(|(_, _, k)| *k == [name]).map_or(name, |(short, ..)| short)
 }
@@ -109,12 +111,13 @@ fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Done by the kernel alone (`NETIF_F_SOFT_FEATURES`, include/linux/netdev_features.h, and the copy without
-/// cache): no driver is asked. Of the others some drivers restart the device for some (e1000e for VLAN, receive
-/// checksum and hashing; ixgbe, bnxt, mlx5 for LRO), and what is switched off may take such a one with it.
+/// Features that the kernel handles without the driver (`NETIF_F_SOFT_FEATURES`, include/linux/netdev_features.h, and the
+/// copy without cache). Some drivers restart the device when another feature changes (e1000e for VLAN, receive checksum
+/// and hashing; ixgbe, bnxt, mlx5 for LRO), and a feature that is switched off may switch off such a dependent feature.
 const SOFTWARE: &[&str] =
     &["rx-gro", "rx-gro-list", "rx-udp-gro-forwarding", "tx-generic-segmentation", "tx-nocache-copy"];
 
+/// Whether the kernel handles the feature without the driver.
 pub fn is_software(name: &str) -> bool {
     SOFTWARE.contains(&name)
 }
@@ -123,7 +126,7 @@ fn feature<'a>(nic: &'a Nic, name: &str) -> Option<&'a Feature> {
     nic.features.known()?.get(name)
 }
 
-/// What is in force. Absent: the device has no such feature.
+/// The feature as it is in effect. Absent: the device has no such feature.
 pub fn live(nic: &Nic, name: &str) -> Fact<Setting> {
     nic.features.as_ref().and_then(|all| match all.get(name) {
         Some(f) => Fact::Known(Setting::Feature { dev: nic.dev.name.clone(), name: name.to_string(), on: f.on }),
@@ -140,13 +143,14 @@ pub(crate) fn project(nic: &mut Nic, name: &str, on: bool) -> Result<(), NotProj
     Ok(())
 }
 
-/// The kernel wants it so, but does not have it so: something it depends on is missing. It comes back by itself.
+/// Whether the kernel has recorded the requested value but cannot apply it, because a feature that it depends on is
+/// missing. The kernel applies it later by itself.
 pub fn waits(now: &Snapshot, setting: &Setting) -> bool {
     let Setting::Feature { dev, name, on } = setting else { return false };
     now.nic(dev).and_then(|n| feature(n, name)).is_some_and(|f| f.wanted == *on && f.on != *on)
 }
 
-/// Those that can be changed.
+/// Features of the device that can be changed.
 pub fn addresses(nic: &Nic) -> Vec<Address> {
     let all = nic.features.known().into_iter().flatten();
     all.filter(|(k, f)| !f.fixed && *k != NTUPLE)
@@ -154,7 +158,7 @@ pub fn addresses(nic: &Nic) -> Vec<Address> {
         .collect()
 }
 
-/// Why the kernel took the order and it is not so all the same: its answer has no reason.
+/// Why the feature did not change although the kernel accepted the request: the kernel's reply has no reason.
 pub fn not_kept(on: bool) -> &'static str {
     match on {
         true => {
@@ -164,10 +168,12 @@ pub fn not_kept(on: bool) -> &'static str {
     }
 }
 
+/// `on` or `off`.
 pub fn text(on: bool) -> String {
     if on { "on" } else { "off" }.to_string()
 }
 
+/// The `ethtool -K` command.
 pub fn command(dev: &str, name: &str, on: bool) -> String {
     format!("ethtool -K {dev} {name} {}", text(on))
 }

@@ -1,73 +1,80 @@
-//! A setting that somebody else changed after a transaction of ours had set it; and one that groups of queues needed.
+//! Settings that were changed outside ringwise after a transaction had set them, and objects that transactions created
+//! for queue groups and layouts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Address, Setting};
 
-/// When it changed, in seconds since 1970.
+/// When the setting changed, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
-    /// It was last known to be as applied then.
+    /// The last time at which the setting was known to be as applied.
     pub after: u64,
-    /// It was first seen otherwise then. None: nobody has looked before now.
+    /// The first time at which the setting was seen changed. `None`: the setting was not checked before now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<u64>,
 }
 
-/// What became of a change that is not ours.
+/// Where a value that differs from the plan comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
+    /// Changed outside ringwise.
     ByHand,
-    /// Made the intent with `adopt`.
+    /// Accepted into the intent with `adopt`.
     Adopted,
 }
 
-/// One setting that is the user's own.
+/// One setting that was changed outside ringwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hand {
+    /// Whether the change is manual or was adopted.
     pub origin: Origin,
-    /// As it is now.
+    /// The current setting.
     pub setting: Setting,
-    /// By hand: what the transaction had set. Adopted: the same as `setting`.
+    /// For a manual change, the setting that the transaction had applied. For an adopted one, the same as `setting`.
     pub applied: Setting,
-    /// The one that set it, or that adopted it.
+    /// The transaction that applied or adopted the setting.
     pub transaction: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// When the setting changed. `None`: unknown.
     pub changed: Option<Window>,
 }
 
 impl Hand {
+    /// Address of the setting.
     pub fn address(&self) -> Option<Address> {
         self.setting.address()
     }
 }
 
-/// Rules of plans behind what is there only to lead flows to groups of queues: a share of the table, contexts and flow
-/// rules. Stands in journals: never to be changed.
+/// Plan rules of settings that only steer flows to queue groups: a share of the table, contexts and flow rules. Journals
+/// contain these names, so they never change.
 pub const FOR_GROUPS: [&str; 2] = ["R4.05", "R4.06"];
 
-/// Rule of plans behind an RSS table by what CPUs carry. Journals contain it, so it never changes.
+/// Plan rule of an RSS table that is weighted by the capacity of CPUs. Journals contain this name, so it never changes.
 pub const FOR_SHARES: &str = "Q33";
 
-/// Whether what a step of this rule makes is there for one layout only, and goes with it.
+/// Whether a step of this rule serves one layout only and is removed together with the layout.
 pub fn goes_with_layout(rule: &str) -> bool {
     rule == FOR_SHARES || FOR_GROUPS.contains(&rule)
 }
 
-/// A context, flow rule or table that a transaction in force has made for a group or a layout, and that is still there.
+/// A context, flow rule or table that an active transaction created for a queue group or layout, and that still exists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
-    /// As it was left.
+    /// The setting as the transaction left it.
     pub setting: Setting,
     /// The setting before that transaction: none, or one that was configured outside ringwise.
     pub before: Setting,
+    /// The transaction that created it.
     pub transaction: u64,
-    /// Nobody has changed it since.
+    /// Whether the setting is unchanged since the transaction.
     pub as_left: bool,
 }
 
 impl Made {
+    /// Address of the setting.
     pub fn address(&self) -> Option<Address> {
         self.setting.address()
     }

@@ -1,4 +1,4 @@
-//! Settings of the host: sysctls of the network core, wake-up time of CPUs.
+//! Settings of the host: sysctls of the network core, wake-up latency of CPUs.
 
 use ringwise_model::{CpuId, CpuSet, Fact, Host, Snapshot};
 
@@ -87,38 +87,41 @@ impl Descriptor for HostFamily {
     }
 }
 
-/// sysctls that hold a mask of CPUs.
+/// sysctls whose value is a mask of CPUs.
 const MASKS: &[&str] = &["net.core.flow_limit_cpu_bitmap", RPS_DEFAULT_MASK];
 
 const RPS_DEFAULT_MASK: &str = "net.core.rps_default_mask";
 
-/// The mask that queues made later get.
+/// Whether the sysctl is the RPS mask that new queues get.
 pub(crate) fn is_rps_default_mask(name: &str) -> bool {
     name == RPS_DEFAULT_MASK
 }
 
+/// Whether the value of the sysctl is a mask of CPUs.
 pub fn is_mask(name: &str) -> bool {
     MASKS.contains(&name)
 }
 
+/// The sysctl in this snapshot.
 pub fn live_sysctl(host: &Host, name: &str) -> Fact<Setting> {
     let found = host.sysctls.get(name).cloned().unwrap_or_else(|| Fact::unknown(name, "not read here"));
     found.map(|value| Setting::Sysctl { name: name.to_string(), value })
 }
 
+/// The maximum wake-up latency of the CPU in this snapshot.
 pub fn live_latency(host: &Host, cpu: CpuId) -> Fact<Setting> {
     let what = || format!("pm_qos_resume_latency_us of CPU {cpu}");
     let found = match host.cpu_latency.get(&cpu) {
         Some(f) => f.clone(),
-        // Those that are online were read.
+        // The latency of all online CPUs was read, so this CPU is offline.
         None if !host.cpu_latency.is_empty() => Fact::Absent,
         None => Fact::unknown(what(), "not read here"),
     };
     found.map(|value| Setting::CpuLatency { cpu, value })
 }
 
-/// Masks are the same with or without leading zeros; of a mask the kernel may keep housekeeping CPUs only, as
-/// for `rps_cpus`. Numbers are numbers.
+/// Masks with and without leading zeros are equal. The kernel may keep only the housekeeping CPUs of a mask, as for
+/// `rps_cpus`. Other values are compared as numbers.
 pub fn compare_sysctl(name: &str, want: &str, got: &str) -> Match {
     if is_mask(name) {
         return match (mask(want), mask(got)) {
@@ -135,7 +138,7 @@ pub fn compare_sysctl(name: &str, want: &str, got: &str) -> Match {
     if same { Match::Same } else { Match::Differs }
 }
 
-/// Hexadecimal groups of 32 bits with commas, the highest first; nothing at all is the empty set.
+/// Parses hexadecimal groups of 32 bits, separated by commas, highest first; an empty text is the empty set.
 pub(crate) fn mask(text: &str) -> Option<CpuSet> {
     let mut out = CpuSet::new();
     let text = text.trim();
@@ -146,10 +149,12 @@ pub(crate) fn mask(text: &str) -> Option<CpuSet> {
     Some(out)
 }
 
+/// The command that writes the sysctl.
 pub fn sysctl_command(name: &str, value: &str) -> String {
     format!("sysctl -w {name}='{value}'")
 }
 
+/// The command that writes the maximum wake-up latency.
 pub fn latency_command(cpu: CpuId, value: &str) -> String {
     format!("echo {value} > {}", path::cpu_latency(cpu))
 }
@@ -169,7 +174,7 @@ mod tests {
         assert_eq!(c(flow, "1,00000000", "00000001,00000000"), Match::Same);
         assert_eq!(c(flow, "0", ""), Match::Same);
         assert_eq!(c(flow, "f", "7"), Match::Differs);
-        // Not a number: 10 and 010 are masks here.
+        // Masks are not numbers: 10 and 010 are equal here.
         assert_eq!(c(flow, "10", "16"), Match::Differs);
         assert_eq!(c(rps, "f", "3"), Match::Adjusted);
         assert_eq!(c(rps, "f", "0"), Match::Differs);

@@ -82,7 +82,7 @@ pub fn canonical(v: &Vector) -> Option<Of> {
     v.rx().first().map(|q| Of::Rx(*q)).or_else(|| v.tx().first().map(|q| Of::Tx(*q)))
 }
 
-/// Every vector of the device by its canonical name; vectors of unknown role have none.
+/// The canonical names of all vectors of the device; vectors of unknown role have none.
 pub fn addresses(nic: &Nic) -> Vec<Of> {
     let mut control = 0;
     let mut out = Vec::new();
@@ -97,7 +97,7 @@ pub fn addresses(nic: &Nic) -> Vec<Of> {
     out
 }
 
-/// What was asked for, not where it goes. Absent: no vector serves that queue now.
+/// The requested affinity, not the effective one. Absent: no vector serves that queue now.
 pub fn live(nic: &Nic, of: Of) -> Fact<Setting> {
     let Some(v) = vector(nic, of) else {
         return Fact::Absent;
@@ -112,7 +112,7 @@ pub fn compare(nic: &Nic, of: Of, want: &CpuSet) -> Match {
     vector(nic, of).map_or(Match::Gone, |v| compare_vector(v, want))
 }
 
-/// The same for a vector that is at hand.
+/// Like [`compare`], for a vector that is already known.
 pub fn compare_vector(v: &Vector, want: &CpuSet) -> Match {
     match (&v.asked, &v.effective) {
         (Fact::Known(asked), Fact::Known(eff)) if asked == want && !eff.is_empty() && !eff.is_subset(want) => {
@@ -125,8 +125,8 @@ pub fn compare_vector(v: &Vector, want: &CpuSet) -> Match {
     }
 }
 
-/// An interrupt stays on its CPU where that is in the set (arch/x86/kernel/apic/vector.c, `assign_vector_locked`); else
-/// the kernel chooses one of the set. `on`: the CPU that is written alone before the set.
+/// An interrupt stays on its CPU if the set contains that CPU (arch/x86/kernel/apic/vector.c, `assign_vector_locked`);
+/// otherwise the kernel chooses a CPU of the set. `on`: the CPU that is written alone before the set.
 pub(crate) fn project(nic: &mut Nic, of: Of, cpus: &CpuSet, on: Option<CpuId>) -> Result<(), NotProjected> {
     let number = vector(nic, of).map(|v| v.irq);
     let v = nic.vectors.iter_mut().find(|v| Some(v.irq) == number).ok_or(NotProjected("no such vector"))?;
@@ -141,6 +141,7 @@ pub(crate) fn project(nic: &mut Nic, of: Of, cpus: &CpuSet, on: Option<CpuId>) -
     Ok(())
 }
 
+/// The command that writes the affinity. `None`: no vector serves that queue.
 pub fn command(now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Option<String> {
     let irq = vector(now.nic(dev)?, of)?.irq;
     Some(format!("echo {cpus} > {}", path::affinity(irq)))

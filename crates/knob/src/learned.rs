@@ -1,4 +1,4 @@
-//! What a device was found to refuse or ignore, remembered over runs.
+//! Writes that a device refused or ignored, remembered between runs.
 #![warn(missing_docs)]
 
 use ringwise_model::DevId;
@@ -8,7 +8,7 @@ use crate::{Address, Family, Setting};
 
 const EOPNOTSUPP: i32 = 95;
 
-/// A refusal or an ignored write, kept by device, driver and kernel; forgotten when one of them changes.
+/// A refused or ignored write, stored with device, driver and kernel; it is dropped when one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Learned {
     /// Interface that refused or ignored the write.
@@ -17,9 +17,9 @@ pub struct Learned {
     pub driver: Option<String>,
     /// Release of the kernel, as in `/proc/sys/kernel/osrelease`.
     pub kernel: String,
-    /// Which setting it was.
+    /// Address of the setting.
     pub address: Address,
-    /// What was asked when it was learned.
+    /// The setting that was requested.
     pub asked: Setting,
     /// How the device answered.
     pub what: What,
@@ -31,31 +31,31 @@ pub struct Learned {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// The kernel said no for good.
+    /// The kernel refused the write permanently.
     Refused {
-        /// Error number of Linux; 0: none is known.
+        /// Linux error number; 0 if unknown.
         errno: i32,
-        /// The kernel's own words, from the extended acknowledgement or by the number; may be empty.
+        /// The kernel's message, from the extended acknowledgement or by the error number; may be empty.
         words: String,
     },
-    /// Accepted without an error, and reads back as something else.
+    /// The kernel accepted the write without an error, but reads back another value.
     Ignored {
-        /// What was read back.
+        /// The value that was read back.
         got: Setting,
     },
 }
 
 impl What {
-    /// The kernel or the driver has no such call. Other refusals may have been of the moment.
+    /// Whether the kernel or the driver lacks the call. Other refusals may have been temporary.
     pub fn is_not_supported(&self) -> bool {
         matches!(self, Self::Refused { errno: EOPNOTSUPP, .. })
     }
 }
 
 impl Learned {
-    /// Whether it speaks of this setting of this device under this kernel. A vector that cannot be
-    /// moved cannot be moved anywhere, and what is not supported is so with no value; other refusals are about
-    /// the value that was asked.
+    /// Whether the record applies to this setting of this device under this kernel. A vector that refuses one affinity
+    /// refuses all, and an unsupported setting is unsupported with every value; other refusals apply only to the value
+    /// that was requested.
     pub fn applies(&self, device: &DevId, driver: Option<&str>, kernel: &str, setting: &Setting) -> bool {
         let same_host = self.kernel == kernel && self.driver.as_deref() == driver && self.device.same_device(device);
         if same_host && self.same_kind_of_rule(device, setting) {
@@ -69,8 +69,8 @@ impl Learned {
                 || self.asked.renamed(&device.name) == *setting)
     }
 
-    /// Whether an older one says nothing beside this one. Of some settings one value is refused and another taken: each
-    /// is remembered; of rules, which stand in any place, each kind.
+    /// Whether this record makes an older one obsolete. Some settings may refuse one value and accept another, so each
+    /// refused value is remembered. A flow rule may be at any location, so each kind of rule is remembered.
     pub fn replaces(&self, old: &Self) -> bool {
         let same_host = old.device == self.device && old.driver == self.driver && old.kernel == self.kernel;
         same_host
@@ -83,7 +83,7 @@ impl Learned {
             }
     }
 
-    /// What a driver cannot match it cannot match in any place of its table.
+    /// A driver that cannot match a kind of rule cannot match it at any location of its table.
     fn same_kind_of_rule(&self, device: &DevId, setting: &Setting) -> bool {
         let (Setting::FlowRule { rule: Some(was), .. }, Setting::FlowRule { dev, rule: Some(now), .. }) =
             (&self.asked, setting)
@@ -98,7 +98,7 @@ impl Learned {
             && was.context.is_some() == now.context.is_some()
     }
 
-    /// The driver or kernel has no such setting of single queues.
+    /// Whether the driver or kernel does not support this setting for single queues.
     fn not_supported(&self) -> bool {
         self.what.is_not_supported() && matches!(self.address, Address::QueueCoalesce { .. } | Address::Napi { .. })
     }
@@ -108,7 +108,7 @@ impl Learned {
 mod tests {
     use super::*;
 
-    /// What eth1 refused or ignored under 6.12.
+    /// A write that eth1 refused or ignored under 6.12.
     fn learned(asked: Setting, what: What) -> Learned {
         let device =
             DevId { name: "eth1".into(), ifindex: None, bus_address: Some("0000:01:00.0".into()), permanent_mac: None };

@@ -1,15 +1,17 @@
-//! The setting: one kernel setting, address and value in one value, and all that is known about it
-//! without touching a host: its place in the order, what it resets, when two values count as the
-//! same, whether it interrupts traffic, what an errno means for it, and how to write it by hand.
+//! Kernel settings, and what is known about them without access to a host. A [`Setting`] is one kernel setting with its
+//! address and value. For each setting the crate knows the order of writing, the settings that a write resets, when two
+//! values count as equal, whether a write interrupts traffic, what an errno means, and the command that writes the
+//! setting without ringwise.
 //!
 //! ```text
 //!   Snapshot ── live() ──► settings now ──┐
 //!                                         ├─ diff ─► changes in the order in which they must be written
-//!   plan / journal ─────► settings wanted ┘
+//!   plan / journal ─► settings requested ┘
 //! ```
 //!
 //! One file per family, with the same name in `discover`, `knob`, `plan` and `apply`.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 mod address;
 pub mod channels;

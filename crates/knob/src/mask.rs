@@ -1,8 +1,8 @@
-//! Sets of CPUs and queues as commands write them.
+//! Formats sets of CPUs and queues as arguments of commands.
 
 use ringwise_model::CpuSet;
 
-/// The kernel's hex mask in comma groups of 32 bits, shortest form that every kernel takes.
+/// The kernel's hex mask in groups of 32 bits separated by commas, in the shortest form that every kernel accepts.
 pub(crate) fn mask(cpus: &CpuSet) -> String {
     let Some(last) = cpus.last() else {
         return "0".to_string();

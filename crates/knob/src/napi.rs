@@ -57,7 +57,7 @@ impl Descriptor for NapiFamily {
                 "this kernel has no such setting, or the driver does not let its queues be polled so",
             ),
             (Address::NapiDevice { .. }, ENOENT) => (Reaction::Refused, "this kernel has no such setting of a device"),
-            // Its id is looked up again at each try.
+            // Each attempt looks up the id again.
             (Address::Napi { .. }, ENOENT) => (Reaction::Retry, "the instance was replaced meanwhile"),
             (Address::NapiThread { .. }, ESRCH) => (Reaction::Retry, "the thread was replaced meanwhile"),
             (Address::NapiThread { .. }, EINVAL) => (Reaction::Fail, "no CPU of the set is online"),
@@ -66,7 +66,7 @@ impl Descriptor for NapiFamily {
         Some(meaning)
     }
 
-    /// What is set for the device is set for each queue; a thread that is made anew may run anywhere.
+    /// A value for the device is written to each of its queues. A new thread may run on any CPU.
     fn invalidates(&self, address: &Address) -> &'static [Family] {
         match address {
             Address::NapiDevice { .. } | Address::Napi { .. } => &[Family::Napi],
@@ -92,12 +92,13 @@ impl Descriptor for NapiFamily {
     }
 }
 
+/// NAPI values of the device in this snapshot.
 pub fn live_device(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
     nic.napi.as_ref().map(|n: &Napi| Setting::NapiDevice { dev, values: n.device })
 }
 
-/// The instance that serves a queue.
+/// The NAPI instance that serves a queue.
 pub fn instance(nic: &Nic, of: Of) -> Option<&NapiInstance> {
     let all = &nic.napi.known()?.instances;
     all.iter().find(|i| match of {
@@ -107,6 +108,7 @@ pub fn instance(nic: &Nic, of: Of) -> Option<&NapiInstance> {
     })
 }
 
+/// NAPI values of the instance that serves a queue.
 pub fn live(nic: &Nic, of: Of) -> Fact<Setting> {
     nic.napi.as_ref().and_then(|_| match instance(nic, of) {
         Some(i) => i.values.as_ref().map(|v| Setting::Napi { dev: nic.dev.name.clone(), of, values: *v }),
@@ -114,6 +116,7 @@ pub fn live(nic: &Nic, of: Of) -> Fact<Setting> {
     })
 }
 
+/// CPUs of the NAPI thread that polls a queue.
 pub fn live_thread(nic: &Nic, of: Of) -> Fact<Setting> {
     nic.napi.as_ref().and_then(|_| match instance(nic, of).and_then(|i| i.thread.as_ref()) {
         Some(t) => t.cpus.as_ref().map(|c| Setting::NapiThread { dev: nic.dev.name.clone(), of, cpus: c.clone() }),
@@ -121,11 +124,12 @@ pub fn live_thread(nic: &Nic, of: Of) -> Fact<Setting> {
     })
 }
 
-/// By its first receive queue, else its first transmit queue.
+/// Names an instance by its first receive queue, else its first transmit queue.
 pub fn name(i: &NapiInstance) -> Option<Of> {
     i.rx.first().map(|q| Of::Rx(*q)).or_else(|| i.tx.first().map(|q| Of::Tx(*q)))
 }
 
+/// Addresses of all NAPI settings of the device.
 pub fn addresses(nic: &Nic) -> Vec<Address> {
     let dev = || nic.dev.name.clone();
     let Some(napi) = nic.napi.known() else { return Vec::new() };
@@ -149,7 +153,7 @@ fn put(want: &NapiValues, into: &mut NapiValues) {
     into.threaded = want.threaded.or(into.threaded);
 }
 
-/// The files of a device set all its instances (net/core/dev.c, `netdev_set_defer_hard_irqs` and its kin).
+/// The files of a device set all its instances (net/core/dev.c, `netdev_set_defer_hard_irqs` and similar functions).
 pub(crate) fn project_device(all: &mut Napi, want: &NapiValues) -> Result<(), NotProjected> {
     put(want, &mut all.device);
     for i in &mut all.instances {
@@ -177,7 +181,7 @@ pub(crate) fn project_thread(nic: &mut Nic, of: Of, cpus: &CpuSet) -> Result<(),
     Ok(())
 }
 
-/// What of `want` is not so yet: of what is left out the kernel changes nothing.
+/// The values in `want` that differ from `have`. The kernel leaves omitted values unchanged.
 pub fn differ(want: &NapiValues, have: Option<&NapiValues>) -> NapiValues {
     fn one<T: PartialEq>(w: Option<T>, h: Option<T>) -> Option<T> {
         if w == h { None } else { w }
@@ -191,7 +195,7 @@ pub fn differ(want: &NapiValues, have: Option<&NapiValues>) -> NapiValues {
     }
 }
 
-/// Only what was asked for is compared.
+/// Compares only the values that were requested.
 pub fn compare(want: &NapiValues, got: &NapiValues) -> Match {
     fn same<T: PartialEq>(w: Option<T>, g: Option<T>) -> bool {
         w.is_none() || w == g
@@ -203,6 +207,7 @@ pub fn compare(want: &NapiValues, got: &NapiValues) -> Match {
     if all { Match::Same } else { Match::Differs }
 }
 
+/// Text of the values for people.
 pub fn text(v: &NapiValues) -> String {
     let parts = [
         ("defer-hard-irqs", v.defer_hard_irqs.map(u64::from)),
@@ -214,6 +219,7 @@ pub fn text(v: &NapiValues) -> String {
     s.join(" ")
 }
 
+/// The commands that write the values of the device.
 pub fn device_command(dev: &str, v: &NapiValues) -> String {
     let each = device_files(dev, v).into_iter();
     let s: Vec<String> = each.filter_map(|(_, path, n)| n.map(|n| format!("echo {n} > {path}"))).collect();
@@ -226,7 +232,7 @@ pub fn device_files(dev: &str, v: &NapiValues) -> [(&'static str, String, Option
     std::array::from_fn(|i| (path::NAPI[i], path::of_device(dev, path::NAPI[i]), values[i]))
 }
 
-/// Neither ethtool nor a file sets it: the netdev family does, by an id of the moment.
+/// Neither ethtool nor a file sets these values: the netdev netlink family sets them, by an id that can change.
 pub fn command(now: &Snapshot, dev: &str, of: Of, v: &NapiValues) -> Option<String> {
     let id = instance(now.nic(dev)?, of)?.id;
     let parts = [
@@ -239,6 +245,7 @@ pub fn command(now: &Snapshot, dev: &str, of: Of, v: &NapiValues) -> Option<Stri
     Some(format!("ynl --family netdev --do napi-set --json '{{\"id\": {id}, {}}}'", s.join(", ")))
 }
 
+/// The command that sets the CPUs of the NAPI thread.
 pub fn thread_command(now: &Snapshot, dev: &str, of: Of, cpus: &CpuSet) -> Option<String> {
     let pid = instance(now.nic(dev)?, of)?.thread.as_ref()?.pid;
     Some(format!("taskset -pc {cpus} {pid}"))

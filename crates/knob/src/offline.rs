@@ -1,13 +1,14 @@
-//! Settings that name CPUs which are offline: what the kernel takes of them now, and which CPUs the rest waits for.
+//! Settings that name offline CPUs: the part that the kernel accepts now, and the CPUs that the rest needs.
 
 use ringwise_model::{CpuSet, Snapshot};
 
 use crate::{Match, Setting, compare};
 
-/// The setting as the kernel takes it while only these CPUs are online. None: not at all.
+/// The setting as the kernel accepts it while only the CPUs in `online` are online. `None`: the kernel does not accept
+/// it.
 ///
-/// An interrupt or thread must have one CPU that is online, and keeps the whole mask then (kernel/irq/proc.c,
-/// `write_irq_affinity`). Of masks of RPS and XPS offline CPUs are dropped without a word (net/core/net-sysfs.c,
+/// An interrupt or thread needs at least one online CPU, and then keeps the whole mask (kernel/irq/proc.c,
+/// `write_irq_affinity`). The kernel silently drops offline CPUs from masks of RPS and XPS (net/core/net-sysfs.c,
 /// `netdev_rx_queue_set_rps_mask`; net/core/dev.c, `__netif_set_xps_queue`).
 pub fn accepted(setting: &Setting, online: &CpuSet) -> Option<Setting> {
     let mut out = setting.clone();
@@ -18,14 +19,14 @@ pub fn accepted(setting: &Setting, online: &CpuSet) -> Option<Setting> {
             return None;
         }
         Setting::XpsCpus { cpus, .. } | Setting::RpsCpus { cpus, .. } => *cpus = cpus.intersection(online),
-        // Of CPUs that are offline nothing is discovered.
+        // Nothing is discovered about offline CPUs.
         Setting::CpuLatency { cpu, .. } if !online.contains(*cpu) => return None,
         _ => {}
     }
     Some(out)
 }
 
-/// The offline CPUs without which the host cannot be brought to this setting. Empty: it is so, or can be.
+/// The offline CPUs without which the host cannot reach this setting. Empty: the host has the setting or can reach it.
 pub fn missing(setting: &Setting, s: &Snapshot) -> CpuSet {
     let online = &s.topology.online;
     if matches!(compare(setting, s), Match::Same | Match::Pending)

@@ -1,8 +1,8 @@
-//! What must be written out of the order of addresses.
+//! Changes that must be written in another order than that of their addresses.
 //!
 //! ```text
-//!   rules that go or turn away ─► contexts that go ─► everything by address ─► contexts that rules turn away from
-//!                                                                          ─► interrupts back to irqbalance
+//!   rules that are deleted or    ─► contexts that are ─► other settings by ─► contexts that changed rules no longer use
+//!   moved off removed queues        deleted              address           ─► interrupts that irqbalance may move again
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use ringwise_model::Fact;
 
 use crate::{Setting, rivals, rss, rules};
 
-/// Receive queues that there are after these changes, by device; only where a change says so.
+/// Number of receive queues of each device after these changes; contains only devices whose channels change.
 fn queues<'a>(all: impl Iterator<Item = (&'a Fact<Setting>, &'a Setting)>) -> BTreeMap<&'a str, u32> {
     let mut out = BTreeMap::new();
     for (from, to) in all {
@@ -26,7 +26,7 @@ fn queues<'a>(all: impl Iterator<Item = (&'a Fact<Setting>, &'a Setting)>) -> BT
     out
 }
 
-/// Contexts that rules turn away from without going: they can go only after that.
+/// Contexts that a changed rule no longer uses. Such a context can be deleted only after the rule has changed.
 fn left<'a>(all: impl Iterator<Item = (&'a Fact<Setting>, &'a Setting)>) -> BTreeSet<(&'a str, u32)> {
     let each = all.filter_map(|(from, to)| match (from.known(), to) {
         (Some(Setting::FlowRule { rule: Some(from), .. }), Setting::FlowRule { dev, rule: Some(to), .. }) => {
@@ -37,8 +37,8 @@ fn left<'a>(all: impl Iterator<Item = (&'a Fact<Setting>, &'a Setting)>) -> BTre
     each.collect::<BTreeSet<_>>()
 }
 
-/// Puts changes, already in the order of their addresses, into the order in which they can be done. The kernel
-/// refuses to take queues away as long as a rule names them.
+/// Sorts changes, which are already in the order of their addresses, into an order in which the kernel accepts them. The
+/// kernel refuses to remove queues while a rule names them.
 pub fn order<T>(changes: &mut [T], parts: impl Fn(&T) -> (&Fact<Setting>, &Setting)) {
     let ranks: Vec<u8> = {
         let queues = queues(changes.iter().map(&parts));
@@ -61,7 +61,7 @@ pub fn order<T>(changes: &mut [T], parts: impl Fn(&T) -> (&Fact<Setting>, &Setti
     permute(changes, places);
 }
 
-/// `to[i]` is the old place of what comes to place `i`.
+/// `to[i]` is the old index of the item that moves to index `i`.
 fn permute<T>(list: &mut [T], mut to: Vec<usize>) {
     for i in 0..to.len() {
         while to[i] < i {

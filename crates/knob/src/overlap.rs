@@ -1,4 +1,4 @@
-//! Settings that speak of the same thing: of a device as a whole, and of its queues.
+//! Settings that overlap: those of a whole device and those of its queues.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use ringwise_model::NapiValues;
 
 use crate::{Setting, coalesce};
 
-/// What of a value from before is still wanted beside these settings. None: nothing of it.
+/// The part of the previous value `before` that still applies beside these settings. `None`: nothing of it.
 ///
-/// What is set for the device overwrites what its queues had; what is set for queues shows through in the value of
-/// the device on drivers that report the first queue's there (i40e, ice, the test NIC).
+/// A write to the device overwrites the values of its queues. Drivers that report the first queue as the value of the
+/// device (i40e, ice, the test NIC) show the value of that queue for the device.
 pub fn beside<'a>(before: &Setting, settings: impl Iterator<Item = &'a Setting> + Clone) -> Option<Setting> {
     match before {
         Setting::QueueCoalesce { dev, queue, params } => {
@@ -52,8 +52,8 @@ fn without(values: NapiValues, set: &NapiValues) -> NapiValues {
     }
 }
 
-/// Whether a later setting takes the place of an earlier one at another address: what is set for the device, of
-/// what was set for its queues. Only where nothing of the earlier one is left.
+/// Whether a later setting replaces an earlier one at another address: a setting of the device replaces one of its
+/// queues, but only if nothing of the earlier one is left.
 pub fn replaces(later: &Setting, earlier: &Setting) -> bool {
     let wider = matches!(
         (later, earlier),
@@ -62,7 +62,7 @@ pub fn replaces(later: &Setting, earlier: &Setting) -> bool {
     wider && beside(earlier, std::iter::once(later)).is_none()
 }
 
-/// Queues whose moderation is all the same, so that people read one line of them: values and queues, in the order
+/// Groups queues with equal moderation, so that a report needs one line for each group: values and queues, in the order
 /// of the first queue.
 pub fn alike<T: Clone + Ord>(of: &BTreeMap<u32, T>) -> Vec<(T, BTreeSet<u32>)> {
     let mut groups: BTreeMap<&T, BTreeSet<u32>> = BTreeMap::new();

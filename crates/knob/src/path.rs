@@ -1,11 +1,12 @@
-//! The one table of files behind settings: what is read, written, put into a script and told to people.
+//! The table of all files behind settings, used for reading, writing, scripts and messages.
 
 use ringwise_model::{CpuId, IrqId};
 
+/// Directory of all network interfaces.
 pub const NET: &str = "/sys/class/net";
 /// sysctl `net.core.rps_sock_flow_entries`.
 pub const RFS_ENTRIES: &str = "/proc/sys/net/core/rps_sock_flow_entries";
-/// Bus addresses that ringwise's policy script for irqbalance answers for, one a line.
+/// Bus addresses of the devices that ringwise's policy script for irqbalance handles, one per line.
 pub const IRQBALANCE_DEVICES: &str = "/run/ringwise/irqbalance-devices";
 
 /// Files of NAPI values below the interface's directory, in the order in which they are written.
@@ -31,7 +32,7 @@ pub fn of_irq(irq: IrqId, file: &str) -> String {
     format!("/proc/irq/{irq}/{file}")
 }
 
-/// What is asked of an interrupt. The list form has no group widths to get wrong.
+/// The requested affinity of an interrupt. The list form does not depend on the width of mask groups.
 pub fn affinity(irq: IrqId) -> String {
     of_irq(irq, "smp_affinity_list")
 }
@@ -41,14 +42,14 @@ pub fn of_task(pid: u32, file: &str) -> String {
     format!("/proc/{pid}/{file}")
 }
 
-/// `None`: no name of a sysctl.
+/// The file of a sysctl. `None` if `name` is not a valid name of a sysctl.
 pub fn sysctl(name: &str) -> Option<String> {
     let good =
         |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     name.split('.').all(good).then(|| format!("/proc/sys/{}", name.replace('.', "/")))
 }
 
-/// Longest wake-up time of a CPU.
+/// Maximum wake-up latency of a CPU.
 pub fn cpu_latency(cpu: CpuId) -> String {
     format!("/sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us")
 }

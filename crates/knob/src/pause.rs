@@ -64,12 +64,13 @@ impl Descriptor for PauseFamily {
 
 type Values = (Option<bool>, Option<bool>, Option<bool>);
 
+/// Pause parameters in this snapshot.
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
     nic.pause.as_ref().map(|p: &Pause| Setting::Pause { dev, autoneg: p.autoneg, rx: p.rx, tx: p.tx })
 }
 
-/// Only what was asked for is compared.
+/// Compares only the values that were requested.
 pub fn compare(want: Values, got: Values) -> Match {
     let same = |w: Option<bool>, g: Option<bool>| w.is_none_or(|w| g == Some(w));
     if same(want.0, got.0) && same(want.1, got.1) && same(want.2, got.2) { Match::Same } else { Match::Differs }
@@ -80,6 +81,7 @@ pub(crate) fn project(p: &mut Pause, want: Values) -> Result<(), NotProjected> {
     Ok(())
 }
 
+/// Text of the parameters for people.
 pub fn text(autoneg: Option<bool>, rx: Option<bool>, tx: Option<bool>) -> String {
     let parts = [("autoneg", autoneg), ("rx", rx), ("tx", tx)];
     let s: Vec<String> =
@@ -87,6 +89,7 @@ pub fn text(autoneg: Option<bool>, rx: Option<bool>, tx: Option<bool>) -> String
     s.join(" ")
 }
 
+/// The `ethtool -A` command.
 pub fn command(dev: &str, autoneg: Option<bool>, rx: Option<bool>, tx: Option<bool>) -> String {
     format!("ethtool -A {dev} {}", text(autoneg, rx, tx))
 }

@@ -1,11 +1,12 @@
-//! The one projection: a snapshot as it would read after the kernel took a setting.
+//! Projects a setting onto a snapshot: the result is the snapshot that would be read after the kernel accepted the
+//! setting.
 //!
 //! ```text
 //!   Snapshot ── project(setting) ──► Snapshot ── live(address) ──► what the kernel keeps of it
 //! ```
 //!
-//! What the kernel and drivers are documented to make of a value (rounding, CPUs that are dropped) is made of it here.
-//! What a driver draws anew by itself (interrupts of queues that are created) cannot be known, and is left out.
+//! The projection applies the documented changes that the kernel and drivers make to a value (rounding, dropped CPUs). It
+//! omits values that a driver chooses itself (interrupts of new queues), because they cannot be known.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use ringwise_model::{Fact, Nic, RxQueue, Snapshot, TxQueue};
 
 use crate::{Setting, offline};
 
-/// The snapshot does not hold what the setting names, or the kernel would refuse it there.
+/// The snapshot does not contain the object of the setting, or the kernel would refuse the setting there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotProjected(pub &'static str);
 
@@ -33,9 +34,9 @@ type Done = Result<(), NotProjected>;
 
 const NO_QUEUE: NotProjected = NotProjected("no such queue");
 
-/// Writes one setting into the snapshot, as the kernel would keep it.
+/// Writes one setting into the snapshot, with the value that the kernel would keep.
 ///
-/// Errors: the snapshot is left as it was.
+/// Errors: the snapshot stays unchanged.
 pub fn project(s: &mut Snapshot, setting: &Setting) -> Done {
     let online = &s.topology.online;
     let kept = match online.is_empty() {

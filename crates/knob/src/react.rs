@@ -1,24 +1,24 @@
-//! What an errno means for a setting, classified once.
+//! The meaning of an errno for each setting.
 
 use crate::Address;
 use crate::errno::{EACCES, EAGAIN, EBUSY, EINTR, EINVAL, ENODEV, ENOENT, ENOSPC, ENXIO, EOPNOTSUPP, EPERM, EROFS};
 
-/// What to do about a write that failed.
+/// How to react to a failed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaction {
-    /// May pass by itself: try again, a bounded number of times.
+    /// The cause may be temporary: try again, a limited number of times.
     Retry,
-    /// A property of the device or kernel, for good: a fact to remember, not a fault of the host.
+    /// The device or kernel does not support this: remember it; it is not a fault of the host.
     Refused,
-    /// Put everything back.
+    /// Roll everything back.
     Fail,
 }
 
-/// What EOVERFLOW and ERANGE mean for a mask of CPUs.
+/// The meaning of EOVERFLOW and ERANGE for a mask of CPUs.
 pub(crate) const NO_SUCH_CPU: (Reaction, &str) =
     (Reaction::Fail, "a CPU number beyond those that this kernel can have");
 
-/// The reaction, and the errno's meaning for this setting in a sentence.
+/// The reaction, and a sentence with the meaning of the errno for this setting.
 ///
 /// Sources: kernel/irq/proc.c (EIO before 6.12-ish, EPERM after, for vectors that cannot be moved),
 /// arch/x86/kernel/apic/vector.c (ENOSPC), net/core/net-sysfs.c, net/ethtool/channels.c; lab.md section 2.

@@ -1,5 +1,5 @@
-//! Why a plan has a step, as data: a code with its facts. [`std::fmt::Display`] is the text that people read in a plan;
-//! findings of `ringwise check` have a wording of their own (check/wording.rs).
+//! The reason of a plan step, as a code with facts. [`std::fmt::Display`] gives the text of a plan; findings of `ringwise
+//! check` have their own text (check/wording.rs).
 
 mod text;
 
@@ -11,240 +11,365 @@ use ringwise_model::{ConfiguredBy, CpuId, CpuSet, Goal, NodeId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// Why a plan has a step. In JSON `code`, `facts` and `text`.
+/// The reason of a plan step. In JSON `code`, `facts` and `text`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", remote = "Self")]
 pub enum Reason {
     // Interrupts
     /// The queue does not exist yet.
     NewQueue,
+    /// The CPU that handles the interrupt is unknown.
     CpuUnknown,
+    /// The interrupt is on an isolated CPU.
     IsolatedCpu {
+        /// CPU in question.
         cpu: CpuId,
     },
-    /// The interrupt may be delivered to any of several CPUs. `arrived`: it is on the planned one by chance.
+    /// The interrupt may be delivered to any of several CPUs. `arrived`: it is on the planned CPU by chance.
     FreeToMove {
+        /// CPUs that the interrupt may be delivered to.
         among: CpuSet,
+        /// Whether the interrupt is on the planned CPU by chance.
         arrived: bool,
     },
     /// Its CPU is on another node than the interface.
     FarNode {
+        /// Interface.
         dev: String,
+        /// Node of the interface. `None`: unknown.
         node: Option<NodeId>,
     },
-    /// Nine in ten interrupts of the interface's queues or more.
+    /// At least 90 % of the interrupts of the interface's queues.
     MostOnOneCpu {
+        /// Interface.
         dev: String,
+        /// CPU in question.
         cpu: CpuId,
+        /// Number of queues.
         queues: u32,
+        /// Number of all queues of the interface.
         of: u32,
     },
+    /// Several queues of the interface share one CPU.
     QueuesShareCpu {
+        /// Interface.
         dev: String,
+        /// CPU in question.
         cpu: CpuId,
+        /// Number of queues.
         queues: u32,
     },
-    /// Its core has another queue, and a near core has none.
+    /// Its core has another queue, and a core of the same node has none.
     QueuesShareCore,
-    /// Its CPU has more queues of all interfaces than the planned one.
+    /// Its CPU has more queues of all interfaces than the planned CPU.
     CrowdedCpu,
+    /// The CPU is excluded from queue interrupts.
     ExcludedCpu {
+        /// CPU in question.
         cpu: CpuId,
     },
     /// The goal uses fewer cores for queues.
     CoreNotUsed {
+        /// Goal of the plan.
         goal: Goal,
+        /// CPU in question.
         cpu: CpuId,
     },
+    /// The CPU is the second hardware thread of a core, which the goal leaves to programs.
     SecondThread {
+        /// Goal of the plan.
         goal: Goal,
+        /// CPU in question.
         cpu: CpuId,
     },
     /// The other hardware thread of its core is excluded from queue interrupts.
     PartOfCore {
+        /// CPU in question.
         cpu: CpuId,
     },
+    /// The CPU belongs to a slower core than the planned one.
     SlowerCore {
+        /// CPU in question.
         cpu: CpuId,
+        /// CPU that the plan proposes.
         planned: CpuId,
     },
+    /// The node of the CPU is more distant than that of the planned one.
     DistantNode {
+        /// CPU in question.
         cpu: CpuId,
+        /// CPU that the plan proposes.
         planned: CpuId,
     },
+    /// The CPU belongs to another queue group.
     CpuOfOtherGroup {
+        /// CPU in question.
         cpu: CpuId,
     },
-    /// Queues of several ports with one number have one CPU.
+    /// Queues with the same number on several ports share one CPU.
     SameNumberOneCpu,
+    /// Its L3 cache serves more queues of the interface than a free cache nearby.
     CrowdedCache {
+        /// Interface.
         dev: String,
     },
+    /// The planned CPU is less loaded.
     LessLoaded {
+        /// CPU that the plan proposes.
         planned: CpuId,
     },
     // RPS
     /// The interface has one receive queue.
     OneQueue {
+        /// CPU in question.
         cpu: Option<CpuId>,
+        /// CPUs that RPS spreads packets over.
         helpers: CpuSet,
     },
+    /// The goal does not use RPS.
     RpsNotForGoal,
+    /// No other CPU of the node could help with RPS.
     NoHelper,
+    /// The queues already cover the cores.
     QueuesCoverCores {
+        /// Number of queues.
         queues: u32,
+        /// Number of cores.
         cores: u32,
     },
+    /// The device already spreads packets over its queues.
     DeviceSpreads {
+        /// Number of queues.
         queues: u32,
     },
     // RFS
+    /// RFS has no benefit for the goal.
     RfsNoGain,
+    /// RFS for many connections.
     RfsManyConnections {
+        /// Number of entries.
         entries: u32,
     },
+    /// RFS for few long flows.
     RfsLongFlows {
+        /// Number of entries.
         entries: u32,
     },
+    /// RFS is off.
     RfsOff,
+    /// The queue's share of the flow table of the host.
     RfsShare {
+        /// Number of entries.
         entries: u32,
+        /// Number of queues.
         queues: u32,
     },
+    /// The driver supports accelerated RFS.
     AcceleratedRfs {
+        /// Driver of the interface.
         driver: String,
     },
     // XPS
+    /// There are more queues than CPUs.
     QueueWithoutCpu {
+        /// Number of queues.
         queues: u32,
+        /// Number of CPUs.
         cpus: u32,
     },
+    /// XPS is off.
     NoXps {
+        /// Number of queues.
         queues: u32,
     },
+    /// The queue is the nearest to these CPUs.
     NearestQueue,
-    /// Of some queues it is not known where their interrupts are delivered.
+    /// The CPUs that handle the interrupts of some queues are unknown.
     NearestKnownQueue,
     // NAPI
+    /// The NAPI thread runs where the interrupt of its queue is handled.
     ThreadWithInterrupt,
     // irqbalance
+    /// A restart of irqbalance forgets the ban.
     RestartForgetsBan,
+    /// irqbalance may move the interrupts.
     IrqbalanceMoves {
+        /// Interval of irqbalance in seconds. `None`: unknown.
         interval_s: Option<u32>,
+        /// Why a restart of irqbalance forgets the ban. `None`: it does not.
         forgets: Option<Forgets>,
     },
-    /// Right when it was planned, and irqbalance has not been told yet.
+    /// The interrupt was on the planned CPU when it was planned, and irqbalance does not ban it yet.
     UntilBanned,
     // The number of queues
+    /// The number of queues was requested.
     QueuesRequested {
+        /// Number of queues.
         queues: u32,
+        /// Current number of queues.
         now: u32,
     },
+    /// The goal uses as few queues as possible.
     FewestQueues {
+        /// Number of cores.
         cores: u32,
     },
-    /// The interface is the only member that carries the bond.
+    /// The interface is the only member that carries traffic of the bond.
     OnlyMember {
+        /// Interface.
         dev: String,
+        /// Bond that the interface belongs to.
         bond: String,
     },
+    /// One queue per CPU.
     OneQueueACpu {
+        /// Current number of queues.
         now: u32,
+        /// Number of CPUs.
         cpus: u32,
     },
+    /// One queue per core.
     OneQueueACore {
+        /// Current number of queues.
         now: u32,
+        /// Number of cores.
         cores: u32,
     },
-    // What a goal configures beside queues and CPUs
+    // Other settings of a goal, beside queues and CPUs
+    /// LRO breaks forwarding.
     LroBreaksForwarding,
+    /// GRO merges packets.
     GroJoins,
+    /// TSO splits large packets in the device.
     TsoCuts,
+    /// Pause frames stop the whole link.
     PauseStopsLink,
+    /// CPUs wake up slowly from deep sleep states.
     DeepSleep {
+        /// Wake-up latency in microseconds.
         usecs: u32,
     },
-    /// The moderation of a policy for the whole interface.
+    /// A policy sets the moderation of the whole interface.
     Policy {
+        /// Name of the policy.
         policy: String,
+        /// When the policy is useful.
         when: String,
+        /// Values that were replaced, because the driver refuses the ones of the policy.
         moved: Vec<Nearest>,
+        /// Whether adaptive moderation is switched off.
         adaptive_off: bool,
     },
-    /// `own_mode`: fixed values that are the driver's own adaptive mode.
+    /// `own_mode`: fixed values that select the driver's own adaptive mode.
     Adaptive {
+        /// Parameters whose values select the driver's own adaptive mode.
         own_mode: BTreeMap<String, u32>,
     },
-    /// Each queue gets the part of the RSS table that its CPU carries.
+    /// Each queue gets a share of the RSS table that matches the capacity of its CPU.
     TableByCapacity,
     // Groups of queues
+    /// The policy of a queue group.
     GroupPolicy {
+        /// Name of the policy.
         policy: String,
+        /// Name of the queue group.
         group: String,
+        /// When the policy is useful.
         when: String,
     },
-    /// The policy of a group, by the settings of NAPI instances.
+    /// The policy of a group, set through NAPI instances.
     GroupPolicyByNapi {
+        /// Name of the policy.
         policy: String,
+        /// Name of the queue group.
         group: String,
     },
-    /// The policy of one group for the interface. `deferred`: NAPI defers for the groups that can wait.
+    /// The policy of one group, set for the whole interface. `deferred`: NAPI defers interrupts for the groups that
+    /// tolerate latency.
     GroupPolicyForAll {
+        /// Name of the policy.
         policy: String,
+        /// Whether NAPI defers interrupts for the groups that tolerate latency.
         deferred: bool,
+        /// Values that were replaced, because the driver refuses the ones of the policy.
         moved: Vec<Nearest>,
     },
+    /// Adaptive moderation must be switched off first.
     AdaptiveOffFirst,
+    /// The RSS table of a queue group.
     TableOfGroup {
+        /// Name of the queue group.
         group: String,
     },
+    /// Another rule matches a flow of the group.
     OtherRuleForFlow,
+    /// A flow of a queue group.
     FlowOfGroup {
+        /// Name of the queue group.
         group: String,
     },
+    /// Flow rules need the feature.
     RulesNeedFeature,
+    /// Shares of the RSS table for queue groups.
     SharesOfGroups,
+    /// Other flows stay off the queues that get their flows by rules.
     RuleQueuesKeptFree,
+    /// No flow is named for a group, so every queue takes part.
     NoFlowsNamed,
+    /// No queue group uses the flow any more.
     FlowNotLed {
+        /// Number of the transaction.
         transaction: u64,
     },
+    /// No queue group needs the object any more.
     NotNeededByGroup {
+        /// Number of the transaction.
         transaction: u64,
     },
+    /// Restores the table from before the shares.
     TableBeforeShares {
+        /// Number of the transaction.
         transaction: u64,
     },
-    // A person
-    /// Configured in a file or on the command line, the last place with precedence.
+    // The user
+    /// Configured in files or on the command line; the last entry takes precedence.
     Configured {
+        /// Where it is configured.
         by: Vec<ConfiguredBy>,
+        /// The configured setting that implies this one. `None`: it is configured itself.
         with: Option<With>,
     },
-    /// Of a group that is configured there.
+    /// Belongs to a queue group that is configured there.
     OfConfiguredGroup {
+        /// The underlying reason.
         reason: Box<Reason>,
+        /// Where it is configured.
         by: ConfiguredBy,
     },
+    /// Adopted by the user.
     Adopted,
     // Transactions
-    /// It is as planned, and an earlier step of the plan may reset it.
+    /// The setting is as planned, but an earlier step of the plan may reset it.
     Reset {
+        /// The earlier step that may reset the setting.
         by: ResetBy,
+        /// The underlying reason.
         reason: Box<Reason>,
     },
-    /// The transaction had to leave it as it was while a CPU was offline.
+    /// The transaction had to skip the setting while a CPU was offline.
     CpuWasOffline {
+        /// Number of the transaction.
         transaction: u64,
     },
-    /// `None`: as first found since boot.
+    /// `None`: as first seen since boot.
     Undone {
+        /// Number of the transaction. `None`: as first seen since boot.
         transaction: Option<u64>,
     },
-    /// As an earlier version recorded it.
+    /// As recorded by an earlier version of ringwise.
     #[serde(skip)]
     Text(String),
-    /// From a later version.
+    /// Written by a later version of ringwise.
     #[serde(skip)]
     Other(Value),
 }
@@ -253,41 +378,49 @@ pub enum Reason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Forgets {
-    /// Its unit cannot be extended.
+    /// ringwise cannot extend its unit.
     UnitFixed,
     /// systemd did not start it.
     NotByUnit,
 }
 
-/// A value of a policy that the driver is known not to take, and the nearest that it takes.
+/// A policy value that the driver is known to refuse, and the nearest value that it accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nearest {
     /// `rx-usecs`
     pub name: String,
+    /// Value of the policy.
     pub wanted: u32,
+    /// Nearest value that the driver accepts.
     pub takes: u32,
 }
 
-/// What a configured setting brings with it.
+/// A setting that a configured setting implies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum With {
+    /// Adaptive moderation is switched off.
     AdaptiveOff,
+    /// Flow rules may be lost.
     RulesMayGo,
+    /// Flow rules need the setting.
     RulesNeedIt,
 }
 
-/// The earlier step that may reset a setting.
+/// The earlier step that may reset the setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetBy {
+    /// Channel counts.
     Channels,
+    /// Ring parameters.
     Rings,
     /// Moderation of the whole interface.
     Coalesce,
 }
 
 impl Reason {
+    /// Whether the reason is a configured setting.
     pub fn is_configured(&self) -> bool {
         matches!(self, Self::Configured { .. })
     }
@@ -394,7 +527,7 @@ mod tests {
         assert!(serde_json::from_str::<Reason>("3").is_err());
     }
 
-    /// Facts come from files, too: what does not fit together is no panic.
+    /// Facts also come from files, so inconsistent facts must not panic.
     #[test]
     fn numbers_that_do_not_fit_are_told() {
         let one = |r: Reason| r.to_string();

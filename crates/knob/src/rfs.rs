@@ -70,6 +70,7 @@ impl Descriptor for RfsFamily {
     }
 }
 
+/// Flow table size of a queue in this snapshot.
 pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
     let Some(q) = nic.rx_queues.iter().find(|q| q.id == queue) else {
         return Fact::Absent;
@@ -78,6 +79,7 @@ pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
     q.rps_flow_cnt.as_ref().map(|n: &u32| Setting::RpsFlowCnt { dev, queue, entries: *n })
 }
 
+/// Flow table size of the host in this snapshot.
 pub fn live_entries(host: &Host) -> Fact<Setting> {
     host.rps_sock_flow_entries.as_ref().map(|n: &u32| Setting::RfsEntries { entries: *n })
 }
@@ -87,14 +89,17 @@ pub fn kept(entries: u32) -> u32 {
     if entries == 0 { 0 } else { entries.checked_next_power_of_two().unwrap_or(entries) }
 }
 
+/// Compares the sizes as the kernel rounds them.
 pub fn compare(want: u32, got: u32) -> Match {
     if kept(want) == kept(got) { Match::Same } else { Match::Differs }
 }
 
+/// The command that writes the flow table size of a queue.
 pub fn command(dev: &str, queue: u32, entries: u32) -> String {
     format!("echo {entries} > {}", path::of_rx(dev, queue, "rps_flow_cnt"))
 }
 
+/// The command that writes the flow table size of the host.
 pub fn command_entries(entries: u32) -> String {
     format!("echo {entries} > {}", path::RFS_ENTRIES)
 }

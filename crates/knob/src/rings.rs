@@ -68,8 +68,8 @@ pub fn live(nic: &Nic) -> Fact<Setting> {
     nic.rings.as_ref().map(|r: &Rings| Setting::Rings { dev, values: r.now() })
 }
 
-/// Only what was requested is compared. Drivers round sizes up (igb: multiples of 8, at least 64; vmxnet3: multiples of
-/// 32; others: powers of two).
+/// Compares only the values that were requested. Drivers round sizes up (igb: multiples of 8, at least 64; vmxnet3:
+/// multiples of 32; others: powers of two).
 pub fn compare(want: &RingValues, got: &RingValues) -> Match {
     let each = want.iter().map(|(part, w)| match (part.kind, part.value(got)) {
         (_, Some(g)) if w == g => Match::Same,
@@ -79,7 +79,7 @@ pub fn compare(want: &RingValues, got: &RingValues) -> Match {
     each.max().unwrap_or(Match::Same)
 }
 
-/// As it is requested: by how much a driver rounds up is its own.
+/// Keeps the requested value: how far a driver rounds up differs by driver.
 pub(crate) fn project(rings: &mut Rings, want: &RingValues) -> Result<(), NotProjected> {
     for (part, value) in want.iter() {
         let found = part.found(rings).map(|count| Count { now: value, ..count });
@@ -88,17 +88,18 @@ pub(crate) fn project(rings: &mut Rings, want: &RingValues) -> Result<(), NotPro
     Ok(())
 }
 
-/// What a driver may make of a size at most, by rounding up.
+/// The largest size that a driver may round up to.
 pub fn most(want: u32) -> u32 {
     want.checked_next_power_of_two().unwrap_or(want).max(64)
 }
 
-/// In ethtool's words.
+/// The values with ethtool's names.
 pub fn text(values: &RingValues) -> String {
     let all: Vec<String> = values.iter().map(|(part, n)| format!("{} {}", part.word, part.text(n))).collect();
     all.join(" ")
 }
 
+/// The `ethtool -G` command.
 pub fn command(dev: &str, values: &RingValues) -> String {
     format!("ethtool -G {dev} {}", text(values))
 }

@@ -1,5 +1,5 @@
-//! What irqbalance leaves alone: interrupts of a device, now (its list of bans) and after its restart (our policy
-//! script). It has no say where it does not run: then these settings are neither read nor written.
+//! Interrupts of a device that irqbalance ignores: now (its list of bans) and after its restart (ringwise's policy
+//! script). These settings are neither read nor written while irqbalance does not run.
 
 use std::collections::BTreeSet;
 
@@ -78,13 +78,14 @@ impl Descriptor for RivalsFamily {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Left {
-    /// All, those of queues that come later included.
+    /// All interrupts, including those of future queues.
     All,
-    /// Only these; none where it is empty.
+    /// Only these interrupts; none if the set is empty.
     These(BTreeSet<Of>),
 }
 
 impl Left {
+    /// No interrupts.
     pub fn none() -> Self {
         Self::These(BTreeSet::new())
     }
@@ -107,7 +108,7 @@ fn running<'a>(s: &'a Snapshot, dev: &str) -> Fact<(&'a Irqbalance, &'a Nic)> {
 }
 
 fn bus(nic: &Nic) -> Option<&str> {
-    // Domain, bus, slot and function: what irqbalance names a device by.
+    // Domain, bus, slot and function: the form in which irqbalance names a device.
     nic.dev.bus_address.as_deref().filter(|b| b.matches(':').count() == 2)
 }
 
@@ -142,7 +143,7 @@ fn of_list(nic: &Nic, list: &[u32]) -> Left {
     Left::These(of.filter(|of| irq::vector(nic, *of).is_some_and(|v| has(v.irq.0))).collect::<BTreeSet<_>>())
 }
 
-/// Absent: irqbalance is no service of systemd, or started in a way that cannot be added to.
+/// Absent: irqbalance is not a systemd service, or its unit cannot be extended.
 pub fn live_restart(s: &Snapshot, dev: &str) -> Fact<Setting> {
     let (b, nic) = match running(s, dev) {
         Fact::Known(k) => k,
@@ -181,7 +182,7 @@ pub(crate) fn project_restart(s: &mut Snapshot, dev: &str, left: bool) -> Result
     Ok(())
 }
 
-/// One that does not run moves nothing.
+/// irqbalance moves nothing while it does not run.
 pub fn compare(s: &Snapshot, want: &Setting, got: &Fact<Setting>) -> Match {
     match got {
         _ if s.host.irqbalance.is_absent() => Match::Same,
@@ -192,8 +193,8 @@ pub fn compare(s: &Snapshot, want: &Setting, got: &Fact<Setting>) -> Match {
     }
 }
 
-/// Something of ours is left behind: numbers that are not the device's own any more, or (after a sudden end) the list
-/// of devices without the addition to the unit.
+/// Whether ringwise left something incomplete: banned numbers that no longer belong to the device, or (after a crash) the
+/// list of devices without the extension of the unit.
 fn half_way(s: &Snapshot, got: &Setting) -> bool {
     let dev = match got {
         Setting::IrqbalanceBan { dev, .. } | Setting::IrqbalanceRestart { dev, left: false } => dev,
@@ -208,7 +209,7 @@ fn half_way(s: &Snapshot, got: &Setting) -> bool {
     b.ours.iter().any(|(a, n)| Some(a.as_str()) == nic.dev.bus_address.as_deref() && banned(*n) && !own(*n))
 }
 
-/// Whether irqbalance gets back interrupts that it leaves alone now: the last thing on the way back, for it moves
+/// Whether irqbalance may move interrupts again that it ignores now. A rollback does this last, because irqbalance moves
 /// them at once.
 pub fn lets_go(from: &Fact<Setting>, to: &Setting) -> bool {
     match (from.known(), to) {
@@ -218,13 +219,13 @@ pub fn lets_go(from: &Fact<Setting>, to: &Setting) -> bool {
     }
 }
 
-/// The whole list that irqbalance is to have: other people's bans stay, and so do those of other devices.
+/// The complete list of bans for irqbalance. It keeps the bans that ringwise did not add, and the bans of other devices.
 pub fn list(b: &Irqbalance, nic: &Nic, left: &Left) -> Option<Vec<u32>> {
     let mut out: BTreeSet<u32> = theirs(b, nic)?.into_iter().collect();
     match left {
         Left::All => out.extend(nic.vectors.iter().map(|v| v.irq.0)),
         Left::These(of) => {
-            // What is a queue's of this device is as it was, whoever had banned it.
+            // Bans of this device's vectors are replaced, whoever added them.
             nic.vectors.iter().for_each(|v| _ = out.remove(&v.irq.0));
             out.extend(of.iter().filter_map(|of| irq::vector(nic, *of)).map(|v| v.irq.0));
         }
@@ -232,13 +233,15 @@ pub fn list(b: &Irqbalance, nic: &Nic, left: &Left) -> Option<Vec<u32>> {
     Some(out.into_iter().collect())
 }
 
-/// The list of now without what we added for this device, under whatever numbers it had then.
+/// The current list without the bans that ringwise added for this device, including those of its former interrupt
+/// numbers.
 pub fn theirs(b: &Irqbalance, nic: &Nic) -> Option<Vec<u32>> {
     let bus = nic.dev.bus_address.as_deref();
     let ours = b.ours.iter().filter(|(a, _)| Some(a.as_str()) == bus).map(|(_, n)| *n).collect::<BTreeSet<_>>();
     Some(b.banned.known()?.iter().copied().filter(|n| !ours.contains(n)).collect())
 }
 
+/// Text of the ignored interrupts for people.
 pub fn text(left: &Left) -> String {
     match left {
         Left::All => "all left alone".into(),
@@ -250,11 +253,12 @@ pub fn text(left: &Left) -> String {
     }
 }
 
+/// Text of [`Setting::IrqbalanceRestart`] for people.
 pub fn text_restart(left: bool) -> String {
     if left { "left alone".into() } else { "balanced".into() }
 }
 
-/// No tool comes with irqbalance that takes a list; socat is one that can speak to its socket.
+/// irqbalance comes without a tool that sends it a list; socat can write to its socket.
 pub fn command(now: &Snapshot, dev: &str, left: &Left) -> Option<String> {
     let (b, nic) = running(now, dev).known().copied()?;
     let list: Vec<String> = list(b, nic, left)?.iter().map(u32::to_string).collect();
@@ -263,6 +267,7 @@ pub fn command(now: &Snapshot, dev: &str, left: &Left) -> Option<String> {
     Some(format!("printf 'settings ban irqs {list}' | socat - UNIX-CONNECT:{socket}"))
 }
 
+/// The command for the state after a restart of irqbalance.
 pub fn command_restart(now: &Snapshot, dev: &str, left: bool) -> Option<String> {
     let (_, nic) = running(now, dev).known().copied()?;
     let bus = bus(nic)?;

@@ -1,4 +1,4 @@
-//! Receive packet steering (`queues/rx-N/rps_cpus`). An empty set is off.
+//! Receive packet steering (`queues/rx-N/rps_cpus`). An empty set means off.
 
 use ringwise_model::{CpuSet, Fact, Nic, Snapshot, Topology};
 
@@ -68,6 +68,7 @@ impl Descriptor for RpsFamily {
     }
 }
 
+/// RPS CPUs of a queue in this snapshot.
 pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
     let Some(q) = nic.rx_queues.iter().find(|q| q.id == queue) else {
         return Fact::Absent;
@@ -76,7 +77,7 @@ pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
     q.rps_cpus.as_ref().map(|cpus: &CpuSet| Setting::RpsCpus { dev, queue, cpus: cpus.clone() })
 }
 
-/// The kernel silently keeps only housekeeping CPUs of what was asked (net/core/net-sysfs.c,
+/// The kernel silently keeps only the housekeeping CPUs of the requested set (net/core/net-sysfs.c,
 /// `rps_cpumask_housekeeping`): a smaller set that is not empty was adjusted.
 pub fn compare(want: &CpuSet, got: &CpuSet) -> Match {
     if want == got {
@@ -88,7 +89,7 @@ pub fn compare(want: &CpuSet, got: &CpuSet) -> Match {
     }
 }
 
-/// The same on a host of which it is known which CPUs the kernel drops: isolated ones and those that are offline.
+/// Like [`compare`], for a host whose isolated and offline CPUs are known. The kernel drops both.
 pub fn compare_on(t: &Topology, want: &CpuSet, got: &CpuSet) -> Match {
     let of = |f: &Fact<CpuSet>| match f {
         Fact::Known(c) => Some(c.clone()),
@@ -103,13 +104,15 @@ pub fn compare_on(t: &Topology, want: &CpuSet, got: &CpuSet) -> Match {
     if dropped.is_subset(&isolated) { found } else { Match::Differs }
 }
 
-/// What the kernel keeps of it where it is known which CPUs are isolated. `None`: nothing, and it refuses (EINVAL).
+/// The part of the set that the kernel keeps, given the isolated CPUs. `None`: the kernel keeps nothing and refuses with
+/// EINVAL.
 pub(crate) fn kept(t: &Topology, want: &CpuSet) -> Option<CpuSet> {
     let isolated = [&t.isolated, &t.nohz_full].into_iter().filter_map(Fact::known);
     let kept = isolated.fold(want.clone(), |left, i| left.difference(i));
     (want.is_empty() || !kept.is_empty()).then_some(kept)
 }
 
+/// The command that writes the mask.
 pub fn command(dev: &str, queue: u32, cpus: &CpuSet) -> String {
     format!("echo {} > {}", mask(cpus), path::of_rx(dev, queue, "rps_cpus"))
 }

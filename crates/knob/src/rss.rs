@@ -66,7 +66,8 @@ impl Descriptor for RssFamily {
             Setting::RssTable { table, .. } => rss.table.clone_from(table),
             Setting::RssContext { context, table, key, .. } => {
                 let all = known(&mut rss.contexts)?;
-                // A key that is not named stays; a new context gets one from the kernel, which nobody knows before.
+                // Without a key in the setting, the current key stays; the kernel chooses the key of a new context, which
+                // cannot be known.
                 let key = key.clone().or_else(|| all.get(context).and_then(|c| c.key.clone()));
                 match table {
                     Some(t) => drop(all.insert(*context, RssContext { table: t.clone(), key })),
@@ -80,7 +81,7 @@ impl Descriptor for RssFamily {
 
     fn react(&self, address: &Address, errno: Option<i32>) -> Option<(Reaction, &'static str)> {
         let Some(errno) = errno else {
-            // Tables, keys and contexts that cannot be are not even sent: the words say why.
+            // ringwise never sends impossible tables, keys and contexts: the message gives the reason.
             return Some((Reaction::Fail, "it was not written, or not answered"));
         };
         let meaning = match (address, errno) {
@@ -141,9 +142,10 @@ impl Descriptor for RssFamily {
 pub(crate) use table::after_channels;
 pub use table::{TableError, by_weight, default, is_even, moved, simulate};
 
-/// Letters of hash fields, in the order in which the kernel's bits stand.
+/// Letters of hash fields, in the order of the kernel's bits.
 pub const LETTERS: &str = "mvtsdfnelr";
 
+/// Indirection table of the device in this snapshot.
 pub fn live(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
     match &nic.rss {
@@ -168,10 +170,10 @@ pub fn text(table: &[u32]) -> String {
     }
 }
 
-/// What `ethtool -X DEV` takes for a table. `None`: this table cannot be typed by hand.
+/// The arguments of `ethtool -X DEV` for a table. `None`: ethtool cannot express this table.
 ///
-/// `equal N` and weights, from a first queue on, reproduce a table only where ethtool's rule does so to the entry
-/// (round robin; or cumulative weights, `domain.md` 0.1).
+/// `equal N` and weights, from a given first queue on, are used only if ethtool's rule reproduces every entry of the
+/// table (round robin; or cumulative weights, `domain.md` 0.1).
 pub fn words(table: &[u32]) -> Option<String> {
     let start = table.iter().min().copied().unwrap_or(0);
     let from = if start == 0 { String::new() } else { format!(" start {start}") };
@@ -199,7 +201,7 @@ fn no_command(dev: &str) -> String {
     format!("# {dev}: this RSS table has no ethtool command; ringwise recover restores it")
 }
 
-/// Function, key and transform; parts that the driver does not tell are left out.
+/// Function, key and transform; omits the parts that the driver does not report.
 pub fn live_hash(nic: &Nic) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
     nic.rss.as_ref().and_then(|r: &Rss| {
@@ -212,6 +214,7 @@ pub fn live_hash(nic: &Nic) -> Fact<Setting> {
     })
 }
 
+/// Hashed fields of a flow type in this snapshot.
 pub fn live_fields(nic: &Nic, flow: &str) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
     nic.rss.as_ref().and_then(|r: &Rss| match r.fields.get(flow) {
@@ -220,7 +223,7 @@ pub fn live_fields(nic: &Nic, flow: &str) -> Fact<Setting> {
     })
 }
 
-/// Known and without a table: the device has contexts, but not this one.
+/// Known without a table: the device supports contexts, but does not have this one.
 pub fn live_context(nic: &Nic, context: u32) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
     nic.rss.as_ref().and_then(|r: &Rss| {
@@ -231,6 +234,7 @@ pub fn live_context(nic: &Nic, context: u32) -> Fact<Setting> {
     })
 }
 
+/// Addresses of the RSS settings beside the table.
 pub fn more_addresses(nic: &Nic) -> Vec<crate::Address> {
     use crate::Address;
     let dev = || nic.dev.name.clone();
@@ -247,10 +251,10 @@ type Parts<'a> = (&'a Option<String>, &'a Option<String>, &'a Option<String>);
 /// The transform that leaves fields as they are.
 pub const NO_TRANSFORM: &str = "none";
 
-/// Only what was asked for is compared.
+/// Compares only the parts that were requested.
 pub fn compare_hash(want: Parts, got: Parts) -> crate::Match {
     let same = |w: &Option<String>, g: &Option<String>| w.is_none() || w == g;
-    // A kernel without transforms has none in force; journals of earlier versions say so in a word.
+    // A kernel without transforms applies none; journals of earlier versions record this as `none`.
     let none = want.2.as_deref() == Some(NO_TRANSFORM) && got.2.is_none();
     if same(want.0, got.0) && same(want.1, got.1) && (none || same(want.2, got.2)) {
         crate::Match::Same
@@ -261,18 +265,20 @@ pub fn compare_hash(want: Parts, got: Parts) -> crate::Match {
 
 type Context<'a> = (&'a Option<Vec<u32>>, &'a Option<String>);
 
-/// A key that was not asked for does not count.
+/// Ignores a key that was not requested.
 pub fn compare_context(want: Context, got: Context) -> crate::Match {
     let key = want.1.is_none() || want.1 == got.1;
     if want.0 == got.0 && key { crate::Match::Same } else { crate::Match::Differs }
 }
 
+/// Text of function, key and transform for people.
 pub fn hash_text(function: Option<&str>, key: Option<&str>, symmetric: Option<&str>) -> String {
     let parts = [("", function), ("key ", key), ("transform ", symmetric)];
     let s: Vec<String> = parts.iter().filter_map(|(k, v)| v.map(|v| format!("{k}{v}"))).collect();
     s.join(", ")
 }
 
+/// The `ethtool -X` command for function, key and transform.
 pub fn hash_command(dev: &str, function: Option<&str>, key: Option<&str>, symmetric: Option<&str>) -> String {
     let mut out = format!("ethtool -X {dev}");
     if let Some(f) = function {
@@ -288,7 +294,7 @@ pub fn hash_command(dev: &str, function: Option<&str>, key: Option<&str>, symmet
     out
 }
 
-/// Whether the context is deleted by this; then no rule may name it any more.
+/// The context that this change deletes. Afterwards no rule may name it.
 pub(crate) fn goes<'a>(from: &Fact<Setting>, to: &'a Setting) -> Option<(&'a str, u32)> {
     match (from.known(), to) {
         (Some(Setting::RssContext { table: Some(_), .. }), Setting::RssContext { dev, context, table: None, .. }) => {
@@ -298,8 +304,8 @@ pub(crate) fn goes<'a>(from: &Fact<Setting>, to: &'a Setting) -> Option<(&'a str
     }
 }
 
-/// ethtool's name of a flow type of the kernel: its `ah4` and `esp4` mean the kernel's type for both. It has no words
-/// for the kernel's types of one of them.
+/// ethtool's name of a kernel flow type: its `ah4` and `esp4` stand for the kernel's combined type. ethtool has no names
+/// for the kernel's separate types.
 pub fn ethtool_flow(flow: &str) -> &str {
     match flow {
         "ah-esp4" => "ah4",
@@ -312,7 +318,7 @@ pub(crate) fn fields_command(dev: &str, flow: &str, fields: &str) -> String {
     format!("ethtool -N {dev} rx-flow-hash {} {fields}", ethtool_flow(flow))
 }
 
-/// One that is not there yet gets its number from the kernel: the lowest that is free.
+/// The kernel chooses the number of a new context: the lowest free number.
 pub fn context_command(nic: Option<&Nic>, dev: &str, context: u32, table: Option<&[u32]>) -> String {
     let contexts = nic.and_then(|n| n.rss.known()).and_then(|r| r.contexts.known());
     let there = contexts.is_none_or(|all| all.contains_key(&context));

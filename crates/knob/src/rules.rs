@@ -1,7 +1,7 @@
-//! Flow steering rules (`ethtool -N`), and the feature they need.
+//! Flow steering rules (`ethtool -N`) and the feature that they need.
 //!
-//! A rule is addressed by its location. Some drivers choose the location themselves and take none of the user's;
-//! there the address is made from what the rule says, so that it stays the same wherever the driver puts it.
+//! A rule is addressed by its location. Some drivers choose the location themselves and accept none from the user; then
+//! the address is computed from the content of the rule, so that it stays the same at every location.
 
 use std::collections::BTreeSet;
 
@@ -88,9 +88,10 @@ impl Descriptor for RulesFamily {
     }
 }
 
-/// Set in locations that stand for what the rule says.
+/// This bit is set in locations that are computed from the content of a rule.
 pub const BY_CONTENT: u32 = 0x8000_0000;
 
+/// The feature `rx-ntuple-filter` in this snapshot.
 pub fn live_ntuple(nic: &Nic) -> Fact<Setting> {
     nic.features.as_ref().and_then(|all| match all.get(NTUPLE) {
         Some(f) => Fact::Known(Setting::Ntuple { dev: nic.dev.name.clone(), on: f.on }),
@@ -98,7 +99,7 @@ pub fn live_ntuple(nic: &Nic) -> Fact<Setting> {
     })
 }
 
-/// Known and without a rule: the device takes rules, but has none here.
+/// Known without a rule: the device supports rules, but has none at this location.
 pub fn live(nic: &Nic, location: u32) -> Fact<Setting> {
     let dev = nic.dev.name.clone();
     nic.rules.as_ref().map(|r: &Rules| {
@@ -107,7 +108,7 @@ pub fn live(nic: &Nic, location: u32) -> Fact<Setting> {
     })
 }
 
-/// The place that a location stands for now. None: there is no such rule.
+/// The current location in the device of a rule that `location` addresses. `None`: there is no such rule.
 pub fn real(rules: &Rules, location: u32) -> Option<u32> {
     if location & BY_CONTENT == 0 {
         return Some(location);
@@ -115,13 +116,13 @@ pub fn real(rules: &Rules, location: u32) -> Option<u32> {
     rules.rules.iter().find(|(_, r)| by_content(r) == location).map(|(at, _)| *at)
 }
 
-/// The location that stands for what the rule says. Stands in journals: never to be changed.
+/// The location that stands for the content of the rule. Journals contain it, so the computation never changes.
 pub fn by_content(rule: &Rule) -> u32 {
     fnv::of_32(text(rule).bytes()) | BY_CONTENT
 }
 
-/// Where a new rule goes: where the very rule is already, else the lowest place that is free and not `taken`.
-/// Drivers that look at places at all look at lower ones first. None: everything is full.
+/// The location for a new rule: that of an identical rule, else the lowest location that is free and not `taken`. Drivers
+/// that use locations as priority match lower locations first. `None`: the table is full.
 pub fn place(rules: &Rules, rule: &Rule, taken: impl Fn(u32) -> bool) -> Option<u32> {
     if rules.chooses_location {
         return Some(by_content(rule));
@@ -133,7 +134,7 @@ pub fn place(rules: &Rules, rule: &Rule, taken: impl Fn(u32) -> bool) -> Option<
     (0..end).find(|at| !rules.rules.contains_key(at) && !taken(*at))
 }
 
-/// One whose place the driver chooses goes to the lowest free one.
+/// If the driver chooses the location, the rule gets the lowest free one.
 pub(crate) fn project(rules: &mut Rules, location: u32, rule: Option<&Rule>) -> Result<(), NotProjected> {
     match (rule, real(rules, location)) {
         (Some(rule), Some(at)) => drop(rules.rules.insert(at, rule.clone())),
@@ -147,7 +148,7 @@ pub(crate) fn project(rules: &mut Rules, location: u32, rule: Option<&Rule>) -> 
     Ok(())
 }
 
-/// The queue that a rule names; not where a context spreads what matches.
+/// The queue that a rule names; `None` if a context spreads the matching flows.
 pub fn queue(rule: &Rule) -> Option<u32> {
     match rule.action {
         Action::Queue(q) if rule.context.is_none() => Some(q),
@@ -155,19 +156,20 @@ pub fn queue(rule: &Rule) -> Option<u32> {
     }
 }
 
-/// Whether the rule goes, or turns away from a queue that is not among the `left` ones.
+/// Whether the change deletes the rule, or moves it away from a queue that is not among the first `left` queues.
 pub(crate) fn makes_way(from: &Fact<Setting>, to: &Setting, left: Option<u32>) -> bool {
     let Setting::FlowRule { rule: to, .. } = to else { return false };
     let (Some(_), Some(Setting::FlowRule { rule: Some(from), .. })) = (to, from.known()) else { return to.is_none() };
     queue(from).zip(left).is_some_and(|(q, left)| q >= left)
 }
 
-/// Rules that send to queues which are not among the first `left`, by the place where they are.
+/// Rules that steer to queues beyond the first `left`, with their locations.
 pub fn beyond(nic: &Nic, left: u32) -> Vec<(u32, &Rule)> {
     let all = nic.rules.known().into_iter().flat_map(|r| &r.rules);
     all.filter(|(_, r)| queue(r).is_some_and(|q| q >= left)).map(|(at, r)| (*at, r)).collect()
 }
 
+/// Addresses of the feature and of all rules of the device.
 pub fn addresses(nic: &Nic) -> Vec<Address> {
     let dev = || nic.dev.name.clone();
     let mut out = Vec::new();
@@ -207,7 +209,7 @@ pub fn text(rule: &Rule) -> String {
     out
 }
 
-/// `None`: it is not there, or ethtool has no words for it.
+/// `None`: the rule does not exist, or ethtool cannot express it.
 pub fn command(nic: Option<&Nic>, dev: &str, location: u32, rule: Option<&Rule>) -> Option<String> {
     match rule {
         Some(r) if r.flow.starts_with("type-") => None,

@@ -1,11 +1,11 @@
-//! What people read of a setting: its value, and the command that writes it.
+//! Text forms of a setting: its value, and the command that writes it.
 
 use ringwise_model::{CpuSet, Snapshot};
 
 use crate::Setting;
 
 impl Setting {
-    /// Says that something which can be made and deleted is not there.
+    /// Whether the setting means that an object which can be created and deleted does not exist.
     pub fn is_nothing(&self) -> bool {
         matches!(self, Self::RssContext { table: None, .. } | Self::FlowRule { rule: None, .. })
     }
@@ -19,8 +19,8 @@ impl Setting {
         }
     }
 
-    /// A plain command that makes this setting without ringwise, as of this snapshot (interrupt numbers!).
-    /// `None` where the snapshot no longer holds what it names.
+    /// A plain command that writes this setting without ringwise, valid for this snapshot (interrupt numbers change).
+    /// `None` if the snapshot no longer contains the object of the setting.
     pub fn command(&self, now: &Snapshot) -> Option<String> {
         self.family()?.descriptor().command(now, self)
     }

@@ -90,6 +90,7 @@ fn queues(rxqs: &[u32]) -> CpuSet {
     rxqs.iter().map(|q| CpuId(*q)).collect()
 }
 
+/// XPS CPUs of a queue in this snapshot.
 pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
     let Some(q) = nic.tx_queues.iter().find(|q| q.id == queue) else {
         return Fact::Absent;
@@ -98,6 +99,7 @@ pub fn live(nic: &Nic, queue: u32) -> Fact<Setting> {
     q.xps_cpus.as_ref().map(|cpus: &CpuSet| Setting::XpsCpus { dev, queue, cpus: cpus.clone() })
 }
 
+/// XPS receive queues of a queue in this snapshot.
 pub fn live_rxqs(nic: &Nic, queue: u32) -> Fact<Setting> {
     let Some(q) = nic.tx_queues.iter().find(|q| q.id == queue) else {
         return Fact::Absent;
@@ -106,14 +108,17 @@ pub fn live_rxqs(nic: &Nic, queue: u32) -> Fact<Setting> {
     q.xps_rxqs.as_ref().map(|rxqs: &Vec<u32>| Setting::XpsRxqs { dev, queue, rxqs: rxqs.clone() })
 }
 
+/// Compares the requested set with the current one.
 pub fn compare(want: &CpuSet, got: &CpuSet) -> Match {
     if want == got { Match::Same } else { Match::Differs }
 }
 
+/// The command that writes the mask of CPUs.
 pub fn command(dev: &str, queue: u32, cpus: &CpuSet) -> String {
     format!("echo {} > {}", mask(cpus), path::of_tx(dev, queue, "xps_cpus"))
 }
 
+/// The command that writes the mask of receive queues.
 pub fn command_rxqs(dev: &str, queue: u32, rxqs: &[u32]) -> String {
     format!("echo {} > {}", mask(&queues(rxqs)), path::of_tx(dev, queue, "xps_rxqs"))
 }

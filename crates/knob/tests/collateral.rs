@@ -1,4 +1,4 @@
-//! What a write disturbs beside its own setting: it is recorded before, and restored where it moved.
+//! Side effects of a write on other settings: they are recorded before the write and restored if they changed.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn a_change_of_channels_disturbs_what_belongs_to_queues() {
     ] {
         assert_eq!(all.get(&address), live(&s, &address).known(), "{address}");
     }
-    // Its own value is not disturbed but changed; the other device is left as it is.
+    // The written setting itself is no side effect, and the other device stays unchanged.
     assert!(!all.contains_key(&Address::Channels { dev: "eth0".into() }));
     assert!(all.keys().all(|a| a.dev() == Some("eth0")), "{all:?}");
 }
@@ -68,7 +68,7 @@ fn a_change_of_rings_leaves_rps_and_rfs() {
     assert!(found.is_disjoint(&[Family::Rings, Family::Rps, Family::Rfs].into()), "{found:?}");
 }
 
-/// A feature of the kernel alone moves other features only; one of the device may restart it.
+/// A feature that the kernel handles alone affects only other features; a feature of the device may restart the device.
 #[test]
 fn a_feature_of_software_disturbs_less() {
     let of = |name: &str| families(&host(), &[Address::Feature { dev: "eth0".into(), name: name.into() }]);
@@ -87,7 +87,7 @@ fn a_mask_disturbs_nothing_and_each_device_counts() {
     assert!(collateral(&s, [&rings("eth7")]).is_empty(), "a device that does not exist");
 }
 
-/// Some drivers answer with a table without entries: there is nothing to write, and nothing to restore.
+/// Some drivers report a table without entries: there is nothing to write or to restore.
 #[test]
 fn an_rss_table_without_entries_is_absent() {
     let mut s = host();

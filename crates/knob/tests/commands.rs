@@ -1,4 +1,4 @@
-//! Every setting as a plan file and a journal hold it, and the command that writes it by hand.
+//! Every setting as stored in plan files and journals, and the command that writes it without ringwise.
 
 use ringwise_knob::Setting;
 use ringwise_model::{Dir, NapiValues, Snapshot};
@@ -18,7 +18,7 @@ pub(crate) fn host() -> Snapshot {
     .snapshot()
 }
 
-/// Those whose command needs nothing of the host.
+/// Settings whose command does not depend on the host.
 const ALL: &[(&str, &str)] = &[
     (r#"{"knob":"channels","dev":"eth0","combined":4}"#, "ethtool -L eth0 combined 4"),
     (r#"{"knob":"channels","dev":"eth0","rx":4,"tx":2}"#, "ethtool -L eth0 rx 4 tx 2"),
@@ -87,7 +87,7 @@ fn the_command_of_each_setting() {
     }
 }
 
-/// Each value has a file of its own; only those that are set are written.
+/// Each value has its own file; only the requested values are written.
 #[test]
 fn the_command_of_a_devices_napi_values() {
     let values = |defer_hard_irqs, threaded| NapiValues {
@@ -105,7 +105,7 @@ fn the_command_of_a_devices_napi_values() {
     assert_eq!(command(values(None, None)), "echo 20000 > /sys/class/net/eth0/gro_flush_timeout");
 }
 
-/// Interrupts are named by the number of the moment.
+/// The command names an interrupt by its current number.
 #[test]
 fn the_command_of_an_interrupt() {
     let host = host();

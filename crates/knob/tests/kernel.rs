@@ -1,4 +1,4 @@
-//! What the kernel makes of a setting: masks as it prints them, queues that go, and what its errors mean.
+//! How the kernel treats settings: the masks that it prints, removed queues, and the meaning of its errors.
 
 use ringwise_knob::{Address, Family, Match, Of, Reaction, Setting, compare, project, react};
 use ringwise_model::{Dir, Fact, Snapshot};
@@ -18,7 +18,7 @@ fn host() -> Snapshot {
     .snapshot()
 }
 
-/// Groups of 32 CPUs with commas, with or without leading zeros.
+/// Masks have groups of 32 CPUs separated by commas, with or without leading zeros.
 #[test]
 fn masks_of_more_than_32_cpus_are_compared_by_cpu() {
     let name = "net.core.flow_limit_cpu_bitmap";
@@ -46,7 +46,7 @@ fn interrupts_of_queues_that_go_go_too() {
     assert_eq!(nic.queue_vectors().count(), 2);
 }
 
-/// Each error has the reaction and the words of its setting, not those of another one.
+/// Reaction and message of an error depend on the setting.
 #[test]
 fn what_errors_mean_depends_on_the_setting() {
     const ENOENT: i32 = 2;

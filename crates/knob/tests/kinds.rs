@@ -1,4 +1,4 @@
-//! The file of each family knows all settings of the family: a new one that it does not handle is found here.
+//! Each family handles all of its settings: these tests fail for a new setting that its family does not handle.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use ringwise_knob::{Address, Family, Setting, project};
 
 use crate::commands::host;
 
-/// One of each kind, as a journal holds it.
+/// One setting of each kind, as stored in a journal.
 const ONE_OF_EACH: &[&str] = &[
     r#"{"knob":"irqbalance_restart","dev":"eth0","left":true}"#,
     r#"{"knob":"irqbalance_ban","dev":"eth0","left":"all"}"#,
@@ -39,7 +39,7 @@ fn all() -> Vec<Setting> {
     ONE_OF_EACH.iter().map(|json| serde_json::from_str(json).unwrap()).collect()
 }
 
-/// The text of a journal, and the order in which settings are written.
+/// Checks the journal's text and the order in which settings are written.
 #[test]
 fn there_is_one_of_each_kind_in_the_order_of_writing() {
     let kinds: Vec<&str> = all().iter().map(|s| s.kind().unwrap_or("a later one")).collect();
@@ -70,7 +70,7 @@ fn the_file_of_the_family_handles_each_of_its_settings() {
     assert_eq!(families, Family::ALL.iter().copied().collect());
 }
 
-/// Only the name of the device changes, and settings of the host have none.
+/// Only the name of the device changes; settings of the host have no device.
 #[test]
 fn a_device_that_was_renamed_has_the_same_settings() {
     for setting in all() {

@@ -8,7 +8,7 @@ fn of_queue(usecs: u32) -> Setting {
     Setting::QueueCoalesce { dev: "eth1".into(), queue: 0, params: [("rx-usecs".to_string(), usecs)].into() }
 }
 
-/// That eth1 did not take 20 microseconds on queue 0.
+/// A record that eth1 did not accept 20 microseconds on queue 0.
 fn learned(what: What) -> Learned {
     about(of_queue(20), what)
 }
@@ -25,7 +25,7 @@ fn about(asked: Setting, what: What) -> Learned {
     }
 }
 
-/// The driver has moderation of queues, but this value is too small, or it rounded it: another value is tried.
+/// The driver supports moderation of queues but refused or rounded this value: another value is tried.
 #[test]
 fn a_driver_that_refuses_one_value_is_asked_for_another() {
     let invalid = What::Refused { errno: 22, words: "Invalid argument".into() };
@@ -44,7 +44,7 @@ fn a_driver_without_the_call_is_not_asked_again() {
     assert!(l.what.is_not_supported() && l.applies(&l.device, Some("igb"), "6.12", &of_queue(50)));
 }
 
-/// A rule may be at any location: each kind that was refused is remembered, and once.
+/// A rule may be at any location: each refused kind of rule is remembered once.
 #[test]
 fn refused_rules_of_different_kinds_are_remembered_side_by_side() {
     let refused = |location, flow: &str, port: &str| {
@@ -56,7 +56,7 @@ fn refused_rules_of_different_kinds_are_remembered_side_by_side() {
     let tcp = refused(3, "tcp4", "80");
     assert!(!refused(3, "udp4", "80").replaces(&tcp), "another kind in the same place");
     assert!(refused(5, "tcp4", "81").replaces(&tcp), "the same kind in another place");
-    // Other settings have one refusal each.
+    // Other settings keep one refusal each.
     let xps = |cpus: &str| {
         let asked = Setting::XpsCpus { dev: "eth1".into(), queue: 0, cpus: cpus.parse().expect("a list") };
         about(asked, What::Refused { errno: 22, words: "Invalid argument".into() })

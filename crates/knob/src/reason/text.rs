@@ -1,4 +1,4 @@
-//! What a plan says of each reason.
+//! The text of each reason in a plan.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a table in ethtool's words comes to, before anything is written.
+//! Computes the entries of a table that is given with ethtool's arguments, before anything is written.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,11 +6,11 @@ use std::fmt;
 use ringwise_model::wish::Table;
 use serde::{Deserialize, Serialize};
 
-/// Why a table cannot be had.
+/// Why a table is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TableError {
-    /// The device has none.
+    /// The device has no table.
     NoTable,
     /// `equal 0`, an explicit list without entries, no weights at all.
     Empty,
@@ -18,21 +18,32 @@ pub enum TableError {
     NoWeight,
     /// Every weight of 1 needs an entry.
     TooHeavy {
+        /// Sum of the weights.
         sum: u64,
+        /// Size of the table.
         size: usize,
     },
     /// A weight for a queue that does not exist.
     TooManyWeights {
+        /// Number of weights.
         weights: usize,
+        /// First queue.
         start: u32,
+        /// Number of queues of the device.
         queues: u32,
     },
+    /// An entry names a queue that does not exist.
     NoSuchQueue {
+        /// Queue that does not exist.
         queue: u64,
+        /// Number of queues of the device.
         queues: u32,
     },
+    /// An explicit list has another number of entries than the table.
     WrongSize {
+        /// Number of entries of the list.
         entries: usize,
+        /// Size of the table.
         size: usize,
     },
 }
@@ -72,8 +83,8 @@ fn there_are(queues: u32) -> String {
     }
 }
 
-/// The queue of each of `size` entries on a device with `queues` receive queues, to the entry as ethtool and the
-/// kernel would have it. `default` is the kernel's: round robin over all queues.
+/// The queue of each of `size` entries on a device with `queues` receive queues, exactly as ethtool and the kernel
+/// compute it. `default` is the kernel's default: round robin over all queues.
 pub fn simulate(words: &Table, size: usize, queues: u32) -> Result<Vec<u32>, TableError> {
     if size == 0 {
         return Err(TableError::NoTable);
@@ -83,7 +94,7 @@ pub fn simulate(words: &Table, size: usize, queues: u32) -> Result<Vec<u32>, Tab
         Table::Default => Ok(default(size, queues)),
         Table::Equal { queues: 0, .. } => Err(TableError::Empty),
         Table::Equal { queues: n, start } => {
-            // A table that is shorter than the number of queues never comes to the last ones.
+            // A table that is shorter than the number of queues does not reach the last queues.
             let used = u64::from(*n).min(size as u64);
             exists(u64::from(*start) + used - 1, queues)?;
             Ok(default(size, *n).into_iter().map(|q| start + q).collect())
@@ -111,7 +122,7 @@ fn by_weights(weights: &[u32], start: u32, size: usize, queues: u32) -> Result<V
     let Some(last) = weights.iter().rposition(|w| *w > 0) else {
         return Err(if weights.is_empty() { TableError::Empty } else { TableError::NoWeight });
     };
-    // Queues of weight 0 beyond the last get nothing, and need not be there.
+    // Queues with weight 0 after the last one with a weight get no entries and need not exist.
     if start as u64 + last as u64 >= u64::from(queues) {
         return Err(TableError::TooManyWeights { weights: last + 1, start, queues });
     }
@@ -121,12 +132,12 @@ fn by_weights(weights: &[u32], start: u32, size: usize, queues: u32) -> Result<V
     Ok(by_weight(weights, size).into_iter().map(|q| start + q).collect())
 }
 
-/// The kernel's default (`ethtool_rxfh_indir_default`). What a driver sets up by itself may be another one.
+/// The kernel's default (`ethtool_rxfh_indir_default`). A driver may set up another initial table.
 pub fn default(size: usize, queues: u32) -> Vec<u32> {
     (0..size).map(|i| (i % queues.max(1) as usize) as u32).collect()
 }
 
-/// Every queue has entries, and their numbers differ by one at most.
+/// Whether every queue has entries, and the numbers of entries differ by at most one.
 pub fn is_even(table: &[u32], queues: u32) -> bool {
     let mut count: BTreeMap<u32, usize> = BTreeMap::new();
     table.iter().for_each(|q| *count.entry(*q).or_default() += 1);
@@ -134,7 +145,8 @@ pub fn is_even(table: &[u32], queues: u32) -> bool {
     count.len() as u32 == queues && high - low <= 1
 }
 
-/// A table that named queues which go: their entries are shared out among the first `queues`, the others stay.
+/// The table after queues were removed: entries of removed queues are distributed among the first `queues` queues; other
+/// entries stay.
 pub fn moved(table: &[u32], queues: u32) -> Vec<u32> {
     table.iter().map(|q| q % queues.max(1)).collect()
 }
@@ -157,8 +169,8 @@ pub fn by_weight(weights: &[u32], size: usize) -> Vec<u32> {
     table
 }
 
-/// Another number of queues makes igb and igc deal their entries out in blocks, whatever stood there (Linux 6.12). Other
-/// drivers leave alone what somebody wrote, where it fits, and else deal out as they have done so far.
+/// When the number of queues changes, igb and igc rebuild the table in blocks, whatever it contained (Linux 6.12). Other
+/// drivers keep a table that was configured if it still fits; otherwise they distribute the entries as before.
 pub(crate) fn after_channels(driver: &str, now: &[u32], before: u32, queues: u32) -> Vec<u32> {
     let size = now.len() as u32;
     let blocks = |queues: u32| -> Vec<u32> {
@@ -203,7 +215,7 @@ mod tests {
         assert_eq!(counts(&t, 6), [21, 21, 22, 21, 21, 22]);
         let t = simulate(&weight(&[0, 1, 0, 3], 2), 8, 6).unwrap();
         assert_eq!(t, [3, 3, 5, 5, 5, 5, 5, 5]);
-        // Weights of nothing beyond the last queue.
+        // Weights of 0 for queues that do not exist.
         assert_eq!(simulate(&weight(&[1, 1, 0, 0], 0), 4, 2).unwrap(), [0, 0, 1, 1]);
     }
 
